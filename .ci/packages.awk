@@ -1,0 +1,33 @@
+# Takes the output of go test over several packages apart. It prints what one package's tests said right before the
+# line that ends the package: "ok <tab> PACKAGE", "FAIL <tab> PACKAGE <tab> TIME", or "<tab> PACKAGE <tab> coverage".
+#
+#   mode=show  ok lines, and all that the failed packages said
+#   mode=list  "failed PACKAGE" or "broken PACKAGE" for each package that failed; broken is what a second run cannot mend
+#   mode=one   what the package called want said
+function reset() { n = 0; hangs = 0 }
+BEGIN { FS = "\t"; reset() }
+/^FAIL\t/ {
+	pkg = $2
+	sub(/ \[.*\]$/, "", pkg)
+	kind = "failed"
+	if ($0 ~ /\[(build|setup) failed\]/ || hangs) kind = "broken"
+	if (mode == "list") print kind " " pkg
+	if (mode == "show" || (mode == "one" && pkg == want)) {
+		for (i = 0; i < n; i++) print held[i]
+		print
+	}
+	reset()
+	next
+}
+/^(ok  |\?   )\t/ || /^\t[^\t]+\t+coverage: / {
+	if (mode == "show") print
+	reset()
+	next
+}
+/^FAIL$/ { next }
+{
+	if ($0 ~ /^panic: test timed out after /) hangs = 1
+	held[n++] = $0
+}
+# What is left belongs to no package: errors of the go command itself.
+END { if (mode == "show") for (i = 0; i < n; i++) print held[i] }

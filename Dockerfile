@@ -1,0 +1,41 @@
+# One static binary on Debian: the agent's tools need a shell, coreutils and git, which an empty image does not have.
+#
+#   docker build -t zephbot .
+#   docker run --rm -v zephbot:/data -e ZEPH_TELEGRAM_TOKEN -e … zephbot
+
+FROM --platform=$BUILDPLATFORM golang:1.26.8-trixie AS build
+# Whose files the context holds does not matter here; without this, git refuses to name the commit for `zephbot version`.
+RUN git config --system --add safe.directory /src
+WORKDIR /src
+COPY go.mod go.sum ./
+RUN --mount=type=cache,target=/go/pkg/mod go mod download
+COPY . .
+ARG TARGETOS=linux
+ARG TARGETARCH
+# Where the context has no repository or a broken one: --build-arg GOFLAGS=-buildvcs=false
+ARG GOFLAGS=
+RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/root/.cache/go-build \
+    CGO_ENABLED=0 GOOS=$TARGETOS GOARCH=$TARGETARCH go build -trimpath -ldflags='-s -w' -o /out/zephbot ./cmd/zephbot
+
+FROM debian:trixie-slim
+# tini reaps what a command of the agent leaves behind: a process whose parent is gone becomes a child of process 1.
+RUN apt-get update \
+    && apt-get install -y --no-install-recommends bash ca-certificates coreutils git tini tzdata \
+    && rm -rf /var/lib/apt/lists/* \
+    && groupadd --gid 10001 zephbot \
+    && useradd --uid 10001 --gid 10001 --home-dir /data --no-create-home --shell /usr/sbin/nologin zephbot \
+    && install -d -o 10001 -g 10001 -m 0700 /data
+COPY --from=build /out/zephbot /usr/local/bin/zephbot
+
+# Everything that must outlive the container is in /data; a file /data/zephbot.toml is read, the environment wins over it.
+ENV HOME=/data \
+    ZEPH_DATA_DIR=/data \
+    ZEPH_LOG_FORMAT=json \
+    ZEPH_METRICS_LISTEN=:9090
+USER 10001:10001
+WORKDIR /data
+VOLUME /data
+# /metrics, /healthz and /readyz. The platform asks them; there is no HEALTHCHECK, which Kubernetes and Fly do not read.
+EXPOSE 9090
+ENTRYPOINT ["/usr/bin/tini", "--", "/usr/local/bin/zephbot"]
+CMD ["serve"]

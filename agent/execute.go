@@ -1,0 +1,290 @@
+package agent
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/zephbot/zephbot/tools"
+)
+
+// unknownOutcome is the category of a result that nobody knows.
+const unknownOutcome = "unknown"
+
+// outcomeUnknown is what the model reads of a call that was running when the process died.
+const outcomeUnknown = "[outcome unknown]\nThis call was running when the service was interrupted. It may have finished, or not, or in part. It was not repeated. " +
+	"Tell the person so; ask whether to check first or to run it again."
+
+// cutShort is what the model reads of a call that was ended because the service stops: nobody wished for that, so it is not "cancelled".
+const cutShort = "[outcome unknown]\nThis call was ended half-way because the service was restarted. It may have done a part of its work. It was not repeated. " +
+	"Tell the person so; ask whether to check first or to run it again."
+
+// execute runs the uses of a batch that have no result yet: reading ones side by side, the others one by one in the model's order, up to the first that
+// waits for a person. Questions of all uses go out together.
+func (s *step) execute(ctx context.Context, b *batch) (*Outcome, error) {
+	if err := s.unknown(ctx, b); err != nil {
+		return nil, err
+	}
+	b.step = s.state.stats().Steps
+	open := s.state.batch().open()
+	waiting, questions := s.probe(ctx, b, open)
+	var readers, writers []Use
+	for _, u := range open {
+		switch {
+		case u.ReadOnly && waiting[u.Call]:
+		case u.ReadOnly:
+			readers = append(readers, u)
+		default:
+			writers = append(writers, u)
+		}
+	}
+	late, err := s.sideBySide(ctx, b, readers)
+	if err != nil {
+		return nil, err
+	}
+	questions = append(questions, late...)
+	for _, u := range writers {
+		if ctx.Err() != nil { // a stop asks no more questions
+			return nil, context.Cause(ctx)
+		}
+		if waiting[u.Call] {
+			break
+		}
+		q, err := s.run(ctx, b, u)
+		if err != nil {
+			return nil, err
+		}
+		if q != nil {
+			questions = append(questions, *q)
+			break
+		}
+	}
+	switch {
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case len(questions) > 0:
+		order := map[string]int{}
+		for i, u := range open {
+			order[u.Call] = i
+		}
+		slices.SortFunc(questions, func(a, b tools.Question) int { return order[a.Call] - order[b.Call] })
+		return &Outcome{Kind: Parked, Questions: questions}, nil
+	default:
+		return nil, nil
+	}
+}
+
+// unknown closes the calls that were running when another worker died, unless they only read.
+func (s *step) unknown(ctx context.Context, b *batch) error {
+	for _, u := range b.open() {
+		if !b.started[u.Call] || u.ReadOnly {
+			continue
+		}
+		s.deps.Tools.Interrupted(ctx, s.call(b, u))
+		err := s.append(ctx, Entry{
+			Turn: s.turn.ID, Kind: ResultEntry, At: s.deps.Now(), Call: u.Call, Tool: u.Name, Text: outcomeUnknown, Failed: true, Category: unknownOutcome,
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// probe asks for every open use whether it may run now. A batch of one is not probed: running it gives the same answer.
+func (s *step) probe(ctx context.Context, b *batch, open []Use) (waiting map[string]bool, questions []tools.Question) {
+	waiting = map[string]bool{}
+	if len(open) < 2 {
+		return waiting, nil
+	}
+	for _, u := range open {
+		call := s.call(b, u)
+		call.Probe = true
+		_, err := s.deps.Tools.Execute(ctx, call)
+		var pending *tools.Pending
+		if errors.As(err, &pending) {
+			waiting[u.Call] = true
+			questions = append(questions, pending.Question)
+		}
+	}
+	return waiting, questions
+}
+
+// sideBySide runs reading uses, at most Limits.Parallel at once. Appends are serialised: a Journal takes one at a time.
+func (s *step) sideBySide(ctx context.Context, b *batch, uses []Use) ([]tools.Question, error) {
+	var mu sync.Mutex
+	var questions []tools.Question
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(s.limits.Parallel) // negative: no limit
+	for _, u := range uses {
+		g.Go(func() error {
+			entry, q, err := s.perform(gctx, b, u, nil)
+			if err != nil {
+				return err
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if q != nil {
+				questions = append(questions, *q)
+				return nil
+			}
+			kept, cancel := keep(gctx) // what was read is read, also when another call of the batch has failed
+			defer cancel()
+			return s.append(kept, entry)
+		})
+	}
+	err := g.Wait()
+	return questions, err
+}
+
+// run executes one use that may change something: journalled as started before, with its result after.
+func (s *step) run(ctx context.Context, b *batch, u Use) (*tools.Question, error) {
+	entry, q, err := s.perform(ctx, b, u, func(ctx context.Context) error {
+		return s.append(ctx, Entry{Turn: s.turn.ID, Kind: StartedEntry, At: s.deps.Now(), Call: u.Call, Tool: u.Name})
+	})
+	if err != nil || q != nil {
+		return q, err
+	}
+	// The work is done: its result must reach the journal even when the turn is being stopped or the service shuts down.
+	kept, cancel := keep(ctx)
+	defer cancel()
+	return nil, s.append(kept, entry)
+}
+
+// perform walks the chain for one use. An error is ours (the journal, the context), never the tool's: that is a result.
+func (s *step) perform(ctx context.Context, b *batch, u Use, onStart func(context.Context) error) (Entry, *tools.Question, error) {
+	call := s.call(b, u)
+	var startErr error
+	call.OnStart = func(ctx context.Context) error {
+		if onStart != nil {
+			if startErr = onStart(ctx); startErr != nil {
+				return startErr
+			}
+		}
+		s.sink.Emit(ctx, Event{Type: ToolStartedEvent, Call: u.Call, Tool: u.Name, Args: call.Subject.Show, Step: b.step})
+		return nil
+	}
+	call.Progress = func(text string) {
+		s.sink.Emit(ctx, Event{Type: ToolProgressEvent, Call: u.Call, Tool: u.Name, Text: text})
+	}
+	result, err := s.deps.Tools.Execute(ctx, call)
+	var pending *tools.Pending
+	switch {
+	case errors.As(err, &pending):
+		return Entry{}, &pending.Question, nil
+	case startErr != nil:
+		return Entry{}, nil, startErr
+	case err != nil && ctx.Err() != nil && !call.Trail.Started:
+		return Entry{}, nil, context.Cause(ctx)
+	case err != nil && ctx.Err() != nil && u.ReadOnly:
+		return Entry{}, nil, context.Cause(ctx) // it will be read again
+	}
+	entry := s.result(u, call, result, err)
+	switch {
+	case err == nil || ctx.Err() == nil || !cut(err): // the call ended by itself
+	case errors.Is(context.Cause(ctx), ErrStopped):
+		entry.Text = stoppedRunning()
+	default:
+		entry.Text, entry.Category = cutShort, unknownOutcome
+	}
+	s.sink.Emit(ctx, Event{Type: ToolFinishedEvent, Call: u.Call, Tool: u.Name, Failed: entry.Failed})
+	return entry, nil, nil
+}
+
+// cut says whether a call ended because its context did.
+func cut(err error) bool {
+	return errors.Is(err, context.Canceled) || tools.AsError(err).Category == tools.Cancelled
+}
+
+func (s *step) result(u Use, call *tools.Call, result *tools.Result, err error) Entry {
+	e := Entry{
+		Turn: s.turn.ID, Kind: ResultEntry, At: s.deps.Now(), Call: u.Call, Tool: u.Name,
+		Rule: call.Trail.Rule, By: call.Trail.ApprovedBy, Millis: call.Trail.Duration.Milliseconds(),
+	}
+	if err != nil {
+		te := tools.AsError(err)
+		e.Text, e.Failed, e.Category = tools.Feedback(te), true, string(te.Category)
+		return e
+	}
+	e.Text, e.Failed, e.Source = result.Text, result.Error, result.Untrusted
+	return e
+}
+
+func (s *step) call(b *batch, u Use) *tools.Call {
+	hidden := func(string) bool { return false }
+	if s.turn.Allowed != nil {
+		hidden = func(tool string) bool { return !s.turn.Allowed(tool) }
+	}
+	return &tools.Call{
+		ID: u.Call, Batch: b.entry.N, Tool: u.Name, Args: u.Args, Definition: u.Definition,
+		Origin: s.turn.Origin, Trail: &tools.Trail{}, Hidden: hidden,
+	}
+}
+
+func stoppedRunning() string {
+	return tools.Feedback(tools.Errorf(tools.Cancelled, "the person stopped this while it ran; its outcome is unknown"))
+}
+
+// cancelled closes the uses without a result of a turn that a person stopped.
+func (s *step) cancelled(ctx context.Context) []Entry {
+	b := s.state.batch()
+	if b == nil {
+		return nil
+	}
+	kept, cancel := keep(ctx)
+	defer cancel()
+	var entries []Entry
+	for _, u := range b.open() {
+		text := tools.Feedback(tools.Errorf(tools.Cancelled, "the person stopped this before it ran"))
+		if b.started[u.Call] { // another worker died while it ran, and nobody has recorded that yet
+			s.deps.Tools.Interrupted(kept, s.call(b, u))
+			text = stoppedRunning()
+		}
+		entries = append(entries, Entry{
+			Turn: s.turn.ID, Kind: ResultEntry, At: s.deps.Now(), Call: u.Call, Tool: u.Name, Text: text, Failed: true, Category: string(tools.Cancelled),
+		})
+	}
+	return entries
+}
+
+// volatile is the part of a result that differs although the result does not: the name under which a long output was put aside.
+var volatile = regexp.MustCompile(`overflow:[0-9a-fA-F-]{36}`)
+
+// repeated says whether the last n steps of the turn were the same, call by call and result by result (seed 003: doom loop), and what came out.
+func repeated(entries []Entry, n int) (text string, ok bool) {
+	if n <= 0 {
+		return "", false
+	}
+	var sums []string
+	var last string
+	for i, e := range entries {
+		if e.Kind != AssistantEntry {
+			continue
+		}
+		h := sha256.New()
+		results := assistant(e, entries[i+1:])
+		for _, u := range e.Uses {
+			fmt.Fprintf(h, "use %q %s\n", u.Name, u.Args)
+		}
+		for _, m := range results[1:] {
+			fmt.Fprintf(h, "result %q\n", volatile.ReplaceAllString(m.Result.Text, "overflow:"))
+			last = m.Result.Text
+		}
+		sums = append(sums, string(h.Sum(nil)))
+	}
+	if len(sums) < n {
+		return "", false
+	}
+	for _, sum := range sums[len(sums)-n:] {
+		if sum != sums[len(sums)-1] {
+			return "", false
+		}
+	}
+	return last, true
+}

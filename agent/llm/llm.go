@@ -1,0 +1,173 @@
+// Package llm declares what the conversation needs of a language model: messages, tool uses, providers and their errors. It imports the
+// standard library only; each vendor's wire lives in a package below it.
+package llm
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Role says who speaks in a Message.
+type Role string
+
+// The roles of a conversation.
+const (
+	System    Role = "system"
+	User      Role = "user"
+	Assistant Role = "assistant"
+	ToolRole  Role = "tool" // a Result; Message.Result is set
+)
+
+// Message is one entry of the conversation as the model sees it.
+type Message struct {
+	Role   Role
+	Text   string
+	Uses   []ToolUse // assistant only: the tools it wishes to call, in its order
+	Result *ToolResult
+}
+
+// ToolUse is the model's wish to call a tool.
+type ToolUse struct {
+	ID   string          `json:"id"`   // unique within its message, as the model or its adapter named it
+	Name string          `json:"name"` // qualified name, as in Tool.Name
+	Args json.RawMessage `json:"args"` // as the model wrote them: may be malformed JSON
+	// Extra is what the vendor wants to see again with this use (Gemini's thought signature); opaque.
+	Extra json.RawMessage `json:"extra,omitempty"`
+}
+
+// ToolResult answers the ToolUse with the same ID.
+type ToolResult struct {
+	ID    string
+	Name  string
+	Text  string // never empty on the wire: adapters send "(no output)"
+	Error bool
+}
+
+// Tool is a definition as offered to the model.
+type Tool struct {
+	Name        string
+	Description string
+	Schema      json.RawMessage // JSON Schema of the arguments object
+}
+
+// Request is one call of the model.
+type Request struct {
+	System    string
+	Messages  []Message
+	Tools     []Tool
+	MaxTokens int    // of the answer; 0 = the provider's own setting
+	User      string // stable opaque id of the end user, for the vendor's abuse control; may be empty
+	// OnReset is called by a router before it starts over after text had reached onDelta: what was shown so far is void and the
+	// answer begins afresh. Called from the goroutine that calls onDelta. With nil, a failure after streamed text is final.
+	OnReset func()
+}
+
+// Usage counts tokens as the provider reported them; all zero when it did not.
+type Usage struct {
+	Input       int `json:"input"`        // all input tokens, cached ones included
+	CachedInput int `json:"cached_input"` // of Input, read from the vendor's cache
+	Output      int `json:"output"`
+}
+
+// Add sums two usages.
+func (u Usage) Add(v Usage) Usage {
+	return Usage{Input: u.Input + v.Input, CachedInput: u.CachedInput + v.CachedInput, Output: u.Output + v.Output}
+}
+
+// Total is input plus output.
+func (u Usage) Total() int { return u.Input + u.Output }
+
+// Stop says why the model stopped.
+type Stop string
+
+// The reasons to stop. A stream that ends without one is an error (ErrTruncated), never an answer.
+const (
+	StopEnd     Stop = "end"     // it said what it wanted to say
+	StopTools   Stop = "tools"   // it waits for tool results
+	StopLength  Stop = "length"  // token limit reached: the text is cut
+	StopRefusal Stop = "refusal" // the vendor's filter ended it
+)
+
+// Response is the model's whole answer.
+type Response struct {
+	Text     string
+	Uses     []ToolUse
+	Stop     Stop
+	Usage    Usage
+	Provider string // configured name, e.g. "main"
+	Model    string
+	USD      float64 // cost at the configured prices, 0 when none are configured
+}
+
+// Provider is a language model. Chat streams text to onDelta (may be nil; called from one goroutine, in order, before Chat returns) and
+// returns the whole answer. It honours ctx. Errors are *Error or context errors. Safe for concurrent use.
+type Provider interface {
+	Name() string
+	Chat(ctx context.Context, req *Request, onDelta func(text string)) (*Response, error)
+}
+
+// Embedder turns texts into vectors of equal length.
+type Embedder interface {
+	Embed(ctx context.Context, texts []string) ([][]float32, error)
+}
+
+// Kind classifies a provider's failure.
+type Kind string
+
+// The kinds of failure, from the caller's point of view.
+const (
+	Unavailable  Kind = "unavailable"  // overloaded, 5xx, connection: try again later
+	RateLimited  Kind = "rate_limited" // 429: try again after RetryAfter
+	Timeout      Kind = "timeout"      // no answer in time: may be tried again
+	Truncated    Kind = "truncated"    // the stream ended without a reason: may be tried again
+	Invalid      Kind = "invalid"      // the request was refused: trying again does not help
+	Unauthorized Kind = "unauthorized" // key missing or wrong, no credit
+	TooLong      Kind = "too_long"     // the conversation does not fit the model's window
+)
+
+// Error is a provider's failure. Its text is for logs: it may name hosts, never keys.
+type Error struct {
+	Kind       Kind
+	Provider   string
+	Status     int           // HTTP status, 0 when there was none
+	RetryAfter time.Duration // 0 = not said
+	Streamed   bool          // some text had already been handed to onDelta
+	Err        error
+}
+
+// Error implements error.
+func (e *Error) Error() string {
+	if e.Status != 0 {
+		return fmt.Sprintf("model %s: %s (status %d): %v", e.Provider, e.Kind, e.Status, e.Err)
+	}
+	return fmt.Sprintf("model %s: %s: %v", e.Provider, e.Kind, e.Err)
+}
+
+// Unwrap gives the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Retryable says whether the same request may succeed later.
+func (e *Error) Retryable() bool {
+	switch e.Kind {
+	case Unavailable, RateLimited, Timeout, Truncated:
+		return true
+	default:
+		return false
+	}
+}
+
+// KindOf classifies any error; a context deadline is Timeout, an unknown error Unavailable.
+func KindOf(err error) Kind {
+	var e *Error
+	switch {
+	case errors.As(err, &e):
+		return e.Kind
+	case errors.Is(err, context.DeadlineExceeded):
+		return Timeout
+	default:
+		return Unavailable
+	}
+}

@@ -1,0 +1,231 @@
+// Package offline is the built-in model that needs neither key nor network: a handful of rules that recognise plain wishes ("read a.txt",
+// "run ls", "delete the temp files"), call the tools they need and report the results in words. It says what it is when asked. Equal
+// conversations get equal answers, so demonstrations and tests can rely on it.
+package offline
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/zephbot/zephbot/agent/llm"
+)
+
+// ModelName is what Response.Model says.
+const ModelName = "built-in rules"
+
+// charsPerToken is the usual rough estimate for English text.
+const charsPerToken = 4
+
+// Options are the tunables of New; the zero value is ready.
+type Options struct {
+	// Name is the provider's name; "" = "offline".
+	Name string
+	// Pace is called before every streamed word, for pages that want to show a growing answer. Its error ends the call. nil = no delay.
+	Pace func(ctx context.Context) error
+}
+
+// Model is the built-in provider. Safe for concurrent use; it keeps nothing.
+type Model struct {
+	name string
+	pace func(ctx context.Context) error
+}
+
+// New makes the built-in model.
+func New(o Options) *Model {
+	m := &Model{name: o.Name, pace: o.Pace}
+	if m.name == "" {
+		m.name = "offline"
+	}
+	if m.pace == nil {
+		m.pace = func(context.Context) error { return nil }
+	}
+	return m
+}
+
+// Name implements llm.Provider.
+func (m *Model) Name() string { return m.name }
+
+// Chat implements llm.Provider: the next step follows from the messages after the last user message alone.
+func (m *Model) Chat(ctx context.Context, req *llm.Request, onDelta func(string)) (*llm.Response, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("offline model: %w", err)
+	}
+	res := &llm.Response{Stop: llm.StopEnd, Provider: m.name, Model: ModelName, Usage: llm.Usage{Input: inputTokens(req)}}
+	text, uses := next(req)
+	if len(uses) > 0 {
+		res.Uses, res.Stop = uses, llm.StopTools
+		for _, u := range uses {
+			res.Usage.Output += tokens(u.Name) + tokens(string(u.Args))
+		}
+		return res, nil
+	}
+	if limit := req.MaxTokens * charsPerToken; limit > 0 && utf8.RuneCountInString(text) > limit {
+		text, res.Stop = string([]rune(text)[:limit]), llm.StopLength
+	}
+	if err := m.stream(ctx, text, onDelta); err != nil {
+		return nil, err
+	}
+	res.Text = text
+	res.Usage.Output = tokens(text)
+	return res, nil
+}
+
+// stream hands text out word by word.
+func (m *Model) stream(ctx context.Context, text string, onDelta func(string)) error {
+	if onDelta == nil {
+		return nil
+	}
+	for _, word := range words(text) {
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("offline model: %w", err)
+		}
+		if err := m.pace(ctx); err != nil {
+			return fmt.Errorf("offline model: pace: %w", err)
+		}
+		onDelta(word)
+	}
+	return nil
+}
+
+// next decides what to say or to call.
+func next(req *llm.Request) (string, []llm.ToolUse) {
+	if len(req.Tools) == 0 && wantsDigest(req.System) {
+		return digest(req.Messages), nil
+	}
+	at := lastUser(req.Messages)
+	if at < 0 {
+		return introduction(req.Tools), nil
+	}
+	text := speech(req.Messages[at].Text, strings.Contains(req.System, "its speaker's name"))
+	if talk, ok := smallTalk(text, req, at); ok {
+		return talk, nil
+	}
+	stages := plan(text, at)
+	if len(stages) == 0 {
+		return "I am the built-in offline model and did not understand that. " + abilities(req.Tools), nil
+	}
+	return step(stages, req, at)
+}
+
+// step gives the uses of the first stage that is not done, or the answer when nothing is left to do.
+func step(stages [][]wish, req *llm.Request, at int) (string, []llm.ToolUse) {
+	offered := map[string]bool{}
+	for _, t := range req.Tools {
+		offered[t.Name] = true
+	}
+	done := progress(stages, req.Messages[at+1:])
+	for s, stage := range stages {
+		var uses []llm.ToolUse
+		stop := false
+		for i, w := range stage {
+			p := place{s, i}
+			result, asked := done[p]
+			switch {
+			case asked:
+				stop = stop || (w.changes && (result == nil || result.Error))
+			case !offered[w.tool]:
+				stop = stop || w.changes
+			default:
+				uses = append(uses, llm.ToolUse{ID: fmt.Sprintf("off_%d_%d_%d", at, s, i), Name: w.tool, Args: w.args})
+			}
+		}
+		if len(uses) > 0 {
+			return "", uses
+		}
+		if stop {
+			return report(stages, s, done, offered), nil
+		}
+	}
+	return report(stages, len(stages)-1, done, offered), nil
+}
+
+// place of a wish in the plan.
+type place struct{ stage, wish int }
+
+// progress finds what became of each wish that has been asked for; a nil result is missing in the history. The n-th use of a tool belongs
+// to the n-th wish for it: ids and the spelling of arguments may change on the way through a journal, the order does not.
+func progress(stages [][]wish, messages []llm.Message) map[place]*llm.ToolResult {
+	results := map[string]*llm.ToolResult{}
+	for _, msg := range messages {
+		if msg.Role == llm.ToolRole && msg.Result != nil {
+			results[msg.Result.ID] = msg.Result
+		}
+	}
+	uses := map[string][]llm.ToolUse{}
+	for _, msg := range messages {
+		for _, u := range msg.Uses {
+			uses[u.Name] = append(uses[u.Name], u)
+		}
+	}
+	done := map[place]*llm.ToolResult{}
+	for s, stage := range stages {
+		for i, w := range stage {
+			if queue := uses[w.tool]; len(queue) > 0 {
+				done[place{s, i}] = results[queue[0].ID]
+				uses[w.tool] = queue[1:]
+			}
+		}
+	}
+	return done
+}
+
+// quotation is how a replied-to message stands before what the person wrote.
+var quotation = regexp.MustCompile(`(?s)^\[reply to [^\n]*\]\n.*?\n\[end of quotation\]\n`)
+
+// speech is what the person wrote, without the quotation and the speaker's name that a conversation of several people puts before it.
+func speech(text string, speakers bool) string {
+	text = quotation.ReplaceAllString(text, "")
+	if name, rest, ok := strings.Cut(text, ": "); ok && speakers && !strings.Contains(name, "\n") {
+		text = rest
+	}
+	return clean(text)
+}
+
+func lastUser(messages []llm.Message) int {
+	for i := len(messages) - 1; i >= 0; i-- {
+		if messages[i].Role == llm.User {
+			return i
+		}
+	}
+	return -1
+}
+
+// tokens estimates the tokens of a text.
+func tokens(s string) int { return (utf8.RuneCountInString(s) + charsPerToken - 1) / charsPerToken }
+
+func inputTokens(req *llm.Request) int {
+	n := tokens(req.System)
+	for _, msg := range req.Messages {
+		n += tokens(msg.Text)
+		for _, u := range msg.Uses {
+			n += tokens(u.Name) + tokens(string(u.Args))
+		}
+		if msg.Result != nil {
+			n += tokens(msg.Result.Text)
+		}
+	}
+	for _, t := range req.Tools {
+		n += tokens(t.Name) + tokens(t.Description) + tokens(string(t.Schema))
+	}
+	return n
+}
+
+// words splits text into pieces that end with the white space behind a word; their sum is text.
+func words(text string) []string {
+	var out []string
+	for text != "" {
+		end := strings.IndexAny(text, " \n\t")
+		if end < 0 {
+			return append(out, text)
+		}
+		for end < len(text) && strings.IndexByte(" \n\t", text[end]) >= 0 {
+			end++
+		}
+		out = append(out, text[:end])
+		text = text[end:]
+	}
+	return out
+}

@@ -1,0 +1,283 @@
+package offline_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/agent/llm/offline"
+)
+
+func tools(names ...string) []llm.Tool {
+	out := make([]llm.Tool, 0, len(names))
+	for _, n := range names {
+		out = append(out, llm.Tool{Name: n})
+	}
+	return out
+}
+
+var all = []string{
+	"bash", "read", "write", "list_directory", "grep", "find_path", "fetch", "delete_path", "schedule_deferred", "memory_save", "memory_search",
+	"diagnostics", "github:create_issue",
+}
+
+// run plays a turn with tools that answer from results (by name; "!" before the text makes it an error) and gives the uses, one line for
+// each message, and the answer.
+func run(t *testing.T, text string, offered []string, results map[string]string) (lines []string, answer string) {
+	t.Helper()
+	m := offline.New(offline.Options{})
+	req := &llm.Request{Messages: []llm.Message{{Role: llm.User, Text: text}}, Tools: tools(offered...)}
+	for n := range 10 {
+		res, err := m.Chat(t.Context(), req, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if res.Stop != llm.StopTools {
+			return lines, res.Text
+		}
+		var line []string
+		for i := range res.Uses { // as a journal that names calls itself
+			res.Uses[i].ID = fmt.Sprintf("c%d_%d", n, i)
+		}
+		req.Messages = append(req.Messages, llm.Message{Role: llm.Assistant, Uses: res.Uses})
+		for _, u := range res.Uses {
+			line = append(line, fmt.Sprintf("%s %s", u.Name, u.Args))
+			text, failed := strings.CutPrefix(results[u.Name], "!")
+			req.Messages = append(req.Messages, llm.Message{Role: llm.ToolRole, Result: &llm.ToolResult{ID: u.ID, Name: u.Name, Text: text, Error: failed}})
+		}
+		lines = append(lines, strings.Join(line, " + "))
+	}
+	t.Fatal("the model never stops")
+	return nil, ""
+}
+
+func TestWishes(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		text string
+		want []string
+	}{
+		{"list files", []string{`list_directory {"path":"."}`}},
+		{"What files are here?", []string{`list_directory {"path":"."}`}},
+		{"@zephbot please list the files in logs", []string{`list_directory {"path":"logs"}`}},
+		{"what is in the logs folder?", []string{`list_directory {"path":"logs"}`}},
+		{"what is in a.txt?", []string{`read {"path":"a.txt"}`}},
+		{"ls", []string{`list_directory {"path":"."}`}},
+		{"read a.txt", []string{`read {"path":"a.txt"}`}},
+		{`Read the file "my notes.txt"`, []string{`read {"path":"my notes.txt"}`}},
+		{"read a and b", []string{`read {"path":"a"} + read {"path":"b"}`}},
+		{"read a and then b", []string{`read {"path":"a"}`, `read {"path":"b"}`}},
+		{"read a.txt, then run date", []string{`read {"path":"a.txt"}`, `bash {"command":"date"}`}},
+		{"write a.txt: one\ntwo and then three", []string{`write {"content":"one\ntwo and then three","path":"a.txt"}`}},
+		{`write a.txt: "hello" and then read a.txt`, []string{`write {"content":"hello","path":"a.txt"}`, `read {"path":"a.txt"}`}},
+		{`write "hello" to b.txt and then read b.txt`, []string{`write {"content":"hello","path":"b.txt"}`, `read {"path":"b.txt"}`}},
+		{"create a file called x.sh with:\n```sh\necho hi\n```", []string{`write {"content":"echo hi\n","path":"x.sh"}`}},
+		{"run ls -l | wc -l", []string{`bash {"command":"ls -l | wc -l"}`}},
+		{"run `ls -l`", []string{`bash {"command":"ls -l"}`}},
+		{"run:\n```sh\nmake\nmake test\n```", []string{`bash {"command":"make\nmake test"}`}},
+		{"run echo 'a and then b'", []string{`bash {"command":"echo 'a and then b'"}`}},
+		{"$ echo a, then b", []string{`bash {"command":"echo a, then b"}`}},
+		{"delete the temp files", []string{`bash {"command":"find . -name '*.tmp' -delete"}`}},
+		{"Please delete all temporary files in 'my dir'", []string{`bash {"command":"find 'my dir' -name '*.tmp' -delete"}`}},
+		{"delete old.log", []string{`delete_path {"path":"old.log"}`}},
+		{"search main.go in files", []string{`grep {"pattern":"main\\.go"}`}},
+		{"search for \"a b\" in docs", []string{`grep {"path":"docs","pattern":"a b"}`}},
+		{"find *.go", []string{`find_path {"pattern":"*.go"}`}},
+		{"fetch https://example.org/a?b=c.", []string{`fetch {"url":"https://example.org/a?b=c"}`}},
+		{"remember that I like tea", []string{`memory_save {"content":"I like tea"}`}},
+		{"what do you remember about tea?", []string{`memory_search {"query":"tea"}`}},
+		{"check the code", []string{`diagnostics {}`}},
+		{`call github:create_issue {"title":"x"}`, []string{`github:create_issue {"title":"x"}`}},
+		{`use the tool github:create_issue with {"title":`, []string{`github:create_issue {"title":`}},
+		{"hello", nil},
+		{"sing me a song", nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.text, func(t *testing.T) {
+			t.Parallel()
+			got, answer := run(t, tt.text, all, nil)
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("uses (-want +got):\n%s", diff)
+			}
+			if answer == "" {
+				t.Error("answer is empty")
+			}
+		})
+	}
+}
+
+func TestSpeech(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name, system, text string
+		want               []llm.ToolUse
+	}{
+		{"speaker", "each message begins with its speaker's name", "Run date: list files", []llm.ToolUse{{Name: "list_directory", Args: []byte(`{"path":"."}`)}}},
+		{"no speaker", "", "run date: list files", []llm.ToolUse{{Name: "bash", Args: []byte(`{"command":"date: list files"}`)}}},
+		{"quotation", "", "[reply to a message of Ben, quoted as material]\n> run rm x\n[end of quotation]\nread a", []llm.ToolUse{{Name: "read", Args: []byte(`{"path":"a"}`)}}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			res, err := offline.New(offline.Options{}).Chat(t.Context(), &llm.Request{
+				System: tt.system, Tools: tools(all...), Messages: []llm.Message{{Role: llm.User, Text: tt.text}},
+			}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range res.Uses {
+				res.Uses[i].ID = ""
+			}
+			if diff := cmp.Diff(tt.want, res.Uses); diff != "" {
+				t.Errorf("uses (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestInterrupted(t *testing.T) {
+	t.Parallel()
+	req := &llm.Request{Tools: tools(all...), Messages: []llm.Message{
+		{Role: llm.User, Text: "run make"}, {Role: llm.Assistant, Uses: []llm.ToolUse{{ID: "1", Name: "bash"}}},
+	}}
+	res, err := offline.New(offline.Options{}).Chat(t.Context(), req, nil)
+	if err != nil || len(res.Uses) > 0 || !strings.Contains(res.Text, "I do not know what became of this: run `make`.") {
+		t.Errorf("answer = %+v, %v; want no second call", res, err)
+	}
+}
+
+func TestReminder(t *testing.T) {
+	t.Parallel()
+	got, answer := run(t, "remind me in 2 minutes to stand up", all, map[string]string{"schedule_deferred": "Created"})
+	if len(got) != 1 || !strings.Contains(got[0], `"run_at":"+2m","task":"Reminder: stand up"`) || !strings.Contains(answer, "stand up") {
+		t.Errorf("uses = %v, answer %q", got, answer)
+	}
+}
+
+func TestAnswers(t *testing.T) {
+	t.Parallel()
+	denied := "![tool_error]\ncategory: policy_blocked\nerror: denied by Ann\nsuggestion: ask\nretryable: false"
+	tests := []struct {
+		name, text string
+		offered    []string
+		results    map[string]string
+		want       []string
+		not        string
+	}{
+		{name: "who", text: "who are you?", want: []string{"I am the built-in offline model", "no real language model"}},
+		{name: "help names only what is offered", text: "help", offered: []string{"read"}, want: []string{"read notes.txt"}, not: "run date"},
+		{name: "no tools", text: "hello", want: []string{"Hello!", "No tools are offered"}},
+		{name: "unknown", text: "sing me a song", offered: all, want: []string{"did not understand", "what files are here?"}},
+		{name: "list", text: "list files", offered: all, results: map[string]string{"list_directory": "[file] a"}, want: []string{"This is in `.`:\n```\n[file] a\n```"}},
+		{name: "fence", text: "read a", offered: all, results: map[string]string{"read": "```x```"}, want: []string{"````\n```x```\n````"}},
+		{name: "empty output", text: "run true", offered: all, results: map[string]string{"bash": "(no output)"}, want: []string{"I ran `true`. It printed nothing."}},
+		{name: "denied", text: "delete the temp files and then list files", offered: all, results: map[string]string{"bash": denied},
+			want: []string{"I was not allowed to run `find . -name '*.tmp' -delete`: denied by Ann", "left out: list the files in ."}},
+		{name: "a failed read does not end the plan", text: "read a and then b", offered: all, results: map[string]string{"read": "!no such file"},
+			want: []string{"I could not read a: no such file", "I could not read b: no such file"}},
+		{name: "cancelled", text: "run x", offered: all, results: map[string]string{"bash": "!category: cancelled"}, want: []string{"I was stopped before I could run `x`."}},
+		{name: "timeout", text: "run x", offered: all, results: map[string]string{"bash": "!category: timeout\nerror: 30 s"}, want: []string{"took too long: 30 s"}},
+		{name: "not offered", text: "run x", offered: []string{"read"}, want: []string{"I would need the tool `bash`"}},
+		{name: "long result", text: "read a", offered: all, results: map[string]string{"read": strings.Repeat("ä", 5000)}, want: []string{"(5000 characters in all)"}},
+		{name: "recap", text: "recap", want: []string{"Nothing has been said yet."}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			_, answer := run(t, tt.text, tt.offered, tt.results)
+			for _, want := range tt.want {
+				if !strings.Contains(answer, want) {
+					t.Errorf("answer %q does not contain %q", answer, want)
+				}
+			}
+			if tt.not != "" && strings.Contains(answer, tt.not) {
+				t.Errorf("answer %q contains %q", answer, tt.not)
+			}
+		})
+	}
+}
+
+func TestLongAnswer(t *testing.T) {
+	t.Parallel()
+	m := offline.New(offline.Options{Name: "demo"})
+	var streamed strings.Builder
+	req := &llm.Request{Messages: []llm.Message{{Role: llm.User, Text: "give me a long answer"}}}
+	res, err := m.Chat(t.Context(), req, func(d string) { streamed.WriteString(d) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := utf8.RuneCountInString(res.Text); n <= 9000 {
+		t.Errorf("answer has %d characters, want more than 9000", n)
+	}
+	if streamed.String() != res.Text || res.Stop != llm.StopEnd || res.Provider != "demo" {
+		t.Errorf("streamed %d bytes of %d, stop %s, provider %s", streamed.Len(), len(res.Text), res.Stop, res.Provider)
+	}
+	if want := (utf8.RuneCountInString(res.Text) + 3) / 4; res.Usage.Output != want || res.Usage.Input == 0 {
+		t.Errorf("usage = %+v, want %d output tokens", res.Usage, want)
+	}
+	req.MaxTokens = 10
+	if res, err = m.Chat(t.Context(), req, nil); err != nil || res.Stop != llm.StopLength || utf8.RuneCountInString(res.Text) != 40 {
+		t.Errorf("with 10 tokens: %+v, %v", res, err)
+	}
+}
+
+func TestPace(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	paced := 0
+	m := offline.New(offline.Options{Pace: func(ctx context.Context) error {
+		if paced++; paced == 3 {
+			cancel()
+		}
+		return ctx.Err()
+	}})
+	said := 0
+	_, err := m.Chat(ctx, &llm.Request{Messages: []llm.Message{{Role: llm.User, Text: "long answer"}}}, func(string) { said++ })
+	if !errors.Is(err, context.Canceled) || said != 2 {
+		t.Errorf("error = %v after %d words, want cancelled after 2", err, said)
+	}
+}
+
+func TestDigest(t *testing.T) {
+	t.Parallel()
+	req := &llm.Request{System: "Summarise the conversation.", Messages: []llm.Message{
+		{Role: llm.User, Text: "read a"}, {Role: llm.Assistant, Text: "a says x"}, {Role: llm.User, Text: "run b"},
+	}}
+	res, err := offline.New(offline.Options{}).Chat(t.Context(), req, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "What was said so far:\n- user: read a\n- assistant: a says x\n- user: run b"; res.Text != want {
+		t.Errorf("answer = %q, want %q", res.Text, want)
+	}
+}
+
+func FuzzChat(f *testing.F) {
+	for _, s := range []string{"read a and then b", "write x: 'y", "$ x", "run `", "remind me in a m", "find \xff", "delete \"\"", "then", "@a @b please and read \"", "call x {"} {
+		f.Add(s)
+	}
+	m := offline.New(offline.Options{})
+	f.Fuzz(func(t *testing.T, text string) {
+		req := &llm.Request{Tools: tools(all...), Messages: []llm.Message{{Role: llm.User, Text: text}}}
+		first, err := m.Chat(t.Context(), req, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := m.Chat(t.Context(), req, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(first, again); diff != "" {
+			t.Errorf("two answers to one history (-first +second):\n%s", diff)
+		}
+		if first.Text == "" && len(first.Uses) == 0 {
+			t.Errorf("no answer to %q", text)
+		}
+	})
+}

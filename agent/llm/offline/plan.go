@@ -1,0 +1,351 @@
+package offline
+
+import (
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"regexp"
+	"strings"
+)
+
+// wish is one tool call the person asked for.
+type wish struct {
+	tool    string
+	args    json.RawMessage
+	phrase  string // what is done, as the object of "I could not …": "read a.txt"
+	subject string // file, folder, command or address
+	changes bool   // later stages depend on it: a failure ends the plan
+}
+
+// object is the part of a sentence that names a file, in quotes or as one word.
+const object = "(\"[^\"]+\"|'[^']+'|`[^`]+`|\\S+)"
+
+var (
+	politeRE   = regexp.MustCompile(`(?i)^(?:please|could you|can you|would you|will you|hey|now|then|and)\b[,:]?\s*`)
+	mentionRE  = regexp.MustCompile(`^@\w+[,:]?\s*`)
+	thenRE     = regexp.MustCompile(`(?i)^(?:\s*[,;.]?\s+and then\s+|\s*[,;.]\s*then\s+|\s*\n\s*then\s+)`)
+	listRE     = regexp.MustCompile(`(?i)^(?:list|show|ls|what|which)\b(?: me)?(?: all)?(?: the| my)?\s*(?:files?|folder|directory|content|contents)?(?: are| do we have| do you see| is)?(?: there)?(?:\s+(?:in|of|under|inside)\s+(?:the\s+)?` + object + `(?:\s+(?:folder|directory))?|\s+here)?[?.!]*$`)
+	whatInRE   = regexp.MustCompile(`(?i)^what(?:'s| is)\s+(?:in|inside)\s+(?:the\s+)?(?:file\s+)?` + object + `(\s+(?:folder|directory))?[?.!]*$`)
+	readRE     = regexp.MustCompile(`(?is)^(?:read|show(?: me)?|open|cat|print)\s+(?:the\s+)?(?:files?\s+)?(.+)$`)
+	writeRE    = regexp.MustCompile("(?is)^(?:write|create|save)\\s+(?:a\\s+|the\\s+)?(?:file\\s+)?(?:named\\s+|called\\s+)?(\"[^\"\n]+\"|'[^'\n]+'|`[^`\n]+`|[^\\s\"']+?)(?:\\s*:|(?:\\s+with(?:\\s+the)?(?:\\s+(?:text|content))?|\\s+saying):?)\\s*(.*)$")
+	writeToRE  = regexp.MustCompile("(?is)^(?:write|save|put)\\s+(\"[^\"]*\"|'[^']*'|`[^`]*`)\\s+(?:to|into|in)\\s+(?:the\\s+)?(?:file\\s+)?" + object + `(.*)$`)
+	runRE      = regexp.MustCompile(`(?is)^(?:run|execute|exec)\b(?:\s+(?:the\s+)?command)?\s*:?\s*(.+)$`)
+	tempRE     = regexp.MustCompile(`(?i)^(?:delete|remove|clean up)\s+(?:all\s+)?(?:the\s+|my\s+)?(?:temp|temporary|tmp|\.tmp|\*\.tmp)\s*files?(?:\s+(?:in|under)\s+(?:the\s+)?` + object + `)?[?.!]*$`)
+	deleteRE   = regexp.MustCompile(`(?i)^(?:delete|remove)\s+(?:the\s+)?(?:file\s+|folder\s+|directory\s+)?` + object + `$`)
+	searchRE   = regexp.MustCompile(`(?is)^(?:search|grep|look)\s+(?:for\s+)?(.+?)(?:\s+in\s+(?:the\s+|all\s+|my\s+)*(files?|code|folder|` + object + `))?$`)
+	findRE     = regexp.MustCompile(`(?i)^find\s+(?:all\s+)?(?:the\s+)?(?:files?\s+)?(?:named\s+|called\s+|matching\s+)?` + object + `$`)
+	fetchRE    = regexp.MustCompile(`(?i)^(?:fetch|get|download|open|visit|read)\s+(?:the\s+)?(?:page\s+|url\s+|site\s+)?(https?://\S+)$`)
+	remindRE   = regexp.MustCompile(`(?is)^remind me in\s+(an?|\d{1,4})\s*(minutes?|mins?|m|hours?|h)\b\s*(?:(?:to|that|of|about)\s+)?(.*)$`)
+	rememberRE = regexp.MustCompile(`(?is)^remember\s*(?:that\s+|:\s*)?(.+)$`)
+	recallRE   = regexp.MustCompile(`(?is)^(?:what do you remember about|what do you know about|recall)\s+(.+?)[?.!]*$`)
+	callRE     = regexp.MustCompile(`(?is)^(?:call|use)\s+(?:the\s+)?(?:tool\s+)?([\w.:-]+)\s*(?:with\s+)?(\{.*)?$`)
+	checkRE    = regexp.MustCompile(`(?i)^(?:check|diagnose)\s+(?:the\s+|my\s+)?(?:code|project)[?.!]*$`)
+	nothingRE  = regexp.MustCompile(`(?i)^(?:|here|there|this|the|it|workspace|this folder|current)$`)
+	fenceRE    = regexp.MustCompile("(?s)^```[a-z]*\n(.*?)\n?```$")
+	listWordRE = regexp.MustCompile(`(?i)\s*,\s+and\s+|\s+and\s+|\s*,\s*`)
+)
+
+// plan turns a text into stages; the wishes of one stage are called in one message. Empty means: not understood. at makes names unique.
+func plan(text string, at int) [][]wish {
+	var stages [][]wish
+	verb := ""
+	for rest := text; rest != ""; {
+		stage, after := literal(rest)
+		if stage == nil {
+			clause, tail := splitThen(rest)
+			stage, verb = understand(clause, verb, at)
+			after = tail
+		}
+		if len(stage) == 0 {
+			return nil
+		}
+		stages = append(stages, stage)
+		rest = strings.TrimSpace(after)
+	}
+	return stages
+}
+
+// literal reads the forms whose text must not be cut at "then": `$ command` and `write file: text`.
+func literal(s string) ([]wish, string) {
+	if command, ok := strings.CutPrefix(s, "$ "); ok && strings.TrimSpace(command) != "" {
+		return []wish{shell(strings.TrimSpace(command))}, ""
+	}
+	if m := writeToRE.FindStringSubmatch(s); m != nil {
+		if tail, ok := afterThen(m[3]); ok {
+			return []wish{write(bare(m[2]), unquote(m[1]))}, tail
+		}
+	}
+	m := writeRE.FindStringSubmatch(s)
+	if m == nil || m[2] == "" {
+		return nil, ""
+	}
+	path, content := bare(m[1]), m[2]
+	if inner := fenceRE.FindStringSubmatch(content); inner != nil {
+		return []wish{write(path, inner[1]+"\n")}, ""
+	}
+	if q := content[0]; q == '"' || q == '\'' || q == '`' {
+		if end := strings.IndexByte(content[1:], q); end >= 0 {
+			if tail, ok := afterThen(content[end+2:]); ok {
+				return []wish{write(path, content[1:end+1])}, tail
+			}
+		}
+	}
+	return []wish{write(path, content)}, ""
+}
+
+// afterThen accepts what may follow a quoted text: nothing, punctuation, or "and then …".
+func afterThen(s string) (string, bool) {
+	if loc := thenRE.FindStringIndex(s); loc != nil {
+		return s[loc[1]:], true
+	}
+	return "", strings.Trim(s, " \n.!") == ""
+}
+
+// splitThen cuts at the first "and then" outside quotes.
+func splitThen(s string) (clause, rest string) {
+	for i := 0; i < len(s); i++ {
+		if end := quoteEnd(s, i); end > 0 {
+			i = end
+			continue
+		}
+		if strings.IndexByte(" ,;.\n", s[i]) < 0 {
+			continue
+		}
+		if loc := thenRE.FindStringIndex(s[i:]); loc != nil {
+			return s[:i], s[i+loc[1]:]
+		}
+	}
+	return s, ""
+}
+
+// quoteEnd is the index of the quote that closes the one at i; 0 when there is none. A single quote within a word is an apostrophe.
+func quoteEnd(s string, i int) int {
+	c := s[i]
+	if c != '"' && c != '`' && (c != '\'' || (i > 0 && s[i-1] != ' ')) {
+		return 0
+	}
+	if n := strings.IndexByte(s[i+1:], c); n >= 0 {
+		return i + 1 + n
+	}
+	return 0
+}
+
+// understand reads one clause; verb is the last clause's verb, taken over by a clause that names only a file ("read a and then b").
+func understand(clause, verb string, at int) (stage []wish, newVerb string) {
+	clause = clean(clause)
+	for _, rule := range []func(string) []wish{lists, fetches, removes, searches, schedules(at), memories, others, reads} {
+		if stage := rule(clause); len(stage) > 0 {
+			return stage, stage[0].tool
+		}
+	}
+	if verb == "read" && !strings.ContainsAny(clause, " \n") {
+		return []wish{read(bare(clause))}, verb
+	}
+	return nil, verb
+}
+
+func lists(s string) []wish {
+	if m := whatInRE.FindStringSubmatch(s); m != nil {
+		path := bare(m[1])
+		if m[2] == "" && strings.Contains(strings.TrimLeft(path, "./"), ".") {
+			return []wish{read(path)}
+		}
+		return []wish{list(path)}
+	}
+	lower := strings.ToLower(s)
+	if m := listRE.FindStringSubmatch(s); m != nil && (lower == "ls" || strings.Contains(lower, "file") ||
+		strings.Contains(lower, "folder") || strings.Contains(lower, "directory") || m[1] != "") {
+		return []wish{list(bare(m[1]))}
+	}
+	return nil
+}
+
+func reads(s string) []wish {
+	m := readRE.FindStringSubmatch(s)
+	if m == nil {
+		return nil
+	}
+	var out []wish
+	for _, part := range listWordRE.Split(strings.TrimRight(m[1], "?!"), -1) {
+		if path := bare(part); path != "" {
+			out = append(out, read(path))
+		}
+	}
+	return out
+}
+
+func fetches(s string) []wish {
+	m := fetchRE.FindStringSubmatch(s)
+	if m == nil {
+		return nil
+	}
+	url := strings.TrimRight(m[1], ".,;!?)>")
+	return []wish{{tool: "fetch", args: object1("url", url), phrase: "fetch " + url, subject: url}}
+}
+
+func removes(s string) []wish {
+	if m := tempRE.FindStringSubmatch(s); m != nil {
+		path := bare(m[1])
+		if nothingRE.MatchString(path) {
+			path = "."
+		}
+		return []wish{shell("find " + shellWord(path) + " -name '*.tmp' -delete")}
+	}
+	if m := deleteRE.FindStringSubmatch(strings.TrimRight(s, "?!")); m != nil {
+		path := bare(m[1])
+		return []wish{{tool: "delete_path", args: object1("path", path), phrase: "delete " + path, subject: path, changes: true}}
+	}
+	return nil
+}
+
+func searches(s string) []wish {
+	if m := findRE.FindStringSubmatch(strings.TrimRight(s, "!")); m != nil {
+		pattern := bare(m[1])
+		return []wish{{tool: "find_path", args: object1("pattern", pattern), phrase: "look for " + pattern, subject: pattern}}
+	}
+	m := searchRE.FindStringSubmatch(strings.TrimRight(s, "?!"))
+	if m == nil {
+		return nil
+	}
+	text := unquote(strings.TrimSpace(m[1]))
+	args := map[string]any{"pattern": regexp.QuoteMeta(text)}
+	if m[3] != "" && !strings.EqualFold(m[2], "files") && !strings.EqualFold(m[2], "code") && !strings.EqualFold(m[2], "file") &&
+		!strings.EqualFold(m[2], "folder") {
+		args["path"] = bare(m[3])
+	}
+	return []wish{{tool: "grep", args: arguments(args), phrase: "search for " + text, subject: text}}
+}
+
+// schedules makes the rule for reminders; the name is unique by place and wording.
+func schedules(at int) func(string) []wish {
+	return func(s string) []wish {
+		m := remindRE.FindStringSubmatch(s)
+		if m == nil {
+			return nil
+		}
+		count, task := m[1], strings.TrimSpace(m[3])
+		if strings.HasPrefix(strings.ToLower(count), "a") {
+			count = "1"
+		}
+		if task == "" {
+			task = "what you asked me about"
+		}
+		unit := strings.ToLower(m[2][:1])
+		h := fnv.New32a()
+		_, _ = h.Write([]byte(s))
+		return []wish{{
+			tool: "schedule_deferred",
+			args: arguments(map[string]any{
+				"name": fmt.Sprintf("reminder-%d-%08x", at, h.Sum32()), "run_at": "+" + count + unit, "kind": "reminder", "task": "Reminder: " + task,
+			}),
+			phrase: "set a reminder", subject: task, changes: true,
+		}}
+	}
+}
+
+func memories(s string) []wish {
+	if m := recallRE.FindStringSubmatch(s); m != nil {
+		return []wish{{tool: "memory_search", args: object1("query", m[1]), phrase: "search my memory for " + m[1], subject: m[1]}}
+	}
+	if m := rememberRE.FindStringSubmatch(s); m != nil {
+		return []wish{{tool: "memory_save", args: object1("content", m[1]), phrase: "remember that", subject: m[1], changes: true}}
+	}
+	return nil
+}
+
+func others(s string) []wish {
+	if m := runRE.FindStringSubmatch(s); m != nil {
+		return []wish{shell(commandText(m[1]))}
+	}
+	if checkRE.MatchString(s) {
+		return []wish{{tool: "diagnostics", args: json.RawMessage(`{}`), phrase: "check the code", subject: "the code"}}
+	}
+	if m := callRE.FindStringSubmatch(s); m != nil {
+		args := json.RawMessage(m[2])
+		if m[2] == "" {
+			args = json.RawMessage(`{}`)
+		}
+		return []wish{{tool: m[1], args: args, phrase: "call " + m[1], subject: m[1], changes: true}}
+	}
+	return nil
+}
+
+func list(path string) wish {
+	if nothingRE.MatchString(path) {
+		path = "."
+	}
+	return wish{tool: "list_directory", args: object1("path", path), phrase: "list the files in " + path, subject: path}
+}
+
+func read(path string) wish {
+	return wish{tool: "read", args: object1("path", path), phrase: "read " + path, subject: path}
+}
+
+func write(path, content string) wish {
+	args := arguments(map[string]any{"path": path, "content": content})
+	return wish{tool: "write", args: args, phrase: "write " + path, subject: path, changes: true}
+}
+
+func shell(command string) wish {
+	return wish{tool: "bash", args: object1("command", command), phrase: "run that", subject: command, changes: true}
+}
+
+// commandText takes a command out of a code block, back quotes or plain quotes around the whole.
+func commandText(s string) string {
+	s = strings.TrimSpace(s)
+	if m := fenceRE.FindStringSubmatch(s); m != nil {
+		return m[1]
+	}
+	if len(s) > 2 && (s[0] == '`' || s[0] == '"') && strings.IndexByte(s[1:], s[0]) == len(s)-2 {
+		return s[1 : len(s)-1]
+	}
+	return s
+}
+
+// clean drops what politeness and Telegram put before a wish.
+func clean(s string) string {
+	s = strings.TrimSpace(s)
+	for {
+		t := mentionRE.ReplaceAllString(s, "")
+		t = politeRE.ReplaceAllString(t, "")
+		if t == s || t == "" {
+			return s
+		}
+		s = t
+	}
+}
+
+// bare is a file name without quotes and the sentence's punctuation.
+func bare(s string) string {
+	s = strings.TrimSpace(s)
+	if t := unquote(s); t != s {
+		return t
+	}
+	return unquote(strings.TrimRight(s, "?!,;"))
+}
+
+func unquote(s string) string {
+	if len(s) >= 2 && (s[0] == '"' || s[0] == '\'' || s[0] == '`') && s[len(s)-1] == s[0] {
+		return s[1 : len(s)-1]
+	}
+	return s
+}
+
+// shellWord quotes a path for the shell unless it is plain.
+func shellWord(s string) string {
+	if strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789./_-") == "" && !strings.HasPrefix(s, "-") {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+func object1(key, value string) json.RawMessage { return arguments(map[string]any{key: value}) }
+
+// arguments writes an object; strings and maps of strings always marshal.
+func arguments(m map[string]any) json.RawMessage {
+	data, err := json.Marshal(m)
+	if err != nil {
+		return json.RawMessage(`{}`)
+	}
+	return data
+}

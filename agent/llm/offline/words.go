@@ -1,0 +1,244 @@
+package offline
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/zephbot/zephbot/agent/llm"
+)
+
+// maxShown limits how much of one tool result the answer repeats, in characters.
+const maxShown = 3000
+
+var (
+	greetRE  = regexp.MustCompile(`(?i)^(?:hi|hello|hey|good (?:morning|evening|day|afternoon)|greetings|hallo|moin)\b[\s\w,]{0,20}[!.?]*$`)
+	helpRE   = regexp.MustCompile(`(?i)^(?:help|what can you do|what do you do|/start|/help)\b[^\n]{0,20}$`)
+	whoRE    = regexp.MustCompile(`(?i)^(?:who|what) are you\b[^\n]{0,20}$`)
+	thanksRE = regexp.MustCompile(`(?i)^(?:thanks|thank you|thx|great|ok|okay|cool)\b[\s\w,]{0,20}[!.]*$`)
+	longRE   = regexp.MustCompile(`(?i)\blong answer\b`)
+	digestRE = regexp.MustCompile(`(?i)^(?:summari[sz]e|recap)\b`)
+)
+
+// smallTalk answers what needs no tool.
+func smallTalk(text string, req *llm.Request, at int) (string, bool) {
+	switch {
+	case whoRE.MatchString(text):
+		return introduction(req.Tools), true
+	case helpRE.MatchString(text):
+		return introduction(req.Tools), true
+	case greetRE.MatchString(text):
+		return "Hello! " + introduction(req.Tools), true
+	case thanksRE.MatchString(text):
+		return "You are welcome.", true
+	case longRE.MatchString(text):
+		return longAnswer(), true
+	case digestRE.MatchString(text):
+		return digest(req.Messages[:at]), true
+	default:
+		return "", false
+	}
+}
+
+func introduction(tools []llm.Tool) string {
+	return "I am the built-in offline model: a few fixed rules, no real language model. " + abilities(tools)
+}
+
+// abilities names what works with the offered tools.
+func abilities(tools []llm.Tool) string {
+	examples := []struct{ tool, text string }{
+		{"list_directory", "what files are here?"},
+		{"read", "read notes.txt"},
+		{"write", "write notes.txt: buy milk"},
+		{"bash", "run date"},
+		{"bash", "delete the temp files"},
+		{"grep", "search milk in files"},
+		{"fetch", "fetch https://example.org"},
+		{"schedule_deferred", "remind me in 2 minutes to stand up"},
+		{"memory_save", "remember that I like tea"},
+	}
+	var b strings.Builder
+	for _, e := range examples {
+		if slices.ContainsFunc(tools, func(t llm.Tool) bool { return t.Name == e.tool }) {
+			fmt.Fprintf(&b, "\n- *%s*", e.text)
+		}
+	}
+	if b.Len() == 0 {
+		return "No tools are offered to me here, so I can only talk. Try *long answer*."
+	}
+	return "Try one of these, also joined by \"and then\":" + b.String() + "\n- *long answer*"
+}
+
+// report tells what became of the stages up to last.
+func report(stages [][]wish, last int, done map[place]*llm.ToolResult, offered map[string]bool) string {
+	var parts, left []string
+	for s, stage := range stages {
+		for i, w := range stage {
+			r := done[place{s, i}]
+			switch {
+			case r != nil:
+				parts = append(parts, outcome(w, r))
+			case s > last:
+				left = append(left, describe(w))
+			case !offered[w.tool]:
+				parts = append(parts, fmt.Sprintf("I could not %s: I would need the tool `%s`, and it is not offered to me here.", w.phrase, w.tool))
+			default:
+				parts = append(parts, fmt.Sprintf("I do not know what became of this: %s.", describe(w)))
+			}
+		}
+	}
+	if len(left) > 0 {
+		parts = append(parts, "I stopped there and left out: "+strings.Join(left, ", ")+".")
+	}
+	return strings.Join(parts, "\n\n")
+}
+
+// describe names a wish where its phrase alone would not.
+func describe(w wish) string {
+	if w.tool == "bash" {
+		return "run " + inline(w.subject)
+	}
+	return w.phrase
+}
+
+// outcome tells one result in words.
+func outcome(w wish, r *llm.ToolResult) string {
+	if r.Error {
+		return failure(w, r.Text)
+	}
+	text := strings.TrimRight(r.Text, " \n")
+	switch w.tool {
+	case "list_directory":
+		return titled("This is in "+inline(w.subject)+":", "There is nothing in "+inline(w.subject)+".", text)
+	case "read":
+		return titled(inline(w.subject)+" says:", inline(w.subject)+" is empty.", text)
+	case "write":
+		return "I wrote " + inline(w.subject) + "."
+	case "delete_path":
+		return "I deleted " + inline(w.subject) + "."
+	case "bash":
+		return titled("I ran "+inline(w.subject)+". It printed:", "I ran "+inline(w.subject)+". It printed nothing.", text)
+	case "grep", "find_path":
+		return titled("I searched for "+inline(w.subject)+" and found:", "I found nothing for "+inline(w.subject)+".", text)
+	case "fetch":
+		return titled("This is what "+w.subject+" says:", w.subject+" has no text.", text)
+	case "schedule_deferred":
+		return "I will remind you: " + w.subject
+	case "memory_save":
+		return "I will remember that."
+	default:
+		return titled("The result of "+inline(w.subject)+":", inline(w.subject)+" gave no result.", text)
+	}
+}
+
+// failure tells an error or a denial; r is the tool error block or any text.
+func failure(w wish, text string) string {
+	category, reason := errorBlock(text)
+	switch {
+	case category == "policy_blocked" || category == "confirmation_required":
+		return fmt.Sprintf("I was not allowed to %s: %s", describe(w), reason)
+	case category == "cancelled":
+		return fmt.Sprintf("I was stopped before I could %s.", describe(w))
+	case category == "timeout":
+		return fmt.Sprintf("I tried to %s, but it took too long: %s", describe(w), reason)
+	default:
+		return fmt.Sprintf("I could not %s: %s", describe(w), reason)
+	}
+}
+
+// errorBlock reads the lines "category:" and "error:" of a [tool_error] block; without one the text itself is the reason.
+func errorBlock(text string) (category, reason string) {
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if v, ok := strings.CutPrefix(line, "category:"); ok && category == "" {
+			category = strings.TrimSpace(v)
+		}
+		if v, ok := strings.CutPrefix(line, "error:"); ok && reason == "" {
+			reason = strings.TrimSpace(v)
+		}
+	}
+	if reason == "" {
+		reason = strings.TrimSpace(text)
+	}
+	if reason == "" {
+		reason = "no reason was given."
+	}
+	return category, cut(reason)
+}
+
+// titled puts text in a code block below a title, or says that there is none.
+func titled(title, none, text string) string {
+	if text == "" || text == "(no output)" {
+		return none
+	}
+	shown := cut(text)
+	fence := "```"
+	for strings.Contains(shown, fence) {
+		fence += "`"
+	}
+	return title + "\n" + fence + "\n" + shown + "\n" + fence
+}
+
+// cut shortens a long text and says so.
+func cut(s string) string {
+	if utf8.RuneCountInString(s) <= maxShown {
+		return s
+	}
+	r := []rune(s)
+	return fmt.Sprintf("%s\n… (%d characters in all)", string(r[:maxShown]), len(r))
+}
+
+// inline sets a name or a command as code.
+func inline(s string) string {
+	if strings.ContainsAny(s, "`\n") {
+		return fmt.Sprintf("%q", s)
+	}
+	return "`" + s + "`"
+}
+
+// wantsDigest recognises a request to sum a conversation up, made by the program rather than by a person.
+func wantsDigest(system string) bool {
+	lower := strings.ToLower(system)
+	return strings.Contains(lower, "summar") || strings.Contains(lower, "recap")
+}
+
+// digest sums a conversation up the only way rules can: by quoting the beginnings of what was said.
+func digest(messages []llm.Message) string {
+	const most, length = 12, 120
+	var lines []string
+	for _, msg := range messages {
+		text := strings.Join(strings.Fields(msg.Text), " ")
+		if text == "" || (msg.Role != llm.User && msg.Role != llm.Assistant) {
+			continue
+		}
+		if r := []rune(text); len(r) > length {
+			text = string(r[:length]) + "…"
+		}
+		lines = append(lines, fmt.Sprintf("- %s: %s", msg.Role, text))
+	}
+	if len(lines) == 0 {
+		return "Nothing has been said yet."
+	}
+	if skipped := len(lines) - most; skipped > 0 {
+		lines = append([]string{fmt.Sprintf("- (%d earlier messages)", skipped)}, lines[skipped:]...)
+	}
+	return "What was said so far:\n" + strings.Join(lines, "\n")
+}
+
+// longAnswer is a Markdown text of more than 9 000 characters with everything that is hard to split.
+func longAnswer() string {
+	var b strings.Builder
+	b.WriteString("# A long answer\n\nThis text is long on purpose, so that you can see how it is cut into several messages.\n")
+	for i := 1; i <= 18; i++ {
+		fmt.Fprintf(&b, "\n## Part %d\n\n", i)
+		fmt.Fprintf(&b, "Paragraph %d has **bold**, *italic*, `code` and a [link](https://example.org/%d). ", i, i)
+		b.WriteString(strings.Repeat("It goes on for a while, because short paragraphs are easy to split. ", 4))
+		fmt.Fprintf(&b, "\n\n- first point of part %d\n- second point: größer, 日本語, 👩‍🚀\n  - a point below it\n", i)
+		fmt.Fprintf(&b, "\n> A quotation in part %d that runs over\n> two lines.\n", i)
+		fmt.Fprintf(&b, "\n```go\n// part %d\nfor i := range %d {\n\tfmt.Println(\"line\", i)\n}\n```\n", i, i)
+	}
+	b.WriteString("\nThat was all of it.")
+	return b.String()
+}

@@ -1,0 +1,326 @@
+package openai
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+
+	"github.com/zephbot/zephbot/agent/llm"
+)
+
+// maxUses bounds the tool calls of one answer.
+const maxUses = 128
+
+// answer puts the pieces of a stream together.
+type answer struct {
+	provider *Provider
+	text     strings.Builder
+	calls    []*call
+	finish   string
+	refused  bool
+	usage    llm.Usage
+	model    string
+}
+
+// call is a tool call being put together.
+type call struct {
+	index    int
+	indexed  bool
+	id, name string
+	args     strings.Builder
+	extra    map[string]json.RawMessage
+}
+
+// event is a line as frames writes it.
+type event struct {
+	Frame   *chunk          `json:"frame"`
+	Failure json.RawMessage `json:"failure"`
+}
+
+type chunk struct {
+	Model   string   `json:"model"`
+	Choices []choice `json:"choices"`
+	Usage   *counts  `json:"usage"`
+	Groq    *struct {
+		Usage *counts `json:"usage"`
+	} `json:"x_groq"`
+}
+
+type choice struct {
+	Index        int     `json:"index"`
+	Delta        *delta  `json:"delta"`
+	Message      *delta  `json:"message"` // a server that does not stream
+	FinishReason *string `json:"finish_reason"`
+}
+
+type delta struct {
+	Content   json.RawMessage   `json:"content"`
+	Refusal   string            `json:"refusal"`
+	ToolCalls []json.RawMessage `json:"tool_calls"`
+}
+
+// counts is the vendor's usage; some servers count in floats.
+type counts struct {
+	Prompt     float64 `json:"prompt_tokens"`
+	Completion float64 `json:"completion_tokens"`
+	CacheHit   float64 `json:"prompt_cache_hit_tokens"` // DeepSeek
+	Details    *struct {
+		Cached float64 `json:"cached_tokens"`
+	} `json:"prompt_tokens_details"`
+}
+
+// take adds one event.
+func (a *answer) take(raw []byte, emit func(string)) error {
+	var e event
+	if err := json.Unmarshal(raw, &e); err != nil {
+		return &llm.Error{Kind: llm.Truncated, Err: errors.New(a.provider.clean("read event of the stream: " + err.Error()))}
+	}
+	if len(e.Failure) > 0 {
+		return &failure{complaint: readComplaint(e.Failure)}
+	}
+	if e.Frame == nil {
+		return nil
+	}
+	if e.Frame.Model != "" {
+		a.model = e.Frame.Model
+	}
+	a.count(e.Frame.Usage)
+	if e.Frame.Groq != nil {
+		a.count(e.Frame.Groq.Usage)
+	}
+	for _, c := range e.Frame.Choices {
+		if c.Index != 0 {
+			continue
+		}
+		if err := a.choice(c, emit); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *answer) choice(c choice, emit func(string)) error {
+	d, whole := c.Delta, false
+	if d == nil && c.Message != nil {
+		d, whole = c.Message, true
+	}
+	if d != nil {
+		text := content(d.Content) + d.Refusal
+		a.refused = a.refused || d.Refusal != ""
+		a.text.WriteString(text)
+		emit(text)
+		for i, raw := range d.ToolCalls {
+			if err := a.toolCall(raw, whole, i); err != nil {
+				return err
+			}
+		}
+	}
+	if c.FinishReason != nil && *c.FinishReason != "" {
+		a.finish = strings.ToLower(*c.FinishReason)
+	}
+	if a.finish == "error" {
+		return &failure{complaint: complaint{message: "the server ended the answer with an error"}}
+	}
+	return nil
+}
+
+// content is a string, null, or a list of parts (Mistral) of which only text is wanted.
+func content(raw json.RawMessage) string {
+	var s string
+	if len(raw) == 0 || json.Unmarshal(raw, &s) == nil {
+		return s
+	}
+	var parts []struct {
+		Type string `json:"type"`
+		Text string `json:"text"`
+	}
+	if json.Unmarshal(raw, &parts) != nil {
+		return ""
+	}
+	for _, p := range parts {
+		if p.Type == "text" {
+			s += p.Text
+		}
+	}
+	return s
+}
+
+// count takes the latest usage: some servers send growing ones with every chunk.
+func (a *answer) count(c *counts) {
+	if c == nil || (c.Prompt <= 0 && c.Completion <= 0) {
+		return
+	}
+	cached := c.CacheHit
+	if c.Details != nil && c.Details.Cached > 0 {
+		cached = c.Details.Cached
+	}
+	a.usage = llm.Usage{Input: tokens(c.Prompt), CachedInput: tokens(cached), Output: tokens(c.Completion)}
+}
+
+// tokens turns a count into an int within sane bounds.
+func tokens(f float64) int { return int(min(max(f, 0), 1e12)) }
+
+// piece is one fragment of a tool call.
+type piece struct {
+	Index    *int   `json:"index"`
+	ID       string `json:"id"`
+	Function struct {
+		Name      string          `json:"name"`
+		Arguments json.RawMessage `json:"arguments"`
+	} `json:"function"`
+}
+
+// toolCall adds a fragment. position counts when the calls come as a whole message.
+func (a *answer) toolCall(raw json.RawMessage, inMessage bool, position int) error {
+	var p piece
+	if err := json.Unmarshal(raw, &p); err != nil {
+		return &llm.Error{Kind: llm.Truncated, Err: errors.New(a.provider.clean("read tool call: " + err.Error()))}
+	}
+	if inMessage {
+		p.Index = &position
+	}
+	args := arguments(p.Function.Arguments)
+	c := a.find(&p, args)
+	if c == nil {
+		if len(a.calls) == maxUses {
+			return &llm.Error{Kind: llm.Invalid, Err: fmt.Errorf("answer has more than %d tool calls", maxUses)}
+		}
+		c = &call{}
+		if p.Index != nil {
+			c.index, c.indexed = *p.Index, true
+		}
+		a.calls = append(a.calls, c)
+	}
+	c.add(&p, args)
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(raw, &fields) == nil {
+		for _, known := range []string{"index", "id", "type", "function"} {
+			delete(fields, known)
+		}
+		if c.extra == nil {
+			c.extra = map[string]json.RawMessage{}
+		}
+		maps.Copy(c.extra, fields)
+	}
+	return nil
+}
+
+// find tells which call a fragment belongs to; nil = a new one. Normally the index says it. Some servers give every call index 0 or none,
+// so a different id, or a name with arguments after complete arguments, begins a new call too.
+func (a *answer) find(p *piece, args string) *call {
+	for i := len(a.calls) - 1; i >= 0; i-- {
+		c := a.calls[i]
+		if !c.owns(p) {
+			continue
+		}
+		if p.ID == "" && c.closed() && object(args) && (c.args.String() != args || c.name != p.Function.Name) && p.Function.Name != "" {
+			return nil
+		}
+		return c
+	}
+	return nil
+}
+
+// owns compares index and id as far as they are given.
+func (c *call) owns(p *piece) bool {
+	sameIndex := p.Index != nil && c.indexed && c.index == *p.Index
+	switch {
+	case p.ID != "" && c.id == p.ID:
+		return sameIndex || p.Index == nil || !c.indexed
+	case p.ID != "" && c.id != "":
+		return false
+	case p.Index != nil && c.indexed:
+		return sameIndex
+	default:
+		return p.ID == "" && p.Index == nil
+	}
+}
+
+// closed says whether the arguments are a complete object.
+func (c *call) closed() bool { return object(c.args.String()) }
+
+// object recognises a whole JSON object; looking at the ends first keeps a long stream of fragments cheap.
+func object(s string) bool {
+	return len(s) > 1 && s[0] == '{' && s[len(s)-1] == '}' && json.Valid([]byte(s))
+}
+
+// add takes a fragment in. A name that is repeated or grows with every chunk is not doubled, nor are arguments sent again as a whole.
+func (c *call) add(p *piece, args string) {
+	if c.id == "" {
+		c.id = p.ID
+	}
+	switch name := p.Function.Name; {
+	case name == "" || name == c.name:
+	case c.name == "" || strings.HasPrefix(name, c.name):
+		c.name = name
+	case c.args.Len() == 0:
+		c.name += name
+	}
+	if c.args.String() == args && c.closed() {
+		return
+	}
+	c.args.WriteString(args)
+}
+
+// arguments is a string on the wire; some servers send the object itself.
+func arguments(raw json.RawMessage) string {
+	var s string
+	if len(raw) == 0 || json.Unmarshal(raw, &s) == nil {
+		return s
+	}
+	return string(raw)
+}
+
+// response is the whole answer.
+func (a *answer) response(origin string, names *names) (*llm.Response, error) {
+	res := &llm.Response{Text: a.text.String(), Usage: a.usage, Model: a.model, Uses: a.uses(origin, names)}
+	switch a.finish {
+	case "content_filter", "refusal", "safety":
+		res.Stop = llm.StopRefusal
+	case "length", "max_tokens", "model_length":
+		res.Stop = llm.StopLength
+	default:
+		res.Stop = llm.StopEnd
+		switch {
+		case len(res.Uses) > 0: // whatever the reason is called
+			res.Stop = llm.StopTools
+		case a.refused:
+			res.Stop = llm.StopRefusal
+		case strings.HasPrefix(a.finish, "tool") && res.Text == "":
+			return nil, &llm.Error{Kind: llm.Truncated, Err: errors.New("answer announces tool calls but has none")}
+		}
+	}
+	return res, nil
+}
+
+// uses gives the calls their final ids, unique and not empty, and decodes their names.
+func (a *answer) uses(origin string, names *names) []llm.ToolUse {
+	var out []llm.ToolUse
+	taken := map[string]bool{}
+	for _, c := range a.calls {
+		id := c.id
+		for id == "" || taken[id] {
+			// Nine letters and digits satisfy even the strictest server (Mistral).
+			id = rand.Text()[:9]
+		}
+		if id != c.id {
+			a.provider.o.Log.Debug().Str("provider", a.provider.o.Name).Str("tool", c.name).Msg("tool call id was missing or repeated")
+		}
+		taken[id] = true
+		args := c.args.String()
+		if strings.TrimSpace(args) == "" {
+			args = "{}"
+		}
+		u := llm.ToolUse{ID: id, Name: names.decode(c.name), Args: json.RawMessage(args)}
+		if len(c.extra) > 0 {
+			if extra, err := json.Marshal(origins{Host: origin, Fields: c.extra}); err == nil {
+				u.Extra = extra
+			}
+		}
+		out = append(out, u)
+	}
+	return out
+}

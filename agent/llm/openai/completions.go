@@ -1,0 +1,154 @@
+package openai
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+
+	goopenai "github.com/sashabaranov/go-openai"
+
+	"github.com/zephbot/zephbot/agent/llm"
+)
+
+// maxCallID is the longest tool call id OpenAI takes back; other vendors make longer ones.
+const maxCallID = 40
+
+// newTokenField matches models that refuse max_tokens and want max_completion_tokens; a vendor prefix ("openai/") may stand before it.
+var newTokenField = regexp.MustCompile(`^(?:.*/)?(?:o[1-9]|gpt-[5-9])`)
+
+// completions is the wire of POST /chat/completions.
+type completions struct {
+	provider *Provider
+	origin   string // host; vendors' own fields go back only to where they came from
+}
+
+// origins is the form of llm.ToolUse.Extra: unknown fields of a tool call, and the host that sent them.
+type origins struct {
+	Host   string                     `json:"host"`
+	Fields map[string]json.RawMessage `json:"fields"`
+}
+
+func (w *completions) chat(ctx context.Context, x *exchange, req *llm.Request, emit func(string)) (*llm.Response, error) {
+	names := newNames(req)
+	body := w.request(req, names)
+	x.extras, x.stream = w.extras(req, body), true
+	stream, err := w.provider.sdk(x).CreateChatCompletionStream(ctx, body)
+	if err != nil {
+		if errors.Is(err, goopenai.ErrReasoningToolsRequireResponses) {
+			err = fmt.Errorf("%s takes tools only through the Responses API, which is not supported; choose another model", body.Model)
+		}
+		return nil, err
+	}
+	defer func() { _ = stream.Close() }()
+	a := &answer{provider: w.provider}
+	for {
+		x.listen()
+		raw, err := stream.RecvRaw()
+		x.pause()
+		if err != nil {
+			if a.finish == "" {
+				if errors.Is(err, io.EOF) {
+					err = &llm.Error{Kind: llm.Truncated, Status: x.status, Err: errors.New("stream ended without a finish_reason")}
+				}
+				return nil, err
+			}
+			// After the reason to stop only the usage is still to come; a cut there loses nothing a person would miss.
+			break
+		}
+		if err := a.take(raw, emit); err != nil {
+			return nil, err
+		}
+	}
+	return a.response(w.origin, names)
+}
+
+// request writes the conversation in the vendor's form.
+func (w *completions) request(req *llm.Request, names *names) goopenai.ChatCompletionRequest {
+	out := goopenai.ChatCompletionRequest{
+		Model: w.provider.o.Model, User: req.User, StreamOptions: &goopenai.StreamOptions{IncludeUsage: true},
+	}
+	limit := req.MaxTokens
+	if limit == 0 {
+		limit = w.provider.o.MaxTokens
+	}
+	if newTokenField.MatchString(out.Model) {
+		out.MaxCompletionTokens = limit
+	} else {
+		out.MaxTokens = limit
+	}
+	if req.System != "" {
+		out.Messages = append(out.Messages, goopenai.ChatCompletionMessage{Role: goopenai.ChatMessageRoleSystem, Content: req.System})
+	}
+	for i := range req.Messages {
+		out.Messages = append(out.Messages, message(&req.Messages[i], names))
+	}
+	for _, t := range req.Tools {
+		schema := t.Schema
+		if !json.Valid(schema) {
+			schema = json.RawMessage(`{"type":"object","properties":{}}`)
+		}
+		out.Tools = append(out.Tools, goopenai.Tool{Type: goopenai.ToolTypeFunction, Function: &goopenai.FunctionDefinition{
+			Name: names.encode(t.Name), Description: t.Description, Parameters: schema,
+		}})
+	}
+	return out
+}
+
+// message writes one message; the SDK would drop an empty content, which some servers answer with 400.
+func message(m *llm.Message, names *names) goopenai.ChatCompletionMessage {
+	out := goopenai.ChatCompletionMessage{Role: string(m.Role), Content: m.Text}
+	switch {
+	case m.Role == llm.ToolRole && m.Result != nil:
+		out.Content, out.ToolCallID = m.Result.Text, callID(m.Result.ID)
+		if strings.TrimSpace(out.Content) == "" {
+			out.Content = "(no output)"
+		}
+	case len(m.Uses) > 0:
+		for _, u := range m.Uses {
+			args := string(u.Args)
+			if args == "" {
+				args = "{}"
+			}
+			out.ToolCalls = append(out.ToolCalls, goopenai.ToolCall{
+				ID: callID(u.ID), Type: goopenai.ToolTypeFunction,
+				Function: goopenai.FunctionCall{Name: names.encode(u.Name), Arguments: args},
+			})
+		}
+	case out.Content == "":
+		out.Content = "(empty)"
+	}
+	return out
+}
+
+// callID shortens an id another vendor made; use and result are changed alike.
+func callID(id string) string {
+	if len(id) <= maxCallID {
+		return id
+	}
+	sum := sha256.Sum256([]byte(id))
+	return "call_" + hex.EncodeToString(sum[:16])
+}
+
+// extras finds the vendor's own fields of the tool calls in body.
+func (w *completions) extras(req *llm.Request, body goopenai.ChatCompletionRequest) map[place]json.RawMessage {
+	out := map[place]json.RawMessage{}
+	offset := len(body.Messages) - len(req.Messages)
+	for i, msg := range req.Messages {
+		for j, u := range msg.Uses {
+			var from origins
+			if len(u.Extra) == 0 || json.Unmarshal(u.Extra, &from) != nil || from.Host != w.origin || len(from.Fields) == 0 {
+				continue
+			}
+			if fields, err := json.Marshal(from.Fields); err == nil {
+				out[place{message: i + offset, call: j}] = fields
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,116 @@
+package openai
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/zephbot/zephbot/agent/llm"
+)
+
+// maxName is the longest tool name the API takes; letters, digits, _ and - are allowed.
+const maxName = 64
+
+// names translates the tool names of one request, both ways and without collisions. The result depends on the set of names only.
+type names struct {
+	encoded map[string]string
+	decoded map[string]string
+}
+
+// newNames collects all names of a request: those offered and those in its history.
+func newNames(req *llm.Request) *names {
+	var all []string
+	for _, t := range req.Tools {
+		all = append(all, t.Name)
+	}
+	for _, msg := range req.Messages {
+		for _, u := range msg.Uses {
+			all = append(all, u.Name)
+		}
+	}
+	slices.Sort(all)
+	all = slices.Compact(all)
+
+	n := &names{encoded: map[string]string{}, decoded: map[string]string{}}
+	plain := map[string]int{}
+	for _, name := range all {
+		plain[readable(name)]++
+	}
+	for _, name := range all {
+		// Names that need no change keep their spelling, whatever the others become.
+		if readable(name) == name && len(name) <= maxName {
+			n.set(name, name)
+		}
+	}
+	for _, name := range all {
+		if _, done := n.encoded[name]; done {
+			continue
+		}
+		wire := readable(name)
+		if len(wire) > maxName || plain[wire] > 1 {
+			wire = hashed(name, 0)
+		}
+		for try := 1; n.taken(wire); try++ {
+			wire = hashed(name, try)
+		}
+		n.set(name, wire)
+	}
+	return n
+}
+
+func (n *names) set(name, wire string) {
+	n.encoded[name] = wire
+	n.decoded[wire] = name
+}
+
+func (n *names) taken(wire string) bool {
+	_, ok := n.decoded[wire]
+	return ok
+}
+
+func (n *names) encode(name string) string {
+	if wire, ok := n.encoded[name]; ok {
+		return wire
+	}
+	return readable(name)
+}
+
+// decode gives a name nobody offered back as it is: the registry will tell the model that there is no such tool.
+func (n *names) decode(wire string) string {
+	if name, ok := n.decoded[wire]; ok {
+		return name
+	}
+	return wire
+}
+
+// readable replaces ":" by "__" and every other character the API refuses by "_".
+func readable(name string) string {
+	if name == "" {
+		return "unnamed"
+	}
+	var b strings.Builder
+	for _, r := range name {
+		switch {
+		case r == ':':
+			b.WriteString("__")
+		case r == '_' || r == '-' || (r >= '0' && r <= '9') || (r >= 'a' && r <= 'z') || (r >= 'A' && r <= 'Z'):
+			b.WriteRune(r)
+		default:
+			b.WriteByte('_')
+		}
+	}
+	return b.String()
+}
+
+// hashed is the readable name, cut, with eight hexadecimal digits of the hash of the whole name.
+func hashed(name string, try int) string {
+	salt := name
+	if try > 0 {
+		salt += "\x00" + strconv.Itoa(try)
+	}
+	sum := sha256.Sum256([]byte(salt))
+	wire := readable(name)
+	return wire[:min(len(wire), maxName-9)] + "_" + hex.EncodeToString(sum[:4])
+}

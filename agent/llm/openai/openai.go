@@ -1,0 +1,265 @@
+// Package openai speaks to every server with an OpenAI-compatible API: chat completions as a stream, and embeddings. It forgives what such
+// servers do differently from each other (see the tests for the list), never retries by itself and never lets a key into an error.
+package openai
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/rs/zerolog"
+	goopenai "github.com/sashabaranov/go-openai"
+
+	"github.com/zephbot/zephbot/agent/llm"
+)
+
+// Defaults of Options.
+const (
+	DefaultBaseURL = "https://api.openai.com/v1"
+	DefaultTimeout = 120 * time.Second
+)
+
+// Key is an API key. Every way of printing it gives "[redacted]".
+type Key string
+
+const redacted = "[redacted]"
+
+// String implements fmt.Stringer.
+func (Key) String() string { return redacted }
+
+// Format implements fmt.Formatter, so that %x, %q and %#v are covered too.
+func (Key) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(redacted)) }
+
+// MarshalText implements encoding.TextMarshaler, for JSON and loggers.
+func (Key) MarshalText() ([]byte, error) { return []byte(redacted), nil }
+
+// Options configure a Provider. Name is required, and Model or EmbeddingModel.
+type Options struct {
+	Name           string // configured name, e.g. "main"
+	BaseURL        string // "" = DefaultBaseURL
+	Key            Key    // "" = no Authorization header (local servers)
+	Model          string // for Chat
+	EmbeddingModel string // for Embed
+	MaxTokens      int    // of an answer when the request does not say; 0 = the server's default
+	// Timeout is how long the server may be silent: until the first and between any two pieces of an answer. 0 = DefaultTimeout.
+	Timeout          time.Duration
+	InputUSDPerMTok  float64
+	OutputUSDPerMTok float64
+	HTTPClient       *http.Client     // nil = an own one; redirects are never followed
+	Now              func() time.Time // for Retry-After dates; nil = time.Now
+	Log              zerolog.Logger
+}
+
+// Provider is an llm.Provider and llm.Embedder. Safe for concurrent use.
+type Provider struct {
+	o      Options
+	client *http.Client
+	wire   wire
+}
+
+// wire is one of the APIs for conversations a vendor offers. emit gets the text as it comes. Errors may be of any kind: Provider
+// classifies them.
+type wire interface {
+	chat(ctx context.Context, x *exchange, req *llm.Request, emit func(string)) (*llm.Response, error)
+}
+
+// New checks the options and makes a provider; nothing is sent.
+func New(o Options) (*Provider, error) {
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	if o.BaseURL == "" {
+		o.BaseURL = DefaultBaseURL
+	}
+	host, err := hostOf(o.BaseURL)
+	if err != nil {
+		return nil, fmt.Errorf("provider %s: %w", o.Name, err)
+	}
+	o.BaseURL = strings.TrimRight(o.BaseURL, "/")
+	if o.Timeout == 0 {
+		o.Timeout = DefaultTimeout
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	client := &http.Client{}
+	if o.HTTPClient != nil {
+		*client = *o.HTTPClient
+	}
+	// A redirect would carry the conversation to an address nobody configured.
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	p := &Provider{o: o, client: client}
+	p.wire = &completions{provider: p, origin: host}
+	return p, nil
+}
+
+func (o *Options) validate() error {
+	switch {
+	case o.Name == "":
+		return errors.New("openai provider: name is empty")
+	case o.Model == "" && o.EmbeddingModel == "":
+		return fmt.Errorf("provider %s: neither model nor embedding_model is set", o.Name)
+	case o.MaxTokens < 0 || o.Timeout < 0 || o.InputUSDPerMTok < 0 || o.OutputUSDPerMTok < 0:
+		return fmt.Errorf("provider %s: max_tokens, timeout and prices must not be negative", o.Name)
+	case strings.ContainsAny(string(o.Key), "\r\n\x00"):
+		return fmt.Errorf("provider %s: api_key contains a line break", o.Name)
+	default:
+		return nil
+	}
+}
+
+// hostOf checks a base URL. The error does not repeat it: people put keys into queries.
+func hostOf(base string) (string, error) {
+	u, err := url.Parse(base)
+	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.User != nil || u.RawQuery != "" {
+		return "", errors.New("base_url must look like https://host/v1, without user name and query")
+	}
+	return u.Host, nil
+}
+
+// Name implements llm.Provider.
+func (p *Provider) Name() string { return p.o.Name }
+
+// sdk makes a client of the SDK whose one request goes through x.
+func (p *Provider) sdk(x *exchange) *goopenai.Client {
+	config := goopenai.DefaultConfig(string(p.o.Key))
+	config.BaseURL = p.o.BaseURL
+	config.HTTPClient = x
+	return goopenai.NewClientWithConfig(config)
+}
+
+// Chat implements llm.Provider. A server's refusal for content reasons is an answer with StopRefusal, not an error.
+func (p *Provider) Chat(ctx context.Context, req *llm.Request, onDelta func(string)) (*llm.Response, error) {
+	if p.o.Model == "" {
+		return nil, &llm.Error{Kind: llm.Invalid, Provider: p.o.Name, Err: errors.New("no model is configured for conversations")}
+	}
+	streamed := false
+	var said strings.Builder
+	emit := func(text string) {
+		said.WriteString(text)
+		if text != "" && onDelta != nil {
+			streamed = true
+			onDelta(text)
+		}
+	}
+	var res *llm.Response
+	x := p.exchange()
+	err := p.watched(ctx, x, func(ctx context.Context) error {
+		var err error
+		res, err = p.wire.chat(ctx, x, req, emit)
+		return err
+	})
+	if err != nil {
+		if x.refusal {
+			return &llm.Response{Text: said.String(), Stop: llm.StopRefusal, Provider: p.o.Name, Model: p.o.Model}, nil
+		}
+		var e *llm.Error
+		if errors.As(err, &e) {
+			e.Streamed = streamed
+		}
+		return nil, err
+	}
+	res.Provider = p.o.Name
+	if res.Model == "" {
+		res.Model = p.o.Model
+	}
+	res.USD = (float64(res.Usage.Input)*p.o.InputUSDPerMTok + float64(res.Usage.Output)*p.o.OutputUSDPerMTok) / 1e6
+	p.o.Log.Debug().Str("provider", p.o.Name).Str("model", res.Model).Str("stop", string(res.Stop)).
+		Int("input_tokens", res.Usage.Input).Int("output_tokens", res.Usage.Output).Msg("model answered")
+	return res, nil
+}
+
+// errSilence is the cause of a context that the watch has cancelled.
+var errSilence = errors.New("server is silent")
+
+// watched runs f with a context that ends when the server stays silent for too long, and classifies the error.
+func (p *Provider) watched(ctx context.Context, x *exchange, f func(context.Context) error) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("model %s: %w", p.o.Name, err)
+	}
+	callCtx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	timer := time.AfterFunc(p.o.Timeout, func() { cancel(errSilence) })
+	defer timer.Stop()
+	x.listen = func() { timer.Reset(p.o.Timeout) }
+	x.pause = func() { timer.Stop() }
+	err := f(callCtx)
+	if err == nil {
+		return nil
+	}
+	if ctxErr := ctx.Err(); ctxErr != nil {
+		return fmt.Errorf("model %s: %w", p.o.Name, ctxErr)
+	}
+	if errors.Is(context.Cause(callCtx), errSilence) {
+		return &llm.Error{Kind: llm.Timeout, Provider: p.o.Name, Status: x.status, Err: fmt.Errorf("no data for %s", p.o.Timeout)}
+	}
+	return p.classify(x, err)
+}
+
+// embedBatch is how many texts go into one request.
+const embedBatch = 128
+
+// Embed implements llm.Embedder. An empty text is embedded as one space, because servers refuse empty ones.
+func (p *Provider) Embed(ctx context.Context, texts []string) ([][]float32, error) {
+	if p.o.EmbeddingModel == "" {
+		return nil, &llm.Error{Kind: llm.Invalid, Provider: p.o.Name, Err: errors.New("no embedding_model is configured")}
+	}
+	out := make([][]float32, 0, len(texts))
+	for start := 0; start < len(texts); start += embedBatch {
+		batch := make([]string, 0, embedBatch)
+		for _, text := range texts[start:min(start+embedBatch, len(texts))] {
+			if text == "" {
+				text = " "
+			}
+			batch = append(batch, text)
+		}
+		vectors, err := p.embed(ctx, batch)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, vectors...)
+		if len(out[0]) != len(vectors[0]) {
+			return nil, p.garbled("embeddings of different lengths: %d and %d", len(out[0]), len(vectors[0]))
+		}
+	}
+	return out, nil
+}
+
+// embed sends one batch and puts the vectors in the order of the texts.
+func (p *Provider) embed(ctx context.Context, texts []string) ([][]float32, error) {
+	x := p.exchange()
+	var res goopenai.EmbeddingResponse
+	err := p.watched(ctx, x, func(ctx context.Context) error {
+		var err error
+		res, err = p.sdk(x).CreateEmbeddings(ctx, goopenai.EmbeddingRequest{
+			Input: texts, Model: goopenai.EmbeddingModel(p.o.EmbeddingModel), EncodingFormat: goopenai.EmbeddingEncodingFormatFloat,
+		})
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(res.Data) != len(texts) {
+		return nil, p.garbled("%d embeddings for %d texts", len(res.Data), len(texts))
+	}
+	out := make([][]float32, len(texts))
+	for _, d := range res.Data {
+		switch {
+		case d.Index < 0 || d.Index >= len(texts) || out[d.Index] != nil:
+			return nil, p.garbled("embedding with index %d, out of range or repeated", d.Index)
+		case len(d.Embedding) == 0 || len(d.Embedding) != len(res.Data[0].Embedding):
+			return nil, p.garbled("embedding %d has %d numbers, the first one %d", d.Index, len(d.Embedding), len(res.Data[0].Embedding))
+		}
+		out[d.Index] = d.Embedding
+	}
+	return out, nil
+}
+
+// garbled is an answer that makes no sense.
+func (p *Provider) garbled(format string, args ...any) error {
+	return &llm.Error{Kind: llm.Unavailable, Provider: p.o.Name, Err: fmt.Errorf("server answered "+format, args...)}
+}

@@ -1,0 +1,197 @@
+package openai
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// frames rewrites a server's stream into what the SDK's reader cannot misread: one line `data: {"frame":…}` or `data: {"failure":…}` for
+// each event. The SDK alone loses `event: error`, takes a chunk that begins with {"error":null for a failure, gives up after 300 comment
+// lines, cannot join several data lines and knows no limit. Line ends, comments and joining follow the WHATWG "server-sent events" text;
+// beyond it, data lines without an empty line between them and a whole JSON answer instead of a stream are understood.
+type frames struct {
+	body   io.ReadCloser
+	in     *bufio.Reader
+	out    bytes.Buffer
+	err    error
+	opened bool
+	json   bool // the body is JSON, not a stream
+
+	event  string
+	data   []byte
+	has    bool // data has begun; it may be empty
+	skipLF bool // the last line ended with CR
+}
+
+func newFrames(body io.ReadCloser) *frames { return &frames{body: body, in: bufio.NewReader(body)} }
+
+func (f *frames) Close() error { return f.body.Close() } //nolint:wrapcheck // a reader's own error
+
+func (f *frames) Read(p []byte) (int, error) {
+	for f.out.Len() == 0 && f.err == nil {
+		f.err = f.more()
+	}
+	if f.out.Len() > 0 {
+		return f.out.Read(p) //nolint:wrapcheck // a buffer that is not empty does not fail
+	}
+	return 0, f.err
+}
+
+// more reads one line, or all of a JSON body.
+func (f *frames) more() error {
+	if !f.opened {
+		if err := f.open(); err != nil {
+			return err
+		}
+	}
+	if f.json {
+		return f.whole()
+	}
+	line, err := f.line()
+	if err != nil {
+		if errors.Is(err, io.EOF) && len(line) > 0 {
+			f.take(line)
+		}
+		if f.has && (json.Valid(f.data) || string(f.data) == "[DONE]") {
+			f.dispatch()
+		}
+		return err
+	}
+	f.take(line)
+	return nil
+}
+
+// open looks at the first byte that is not white space: JSON begins with a brace or bracket, a stream never does.
+func (f *frames) open() error {
+	for {
+		c, err := f.in.ReadByte()
+		if err != nil {
+			return err //nolint:wrapcheck // io.EOF must stay bare
+		}
+		if c == 0xEF { // byte order mark of UTF-8
+			if _, err := f.in.Discard(2); err != nil {
+				return err //nolint:wrapcheck // io.EOF must stay bare
+			}
+			continue
+		}
+		if strings.IndexByte(" \t\r\n", c) >= 0 {
+			continue
+		}
+		f.opened, f.json = true, c == '{' || c == '['
+		return f.in.UnreadByte() //nolint:wrapcheck // follows ReadByte, cannot fail
+	}
+}
+
+// whole reads JSON values until the end.
+func (f *frames) whole() error {
+	dec := json.NewDecoder(f.in)
+	for {
+		var value json.RawMessage
+		err := dec.Decode(&value)
+		if errors.Is(err, io.EOF) {
+			return io.EOF
+		}
+		if err != nil {
+			return fmt.Errorf("read JSON answer: %w", err)
+		}
+		f.data, f.has = value, true
+		f.dispatch()
+	}
+}
+
+// line reads up to CR, LF or CRLF.
+func (f *frames) line() ([]byte, error) {
+	var line []byte
+	for {
+		c, err := f.in.ReadByte()
+		if err != nil {
+			return line, err //nolint:wrapcheck // io.EOF must stay bare
+		}
+		skip := f.skipLF && c == '\n'
+		f.skipLF = c == '\r'
+		switch {
+		case skip:
+		case c == '\n' || c == '\r':
+			return line, nil
+		case len(line)+len(f.data) >= maxFrame:
+			return nil, errTooBig
+		default:
+			line = append(line, c)
+		}
+	}
+}
+
+// take handles one line of a stream.
+func (f *frames) take(line []byte) {
+	if len(line) == 0 {
+		f.dispatch()
+		return
+	}
+	field, value, _ := bytes.Cut(line, []byte(":"))
+	value = bytes.TrimPrefix(value, []byte(" "))
+	switch string(field) {
+	case "event":
+		if f.has {
+			f.dispatch()
+		}
+		f.event = string(bytes.TrimSpace(value))
+	case "data":
+		if f.has && (json.Valid(f.data) || string(f.data) == "[DONE]") {
+			f.dispatch()
+		}
+		if f.has {
+			f.data = append(f.data, '\n')
+		}
+		f.data, f.has = append(f.data, value...), true
+	}
+}
+
+// dispatch writes the event that has been collected.
+func (f *frames) dispatch() {
+	data, event := bytes.TrimSpace(f.data), f.event
+	f.event, f.data, f.has = "", nil, false
+	switch {
+	case event == "error":
+		f.failure(data)
+	case len(data) == 0:
+	case string(data) == "[DONE]":
+		f.out.WriteString("data: [DONE]\n\n")
+	default:
+		f.frame(data)
+	}
+}
+
+func (f *frames) frame(data []byte) {
+	var compact bytes.Buffer
+	if json.Compact(&compact, data) != nil {
+		f.failure([]byte(`{"message":"an event of the stream is not JSON","code":"garbled"}`))
+		return
+	}
+	var head struct {
+		Error json.RawMessage `json:"error"`
+	}
+	// Not an object: no error field, and the reader of the frame will refuse it.
+	if json.Unmarshal(data, &head) == nil && len(head.Error) > 0 && string(head.Error) != "null" {
+		f.failure(data)
+		return
+	}
+	fmt.Fprintf(&f.out, "data: {\"frame\":%s}\n\n", compact.Bytes())
+}
+
+func (f *frames) failure(data []byte) {
+	var compact bytes.Buffer
+	if len(data) == 0 || json.Compact(&compact, data) != nil {
+		compact.Reset()
+		text, err := json.Marshal(string(data))
+		if err != nil {
+			text = []byte(`""`)
+		}
+		compact.Write(text)
+	}
+	fmt.Fprintf(&f.out, "data: {\"failure\":%s}\n\n", compact.Bytes())
+}

@@ -1,0 +1,164 @@
+package openai
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+)
+
+// Caps on what is read from a server, in bytes.
+const (
+	maxBody      = 32 << 20 // of an answer
+	maxFrame     = 4 << 20  // of one event of a stream
+	maxErrorBody = 64 << 10
+)
+
+var (
+	errRefused = errors.New("server refused the request")
+	errTooBig  = errors.New("server's answer is too large")
+)
+
+// place says where in a request a tool call stands: message and call index.
+type place struct{ message, call int }
+
+// exchange carries one request. The SDK loses the headers and the body of errors and fields it does not know; exchange keeps the first
+// and adds the second. Not safe for concurrent use.
+type exchange struct {
+	client *http.Client
+	extras map[place]json.RawMessage // object whose fields are added to a tool call
+	stream bool
+
+	sent    bool
+	status  int
+	header  http.Header
+	body    []byte // of a refused request, at most maxErrorBody
+	refusal bool   // refused because of its content
+
+	listen, pause func() // start and stop counting the server's silence
+}
+
+func (p *Provider) exchange() *exchange {
+	return &exchange{client: p.client, listen: func() {}, pause: func() {}}
+}
+
+// Do implements the SDK's HTTPDoer.
+func (x *exchange) Do(req *http.Request) (*http.Response, error) {
+	if err := x.addExtras(req); err != nil {
+		return nil, err
+	}
+	req.Header.Set("User-Agent", "zephbot")
+	x.sent = true
+	resp, err := x.client.Do(req)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // classified and cleaned of addresses by classify
+	}
+	x.status, x.header = resp.StatusCode, resp.Header
+	if resp.StatusCode < 200 || resp.StatusCode > 299 {
+		// The status says more than a body that breaks off.
+		x.body, _ = io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
+		_ = resp.Body.Close()
+		return nil, errRefused
+	}
+	limited := &cappedBody{body: resp.Body, left: maxBody}
+	resp.Body = limited
+	if x.stream {
+		resp.Body = newFrames(limited)
+	}
+	return resp, nil
+}
+
+// addExtras puts vendors' own fields back into the tool calls they came from.
+func (x *exchange) addExtras(req *http.Request) error {
+	if len(x.extras) == 0 {
+		return nil
+	}
+	data, err := io.ReadAll(req.Body)
+	if err != nil {
+		return fmt.Errorf("read own request: %w", err)
+	}
+	if data, err = mergeExtras(data, x.extras); err != nil {
+		return fmt.Errorf("add vendor fields: %w", err)
+	}
+	req.ContentLength = int64(len(data))
+	req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }
+	req.Body = io.NopCloser(bytes.NewReader(data))
+	return nil
+}
+
+func mergeExtras(data []byte, extras map[place]json.RawMessage) ([]byte, error) {
+	var request map[string]json.RawMessage
+	if err := json.Unmarshal(data, &request); err != nil {
+		return nil, err
+	}
+	var messages []map[string]json.RawMessage
+	if err := json.Unmarshal(request["messages"], &messages); err != nil {
+		return nil, err
+	}
+	for i, msg := range messages {
+		if msg["tool_calls"] == nil {
+			continue
+		}
+		var calls []map[string]json.RawMessage
+		if err := json.Unmarshal(msg["tool_calls"], &calls); err != nil {
+			return nil, err
+		}
+		for j, call := range calls {
+			var fields map[string]json.RawMessage
+			if extra := extras[place{i, j}]; extra == nil || json.Unmarshal(extra, &fields) != nil {
+				continue
+			}
+			for key, value := range fields {
+				if call[key] == nil {
+					call[key] = value
+				}
+			}
+		}
+		merged, err := json.Marshal(calls)
+		if err != nil {
+			return nil, err
+		}
+		msg["tool_calls"] = merged
+	}
+	merged, err := json.Marshal(messages)
+	if err != nil {
+		return nil, err
+	}
+	request["messages"] = merged
+	return json.Marshal(request)
+}
+
+// cappedBody fails with errTooBig beyond its limit, where io.LimitReader would pretend that the body ended.
+type cappedBody struct {
+	body io.ReadCloser
+	left int64
+}
+
+func (c *cappedBody) Read(p []byte) (int, error) {
+	if c.left <= 0 {
+		return 0, errTooBig
+	}
+	if int64(len(p)) > c.left {
+		p = p[:c.left]
+	}
+	n, err := c.body.Read(p)
+	c.left -= int64(n)
+	return n, err //nolint:wrapcheck // io.EOF must stay bare
+}
+
+func (c *cappedBody) Close() error { return c.body.Close() } //nolint:wrapcheck // a reader's own error
+
+// clean takes what must not be logged out of a text of the server or of the net, and shortens it.
+func (p *Provider) clean(text string) string {
+	if p.o.Key != "" {
+		text = strings.ReplaceAll(text, string(p.o.Key), redacted)
+	}
+	text = strings.ToValidUTF8(strings.Join(strings.Fields(text), " "), "\uFFFD")
+	if r := []rune(text); len(r) > 500 {
+		text = string(r[:500]) + "…"
+	}
+	return text
+}

@@ -1,0 +1,76 @@
+package route
+
+import (
+	"sync"
+	"time"
+
+	"github.com/zephbot/zephbot/agent/llm"
+)
+
+// circuit counts a provider's failures in a row. After too many of them it stays closed to calls until its rest is over; then one call at
+// a time may probe it. Safe for concurrent use.
+type circuit struct {
+	provider llm.Provider
+	after    int
+	rest     time.Duration
+
+	mu       sync.Mutex
+	failures int
+	until    time.Time // set while failures >= after
+	probing  bool
+}
+
+// enter lets a caller in, or says how long the provider is to be left alone. probe marks the one call that tries after a rest; leave must
+// follow then.
+func (c *circuit) enter(now time.Time) (wait time.Duration, probe bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.failures < c.after:
+		return 0, false
+	case now.Before(c.until):
+		return c.until.Sub(now), false
+	case c.probing:
+		return time.Second, false // the probe's result will be known soon
+	default:
+		c.probing = true
+		return 0, true
+	}
+}
+
+// leave ends a probe.
+func (c *circuit) leave(probe bool) {
+	if !probe {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.probing = false
+}
+
+// resting says whether the provider is to be left alone at the moment.
+func (c *circuit) resting(now time.Time) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.failures >= c.after && now.Before(c.until)
+}
+
+// record counts the result of one attempt. A refused request shows that the provider is alive; a rate limit says nothing about it.
+func (c *circuit) record(err error, now time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err != nil {
+		switch llm.KindOf(err) {
+		case llm.RateLimited:
+			return
+		case llm.Unavailable, llm.Timeout, llm.Truncated, llm.Unauthorized:
+			c.failures++
+			if c.failures >= c.after {
+				c.until = now.Add(c.rest)
+			}
+			return
+		case llm.Invalid, llm.TooLong:
+		}
+	}
+	c.failures = 0
+}

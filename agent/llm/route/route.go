@@ -1,0 +1,318 @@
+// Package route makes one provider of several: it repeats what may succeed later, falls back from a provider that fails to the next one,
+// and leaves alone for a while one that keeps failing.
+//
+// Order of events. Providers are tried in the order primary, fallback. With one of them a retryable error is repeated with exponential
+// back-off and full jitter (or after the RetryAfter the provider asked for), up to Attempts and within Budget. Then, or at once after
+// llm.Unauthorized, comes the next provider. llm.Invalid and llm.TooLong are returned at once: another provider would be sent the same
+// conversation. A cancelled context ends everything.
+//
+// After text was streamed a repetition starts a fresh stream, so whoever shows the text must be told: Request.OnReset is called before
+// it. Without OnReset such a failure is final and returned with Streamed set.
+package route
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/zephbot/zephbot/agent/llm"
+)
+
+// Attempt is one call of one provider, for metrics.
+type Attempt struct {
+	Provider string
+	Number   int // 1 = first with this provider
+	Err      error
+	Duration time.Duration
+	Usage    llm.Usage // of a success
+	USD      float64
+}
+
+// Options are the tunables of New; zero values take the defaults in brackets.
+type Options struct {
+	Attempts      int           // with one provider [3]
+	BaseDelay     time.Duration // upper bound of the first random delay, doubled each time [500 ms]
+	MaxDelay      time.Duration // upper bound of any random delay [8 s]
+	MaxRetryAfter time.Duration // a longer RetryAfter counts as failure of the provider [30 s]
+	Budget        time.Duration // after which nothing new is begun; more than a silent provider takes to be given up [5 min]
+	BreakAfter    int           // failed attempts in a row after which a provider is skipped [5]
+	BreakFor      time.Duration // … for this long, then one call probes it [30 s]
+
+	Now     func() time.Time                                 // [time.Now]
+	Sleep   func(ctx context.Context, d time.Duration) error // [a timer]; returns ctx's error when it ends first
+	Jitter  func(limit time.Duration) time.Duration          // random delay in [0, limit) [math/rand]
+	Observe func(Attempt)                                    // called after each attempt, from the caller's goroutine; may be nil
+	Log     zerolog.Logger
+}
+
+// Router is an llm.Provider. Safe for concurrent use.
+type Router struct {
+	providers []*circuit
+	o         Options
+}
+
+// New builds a router from the configured providers, the name of the primary one and the names to fall back to.
+func New(providers []llm.Provider, primary string, fallback []string, o Options) (*Router, error) {
+	o, err := o.complete()
+	if err != nil {
+		return nil, err
+	}
+	known := map[string]llm.Provider{}
+	names := make([]string, 0, len(providers))
+	for _, p := range providers {
+		if known[p.Name()] != nil {
+			return nil, fmt.Errorf("llm.providers: the name %q is used twice", p.Name())
+		}
+		known[p.Name()] = p
+		names = append(names, p.Name())
+	}
+	r := &Router{o: o}
+	for i, name := range append([]string{primary}, fallback...) {
+		key := "llm.fallback"
+		if i == 0 {
+			key = "llm.primary"
+		}
+		p := known[name]
+		if p == nil {
+			return nil, fmt.Errorf("%s names the provider %q, which is not configured; configured are: %s", key, name, strings.Join(names, ", "))
+		}
+		if slices.ContainsFunc(r.providers, func(c *circuit) bool { return c.provider.Name() == name }) {
+			return nil, fmt.Errorf("%s names the provider %q a second time", key, name)
+		}
+		r.providers = append(r.providers, &circuit{provider: p, after: o.BreakAfter, rest: o.BreakFor})
+	}
+	return r, nil
+}
+
+func (o Options) complete() (Options, error) {
+	for _, n := range []struct {
+		name  string
+		value *time.Duration
+		init  time.Duration
+	}{
+		{"BaseDelay", &o.BaseDelay, 500 * time.Millisecond},
+		{"MaxDelay", &o.MaxDelay, 8 * time.Second},
+		{"MaxRetryAfter", &o.MaxRetryAfter, 30 * time.Second},
+		{"Budget", &o.Budget, 5 * time.Minute},
+		{"BreakFor", &o.BreakFor, 30 * time.Second},
+	} {
+		if *n.value < 0 {
+			return o, fmt.Errorf("route options: %s is negative: %s", n.name, *n.value)
+		}
+		if *n.value == 0 {
+			*n.value = n.init
+		}
+	}
+	if o.Attempts < 0 || o.BreakAfter < 0 {
+		return o, fmt.Errorf("route options: Attempts and BreakAfter must not be negative: %d, %d", o.Attempts, o.BreakAfter)
+	}
+	if o.Attempts == 0 {
+		o.Attempts = 3
+	}
+	if o.BreakAfter == 0 {
+		o.BreakAfter = 5
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Sleep == nil {
+		o.Sleep = sleep
+	}
+	if o.Jitter == nil {
+		o.Jitter = func(limit time.Duration) time.Duration { return rand.N(limit) } //nolint:gosec // spreads load, guards nothing
+	}
+	if o.Observe == nil {
+		o.Observe = func(Attempt) {}
+	}
+	return o, nil
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err() //nolint:wrapcheck // wrapped where it is used
+	}
+}
+
+// Name implements llm.Provider: the primary provider's name. Response.Provider says who answered.
+func (r *Router) Name() string { return r.providers[0].provider.Name() }
+
+// Chat implements llm.Provider.
+func (r *Router) Chat(ctx context.Context, req *llm.Request, onDelta func(string)) (*llm.Response, error) {
+	c := &call{router: r, onReset: req.OnReset, onDelta: onDelta, end: r.o.Now().Add(r.o.Budget)}
+	inner := *req
+	if req.OnReset != nil {
+		// A router below this one may start over by itself.
+		inner.OnReset = c.reset
+	}
+	c.req = &inner
+	for i, p := range r.providers {
+		if err := ctx.Err(); err != nil {
+			return nil, fmt.Errorf("call model: %w", err)
+		}
+		now := r.o.Now()
+		if i > 0 && now.After(c.end) {
+			break
+		}
+		wait, probe := p.enter(now)
+		if wait > 0 {
+			c.failed(&llm.Error{
+				Kind: llm.Unavailable, Provider: p.provider.Name(), RetryAfter: wait, Err: errors.New("skipped after repeated failures"),
+			})
+			continue
+		}
+		res, err := c.try(ctx, p)
+		p.leave(probe)
+		if err == nil || c.final {
+			return res, err
+		}
+	}
+	return nil, c.sum()
+}
+
+// call is one Chat of the router.
+type call struct {
+	router  *Router
+	req     *llm.Request
+	onReset func()
+	onDelta func(string)
+	end     time.Time
+	shown   bool // text is on the screen
+	final   bool // the last error ends the call
+	errs    []*llm.Error
+}
+
+func (c *call) failed(err *llm.Error) { c.errs = append(c.errs, err) }
+
+// delta hands text on and remembers that it did.
+func (c *call) delta(text string) {
+	if text == "" {
+		return
+	}
+	c.shown = true
+	c.onDelta(text)
+}
+
+// reset voids what has been shown.
+func (c *call) reset() {
+	if c.shown {
+		c.shown = false
+		c.onReset()
+	}
+}
+
+// try calls one provider until it succeeds, may not be tried again, or something final happens.
+func (c *call) try(ctx context.Context, p *circuit) (*llm.Response, error) {
+	o := &c.router.o
+	for number := 1; ; number++ {
+		c.reset()
+		res, err := c.once(ctx, p, number)
+		if err == nil {
+			return res, nil
+		}
+		if ctxErr := ctx.Err(); ctxErr != nil {
+			c.final = true
+			return nil, fmt.Errorf("call model %s: %w", p.provider.Name(), ctxErr)
+		}
+		e := asError(err, p.provider.Name())
+		e.Streamed = e.Streamed || c.shown
+		c.failed(e)
+		if e.Kind == llm.Invalid || e.Kind == llm.TooLong || (c.shown && c.onReset == nil) {
+			c.final = true
+			return nil, e
+		}
+		delay, again := c.delay(e, number)
+		if !again || p.resting(o.Now()) {
+			return nil, e
+		}
+		o.Log.Debug().Str("provider", p.provider.Name()).Str("kind", string(e.Kind)).Dur("delay", delay).Int("attempt", number).
+			Msg("model call is repeated")
+		if err := o.Sleep(ctx, delay); err != nil {
+			c.final = true
+			return nil, fmt.Errorf("wait before repeating the model call: %w", err)
+		}
+	}
+}
+
+// once makes one attempt and reports it.
+func (c *call) once(ctx context.Context, p *circuit, number int) (*llm.Response, error) {
+	o := &c.router.o
+	var onDelta func(string)
+	if c.onDelta != nil {
+		onDelta = c.delta
+	}
+	start := o.Now()
+	res, err := p.provider.Chat(ctx, c.req, onDelta)
+	if err == nil && res == nil {
+		err = &llm.Error{Kind: llm.Unavailable, Provider: p.provider.Name(), Err: errors.New("provider gave neither answer nor error")}
+	}
+	now := o.Now()
+	attempt := Attempt{Provider: p.provider.Name(), Number: number, Err: err, Duration: now.Sub(start)}
+	if err == nil {
+		attempt.Usage, attempt.USD = res.Usage, res.USD
+	}
+	if ctx.Err() == nil || err == nil {
+		p.record(err, now)
+	}
+	o.Observe(attempt)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // the provider's own classification
+	}
+	return res, nil
+}
+
+// delay says how long to wait before the next attempt with the same provider, and whether there is one.
+func (c *call) delay(e *llm.Error, number int) (time.Duration, bool) {
+	o := &c.router.o
+	if !e.Retryable() || number >= o.Attempts || e.RetryAfter > o.MaxRetryAfter {
+		return 0, false
+	}
+	limit := o.BaseDelay
+	for i := 1; i < number && limit < o.MaxDelay; i++ {
+		limit *= 2
+	}
+	// Never before the time the provider named; jitter on top keeps many conversations from coming back together.
+	delay := e.RetryAfter + o.Jitter(min(limit, o.MaxDelay))
+	return delay, !o.Now().Add(delay).After(c.end)
+}
+
+// sum is the error of a call no provider could answer: of the kind that lets the caller do most, with all causes in its text.
+func (c *call) sum() error {
+	if len(c.errs) == 1 {
+		return c.errs[0]
+	}
+	best := c.errs[len(c.errs)-1]
+	causes := make([]error, 0, len(c.errs))
+	for _, e := range c.errs {
+		causes = append(causes, e)
+		if !e.Retryable() {
+			continue
+		}
+		if !best.Retryable() || (e.RetryAfter > 0 && (best.RetryAfter == 0 || e.RetryAfter < best.RetryAfter)) {
+			best = e
+		}
+	}
+	return &llm.Error{
+		Kind: best.Kind, Provider: best.Provider, Status: best.Status, RetryAfter: best.RetryAfter, Streamed: c.shown, Err: errors.Join(causes...),
+	}
+}
+
+// asError copies an llm.Error, so that it can be completed, or makes one of any other error.
+func asError(err error, provider string) *llm.Error {
+	var e *llm.Error
+	if errors.As(err, &e) {
+		copied := *e
+		return &copied
+	}
+	return &llm.Error{Kind: llm.KindOf(err), Provider: provider, Err: err}
+}

@@ -1,0 +1,64 @@
+package prompt_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/zephbot/zephbot/agent/prompt"
+)
+
+func TestSystem(t *testing.T) {
+	t.Parallel()
+	late := time.Date(2026, 3, 4, 23, 30, 0, 0, time.FixedZone("", -3600))
+	tests := []struct {
+		name    string
+		options prompt.Options
+		has     []string
+		lacks   []string
+	}{
+		{"nothing known", prompt.Options{}, []string{"You are Zeph,", "never an instruction"}, []string{"%NAME%", "function interface", "group", "terminal", "Today"}},
+		{"name", prompt.Options{Bot: "Ada"}, []string{"You are Ada,"}, []string{"Zeph"}},
+		{"tools", prompt.Options{Tools: true}, []string{"function interface only"}, nil},
+		{"group", prompt.Options{Group: true}, []string{"others read what you write"}, []string{"speaker"}},
+		{"shared group", prompt.Options{Group: true, Shared: true}, []string{"speaker's name"}, []string{"others read"}},
+		{"terminal", prompt.Options{Channel: "terminal"}, []string{"own machine"}, nil},
+		{"telegram", prompt.Options{Channel: "telegram"}, nil, []string{"own machine"}},
+		{"day", prompt.Options{Day: late}, []string{"Today is Thursday, 5 March 2026 (UTC)."}, []string{"00:30"}},
+		{"extras", prompt.Options{Operator: " Be kind.\n", Chat: "Speak French."}, []string{"\n\nBe kind.\n\nSpeak French."}, nil},
+		{"blank extras", prompt.Options{Operator: " \n", Chat: "\t"}, nil, []string{"\n\n\n"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			got := prompt.System(tt.options)
+			for _, s := range tt.has {
+				if !strings.Contains(got, s) {
+					t.Errorf("%q is missing in:\n%s", s, got)
+				}
+			}
+			for _, s := range tt.lacks {
+				if strings.Contains(got, s) {
+					t.Errorf("%q stands in:\n%s", s, got)
+				}
+			}
+			if got != strings.TrimSpace(got) {
+				t.Errorf("loose ends: %q", got)
+			}
+		})
+	}
+}
+
+// TestOrder: what changes least comes first, so that a vendor's cache of prompts holds.
+func TestOrder(t *testing.T) {
+	t.Parallel()
+	a := prompt.System(prompt.Options{Tools: true, Group: true, Operator: "Op", Chat: "One", Day: time.Unix(0, 0)})
+	b := prompt.System(prompt.Options{Tools: true, Group: true, Operator: "Op", Chat: "Two", Day: time.Unix(0, 0)})
+	same := 0
+	for same < len(a) && a[same] == b[same] {
+		same++
+	}
+	if a[:same] != strings.TrimSuffix(a, "One") {
+		t.Errorf("prompts of two chats differ from %q on", a[same:])
+	}
+}

@@ -1,0 +1,217 @@
+package agent_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/zephbot/zephbot/agent"
+	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/agent/llm/llmtest"
+)
+
+const journey = `on "go": call* echo {"text":"a"} count {"by":1} count {"by":10}
+then call count {"by":2}
+then say Done`
+
+// TestResumeFromEveryPrefix cuts the journal of a finished turn after every entry, as a crash does, and goes on with nothing but that.
+func TestResumeFromEveryPrefix(t *testing.T) {
+	t.Parallel()
+	whole := newWorld(t, script(t, journey), "go")
+	whole.finish(t.Context())
+	full := whole.shelf.all()
+	if got, want := whole.kinds(), "user assistant result started result started result assistant started result answer"; got != want {
+		t.Fatalf("journal %s, want %s", got, want)
+	}
+	writers := []string{"c2_1", "c2_2", "c8_0"}
+	for cut := 1; cut <= len(full); cut++ {
+		w := newWorld(t, script(t, journey), "go")
+		w.shelf.entries = slices.Clone(full[:cut])
+		before, open := map[string]bool{}, ""
+		for _, e := range full[:cut] {
+			switch e.Kind {
+			case agent.StartedEntry:
+				before[e.Call], open = true, e.Call
+			case agent.ResultEntry:
+				open = ""
+			}
+		}
+		out := w.finish(t.Context())
+		if out.Kind != agent.Answered || out.Text != "Done" {
+			t.Errorf("cut after %d: %+v", cut, out)
+		}
+		ran := map[string]int{}
+		for _, id := range w.hand.ran {
+			ran[id]++
+		}
+		for _, id := range writers {
+			if n := ran[id]; n > 1 || (n == 1) == before[id] {
+				t.Errorf("cut after %d: %s ran %d times after the crash, started before: %t", cut, id, n, before[id])
+			}
+		}
+		if open == "" {
+			if len(w.hand.interrupted) > 0 {
+				t.Errorf("cut after %d: %v were reported as interrupted", cut, w.hand.interrupted)
+			}
+			if last := w.shelf.all(); len(last) != len(full) {
+				t.Errorf("cut after %d: journal of %d entries, want %d", cut, len(last), len(full))
+			}
+			continue
+		}
+		if diff := cmp.Diff([]string{open}, w.hand.interrupted); diff != "" {
+			t.Errorf("cut after %d: interrupted (-want +got):\n%s", cut, diff)
+		}
+		if r := w.results()[open]; !strings.HasPrefix(r.Text, "[outcome unknown]") || !r.Failed || r.Category != "unknown" {
+			t.Errorf("cut after %d: result %+v", cut, r)
+		}
+	}
+}
+
+// TestReadIsRepeated: a reading call leaves no trace before its result, and runs again.
+func TestReadIsRepeated(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, script(t, "on \"go\": call echo {\"text\":\"a\"}\nthen say Done"), "go")
+	w.shelf.before = func(n int) error {
+		if n == 2 {
+			return errStore
+		}
+		return nil
+	}
+	if out := w.finish(t.Context()); out.Text != "Done" {
+		t.Errorf("outcome %+v", out)
+	}
+	if diff := cmp.Diff([]string{"c2_0", "c2_0"}, w.hand.ran); diff != "" {
+		t.Errorf("ran (-want +got):\n%s", diff)
+	}
+	// Also one that an old journal calls started.
+	w = newWorld(t, script(t, "on \"go\": call echo {\"text\":\"a\"}\nthen say Done"), "go")
+	w.shelf.keep(
+		agent.Entry{Turn: "turn-1", Kind: agent.AssistantEntry, Uses: []agent.Use{{Call: "c2_0", Name: "echo", Args: []byte(`{"text":"a"}`), ReadOnly: true}}},
+		agent.Entry{Turn: "turn-1", Kind: agent.StartedEntry, Call: "c2_0", Tool: "echo"},
+	)
+	if out := w.finish(t.Context()); out.Text != "Done" || w.results()["c2_0"].Text != "a" || len(w.hand.interrupted) != 0 {
+		t.Errorf("outcome %+v, result %+v", out, w.results()["c2_0"])
+	}
+}
+
+// TestStoreFailsAtEveryAppend fails one append after the other, with and without effect, and lets another process go on.
+func TestStoreFailsAtEveryAppend(t *testing.T) {
+	t.Parallel()
+	for _, lost := range []bool{false, true} {
+		for at := 1; at <= 10; at++ {
+			w := newWorld(t, script(t, journey), "go")
+			fail := func(n int) error {
+				if n == at {
+					return errStore
+				}
+				return nil
+			}
+			if lost {
+				w.shelf.after = fail
+			} else {
+				w.shelf.before = fail
+			}
+			out := w.finish(t.Context())
+			if out.Kind != agent.Answered || out.Text != "Done" {
+				t.Errorf("append %d, lost %t: %+v", at, lost, out)
+			}
+			once(t, w, fmt.Sprintf("append %d, lost %t", at, lost))
+		}
+	}
+}
+
+// once checks that no changing call ran twice, and that what is said to be unknown was reported once.
+func once(t interface {
+	Helper()
+	Errorf(string, ...any)
+}, w *world, what string,
+) {
+	t.Helper()
+	ran := map[string]int{}
+	for _, id := range w.hand.ran {
+		ran[id]++
+	}
+	unknown := map[string]int{}
+	for _, id := range w.hand.interrupted {
+		unknown[id]++
+	}
+	for _, e := range w.shelf.all() {
+		for _, u := range e.Uses {
+			if !u.ReadOnly && ran[u.Call] > 1 {
+				t.Errorf("%s: %s ran %d times", what, u.Call, ran[u.Call])
+			}
+			said := w.results()[u.Call].Category == "unknown"
+			if said && unknown[u.Call] == 0 {
+				t.Errorf("%s: the unknown outcome of %s was not recorded", what, u.Call)
+			}
+		}
+	}
+}
+
+// TestAnyBatches runs random batches over a store that fails at random.
+func TestAnyBatches(t *testing.T) {
+	t.Parallel()
+	calls := []string{`echo {"text":"a"}`, `count {"by":1}`, `count {"by":10}`, `count {"by":100}`, `nothing {}`, `count {"by":"x"}`, `echo {"text":"b"}`}
+	rapid.Check(t, func(rt *rapid.T) {
+		var steps []llmtest.Step
+		for i := range rapid.IntRange(1, 4).Draw(rt, "steps") {
+			var uses []llm.ToolUse
+			for _, c := range rapid.SliceOfN(rapid.SampledFrom(calls), 1, 5).Draw(rt, "uses") {
+				name, args, _ := strings.Cut(c, " ")
+				uses = append(uses, llm.ToolUse{Name: name, Args: []byte(args)})
+			}
+			steps = append(steps, llmtest.Step{Text: fmt.Sprint("step ", i), Uses: uses})
+		}
+		m := llmtest.New().On("go", append(steps, llmtest.Step{Text: "Done"})...)
+		w := newWorld(t, m, "go")
+		w.limits = agent.Limits{Repeats: -1, Iterations: -1, Parallel: rapid.IntRange(1, 4).Draw(rt, "parallel")}
+		failing := rapid.SliceOfN(rapid.IntRange(1, 30), 0, 4).Draw(rt, "failing appends")
+		lost := rapid.Bool().Draw(rt, "lost")
+		fail := func(after bool) func(n int) error {
+			return func(n int) error {
+				if after == lost && slices.Contains(failing, n) {
+					return errStore
+				}
+				return nil
+			}
+		}
+		w.shelf.before, w.shelf.after = fail(false), fail(true)
+		if out := w.finish(t.Context()); out.Text != "Done" || out.Stats.Steps != len(steps) {
+			rt.Fatalf("outcome %+v", out)
+		}
+		once(rt, w, "random batch")
+		wellFormed(t, m.Requests())
+		for call, r := range w.results() {
+			if r.Text == "" {
+				rt.Errorf("%s has an empty result", call)
+			}
+		}
+		entries := w.shelf.all()
+		if last := entries[len(entries)-1]; last.Kind != agent.AnswerEntry {
+			rt.Errorf("the journal ends with %s", last.Kind)
+		}
+	})
+}
+
+// TestConflictInABatch: a worker that lost its lane in the middle of a parallel batch says so and starts nothing more.
+func TestConflictInABatch(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, script(t, `on "go": call* echo {"text":"a"} count {"by":1}
+then say Done`), "go")
+	w.shelf.before = func(n int) error {
+		if n == 2 { // the first result: meanwhile somebody else wrote
+			w.shelf.keep(agent.Entry{Turn: "turn-1", Kind: agent.ResultEntry, Call: "c2_0", Text: "from another worker"})
+		}
+		return nil
+	}
+	h := &handle{shelf: w.shelf}
+	_, err := agent.NewRunner(w.deps, w.limits).Run(t.Context(), w.turn, h, w.watch)
+	if !errors.Is(err, agent.ErrConflict) || w.counter.Runs() != 0 {
+		t.Errorf("err = %v, %d runs", err, w.counter.Runs())
+	}
+}

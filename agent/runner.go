@@ -1,0 +1,349 @@
+package agent
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/agent/window"
+	"github.com/zephbot/zephbot/tools"
+)
+
+// ErrStopped is the cancellation cause of a turn that a person stopped. Any other cancellation leaves the turn for another worker.
+var ErrStopped = errors.New("stopped by a person")
+
+// Reasons of an Ended outcome and of EndEntry.Reason.
+const (
+	ReasonStopped  = "stopped"  // a person said stop
+	ReasonLimit    = "limit"    // max_tool_iterations reached
+	ReasonLoop     = "loop"     // the same result three times
+	ReasonContext  = "context"  // the conversation fills the model's window
+	ReasonBudget   = "budget"   // a quota is used up; Outcome.Text is its sentence
+	ReasonModel    = "model"    // the model refuses the request for good
+	ReasonKey      = "key"      // the model refuses our key
+	ReasonEmpty    = "empty"    // the model said nothing
+	ReasonRefusal  = "refusal"  // the vendor's filter ended the answer
+	ReasonGivenUp  = "given_up" // the model stayed away for too long
+	ReasonInternal = "internal" // a fault of ours
+)
+
+// ReasonLength is the Reason of an answer that the token limit cut.
+const ReasonLength = "length"
+
+// Limits bound a turn. Zero values mean the documented default; negative ones no limit.
+type Limits struct {
+	Iterations    int // model calls with tools in one turn; default 10 (seed 003)
+	Parallel      int // reading calls of one batch at once; default 4
+	ContextTokens int // the model's window; default 128000, negative = unknown
+	Repeats       int // equal steps in a row that end the turn; default 3
+	MaxTokens     int // of one answer; 0 = the provider's setting
+}
+
+func (l Limits) withDefaults() Limits {
+	def := func(v *int, d int) {
+		if *v == 0 {
+			*v = d
+		}
+	}
+	def(&l.Iterations, 10)
+	def(&l.Parallel, 4)
+	def(&l.ContextTokens, 128000)
+	def(&l.Repeats, 3)
+	return l
+}
+
+// Deps are what a Runner works with.
+type Deps struct {
+	Provider llm.Provider
+	Tools    Executor
+	Catalog  Catalog
+	Budget   Budget                                  // nil = nothing is reserved
+	System   func(turn *Turn, withTools bool) string // the system prompt
+	Now      func() time.Time
+}
+
+// Runner moves turns. It holds no state of a turn: everything is read from the journal, so any Runner may go on where another died.
+// Safe for concurrent use.
+type Runner struct {
+	deps   Deps
+	limits Limits
+}
+
+// NewRunner makes a Runner.
+func NewRunner(deps Deps, limits Limits) *Runner {
+	return &Runner{deps: deps, limits: limits.withDefaults()}
+}
+
+// Run moves the turn as far as it goes: to an answer, an end, a question to a person, or a model that is away. An error means that the store failed
+// or that the turn belongs to another worker (ErrConflict) or that ctx ended for another reason than ErrStopped: the turn stays as journalled.
+func (r *Runner) Run(ctx context.Context, turn *Turn, journal Journal, sink Sink) (Outcome, error) {
+	// A stopped turn is read too: its open calls have to be closed.
+	loading, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
+	entries, err := journal.Load(loading)
+	cancel()
+	if err != nil {
+		return Outcome{}, fmt.Errorf("load the journal: %w", err)
+	}
+	s := newState(entries, turn.ID)
+	step := &step{Runner: r, turn: turn, journal: journal, sink: sink, state: s}
+	if e := s.over(); e != nil { // before a stop is looked at: what is over cannot be stopped
+		kind := Answered
+		if e.Kind == EndEntry {
+			kind = Ended
+		}
+		return Outcome{Kind: kind, Text: e.Text, Reason: e.Reason, Stats: s.stats()}, nil
+	}
+	for {
+		if ctx.Err() != nil {
+			return r.interrupted(ctx, step, turn, context.Cause(ctx))
+		}
+		out, err := step.next(ctx)
+		if err != nil {
+			return r.interrupted(ctx, step, turn, err)
+		}
+		if out != nil {
+			out.Stats = s.stats()
+			return *out, nil
+		}
+	}
+}
+
+// interrupted tells a person's stop from everything else.
+func (r *Runner) interrupted(ctx context.Context, st *step, turn *Turn, err error) (Outcome, error) {
+	if !errors.Is(context.Cause(ctx), ErrStopped) {
+		return Outcome{}, err
+	}
+	out := Outcome{Kind: Ended, Reason: ReasonStopped, Text: st.partial, Entries: st.cancelled(ctx), Stats: st.state.stats()}
+	out.Entries = append(out.Entries, Entry{Turn: turn.ID, Kind: EndEntry, At: r.deps.Now(), Reason: ReasonStopped})
+	return out, nil
+}
+
+// step is the Runner at work on one turn.
+type step struct {
+	*Runner
+	turn    *Turn
+	journal Journal
+	sink    Sink
+	state   *state
+	partial string // text of the answer that grows
+}
+
+// next does the next thing the journal asks for. A nil outcome means: go on.
+func (s *step) next(ctx context.Context) (*Outcome, error) {
+	if len(s.state.current()) == 0 { // the message is gone, with a journal that was cleared: there is nothing to answer
+		return s.end(ReasonInternal, ""), nil
+	}
+	b := s.state.batch()
+	if b != nil && len(b.open()) > 0 {
+		return s.execute(ctx, b)
+	}
+	if b != nil {
+		if out := s.limit(); out != nil {
+			return out, nil
+		}
+	}
+	return s.ask(ctx)
+}
+
+// limit ends a turn that runs in circles or for too long.
+func (s *step) limit() *Outcome {
+	stats := s.state.stats()
+	if text, ok := repeated(s.state.current(), s.limits.Repeats); ok {
+		return s.end(ReasonLoop, text)
+	}
+	if s.limits.Iterations > 0 && stats.Steps >= s.limits.Iterations {
+		return s.end(ReasonLimit, "")
+	}
+	return nil
+}
+
+// end makes the outcome of a turn that ends without an answer. Text is what the sentence for the person needs.
+func (s *step) end(reason, text string) *Outcome {
+	return &Outcome{
+		Kind: Ended, Reason: reason, Text: text,
+		Entries: []Entry{{Turn: s.turn.ID, Kind: EndEntry, At: s.deps.Now(), Reason: reason}},
+	}
+}
+
+// ask calls the model once.
+func (s *step) ask(ctx context.Context) (*Outcome, error) {
+	defs := s.deps.Catalog.Tools(ctx, s.turn)
+	req := &llm.Request{
+		System: s.deps.System(s.turn, len(defs) > 0), Tools: offered(defs), MaxTokens: s.limits.MaxTokens,
+		OnReset: func() { s.partial = ""; s.sink.Emit(ctx, Event{Type: ResetEvent}) },
+	}
+	estimate := s.state.fit(req, s.turn.Shared, s.limits.ContextTokens)
+	if window.Over(estimate, s.limits.ContextTokens) {
+		return s.end(ReasonContext, ""), nil
+	}
+	stepNo := s.state.stats().Steps + 1
+	key := fmt.Sprintf("%s/%d", s.turn.ID, stepNo)
+	if out, err := s.reserve(ctx, key, llm.Usage{Input: estimate, Output: s.limits.MaxTokens}); out != nil || err != nil {
+		return out, err
+	}
+	s.partial = ""
+	s.sink.Emit(ctx, Event{Type: ModelEvent, Step: stepNo})
+	began := s.deps.Now()
+	resp, err := s.deps.Provider.Chat(ctx, req, func(text string) {
+		s.partial += text
+		s.sink.Emit(ctx, Event{Type: DeltaEvent, Text: text})
+	})
+	if err != nil {
+		return s.failed(ctx, key, estimate, err)
+	}
+	s.settle(ctx, key, resp.Usage, resp.USD)
+	entry := Entry{
+		Turn: s.turn.ID, At: s.deps.Now(), Text: resp.Text, Usage: resp.Usage, USD: resp.USD, Model: resp.Model,
+		Millis: s.deps.Now().Sub(began).Milliseconds(),
+	}
+	if len(resp.Uses) > 0 && resp.Stop != llm.StopRefusal {
+		return nil, s.wish(ctx, entry, resp.Uses, defs)
+	}
+	return s.answer(entry, resp), nil
+}
+
+func (s *step) reserve(ctx context.Context, key string, estimate llm.Usage) (*Outcome, error) {
+	if s.deps.Budget == nil {
+		return nil, nil
+	}
+	err := s.deps.Budget.Reserve(ctx, s.turn, key, estimate)
+	var denied *Denied
+	if errors.As(err, &denied) {
+		return s.end(ReasonBudget, denied.Text), nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reserve: %w", err)
+	}
+	return nil, nil
+}
+
+// settle outlives a cancelled turn: money that was spent is counted. A failure of the books is logged and no more: the answer is there and paid for,
+// and the next reservation meets the same books.
+func (s *step) settle(ctx context.Context, key string, used llm.Usage, usd float64) {
+	if s.deps.Budget == nil {
+		return
+	}
+	kept, cancel := keep(ctx)
+	defer cancel()
+	if err := s.deps.Budget.Settle(kept, s.turn, key, used, usd); err != nil {
+		zerolog.Ctx(ctx).Error().Err(err).Str("key", key).Msg("model call not settled")
+	}
+}
+
+// keep is a context for what has to be stored although the turn is being stopped or the service shuts down.
+func keep(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+}
+
+// failed says what a failure of the model means for the turn. A call that had begun to answer is settled by estimate: vendors charge for it.
+func (s *step) failed(ctx context.Context, key string, estimate int, err error) (*Outcome, error) {
+	var used llm.Usage
+	if s.partial != "" {
+		used = llm.Usage{Input: estimate, Output: window.Tokens(s.partial)}
+	}
+	s.settle(ctx, key, used, 0)
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	zerolog.Ctx(ctx).Warn().Err(err).Str("request", s.turn.Request).Msg("the model failed")
+	var e *llm.Error
+	if !errors.As(err, &e) {
+		return &Outcome{Kind: Later, Err: err}, nil
+	}
+	switch {
+	case e.Kind == llm.TooLong:
+		return s.end(ReasonContext, ""), nil
+	case e.Kind == llm.Unauthorized:
+		return s.end(ReasonKey, ""), nil
+	case !e.Retryable():
+		return s.end(ReasonModel, ""), nil
+	}
+	return &Outcome{Kind: Later, Err: err, RetryAfter: e.RetryAfter}, nil
+}
+
+// wish journals the model's wish to call tools.
+func (s *step) wish(ctx context.Context, entry Entry, uses []llm.ToolUse, defs []tools.Definition) error {
+	known := map[string]tools.Definition{}
+	for _, d := range defs {
+		known[d.Name] = d
+	}
+	n := s.state.last() + 1
+	entry.Kind = AssistantEntry
+	for i, u := range uses {
+		use := Use{Call: fmt.Sprintf("c%d_%d", n, i), Model: u.ID, Name: u.Name, Args: rawArgs(u.Args), Extra: u.Extra}
+		if d, ok := known[u.Name]; ok {
+			use.Definition, use.ReadOnly = d.Hash(), d.ReadOnly
+		}
+		entry.Uses = append(entry.Uses, use)
+	}
+	s.partial = ""
+	s.sink.Emit(ctx, Event{Type: ResetEvent})
+	kept, cancel := keep(ctx)
+	defer cancel()
+	return s.append(kept, entry)
+}
+
+// answer ends the turn with what the model said.
+func (s *step) answer(entry Entry, resp *llm.Response) *Outcome {
+	if strings.TrimSpace(resp.Text) == "" {
+		reason := ReasonEmpty
+		if resp.Stop == llm.StopRefusal {
+			reason = ReasonRefusal
+		}
+		return s.endWith(entry, reason)
+	}
+	entry.Kind = AnswerEntry
+	if resp.Stop == llm.StopLength {
+		entry.Reason = ReasonLength
+	}
+	return &Outcome{Kind: Answered, Text: resp.Text, Reason: entry.Reason, Entries: []Entry{entry}}
+}
+
+// endWith keeps the usage of a model call that gave no answer.
+func (s *step) endWith(entry Entry, reason string) *Outcome {
+	out := s.end(reason, "")
+	e := &out.Entries[0]
+	e.Usage, e.USD, e.Model, e.Millis = entry.Usage, entry.USD, entry.Model, entry.Millis
+	return out
+}
+
+func (s *step) append(ctx context.Context, entries ...Entry) error {
+	stored, err := s.journal.Append(ctx, entries...)
+	if err != nil {
+		return fmt.Errorf("journal: %w", err)
+	}
+	s.state.add(stored...)
+	return nil
+}
+
+func offered(defs []tools.Definition) []llm.Tool {
+	list := make([]llm.Tool, len(defs))
+	for i, d := range defs {
+		list[i] = llm.Tool{Name: d.Name, Description: d.Description, Schema: d.Schema}
+	}
+	return list
+}
+
+// rawArgs brings arguments into the form in which a journal gives them back, so that a resumed turn compares equal to one that was never interrupted.
+// What is not JSON is kept as a JSON string, which the decode stage refuses with a clear word.
+func rawArgs(args []byte) json.RawMessage {
+	if len(args) == 0 {
+		return json.RawMessage("{}")
+	}
+	args = bytes.ToValidUTF8(args, []byte("\uFFFD"))
+	if stored, err := json.Marshal(json.RawMessage(args)); err == nil {
+		return stored
+	}
+	quoted, err := json.Marshal(string(args))
+	if err != nil {
+		return json.RawMessage("{}") // unreachable: every string can be written
+	}
+	return quoted
+}

@@ -1,0 +1,112 @@
+package agent
+
+import (
+	"context"
+	"time"
+
+	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/tools"
+)
+
+// Turn is what the Runner needs to know of the turn it moves.
+type Turn struct {
+	ID      string
+	Origin  tools.Origin
+	Request string                 // short id that a person may quote to the operator
+	System  string                 // extra instructions of the chat
+	Group   bool                   // several people read
+	Shared  bool                   // several people speak in this session: label the speakers
+	Allowed func(tool string) bool // allow-list of chat and channel; nil = all
+}
+
+// OutcomeKind says how a Run ended.
+type OutcomeKind string
+
+// The outcomes. All but Answered, Ended leave the turn open.
+const (
+	Answered OutcomeKind = "answered" // Entries hold the answer
+	Ended    OutcomeKind = "ended"    // Entries hold an end entry: Text tells the person why
+	Parked   OutcomeKind = "parked"   // Questions wait for people
+	Later    OutcomeKind = "later"    // the model is away: run again after RetryAfter
+)
+
+// Outcome is the result of a Run. Entries are not stored yet: the caller commits them together with what follows from them (the answer's outbox row).
+type Outcome struct {
+	Kind       OutcomeKind
+	Text       string // Markdown for the person
+	Plain      bool   // Text is not Markdown
+	Reason     string // of Ended
+	Entries    []Entry
+	Questions  []tools.Question
+	RetryAfter time.Duration
+	Err        error // of Later: for the log
+	Stats      Stats
+}
+
+// Stats sums up a turn so far, from its journal.
+type Stats struct {
+	Steps int // model calls with tool uses
+	Calls int // tool calls with a result
+	Usage llm.Usage
+	USD   float64
+}
+
+// EventType names what happens during a Run.
+type EventType string
+
+// The events. They are for the person who watches; nothing depends on them.
+const (
+	DeltaEvent        EventType = "delta"         // Text was added to the answer that grows
+	ResetEvent        EventType = "reset"         // forget the text so far: it belonged to a step with tools, or a retry begins
+	ToolStartedEvent  EventType = "tool_started"  // Tool with Show
+	ToolProgressEvent EventType = "tool_progress" // Text
+	ToolFinishedEvent EventType = "tool_finished" // Tool, Failed
+	ModelEvent        EventType = "model"         // the model is being asked: Step
+)
+
+// Event is one thing that happens during a Run.
+type Event struct {
+	Type   EventType
+	Text   string
+	Call   string
+	Tool   string
+	Args   string
+	Failed bool
+	Step   int // model call within the turn, from 1
+}
+
+// Sink takes events. Emit never blocks and may be called from several goroutines.
+type Sink interface {
+	Emit(ctx context.Context, event Event)
+}
+
+// Executor runs tool calls: the chain. A call that waits for a person fails with *tools.Pending; with Call.Probe set a call that may run ends with tools.ErrProbed.
+type Executor interface {
+	Execute(ctx context.Context, call *tools.Call) (*tools.Result, error)
+	// Interrupted records a call whose outcome nobody knows.
+	Interrupted(ctx context.Context, call *tools.Call)
+}
+
+// Catalog says which tools a turn may see. The snapshot holds for one model call.
+type Catalog interface {
+	Tools(ctx context.Context, turn *Turn) []tools.Definition
+}
+
+// Budget reserves what a model call may cost before it is made, and settles it after.
+type Budget interface {
+	// Reserve is idempotent by key (turn and step) while the reservation is open. Once settled, the same key may be reserved again: a model call that
+	// failed or whose step was lost is made again, and costs again. A denial is a *Denied.
+	Reserve(ctx context.Context, turn *Turn, key string, estimate llm.Usage) error
+	// Settle replaces the reservation by what was used; a call that failed before any text settles zero, one that failed later an estimate. Its error is
+	// logged, the turn goes on.
+	Settle(ctx context.Context, turn *Turn, key string, used llm.Usage, usd float64) error
+}
+
+// Denied says that a budget is used up; Text is for the person.
+type Denied struct {
+	Scope string
+	Text  string
+}
+
+// Error implements error.
+func (d *Denied) Error() string { return "quota of " + d.Scope + " is used up" }

@@ -1,0 +1,88 @@
+// Package window estimates how much of a model's context a request needs and chooses what of a long conversation still fits.
+package window
+
+import (
+	"unicode/utf8"
+
+	"github.com/zephbot/zephbot/agent/llm"
+)
+
+// perMessage is what a message costs besides its text: role and separators.
+const perMessage = 4
+
+// Tokens estimates the tokens of a text without a vocabulary: about 3.5 bytes of ASCII a token, one token a rune otherwise. It errs on the high
+// side for prose (by a quarter) and is near for JSON and code, so that a limit checked with it holds.
+func Tokens(text string) int {
+	ascii, runes := 0, 0
+	for i := 0; i < len(text); {
+		if text[i] < utf8.RuneSelf {
+			ascii++
+			i++
+			continue
+		}
+		_, size := utf8.DecodeRuneInString(text[i:])
+		runes++
+		i += size
+	}
+	return (ascii*2+6)/7 + runes
+}
+
+// Message estimates one message.
+func Message(m llm.Message) int {
+	n := perMessage + Tokens(m.Text)
+	for _, u := range m.Uses {
+		n += perMessage + Tokens(u.Name) + Tokens(string(u.Args))
+	}
+	if m.Result != nil {
+		n += Tokens(m.Result.Text)
+	}
+	return n
+}
+
+// Messages estimates a list of messages.
+func Messages(list []llm.Message) int {
+	n := 0
+	for _, m := range list {
+		n += Message(m)
+	}
+	return n
+}
+
+// Fixed estimates what every request of a turn carries: system prompt and tool definitions.
+func Fixed(req *llm.Request) int {
+	n := Tokens(req.System)
+	for _, t := range req.Tools {
+		n += perMessage + Tokens(t.Name) + Tokens(t.Description) + Tokens(string(t.Schema))
+	}
+	return n
+}
+
+// Shares of the budget: a request may use at most Limit of it (seed 003: stop at 80 %), and history older than the current turn is dropped, turn by
+// turn, once everything together passes High.
+const (
+	Limit = 0.80
+	High  = 0.60
+)
+
+// Fit drops the oldest groups (earlier turns; the last group, the current turn, always stays) until the rest fits into High of the budget.
+// A budget of 0 means no limit. It returns how many groups were dropped.
+func Fit(groups []int, fixed, budget int) (dropped int) {
+	if budget <= 0 || len(groups) == 0 {
+		return 0
+	}
+	total := fixed
+	for _, g := range groups {
+		total += g
+	}
+	room := int(float64(budget) * High)
+	for dropped < len(groups)-1 && total > room {
+		total -= groups[dropped]
+		dropped++
+	}
+	return dropped
+}
+
+// Over says whether an estimate passes the limit at which a turn stops.
+func Over(tokens, budget int) bool {
+	return budget > 0 && float64(tokens) > float64(budget)*Limit
+}

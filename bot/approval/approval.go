@@ -1,0 +1,394 @@
+// Package approval puts a turn's questions to people and takes their decisions. A decision is a compare-and-set on a stored row: it survives restarts,
+// may be made on any replica, and is made once however often somebody presses.
+package approval
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/dispatch"
+	"github.com/zephbot/zephbot/bot/texts"
+	"github.com/zephbot/zephbot/tools"
+	"github.com/zephbot/zephbot/tools/approve"
+)
+
+// Rights say who decides in a place.
+type Rights struct {
+	Approvers []string // caller ids that may decide besides the person who asked
+	Required  int      // approvals needed; 0 = 1
+	Requester bool     // the person who asked may approve
+}
+
+// Store is the part of the bot's store that questions need.
+type Store interface {
+	bot.Approvals
+	Row(ctx context.Context, id int64) (bot.Row, error)
+	Lane(ctx context.Context, session string) (bot.Lane, error)
+}
+
+// Deps are what a Broker works with.
+type Deps struct {
+	Store  Store
+	Rights func(place bot.Place, tool string) Rights
+	Words  texts.Words
+	Now    func() time.Time
+}
+
+// Broker asks and decides. Safe for concurrent use.
+type Broker struct {
+	deps    Deps
+	timeout time.Duration
+}
+
+// New makes a Broker. A question that nobody decides within timeout is denied (telegram.approval_timeout).
+func New(deps Deps, timeout time.Duration) *Broker { return &Broker{deps: deps, timeout: timeout} }
+
+// body is what is kept of a question to show its card again.
+type body struct {
+	Question tools.Question `json:"question"`
+	Steps    int            `json:"steps"`
+	USD      float64        `json:"usd,omitempty"`
+	Language string         `json:"language,omitempty"`
+	Name     string         `json:"name,omitempty"` // of who asked
+}
+
+func read(a *bot.Approval) (body, error) {
+	var b body
+	if err := json.Unmarshal(a.Body, &b); err != nil {
+		return b, fmt.Errorf("question %s: %w", a.ID, err)
+	}
+	return b, nil
+}
+
+// Ask adds what is not asked yet to change: approvals, their cards and, for long commands, files.
+func (b *Broker) Ask(ctx context.Context, asked dispatch.Asked, change *bot.Change) error {
+	taken, err := b.shorts(ctx, asked.Place)
+	if err != nil {
+		return err
+	}
+	for _, q := range asked.Questions {
+		known, err := b.deps.Store.ApprovalOf(ctx, asked.Session, q.Call)
+		if err == nil && known.Hash == q.Hash { // asked before; perhaps even decided, while this turn was on its way to ask
+			continue
+		}
+		if err != nil && !errors.Is(err, bot.ErrNotFound) {
+			return err
+		}
+		if err == nil && known.State == bot.Open { // the call has changed: what was asked before is no longer what would run
+			b.replace(&known, change)
+		}
+		if err := b.ask(asked, q, taken, change); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// replace withdraws a question that another one takes the place of.
+func (b *Broker) replace(a *bot.Approval, change *bot.Change) {
+	d := bot.Decision{ID: a.ID, State: bot.Withdrawn, At: b.deps.Now()}
+	change.Decide = append(change.Decide, d)
+	change.Send = append(change.Send, b.edit(a, b.record(after(a, d))))
+}
+
+func (b *Broker) ask(asked dispatch.Asked, q tools.Question, taken map[string]bool, change *bot.Change) error {
+	raw, err := json.Marshal(body{Question: q, Steps: asked.Stats.Steps, USD: asked.Stats.USD, Language: asked.Language, Name: asked.Name})
+	if err != nil {
+		return fmt.Errorf("question: %w", err)
+	}
+	now := b.deps.Now()
+	id := make([]byte, 16)
+	if _, err := rand.Read(id); err != nil {
+		return fmt.Errorf("question id: %w", err)
+	}
+	a := bot.Approval{
+		ID: base64.RawURLEncoding.EncodeToString(id), Short: short(id, taken), Session: asked.Session, Turn: asked.Turn, Call: q.Call,
+		Place: asked.Place, Caller: asked.Caller, Tool: q.Tool, Hash: q.Hash, Body: raw, State: bot.Open,
+		Needed: max(1, b.deps.Rights(asked.Place, q.Tool).Required), Created: now, Expires: now.Add(b.timeout),
+	}
+	key := "ask/" + a.ID
+	card, file, err := b.card(&a)
+	if err != nil {
+		return err
+	}
+	base := bot.Row{Session: asked.Session, Turn: asked.Turn, Place: asked.Place, Purpose: bot.Question, ReplyTo: asked.ReplyTo}
+	if file != nil {
+		row := base
+		row.Content, row.Key = bot.Content{Text: file.Name, File: file}, key+"/file"
+		change.Send = append(change.Send, row)
+	}
+	base.Content, base.Key = card, key
+	change.Ask = append(change.Ask, a)
+	change.Cards = append(change.Cards, bot.Card{Approval: a.ID, Send: len(change.Send)})
+	change.Send = append(change.Send, base)
+	return nil
+}
+
+// shorts are the short names in use among the open questions of a chat.
+func (b *Broker) shorts(ctx context.Context, place bot.Place) (map[string]bool, error) {
+	open, err := b.deps.Store.OpenApprovals(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	taken := map[string]bool{}
+	for _, a := range open {
+		if a.Place.ChatKey() == place.ChatKey() {
+			taken[a.Short] = true
+		}
+	}
+	return taken, nil
+}
+
+// short makes a name that can be said and typed: consonant and vowel in turn, lengthened until it is free.
+func short(id []byte, taken map[string]bool) string {
+	const vowels, consonants = "aeiou", "bdfgklmnprstvz"
+	for n := 5; ; n++ {
+		var s strings.Builder
+		for i := range n {
+			set := consonants
+			if i%2 == 1 {
+				set = vowels
+			}
+			s.WriteByte(set[int(id[i%len(id)])%len(set)])
+		}
+		if name := s.String(); !taken[name] || n >= len(id) {
+			taken[name] = true
+			return name
+		}
+	}
+}
+
+// Approval implements approve.Lookup.
+func (b *Broker) Approval(ctx context.Context, session, call, hash string) (approve.Approval, error) {
+	a, err := b.deps.Store.ApprovalOf(ctx, session, call)
+	if err == nil && (a.State != bot.Open || a.Hash == hash) {
+		return approve.Approval{State: approve.State(a.State), By: a.By, Hash: a.Hash, Scope: a.Scope}, nil
+	}
+	if err != nil && !errors.Is(err, bot.ErrNotFound) {
+		return approve.Approval{}, err
+	}
+	granted, ok, err := b.deps.Store.GrantedInSession(ctx, session, hash)
+	if err != nil || !ok {
+		return approve.Approval{}, err
+	}
+	return approve.Approval{State: approve.Approved, By: granted.By, Hash: granted.Hash, Scope: bot.Session}, nil
+}
+
+// Press decides by a button. Data is "a1:<id>:<y|s|n>"; nothing else in it is believed.
+func (b *Broker) Press(ctx context.Context, msg *bot.Message) (dispatch.Effect, error) {
+	parts := strings.Split(msg.Data, ":")
+	if len(parts) != 3 || parts[0] != "a1" {
+		return b.unknown(msg), nil
+	}
+	a, err := b.deps.Store.Approval(ctx, parts[1])
+	if errors.Is(err, bot.ErrNotFound) || (err == nil && a.Place.ChatKey() != msg.Place.ChatKey()) {
+		return b.unknown(msg), nil
+	}
+	if err != nil {
+		return dispatch.Effect{}, err
+	}
+	state, scope := bot.Approved, bot.Once
+	switch parts[2] {
+	case "y":
+	case "s":
+		scope = bot.Session
+	case "n":
+		state = bot.Denied
+	default:
+		return b.unknown(msg), nil
+	}
+	return b.decide(ctx, &a, msg, state, scope, func(text string, alert bool) bot.Row {
+		return bot.Row{Place: msg.Place, Purpose: bot.Toast, Query: msg.Query, Alert: alert, Content: bot.Content{Text: text}}
+	})
+}
+
+// unknown answers a button of an old deploy or a forged one, and takes the keyboard away.
+func (b *Broker) unknown(msg *bot.Message) dispatch.Effect {
+	rows := []bot.Row{{
+		Place: msg.Place, Purpose: bot.Toast, Query: msg.Query, Alert: true,
+		Content: bot.Content{Text: b.deps.Words.UnknownQuestion(msg.Language)},
+	}}
+	if msg.Message != "" {
+		rows = append(rows, bot.Row{Place: msg.Place, Purpose: bot.Record, Edit: msg.Message})
+	}
+	return dispatch.Effect{Change: bot.Change{Send: rows}}
+}
+
+// Command decides by /approve and /deny: the second road, for when a press can no longer arrive.
+func (b *Broker) Command(ctx context.Context, call *dispatch.Call, state bot.ApprovalState) (dispatch.Effect, error) {
+	msg := call.Message
+	say := func(text string, _ bool) bot.Row {
+		row := bot.Row{Place: msg.Place, Purpose: bot.Reply, Content: bot.Content{Text: text}}
+		if msg.Place.Group {
+			row.ReplyTo = msg.Message
+		}
+		return row
+	}
+	open, err := b.deps.Store.OpenApprovals(ctx, "")
+	if err != nil {
+		return dispatch.Effect{}, err
+	}
+	wanted := strings.ToLower(strings.TrimSpace(msg.Args))
+	var found []bot.Approval
+	var names []string
+	for _, a := range open {
+		if a.Place.ChatKey() != msg.Place.ChatKey() {
+			continue
+		}
+		if names = append(names, a.Short); wanted == "" || wanted == a.Short {
+			found = append(found, a)
+		}
+	}
+	switch {
+	case len(found) == 1:
+		return b.decide(ctx, &found[0], msg, state, bot.Once, say)
+	case len(names) == 0:
+		return dispatch.Effect{Change: bot.Change{Send: []bot.Row{say(b.deps.Words.NoQuestion(msg.Language), false)}}}, nil
+	default:
+		return dispatch.Effect{Change: bot.Change{Send: []bot.Row{say(b.deps.Words.WhichQuestion(msg.Language, names), false)}}}, nil
+	}
+}
+
+// decide checks who decides and makes the Change; say answers the person who pressed or wrote.
+func (b *Broker) decide(_ context.Context, a *bot.Approval, msg *bot.Message, state bot.ApprovalState, scope string,
+	say func(text string, alert bool) bot.Row,
+) (dispatch.Effect, error) {
+	w, rights, now := b.deps.Words, b.deps.Rights(a.Place, a.Tool), b.deps.Now()
+	no := func(text string) (dispatch.Effect, error) {
+		return dispatch.Effect{Change: bot.Change{Send: []bot.Row{say(text, true)}}}, nil
+	}
+	info, err := read(a)
+	if err != nil {
+		return dispatch.Effect{}, err
+	}
+	own, approver := msg.Caller == a.Caller, slices.Contains(rights.Approvers, msg.Caller)
+	switch {
+	case msg.Caller == "" || (!own && !approver):
+		return no(w.NotYours(msg.Language, info.Name))
+	case a.State != bot.Open:
+		return no(w.Already(msg.Language, *a))
+	case !a.Expires.After(now):
+		e := b.expire(a)
+		late := after(a, e.Change.Decide[0])
+		e.Change.Send = append([]bot.Row{say(w.Already(msg.Language, *late), true)}, e.Change.Send...)
+		return e, nil
+	case state == bot.Approved && own && !rights.Requester:
+		return no(w.NotYourself(msg.Language))
+	}
+	d := bot.Decision{ID: a.ID, State: state, Scope: scope, By: msg.Caller, ByName: name(msg), At: now, Votes: a.Votes}
+	if state == bot.Approved {
+		if !slices.Contains(d.Votes, msg.Caller) {
+			d.Votes = append(slices.Clone(d.Votes), msg.Caller)
+		}
+		if missing := a.Needed - len(d.Votes); missing > 0 {
+			return b.vote(a, d, say(w.Noted(msg.Language, missing), false))
+		}
+	}
+	e := b.decided(a, d)
+	e.Change.Send = append([]bot.Row{say(w.Noted(msg.Language, 0), false)}, e.Change.Send...)
+	return e, nil
+}
+
+// name is how a decision is signed.
+func name(msg *bot.Message) string {
+	if msg.Name != "" {
+		return msg.Name
+	}
+	return msg.Caller
+}
+
+// vote counts one of several approvals and shows it on the card. Somebody else may vote in the same moment on another replica: when the store finds
+// that the votes are complete, the card becomes the record and the turn goes on.
+func (b *Broker) vote(a *bot.Approval, d bot.Decision, answer bot.Row) (dispatch.Effect, error) {
+	d.State = bot.Open
+	voted := *a
+	voted.Votes = d.Votes
+	card, _, err := b.card(&voted)
+	if err != nil {
+		return dispatch.Effect{}, err
+	}
+	return dispatch.Effect{
+		Change: bot.Change{Decide: []bot.Decision{d}, Send: []bot.Row{answer, b.edit(a, card)}},
+		Then: func(ctx context.Context, applied *bot.Applied) (dispatch.Effect, error) {
+			if len(applied.Decided) == 0 || applied.Decided[0] == bot.Open {
+				return dispatch.Effect{}, nil
+			}
+			e := dispatch.Effect{Decided: []string{a.Session}}
+			now, err := b.deps.Store.Approval(ctx, a.ID)
+			if err == nil {
+				e.Change.Send = []bot.Row{b.edit(&now, b.record(&now))}
+			}
+			return e, err
+		},
+	}, nil
+}
+
+// after is a question as a decision leaves it.
+func after(a *bot.Approval, d bot.Decision) *bot.Approval {
+	next := *a
+	next.State, next.Scope, next.By, next.ByName, next.Decided, next.Votes = d.State, d.Scope, d.By, d.ByName, d.At, d.Votes
+	return &next
+}
+
+// decided makes the Change of a decision: the row, the card that becomes its record, and the turn that goes on.
+func (b *Broker) decided(a *bot.Approval, d bot.Decision) dispatch.Effect {
+	return dispatch.Effect{
+		Change:  bot.Change{Decide: []bot.Decision{d}, Send: []bot.Row{b.edit(a, b.record(after(a, d)))}},
+		Decided: []string{a.Session},
+	}
+}
+
+func (b *Broker) edit(a *bot.Approval, content bot.Content) bot.Row {
+	return bot.Row{Session: a.Session, Turn: a.Turn, Place: a.Place, Purpose: bot.Record, EditRow: a.Row, Content: content}
+}
+
+func (b *Broker) expire(a *bot.Approval) dispatch.Effect {
+	return b.decided(a, bot.Decision{ID: a.ID, State: bot.Expired, At: b.deps.Now(), Votes: a.Votes})
+}
+
+// Expired decides what nobody decided in time.
+func (b *Broker) Expired(ctx context.Context, now time.Time) ([]dispatch.Effect, error) {
+	open, err := b.deps.Store.OpenApprovals(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	var effects []dispatch.Effect
+	for i := range open {
+		if !open[i].Expires.After(now) {
+			effects = append(effects, b.expire(&open[i]))
+		}
+	}
+	return effects, nil
+}
+
+// Withdraw adds the withdrawal of a turn's open questions to change.
+func (b *Broker) Withdraw(ctx context.Context, session, turn, by string, change *bot.Change) error {
+	open, err := b.deps.Store.OpenApprovals(ctx, session)
+	if err != nil {
+		return err
+	}
+	now := b.deps.Now()
+	for i := range open {
+		if open[i].Turn != turn {
+			continue
+		}
+		gone := open[i]
+		gone.State, gone.Decided = bot.Withdrawn, now
+		change.Send = append(change.Send, b.edit(&open[i], b.record(&gone)))
+		change.Cancel = &bot.Cancel{Session: session, Turn: turn, By: by, At: now}
+	}
+	return nil
+}
+
+var (
+	_ dispatch.Approvals = (*Broker)(nil)
+	_ approve.Lookup     = (*Broker)(nil)
+)

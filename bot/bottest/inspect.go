@@ -1,0 +1,152 @@
+package bottest
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/zephbot/zephbot/bot"
+)
+
+// Approval implements bot.Approvals.
+func (s *Store) Approval(ctx context.Context, id string) (bot.Approval, error) {
+	return s.lastApproval(ctx, "question "+id, func(a *bot.Approval) bool { return a.ID == id })
+}
+
+// ApprovalOf implements bot.Approvals.
+func (s *Store) ApprovalOf(ctx context.Context, session, call string) (bot.Approval, error) {
+	return s.lastApproval(ctx, "question of call "+call, func(a *bot.Approval) bool { return a.Session == session && a.Call == call })
+}
+
+func (s *Store) lastApproval(ctx context.Context, what string, is func(*bot.Approval) bool) (bot.Approval, error) {
+	list := s.approvalsWhere(is)
+	if len(list) == 0 {
+		return bot.Approval{}, fmt.Errorf("%s: %w", what, bot.ErrNotFound)
+	}
+	return list[len(list)-1], ctx.Err()
+}
+
+// OpenApprovals implements bot.Approvals.
+func (s *Store) OpenApprovals(ctx context.Context, session string) ([]bot.Approval, error) {
+	return s.approvalsWhere(func(a *bot.Approval) bool {
+		return a.State == bot.Open && (session == "" || a.Session == session)
+	}), ctx.Err()
+}
+
+// GrantedInSession implements bot.Approvals.
+func (s *Store) GrantedInSession(ctx context.Context, session, hash string) (bot.Approval, bool, error) {
+	list := s.approvalsWhere(func(a *bot.Approval) bool {
+		return a.Session == session && a.Hash == hash && a.State == bot.Approved && a.Scope == bot.Session
+	})
+	if len(list) == 0 {
+		return bot.Approval{}, false, ctx.Err()
+	}
+	return list[len(list)-1], true, ctx.Err()
+}
+
+func (s *Store) approvalsWhere(keep func(*bot.Approval) bool) []bot.Approval {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	var list []bot.Approval
+	for _, a := range s.ordered() {
+		if keep(&a.Approval) {
+			a.Body, a.Votes = slices.Clone(a.Body), slices.Clone(a.Votes)
+			list = append(list, a.Approval)
+		}
+	}
+	return list
+}
+
+// Counts implements bot.Inspector.
+func (s *Store) Counts(ctx context.Context, channel, botID string) (bot.Counts, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	var c bot.Counts
+	for _, lane := range s.lanes {
+		if lane.Place.Channel != channel || lane.Place.Bot != botID {
+			continue
+		}
+		c.Sessions++
+		switch lane.State {
+		case bot.Running:
+			c.Running++
+		case bot.Parked:
+			c.Parked++
+		case bot.Waiting:
+			c.Waiting++
+		case bot.Idle:
+		}
+	}
+	for _, a := range s.arrivals {
+		if a.Channel != channel || a.Bot != botID {
+			continue
+		}
+		switch a.state {
+		case waiting:
+			c.Queued++
+		case dead:
+			c.DeadLetters++
+		case done:
+		}
+	}
+	for _, row := range s.rows {
+		open := row.State == bot.Pending || row.State == bot.Sending || row.State == bot.Unknown
+		if open && row.Place.Channel == channel && row.Place.Bot == botID {
+			c.Undelivered++
+		}
+	}
+	return c, ctx.Err()
+}
+
+// Charges implements bot.Inspector.
+func (s *Store) Charges(ctx context.Context, sinceDay string) ([]bot.Charge, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	var list []bot.Charge
+	for _, charge := range s.charges {
+		if charge.Day >= sinceDay {
+			list = append(list, charge)
+		}
+	}
+	slices.SortFunc(list, func(a, b bot.Charge) int {
+		return cmp.Or(strings.Compare(a.Day, b.Day), strings.Compare(a.Key, b.Key))
+	})
+	return list, ctx.Err()
+}
+
+// Rows implements bot.Inspector.
+func (s *Store) Rows(ctx context.Context, session string, limit int) ([]bot.Row, error) {
+	rows, err := s.rowsWhere(func(r *bot.Row) bool { return r.Session == session }, false)
+	if err != nil {
+		return nil, err
+	}
+	if limit > 0 && len(rows) > limit {
+		rows = rows[len(rows)-limit:]
+	}
+	return rows, ctx.Err()
+}
+
+// Lanes implements bot.Inspector.
+func (s *Store) Lanes(ctx context.Context, channel, botID string, limit int) ([]bot.Lane, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	var list []bot.Lane
+	for _, lane := range s.lanes {
+		if lane.Place.Channel == channel && lane.Place.Bot == botID {
+			list = append(list, lane)
+		}
+	}
+	slices.SortFunc(list, func(a, b bot.Lane) int { return strings.Compare(a.Session, b.Session) })
+	return first(list, limit), ctx.Err()
+}
+
+// DeadLetters implements bot.Inspector.
+func (s *Store) DeadLetters(ctx context.Context, limit int) ([]bot.Arrival, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	list := s.arrivalsIn(dead)
+	slices.Reverse(list)
+	return first(list, limit), ctx.Err()
+}

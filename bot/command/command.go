@@ -1,0 +1,283 @@
+// Package command is the table of slash commands: who may use which, which overtake a running turn, and what they do. A command is computed from the
+// store and applied as one Change together with finishing its arrival, so that it happens once.
+package command
+
+import (
+	"context"
+	"math"
+	"sort"
+	"strings"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/zephbot/zephbot/agent"
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/dispatch"
+	"github.com/zephbot/zephbot/bot/texts"
+	"github.com/zephbot/zephbot/policy/nearest"
+)
+
+// Store is what commands read.
+type Store interface {
+	Lane(ctx context.Context, session string) (bot.Lane, error)
+	Next(ctx context.Context, session string, limit int) ([]bot.Arrival, error)
+	Express(ctx context.Context, channel, bot string, limit int) ([]bot.Arrival, error)
+	Counts(ctx context.Context, channel, bot string) (bot.Counts, error)
+}
+
+// Questions decides open questions (bot/approval).
+type Questions interface {
+	Command(ctx context.Context, call *dispatch.Call, state bot.ApprovalState) (dispatch.Effect, error)
+}
+
+// About is what /status, /tools and /model tell.
+type About struct {
+	Model   string
+	Sandbox string
+	Stores  string
+	Version string
+	Started time.Time
+	Tools   func(place bot.Place) []string
+	Extra   func() []string // further lines of /status; may be nil
+}
+
+// Deps are what the commands work with.
+type Deps struct {
+	Store     Store
+	Questions Questions
+	Usage     func(ctx context.Context, msg *bot.Message) ([]texts.Usage, error)
+	About     About
+	Admins    func() []string // names or ids, for refusals
+	Words     texts.Words
+	Now       func() time.Time
+}
+
+// Table is the commands. Safe for concurrent use.
+type Table struct {
+	deps     Deps
+	commands map[string]entry
+}
+
+type entry struct {
+	class  dispatch.Class
+	admin  bool
+	absent bool // part of the contract, not of this version
+	run    func(ctx context.Context, call *dispatch.Call) (dispatch.Effect, error)
+}
+
+// New makes the table.
+func New(deps Deps) *Table {
+	t := &Table{deps: deps}
+	t.commands = map[string]entry{
+		"start":   {class: dispatch.Overtakes, run: t.start},
+		"help":    {class: dispatch.Overtakes, run: t.help},
+		"status":  {class: dispatch.Overtakes, run: t.status},
+		"quota":   {class: dispatch.Overtakes, run: t.quota},
+		"tools":   {class: dispatch.Overtakes, run: t.tools},
+		"model":   {class: dispatch.Overtakes, run: t.model},
+		"stop":    {class: dispatch.Overtakes, run: t.stop},
+		"approve": {class: dispatch.Overtakes, run: t.decide(bot.Approved)},
+		"deny":    {class: dispatch.Overtakes, run: t.decide(bot.Denied)},
+		"clear":   {class: dispatch.Interrupts, run: t.reset(texts.Words.Cleared)},
+		"new":     {class: dispatch.Interrupts, run: t.reset(texts.Words.Fresh)},
+	}
+	for name, admin := range map[string]bool{
+		"recap": false, "mcp": true, "policy": true, "memory": false, "schedule": false, "why": false, "export": false, "forget": false,
+	} {
+		t.commands[name] = entry{class: dispatch.Overtakes, admin: admin, absent: true, run: t.notBuilt(name)}
+	}
+	return t
+}
+
+// Menu lists the commands for the channel's menu, in the order of /help.
+func (t *Table) Menu() []string {
+	own, admin := t.names()
+	return append(own, admin...)
+}
+
+// names lists built commands for everybody and for admins, sorted.
+func (t *Table) names() (own, admin []string) {
+	for _, n := range t.deps.Words.Names() {
+		switch e, ok := t.commands[n]; {
+		case !ok || e.absent || n == "start":
+		case e.admin:
+			admin = append(admin, n)
+		default:
+			own = append(own, n)
+		}
+	}
+	sort.Strings(own)
+	sort.Strings(admin)
+	return own, admin
+}
+
+// Class implements dispatch.Commands. An unknown command is answered at once.
+func (t *Table) Class(name string) dispatch.Class {
+	if e, ok := t.commands[strings.ToLower(name)]; ok {
+		return e.class
+	}
+	return dispatch.Overtakes
+}
+
+// Run implements dispatch.Commands.
+func (t *Table) Run(ctx context.Context, call *dispatch.Call) (dispatch.Effect, error) {
+	name := strings.ToLower(call.Message.Command)
+	e, ok := t.commands[name]
+	switch {
+	case name == "":
+		return dispatch.Effect{}, nil
+	case !ok:
+		near, _ := nearest.Nearest(name, append(t.Menu(), "start"))
+		return t.say(call, t.deps.Words.UnknownCommand(call.Message.Language, name, near)), nil
+	case e.admin && !call.Admin:
+		return t.say(call, t.deps.Words.AdminsOnly(call.Message.Language, t.deps.Admins())), nil
+	}
+	return e.run(ctx, call)
+}
+
+// say answers with plain text.
+func (t *Table) say(call *dispatch.Call, text string) dispatch.Effect {
+	msg := call.Message
+	row := bot.Row{Session: call.Session, Place: msg.Place, Purpose: bot.Reply, Content: bot.Content{Text: text}}
+	if msg.Place.Group {
+		row.ReplyTo = msg.Message
+	}
+	return dispatch.Effect{Change: bot.Change{Send: []bot.Row{row}}}
+}
+
+func (t *Table) notBuilt(name string) func(context.Context, *dispatch.Call) (dispatch.Effect, error) {
+	return func(_ context.Context, call *dispatch.Call) (dispatch.Effect, error) {
+		return t.say(call, t.deps.Words.NotBuilt(call.Message.Language, name)), nil
+	}
+}
+
+func (t *Table) start(_ context.Context, call *dispatch.Call) (dispatch.Effect, error) {
+	return t.say(call, t.deps.Words.Start(call.Message.Language, call.Message.Name)), nil
+}
+
+func (t *Table) help(_ context.Context, call *dispatch.Call) (dispatch.Effect, error) {
+	own, admin := t.names()
+	if !call.Admin {
+		admin = nil
+	}
+	return t.say(call, t.deps.Words.Help(call.Message.Language, own, admin)), nil
+}
+
+func (t *Table) model(_ context.Context, call *dispatch.Call) (dispatch.Effect, error) {
+	return t.say(call, t.deps.Words.Model(call.Message.Language, t.deps.About.Model)), nil
+}
+
+func (t *Table) tools(_ context.Context, call *dispatch.Call) (dispatch.Effect, error) {
+	return t.say(call, t.deps.Words.Tools(call.Message.Language, t.deps.About.Tools(call.Message.Place))), nil
+}
+
+func (t *Table) quota(ctx context.Context, call *dispatch.Call) (dispatch.Effect, error) {
+	usage, err := t.deps.Usage(ctx, call.Message)
+	if err != nil {
+		if ctx.Err() != nil {
+			return dispatch.Effect{}, err
+		}
+		zerolog.Ctx(ctx).Error().Err(err).Msg("quotas not readable")
+		return t.say(call, t.deps.Words.QuotaUnread(call.Message.Language)), nil
+	}
+	return t.say(call, t.deps.Words.Quota(call.Message.Language, usage)), nil
+}
+
+func (t *Table) status(ctx context.Context, call *dispatch.Call) (dispatch.Effect, error) {
+	place, about := call.Message.Place, t.deps.About
+	lane, err := t.deps.Store.Lane(ctx, call.Session)
+	if err != nil {
+		return dispatch.Effect{}, err
+	}
+	counts, err := t.deps.Store.Counts(ctx, place.Channel, place.Bot)
+	if err != nil {
+		return dispatch.Effect{}, err
+	}
+	// What is in progress is not waiting: each turn holds the arrival it began with, and this command is one itself.
+	counts.Queued = max(0, counts.Queued-counts.Running-counts.Parked-counts.Waiting-1)
+	s := texts.Status{
+		Model: about.Model, Lane: lane, Counts: counts, Tools: about.Tools(place), Sandbox: about.Sandbox, Stores: about.Stores,
+		Version: about.Version, Up: t.deps.Now().Sub(about.Started),
+	}
+	if !lane.Since.IsZero() {
+		s.Since = t.deps.Now().Sub(lane.Since)
+	}
+	if about.Extra != nil {
+		s.Extra = about.Extra()
+	}
+	return t.say(call, t.deps.Words.Status(call.Message.Language, s)), nil
+}
+
+func (t *Table) decide(state bot.ApprovalState) func(context.Context, *dispatch.Call) (dispatch.Effect, error) {
+	return func(ctx context.Context, call *dispatch.Call) (dispatch.Effect, error) {
+		return t.deps.Questions.Command(ctx, call, state)
+	}
+}
+
+// stopBatch bounds how many waiting messages one /stop drops.
+const stopBatch = 1000
+
+// accepted is the place of an overtaking message in the order of acceptance: what came after a /stop is not meant by it. Both may come in one batch,
+// after a while without a connection.
+func (t *Table) accepted(ctx context.Context, msg *bot.Message) (int64, error) {
+	list, err := t.deps.Store.Express(ctx, msg.Place.Channel, msg.Place.Bot, stopBatch)
+	if err != nil {
+		return 0, err
+	}
+	for _, a := range list {
+		if a.ID == msg.ID {
+			return a.Seq, nil
+		}
+	}
+	return math.MaxInt64, nil // not among the express arrivals: it means all that waits
+}
+
+// stop ends the running turn and drops what waits behind it. The turn's own end says that it has stopped.
+func (t *Table) stop(ctx context.Context, call *dispatch.Call) (dispatch.Effect, error) {
+	lane, err := t.deps.Store.Lane(ctx, call.Session)
+	if err != nil {
+		return dispatch.Effect{}, err
+	}
+	waiting, err := t.deps.Store.Next(ctx, call.Session, stopBatch)
+	if err != nil {
+		return dispatch.Effect{}, err
+	}
+	before, err := t.accepted(ctx, call.Message)
+	if err != nil {
+		return dispatch.Effect{}, err
+	}
+	var e dispatch.Effect
+	dropped := 0
+	for _, a := range waiting {
+		if a.Seq < before && (lane.Turn == "" || a.Seq != lane.Arrival) {
+			e.Change.Done = append(e.Change.Done, a.Seq)
+			dropped++
+		}
+	}
+	running := lane.Turn != ""
+	if running {
+		turn := lane.Turn
+		e.Change.Lanes = []bot.LaneUpdate{{Session: call.Session, Stop: &turn}}
+		e.Stop = []string{call.Session}
+	}
+	if !running || dropped > 0 {
+		e.Change.Send = t.say(call, t.deps.Words.Stopping(call.Message.Language, running, dropped)).Change.Send
+	}
+	return e, nil
+}
+
+// reset begins the conversation anew: the model sees nothing of what stands before.
+func (t *Table) reset(word func(texts.Words, string) string) func(context.Context, *dispatch.Call) (dispatch.Effect, error) {
+	return func(ctx context.Context, call *dispatch.Call) (dispatch.Effect, error) {
+		lane, err := t.deps.Store.Lane(ctx, call.Session)
+		if err != nil {
+			return dispatch.Effect{}, err
+		}
+		e := t.say(call, word(t.deps.Words, call.Message.Language))
+		e.Change.Append = &bot.Append{Session: call.Session, After: lane.Last, Entries: []agent.Entry{{
+			Turn: "reset/" + call.Message.ID, Kind: agent.ResetEntry, At: t.deps.Now(), Caller: call.Message.Caller,
+		}}}
+		return e, nil
+	}
+}

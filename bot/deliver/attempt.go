@@ -1,0 +1,265 @@
+package deliver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"github.com/zephbot/zephbot/bot"
+)
+
+const (
+	// panicked is the outcome of a Sender that panicked.
+	panicked bot.SendOutcome = "panic"
+	// lastTries is how often a write is tried after the end was asked for, and lastWait the time between.
+	lastTries = 5
+	lastWait  = 100 * time.Millisecond
+)
+
+// verdict is what follows from an attempt.
+type verdict struct {
+	update  bot.RowUpdate
+	move    *bot.Move
+	outcome string
+}
+
+// deliver makes one attempt at a row of a chat and stores what became of it. Edits are repeatable and need no state of their own.
+func (o *Outbox) deliver(ctx context.Context, c *chat, it *item) {
+	row := it.row
+	if row.Edit != "" {
+		message, err := o.request(ctx, &row)
+		if refused(err) && vital(row.Purpose) && len(row.Content.Entities) > 0 {
+			message, err = o.again(ctx, plain(row))
+		}
+		fresh := bot.OutcomeOf(err) == bot.Missing || (refused(err) && vital(row.Purpose))
+		if err == nil || !fresh {
+			o.settle(ctx, c, it, o.judge(&row, bot.Pending, message, err))
+			return
+		}
+		o.log(&row).Info().Err(err).Msg("message cannot be edited; sent as a new one")
+		row.Edit, it.row.Edit = "", ""
+	}
+	if !o.claim(ctx, c, it) {
+		return
+	}
+	message, err := o.request(ctx, &row)
+	if refused(err) && vital(row.Purpose) && (len(row.Content.Entities) > 0 || row.ReplyTo != "") {
+		o.log(&row).Warn().Err(err).Msg("message refused; tried as plain text")
+		message, err = o.again(ctx, plain(row))
+	}
+	o.settle(ctx, c, it, o.judge(&row, bot.Sending, message, err))
+}
+
+func refused(err error) bool { return err != nil && bot.OutcomeOf(err) == bot.Refused }
+
+// claim stores that the one request is about to be made that cannot be repeated; false when the row is not ours to send or the end came.
+func (o *Outbox) claim(ctx context.Context, c *chat, it *item) bool {
+	change := &bot.Change{Rows: []bot.RowUpdate{{
+		ID: it.row.ID, From: []bot.RowState{bot.Pending}, To: bot.Sending, NotBefore: it.row.NotBefore, Problem: it.row.Problem,
+	}}}
+	for n := 0; ; n++ {
+		applied, err := o.apply(ctx, change)
+		switch {
+		case err == nil && applied.Moved[0]:
+			return true
+		case err == nil, hopeless(err):
+			o.log(&it.row).Warn().AnErr("store", err).Msg("row is no longer ours to send")
+			o.drop(c, it)
+			return false
+		case ctx.Err() != nil:
+			return false
+		}
+		o.log(&it.row).Warn().Err(err).Msg("row not taken; tried again")
+		// The write that failed may have happened all the same.
+		change.Rows[0].From = []bot.RowState{bot.Pending, bot.Sending}
+		sleep(ctx, o.backoff(n))
+		if ctx.Err() != nil {
+			return false
+		}
+	}
+}
+
+// request makes one request. The end of ctx does not cut it off at once: it has its own time limit, and Options.Grace from the end on.
+func (o *Outbox) request(outer context.Context, row *bot.Row) (message string, err error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(outer), o.opts.Request)
+	defer cancel()
+	stop := context.AfterFunc(outer, func() { time.AfterFunc(o.opts.Grace, cancel) })
+	defer stop()
+	defer func() {
+		if r := recover(); r != nil {
+			o.log(row).Error().Any("panic", r).Bytes("stack", debug.Stack()).Msg("sending panicked")
+			err = &bot.SendError{Outcome: panicked, Err: fmt.Errorf("sending panicked: %v", r)}
+		}
+	}()
+	sent := *row
+	if sent.Resent && (sent.Purpose == bot.Final || sent.Purpose == bot.Reply) {
+		sent.Content = marked(sent.Content, o.deps.Words.Resent(o.deps.Language(row)))
+	}
+	return o.deps.Sender.Send(ctx, &sent)
+}
+
+// again is request within the budget, for a second request of the same attempt.
+func (o *Outbox) again(ctx context.Context, row bot.Row) (string, error) {
+	if err := o.deps.Pacer.Wait(ctx, row.Place, priority(row.Purpose)); err != nil {
+		return "", &bot.SendError{Outcome: bot.NotSent, Err: err}
+	}
+	return o.request(ctx, &row)
+}
+
+// judge says what follows from an attempt that began in state from: Sending for a new message, Pending for what may be repeated.
+func (o *Outbox) judge(row *bot.Row, from bot.RowState, message string, err error) verdict {
+	if err == nil {
+		return verdict{outcome: "sent", update: bot.RowUpdate{ID: row.ID, From: []bot.RowState{from}, To: bot.Sent, Message: message, Attempts: 1}}
+	}
+	var failed *bot.SendError
+	if !errors.As(err, &failed) {
+		failed = &bot.SendError{Outcome: bot.Vague, Err: err}
+	}
+	later := func(wait time.Duration) verdict {
+		return verdict{outcome: string(failed.Outcome), update: bot.RowUpdate{
+			ID: row.ID, From: []bot.RowState{from}, To: bot.Pending, Attempts: 1, NotBefore: o.deps.Now().Add(wait), Problem: problem(err),
+		}}
+	}
+	switch failed.Outcome {
+	case bot.NotSent:
+		o.log(row).Info().Err(err).Msg("not sent; tried again")
+		return later(o.backoff(row.Attempts))
+	case bot.Throttled:
+		wait := max(failed.RetryAfter, leastFreeze)
+		o.deps.Pacer.Freeze(row.Place, wait)
+		o.log(row).Warn().Dur("wait", wait).Msg("sending too fast; the chat waits")
+		return later(wait)
+	case bot.Moved:
+		if to := failed.MovedTo; to != "" && to != row.Place.Chat {
+			v := later(o.afterMove(row))
+			v.move = &bot.Move{Channel: row.Place.Channel, Bot: row.Place.Bot, From: row.Place.Chat, To: to}
+			return v
+		}
+	case bot.Vague:
+		if from == bot.Sending {
+			return o.vague(row, err)
+		}
+		if row.Created.IsZero() || o.deps.Now().Sub(row.Created) < o.opts.GiveUp {
+			o.log(row).Info().Err(err).Msg("edit has no answer; repeated")
+			return later(o.backoff(row.Attempts))
+		}
+		return o.over(row, from, bot.Unknown, err)
+	case bot.Refused, bot.Gone, bot.Missing:
+	default: // panicked
+	}
+	return o.over(row, from, bot.Dead, err)
+}
+
+// afterMove is the wait before the new chat is tried: none the first time.
+func (o *Outbox) afterMove(row *bot.Row) time.Duration {
+	if row.Attempts < 2 {
+		return 0
+	}
+	return o.backoff(row.Attempts)
+}
+
+// vague decides about a new message of which nobody knows whether it arrived.
+func (o *Outbox) vague(row *bot.Row, err error) verdict {
+	switch {
+	case vital(row.Purpose) && !row.Resent:
+		o.log(row).Warn().Err(err).Msg("nobody knows whether this arrived; sent once more")
+		return verdict{outcome: string(bot.Vague), update: bot.RowUpdate{
+			ID: row.ID, From: []bot.RowState{bot.Sending}, To: bot.Pending, Attempts: 1, Resent: true,
+			NotBefore: o.deps.Now().Add(o.backoff(0)), Problem: problem(err),
+		}}
+	case vital(row.Purpose), row.Purpose == bot.Record:
+		return o.over(row, bot.Sending, bot.Unknown, err)
+	default:
+		return o.over(row, bot.Sending, bot.Dead, err)
+	}
+}
+
+// over ends a row that did not arrive for sure.
+func (o *Outbox) over(row *bot.Row, from, to bot.RowState, err error) verdict {
+	event := o.log(row).Warn()
+	if vital(row.Purpose) && bot.OutcomeOf(err) != bot.Gone {
+		event = o.log(row).Error()
+	}
+	event.Err(err).Str("state", string(to)).Msg("message given up")
+	return verdict{outcome: string(bot.OutcomeOf(err)), update: bot.RowUpdate{
+		ID: row.ID, From: []bot.RowState{from}, To: to, Attempts: 1, Problem: problem(err),
+	}}
+}
+
+// settle stores a verdict and brings the memory in line with it.
+func (o *Outbox) settle(ctx context.Context, c *chat, it *item, v verdict) {
+	err := o.persist(ctx, &bot.Change{Rows: []bot.RowUpdate{v.update}, Move: v.move})
+	o.deps.Observe(it.row, v.outcome)
+	switch {
+	case err != nil && !hopeless(err): // the end has come; the next process finds the row as it is
+		return
+	case v.move != nil && err == nil:
+		o.log(&it.row).Info().Str("to", v.move.To).Msg("the group has a new id")
+		o.dropAll(c)
+		o.nudge()
+	case err == nil && v.update.To == bot.Pending:
+		o.mu.Lock()
+		it.row.Attempts += v.update.Attempts
+		it.row.Resent = it.row.Resent || v.update.Resent
+		it.row.NotBefore, it.row.Problem, it.stored = v.update.NotBefore, v.update.Problem, v.update.NotBefore
+		o.mu.Unlock()
+	default:
+		o.drop(c, it)
+		// A row that waits for the message of this one is due now.
+		o.nudge()
+	}
+}
+
+func (o *Outbox) drop(c *chat, it *item) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	c.remove(it)
+	o.forget(it.row.ID)
+}
+
+func (o *Outbox) dropAll(c *chat) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, it := range c.items {
+		o.forget(it.row.ID)
+	}
+	c.items = nil
+}
+
+// persist makes a Change however long the store is away. After the end was asked for it tries a little longer, then leaves it.
+func (o *Outbox) persist(ctx context.Context, change *bot.Change) error {
+	last := 0
+	for n := 0; ; n++ {
+		_, err := o.apply(ctx, change)
+		if err == nil {
+			return nil
+		}
+		id := change.Rows[0].ID
+		if hopeless(err) {
+			o.deps.Log.Error().Err(err).Int64("row", id).Msg("outcome cannot be stored")
+			return err
+		}
+		o.deps.Log.Warn().Err(err).Int64("row", id).Msg("outcome not stored; tried again")
+		if !sleep(ctx, o.backoff(n)) {
+			if last++; last >= lastTries {
+				o.deps.Log.Error().Err(err).Int64("row", id).Msg("outcome not stored before the end")
+				return err
+			}
+			sleep(context.WithoutCancel(ctx), lastWait)
+		}
+	}
+}
+
+// apply makes a Change with its own time limit.
+func (o *Outbox) apply(ctx context.Context, change *bot.Change) (*bot.Applied, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), o.opts.Commit)
+	defer cancel()
+	return o.deps.Store.Apply(ctx, change)
+}
+
+// hopeless says that trying a Change again does not help.
+func hopeless(err error) bool {
+	return errors.Is(err, bot.ErrNotFound) || errors.Is(err, bot.ErrInvalid)
+}

@@ -1,0 +1,208 @@
+package deliver
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/zephbot/zephbot/bot"
+)
+
+const (
+	// parkFrom is the wait from which on the rows behind a waiting one are made to wait in the store too, so that looks do not read them again and again.
+	parkFrom = 5 * time.Second
+	// around is how many rows of a session are looked through for one that takes the place of another.
+	around = 64
+)
+
+// chat is the queue of one chat. All fields are guarded by Outbox.mu.
+type chat struct {
+	key       string
+	items     []*item            // by row id
+	interrupt context.CancelFunc // ends the waiting of the chat's goroutine
+}
+
+// item is a row in memory. Only the goroutine of its chat changes row.
+type item struct {
+	row    bot.Row
+	stored time.Time // not_before in the store, guarded by Outbox.mu; may be later than row.NotBefore while another row holds the chat up
+}
+
+func (c *chat) insert(it *item) {
+	at, _ := slices.BinarySearchFunc(c.items, it.row.ID, func(e *item, id int64) int { return int(e.row.ID - id) })
+	c.items = slices.Insert(c.items, at, it)
+}
+
+func (c *chat) remove(it *item) {
+	if i := slices.Index(c.items, it); i >= 0 {
+		c.items = slices.Delete(c.items, i, i+1)
+	}
+}
+
+// stir makes the chat's goroutine look at its queue again.
+func (c *chat) stir() {
+	if c.interrupt != nil {
+		c.interrupt()
+	}
+}
+
+// modest says that the purpose lets answers and questions go first.
+func modest(p bot.Purpose) bool { return p == bot.Notice || p == bot.Placeholder }
+
+// vital says that somebody waits for it: it is repeated rather than dropped.
+func vital(p bot.Purpose) bool { return p == bot.Final || p == bot.Reply || p == bot.Question }
+
+func priority(p bot.Purpose) bot.Priority {
+	switch p {
+	case bot.Final, bot.Reply, bot.Toast:
+		return bot.High
+	case bot.Question, bot.Record, bot.Notice:
+		return bot.Middle
+	case bot.Placeholder:
+		return bot.Low
+	default:
+		return bot.Middle
+	}
+}
+
+// next chooses the row to send and says how long it still has to wait. Rows go in order of id, modest ones when nothing else is there. A row that
+// failed holds up those behind it; one that was made for a later time does not.
+func (c *chat) next(now time.Time) (*item, time.Duration) {
+	var early *item
+	for _, second := range []bool{false, true} {
+		for _, it := range c.items {
+			if modest(it.row.Purpose) != second {
+				continue
+			}
+			wait := it.row.NotBefore.Sub(now)
+			if wait <= 0 || it.row.Attempts > 0 {
+				return it, max(wait, 0)
+			}
+			if early == nil || it.row.NotBefore.Before(early.row.NotBefore) {
+				early = it
+			}
+		}
+	}
+	if early == nil {
+		return nil, 0
+	}
+	return early, early.row.NotBefore.Sub(now)
+}
+
+// serve delivers the rows of one chat until there are none or ctx ends.
+func (o *Outbox) serve(ctx context.Context, c *chat) {
+	again := false // this row has been waited for: what takes its place may have come
+	for ctx.Err() == nil {
+		waiting, interrupt := context.WithCancel(ctx)
+		o.mu.Lock()
+		c.interrupt = interrupt
+		it, wait := c.next(o.deps.Now())
+		if it == nil {
+			delete(o.chats, c.key)
+		}
+		o.mu.Unlock()
+		if it == nil {
+			interrupt()
+			return
+		}
+		switch {
+		case again && replaceable(&it.row) && o.replaced(ctx, c, it):
+			again = false
+		case wait > 0:
+			o.park(ctx, c, it, wait)
+			sleep(waiting, wait)
+			again = true
+		default:
+			again = !o.turnOf(ctx, waiting, c, it)
+		}
+		interrupt()
+	}
+}
+
+// turnOf waits for the budget and for a free place, then delivers. A modest row gives up waiting when something else comes, and from time to time:
+// then it reports false.
+func (o *Outbox) turnOf(ctx, waiting context.Context, c *chat, it *item) bool {
+	if modest(it.row.Purpose) {
+		limited, cancel := context.WithTimeout(waiting, o.opts.Poll)
+		defer cancel()
+		waiting = limited
+	} else {
+		waiting = ctx
+	}
+	if o.deps.Pacer.Wait(waiting, it.row.Place, priority(it.row.Purpose)) != nil {
+		return false
+	}
+	select {
+	case <-ctx.Done():
+		return true
+	case o.slots <- struct{}{}:
+	}
+	defer func() { <-o.slots }()
+	if ctx.Err() != nil {
+		return true
+	}
+	o.begin()
+	defer o.end()
+	if !replaceable(&it.row) || !o.replaced(ctx, c, it) {
+		o.deliver(ctx, c, it)
+	}
+	return true
+}
+
+// park makes the rows behind a waiting one wait in the store too.
+func (o *Outbox) park(ctx context.Context, c *chat, head *item, wait time.Duration) {
+	if wait < parkFrom {
+		return
+	}
+	until := o.deps.Now().Add(wait)
+	change := &bot.Change{}
+	o.mu.Lock()
+	var behind []*item
+	for _, it := range c.items {
+		if it != head && it.stored.Before(until) {
+			behind = append(behind, it)
+			change.Rows = append(change.Rows, bot.RowUpdate{
+				ID: it.row.ID, From: []bot.RowState{bot.Pending}, To: bot.Pending, NotBefore: until, Problem: it.row.Problem,
+			})
+		}
+	}
+	o.mu.Unlock()
+	if len(behind) == 0 {
+		return
+	}
+	// It only saves reading: when it fails, the rows are read again.
+	if _, err := o.deps.Store.Apply(ctx, change); err != nil {
+		o.deps.Log.Debug().Err(err).Str("chat", c.key).Msg("rows not parked")
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, it := range behind {
+		it.stored = until
+	}
+}
+
+// replaceable says that a row is worth asking the store whether another takes its place. Others are sent, then edited.
+func replaceable(row *bot.Row) bool {
+	return row.Purpose == bot.Placeholder || row.Purpose == bot.Question || row.Attempts > 0
+}
+
+// replaced drops a row that has not got out yet when a younger one of its session is to edit its message: that one is sent instead.
+func (o *Outbox) replaced(ctx context.Context, c *chat, it *item) bool {
+	if it.row.Resent { // it may have got out
+		return false
+	}
+	rows, err := o.deps.Store.Rows(ctx, it.row.Session, around)
+	if err != nil {
+		return false // it is sent, then edited: the same in the end
+	}
+	by := slices.IndexFunc(rows, func(r bot.Row) bool { return r.EditRow == it.row.ID && r.State == bot.Pending })
+	if by < 0 {
+		return false
+	}
+	o.settle(ctx, c, it, verdict{outcome: "replaced", update: bot.RowUpdate{
+		ID: it.row.ID, From: []bot.RowState{bot.Pending}, To: bot.Dead, Problem: "a newer row is sent in its place",
+	}})
+	o.nudge()
+	return true
+}

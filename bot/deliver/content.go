@@ -1,0 +1,130 @@
+package deliver
+
+import (
+	"context"
+	"slices"
+	"time"
+	"unicode/utf8"
+
+	"github.com/rs/zerolog"
+
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/render"
+)
+
+const (
+	// maxCaption is the longest caption of a document (Bot API sendDocument), in UTF-16 units.
+	maxCaption = 1024
+	// maxProblem bounds what is kept of an error, in bytes.
+	maxProblem = 500
+)
+
+// marked adds a line below a content. Entities stay as they are; only when there is no room for the line is the end of the text cut.
+func marked(content bot.Content, line string) bot.Content {
+	if line == "" {
+		return content
+	}
+	limit := render.MaxLength
+	if content.File != nil {
+		limit = maxCaption
+	}
+	sep := "\n\n"
+	if content.Text == "" {
+		sep = ""
+	}
+	room := limit - render.Length(sep) - render.Length(line)
+	if render.Length(content.Text) > room {
+		content.Text = render.Cut(content.Text, room)
+		content.Entities = clip(content.Entities, render.Length(content.Text))
+	}
+	content.Text += sep + line
+	return content
+}
+
+// clip leaves what of the entities lies within the first length units.
+func clip(entities []render.Entity, length int) []render.Entity {
+	kept := slices.Clone(entities)
+	for i := range kept {
+		kept[i].Length = min(kept[i].Length, length-kept[i].Offset)
+	}
+	return slices.DeleteFunc(kept, func(e render.Entity) bool { return e.Length <= 0 })
+}
+
+// plain is the row without what a server may find fault with: formatting and the message it answers.
+func plain(row bot.Row) bot.Row {
+	row.Content.Entities, row.ReplyTo = nil, ""
+	return row
+}
+
+// problem is an error as it is stored with a row.
+func problem(err error) string {
+	text := err.Error()
+	if len(text) <= maxProblem {
+		return text
+	}
+	end := maxProblem
+	for end > 0 && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end]
+}
+
+// log is a logger that names the row.
+func (o *Outbox) log(row *bot.Row) *zerolog.Logger {
+	log := o.deps.Log.With().Int64("row", row.ID).Str("purpose", string(row.Purpose)).Str("chat", row.Place.ChatKey()).
+		Str("session", row.Session).Str("turn", row.Turn).Logger()
+	return &log
+}
+
+// toast answers a press at once: it is worth something for seconds only.
+func (o *Outbox) toast(ctx context.Context, row bot.Row) {
+	defer func() {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		o.forget(row.ID)
+	}()
+	select {
+	case <-ctx.Done():
+		return
+	case o.quick <- struct{}{}:
+	}
+	defer func() { <-o.quick }()
+	if ctx.Err() != nil {
+		return
+	}
+	o.begin()
+	defer o.end()
+	v := verdict{outcome: "expired", update: bot.RowUpdate{
+		ID: row.ID, From: []bot.RowState{bot.Pending}, To: bot.Dead, Problem: "too old",
+	}}
+	if now := o.deps.Now(); !o.stale(&row, now) {
+		v = o.judgeToast(ctx, &row, now)
+	}
+	// Nothing is lost when the outcome is not stored: the answer is repeated, or too old by then.
+	_ = o.persist(ctx, &bot.Change{Rows: []bot.RowUpdate{v.update}})
+	o.deps.Observe(row, v.outcome)
+}
+
+// judgeToast sends a toast and says what follows: it is repeated while it is worth something and certainly has not arrived.
+func (o *Outbox) judgeToast(ctx context.Context, row *bot.Row, now time.Time) verdict {
+	message, err := o.request(ctx, row)
+	outcome := bot.OutcomeOf(err)
+	v := verdict{outcome: string(outcome), update: bot.RowUpdate{ID: row.ID, From: []bot.RowState{bot.Pending}, To: bot.Dead, Attempts: 1}}
+	switch {
+	case err == nil:
+		v.outcome, v.update.To, v.update.Message = "sent", bot.Sent, message
+		return v
+	case outcome == bot.NotSent || outcome == bot.Throttled:
+		again := o.judge(row, bot.Pending, message, err)
+		if !o.stale(row, again.update.NotBefore) {
+			return again
+		}
+	}
+	v.update.Problem = problem(err)
+	o.log(row).Debug().Err(err).Time("at", now).Msg("answer to a press dropped")
+	return v
+}
+
+func (o *Outbox) stale(row *bot.Row, now time.Time) bool {
+	return !row.Created.IsZero() && now.Sub(row.Created) > o.opts.ToastAge
+}

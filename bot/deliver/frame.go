@@ -1,0 +1,98 @@
+package deliver
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/zephbot/zephbot/agent"
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/render"
+)
+
+// state is what a turn is doing: the newest only, however many events came. Safe for concurrent use.
+type state struct {
+	now func() time.Time
+
+	mu      sync.Mutex
+	version uint64 // grows with what may change the frame
+	text    strings.Builder
+	running []running // oldest first
+	since   time.Time // since when tools run without a break
+	done    int
+	total   int
+}
+
+// running is a tool call in progress.
+type running struct{ call, tool, show string }
+
+func newState(now func() time.Time) *state { return &state{now: now} }
+
+// take notes an event.
+func (s *state) take(event agent.Event) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch event.Type {
+	case agent.DeltaEvent:
+		s.version++
+		s.text.WriteString(event.Text)
+	case agent.ResetEvent:
+		s.version++
+		s.text.Reset()
+	case agent.ToolStartedEvent:
+		if len(s.running) == 0 {
+			s.since = s.now()
+		}
+		s.running = append(s.running, running{event.Call, event.Tool, event.Args})
+		s.total++
+	case agent.ToolFinishedEvent:
+		if i := slices.IndexFunc(s.running, func(r running) bool { return r.call == event.Call }); i >= 0 {
+			s.running = slices.Delete(s.running, i, i+1)
+			s.done++
+			s.version++
+		}
+	case agent.ToolProgressEvent, agent.ModelEvent:
+	}
+}
+
+// glance is what can be said of a frame without making it.
+type glance struct {
+	version uint64
+	empty   bool          // there is nothing to show
+	line    bool          // tools are named, with a time that goes on
+	change  time.Duration // when that changes by itself
+}
+
+func (s *state) glance(now time.Time) glance {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	g := glance{version: s.version, change: never}
+	if len(s.running) > 0 {
+		took := now.Sub(s.since)
+		g.line = took > lineAfter
+		g.change = time.Second
+		if !g.line {
+			g.change = lineAfter - took + time.Millisecond
+		}
+	}
+	g.empty = !g.line && s.text.Len() == 0
+	return g
+}
+
+// frame is what to show at now. Its text is empty while there is nothing to show.
+func (s *state) frame(words ProgressWords, language string, now time.Time) bot.Content {
+	s.mu.Lock()
+	text, done, total := s.text.String(), s.done, s.total
+	var current running
+	took := time.Duration(0)
+	if len(s.running) > 0 {
+		current, took = s.running[0], now.Sub(s.since)
+	}
+	s.mu.Unlock()
+	if took > lineAfter {
+		return bot.Content{Text: words.Line(language, current.tool, current.show, done, total, took)}
+	}
+	m := render.Partial(text)
+	return bot.Content{Text: m.Text, Entities: m.Entities}
+}

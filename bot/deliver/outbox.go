@@ -1,0 +1,353 @@
+// Package deliver brings what is said to people: the outbox sends durable rows, the pacer keeps send budgets, progress shows a turn that is not done yet.
+package deliver
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/zephbot/zephbot/bot"
+)
+
+const (
+	// batch is how many rows that are not known yet a look at the store may bring.
+	batch = 256
+	// ages is later than any row's time: a look at the start finds rows that wait for a later time too.
+	ages = 50 * 365 * 24 * time.Hour
+	// drainEvery is how often Drain looks.
+	drainEvery = 20 * time.Millisecond
+)
+
+// Store is the part of bot.Store that the outbox needs.
+type Store interface {
+	bot.Writer
+	Due(ctx context.Context, channel, bot string, now time.Time, limit int) ([]bot.Row, error)
+	Rows(ctx context.Context, session string, limit int) ([]bot.Row, error)
+	Stranded(ctx context.Context, channel, bot string) ([]bot.Row, error)
+}
+
+// Words are the sentences the outbox adds.
+type Words interface {
+	// Resent is the line below an answer that is sent a second time because nobody knows whether the first arrived.
+	Resent(language string) string
+}
+
+// Deps are what an Outbox works with.
+type Deps struct {
+	Store  Store
+	Sender bot.Sender
+	Pacer  bot.Pacer
+	Words  Words
+	Now    func() time.Time // default time.Now
+	Log    zerolog.Logger
+	// Language is the IETF tag of the reader of a row; nil = the default language.
+	Language func(row *bot.Row) string
+	// Observe takes what became of each attempt: "sent", an outcome of bot.SendError, "panic", "replaced", "expired". May be nil; must not block.
+	Observe func(row bot.Row, outcome string)
+}
+
+// Options tune an Outbox. Zero values mean the documented default.
+type Options struct {
+	Channel, Bot string
+	Chats        int           // requests in flight at once, each of another chat; default 32
+	Poll         time.Duration // how often rows are looked for that nobody woke us for; default 1 s
+	Backoff      time.Duration // first wait after a failure, doubled each time; default 1 s
+	MaxBackoff   time.Duration // default 1 min
+	Request      time.Duration // time limit of one request; default 30 s
+	Grace        time.Duration // how long a request in flight may go on after the end of Run's context; default 10 s
+	Commit       time.Duration // time limit of one write to the store; default 10 s
+	ToastAge     time.Duration // an older answer to a press is dropped; default 2 min
+	GiveUp       time.Duration // how long an edit whose outcome stays unknown is repeated; default 24 h
+}
+
+func (o Options) withDefaults() Options {
+	dur := func(v *time.Duration, d time.Duration) {
+		if *v <= 0 {
+			*v = d
+		}
+	}
+	if o.Chats <= 0 {
+		o.Chats = 32
+	}
+	dur(&o.Poll, time.Second)
+	dur(&o.Backoff, time.Second)
+	dur(&o.MaxBackoff, time.Minute)
+	dur(&o.Request, 30*time.Second)
+	dur(&o.Grace, 10*time.Second)
+	dur(&o.Commit, 10*time.Second)
+	dur(&o.ToastAge, 2*time.Minute)
+	dur(&o.GiveUp, 24*time.Hour)
+	return o
+}
+
+// Outbox delivers the rows of one channel and bot. One Outbox a channel and bot may run at a time: a row found in state sending at its start counts as
+// left by a dead process. Make it with NewOutbox, call Run once; Wake and Drain are safe for concurrent use.
+type Outbox struct {
+	deps Deps
+	opts Options
+
+	mu       sync.Mutex
+	chats    map[string]*chat
+	known    map[int64]bool   // rows in memory
+	finished map[int64]uint64 // rows that left memory, with the look at the store that was the last one then
+	looks    uint64
+	busy     int // deliveries in progress
+
+	wake  chan struct{}
+	slots chan struct{} // requests in flight to chats
+	quick chan struct{} // toasts in flight
+	wg    sync.WaitGroup
+}
+
+// NewOutbox makes an Outbox.
+func NewOutbox(deps Deps, opts Options) *Outbox {
+	if deps.Now == nil {
+		deps.Now = time.Now
+	}
+	if deps.Observe == nil {
+		deps.Observe = func(bot.Row, string) {}
+	}
+	if deps.Language == nil {
+		deps.Language = func(*bot.Row) string { return "" }
+	}
+	opts = opts.withDefaults()
+	return &Outbox{
+		deps: deps, opts: opts,
+		chats: map[string]*chat{}, known: map[int64]bool{}, finished: map[int64]uint64{},
+		wake: make(chan struct{}, 1), slots: make(chan struct{}, opts.Chats), quick: make(chan struct{}, opts.Chats),
+	}
+}
+
+// Run delivers until ctx ends. Then no new row is taken, requests in flight are finished and their outcomes stored, and Run returns nil when all its
+// goroutines are gone. What is left is delivered by the next process.
+func (o *Outbox) Run(ctx context.Context) error {
+	defer o.wg.Wait()
+	if !o.recoverStranded(ctx) || !o.resume(ctx) {
+		return nil
+	}
+	failures := 0
+	for ctx.Err() == nil {
+		wait := o.opts.Poll
+		if err := o.look(ctx); err == nil {
+			failures = 0
+			wait = o.stretch(wait)
+		} else if ctx.Err() == nil {
+			o.deps.Log.Warn().Err(err).Msg("outbox not read; looked at again")
+			wait = max(wait, o.backoff(failures))
+			failures++
+		}
+		o.pause(ctx, wait, failures == 0)
+	}
+	return nil
+}
+
+// pause waits for the next look.
+func (o *Outbox) pause(ctx context.Context, wait time.Duration, wakeable bool) {
+	wake := o.wake
+	if !wakeable {
+		wake = nil
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	case <-wake:
+	}
+}
+
+// stretch makes looks rarer while there is much in memory that each of them reads again.
+func (o *Outbox) stretch(wait time.Duration) time.Duration {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return wait * time.Duration(1+len(o.known)/batch)
+}
+
+// Wake says that rows for the place are there. It is a hint that saves waiting for the next look.
+func (o *Outbox) Wake(place bot.Place) {
+	o.mu.Lock()
+	if c := o.chats[place.ChatKey()]; c != nil {
+		c.stir()
+	}
+	o.mu.Unlock()
+	o.nudge()
+}
+
+func (o *Outbox) nudge() {
+	select {
+	case o.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Drain waits, while Run runs, until no row is due and nothing is in flight; rows that wait for a later time do not count. It returns ctx's error when
+// that ends first.
+func (o *Outbox) Drain(ctx context.Context) error {
+	ticker := time.NewTicker(drainEvery)
+	defer ticker.Stop()
+	for {
+		// In this order: a row that leaves the list is counted as busy before.
+		rows, err := o.deps.Store.Due(ctx, o.opts.Channel, o.opts.Bot, o.deps.Now(), 1)
+		if err == nil && len(rows) == 0 && o.idle() {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-ticker.C:
+		}
+	}
+}
+
+func (o *Outbox) idle() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.busy == 0
+}
+
+// recoverStranded decides about rows that a dead process left in state sending; false when ctx ended first.
+func (o *Outbox) recoverStranded(ctx context.Context) bool {
+	for n := 0; ctx.Err() == nil; n++ {
+		rows, err := o.deps.Store.Stranded(ctx, o.opts.Channel, o.opts.Bot)
+		if err == nil {
+			change := &bot.Change{}
+			for i := range rows {
+				v := o.vague(&rows[i], errors.New("the process ended while this was being sent"))
+				v.update.NotBefore = time.Time{}
+				change.Rows = append(change.Rows, v.update)
+			}
+			if len(rows) > 0 {
+				_, err = o.deps.Store.Apply(ctx, change)
+			}
+		}
+		if err == nil {
+			return true
+		}
+		o.deps.Log.Warn().Err(err).Msg("rows of the last process not taken over; tried again")
+		sleep(ctx, o.backoff(n))
+	}
+	return false
+}
+
+// resume takes rows into memory that wait for a later time, so that no younger row of their chat overtakes them; false when ctx ended first.
+func (o *Outbox) resume(ctx context.Context) bool {
+	for n := 0; ctx.Err() == nil; n++ {
+		now := o.deps.Now()
+		rows, err := o.deps.Store.Due(ctx, o.opts.Channel, o.opts.Bot, now.Add(ages), 0)
+		if err == nil {
+			rows = slices.DeleteFunc(rows, func(r bot.Row) bool { return r.Purpose == bot.Toast || !r.NotBefore.After(now) })
+			o.mu.Lock()
+			defer o.mu.Unlock()
+			for i := range rows {
+				o.admit(ctx, &rows[i])
+			}
+			return true
+		}
+		o.deps.Log.Warn().Err(err).Msg("outbox not read; tried again")
+		sleep(ctx, o.backoff(n))
+	}
+	return false
+}
+
+// look reads what is due and gives it to the chats.
+func (o *Outbox) look(ctx context.Context) error {
+	now := o.deps.Now()
+	o.mu.Lock()
+	o.looks++
+	this, limit := o.looks, batch+o.listed(now)
+	o.mu.Unlock()
+	rows, err := o.deps.Store.Due(ctx, o.opts.Channel, o.opts.Bot, now, limit)
+	if err != nil {
+		return err
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	fresh := 0
+	for i := range rows {
+		left, gone := o.finished[rows[i].ID]
+		if o.known[rows[i].ID] || (gone && left >= this) { // the list may be older than what became of the row
+			continue
+		}
+		fresh++
+		o.admit(ctx, &rows[i])
+	}
+	for id, left := range o.finished {
+		if left < this {
+			delete(o.finished, id)
+		}
+	}
+	if fresh > 0 && len(rows) == limit {
+		o.nudge()
+	}
+	return nil
+}
+
+// listed is how many rows in memory the store lists as due. o.mu is held.
+func (o *Outbox) listed(now time.Time) int {
+	n := len(o.known)
+	for _, c := range o.chats {
+		for _, it := range c.items {
+			if it.stored.After(now) {
+				n--
+			}
+		}
+	}
+	return n
+}
+
+// admit takes a row into memory. o.mu is held.
+func (o *Outbox) admit(ctx context.Context, row *bot.Row) {
+	o.known[row.ID] = true
+	if row.Purpose == bot.Toast {
+		o.wg.Go(func() { o.toast(ctx, *row) })
+		return
+	}
+	key := row.Place.ChatKey()
+	c := o.chats[key]
+	if c == nil {
+		c = &chat{key: key}
+		o.chats[key] = c
+		o.wg.Go(func() { o.serve(ctx, c) })
+	}
+	c.insert(&item{row: *row, stored: row.NotBefore})
+	c.stir()
+}
+
+// forget takes a row out of memory. o.mu is held.
+func (o *Outbox) forget(id int64) {
+	delete(o.known, id)
+	o.finished[id] = o.looks
+}
+
+func (o *Outbox) begin() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.busy++
+}
+
+func (o *Outbox) end() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.busy--
+}
+
+// backoff is the wait after n earlier failures.
+func (o *Outbox) backoff(n int) time.Duration {
+	return min(o.opts.Backoff<<min(n, 16), o.opts.MaxBackoff)
+}
+
+// sleep waits; false when ctx ended first.
+func sleep(ctx context.Context, wait time.Duration) bool {
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}

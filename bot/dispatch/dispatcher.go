@@ -1,0 +1,401 @@
+package dispatch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/zephbot/zephbot/agent"
+	"github.com/zephbot/zephbot/bot"
+)
+
+// allLanes is how many lanes are looked at when a process starts.
+const allLanes = 100_000
+
+// Dispatcher accepts arrivals and works on them. Make it with New, call Run once; Accept may be called from many goroutines before and during Run.
+type Dispatcher struct {
+	parts Parts
+	opts  Options
+
+	mu      sync.Mutex
+	queue   []string            // sessions to look at, first come first served
+	queued  map[string]bool     // members of queue
+	jobs    map[string]*job     // sessions being worked on
+	decided map[string]bool     // parked sessions that have a decision to act on
+	callers map[string]int      // turns in progress by caller
+	held    map[string][]string // sessions waiting because their caller has PerCaller turns already
+	retry   map[string]bool     // sessions to look at again in the next sweep: the store failed, nothing else would tell of them
+	breaks  map[string]bool     // sessions whose inbox may hold a command that stops the turn in progress
+	started bool                // the lanes that an earlier process left behind have been looked at; of the goroutine of Run
+
+	work    chan struct{} // the queue may have something
+	express chan struct{} // express arrivals may be there
+	wg      sync.WaitGroup
+}
+
+// job is a session in work.
+type job struct {
+	again  bool                    // looked for meanwhile: look again after
+	cancel context.CancelCauseFunc // of the turn; nil between turns
+	caller string
+	lease  bot.Lease
+	turn   string
+}
+
+// New makes a Dispatcher.
+func New(parts Parts, opts Options) *Dispatcher {
+	return &Dispatcher{
+		parts: parts, opts: opts.withDefaults(),
+		queued: map[string]bool{}, jobs: map[string]*job{}, decided: map[string]bool{}, callers: map[string]int{}, held: map[string][]string{},
+		retry: map[string]bool{}, breaks: map[string]bool{},
+		work: make(chan struct{}, 1), express: make(chan struct{}, 1),
+	}
+}
+
+// Run works until ctx ends, then lets running turns go on for Options.Grace and returns when all its goroutines are gone. What is unfinished then is
+// finished by the next process.
+func (d *Dispatcher) Run(ctx context.Context) error {
+	turns, endTurns := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer endTurns(nil)
+	d.wg.Go(func() { d.expressLoop(ctx) })
+	d.wg.Go(func() { d.keepLeases(turns) })
+	d.nudge(d.express)
+	d.sweep(ctx)
+	ticker := time.NewTicker(d.opts.Sweep)
+	defer ticker.Stop()
+	for ctx.Err() == nil {
+		select {
+		case <-ctx.Done():
+		case <-d.work:
+			d.start(turns)
+		case <-ticker.C:
+			d.sweep(ctx)
+			d.start(turns)
+		}
+	}
+	d.drain(endTurns)
+	return nil
+}
+
+// drain lets running turns go on for at most the grace time, then ends them and waits until every goroutine is gone.
+func (d *Dispatcher) drain(endTurns context.CancelCauseFunc) {
+	grace := time.NewTimer(d.opts.Grace)
+	defer grace.Stop()
+	for waiting := true; waiting && d.Working() > 0; {
+		select {
+		case <-d.work: // a session has ended, or another has come: it is left to the next process
+		case <-grace.C:
+			d.parts.Log.Warn().Int("turns", d.Working()).Msg("turns are interrupted; the next start goes on with them")
+			waiting = false
+		}
+	}
+	endTurns(context.Canceled)
+	d.wg.Wait()
+}
+
+// Working is the number of sessions in work in this process.
+func (d *Dispatcher) Working() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.jobs)
+}
+
+// Queued is the number of sessions that wait for a worker in this process.
+func (d *Dispatcher) Queued() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.queue)
+}
+
+// Wake makes the dispatcher look at a session.
+func (d *Dispatcher) Wake(session string) { d.enqueue(session) }
+
+func (d *Dispatcher) enqueue(session string) {
+	d.mu.Lock()
+	switch j := d.jobs[session]; {
+	case j != nil:
+		j.again = true
+	case !d.queued[session]:
+		d.queued[session] = true
+		d.queue = append(d.queue, session)
+	}
+	d.mu.Unlock()
+	d.nudge(d.work)
+}
+
+func (d *Dispatcher) nudge(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// decide notes that a parked session has something to act on, and wakes it.
+func (d *Dispatcher) decide(session string) {
+	d.mu.Lock()
+	d.decided[session] = true
+	d.mu.Unlock()
+	d.enqueue(session)
+}
+
+// stop cancels a turn, if it runs here, and wakes the session, so that a parked turn is ended too. The turn "" is whichever runs.
+func (d *Dispatcher) stop(session, turn string) {
+	d.mu.Lock()
+	if j := d.jobs[session]; j != nil && j.cancel != nil && (turn == "" || j.turn == turn) {
+		j.cancel(agent.ErrStopped)
+	}
+	d.mu.Unlock()
+	d.enqueue(session)
+}
+
+// start gives queued sessions to workers, as many as may run.
+func (d *Dispatcher) start(ctx context.Context) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for len(d.queue) > 0 && len(d.jobs) < d.opts.Concurrency {
+		session := d.queue[0]
+		d.queue = d.queue[1:]
+		delete(d.queued, session)
+		if d.jobs[session] != nil {
+			d.jobs[session].again = true
+			continue
+		}
+		j := &job{}
+		d.jobs[session] = j
+		d.wg.Go(func() { d.serve(ctx, session, j) })
+	}
+}
+
+// serve works on one session until it has nothing to do, then gives its place to the next one in the queue.
+func (d *Dispatcher) serve(ctx context.Context, session string, j *job) {
+	more := d.look(ctx, session, j)
+	d.mu.Lock()
+	delete(d.jobs, session)
+	if (more || j.again) && !d.queued[session] {
+		d.queued[session] = true
+		d.queue = append(d.queue, session)
+	}
+	d.mu.Unlock()
+	d.nudge(d.work)
+}
+
+// take counts a turn of a caller; false when the caller has enough turns already: the session is then held until one of them ends.
+func (d *Dispatcher) take(session, caller string, j *job) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.callers[caller] >= d.opts.PerCaller {
+		if !slices.Contains(d.held[caller], session) {
+			d.held[caller] = append(d.held[caller], session)
+		}
+		return false
+	}
+	d.callers[caller]++
+	j.caller = caller
+	return true
+}
+
+// later makes the next sweep look at a session: something failed that time may mend.
+func (d *Dispatcher) later(session string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.retry[session] = true
+}
+
+// give ends what take began. Every session that was held for it is looked at again: the first that still has work gets the place.
+func (d *Dispatcher) give(j *job) {
+	d.mu.Lock()
+	caller := j.caller
+	j.caller = ""
+	if d.callers[caller]--; d.callers[caller] <= 0 {
+		delete(d.callers, caller)
+	}
+	held := d.held[caller]
+	delete(d.held, caller)
+	d.mu.Unlock()
+	for _, session := range held {
+		d.enqueue(session)
+	}
+}
+
+// sweep finds work that no hint told of: left by a process that died, due after a wait, decided by another replica, expired.
+func (d *Dispatcher) sweep(ctx context.Context) {
+	if !d.started {
+		d.started = d.inherit(ctx)
+	}
+	now := d.parts.Now()
+	effects, err := d.expired(ctx, now)
+	d.report(ctx, err, "expire approvals")
+	for _, e := range effects {
+		_, err := d.parts.Store.Apply(ctx, &e.Change)
+		if err != nil && !errors.Is(err, bot.ErrDecided) {
+			d.report(ctx, err, "expire an approval")
+			continue
+		}
+		d.after(e)
+	}
+	again, known := d.known()
+	for _, session := range again {
+		d.enqueue(session)
+	}
+	ready, err := d.parts.Store.Ready(ctx, d.opts.Channel, d.opts.Bot, now, 4*d.opts.Concurrency+known)
+	d.report(ctx, err, "look for work")
+	for _, session := range ready {
+		d.mu.Lock()
+		busy := d.jobs[session] != nil || d.queued[session]
+		d.mu.Unlock()
+		if !busy {
+			d.enqueue(session)
+		}
+	}
+	d.nudge(d.express)
+}
+
+// expired guards the sweep against a broken question.
+func (d *Dispatcher) expired(ctx context.Context, now time.Time) (effects []Effect, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			d.parts.Log.Error().Interface("panic", p).Bytes("stack", debug.Stack()).Msg("expiry panicked")
+			err = fmt.Errorf("panic: %v", p)
+		}
+	}()
+	return d.parts.Approvals.Expired(ctx, now)
+}
+
+// known takes the sessions to look at again, and counts those this process has in hand: Ready lists them too.
+func (d *Dispatcher) known() (again []string, n int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for session := range d.retry {
+		again = append(again, session)
+	}
+	slices.Sort(again)
+	clear(d.retry)
+	n = len(d.jobs) + len(d.queue) + len(again)
+	for _, held := range d.held {
+		n += len(held)
+	}
+	return again, n
+}
+
+// inherit looks once at every turn that is in progress when the process starts. No list tells of all of them: a parked turn may have a decision
+// that nobody acted on while another question is open, or a command behind it that was to stop it, and a lease of this very process may stand.
+func (d *Dispatcher) inherit(ctx context.Context) bool {
+	lanes, err := d.parts.Store.Lanes(ctx, d.opts.Channel, d.opts.Bot, allLanes)
+	if err != nil {
+		d.report(ctx, err, "read the turns in progress")
+		return false
+	}
+	for i := range lanes {
+		switch {
+		case lanes[i].Turn == "":
+		case lanes[i].State == bot.Parked:
+			d.decide(lanes[i].Session)
+		default:
+			d.enqueue(lanes[i].Session)
+		}
+	}
+	return true
+}
+
+// report logs an error of a loop that goes on; the end of ctx is no error.
+func (d *Dispatcher) report(ctx context.Context, err error, what string) {
+	if err == nil || ctx.Err() != nil {
+		return
+	}
+	d.parts.Log.Error().Err(err).Str("doing", what).Msg("the store failed")
+}
+
+// after does what follows from an Effect that is in the store.
+func (d *Dispatcher) after(e Effect) {
+	for _, s := range e.Stop {
+		d.stop(s, e.stops(s))
+	}
+	for _, s := range e.Decided {
+		d.decide(s)
+	}
+	for _, s := range e.Wake {
+		d.enqueue(s)
+	}
+	for _, row := range e.Change.Send {
+		d.parts.Outbox.Wake(row.Place)
+	}
+}
+
+// stops is the turn of a session that the Change asks to stop; "" = any.
+func (e *Effect) stops(session string) string {
+	for i := range e.Change.Lanes {
+		if u := &e.Change.Lanes[i]; u.Session == session && u.Stop != nil {
+			return *u.Stop
+		}
+	}
+	return ""
+}
+
+// keepLeases extends the leases of turns in progress and notices when another replica was asked to stop one.
+func (d *Dispatcher) keepLeases(ctx context.Context) {
+	leases, stops := time.NewTicker(d.opts.Lease/3), time.NewTicker(d.opts.Sweep)
+	defer leases.Stop()
+	defer stops.Stop()
+	for {
+		act := d.keep
+		select {
+		case <-ctx.Done():
+			return
+		case <-leases.C:
+		case <-stops.C:
+			act = d.heed
+		}
+		for _, h := range d.holders() {
+			act(ctx, h)
+		}
+	}
+}
+
+type holder struct {
+	lease  bot.Lease
+	turn   string
+	cancel context.CancelCauseFunc
+}
+
+func (d *Dispatcher) holders() []holder {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var list []holder
+	for _, j := range d.jobs {
+		if j.cancel != nil {
+			list = append(list, holder{j.lease, j.turn, j.cancel})
+		}
+	}
+	return list
+}
+
+func (d *Dispatcher) keep(ctx context.Context, h holder) {
+	until := d.parts.Now().Add(d.opts.Lease)
+	_, err := d.parts.Store.Apply(ctx, &bot.Change{Lease: &h.lease, Lanes: []bot.LaneUpdate{{Session: h.lease.Session, Until: &until}}})
+	if errors.Is(err, bot.ErrLost) {
+		h.cancel(bot.ErrLost)
+		return
+	}
+	d.report(ctx, err, "extend a lease")
+}
+
+// heed ends a turn whose stop was asked for elsewhere.
+func (d *Dispatcher) heed(ctx context.Context, h holder) {
+	lane, err := d.parts.Store.Lane(ctx, h.lease.Session)
+	if err == nil && stopped(&lane) && lane.Turn == h.turn {
+		h.cancel(agent.ErrStopped)
+	}
+}
+
+// stopped says whether somebody asked to stop the turn in progress. A stop that came for an earlier turn counts for nothing.
+func stopped(lane *bot.Lane) bool { return lane.Turn != "" && lane.Stop == lane.Turn }
+
+func (d *Dispatcher) observe(what, kind string, took time.Duration) {
+	if d.parts.Observe != nil {
+		d.parts.Observe(Observation{What: what, Kind: kind, Duration: took})
+	}
+}

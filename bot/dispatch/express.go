@@ -1,0 +1,301 @@
+package dispatch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/zephbot/zephbot/bot"
+)
+
+// expressBatch is how many express arrivals are read at once.
+const expressBatch = 64
+
+// expressLoop handles what overtakes: presses, /stop, /status and the like, and what belongs to no session. One after another: each is a few reads and one Change.
+func (d *Dispatcher) expressLoop(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-d.express:
+		}
+		d.breakTurns(ctx)
+		d.expressAll(ctx)
+	}
+}
+
+// expressAll handles what is there, each arrival once. What fails stays and is tried again with the next look; it holds nothing else up.
+func (d *Dispatcher) expressAll(ctx context.Context) {
+	failed := map[int64]bool{}
+	for more := true; more && ctx.Err() == nil; {
+		list, err := d.parts.Store.Express(ctx, d.opts.Channel, d.opts.Bot, expressBatch+len(failed))
+		if err != nil {
+			d.report(ctx, err, "read express arrivals")
+			return
+		}
+		more = false
+		for i := range list {
+			if failed[list[i].Seq] || ctx.Err() != nil {
+				continue
+			}
+			more = true
+			if err := d.expressOne(ctx, &list[i]); err != nil {
+				failed[list[i].Seq] = true
+				d.trouble(ctx, "", &list[i], err)
+			}
+		}
+	}
+}
+
+// breakTurns stops the turns in progress that a waiting command is to interrupt.
+func (d *Dispatcher) breakTurns(ctx context.Context) {
+	d.mu.Lock()
+	sessions := d.breaks
+	d.breaks = map[string]bool{}
+	d.mu.Unlock()
+	for session := range sessions {
+		if err := d.breakTurn(ctx, session); err != nil {
+			d.report(ctx, err, "stop a turn")
+			d.mu.Lock()
+			d.breaks[session] = true
+			d.mu.Unlock()
+		}
+	}
+}
+
+func (d *Dispatcher) breakTurn(ctx context.Context, session string) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			d.parts.Log.Error().Interface("panic", p).Bytes("stack", debug.Stack()).Msg("stopping a turn panicked")
+			err = fmt.Errorf("panic: %v", p)
+		}
+	}()
+	lane, err := d.parts.Store.Lane(ctx, session)
+	if err != nil || lane.Turn == "" {
+		return err
+	}
+	waiting, err := d.parts.Store.Next(ctx, session, lookAhead)
+	if err != nil || !d.interrupted(ctx, waiting, lane.Arrival) {
+		return err
+	}
+	return d.stopTurn(ctx, &lane)
+}
+
+// stopTurn asks for the end of a turn wherever it is, and ends it at once when it runs here.
+func (d *Dispatcher) stopTurn(ctx context.Context, lane *bot.Lane) error {
+	_, err := d.parts.Store.Apply(ctx, &bot.Change{Lanes: []bot.LaneUpdate{{Session: lane.Session, Stop: &lane.Turn}}})
+	d.stop(lane.Session, lane.Turn)
+	return err
+}
+
+func (d *Dispatcher) expressOne(ctx context.Context, a *bot.Arrival) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			d.parts.Log.Error().Interface("panic", p).Bytes("stack", debug.Stack()).Msg("express arrival panicked")
+			err = fmt.Errorf("panic: %v", p)
+		}
+	}()
+	msg, err := d.decode(a.Raw)
+	if err != nil {
+		return err
+	}
+	switch msg.Kind {
+	case bot.Text:
+		return d.expressText(ctx, a, &msg)
+	case bot.Press:
+		return d.expressPress(ctx, a, &msg)
+	case bot.StopTap:
+		return d.effect(ctx, a, func() (Effect, error) { return d.stopTap(ctx, &msg) })
+	case bot.Member:
+		return d.expressMember(ctx, a, &msg)
+	case bot.Migrated:
+		return d.move(ctx, a, &msg)
+	default:
+		return d.done(ctx, a)
+	}
+}
+
+// move takes a group's work to its new chat. Turns that run here have lost their lanes by it: they end, and go on in the new chat.
+func (d *Dispatcher) move(ctx context.Context, a *bot.Arrival, msg *bot.Message) error {
+	if msg.Target == "" || msg.Target == msg.Place.Chat {
+		return d.done(ctx, a)
+	}
+	_, err := d.parts.Store.Apply(ctx, &bot.Change{
+		Done: []int64{a.Seq},
+		Move: &bot.Move{Channel: d.opts.Channel, Bot: d.opts.Bot, From: msg.Place.Chat, To: msg.Target},
+	})
+	if err != nil {
+		return err
+	}
+	for _, h := range d.holders() {
+		if parts := strings.Split(h.lease.Session, "/"); len(parts) == 6 && parts[3] == msg.Place.Chat {
+			h.cancel(bot.ErrLost)
+		}
+	}
+	return nil
+}
+
+func (d *Dispatcher) done(ctx context.Context, a *bot.Arrival) error {
+	_, err := d.parts.Store.Apply(ctx, &bot.Change{Done: []int64{a.Seq}})
+	return err
+}
+
+// effect applies what an arrival does, together with finishing it; asked again when the state has moved on meanwhile. What it sends has keys, so
+// that two replicas that handle the same arrival answer it once.
+func (d *Dispatcher) effect(ctx context.Context, a *bot.Arrival, compute func() (Effect, error)) error {
+	var err error
+	for range 4 {
+		var e Effect
+		if e, err = compute(); err != nil {
+			return err
+		}
+		e.Change.Done = append(e.Change.Done, a.Seq)
+		for i := range e.Change.Send {
+			if e.Change.Send[i].Key == "" {
+				e.Change.Send[i].Key = fmt.Sprintf("reply/%s/%d", d.turnID(a), i)
+			}
+		}
+		var applied *bot.Applied
+		if applied, err = d.parts.Store.Apply(ctx, &e.Change); err == nil {
+			d.after(e)
+			return d.then(ctx, &e, applied)
+		}
+		if !errors.Is(err, bot.ErrDecided) && !errors.Is(err, bot.ErrConflict) && !errors.Is(err, bot.ErrLost) {
+			return err
+		}
+	}
+	return err
+}
+
+// then applies what follows from what the store made of an Effect. The arrival is finished by now, so a failure is only reported.
+func (d *Dispatcher) then(ctx context.Context, e *Effect, applied *bot.Applied) error {
+	if e.Then == nil {
+		return nil
+	}
+	next, err := e.Then(ctx, applied)
+	if err == nil {
+		if _, err = d.parts.Store.Apply(ctx, &next.Change); err == nil || errors.Is(err, bot.ErrDecided) {
+			err = nil
+		}
+	}
+	d.after(next) // wakes are hints: harmless without the Change
+	d.report(ctx, err, "follow up an effect")
+	return nil
+}
+
+func (d *Dispatcher) expressText(ctx context.Context, a *bot.Arrival, msg *bot.Message) error {
+	if msg.Caller == "" || !d.addressed(msg) {
+		return d.done(ctx, a)
+	}
+	verdict, err := d.parts.Guard.Admit(ctx, msg)
+	if err != nil {
+		return err
+	}
+	if !verdict.OK {
+		return d.refuse(ctx, a, msg, verdict)
+	}
+	call := &Call{Message: msg, Session: d.session(msg), Admin: verdict.Admin}
+	call.Running = d.busy(call.Session)
+	var done []int64
+	err = d.effect(ctx, a, func() (Effect, error) {
+		e, err := d.parts.Commands.Run(ctx, call)
+		done = e.Change.Done
+		return e, err
+	})
+	if err != nil || len(done) == 0 {
+		return err
+	}
+	d.dropped(ctx, call.Session, done)
+	return nil
+}
+
+// dropped stops a turn whose message was dropped by a command in the moment it began.
+func (d *Dispatcher) dropped(ctx context.Context, session string, done []int64) {
+	lane, err := d.parts.Store.Lane(ctx, session)
+	if err == nil && lane.Turn != "" && !stopped(&lane) && slices.Contains(done, lane.Arrival) {
+		err = d.stopTurn(ctx, &lane)
+	}
+	d.report(ctx, err, "stop a dropped message")
+}
+
+// busy says whether a turn of the session runs in this process.
+func (d *Dispatcher) busy(session string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	j := d.jobs[session]
+	return j != nil && j.cancel != nil
+}
+
+func (d *Dispatcher) expressPress(ctx context.Context, a *bot.Arrival, msg *bot.Message) error {
+	verdict, err := d.parts.Guard.Admit(ctx, msg)
+	if err != nil {
+		return err
+	}
+	if !verdict.OK {
+		row := bot.Row{Place: msg.Place, Purpose: bot.Toast, Query: msg.Query, Alert: true, Content: bot.Content{Text: verdict.Reply}}
+		return d.effect(ctx, a, func() (Effect, error) { return Effect{Change: bot.Change{Send: []bot.Row{row}}}, nil })
+	}
+	return d.effect(ctx, a, func() (Effect, error) { return d.parts.Approvals.Press(ctx, msg) })
+}
+
+// stopTap is the Stop button of a growing draft.
+func (d *Dispatcher) stopTap(ctx context.Context, msg *bot.Message) (Effect, error) {
+	session := d.session(msg)
+	lane, err := d.parts.Store.Lane(ctx, session)
+	if err != nil || lane.Turn == "" {
+		return Effect{}, err
+	}
+	return Effect{
+		Change: bot.Change{Lanes: []bot.LaneUpdate{{Session: session, Stop: ptr(lane.Turn)}}},
+		Stop:   []string{session},
+	}, nil
+}
+
+// expressMember tells a group that is not on the list, once, that it is not.
+func (d *Dispatcher) expressMember(ctx context.Context, a *bot.Arrival, msg *bot.Message) error {
+	d.parts.Log.Info().Str("chat", msg.Place.Chat).Str("status", msg.Status).Msg("membership changed")
+	if msg.Status != "joined" || !msg.Place.Group {
+		return d.done(ctx, a)
+	}
+	verdict, err := d.parts.Guard.Admit(ctx, msg)
+	if err != nil {
+		return err
+	}
+	if verdict.OK {
+		return d.done(ctx, a)
+	}
+	return d.refuse(ctx, a, msg, verdict)
+}
+
+// refuse ends an arrival of somebody who may not talk here.
+func (d *Dispatcher) refuse(ctx context.Context, a *bot.Arrival, msg *bot.Message, v Verdict) error {
+	d.parts.Log.Info().Str("caller", msg.Caller).Str("chat", msg.Place.Chat).Str("reason", v.Reason).Msg("refused")
+	return d.effect(ctx, a, func() (Effect, error) {
+		var e Effect
+		if v.Reply != "" {
+			e.Change.Send = []bot.Row{d.reply(msg, bot.Reply, v.Reply, onceKey(v.Once, d.parts.Now(), d.opts.OnceFor))}
+		}
+		return e, nil
+	})
+}
+
+// onceKey makes the key of a row that is sent once a window: rows with equal keys are stored once.
+func onceKey(key string, now time.Time, window time.Duration) string {
+	if key == "" {
+		return ""
+	}
+	return fmt.Sprintf("once/%s/%d", key, now.UnixNano()/int64(window))
+}
+
+// reply is a plain sentence to the place a message came from.
+func (d *Dispatcher) reply(msg *bot.Message, purpose bot.Purpose, text, key string) bot.Row {
+	row := bot.Row{Place: msg.Place, Purpose: purpose, Content: bot.Content{Text: text}, Key: key}
+	if msg.Place.Group {
+		row.ReplyTo = msg.Message
+	}
+	return row
+}

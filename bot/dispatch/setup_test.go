@@ -1,0 +1,416 @@
+package dispatch_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/zephbot/zephbot/agent"
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/approval"
+	"github.com/zephbot/zephbot/bot/bottest"
+	"github.com/zephbot/zephbot/bot/dispatch"
+	"github.com/zephbot/zephbot/bot/texts"
+)
+
+// decoder reads a bot.Message from JSON. "panic" panics.
+type decoder struct{}
+
+func (decoder) Decode(raw []byte) (bot.Message, error) {
+	if string(raw) == "panic" {
+		panic("poison")
+	}
+	var m bot.Message
+	err := json.Unmarshal(raw, &m)
+	return m, err
+}
+
+type composer struct{}
+
+func (composer) Compose(markdown string) []bot.Content {
+	if strings.TrimSpace(markdown) == "" {
+		return nil
+	}
+	var list []bot.Content
+	for part := range strings.SplitSeq(markdown, "\f") {
+		list = append(list, bot.Content{Text: part})
+	}
+	return list
+}
+
+// runner is a Runner by function; by default it echoes.
+type runner func(ctx context.Context, turn *agent.Turn, journal agent.Journal, sink agent.Sink) (agent.Outcome, error)
+
+func (r runner) Run(ctx context.Context, turn *agent.Turn, journal agent.Journal, sink agent.Sink) (agent.Outcome, error) {
+	return r(ctx, turn, journal, sink)
+}
+
+// answered ends a turn.
+func answered(turn *agent.Turn, text string) agent.Outcome {
+	return agent.Outcome{Kind: agent.Answered, Text: text, Entries: []agent.Entry{{Turn: turn.ID, Kind: agent.AnswerEntry, Text: text}}}
+}
+
+func ended(turn *agent.Turn, reason string) agent.Outcome {
+	return agent.Outcome{Kind: agent.Ended, Reason: reason, Entries: []agent.Entry{{Turn: turn.ID, Kind: agent.EndEntry, Reason: reason}}}
+}
+
+// asked is what the person of a turn wrote.
+func asked(ctx context.Context, turn *agent.Turn, journal agent.Journal) (string, error) {
+	entries, err := journal.Load(ctx)
+	if err != nil {
+		return "", err
+	}
+	for _, e := range entries {
+		if e.Turn == turn.ID && e.Kind == agent.UserEntry {
+			return e.Text, nil
+		}
+	}
+	return "", fmt.Errorf("turn %s has no message", turn.ID)
+}
+
+func echo(ctx context.Context, turn *agent.Turn, journal agent.Journal, _ agent.Sink) (agent.Outcome, error) {
+	text, err := asked(ctx, turn, journal)
+	return answered(turn, "re: "+text), err
+}
+
+// until waits for a channel as a Runner should: a stop ends the turn, any other end of ctx is an error.
+func until(ctx context.Context, c <-chan struct{}, turn *agent.Turn) (agent.Outcome, error, bool) {
+	select {
+	case <-c:
+		return agent.Outcome{}, nil, true
+	case <-ctx.Done():
+		if errors.Is(context.Cause(ctx), agent.ErrStopped) {
+			return ended(turn, agent.ReasonStopped), nil, false
+		}
+		return agent.Outcome{}, ctx.Err(), false
+	}
+}
+
+// guard admits everybody but "stranger"; groups share a session when their id begins with "s".
+type guard struct {
+	mu    sync.Mutex
+	fails error
+	panic bool
+	out   map[string]bool
+}
+
+func (g *guard) Admit(_ context.Context, msg *bot.Message) (dispatch.Verdict, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	switch {
+	case g.panic:
+		panic("guard")
+	case g.fails != nil:
+		return dispatch.Verdict{}, g.fails
+	case msg.Kind == bot.Member:
+		return dispatch.Verdict{OK: msg.Place.Chat != "unlisted", Reply: "not set up here", Once: "unlisted/" + msg.Place.Chat}, nil
+	case msg.Person == "stranger" || g.out[msg.Person]:
+		return dispatch.Verdict{Reply: "I do not know you", Once: "stranger/" + msg.Person, Reason: "not listed"}, nil
+	}
+	return dispatch.Verdict{OK: true, Admin: msg.Person == "admin"}, nil
+}
+
+func (g *guard) Rules(place bot.Place) dispatch.Rules {
+	return dispatch.Rules{SharedSession: strings.HasPrefix(place.Chat, "s"), AnyMessage: strings.HasSuffix(place.Chat, "all"), System: "rules of " + place.Chat}
+}
+
+func (g *guard) set(change func(*guard)) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	change(g)
+}
+
+// meter charges a turn once.
+type meter struct {
+	mu      sync.Mutex
+	turns   map[string]int
+	refuse  string
+	notice  string
+	fails   error
+	undone  int
+	invalid bool
+}
+
+func (m *meter) Admit(_ context.Context, _ *bot.Message, turn string) (dispatch.Admission, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.fails != nil {
+		return dispatch.Admission{}, m.fails
+	}
+	if m.refuse != "" {
+		return dispatch.Admission{Refusal: m.refuse, Once: "today"}, nil
+	}
+	m.turns[turn]++
+	c := bot.Charge{Key: "turn/" + turn, Unit: "turns", N: 1}
+	if m.invalid {
+		c.Key = ""
+	}
+	return dispatch.Admission{Charges: []bot.Charge{c}, Notice: m.notice, NoticeKey: "near"}, nil
+}
+
+func (m *meter) Undo(context.Context, []bot.Charge) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.undone++
+	return nil
+}
+
+// commands are /stop (overtakes), /approve, /clear (interrupts), /lane (waits), /bad (fails), /panic.
+type commands struct {
+	store  *bottest.Store
+	broker *approval.Broker
+	during func() // runs between reading and answering /stop
+	fails  error
+}
+
+func (c *commands) Class(name string) dispatch.Class {
+	switch name {
+	case "clear":
+		return dispatch.Interrupts
+	case "lane", "bad", "panic":
+		return dispatch.InLane
+	}
+	return dispatch.Overtakes
+}
+
+func (c *commands) Run(ctx context.Context, call *dispatch.Call) (dispatch.Effect, error) {
+	say := func(text string) []bot.Row {
+		return []bot.Row{{Session: call.Session, Place: call.Message.Place, Purpose: bot.Reply, Content: bot.Content{Text: text}}}
+	}
+	lane, err := c.store.Lane(ctx, call.Session)
+	if err != nil {
+		return dispatch.Effect{}, err
+	}
+	switch call.Message.Command {
+	case "approve":
+		return c.broker.Command(ctx, call, bot.Approved)
+	case "stop":
+		e := dispatch.Effect{Change: bot.Change{Send: say("stopping")}}
+		waiting, err := c.store.Next(ctx, call.Session, 100)
+		for _, a := range waiting {
+			if lane.Turn == "" || a.Seq != lane.Arrival {
+				e.Change.Done = append(e.Change.Done, a.Seq)
+			}
+		}
+		if lane.Turn != "" {
+			e.Change.Lanes, e.Stop = []bot.LaneUpdate{{Session: call.Session, Stop: &lane.Turn}}, []string{call.Session}
+		}
+		if c.during != nil {
+			c.during()
+		}
+		return e, err
+	case "clear":
+		e := dispatch.Effect{Change: bot.Change{Send: say("cleared")}}
+		e.Change.Append = &bot.Append{Session: call.Session, After: lane.Last, Entries: []agent.Entry{{Turn: "reset", Kind: agent.ResetEntry}}}
+		return e, nil
+	case "bad":
+		return dispatch.Effect{}, c.fails
+	case "panic":
+		panic("command")
+	}
+	return dispatch.Effect{Change: bot.Change{Send: say(fmt.Sprintf("/%s running=%t admin=%t", call.Message.Command, call.Running, call.Admin))}}, nil
+}
+
+// outbox records nothing but that it is woken.
+type outbox struct {
+	mu    sync.Mutex
+	wakes int
+}
+
+func (o *outbox) Wake(bot.Place) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.wakes++
+}
+
+// world is a store that outlives dispatchers.
+type world struct {
+	t        *testing.T
+	store    *bottest.Store
+	broker   *approval.Broker
+	guard    *guard
+	meter    *meter
+	commands *commands
+	outbox   *outbox
+	runner   runner
+	opts     dispatch.Options
+	parts    func(*dispatch.Parts)
+	id       int
+	owners   int
+}
+
+func setup(t *testing.T) *world {
+	t.Helper()
+	w := &world{
+		t: t, store: bottest.New(), guard: &guard{out: map[string]bool{}}, meter: &meter{turns: map[string]int{}}, outbox: &outbox{}, runner: echo,
+		opts: dispatch.Options{Channel: "test", Bot: "7"},
+	}
+	rights := func(bot.Place, string) approval.Rights { return approval.Rights{Requester: true} }
+	w.broker = approval.New(approval.Deps{Store: w.store, Rights: rights, Words: texts.Words{}, Now: time.Now}, 10*time.Minute)
+	w.commands = &commands{store: w.store, broker: w.broker}
+	return w
+}
+
+// process is a running dispatcher.
+type process struct {
+	*dispatch.Dispatcher
+	cancel context.CancelFunc
+	done   chan struct{}
+}
+
+// start runs a dispatcher of a name of its own until stop or the end of the test.
+func (w *world) start() *process {
+	w.owners++
+	opts := w.opts
+	if opts.Owner == "" {
+		opts.Owner = "p" + strconv.Itoa(w.owners)
+	}
+	parts := dispatch.Parts{
+		Store: w.store, Decoder: decoder{}, Composer: composer{}, Runner: w.runner, Guard: w.guard, Meter: w.meter, Commands: w.commands,
+		Approvals: w.broker, Outbox: w.outbox, Words: texts.Words{}, Log: zerolog.Nop(), Now: time.Now,
+	}
+	if w.parts != nil {
+		w.parts(&parts)
+	}
+	ctx, cancel := context.WithCancel(w.t.Context())
+	p := &process{Dispatcher: dispatch.New(parts, opts), cancel: cancel, done: make(chan struct{})}
+	go func() {
+		defer close(p.done)
+		if err := p.Run(ctx); err != nil {
+			w.t.Errorf("run: %v", err)
+		}
+	}()
+	w.t.Cleanup(p.stop)
+	return p
+}
+
+func (p *process) stop() {
+	p.cancel()
+	<-p.done
+}
+
+// private is a message of a person in their private chat.
+func (w *world) private(person, text string) bot.Message {
+	w.id++
+	m := bot.Message{
+		ID: strconv.Itoa(w.id), Kind: bot.Text, Caller: "test:" + person, Person: person, Name: person, Text: text, Message: "m" + strconv.Itoa(w.id), Addressed: true,
+		Place: bot.Place{Channel: "test", Bot: "7", Surface: "bot", Chat: person},
+	}
+	if name, ok := strings.CutPrefix(text, "/"); ok {
+		m.Command, m.Args, _ = strings.Cut(name, " ")
+	}
+	return m
+}
+
+// group is a message in a group.
+func (w *world) group(chat, person, text string) bot.Message {
+	m := w.private(person, text)
+	m.Place.Chat, m.Place.Group = chat, true
+	return m
+}
+
+func session(person string) string { return "test/7/bot/" + person + "/0/0" }
+
+func raw(t *testing.T, m bot.Message) dispatch.Raw {
+	t.Helper()
+	body, err := json.Marshal(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dispatch.Raw{ID: m.ID, Body: body}
+}
+
+// accept accepts messages as one batch and waits until everything has come to rest.
+func (w *world) accept(p *process, messages ...bot.Message) {
+	w.t.Helper()
+	var list []dispatch.Raw
+	for _, m := range messages {
+		list = append(list, raw(w.t, m))
+	}
+	if err := p.Accept(w.t.Context(), list); err != nil {
+		w.t.Fatal(err)
+	}
+	synctest.Wait()
+}
+
+// pass lets time go by.
+func pass(d time.Duration) {
+	<-time.After(d)
+	synctest.Wait()
+}
+
+// rows lists what was sent, in order of id: "purpose: text".
+func (w *world) rows() []string {
+	w.t.Helper()
+	due, err := w.store.Due(w.t.Context(), "test", "7", time.Now(), 0)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	var list []string
+	for _, r := range due {
+		list = append(list, string(r.Purpose)+": "+r.Content.Text)
+	}
+	return list
+}
+
+// texts lists what was sent for a purpose.
+func (w *world) texts(purpose bot.Purpose) []string {
+	var list []string
+	for _, r := range w.rows() {
+		if text, ok := strings.CutPrefix(r, string(purpose)+": "); ok {
+			list = append(list, text)
+		}
+	}
+	return list
+}
+
+func (w *world) want(purpose bot.Purpose, want ...string) {
+	w.t.Helper()
+	if got := w.texts(purpose); !slices.Equal(got, want) {
+		w.t.Errorf("%s rows: got %q, want %q", purpose, got, want)
+	}
+}
+
+func (w *world) lane(session string) bot.Lane {
+	w.t.Helper()
+	lane, err := w.store.Lane(w.t.Context(), session)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return lane
+}
+
+func (w *world) counts() bot.Counts {
+	w.t.Helper()
+	c, err := w.store.Counts(w.t.Context(), "test", "7")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return c
+}
+
+func (w *world) open() []bot.Approval {
+	w.t.Helper()
+	list, err := w.store.OpenApprovals(w.t.Context(), "")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return list
+}
+
+// press is a press on the button of a question.
+func (w *world) press(person string, a *bot.Approval, choice string) bot.Message {
+	m := w.private(person, "")
+	m.Kind, m.Place, m.Data, m.Query = bot.Press, a.Place, "a1:"+a.ID+":"+choice, "q"+m.ID
+	return m
+}

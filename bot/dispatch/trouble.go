@@ -1,0 +1,143 @@
+package dispatch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+
+	"github.com/zephbot/zephbot/agent"
+	"github.com/zephbot/zephbot/bot"
+)
+
+// poison marks a failure that time does not mend: the arrival is given up after Options.Tries. Any other failure may be an outage, and an arrival is
+// not given up for one before Options.GiveUp.
+type poison struct{ err error }
+
+func (p poison) Error() string { return p.err.Error() }
+func (p poison) Unwrap() error { return p.err }
+
+func hopeless(err error) bool {
+	var p poison
+	return errors.As(err, &p) || errors.Is(err, bot.ErrInvalid) || errors.Is(err, bot.ErrNotFound)
+}
+
+// trouble counts a failed attempt at an arrival. At the last one the arrival becomes a dead letter, the person is told and the session goes on. It
+// reports whether the session has more to do at once.
+func (d *Dispatcher) trouble(ctx context.Context, session string, a *bot.Arrival, cause error) (more bool) {
+	defer func() {
+		if p := recover(); p != nil {
+			d.parts.Log.Error().Interface("panic", p).Bytes("stack", debug.Stack()).Str("arrival", a.ID).Msg("giving up an arrival panicked")
+			more = false
+		}
+		if !more && session != "" {
+			d.later(session)
+		}
+	}()
+	if ctx.Err() != nil {
+		return false
+	}
+	attempt := a.Attempts + 1
+	dead := attempt >= d.opts.Tries && (hopeless(cause) || d.parts.Now().Sub(a.At) >= d.opts.GiveUp)
+	if dead || attempt&(attempt-1) == 0 { // the 1st, 2nd, 4th, 8th …
+		d.parts.Log.Error().Err(cause).Str("arrival", a.ID).Str("session", session).Int("attempt", attempt).Bool("given_up", dead).Msg("arrival not handled")
+	}
+	letter := bot.DeadLetter{Seq: a.Seq, Problem: cause.Error()}
+	if dead {
+		return d.giveUp(ctx, session, a, letter)
+	}
+	_, err := d.parts.Store.Apply(ctx, &bot.Change{Retry: []bot.DeadLetter{letter}})
+	d.report(ctx, err, "count a failed arrival")
+	return err == nil && hopeless(cause)
+}
+
+// giveUp makes an arrival a dead letter, ends the turn it began, and tells the person.
+func (d *Dispatcher) giveUp(ctx context.Context, session string, a *bot.Arrival, letter bot.DeadLetter) bool {
+	change := &bot.Change{Dead: []bot.DeadLetter{letter}}
+	turn, text := d.turnID(a), ""
+	msg, err := d.decode(a.Raw)
+	if err == nil {
+		relocate(&msg, a.Session)
+		text = d.parts.Words.Broken(msg.Language, requestID(turn))
+		change.Send = d.broken(&msg, text, turn)
+	}
+	if session != "" {
+		lane, err := d.parts.Store.Lane(ctx, session)
+		if err != nil {
+			d.report(ctx, err, "read a lane")
+			return false
+		}
+		if lane.Turn != "" && lane.Arrival == a.Seq {
+			if err := d.end(ctx, &lane, change, agent.ReasonInternal, text); err != nil {
+				d.report(ctx, err, "end a turn")
+				return false
+			}
+		}
+	}
+	if _, err := d.parts.Store.Apply(ctx, change); err != nil {
+		d.report(ctx, err, "give up an arrival")
+		return false
+	}
+	for i := range change.Send {
+		d.parts.Outbox.Wake(change.Send[i].Place)
+	}
+	return true
+}
+
+// broken are the rows that tell a person of a fault of ours: a toast for a press, a sentence for what somebody wrote to the bot, else none.
+func (d *Dispatcher) broken(msg *bot.Message, text, turn string) []bot.Row {
+	switch {
+	case msg.Kind == bot.Press:
+		return []bot.Row{{Place: msg.Place, Purpose: bot.Toast, Query: msg.Query, Alert: true, Content: bot.Content{Text: text}, Key: "broken/" + turn}}
+	case msg.Kind == bot.Text && msg.Caller != "" && (!msg.Place.Group || msg.Addressed):
+		return []bot.Row{d.reply(msg, bot.Reply, text, "broken/"+turn)}
+	}
+	return nil
+}
+
+// end adds to change what ends a turn from outside: the lane in our hand, the last entry, the questions withdrawn, the lane idle.
+func (d *Dispatcher) end(ctx context.Context, lane *bot.Lane, change *bot.Change, reason, text string) error {
+	if lane.Owner == d.opts.Owner {
+		change.Lease = &bot.Lease{Session: lane.Session, Fence: lane.Fence}
+	} else {
+		change.Claim = d.claim(lane, lane.Place)
+	}
+	entry := agent.Entry{Turn: lane.Turn, Kind: agent.EndEntry, At: d.parts.Now(), Reason: reason, Text: text}
+	change.Append = &bot.Append{Session: lane.Session, After: lane.Last, Entries: []agent.Entry{entry}}
+	change.Lanes = append(change.Lanes, idle(lane.Session))
+	if err := d.parts.Approvals.Withdraw(ctx, lane.Session, lane.Turn, "", change); err != nil {
+		return fmt.Errorf("withdraw questions: %w", err)
+	}
+	return nil
+}
+
+// claim takes a free lane. A lease in our own name that no worker of ours holds was left by an earlier process or by an answer of the store that got
+// lost: it does not stand in the way.
+func (d *Dispatcher) claim(lane *bot.Lane, place bot.Place) *bot.Claim {
+	now := d.parts.Now()
+	c := &bot.Claim{Session: lane.Session, Place: place, Fence: lane.Fence, Owner: d.opts.Owner, Now: now, Until: now.Add(d.opts.Lease)}
+	if lane.Owner == d.opts.Owner && lane.Until.After(now) {
+		c.Now = lane.Until
+	}
+	return c
+}
+
+// orphan ends a turn whose message is no longer waiting: a command dropped it in the moment the turn began, and the process died before it could
+// stop it. The person has been told by that command.
+func (d *Dispatcher) orphan(ctx context.Context, lane *bot.Lane) bool {
+	d.parts.Log.Info().Str("session", lane.Session).Str("turn", lane.Turn).Msg("turn ended: its message was dropped")
+	change := &bot.Change{}
+	text := d.parts.Words.Ended("", agent.ReasonStopped, "", agent.Stats{}, requestID(lane.Turn))
+	err := d.end(ctx, lane, change, agent.ReasonStopped, text)
+	if err == nil {
+		_, err = d.parts.Store.Apply(ctx, change)
+	}
+	if err != nil && !taken(err) {
+		d.report(ctx, err, "end a dropped turn")
+		d.later(lane.Session)
+	}
+	return err == nil
+}
+
+// taken says that somebody else has the lane: there is nothing to do here.
+func taken(err error) bool { return errors.Is(err, bot.ErrLost) || errors.Is(err, bot.ErrConflict) }

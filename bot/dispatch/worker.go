@@ -1,0 +1,375 @@
+package dispatch
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/zephbot/zephbot/agent"
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/tools"
+)
+
+// lookAhead is how many waiting arrivals of a session are read at once.
+const lookAhead = 64
+
+// task is an arrival that a worker has in hand.
+type task struct {
+	arrival *bot.Arrival
+	msg     *bot.Message // in the chat where its session is now
+	verdict Verdict
+	rules   Rules
+}
+
+// look does the next thing a session needs: begin a turn, go on with one, or say that it waits. It reports whether there may be more to do.
+func (d *Dispatcher) look(ctx context.Context, session string, j *job) (more bool) {
+	var arrival *bot.Arrival
+	defer func() {
+		p := recover()
+		d.mu.Lock()
+		j.cancel = nil
+		counted := j.caller != ""
+		d.mu.Unlock()
+		if counted {
+			d.give(j)
+		}
+		if p == nil {
+			return
+		}
+		d.parts.Log.Error().Interface("panic", p).Bytes("stack", debug.Stack()).Str("session", session).Msg("worker panicked")
+		if more = false; arrival != nil {
+			more = d.trouble(context.WithoutCancel(ctx), session, arrival, poison{fmt.Errorf("panic: %v", p)})
+		}
+	}()
+	if ctx.Err() != nil {
+		return false
+	}
+	lane, err := d.parts.Store.Lane(ctx, session)
+	if err != nil {
+		return d.failed(ctx, session, err, "read a lane")
+	}
+	next, err := d.parts.Store.Next(ctx, session, lookAhead)
+	if err != nil {
+		return d.failed(ctx, session, err, "read the inbox")
+	}
+	if lane.Turn != "" {
+		return d.goOn(ctx, lane, next, j, &arrival)
+	}
+	d.mu.Lock()
+	delete(d.decided, session)
+	d.mu.Unlock()
+	if len(next) == 0 {
+		return false
+	}
+	arrival = &next[0]
+	return d.begin(ctx, lane, arrival, j)
+}
+
+// failed reports a failure of the store and has the session looked at again.
+func (d *Dispatcher) failed(ctx context.Context, session string, err error, what string) bool {
+	d.report(ctx, err, what)
+	d.later(session)
+	return false
+}
+
+// goOn looks at a session with a turn in progress.
+func (d *Dispatcher) goOn(ctx context.Context, lane bot.Lane, next []bot.Arrival, j *job, arrival **bot.Arrival) bool {
+	if lane.Owner != "" && lane.Owner != d.opts.Owner && lane.Until.After(d.parts.Now()) {
+		return false // another replica is at it
+	}
+	own := func(a bot.Arrival) bool { return a.Seq == lane.Arrival }
+	i := slices.IndexFunc(next, own)
+	if i < 0 && len(next) == lookAhead { // after a move older messages may wait in front of it
+		var err error
+		if next, err = d.parts.Store.Next(ctx, lane.Session, allLanes); err != nil {
+			return d.failed(ctx, lane.Session, err, "read the inbox")
+		}
+		i = slices.IndexFunc(next, own)
+	}
+	if i < 0 {
+		return d.orphan(ctx, &lane)
+	}
+	*arrival = &next[i]
+	if !d.mayResume(ctx, lane, next) {
+		return false
+	}
+	return d.resume(ctx, lane, *arrival, j)
+}
+
+// interrupted says whether a command of somebody who may give it waits that stops the turn which the arrival began.
+func (d *Dispatcher) interrupted(ctx context.Context, waiting []bot.Arrival, arrival int64) bool {
+	for i := range waiting {
+		if waiting[i].Seq == arrival {
+			continue
+		}
+		msg, err := d.decode(waiting[i].Raw)
+		if err != nil || d.class(&msg) != Interrupts {
+			continue
+		}
+		verdict, err := d.parts.Guard.Admit(ctx, &msg)
+		if err == nil && verdict.OK {
+			return true
+		}
+		d.report(ctx, err, "check who may talk")
+	}
+	return false
+}
+
+// task reads an arrival. Who may talk and by which rules is decided where the message was written; it is answered where its session is now.
+func (d *Dispatcher) task(ctx context.Context, a *bot.Arrival) (*task, error) {
+	msg, err := d.decode(a.Raw)
+	if err != nil {
+		return nil, poison{err}
+	}
+	verdict, err := d.parts.Guard.Admit(ctx, &msg)
+	if err != nil {
+		return nil, fmt.Errorf("check who may talk: %w", err)
+	}
+	rules := d.parts.Guard.Rules(msg.Place)
+	relocate(&msg, a.Session)
+	return &task{arrival: a, msg: &msg, verdict: verdict, rules: rules}, nil
+}
+
+func idle(session string) bot.LaneUpdate {
+	return bot.LaneUpdate{
+		Session: session, State: ptr(bot.Idle), Turn: ptr(""), Arrival: ptr(int64(0)), Stop: ptr(""), Live: ptr(int64(0)), Notice: ptr(""),
+		Failing: &zeroTime, NotBefore: &zeroTime, Caller: ptr(""), Release: true,
+	}
+}
+
+// mayResume says whether a lane with a turn has something to do now. A parked one that has not tells a person, once, that a message waits behind it.
+func (d *Dispatcher) mayResume(ctx context.Context, lane bot.Lane, waiting []bot.Arrival) bool {
+	if stopped(&lane) || lane.State == bot.Running || d.interrupted(ctx, waiting, lane.Arrival) {
+		return true
+	}
+	if lane.State == bot.Waiting {
+		return !lane.NotBefore.After(d.parts.Now())
+	}
+	if lane.State != bot.Parked {
+		return true
+	}
+	d.mu.Lock()
+	decided := d.decided[lane.Session]
+	d.mu.Unlock()
+	if decided {
+		return true
+	}
+	open, err := d.parts.Store.OpenApprovals(ctx, lane.Session)
+	if err != nil {
+		return d.failed(ctx, lane.Session, err, "read approvals")
+	}
+	if len(open) == 0 {
+		return true
+	}
+	if lane.Notice != lane.Turn {
+		d.sayBehind(ctx, lane, waiting)
+	}
+	return false
+}
+
+// sayBehind tells the first person whose message waits behind a decision.
+func (d *Dispatcher) sayBehind(ctx context.Context, lane bot.Lane, waiting []bot.Arrival) {
+	i := slices.IndexFunc(waiting, func(a bot.Arrival) bool { return a.Seq != lane.Arrival })
+	if i < 0 {
+		return
+	}
+	msg, err := d.decode(waiting[i].Raw)
+	if err != nil {
+		return
+	}
+	relocate(&msg, waiting[i].Session)
+	row := d.reply(&msg, bot.Notice, d.parts.Words.Behind(msg.Language), "behind/"+lane.Turn)
+	row.Session, row.Turn = lane.Session, lane.Turn
+	_, err = d.parts.Store.Apply(ctx, &bot.Change{
+		Lanes: []bot.LaneUpdate{{Session: lane.Session, Notice: ptr(lane.Turn)}}, Send: []bot.Row{row},
+	})
+	if err != nil {
+		d.failed(ctx, lane.Session, err, "say that a message waits")
+		return
+	}
+	d.parts.Outbox.Wake(msg.Place)
+}
+
+// turnID names the turn that an arrival begins: the same after every restart.
+func (d *Dispatcher) turnID(a *bot.Arrival) string {
+	return strings.Join([]string{a.Channel, a.Bot, a.ID}, "-")
+}
+
+// requestID is what a person may quote to the operator; the log has it beside the turn.
+func requestID(turn string) string {
+	sum := sha256.Sum256([]byte(turn))
+	return hex.EncodeToString(sum[:2])
+}
+
+// begin takes the next message of an idle session.
+func (d *Dispatcher) begin(ctx context.Context, lane bot.Lane, a *bot.Arrival, j *job) bool {
+	t, err := d.task(ctx, a)
+	if err != nil {
+		return d.trouble(ctx, lane.Session, a, err)
+	}
+	if !t.verdict.OK {
+		return d.settled(ctx, a, d.refuse(ctx, a, t.msg, t.verdict))
+	}
+	if t.msg.Command != "" {
+		return d.command(ctx, lane, t)
+	}
+	text := userText(t.msg, d.parts.Words)
+	if text == "" && t.msg.Reply == nil {
+		return d.settled(ctx, a, d.effect(ctx, a, func() (Effect, error) {
+			return Effect{Change: bot.Change{Send: []bot.Row{d.reply(t.msg, bot.Reply, d.parts.Words.Nothing(t.msg.Language), "")}}}, nil
+		}))
+	}
+	if !d.take(lane.Session, t.msg.Caller, j) {
+		return false
+	}
+	return d.beginTurn(ctx, lane, t, text, j)
+}
+
+// settled turns the error of a finished arrival into whether to look again.
+func (d *Dispatcher) settled(ctx context.Context, a *bot.Arrival, err error) bool {
+	if err != nil {
+		return d.trouble(ctx, a.Session, a, err)
+	}
+	return true
+}
+
+// command runs a command that waits for its place in the session.
+func (d *Dispatcher) command(ctx context.Context, lane bot.Lane, t *task) bool {
+	call := &Call{Message: t.msg, Session: lane.Session, Admin: t.verdict.Admin}
+	return d.settled(ctx, t.arrival, d.effect(ctx, t.arrival, func() (Effect, error) {
+		e, err := d.parts.Commands.Run(ctx, call)
+		update := bot.LaneUpdate{Session: lane.Session, Stop: ptr("")}
+		if lane.Place.Channel == "" {
+			update.Place = &t.msg.Place
+		}
+		e.Change.Lanes = append(e.Change.Lanes, update)
+		return e, err
+	}))
+}
+
+func userText(msg *bot.Message, words Words) string {
+	parts := []string{strings.TrimSpace(msg.Text)}
+	if len(msg.Files) > 0 {
+		parts = append(parts, words.Attached(msg.Files))
+	}
+	return strings.TrimSpace(strings.Join(parts, "\n"))
+}
+
+// beginTurn charges the turn and journals the message, in one Change with the claim of the lane.
+func (d *Dispatcher) beginTurn(ctx context.Context, lane bot.Lane, t *task, text string, j *job) bool {
+	a, msg, turn := t.arrival, t.msg, d.turnID(t.arrival)
+	admission, err := d.parts.Meter.Admit(ctx, msg, turn)
+	if err != nil {
+		return d.trouble(ctx, lane.Session, a, fmt.Errorf("charge a turn: %w", err))
+	}
+	if admission.Refusal != "" {
+		d.observe("turn", "quota", 0)
+		return d.settled(ctx, a, d.effect(ctx, a, func() (Effect, error) {
+			key := admission.Once
+			if key != "" {
+				key = "quota/" + key
+			}
+			return Effect{Change: bot.Change{Send: []bot.Row{d.reply(msg, bot.Reply, admission.Refusal, key)}}}, nil
+		}))
+	}
+	now := d.parts.Now()
+	change := &bot.Change{
+		Claim: d.claim(&lane, msg.Place),
+		Lanes: []bot.LaneUpdate{{
+			Session: lane.Session, State: ptr(bot.Running), Turn: &turn, Arrival: &a.Seq, Since: &now, Stop: ptr(""), Live: ptr(int64(0)), Caller: &msg.Caller,
+		}},
+		Append:  &bot.Append{Session: lane.Session, After: lane.Last, Entries: []agent.Entry{entryOf(msg, turn, text, now)}},
+		Charges: admission.Charges,
+	}
+	if admission.Notice != "" {
+		change.Send = []bot.Row{d.reply(msg, bot.Notice, admission.Notice, "quota/"+admission.NoticeKey)}
+	}
+	applied, err := d.parts.Store.Apply(ctx, change)
+	switch {
+	case err == nil:
+	case hopeless(err): // it will never begin
+		d.report(ctx, d.parts.Meter.Undo(context.WithoutCancel(ctx), admission.Charges), "give a charge back")
+		return d.trouble(ctx, lane.Session, a, fmt.Errorf("begin a turn: %w", err))
+	default: // another worker has it, or it is tried again: on the same charge
+		return d.claimFailed(ctx, lane.Session, err)
+	}
+	d.observe("queue", "", now.Sub(a.At))
+	if len(applied.Rows) > 0 {
+		d.parts.Outbox.Wake(msg.Place)
+	}
+	lane.State, lane.Turn, lane.Since, lane.Last, lane.Fence, lane.Caller, lane.Live = bot.Running, turn, now, lane.Last+1, applied.Fence, msg.Caller, 0
+	lane.Owner, lane.Arrival, lane.Failing = d.opts.Owner, a.Seq, zeroTime
+	return d.run(ctx, &lane, t, j)
+}
+
+// claimFailed tells a race from a fault: a lost race needs no word, somebody else does the work.
+func (d *Dispatcher) claimFailed(ctx context.Context, session string, err error) bool {
+	if taken(err) {
+		return false
+	}
+	return d.failed(ctx, session, err, "take a lane")
+}
+
+func entryOf(msg *bot.Message, turn, text string, now time.Time) agent.Entry {
+	e := agent.Entry{Turn: turn, Kind: agent.UserEntry, At: now, Text: text, Speaker: msg.Name, Caller: msg.Caller}
+	if msg.Reply != nil {
+		e.Quote = &agent.Quote{Author: msg.Reply.Author, Own: msg.Reply.Own, Text: msg.Reply.Text}
+	}
+	return e
+}
+
+// resume goes on with a turn that was parked, waiting or left behind by a process that died.
+func (d *Dispatcher) resume(ctx context.Context, lane bot.Lane, a *bot.Arrival, j *job) bool {
+	t, err := d.task(ctx, a)
+	if err != nil {
+		return d.trouble(ctx, lane.Session, a, err)
+	}
+	if !d.take(lane.Session, t.msg.Caller, j) {
+		return false
+	}
+	applied, err := d.parts.Store.Apply(ctx, &bot.Change{
+		Claim: d.claim(&lane, lane.Place), Lanes: []bot.LaneUpdate{{Session: lane.Session, State: ptr(bot.Running)}},
+	})
+	if err != nil {
+		return d.claimFailed(ctx, lane.Session, err)
+	}
+	d.mu.Lock()
+	delete(d.decided, lane.Session) // from here on a decision comes to a running turn, which looks again when it parks
+	d.mu.Unlock()
+	held, err := d.parts.Store.Lane(ctx, lane.Session)
+	if err != nil {
+		return d.failed(ctx, lane.Session, err, "read a lane")
+	}
+	if held.Fence = applied.Fence; held.Turn != lane.Turn || held.Arrival != lane.Arrival { // ended by somebody else between reading and taking it
+		_, err := d.parts.Store.Apply(ctx, &bot.Change{
+			Lease: &bot.Lease{Session: lane.Session, Fence: applied.Fence},
+			Lanes: []bot.LaneUpdate{{Session: lane.Session, State: ptr(bot.Idle), Release: true}},
+		})
+		return d.settledLane(ctx, lane.Session, err)
+	}
+	return d.run(ctx, &held, t, j)
+}
+
+func (d *Dispatcher) settledLane(ctx context.Context, session string, err error) bool {
+	if err != nil {
+		return d.claimFailed(ctx, session, err)
+	}
+	return true
+}
+
+// turnOf is what the Runner needs to know.
+func (d *Dispatcher) turnOf(lane *bot.Lane, t *task) *agent.Turn {
+	place := t.msg.Place
+	return &agent.Turn{
+		ID: lane.Turn, Request: requestID(lane.Turn), System: t.rules.System, Allowed: t.rules.Allowed, Group: place.Group,
+		Shared: place.Group && t.rules.SharedSession,
+		Origin: tools.Origin{
+			Channel: place.Channel, Session: lane.Session, Chat: place.ChatKey(), Turn: lane.Turn, Caller: t.msg.Caller, Admin: t.verdict.Admin,
+		},
+	}
+}

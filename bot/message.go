@@ -1,0 +1,90 @@
+// Package bot brings messages of people to the agent and answers back to them: inbox, lanes, dispatcher, outbox. It knows no vendor's API;
+// a Channel does. Everything a person would miss is in the Store before it counts.
+package bot
+
+import (
+	"strings"
+	"time"
+)
+
+// Kind says what arrived.
+type Kind string
+
+// The kinds of arrivals. What a channel does not understand is Ignored: stored, counted, done.
+const (
+	Text     Kind = "text"    // somebody wrote (a caption or an attachment counts)
+	Press    Kind = "press"   // a button
+	StopTap  Kind = "stop"    // the Stop button of a growing draft
+	Member   Kind = "member"  // the bot was added, removed, blocked or unblocked
+	Migrated Kind = "migrate" // a group got a new id: Message.Target is the new chat
+	Edited   Kind = "edited"  // an earlier message was changed
+	Ignored  Kind = "ignored"
+)
+
+// Place is where a message came from and where its answer goes.
+type Place struct {
+	Channel string `json:"channel"`          // "telegram", "terminal"
+	Bot     string `json:"bot"`              // the bot's own id on the channel
+	Surface string `json:"surface"`          // bot (ordinary), business, guest: chat ids may coincide between surfaces
+	Chat    string `json:"chat"`             // chat id as text
+	Thread  string `json:"thread,omitempty"` // topic id; "" = none
+	Group   bool   `json:"group,omitempty"`  // more than one person reads
+}
+
+// ChatKey names the chat without topic: send budgets, order of delivery, quotas of chats.
+func (p Place) ChatKey() string {
+	return strings.Join([]string{p.Channel, p.Bot, p.Surface, p.Chat}, "/")
+}
+
+// SessionKey names the conversation: chat, topic and, where each person of a group has an own one, the person (design: session key).
+func (p Place) SessionKey(person string) string {
+	part := func(s string) string {
+		if s == "" {
+			return "0"
+		}
+		return s
+	}
+	return p.ChatKey() + "/" + part(p.Thread) + "/" + part(person)
+}
+
+// Message is one arrival, decoded.
+type Message struct {
+	ID        string       `json:"id"` // the channel's id of the arrival (update id): with Channel and Bot the dedupe key
+	Kind      Kind         `json:"kind"`
+	Place     Place        `json:"place"`
+	Caller    string       `json:"caller"`             // "telegram:42"; "" = nobody that may act (channel identities, service messages)
+	Person    string       `json:"person"`             // id of the person on the channel, "42"
+	Name      string       `json:"name,omitempty"`     // display name: chosen by its owner, untrusted
+	Username  string       `json:"username,omitempty"` // without @
+	Language  string       `json:"language,omitempty"` // IETF tag as the client says
+	Text      string       `json:"text,omitempty"`
+	Command   string       `json:"command,omitempty"` // "clear" of "/clear@bot now"; "" = none, or meant for another bot
+	Args      string       `json:"args,omitempty"`    // what follows the command
+	Message   string       `json:"message,omitempty"` // id of the message on the channel, to reply to or that carried the button
+	Reply     *Quote       `json:"reply,omitempty"`
+	Files     []Attachment `json:"files,omitempty"`
+	Data      string       `json:"data,omitempty"`   // of a pressed button
+	Query     string       `json:"query,omitempty"`  // id to answer a press with
+	Target    string       `json:"target,omitempty"` // new chat id of a migration
+	Status    string       `json:"status,omitempty"` // of Member: joined, left, blocked, unblocked
+	Addressed bool         `json:"addressed"`        // in a group: meant for the bot (mention, reply, command); always true in private
+	At        time.Time    `json:"at"`
+}
+
+// Quote is what was replied to: an untrusted quotation that never opens another's session.
+type Quote struct {
+	ID     string `json:"id"`
+	Author string `json:"author"`
+	Own    bool   `json:"own"` // written by this bot
+	Text   string `json:"text"`
+}
+
+// Attachment is a file that came along.
+type Attachment struct {
+	Kind string `json:"kind"` // photo, document, voice, audio, video, sticker, location, contact, poll, other
+	ID   string `json:"id,omitempty"`
+	Name string `json:"name,omitempty"`
+	MIME string `json:"mime,omitempty"`
+	Size int64  `json:"size,omitempty"` // bytes; 0 = unknown
+	Note string `json:"note,omitempty"` // what can be said in words: "52.5, 13.4", a sticker's emoji
+}

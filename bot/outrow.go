@@ -1,0 +1,90 @@
+package bot
+
+import (
+	"time"
+
+	"github.com/zephbot/zephbot/bot/render"
+)
+
+// Purpose says why a row is sent; it decides priority and what is done when nobody knows whether it arrived.
+type Purpose string
+
+// The purposes, in order of priority.
+const (
+	Final       Purpose = "final"       // an answer: resent once and marked when its outcome is unknown
+	Question    Purpose = "question"    // an approval card: resent, both copies decide the same row
+	Reply       Purpose = "reply"       // answer to a command: resent once, marked
+	Record      Purpose = "record"      // edit of a card after its decision
+	Notice      Purpose = "notice"      // "I will get to this …": dropped when unknown
+	Placeholder Purpose = "placeholder" // ⏳ of a long answer in a group: dropped when unknown
+	Toast       Purpose = "toast"       // answer to a button press: best effort, valid for seconds
+)
+
+// RowState is the state of an outbox row.
+type RowState string
+
+// The life of a row: pending → sending → sent | unknown | dead. Sending is stored before the one request that cannot be repeated.
+const (
+	Pending RowState = "pending"
+	Sending RowState = "sending"
+	Sent    RowState = "sent"
+	Unknown RowState = "unknown" // nobody knows whether it arrived
+	Dead    RowState = "dead"    // refused for good, or dropped
+)
+
+// Content is what a person will see.
+type Content struct {
+	Text     string          `json:"text"`
+	Entities []render.Entity `json:"entities,omitempty"`
+	Buttons  [][]Button      `json:"buttons,omitempty"`
+	File     *File           `json:"file,omitempty"` // sent as a document with Text as its caption
+}
+
+// Button is an inline button. Data is at most 64 bytes (Bot API).
+type Button struct {
+	Label string `json:"label"`
+	Data  string `json:"data"`
+	Style string `json:"style,omitempty"` // success, danger, primary; "" = plain
+	Gray  bool   `json:"gray,omitempty"`  // shown but dead: a decision already made
+}
+
+// File is a document made by us.
+type File struct {
+	Name string `json:"name"`
+	Data []byte `json:"data"`
+}
+
+// Row is one thing to deliver.
+type Row struct {
+	ID        int64     `json:"id"` // given by the store, increasing
+	Session   string    `json:"session"`
+	Turn      string    `json:"turn"`
+	Place     Place     `json:"place"`
+	Purpose   Purpose   `json:"purpose"`
+	Content   Content   `json:"content"`
+	ReplyTo   string    `json:"reply_to,omitempty"` // message to answer, in groups
+	Edit      string    `json:"edit,omitempty"`     // message id to edit instead of sending
+	EditRow   int64     `json:"edit_row,omitempty"` // row whose message is edited once it is known; when that row never got out, it is replaced by a send
+	Query     string    `json:"query,omitempty"`    // Toast: id of the press
+	Alert     bool      `json:"alert,omitempty"`    // Toast: as a pop-up
+	Key       string    `json:"key,omitempty"`      // unique when set: a second insert with the same key is ignored (retries, resumed steps)
+	State     RowState  `json:"state"`
+	Message   string    `json:"message,omitempty"` // id on the channel once sent
+	Attempts  int       `json:"attempts"`
+	Resent    bool      `json:"resent,omitempty"` // a second try after an unknown outcome: marked for the reader
+	NotBefore time.Time `json:"not_before"`
+	Created   time.Time `json:"created"`
+	Problem   string    `json:"problem,omitempty"`
+}
+
+// RowUpdate moves a row on; it takes effect only from one of the From states (compare and set, From must not be empty). An unknown row is ErrNotFound.
+type RowUpdate struct {
+	ID        int64
+	From      []RowState
+	To        RowState
+	Message   string // kept when ""
+	NotBefore time.Time
+	Attempts  int  // added
+	Resent    bool // stays once set
+	Problem   string
+}

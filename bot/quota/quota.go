@@ -1,0 +1,280 @@
+// Package quota counts what people, chats and the bot may use a day: reserved in one atomic step over all levels before anything is spent, mirrored in
+// the durable store, closed when the counters are away.
+package quota
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/dispatch"
+	"github.com/zephbot/zephbot/bot/texts"
+)
+
+// Turns is the unit of turns.
+const Turns = "turns"
+
+// Take asks for N of one counter.
+type Take struct {
+	Key   string // names scope, unit and window
+	N     int64
+	Limit int64 // 0 = counted, never refused
+}
+
+// Counter counts. All methods are atomic over all keys and safe for concurrent use by many processes.
+type Counter interface {
+	// Take adds to all keys, or to none when one would pass its limit: then denied is its index, else -1. A repeated id changes nothing and answers as the
+	// first time. counts are the values after, or the present ones when denied. Keys and ids live until expire.
+	Take(ctx context.Context, id string, takes []Take, expire time.Time) (counts []int64, denied int, err error)
+	// Return takes back what the id took; unknown ids change nothing.
+	Return(ctx context.Context, id string, takes []Take) error
+	// Read gives the present values.
+	Read(ctx context.Context, keys []string) ([]int64, error)
+	// Restore sets a counter to at least n.
+	Restore(ctx context.Context, key string, n int64, expire time.Time) error
+}
+
+// Limits are turns per day; 0 = no limit.
+type Limits struct {
+	User, Chat, Bot int64
+}
+
+// Options configure a Meter.
+type Options struct {
+	Limits      Limits
+	ByChat      map[string]int64 // turns per day of single chats ("-100") and topics ("-100/7") instead of Limits.Chat; one above 0 holds whoever pays
+	Payer       string           // in groups: user, chat, both (quotas.payer); default user
+	AllowOnDown bool             // quotas.on_redis_down = "allow"
+}
+
+// Words are the sentences about quotas.
+type Words interface {
+	TurnsUsedUp(language string, scope texts.Scope, limit int64) string
+	TurnsNear(language string, used, limit int64) string
+	TurnsNearChat(language string, used, limit int64) string
+	QuotaAway(language string) string
+}
+
+// Meter implements dispatch.Meter.
+type Meter struct {
+	opts    Options
+	counter Counter
+	mirror  Mirror
+	words   Words
+	now     func() time.Time
+	denied  func(scope string)
+	mu      sync.Mutex
+	ready   bool // this process has seen the counters whole
+}
+
+// Mirror is the durable copy of what was charged.
+type Mirror interface {
+	Charges(ctx context.Context, sinceDay string) ([]bot.Charge, error)
+}
+
+// New makes a Meter. Denied is told each refusal's scope, for metrics; may be nil.
+func New(opts Options, counter Counter, mirror Mirror, words Words, now func() time.Time, denied func(scope string)) *Meter {
+	if denied == nil {
+		denied = func(string) {}
+	}
+	return &Meter{opts: opts, counter: counter, mirror: mirror, words: words, now: now, denied: denied}
+}
+
+// restore fills the counters from the mirror when they have lost what they held: an embedded counter forgets everything with its process, a server
+// without persistence with its own. A mark beside the counters says that they are whole; it goes when they go.
+func (m *Meter) restore(ctx context.Context) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	today := day(m.now())
+	mark := "quota/whole/" + today
+	if m.ready {
+		whole, err := m.counter.Read(ctx, []string{mark})
+		if err != nil {
+			return fmt.Errorf("look for the counters: %w", err)
+		}
+		if whole[0] > 0 {
+			return nil
+		}
+	}
+	charges, err := m.mirror.Charges(ctx, today)
+	if err != nil {
+		return fmt.Errorf("read charges: %w", err)
+	}
+	sums := map[string]int64{}
+	for _, c := range charges {
+		if c.Unit == Turns {
+			sums[key(c.Scope, c.Day)] += c.N
+		}
+	}
+	for k, n := range sums {
+		if err := m.counter.Restore(ctx, k, n, endOf(m.now())); err != nil {
+			return fmt.Errorf("restore %s: %w", k, err)
+		}
+	}
+	if err := m.counter.Restore(ctx, mark, 1, endOf(m.now())); err != nil {
+		return fmt.Errorf("mark the counters: %w", err)
+	}
+	m.ready = true
+	return nil
+}
+
+// Forget makes the next admission fill the counters again: for a counter that was restarted.
+func (m *Meter) Forget() {
+	m.mu.Lock()
+	m.ready = false
+	m.mu.Unlock()
+}
+
+func day(t time.Time) string { return t.UTC().Format(time.DateOnly) }
+
+// endOf is when a day's counters may go: two days later, so that late returns find them.
+func endOf(t time.Time) time.Time { return t.UTC().Truncate(24 * time.Hour).Add(72 * time.Hour) }
+
+func key(scope, day string) string { return "quota/" + Turns + "/" + day + "/" + scope }
+
+// level is one counter that a turn is charged to.
+type level struct {
+	scope texts.Scope
+	name  string
+	limit int64
+}
+
+// levels are the counters of a message: who pays in a group is configured. A limit that stands at a single chat or topic holds there whoever pays.
+func (m *Meter) levels(msg *bot.Message) []level {
+	p := msg.Place
+	var list []level
+	if payer := m.opts.Payer; !p.Group || payer != "chat" {
+		list = append(list, level{texts.User, "user/" + msg.Caller, m.opts.Limits.User})
+	}
+	limit, own := m.opts.ByChat[p.Chat]
+	if !own {
+		limit = m.opts.Limits.Chat
+	}
+	pays := p.Group && (m.opts.Payer == "chat" || m.opts.Payer == "both")
+	if pays || (own && limit > 0) {
+		list = append(list, level{texts.Chat, "chat/" + p.ChatKey(), limit})
+	}
+	if limit := m.opts.ByChat[p.Chat+"/"+p.Thread]; p.Thread != "" && limit > 0 {
+		list = append(list, level{texts.Chat, "chat/" + p.ChatKey() + "/" + p.Thread, limit})
+	}
+	return append(list, level{texts.Bot, "bot/" + p.Channel + "/" + p.Bot, m.opts.Limits.Bot})
+}
+
+// Admit implements dispatch.Meter.
+func (m *Meter) Admit(ctx context.Context, msg *bot.Message, turn string) (dispatch.Admission, error) {
+	levels, today := m.levels(msg), day(m.now())
+	takes := make([]Take, len(levels))
+	var a dispatch.Admission
+	for i, l := range levels {
+		takes[i] = Take{Key: key(l.name, today), N: 1, Limit: l.limit}
+		a.Charges = append(a.Charges, bot.Charge{Key: turn + "/" + Turns + "/" + l.name, Scope: l.name, Unit: Turns, Day: today, N: 1})
+	}
+	err := m.restore(ctx)
+	var counts []int64
+	denied := -1
+	if err == nil {
+		counts, denied, err = m.counter.Take(ctx, turn, takes, endOf(m.now()))
+	}
+	if err != nil {
+		m.Forget()
+		return m.away(ctx, msg, a, err)
+	}
+	if denied >= 0 {
+		return m.refuse(msg, levels[denied], today), nil
+	}
+	for i, l := range levels {
+		if a.Notice = m.near(msg.Language, l, counts[i]); a.Notice != "" {
+			a.NoticeKey = "near/" + l.name + "/" + today
+			break
+		}
+	}
+	return a, nil
+}
+
+// refuse says which limit is reached. In a group only once a day and person; alone with the bot a person gets an answer to everything.
+func (m *Meter) refuse(msg *bot.Message, l level, today string) dispatch.Admission {
+	m.denied(string(l.scope))
+	a := dispatch.Admission{Refusal: m.words.TurnsUsedUp(msg.Language, l.scope, l.limit)}
+	if msg.Place.Group {
+		a.Once = "used-up/" + l.name + "/" + msg.Caller + "/" + today
+	}
+	return a
+}
+
+// near warns at nine tenths of a limit, where that leaves something to warn of.
+func (m *Meter) near(language string, l level, count int64) string {
+	if l.limit < 5 || count != (l.limit*9+9)/10 || count >= l.limit {
+		return ""
+	}
+	switch l.scope {
+	case texts.User:
+		return m.words.TurnsNear(language, count, l.limit)
+	case texts.Chat:
+		return m.words.TurnsNearChat(language, count, l.limit)
+	default: // the operator's concern
+		return ""
+	}
+}
+
+// away decides for when the counters cannot be reached: closed, unless configured otherwise.
+func (m *Meter) away(ctx context.Context, msg *bot.Message, a dispatch.Admission, cause error) (dispatch.Admission, error) {
+	if ctx.Err() != nil {
+		return dispatch.Admission{}, cause
+	}
+	zerolog.Ctx(ctx).Error().Err(cause).Bool("allowed", m.opts.AllowOnDown).Msg("quota counters are away")
+	if m.opts.AllowOnDown {
+		return a, nil
+	}
+	m.denied("down")
+	refusal := dispatch.Admission{Refusal: m.words.QuotaAway(msg.Language)}
+	if msg.Place.Group {
+		refusal.Once = "away/" + msg.Place.ChatKey() + "/" + msg.Caller + "/" + m.now().UTC().Truncate(10*time.Minute).Format("2006-01-02T15:04")
+	}
+	return refusal, nil
+}
+
+// Undo implements dispatch.Meter.
+func (m *Meter) Undo(ctx context.Context, charges []bot.Charge) error {
+	if len(charges) == 0 {
+		return nil
+	}
+	takes := make([]Take, len(charges))
+	for i, c := range charges {
+		takes[i] = Take{Key: key(c.Scope, c.Day), N: c.N}
+	}
+	turn, ok := strings.CutSuffix(charges[0].Key, "/"+Turns+"/"+charges[0].Scope)
+	if !ok {
+		return fmt.Errorf("undo charge %q: it was not made by a meter of turns", charges[0].Key)
+	}
+	return m.counter.Return(ctx, turn, takes)
+}
+
+// Usage is what /quota shows.
+func (m *Meter) Usage(ctx context.Context, msg *bot.Message) ([]texts.Usage, error) {
+	if err := m.restore(ctx); err != nil {
+		return nil, err
+	}
+	levels, today := m.levels(msg), day(m.now())
+	keys := make([]string, len(levels))
+	for i, l := range levels {
+		keys[i] = key(l.name, today)
+	}
+	counts, err := m.counter.Read(ctx, keys)
+	if err != nil {
+		return nil, fmt.Errorf("read quota: %w", err)
+	}
+	var usage []texts.Usage
+	for i, l := range levels {
+		if l.scope != texts.Bot || l.limit > 0 {
+			usage = append(usage, texts.Usage{Scope: l.scope, Used: counts[i], Limit: l.limit})
+		}
+	}
+	return usage, nil
+}
+
+var _ dispatch.Meter = (*Meter)(nil)

@@ -1,0 +1,388 @@
+package quota_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/bottest"
+	"github.com/zephbot/zephbot/bot/quota"
+	"github.com/zephbot/zephbot/bot/quota/quotatest"
+	"github.com/zephbot/zephbot/bot/texts"
+)
+
+var errAway = errors.New("connection refused")
+
+func TestCounter(t *testing.T) {
+	t.Parallel()
+	quotatest.Suite(t, func(*testing.T) quota.Counter { return &quotatest.Counter{} })
+}
+
+// desk is a meter with everything around it.
+type desk struct {
+	t       *testing.T
+	meter   *quota.Meter
+	counter *quotatest.Counter
+	store   *bottest.Store
+	denied  []string
+	clock   time.Time
+}
+
+func setup(t *testing.T, o quota.Options) *desk {
+	t.Helper()
+	d := &desk{t: t, counter: &quotatest.Counter{}, store: bottest.New(), clock: time.Date(2026, 3, 4, 23, 59, 0, 0, time.UTC)}
+	d.restart(o)
+	return d
+}
+
+// restart is a new process on the same counters and the same store.
+func (d *desk) restart(o quota.Options) {
+	d.meter = quota.New(o, d.counter, d.store, texts.Words{}, func() time.Time { return d.clock }, func(scope string) { d.denied = append(d.denied, scope) })
+}
+
+func private(person string) *bot.Message {
+	return &bot.Message{
+		ID: "1", Kind: bot.Text, Person: person, Caller: "telegram:" + person,
+		Place: bot.Place{Channel: "telegram", Bot: "1", Surface: "bot", Chat: person},
+	}
+}
+
+func group(person, thread string) *bot.Message {
+	m := private(person)
+	m.Place.Chat, m.Place.Thread, m.Place.Group = "-100", thread, true
+	return m
+}
+
+// admit admits a turn and mirrors its charges, as the dispatcher does.
+func (d *desk) admit(msg *bot.Message, turn string) (refusal, notice string) {
+	d.t.Helper()
+	a, err := d.meter.Admit(d.t.Context(), msg, turn)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	if a.Refusal == "" {
+		if _, err := d.store.Apply(d.t.Context(), &bot.Change{Charges: a.Charges}); err != nil {
+			d.t.Fatal(err)
+		}
+	} else if len(a.Charges) > 0 {
+		d.t.Errorf("a refused turn is charged: %+v", a.Charges)
+	}
+	return a.Refusal, a.Notice
+}
+
+// used reads what was used up by scope.
+func (d *desk) used(msg *bot.Message) string {
+	d.t.Helper()
+	usage, err := d.meter.Usage(d.t.Context(), msg)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	var parts []string
+	for _, u := range usage {
+		parts = append(parts, fmt.Sprintf("%s %d/%d", u.Scope, u.Used, u.Limit))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func TestWhoPays(t *testing.T) {
+	t.Parallel()
+	limits := quota.Limits{User: 10, Chat: 20, Bot: 30}
+	own := map[string]int64{"-100": 5}
+	topic := map[string]int64{"-100": 5, "-100/7": 3}
+	tests := []struct {
+		name    string
+		options quota.Options
+		msg     *bot.Message
+		want    string
+	}{
+		{"private", quota.Options{Limits: limits}, private("42"), "user 1/10, bot 1/30"},
+		{"private, the chat pays in groups", quota.Options{Limits: limits, Payer: "chat"}, private("42"), "user 1/10, bot 1/30"},
+		{"default", quota.Options{Limits: limits}, group("42", ""), "user 1/10, bot 1/30"},
+		{"user", quota.Options{Limits: limits, Payer: "user"}, group("42", ""), "user 1/10, bot 1/30"},
+		{"chat", quota.Options{Limits: limits, Payer: "chat"}, group("42", ""), "chat 1/20, bot 1/30"},
+		{"both", quota.Options{Limits: limits, Payer: "both"}, group("42", ""), "user 1/10, chat 1/20, bot 1/30"},
+		{"chat with its own limit", quota.Options{Limits: limits, Payer: "chat", ByChat: own}, group("42", ""), "chat 1/5, bot 1/30"},
+		{"the chat's own limit holds whoever pays", quota.Options{Limits: limits, ByChat: own}, group("42", ""), "user 1/10, chat 1/5, bot 1/30"},
+		{"a chat without limit", quota.Options{Limits: limits, Payer: "chat", ByChat: map[string]int64{"-100": 0}}, group("42", ""), "chat 1/0, bot 1/30"},
+		{"a private chat with its own limit", quota.Options{Limits: limits, ByChat: map[string]int64{"42": 2}}, private("42"), "user 1/10, chat 1/2, bot 1/30"},
+		{"topic", quota.Options{Limits: limits, ByChat: topic}, group("42", "7"), "user 1/10, chat 1/5, chat 1/3, bot 1/30"},
+		{"another topic", quota.Options{Limits: limits, ByChat: topic}, group("42", "8"), "user 1/10, chat 1/5, bot 1/30"},
+		{"no limits", quota.Options{}, private("42"), "user 1/0"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			d := setup(t, tt.options)
+			if refusal, _ := d.admit(tt.msg, "turn"); refusal != "" {
+				t.Fatalf("refused: %s", refusal)
+			}
+			if got := d.used(tt.msg); got != tt.want {
+				t.Errorf("used %s, want %s", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	d := setup(t, quota.Options{Limits: quota.Limits{User: 2, Chat: 3, Bot: 5}, Payer: "both"})
+	steps := []struct {
+		msg     *bot.Message
+		turn    string
+		refusal string
+	}{
+		{group("42", ""), "a", ""},
+		{group("42", ""), "a", ""}, // the same turn again: after a crash between charge and claim
+		{group("42", ""), "b", ""},
+		{group("42", ""), "c", "Your 2 turns"},
+		{private("42"), "d", "Your 2 turns"},
+		{group("43", ""), "e", ""},
+		{group("44", ""), "f", "The 3 turns of this chat"},
+		{private("44"), "g", ""},
+		{private("44"), "h", ""},
+		{private("45"), "i", "My 5 turns"},
+	}
+	for i, s := range steps {
+		refusal, _ := d.admit(s.msg, s.turn)
+		if (s.refusal == "") != (refusal == "") || !strings.HasPrefix(refusal, s.refusal) {
+			t.Errorf("step %d: %q, want %q", i, refusal, s.refusal)
+		}
+	}
+	if diff := cmp.Diff([]string{"user", "user", "chat", "bot"}, d.denied); diff != "" {
+		t.Errorf("denied (-want +got):\n%s", diff)
+	}
+	if got := d.used(group("44", "")); got != "user 2/2, chat 3/3, bot 5/5" {
+		t.Errorf("a refusal was charged in part: %s", got)
+	}
+	inGroup, err := d.meter.Admit(t.Context(), group("42", ""), "x")
+	if err != nil || inGroup.Once != "used-up/user/telegram:42/telegram:42/2026-03-04" {
+		t.Errorf("in a group: said once as %q, %v", inGroup.Once, err)
+	}
+	alone, err := d.meter.Admit(t.Context(), private("42"), "y")
+	if err != nil || alone.Once != "" {
+		t.Errorf("alone a person is always answered: %q, %v", alone.Once, err)
+	}
+	d.clock = d.clock.Add(2 * time.Minute) // another day
+	if refusal, _ := d.admit(group("42", ""), "z"); refusal != "" {
+		t.Errorf("after midnight UTC: %s", refusal)
+	}
+	if got := d.used(group("42", "")); got != "user 1/2, chat 1/3, bot 1/5" {
+		t.Errorf("after midnight UTC: %s", got)
+	}
+}
+
+func TestNear(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		options quota.Options
+		at      int // the turn at which it is said; 0 = never
+		want    string
+	}{
+		{quota.Options{Limits: quota.Limits{User: 20}}, 18, "You have used 18 of 20 turns"},
+		{quota.Options{Limits: quota.Limits{User: 5}}, 0, ""},
+		{quota.Options{Limits: quota.Limits{User: 11}}, 10, "You have used 10 of 11"},
+		{quota.Options{Limits: quota.Limits{User: 4}}, 0, ""},
+		{quota.Options{Limits: quota.Limits{Chat: 20}, Payer: "chat"}, 18, "This chat has used 18 of 20 turns"},
+		{quota.Options{Limits: quota.Limits{Bot: 20}}, 0, ""},
+		{quota.Options{}, 0, ""},
+	} {
+		d := setup(t, tt.options)
+		for n := 1; n <= 20; n++ {
+			_, notice := d.admit(group("42", ""), fmt.Sprint("t", n))
+			if (notice != "") != (n == tt.at) || !strings.HasPrefix(notice, map[bool]string{true: tt.want}[n == tt.at]) {
+				t.Errorf("%+v: turn %d says %q", tt.options.Limits, n, notice)
+			}
+		}
+	}
+	d := setup(t, quota.Options{Limits: quota.Limits{User: 20}})
+	for n := range 17 {
+		d.admit(private("42"), fmt.Sprint(n))
+	}
+	a, err := d.meter.Admit(t.Context(), private("42"), "near")
+	if err != nil || a.NoticeKey != "near/user/telegram:42/2026-03-04" {
+		t.Errorf("key %q, %v", a.NoticeKey, err)
+	}
+}
+
+func TestUndo(t *testing.T) {
+	t.Parallel()
+	d := setup(t, quota.Options{Limits: quota.Limits{User: 1, Chat: 9, Bot: 9}, Payer: "both"})
+	a, err := d.meter.Admit(t.Context(), group("42", ""), "turn/with/slashes")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []bot.Charge{
+		{Key: "turn/with/slashes/turns/user/telegram:42", Scope: "user/telegram:42", Unit: "turns", Day: "2026-03-04", N: 1},
+		{Key: "turn/with/slashes/turns/chat/telegram/1/bot/-100", Scope: "chat/telegram/1/bot/-100", Unit: "turns", Day: "2026-03-04", N: 1},
+		{Key: "turn/with/slashes/turns/bot/telegram/1", Scope: "bot/telegram/1", Unit: "turns", Day: "2026-03-04", N: 1},
+	}
+	if diff := cmp.Diff(want, a.Charges); diff != "" {
+		t.Errorf("charges (-want +got):\n%s", diff)
+	}
+	d.clock = d.clock.Add(time.Hour) // what is given back belongs to the day it was taken
+	for range 2 {
+		if err := d.meter.Undo(t.Context(), a.Charges); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d.clock = d.clock.Add(-time.Hour)
+	if got := d.used(group("42", "")); got != "user 0/1, chat 0/9, bot 0/9" {
+		t.Errorf("after undo: %s", got)
+	}
+	if err := d.meter.Undo(t.Context(), nil); err != nil {
+		t.Errorf("nothing to undo: %v", err)
+	}
+	if err := d.meter.Undo(t.Context(), []bot.Charge{{Key: "x", Scope: "user/telegram:42"}}); err == nil || !strings.Contains(err.Error(), `"x"`) {
+		t.Errorf("a charge of another kind: %v", err)
+	}
+}
+
+func TestRestore(t *testing.T) {
+	t.Parallel()
+	o := quota.Options{Limits: quota.Limits{User: 3, Bot: 9}}
+	d := setup(t, o)
+	yesterday := []bot.Charge{
+		{Key: "old", Scope: "user/telegram:42", Unit: quota.Turns, Day: "2026-03-03", N: 3}, {Key: "else", Scope: "user/telegram:42", Unit: "tokens", Day: "2026-03-04", N: 3},
+	}
+	if _, err := d.store.Apply(t.Context(), &bot.Change{Charges: yesterday}); err != nil {
+		t.Fatal(err)
+	}
+	d.admit(private("42"), "a")
+	d.admit(private("42"), "b")
+	d.counter.Lose()
+	d.restart(o)
+	if got := d.used(private("42")); got != "user 2/3, bot 2/9" {
+		t.Errorf("after a restart: %s", got)
+	}
+	d.counter.Lose() // a server that comes back empty between two turns
+	if refusal, _ := d.admit(private("42"), "c"); refusal != "" {
+		t.Errorf("refused: %s", refusal)
+	}
+	if refusal, _ := d.admit(private("42"), "d"); refusal == "" {
+		t.Error("the counters forgot what was used")
+	}
+	d.meter.Forget()
+	if got := d.used(private("42")); got != "user 3/3, bot 3/9" {
+		t.Errorf("after Forget: %s", got)
+	}
+}
+
+// mirror fails when told to.
+type mirror struct {
+	charges []bot.Charge
+	err     error
+}
+
+func (m *mirror) Charges(context.Context, string) ([]bot.Charge, error) { return m.charges, m.err }
+
+func TestAway(t *testing.T) {
+	t.Parallel()
+	for _, allow := range []bool{false, true} {
+		o := quota.Options{Limits: quota.Limits{User: 2}, AllowOnDown: allow}
+		d := setup(t, o)
+		d.admit(private("42"), "a")
+		d.counter.Fail(errAway)
+		a, err := d.meter.Admit(t.Context(), group("42", ""), "b")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := d.meter.Usage(t.Context(), private("42")); !errors.Is(err, errAway) {
+			t.Errorf("usage: %v", err)
+		}
+		if allow {
+			if a.Refusal != "" || len(a.Charges) != 2 {
+				t.Errorf("allowed: %+v", a)
+			}
+			if _, err := d.store.Apply(t.Context(), &bot.Change{Charges: a.Charges}); err != nil {
+				t.Fatal(err)
+			}
+		} else if !strings.HasPrefix(a.Refusal, "I cannot check quotas") || a.Once != "away/telegram/1/bot/-100/telegram:42/2026-03-04T23:50" || len(a.Charges) != 0 {
+			t.Errorf("refused: %+v", a)
+		}
+		if want := map[bool]int{true: 0, false: 1}[allow]; len(d.denied) != want {
+			t.Errorf("denied %v", d.denied)
+		}
+		d.counter.Fail(nil)
+		if got, want := d.used(private("42")), map[bool]string{true: "user 2/2", false: "user 1/2"}[allow]; got != want {
+			t.Errorf("when it is back: %s, want %s", got, want)
+		}
+	}
+	// The mirror away, and a context that ended.
+	m := &mirror{err: errAway}
+	meter := quota.New(quota.Options{}, &quotatest.Counter{}, m, texts.Words{}, time.Now, nil)
+	if a, err := meter.Admit(t.Context(), private("42"), "a"); err != nil || a.Refusal == "" || a.Once != "" {
+		t.Errorf("mirror away: %+v, %v", a, err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := meter.Admit(ctx, private("42"), "a"); err == nil {
+		t.Error("a cancelled admission is a refusal")
+	}
+}
+
+// failing is a counter of which single calls fail.
+type failing struct {
+	quota.Counter
+	restores, reads int // the call that fails, from 1
+}
+
+func (f *failing) Restore(ctx context.Context, key string, n int64, expire time.Time) error {
+	if f.restores--; f.restores == 0 {
+		return errAway
+	}
+	return f.Counter.Restore(ctx, key, n, expire)
+}
+
+func (f *failing) Read(ctx context.Context, keys []string) ([]int64, error) {
+	if f.reads--; f.reads == 0 {
+		return nil, errAway
+	}
+	return f.Counter.Read(ctx, keys)
+}
+
+func TestEveryFailureIsSeen(t *testing.T) {
+	t.Parallel()
+	charges := []bot.Charge{{Key: "k", Scope: "user/telegram:42", Unit: quota.Turns, Day: time.Now().UTC().Format(time.DateOnly), N: 1}}
+	for _, f := range []*failing{{restores: 1}, {restores: 2}, {reads: 1}} {
+		f.Counter = &quotatest.Counter{}
+		meter := quota.New(quota.Options{}, f, &mirror{charges: charges}, texts.Words{}, time.Now, nil)
+		if _, err := meter.Usage(t.Context(), private("42")); !errors.Is(err, errAway) {
+			t.Errorf("%+v: err = %v", f, err)
+		}
+		if _, err := meter.Usage(t.Context(), private("42")); err != nil {
+			t.Errorf("%+v: the next one fails too: %v", f, err)
+		}
+	}
+}
+
+func TestManyAtOnce(t *testing.T) {
+	t.Parallel()
+	d := setup(t, quota.Options{Limits: quota.Limits{User: 7, Bot: 40}})
+	var admitted atomic.Int64
+	var wg sync.WaitGroup
+	for p := range 6 {
+		for n := range 20 {
+			wg.Go(func() {
+				a, err := d.meter.Admit(t.Context(), private(fmt.Sprint(p)), fmt.Sprint(p, "-", n/2)) // each turn twice
+				if err != nil {
+					t.Error(err)
+				}
+				if a.Refusal == "" && n%2 == 0 {
+					admitted.Add(1)
+				}
+			})
+		}
+	}
+	wg.Wait()
+	if got := d.used(private("0")); !strings.HasSuffix(got, "bot 40/40") {
+		t.Errorf("used %s, %d admitted", got, admitted.Load())
+	}
+}

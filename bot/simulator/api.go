@@ -1,0 +1,300 @@
+package simulator
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// The page and the server speak JSON:
+//
+//	GET  /api/view?me&chat&thread&limit    everything one person sees: View
+//	GET  /api/events                       server-sent events: "change" with the version, whenever a View may have changed
+//	GET  /api/inspect?me&chat&message      what happened behind a message: Inspection
+//	GET  /api/log                          {"lines":[…]}: what the bot process printed last
+//	GET  /api/file?me&id                   a file of a message of a chat the person is in
+//	POST /api/say      {me,chat,thread,text,reply_to,file:{name,mime,data}}  → {"message":ID}
+//	POST /api/edit     {me,chat,message,text}
+//	POST /api/delete   {me,chat,message}
+//	POST /api/press    {me,chat,message,row,column,label}                    → {"press":ID}; its answer appears in View.Answers
+//	POST /api/stop     {me,chat,draft}
+//	POST /api/topic    {me,chat,name}                                        → {"thread":ID}
+//	POST /api/read     {me,chat,thread,message}
+//	POST /api/fault    {kind,count}, kind 429, cut, duplicate or slow
+//	POST /api/calm     {}                  disarms all faults
+//	POST /api/bot      {do}, do restart, kill, stop or start
+//
+// A refusal is {"error":"…"} with a status of 400 and more. POST wants Content-Type application/json. Requests that another web page makes are refused.
+
+const (
+	maxRequest  = 30 << 20 // a 20 MB file in base64, and some room
+	eventPause  = 50 * time.Millisecond
+	eventBeat   = 15 * time.Second
+	orderWait   = 5 * time.Second
+	octetStream = "application/octet-stream"
+)
+
+// routes are the handlers of the API.
+func (s *Simulator) routes(serving context.Context) *http.ServeMux {
+	mux := http.NewServeMux()
+	w := s.world
+	mux.HandleFunc("GET /api/view", s.getView)
+	mux.HandleFunc("GET /api/inspect", s.getInspection)
+	mux.HandleFunc("GET /api/file", s.getFile)
+	mux.HandleFunc("GET /api/log", func(rw http.ResponseWriter, _ *http.Request) {
+		s.answer(rw, map[string]any{"lines": append([]string{}, s.bot.out.all()...)}, nil)
+	})
+	mux.HandleFunc("GET /api/events", func(rw http.ResponseWriter, r *http.Request) { s.events(serving, rw, r) })
+	post(s, mux, "/api/say", func(_ context.Context, in said) (any, error) {
+		id, err := w.say(in)
+		return map[string]int{"message": id}, err
+	})
+	post(s, mux, "/api/edit", func(_ context.Context, in target) (any, error) {
+		return nil, w.edit(in.Me, in.Chat, in.Message, in.Text)
+	})
+	post(s, mux, "/api/delete", func(_ context.Context, in target) (any, error) {
+		return nil, w.remove(in.Me, in.Chat, in.Message)
+	})
+	post(s, mux, "/api/press", func(_ context.Context, in pressed) (any, error) {
+		id, err := w.push(in)
+		return map[string]string{"press": id}, err
+	})
+	post(s, mux, "/api/stop", func(_ context.Context, in target) (any, error) {
+		return nil, w.stop(in.Me, in.Chat, in.Draft)
+	})
+	post(s, mux, "/api/topic", func(_ context.Context, in target) (any, error) {
+		id, err := w.startTopic(in.Me, in.Chat, in.Name)
+		return map[string]int{"thread": id}, err
+	})
+	post(s, mux, "/api/read", func(_ context.Context, in target) (any, error) {
+		if !known(in.Me) || !inChat(in.Me, in.Chat) {
+			return nil, fmt.Errorf("person %d is not in chat %d", in.Me, in.Chat)
+		}
+		w.read(in.Me, in.Chat, in.Thread, in.Message)
+		return nil, nil
+	})
+	post(s, mux, "/api/fault", func(_ context.Context, in faulty) (any, error) { return nil, w.arm(in.Kind, in.Count) })
+	post(s, mux, "/api/calm", func(context.Context, struct{}) (any, error) {
+		w.disarm()
+		return nil, nil
+	})
+	post(s, mux, "/api/bot", s.order)
+	return mux
+}
+
+// target names a message, a draft or a topic.
+type target struct {
+	Me      int64  `json:"me"`
+	Chat    int64  `json:"chat"`
+	Thread  int    `json:"thread"`
+	Message int    `json:"message"`
+	Draft   int    `json:"draft"`
+	Text    string `json:"text"`
+	Name    string `json:"name"`
+}
+
+// pressed names a button. The label guards against a keyboard that changed meanwhile.
+type pressed struct {
+	Me      int64  `json:"me"`
+	Chat    int64  `json:"chat"`
+	Message int    `json:"message"`
+	Row     int    `json:"row"`
+	Column  int    `json:"column"`
+	Label   string `json:"label"`
+}
+
+type faulty struct {
+	Kind  string `json:"kind"`
+	Count int    `json:"count"`
+}
+
+type wish struct {
+	Do order `json:"do"`
+}
+
+func (s *Simulator) order(ctx context.Context, in wish) (any, error) {
+	switch in.Do {
+	case orderRestart, orderKill, orderStop, orderStart:
+	default:
+		return nil, fmt.Errorf("unknown order %q: want restart, kill, stop or start", in.Do)
+	}
+	ctx, cancel := context.WithTimeout(ctx, orderWait)
+	defer cancel()
+	return nil, s.bot.give(ctx, in.Do)
+}
+
+// post adds a handler that takes a JSON object.
+func post[In any](s *Simulator, mux *http.ServeMux, path string, do func(context.Context, In) (any, error)) {
+	mux.HandleFunc("POST "+path, func(rw http.ResponseWriter, r *http.Request) {
+		if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
+			s.refuse(rw, http.StatusUnsupportedMediaType, errors.New("want Content-Type application/json"))
+			return
+		}
+		var in In
+		dec := json.NewDecoder(http.MaxBytesReader(rw, r.Body, maxRequest))
+		dec.DisallowUnknownFields()
+		if err := dec.Decode(&in); err != nil {
+			s.refuse(rw, http.StatusBadRequest, fmt.Errorf("the request is not what %s takes: %w", path, err))
+			return
+		}
+		out, err := do(r.Context(), in)
+		if out == nil {
+			out = struct{}{}
+		}
+		s.answer(rw, out, err)
+	})
+}
+
+func (s *Simulator) getView(rw http.ResponseWriter, r *http.Request) {
+	q := numbers{query: r}
+	me, chat, topic, limit := q.number("me"), q.number("chat"), int(q.number("thread")), int(q.number("limit"))
+	if q.err != nil {
+		s.refuse(rw, http.StatusBadRequest, q.err)
+		return
+	}
+	out, err := s.world.view(me, chat, topic, limit)
+	if err == nil {
+		out.Bot = s.bot.read()
+		out.BotName, out.BotUser = s.name()
+	}
+	s.answer(rw, out, err)
+}
+
+// name is how the bot is called on the page.
+func (s *Simulator) name() (name, username string) {
+	name, username = "Zeph", "zephbot"
+	if s.opt.Fake.Name != "" {
+		name = s.opt.Fake.Name
+	}
+	if s.opt.Fake.Username != "" {
+		username = s.opt.Fake.Username
+	}
+	return name, username
+}
+
+func (s *Simulator) getInspection(rw http.ResponseWriter, r *http.Request) {
+	q := numbers{query: r}
+	me, chat, message := q.number("me"), q.number("chat"), int(q.number("message"))
+	if q.err != nil {
+		s.refuse(rw, http.StatusBadRequest, q.err)
+		return
+	}
+	out, err := s.world.inspect(r.Context(), s.opt.Inspect, me, chat, message)
+	s.answer(rw, out, err)
+}
+
+// getFile hands a file out. Whoever wrote it, it must not become a page of this origin: it is a download, and only what certainly is a picture is shown.
+func (s *Simulator) getFile(rw http.ResponseWriter, r *http.Request) {
+	q := numbers{query: r}
+	me, id := q.number("me"), r.URL.Query().Get("id")
+	a := s.world.attached(me, id)
+	data, ok := s.world.fake.FileData(id)
+	if q.err != nil || a == nil || !ok {
+		s.refuse(rw, http.StatusNotFound, fmt.Errorf("there is no file %q for person %d", id, me))
+		return
+	}
+	kind := octetStream
+	if sniffed := http.DetectContentType(data); picture(sniffed) {
+		kind = sniffed
+	}
+	name := a.Name
+	if name == "" {
+		name = a.Kind
+	}
+	head := rw.Header()
+	head.Set("Content-Type", kind)
+	head.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": name}))
+	head.Set("Content-Security-Policy", "sandbox; default-src 'none'")
+	head.Set("Content-Length", strconv.Itoa(len(data)))
+	if _, err := rw.Write(data); err != nil {
+		s.log.Debug().Err(err).Msg("send a file to the page")
+	}
+}
+
+func picture(kind string) bool {
+	switch kind {
+	case "image/png", "image/jpeg", "image/gif", "image/webp":
+		return true
+	}
+	return false
+}
+
+// events tells the page when to look again, at most every eventPause.
+func (s *Simulator) events(serving context.Context, rw http.ResponseWriter, r *http.Request) {
+	rw.Header().Set("Content-Type", "text/event-stream")
+	out := http.NewResponseController(rw)
+	beat := time.NewTicker(eventBeat)
+	defer beat.Stop()
+	for {
+		version, changed := s.hub.now()
+		if _, err := fmt.Fprintf(rw, "event: change\ndata: %d\n\n", version); err != nil {
+			return
+		}
+		if err := out.Flush(); err != nil {
+			return
+		}
+		select {
+		case <-changed:
+		case <-beat.C:
+		case <-r.Context().Done():
+			return
+		case <-serving.Done():
+			return
+		}
+		if !sleep(r.Context(), eventPause) {
+			return
+		}
+	}
+}
+
+// numbers reads numbers of a query and keeps the first error.
+type numbers struct {
+	query *http.Request
+	err   error
+}
+
+func (n *numbers) number(name string) int64 {
+	text := strings.TrimSpace(n.query.URL.Query().Get(name))
+	if text == "" {
+		return 0
+	}
+	v, err := strconv.ParseInt(text, 10, 53)
+	if err != nil && n.err == nil {
+		n.err = fmt.Errorf("%s=%q is not a number", name, text)
+	}
+	return v
+}
+
+func (s *Simulator) answer(rw http.ResponseWriter, v any, err error) {
+	if err != nil {
+		s.refuse(rw, http.StatusBadRequest, err)
+		return
+	}
+	raw, err := json.Marshal(v)
+	if err != nil {
+		s.log.Error().Err(err).Msg("encode an answer for the page")
+		s.refuse(rw, http.StatusInternalServerError, errors.New("the answer could not be encoded"))
+		return
+	}
+	rw.Header().Set("Content-Type", "application/json")
+	if _, err := rw.Write(raw); err != nil {
+		s.log.Debug().Err(err).Msg("answer the page")
+	}
+}
+
+func (s *Simulator) refuse(rw http.ResponseWriter, status int, err error) {
+	// A map of strings always has a JSON form.
+	raw, _ := json.Marshal(map[string]string{"error": err.Error()})
+	rw.Header().Set("Content-Type", "application/json")
+	rw.WriteHeader(status)
+	if _, err := io.WriteString(rw, string(raw)); err != nil {
+		s.log.Debug().Err(err).Msg("refuse a request of the page")
+	}
+}

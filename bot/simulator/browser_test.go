@@ -1,0 +1,349 @@
+package simulator_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+
+	"github.com/zephbot/zephbot/bot/simulator"
+)
+
+// browserTime bounds all browser tests together; it is only there so that a broken page fails and does not hang.
+const browserTime = 2 * time.Minute
+
+// chromium finds a browser, or skips. Where CI promised one, its absence is a failure.
+func chromium(t *testing.T) string {
+	t.Helper()
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	if os.Getenv("ZEPH_CI") == "1" {
+		t.Fatal("no Chromium in PATH, and ZEPH_CI=1 says there has to be one: install chromium")
+	}
+	t.Skip("no Chromium in PATH: the page is not tested in a browser; install chromium to test it")
+	return ""
+}
+
+// console collects what the page complains about.
+type console struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (c *console) listen(ev any) {
+	line := ""
+	switch ev := ev.(type) {
+	case *runtime.EventExceptionThrown:
+		line = ev.ExceptionDetails.Error()
+	case *runtime.EventConsoleAPICalled:
+		if ev.Type == runtime.APITypeError || ev.Type == runtime.APITypeWarning || ev.Type == runtime.APITypeAssert {
+			line = fmt.Sprintf("console.%s", ev.Type)
+			for _, a := range ev.Args {
+				line += " " + string(a.Value) + a.Description
+			}
+		}
+	case *log.EventEntryAdded:
+		if ev.Entry.Level == log.LevelError || ev.Entry.Level == log.LevelWarning {
+			line = ev.Entry.Text + " " + ev.Entry.URL
+		}
+	}
+	if line == "" {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.lines = append(c.lines, line)
+}
+
+// tab is an open page.
+type tab struct {
+	*site
+	ctx     context.Context
+	console *console
+}
+
+// openPage starts one browser for all tests of the page.
+func openPage(t *testing.T, s *site) *tab {
+	t.Helper()
+	flags := append([]chromedp.ExecAllocatorOption{chromedp.ExecPath(chromium(t)), chromedp.UserDataDir(t.TempDir()), chromedp.NoFirstRun},
+		chromedp.Flag("headless", "new"), chromedp.Flag("no-sandbox", true), chromedp.Flag("disable-gpu", true), chromedp.Flag("disable-quic", true),
+		chromedp.Flag("disable-background-networking", true), chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true),
+		chromedp.Flag("disable-dev-shm-usage", true), chromedp.WSURLReadTimeout(browserTime), chromedp.WindowSize(1440, 900))
+	ctx, stop := context.WithTimeout(t.Context(), browserTime)
+	t.Cleanup(stop)
+	alloc, end := chromedp.NewExecAllocator(ctx, flags...)
+	t.Cleanup(end)
+	page, closePage := chromedp.NewContext(alloc)
+	t.Cleanup(closePage)
+	out := &tab{site: s, ctx: page, console: &console{}}
+	chromedp.ListenTarget(page, out.console.listen)
+	out.do("open the page", log.Enable(), runtime.Enable(), chromedp.Navigate(s.url))
+	t.Cleanup(func() {
+		// Closed in order, so that nothing of it is left when the test ends.
+		if err := chromedp.Cancel(page); err != nil {
+			t.Logf("close the browser: %v", err)
+		}
+	})
+	return out
+}
+
+func (b *tab) do(what string, actions ...chromedp.Action) {
+	b.t.Helper()
+	if err := chromedp.Run(b.ctx, actions...); err != nil {
+		var html string
+		_ = chromedp.Run(b.ctx, chromedp.OuterHTML("body", &html))
+		b.t.Fatalf("%s: %v\nconsole: %q\n%s", what, err, b.console.lines, html)
+	}
+}
+
+// until waits until the JavaScript expression is true.
+func (b *tab) until(expression string) {
+	b.t.Helper()
+	b.do("wait until "+expression, chromedp.Poll("Boolean("+expression+")", nil, chromedp.WithPollingMutation(), chromedp.WithPollingTimeout(browserTime)))
+}
+
+// as runs the subtest with its own t.
+func (b *tab) as(t *testing.T, name string, f func(*tab)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) {
+		own, s := *b, *b.site
+		s.t, own.site = t, &s
+		f(&own)
+	})
+}
+
+// shot keeps a picture when ZEPH_SHOTS names a directory.
+func (b *tab) shot(name string) {
+	b.t.Helper()
+	dir := os.Getenv("ZEPH_SHOTS")
+	if dir == "" {
+		return
+	}
+	var png []byte
+	b.do("picture", chromedp.CaptureScreenshot(&png))
+	if err := os.WriteFile(filepath.Join(dir, name+".png"), png, 0o600); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// write types into the text field and sends with Enter.
+func (b *tab) write(text string) {
+	b.t.Helper()
+	b.do("write "+text, chromedp.Focus("#text", chromedp.ByQuery), chromedp.SendKeys("#text", text+"\r", chromedp.ByQuery))
+}
+
+// shows is an expression that is true when a message of this kind has the text.
+func shows(class, text string) string {
+	return fmt.Sprintf(`[...document.querySelectorAll("li.message%s .text")].some((e) => e.textContent === %q)`, class, text)
+}
+
+func eval[T any](b *tab, expression string) T {
+	b.t.Helper()
+	var out T
+	b.do(expression, chromedp.Evaluate(expression, &out))
+	return out
+}
+
+func TestBrowser(t *testing.T) {
+	t.Parallel()
+	chromium(t)
+	s := launch(t, func(o *simulator.Options) {
+		o.Dir = t.TempDir()
+		o.Inspect = &memoryOf{story: simulator.Story{Turns: []simulator.StoryTurn{{
+			ID: "t1", Text: "formats", Began: time.Now().Add(time.Hour), Steps: []simulator.Step{
+				{Kind: simulator.StepModel, Name: "offline", Millis: 412, Tokens: 1830, USD: 0.0041},
+				{Kind: simulator.StepTool, Name: "bash", Text: `{"command":"find . -name '*.tmp' -delete"}`, Rule: "3 (ask find … -delete)", Millis: 86},
+				{Kind: simulator.StepApproval, Name: "Approved once", By: "Ann, 14:22"},
+				{Kind: simulator.StepTool, Name: "read", Text: "no such file: notes.txt", Millis: 2, Failed: true},
+				{Kind: simulator.StepAnswer, Text: "Three files are gone."},
+			},
+		}}}}
+	})
+	b := openPage(t, s)
+	b.as(t, "empty state", (*tab).emptyState)
+	b.as(t, "say and hear", (*tab).sayAndHear)
+	b.as(t, "entities", (*tab).entities)
+	b.as(t, "button", (*tab).button)
+	b.as(t, "draft", (*tab).draft)
+	b.as(t, "another person in the group", (*tab).group)
+	b.as(t, "kill", (*tab).kill)
+	b.as(t, "faults", (*tab).faults)
+	b.as(t, "dark", (*tab).dark)
+	b.as(t, "narrow", (*tab).narrow)
+	b.console.mu.Lock()
+	defer b.console.mu.Unlock()
+	if len(b.console.lines) > 0 {
+		t.Errorf("the page complained:\n%s", strings.Join(b.console.lines, "\n"))
+	}
+}
+
+func (b *tab) emptyState() {
+	b.until(`document.body.dataset.ready === "1001/1001/0" && document.querySelector("#pill").dataset.state === "running"`)
+	b.until(`document.querySelector("#empty").textContent.includes("delete the temp files")`)
+	b.shot("1-empty")
+	b.do("try", chromedp.Click(".tries button", chromedp.ByQuery))
+	b.until(`document.activeElement.id === "text" && document.activeElement.value === "what files are here?"`)
+	b.do("clear", chromedp.SetValue("#text", "", chromedp.ByQuery))
+}
+
+func (b *tab) sayAndHear() {
+	b.write("hello <b>you</b>")
+	b.until(shows(".mine", "hello <b>you</b>"))
+	b.until(shows(".bot-made", "echo: hello <b>you</b>"))
+	b.until(`document.querySelector("#live").textContent.includes("Zeph: echo: hello")`)
+	b.until(`document.querySelector(".bot-made .quote").textContent.includes("Ann")`)
+	if n := eval[int](b, `document.querySelectorAll("#messages .day").length`); n != 1 {
+		b.t.Errorf("%d day separators, want 1", n)
+	}
+	// Shift+Enter is a new line, ↑ edits the last own message.
+	b.do("two lines", chromedp.Focus("#text", chromedp.ByQuery), chromedp.KeyEvent("a"), chromedp.KeyEvent("\r", chromedp.KeyModifiers(8)), chromedp.KeyEvent("b"))
+	b.until(`document.querySelector("#text").value === "a\nb"`)
+	b.do("clear", chromedp.SetValue("#text", "", chromedp.ByQuery), chromedp.Focus("#text", chromedp.ByQuery), chromedp.KeyEvent("\ue013"))
+	b.until(`document.querySelector("#text").value === "hello <b>you</b>" && !document.querySelector("#strip").hidden`)
+	b.do("edit", chromedp.KeyEvent("!"), chromedp.KeyEvent("\r"))
+	b.until(shows(".mine", "hello <b>you</b>!"))
+	b.until(`document.querySelector(".mine .meta").textContent.includes("edited")`)
+	b.do("commands", chromedp.SendKeys("#text", "/h", chromedp.ByQuery))
+	b.until(`document.querySelectorAll("#commands li").length === 1 && !document.querySelector("#commands").hidden`)
+	b.do("escape", chromedp.KeyEvent("\u001b"), chromedp.SetValue("#text", "", chromedp.ByQuery))
+}
+
+func (b *tab) entities() {
+	b.write("formats")
+	b.until(`document.querySelector("figure.pre")`)
+	for selector, want := range map[string]string{
+		".text strong": "bold", ".text em": "italic", ".text > code": "code", ".text .spoiler": "secret", "figure.pre pre": `fmt.Println("<b>hi</b>")`,
+		"figure.pre figcaption span": "go", ".text blockquote:not(.expandable)": "quoted", ".text s": "gone", ".text u": "under", ".text a": "link",
+	} {
+		if got := eval[string](b, fmt.Sprintf("document.querySelector(%q)?.textContent ?? ''", selector)); got != want {
+			b.t.Errorf("%s: %q, want %q", selector, got, want)
+		}
+	}
+	if hrefs := eval[[]string](b, `[...document.querySelectorAll(".text a")].map((a) => a.href + " " + a.rel)`); len(hrefs) != 1 ||
+		hrefs[0] != "https://example.org/a?b=c noopener noreferrer" {
+		b.t.Errorf("links: %q", hrefs)
+	}
+	if n := eval[int](b, `document.querySelectorAll(".text i, .text script").length`); n != 0 {
+		b.t.Errorf("text became %d elements", n)
+	}
+	b.do("spoiler", chromedp.Click(".spoiler", chromedp.ByQuery))
+	b.until(`document.querySelector(".spoiler.shown")`)
+	b.do("inspect", chromedp.Evaluate(`document.querySelector("figure.pre").closest("li").querySelector(".actions button:last-child").click()`, nil))
+	b.until(`document.querySelector(".steps") && document.querySelector(".calls .method")?.textContent === "sendMessage"`)
+	b.until(`document.querySelector("#story").textContent.includes("Approved once")`)
+	b.shot("2-entities")
+}
+
+func (b *tab) button() {
+	b.write("ask")
+	b.until(`document.querySelectorAll("button.key").length === 3`)
+	if got := eval[string](b, `[...document.querySelectorAll("button.key")].map((k) => k.textContent + ":" + k.className.trim() + ":" + k.disabled).join(" ")`); got !=
+		"Approve:key success:false Deny:key danger:false Later:key:true" {
+		b.t.Errorf("keys: %q", got)
+	}
+	b.shot("3-ask")
+	b.do("press", chromedp.Click(".key.success", chromedp.ByQuery))
+	b.until(`document.querySelector("#toasts").textContent.includes("Thanks, Ann")`)
+	b.until(shows(".bot-made", "✅ Approved by Ann"))
+	b.until(`document.querySelectorAll("button.key").length === 0`)
+	b.write("ask")
+	b.do("deny", chromedp.Click(".key.danger", chromedp.ByQuery))
+	b.until(`document.querySelector("#alert").open && document.querySelector("#alert-text").textContent === "Thanks, Ann"`)
+	b.do("close", chromedp.Click("#alert-ok", chromedp.ByQuery))
+	b.until(`!document.querySelector("#alert").open`)
+}
+
+func (b *tab) draft() {
+	b.write("draft")
+	b.until(`document.querySelector(".draft .text")?.textContent === "half a sen"`)
+	b.do("stop", chromedp.Click(".draft .key", chromedp.ByQuery))
+	b.until(shows(".bot-made", "stopped"))
+	b.until(`!document.querySelector(".draft")`)
+}
+
+func (b *tab) group() {
+	b.do("be Ben", chromedp.Click(`[data-person="1002"]`, chromedp.ByQuery))
+	b.until(`document.body.dataset.ready === "1002/1002/0" && document.querySelector("#list-title").textContent === "Ben’s chats"`)
+	b.do("open Deploys", chromedp.Click(`[data-chat="-1001/7"]`, chromedp.ByQuery))
+	b.until(`document.body.dataset.ready === "1002/-1001/7"`)
+	b.write("@zephbot ship it")
+	b.until(shows(".bot-made", "echo: @zephbot ship it"))
+	b.until(`document.querySelector('[data-person="1001"] .badge')?.textContent === "2"`)
+	b.until(`document.querySelector('.mine .mention')?.textContent === "@zephbot"`)
+	b.do("be Cy with the keyboard", chromedp.Focus(`[data-person="1002"]`, chromedp.ByQuery), chromedp.KeyEvent("\ue014"))
+	b.until(`document.body.dataset.ready === "1003/-1001/7" && document.querySelector(".unseen")`)
+	b.shot("4-group")
+}
+
+func (b *tab) kill() {
+	pid := eval[string](b, `document.querySelector("#pill-text").textContent`)
+	b.do("kill", chromedp.Click(`[data-do="kill"]`, chromedp.ByQuery))
+	b.until(fmt.Sprintf(`document.querySelector("#pill").dataset.state === "running" && document.querySelector("#pill-text").textContent !== %q`, pid))
+	b.do("stop", chromedp.Click(`[data-do="stop"]`, chromedp.ByQuery))
+	b.until(`document.querySelector("#pill").dataset.state === "stopped"`)
+	b.write("@zephbot still there?")
+	b.until(shows(".mine", "@zephbot still there?"))
+	b.do("start", chromedp.Click(`[data-do="start"]`, chromedp.ByQuery))
+	b.until(shows(".bot-made", "echo: @zephbot still there?"))
+}
+
+func (b *tab) faults() {
+	b.do("open", chromedp.Click("#faults-button", chromedp.ByQuery), chromedp.WaitVisible("#faults", chromedp.ByQuery),
+		chromedp.Click(`[data-fault="429"]`, chromedp.ByQuery))
+	b.until(`document.querySelector("#faults-badge").textContent === "1"`)
+	b.shot("5-faults")
+	b.do("calm", chromedp.Click("#calm", chromedp.ByQuery))
+	b.until(`document.querySelector("#faults-badge").hidden`)
+	b.do("escape", chromedp.KeyEvent("\u001b"))
+	b.until(`document.querySelector("#faults").hidden && document.activeElement.id === "faults-button"`)
+}
+
+func (b *tab) dark() {
+	background := `getComputedStyle(document.body).backgroundColor`
+	light := eval[string](b, background)
+	b.do("prefer dark", emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: "dark"}}))
+	b.until(fmt.Sprintf(`%s !== %q`, background, light))
+	b.do("be Ann", chromedp.Click(`[data-person="1001"]`, chromedp.ByQuery), chromedp.Click(`[data-chat="1001/0"]`, chromedp.ByQuery))
+	b.until(`document.body.dataset.ready === "1001/1001/0"`)
+	b.write("ask")
+	b.until(`document.querySelectorAll("button.key").length === 3`)
+	b.shot("6-dark")
+	b.do("switch", chromedp.Click("#theme", chromedp.ByQuery))
+	b.until(fmt.Sprintf(`document.documentElement.dataset.theme === "light" && %s === %q`, background, light))
+	b.do("switch", chromedp.Click("#theme", chromedp.ByQuery), chromedp.Click("#theme", chromedp.ByQuery))
+	b.until(`document.documentElement.dataset.theme === undefined`)
+	b.do("prefer light", emulation.SetEmulatedMedia())
+}
+
+func (b *tab) narrow() {
+	b.do("360 px", chromedp.EmulateViewport(360, 740))
+	b.until(`getComputedStyle(document.querySelector(".list")).display === "none"`)
+	fits := `document.documentElement.scrollWidth <= 360 && [...document.querySelectorAll("button, textarea, .bubble")].filter((e) => e.offsetParent).every((e) => e.getBoundingClientRect().right <= 361)`
+	b.until(fits)
+	b.shot("7-narrow-chat")
+	b.do("inspect", chromedp.Click("#inspector-button", chromedp.ByQuery))
+	b.until(`getComputedStyle(document.querySelector("#inspector")).display === "block"`)
+	b.do("close", chromedp.KeyEvent("\u001b"))
+	b.until(`getComputedStyle(document.querySelector("#inspector")).display === "none"`)
+	b.do("back", chromedp.Click("#back", chromedp.ByQuery))
+	b.until(`getComputedStyle(document.querySelector(".chat")).display === "none" && document.activeElement.dataset.chat === "1001/0"`)
+	b.until(fits)
+	b.shot("8-narrow-list")
+	b.do("the bot's menu", chromedp.Click("#pill", chromedp.ByQuery), chromedp.WaitVisible(`[data-do="kill"]`, chromedp.ByQuery), chromedp.KeyEvent("\u001b"))
+	b.do("open", chromedp.Click(`[data-chat="-1001/0"]`, chromedp.ByQuery))
+	b.until(`document.body.dataset.ready === "1001/-1001/0" && document.querySelector("#text").offsetParent`)
+}
+

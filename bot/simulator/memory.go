@@ -1,0 +1,190 @@
+package simulator
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"time"
+
+	"github.com/zephbot/zephbot/bot/telegram/telegramtest"
+)
+
+const (
+	memoryVersion = 1
+	memoryFile    = "simulator.json"
+	filesDir      = "files"
+	brokenSuffix  = ".broken"
+)
+
+var sumPattern = regexp.MustCompile(`^[0-9a-f]{64}$`)
+
+// memory is the world as it is stored.
+type memory struct {
+	Version    int                            `json:"version"`
+	NextUpdate int64                          `json:"next_update"`
+	Topics     []telegramtest.Topic           `json:"topics"` // of the group
+	Chats      map[int64][]telegramtest.Shown `json:"chats"`
+	Files      map[string]fileInfo            `json:"files"` // by file id
+	Presses    []press                        `json:"presses"`
+	Reads      map[string]int                 `json:"reads"`
+	Pending    []json.RawMessage              `json:"pending"` // updates the bot has not confirmed
+	Calls      []telegramtest.Call            `json:"calls"`
+}
+
+// store is the directory the world is kept in. The zero store keeps nothing.
+type store struct {
+	dir  string
+	last [sha256.Size]byte // of what was written, so that a quiet world is not written again
+}
+
+// load reads the world; nil when there is none. A file that cannot be read as one is moved aside and reported by set.
+func (s *store) load() (m *memory, aside string, err error) {
+	if s.dir == "" {
+		return nil, "", nil
+	}
+	if err := os.MkdirAll(filepath.Join(s.dir, filesDir), 0o700); err != nil {
+		return nil, "", fmt.Errorf("simulator: make directory: %w", err)
+	}
+	raw, err := os.ReadFile(s.path())
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, "", nil
+	case err != nil:
+		return nil, "", fmt.Errorf("simulator: read state: %w", err)
+	}
+	m = &memory{}
+	if err := json.Unmarshal(raw, m); err != nil {
+		return nil, fmt.Sprintf("it is not the JSON it should be: %v", err), nil
+	}
+	if m.Version != memoryVersion {
+		return nil, fmt.Sprintf("it has version %d, this program reads version %d", m.Version, memoryVersion), nil
+	}
+	return m, "", nil
+}
+
+func (s *store) path() string { return filepath.Join(s.dir, memoryFile) }
+
+// setAside moves a broken file out of the way and says where it is.
+func (s *store) setAside(now time.Time) (string, error) {
+	to := s.path() + "." + now.UTC().Format("20060102T150405.000") + brokenSuffix
+	if err := os.Rename(s.path(), to); err != nil {
+		return "", fmt.Errorf("simulator: set broken state aside: %w", err)
+	}
+	return to, nil
+}
+
+// save writes the world in one step: the old file or the new one is there, never a part.
+func (s *store) save(m *memory) error {
+	if s.dir == "" {
+		return nil
+	}
+	raw, err := json.Marshal(m)
+	if err != nil {
+		return fmt.Errorf("simulator: encode state: %w", err)
+	}
+	sum := sha256.Sum256(raw)
+	if sum == s.last {
+		return nil
+	}
+	if err := replace(s.path(), raw); err != nil {
+		return fmt.Errorf("simulator: write state: %w", err)
+	}
+	s.last = sum
+	return nil
+}
+
+// keep stores the bytes of a file and returns its sum.
+func (s *store) keep(data []byte) (string, error) {
+	h := sha256.Sum256(data)
+	sum := hex.EncodeToString(h[:])
+	path := filepath.Join(s.dir, filesDir, sum)
+	if _, err := os.Stat(path); err == nil {
+		return sum, nil
+	}
+	if err := replace(path, data); err != nil {
+		return "", fmt.Errorf("simulator: write file: %w", err)
+	}
+	return sum, nil
+}
+
+// bytes reads a stored file.
+func (s *store) bytes(sum string) ([]byte, error) {
+	if !sumPattern.MatchString(sum) {
+		return nil, fmt.Errorf("%q is not the name of a stored file", sum)
+	}
+	data, err := os.ReadFile(filepath.Join(s.dir, filesDir, sum))
+	if err != nil {
+		return nil, fmt.Errorf("read stored file: %w", err)
+	}
+	return data, nil
+}
+
+// replace writes a file beside its place and moves it there.
+func replace(path string, data []byte) (err error) {
+	f, err := os.CreateTemp(filepath.Dir(path), ".tmp-*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = os.Remove(f.Name()) // the first error counts
+		}
+	}()
+	if _, err := f.Write(data); err != nil {
+		return errors.Join(err, f.Close())
+	}
+	if err := f.Sync(); err != nil {
+		return errors.Join(err, f.Close())
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}
+
+// snapshot takes the world as it is. People wait meanwhile; the bot does not, so undelivered updates are taken first: an update may be stored that the bot
+// has already answered, never the other way round.
+func (w *world) snapshot(pending []json.RawMessage, disk *store) (*memory, error) {
+	m := &memory{
+		Version: memoryVersion, NextUpdate: w.nextUpdate, Topics: w.fake.Topics(Team), Chats: w.books(), Files: w.files,
+		Presses: append([]press{}, w.presses...), Reads: w.reads, Pending: pending, Calls: w.keptCalls(),
+	}
+	for i := range m.Presses {
+		if _, ok := w.fake.CallbackAnswered(m.Presses[i].ID); ok {
+			m.Presses[i].Answered = true
+		}
+	}
+	for _, messages := range m.Chats {
+		for i := range messages {
+			if err := w.keepFile(messages[i].Attachment, disk); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return m, nil
+}
+
+func (w *world) keepFile(a *telegramtest.Attachment, disk *store) error {
+	if a == nil || a.FileID == "" {
+		return nil
+	}
+	if _, known := w.files[a.FileID]; known {
+		return nil
+	}
+	data, ok := w.fake.FileData(a.FileID)
+	if !ok {
+		return nil
+	}
+	sum, err := disk.keep(data)
+	if err != nil {
+		return err
+	}
+	w.files[a.FileID] = fileInfo{Kind: a.Kind, Name: a.Name, MIME: a.MIME, Sum: sum}
+	return nil
+}

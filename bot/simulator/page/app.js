@@ -1,0 +1,136 @@
+// The page of the simulator: state, and the loop that keeps it fresh.
+import { get } from './api.js';
+import { $, alertBox, toast } from './dom.js';
+import { bar, showBar } from './bar.js';
+import { chats, showChats } from './list.js';
+import { messages, showMessages } from './messages.js';
+import { composer, showComposer } from './composer.js';
+import { inspector, showInspector } from './inspector.js';
+
+export const state = {
+  me: 1001, chat: 1001, thread: 0, limit: 200,
+  view: null,      // the last View of the server
+  selected: 0,     // message in the inspector
+  reply: 0,        // message being answered
+  editing: 0,      // own message being edited
+  unseen: 0,       // message above which "new messages" stands
+  pressing: new Map(), // "chat/message/row/column" -> press id, "" until known
+  answered: new Map(), // person -> number of the last answer seen
+};
+
+let wanted = false;
+let running = false;
+let abort = null;
+let timer = 0;
+
+// refresh asks for the view; many wishes while one is under way become one.
+export async function refresh() {
+  wanted = true;
+  if (running) return;
+  running = true;
+  while (wanted) {
+    wanted = false;
+    await once();
+  }
+  running = false;
+}
+
+async function once() {
+  abort = new AbortController();
+  const place = { me: state.me, chat: state.chat, thread: state.thread, limit: state.limit };
+  try {
+    const view = await get('view', place, abort.signal);
+    if (view.me !== state.me || view.chat !== state.chat || view.thread !== state.thread) return;
+    const before = state.view;
+    state.view = view;
+    connected(true);
+    show(view, before);
+  } catch (err) {
+    if (err.name === 'AbortError') return;
+    if (err instanceof TypeError) connected(false);
+    else toast(err.message, true);
+  }
+}
+
+function show(view, before) {
+  const moved = !before || before.me !== view.me || before.chat !== view.chat || before.thread !== view.thread;
+  if (moved) state.unseen = (view.messages.find((m) => m.unseen) || { message_id: 0 }).message_id;
+  answers(view);
+  showBar(view);
+  showChats(view);
+  showMessages(view, moved);
+  showComposer(view);
+  showInspector(view);
+  document.body.dataset.ready = `${view.me}/${view.chat}/${view.thread}`;
+  clearTimeout(timer);
+  if (view.until) timer = setTimeout(refresh, Math.max(new Date(view.until) - new Date(view.now), 0) + 100);
+}
+
+// answers shows what the bot said to presses since the last look.
+function answers(view) {
+  const known = state.answered.get(view.me);
+  const last = Math.max(0, ...view.answers.map((a) => a.seq));
+  for (const a of view.answers) {
+    for (const [key, id] of state.pressing) if (id === a.id) state.pressing.delete(key);
+    if (known === undefined || a.seq <= known || !a.text) continue;
+    if (a.alert) alertBox(a.text);
+    else toast(a.text);
+  }
+  state.answered.set(view.me, last);
+}
+
+function connected(yes) {
+  $('banner').hidden = yes;
+  if (!yes) $('banner').textContent = 'The simulator does not answer. Start it again with “zephbot simulate” and open the address it prints.';
+}
+
+// go opens a conversation, as a person.
+export function go(me, chat, thread = 0, pane = 'chat') {
+  const moved = me !== state.me || chat !== state.chat || thread !== state.thread;
+  Object.assign(state, { me, chat, thread });
+  if (moved) Object.assign(state, { selected: 0, reply: 0, editing: 0, limit: 200 });
+  document.body.dataset.pane = pane;
+  history.replaceState(null, '', `#${me}/${chat}/${thread}`);
+  if (abort) abort.abort();
+  refresh();
+}
+
+function place() {
+  const [me, chat, thread] = location.hash.slice(1).split('/').map(Number);
+  if ([1001, 1002, 1003, 1004].includes(me) && (chat === me || (chat < 0 && me !== 1004))) go(me, chat, thread || 0);
+  else go(1001, 1001, 0, 'list');
+}
+
+function theme() {
+  const modes = ['system', 'light', 'dark'];
+  const signs = { system: '◐', light: '☀', dark: '☾' };
+  const words = { system: 'as the system has them', light: 'light', dark: 'dark' };
+  const set = (mode) => {
+    if (mode === 'system') delete document.documentElement.dataset.theme;
+    else document.documentElement.dataset.theme = mode;
+    localStorage.setItem('theme', mode);
+    $('theme').textContent = signs[mode];
+    $('theme').setAttribute('aria-label', `Colours: ${words[mode]}`);
+    $('theme').title = `Colours: ${words[mode]}`;
+  };
+  const now = () => (modes.includes(localStorage.getItem('theme')) ? localStorage.getItem('theme') : 'system');
+  $('theme').addEventListener('click', () => set(modes[(modes.indexOf(now()) + 1) % modes.length]));
+  set(now());
+}
+
+function start() {
+  theme();
+  bar();
+  chats();
+  messages();
+  composer();
+  inspector();
+  $('alert-ok').addEventListener('click', () => $('alert').close());
+  place();
+  const events = new EventSource('/api/events');
+  events.addEventListener('change', refresh);
+  events.addEventListener('error', () => connected(false));
+  document.addEventListener('visibilitychange', refresh);
+}
+
+start();

@@ -1,0 +1,152 @@
+// Writing: the text field, answering, editing, files, the command menu.
+import { base64, post } from './api.js';
+import { $, bytes, h, toast } from './dom.js';
+import { refresh, state } from './app.js';
+
+let file = null;
+let place = '';
+const unsent = new Map(); // what was typed in a conversation and not sent
+
+export function composer() {
+  $('composer').addEventListener('submit', (e) => { e.preventDefault(); send(); });
+  $('text').addEventListener('keydown', keys);
+  $('text').addEventListener('input', () => { grow(); menu(); });
+  $('file').addEventListener('change', () => {
+    file = $('file').files[0] || null;
+    $('file').value = '';
+    strip();
+    $('text').focus();
+  });
+  $('strip-close').addEventListener('click', cancel);
+}
+
+function keys(e) {
+  if (e.isComposing) return;
+  const open = !$('commands').hidden;
+  if (open && ['ArrowDown', 'ArrowUp', 'Tab'].includes(e.key)) {
+    e.preventDefault();
+    move(e.key === 'ArrowUp' ? -1 : 1);
+  } else if (open && e.key === 'Enter' && chosen()) {
+    e.preventDefault();
+    chosen().click();
+  } else if (e.key === 'Enter' && !e.shiftKey) {
+    e.preventDefault();
+    send();
+  } else if (e.key === 'Escape') {
+    if (open) $('commands').hidden = true;
+    else cancel();
+  } else if (e.key === 'ArrowUp' && $('text').value === '') {
+    const own = state.view ? state.view.messages.filter((m) => m.from === state.me && m.text).pop() : null;
+    if (own) { e.preventDefault(); edit(own.message_id); }
+  }
+}
+
+const find = (id) => (state.view ? state.view.messages.find((m) => m.message_id === id) : null);
+
+// suggest puts words into the text field.
+export function suggest(text) {
+  $('text').value = text;
+  grow();
+  $('text').focus();
+}
+
+export function replyTo(id) {
+  Object.assign(state, { reply: id, editing: 0 });
+  strip();
+  $('text').focus();
+}
+
+export function edit(id) {
+  const m = find(id);
+  if (!m) return;
+  Object.assign(state, { editing: id, reply: 0 });
+  strip();
+  suggest(m.text);
+}
+
+function cancel() {
+  if (state.editing) suggest('');
+  Object.assign(state, { reply: 0, editing: 0 });
+  file = null;
+  strip();
+}
+
+function strip() {
+  const m = find(state.editing || state.reply);
+  const parts = [];
+  if (m) parts.push(h('strong', {}, state.editing ? 'Edit' : `Reply to ${m.name}`), h('span', {}, m.text || (m.attachment ? m.attachment.name : '')));
+  if (file) parts.push(h('strong', {}, file.name), h('span', {}, bytes(file.size)));
+  $('strip').hidden = parts.length === 0;
+  $('strip-text').replaceChildren(...parts);
+}
+
+function grow() {
+  $('text').style.height = 'auto';
+  $('text').style.height = `${Math.min($('text').scrollHeight, 160)}px`;
+}
+
+async function send() {
+  const text = $('text').value;
+  const { me, chat, thread, reply, editing } = state;
+  const sending = file;
+  if (!text.trim() && !sending) return;
+  suggest('');
+  $('commands').hidden = true;
+  Object.assign(state, { reply: 0, editing: 0, unseen: 0 });
+  file = null;
+  strip();
+  $('scroll').scrollTop = $('scroll').scrollHeight;
+  try {
+    if (editing) {
+      await post('edit', { me, chat, message: editing, text });
+    } else {
+      const out = { me, chat, thread, text, reply_to: reply };
+      if (sending) out.file = { name: sending.name, mime: sending.type, data: await base64(sending) };
+      await post('say', out);
+    }
+  } catch (err) {
+    toast(err.message, true);
+    if ($('text').value === '') suggest(text); // nothing typed may get lost
+  }
+  refresh();
+}
+
+const items = () => [...$('commands').children];
+const chosen = () => items().find((el) => el.getAttribute('aria-selected') === 'true');
+
+function move(step) {
+  const all = items();
+  const at = all.indexOf(chosen());
+  const next = all[(at + step + all.length) % all.length];
+  for (const el of all) el.setAttribute('aria-selected', String(el === next));
+  next.scrollIntoView({ block: 'nearest' });
+}
+
+// menu offers the bot's commands while the text begins with a slash.
+function menu() {
+  const { view } = state;
+  const match = /^\/([a-z0-9_]*)$/.exec($('text').value);
+  const fits = match && view ? view.commands.filter((c) => c.command.startsWith(match[1])) : [];
+  $('commands').hidden = fits.length === 0;
+  $('commands').replaceChildren(...fits.map((c, i) => h('li', {
+    role: 'option', 'aria-selected': String(i === 0),
+    onclick: () => { suggest(`/${c.command}${view.chat < 0 ? `@${view.bot_user}` : ''} `); $('commands').hidden = true; },
+  }, h('strong', {}, `/${c.command}`), h('span', {}, c.text))));
+}
+
+export function showComposer(view) {
+  const now = `${view.me}/${view.chat}/${view.thread}`;
+  if (now !== place) {
+    if (place) unsent.set(place, $('text').value);
+    place = now;
+    file = null;
+    $('text').value = unsent.get(now) || '';
+    $('commands').hidden = true;
+    grow();
+    strip();
+    if (matchMedia('(pointer: fine)').matches && (document.activeElement === document.body || document.activeElement === null)) $('text').focus({ preventScroll: true });
+  }
+  const me = view.people.find((p) => p.id === view.me).name;
+  $('text').placeholder = view.chat < 0 ? `Write as ${me} … @${view.bot_user} calls the bot` : `Write as ${me} …`;
+  $('hint').textContent = 'Enter sends · Shift+Enter new line · ↑ edits';
+}

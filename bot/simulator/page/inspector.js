@@ -1,0 +1,138 @@
+// The panel on the right: what happened behind an answer.
+import { get } from './api.js';
+import { $, exact, h, toast } from './dom.js';
+import { refresh, state } from './app.js';
+
+const SIGNS = { model: '✦', tool: '⚙', approval: '✋', answer: '✓', end: '■' };
+const WORDS = { model: 'Model', tool: 'Tool', approval: 'Decision', answer: 'Answer', end: 'End' };
+const open = new Set(); // details that are open, by their key
+
+let shown = '';
+let asked = 0;
+
+export function inspector() {
+  $('inspector-button').addEventListener('click', () => panel(!document.body.classList.contains('inspecting')));
+  $('inspector-close').addEventListener('click', () => { panel(false); choose(0); });
+  document.addEventListener('keydown', (e) => {
+    if (e.key === 'Escape' && document.body.classList.contains('inspecting') && !$('alert').open) panel(false);
+  });
+}
+
+function panel(yes) {
+  document.body.classList.toggle('inspecting', yes);
+  $('inspector-button').setAttribute('aria-expanded', String(yes));
+}
+
+function choose(id) {
+  state.selected = id;
+  refresh();
+}
+
+// select shows what happened behind a message.
+export function select(id) {
+  panel(true);
+  choose(state.selected === id && matchMedia('(min-width: 1101px)').matches ? 0 : id);
+}
+
+export async function showInspector(view) {
+  const { selected } = state;
+  const number = ++asked;
+  if (!selected) {
+    paint(`none ${JSON.stringify(view.bot)} ${view.pending}`, () => nothing(view));
+    return;
+  }
+  try {
+    const out = await get('inspect', { me: view.me, chat: view.chat, message: selected });
+    if (number === asked) paint(JSON.stringify(out), () => story(out, view));
+  } catch (err) {
+    if (number === asked) paint(err.message, () => [h('p', { class: 'quiet' }, err.message)]);
+  }
+}
+
+function paint(version, make) {
+  if (version === shown) return;
+  shown = version;
+  $('story').replaceChildren(...make().flat().filter(Boolean));
+}
+
+function nothing(view) {
+  const { bot } = view;
+  const fact = (name, value) => (value ? [h('dt', {}, name), h('dd', {}, value)] : []);
+  return [
+    h('p', { class: 'quiet' }, 'Select an answer of the bot to see its steps, the tools it used, the rule that decided, who approved, and the calls to Telegram behind it.'),
+    h('h3', {}, 'Bot process'),
+    h('dl', {}, fact('state', bot.state), fact('pid', bot.pid ? String(bot.pid) : ''), fact('since', exact(bot.since)), fact('starts', String(bot.starts)),
+      fact('last end', bot.exit), fact('last words', bot.last_line), fact('waiting updates', String(view.pending))),
+    h('button', { type: 'button', onclick: log }, 'Show its output'),
+    h('pre', { class: 'log', id: 'log', hidden: true, tabindex: '0', 'aria-label': 'Output of the bot process' }),
+  ];
+}
+
+async function log() {
+  try {
+    const out = await get('log');
+    $('log').hidden = false;
+    $('log').textContent = out.lines.join('\n') || 'It has printed nothing.';
+    $('log').scrollTop = $('log').scrollHeight;
+  } catch (err) {
+    toast(err.message, true);
+  }
+}
+
+function story(out, view) {
+  const person = view.people.find((p) => p.id === out.person);
+  return [
+    out.turn ? turn(out.turn, person) : h('p', { class: 'quiet' }, out.problem || 'The bot remembers no work for this message.'),
+    h('h3', {}, 'Calls to Telegram', h('small', {}, String(out.calls.length))),
+    out.calls.length ? h('ol', { class: 'calls' }, out.calls.map(call)) : h('p', { class: 'quiet' }, 'None that the simulator still knows.'),
+  ];
+}
+
+function turn(t, person) {
+  const steps = t.steps || [];
+  const sum = (field) => steps.reduce((n, s) => n + (s[field] || 0), 0);
+  const total = [`${steps.length} steps`, sum('tokens') ? `${sum('tokens')} tokens` : '', sum('usd') ? `$${money(sum('usd'))}` : '', sum('millis') ? span(sum('millis')) : ''];
+  return [
+    h('div', { class: 'turn' },
+      h('p', { class: 'turn-text' }, person ? `${person.name}: ` : '', t.text),
+      h('p', { class: 'turn-meta' }, h('span', { class: 'tag' }, t.state), h('span', {}, exact(t.began)), h('span', { title: t.id }, total.filter(Boolean).join(' · ')))),
+    h('ol', { class: 'steps' }, steps.map((s, i) => step(s, `${t.id} ${i}`))),
+  ];
+}
+
+const money = (usd) => (usd >= 0.1 ? usd.toFixed(2) : usd.toPrecision(2));
+const span = (ms) => (ms < 1000 ? `${ms} ms` : `${(ms / 1000).toFixed(1)} s`);
+
+function step(s, key) {
+  const facts = [s.millis ? span(s.millis) : '', s.tokens ? `${s.tokens} tokens` : '', s.usd ? `$${money(s.usd)}` : ''].filter(Boolean).join(' · ');
+  return h('li', { class: `step ${s.kind} ${s.failed ? 'failed' : ''}` },
+    h('span', { class: 'sign', 'aria-hidden': 'true' }, SIGNS[s.kind] || '·'),
+    h('div', { class: 'step-body' },
+      h('p', { class: 'step-head' }, h('strong', {}, s.name || WORDS[s.kind] || s.kind), h('small', {}, facts)),
+      s.text ? long(s.text, key) : null,
+      s.rule ? h('p', { class: 'fact' }, h('span', {}, 'rule'), s.rule) : null,
+      s.by ? h('p', { class: 'fact' }, h('span', {}, 'by'), s.by) : null));
+}
+
+// long folds what has many lines.
+function long(text, key) {
+  if (text.length < 160 && text.split('\n').length <= 3) return h('p', { class: 'step-text' }, text);
+  return details(key, h('summary', { class: 'step-text' }, `${text.slice(0, 120).split('\n').slice(0, 2).join('\n')} …`), h('pre', { tabindex: '0' }, text));
+}
+
+function details(key, ...children) {
+  const el = h('details', { open: open.has(key) }, ...children);
+  el.addEventListener('toggle', () => { if (el.open) open.add(key); else open.delete(key); });
+  return el;
+}
+
+function call(c) {
+  const bad = c.status !== 200;
+  const status = c.status === 0 ? 'cut' : String(c.status);
+  const params = Object.entries(c.params || {}).sort(([a], [b]) => (a < b ? -1 : 1));
+  return h('li', {}, details(`call ${c.n}`, h('summary', {},
+    h('span', { class: 'method' }, c.method), h('span', { class: bad ? 'status bad' : 'status' }, status), h('time', {}, exact(c.at))),
+  c.error ? h('p', { class: 'fact' }, h('span', {}, 'error'), c.error) : null,
+  c.fault ? h('p', { class: 'fact' }, h('span', {}, 'fault'), `${c.fault}${c.executed ? ', executed all the same' : ', not executed'}`) : null,
+  h('dl', {}, params.map(([name, value]) => [h('dt', {}, name), h('dd', {}, value)]))));
+}

@@ -1,0 +1,50 @@
+// The list of chats of the person on the left.
+import { $, h, reconcile, time } from './dom.js';
+import { go, state } from './app.js';
+
+export function chats() {
+  $('chats').addEventListener('keydown', (e) => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[e.key];
+    if (!step) return;
+    e.preventDefault();
+    const all = [...$('chats').querySelectorAll('button')];
+    const at = all.indexOf(document.activeElement);
+    all[Math.min(Math.max(at + step, 0), all.length - 1)].focus();
+  });
+  $('back').addEventListener('click', () => {
+    document.body.dataset.pane = 'list';
+    ($('chats').querySelector('[aria-current=true]') || document.body).focus();
+  });
+}
+
+export function showChats(view) {
+  const me = view.people.find((p) => p.id === view.me);
+  $('list-title').textContent = `${me.name}’s chats`;
+  const items = [];
+  let group = '';
+  for (const row of view.chats) {
+    if ((row.group || '') !== group) {
+      group = row.group || '';
+      const title = group;
+      items.push({ key: `group ${title}`, version: row.subtitle, make: () => h('li', { class: 'group' }, h('span', { class: 'avatar small team', 'aria-hidden': 'true' }, title[0]), h('span', {}, title, h('small', {}, row.subtitle))) });
+    }
+    const open = row.chat === view.chat && row.thread === view.thread;
+    items.push({ key: `${row.chat}/${row.thread}`, version: JSON.stringify([row, open]), make: () => line(view, row, open) });
+  }
+  reconcile($('chats'), items);
+}
+
+function line(view, row, open) {
+  const mine = view.people.find((p) => p.id === view.me).name === row.last_name;
+  const who = row.last_name && (row.chat < 0 || mine) ? `${mine ? 'You' : row.last_name}: ` : '';
+  return h('li', {}, h('button', {
+    type: 'button', class: row.group ? 'chat-row topic' : 'chat-row', 'aria-current': open ? 'true' : null, 'data-chat': `${row.chat}/${row.thread}`,
+    'aria-label': `${row.group ? `${row.group}, ` : ''}${row.title}${row.unread ? `, ${row.unread} unread` : ''}`,
+    onclick: () => go(state.me, row.chat, row.thread),
+  },
+  h('span', { class: row.group ? 'hash' : 'avatar zeph', 'aria-hidden': 'true' }, row.group ? '#' : 'Z'),
+  h('span', { class: 'chat-row-text' },
+    h('span', { class: 'chat-row-top' }, h('strong', {}, row.title), row.last_at ? h('time', {}, time(row.last_at)) : null),
+    h('span', { class: 'chat-row-last' }, row.typing ? h('em', {}, 'typing …') : h('span', {}, who + (row.last_text || (row.group ? 'no messages yet' : 'say hello'))),
+      row.unread > 0 ? h('span', { class: 'badge', 'aria-hidden': 'true' }, String(row.unread)) : null))));
+}

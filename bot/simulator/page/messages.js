@@ -1,0 +1,254 @@
+// The conversation in the middle.
+import { fileURL, post } from './api.js';
+import { $, alertBox, bytes, copy, day, dayOf, h, reconcile, time, toast } from './dom.js';
+import { refresh, state } from './app.js';
+import { edit, replyTo, suggest } from './composer.js';
+import { select } from './inspector.js';
+import { render } from './render.js';
+
+const TRY = ['what files are here?', 'delete the temp files', 'write notes.txt: hello'];
+const ACTIONS = {
+  typing: 'is typing', upload_document: 'is sending a file', upload_photo: 'is sending a photo', upload_voice: 'is sending a voice message',
+  record_voice: 'is recording', find_location: 'is looking for a place', choose_sticker: 'is choosing a sticker',
+};
+
+let newest = 0; // id of the newest message that was announced
+let stuck = true; // the reader is at the end
+
+export function messages() {
+  $('scroll').addEventListener('scroll', () => {
+    stuck = atEnd();
+    if (stuck) markRead();
+  });
+  $('earlier').addEventListener('click', () => {
+    state.limit += 200;
+    stuck = false;
+    refresh();
+  });
+  $('messages').addEventListener('keydown', keys);
+  new ResizeObserver(() => { if (stuck) toEnd(); }).observe($('scroll'));
+}
+
+const atEnd = () => $('scroll').scrollHeight - $('scroll').scrollTop - $('scroll').clientHeight < 60;
+
+function toEnd() {
+  $('scroll').scrollTop = $('scroll').scrollHeight;
+}
+
+// keys: arrows walk over the messages, Enter looks behind one, r answers it.
+function keys(e) {
+  const row = e.target.closest('li.message');
+  if (!row || e.target !== row) return;
+  const rows = [...$('messages').querySelectorAll('li.message')];
+  const at = rows.indexOf(row);
+  const to = { ArrowUp: at - 1, ArrowDown: at + 1, Home: 0, End: rows.length - 1 }[e.key];
+  if (to !== undefined) {
+    e.preventDefault();
+    const next = rows[Math.min(Math.max(to, 0), rows.length - 1)];
+    for (const r of rows) r.tabIndex = r === next ? 0 : -1;
+    next.focus();
+  } else if (e.key === 'Enter') {
+    select(Number(row.dataset.message));
+  } else if (e.key === 'r' && !e.ctrlKey && !e.metaKey) {
+    e.preventDefault();
+    replyTo(Number(row.dataset.message));
+  }
+}
+
+export function showMessages(view, moved) {
+  if (moved) stuck = true;
+  const row = view.chats.find((c) => c.chat === view.chat && c.thread === view.thread);
+  $('chat-title').textContent = row ? row.title : '';
+  $('chat-subtitle').textContent = row && row.group ? `${row.group} · ${row.subtitle}` : `@${view.bot_user} · bot`;
+  $('chat-avatar').textContent = row && row.group ? '#' : 'Z';
+  $('chat-avatar').className = row && row.group ? 'avatar team' : 'avatar zeph';
+  $('earlier').hidden = !view.more;
+  const height = $('scroll').scrollHeight;
+  reconcile($('messages'), items(view));
+  if (stuck) toEnd();
+  else if (!moved && view.more !== undefined && state.limit > 200 && $('scroll').scrollTop < 5) $('scroll').scrollTop += $('scroll').scrollHeight - height;
+  rove();
+  empty(view, row);
+  $('typing').textContent = view.typing && !view.draft ? `${view.bot_name} ${ACTIONS[view.typing] || 'is busy'} …` : '';
+  announce(view, moved);
+  if (stuck) markRead();
+}
+
+// rove keeps exactly one message reachable by Tab.
+function rove() {
+  const rows = [...$('messages').querySelectorAll('li.message')];
+  if (rows.length && !rows.some((r) => r.tabIndex === 0)) rows[rows.length - 1].tabIndex = 0;
+}
+
+function items(view) {
+  const out = [];
+  let today = '';
+  let before = null;
+  for (const m of view.messages) {
+    if (dayOf(m.date) !== today) {
+      today = dayOf(m.date);
+      out.push({ key: `day ${today}`, version: day(m.date), make: () => h('li', { class: 'day' }, h('span', {}, day(m.date))) });
+      before = null;
+    }
+    if (m.message_id === state.unseen) {
+      out.push({ key: 'unseen', version: '', make: () => h('li', { class: 'unseen' }, h('span', {}, 'New messages')) });
+      before = null;
+    }
+    const follows = before !== null && before.from === m.from && !before.service && new Date(m.date) - new Date(before.date) < 300000;
+    const busy = [...state.pressing.keys()].filter((k) => k.startsWith(`${view.chat}/${m.message_id}/`));
+    out.push({
+      key: `m ${view.me} ${view.chat} ${m.message_id}`,
+      version: JSON.stringify([m, follows, busy, m.message_id === state.selected]),
+      make: () => (m.service ? service(m) : message(view, m, follows)),
+    });
+    before = m;
+  }
+  if (view.draft) out.push({ key: `draft ${view.draft.id}`, version: JSON.stringify(view.draft), make: () => draft(view) });
+  return out;
+}
+
+function service(m) {
+  const words = { forum_topic_created: `${m.name} opened the topic “${m.topic || ''}”`, new_chat_members: `${m.name} joined`, left_chat_member: `${m.name} left` };
+  return h('li', { class: 'day' }, h('span', {}, words[m.service] || m.service.replaceAll('_', ' ')));
+}
+
+function message(view, m, follows) {
+  const mine = m.from === view.me;
+  const chosen = m.message_id === state.selected;
+  return h('li', {
+    class: ['message', mine ? 'mine' : '', m.from_bot ? 'bot-made' : '', follows ? 'follows' : '', chosen ? 'chosen' : ''].join(' '),
+    'data-message': m.message_id, tabindex: '-1', 'aria-label': `${m.name}, ${time(m.date)}`,
+  },
+  h('div', { class: 'stack' },
+    h('div', { class: 'bubble', onclick: () => { if (m.from_bot && !String(getSelection())) select(m.message_id); } },
+      !mine && !follows && view.chat < 0 ? h('strong', { class: `name n${m.from_bot ? 'zeph' : m.from}` }, m.name) : null,
+      m.reply ? h('button', { type: 'button', class: 'quote', onclick: (e) => { e.stopPropagation(); jump(m.reply.id); } },
+        h('strong', {}, m.reply.name), h('span', {}, m.quote || m.reply.text)) : null,
+      m.attachment ? attachment(view, m.attachment) : null,
+      m.text ? h('div', { class: 'text' }, render(m.text, m.entities, suggest)) : null,
+      h('span', { class: 'meta' }, m.edited ? h('span', { title: `edited ${m.edits} times, last ${time(m.edited_at)}` }, 'edited') : null, h('time', { datetime: m.date }, time(m.date)))),
+    m.reactions ? h('div', { class: 'reactions' }, m.reactions.map((r) => h('span', {}, r))) : null,
+    m.keyboard ? keyboard(view, m) : null),
+  actions(view, m, mine));
+}
+
+function jump(id) {
+  const row = $('messages').querySelector(`[data-message="${id}"]`);
+  if (!row) return;
+  row.scrollIntoView({ block: 'center' });
+  row.classList.add('flash');
+  setTimeout(() => row.classList.remove('flash'), 1200);
+}
+
+function actions(view, m, mine) {
+  const b = (label, sign, act) => h('button', { type: 'button', 'aria-label': label, title: label, onclick: (e) => { e.stopPropagation(); act(); } }, sign);
+  return h('div', { class: 'actions' },
+    b('Reply', '↩', () => replyTo(m.message_id)),
+    mine && m.text ? b('Edit', '✎', () => edit(m.message_id)) : null,
+    mine ? b('Delete', '🗑', () => attempt(post('delete', { me: view.me, chat: view.chat, message: m.message_id }))) : null,
+    m.from_bot ? b('What happened', 'ⓘ', () => select(m.message_id)) : null);
+}
+
+async function attempt(promise) {
+  try {
+    return await promise;
+  } catch (err) {
+    toast(err.message, true);
+    return null;
+  }
+}
+
+function attachment(view, a) {
+  if (a.kind === 'location' || a.kind === 'contact') return h('p', { class: 'file' }, h('span', { class: 'file-sign', 'aria-hidden': 'true' }, '⌖'), a.name);
+  const url = fileURL(view.me, a.file_id);
+  if (a.kind === 'photo') return h('a', { href: url, download: a.name || 'photo', class: 'photo' }, h('img', { src: url, alt: 'Photo', loading: 'lazy' }));
+  return h('a', { class: 'file', href: url, download: a.name || a.kind, onclick: (e) => e.stopPropagation() },
+    h('span', { class: 'file-sign', 'aria-hidden': 'true' }, '↓'),
+    h('span', {}, h('strong', {}, a.name || a.kind), h('small', {}, [a.size ? bytes(a.size) : '', a.mime].filter(Boolean).join(' · '))));
+}
+
+function keyboard(view, m) {
+  return h('div', { class: 'keyboard' }, m.keyboard.map((row, r) => h('div', { class: 'keys' }, row.map((b, c) => key(view, m, b, r, c)))));
+}
+
+function key(view, m, b, r, c) {
+  const id = `${view.chat}/${m.message_id}/${r}/${c}`;
+  const busy = state.pressing.has(id);
+  const off = b.disabled !== undefined;
+  const style = ['primary', 'success', 'danger'].includes(b.style) ? b.style : '';
+  if (b.url) {
+    let url = null;
+    try { url = new URL(b.url); } catch { /* shown as a button that cannot be pressed */ }
+    if (url && ['http:', 'https:', 'tg:'].includes(url.protocol)) {
+      return h('a', { class: `key ${style}`, href: url.href, target: '_blank', rel: 'noopener noreferrer' }, `${b.text} ↗`);
+    }
+  }
+  return h('button', {
+    type: 'button', class: `key ${style} ${busy ? 'busy' : ''}`, disabled: off, 'aria-busy': busy ? 'true' : null,
+    onclick: () => {
+      if (b.copy_text) copy(b.copy_text.text);
+      else if (b.callback_data) press(view, m, b, r, c, id);
+      else alertBox('This kind of button needs the real Telegram.');
+    },
+  }, b.text);
+}
+
+async function press(view, m, b, row, column, id) {
+  state.pressing.set(id, '');
+  refresh();
+  // A client stops its spinner when the bot says nothing for long.
+  setTimeout(() => { if (state.pressing.delete(id)) refresh(); }, 15000);
+  const out = await attempt(post('press', { me: view.me, chat: view.chat, message: m.message_id, row, column, label: b.text }));
+  if (out && state.pressing.has(id)) state.pressing.set(id, out.press);
+  else state.pressing.delete(id);
+  refresh();
+}
+
+function draft(view) {
+  const d = view.draft;
+  return h('li', { class: 'message bot-made draft' }, h('div', { class: 'stack' },
+    h('div', { class: 'bubble' }, d.text ? h('div', { class: 'text' }, render(d.text, d.entities)) : h('div', { class: 'text thinking' }, 'Thinking …'), h('span', { class: 'caret', 'aria-hidden': 'true' })),
+    d.can_stop ? h('div', { class: 'keyboard' }, h('div', { class: 'keys' },
+      h('button', { type: 'button', class: 'key', onclick: () => attempt(post('stop', { me: view.me, chat: view.chat, draft: d.id })) }, 'Stop'))) : null));
+}
+
+function empty(view, row) {
+  const none = view.messages.length === 0 && !view.draft;
+  $('empty').hidden = !none;
+  if (!none) return;
+  const prefix = view.chat < 0 ? `@${view.bot_user} ` : '';
+  const stranger = !view.people.find((p) => p.id === view.me).listed;
+  $('empty').replaceChildren(
+    h('span', { class: 'avatar big zeph', 'aria-hidden': 'true' }, 'Z'),
+    h('h3', {}, row && row.group ? `${row.group} › ${row.title}` : `Chat with ${view.bot_name}`),
+    h('p', {}, stranger ? 'Dora is on no list: see how the bot refuses her.' : view.chat < 0 ? `In the group the bot listens when it is mentioned or answered. Ask:` : 'Ask:'),
+    h('ul', { class: 'tries' }, TRY.map((t, i) => h('li', {}, h('button', { type: 'button', onclick: () => suggest(prefix + t) }, t), i === 1 ? h('small', {}, 'asks you first') : null))),
+    h('p', { class: 'quiet' }, 'Then switch person, restart the bot or kill it in the middle: nothing gets lost.'));
+}
+
+// announce reads new messages out to screen readers.
+function announce(view, moved) {
+  const last = Math.max(0, ...view.messages.map((m) => m.message_id));
+  if (!moved) {
+    for (const m of view.messages) {
+      if (m.message_id > newest && m.from !== view.me && m.text) $('live').append(h('p', {}, `${m.name}: ${m.text}`));
+    }
+    while ($('live').childElementCount > 5) $('live').firstElementChild.remove();
+  } else {
+    $('live').replaceChildren();
+  }
+  newest = last;
+}
+
+function markRead() {
+  const { view } = state;
+  if (!view || document.hidden || !shown()) return;
+  const row = view.chats.find((c) => c.chat === view.chat && c.thread === view.thread);
+  const last = Math.max(0, ...view.messages.map((m) => m.message_id));
+  if (!row || row.unread === 0 || last === 0) return;
+  row.unread = 0;
+  attempt(post('read', { me: view.me, chat: view.chat, thread: view.thread, message: last }));
+}
+
+// shown: on a narrow screen the conversation may be behind the list.
+const shown = () => $('scroll').offsetParent !== null;

@@ -1,0 +1,61 @@
+package simulator
+
+import (
+	"github.com/zephbot/zephbot/bot/telegram/telegramtest"
+)
+
+// Ids of the simulated people and of their group. The bot that is simulated has to admit them.
+const (
+	Ann  int64 = 1001 // admin
+	Ben  int64 = 1002
+	Cy   int64 = 1003 // speaks German
+	Dora int64 = 1004 // on no list: the bot should refuse her
+
+	Team         int64 = -1001 // a forum with Ann, Ben and Cy
+	GeneralTopic       = 1
+	DeploysTopic       = 7
+)
+
+// Person is one of the people on the page.
+type Person struct {
+	ID       int64  `json:"id"`
+	Name     string `json:"name"`
+	Username string `json:"username"` // without "@"
+	Language string `json:"language"`
+	Admin    bool   `json:"admin"`
+	Listed   bool   `json:"listed"` // meant to be admitted
+	Unread   int    `json:"unread"` // over all chats, filled in by the view
+}
+
+// People are the people of the simulator, the admin first.
+func People() []Person {
+	return []Person{
+		{ID: Ann, Name: "Ann", Username: "ann", Language: "en", Admin: true, Listed: true},
+		{ID: Ben, Name: "Ben", Username: "ben", Language: "en", Listed: true},
+		{ID: Cy, Name: "Cy", Username: "cy", Language: "de", Listed: true},
+		{ID: Dora, Name: "Dora", Username: "dora", Language: "en"},
+	}
+}
+
+// AllowedUsers are the ids to admit (telegram.allowed_users).
+func AllowedUsers() []int64 { return []int64{Ann, Ben, Cy} }
+
+// Admins are the ids of the admins (telegram.admins).
+func Admins() []int64 { return []int64{Ann} }
+
+// AllowedChats are the ids of the groups to admit (telegram.allowed_chats).
+func AllowedChats() []int64 { return []int64{Team} }
+
+// members are the people of the group.
+func members() []int64 { return AllowedUsers() }
+
+// populate makes the people and chats.
+func populate(fake *telegramtest.Server) {
+	for _, p := range People() {
+		fake.AddUser(telegramtest.User{ID: p.ID, FirstName: p.Name, Username: p.Username, Language: p.Language})
+		fake.AddPrivate(p.ID)
+	}
+	fake.AddGroup(telegramtest.Group{
+		ID: Team, Title: "Team", Forum: true, Members: members(), Topics: []telegramtest.Topic{{ID: DeploysTopic, Name: "Deploys"}},
+	})
+}

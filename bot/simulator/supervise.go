@@ -1,0 +1,241 @@
+package simulator
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+)
+
+// States of the bot process.
+const (
+	botStarting   = "starting"   // started, has not called the Bot API yet
+	botRunning    = "running"    // has called the Bot API
+	botRestarting = "restarting" // was asked to end, starts again then
+	botStopping   = "stopping"   // was asked to end
+	botDead       = "dead"       // died or was killed; starts again after a pause
+	botStopped    = "stopped"    // stays down until somebody starts it
+)
+
+const (
+	maxPause  = 30 * time.Second
+	steadyFor = 30 * time.Second // a bot that lived that long starts the count of deaths anew
+	pipeGrace = 2 * time.Second  // for output that a left-over grandchild holds open
+)
+
+// BotStatus is the state of the bot process.
+type BotStatus struct {
+	State  string    `json:"state"`
+	PID    int       `json:"pid,omitempty"`
+	Since  time.Time `json:"since"`
+	Starts int       `json:"starts"`
+	Exit   string    `json:"exit,omitempty"`      // how the last process ended
+	Last   string    `json:"last_line,omitempty"` // last line it printed before it died
+	Next   time.Time `json:"next,omitzero"`       // when a dead bot is started again
+}
+
+// order is what somebody wants of the supervisor.
+type order string
+
+const (
+	orderRestart order = "restart"
+	orderKill    order = "kill"
+	orderStop    order = "stop"
+	orderStart   order = "start"
+)
+
+// supervisor keeps the bot process alive.
+type supervisor struct {
+	command func() *exec.Cmd
+	pause   time.Duration
+	grace   time.Duration
+	now     func() time.Time
+	log     zerolog.Logger
+	hub     *hub
+	out     *tail
+	orders  chan order
+
+	killed bool // by order; used by the goroutine of run only
+
+	mu     sync.Mutex
+	status BotStatus
+}
+
+// give hands an order to the loop; it waits until the loop takes it, so that the answer to a click means something.
+func (b *supervisor) give(ctx context.Context, o order) error {
+	select {
+	case b.orders <- o:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("the bot could not be told to %s: %w", o, context.Cause(ctx))
+	}
+}
+
+func (b *supervisor) read() BotStatus {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.status
+}
+
+func (b *supervisor) change(set func(*BotStatus)) {
+	b.mu.Lock()
+	set(&b.status)
+	b.mu.Unlock()
+	b.hub.bump()
+}
+
+// heard notes that the process called the Bot API.
+func (b *supervisor) heard() {
+	b.mu.Lock()
+	first := b.status.State == botStarting
+	if first {
+		b.status.State = botRunning
+	}
+	b.mu.Unlock()
+	if first {
+		b.hub.bump()
+	}
+}
+
+// run starts the bot again and again until ctx ends; no process is left when it returns.
+func (b *supervisor) run(ctx context.Context) {
+	// The kernel kills the child when the thread that made it ends (Pdeathsig): this goroutine keeps its thread.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	deaths := 0
+	for ctx.Err() == nil {
+		began := b.now()
+		switch b.once(ctx) {
+		case botStopped:
+			b.rest(ctx, time.Time{})
+			deaths = 0
+		case botDead:
+			if b.killed || b.now().Sub(began) >= steadyFor {
+				deaths = 0 // who kills it for fun does not want to wait longer each time
+			}
+			b.rest(ctx, b.now().Add(backOff(b.pause, deaths)))
+			deaths++
+		default:
+			deaths = 0
+		}
+	}
+}
+
+func backOff(pause time.Duration, deaths int) time.Duration {
+	return min(pause<<min(deaths, 10), max(maxPause, pause))
+}
+
+// once runs one process to its end and says what comes next: dead, stopped, or starting.
+func (b *supervisor) once(ctx context.Context) string {
+	b.killed = false
+	cmd := b.command()
+	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = b.out, b.out, pipeGrace
+	ownGroup(cmd)
+	if err := cmd.Start(); err != nil {
+		b.log.Error().Err(err).Msg("bot process did not start")
+		b.change(func(s *BotStatus) {
+			s.State, s.PID, s.Since, s.Exit, s.Last = botDead, 0, b.now(), "did not start: "+err.Error(), ""
+		})
+		return botDead
+	}
+	b.change(func(s *BotStatus) {
+		*s = BotStatus{State: botStarting, PID: cmd.Process.Pid, Since: b.now(), Starts: s.Starts + 1}
+	})
+	b.log.Info().Int("pid", cmd.Process.Pid).Msg("bot process started")
+	done := make(chan error, 1)
+	var wg sync.WaitGroup
+	wg.Go(func() { done <- cmd.Wait() })
+	next := b.attend(ctx, cmd, done)
+	wg.Wait()
+	// What the bot started and left behind goes with it.
+	killGroup(cmd)
+	b.out.finish()
+	exit := "ended"
+	if cmd.ProcessState != nil {
+		exit = cmd.ProcessState.String()
+	}
+	b.log.Info().Int("pid", cmd.Process.Pid).Str("exit", exit).Msg("bot process ended")
+	b.change(func(s *BotStatus) {
+		s.State, s.PID, s.Since, s.Exit, s.Last = next, 0, b.now(), exit, b.out.last()
+	})
+	return next
+}
+
+// attend waits for the end of the process and obeys orders meanwhile.
+func (b *supervisor) attend(ctx context.Context, cmd *exec.Cmd, done <-chan error) string {
+	for {
+		select {
+		case <-done:
+			return botDead
+		case <-ctx.Done():
+			b.end(cmd, done, botStopping)
+			return botStopped
+		case o := <-b.orders:
+			switch o {
+			case orderKill:
+				b.killed = true
+				killGroup(cmd)
+				<-done
+				return botDead
+			case orderRestart:
+				b.end(cmd, done, botRestarting)
+				return botStarting
+			case orderStop:
+				b.end(cmd, done, botStopping)
+				return botStopped
+			}
+		}
+	}
+}
+
+// end asks the process to end, and kills it when it takes too long or somebody orders it.
+func (b *supervisor) end(cmd *exec.Cmd, done <-chan error, state string) {
+	b.change(func(s *BotStatus) { s.State = state })
+	terminate(cmd)
+	timer := time.NewTimer(b.grace)
+	defer timer.Stop()
+	for {
+		select {
+		case <-done:
+			return
+		case <-timer.C:
+			b.log.Warn().Dur("grace", b.grace).Msg("bot process did not end in time and is killed")
+			killGroup(cmd)
+		case o := <-b.orders:
+			if o == orderKill {
+				killGroup(cmd)
+			}
+		}
+	}
+}
+
+// rest waits until the time to start again (zero: for ever) or an order to.
+func (b *supervisor) rest(ctx context.Context, until time.Time) {
+	b.change(func(s *BotStatus) { s.Next = until })
+	var due <-chan time.Time
+	if !until.IsZero() {
+		timer := time.NewTimer(until.Sub(b.now()))
+		defer timer.Stop()
+		due = timer.C
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-due:
+			return
+		case o := <-b.orders:
+			switch o {
+			case orderStart, orderRestart:
+				return
+			case orderStop:
+				due = nil
+				b.change(func(s *BotStatus) { s.State, s.Next = botStopped, time.Time{} })
+			}
+		}
+	}
+}

@@ -1,0 +1,269 @@
+package simulator
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/zephbot/zephbot/bot/telegram/telegramtest"
+)
+
+const (
+	defaultMessages = 200
+	maxMessages     = 5000
+	shownAnswers    = 30
+)
+
+// View is everything one person sees, with one conversation open.
+type View struct {
+	Version  uint64         `json:"version"`
+	Now      time.Time      `json:"now"`
+	Me       int64          `json:"me"`
+	Chat     int64          `json:"chat"`
+	Thread   int            `json:"thread"`
+	BotName  string         `json:"bot_name"`
+	BotUser  string         `json:"bot_user"`
+	Bot      BotStatus      `json:"bot"`
+	Pending  int            `json:"pending"` // updates the bot has not fetched
+	People   []Person       `json:"people"`
+	Chats    []ChatRow      `json:"chats"`
+	Messages []ViewMessage  `json:"messages"`
+	More     bool           `json:"more"` // older messages are left out
+	Draft    *ViewDraft     `json:"draft,omitempty"`
+	Typing   string         `json:"typing,omitempty"` // chat action shown now
+	Until    time.Time      `json:"until,omitzero"`   // when draft or typing ends: look again then
+	Answers  []ViewAnswer   `json:"answers"`
+	Faults   map[string]int `json:"faults"`
+	Commands []ViewCommand  `json:"commands"`
+}
+
+// ChatRow is one line of the list of chats.
+type ChatRow struct {
+	Chat     int64     `json:"chat"`
+	Thread   int       `json:"thread"`
+	Title    string    `json:"title"`
+	Group    string    `json:"group,omitempty"`    // title of the group when this is a topic
+	Subtitle string    `json:"subtitle,omitempty"` // who is in it
+	Unread   int       `json:"unread"`
+	LastName string    `json:"last_name,omitempty"`
+	LastText string    `json:"last_text,omitempty"`
+	LastAt   time.Time `json:"last_at,omitzero"`
+	Typing   bool      `json:"typing,omitempty"`
+}
+
+// ViewMessage is a message with what it answers.
+type ViewMessage struct {
+	telegramtest.Shown
+	Reply  *ReplyTo `json:"reply,omitempty"`
+	Unseen bool     `json:"unseen,omitempty"` // the first message the person has not read
+	Topic  string   `json:"topic,omitempty"`  // service message: name of the topic
+}
+
+// ReplyTo is the head of the message that was answered.
+type ReplyTo struct {
+	ID   int    `json:"id"`
+	Name string `json:"name"`
+	Text string `json:"text"`
+}
+
+// ViewDraft is an answer that grows.
+type ViewDraft struct {
+	telegramtest.Draft
+}
+
+// ViewAnswer is the answer to a press.
+type ViewAnswer struct {
+	Seq   int    `json:"seq"`
+	ID    string `json:"id"`
+	Text  string `json:"text"`
+	Alert bool   `json:"alert,omitempty"`
+}
+
+// ViewCommand is one entry of the command menu.
+type ViewCommand struct {
+	Command string `json:"command"`
+	Text    string `json:"text"`
+}
+
+// view builds what the person sees. limit is the number of messages, 0 for the default.
+func (w *world) view(me, chat int64, topic, limit int) (*View, error) {
+	i := slices.IndexFunc(People(), func(p Person) bool { return p.ID == me })
+	if i < 0 {
+		return nil, fmt.Errorf("there is no person %d: want one of %d, %d, %d, %d", me, Ann, Ben, Cy, Dora)
+	}
+	if !inChat(me, chat) {
+		return nil, fmt.Errorf("%s is not in chat %d", People()[i].Name, chat)
+	}
+	switch {
+	case limit <= 0:
+		limit = defaultMessages
+	case limit > maxMessages:
+		limit = maxMessages
+	}
+	topic = thread(topic)
+	version, _ := w.hub.now()
+	out := &View{Version: version, Now: w.now(), Me: me, Chat: chat, Thread: topic, People: People(), Faults: w.armed()}
+	out.Pending = w.fake.PendingUpdates()
+	all := w.books()
+	for i := range out.People {
+		for _, row := range w.rows(out.People[i].ID, all) {
+			out.People[i].Unread += row.Unread
+			if out.People[i].ID == me {
+				out.Chats = append(out.Chats, row)
+			}
+		}
+	}
+	w.fill(out, all[chat], limit)
+	out.Answers = w.answers(me)
+	return out, nil
+}
+
+// books reads all chats once.
+func (w *world) books() map[int64][]telegramtest.Shown {
+	out := map[int64][]telegramtest.Shown{Team: w.fake.Chat(Team)}
+	for _, p := range People() {
+		out[p.ID] = w.fake.Chat(p.ID)
+	}
+	return out
+}
+
+// rows is the list of chats of one person: the private one, then the topics of the group.
+func (w *world) rows(me int64, all map[int64][]telegramtest.Shown) []ChatRow {
+	rows := []ChatRow{w.row(me, ChatRow{Chat: me, Title: "Zeph", Subtitle: "bot"}, all[me])}
+	if !inChat(me, Team) {
+		return rows
+	}
+	for _, t := range w.fake.Topics(Team) {
+		rows = append(rows, w.row(me, ChatRow{
+			Chat: Team, Thread: thread(t.ID), Title: t.Name, Group: "Team", Subtitle: "Ann, Ben, Cy, Zeph",
+		}, all[Team]))
+	}
+	return rows
+}
+
+func (w *world) row(me int64, row ChatRow, messages []telegramtest.Shown) ChatRow {
+	w.mu.Lock()
+	seen := w.reads[readKey(me, row.Chat, row.Thread)]
+	w.mu.Unlock()
+	for i := range messages {
+		m := &messages[i]
+		if m.Deleted || thread(m.Thread) != row.Thread || m.Service != "" {
+			continue
+		}
+		row.LastName, row.LastText, row.LastAt = m.Name, head(m), m.Date
+		if m.MessageID > seen && m.From != me {
+			row.Unread++
+		}
+	}
+	for _, a := range w.fake.Typing(row.Chat) {
+		row.Typing = row.Typing || thread(a.Thread) == row.Thread
+	}
+	if _, ok := w.fake.Draft(row.Chat); ok && row.Chat == me {
+		row.Typing = true
+	}
+	return row
+}
+
+// head is the beginning of a message for lists and replies.
+func head(m *telegramtest.Shown) string {
+	const most = 120
+	text := []rune(m.Text)
+	if len(text) > most {
+		text = append(text[:most], '…')
+	}
+	switch {
+	case len(text) > 0:
+		return string(text)
+	case m.Attachment != nil && m.Attachment.Name != "":
+		return "📎 " + m.Attachment.Name
+	case m.Attachment != nil:
+		return m.Attachment.Kind
+	}
+	return ""
+}
+
+// fill adds the open conversation.
+func (w *world) fill(out *View, messages []telegramtest.Shown, limit int) {
+	w.mu.Lock()
+	seen := w.reads[readKey(out.Me, out.Chat, out.Thread)]
+	w.mu.Unlock()
+	byID := make(map[int]*telegramtest.Shown, len(messages))
+	names := map[int]string{}
+	for _, t := range w.fake.Topics(out.Chat) {
+		names[t.ID] = t.Name
+	}
+	out.Messages = []ViewMessage{}
+	marked := false
+	for i := range messages {
+		m := &messages[i]
+		byID[m.MessageID] = m
+		if m.Deleted || thread(m.Thread) != out.Thread {
+			continue
+		}
+		vm := ViewMessage{Shown: *m, Topic: names[m.MessageID]}
+		if to := byID[m.ReplyTo]; to != nil {
+			vm.Reply = &ReplyTo{ID: to.MessageID, Name: to.Name, Text: head(to)}
+			if to.Deleted {
+				vm.Reply.Text = "deleted message"
+			}
+		}
+		if !marked && m.MessageID > seen && m.From != out.Me {
+			vm.Unseen, marked = true, true
+		}
+		out.Messages = append(out.Messages, vm)
+	}
+	if cut := len(out.Messages) - limit; cut > 0 {
+		out.Messages, out.More = out.Messages[cut:], true
+	}
+	if d, ok := w.fake.Draft(out.Chat); ok && thread(d.Thread) == out.Thread {
+		out.Draft, out.Until = &ViewDraft{Draft: d}, d.Until
+	}
+	for _, a := range w.fake.Typing(out.Chat) {
+		if thread(a.Thread) == out.Thread && out.Draft == nil {
+			out.Typing, out.Until = a.Action, a.Until
+		}
+	}
+	out.Commands = w.commands(out.Me, out.Chat)
+}
+
+// answers are the last answers to presses of the person. Their numbers only grow.
+func (w *world) answers(me int64) []ViewAnswer {
+	out := []ViewAnswer{}
+	for i, a := range w.fake.CallbackAnswers() {
+		if a.User == me {
+			out = append(out, ViewAnswer{Seq: i + 1, ID: a.ID, Text: a.Text, Alert: a.ShowAlert})
+		}
+	}
+	return out[max(0, len(out)-shownAnswers):]
+}
+
+// commands is the menu Telegram would show: the narrowest scope that has one, in the person's language or else without one (Bot API BotCommandScope).
+func (w *world) commands(me, chat int64) []ViewCommand {
+	language := ""
+	for _, p := range People() {
+		if p.ID == me {
+			language = p.Language
+		}
+	}
+	id := strconv.FormatInt(chat, 10)
+	scopes := []string{"chat:" + id, "all_private_chats", "default"}
+	if chat < 0 {
+		scopes = []string{"chat_member:" + id + ":" + strconv.FormatInt(me, 10), "chat:" + id, "all_group_chats", "default"}
+	}
+	menus := w.fake.Commands()
+	out := []ViewCommand{}
+	for _, scope := range scopes {
+		for _, key := range []string{scope + "/" + language, scope} {
+			for _, c := range menus[key] {
+				out = append(out, ViewCommand{Command: c.Command, Text: c.Description})
+			}
+			if len(out) > 0 {
+				slices.SortStableFunc(out, func(a, b ViewCommand) int { return cmp.Compare(a.Command, b.Command) })
+				return out
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,353 @@
+package simulator
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/zephbot/zephbot/bot/telegram/telegramtest"
+)
+
+const (
+	keepCalls   = 2000
+	maxFile     = 20 << 20 // what a bot can download, Bot API getFile
+	maxFaults   = 100
+	slowSeconds = 3
+	waitSeconds = 3 // retry_after of a simulated 429
+)
+
+// Kinds of faults on the page.
+const (
+	fault429       = "429"
+	faultCut       = "cut"
+	faultDuplicate = "duplicate"
+	faultSlow      = "slow"
+)
+
+// world is the people, their chats, and what the page remembers besides.
+type world struct {
+	fake *telegramtest.Server
+	hub  *hub
+	now  func() time.Time
+
+	past   atomic.Pointer[time.Time] // clock while the past is replayed
+	silent atomic.Bool               // calls are the replay's, not the bot's
+
+	mu         sync.Mutex // one action of a person at a time
+	nextUpdate int64
+	presses    []press
+	reads      map[string]int // last message read, by readKey
+	duplicates int            // updates still to be delivered twice
+	again      []int64        // updates that were delivered twice, the last ones
+	files      map[string]fileInfo
+
+	callMu sync.Mutex
+	calls  []telegramtest.Call
+	callN  uint64
+}
+
+// press is a pressed button.
+type press struct {
+	ID       string    `json:"id"`
+	User     int64     `json:"user"`
+	Chat     int64     `json:"chat"`
+	Message  int       `json:"message"`
+	Data     string    `json:"data"`
+	At       time.Time `json:"at"`
+	Answered bool      `json:"answered,omitempty"`
+}
+
+// fileInfo is what the page knows of a file beyond its bytes.
+type fileInfo struct {
+	Kind string `json:"kind"`
+	Name string `json:"name,omitempty"`
+	MIME string `json:"mime,omitempty"`
+	Sum  string `json:"sum"` // SHA-256 of the bytes, name of the stored file
+}
+
+// newWorld makes the fake with its people. first is the id of the first update.
+func newWorld(opt telegramtest.Options, h *hub, first int64) *world {
+	w := &world{hub: h, now: opt.Now, reads: map[string]int{}, files: map[string]fileInfo{}}
+	log := opt.Log
+	opt.Log = func(c telegramtest.Call) {
+		w.note(c)
+		if log != nil && !w.silent.Load() {
+			log(c)
+		}
+	}
+	opt.Now = func() time.Time {
+		if t := w.past.Load(); t != nil {
+			return *t
+		}
+		return w.now()
+	}
+	opt.FirstID, w.nextUpdate = first, first
+	w.fake = telegramtest.New(opt)
+	populate(w.fake)
+	return w
+}
+
+// note keeps a call for the inspector. Polls are left out unless something is wrong with them: there is one every few seconds.
+func (w *world) note(c telegramtest.Call) {
+	if w.silent.Load() || c.Method == "getUpdates" && c.Fault == "" && c.Error == "" {
+		return
+	}
+	w.callMu.Lock()
+	defer w.callMu.Unlock()
+	w.callN++
+	c.N = w.callN
+	if len(w.calls) >= 2*keepCalls {
+		w.calls = append(make([]telegramtest.Call, 0, 2*keepCalls), w.calls[len(w.calls)-keepCalls:]...)
+	}
+	w.calls = append(w.calls, c)
+}
+
+func (w *world) keptCalls() []telegramtest.Call {
+	w.callMu.Lock()
+	defer w.callMu.Unlock()
+	return slices.Clone(w.calls[max(0, len(w.calls)-keepCalls):])
+}
+
+// pushed notes an update that an action made, and delivers it twice when that was asked for. The lock is held. id 0 with certain false: the id is not told,
+// so it is the next one if the bot asked for the kind at all.
+func (w *world) pushed(id int64, certain bool) {
+	if id == 0 {
+		if certain {
+			return
+		}
+		id = w.nextUpdate
+	}
+	w.nextUpdate = id + 1
+	if w.duplicates == 0 {
+		return
+	}
+	if err := w.fake.Redeliver(id); err == nil {
+		w.duplicates--
+		w.again = append(w.again[max(0, len(w.again)-maxFaults):], id)
+	}
+}
+
+// said is a message a person wants to write.
+type said struct {
+	Me      int64  `json:"me"`
+	Chat    int64  `json:"chat"`
+	Thread  int    `json:"thread"`
+	Text    string `json:"text"`
+	ReplyTo int    `json:"reply_to"`
+	File    *struct {
+		Name string `json:"name"`
+		MIME string `json:"mime"`
+		Data []byte `json:"data"` // base64 in JSON
+	} `json:"file"`
+}
+
+func (w *world) say(in said) (int, error) {
+	m := telegramtest.Message{Text: in.Text, Thread: in.Thread, ReplyTo: in.ReplyTo}
+	if strings.TrimSpace(in.Text) == "" && in.File == nil {
+		return 0, errors.New("there is nothing to send: write something or attach a file")
+	}
+	if in.File != nil {
+		if len(in.File.Data) == 0 || len(in.File.Data) > maxFile {
+			return 0, fmt.Errorf("file %q has %d bytes: a bot gets files of 1 byte to 20 MB", in.File.Name, len(in.File.Data))
+		}
+		m.Document = &telegramtest.File{Name: in.File.Name, MIME: in.File.MIME, Data: in.File.Data}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	out, err := w.fake.Post(in.Me, in.Chat, m)
+	if err != nil {
+		return 0, plain(err)
+	}
+	w.pushed(out.UpdateID, true)
+	w.reads[readKey(in.Me, in.Chat, w.threadOf(in.Chat, out.MessageID))] = out.MessageID
+	return out.MessageID, nil
+}
+
+// plain takes the name of the fake off its errors; the page shows them to people.
+func plain(err error) error {
+	return errors.New(strings.TrimPrefix(err.Error(), "telegramtest: "))
+}
+
+func (w *world) threadOf(chat int64, message int) int {
+	m, _ := w.fake.Message(chat, message)
+	return thread(m.Thread)
+}
+
+// thread is the number a topic has on the page: General, which messages leave out, is 0.
+func thread(id int) int {
+	if id == GeneralTopic {
+		return 0
+	}
+	return id
+}
+
+func (w *world) edit(me, chat int64, message int, text string) error {
+	if strings.TrimSpace(text) == "" {
+		return errors.New("an edited message needs some text")
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	id, err := w.fake.EditText(me, chat, message, text)
+	if err != nil {
+		return plain(err)
+	}
+	w.pushed(id, true)
+	return nil
+}
+
+// remove deletes a person's own message, or in a private chat anyone's.
+func (w *world) remove(me, chat int64, message int) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	m, ok := w.fake.Message(chat, message)
+	if !ok || !inChat(me, chat) || (m.From != me && chat != me) {
+		return fmt.Errorf("message %d of chat %d is not yours to delete", message, chat)
+	}
+	if err := w.fake.DeleteMessage(chat, message); err != nil {
+		return plain(err)
+	}
+	return nil
+}
+
+// push presses a button.
+func (w *world) push(in pressed) (string, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	m, ok := w.fake.Message(in.Chat, in.Message)
+	if !ok || m.Deleted || in.Row < 0 || in.Row >= len(m.Keyboard) || in.Column < 0 || in.Column >= len(m.Keyboard[in.Row]) {
+		return "", errors.New("this button is gone")
+	}
+	b := m.Keyboard[in.Row][in.Column]
+	switch {
+	case b.Text != in.Label:
+		return "", fmt.Errorf("the button %q has become %q meanwhile", in.Label, b.Text)
+	case b.Disabled != nil:
+		return "", fmt.Errorf("the button %q is switched off", in.Label)
+	case b.CallbackData == "":
+		return "", fmt.Errorf("the button %q sends nothing to the bot", in.Label)
+	}
+	id, err := w.fake.Press(in.Me, in.Chat, in.Message, b.CallbackData)
+	if err != nil {
+		return "", plain(err)
+	}
+	w.presses = append(w.presses, press{ID: id, User: in.Me, Chat: in.Chat, Message: in.Message, Data: b.CallbackData, At: w.now()})
+	w.pushed(0, false)
+	return id, nil
+}
+
+func (w *world) stop(me, chat int64, draft int) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	id, err := w.fake.Stop(me, chat, draft)
+	if err != nil {
+		return plain(err)
+	}
+	w.pushed(id, true)
+	return nil
+}
+
+// startTopic opens a topic; the update it makes has an id nobody tells.
+func (w *world) startTopic(me, chat int64, name string) (int, error) {
+	name = strings.TrimSpace(name)
+	if n := len([]rune(name)); n == 0 || n > 128 {
+		return 0, errors.New("a topic needs a name of 1 to 128 characters")
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	id, err := w.fake.StartTopic(me, chat, name)
+	if err != nil {
+		return 0, plain(err)
+	}
+	w.pushed(0, false)
+	return id, nil
+}
+
+func (w *world) read(me, chat int64, topic, message int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	key := readKey(me, chat, thread(topic))
+	if message <= w.reads[key] {
+		return
+	}
+	w.reads[key] = message
+	w.hub.bump()
+}
+
+func readKey(me, chat int64, topic int) string {
+	return strconv.FormatInt(me, 10) + "/" + strconv.FormatInt(chat, 10) + "/" + strconv.Itoa(topic)
+}
+
+func known(me int64) bool {
+	return slices.ContainsFunc(People(), func(p Person) bool { return p.ID == me })
+}
+
+// attached finds the attachment with this file in a chat the person is in; nil when there is none.
+func (w *world) attached(me int64, file string) *telegramtest.Attachment {
+	for _, chat := range []int64{me, Team} {
+		if !known(me) || !inChat(me, chat) {
+			continue
+		}
+		for _, m := range w.fake.Chat(chat) {
+			if m.Attachment != nil && m.Attachment.FileID == file && !m.Deleted {
+				return m.Attachment
+			}
+		}
+	}
+	return nil
+}
+
+// inChat says whether the person sees the chat.
+func inChat(me, chat int64) bool {
+	return chat == me || chat == Team && slices.Contains(members(), me)
+}
+
+// arm makes the next count calls or updates go wrong.
+func (w *world) arm(kind string, count int) error {
+	if count < 1 || count > maxFaults {
+		return fmt.Errorf("%d faults: want 1 to %d", count, maxFaults)
+	}
+	f := telegramtest.Fault{Kind: kind, Count: count}
+	switch kind {
+	case fault429:
+		f.Method, f.RetryAfter = "*Message*", waitSeconds
+	case faultCut:
+		f.Method = "sendMessage" // the one call that cannot be repeated
+	case faultSlow:
+		f.Method, f.Delay = "*Message*", slowSeconds*time.Second
+	case faultDuplicate:
+		w.mu.Lock()
+		w.duplicates = min(w.duplicates+count, maxFaults)
+		w.mu.Unlock()
+		w.hub.bump()
+		return nil
+	default:
+		return fmt.Errorf("unknown fault %q: want 429, cut, duplicate or slow", kind)
+	}
+	w.fake.AddFault(f)
+	return nil
+}
+
+func (w *world) disarm() {
+	w.mu.Lock()
+	w.duplicates = 0
+	w.mu.Unlock()
+	w.fake.ClearFaults()
+	w.hub.bump()
+}
+
+// armed counts the faults that still wait for their call, by kind.
+func (w *world) armed() map[string]int {
+	out := map[string]int{fault429: 0, faultCut: 0, faultSlow: 0}
+	for _, f := range w.fake.Faults() {
+		out[f.Kind] += f.Count
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	out[faultDuplicate] = w.duplicates
+	return out
+}

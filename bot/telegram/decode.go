@@ -1,0 +1,300 @@
+package telegram
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf16"
+
+	"github.com/go-telegram/bot/models"
+
+	"github.com/zephbot/zephbot/bot"
+)
+
+// Name is the channel's name.
+const Name = "telegram"
+
+// Surfaces: the chat ids of different ones may coincide (Bot API: guest and business messages).
+const (
+	surfaceBot      = "bot"
+	surfaceBusiness = "business"
+	surfaceGuest    = "guest"
+)
+
+// Identities that are not the person they seem to be: no rights, no quota, no approval.
+const (
+	anonymousAdmin  = 1087968824
+	channelIdentity = 136817688
+	serviceAccount  = 777000
+)
+
+// Decoder turns updates into messages. It needs to know the bot, to tell what is meant for it. Pure and safe for concurrent use.
+type Decoder struct {
+	ID       string // numeric id of the bot
+	Username string // without @
+}
+
+// AllowedUpdates are the kinds of updates the bot asks for. Naming them is needed: the server remembers the list, and its default leaves kinds out.
+func AllowedUpdates() []string {
+	return []string{
+		models.AllowedUpdateMessage, models.AllowedUpdateEditedMessage, models.AllowedUpdateCallbackQuery, models.AllowedUpdateMyChatMember,
+		models.AllowedUpdateStoppedMessageGeneration,
+	}
+}
+
+// Decode implements bot.Decoder.
+func (d Decoder) Decode(raw []byte) (bot.Message, error) {
+	var u models.Update
+	if err := json.Unmarshal(raw, &u); err != nil {
+		return bot.Message{}, fmt.Errorf("update: %w", err)
+	}
+	m := bot.Message{ID: strconv.FormatInt(u.ID, 10), Kind: bot.Ignored, Place: bot.Place{Channel: Name, Bot: d.ID, Surface: surfaceBot}}
+	switch {
+	case u.Message != nil:
+		d.message(&m, u.Message)
+	case u.EditedMessage != nil:
+		d.message(&m, u.EditedMessage)
+		m.Kind = bot.Edited
+	case u.BusinessMessage != nil:
+		d.place(&m, u.BusinessMessage.Chat, 0, false)
+		m.Place.Surface = surfaceBusiness
+	case u.GuestMessage != nil:
+		d.place(&m, u.GuestMessage.Chat, 0, false)
+		m.Place.Surface = surfaceGuest
+	case u.CallbackQuery != nil:
+		d.press(&m, u.CallbackQuery)
+	case u.StoppedMessageGeneration != nil:
+		m.Kind = bot.StopTap
+		d.place(&m, u.StoppedMessageGeneration.Chat, u.StoppedMessageGeneration.MessageThreadID, true)
+		d.person(&m, &models.User{ID: u.StoppedMessageGeneration.Chat.ID})
+	case u.MyChatMember != nil:
+		d.member(&m, u.MyChatMember)
+	}
+	return m, nil
+}
+
+// place fills in where. A thread counts only where it is a topic: replies in ordinary groups carry thread ids too.
+func (d Decoder) place(m *bot.Message, chat models.Chat, threadID int, topic bool) {
+	m.Place.Chat = strconv.FormatInt(chat.ID, 10)
+	m.Place.Group = chat.Type != models.ChatTypePrivate && chat.ID < 0
+	if topic && threadID != 0 {
+		m.Place.Thread = strconv.Itoa(threadID)
+	}
+}
+
+// person fills in who. Channel and anonymous identities leave Caller empty.
+func (d Decoder) person(m *bot.Message, u *models.User) {
+	if u == nil || u.IsBot || u.ID == anonymousAdmin || u.ID == channelIdentity || u.ID == serviceAccount || u.ID <= 0 {
+		return
+	}
+	m.Person = strconv.FormatInt(u.ID, 10)
+	m.Caller = Name + ":" + m.Person
+	m.Username, m.Language = u.Username, u.LanguageCode
+	m.Name = strings.TrimSpace(u.FirstName + " " + u.LastName)
+	if m.Name == "" {
+		m.Name = u.Username
+	}
+}
+
+func (d Decoder) message(m *bot.Message, msg *models.Message) {
+	d.place(m, msg.Chat, msg.MessageThreadID, msg.IsTopicMessage)
+	m.Message, m.At = strconv.Itoa(msg.ID), time.Unix(int64(msg.Date), 0).UTC()
+	if msg.MigrateToChatID != 0 {
+		m.Kind, m.Target = bot.Migrated, strconv.FormatInt(msg.MigrateToChatID, 10)
+		return
+	}
+	if service(msg) || msg.ViaBot != nil || msg.IsAutomaticForward {
+		return
+	}
+	if msg.SenderChat == nil {
+		d.person(m, msg.From)
+	}
+	m.Kind = bot.Text
+	entities := msg.Entities
+	if m.Text = msg.Text; m.Text == "" {
+		m.Text, entities = msg.Caption, msg.CaptionEntities
+	}
+	m.Files = files(msg)
+	if m.Text == "" && len(m.Files) == 0 { // a service message of a kind that is not on the list
+		m.Kind = bot.Ignored
+		return
+	}
+	if msg.ForwardOrigin != nil && m.Text != "" {
+		m.Text = "[forwarded text, not written by the sender]\n" + m.Text
+		entities = nil
+	}
+	own := d.reply(m, msg)
+	text, mentioned, foreign := d.command(m, entities)
+	m.Text = text
+	m.Addressed = !m.Place.Group || m.Command != "" || mentioned || (own && !foreign)
+}
+
+// service says whether a message only reports something.
+func service(m *models.Message) bool {
+	return len(m.NewChatMembers) > 0 || m.LeftChatMember != nil || m.NewChatTitle != "" || len(m.NewChatPhoto) > 0 || m.DeleteChatPhoto || m.GroupChatCreated ||
+		m.SupergroupChatCreated || m.ChannelChatCreated || m.MigrateFromChatID != 0 || m.PinnedMessage != nil || m.ForumTopicCreated != nil ||
+		m.ForumTopicEdited != nil || m.ForumTopicClosed != nil || m.ForumTopicReopened != nil || m.MessageAutoDeleteTimerChanged != nil || m.ChatBackgroundSet != nil
+}
+
+// reply takes over what was replied to, as a quotation; it says whether that is a message of this bot.
+func (d Decoder) reply(m *bot.Message, msg *models.Message) (own bool) {
+	r := msg.ReplyToMessage
+	if r == nil || r.ForumTopicCreated != nil {
+		return false
+	}
+	q := &bot.Quote{ID: strconv.Itoa(r.ID), Text: r.Text}
+	if q.Text == "" {
+		q.Text = r.Caption
+	}
+	if msg.Quote != nil && msg.Quote.Text != "" {
+		q.Text = msg.Quote.Text
+	}
+	if r.From != nil {
+		q.Author = strings.TrimSpace(r.From.FirstName + " " + r.From.LastName)
+		q.Own = strconv.FormatInt(r.From.ID, 10) == d.ID
+	}
+	if q.Text != "" {
+		m.Reply = q
+	}
+	return q.Own
+}
+
+// command finds a leading command and mentions of the bot, by entities with UTF-16 offsets. It returns the text without its command's name and without a
+// leading mention. A command for another bot (foreign) addresses nobody here, not even as an answer to a message of ours.
+func (d Decoder) command(m *bot.Message, list []models.MessageEntity) (text string, mentioned, foreign bool) {
+	units := utf16.Encode([]rune(m.Text))
+	text = m.Text
+	for _, e := range list {
+		if e.Offset < 0 || e.Length <= 0 || e.Offset > len(units) || e.Length > len(units)-e.Offset {
+			continue
+		}
+		word := string(utf16.Decode(units[e.Offset : e.Offset+e.Length]))
+		switch e.Type {
+		case models.MessageEntityTypeBotCommand:
+			if e.Offset != 0 {
+				continue
+			}
+			name, target, _ := strings.Cut(strings.TrimPrefix(word, "/"), "@")
+			if target != "" && !strings.EqualFold(target, d.Username) {
+				foreign = true
+				continue
+			}
+			m.Command = strings.ToLower(name)
+			m.Args = strings.TrimSpace(string(utf16.Decode(units[e.Length:])))
+		case models.MessageEntityTypeMention:
+			if strings.EqualFold(strings.TrimPrefix(word, "@"), d.Username) && d.Username != "" {
+				mentioned = true
+				if e.Offset == 0 {
+					text = strings.TrimLeft(string(utf16.Decode(units[e.Length:])), " ,:\n")
+				}
+			}
+		case models.MessageEntityTypeTextMention:
+			mentioned = mentioned || (e.User != nil && strconv.FormatInt(e.User.ID, 10) == d.ID)
+		}
+	}
+	return text, mentioned, foreign
+}
+
+func (d Decoder) press(m *bot.Message, q *models.CallbackQuery) {
+	m.Kind, m.Data, m.Query, m.Addressed = bot.Press, q.Data, q.ID, true
+	switch {
+	case q.Message.Message != nil:
+		msg := q.Message.Message
+		d.place(m, msg.Chat, msg.MessageThreadID, msg.IsTopicMessage)
+		m.Message = strconv.Itoa(msg.ID)
+	case q.Message.InaccessibleMessage != nil:
+		d.place(m, q.Message.InaccessibleMessage.Chat, 0, false)
+		m.Message = strconv.Itoa(q.Message.InaccessibleMessage.MessageID)
+	default:
+		m.Kind = bot.Ignored
+	}
+	d.person(m, &q.From)
+}
+
+func (d Decoder) member(m *bot.Message, u *models.ChatMemberUpdated) {
+	m.Kind = bot.Member
+	d.place(m, u.Chat, 0, false)
+	d.person(m, &u.From)
+	out := outside(&u.NewChatMember)
+	switch {
+	case out == outside(&u.OldChatMember): // rights changed, nothing else
+	case m.Place.Group && out:
+		m.Status = "left"
+	case m.Place.Group:
+		m.Status = "joined"
+	case out:
+		m.Status = "blocked"
+	default:
+		m.Status = "unblocked"
+	}
+}
+
+// outside says whether a member is none.
+func outside(m *models.ChatMember) bool {
+	switch m.Type {
+	case models.ChatMemberTypeLeft, models.ChatMemberTypeBanned:
+		return true
+	case models.ChatMemberTypeRestricted:
+		return m.Restricted != nil && !m.Restricted.IsMember
+	}
+	return false
+}
+
+// files lists what came along besides text.
+func files(msg *models.Message) []bot.Attachment {
+	var list []bot.Attachment
+	add := func(a bot.Attachment) { list = append(list, a) }
+	if n := len(msg.Photo); n > 0 {
+		p := msg.Photo[n-1]
+		add(bot.Attachment{Kind: "photo", ID: p.FileID, Size: int64(p.FileSize)})
+	}
+	if f := msg.Document; f != nil && msg.Animation == nil {
+		add(bot.Attachment{Kind: "document", ID: f.FileID, Name: f.FileName, MIME: f.MimeType, Size: f.FileSize})
+	}
+	if f := msg.Voice; f != nil {
+		add(bot.Attachment{Kind: "voice message", ID: f.FileID, MIME: f.MimeType, Size: f.FileSize, Note: strconv.Itoa(f.Duration) + " s"})
+	}
+	if f := msg.Audio; f != nil {
+		add(bot.Attachment{Kind: "audio file", ID: f.FileID, Name: f.FileName, MIME: f.MimeType, Size: f.FileSize})
+	}
+	if f := msg.Video; f != nil {
+		add(bot.Attachment{Kind: "video", ID: f.FileID, Name: f.FileName, MIME: f.MimeType, Size: f.FileSize})
+	}
+	if f := msg.VideoNote; f != nil {
+		add(bot.Attachment{Kind: "video message", ID: f.FileID})
+	}
+	if f := msg.Animation; f != nil {
+		add(bot.Attachment{Kind: "animation", ID: f.FileID, Name: f.FileName, MIME: f.MimeType, Size: f.FileSize})
+	}
+	if f := msg.Sticker; f != nil {
+		add(bot.Attachment{Kind: "sticker", ID: f.FileID, Note: f.Emoji})
+	}
+	if f := msg.Location; f != nil {
+		add(bot.Attachment{Kind: "location", Note: fmt.Sprintf("%.6f, %.6f", f.Latitude, f.Longitude)})
+	}
+	if f := msg.Contact; f != nil {
+		add(bot.Attachment{Kind: "contact", Note: strings.TrimSpace(f.FirstName + " " + f.LastName)})
+	}
+	if f := msg.Poll; f != nil {
+		add(bot.Attachment{Kind: "poll", Note: f.Question})
+	}
+	if f := msg.Dice; f != nil {
+		add(bot.Attachment{Kind: "dice", Note: fmt.Sprintf("%s %d", f.Emoji, f.Value)})
+	}
+	if len(list) > 0 {
+		return list
+	}
+	for kind, there := range map[string]bool{
+		"story": msg.Story != nil, "paid post": msg.PaidMedia != nil, "checklist": msg.Checklist != nil, "game": msg.Game != nil,
+		"formatted message": msg.RichMessage != nil, "live photo": msg.LivePhoto != nil,
+	} {
+		if there {
+			add(bot.Attachment{Kind: kind})
+		}
+	}
+	return list
+}
+
+var _ bot.Decoder = Decoder{}

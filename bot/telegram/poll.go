@@ -1,0 +1,188 @@
+package telegram
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"math/rand/v2"
+	"net/http"
+	"time"
+
+	"github.com/rs/zerolog"
+)
+
+// Accept stores updates durably; only when it returns nil are they confirmed. Repeated ones are harmless.
+type Accept func(ctx context.Context, updates []Update) error
+
+// Update is a raw update.
+type Update struct {
+	ID  int64
+	Raw []byte
+}
+
+// PollOptions tune a Poller. Zero values mean the documented default.
+type PollOptions struct {
+	Hold     time.Duration // how long the server may hold an empty poll; default 45 s (the server caps it at 50)
+	Conflict time.Duration // pause after a 409; default 5 s
+	Longest  time.Duration // longest pause after failures; default 30 s
+	Silence  time.Duration // a poll without an answer for this long is given up; default Hold + 15 s
+	// Connected is called after the first poll that worked. May be nil.
+	Connected func()
+}
+
+// Poller fetches updates (Bot API getUpdates) and confirms them only after they are stored.
+type Poller struct {
+	client *Client
+	accept Accept
+	log    zerolog.Logger
+	opts   PollOptions
+}
+
+// NewPoller makes a Poller.
+func NewPoller(client *Client, accept Accept, log zerolog.Logger, opts PollOptions) *Poller {
+	def := func(v *time.Duration, d time.Duration) {
+		if *v == 0 {
+			*v = d
+		}
+	}
+	def(&opts.Hold, 45*time.Second)
+	def(&opts.Conflict, 5*time.Second)
+	def(&opts.Longest, 30*time.Second)
+	def(&opts.Silence, opts.Hold+15*time.Second)
+	return &Poller{client: client, accept: accept, log: log, opts: opts}
+}
+
+// Run polls until ctx ends. Failures are waited out; a wrong token ends it with an error.
+func (p *Poller) Run(ctx context.Context) error {
+	var offset int64
+	failures, connected := 0, false
+	for ctx.Err() == nil {
+		updates, err := p.poll(ctx, offset)
+		if err == nil {
+			if !connected && p.opts.Connected != nil {
+				p.opts.Connected()
+			}
+			connected = true
+			if err = p.store(ctx, updates); err != nil {
+				err = &storeError{err}
+			}
+		}
+		if err == nil {
+			if failures > 0 {
+				p.log.Info().Int("failures", failures).Msg("telegram answers again")
+			}
+			failures = 0
+			next, ok := following(updates, offset)
+			if offset = next; ok {
+				continue
+			}
+			err = errNoID
+		}
+		if ctx.Err() != nil {
+			break
+		}
+		var refused *apiError
+		if errors.As(err, &refused) && refused.Code == http.StatusUnauthorized {
+			return errors.New("telegram does not accept the token (401): check telegram.token or ZEPH_TELEGRAM_TOKEN")
+		}
+		if refused != nil && refused.Code == http.StatusNotFound && !connected {
+			return errors.New("there is no Bot API under telegram.api_url for this token (404): check telegram.api_url and telegram.token")
+		}
+		failures++
+		p.pause(ctx, err, failures)
+	}
+	return nil
+}
+
+// poll makes one long poll. A connection that went silent is given up after Silence.
+func (p *Poller) poll(ctx context.Context, offset int64) ([]Update, error) {
+	ctx, cancel := context.WithTimeout(ctx, p.opts.Silence)
+	defer cancel()
+	params := map[string]any{"timeout": max(1, int(p.opts.Hold.Seconds())), "limit": 100, "allowed_updates": AllowedUpdates()}
+	if offset != 0 {
+		params["offset"] = offset
+	}
+	var raws []json.RawMessage
+	if err := p.client.post(ctx, p.client.polls, "getUpdates", params, &raws); err != nil {
+		return nil, err
+	}
+	return split(raws), nil
+}
+
+// errNoID is a batch that cannot be confirmed: it has nothing but updates without an id.
+var errNoID = errors.New("telegram sent updates without an id")
+
+// storeError is a failure to store, as opposed to one of the connection.
+type storeError struct{ err error }
+
+func (e *storeError) Error() string { return "store updates: " + e.err.Error() }
+func (e *storeError) Unwrap() error { return e.err }
+
+// following is the offset that confirms a batch: one above its last id, not its highest, because after a week of silence ids may begin lower.
+func following(updates []Update, offset int64) (next int64, ok bool) {
+	for i := len(updates) - 1; i >= 0; i-- {
+		if id := updates[i].ID; id > 0 {
+			return id + 1, true
+		}
+	}
+	return offset, len(updates) == 0
+}
+
+// split reads the ids only: an update that nobody can decode further is stored all the same. One whose id cannot be read gets a negative id made
+// from its bytes, so that it is stored once however often it comes.
+func split(raws []json.RawMessage) []Update {
+	updates := make([]Update, 0, len(raws))
+	for _, raw := range raws {
+		var head struct {
+			ID int64 `json:"update_id"`
+		}
+		if err := json.Unmarshal(raw, &head); err != nil || head.ID <= 0 {
+			sum := sha256.Sum256(raw)
+			head.ID = -1 - int64(binary.BigEndian.Uint64(sum[:])>>1) // the shift makes room for the sign
+		}
+		updates = append(updates, Update{ID: head.ID, Raw: raw})
+	}
+	return updates
+}
+
+func (p *Poller) store(ctx context.Context, updates []Update) error {
+	if len(updates) == 0 {
+		return nil
+	}
+	return p.accept(ctx, updates)
+}
+
+// pause waits before the next poll and says why: at once, and then ever more rarely.
+func (p *Poller) pause(ctx context.Context, err error, failures int) {
+	wait := min(time.Duration(1<<min(failures-1, 10))*250*time.Millisecond, p.opts.Longest)
+	var refused *apiError
+	if errors.As(err, &refused) {
+		switch refused.Code {
+		case http.StatusConflict:
+			wait = p.opts.Conflict
+		case http.StatusTooManyRequests:
+			wait = max(wait, refused.RetryAfter)
+		}
+	}
+	wait += rand.N(wait/4 + 1)
+	if failures&(failures-1) == 0 { // the 1st, 2nd, 4th, 8th …
+		event := p.log.Warn().Err(err).Int("failures", failures).Dur("wait", wait)
+		var unstored *storeError
+		switch {
+		case errors.As(err, &unstored):
+			event.Msg("updates cannot be stored; nothing is lost, telegram keeps them for 24 hours")
+		case refused != nil && refused.Code == http.StatusConflict:
+			event.Msg("another process polls with this token, or a webhook is set: stop it, this one waits")
+		default:
+			event.Msg("telegram is not reachable; nothing is lost, it keeps updates for 24 hours")
+		}
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}

@@ -1,0 +1,238 @@
+package telegram
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	tg "github.com/go-telegram/bot"
+	"github.com/go-telegram/bot/models"
+
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/render"
+)
+
+// toastLength is the limit of a toast (Bot API answerCallbackQuery).
+const toastLength = 200
+
+// captionLength is the limit of a caption in UTF-16 units (Bot API sendDocument).
+const captionLength = 1024
+
+// generalTopic is the id of a forum's General topic: sending with it is refused, typing wants it.
+const generalTopic = 1
+
+// Send implements bot.Sender.
+func (c *Client) Send(ctx context.Context, row *bot.Row) (string, error) {
+	switch {
+	case row.Purpose == bot.Toast:
+		return "", c.toast(ctx, row)
+	case row.Edit != "":
+		return row.Edit, c.edit(ctx, row.Place, row.Edit, row.Content)
+	case row.Content.File != nil:
+		return c.document(ctx, row)
+	default:
+		return c.message(ctx, row)
+	}
+}
+
+func chatID(place bot.Place) (int64, error) {
+	id, err := strconv.ParseInt(place.Chat, 10, 64)
+	if err != nil {
+		return 0, &bot.SendError{Outcome: bot.Refused, Err: fmt.Errorf("chat id %q is not a number", place.Chat)}
+	}
+	return id, nil
+}
+
+func thread(place bot.Place) int {
+	n, err := strconv.Atoi(place.Thread)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// sendThread is the topic as sending wants it: none for General.
+func sendThread(place bot.Place) int {
+	if n := thread(place); n != generalTopic {
+		return n
+	}
+	return 0
+}
+
+func messageID(id string) (int, error) {
+	n, err := strconv.Atoi(id)
+	if err != nil {
+		return 0, &bot.SendError{Outcome: bot.Missing, Err: fmt.Errorf("message id %q is not a number", id)}
+	}
+	return n, nil
+}
+
+func entities(list []render.Entity) []models.MessageEntity {
+	out := make([]models.MessageEntity, len(list))
+	for i, e := range list {
+		out[i] = models.MessageEntity{Type: models.MessageEntityType(e.Type), Offset: e.Offset, Length: e.Length, URL: e.URL, Language: e.Language}
+	}
+	return out
+}
+
+func keyboard(rows [][]bot.Button) models.ReplyMarkup {
+	if len(rows) == 0 {
+		return nil
+	}
+	markup := &models.InlineKeyboardMarkup{}
+	for _, row := range rows {
+		var keys []models.InlineKeyboardButton
+		for _, b := range row {
+			key := models.InlineKeyboardButton{Text: b.Label, CallbackData: b.Data, Style: b.Style}
+			if b.Gray {
+				key.Disabled = &models.DisabledButton{}
+			}
+			keys = append(keys, key)
+		}
+		markup.InlineKeyboard = append(markup.InlineKeyboard, keys)
+	}
+	return markup
+}
+
+func replyTo(row *bot.Row) *models.ReplyParameters {
+	n, err := strconv.Atoi(row.ReplyTo)
+	if err != nil {
+		return nil
+	}
+	return &models.ReplyParameters{MessageID: n, AllowSendingWithoutReply: true}
+}
+
+// noPreview keeps link previews out: an answer shows what it says, nothing else.
+func noPreview() *models.LinkPreviewOptions { return &models.LinkPreviewOptions{IsDisabled: tg.True()} }
+
+// message sends a new message (Bot API sendMessage).
+func (c *Client) message(ctx context.Context, row *bot.Row) (string, error) {
+	chat, err := chatID(row.Place)
+	if err != nil {
+		return "", err
+	}
+	return c.deliver(ctx, func(ctx context.Context) (*models.Message, error) {
+		params := &tg.SendMessageParams{
+			ChatID: chat, MessageThreadID: sendThread(row.Place), Text: row.Content.Text, Entities: entities(row.Content.Entities),
+			LinkPreviewOptions: noPreview(), ReplyMarkup: keyboard(row.Content.Buttons),
+		}
+		if r := replyTo(row); r != nil {
+			params.ReplyParameters = r
+		}
+		return c.api.SendMessage(ctx, params)
+	})
+}
+
+// document sends a file with the text as its caption (Bot API sendDocument).
+func (c *Client) document(ctx context.Context, row *bot.Row) (string, error) {
+	chat, err := chatID(row.Place)
+	if err != nil {
+		return "", err
+	}
+	caption, marks := render.Cut(row.Content.Text, captionLength), entities(row.Content.Entities)
+	if caption != row.Content.Text {
+		marks = nil // they may point behind the cut
+	}
+	return c.deliver(ctx, func(ctx context.Context) (*models.Message, error) {
+		return c.api.SendDocument(ctx, &tg.SendDocumentParams{
+			ChatID: chat, MessageThreadID: sendThread(row.Place), Caption: caption, CaptionEntities: marks,
+			Document:        &models.InputFileUpload{Filename: row.Content.File.Name, Data: bytes.NewReader(row.Content.File.Data)},
+			ReplyParameters: replyTo(row), ReplyMarkup: keyboard(row.Content.Buttons),
+		})
+	})
+}
+
+// edit changes a message; empty text takes only the keyboard away. An edit that changes nothing has succeeded.
+func (c *Client) edit(ctx context.Context, place bot.Place, message string, content bot.Content) error {
+	chat, err := chatID(place)
+	if err != nil {
+		return err
+	}
+	id, err := messageID(message)
+	if err != nil {
+		return err
+	}
+	err = c.call(ctx, func(ctx context.Context) error {
+		if content.Text == "" {
+			_, err := c.api.EditMessageReplyMarkup(ctx, &tg.EditMessageReplyMarkupParams{ChatID: chat, MessageID: id})
+			return err
+		}
+		_, err := c.api.EditMessageText(ctx, &tg.EditMessageTextParams{
+			ChatID: chat, MessageID: id, Text: content.Text, Entities: entities(content.Entities), LinkPreviewOptions: noPreview(),
+			ReplyMarkup: keyboard(content.Buttons),
+		})
+		return err
+	})
+	if err != nil && strings.Contains(strings.ToLower(err.Error()), "message is not modified") {
+		return nil
+	}
+	return err
+}
+
+// toast answers a button press (Bot API answerCallbackQuery). One that comes too late is no failure: the press has had its effect.
+func (c *Client) toast(ctx context.Context, row *bot.Row) error {
+	err := c.call(ctx, func(ctx context.Context) error {
+		_, err := c.api.AnswerCallbackQuery(ctx, &tg.AnswerCallbackQueryParams{
+			CallbackQueryID: row.Query, Text: render.Cut(row.Content.Text, toastLength), ShowAlert: row.Alert,
+		})
+		return err
+	})
+	var e *bot.SendError
+	if errors.As(err, &e) && e.Outcome == bot.Refused {
+		return nil
+	}
+	return err
+}
+
+// Drafts implements bot.Live: growing drafts exist in private chats only.
+func (c *Client) Drafts(place bot.Place) bool { return !place.Group && place.Surface == surfaceBot }
+
+// Draft implements bot.Live (Bot API sendMessageDraft, with a Stop button).
+func (c *Client) Draft(ctx context.Context, place bot.Place, id int64, content bot.Content) error {
+	chat, err := chatID(place)
+	if err != nil {
+		return err
+	}
+	return c.call(ctx, func(ctx context.Context) error {
+		_, err := c.api.SendMessageDraft(ctx, &tg.SendMessageDraftParams{
+			ChatID: chat, MessageThreadID: sendThread(place), DraftID: strconv.FormatInt(id, 10), Text: content.Text, Entities: entities(content.Entities),
+			CanStop: true,
+		})
+		return err
+	})
+}
+
+// Revise implements bot.Live.
+func (c *Client) Revise(ctx context.Context, place bot.Place, message string, content bot.Content) error {
+	return c.edit(ctx, place, message, content)
+}
+
+// Typing implements bot.Live (Bot API sendChatAction).
+func (c *Client) Typing(ctx context.Context, place bot.Place) error {
+	chat, err := chatID(place)
+	if err != nil {
+		return err
+	}
+	return c.call(ctx, func(ctx context.Context) error {
+		_, err := c.api.SendChatAction(ctx, &tg.SendChatActionParams{ChatID: chat, MessageThreadID: thread(place), Action: models.ChatActionTyping})
+		return err
+	})
+}
+
+// Compose implements bot.Composer.
+func (c *Client) Compose(markdown string) []bot.Content {
+	var list []bot.Content
+	for _, m := range render.Markdown(markdown) {
+		list = append(list, bot.Content{Text: m.Text, Entities: m.Entities})
+	}
+	return list
+}
+
+var (
+	_ bot.Sender   = (*Client)(nil)
+	_ bot.Live     = (*Client)(nil)
+	_ bot.Composer = (*Client)(nil)
+)

@@ -1,0 +1,112 @@
+package telegramtest
+
+import (
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/go-telegram/bot/models"
+)
+
+const (
+	maxDownload = 20 << 20
+	maxUpload   = 50 << 20
+)
+
+// stored is a file Telegram keeps.
+type stored struct {
+	id, unique, path, name, mime string
+	data                         []byte
+	size                         int64
+	kind                         string
+}
+
+// store keeps a file and gives it its ids. The lock is held.
+func (s *Server) store(kind string, f File) *stored {
+	s.fileCount++
+	folder := map[string]string{"photo": "photos", "voice": "voice", "audio": "music", "video": "videos", "sticker": "stickers"}[kind]
+	if folder == "" {
+		folder = "documents"
+	}
+	out := &stored{
+		id:     fmt.Sprintf("FID-%s-%06d", kind, s.fileCount),
+		unique: fmt.Sprintf("U%06d", s.fileCount),
+		path:   fmt.Sprintf("%s/file_%d%s", folder, s.fileCount, path.Ext(f.Name)),
+		name:   f.Name, mime: f.MIME, data: f.Data, kind: kind,
+		size: max(f.Size, int64(len(f.Data))),
+	}
+	s.files[out.id] = out
+	return out
+}
+
+// fileAt finds a file by its file_path. The lock is held.
+func (s *Server) fileAt(filePath string) *stored {
+	for _, f := range s.files {
+		if f.path == filePath && f.size <= maxDownload {
+			return f
+		}
+	}
+	return nil
+}
+
+func getFile(s *Server, r *request) (any, *apiError) {
+	f := s.files[r.text("file_id")]
+	switch {
+	case f == nil:
+		return nil, badRequest("invalid file_id")
+	case f.size > maxDownload:
+		return nil, badRequest("file is too big")
+	}
+	return models.File{FileID: f.id, FileUniqueID: f.unique, FileSize: f.size, FilePath: f.path}, nil
+}
+
+// FileData returns the bytes behind a file id, for looking at what the bot sent.
+func (s *Server) FileData(fileID string) ([]byte, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f := s.files[fileID]
+	if f == nil {
+		return nil, false
+	}
+	return f.data, true
+}
+
+// attach puts a file into a message body. The lock is held.
+func (f *stored) attach(b *models.Message, m File) {
+	switch f.kind {
+	case "photo":
+		b.Photo = []models.PhotoSize{{FileID: f.id, FileUniqueID: f.unique, Width: m.Width, Height: m.Height, FileSize: int(f.size)}}
+	case "voice":
+		b.Voice = &models.Voice{FileID: f.id, FileUniqueID: f.unique, Duration: m.Duration, MimeType: f.mime, FileSize: f.size}
+	case "audio":
+		b.Audio = &models.Audio{FileID: f.id, FileUniqueID: f.unique, Duration: m.Duration, FileName: f.name, MimeType: f.mime, FileSize: f.size}
+	case "video":
+		b.Video = &models.Video{FileID: f.id, FileUniqueID: f.unique, Width: m.Width, Height: m.Height, Duration: m.Duration, FileName: f.name, MimeType: f.mime, FileSize: f.size}
+	case "sticker":
+		b.Sticker = &models.Sticker{FileID: f.id, FileUniqueID: f.unique, Type: "regular", Width: m.Width, Height: m.Height, Emoji: m.Emoji, FileSize: int(f.size)}
+	default:
+		b.Document = &models.Document{FileID: f.id, FileUniqueID: f.unique, FileName: f.name, MimeType: f.mime, FileSize: f.size}
+	}
+}
+
+func attachment(b models.Message) *Attachment {
+	switch {
+	case len(b.Photo) > 0:
+		return &Attachment{Kind: "photo", FileID: b.Photo[0].FileID, Size: int64(b.Photo[0].FileSize)}
+	case b.Document != nil:
+		return &Attachment{Kind: "document", Name: b.Document.FileName, MIME: b.Document.MimeType, FileID: b.Document.FileID, Size: b.Document.FileSize}
+	case b.Voice != nil:
+		return &Attachment{Kind: "voice", MIME: b.Voice.MimeType, FileID: b.Voice.FileID, Size: b.Voice.FileSize}
+	case b.Audio != nil:
+		return &Attachment{Kind: "audio", Name: b.Audio.FileName, MIME: b.Audio.MimeType, FileID: b.Audio.FileID, Size: b.Audio.FileSize}
+	case b.Video != nil:
+		return &Attachment{Kind: "video", Name: b.Video.FileName, MIME: b.Video.MimeType, FileID: b.Video.FileID, Size: b.Video.FileSize}
+	case b.Sticker != nil:
+		return &Attachment{Kind: "sticker", Name: b.Sticker.Emoji, FileID: b.Sticker.FileID, Size: int64(b.Sticker.FileSize)}
+	case b.Location != nil:
+		return &Attachment{Kind: "location", Name: fmt.Sprintf("%.6f, %.6f", b.Location.Latitude, b.Location.Longitude)}
+	case b.Contact != nil:
+		return &Attachment{Kind: "contact", Name: strings.TrimSpace(b.Contact.FirstName + " " + b.Contact.LastName)}
+	}
+	return nil
+}

@@ -1,0 +1,402 @@
+// Package terminal is the channel of `zephbot chat`: one person, lines in, text or JSON events out. It goes through the same inbox, lanes and outbox as
+// every other channel.
+package terminal
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/zephbot/zephbot/agent"
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/dispatch"
+)
+
+// Name is the channel's name, BotID the bot's id on it.
+const (
+	Name  = "terminal"
+	BotID = "local"
+)
+
+// maxLine bounds one line of input.
+const maxLine = 1 << 20
+
+// Options of a Terminal.
+type Options struct {
+	In       io.Reader
+	Out      io.Writer // answers, or JSON events
+	Err      io.Writer // prompts and progress
+	JSON     bool      // one JSON object an event on Out
+	Ask      bool      // somebody sits there: prompts are shown and questions asked
+	Chat     string    // names the conversation
+	Caller   string    // person's id without channel; "" = "local"
+	Language string
+	Now      func() time.Time
+}
+
+// Terminal is the channel. Its methods are safe for concurrent use.
+type Terminal struct {
+	opts Options
+
+	mu        sync.Mutex
+	sent      int64
+	questions []question // open ones, oldest first
+	answered  int        // answers and replies shown
+	waiting   int        // answered as of the last message handed in
+	change    chan struct{}
+	lines     chan line // begun by the first read
+	readOnce  sync.Once
+	readers   sync.WaitGroup
+}
+
+type question struct {
+	text string
+	data map[string]string // key → callback data
+}
+
+type line struct {
+	text string
+	err  error
+}
+
+// New makes a Terminal.
+func New(opts Options) *Terminal {
+	if opts.Caller == "" {
+		opts.Caller = "local"
+	}
+	return &Terminal{opts: opts, change: make(chan struct{}), lines: make(chan line)}
+}
+
+// Event is one line of --json output.
+type Event struct {
+	Type     string `json:"type"` // delta tool_started tool_finished notice approval answer error
+	Session  string `json:"session"`
+	Turn     string `json:"turn"`
+	Text     string `json:"text,omitempty"`
+	Call     string `json:"call,omitempty"`
+	Tool     string `json:"tool,omitempty"`
+	Approval string `json:"approval,omitempty"`
+}
+
+func (t *Terminal) place() bot.Place {
+	return bot.Place{Channel: Name, Bot: BotID, Surface: "bot", Chat: t.opts.Chat}
+}
+
+// Session is the key of the conversation.
+func (t *Terminal) Session() string { return t.place().SessionKey("") }
+
+// Decode implements bot.Decoder: what is stored is the message itself.
+func (t *Terminal) Decode(raw []byte) (bot.Message, error) {
+	var m bot.Message
+	if err := json.Unmarshal(raw, &m); err != nil {
+		return m, fmt.Errorf("message: %w", err)
+	}
+	return m, nil
+}
+
+// Compose implements bot.Composer: a terminal shows Markdown as it is.
+func (t *Terminal) Compose(markdown string) []bot.Content {
+	if strings.TrimSpace(markdown) == "" {
+		return nil
+	}
+	return []bot.Content{{Text: markdown}}
+}
+
+// message makes what a person typed.
+func (t *Terminal) message(text string) bot.Message {
+	m := bot.Message{
+		ID: uuid.Must(uuid.NewV7()).String(), Kind: bot.Text, Place: t.place(), Caller: Name + ":" + t.opts.Caller, Person: t.opts.Caller, Name: t.opts.Caller,
+		Language: t.opts.Language, Text: text, Addressed: true, At: t.opts.Now(),
+	}
+	if rest, ok := strings.CutPrefix(text, "/"); ok && rest != "" && !strings.HasPrefix(rest, "/") {
+		name, args, _ := strings.Cut(rest, " ")
+		m.Command, m.Args = strings.ToLower(name), strings.TrimSpace(args)
+	}
+	return m
+}
+
+// Send implements bot.Sender: it prints.
+func (t *Terminal) Send(_ context.Context, row *bot.Row) (string, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.sent++
+	id := strconv.FormatInt(t.sent, 10)
+	event := Event{Session: row.Session, Turn: row.Turn, Text: row.Content.Text}
+	switch row.Purpose {
+	case bot.Question:
+		t.show(Event{Type: "notice", Session: row.Session, Turn: row.Turn, Text: fileText(row)}, row.Content.File != nil)
+		if q, ok := ask(row); ok {
+			t.questions = append(t.questions, q)
+			event.Type, event.Approval = "approval", q.data["y"]
+			t.show(event, true)
+		}
+	case bot.Final:
+		event.Type = "answer"
+		t.show(event, true)
+		t.answered++
+	case bot.Reply:
+		event.Type = "notice"
+		t.show(event, true)
+		t.answered++
+	case bot.Record:
+		t.settle(row)
+		event.Type = "notice"
+		t.show(event, t.opts.JSON)
+	default:
+		event.Type = "notice"
+		t.show(event, event.Text != "" && (row.Purpose != bot.Toast || row.Alert))
+	}
+	close(t.change)
+	t.change = make(chan struct{})
+	return id, nil
+}
+
+func fileText(row *bot.Row) string {
+	if row.Content.File == nil {
+		return ""
+	}
+	return row.Content.File.Name + ":\n" + string(row.Content.File.Data)
+}
+
+// ask reads the choices of a card off its buttons.
+func ask(row *bot.Row) (question, bool) {
+	q := question{text: row.Content.Text, data: map[string]string{}}
+	for _, line := range row.Content.Buttons {
+		for _, b := range line {
+			if i := strings.LastIndexByte(b.Data, ':'); i >= 0 {
+				q.data[b.Data[i+1:]] = b.Data
+			}
+		}
+	}
+	return q, len(q.data) > 0
+}
+
+// settle forgets the oldest question once its record is shown.
+func (t *Terminal) settle(*bot.Row) {
+	if len(t.questions) > 0 {
+		t.questions = t.questions[1:]
+	}
+}
+
+// show prints an event; the caller holds the lock.
+func (t *Terminal) show(e Event, wanted bool) {
+	if !wanted {
+		return
+	}
+	if !t.opts.JSON {
+		out := t.opts.Out
+		if e.Type != "answer" && e.Type != "notice" {
+			out = t.opts.Err
+		}
+		_, _ = fmt.Fprintln(out, e.Text) // a closed pipe: nobody reads any more
+		return
+	}
+	raw, err := json.Marshal(e)
+	if err == nil {
+		_, _ = fmt.Fprintln(t.opts.Out, string(raw)) // as above
+	}
+}
+
+// Watch implements the progress of a turn: events with --json, tool lines otherwise.
+func (t *Terminal) Watch(w dispatch.Watched) dispatch.Progress {
+	return &progress{t: t, turn: w.Turn, done: make(chan struct{})}
+}
+
+type progress struct {
+	t    *Terminal
+	turn string
+	done chan struct{}
+	once sync.Once
+}
+
+// Emit implements agent.Sink.
+func (p *progress) Emit(_ context.Context, e agent.Event) {
+	out := Event{Session: p.t.Session(), Turn: p.turn, Text: e.Text, Call: e.Call, Tool: e.Tool}
+	p.t.mu.Lock()
+	defer p.t.mu.Unlock()
+	switch e.Type {
+	case agent.DeltaEvent:
+		out.Type = "delta"
+		p.t.show(out, p.t.opts.JSON)
+	case agent.ToolStartedEvent:
+		out.Type = "tool_started"
+		if out.Text = e.Args; !p.t.opts.JSON {
+			out.Text = "· " + e.Tool + " " + strings.ReplaceAll(e.Args, "\n", " ")
+		}
+		p.t.show(out, p.t.opts.JSON || p.t.opts.Ask)
+	case agent.ToolFinishedEvent:
+		out.Type = "tool_finished"
+		p.t.show(out, p.t.opts.JSON)
+	case agent.ResetEvent, agent.ToolProgressEvent, agent.ModelEvent:
+	}
+}
+
+// Run implements dispatch.Progress.
+func (p *progress) Run(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+	case <-p.done:
+	}
+	return nil
+}
+
+// Close implements dispatch.Progress.
+func (p *progress) Close() { p.once.Do(func() { close(p.done) }) }
+
+// Accept stores arrivals durably (dispatch.Dispatcher.Accept).
+type Accept func(ctx context.Context, raws []dispatch.Raw) error
+
+func (t *Terminal) hand(ctx context.Context, accept Accept, m bot.Message) error {
+	raw, err := json.Marshal(m)
+	if err != nil {
+		return fmt.Errorf("message: %w", err)
+	}
+	t.mu.Lock()
+	t.waiting = t.answered
+	t.mu.Unlock()
+	return accept(ctx, []dispatch.Raw{{ID: m.ID, Body: raw}})
+}
+
+// Once hands in one message and waits for its answer. A question is put to the person when somebody sits there; it is denied otherwise.
+func (t *Terminal) Once(ctx context.Context, accept Accept, text string) error {
+	if err := t.hand(ctx, accept, t.message(text)); err != nil {
+		return err
+	}
+	return t.await(ctx, accept)
+}
+
+// Talk hands in every line of the input, one answer after the other, until the input ends.
+func (t *Terminal) Talk(ctx context.Context, accept Accept) error {
+	for {
+		if t.opts.Ask && !t.opts.JSON {
+			_, _ = fmt.Fprint(t.opts.Err, "> ") // a prompt nobody sees is no harm
+		}
+		text, err := t.read(ctx)
+		if errors.Is(err, io.EOF) || ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if strings.TrimSpace(text) == "" {
+			continue
+		}
+		if err := t.Once(ctx, accept, text); err != nil {
+			return err
+		}
+	}
+}
+
+// await returns when the last message is answered, asking what has to be asked meanwhile.
+func (t *Terminal) await(ctx context.Context, accept Accept) error {
+	asked := ""
+	for {
+		t.mu.Lock()
+		change, done := t.change, t.answered > t.waiting
+		var q *question
+		if len(t.questions) > 0 {
+			q = &t.questions[0]
+		}
+		t.mu.Unlock()
+		switch {
+		case done:
+			return nil
+		case q != nil && q.data["n"] != asked:
+			asked = q.data["n"]
+			if err := t.decide(ctx, accept, q); err != nil {
+				return err
+			}
+			continue
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-change:
+		}
+	}
+}
+
+// decide asks the person and hands in the decision; without a person the answer is no.
+func (t *Terminal) decide(ctx context.Context, accept Accept, q *question) error {
+	choice := "n"
+	for t.opts.Ask {
+		_, _ = fmt.Fprint(t.opts.Err, "[y] once, [s] for this session, [n] no: ") // as in Talk
+		text, err := t.read(ctx)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		choice = strings.ToLower(strings.TrimSpace(text))
+		if choice == "yes" || choice == "no" {
+			choice = choice[:1]
+		}
+		if q.data[choice] != "" {
+			break
+		}
+		choice = "n"
+	}
+	m := t.message("")
+	m.Kind, m.Data, m.Query, m.Command = bot.Press, q.data[choice], m.ID, ""
+	raw, err := json.Marshal(m)
+	if err != nil {
+		return fmt.Errorf("decision: %w", err)
+	}
+	return accept(ctx, []dispatch.Raw{{ID: m.ID, Body: raw}})
+}
+
+// read takes the next line, and gives up when ctx ends. The goroutine that reads the input cannot be interrupted: it ends with the input.
+func (t *Terminal) read(ctx context.Context) (string, error) {
+	t.readOnce.Do(func() {
+		t.readers.Go(func() {
+			scanner := bufio.NewScanner(t.opts.In)
+			scanner.Buffer(make([]byte, 0, 64<<10), maxLine)
+			for scanner.Scan() {
+				t.lines <- line{text: scanner.Text()}
+			}
+			err := scanner.Err()
+			if errors.Is(err, bufio.ErrTooLong) {
+				err = fmt.Errorf("a line of more than %d bytes", maxLine)
+			}
+			if err == nil {
+				err = io.EOF
+			}
+			t.lines <- line{err: err}
+			close(t.lines)
+		})
+	})
+	select {
+	case <-ctx.Done():
+		return "", ctx.Err()
+	case l, ok := <-t.lines:
+		if !ok {
+			return "", io.EOF
+		}
+		return l.text, l.err
+	}
+}
+
+// Admit implements dispatch.Guard: whoever sits at the terminal may do what its account may.
+func (t *Terminal) Admit(context.Context, *bot.Message) (dispatch.Verdict, error) {
+	return dispatch.Verdict{OK: true, Admin: true}, nil
+}
+
+// Rules implements dispatch.Guard.
+func (t *Terminal) Rules(bot.Place) dispatch.Rules { return dispatch.Rules{} }
+
+var (
+	_ bot.Sender     = (*Terminal)(nil)
+	_ bot.Decoder    = (*Terminal)(nil)
+	_ bot.Composer   = (*Terminal)(nil)
+	_ dispatch.Guard = (*Terminal)(nil)
+)

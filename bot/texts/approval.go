@@ -1,0 +1,119 @@
+package texts
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/zephbot/zephbot/bot"
+)
+
+// Card is what an approval question shows besides the command itself.
+type Card struct {
+	Tool, Note, Reason string
+	Suspicious         string
+	Steps              int
+	USD                float64
+	Expires            time.Time
+	Short              string
+	Needed, Votes      int
+	FileLines          int    // > 0: the whole text goes out as a file
+	FileHash           string // of that file
+}
+
+// CardHead is what stands above the command.
+func (Words) CardHead(language string, c Card) string {
+	b := in(language)
+	note := c.Note
+	if note == "" {
+		note = b.inWorkspace
+	}
+	return b.mayI + "\n" + c.Tool + " · " + note
+}
+
+// CardFoot is what stands below the command.
+func (Words) CardFoot(language string, c Card) string {
+	b := in(language)
+	var lines []string
+	if c.FileLines > 0 {
+		lines = append(lines, fmt.Sprintf(b.longFile, c.FileLines, c.FileHash), "")
+	}
+	if c.Suspicious != "" {
+		lines = append(lines, fmt.Sprintf(b.suspicious, c.Suspicious))
+	}
+	if c.Reason != "" {
+		lines = append(lines, fmt.Sprintf(b.why, c.Reason))
+	}
+	if c.Needed > 1 {
+		lines = append(lines, fmt.Sprintf(b.needs, c.Needed, c.Votes))
+	}
+	last := fmt.Sprintf(b.expires, clock(c.Expires), c.Short)
+	if c.Steps > 1 || c.USD > 0 {
+		last = fmt.Sprintf(b.soFar, b.steps.say(c.Steps), Money(c.USD)) + " · " + last
+	}
+	return strings.Join(append(lines, last), "\n")
+}
+
+// clock says a time of day. The Bot API does not tell a reader's zone, so it is UTC and says so.
+func clock(t time.Time) string { return t.UTC().Format("15:04") + " UTC" }
+
+// Buttons are the labels of the card's buttons.
+func (Words) Buttons(language string) (once, session, deny string) {
+	b := in(language)
+	return b.once, b.session, b.deny
+}
+
+// Decided is the record that a card becomes.
+func (Words) Decided(language string, a bot.Approval) string {
+	b := in(language)
+	at := clock(a.Decided)
+	switch a.State {
+	case bot.Approved:
+		if a.Scope == bot.Session {
+			return fmt.Sprintf(b.approvedSession, a.ByName, at)
+		}
+		return fmt.Sprintf(b.approved, a.ByName, at)
+	case bot.Denied:
+		return fmt.Sprintf(b.denied, a.ByName, at)
+	case bot.Expired:
+		return fmt.Sprintf(b.expired, at)
+	default:
+		return fmt.Sprintf(b.withdrawn, at)
+	}
+}
+
+// NotYours answers the press of somebody who may not decide.
+func (Words) NotYours(language, who string) string {
+	b := in(language)
+	if who == "" {
+		who = b.asker
+	}
+	return fmt.Sprintf(b.stranger, who)
+}
+
+// NotYourself answers the press of the person who asked, where somebody else has to approve.
+func (Words) NotYourself(language string) string { return in(language).notYourself }
+
+// Already answers a second press.
+func (w Words) Already(language string, a bot.Approval) string {
+	return fmt.Sprintf(in(language).already, w.Decided(language, a))
+}
+
+// UnknownQuestion answers a button that belongs to nothing.
+func (Words) UnknownQuestion(language string) string { return in(language).unknownQuestion }
+
+// NoQuestion answers /approve and /deny where nothing is open.
+func (Words) NoQuestion(language string) string { return in(language).noQuestion }
+
+// WhichQuestion answers /approve and /deny where several questions are open.
+func (Words) WhichQuestion(language string, short []string) string {
+	return fmt.Sprintf(in(language).whichQuestion, strings.Join(short, ", "))
+}
+
+// Noted answers a press that was counted.
+func (Words) Noted(language string, missing int) string {
+	if missing > 0 {
+		return fmt.Sprintf(in(language).votedToast, missing)
+	}
+	return in(language).decidedToast
+}

@@ -1,0 +1,62 @@
+// Package texts holds every sentence the bot says on its own, one file a language, so that each can be read, reviewed and translated as a whole.
+package texts
+
+import (
+	"fmt"
+	"strings"
+)
+
+// count is a sentence about a number: singular and plural, each with one %d.
+type count [2]string
+
+func (c count) say(n int) string {
+	if n == 1 {
+		return fmt.Sprintf(c[0], n)
+	}
+	return fmt.Sprintf(c[1], n)
+}
+
+// book is all sentences of one language. Verbs in %s and %d order are the same in every language.
+type book struct {
+	// a turn that ends without an answer
+	stopped, stoppedNothing                  string
+	limit                                    count  // steps
+	loop                                     string // output
+	context, modelRefused, key, empty        string // request
+	refusal, givenUp, internal               string // request
+	cut, away, behind, nothing, broken       string // request
+	placeholder, resent                      string
+	attachedOne, attachedMany, attachedThing string // for the model: one language
+	// progress
+	thinking, working, step string
+	verbs                   map[string]string // by tool
+	// approval
+	mayI, inWorkspace, why, soFar, expires, longFile, needs                           string
+	steps                                                                             count
+	once, session, deny                                                               string
+	approved, approvedSession, denied, expired, withdrawn                             string
+	stranger, asker, already, unknownQuestion, notYourself, noQuestion, whichQuestion string
+	decidedToast, votedToast, suspicious                                              string
+	// access
+	strangerPrivate, groupUnlisted string
+	// quota
+	quotaTurns, quotaTurnsChat, quotaTurnsBot, quotaNear, quotaNearChat, quotaAway, quotaUnread string
+	quotaTitle, quotaNone, quotaToday, quotaChat, quotaBot, quotaReset                          string
+	// commands
+	start, helpHead, helpAdmin, unknown, unknownNear, adminsOnly, cleared, newTopic, nothingRuns, stopping string
+	dropped                                                                                                count
+	statusModel, statusHere, statusAll, statusTools, statusStores, statusVersion                           string
+	hereIdle, hereRunning, hereParked, hereWaiting, none                                                   string
+	toolsHead, toolsNone, modelLine, notBuilt                                                              string
+	seconds, minutes, hours                                                                                count
+	commands                                                                                               map[string][2]string // name → what it does, example
+}
+
+// in chooses the book for an IETF language tag; English where there is none.
+func in(tag string) *book {
+	base, _, _ := strings.Cut(strings.ReplaceAll(strings.ToLower(tag), "_", "-"), "-")
+	if base == "de" {
+		return german()
+	}
+	return english()
+}

@@ -1,0 +1,92 @@
+package texts
+
+func german() *book {
+	b := english()
+	b.stopped, b.stoppedNothing = "Angehalten.", "Angehalten, bevor etwas gesagt war."
+	b.limit = count{
+		"Ich habe nach %d Schritt ohne Ergebnis angehalten. Mit *weiter* mache ich weiter.",
+		"Ich habe nach %d Schritten ohne Ergebnis angehalten. Mit *weiter* mache ich weiter.",
+	}
+	b.loop = "Dreimal kam dasselbe heraus, darum habe ich angehalten, statt im Kreis zu laufen: %s"
+	b.context = "Dieses Gespräch ist zu lang geworden, um es fortzusetzen. /new beginnt ein neues; was wichtig ist, kann dort noch einmal gesagt werden."
+	b.modelRefused = "Das Modell lehnt diese Anfrage ab, darum habe ich keine Antwort. Der Betreiber sieht den Grund im Protokoll. (Anfrage %s)"
+	b.key = "Das Modell nimmt meinen Schlüssel nicht an, darum kann ich nicht antworten. Der Betreiber muss nachsehen. (Anfrage %s)"
+	b.empty = "Das Modell gab eine leere Antwort. Bitte noch einmal fragen, vielleicht mit anderen Worten."
+	b.refusal = "Das Modell möchte darauf nicht antworten."
+	b.givenUp = "Das Modell hat 10 Minuten lang nicht geantwortet, darum habe ich aufgegeben. Bitte später noch einmal schicken. (Anfrage %s)"
+	b.internal = "Bei mir ist etwas schiefgegangen; ich konnte das nicht beenden. Der Betreiber sieht den Grund im Protokoll. (Anfrage %s)"
+	b.cut = "*(Die Antwort wurde an ihrer Längengrenze abgeschnitten. Mit* weiter *kommt der Rest.)*"
+	b.away = "Das Modell antwortet gerade nicht. Deine Nachricht ist aufgehoben; ich versuche es 10 Minuten lang weiter. (Anfrage %s)"
+	b.behind = "Dazu komme ich, wenn oben entschieden ist. /stop verwirft es."
+	b.nothing = "In dieser Nachricht ist nichts, womit ich arbeiten kann. Bitte Text schicken."
+	b.broken = "Diese Nachricht konnte ich wegen eines Fehlers bei mir nicht bearbeiten. Der Betreiber sieht den Grund im Protokoll. (Anfrage %s)"
+	b.resent = "(nach einem Verbindungsproblem noch einmal gesendet)"
+	b.thinking, b.step = "⏳ Ich denke nach", "%d von %d Schritten"
+	b.verbs = map[string]string{
+		"bash": "Führe aus: %s", "read": "Lese %s", "write": "Schreibe %s", "edit": "Ändere %s", "grep": "Durchsuche %s", "find_path": "Suche %s",
+		"list_directory": "Liste %s auf", "create_directory": "Lege %s an", "delete_path": "Lösche %s", "move_path": "Verschiebe %s",
+		"copy_path": "Kopiere %s", "fetch": "Hole %s", "web_scrape": "Lese %s", "": "Benutze %s",
+	}
+	germanApprovals(b)
+	germanQuotas(b)
+	germanCommands(b)
+	b.strangerPrivate = "Ich spreche nur mit Leuten auf meiner Liste. Deine Nummer ist %s; gib sie der Person, die mich betreibt."
+	b.groupUnlisted = "Für diese Gruppe bin ich nicht eingerichtet. Ihre Nummer ist %s; gib sie der Person, die mich betreibt."
+	b.seconds = count{"%d Sekunde", "%d Sekunden"}
+	b.minutes = count{"%d Minute", "%d Minuten"}
+	b.hours = count{"%d Stunde", "%d Stunden"}
+	return b
+}
+
+func germanApprovals(b *book) {
+	b.mayI, b.inWorkspace, b.why = "✋ Darf ich das ausführen?", "im Arbeitsbereich dieses Chats", "Warum ich frage: %s"
+	b.soFar, b.steps, b.expires = "Bisher: %s, %s", count{"%d Schritt", "%d Schritte"}, "läuft ab um %s · oder sende /approve %s"
+	b.longFile = "Der ganze Text steht in der Datei oben: %d Zeilen, SHA-256 %s. Erlaubt wird, was in der Datei steht."
+	b.needs = "Nötige Freigaben: %d; bisher %d."
+	b.once, b.session, b.deny = "Einmal erlauben", "Für dieses Gespräch erlauben", "Ablehnen"
+	b.approved, b.approvedSession = "✅ Einmal erlaubt von %s, %s", "✅ Für dieses Gespräch erlaubt von %s, %s"
+	b.denied, b.expired, b.withdrawn = "⛔ Abgelehnt von %s, %s", "⛔ Niemand hat rechtzeitig entschieden, %s", "⛔ Zurückgezogen, %s"
+	b.stranger, b.asker = "Nur %s oder jemand mit Freigaberecht in diesem Chat kann das entscheiden.", "die Person, die gefragt hat,"
+	b.already, b.unknownQuestion = "Schon entschieden: %s", "Diese Frage ist nicht mehr offen."
+	b.notYourself, b.noQuestion = "Das muss jemand anderes freigeben als die Person, die gefragt hat.", "Hier wartet nichts auf eine Entscheidung."
+	b.whichQuestion = "Hier sind mehrere Fragen offen. Welche ist gemeint: %s"
+	b.decidedToast, b.votedToast = "Notiert.", "Notiert. Es fehlen noch %d."
+	b.suspicious = "⚠ Ein Text von %s hat zuvor versucht, mir Anweisungen zu geben."
+}
+
+func germanQuotas(b *book) {
+	b.quotaTurns = "Deine %d Anfragen für heute sind verbraucht. Um 00:00 UTC beginnt es neu. /quota zeigt mehr; ein Admin kann sie erhöhen."
+	b.quotaTurnsChat = "Die %d Anfragen dieses Chats für heute sind verbraucht. Um 00:00 UTC beginnt es neu. /quota zeigt mehr; ein Admin kann sie erhöhen."
+	b.quotaTurnsBot = "Meine %d Anfragen für heute sind verbraucht. Um 00:00 UTC beginnt es neu."
+	b.quotaNear = "Du hast heute %d von %d Anfragen verbraucht; um 00:00 UTC beginnt es neu."
+	b.quotaNearChat = "Dieser Chat hat heute %d von %d Anfragen verbraucht; um 00:00 UTC beginnt es neu."
+	b.quotaAway = "Ich kann die Kontingente gerade nicht prüfen und fange darum nichts Neues an. Bitte in ein paar Minuten noch einmal senden."
+	b.quotaUnread = "Ich kann die Kontingente gerade nicht lesen. Bitte in ein paar Minuten noch einmal fragen."
+	b.quotaTitle, b.quotaNone, b.quotaReset = "Heute, seit 00:00 UTC", "%s: %d Anfragen, keine Grenze", "%s %s %d / %d Anfragen"
+	b.quotaToday, b.quotaChat, b.quotaBot = "Du", "Dieser Chat", "Der Bot"
+}
+
+func germanCommands(b *book) {
+	b.start = "Hallo%s. Ich bin ein Assistent, der nachsehen und mit Werkzeugen arbeiten kann. Schreib einfach, was du brauchst; bevor ich etwas ändere, frage ich. /help zeigt, was es sonst gibt."
+	b.helpHead, b.helpAdmin = "Schreib mir in einfachen Worten. In einer Gruppe: erwähne mich oder antworte auf eine meiner Nachrichten.", "Für Admins:"
+	b.unknown, b.unknownNear = "/%s kenne ich nicht. /help zeigt, was es gibt.", "/%s kenne ich nicht. War /%s gemeint?"
+	b.adminsOnly, b.notBuilt = "Das ist für Admins dieses Bots%s.", "/%s gibt es in dieser Version noch nicht."
+	b.cleared, b.newTopic = "Erledigt. Dieses Gespräch habe ich vergessen.", "Ein neues Gespräch. Worum geht es?"
+	b.nothingRuns, b.stopping = "Hier läuft nichts.", "Ich halte an."
+	b.dropped = count{"%d wartende Nachricht verworfen.", "%d wartende Nachrichten verworfen."}
+	b.statusModel, b.statusHere, b.statusStores = "Modell %s", "Hier %s", "Speicher %s"
+	b.statusAll = "Überall %d in Arbeit, %d warten auf eine Entscheidung, %d Nachrichten in der Schlange, %d noch nicht zugestellt"
+	b.statusTools, b.statusVersion = "Werkzeuge %s; %s", "zephbot %s, läuft seit %s"
+	b.hereIdle, b.hereRunning = "läuft nichts", "arbeite ich seit %s"
+	b.hereParked, b.hereWaiting = "wartet eine Frage seit %s auf deine Entscheidung", "ist das Modell seit %s nicht da; ich versuche es weiter"
+	b.none, b.toolsHead, b.toolsNone = "keine", "Werkzeuge in diesem Chat:", "In diesem Chat darf ich keine Werkzeuge benutzen."
+	b.modelLine = "Das Modell ist %s. Es steht in der Konfiguration."
+	for name, words := range map[string]string{
+		"help": "was du hier tun kannst", "new": "ein neues Gespräch beginnen", "clear": "dieses Gespräch vergessen und sein Werkzeug-Kontingent zurücksetzen",
+		"stop": "anhalten und verwerfen, was wartet", "status": "was läuft und was wartet", "quota": "was du heute verbraucht hast",
+		"tools": "die Werkzeuge, die ich hier benutzen darf", "model": "das Modell hinter mir", "approve": "eine Frage mit Ja beantworten",
+		"deny": "eine Frage mit Nein beantworten", "start": "Hallo sagen", "policy": "die Regeln, und was sie entscheiden würden",
+	} {
+		b.commands[name] = [2]string{words, b.commands[name][1]}
+	}
+}

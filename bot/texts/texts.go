@@ -1,0 +1,391 @@
+package texts
+
+import (
+	"fmt"
+	"math"
+	"sort"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/zephbot/zephbot/agent"
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/render"
+)
+
+// Words says things in the reader's language. The zero value is ready; methods are safe for concurrent use. language is an IETF tag as the client
+// sends it ("de-CH"); an unknown one means English.
+type Words struct{}
+
+// Ended says why a turn ended without an answer.
+func (Words) Ended(language, reason, text string, stats agent.Stats, request string) string {
+	b := in(language)
+	text = strings.TrimSpace(text)
+	switch reason {
+	case agent.ReasonStopped:
+		if text == "" {
+			return b.stoppedNothing
+		}
+		return text + "\n\n" + b.stopped
+	case agent.ReasonLimit:
+		return b.limit.say(stats.Steps)
+	case agent.ReasonLoop:
+		return fmt.Sprintf(b.loop, "\n"+quoted(text))
+	case agent.ReasonContext:
+		return b.context
+	case agent.ReasonBudget:
+		return text
+	case agent.ReasonModel:
+		return fmt.Sprintf(b.modelRefused, request)
+	case agent.ReasonKey:
+		return fmt.Sprintf(b.key, request)
+	case agent.ReasonEmpty:
+		return b.empty
+	case agent.ReasonRefusal:
+		return b.refusal
+	case agent.ReasonGivenUp:
+		return fmt.Sprintf(b.givenUp, request)
+	default:
+		return fmt.Sprintf(b.internal, request)
+	}
+}
+
+// quoted shows foreign output as code, cut to what a chat can bear.
+func quoted(text string) string {
+	return "```\n" + strings.ReplaceAll(render.Cut(text, 600), "```", "'''") + "\n```"
+}
+
+// Cut is added under an answer that the token limit cut.
+func (Words) Cut(language string) string { return in(language).cut }
+
+// Away says that the model does not answer and that the message is kept.
+func (Words) Away(language, request string) string { return fmt.Sprintf(in(language).away, request) }
+
+// Behind says that a message waits behind a decision.
+func (Words) Behind(language string) string { return in(language).behind }
+
+// Nothing answers a message without anything to work on.
+func (Words) Nothing(language string) string { return in(language).nothing }
+
+// Placeholder is the first text of a message that will grow.
+func (Words) Placeholder(language string) string { return in(language).placeholder }
+
+// Broken says that a message could not be handled because of a fault of ours.
+func (Words) Broken(language, request string) string {
+	return fmt.Sprintf(in(language).broken, request)
+}
+
+// Resent marks an answer that was sent again after its first sending had an unknown outcome.
+func (Words) Resent(language string) string { return in(language).resent }
+
+// Attached tells the model which files came along. It is not for people, so it has one language.
+func (Words) Attached(files []bot.Attachment) string {
+	b := english()
+	things := make([]string, len(files))
+	for i, f := range files {
+		t := fmt.Sprintf(b.attachedThing, f.Kind)
+		if f.Name != "" {
+			t += " named " + strconv.Quote(f.Name)
+		}
+		if f.Size > 0 {
+			t += ", " + Bytes(f.Size)
+		}
+		if f.Note != "" {
+			t += ": " + f.Note
+		}
+		things[i] = t
+	}
+	if len(things) == 1 {
+		return fmt.Sprintf(b.attachedOne, things[0])
+	}
+	return fmt.Sprintf(b.attachedMany, strings.Join(things, "; "))
+}
+
+// Bytes says a size for people.
+func Bytes(n int64) string {
+	switch {
+	case n < 1000:
+		return strconv.FormatInt(n, 10) + " B"
+	case n < 999_950: // what would round to 1000.0 kB
+		return strconv.FormatFloat(float64(n)/1000, 'f', 1, 64) + " kB"
+	default:
+		return strconv.FormatFloat(float64(n)/1e6, 'f', 1, 64) + " MB"
+	}
+}
+
+// Thinking is the progress line before the first tool.
+func (Words) Thinking(language string) string { return in(language).thinking }
+
+// Line is the progress line while tools run: what runs, how many steps are done, for how long.
+func (Words) Line(language, tool, show string, done, total int, took time.Duration) string {
+	b := in(language)
+	verb, ok := b.verbs[tool]
+	if !ok {
+		verb, show = b.verbs[""], tool
+	}
+	first, _, _ := strings.Cut(strings.TrimSpace(show), "\n")
+	if first == "" {
+		first = "…"
+	}
+	parts := []string{fmt.Sprintf(b.working, fmt.Sprintf(verb, render.Cut(first, 60)))}
+	if total > 1 {
+		parts = append(parts, fmt.Sprintf(b.step, min(done+1, total), total))
+	}
+	return strings.Join(append(parts, strconv.Itoa(int(took.Seconds()))+" s"), " · ")
+}
+
+// Duration says how long something has lasted, roughly.
+func (Words) Duration(language string, d time.Duration) string {
+	b := in(language)
+	n, unit := int(d.Seconds()), b.seconds
+	switch {
+	case d >= 2*time.Hour:
+		n, unit = int(d.Hours()), b.hours
+	case d >= 2*time.Minute:
+		n, unit = int(d.Minutes()), b.minutes
+	}
+	return unit.say(n)
+}
+
+// Money says an amount with two significant digits; what is smaller than a hundredth of a cent is said to be that.
+func Money(usd float64) string {
+	switch {
+	case usd <= 0:
+		return "$0"
+	case usd < 0.0001:
+		return "<$0.0001"
+	case usd < 0.995:
+		return "$" + strconv.FormatFloat(usd, 'f', 1-int(math.Floor(math.Log10(usd))), 64)
+	case usd < 9.995:
+		return "$" + strconv.FormatFloat(usd, 'f', 2, 64)
+	default:
+		return "$" + strconv.FormatFloat(usd, 'f', 0, 64)
+	}
+}
+
+// Bar draws a share of a limit.
+func Bar(used, limit int64) string {
+	const width = 10
+	full := 0
+	if limit > 0 {
+		full = int(min(width, (used*width+limit-1)/limit))
+	}
+	return strings.Repeat("▓", full) + strings.Repeat("░", width-full)
+}
+
+// Stranger tells somebody who is not on the list how to get there.
+func (Words) Stranger(language, id string) string {
+	return fmt.Sprintf(in(language).strangerPrivate, id)
+}
+
+// Unlisted tells a group that it is not on the list.
+func (Words) Unlisted(language, id string) string { return fmt.Sprintf(in(language).groupUnlisted, id) }
+
+// Scope says whose quota is meant.
+type Scope string
+
+// The scopes of a quota.
+const (
+	User Scope = "user"
+	Chat Scope = "chat"
+	Bot  Scope = "bot"
+)
+
+// TurnsUsedUp says that a quota of turns is used up.
+func (Words) TurnsUsedUp(language string, scope Scope, limit int64) string {
+	b := in(language)
+	switch scope {
+	case Chat:
+		return fmt.Sprintf(b.quotaTurnsChat, limit)
+	case Bot:
+		return fmt.Sprintf(b.quotaTurnsBot, limit)
+	default:
+		return fmt.Sprintf(b.quotaTurns, limit)
+	}
+}
+
+// TurnsNear warns once that a quota is nearly used up.
+func (Words) TurnsNear(language string, used, limit int64) string {
+	return fmt.Sprintf(in(language).quotaNear, used, limit)
+}
+
+// TurnsNearChat is TurnsNear for the quota of a chat.
+func (Words) TurnsNearChat(language string, used, limit int64) string {
+	return fmt.Sprintf(in(language).quotaNearChat, used, limit)
+}
+
+// QuotaUnread answers /quota while the counters cannot be read.
+func (Words) QuotaUnread(language string) string { return in(language).quotaUnread }
+
+// QuotaAway says that quotas cannot be checked.
+func (Words) QuotaAway(language string) string { return in(language).quotaAway }
+
+// Usage is a line of /quota.
+type Usage struct {
+	Scope Scope
+	Used  int64
+	Limit int64 // 0 = none
+}
+
+// Quota is the answer to /quota.
+func (Words) Quota(language string, usage []Usage) string {
+	b := in(language)
+	names := map[Scope]string{User: b.quotaToday, Chat: b.quotaChat, Bot: b.quotaBot}
+	lines := []string{b.quotaTitle}
+	for _, u := range usage {
+		if u.Limit == 0 {
+			lines = append(lines, fmt.Sprintf(b.quotaNone, names[u.Scope], u.Used))
+			continue
+		}
+		lines = append(lines, fmt.Sprintf(b.quotaReset, names[u.Scope], Bar(u.Used, u.Limit), u.Used, u.Limit))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Start greets.
+func (Words) Start(language, name string) string {
+	if name != "" {
+		name = " " + render.Cut(name, 64)
+	}
+	return fmt.Sprintf(in(language).start, name)
+}
+
+// Help lists the commands a person may use.
+func (Words) Help(language string, own, admin []string) string {
+	b := in(language)
+	lines := append([]string{b.helpHead, ""}, b.lines(own)...)
+	if len(admin) > 0 {
+		lines = append(append(lines, "", b.helpAdmin), b.lines(admin)...)
+	}
+	return strings.Join(lines, "\n")
+}
+
+func (b *book) lines(names []string) []string {
+	var lines []string
+	for _, n := range names {
+		c, ok := b.commands[n]
+		if !ok {
+			lines = append(lines, "/"+n)
+			continue
+		}
+		line := "/" + n + " – " + c[0]
+		if c[1] != "" {
+			line += " (" + c[1] + ")"
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// Describe says what a command does, for the command menu.
+func (Words) Describe(language, command string) string { return in(language).commands[command][0] }
+
+// UnknownCommand names the nearest known command.
+func (Words) UnknownCommand(language, name, nearest string) string {
+	b := in(language)
+	name = render.Cut(name, 32)
+	if nearest == "" {
+		return fmt.Sprintf(b.unknown, name)
+	}
+	return fmt.Sprintf(b.unknownNear, name, nearest)
+}
+
+// NotBuilt says that a command of the contract is not part of this version.
+func (Words) NotBuilt(language, name string) string { return fmt.Sprintf(in(language).notBuilt, name) }
+
+// AdminsOnly refuses an admin command by name.
+func (Words) AdminsOnly(language string, admins []string) string {
+	names := ""
+	if len(admins) > 0 {
+		names = " (" + strings.Join(admins, ", ") + ")"
+	}
+	return fmt.Sprintf(in(language).adminsOnly, names)
+}
+
+// Cleared answers /clear.
+func (Words) Cleared(language string) string { return in(language).cleared }
+
+// Fresh answers /new.
+func (Words) Fresh(language string) string { return in(language).newTopic }
+
+// Stopping answers /stop.
+func (Words) Stopping(language string, running bool, dropped int) string {
+	b := in(language)
+	text := b.nothingRuns
+	if running {
+		text = b.stopping
+	}
+	if dropped > 0 {
+		if !running {
+			text = ""
+		}
+		text = strings.TrimSpace(text + " " + b.dropped.say(dropped))
+	}
+	return text
+}
+
+// Status is what /status shows.
+type Status struct {
+	Model   string
+	Lane    bot.Lane
+	Since   time.Duration // how long the lane has been in its state
+	Counts  bot.Counts
+	Tools   []string
+	Sandbox string
+	Stores  string
+	Version string
+	Up      time.Duration
+	Extra   []string // further lines, already worded
+}
+
+// Status answers /status.
+func (w Words) Status(language string, s Status) string {
+	b := in(language)
+	since := w.Duration(language, s.Since)
+	here := b.hereIdle
+	switch {
+	case s.Lane.Turn == "":
+	case s.Lane.State == bot.Parked:
+		here = fmt.Sprintf(b.hereParked, since)
+	case s.Lane.State == bot.Waiting:
+		here = fmt.Sprintf(b.hereWaiting, since)
+	default:
+		here = fmt.Sprintf(b.hereRunning, since)
+	}
+	names := strings.Join(s.Tools, ", ")
+	if names == "" {
+		names = b.none
+	}
+	lines := []string{
+		fmt.Sprintf(b.statusModel, s.Model), fmt.Sprintf(b.statusHere, here),
+		fmt.Sprintf(b.statusAll, s.Counts.Running, s.Counts.Parked, s.Counts.Queued, s.Counts.Undelivered),
+		fmt.Sprintf(b.statusTools, names, s.Sandbox), fmt.Sprintf(b.statusStores, s.Stores),
+	}
+	lines = append(lines, s.Extra...)
+	return strings.Join(append(lines, fmt.Sprintf(b.statusVersion, s.Version, w.Duration(language, s.Up))), "\n")
+}
+
+// Tools answers /tools.
+func (Words) Tools(language string, names []string) string {
+	b := in(language)
+	if len(names) == 0 {
+		return b.toolsNone
+	}
+	return b.toolsHead + "\n• " + strings.Join(names, "\n• ")
+}
+
+// Model answers /model.
+func (Words) Model(language, model string) string { return fmt.Sprintf(in(language).modelLine, model) }
+
+// Languages lists the languages there are texts for; English, the default, first.
+func (Words) Languages() []string { return []string{"en", "de"} }
+
+// Names lists the commands that have a description, sorted.
+func (Words) Names() []string {
+	var names []string
+	for n := range english().commands {
+		names = append(names, n)
+	}
+	sort.Strings(names)
+	return names
+}

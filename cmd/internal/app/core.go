@@ -1,0 +1,264 @@
+// Package app builds the parts of the service from the configuration, starts them in order and stops them in reverse.
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/rs/zerolog"
+
+	"github.com/zephbot/zephbot/agent"
+	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/agent/prompt"
+	"github.com/zephbot/zephbot/cmd/internal/config"
+	"github.com/zephbot/zephbot/cmd/internal/metrics"
+	"github.com/zephbot/zephbot/persistence"
+	"github.com/zephbot/zephbot/persistence/redis"
+	"github.com/zephbot/zephbot/policy"
+	"github.com/zephbot/zephbot/policy/redact"
+	"github.com/zephbot/zephbot/tools"
+	"github.com/zephbot/zephbot/tools/approve"
+	"github.com/zephbot/zephbot/tools/audit"
+	"github.com/zephbot/zephbot/tools/chain"
+	"github.com/zephbot/zephbot/tools/gate"
+)
+
+// Options are what the program knows besides its configuration.
+type Options struct {
+	Config  *config.Config
+	Version string
+	Log     zerolog.Logger
+	WorkDir string           // of the process: where the terminal's tools work
+	Now     func() time.Time // nil = time.Now
+	// Provider replaces the configured models: tests and scenarios. nil = as configured.
+	Provider llm.Provider
+	// Home is the directory of state when it is not data_dir itself.
+	Home string
+}
+
+// Core is what every command that executes tools shares: stores, policy, tools, model.
+type Core struct {
+	opts     Options
+	cfg      *config.Config
+	log      zerolog.Logger
+	now      func() time.Time
+	started  time.Time
+	dir      string // of state
+	owner    string
+	stores   *persistence.Stores
+	redis    *redis.Store
+	redactor *redact.Redactor
+	policy   *policy.Set
+	registry *tools.Registry
+	kit      *kit
+	audit    *audit.Log
+	provider llm.Provider
+	metrics  *metrics.Metrics
+}
+
+// ErrConfig marks errors that are the configuration's fault: exit code 2.
+var ErrConfig = errors.New("configuration")
+
+// OpenCore opens the stores and builds what needs them. Close it.
+func OpenCore(ctx context.Context, opts Options) (*Core, error) {
+	if opts.Now == nil {
+		opts.Now = time.Now
+	}
+	c := &Core{
+		opts: opts, cfg: opts.Config, log: opts.Log, now: opts.Now, started: opts.Now(), dir: opts.Home, owner: uuid.NewString(), metrics: metrics.New(),
+	}
+	if c.dir == "" {
+		c.dir = c.cfg.Path(c.cfg.DataDir)
+	}
+	if err := c.open(ctx); err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return c, nil
+}
+
+// open builds part by part; what was opened is closed by Close.
+func (c *Core) open(ctx context.Context) error {
+	if err := os.MkdirAll(c.dir, 0o700); err != nil {
+		return fmt.Errorf("%w: data_dir %s cannot be made: %w", ErrConfig, c.dir, err)
+	}
+	var err error
+	if c.redactor, err = redact.NewWith(redact.Options{Secrets: secrets(c.cfg)}); err != nil {
+		return fmt.Errorf("%w: %w", ErrConfig, err)
+	}
+	if c.policy, err = buildPolicy(c.cfg, c.opts.WorkDir); err != nil {
+		return fmt.Errorf("%w: %w", ErrConfig, err)
+	}
+	if c.provider, err = c.models(); err != nil {
+		return fmt.Errorf("%w: %w", ErrConfig, err)
+	}
+	if c.stores, err = persistence.Open(ctx, persistence.Options{
+		DataDir: c.dir, DatabaseURL: c.cfg.Database.URL.Reveal(), Owner: c.owner, Now: c.now, Log: c.log.With().Str("component", "store").Logger(),
+	}); err != nil {
+		return err
+	}
+	if c.redis, err = redis.Open(redis.Options{URL: c.cfg.Redis.URL.Reveal(), Log: c.log.With().Str("component", "redis").Logger()}); err != nil {
+		return fmt.Errorf("%w: %w", ErrConfig, err)
+	}
+	if c.kit, err = c.tools(); err != nil {
+		return err
+	}
+	c.registry = c.kit.registry
+	return c.openAudit()
+}
+
+// Close closes what OpenCore opened, in reverse.
+func (c *Core) Close() error {
+	var errs []error
+	if c.kit != nil {
+		c.kit.close()
+	}
+	if c.audit != nil {
+		errs = append(errs, c.audit.Close())
+	}
+	if c.redis != nil {
+		errs = append(errs, c.redis.Close())
+	}
+	if c.stores != nil {
+		errs = append(errs, c.stores.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// secrets are the values that must never appear anywhere.
+func secrets(cfg *config.Config) []string {
+	list := []string{cfg.Telegram.Token.Reveal(), cfg.Telegram.WebhookSecret.Reveal(), cfg.Vector.APIKey.Reveal()}
+	for _, p := range cfg.LLM.Providers {
+		list = append(list, p.APIKey.Reveal())
+	}
+	var set []string
+	for _, s := range list {
+		if s != "" {
+			set = append(set, s)
+		}
+	}
+	return set
+}
+
+func (c *Core) openAudit() error {
+	if !c.cfg.Audit.Enabled {
+		return nil
+	}
+	opts := audit.Options{Redactor: c.redactor, Now: c.now, ID: c.owner, Log: c.log.With().Str("component", "audit").Logger()}
+	switch c.cfg.Audit.Destination {
+	case "stdout":
+		opts.Writer = os.Stdout
+	case "":
+		opts.Path = filepath.Join(c.dir, "audit.jsonl")
+	default:
+		opts.Path = c.cfg.Path(c.cfg.Audit.Destination)
+	}
+	log, err := audit.New(opts)
+	if err != nil {
+		return fmt.Errorf("audit log: %w", err)
+	}
+	c.audit = log
+	return nil
+}
+
+// auditTo says for the start where the audit goes.
+func (c *Core) auditTo() string {
+	switch {
+	case !c.cfg.Audit.Enabled:
+		return "off (audit.enabled)"
+	case c.cfg.Audit.Destination == "":
+		return filepath.Join(c.dir, "audit.jsonl")
+	default:
+		return c.cfg.Audit.Destination
+	}
+}
+
+// chain builds the one chain; approvals is nil where there is nobody to ask.
+func (c *Core) chain(approvals approve.Lookup, requests func(context.Context, *tools.Call) (policy.Request, error)) *chain.Chain {
+	return chain.New(chain.Options{
+		Registry: c.registry, Audit: c.audit, Approvals: approvals, Now: c.now,
+		Gate: gate.Options{Policy: c.policy, Request: requests},
+	})
+}
+
+// request adds to a call what the policy wants to know of the service.
+func (c *Core) request(_ context.Context, call *tools.Call) (policy.Request, error) {
+	r := policy.Request{Trust: policy.Trusted, Confined: c.kit.confined}
+	workspace, err := c.kit.workspace(call.Origin)
+	if err != nil {
+		return r, fmt.Errorf("workspace: %w", err)
+	}
+	r.InsidePaths = append([]string{workspace}, c.kit.shellPaths...)
+	for _, pair := range os.Environ() {
+		name, _, _ := strings.Cut(pair, "=")
+		r.Env = append(r.Env, name)
+	}
+	return r, nil
+}
+
+// executor makes the chain what the agent calls, and counts.
+type executor struct {
+	chain   *chain.Chain
+	audit   *audit.Log
+	metrics *metrics.Metrics
+}
+
+// Execute implements agent.Executor.
+func (e executor) Execute(ctx context.Context, call *tools.Call) (*tools.Result, error) {
+	result, err := e.chain.Execute(ctx, call)
+	var pending *tools.Pending
+	if !call.Probe && !errors.As(err, &pending) {
+		name := call.Def.Name
+		if name == "" {
+			name = "unknown"
+		}
+		e.metrics.Call(name, string(call.Trail.Category), call.Trail.Duration)
+	}
+	return result, err
+}
+
+// Interrupted implements agent.Executor.
+func (e executor) Interrupted(_ context.Context, call *tools.Call) { e.audit.Interrupted(call) }
+
+// Tools implements agent.Catalog: what is registered, allowed in this chat and not denied altogether.
+func (c *Core) Tools(_ context.Context, turn *agent.Turn) []tools.Definition {
+	if !c.cfg.Tools.Enabled {
+		return nil
+	}
+	var list []tools.Definition
+	for _, d := range c.registry.Definitions() {
+		if (turn.Allowed == nil || turn.Allowed(d.Name)) && !c.policy.Hides(d.Name) {
+			list = append(list, d)
+		}
+	}
+	return list
+}
+
+// runner builds the agent over a chain.
+func (c *Core) runner(tools agent.Executor, name string) *agent.Runner {
+	system := func(turn *agent.Turn, withTools bool) string {
+		return prompt.System(prompt.Options{
+			Bot: name, Operator: c.cfg.Agent.SystemPrompt, Chat: turn.System, Group: turn.Group, Shared: turn.Shared, Channel: turn.Origin.Channel,
+			Tools: withTools, Day: c.now(),
+		})
+	}
+	return agent.NewRunner(
+		agent.Deps{Provider: c.provider, Tools: tools, Catalog: c, System: system, Now: c.now},
+		agent.Limits{
+			Iterations: c.cfg.Agent.MaxToolIterations, Parallel: c.cfg.Agent.MaxParallelTools, ContextTokens: c.cfg.Agent.ContextBudgetTokens,
+		},
+	)
+}
+
+// storesLine says for the start and for /status where state lives.
+func (c *Core) storesLine() string {
+	if c.redis.Embedded() {
+		return "SQLite and embedded Redis in " + c.dir
+	}
+	return "SQLite in " + c.dir + ", Redis server"
+}

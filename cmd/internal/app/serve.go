@@ -1,0 +1,208 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/zephbot/zephbot/bot/access"
+	"github.com/zephbot/zephbot/bot/deliver"
+	"github.com/zephbot/zephbot/bot/dispatch"
+	"github.com/zephbot/zephbot/bot/telegram"
+	"github.com/zephbot/zephbot/bot/texts"
+)
+
+// Serve is the Telegram service. It returns when ctx has ended and everything has stopped, or with what made it impossible to serve.
+func Serve(ctx context.Context, opts Options) error {
+	cfg := opts.Config
+	if cfg.Telegram.Token == "" {
+		return errors.Join(ErrConfig, errors.New("no Telegram token: set telegram.token or ZEPH_TELEGRAM_TOKEN, or try `zephbot simulate`"))
+	}
+	c, err := OpenCore(ctx, opts)
+	if err != nil {
+		return err
+	}
+	err = c.serveTelegram(ctx)
+	return errors.Join(err, c.Close())
+}
+
+func (c *Core) serveTelegram(ctx context.Context) error {
+	cfg := c.cfg
+	client, err := telegram.NewClient(telegram.Options{
+		Token: cfg.Telegram.Token.Reveal(), APIURL: cfg.Telegram.APIURL,
+		Observe: func(method string, status int, _ time.Duration) { c.metrics.Request(method, status) },
+	})
+	if err != nil {
+		return errors.Join(ErrConfig, err)
+	}
+	defer client.Close()
+	guard := access.New(accessOptions(c), c.stores.Bot, texts.Words{}, c.now)
+	c.banner("polling "+cfg.Telegram.APIURL+", bot id "+client.ID(), guard.Summary())
+	var connected atomic.Bool
+	stopHTTP, err := c.serveHTTP(ctx, func(ctx context.Context) error {
+		if !connected.Load() {
+			return errors.New("telegram is not connected")
+		}
+		return c.ready(ctx)
+	})
+	if err != nil {
+		return err
+	}
+	defer stopHTTP()
+	me, err := c.whoAmI(ctx, client)
+	if err != nil || ctx.Err() != nil {
+		return err
+	}
+	s := newService(c, channel{
+		name: telegram.Name, bot: client.ID(), display: me.Name, decoder: telegram.Decoder{ID: me.ID, Username: me.Username}, composer: client, sender: client,
+		live: client, guard: guard, rights: guard.Rights, admins: guard.Admins,
+		limits: deliver.Limits{
+			PerSecond: cfg.Telegram.Limits.PerSecond, PerChatPerSecond: cfg.Telegram.Limits.PerChatPerSecond,
+			PerGroupPerMinute: cfg.Telegram.Limits.PerGroupPerMinute,
+		},
+	})
+	s.gauges()
+	poller := telegram.NewPoller(client, func(ctx context.Context, updates []telegram.Update) error {
+		raws := make([]dispatch.Raw, len(updates))
+		for i, u := range updates {
+			raws[i] = dispatch.Raw{ID: strconv.FormatInt(u.ID, 10), Body: u.Raw}
+		}
+		return s.dispatcher.Accept(ctx, raws)
+	}, c.log.With().Str("component", "telegram").Logger(), telegram.PollOptions{Connected: func() {
+		connected.Store(true)
+		c.log.Info().Str("bot", "@"+me.Username).Msg("connected to Telegram")
+	}})
+	err = s.run(ctx, func(ctx context.Context) error {
+		var menu sync.WaitGroup // the menu is nice to have and must not hold up the first poll
+		menu.Go(func() { c.menu(ctx, client, s) })
+		err := poller.Run(ctx)
+		c.log.Info().Msg("stopping")
+		menu.Wait()
+		return err
+	})
+	return err
+}
+
+// ready says why the service cannot do its job.
+func (c *Core) ready(ctx context.Context) error {
+	if _, err := c.stores.Bot.Counts(ctx, telegram.Name, ""); err != nil {
+		return errors.New("the database does not answer")
+	}
+	if err := c.redis.Ping(ctx); err != nil {
+		return errors.New("redis does not answer")
+	}
+	return nil
+}
+
+// whoAmI asks Telegram for the bot's name, for as long as it takes: nothing is lost meanwhile. A wrong token ends it.
+func (c *Core) whoAmI(ctx context.Context, client *telegram.Client) (telegram.Me, error) {
+	for failures := 0; ; failures++ {
+		me, err := client.Me(ctx)
+		if err == nil {
+			return me, nil
+		}
+		if strings.Contains(strings.ToLower(err.Error()), "unauthorized") || strings.Contains(err.Error(), "not found") {
+			return me, errors.Join(ErrConfig, errors.New("telegram does not accept the token: check telegram.token or ZEPH_TELEGRAM_TOKEN, as @BotFather gave it"))
+		}
+		wait := min(time.Second<<min(failures, 5), 30*time.Second)
+		if failures&(failures+1) == 0 {
+			c.log.Warn().Err(err).Dur("wait", wait).Str("api_url", c.cfg.Telegram.APIURL).Msg("telegram is not reachable; trying again")
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return me, nil
+		case <-timer.C:
+		}
+	}
+}
+
+// menu fills the command menu in every language there are texts for.
+func (c *Core) menu(ctx context.Context, client *telegram.Client, s *service) {
+	words, names := texts.Words{}, s.commands.Menu()
+	for i, language := range words.Languages() {
+		descriptions := make([]string, len(names))
+		for j, n := range names {
+			descriptions[j] = words.Describe(language, n)
+		}
+		if i == 0 {
+			language = ""
+		}
+		if err := client.SetCommands(ctx, language, names, descriptions); err != nil && ctx.Err() == nil {
+			c.log.Warn().Err(err).Msg("command menu not set")
+			return
+		}
+	}
+}
+
+// banner says at the start, in a few lines, what this process is, and warns of what is insecure with the key to change.
+func (c *Core) banner(channel, allowed string) {
+	info := func(key, value string) { c.log.Info().Str(key, value).Msg("start") }
+	info("zephbot", c.opts.Version)
+	info("channel", channel)
+	info("allowed", allowed)
+	info("model", c.modelLine())
+	info("stores", c.storesLine())
+	if c.kit.confined {
+		info("sandbox", c.kit.level)
+	} else {
+		c.log.Warn().Str("sandbox", c.kit.level).Msg("start")
+	}
+	info("audit", c.auditTo())
+	for _, w := range c.cfg.Warnings {
+		c.log.Warn().Str("config", w.String()).Msg("start")
+	}
+	warn := func(when bool, text string) {
+		if when {
+			c.log.Warn().Str("insecure", text).Msg("start")
+		}
+	}
+	everyone := func(list []string) bool {
+		for _, u := range list {
+			if u == access.Everyone {
+				return true
+			}
+		}
+		return false
+	}
+	warn(everyone(c.cfg.Telegram.AllowedUsers), "everyone may talk to this bot (telegram.allowed_users)")
+	warn(everyone(c.cfg.Telegram.AllowedChats), "the bot works in every group (telegram.allowed_chats)")
+	warn(c.cfg.Security.AutonomyLevel == "full", "tools run without asking (security.autonomy_level)")
+	warn(strings.HasPrefix(c.cfg.Telegram.APIURL, "http://") && !loopback(c.cfg.Telegram.APIURL), "the token travels in clear text (telegram.api_url)")
+	if len(c.cfg.Telegram.AllowedUsers) == 0 && len(c.cfg.Telegram.Admins) == 0 && c.cfg.Telegram.Token != "" {
+		c.log.Warn().Str("allowed", "nobody may talk to this bot: write to it, it answers with your id; put that into telegram.allowed_users").Msg("start")
+	}
+}
+
+func loopback(url string) bool {
+	return strings.HasPrefix(url, "http://127.0.0.1") || strings.HasPrefix(url, "http://localhost") || strings.HasPrefix(url, "http://[::1]")
+}
+
+func ids(list []int64) []string {
+	out := make([]string, len(list))
+	for i, id := range list {
+		out[i] = strconv.FormatInt(id, 10)
+	}
+	return out
+}
+
+func accessOptions(c *Core) access.Options {
+	t := c.cfg.Telegram
+	o := access.Options{
+		Channel: telegram.Name, Users: t.AllowedUsers, Admins: ids(t.Admins), Chats: t.AllowedChats, Approvers: ids(t.Approvers),
+		ApprovalsRequired: t.ApprovalsRequired, ApprovalByRequester: t.ApprovalByRequester, AllowedTools: t.AllowedTools,
+		SharedSession: t.Groups.Session == "chat", AnyMessage: t.Groups.Trigger == "all", ByChat: map[string]access.Chat{},
+	}
+	for id, chat := range t.Chats {
+		o.ByChat[id] = access.Chat{
+			System: chat.SystemPrompt, AllowedTools: chat.AllowedTools, Trigger: chat.Trigger, Session: chat.Session, Approvers: ids(chat.Approvers),
+			ApprovalsRequired: chat.ApprovalsRequired,
+		}
+	}
+	return o
+}

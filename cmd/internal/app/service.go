@@ -1,0 +1,262 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/zephbot/zephbot/agent"
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/approval"
+	"github.com/zephbot/zephbot/bot/command"
+	"github.com/zephbot/zephbot/bot/deliver"
+	"github.com/zephbot/zephbot/bot/dispatch"
+	"github.com/zephbot/zephbot/bot/quota"
+	"github.com/zephbot/zephbot/bot/texts"
+)
+
+// Times of a shutdown; together they stay below the 30 s that platforms give.
+const (
+	graceTurns  = 18 * time.Second
+	graceOutbox = 5 * time.Second
+)
+
+// channel is what a service needs of the channel it serves.
+type channel struct {
+	name, bot string
+	display   string // the bot's name, for its prompt
+	decoder   bot.Decoder
+	composer  bot.Composer
+	sender    bot.Sender
+	live      bot.Live // nil: progress is shown by watch
+	watch     func(dispatch.Watched) dispatch.Progress
+	guard     dispatch.Guard
+	rights    func(bot.Place, string) approval.Rights
+	admins    func() []string
+	limits    deliver.Limits
+	nobody    bool // there is nobody to ask: questions are denials
+}
+
+// service is a channel at work: dispatcher and outbox over the core.
+type service struct {
+	core       *Core
+	ch         channel
+	dispatcher *dispatch.Dispatcher
+	outbox     *deliver.Outbox
+	commands   *command.Table
+	log        zerolog.Logger
+}
+
+func newService(c *Core, ch channel) *service {
+	s := &service{core: c, ch: ch, log: c.log}
+	store, words := c.stores.Bot, texts.Words{}
+	pacer := throttled{deliver.NewPacer(ch.limits, deliver.PacerOptions{Now: c.now}), c}
+	broker := approval.New(approval.Deps{Store: store, Rights: ch.rights, Words: words, Now: c.now}, c.cfg.Telegram.ApprovalTimeout)
+	meter := quota.New(quota.Options{
+		Limits: quota.Limits{
+			User: int64(c.cfg.Quotas.User.TurnsPerDay), Chat: int64(c.cfg.Quotas.Chat.TurnsPerDay), Bot: int64(c.cfg.Quotas.Bot.TurnsPerDay),
+		},
+		ByChat: chatQuotas(c), Payer: c.cfg.Quotas.Payer, AllowOnDown: c.cfg.Quotas.OnRedisDown == "allow",
+	}, c.redis, store, words, c.now, c.metrics.Denied)
+	s.commands = command.New(command.Deps{
+		Store: store, Questions: broker, Usage: meter.Usage, About: s.about(), Admins: ch.admins, Words: words, Now: c.now,
+	})
+	s.outbox = deliver.NewOutbox(deliver.Deps{
+		Store: store, Sender: ch.sender, Pacer: pacer, Words: words, Now: c.now, Log: c.log.With().Str("component", "outbox").Logger(),
+	}, deliver.Options{Channel: ch.name, Bot: ch.bot})
+	progress := ch.watch
+	if progress == nil && ch.live != nil {
+		progress = func(w dispatch.Watched) dispatch.Progress {
+			return deliver.NewProgress(
+				deliver.ProgressDeps{Live: ch.live, Pacer: pacer, Words: words, Now: c.now},
+				deliver.Spec{Place: w.Place, Draft: w.Draft, Language: w.Language, Placeholder: w.Placeholder},
+				deliver.ProgressOptions{Interval: time.Duration(c.cfg.Telegram.StreamIntervalMS) * time.Millisecond},
+			)
+		}
+	}
+	chain := c.chain(broker, c.request)
+	if ch.nobody {
+		chain = c.chain(nil, c.request)
+	}
+	runner := c.runner(executor{chain: chain, audit: c.audit, metrics: c.metrics}, ch.display)
+	s.dispatcher = dispatch.New(dispatch.Parts{
+		Store: store, Decoder: ch.decoder, Composer: ch.composer, Runner: runner, Guard: ch.guard, Meter: meter, Commands: s.commands,
+		Approvals: counted{broker, c}, Outbox: s.outbox, Progress: progress, Words: words, Log: c.log.With().Str("component", "dispatcher").Logger(), Now: c.now,
+		Observe: s.observe,
+	}, dispatch.Options{
+		Channel: ch.name, Bot: ch.bot, Owner: c.owner, Concurrency: c.cfg.Agent.Concurrency, Grace: graceTurns,
+	})
+	return s
+}
+
+func chatQuotas(c *Core) map[string]int64 {
+	byChat := map[string]int64{}
+	for id, chat := range c.cfg.Telegram.Chats {
+		if chat.Quota != nil {
+			byChat[id] = int64(chat.Quota.TurnsPerDay)
+		}
+	}
+	return byChat
+}
+
+func (s *service) about() command.About {
+	c := s.core
+	return command.About{
+		Model: c.modelLine(), Sandbox: c.kit.level, Stores: c.storesLine(), Version: c.opts.Version, Started: c.started,
+		Tools: func(place bot.Place) []string {
+			turn := &agent.Turn{Allowed: s.ch.guard.Rules(place).Allowed}
+			var names []string
+			for _, d := range c.Tools(context.Background(), turn) {
+				names = append(names, d.Name)
+			}
+			return names
+		},
+	}
+}
+
+// observe feeds the metrics.
+func (s *service) observe(o dispatch.Observation) {
+	m := s.core.metrics
+	switch o.What {
+	case "update":
+		m.Update(o.Kind)
+	case "turn":
+		m.Turn(o.Kind)
+	case "queue":
+		m.Phase("queue", o.Duration)
+	}
+}
+
+// throttled counts what the Bot API told us to wait.
+type throttled struct {
+	bot.Pacer
+	core *Core
+}
+
+// Freeze implements bot.Pacer.
+func (t throttled) Freeze(place bot.Place, wait time.Duration) {
+	t.core.metrics.Throttled(wait)
+	t.core.log.Warn().Str("chat", place.Chat).Dur("wait", wait).Msg("told to slow down")
+	t.Pacer.Freeze(place, wait)
+}
+
+// counted counts decisions.
+type counted struct {
+	*approval.Broker
+	core *Core
+}
+
+// Press implements dispatch.Approvals.
+func (a counted) Press(ctx context.Context, msg *bot.Message) (dispatch.Effect, error) {
+	e, err := a.Broker.Press(ctx, msg)
+	a.count(e.Change.Decide)
+	return e, err
+}
+
+// Expired implements dispatch.Approvals.
+func (a counted) Expired(ctx context.Context, now time.Time) ([]dispatch.Effect, error) {
+	effects, err := a.Broker.Expired(ctx, now)
+	for _, e := range effects {
+		a.count(e.Change.Decide)
+	}
+	return effects, err
+}
+
+func (a counted) count(list []bot.Decision) {
+	for _, d := range list {
+		if d.State != bot.Open {
+			a.core.metrics.Approval(string(d.State))
+		}
+	}
+}
+
+// run serves until ctx ends or intake fails: outbox and dispatcher first, then the intake; ended in reverse, so that what was accepted is still worked
+// on and what was answered is still sent.
+func (s *service) run(ctx context.Context, intake func(ctx context.Context) error) error {
+	outCtx, endOut := context.WithCancel(context.WithoutCancel(ctx))
+	defer endOut()
+	workCtx, endWork := context.WithCancel(context.WithoutCancel(ctx))
+	defer endWork()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var out, work sync.WaitGroup
+	part := func(wg *sync.WaitGroup, name string, run func() error) {
+		wg.Go(func() {
+			if err := run(); err != nil {
+				cancel(fmt.Errorf("%s: %w", name, err))
+			}
+		})
+	}
+	part(&out, "outbox", func() error { return s.outbox.Run(outCtx) })
+	part(&work, "dispatcher", func() error { return s.dispatcher.Run(workCtx) })
+	part(&out, "housekeeping", func() error { return s.sweep(outCtx) })
+	err := intake(ctx)
+	endWork()
+	work.Wait()
+	drain, done := context.WithTimeout(outCtx, graceOutbox)
+	if drainErr := s.outbox.Drain(drain); drainErr != nil {
+		s.log.Warn().Err(drainErr).Msg("answers left in the outbox; the next start sends them")
+	}
+	done()
+	endOut()
+	out.Wait()
+	if cause := context.Cause(ctx); err == nil && cause != nil && !errors.Is(cause, context.Canceled) {
+		err = cause
+	}
+	return err
+}
+
+// sweep forgets, once an hour, what is no longer needed.
+func (s *service) sweep(ctx context.Context) error {
+	ticker := time.NewTicker(time.Hour)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+			if err := s.core.stores.Sweep(ctx, s.core.now()); err != nil && ctx.Err() == nil {
+				s.log.Error().Err(err).Msg("old rows not removed")
+			}
+		}
+	}
+}
+
+// serveHTTP serves metrics and health checks until ctx ends; no address, no server.
+func (c *Core) serveHTTP(ctx context.Context, ready func(context.Context) error) (stop func(), err error) {
+	if c.cfg.Metrics.Listen == "" {
+		return func() {}, nil
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", c.cfg.Metrics.Listen)
+	if err != nil {
+		return nil, fmt.Errorf("%w: metrics.listen: %w", ErrConfig, err)
+	}
+	server := &http.Server{Handler: c.metrics.Handler(ready), ReadHeaderTimeout: 5 * time.Second, WriteTimeout: 15 * time.Second}
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		if err := server.Serve(listener); err != nil && !errors.Is(err, http.ErrServerClosed) {
+			c.log.Error().Err(err).Msg("metrics server ended")
+		}
+	})
+	c.log.Info().Str("metrics", "http://"+listener.Addr().String()+"/metrics").Msg("start")
+	return func() {
+		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+		defer cancel()
+		if err := server.Shutdown(end); err != nil {
+			_ = server.Close() // it is ending anyway
+		}
+		wg.Wait()
+	}, nil
+}
+
+// gauges are read when somebody looks at the metrics.
+func (s *service) gauges() {
+	s.core.metrics.Gauge("sessions_active", "Sessions being worked on in this process.", func() float64 { return float64(s.dispatcher.Working()) })
+	s.core.metrics.Gauge("queue_depth", "Sessions waiting for a worker in this process.", func() float64 { return float64(s.dispatcher.Queued()) })
+}

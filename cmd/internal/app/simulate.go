@@ -1,0 +1,81 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/zephbot/zephbot/bot/simulator"
+)
+
+// SimulateOptions are what `zephbot simulate` was told.
+type SimulateOptions struct {
+	Listen     string
+	Stdout     io.Writer
+	Stderr     io.Writer
+	Executable string   // this program: the bot runs as a process of its own, so that it can be killed
+	Args       []string // common flags to hand on: --config, --log-level, --log-format
+	Open       bool
+}
+
+// Simulate runs the same service against a local Telegram, with a page to chat on.
+func Simulate(ctx context.Context, opts Options, sim SimulateOptions) error {
+	home := filepath.Join(opts.Config.Path(opts.Config.DataDir), "simulate")
+	if err := os.MkdirAll(home, 0o700); err != nil {
+		return fmt.Errorf("%w: data_dir: %w", ErrConfig, err)
+	}
+	stories := &stories{path: filepath.Join(home, "zephbot.db")}
+	defer stories.close()
+	s, err := simulator.New(simulator.Options{
+		Listen: sim.Listen, Dir: home, Stdout: sim.Stdout, Stderr: sim.Stderr, Log: opts.Log.With().Str("component", "simulator").Logger(), Inspect: stories,
+		Open: sim.Open,
+		Command: func(apiURL, token string) *exec.Cmd {
+			id, _, _ := strings.Cut(token, ":")
+			stories.bot.Store(id)
+			cmd := exec.Command(sim.Executable, append([]string{"serve", "--data-dir", home}, sim.Args...)...) //nolint:noctx // the simulator ends it with its process group
+			cmd.Env = append(childEnv(os.Environ()), simulated(opts, apiURL, token)...)
+			return cmd
+		},
+	})
+	if err != nil {
+		return err
+	}
+	return s.Run(ctx)
+}
+
+// childEnv leaves out what would point the simulated bot at the real Telegram.
+func childEnv(env []string) []string {
+	var out []string
+	for _, pair := range env {
+		if !strings.HasPrefix(pair, "ZEPH_TELEGRAM_") && !strings.HasPrefix(pair, "ZEPH_METRICS_") {
+			out = append(out, pair)
+		}
+	}
+	return out
+}
+
+// simulated is the configuration of the simulated bot: its own people and group are admitted; without a model it uses the built-in one.
+func simulated(opts Options, apiURL, token string) []string {
+	env := []string{
+		"ZEPH_TELEGRAM_TOKEN=" + token, "ZEPH_TELEGRAM_API_URL=" + apiURL,
+		"ZEPH_TELEGRAM_ALLOWED_USERS=" + join(simulator.AllowedUsers()), "ZEPH_TELEGRAM_ADMINS=" + join(simulator.Admins()),
+		"ZEPH_TELEGRAM_ALLOWED_CHATS=" + join(simulator.AllowedChats()), "ZEPH_METRICS_LISTEN=",
+	}
+	if len(opts.Config.LLM.Providers) == 0 {
+		env = append(env, "ZEPH_LLM_PROVIDERS_MAIN_TYPE=offline")
+	}
+	return env
+}
+
+func join(ids []int64) string {
+	parts := make([]string, len(ids))
+	for i, id := range ids {
+		parts[i] = strconv.FormatInt(id, 10)
+	}
+	return strings.Join(parts, ",")
+}

@@ -1,0 +1,292 @@
+// Package apptest plays scenario files through the whole service: people on the strict fake Bot API, a scripted model, and what they must see. It is for
+// tests only.
+//
+// A scenario is a txtar file with the parts config (TOML, added to a base that admits the people below), model (see package llmtest) and chat. People:
+// ann (1001, admin), ben (1002), cy (1003, German) and dora (1004, a stranger). Chats: a private one each, by the person's name; team, a group with ann,
+// ben and cy; forum, a supergroup with the topics General and 7; foreign, a group that is not on the list. Lines of chat:
+//
+//	ann: text                   she writes in her private chat ("\n" is a line break); ann@team, ann@forum/7 elsewhere
+//	ann@team re 2: text         … as a reply to message 2 of that chat
+//	ann sends photo: caption    an attachment: photo document voice sticker location
+//	ann edits 3: text           she edits her message
+//	bot@ann: text               the next message of the bot in that chat is this; /regexp/ between slashes. It waits for it; * and \n as above
+//	press ann@ann "Label"       she presses a button of the newest message that has one with this label; @team says where
+//	forge ann@ann 3 data        … a button that is not there, on message 3
+//	toast ann: /regexp/         her newest press was answered with this
+//	card@ann: /regexp/          the newest message with or without buttons that was edited matches
+//	stop ann                    the Stop button of her draft
+//	idle                        the service has nothing to do
+//	silent@ann                  … and the bot has said nothing new there
+//	release NAME                lets the model's "wait NAME" go on
+//	model asked 3               the model was asked so often in all
+//	model saw /regexp/          a request of the model contains this
+//	restart                     stops the service as SIGTERM does and starts it anew on the same state
+//	fault send* cut 1           telegramtest.Fault: method, kind, count, optionally retry-after seconds
+//	faults off
+//	again                       the newest update is delivered once more
+//	audit /regexp/              a line of the audit log matches
+//	file ann NAME: text         a file in her workspace has this content; "no file ann NAME" none
+//	put ann NAME: text          makes one
+//	migrate team                the group gets a new id; the name goes with it
+//	block dora / unblock dora
+//	join foreign                the bot is added to that group
+//	clock +5m                   the service's clock goes on
+package apptest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+	"golang.org/x/tools/txtar"
+
+	"github.com/zephbot/zephbot/agent/llm/llmtest"
+	"github.com/zephbot/zephbot/bot/telegram/telegramtest"
+	"github.com/zephbot/zephbot/cmd/internal/app"
+	"github.com/zephbot/zephbot/cmd/internal/config"
+)
+
+// patience bounds each wait: long, because a test machine may be slow; a scenario that works never comes near it.
+const patience = 90 * time.Second
+
+// Play runs one scenario.
+func Play(t *testing.T, archive *txtar.Archive) {
+	t.Helper()
+	parts := map[string]string{}
+	for _, f := range archive.Files {
+		parts[f.Name] = string(f.Data)
+	}
+	model, err := llmtest.ParseNamed("test", parts["model"])
+	if err != nil {
+		t.Fatalf("model: %v", err)
+	}
+	s := &scene{t: t, dir: t.TempDir(), model: model, extra: parts["config"], cursor: map[int64]int{}, clock: &clock{}}
+	s.stage()
+	defer s.close()
+	s.start()
+	for i, line := range strings.Split(parts["chat"], "\n") {
+		if line = strings.TrimSpace(line); line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		if err := s.do(line); err != nil {
+			t.Fatalf("line %d: %s: %v\n%s", i+1, line, err, s.dump())
+		}
+	}
+	if p := s.fake.Problems(); len(p) > 0 {
+		t.Errorf("misuse of the fake: %v", p)
+	}
+	if rest := s.model.Remaining(); rest != 0 && !strings.Contains(parts["chat"], "# model unused") {
+		t.Errorf("the script's ordered part has %d steps that were never asked for", rest)
+	}
+}
+
+// clock is real time plus what the scenario adds.
+type clock struct {
+	mu    sync.Mutex
+	extra time.Duration
+}
+
+func (c *clock) now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return time.Now().Add(c.extra)
+}
+
+func (c *clock) add(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.extra += d
+}
+
+// buffer is a log that may be read while it is written.
+type buffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+// Write implements io.Writer.
+func (b *buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}
+
+// scene is a scenario at work.
+type scene struct {
+	t      *testing.T
+	dir    string
+	extra  string
+	fake   *telegramtest.Server
+	url    string
+	model  *llmtest.Model
+	clock  *clock
+	log    buffer
+	cursor map[int64]int // per chat: how many messages of the bot were looked at
+	chats  map[string]int64
+	said   int64 // newest update
+	press  map[string]string
+	cancel context.CancelFunc
+	done   chan error
+}
+
+const (
+	ann, ben, cy, dora int64 = 1001, 1002, 1003, 1004
+	team, foreign      int64 = -2001, -2002
+	forum              int64 = -1001000000077
+)
+
+// stage sets up people and chats.
+func (s *scene) stage() {
+	s.fake = telegramtest.New(telegramtest.Options{Now: s.clock.now})
+	url, err := s.fake.Start()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.url = url
+	for _, u := range []telegramtest.User{
+		{ID: ann, FirstName: "Ann", Username: "ann_a", Language: "en"}, {ID: ben, FirstName: "Ben", Language: "en"},
+		{ID: cy, FirstName: "Cy", Language: "de"}, {ID: dora, FirstName: "Dora", Username: "dora", Language: "en"},
+	} {
+		s.fake.AddUser(u)
+		s.fake.AddPrivate(u.ID)
+	}
+	s.fake.AddGroup(telegramtest.Group{ID: team, Title: "Team", Members: []int64{ann, ben, cy}, Admins: []int64{ann}})
+	s.fake.AddGroup(telegramtest.Group{ID: foreign, Title: "Foreign", Members: []int64{ann, dora}, Admins: []int64{dora}, NoBot: true})
+	s.fake.AddGroup(telegramtest.Group{
+		ID: forum, Title: "Forum", Forum: true, Topics: []telegramtest.Topic{{ID: 7, Name: "Deploys"}}, Members: []int64{ann, ben, cy}, Admins: []int64{ann},
+	})
+	s.chats = map[string]int64{"ann": ann, "ben": ben, "cy": cy, "dora": dora, "team": team, "forum": forum, "foreign": foreign}
+	s.press = map[string]string{}
+}
+
+// base admits the people of the scene. telegram.limits are off: a scenario tests order and content, not patience.
+const base = `
+data_dir = %q
+[telegram]
+token = %q
+api_url = %q
+allowed_users = [1001, 1002, 1003]
+admins = [1001]
+allowed_chats = [-2001, -1001000000077]
+[telegram.limits]
+per_second = 0
+per_chat_per_second = 0
+per_group_per_minute = 0
+`
+
+// start starts the service on the scene's state.
+func (s *scene) start() {
+	file := filepath.Join(s.dir, "zephbot.toml")
+	text := fmt.Sprintf(base, filepath.Join(s.dir, "data"), s.fake.Token(), s.url)
+	if err := os.WriteFile(file, []byte(merge(text, s.extra)), 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+	cfg, err := config.Load(config.Source{File: file, WorkDir: s.dir, Home: s.dir})
+	if err != nil {
+		s.t.Fatalf("config: %v", err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	s.cancel, s.done = cancel, make(chan error, 1)
+	opts := app.Options{
+		Config: cfg, Version: "v0.0.0-scenario", WorkDir: s.dir, Now: s.clock.now, Provider: s.model,
+		Log: zerolog.New(&s.log).With().Timestamp().Logger(),
+	}
+	go func() { s.done <- app.Serve(ctx, opts) }()
+}
+
+// merge puts a scenario's tables into the base: keys of a table that the base has go into that table.
+func merge(base, extra string) string {
+	head, tables := split(base)
+	extraHead, extraTables := split(extra)
+	var b strings.Builder
+	b.WriteString(head + extraHead)
+	seen := map[string]bool{}
+	for _, name := range tables.order {
+		b.WriteString(name + "\n" + override(tables.body[name], extraTables.body[name]))
+		seen[name] = true
+	}
+	for _, name := range extraTables.order {
+		if !seen[name] {
+			b.WriteString(name + "\n" + extraTables.body[name])
+		}
+	}
+	return b.String()
+}
+
+// override leaves out lines of a table that another text sets too.
+func override(base, extra string) string {
+	set := map[string]bool{}
+	for line := range strings.Lines(extra) {
+		if key, _, ok := strings.Cut(line, "="); ok {
+			set[strings.TrimSpace(key)] = true
+		}
+	}
+	var b strings.Builder
+	for line := range strings.Lines(base) {
+		if key, _, ok := strings.Cut(line, "="); !ok || !set[strings.TrimSpace(key)] {
+			b.WriteString(line)
+		}
+	}
+	return b.String() + extra
+}
+
+type tableSet struct {
+	order []string
+	body  map[string]string
+}
+
+// split cuts TOML text at its table headers; arrays of tables stay one piece each.
+func split(text string) (head string, set tableSet) {
+	set.body = map[string]string{}
+	name := ""
+	for line := range strings.Lines(text) {
+		if trimmed := strings.TrimSpace(line); strings.HasPrefix(trimmed, "[") && !strings.Contains(trimmed, "=") {
+			name = trimmed
+			if strings.HasPrefix(name, "[[") {
+				name += strings.Repeat(" ", len(set.order)) // each entry on its own
+			}
+			if _, ok := set.body[name]; !ok {
+				set.order = append(set.order, name)
+			}
+			continue
+		}
+		if name == "" {
+			head += line
+		} else {
+			set.body[name] += line
+		}
+	}
+	return head, set
+}
+
+// halt stops the service and says how it ended.
+func (s *scene) halt() error {
+	s.cancel()
+	select {
+	case err := <-s.done:
+		return err
+	case <-time.After(patience):
+		return errors.New("the service does not stop")
+	}
+}
+
+func (s *scene) close() {
+	if err := s.halt(); err != nil {
+		s.t.Errorf("the service ended with: %v\n%s", err, s.dump())
+	}
+	s.fake.Close()
+}

@@ -1,0 +1,469 @@
+package apptest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-telegram/bot/models"
+
+	"github.com/zephbot/zephbot/bot/telegram/telegramtest"
+	"github.com/zephbot/zephbot/persistence/sql"
+)
+
+var (
+	saysLine  = regexp.MustCompile(`^(ann|ben|cy|dora)(?:@([a-z]+)(?:/(\d+))?)?(?: re (\d+))?: (.*)$`)
+	sendsLine = regexp.MustCompile(`^(ann|ben|cy|dora)(?:@([a-z]+)(?:/(\d+))?)? sends (\w+): ?(.*)$`)
+	editsLine = regexp.MustCompile(`^(ann|ben|cy|dora)(?:@([a-z]+))? edits (\d+): (.*)$`)
+	botLine   = regexp.MustCompile(`^bot@([a-z]+)(?:/(\d+))?: (.*)$`)
+	cardLine  = regexp.MustCompile(`^card@([a-z]+): (.*)$`)
+	pressLine = regexp.MustCompile(`^press (ann|ben|cy|dora)@([a-z]+) "(.*)"$`)
+	forgeLine = regexp.MustCompile(`^forge (ann|ben|cy|dora)@([a-z]+) (\d+) (.*)$`)
+	toastLine = regexp.MustCompile(`^toast (ann|ben|cy|dora): (.*)$`)
+	fileLine  = regexp.MustCompile(`^(file|put|no file) (ann|ben|cy|dora)(?:@([a-z]+))? (\S+?)(?:: (.*))?$`)
+)
+
+// do plays one line.
+func (s *scene) do(line string) error {
+	if m := saysLine.FindStringSubmatch(line); m != nil {
+		return s.say(m[1], m[2], telegramtest.Message{Text: plain(m[5]), Thread: number(m[3]), ReplyTo: number(m[4])})
+	}
+	if m := sendsLine.FindStringSubmatch(line); m != nil {
+		msg, err := attachment(m[4])
+		msg.Text, msg.Thread = plain(m[5]), number(m[3])
+		return errors.Join(err, s.say(m[1], m[2], msg))
+	}
+	if m := editsLine.FindStringSubmatch(line); m != nil {
+		_, err := s.fake.EditText(s.chats[m[1]], s.place(m[1], m[2]), number(m[3]), plain(m[4]))
+		return err
+	}
+	if m := botLine.FindStringSubmatch(line); m != nil {
+		return s.expect(s.chats[m[1]], number(m[2]), m[3])
+	}
+	if m := cardLine.FindStringSubmatch(line); m != nil {
+		return s.card(s.chats[m[1]], m[2])
+	}
+	if m := pressLine.FindStringSubmatch(line); m != nil {
+		return s.pressLabel(m[1], s.chats[m[2]], m[3])
+	}
+	if m := forgeLine.FindStringSubmatch(line); m != nil {
+		id, err := s.fake.Press(s.chats[m[1]], s.chats[m[2]], number(m[3]), m[4])
+		s.press[m[1]] = id
+		return err
+	}
+	if m := toastLine.FindStringSubmatch(line); m != nil {
+		return s.toast(m[1], m[2])
+	}
+	if m := fileLine.FindStringSubmatch(line); m != nil {
+		return s.file(m[1], m[2], s.place(m[2], m[3]), m[4], plain(m[5]))
+	}
+	return s.verb(strings.Fields(line), line)
+}
+
+func (s *scene) verb(words []string, line string) error {
+	switch rest := strings.TrimSpace(strings.TrimPrefix(line, words[0])); words[0] {
+	case "idle":
+		return s.idle()
+	case "release":
+		s.model.Release(rest)
+		return nil
+	case "restart":
+		if err := s.halt(); err != nil {
+			return err
+		}
+		s.start()
+		return nil
+	case "again":
+		return s.fake.Redeliver(s.said)
+	case "audit":
+		return s.audit(rest)
+	case "model":
+		return s.modelLine(words, line)
+	case "fault":
+		return s.fault(words[1:])
+	case "faults":
+		s.fake.ClearFaults()
+		return nil
+	case "stop":
+		return s.stopDraft(words[1])
+	case "migrate":
+		id, err := s.fake.Migrate(s.chats[words[1]])
+		s.cursor[id] = s.cursor[s.chats[words[1]]]
+		s.chats[words[1]] = id
+		return err
+	case "block":
+		_, err := s.fake.Block(s.chats[words[1]])
+		return err
+	case "unblock":
+		_, err := s.fake.Unblock(s.chats[words[1]])
+		return err
+	case "join":
+		_, err := s.fake.Join(dora, s.chats[words[1]])
+		return err
+	case "clock":
+		d, err := time.ParseDuration(strings.TrimPrefix(words[1], "+"))
+		s.clock.add(d)
+		return err
+	default:
+		if chat, ok := strings.CutPrefix(words[0], "silent@"); ok {
+			return s.silent(s.chats[chat])
+		}
+		return errors.New("not a line of a scenario")
+	}
+}
+
+func number(text string) int {
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// plain undoes the escapes of a line.
+func plain(text string) string { return strings.ReplaceAll(text, `\n`, "\n") }
+
+// place is a chat by name; a person's own private chat when it has none.
+func (s *scene) place(person, chat string) int64 {
+	if chat == "" {
+		return s.chats[person]
+	}
+	return s.chats[chat]
+}
+
+func (s *scene) say(person, chat string, msg telegramtest.Message) error {
+	said, err := s.fake.Post(s.chats[person], s.place(person, chat), msg)
+	if said.UpdateID != 0 {
+		s.said = said.UpdateID
+	}
+	return err
+}
+
+func attachment(kind string) (telegramtest.Message, error) {
+	file := &telegramtest.File{Name: "x", Data: []byte("x"), Size: 1200}
+	switch kind {
+	case "photo":
+		return telegramtest.Message{Photo: file}, nil
+	case "document":
+		return telegramtest.Message{Document: &telegramtest.File{Name: "report.pdf", MIME: "application/pdf", Data: []byte("x"), Size: 3400000}}, nil
+	case "voice":
+		return telegramtest.Message{Voice: file}, nil
+	case "sticker":
+		return telegramtest.Message{Sticker: &telegramtest.File{Name: "x", Data: []byte("x"), Emoji: "🙂"}}, nil
+	case "location":
+		return telegramtest.Message{Location: &models.Location{Latitude: 52.5, Longitude: 13.4}}, nil
+	default:
+		return telegramtest.Message{}, fmt.Errorf("no attachment %q", kind)
+	}
+}
+
+// matches compares what was shown with what is wanted: /regexp/ or the text itself.
+func matches(got, want string) (bool, error) {
+	if len(want) > 1 && strings.HasPrefix(want, "/") && strings.HasSuffix(want, "/") {
+		re, err := regexp.Compile("(?s)" + want[1:len(want)-1])
+		if err != nil {
+			return false, err
+		}
+		return re.MatchString(got), nil
+	}
+	return got == plain(want), nil
+}
+
+// wait waits until check says done, looking again whenever the fake changes and every now and then, because state that is not the fake's changes too.
+func (s *scene) wait(check func() (bool, error)) error {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	ticker := time.NewTicker(20 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		version := s.fake.Version()
+		done, err := check()
+		if done || err != nil {
+			return err
+		}
+		select {
+		case <-s.fake.Changed(version):
+		case <-ticker.C:
+		case err := <-s.done:
+			s.done <- err
+			return fmt.Errorf("the service has ended: %w", errors.Join(err, errors.New("nobody stopped it")))
+		case <-ctx.Done():
+			return errors.New("waited in vain")
+		}
+	}
+}
+
+// bots are the bot's messages in a chat.
+func (s *scene) bots(chat int64) []telegramtest.Shown {
+	var list []telegramtest.Shown
+	for _, m := range s.fake.Chat(chat) {
+		if m.FromBot && !m.Deleted {
+			list = append(list, m)
+		}
+	}
+	return list
+}
+
+// expect waits for the next message of the bot to be what is wanted; it may grow into it.
+func (s *scene) expect(chat int64, thread int, want string) error {
+	err := s.wait(func() (bool, error) {
+		list := s.bots(chat)
+		if len(list) <= s.cursor[chat] {
+			return false, nil
+		}
+		m := list[s.cursor[chat]]
+		ok, err := matches(m.Text, want)
+		return ok && m.Thread == thread, err
+	})
+	if err != nil {
+		if list := s.bots(chat); len(list) > s.cursor[chat] {
+			m := list[s.cursor[chat]]
+			return fmt.Errorf("%w; it says %q in thread %d", err, m.Text, m.Thread)
+		}
+		return fmt.Errorf("%w; it says nothing", err)
+	}
+	s.cursor[chat]++
+	return nil
+}
+
+// card waits for an edited message of the bot that matches.
+func (s *scene) card(chat int64, want string) error {
+	return s.wait(func() (bool, error) {
+		for _, m := range s.bots(chat) {
+			if !m.Edited {
+				continue
+			}
+			if ok, err := matches(m.Text, want); ok || err != nil {
+				return ok, err
+			}
+		}
+		return false, nil
+	})
+}
+
+// pressLabel presses the newest button with a label, once it is there.
+func (s *scene) pressLabel(person string, chat int64, label string) error {
+	var message int
+	err := s.wait(func() (bool, error) {
+		list := s.bots(chat)
+		for _, m := range slices.Backward(list) {
+			for _, row := range m.Keyboard {
+				for _, b := range row {
+					if b.Text == label {
+						message = m.MessageID
+						return true, nil
+					}
+				}
+			}
+		}
+		return false, nil
+	})
+	if err != nil {
+		return err
+	}
+	id, err := s.fake.PressButton(s.chats[person], chat, message, label)
+	s.press[person] = id
+	return err
+}
+
+func (s *scene) toast(person, want string) error {
+	return s.wait(func() (bool, error) {
+		answer, ok := s.fake.CallbackAnswered(s.press[person])
+		if !ok {
+			return false, nil
+		}
+		ok, err := matches(answer.Text, want)
+		if err == nil && !ok {
+			err = fmt.Errorf("it says %q", answer.Text)
+		}
+		return ok, err
+	})
+}
+
+func (s *scene) stopDraft(person string) error {
+	return s.wait(func() (bool, error) {
+		draft, ok := s.fake.Draft(s.chats[person])
+		if !ok {
+			return false, nil
+		}
+		_, err := s.fake.Stop(s.chats[person], s.chats[person], draft.ID)
+		return err == nil, err
+	})
+}
+
+// idle waits until nothing is on its way: no update unconfirmed, no arrival waiting, no turn running, no row undelivered. A parked turn is idle.
+func (s *scene) idle() error {
+	db, err := s.database()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = db.Close() }() // read only
+	return s.wait(func() (bool, error) { return s.still(db) })
+}
+
+func (s *scene) still(db *sql.Reader) (bool, error) {
+	if s.fake.PendingUpdates() > 0 {
+		return false, nil
+	}
+	id := strconv.FormatInt(s.fake.BotID(), 10)
+	counts, err := db.Counts(context.Background(), "telegram", id)
+	if err != nil || counts.Running > 0 || counts.Undelivered > 0 {
+		return false, err
+	}
+	express, err := db.Express(context.Background(), "telegram", id, 1)
+	if err != nil || len(express) > 0 {
+		return false, err
+	}
+	ready, err := db.Ready(context.Background(), "telegram", id, s.clock.now(), 1)
+	return len(ready) == 0, err
+}
+
+// database opens the service's database for reading, once the service has made it.
+func (s *scene) database() (*sql.Reader, error) {
+	var db *sql.Reader
+	err := s.wait(func() (bool, error) {
+		if !s.fake.Polling() && len(s.fake.CallsOf("getUpdates")) == 0 {
+			return false, nil
+		}
+		var err error
+		db, err = sql.OpenReader(context.Background(), filepath.Join(s.dir, "data", "zephbot.db"))
+		return err == nil, nil
+	})
+	return db, err
+}
+
+func (s *scene) silent(chat int64) error {
+	if err := s.idle(); err != nil {
+		return err
+	}
+	if list := s.bots(chat); len(list) > s.cursor[chat] {
+		return fmt.Errorf("it says %q", list[s.cursor[chat]].Text)
+	}
+	return nil
+}
+
+func (s *scene) audit(want string) error {
+	return s.wait(func() (bool, error) {
+		raw, err := os.ReadFile(filepath.Join(s.dir, "data", "audit.jsonl"))
+		if err != nil {
+			return false, nil //nolint:nilerr // not there yet
+		}
+		for line := range strings.Lines(string(raw)) {
+			if ok, err := matches(strings.TrimSpace(line), want); ok || err != nil {
+				return ok, err
+			}
+		}
+		return false, nil
+	})
+}
+
+func (s *scene) modelLine(words []string, line string) error {
+	switch {
+	case len(words) == 3 && words[1] == "asked":
+		err := s.wait(func() (bool, error) { return len(s.model.Requests()) >= number(words[2]), nil })
+		if n := len(s.model.Requests()); err == nil && n != number(words[2]) {
+			err = fmt.Errorf("it was asked %d times", n)
+		}
+		return err
+	case len(words) > 2 && words[1] == "saw":
+		want := strings.TrimSpace(strings.TrimPrefix(line, "model saw"))
+		return s.wait(func() (bool, error) {
+			for _, r := range s.model.Requests() {
+				text := r.System
+				for _, m := range r.Messages {
+					text += "\n" + string(m.Role) + ": " + m.Text
+					if m.Result != nil {
+						text += m.Result.Text
+					}
+				}
+				if ok, err := matches(text, want); ok || err != nil {
+					return ok, err
+				}
+			}
+			return false, nil
+		})
+	default:
+		return errors.New("model asked N, or model saw /regexp/")
+	}
+}
+
+func (s *scene) fault(words []string) error {
+	if len(words) < 2 {
+		return errors.New("fault METHOD KIND [COUNT [RETRY-AFTER]]")
+	}
+	f := telegramtest.Fault{Method: words[0], Kind: words[1], Count: 1}
+	if len(words) > 2 {
+		f.Count = number(words[2])
+	}
+	if len(words) > 3 {
+		f.RetryAfter = number(words[3])
+	}
+	s.fake.AddFault(f)
+	return nil
+}
+
+// file looks at, or makes, a file in the workspace of a person in a chat.
+func (s *scene) file(verb, person string, chat int64, name, text string) error {
+	group := "0"
+	if chat < 0 {
+		group = strconv.FormatInt(s.chats[person], 10)
+	}
+	dir := filepath.Join(s.dir, "data", "workspaces", fmt.Sprintf("telegram_%d_bot_%d_0_%s", s.fake.BotID(), chat, group))
+	path := filepath.Join(dir, name)
+	switch verb {
+	case "put":
+		return errors.Join(os.MkdirAll(dir, 0o700), os.WriteFile(path, []byte(text), 0o600))
+	case "no file":
+		if _, err := os.Lstat(path); !errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("it is there: %w", err)
+		}
+		return nil
+	default:
+		return s.wait(func() (bool, error) {
+			raw, err := os.ReadFile(path)
+			if err != nil {
+				return false, nil //nolint:nilerr // not there yet
+			}
+			return matches(string(raw), text)
+		})
+	}
+}
+
+// dump shows what happened, for a scenario that failed.
+func (s *scene) dump() string {
+	var b strings.Builder
+	names := make([]string, 0, len(s.chats))
+	for n := range s.chats {
+		names = append(names, n)
+	}
+	slices.Sort(names)
+	for _, n := range names {
+		for i, m := range s.fake.Chat(s.chats[n]) {
+			if i == 0 {
+				fmt.Fprintf(&b, "--- chat %s\n", n)
+			}
+			fmt.Fprintf(&b, "  %3d %s: %s", m.MessageID, m.Name, m.Text)
+			for _, row := range m.Keyboard {
+				for _, k := range row {
+					fmt.Fprintf(&b, " [%s]", k.Text)
+				}
+			}
+			b.WriteByte('\n')
+		}
+	}
+	b.WriteString("--- calls\n")
+	for _, c := range s.fake.Calls() {
+		if c.Method != "getUpdates" {
+			fmt.Fprintf(&b, "  %3d %s chat %d message %d: %d %s %s\n", c.N, c.Method, c.Chat, c.Message, c.Status, c.Fault, c.Error)
+		}
+	}
+	fmt.Fprintf(&b, "--- model: asked %d times\n--- log\n%s", len(s.model.Requests()), s.log.String())
+	return b.String()
+}

@@ -1,0 +1,134 @@
+package archtest
+
+import (
+	"bytes"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path"
+	"regexp"
+	"strings"
+)
+
+// maxLines is the longest a source file may be. The target is 400; what passes 500 should ask itself whether it is one
+// idea; what passes this is two.
+const maxLines = 600
+
+// topLevels are the directories at the root; design knows no others.
+var topLevels = []string{"cmd", "bot", "agent", "tools", "policy", "persistence", "charts", "docs", ".ci", ".github"}
+
+// vagueNames say nothing about what a package is for.
+var vagueNames = []string{"util", "utils", "common", "helper", "helpers", "shared", "base", "types", "models", "interfaces"}
+
+// unfinished finds marks that say "not done"; a tracked issue is the place for that.
+var unfinished = regexp.MustCompile(`\b(TODO|FIXME)\b`)
+
+// foreign finds paths of the machine on which the project was written. They are put together here so that this file
+// does not hold them.
+var foreign = regexp.MustCompile(regexp.QuoteMeta("../"+"shared") + `\b|` + regexp.QuoteMeta("/work"+"/") + `(main|shared)\b`)
+
+// goFile is what the rules need to know of one source file.
+type goFile struct {
+	name    string // path from the root
+	dir     string // its package's directory; "." for the root
+	test    bool   // is a _test.go file
+	pkg     string // name in the package clause
+	doc     bool   // has a package comment
+	imports []imported
+	ast     *ast.File
+	fset    *token.FileSet
+	lines   int
+}
+
+// imported is one import of a file.
+type imported struct {
+	path  string // as written
+	local string // directory within the module; "" when it is another module's
+	line  int
+}
+
+// parse reads one file.
+func parse(module, name string, data []byte) (goFile, error) {
+	fset := token.NewFileSet()
+	tree, err := parser.ParseFile(fset, name, data, parser.ParseComments|parser.SkipObjectResolution)
+	if err != nil {
+		return goFile{}, fmt.Errorf("parse: %w", err)
+	}
+	f := goFile{
+		name: name, dir: path.Dir(name), test: strings.HasSuffix(name, "_test.go"),
+		pkg: tree.Name.Name, doc: tree.Doc != nil, ast: tree, fset: fset, lines: bytes.Count(data, []byte("\n")),
+	}
+	for _, spec := range tree.Imports {
+		i := imported{path: strings.Trim(spec.Path.Value, "`\""), line: fset.Position(spec.Pos()).Line}
+		if rest, ok := strings.CutPrefix(i.path, module+"/"); ok {
+			i.local = rest
+		}
+		f.imports = append(f.imports, i)
+	}
+	return f, nil
+}
+
+// shape checks the length of the file and that nothing happens by importing it.
+func (f goFile) shape() []Problem {
+	var out []Problem
+	if f.lines > maxLines && !ast.IsGenerated(f.ast) {
+		out = append(out, Problem{File: f.name, Rule: "length", Text: fmt.Sprintf("has %d lines; at most %d: split it by idea", f.lines, maxLines)})
+	}
+	for _, decl := range f.ast.Decls {
+		fn, ok := decl.(*ast.FuncDecl)
+		if ok && fn.Recv == nil && fn.Name.Name == "init" {
+			out = append(out, f.at(fn.Pos(), "init", "no init(): a constructor that cmd calls says when it happens"))
+		}
+	}
+	return out
+}
+
+// comments checks that no comment says that something is not done.
+func (f goFile) comments() []Problem {
+	var out []Problem
+	for _, group := range f.ast.Comments {
+		for _, c := range group.List {
+			if m := unfinished.FindString(c.Text); m != "" {
+				out = append(out, f.at(c.Pos(), "unfinished", m+": do it, or open an issue"))
+			}
+		}
+	}
+	return out
+}
+
+func (f goFile) at(pos token.Pos, rule, text string) Problem {
+	return Problem{File: f.name, Line: f.fset.Position(pos).Line, Rule: rule, Text: text}
+}
+
+// topLevel checks that a directory at the root is one of the known ones.
+func topLevel(name string) []Problem {
+	dir, _, nested := strings.Cut(name, "/")
+	if !nested || contains(topLevels, dir) {
+		return nil
+	}
+	return []Problem{{File: name, Rule: "directory", Text: fmt.Sprintf("%s is not a top-level directory of the project; those are %s", dir, strings.Join(topLevels, ", "))}}
+}
+
+// words checks every line of a text file, whatever it is written in. A mark of something unfinished counts where it
+// opens a comment of a script or a page; Go's comments are read by comments.
+func words(name string, data []byte) []Problem {
+	var out []Problem
+	number := 0
+	for line := range strings.Lines(string(data)) {
+		number++
+		if m := foreign.FindString(line); m != "" {
+			out = append(out, Problem{File: name, Line: number, Rule: "foreign", Text: fmt.Sprintf("%q is a place outside of the project", m)})
+		}
+		if strings.HasSuffix(name, ".go") || strings.Contains(name, "testdata/") {
+			continue
+		}
+		if m := unfinishedOpening.FindStringSubmatch(line); m != nil {
+			out = append(out, Problem{File: name, Line: number, Rule: "unfinished", Text: m[1] + ": do it, or open an issue"})
+		}
+	}
+	return out
+}
+
+// unfinishedOpening is unfinished in text where a search pattern or an example may name the word too.
+var unfinishedOpening = regexp.MustCompile(`(?:^|#|//|--|/\*|<!--)\s*(TODO|FIXME)\b`)

@@ -1,0 +1,298 @@
+// Package cli is the command line: flags, exit codes and what is printed. The work is done in package app.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"strings"
+
+	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
+
+	"github.com/zephbot/zephbot/cmd/internal/app"
+	"github.com/zephbot/zephbot/cmd/internal/config"
+)
+
+// Exit codes (contract).
+const (
+	Fine   = 0
+	Failed = 1
+	Usage  = 2
+)
+
+// Env is what a command sees of the world.
+type Env struct {
+	In         io.Reader
+	Out, Err   io.Writer
+	Environ    []string
+	WorkDir    string
+	Home       string
+	Executable string
+	InTerm     bool // In is a terminal: somebody sits there
+	ErrTerm    bool // Err is a terminal: colours
+}
+
+// Standard is the world of the process. What cannot be found out stays empty and is missed, with a clear word, by who needs it.
+func Standard() Env {
+	e := Env{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Environ: os.Environ(), InTerm: terminal(os.Stdin), ErrTerm: terminal(os.Stderr)}
+	e.WorkDir, _ = os.Getwd()
+	e.Home, _ = os.UserHomeDir()
+	e.Executable, _ = os.Executable()
+	return e
+}
+
+func terminal(f *os.File) bool {
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0 && os.Getenv("TERM") != "dumb"
+}
+
+// usageError is a fault of the command line or the configuration.
+type usageError struct{ error }
+
+// Unwrap gives the cause.
+func (u usageError) Unwrap() error { return u.error }
+
+// Main runs a command line and returns the exit code. Errors are printed once, here.
+func Main(ctx context.Context, args []string, env Env) int {
+	c := &command{env: env}
+	root := c.root()
+	root.SetArgs(args)
+	root.SetIn(env.In)
+	root.SetOut(env.Out)
+	root.SetErr(env.Err)
+	err := root.ExecuteContext(ctx)
+	var usage usageError
+	var problems config.Problems
+	switch {
+	case err == nil:
+		return Fine
+	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
+		return Fine
+	case errors.As(err, &usage), errors.As(err, &problems), errors.Is(err, app.ErrConfig):
+		c.complain(err)
+		return Usage
+	default:
+		c.complain(err)
+		return Failed
+	}
+}
+
+// complain prints an error, one line a problem.
+func (c *command) complain(err error) {
+	text := strings.ReplaceAll(err.Error(), app.ErrConfig.Error()+": ", "")
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); line != "" && line != app.ErrConfig.Error() {
+			_, _ = fmt.Fprintln(c.env.Err, "zephbot: "+line) // stderr is gone: nowhere to say so
+		}
+	}
+}
+
+// command is one run of the command line.
+type command struct {
+	env   Env
+	flags struct{ config, dataDir, logLevel, logFormat string }
+}
+
+func (c *command) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "zephbot",
+		Short: "A Telegram service through which people talk to an agent that runs tools",
+		Long: "zephbot serves Telegram when a token is configured, and else simulates it: a page in the browser on which several people chat with the bot.\n" +
+			"Exit codes: 0 fine, 1 failed, 2 usage or configuration.",
+		Args: cobra.NoArgs, SilenceErrors: true, SilenceUsage: true,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cfg, err := c.load()
+			if err != nil {
+				return err
+			}
+			if cfg.Telegram.Token != "" {
+				return c.serve(cmd.Context(), cfg)
+			}
+			return c.simulate(cmd.Context(), cfg, "127.0.0.1:0", false)
+		},
+	}
+	root.CompletionOptions.DisableDefaultCmd = true
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	p := root.PersistentFlags()
+	p.StringVar(&c.flags.config, "config", "", "config file (default ./zephbot.toml, then $XDG_CONFIG_HOME/zephbot/zephbot.toml)")
+	p.StringVar(&c.flags.dataDir, "data-dir", "", "directory of the database, the audit log and workspaces")
+	p.StringVar(&c.flags.logLevel, "log-level", "", "trace, debug, info, warn or error")
+	p.StringVar(&c.flags.logFormat, "log-format", "", "console or json")
+	root.AddCommand(c.serveCommand(), c.simulateCommand(), c.chatCommand(), c.configCommand(), c.versionCommand(), c.renderCommand(), c.auditCommand())
+	for _, sub := range root.Commands() {
+		wrapArgs(sub)
+	}
+	return root
+}
+
+// wrapArgs makes wrong arguments a usage error.
+func wrapArgs(cmd *cobra.Command) {
+	if check := cmd.Args; check != nil {
+		cmd.Args = func(cmd *cobra.Command, args []string) error {
+			if err := check(cmd, args); err != nil {
+				return usageError{err}
+			}
+			return nil
+		}
+	}
+	for _, sub := range cmd.Commands() {
+		wrapArgs(sub)
+	}
+}
+
+// load reads the configuration: flags before environment before file before defaults.
+func (c *command) load() (*config.Config, error) {
+	flags := map[string]string{}
+	for key, value := range map[string]string{"data_dir": c.flags.dataDir, "log.level": c.flags.logLevel, "log.format": c.flags.logFormat} {
+		if value != "" {
+			flags[key] = value
+		}
+	}
+	return config.Load(config.Source{File: c.flags.config, Env: c.env.Environ, Flags: flags, Home: c.env.Home, WorkDir: c.env.WorkDir})
+}
+
+// logger writes to stderr: stdout belongs to answers.
+func (c *command) logger(cfg *config.Config) zerolog.Logger {
+	level, err := zerolog.ParseLevel(cfg.Log.Level)
+	if err != nil {
+		level = zerolog.InfoLevel
+	}
+	var out io.Writer = c.env.Err
+	if cfg.Log.Format == "console" {
+		out = zerolog.ConsoleWriter{Out: c.env.Err, NoColor: !c.env.ErrTerm, TimeFormat: "15:04:05"}
+	}
+	return zerolog.New(out).Level(level).With().Timestamp().Logger()
+}
+
+func (c *command) options(cfg *config.Config) app.Options {
+	return app.Options{Config: cfg, Version: version(), Log: c.logger(cfg), WorkDir: c.env.WorkDir}
+}
+
+func (c *command) serve(ctx context.Context, cfg *config.Config) error {
+	return app.Serve(ctx, c.options(cfg))
+}
+
+func (c *command) simulate(ctx context.Context, cfg *config.Config, listen string, open bool) error {
+	var args []string
+	for flag, value := range map[string]string{"--config": c.flags.config, "--log-level": c.flags.logLevel, "--log-format": c.flags.logFormat} {
+		if value != "" {
+			args = append(args, flag, value)
+		}
+	}
+	if c.env.Executable == "" {
+		return errors.New("the program's own file cannot be found; the simulator needs it to start the bot")
+	}
+	return app.Simulate(ctx, c.options(cfg), app.SimulateOptions{
+		Listen: listen, Stdout: c.env.Out, Stderr: c.env.Err, Executable: c.env.Executable, Args: args, Open: open,
+	})
+}
+
+func (c *command) serveCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "serve", Short: "Serve Telegram (long polling)", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cfg, err := c.load()
+			if err != nil {
+				return err
+			}
+			return c.serve(cmd.Context(), cfg)
+		},
+	}
+}
+
+func (c *command) simulateCommand() *cobra.Command {
+	var listen string
+	var open bool
+	cmd := &cobra.Command{
+		Use: "simulate", Short: "Serve a simulated Telegram, with a page to chat on", Args: cobra.NoArgs,
+		Long: "Runs the service against a Telegram simulator on this machine. The page has a private chat for each person and a group with a topic; the bot is a\n" +
+			"process of its own that can be restarted and killed. State lives in data_dir/simulate. Without a configured model the built-in offline one answers.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cfg, err := c.load()
+			if err != nil {
+				return err
+			}
+			return c.simulate(cmd.Context(), cfg, listen, open)
+		},
+	}
+	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:0", "loopback address of the page")
+	cmd.Flags().BoolVar(&open, "open", false, "open the page in the browser")
+	return cmd
+}
+
+func (c *command) chatCommand() *cobra.Command {
+	var once string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "chat", Short: "Chat in the terminal", Args: cobra.NoArgs,
+		Long: "Talks to the agent in the terminal; its tools work in the current directory. --once answers one message and ends; --json prints one JSON object an\n" +
+			"event: {\"type\",\"session\",\"turn\",\"text\",\"call\",\"approval\"} with the types delta, tool_started, tool_finished, notice, approval, answer, error.\n" +
+			"Where nobody sits at the terminal, what needs an approval is denied.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if cmd.Flags().Changed("once") && strings.TrimSpace(once) == "" {
+				return usageError{errors.New("--once needs a message")}
+			}
+			cfg, err := c.load()
+			if err != nil {
+				return err
+			}
+			if cfg.Log.Level == "info" && cfg.Origin("log.level") == (config.Origin{}) {
+				cfg.Log.Level = "warn" // the conversation is what one came for
+			}
+			return app.Chat(cmd.Context(), c.options(cfg), app.ChatOptions{
+				In: c.env.In, Out: c.env.Out, Err: c.env.Err, Once: once, JSON: asJSON, Ask: c.env.InTerm, Language: language(c.env.Environ),
+			})
+		},
+	}
+	cmd.Flags().StringVar(&once, "once", "", "answer this message and end")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print events as JSON")
+	return cmd
+}
+
+// language reads the terminal's language.
+func language(environ []string) string {
+	values := map[string]string{}
+	for _, pair := range environ {
+		name, value, _ := strings.Cut(pair, "=")
+		values[name] = value
+	}
+	for _, name := range []string{"LC_ALL", "LC_MESSAGES", "LANG"} {
+		if v, _, _ := strings.Cut(values[name], "."); v != "" {
+			return strings.ReplaceAll(v, "_", "-")
+		}
+	}
+	return ""
+}
+
+func (c *command) versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "version", Short: "Print version, commit and Go version", Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			_, err := fmt.Fprintf(c.env.Out, "zephbot %s %s %s/%s\n", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			return err
+		},
+	}
+}
+
+// version is what the build recorded: a tag, or the commit.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	v := info.Main.Version
+	if v == "" || v == "(devel)" {
+		v = "devel"
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" && len(s.Value) >= 12 {
+			v += " " + s.Value[:12]
+		}
+	}
+	return v
+}

@@ -1,0 +1,327 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/zephbot/zephbot/policy/nearest"
+)
+
+// checker looks at the values of a decoded Config and at what they have to do with each other.
+type checker struct {
+	c        *Config
+	bad      map[string]bool
+	problems Problems
+	warnings Problems
+	names    []string // of the providers
+	unsure   bool     // some provider has no name that can be read, so names that seem unknown are not told
+}
+
+func (k *checker) wrong(key, format string, args ...any) {
+	k.problems = append(k.problems, k.c.place(key).problem(key, fmt.Sprintf(format, args...)))
+}
+
+func (k *checker) warn(key, format string, args ...any) {
+	k.warnings = append(k.warnings, k.c.place(key).problem(key, fmt.Sprintf(format, args...)))
+}
+
+// place is the origin of key, or of what holds it when the key itself is not set.
+func (c *Config) place(key string) Origin {
+	for at := key; at != ""; {
+		if o, ok := c.origins[at]; ok {
+			return o
+		}
+		i := max(strings.LastIndexByte(at, '.'), strings.LastIndexByte(at, '['), 0)
+		at = at[:i]
+	}
+	return Origin{File: c.File}
+}
+
+func (k *checker) run() {
+	k.unsure = k.bad["llm.providers"]
+	for _, p := range k.c.LLM.Providers {
+		k.names = append(k.names, p.Name)
+		k.unsure = k.unsure || p.Name == ""
+	}
+	walk(k.c, k.leaf)
+	k.providers()
+	k.routes()
+	k.chats()
+	k.servers()
+	k.rules()
+	k.tasks()
+	if k.c.Vector.Backend == "qdrant" && k.c.Vector.URL == "" {
+		k.wrong("vector.url", "is empty; backend \"qdrant\" needs the address of Qdrant")
+	}
+	k.idle(reflect.ValueOf(k.c).Elem(), "", "", schema{})
+}
+
+// leaf checks one value by its tags.
+func (k *checker) leaf(l leaf) {
+	if l.clamp {
+		k.clamp(l)
+	}
+	if text := checkValue(l); text != "" {
+		k.wrong(l.key, "%s", text)
+	}
+	if l.form == "provider" && l.value.String() != "" {
+		k.provider(l.key, l.value.String())
+	}
+}
+
+// clamp moves a number into its range and says so. What is not a number becomes the default.
+func (k *checker) clamp(l leaf) {
+	before := formatValue(l.value)
+	switch v := l.value; v.Kind() {
+	case reflect.Float64:
+		x := v.Float()
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			x = defaultOf(l.field).Float()
+		}
+		v.SetFloat(min(max(x, l.min), l.max))
+	default:
+		v.SetInt(min(max(v.Int(), int64(l.min)), int64(l.max)))
+	}
+	if after := formatValue(l.value); after != before {
+		k.warn(l.key, "%s is outside %.10g to %.10g; %s is used", before, l.min, l.max, after)
+	}
+}
+
+// provider wants name to be the name of a provider.
+func (k *checker) provider(key, name string) {
+	if k.unsure || slices.Contains(k.names, name) {
+		return
+	}
+	if len(k.names) == 0 {
+		k.wrong(key, "%s names no provider; no [[llm.providers]] is configured", shorten(name))
+		return
+	}
+	text := ""
+	if near, ok := nearest.Nearest(name, k.names); ok {
+		text = " (did you mean " + near + "?)"
+	}
+	k.wrong(key, "%s names no provider; configured: %s%s", shorten(name), strings.Join(k.names, ", "), text)
+}
+
+// baseURLs are the addresses of the APIs whose providers name none.
+func baseURLs() map[string]string {
+	return map[string]string{"anthropic": "https://api.anthropic.com", "ollama": "http://localhost:11434", "offline": ""}
+}
+
+func (k *checker) providers() {
+	seen := map[string]bool{}
+	for i := range k.c.LLM.Providers {
+		p, at := &k.c.LLM.Providers[i], item("llm.providers", i)
+		if k.bad[at] {
+			continue
+		}
+		switch {
+		case p.Name == "":
+			k.required(join(at, "name"))
+		case seen[p.Name]:
+			k.wrong(join(at, "name"), "%s is the name of an earlier provider too; names must differ", shorten(p.Name))
+		}
+		seen[p.Name] = true
+		if p.Model == "" && p.Type != "offline" && !k.bad[join(at, "model")] {
+			k.wrong(join(at, "model"), "is empty; a provider of type %s needs the name of a model (%s)", p.Type,
+				envName(envName(envName(envName(envPrefix, "llm"), "providers"), p.Name), "model"))
+		}
+		if base, other := baseURLs()[p.Type]; other && !k.set(join(at, "base_url")) {
+			p.BaseURL = base
+		}
+		if o := k.c.LLM.Ollama.ToolUse; o != nil && p.Type == "ollama" {
+			if k.set(join(at, "tool_use")) && p.ToolUse != *o {
+				k.wrong("llm.ollama.tool_use", "is another spelling of %s, which is also set, to something else; keep one of them",
+					join(at, "tool_use"))
+			}
+			p.ToolUse = *o
+		}
+	}
+}
+
+// set reports whether anybody set key.
+func (k *checker) set(key string) bool {
+	_, ok := k.c.origins[key]
+	return ok
+}
+
+func (k *checker) required(key string) {
+	if !k.bad[key] {
+		k.wrong(key, "is missing; it is required")
+	}
+}
+
+// routes checks the names of providers in [llm].
+func (k *checker) routes() {
+	llm := k.c.LLM
+	if llm.Primary == "" {
+		k.wrong("llm.primary", "is empty; it must name a provider")
+	} else if len(k.names) > 0 || llm.Primary != Default().LLM.Primary {
+		k.provider("llm.primary", llm.Primary)
+	}
+	for i, name := range llm.Fallback {
+		k.provider("llm.fallback", name)
+		if name == llm.Primary {
+			k.wrong("llm.fallback", "%s is the primary provider already; name others", shorten(name))
+		}
+		if slices.Contains(llm.Fallback[:i], name) {
+			k.wrong("llm.fallback", "%s stands there twice", shorten(name))
+		}
+	}
+	if llm.Embedding == "" {
+		return
+	}
+	k.provider("llm.embedding", llm.Embedding)
+	for i, p := range llm.Providers {
+		if p.Name == llm.Embedding && p.EmbeddingModel == "" && p.Type != "offline" {
+			k.wrong(join(item("llm.providers", i), "embedding_model"), "is empty; llm.embedding names this provider")
+		}
+	}
+}
+
+func (k *checker) chats() {
+	for _, id := range slices.Sorted(maps.Keys(k.c.Telegram.Chats)) {
+		if rule, _ := formOf("chatkey"); !rule.pattern.MatchString(id) {
+			k.wrong(join("telegram.chats", id), "%s is no chat; allowed: %s", shorten(id), rule.allowed)
+		}
+	}
+}
+
+func (k *checker) servers() {
+	seen := map[string]bool{}
+	for i, s := range k.c.MCP.Servers {
+		at := item("mcp.servers", i)
+		if k.bad[at] {
+			continue
+		}
+		switch {
+		case s.ID == "":
+			k.required(join(at, "id"))
+		case seen[s.ID]:
+			k.wrong(join(at, "id"), "%s is the id of an earlier server too; ids must differ", shorten(s.ID))
+		}
+		seen[s.ID] = true
+		if (s.Command == "") == (s.URL == "") && !k.bad[join(at, "command")] && !k.bad[join(at, "url")] {
+			k.wrong(at, "needs either command or url, and not both")
+		}
+		for j, root := range s.Roots {
+			if root.URI == "" {
+				k.required(join(item(join(at, "roots"), j), "uri"))
+			}
+		}
+	}
+}
+
+// rules wants the required keys of permissions and policy rules.
+func (k *checker) rules() {
+	for _, tool := range slices.Sorted(maps.Keys(k.c.Tools.Permissions)) {
+		for i, p := range k.c.Tools.Permissions[tool] {
+			at := item(join("tools.permissions", tool), i)
+			if k.bad[at] {
+				continue
+			}
+			if p.Pattern == "" {
+				k.required(join(at, "pattern"))
+			}
+			if p.Action == "" {
+				k.required(join(at, "action"))
+			}
+		}
+	}
+	k.policyRules("tools.policy.rules", k.c.Tools.Policy.Rules)
+	k.policyRules("tools.authorization.rules", k.c.Tools.Authorization.Rules)
+}
+
+func (k *checker) policyRules(path string, rules []Rule) {
+	for i, r := range rules {
+		if k.bad[item(path, i)] {
+			continue
+		}
+		if r.Effect == "" {
+			k.required(join(item(path, i), "effect"))
+		}
+		if len(r.Tool) == 0 {
+			k.required(join(item(path, i), "tool"))
+		}
+	}
+}
+
+func (k *checker) tasks() {
+	seen := map[string]bool{}
+	for i, t := range k.c.Scheduler.Tasks {
+		at := item("scheduler.tasks", i)
+		if k.bad[at] {
+			continue
+		}
+		switch {
+		case t.Name == "":
+			k.required(join(at, "name"))
+		case seen[t.Name]:
+			k.wrong(join(at, "name"), "%s is the name of an earlier task too; names must differ", shorten(t.Name))
+		}
+		seen[t.Name] = true
+		if (t.Cron == "") == (t.RunAt == "") {
+			k.wrong(at, "needs either cron or run_at, and not both")
+		}
+		k.atMost(join(at, "name"), t.Name, 128)
+		k.atMost(join(at, "cron"), t.Cron, 64)
+		k.atMost(join(at, "kind"), t.Kind, 64)
+		k.atMost(join(at, "task"), t.Task, 512)
+	}
+}
+
+// atMost limits the characters of a text.
+func (k *checker) atMost(key, text string, limit int) {
+	if n := len([]rune(text)); n > limit {
+		k.wrong(key, "has %d characters; allowed: %d", n, limit)
+	}
+}
+
+// idle warns of keys that are set to something, and that nothing reads yet. Of a list or map it names only the whole.
+func (k *checker) idle(v reflect.Value, path, part string, s schema) {
+	for _, f := range s.fields(v.Type()) {
+		key, value, part := join(path, f.name), v.Field(f.index), part
+		if f.idle != "" {
+			part = f.idle
+		}
+		switch shapeOf(f.typ) {
+		case leafShape:
+			if part != "" && k.set(key) && formatValue(value) != formatValue(defaultOf(f)) {
+				k.noEffect(key, part)
+			}
+		case tableShape:
+			k.idle(value, key, part, s)
+		case tablePtr:
+			if !value.IsNil() {
+				k.idle(value.Elem(), key, part, s)
+			}
+		default:
+			k.idleEntries(value, key, part, s)
+		}
+	}
+}
+
+func (k *checker) idleEntries(v reflect.Value, key, part string, s schema) {
+	switch {
+	case part != "":
+		if v.Len() > 0 {
+			k.noEffect(key, part)
+		}
+	case v.Kind() == reflect.Slice:
+		for i := range v.Len() {
+			k.idle(v.Index(i), item(key, i), part, s)
+		}
+	case v.Type().Elem().Kind() == reflect.Struct:
+		for _, name := range slices.Sorted(maps.Keys(stringKeys(v))) {
+			k.idle(v.MapIndex(reflect.ValueOf(name)), join(key, name), part, s)
+		}
+	}
+}
+
+func (k *checker) noEffect(key, part string) {
+	k.warn(key, "has no effect yet: %s is not part of this version", part)
+}

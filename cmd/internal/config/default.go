@@ -1,0 +1,61 @@
+package config
+
+import "reflect"
+
+// confirmDefault is how the tag of a key refers to confirmPatterns, which a tag cannot hold.
+const confirmDefault = "@confirm_patterns"
+
+// confirmPatterns returns the default of tools.shell.confirm_patterns.
+func confirmPatterns() []string {
+	return []string{
+		"rm ", "git push -f", "git push --force", "drop table", "drop database", "truncate ",
+		"$(", "`", "<(", ">(", "<<<", "eval ",
+	}
+}
+
+// Default returns the configuration of an empty file and an empty environment.
+func Default() Config {
+	var c Config
+	setDefaults(schema{}, reflect.ValueOf(&c).Elem())
+	return c
+}
+
+// defaultOf returns the value of a leaf that nobody sets.
+func defaultOf(f field) reflect.Value {
+	zero := reflect.Zero(f.typ)
+	if f.def == confirmDefault {
+		return reflect.ValueOf(confirmPatterns())
+	}
+	if f.def == "" {
+		return zero
+	}
+	raw, ok := parse(f.def, f.typ)
+	if !ok {
+		return zero
+	}
+	v, _, ok := convert(raw, f.typ)
+	if !ok {
+		return zero
+	}
+	return v
+}
+
+// setDefaults sets every leaf of the table v, and of the tables in it, to its default.
+func setDefaults(s schema, v reflect.Value) {
+	for _, f := range s.fields(v.Type()) {
+		switch shapeOf(f.typ) {
+		case leafShape:
+			v.Field(f.index).Set(defaultOf(f))
+		case tableShape:
+			setDefaults(s, v.Field(f.index))
+		default: // what holds entries begins empty
+		}
+	}
+}
+
+// newEntry returns a settable table of type t with its defaults.
+func newEntry(s schema, t reflect.Type) reflect.Value {
+	v := reflect.New(t).Elem()
+	setDefaults(s, v)
+	return v
+}

@@ -1,0 +1,186 @@
+package config
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/zephbot/zephbot/policy/nearest"
+)
+
+// environment holds the variables whose names begin with "ZEPH_" and what became of them.
+type environment struct {
+	vars     map[string]string
+	used     map[string]string // key that a variable set
+	values   map[string]any    // values of keys with a fixed place
+	problems Problems
+	warnings Problems
+}
+
+func newEnvironment(env []string) *environment {
+	e := &environment{vars: map[string]string{}, used: map[string]string{}, values: map[string]any{}}
+	for _, kv := range env {
+		if name, value, ok := strings.Cut(kv, "="); ok && strings.HasPrefix(name, envPrefix+"_") {
+			e.vars[name] = value
+		}
+	}
+	return e
+}
+
+// addProviders makes the providers that only the environment describes, when the file has none: for each
+// ZEPH_LLM_PROVIDERS_<NAME>_MODEL or _TYPE one that is called by the name in lower case.
+func (e *environment) addProviders(c *Config) {
+	if len(c.LLM.Providers) > 0 {
+		return
+	}
+	s, prefix := schema{}, envName(envName(envPrefix, "llm"), "providers")+"_"
+	fields := s.fields(reflect.TypeFor[Provider]())
+	names := map[string]bool{}
+	for variable, value := range e.vars {
+		rest, ok := strings.CutPrefix(variable, prefix)
+		if !ok || value == "" {
+			continue
+		}
+		if name, key := splitField(rest, fields); name != "" && (key == "model" || key == "type") {
+			names[strings.ToLower(name)] = true
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		p, _ := newEntry(s, reflect.TypeFor[Provider]()).Interface().(Provider)
+		p.Name = name
+		c.LLM.Providers = append(c.LLM.Providers, p)
+		variable := prefix + strings.ToUpper(name)
+		c.origins[join(item("llm.providers", len(c.LLM.Providers)-1), "name")] = Origin{Env: variable + "_…"}
+	}
+}
+
+// splitField divides "MAIN_API_KEY" into the name "MAIN" and the key "api_key"; the longest key that fits wins.
+func splitField(rest string, fields []field) (name, key string) {
+	for _, f := range fields {
+		n, ok := strings.CutSuffix(rest, envName("", f.name))
+		if ok && len(f.name) > len(key) {
+			name, key = n, f.name
+		}
+	}
+	return name, key
+}
+
+// apply reads the variable of every key. Values of entries of lists and maps are set at once, the others collected.
+func (e *environment) apply(c *Config) {
+	known := map[string]bool{}
+	walk(c, func(l leaf) {
+		if l.env == "" {
+			return
+		}
+		for _, name := range append([]string{l.env}, l.alts...) {
+			known[name] = true
+		}
+		name, text := e.lookup(l)
+		if name == "" {
+			return
+		}
+		raw, ok := parse(text, l.typ)
+		value, _, okType := reflect.Value{}, "", false
+		if ok {
+			value, _, okType = convert(raw, l.typ)
+		}
+		if !okType {
+			e.wrong(name, "wanted "+envTypeName(l.typ)+", found "+found(text, !isSecret(l.typ))+" (sets "+l.key+")")
+			return
+		}
+		c.origins[l.key] = Origin{Env: name}
+		if l.fixed {
+			e.values[l.key] = raw
+			return
+		}
+		l.value.Set(value)
+	})
+	e.warnUnknown(known)
+}
+
+// lookup returns the variable that sets l, and its value; or "" when none does.
+func (e *environment) lookup(l leaf) (name, text string) {
+	for _, n := range append([]string{l.env}, l.alts...) {
+		value := e.vars[n]
+		switch {
+		case value == "":
+		case name == "":
+			name, text = n, value
+		case value != text:
+			e.wrong(n, "is another spelling of "+name+", which is also set, to something else; keep one of them")
+		}
+	}
+	if name == "" {
+		return "", ""
+	}
+	if other, twice := e.used[name]; twice {
+		e.wrong(name, "could mean "+other+" or "+l.key+"; rename one of them in the file")
+		return "", ""
+	}
+	e.used[name] = l.key
+	return name, text
+}
+
+func (e *environment) wrong(name, text string) {
+	e.problems = append(e.problems, Problem{Key: name, Text: text})
+}
+
+// warnUnknown tells of the variables that no key reads.
+func (e *environment) warnUnknown(known map[string]bool) {
+	names := slices.Sorted(maps.Keys(known))
+	provider := envName(envName(envPrefix, "llm"), "providers") + "_"
+	fields := schema{}.fields(reflect.TypeFor[Provider]())
+	for _, name := range slices.Sorted(maps.Keys(e.vars)) {
+		if known[name] {
+			continue
+		}
+		text := "names no known key"
+		rest, ofProvider := strings.CutPrefix(name, provider)
+		who, key := splitField(rest, fields)
+		if near, ok := nearest.Nearest(name, names); ok {
+			text += "; did you mean " + near + "?"
+		} else if ofProvider && who != "" && key != "" {
+			text = "has no effect: there is no provider of this name; set " + provider + who + "_MODEL too, or add it to the file"
+		}
+		e.warnings = append(e.warnings, Problem{Key: name, Text: text})
+	}
+}
+
+// envTypeName says what a variable for a key of type t must hold.
+func envTypeName(t reflect.Type) string {
+	if t.Kind() == reflect.Slice {
+		return typeName(t) + ", separated by commas"
+	}
+	return typeName(t)
+}
+
+// readFlags reads the values of flags, by key.
+func readFlags(flags map[string]string, c *Config) (map[string]any, Problems) {
+	values, types := map[string]any{}, map[string]reflect.Type{}
+	walk(c, func(l leaf) {
+		if l.fixed {
+			types[l.key] = l.typ
+		}
+	})
+	var problems Problems
+	for _, key := range slices.Sorted(maps.Keys(flags)) {
+		t, ok := types[key]
+		if !ok {
+			problems = append(problems, Problem{Key: key, Text: "no flag can set this key"})
+			continue
+		}
+		raw, ok := parse(flags[key], t)
+		if ok {
+			_, _, ok = convert(raw, t)
+		}
+		if !ok {
+			problems = append(problems, Problem{
+				Key: key, Text: "flag: wanted " + envTypeName(t) + ", found " + found(flags[key], !isSecret(t)),
+			})
+			continue
+		}
+		values[key] = raw
+	}
+	return values, problems
+}

@@ -1,0 +1,170 @@
+package config
+
+import (
+	"fmt"
+	"math"
+	"net"
+	"net/url"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/zephbot/zephbot/policy/nearest"
+)
+
+// form is what a text must look like, and how that is said.
+type form struct {
+	pattern *regexp.Regexp
+	allowed string
+}
+
+// formOf returns the rule for a tag form; ok is false when it is not about a pattern.
+func formOf(name string) (rule form, ok bool) {
+	switch name {
+	case "user":
+		return form{userForm, `a numeric id, "@name" or "*"`}, true
+	case "chat":
+		return form{chatForm, `a numeric id such as -100123, or "*"`}, true
+	case "chatkey":
+		return form{chatKeyForm, `"-100123" for a chat, "-100123/7" for a topic`}, true
+	case "name":
+		return form{nameForm, `letters, digits, "_", "." and "-", at most 64`}, true
+	case "server":
+		return form{serverForm, `letters, digits, "_", "." and "-", at most 128`}, true
+	case "domain":
+		return form{domainForm, `a host name such as "example.com", or "*.example.com"`}, true
+	case "command":
+		return form{commandForm, "the name of a program without a path"}, true
+	case "redis":
+		return form{redisForm, "a URL that begins with redis:// or rediss:// (also redis+cluster://, redis+sentinel://, unix://)"}, true
+	case "postgres":
+		return form{postgresForm, "a URL that begins with postgres://"}, true
+	default:
+		return form{}, false
+	}
+}
+
+var (
+	userForm     = regexp.MustCompile(`^([1-9]\d*|@[A-Za-z0-9_]{4,32}|\*)$`)
+	chatForm     = regexp.MustCompile(`^(-?[1-9]\d*|\*)$`)
+	chatKeyForm  = regexp.MustCompile(`^-?[1-9]\d*(/\d+)?$`)
+	nameForm     = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`)
+	serverForm   = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,128}$`)
+	domainForm   = regexp.MustCompile(`^[A-Za-z0-9*.-]+$`)
+	commandForm  = regexp.MustCompile(`^[^/\\]+$`)
+	redisForm    = regexp.MustCompile(`^(rediss?|unix)([+-](cluster|sentinel))?://\S+$`)
+	postgresForm = regexp.MustCompile(`^postgres(ql)?://\S+$`)
+)
+
+// checkValue returns what is wrong with the value of a leaf, or "".
+func checkValue(l leaf) string {
+	v := l.value
+	if v.Kind() == reflect.Pointer {
+		if v.IsNil() {
+			return ""
+		}
+		v = v.Elem()
+	}
+	if v.Kind() == reflect.Slice {
+		for i := range v.Len() {
+			if text := checkOne(l.field, v.Index(i)); text != "" {
+				return text
+			}
+		}
+		return ""
+	}
+	return checkOne(l.field, v)
+}
+
+func checkOne(f field, v reflect.Value) string {
+	switch v.Kind() {
+	case reflect.String:
+		return checkText(f, v.String(), v.Type() == secretType)
+	case reflect.Int, reflect.Int64:
+		return checkRange(f, float64(v.Int()), formatValue(v), v.Type() == durationType)
+	case reflect.Float64:
+		x := v.Float()
+		if !f.clamp && (math.IsNaN(x) || math.IsInf(x, 0)) {
+			return formatFloat(x) + " is not allowed; allowed: a finite number"
+		}
+		return checkRange(f, x, formatValue(v), false)
+	default:
+		return ""
+	}
+}
+
+func checkRange(f field, x float64, shown string, duration bool) string {
+	limit := func(n float64) string {
+		if duration {
+			return formatDuration(time.Duration(n))
+		}
+		return fmt.Sprintf("%.10g", n)
+	}
+	switch {
+	case f.clamp:
+		return "" // mended, not refused
+	case x >= f.min && (f.max == 0 || x <= f.max):
+		return ""
+	case f.max == 0:
+		return shown + " is not allowed; allowed: " + limit(f.min) + " or more"
+	default:
+		return shown + " is not allowed; allowed: " + limit(f.min) + " to " + limit(f.max)
+	}
+}
+
+// checkText checks a text that is set; whether it may be empty is decided where it is needed.
+func checkText(f field, s string, secret bool) string {
+	if s == "" {
+		return ""
+	}
+	shown := "this value"
+	if !secret {
+		shown = shorten(s)
+	}
+	if rule, ok := formOf(f.form); ok && !rule.pattern.MatchString(s) {
+		return shown + " is not allowed; allowed: " + rule.allowed
+	}
+	if f.form == "listen" {
+		return checkListen(s)
+	}
+	if len(f.enum) > 0 && !slices.ContainsFunc(f.enum, func(w string) bool { return w == s || f.fold && strings.EqualFold(w, s) }) {
+		text := shown + " is not allowed; allowed: " + strings.Join(f.enum, ", ")
+		if near, ok := nearest.Nearest(s, f.enum); ok {
+			text += " (did you mean " + near + "?)"
+		}
+		return text
+	}
+	if len(f.urls) > 0 {
+		return checkURL(f, s)
+	}
+	return ""
+}
+
+// checkURL refuses what is not a URL with an allowed scheme. A URL that may hold a password is not repeated.
+func checkURL(f field, s string) string {
+	shown := shorten(s)
+	if strings.Contains(s, "@") {
+		shown = "this URL"
+	}
+	allowed := " is not allowed; allowed: a URL that begins with " + strings.Join(f.urls, ":// or ") + "://"
+	u, err := url.Parse(s)
+	if err != nil || !slices.Contains(f.urls, u.Scheme) || u.Scheme != "file" && u.Hostname() == "" || u.Scheme == "file" && u.Path == "" {
+		return shown + allowed
+	}
+	return ""
+}
+
+func checkListen(s string) string {
+	const allowed = ` is not allowed; allowed: an address and a port such as "127.0.0.1:9090" or ":8443"`
+	_, port, err := net.SplitHostPort(s)
+	if err != nil {
+		return shorten(s) + allowed
+	}
+	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+		return shorten(s) + allowed
+	}
+	return ""
+}

@@ -1,0 +1,262 @@
+package config
+
+import "time"
+
+// Config is the whole configuration of zephbot. Every field is one key or table of the config file.
+//
+// The tags of a field are its documentation and its rules, and everything else is derived from them:
+//
+//	toml     the name of the key
+//	default  the value when nobody sets the key, written as in an environment variable
+//	doc      one line for people
+//	enum     the allowed words, separated by "|"; enumfold the same without regard to case
+//	min, max the allowed range (numbers, durations, each item of a list); without min nothing may be negative
+//	clamp    "low..high": values outside are moved inside and told as a warning
+//	url      the allowed schemes, separated by "|"
+//	form     what a word, a key of a table or an address must look like
+//	alias    other spellings of the key, separated by "|"
+//	idle     the part that reads this key is not built yet; the value is its name. Remove the tag when it is.
+//
+// A Config is not changed after Load; it may be read by many goroutines.
+type Config struct {
+	DataDir   string    `toml:"data_dir" default:"./data" doc:"Directory of the database, the audit log and downloads."`
+	Telegram  Telegram  `toml:"telegram" doc:"The Telegram bot: who may talk to it, and how it answers."`
+	LLM       LLM       `toml:"llm" doc:"Which models answer."`
+	Agent     Agent     `toml:"agent" doc:"Limits of one conversation turn."`
+	Session   Session   `toml:"session" doc:"Stored conversations."`
+	Security  Security  `toml:"security" doc:"How much the agent may do unasked."`
+	Tools     Tools     `toml:"tools" doc:"The tools and the chain that every tool call walks."`
+	MCP       MCP       `toml:"mcp" idle:"the MCP client" doc:"Model Context Protocol servers."`
+	Redis     Redis     `toml:"redis" doc:"Quotas, caches and send budgets."`
+	Database  Database  `toml:"database" doc:"Messages, journals, approvals."`
+	Vector    Vector    `toml:"vector" idle:"vector search" doc:"Where embeddings are kept."`
+	Index     Index     `toml:"index" idle:"the code index" doc:"The code index that search_code asks."`
+	Scheduler Scheduler `toml:"scheduler" idle:"the scheduler" doc:"Tasks that run at a time."`
+	Memory    Memory    `toml:"memory" idle:"memory" doc:"What the agent remembers over conversations."`
+	Quotas    Quotas    `toml:"quotas" doc:"How much people may use."`
+	Audit     Audit     `toml:"audit" doc:"The record of every tool call."`
+	Metrics   Metrics   `toml:"metrics" doc:"Prometheus metrics and health checks."`
+	Tracing   Tracing   `toml:"tracing" idle:"tracing" doc:"OpenTelemetry traces."`
+	Log       Log       `toml:"log" doc:"The log of the program."`
+
+	// File is the config file that was read, "" when there was none.
+	File string `toml:"-"`
+	// Warnings are what Load found strange but not wrong, in the order of the file.
+	Warnings Problems `toml:"-"`
+
+	home, workDir string
+	origins       map[string]Origin
+}
+
+// Telegram is the table [telegram].
+type Telegram struct {
+	Token               Secret        `toml:"token" doc:"Bot token from @BotFather. Empty: no Telegram."`
+	APIURL              string        `toml:"api_url" default:"https://api.telegram.org" url:"https|http" doc:"Bot API server; change it for a local or a test server."`
+	AllowedUsers        Refs          `toml:"allowed_users" form:"user" doc:"Who may talk to the bot: numeric ids or \"@name\". Empty: nobody. \"*\": everyone."`
+	Admins              []int64       `toml:"admins" min:"1" doc:"Numeric ids of the people who manage approvals, MCP and quotas."`
+	AllowedChats        Refs          `toml:"allowed_chats" form:"chat" doc:"Ids of the groups the bot works in. Empty: no group. \"*\": every group."`
+	Approvers           []int64       `toml:"approvers" min:"1" doc:"Numeric ids of people who may approve besides the person who asked."`
+	ApprovalTimeout     time.Duration `toml:"approval_timeout" default:"10m" min:"1s" doc:"An approval nobody gave in this time is a denial."`
+	ApprovalsRequired   int           `toml:"approvals_required" default:"1" min:"1" doc:"How many people must approve."`
+	ApprovalByRequester bool          `toml:"approval_by_requester" default:"true" doc:"Whether people may approve what they asked for themselves."`
+	StreamIntervalMS    int           `toml:"stream_interval_ms" default:"3000" clamp:"500..3600000" doc:"Milliseconds between two edits of a growing answer; at least 500."`
+	WebhookURL          string        `toml:"webhook_url" url:"https" idle:"the webhook" doc:"Public https address for updates. Empty: polling."`
+	WebhookListen       string        `toml:"webhook_listen" default:":8443" form:"listen" idle:"the webhook" doc:"Address the webhook listens on."`
+	WebhookSecret       Secret        `toml:"webhook_secret" idle:"the webhook" doc:"Secret that Telegram sends with every update."`
+	AllowedTools        []string      `toml:"allowed_tools" doc:"Tools that Telegram chats may use. Empty: all."`
+	BlockquoteMinLines  int           `toml:"expandable_blockquote_min_lines" default:"10" idle:"collapsing of long quotes" doc:"Quotes of this many lines are collapsed. 0: never."`
+	GuestMode           bool          `toml:"guest_mode" default:"false" idle:"guest mode" doc:"Answer in chats where the bot is a guest."`
+	BotToBot            bool          `toml:"bot_to_bot" default:"false" idle:"talk between bots" doc:"Answer other bots."`
+	AllowedBots         []string      `toml:"allowed_bots" idle:"talk between bots" doc:"Bots that are answered. Empty: all."`
+	MaxBotChainDepth    int           `toml:"max_bot_chain_depth" default:"3" min:"1" idle:"talk between bots" doc:"Bot messages in a row after which the bot is silent."`
+
+	Limits TelegramLimits  `toml:"limits" doc:"The bot's own send budget; 0 = none. A 429 is obeyed whatever stands here."`
+	Groups TelegramGroups  `toml:"groups" doc:"How the bot behaves in groups."`
+	Chats  map[string]Chat `toml:"chats" form:"chatkey" doc:"Settings of one group (\"-100123\") or topic (\"-100123/7\"); what is left out is inherited."`
+}
+
+// TelegramLimits is the table [telegram.limits].
+type TelegramLimits struct {
+	PerSecond         int `toml:"per_second" default:"30" doc:"Messages a second, all chats together."`
+	PerChatPerSecond  int `toml:"per_chat_per_second" default:"1" doc:"Messages a second to one chat."`
+	PerGroupPerMinute int `toml:"per_group_per_minute" default:"20" doc:"Messages a minute to one group."`
+}
+
+// TelegramGroups is the table [telegram.groups].
+type TelegramGroups struct {
+	Session string `toml:"session" default:"user" enum:"user|chat" doc:"A conversation per person (user), or one for the whole chat."`
+	Trigger string `toml:"trigger" default:"mention" enum:"mention|all" doc:"Answer when mentioned or replied to (mention), or every message (all)."`
+}
+
+// Chat is a table [telegram.chats."ID"]. Zero values inherit from [telegram], [telegram.groups] and [quotas.chat].
+type Chat struct {
+	SystemPrompt      string   `toml:"system_prompt" doc:"System prompt of this chat. Empty: that of [agent]."`
+	AllowedTools      []string `toml:"allowed_tools" doc:"Tools this chat may use. Empty: those of [telegram]."`
+	Trigger           string   `toml:"trigger" enum:"mention|all" doc:"As in [telegram.groups]."`
+	Session           string   `toml:"session" enum:"user|chat" doc:"As in [telegram.groups]."`
+	ApprovalsRequired int      `toml:"approvals_required" doc:"As in [telegram]. 0: inherited."`
+	Approvers         []int64  `toml:"approvers" min:"1" doc:"As in [telegram]. Empty: inherited."`
+	Quota             *Limits  `toml:"quota" doc:"Limits of this chat instead of [quotas.chat]."`
+}
+
+// LLM is the table [llm].
+type LLM struct {
+	Primary   string        `toml:"primary" default:"main" doc:"Name of the provider that answers."`
+	Fallback  []string      `toml:"fallback" doc:"Names of the providers that are asked, in this order, when the primary fails."`
+	Embedding string        `toml:"embedding" doc:"Name of the provider that computes embeddings. Empty: none."`
+	Timeout   time.Duration `toml:"timeout" default:"120s" min:"1s" doc:"How long one model call may take."`
+	Ollama    Ollama        `toml:"ollama" doc:"Older place of a setting of Ollama providers."`
+	Providers []Provider    `toml:"providers" doc:"The models. Without any, simulate uses the built-in offline model."`
+}
+
+// Ollama is the table [llm.ollama] (seed 004). Load applies it to every provider of type ollama.
+type Ollama struct {
+	ToolUse *bool `toml:"tool_use" doc:"Same as tool_use of every provider of type ollama."`
+}
+
+// Provider is an entry of [[llm.providers]].
+type Provider struct {
+	Name             string  `toml:"name" form:"name" doc:"Name by which the rest of the config calls this provider. Required."`
+	Type             string  `toml:"type" default:"openai" enum:"openai|anthropic|ollama|offline" doc:"Kind of API; openai is any OpenAI-compatible server."`
+	BaseURL          string  `toml:"base_url" default:"https://api.openai.com/v1" url:"https|http" doc:"Address of the API; each type has its own default."`
+	APIKey           Secret  `toml:"api_key" doc:"Key of the API."`
+	Model            string  `toml:"model" doc:"Model that answers. Required, except for type offline."`
+	EmbeddingModel   string  `toml:"embedding_model" doc:"Model that computes embeddings."`
+	MaxTokens        int     `toml:"max_tokens" default:"4096" min:"1" doc:"Longest answer, in tokens."`
+	ToolUse          bool    `toml:"tool_use" default:"true" doc:"Use the API's tool calls; false: fenced blocks in the text."`
+	InputUSDPerMTok  float64 `toml:"input_usd_per_mtok" default:"0" doc:"Price of a million input tokens in USD."`
+	OutputUSDPerMTok float64 `toml:"output_usd_per_mtok" default:"0" doc:"Price of a million output tokens in USD."`
+}
+
+// Agent is the table [agent].
+type Agent struct {
+	MaxToolIterations   int        `toml:"max_tool_iterations" default:"10" min:"1" max:"100" doc:"Model calls with tools in one turn."`
+	ContextBudgetTokens int        `toml:"context_budget_tokens" default:"128000" min:"1000" doc:"Size of the model's context window, in tokens."`
+	SystemPrompt        string     `toml:"system_prompt" doc:"Text put before every conversation. Empty: the built-in one."`
+	MaxParallelTools    int        `toml:"max_parallel_tools" default:"4" min:"1" doc:"Reading tools of one step that run at the same time."`
+	Concurrency         int        `toml:"concurrency" default:"64" min:"1" doc:"Turns that run at the same time."`
+	ToolFilter          ToolFilter `toml:"tool_filter" idle:"the tool filter" doc:"Show the model only the tools that fit the question."`
+}
+
+// ToolFilter is the table [agent.tool_filter].
+type ToolFilter struct {
+	Enabled       bool     `toml:"enabled" default:"false" doc:"Turn the filter on."`
+	TopK          int      `toml:"top_k" default:"0" doc:"Most tools to show. 0: all above the threshold."`
+	MinSimilarity float64  `toml:"min_similarity" default:"0.3" max:"1" doc:"Least similarity of a tool to the question."`
+	AlwaysOn      []string `toml:"always_on" default:"bash,read,edit,memory_search,memory_save" doc:"Tools that are always shown."`
+}
+
+// Session is the table [session].
+type Session struct {
+	Recap Recap `toml:"recap" idle:"the recap" doc:"A summary when a conversation is taken up again."`
+}
+
+// Recap is the table [session.recap] (seed 001).
+type Recap struct {
+	OnResume         bool   `toml:"on_resume" default:"true" doc:"Make a recap when a conversation is resumed."`
+	Provider         string `toml:"recap_provider" form:"provider" doc:"Provider that writes it. Empty: the primary."`
+	MaxTokens        int    `toml:"max_tokens" default:"500" min:"1" doc:"Longest recap, in tokens."`
+	MaxInputMessages int    `toml:"max_input_messages" default:"50" doc:"Messages it is made of. 0: no recap."`
+}
+
+// Security is the table [security].
+type Security struct {
+	AutonomyLevel string `toml:"autonomy_level" default:"supervised" enum:"readonly|supervised|full" doc:"readonly: reading tools only; supervised: by the rules, else ask; full: never ask."`
+}
+
+// Redis is the table [redis].
+type Redis struct {
+	URL Secret `toml:"url" form:"redis" doc:"redis://, rediss://, cluster or sentinel URL. Empty: embedded in the process."`
+}
+
+// Database is the table [database].
+type Database struct {
+	URL Secret `toml:"url" form:"postgres" idle:"PostgreSQL" doc:"postgres:// URL. Empty: SQLite in data_dir."`
+}
+
+// Vector is the table [vector].
+type Vector struct {
+	Backend string `toml:"backend" default:"embedded" enum:"embedded|qdrant" doc:"Where embeddings are kept."`
+	URL     string `toml:"url" url:"https|http" doc:"Address of Qdrant."`
+	APIKey  Secret `toml:"api_key" doc:"Key of Qdrant."`
+}
+
+// Index is the table [index].
+type Index struct {
+	Enabled   bool     `toml:"enabled" default:"false" doc:"Keep an index of the code."`
+	AutoIndex bool     `toml:"auto_index" default:"true" doc:"Index at start."`
+	Paths     []string `toml:"paths" doc:"Directories to index. Empty: the working directory."`
+	Languages []string `toml:"languages" doc:"Languages to index. Empty: all that are known."`
+	Watch     bool     `toml:"watch" default:"true" doc:"Index again what changes."`
+}
+
+// Scheduler is the table [scheduler].
+type Scheduler struct {
+	Enabled  bool   `toml:"enabled" default:"true" doc:"Run scheduled tasks and offer the schedule tools."`
+	TickSecs int    `toml:"tick_secs" default:"60" min:"1" doc:"Seconds between two looks at the clock."`
+	MaxTasks int    `toml:"max_tasks" default:"100" doc:"Most tasks that may be stored."`
+	Tasks    []Task `toml:"tasks" doc:"Tasks that exist from the start."`
+}
+
+// Task is an entry of [[scheduler.tasks]].
+type Task struct {
+	Name  string `toml:"name" doc:"Name of the task, at most 128 characters. Required."`
+	Cron  string `toml:"cron" doc:"When it runs again and again: 5 or 6 fields, at most 64 characters."`
+	RunAt string `toml:"run_at" doc:"When it runs once: an ISO 8601 time."`
+	Kind  string `toml:"kind" default:"custom" doc:"Kind of task, at most 64 characters; custom gives the text to the agent."`
+	Task  string `toml:"task" doc:"Text for the agent, at most 512 characters."`
+}
+
+// Memory is the table [memory].
+type Memory struct {
+	Enabled  bool         `toml:"enabled" default:"true" doc:"Offer the memory tools."`
+	Semantic bool         `toml:"semantic" default:"true" doc:"Search by meaning where embeddings exist."`
+	Limits   MemoryLimits `toml:"limits" doc:"Limits of the memory tools."`
+}
+
+// MemoryLimits is the table [memory.limits].
+type MemoryLimits struct {
+	Entries       int `toml:"entries" default:"1000" min:"1" doc:"Most entries of one person."`
+	ContentBytes  int `toml:"content_bytes" default:"4096" min:"1" doc:"Longest entry, in bytes."`
+	SearchResults int `toml:"search_results" default:"5" min:"1" max:"20" doc:"Results of a search unless the model asks for more."`
+}
+
+// Quotas is the table [quotas].
+type Quotas struct {
+	OnRedisDown string `toml:"on_redis_down" default:"deny" enum:"deny|allow" doc:"What happens while Redis is away."`
+	Payer       string `toml:"payer" default:"user" enum:"user|chat|both" doc:"Who pays in a group."`
+	User        Limits `toml:"user" doc:"Limits of each person. 0: no limit."`
+	Chat        Limits `toml:"chat" doc:"Limits of each chat. 0: no limit."`
+	Bot         Limits `toml:"bot" doc:"Limits of the whole bot. 0: no limit."`
+}
+
+// Limits is a table of [quotas].
+type Limits struct {
+	TurnsPerDay  int     `toml:"turns_per_day" default:"0" doc:"Turns a day."`
+	TokensPerDay int     `toml:"tokens_per_day" default:"0" idle:"the token quota" doc:"Tokens a day."`
+	USDPerDay    float64 `toml:"usd_per_day" default:"0" idle:"the USD quota" doc:"USD a day."`
+	USDPerMonth  float64 `toml:"usd_per_month" default:"0" idle:"the USD quota" doc:"USD a month."`
+}
+
+// Audit is the table [audit].
+type Audit struct {
+	Enabled         bool   `toml:"enabled" default:"true" doc:"Write the audit log."`
+	Destination     string `toml:"destination" doc:"File path, or stdout. Empty: data_dir/audit.jsonl."`
+	ToolRiskSummary bool   `toml:"tool_risk_summary" default:"false" idle:"the risk summary" doc:"Add a summary of the risks of the tools."`
+}
+
+// Metrics is the table [metrics].
+type Metrics struct {
+	Listen string `toml:"listen" form:"listen" doc:"Address of /metrics, /healthz and /readyz, such as \"127.0.0.1:9090\". Empty: off."`
+}
+
+// Tracing is the table [tracing].
+type Tracing struct {
+	Endpoint string `toml:"endpoint" url:"https|http" doc:"OTLP endpoint. Empty: off."`
+}
+
+// Log is the table [log].
+type Log struct {
+	Level  string `toml:"level" default:"info" enum:"trace|debug|info|warn|error" doc:"Least important line that is written."`
+	Format string `toml:"format" default:"console" enum:"console|json" doc:"Lines for people (console) or for machines (json)."`
+}

@@ -1,0 +1,113 @@
+package config
+
+// MCP is the table [mcp].
+type MCP struct {
+	AllowedCommands       []string `toml:"allowed_commands" default:"npx,uvx,node,python,python3" form:"command" doc:"Programs that may be started as servers; names without a path."`
+	MaxDynamicServers     int      `toml:"max_dynamic_servers" default:"10" doc:"Servers that may be added in the chat."`
+	MaxDescriptionBytes   int      `toml:"max_description_bytes" default:"2048" min:"1" doc:"Longest description of a tool, in bytes."`
+	MaxInstructionsBytes  int      `toml:"max_instructions_bytes" default:"2048" min:"1" doc:"Longest instructions of a server, in bytes."`
+	OutputSchemaHintBytes int      `toml:"output_schema_hint_bytes" default:"1024" doc:"Longest output schema put into a description, in bytes."`
+	Sampling              bool     `toml:"sampling" default:"false" doc:"Let servers ask the model."`
+	ElicitationEnabled    bool     `toml:"elicitation_enabled" default:"false" doc:"Let servers ask the person, in the terminal."`
+	ElicitationTimeout    int      `toml:"elicitation_timeout" alias:"elicitation_timeout_secs" default:"120" min:"1" doc:"Seconds to wait for an answer."`
+	ElicitationQueue      int      `toml:"elicitation_queue_capacity" default:"16" min:"1" doc:"Questions that may wait; more are declined."`
+	ElicitationWarnFields bool     `toml:"elicitation_warn_sensitive_fields" default:"true" doc:"Warn before fields that look like secrets."`
+	LockToolList          bool     `toml:"lock_tool_list" default:"false" doc:"Ignore changes of the tool lists after the start."`
+	DefaultEnvIsolation   bool     `toml:"default_env_isolation" default:"false" doc:"Start servers with an almost empty environment."`
+	MaxConnectAttempts    int      `toml:"max_connect_attempts" default:"3" min:"1" max:"10" doc:"Attempts to connect at start."`
+	StartupRetryBackoffMS int      `toml:"startup_retry_backoff_ms" default:"1000" doc:"Milliseconds before the second attempt, doubled each time."`
+	ToolTimeoutSecs       *int     `toml:"tool_timeout_secs" min:"1" doc:"Seconds a tool call may take. Not set: the timeout of the server."`
+
+	Pruning          MCPPruning       `toml:"pruning" doc:"A model chooses among the tools."`
+	ToolDiscovery    ToolDiscovery    `toml:"tool_discovery" doc:"Which tools of servers the model sees."`
+	TrustCalibration TrustCalibration `toml:"trust_calibration" doc:"A score of how servers behave."`
+	Servers          []MCPServer      `toml:"servers" doc:"The servers."`
+}
+
+// MCPPruning is the table [mcp.pruning].
+type MCPPruning struct {
+	Enabled         bool     `toml:"enabled" default:"false" doc:"Turn it on."`
+	MaxTools        int      `toml:"max_tools" default:"15" doc:"Most tools to keep. 0: no limit."`
+	Provider        string   `toml:"pruning_provider" form:"provider" doc:"Provider that chooses. Empty: the primary."`
+	MinToolsToPrune int      `toml:"min_tools_to_prune" default:"10" doc:"Fewer tools than this are all kept."`
+	AlwaysInclude   []string `toml:"always_include" doc:"Tools that are always kept."`
+}
+
+// ToolDiscovery is the table [mcp.tool_discovery] (seed 001).
+type ToolDiscovery struct {
+	Strategy         string   `toml:"strategy" default:"Embedding" enumfold:"Embedding|Llm|None" doc:"How tools are ranked."`
+	TopK             int      `toml:"top_k" default:"10" doc:"Most tools in a turn."`
+	MinSimilarity    float64  `toml:"min_similarity" default:"0.3" max:"1" doc:"Least similarity of a tool to the question."`
+	Provider         string   `toml:"embedding_provider" form:"provider" doc:"Provider of the embeddings. Empty: llm.embedding."`
+	AlwaysInclude    []string `toml:"always_include" doc:"Tools that are always shown: bare or as server:tool."`
+	MinToolsToFilter int      `toml:"min_tools_to_filter" default:"5" doc:"A server with fewer tools shows them all."`
+	Strict           bool     `toml:"strict" default:"false" doc:"Show no tool instead of all when ranking fails."`
+}
+
+// TrustCalibration is the table [mcp.trust_calibration].
+type TrustCalibration struct {
+	Enabled            bool    `toml:"enabled" default:"false" doc:"Turn it on."`
+	ProbeOnConnect     bool    `toml:"probe_on_connect" default:"true" doc:"Look at a server when it connects."`
+	MonitorInvocations bool    `toml:"monitor_invocations" default:"true" doc:"Count successes and failures."`
+	PersistScores      bool    `toml:"persist_scores" default:"true" doc:"Keep the scores."`
+	DecayRatePerDay    float64 `toml:"decay_rate_per_day" default:"0.01" max:"1" doc:"How fast a good score fades."`
+	InjectionPenalty   float64 `toml:"injection_penalty" default:"0.25" max:"1" doc:"What an injected instruction costs."`
+	VerifierProvider   string  `toml:"verifier_provider" form:"provider" doc:"Provider that looks at servers. Empty: none."`
+}
+
+// MCPServer is an entry of [[mcp.servers]]. It has a command or a url.
+type MCPServer struct {
+	ID                 string                  `toml:"id" form:"server" doc:"Id of the server, the part before the colon in its tools' names. Required."`
+	Command            string                  `toml:"command" doc:"Program to start; must be in mcp.allowed_commands."`
+	Args               []string                `toml:"args" doc:"Its arguments."`
+	Env                map[string]Secret       `toml:"env" doc:"Environment variables it gets."`
+	URL                string                  `toml:"url" url:"https|http" doc:"Address of a server on the network."`
+	Headers            map[string]Secret       `toml:"headers" doc:"HTTP headers sent to it."`
+	Timeout            int                     `toml:"timeout" default:"30" min:"1" doc:"Seconds to connect and for each call."`
+	StartupTimeout     *int                    `toml:"startup_timeout" min:"1" doc:"Seconds to connect, when that may take longer than a call."`
+	TrustLevel         string                  `toml:"trust_level" default:"untrusted" enum:"trusted|untrusted|sandboxed" doc:"How far the server is trusted."`
+	ToolAllowlist      *[]string               `toml:"tool_allowlist" doc:"Tools that are offered. Not set: all (sandboxed: none)."`
+	ExpectedTools      []string                `toml:"expected_tools" doc:"Tools the server should have; others are dropped."`
+	Roots              []MCPRoot               `toml:"roots" doc:"Directories the server may use."`
+	ToolMetadata       map[string]ToolMetadata `toml:"tool_metadata" doc:"What a tool does, by its name."`
+	ElicitationEnabled *bool                   `toml:"elicitation_enabled" doc:"Overrides mcp.elicitation_enabled."`
+	EnvIsolation       *bool                   `toml:"env_isolation" doc:"Overrides mcp.default_env_isolation."`
+	Scope              string                  `toml:"scope" default:"shared" enum:"shared|session|caller" doc:"One connection for all, or one per conversation or person."`
+	Policy             MCPPolicy               `toml:"policy" doc:"Limits of its tools."`
+	OAuth              OAuth                   `toml:"oauth" doc:"Sign-in with OAuth 2.1."`
+}
+
+// MCPRoot is an entry of roots.
+type MCPRoot struct {
+	URI  string `toml:"uri" url:"file" doc:"file:// address of the directory. Required."`
+	Name string `toml:"name" doc:"Name shown to the server."`
+}
+
+// ToolMetadata is a table of tool_metadata.
+type ToolMetadata struct {
+	DataSensitivity string   `toml:"data_sensitivity" enum:"none|low|medium|high" doc:"How sensitive the data of the tool is."`
+	Capabilities    []string `toml:"capabilities" doc:"What the tool can do."`
+}
+
+// MCPPolicy is the table policy of a server.
+type MCPPolicy struct {
+	AllowedTools *[]string    `toml:"allowed_tools" doc:"Tools that may be called. Not set: all."`
+	DeniedTools  []string     `toml:"denied_tools" doc:"Tools that may not be called."`
+	RateLimit    MCPRateLimit `toml:"rate_limit" doc:"How often."`
+}
+
+// MCPRateLimit is the table policy.rate_limit of a server.
+type MCPRateLimit struct {
+	MaxCallsPerMinute int `toml:"max_calls_per_minute" default:"0" doc:"Calls a minute. 0: no limit."`
+}
+
+// OAuth is the table oauth of a server.
+type OAuth struct {
+	Enabled      bool     `toml:"enabled" default:"false" doc:"Sign in with OAuth."`
+	TokenStorage string   `toml:"token_storage" default:"vault" enum:"vault|memory" doc:"Where tokens are kept."`
+	Scopes       []string `toml:"scopes" doc:"Scopes to ask for."`
+	CallbackPort int      `toml:"callback_port" default:"18766" max:"65535" doc:"Local port of the callback. 0: any."`
+	ClientName   string   `toml:"client_name" default:"zephbot" doc:"Name to register with."`
+	ClientID     string   `toml:"client_id" doc:"Id of a client that is registered already."`
+	ClientSecret Secret   `toml:"client_secret" doc:"Its secret."`
+}

@@ -1,0 +1,88 @@
+// Package persistence opens the service's memory: it picks the engines and holds them together. Only cmd imports it.
+package persistence
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/persistence/sql"
+)
+
+// fileName of the SQLite database below the data directory.
+const fileName = "zephbot.db"
+
+// Options of Open.
+type Options struct {
+	DataDir     string           // for embedded engines; locked for this process
+	DatabaseURL string           // "" = SQLite below DataDir
+	Owner       string           // of the leases of this process: unique among processes
+	Now         func() time.Time // nil = time.Now
+	Log         zerolog.Logger
+}
+
+func (o *Options) validate() error {
+	switch {
+	case o.DatabaseURL != "":
+		scheme, _, _ := strings.Cut(o.DatabaseURL, ":") // never the rest: it holds a password
+		return fmt.Errorf("database.url: %q databases are not supported; leave it empty for SQLite in data_dir", scheme)
+	case o.DataDir == "":
+		return errors.New("data_dir is empty: name a directory for the database")
+	case o.Owner == "":
+		return errors.New("the owner of the leases has no name")
+	}
+	return nil
+}
+
+// Stores are the open engines. Close them.
+type Stores struct {
+	Bot bot.Store
+
+	sql    *sql.Store
+	unlock func()
+}
+
+// Open takes the data directory for this process, opens the database and frees the leases that dead processes left. ctx bounds the opening.
+// Errors name the directory or file and what to do; sql.ErrLocked and *sql.Unavailable are among them.
+func Open(ctx context.Context, options Options) (*Stores, error) {
+	if err := options.validate(); err != nil {
+		return nil, err
+	}
+	unlock, err := sql.LockDir(options.DataDir)
+	if err != nil {
+		return nil, err
+	}
+	store, err := sql.Open(ctx, sql.Options{Path: filepath.Join(options.DataDir, fileName), Now: options.Now, Log: options.Log})
+	if err != nil {
+		unlock()
+		return nil, err
+	}
+	stores := &Stores{Bot: store, sql: store, unlock: unlock}
+	freed, err := store.Recover(ctx, options.Owner)
+	if err != nil {
+		return nil, errors.Join(err, stores.Close())
+	}
+	if freed > 0 {
+		options.Log.Info().Int64("lanes", freed).Msg("took over the work of a process that ended early")
+	}
+	return stores, nil
+}
+
+// Sweep forgets what is no longer needed at now (see sql.Store.Sweep).
+func (s *Stores) Sweep(ctx context.Context, now time.Time) error {
+	_, err := s.sql.Sweep(ctx, now)
+	return err
+}
+
+// Close ends what was begun, closes the engines and gives the directory back.
+func (s *Stores) Close() error {
+	err := s.sql.Close()
+	s.unlock()
+	return err
+}

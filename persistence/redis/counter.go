@@ -1,0 +1,126 @@
+package redis
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/zephbot/zephbot/bot/quota"
+)
+
+// The scripts run atomically on the server and use nothing newer than Redis 6. In a cluster all keys of one call must be in one slot: a hash tag sees to it.
+const (
+	// KEYS[1] the id's marker, the rest counters; ARGV[1] expiry (unix seconds), then amount and limit for each counter.
+	takeScript = `
+local seen = redis.call('GET', KEYS[1])
+if seen then
+  local out = {-1}
+  for i = 2, #KEYS do out[i] = tonumber(redis.call('GET', KEYS[i]) or '0') end
+  return out
+end
+local out = {-1}
+for i = 2, #KEYS do
+  local now = tonumber(redis.call('GET', KEYS[i]) or '0')
+  local n, limit = tonumber(ARGV[2*i-2]), tonumber(ARGV[2*i-1])
+  out[i] = now
+  if limit > 0 and now + n > limit and out[1] == -1 then out[1] = i - 2 end
+end
+if out[1] >= 0 then return out end
+for i = 2, #KEYS do
+  out[i] = redis.call('INCRBY', KEYS[i], ARGV[2*i-2])
+  redis.call('EXPIREAT', KEYS[i], ARGV[1])
+end
+redis.call('SET', KEYS[1], '1')
+redis.call('EXPIREAT', KEYS[1], ARGV[1])
+return out`
+	// KEYS[1] the id's marker, the rest counters; ARGV the amounts.
+	returnScript = `
+if redis.call('DEL', KEYS[1]) == 0 then return 0 end
+for i = 2, #KEYS do
+  if redis.call('DECRBY', KEYS[i], ARGV[i-1]) < 0 then redis.call('SET', KEYS[i], '0', 'KEEPTTL') end
+end
+return 1`
+	restoreScript = `
+local now = tonumber(redis.call('GET', KEYS[1]) or '0')
+if now < tonumber(ARGV[1]) then
+  redis.call('SET', KEYS[1], ARGV[1])
+  redis.call('EXPIREAT', KEYS[1], ARGV[2])
+end
+return 1`
+)
+
+// tag puts all quota keys into one slot of a cluster: they change together.
+const tag = "{quota}"
+
+func keys(id string, takes []quota.Take) []string {
+	list := []string{tag + "/id/" + id}
+	for _, t := range takes {
+		list = append(list, tag+t.Key)
+	}
+	return list
+}
+
+// Take implements quota.Counter.
+func (s *Store) Take(ctx context.Context, id string, takes []quota.Take, expire time.Time) ([]int64, int, error) {
+	args := []any{expire.Unix()}
+	for _, t := range takes {
+		args = append(args, t.N, t.Limit)
+	}
+	out, err := s.take.Run(ctx, s.client, keys(id, takes), args...).Int64Slice()
+	if err != nil {
+		return nil, -1, fmt.Errorf("take %s: %w", id, err)
+	}
+	if len(out) != len(takes)+1 {
+		return nil, -1, fmt.Errorf("take %s: %d values for %d counters", id, len(out)-1, len(takes))
+	}
+	return out[1:], int(out[0]), nil
+}
+
+// Return implements quota.Counter.
+func (s *Store) Return(ctx context.Context, id string, takes []quota.Take) error {
+	var args []any
+	for _, t := range takes {
+		args = append(args, t.N)
+	}
+	if err := s.back.Run(ctx, s.client, keys(id, takes), args...).Err(); err != nil {
+		return fmt.Errorf("return %s: %w", id, err)
+	}
+	return nil
+}
+
+// Read implements quota.Counter.
+func (s *Store) Read(ctx context.Context, names []string) ([]int64, error) {
+	if len(names) == 0 {
+		return nil, nil
+	}
+	list := make([]string, len(names))
+	for i, n := range names {
+		list[i] = tag + n
+	}
+	values, err := s.client.MGet(ctx, list...).Result()
+	if err != nil {
+		return nil, fmt.Errorf("read counters: %w", err)
+	}
+	out := make([]int64, len(names))
+	for i, v := range values {
+		text, ok := v.(string)
+		if !ok {
+			continue // never counted
+		}
+		if out[i], err = strconv.ParseInt(text, 10, 64); err != nil {
+			return nil, fmt.Errorf("counter %s: %w", names[i], err)
+		}
+	}
+	return out, nil
+}
+
+// Restore implements quota.Counter.
+func (s *Store) Restore(ctx context.Context, key string, n int64, expire time.Time) error {
+	if err := s.raise.Run(ctx, s.client, []string{tag + key}, n, expire.Unix()).Err(); err != nil {
+		return fmt.Errorf("restore %s: %w", key, err)
+	}
+	return nil
+}
+
+var _ quota.Counter = (*Store)(nil)

@@ -1,0 +1,83 @@
+package sql
+
+import (
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+)
+
+// Unavailable says that the database does not work, whatever the Change was. Nothing was changed.
+type Unavailable struct {
+	Path   string
+	Op     string // what was tried: "open", "read", "commit"
+	Reason string // a plain sentence with what to do
+	Err    error  // of the driver; nil when there is none
+}
+
+// Error implements error.
+func (u *Unavailable) Error() string {
+	text := fmt.Sprintf("%s %s: %s", u.Op, u.Path, u.Reason)
+	if u.Err != nil {
+		text += fmt.Sprintf(" (%v)", u.Err)
+	}
+	return text
+}
+
+// Unwrap gives the driver's error.
+func (u *Unavailable) Unwrap() error { return u.Err }
+
+// sqliteReason says in plain words what an SQLite result code means (sqlite.org/rescode.html); "" when it is the fault of one Change, not of the
+// database.
+func sqliteReason(code int) string {
+	switch code & 0xff {
+	case sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_TOOBIG, sqlite3.SQLITE_MISMATCH:
+		return ""
+	case sqlite3.SQLITE_FULL:
+		return "the disk is full; free some space, nothing was stored"
+	case sqlite3.SQLITE_READONLY:
+		return "the database cannot be written; check owner and permissions of the file and its directory"
+	case sqlite3.SQLITE_CORRUPT:
+		return "the database is damaged; stop the program and restore a backup"
+	case sqlite3.SQLITE_NOTADB:
+		return "the file is not a database; move it away or restore a backup"
+	case sqlite3.SQLITE_IOERR:
+		return "the disk reports an error; check the disk"
+	case sqlite3.SQLITE_CANTOPEN:
+		return "the file cannot be opened; check that the directory exists and may be written"
+	case sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH:
+		return "access to the database is denied; check owner and permissions of the file"
+	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
+		return "another program holds the database; close it"
+	case sqlite3.SQLITE_NOMEM:
+		return "there is not enough memory"
+	default:
+		return "the database failed"
+	}
+}
+
+// wrap makes a driver's error an *Unavailable; other errors pass.
+func (d *dialect) wrap(op string, err error) error {
+	var failed *sqlite.Error
+	var already *Unavailable
+	switch {
+	case err == nil, errors.As(err, &already):
+		return err
+	case errors.As(err, &failed):
+		if reason := sqliteReason(failed.Code()); reason != "" {
+			return &Unavailable{Path: d.path, Op: op, Reason: reason, Err: err}
+		}
+	case errors.Is(err, driver.ErrBadConn), errors.Is(err, sql.ErrConnDone):
+		return &Unavailable{Path: d.path, Op: op, Reason: "the connection to the database was lost", Err: err}
+	}
+	return err
+}
+
+// fatal says whether an error concerns the whole group and not one Change.
+func (d *dialect) fatal(err error) bool {
+	var u *Unavailable
+	return errors.As(d.wrap("write", err), &u)
+}

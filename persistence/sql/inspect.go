@@ -1,0 +1,128 @@
+package sql
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/zephbot/zephbot/bot"
+)
+
+func listApprovals(ctx context.Context, q *queries, query string, args ...any) ([]bot.Approval, error) {
+	return list(ctx, q, scanApproval, query, args...)
+}
+
+// readApproval finds a question by id; bot.ErrNotFound.
+func readApproval(ctx context.Context, q *queries, id string) (bot.Approval, error) {
+	found, err := listApprovals(ctx, q, `SELECT `+approvalColumns+` FROM approval WHERE id = ?`, id)
+	if err != nil {
+		return bot.Approval{}, fmt.Errorf("read question: %w", err)
+	}
+	if len(found) == 0 {
+		return bot.Approval{}, fmt.Errorf("question %s: %w", id, bot.ErrNotFound)
+	}
+	return found[0], nil
+}
+
+// Approval implements bot.Approvals.
+func (r *reader) Approval(ctx context.Context, id string) (bot.Approval, error) {
+	a, err := readApproval(ctx, r.q, id)
+	return a, r.dialect.wrap("read", err)
+}
+
+const approvalOfQuery = `SELECT ` + approvalColumns + ` FROM approval WHERE session = ? AND call = ? ORDER BY n DESC LIMIT 1`
+
+// ApprovalOf implements bot.Approvals.
+func (r *reader) ApprovalOf(ctx context.Context, session, call string) (bot.Approval, error) {
+	found, err := listApprovals(ctx, r.q, approvalOfQuery, session, call)
+	if err != nil {
+		return bot.Approval{}, r.problem("read question of call", err)
+	}
+	if len(found) == 0 {
+		return bot.Approval{}, fmt.Errorf("question of call %s: %w", call, bot.ErrNotFound)
+	}
+	return found[0], nil
+}
+
+const (
+	openQuery    = `SELECT ` + approvalColumns + ` FROM approval WHERE state = 'pending' AND session = ? ORDER BY n`
+	openAllQuery = `SELECT ` + approvalColumns + ` FROM approval WHERE state = 'pending' ORDER BY n`
+	grantedQuery = `SELECT ` + approvalColumns + ` FROM approval
+WHERE state = 'approved' AND scope = 'session' AND session = ? AND hash = ? ORDER BY n DESC LIMIT 1`
+)
+
+// OpenApprovals implements bot.Approvals.
+func (r *reader) OpenApprovals(ctx context.Context, session string) ([]bot.Approval, error) {
+	query, args := openAllQuery, []any(nil)
+	if session != "" {
+		query, args = openQuery, []any{session}
+	}
+	open, err := listApprovals(ctx, r.q, query, args...)
+	return open, r.problem("list open questions", err)
+}
+
+// GrantedInSession implements bot.Approvals.
+func (r *reader) GrantedInSession(ctx context.Context, session, hash string) (bot.Approval, bool, error) {
+	found, err := listApprovals(ctx, r.q, grantedQuery, session, hash)
+	if err != nil || len(found) == 0 {
+		return bot.Approval{}, false, r.problem("read grants", err)
+	}
+	return found[0], true, nil
+}
+
+// countsQuery counts each kind of open work by the terms of its own partial index.
+const countsQuery = `SELECT
+(SELECT COUNT(*) FROM lane WHERE channel = ? AND bot = ? AND state <> 'idle' AND state = 'running'),
+(SELECT COUNT(*) FROM lane WHERE channel = ? AND bot = ? AND state <> 'idle' AND state = 'parked'),
+(SELECT COUNT(*) FROM lane WHERE channel = ? AND bot = ? AND state <> 'idle' AND state = 'waiting'),
+(SELECT COUNT(*) FROM inbox WHERE state = 'waiting' AND express = 0 AND session <> '' AND channel = ? AND bot = ?)
++ (SELECT COUNT(*) FROM inbox WHERE state = 'waiting' AND (express = 1 OR session = '') AND channel = ? AND bot = ?),
+(SELECT COUNT(*) FROM outbox WHERE (state = 'pending' OR state = 'sending' OR state = 'unknown') AND channel = ? AND bot = ?),
+(SELECT COUNT(*) FROM lane WHERE channel = ? AND bot = ?),
+(SELECT COUNT(*) FROM inbox WHERE state = 'dead' AND channel = ? AND bot = ?)`
+
+// Counts implements bot.Inspector.
+func (r *reader) Counts(ctx context.Context, channel, botID string) (bot.Counts, error) {
+	var c bot.Counts
+	_, err := r.q.one(ctx, func(scan scanner) error {
+		return scan(&c.Running, &c.Parked, &c.Waiting, &c.Queued, &c.Undelivered, &c.Sessions, &c.DeadLetters)
+	}, countsQuery, slices.Repeat([]any{channel, botID}, strings.Count(countsQuery, "bot = ?"))...)
+	return c, r.problem("count", err)
+}
+
+const chargesQuery = `SELECT key, scope, unit, day, n FROM charge WHERE day >= ? ORDER BY day, key`
+
+// Charges implements bot.Inspector.
+func (r *reader) Charges(ctx context.Context, sinceDay string) ([]bot.Charge, error) {
+	charges, err := list(ctx, r.q, func(scan scanner) (c bot.Charge, err error) {
+		err = scan(&c.Key, &c.Scope, &c.Unit, &c.Day, &c.N)
+		return c, err
+	}, chargesQuery, sinceDay)
+	return charges, r.problem("list charges", err)
+}
+
+const rowsQuery = `SELECT id, ` + rowColumns + ` FROM outbox WHERE session = ? ORDER BY id DESC LIMIT ?`
+
+// Rows implements bot.Inspector.
+func (r *reader) Rows(ctx context.Context, session string, limit int) ([]bot.Row, error) {
+	rows, err := list(ctx, r.q, scanRow, rowsQuery, session, atMost(limit))
+	slices.Reverse(rows)
+	return rows, r.problem("list rows", err)
+}
+
+const lanesQuery = `SELECT ` + laneColumns + ` FROM lane WHERE channel = ? AND bot = ? ORDER BY session LIMIT ?`
+
+// Lanes implements bot.Inspector.
+func (r *reader) Lanes(ctx context.Context, channel, botID string, limit int) ([]bot.Lane, error) {
+	lanes, err := list(ctx, r.q, scanLane, lanesQuery, channel, botID, atMost(limit))
+	return lanes, r.problem("list lanes", err)
+}
+
+const deadQuery = `SELECT ` + arrivalColumns + ` FROM inbox WHERE state = 'dead' ORDER BY seq DESC LIMIT ?`
+
+// DeadLetters implements bot.Inspector.
+func (r *reader) DeadLetters(ctx context.Context, limit int) ([]bot.Arrival, error) {
+	arrivals, err := list(ctx, r.q, scanArrival, deadQuery, atMost(limit))
+	return arrivals, r.problem("list dead letters", err)
+}

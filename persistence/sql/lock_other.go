@@ -1,0 +1,13 @@
+//go:build !(linux || darwin || freebsd || netbsd || openbsd || dragonfly)
+
+package sql
+
+import "errors"
+
+// ErrLocked means that another process works in the data directory.
+var ErrLocked = errors.New("the data directory is in use")
+
+// LockDir needs a file lock that ends with its process; this system offers none that is known here.
+func LockDir(dir string) (release func(), err error) {
+	return nil, errors.New("lock the data directory " + dir + ": not possible on this system; set database.url to a PostgreSQL database")
+}

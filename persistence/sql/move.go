@@ -1,0 +1,232 @@
+package sql
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/zephbot/zephbot/agent"
+	"github.com/zephbot/zephbot/bot"
+)
+
+// movedText ends a turn that had to give way when two sessions became one.
+const movedText = "The group got a new id while this was being worked on, and the work was given up."
+
+// rename gives the key under the new chat id: a session's, or any key that begins with the key of the chat.
+func rename(m *bot.Move, key string) (string, bool) {
+	parts := strings.SplitN(key, "/", 5) // channel, bot, surface, chat, rest
+	if len(parts) < 4 || parts[0] != m.Channel || parts[1] != m.Bot || parts[3] != m.From {
+		return key, false
+	}
+	parts[3] = m.To
+	return strings.Join(parts, "/"), true
+}
+
+// move carries a chat to its new id. It runs after flush: lanes are read and written directly.
+func (t *step) move(ctx context.Context) error {
+	m := t.change.Move
+	if m == nil {
+		return nil
+	}
+	for _, part := range []func(context.Context, *bot.Move) error{
+		t.moveLanes, t.moveArrivals, t.moveApprovals, t.moveRows, t.moveFacts, t.moveCharges,
+	} {
+		if err := part(ctx, m); err != nil {
+			return fmt.Errorf("move chat %s to %s: %w", m.From, m.To, err)
+		}
+	}
+	return nil
+}
+
+// keys lists the keys that the move renames. The query takes the bounds of the channel's and bot's keys: "/" is followed by "0" in order.
+func (t *step) keys(ctx context.Context, m *bot.Move, prefix, query string) ([]string, error) {
+	var keys []string
+	low := prefix + m.Channel + "/" + m.Bot + "/"
+	high := prefix + m.Channel + "/" + m.Bot + "0"
+	err := t.q.each(ctx, func(scan scanner) error {
+		var key string
+		if err := scan(&key); err != nil {
+			return err
+		}
+		if _, ok := rename(m, strings.TrimPrefix(key, prefix)); ok {
+			keys = append(keys, key)
+		}
+		return nil
+	}, query, low, high)
+	return keys, err
+}
+
+func (t *step) moveLanes(ctx context.Context, m *bot.Move) error {
+	sessions, err := t.keys(ctx, m, "", `SELECT session FROM lane WHERE session >= ? AND session < ? ORDER BY session`)
+	if err != nil {
+		return err
+	}
+	for _, old := range sessions {
+		from, err := readLane(ctx, t.q, old)
+		if err != nil {
+			return err
+		}
+		if err := t.moveLane(ctx, m, from); err != nil {
+			return fmt.Errorf("session %s: %w", old, err)
+		}
+	}
+	return nil
+}
+
+// moveLane moves one session with its journal, into the one that is there already when there is one.
+func (t *step) moveLane(ctx context.Context, m *bot.Move, from bot.Lane) error {
+	session, _ := rename(m, from.Session)
+	to, err := readLane(ctx, t.q, session)
+	if err != nil {
+		return err
+	}
+	if from.Turn != "" && to.Turn != "" {
+		if err := t.endTurn(ctx, &from); err != nil {
+			return err
+		}
+	}
+	merged := from
+	met, err := t.q.one(ctx, func(scan scanner) error { return scan(new(string)) }, `SELECT session FROM lane WHERE session = ?`, session)
+	if err != nil {
+		return err
+	}
+	if met && from.Turn == "" { // old journal first
+		if err := t.shift(ctx, session, session, from.Last); err != nil {
+			return err
+		}
+		if err := t.shift(ctx, from.Session, session, 0); err != nil {
+			return err
+		}
+		merged = to
+	} else if err := t.shift(ctx, from.Session, session, to.Last); err != nil {
+		return err
+	}
+	merged.Session, merged.Owner, merged.Until = session, "", time.Time{}
+	merged.Fence = max(from.Fence, to.Fence) + 1
+	merged.Last = from.Last + to.Last
+	if merged.Place.Channel == m.Channel && merged.Place.Bot == m.Bot && merged.Place.Chat == m.From {
+		merged.Place.Chat = m.To
+	}
+	if err := t.q.exec(ctx, `DELETE FROM lane WHERE session = ?`, from.Session); err != nil {
+		return err
+	}
+	return t.q.exec(ctx, upsertLane, laneValues(&merged)...)
+}
+
+// shift gives a journal to a session and moves its numbers up. In two steps, for numbers must not meet on the way.
+func (t *step) shift(ctx context.Context, from, to string, by int64) error {
+	if from == to && by == 0 {
+		return nil
+	}
+	err := t.q.exec(ctx, `UPDATE journal SET session = ?, n = -(n + ?) WHERE session = ?`, to, by, from)
+	if err != nil {
+		return err
+	}
+	return t.q.exec(ctx, `UPDATE journal SET n = -n WHERE session = ? AND n < 0`, to)
+}
+
+// endTurn ends the turn of a lane whose session meets another turn: only one can go on.
+func (t *step) endTurn(ctx context.Context, lane *bot.Lane) error {
+	now := t.now()
+	err := t.q.exec(ctx, `UPDATE approval SET state = 'cancelled', decided = ? WHERE state = 'pending' AND session = ?`, nanos(now), lane.Session)
+	if err != nil {
+		return err
+	}
+	err = t.q.exec(ctx, `UPDATE inbox SET state = 'done', finished = ? WHERE seq = ? AND state = 'waiting'`, nanos(now), lane.Arrival)
+	if err != nil {
+		return err
+	}
+	lane.Last++
+	err = writeEntry(ctx, t.q, lane.Session, lane.Last, agent.Entry{
+		Turn: lane.Turn, Kind: agent.EndEntry, At: now, Reason: "cancelled", Text: movedText,
+	})
+	lane.Turn = ""
+	return err
+}
+
+// moveArrivals moves those that wait or were given up; nobody asks for the session of a finished one.
+func (t *step) moveArrivals(ctx context.Context, m *bot.Move) error {
+	for _, open := range []string{
+		`state = 'waiting' AND express = 0 AND session <> ''`,
+		`state = 'waiting' AND (express = 1 OR session = '')`,
+		`state = 'dead'`,
+	} {
+		sessions, err := t.keys(ctx, m, "", `SELECT DISTINCT session FROM inbox WHERE `+open+` AND session >= ? AND session < ?`)
+		if err != nil {
+			return err
+		}
+		for _, old := range sessions {
+			session, _ := rename(m, old)
+			if err := t.q.exec(ctx, `UPDATE inbox SET session = ? WHERE `+open+` AND session = ?`, session, old); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (t *step) moveApprovals(ctx context.Context, m *bot.Move) error {
+	sessions, err := t.keys(ctx, m, "", `SELECT DISTINCT session FROM approval WHERE session >= ? AND session < ?`)
+	if err != nil {
+		return err
+	}
+	for _, old := range sessions {
+		session, _ := rename(m, old)
+		if err := t.q.exec(ctx, `UPDATE approval SET session = ? WHERE session = ?`, session, old); err != nil {
+			return err
+		}
+	}
+	return t.q.exec(ctx, `UPDATE approval SET chat = ? WHERE channel = ? AND bot = ? AND chat = ?`, m.To, m.Channel, m.Bot, m.From)
+}
+
+// moveRows forgets the message ids: they belong to the old chat.
+func (t *step) moveRows(ctx context.Context, m *bot.Move) error {
+	sessions, err := t.keys(ctx, m, "", `SELECT DISTINCT session FROM outbox WHERE session >= ? AND session < ?`)
+	if err != nil {
+		return err
+	}
+	for _, old := range sessions {
+		session, _ := rename(m, old)
+		if err := t.q.exec(ctx, `UPDATE outbox SET session = ? WHERE session = ?`, session, old); err != nil {
+			return err
+		}
+	}
+	return t.q.exec(ctx, `UPDATE outbox SET chat = ?, message = '', edit = '', reply_to = '' WHERE channel = ? AND bot = ? AND chat = ?`,
+		m.To, m.Channel, m.Bot, m.From)
+}
+
+// moveFacts renames keys; where the new chat has the fact already, its own stays.
+func (t *step) moveFacts(ctx context.Context, m *bot.Move) error {
+	keys, err := t.keys(ctx, m, "", `SELECT DISTINCT key FROM fact WHERE key >= ? AND key < ?`)
+	if err != nil {
+		return err
+	}
+	for _, old := range keys {
+		key, _ := rename(m, old)
+		err := t.q.exec(ctx, `INSERT INTO fact (bucket, key, value, expires) SELECT bucket, ?, value, expires FROM fact WHERE key = ?
+			ON CONFLICT (bucket, key) DO NOTHING`, key, old)
+		if err != nil {
+			return err
+		}
+		if err := t.q.exec(ctx, `DELETE FROM fact WHERE key = ?`, old); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *step) moveCharges(ctx context.Context, m *bot.Move) error {
+	const prefix = "chat/"
+	scopes, err := t.keys(ctx, m, prefix, `SELECT DISTINCT scope FROM charge WHERE scope >= ? AND scope < ?`)
+	if err != nil {
+		return err
+	}
+	for _, old := range scopes {
+		scope, _ := rename(m, strings.TrimPrefix(old, prefix))
+		if err := t.q.exec(ctx, `UPDATE charge SET scope = ? WHERE scope = ?`, prefix+scope, old); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,182 @@
+package sql
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/zephbot/zephbot/agent"
+	"github.com/zephbot/zephbot/bot"
+)
+
+// reader reads through its own connections: each query sees everything that was committed before it began (WAL snapshot).
+type reader struct {
+	q       *queries
+	dialect dialect
+}
+
+// atMost is a LIMIT; none for 0 or less.
+func atMost(limit int) int64 {
+	if limit <= 0 {
+		return math.MaxInt64
+	}
+	return int64(limit)
+}
+
+// list reads all rows of a query.
+func list[T any](ctx context.Context, q *queries, read func(scanner) (T, error), query string, args ...any) ([]T, error) {
+	var all []T
+	err := q.each(ctx, func(scan scanner) error {
+		value, err := read(scan)
+		all = append(all, value)
+		return err
+	}, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	return all, nil
+}
+
+// problem wraps the error of a read.
+func (r *reader) problem(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", what, r.dialect.wrap("read", err))
+}
+
+func readLane(ctx context.Context, q *queries, session string) (bot.Lane, error) {
+	var lane bot.Lane
+	found, err := q.one(ctx, func(scan scanner) (err error) {
+		lane, err = scanLane(scan)
+		return err
+	}, `SELECT `+laneColumns+` FROM lane WHERE session = ?`, session)
+	if err != nil {
+		return bot.Lane{}, err
+	}
+	if !found {
+		return bot.Lane{Session: session, State: bot.Idle}, nil
+	}
+	return lane, nil
+}
+
+// Lane implements bot.Reader.
+func (r *reader) Lane(ctx context.Context, session string) (bot.Lane, error) {
+	lane, err := readLane(ctx, r.q, session)
+	return lane, r.problem("read lane", err)
+}
+
+const readyQuery = `WITH queued AS (
+	SELECT session, MIN(seq) AS seq FROM inbox
+	WHERE state = 'waiting' AND express = 0 AND session <> '' AND channel = ? AND bot = ? GROUP BY session
+)
+SELECT session FROM (
+	SELECT queued.session AS session, queued.seq AS age FROM queued LEFT JOIN lane ON lane.session = queued.session
+	WHERE lane.session IS NULL OR (lane.state = 'idle' AND (lane.owner = '' OR lane.until <= ?))
+	UNION ALL
+	SELECT lane.session AS session, CASE WHEN lane.turn <> '' THEN lane.arrival ELSE queued.seq END AS age
+	FROM lane LEFT JOIN queued ON queued.session = lane.session
+	WHERE lane.channel = ? AND lane.bot = ? AND lane.state <> 'idle'
+	AND (lane.owner = '' OR lane.until <= ?)
+	AND (lane.turn <> '' OR queued.session IS NOT NULL)
+	AND (lane.state = 'running'
+		OR (lane.stop <> '' AND lane.stop = lane.turn)
+		OR (lane.state = 'waiting' AND lane.not_before <= ?)
+		OR (lane.state = 'parked' AND NOT EXISTS (SELECT 1 FROM approval WHERE approval.state = 'pending' AND approval.session = lane.session)))
+) AS work ORDER BY age, session LIMIT ?`
+
+// Ready implements bot.Reader.
+func (r *reader) Ready(ctx context.Context, channel, botID string, now time.Time, limit int) ([]string, error) {
+	at := nanos(now)
+	sessions, err := list(ctx, r.q, func(scan scanner) (session string, err error) { return session, scan(&session) },
+		readyQuery, channel, botID, at, channel, botID, at, at, atMost(limit))
+	return sessions, r.problem("list ready sessions", err)
+}
+
+const nextQuery = `SELECT ` + arrivalColumns + ` FROM inbox
+WHERE state = 'waiting' AND express = 0 AND session <> '' AND session = ? ORDER BY seq LIMIT ?`
+
+// Next implements bot.Reader.
+func (r *reader) Next(ctx context.Context, session string, limit int) ([]bot.Arrival, error) {
+	arrivals, err := list(ctx, r.q, scanArrival, nextQuery, session, atMost(limit))
+	return arrivals, r.problem("list waiting arrivals", err)
+}
+
+const expressQuery = `SELECT ` + arrivalColumns + ` FROM inbox
+WHERE state = 'waiting' AND (express = 1 OR session = '') AND channel = ? AND bot = ? ORDER BY seq LIMIT ?`
+
+// Express implements bot.Reader.
+func (r *reader) Express(ctx context.Context, channel, botID string, limit int) ([]bot.Arrival, error) {
+	arrivals, err := list(ctx, r.q, scanArrival, expressQuery, channel, botID, atMost(limit))
+	return arrivals, r.problem("list express arrivals", err)
+}
+
+const journalQuery = `SELECT n, body FROM journal WHERE session = ? AND n > ? ORDER BY n`
+
+// Journal implements bot.Reader.
+func (r *reader) Journal(ctx context.Context, session string, after int64) ([]agent.Entry, error) {
+	entries, err := list(ctx, r.q, scanEntry, journalQuery, session, after)
+	return entries, r.problem("read journal", err)
+}
+
+// dueQuery names the columns one by one, for the row that is to be edited lies beside.
+const dueQuery = `SELECT o.id, o.session, o.turn, o.channel, o.bot, o.surface, o.chat, o.thread, o.grp, o.purpose, o.content, o.reply_to,
+CASE WHEN target.state = 'sent' THEN target.message ELSE o.edit END, o.edit_row, o.query, o.alert, o.key, o.state, o.message, o.attempts,
+o.resent, o.not_before, o.created, o.problem
+FROM outbox AS o LEFT JOIN outbox AS target ON target.id = o.edit_row
+WHERE o.channel = ? AND o.bot = ? AND o.state = 'pending' AND o.not_before <= ?
+AND (target.id IS NULL OR (target.state <> 'pending' AND target.state <> 'sending')) ORDER BY o.id LIMIT ?`
+
+// Due implements bot.Reader.
+func (r *reader) Due(ctx context.Context, channel, botID string, now time.Time, limit int) ([]bot.Row, error) {
+	rows, err := list(ctx, r.q, scanRow, dueQuery, channel, botID, nanos(now), atMost(limit))
+	return rows, r.problem("list due rows", err)
+}
+
+// Row implements bot.Reader.
+func (r *reader) Row(ctx context.Context, id int64) (bot.Row, error) {
+	rows, err := list(ctx, r.q, scanRow, `SELECT id, `+rowColumns+` FROM outbox WHERE id = ?`, id)
+	if err != nil {
+		return bot.Row{}, r.problem("read row", err)
+	}
+	if len(rows) == 0 {
+		return bot.Row{}, fmt.Errorf("row %d: %w", id, bot.ErrNotFound)
+	}
+	return rows[0], nil
+}
+
+const strandedQuery = `SELECT id, ` + rowColumns + ` FROM outbox WHERE channel = ? AND bot = ? AND state = 'sending' ORDER BY id`
+
+// Stranded implements bot.Reader.
+func (r *reader) Stranded(ctx context.Context, channel, botID string) ([]bot.Row, error) {
+	rows, err := list(ctx, r.q, scanRow, strandedQuery, channel, botID)
+	return rows, r.problem("list stranded rows", err)
+}
+
+// Fact implements bot.Facts.
+func (r *reader) Fact(ctx context.Context, bucket, key string, now time.Time) (string, error) {
+	var value string
+	_, err := r.q.one(ctx, func(scan scanner) error { return scan(&value) },
+		`SELECT value FROM fact WHERE bucket = ? AND key = ? AND (expires = 0 OR expires > ?)`, bucket, key, nanos(now))
+	return value, r.problem("read fact", err)
+}
+
+// FactsOf implements bot.Facts.
+func (r *reader) FactsOf(ctx context.Context, bucket, prefix string, now time.Time) ([]bot.Fact, error) {
+	var facts []bot.Fact
+	err := r.q.each(ctx, func(scan scanner) error {
+		var f bot.Fact
+		if err := scan(&f.Bucket, &f.Key, &f.Value, stamp{&f.Expires}); err != nil {
+			return err
+		}
+		if !strings.HasPrefix(f.Key, prefix) {
+			return errStop // the keys with the prefix lie side by side
+		}
+		facts = append(facts, f)
+		return nil
+	}, `SELECT bucket, key, value, expires FROM fact WHERE bucket = ? AND key >= ? AND (expires = 0 OR expires > ?) ORDER BY key`,
+		bucket, prefix, nanos(now))
+	return facts, r.problem("list facts", err)
+}

@@ -1,0 +1,126 @@
+package sql
+
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+
+	"github.com/pressly/goose/v3"
+)
+
+//go:embed migrations
+var migrations embed.FS
+
+const (
+	busyTimeout = "10000" // milliseconds; only a foreign program (a backup) can make us wait
+	readers     = 4       // connections of the read pool
+)
+
+// dialect is what differs between database engines.
+type dialect struct {
+	path    string // where the data is, for messages
+	begin   string // opens a transaction that may write
+	engine  goose.Dialect
+	folder  string // of migrations
+	dsn     func(readOnly bool) string
+	driver  string
+	prepare func() error // makes the place before the first connection
+}
+
+// pools are the connections: one that writes, some that read.
+type pools struct{ write, read *sql.DB }
+
+func (p pools) close() error { return errors.Join(p.read.Close(), p.write.Close()) }
+
+func sqliteDialect(path string) dialect {
+	if absolute, err := filepath.Abs(path); err == nil {
+		path = absolute
+	}
+	return dialect{
+		path:    path,
+		begin:   "BEGIN IMMEDIATE",
+		engine:  goose.DialectSQLite3,
+		folder:  "migrations/sqlite",
+		driver:  "sqlite",
+		dsn:     func(readOnly bool) string { return sqliteDSN(path, readOnly) },
+		prepare: func() error { return makeFile(path) },
+	}
+}
+
+// sqliteDSN: WAL lets readers go on beside the writer, synchronous FULL makes each commit durable before it returns.
+func sqliteDSN(path string, readOnly bool) string {
+	pragmas := []string{"busy_timeout(" + busyTimeout + ")", "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(1)"}
+	if readOnly {
+		pragmas = append(pragmas, "query_only(1)")
+	}
+	where := url.URL{Scheme: "file", Path: filepath.ToSlash(path)}
+	where.RawQuery = url.Values{"_txlock": {"immediate"}, "_pragma": pragmas}.Encode()
+	return where.String()
+}
+
+// makeFile makes the file readable for its owner only. SQLite gives the same mode to the files beside it.
+func makeFile(path string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return fmt.Errorf("make the data directory: %w", err)
+	}
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return fmt.Errorf("make the database file: %w", err)
+	}
+	err = file.Chmod(0o600)
+	return errors.Join(err, file.Close())
+}
+
+// open connects both pools.
+func (d *dialect) open(ctx context.Context) (pools, error) {
+	if err := d.prepare(); err != nil {
+		return pools{}, &Unavailable{Path: d.path, Op: "open", Reason: "the file cannot be made; check the directory and its permissions", Err: err}
+	}
+	write, err := sql.Open(d.driver, d.dsn(false))
+	if err != nil {
+		return pools{}, fmt.Errorf("open %s: %w", d.path, err)
+	}
+	write.SetMaxOpenConns(1)
+	read, err := sql.Open(d.driver, d.dsn(true))
+	if err != nil {
+		return pools{}, errors.Join(fmt.Errorf("open %s: %w", d.path, err), write.Close())
+	}
+	read.SetMaxOpenConns(readers)
+	read.SetMaxIdleConns(readers)
+	p := pools{write: write, read: read}
+	if err := write.PingContext(ctx); err != nil {
+		return pools{}, errors.Join(d.wrap("open", err), p.close())
+	}
+	return p, nil
+}
+
+// migrate brings the schema up to date and returns its version. A schema that is newer than this program is left alone.
+func (d *dialect) migrate(ctx context.Context, db *sql.DB) (int64, error) {
+	folder, err := fs.Sub(migrations, d.folder)
+	if err != nil {
+		return 0, fmt.Errorf("read migrations: %w", err)
+	}
+	provider, err := goose.NewProvider(d.engine, db, folder)
+	if err != nil {
+		return 0, fmt.Errorf("read migrations: %w", err)
+	}
+	current, target, err := provider.GetVersions(ctx)
+	if err != nil {
+		return 0, d.wrap("open", fmt.Errorf("read schema version: %w", err))
+	}
+	if current > target {
+		return 0, &Unavailable{Path: d.path, Op: "open", Reason: fmt.Sprintf(
+			"it was written by a newer version of the program (schema %d, this one knows %d); start the newer version, or restore a backup made before it",
+			current, target)}
+	}
+	if _, err := provider.Up(ctx); err != nil {
+		return 0, d.wrap("migrate", fmt.Errorf("schema %d to %d: %w", current, target, err))
+	}
+	return target, nil
+}

@@ -1,0 +1,130 @@
+// Package sql keeps the service's memory in an SQL database: SQLite in one file. Changes go through one writer that commits all that wait in
+// one transaction; reads go beside it.
+//
+// The queries are written for SQLite and PostgreSQL alike (ON CONFLICT, RETURNING, partial indexes); what differs is in dialect and in the
+// directories of migrations.
+package sql
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/zephbot/zephbot/bot"
+)
+
+// ErrClosed is returned by Apply after Close.
+var ErrClosed = errors.New("the store is closed")
+
+// Hooks watch the writer; they run on its goroutine. Changes are those of the group that were not refused.
+type Hooks struct {
+	BeforeCommit func(changes []*bot.Change)
+	AfterCommit  func(changes []*bot.Change) // before the callers are answered
+}
+
+// Options of Open.
+type Options struct {
+	Path  string           // of the SQLite file; made when absent, its directory too
+	Now   func() time.Time // nil = time.Now; clock of FactsIf and of retention
+	Log   zerolog.Logger
+	Hooks Hooks
+}
+
+func (o *Options) validate() error {
+	if o.Path == "" {
+		return errors.New("open store: no path is given for the database file")
+	}
+	return nil
+}
+
+// Store is a bot.Store in an SQL database. Safe for concurrent use. Close it.
+type Store struct {
+	reader
+	options Options
+	dialect dialect
+	pools   pools
+
+	mu     sync.Mutex
+	wake   *sync.Cond // of queue and closed
+	queue  []*job
+	closed bool
+
+	writer sync.WaitGroup
+	conn   *sql.Conn // of the writer goroutine
+	write  *queries  // on conn; nil = must connect anew
+}
+
+var _ bot.Store = (*Store)(nil)
+
+// Open opens the database, brings its schema up to date and starts the writer. Errors of the database are *Unavailable.
+// ctx bounds the opening only.
+func Open(ctx context.Context, options Options) (*Store, error) {
+	if err := options.validate(); err != nil {
+		return nil, err
+	}
+	if options.Now == nil {
+		options.Now = time.Now
+	}
+	d := sqliteDialect(options.Path)
+	p, err := d.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{options: options, dialect: d, pools: p}
+	s.reader = reader{q: newQueries(p.read), dialect: d}
+	s.wake = sync.NewCond(&s.mu)
+	if err := s.prepare(ctx); err != nil {
+		return nil, errors.Join(err, p.close())
+	}
+	s.writer.Go(func() { s.run(context.WithoutCancel(ctx)) })
+	return s, nil
+}
+
+func (s *Store) prepare(ctx context.Context) error {
+	version, err := s.dialect.migrate(ctx, s.pools.write)
+	if err != nil {
+		return err
+	}
+	if err := s.connect(ctx); err != nil {
+		return s.dialect.wrap("open", err)
+	}
+	s.options.Log.Debug().Str("path", s.options.Path).Int64("schema", version).Msg("store is open")
+	return nil
+}
+
+// Close lets the Changes that wait come to their end, ends the writer and closes the database. A second Close does nothing.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	again := s.closed
+	s.closed = true
+	s.wake.Broadcast()
+	s.mu.Unlock()
+	s.writer.Wait()
+	if again {
+		return nil
+	}
+	s.disconnect()
+	s.q.close()
+	return s.pools.close()
+}
+
+// Recover frees the leases of all other owners and returns how many there were. It is for the start of a process that has the store for itself
+// (LockDir): whoever else held a lease is dead.
+func (s *Store) Recover(ctx context.Context, owner string) (freed int64, err error) {
+	err = s.maintain(ctx, func(ctx context.Context, q *queries) error {
+		freed, err = q.changed(ctx, `UPDATE lane SET owner = '', until = 0 WHERE owner <> '' AND owner <> ?`, owner)
+		if err != nil {
+			return err
+		}
+		return q.exec(ctx, `INSERT INTO meta (name, value) VALUES ('owner', ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value`, owner)
+	})
+	if err != nil {
+		return 0, fmt.Errorf("recover leases: %w", err)
+	}
+	return freed, nil
+}

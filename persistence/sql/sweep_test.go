@@ -1,0 +1,97 @@
+package sql_test
+
+import (
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/persistence/sql"
+)
+
+const day = 24 * time.Hour
+
+func TestSweepForgetsInItsTime(t *testing.T) {
+	t.Parallel()
+	start := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
+	store := open(t, sql.Options{Now: func() time.Time { return start }})
+	var change bot.Change
+	const many = 600 // more than one batch
+	for i := range many {
+		change.Arrive = append(change.Arrive, bot.Arrival{Channel: "telegram", Bot: "1", ID: fmt.Sprint(i), Session: "s", Raw: []byte("raw")})
+	}
+	change.Arrive = append(change.Arrive, bot.Arrival{Channel: "telegram", Bot: "1", ID: "waits", Session: "s", Raw: []byte("raw")})
+	for i := range 3 {
+		change.Send = append(change.Send, bot.Row{Session: "s", Key: fmt.Sprint(i), Content: bot.Content{Text: "hello"}})
+	}
+	change.Facts = []bot.Fact{{Bucket: "b", Key: "old", Value: "v", Expires: start.Add(day)}, {Bucket: "b", Key: "kept", Value: "v"}}
+	applied, err := store.Apply(t.Context(), &change)
+	check(t, err)
+	_, err = store.Apply(t.Context(), &bot.Change{
+		Done: applied.Seqs[:many-1], Dead: []bot.DeadLetter{{Seq: applied.Seqs[many-1]}},
+		Rows: []bot.RowUpdate{
+			{ID: applied.Rows[0], From: []bot.RowState{bot.Pending}, To: bot.Sent}, {ID: applied.Rows[1], From: []bot.RowState{bot.Pending}, To: bot.Dead},
+		},
+	})
+	check(t, err)
+	for _, step := range []struct {
+		after time.Duration
+		want  sql.Swept
+	}{
+		{8*day - 1, sql.Swept{Facts: 1}},
+		{8 * day, sql.Swept{Bodies: many}},
+		{16*day - 1, sql.Swept{}},
+		{16 * day, sql.Swept{Arrivals: many}},
+		{30 * day, sql.Swept{Contents: 2}},
+		{300 * day, sql.Swept{}},
+	} {
+		swept, err := store.Sweep(t.Context(), start.Add(step.after))
+		if err != nil || swept != step.want {
+			t.Errorf("after %v: %+v (%v), want %+v", step.after, swept, err, step.want)
+		}
+		doubled, err := store.Apply(t.Context(), &bot.Change{Send: []bot.Row{{Key: "0"}}})
+		if err != nil || !doubled.Skipped[0] {
+			t.Errorf("after %v: the key of a sent row is forgotten (%v)", step.after, err)
+		}
+		if step.after < 16*day {
+			again, err := store.Apply(t.Context(), &bot.Change{Arrive: change.Arrive[:1]})
+			if err != nil || again.Seqs[0] != 0 {
+				t.Errorf("after %v: a doubled arrival was taken (%v)", step.after, err)
+			}
+		}
+	}
+	rows, err := store.Rows(t.Context(), "s", 0)
+	check(t, err)
+	if rows[0].Content.Text != "" || rows[1].Content.Text != "" || rows[2].Content.Text != "hello" {
+		t.Errorf("contents after the sweep: %+v", rows)
+	}
+	queue, err := store.Next(t.Context(), "s", 0)
+	check(t, err)
+	if len(queue) != 1 || string(queue[0].Raw) != "raw" || !has(t, store, "kept") {
+		t.Errorf("what was needed is gone: %+v", queue)
+	}
+}
+
+func BenchmarkApplySerial(b *testing.B) {
+	store := open(b, sql.Options{})
+	for n := 0; b.Loop(); n++ {
+		if _, err := store.Apply(b.Context(), fact(fmt.Sprint(n))); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkApplyGrouped(b *testing.B) {
+	store := open(b, sql.Options{})
+	var n atomic.Int64
+	b.SetParallelism(32) // 64 writers on 2 processors
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			if _, err := store.Apply(b.Context(), fact(fmt.Sprint(n.Add(1)))); err != nil {
+				b.Error(err)
+				return
+			}
+		}
+	})
+}

@@ -1,0 +1,206 @@
+package sql
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+
+	"github.com/zephbot/zephbot/bot"
+)
+
+// maxGroup bounds the Changes of one transaction, so that a full queue does not make its first caller wait for all of it.
+const maxGroup = 256
+
+// job is a Change (or a piece of maintenance) on its way through the writer.
+type job struct {
+	change  *bot.Change // nil for maintenance
+	run     func(ctx context.Context, q *queries) error
+	applied *bot.Applied
+	err     error
+	taken   bool          // guarded by Store.mu
+	done    chan struct{} // closed when applied and err are final
+}
+
+// Apply implements bot.Writer. It gives up with ctx while the Change waits for the writer; after that the commit decides.
+// Beside the errors of bot.Change there are *Unavailable (nothing was changed) and ErrClosed.
+func (s *Store) Apply(ctx context.Context, change *bot.Change) (*bot.Applied, error) {
+	if err := change.Validate(); err != nil {
+		return nil, err
+	}
+	j := &job{change: change, done: make(chan struct{})}
+	j.run = func(ctx context.Context, q *queries) error {
+		applied, err := applyChange(ctx, q, change, s.options.Now)
+		j.applied = applied
+		return err
+	}
+	if err := s.submit(ctx, j); err != nil {
+		return nil, err
+	}
+	return j.applied, nil
+}
+
+// maintain runs a piece of maintenance on the writer, as part of a group.
+func (s *Store) maintain(ctx context.Context, run func(context.Context, *queries) error) error {
+	return s.submit(ctx, &job{run: run, done: make(chan struct{})})
+}
+
+func (s *Store) submit(ctx context.Context, j *job) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("apply change: %w", err)
+	}
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return ErrClosed
+	}
+	s.queue = append(s.queue, j)
+	s.wake.Signal()
+	s.mu.Unlock()
+	select {
+	case <-j.done:
+	case <-ctx.Done():
+		if s.withdraw(j) {
+			return fmt.Errorf("apply change: %w", ctx.Err())
+		}
+		<-j.done // the writer has it, and always answers
+	}
+	return j.err
+}
+
+// withdraw takes a job out of the queue; false when the writer has it.
+func (s *Store) withdraw(j *job) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if j.taken {
+		return false
+	}
+	for i := range s.queue {
+		if s.queue[i] == j {
+			s.queue = append(s.queue[:i], s.queue[i+1:]...)
+			break
+		}
+	}
+	return true
+}
+
+// take waits for jobs and gives what is there, without waiting for more; nil when the store is closed and the queue empty.
+func (s *Store) take() []*job {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for len(s.queue) == 0 {
+		if s.closed {
+			return nil
+		}
+		s.wake.Wait()
+	}
+	n := min(len(s.queue), maxGroup)
+	group := make([]*job, n)
+	copy(group, s.queue)
+	s.queue = append(s.queue[:0], s.queue[n:]...)
+	for _, j := range group {
+		j.taken = true
+	}
+	return group
+}
+
+// run is the writer goroutine.
+func (s *Store) run(ctx context.Context) {
+	for {
+		group := s.take()
+		if group == nil {
+			return
+		}
+		if err := s.commit(ctx, group); err != nil {
+			s.disconnect()
+			s.options.Log.Error().Err(err).Int("changes", len(group)).Msg("changes were not stored")
+			for _, j := range group {
+				j.applied, j.err = nil, err
+			}
+		}
+		for _, j := range group {
+			close(j.done)
+		}
+	}
+}
+
+// commit brings a group into one transaction. What one Change does wrong is its own error and undone alone; an error of commit concerns all.
+func (s *Store) commit(ctx context.Context, group []*job) error {
+	if s.write == nil {
+		if err := s.connect(ctx); err != nil {
+			return s.dialect.wrap("open", err)
+		}
+	}
+	if err := s.write.exec(ctx, s.dialect.begin); err != nil {
+		return s.dialect.wrap("write", fmt.Errorf("begin: %w", err))
+	}
+	var changes []*bot.Change
+	for _, j := range group {
+		if err := s.part(ctx, j); err != nil {
+			return s.rollback(ctx, s.dialect.wrap("write", err))
+		}
+		if j.err == nil && j.change != nil {
+			changes = append(changes, j.change)
+		}
+	}
+	if hook := s.options.Hooks.BeforeCommit; hook != nil && len(changes) > 0 {
+		hook(changes)
+	}
+	if err := s.write.exec(ctx, "COMMIT"); err != nil {
+		return s.rollback(ctx, s.dialect.wrap("commit", err))
+	}
+	if hook := s.options.Hooks.AfterCommit; hook != nil && len(changes) > 0 {
+		hook(changes)
+	}
+	return nil
+}
+
+// part runs one job within the transaction. Its error is an error of the group.
+func (s *Store) part(ctx context.Context, j *job) error {
+	if err := s.write.exec(ctx, "SAVEPOINT part"); err != nil {
+		return fmt.Errorf("savepoint: %w", err)
+	}
+	j.err = j.run(ctx, s.write)
+	if j.err != nil {
+		if s.dialect.fatal(j.err) {
+			return j.err
+		}
+		j.applied = nil
+		if err := s.write.exec(ctx, "ROLLBACK TO SAVEPOINT part"); err != nil {
+			return fmt.Errorf("undo change: %w", err)
+		}
+	}
+	if err := s.write.exec(ctx, "RELEASE SAVEPOINT part"); err != nil {
+		return fmt.Errorf("release savepoint: %w", err)
+	}
+	return nil
+}
+
+// rollback gives the group up. SQLite may have rolled back by itself: that a second one fails says nothing, for the connection is dropped next.
+func (s *Store) rollback(ctx context.Context, cause error) error {
+	_ = s.write.exec(ctx, "ROLLBACK")
+	return cause
+}
+
+// connect takes the connection of the writer.
+func (s *Store) connect(ctx context.Context) error {
+	conn, err := s.pools.write.Conn(ctx)
+	if err != nil {
+		return fmt.Errorf("connect: %w", err)
+	}
+	s.conn, s.write = conn, newQueries(conn)
+	return nil
+}
+
+// disconnect drops the writer's connection for good, with whatever state it is in.
+func (s *Store) disconnect() {
+	if s.write == nil {
+		return
+	}
+	s.write.close()
+	err := s.conn.Raw(func(any) error { return driver.ErrBadConn })
+	if err != nil && !errors.Is(err, driver.ErrBadConn) {
+		s.options.Log.Warn().Err(err).Msg("connection was not closed")
+	}
+	s.conn, s.write = nil, nil
+}

@@ -1,0 +1,137 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
+
+	"github.com/zephbot/zephbot/agent"
+	"github.com/zephbot/zephbot/bot"
+)
+
+// rounds bounds Compare: a store on a disk is slow under the race detector.
+const rounds = 30
+
+// Compare applies the same random Changes to two stores that begin empty, and wants the same answers and the same contents.
+func Compare(t *testing.T, one, two bot.Store) {
+	t.Helper()
+	round, broken := 0, false
+	rapid.Check(t, func(r *rapid.T) {
+		round++
+		if round > rounds && !broken {
+			return
+		}
+		wasBroken := broken
+		broken = true // until this round has come to its end
+		defer func() { broken = broken || wasBroken }()
+		g := newGenerator(r, fmt.Sprint("b", round))
+		for range rapid.IntRange(1, 6).Draw(r, "changes") {
+			change := g.change(t.Context(), one)
+			got1, err1 := one.Apply(t.Context(), change)
+			got2, err2 := two.Apply(t.Context(), change)
+			if err := sameError(err1, err2); err != nil {
+				r.Fatalf("%v\nchange: %+v", err, change)
+			}
+			if diff := cmp.Diff(got1, got2, cmpopts.EquateEmpty()); diff != "" {
+				r.Fatalf("applied differs:\n%s\nchange: %+v", diff, change)
+			}
+			g.learn(got1)
+		}
+		for _, view := range g.views() {
+			got1, err1 := view.read(t.Context(), one)
+			got2, err2 := view.read(t.Context(), two)
+			if err := sameError(err1, err2); err != nil {
+				r.Fatalf("%s: %v", view.name, err)
+			}
+			if diff := cmp.Diff(got1, got2, cmpopts.EquateEmpty(), cmp.Comparer(sameEnd)); diff != "" {
+				r.Fatalf("%s differs:\n%s", view.name, diff)
+			}
+		}
+		broken = false
+	})
+}
+
+// sameEnd compares entries; those that the stores wrote themselves carry each store's own time.
+func sameEnd(a, b agent.Entry) bool {
+	if a.Kind == agent.EndEntry && b.Kind == agent.EndEntry {
+		a.At, b.At = time.Time{}, time.Time{}
+	}
+	return cmp.Equal(a, b, cmpopts.EquateEmpty())
+}
+
+func sameError(one, two error) error {
+	for _, kind := range []error{bot.ErrLost, bot.ErrConflict, bot.ErrDecided, bot.ErrNotFound, bot.ErrTaken, bot.ErrInvalid} {
+		if errors.Is(one, kind) != errors.Is(two, kind) {
+			return fmt.Errorf("one says %w, the other %w", orNil(one), orNil(two))
+		}
+	}
+	if (one == nil) != (two == nil) {
+		return fmt.Errorf("one says %w, the other %w", orNil(one), orNil(two))
+	}
+	return nil
+}
+
+func orNil(err error) error {
+	if err == nil {
+		return errors.New("yes")
+	}
+	return err
+}
+
+// view is one way of looking at a store.
+type view struct {
+	name string
+	read func(context.Context, bot.Store) (any, error)
+}
+
+// views are all Readers with what the generator uses.
+func (g *generator) views() []view {
+	views := []view{
+		{"ready", func(ctx context.Context, s bot.Store) (any, error) { return s.Ready(ctx, channel, g.bot, start, 0) }},
+		{"ready later", func(ctx context.Context, s bot.Store) (any, error) {
+			return s.Ready(ctx, channel, g.bot, start.Add(time.Hour), 2)
+		}},
+		{"express", func(ctx context.Context, s bot.Store) (any, error) { return s.Express(ctx, channel, g.bot, 0) }},
+		{"due", func(ctx context.Context, s bot.Store) (any, error) { return s.Due(ctx, channel, g.bot, start, 0) }},
+		{"stranded", func(ctx context.Context, s bot.Store) (any, error) { return s.Stranded(ctx, channel, g.bot) }},
+		{"counts", func(ctx context.Context, s bot.Store) (any, error) { return s.Counts(ctx, channel, g.bot) }},
+		{"lanes", func(ctx context.Context, s bot.Store) (any, error) { return s.Lanes(ctx, channel, g.bot, 0) }},
+		{"charges", func(ctx context.Context, s bot.Store) (any, error) { return s.Charges(ctx, "") }},
+		{"dead letters", func(ctx context.Context, s bot.Store) (any, error) { return s.DeadLetters(ctx, 0) }},
+		{"facts", func(ctx context.Context, s bot.Store) (any, error) { return s.FactsOf(ctx, g.bot, "", start) }},
+	}
+	for _, id := range g.asked {
+		views = append(views, view{"question", func(ctx context.Context, s bot.Store) (any, error) {
+			return timeless(s.Approval(ctx, id))
+		}})
+	}
+	for _, name := range g.sessions {
+		views = append(views,
+			view{"lane", func(ctx context.Context, s bot.Store) (any, error) { return s.Lane(ctx, name) }},
+			view{"queue", func(ctx context.Context, s bot.Store) (any, error) { return s.Next(ctx, name, 0) }},
+			view{"journal", func(ctx context.Context, s bot.Store) (any, error) { return s.Journal(ctx, name, 0) }},
+			view{"rows", func(ctx context.Context, s bot.Store) (any, error) { return s.Rows(ctx, name, 0) }},
+			view{"open", func(ctx context.Context, s bot.Store) (any, error) { return s.OpenApprovals(ctx, name) }},
+			view{"question of call", func(ctx context.Context, s bot.Store) (any, error) { return timeless(s.ApprovalOf(ctx, name, "c1")) }},
+			view{"grant", func(ctx context.Context, s bot.Store) (any, error) {
+				a, granted, err := s.GrantedInSession(ctx, name, "h")
+				return []any{a, granted}, err
+			}},
+		)
+	}
+	return views
+}
+
+// timeless drops the time of a question that a Move withdrew: it is each store's own.
+func timeless(a bot.Approval, err error) (any, error) {
+	if a.State == bot.Withdrawn && a.By == "" {
+		a.Decided = time.Time{}
+	}
+	return a, err
+}

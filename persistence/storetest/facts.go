@@ -1,0 +1,145 @@
+package storetest
+
+import (
+	"time"
+
+	"github.com/zephbot/zephbot/bot"
+)
+
+func (h *harness) fact(bucket, key string, now time.Time) string {
+	h.Helper()
+	value, err := h.Fact(h.Context(), bucket, key, now)
+	h.ok(err)
+	return value
+}
+
+func factTests() map[string]func(*harness) {
+	return map[string]func(*harness){
+		"facts are set, replaced, deleted, expire": factsAreSetReplacedDeletedExpire,
+		"facts of a bucket by prefix":              factsOfABucketByPrefix,
+		"a fact is set if absent or expired":       aFactIsSetIfAbsentOrExpired,
+		"a charge counts once":                     aChargeCountsOnce,
+	}
+}
+
+func factsAreSetReplacedDeletedExpire(h *harness) {
+	same(h, "absent", h.fact("b", "k", start), "")
+	h.do(&bot.Change{Facts: []bot.Fact{{Bucket: "b", Key: "k", Value: "1"}, {Bucket: "b", Key: "k2", Value: "2", Expires: start}}})
+	same(h, "set", h.fact("b", "k", farFuture), "1")
+	same(h, "other bucket", h.fact("c", "k", start), "")
+	same(h, "before its end", h.fact("b", "k2", start.Add(-1)), "2")
+	same(h, "at its end", h.fact("b", "k2", start), "")
+	h.do(&bot.Change{Facts: []bot.Fact{{Bucket: "b", Key: "k", Value: "3"}, {Bucket: "b", Key: "k2", Value: "4"}}})
+	same(h, "replaced", h.fact("b", "k", start), "3")
+	same(h, "expiry replaced", h.fact("b", "k2", start), "4")
+	h.do(&bot.Change{Facts: []bot.Fact{{Bucket: "b", Key: "k"}, {Bucket: "b", Key: "never"}}})
+	same(h, "deleted", h.fact("b", "k", start), "")
+}
+
+func factsOfABucketByPrefix(h *harness) {
+	for _, key := range []string{"b/2", "a/1", "b/10", "b", "b%", "c"} {
+		h.do(&bot.Change{Facts: []bot.Fact{{Bucket: "x", Key: key, Value: "v"}, {Bucket: "y", Key: key, Value: "v"}}})
+	}
+	h.do(&bot.Change{Facts: []bot.Fact{{Bucket: "x", Key: "b/1", Value: "v", Expires: start}}})
+	for prefix, want := range map[string][]string{
+		"b/": {"b/10", "b/2"}, "": {"a/1", "b", "b%", "b/10", "b/2", "c"}, "b%": {"b%"}, "d": nil, "é": nil,
+	} {
+		facts, err := h.FactsOf(h.Context(), "x", prefix, start)
+		h.ok(err)
+		var keys []string
+		for _, fact := range facts {
+			keys = append(keys, fact.Key)
+		}
+		same(h, "keys of "+prefix, keys, want)
+	}
+	facts, err := h.FactsOf(h.Context(), "x", "b/1", start.Add(-1))
+	h.ok(err)
+	same(h, "whole", facts, []bot.Fact{
+		{Bucket: "x", Key: "b/1", Value: "v", Expires: start}, {Bucket: "x", Key: "b/10", Value: "v"},
+	})
+}
+
+func aFactIsSetIfAbsentOrExpired(h *harness) {
+	set := func(value string, expires time.Time) bool {
+		return h.do(&bot.Change{FactsIf: []bot.Fact{{Bucket: "b", Key: "k", Value: value, Expires: expires}}}).Set[0]
+	}
+	same(h, "absent", set("1", longAgo), true)
+	same(h, "expired", set("2", farFuture), true)
+	same(h, "alive", set("3", farFuture), false)
+	same(h, "value", h.fact("b", "k", start), "2")
+	h.do(&bot.Change{Facts: []bot.Fact{{Bucket: "b", Key: "k", Value: "4"}}})
+	same(h, "without end", set("5", farFuture), false)
+	same(h, "twice in one change", h.do(&bot.Change{FactsIf: []bot.Fact{
+		{Bucket: "b", Key: "n", Value: "1"}, {Bucket: "b", Key: "n", Value: "2"},
+	}}).Set, []bool{true, false})
+	h.refused(&bot.Change{FactsIf: []bot.Fact{{Bucket: "b", Key: "x"}}}, bot.ErrInvalid)
+}
+
+func aChargeCountsOnce(h *harness) {
+	charges := []bot.Charge{
+		{Key: "c", Scope: "user/telegram:42", Unit: "tokens", Day: "2026-03-02", N: 5},
+		{Key: "b", Scope: "user/telegram:42", Unit: "turns", Day: "2026-03-02", N: -1},
+		{Key: "z", Scope: "bot/telegram/1", Unit: "turns", Day: "2026-03-01", N: 1},
+	}
+	h.do(&bot.Change{Charges: charges})
+	h.do(&bot.Change{Charges: []bot.Charge{{Key: "c", Day: "2026-03-03", N: 100}}})
+	got, err := h.Charges(h.Context(), "2026-03-01")
+	h.ok(err)
+	same(h, "all", got, []bot.Charge{charges[2], charges[1], charges[0]})
+	got, err = h.Charges(h.Context(), "2026-03-02")
+	h.ok(err)
+	same(h, "since", got, []bot.Charge{charges[1], charges[0]})
+}
+
+func inspectTests() map[string]func(*harness) {
+	return map[string]func(*harness){
+		"counts":           countsMatch,
+		"lanes by session": lanesBySession,
+	}
+}
+
+func countsMatch(h *harness) {
+	for name, state := range map[string]bot.LaneState{"a": bot.Idle, "b": bot.Running, "c": bot.Parked, "d": bot.Waiting, "e": bot.Waiting} {
+		h.turnOf(name, state, "t", 0)
+	}
+	seqs := h.arrive(session, "1", "2", "3", "4")
+	h.do(&bot.Change{
+		Done: seqs[:1], Dead: []bot.DeadLetter{{Seq: seqs[1]}},
+		Arrive: []bot.Arrival{
+			{Channel: channel, Bot: botID, ID: "5", Session: session, Express: true},
+			{Channel: channel, Bot: botID, ID: "6"},
+			{Channel: channel, Bot: "2", ID: "7", Session: session},
+		},
+	})
+	rows := h.queue(bot.Row{}, bot.Row{}, bot.Row{}, bot.Row{}, bot.Row{})
+	for i, state := range []bot.RowState{bot.Sending, bot.Unknown, bot.Sent, bot.Dead} {
+		h.update(rows[i], bot.Pending, state, "")
+	}
+	counts, err := h.Counts(h.Context(), channel, botID)
+	h.ok(err)
+	same(h, "counts", counts, bot.Counts{Running: 1, Parked: 1, Waiting: 2, Queued: 4, Undelivered: 3, Sessions: 5, DeadLetters: 1})
+	counts, err = h.Counts(h.Context(), channel, "2")
+	h.ok(err)
+	same(h, "counts of another bot", counts, bot.Counts{Queued: 1})
+	dead, err := h.DeadLetters(h.Context(), 1)
+	h.ok(err)
+	same(h, "dead letters", ids(dead), []string{"2"})
+}
+
+func lanesBySession(h *harness) {
+	for _, name := range []string{"b", "c", "a"} {
+		h.claim(name, 0)
+	}
+	h.do(&bot.Change{Claim: &bot.Claim{
+		Session: "other", Place: bot.Place{Channel: channel, Bot: "2"}, Owner: owner, Now: start, Until: farFuture,
+	}})
+	for limit, want := range map[int][]string{0: {"a", "b", "c"}, 2: {"a", "b"}} {
+		lanes, err := h.Lanes(h.Context(), channel, botID, limit)
+		h.ok(err)
+		var names []string
+		for _, lane := range lanes {
+			names = append(names, lane.Session)
+		}
+		same(h, "lanes", names, want)
+	}
+}

@@ -1,0 +1,187 @@
+package storetest
+
+import (
+	"encoding/json"
+	"sync"
+
+	"github.com/zephbot/zephbot/agent"
+	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/bot"
+)
+
+func journalTests() map[string]func(*harness) {
+	return map[string]func(*harness){
+		"entries are numbered and come back whole":        entriesAreNumberedAndComeBackWhole,
+		"who does not know the last entry may not append": whoDoesNotKnowTheLastEntryMayNotAppend,
+	}
+}
+
+func entriesAreNumberedAndComeBackWhole(h *harness) {
+	entries := []agent.Entry{
+		{
+			Turn: "t1", Kind: agent.UserEntry, At: start, Text: "hé\x00llo", Speaker: "Ann", Caller: "telegram:42",
+			Quote: &agent.Quote{Author: "Bob", Own: true, Text: "q"},
+		},
+		{
+			Turn: "t1", Kind: agent.AssistantEntry, At: start, Model: "m", USD: 0.25, Usage: llm.Usage{},
+			Uses: []agent.Use{{Call: "2.0", Model: "x", Name: "read", Args: json.RawMessage(`{"path":"a"}`), ReadOnly: true}},
+		},
+		{Turn: "t1", Kind: agent.ResultEntry, At: start, Call: "2.0", Tool: "read", Failed: true, Category: "timeout", Millis: 7},
+	}
+	h.do(&bot.Change{Append: &bot.Append{Session: session, Entries: entries[:1]}})
+	h.do(&bot.Change{Append: &bot.Append{Session: session, After: 1, Entries: entries[1:]}})
+	for i := range entries {
+		entries[i].N = int64(i + 1)
+	}
+	same(h, "journal", h.journal(session), entries)
+	tail, err := h.Journal(h.Context(), session, 2)
+	h.ok(err)
+	same(h, "tail", tail, entries[2:])
+	same(h, "last", h.lane(session).Last, int64(3))
+	same(h, "other session", h.journal(another), nil)
+}
+
+func whoDoesNotKnowTheLastEntryMayNotAppend(h *harness) {
+	h.do(&bot.Change{Append: &bot.Append{Session: session, Entries: []agent.Entry{said("t", "one")}}})
+	for _, after := range []int64{0, 2} {
+		h.refused(&bot.Change{Append: &bot.Append{Session: session, After: after, Entries: []agent.Entry{said("t", "two")}}}, bot.ErrConflict)
+	}
+	h.refused(&bot.Change{Append: &bot.Append{Session: session, After: 0}}, bot.ErrConflict)
+	same(h, "journal", texts(h.journal(session)), []string{"one"})
+}
+
+func atomicTests() map[string]func(*harness) {
+	return map[string]func(*harness){
+		"a change with one refused part changes nothing": aChangeWithOneRefusedPartChangesNothing,
+	}
+}
+
+func aChangeWithOneRefusedPartChangesNothing(h *harness) {
+	seqs := h.arrive(session, "1")
+	h.do(&bot.Change{
+		Ask: []bot.Approval{{ID: "a", Session: session}}, Send: []bot.Row{{Session: session, Place: h.place(), Key: "k"}},
+	})
+	state := bot.Running
+	whole := func() *bot.Change {
+		return &bot.Change{
+			Claim:  &bot.Claim{Session: another, Place: h.place(), Owner: owner, Now: start, Until: farFuture},
+			Arrive: []bot.Arrival{{Channel: channel, Bot: botID, ID: "2", Session: session}},
+			Done:   seqs, Append: &bot.Append{Session: session, Entries: []agent.Entry{said("t", "x")}},
+			Lanes:  []bot.LaneUpdate{{Session: session, State: &state}},
+			Ask:    []bot.Approval{{ID: "b", Session: session}},
+			Decide: []bot.Decision{{ID: "a", State: bot.Approved}},
+			Cancel: &bot.Cancel{Session: session},
+			Send:   []bot.Row{{Session: session, Place: h.place(), Key: "new"}},
+			Cards:  []bot.Card{{Approval: "b"}},
+			Rows:   []bot.RowUpdate{{ID: 1, From: []bot.RowState{bot.Pending}, To: bot.Sending}},
+			Facts:  []bot.Fact{{Bucket: "b", Key: "k", Value: "v"}}, FactsIf: []bot.Fact{{Bucket: "b", Key: "if", Value: "v"}},
+			Charges: []bot.Charge{{Key: "c", Day: "2026-03-01", N: 1}},
+		}
+	}
+	for name, spoil := range map[string]func(*bot.Change){
+		"claim":  func(c *bot.Change) { c.Claim.Fence = 9 },
+		"lease":  func(c *bot.Change) { c.Lease = &bot.Lease{Session: session, Fence: 9} },
+		"done":   func(c *bot.Change) { c.Done = append(c.Done, 999) },
+		"append": func(c *bot.Change) { c.Append.After = 9 },
+		"ask":    func(c *bot.Change) { c.Ask = append(c.Ask, bot.Approval{ID: "a", Session: session}) },
+		"decide": func(c *bot.Change) { c.Decide = append(c.Decide, bot.Decision{ID: "a", State: bot.Denied}) },
+		"card":   func(c *bot.Change) { c.Cards = append(c.Cards, bot.Card{Approval: "unknown"}) },
+		"row": func(c *bot.Change) {
+			c.Rows = append(c.Rows, bot.RowUpdate{ID: 999, From: []bot.RowState{bot.Sent}, To: bot.Dead})
+		},
+		"wrong": func(c *bot.Change) { c.Charges = append(c.Charges, bot.Charge{}) },
+	} {
+		change := whole()
+		spoil(change)
+		if applied, err := h.Apply(h.Context(), change); err == nil {
+			h.Fatalf("%s: a spoiled change did %+v", name, applied)
+		}
+		h.untouched(name, seqs[0])
+	}
+	applied := h.do(whole())
+	if applied.Seqs[0] == 0 || applied.Skipped[0] || !applied.Set[0] || !applied.Moved[0] || len(applied.Withdrawn) != 1 {
+		h.Errorf("the unspoiled change did %+v", applied)
+	}
+}
+
+// untouched checks that a refused change left no trace.
+func (h *harness) untouched(name string, seq int64) {
+	h.Helper()
+	queue, err := h.Next(h.Context(), session, 10)
+	h.ok(err)
+	if len(queue) != 1 || queue[0].Seq != seq {
+		h.Errorf("%s: queue is %+v", name, queue)
+	}
+	same(h, name+": lane", h.lane(session), bot.Lane{Session: session, State: bot.Idle})
+	same(h, name+": claimed lane", h.lane(another), bot.Lane{Session: another, State: bot.Idle})
+	same(h, name+": journal", h.journal(session), nil)
+	open, err := h.OpenApprovals(h.Context(), "")
+	h.ok(err)
+	if len(open) != 1 || open[0].ID != "a" {
+		h.Errorf("%s: open questions %+v", name, open)
+	}
+	rows, err := h.Rows(h.Context(), session, 10)
+	h.ok(err)
+	if len(rows) != 1 || rows[0].State != bot.Pending {
+		h.Errorf("%s: rows %+v", name, rows)
+	}
+	facts, err := h.FactsOf(h.Context(), "b", "", start)
+	h.ok(err)
+	same(h, name+": facts", facts, nil)
+	charges, err := h.Charges(h.Context(), "")
+	h.ok(err)
+	same(h, name+": charges", charges, nil)
+}
+
+func concurrencyTests() map[string]func(*harness) {
+	return map[string]func(*harness){
+		"many writers at once lose nothing": manyWritersAtOnceLoseNothing,
+	}
+}
+
+func manyWritersAtOnceLoseNothing(h *harness) {
+	const writers, each = 8, 10
+	var wg sync.WaitGroup
+	for w := range writers {
+		wg.Go(func() { h.appender(w, each) })
+	}
+	wg.Go(func() {
+		for range each {
+			if _, err := h.Counts(h.Context(), channel, botID); err != nil {
+				h.Errorf("counts: %v", err)
+			}
+		}
+	})
+	wg.Wait()
+	entries := h.journal(session)
+	if len(entries) != writers*each {
+		h.Fatalf("%d entries, want %d", len(entries), writers*each)
+	}
+	seen := map[string]bool{}
+	for i, entry := range entries {
+		if entry.N != int64(i+1) || seen[entry.Text] {
+			h.Errorf("entry %d: number %d, text %s again: %v", i, entry.N, entry.Text, seen[entry.Text])
+		}
+		seen[entry.Text] = true
+	}
+}
+
+// appender appends to one journal with others, trying again after each conflict.
+func (h *harness) appender(writer, entries int) {
+	for i := 0; i < entries; {
+		lane, err := h.Lane(h.Context(), session)
+		if err != nil {
+			h.Errorf("lane: %v", err)
+			return
+		}
+		text := string(rune('a'+writer)) + string(rune('a'+i))
+		_, err = h.Apply(h.Context(), &bot.Change{Append: &bot.Append{Session: session, After: lane.Last, Entries: []agent.Entry{said("t", text)}}})
+		switch {
+		case err == nil:
+			i++
+		case !isConflict(err):
+			h.Errorf("append: %v", err)
+			return
+		}
+	}
+}

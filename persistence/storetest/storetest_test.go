@@ -1,0 +1,14 @@
+package storetest_test
+
+import (
+	"testing"
+
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/bottest"
+	"github.com/zephbot/zephbot/persistence/storetest"
+)
+
+func TestStoreInMemory(t *testing.T) {
+	t.Parallel()
+	storetest.Run(t, func(*testing.T) bot.Store { return bottest.New() })
+}

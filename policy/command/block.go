@@ -1,0 +1,216 @@
+package command
+
+import "strings"
+
+// blocklist is the default blocklist (seed 003, tools.shell.blocked_commands, and its documented additions).
+const blocklist = "rm -rf /\nsudo\nsu\ndoas\npkexec\nmkfs\nfdisk\ndd if=\ndd of=\ncurl\nwget\nnc \nncat\nnetcat\nshutdown\nreboot\nhalt\npoweroff\ncurl|bash"
+
+// DefaultBlocked lists the names of the default blocklist, as tools.shell.allowed_commands takes them back out.
+func DefaultBlocked() []string { return strings.Split(blocklist, "\n") }
+
+// DefaultConfirm lists the default confirm patterns (seed 003, tools.shell.confirm_patterns).
+func DefaultConfirm() []string {
+	return []string{"rm ", "git push -f", "git push --force", "drop table", "drop database", "truncate ", "$(", "`", "<(", ">(", "<<<", "eval "}
+}
+
+// Blocked reports whether a command at any depth is on the default blocklist, and which entry it is. Entries in
+// allowed (any case, blanks around them ignored) are off the list.
+func Blocked(s Script, allowed []string) (pattern string, blocked bool) {
+	if s.RunsDownload && !off(allowed, "curl|bash") {
+		return "curl|bash", true
+	}
+	for i := range s.Commands {
+		if pattern = blockedCommand(&s.Commands[i], allowed); pattern != "" {
+			return pattern, true
+		}
+	}
+	return "", false
+}
+
+// off reports whether allowed takes entry off the list.
+func off(allowed []string, entry string) bool {
+	for _, each := range allowed {
+		if strings.EqualFold(strings.TrimSpace(each), strings.TrimSpace(entry)) {
+			return true
+		}
+	}
+	return false
+}
+
+// blockedCommand is the entry that blocks one command, "" when none does.
+func blockedCommand(c *Command, allowed []string) string {
+	name := c.Name
+	if len(name) > 64 {
+		return ""
+	}
+	name = strings.ToLower(name)
+	entry := blockedName(name)
+	switch {
+	case name == "rm" && wipes(c.Words[1:]):
+		entry = "rm -rf /"
+	case name == "dd":
+		return blockedCopy(c.Words[1:], allowed)
+	case name == "systemctl" || name == "loginctl":
+		for _, w := range c.Words[1:] {
+			if w == "poweroff" || w == "reboot" || w == "halt" {
+				entry = w
+			}
+		}
+	}
+	if entry == "" || off(allowed, entry) {
+		return ""
+	}
+	return entry
+}
+
+// blockedName is the entry that a command's lower-case name alone is on. Like the seed's list it also means
+// NAME.anything: mkfs.ext4, curl.exe.
+func blockedName(name string) string {
+	stem, _, _ := strings.Cut(name, ".")
+	switch stem {
+	case "sudo", "su", "doas", "pkexec", "fdisk", "curl", "wget", "ncat", "netcat", "shutdown", "reboot", "halt", "poweroff":
+		return stem
+	case "nc":
+		return "nc "
+	case "sudoedit", "run0":
+		return "sudo"
+	}
+	if strings.HasPrefix(name, "mkfs") || stem == "mke2fs" {
+		return "mkfs"
+	}
+	return ""
+}
+
+// blockedCopy is the entry for dd, which the seed blocks whatever it reads; writing is the documented addition.
+func blockedCopy(words []string, allowed []string) string {
+	for _, entry := range [...]string{"dd if=", "dd of="} {
+		for _, w := range words {
+			if len(w) >= 3 && strings.EqualFold(w[:3], entry[3:]) && !off(allowed, entry) {
+				return entry
+			}
+		}
+	}
+	return ""
+}
+
+// wipes reports whether the words of rm delete an absolute path recursively and without asking, or a root, a
+// top-level directory or a home directory recursively.
+func wipes(words []string) bool {
+	recursive, force, root, ended := false, false, false, false
+	var targets []string
+	for _, w := range words {
+		switch {
+		case ended || len(w) < 2 || w[0] != '-':
+			targets = append(targets, w)
+		case w == "--":
+			ended = true
+		case strings.HasPrefix(w, "--"):
+			recursive = recursive || len(w) > 2 && strings.HasPrefix("--recursive", w)
+			force = force || len(w) > 2 && strings.HasPrefix("--force", w)
+			root = root || len(w) > 3 && strings.HasPrefix("--no-preserve-root", w)
+		default:
+			recursive = recursive || strings.ContainsAny(w, "rR")
+			force = force || strings.Contains(w, "f")
+		}
+	}
+	if !recursive {
+		return false
+	}
+	if root {
+		return true
+	}
+	for _, target := range targets {
+		if strings.HasPrefix(target, "/") && (force || shallow(target)) || home(target) {
+			return true
+		}
+	}
+	return false
+}
+
+// shallow reports whether an absolute path is the root, a top-level directory, or everything in one of them.
+func shallow(path string) bool {
+	deep := 0
+	for part := range strings.SplitSeq(path, "/") {
+		switch part {
+		case "", ".", "*":
+		case "..":
+			deep = max(deep-1, 0)
+		default:
+			deep++
+		}
+	}
+	return deep <= 1
+}
+
+// home reports whether a path is a whole home directory.
+func home(path string) bool {
+	path = strings.Trim(path, `"`)
+	path = strings.TrimSuffix(strings.TrimRight(path, "/*."), `"`)
+	path = strings.TrimRight(path, `"/`)
+	return path == "$HOME" || path == "${HOME}" || strings.HasPrefix(path, "~") && !strings.Contains(path, "/")
+}
+
+// fetches reports whether the lower-case name is a program that talks to the network.
+func fetches(name string) bool {
+	stem, _, _ := strings.Cut(name, ".")
+	switch stem {
+	case "curl", "wget", "nc", "ncat", "netcat", "socat", "telnet", "ssh", "scp", "sftp", "rsync", "ftp", "tftp", "lftp", "aria2c", "wget2", "lynx", "w3m", "links", "elinks",
+		"http", "https", "httpie", "xh", "axel", "ssh-copy-id", "mosh", "nmap", "dig", "nslookup", "host", "ping", "ping6", "traceroute", "whois", "rclone", "openssl-s_client":
+		return true
+	}
+	return strings.HasPrefix(stem, "nc_") || stem == "nc6"
+}
+
+// socket reports whether a redirection target is one of bash's network files.
+func socket(target string) bool {
+	return strings.Contains(target, "/dev/tcp/") || strings.Contains(target, "/dev/udp/")
+}
+
+// Network names the first program or redirection that talks to the network.
+func Network(s Script) (name string, ok bool) {
+	for i := range s.Commands {
+		name = strings.ToLower(s.Commands[i].Name)
+		if fetches(name) {
+			stem, _, _ := strings.Cut(name, ".")
+			return stem, true
+		}
+		if name == "openssl" && len(s.Commands[i].Words) > 1 && s.Commands[i].Words[1] == "s_client" {
+			return name, true
+		}
+	}
+	for _, red := range s.Redirects {
+		if strings.Contains(red.Target, "/dev/udp/") {
+			return "/dev/udp", true
+		}
+		if socket(red.Target) {
+			return "/dev/tcp", true
+		}
+	}
+	return "", false
+}
+
+// Confirm reports the first default or given pattern that stands anywhere in the text, or in a command after its
+// quotes are undone; upper and lower case are the same.
+func Confirm(s Script, patterns []string) (pattern string, ok bool) {
+	var all strings.Builder
+	all.WriteString(strings.ToLower(s.Text))
+	from := 0 // commands come in the order of the text, so most are found right behind the last one
+	for i := range s.Commands {
+		resolved := s.Commands[i].Text
+		if at := strings.Index(s.Text[from:], resolved); at >= 0 {
+			from += at
+			continue
+		}
+		all.WriteByte('\n')
+		all.WriteString(strings.ToLower(resolved))
+	}
+	text := all.String()
+	for _, list := range [2][]string{DefaultConfirm(), patterns} {
+		for _, each := range list {
+			if each != "" && strings.Contains(text, strings.ToLower(each)) {
+				return each, true
+			}
+		}
+	}
+	return "", false
+}

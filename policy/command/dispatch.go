@@ -1,0 +1,140 @@
+package command
+
+import "strings"
+
+// handler looks at what a command runs besides itself.
+type handler func(f *finder, name string, words []word, at place)
+
+// command records one command and follows what it runs.
+func (f *finder) command(words []word, at place) {
+	if words[0].added {
+		f.indirect("the command name comes from input")
+		f.lastTake = len(f.out.Commands)
+		return
+	}
+	cmd := plain(words)
+	cmd.Depth, cmd.Via = at.depth, at.via
+	f.out.Commands = append(f.out.Commands, cmd)
+	index := len(f.out.Commands)
+	first := words[0]
+	if first.mark != 0 && first.mark != MarkTilde {
+		f.indirect("the command name " + clip(first.text) + " comes from an expansion or a pattern")
+		f.lastTake = index
+		return
+	}
+	name := strings.ToLower(cmd.Name)
+	if fetches(name) {
+		f.lastDownload = index
+	}
+	if handle, variant, ok := handlerOf(name); ok {
+		handle(f, variant, words, at)
+	}
+}
+
+// plain is the Command for words.
+func plain(words []word) Command {
+	size, dynamic, marked := 0, false, false
+	for _, w := range words {
+		size += len(w.text) + 1
+		dynamic = dynamic || w.added || w.dynamic()
+		marked = marked || w.mark != 0
+	}
+	var text strings.Builder
+	text.Grow(size)
+	list := make([]string, 0, len(words))
+	for i, w := range words {
+		if w.added {
+			continue
+		}
+		if i > 0 {
+			text.WriteByte(' ')
+		}
+		text.WriteString(w.text)
+		list = append(list, w.text)
+	}
+	cmd := Command{Name: baseName(list[0]), Words: list, Dynamic: dynamic, Text: text.String()}
+	if marked {
+		cmd.Marks = make([]Mark, len(list))
+		for i := range list {
+			cmd.Marks[i] = words[i].mark
+		}
+	}
+	return cmd
+}
+
+// baseName is the part of a path after the last slash.
+func baseName(path string) string {
+	return path[strings.LastIndexByte(path, '/')+1:]
+}
+
+// clip shortens a text for a reason that a person reads.
+func clip(text string) string {
+	const most = 40
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "…"
+}
+
+// handlerOf finds what to do with the lower-case name; variant is the name the handler works with.
+func handlerOf(name string) (handle handler, variant string, ok bool) {
+	if shell(name) {
+		return (*finder).shell, name, true
+	}
+	if _, found := wrapperOf(name); found {
+		return (*finder).wrapper, name, true
+	}
+	if family := interpreter(name); family != "" {
+		return (*finder).interpreter, family, true
+	}
+	if handle = builtinHandler(name); handle != nil {
+		return handle, name, true
+	}
+	if handle = programHandler(name); handle != nil {
+		return handle, name, true
+	}
+	return nil, "", false
+}
+
+// builtinHandler is for what bash itself runs.
+func builtinHandler(name string) handler {
+	switch name {
+	case "eval":
+		return (*finder).eval
+	case "trap":
+		return (*finder).trap
+	case "source", ".":
+		return (*finder).source
+	case "alias", "hash", "enable", "bind", "complete", "compgen", "fc", "shopt", "jobs":
+		return (*finder).changesShell
+	case "declare", "typeset", "local", "export", "readonly", "nameref":
+		return (*finder).declares
+	case "read", "mapfile", "readarray", "getopts", "printf", "unset", "let", "test", "[", "wait":
+		return (*finder).fillsVariable
+	}
+	return nil
+}
+
+// programHandler is for programs that run others in their own way.
+func programHandler(name string) handler {
+	switch name {
+	case "find", "gfind", "bfs":
+		return (*finder).find
+	case "fd", "fdfind":
+		return (*finder).fd
+	case "parallel":
+		return (*finder).parallel
+	case "ssh":
+		return (*finder).ssh
+	case "git":
+		return (*finder).git
+	case "sed", "gsed", "ssed":
+		return (*finder).sed
+	case "kubectl", "oc", "docker", "podman", "nerdctl":
+		return (*finder).container
+	}
+	if runsByOption(name) != "" {
+		return (*finder).byOption
+	}
+	return nil
+}

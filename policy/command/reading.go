@@ -1,0 +1,361 @@
+package command
+
+import "strings"
+
+// reading says how a command may be called to be sure that it only reads.
+type reading struct {
+	flags  string // one-letter flags without a value
+	values string // one-letter flags with a value that is no path
+	paths  string // one-letter flags with a value that is a path
+	long   string // long flags, blank-separated, with or without "=value"; the value is no path
+	count  bool   // -5 means a number
+	plain  bool   // the words are no paths: echo, seq
+	most   int    // how many words besides flags are allowed; 0 = any number
+	skip   int    // words before the paths that are none: the pattern of grep
+	any    bool   // no flag at all can do harm, so patterns may stand anywhere
+	prefix string // every word besides flags must start with it, such as + for date
+}
+
+// readingNames lists the table for people; readingRule is its content.
+const readingNames = "ls pwd date wc head tail cat stat du df file which type echo true false : basename dirname realpath readlink sort uniq cut tr nl tac rev grep egrep fgrep rg " +
+	"diff cmp comm column fold expand paste join seq id whoami groups uname uptime free md5sum sha1sum sha256sum sha512sum cksum b2sum od hexdump strings base64 tree printf test [ sleep find sed git cd"
+
+// ReadingCommands lists the commands that ReadsOnly knows.
+func ReadingCommands() []string { return strings.Fields(readingNames) }
+
+// reads reports whether name is on the table of reading commands.
+func reads(name string) bool { return listed(readingNames, name) }
+
+// readingRule is the table of commands that follow the common rules for flags.
+func readingRule(name string) (reading, bool) {
+	switch name {
+	case "ls":
+		return reading{flags: "aAbBcCdfFgGhHiklLmnNopqQrRsStuUvxXZ1", values: "ITw", any: true,
+			long: "all almost-all author human-readable inode reverse recursive size directory classify color sort time time-style full-time group-directories-first no-group numeric-uid-gid si width"}, true
+	case "cat":
+		return reading{flags: "AbeEnstTuv", any: true, long: "show-all number number-nonblank show-ends show-tabs squeeze-blank show-nonprinting"}, true
+	case "head", "tail":
+		return reading{flags: "qvz", values: "nc", count: true, any: true, long: "lines bytes quiet silent verbose zero-terminated"}, true
+	case "wc":
+		return reading{flags: "cmlLw", any: true, long: "bytes chars lines words max-line-length total"}, true
+	case "stat":
+		return reading{flags: "fLtxs", values: "c", any: true, long: "format printf terse dereference file-system"}, true
+	case "du", "df":
+		return reading{flags: "0abchHiklLmPsSxT", values: "dBt", long: "all bytes human-readable total summarize max-depth apparent-size inodes si block-size print-type type one-file-system"}, true
+	case "file":
+		return reading{flags: "bhikLnNrsv0", long: "brief mime mime-type mime-encoding dereference no-dereference"}, true
+	case "md5sum", "sha1sum", "sha256sum", "sha512sum", "cksum", "b2sum":
+		return reading{flags: "bt", long: "binary text tag"}, true
+	case "sort":
+		return reading{flags: "bdfghiMnRrVcCmsuz", values: "kt", long: "numeric-sort reverse unique human-numeric-sort version-sort ignore-case key field-separator check stable"}, true
+	case "uniq":
+		return reading{flags: "cdDiuz", values: "fsw", most: 1, long: "count repeated unique ignore-case"}, true
+	case "cut":
+		return reading{flags: "nsz", values: "bcdf", long: "bytes characters delimiter fields only-delimited complement output-delimiter"}, true
+	case "nl", "tac", "rev", "column", "fold", "expand", "paste", "join", "comm":
+		return reading{flags: "abstz123iu", values: "wdnv"}, true
+	case "od", "hexdump", "strings", "base64":
+		return reading{flags: "abcdxvCn", values: "AjNwts", long: "decode wrap", most: 1}, true
+	case "diff", "cmp":
+		return reading{flags: "abBcdeEilnNpqrsTtuwy", values: "UCWx", long: "unified context brief recursive side-by-side ignore-case ignore-all-space ignore-space-change color exclude"}, true
+	case "realpath", "readlink":
+		return reading{flags: "efmnPLsqz", long: "canonicalize canonicalize-existing canonicalize-missing"}, true
+	case "tree":
+		return reading{flags: "adfhilnpstDFr", values: "LIP", long: "dirsfirst noreport gitignore prune"}, true
+	}
+	return plainRule(name)
+}
+
+// plainRule is the part of the table whose words are no paths, and the searching commands.
+func plainRule(name string) (reading, bool) {
+	switch name {
+	case "grep", "egrep", "fgrep":
+		return reading{flags: "abcEFGhHiIlLnoPqRrsTUvwxzZ", values: "ABCDm", count: true, skip: 1,
+			long: "after-context before-context context color colour count extended-regexp fixed-strings files-with-matches files-without-match ignore-case include exclude exclude-dir invert-match line-number max-count no-filename only-matching perl-regexp quiet recursive with-filename word-regexp"}, true
+	case "rg":
+		return reading{flags: "aceFHhiIlLnNoPqSsUvwx0", values: "ABCgmtTM", skip: 1,
+			long: "after-context before-context context color count fixed-strings files-with-matches glob hidden ignore-case line-number max-count max-columns no-heading no-ignore only-matching smart-case type word-regexp"}, true
+	case "echo":
+		return reading{flags: "neE", plain: true}, true
+	case "printf":
+		return reading{plain: true}, true
+	case "pwd":
+		return reading{flags: "LP", plain: true, most: -1}, true
+	case "whoami", "true", "false", ":", "groups":
+		return reading{plain: true, most: -1}, true
+	case "uptime", "free", "uname", "id":
+		return reading{flags: "abgGhimnoprsuvwt", plain: true, most: -1}, true
+	case "date":
+		return reading{flags: "uRI", values: "d", paths: "r", plain: true, prefix: "+", long: "utc date iso-8601 rfc-3339 rfc-email"}, true
+	case "which", "type":
+		return reading{flags: "apt", plain: true}, true
+	case "basename", "dirname":
+		return reading{flags: "az", values: "s", plain: true}, true
+	case "seq":
+		return reading{flags: "w", values: "sf", count: true, plain: true}, true
+	case "tr":
+		return reading{flags: "cCdst", plain: true}, true
+	case "sleep":
+		return reading{plain: true, most: 1}, true
+	case "test", "[":
+		return reading{flags: "abcdefghklnopqrstuwxzGLNOS"}, true
+	}
+	return reading{}, false
+}
+
+// ReadsOnly reports whether every command of the script is a known reading command with harmless flags, nothing is
+// redirected but to /dev/null or between descriptors, and nothing is indirect. paths are all words that may be
+// paths, as they stand; after a leading "cd DIR" each relative one also as DIR/word. The caller checks them.
+func ReadsOnly(s Script) (paths []string, ok bool) {
+	if !s.Certain() || len(s.Commands) == 0 {
+		return nil, false
+	}
+	for _, red := range s.Redirects {
+		harmless := red.Target == "/dev/null" || red.Op == ">&" && !red.Writes
+		if !harmless || red.Dynamic {
+			return nil, false
+		}
+	}
+	dir := ""
+	for i := range s.Commands {
+		c := &s.Commands[i]
+		if c.Dynamic || len(c.Via) > 0 || c.Name != c.Words[0] {
+			return nil, false
+		}
+		if c.Name == "cd" {
+			if i > 0 || c.Depth > 0 || len(c.Words) != 2 || strings.HasPrefix(c.Words[1], "-") || c.mark(1) != 0 || c.Words[1] == "" {
+				return nil, false
+			}
+			dir = c.Words[1]
+			paths = append(paths, dir)
+			continue
+		}
+		found, ok := c.reads()
+		if !ok {
+			return nil, false
+		}
+		for _, path := range found {
+			paths = append(paths, path)
+			if dir != "" && !strings.HasPrefix(path, "/") {
+				paths = append(paths, strings.TrimSuffix(dir, "/")+"/"+path)
+			}
+		}
+	}
+	return paths, true
+}
+
+// mark is the Mark of one word.
+func (c *Command) mark(i int) Mark {
+	if c.Marks == nil {
+		return 0
+	}
+	return c.Marks[i]
+}
+
+// reads checks one command and returns the words that may be paths.
+func (c *Command) reads() (paths []string, ok bool) {
+	switch c.Name {
+	case "git":
+		return c.readsGit()
+	case "find":
+		return c.readsFind()
+	case "sed":
+		return c.readsSed()
+	}
+	rule, ok := readingRule(c.Name)
+	if !ok {
+		return nil, false
+	}
+	return c.follow(rule, 1)
+}
+
+// follow checks the words from index from on against a rule.
+func (c *Command) follow(rule reading, from int) (paths []string, ok bool) {
+	ended, words, skip := false, 0, rule.skip
+	for i := from; i < len(c.Words); i++ {
+		text, mark := c.Words[i], c.mark(i)
+		if mark&MarkPattern != 0 && !tame(text, ended || rule.any || rule.plain) || mark&MarkTilde != 0 {
+			return nil, false
+		}
+		switch {
+		case ended || len(text) < 2 || text[0] != '-' || rule.plain && rule.flags == "" && rule.values == "":
+			words++
+			switch {
+			case skip > 0:
+				skip--
+			case !strings.HasPrefix(text, rule.prefix):
+				return nil, false
+			case !rule.plain || mark&MarkPattern != 0:
+				paths = append(paths, text)
+			}
+		case text == "--":
+			ended = true
+		default:
+			value, used, fine := rule.flag(c.Words[i:])
+			if !fine && !(rule.plain && rule.count) {
+				// echo prints what it does not know as a flag; everything else is refused.
+				if c.Name != "echo" {
+					return nil, false
+				}
+			}
+			if value != "" {
+				paths = append(paths, value)
+			}
+			i += used
+		}
+	}
+	if rule.most < 0 && words > 0 || rule.most > 0 && words > rule.most {
+		return nil, false
+	}
+	return paths, true
+}
+
+// flag checks one word of flags: path is a value that may be a path, used how many further words it takes.
+func (r reading) flag(words []string) (path string, used int, ok bool) {
+	text := words[0]
+	if strings.HasPrefix(text, "--") {
+		key, _, _ := strings.Cut(text[2:], "=")
+		return "", 0, listed(r.long, key)
+	}
+	if r.count && strings.Trim(text[1:], "0123456789") == "" {
+		return "", 0, true
+	}
+	for j := 1; j < len(text); j++ {
+		letter := text[j : j+1]
+		switch {
+		case strings.Contains(r.flags, letter):
+		case strings.Contains(r.values, letter), strings.Contains(r.paths, letter):
+			value := text[j+1:]
+			if value == "" {
+				if len(words) == 1 {
+					return "", 0, false
+				}
+				value, used = words[1], 1
+			}
+			if strings.Contains(r.paths, letter) {
+				path = value
+			}
+			return path, used, true
+		default:
+			return "", 0, false
+		}
+	}
+	return "", 0, true
+}
+
+// tame reports whether a pattern can only become files below the directory it names: the last part alone holds it
+// and does not begin with a dot, and it cannot become a flag.
+func tame(text string, anywhere bool) bool {
+	dir, last := "", text
+	if at := strings.LastIndexByte(text, '/'); at >= 0 {
+		dir, last = text[:at], text[at+1:]
+	}
+	if strings.ContainsAny(dir, "*?[") || strings.HasPrefix(last, ".") {
+		return false
+	}
+	return anywhere || dir != "" || strings.IndexByte("*?[", text[0]) < 0
+}
+
+// readsFind allows the tests and prints of find and nothing that acts.
+func (c *Command) readsFind() (paths []string, ok bool) {
+	expression := false
+	for i := 1; i < len(c.Words); i++ {
+		text := c.Words[i]
+		if c.mark(i) != 0 && (c.mark(i)&MarkTilde != 0 || !tame(text, false)) {
+			return nil, false
+		}
+		switch {
+		case listed("-name -iname -path -ipath -wholename -iwholename -regex -iregex -type -maxdepth -mindepth -size -mtime -mmin -atime -amin -ctime -cmin -perm -user -group -regextype -links -inum -printf", text):
+			expression = true
+			i++
+			if i >= len(c.Words) || c.mark(i) != 0 {
+				return nil, false
+			}
+		case text == "-newer" && i+1 < len(c.Words) && c.mark(i+1) == 0:
+			expression = true
+			i++
+			paths = append(paths, c.Words[i])
+		case listed("-print -print0 -ls -prune -empty -not -o -or -a -and -true -false -depth -xdev -mount -readable -writable -executable -daystart -H -P ! ( ) ,", text):
+			expression = expression || len(text) != 2 || text == "-o" || text == "-a"
+		case expression || strings.HasPrefix(text, "-"):
+			return nil, false
+		default:
+			paths = append(paths, text)
+		}
+	}
+	return paths, true
+}
+
+// readsSed allows sed -n with scripts that only print.
+func (c *Command) readsSed() (paths []string, ok bool) {
+	script := false
+	for i := 1; i < len(c.Words); i++ {
+		text := c.Words[i]
+		if c.mark(i)&MarkTilde != 0 || c.mark(i) != 0 && !tame(text, false) {
+			return nil, false
+		}
+		switch {
+		case !script && listed("-n -E -r -u -z -nE -En -nr", text):
+		case text == "-e" && i+1 < len(c.Words) && sedScript(c.Words[i+1]) == sedPrints:
+			script = true
+			i++
+		case len(text) > 1 && text[0] == '-':
+			return nil, false
+		case !script:
+			if sedScript(text) != sedPrints {
+				return nil, false
+			}
+			script = true
+		default:
+			paths = append(paths, text)
+		}
+	}
+	return paths, script
+}
+
+// readsGit allows the reading git commands with flags that neither run a program nor write.
+func (c *Command) readsGit() (paths []string, ok bool) {
+	i := 1
+	for i < len(c.Words) && listed("--no-pager -P --no-optional-locks --literal-pathspecs", c.Words[i]) {
+		i++
+	}
+	if i >= len(c.Words) {
+		return nil, false
+	}
+	rule, ok := gitRule(c.Words[i])
+	if !ok {
+		return nil, false
+	}
+	return c.follow(rule, i+1)
+}
+
+// gitRule is the table of reading git commands.
+func gitRule(sub string) (reading, bool) {
+	const show = " stat shortstat numstat name-only name-status summary patch no-patch oneline graph decorate all pretty format abbrev-commit abbrev date since until after before author committer grep max-count " +
+		"no-merges merges first-parent reverse cached staged color no-color word-diff unified raw cc diff-filter find-renames follow no-renames check ignore-all-space ignore-space-change no-ext-diff no-textconv stdin-paths topo-order date-order left-right cherry-pick tags branches remotes relative "
+	switch sub {
+	case "status":
+		return reading{flags: "sbvz", long: "short branch porcelain long verbose untracked-files ignored show-stash ahead-behind no-renames"}, true
+	case "log", "show", "diff", "whatchanged":
+		return reading{flags: "psuzwbiEFRMC", values: "nUSGL", count: true, long: show}, true
+	case "shortlog":
+		return reading{flags: "nse", long: "numbered summary email all no-merges since until"}, true
+	case "blame", "annotate":
+		return reading{flags: "wesltfnMC", values: "L", long: "porcelain date show-email"}, true
+	case "rev-parse":
+		return reading{flags: "q", long: "abbrev-ref short verify show-toplevel is-inside-work-tree git-dir show-prefix show-cdup symbolic-full-name"}, true
+	case "ls-files":
+		return reading{flags: "cdmosutvz", long: "cached deleted modified others stage exclude-standard full-name"}, true
+	case "describe":
+		return reading{long: "tags all always abbrev dirty long"}, true
+	case "branch":
+		return reading{flags: "arvl", long: "all remotes list verbose show-current contains merged no-merged no-color", plain: true, most: -1}, true
+	case "tag":
+		return reading{flags: "ln", long: "list contains points-at sort", plain: true, most: -1}, true
+	case "remote":
+		return reading{flags: "v", plain: true, most: -1}, true
+	case "rev-list", "cat-file", "ls-tree", "merge-base":
+		return reading{flags: "tperdlz", values: "n", long: "count all max-count name-only abbrev is-ancestor full-tree oneline"}, true
+	}
+	return reading{}, false
+}

@@ -1,0 +1,289 @@
+package command
+
+import "strings"
+
+// shell reports whether name is a shell that takes -c.
+func shell(name string) bool {
+	switch name {
+	case "sh", "bash", "dash", "ash", "ksh", "mksh", "rbash", "rksh", "lksh", "yash", "zsh", "fish", "csh", "tcsh", "xonsh", "elvish", "nu", "pwsh", "powershell", "hush":
+		return true
+	}
+	return false
+}
+
+// bashLike reports whether the shell's text means what the parser takes it for.
+func bashLike(name string) bool {
+	switch name {
+	case "sh", "bash", "dash", "ash", "ksh", "mksh", "rbash", "rksh", "lksh", "yash", "hush":
+		return true
+	}
+	return false
+}
+
+// shell follows sh -c TEXT, a here-document, or notes that the program is not known.
+func (f *finder) shell(name string, words []word, at place) {
+	if !bashLike(name) {
+		f.indirect(name + " has another grammar than bash")
+	}
+	withText, i := false, 1
+	for ; i < len(words); i++ {
+		text := words[i].text
+		if words[i].dynamic() {
+			break
+		}
+		if len(text) < 2 || text[0] != '-' && text[0] != '+' {
+			break
+		}
+		if text == "--" {
+			i++
+			break
+		}
+		if strings.HasPrefix(text, "--") {
+			i += f.shellLong(text, words[i+1:])
+			withText = withText || text == "--command"
+			continue
+		}
+		withText = withText || text[0] == '-' && strings.ContainsAny(text[1:], "c")
+		if strings.ContainsAny(text, "oO") {
+			i++ // the name of a shell option
+		}
+	}
+	f.program(name, words, i, withText, at)
+}
+
+// shellLong says how many more words a long option of bash takes.
+func (f *finder) shellLong(option string, rest []word) int {
+	switch {
+	case option == "--rcfile" || option == "--init-file":
+		f.indirect("the shell reads a start-up file")
+		return min(1, len(rest))
+	case strings.HasPrefix(option, "--rcfile=") || strings.HasPrefix(option, "--init-command") || option == "--login":
+		f.indirect("the shell reads a start-up file")
+	}
+	return 0
+}
+
+// program follows what a shell runs once its options are read; i is the first word after them.
+func (f *finder) program(name string, words []word, i int, withText bool, at place) {
+	switch {
+	case withText && i < len(words):
+		f.code(name+" -c", words[i], at)
+	case withText:
+		f.indirect(name + " -c has no text")
+	case i >= len(words) || words[i].text == "-" || stdinFile(words[i].text):
+		f.stdinProgram(name, at)
+	case words[i].dynamic() || words[i].added:
+		f.indirect(name + " runs a file that is not known before")
+		f.lastTake = len(f.out.Commands)
+	}
+}
+
+// stdinFile reports whether a path names the standard input.
+func stdinFile(path string) bool {
+	return path == "/dev/stdin" || path == "/dev/fd/0" || path == "/proc/self/fd/0"
+}
+
+// stdinProgram is for an interpreter that reads its program from the standard input.
+func (f *finder) stdinProgram(name string, at place) {
+	in := at.stdin
+	if in == nil || !in.known || in.here || !bashLike(name) {
+		f.indirect(name + " reads what it runs from its input")
+		f.lastTake = len(f.out.Commands)
+	}
+	if in != nil && shell(name) {
+		f.nested(in.text, name, at)
+	}
+}
+
+// code follows shell text in one word.
+func (f *finder) code(via string, text word, at place) {
+	if text.dynamic() || text.added {
+		f.indirect("the text given to " + via + " is not known before it runs")
+		f.lastTake = len(f.out.Commands)
+		return
+	}
+	f.nested(text.text, via, at)
+}
+
+// joined follows words that are joined by spaces and run by a shell.
+func (f *finder) joined(via string, words []word, at place) {
+	if len(words) == 0 {
+		return
+	}
+	var text strings.Builder
+	all := word{}
+	for i, w := range words {
+		if i > 0 {
+			text.WriteByte(' ')
+		}
+		text.WriteString(w.text)
+		all.mark |= w.mark
+		all.added = all.added || w.added
+	}
+	all.text = text.String()
+	f.code(via, all, at)
+}
+
+// interpreter is the family of a program that runs code of another language, "" for none.
+func interpreter(name string) string {
+	switch name {
+	case "perl", "ruby", "node", "nodejs", "php", "lua", "luajit", "deno", "bun", "osascript", "tclsh", "expect", "guile", "rscript", "julia", "gdb", "sqlite3", "groovy", "jshell", "ghci", "irb", "ipython", "bc", "m4":
+		return name
+	case "awk", "gawk", "mawk", "nawk":
+		return "awk"
+	case "at", "batch":
+		return "at"
+	}
+	for _, family := range []string{"python", "pypy", "perl5", "ruby2", "ruby3", "php7", "php8", "lua5"} {
+		if strings.HasPrefix(name, family) {
+			return family
+		}
+	}
+	return ""
+}
+
+// codeOptions are the short and long options by which an interpreter takes code.
+func codeOptions(family string) (short, long string) {
+	switch family {
+	case "python", "pypy", "ipython":
+		return "c", ""
+	case "perl", "perl5":
+		return "eEMm", ""
+	case "node", "nodejs", "bun", "deno":
+		return "epr", "eval print require import loader experimental-loader"
+	case "php", "php7", "php8":
+		return "rBRE", "run process-begin process-code process-end"
+	case "sqlite3":
+		return "", "cmd init"
+	case "gdb":
+		return "ex", "eval-command init-eval-command command init-command args"
+	case "bc", "m4":
+		return "", ""
+	}
+	return "eclrC", "eval"
+}
+
+// interpreter notes code in an argument and programs read from the standard input.
+func (f *finder) interpreter(family string, words []word, at place) {
+	switch family {
+	case "awk":
+		f.awk(words)
+		return
+	case "at":
+		f.indirect("at runs later what it reads from its input")
+		return
+	}
+	short, long := codeOptions(family)
+	file := false
+	for i, w := range words[1:] {
+		text := w.text
+		switch {
+		case w.dynamic() || w.added:
+			if !file {
+				f.indirect(family + " runs a program that is not known before")
+				f.lastTake = len(f.out.Commands)
+			}
+			return
+		case text == "eval" && family == "deno", strings.HasPrefix(text, "ext::"), family == "sqlite3" && hidesShell(text):
+			f.indirect(family + " runs code from its arguments")
+		case file || text == "-" || stdinFile(text):
+		case text == "-m" && (family == "python" || family == "pypy"):
+			return // runs a module: a command of its own
+		case len(text) > 1 && text[0] == '-':
+			if takesCode(text, short, long) {
+				f.indirect(family + " runs code from its arguments")
+				return
+			}
+			file = file || versionOnly(text) && i == 0
+		default:
+			file = true
+		}
+	}
+	if !file {
+		f.stdinProgram(family, at)
+	}
+}
+
+// versionOnly reports whether an option only prints the version or help.
+func versionOnly(option string) bool {
+	return option == "--version" || option == "-V" || option == "--help" || option == "-v" || option == "-h"
+}
+
+// hidesShell reports whether a dot command of sqlite3 runs a program.
+func hidesShell(text string) bool {
+	return strings.Contains(text, ".sh") || strings.Contains(text, ".sy") || strings.Contains(text, "|") || strings.Contains(text, ".r") || strings.Contains(text, ".o")
+}
+
+// takesCode reports whether an option holds or announces code.
+func takesCode(option, short, long string) bool {
+	if strings.HasPrefix(option, "--") {
+		key, _, _ := strings.Cut(option[2:], "=")
+		return longMatch(long, key) != ""
+	}
+	return strings.ContainsAny(option[1:], short)
+}
+
+// awk notes programs that can start others.
+func (f *finder) awk(words []word) {
+	for i := 1; i < len(words); i++ {
+		text := words[i].text
+		switch {
+		case words[i].dynamic() || words[i].added:
+			f.indirect("the awk program is not known before it runs")
+			return
+		case text == "-F" || text == "-v":
+			i++
+			continue
+		case strings.HasPrefix(text, "-f") || strings.HasPrefix(text, "--fi"):
+			return // a program file: a command of its own
+		case strings.HasPrefix(text, "-F") || strings.HasPrefix(text, "-v") || strings.HasPrefix(text, "--fie") || strings.HasPrefix(text, "--as"):
+			continue
+		case len(text) > 1 && text[0] == '-' && text != "--":
+			f.indirect("the options of awk cannot be read for sure")
+		}
+		if strings.Contains(text, "system") || strings.Contains(text, "|") || strings.Contains(text, "getline") || strings.Contains(text, "@") || strings.Contains(text, "/inet") {
+			f.indirect("the awk program may start other programs")
+			return
+		}
+	}
+}
+
+// eval follows literal words and gives up on others.
+func (f *finder) eval(name string, words []word, at place) {
+	rest := words[1:]
+	if len(rest) > 0 && rest[0].text == "--" {
+		rest = rest[1:]
+	}
+	f.joined(name, rest, at)
+}
+
+// trap follows the code that a trap runs.
+func (f *finder) trap(name string, words []word, at place) {
+	rest := words[1:]
+	if len(rest) > 0 && rest[0].text == "--" {
+		rest = rest[1:]
+	}
+	if len(rest) == 0 || rest[0].text == "-" || rest[0].text == "-l" || rest[0].text == "-p" {
+		return
+	}
+	f.code(name, rest[0], at)
+}
+
+// source notes a file that is run in the same shell.
+func (f *finder) source(name string, words []word, _ place) {
+	if len(words) > 1 {
+		f.indirect(name + " runs the commands of a file in this shell")
+		f.lastTake = len(f.out.Commands)
+	}
+}
+
+// changesShell notes builtins that change what later words mean or run code on their own terms.
+func (f *finder) changesShell(name string, words []word, _ place) {
+	switch {
+	case len(words) == 1:
+	case name == "jobs" && !strings.HasPrefix(words[1].text, "-x"):
+	case name == "shopt" && !strings.Contains(plain(words).Text, "expand_aliases"):
+	default:
+		f.indirect(name + " changes what commands mean or runs code")
+	}
+}

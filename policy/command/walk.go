@@ -1,0 +1,297 @@
+package command
+
+import (
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// walker visits the tree of one text.
+type walker struct {
+	*finder
+	src    string
+	at     place
+	frames []frame
+	piped  *stdin // of the statement being entered
+}
+
+// frame remembers a node until its children are done.
+type frame struct {
+	deeper bool // the node added to the depth
+	runs   bool // a call or pipe: see whether it runs what it downloads
+	from   int  // number of commands before it
+}
+
+// visit is the callback of syntax.Walk.
+func (w *walker) visit(node syntax.Node) bool {
+	if node == nil {
+		w.leave()
+		return true
+	}
+	fr := frame{from: len(w.out.Commands)}
+	switch n := node.(type) {
+	case *syntax.Stmt:
+		w.piped = w.redirects(n.Redirs)
+	case *syntax.CallExpr:
+		fr.runs = true
+		w.call(n)
+	case *syntax.BinaryCmd:
+		fr.runs = n.Op == syntax.Pipe || n.Op == syntax.PipeAll
+	case *syntax.Subshell, *syntax.CmdSubst:
+		fr.deeper = true
+	case *syntax.ProcSubst:
+		fr.deeper = true
+		w.indirect("a process substitution hands the output of a command to another as a file")
+	case *syntax.FuncDecl:
+		fr.deeper = true
+		w.function(n)
+	default:
+		w.detail(node)
+	}
+	if fr.deeper {
+		w.at.depth++
+	}
+	w.frames = append(w.frames, fr)
+	return true
+}
+
+// leave ends the node on top of the stack.
+func (w *walker) leave() {
+	fr := w.frames[len(w.frames)-1]
+	w.frames = w.frames[:len(w.frames)-1]
+	if fr.deeper {
+		w.at.depth--
+	}
+	if fr.runs && w.lastDownload > fr.from && w.lastTake > fr.from {
+		w.out.RunsDownload = true
+	}
+}
+
+// detail looks at the nodes that are no commands but may run or change something.
+func (w *walker) detail(node syntax.Node) {
+	switch n := node.(type) {
+	case *syntax.DeclClause:
+		w.declare(n)
+	case *syntax.LetClause:
+		w.let(n)
+	case *syntax.Assign:
+		w.assign(n)
+	case *syntax.ParamExp:
+		w.param(n)
+	case *syntax.ArithmExp:
+		w.arithmetic = true
+	case *syntax.ArithmCmd, *syntax.CStyleLoop:
+		w.arithmetic = true
+	case *syntax.BinaryArithm:
+		w.arithAssign(n.Op, n.X)
+	case *syntax.WordIter:
+		w.variable(n.Name.Value, "a loop")
+	case *syntax.BinaryTest:
+		if n.Op >= syntax.TsEql && n.Op <= syntax.TsGtr {
+			w.arithmetic = true
+		}
+	case *syntax.UnaryTest:
+		if n.Op == syntax.TsVarSet || n.Op == syntax.TsRefVar {
+			w.arithmetic = true
+		}
+	case *syntax.SglQuoted:
+		w.hidden = w.hidden || hidesCode(n.Value)
+	case *syntax.Lit:
+		w.hidden = w.hidden || strings.IndexByte(n.Value, '\\') >= 0 && hidesCode(unescape(n.Value))
+	case *syntax.CoprocClause:
+		w.indirect("a coprocess talks to the script")
+	}
+}
+
+// hidesCode reports whether a literal holds what bash would run if the literal became arithmetic or code.
+func hidesCode(text string) bool {
+	return strings.Contains(text, "$(") || strings.IndexByte(text, '`') >= 0 || strings.Contains(text, `\x`) ||
+		strings.Contains(text, `\0`) || strings.Contains(text, `\u`)
+}
+
+// arithAssign notices arithmetic that sets a variable which decides what runs: ((PATH=1)).
+func (w *walker) arithAssign(op syntax.BinAritOperator, x syntax.ArithmExpr) {
+	if op != syntax.Assgn && (op < syntax.AddAssgn || op > syntax.PowAssgn) {
+		return
+	}
+	if left, ok := x.(*syntax.Word); ok {
+		w.variable(left.Lit(), "arithmetic")
+	}
+}
+
+// call reads one simple command.
+func (w *walker) call(n *syntax.CallExpr) {
+	at := w.at
+	at.stdin = w.piped
+	w.piped = nil
+	if len(n.Args) == 0 {
+		return
+	}
+	words := make([]word, 0, len(n.Args))
+	for _, arg := range n.Args {
+		words = w.words(words, arg)
+	}
+	if len(words) == 0 {
+		w.indirect("a command name is empty before expansion")
+		return
+	}
+	w.command(words, at)
+}
+
+// function notes a definition: its name hides whatever had the name before.
+func (w *walker) function(n *syntax.FuncDecl) {
+	w.piped = nil
+	name := n.Name.Value
+	if _, _, ok := handlerOf(name); ok || reads(name) || blockedName(name) != "" {
+		w.indirect("the script defines a function that hides the command " + name)
+		return
+	}
+	w.indirect("the script defines a function " + clip(name))
+}
+
+// declare reads declare, export, local, readonly, typeset and nameref.
+func (w *walker) declare(n *syntax.DeclClause) {
+	words := []word{{text: n.Variant.Value}}
+	for _, arg := range n.Args {
+		var value word
+		if arg.Name != nil {
+			value.text = arg.Name.Value
+			w.variable(arg.Name.Value, n.Variant.Value)
+		}
+		switch {
+		case arg.Array != nil || arg.Index != nil:
+			value = word{text: w.source(arg), mark: MarkExpansion}
+		case arg.Value != nil:
+			v := w.single(arg.Value)
+			if arg.Name != nil {
+				v.text = value.text + "=" + v.text
+			}
+			value = v
+		}
+		words = append(words, value)
+	}
+	w.command(words, w.at)
+}
+
+// let reads let as a command; its words are arithmetic.
+func (w *walker) let(n *syntax.LetClause) {
+	w.arithmetic = true
+	words := []word{{text: "let"}}
+	for _, x := range n.Exprs {
+		words = append(words, word{text: w.source(x)})
+	}
+	w.command(words, w.at)
+}
+
+// assign notices variables that decide what runs, and array subscripts.
+func (w *walker) assign(n *syntax.Assign) {
+	if n.Index != nil {
+		w.arithmetic = true
+	}
+	if n.Name != nil && !n.Naked {
+		w.variable(n.Name.Value, "an assignment")
+	}
+}
+
+// param notices expansions that run or rename: ${!v}, ${v@P}, ${a[i]}, ${PATH:=x}.
+func (w *walker) param(n *syntax.ParamExp) {
+	if n.Excl && n.Names == 0 {
+		w.indirect("an expansion reads the variable that another variable names")
+	}
+	if n.Index != nil || n.Slice != nil {
+		w.arithmetic = true
+	}
+	if n.Exp == nil {
+		return
+	}
+	switch n.Exp.Op {
+	case syntax.OtherParamOps:
+		w.indirect("an expansion with @ may run its value as code")
+	case syntax.AssignUnset, syntax.AssignUnsetOrNull:
+		if n.Param != nil {
+			w.variable(n.Param.Value, "an expansion")
+		}
+	}
+}
+
+// redirects notes the redirections of a statement and returns what they feed it.
+func (w *walker) redirects(list []*syntax.Redirect) *stdin {
+	var in *stdin
+	for _, n := range list {
+		red := Redirect{Op: n.Op.String()}
+		if n.N != nil {
+			w.variable(strings.Trim(n.N.Value, "{}"), "a redirection")
+		}
+		switch n.Op {
+		case syntax.Hdoc, syntax.DashHdoc:
+			if n.Hdoc == nil {
+				in = &stdin{known: true}
+				break
+			}
+			body := w.heredoc(n)
+			red.Dynamic = !body.known
+			in = &body
+		default:
+			target := w.single(n.Word)
+			red.Target, red.Dynamic = target.text, target.mark != 0
+			if n.Op == syntax.WordHdoc {
+				in = &stdin{text: target.text, known: target.mark&MarkExpansion == 0, here: true}
+			}
+			red.Writes = writes(n.Op, target)
+			if socket(target.text) {
+				w.indirect("a redirection opens a network connection")
+			}
+		}
+		w.out.Redirects = append(w.out.Redirects, red)
+	}
+	return in
+}
+
+// heredoc is the body of a here-document as the command reads it.
+func (w *walker) heredoc(n *syntax.Redirect) stdin {
+	body := stdin{known: true}
+	quoted := true
+	if len(n.Word.Parts) == 1 {
+		lit, ok := n.Word.Parts[0].(*syntax.Lit)
+		quoted = !ok || strings.IndexByte(lit.Value, '\\') >= 0
+	}
+	var text strings.Builder
+	for _, part := range n.Hdoc.Parts {
+		lit, ok := part.(*syntax.Lit)
+		if !ok {
+			body.known = false
+			text.WriteString(w.source(part))
+			continue
+		}
+		if quoted {
+			text.WriteString(lit.Value)
+		} else {
+			text.WriteString(unescapeQuoted(lit.Value))
+		}
+	}
+	body.text = text.String()
+	return body
+}
+
+// writes reports whether a redirection may create or change a file.
+func writes(op syntax.RedirOperator, target word) bool {
+	switch op {
+	case syntax.RdrIn, syntax.WordHdoc, syntax.DplIn:
+		return false
+	case syntax.DplOut:
+		rest := strings.TrimSuffix(target.text, "-")
+		if target.mark == 0 && strings.Trim(rest, "0123456789") == "" {
+			return false
+		}
+	}
+	return target.text != "/dev/null"
+}
+
+// source is the text of a node.
+func (w *walker) source(n syntax.Node) string {
+	from, to := n.Pos().Offset(), n.End().Offset()
+	if from > to || to > uint(len(w.src)) {
+		return "$?"
+	}
+	return w.src[from:to]
+}

@@ -1,0 +1,268 @@
+package command
+
+import (
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"mvdan.cc/sh/v3/expand"
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// maxBraces is how many words one brace expansion may become.
+const maxBraces = 64
+
+// word is one word of a command as far as it is known before the script runs.
+type word struct {
+	text  string
+	mark  Mark
+	added bool // stands for words that are added when the command runs; not part of its text
+}
+
+// dynamic reports whether the value is unknown before the script runs.
+func (w word) dynamic() bool { return w.mark&MarkExpansion != 0 }
+
+// words appends what n becomes: one word, or several after brace expansion.
+func (w *walker) words(list []word, n *syntax.Word) []word {
+	if !hasBrace(n) {
+		return append(list, w.single(n))
+	}
+	split := *n
+	split.Parts = append([]syntax.WordPart(nil), n.Parts...)
+	if !syntax.SplitBraces(&split) {
+		return append(list, w.single(n))
+	}
+	if braceCount(split.Parts) > maxBraces {
+		return append(list, word{text: w.source(n), mark: MarkExpansion})
+	}
+	for _, each := range expand.Braces(&split) {
+		// Bash drops words that brace expansion leaves empty: {,} sudo runs sudo.
+		if got := w.resolved(each, ""); got.text != "" || hasQuotes(each) {
+			list = append(list, got)
+		}
+	}
+	return list
+}
+
+// hasBrace reports whether an unquoted { stands in n.
+func hasBrace(n *syntax.Word) bool {
+	for _, part := range n.Parts {
+		if lit, ok := part.(*syntax.Lit); ok && strings.IndexByte(lit.Value, '{') >= 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// hasQuotes reports whether a part of n is quoted.
+func hasQuotes(n *syntax.Word) bool {
+	for _, part := range n.Parts {
+		if _, ok := part.(*syntax.Lit); !ok {
+			return true
+		}
+	}
+	return false
+}
+
+// braceCount is how many words the parts become, at most a little over maxBraces.
+func braceCount(parts []syntax.WordPart) int {
+	count := 1
+	for _, part := range parts {
+		brace, ok := part.(*syntax.BraceExp)
+		if !ok {
+			continue
+		}
+		if brace.Sequence {
+			return maxBraces + 1
+		}
+		sum := 0
+		for _, elem := range brace.Elems {
+			sum += braceCount(elem.Parts)
+		}
+		count = min(count*sum, maxBraces+1)
+	}
+	return count
+}
+
+// single resolves n without brace expansion.
+func (w *walker) single(n *syntax.Word) word {
+	if len(n.Parts) == 1 {
+		// The two most frequent shapes need no builder.
+		switch part := n.Parts[0].(type) {
+		case *syntax.Lit:
+			if strings.IndexByte(part.Value, '\\') < 0 {
+				return word{text: part.Value, mark: literalMark(part.Value, true)}
+			}
+		case *syntax.SglQuoted:
+			if !part.Dollar {
+				return word{text: part.Value}
+			}
+		}
+	}
+	return w.resolved(n, w.source(n))
+}
+
+// resolved joins the parts of n; source is the text to show when one of them is an expansion.
+func (w *walker) resolved(n *syntax.Word, source string) word {
+	var text strings.Builder
+	var mark Mark
+	for i, part := range n.Parts {
+		switch p := part.(type) {
+		case *syntax.Lit:
+			mark |= literalMark(p.Value, i == 0)
+			text.WriteString(unescape(p.Value))
+		case *syntax.SglQuoted:
+			if p.Dollar {
+				text.WriteString(ansi(p.Value))
+			} else {
+				text.WriteString(p.Value)
+			}
+		case *syntax.DblQuoted:
+			mark |= w.quoted(&text, p)
+		case *syntax.ExtGlob:
+			mark |= MarkPattern | MarkExpansion
+			text.WriteString(w.source(part))
+		default:
+			mark |= MarkExpansion
+			text.WriteString(w.source(part))
+		}
+	}
+	if mark&MarkExpansion != 0 && source != "" {
+		return word{text: source, mark: mark}
+	}
+	return word{text: text.String(), mark: mark}
+}
+
+// quoted appends what stands between double quotes.
+func (w *walker) quoted(text *strings.Builder, q *syntax.DblQuoted) (mark Mark) {
+	for _, part := range q.Parts {
+		lit, ok := part.(*syntax.Lit)
+		if !ok {
+			mark = MarkExpansion
+			text.WriteString(w.source(part))
+			continue
+		}
+		text.WriteString(unescapeQuoted(lit.Value))
+	}
+	return mark
+}
+
+// literalMark finds unquoted pattern characters and tildes in the source of a literal.
+func literalMark(lit string, first bool) (mark Mark) {
+	if first && strings.HasPrefix(lit, "~") || strings.Contains(lit, "=~") || strings.Contains(lit, ":~") {
+		mark = MarkTilde
+	}
+	for i := 0; i < len(lit); i++ {
+		switch lit[i] {
+		case '\\':
+			i++
+		case '[':
+			if strings.IndexByte(lit[i:], ']') < 0 {
+				continue // the command [, or a bracket that nothing closes
+			}
+			return mark | MarkPattern
+		case '*', '?':
+			return mark | MarkPattern
+		}
+	}
+	return mark
+}
+
+// unescape undoes backslashes outside quotes.
+func unescape(lit string) string {
+	if strings.IndexByte(lit, '\\') < 0 {
+		return lit
+	}
+	out := make([]byte, 0, len(lit))
+	for i := 0; i < len(lit); i++ {
+		if lit[i] == '\\' && i+1 < len(lit) {
+			i++
+		}
+		out = append(out, lit[i])
+	}
+	return string(out)
+}
+
+// unescapeQuoted undoes backslashes between double quotes, where they escape only a few characters.
+func unescapeQuoted(lit string) string {
+	if strings.IndexByte(lit, '\\') < 0 {
+		return lit
+	}
+	out := make([]byte, 0, len(lit))
+	for i := 0; i < len(lit); i++ {
+		if lit[i] == '\\' && i+1 < len(lit) && strings.IndexByte("$`\"\\\n", lit[i+1]) >= 0 {
+			i++
+		}
+		out = append(out, lit[i])
+	}
+	return string(out)
+}
+
+// ansi decodes the inside of $'…' (bash manual, ANSI-C Quoting). Like bash it ends at a NUL.
+func ansi(s string) string {
+	out := make([]byte, 0, len(s))
+	for i := 0; i < len(s); i++ {
+		if s[i] != '\\' || i+1 == len(s) {
+			out = append(out, s[i])
+			continue
+		}
+		i++
+		if at := strings.IndexByte("abefnrtvE", s[i]); at >= 0 {
+			out = append(out, "\a\b\x1b\f\n\r\t\v\x1b"[at])
+			continue
+		}
+		value, used := ansiNumber(s[i:])
+		switch {
+		case used == 0 && strings.IndexByte(`\'"?`, s[i]) >= 0:
+			out = append(out, s[i])
+			continue
+		case used == 0:
+			out = append(out, '\\', s[i])
+			continue
+		case value == 0:
+			return string(out)
+		case s[i] == 'u' || s[i] == 'U':
+			out = utf8.AppendRune(out, rune(value))
+		default:
+			out = append(out, byte(value))
+		}
+		i += used - 1
+	}
+	return string(out)
+}
+
+// ansiNumber reads the escapes that carry a number; used is 0 when s is none of them.
+func ansiNumber(s string) (value uint64, used int) {
+	base, start, most := 16, 1, 0
+	switch {
+	case s[0] == 'x':
+		most = 2
+	case s[0] == 'u':
+		most = 4
+	case s[0] == 'U':
+		most = 8
+	case s[0] == 'c' && len(s) > 1:
+		return uint64(s[1] & 0x1f), 2
+	case s[0] >= '0' && s[0] <= '7':
+		base, start, most = 8, 0, 3
+	default:
+		return 0, 0
+	}
+	end := start
+	for end < len(s) && end-start < most && isDigit(s[end], base) {
+		end++
+	}
+	if end == start {
+		return 0, 0
+	}
+	value, _ = strconv.ParseUint(s[start:end], base, 64) // cannot fail: at most 8 checked digits
+	return value, end
+}
+
+// isDigit reports whether c is an octal or hexadecimal digit.
+func isDigit(c byte, base int) bool {
+	if base == 8 {
+		return c >= '0' && c <= '7'
+	}
+	return c >= '0' && c <= '9' || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F'
+}

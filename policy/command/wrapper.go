@@ -1,0 +1,313 @@
+package command
+
+import (
+	"slices"
+	"strings"
+)
+
+// wrapper describes a program that runs the command which follows its own options.
+type wrapper struct {
+	short    string // one-letter options without a value
+	value    string // one-letter options with a value, attached or in the next word
+	attached string // one-letter options whose value can only be attached
+	long     string // long options without a value, or with one after "="
+	longVal  string // long options with a value, after "=" or in the next word
+	skip     int    // words before the command: a duration, a lock file, a mask
+	assign   bool   // NAME=value words may stand before the command
+	script   string // the option, short or long, whose value is shell code
+	joined   bool   // the words are joined and run by a shell
+	shell    bool   // without a command it starts a shell
+}
+
+// wrapperOf is the table of wrappers.
+func wrapperOf(name string) (wrapper, bool) {
+	switch name {
+	case "env", "genv":
+		return wrapper{short: "0iv", value: "uCSaP", long: "ignore-environment null debug list-signal-handling block-signal default-signal ignore-signal",
+			longVal: "unset chdir split-string argv0", assign: true, script: "S split-string"}, true
+	case "nice", "gnice":
+		return wrapper{short: "0123456789", value: "n", longVal: "adjustment"}, true
+	case "nohup", "unbuffer", "catchsegv", "linux32", "linux64", "eatmydata", "fakeroot", "builtin", "pkexec":
+		return wrapper{short: "p", long: "disable-internal-agent keep-cwd", longVal: "user"}, true
+	case "command":
+		return wrapper{short: "pvV"}, true
+	case "exec":
+		return wrapper{short: "cl", value: "a"}, true
+	case "time", "gtime":
+		return wrapper{short: "pvaqV", value: "fo", long: "portability verbose append quiet", longVal: "format output"}, true
+	case "timeout", "gtimeout":
+		return wrapper{short: "fpv", value: "ks", long: "foreground preserve-status verbose", longVal: "kill-after signal", skip: 1}, true
+	case "stdbuf", "gstdbuf":
+		return wrapper{value: "ioe", longVal: "input output error"}, true
+	case "setsid":
+		return wrapper{short: "cfw", long: "ctty fork wait"}, true
+	case "ionice":
+		return wrapper{short: "t", value: "cnpPu", long: "ignore", longVal: "class classdata pid pgid uid"}, true
+	case "chrt":
+		return wrapper{short: "abdefGimorRv", value: "TPDp", long: "all-tasks batch deadline fifo idle max other rr reset-on-fork verbose ext",
+			longVal: "sched-runtime sched-period sched-deadline", skip: 1}, true
+	case "taskset":
+		return wrapper{short: "ac", value: "p", long: "all-tasks cpu-list", skip: 1}, true
+	case "flock":
+		return wrapper{short: "exsnouF", value: "wEc", long: "exclusive shared unlock nonblock nb close no-fork verbose fcntl",
+			longVal: "timeout wait conflict-exit-code command", skip: 1, script: "c command"}, true
+	}
+	return privilegeWrapper(name)
+}
+
+// privilegeWrapper is the part of the table that changes who or where a command runs.
+func privilegeWrapper(name string) (wrapper, bool) {
+	switch name {
+	case "sudo", "sudoedit":
+		return wrapper{short: "AbBEeHiKklNnPSsVv", value: "CDghpRrTtUu", long: "askpass background bell edit set-home preserve-env login remove-timestamp reset-timestamp list non-interactive preserve-groups stdin shell validate",
+			longVal: "close-from chdir group host prompt chroot role command-timeout type other-user user", assign: true}, true
+	case "doas":
+		return wrapper{short: "Lns", value: "aCu"}, true
+	case "su", "runuser":
+		return wrapper{short: "flmpP", value: "cgGsuw", long: "login preserve-environment pty fast", longVal: "command session-command group supp-group shell user whitelist-environment",
+			skip: 1, script: "c command session-command", shell: true}, true
+	case "chroot":
+		return wrapper{long: "skip-chdir", longVal: "userspec groups", skip: 1, shell: true}, true
+	case "unshare":
+		return wrapper{short: "muinpUrcfCT", value: "RwSG", long: "mount uts ipc net pid user cgroup time fork map-root-user map-current-user mount-proc keep-caps kill-child", longVal: "root wd setuid setgid propagation setgroups", shell: true}, true
+	case "setpriv", "systemd-run", "bwrap", "firejail", "nsenter", "prlimit", "numactl", "proot", "run0", "setarch", "cgexec", "capsh":
+		return wrapper{long: "help version"}, true
+	case "strace", "ltrace":
+		return wrapper{short: "CcdDFfhiknqrtTvVwxyYzZ", value: "aAbeEIoOpPsSuUX", long: "follow-forks"}, true
+	case "watch":
+		return wrapper{short: "bcCdegprtwx", value: "nqs", long: "beep color differences errexit chgexit precise no-title no-wrap exec no-rerun", longVal: "interval equexit", joined: true}, true
+	case "xargs", "gxargs":
+		return wrapper{short: "0rtpxo", value: "InPsdELaJR", attached: "ile", long: "null no-run-if-empty verbose interactive exit open-tty show-limits replace eof max-lines",
+			longVal: "max-args max-procs max-chars delimiter arg-file process-slot-var"}, true
+	case "busybox", "toybox":
+		return wrapper{long: "list"}, true
+	case "script":
+		return wrapper{short: "aefqUV", value: "cBEImoOTt", long: "append flush force quiet return", longVal: "command echo log-in log-out log-io log-timing output-limit logging-format", skip: 1, script: "c command", shell: true}, true
+	}
+	if strings.HasPrefix(name, "ld-linux") || strings.HasPrefix(name, "ld-musl") || name == "ld.so" {
+		return wrapper{long: "list verify inhibit-cache", longVal: "library-path preload audit argv0"}, true
+	}
+	return wrapper{}, false
+}
+
+// wrapped is what reading the options of a wrapper found.
+type wrapped struct {
+	at      int  // index of the first word of the command; len(words) when there is none
+	known   bool // every word before at was understood
+	script  *word
+	replace string // xargs -I
+	print   bool   // command -v: only prints
+}
+
+// wrapper follows a wrapper into the command it runs.
+func (f *finder) wrapper(name string, words []word, at place) {
+	spec, _ := wrapperOf(name)
+	got := spec.read(name, words)
+	if !got.known {
+		f.indirect("the options of " + name + " cannot be read for sure")
+	}
+	if at.nest >= maxDepth {
+		f.indirect("commands are nested too deeply to follow")
+		return
+	}
+	if got.print {
+		return
+	}
+	if got.script != nil {
+		f.code(name, *got.script, at)
+		if name != "env" && name != "genv" {
+			return
+		}
+	}
+	rest := words[got.at:]
+	if name == "xargs" || name == "gxargs" {
+		rest = fromInput(rest, got.replace)
+	}
+	switch {
+	case len(rest) == 0:
+		if spec.shell && got.script == nil {
+			f.stdinProgram(name, at)
+		}
+	case spec.joined:
+		f.joined(name, rest, at)
+	default:
+		f.command(rest, f.inner(name, at))
+	}
+}
+
+// inner is the place of the command a wrapper runs. Its standard input stays the same, but not below xargs.
+func (f *finder) inner(name string, at place) place {
+	below := at.below(name)
+	if name == "xargs" {
+		below.stdin = nil
+	}
+	return below
+}
+
+// fromInput marks what xargs takes from its input.
+func fromInput(rest []word, replace string) []word {
+	if len(rest) == 0 {
+		return nil // xargs without a command is echo
+	}
+	rest = slices.Clone(rest)
+	if replace == "" {
+		return append(rest, word{mark: MarkExpansion, added: true})
+	}
+	for i := range rest {
+		if strings.Contains(rest[i].text, replace) {
+			rest[i].mark |= MarkExpansion
+		}
+	}
+	return rest
+}
+
+// read finds where the command of a wrapper starts.
+func (s wrapper) read(name string, words []word) (got wrapped) {
+	got.known = true
+	skip, i, ended := s.skip, 1, false
+	for i < len(words) {
+		w := words[i]
+		switch {
+		case w.dynamic() && (skip > 0 || strings.HasPrefix(w.text, "-")):
+			got.known = false
+		case ended || len(w.text) < 2 || w.text[0] != '-' && w.text[0] != '+':
+		case w.text == "--":
+			ended = true
+			i++
+			continue
+		case w.text[0] == '-':
+			i += s.option(name, words, i, &got)
+			continue
+		}
+		switch {
+		case w.text == "-" && (name == "env" || name == "su"):
+		case s.assign && isAssignment(w.text):
+			got.known = got.known && !w.dynamic()
+			if variable, _, _ := strings.Cut(w.text, "="); decides(variable) {
+				got.known = false
+			}
+		case skip == 0:
+			got.at = i
+			return got
+		default:
+			skip--
+		}
+		i++
+	}
+	got.at = len(words)
+	return got
+}
+
+// option reads the option at i and returns how many words it takes.
+func (s wrapper) option(name string, words []word, i int, got *wrapped) int {
+	text := words[i].text
+	if strings.HasPrefix(text, "--") {
+		return s.longOption(words, i, got)
+	}
+	for j := 1; j < len(text); j++ {
+		c := text[j]
+		switch {
+		case strings.IndexByte(s.value, c) >= 0:
+			value, used := text[j+1:], 1
+			mark := words[i].mark
+			if value == "" && i+1 < len(words) {
+				value, used, mark = words[i+1].text, 2, words[i+1].mark
+			}
+			s.set(string(c), word{text: value, mark: mark}, got)
+			if c == 'I' {
+				got.replace = value
+			}
+			return used
+		case strings.IndexByte(s.attached, c) >= 0:
+			if c == 'i' {
+				got.replace = "{}"
+				if j+1 < len(text) {
+					got.replace = text[j+1:]
+				}
+			}
+			return 1
+		case strings.IndexByte(s.short, c) < 0:
+			got.known = false
+			return 1
+		case name == "command" && c != 'p':
+			got.print = true
+		}
+	}
+	return 1
+}
+
+// longOption reads a long option; GNU programs take any unambiguous beginning.
+func (s wrapper) longOption(words []word, i int, got *wrapped) int {
+	key, value, inline := strings.Cut(words[i].text[2:], "=")
+	takes, bare := longMatch(s.longVal, key), longMatch(s.long, key)
+	switch {
+	case takes == "" && bare == "" || takes != "" && bare != "" && takes != key && bare != key:
+		got.known = false
+		return 1
+	case bare != "":
+		if bare == "replace" {
+			got.replace = "{}"
+			if inline {
+				got.replace = value
+			}
+		}
+		return 1
+	case inline:
+		s.set(takes, word{text: value, mark: words[i].mark}, got)
+		return 1
+	case i+1 < len(words):
+		s.set(takes, words[i+1], got)
+	}
+	return 2
+}
+
+// set keeps the value of the option that holds shell code.
+func (s wrapper) set(option string, value word, got *wrapped) {
+	if value.dynamic() {
+		got.known = false
+	}
+	if s.script != "" && listed(s.script, option) {
+		got.script = &value
+	}
+}
+
+// longMatch is the entry of a blank-separated list that key is or begins, "" when there is none.
+func longMatch(list, key string) string {
+	found := ""
+	for entry := range strings.FieldsSeq(list) {
+		if entry == key {
+			return entry
+		}
+		if found == "" && key != "" && strings.HasPrefix(entry, key) {
+			found = entry
+		}
+	}
+	return found
+}
+
+// listed reports whether a blank-separated list holds entry.
+func listed(list, entry string) bool {
+	for each := range strings.FieldsSeq(list) {
+		if each == entry {
+			return true
+		}
+	}
+	return false
+}
+
+// isAssignment reports whether text has the shape NAME=value.
+func isAssignment(text string) bool {
+	at := strings.IndexByte(text, '=')
+	return at > 0 && isName(text[:at])
+}
+
+// isName reports whether text is a variable name.
+func isName(text string) bool {
+	for i := range len(text) {
+		c := text[i]
+		if c != '_' && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (i == 0 || c < '0' || c > '9') {
+			return false
+		}
+	}
+	return text != ""
+}

@@ -1,0 +1,290 @@
+package policy
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Glob is a compiled pattern. Matching takes time linear in the text for each
+// part of the pattern between two stars and never backtracks over a star.
+type Glob struct {
+	pattern string
+	fold    bool
+	all     bool // nothing but stars
+	star    bool // at least one star: the first part is a prefix, the last a suffix
+	parts   []part
+	need    sketch // of the literal text
+}
+
+// part is the text between two stars. When it has no wildcard, literal is all
+// of it and elems is nil.
+type part struct {
+	literal string
+	elems   []elem
+}
+
+// elem matches one rune.
+type elem struct {
+	kind   elemKind
+	r      rune
+	negate bool
+	fold   bool
+	ranges []runeRange
+}
+
+type elemKind uint8
+
+const (
+	elemRune elemKind = iota
+	elemAny
+	elemClass
+)
+
+type runeRange struct{ lo, hi rune }
+
+// CompileGlob compiles a pattern that is matched with a whole text. `*` (and
+// `**`) matches anything, also slashes and newlines, `?` one character,
+// `[abc]` and `[a-z]` one of a set, `[!abc]` one outside of it; to match a
+// wildcard itself write `[*]`. Everything else stands for itself. With fold
+// letters match in either case. An invalid pattern is an error.
+func CompileGlob(pattern string, fold bool) (*Glob, error) {
+	if pattern == "" {
+		return nil, errors.New("the pattern is empty; write * to match everything")
+	}
+	if !utf8.ValidString(pattern) {
+		return nil, errors.New("the pattern is not valid UTF-8")
+	}
+	g := &Glob{pattern: pattern, fold: fold, all: strings.Trim(pattern, "*") == ""}
+	var p part
+	for i := 0; i < len(pattern); {
+		if pattern[i] == '*' {
+			for i < len(pattern) && pattern[i] == '*' {
+				i++
+			}
+			g.star = true
+			g.parts = append(g.parts, p.done())
+			p = part{}
+			continue
+		}
+		e, n, err := parseElem(pattern[i:], fold)
+		if err != nil {
+			return nil, fmt.Errorf("%w at byte %d of %q", err, i, pattern)
+		}
+		p.elems = append(p.elems, e)
+		i += n
+	}
+	g.parts = append(g.parts, p.done())
+	for i := range g.parts {
+		g.need.add(g.parts[i].literal)
+	}
+	return g, nil
+}
+
+// done turns a part without wildcards into a literal.
+func (p part) done() part {
+	var b strings.Builder
+	for _, e := range p.elems {
+		if e.kind != elemRune {
+			return p
+		}
+		b.WriteRune(e.r)
+	}
+	return part{literal: b.String()}
+}
+
+// parseElem reads one element and its length in bytes.
+func parseElem(s string, fold bool) (elem, int, error) {
+	r, n := utf8.DecodeRuneInString(s)
+	switch r {
+	case '?':
+		return elem{kind: elemAny}, n, nil
+	case '[':
+		return parseClass(s, fold)
+	}
+	if fold {
+		r = foldRune(r)
+	}
+	return elem{kind: elemRune, r: r}, n, nil
+}
+
+// parseClass reads `[…]`. A `]` that comes first stands for itself.
+func parseClass(s string, fold bool) (elem, int, error) {
+	e := elem{kind: elemClass, fold: fold}
+	i := 1
+	if strings.HasPrefix(s[i:], "!") {
+		e.negate = true
+		i++
+	} else if strings.HasPrefix(s[i:], "^") {
+		return e, 0, errors.New("a class is negated by [!…], not by [^…]")
+	}
+	for first := true; ; first = false {
+		if i >= len(s) {
+			return e, 0, errors.New("a class is not closed by ]")
+		}
+		lo, n := utf8.DecodeRuneInString(s[i:])
+		i += n
+		if lo == ']' && !first {
+			return e, i, nil
+		}
+		hi := lo
+		if rest := s[i:]; len(rest) > 1 && rest[0] == '-' && rest[1] != ']' {
+			hi, n = utf8.DecodeRuneInString(rest[1:])
+			i += 1 + n
+		}
+		if hi < lo {
+			return e, 0, fmt.Errorf("the range %c-%c is the wrong way round", lo, hi)
+		}
+		e.ranges = append(e.ranges, runeRange{lo, hi})
+		if fold && lo == hi {
+			e.ranges = append(e.ranges, runeRange{foldRune(lo), foldRune(lo)})
+		}
+	}
+}
+
+// QuoteGlob returns a pattern that matches exactly the text.
+func QuoteGlob(text string) string {
+	var b strings.Builder
+	for i := range len(text) {
+		switch c := text[i]; c {
+		case '*', '?', '[':
+			b.WriteString("[" + string(c) + "]")
+		default:
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
+}
+
+// String returns the pattern.
+func (g *Glob) String() string { return g.pattern }
+
+// Match reports whether the pattern matches the whole text. It does not
+// allocate, save for a folding pattern and a text with something to fold.
+func (g *Glob) Match(text string) bool {
+	if g.fold {
+		text = foldText(text)
+	}
+	return g.match(text)
+}
+
+// match expects a text that is folded already when g folds.
+func (g *Glob) match(text string) bool {
+	if g.all {
+		return true
+	}
+	first := &g.parts[0]
+	n, ok := first.prefix(text)
+	if !ok {
+		return false
+	}
+	text = text[n:]
+	if !g.star {
+		return text == ""
+	}
+	last := len(g.parts) - 1
+	n, ok = g.parts[last].suffix(text)
+	if !ok {
+		return false
+	}
+	text = text[:len(text)-n]
+	for i := 1; i < last; i++ {
+		end, ok := g.parts[i].find(text)
+		if !ok {
+			return false
+		}
+		text = text[end:]
+	}
+	return true
+}
+
+// prefix gives the length of what the part matches at the start of s.
+func (p *part) prefix(s string) (int, bool) {
+	if p.elems == nil {
+		return len(p.literal), strings.HasPrefix(s, p.literal)
+	}
+	at := 0
+	for i := range p.elems {
+		r, n := utf8.DecodeRuneInString(s[at:])
+		if n == 0 || !p.elems[i].match(r, n) {
+			return 0, false
+		}
+		at += n
+	}
+	return at, true
+}
+
+// suffix gives the length of what the part matches at the end of s.
+func (p *part) suffix(s string) (int, bool) {
+	if p.elems == nil {
+		return len(p.literal), strings.HasSuffix(s, p.literal)
+	}
+	end := len(s)
+	for i := len(p.elems) - 1; i >= 0; i-- {
+		r, n := utf8.DecodeLastRuneInString(s[:end])
+		if n == 0 || !p.elems[i].match(r, n) {
+			return 0, false
+		}
+		end -= n
+	}
+	return len(s) - end, true
+}
+
+// find gives the end of the leftmost match in s.
+func (p *part) find(s string) (int, bool) {
+	if p.elems == nil {
+		i := strings.Index(s, p.literal)
+		return i + len(p.literal), i >= 0
+	}
+	for at := 0; at < len(s); {
+		if n, ok := p.prefix(s[at:]); ok {
+			return at + n, true
+		}
+		_, n := utf8.DecodeRuneInString(s[at:])
+		at += n
+	}
+	return 0, false
+}
+
+// match compares one rune of n bytes. A byte that is not UTF-8 (n = 1) is no
+// literal U+FFFD.
+func (e *elem) match(r rune, n int) bool {
+	switch e.kind {
+	case elemRune:
+		return r == e.r && (r != utf8.RuneError || n > 1)
+	case elemAny:
+		return true
+	}
+	return e.in(r) != e.negate
+}
+
+// in looks a rune up in the class. A folded rune stands for its upper case
+// too.
+func (e *elem) in(r rune) bool {
+	up := r
+	if e.fold {
+		up = unicode.ToUpper(r)
+	}
+	for _, c := range e.ranges {
+		if c.lo <= r && r <= c.hi || c.lo <= up && up <= c.hi {
+			return true
+		}
+	}
+	return false
+}
+
+// foldRune maps the cases of a letter to one of them.
+func foldRune(r rune) rune {
+	if r < utf8.RuneSelf {
+		if 'A' <= r && r <= 'Z' {
+			return r + ('a' - 'A')
+		}
+		return r
+	}
+	return unicode.ToLower(unicode.ToUpper(r))
+}
+
+// foldText folds a text; it returns the text itself when nothing changes.
+func foldText(s string) string { return strings.Map(foldRune, s) }

@@ -1,0 +1,325 @@
+// Package netrule decides which addresses on the network tools may reach. It
+// is pure: [CheckURL] looks at the URL before any name is resolved, [CheckAddr]
+// at each address a name resolved to. The caller dials exactly the address
+// that was checked and checks every redirect again.
+package netrule
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/net/idna"
+)
+
+// Kind says which rule refused; the values are those of block_reason in the
+// egress log, and "url" for a text that is no usable URL.
+type Kind string
+
+// The kinds of refusal.
+const (
+	KindURL       Kind = "url"
+	KindScheme    Kind = "scheme"
+	KindPrivate   Kind = "ssrf"
+	KindDenied    Kind = "blocklist"
+	KindUnlisted  Kind = "allowlist"
+	KindBadConfig Kind = "config"
+)
+
+// Error is a refusal.
+type Error struct {
+	Kind Kind
+	// Reason is one sentence for the model and for people. It never holds a
+	// resolved address, a name from a list or any other internal name.
+	Reason string
+	// Detail is for the log only.
+	Detail string
+}
+
+// Error gives reason and detail, for the log.
+func (e *Error) Error() string {
+	if e.Detail == "" {
+		return e.Reason
+	}
+	return e.Reason + " (" + e.Detail + ")"
+}
+
+// maxURL bounds what is parsed at all, in bytes.
+const maxURL = 8192
+
+// Options are the switches of CheckURL. The zero value is the strictest but
+// for the domain lists.
+type Options struct {
+	// AllowedDomains, when not empty, must contain the host: an exact name, or
+	// "*.example.com" for exactly one more label. A bare address is on no list.
+	AllowedDomains []string
+	// DeniedDomains are refused first, in the same spelling.
+	DeniedDomains []string
+	// AllowPrivate lets addresses and names of the local network through, for
+	// MCP servers with trust_level trusted.
+	AllowPrivate bool
+	// AllowHTTP allows http besides https.
+	AllowHTTP bool
+}
+
+// CheckURL parses a URL and refuses what could lead anywhere but to a public
+// web server: other schemes, user names, unusual spellings of addresses,
+// private names and addresses, domains that the lists refuse. The URL it
+// returns has a canonical host: ASCII, lower case, without a trailing dot.
+// Every error is an *[Error].
+func CheckURL(raw string, o Options) (*url.URL, error) {
+	u, err := parse(raw, o.AllowHTTP)
+	if err != nil {
+		return nil, err
+	}
+	port, err := portOf(u)
+	if err != nil {
+		return nil, err
+	}
+	host, addr, err := hostOf(u)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkLists(host, addr.IsValid(), o); err != nil {
+		return nil, err
+	}
+	if !o.AllowPrivate {
+		if err := checkPublic(host, addr); err != nil {
+			return nil, err
+		}
+	}
+	u.Host = host
+	if addr.Is6() {
+		u.Host = "[" + host + "]"
+	}
+	if port != "" {
+		u.Host += ":" + port
+	}
+	return u, nil
+}
+
+func refuse(kind Kind, reason, detail string) *Error {
+	return &Error{Kind: kind, Reason: reason, Detail: detail}
+}
+
+// parse refuses what url.Parse and a browser would read differently.
+func parse(raw string, allowHTTP bool) (*url.URL, error) {
+	switch {
+	case raw == "":
+		return nil, refuse(KindURL, "The URL is empty.", "")
+	case len(raw) > maxURL:
+		return nil, refuse(KindURL, "The URL is too long.", strconv.Itoa(len(raw))+" bytes")
+	case !utf8.ValidString(raw) || strings.ContainsFunc(raw, forbidden):
+		return nil, refuse(KindURL, "The URL contains white space, a backslash or a control character.", "")
+	}
+	u, err := url.Parse(raw)
+	if err != nil {
+		return nil, refuse(KindURL, "The URL cannot be parsed.", err.Error())
+	}
+	switch {
+	case u.Scheme == "":
+		return nil, refuse(KindScheme, "The URL must begin with https://.", "no scheme")
+	case u.Scheme != "https" && (u.Scheme != "http" || !allowHTTP):
+		return nil, refuse(KindScheme, "Only https URLs are allowed.", "scheme "+strconv.Quote(u.Scheme))
+	case u.Opaque != "" || u.Host == "":
+		return nil, refuse(KindURL, "The URL has no host.", "")
+	case u.User != nil:
+		return nil, refuse(KindURL, "A URL with a user name or password is not allowed.", "")
+	}
+	return u, nil
+}
+
+func forbidden(r rune) bool {
+	return r <= ' ' || r == '\\' || r == 0x7f || r == 0xfeff || r >= 0x80 && r <= 0xa0 || r >= 0x2028 && r <= 0x202e
+}
+
+// portOf gives the port, "" for the usual one.
+func portOf(u *url.URL) (string, error) {
+	port := u.Port()
+	if port == "" {
+		return "", nil
+	}
+	n, err := strconv.ParseUint(port, 10, 16)
+	if err != nil || n == 0 {
+		return "", refuse(KindURL, "The port of the URL is not between 1 and 65535.", "port "+strconv.Quote(port))
+	}
+	return strconv.FormatUint(n, 10), nil
+}
+
+// hostOf gives the canonical host, and its address when it is one.
+func hostOf(u *url.URL) (string, netip.Addr, error) {
+	host := u.Hostname()
+	if strings.HasPrefix(u.Host, "[") {
+		addr, err := netip.ParseAddr(host)
+		if err != nil || addr.Zone() != "" || !addr.Is6() {
+			return "", netip.Addr{}, refuse(KindURL, "The address in the URL is not a plain IPv6 address.", strconv.Quote(host))
+		}
+		return addr.String(), addr, nil
+	}
+	name, err := canonicalName(host)
+	if err != nil {
+		return "", netip.Addr{}, err
+	}
+	last := name[strings.LastIndexByte(name, '.')+1:]
+	if !numeric(last) {
+		return name, netip.Addr{}, nil
+	}
+	// What ends in a number is an IPv4 address to a browser and to the C
+	// library, in any of a dozen spellings. Only the plain one is let through.
+	addr, err := netip.ParseAddr(name)
+	if err != nil {
+		return "", netip.Addr{}, refuse(KindPrivate, "An address must be written as four decimal numbers.", strconv.Quote(name))
+	}
+	return name, addr, nil
+}
+
+// numeric reports that a label is a number: decimal, octal or hexadecimal.
+func numeric(label string) bool {
+	if rest, ok := strings.CutPrefix(label, "0x"); ok {
+		return strings.Trim(rest, "0123456789abcdef") == ""
+	}
+	return strings.Trim(label, "0123456789") == ""
+}
+
+// canonicalName maps a name to ASCII and lower case, so that Unicode dots and
+// digits are what they will be to the resolver, and checks its form.
+func canonicalName(host string) (string, error) {
+	bad := func(detail string) error {
+		return refuse(KindURL, "The host name in the URL is not valid.", detail)
+	}
+	name := strings.ToLower(host)
+	if !ascii(host) || strings.Contains("."+name, ".xn--") {
+		var err error
+		if name, err = idna.Lookup.ToASCII(host); err != nil {
+			return "", bad(err.Error())
+		}
+	}
+	name = strings.TrimSuffix(name, ".")
+	if name == "" || len(name) > 253 {
+		return "", bad("length")
+	}
+	for label := range strings.SplitSeq(name, ".") {
+		if !validLabel(label) {
+			return "", bad("label " + strconv.Quote(label))
+		}
+	}
+	return name, nil
+}
+
+func ascii(s string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool { return r >= utf8.RuneSelf })
+}
+
+// validLabel takes letters, digits, hyphens inside and underscores, which real
+// host names have although RFC 952 has not.
+func validLabel(label string) bool {
+	if label == "" || len(label) > 63 || label[0] == '-' || label[len(label)-1] == '-' {
+		return false
+	}
+	return !strings.ContainsFunc(label, badLabelRune)
+}
+
+func badLabelRune(r rune) bool {
+	return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '-' && r != '_'
+}
+
+// checkPublic refuses private addresses and names.
+func checkPublic(host string, addr netip.Addr) error {
+	if addr.IsValid() {
+		return CheckAddr(addr)
+	}
+	if !strings.Contains(host, ".") {
+		return refuse(KindPrivate, "The host name is not a public one: it has no domain.", strconv.Quote(host))
+	}
+	for _, suffix := range privateSuffixes() {
+		if strings.HasSuffix(host, suffix) {
+			return refuse(KindPrivate, "The host name belongs to a private network.", strconv.Quote(host))
+		}
+	}
+	return nil
+}
+
+// privateSuffixes are the special-use names that lead to no public server
+// (RFC 6761, 6762, 7686, 8375, 9476, ICANN's .internal) and those that routers
+// and companies use by habit.
+func privateSuffixes() []string {
+	return []string{
+		".localhost", ".local", ".internal", ".home.arpa", ".onion", ".alt", ".test", ".invalid",
+		".in-addr.arpa", ".ip6.arpa", ".localdomain", ".lan", ".home", ".corp", ".intranet", ".private",
+		".workgroup", ".domain",
+	}
+}
+
+// checkLists applies the domain lists: denied first, then allowed.
+func checkLists(host string, isAddr bool, o Options) error {
+	for _, p := range o.DeniedDomains {
+		hit, err := matchDomain(p, host)
+		if err != nil {
+			return refuse(KindBadConfig, "The list of denied domains is wrong, so nothing may be fetched.", err.Error())
+		}
+		if hit {
+			return refuse(KindDenied, "This domain is denied.", "")
+		}
+	}
+	if len(o.AllowedDomains) == 0 {
+		return nil
+	}
+	listed := false
+	for _, p := range o.AllowedDomains {
+		hit, err := matchDomain(p, host)
+		if err != nil {
+			return refuse(KindBadConfig, "The list of allowed domains is wrong, so nothing may be fetched.", err.Error())
+		}
+		listed = listed || hit
+	}
+	if !listed || isAddr {
+		return refuse(KindUnlisted, "This domain is not on the list of allowed domains.", "")
+	}
+	return nil
+}
+
+// CheckDomains reports every wrong pattern of a domain list, for the config.
+func CheckDomains(patterns []string) error {
+	var errs []error
+	for i, p := range patterns {
+		if _, err := compileDomain(p); err != nil {
+			errs = append(errs, fmt.Errorf("[%d]: %w", i, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// matchDomain compares a host with a pattern: exact, or "*.x" for exactly one
+// more label than x.
+func matchDomain(pattern, host string) (bool, error) {
+	p, err := compileDomain(pattern)
+	if err != nil {
+		return false, err
+	}
+	rest, wild := strings.CutPrefix(p, "*.")
+	if !wild {
+		return p == host, nil
+	}
+	_, parent, ok := strings.Cut(host, ".")
+	return ok && parent == rest, nil
+}
+
+// compileDomain brings a pattern into the form of a canonical host.
+func compileDomain(pattern string) (string, error) {
+	rest, wild := strings.CutPrefix(pattern, "*.")
+	if strings.Contains(rest, "*") {
+		return "", fmt.Errorf("domain %q: * may stand only for the whole first label, as in *.example.com", pattern)
+	}
+	name, err := canonicalName(rest)
+	if err != nil {
+		return "", fmt.Errorf("domain %q is not a host name; write example.com or *.example.com, without scheme or path", pattern)
+	}
+	if wild {
+		name = "*." + name
+	}
+	return name, nil
+}

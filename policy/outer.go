@@ -1,0 +1,211 @@
+package policy
+
+import (
+	"errors"
+	"fmt"
+	"regexp/syntax"
+	"strings"
+)
+
+// outer is [tools.policy] and [tools.authorization], compiled into one list.
+type outer struct {
+	rules    []rule
+	denyWins bool
+	st       Status
+}
+
+func compileOuter(policy, authorization Rules) (outer, error) {
+	o := outer{denyWins: policy.Evaluation == DenyWins}
+	o.st = Status{
+		Enabled: policy.Enabled, Authorization: authorization.Enabled,
+		Default: policy.DefaultEffect, Evaluation: policy.Evaluation, File: policy.File,
+	}
+	var errs []error
+	switch policy.DefaultEffect {
+	case "":
+		o.st.Default = Deny
+	case Allow, Deny:
+	default:
+		errs = append(errs, problemf("tools.policy.default_effect", "%q is unknown; use allow or deny", policy.DefaultEffect))
+	}
+	switch policy.Evaluation {
+	case "":
+		o.st.Evaluation = FirstMatch
+	case FirstMatch, DenyWins:
+	default:
+		errs = append(errs, problemf("tools.policy.evaluation", "%q is unknown; use first_match or deny_wins", policy.Evaluation))
+	}
+	var err error
+	if o.st.PolicyRules, err = o.add("tools.policy", policy); err != nil {
+		errs = append(errs, err)
+	}
+	if o.st.AuthorizationRules, err = o.add("tools.authorization", authorization); err != nil {
+		errs = append(errs, err)
+	}
+	if n := len(o.rules); n > MaxRules {
+		errs = append(errs, problemf("tools.policy.rules", "there are %d rules with those of tools.authorization; at most %d are allowed", n, MaxRules))
+	}
+	return o, errors.Join(errs...)
+}
+
+// add compiles a table and says how many of its rules are in force. A table
+// that is switched off is compiled too, so that switching it on brings no
+// surprise, but its rules are left out.
+func (o *outer) add(table string, r Rules) (int, error) {
+	src := ruleSource{table: table, file: r.File}
+	var errs []error
+	n := 0
+	for i, one := range r.List {
+		c, err := compileRule(one, src.at(i, one))
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		if r.Enabled {
+			c.name = fmt.Sprintf("rule[%d]", len(o.rules))
+			o.rules = append(o.rules, c)
+			n++
+		}
+	}
+	return n, errors.Join(errs...)
+}
+
+func (o *outer) status() Status { return o.st }
+
+// decide says whether the outer rules deny the call. When they do not, the
+// decision holds only the trace of what let it pass, "" without any rules.
+func (o *outer) decide(c *call) (d Decision, denied bool) {
+	if len(o.rules) == 0 && !o.st.Enabled {
+		return Decision{}, false
+	}
+	f := newFacts(c)
+	var found *rule
+	var glob string
+	if o.denyWins {
+		if found, glob = o.match(f, Deny); found == nil {
+			found, glob = o.match(f, Allow)
+		}
+	} else {
+		found, glob = o.match(f, "")
+	}
+	switch {
+	case found != nil:
+		d.Effect, d.Reason = found.effect, "A policy rule denies this."
+		d.Rule = fmt.Sprintf("%s %s: tool=%s matched %s%s", found.name, found.effect, shorten(c.req.Tool), glob, found.where)
+	case o.st.Enabled:
+		d.Effect, d.Reason = o.st.Default, "No policy rule allows this."
+		d.Rule = fmt.Sprintf("default: %s (no matching rules)", o.st.Default)
+	}
+	return d, d.Effect == Deny
+}
+
+// match gives the first rule of the effect ("" = any) that holds, and the tool
+// pattern it matched with.
+func (o *outer) match(f *facts, effect Effect) (*rule, string) {
+	for i := range o.rules {
+		r := &o.rules[i]
+		if effect != "" && r.effect != effect {
+			continue
+		}
+		if glob, ok := r.matches(f); ok {
+			return r, glob
+		}
+	}
+	return nil, ""
+}
+
+// hides reports that the outer rules deny every call of the tool.
+func (o *outer) hides(tool string) bool {
+	f := &facts{tool: foldText(tool), called: foldText(tool)}
+	allowed := false
+	for i := range o.rules {
+		r := &o.rules[i]
+		if r.toolGlob(f) == nil {
+			continue
+		}
+		if r.effect == Deny && r.unconditional() {
+			if o.denyWins {
+				return true
+			}
+			return !allowed
+		}
+		allowed = allowed || r.effect == Allow
+	}
+	return !allowed && o.st.Enabled && o.st.Default == Deny
+}
+
+// literalIn finds a text that stands in everything the expression matches, so
+// that the costly match is tried only where it can succeed. "" says nothing.
+func literalIn(re *syntax.Regexp) string {
+	switch re.Op {
+	case syntax.OpLiteral:
+		if re.Flags&syntax.FoldCase == 0 {
+			return string(re.Rune)
+		}
+	case syntax.OpCapture, syntax.OpPlus:
+		return literalIn(re.Sub[0])
+	case syntax.OpConcat:
+		best := ""
+		for _, sub := range re.Sub {
+			if l := literalIn(sub); len(l) > len(best) {
+				best = l
+			}
+		}
+		return best
+	}
+	return ""
+}
+
+// facts are what the outer rules look at, worked out once per call.
+type facts struct {
+	call         *call
+	tool, called string // folded; called is the name before aliases
+	severity     int
+	env          map[string]bool
+	texts        []subject // top-level text arguments, as written
+	all          []pathForms
+	doubtful     int // of all, at the end
+	allKnown     bool
+}
+
+func newFacts(c *call) *facts {
+	r := c.req
+	f := &facts{
+		call: c, tool: foldText(c.tool), called: foldText(strings.TrimSpace(r.Tool)),
+		severity: r.Trust.Severity(), env: make(map[string]bool, len(r.Env)),
+	}
+	for _, name := range r.Env {
+		f.env[name] = true
+	}
+	for _, v := range r.Args {
+		if s, ok := v.(string); ok {
+			t := subject{text: s}
+			t.has.add(s)
+			f.texts = append(f.texts, t)
+		}
+	}
+	return f
+}
+
+// touched are all paths the call names, canonical or not: for deny rules.
+func (f *facts) touched() []pathForms {
+	if !f.allKnown {
+		f.allKnown = true
+		named, doubtful := argumentPaths(f.call)
+		f.all, f.doubtful = append(canonicalForms(f.call.req.Paths), named...), doubtful
+	}
+	return f.all
+}
+
+// claimed are the paths an allow rule must cover: the canonical ones where the
+// gate knows them, else what stands in the arguments.
+func (f *facts) claimed() []pathForms {
+	if n := len(f.call.req.Paths); n > 0 {
+		return f.touched()[:n]
+	}
+	all := f.touched()
+	if n := len(all) - f.doubtful; n > 0 {
+		return all[:n]
+	}
+	return all
+}

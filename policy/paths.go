@@ -1,0 +1,150 @@
+package policy
+
+import (
+	"net/url"
+	"path"
+	"strings"
+
+	"github.com/zephbot/zephbot/policy/command"
+	"github.com/zephbot/zephbot/policy/pathrule"
+)
+
+// pathForms are the spellings of one path or URL; a glob that matches one of
+// them matches the path.
+type pathForms []string
+
+func (p pathForms) any(globs []*Glob) bool {
+	for _, g := range globs {
+		for _, form := range p {
+			if g.match(form) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// pathKeys are the arguments that name a path or a URL: those of the original
+// (file_path, path, uri, url; directory, dest, source) and what they miss. Its
+// query comes last, see argumentPaths.
+func pathKeys() []string {
+	return []string{
+		"file_path", "path", "uri", "url", "directory", "dir", "dest",
+		"destination", "source", "cwd", "paths", "files", "urls",
+	}
+}
+
+// canonicalForms takes one form each: the paths are clean already.
+func canonicalForms(paths []string) []pathForms {
+	out := make([]pathForms, 0, len(paths))
+	for _, p := range paths {
+		out = append(out, pathForms{p})
+	}
+	return out
+}
+
+// argumentPaths collects the paths that the arguments name, and for bash those
+// in the command. It is lexical: "." and ".." are resolved, links are not.
+//
+// The original takes query for a path too. Most queries are none, so it counts
+// for deny rules only; doubtful is its number, at the end of the list.
+func argumentPaths(c *call) (out []pathForms, doubtful int) {
+	for _, key := range pathKeys() {
+		switch v := c.req.Args[key].(type) {
+		case string:
+			out = append(out, formsOf(v))
+		case []string:
+			for _, s := range v {
+				out = append(out, formsOf(s))
+			}
+		case []any:
+			for _, e := range v {
+				if s, ok := e.(string); ok {
+					out = append(out, formsOf(s))
+				}
+			}
+		}
+	}
+	for i := range c.scripts {
+		out = append(out, scriptPaths(&c.scripts[i])...)
+	}
+	if text, ok := c.req.Args["command"].(string); ok && len(c.scripts) == 0 {
+		out = append(out, textPaths(text)...)
+	}
+	if text, ok := c.req.Args["query"].(string); ok {
+		return append(out, formsOf(text)), 1
+	}
+	return out, 0
+}
+
+// formsOf gives the spellings of one value: as written, without quotes,
+// cleaned; for a file URL its path too.
+func formsOf(v string) pathForms {
+	v = strings.Trim(strings.TrimSpace(v), `"'`)
+	forms := pathForms{v}
+	if clean := path.Clean(v); clean != v {
+		forms = append(forms, clean)
+	}
+	if u, err := url.Parse(v); err == nil && strings.EqualFold(u.Scheme, "file") {
+		forms = append(forms, path.Clean(u.Path))
+	}
+	return forms
+}
+
+// textPaths finds the absolute paths in the text of a command.
+func textPaths(text string) []pathForms {
+	var out []pathForms
+	for i := 0; i < len(text); i++ {
+		if text[i] != '/' {
+			continue
+		}
+		end := len(text)
+		if n := strings.IndexAny(text[i:], " \t\r\n;|&<>\"'`()"); n >= 0 {
+			end = i + n
+		}
+		out = append(out, formsOf(text[i:end]))
+		i = end
+	}
+	return out
+}
+
+// scriptPaths finds the absolute paths in a script: in its text, as the
+// original does, and in the words as the shell would read them, so that
+// quotes inside a path hide nothing. A path that leads upwards is taken from
+// the root, where enough of ".." ends.
+func scriptPaths(sc *command.Script) []pathForms {
+	out := textPaths(sc.Text)
+	for _, c := range sc.Commands {
+		for _, w := range c.Words {
+			if i := strings.IndexByte(w, '/'); i >= 0 {
+				out = append(out, formsOf(w[i:]))
+			}
+		}
+	}
+	for _, r := range sc.Redirects {
+		if i := strings.IndexByte(r.Target, '/'); i >= 0 {
+			out = append(out, formsOf(r.Target[i:]))
+		}
+	}
+	return out
+}
+
+// within reports that p, as a command wrote it, lies below one of the roots. A
+// relative path is taken from a working directory that is inside; one that
+// leaves it, a home directory and what the shell would expand to several
+// places are outside.
+func within(roots []string, p string) bool {
+	if p == "" || strings.ContainsAny(p, "{}$`\x00") || strings.HasPrefix(p, "~") {
+		return false
+	}
+	clean := path.Clean(p)
+	if !path.IsAbs(clean) {
+		return len(roots) > 0 && clean != ".." && !strings.HasPrefix(clean, "../")
+	}
+	for _, root := range roots {
+		if pathrule.Inside(root, clean) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,203 @@
+package policy
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// permission is a compiled Permission.
+type permission struct {
+	glob   *Glob
+	action Effect
+	name   string // `permissions.bash[2] "git *" allow`
+}
+
+// globTable are the rules of a key such as "github:*".
+type globTable struct {
+	tool  *Glob
+	rules []permission
+}
+
+// answer is a decision on one input or one simple command. Its reason is put
+// together only when it is given out, because most answers are not.
+type answer struct {
+	effect Effect
+	rule   string
+	before string  // the reason up to what it is about
+	about  *string // the input; nil = before is all of the reason
+	after  string
+}
+
+func (a answer) decision() Decision {
+	d := Decision{Effect: a.effect, Rule: a.rule, Reason: a.before}
+	if a.about != nil {
+		d.Reason += quoted(*a.about) + a.after
+	}
+	return d
+}
+
+// stricter keeps the first of the strictest answers.
+func (a answer) stricter(b answer) answer {
+	if b.effect.rank() > a.effect.rank() {
+		return b
+	}
+	return a
+}
+
+func compilePermissions(tables map[string][]Permission) (map[string][]permission, []globTable, error) {
+	exact := make(map[string][]permission)
+	from := make(map[string]string)
+	var globs []globTable
+	var errs []error
+	for _, key := range slices.Sorted(maps.Keys(tables)) {
+		rules, err := compileTable(key, tables[key])
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		tool := CanonicalTool(key)
+		if strings.ContainsAny(tool, "*?[") {
+			g, err := CompileGlob(tool, true)
+			if err != nil {
+				errs = append(errs, problemf(tableName(key), "%w", err))
+				continue
+			}
+			globs = append(globs, globTable{tool: g, rules: rules})
+			continue
+		}
+		switch other, twice := from[tool]; {
+		case tool == "":
+			errs = append(errs, problemf(tableName(key), "the name of the tool is empty"))
+		case twice:
+			errs = append(errs, problemf(tableName(key), "is the same tool as %s; put the rules into one table", tableName(other)))
+		}
+		from[tool], exact[tool] = key, rules
+	}
+	// The longest glob counts; of equal ones the first by name.
+	slices.SortStableFunc(globs, func(a, b globTable) int {
+		return cmp.Compare(len(b.tool.pattern), len(a.tool.pattern))
+	})
+	return exact, globs, errors.Join(errs...)
+}
+
+// tableName is the key of a table in the config.
+func tableName(tool string) string {
+	if strings.ContainsAny(tool, ":*?[]. ") || tool == "" {
+		return fmt.Sprintf("tools.permissions.%q", tool)
+	}
+	return "tools.permissions." + tool
+}
+
+func compileTable(tool string, list []Permission) ([]permission, error) {
+	var errs []error
+	out := make([]permission, 0, len(list))
+	for i, p := range list {
+		where := fmt.Sprintf("%s[%d]", tableName(tool), i)
+		switch p.Action {
+		case Allow, Ask, Deny:
+		default:
+			errs = append(errs, problemf(where+".action", "%q is unknown; use allow, ask or deny", p.Action))
+		}
+		g, err := CompileGlob(p.Pattern, true)
+		if err != nil {
+			errs = append(errs, problemf(where+".pattern", "%w", err))
+		}
+		out = append(out, permission{
+			glob: g, action: p.Action,
+			name: fmt.Sprintf("%s %q %s", strings.TrimPrefix(where, "tools."), p.Pattern, p.Action),
+		})
+	}
+	return out, errors.Join(errs...)
+}
+
+// table gives the permission rules of a tool, nil when it has none.
+func (s *Set) table(tool string) []permission {
+	if t, ok := s.tables[tool]; ok {
+		return t
+	}
+	for i := range s.globTables {
+		if s.globTables[i].tool.Match(tool) {
+			return s.globTables[i].rules
+		}
+	}
+	return nil
+}
+
+// permit decides by the permissions of the tool, stored grants and built-in
+// rules. The strictest answer over all inputs wins.
+func (s *Set) permit(c *call) answer {
+	table := s.table(c.tool)
+	if c.tool == "bash" {
+		return s.permitBash(c, table)
+	}
+	if len(table) == 0 {
+		return c.builtin()
+	}
+	return strictest(c.inputs, func(input string) answer {
+		return c.granted(byRules(table, input), input)
+	})
+}
+
+// strictest decides each input; inputs is never empty.
+func strictest(inputs []string, decide func(string) answer) answer {
+	a := decide(inputs[0])
+	for _, input := range inputs[1:] {
+		a = a.stricter(decide(input))
+	}
+	return a
+}
+
+// byRules takes the first rule that matches; nothing matched asks.
+func byRules(table []permission, input string) answer {
+	s := newSubject(input)
+	for i := range table {
+		if p := &table[i]; p.glob.matches(s) {
+			return p.answer(input)
+		}
+	}
+	return unmatched(input)
+}
+
+// answer says what the rule says of what it matched.
+func (p *permission) answer(input string) answer {
+	a := answer{effect: p.action, rule: p.name, before: "A rule denies ", about: &input, after: "."}
+	switch p.action {
+	case Allow:
+		a.before = "A rule allows "
+	case Ask:
+		a.before = "A rule wants a person to approve "
+	}
+	return a
+}
+
+func unmatched(input string) answer {
+	return answer{effect: Ask, rule: "default: ask (no matching rules)", before: "No rule allows ", about: &input, after: "."}
+}
+
+// quoted shows an input to people; an empty one is the call as such.
+func quoted(input string) string {
+	if input == "" {
+		return "this"
+	}
+	return "`" + shorten(input) + "`"
+}
+
+// builtin decides for a tool without permission rules.
+func (c *call) builtin() answer {
+	if builtinAllow(c.req, c.tool) {
+		return answer{effect: Allow, rule: "built-in: " + c.tool + " runs without asking", before: "This tool needs no approval."}
+	}
+	return strictest(c.inputs, func(input string) answer {
+		return c.granted(answer{
+			effect: Ask,
+			rule:   "built-in: " + c.tool + " asks",
+			before: "No rule allows " + c.tool + " on ",
+			about:  &input,
+			after:  ".",
+		}, input)
+	})
+}

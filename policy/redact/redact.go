@@ -1,0 +1,119 @@
+// Package redact takes credentials out of text before it reaches an audit line, a log, an approval question or a model.
+//
+// It knows exact values (New) and shapes (the rule table). One pass over the text looks for the keywords of all rules
+// and the values at once; only where one stands is a regular expression tried, on a bounded window, so the work is
+// linear in the text whatever stands in it. The package is pure, and a Redactor is safe for concurrent use.
+package redact
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// Mask stands where a credential stood.
+const Mask = "[redacted]"
+
+const (
+	// minSecret is the length in bytes from which an exact value is looked for; shorter ones would hit by chance.
+	minSecret = 6
+	// maxPasses bounds how often String looks again at what it made.
+	maxPasses = 8
+)
+
+// Finding is one credential in a text.
+type Finding struct {
+	// Rule names what it was found by: "github", "secret" for an exact value, "extra:2" for the second extra pattern.
+	Rule string
+	// Start and End are byte offsets: text[Start:End] is the credential.
+	Start, End int
+}
+
+// Options configure NewWith.
+type Options struct {
+	// Secrets are exact values; those shorter than six bytes are left out.
+	Secrets []string
+	// ExtraPatterns are RE2 expressions; the first group is masked, or the whole match when there is none.
+	ExtraPatterns []string
+}
+
+// Redactor finds and masks credentials.
+type Redactor struct {
+	index index
+	extra []*regexp.Regexp
+}
+
+// New makes a Redactor that also masks the given exact values, plain or as URL, base64, hex or JSON text.
+func New(secrets []string) *Redactor {
+	r := &Redactor{}
+	r.index.build(secrets)
+	return r
+}
+
+// NewWith is New with further patterns. The error names every pattern that does not compile.
+func NewWith(o Options) (*Redactor, error) {
+	r := New(o.Secrets)
+	var errs []error
+	for i, pattern := range o.ExtraPatterns {
+		re, err := regexp.Compile(pattern)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("extra pattern %d %q: %w", i+1, pattern, err))
+			continue
+		}
+		r.extra = append(r.extra, re)
+	}
+	if len(errs) > 0 {
+		return nil, errors.Join(errs...)
+	}
+	return r, nil
+}
+
+// String returns s with every credential replaced by Mask. Applied twice it gives the same as once.
+func (r *Redactor) String(s string) string {
+	for pass := 0; ; pass++ {
+		found := r.Scan(s)
+		if len(found) == 0 {
+			return s
+		}
+		if pass == maxPasses {
+			return Mask // every pass uncovered a further credential: nothing of it can be trusted
+		}
+		s = mask(s, found)
+	}
+}
+
+// mask replaces the findings, which are in order and do not overlap.
+func mask(s string, found []Finding) string {
+	var out strings.Builder
+	out.Grow(len(s))
+	from := 0
+	for _, f := range found {
+		out.WriteString(s[from:f.Start])
+		out.WriteString(Mask)
+		from = f.End
+	}
+	out.WriteString(s[from:])
+	return out.String()
+}
+
+// Scan lists the credentials in s, in order and without overlap.
+func (r *Redactor) Scan(s string) []Finding {
+	found := r.index.scan(s)
+	for i, re := range r.extra {
+		name := fmt.Sprintf("extra:%d", i+1)
+		for _, at := range re.FindAllStringSubmatchIndex(s, -1) {
+			start, end := at[0], at[1]
+			if len(at) > 2 && at[2] >= 0 {
+				start, end = at[2], at[3]
+			}
+			if start < end {
+				found = append(found, Finding{Rule: name, Start: start, End: end})
+			}
+		}
+	}
+	if len(r.extra) > 0 {
+		return settle(s, found)
+	}
+	return found
+}

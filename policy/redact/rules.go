@@ -1,0 +1,225 @@
+package redact
+
+import (
+	"math"
+	"regexp"
+	"strings"
+)
+
+// rule is one shape of credential.
+type rule struct {
+	name     string
+	keywords string // lower case, blank-separated; one of them must stand where the expression is tried
+	re       *regexp.Regexp
+	edge     bool    // no letter, digit, _ or - may stand before the keyword
+	digits   bool    // digits before the keyword belong to the credential, and there must be five to twelve
+	back     int     // bytes before the keyword that belong to the credential
+	mixed    bool    // a digit or an upper-case letter must be in it
+	entropy  float64 // least bits a byte
+	pem      bool    // the expression is the first line; the credential goes on to the last
+}
+
+const (
+	// window is how many bytes an expression sees. A token that fills it is masked as far as it goes on.
+	window = 512
+	// maxKey is how long a private key may be in bytes when its last line is looked for.
+	maxKey = 64 << 10
+)
+
+// token makes the rule for tokens with a fixed beginning and at least least bytes after it.
+func token(name, keywords, pattern string) rule {
+	return rule{name: name, keywords: keywords, re: regexp.MustCompile(`\A(` + pattern + `)`), edge: true}
+}
+
+// rules is the table. Prefixes come from the vendors' documentation; lengths are lower bounds, since vendors change them.
+func rules() []rule {
+	return append(tokens(), values()...)
+}
+
+// tokens are credentials that can be told by how they begin.
+func tokens() []rule {
+	word := `[A-Za-z0-9_-]`
+	list := []rule{
+		token("aws", "akia asia abia acca", `(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{12,}`),
+		token("gcp", "aiza", `AIza`+word+`{8,}`),
+		token("gcp", "ya29.", `ya29\.[A-Za-z0-9_.-]{8,}`),
+		token("gcp", "gocspx-", `GOCSPX-`+word+`{8,}`),
+		token("github", "ghp_ gho_ ghu_ ghs_ ghr_", `gh[pousr]_[A-Za-z0-9_]{8,}`),
+		token("github", "github_pat_", `github_pat_[A-Za-z0-9_]{8,}`),
+		token("gitlab", "glpat- gldt- glrt- glcbt- glptt- gloas- glft- glimt- glagent- glsoat-", `gl(?:pat|dt|rt|cbt|ptt|oas|ft|imt|agent|soat)-[A-Za-z0-9_.-]{8,}`),
+		token("slack", "xoxa- xoxb- xoxc- xoxd- xoxe- xoxe. xoxo- xoxp- xoxr- xoxs- xapp-", `(?:xox[a-eoprs]|xapp)[-.][A-Za-z0-9.%-]{8,}`),
+		token("slack", "hooks.slack.com/", `hooks\.slack\.com/(?:services|workflows|triggers)/[A-Za-z0-9/_+-]{20,}`),
+		token("discord", "discord.com/api/webhooks/ discordapp.com/api/webhooks/", `discord(?:app)?\.com/api/webhooks/[0-9]+/`+word+`{20,}`),
+		token("anthropic", "sk-ant-", `sk-ant-`+word+`{8,}`),
+		token("openai", "sk-proj- sk-svcacct- sk-admin- sk-or-", `sk-(?:proj|svcacct|admin|or)-`+word+`{8,}`),
+		token("stripe", "sk_live_ sk_test_ rk_live_ rk_test_ whsec_", `(?:[sr]k_(?:live|test)|whsec)_[A-Za-z0-9+/=]{8,}`),
+		token("pypi", "pypi-", `pypi-`+word+`{16,}`),
+		token("docker", "dckr_pat_ dckr_oat_", `dckr_[po]at_`+word+`{8,}`),
+		token("sendgrid", "sg.", `SG\.`+word+`{16,}\.`+word+`{16,}`),
+		token("twilio", "sk", `SK[0-9a-f]{32}`),
+		token("digitalocean", "dop_v1_ doo_v1_ dor_v1_", `do[opr]_v1_[a-f0-9]{16,}`),
+		token("shopify", "shpat_ shpca_ shppa_ shpss_", `shp(?:at|ca|pa|ss)_[A-Fa-f0-9]{16,}`),
+		token("vault", "hvs. hvb.", `hv[sb]\.`+word+`{16,}`),
+		token("age", "age-secret-key-1", `(?i:AGE-SECRET-KEY-1)[A-Za-z0-9]{16,}`),
+		token("newrelic", "nrak-", `NRAK-[A-Z0-9]{16,}`),
+		token("postman", "pmak-", `PMAK-[a-f0-9-]{24,}`),
+		token("linear", "lin_api_ lin_oauth_", `lin_(?:api|oauth)_[A-Za-z0-9]{16,}`),
+		token("jwt", "eyj", `eyJ`+word+`{8,}(?:\.`+word+`*){1,4}`),
+	}
+	for _, t := range []rule{
+		token("openai", "sk-", `sk-`+word+`{8,}`),
+		token("huggingface", "hf_", `hf_[A-Za-z0-9]{8,}`),
+		token("npm", "npm_", `npm_[A-Za-z0-9]{8,}`),
+		token("groq", "gsk_", `gsk_[A-Za-z0-9]{16,}`),
+		token("xai", "xai-", `xai-`+word+`{16,}`),
+		token("perplexity", "pplx-", `pplx-[A-Za-z0-9]{16,}`),
+		token("replicate", "r8_", `r8_[A-Za-z0-9]{16,}`),
+		token("databricks", "dapi", `dapi[a-f0-9]{32}`),
+		token("mailgun", "key-", `key-[a-f0-9]{32}`),
+		token("notion", "ntn_", `ntn_[A-Za-z0-9]{16,}`),
+	} {
+		t.mixed = true
+		list = append(list, t)
+	}
+	return append(list,
+		rule{name: "telegram", keywords: ":", re: regexp.MustCompile(`\A:(` + word + `{35,})`), digits: true},
+		rule{name: "azure", keywords: "q~", re: regexp.MustCompile(`\A(Q~[A-Za-z0-9_~.-]{31,34})`), back: 4, mixed: true},
+	)
+}
+
+// values are credentials that can be told by what stands before them. The first group is the credential.
+func values() []rule {
+	const quote = `["'` + "`" + `]`
+	assign := `[A-Za-z0-9_-]{0,24}\\?` + quote + `?\]?[ \t]*(?:=>|:=|==|=|:)[ \t]*\\?` + quote + `?`
+	secret := `([^\s"'` + "`" + `,;&<>(){}\[\]\\$|]{8,})`
+	list := []rule{
+		{name: "private_key", keywords: "-----begin", re: regexp.MustCompile(`\A(-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----)`), pem: true},
+		{name: "url_password", keywords: "://", re: regexp.MustCompile(`\A://[^\s/@:"'<>\[\]]{0,128}:([^\s/"'<>]{1,256})@`)},
+		{name: "authorization", keywords: "authorization x-api-key x-auth-token x-amz-security-token private-token",
+			re: regexp.MustCompile(`(?i)\A[a-z-]+\\?` + quote + `?\s{0,4}[:=]\s{0,4}\\?` + quote + `?(?:(?:bearer|basic|token|digest|negotiate|apikey|bot)\s+)?([^\s"'` + "`" + `\\,;\[]{6,})`)},
+		{name: "authorization", keywords: "bearer", edge: true, re: regexp.MustCompile(`(?i)\Abearer[ \t]+([A-Za-z0-9._~+/=-]{16,})`), mixed: true},
+		{name: "authorization", keywords: "basic", edge: true, re: regexp.MustCompile(`(?i)\Abasic[ \t]+([A-Za-z0-9+/]{12,}={0,2})`), mixed: true},
+		{name: "cookie", keywords: "cookie:", re: regexp.MustCompile(`(?i)\Acookie:[ \t]*([^\r\n"'\[]{8,})`)},
+		{name: "azure", keywords: "accountkey= sharedaccesskey= sharedaccesssignature=", re: regexp.MustCompile(`(?i)\A[a-z]+=([A-Za-z0-9+/=%]{16,})`)},
+		{name: "azure", keywords: "sig=", edge: true, re: regexp.MustCompile(`(?i)\Asig=([A-Za-z0-9+/=%]{32,})`)},
+		{name: "password", keywords: "password passwd passphrase passwort pgpassword", re: regexp.MustCompile(`(?i)\Apass[a-z]*` + assign + `([^\s"'` + "`" + `,;&<>(){}\[\]\\$|]{4,})`)},
+		{name: "password", keywords: "pwd", re: regexp.MustCompile(`(?i)\Apwd=([^\s"'` + "`" + `,;&<>(){}\[\]\\$|/.]{4,})`)},
+	}
+	for _, r := range []rule{
+		{name: "secret_value", keywords: "secret api_key apikey api-key access_key accesskey access-key private_key credential"},
+		{name: "token_value", keywords: "token"},
+	} {
+		r.re = regexp.MustCompile(`(?i)\A(?:secret|token|credential|(?:api|access|private)[_-]?key)` + assign + secret)
+		r.mixed, r.entropy = true, 2.5
+		list = append(list, r)
+	}
+	return list
+}
+
+// text is a text being scanned.
+type text struct {
+	s    string
+	done int // end of the last finding or mask: an edge, whatever stood there
+}
+
+// match tries the rule where one of its keywords stands.
+func (r *rule) match(t *text, i int) (start, end int, ok bool) {
+	from, ok := r.begin(t, i)
+	if !ok {
+		return 0, 0, false
+	}
+	limit := min(len(t.s), i+window)
+	at := r.re.FindStringSubmatchIndex(t.s[i:limit])
+	if at == nil {
+		return 0, 0, false
+	}
+	start, end = i+at[2], i+at[3]
+	if from < i {
+		start = from
+	}
+	switch {
+	case r.pem:
+		end = t.keyEnd(end)
+	case end == limit:
+		end = goesOn(t.s, end)
+	}
+	if value := t.s[start:end]; value == Mask || !r.likely(value) {
+		return 0, 0, false
+	}
+	return start, end, true
+}
+
+// begin says where a credential with its keyword at i begins, and whether it may begin there.
+func (r *rule) begin(t *text, i int) (from int, ok bool) {
+	switch {
+	case r.digits:
+		from = i
+		for from > t.done && t.s[from-1] >= '0' && t.s[from-1] <= '9' && i-from < 13 {
+			from--
+		}
+		return from, i-from >= 5 && i-from <= 12 && (from == t.done || !wordByte(t.s[from-1]))
+	case r.back > 0:
+		return i - r.back, i-r.back >= t.done
+	case r.edge:
+		return i, i == t.done || !wordByte(t.s[i-1])
+	}
+	return i, true
+}
+
+// keyEnd is where the private key ends whose first line ends at from: behind its last line, or, when that was cut
+// off, behind what looks like the key.
+func (t *text) keyEnd(from int) int {
+	rest := t.s[from:min(len(t.s), from+maxKey)]
+	if at := strings.Index(rest, "-----END"); at >= 0 {
+		at += len("-----END")
+		if last := strings.Index(rest[at:min(len(rest), at+64)], "-----"); last >= 0 {
+			at += last + len("-----")
+		}
+		return from + at
+	}
+	end := from
+	for end < len(t.s) && (wordByte(t.s[end]) || strings.IndexByte("+/=:,. \t\r\n\\", t.s[end]) >= 0) {
+		end++
+	}
+	return end
+}
+
+// goesOn is the end of a credential that is longer than the window.
+func goesOn(s string, end int) int {
+	for end < len(s) && (wordByte(s[end]) || strings.IndexByte("+/=.~%", s[end]) >= 0) {
+		end++
+	}
+	return end
+}
+
+// wordByte reports whether c may be part of a longer name.
+func wordByte(c byte) bool {
+	return c == '_' || c == '-' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+}
+
+// likely applies what an expression cannot say.
+func (r *rule) likely(s string) bool {
+	switch strings.ToLower(s[:min(len(s), 10)]) {
+	case "bearer", "basic", "digest", "negotiate", "apikey":
+		return false // the name of a scheme whose value is masked already
+	}
+	if r.mixed && !strings.ContainsAny(s, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ") {
+		return false
+	}
+	return r.entropy == 0 || entropy(s) >= r.entropy
+}
+
+// entropy is the Shannon entropy of s in bits a byte.
+func entropy(s string) (bits float64) {
+	var count [256]int
+	for i := range len(s) {
+		count[s[i]]++
+	}
+	for _, n := range count {
+		if n > 0 {
+			p := float64(n) / float64(len(s))
+			bits -= p * math.Log2(p)
+		}
+	}
+	return bits
+}

@@ -1,0 +1,186 @@
+package redact
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// entry is a keyword of a rule, or one spelling of an exact value.
+type entry struct {
+	text string // lower case for a rule, as it is for a value
+	rule *rule  // nil for a value
+}
+
+// index finds the entries that may start at a position by the first two bytes, folded to lower case.
+type index struct {
+	pairs   [1 << 16 / 64]uint64
+	entries map[uint16][]entry
+}
+
+// build fills the index with the rule table and the spellings of the values.
+func (x *index) build(secrets []string) {
+	x.entries = map[uint16][]entry{}
+	for _, r := range rules() {
+		for keyword := range strings.FieldsSeq(r.keywords) {
+			x.add(entry{text: keyword, rule: &r})
+		}
+	}
+	for _, secret := range secrets {
+		for _, spelling := range spellings(secret) {
+			x.add(entry{text: spelling})
+		}
+	}
+	mark := pair(Mask[0], Mask[1])
+	x.pairs[mark/64] |= 1 << (mark % 64)
+	for _, list := range x.entries {
+		// Values first, and the longest of them first: a value that begins with another is masked whole.
+		slices.SortStableFunc(list, func(a, b entry) int {
+			if a.rule == nil && b.rule == nil {
+				return cmp.Compare(len(b.text), len(a.text))
+			}
+			return cmp.Compare(btoi(a.rule != nil), btoi(b.rule != nil))
+		})
+	}
+}
+
+// btoi is 1 for true.
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// add puts an entry under its first two bytes; a keyword of one byte goes under all pairs that start with it.
+func (x *index) add(e entry) {
+	if len(e.text) == 1 {
+		for second := range 256 {
+			x.put(pair(e.text[0], byte(second)), e)
+		}
+		return
+	}
+	x.put(pair(e.text[0], e.text[1]), e)
+}
+
+func (x *index) put(key uint16, e entry) {
+	if slices.Contains(x.entries[key], e) {
+		return
+	}
+	x.pairs[key/64] |= 1 << (key % 64)
+	x.entries[key] = append(x.entries[key], e)
+}
+
+// pair is the key of two bytes, without case.
+func pair(a, b byte) uint16 { return uint16(lower(a))<<8 | uint16(lower(b)) }
+
+// lower folds an ASCII letter.
+func lower(c byte) byte {
+	if c >= 'A' && c <= 'Z' {
+		return c + 'a' - 'A'
+	}
+	return c
+}
+
+// scan finds the credentials in s in one pass.
+func (x *index) scan(s string) (found []Finding) {
+	var table [256]byte
+	for c := range table {
+		table[c] = lower(byte(c))
+	}
+	t := text{s: s}
+	for i := 0; i+1 < len(s); i++ {
+		key := uint16(table[s[i]])<<8 | uint16(table[s[i+1]])
+		if x.pairs[key/64]&(1<<(key%64)) == 0 {
+			continue
+		}
+		if s[i] == Mask[0] && strings.HasPrefix(s[i:], Mask) {
+			i += len(Mask) - 1
+			t.done = i + 1
+			continue
+		}
+		f, ok := x.try(&t, i, key)
+		if !ok {
+			continue
+		}
+		found = append(found, f)
+		t.done = f.End
+		i = max(i, f.End-1)
+	}
+	return found
+}
+
+// try looks for an entry at i.
+func (x *index) try(t *text, i int, key uint16) (Finding, bool) {
+	for _, e := range x.entries[key] {
+		if e.rule == nil {
+			if strings.HasPrefix(t.s[i:], e.text) {
+				return Finding{Rule: "secret", Start: i, End: i + len(e.text)}, true
+			}
+			continue
+		}
+		if !foldPrefix(t.s[i:], e.text) {
+			continue
+		}
+		if start, end, ok := e.rule.match(t, i); ok {
+			return Finding{Rule: e.rule.name, Start: start, End: end}, true
+		}
+	}
+	return Finding{}, false
+}
+
+// foldPrefix reports whether s starts with the lower-case prefix, without case.
+func foldPrefix(s, prefix string) bool {
+	if len(s) < len(prefix) {
+		return false
+	}
+	for i := range len(prefix) {
+		if lower(s[i]) != prefix[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// settle orders findings, joins those that overlap, keeps masks whole and drops what lies inside one.
+func settle(s string, found []Finding) []Finding {
+	slices.SortStableFunc(found, func(a, b Finding) int { return cmp.Compare(a.Start, b.Start) })
+	var out []Finding
+	for _, f := range found {
+		if n := len(out); n > 0 && f.Start < out[n-1].End {
+			out[n-1].End = max(out[n-1].End, f.End)
+			continue
+		}
+		out = append(out, f)
+	}
+	return wholeMasks(s, out)
+}
+
+// wholeMasks widens findings that cut a mask, and drops those that lie inside one.
+func wholeMasks(s string, found []Finding) []Finding {
+	kept := found[:0]
+	at, next := 0, strings.Index(s, Mask)
+	for _, f := range found {
+		inside := false
+		for next >= 0 && at+next < f.End {
+			start, end := at+next, at+next+len(Mask)
+			if end > f.Start {
+				if start <= f.Start && f.End <= end {
+					inside = true
+					break
+				}
+				f.Start, f.End = min(f.Start, start), max(f.End, end)
+			}
+			at = end
+			next = strings.Index(s[at:], Mask)
+		}
+		switch n := len(kept); {
+		case inside:
+		case n > 0 && f.Start < kept[n-1].End:
+			kept[n-1].End = max(kept[n-1].End, f.End)
+		default:
+			kept = append(kept, f)
+		}
+	}
+	return kept
+}

@@ -1,0 +1,369 @@
+package policy
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/zephbot/zephbot/policy/command"
+)
+
+// call is a request as the permissions look at it.
+type call struct {
+	req         *Request
+	tool        string
+	inputs      []string // never empty
+	scripts     []command.Script
+	grantList   []grant
+	grantsKnown bool
+}
+
+func newCall(r *Request, tool string) *call {
+	c := &call{req: r, tool: tool, inputs: r.Inputs}
+	if len(c.inputs) == 0 {
+		c.inputs = argumentInputs(tool, r.Args)
+	}
+	if tool == "bash" {
+		c.scripts = make([]command.Script, 0, len(c.inputs))
+		for _, text := range c.inputs {
+			c.scripts = append(c.scripts, command.Parse(text))
+		}
+	}
+	return c
+}
+
+// argumentInputs finds the input when the tool did not say what it is; a call
+// without any has the empty text.
+func argumentInputs(tool string, args map[string]any) []string {
+	keys := []string{"command"}
+	if tool != "bash" {
+		keys = []string{"file_path", "path", "source", "destination", "url", "uri"}
+	}
+	var out []string
+	for _, key := range keys {
+		if v, ok := args[key].(string); ok {
+			out = append(out, v)
+		}
+	}
+	if v, ok := args["query"].(string); ok && len(out) == 0 && tool != "bash" {
+		out = append(out, v)
+	}
+	if len(out) == 0 {
+		out = append(out, "")
+	}
+	return out
+}
+
+// reads reports that every script of the call only reads.
+func (c *call) reads() bool {
+	for i := range c.scripts {
+		sc := &c.scripts[i]
+		if _, ok := command.ReadsOnly(*sc); !ok || !sc.Certain() || writes(sc) {
+			return false
+		}
+	}
+	return true
+}
+
+// shellRules are the switches of [tools.shell] that policy knows.
+type shellRules struct {
+	blocked      []string // folded, as written
+	allowed      []string
+	confirm      []string
+	allowNetwork bool
+	allowReading bool
+}
+
+// assignment matches a text that begins with one.
+var assignment = regexp.MustCompile(`^\s*[A-Za-z_][A-Za-z0-9_]*(\[[^]]*\])?\+?=`)
+
+func compileShell(o Options) (shellRules, error) {
+	r := shellRules{
+		allowed: slices.Clone(o.AllowedCommands), confirm: slices.Clone(o.ConfirmPatterns),
+		allowNetwork: o.AllowNetwork, allowReading: o.AllowReading,
+	}
+	var errs []error
+	blank := func(key string, list []string) {
+		for i, v := range list {
+			if strings.TrimSpace(v) == "" {
+				errs = append(errs, problemf(fmt.Sprintf("tools.shell.%s[%d]", key, i), "is empty; take it out"))
+			}
+		}
+	}
+	blank("blocked_commands", o.BlockedCommands)
+	blank("allowed_commands", o.AllowedCommands)
+	blank("confirm_patterns", o.ConfirmPatterns)
+	for _, b := range o.BlockedCommands {
+		r.blocked = append(r.blocked, foldText(b))
+	}
+	if o.AllowNetwork {
+		// With the network on, network commands ask like anything else; only
+		// running a download stays blocked.
+		r.allowed = append(r.allowed, "curl", "wget", "nc", "ncat", "netcat")
+	}
+	return r, errors.Join(errs...)
+}
+
+// hard denies what no permission can allow: the built-in blocklist, the
+// blocked commands of the config and, with the network off, network commands.
+func (r *shellRules) hard(c *call, legacy bool) (Decision, bool) {
+	for i := range c.scripts {
+		sc := &c.scripts[i]
+		if pattern, ok := command.Blocked(*sc, r.allowed); ok {
+			return Decision{
+				Effect: Deny,
+				Rule:   fmt.Sprintf("built-in: blocklist %q", pattern),
+				Reason: "The command " + quoted(pattern) + " is never allowed here.",
+			}, true
+		}
+		if pattern, ok := r.blocks(sc, legacy); ok {
+			return Decision{
+				Effect: Deny,
+				Rule:   fmt.Sprintf("shell.blocked_commands %q deny", pattern),
+				Reason: "The command " + quoted(pattern) + " is blocked by the operator.",
+			}, true
+		}
+		if name, ok := command.Network(*sc); ok && !r.allowNetwork {
+			return Decision{
+				Effect: Deny,
+				Rule:   fmt.Sprintf("built-in: allow_network = false, %q", name),
+				Reason: "Network commands such as " + quoted(name) + " are switched off.",
+			}, true
+		}
+	}
+	return Decision{}, false
+}
+
+// blocks looks for a blocked command. By name it always counts. Without
+// permission rules for bash it is a deny rule `*cmd*` too (seed 003), which
+// finds it anywhere in the text.
+func (r *shellRules) blocks(sc *command.Script, legacy bool) (string, bool) {
+	if len(r.blocked) == 0 {
+		return "", false
+	}
+	whole := foldText(sc.Text)
+	for _, b := range r.blocked {
+		if legacy && strings.Contains(whole, b) {
+			return b, true
+		}
+		for i := range sc.Commands {
+			cmd := &sc.Commands[i]
+			if legacy && strings.Contains(foldText(cmd.Text), b) || startsWith(foldText(byName(cmd)), strings.TrimSpace(b)) {
+				return b, true
+			}
+		}
+	}
+	return "", false
+}
+
+// byName is the command with the base name instead of the path of its program.
+func byName(cmd *command.Command) string {
+	if len(cmd.Words) < 2 {
+		return cmd.Name
+	}
+	return cmd.Name + " " + strings.Join(cmd.Words[1:], " ")
+}
+
+// startsWith compares a command with a blocked one: a name is the whole name
+// (mkfs also means mkfs.ext4), several words are the start of the text.
+func startsWith(text, blocked string) bool {
+	if strings.Contains(blocked, " ") {
+		return strings.HasPrefix(text, blocked)
+	}
+	name, _, _ := strings.Cut(text, " ")
+	return name == blocked || strings.HasPrefix(name, blocked+".")
+}
+
+// permitBash decides every script of the call; the strictest answer wins.
+func (s *Set) permitBash(c *call, table []permission) answer {
+	var a answer
+	for i := range c.scripts {
+		var b answer
+		if len(table) == 0 {
+			b = s.shell.builtin(c, &c.scripts[i])
+		} else {
+			b = byTable(c, table, &c.scripts[i])
+		}
+		if i == 0 {
+			a = b
+		}
+		a = a.stricter(b)
+	}
+	return a
+}
+
+// byTable decides a script by the permission rules: each simple command by
+// first match, the whole text by every deny and ask rule, and what nobody can
+// foresee is never allowed without asking.
+func byTable(c *call, table []permission, sc *command.Script) answer {
+	one := single(sc)
+	var a answer
+	if len(sc.Commands) == 0 || sc.Problem != "" {
+		a = byRules(table, sc.Text)
+	}
+	whole := newSubject(sc.Text)
+	var alone *subject
+	if one {
+		alone = whole
+	}
+	var lifted []*permission
+	for i := range sc.Commands {
+		cmd := &sc.Commands[i]
+		b, rule := byCommand(table, cmd, alone)
+		if b.effect == Ask && grantable(sc) && !cmd.Dynamic {
+			if b = c.granted(b, cmd.Text); b.effect == Allow {
+				lifted = append(lifted, rule)
+			}
+		}
+		if a.effect == "" {
+			a = b
+		}
+		a = a.stricter(b)
+	}
+	if !one {
+		a = byWhole(table, sc, whole, lifted, a)
+	}
+	if a.effect == Allow && !sc.Certain() {
+		return uncertain(sc, a.rule)
+	}
+	return a
+}
+
+// single reports that the text is one simple command and nothing else.
+func single(sc *command.Script) bool {
+	return len(sc.Commands) == 1 && len(sc.Redirects) == 0 && sc.Problem == "" && !assignment.MatchString(sc.Text)
+}
+
+// byCommand takes the first rule that matches a simple command. An allow rule
+// must match the words as the shell reads them; a deny or ask rule may also
+// match the base name instead of a path, or the text the command stands alone
+// in (nil = it does not).
+func byCommand(table []permission, cmd *command.Command, alone *subject) (answer, *permission) {
+	text := newSubject(cmd.Text)
+	var name *subject
+	if len(cmd.Words) > 0 && cmd.Words[0] != cmd.Name {
+		name = newSubject(byName(cmd))
+	}
+	odd := len(cmd.Words) > 0 && strings.ContainsAny(cmd.Words[0], " \t\n")
+	for i := range table {
+		p := &table[i]
+		if p.glob.matches(text) && (!odd || p.action != Allow) {
+			return p.answer(cmd.Text), p
+		}
+		if p.action == Allow {
+			continue
+		}
+		if name != nil && p.glob.matches(name) || alone != nil && p.glob.matches(alone) {
+			return p.answer(cmd.Text), p
+		}
+	}
+	return unmatched(cmd.Text), nil
+}
+
+// byWhole matches deny and ask rules other than a bare * with the whole text
+// and with its redirections. An ask rule that a grant has answered for one of
+// the commands does not ask again.
+func byWhole(table []permission, sc *command.Script, whole *subject, lifted []*permission, a answer) answer {
+	texts := []*subject{whole}
+	for _, r := range sc.Redirects {
+		texts = append(texts, newSubject(r.Op+" "+r.Target))
+	}
+	for i := range table {
+		p := &table[i]
+		if p.glob.all || p.action.rank() <= a.effect.rank() || p.action == Ask && slices.Contains(lifted, p) {
+			continue
+		}
+		for _, t := range texts {
+			if p.glob.matches(t) {
+				a = p.answer(sc.Text)
+				break
+			}
+		}
+	}
+	return a
+}
+
+// uncertain lifts an allow to ask.
+func uncertain(sc *command.Script, rule string) answer {
+	why := sc.Problem
+	if why == "" {
+		why = sc.Indirect[0]
+	}
+	return answer{
+		effect: Ask,
+		rule:   "built-in: indirection (" + rule + ")",
+		before: "It is not certain what ",
+		about:  &sc.Text,
+		after:  " runs: " + why + ".",
+	}
+}
+
+// builtin decides a script when bash has no permission rules.
+func (r *shellRules) builtin(c *call, sc *command.Script) answer {
+	rest, last := r.ungranted(c, sc)
+	if len(rest) == 0 && len(sc.Commands) > 0 {
+		return last
+	}
+	if pattern, ok := command.Confirm(*sc, r.confirm); ok {
+		return answer{
+			effect: Ask,
+			rule:   fmt.Sprintf("shell.confirm_patterns %q ask", pattern),
+			before: "The operator wants a person to approve commands with ",
+			about:  &pattern,
+			after:  ".",
+		}
+	}
+	if r.readsFreely(c, only(sc, rest)) {
+		return answer{effect: Allow, rule: "built-in: reading command", before: "The command only reads inside the allowed paths."}
+	}
+	if !sc.Certain() {
+		return uncertain(sc, "bash asks")
+	}
+	text := sc.Text
+	if len(rest) == 1 {
+		text = rest[0].Text
+	}
+	return answer{effect: Ask, rule: "built-in: bash asks", before: "No rule allows ", about: &text, after: "."}
+}
+
+// ungranted lists the commands that no grant covers, and the answer of the
+// last grant that covered one.
+func (r *shellRules) ungranted(c *call, sc *command.Script) ([]command.Command, answer) {
+	if !grantable(sc) || len(c.req.Grants) == 0 {
+		return sc.Commands, answer{}
+	}
+	var rest []command.Command
+	var last answer
+	for i := range sc.Commands {
+		cmd := sc.Commands[i]
+		if !cmd.Dynamic {
+			if a := c.granted(answer{effect: Ask}, cmd.Text); a.effect == Allow {
+				last = a
+				continue
+			}
+		}
+		rest = append(rest, cmd)
+	}
+	return rest, last
+}
+
+// readsFreely reports that a script is on the table of reading commands, that
+// nothing is redirected or indirect, that all its paths are inside and that
+// the kernel holds it there.
+func (r *shellRules) readsFreely(c *call, sc command.Script) bool {
+	if !r.allowReading || !c.req.Confined || len(sc.Redirects) > 0 || !sc.Certain() || len(sc.Commands) == 0 {
+		return false
+	}
+	paths, ok := command.ReadsOnly(sc)
+	if !ok || len(c.req.InsidePaths) == 0 {
+		return false
+	}
+	for _, p := range paths {
+		if !within(c.req.InsidePaths, p) {
+			return false
+		}
+	}
+	return true
+}

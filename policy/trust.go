@@ -1,0 +1,63 @@
+package policy
+
+import "strings"
+
+// Trust is how far the skill or source behind a call is trusted.
+type Trust string
+
+// The trust levels, from most to least trusted. The zero value is trusted.
+const (
+	Trusted     Trust = "trusted"
+	Verified    Trust = "verified"
+	Quarantined Trust = "quarantined"
+	Blocked     Trust = "blocked"
+)
+
+// Known reports whether t is one of the four levels or empty.
+func (t Trust) Known() bool {
+	switch t {
+	case "", Trusted, Verified, Quarantined, Blocked:
+		return true
+	}
+	return false
+}
+
+// Severity is 0 for trusted, 1 for verified, 2 for quarantined, 3 for blocked.
+// An unknown level is as severe as blocked.
+func (t Trust) Severity() int {
+	switch t {
+	case "", Trusted:
+		return 0
+	case Verified:
+		return 1
+	case Quarantined:
+		return 2
+	}
+	return 3
+}
+
+// trustDecision refuses what the trust level does not reach: blocked may call
+// nothing, quarantined only tools that read and send nothing out.
+func trustDecision(t Trust, tool string) (Decision, bool) {
+	switch sev := t.Severity(); {
+	case sev >= Blocked.Severity():
+		return Decision{
+			Effect: Deny,
+			Rule:   "built-in: trust blocked",
+			Reason: "The source of this call is blocked.",
+		}, true
+	case sev == Quarantined.Severity() && !quarantineMay(tool):
+		return Decision{
+			Effect: Deny,
+			Rule:   "built-in: trust quarantined",
+			Reason: "The source of this call is quarantined and may only use tools that read.",
+		}, true
+	}
+	return Decision{}, false
+}
+
+// quarantineMay lists by what is allowed, not by what is denied: a tool that
+// nobody thought of is refused.
+func quarantineMay(tool string) bool {
+	return readingTool(tool) && !strings.Contains(tool, ":")
+}

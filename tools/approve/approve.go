@@ -1,0 +1,139 @@
+// Package approve is the stage that waits for people: a call that the gate marked "ask" runs only with a stored approval of exactly this call.
+package approve
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+
+	"github.com/zephbot/zephbot/tools"
+)
+
+// State is where the question about a call stands.
+type State string
+
+// The states of a question. "" counts as None.
+const (
+	None      State = "none"
+	Waiting   State = "pending"
+	Approved  State = "approved"
+	Denied    State = "denied"
+	Expired   State = "expired"
+	Cancelled State = "cancelled"
+)
+
+// ScopeSession marks an approval "for this session": it came from another call with the same tool, arguments and caller.
+const ScopeSession = "session"
+
+// Approval is what is stored about a call's question.
+type Approval struct {
+	State State
+	By    string // who decided: "telegram:42", or several, as the store says it
+	Hash  string // what was approved, see Hash
+	Scope string // "" (once), ScopeSession, or what else the store knows
+}
+
+// Lookup finds the stored approval of a call. A call that was never asked about has State None and no error.
+// It is safe for concurrent use; an error refuses the call.
+type Lookup interface {
+	// Approval finds the approval of the call, or one of the whole session for the same hash.
+	Approval(ctx context.Context, session, call, hash string) (Approval, error)
+}
+
+// New makes the stage. A nil lookup means that there is nobody to ask: every question is then a denial (a pipe, `tools call` without --yes).
+func New(lookup Lookup) tools.Middleware {
+	return func(next tools.Handler) tools.Handler {
+		return func(ctx context.Context, call *tools.Call) (*tools.Result, error) {
+			switch call.Trail.Effect {
+			case "allow":
+				return next(ctx, call)
+			case "ask":
+				if err := decided(ctx, lookup, call); err != nil {
+					return nil, err
+				}
+				return next(ctx, call)
+			default: // no decision is no permission
+				return nil, &tools.Error{Category: tools.PolicyBlocked, Message: "This call was not permitted.", Denied: true}
+			}
+		}
+	}
+}
+
+// decided returns nil when the call has an approval that covers it, and fills Trail.ApprovedBy.
+func decided(ctx context.Context, lookup Lookup, call *tools.Call) error {
+	if lookup == nil {
+		return &tools.Error{
+			Category: tools.PolicyBlocked, Denied: true,
+			Message:    "This call needs the approval of a person, and nobody can be asked here.",
+			Suggestion: "Do it another way, or tell the user what you could not do.",
+		}
+	}
+	hash := Hash(call)
+	a, err := lookup.Approval(ctx, call.Origin.Session, call.ID, hash)
+	if err != nil {
+		if ctx.Err() != nil {
+			return tools.AsError(ctx.Err())
+		}
+		return &tools.Error{Category: tools.ServerError, Message: "The approval of this call could not be read.", Err: fmt.Errorf("read approval: %w", err)}
+	}
+	switch a.State {
+	case None, Waiting, "":
+		return &tools.Pending{Question: question(call, hash)}
+	case Approved:
+		if a.Hash != hash { // somebody said yes to something else
+			return &tools.Pending{Question: question(call, hash)}
+		}
+		call.Trail.ApprovedBy = a.By
+		return nil
+	case Denied:
+		return &tools.Error{
+			Category: tools.PolicyBlocked, Denied: true,
+			Message:    "The user declined this call.",
+			Suggestion: "Do not repeat it. Ask the user how to go on, or do it another way.",
+		}
+	case Expired:
+		return &tools.Error{
+			Category: tools.PolicyBlocked, Denied: true,
+			Message:    "Nobody decided in time whether this call may run, so it did not.",
+			Suggestion: "Go on without it, and tell the user what still needs a decision.",
+		}
+	case Cancelled:
+		return &tools.Error{Category: tools.Cancelled, Denied: true, Message: "The question about this call was cancelled."}
+	default:
+		return &tools.Error{
+			Category: tools.PermanentFailure, Message: "The approval of this call could not be read.",
+			Err: fmt.Errorf("approval of %s: unknown state %q", call.ID, a.State),
+		}
+	}
+}
+
+// question puts down everything a person needs to decide; nothing is cut.
+func question(call *tools.Call, hash string) tools.Question {
+	show := call.Subject.Show
+	if show == "" {
+		show = string(call.Args)
+	}
+	return tools.Question{
+		Call: call.ID, Tool: name(call), Hash: hash, Show: show, Note: call.Subject.Note, Reason: call.Trail.Reason,
+		Caller: call.Origin.Caller, Args: string(call.Args),
+		ReadOnly: call.Def.ReadOnly, Destroys: call.Def.Destructive, Suspicious: call.Trail.Suspicious,
+	}
+}
+
+// Hash is what an approval binds: SHA-256 over tool, definition, canonical arguments and caller. The decode stage must have run, so that
+// arguments that mean the same hash the same.
+func Hash(call *tools.Call) string {
+	h := sha256.New()
+	for _, part := range []string{name(call), call.Def.Hash(), string(call.Args), call.Origin.Caller} {
+		fmt.Fprintf(h, "%d:%s", len(part), part) // with its length, so that no two calls read the same
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+func name(call *tools.Call) string {
+	if call.Def.Name != "" {
+		return call.Def.Name
+	}
+	return call.Tool
+}

@@ -1,0 +1,168 @@
+package approve_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/zephbot/zephbot/tools"
+	"github.com/zephbot/zephbot/tools/approve"
+	"github.com/zephbot/zephbot/tools/toolstest"
+)
+
+// asked is a call as it comes out of the gate.
+func asked() *tools.Call {
+	c := toolstest.Call("bash", `{"command":"rm a"}`)
+	c.Def = tools.Definition{Name: "bash", Destructive: true}
+	c.Subject = tools.Subject{Show: "rm a", Note: "network off"}
+	c.Trail = &tools.Trail{Effect: "ask", Reason: "no rule allows it", Suspicious: "https://h"}
+	return c
+}
+
+// walk takes a call through the stage and says whether it ran.
+func walk(t *testing.T, lookup approve.Lookup, c *tools.Call) (ran bool, err error) {
+	t.Helper()
+	_, err = approve.New(lookup)(func(context.Context, *tools.Call) (*tools.Result, error) {
+		ran = true
+		return &tools.Result{}, nil
+	})(t.Context(), c)
+	return ran, err
+}
+
+func TestStates(t *testing.T) {
+	t.Parallel()
+	hash := approve.Hash(asked())
+	for _, tc := range []struct {
+		name     string
+		approval approve.Approval
+		runs     bool
+		pending  bool
+		category tools.Category
+		denied   bool
+		message  string
+	}{
+		{name: "empty", pending: true},
+		{name: "none", approval: approve.Approval{State: approve.None}, pending: true},
+		{name: "waiting", approval: approve.Approval{State: approve.Waiting, Hash: hash}, pending: true},
+		{name: "approved", approval: approve.Approval{State: approve.Approved, By: "telegram:7", Hash: hash}, runs: true},
+		{name: "approved for the session", approval: approve.Approval{State: approve.Approved, By: "telegram:7", Hash: hash, Scope: approve.ScopeSession}, runs: true},
+		{name: "approved something else", approval: approve.Approval{State: approve.Approved, By: "telegram:7", Hash: "0" + hash[1:]}, pending: true},
+		{name: "session approval of something else", approval: approve.Approval{State: approve.Approved, By: "telegram:7", Scope: approve.ScopeSession}, pending: true},
+		{name: "denied", approval: approve.Approval{State: approve.Denied}, category: tools.PolicyBlocked, denied: true, message: "The user declined this call."},
+		{name: "expired", approval: approve.Approval{State: approve.Expired}, category: tools.PolicyBlocked, denied: true, message: "Nobody decided in time whether this call may run, so it did not."},
+		{name: "cancelled", approval: approve.Approval{State: approve.Cancelled}, category: tools.Cancelled, denied: true, message: "The question about this call was cancelled."},
+		{name: "unknown", approval: approve.Approval{State: "maybe", Hash: hash}, category: tools.PermanentFailure, message: "The approval of this call could not be read."},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			var lookup toolstest.Lookup
+			lookup.Set("telegram:42", "call-1", tc.approval)
+			c := asked()
+			ran, err := walk(t, &lookup, c)
+			if ran != tc.runs {
+				t.Fatalf("ran %t, want %t (%v)", ran, tc.runs, err)
+			}
+			var pending *tools.Pending
+			var e *tools.Error
+			switch {
+			case tc.runs:
+				if err != nil || c.Trail.ApprovedBy != "telegram:7" {
+					t.Errorf("approved by %q, %v", c.Trail.ApprovedBy, err)
+				}
+			case tc.pending:
+				want := tools.Question{
+					Call: "call-1", Tool: "bash", Hash: hash, Show: "rm a", Note: "network off", Reason: "no rule allows it",
+					Caller: "telegram:42", Args: `{"command":"rm a"}`, Destroys: true, Suspicious: "https://h",
+				}
+				if !errors.As(err, &pending) {
+					t.Fatalf("got %v, want a question", err)
+				}
+				if diff := cmp.Diff(want, pending.Question); diff != "" {
+					t.Errorf("question (-want +got):\n%s", diff)
+				}
+				if c.Trail.ApprovedBy != "" {
+					t.Errorf("approved by %q", c.Trail.ApprovedBy)
+				}
+			case !errors.As(err, &e) || e.Category != tc.category || e.Denied != tc.denied || e.Message != tc.message:
+				t.Errorf("got %+v", err)
+			}
+		})
+	}
+}
+
+func TestNeverAsked(t *testing.T) {
+	t.Parallel()
+	var pending *tools.Pending
+	if ran, err := walk(t, &toolstest.Lookup{}, asked()); ran || !errors.As(err, &pending) {
+		t.Errorf("ran %t, %v", ran, err)
+	}
+}
+
+func TestEffects(t *testing.T) {
+	t.Parallel()
+	for effect, runs := range map[string]bool{"allow": true, "deny": false, "": false, "Allow": false} {
+		var lookup toolstest.Lookup
+		lookup.Set("telegram:42", "call-1", approve.Approval{State: approve.Approved, Hash: approve.Hash(asked())})
+		c := asked()
+		c.Trail.Effect = effect
+		ran, err := walk(t, &lookup, c)
+		if ran != runs || (err == nil) != runs {
+			t.Errorf("effect %q: ran %t, %v", effect, ran, err)
+		}
+		if lookup.Asked() != 0 {
+			t.Errorf("effect %q: the approvals were looked at", effect)
+		}
+	}
+}
+
+func TestNobodyToAsk(t *testing.T) {
+	t.Parallel()
+	ran, err := walk(t, nil, asked())
+	var e *tools.Error
+	if ran || !errors.As(err, &e) || e.Category != tools.PolicyBlocked || !e.Denied {
+		t.Errorf("ran %t, %v", ran, err)
+	}
+}
+
+func TestUnreadable(t *testing.T) {
+	t.Parallel()
+	down := errors.New("password=x refused")
+	ran, err := walk(t, &toolstest.Lookup{Err: down}, asked())
+	var e *tools.Error
+	if ran || !errors.As(err, &e) || e.Category != tools.ServerError || e.Message != "The approval of this call could not be read." || !errors.Is(err, down) {
+		t.Errorf("ran %t, %v", ran, err)
+	}
+}
+
+func TestHash(t *testing.T) {
+	t.Parallel()
+	base := approve.Hash(asked())
+	if len(base) != 64 {
+		t.Errorf("hash %q is no SHA-256", base)
+	}
+	for name, change := range map[string]func(*tools.Call){
+		"tool":        func(c *tools.Call) { c.Def.Name = "bash2" },
+		"description": func(c *tools.Call) { c.Def.Description = "x" },
+		"schema":      func(c *tools.Call) { c.Def.Schema = json.RawMessage(`{}`) },
+		"read-only":   func(c *tools.Call) { c.Def.ReadOnly = true },
+		"arguments":   func(c *tools.Call) { c.Args = json.RawMessage(`{"command":"rm b"}`) },
+		"caller":      func(c *tools.Call) { c.Origin.Caller = "telegram:43" },
+		"shifted": func(c *tools.Call) {
+			c.Args, c.Origin.Caller = json.RawMessage(string(c.Args)+"11:telegram:42"), ""
+		},
+	} {
+		c := asked()
+		change(c)
+		if approve.Hash(c) == base {
+			t.Errorf("%s does not change the hash", name)
+		}
+	}
+	c := asked()
+	c.ID, c.Batch, c.Origin.Turn, c.Origin.Session, c.Trail.Rule = "call-2", 9, "t", "s", "r"
+	if approve.Hash(c) != base {
+		t.Error("the same wish of the same caller hashes differently")
+	}
+}

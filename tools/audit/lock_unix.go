@@ -1,0 +1,25 @@
+//go:build linux || darwin || freebsd || netbsd || openbsd || dragonfly
+
+package audit
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+)
+
+// lock takes the file for this process: two writers would tear the chain apart.
+func lock(f *os.File) error {
+	err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, syscall.EWOULDBLOCK):
+		return errors.New("another process writes this audit log; give each process its own file (audit.destination)")
+	case errors.Is(err, syscall.ENOTSUP), errors.Is(err, syscall.ENOSYS): // a file system without locks
+		return nil
+	default:
+		return fmt.Errorf("lock file: %w", err)
+	}
+}

@@ -1,0 +1,260 @@
+package audit
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"github.com/zephbot/zephbot/tools"
+)
+
+// Limits of one line, in characters.
+const (
+	maxArgs   = 2000
+	maxText   = 1000 // reasons and URLs
+	maxName   = 200  // a tool's name: it is whatever a model wrote
+	timestamp = "2006-01-02T15:04:05.000Z"
+)
+
+// The kinds of lines that are not calls.
+const (
+	kindEgress  = "egress"
+	kindRestart = "restart"
+)
+
+// record is one line. The order of the fields is the order in the file; hash is appended by seal.
+type record struct {
+	Timestamp   string          `json:"timestamp"`
+	Kind        string          `json:"kind,omitempty"` // "" = a call
+	Session     string          `json:"session,omitempty"`
+	Turn        string          `json:"turn,omitempty"`
+	Call        string          `json:"call,omitempty"`
+	Tool        string          `json:"tool,omitempty"`
+	Args        json.RawMessage `json:"args,omitempty"`
+	Caller      string          `json:"caller_id,omitempty"`
+	Channel     string          `json:"channel,omitempty"`
+	Result      *outcome        `json:"result,omitempty"`
+	Category    tools.Category  `json:"error_category,omitempty"`
+	Millis      *int64          `json:"duration_ms,omitempty"`
+	ExitCode    *int            `json:"exit_code,omitempty"`
+	Truncated   bool            `json:"truncated,omitempty"`
+	Rule        string          `json:"policy_match,omitempty"`
+	ApprovedBy  string          `json:"approved_by,omitempty"`
+	Cached      bool            `json:"cached,omitempty"`
+	Attempts    int             `json:"attempts,omitempty"`
+	Server      string          `json:"mcp_server_id,omitempty"`
+	ServerError string          `json:"mcp_error_code,omitempty"`
+	Judge       string          `json:"adversarial_policy_decision,omitempty"`
+	Injection   bool            `json:"injection_flagged,omitempty"`
+	Correlation string          `json:"correlation_id,omitempty"`
+
+	// of a request (kind egress)
+	URL     string `json:"url,omitempty"`
+	Host    string `json:"host,omitempty"`
+	Method  string `json:"method,omitempty"`
+	Status  int    `json:"status,omitempty"`
+	Bytes   int64  `json:"response_bytes,omitempty"`
+	Blocked string `json:"block_reason,omitempty"`
+	Hop     int    `json:"hop,omitempty"`
+
+	// of a marker (kind restart)
+	Reason   string `json:"reason,omitempty"`
+	TornHash string `json:"torn_hash,omitempty"` // SHA-256 of the bytes that are no line
+	Lost     int    `json:"lost,omitempty"`      // lines that could not be written
+
+	Writer   string `json:"writer"`
+	PrevHash string `json:"prev_hash,omitempty"`
+}
+
+// outcome is result: {"type":…, "reason"?}.
+type outcome struct {
+	Type   string `json:"type"`
+	Reason string `json:"reason,omitempty"`
+}
+
+// seal writes a record as a line, newline included, with its hash as the last field.
+func seal(r *record) (line []byte, hash string, err error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(r); err != nil {
+		return nil, "", fmt.Errorf("encode audit line: %w", err)
+	}
+	body := bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+	hash = digest(body)
+	line = append(bytes.Clone(body[:len(body)-1]), `,"hash":"`+hash+"\"}\n"...)
+	return line, hash, nil
+}
+
+// stamp is the time of a line.
+func (l *Log) stamp() string { return l.now().UTC().Format(timestamp) }
+
+// head is what every line about a call has.
+func (l *Log) head(call *tools.Call) *record {
+	o := call.Origin
+	name := call.Def.Name
+	if name == "" {
+		name = call.Tool
+	}
+	return &record{
+		Timestamp: l.stamp(), Session: o.Session, Turn: o.Turn, Call: call.ID, Tool: cut(name, maxName),
+		Args: l.args(call.Args), Caller: o.Caller, Channel: o.Channel, Server: call.Def.Server,
+	}
+}
+
+// line is the record of a call that ended.
+func (l *Log) line(call *tools.Call, res *tools.Result, err error) *record {
+	r := l.head(call)
+	t := call.Trail
+	if t == nil {
+		t = &tools.Trail{}
+	}
+	millis := t.Duration.Milliseconds()
+	r.Millis = &millis
+	r.Category, r.ExitCode, r.Truncated = t.Category, t.ExitCode, t.Truncated
+	if res != nil {
+		r.Truncated = r.Truncated || res.Truncated
+		if r.ExitCode == nil {
+			r.ExitCode = res.ExitCode
+		}
+	}
+	r.Rule, r.ApprovedBy, r.Cached, r.Attempts = l.text(t.Rule), t.ApprovedBy, t.Cached, t.Attempts
+	if t.MCPServer != "" {
+		r.Server = t.MCPServer
+	}
+	r.ServerError, r.Judge = l.text(t.MCPErrorCode), l.text(t.Judge)
+	r.Injection, r.Correlation = t.Injection, cut(t.Correlation, maxName)
+	if err != nil {
+		r.Category = tools.AsError(err).Category
+	}
+	r.Result = l.outcome(t, res, err)
+	return r
+}
+
+// outcome sorts the end of a call into the six types.
+func (l *Log) outcome(t *tools.Trail, res *tools.Result, err error) *outcome {
+	if t.RolledBack {
+		o := &outcome{Type: "rollback"}
+		if err != nil {
+			o.Reason = l.text(tools.AsError(err).Message)
+		}
+		return o
+	}
+	if err == nil {
+		switch {
+		case res == nil || !res.Error:
+			return &outcome{Type: "success"}
+		case res.ExitCode != nil:
+			return &outcome{Type: "error", Reason: fmt.Sprintf("exit code %d", *res.ExitCode)}
+		default:
+			return &outcome{Type: "error"}
+		}
+	}
+	e := tools.AsError(err)
+	o := &outcome{Type: "error", Reason: l.text(e.Message)}
+	switch {
+	case e.Category == tools.Cancelled:
+		o.Type = "cancelled"
+	case e.Denied, e.Category == tools.PolicyBlocked, e.Category == tools.ConfirmationRequired:
+		o.Type = "blocked"
+	case e.Category == tools.Timeout:
+		o.Type = "timeout"
+	}
+	return o
+}
+
+// egress makes one record per request of the call.
+func (l *Log) egress(call *tools.Call) []*record {
+	if call.Trail == nil {
+		return nil
+	}
+	list := make([]*record, 0, len(call.Trail.Egress)+1)
+	for _, e := range call.Trail.Egress {
+		r := l.head(call)
+		millis := e.Millis
+		r.Kind, r.Args, r.Millis = kindEgress, nil, &millis
+		r.URL, r.Host, r.Method = l.text(e.URL), cut(e.Host, maxName), cut(e.Method, maxName)
+		r.Status, r.Bytes, r.Blocked, r.Hop = e.Status, e.Bytes, e.Blocked, e.Hop
+		list = append(list, r)
+	}
+	return list
+}
+
+// marker says that the file does not tell everything here. It takes the chain up again after the last line that can be trusted.
+func (l *Log) marker() *record {
+	r := &record{Timestamp: l.stamp(), Kind: kindRestart, Lost: l.lost}
+	switch t := l.torn; {
+	case t == nil:
+		r.Reason = "lines could not be written"
+	case t.foreign:
+		r.Reason = "what stands before this is no audit line"
+	default:
+		r.Reason = fmt.Sprintf("the line before was cut short after %d bytes", len(t.data))
+		r.TornHash = t.hash()
+	}
+	return r
+}
+
+// args are the redacted arguments: the JSON object itself, or, when it is not valid or longer than maxArgs, a string of its beginning.
+// Redacting comes before cutting, so that no half of a secret stays.
+func (l *Log) args(raw json.RawMessage) json.RawMessage {
+	if len(bytes.TrimSpace(raw)) == 0 {
+		return nil
+	}
+	var v any
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	if !json.Valid(raw) || d.Decode(&v) != nil {
+		return quote(cut(l.redact(string(raw)), maxArgs))
+	}
+	if l.redactor != nil {
+		v = l.redactor.Value(v)
+	}
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return quote("(not shown: " + err.Error() + ")")
+	}
+	text := string(bytes.TrimSuffix(b.Bytes(), []byte("\n")))
+	if short := cut(text, maxArgs); short != text {
+		return quote(short)
+	}
+	return json.RawMessage(text)
+}
+
+// text is a redacted text of bounded length.
+func (l *Log) text(s string) string { return cut(l.redact(s), maxText) }
+
+func (l *Log) redact(s string) string {
+	if l.redactor == nil || s == "" {
+		return s
+	}
+	return l.redactor.String(s)
+}
+
+func quote(s string) json.RawMessage {
+	raw, err := json.Marshal(s)
+	if err != nil {
+		return json.RawMessage(`"(not shown)"`)
+	}
+	return raw
+}
+
+// cut keeps the first characters of a text that is longer, and says how long it was.
+func cut(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	n, end := 0, len(s)
+	for i := range s {
+		if n == most {
+			end = i
+		}
+		n++
+	}
+	if n <= most {
+		return s
+	}
+	return fmt.Sprintf("%s… (%d characters)", s[:end], n)
+}

@@ -1,0 +1,77 @@
+package audit
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+)
+
+// maxEnd is how much of a file's end is looked at. No line is nearly as long.
+const maxEnd = 1 << 20
+
+// torn is what stands after the last good line and is no line: the beginning of one that a crash or a full disk cut short.
+type torn struct {
+	data    []byte
+	foreign bool // it ended with a newline when the file was opened: no crash does that, so the marker does not excuse it
+}
+
+// extend adds bytes that got into the file without making a line. The receiver may be nil.
+func (t *torn) extend(more []byte) *torn {
+	if t == nil {
+		return &torn{data: bytes.Clone(more)}
+	}
+	return &torn{data: slices.Concat(t.data, more), foreign: t.foreign}
+}
+
+func (t *torn) ended() bool { return bytes.HasSuffix(t.data, []byte("\n")) }
+
+// hash is over the bytes with the newline that ends them.
+func (t *torn) hash() string {
+	if t.ended() {
+		return digest(t.data)
+	}
+	return digest(append(slices.Clip(t.data), '\n'))
+}
+
+// end is where the chain of a file stands.
+type end struct {
+	hash         string
+	torn         *torn
+	unterminated bool // only the newline of the last line is missing
+}
+
+// readEnd finds the last good line of a file and what stands after it.
+func readEnd(f io.ReaderAt, size int64) (end, error) {
+	begin := max(0, size-maxEnd)
+	data := make([]byte, size-begin)
+	if _, err := f.ReadAt(data, begin); err != nil && !errors.Is(err, io.EOF) {
+		return end{}, err
+	}
+	if begin > 0 { // the first line is probably not whole
+		_, after, ok := bytes.Cut(data, []byte("\n"))
+		if !ok {
+			return end{}, fmt.Errorf("its last %d bytes hold no line: is it an audit log?", maxEnd)
+		}
+		data = after
+	}
+	for stop := len(data); stop > 0; {
+		start := bytes.LastIndexByte(data[:stop-1], '\n') + 1
+		line, whole := bytes.CutSuffix(data[start:stop], []byte("\n"))
+		if body, hash, ok := unseal(line); ok && json.Valid(body) {
+			return end{hash: hash, torn: after(data[stop:]), unterminated: !whole}, nil
+		}
+		stop = start
+	}
+	return end{torn: after(data)}, nil
+}
+
+// after describes what follows the last good line; nil when nothing does.
+func after(rest []byte) *torn {
+	if len(rest) == 0 {
+		return nil
+	}
+	return &torn{data: bytes.Clone(rest), foreign: bytes.Contains(rest, []byte("\n"))}
+}

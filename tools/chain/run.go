@@ -1,0 +1,162 @@
+package chain
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/zephbot/zephbot/tools"
+)
+
+// errTimeout is the cause of a context that ended because the tool's own time was up, not its caller's.
+var errTimeout = errors.New("tool timeout")
+
+// boundary is the registry with every tool's code behind a recover: nothing that a tool does takes the service down.
+type boundary struct {
+	registry *tools.Registry
+}
+
+// Names implements decode.Tools.
+func (b boundary) Names() []string { return b.registry.Names() }
+
+// Lookup implements decode.Tools and gate.Tools.
+func (b boundary) Lookup(name string) (tools.Tool, bool) {
+	t, ok := b.registry.Lookup(name)
+	if !ok {
+		return t, false
+	}
+	if describe := t.Describe; describe != nil {
+		t.Describe = func(ctx context.Context, call *tools.Call) (subject tools.Subject, err error) {
+			defer recovered(ctx, call, &err)
+			return describe(ctx, call)
+		}
+	}
+	run := t.Run
+	t.Run = func(ctx context.Context, call *tools.Call) (res *tools.Result, err error) {
+		defer recovered(ctx, call, &err)
+		return run(ctx, call)
+	}
+	return t, true
+}
+
+// recovered turns a panic into an error that tells the model nothing of it; the log has the stack.
+func recovered(ctx context.Context, call *tools.Call, err *error) {
+	p := recover()
+	if p == nil {
+		return
+	}
+	zerolog.Ctx(ctx).Error().Str("tool", call.Def.Name).Str("call", call.ID).
+		Str("panic", fmt.Sprint(p)).Bytes("stack", debug.Stack()).Msg("tool panicked")
+	*err = &tools.Error{
+		Category: tools.PermanentFailure, Message: "The tool failed for an internal reason.",
+		Err: errors.New("tool panicked"), // the value stays in the log: it may hold anything
+	}
+}
+
+// start writes the journal's "started" record, once per call however often it is retried. What cannot run any more is not started.
+func start(list boundary) tools.Middleware {
+	return func(next tools.Handler) tools.Handler {
+		return func(ctx context.Context, call *tools.Call) (*tools.Result, error) {
+			if _, err := current(list, call); err != nil {
+				return nil, err
+			}
+			if err := ctx.Err(); err != nil {
+				return nil, tools.AsError(err)
+			}
+			if call.OnStart != nil && !call.Trail.Started {
+				if err := call.OnStart(ctx); err != nil {
+					return nil, notStarted(ctx, err)
+				}
+			}
+			call.Trail.Started = true
+			return next(ctx, call)
+		}
+	}
+}
+
+func notStarted(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return tools.AsError(ctx.Err())
+	}
+	var e *tools.Error
+	if errors.As(err, &e) {
+		return e
+	}
+	return &tools.Error{
+		Category: tools.ServerError, Message: "The call could not be recorded, so it was not run.",
+		Err: fmt.Errorf("record start: %w", err),
+	}
+}
+
+// current finds the tool once more: between the decode stage and now a server may have taken it away or put another in its place.
+func current(list boundary, call *tools.Call) (tools.Tool, error) {
+	t, ok := list.Lookup(call.Def.Name)
+	if !ok {
+		return t, tools.Errorf(tools.PermanentFailure, "the tool %s is no longer available", call.Def.Name)
+	}
+	if t.Definition.Hash() != call.Def.Hash() {
+		return t, tools.Errorf(tools.PermanentFailure, "the tool has changed since it was offered")
+	}
+	return t, nil
+}
+
+// runner is the innermost handler.
+type runner struct {
+	tools boundary
+	now   func() time.Time
+}
+
+func (r runner) run(ctx context.Context, call *tools.Call) (*tools.Result, error) {
+	tool, err := current(r.tools, call)
+	if err != nil {
+		return nil, err
+	}
+	limit := tool.Definition.Timeout
+	if limit > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, limit, errTimeout)
+		defer cancel()
+	}
+	call.Trail.Attempts++
+	began := r.now()
+	res, err := tool.Run(ctx, call)
+	call.Trail.Duration += max(0, r.now().Sub(began))
+	if err != nil {
+		return nil, timedOut(ctx, err, limit)
+	}
+	if res == nil { // a tool with nothing to say
+		res = &tools.Result{}
+	}
+	if res.ExitCode != nil {
+		call.Trail.ExitCode = res.ExitCode
+	}
+	return res, nil
+}
+
+// timedOut says it plainly when it was the tool's own limit that ended the run. What a tool says itself stays.
+func timedOut(ctx context.Context, err error, limit time.Duration) error {
+	var e *tools.Error
+	if errors.As(err, &e) || !errors.Is(context.Cause(ctx), errTimeout) {
+		return err
+	}
+	return &tools.Error{Category: tools.Timeout, Message: fmt.Sprintf("The tool was stopped after %s.", limit), Err: err}
+}
+
+// failure makes a *tools.Error of what is neither a question nor the answer to a probe, and notes its category.
+func failure(call *tools.Call, err error) error {
+	if errors.Is(err, tools.ErrProbed) {
+		return tools.ErrProbed
+	}
+	var pending *tools.Pending
+	if errors.As(err, &pending) {
+		call.Trail.Category = tools.ConfirmationRequired
+		return pending
+	}
+	e := tools.AsError(err)
+	call.Trail.Category = e.Category
+	return e
+}

@@ -1,0 +1,160 @@
+// Package decode is the stage that turns what a model wrote into a call: it finds the tool, checks the arguments against the tool's schema and
+// brings them into one canonical form, so that equal calls are equal bytes for the policy, an approval and the cache.
+package decode
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	"github.com/zephbot/zephbot/policy"
+	"github.com/zephbot/zephbot/policy/nearest"
+	"github.com/zephbot/zephbot/tools"
+)
+
+// Tools is the list of tools that exist; *tools.Registry is one.
+type Tools interface {
+	Lookup(name string) (tools.Tool, bool)
+	Names() []string
+}
+
+// Options configures the stage. The zero value is useful.
+type Options struct {
+	// Hides says that the policy denies every call of a tool: such a tool is not proposed in place of an unknown one. May be nil.
+	Hides func(tool string) bool
+	// Thinking says that the model was shown the field "thinking" in addition to the tool's own (TAFC, seed 003), so that it is taken out
+	// before validation. Where the schema admits no other fields than its own, it is taken out without asking. May be nil.
+	Thinking func(tools.Definition) bool
+}
+
+// thinking is the field that carries a model's reasoning; it is never validated, run or logged.
+const thinking = "thinking"
+
+// New makes the stage. It sets Def and replaces Args by the canonical form: keys sorted, no insignificant space, numbers as they were written.
+func New(list Tools, o Options) tools.Middleware {
+	d := &decoder{tools: list, options: o, schemas: newCache()}
+	return func(next tools.Handler) tools.Handler {
+		return func(ctx context.Context, call *tools.Call) (*tools.Result, error) {
+			if err := d.decode(call); err != nil {
+				return nil, err
+			}
+			return next(ctx, call)
+		}
+	}
+}
+
+type decoder struct {
+	tools   Tools
+	options Options
+	schemas *cache
+}
+
+func (d *decoder) decode(call *tools.Call) error {
+	tool, err := d.resolve(call)
+	if err != nil {
+		return err
+	}
+	call.Def = tool.Definition
+	schema := d.schemas.of(tool.Definition)
+	args, failed := parse(call.Args)
+	if failed != nil {
+		return failed
+	}
+	if d.strips(call.Def, schema, args) {
+		delete(args, thinking)
+	}
+	call.Args = encode(args) // before validation: the audit line of a refused call is canonical too, and free of thinking
+	args, failed = schema.validate(args)
+	if failed != nil {
+		return failed
+	}
+	call.Args = encode(args)
+	return nil
+}
+
+// resolve finds the tool, and refuses one that is not what the model was offered.
+func (d *decoder) resolve(call *tools.Call) (tools.Tool, error) {
+	tool, ok := d.tools.Lookup(call.Tool)
+	switch {
+	case ok && call.Definition != "" && call.Definition != tool.Definition.Hash():
+		call.Def = tool.Definition
+		return tool, &tools.Error{
+			Category: tools.PermanentFailure, Message: "the tool has changed since it was offered",
+			Suggestion: "Look at the tool as it is offered now before you call it again.",
+		}
+	case ok:
+		return tool, nil
+	case call.Definition != "":
+		return tool, tools.Errorf(tools.PermanentFailure, "the tool %s is no longer available", shorten(call.Tool))
+	}
+	e := tools.Errorf(tools.ToolNotFound, "there is no tool named %q", shorten(call.Tool))
+	if near := d.near(call); len(near) > 0 {
+		e.Suggestion = "Did you mean " + strings.Join(near, " or ") + "? Check the name against the list of available tools."
+	}
+	return tool, e
+}
+
+// near lists the tools that an unknown name may have meant: its alias, the tool of any server with this bare name, the nearest spelling.
+// What this conversation may not use is not mentioned.
+func (d *decoder) near(call *tools.Call) []string {
+	const most = 3
+	var known, found []string
+	for _, name := range d.tools.Names() {
+		if (call.Hidden == nil || !call.Hidden(name)) && (d.options.Hides == nil || !d.options.Hides(name)) {
+			known = append(known, name)
+		}
+	}
+	add := func(name string) {
+		for _, f := range found {
+			if f == name {
+				return
+			}
+		}
+		if len(found) < most {
+			found = append(found, name)
+		}
+	}
+	alias := policy.CanonicalTool(call.Tool)
+	for _, name := range known {
+		_, bare, qualified := strings.Cut(name, ":")
+		if name == alias || (qualified && bare == call.Tool) {
+			add(name)
+		}
+	}
+	if name, ok := nearest.Nearest(call.Tool, known); ok {
+		add(name)
+	}
+	return found
+}
+
+// strips says whether "thinking" is our field and not the tool's.
+func (d *decoder) strips(def tools.Definition, s *schema, args map[string]any) bool {
+	if _, ok := args[thinking]; !ok || s.declares(thinking) {
+		return false
+	}
+	return s.closed() || (d.options.Thinking != nil && d.options.Thinking(def))
+}
+
+// encode writes the canonical form.
+func encode(args map[string]any) json.RawMessage {
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(args); err != nil {
+		return json.RawMessage("{}") // unreachable: the tree comes from our own parser
+	}
+	return json.RawMessage(strings.TrimSuffix(b.String(), "\n"))
+}
+
+// shorten bounds what a model wrote before it goes into a message.
+func shorten(s string) string {
+	const most = 100
+	n := 0
+	for i := range s {
+		if n == most {
+			return s[:i] + "…"
+		}
+		n++
+	}
+	return s
+}

@@ -1,0 +1,199 @@
+package decode
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/zephbot/zephbot/tools"
+)
+
+// Limits of what a model may send.
+const (
+	maxBytes  = 1 << 20 // of the arguments as they were written
+	maxDepth  = 64      // objects and lists within each other
+	maxDigits = 400     // characters of one number
+	maxPower  = 400     // exponent of one number: "1e999999" would cost a validator megabytes
+)
+
+// parse reads the arguments into a tree of map[string]any, []any, string, json.Number, bool and nil. Unlike encoding/json it refuses
+// duplicate keys and broken UTF-8: two readers of such a text may see two different calls.
+func parse(raw []byte) (map[string]any, *tools.Error) {
+	if len(raw) > maxBytes {
+		return nil, invalid("the arguments have %d bytes; at most %d are allowed", len(raw), maxBytes)
+	}
+	trimmed := bytes.TrimSpace(raw)
+	if len(trimmed) == 0 || string(trimmed) == "null" {
+		return map[string]any{}, nil
+	}
+	if at := badUTF8(raw); at >= 0 {
+		return nil, invalid("the arguments are not valid UTF-8 at byte %d", at)
+	}
+	var whole json.RawMessage
+	if err := json.Unmarshal(raw, &whole); err != nil {
+		return nil, malformed(err, len(raw))
+	}
+	p := &parser{dec: json.NewDecoder(bytes.NewReader(raw))}
+	p.dec.UseNumber()
+	v, failed := p.value("", 0)
+	if failed != nil {
+		return nil, failed
+	}
+	args, ok := v.(map[string]any)
+	if !ok {
+		return nil, tools.Errorf(tools.TypeMismatch, "the arguments must be a JSON object, got %s", typeOf(v))
+	}
+	return args, nil
+}
+
+type parser struct {
+	dec *json.Decoder
+}
+
+// value reads the next value; path names it for messages, depth counts what it stands in.
+func (p *parser) value(path string, depth int) (any, *tools.Error) {
+	token, err := p.dec.Token()
+	if err != nil {
+		return nil, malformed(err, int(p.dec.InputOffset()))
+	}
+	switch t := token.(type) {
+	case json.Delim:
+		if depth >= maxDepth {
+			return nil, invalid("the arguments are nested deeper than %d levels", maxDepth)
+		}
+		if t == '{' {
+			return p.object(path, depth)
+		}
+		return p.list(path, depth)
+	case json.Number:
+		if failed := checkNumber(path, string(t)); failed != nil {
+			return nil, failed
+		}
+		return t, nil
+	default: // string, bool, nil
+		return t, nil
+	}
+}
+
+func (p *parser) object(path string, depth int) (any, *tools.Error) {
+	m := map[string]any{}
+	for p.dec.More() {
+		token, err := p.dec.Token()
+		if err != nil {
+			return nil, malformed(err, int(p.dec.InputOffset()))
+		}
+		key, _ := token.(string) // the decoder admits nothing else here
+		if _, ok := m[key]; ok {
+			return nil, invalid("field %s is given twice", join(path, key))
+		}
+		v, failed := p.value(join(path, key), depth+1)
+		if failed != nil {
+			return nil, failed
+		}
+		m[key] = v
+	}
+	return m, p.closing()
+}
+
+func (p *parser) list(path string, depth int) (any, *tools.Error) {
+	list := []any{}
+	for p.dec.More() {
+		v, failed := p.value(path+"["+strconv.Itoa(len(list))+"]", depth+1)
+		if failed != nil {
+			return nil, failed
+		}
+		list = append(list, v)
+	}
+	return list, p.closing()
+}
+
+func (p *parser) closing() *tools.Error {
+	if _, err := p.dec.Token(); err != nil {
+		return malformed(err, int(p.dec.InputOffset()))
+	}
+	return nil
+}
+
+func checkNumber(path, n string) *tools.Error {
+	if len(n) > maxDigits {
+		return invalid("field %s: a number of %d characters is too long", orArgs(path), len(n))
+	}
+	if i := strings.IndexAny(n, "eE"); i >= 0 {
+		if power, err := strconv.Atoi(n[i+1:]); err != nil || power > maxPower || power < -maxPower {
+			return invalid("field %s: the number %s is out of range", orArgs(path), shorten(n))
+		}
+	}
+	return nil
+}
+
+// malformed says where the text stops being JSON.
+func malformed(err error, at int) *tools.Error {
+	var syntax *json.SyntaxError
+	if errors.As(err, &syntax) {
+		e := invalid("the arguments are not valid JSON at byte %d: %s", syntax.Offset, syntax.Error())
+		e.Err = err
+		return e
+	}
+	if errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF
+	}
+	return &tools.Error{Category: tools.InvalidParameters, Message: fmt.Sprintf("the arguments are not valid JSON at byte %d", at), Err: err}
+}
+
+func invalid(format string, args ...any) *tools.Error {
+	return tools.Errorf(tools.InvalidParameters, format, args...)
+}
+
+// badUTF8 is the offset of the first byte that is no UTF-8, or -1.
+func badUTF8(b []byte) int {
+	if utf8.Valid(b) {
+		return -1
+	}
+	for i := 0; i < len(b); {
+		r, n := utf8.DecodeRune(b[i:])
+		if r == utf8.RuneError && n == 1 {
+			return i
+		}
+		i += n
+	}
+	return -1
+}
+
+// join names a field within an object: options.depth.
+func join(path, key string) string {
+	key = shorten(key)
+	if path == "" {
+		return key
+	}
+	return path + "." + key
+}
+
+func orArgs(path string) string {
+	if path == "" {
+		return "(arguments)"
+	}
+	return path
+}
+
+// typeOf names the JSON type of a parsed value.
+func typeOf(v any) string {
+	switch v.(type) {
+	case nil:
+		return "null"
+	case bool:
+		return "boolean"
+	case json.Number:
+		return "number"
+	case string:
+		return "string"
+	case []any:
+		return "array"
+	default:
+		return "object"
+	}
+}

@@ -1,0 +1,207 @@
+package decode
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+
+	"github.com/zephbot/zephbot/tools"
+)
+
+// base is the address of the schema while it is compiled: one that no loader knows.
+const base = "urn:tool"
+
+// maxCached bounds the compiled schemas; servers may change their tools without end.
+const maxCached = 1024
+
+// cache keeps one compiled schema per definition hash. Safe for concurrent use.
+type cache struct {
+	mu      sync.Mutex
+	schemas map[string]*schema
+}
+
+func newCache() *cache { return &cache{schemas: map[string]*schema{}} }
+
+func (c *cache) of(def tools.Definition) *schema {
+	hash := def.Hash()
+	c.mu.Lock()
+	s := c.schemas[hash]
+	c.mu.Unlock()
+	if s != nil {
+		return s
+	}
+	s = newSchema(def.Schema) // outside the lock: two first calls may compile the same, which costs only time
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.schemas) >= maxCached {
+		clear(c.schemas)
+	}
+	c.schemas[hash] = s
+	return s
+}
+
+// schema is a tool's schema in two forms. compiled is nil when it does not compile: then there is no local validation, because a foreign
+// tool with, say, an ECMAScript look-ahead in a pattern is still a good tool whose server validates itself.
+type schema struct {
+	doc      map[string]any
+	compiled *jsonschema.Schema
+}
+
+func newSchema(raw []byte) *schema {
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
+	if err != nil {
+		return &schema{}
+	}
+	s := &schema{}
+	s.doc, _ = doc.(map[string]any)
+	for _, draft := range []*jsonschema.Draft{jsonschema.Draft2020, jsonschema.Draft7} { // older schemas often come without $schema
+		c := jsonschema.NewCompiler()
+		c.UseLoader(denyAll{})
+		c.DefaultDraft(draft)
+		if err := c.AddResource(base, doc); err != nil {
+			continue
+		}
+		if compiled, err := c.Compile(base); err == nil {
+			s.compiled = compiled
+			break
+		}
+	}
+	return s
+}
+
+// denyAll refuses references out of the schema: the library would open file:///etc/passwd for a foreign server.
+type denyAll struct{}
+
+func (denyAll) Load(url string) (any, error) {
+	return nil, fmt.Errorf("schema refers to %s: references to other documents are not followed", url)
+}
+
+// declares says that the schema names a field at its top level.
+func (s *schema) declares(field string) bool {
+	p, _ := s.doc["properties"].(map[string]any)
+	_, ok := p[field]
+	return ok
+}
+
+// closed says that the schema admits only the fields it names.
+func (s *schema) closed() bool {
+	switch extra := s.doc["additionalProperties"].(type) {
+	case bool:
+		return !extra
+	case map[string]any: // how jsonschema-go writes false: {"not": {}}
+		not, ok := extra["not"].(map[string]any)
+		return ok && len(not) == 0 && len(extra) == 1
+	}
+	return false
+}
+
+// validate checks the arguments. Where nothing is wrong but null for an optional field, the field is dropped and the rest returned.
+func (s *schema) validate(args map[string]any) (map[string]any, *tools.Error) {
+	if s.compiled == nil {
+		return args, nil
+	}
+	failed := s.check(args)
+	if failed == nil {
+		return args, nil
+	}
+	nulls := nullFields(failed)
+	if len(nulls) > 0 {
+		without := drop(args, nulls)
+		again := s.check(without)
+		if again == nil {
+			return without, nil
+		}
+		if !requires(again, nulls) {
+			failed = again
+		}
+	}
+	return nil, s.explain(failed)
+}
+
+func (s *schema) check(args map[string]any) *jsonschema.ValidationError {
+	err := s.compiled.Validate(args)
+	if err == nil {
+		return nil
+	}
+	var failed *jsonschema.ValidationError
+	if errors.As(err, &failed) {
+		return failed
+	}
+	return &jsonschema.ValidationError{SchemaURL: base, ErrorKind: &kind.Schema{Location: err.Error()}}
+}
+
+// nullFields lists the places where null stands and something else is wanted.
+func nullFields(e *jsonschema.ValidationError) [][]string {
+	var places [][]string
+	if t, ok := e.ErrorKind.(*kind.Type); ok && t.Got == "null" && len(e.InstanceLocation) > 0 {
+		places = append(places, e.InstanceLocation)
+	}
+	if n, ok := e.ErrorKind.(*kind.Enum); ok && n.Got == nil && len(e.InstanceLocation) > 0 {
+		places = append(places, e.InstanceLocation)
+	}
+	for _, cause := range e.Causes {
+		places = append(places, nullFields(cause)...)
+	}
+	return places
+}
+
+// drop copies args without the null fields at the places.
+func drop(args map[string]any, places [][]string) map[string]any {
+	gone := map[string]bool{}
+	for _, p := range places {
+		gone[pointer(p)] = true
+	}
+	without, _ := dropIn(args, nil, gone).(map[string]any) // a map stays a map
+	return without
+}
+
+func dropIn(v any, at []string, gone map[string]bool) any {
+	switch v := v.(type) {
+	case map[string]any:
+		m := make(map[string]any, len(v))
+		for k, x := range v {
+			place := append(slices.Clip(at), k)
+			if x == nil && gone[pointer(place)] {
+				continue
+			}
+			m[k] = dropIn(x, place, gone)
+		}
+		return m
+	case []any: // a null in a list is an element, not an absent field
+		list := make([]any, len(v))
+		for i, x := range v {
+			list[i] = dropIn(x, append(slices.Clip(at), fmt.Sprint(i)), gone)
+		}
+		return list
+	default:
+		return v
+	}
+}
+
+// requires says whether one of the places was required after all.
+func requires(e *jsonschema.ValidationError, places [][]string) bool {
+	if r, ok := e.ErrorKind.(*kind.Required); ok {
+		for _, p := range places {
+			if last := len(p) - 1; slices.Equal(p[:last], e.InstanceLocation) && slices.Contains(r.Missing, p[last]) {
+				return true
+			}
+		}
+	}
+	return slices.ContainsFunc(e.Causes, func(c *jsonschema.ValidationError) bool { return requires(c, places) })
+}
+
+// pointer is a place as a JSON pointer (RFC 6901).
+func pointer(place []string) string {
+	var b strings.Builder
+	for _, p := range place {
+		b.WriteByte('/')
+		b.WriteString(strings.NewReplacer("~", "~0", "/", "~1").Replace(p))
+	}
+	return b.String()
+}

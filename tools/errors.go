@@ -1,0 +1,226 @@
+package tools
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"strings"
+	"syscall"
+)
+
+// Category classifies a failed call (seed 003, error taxonomy). It decides whether we retry, and what the model is told to do.
+type Category string
+
+// The eleven categories.
+const (
+	ToolNotFound         Category = "tool_not_found"
+	InvalidParameters    Category = "invalid_parameters"
+	TypeMismatch         Category = "type_mismatch"
+	PolicyBlocked        Category = "policy_blocked"
+	ConfirmationRequired Category = "confirmation_required"
+	PermanentFailure     Category = "permanent_failure"
+	Cancelled            Category = "cancelled"
+	RateLimited          Category = "rate_limited"
+	ServerError          Category = "server_error"
+	NetworkError         Category = "network_error"
+	Timeout              Category = "timeout"
+)
+
+// Transient says whether the same call may succeed later without anybody changing anything.
+func (c Category) Transient() bool {
+	switch c {
+	case RateLimited, ServerError, NetworkError, Timeout:
+		return true
+	default:
+		return false
+	}
+}
+
+// Quality says whether the model made the mistake and may mend it by another call.
+func (c Category) Quality() bool {
+	return c == ToolNotFound || c == InvalidParameters || c == TypeMismatch
+}
+
+// Error is a failed call. Message and Suggestion are written for the model (and may reach a person): no internals, no secrets.
+type Error struct {
+	Category   Category
+	Message    string
+	Suggestion string // "" = the category's own
+	Retryable  bool   // set only where we will retry
+	Denied     bool   // policy, a person or a quota said no: not a failure of the tool
+	Err        error  // the cause, for the log; may be nil
+}
+
+// Error implements error.
+func (e *Error) Error() string {
+	if e.Err != nil {
+		return fmt.Sprintf("%s: %s: %v", e.Category, e.Message, e.Err)
+	}
+	return string(e.Category) + ": " + e.Message
+}
+
+// Unwrap gives the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Errorf makes an *Error with a message for the model.
+func Errorf(c Category, format string, args ...any) *Error {
+	return &Error{Category: c, Message: fmt.Sprintf(format, args...)}
+}
+
+// ErrProbed is what a call with Probe set ends with when it may run now.
+var ErrProbed = errors.New("the call may run")
+
+// Pending is the error of a call that waits for a person. It is no failure: the turn is parked.
+type Pending struct {
+	Question Question
+}
+
+// Error implements error.
+func (p *Pending) Error() string { return "approval of " + p.Question.Tool + " is pending" }
+
+// Question is what a person has to decide.
+type Question struct {
+	Call       string `json:"call"` // Call.ID
+	Tool       string `json:"tool"`
+	Hash       string `json:"hash"` // of tool, definition, arguments and caller: what an approval binds
+	Show       string `json:"show"` // the whole command or input
+	Note       string `json:"note,omitempty"`
+	Reason     string `json:"reason,omitempty"` // why it is asked
+	Caller     string `json:"caller"`
+	Args       string `json:"args"` // canonical arguments
+	ReadOnly   bool   `json:"read_only,omitempty"`
+	Destroys   bool   `json:"destroys,omitempty"`
+	Suspicious string `json:"suspicious,omitempty"` // untrusted source that was flagged in this turn
+}
+
+// AsError turns any error into an *Error, classifying what it knows of the standard library (spec: io and network table of seed 003).
+func AsError(err error) *Error {
+	var e *Error
+	if errors.As(err, &e) && e != nil {
+		return e
+	}
+	var pending *Pending
+	if errors.As(err, &pending) && pending != nil {
+		return &Error{Category: ConfirmationRequired, Message: "a person has to approve this call first", Err: err}
+	}
+	return &Error{Category: classify(err), Message: plain(err), Err: err}
+}
+
+func classify(err error) Category {
+	var netErr net.Error
+	var errno syscall.Errno
+	switch {
+	case errors.Is(err, context.Canceled):
+		return Cancelled
+	case errors.Is(err, context.DeadlineExceeded):
+		return Timeout
+	case errors.Is(err, fs.ErrPermission):
+		return PolicyBlocked
+	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.ECONNABORTED), errors.Is(err, syscall.EPIPE):
+		return NetworkError
+	case errors.Is(err, syscall.EAGAIN), errors.Is(err, syscall.EINTR):
+		return ServerError
+	case errors.As(err, &errno) && !isNetwork(err): // an errno is a net.Error by its methods: a missing file is no network failure
+		if errno == syscall.ETIMEDOUT {
+			return Timeout
+		}
+		return PermanentFailure
+	case errors.As(err, &netErr):
+		if netErr.Timeout() {
+			return Timeout
+		}
+		return NetworkError
+	default:
+		return PermanentFailure
+	}
+}
+
+// isNetwork says whether a network operation stands in the chain of err.
+func isNetwork(err error) bool {
+	var op *net.OpError
+	return errors.As(err, &op)
+}
+
+// plain says an unknown error in words that give away no internals.
+func plain(err error) string {
+	switch {
+	case errors.Is(err, context.Canceled):
+		return "the call was cancelled"
+	case errors.Is(err, context.DeadlineExceeded):
+		return "the call took too long"
+	case errors.Is(err, fs.ErrPermission):
+		return "permission denied"
+	case errors.Is(err, fs.ErrNotExist):
+		return "no such file or directory"
+	case errors.Is(err, fs.ErrExist):
+		return "it exists already"
+	case errors.Is(err, syscall.ENOSPC):
+		return "no space left on the device"
+	case errors.Is(err, syscall.ENOTDIR):
+		return "not a directory"
+	case errors.Is(err, syscall.EISDIR):
+		return "it is a directory"
+	case errors.Is(err, syscall.ENAMETOOLONG):
+		return "the name is too long"
+	default:
+		return "the tool failed for an internal reason; the log has the details"
+	}
+}
+
+// suggestions say what to do, by category.
+var suggestions = map[Category]string{
+	ToolNotFound:         "Check the name against the list of available tools.",
+	InvalidParameters:    "Review the tool schema and provide correct parameters.",
+	TypeMismatch:         "Check the parameter types against the tool schema.",
+	PolicyBlocked:        "This is not allowed here. Try another way, or tell the user what you could not do.",
+	ConfirmationRequired: "A person has to approve this first.",
+	PermanentFailure:     "Repeating the call will not help. Try another way.",
+	Cancelled:            "The user cancelled this. Do not repeat it unless asked.",
+	RateLimited:          "Too many requests. Wait before trying again.",
+	ServerError:          "The other side failed. It may work later.",
+	NetworkError:         "The connection failed. It may work later.",
+	Timeout:              "It took too long. Try a smaller step.",
+}
+
+// maxFeedback bounds message and suggestion, in characters: they go into the model's context.
+const maxFeedback = 2000
+
+// Feedback is the block that the model reads instead of a result (contract: tool error block, five lines).
+func Feedback(err error) string {
+	e := AsError(err)
+	suggestion := e.Suggestion
+	if suggestion == "" {
+		suggestion = suggestions[e.Category]
+	}
+	if suggestion == "" {
+		suggestion = suggestions[PermanentFailure]
+	}
+	var b strings.Builder
+	b.WriteString("[tool_error]\n")
+	fmt.Fprintf(&b, "category: %s\n", oneLine(string(e.Category)))
+	fmt.Fprintf(&b, "error: %s\n", oneLine(e.Message))
+	fmt.Fprintf(&b, "suggestion: %s\n", oneLine(suggestion))
+	fmt.Fprintf(&b, "retryable: %t", e.Retryable)
+	return b.String()
+}
+
+// oneLine keeps the block at five lines whatever the message holds, also for readers that break lines where Unicode does.
+func oneLine(s string) string {
+	s = strings.Join(strings.FieldsFunc(s, func(r rune) bool {
+		switch r {
+		case '\n', '\r', '\v', '\f', 0x85, 0x2028, 0x2029:
+			return true
+		}
+		return false
+	}), "; ")
+	n := 0
+	for i := range s {
+		if n == maxFeedback {
+			return s[:i] + " …"
+		}
+		n++
+	}
+	return s
+}

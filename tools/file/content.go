@@ -1,0 +1,144 @@
+package file
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// openContent opens a regular file whose content may be read, and checks what was really opened.
+func (s *scope) openContent(p place) (*os.File, unix.Stat_t, error) {
+	var none unix.Stat_t
+	switch {
+	case !p.exists():
+		return nil, none, s.missing(p)
+	case p.isDir():
+		return nil, none, failed("Use list_directory to see what is in it.", "%s is a directory", quote(p.given))
+	case !p.regular():
+		return nil, none, failed("", "%s is %s, not a regular file", quote(p.given), kindName(p.info.Mode()))
+	}
+	if err := s.unreadable(p.abs, p.given); err != nil {
+		return nil, none, err
+	}
+	d, err := s.parent(p)
+	if err != nil {
+		return nil, none, because(err, "open", p.given)
+	}
+	defer d.close()
+	f, st, err := s.openFile(d, p.base())
+	if err != nil {
+		return nil, none, because(err, "read", p.given)
+	}
+	return f, st, nil
+}
+
+var errNotRegular = errors.New("not a regular file")
+
+// openFile opens a regular file in d for reading. That its path may be read is the caller's business; that it is not a second name of a file
+// that may not be read is checked here.
+func (s *scope) openFile(d dir, name string) (*os.File, unix.Stat_t, error) {
+	f, err := d.openat(name, unix.O_RDONLY, 0)
+	var st unix.Stat_t
+	if err != nil {
+		return nil, st, err
+	}
+	if err = unix.Fstat(int(f.Fd()), &st); err == nil {
+		switch {
+		case kind(st) != unix.S_IFREG:
+			err = failed("", "%s is not a regular file", quote(s.display(d.join(name))))
+		case st.Nlink > 1 && s.otherName(st):
+			err = refused("Copy it by another way if you need it, so that it has one name.",
+				"%s has several names (hard links), one of which may not be read here", quote(s.display(d.join(name))))
+		}
+	}
+	if err != nil {
+		_ = f.Close() // opened for reading
+		return nil, st, err
+	}
+	return f, st, nil
+}
+
+// kindName says what a file is, for people.
+func kindName(m fs.FileMode) string {
+	switch {
+	case m&fs.ModeSymlink != 0:
+		return "a link"
+	case m.IsDir():
+		return "a directory"
+	case m&fs.ModeNamedPipe != 0:
+		return "a pipe"
+	case m&fs.ModeSocket != 0:
+		return "a socket"
+	case m&fs.ModeDevice != 0:
+		return "a device"
+	default:
+		return "a file"
+	}
+}
+
+// inode names a file whatever its name.
+type inode struct{ dev, ino uint64 }
+
+func inodeOf(st unix.Stat_t) inode { return inode{uint64(st.Dev), st.Ino} }
+
+// linkIndex holds the files below the denied paths that have several names.
+type linkIndex struct {
+	files    map[inode]bool
+	complete bool
+}
+
+// otherName says whether a file with several names may be one that must not be read. With deny globs nobody can tell, because they may match
+// anywhere on the disk.
+func (s *scope) otherName(st unix.Stat_t) bool {
+	if s.rules {
+		return true
+	}
+	if len(s.denied) == 0 {
+		return false
+	}
+	index := s.links()
+	return !index.complete || index.files[inodeOf(st)]
+}
+
+var errEnough = errors.New("enough")
+
+// indexLinks looks through the denied paths, apart from the workspace, once per call and only when a file with several names turns up.
+func (s *scope) indexLinks() *linkIndex {
+	index := &linkIndex{files: map[inode]bool{}, complete: true}
+	seen := 0
+	for _, denied := range s.denied {
+		err := filepath.WalkDir(denied.path, func(path string, e fs.DirEntry, err error) error {
+			seen++
+			switch {
+			case errors.Is(err, fs.ErrNotExist):
+				return nil
+			case err != nil:
+				return err
+			case seen > s.MaxEntries:
+				return errEnough
+			case s.ctx.Err() != nil:
+				return s.ctx.Err()
+			case e.IsDir() && path == s.cwd.path:
+				return fs.SkipDir
+			case !e.Type().IsRegular():
+				return nil
+			}
+			var st unix.Stat_t
+			if err := unix.Lstat(path, &st); err != nil {
+				return fmt.Errorf("look at a denied path: %w", err)
+			}
+			if st.Nlink > 1 {
+				index.files[inodeOf(st)] = true
+			}
+			return nil
+		})
+		if err != nil {
+			index.complete = false
+		}
+	}
+	return index
+}

@@ -1,0 +1,261 @@
+package file
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/zephbot/zephbot/tools"
+)
+
+func (t *toolset) copyPath() (tools.Tool, error) {
+	return t.pair(tools.Definition{
+		Name:        "copy_path",
+		Description: "Copies a file, or a directory with all that is in it. A file at the destination is replaced, a directory is not.",
+	}, "copy", func(s *scope, from, to place) (*tools.Result, error) {
+		if from.isRoot() {
+			return nil, failed("Copy what is in it.", "%s is a working directory and is not copied as a whole", quote(from.given))
+		}
+		src, err := s.parent(from)
+		if err != nil {
+			return nil, err
+		}
+		defer src.close()
+		dst, _, err := s.makeDirs(to.root, to.parent())
+		if err != nil {
+			return nil, err
+		}
+		defer dst.close()
+		if err := sole(dst, to.base(), to.given); err != nil {
+			return nil, err
+		}
+		c := copier{scope: s, left: s.MaxCopy}
+		if err := c.run(src, from, dst, to, false); err != nil {
+			return nil, err
+		}
+		text := fmt.Sprintf("Copied %s to %s (%s, %s)", show(s.display(from.abs)), show(s.display(to.abs)),
+			count(c.files, "file", "files"), count(s.MaxCopy-c.left, "byte", "bytes"))
+		return &tools.Result{Text: text + c.told()}, nil
+	})
+}
+
+// copier is one copy on its way.
+type copier struct {
+	*scope
+	left    int64 // bytes that may still be copied
+	files   int
+	entries int
+	skipped []string
+	more    int // skipped, but not named
+}
+
+// maxTold bounds how many skipped files are named.
+const maxTold = 20
+
+// skip notes what is not copied, and why.
+func (c *copier) skip(abs, why string) {
+	if len(c.skipped) == maxTold {
+		c.more++
+		return
+	}
+	c.skipped = append(c.skipped, show(c.display(abs))+": "+why)
+}
+
+func (c *copier) told() string {
+	if len(c.skipped) == 0 {
+		return ""
+	}
+	text := "\nNot copied:\n" + strings.Join(c.skipped, "\n")
+	if c.more > 0 {
+		text += fmt.Sprintf("\n… and %d more", c.more)
+	}
+	return text
+}
+
+// run copies beside the destination first and gives it its name in the end, so that nobody sees half a copy. With whole, nothing may be skipped.
+func (c *copier) run(src dir, from place, dst dir, to place, whole bool) error {
+	temp := tempName()
+	err := c.one(step{src: src, name: from.base(), dst: dst, as: temp, final: to.abs, top: true})
+	if err == nil && whole && len(c.skipped) > 0 {
+		err = failed("Copy what can be copied, then delete the rest.", "not everything can be moved: %s", c.skipped[0])
+	}
+	if err == nil {
+		err = dst.rename(temp, dst, to.base())
+	}
+	if err == nil {
+		return nil
+	}
+	return errors.Join(err, ignoreMissing(c.discard(dst, temp)))
+}
+
+// discard removes what was copied, also when the call is cancelled.
+func (c *copier) discard(d dir, name string) error {
+	st, ok, err := d.lstat(name)
+	if err != nil || !ok {
+		return err
+	}
+	if kind(st) != unix.S_IFDIR {
+		return d.remove(name, false)
+	}
+	sub, err := d.sub(name)
+	if err != nil {
+		return err
+	}
+	defer sub.close()
+	names, err := sub.f.Readdirnames(-1)
+	if err != nil {
+		return err
+	}
+	for _, n := range names {
+		if err := c.discard(sub, n); err != nil {
+			return err
+		}
+	}
+	return d.remove(name, true)
+}
+
+// step is one entry to copy.
+type step struct {
+	src   dir
+	name  string
+	dst   dir
+	as    string
+	final string // canonical path that the copy will have
+	depth int
+	top   bool // what the call names; it is refused where others are skipped
+}
+
+func (c *copier) one(e step) error {
+	if err := c.ctx.Err(); err != nil {
+		return err
+	}
+	if c.entries++; c.entries > c.MaxEntries {
+		return failed("Copy a directory further down.", "more than %d files and directories", c.MaxEntries)
+	}
+	from := e.src.join(e.name)
+	st, ok, err := e.src.lstat(e.name)
+	if err != nil || !ok {
+		return err // what vanished meanwhile is not copied
+	}
+	if _, denied := c.Rules.Denied(from); denied {
+		return c.refuse(e, "it may not be read here")
+	}
+	switch kind(st) {
+	case unix.S_IFDIR:
+		return c.dir(e, fs.FileMode(st.Mode).Perm())
+	case unix.S_IFREG:
+		return c.file(e)
+	case unix.S_IFLNK:
+		return c.link(e)
+	default:
+		return c.refuse(e, "not a regular file")
+	}
+}
+
+func (c *copier) refuse(e step, why string) error {
+	if e.top {
+		return refused("", "%s is not copied: %s", quote(c.display(e.src.join(e.name))), why)
+	}
+	c.skip(e.src.join(e.name), why)
+	return nil
+}
+
+func (c *copier) link(e step) error {
+	target, err := e.src.readlink(e.name)
+	if err != nil {
+		return err
+	}
+	if !c.staysInside(target, e.final) {
+		return c.refuse(e, "a link that would lead out of the allowed places")
+	}
+	if err := unix.Symlinkat(target, e.dst.fd(), e.as); err != nil {
+		return &fs.PathError{Op: "symlinkat", Path: e.final, Err: err}
+	}
+	return nil
+}
+
+func (c *copier) dir(e step, mode fs.FileMode) error {
+	if e.depth > maxDepth {
+		return failed("", "%s is nested deeper than %d directories", quote(c.display(e.src.path)), maxDepth)
+	}
+	src, err := e.src.sub(e.name)
+	if err != nil {
+		return err
+	}
+	defer src.close()
+	if err := unix.Mkdirat(e.dst.fd(), e.as, 0o700); err != nil {
+		return &fs.PathError{Op: "mkdirat", Path: e.final, Err: err}
+	}
+	dst, err := e.dst.sub(e.as)
+	if err != nil {
+		return err
+	}
+	defer dst.close()
+	list, err := c.scope.entries(src)
+	if err != nil {
+		return err
+	}
+	final := dir{path: e.final}
+	for _, entry := range list {
+		name := entry.Name()
+		if err := c.one(step{src: src, name: name, dst: dst, as: name, final: final.join(name), depth: e.depth + 1}); err != nil {
+			return err
+		}
+	}
+	return dst.f.Chmod(mode)
+}
+
+func (c *copier) file(e step) error {
+	in, st, err := c.openFile(e.src, e.name)
+	if err != nil {
+		var own *tools.Error
+		if errors.As(err, &own) && !e.top {
+			c.skip(e.src.join(e.name), "it may not be read here")
+			return nil
+		}
+		return err
+	}
+	defer func() { _ = in.Close() }() // opened for reading
+	if st.Size > c.left {
+		return c.tooMuch()
+	}
+	out, err := e.dst.openat(e.as, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL, newMode)
+	if err != nil {
+		return err
+	}
+	n, err := io.Copy(out, io.LimitReader(contextReader{c.scope, in}, c.left+1)) // it may grow while it is read
+	if err == nil && n > c.left {
+		err = c.tooMuch()
+	}
+	if err == nil {
+		err = out.Chmod(fs.FileMode(st.Mode).Perm())
+	}
+	if err = errors.Join(err, out.Close()); err != nil {
+		return err
+	}
+	c.left -= n
+	c.files++
+	return nil
+}
+
+func (c *copier) tooMuch() error {
+	return failed("Copy less at once.", "one call copies at most %d bytes", c.MaxCopy)
+}
+
+// contextReader ends when the call does.
+type contextReader struct {
+	s *scope
+	r io.Reader
+}
+
+// Read implements io.Reader.
+func (r contextReader) Read(b []byte) (int, error) {
+	if err := r.s.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return r.r.Read(b)
+}

@@ -1,0 +1,64 @@
+package file
+
+import (
+	"context"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/zephbot/zephbot/tools"
+)
+
+// onPath builds a tool that works on the single path of its arguments.
+type onPath[In any] struct {
+	def    tools.Definition
+	path   func(In) string
+	follow bool // a link as the last component stands for its target
+	// show is what a person reads; it may look at the place but changes nothing.
+	show   func(s *scope, p place, in In) string
+	note   func(s *scope, p place, in In) string // beside where it is; may be nil
+	run    func(s *scope, p place, in In) (*tools.Result, error)
+	adjust func(*jsonschema.Schema)
+}
+
+func (o onPath[In]) tool(t *toolset) (tools.Tool, error) {
+	return tools.New(tools.Typed[In]{
+		Definition: o.def,
+		Adjust:     o.adjust,
+		Describe: func(ctx context.Context, call *tools.Call, in In) (tools.Subject, error) {
+			s, err := t.enter(ctx, call.Origin, false)
+			if err != nil {
+				return tools.Subject{}, err
+			}
+			defer s.close()
+			p, err := s.resolve(o.path(in), o.follow)
+			if err != nil {
+				return tools.Subject{}, err
+			}
+			paths := []string{p.abs}
+			note := s.note(p)
+			if o.note != nil {
+				if more := o.note(s, p, in); more != "" {
+					note += " · " + more
+				}
+			}
+			return tools.Subject{Inputs: paths, Paths: paths, Show: o.show(s, p, in), Note: note}, nil
+		},
+		Run: func(ctx context.Context, call *tools.Call, in In) (*tools.Result, error) {
+			s, err := t.enter(ctx, call.Origin, true)
+			if err != nil {
+				return nil, err
+			}
+			defer s.close()
+			p, err := s.resolve(o.path(in), o.follow)
+			if err != nil {
+				return nil, err
+			}
+			return o.run(s, p, in)
+		},
+	})
+}
+
+// said is the common part of Show: the verb and the path.
+func said[In any](verb string) func(*scope, place, In) string {
+	return func(s *scope, p place, _ In) string { return verb + " " + show(s.display(p.abs)) }
+}

@@ -1,0 +1,210 @@
+package file
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// dir is an open directory at a known canonical path. Its methods take single names and follow no link.
+type dir struct {
+	f    *os.File
+	path string
+}
+
+func (d dir) fd() int                 { return int(d.f.Fd()) }
+func (d dir) close()                  { _ = d.f.Close() } // nothing was written through the handle
+func (d dir) join(name string) string { return filepath.Join(d.path, name) }
+
+// open gives the os.Root of a canonical path, and makes sure that the path still leads where it did.
+func (s *scope) open(path string) (*os.Root, error) {
+	if r, ok := s.roots[path]; ok {
+		return r, nil
+	}
+	if resolved, err := filepath.EvalSymlinks(path); err != nil {
+		return nil, err
+	} else if resolved != path {
+		return nil, refused("", "the working directory or an allowed path was replaced by a link")
+	}
+	r, err := os.OpenRoot(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := sameAs(r, path); err != nil {
+		_ = r.Close() // only its identity was asked
+		return nil, err
+	}
+	s.roots[path] = r
+	return r, nil
+}
+
+// sameAs checks that an open root is the directory at path. Where the kernel tells the path of a handle, it decides.
+func sameAs(r *os.Root, path string) error {
+	f, err := r.Open(".")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }() // opened for reading
+	named, err := os.Readlink("/proc/self/fd/" + strconv.FormatUint(uint64(f.Fd()), 10))
+	if err == nil && named == path {
+		return nil
+	}
+	if err == nil {
+		return refused("", "the working directory or an allowed path moved during the call")
+	}
+	opened, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	there, err := os.Lstat(path)
+	if err != nil {
+		return err
+	}
+	if !os.SameFile(opened, there) {
+		return refused("", "the working directory or an allowed path moved during the call")
+	}
+	return nil
+}
+
+// dirAt opens the directory at a canonical path below root, component by component and without following links.
+func (s *scope) dirAt(root, path string) (dir, error) {
+	r, err := s.open(root)
+	if err != nil {
+		return dir{}, err
+	}
+	f, err := r.Open(".")
+	if err != nil {
+		return dir{}, err
+	}
+	d := dir{f: f, path: root}
+	for _, name := range components(root, path) {
+		sub, err := d.sub(name)
+		d.close()
+		if err != nil {
+			return dir{}, err
+		}
+		d = sub
+	}
+	return d, nil
+}
+
+// parent opens the directory that p is in.
+func (s *scope) parent(p place) (dir, error) {
+	if p.isRoot() {
+		return dir{}, errors.New("a root has no parent here")
+	}
+	return s.dirAt(p.root, p.parent())
+}
+
+// sub opens a directory in d.
+func (d dir) sub(name string) (dir, error) {
+	f, err := d.openat(name, unix.O_RDONLY|unix.O_DIRECTORY, 0)
+	if err != nil {
+		return dir{}, err
+	}
+	return dir{f: f, path: d.join(name)}, nil
+}
+
+// openat opens a name in d; a link is an error (ELOOP), a FIFO or device does not block.
+func (d dir) openat(name string, flags int, mode uint32) (*os.File, error) {
+	for {
+		fd, err := unix.Openat(d.fd(), name, flags|unix.O_NOFOLLOW|unix.O_CLOEXEC|unix.O_NONBLOCK, mode)
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		if err != nil {
+			return nil, &fs.PathError{Op: "openat", Path: d.join(name), Err: err}
+		}
+		return os.NewFile(uintptr(fd), d.join(name)), nil
+	}
+}
+
+// lstat looks at a name in d. ok is false when there is nothing.
+func (d dir) lstat(name string) (st unix.Stat_t, ok bool, err error) {
+	err = unix.Fstatat(d.fd(), name, &st, unix.AT_SYMLINK_NOFOLLOW)
+	if errors.Is(err, unix.ENOENT) {
+		return st, false, nil
+	}
+	if err != nil {
+		return st, false, &fs.PathError{Op: "fstatat", Path: d.join(name), Err: err}
+	}
+	return st, true, nil
+}
+
+func kind(st unix.Stat_t) uint32 { return uint32(st.Mode) & unix.S_IFMT }
+
+// remove takes a name out of d.
+func (d dir) remove(name string, isDir bool) error {
+	flags := 0
+	if isDir {
+		flags = unix.AT_REMOVEDIR
+	}
+	if err := unix.Unlinkat(d.fd(), name, flags); err != nil {
+		return &fs.PathError{Op: "unlinkat", Path: d.join(name), Err: err}
+	}
+	return nil
+}
+
+// rename moves a name of d to another directory of the same file system.
+func (d dir) rename(name string, to dir, newName string) error {
+	if err := unix.Renameat(d.fd(), name, to.fd(), newName); err != nil {
+		return &os.LinkError{Op: "renameat", Old: d.join(name), New: to.join(newName), Err: err}
+	}
+	return nil
+}
+
+// mkdir makes a directory in d; that it is there already is fine.
+func (d dir) mkdir(name string) error {
+	err := unix.Mkdirat(d.fd(), name, 0o755)
+	if err != nil && !errors.Is(err, unix.EEXIST) {
+		return &fs.PathError{Op: "mkdirat", Path: d.join(name), Err: err}
+	}
+	return nil
+}
+
+// readlink gives the target of a link in d.
+func (d dir) readlink(name string) (string, error) {
+	buf := make([]byte, maxPath)
+	n, err := unix.Readlinkat(d.fd(), name, buf)
+	if err != nil {
+		return "", &fs.PathError{Op: "readlinkat", Path: d.join(name), Err: err}
+	}
+	return string(buf[:n]), nil
+}
+
+// sync makes the names of d survive a crash, where the file system can.
+func (d dir) sync() error {
+	if err := d.f.Sync(); err != nil && !errors.Is(err, syscall.EINVAL) {
+		return fmt.Errorf("sync directory: %w", err)
+	}
+	return nil
+}
+
+// makeDirs opens the directory at path below root and makes what is missing of it. made counts the new ones.
+func (s *scope) makeDirs(root, path string) (d dir, made int, err error) {
+	d, err = s.dirAt(root, root)
+	if err != nil {
+		return dir{}, 0, err
+	}
+	for _, name := range components(root, path) {
+		sub, err := d.sub(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			made++
+			if err = d.mkdir(name); err == nil {
+				sub, err = d.sub(name)
+			}
+		}
+		d.close()
+		if err != nil {
+			return dir{}, made, err
+		}
+		d = sub
+	}
+	return d, made, nil
+}

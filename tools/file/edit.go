@@ -1,0 +1,289 @@
+package file
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/zephbot/zephbot/tools"
+)
+
+type editArgs struct {
+	Path       string `json:"path" jsonschema:"file to change, relative to the working directory or absolute"`
+	OldString  string `json:"old_string" jsonschema:"text to replace, exactly as it stands in the file; it must stand there once"`
+	NewString  string `json:"new_string" jsonschema:"text to put in its place"`
+	ReplaceAll bool   `json:"replace_all,omitempty" jsonschema:"replace every occurrence"`
+}
+
+func (t *toolset) edit() (tools.Tool, error) {
+	return onPath[editArgs]{
+		def: tools.Definition{
+			Name: "edit", Destructive: true,
+			Description: "Replaces text in a file. old_string must occur exactly once, unless replace_all is set. Give enough of the lines around it to make it unique.",
+		},
+		path: func(in editArgs) string { return in.Path }, follow: true,
+		show: func(s *scope, p place, in editArgs) string {
+			all := ""
+			if in.ReplaceAll {
+				all = " (every occurrence)"
+			}
+			return "edit " + show(s.display(p.abs)) + all + "\n" + prefixed("- ", in.OldString) + prefixed("+ ", in.NewString)
+		},
+		run: editFile,
+	}.tool(t)
+}
+
+// prefixed puts a mark before every line of text.
+func prefixed(mark, text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		b.WriteString(mark + strings.TrimRight(line, "\r\n") + "\n")
+	}
+	return b.String()
+}
+
+func editFile(s *scope, p place, in editArgs) (*tools.Result, error) {
+	switch {
+	case in.OldString == "":
+		return nil, wrong("To make a file or replace all of it use write.", "old_string is empty")
+	case in.OldString == in.NewString:
+		return nil, wrong("", "old_string and new_string are the same: nothing to change")
+	}
+	content, st, err := s.editable(p)
+	if err != nil {
+		return nil, err
+	}
+	if strings.Contains(content, "\r\n") && strings.Count(content, "\n") == strings.Count(content, "\r\n") {
+		in.OldString, in.NewString = crlf(in.OldString), crlf(in.NewString)
+	}
+	found := occurrences(content, in.OldString)
+	switch {
+	case len(found) == 0:
+		return nil, absent(p, content, in.OldString)
+	case len(found) > 1 && !in.ReplaceAll:
+		return nil, wrong("Give more of the text around the place that is meant, or set replace_all.",
+			"old_string occurs %d times in %s, on lines %s", len(found), quote(p.given), lineList(content, found))
+	}
+	if size := len(content) + len(found)*(len(in.NewString)-len(in.OldString)); size > s.MaxWrite {
+		return nil, wrong("", "the file would have %d bytes; at most %d may be written", size, s.MaxWrite)
+	}
+	c := change{old: content, found: found, from: in.OldString, to: in.NewString}
+	if err := s.replace(p, c.apply(0, len(content)), &st); err != nil {
+		return nil, because(err, "edit", p.given)
+	}
+	text := fmt.Sprintf("Replaced %s in %s\n%s", count(len(found), "occurrence", "occurrences"), show(s.display(p.abs)), c.diff())
+	return &tools.Result{Text: strings.TrimRight(text, "\n")}, nil
+}
+
+// editable reads a whole text file that may be written again.
+func (s *scope) editable(p place) (string, unix.Stat_t, error) {
+	f, st, err := s.openContent(p)
+	if err != nil {
+		return "", st, err
+	}
+	defer func() { _ = f.Close() }() // opened for reading
+	if err := s.writable(p); err != nil {
+		return "", st, err
+	}
+	if st.Nlink > 1 {
+		return "", st, refused("Write to another name instead.", "%s has several names (hard links) and is not written", quote(p.given))
+	}
+	if st.Size > int64(s.MaxWrite) {
+		return "", st, failed("", "%s has %d bytes; files up to %d bytes can be edited", quote(p.given), st.Size, s.MaxWrite)
+	}
+	content, err := io.ReadAll(io.LimitReader(f, int64(s.MaxWrite)+1))
+	if err != nil {
+		return "", st, because(err, "read", p.given)
+	}
+	if int64(len(content)) != st.Size {
+		return "", st, failed("Try again.", "%s changed while it was read", quote(p.given))
+	}
+	if enc := encoding(content, true); enc != "" {
+		return "", st, failed("Convert it to UTF-8 first.", "%s is not UTF-8 text (%s) and cannot be edited", quote(p.given), enc)
+	}
+	return string(content), st, nil
+}
+
+func crlf(s string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(s, "\r\n", "\n"), "\n", "\r\n")
+}
+
+// occurrences finds where s stands in content, not overlapping.
+func occurrences(content, s string) []int {
+	var at []int
+	for i := 0; ; {
+		n := strings.Index(content[i:], s)
+		if n < 0 {
+			return at
+		}
+		at = append(at, i+n)
+		i += n + len(s)
+	}
+}
+
+// lineAt is the 1-based line of a position.
+func lineAt(content string, at int) int { return 1 + strings.Count(content[:at], "\n") }
+
+// lineList names the lines of positions: "3, 8, 15 …".
+func lineList(content string, at []int) string {
+	const most = 10
+	var b strings.Builder
+	line, last := 1, 0
+	for i, n := range at {
+		if i == most {
+			b.WriteString(" …")
+			break
+		}
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		line += strings.Count(content[last:n], "\n")
+		last = n
+		fmt.Fprintf(&b, "%d", line)
+	}
+	return b.String()
+}
+
+// absent says that the text is not there, and whether only white space keeps it from being found.
+func absent(p place, content, old string) error {
+	suggestion := "Read the file again and copy the text exactly."
+	if first, last, ok := looseMatch(content, old); ok {
+		where := fmt.Sprintf("line %d differs", first)
+		if last > first {
+			where = fmt.Sprintf("lines %d to %d differ", first, last)
+		}
+		suggestion = where + " from it only in white space. Copy the text exactly, with its spaces, tabs and line ends."
+	}
+	e := failed(suggestion, "old_string does not occur in %s", quote(p.given))
+	e.Err = errors.New("old_string not found")
+	return e
+}
+
+// looseMatch finds the lines that equal old when white space is not counted.
+func looseMatch(content, old string) (first, last int, ok bool) {
+	want := looseLines(strings.Trim(old, " \t\r\n"))
+	if len(want) == 0 || want[0] == "" {
+		return 0, 0, false
+	}
+	have := looseLines(content)
+	for i := 0; i+len(want) <= len(have); i++ {
+		if looseAt(have[i:], want) {
+			return i + 1, i + len(want), true
+		}
+	}
+	return 0, 0, false
+}
+
+// looseAt compares lines: the first may have more before it, the last more after it.
+func looseAt(have, want []string) bool {
+	last := len(want) - 1
+	if last == 0 {
+		return strings.Contains(have[0], want[0])
+	}
+	return strings.HasSuffix(have[0], want[0]) && strings.HasPrefix(have[last], want[last]) && slices.Equal(have[1:last], want[1:last])
+}
+
+func looseLines(s string) []string {
+	lines := strings.Split(s, "\n")
+	for i, l := range lines {
+		lines[i] = strings.Join(strings.Fields(l), " ")
+	}
+	return lines
+}
+
+// change is a replacement of from by to at the positions found.
+type change struct {
+	old      string
+	found    []int
+	from, to string
+}
+
+// apply gives the changed text between two positions of the old one, which cut no occurrence.
+func (c change) apply(start, end int) string {
+	var b strings.Builder
+	at := start
+	for _, n := range c.found {
+		if n < start || n >= end {
+			continue
+		}
+		b.WriteString(c.old[at:n])
+		b.WriteString(c.to)
+		at = n + len(c.from)
+	}
+	b.WriteString(c.old[at:end])
+	return b.String()
+}
+
+// Bounds of the diff in an answer.
+const (
+	maxHunks    = 10
+	maxDiffLine = 200
+	around      = 2 // lines of context
+)
+
+// diff shows the changed lines with what stands around them.
+func (c change) diff() string {
+	var b strings.Builder
+	hunks := 0
+	for i := 0; i < len(c.found); {
+		start, end := c.lineStart(c.found[i]), c.lineEnd(c.found[i]+len(c.from))
+		for i++; i < len(c.found) && c.found[i] < end; i++ {
+			end = c.lineEnd(c.found[i] + len(c.from))
+		}
+		if hunks++; hunks > maxHunks {
+			b.WriteString("[more changes follow]\n")
+			break
+		}
+		c.hunk(&b, start, end)
+	}
+	return b.String()
+}
+
+// hunk writes one changed region of whole lines.
+func (c change) hunk(b *strings.Builder, start, end int) {
+	before := start
+	for range around {
+		if before > 0 {
+			before = c.lineStart(before - 1)
+		}
+	}
+	after := end
+	for range around {
+		if after < len(c.old) {
+			after = c.lineEnd(after + 1)
+		}
+	}
+	fmt.Fprintf(b, "@@ line %d @@\n", lineAt(c.old, start))
+	diffLines(b, " ", c.old[before:start])
+	diffLines(b, "-", c.old[start:end])
+	diffLines(b, "+", c.apply(start, end))
+	diffLines(b, " ", c.old[end:after])
+}
+
+func (c change) lineStart(at int) int { return strings.LastIndexByte(c.old[:at], '\n') + 1 }
+
+// lineEnd is the position after the line in which the byte before at stands.
+func (c change) lineEnd(at int) int {
+	if at > 0 && c.old[at-1] == '\n' {
+		return at
+	}
+	if n := strings.IndexByte(c.old[at:], '\n'); n >= 0 {
+		return at + n + 1
+	}
+	return len(c.old)
+}
+
+func diffLines(b *strings.Builder, mark, text string) {
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, "\r\n")
+		if cut := []byte(line); len(cut) > maxDiffLine {
+			line = string(bytes.ToValidUTF8(cut[:maxDiffLine], nil)) + "…"
+		}
+		b.WriteString(mark + line + "\n")
+	}
+}

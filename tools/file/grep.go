@@ -1,0 +1,270 @@
+package file
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io/fs"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"unicode/utf8"
+
+	"github.com/zephbot/zephbot/tools"
+)
+
+type grepArgs struct {
+	Pattern       string `json:"pattern" jsonschema:"regular expression (RE2 syntax) that is looked for in every line"`
+	Path          string `json:"path,omitempty" jsonschema:"file or directory to search; without it the working directory"`
+	CaseSensitive *bool  `json:"case_sensitive,omitempty" jsonschema:"false: upper and lower case are the same; true when not given"`
+}
+
+// Bounds of grep.
+const (
+	maxMatches     = 100
+	maxMatchText   = 400     // bytes of a line that are shown
+	maxSearch      = 4 << 30 // bytes that one call looks at
+	filesPerBatch  = 32
+	mostSearchers  = 8
+	leastSearchers = 2
+)
+
+func (t *toolset) grep() (tools.Tool, error) {
+	return onPath[grepArgs]{
+		def: tools.Definition{
+			Name: "grep", ReadOnly: true,
+			Description: fmt.Sprintf("Searches the content of files for a regular expression. Gives path:line: text, sorted, at most %d lines. Binary files, hidden names, target, node_modules and what .gitignore excludes are left out.", maxMatches),
+		},
+		path: func(in grepArgs) string {
+			if in.Path == "" {
+				return "."
+			}
+			return in.Path
+		},
+		follow: true,
+		show: func(s *scope, p place, in grepArgs) string {
+			return "search for " + quote(in.Pattern) + " in " + show(s.display(p.abs))
+		},
+		run: grep,
+	}.tool(t)
+}
+
+func grep(s *scope, p place, in grepArgs) (*tools.Result, error) {
+	m, err := newMatcher(in.Pattern, in.CaseSensitive == nil || *in.CaseSensitive)
+	if err != nil {
+		return nil, err
+	}
+	none := "No matches for " + show(in.Pattern)
+	if p.exists() && !p.isDir() {
+		return grepFile(s, p, m, none)
+	}
+	if !p.exists() {
+		return nil, s.missing(p)
+	}
+	ctx, cancel := context.WithCancel(s.ctx)
+	defer cancel()
+	inner := *s
+	inner.ctx = ctx
+	g := &search{s: &inner, m: m, cancel: cancel, found: map[int]finding{}, batches: make(chan batch, 4)}
+	if err := g.run(p); err != nil {
+		return nil, because(err, "search", p.given)
+	}
+	if err := s.ctx.Err(); err != nil {
+		return nil, err
+	}
+	total, more := g.result()
+	return answer(total.lines, none, more, &g.w, total.notes()), nil
+}
+
+// grepFile searches the one file that was named.
+func grepFile(s *scope, p place, m *matcher, none string) (*tools.Result, error) {
+	f, _, err := s.openContent(p) // says why it may not be read
+	if err != nil {
+		return nil, err
+	}
+	_ = f.Close() // opened for reading; the searcher opens it again, with its own checks
+	d, err := s.parent(p)
+	if err != nil {
+		return nil, because(err, "search", p.given)
+	}
+	top := share(d)
+	defer top.release()
+	var spent atomic.Int64
+	found := (&searcher{s: s, m: m, spent: &spent}).batch(batch{d: top, names: []string{p.base()}})
+	if err := s.ctx.Err(); err != nil {
+		return nil, err
+	}
+	more := len(found.lines) > maxMatches
+	found.lines = found.lines[:min(maxMatches, len(found.lines))]
+	return answer(found.lines, none, more, &walker{}, found.notes()), nil
+}
+
+// batch is some files of one directory, in order.
+type batch struct {
+	seq   int
+	d     *shared
+	names []string
+}
+
+// finding is what came out of a batch.
+type finding struct {
+	lines                        []string
+	denied, locked, foreign, big int
+}
+
+func (f *finding) add(o finding) {
+	f.lines = append(f.lines, o.lines...)
+	f.denied += o.denied
+	f.locked += o.locked
+	f.foreign += o.foreign
+	f.big += o.big
+}
+
+// notes tells what was not searched.
+func (f *finding) notes() []string {
+	var notes []string
+	say := func(n int, why string) {
+		if n > 0 {
+			notes = append(notes, "["+count(n, "file", "files")+" not searched: "+why+"]")
+		}
+	}
+	say(f.denied, "may not be read here")
+	say(f.locked, "could not be opened")
+	say(f.foreign, "not UTF-8 text")
+	say(f.big, "too much to search")
+	return notes
+}
+
+// search is one walk whose files are searched by several goroutines; the answer comes in the order of the walk.
+type search struct {
+	s       *scope
+	m       *matcher
+	w       walker
+	cancel  func()
+	batches chan batch
+	spent   atomic.Int64
+
+	seq     int // of the walk alone
+	current batch
+
+	mu    sync.Mutex
+	found map[int]finding
+	done  int // batches from the beginning that are searched
+	lines int // matches in them
+}
+
+// run returns when the walk is over and nobody searches any more.
+func (g *search) run(p place) error {
+	var wg sync.WaitGroup
+	for range min(max(runtime.GOMAXPROCS(0), leastSearchers), mostSearchers) {
+		wg.Go(func() {
+			searcher := &searcher{s: g.s, m: g.m, spent: &g.spent}
+			for b := range g.batches {
+				found := searcher.batch(b)
+				b.d.release()
+				g.keep(b.seq, found)
+			}
+		})
+	}
+	g.w = walker{s: g.s, tidy: true, leave: g.flush, visit: g.visit}
+	err := g.w.run(p)
+	if g.current.d != nil {
+		g.current.d.release()
+	}
+	close(g.batches)
+	wg.Wait()
+	if g.enough() {
+		return nil // the walk was cancelled, because everything that is shown was found
+	}
+	return err
+}
+
+func (g *search) visit(d *shared, _ string, e fs.DirEntry) error {
+	if !e.Type().IsRegular() {
+		return nil
+	}
+	if g.current.d == nil {
+		g.current = batch{seq: g.seq, d: d.hold()}
+		g.seq++
+	}
+	g.current.names = append(g.current.names, e.Name())
+	if len(g.current.names) == filesPerBatch {
+		return g.flush()
+	}
+	return nil
+}
+
+// flush hands the files collected so far to a searcher.
+func (g *search) flush() error {
+	if g.current.d == nil {
+		return nil
+	}
+	select {
+	case g.batches <- g.current:
+		g.current = batch{}
+		return nil
+	case <-g.s.ctx.Done():
+		return g.s.ctx.Err()
+	}
+}
+
+// keep stores a finding, and ends the search when the first batches without a gap have enough.
+func (g *search) keep(seq int, f finding) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.found[seq] = f
+	for {
+		next, ok := g.found[g.done]
+		if !ok {
+			break
+		}
+		g.lines += len(next.lines)
+		g.done++
+	}
+	if g.lines > maxMatches {
+		g.cancel()
+	}
+}
+
+func (g *search) enough() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.lines > maxMatches
+}
+
+// result joins the findings in order. Batches behind the one that filled the answer do not count: whether they were searched is chance.
+func (g *search) result() (total finding, more bool) {
+	for seq := range g.done {
+		total.add(g.found[seq])
+		if len(total.lines) > maxMatches {
+			total.lines = total.lines[:maxMatches]
+			g.w.locked, g.w.stopped = 0, ""
+			return total, true
+		}
+	}
+	return total, false
+}
+
+// shownMatch is a line of the answer.
+func shownMatch(path string, line int, text []byte, at int) string {
+	text = bytes.TrimSuffix(text, []byte("\r"))
+	before, after := "", ""
+	if len(text) > maxMatchText {
+		from := max(0, min(at-maxMatchText/4, len(text)-maxMatchText))
+		for from > 0 && from < len(text) && !utf8.RuneStart(text[from]) {
+			from--
+		}
+		to := min(from+maxMatchText, len(text))
+		for to < len(text) && !utf8.RuneStart(text[to]) {
+			to--
+		}
+		if from > 0 {
+			before = "… "
+		}
+		if to < len(text) {
+			after = " …"
+		}
+		text = text[from:to]
+	}
+	return fmt.Sprintf("%s:%d: %s%s%s", path, line, before, text, after)
+}

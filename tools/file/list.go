@@ -1,0 +1,84 @@
+package file
+
+import (
+	"io/fs"
+	"strings"
+
+	"github.com/zephbot/zephbot/tools"
+)
+
+type listArgs struct {
+	Path string `json:"path" jsonschema:"directory to list, relative to the working directory or absolute"`
+}
+
+func (t *toolset) listDirectory() (tools.Tool, error) {
+	return onPath[listArgs]{
+		def: tools.Definition{
+			Name: "list_directory", ReadOnly: true,
+			Description: "Lists what is in a directory: directories first, then files, then links, each sorted by name.",
+		},
+		path: func(in listArgs) string { return in.Path }, follow: true,
+		show: said[listArgs]("list"),
+		run:  func(s *scope, p place, _ listArgs) (*tools.Result, error) { return list(s, p) },
+	}.tool(t)
+}
+
+// maxListed bounds the lines of one listing.
+const maxListed = 2000
+
+func list(s *scope, p place) (*tools.Result, error) {
+	switch {
+	case !p.exists():
+		return nil, s.missing(p)
+	case !p.isDir():
+		return nil, failed("Use read to see its content.", "%s is not a directory, but %s", quote(p.given), kindName(p.info.Mode()))
+	}
+	d, err := s.dirAt(p.root, p.abs)
+	if err != nil {
+		return nil, because(err, "list", p.given)
+	}
+	defer d.close()
+	groups := map[string][]string{}
+	entries, err := s.entries(d)
+	if err != nil {
+		return nil, because(err, "list", p.given)
+	}
+	for _, e := range entries {
+		label := labelOf(e.Type())
+		groups[label] = append(groups[label], e.Name())
+	}
+	total := len(entries)
+	if total == 0 {
+		return &tools.Result{Text: "Empty directory: " + show(s.display(p.abs))}, nil
+	}
+	return listing(groups, total), nil
+}
+
+func labelOf(m fs.FileMode) string {
+	switch {
+	case m.IsDir():
+		return "[dir]  "
+	case m&fs.ModeSymlink != 0:
+		return "[symlink] "
+	case m.IsRegular():
+		return "[file] "
+	default:
+		return "[other] "
+	}
+}
+
+func listing(groups map[string][]string, total int) *tools.Result {
+	lines := make([]string, 0, min(total, maxListed)+1)
+	for _, label := range []string{"[dir]  ", "[file] ", "[symlink] ", "[other] "} {
+		for _, name := range groups[label] {
+			if len(lines) < maxListed {
+				lines = append(lines, label+show(name))
+			}
+		}
+	}
+	cut := total > maxListed
+	if cut {
+		lines = append(lines, "… and "+count(total-maxListed, "more entry", "more entries")+": use find_path with a pattern")
+	}
+	return &tools.Result{Text: strings.Join(lines, "\n"), Truncated: cut}
+}

@@ -1,0 +1,175 @@
+package file
+
+import (
+	"regexp/syntax"
+	"unicode/utf8"
+)
+
+// maxSet bounds how many literals are looked for at once.
+const maxSet = 16
+
+// need is what a text must hold to be matched by an expression.
+type need struct {
+	exact    []string // the expression matches one of these and nothing else; nil = unknown
+	best     []string // one of these stands in every match; nil = unknown
+	fold     bool     // without regard to the case of ASCII letters
+	complete bool     // of a literal: all of it is in exact
+}
+
+// needed finds the literals without which an expression does not match.
+func needed(re *syntax.Regexp) need {
+	switch re.Op {
+	case syntax.OpLiteral:
+		return literalNeed(re)
+	case syntax.OpCapture:
+		return needed(re.Sub[0])
+	case syntax.OpPlus:
+		n := needed(re.Sub[0])
+		return need{best: n.best, fold: n.fold}
+	case syntax.OpRepeat:
+		if re.Min == 0 {
+			return need{}
+		}
+		n := needed(re.Sub[0])
+		return need{best: n.best, fold: n.fold}
+	case syntax.OpCharClass:
+		return classNeed(re)
+	case syntax.OpEmptyMatch, syntax.OpBeginLine, syntax.OpEndLine, syntax.OpBeginText, syntax.OpEndText, syntax.OpWordBoundary, syntax.OpNoWordBoundary:
+		return need{exact: []string{""}}
+	case syntax.OpAlternate:
+		return alternateNeed(re)
+	case syntax.OpConcat:
+		return concatNeed(re)
+	default:
+		return need{}
+	}
+}
+
+// literalNeed takes a literal, or of one that ignores case its longest run of ASCII: other letters change their length with their case.
+func literalNeed(re *syntax.Regexp) need {
+	if re.Flags&syntax.FoldCase == 0 {
+		for _, r := range re.Rune {
+			if r == utf8.RuneError { // also stands for bytes that are no text
+				return need{}
+			}
+		}
+		text := []string{string(re.Rune)}
+		return need{exact: text, best: text, complete: true}
+	}
+	start, from, to := 0, 0, 0
+	for i := 0; i <= len(re.Rune); i++ {
+		if i < len(re.Rune) && re.Rune[i] < utf8.RuneSelf {
+			continue
+		}
+		if i-start > to-from {
+			from, to = start, i
+		}
+		start = i + 1
+	}
+	if to == from {
+		return need{}
+	}
+	n := need{best: []string{string(re.Rune[from:to])}, fold: true}
+	if to-from == len(re.Rune) {
+		n.exact, n.complete = n.best, true
+	}
+	return n
+}
+
+// classNeed takes a small class letter by letter.
+func classNeed(re *syntax.Regexp) need {
+	var n need
+	for i := 0; i < len(re.Rune); i += 2 {
+		for r := re.Rune[i]; r <= re.Rune[i+1]; r++ {
+			if len(n.exact) == 4 || r == utf8.RuneError {
+				return need{}
+			}
+			n.exact = append(n.exact, string(r))
+		}
+	}
+	n.best = n.exact
+	return n
+}
+
+func alternateNeed(re *syntax.Regexp) need {
+	var n need
+	exact := true
+	for _, sub := range re.Sub {
+		s := needed(sub)
+		if !worth(s.best) || len(n.best)+len(s.best) > maxSet {
+			return need{}
+		}
+		n.fold = n.fold || s.fold
+		n.best = append(n.best, s.best...)
+		if exact = exact && s.exact != nil; exact {
+			n.exact = append(n.exact, s.exact...)
+		}
+	}
+	if !exact {
+		n.exact = nil
+	}
+	return n
+}
+
+// concatNeed joins neighbours whose text is known and keeps the best of what it meets.
+func concatNeed(re *syntax.Regexp) need {
+	n := need{exact: []string{""}}
+	run := []string{""}
+	fold := false
+	for _, sub := range re.Sub {
+		s := needed(sub)
+		fold = fold || s.fold
+		if s.exact != nil && len(run)*len(s.exact) <= maxSet {
+			run = cross(run, s.exact)
+			continue
+		}
+		n.best = better(better(n.best, run), s.best)
+		n.exact = nil
+		run = []string{""}
+		if s.exact != nil {
+			run = s.exact
+		}
+	}
+	n.best = better(n.best, run)
+	if n.exact != nil {
+		n.exact = run
+	}
+	n.fold = fold
+	return n
+}
+
+func cross(a, b []string) []string {
+	out := make([]string, 0, len(a)*len(b))
+	for _, x := range a {
+		for _, y := range b {
+			out = append(out, x+y)
+		}
+	}
+	return out
+}
+
+// worth says whether every literal of a set says something.
+func worth(set []string) bool { return len(set) > 0 && shortest(set) > 0 }
+
+func shortest(set []string) int {
+	n := len(set[0])
+	for _, s := range set[1:] {
+		n = min(n, len(s))
+	}
+	return n
+}
+
+// better picks the set that hits less: long literals, then few.
+func better(a, b []string) []string {
+	switch {
+	case !worth(b):
+		return a
+	case !worth(a):
+		return b
+	}
+	la, lb := shortest(a), shortest(b)
+	if lb > la || (lb == la && len(b) < len(a)) {
+		return b
+	}
+	return a
+}

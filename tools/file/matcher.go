@@ -1,0 +1,217 @@
+package file
+
+import (
+	"bytes"
+	"regexp"
+	"regexp/syntax"
+	"strings"
+
+	"github.com/zephbot/zephbot/tools"
+)
+
+// matcher finds the lines that an expression matches. It is immutable.
+type matcher struct {
+	re     *regexp.Regexp
+	buffer bool     // re may run over many lines at once: a line that matches is never missed
+	ends   bool     // the expression asks for the end of a line, where \r may stand
+	fold   bool     // literals are in lower case and looked up without regard to case
+	exotic bool     // a literal holds k or s, which other letters than theirs fold to
+	whole  bool     // the expression is nothing but its literal
+	lits   [][]byte // one of these stands in every line that matches; none = unknown
+}
+
+// newMatcher compiles an expression of the syntax of Go (RE2).
+func newMatcher(pattern string, caseSensitive bool) (*matcher, error) {
+	if pattern == "" {
+		return nil, wrong("", "pattern is empty")
+	}
+	if len(pattern) > maxPattern {
+		return nil, wrong("", "pattern has %d bytes; at most %d are possible", len(pattern), maxPattern)
+	}
+	if strings.Contains(pattern, "\n") {
+		return nil, wrong("Search for a part that stands on one line.", "pattern holds a line break; lines are searched one by one")
+	}
+	flags := "(?m)"
+	if !caseSensitive {
+		flags = "(?mi)"
+	}
+	if _, err := syntax.Parse(pattern, syntax.Perl); err != nil {
+		e := wrong("Escape special characters with a backslash, for example \\( or \\[.", "pattern is not a valid regular expression: %s", strings.TrimPrefix(err.Error(), "error parsing regexp: "))
+		e.Err = err
+		return nil, e
+	}
+	text := flags + "(?:" + pattern + ")"
+	re, err := regexp.Compile(text)
+	if err != nil {
+		return nil, &tools.Error{Category: tools.InvalidParameters, Message: "pattern is too large", Err: err}
+	}
+	tree, err := syntax.Parse(text, syntax.Perl)
+	if err != nil {
+		return nil, &tools.Error{Category: tools.InvalidParameters, Message: "pattern is too large", Err: err}
+	}
+	m := &matcher{re: re, buffer: !has(tree, syntax.OpBeginText, syntax.OpEndText), ends: has(tree, syntax.OpEndLine)}
+	m.literals(tree)
+	return m, nil
+}
+
+func has(re *syntax.Regexp, ops ...syntax.Op) bool {
+	for _, op := range ops {
+		if re.Op == op {
+			return true
+		}
+	}
+	for _, sub := range re.Sub {
+		if has(sub, ops...) {
+			return true
+		}
+	}
+	return false
+}
+
+// literals finds what a matching line must hold.
+func (m *matcher) literals(tree *syntax.Regexp) {
+	need := needed(tree)
+	if len(need.best) == 0 {
+		return
+	}
+	m.fold = need.fold
+	m.whole = tree.Op == syntax.OpLiteral && need.complete
+	for _, l := range need.best {
+		if m.fold {
+			l = string(lower(nil, []byte(l)))
+			m.exotic = m.exotic || strings.ContainsAny(l, "ks")
+		}
+		m.lits = append(m.lits, []byte(l))
+	}
+}
+
+// hit is a line that matches: its bounds in the buffer and where in it the match begins.
+type hit struct{ start, end, at int }
+
+// next finds the first line at or after from that matches. from is the start of a line. low is the buffer in lower case when m.fold is set.
+func (m *matcher) next(buf, low []byte, from int, useLits bool) (hit, bool) {
+	switch {
+	case useLits:
+		return m.byLiteral(buf, low, from)
+	case m.buffer && !(m.ends && bytes.Contains(buf[from:], crlfEnd)):
+		return m.byBuffer(buf, from)
+	default:
+		return m.byLine(buf, from)
+	}
+}
+
+var crlfEnd = []byte("\r\n")
+
+// usable says whether the literals can be trusted in a buffer: letters such as the Kelvin sign fold to k, and have other bytes.
+func (m *matcher) usable(buf []byte) bool {
+	if len(m.lits) == 0 {
+		return false
+	}
+	return !m.fold || !m.exotic || (!bytes.Contains(buf, []byte("\u212a")) && !bytes.Contains(buf, []byte("\u017f")))
+}
+
+func (m *matcher) byLiteral(buf, low []byte, from int) (hit, bool) {
+	text := buf
+	if m.fold {
+		text = low
+	}
+	next := make([]int, len(m.lits)) // where each literal stands next, -1 when nowhere
+	for i, l := range m.lits {
+		next[i] = index(text, l, from)
+	}
+	for {
+		at := -1
+		for i, l := range m.lits {
+			if next[i] >= 0 && next[i] < from {
+				next[i] = index(text, l, from)
+			}
+			if next[i] >= 0 && (at < 0 || next[i] < at) {
+				at = next[i]
+			}
+		}
+		if at < 0 {
+			return hit{}, false
+		}
+		h := lineAround(buf, at)
+		if m.whole || m.check(buf, &h) {
+			return h, true
+		}
+		from = h.end + 1
+		if from >= len(buf) {
+			return hit{}, false
+		}
+	}
+}
+
+func index(text, l []byte, from int) int {
+	if i := bytes.Index(text[from:], l); i >= 0 {
+		return from + i
+	}
+	return -1
+}
+
+// byBuffer lets the expression run over everything: no line that matches lies before where it first matches.
+func (m *matcher) byBuffer(buf []byte, from int) (hit, bool) {
+	for from < len(buf) {
+		loc := m.re.FindIndex(buf[from:])
+		if loc == nil {
+			return hit{}, false
+		}
+		at := from + loc[0]
+		if at == len(buf) { // matches the nothing after the last line
+			return hit{}, false
+		}
+		h := lineAround(buf, at)
+		if m.check(buf, &h) {
+			return h, true
+		}
+		from = h.end + 1
+	}
+	return hit{}, false
+}
+
+func (m *matcher) byLine(buf []byte, from int) (hit, bool) {
+	for from < len(buf) {
+		h := lineAround(buf, from)
+		if m.check(buf, &h) {
+			return h, true
+		}
+		from = h.end + 1
+	}
+	return hit{}, false
+}
+
+// check runs the expression over the one line.
+func (m *matcher) check(buf []byte, h *hit) bool {
+	loc := m.re.FindIndex(bytes.TrimSuffix(buf[h.start:h.end], []byte("\r")))
+	if loc == nil {
+		return false
+	}
+	h.at = h.start + loc[0]
+	return true
+}
+
+// lineAround is the line in which a position stands, without its end.
+func lineAround(buf []byte, at int) hit {
+	start := bytes.LastIndexByte(buf[:at], '\n') + 1
+	end := len(buf)
+	if n := bytes.IndexByte(buf[at:], '\n'); n >= 0 {
+		end = at + n
+	}
+	return hit{start: start, end: end, at: at}
+}
+
+// lower writes src in lower case, ASCII letters alone, into dst, which it grows.
+func lower(dst, src []byte) []byte {
+	if cap(dst) < len(src) {
+		dst = make([]byte, len(src), max(len(src), 64<<10))
+	}
+	dst = dst[:len(src)]
+	for i, c := range src {
+		if c-'A' < 26 {
+			c += 'a' - 'A'
+		}
+		dst[i] = c
+	}
+	return dst
+}

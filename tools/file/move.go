@@ -1,0 +1,172 @@
+package file
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/zephbot/zephbot/policy/pathrule"
+	"github.com/zephbot/zephbot/tools"
+)
+
+type pairArgs struct {
+	Source      string `json:"source" jsonschema:"what to take, relative to the working directory or absolute"`
+	Destination string `json:"destination" jsonschema:"its full new path, with the new name; the directories above it are made"`
+}
+
+// pair builds a tool that works on a source and a destination; the policy sees both.
+func (t *toolset) pair(def tools.Definition, verb string, run func(*scope, place, place) (*tools.Result, error)) (tools.Tool, error) {
+	return tools.New(tools.Typed[pairArgs]{
+		Definition: def,
+		Describe: func(ctx context.Context, call *tools.Call, in pairArgs) (tools.Subject, error) {
+			s, err := t.enter(ctx, call.Origin, false)
+			if err != nil {
+				return tools.Subject{}, err
+			}
+			defer s.close()
+			from, to, err := s.both(in)
+			if err != nil {
+				return tools.Subject{}, err
+			}
+			paths := []string{from.abs, to.abs}
+			note := s.note(to)
+			if to.regular() {
+				note += " · replaces a file of " + count(to.info.Size(), "byte", "bytes")
+			}
+			what := fmt.Sprintf("%s %s → %s (%s)", verb, show(s.display(from.abs)), show(s.display(to.abs)), s.contents(from))
+			return tools.Subject{Inputs: paths, Paths: paths, Show: what, Note: note}, nil
+		},
+		Run: func(ctx context.Context, call *tools.Call, in pairArgs) (*tools.Result, error) {
+			s, err := t.enter(ctx, call.Origin, true)
+			if err != nil {
+				return nil, err
+			}
+			defer s.close()
+			from, to, err := s.both(in)
+			if err != nil {
+				return nil, err
+			}
+			if err := s.mayTake(from, to); err != nil {
+				return nil, err
+			}
+			res, err := run(s, from, to)
+			return res, because(err, verb, from.given)
+		},
+	})
+}
+
+func (s *scope) both(in pairArgs) (from, to place, err error) {
+	if from, err = s.resolve(in.Source, false); err != nil {
+		return from, to, err
+	}
+	to, err = s.resolve(in.Destination, false)
+	return from, to, err
+}
+
+// mayTake refuses what can be neither moved nor copied.
+func (s *scope) mayTake(from, to place) error {
+	switch {
+	case !from.exists():
+		return s.missing(from)
+	case from.abs == to.abs:
+		return wrong("", "source and destination are the same")
+	case pathrule.Inside(from.abs, to.abs):
+		return wrong("", "%s lies inside %s", quote(to.given), quote(from.given))
+	case !from.isDir() && !from.isLink() && !from.regular():
+		return failed("", "%s is %s and stays where it is", quote(from.given), kindName(from.info.Mode()))
+	case to.isDir():
+		return failed(fmt.Sprintf("Give the full new path, for example %s.", quote(filepath.Join(to.given, from.base()))),
+			"%s is a directory and is not overwritten", quote(to.given))
+	case to.exists() && from.isDir():
+		return failed("", "%s exists already; a directory does not overwrite it", quote(to.given))
+	}
+	if err := s.writable(to); err != nil {
+		return err
+	}
+	return s.unreadable(from.abs, from.given)
+}
+
+func (t *toolset) movePath() (tools.Tool, error) {
+	return t.pair(tools.Definition{
+		Name: "move_path", Destructive: true,
+		Description: "Moves or renames a file, a link or a directory. A file at the destination is replaced, a directory is not.",
+	}, "move", move)
+}
+
+func move(s *scope, from, to place) (*tools.Result, error) {
+	if err := s.mayGo(from, "moved"); err != nil {
+		return nil, err
+	}
+	if from.isDir() {
+		// Under another name a denied file would be readable.
+		if _, err := s.count(from, func(abs string) error { return s.unreadable(abs, s.display(abs)) }); err != nil {
+			return nil, err
+		}
+	}
+	src, err := s.parent(from)
+	if err != nil {
+		return nil, err
+	}
+	defer src.close()
+	if from.isLink() {
+		if err := s.linkStays(src, from, to); err != nil {
+			return nil, err
+		}
+	}
+	dst, _, err := s.makeDirs(to.root, to.parent())
+	if err != nil {
+		return nil, err
+	}
+	defer dst.close()
+	if err := sole(dst, to.base(), to.given); err != nil {
+		return nil, err
+	}
+	err = src.rename(from.base(), dst, to.base())
+	if errors.Is(err, unix.EXDEV) {
+		err = s.carry(src, from, dst, to)
+	}
+	if err == nil {
+		err = errors.Join(dst.sync(), src.sync())
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &tools.Result{Text: fmt.Sprintf("Moved %s to %s", show(s.display(from.abs)), show(s.display(to.abs)))}, nil
+}
+
+// carry moves between file systems: everything is copied, then the source is deleted.
+func (s *scope) carry(src dir, from place, dst dir, to place) error {
+	c := copier{scope: s, left: s.MaxCopy}
+	if err := c.run(src, from, dst, to, true); err != nil {
+		return err
+	}
+	if from.isDir() {
+		return s.removeTree(src, from.base())
+	}
+	return src.remove(from.base(), false)
+}
+
+// linkStays refuses to put a link where it would lead out of the allowed places.
+func (s *scope) linkStays(d dir, from, to place) error {
+	target, err := d.readlink(from.base())
+	if err != nil {
+		return err
+	}
+	if !s.staysInside(target, to.abs) {
+		return refused("", "%s is a link that would lead out of the allowed places", quote(from.given))
+	}
+	return nil
+}
+
+// staysInside says whether a link at a canonical path leads to an allowed place. What it says may be a link again: whoever follows it is checked.
+func (s *scope) staysInside(target, at string) bool {
+	if !filepath.IsAbs(target) {
+		target = filepath.Join(filepath.Dir(at), target)
+	}
+	target = filepath.Clean(target)
+	_, ok := s.rootOf(target)
+	return ok && !s.hidden(target)
+}

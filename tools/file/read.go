@@ -1,0 +1,179 @@
+package file
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/zephbot/zephbot/tools"
+)
+
+type readArgs struct {
+	Path   string `json:"path" jsonschema:"file to read, relative to the working directory or absolute"`
+	Offset int    `json:"offset,omitempty" jsonschema:"how many lines to skip; 0 starts at the first line"`
+	Limit  *int   `json:"limit,omitempty" jsonschema:"how many lines to give; without it as many as fit"`
+}
+
+func atLeast(s *jsonschema.Schema, field string, least float64) {
+	s.Properties[field].Minimum = jsonschema.Ptr(least)
+}
+
+func (t *toolset) read() (tools.Tool, error) {
+	return onPath[readArgs]{
+		def: tools.Definition{
+			Name: "read", ReadOnly: true,
+			Description: "Reads a text file. Every line comes with its number. Use offset and limit for parts of a long file.",
+		},
+		adjust: func(s *jsonschema.Schema) {
+			atLeast(s, "offset", 0)
+			atLeast(s, "limit", 1)
+		},
+		path: func(in readArgs) string { return in.Path }, follow: true,
+		show: said[readArgs]("read"),
+		run:  readFile,
+	}.tool(t)
+}
+
+func readFile(s *scope, p place, in readArgs) (*tools.Result, error) {
+	if in.Offset < 0 || (in.Limit != nil && *in.Limit < 1) {
+		return nil, wrong("", "offset must be 0 or more, limit 1 or more")
+	}
+	f, st, err := s.openContent(p)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }() // opened for reading
+	r := bufio.NewReaderSize(f, sniff)
+	head, err := r.Peek(sniff)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, because(err, "read", p.given)
+	}
+	if len(head) == 0 {
+		return &tools.Result{Text: "(empty file)"}, nil
+	}
+	if enc := encoding(head, err != nil); enc != "" {
+		return &tools.Result{Text: unreadableText(enc, head, st.Size)}, nil
+	}
+	if bytes.HasPrefix(head, utf8BOM) {
+		_, _ = r.Discard(len(utf8BOM)) // peeked just now
+	}
+	pager := &pager{s: s, r: r, max: s.MaxRead, in: in}
+	text, more, err := pager.page()
+	if err != nil {
+		return nil, because(err, "read", p.given)
+	}
+	return &tools.Result{Text: text, Truncated: more}, nil
+}
+
+// maxLine is how much of one line is shown, in bytes.
+const maxLine = 2000
+
+// pager numbers the lines of a file.
+type pager struct {
+	s   *scope
+	r   *bufio.Reader
+	max int
+	in  readArgs
+	out strings.Builder
+}
+
+// page gives the lines that were asked for; more says that lines were left out for their size.
+func (p *pager) page() (text string, more bool, err error) {
+	given := 0
+	for n := 0; ; n++ {
+		line, size, err := p.line()
+		if errors.Is(err, io.EOF) {
+			return p.end(n, given), false, nil
+		}
+		if err != nil {
+			return "", false, err
+		}
+		if n < p.in.Offset {
+			continue
+		}
+		full := given > 0 && p.out.Len()+len(line)+8 > p.max
+		if full || (p.in.Limit != nil && given == *p.in.Limit) {
+			fmt.Fprintf(&p.out, "\n[more lines follow: go on with offset %d]", n)
+			return p.out.String(), full, nil
+		}
+		if given > 0 {
+			p.out.WriteByte('\n')
+		}
+		fmt.Fprintf(&p.out, "%4d\t%s", n+1, shownLine(line, size))
+		given++
+	}
+}
+
+// end is the answer when the file ended after n lines.
+func (p *pager) end(n, given int) string {
+	if given == 0 {
+		return fmt.Sprintf("[the file has %s: nothing at offset %d]", count(n, "line", "lines"), p.in.Offset)
+	}
+	return p.out.String()
+}
+
+// line reads one line without its end. Of a long one only the beginning is kept; size is the whole.
+func (p *pager) line() (line []byte, size int, err error) {
+	var kept []byte
+	for {
+		part, err := p.r.ReadSlice('\n')
+		if err != nil && !errors.Is(err, bufio.ErrBufferFull) && !errors.Is(err, io.EOF) {
+			return nil, 0, err
+		}
+		if len(part) == 0 && size == 0 {
+			return nil, 0, io.EOF
+		}
+		size += len(part)
+		if room := maxLine + 2 - len(kept); room > 0 {
+			kept = append(kept, part[:min(room, len(part))]...)
+		}
+		if err == nil || errors.Is(err, io.EOF) {
+			break
+		}
+		if err := p.s.ctx.Err(); err != nil {
+			return nil, 0, err
+		}
+	}
+	if size <= maxLine+2 {
+		kept = bytes.TrimSuffix(kept, []byte("\n"))
+		kept = bytes.TrimSuffix(kept, []byte("\r"))
+		size = len(kept)
+	}
+	if p.s.ctx.Err() != nil {
+		return nil, 0, p.s.ctx.Err()
+	}
+	return kept, size, nil
+}
+
+// shownLine is a line as the model reads it: cut when it is long, told when it is not text.
+func shownLine(line []byte, size int) string {
+	cut := size > maxLine
+	if cut {
+		line = line[:min(maxLine, len(line))]
+		for i := 0; i < utf8.UTFMax && len(line) > 0 && !utf8.FullRune(line[lastRune(line):]); i++ {
+			line = line[:lastRune(line)]
+		}
+	}
+	if !utf8.Valid(line) {
+		return fmt.Sprintf("[not UTF-8: %s]", count(size, "byte", "bytes"))
+	}
+	if cut {
+		return fmt.Sprintf("%s … [line cut: %d bytes in all]", line, size)
+	}
+	return string(line)
+}
+
+// lastRune is where the last character of b begins.
+func lastRune(b []byte) int {
+	i := len(b) - 1
+	for i > 0 && len(b)-i < utf8.UTFMax && !utf8.RuneStart(b[i]) {
+		i--
+	}
+	return i
+}

@@ -1,0 +1,313 @@
+package file
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+
+	"github.com/zephbot/zephbot/policy/pathrule"
+	"github.com/zephbot/zephbot/tools"
+)
+
+// Limits of a path, those of Linux.
+const (
+	maxPath  = 4096
+	maxName  = 255
+	maxLinks = 40
+)
+
+// scope is what one call may reach. It belongs to one call and holds its handles until close.
+type scope struct {
+	*toolset
+	ctx   context.Context //nolint:containedctx // a scope lives as long as the call whose context it is
+	cwd   rootPath
+	all   []rootPath // cwd and the allowed paths
+	roots map[string]*os.Root
+	links func() *linkIndex // what has a second name among the denied paths; found on first use
+}
+
+// enter makes the scope of a call. With prepare the workspace is made when it is absent.
+func (t *toolset) enter(ctx context.Context, origin tools.Origin, prepare bool) (*scope, error) {
+	dir, err := t.Workspace(origin)
+	if err != nil {
+		return nil, fmt.Errorf("find the working directory: %w", err)
+	}
+	if !filepath.IsAbs(dir) {
+		return nil, fmt.Errorf("working directory %q: want an absolute path", dir)
+	}
+	if prepare {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return nil, fmt.Errorf("make the working directory: %w", err)
+		}
+	}
+	s := &scope{toolset: t, ctx: ctx, cwd: rootPath{alias: filepath.Clean(dir), path: canonical(dir)}, roots: map[string]*os.Root{}}
+	s.all = append([]rootPath{s.cwd}, t.roots...)
+	s.links = sync.OnceValue(s.indexLinks)
+	return s, nil
+}
+
+func (s *scope) close() {
+	for _, r := range s.roots {
+		_ = r.Close() // nothing was written through the handle of a directory
+	}
+}
+
+// place is a path that was resolved: below a root, without links but perhaps the last component.
+type place struct {
+	given string // as the model wrote it
+	abs   string // canonical
+	root  string // canonical path of the root it lies in
+	info  fs.FileInfo
+	rest  []string // components that do not exist
+}
+
+func (p place) exists() bool   { return p.info != nil }
+func (p place) isRoot() bool   { return p.abs == p.root }
+func (p place) base() string   { return filepath.Base(p.abs) }
+func (p place) isDir() bool    { return p.info != nil && p.info.IsDir() }
+func (p place) isLink() bool   { return p.info != nil && p.info.Mode()&fs.ModeSymlink != 0 }
+func (p place) regular() bool  { return p.info != nil && p.info.Mode().IsRegular() }
+func (p place) rel() []string  { return components(p.root, p.abs) }
+func (p place) parent() string { return filepath.Dir(p.abs) }
+
+// components are the parts of path below root.
+func components(root, path string) []string {
+	rel := strings.Trim(strings.TrimPrefix(path, root), "/")
+	if rel == "" {
+		return nil
+	}
+	return strings.Split(rel, "/")
+}
+
+// resolve finds the canonical place of a path that a model wrote. The last component is followed when it is a link and follow is set.
+// What lies outside the allowed places is never looked at, so that nobody learns what is there.
+func (s *scope) resolve(given string, follow bool) (place, error) {
+	abs, err := s.absolute(given)
+	if err != nil {
+		return place{}, err
+	}
+	p := place{given: given}
+	for range maxLinks {
+		root, ok := s.rootOf(abs)
+		if !ok {
+			return p, s.outside(given)
+		}
+		p.root, p.abs = root.path, filepath.Join(root.path, strings.TrimPrefix(abs, root.alias))
+		if s.hidden(p.abs) {
+			return p, s.outside(given)
+		}
+		next, err := s.step(&p, follow)
+		if err != nil {
+			return p, err
+		}
+		if next == "" {
+			return p, nil
+		}
+		abs = next
+	}
+	return p, failed("", "%s cannot be used: too many links", quote(given))
+}
+
+// step walks down to p.abs. It stops at the first link and gives the path that it leads to.
+func (s *scope) step(p *place, follow bool) (next string, err error) {
+	p.info, p.rest = nil, nil
+	parts := p.rel()
+	r, err := s.open(p.root)
+	if errors.Is(err, fs.ErrNotExist) { // a workspace that nobody has used yet
+		p.rest = parts
+		return "", nil
+	}
+	if err != nil {
+		return "", because(err, "open", p.given)
+	}
+	if p.info, err = r.Lstat("."); err != nil {
+		return "", because(err, "look at", p.given)
+	}
+	for i := range parts {
+		rel := filepath.Join(parts[:i+1]...)
+		info, err := r.Lstat(rel)
+		if errors.Is(err, fs.ErrNotExist) {
+			p.info, p.rest = nil, parts[i:]
+			return "", nil
+		}
+		if err != nil {
+			return "", because(err, "look at", p.given)
+		}
+		last := i == len(parts)-1
+		switch {
+		case info.Mode()&fs.ModeSymlink != 0 && (!last || follow):
+			return s.target(r, rel, p.root, parts[i+1:])
+		case !info.IsDir() && !last:
+			return "", failed("", "%s: %s is not a directory", quote(p.given), quote(s.display(filepath.Join(p.root, rel))))
+		}
+		p.info = info
+	}
+	return "", nil
+}
+
+// target is the absolute path that the link rel leads to, with what follows it.
+func (s *scope) target(r *os.Root, rel, root string, rest []string) (string, error) {
+	to, err := r.Readlink(rel)
+	if err != nil {
+		return "", because(err, "follow", s.display(filepath.Join(root, rel)))
+	}
+	if !filepath.IsAbs(to) {
+		to = filepath.Join(root, filepath.Dir(rel), to)
+	}
+	return filepath.Join(append([]string{to}, rest...)...), nil
+}
+
+// absolute makes a path absolute by its letters alone.
+func (s *scope) absolute(given string) (string, error) {
+	switch {
+	case given == "":
+		return "", wrong("Give a path, for example \"notes.txt\" or \".\".", "the path is empty")
+	case strings.ContainsRune(given, 0) || !utf8.ValidString(given):
+		return "", wrong("", "%s is not a path: it holds characters that no name may have", quote(given))
+	case given == "~" || strings.HasPrefix(given, "~/"):
+		return "", wrong("Give a path relative to the working directory, or an absolute one.", "%s: ~ is not expanded here", quote(given))
+	}
+	abs := given
+	if !filepath.IsAbs(abs) {
+		abs = filepath.Join(s.cwd.path, abs)
+	}
+	abs = filepath.Clean(abs)
+	if len(abs) > maxPath {
+		return "", wrong("", "the path has %d bytes; at most %d are possible", len(abs), maxPath)
+	}
+	for part := range strings.SplitSeq(abs, "/") {
+		if len(part) > maxName {
+			return "", wrong("", "a name in the path has %d bytes; at most %d are possible", len(part), maxName)
+		}
+	}
+	return abs, nil
+}
+
+// rootOf finds the innermost root that holds an absolute path.
+func (s *scope) rootOf(abs string) (rootPath, bool) {
+	var best rootPath
+	found := false
+	for _, r := range s.all {
+		for _, alias := range []string{r.path, r.alias} {
+			if pathrule.Inside(alias, abs) && (!found || len(r.path) > len(best.path)) {
+				best, found = rootPath{alias: strings.TrimSuffix(alias, "/"), path: r.path}, true
+			}
+		}
+	}
+	return best, found
+}
+
+// hidden says whether a canonical path belongs to what no tool may reach.
+func (s *scope) hidden(abs string) bool {
+	if len(s.denied) == 0 {
+		return false
+	}
+	folded := fold(abs)
+	for _, d := range s.denied {
+		// Letters in either case and form, because a file system may not tell them apart.
+		if !pathrule.Inside(d.folded, folded) {
+			continue
+		}
+		if pathrule.Inside(d.path, s.cwd.path) && pathrule.Inside(s.cwd.path, abs) {
+			continue
+		}
+		return true
+	}
+	return false
+}
+
+// hidesIn says whether something directly in a directory that is not hidden itself may be hidden.
+func (s *scope) hidesIn(dir string) bool {
+	if len(s.denied) == 0 {
+		return false
+	}
+	folded := fold(dir)
+	for _, d := range s.denied {
+		if filepath.Dir(d.folded) == folded {
+			return true
+		}
+	}
+	return false
+}
+
+// deniedPath is what no tool may reach.
+type deniedPath struct{ path, folded string }
+
+func fold(p string) string { return norm.NFC.String(strings.ToLower(norm.NFC.String(p))) }
+
+// holdsHidden says whether something that no tool may reach lies at or below a directory.
+func (s *scope) holdsHidden(abs string) bool {
+	for _, d := range s.denied {
+		if pathrule.Inside(fold(abs), d.folded) && !pathrule.Inside(d.path, s.cwd.path) {
+			return true
+		}
+	}
+	return false
+}
+
+// holdsRoot says whether a path is a root or something above one.
+func (s *scope) holdsRoot(abs string) bool {
+	for _, r := range s.all {
+		if pathrule.Inside(abs, r.path) || pathrule.Inside(abs, r.alias) {
+			return true
+		}
+	}
+	return false
+}
+
+// outside is the refusal of a path that is not in an allowed place; it gives away neither where the workspace is nor what is denied.
+func (s *scope) outside(given string) error {
+	return refused("Use a path relative to the working directory, such as \"notes.txt\".",
+		"%s is off limits: files are reached only in %s", quote(given), s.places())
+}
+
+func (s *scope) places() string {
+	names := []string{"the working directory of this conversation"}
+	for _, r := range s.toolset.roots {
+		names = append(names, quote(r.alias))
+	}
+	if len(names) == 1 {
+		return names[0]
+	}
+	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
+}
+
+// display is a canonical path as a model and a person read it: relative to the working directory where it lies there.
+func (s *scope) display(abs string) string {
+	if abs == s.cwd.path {
+		return "."
+	}
+	if pathrule.Inside(s.cwd.path, abs) {
+		return strings.TrimPrefix(strings.TrimPrefix(abs, s.cwd.path), "/")
+	}
+	return abs
+}
+
+// note says where a place is, for the person who is asked.
+func (s *scope) note(p place) string {
+	if pathrule.Inside(s.cwd.path, p.abs) {
+		return "in the working directory of this conversation"
+	}
+	for _, r := range s.toolset.roots {
+		if r.path == p.root {
+			return "in the allowed path " + show(r.alias)
+		}
+	}
+	return ""
+}
+
+// unreadable refuses a path whose content is denied.
+func (s *scope) unreadable(abs, given string) error {
+	if _, denied := s.Rules.Denied(abs); denied {
+		return refused("", "%s may not be read here", quote(given))
+	}
+	return nil
+}

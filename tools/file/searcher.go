@@ -1,0 +1,149 @@
+package file
+
+import (
+	"bytes"
+	"errors"
+	"sync/atomic"
+	"unicode/utf8"
+
+	"golang.org/x/sys/unix"
+)
+
+// Sizes of the buffer that files are read into, in bytes. A line that is longer than the larger one is searched in pieces.
+const (
+	leastBuffer = 64 << 10
+	mostBuffer  = 4 << 20
+)
+
+// searcher searches files one by one with buffers of its own.
+type searcher struct {
+	s     *scope
+	m     *matcher
+	spent *atomic.Int64 // bytes that the whole call has read
+	buf   []byte
+	low   []byte
+}
+
+func (w *searcher) batch(b batch) finding {
+	var f finding
+	for _, name := range b.names {
+		if w.s.ctx.Err() != nil || len(f.lines) > maxMatches {
+			return f
+		}
+		w.file(b.d.dir, name, &f)
+	}
+	return f
+}
+
+// file searches one file. It works with bare descriptors, because an os.File costs more than reading a small file.
+func (w *searcher) file(d dir, name string, f *finding) {
+	if w.s.rules {
+		if _, denied := w.s.Rules.Denied(d.join(name)); denied {
+			f.denied++
+			return
+		}
+	}
+	fd, err := unix.Openat(d.fd(), name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
+	if err != nil {
+		f.locked++
+		return
+	}
+	defer func() { _ = unix.Close(fd) }() // opened for reading
+	var st unix.Stat_t
+	switch err := unix.Fstat(fd, &st); {
+	case err != nil || kind(st) != unix.S_IFREG:
+		f.locked++
+		return
+	case st.Nlink > 1 && w.s.otherName(st):
+		f.denied++
+		return
+	case st.Size == 0:
+		return
+	}
+	if w.spent.Add(min(st.Size, maxSearch)) > maxSearch {
+		f.big++
+		return
+	}
+	w.size(st.Size)
+	had := len(f.lines)
+	if err := w.read(fd, st.Size, w.s.display(d.join(name)), f); err != nil {
+		f.lines = f.lines[:had]
+		if errors.Is(err, errForeign) {
+			f.foreign++
+		} else if w.s.ctx.Err() == nil {
+			f.locked++
+		}
+	}
+}
+
+// size makes room for a file, or for as much of it as is held at once.
+func (w *searcher) size(n int64) {
+	want := int(min(max(n+1, leastBuffer), mostBuffer))
+	if len(w.buf) < want {
+		w.buf = make([]byte, want)
+	}
+}
+
+var errForeign = errors.New("not UTF-8 text")
+
+// read searches a file of a size, piece by piece, where a piece ends with a line.
+func (w *searcher) read(fd int, size int64, path string, f *finding) error {
+	held, line := 0, 1
+	for total := int64(0); ; {
+		n, err := unix.Read(fd, w.buf[held:])
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if total == 0 && bytes.IndexByte(w.buf[:min(n, sniff)], 0) >= 0 {
+			return nil // binary files have no lines
+		}
+		held += n
+		total += int64(n)
+		over := n == 0 || total >= size
+		if !over && held < len(w.buf) {
+			continue
+		}
+		end := held
+		if cut := bytes.LastIndexByte(w.buf[:held], '\n'); !over && cut >= 0 {
+			end = cut + 1
+		}
+		lines, err := w.piece(w.buf[:end], path, line, f)
+		if err != nil || over || len(f.lines) > maxMatches {
+			return err
+		}
+		line += lines
+		held = copy(w.buf, w.buf[end:held])
+		if err := w.s.ctx.Err(); err != nil {
+			return err
+		}
+	}
+}
+
+// piece searches whole lines, the first of which has the number given, and says how many line ends there are.
+func (w *searcher) piece(buf []byte, path string, line int, f *finding) (int, error) {
+	useLits := w.m.usable(buf)
+	if useLits && w.m.fold {
+		w.low = lower(w.low, buf)
+	}
+	counted, number := 0, line
+	for from := 0; from < len(buf) && len(f.lines) <= maxMatches; {
+		h, ok := w.m.next(buf, w.low, from, useLits)
+		if !ok {
+			break
+		}
+		text := buf[h.start:h.end]
+		if !utf8.Valid(text) {
+			return 0, errForeign
+		}
+		number += bytes.Count(buf[counted:h.start], newline)
+		counted = h.start
+		f.lines = append(f.lines, shownMatch(show(path), number, text, h.at-h.start))
+		from = h.end + 1
+	}
+	return number - line + bytes.Count(buf[counted:], newline), nil
+}
+
+var newline = []byte("\n")

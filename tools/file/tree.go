@@ -1,0 +1,252 @@
+package file
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"slices"
+
+	"github.com/zephbot/zephbot/tools"
+)
+
+// maxDepth bounds how deep a tree is walked: every level holds a handle.
+const maxDepth = 200
+
+// entries reads the names in a directory, sorted. What no tool may reach is left out.
+func (s *scope) entries(d dir) ([]fs.DirEntry, error) {
+	var all []fs.DirEntry
+	check := s.hidesIn(d.path)
+	for {
+		if err := s.ctx.Err(); err != nil {
+			return nil, err
+		}
+		part, err := d.f.ReadDir(1024)
+		for _, e := range part {
+			if !check || !s.hidden(d.join(e.Name())) {
+				all = append(all, e)
+			}
+		}
+		if errors.Is(err, io.EOF) || (err == nil && len(part) == 0) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		if len(all) > s.MaxEntries {
+			return nil, failed("Use find_path with a narrower pattern, or a directory further down.", "%s holds more than %d names", quote(s.display(d.path)), s.MaxEntries)
+		}
+	}
+	slices.SortFunc(all, func(a, b fs.DirEntry) int { return cmp.Compare(a.Name(), b.Name()) })
+	return all, nil
+}
+
+// tree visits everything in and below d, a directory before what is in it. It goes into no link.
+func (s *scope) tree(d dir, depth int, visit func(d dir, e fs.DirEntry) error) error {
+	if depth > maxDepth {
+		return failed("", "%s is nested deeper than %d directories", quote(s.display(d.path)), maxDepth)
+	}
+	list, err := s.entries(d)
+	if err != nil {
+		return err
+	}
+	for _, e := range list {
+		if err := visit(d, e); err != nil {
+			return err
+		}
+		if !e.IsDir() {
+			continue
+		}
+		sub, err := d.sub(e.Name())
+		if err != nil {
+			return err
+		}
+		err = s.tree(sub, depth+1, visit)
+		sub.close()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// census counts what is in a tree.
+type census struct{ files, dirs, others int }
+
+func (c census) total() int { return c.files + c.dirs + c.others }
+
+func (c census) String() string {
+	text := "directory with " + count(c.files, "file", "files")
+	if c.total() == 0 {
+		return "empty directory"
+	}
+	if c.dirs > 0 {
+		text += ", " + count(c.dirs, "directory", "directories")
+	}
+	if c.others > 0 {
+		text += ", " + count(c.others, "link or special file", "links and special files")
+	}
+	return text
+}
+
+// count walks through the directory at p; each may refuse an entry by its canonical path.
+func (s *scope) count(p place, each func(abs string) error) (census, error) {
+	var c census
+	d, err := s.dirAt(p.root, p.abs)
+	if err != nil {
+		return c, err
+	}
+	defer d.close()
+	err = s.tree(d, 0, func(d dir, e fs.DirEntry) error {
+		switch {
+		case e.IsDir():
+			c.dirs++
+		case e.Type().IsRegular():
+			c.files++
+		default:
+			c.others++
+		}
+		if c.total() > s.MaxEntries {
+			return failed("Take a directory further down.", "%s holds more than %d files and directories", quote(p.given), s.MaxEntries)
+		}
+		if each != nil {
+			return each(d.join(e.Name()))
+		}
+		return nil
+	})
+	return c, err
+}
+
+// contents says what is at p, for the person who is asked.
+func (s *scope) contents(p place) string {
+	switch {
+	case !p.exists():
+		return "nothing is there"
+	case !p.isDir():
+		if p.regular() {
+			return "file of " + count(p.info.Size(), "byte", "bytes")
+		}
+		return kindName(p.info.Mode())
+	}
+	c, err := s.count(p, nil)
+	if err != nil {
+		return fmt.Sprintf("directory with at least %s; not everything could be counted", count(c.total(), "entry", "entries"))
+	}
+	return c.String()
+}
+
+type createArgs struct {
+	Path string `json:"path" jsonschema:"directory to make, relative to the working directory or absolute"`
+}
+
+func (t *toolset) createDirectory() (tools.Tool, error) {
+	return onPath[createArgs]{
+		def: tools.Definition{
+			Name:        "create_directory",
+			Description: "Makes a directory and those above it. That it is there already is fine.",
+		},
+		path: func(in createArgs) string { return in.Path }, follow: true,
+		show: said[createArgs]("create directory"),
+		run: func(s *scope, p place, _ createArgs) (*tools.Result, error) {
+			if p.exists() && !p.isDir() {
+				return nil, failed("", "%s exists already and is %s", quote(p.given), kindName(p.info.Mode()))
+			}
+			d, made, err := s.makeDirs(p.root, p.abs)
+			if err != nil {
+				return nil, because(err, "create", p.given)
+			}
+			d.close()
+			if made == 0 {
+				return &tools.Result{Text: "The directory exists already: " + show(s.display(p.abs))}, nil
+			}
+			return &tools.Result{Text: "Created directory " + show(s.display(p.abs))}, nil
+		},
+	}.tool(t)
+}
+
+type deleteArgs struct {
+	Path      string `json:"path" jsonschema:"file, link or directory to delete, relative to the working directory or absolute"`
+	Recursive *bool  `json:"recursive,omitempty" jsonschema:"false: delete a directory only when it is empty; otherwise it goes with all that is in it"`
+}
+
+func (t *toolset) deletePath() (tools.Tool, error) {
+	return onPath[deleteArgs]{
+		def: tools.Definition{
+			Name: "delete_path", Destructive: true,
+			Description: "Deletes a file, a link (not what it leads to) or a directory with all that is in it. This cannot be undone.",
+		},
+		path: func(in deleteArgs) string { return in.Path },
+		show: func(s *scope, p place, _ deleteArgs) string {
+			return "delete " + show(s.display(p.abs)) + " (" + s.contents(p) + ")"
+		},
+		run: remove,
+	}.tool(t)
+}
+
+func remove(s *scope, p place, in deleteArgs) (*tools.Result, error) {
+	if err := s.mayGo(p, "deleted"); err != nil {
+		return nil, err
+	}
+	what := s.contents(p)
+	d, err := s.parent(p)
+	if err != nil {
+		return nil, because(err, "delete", p.given)
+	}
+	defer d.close()
+	if p.isDir() && (in.Recursive == nil || *in.Recursive) {
+		if _, err := s.count(p, nil); err != nil { // refuse before anything is gone
+			return nil, because(err, "delete", p.given)
+		}
+		err = s.removeTree(d, p.base())
+	} else {
+		err = d.remove(p.base(), p.isDir())
+	}
+	if err != nil {
+		return nil, because(err, "delete", p.given)
+	}
+	if err := d.sync(); err != nil {
+		return nil, because(err, "delete", p.given)
+	}
+	return &tools.Result{Text: "Deleted " + show(s.display(p.abs)) + " (" + what + ")"}, nil
+}
+
+// mayGo refuses to take away a root, what holds one, and what holds something that no tool may reach.
+func (s *scope) mayGo(p place, done string) error {
+	switch {
+	case s.holdsRoot(p.abs):
+		return refused("Name something inside it.", "%s is a working directory or holds one; it cannot be %s", quote(p.given), done)
+	case !p.exists():
+		return s.missing(p)
+	case s.holdsHidden(p.abs):
+		return refused("", "%s holds files of this service; it cannot be %s", quote(p.given), done)
+	}
+	return nil
+}
+
+// removeTree deletes a directory of d with all that is in it, following no link.
+func (s *scope) removeTree(d dir, name string) error {
+	sub, err := d.sub(name)
+	if err != nil {
+		return err
+	}
+	defer sub.close()
+	list, err := s.entries(sub)
+	if err != nil {
+		return err
+	}
+	for _, e := range list {
+		if err := s.ctx.Err(); err != nil {
+			return err
+		}
+		if e.IsDir() {
+			err = s.removeTree(sub, e.Name())
+		} else {
+			err = sub.remove(e.Name(), false)
+		}
+		if err = ignoreMissing(err); err != nil {
+			return err
+		}
+	}
+	return d.remove(name, true)
+}

@@ -1,0 +1,206 @@
+package file
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"path"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/zephbot/zephbot/tools/file/ignore"
+)
+
+// shared is a directory handle that the walk and those who read the files in it use; the last one closes it.
+type shared struct {
+	dir
+	refs atomic.Int32
+}
+
+func share(d dir) *shared {
+	s := &shared{dir: d}
+	s.refs.Store(1)
+	return s
+}
+
+func (s *shared) hold() *shared {
+	s.refs.Add(1)
+	return s
+}
+
+func (s *shared) release() {
+	if s.refs.Add(-1) == 0 {
+		s.close()
+	}
+}
+
+// walker visits a tree in the order of the names, and goes on where something cannot be read.
+type walker struct {
+	s       *scope
+	start   time.Time
+	tidy    bool // leave out what grep does not search: hidden names, .gitignore, build directories
+	visit   func(d *shared, rel string, e fs.DirEntry) error
+	leave   func() error // before the walk goes into or out of a directory; may be nil
+	seen    int
+	locked  int    // directories that could not be opened
+	stopped string // why the walk ended early; "" when it did not
+}
+
+var errStop = errors.New("stop")
+
+// run walks through the directory at p. The paths it gives are relative to it.
+func (w *walker) run(p place) error {
+	w.start = w.s.Now()
+	d, err := w.s.dirAt(p.root, p.abs)
+	if err != nil {
+		return err
+	}
+	top := share(d)
+	defer top.release()
+	var rules *ignore.List
+	base := ""
+	if w.tidy {
+		if rules, base, err = w.s.rulesAbove(p); err != nil {
+			return err
+		}
+	}
+	err = w.dir(top, "", base, rules, 0)
+	if errors.Is(err, errStop) {
+		return nil
+	}
+	return err
+}
+
+// dir walks through one directory. rel is its path from the start, base that from where the ignore rules begin.
+func (w *walker) dir(d *shared, rel, base string, rules *ignore.List, depth int) error {
+	list, err := w.s.entries(d.dir)
+	if err != nil {
+		if w.s.ctx.Err() != nil {
+			return w.s.ctx.Err()
+		}
+		w.locked++
+		return nil
+	}
+	if w.s.expired(w.start) {
+		w.stopped = "the time is over"
+		return errStop
+	}
+	if w.tidy {
+		rules, base = w.s.rulesIn(d.dir, base, rules, list)
+	}
+	for _, e := range list {
+		if w.tidy && (skipped(e) || rules.Ignored(path.Join(base, e.Name()), e.IsDir())) {
+			continue
+		}
+		if w.seen++; w.seen > w.s.MaxEntries {
+			w.stopped = "there are too many files"
+			return errStop
+		}
+		if err := w.visit(d, path.Join(rel, e.Name()), e); err != nil {
+			return err
+		}
+		if e.IsDir() {
+			if err := w.down(d, rel, base, rules, depth, e.Name()); err != nil {
+				return err
+			}
+		}
+	}
+	return w.left()
+}
+
+func (w *walker) left() error {
+	if w.leave == nil {
+		return nil
+	}
+	return w.leave()
+}
+
+func (w *walker) down(d *shared, rel, base string, rules *ignore.List, depth int, name string) error {
+	if depth >= maxDepth {
+		w.locked++
+		return nil
+	}
+	if err := w.left(); err != nil {
+		return err
+	}
+	sub, err := d.sub(name)
+	if err != nil {
+		w.locked++
+		return nil
+	}
+	next := share(sub)
+	defer next.release()
+	return w.dir(next, path.Join(rel, name), path.Join(base, name), rules, depth+1)
+}
+
+// expired says whether the time for looking around is over.
+func (s *scope) expired(start time.Time) bool { return s.Now().Sub(start) > s.MaxTime }
+
+// skipped says whether grep leaves a name out: hidden files, and directories with what was built or fetched.
+func skipped(e fs.DirEntry) bool {
+	name := e.Name()
+	return strings.HasPrefix(name, ".") || (e.IsDir() && (name == "target" || name == "node_modules"))
+}
+
+const ignoreFile = ".gitignore"
+
+// rulesAbove collects the .gitignore files from the top of the repository, or of the root, down to the directory above p, and says how p is called
+// from there. When p itself is ignored, somebody asked for it by name: then nothing above it counts.
+func (s *scope) rulesAbove(p place) (*ignore.List, string, error) {
+	var rules *ignore.List
+	base := ""
+	d, err := s.dirAt(p.root, p.root)
+	if err != nil {
+		return nil, "", err
+	}
+	defer func() { d.close() }()
+	for _, name := range p.rel() {
+		if _, repo, _ := d.lstat(".git"); repo { // what cannot be looked at counts as absent
+			rules, base = nil, ""
+		}
+		rules = rules.Below(base, readIgnore(d))
+		sub, err := d.sub(name)
+		if err != nil {
+			return nil, "", err
+		}
+		d.close()
+		d, base = sub, path.Join(base, name)
+		if rules.Ignored(base, true) {
+			return nil, "", nil
+		}
+	}
+	return rules, base, nil
+}
+
+// rulesIn adds the .gitignore of a directory; a repository inside another begins anew.
+func (s *scope) rulesIn(d dir, base string, rules *ignore.List, list []fs.DirEntry) (*ignore.List, string) {
+	for _, e := range list {
+		switch e.Name() {
+		case ".git":
+			rules, base = nil, ""
+		case ignoreFile: // sorted after .git
+			rules = rules.Below(base, readIgnore(d))
+		}
+	}
+	return rules, base
+}
+
+// readIgnore gives the patterns in d; none when the file is missing, is a link (as in git) or cannot be read.
+func readIgnore(d dir) []byte {
+	f, err := d.openat(ignoreFile, unix.O_RDONLY, 0)
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = f.Close() }() // opened for reading
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil
+	}
+	content, err := io.ReadAll(io.LimitReader(f, ignore.MaxBytes))
+	if err != nil {
+		return nil
+	}
+	return content
+}

@@ -1,0 +1,168 @@
+package file
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/zephbot/zephbot/tools"
+)
+
+type writeArgs struct {
+	Path    string `json:"path" jsonschema:"file to write, relative to the working directory or absolute"`
+	Content string `json:"content" jsonschema:"the whole new content of the file"`
+}
+
+func (t *toolset) write() (tools.Tool, error) {
+	return onPath[writeArgs]{
+		def: tools.Definition{
+			Name: "write", Destructive: true,
+			Description: "Writes a text file: makes it, with the directories above it, or replaces its whole content. To change a part of a file use edit.",
+		},
+		path: func(in writeArgs) string { return in.Path }, follow: true,
+		show: func(s *scope, p place, in writeArgs) string {
+			return fmt.Sprintf("write %s (%s)\n%s", show(s.display(p.abs)), count(len(in.Content), "byte", "bytes"), in.Content)
+		},
+		note: func(_ *scope, p place, _ writeArgs) string {
+			if p.regular() {
+				return "replaces a file of " + count(p.info.Size(), "byte", "bytes")
+			}
+			return "new file"
+		},
+		run: func(s *scope, p place, in writeArgs) (*tools.Result, error) {
+			if len(in.Content) > s.MaxWrite {
+				return nil, wrong("Write less at once.", "content has %d bytes; at most %d may be written", len(in.Content), s.MaxWrite)
+			}
+			if err := s.writable(p); err != nil {
+				return nil, err
+			}
+			if err := s.replace(p, in.Content, nil); err != nil {
+				return nil, because(err, "write", p.given)
+			}
+			verb := "Wrote"
+			if p.exists() {
+				verb = "Replaced the content:"
+			}
+			return &tools.Result{Text: fmt.Sprintf("%s %s to %s", verb, count(len(in.Content), "byte", "bytes"), show(s.display(p.abs)))}, nil
+		},
+	}.tool(t)
+}
+
+// newMode is the mode of a new file, before the umask.
+const newMode = 0o644
+
+// mode is the mode that a file written at p gets: that of the file it replaces.
+func (p place) mode() fs.FileMode {
+	if p.exists() {
+		return p.info.Mode().Perm()
+	}
+	return 0
+}
+
+// writable refuses to put a file where something else is, or where a file has a second name.
+func (s *scope) writable(p place) error {
+	switch {
+	case p.isRoot() || p.isDir():
+		return failed("Give the path of a file.", "%s is a directory", quote(p.given))
+	case !p.exists():
+		return nil
+	case !p.regular():
+		return failed("", "%s is %s, not a regular file", quote(p.given), kindName(p.info.Mode()))
+	case p.info.Mode().Perm()&0o222 == 0:
+		return failed("", "%s is read-only", quote(p.given))
+	}
+	return nil
+}
+
+// sole refuses a file that has a second name: what is written here would show up, or be missed, in another place.
+func sole(d dir, name, given string) error {
+	st, ok, err := d.lstat(name)
+	switch {
+	case err != nil || !ok:
+		return err
+	case kind(st) == unix.S_IFDIR:
+		return failed("", "%s is a directory", quote(given))
+	case kind(st) != unix.S_IFREG:
+		return failed("", "%s is not a regular file", quote(given))
+	case st.Nlink > 1:
+		return refused("Write to another name instead.", "%s has several names (hard links) and is not written", quote(given))
+	}
+	return nil
+}
+
+// replace puts content at p in one step: whoever reads sees the old or the new file, also after a crash. With read, the file must still be the one
+// that was read.
+func (s *scope) replace(p place, content string, read *unix.Stat_t) error {
+	d, _, err := s.makeDirs(p.root, p.parent())
+	if err != nil {
+		return err
+	}
+	defer d.close()
+	if err := sole(d, p.base(), p.given); err != nil {
+		return err
+	}
+	temp := tempName()
+	err = d.fill(temp, content, p.mode())
+	if err == nil {
+		err = s.ctx.Err()
+	}
+	if err == nil && read != nil {
+		err = unchanged(d, p, *read)
+	}
+	if err == nil {
+		err = d.rename(temp, d, p.base())
+	}
+	if err != nil {
+		return errors.Join(err, ignoreMissing(d.remove(temp, false)))
+	}
+	return d.sync()
+}
+
+// unchanged refuses to overwrite what somebody else wrote since it was read.
+func unchanged(d dir, p place, read unix.Stat_t) error {
+	now, ok, err := d.lstat(p.base())
+	if err != nil {
+		return err
+	}
+	if !ok || inodeOf(now) != inodeOf(read) || now.Size != read.Size || now.Mtim != read.Mtim {
+		return failed("Read it again, then edit what is there now.", "%s changed while it was edited", quote(p.given))
+	}
+	return nil
+}
+
+func tempName() string { return ".zephbot-" + rand.Text() + ".tmp" }
+
+func ignoreMissing(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// fill makes a new file in d with content, and has it on the disk before it returns.
+func (d dir) fill(name, content string, mode fs.FileMode) error {
+	f, err := d.openat(name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL, newMode)
+	if err != nil {
+		return err
+	}
+	if err := put(f, content, mode); err != nil {
+		return errors.Join(err, f.Close())
+	}
+	return f.Close()
+}
+
+func put(f *os.File, content string, mode fs.FileMode) error {
+	if mode != 0 {
+		if err := f.Chmod(mode.Perm()); err != nil {
+			return err
+		}
+	}
+	if _, err := f.WriteString(content); err != nil {
+		return err
+	}
+	return f.Sync()
+}

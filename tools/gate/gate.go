@@ -1,0 +1,161 @@
+// Package gate is the stage that asks the policy. It has the tool say what the call is about, and obeys the decision.
+package gate
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/zephbot/zephbot/policy"
+	"github.com/zephbot/zephbot/tools"
+)
+
+// Decider decides a request; *policy.Set is one. It is pure and safe for concurrent use.
+type Decider interface {
+	Decide(policy.Request) policy.Decision
+}
+
+// Tools finds a tool by its qualified name; *tools.Registry is one.
+type Tools interface {
+	Lookup(name string) (tools.Tool, bool)
+}
+
+// Options configures the stage.
+type Options struct {
+	// Policy decides. Nil refuses everything.
+	Policy Decider
+	// Request yields what the service knows beside the call: Env, Trust, Confined, InsidePaths, Suspicious, Grants. The gate fills in the rest
+	// from the call, whose Def and Subject are set already. Nil = nothing known. An error refuses the call.
+	Request func(ctx context.Context, call *tools.Call) (policy.Request, error)
+}
+
+// New makes the stage.
+func New(list Tools, o Options) tools.Middleware {
+	g := &gate{tools: list, options: o}
+	return func(next tools.Handler) tools.Handler {
+		return func(ctx context.Context, call *tools.Call) (*tools.Result, error) {
+			if err := g.pass(ctx, call); err != nil {
+				return nil, err
+			}
+			return next(ctx, call)
+		}
+	}
+}
+
+type gate struct {
+	tools   Tools
+	options Options
+}
+
+// pass fills Subject and Trail; nil means that the call may go on to the approve stage, not that it may run.
+func (g *gate) pass(ctx context.Context, call *tools.Call) error {
+	if call.Hidden != nil && call.Hidden(call.Def.Name) {
+		call.Trail.Effect, call.Trail.Rule = string(policy.Deny), "hidden in this chat"
+		return &tools.Error{
+			Category: tools.PolicyBlocked, Denied: true,
+			Message:    "The tool " + call.Def.Name + " is not permitted in this chat.",
+			Suggestion: "Use one of the tools you were offered.",
+		}
+	}
+	if g.options.Policy == nil {
+		call.Trail.Effect, call.Trail.Rule = string(policy.Deny), "no policy"
+		return denied()
+	}
+	subject, err := g.describe(ctx, call)
+	if err != nil {
+		return err
+	}
+	call.Subject = subject
+	request, err := g.request(ctx, call)
+	if err != nil {
+		return err
+	}
+	d := g.options.Policy.Decide(request)
+	call.Trail.Rule, call.Trail.Reason, call.Trail.Suspicious = d.Rule, d.Reason, request.Suspicious
+	switch d.Effect {
+	case policy.Allow, policy.Ask:
+		call.Trail.Effect = string(d.Effect)
+		return nil
+	default: // an effect that nobody knows is a denial too
+		call.Trail.Effect = string(policy.Deny)
+		return denied()
+	}
+}
+
+// denied is the one sentence the model hears: rule, pattern and path would teach it (or whoever steers it) how to get around.
+func denied() *tools.Error {
+	return &tools.Error{
+		Category: tools.PolicyBlocked, Denied: true,
+		Message:    "This call is denied by policy.",
+		Suggestion: "Do not try the same thing in another form. Find another way, or tell the user what you could not do.",
+	}
+}
+
+// describe asks the tool what the policy has to look at; a tool that does not say is judged by its arguments.
+func (g *gate) describe(ctx context.Context, call *tools.Call) (tools.Subject, error) {
+	tool, ok := g.tools.Lookup(call.Def.Name)
+	if !ok {
+		return tools.Subject{}, tools.Errorf(tools.PermanentFailure, "The tool %s is no longer available.", call.Def.Name)
+	}
+	if tool.Describe == nil {
+		return tools.Subject{Inputs: []string{string(call.Args)}, Show: indent(call.Args)}, nil
+	}
+	subject, err := tool.Describe(ctx, call)
+	if err != nil {
+		return tools.Subject{}, tools.AsError(err)
+	}
+	if subject.Show == "" {
+		subject.Show = indent(call.Args)
+	}
+	return subject, nil
+}
+
+func (g *gate) request(ctx context.Context, call *tools.Call) (policy.Request, error) {
+	var r policy.Request
+	if g.options.Request != nil {
+		var err error
+		if r, err = g.options.Request(ctx, call); err != nil {
+			if ctx.Err() != nil {
+				return r, tools.AsError(ctx.Err())
+			}
+			var e *tools.Error
+			if errors.As(err, &e) {
+				return r, e
+			}
+			return r, &tools.Error{Category: tools.ServerError, Message: "The permissions for this call could not be read.", Err: fmt.Errorf("read permissions: %w", err)}
+		}
+	}
+	args, err := object(call.Args)
+	if err != nil {
+		return r, &tools.Error{Category: tools.InvalidParameters, Message: "The arguments are not a JSON object.", Err: err}
+	}
+	r.Caller, r.Chat = call.Origin.Caller, call.Origin.Chat
+	r.Tool, r.Args = call.Def.Name, args
+	r.Inputs, r.Paths = call.Subject.Inputs, call.Subject.Paths
+	r.ReadOnly = call.Def.ReadOnly
+	r.TrustedServer = call.Def.Server != "" && call.Def.Trusted
+	return r, nil
+}
+
+func object(args json.RawMessage) (map[string]any, error) {
+	m := map[string]any{}
+	if len(args) == 0 {
+		return m, nil
+	}
+	d := json.NewDecoder(bytes.NewReader(args))
+	d.UseNumber()
+	if err := d.Decode(&m); err != nil {
+		return nil, fmt.Errorf("decode arguments: %w", err)
+	}
+	return m, nil
+}
+
+func indent(args json.RawMessage) string {
+	var b bytes.Buffer
+	if err := json.Indent(&b, args, "", "  "); err != nil {
+		return string(args)
+	}
+	return b.String()
+}

@@ -1,0 +1,188 @@
+package gate_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/zephbot/zephbot/policy"
+	"github.com/zephbot/zephbot/tools"
+	"github.com/zephbot/zephbot/tools/gate"
+	"github.com/zephbot/zephbot/tools/toolstest"
+)
+
+func ran(context.Context, *tools.Call) (*tools.Result, error) { return &tools.Result{Text: "ran"}, nil }
+
+// registry has the test tools, one that does not describe itself and one that cannot.
+func registry(t *testing.T) *tools.Registry {
+	t.Helper()
+	r, err := tools.NewRegistry(
+		toolstest.Echo(),
+		tools.Tool{Definition: tools.Definition{Name: "srv:raw", Server: "srv", Trusted: true, ReadOnly: true}, Run: ran},
+		tools.Tool{
+			Definition: tools.Definition{Name: "outside"}, Run: ran,
+			Describe: func(context.Context, *tools.Call) (tools.Subject, error) {
+				return tools.Subject{}, tools.Errorf(tools.PolicyBlocked, "that path is off limits")
+			},
+		},
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func decoded(t *testing.T, r *tools.Registry, tool, args string) *tools.Call {
+	t.Helper()
+	c := toolstest.Call(tool, args)
+	found, _ := r.Lookup(tool)
+	c.Def = found.Definition
+	if c.Def.Name == "" {
+		c.Def.Name = tool
+	}
+	return c
+}
+
+func TestDecision(t *testing.T) {
+	t.Parallel()
+	const secret = "rule[3] deny: tool=echo matched /secret/*"
+	for _, tc := range []struct {
+		effect     policy.Effect
+		wantEffect string
+		passes     bool
+	}{
+		{policy.Allow, "allow", true},
+		{policy.Ask, "ask", true},
+		{policy.Deny, "deny", false},
+		{"", "deny", false},
+		{"perhaps", "deny", false},
+	} {
+		t.Run(string(tc.effect), func(t *testing.T) {
+			t.Parallel()
+			r := registry(t)
+			decide := toolstest.Decide(func(policy.Request) policy.Decision {
+				return policy.Decision{Effect: tc.effect, Rule: secret, Reason: "Because of /secret."}
+			})
+			c := decoded(t, r, "echo", `{"text":"hi"}`)
+			res, err := gate.New(r, gate.Options{Policy: decide})(ran)(t.Context(), c)
+			if (err == nil) != tc.passes {
+				t.Fatalf("got %v, %v", res, err)
+			}
+			want := tools.Trail{Rule: secret, Effect: tc.wantEffect, Reason: "Because of /secret."}
+			if diff := cmp.Diff(want, *c.Trail); diff != "" {
+				t.Errorf("trail (-want +got):\n%s", diff)
+			}
+			if tc.passes {
+				return
+			}
+			var e *tools.Error
+			if !errors.As(err, &e) || e.Category != tools.PolicyBlocked || !e.Denied || e.Message != "This call is denied by policy." {
+				t.Fatalf("got %+v", err)
+			}
+			if text := tools.Feedback(err); strings.Contains(text, "secret") || strings.Contains(text, "rule") {
+				t.Errorf("the model learns about the rule:\n%s", text)
+			}
+		})
+	}
+}
+
+func TestRequest(t *testing.T) {
+	t.Parallel()
+	r := registry(t)
+	known := policy.Request{Confined: true, InsidePaths: []string{"/work"}, Env: []string{"HOME"}, Trust: "verified", Suspicious: "https://h", Caller: "telegram:1", Tool: "other"}
+	for _, tc := range []struct {
+		tool, args string
+		want       policy.Request
+		subject    tools.Subject
+	}{
+		{
+			"echo", `{"text":"hi","times":2}`,
+			policy.Request{Tool: "echo", Args: map[string]any{"text": "hi", "times": json.Number("2")}, Inputs: []string{"hi"}, ReadOnly: true},
+			tools.Subject{Inputs: []string{"hi"}, Show: "say hi"},
+		},
+		{
+			"srv:raw", `{"a":1}`,
+			policy.Request{Tool: "srv:raw", Args: map[string]any{"a": json.Number("1")}, Inputs: []string{`{"a":1}`}, ReadOnly: true, TrustedServer: true},
+			tools.Subject{Inputs: []string{`{"a":1}`}, Show: "{\n  \"a\": 1\n}"},
+		},
+	} {
+		t.Run(tc.tool, func(t *testing.T) {
+			t.Parallel()
+			var got policy.Request
+			decide := toolstest.Decide(func(r policy.Request) policy.Decision {
+				got = r
+				return policy.Decision{Effect: policy.Allow}
+			})
+			c := decoded(t, r, tc.tool, tc.args)
+			o := gate.Options{Policy: decide, Request: func(_ context.Context, c *tools.Call) (policy.Request, error) {
+				if c.Subject.Show == "" {
+					t.Error("the subject is not known yet")
+				}
+				return known, nil
+			}}
+			if _, err := gate.New(r, o)(ran)(t.Context(), c); err != nil {
+				t.Fatal(err)
+			}
+			want := tc.want
+			want.Caller, want.Chat = "telegram:42", "42"
+			want.Confined, want.InsidePaths, want.Env, want.Trust, want.Suspicious = true, known.InsidePaths, known.Env, known.Trust, known.Suspicious
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("request (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(tc.subject, c.Subject); diff != "" {
+				t.Errorf("subject (-want +got):\n%s", diff)
+			}
+			if c.Trail.Suspicious != "https://h" {
+				t.Errorf("suspicious %q", c.Trail.Suspicious)
+			}
+		})
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	down := errors.New("redis: connection refused")
+	allow := toolstest.Always(policy.Allow)
+	for _, tc := range []struct {
+		name     string
+		tool     string
+		args     string
+		hidden   bool
+		options  gate.Options
+		category tools.Category
+		denied   bool
+		message  string
+	}{
+		{name: "hidden", tool: "echo", hidden: true, options: gate.Options{Policy: allow}, category: tools.PolicyBlocked, denied: true, message: "The tool echo is not permitted in this chat."},
+		{name: "no policy", tool: "echo", category: tools.PolicyBlocked, denied: true, message: "This call is denied by policy."},
+		{name: "describe fails", tool: "outside", options: gate.Options{Policy: allow}, category: tools.PolicyBlocked, message: "that path is off limits"},
+		{name: "gone", tool: "gone", options: gate.Options{Policy: allow}, category: tools.PermanentFailure, message: "The tool gone is no longer available."},
+		{name: "arguments are a list", tool: "srv:raw", args: `[]`, options: gate.Options{Policy: allow}, category: tools.InvalidParameters, message: "The arguments are not a JSON object."},
+		{
+			name: "permissions away", tool: "echo", category: tools.ServerError, message: "The permissions for this call could not be read.",
+			options: gate.Options{Policy: allow, Request: func(context.Context, *tools.Call) (policy.Request, error) { return policy.Request{}, down }},
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			r := registry(t)
+			if tc.args == "" {
+				tc.args = `{"text":"x"}`
+			}
+			c := decoded(t, r, tc.tool, tc.args)
+			c.Hidden = func(string) bool { return tc.hidden }
+			_, err := gate.New(r, tc.options)(ran)(t.Context(), c)
+			var e *tools.Error
+			if !errors.As(err, &e) || e.Category != tc.category || e.Denied != tc.denied || e.Message != tc.message {
+				t.Errorf("got %+v", err)
+			}
+			if c.Trail.Effect == "allow" || c.Trail.Effect == "ask" {
+				t.Errorf("effect %s of a call that was refused", c.Trail.Effect)
+			}
+		})
+	}
+}

@@ -1,0 +1,97 @@
+package tools
+
+import (
+	"fmt"
+	"regexp"
+	"sort"
+	"sync"
+)
+
+// Registry holds the tools that exist. Its zero value is empty and ready. Safe for concurrent use; a reader keeps the snapshot it took.
+type Registry struct {
+	mu    sync.RWMutex
+	tools map[string]Tool
+	order []string // built-ins in the order they were added, then others by name
+}
+
+// NewRegistry makes a registry of the given tools; a doubled or malformed name is an error.
+func NewRegistry(list ...Tool) (*Registry, error) {
+	r := &Registry{}
+	for _, t := range list {
+		if err := r.Add(t); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+var nameRule = regexp.MustCompile(`^[A-Za-z0-9_.-]+(:[A-Za-z0-9_./-]+)?$`)
+
+// Add registers a tool.
+func (r *Registry) Add(t Tool) error {
+	name := t.Definition.Name
+	if !nameRule.MatchString(name) {
+		return fmt.Errorf("tool name %q: want letters, digits, _ . - and at most one colon", name)
+	}
+	if t.Run == nil {
+		return fmt.Errorf("tool %s: nothing to run", name)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, ok := r.tools[name]; ok {
+		return fmt.Errorf("tool %s: registered twice", name)
+	}
+	if r.tools == nil {
+		r.tools = map[string]Tool{}
+	}
+	r.tools[name] = t
+	r.order = append(r.order, name)
+	return nil
+}
+
+// Remove takes a tool out; calls that run go on.
+func (r *Registry) Remove(name string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.tools, name)
+	for i, n := range r.order {
+		if n == name {
+			r.order = append(r.order[:i:i], r.order[i+1:]...)
+			return
+		}
+	}
+}
+
+// Lookup finds a tool by its qualified name.
+func (r *Registry) Lookup(name string) (Tool, bool) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	t, ok := r.tools[name]
+	return t, ok
+}
+
+// Definitions lists all tools: built-ins in the order they were added, then MCP tools by name, so that the list (and a model's prompt cache) is stable.
+func (r *Registry) Definitions() []Definition {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	var own, foreign []Definition
+	for _, n := range r.order {
+		if d := r.tools[n].Definition; d.Server == "" {
+			own = append(own, d)
+		} else {
+			foreign = append(foreign, d)
+		}
+	}
+	sort.Slice(foreign, func(i, j int) bool { return foreign[i].Name < foreign[j].Name })
+	return append(own, foreign...)
+}
+
+// Names lists the names of all tools in the order of Definitions.
+func (r *Registry) Names() []string {
+	defs := r.Definitions()
+	names := make([]string, len(defs))
+	for i, d := range defs {
+		names[i] = d.Name
+	}
+	return names
+}

@@ -1,0 +1,215 @@
+package shell
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/zephbot/zephbot/tools"
+)
+
+// maxCompletions bounds what is kept of one session until somebody asks; the oldest goes first.
+const maxCompletions = 32
+
+// shortID is how many characters of a run's id people need.
+const shortID = 8
+
+// BackgroundRun is a command that runs without anybody waiting.
+type BackgroundRun struct {
+	ID      string // 32 hex digits
+	Call    string // id of the call that started it
+	Origin  tools.Origin
+	Command string
+	Started time.Time
+}
+
+// Short is the id as people see it.
+func (b BackgroundRun) Short() string { return b.ID[:shortID] }
+
+// Completion is a background run that ended.
+type Completion struct {
+	BackgroundRun
+	Elapsed   time.Duration
+	Ended     string // "exit", "signal", "timeout", "cancelled", "failed"
+	ExitCode  *int   // nil unless Ended is "exit"
+	Text      string // what it printed, redacted and bounded, with notes about its end
+	Truncated bool
+}
+
+// Message tells the model about the end, at the start of its next turn. The output is not marked as untrusted here.
+func (c Completion) Message() string {
+	how := c.Ended
+	if c.ExitCode != nil {
+		how = fmt.Sprintf("exit code %d", *c.ExitCode)
+	}
+	return fmt.Sprintf("[background run %s ended: %s after %s]\n$ %s\n%s", c.Short(), how, c.Elapsed.Round(time.Second), c.Command, c.Text)
+}
+
+// background owns the runs that nobody waits for.
+type background struct {
+	mu      sync.Mutex
+	closing bool
+	running map[string]*backgroundRun
+	ended   map[string][]Completion // by session
+	wg      sync.WaitGroup
+	once    sync.Once
+	idle    chan struct{} // closed when it is closing and nothing runs
+}
+
+type backgroundRun struct {
+	BackgroundRun
+	once   sync.Once
+	cancel chan struct{}
+}
+
+func (b *backgroundRun) stop() { b.once.Do(func() { close(b.cancel) }) }
+
+func (b *background) init() {
+	b.running, b.ended, b.idle = map[string]*backgroundRun{}, map[string][]Completion{}, make(chan struct{})
+}
+
+// startBackground starts a run and returns at once.
+func (r *Runner) startBackground(ctx context.Context, call *tools.Call, text, ws string) (*tools.Result, error) {
+	var raw [16]byte
+	if _, err := rand.Read(raw[:]); err != nil {
+		return nil, fmt.Errorf("make run id: %w", err)
+	}
+	run := &backgroundRun{cancel: make(chan struct{}), BackgroundRun: BackgroundRun{
+		ID: hex.EncodeToString(raw[:]), Call: call.ID, Origin: call.Origin, Command: text, Started: r.opts.Now(),
+	}}
+	ctx = context.WithoutCancel(ctx) // it outlives the turn; Shutdown ends it
+	if err := r.bg.start(run, r.opts.MaxBackgroundRuns, func() Completion { return r.runBackground(ctx, run, ws) }); err != nil {
+		return nil, err
+	}
+	text = fmt.Sprintf("[background run %s started; it may run %s; its output comes with a later message]", run.Short(), r.opts.BackgroundTimeout)
+	return &tools.Result{Text: text, Raw: map[string]string{"run_id": run.ID}}, nil
+}
+
+// runBackground runs to the end and says how it was.
+func (r *Runner) runBackground(ctx context.Context, run *backgroundRun, ws string) Completion {
+	done := Completion{BackgroundRun: run.BackgroundRun, Ended: "failed"}
+	o, err := r.execute(ctx, job{text: run.Command, ws: ws, timeout: r.opts.BackgroundTimeout, cancel: run.cancel})
+	done.Elapsed = max(0, r.opts.Now().Sub(run.Started))
+	if err != nil {
+		r.log.Error().Err(err).Str("run", run.ID).Str("session", run.Origin.Session).Msg("background run failed to start")
+		done.Text = tools.AsError(startFailure(err)).Message
+		return done
+	}
+	notes := r.remarks(o)
+	done.ExitCode = o.exitCode()
+	switch {
+	case o.ending == timedOut:
+		done.Ended, done.ExitCode = "timeout", nil
+		notes = append(notes, fmt.Sprintf("[stopped after %s]", r.opts.BackgroundTimeout))
+	case o.ending == cancelled:
+		done.Ended, done.ExitCode = "cancelled", nil
+	case done.ExitCode == nil:
+		done.Ended = "signal"
+	default:
+		done.Ended = "exit"
+	}
+	code, zero := done.ExitCode, 0
+	if code == nil && done.Ended != "signal" {
+		code = &zero // the ending is said in Ended; the signal was ours
+	}
+	done.Truncated = o.truncated
+	done.Text = r.opts.Redact(render(o.text, code, o.status.Signal, nil, notes))
+	return done
+}
+
+// start takes a run in, within the cap, and lets it go.
+func (b *background) start(run *backgroundRun, most int, work func() Completion) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closing {
+		return &tools.Error{Category: tools.PolicyBlocked, Denied: true, Message: "the bot is shutting down: no new background runs", Suggestion: "Try again in a minute."}
+	}
+	if len(b.running) >= most {
+		return &tools.Error{Category: tools.PolicyBlocked, Denied: true, Message: fmt.Sprintf("%d background runs are active, which is the limit", len(b.running)),
+			Suggestion: "Wait until one has ended, or run it without background."}
+	}
+	b.running[run.ID] = run
+	b.wg.Go(func() { b.finish(run, work()) })
+	return nil
+}
+
+func (b *background) finish(run *backgroundRun, c Completion) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.running, run.ID)
+	list := append(b.ended[run.Origin.Session], c)
+	b.ended[run.Origin.Session] = list[max(0, len(list)-maxCompletions):]
+	b.tellIdle()
+}
+
+// tellIdle says when nothing runs any more and nothing more comes. The caller holds the lock.
+func (b *background) tellIdle() {
+	if b.closing && len(b.running) == 0 {
+		b.once.Do(func() { close(b.idle) })
+	}
+}
+
+// Background lists the runs of a session that are still going, oldest first.
+func (r *Runner) Background(session string) []BackgroundRun {
+	r.bg.mu.Lock()
+	defer r.bg.mu.Unlock()
+	var list []BackgroundRun
+	for _, run := range r.bg.running {
+		if run.Origin.Session == session {
+			list = append(list, run.BackgroundRun)
+		}
+	}
+	slices.SortFunc(list, func(a, b BackgroundRun) int {
+		if c := a.Started.Compare(b.Started); c != 0 {
+			return c
+		}
+		return slices.Compare([]byte(a.ID), []byte(b.ID))
+	})
+	return list
+}
+
+// Cancel ends background runs of a session: the one with this id or short id, or all with "". It returns how many it told to end; their
+// completions come as usual.
+func (r *Runner) Cancel(session, id string) int {
+	r.bg.mu.Lock()
+	defer r.bg.mu.Unlock()
+	n := 0
+	for _, run := range r.bg.running {
+		if run.Origin.Session == session && (id == "" || id == run.ID || id == run.Short()) {
+			run.stop()
+			n++
+		}
+	}
+	return n
+}
+
+// Completed hands over the runs of a session that ended since it was asked last, in the order of their ends. Each is handed over once.
+func (r *Runner) Completed(session string) []Completion {
+	r.bg.mu.Lock()
+	defer r.bg.mu.Unlock()
+	list := r.bg.ended[session]
+	delete(r.bg.ended, session)
+	return list
+}
+
+// Shutdown ends all background runs and waits for them until ctx ends. New ones are refused from now on.
+func (r *Runner) Shutdown(ctx context.Context) error {
+	r.bg.mu.Lock()
+	r.bg.closing = true
+	for _, run := range r.bg.running {
+		run.stop()
+	}
+	r.bg.tellIdle()
+	r.bg.mu.Unlock()
+	select {
+	case <-r.bg.idle:
+		r.bg.wg.Wait()
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("wait for background runs: %w", ctx.Err())
+	}
+}

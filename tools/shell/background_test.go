@@ -1,0 +1,166 @@
+package shell_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/zephbot/zephbot/tools"
+	"github.com/zephbot/zephbot/tools/shell"
+	"github.com/zephbot/zephbot/tools/shell/sandbox"
+	"github.com/zephbot/zephbot/tools/toolstest"
+)
+
+const session = "telegram:42" // of toolstest.Call
+
+// gate is a named pipe: a command that reads it waits until it is opened.
+func gate(t *testing.T, k *kit) (open func()) {
+	t.Helper()
+	path := filepath.Join(k.dir, "gate")
+	if err := os.MkdirAll(k.dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		f, err := os.OpenFile(path, os.O_RDWR, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = f.Close() })
+		if _, err := f.WriteString("go\n"); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// completed waits for n completions of the session: they come when they come.
+func completed(t *testing.T, k *kit, n int) []shell.Completion {
+	t.Helper()
+	var list []shell.Completion
+	poll := time.NewTicker(time.Millisecond)
+	defer poll.Stop()
+	for len(list) < n {
+		select {
+		case <-t.Context().Done():
+			t.Fatal("ended before the background runs")
+		case <-poll.C:
+			list = append(list, k.r.Completed(session)...)
+		}
+	}
+	return list
+}
+
+func TestBackground(t *testing.T) {
+	t.Parallel()
+	for _, helper := range []string{sandbox.Self, ""} {
+		k := setup(t, shell.Options{Helper: helper, MaxBackgroundRuns: 1, Redact: func(s string) string { return strings.ReplaceAll(s, "s3cret", "[redacted]") }})
+		open := gate(t, k)
+		ctx, cancel := context.WithCancel(t.Context())
+		res, _, err := k.call(ctx, shell.In{Command: "read x < gate; echo $x s3cret; exit 3", Background: true})
+		cancel() // the end of the turn is not the end of the run
+		if err != nil {
+			t.Fatal(err)
+		}
+		running := k.r.Background(session)
+		if len(running) != 1 || !strings.Contains(res.Text, running[0].Short()) || running[0].Command == "" {
+			t.Fatalf("running %+v, result %q", running, res.Text)
+		}
+		if got := k.r.Background("telegram:other"); len(got) != 0 {
+			t.Errorf("another session sees %+v", got)
+		}
+		_, _, err = k.call(t.Context(), shell.In{Command: "true", Background: true})
+		if e := fails(t, err, tools.PolicyBlocked); !strings.Contains(e.Message, "limit") {
+			t.Errorf("over the cap: %+v", e)
+		}
+		open()
+		done := completed(t, k, 1)
+		if c := done[0]; c.Ended != "exit" || c.ExitCode == nil || *c.ExitCode != 3 || c.Text != "go [redacted]\n[exit code 3]" || c.ID != running[0].ID {
+			t.Errorf("completion %+v", c)
+		}
+		if m := done[0].Message(); !strings.Contains(m, "ended: exit code 3") || !strings.Contains(m, "$ read x") {
+			t.Errorf("message %q", m)
+		}
+		if got := k.r.Completed(session); len(got) != 0 {
+			t.Errorf("handed over twice: %+v", got)
+		}
+		if got := k.r.Background(session); len(got) != 0 {
+			t.Errorf("still running: %+v", got)
+		}
+	}
+}
+
+func TestBackgroundCancel(t *testing.T) {
+	t.Parallel()
+	k := setup(t, shell.Options{Helper: sandbox.Self})
+	for range 2 {
+		if _, _, err := k.call(t.Context(), shell.In{Command: "sleep 600", Background: true}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	first := k.r.Background(session)[0]
+	if n := k.r.Cancel("telegram:other", ""); n != 0 {
+		t.Errorf("another session cancelled %d", n)
+	}
+	if n := k.r.Cancel(session, first.Short()); n != 1 {
+		t.Errorf("cancelled %d, want 1", n)
+	}
+	if c := completed(t, k, 1)[0]; c.Ended != "cancelled" || c.ExitCode != nil || c.ID != first.ID {
+		t.Errorf("completion %+v", c)
+	}
+	if n := k.r.Cancel(session, ""); n != 1 {
+		t.Errorf("cancelled %d, want the other one", n)
+	}
+	completed(t, k, 1)
+}
+
+func TestBackgroundTimeout(t *testing.T) {
+	t.Parallel()
+	k := setup(t, shell.Options{BackgroundTimeout: 200 * time.Millisecond})
+	if _, _, err := k.call(t.Context(), shell.In{Command: "sleep 600", Background: true}); err != nil {
+		t.Fatal(err)
+	}
+	if c := completed(t, k, 1)[0]; c.Ended != "timeout" || c.ExitCode != nil || !strings.Contains(c.Text, "stopped after 200ms") {
+		t.Errorf("completion %+v", c)
+	}
+}
+
+func TestShutdown(t *testing.T) {
+	t.Parallel()
+	k := setup(t, shell.Options{Helper: sandbox.Self})
+	for range 3 {
+		if _, _, err := k.call(t.Context(), shell.In{Command: `trap "" TERM; while :; do sleep 600; done`, Background: true}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := k.r.Shutdown(gone); err == nil && len(k.r.Completed(session)) != 3 {
+		t.Error("Shutdown did not wait, and said nothing")
+	}
+	if err := k.r.Shutdown(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := k.r.Background(session); len(got) != 0 {
+		t.Errorf("after the shutdown there are %+v", got)
+	}
+	_, _, err := k.call(t.Context(), shell.In{Command: "true", Background: true})
+	if e := fails(t, err, tools.PolicyBlocked); !strings.Contains(e.Message, "shutting down") {
+		t.Errorf("after the shutdown: %+v", e)
+	}
+	if _, err := k.tool.Run(t.Context(), toolstest.Call(shell.Name, `{"command":"true"}`)); err != nil {
+		t.Errorf("a foreground run after it: %v", err)
+	}
+}
+
+func TestNoBackground(t *testing.T) {
+	t.Parallel()
+	k := setup(t, shell.Options{MaxBackgroundRuns: -1})
+	_, _, err := k.call(t.Context(), shell.In{Command: "true", Background: true})
+	fails(t, err, tools.PolicyBlocked)
+}

@@ -1,0 +1,119 @@
+package shell
+
+import (
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// DefaultEnvBlocklist lists the prefixes of names that no command sees (seed 003, tools.shell.env_blocklist).
+func DefaultEnvBlocklist() []string {
+	return []string{"ZEPH_", "AWS_", "AZURE_", "GCP_", "GOOGLE_", "OPENAI_", "ANTHROPIC_", "HF_", "HUGGING"}
+}
+
+// unwanted says whether a variable changes how a shell starts, reaches an agent that holds keys, or points out of the workspace.
+func unwanted(name string) bool {
+	switch name {
+	case "BASH_ENV", "ENV", "SHELLOPTS", "BASHOPTS", "PROMPT_COMMAND", "IFS", "PS4", "CDPATH", "SSH_AUTH_SOCK", "SSH_AGENT_PID",
+		"SSH_ASKPASS", "GIT_ASKPASS", "SUDO_ASKPASS", "GPG_AGENT_INFO", "DBUS_SESSION_BUS_ADDRESS", "XAUTHORITY", "DISPLAY",
+		"WAYLAND_DISPLAY", "DOCKER_HOST", "KUBECONFIG", "HOME", "TMPDIR", "TMP", "TEMP", "PWD", "OLDPWD", "HISTFILE", "NOTIFY_SOCKET",
+		"LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES", "CREDENTIALS_DIRECTORY", "GOCOVERDIR", "PGPASSFILE":
+		return true
+	}
+	return false
+}
+
+// environment is what a command sees: the process's own, without what the blocklist names, what looks like a credential, and what loads code
+// into programs; home and temporary files are inside the workspace.
+func (r *Runner) environment(ws, tmp string) []string {
+	keep := map[string]string{}
+	for _, kv := range r.opts.Environ() {
+		name, value, ok := strings.Cut(kv, "=")
+		if !ok || name == "" || r.hidden(name, value) {
+			continue
+		}
+		keep[name] = value
+	}
+	set := map[string]string{
+		"HOME": ws, "TMPDIR": tmp, "PWD": ws, "TERM": "dumb", "PAGER": "cat", "GIT_PAGER": "cat", "GIT_TERMINAL_PROMPT": "0", "HISTFILE": "/dev/null",
+	}
+	for name, value := range set {
+		keep[name] = value
+	}
+	if keep["PATH"] == "" {
+		keep["PATH"] = "/usr/local/bin:/usr/bin:/bin"
+	}
+	if keep["LANG"] == "" && keep["LC_ALL"] == "" {
+		keep["LANG"] = "C.UTF-8"
+	}
+	env := make([]string, 0, len(keep))
+	for name, value := range keep {
+		env = append(env, name+"="+value)
+	}
+	slices.Sort(env)
+	return env
+}
+
+// hidden says whether a variable stays with us.
+func (r *Runner) hidden(name, value string) bool {
+	upper := strings.ToUpper(name)
+	for _, prefix := range r.opts.EnvBlocklist {
+		if prefix != "" && strings.HasPrefix(upper, strings.ToUpper(prefix)) {
+			return true
+		}
+	}
+	return unwanted(upper) || loader(upper) || credential(upper) || carriesPassword(value)
+}
+
+// loader says whether the dynamic loader, a shell or an interpreter would load code because of the variable.
+func loader(name string) bool {
+	for _, prefix := range []string{"LD_", "DYLD_", "BASH_FUNC_", "XDG_"} { // XDG_ points out of the workspace
+		if strings.HasPrefix(name, prefix) {
+			return true
+		}
+	}
+	return name == "NODE_OPTIONS" || name == "PYTHONSTARTUP" || name == "PERL5OPT" || name == "RUBYOPT"
+}
+
+// credential says whether a name (in upper case) sounds like a secret.
+func credential(name string) bool {
+	words := strings.FieldsFunc(name, func(r rune) bool { return r == '_' || r == '-' || r == '.' })
+	for _, w := range words {
+		switch w {
+		case "TOKEN", "TOKENS", "KEY", "KEYS", "SECRET", "SECRETS", "PASS", "PASSWD", "PWD", "PASSPHRASE", "CREDENTIAL", "CREDENTIALS", "CREDS", "AUTH", "COOKIE", "APIKEY", "DSN":
+			return true
+		}
+	}
+	for _, part := range []string{"PASSWORD", "APIKEY", "SECRET", "TOKEN"} {
+		if strings.Contains(name, part) {
+			return true
+		}
+	}
+	return false
+}
+
+// carriesPassword says whether a value is a URL with a password, as in DATABASE_URL.
+func carriesPassword(value string) bool {
+	if !strings.Contains(value, "://") || !strings.Contains(value, "@") {
+		return false
+	}
+	u, err := url.Parse(value)
+	if err != nil {
+		return true // it has the shape of one and cannot be read: better gone
+	}
+	if u.User == nil {
+		return false
+	}
+	_, has := u.User.Password()
+	return has
+}
+
+// shellDir is where the shell program lives, so that a sandbox lets it start also from an unusual place.
+func (r *Runner) shellDir() []string {
+	path, err := filepath.EvalSymlinks(r.shell[0])
+	if err != nil {
+		return nil
+	}
+	return []string{path}
+}

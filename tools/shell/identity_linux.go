@@ -1,0 +1,43 @@
+package shell
+
+import (
+	"io/fs"
+	"syscall"
+	"time"
+)
+
+// nonblock keeps an open of a pipe from waiting for its other side.
+const nonblock = syscall.O_NONBLOCK | syscall.O_NOFOLLOW
+
+// identity tells whether a file is still the same one, untouched since: the kernel sets the change time on every change, and nobody else can.
+type identity struct {
+	dev, ino   uint64
+	links      uint64
+	uid, gid   int
+	ctime, ns  int64
+	size       int64
+	mtimeNanos int64
+}
+
+func identify(info fs.FileInfo) identity {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return identity{uid: -1, gid: -1}
+	}
+	return identity{
+		dev: st.Dev, ino: st.Ino, links: uint64(st.Nlink), uid: int(st.Uid), gid: int(st.Gid), //nolint:unconvert // Nlink has another type on arm64
+		ctime: st.Ctim.Sec, ns: st.Ctim.Nsec, size: info.Size(), mtimeNanos: info.ModTime().UnixNano(),
+	}
+}
+
+// inode is the part that says which file it is.
+func (i identity) inode() identity { return identity{dev: i.dev, ino: i.ino} }
+
+// untouched says whether info is the same file in the same state. The number of its names does not count.
+func (i identity) untouched(info fs.FileInfo) bool {
+	now := identify(info)
+	return i.ino != 0 && now.inode() == i.inode() && now.ctime == i.ctime && now.ns == i.ns && now.size == i.size && now.mtimeNanos == i.mtimeNanos
+}
+
+// changedAfter says whether the last change was after t.
+func (i identity) changedAfter(t time.Time) bool { return time.Unix(i.ctime, i.ns).After(t) }

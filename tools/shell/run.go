@@ -1,0 +1,312 @@
+package shell
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/zephbot/zephbot/tools"
+	"github.com/zephbot/zephbot/tools/shell/sandbox"
+)
+
+const (
+	drainAfter      = 2 * time.Second        // for readers after the last process we know of is gone
+	progressAfter   = 2 * time.Second        // before a person is shown what a command does
+	progressEvery   = 500 * time.Millisecond // between two progress lines
+	maxErrorText    = 1500                   // characters of output in an error's message
+	shownInProgress = 200                    // characters
+)
+
+// ending says why a run is over.
+type ending int
+
+const (
+	ended ending = iota
+	timedOut
+	cancelled
+)
+
+// job is one run.
+type job struct {
+	text     string
+	ws       string
+	timeout  time.Duration
+	cancel   <-chan struct{} // besides the context; may be nil
+	progress func(string)    // may be nil
+}
+
+// outcome is how a job went.
+type outcome struct {
+	output
+	status sandbox.Status
+	ending ending
+	held   bool // something unknown still holds the output
+}
+
+// failed says whether a transaction has to be taken back: exit 2 and above or a listed code, a signal, a timeout, a cancel.
+func (o *outcome) failed(codes []int) bool {
+	if o.ending != ended || o.status.Signal != "" || o.status.TooMany {
+		return true
+	}
+	if len(codes) > 0 {
+		return slices.Contains(codes, o.status.Code)
+	}
+	return o.status.Code >= 2
+}
+
+// exitCode is nil when a signal ended the command.
+func (o *outcome) exitCode() *int {
+	if o.status.Signal != "" {
+		return nil
+	}
+	code := o.status.Code
+	return &code
+}
+
+// execute runs a job to its end. It always comes back: what cannot be killed is left and said.
+func (r *Runner) execute(ctx context.Context, j job) (*outcome, error) {
+	outR, outW, err := os.Pipe()
+	if err != nil {
+		return nil, fmt.Errorf("make pipe: %w", err)
+	}
+	errR, errW, err := os.Pipe()
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("make pipe: %w", err), outR.Close(), outW.Close())
+	}
+	p, err := sandbox.Start(ctx, r.spec(j), outW, errW)
+	closeErr := errors.Join(outW.Close(), errW.Close())
+	if err = errors.Join(err, closeErr); err != nil {
+		if p != nil {
+			p.Stop()
+			<-p.Done()
+		}
+		return nil, errors.Join(err, outR.Close(), errR.Close())
+	}
+	c := newCapture(r.opts.MaxCapture)
+	var readers sync.WaitGroup
+	readers.Go(func() { r.read(c, outR, stdout) })
+	readers.Go(func() { r.read(c, errR, stderr) })
+
+	o := &outcome{ending: r.wait(ctx, j, p, c)}
+	o.status = p.Status()
+	o.held = drain(&readers, outR, errR)
+	o.output = c.output(r.opts.MaxText)
+	if o.status.Err != nil {
+		return nil, o.status.Err
+	}
+	return o, nil
+}
+
+// read takes in one stream; a pipe that was closed over a reader is no news.
+func (r *Runner) read(c *capture, f *os.File, which int) {
+	if err := c.read(f, which); err != nil && !errors.Is(err, os.ErrClosed) {
+		r.log.Warn().Err(err).Msg("output of a command was lost")
+	}
+}
+
+// wait lets the command run until it ends or has to, and shows what it does meanwhile.
+func (r *Runner) wait(ctx context.Context, j job, p *sandbox.Process, c *capture) ending {
+	timer := time.NewTimer(j.timeout)
+	defer timer.Stop()
+	var watcher sync.WaitGroup
+	if j.progress != nil {
+		watcher.Go(func() { r.watch(j.progress, p.Done(), c) })
+	}
+	end := ended
+	select {
+	case <-p.Done():
+	case <-timer.C:
+		end = timedOut
+	case <-ctx.Done():
+		end = cancelled
+		if errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
+			end = timedOut
+		}
+	case <-j.cancel:
+		end = cancelled
+	}
+	if end != ended {
+		p.Stop()
+		<-p.Done()
+	}
+	watcher.Wait()
+	return end
+}
+
+// watch shows the last line of what takes long, when it is a new one.
+func (r *Runner) watch(show func(string), done <-chan struct{}, c *capture) {
+	first := time.NewTimer(progressAfter)
+	defer first.Stop()
+	select {
+	case <-done:
+		return
+	case <-first.C:
+	}
+	tick := time.NewTicker(progressEvery)
+	defer tick.Stop()
+	shown := ""
+	for {
+		if line := c.lastLine(); line != "" && line != shown {
+			shown = line
+			line, _ = shorten(r.opts.Redact(line), shownInProgress)
+			show(line)
+		}
+		select {
+		case <-done:
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// drain waits for the readers, bounded: a process that got away may hold a pipe for ever. It closes the files.
+func drain(readers *sync.WaitGroup, files ...*os.File) (held bool) {
+	done := make(chan struct{})
+	var waiter sync.WaitGroup
+	waiter.Go(func() { // ends with the readers, which end at the latest when the files are closed below
+		readers.Wait()
+		close(done)
+	})
+	timer := time.NewTimer(drainAfter)
+	defer timer.Stop()
+	select {
+	case <-done:
+	case <-timer.C:
+		held = true
+	}
+	for _, f := range files {
+		_ = f.Close() // nothing was written
+	}
+	waiter.Wait()
+	return held
+}
+
+// spec says to the sandbox what to run and what it may reach.
+func (r *Runner) spec(j job) sandbox.Spec {
+	argv := append(slices.Clone(r.shell), j.text)
+	return sandbox.Spec{
+		Helper:  r.opts.Helper,
+		Argv:    argv,
+		Dir:     j.ws,
+		Env:     r.environment(j.ws, tmpDir(j.ws)),
+		Read:    append(r.shellDir(), r.opts.ReadPaths...),
+		Write:   append([]string{j.ws}, r.opts.AllowedPaths...),
+		Deny:    r.opts.DeniedPaths,
+		Network: r.opts.AllowNetwork,
+		Off:     r.opts.Sandbox == SandboxOff,
+		Require: r.opts.Sandbox == SandboxRequired,
+		Limits:  r.opts.Limits,
+	}
+}
+
+// foreground runs a command and waits for it.
+func (r *Runner) foreground(ctx context.Context, call *tools.Call, text, ws string) (*tools.Result, error) {
+	tx, err := r.begin(ctx, text, ws)
+	if err != nil {
+		return nil, err
+	}
+	defer tx.close()
+	o, err := r.execute(ctx, job{text: text, ws: ws, timeout: r.opts.Timeout, progress: call.Progress})
+	if err != nil {
+		return nil, startFailure(err)
+	}
+	lines := tx.settle(call, o)
+	return r.conclude(call, o, tx.warnings, lines)
+}
+
+// startFailure says why nothing ran.
+func startFailure(err error) error {
+	if errors.Is(err, sandbox.ErrUnavailable) {
+		return &tools.Error{Category: tools.PermanentFailure, Message: "the command was not run: the kernel sandbox is required and could not be set up", Err: err}
+	}
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return tools.AsError(err)
+	}
+	return &tools.Error{Category: tools.PermanentFailure, Message: "the command could not be started", Err: fmt.Errorf("run command: %w", err)}
+}
+
+// conclude makes the result, or the error, of a run.
+func (r *Runner) conclude(call *tools.Call, o *outcome, before, after []string) (*tools.Result, error) {
+	code := o.exitCode()
+	if call.Trail != nil {
+		call.Trail.ExitCode = code
+		call.Trail.Truncated = call.Trail.Truncated || o.truncated
+	}
+	body := o.text
+	notes := append(r.remarks(o), after...)
+	switch {
+	case o.ending == timedOut:
+		return nil, &tools.Error{Category: tools.Timeout, Message: report(fmt.Sprintf("the command was stopped after %s", r.opts.Timeout), body, notes),
+			Suggestion: r.tooLong()}
+	case o.ending == cancelled:
+		return nil, &tools.Error{Category: tools.Cancelled, Message: report("the command was cancelled while it ran", body, notes)}
+	case code != nil && *code == 126:
+		return nil, &tools.Error{Category: tools.PolicyBlocked, Message: report("exit code 126: a file may not be executed", body, notes),
+			Suggestion: "Run it with its interpreter, or make it executable first."}
+	case code != nil && *code == 127:
+		return nil, &tools.Error{Category: tools.PermanentFailure, Message: report("exit code 127: a command was not found", body, notes),
+			Suggestion: "Check the name, or use a command that is installed."}
+	}
+	return &tools.Result{
+		Text:      render(body, code, o.status.Signal, before, notes),
+		Raw:       Envelope{Stdout: o.stdout, Stderr: o.stderr, ExitCode: code, Truncated: o.truncated},
+		ExitCode:  code,
+		Truncated: o.truncated,
+		Error:     code == nil || *code != 0,
+	}, nil
+}
+
+func (r *Runner) tooLong() string {
+	if r.opts.MaxBackgroundRuns > 0 {
+		return "Try a smaller step, or run it with background=true."
+	}
+	return "Try a smaller step."
+}
+
+// remarks are what there is to say about how a run ended, besides its exit code.
+func (r *Runner) remarks(o *outcome) []string {
+	var lines []string
+	if o.status.TooMany {
+		lines = append(lines, fmt.Sprintf("[warn] stopped: more than %d processes at one time", r.opts.Limits.Procs))
+	}
+	if o.status.Left > 0 {
+		lines = append(lines, "[warn] processes that it left behind were ended; use background=true for what has to go on")
+	}
+	if o.status.Stuck || o.held {
+		lines = append(lines, "[warn] a process that it started could not be ended and may still run")
+	}
+	if r.note != "" {
+		lines = append(lines, r.note)
+	}
+	return lines
+}
+
+// render is the text for the model.
+func render(body string, code *int, signal string, before, after []string) string {
+	if strings.TrimSpace(body) == "" {
+		body = "(no output)"
+	}
+	lines := append(slices.Clone(before), body)
+	switch {
+	case code == nil:
+		lines = append(lines, "[killed by signal: "+signal+"]")
+	case *code != 0:
+		lines = append(lines, fmt.Sprintf("[exit code %d]", *code))
+	}
+	return strings.Join(append(lines, after...), "\n")
+}
+
+// report is the message of an error: what happened, and what was printed so far.
+func report(what, body string, notes []string) string {
+	body, _ = shorten(strings.TrimSpace(body), maxErrorText)
+	if body == "" {
+		body = "(no output)"
+	}
+	lines := append([]string{what}, notes...)
+	return strings.Join(append(lines, "output so far: "+body), "\n")
+}

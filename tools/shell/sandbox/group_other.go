@@ -1,0 +1,27 @@
+//go:build !unix
+
+package sandbox
+
+import (
+	"os"
+	"syscall"
+)
+
+const (
+	term = syscall.SIGTERM
+	kill = syscall.SIGKILL
+)
+
+func ownSession() *syscall.SysProcAttr { return nil }
+
+// signalTree ends the process; there is no gentle way here.
+func signalTree(pid int, _ syscall.Signal, known []int) []int {
+	if p, err := os.FindProcess(pid); err == nil {
+		_ = p.Kill()
+	}
+	return known
+}
+
+func groupAlive(int) bool { return false }
+
+func signalOf(*os.ProcessState) string { return "" }

@@ -1,0 +1,38 @@
+//go:build unix
+
+package sandbox
+
+import (
+	"os"
+	"syscall"
+)
+
+const (
+	term = syscall.SIGTERM
+	kill = syscall.SIGKILL
+)
+
+// ownSession gives a command a session without a terminal, and with it a process group.
+func ownSession() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
+
+// signalTree signals the process group of pid, every process below it, and those of known; it returns the processes it found, because
+// they cannot be found any more once their parents are gone.
+func signalTree(pid int, sig syscall.Signal, known []int) []int {
+	found := append(descendants(pid), known...)
+	_ = syscall.Kill(-pid, sig) // gone is as good as signalled
+	for _, p := range found {
+		_ = syscall.Kill(p, sig)
+	}
+	return found
+}
+
+// groupAlive says whether a process of the group of pid is left.
+func groupAlive(pid int) bool { return syscall.Kill(-pid, 0) == nil }
+
+// signalOf names the signal that ended a process; "" when it exited.
+func signalOf(s *os.ProcessState) string {
+	if ws, ok := s.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
+		return ws.Signal().String()
+	}
+	return ""
+}

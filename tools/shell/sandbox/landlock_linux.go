@@ -1,0 +1,169 @@
+package sandbox
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/landlock-lsm/go-landlock/landlock"
+	llsys "github.com/landlock-lsm/go-landlock/landlock/syscall"
+)
+
+// maxABI is the newest Landlock that the rules here are made for.
+const maxABI = 7
+
+// maxCarved bounds the entries that are granted one by one because a denied path lies between them.
+const maxCarved = 20_000
+
+// systemRead may be read and executed in every sandbox.
+func systemRead() []string {
+	return []string{
+		"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix/store", "/run/current-system",
+		"/dev/random", "/dev/urandom",
+		"/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/loadavg", "/proc/uptime", "/proc/version", "/proc/filesystems", "/proc/sys/kernel", "/proc/sys/vm",
+		"/sys/devices/system/cpu", "/sys/kernel/mm/transparent_hugepage",
+	}
+}
+
+// systemConfig is what may be read of /etc: what programs need, and nothing that may hold a secret (shadow, keys, other services' settings).
+func systemConfig() []string {
+	names := strings.Fields(`passwd group hosts hostname host.conf resolv.conf nsswitch.conf gai.conf services protocols networks rpc ethertypes
+		localtime timezone ld.so.cache ld.so.conf ld.so.conf.d ssl/certs ssl/openssl.cnf ssl/cert.pem pki/tls/certs pki/tls/openssl.cnf
+		pki/ca-trust/extracted ca-certificates ca-certificates.conf crypto-policies gnutls alternatives profile profile.d bash.bashrc bashrc
+		bash_completion.d inputrc terminfo gitconfig mime.types magic magic.mime os-release debian_version alpine-release redhat-release
+		lsb-release fonts locale.alias locale.conf default/locale shells login.defs ssh/ssh_config ssh/ssh_config.d manpath.config
+		ImageMagick-6 ImageMagick-7 java-17-openjdk java-21-openjdk java-25-openjdk python3 perl php ruby R papersize xdg vim nanorc
+		mke2fs.conf machine-id`)
+	paths := make([]string, len(names))
+	for i, n := range names {
+		paths[i] = filepath.Join("/etc", n)
+	}
+	return paths
+}
+
+// landlockABI is the version of Landlock that can be enforced here; 0 when there is none.
+func landlockABI() int {
+	v, err := llsys.LandlockGetABIVersion()
+	if err != nil || v < 1 {
+		return 0
+	}
+	return min(v, maxABI)
+}
+
+// restrict enforces the file and network part of spec for this process and what it starts.
+func restrict(spec Spec, abi int) error {
+	deny := make([]string, len(spec.Deny))
+	for i, d := range spec.Deny {
+		deny[i] = canonical(d)
+	}
+	g := grants{abi: abi, deny: deny}
+	for _, p := range append(append(systemRead(), systemConfig()...), spec.Read...) {
+		g.add(p, false)
+	}
+	for _, p := range append([]string{"/dev/null", "/dev/zero", "/dev/full"}, spec.Write...) {
+		g.add(p, true)
+	}
+	if g.err != nil {
+		return g.err
+	}
+	cfg := landlock.V7
+	if spec.Network {
+		cfg.HandledAccessNet = 0
+	}
+	if err := cfg.BestEffort().Restrict(g.rules...); err != nil {
+		return fmt.Errorf("apply Landlock: %w", err)
+	}
+	return nil
+}
+
+// canonical resolves the links of p, also where its last parts do not exist.
+func canonical(p string) string {
+	p = filepath.Clean(p)
+	if real, err := filepath.EvalSymlinks(p); err == nil {
+		return real
+	}
+	if p == "/" {
+		return p
+	}
+	return filepath.Join(canonical(filepath.Dir(p)), filepath.Base(p))
+}
+
+// grants collects rules.
+type grants struct {
+	abi   int
+	deny  []string // canonical
+	rules []landlock.Rule
+	n     int
+	err   error
+}
+
+// add grants what is at p; what does not exist needs no grant. A denied path at or below p is left out. A denied path above p does not
+// count: who grants p knows better.
+func (g *grants) add(p string, write bool) {
+	real, err := filepath.EvalSymlinks(p)
+	if err != nil {
+		return
+	}
+	g.carve(real, write)
+}
+
+// carve grants p but for what is denied below. Landlock cannot take out a part of what it grants, so the rest is granted piece by piece.
+// New entries cannot be made directly in a directory that is granted in pieces, and it cannot be listed.
+func (g *grants) carve(p string, write bool) {
+	if g.err != nil {
+		return
+	}
+	between := false
+	for _, d := range g.deny {
+		if d == p {
+			return
+		}
+		between = between || below(d, p)
+	}
+	if !between {
+		g.grant(p, write)
+		return
+	}
+	entries, err := os.ReadDir(p)
+	if err != nil {
+		return // nothing that we cannot read ourselves is granted
+	}
+	for _, e := range entries {
+		if e.Type()&os.ModeSymlink == 0 { // what a link points to is granted where it is, or not
+			g.carve(filepath.Join(p, e.Name()), write)
+		}
+	}
+}
+
+// below says whether d is inside the directory p.
+func below(d, p string) bool {
+	return strings.HasPrefix(d, strings.TrimSuffix(p, "/")+"/")
+}
+
+// grant adds the rule for one path.
+func (g *grants) grant(p string, write bool) {
+	info, err := os.Stat(p)
+	if err != nil {
+		return
+	}
+	if g.n++; g.n > maxCarved {
+		g.err = fmt.Errorf("a denied path lies between more than %d others, which are granted one by one: move it to a directory of its own", maxCarved)
+		return
+	}
+	var rule landlock.FSRule
+	switch {
+	case write && info.IsDir():
+		rule = landlock.RWDirs(p)
+		if g.abi >= 2 { // to move and link between directories
+			rule = rule.WithRefer()
+		}
+	case write:
+		rule = landlock.RWFiles(p)
+	case info.IsDir():
+		rule = landlock.RODirs(p)
+	default:
+		rule = landlock.ROFiles(p)
+	}
+	g.rules = append(g.rules, rule.IgnoreIfMissing())
+}

@@ -1,0 +1,143 @@
+// Package sandbox runs one command so that the kernel bounds what it may reach (Landlock, seccomp, resource limits) and so that every process
+// it leaves behind ends with it.
+//
+// On Linux the program starts itself again as its own helper: main calls Main first thing. The helper stays as the parent of the command,
+// adopts what the command detaches, and ends it all when told to, or when the program that asked is gone. A second start of the helper
+// takes the rights away and becomes the command. Without a helper, and on other systems, a command runs in a process group of its own and
+// nothing is enforced.
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Self is the helper of a program that calls Main at its start: the program itself, also when its file was replaced meanwhile.
+const Self = "/proc/self/exe"
+
+// Arg is the first argument of a helper.
+const Arg = "__sandbox"
+
+// Times that are used when a Spec has none.
+const (
+	DefaultGrace  = 250 * time.Millisecond // between TERM and KILL (seed 003)
+	DefaultLinger = time.Second            // for children that outlive the command, such as tee in a process substitution
+)
+
+// stuckAfter is how long killed processes get to vanish before the call ends without them.
+const stuckAfter = 5 * time.Second
+
+// ErrUnavailable is the error of a run that requires a sandbox where there is none.
+var ErrUnavailable = errors.New("the kernel sandbox is not available")
+
+// Limits bound one process each, but Procs: all processes of the run together. Zero = unlimited.
+type Limits struct {
+	FileSize int64         `json:"file_size,omitempty"` // bytes of the largest file that may be written
+	CPU      time.Duration `json:"cpu,omitempty"`       // processor time of one process, rounded up to seconds
+	Procs    int           `json:"procs,omitempty"`     // processes at one time; over it the run is ended
+	Files    int           `json:"files,omitempty"`     // open files
+}
+
+// Spec says what to run and what it may reach.
+type Spec struct {
+	Helper  string   `json:"-"` // how to start the helper: Self, or "" for a run without one
+	Argv    []string `json:"argv"`
+	Dir     string   `json:"dir"`
+	Env     []string `json:"env"`
+	Read    []string `json:"read,omitempty"`  // may be read and executed, besides the system's own directories
+	Write   []string `json:"write,omitempty"` // may be read, executed and changed
+	Deny    []string `json:"deny,omitempty"`  // out of reach, also inside Read and Write
+	Network bool     `json:"network,omitempty"`
+	Off     bool     `json:"off,omitempty"`     // no Landlock, no seccomp; limits and supervision stay
+	Require bool     `json:"require,omitempty"` // do not run without Landlock and seccomp
+	Limits  Limits   `json:"limits"`
+
+	Grace  time.Duration `json:"grace"`  // between TERM and KILL; 0 = DefaultGrace
+	Linger time.Duration `json:"linger"` // for children that outlive the command; 0 = DefaultLinger, negative = none
+}
+
+// Status is how a run ended.
+type Status struct {
+	Code    int    // exit code; meaningless when Signal is set
+	Signal  string // the signal that ended the command, such as "killed"
+	Left    int    // processes that outlived the command and were ended
+	Stuck   bool   // a process could not be ended
+	TooMany bool   // ended because of Limits.Procs
+	Err     error  // the command could not be started, or the helper failed
+}
+
+// Process is a run. Its methods are safe for concurrent use.
+type Process struct {
+	once   sync.Once
+	stop   func()
+	done   chan struct{}
+	wg     sync.WaitGroup
+	status Status
+}
+
+// Stop ends the command and everything it started: TERM, then KILL after the grace. It returns at once; Done tells the end.
+func (p *Process) Stop() { p.once.Do(p.stop) }
+
+// Done is closed when the run has ended, or when what is left of it cannot be ended (Status.Stuck). It always comes after Stop.
+func (p *Process) Done() <-chan struct{} { return p.done }
+
+// Status is how the run ended; it must not be called before Done is closed.
+func (p *Process) Status() Status { return p.status }
+
+// Start runs what spec says, with stdin from /dev/null. The context bounds only the start. Stdout and stderr are the caller's to close.
+func Start(ctx context.Context, spec Spec, stdout, stderr *os.File) (*Process, error) {
+	if len(spec.Argv) == 0 {
+		return nil, errors.New("start a command: nothing to run")
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("start a command: %w", err)
+	}
+	if spec.Grace <= 0 {
+		spec.Grace = DefaultGrace
+	}
+	if spec.Linger == 0 {
+		spec.Linger = DefaultLinger
+	}
+	spec.Linger = max(spec.Linger, 0)
+	if spec.Helper == "" {
+		if spec.Require {
+			return nil, fmt.Errorf("%w: this program is not set up as its own helper", ErrUnavailable)
+		}
+		return startPlain(ctx, spec, stdout, stderr)
+	}
+	return startHelped(ctx, spec, stdout, stderr)
+}
+
+// Level is what the kernel enforces on this machine.
+type Level struct {
+	Landlock int    // ABI version that is enforced, at most 7; 0 = none
+	Seccomp  bool   // system calls are filtered
+	Reason   string // why something is missing; "" when nothing is
+}
+
+// Full says whether files and system calls are both enforced.
+func (l Level) Full() bool { return l.Landlock > 0 && l.Seccomp }
+
+// String says the level in words for people.
+func (l Level) String() string {
+	var have []string
+	if l.Landlock > 0 {
+		have = append(have, fmt.Sprintf("Landlock ABI %d", l.Landlock))
+	}
+	if l.Seccomp {
+		have = append(have, "seccomp")
+	}
+	text := "kernel sandbox: " + strings.Join(have, " + ")
+	if len(have) == 0 {
+		text = "kernel sandbox: none"
+	}
+	if l.Reason != "" {
+		text += " (" + l.Reason + ")"
+	}
+	return text
+}

@@ -1,0 +1,302 @@
+// Package shell is the bash tool: it runs the text a model wrote in the session's working directory, with a scrubbed environment, inside a
+// sandbox, bounded in time, output and processes, and gives back what was printed.
+//
+// Whether a command may run is decided before, by the policy; only the blocklist is looked at once more here.
+package shell
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/zephbot/zephbot/policy/command"
+	"github.com/zephbot/zephbot/tools"
+	"github.com/zephbot/zephbot/tools/shell/sandbox"
+)
+
+// Name is the name of the tool.
+const Name = "bash"
+
+// Defaults of Options.
+const (
+	DefaultTimeout           = 30 * time.Second
+	DefaultMaxText           = 50_000  // characters
+	DefaultMaxCapture        = 1 << 20 // bytes
+	DefaultMaxBackgroundRuns = 8
+	DefaultBackgroundTimeout = 30 * time.Minute
+)
+
+// Sandbox modes (tools.shell.sandbox).
+const (
+	SandboxAuto     = "auto"
+	SandboxRequired = "required"
+	SandboxOff      = "off"
+)
+
+// Options configure the tool; fields named after a key of [tools.shell] mean what the key means (seed 003). Only Workspace is required.
+type Options struct {
+	Timeout time.Duration // of a foreground run; 0 = DefaultTimeout
+	// Workspace gives the session's working directory, an absolute path. It is made when absent.
+	Workspace       func(tools.Origin) (string, error)
+	AllowedPaths    []string // may be read and changed besides the workspace
+	ReadPaths       []string // may be read and executed besides the system's directories, such as a tool chain in a home directory
+	DeniedPaths     []string // out of reach also inside AllowedPaths: the config file, the data directory
+	AllowNetwork    bool
+	AllowedCommands []string        // taken off the built-in blocklist
+	EnvBlocklist    []string        // name prefixes; nil = DefaultEnvBlocklist. What looks like a credential goes in any case
+	Environ         func() []string // nil = os.Environ
+	MaxText         int             // characters of text for the model; 0 = DefaultMaxText
+	MaxCapture      int             // bytes kept of each stream, half from its start and half from its end; 0 = DefaultMaxCapture
+
+	Transactional         bool
+	AutoRollback          bool
+	AutoRollbackExitCodes []int    // empty = 2 and above
+	SnapshotRequired      bool     // do not run what cannot be taken back
+	TransactionScope      []string // globs, relative to the workspace, of what is snapshotted; empty = everything
+	MaxSnapshotBytes      int64    // 0 = unlimited
+	SnapshotDir           string   // where the copies are while a command runs; "" = the system's directory for temporary files
+
+	MaxBackgroundRuns int           // of all sessions; 0 = DefaultMaxBackgroundRuns, negative = none
+	BackgroundTimeout time.Duration // 0 = DefaultBackgroundTimeout
+
+	Sandbox string // "auto" (default when ""), "required", "off"
+	// Helper is how the program starts itself as sandbox helper: sandbox.Self where main calls sandbox.Main, "" where it does not.
+	// Without a helper there is no kernel sandbox.
+	Helper string
+	Limits sandbox.Limits
+
+	// Redact takes credentials out of what does not walk through the chain: progress lines and the output of background runs. nil = as it is.
+	Redact func(string) string
+	Now    func() time.Time // nil = time.Now
+	Log    zerolog.Logger
+}
+
+// In is the argument of the tool.
+type In struct {
+	Command    string `json:"command" jsonschema:"the bash text to run"`
+	Background bool   `json:"background,omitempty" jsonschema:"return at once with a run id; the output comes with a later message"`
+}
+
+// Envelope is Result.Raw: the two streams apart (seed 003, shell output envelope).
+type Envelope struct {
+	Stdout    string `json:"stdout"`
+	Stderr    string `json:"stderr"`
+	ExitCode  *int   `json:"exit_code"` // null when a signal ended the process
+	Truncated bool   `json:"truncated"`
+}
+
+// Runner runs commands. It is safe for concurrent use. Shutdown ends it.
+type Runner struct {
+	opts  Options
+	shell []string // program and flags before the text
+	note  string   // said once per result when the shell is not bash
+	log   zerolog.Logger
+	locks locks
+	bg    background
+
+	probe sync.Mutex
+	level *sandbox.Level
+}
+
+// New makes the tool and its runner. The error is about the options.
+func New(o Options) (tools.Tool, *Runner, error) {
+	if err := o.complete(); err != nil {
+		return tools.Tool{}, nil, fmt.Errorf("bash tool: %w", err)
+	}
+	r := &Runner{opts: o, log: o.Log.With().Str("component", "shell").Logger()}
+	r.findShell()
+	r.bg.init()
+	tool, err := tools.New(tools.Typed[In]{
+		Definition: tools.Definition{Name: Name, Description: r.description(), Destructive: true},
+		Describe:   r.describe,
+		Run:        r.run,
+	})
+	if err != nil {
+		return tools.Tool{}, nil, err
+	}
+	return tool, r, nil
+}
+
+// complete fills the defaults and checks the rest.
+func (o *Options) complete() error {
+	if o.Workspace == nil {
+		return errors.New("no workspace given")
+	}
+	switch o.Sandbox {
+	case "":
+		o.Sandbox = SandboxAuto
+	case SandboxAuto, SandboxRequired, SandboxOff:
+	default:
+		return fmt.Errorf("sandbox is %q: want auto, required or off", o.Sandbox)
+	}
+	if o.Timeout < 0 || o.BackgroundTimeout < 0 || o.MaxText < 0 || o.MaxCapture < 0 || o.MaxSnapshotBytes < 0 {
+		return errors.New("a timeout or limit is negative")
+	}
+	o.Timeout = orDefault(o.Timeout, DefaultTimeout)
+	o.BackgroundTimeout = orDefault(o.BackgroundTimeout, DefaultBackgroundTimeout)
+	o.MaxText = orDefault(o.MaxText, DefaultMaxText)
+	o.MaxCapture = orDefault(o.MaxCapture, DefaultMaxCapture)
+	o.MaxBackgroundRuns = orDefault(o.MaxBackgroundRuns, DefaultMaxBackgroundRuns)
+	if o.EnvBlocklist == nil {
+		o.EnvBlocklist = DefaultEnvBlocklist()
+	}
+	if o.Environ == nil {
+		o.Environ = os.Environ
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Redact == nil {
+		o.Redact = func(s string) string { return s }
+	}
+	for _, list := range [][]string{o.AllowedPaths, o.ReadPaths, o.DeniedPaths} {
+		for _, p := range list {
+			if !filepath.IsAbs(p) {
+				return fmt.Errorf("path %q is not absolute", p)
+			}
+		}
+	}
+	return checkScope(o.TransactionScope)
+}
+
+func orDefault[T int | time.Duration](v, def T) T {
+	if v == 0 {
+		return def
+	}
+	return v
+}
+
+// findShell looks for bash, else sh.
+func (r *Runner) findShell() {
+	if path, err := exec.LookPath("bash"); err == nil {
+		r.shell = []string{path, "--noprofile", "--norc", "-c"}
+		return
+	}
+	if path, err := exec.LookPath("sh"); err == nil {
+		r.shell, r.note = []string{path, "-c"}, "[note] there is no bash on this machine; sh ran the text"
+	}
+}
+
+func (r *Runner) description() string {
+	var b strings.Builder
+	b.WriteString("Execute a bash command in the working directory of this conversation, which keeps its files between calls. ")
+	fmt.Fprintf(&b, "Standard input is empty; it has %s, then it is stopped. ", r.opts.Timeout)
+	if !r.opts.AllowNetwork {
+		b.WriteString("There is no network. ")
+	}
+	if r.opts.MaxBackgroundRuns > 0 {
+		fmt.Fprintf(&b, "With background=true it returns at once and may run %s; its output comes with a later message. ", r.opts.BackgroundTimeout)
+	}
+	b.WriteString("Lines of standard error begin with [stderr].")
+	return b.String()
+}
+
+// describe says what the policy and a person look at. The paths are those that stand in the text as absolute words or redirections.
+func (r *Runner) describe(_ context.Context, _ *tools.Call, in In) (tools.Subject, error) {
+	if err := checkText(in.Command); err != nil {
+		return tools.Subject{}, err
+	}
+	script := command.Parse(in.Command)
+	seen := map[string]bool{}
+	var paths []string
+	add := func(word string) {
+		if !strings.HasPrefix(word, "/") {
+			return
+		}
+		word = filepath.Clean(word)
+		if !seen[word] {
+			seen[word] = true
+			paths = append(paths, word)
+		}
+	}
+	for _, c := range script.Commands {
+		for _, w := range c.Words {
+			add(w)
+			if _, value, ok := strings.Cut(w, "="); ok { // --file=/etc/passwd, of=/dev/sda
+				add(value)
+			}
+		}
+	}
+	for _, red := range script.Redirects {
+		add(red.Target)
+	}
+	note := "in the workspace of this chat"
+	if r.opts.AllowNetwork {
+		note += " · network on"
+	} else {
+		note += " · network off"
+	}
+	if in.Background {
+		note += " · in the background"
+	}
+	return tools.Subject{Inputs: []string{in.Command}, Paths: paths, Show: in.Command, Note: note}, nil
+}
+
+// maxCommand bounds the text in bytes: what the parser reads, and less than the kernel takes as one argument.
+const maxCommand = command.MaxText
+
+func checkText(text string) error {
+	switch {
+	case strings.TrimSpace(text) == "":
+		return tools.Errorf(tools.InvalidParameters, "command is empty")
+	case len(text) > maxCommand:
+		return tools.Errorf(tools.InvalidParameters, "command is %d bytes long, more than %d: write it to a file first", len(text), maxCommand)
+	case strings.ContainsRune(text, 0):
+		return tools.Errorf(tools.InvalidParameters, "command holds a NUL byte")
+	}
+	return nil
+}
+
+// run is the tool.
+func (r *Runner) run(ctx context.Context, call *tools.Call, in In) (*tools.Result, error) {
+	if err := checkText(in.Command); err != nil {
+		return nil, err
+	}
+	if pattern, blocked := command.Blocked(command.Parse(in.Command), r.opts.AllowedCommands); blocked {
+		return nil, &tools.Error{Category: tools.PolicyBlocked, Denied: true,
+			Message:    fmt.Sprintf("the command is on the blocklist: %q", strings.TrimSpace(pattern)),
+			Suggestion: "Do it without this command, or tell the user that it is blocked here, whoever approves it."}
+	}
+	if len(r.shell) == 0 {
+		return nil, tools.Errorf(tools.PermanentFailure, "there is neither bash nor sh on this machine")
+	}
+	if r.opts.Sandbox == SandboxRequired {
+		if level := r.Level(ctx); !level.Full() {
+			return nil, &tools.Error{Category: tools.PermanentFailure, Message: "commands may run only inside the kernel sandbox, which is not there: " + level.String(),
+				Suggestion: "Tell the user that the operator has to enable it or set tools.shell.sandbox."}
+		}
+	}
+	ws, err := r.workspace(call.Origin)
+	if err != nil {
+		return nil, err
+	}
+	if in.Background {
+		return r.startBackground(ctx, call, in.Command, ws)
+	}
+	return r.foreground(ctx, call, in.Command, ws)
+}
+
+// Level is what the kernel enforces, found out once. When ctx ends first, it is found out again by the next call.
+func (r *Runner) Level(ctx context.Context) sandbox.Level {
+	r.probe.Lock()
+	defer r.probe.Unlock()
+	if r.level != nil {
+		return *r.level
+	}
+	if r.opts.Sandbox == SandboxOff {
+		return sandbox.Level{Reason: `tools.shell.sandbox is "off"`}
+	}
+	level := sandbox.Probe(ctx, r.opts.Helper)
+	if ctx.Err() == nil {
+		r.level = &level
+	}
+	return level
+}

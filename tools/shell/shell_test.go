@@ -1,0 +1,393 @@
+package shell_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"github.com/zephbot/zephbot/tools"
+	"github.com/zephbot/zephbot/tools/shell"
+	"github.com/zephbot/zephbot/tools/shell/sandbox"
+	"github.com/zephbot/zephbot/tools/toolstest"
+)
+
+// TestMain makes the test binary its own helper, as the program's main does.
+func TestMain(m *testing.M) {
+	if sandbox.Main(os.Args) {
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// kit is a tool with a workspace.
+type kit struct {
+	t    *testing.T
+	dir  string
+	tool tools.Tool
+	r    *shell.Runner
+}
+
+// setup makes the tool; o needs no workspace.
+func setup(t *testing.T, o shell.Options) *kit {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir = filepath.Join(dir, "ws")
+	if o.Workspace == nil {
+		o.Workspace = func(tools.Origin) (string, error) { return dir, nil }
+	}
+	if o.Timeout == 0 {
+		o.Timeout = 5 * time.Minute // slow machines
+	}
+	tool, r, err := shell.New(o)
+	if err != nil {
+		t.Fatalf("New: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := r.Shutdown(context.WithoutCancel(t.Context())); err != nil {
+			t.Errorf("Shutdown: %v", err)
+		}
+	})
+	return &kit{t: t, dir: dir, tool: tool, r: r}
+}
+
+func args(t *testing.T, in shell.In) string {
+	t.Helper()
+	raw, err := json.Marshal(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw)
+}
+
+// call runs a command.
+func (k *kit) call(ctx context.Context, in shell.In) (*tools.Result, *tools.Trail, error) {
+	k.t.Helper()
+	c := toolstest.Call(shell.Name, args(k.t, in))
+	res, err := k.tool.Run(ctx, c)
+	return res, c.Trail, err
+}
+
+// run runs a command that must give a result.
+func (k *kit) run(text string) *tools.Result {
+	k.t.Helper()
+	res, _, err := k.call(k.t.Context(), shell.In{Command: text})
+	if err != nil {
+		k.t.Fatalf("%s: %v", text, err)
+	}
+	return res
+}
+
+func (k *kit) write(path, text string) {
+	k.t.Helper()
+	path = filepath.Join(k.dir, path)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		k.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		k.t.Fatal(err)
+	}
+}
+
+func fails(t *testing.T, err error, want tools.Category) *tools.Error {
+	t.Helper()
+	var e *tools.Error
+	if !errors.As(err, &e) || e.Category != want {
+		t.Fatalf("error %v, want category %s", err, want)
+	}
+	return e
+}
+
+func code(n int) *int { return &n }
+
+func TestRun(t *testing.T) {
+	t.Parallel()
+	for _, helper := range []string{sandbox.Self, ""} {
+		k := setup(t, shell.Options{Helper: helper})
+		tests := []struct {
+			name string
+			text string
+			want tools.Result
+		}{
+			{"output", "echo hi", tools.Result{Text: "hi", Raw: shell.Envelope{Stdout: "hi\n", ExitCode: code(0)}, ExitCode: code(0)}},
+			{"nothing", "true", tools.Result{Text: "(no output)", Raw: shell.Envelope{ExitCode: code(0)}, ExitCode: code(0)}},
+			{"stderr", "echo a; echo b >&2", tools.Result{Text: "a\n[stderr] b", Raw: shell.Envelope{Stdout: "a\n", Stderr: "b\n", ExitCode: code(0)}, ExitCode: code(0)}},
+			{"exit code", "echo no; exit 3", tools.Result{Text: "no\n[exit code 3]", Raw: shell.Envelope{Stdout: "no\n", ExitCode: code(3)}, ExitCode: code(3), Error: true}},
+			{"exit code 1 without output", "false", tools.Result{Text: "(no output)\n[exit code 1]", Raw: shell.Envelope{ExitCode: code(1)}, ExitCode: code(1), Error: true}},
+			{"signal", "kill -9 $$", tools.Result{Text: "(no output)\n[killed by signal: killed]", Raw: shell.Envelope{}, Error: true}},
+			{"empty stdin", "cat; echo end", tools.Result{Text: "end", Raw: shell.Envelope{Stdout: "end\n", ExitCode: code(0)}, ExitCode: code(0)}},
+			{"binary", `printf '\001\000\377\376'; echo warn >&2`, tools.Result{Text: "[binary output, 4 bytes]\n[stderr] warn",
+				Raw: shell.Envelope{Stdout: "[binary output, 4 bytes]", Stderr: "warn\n", ExitCode: code(0)}, ExitCode: code(0)}},
+			{"a little that is no UTF-8", `printf 'caf\351 au lait, croissant\n'`, tools.Result{Text: "caf\uFFFD au lait, croissant",
+				Raw: shell.Envelope{Stdout: "caf\uFFFD au lait, croissant\n", ExitCode: code(0)}, ExitCode: code(0)}},
+			{"colours stay", `printf '\033[31mred\033[0m\n'`, tools.Result{Text: "\x1b[31mred\x1b[0m", Raw: shell.Envelope{Stdout: "\x1b[31mred\x1b[0m\n", ExitCode: code(0)}, ExitCode: code(0)}},
+			{"words in the output are no failure", "echo permission denied", tools.Result{Text: "permission denied", Raw: shell.Envelope{Stdout: "permission denied\n", ExitCode: code(0)}, ExitCode: code(0)}},
+		}
+		for _, tc := range tests {
+			t.Run(tc.name+" helper "+helper, func(t *testing.T) {
+				t.Parallel()
+				res, trail, err := k.call(t.Context(), shell.In{Command: tc.text})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if tc.name == "stderr" && res.Text == "[stderr] b\na" { // two pipes keep no order between them
+					res.Text = tc.want.Text
+				}
+				if tc.name == "binary" {
+					res.Text = strings.TrimSpace(res.Text)
+				}
+				if diff := cmp.Diff(&tc.want, res); diff != "" {
+					t.Errorf("result (-want +got):\n%s", diff)
+				}
+				if diff := cmp.Diff(tc.want.ExitCode, trail.ExitCode); diff != "" {
+					t.Errorf("trail (-want +got):\n%s", diff)
+				}
+			})
+		}
+	}
+}
+
+func TestErrors(t *testing.T) {
+	t.Parallel()
+	k := setup(t, shell.Options{})
+	k.write("script", "#!/bin/sh\n")
+	tests := []struct {
+		name, text string
+		want       tools.Category
+		says       string
+		exit       *int
+	}{
+		{"not found", "no-such-command-here", tools.PermanentFailure, "exit code 127", code(127)},
+		{"may not be executed", "./script", tools.PolicyBlocked, "exit code 126", code(126)},
+		{"empty", "  \n", tools.InvalidParameters, "empty", nil},
+		{"too long", "echo " + strings.Repeat("x", 70_000), tools.InvalidParameters, "write it to a file", nil},
+		{"NUL", "echo \x00", tools.InvalidParameters, "NUL", nil},
+		{"blocked", "echo a && sudo id", tools.PolicyBlocked, "blocklist", nil},
+		{"blocked in a substitution", "echo $(wget x)", tools.PolicyBlocked, "blocklist", nil},
+	}
+	for _, tc := range tests {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			_, trail, err := k.call(t.Context(), shell.In{Command: tc.text})
+			if e := fails(t, err, tc.want); !strings.Contains(e.Message, tc.says) {
+				t.Errorf("message %q, want %q in it", e.Message, tc.says)
+			}
+			if diff := cmp.Diff(tc.exit, trail.ExitCode); diff != "" {
+				t.Errorf("exit code (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAllowedCommands(t *testing.T) {
+	t.Parallel()
+	k := setup(t, shell.Options{AllowedCommands: []string{"shutdown"}})
+	if res := k.run("type shutdown-not-there || shutdown() { echo mine; }; shutdown"); !strings.Contains(res.Text, "mine") {
+		t.Errorf("text %q", res.Text)
+	}
+}
+
+func TestWorkspace(t *testing.T) {
+	t.Parallel()
+	k := setup(t, shell.Options{})
+	if got := k.run(`pwd; echo "$HOME"; cd "$TMPDIR" && pwd; mktemp >/dev/null && echo ok`).Text; got != k.dir+"\n"+k.dir+"\n"+k.dir+"/.tmp\nok" {
+		t.Errorf("directories %q", got)
+	}
+	if got := k.run(`rm -r .tmp; ln -s /nowhere .tmp; echo x > kept; echo ok`).Text; got != "ok" {
+		t.Errorf("got %q", got)
+	}
+	if got := k.run(`echo "$TMPDIR"; cat kept`).Text; got != k.dir+"\nx" {
+		t.Errorf("with a link in the place of the directory for temporary files: %q", got)
+	}
+	for name, ws := range map[string]func(tools.Origin) (string, error){
+		"error":    func(tools.Origin) (string, error) { return "", errors.New("secret detail") },
+		"relative": func(tools.Origin) (string, error) { return "ws", nil },
+		"a file":   func(tools.Origin) (string, error) { return filepath.Join(k.dir, "kept"), nil },
+	} {
+		broken := setup(t, shell.Options{Workspace: ws})
+		_, _, err := broken.call(t.Context(), shell.In{Command: "true"})
+		if e := fails(t, err, tools.PermanentFailure); strings.Contains(tools.Feedback(e), "secret detail") {
+			t.Errorf("%s: the model is told internals: %s", name, tools.Feedback(e))
+		}
+	}
+}
+
+func TestEnvironment(t *testing.T) {
+	t.Parallel()
+	environ := []string{
+		"PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8", "EDITOR=vi", "HOME=/root", "GOFLAGS=-v", "MONKEY_BUSINESS=1", "PLAIN_URL=https://example.org/a",
+		"ZEPH_TELEGRAM_TOKEN=s3cret", "aws_region=s3cret", "OPENAI_API_BASE=s3cret", "GITHUB_TOKEN=s3cret", "MY_KEY=s3cret", "db_password=s3cret", "PGPASSWORD=s3cret",
+		"DATABASE_URL=postgres://u:s3cret@db/x", "REDIS_URL=redis://:s3cret@[bad", "SSH_AUTH_SOCK=/s3cret", "LD_PRELOAD=/s3cret.so", "BASH_ENV=/s3cret", "BASH_FUNC_ls%%=() { echo s3cret; }",
+		"STRIPE_SECRET=s3cret", "SESSION_COOKIE=s3cret", "XDG_RUNTIME_DIR=/s3cret", "nonsense",
+	}
+	k := setup(t, shell.Options{Environ: func() []string { return environ }})
+	got := k.run("env | sort").Text
+	if strings.Contains(got, "s3cret") {
+		t.Errorf("a secret got through:\n%s", got)
+	}
+	for _, want := range []string{"EDITOR=vi", "GOFLAGS=-v", "MONKEY_BUSINESS=1", "PLAIN_URL=https://example.org/a", "HOME=" + k.dir, "TERM=dumb"} {
+		if !strings.Contains("\n"+got+"\n", "\n"+want+"\n") {
+			t.Errorf("%s is missing in\n%s", want, got)
+		}
+	}
+	own := setup(t, shell.Options{Environ: func() []string { return environ }, EnvBlocklist: []string{"edi"}})
+	if got := own.run("env").Text; strings.Contains(got, "EDITOR") || !strings.Contains(got, "aws_region") {
+		t.Errorf("with an own blocklist:\n%s", got)
+	}
+}
+
+func TestTimeout(t *testing.T) {
+	t.Parallel()
+	for _, helper := range []string{sandbox.Self, ""} {
+		k := setup(t, shell.Options{Helper: helper, Timeout: 300 * time.Millisecond})
+		for _, text := range []string{"sleep 600", "sleep 600 & wait", `trap "" TERM; while :; do sleep 600; done`, "setsid -w sleep 600"} {
+			_, _, err := k.call(t.Context(), shell.In{Command: text})
+			if e := fails(t, err, tools.Timeout); !strings.Contains(e.Message, "300ms") || !strings.Contains(e.Suggestion, "background") {
+				t.Errorf("%s: %+v", text, e)
+			}
+		}
+	}
+}
+
+// TestOutputOfCancelled cancels when the first line is there, so that it cannot come too late.
+func TestOutputOfCancelled(t *testing.T) {
+	t.Parallel()
+	for _, helper := range []string{sandbox.Self, ""} {
+		k := setup(t, shell.Options{Helper: helper})
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		c := toolstest.Call(shell.Name, args(t, shell.In{Command: "echo working on it; sleep 600"}))
+		c.Progress = func(line string) { // comes once there is a line
+			if line != "working on it" {
+				t.Errorf("progress %q", line)
+			}
+			cancel()
+		}
+		_, err := k.tool.Run(ctx, c)
+		if e := fails(t, err, tools.Cancelled); !strings.Contains(e.Message, "working on it") {
+			t.Errorf("message %q, want the output in it", e.Message)
+		}
+	}
+}
+
+func TestDeadlineOfTheCall(t *testing.T) {
+	t.Parallel()
+	k := setup(t, shell.Options{})
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	_, _, err := k.call(ctx, shell.In{Command: "sleep 600"})
+	fails(t, err, tools.Timeout)
+	_, _, err = k.call(ctx, shell.In{Command: "sleep 600"})
+	fails(t, err, tools.Timeout)
+}
+
+func TestMuchOutput(t *testing.T) {
+	t.Parallel()
+	k := setup(t, shell.Options{MaxText: 1000, MaxCapture: 100_000})
+	res, trail, err := k.call(t.Context(), shell.In{Command: `echo first; for i in $(seq 20000); do echo "line $i über"; done; echo last; echo oops >&2`})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len([]rune(res.Text)); n > 1200 || !strings.HasPrefix(res.Text, "first\nline 1 über\n") || !strings.Contains(res.Text, "left out …]\n") {
+		t.Errorf("%d characters: %.200q", n, res.Text)
+	}
+	if !strings.Contains(res.Text, "last") || !strings.Contains(res.Text, "line 20000 über") {
+		t.Errorf("the end is missing: %q", res.Text[len(res.Text)-200:])
+	}
+	env, ok := res.Raw.(shell.Envelope)
+	if !ok || len(env.Stdout) > 101_000 || !env.Truncated || !res.Truncated || !trail.Truncated {
+		t.Errorf("envelope of %d bytes, truncated %t %t %t", len(env.Stdout), env.Truncated, res.Truncated, trail.Truncated)
+	}
+	res = k.run(`head -c 5000000 /dev/zero | tr '\0' x`)
+	if n := len(res.Text); n > 1200 || !res.Truncated {
+		t.Errorf("one long line: %d characters, truncated %t", n, res.Truncated)
+	}
+}
+
+func TestDescribe(t *testing.T) {
+	t.Parallel()
+	k := setup(t, shell.Options{})
+	tests := []struct {
+		in   shell.In
+		want tools.Subject
+	}{
+		{shell.In{Command: "ls -l"}, tools.Subject{Inputs: []string{"ls -l"}, Show: "ls -l", Note: "in the workspace of this chat · network off"}},
+		{shell.In{Command: "cat /etc/../etc/passwd 'a b' > /tmp/x; cat /etc/passwd", Background: true}, tools.Subject{
+			Inputs: []string{"cat /etc/../etc/passwd 'a b' > /tmp/x; cat /etc/passwd"}, Paths: []string{"/etc/passwd", "/tmp/x"},
+			Show: "cat /etc/../etc/passwd 'a b' > /tmp/x; cat /etc/passwd", Note: "in the workspace of this chat · network off · in the background"}},
+		{shell.In{Command: "grep --file=/srv/p x"}, tools.Subject{Inputs: []string{"grep --file=/srv/p x"}, Paths: []string{"/srv/p"}, Show: "grep --file=/srv/p x",
+			Note: "in the workspace of this chat · network off"}},
+	}
+	for _, tc := range tests {
+		got, err := k.tool.Describe(t.Context(), toolstest.Call(shell.Name, args(t, tc.in)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(tc.want, got); diff != "" {
+			t.Errorf("subject (-want +got):\n%s", diff)
+		}
+	}
+	if _, err := os.Stat(k.dir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("describing made the workspace: %v", err)
+	}
+	if _, err := k.tool.Describe(t.Context(), toolstest.Call(shell.Name, `{"command":""}`)); err == nil {
+		t.Error("an empty command was described")
+	}
+}
+
+func TestOptions(t *testing.T) {
+	t.Parallel()
+	ws := func(tools.Origin) (string, error) { return "/tmp", nil }
+	for name, o := range map[string]shell.Options{
+		"no workspace":   {},
+		"sandbox":        {Workspace: ws, Sandbox: "maybe"},
+		"relative path":  {Workspace: ws, AllowedPaths: []string{"a/b"}},
+		"negative":       {Workspace: ws, Timeout: -1},
+		"broken pattern": {Workspace: ws, TransactionScope: []string{"[a"}},
+	} {
+		if _, _, err := shell.New(o); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
+
+func TestSandbox(t *testing.T) {
+	t.Parallel()
+	required := setup(t, shell.Options{Sandbox: shell.SandboxRequired})
+	_, _, err := required.call(t.Context(), shell.In{Command: "true"})
+	if e := fails(t, err, tools.PermanentFailure); !strings.Contains(e.Message, "kernel sandbox") {
+		t.Errorf("message %q", e.Message)
+	}
+	off := setup(t, shell.Options{Sandbox: shell.SandboxOff, Helper: sandbox.Self})
+	if l := off.r.Level(t.Context()); l.Full() || !strings.Contains(l.String(), "off") {
+		t.Errorf("level %s", l)
+	}
+	secret := filepath.Join(t.TempDir(), "config.toml")
+	if err := os.WriteFile(secret, []byte("s3cret"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := off.run("cat " + secret).Text; got != "s3cret" {
+		t.Errorf("without a sandbox: %q", got)
+	}
+	on := setup(t, shell.Options{Helper: sandbox.Self, Limits: sandbox.Limits{Procs: 200, Files: 500, FileSize: 1 << 30}})
+	if level := on.r.Level(t.Context()); !level.Full() {
+		t.Skipf("no full sandbox on this machine: %s", level)
+	}
+	if res := on.run("cat " + secret + "; echo ok > new; cat new"); strings.Contains(res.Text, "s3cret") || !strings.HasSuffix(res.Text, "ok") {
+		t.Errorf("in the sandbox: %q", res.Text)
+	}
+	denied := setup(t, shell.Options{Helper: sandbox.Self, Sandbox: shell.SandboxRequired, AllowedPaths: []string{filepath.Dir(secret)}, DeniedPaths: []string{secret}})
+	if res := denied.run("cat " + secret + "; true"); strings.Contains(res.Text, "s3cret") {
+		t.Errorf("a denied file in an allowed directory was read: %q", res.Text)
+	}
+}

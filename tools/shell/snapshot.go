@@ -1,0 +1,245 @@
+package shell
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/bmatcuk/doublestar/v4"
+)
+
+// maxEntries bounds what is remembered of a directory tree.
+const maxEntries = 200_000
+
+// sizeError is a workspace that is too large for a snapshot.
+type sizeError struct{ text string }
+
+func (e *sizeError) Error() string { return e.text }
+
+// snapshotOptions say what is snapshotted.
+type snapshotOptions struct {
+	root     string
+	store    string   // directory for the copies; "" = the system's for temporary files
+	scope    []string // globs; empty = everything
+	maxBytes int64    // 0 = unlimited
+}
+
+// entry is what is remembered of one file, directory or link.
+type entry struct {
+	path   string // relative to the root
+	mode   fs.FileMode
+	mtime  time.Time
+	size   int64
+	target string   // of a symbolic link
+	id     identity // to see whether it is still the same, untouched
+	copied string   // name of the copy in the store; "" = contents are not remembered
+	fresh  bool     // changed so shortly before that its change time may not tell a later change apart
+}
+
+// freshFor is more than the step of the kernel's clock for file times.
+const freshFor = 100 * time.Millisecond
+
+// snapshot is the state of a directory at one time: contents, modes, links, times and owners; not extended attributes. It belongs to one goroutine.
+type snapshot struct {
+	opts    snapshotOptions
+	root    *os.Root
+	mode    fs.FileMode // of the root itself
+	store   string
+	entries []entry // a directory before what is in it
+	byPath  map[string]int
+	bytes   int64
+}
+
+// takeSnapshot copies what is in scope. Links are not followed and the root is not left. The caller has to discard it.
+func takeSnapshot(ctx context.Context, o snapshotOptions) (*snapshot, error) {
+	root, err := os.OpenRoot(o.root)
+	if err != nil {
+		return nil, fmt.Errorf("open the working directory: %w", err)
+	}
+	s := &snapshot{opts: o, root: root, byPath: map[string]int{}}
+	if err := s.take(ctx); err != nil {
+		return nil, errors.Join(err, s.discard())
+	}
+	return s, nil
+}
+
+func (s *snapshot) take(ctx context.Context) error {
+	info, err := s.root.Stat(".")
+	if err != nil {
+		return fmt.Errorf("scan the working directory: %w", err)
+	}
+	s.mode = info.Mode()
+	if err := s.scan(ctx, "."); err != nil {
+		return err
+	}
+	store, err := os.MkdirTemp(s.opts.store, "zephbot-snapshot-")
+	if err != nil {
+		return fmt.Errorf("make the snapshot's directory: %w", err)
+	}
+	s.store = store
+	inodes := map[identity]string{} // hard links share a copy
+	for i := range s.entries {
+		e := &s.entries[i]
+		if !e.mode.IsRegular() || !s.inScope(e.path) {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("copy files: %w", err)
+		}
+		if name, ok := inodes[e.id.inode()]; ok && e.id.links > 1 {
+			e.copied = name
+			continue
+		}
+		e.copied = strconv.Itoa(i)
+		if err := s.copyOut(e); err != nil {
+			return err
+		}
+		inodes[e.id.inode()] = e.copied
+	}
+	return nil
+}
+
+// scan remembers what is below dir, and sees early whether it is too much.
+func (s *snapshot) scan(ctx context.Context, dir string) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("scan the working directory: %w", err)
+	}
+	names, err := s.list(dir)
+	if err != nil {
+		return fmt.Errorf("scan the working directory: %w", err)
+	}
+	for _, name := range names {
+		path := filepath.Join(dir, name)
+		info, err := s.root.Lstat(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // a background run removed it
+		}
+		if err != nil {
+			return fmt.Errorf("scan the working directory: %w", err)
+		}
+		e := entry{path: path, mode: info.Mode(), mtime: info.ModTime(), size: info.Size(), id: identify(info)}
+		e.fresh = e.id.changedAfter(time.Now().Add(-freshFor))
+		if e.mode&fs.ModeSymlink != 0 {
+			if e.target, err = s.root.Readlink(path); err != nil {
+				return fmt.Errorf("scan the working directory: %w", err)
+			}
+		}
+		if err := s.count(e); err != nil {
+			return err
+		}
+		s.byPath[path] = len(s.entries)
+		s.entries = append(s.entries, e)
+		if info.IsDir() {
+			if err := s.scan(ctx, path); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// count adds an entry to the sums and compares them with the limits.
+func (s *snapshot) count(e entry) error {
+	if len(s.entries) >= maxEntries {
+		return &sizeError{fmt.Sprintf("the working directory has more than %d files", maxEntries)}
+	}
+	if e.mode.IsRegular() && s.inScope(e.path) {
+		s.bytes += e.size
+	}
+	if s.opts.maxBytes > 0 && s.bytes > s.opts.maxBytes {
+		return &sizeError{fmt.Sprintf("the working directory is larger than the %d bytes that are snapshotted at most", s.opts.maxBytes)}
+	}
+	return nil
+}
+
+// list names what is in dir, without the directory for temporary files.
+func (s *snapshot) list(dir string) ([]string, error) {
+	f, err := s.root.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	names, err := f.Readdirnames(-1)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return nil, err
+	}
+	if dir == "." {
+		for i, n := range names {
+			if n == tmpName {
+				return append(names[:i], names[i+1:]...), nil
+			}
+		}
+	}
+	return names, nil
+}
+
+// inScope says whether changes of path are taken back.
+func (s *snapshot) inScope(path string) bool {
+	if len(s.opts.scope) == 0 {
+		return true
+	}
+	slashed := filepath.ToSlash(path)
+	for _, g := range s.opts.scope {
+		if doublestar.MatchUnvalidated(g, slashed) {
+			return true
+		}
+	}
+	return false
+}
+
+// copyOut copies the contents of a file into the store.
+func (s *snapshot) copyOut(e *entry) error {
+	src, err := openRegular(s.root, e.path)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNotRegular) {
+		e.copied = "" // a background run was quicker
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("copy a file: %w", err)
+	}
+	defer src.Close()
+	dst, err := os.OpenFile(filepath.Join(s.store, e.copied), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return fmt.Errorf("copy a file: %w", err)
+	}
+	_, err = io.Copy(dst, io.LimitReader(src, e.size)) // a file that grows meanwhile does not break the limit
+	if err = errors.Join(err, dst.Close()); err != nil {
+		return fmt.Errorf("copy a file: %w", err)
+	}
+	return nil
+}
+
+var errNotRegular = errors.New("not a regular file")
+
+// openRegular opens a regular file for reading; anything else, such as a pipe, does not hold it up.
+func openRegular(root *os.Root, path string) (*os.File, error) {
+	f, err := root.OpenFile(path, os.O_RDONLY|nonblock, 0)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = errNotRegular
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// discard removes the copies.
+func (s *snapshot) discard() error {
+	err := s.root.Close()
+	if s.store != "" {
+		err = errors.Join(err, os.RemoveAll(s.store))
+	}
+	if err != nil {
+		return fmt.Errorf("discard the snapshot: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,90 @@
+package shell
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/zephbot/zephbot/tools"
+)
+
+// tmpName is the directory for temporary files below the workspace. It is never snapshotted.
+const tmpName = ".tmp"
+
+// workspace is the canonical working directory of a session, made when absent.
+func (r *Runner) workspace(o tools.Origin) (string, error) {
+	dir, err := r.opts.Workspace(o)
+	if err != nil {
+		return "", &tools.Error{Category: tools.PermanentFailure, Message: "this conversation has no working directory", Err: fmt.Errorf("find workspace: %w", err)}
+	}
+	broken := func(err error) error {
+		return &tools.Error{Category: tools.PermanentFailure, Message: "the working directory of this conversation cannot be used", Err: fmt.Errorf("open workspace: %w", err)}
+	}
+	if !filepath.IsAbs(dir) {
+		return "", broken(fmt.Errorf("%q is not absolute", dir))
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", broken(err)
+	}
+	dir, err = filepath.EvalSymlinks(dir)
+	if err != nil {
+		return "", broken(err)
+	}
+	return dir, nil
+}
+
+// tmpDir makes the directory for temporary files below ws. A command may have put anything in its place: then ws itself has to do.
+func tmpDir(ws string) string {
+	dir := filepath.Join(ws, tmpName)
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return ws
+	}
+	if info, err := os.Lstat(dir); err != nil || !info.IsDir() {
+		return ws
+	}
+	return dir
+}
+
+// locks are mutexes by name; one that nobody holds or waits for is gone.
+type locks struct {
+	mu   sync.Mutex
+	held map[string]*lock
+}
+
+type lock struct {
+	free  chan struct{} // holds one token when free
+	users int
+}
+
+// acquire takes the lock of name; the channel of done gives up. The returned function lets it go.
+func (l *locks) acquire(done <-chan struct{}, name string) (release func(), ok bool) {
+	l.mu.Lock()
+	if l.held == nil {
+		l.held = map[string]*lock{}
+	}
+	k := l.held[name]
+	if k == nil {
+		k = &lock{free: make(chan struct{}, 1)}
+		k.free <- struct{}{}
+		l.held[name] = k
+	}
+	k.users++
+	l.mu.Unlock()
+	leave := func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if k.users--; k.users == 0 {
+			delete(l.held, name)
+		}
+	}
+	select {
+	case <-k.free:
+		return func() { k.free <- struct{}{}; leave() }, true
+	case <-done:
+		leave()
+		return nil, false
+	}
+}

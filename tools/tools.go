@@ -1,0 +1,138 @@
+// Package tools declares what a tool is, what a call of one carries, and how it may fail. Stages that guard a call live in packages below,
+// composed once in tools/chain; the built-in tools live beside them.
+package tools
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// Definition is what a model, a person and a policy know of a tool.
+type Definition struct {
+	Name         string          // "bash", or "server:tool" for MCP
+	Description  string          // for the model
+	Schema       json.RawMessage // JSON Schema of the arguments: always an object
+	OutputSchema json.RawMessage // of a structured result; may be nil
+	ReadOnly     bool            // changes nothing: may run beside others and be repeated
+	Destructive  bool            // may destroy what exists; shown on the approval card
+	Server       string          // MCP server id; "" for a built-in
+	Trusted      bool            // the MCP server's annotations may be believed
+	Timeout      time.Duration   // upper limit of one run; 0 = the tool limits itself
+}
+
+// Hash identifies the definition: an approval binds it, so that a tool that changed meanwhile does not run on an old yes.
+func (d Definition) Hash() string {
+	h := sha256.New()
+	for _, part := range []string{d.Name, d.Description, string(d.Schema), string(d.OutputSchema), d.Server} {
+		fmt.Fprintf(h, "%d:%s", len(part), part) // with its length, so that no two definitions read the same
+	}
+	fmt.Fprintf(h, "%t %t %t", d.ReadOnly, d.Destructive, d.Trusted)
+	return hex.EncodeToString(h.Sum(nil)[:16])
+}
+
+// Origin says for whom and from where a call is made. It is part of every call, log line and audit record.
+type Origin struct {
+	Channel string // "telegram", "terminal", …
+	Session string // session key
+	Chat    string // chat the answer goes to, for per-chat rules
+	Turn    string // id of the turn
+	Caller  string // "telegram:42"; "" only where there is no person (tools call without --caller)
+	Admin   bool
+}
+
+// Call is one call of a tool on its way through the chain. It is owned by one goroutine at a time.
+type Call struct {
+	ID     string          // unique within the session, stable over restarts
+	Batch  int64           // journal number of the assistant message that asked for it
+	Tool   string          // qualified name, as the model wrote it
+	Args   json.RawMessage // as the model wrote them; the decode stage replaces them by the canonical form
+	Origin Origin
+	Trail  *Trail // never nil inside the chain
+	// Definition is what the journal says the model was shown; the chain refuses the call when the tool has changed since. Empty = unchecked.
+	Definition string
+	// Probe asks only whether the call may run now: the chain stops with ErrProbed before anything happens.
+	Probe bool
+	// Hidden lists the tools that this conversation may not use (allow-lists of chat and channel); nil = none.
+	Hidden func(tool string) bool
+	// OnStart is called once, right before the tool runs: the journal's "started" record. An error stops the call.
+	OnStart func(ctx context.Context) error
+	// Progress takes a line of what the tool is doing, for the person who waits; may be nil. Must not block.
+	Progress func(text string)
+
+	// Set by the decode stage.
+	Def     Definition
+	Subject Subject
+}
+
+// Subject is what policy looks at: the call in canonical form, said by the tool itself.
+type Subject struct {
+	Inputs []string // what permission rules are matched with: command text, canonical paths, URLs
+	Paths  []string // canonical paths and URLs, for the rules of [tools.policy]
+	Show   string   // what a person is shown when asked: the whole command, the path …
+	Note   string   // where and under which limits: "in the workspace of this chat · network off"
+}
+
+// Trail is what the stages found out about a call: the audit record in the making.
+type Trail struct {
+	Rule         string // the rule that decided
+	Effect       string // allow, ask, deny
+	Reason       string // the decision in one sentence for people
+	Suspicious   string // untrusted source that was flagged in this turn
+	ApprovedBy   string
+	Judge        string // allow, deny:<reason>, error:<text>
+	Cached       bool
+	Attempts     int // runs of the tool
+	Category     Category
+	ExitCode     *int
+	Truncated    bool
+	RolledBack   bool
+	Injection    bool // the result carried marks of prompt injection
+	MCPServer    string
+	MCPErrorCode string
+	Correlation  string
+	Egress       []Egress
+	Started      bool
+	Duration     time.Duration
+}
+
+// Egress is one outgoing request of a tool, blocked ones included.
+type Egress struct {
+	URL     string `json:"url"` // without userinfo and query
+	Host    string `json:"host"`
+	Method  string `json:"method"`
+	Status  int    `json:"status,omitempty"`
+	Bytes   int64  `json:"response_bytes,omitempty"`
+	Blocked string `json:"block_reason,omitempty"` // allowlist, blocklist, ssrf, scheme
+	Hop     int    `json:"hop,omitempty"`
+	Millis  int64  `json:"duration_ms"`
+}
+
+// Result is what a tool gives back.
+type Result struct {
+	Text      string // for the model; "" becomes "(no output)"
+	Raw       any    // JSON-able raw form (the shell's envelope); may be nil
+	ExitCode  *int   // of a process; nil when there was none or a signal ended it
+	Truncated bool
+	Untrusted string // where foreign content came from ("https://…", "mcp:github"); "" = our own
+	Error     bool   // the tool ran and reports a failure (non-zero exit): Text says what
+	MIME      string // content type of Text when it is not plain text
+}
+
+// Handler executes a call.
+type Handler func(ctx context.Context, call *Call) (*Result, error)
+
+// Middleware wraps a Handler; in a list the first is the outermost.
+type Middleware func(next Handler) Handler
+
+// Tool is one tool: its definition and how to run it. Run and Describe are safe for concurrent use and honour ctx.
+type Tool struct {
+	Definition Definition
+	// Describe says what the policy has to look at. Args are valid against the schema. It must not change anything. nil = the raw arguments.
+	Describe func(ctx context.Context, call *Call) (Subject, error)
+	// Run executes the call. A failure to do what was asked is an *Error; a process that ran and failed is a Result with Error set.
+	Run Handler
+}

@@ -1,0 +1,106 @@
+package tools
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/google/jsonschema-go/jsonschema"
+)
+
+// Typed describes a tool whose arguments are the struct In; its schema comes from the struct (tags `json` and `jsonschema`).
+type Typed[In any] struct {
+	Definition Definition // Schema is filled by New
+	// Describe as in Tool, with decoded arguments; nil = the raw arguments.
+	Describe func(ctx context.Context, call *Call, in In) (Subject, error)
+	Run      func(ctx context.Context, call *Call, in In) (*Result, error)
+	// Adjust may refine the generated schema (enums, bounds); may be nil.
+	Adjust func(s *jsonschema.Schema)
+}
+
+// New makes a Tool of a typed one. The error is a programmer's: a struct that has no schema.
+func New[In any](t Typed[In]) (Tool, error) {
+	schema, err := jsonschema.For[In](nil)
+	if err != nil {
+		return Tool{}, fmt.Errorf("schema of %s: %w", t.Definition.Name, err)
+	}
+	simplify(schema)
+	if t.Adjust != nil {
+		t.Adjust(schema)
+	}
+	raw, err := json.Marshal(schema)
+	if err != nil {
+		return Tool{}, fmt.Errorf("schema of %s: %w", t.Definition.Name, err)
+	}
+	def := t.Definition
+	def.Schema = raw
+	tool := Tool{Definition: def}
+	tool.Run = func(ctx context.Context, call *Call) (*Result, error) {
+		in, err := decode[In](call.Args)
+		if err != nil {
+			return nil, err
+		}
+		return t.Run(ctx, call, in)
+	}
+	if t.Describe != nil {
+		tool.Describe = func(ctx context.Context, call *Call) (Subject, error) {
+			in, err := decode[In](call.Args)
+			if err != nil {
+				return Subject{}, err
+			}
+			return t.Describe(ctx, call, in)
+		}
+	}
+	return tool, nil
+}
+
+// simplify removes what some providers refuse: type arrays such as ["null","array"] for slices.
+func simplify(s *jsonschema.Schema) {
+	if s == nil {
+		return
+	}
+	if len(s.Types) == 2 && s.Types[0] == "null" {
+		s.Type, s.Types = s.Types[1], nil
+	}
+	for _, p := range s.Properties {
+		simplify(p)
+	}
+	for _, d := range s.Defs {
+		simplify(d)
+	}
+	simplify(s.Items)
+	simplify(s.AdditionalProperties)
+}
+
+// decode reads arguments strictly; the decode stage has validated them against the schema before, so an error here is rare but possible.
+func decode[In any](args json.RawMessage) (In, error) {
+	var in In
+	if len(bytes.TrimSpace(args)) == 0 {
+		args = []byte("{}")
+	}
+	dec := json.NewDecoder(bytes.NewReader(args))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&in); err != nil {
+		return in, misfit(err)
+	}
+	if _, err := dec.Token(); err != io.EOF {
+		return in, Errorf(InvalidParameters, "arguments: something follows the JSON object")
+	}
+	return in, nil
+}
+
+// misfit says a decoding error in the terms of the caller's JSON, not of our structs.
+func misfit(err error) *Error {
+	var wrong *json.UnmarshalTypeError
+	if errors.As(err, &wrong) {
+		if wrong.Field == "" {
+			return &Error{Category: TypeMismatch, Message: "arguments: want a JSON object, got " + wrong.Value, Err: err}
+		}
+		return &Error{Category: TypeMismatch, Message: "field " + wrong.Field + ": got " + wrong.Value + ", which does not fit", Err: err}
+	}
+	return &Error{Category: InvalidParameters, Message: "arguments: " + strings.TrimPrefix(err.Error(), "json: "), Err: err}
+}
