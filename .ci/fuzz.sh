@@ -4,7 +4,7 @@
 # fuzz_all TIME fuzzes every target of the module for that long, one at a time. It stays short on purpose: it finds what
 # a change broke, not what is deep. A package is compiled once for all of its targets.
 fuzz_all() {
-	local time=$1 dir binary target count=0
+	local time=$1 dir binary target targets count=0
 	local cache=$scratch/corpus
 	mkdir -p "$cache"
 	# From the sources: asking each package's test binary would link all of them.
@@ -13,7 +13,8 @@ fuzz_all() {
 	for dir in $dirs; do
 		binary=$scratch/fuzz.test
 		timeout 300 go test -c -fuzz=Fuzz -o "$binary" "$dir" || return 1
-		for target in $("$binary" -test.list '^Fuzz'); do
+		targets=$(cd "$dir" && "$binary" -test.list '^Fuzz') || return 1
+		for target in $targets; do
 			fuzz_one "$dir" "$binary" "$target" "$time" || return 1
 			count=$((count + 1))
 		done

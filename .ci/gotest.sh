@@ -12,7 +12,9 @@ gotest() {
 	local step=$1
 	shift
 	local out=$scratch/out.$step rc=0
-	go test "$@" >"$out" 2>&1 || rc=$?
+	# What the compiler says goes to stderr, what tests say to stdout, package by package.
+	go test "$@" >"$out" 2>"$out.err" || rc=$?
+	grep -v '^go: downloading ' "$out.err" || true
 	# The lines of packages that passed, and everything that the others said.
 	awk -v mode=show -f "$here/packages.awk" "$out"
 	if ((rc == 0)); then return 0; fi
@@ -24,8 +26,8 @@ gotest() {
 		return 1
 	fi
 	if grep -q '^broken ' <<<"$verdicts"; then
-		echo "at once:"
-		grep '^broken ' <<<"$verdicts"
+		echo "not tried again, because it does not compile or hangs:"
+		sed -n 's/^broken /  /p' <<<"$verdicts"
 		return 1
 	fi
 	local flags=() arg

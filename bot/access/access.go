@@ -111,7 +111,7 @@ func listed(list []string, id string) bool {
 // known looks a person up by id, then by a listed name that is pinned to this id, then by one that is still free. Whoever gave up a name stays who he
 // is, and does not take a second one.
 func (g *Guard) known(ctx context.Context, msg *bot.Message) (bool, error) {
-	if listed(g.opts.Users, msg.Person) {
+	if !strings.HasPrefix(msg.Person, "@") && listed(g.opts.Users, msg.Person) {
 		return true, nil
 	}
 	if msg.Person == "" || !slices.ContainsFunc(g.opts.Users, func(u string) bool { return strings.HasPrefix(u, "@") }) {
@@ -236,18 +236,38 @@ func (g *Guard) Admins() []string {
 
 // Summary says for the start of the program who may talk.
 func (g *Guard) Summary() string {
-	people, groups := count(g.opts.Users, "people", "nobody"), count(g.opts.Chats, "groups", "no group")
+	people := count(g.opts.Users, "person", "people")
+	if slices.Contains(g.opts.Users, Everyone) {
+		people = "EVERYONE (all people)"
+	}
+	admins := count(g.opts.Admins, "admin", "admins")
+	switch {
+	case people == "" && admins == "":
+		people = "nobody"
+	case people == "":
+		people = admins
+	case admins != "":
+		people += " and " + admins
+	}
+	groups := count(g.opts.Chats, "group", "groups")
+	switch {
+	case slices.Contains(g.opts.Chats, Everyone):
+		groups = "ALL GROUPS"
+	case groups == "":
+		groups = "no group"
+	}
 	return people + ", " + groups
 }
 
-func count(list []string, what, none string) string {
-	switch {
-	case slices.Contains(list, Everyone):
-		return "EVERYONE (all " + what + ")"
-	case len(list) == 0:
-		return none
+// count counts a list in words; "" when it is empty.
+func count(list []string, one, many string) string {
+	switch len(list) {
+	case 0:
+		return ""
+	case 1:
+		return "1 " + one
 	default:
-		return fmt.Sprintf("%d %s", len(list), what)
+		return fmt.Sprintf("%d %s", len(list), many)
 	}
 }
 

@@ -137,28 +137,32 @@ func TestStop(t *testing.T) {
 // A message that begins in the very moment /stop drops it is stopped, not answered behind the back of the person.
 func TestStopDropsAMessageThatBegins(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
-		never := make(chan struct{})
+		open, begun := make(chan struct{}), make(chan struct{})
 		w.runner = func(ctx context.Context, turn *agent.Turn, journal agent.Journal, _ agent.Sink) (agent.Outcome, error) {
-			out, err, _ := until(ctx, never, turn)
+			if turn.Origin.Caller == "test:ann" {
+				close(begun)
+				out, err, _ := until(ctx, make(chan struct{}), turn)
+				return out, err
+			}
+			out, err, ok := until(ctx, open, turn)
+			if ok {
+				return echo(ctx, turn, journal, nil)
+			}
 			return out, err
 		}
-		begun := make(chan struct{})
-		w.guard.out["gate"] = true
+		w.opts.Concurrency = 1
 		p := w.start()
-		var once sync.Once
-		w.commands.during = func() {
-			once.Do(func() {
-				if err := p.Accept(t.Context(), []dispatch.Raw{raw(t, w.private("bob", "other"))}); err != nil {
-					t.Error(err)
-				}
-				close(begun)
-			})
+		w.accept(p, w.private("bob", "first"))
+		w.accept(p, w.private("ann", "behind")) // waits for a worker
+		w.commands.during = func() {            // /stop has read that nothing runs
+			close(open)
+			<-begun
 		}
 		w.accept(p, w.private("ann", "/stop"))
-		<-begun
 		w.want(bot.Reply, "stopping")
-		if p.Working() != 1 {
-			t.Errorf("somebody else's turn was touched")
+		w.want(bot.Final, "re: first", "Stopped before anything was said.")
+		if c := w.counts(); c.Queued != 0 || c.Running != 0 {
+			t.Errorf("counts %+v", c)
 		}
 	})
 }

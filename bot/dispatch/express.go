@@ -96,12 +96,12 @@ func (d *Dispatcher) expressOne(ctx context.Context, a *bot.Arrival) (err error)
 	defer func() {
 		if p := recover(); p != nil {
 			d.parts.Log.Error().Interface("panic", p).Bytes("stack", debug.Stack()).Msg("express arrival panicked")
-			err = fmt.Errorf("panic: %v", p)
+			err = poison{fmt.Errorf("panic: %v", p)}
 		}
 	}()
 	msg, err := d.decode(a.Raw)
 	if err != nil {
-		return err
+		return poison{err}
 	}
 	switch msg.Kind {
 	case bot.Text:

@@ -77,7 +77,7 @@ type Mirror interface {
 	Charges(ctx context.Context, sinceDay string) ([]bot.Charge, error)
 }
 
-// New makes a Meter. Denied is told each refusal's scope, for metrics; may be nil.
+// New makes a Meter. Denied is told each refusal's scope, for metrics, by any goroutine; may be nil.
 func New(opts Options, counter Counter, mirror Mirror, words Words, now func() time.Time, denied func(scope string)) *Meter {
 	if denied == nil {
 		denied = func(string) {}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -32,6 +31,7 @@ type desk struct {
 	meter   *quota.Meter
 	counter *quotatest.Counter
 	store   *bottest.Store
+	mu      sync.Mutex
 	denied  []string
 	clock   time.Time
 }
@@ -45,7 +45,11 @@ func setup(t *testing.T, o quota.Options) *desk {
 
 // restart is a new process on the same counters and the same store.
 func (d *desk) restart(o quota.Options) {
-	d.meter = quota.New(o, d.counter, d.store, texts.Words{}, func() time.Time { return d.clock }, func(scope string) { d.denied = append(d.denied, scope) })
+	d.meter = quota.New(o, d.counter, d.store, texts.Words{}, func() time.Time { return d.clock }, func(scope string) {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.denied = append(d.denied, scope)
+	})
 }
 
 func private(person string) *bot.Message {
@@ -366,23 +370,18 @@ func TestEveryFailureIsSeen(t *testing.T) {
 func TestManyAtOnce(t *testing.T) {
 	t.Parallel()
 	d := setup(t, quota.Options{Limits: quota.Limits{User: 7, Bot: 40}})
-	var admitted atomic.Int64
 	var wg sync.WaitGroup
 	for p := range 6 {
 		for n := range 20 {
 			wg.Go(func() {
-				a, err := d.meter.Admit(t.Context(), private(fmt.Sprint(p)), fmt.Sprint(p, "-", n/2)) // each turn twice
-				if err != nil {
+				if _, err := d.meter.Admit(t.Context(), private(fmt.Sprint(p)), fmt.Sprint(p, "-", n/2)); err != nil { // each turn twice
 					t.Error(err)
-				}
-				if a.Refusal == "" && n%2 == 0 {
-					admitted.Add(1)
 				}
 			})
 		}
 	}
 	wg.Wait()
 	if got := d.used(private("0")); !strings.HasSuffix(got, "bot 40/40") {
-		t.Errorf("used %s, %d admitted", got, admitted.Load())
+		t.Errorf("used %s", got)
 	}
 }

@@ -397,3 +397,13 @@ func TestVectors(t *testing.T) {
 		}
 	})
 }
+
+// quoted is a string as JSON.
+func quoted(t *testing.T, s string) string {
+	t.Helper()
+	raw, err := json.Marshal(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw)
+}

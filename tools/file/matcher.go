@@ -158,7 +158,7 @@ func (m *matcher) byBuffer(buf []byte, from int) (hit, bool) {
 			return hit{}, false
 		}
 		at := from + loc[0]
-		if at == len(buf) { // matches the nothing after the last line
+		if at == len(buf) && buf[at-1] == '\n' { // matches the nothing after the last line
 			return hit{}, false
 		}
 		h := lineAround(buf, at)

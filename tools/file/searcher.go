@@ -60,17 +60,16 @@ func (w *searcher) file(d dir, name string, f *finding) {
 	case st.Size == 0:
 		return
 	}
-	if w.spent.Add(min(st.Size, maxSearch)) > maxSearch {
-		f.big++
-		return
-	}
 	w.size(st.Size)
 	had := len(f.lines)
 	if err := w.read(fd, st.Size, w.s.display(d.join(name)), f); err != nil {
 		f.lines = f.lines[:had]
-		if errors.Is(err, errForeign) {
+		switch {
+		case errors.Is(err, errForeign):
 			f.foreign++
-		} else if w.s.ctx.Err() == nil {
+		case errors.Is(err, errEnough):
+			f.big++
+		case w.s.ctx.Err() == nil:
 			f.locked++
 		}
 	}
@@ -99,6 +98,9 @@ func (w *searcher) read(fd int, size int64, path string, f *finding) error {
 		}
 		if total == 0 && bytes.IndexByte(w.buf[:min(n, sniff)], 0) >= 0 {
 			return nil // binary files have no lines
+		}
+		if w.spent.Add(int64(n)) > maxSearch {
+			return errEnough
 		}
 		held += n
 		total += int64(n)

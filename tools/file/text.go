@@ -67,7 +67,7 @@ func utf16Like(head []byte) bool {
 		}
 	}
 	half := len(head) / 2
-	return (zero[0] > half*3/4 && zero[1] < half/8) || (zero[1] > half*3/4 && zero[0] < half/8)
+	return (zero[0] > half*3/4 && zero[1] <= half/8) || (zero[1] > half*3/4 && zero[0] <= half/8)
 }
 
 func mime(head []byte) string {

@@ -14,7 +14,6 @@ import (
 
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/shell"
-	"github.com/zephbot/zephbot/tools/shell/sandbox"
 )
 
 // tree says everything about the files below dir: kind, mode, time, contents, target.
@@ -115,7 +114,7 @@ func TestRollback(t *testing.T) {
 		for _, end := range []string{"exit 2", "kill -9 $$"} {
 			t.Run(name+" "+end, func(t *testing.T) {
 				t.Parallel()
-				k := transactional(t, shell.Options{Helper: sandbox.Self})
+				k := transactional(t, shell.Options{})
 				before := tree(t, k.dir)
 				res, trail, err := k.call(t.Context(), shell.In{Command: text + "; " + end})
 				if err != nil {

@@ -70,29 +70,28 @@ func OpenCore(ctx context.Context, opts Options) (*Core, error) {
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
-	c := &Core{
-		opts: opts, cfg: opts.Config, log: opts.Log, now: opts.Now, started: opts.Now(), dir: opts.Home, owner: uuid.NewString(), metrics: metrics.New(),
-	}
-	if c.dir == "" {
-		c.dir = c.cfg.Path(c.cfg.DataDir)
-	}
+	c := newCore(opts)
 	if err := c.open(ctx); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
 	return c, nil
 }
 
+func newCore(opts Options) *Core {
+	c := &Core{
+		opts: opts, cfg: opts.Config, log: opts.Log, now: opts.Now, started: opts.Now(), dir: opts.Home, owner: uuid.NewString(), metrics: metrics.New(),
+	}
+	if c.dir == "" {
+		c.dir = c.cfg.Path(c.cfg.DataDir)
+	}
+	return c
+}
+
 // open builds part by part; what was opened is closed by Close.
 func (c *Core) open(ctx context.Context) error {
-	if err := os.MkdirAll(c.dir, 0o700); err != nil {
-		return fmt.Errorf("%w: data_dir %s cannot be made: %w", ErrConfig, c.dir, err)
-	}
-	var err error
-	if c.redactor, err = redact.NewWith(redact.Options{Secrets: secrets(c.cfg)}); err != nil {
-		return fmt.Errorf("%w: %w", ErrConfig, err)
-	}
-	if c.policy, err = buildPolicy(c.cfg, c.opts.WorkDir); err != nil {
-		return fmt.Errorf("%w: %w", ErrConfig, err)
+	err := c.openRules()
+	if err != nil {
+		return err
 	}
 	if c.provider, err = c.models(); err != nil {
 		return fmt.Errorf("%w: %w", ErrConfig, err)
@@ -110,6 +109,21 @@ func (c *Core) open(ctx context.Context) error {
 	}
 	c.registry = c.kit.registry
 	return c.openAudit()
+}
+
+// openRules builds what needs the configuration only: redaction and policy.
+func (c *Core) openRules() error {
+	if err := os.MkdirAll(c.dir, 0o700); err != nil {
+		return fmt.Errorf("%w: data_dir %s cannot be made: %w", ErrConfig, c.dir, err)
+	}
+	var err error
+	if c.redactor, err = redact.NewWith(redact.Options{Secrets: secrets(c.cfg)}); err != nil {
+		return fmt.Errorf("%w: %w", ErrConfig, err)
+	}
+	if c.policy, err = buildPolicy(c.cfg, c.opts.WorkDir); err != nil {
+		return fmt.Errorf("%w: %w", ErrConfig, err)
+	}
+	return nil
 }
 
 // Close closes what OpenCore opened, in reverse.

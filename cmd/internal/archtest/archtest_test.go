@@ -100,7 +100,7 @@ func clean() map[string]string {
 		"charts/c/values.yaml": "a: 1\n",
 		".ci/run":              "grep -n 'TODO' x # looks for marks\n",
 		"tools/testdata/x.go":  "this is not Go",
-		"tools/logo.bin":       "\x00" + "../" + "shared",
+		"tools/logo.bin":       "\x00" + "../" + "shared/spec",
 	}
 }
 
@@ -159,6 +159,7 @@ func TestBroken(t *testing.T) {
 		{"stage imports stage", "tools/gate/a.go", pkg("gate", from+"tools/approve"), []string{"tools/gate/a.go:4 stage"}},
 		{"agent imports a stage", "agent/a.go", pkg("agent", from+"tools/gate"), []string{"agent/a.go:4 stage"}},
 		{"approval imports another stage", "bot/approval/a.go", pkg("approval", from+"tools/gate"), []string{"bot/approval/a.go:4 stage"}},
+		{"a test above the tools builds a chain", "agent/a_test.go", pkg("agent_test", from+"tools/gate"), nil},
 		{"a test imports a stage", "tools/a_test.go", pkg("tools_test", from+"tools/gate"), []string{"tools/a_test.go:4 stage"}},
 		{"the program imports what is for tests", "bot/a.go", pkg("bot", from+"tools/toolstest"), []string{"bot/a.go:4 tests"}},
 		{"telegram imports its fake", "bot/telegram/a.go", pkg("telegram", from+"bot/telegram/telegramtest"), []string{"bot/telegram/a.go:4 tests"}},
@@ -187,8 +188,9 @@ func TestBroken(t *testing.T) {
 		{"unfinished in a body", "tools/a.go", pkg("tools") + "\nfunc a() {\n\t_ = 1 // FIXME\n}\n", []string{"tools/a.go:6 unfinished"}},
 		{"the word as data", "tools/a.go", pkg("tools") + "\nvar a = \"TODO\"\n", nil},
 		{"unfinished script", ".ci/x", "true\ntrue # TODO: later\n", []string{".ci/x:2 unfinished"}},
-		{"place outside", "docs/a.md", "\nsee ../" + "shared/x.md\n", []string{"docs/a.md:2 foreign"}},
+		{"place outside", "docs/a.md", "\nsee ../" + "shared/spec/x.md\n", []string{"docs/a.md:2 foreign"}},
 		{"place of a machine", "tools/a.go", pkg("tools") + "\n// in /" + "work/main/x\n", []string{"tools/a.go:5 foreign"}},
+		{"a path beside", "tools/a.go", pkg("tools") + "\nvar a = \"../shared/a\"\n", nil},
 		{"a path that is only like it", "tools/a.go", pkg("tools") + "\nvar a = \"/work/a\"\n", nil},
 		{"syntax", "tools/a.go", "package\n", []string{"tools/a.go:0 syntax"}},
 	}

@@ -24,9 +24,10 @@ var vagueNames = []string{"util", "utils", "common", "helper", "helpers", "share
 // unfinished finds marks that say "not done"; a tracked issue is the place for that.
 var unfinished = regexp.MustCompile(`\b(TODO|FIXME)\b`)
 
-// foreign finds paths of the machine on which the project was written. They are put together here so that this file
-// does not hold them.
-var foreign = regexp.MustCompile(regexp.QuoteMeta("../"+"shared") + `\b|` + regexp.QuoteMeta("/work"+"/") + `(main|shared)\b`)
+// foreign finds paths of the machine on which the project was written, and of notes beside the checkout. They are put
+// together here so that this file does not hold them.
+var foreign = regexp.MustCompile(regexp.QuoteMeta("../"+"shared") + `/(design|contract|style|ux|spec|seeds|hooks|README)\b|` +
+	regexp.QuoteMeta("/work"+"/") + `(main|shared)\b`)
 
 // goFile is what the rules need to know of one source file.
 type goFile struct {

@@ -73,6 +73,8 @@ func Main(ctx context.Context, args []string, env Env) int {
 		return Fine
 	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
 		return Fine
+	case errors.Is(err, errSilent):
+		return Failed
 	case errors.As(err, &usage), errors.As(err, &problems), errors.Is(err, app.ErrConfig):
 		c.complain(err)
 		return Usage
@@ -123,7 +125,8 @@ func (c *command) root() *cobra.Command {
 	p.StringVar(&c.flags.dataDir, "data-dir", "", "directory of the database, the audit log and workspaces")
 	p.StringVar(&c.flags.logLevel, "log-level", "", "trace, debug, info, warn or error")
 	p.StringVar(&c.flags.logFormat, "log-format", "", "console or json")
-	root.AddCommand(c.serveCommand(), c.simulateCommand(), c.chatCommand(), c.configCommand(), c.versionCommand(), c.renderCommand(), c.auditCommand())
+	root.AddCommand(c.serveCommand(), c.simulateCommand(), c.chatCommand(), c.configCommand(), c.versionCommand(), c.renderCommand(), c.auditCommand(),
+		c.toolsCommand(), c.policyCommand())
 	for _, sub := range root.Commands() {
 		wrapArgs(sub)
 	}

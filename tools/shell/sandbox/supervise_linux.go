@@ -61,11 +61,23 @@ func supervise() {
 		return
 	}
 	say(out, report{PID: s.main})
+	letGo()
 	s.wg.Go(s.reap)
 	s.wg.Go(func() { s.listen(os.NewFile(fdControl, "control")) })
 	s.watch(signals)
 	s.end.Ended = true
 	say(out, s.end)
+}
+
+// letGo gives up the output, which is the command's from now on: a reader sees its end without us, and nothing of ours gets into it.
+func letGo() {
+	null, err := unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return
+	}
+	_ = unix.Dup3(null, 1, 0)
+	_ = unix.Dup3(null, 2, 0)
+	_ = unix.Close(null)
 }
 
 // reap takes in every child that ends, until there is none left: then nothing of the run is left.

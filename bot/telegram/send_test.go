@@ -1,0 +1,347 @@
+package telegram_test
+
+import (
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/render"
+	"github.com/zephbot/zephbot/bot/telegram"
+	"github.com/zephbot/zephbot/bot/telegram/telegramtest"
+)
+
+func TestNewClientRefuses(t *testing.T) {
+	t.Parallel()
+	for name, opts := range map[string]telegram.Options{
+		"no token":   {APIURL: "http://x"},
+		"no number":  {Token: "abc:def", APIURL: "http://x"},
+		"odd secret": {Token: "1:a b", APIURL: "http://x"},
+		"no scheme":  {Token: "1:a", APIURL: "x"},
+		"not http":   {Token: "1:a", APIURL: "ftp://x"},
+		"no URL":     {Token: "1:a", APIURL: "http://%zz"},
+	} {
+		if _, err := telegram.NewClient(opts); err == nil || (len(opts.Token) > 3 && strings.Contains(err.Error(), opts.Token)) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestOutcomesOfFaults(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		fault telegramtest.Fault
+		want  bot.SendOutcome
+		wait  time.Duration
+	}{
+		"429":                    {fault: telegramtest.Fault{Kind: telegramtest.Fault429, RetryAfter: 7}, want: bot.Throttled, wait: 7 * time.Second},
+		"403":                    {fault: telegramtest.Fault{Kind: telegramtest.Fault403}, want: bot.Gone},
+		"400 rights":             {fault: telegramtest.Fault{Kind: telegramtest.Fault400}, want: bot.Gone},
+		"400 chat":               {fault: telegramtest.Fault{Kind: telegramtest.Fault400, Description: "Bad Request: chat not found"}, want: bot.Gone},
+		"400 entities":           {fault: telegramtest.Fault{Kind: telegramtest.Fault400, Description: "Bad Request: can't parse entities"}, want: bot.Refused},
+		"400 edit":               {fault: telegramtest.Fault{Kind: telegramtest.Fault400, Description: "Bad Request: message to edit not found"}, want: bot.Missing},
+		"409":                    {fault: telegramtest.Fault{Kind: telegramtest.Fault409}, want: bot.NotSent},
+		"500":                    {fault: telegramtest.Fault{Kind: telegramtest.Fault500}, want: bot.NotSent},
+		"502 with a page":        {fault: telegramtest.Fault{Kind: telegramtest.Fault502}, want: bot.Vague},
+		"cut after execution":    {fault: telegramtest.Fault{Kind: telegramtest.FaultCut}, want: bot.Vague},
+		"cut before execution":   {fault: telegramtest.Fault{Kind: telegramtest.FaultDrop}, want: bot.Vague}, // nobody on this end can tell it from the one above
+		"hang":                   {fault: telegramtest.Fault{Kind: telegramtest.FaultHang}, want: bot.Vague},
+		"executed, then no word": {fault: telegramtest.Fault{Kind: telegramtest.FaultStall}, want: bot.Vague},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			timeout := time.Minute
+			if c.fault.Kind == telegramtest.FaultHang || c.fault.Kind == telegramtest.FaultStall {
+				timeout = 300 * time.Millisecond
+			}
+			w := setup(t, timeout)
+			w.AddFault(c.fault)
+			_, err := w.client.Send(t.Context(), hello("11"))
+			wantError(t, err, c.want)
+			var e *bot.SendError
+			if errors.As(err, &e) && e.RetryAfter != c.wait && c.wait != 0 {
+				t.Errorf("wait %v", e.RetryAfter)
+			}
+		})
+	}
+}
+
+// wantError wants an outcome, and no token or page in the text.
+func wantError(t *testing.T, err error, want bot.SendOutcome) {
+	t.Helper()
+	if err == nil || bot.OutcomeOf(err) != want {
+		t.Errorf("got %v, want %s", err, want)
+		return
+	}
+	if strings.Contains(err.Error(), "telegramtest-token") || len(err.Error()) > 600 {
+		t.Errorf("the error says too much: %v", err)
+	}
+}
+
+func TestOutcomesOfAnswers(t *testing.T) {
+	t.Parallel()
+	page := "<html>" + strings.Repeat("x", 5000)
+	for name, c := range map[string]struct {
+		status int
+		body   string
+		want   bot.SendOutcome // "" = sent
+		id     string
+	}{
+		"fine":                      {status: 200, body: `{"ok":true,"result":{"message_id":5,"chat":{"id":1},"date":1}}`, id: "5"},
+		"sent, unknown shape":       {status: 200, body: `{"ok":true,"result":{"message_id":6,"chat":[]}}`, id: "6"},
+		"sent, answer cut":          {status: 200, body: `{"ok":true,"result":{"message_id":7,"ch`, id: "7"},
+		"sent, cut before the id":   {status: 200, body: `{"ok":true,"resu`},
+		"a page of somebody else":   {status: 200, body: page, want: bot.Vague},
+		"401":                       {status: 401, body: `{"ok":false,"error_code":401,"description":"Unauthorized"}`, want: bot.NotSent},
+		"404":                       {status: 404, body: `{"ok":false,"error_code":404,"description":"Not Found"}`, want: bot.Refused},
+		"413":                       {status: 413, body: page, want: bot.Refused},
+		"503":                       {status: 503, body: page, want: bot.NotSent},
+		"504":                       {status: 504, body: page, want: bot.Vague},
+		"429 without a time":        {status: 429, body: `{"ok":false,"error_code":429,"description":"Too Many Requests"}`, want: bot.Throttled},
+		"migrated":                  {status: 400, body: `{"ok":false,"error_code":400,"description":"x","parameters":{"migrate_to_chat_id":-1005}}`, want: bot.Moved},
+		"deactivated":               {status: 403, body: `{"ok":false,"error_code":403,"description":"Forbidden: user is deactivated"}`, want: bot.Gone},
+		"the token in words of 400": {status: 400, body: `{"ok":false,"error_code":400,"description":"` + telegramtest.DefaultToken + `"}`, want: bot.Refused},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			client := answering(t, c.status, c.body)
+			id, err := client.Send(t.Context(), hello("11"))
+			if c.want != "" {
+				wantError(t, err, c.want)
+				var e *bot.SendError
+				if errors.As(err, &e) && c.want == bot.Moved && e.MovedTo != "-1005" {
+					t.Errorf("moved to %q", e.MovedTo)
+				}
+				return
+			}
+			if err != nil || id != c.id {
+				t.Errorf("got %q, %v", id, err)
+			}
+		})
+	}
+}
+
+func TestConnectionRefused(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	var seen []string
+	client := newClient(t, telegram.Options{Token: telegramtest.DefaultToken, APIURL: refusing(t), Observe: func(method string, status int, _ time.Duration) {
+		mu.Lock()
+		defer mu.Unlock()
+		seen = append(seen, method+" "+strconv.Itoa(status))
+	}})
+	_, err := client.Send(t.Context(), hello("11"))
+	wantError(t, err, bot.NotSent)
+	_, err = client.Me(t.Context())
+	wantError(t, err, bot.NotSent)
+	wantError(t, client.Typing(t.Context(), place("11")), bot.NotSent)
+	if strings.Join(seen, ", ") != "sendMessage 0, getMe 0, sendChatAction 0" {
+		t.Errorf("observed %q", seen)
+	}
+}
+
+func TestIDsThatAreNone(t *testing.T) {
+	t.Parallel()
+	w := setup(t, time.Minute)
+	bad := place("x")
+	_, err := w.client.Send(t.Context(), hello("x"))
+	wantError(t, err, bot.Refused)
+	_, err = w.client.Send(t.Context(), &bot.Row{Place: bad, Content: bot.Content{File: &bot.File{Name: "a"}}})
+	wantError(t, err, bot.Refused)
+	wantError(t, w.client.Revise(t.Context(), bad, "1", bot.Content{Text: "x"}), bot.Refused)
+	wantError(t, w.client.Revise(t.Context(), place("11"), "x", bot.Content{Text: "x"}), bot.Missing)
+	wantError(t, w.client.Draft(t.Context(), bad, 1, bot.Content{}), bot.Refused)
+	wantError(t, w.client.Typing(t.Context(), bad), bot.Refused)
+}
+
+func TestMigratedGroup(t *testing.T) {
+	t.Parallel()
+	w := setup(t, time.Minute)
+	to, err := w.Migrate(group)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = w.client.Send(t.Context(), hello("-500"))
+	wantError(t, err, bot.Moved)
+	var e *bot.SendError
+	if errors.As(err, &e) && e.MovedTo != strconv.FormatInt(to, 10) {
+		t.Errorf("moved to %q, want %d", e.MovedTo, to)
+	}
+}
+
+// send sends a row and returns what people see.
+func (w *world) send(t *testing.T, row *bot.Row) telegramtest.Shown {
+	t.Helper()
+	id, err := w.client.Send(t.Context(), row)
+	if err != nil {
+		t.Fatal(err)
+	}
+	chat, _ := strconv.ParseInt(row.Place.Chat, 10, 64)
+	n, _ := strconv.Atoi(id)
+	m, ok := w.Message(chat, n)
+	if !ok {
+		t.Fatalf("no message %q", id)
+	}
+	return m
+}
+
+func TestSend(t *testing.T) {
+	t.Parallel()
+	w := setup(t, time.Minute)
+	asked, _ := w.Say(ann, group, telegramtest.Message{Text: "hi"})
+	row := hello("-500")
+	row.ReplyTo = strconv.Itoa(asked)
+	row.Content = bot.Content{
+		Text: "ä code link", Entities: []render.Entity{{Type: "code", Offset: 2, Length: 4}, {Type: "text_link", Offset: 7, Length: 4, URL: "https://example.org/"}},
+		Buttons: [][]bot.Button{{{Label: "Yes", Data: "y", Style: "success"}, {Label: "Done", Data: "n", Gray: true}}},
+	}
+	m := w.send(t, row)
+	if m.Text != row.Content.Text || len(m.Entities) != 2 || m.ReplyTo != asked || len(m.Keyboard) != 1 || m.Keyboard[0][0].Style != "success" {
+		t.Errorf("%+v", m)
+	}
+	if len(m.Keyboard[0]) != 2 || m.Keyboard[0][1].Disabled == nil {
+		t.Errorf("keyboard %+v", m.Keyboard)
+	}
+	row.ReplyTo = "999999" // deleted meanwhile
+	if m = w.send(t, row); m.ReplyTo != 0 {
+		t.Errorf("%+v", m)
+	}
+	file := hello("-500")
+	file.ReplyTo = strconv.Itoa(asked)
+	file.Content = bot.Content{Text: "a file", File: &bot.File{Name: "a.txt", Data: []byte("data")}, Entities: []render.Entity{{Type: "bold", Offset: 0, Length: 1}}}
+	m = w.send(t, file)
+	if m.Attachment == nil || m.Attachment.Name != "a.txt" || m.Text != "a file" || len(m.Entities) != 1 || m.ReplyTo != asked {
+		t.Errorf("%+v", m)
+	}
+	if data, _ := w.FileData(m.Attachment.FileID); string(data) != "data" {
+		t.Errorf("file %q", data)
+	}
+	file.Content.Text = strings.Repeat("x", 2000)
+	if m = w.send(t, file); render.Length(m.Text) != 1024 || len(m.Entities) != 0 {
+		t.Errorf("caption of %d", render.Length(m.Text))
+	}
+	if p := w.Problems(); len(p) > 0 {
+		t.Errorf("problems %q", p)
+	}
+}
+
+func TestTopics(t *testing.T) {
+	t.Parallel()
+	w := setup(t, time.Minute)
+	chat := strconv.FormatInt(forum, 10)
+	for thread, want := range map[string]int{"7": 7, "1": 0, "": 0} {
+		row := hello(chat)
+		row.Place.Thread = thread
+		if m := w.send(t, row); m.Thread != want {
+			t.Errorf("thread %q: sent to %d", thread, m.Thread)
+		}
+		if err := w.client.Typing(t.Context(), row.Place); err != nil {
+			t.Errorf("thread %q: %v", thread, err)
+		}
+		row.Content.File = &bot.File{Name: "x", Data: []byte("x")}
+		w.send(t, row)
+	}
+	if got := w.Typing(forum); len(got) != 2 {
+		t.Errorf("typing %+v", got)
+	}
+}
+
+func TestEdit(t *testing.T) {
+	t.Parallel()
+	w := setup(t, time.Minute)
+	row := hello("11")
+	row.Content.Buttons = [][]bot.Button{{{Label: "Yes", Data: "y"}}}
+	m := w.send(t, row)
+	row.Edit = strconv.Itoa(m.MessageID)
+	row.Content.Text = "changed"
+	if m = w.send(t, row); m.Text != "changed" || len(m.Keyboard) != 1 {
+		t.Errorf("%+v", m)
+	}
+	if m = w.send(t, row); m.Edits != 1 { // nothing to change: done already
+		t.Errorf("%+v", m)
+	}
+	row.Content = bot.Content{}
+	if m = w.send(t, row); m.Text != "changed" || len(m.Keyboard) != 0 {
+		t.Errorf("%+v", m)
+	}
+	w.send(t, row)
+	wantError(t, w.client.Revise(t.Context(), row.Place, "99999", bot.Content{Text: "x"}), bot.Missing)
+	if err := w.client.Revise(t.Context(), row.Place, row.Edit, bot.Content{Text: "grown"}); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestToast(t *testing.T) {
+	t.Parallel()
+	w := setup(t, time.Minute)
+	row := hello("11")
+	row.Content.Buttons = [][]bot.Button{{{Label: "Yes", Data: "y"}}}
+	m := w.send(t, row)
+	query, err := w.PressButton(ann, ann, m.MessageID, "Yes")
+	if err != nil {
+		t.Fatal(err)
+	}
+	toast := &bot.Row{Place: place("11"), Purpose: bot.Toast, Query: query, Alert: true, Content: bot.Content{Text: strings.Repeat("x", 300)}}
+	for range 2 { // the second comes too late: no failure
+		if _, err := w.client.Send(t.Context(), toast); err != nil {
+			t.Error(err)
+		}
+	}
+	got, ok := w.CallbackAnswered(query)
+	if !ok || !got.ShowAlert || render.Length(got.Text) != 200 {
+		t.Errorf("%+v", got)
+	}
+	w.AddFault(telegramtest.Fault{Kind: telegramtest.Fault500})
+	_, err = w.client.Send(t.Context(), toast)
+	wantError(t, err, bot.NotSent)
+}
+
+func TestDraft(t *testing.T) {
+	t.Parallel()
+	w := setup(t, time.Minute)
+	if !w.client.Drafts(place("11")) || w.client.Drafts(place("-500")) {
+		t.Error("drafts are for private chats")
+	}
+	for range 2 {
+		if err := w.client.Draft(t.Context(), place("11"), 5, bot.Content{Text: "grows", Entities: []render.Entity{{Type: "bold", Length: 5}}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if d, ok := w.Draft(ann); !ok || d.Frames != 2 || !d.CanStop || d.Text != "grows" || len(d.Entities) != 1 {
+		t.Errorf("%+v", d)
+	}
+	wantError(t, w.client.Draft(t.Context(), place("-500"), 5, bot.Content{Text: "x"}), bot.Refused)
+}
+
+func TestMeAndCommands(t *testing.T) {
+	t.Parallel()
+	w := setup(t, time.Minute)
+	me, err := w.client.Me(t.Context())
+	if err != nil || me.ID != w.client.ID() || me.Username != "zephbot" || !me.ReadsAll {
+		t.Errorf("%+v %v", me, err)
+	}
+	if err := w.client.SetCommands(t.Context(), "de", []string{"help"}, []string{"Hilfe"}); err != nil {
+		t.Fatal(err)
+	}
+	found := false
+	for _, list := range w.Commands() {
+		found = found || (len(list) == 1 && list[0].Command == "help")
+	}
+	if !found {
+		t.Errorf("%+v", w.Commands())
+	}
+	if got := w.client.Compose("**b**"); len(got) != 1 || got[0].Text != "b" || len(got[0].Entities) != 1 {
+		t.Errorf("%+v", got)
+	}
+	wrong := newClient(t, telegram.Options{Token: "1:wrong", APIURL: w.url})
+	if _, err := wrong.Me(t.Context()); err == nil || strings.Contains(err.Error(), "1:wrong") {
+		t.Errorf("%v", err)
+	}
+	if _, err := answering(t, http.StatusOK, `{"ok":true,"result":5}`).Me(t.Context()); err == nil {
+		t.Error("that is nobody")
+	}
+}

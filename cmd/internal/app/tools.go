@@ -1,0 +1,167 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/zephbot/zephbot/bot/terminal"
+	"github.com/zephbot/zephbot/policy"
+	"github.com/zephbot/zephbot/tools"
+	"github.com/zephbot/zephbot/tools/approve"
+	"github.com/zephbot/zephbot/tools/audit"
+)
+
+// Bench is the tools and rules without a model, a channel or a database: for `tools` and `policy` on the command line. They work in the process's own
+// directory. Close it.
+type Bench struct {
+	core *Core
+}
+
+// OpenBench builds rules, tools and an audit log of its own below data_dir/terminal.
+func OpenBench(opts Options) (*Bench, error) {
+	if opts.Now == nil {
+		opts.Now = time.Now
+	}
+	opts.Home = filepath.Join(opts.Config.Path(opts.Config.DataDir), "terminal")
+	b := &Bench{core: newCore(opts)}
+	if err := b.open(); err != nil {
+		return nil, errors.Join(err, b.Close())
+	}
+	return b, nil
+}
+
+func (b *Bench) open() error {
+	c := b.core
+	err := c.openRules()
+	if err != nil {
+		return err
+	}
+	if c.kit, err = c.tools(); err != nil {
+		return err
+	}
+	c.registry = c.kit.registry
+	if !c.cfg.Audit.Enabled {
+		return nil
+	}
+	// One file and one chain per writing process: when another call is at work, this one writes a file of its own.
+	for _, name := range []string{"audit-cli.jsonl", "audit-cli-" + uuid.NewString()[:8] + ".jsonl"} {
+		c.audit, err = audit.New(audit.Options{Path: filepath.Join(c.dir, name), Redactor: c.redactor, Now: c.now, ID: c.owner, Log: c.log})
+		if err == nil {
+			return nil
+		}
+	}
+	return fmt.Errorf("audit log: %w", err)
+}
+
+// Close ends what OpenBench began.
+func (b *Bench) Close() error { return b.core.Close() }
+
+// Definitions lists the registered tools.
+func (b *Bench) Definitions() []tools.Definition { return b.core.registry.Definitions() }
+
+// CallOptions say what `tools call` was told.
+type CallOptions struct {
+	Tool   string
+	Args   json.RawMessage
+	Caller string // "" = terminal:local
+	Yes    bool   // approves what asks
+}
+
+// CallOutcome is what a call came to (contract: tools call --json).
+type CallOutcome struct {
+	Text     string `json:"text"`
+	Category string `json:"error_category"`
+	ExitCode *int   `json:"exit_code"`
+	Raw      any    `json:"raw"`
+	Cached   bool   `json:"cached"`
+	Rule     string `json:"policy_match"`
+	Failed   bool   `json:"-"`
+}
+
+// yes approves everything: whoever typed --yes has seen the call.
+type yes struct{ by string }
+
+// Approval implements approve.Lookup.
+func (y yes) Approval(_ context.Context, _, _, hash string) (approve.Approval, error) {
+	return approve.Approval{State: approve.Approved, By: y.by, Hash: hash}, nil
+}
+
+func (b *Bench) call(o CallOptions) *tools.Call {
+	caller := o.Caller
+	if caller == "" {
+		caller = terminal.Name + ":local"
+	}
+	id := uuid.NewString()
+	return &tools.Call{
+		ID: id, Tool: policy.CanonicalTool(o.Tool), Args: o.Args, Trail: &tools.Trail{},
+		Origin: tools.Origin{Channel: terminal.Name, Session: "cli/" + id, Turn: id, Caller: caller, Admin: true},
+	}
+}
+
+// Call executes one call through the whole chain. An ask is a denial unless Yes is set: there is nobody to ask.
+func (b *Bench) Call(ctx context.Context, o CallOptions) CallOutcome {
+	call := b.call(o)
+	var lookup approve.Lookup
+	if o.Yes {
+		lookup = yes{by: call.Origin.Caller}
+	}
+	result, err := b.core.chain(lookup, b.core.request).Execute(ctx, call)
+	out := CallOutcome{Cached: call.Trail.Cached, Rule: call.Trail.Rule, ExitCode: call.Trail.ExitCode}
+	if err != nil {
+		e := tools.AsError(err)
+		out.Text, out.Category, out.Failed = tools.Feedback(e), string(e.Category), true
+		return out
+	}
+	out.Text, out.Raw, out.Failed = result.Text, result.Raw, result.Error
+	if result.ExitCode != nil {
+		out.ExitCode = result.ExitCode
+	}
+	return out
+}
+
+// Decision is what the policy says to a call (contract: policy check).
+type Decision struct {
+	Effect string `json:"effect"`
+	Rule   string `json:"rule"`
+	Reason string `json:"reason"`
+}
+
+// Check says what the policy would decide, without doing anything. A tool that is not registered, or arguments it would refuse, are judged by the rules alone.
+func (b *Bench) Check(ctx context.Context, o CallOptions) (Decision, error) {
+	return b.core.check(ctx, b.call(o))
+}
+
+func (c *Core) check(ctx context.Context, call *tools.Call) (Decision, error) {
+	call.Probe = true
+	_, err := c.chain(nil, c.request).Execute(ctx, call)
+	if call.Trail.Effect != "" {
+		return Decision{Effect: call.Trail.Effect, Rule: call.Trail.Rule, Reason: call.Trail.Reason}, nil
+	}
+	var args map[string]any
+	if jsonErr := json.Unmarshal(call.Args, &args); jsonErr != nil {
+		return Decision{}, fmt.Errorf("%w: the arguments are not a JSON object: %w", ErrConfig, jsonErr)
+	}
+	if errors.Is(err, tools.ErrProbed) {
+		return Decision{Effect: string(policy.Allow), Rule: call.Trail.Rule, Reason: call.Trail.Reason}, nil
+	}
+	d := c.policy.Decide(policy.Request{
+		Caller: call.Origin.Caller, Tool: call.Tool, Args: args, Inputs: inputs(args), Trust: policy.Trusted, Confined: c.kit.confined,
+	})
+	return Decision{Effect: string(d.Effect), Rule: d.Rule, Reason: d.Reason}, nil
+}
+
+// inputs picks what permission rules look at from arguments that no tool has explained (seed 003).
+func inputs(args map[string]any) []string {
+	for _, key := range []string{"command", "file_path", "path", "source", "url", "uri", "query"} {
+		if text, ok := args[key].(string); ok {
+			return []string{text}
+		}
+	}
+	return nil
+}

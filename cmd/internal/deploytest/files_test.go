@@ -1,0 +1,226 @@
+package deploytest_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/pelletier/go-toml/v2"
+)
+
+const root = "../../.."
+
+// reflectType keeps the comparison's option readable.
+type reflectType = reflect.Type
+
+func read(t *testing.T, name string) string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(root, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// dockerfile is the instructions of a Dockerfile, continued lines joined.
+type dockerfile []instruction
+
+type instruction struct{ name, args string }
+
+func readDockerfile(t *testing.T) dockerfile {
+	t.Helper()
+	var out dockerfile
+	joined := strings.ReplaceAll(read(t, "Dockerfile"), "\\\n", " ")
+	for line := range strings.Lines(joined) {
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		name, args, _ := strings.Cut(line, " ")
+		out = append(out, instruction{name, strings.Join(strings.Fields(args), " ")})
+	}
+	return out
+}
+
+// last returns the arguments of the last such instruction, which is the one of the final image.
+func (d dockerfile) last(name string) string {
+	for _, i := range slices.Backward(d) {
+		if i.name == name {
+			return i.args
+		}
+	}
+	return ""
+}
+
+// env returns the variables of the final image.
+func (d dockerfile) env() map[string]string {
+	out := map[string]string{}
+	for field := range strings.FieldsSeq(d.last("ENV")) {
+		k, v, _ := strings.Cut(field, "=")
+		out[k] = v
+	}
+	return out
+}
+
+func TestDockerfile(t *testing.T) {
+	t.Parallel()
+	d := readDockerfile(t)
+	known := []string{"FROM", "RUN", "WORKDIR", "COPY", "ARG", "ENV", "USER", "VOLUME", "EXPOSE", "ENTRYPOINT", "CMD"}
+	for _, i := range d {
+		if !slices.Contains(known, i.name) {
+			t.Errorf("instruction %s %s is not one of %v", i.name, i.args, known)
+		}
+	}
+	version := regexp.MustCompile(`(?m)^go (\S+)$`).FindStringSubmatch(read(t, "go.mod"))
+	if version == nil {
+		t.Fatal("go.mod has no go line")
+	}
+	if image := d[0].args; !strings.Contains(image, "golang:"+version[1]+"-") {
+		t.Errorf("built with %q; go.mod wants Go %s", image, version[1])
+	}
+	if !slices.ContainsFunc(d, func(i instruction) bool {
+		return i.name == "RUN" && strings.Contains(i.args, "CGO_ENABLED=0") && strings.HasSuffix(i.args, " ./cmd/zephbot")
+	}) {
+		t.Error("no step builds a static ./cmd/zephbot")
+	}
+	vars := d.env()
+	for what, got := range map[string][2]string{
+		"VOLUME and ZEPH_DATA_DIR":       {d.last("VOLUME"), vars["ZEPH_DATA_DIR"]},
+		"WORKDIR and VOLUME":             {d.last("WORKDIR"), d.last("VOLUME")},
+		"EXPOSE and ZEPH_METRICS_LISTEN": {":" + d.last("EXPOSE"), vars["ZEPH_METRICS_LISTEN"]},
+		"ENTRYPOINT":                     {d.last("ENTRYPOINT"), `["/usr/bin/tini", "--", "/usr/local/bin/zephbot"]`},
+		"CMD":                            {d.last("CMD"), `["serve"]`},
+	} {
+		if got[0] != got[1] || got[0] == "" {
+			t.Errorf("%s: %q and %q", what, got[0], got[1])
+		}
+	}
+	if user := d.last("USER"); !regexp.MustCompile(`^[1-9]\d{3,}:[1-9]\d{3,}$`).MatchString(user) {
+		t.Errorf("USER %q; want numbers that are not root's, which Kubernetes can check", user)
+	}
+	load(t, "", vars)
+}
+
+// TestDockerignore: tracked files stay in the context, or the build would call the commit changed.
+func TestDockerignore(t *testing.T) {
+	t.Parallel()
+	ignored := read(t, ".gitignore")
+	for line := range strings.Lines(read(t, ".dockerignore")) {
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		if word := strings.TrimPrefix(line, "**/"); !strings.Contains(ignored, word) {
+			t.Errorf("%s is left out of the image's context; .gitignore does not know it", line)
+		}
+	}
+}
+
+// fly is fly.toml, as https://fly.io/docs/reference/configuration has it, with the fields that are used here.
+type fly struct {
+	App           string                      `toml:"app"`
+	PrimaryRegion string                      `toml:"primary_region"`
+	KillSignal    string                      `toml:"kill_signal"`
+	KillTimeout   int                         `toml:"kill_timeout"`
+	Build         struct{ Dockerfile string } `toml:"build"`
+	Deploy        struct{ Strategy string }   `toml:"deploy"`
+	Processes     map[string]string           `toml:"processes"`
+	Env           map[string]string           `toml:"env"`
+	Mounts        []struct {
+		Source      string   `toml:"source"`
+		Destination string   `toml:"destination"`
+		Processes   []string `toml:"processes"`
+	} `toml:"mounts"`
+	Restart []struct {
+		Policy    string   `toml:"policy"`
+		Processes []string `toml:"processes"`
+	} `toml:"restart"`
+	Checks  map[string]flyCheck `toml:"checks"`
+	Metrics struct {
+		Port      int      `toml:"port"`
+		Path      string   `toml:"path"`
+		Processes []string `toml:"processes"`
+	} `toml:"metrics"`
+	VM []struct {
+		Size      string   `toml:"size"`
+		Memory    string   `toml:"memory"`
+		Processes []string `toml:"processes"`
+	} `toml:"vm"`
+}
+
+type flyCheck struct {
+	Type        string   `toml:"type"`
+	Port        int      `toml:"port"`
+	Method      string   `toml:"method"`
+	Path        string   `toml:"path"`
+	Interval    string   `toml:"interval"`
+	Timeout     string   `toml:"timeout"`
+	GracePeriod string   `toml:"grace_period"`
+	Processes   []string `toml:"processes"`
+}
+
+func TestFly(t *testing.T) {
+	t.Parallel()
+	var f fly
+	decoder := toml.NewDecoder(bytes.NewReader([]byte(read(t, "fly.toml"))))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&f); err != nil {
+		t.Fatalf("%v", err)
+	}
+	image := readDockerfile(t)
+	listen := fmt.Sprintf(":%d", f.Checks["health"].Port)
+	if f.Env["ZEPH_METRICS_LISTEN"] != listen || listen != ":"+image.last("EXPOSE") || f.Metrics.Port != f.Checks["health"].Port {
+		t.Errorf("ports: checks %s, metrics %d, program %s, image %s", listen, f.Metrics.Port, f.Env["ZEPH_METRICS_LISTEN"], image.last("EXPOSE"))
+	}
+	if c := f.Checks["health"]; c.Path != "/healthz" || c.Type != "http" || f.Metrics.Path != "/metrics" {
+		t.Errorf("checks.health %+v, metrics %+v", c, f.Metrics)
+	}
+	if len(f.Mounts) != 1 || f.Mounts[0].Destination != f.Env["ZEPH_DATA_DIR"] || f.Mounts[0].Destination != image.last("VOLUME") {
+		t.Errorf("mounts %+v, data directory %q, volume of the image %q", f.Mounts, f.Env["ZEPH_DATA_DIR"], image.last("VOLUME"))
+	}
+	if f.KillSignal != "SIGTERM" || f.KillTimeout < 30 {
+		t.Errorf("%s after %d s; the program takes up to 25 s", f.KillSignal, f.KillTimeout)
+	}
+	if f.Build.Dockerfile != "Dockerfile" || f.Processes["serve"] != "serve" || len(f.Processes) != 1 {
+		t.Errorf("build %+v, processes %v", f.Build, f.Processes)
+	}
+	if len(f.Restart) != 1 || f.Restart[0].Policy != "always" {
+		t.Errorf("restart %+v", f.Restart)
+	}
+	for name, processes := range map[string][]string{
+		"mounts": f.Mounts[0].Processes, "restart": f.Restart[0].Processes, "checks": f.Checks["health"].Processes, "metrics": f.Metrics.Processes,
+	} {
+		if !slices.Equal(processes, []string{"serve"}) {
+			t.Errorf("%s is for %v, want serve", name, processes)
+		}
+	}
+	for k := range f.Env {
+		if regexp.MustCompile(`TOKEN|KEY|SECRET|PASSWORD`).MatchString(k) {
+			t.Errorf("env.%s: secrets are set with `fly secrets`, not in a file", k)
+		}
+	}
+	load(t, "", f.Env)
+}
+
+// TestFlyExampleLoads: the variables that the head of fly.toml tells people to set are ones that the program reads.
+func TestFlyExampleLoads(t *testing.T) {
+	t.Parallel()
+	vars := map[string]string{}
+	for _, m := range regexp.MustCompile(`(ZEPH_[A-Z_]+)=(\S+)`).FindAllStringSubmatch(read(t, "fly.toml"), -1) {
+		vars[m[1]] = strings.Trim(strings.Replace(m[2], "…", "x", 1), "'")
+	}
+	if len(vars) < 5 {
+		t.Fatalf("the head of fly.toml names %d variables", len(vars))
+	}
+	vars["ZEPH_LLM_PROVIDERS_MAIN_TYPE"] = "openai"
+	c := load(t, "", vars)
+	if len(c.LLM.Providers) != 1 || len(c.Telegram.AllowedUsers) != 1 {
+		t.Errorf("providers %d, allowed users %v", len(c.LLM.Providers), c.Telegram.AllowedUsers)
+	}
+}

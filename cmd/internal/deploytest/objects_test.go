@@ -1,0 +1,187 @@
+package deploytest_test
+
+// objects are what the chart makes. The types hold the fields of the Kubernetes API that the chart uses and no others, so
+// that a strict decoder refuses what it does not mean.
+type objects struct {
+	stateful statefulSet
+	service  service
+	config   configMap
+	account  *serviceAccount
+	network  *networkPolicy
+}
+
+type typeMeta struct {
+	APIVersion string `yaml:"apiVersion"`
+	Kind       string `yaml:"kind"`
+}
+
+type metadata struct {
+	Name        string            `yaml:"name"`
+	Labels      map[string]string `yaml:"labels"`
+	Annotations map[string]string `yaml:"annotations"`
+}
+
+type labelSelector struct {
+	MatchLabels map[string]string `yaml:"matchLabels"`
+}
+
+type statefulSet struct {
+	typeMeta `yaml:",inline"`
+	Metadata metadata `yaml:"metadata"`
+	Spec     struct {
+		Replicas    int           `yaml:"replicas"`
+		ServiceName string        `yaml:"serviceName"`
+		Selector    labelSelector `yaml:"selector"`
+		Template    struct {
+			Metadata metadata `yaml:"metadata"`
+			Spec     podSpec  `yaml:"spec"`
+		} `yaml:"template"`
+		VolumeClaimTemplates []volumeClaim `yaml:"volumeClaimTemplates"`
+	} `yaml:"spec"`
+}
+
+type volumeClaim struct {
+	Metadata metadata `yaml:"metadata"`
+	Spec     struct {
+		AccessModes      []string  `yaml:"accessModes"`
+		StorageClassName string    `yaml:"storageClassName"`
+		Resources        resources `yaml:"resources"`
+	} `yaml:"spec"`
+}
+
+type resources struct {
+	Requests map[string]string `yaml:"requests"`
+	Limits   map[string]string `yaml:"limits"`
+}
+
+type podSpec struct {
+	ServiceAccountName            string              `yaml:"serviceAccountName"`
+	AutomountServiceAccountToken  *bool               `yaml:"automountServiceAccountToken"`
+	EnableServiceLinks            *bool               `yaml:"enableServiceLinks"`
+	TerminationGracePeriodSeconds int                 `yaml:"terminationGracePeriodSeconds"`
+	ImagePullSecrets              []map[string]string `yaml:"imagePullSecrets"`
+	SecurityContext               podSecurity         `yaml:"securityContext"`
+	Containers                    []container         `yaml:"containers"`
+	Volumes                       []volume            `yaml:"volumes"`
+	NodeSelector                  map[string]string   `yaml:"nodeSelector"`
+	Tolerations                   []map[string]any    `yaml:"tolerations"`
+	Affinity                      map[string]any      `yaml:"affinity"`
+}
+
+type podSecurity struct {
+	RunAsNonRoot        bool   `yaml:"runAsNonRoot"`
+	RunAsUser           int    `yaml:"runAsUser"`
+	RunAsGroup          int    `yaml:"runAsGroup"`
+	FSGroup             int    `yaml:"fsGroup"`
+	FSGroupChangePolicy string `yaml:"fsGroupChangePolicy"`
+	SeccompProfile      struct {
+		Type string `yaml:"type"`
+	} `yaml:"seccompProfile"`
+}
+
+type container struct {
+	Name            string        `yaml:"name"`
+	Image           string        `yaml:"image"`
+	ImagePullPolicy string        `yaml:"imagePullPolicy"`
+	Args            []string      `yaml:"args"`
+	Env             []envVar      `yaml:"env"`
+	Ports           []port        `yaml:"ports"`
+	StartupProbe    probe         `yaml:"startupProbe"`
+	LivenessProbe   probe         `yaml:"livenessProbe"`
+	ReadinessProbe  probe         `yaml:"readinessProbe"`
+	SecurityContext security      `yaml:"securityContext"`
+	Resources       resources     `yaml:"resources"`
+	VolumeMounts    []volumeMount `yaml:"volumeMounts"`
+}
+
+type envVar struct {
+	Name      string `yaml:"name"`
+	Value     string `yaml:"value"`
+	ValueFrom *struct {
+		SecretKeyRef struct {
+			Name string `yaml:"name"`
+			Key  string `yaml:"key"`
+		} `yaml:"secretKeyRef"`
+	} `yaml:"valueFrom"`
+}
+
+type port struct {
+	Name          string `yaml:"name"`
+	ContainerPort int    `yaml:"containerPort"`
+	Port          any    `yaml:"port"` // a number, in a NetworkPolicy also a name
+	TargetPort    string `yaml:"targetPort"`
+	Protocol      string `yaml:"protocol"`
+}
+
+type probe struct {
+	HTTPGet struct {
+		Path string `yaml:"path"`
+		Port string `yaml:"port"`
+	} `yaml:"httpGet"`
+	PeriodSeconds    int `yaml:"periodSeconds"`
+	TimeoutSeconds   int `yaml:"timeoutSeconds"`
+	FailureThreshold int `yaml:"failureThreshold"`
+}
+
+type security struct {
+	AllowPrivilegeEscalation *bool `yaml:"allowPrivilegeEscalation"`
+	ReadOnlyRootFilesystem   bool  `yaml:"readOnlyRootFilesystem"`
+	Capabilities             struct {
+		Drop []string `yaml:"drop"`
+	} `yaml:"capabilities"`
+}
+
+type volumeMount struct {
+	Name      string `yaml:"name"`
+	MountPath string `yaml:"mountPath"`
+	ReadOnly  bool   `yaml:"readOnly"`
+}
+
+type volume struct {
+	Name     string `yaml:"name"`
+	EmptyDir *struct {
+		SizeLimit string `yaml:"sizeLimit"`
+	} `yaml:"emptyDir"`
+	ConfigMap *struct {
+		Name string `yaml:"name"`
+	} `yaml:"configMap"`
+}
+
+type service struct {
+	typeMeta `yaml:",inline"`
+	Metadata metadata `yaml:"metadata"`
+	Spec     struct {
+		ClusterIP string            `yaml:"clusterIP"`
+		Selector  map[string]string `yaml:"selector"`
+		Ports     []port            `yaml:"ports"`
+	} `yaml:"spec"`
+}
+
+type configMap struct {
+	typeMeta `yaml:",inline"`
+	Metadata metadata          `yaml:"metadata"`
+	Data     map[string]string `yaml:"data"`
+}
+
+type serviceAccount struct {
+	typeMeta                     `yaml:",inline"`
+	Metadata                     metadata `yaml:"metadata"`
+	AutomountServiceAccountToken *bool    `yaml:"automountServiceAccountToken"`
+}
+
+type networkPolicy struct {
+	typeMeta `yaml:",inline"`
+	Metadata metadata `yaml:"metadata"`
+	Spec     struct {
+		PodSelector labelSelector `yaml:"podSelector"`
+		PolicyTypes []string      `yaml:"policyTypes"`
+		Ingress     []networkRule `yaml:"ingress"`
+		Egress      []networkRule `yaml:"egress"`
+	} `yaml:"spec"`
+}
+
+type networkRule struct {
+	Ports []port           `yaml:"ports"`
+	From  []map[string]any `yaml:"from"`
+	To    []map[string]any `yaml:"to"`
+}
