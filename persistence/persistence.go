@@ -25,6 +25,7 @@ type Options struct {
 	Owner       string           // of the leases of this process: unique among processes
 	Now         func() time.Time // nil = time.Now
 	Log         zerolog.Logger
+	Hooks       sql.Hooks // watch the commits; tests only
 }
 
 func (o *Options) validate() error {
@@ -58,7 +59,7 @@ func Open(ctx context.Context, options Options) (*Stores, error) {
 	if err != nil {
 		return nil, err
 	}
-	store, err := sql.Open(ctx, sql.Options{Path: filepath.Join(options.DataDir, fileName), Now: options.Now, Log: options.Log})
+	store, err := sql.Open(ctx, sql.Options{Path: filepath.Join(options.DataDir, fileName), Now: options.Now, Log: options.Log, Hooks: options.Hooks})
 	if err != nil {
 		unlock()
 		return nil, err

@@ -107,7 +107,9 @@ func TestMessageWithFilesAndQuote(t *testing.T) {
 		m.Reply = &bot.Quote{Author: "Bob", Text: "quoted"}
 		quoteOnly := w.private("bob", "")
 		quoteOnly.Reply = &bot.Quote{Author: "Ann", Text: "quoted"}
-		w.accept(w.start(), m, quoteOnly)
+		p := w.start()
+		w.accept(p, m)
+		w.accept(p, quoteOnly)
 		w.want(bot.Final, "re: look\n[attached: a photo; I cannot open it]", "re: ")
 		entries, _ := w.store.Journal(t.Context(), session("ann"), 0)
 		if len(entries) != 2 || entries[0].Quote == nil || entries[0].Quote.Text != "quoted" {

@@ -21,7 +21,7 @@ import (
 )
 
 // browserTime bounds all browser tests together; it is only there so that a broken page fails and does not hang.
-const browserTime = 25 * time.Second
+const browserTime = 9 * time.Second
 
 // chromium finds a browser, or skips. Where CI promised one, its absence is a failure.
 func chromium(t *testing.T) string {
@@ -238,6 +238,7 @@ func (b *tab) sayAndHear() {
 	}
 	// Shift+Enter is a new line, ↑ edits the last own message.
 	b.do("two lines", chromedp.Focus(chromedp.CSS("#text")), chromedp.KeyEvent("a"), chromedp.KeyEvent("\r", chromedp.KeyModifiers(chromedp.ModifierShift)), chromedp.KeyEvent("b"))
+	b.t.Logf("DBG %q", eval[string](b, `document.querySelector("#text").value + "|" + document.activeElement.id+"|"+document.querySelector("#messages").innerText`))
 	b.until(`document.querySelector("#text").value === "a\nb"`)
 	b.do("clear", clearText, chromedp.Focus(chromedp.CSS("#text")), chromedp.KeyEvent("\ue013"))
 	b.until(`document.querySelector("#text").value === "hello <b>you</b>" && !document.querySelector("#strip").hidden`)

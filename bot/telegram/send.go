@@ -87,8 +87,8 @@ func keyboard(rows [][]bot.Button) models.ReplyMarkup {
 		var keys []models.InlineKeyboardButton
 		for _, b := range row {
 			key := models.InlineKeyboardButton{Text: b.Label, CallbackData: b.Data, Style: b.Style}
-			if b.Gray {
-				key.Disabled = &models.DisabledButton{}
+			if b.Gray { // a key has one purpose
+				key.CallbackData, key.Disabled = "", &models.DisabledButton{}
 			}
 			keys = append(keys, key)
 		}

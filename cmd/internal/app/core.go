@@ -20,6 +20,7 @@ import (
 	"github.com/zephbot/zephbot/cmd/internal/metrics"
 	"github.com/zephbot/zephbot/persistence"
 	"github.com/zephbot/zephbot/persistence/redis"
+	"github.com/zephbot/zephbot/persistence/sql"
 	"github.com/zephbot/zephbot/policy"
 	"github.com/zephbot/zephbot/policy/redact"
 	"github.com/zephbot/zephbot/tools"
@@ -40,6 +41,8 @@ type Options struct {
 	Provider llm.Provider
 	// Home is the directory of state when it is not data_dir itself.
 	Home string
+	// Hooks watch the database's commits: crash tests end the process in them.
+	Hooks sql.Hooks
 }
 
 // Core is what every command that executes tools shares: stores, policy, tools, model.
@@ -98,6 +101,7 @@ func (c *Core) open(ctx context.Context) error {
 	}
 	if c.stores, err = persistence.Open(ctx, persistence.Options{
 		DataDir: c.dir, DatabaseURL: c.cfg.Database.URL.Reveal(), Owner: c.owner, Now: c.now, Log: c.log.With().Str("component", "store").Logger(),
+		Hooks: c.opts.Hooks,
 	}); err != nil {
 		return err
 	}

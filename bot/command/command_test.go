@@ -1,0 +1,389 @@
+package command_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/zephbot/zephbot/agent"
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/bottest"
+	"github.com/zephbot/zephbot/bot/command"
+	"github.com/zephbot/zephbot/bot/dispatch"
+	"github.com/zephbot/zephbot/bot/texts"
+)
+
+var (
+	noon     = time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
+	errStore = errors.New("the store is away")
+	private  = bot.Place{Channel: "telegram", Bot: "1", Surface: "bot", Chat: "42"}
+	session  = private.SessionKey("")
+)
+
+// questions remembers what it was asked to decide.
+type questions struct {
+	state bot.ApprovalState
+	args  string
+}
+
+func (q *questions) Command(_ context.Context, call *dispatch.Call, state bot.ApprovalState) (dispatch.Effect, error) {
+	q.state, q.args = state, call.Message.Args
+	return dispatch.Effect{Decided: []string{call.Session}}, nil
+}
+
+// store is a bot's store of which one call may fail.
+type store struct {
+	*bottest.Store
+	fail string
+}
+
+func (s *store) Lane(ctx context.Context, session string) (bot.Lane, error) {
+	if s.fail == "lane" {
+		return bot.Lane{}, errStore
+	}
+	return s.Store.Lane(ctx, session)
+}
+
+func (s *store) Next(ctx context.Context, session string, limit int) ([]bot.Arrival, error) {
+	if s.fail == "next" {
+		return nil, errStore
+	}
+	return s.Store.Next(ctx, session, limit)
+}
+
+func (s *store) Express(ctx context.Context, channel, id string, limit int) ([]bot.Arrival, error) {
+	if s.fail == "express" {
+		return nil, errStore
+	}
+	return s.Store.Express(ctx, channel, id, limit)
+}
+
+func (s *store) Counts(ctx context.Context, channel, id string) (bot.Counts, error) {
+	if s.fail == "counts" {
+		return bot.Counts{}, errStore
+	}
+	return s.Store.Counts(ctx, channel, id)
+}
+
+// desk is a table with everything around it.
+type desk struct {
+	t         *testing.T
+	store     *store
+	questions *questions
+	usage     error
+	extra     []string
+	table     *command.Table
+}
+
+func setup(t *testing.T) *desk {
+	t.Helper()
+	d := &desk{t: t, store: &store{Store: bottest.New()}, questions: &questions{}}
+	d.table = command.New(command.Deps{
+		Store: d.store, Questions: d.questions, Words: texts.Words{}, Now: func() time.Time { return noon },
+		Admins: func() []string { return []string{"Ben", "8"} },
+		Usage: func(context.Context, *bot.Message) ([]texts.Usage, error) {
+			return []texts.Usage{{Scope: texts.User, Used: 18, Limit: 20}}, d.usage
+		},
+		About: command.About{
+			Model: "main/gpt", Sandbox: "sandbox on", Stores: "embedded", Version: "1.2", Started: noon.Add(-3 * time.Hour),
+			Tools: func(bot.Place) []string { return []string{"bash", "read"} }, Extra: func() []string { return d.extra },
+		},
+	})
+	return d
+}
+
+func call(text string, admin bool) *dispatch.Call {
+	name, args, _ := strings.Cut(text, " ")
+	return &dispatch.Call{
+		Session: session, Admin: admin,
+		Message: &bot.Message{ID: "100", Kind: bot.Text, Place: private, Caller: "telegram:42", Person: "42", Name: "Ann", Command: name, Args: args, Message: "9"},
+	}
+}
+
+func (d *desk) run(c *dispatch.Call) dispatch.Effect {
+	d.t.Helper()
+	e, err := d.table.Run(d.t.Context(), c)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return e
+}
+
+// answer is the text a command answers with.
+func (d *desk) answer(c *dispatch.Call) string {
+	d.t.Helper()
+	e := d.run(c)
+	if len(e.Change.Send) != 1 {
+		d.t.Fatalf("%d rows", len(e.Change.Send))
+	}
+	row := e.Change.Send[0]
+	if row.Purpose != bot.Reply || row.Session != session || row.Place != c.Message.Place {
+		d.t.Errorf("row %+v", row)
+	}
+	return row.Content.Text
+}
+
+func TestAnswers(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		text  string
+		admin bool
+		want  string
+	}{
+		{"start", false, "Hello Ann. I am"},
+		{"START", false, "Hello Ann. I am"},
+		{"help", false, "/approve – approve a question"},
+		{"quota", false, "18 / 20 turns"},
+		{"tools", false, "• bash\n• read"},
+		{"model", false, "The model is main/gpt."},
+		{"clear", false, "forgotten this conversation"},
+		{"new", false, "A fresh conversation."},
+		{"stop", false, "Nothing is running here."},
+		{"statsu", false, "Did you mean /status?"},
+		{"strat", false, "Did you mean /start?"},
+		{"polixy", false, "/help shows what there is."},
+		{"xyzzy" + strings.Repeat("z", 100), false, "/help shows what there is."},
+		{"recap", false, "/recap is not part of this version"},
+		{"memory", false, "not part of this version"}, {"schedule", false, "not part of this version"}, {"why", false, "not part of this version"},
+		{"export", false, "not part of this version"}, {"forget", false, "not part of this version"},
+		{"mcp", false, "That is for admins of this bot (Ben, 8)."},
+		{"policy", false, "That is for admins of this bot (Ben, 8)."},
+		{"mcp accept x", true, "/mcp is not part of this version"},
+		{"policy", true, "/policy is not part of this version"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.text, func(t *testing.T) {
+			t.Parallel()
+			d := setup(t)
+			if got := d.answer(call(tt.text, tt.admin)); !strings.Contains(got, tt.want) {
+				t.Errorf("%q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestClasses(t *testing.T) {
+	t.Parallel()
+	d := setup(t)
+	overtakes := "start help stop status quota recap tools mcp policy model memory schedule why approve deny export forget unknown STOP"
+	for name := range strings.FieldsSeq(overtakes) {
+		if got := d.table.Class(name); got != dispatch.Overtakes {
+			t.Errorf("/%s: class %d", name, got)
+		}
+	}
+	for _, name := range []string{"new", "clear", "Clear"} {
+		if got := d.table.Class(name); got != dispatch.Interrupts {
+			t.Errorf("/%s: class %d", name, got)
+		}
+	}
+}
+
+func TestMenu(t *testing.T) {
+	t.Parallel()
+	d := setup(t)
+	want := []string{"approve", "clear", "deny", "help", "model", "new", "quota", "status", "stop", "tools"}
+	if diff := cmp.Diff(want, d.table.Menu()); diff != "" {
+		t.Errorf("menu (-want +got):\n%s", diff)
+	}
+	for _, name := range d.table.Menu() {
+		for _, language := range (texts.Words{}).Languages() {
+			if (texts.Words{}).Describe(language, name) == "" {
+				t.Errorf("/%s is not described in %s", name, language)
+			}
+		}
+	}
+	if own, admin := d.answer(call("help", false)), d.answer(call("help", true)); own != admin || strings.Contains(own, "/policy") {
+		t.Errorf("help names what is not there: %s", admin)
+	}
+}
+
+func TestNothing(t *testing.T) {
+	t.Parallel()
+	if diff := cmp.Diff(dispatch.Effect{}, setup(t).run(call("", false))); diff != "" {
+		t.Errorf("a command for another bot (-want +got):\n%s", diff)
+	}
+}
+
+func TestDecisions(t *testing.T) {
+	t.Parallel()
+	d := setup(t)
+	if e := d.run(call("approve akun", false)); d.questions.state != bot.Approved || d.questions.args != "akun" || len(e.Decided) != 1 {
+		t.Errorf("approve: %+v", d.questions)
+	}
+	if d.run(call("deny", false)); d.questions.state != bot.Denied {
+		t.Errorf("deny: %+v", d.questions)
+	}
+}
+
+func TestGroupReplies(t *testing.T) {
+	t.Parallel()
+	d := setup(t)
+	c := call("model", false)
+	c.Message.Place.Group, c.Message.Language = true, "de-CH"
+	row := d.run(c).Change.Send[0]
+	if row.ReplyTo != "9" || !strings.HasPrefix(row.Content.Text, "Das Modell ist") {
+		t.Errorf("row %+v", row)
+	}
+	if row := d.run(call("model", false)).Change.Send[0]; row.ReplyTo != "" {
+		t.Errorf("a private answer quotes: %+v", row)
+	}
+}
+
+func TestQuotaAway(t *testing.T) {
+	t.Parallel()
+	d := setup(t)
+	d.usage = errStore
+	if got := d.answer(call("quota", false)); !strings.HasPrefix(got, "I cannot read the quotas") {
+		t.Errorf("answer %q", got)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := d.table.Run(ctx, call("quota", false)); !errors.Is(err, errStore) {
+		t.Errorf("err = %v", err)
+	}
+}
+
+// arrive stores arrivals of the session, or one that overtakes, and gives their numbers.
+func (d *desk) arrive(ids ...string) []int64 {
+	d.t.Helper()
+	change := &bot.Change{}
+	for _, id := range ids {
+		a := bot.Arrival{Channel: "telegram", Bot: "1", ID: id, Session: session, At: noon}
+		if id == "100" { // the command itself
+			a.Express, a.Session = true, ""
+		}
+		change.Arrive = append(change.Arrive, a)
+	}
+	applied, err := d.store.Apply(d.t.Context(), change)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return applied.Seqs
+}
+
+func (d *desk) begin(turn string, arrival int64, state bot.LaneState) {
+	d.t.Helper()
+	since := noon.Add(-5 * time.Minute)
+	_, err := d.store.Apply(d.t.Context(), &bot.Change{
+		Lanes:  []bot.LaneUpdate{{Session: session, Place: &private, State: &state, Turn: &turn, Arrival: &arrival, Since: &since}},
+		Append: &bot.Append{Session: session, Entries: []agent.Entry{{Turn: turn, Kind: agent.UserEntry, Text: "go"}}},
+	})
+	if err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+func TestStop(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name    string
+		arrive  []string
+		turn    string // of the first arrival
+		dropped []int  // index of arrive
+		want    string
+	}{
+		{"nothing there", nil, "", nil, "Nothing is running here."},
+		{"running", []string{"1", "100"}, "turn-1", nil, ""},
+		{"running, one waits", []string{"1", "2", "100"}, "turn-1", []int{1}, "Stopping. 1 waiting message dropped."},
+		{"running, two wait", []string{"1", "2", "3", "100"}, "turn-1", []int{1, 2}, "Stopping. 2 waiting messages dropped."},
+		{"two wait", []string{"1", "2", "100"}, "", []int{0, 1}, "2 waiting messages dropped."},
+		{"what came after it stays", []string{"1", "2", "100", "3"}, "turn-1", []int{1}, "Stopping. 1 waiting message dropped."},
+		{"only later ones", []string{"100", "3"}, "", nil, "Nothing is running here."},
+		{"its place is not known", []string{"1", "2"}, "turn-1", []int{1}, "Stopping. 1 waiting message dropped."},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			d := setup(t)
+			var seqs []int64
+			if len(tt.arrive) > 0 {
+				seqs = d.arrive(tt.arrive...)
+			}
+			if tt.turn != "" {
+				d.begin(tt.turn, seqs[0], bot.Running)
+			}
+			e := d.run(call("stop", false))
+			var dropped []int64
+			for _, i := range tt.dropped {
+				dropped = append(dropped, seqs[i])
+			}
+			if diff := cmp.Diff(dropped, e.Change.Done); diff != "" {
+				t.Errorf("dropped (-want +got):\n%s", diff)
+			}
+			text := ""
+			if len(e.Change.Send) > 0 {
+				text = e.Change.Send[0].Content.Text
+			}
+			if text != tt.want {
+				t.Errorf("answer %q, want %q", text, tt.want)
+			}
+			if tt.turn == "" {
+				if len(e.Stop) != 0 || len(e.Change.Lanes) != 0 {
+					t.Errorf("effect %+v", e)
+				}
+				return
+			}
+			if !slices.Equal(e.Stop, []string{session}) || len(e.Change.Lanes) != 1 || *e.Change.Lanes[0].Stop != tt.turn {
+				t.Errorf("effect %+v", e)
+			}
+		})
+	}
+}
+
+func TestClear(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"clear", "new"} {
+		d := setup(t)
+		d.begin("turn-1", 0, bot.Idle)
+		e := d.run(call(name, false))
+		want := &bot.Append{Session: session, After: 1, Entries: []agent.Entry{{Turn: "reset/100", Kind: agent.ResetEntry, At: noon, Caller: "telegram:42"}}}
+		if diff := cmp.Diff(want, e.Change.Append); diff != "" {
+			t.Errorf("/%s (-want +got):\n%s", name, diff)
+		}
+		if _, err := d.store.Apply(t.Context(), &e.Change); err != nil {
+			t.Fatal(err)
+		}
+		entries, err := d.store.Journal(t.Context(), session, 0)
+		if err != nil || len(entries) != 1 || entries[0].Kind != agent.ResetEntry {
+			t.Errorf("/%s: journal %+v, %v", name, entries, err)
+		}
+	}
+}
+
+func TestStatus(t *testing.T) {
+	t.Parallel()
+	d := setup(t)
+	if got := d.answer(call("status", false)); !strings.Contains(got, "Here nothing is running") || !strings.Contains(got, "Model main/gpt") {
+		t.Errorf("idle:\n%s", got)
+	}
+	d.begin("turn-1", d.arrive("1")[0], bot.Parked)
+	d.extra = []string{"MCP github ready"}
+	want := `Model main/gpt
+Here a question has been waiting for your decision for 5 minutes
+Everywhere 0 working, 1 waiting for a decision, 1 messages in the queue, 0 not delivered yet
+Tools bash, read; sandbox on
+Stores embedded
+MCP github ready
+zephbot 1.2, up 3 hours`
+	if diff := cmp.Diff(want, d.answer(call("status", false))); diff != "" {
+		t.Errorf("status (-want +got):\n%s", diff)
+	}
+}
+
+func TestStoreAway(t *testing.T) {
+	t.Parallel()
+	for name, parts := range map[string][]string{"status": {"lane", "counts"}, "stop": {"lane", "next", "express"}, "clear": {"lane"}} {
+		for _, part := range parts {
+			d := setup(t)
+			d.store.fail = part
+			if _, err := d.table.Run(t.Context(), call(name, false)); !errors.Is(err, errStore) {
+				t.Errorf("/%s without %s: %v", name, part, err)
+			}
+		}
+	}
+}
