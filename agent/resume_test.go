@@ -28,47 +28,54 @@ func TestResumeFromEveryPrefix(t *testing.T) {
 	if got, want := whole.kinds(), "user assistant result started result started result assistant started result answer"; got != want {
 		t.Fatalf("journal %s, want %s", got, want)
 	}
-	writers := []string{"c2_1", "c2_2", "c8_0"}
 	for cut := 1; cut <= len(full); cut++ {
 		w := newWorld(t, script(t, journey), "go")
 		w.shelf.entries = slices.Clone(full[:cut])
-		before, open := map[string]bool{}, ""
-		for _, e := range full[:cut] {
-			switch e.Kind {
-			case agent.StartedEntry:
-				before[e.Call], open = true, e.Call
-			case agent.ResultEntry:
-				open = ""
-			}
-		}
-		out := w.finish(t.Context())
-		if out.Kind != agent.Answered || out.Text != "Done" {
+		before, open := startedIn(full[:cut])
+		if out := w.finish(t.Context()); out.Kind != agent.Answered || out.Text != "Done" {
 			t.Errorf("cut after %d: %+v", cut, out)
 		}
 		ran := map[string]int{}
 		for _, id := range w.hand.ran {
 			ran[id]++
 		}
-		for _, id := range writers {
+		for _, id := range []string{"c2_1", "c2_2", "c8_0"} {
 			if n := ran[id]; n > 1 || (n == 1) == before[id] {
 				t.Errorf("cut after %d: %s ran %d times after the crash, started before: %t", cut, id, n, before[id])
 			}
 		}
-		if open == "" {
-			if len(w.hand.interrupted) > 0 {
-				t.Errorf("cut after %d: %v were reported as interrupted", cut, w.hand.interrupted)
-			}
-			if last := w.shelf.all(); len(last) != len(full) {
-				t.Errorf("cut after %d: journal of %d entries, want %d", cut, len(last), len(full))
-			}
+		if open != "" {
+			reported(t, w, open)
 			continue
 		}
-		if diff := cmp.Diff([]string{open}, w.hand.interrupted); diff != "" {
-			t.Errorf("cut after %d: interrupted (-want +got):\n%s", cut, diff)
+		if len(w.hand.interrupted) > 0 || len(w.shelf.all()) != len(full) {
+			t.Errorf("cut after %d: %v reported as interrupted, journal %s", cut, w.hand.interrupted, w.kinds())
 		}
-		if r := w.results()[open]; !strings.HasPrefix(r.Text, "[outcome unknown]") || !r.Failed || r.Category != "unknown" {
-			t.Errorf("cut after %d: result %+v", cut, r)
+	}
+}
+
+// startedIn lists the changing calls that a journal calls started, and the one of them that has no result.
+func startedIn(entries []agent.Entry) (started map[string]bool, open string) {
+	started = map[string]bool{}
+	for _, e := range entries {
+		switch e.Kind {
+		case agent.StartedEntry:
+			started[e.Call], open = true, e.Call
+		case agent.ResultEntry:
+			open = ""
 		}
+	}
+	return started, open
+}
+
+// reported checks that the outcome of a call is said to be unknown, to the model and to the audit, once.
+func reported(t *testing.T, w *world, call string) {
+	t.Helper()
+	if diff := cmp.Diff([]string{call}, w.hand.interrupted); diff != "" {
+		t.Errorf("interrupted (-want +got):\n%s", diff)
+	}
+	if r := w.results()[call]; !strings.HasPrefix(r.Text, "[outcome unknown]") || !r.Failed || r.Category != "unknown" {
+		t.Errorf("result %+v", r)
 	}
 }
 

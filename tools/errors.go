@@ -93,6 +93,8 @@ type Question struct {
 	ReadOnly   bool   `json:"read_only,omitempty"`
 	Destroys   bool   `json:"destroys,omitempty"`
 	Suspicious string `json:"suspicious,omitempty"` // untrusted source that was flagged in this turn
+	// Always are the patterns that a standing approval would store; empty where none can cover the call.
+	Always []string `json:"always,omitempty"`
 }
 
 // AsError turns any error into an *Error, classifying what it knows of the standard library (spec: io and network table of seed 003).

@@ -83,7 +83,8 @@ type Trail struct {
 	Reason       string // the decision in one sentence for people
 	Suspicious   string // untrusted source that was flagged in this turn
 	ApprovedBy   string
-	Judge        string // allow, deny:<reason>, error:<text>
+	Offer        []string // patterns that "Always" would store for a call that asks
+	Judge        string   // allow, deny:<reason>, error:<text>
 	Cached       bool
 	Attempts     int // runs of the tool
 	Category     Category

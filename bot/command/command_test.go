@@ -349,7 +349,7 @@ func TestClear(t *testing.T) {
 			t.Fatal(err)
 		}
 		entries, err := d.store.Journal(t.Context(), session, 0)
-		if err != nil || len(entries) != 1 || entries[0].Kind != agent.ResetEntry {
+		if err != nil || len(entries) == 0 || entries[len(entries)-1].Kind != agent.ResetEntry || entries[len(entries)-1].N != 2 {
 			t.Errorf("/%s: journal %+v, %v", name, entries, err)
 		}
 	}
@@ -361,11 +361,11 @@ func TestStatus(t *testing.T) {
 	if got := d.answer(call("status", false)); !strings.Contains(got, "Here nothing is running") || !strings.Contains(got, "Model main/gpt") {
 		t.Errorf("idle:\n%s", got)
 	}
-	d.begin("turn-1", d.arrive("1")[0], bot.Parked)
+	d.begin("turn-1", d.arrive("1", "2", "3", "100")[0], bot.Parked) // the turn's own message and the command do not wait
 	d.extra = []string{"MCP github ready"}
 	want := `Model main/gpt
 Here a question has been waiting for your decision for 5 minutes
-Everywhere 0 working, 1 waiting for a decision, 1 messages in the queue, 0 not delivered yet
+Everywhere 0 working, 1 waiting for a decision, 2 messages in the queue, 0 not delivered yet
 Tools bash, read; sandbox on
 Stores embedded
 MCP github ready

@@ -20,7 +20,9 @@ type progress struct {
 	fails   error
 }
 
-func (p *progress) Emit(_ context.Context, e agent.Event) { *p.log = append(*p.log, "event "+string(e.Type)) }
+func (p *progress) Emit(_ context.Context, e agent.Event) {
+	*p.log = append(*p.log, "event "+string(e.Type))
+}
 
 func (p *progress) Run(ctx context.Context) error {
 	if p.fails != nil {

@@ -13,15 +13,17 @@ import (
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 
 	"github.com/zephbot/zephbot/bot/simulator"
 )
 
 // browserTime bounds all browser tests together; it is only there so that a broken page fails and does not hang.
-const browserTime = 9 * time.Second
+const browserTime = 40 * time.Second
 
 // chromium finds a browser, or skips. Where CI promised one, its absence is a failure.
 func chromium(t *testing.T) string {
@@ -155,10 +157,25 @@ func (b *tab) shot(name string) {
 // clearText empties the text field.
 var clearText = chromedp.Evaluate[chromedp.Void](`document.querySelector("#text").value = ""; document.querySelector("#text").dispatchEvent(new Event("input"))`)
 
+// enter presses Enter. chromedp's own adds the character even when the page took the key.
+func enter() chromedp.Action[chromedp.Void] {
+	return chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+		for _, kind := range []input.DispatchKeyEventType{input.DispatchKeyEventTypeRawKeyDown, input.DispatchKeyEventTypeKeyUp} {
+			_, err := cdp.Call(ctx, t, input.DispatchKeyEvent, input.DispatchKeyEventParams{
+				Type: kind, Key: "Enter", Code: "Enter", WindowsVirtualKeyCode: 13, NativeVirtualKeyCode: 13,
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
 // write types into the text field and sends with Enter.
 func (b *tab) write(text string) {
 	b.t.Helper()
-	b.do("write "+text, chromedp.Focus(chromedp.CSS("#text")), chromedp.SendKeys(chromedp.CSS("#text"), text+"\r"))
+	b.do("write "+text, chromedp.SendKeys(chromedp.CSS("#text"), text), enter())
 }
 
 // shows is an expression that is true when a message of this kind has the text.
@@ -238,16 +255,15 @@ func (b *tab) sayAndHear() {
 	}
 	// Shift+Enter is a new line, ↑ edits the last own message.
 	b.do("two lines", chromedp.Focus(chromedp.CSS("#text")), chromedp.KeyEvent("a"), chromedp.KeyEvent("\r", chromedp.KeyModifiers(chromedp.ModifierShift)), chromedp.KeyEvent("b"))
-	b.t.Logf("DBG %q", eval[string](b, `document.querySelector("#text").value + "|" + document.activeElement.id+"|"+document.querySelector("#messages").innerText`))
 	b.until(`document.querySelector("#text").value === "a\nb"`)
-	b.do("clear", clearText, chromedp.Focus(chromedp.CSS("#text")), chromedp.KeyEvent("\ue013"))
+	b.do("clear", clearText, chromedp.Focus(chromedp.CSS("#text")), chromedp.KeyEvent(kb.ArrowUp))
 	b.until(`document.querySelector("#text").value === "hello <b>you</b>" && !document.querySelector("#strip").hidden`)
-	b.do("edit", chromedp.KeyEvent("!"), chromedp.KeyEvent("\r"))
+	b.do("edit", chromedp.KeyEvent("!"), enter())
 	b.until(shows(".mine", "hello <b>you</b>!"))
 	b.until(`document.querySelector(".mine .meta").textContent.includes("edited")`)
 	b.do("commands", chromedp.SendKeys(chromedp.CSS("#text"), "/h"))
 	b.until(`document.querySelectorAll("#commands li").length === 1 && !document.querySelector("#commands").hidden`)
-	b.do("escape", chromedp.KeyEvent("\u001b"), clearText)
+	b.do("escape", chromedp.KeyEvent(kb.Escape), clearText)
 }
 
 func (b *tab) entities() {
@@ -312,7 +328,7 @@ func (b *tab) group() {
 	b.until(shows(".bot-made", "echo: @zephbot ship it"))
 	b.until(`document.querySelector('[data-person="1001"] .badge')?.textContent === "2"`)
 	b.until(`document.querySelector('.mine .mention')?.textContent === "@zephbot"`)
-	b.do("be Cy with the keyboard", chromedp.Focus(chromedp.CSS(`[data-person="1002"]`)), chromedp.KeyEvent("\ue014"))
+	b.do("be Cy with the keyboard", chromedp.Focus(chromedp.CSS(`[data-person="1002"]`)), chromedp.KeyEvent(kb.ArrowRight))
 	b.until(`document.body.dataset.ready === "1003/-1001/7" && document.querySelector(".unseen")`)
 	b.shot("4-group")
 }
@@ -336,7 +352,7 @@ func (b *tab) faults() {
 	b.shot("5-faults")
 	b.do("calm", chromedp.Click(chromedp.CSS("#calm")))
 	b.until(`document.querySelector("#faults-badge").hidden`)
-	b.do("escape", chromedp.KeyEvent("\u001b"))
+	b.do("escape", chromedp.KeyEvent(kb.Escape))
 	b.until(`document.querySelector("#faults").hidden && document.activeElement.id === "faults-button"`)
 }
 
@@ -373,13 +389,13 @@ func (b *tab) narrow() {
 	b.shot("7-narrow-chat")
 	b.do("inspect", chromedp.Click(chromedp.CSS("#inspector-button")))
 	b.until(`getComputedStyle(document.querySelector("#inspector")).display === "block"`)
-	b.do("close", chromedp.KeyEvent("\u001b"))
+	b.do("close", chromedp.KeyEvent(kb.Escape))
 	b.until(`getComputedStyle(document.querySelector("#inspector")).display === "none"`)
 	b.do("back", chromedp.Click(chromedp.CSS("#back")))
 	b.until(`getComputedStyle(document.querySelector(".chat")).display === "none" && document.activeElement.dataset.chat === "1001/0"`)
 	b.until(fits)
 	b.shot("8-narrow-list")
-	b.do("the bot's menu", chromedp.Click(chromedp.CSS("#pill")), chromedp.WaitVisible(chromedp.CSS(`[data-do="kill"]`)), chromedp.KeyEvent("\u001b"))
+	b.do("the bot's menu", chromedp.Click(chromedp.CSS("#pill")), chromedp.WaitVisible(chromedp.CSS(`[data-do="kill"]`)), chromedp.KeyEvent(kb.Escape))
 	b.do("open", chromedp.Click(chromedp.CSS(`[data-chat="-1001/0"]`)))
 	b.until(`document.body.dataset.ready === "1001/-1001/0" && document.querySelector("#text").offsetParent`)
 }

@@ -73,6 +73,17 @@ func testBot(t *testing.T) func(apiURL, token string) *exec.Cmd {
 	}
 }
 
+// waitForFile runs the command only once the file exists; before, the bot does not start.
+func waitForFile(t *testing.T, command func(apiURL, token string) *exec.Cmd, file string) func(apiURL, token string) *exec.Cmd {
+	t.Helper()
+	return func(apiURL, token string) *exec.Cmd {
+		if _, err := os.Stat(file); err != nil {
+			return exec.Command(file)
+		}
+		return command(apiURL, token)
+	}
+}
+
 // launch runs a simulator with the test bot until the test ends.
 func launch(t *testing.T, change func(*simulator.Options)) *site {
 	t.Helper()

@@ -118,6 +118,7 @@ func question(call *tools.Call, hash string) tools.Question {
 		Call: call.ID, Tool: name(call), Hash: hash, Show: show, Note: call.Subject.Note, Reason: call.Trail.Reason,
 		Caller: call.Origin.Caller, Args: string(call.Args),
 		ReadOnly: call.Def.ReadOnly, Destroys: call.Def.Destructive, Suspicious: call.Trail.Suspicious,
+		Always: call.Trail.Offer,
 	}
 }
 

@@ -1,18 +1,13 @@
 package file_test
 
 import (
-	"context"
-	"encoding/json"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
-	"sync"
 	"testing"
 
 	"golang.org/x/sys/unix"
 
-	"github.com/zephbot/zephbot/policy/pathrule"
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/file"
 )
@@ -412,70 +407,6 @@ func TestCopiedLinks(t *testing.T) {
 	b.refuse("copy_path", args{"source": "d/abs", "destination": "f"}, tools.PolicyBlocked, "lead out")
 }
 
-// swap exchanges a directory for a link to outside, over and over, until it is stopped. It waits for nobody.
-func swap(ctx context.Context, b *box, name, target string) {
-	real, spare, link := b.path(name), b.path(name+".spare"), b.path(name+".link")
-	for ctx.Err() == nil {
-		_ = os.Rename(real, spare) // any step may fail while a tool works: the next round mends it
-		_ = os.Symlink(target, link)
-		_ = os.Rename(link, real)
-		runtime.Gosched()
-		_ = os.Remove(real)
-		_ = os.Rename(spare, real)
-	}
-}
-
-// While somebody swaps a directory for a link, no call reaches what is outside.
-func TestSwap(t *testing.T) {
-	t.Parallel()
-	b := newBox(t, nil)
-	b.put("d/secret.txt", "harmless")
-	ctx, cancel := context.WithCancel(t.Context())
-	var wg sync.WaitGroup
-	wg.Go(func() { swap(ctx, b, "d", b.outside) })
-	for range 60 {
-		for name, in := range map[string]args{
-			"read": {"path": "d/secret.txt"}, "write": {"path": "d/secret.txt", "content": "harmless"}, "edit": {"path": "d/secret.txt", "old_string": "SECRET", "new_string": "evil"},
-			"grep": {"pattern": ".", "path": "d"}, "list_directory": {"path": "d"}, "create_directory": {"path": "d/made"}, "copy_path": {"source": "d/secret.txt", "destination": "copy"},
-			"delete_path": {"path": "d/made"}, "move_path": {"source": "copy", "destination": "d/moved"}, "find_path": {"pattern": "d/*"},
-		} {
-			text, err := b.try(name, in)
-			b.harmless(text, in)
-			if err != nil {
-				b.harmless(tools.Feedback(err), in)
-			}
-		}
-	}
-	cancel()
-	wg.Wait()
-	b.untouched()
-}
-
-// The same with a file and a link to a denied one beside it.
-func TestSwapDenied(t *testing.T) {
-	t.Parallel()
-	b := denying(t, "data/workspaces/one/private.txt")
-	b.put("private.txt", "SECRET")
-	b.put("f.txt", "harmless")
-	ctx, cancel := context.WithCancel(t.Context())
-	var wg sync.WaitGroup
-	wg.Go(func() { swap(ctx, b, "f.txt", "private.txt") })
-	for range 100 {
-		for name, in := range map[string]args{"read": {"path": "f.txt"}, "grep": {"pattern": "."}, "edit": {"path": "f.txt", "old_string": "h", "new_string": "h "}, "copy_path": {"source": "f.txt", "destination": "g.txt"}} {
-			text, err := b.try(name, in)
-			b.harmless(text, in)
-			if err != nil {
-				b.harmless(tools.Feedback(err), in)
-			}
-		}
-	}
-	cancel()
-	wg.Wait()
-	if text, err := b.try("read", args{"path": "g.txt"}); err == nil { // it may be a link, which is copied as one
-		b.harmless(text, nil)
-	}
-}
-
 func TestNames(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, nil)
@@ -529,8 +460,8 @@ func TestLockedDirectory(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.Chmod(b.path("d"), 0o755) }) // so that the directory can be removed
-	b.refuse("read", args{"path": "d/a"}, tools.PermanentFailure, "permission denied")
-	b.refuse("list_directory", args{"path": "d"}, tools.PermanentFailure, "permission denied")
+	b.refuse("read", args{"path": "d/a"}, tools.PolicyBlocked, "permission denied")
+	b.refuse("list_directory", args{"path": "d"}, tools.PolicyBlocked, "permission denied")
 	if got := b.run("grep", args{"pattern": "needle"}); got != "open:1: needle\n[1 directory could not be opened]" {
 		t.Errorf("got %q", got)
 	}
@@ -547,37 +478,4 @@ func TestWorkspaceReplaced(t *testing.T) {
 	b.link(b.outside, shared)
 	b.refuse("read", args{"path": filepath.Join(shared, "secret.txt")}, tools.PolicyBlocked, "replaced by a link")
 	b.untouched()
-}
-
-func FuzzPath(f *testing.F) {
-	for _, p := range []string{"a", "../x", "l/../../..", "/etc/passwd", "~", "a\x00", "l//./..", "\xff", "d/l/m", strings.Repeat("../", 50)} {
-		f.Add(p)
-	}
-	b := newBox(f, func(b *box, o *file.Options) {
-		rules, err := pathrule.New([]string{b.ws + "/d/*.key"}, nil)
-		if err != nil {
-			f.Fatal(err)
-		}
-		o.Rules = rules
-	})
-	b.put("d/a.key", "SECRET")
-	b.put("d/x", "x")
-	b.link("..", "l")
-	b.link(b.outside, "d/l")
-	f.Fuzz(func(t *testing.T, path string) {
-		for _, tool := range []string{"read", "list_directory"} {
-			raw, err := json.Marshal(args{"path": path})
-			if err != nil {
-				t.Fatal(err)
-			}
-			call := &tools.Call{Tool: tool, Args: raw, Trail: &tools.Trail{}}
-			s, err := b.tools[tool].Describe(t.Context(), call)
-			if err == nil && !pathrule.Inside(b.ws, s.Paths[0]) && !pathrule.Inside(b.shared, s.Paths[0]) {
-				t.Errorf("%q leads to %s", path, s.Paths[0])
-			}
-			if res, err := b.tools[tool].Run(t.Context(), call); err == nil && strings.Contains(res.Text, "SECRET") {
-				t.Errorf("%q shows %q", path, res.Text)
-			}
-		}
-	})
 }

@@ -19,7 +19,7 @@ func (s *scope) openContent(p place) (*os.File, unix.Stat_t, error) {
 	case p.isDir():
 		return nil, none, failed("Use list_directory to see what is in it.", "%s is a directory", quote(p.given))
 	case !p.regular():
-		return nil, none, failed("", "%s is %s, not a regular file", quote(p.given), kindName(p.info.Mode()))
+		return nil, none, failed("", "%s is %s, not a regular file", quote(p.given), kindName(p.info.mode))
 	}
 	if err := s.unreadable(p.abs, p.given); err != nil {
 		return nil, none, err

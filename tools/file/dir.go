@@ -139,6 +139,25 @@ func (d dir) lstat(name string) (st unix.Stat_t, ok bool, err error) {
 
 func kind(st unix.Stat_t) uint32 { return uint32(st.Mode) & unix.S_IFMT }
 
+// modeOf writes a mode as Go does.
+func modeOf(st unix.Stat_t) fs.FileMode {
+	mode := fs.FileMode(st.Mode).Perm()
+	switch kind(st) {
+	case unix.S_IFREG:
+		return mode
+	case unix.S_IFDIR:
+		return mode | fs.ModeDir
+	case unix.S_IFLNK:
+		return mode | fs.ModeSymlink
+	case unix.S_IFIFO:
+		return mode | fs.ModeNamedPipe
+	case unix.S_IFSOCK:
+		return mode | fs.ModeSocket
+	default:
+		return mode | fs.ModeDevice
+	}
+}
+
 // remove takes a name out of d.
 func (d dir) remove(name string, isDir bool) error {
 	flags := 0

@@ -39,7 +39,7 @@ func because(err error, verb, path string) error {
 	e := tools.AsError(err)
 	switch {
 	case errors.Is(err, fs.ErrPermission):
-		return &tools.Error{Category: tools.PermanentFailure, Message: fmt.Sprintf("cannot %s %s: permission denied", verb, quote(path)), Suggestion: "The system does not let this service do it. Try another path.", Err: err}
+		return &tools.Error{Category: tools.PolicyBlocked, Message: fmt.Sprintf("cannot %s %s: permission denied", verb, quote(path)), Suggestion: "The system does not let this service do it. Try another path.", Err: err}
 	case errors.Is(err, syscall.ELOOP), errors.Is(err, syscall.ENOTDIR):
 		return &tools.Error{Category: tools.PermanentFailure, Message: fmt.Sprintf("cannot %s %s: the path changed or passes through something that is not a directory", verb, quote(path)), Err: err}
 	case errors.Is(err, syscall.ENOTEMPTY):

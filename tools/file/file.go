@@ -1,9 +1,10 @@
 // Package file has the ten file tools: read, write, edit, find_path, grep, list_directory, create_directory, delete_path, move_path and copy_path
 // (seed 003, FileExecutor). They reach nothing but the working directory of the conversation and the configured paths.
 //
-// How that holds: a path is made absolute and resolved link by link inside an os.Root, without ever looking at anything outside the allowed places.
-// The resolved path holds no links; it is then opened component by component from the root's own handle, following none, so that whoever swaps a
-// directory for a link between the check and the use gets an error. Everything after that is done relative to the handle of the directory.
+// How that holds: every allowed place is held by an os.Root. A path is made absolute by its letters and walked down from the handle of its root, name
+// by name; a link is read, not followed, and the walk begins again where it leads, if that is an allowed place. So nothing outside is ever looked at.
+// The path that comes out holds no links; it is opened from the root's handle once more, following none (O_NOFOLLOW at every name), so that whoever
+// swaps a directory for a link between the check and the use gets an error. What is done, is done relative to the handle of the directory.
 //
 // The deny globs (deny_read, allow_read) protect content, not names: read, grep, edit, copy and move refuse a denied file, and the names of such
 // files are listed and found, so that a model does not overwrite what it cannot see. Denied paths (the configuration, the data directory) are not

@@ -31,7 +31,7 @@ func list(s *scope, p place) (*tools.Result, error) {
 	case !p.exists():
 		return nil, s.missing(p)
 	case !p.isDir():
-		return nil, failed("Use read to see its content.", "%s is not a directory, but %s", quote(p.given), kindName(p.info.Mode()))
+		return nil, failed("Use read to see its content.", "%s is not a directory, but %s", quote(p.given), kindName(p.info.mode))
 	}
 	d, err := s.dirAt(p.root, p.abs)
 	if err != nil {

@@ -34,7 +34,7 @@ func (t *toolset) pair(def tools.Definition, verb string, run func(*scope, place
 			paths := []string{from.abs, to.abs}
 			note := s.note(to)
 			if to.regular() {
-				note += " · replaces a file of " + count(to.info.Size(), "byte", "bytes")
+				note += " · replaces a file of " + count(to.info.size, "byte", "bytes")
 			}
 			what := fmt.Sprintf("%s %s → %s (%s)", verb, show(s.display(from.abs)), show(s.display(to.abs)), s.contents(from))
 			return tools.Subject{Inputs: paths, Paths: paths, Show: what, Note: note}, nil
@@ -76,7 +76,7 @@ func (s *scope) mayTake(from, to place) error {
 	case pathrule.Inside(from.abs, to.abs):
 		return wrong("", "%s lies inside %s", quote(to.given), quote(from.given))
 	case !from.isDir() && !from.isLink() && !from.regular():
-		return failed("", "%s is %s and stays where it is", quote(from.given), kindName(from.info.Mode()))
+		return failed("", "%s is %s and stays where it is", quote(from.given), kindName(from.info.mode))
 	case to.isDir():
 		return failed(fmt.Sprintf("Give the full new path, for example %s.", quote(filepath.Join(to.given, from.base()))),
 			"%s is a directory and is not overwritten", quote(to.given))

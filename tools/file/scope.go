@@ -65,16 +65,21 @@ type place struct {
 	given string // as the model wrote it
 	abs   string // canonical
 	root  string // canonical path of the root it lies in
-	info  fs.FileInfo
-	rest  []string // components that do not exist
+	info  *info  // nil = nothing is there
+}
+
+// info is what was at a place when it was looked at.
+type info struct {
+	mode fs.FileMode
+	size int64
 }
 
 func (p place) exists() bool   { return p.info != nil }
 func (p place) isRoot() bool   { return p.abs == p.root }
 func (p place) base() string   { return filepath.Base(p.abs) }
-func (p place) isDir() bool    { return p.info != nil && p.info.IsDir() }
-func (p place) isLink() bool   { return p.info != nil && p.info.Mode()&fs.ModeSymlink != 0 }
-func (p place) regular() bool  { return p.info != nil && p.info.Mode().IsRegular() }
+func (p place) isDir() bool    { return p.info != nil && p.info.mode.IsDir() }
+func (p place) isLink() bool   { return p.info != nil && p.info.mode&fs.ModeSymlink != 0 }
+func (p place) regular() bool  { return p.info != nil && p.info.mode.IsRegular() }
 func (p place) rel() []string  { return components(p.root, p.abs) }
 func (p place) parent() string { return filepath.Dir(p.abs) }
 
@@ -116,51 +121,56 @@ func (s *scope) resolve(given string, follow bool) (place, error) {
 	return p, failed("", "%s cannot be used: too many links", quote(given))
 }
 
-// step walks down to p.abs. It stops at the first link and gives the path that it leads to.
+// step walks down to p.abs, handle by handle. It stops at the first link and gives the path that it leads to.
 func (s *scope) step(p *place, follow bool) (next string, err error) {
-	p.info, p.rest = nil, nil
-	parts := p.rel()
-	r, err := s.open(p.root)
+	p.info = nil
+	d, err := s.dirAt(p.root, p.root)
 	if errors.Is(err, fs.ErrNotExist) { // a workspace that nobody has used yet
-		p.rest = parts
 		return "", nil
 	}
 	if err != nil {
 		return "", because(err, "open", p.given)
 	}
-	if p.info, err = r.Lstat("."); err != nil {
-		return "", because(err, "look at", p.given)
-	}
-	for i := range parts {
-		rel := filepath.Join(parts[:i+1]...)
-		info, err := r.Lstat(rel)
-		if errors.Is(err, fs.ErrNotExist) {
-			p.info, p.rest = nil, parts[i:]
-			return "", nil
-		}
+	defer func() { d.close() }()
+	p.info = &info{mode: fs.ModeDir}
+	parts := p.rel()
+	for i, name := range parts {
+		st, ok, err := d.lstat(name)
 		if err != nil {
 			return "", because(err, "look at", p.given)
 		}
+		if !ok {
+			p.info = nil
+			return "", nil
+		}
+		p.info = &info{mode: modeOf(st), size: st.Size}
 		last := i == len(parts)-1
 		switch {
-		case info.Mode()&fs.ModeSymlink != 0 && (!last || follow):
-			return s.target(r, rel, p.root, parts[i+1:])
-		case !info.IsDir() && !last:
-			return "", failed("", "%s: %s is not a directory", quote(p.given), quote(s.display(filepath.Join(p.root, rel))))
+		case p.isLink() && (!last || follow):
+			return d.target(name, parts[i+1:])
+		case last:
+			return "", nil
+		case !p.isDir():
+			return "", failed("", "%s: %s is not a directory", quote(p.given), quote(s.display(d.join(name))))
 		}
-		p.info = info
+		sub, err := d.sub(name)
+		if err != nil {
+			return "", because(err, "open", p.given)
+		}
+		d.close()
+		d = sub
 	}
 	return "", nil
 }
 
-// target is the absolute path that the link rel leads to, with what follows it.
-func (s *scope) target(r *os.Root, rel, root string, rest []string) (string, error) {
-	to, err := r.Readlink(rel)
+// target is the absolute path that a link in d leads to, with what follows it.
+func (d dir) target(name string, rest []string) (string, error) {
+	to, err := d.readlink(name)
 	if err != nil {
-		return "", because(err, "follow", s.display(filepath.Join(root, rel)))
+		return "", because(err, "follow", name)
 	}
 	if !filepath.IsAbs(to) {
-		to = filepath.Join(root, filepath.Dir(rel), to)
+		to = d.join(to)
 	}
 	return filepath.Join(append([]string{to}, rest...)...), nil
 }

@@ -28,16 +28,14 @@ func encoding(head []byte, whole bool) string {
 	case validHead(head, whole):
 		return ""
 	}
-	if m := mime(head); !strings.HasPrefix(m, "text/") && m != "application/octet-stream" {
+	if m := mime(head); (!strings.HasPrefix(m, "text/") && m != "application/octet-stream") || bytes.ContainsFunc(head, control) {
 		return "binary"
-	}
-	for _, b := range head {
-		if (b < 0x20 && b != '\n' && b != '\r' && b != '\t' && b != '\f' && b != 0x1b) || b == 0x7f {
-			return "binary"
-		}
 	}
 	return "text in an 8-bit encoding such as Latin-1 or Windows-1252"
 }
+
+// control says whether a character does not stand in text.
+func control(r rune) bool { return (r < 0x20 && !strings.ContainsRune("\n\r\t\f\x1b", r)) || r == 0x7f }
 
 // validHead says whether head is UTF-8; when it is not the whole file, its last character may be cut.
 func validHead(head []byte, whole bool) bool {

@@ -138,14 +138,14 @@ func TestWriteIsAtomic(t *testing.T) {
 	var wg sync.WaitGroup
 	for _, content := range []string{one, two} {
 		wg.Go(func() {
-			for range 20 {
+			for range 6 {
 				if _, err := b.try("write", args{"path": "f", "content": content}); err != nil {
 					t.Error(err)
 				}
 			}
 		})
 	}
-	for range 40 {
+	for range 20 {
 		if got, err := os.ReadFile(b.path("f")); err != nil || (string(got) != one && string(got) != two) {
 			t.Errorf("half a file: %d bytes, %v", len(got), err)
 		}

@@ -125,9 +125,9 @@ func (s *scope) contents(p place) string {
 		return "nothing is there"
 	case !p.isDir():
 		if p.regular() {
-			return "file of " + count(p.info.Size(), "byte", "bytes")
+			return "file of " + count(p.info.size, "byte", "bytes")
 		}
-		return kindName(p.info.Mode())
+		return kindName(p.info.mode)
 	}
 	c, err := s.count(p, nil)
 	if err != nil {
@@ -150,7 +150,7 @@ func (t *toolset) createDirectory() (tools.Tool, error) {
 		show: said[createArgs]("create directory"),
 		run: func(s *scope, p place, _ createArgs) (*tools.Result, error) {
 			if p.exists() && !p.isDir() {
-				return nil, failed("", "%s exists already and is %s", quote(p.given), kindName(p.info.Mode()))
+				return nil, failed("", "%s exists already and is %s", quote(p.given), kindName(p.info.mode))
 			}
 			d, made, err := s.makeDirs(p.root, p.abs)
 			if err != nil {

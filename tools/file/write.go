@@ -29,7 +29,7 @@ func (t *toolset) write() (tools.Tool, error) {
 		},
 		note: func(_ *scope, p place, _ writeArgs) string {
 			if p.regular() {
-				return "replaces a file of " + count(p.info.Size(), "byte", "bytes")
+				return "replaces a file of " + count(p.info.size, "byte", "bytes")
 			}
 			return "new file"
 		},
@@ -58,7 +58,7 @@ const newMode = 0o644
 // mode is the mode that a file written at p gets: that of the file it replaces.
 func (p place) mode() fs.FileMode {
 	if p.exists() {
-		return p.info.Mode().Perm()
+		return p.info.mode.Perm()
 	}
 	return 0
 }
@@ -71,8 +71,8 @@ func (s *scope) writable(p place) error {
 	case !p.exists():
 		return nil
 	case !p.regular():
-		return failed("", "%s is %s, not a regular file", quote(p.given), kindName(p.info.Mode()))
-	case p.info.Mode().Perm()&0o222 == 0:
+		return failed("", "%s is %s, not a regular file", quote(p.given), kindName(p.info.mode))
+	case p.info.mode.Perm()&0o222 == 0:
 		return failed("", "%s is read-only", quote(p.given))
 	}
 	return nil

@@ -74,6 +74,9 @@ func (g *gate) pass(ctx context.Context, call *tools.Call) error {
 	}
 	d := g.options.Policy.Decide(request)
 	call.Trail.Rule, call.Trail.Reason, call.Trail.Suspicious = d.Rule, d.Reason, request.Suspicious
+	if d.Effect == policy.Ask {
+		call.Trail.Offer = g.offer(request)
+	}
 	switch d.Effect {
 	case policy.Allow, policy.Ask:
 		call.Trail.Effect = string(d.Effect)
@@ -82,6 +85,24 @@ func (g *gate) pass(ctx context.Context, call *tools.Call) error {
 		call.Trail.Effect = string(policy.Deny)
 		return denied()
 	}
+}
+
+// offerer says what a standing approval would store; *policy.Set is one.
+type offerer interface {
+	Offer(policy.Request) []policy.Grant
+}
+
+// offer lists the patterns of a standing approval; none where the policy cannot say.
+func (g *gate) offer(request policy.Request) []string {
+	o, ok := g.options.Policy.(offerer)
+	if !ok {
+		return nil
+	}
+	var patterns []string
+	for _, grant := range o.Offer(request) {
+		patterns = append(patterns, grant.Pattern)
+	}
+	return patterns
 }
 
 // denied is the one sentence the model hears: rule, pattern and path would teach it (or whoever steers it) how to get around.

@@ -62,6 +62,7 @@ type Core struct {
 	kit      *kit
 	audit    *audit.Log
 	provider llm.Provider
+	judge    tools.Middleware // nil = off
 	metrics  *metrics.Metrics
 }
 
@@ -112,6 +113,9 @@ func (c *Core) open(ctx context.Context) error {
 		return err
 	}
 	c.registry = c.kit.registry
+	if c.judge, err = c.adversary(); err != nil {
+		return fmt.Errorf("%w: tools.adversarial_policy: %w", ErrConfig, err)
+	}
 	return c.openAudit()
 }
 
@@ -200,7 +204,7 @@ func (c *Core) auditTo() string {
 func (c *Core) chain(approvals approve.Lookup, requests func(context.Context, *tools.Call) (policy.Request, error)) *chain.Chain {
 	return chain.New(chain.Options{
 		Registry: c.registry, Audit: c.audit, Approvals: approvals, Now: c.now,
-		Gate: gate.Options{Policy: c.policy, Request: requests},
+		Gate: gate.Options{Policy: c.policy, Request: requests}, Judge: c.judge,
 	})
 }
 

@@ -46,6 +46,9 @@ func (b *Bench) open() error {
 		return err
 	}
 	c.registry = c.kit.registry
+	if c.judge, err = c.adversary(); err != nil {
+		return fmt.Errorf("%w: tools.adversarial_policy: %w", ErrConfig, err)
+	}
 	if !c.cfg.Audit.Enabled {
 		return nil
 	}

@@ -13,7 +13,7 @@ type Tools struct {
 	Permissions            map[string][]Permission `toml:"permissions" doc:"Rules by tool name; the first that matches decides, else ask. Absent: made of blocked_commands and confirm_patterns."`
 	Policy                 Policy                  `toml:"policy" doc:"Rules that stand before the permissions."`
 	Authorization          Authorization           `toml:"authorization" doc:"Rules that follow those of [tools.policy]."`
-	Adversarial            AdversarialPolicy       `toml:"adversarial_policy" idle:"the adversarial policy" doc:"A model that judges every call before it runs."`
+	Adversarial            AdversarialPolicy       `toml:"adversarial_policy" doc:"A model that judges every call before it runs."`
 	Filters                Filters                 `toml:"filters" idle:"the output filter" doc:"Take the noise out of command output."`
 	Overflow               Overflow                `toml:"overflow" idle:"overflow storage" doc:"Where output goes that is too long for the model."`
 	ResultCache            ResultCache             `toml:"result_cache" idle:"the result cache" doc:"Answer a repeated reading call from memory."`

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -399,7 +400,7 @@ func TestHelmAgrees(t *testing.T) {
 			}
 			var theirs objects
 			theirs.add(t, "helm template", string(out))
-			if diff := cmp.Diff(theirs, manifests(t, override), cmp.AllowUnexported(objects{}), cmp.Exporter(func(reflectType) bool { return true })); diff != "" {
+			if diff := cmp.Diff(theirs, manifests(t, override), cmp.Exporter(func(reflect.Type) bool { return true })); diff != "" {
 				t.Errorf("-helm +ours\n%s", diff)
 			}
 		})

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -15,9 +14,6 @@ import (
 )
 
 const root = "../../.."
-
-// reflectType keeps the comparison's option readable.
-type reflectType = reflect.Type
 
 func read(t *testing.T, name string) string {
 	t.Helper()

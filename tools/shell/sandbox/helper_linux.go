@@ -2,11 +2,8 @@ package sandbox
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
-	"runtime"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -14,7 +11,6 @@ import (
 // What a helper is started for: the second argument.
 const (
 	modeSupervise = "supervise"
-	modeExec      = "exec"
 	modeProbe     = "probe"
 )
 
@@ -50,8 +46,6 @@ func Main(args []string) bool {
 	switch args[2] {
 	case modeSupervise:
 		supervise()
-	case modeExec:
-		becomeCommand()
 	case modeProbe:
 		probeSelf()
 	default:
@@ -63,7 +57,7 @@ func Main(args []string) bool {
 // helperEnv is all that a helper sees of the environment. A helper built with the race detector must not linger for a second at its end.
 func helperEnv() []string { return []string{marker + "=1", "GOMAXPROCS=2", "GORACE=atexit_sleep_ms=0"} }
 
-// readSpec reads what the run is, from the start, because two helpers read the same file.
+// readSpec reads what the run is.
 func readSpec() (Spec, error) {
 	unix.CloseOnExec(fdSpec)
 	var spec Spec
@@ -90,37 +84,13 @@ func say(f *os.File, r report) {
 	_, _ = f.Write(append(raw, '\n'))
 }
 
-// becomeCommand takes the rights away and becomes the command. It comes back only when that fails.
-func becomeCommand() {
-	runtime.LockOSThread() // capabilities and filter are of this thread, which becomes the command
-	unix.CloseOnExec(fdReport)
-	out := os.NewFile(fdReport, "report")
-	spec, err := readSpec()
-	if err == nil {
-		err = become(spec)
-	}
-	say(out, report{Error: err.Error(), Unavailable: errors.Is(err, ErrUnavailable)})
-}
-
-// become is becomeCommand with its error, which is never nil.
-func become(spec Spec) error {
-	if err := os.Chdir(spec.Dir); err != nil {
-		return fmt.Errorf("enter the working directory: %w", err)
-	}
-	if err := setLimits(spec.Limits); err != nil {
-		return err
-	}
-	if !spec.Off {
-		if _, err := confine(spec); err != nil {
-			return err
-		}
-	}
-	return fmt.Errorf("start %s: %w", spec.Argv[0], syscall.Exec(spec.Argv[0], spec.Argv, spec.Env)) //nolint:gosec // running commands is what this is for
-}
-
-// confine takes away what spec does not grant, as far as the kernel goes; all of it when spec requires it.
+// confine takes away from the calling thread, and from what it starts, what spec does not grant, as far as the kernel goes; all of it when spec
+// requires it. The goroutine must be locked to its thread.
 func confine(spec Spec) (Level, error) {
 	var level Level
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil { // Landlock and seccomp ask for it
+		return level, fmt.Errorf("give up new privileges: %w", err)
+	}
 	abi := landlockABI()
 	if abi > 0 {
 		if err := restrict(spec, abi); err != nil {
@@ -129,9 +99,6 @@ func confine(spec Spec) (Level, error) {
 		level.Landlock = abi
 	} else if spec.Require {
 		return level, fmt.Errorf("%w: the kernel has no Landlock", ErrUnavailable)
-	}
-	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
-		return level, fmt.Errorf("give up new privileges: %w", err)
 	}
 	dropCapabilities()
 	if err := filterCalls(spec.Network); err == nil {
@@ -163,35 +130,4 @@ func dropCapabilities() {
 	data[0].Inheritable = 0
 	data[1] = unix.CapUserData{}
 	_ = unix.Capset(&head, &data[0])
-}
-
-// setLimits sets the resource limits of the command. RLIMIT_AS is not among them: it kills runtimes that reserve address space (Go, Java, Node).
-func setLimits(l Limits) error {
-	set := func(what int, soft, hard uint64) error {
-		var now syscall.Rlimit
-		if err := syscall.Getrlimit(what, &now); err != nil {
-			return fmt.Errorf("read resource limit %d: %w", what, err)
-		}
-		lim := syscall.Rlimit{Cur: min(soft, now.Max), Max: min(hard, now.Max)}
-		if err := syscall.Setrlimit(what, &lim); err != nil {
-			return fmt.Errorf("set resource limit %d: %w", what, err)
-		}
-		return nil
-	}
-	err := set(unix.RLIMIT_CORE, 0, 0)
-	if l.FileSize > 0 {
-		err = errors.Join(err, set(unix.RLIMIT_FSIZE, uint64(l.FileSize), uint64(l.FileSize)))
-	}
-	if l.CPU > 0 {
-		seconds := uint64((l.CPU + 999_999_999).Seconds())
-		err = errors.Join(err, set(unix.RLIMIT_CPU, seconds, seconds+1)) // XCPU first, then KILL
-	}
-	if l.Files > 0 {
-		err = errors.Join(err, set(unix.RLIMIT_NOFILE, uint64(l.Files), uint64(l.Files)))
-	}
-	if l.Procs > 0 && os.Getuid() != 0 { // root is not bound by it; the supervisor counts in any case
-		most := uint64(tasksOf(os.Getuid()) + 2*l.Procs + 64) // the limit counts threads, of all processes of the user
-		err = errors.Join(err, set(unix.RLIMIT_NPROC, most, most))
-	}
-	return err
 }

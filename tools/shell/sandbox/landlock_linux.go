@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/landlock-lsm/go-landlock/landlock"
 	llsys "github.com/landlock-lsm/go-landlock/landlock/syscall"
+	"golang.org/x/sys/unix"
 )
 
 // maxABI is the newest Landlock that the rules here are made for.
@@ -51,7 +53,7 @@ func landlockABI() int {
 	return min(v, maxABI)
 }
 
-// restrict enforces the file and network part of spec for this process and what it starts.
+// restrict enforces the file and network part of spec for the calling thread, which must not change, and what it starts.
 func restrict(spec Spec, abi int) error {
 	deny := make([]string, len(spec.Deny))
 	for i, d := range spec.Deny {
@@ -67,14 +69,63 @@ func restrict(spec Spec, abi int) error {
 	if g.err != nil {
 		return g.err
 	}
-	cfg := landlock.V7
-	if spec.Network {
-		cfg.HandledAccessNet = 0
+	return g.apply(spec.Network)
+}
+
+// handled are the accesses that a version of Landlock can bound.
+func handled(abi int) landlock.Config {
+	versions := []landlock.Config{landlock.V1, landlock.V2, landlock.V3, landlock.V4, landlock.V5, landlock.V6, landlock.V7}
+	return versions[min(abi, len(versions))-1]
+}
+
+// apply enforces the rules for the calling thread.
+func (g *grants) apply(network bool) error {
+	cfg := handled(g.abi)
+	attr := llsys.RulesetAttr{HandledAccessFS: uint64(cfg.HandledAccessFS), HandledAccessNet: uint64(cfg.HandledAccessNet), Scoped: uint64(cfg.Scoped)}
+	if network {
+		attr.HandledAccessNet = 0
 	}
-	if err := cfg.BestEffort().Restrict(g.rules...); err != nil {
+	set, err := llsys.LandlockCreateRuleset(&attr, 0)
+	if err != nil {
+		return fmt.Errorf("apply Landlock: make the rules: %w", err)
+	}
+	defer unix.Close(set)
+	for _, r := range g.rules {
+		if err := r.addTo(set, attr.HandledAccessFS); err != nil {
+			return fmt.Errorf("apply Landlock: grant %s: %w", r.path, err)
+		}
+	}
+	if err := llsys.LandlockRestrictSelf(set, 0); err != nil {
 		return fmt.Errorf("apply Landlock: %w", err)
 	}
 	return nil
+}
+
+// Accesses that are granted together.
+const (
+	accessFile  = llsys.AccessFSExecute | llsys.AccessFSReadFile | llsys.AccessFSWriteFile | llsys.AccessFSTruncate // all that a file can have
+	accessRead  = llsys.AccessFSExecute | llsys.AccessFSReadFile | llsys.AccessFSReadDir
+	accessWrite = accessRead | llsys.AccessFSWriteFile | llsys.AccessFSTruncate | llsys.AccessFSRemoveDir | llsys.AccessFSRemoveFile | llsys.AccessFSMakeDir |
+		llsys.AccessFSMakeReg | llsys.AccessFSMakeSock | llsys.AccessFSMakeFifo | llsys.AccessFSMakeSym | llsys.AccessFSRefer // no devices
+)
+
+// rule grants accesses below a path.
+type rule struct {
+	path   string
+	access uint64
+}
+
+// addTo adds the rule to a set; what vanished meanwhile needs none.
+func (r rule) addTo(set int, handledFS uint64) error {
+	fd, err := unix.Open(r.path, unix.O_PATH|unix.O_CLOEXEC, 0)
+	if errors.Is(err, unix.ENOENT) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	return llsys.LandlockAddPathBeneathRule(set, &llsys.PathBeneathAttr{AllowedAccess: r.access & handledFS, ParentFd: fd}, 0)
 }
 
 // canonical resolves the links of p, also where its last parts do not exist.
@@ -93,7 +144,7 @@ func canonical(p string) string {
 type grants struct {
 	abi   int
 	deny  []string // canonical
-	rules []landlock.Rule
+	rules []rule
 	n     int
 	err   error
 }
@@ -151,19 +202,12 @@ func (g *grants) grant(p string, write bool) {
 		g.err = fmt.Errorf("a denied path lies between more than %d others, which are granted one by one: move it to a directory of its own", maxCarved)
 		return
 	}
-	var rule landlock.FSRule
-	switch {
-	case write && info.IsDir():
-		rule = landlock.RWDirs(p)
-		if g.abi >= 2 { // to move and link between directories
-			rule = rule.WithRefer()
-		}
-	case write:
-		rule = landlock.RWFiles(p)
-	case info.IsDir():
-		rule = landlock.RODirs(p)
-	default:
-		rule = landlock.ROFiles(p)
+	r := rule{path: p, access: accessRead}
+	if write {
+		r.access = accessWrite
 	}
-	g.rules = append(g.rules, rule.IgnoreIfMissing())
+	if !info.IsDir() {
+		r.access &= accessFile
+	}
+	g.rules = append(g.rules, r)
 }

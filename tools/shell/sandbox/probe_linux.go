@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"runtime"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -41,6 +42,7 @@ func Probe(ctx context.Context, helper string) Level {
 
 // probeSelf confines this process and prints what holds.
 func probeSelf() {
+	runtime.LockOSThread() // what is taken away is taken from this thread
 	level, err := confine(Spec{})
 	if err != nil {
 		level.Reason = err.Error()

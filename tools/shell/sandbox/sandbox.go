@@ -2,8 +2,8 @@
 // it leaves behind ends with it.
 //
 // On Linux the program starts itself again as its own helper: main calls Main first thing. The helper stays as the parent of the command,
-// adopts what the command detaches, and ends it all when told to, or when the program that asked is gone. A second start of the helper
-// takes the rights away and becomes the command. Without a helper, and on other systems, a command runs in a process group of its own and
+// adopts what the command detaches, and ends it all when told to, or when the program that asked is gone. Rights are taken from the one
+// thread that starts the command: Landlock, seccomp and capabilities belong to threads. Without a helper, and on other systems, a command runs in a process group of its own and
 // nothing is enforced.
 package sandbox
 

@@ -2,8 +2,10 @@ package sandbox
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/signal"
+	"runtime"
 	"sync"
 	"syscall"
 	"time"
@@ -51,13 +53,10 @@ func supervise() {
 		err = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 	}
 	if err == nil {
-		s.main, err = syscall.ForkExec(Self, []string{"zephbot", Arg, modeExec}, &syscall.ProcAttr{
-			Dir: "/", Env: helperEnv(), Files: []uintptr{0, 1, 2, fdSpec, ^uintptr(0), fdReport},
-			Sys: &syscall.SysProcAttr{Setsid: true}, // so that a command that signals its group does not signal us
-		})
+		onOtherThread(func() { err = s.spawn() })
 	}
 	if err != nil {
-		say(out, report{Error: "start the helper: " + err.Error(), Ended: true})
+		say(out, report{Error: err.Error(), Unavailable: errors.Is(err, ErrUnavailable), Ended: true})
 		return
 	}
 	say(out, report{PID: s.main})
@@ -67,6 +66,50 @@ func supervise() {
 	s.watch(signals)
 	s.end.Ended = true
 	say(out, s.end)
+}
+
+// onOtherThread runs f on a thread that is not the program's first and does not outlive f. The first thread stands for the program when it is
+// signalled: while that one keeps its rights, the kernel does not let a confined command signal us.
+func onOtherThread(f func()) {
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		runtime.LockOSThread() // without an unlock the thread ends with the goroutine
+		if unix.Gettid() == os.Getpid() {
+			onOtherThread(f)
+			runtime.UnlockOSThread()
+			return
+		}
+		f()
+	})
+	wg.Wait()
+}
+
+// spawn starts the command. The calling thread loses its rights, and the command inherits what is left.
+func (s *supervisor) spawn() error {
+	limits := resourceLimits(s.spec.Limits)
+	hard := append(processLimit(s.spec.Limits), limits...) // counted here, where all of /proc can be read
+	if !s.spec.Off {
+		if _, err := confine(s.spec); err != nil {
+			return err
+		}
+	}
+	back, err := lower(limits)
+	if err != nil {
+		return err
+	}
+	s.main, err = syscall.ForkExec(s.spec.Argv[0], s.spec.Argv, &syscall.ProcAttr{ //nolint:gosec // running commands is what this is for
+		Dir: s.spec.Dir, Env: s.spec.Env, Files: []uintptr{0, 1, 2},
+		Sys: &syscall.SysProcAttr{Setsid: true}, // so that a command that signals its group does not signal us
+	})
+	back()
+	if err != nil {
+		return fmt.Errorf("start %s: %w", s.spec.Argv[0], err)
+	}
+	if err := harden(s.main, hard); err != nil {
+		_ = syscall.Kill(s.main, syscall.SIGKILL)
+		return err
+	}
+	return nil
 }
 
 // letGo gives up the output, which is the command's from now on: a reader sees its end without us, and nothing of ours gets into it.

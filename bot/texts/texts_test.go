@@ -1,0 +1,191 @@
+package texts_test
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/zephbot/zephbot/agent"
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/texts"
+)
+
+var (
+	w  texts.Words
+	at = time.Date(2026, 3, 4, 15, 22, 0, 0, time.FixedZone("", 3600))
+)
+
+// neutral are the methods that say the same in every language.
+var neutral = map[string]bool{"Placeholder": true, "Attached": true, "Names": true, "Languages": true}
+
+// everything says every sentence there is, by method.
+func everything(l string) map[string][]string {
+	ended := func(reason, text string, steps int) string {
+		return w.Ended(l, reason, text, agent.Stats{Steps: steps}, "7f3a")
+	}
+	decided := func(state bot.ApprovalState, scope string) string {
+		return w.Decided(l, bot.Approval{State: state, Scope: scope, ByName: "Ann", Decided: at})
+	}
+	once, session, deny := w.Buttons(l)
+	card := texts.Card{Tool: "bash", Expires: at, Short: "akun"}
+	full := texts.Card{
+		Tool: "bash", Note: "off", Reason: "rule", Suspicious: "https://h", Steps: 4, USD: 0.012, Expires: at, Short: "akun", Needed: 2, Votes: 1, FileLines: 9, FileHash: "ab12",
+	}
+	m := map[string][]string{
+		"Ended": {
+			ended(agent.ReasonStopped, "", 0), ended(agent.ReasonStopped, "Half", 0), ended(agent.ReasonLimit, "", 1), ended(agent.ReasonLimit, "", 10),
+			ended(agent.ReasonLoop, "the ```same```", 3), ended(agent.ReasonContext, "", 0), ended(agent.ReasonModel, "", 0), ended(agent.ReasonKey, "", 0),
+			ended(agent.ReasonEmpty, "", 0), ended(agent.ReasonRefusal, "", 0), ended(agent.ReasonGivenUp, "", 0), ended(agent.ReasonInternal, "", 0), ended("new reason", "", 0),
+		},
+		"Cut": {w.Cut(l)}, "Away": {w.Away(l, "7f3a")}, "Behind": {w.Behind(l)}, "Nothing": {w.Nothing(l)}, "Placeholder": {w.Placeholder(l)},
+		"Broken": {w.Broken(l, "7f3a")}, "Resent": {w.Resent(l)}, "Thinking": {w.Thinking(l)},
+		"Attached": {w.Attached([]bot.Attachment{{Kind: "photo"}})},
+		"Duration": {w.Duration(l, time.Second), w.Duration(l, 5*time.Second), w.Duration(l, 3*time.Minute), w.Duration(l, 49*time.Hour)},
+		"Stranger": {w.Stranger(l, "4711")}, "Unlisted": {w.Unlisted(l, "-100")},
+		"TurnsUsedUp": {w.TurnsUsedUp(l, texts.User, 20), w.TurnsUsedUp(l, texts.Chat, 20), w.TurnsUsedUp(l, texts.Bot, 20)},
+		"TurnsNear":   {w.TurnsNear(l, 18, 20)}, "TurnsNearChat": {w.TurnsNearChat(l, 18, 20)}, "QuotaAway": {w.QuotaAway(l)}, "QuotaUnread": {w.QuotaUnread(l)},
+		"Quota": {w.Quota(l, []texts.Usage{{Scope: texts.User, Used: 18, Limit: 20}, {Scope: texts.Chat, Used: 3}, {Scope: texts.Bot, Used: 1, Limit: 9}})},
+		"Start": {w.Start(l, "Ann"), w.Start(l, "")}, "Help": {w.Help(l, w.Names(), nil), w.Help(l, nil, []string{"policy"})},
+		"UnknownCommand": {w.UnknownCommand(l, "x", ""), w.UnknownCommand(l, "hepl", "help")}, "NotBuilt": {w.NotBuilt(l, "why")},
+		"AdminsOnly": {w.AdminsOnly(l, nil), w.AdminsOnly(l, []string{"Ben", "Cy"})}, "Cleared": {w.Cleared(l)}, "Fresh": {w.Fresh(l)},
+		"Stopping": {w.Stopping(l, false, 0), w.Stopping(l, true, 0), w.Stopping(l, true, 1), w.Stopping(l, false, 2)},
+		"Tools":    {w.Tools(l, nil), w.Tools(l, []string{"bash"})}, "Model": {w.Model(l, "gpt")},
+		"CardHead": {w.CardHead(l, card), w.CardHead(l, full)}, "CardFoot": {w.CardFoot(l, card), w.CardFoot(l, full)}, "Buttons": {once, session, deny},
+		"Decided":  {decided(bot.Approved, bot.Once), decided(bot.Approved, bot.Session), decided(bot.Denied, ""), decided(bot.Expired, ""), decided(bot.Withdrawn, "")},
+		"NotYours": {w.NotYours(l, "Ann"), w.NotYours(l, "")}, "NotYourself": {w.NotYourself(l)}, "Already": {w.Already(l, bot.Approval{State: bot.Denied, ByName: "Ann", Decided: at})},
+		"UnknownQuestion": {w.UnknownQuestion(l)}, "NoQuestion": {w.NoQuestion(l)}, "WhichQuestion": {w.WhichQuestion(l, []string{"akun", "bero"})},
+		"Noted": {w.Noted(l, 0), w.Noted(l, 2)}, "Names": w.Names(), "Languages": w.Languages(),
+	}
+	for _, lane := range []bot.Lane{{}, {Turn: "t", State: bot.Running}, {Turn: "t", State: bot.Parked}, {Turn: "t", State: bot.Waiting}} {
+		m["Status"] = append(m["Status"], w.Status(l, texts.Status{Model: "gpt", Lane: lane, Since: time.Minute, Sandbox: "on", Stores: "embedded", Version: "1", Up: time.Hour}))
+	}
+	for _, name := range w.Names() {
+		m["Describe"] = append(m["Describe"], w.Describe(l, name))
+	}
+	for tool := range strings.FieldsSeq("bash read write edit grep find_path list_directory create_directory delete_path move_path copy_path fetch web_scrape github:issue") {
+		m["Line"] = append(m["Line"], w.Line(l, tool, "x", 1, 3, 6*time.Second), w.Line(l, tool, "", 0, 1, 0))
+	}
+	return m
+}
+
+// TestEverySentence says everything in every language: nothing is empty, no verb is left over, nothing stays untranslated, nothing is forgotten here.
+func TestEverySentence(t *testing.T) {
+	t.Parallel()
+	english := everything("en")
+	for m := range reflect.TypeFor[texts.Words]().Methods() {
+		if len(english[m.Name]) == 0 {
+			t.Errorf("%s is not tested", m.Name)
+		}
+	}
+	for _, language := range w.Languages() {
+		for method, list := range everything(language) {
+			for i, text := range list {
+				if strings.TrimSpace(text) == "" || strings.Contains(text, "%!") || strings.Contains(text, "%s") || strings.Contains(text, "%d") || strings.Contains(text, "  ") {
+					t.Errorf("%s: %s: %q", language, method, text)
+				}
+				if language != "en" && !neutral[method] && text == english[method][i] {
+					t.Errorf("%s: %s is not translated: %q", language, method, text)
+				}
+			}
+		}
+	}
+}
+
+func TestLanguageTags(t *testing.T) {
+	t.Parallel()
+	for tag, want := range map[string]string{
+		"de": "Hier wartet", "de-CH": "Hier wartet", "DE": "Hier wartet", "de_AT": "Hier wartet", "de-Latn-DE": "Hier wartet",
+		"": "Nothing waits", "en": "Nothing waits", "en-GB": "Nothing waits", "tlh": "Nothing waits", "den": "Nothing waits", "-": "Nothing waits",
+	} {
+		if got := w.NoQuestion(tag); !strings.HasPrefix(got, want) {
+			t.Errorf("%q: %q", tag, got)
+		}
+	}
+}
+
+func TestSentences(t *testing.T) {
+	t.Parallel()
+	tests := []struct{ got, want string }{
+		{w.Ended("en", agent.ReasonStopped, " Half an ", agent.Stats{}, ""), "Half an\n\nStopped."},
+		{w.Ended("en", agent.ReasonBudget, "Your tokens are used up.", agent.Stats{}, ""), "Your tokens are used up."},
+		{w.Ended("en", agent.ReasonLoop, "a ``` b", agent.Stats{}, ""), "I got the same result three times and stopped, so as not to run in circles: \n```\na ''' b\n```"},
+		{w.Ended("en", agent.ReasonLimit, "", agent.Stats{Steps: 1}, ""), "I stopped after 1 step without a result. Say *go on* to let me continue."},
+		{w.Start("en", ""), "Hello. I am an assistant that can look things up and do work with tools. Just write what you need; before I change anything, I ask. /help shows what else there is."},
+		{w.Line("en", "read", " app.log\nmore", 1, 3, 6500*time.Millisecond), "⏳ Reading app.log · 2 of 3 steps · 6 s"},
+		{w.Line("en", "read", "100%d", 3, 3, 0), "⏳ Reading 100%d · 3 of 3 steps · 0 s"},
+		{w.Line("en", "github:issue", "x", 0, 1, 0), "⏳ Using github:issue · 0 s"},
+		{w.Line("en", "bash", "", 0, 1, 0), "⏳ Running … · 0 s"},
+		{w.CardHead("en", texts.Card{Tool: "bash"}), "✋ May I run this?\nbash · in the workspace of this chat"},
+		{w.CardFoot("en", texts.Card{Expires: at, Short: "akun"}), "expires 14:22 UTC · or send /approve akun"},
+		{
+			w.CardFoot("en", texts.Card{Reason: "no rule", Suspicious: "https://h", Steps: 4, USD: 0.012, Needed: 2, Votes: 1, FileLines: 9, FileHash: "ab", Expires: at, Short: "akun"}),
+			"The whole text is in the file above: 9 lines, SHA-256 ab. The file is what gets approved.\n\n⚠ Text from https://h tried to give me orders before this.\nWhy I ask: no rule\nNeeds 2 approvals; 1 so far.\nSo far: 4 steps, $0.012 · expires 14:22 UTC · or send /approve akun",
+		},
+		{w.CardFoot("en", texts.Card{Steps: 1, USD: 1.5, Expires: at, Short: "x"}), "So far: 1 step, $1.50 · expires 14:22 UTC · or send /approve x"},
+		{w.Already("en", bot.Approval{State: bot.Approved, ByName: "Ann", Decided: at}), "Already decided: ✅ Approved once by Ann, 14:22 UTC"},
+		{w.NotYours("en", ""), "Only the person who asked or an approver of this chat can decide this."},
+		{w.Attached([]bot.Attachment{{Kind: "document", Name: `a"b`, Size: 1_500_000}}), `[attached: a document named "a\"b", 1.5 MB; I cannot open it]`},
+		{w.Attached([]bot.Attachment{{Kind: "photo", Size: 999}, {Kind: "location", Note: "52.5, 13.4"}}), "[attached: a photo, 999 B; a location: 52.5, 13.4; I cannot open them]"},
+		{w.Quota("en", []texts.Usage{{Scope: texts.User, Used: 18, Limit: 20}, {Scope: texts.Bot, Used: 3}}), "Today, since 00:00 UTC\nYou ▓▓▓▓▓▓▓▓▓░ 18 / 20 turns\nThe bot: 3 turns, no limit"},
+		{w.Help("en", []string{"approve", "odd"}, []string{"policy"}), "Write to me in plain words. In a group, mention me or answer one of my messages.\n\n/approve – approve a question (/approve akun)\n/odd\n\nFor admins:\n/policy – the rules, and what they would decide (/policy check bash {\"command\":\"ls\"})"},
+		{w.UnknownCommand("en", strings.Repeat("x", 100), ""), "I do not know /" + strings.Repeat("x", 31) + "…. /help shows what there is."},
+		{w.AdminsOnly("en", []string{"Ben", "Cy"}), "That is for admins of this bot (Ben, Cy)."},
+		{w.Stopping("en", true, 1), "Stopping. 1 waiting message dropped."},
+		{w.Stopping("en", false, 2), "2 waiting messages dropped."},
+		{w.Duration("en", 119*time.Second), "119 seconds"}, {w.Duration("de", time.Second), "1 Sekunde"},
+	}
+	for _, tt := range tests {
+		if diff := cmp.Diff(tt.want, tt.got); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	}
+}
+
+func TestNumbers(t *testing.T) {
+	t.Parallel()
+	for usd, want := range map[float64]string{
+		0: "$0", -1: "$0", 0.00001: "<$0.0001", 0.00034: "$0.00034", 0.0034: "$0.0034", 0.012: "$0.012", 0.31: "$0.31", 0.5: "$0.50", 0.996: "$1.00", 4.1: "$4.10", 9.999: "$10", 12.3: "$12", 1234: "$1234",
+	} {
+		if got := texts.Money(usd); got != want {
+			t.Errorf("Money(%v) = %s, want %s", usd, got, want)
+		}
+	}
+	for n, want := range map[int64]string{0: "0 B", 999: "999 B", 1000: "1.0 kB", 999_949: "999.9 kB", 999_999: "1.0 MB", 20_000_000: "20.0 MB"} {
+		if got := texts.Bytes(n); got != want {
+			t.Errorf("Bytes(%d) = %s, want %s", n, got, want)
+		}
+	}
+	for _, tt := range []struct {
+		used, limit int64
+		full        int
+	}{{0, 20, 0}, {1, 20, 1}, {18, 20, 9}, {19, 20, 10}, {20, 20, 10}, {30, 20, 10}, {5, 0, 0}} {
+		if got, want := texts.Bar(tt.used, tt.limit), strings.Repeat("▓", tt.full)+strings.Repeat("░", 10-tt.full); got != want {
+			t.Errorf("Bar(%d, %d) = %s, want %s", tt.used, tt.limit, got, want)
+		}
+	}
+}
+
+// TestForeignText: what people and tools chose does not act on the sentence around it.
+func TestForeignText(t *testing.T) {
+	t.Parallel()
+	for _, evil := range []string{"%s%d%!", "100%"} {
+		for _, language := range w.Languages() {
+			got := []string{
+				w.Start(language, evil), w.NotYours(language, evil), w.UnknownCommand(language, evil, ""), w.Line(language, "bash", evil, 0, 1, 0),
+				w.CardFoot(language, texts.Card{Reason: evil, Suspicious: evil}), w.Decided(language, bot.Approval{State: bot.Approved, ByName: evil}), w.Model(language, evil),
+			}
+			for i, text := range got {
+				if !strings.Contains(text, evil) || strings.Contains(text, "%!(") || strings.Contains(strings.ReplaceAll(text, evil, ""), "%!") {
+					t.Error(fmt.Sprint(i), text)
+				}
+			}
+		}
+	}
+	if got := w.Start("en", strings.Repeat("x", 5000)); len(got) > 400 {
+		t.Errorf("a name fills the message: %d bytes", len(got))
+	}
+}

@@ -1,0 +1,93 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/zephbot/zephbot/agent/judge"
+	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/tools"
+)
+
+const (
+	verdictBucket = "judge"            // facts: verdicts by session and call
+	verdictsFor   = 7 * 24 * time.Hour // longer than any turn lives
+	maxJudgeFile  = 256 << 10
+)
+
+// adversary builds the judge stage; nil when it is off.
+func (c *Core) adversary() (tools.Middleware, error) {
+	a := c.cfg.Tools.Adversarial
+	if !a.Enabled {
+		return nil, nil
+	}
+	provider, err := c.judgeModel(a.Provider)
+	if err != nil {
+		return nil, err
+	}
+	o := judge.Options{
+		Provider: provider, WarnOnly: !a.BlockOnReject, FailOpen: a.FailOpen, Timeout: time.Duration(a.TimeoutMS) * time.Millisecond,
+		Exempt: a.ExemptTools, Redact: c.redactor.Value,
+	}
+	if o.Exempt == nil {
+		o.Exempt = []string{}
+	}
+	if a.PolicyFile != "" {
+		f, err := os.Open(c.cfg.Path(a.PolicyFile))
+		if err != nil {
+			return nil, fmt.Errorf("policy_file: %w", err)
+		}
+		text, err := io.ReadAll(io.LimitReader(f, maxJudgeFile+1))
+		if err = errors.Join(err, f.Close()); err != nil {
+			return nil, fmt.Errorf("policy_file: %w", err)
+		}
+		if len(text) > maxJudgeFile {
+			return nil, fmt.Errorf("policy_file %s has more than %d bytes", a.PolicyFile, maxJudgeFile)
+		}
+		o.Policies = judge.Policies(string(text))
+	}
+	if c.stores != nil {
+		o.Memory = verdicts{store: c.stores.Bot, now: c.now}
+	}
+	return judge.New(o), nil
+}
+
+// judgeModel finds the provider that judges: the named one, else the route that answers people.
+func (c *Core) judgeModel(name string) (llm.Provider, error) {
+	if name == "" || c.opts.Provider != nil {
+		if c.provider != nil {
+			return c.provider, nil
+		}
+		return c.models()
+	}
+	for _, p := range c.cfg.LLM.Providers {
+		if p.Name == name {
+			return c.model(p)
+		}
+	}
+	return nil, fmt.Errorf("provider %q is not configured", name)
+}
+
+// verdicts keeps what the judge said as facts.
+type verdicts struct {
+	store bot.Store
+	now   func() time.Time
+}
+
+// Verdict implements judge.Memory.
+func (v verdicts) Verdict(ctx context.Context, session, call string) (string, error) {
+	return v.store.Fact(ctx, verdictBucket, session+"/"+call, v.now())
+}
+
+// Remember implements judge.Memory.
+func (v verdicts) Remember(ctx context.Context, session, call, verdict string) error {
+	_, err := v.store.Apply(ctx, &bot.Change{Facts: []bot.Fact{{
+		Bucket: verdictBucket, Key: session + "/" + call, Value: verdict, Expires: v.now().Add(verdictsFor),
+	}}})
+	return err
+}

@@ -1,0 +1,132 @@
+//go:build unix
+
+package crashtest_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/rs/zerolog"
+
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/cmd/internal/app"
+	"github.com/zephbot/zephbot/cmd/internal/config"
+	"github.com/zephbot/zephbot/persistence/sql"
+)
+
+const (
+	childVariable = "CRASHTEST_CHILD" // set: this process is the bot
+	killVariable  = "CRASHTEST_KILL"  // "phase change": where it ends itself; empty = nowhere
+)
+
+// Exit codes of the bot process.
+const (
+	exitFailed = 1
+	exitOrphan = 3 // the test is gone
+)
+
+// serve is the bot process: the service as the program runs it, configured by the environment.
+func serve() int {
+	go func() { // the process must not outlive the test, whatever ends that
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		os.Exit(exitOrphan)
+	}()
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	log := zerolog.New(os.Stderr).With().Timestamp().Logger()
+	dir := os.Getenv("ZEPH_DATA_DIR")
+	cfg, err := config.Load(config.Source{Env: os.Environ(), WorkDir: dir, Home: dir})
+	if err != nil {
+		log.Error().Err(err).Msg("config")
+		return exitFailed
+	}
+	hooks, err := hooksOf(os.Getenv(killVariable))
+	if err != nil {
+		log.Error().Err(err).Msg("kill point")
+		return exitFailed
+	}
+	if err := app.Serve(ctx, app.Options{Config: cfg, Version: "v0.0.0-crash", WorkDir: dir, Log: log, Hooks: hooks}); err != nil {
+		log.Error().Err(err).Msg("serve")
+		return exitFailed
+	}
+	return 0
+}
+
+// commits counts the changes of this process. Hooks run on one goroutine.
+type commits struct {
+	n     int // changes committed
+	phase string
+	at    int // the change around which the process ends; 0 = none
+}
+
+func hooksOf(kill string) (sql.Hooks, error) {
+	c := &commits{}
+	if kill != "" {
+		if _, err := fmt.Sscanf(kill, "%s %d", &c.phase, &c.at); err != nil {
+			return sql.Hooks{}, fmt.Errorf("%q: %w", kill, err)
+		}
+	}
+	return sql.Hooks{BeforeCommit: c.before, AfterCommit: c.after}, nil
+}
+
+// here says whether a group holds the change to end at. Changes are counted, not commits: which of them share a commit is a matter of luck.
+func (c *commits) here(group []*bot.Change) bool { return c.n < c.at && c.at <= c.n+len(group) }
+
+func (c *commits) before(group []*bot.Change) {
+	switch {
+	case !c.here(group):
+	case c.phase == before:
+		die()
+	case c.phase == during: // it falls where it falls: into the commit or just behind
+		go die()
+	}
+}
+
+func (c *commits) after(group []*bot.Change) {
+	if c.here(group) && c.phase == after {
+		die()
+	}
+	for _, change := range group {
+		c.n++
+		_, _ = fmt.Fprintln(os.Stdout, c.n, describe(change)) // a test that is gone needs no report
+	}
+}
+
+// die ends this process as kill -9 does.
+func die() {
+	_ = syscall.Kill(os.Getpid(), syscall.SIGKILL) // one's own process can always be killed
+	select {}
+}
+
+// describe names a change by what is in it.
+func describe(c *bot.Change) string {
+	var parts []string
+	add := func(there bool, name string) {
+		if there {
+			parts = append(parts, name)
+		}
+	}
+	add(len(c.Arrive) > 0, "arrive")
+	add(c.Claim != nil, "claim")
+	if c.Append != nil {
+		for _, e := range c.Append.Entries {
+			add(true, string(e.Kind)+e.Tool)
+		}
+	}
+	add(len(c.Ask) > 0, "ask")
+	add(len(c.Decide) > 0, "decide")
+	for i := range c.Send {
+		add(true, "queue_"+string(c.Send[i].Purpose))
+	}
+	for i := range c.Rows {
+		add(true, "row_"+string(c.Rows[i].To))
+	}
+	add(len(c.Done) > 0, "done")
+	add(len(parts) == 0, "lanes")
+	return strings.Join(parts, "+")
+}

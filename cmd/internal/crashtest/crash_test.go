@@ -1,0 +1,122 @@
+//go:build unix
+
+package crashtest_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/zephbot/zephbot/tools/shell/sandbox"
+)
+
+// TestMain lets the test binary be the helper of sandboxed commands and the bot itself.
+func TestMain(m *testing.M) {
+	if sandbox.Main(os.Args) {
+		return
+	}
+	if os.Getenv(childVariable) != "" {
+		os.Exit(serve())
+	}
+	os.Exit(m.Run())
+}
+
+const (
+	fewPoints  = 14 // of a plain `go test`
+	sideBySide = 2
+)
+
+// TestCrash kills the process at every point of the story and looks whether the promise is kept.
+func TestCrash(t *testing.T) {
+	points := enumerate(t)
+	all := len(points)
+	if os.Getenv("ZEPH_CRASH") != "full" {
+		points = spread(points, fewPoints)
+	}
+	began := time.Now()
+	places := make(chan struct{}, sideBySide)
+	t.Cleanup(func() { t.Logf("%d of %d points in %.0f s", len(points), all, time.Since(began).Seconds()) })
+	for _, p := range points {
+		t.Run(p.String(), func(t *testing.T) {
+			t.Parallel()
+			places <- struct{}{}
+			defer func() { <-places }()
+			play(t, p)
+		})
+	}
+}
+
+// enumerate tells the story without a kill and lists its points.
+func enumerate(t *testing.T) []point {
+	t.Helper()
+	r := newRun(t, nil)
+	r.play(t)
+	var points []point
+	changes := strings.Split(strings.TrimSpace(r.first), "\n")
+	for i, line := range changes {
+		t.Log(line)
+		for _, phase := range []string{before, during, after} {
+			points = append(points, point{commit, i + 1, phase})
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, p := range r.seen {
+		if !slices.Contains(points, p) {
+			points = append(points, p)
+		}
+	}
+	return points
+}
+
+// spread takes about n points evenly.
+func spread(points []point, n int) []point {
+	every := max(1, len(points)/n)
+	var few []point
+	for i := every / 2; i < len(points); i += every {
+		few = append(few, points[i])
+	}
+	return few
+}
+
+// certain are the requests that come in every telling; how many drafts there are is a matter of time.
+var certain = []string{model, "sendMessage", "answerCallbackQuery"}
+
+func play(t *testing.T, p point) {
+	t.Helper()
+	r := newRun(t, &p)
+	r.play(t)
+	if r.dead == nil {
+		if slices.Contains(certain, p.What) {
+			t.Errorf("%s was not reached", p)
+		}
+		t.Logf("%s was not reached: it depends on time", p)
+	}
+}
+
+// play tells the story, ends the service and checks the promise.
+func (r *run) play(t *testing.T) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	err := r.tell(ctx)
+	if r.child != nil {
+		if err == nil {
+			r.freeze()
+		}
+		if end := r.child.end(ctx); end != nil && err == nil {
+			err = fmt.Errorf("end: %w", end)
+		}
+		<-r.child.exited
+	}
+	if err == nil {
+		err = r.promise(ctx)
+	}
+	if err != nil {
+		t.Fatalf("%v\n%s", err, r.dump())
+	}
+}

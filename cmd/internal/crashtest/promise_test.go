@@ -1,0 +1,287 @@
+//go:build unix
+
+package crashtest_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/zephbot/zephbot/agent"
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/telegram/telegramtest"
+	"github.com/zephbot/zephbot/bot/texts"
+	"github.com/zephbot/zephbot/persistence/sql"
+	"github.com/zephbot/zephbot/tools/audit"
+)
+
+const (
+	channel  = "telegram"
+	database = "zephbot.db"
+	manyRows = 1000
+)
+
+func behind() string { return texts.Words{}.Behind("en") }
+func resent() string { return texts.Words{}.Resent("en") }
+
+// wreck is what a killed process left.
+type wreck struct {
+	Sending []string // texts of the rows that were being sent
+	Running bool     // a call was journalled as started and has no result
+}
+
+// session is the key of the only conversation.
+func session(botID int64) string {
+	return bot.Place{Channel: channel, Bot: fmt.Sprint(botID), Surface: "bot", Chat: fmt.Sprint(ann)}.SessionKey("")
+}
+
+// inspect reads a copy of the database, so that the next process finds it as the last one left it.
+func inspect(ctx context.Context, dir, scratch string) (*wreck, error) {
+	for _, name := range []string{database, database + "-wal"} {
+		raw, err := os.ReadFile(filepath.Join(dir, name))
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			continue
+		case err != nil:
+			return nil, err
+		}
+		if err := os.WriteFile(filepath.Join(scratch, name), raw, 0o600); err != nil {
+			return nil, err
+		}
+	}
+	w := &wreck{}
+	err := read(ctx, scratch, func(db *sql.Reader) error {
+		id := fmt.Sprint(botOf(telegramtest.DefaultToken))
+		rows, err := db.Stranded(ctx, channel, id)
+		if err != nil {
+			return err
+		}
+		for i := range rows {
+			w.Sending = append(w.Sending, rows[i].Content.Text)
+		}
+		journal, err := db.Journal(ctx, session(botOf(telegramtest.DefaultToken)), 0)
+		w.Running = len(journal) > 0 && journal[len(journal)-1].Kind == agent.StartedEntry
+		return err
+	})
+	return w, err
+}
+
+func botOf(token string) int64 {
+	var id int64
+	_, _ = fmt.Sscanf(token, "%d:", &id) // the default token begins with digits
+	return id
+}
+
+func read(ctx context.Context, dir string, look func(db *sql.Reader) error) error {
+	db, err := sql.OpenReader(ctx, filepath.Join(dir, database))
+	if err != nil {
+		return err
+	}
+	return errors.Join(look(db), db.Close())
+}
+
+// still says that nothing is on its way: no update unconfirmed, nothing accepted unhandled, no turn in progress, no row undelivered.
+func (r *run) still(ctx context.Context) (still bool, err error) {
+	if r.fake.PendingUpdates() > 0 {
+		return false, nil
+	}
+	err = read(ctx, r.dir, func(db *sql.Reader) error {
+		id := fmt.Sprint(r.fake.BotID())
+		c, err := db.Counts(ctx, channel, id)
+		still = c.Running+c.Parked+c.Waiting+c.Queued+c.Undelivered == 0
+		return err
+	})
+	return still, err
+}
+
+// promise lists everything in which the promise is not kept.
+func (r *run) promise(ctx context.Context) error {
+	shown := r.fake.Chat(ann)
+	errs := []error{r.answered(shown, answer1), r.answered(shown, answer2), r.inOrder(shown), r.cards(shown)}
+	if n := count(shown, behind()); n > 1 {
+		errs = append(errs, fmt.Errorf("%d times said that the second message waits", n))
+	}
+	if p := r.fake.Problems(); len(p) > 0 {
+		errs = append(errs, fmt.Errorf("misuse of the fake: %v", p))
+	}
+	unknown := false
+	errs = append(errs, read(ctx, r.dir, func(db *sql.Reader) (err error) {
+		unknown, err = r.stored(ctx, db)
+		return err
+	}))
+	return errors.Join(append(errs, r.ranOnce(unknown), r.audited(unknown))...)
+}
+
+// answered: once; twice only when the kill fell while it was being sent, and then the second says so.
+func (r *run) answered(shown []telegramtest.Shown, text string) error {
+	plain, marked := 0, 0
+	for _, m := range shown {
+		switch {
+		case !m.FromBot || !strings.HasPrefix(m.Text, text):
+		case strings.Contains(m.Text, resent()):
+			marked++
+		default:
+			plain++
+		}
+	}
+	stranded := 0
+	if r.stranded(text) {
+		stranded = 1
+	}
+	if marked != stranded || plain > 1 || plain+marked == 0 {
+		return fmt.Errorf("%q is there %d times plain and %d times marked; being sent when the kill fell: %d", text, plain, marked, stranded)
+	}
+	return nil
+}
+
+func (r *run) stranded(text string) bool {
+	if r.dead == nil {
+		return false
+	}
+	for _, s := range r.dead.Sending {
+		if strings.HasPrefix(s, text) {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *run) inOrder(shown []telegramtest.Shown) error {
+	last := 0
+	for _, m := range shown {
+		switch {
+		case m.FromBot && strings.HasPrefix(m.Text, answer1) && last == 2:
+			return errors.New("the first answer comes after the second")
+		case m.FromBot && strings.HasPrefix(m.Text, answer2):
+			last = 2
+		}
+	}
+	return nil
+}
+
+// cards: one, two only when the kill fell while it was being sent; decided in the end.
+func (r *run) cards(shown []telegramtest.Shown) error {
+	asked, records := 0, 0
+	for _, m := range shown {
+		switch {
+		case !m.FromBot:
+		case strings.Contains(m.Text, "Approved once by Ann"):
+			records++
+			asked++
+		case asks(m):
+			asked++
+		}
+	}
+	most := 1
+	if r.stranded("✋") {
+		most = 2
+	}
+	if records != 1 || asked > most {
+		return fmt.Errorf("%d cards (at most %d may be there), %d of them decided (want 1)", asked, most, records)
+	}
+	for message, press := range r.presses {
+		if _, ok := r.fake.CallbackAnswered(press); !ok && r.dead == nil {
+			return fmt.Errorf("the press on message %d has no answer", message)
+		}
+	}
+	return nil
+}
+
+// stored looks at the store: nothing is left over, each turn has one answer, each call one result. unknown: a call whose outcome nobody knows.
+func (r *run) stored(ctx context.Context, db *sql.Reader) (unknown bool, err error) {
+	var errs []error
+	add := func(bad bool, format string, args ...any) {
+		if bad {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
+	}
+	id := fmt.Sprint(r.fake.BotID())
+	c, err := db.Counts(ctx, channel, id)
+	add(err != nil || c != bot.Counts{Sessions: 1}, "counts %+v, %w", c, orNone(err))
+	lanes, err := db.Lanes(ctx, channel, id, manyRows)
+	add(err != nil, "lanes: %w", orNone(err))
+	for _, l := range lanes {
+		add(l.State != bot.Idle || l.Turn != "" || l.Owner != "", "lane %+v is not idle", l)
+	}
+	ready, err := db.Ready(ctx, channel, id, time.Now(), manyRows)
+	add(err != nil || len(ready) > 0, "ready: %v, %w", ready, orNone(err))
+	open, err := db.OpenApprovals(ctx, "")
+	add(err != nil || len(open) > 0, "open questions: %v, %w", open, orNone(err))
+	journal, err := db.Journal(ctx, session(r.fake.BotID()), 0)
+	add(err != nil, "journal: %w", orNone(err))
+	kinds, results, started := map[agent.EntryKind]int{}, map[string]int{}, map[string]int{}
+	for _, e := range journal {
+		kinds[e.Kind]++
+		switch e.Kind {
+		case agent.ResultEntry:
+			results[e.Call]++
+			unknown = unknown || e.Category == "unknown"
+		case agent.StartedEntry:
+			started[e.Call]++
+		}
+	}
+	add(kinds[agent.UserEntry] != 2 || kinds[agent.AnswerEntry] != 2 || kinds[agent.EndEntry] != 0, "journal has entries %v", kinds)
+	add(len(results) != 2 || len(started) != 1, "results %v and starts %v, want two and one", results, started)
+	for call, n := range results {
+		add(n != 1 || started[call] > 1, "call %s: %d starts, %d results", call, started[call], n)
+	}
+	return unknown, errors.Join(errs...)
+}
+
+var errNone = errors.New("no error")
+
+func orNone(err error) error {
+	if err == nil {
+		return errNone
+	}
+	return err
+}
+
+// ranOnce: what changes something ran once, or its outcome is said to be unknown and it ran at most once.
+func (r *run) ranOnce(unknown bool) error {
+	raw, err := os.ReadFile(filepath.Join(r.workspace(), notes))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	n := strings.Count(string(raw), "line\n")
+	running := r.dead != nil && r.dead.Running
+	if n > 1 || (n == 0 && !unknown) || unknown != running {
+		return fmt.Errorf("the command ran %d times; outcome unknown %v; started and without a result when the kill fell %v", n, unknown, running)
+	}
+	return nil
+}
+
+// audited: the log's chain is whole, and it tells of the command.
+func (r *run) audited(unknown bool) error {
+	f, err := os.Open(filepath.Join(r.dir, "audit.jsonl"))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }() // read only
+	report, err := audit.Verify(f)
+	if err != nil || len(report.Problems) > 0 {
+		return fmt.Errorf("audit log: %v, %w", report.Problems, orNone(err))
+	}
+	raw, err := os.ReadFile(f.Name())
+	if err != nil {
+		return err
+	}
+	calls, done := 0, 0
+	for line := range strings.Lines(string(raw)) {
+		if strings.Contains(line, `"tool":"bash"`) {
+			calls++
+			if strings.Contains(line, `"type":"success"`) {
+				done++
+			}
+		}
+	}
+	if calls == 0 || done > 1 || (done == 0 && !unknown) {
+		return fmt.Errorf("the audit log has the command %d times, %d times as a success; outcome unknown %v", calls, done, unknown)
+	}
+	return nil
+}

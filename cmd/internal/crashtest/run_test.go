@@ -1,0 +1,404 @@
+//go:build unix
+
+package crashtest_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/zephbot/zephbot/agent/llm/llmtest"
+	"github.com/zephbot/zephbot/bot/telegram/telegramtest"
+)
+
+// Phases of a point: of a commit, a request to the Bot API, a request to the model.
+const (
+	before = "before"
+	during = "during"
+	after  = "after"
+)
+
+// patience bounds one point. It is long, because a test machine may be slow; a run that works never comes near it.
+const patience = 2 * time.Minute
+
+// The story that is told at every point.
+const (
+	ann     int64 = 1001
+	first         = "please note it"
+	second        = "and now the second thing"
+	answer1       = "Noted the plan in the file."
+	answer2       = "That was the second thing."
+	plan          = "plan.txt"
+	notes         = "notes.txt"
+	approve       = "Approve once"
+	script        = `
+on "please note it": call read {"path":"plan.txt"}
+then call bash {"command":"echo line >> notes.txt"}
+then say ` + answer1 + `
+on "the second thing": say ` + answer2
+)
+
+// point is a moment to kill the process at: the Nth change, or the Nth request of a method ("model": of the model).
+type point struct {
+	What  string
+	N     int
+	Phase string
+}
+
+func (p point) String() string { return fmt.Sprintf("%s_%d_%s", p.What, p.N, p.Phase) }
+
+const (
+	commit = "commit"
+	model  = "model"
+)
+
+// child is a bot process at work.
+type child struct {
+	cmd    *exec.Cmd
+	stdin  io.Closer     // the process ends when it closes
+	log    *lines        // its log
+	news   chan struct{} // it has committed something
+	report *lines        // a line a change
+	exited chan struct{} // closed when err is set
+	err    error
+}
+
+// lines is a text that is read while it is written.
+type lines struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+// Write implements io.Writer.
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// run is the story told once, with or without a kill.
+type run struct {
+	t     *testing.T
+	dir   string
+	fake  *telegramtest.Server
+	url   string
+	model *modelServer
+	kill  *point // nil = none, or done
+
+	mu     sync.Mutex
+	counts map[string]int // requests by method and phase
+	seen   []point        // requests as they came
+	child  *child
+
+	dead      *wreck // what the killed process left
+	said      int    // how many of the two messages are written
+	presses   map[int]string
+	lives     int
+	pressedIn int    // the life in which a card was pressed last
+	first     string // the report of a life without a kill
+	frozen    bool   // the story is told: what comes now is the end of the process
+}
+
+func newRun(t *testing.T, kill *point) *run {
+	t.Helper()
+	r := &run{t: t, dir: t.TempDir(), kill: kill, counts: map[string]int{}, presses: map[int]string{}}
+	scripted, err := llmtest.ParseNamed("scripted", script)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.fake = telegramtest.New(telegramtest.Options{OnCall: func(ctx context.Context, c telegramtest.Call) { r.request(ctx, c.Method, c.Phase) }})
+	t.Cleanup(r.fake.Close)
+	if r.url, err = r.fake.Start(); err != nil {
+		t.Fatal(err)
+	}
+	r.fake.AddUser(telegramtest.User{ID: ann, FirstName: "Ann", Language: "en"})
+	r.fake.AddPrivate(ann)
+	r.model = newModelServer(scripted, func(ctx context.Context, phase string) { r.request(ctx, model, phase) })
+	t.Cleanup(r.model.Close)
+	if err := os.MkdirAll(r.workspace(), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(r.workspace(), plan), []byte("the plan\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func (r *run) workspace() string {
+	return filepath.Join(r.dir, "workspaces", fmt.Sprintf("telegram_%d_bot_%d_0_0", r.fake.BotID(), ann))
+}
+
+// request counts a request and ends the process there when it is the one to end it at. It returns only when the connection is gone, so that a request
+// killed before its execution is not executed.
+func (r *run) request(ctx context.Context, method, phase string) {
+	r.mu.Lock()
+	key := method + "/" + phase
+	r.counts[key]++
+	here := point{method, r.counts[key], phase}
+	if !r.frozen {
+		r.seen = append(r.seen, here)
+	}
+	kill := r.kill != nil && *r.kill == here
+	c := r.child
+	r.mu.Unlock()
+	if !kill || c == nil {
+		return
+	}
+	if err := c.cmd.Process.Kill(); err != nil {
+		r.t.Errorf("kill: %v", err)
+		return
+	}
+	<-c.exited
+	<-ctx.Done()
+}
+
+// start starts the bot on the run's state.
+func (r *run) start() error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	kill := ""
+	if r.kill != nil && r.kill.What == commit {
+		kill = fmt.Sprintf("%s %d", r.kill.Phase, r.kill.N)
+	}
+	c := &child{log: &lines{}, report: &lines{}, news: make(chan struct{}, 1), exited: make(chan struct{})}
+	c.cmd = exec.CommandContext(context.WithoutCancel(r.t.Context()), self)
+	c.cmd.Env = []string{
+		"PATH=" + os.Getenv("PATH"), "TMPDIR=" + os.TempDir(), "HOME=" + r.dir, childVariable + "=1", killVariable + "=" + kill,
+		"ZEPH_DATA_DIR=" + r.dir, "ZEPH_TELEGRAM_TOKEN=" + r.fake.Token(), "ZEPH_TELEGRAM_API_URL=" + r.url,
+		fmt.Sprintf("ZEPH_TELEGRAM_ALLOWED_USERS=%d", ann), "ZEPH_TELEGRAM_LIMITS_PER_SECOND=0", "ZEPH_TELEGRAM_LIMITS_PER_CHAT_PER_SECOND=0",
+		"ZEPH_LLM_PROVIDERS_MAIN_TYPE=openai", "ZEPH_LLM_PROVIDERS_MAIN_MODEL=scripted", "ZEPH_LLM_PROVIDERS_MAIN_API_KEY=opens-nothing",
+		"ZEPH_LLM_PROVIDERS_MAIN_BASE_URL=" + r.model.URL,
+	}
+	c.cmd.Stderr = c.log
+	stdin, err := c.cmd.StdinPipe()
+	if err != nil {
+		return err
+	}
+	c.stdin = stdin
+	stdout, err := c.cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	r.mu.Lock() // the first request comes after the child is known
+	defer r.mu.Unlock()
+	if err := c.cmd.Start(); err != nil {
+		return err
+	}
+	r.child = c
+	r.lives++
+	go c.watch(stdout)
+	return nil
+}
+
+// watch reads the process's report and waits for its end.
+func (c *child) watch(stdout io.Reader) {
+	for in := bufio.NewScanner(stdout); in.Scan(); {
+		_, _ = fmt.Fprintln(c.report, in.Text())
+		select {
+		case c.news <- struct{}{}:
+		default:
+		}
+	}
+	c.err = c.cmd.Wait()
+	close(c.exited)
+}
+
+// killed says whether the process ended by SIGKILL.
+func (c *child) killed() bool {
+	status, ok := c.cmd.ProcessState.Sys().(syscall.WaitStatus)
+	return ok && status.Signaled() && status.Signal() == syscall.SIGKILL
+}
+
+// end ends the process as a deploy does, and says how that went.
+func (c *child) end(ctx context.Context) error {
+	defer func() { _ = c.stdin.Close() }() // the process is gone, or goes by this
+	if err := c.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		return fmt.Errorf("terminate: %w", err)
+	}
+	select {
+	case <-c.exited:
+		return c.err
+	case <-ctx.Done():
+		return errors.Join(errors.New("it does not end"), c.cmd.Process.Kill())
+	}
+}
+
+// tell tells the story to its end: whatever dies on the way is started again once.
+func (r *run) tell(ctx context.Context) error {
+	if err := r.start(); err != nil {
+		return err
+	}
+	for {
+		version := r.fake.Version()
+		done, err := r.step(ctx)
+		if done || err != nil {
+			return err
+		}
+		select {
+		case <-r.fake.Changed(version):
+		case <-r.child.news:
+		case <-r.child.exited:
+			if err := r.bury(ctx); err != nil {
+				return err
+			}
+		case <-ctx.Done():
+			return errors.New("the story does not come to its end")
+		}
+	}
+}
+
+// bury looks at what the killed process left, and starts the next one.
+func (r *run) bury(ctx context.Context) error {
+	if r.kill == nil || !r.child.killed() {
+		return fmt.Errorf("the process ended by itself: %w", errors.Join(r.child.err, errors.New("nobody killed it")))
+	}
+	_ = r.child.stdin.Close() // nobody reads it any more
+	var err error
+	if r.dead, err = inspect(ctx, r.dir, r.t.TempDir()); err != nil {
+		return fmt.Errorf("look at the wreck: %w", err)
+	}
+	r.mu.Lock()
+	r.kill = nil
+	r.mu.Unlock()
+	return r.start()
+}
+
+// step does what Ann does next, as far as she can see; done when the story is over.
+func (r *run) step(ctx context.Context) (done bool, err error) {
+	shown := r.fake.Chat(ann)
+	card := newestCard(shown)
+	switch {
+	case r.said == 0:
+		if r.requests("getUpdates") == 0 {
+			return false, nil
+		}
+		return false, r.say(first)
+	case r.said == 1:
+		if card == 0 && count(shown, answer1) == 0 {
+			return false, nil
+		}
+		return false, r.say(second)
+	case card != 0 && r.pressedIn < r.lives && (r.lives > 1 || r.queued(shown)):
+		return false, r.press(card)
+	case count(shown, answer1) == 0 || count(shown, answer2) == 0:
+		return false, nil
+	}
+	if still, err := r.still(ctx); err != nil || !still {
+		return false, err
+	}
+	if orphan := r.orphan(shown); orphan != 0 { // a card that was sent twice: the other copy decides nothing any more
+		return false, r.press(orphan)
+	}
+	return true, nil
+}
+
+func (r *run) say(text string) error {
+	r.said++
+	_, err := r.fake.Post(ann, ann, telegramtest.Message{Text: text})
+	return err
+}
+
+func (r *run) press(message int) error {
+	r.pressedIn = r.lives
+	id, err := r.fake.PressButton(ann, ann, message, approve)
+	r.presses[message] = id
+	return err
+}
+
+// queued says that the second message is accepted and said to wait: without a kill the story has one order only.
+func (r *run) queued(shown []telegramtest.Shown) bool {
+	return r.fake.PendingUpdates() == 0 && count(shown, behind()) > 0
+}
+
+// orphan is a card with buttons that was not pressed yet.
+func (r *run) orphan(shown []telegramtest.Shown) int {
+	for _, m := range shown {
+		if asks(m) && r.presses[m.MessageID] == "" {
+			return m.MessageID
+		}
+	}
+	return 0
+}
+
+func asks(m telegramtest.Shown) bool {
+	for _, row := range m.Keyboard {
+		for _, b := range row {
+			if b.Text == approve {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// freeze ends the list of points: what comes now belongs to the end of the process.
+func (r *run) freeze() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.frozen, r.first = true, r.child.report.String()
+}
+
+// newestCard is the newest message that asks for approval; 0 = none.
+func newestCard(shown []telegramtest.Shown) int {
+	id := 0
+	for _, m := range shown {
+		if asks(m) {
+			id = m.MessageID
+		}
+	}
+	return id
+}
+
+// count counts the bot's messages that begin with a text.
+func count(shown []telegramtest.Shown, text string) int {
+	n := 0
+	for _, m := range shown {
+		if m.FromBot && strings.HasPrefix(m.Text, text) {
+			n++
+		}
+	}
+	return n
+}
+
+func (r *run) requests(method string) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.counts[method+"/"+before]
+}
+
+// dump shows what happened, for a run that failed.
+func (r *run) dump() string {
+	var b strings.Builder
+	for _, m := range r.fake.Chat(ann) {
+		fmt.Fprintf(&b, "  %3d %s: %s\n", m.MessageID, m.Name, m.Text)
+	}
+	for _, c := range r.fake.Calls() {
+		fmt.Fprintf(&b, "  call %3d %s message %d: %d executed %v %s\n", c.N, c.Method, c.Message, c.Status, c.Executed, c.Error)
+	}
+	if r.dead != nil {
+		fmt.Fprintf(&b, "wreck: %+v\n", *r.dead)
+	}
+	if r.child != nil {
+		fmt.Fprintf(&b, "life %d, changes:\n%slog:\n%s", r.lives, r.child.report, r.child.log)
+	}
+	return b.String()
+}
