@@ -166,9 +166,9 @@ func TestAnyBatches(t *testing.T) {
 	calls := []string{`echo {"text":"a"}`, `count {"by":1}`, `count {"by":10}`, `count {"by":100}`, `nothing {}`, `count {"by":"x"}`, `echo {"text":"b"}`}
 	rapid.Check(t, func(rt *rapid.T) {
 		var steps []llmtest.Step
-		for i := range rapid.IntRange(1, 4).Draw(rt, "steps") {
+		for i := range rapid.IntRange(1, 3).Draw(rt, "steps") {
 			var uses []llm.ToolUse
-			for _, c := range rapid.SliceOfN(rapid.SampledFrom(calls), 1, 5).Draw(rt, "uses") {
+			for _, c := range rapid.SliceOfN(rapid.SampledFrom(calls), 1, 4).Draw(rt, "uses") {
 				name, args, _ := strings.Cut(c, " ")
 				uses = append(uses, llm.ToolUse{Name: name, Args: []byte(args)})
 			}

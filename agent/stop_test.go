@@ -64,7 +64,7 @@ func TestStopWhileTheModelSpeaks(t *testing.T) {
 		if spent := money.settled["turn-1/1"]; spent.Input == 0 || spent.Output == 0 {
 			t.Errorf("a call that had begun to answer is settled with %+v", spent)
 		}
-		if cause == agent.ErrStopped { //nolint:errorlint // the table's own value
+		if errors.Is(cause, agent.ErrStopped) {
 			isStopped(t, out, err, "Half an answer")
 			continue
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/zephbot/zephbot/agent"
 	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/bottest"
 	"github.com/zephbot/zephbot/bot/dispatch"
 	"github.com/zephbot/zephbot/tools"
 )
@@ -138,15 +139,87 @@ func TestEveryPointOfATurn(t *testing.T) {
 	}
 }
 
-// point plays the turn with one failure and says whether the point was reached.
-func point(t *testing.T, inject *injector) bool {
+// reads is a store whose reads fail as the injector says.
+type reads struct {
+	*bottest.Store
+	inject *injector
+}
+
+func (r reads) Lane(ctx context.Context, session string) (bot.Lane, error) {
+	if err := r.inject.apply(false); err != nil {
+		return bot.Lane{}, err
+	}
+	return r.Store.Lane(ctx, session)
+}
+
+func (r reads) Lanes(ctx context.Context, channel, id string, limit int) ([]bot.Lane, error) {
+	if err := r.inject.apply(false); err != nil {
+		return nil, err
+	}
+	return r.Store.Lanes(ctx, channel, id, limit)
+}
+
+func (r reads) Next(ctx context.Context, session string, limit int) ([]bot.Arrival, error) {
+	if err := r.inject.apply(false); err != nil {
+		return nil, err
+	}
+	return r.Store.Next(ctx, session, limit)
+}
+
+func (r reads) Express(ctx context.Context, channel, id string, limit int) ([]bot.Arrival, error) {
+	if err := r.inject.apply(false); err != nil {
+		return nil, err
+	}
+	return r.Store.Express(ctx, channel, id, limit)
+}
+
+func (r reads) Ready(ctx context.Context, channel, id string, now time.Time, limit int) ([]string, error) {
+	if err := r.inject.apply(false); err != nil {
+		return nil, err
+	}
+	return r.Store.Ready(ctx, channel, id, now, limit)
+}
+
+func (r reads) Journal(ctx context.Context, session string, after int64) ([]agent.Entry, error) {
+	if err := r.inject.apply(false); err != nil {
+		return nil, err
+	}
+	return r.Store.Journal(ctx, session, after)
+}
+
+func (r reads) OpenApprovals(ctx context.Context, session string) ([]bot.Approval, error) {
+	if err := r.inject.apply(false); err != nil {
+		return nil, err
+	}
+	return r.Store.OpenApprovals(ctx, session)
+}
+
+// Every read of the first minutes fails once: nothing is lost by it.
+func TestEveryRead(t *testing.T) {
+	t.Parallel()
+	for at := 1; at <= 80; at++ {
+		synctest.Test(t, func(t *testing.T) { pointOf(t, &injector{at: at}, true) })
+		if t.Failed() {
+			t.Fatalf("at read %d", at)
+		}
+	}
+}
+
+// point plays the turn with one failure of a write and says whether the point was reached.
+func point(t *testing.T, inject *injector) bool { return pointOf(t, inject, false) }
+
+func pointOf(t *testing.T, inject *injector, read bool) bool {
 	w := setup(t)
 	c := &chain{w: w, ran: map[string]int{}}
 	deps := agent.Deps{Provider: model{}, Tools: c, Catalog: catalog{}, System: func(*agent.Turn, bool) string { return "" }, Now: time.Now}
 	w.runner = agent.NewRunner(deps, agent.Limits{}).Run
 	w.opts.Grace = time.Second
-	w.store.Hooks.BeforeApply = func(*bot.Change) error { return inject.apply(false) }
-	w.store.Hooks.AfterApply = func(*bot.Change) error { return inject.apply(true) }
+	if read {
+		w.parts = func(parts *dispatch.Parts) { parts.Store = reads{w.store, inject} }
+	} else {
+		w.store.Hooks.BeforeApply = func(*bot.Change) error { return inject.apply(false) }
+		w.store.Hooks.AfterApply = func(*bot.Change) error { return inject.apply(true) }
+	}
 	p := w.start()
 	ask := []dispatch.Raw{raw(t, w.private("ann", "do it"))}
 	var press []dispatch.Raw
@@ -167,7 +240,7 @@ func point(t *testing.T, inject *injector) bool {
 		}
 		pass(time.Second)
 	}
-	for range 400 {
+	for range 150 { // seconds; a lease of a dead process ends after sixty
 		step()
 	}
 	if got := w.counts(); got.Queued != 0 || got.DeadLetters != 0 || got.Running+got.Parked+got.Waiting != 0 {

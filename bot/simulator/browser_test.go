@@ -399,4 +399,3 @@ func (b *tab) narrow() {
 	b.do("open", chromedp.Click(chromedp.CSS(`[data-chat="-1001/0"]`)))
 	b.until(`document.body.dataset.ready === "1001/-1001/0" && document.querySelector("#text").offsetParent`)
 }
-

@@ -200,7 +200,7 @@ func TestPollSurvives(t *testing.T) {
 			box, log := newInbox(0), &buffer{}
 			opts := telegram.PollOptions{}
 			if name == "silence" {
-				opts.Silence = 200 * time.Millisecond
+				opts.Silence = time.Second
 			}
 			poll(t, w.client, box.accept, log, opts)
 			if got := box.wait(t, 1); !slices.Equal(got, want) {

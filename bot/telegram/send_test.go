@@ -1,6 +1,7 @@
 package telegram_test
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"slices"
@@ -55,13 +56,21 @@ func TestOutcomesOfFaults(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			timeout := time.Minute
-			if c.fault.Kind == telegramtest.FaultHang || c.fault.Kind == telegramtest.FaultStall {
-				timeout = 300 * time.Millisecond
-			}
-			w := setup(t, timeout)
+			w := setup(t, time.Minute)
 			w.AddFault(c.fault)
-			_, err := w.client.Send(t.Context(), hello("11"))
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			var wg sync.WaitGroup
+			if c.fault.Kind == telegramtest.FaultHang || c.fault.Kind == telegramtest.FaultStall {
+				wg.Go(func() { // the time limit of the request comes when the server has it
+					if err := w.WaitFor(t.Context(), func() bool { return w.InFlight() > 0 }); err != nil {
+						t.Error(err)
+					}
+					cancel()
+				})
+			}
+			_, err := w.client.Send(ctx, hello("11"))
+			wg.Wait()
 			wantError(t, err, c.want)
 			var e *bot.SendError
 			if errors.As(err, &e) && e.RetryAfter != c.wait && c.wait != 0 {

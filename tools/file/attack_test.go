@@ -431,11 +431,11 @@ func TestNames(t *testing.T) {
 func TestDeepTree(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, nil)
-	b.put(strings.Repeat("d/", 150)+"f.txt", "deep needle")
+	b.put(strings.Repeat("d/", 60)+"f.txt", "deep needle")
 	if got := b.run("grep", args{"pattern": "needle"}); !strings.HasSuffix(got, "/f.txt:1: deep needle") {
 		t.Errorf("got %q", got)
 	}
-	b.put(strings.Repeat("e/", 250)+"f.txt", "too deep")
+	b.put(strings.Repeat("e/", 205)+"f.txt", "too deep")
 	if got := b.run("find_path", args{"pattern": "e/**/f.txt"}); !strings.Contains(got, "1 directory could not be opened") {
 		t.Errorf("got %q", got)
 	}

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/zephbot/zephbot/policy/pathrule"
 	"github.com/zephbot/zephbot/tools"
@@ -66,7 +67,7 @@ func TestSwapBetweenSteps(t *testing.T) {
 		"grep": {"pattern": "."}, "list_directory": {"path": "d"}, "find_path": {"pattern": "d/**"}, "copy_path": {"source": "d", "destination": "copy"},
 		"delete_path": {"path": "d/e"}, "move_path": {"source": "d/e", "destination": "moved"},
 	} {
-		for step := range 8 {
+		for step := range 5 {
 			for target, victim := range map[string]string{b.outside: "d", "../private.txt": "d/secret.txt"} {
 				b.put("d/secret.txt", "harmless")
 				b.put("d/e/secret.txt", "harmless")
@@ -90,6 +91,35 @@ func TestSwapBetweenSteps(t *testing.T) {
 		}
 		if name != "move_path" && swapped[name] == 0 { // a rename is one step
 			t.Errorf("%s was never disturbed", name)
+		}
+	}
+}
+
+// grep and find_path look at the clock between directories: what was listed is a link by the time it is entered.
+func TestSwapDuringWalk(t *testing.T) {
+	t.Parallel()
+	for _, tool := range []string{"grep", "find_path"} {
+		for step := range 4 {
+			calls, swapped := 0, false
+			var b *box
+			b = newBox(t, func(_ *box, o *file.Options) {
+				o.Now = func() time.Time {
+					if calls++; calls == step+1 {
+						exchange(b, "d", b.outside)
+						swapped = true
+					}
+					return time.Unix(0, 0)
+				}
+			})
+			b.put("a/f.txt", "harmless")
+			b.put("d/e/f.txt", "harmless")
+			in := args{"pattern": map[string]string{"grep": ".", "find_path": "**"}[tool]}
+			if got := b.run(tool, in); strings.Contains(got, "SECRET") || strings.Contains(got, "secret.txt") {
+				t.Errorf("%s, step %d: %s", tool, step, got)
+			}
+			if !swapped {
+				t.Errorf("%s looked at the clock %d times, not %d", tool, calls, step+1)
+			}
 		}
 	}
 }

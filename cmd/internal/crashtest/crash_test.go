@@ -4,7 +4,6 @@ package crashtest_test
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -104,14 +103,8 @@ func (r *run) play(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	err := r.tell(ctx)
-	if r.child != nil {
-		if err == nil {
-			r.freeze()
-		}
-		if end := r.child.end(ctx); end != nil && err == nil {
-			err = fmt.Errorf("end: %w", end)
-		}
-		<-r.child.exited
+	if err == nil {
+		err = r.close(ctx)
 	}
 	if err == nil {
 		err = r.promise(ctx)

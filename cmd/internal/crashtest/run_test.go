@@ -206,6 +206,11 @@ func (r *run) start() error {
 	r.child = c
 	r.lives++
 	go c.watch(stdout)
+	r.t.Cleanup(func() { // ended already, unless the run failed
+		_ = c.stdin.Close()
+		_ = c.cmd.Process.Kill()
+		<-c.exited
+	})
 	return nil
 }
 
@@ -228,18 +233,34 @@ func (c *child) killed() bool {
 	return ok && status.Signaled() && status.Signal() == syscall.SIGKILL
 }
 
-// end ends the process as a deploy does, and says how that went.
+// end ends the process as a deploy does and waits for it.
 func (c *child) end(ctx context.Context) error {
-	defer func() { _ = c.stdin.Close() }() // the process is gone, or goes by this
-	if err := c.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		return fmt.Errorf("terminate: %w", err)
-	}
+	_ = c.cmd.Process.Signal(syscall.SIGTERM) // it may be gone already: then its exit says more
 	select {
 	case <-c.exited:
 		return c.err
 	case <-ctx.Done():
-		return errors.Join(errors.New("it does not end"), c.cmd.Process.Kill())
+		return errors.New("the process does not end")
 	}
+}
+
+// close ends the service. Where the last of it fell to the kill, the next process finishes first.
+func (r *run) close(ctx context.Context) error {
+	r.freeze()
+	err := r.child.end(ctx)
+	if err != nil && r.kill != nil && r.child.killed() {
+		if err := r.bury(ctx); err != nil {
+			return err
+		}
+		if err := r.listen(ctx); err != nil {
+			return err
+		}
+		err = r.child.end(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("end of the process: %w", err)
+	}
+	return nil
 }
 
 // tell tells the story to its end: whatever dies on the way is started again once.
@@ -247,6 +268,11 @@ func (r *run) tell(ctx context.Context) error {
 	if err := r.start(); err != nil {
 		return err
 	}
+	return r.listen(ctx)
+}
+
+// listen goes on with the story.
+func (r *run) listen(ctx context.Context) error {
 	for {
 		version := r.fake.Version()
 		done, err := r.step(ctx)

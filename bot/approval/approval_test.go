@@ -1,0 +1,429 @@
+package approval_test
+
+import (
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/zephbot/zephbot/agent"
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/approval"
+	"github.com/zephbot/zephbot/bot/bottest"
+	"github.com/zephbot/zephbot/bot/dispatch"
+	"github.com/zephbot/zephbot/bot/render"
+	"github.com/zephbot/zephbot/bot/texts"
+	"github.com/zephbot/zephbot/tools"
+)
+
+const session = "telegram/7/bot/-5/0/ann"
+
+var here = bot.Place{Channel: "telegram", Bot: "7", Surface: "bot", Chat: "-5", Group: true}
+
+// world is a broker on a store, with a clock that is wound by hand.
+type world struct {
+	*approval.Broker
+	t      *testing.T
+	store  *bottest.Store
+	now    time.Time
+	rights approval.Rights
+	id     int
+}
+
+func setup(t *testing.T) *world {
+	t.Helper()
+	w := &world{
+		t: t, store: bottest.New(), now: time.Date(2026, 11, 1, 14, 0, 0, 0, time.UTC),
+		rights: approval.Rights{Requester: true, Approvers: []string{"telegram:boss", "telegram:admin"}},
+	}
+	w.Broker = approval.New(approval.Deps{
+		Store: w.store, Rights: func(bot.Place, string) approval.Rights { return w.rights }, Words: texts.Words{}, Now: func() time.Time { return w.now },
+	}, 10*time.Minute)
+	return w
+}
+
+func question(call string) tools.Question {
+	return tools.Question{Call: call, Tool: "bash", Hash: "hash of " + call, Show: "rm " + call, Args: `{"command":"rm"}`, Reason: "no rule allows it", Caller: "telegram:ann"}
+}
+
+func asked(questions ...tools.Question) dispatch.Asked {
+	return dispatch.Asked{
+		Session: session, Turn: "t1", Place: here, Caller: "telegram:ann", Name: "Ann", ReplyTo: "12", Questions: questions, Stats: agent.Stats{Steps: 4, USD: 0.012},
+	}
+}
+
+func (w *world) apply(change *bot.Change) *bot.Applied {
+	w.t.Helper()
+	applied, err := w.store.Apply(w.t.Context(), change)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return applied
+}
+
+// ask asks and returns the open questions.
+func (w *world) ask(questions ...tools.Question) []bot.Approval {
+	w.t.Helper()
+	change := &bot.Change{}
+	if err := w.Ask(w.t.Context(), asked(questions...), change); err != nil {
+		w.t.Fatal(err)
+	}
+	w.apply(change)
+	return w.open()
+}
+
+func (w *world) open() []bot.Approval {
+	w.t.Helper()
+	open, err := w.store.OpenApprovals(w.t.Context(), "")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return open
+}
+
+func (w *world) read(id string) bot.Approval {
+	w.t.Helper()
+	a, err := w.store.Approval(w.t.Context(), id)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return a
+}
+
+func (w *world) message(person string) bot.Message {
+	w.id++
+	return bot.Message{ID: strconv.Itoa(w.id), Caller: "telegram:" + person, Person: person, Name: strings.ToUpper(person), Place: here, Message: "99", Query: "q1"}
+}
+
+// press presses and applies what follows; it returns the toast.
+func (w *world) press(person, data string) (dispatch.Effect, bot.Row) {
+	w.t.Helper()
+	m := w.message(person)
+	m.Kind, m.Data = bot.Press, data
+	e, err := w.Press(w.t.Context(), &m)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.follow(e, w.apply(&e.Change))
+	toast := e.Change.Send[0]
+	if toast.Purpose != bot.Toast || toast.Query != "q1" || toast.Content.Text == "" {
+		w.t.Errorf("every press is answered, this was %+v", toast)
+	}
+	return e, toast
+}
+
+func (w *world) follow(e dispatch.Effect, applied *bot.Applied) dispatch.Effect {
+	w.t.Helper()
+	if e.Then == nil {
+		return dispatch.Effect{}
+	}
+	next, err := e.Then(w.t.Context(), applied)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.apply(&next.Change)
+	return next
+}
+
+func data(a bot.Approval, choice string) string { return "a1:" + a.ID + ":" + choice }
+
+func TestCard(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	a := w.ask(question("c1"))[0]
+	row, err := w.store.Row(t.Context(), a.Row)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"May I run this?", "bash", "rm c1", "no rule allows it", "14:10 UTC", "/approve " + a.Short, "4 steps"} {
+		if !strings.Contains(row.Content.Text, want) {
+			t.Errorf("the card lacks %q: %s", want, row.Content.Text)
+		}
+	}
+	if row.Purpose != bot.Question || row.ReplyTo != "12" || row.Place != here || row.Session != session {
+		t.Errorf("%+v", row)
+	}
+	units := strings.Index(row.Content.Text, "rm c1")
+	if e := row.Content.Entities; len(e) != 1 || e[0].Type != "pre" || e[0].Length != 5 || e[0].Offset != render.Length(row.Content.Text[:units]) {
+		t.Errorf("entities %+v", e)
+	}
+	for _, line := range row.Content.Buttons {
+		for _, b := range line {
+			if len(b.Data) > 64 || !strings.HasPrefix(b.Data, "a1:"+a.ID+":") {
+				t.Errorf("button %+v", b)
+			}
+		}
+	}
+	if len(a.ID) != 22 || a.Needed != 1 || !a.Expires.Equal(w.now.Add(10*time.Minute)) {
+		t.Errorf("%+v", a)
+	}
+	// Asked again: nothing new. Decided meanwhile: nothing new either.
+	if again := w.ask(question("c1")); len(again) != 1 {
+		t.Errorf("asked twice: %d", len(again))
+	}
+	w.press("ann", data(a, "y"))
+	if again := w.ask(question("c1")); len(again) != 0 {
+		t.Errorf("asked after the decision")
+	}
+}
+
+// A question whose call has changed takes the place of the old one.
+func TestChangedCall(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	old := w.ask(question("c1"))[0]
+	q := question("c1")
+	q.Hash = "other"
+	open := w.ask(q)
+	if len(open) != 1 || open[0].Hash != "other" || w.read(old.ID).State != bot.Withdrawn {
+		t.Fatalf("open %+v", open)
+	}
+	rows, _ := w.store.Rows(t.Context(), session, 0)
+	if !slices.ContainsFunc(rows, func(r bot.Row) bool { return r.EditRow == old.Row && strings.Contains(r.Content.Text, "Withdrawn") }) {
+		t.Errorf("the old card stays: %+v", rows)
+	}
+}
+
+func TestPress(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		person, choice string
+		rights         func(*approval.Rights)
+		state          bot.ApprovalState
+		scope, toast   string
+		alert          bool
+	}{
+		"caller":            {person: "ann", choice: "y", state: bot.Approved, scope: bot.Once, toast: "Noted."},
+		"for the session":   {person: "ann", choice: "s", state: bot.Approved, scope: bot.Session, toast: "Noted."},
+		"deny":              {person: "ann", choice: "n", state: bot.Denied, scope: bot.Once, toast: "Noted."},
+		"approver":          {person: "boss", choice: "y", state: bot.Approved, scope: bot.Once, toast: "Noted."},
+		"admin":             {person: "admin", choice: "n", state: bot.Denied, scope: bot.Once, toast: "Noted."},
+		"stranger":          {person: "eve", choice: "y", state: bot.Open, toast: "Only Ann or an approver of this chat can decide this.", alert: true},
+		"not the requester": {person: "ann", choice: "y", rights: func(r *approval.Rights) { r.Requester = false }, state: bot.Open, toast: "Somebody else has to approve this: not the person who asked.", alert: true},
+		"requester denies":  {person: "ann", choice: "n", rights: func(r *approval.Rights) { r.Requester = false }, state: bot.Denied, scope: bot.Once, toast: "Noted."},
+		"one of two":        {person: "ann", choice: "y", rights: func(r *approval.Rights) { r.Required = 2 }, state: bot.Open, toast: "Noted. 1 more needed."},
+		"one denies of two": {person: "ann", choice: "n", rights: func(r *approval.Rights) { r.Required = 2 }, state: bot.Denied, scope: bot.Once, toast: "Noted."},
+		"forged choice":     {person: "ann", choice: "a", state: bot.Open, toast: "This question is no longer open.", alert: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := setup(t)
+			if c.rights != nil {
+				c.rights(&w.rights)
+			}
+			a := w.ask(question("c1"))[0]
+			e, toast := w.press(c.person, data(a, c.choice))
+			got := w.read(a.ID)
+			if got.State != c.state || got.Scope != c.scope || toast.Content.Text != c.toast || toast.Alert != c.alert {
+				t.Errorf("%+v, toast %+v", got, toast)
+			}
+			if decided := c.state != bot.Open; decided != slices.Contains(e.Decided, session) || (decided && (got.By != "telegram:"+c.person || got.ByName == "")) {
+				t.Errorf("decided %v by %q", e.Decided, got.By)
+			}
+			if c.state != bot.Open {
+				card := e.Change.Send[1]
+				if card.EditRow != a.Row || len(card.Content.Buttons) != 0 || !strings.Contains(card.Content.Text, "rm c1") || !strings.Contains(card.Content.Text, strings.ToUpper(c.person)) {
+					t.Errorf("record %+v", card)
+				}
+			}
+		})
+	}
+}
+
+func TestPressOfNothing(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	a := w.ask(question("c1"))[0]
+	for _, forged := range []string{"", "x", "a1", "a1:" + a.ID, "a2:" + a.ID + ":y", "a1:" + strings.Repeat("A", 22) + ":y", "a1:" + a.ID + ":y:y"} {
+		e, _ := w.press("ann", forged)
+		if len(e.Change.Send) != 2 || e.Change.Send[1].Edit != "99" || e.Change.Send[1].Content.Text != "" || len(e.Decided) != 0 {
+			t.Errorf("%q: the keyboard stays: %+v", forged, e.Change.Send)
+		}
+	}
+	m := w.message("ann")
+	m.Place.Chat, m.Data, m.Message = "-6", data(a, "y"), ""
+	e, err := w.Press(t.Context(), &m)
+	if err != nil || len(e.Change.Decide) != 0 || len(e.Change.Send) != 1 {
+		t.Errorf("a press from another chat: %+v %v", e, err)
+	}
+	m = w.message("ann")
+	m.Caller, m.Data = "", data(a, "y")
+	if e, err = w.Press(t.Context(), &m); err != nil || len(e.Change.Decide) != 0 {
+		t.Errorf("a press of nobody: %+v %v", e, err)
+	}
+	if w.read(a.ID).State != bot.Open {
+		t.Error("a forged press decided")
+	}
+}
+
+func TestPressTwice(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	a := w.ask(question("c1"))[0]
+	first, second := w.message("ann"), w.message("boss")
+	first.Data, second.Data = data(a, "y"), data(a, "n")
+	one, err := w.Press(t.Context(), &first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	two, err := w.Press(t.Context(), &second) // computed before the first is in
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.apply(&one.Change)
+	if _, err := w.store.Apply(t.Context(), &two.Change); !errors.Is(err, bot.ErrDecided) {
+		t.Fatalf("both decided: %v", err)
+	}
+	_, toast := w.press("boss", second.Data) // what the dispatcher does then
+	if toast.Content.Text != "Already decided: ✅ Approved once by ANN, 14:00 UTC" || w.read(a.ID).State != bot.Approved {
+		t.Errorf("toast %q", toast.Content.Text)
+	}
+}
+
+func TestExpiry(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	a := w.ask(question("c1"), question("c2"))
+	w.now = w.now.Add(10 * time.Minute)
+	e, toast := w.press("ann", data(a[0], "y")) // too late
+	if got := w.read(a[0].ID); got.State != bot.Expired || !strings.Contains(toast.Content.Text, "Nobody decided in time") || !slices.Contains(e.Decided, session) {
+		t.Errorf("%+v %q", got, toast.Content.Text)
+	}
+	effects, err := w.Expired(t.Context(), w.now.Add(-time.Second))
+	if err != nil || len(effects) != 0 {
+		t.Errorf("too early: %v %v", effects, err)
+	}
+	effects, err = w.Expired(t.Context(), w.now)
+	if err != nil || len(effects) != 1 {
+		t.Fatalf("%v %v", effects, err)
+	}
+	w.apply(&effects[0].Change)
+	card := effects[0].Change.Send[0]
+	if w.read(a[1].ID).State != bot.Expired || card.EditRow != a[1].Row || len(card.Content.Buttons) != 0 || !slices.Contains(effects[0].Decided, session) {
+		t.Errorf("%+v", effects[0])
+	}
+}
+
+// A question whose body cannot be read can be neither shown nor approved, but it ends.
+func TestBrokenBody(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	a := bot.Approval{ID: "x", Short: "x", Session: session, Turn: "t1", Place: here, Caller: "telegram:ann", Tool: "bash", Body: []byte("5"), Expires: w.now}
+	w.apply(&bot.Change{Ask: []bot.Approval{a}})
+	m := w.message("ann")
+	m.Data = data(a, "y")
+	if _, err := w.Press(t.Context(), &m); err == nil {
+		t.Error("what was approved?")
+	}
+	effects, err := w.Expired(t.Context(), w.now)
+	if err != nil || len(effects) != 1 || !strings.Contains(effects[0].Change.Send[0].Content.Text, "bash") {
+		t.Fatalf("%v %v", effects, err)
+	}
+	w.apply(&effects[0].Change)
+}
+
+func TestVotes(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	w.rights.Required = 2
+	a := w.ask(question("c1"))[0]
+	e, _ := w.press("ann", data(a, "y"))
+	if card := e.Change.Send[1]; !strings.Contains(card.Content.Text, "Needs 2 approvals; 1 so far.") || len(card.Content.Buttons) == 0 {
+		t.Errorf("card %+v", card)
+	}
+	if _, toast := w.press("ann", data(a, "y")); toast.Content.Text != "Noted. 1 more needed." || w.read(a.ID).State != bot.Open {
+		t.Errorf("one person voted twice: %q", toast.Content.Text)
+	}
+	e, _ = w.press("boss", data(a, "y"))
+	if got := w.read(a.ID); got.State != bot.Approved || len(got.Votes) != 2 || !slices.Contains(e.Decided, session) {
+		t.Errorf("%+v", got)
+	}
+}
+
+// Two people press in the same moment, on two replicas: both are counted, and the turn goes on.
+func TestVotesAtOnce(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	w.rights.Required = 2
+	a := w.ask(question("c1"))[0]
+	first, second := w.message("ann"), w.message("boss")
+	first.Data, second.Data = data(a, "y"), data(a, "y")
+	one, err := w.Press(t.Context(), &first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	two, err := w.Press(t.Context(), &second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if next := w.follow(one, w.apply(&one.Change)); len(next.Decided) != 0 || len(next.Change.Send) != 0 {
+		t.Errorf("the first vote is not the last: %+v", next)
+	}
+	next := w.follow(two, w.apply(&two.Change))
+	if !slices.Contains(next.Decided, session) || len(next.Change.Send) != 1 || !strings.Contains(next.Change.Send[0].Content.Text, "Approved once") {
+		t.Errorf("%+v", next)
+	}
+	if w.read(a.ID).State != bot.Approved {
+		t.Error("not approved")
+	}
+}
+
+// command gives /approve or /deny and applies it; it returns the answer.
+func (w *world) command(person, args string, state bot.ApprovalState) string {
+	w.t.Helper()
+	m := w.message(person)
+	m.Args = args
+	e, err := w.Command(w.t.Context(), &dispatch.Call{Message: &m, Session: session}, state)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.apply(&e.Change)
+	row := e.Change.Send[0]
+	if row.Purpose != bot.Reply || row.ReplyTo != "99" {
+		w.t.Errorf("%+v", row)
+	}
+	return row.Content.Text
+}
+
+func TestCommand(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	if got := w.command("ann", "", bot.Approved); got != "Nothing waits for a decision here." {
+		t.Error(got)
+	}
+	elsewhere := asked(question("c9"))
+	elsewhere.Place.Chat = "-6"
+	change := &bot.Change{}
+	if err := w.Ask(t.Context(), elsewhere, change); err != nil {
+		t.Fatal(err)
+	}
+	w.apply(change)
+	if got := w.command("ann", "", bot.Approved); got != "Nothing waits for a decision here." {
+		t.Error(got)
+	}
+	w.ask(question("c1"), question("c2"), question("c3"))
+	open := slices.DeleteFunc(w.open(), func(a bot.Approval) bool { return a.Place != here })
+	if len(open) != 3 || open[0].Short == open[1].Short || open[1].Short == open[2].Short {
+		t.Fatalf("open %+v", open)
+	}
+	which := "Several questions are open here. Say which: " + open[0].Short + ", " + open[1].Short + ", " + open[2].Short
+	for _, args := range []string{"", "nonsense"} {
+		if got := w.command("ann", args, bot.Approved); got != which {
+			t.Errorf("%q: %q", args, got)
+		}
+	}
+	if got := w.command("eve", open[0].Short, bot.Approved); !strings.Contains(got, "Only Ann") || w.read(open[0].ID).State != bot.Open {
+		t.Error(got)
+	}
+	if got := w.command("ann", " "+strings.ToUpper(open[0].Short), bot.Approved); got != "Noted." || w.read(open[0].ID).State != bot.Approved {
+		t.Error(got)
+	}
+	if got := w.command("boss", open[1].Short, bot.Denied); got != "Noted." || w.read(open[1].ID).State != bot.Denied {
+		t.Error(got)
+	}
+	if got := w.command("ann", "", bot.Approved); got != "Noted." || w.read(open[2].ID).Scope != bot.Once {
+		t.Error(got)
+	}
+}
