@@ -240,8 +240,13 @@ func pointOf(t *testing.T, inject *injector, read bool) bool {
 		}
 		pass(time.Second)
 	}
-	for range 150 { // seconds; a lease of a dead process ends after sixty
+	quiet := 0
+	for second := 0; second < 300 && quiet < 5; second++ { // a lease of a dead process ends after sixty
 		step()
+		c := w.counts()
+		if quiet++; ask != nil || press == nil || len(press) > 0 || c.Queued+c.Running+c.Parked+c.Waiting > 0 {
+			quiet = 0
+		}
 	}
 	if got := w.counts(); got.Queued != 0 || got.DeadLetters != 0 || got.Running+got.Parked+got.Waiting != 0 {
 		t.Errorf("something is left: %+v", got)

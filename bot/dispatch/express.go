@@ -162,7 +162,8 @@ func (d *Dispatcher) effect(ctx context.Context, a *bot.Arrival, compute func() 
 		var applied *bot.Applied
 		if applied, err = d.parts.Store.Apply(ctx, &e.Change); err == nil {
 			d.after(e)
-			return d.then(ctx, &e, applied)
+			d.then(ctx, &e, applied)
+			return nil
 		}
 		if !errors.Is(err, bot.ErrDecided) && !errors.Is(err, bot.ErrConflict) && !errors.Is(err, bot.ErrLost) {
 			return err
@@ -172,9 +173,9 @@ func (d *Dispatcher) effect(ctx context.Context, a *bot.Arrival, compute func() 
 }
 
 // then applies what follows from what the store made of an Effect. The arrival is finished by now, so a failure is only reported.
-func (d *Dispatcher) then(ctx context.Context, e *Effect, applied *bot.Applied) error {
+func (d *Dispatcher) then(ctx context.Context, e *Effect, applied *bot.Applied) {
 	if e.Then == nil {
-		return nil
+		return
 	}
 	next, err := e.Then(ctx, applied)
 	if err == nil {
@@ -184,7 +185,6 @@ func (d *Dispatcher) then(ctx context.Context, e *Effect, applied *bot.Applied) 
 	}
 	d.after(next) // wakes are hints: harmless without the Change
 	d.report(ctx, err, "follow up an effect")
-	return nil
 }
 
 func (d *Dispatcher) expressText(ctx context.Context, a *bot.Arrival, msg *bot.Message) error {

@@ -51,11 +51,13 @@ func (d *Dispatcher) look(ctx context.Context, session string, j *job) (more boo
 	}
 	lane, err := d.parts.Store.Lane(ctx, session)
 	if err != nil {
-		return d.failed(ctx, session, err, "read a lane")
+		d.failed(ctx, session, err, "read a lane")
+		return false
 	}
 	next, err := d.parts.Store.Next(ctx, session, lookAhead)
 	if err != nil {
-		return d.failed(ctx, session, err, "read the inbox")
+		d.failed(ctx, session, err, "read the inbox")
+		return false
 	}
 	if lane.Turn != "" {
 		return d.goOn(ctx, lane, next, j, &arrival)
@@ -71,10 +73,9 @@ func (d *Dispatcher) look(ctx context.Context, session string, j *job) (more boo
 }
 
 // failed reports a failure of the store and has the session looked at again.
-func (d *Dispatcher) failed(ctx context.Context, session string, err error, what string) bool {
+func (d *Dispatcher) failed(ctx context.Context, session string, err error, what string) {
 	d.report(ctx, err, what)
 	d.later(session)
-	return false
 }
 
 // goOn looks at a session with a turn in progress.
@@ -87,7 +88,8 @@ func (d *Dispatcher) goOn(ctx context.Context, lane bot.Lane, next []bot.Arrival
 	if i < 0 && len(next) == lookAhead { // after a move older messages may wait in front of it
 		var err error
 		if next, err = d.parts.Store.Next(ctx, lane.Session, allLanes); err != nil {
-			return d.failed(ctx, lane.Session, err, "read the inbox")
+			d.failed(ctx, lane.Session, err, "read the inbox")
+			return false
 		}
 		i = slices.IndexFunc(next, own)
 	}
@@ -161,7 +163,8 @@ func (d *Dispatcher) mayResume(ctx context.Context, lane bot.Lane, waiting []bot
 	}
 	open, err := d.parts.Store.OpenApprovals(ctx, lane.Session)
 	if err != nil {
-		return d.failed(ctx, lane.Session, err, "read approvals")
+		d.failed(ctx, lane.Session, err, "read approvals")
+		return false
 	}
 	if len(open) == 0 {
 		return true
@@ -296,7 +299,8 @@ func (d *Dispatcher) beginTurn(ctx context.Context, lane bot.Lane, t *task, text
 		d.report(ctx, d.parts.Meter.Undo(context.WithoutCancel(ctx), admission.Charges), "give a charge back")
 		return d.trouble(ctx, lane.Session, a, fmt.Errorf("begin a turn: %w", err))
 	default: // another worker has it, or it is tried again: on the same charge
-		return d.claimFailed(ctx, lane.Session, err)
+		d.claimFailed(ctx, lane.Session, err)
+		return false
 	}
 	d.observe("queue", "", now.Sub(a.At))
 	if len(applied.Rows) > 0 {
@@ -308,11 +312,10 @@ func (d *Dispatcher) beginTurn(ctx context.Context, lane bot.Lane, t *task, text
 }
 
 // claimFailed tells a race from a fault: a lost race needs no word, somebody else does the work.
-func (d *Dispatcher) claimFailed(ctx context.Context, session string, err error) bool {
-	if taken(err) {
-		return false
+func (d *Dispatcher) claimFailed(ctx context.Context, session string, err error) {
+	if !taken(err) {
+		d.failed(ctx, session, err, "take a lane")
 	}
-	return d.failed(ctx, session, err, "take a lane")
 }
 
 func entryOf(msg *bot.Message, turn, text string, now time.Time) agent.Entry {
@@ -336,14 +339,16 @@ func (d *Dispatcher) resume(ctx context.Context, lane bot.Lane, a *bot.Arrival, 
 		Claim: d.claim(&lane, lane.Place), Lanes: []bot.LaneUpdate{{Session: lane.Session, State: ptr(bot.Running)}},
 	})
 	if err != nil {
-		return d.claimFailed(ctx, lane.Session, err)
+		d.claimFailed(ctx, lane.Session, err)
+		return false
 	}
 	d.mu.Lock()
 	delete(d.decided, lane.Session) // from here on a decision comes to a running turn, which looks again when it parks
 	d.mu.Unlock()
 	held, err := d.parts.Store.Lane(ctx, lane.Session)
 	if err != nil {
-		return d.failed(ctx, lane.Session, err, "read a lane")
+		d.failed(ctx, lane.Session, err, "read a lane")
+		return false
 	}
 	if held.Fence = applied.Fence; held.Turn != lane.Turn || held.Arrival != lane.Arrival { // ended by somebody else between reading and taking it
 		_, err := d.parts.Store.Apply(ctx, &bot.Change{
@@ -357,7 +362,8 @@ func (d *Dispatcher) resume(ctx context.Context, lane bot.Lane, a *bot.Arrival, 
 
 func (d *Dispatcher) settledLane(ctx context.Context, session string, err error) bool {
 	if err != nil {
-		return d.claimFailed(ctx, session, err)
+		d.claimFailed(ctx, session, err)
+		return false
 	}
 	return true
 }

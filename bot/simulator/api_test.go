@@ -223,7 +223,7 @@ func (m *memoryOf) Story(_ context.Context, chat, thread, person string) (simula
 
 func TestInspect(t *testing.T) {
 	t.Parallel()
-	long := time.Now().Add(24 * time.Hour)
+	long := epoch.Add(24 * time.Hour)
 	memory := &memoryOf{story: simulator.Story{Turns: []simulator.StoryTurn{
 		{ID: "old", Text: "@zephbot hi", Began: time.Unix(1, 0)},
 		{ID: "named", Began: time.Unix(2, 0), Messages: []int{4711}},

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -32,6 +33,9 @@ func TestMain(m *testing.M) {
 	}
 	goleak.VerifyTestMain(m)
 }
+
+// epoch is when the tests take place.
+var epoch = time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
 
 // site is a running simulator.
 type site struct {
@@ -89,7 +93,10 @@ func launch(t *testing.T, change func(*simulator.Options)) *site {
 	t.Helper()
 	s := &site{t: t, stderr: &lockedBuffer{}}
 	out, in := io.Pipe()
+	// Time goes on by a microsecond a look, so that nothing runs out while a slow machine thinks.
+	var looks atomic.Int64
 	opt := simulator.Options{Command: testBot(t), Stdout: in, Stderr: s.stderr, Pause: 10 * time.Millisecond}
+	opt.Fake.Now = func() time.Time { return epoch.Add(time.Duration(looks.Add(1)) * time.Microsecond) }
 	if change != nil {
 		change(&opt)
 	}

@@ -91,12 +91,12 @@ func TestRestartIsGentle(t *testing.T) {
 	if after.PID == before.PID {
 		t.Errorf("still pid %d", after.PID)
 	}
-	if got := s.stderr.String(); got != "bot: up\nbot: bye\nbot: up\n" {
-		t.Errorf("output: %q", got)
-	}
 	s.order("stop")
 	if got := s.awaitBot("stopped"); got.Exit != "exit status 0" {
 		t.Errorf("stopped: %+v", got)
+	}
+	if got := s.stderr.String(); got != "bot: up\nbot: bye\nbot: up\nbot: bye\n" {
+		t.Errorf("output: %q", got)
 	}
 	s.say(ann, ann, 0, "later")
 	s.order("start")

@@ -105,7 +105,7 @@ func (d Decoder) message(m *bot.Message, msg *models.Message) {
 		m.Kind, m.Target = bot.Migrated, strconv.FormatInt(msg.MigrateToChatID, 10)
 		return
 	}
-	if service(msg) || msg.ViaBot != nil || msg.IsAutomaticForward {
+	if msg.ViaBot != nil || msg.IsAutomaticForward {
 		return
 	}
 	if msg.SenderChat == nil {
@@ -117,7 +117,7 @@ func (d Decoder) message(m *bot.Message, msg *models.Message) {
 		m.Text, entities = msg.Caption, msg.CaptionEntities
 	}
 	m.Files = files(msg)
-	if m.Text == "" && len(m.Files) == 0 { // a service message of a kind that is not on the list
+	if m.Text == "" && len(m.Files) == 0 { // a service message: it only reports something
 		m.Kind = bot.Ignored
 		return
 	}
@@ -129,13 +129,6 @@ func (d Decoder) message(m *bot.Message, msg *models.Message) {
 	text, mentioned, foreign := d.command(m, entities)
 	m.Text = text
 	m.Addressed = !m.Place.Group || m.Command != "" || mentioned || (own && !foreign)
-}
-
-// service says whether a message only reports something.
-func service(m *models.Message) bool {
-	return len(m.NewChatMembers) > 0 || m.LeftChatMember != nil || m.NewChatTitle != "" || len(m.NewChatPhoto) > 0 || m.DeleteChatPhoto || m.GroupChatCreated ||
-		m.SupergroupChatCreated || m.ChannelChatCreated || m.MigrateFromChatID != 0 || m.PinnedMessage != nil || m.ForumTopicCreated != nil ||
-		m.ForumTopicEdited != nil || m.ForumTopicClosed != nil || m.ForumTopicReopened != nil || m.MessageAutoDeleteTimerChanged != nil || m.ChatBackgroundSet != nil
 }
 
 // reply takes over what was replied to, as a quotation; it says whether that is a message of this bot.
@@ -167,7 +160,7 @@ func (d Decoder) command(m *bot.Message, list []models.MessageEntity) (text stri
 	units := utf16.Encode([]rune(m.Text))
 	text = m.Text
 	for _, e := range list {
-		if e.Offset < 0 || e.Length <= 0 || e.Offset > len(units) || e.Length > len(units)-e.Offset {
+		if !within(e, len(units)) {
 			continue
 		}
 		word := string(utf16.Decode(units[e.Offset : e.Offset+e.Length]))
@@ -195,6 +188,11 @@ func (d Decoder) command(m *bot.Message, list []models.MessageEntity) (text stri
 		}
 	}
 	return text, mentioned, foreign
+}
+
+// within says whether an entity lies inside a text of so many UTF-16 units.
+func within(e models.MessageEntity, units int) bool {
+	return e.Offset >= 0 && e.Length > 0 && e.Offset <= units && e.Length <= units-e.Offset
 }
 
 func (d Decoder) press(m *bot.Message, q *models.CallbackQuery) {
@@ -283,15 +281,17 @@ func files(msg *models.Message) []bot.Attachment {
 	if f := msg.Dice; f != nil {
 		add(bot.Attachment{Kind: "dice", Note: fmt.Sprintf("%s %d", f.Emoji, f.Value)})
 	}
-	if len(list) > 0 {
-		return list
-	}
+	return append(list, unreadable(msg)...)
+}
+
+// unreadable names what came along that there is nothing more to say of.
+func unreadable(msg *models.Message) (list []bot.Attachment) {
 	for kind, there := range map[string]bool{
 		"story": msg.Story != nil, "paid post": msg.PaidMedia != nil, "checklist": msg.Checklist != nil, "game": msg.Game != nil,
-		"formatted message": msg.RichMessage != nil, "live photo": msg.LivePhoto != nil,
+		"formatted message": msg.RichMessage != nil, "live photo": msg.LivePhoto != nil && len(msg.Photo) == 0 && msg.Video == nil,
 	} {
 		if there {
-			add(bot.Attachment{Kind: kind})
+			list = append(list, bot.Attachment{Kind: kind})
 		}
 	}
 	return list

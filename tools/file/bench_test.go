@@ -20,6 +20,24 @@ func seconds(run func()) float64 {
 	return time.Since(start).Seconds()
 }
 
+type grepCase struct {
+	name, dir, pattern string
+	fold, expr         bool
+}
+
+func grepCases() []grepCase {
+	return []grepCase{
+		{"literal", "net", "unlikely literal", false, false},
+		{"literal-src", ".", "unlikely literal", false, false},
+		{"fold", "net", "unlikely literal", true, false},
+		{"fold-src", ".", "unlikely literal", true, false},
+		{"prefix", "net", `nothingLike[A-Z][a-z]+\(`, false, true},
+		{"alternatives", "net", `(no such thing|nor this one)`, false, true},
+		{"class", "net", `[A-Z]{3}[0-9]{4}xq`, false, true},
+		{"bare", "net", `[qx][0-9][jz][0-9]`, false, true},
+	}
+}
+
 // BenchmarkGrep searches Go's own net packages and reports how much longer that takes than grep -r over the same files: metric x-of-grep. The
 // patterns match nothing or little, so that both read everything.
 func BenchmarkGrep(b *testing.B) {
@@ -31,19 +49,7 @@ func BenchmarkGrep(b *testing.B) {
 	if err != nil {
 		b.Skip("no source tree")
 	}
-	for _, c := range []struct {
-		name, dir, pattern string
-		fold, expr         bool
-	}{
-		{"literal", "net", "unlikely literal", false, false},
-		{"literal-src", ".", "unlikely literal", false, false},
-		{"fold", "net", "unlikely literal", true, false},
-		{"fold-src", ".", "unlikely literal", true, false},
-		{"prefix", "net", `nothingLike[A-Z][a-z]+\(`, false, true},
-		{"alternatives", "net", `(no such thing|nor this one)`, false, true},
-		{"class", "net", `[A-Z]{3}[0-9]{4}xq`, false, true},
-		{"bare", "net", `[qx][0-9][jz][0-9]`, false, true},
-	} {
+	for _, c := range grepCases() {
 		b.Run(c.name, func(b *testing.B) {
 			dir := filepath.Join(root, c.dir)
 			list, err := file.New(file.Options{Workspace: func(tools.Origin) (string, error) { return dir, nil }})

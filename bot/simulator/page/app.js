@@ -87,6 +87,7 @@ function connected(yes) {
 // go opens a conversation, as a person.
 export function go(me, chat, thread = 0, pane = 'chat') {
   const moved = me !== state.me || chat !== state.chat || thread !== state.thread;
+  if (me !== state.me) $('toasts').replaceChildren();
   Object.assign(state, { me, chat, thread });
   if (moved) Object.assign(state, { selected: 0, reply: 0, editing: 0, limit: 200 });
   document.body.dataset.pane = pane;

@@ -75,7 +75,7 @@ function arrows(e) {
 
 export function showBar(view) {
   reconcile($('people'), view.people.map((p) => ({
-    key: String(p.id), version: `${p.id === view.me} ${p.unread}`, make: () => person(p, p.id === view.me),
+    key: String(p.id), version: p.id === view.me ? 'me' : String(p.unread), make: () => person(p, p.id === view.me),
   })));
   process(view);
   const total = Object.values(view.faults).reduce((a, b) => a + b, 0);
@@ -93,7 +93,7 @@ function person(p, mine) {
   const role = p.admin ? 'admin' : p.listed ? p.language : 'stranger';
   return h('button', {
     type: 'button', class: 'person', role: 'radio', 'aria-checked': String(mine), tabindex: mine ? '0' : '-1', 'data-person': p.id,
-    'aria-label': `${p.name}, ${role}${p.unread ? `, ${p.unread} unread` : ''}`, title: `Be ${p.name} (${role})`,
+    'aria-label': `${p.name}, ${role}${p.unread && !mine ? `, ${p.unread} unread` : ''}`, title: `Be ${p.name} (${role})`,
     onclick: () => { if (p.id !== state.me) go(p.id, state.chat < 0 && p.listed ? state.chat : p.id, state.chat < 0 && p.listed ? state.thread : 0, document.body.dataset.pane); },
   },
   h('span', { class: `avatar small p${p.id}`, 'aria-hidden': 'true' }, p.name[0]),

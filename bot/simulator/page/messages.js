@@ -146,7 +146,7 @@ function actions(view, m, mine) {
     b('Reply', '↩', () => replyTo(m.message_id)),
     mine && m.text ? b('Edit', '✎', () => edit(m.message_id)) : null,
     mine ? b('Delete', '✕', () => attempt(post('delete', { me: view.me, chat: view.chat, message: m.message_id }))) : null,
-    m.from_bot ? b('What happened', 'ⓘ', () => select(m.message_id)) : null);
+    m.from_bot ? b('What happened', h('span', { class: 'info', 'aria-hidden': 'true' }, 'i'), () => select(m.message_id)) : null);
 }
 
 async function attempt(promise) {

@@ -138,7 +138,7 @@ func words(name string, data []byte) []Problem {
 
 // marked says whether unfinished could find anything; it is quick, as suspicious is.
 func marked(data []byte) bool {
-	return bytes.Contains(data, []byte("TO"+"DO")) || bytes.Contains(data, []byte("FIX"+"ME"))
+	return bytes.Contains(data, []byte("TODO")) || bytes.Contains(data, []byte("FIXME"))
 }
 
 // suspicious says whether foreign could find anything; it is quick, and most files hold neither beginning.

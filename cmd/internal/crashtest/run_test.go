@@ -205,6 +205,7 @@ func (r *run) start() error {
 	}
 	r.child = c
 	r.lives++
+	r.polls = r.counts["getUpdates/"+before]
 	go c.watch(stdout)
 	r.t.Cleanup(func() { // ended already, unless the run failed
 		_ = c.stdin.Close()
@@ -313,10 +314,9 @@ func (r *run) step(ctx context.Context) (done bool, err error) {
 	shown := r.fake.Chat(ann)
 	card := newestCard(shown)
 	switch {
+	case r.requests("getUpdates") == r.polls: // this life does not listen yet
+		return false, nil
 	case r.said == 0:
-		if r.requests("getUpdates") == 0 {
-			return false, nil
-		}
 		return false, r.say(first)
 	case r.said == 1:
 		if card == 0 && count(shown, answer1) == 0 {

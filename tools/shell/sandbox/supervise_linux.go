@@ -27,6 +27,7 @@ type supervisor struct {
 	end   report
 	exits chan exit     // closed when no child is left
 	stop  chan struct{} // closed when the run has to end
+	never chan struct{} // never closed: who waits for it ends with the helper
 	wg    sync.WaitGroup
 
 	linger, grace, kill, stuck <-chan time.Time // running timers; nil when not
@@ -46,14 +47,21 @@ func supervise() {
 	// Not ignored: what is ignored stays ignored in the command.
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT)
-	s := &supervisor{self: os.Getpid(), exits: make(chan exit), stop: make(chan struct{})}
+	s := &supervisor{self: os.Getpid(), exits: make(chan exit), stop: make(chan struct{}), never: make(chan struct{})}
 	spec, err := readSpec()
 	if err == nil {
 		s.spec = spec
 		err = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 	}
 	if err == nil {
-		onOtherThread(func() { err = s.spawn() })
+		started := make(chan error, 1)
+		s.wg.Go(func() {
+			onOtherThread(func() {
+				started <- s.spawn()
+				<-s.never // the command dies with the thread that started it, see Pdeathsig
+			})
+		})
+		err = <-started
 	}
 	if err != nil {
 		say(out, report{Error: err.Error(), Unavailable: errors.Is(err, ErrUnavailable), Ended: true})
@@ -99,7 +107,8 @@ func (s *supervisor) spawn() error {
 	}
 	s.main, err = syscall.ForkExec(s.spec.Argv[0], s.spec.Argv, &syscall.ProcAttr{ //nolint:gosec // running commands is what this is for
 		Dir: s.spec.Dir, Env: s.spec.Env, Files: []uintptr{0, 1, 2},
-		Sys: &syscall.SysProcAttr{Setsid: true}, // so that a command that signals its group does not signal us
+		// A session of its own, so that a command that signals its group does not signal us; and an end with ours, should it kill us all the same.
+		Sys: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL},
 	})
 	back()
 	if err != nil {

@@ -1,0 +1,117 @@
+package bench_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/zephbot/zephbot/tools/shell/sandbox"
+)
+
+// TestMain lets the test binary be the helper of sandboxed commands, as the program is.
+func TestMain(m *testing.M) {
+	if sandbox.Main(os.Args) {
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// Sizes of the scenarios.
+const (
+	talkers = 50 // of the turns one by one, so that no history grows long
+	people  = 500
+	rounds  = 4
+	think   = 200 * time.Millisecond
+)
+
+func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+// quantile of sorted values.
+func quantile(sorted []time.Duration, q float64) time.Duration {
+	return sorted[min(len(sorted)-1, int(q*float64(len(sorted))))]
+}
+
+// BenchmarkTurn is the overhead of a turn: from the update to the accepted answer, with a model that takes no time. Service and echo bot take turns.
+func BenchmarkTurn(b *testing.B) {
+	ctx := b.Context()
+	subjects := []subject{service(), echo()}
+	worlds := make([]*world, len(subjects))
+	for i, s := range subjects {
+		worlds[i] = newWorld(b, talkers)
+		s.begin(b, ctx, worlds[i], model{})
+	}
+	took := make([][]time.Duration, len(subjects))
+	n := 0
+	for b.Loop() {
+		for i, w := range worlds {
+			d, err := turn(ctx, w, person(n%talkers), fmt.Sprint("hello ", n))
+			if err != nil {
+				b.Fatal(err)
+			}
+			took[i] = append(took[i], d)
+		}
+		n++
+	}
+	for i := range took {
+		slices.Sort(took[i])
+	}
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(millis(quantile(took[0], 0.5)), "p50-ms")
+	b.ReportMetric(millis(quantile(took[0], 0.99)), "p99-ms")
+	b.ReportMetric(millis(quantile(took[1], 0.5)), "echo-p50-ms")
+	b.ReportMetric(millis(quantile(took[1], 0.99)), "echo-p99-ms")
+	b.ReportMetric(float64(quantile(took[0], 0.5))/float64(quantile(took[1], 0.5)), "x-echo-p50")
+}
+
+// BenchmarkCrowd is 500 chats with 4 messages each and a model that takes 200 ms.
+func BenchmarkCrowd(b *testing.B) {
+	ctx := b.Context()
+	rates := map[string]float64{}
+	n := 0.0
+	for b.Loop() {
+		n++
+		for _, s := range []subject{service(), echo()} {
+			rate, err := crowdRate(ctx, b, s, people, rounds, think)
+			if err != nil {
+				b.Fatal(err)
+			}
+			rates[s.name] += rate
+		}
+	}
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(rates["service"]/n, "answers/s")
+	b.ReportMetric(rates["echo"]/n, "echo-answers/s")
+	b.ReportMetric(rates["service"]/rates["echo"], "x-echo")
+}
+
+func crowdRate(ctx context.Context, tb testing.TB, s subject, people, rounds int, think time.Duration) (float64, error) {
+	w := newWorld(tb, people)
+	s.begin(tb, ctx, w, model{think})
+	took, err := crowd(ctx, w, people, rounds)
+	return float64(people*rounds) / took.Seconds(), err
+}
+
+// TestBenchSmoke plays each scenario in small, so that the benchmarks do not rot.
+func TestBenchSmoke(t *testing.T) {
+	t.Parallel()
+	for _, s := range []subject{service(), echo()} {
+		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			defer cancel()
+			w := newWorld(t, 3)
+			s.begin(t, ctx, w, model{})
+			for i := range 4 {
+				if d, err := turn(ctx, w, person(i%2), fmt.Sprint("hello ", i)); err != nil || d <= 0 {
+					t.Fatalf("turn %d: %v, %v", i, d, err)
+				}
+			}
+			if _, err := crowdRate(ctx, t, s, 5, 2, time.Millisecond); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}

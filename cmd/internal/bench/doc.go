@@ -1,0 +1,6 @@
+// Package bench measures the service against an echo bot on the same fake Bot API, in the same run:
+//
+//	go test ./cmd/internal/bench -run '^$' -bench .
+//
+// The echo bot polls, asks the model once and sends; it stores nothing. What the service takes longer is the price of not losing anything.
+package bench

@@ -1,0 +1,217 @@
+package bench_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/bot/telegram/telegramtest"
+	"github.com/zephbot/zephbot/cmd/internal/app"
+	"github.com/zephbot/zephbot/cmd/internal/config"
+)
+
+// patience bounds each wait; a measurement that works never comes near it.
+const patience = 2 * time.Minute
+
+const firstPerson int64 = 10_000
+
+// answer is a message that the fake has accepted.
+type answer struct {
+	chat int64
+	text string
+	at   time.Time
+}
+
+// world is a Bot API with people, each in a private chat.
+type world struct {
+	fake    *telegramtest.Server
+	url     string
+	answers chan answer
+	polled  chan time.Time // the first getUpdates
+}
+
+func newWorld(tb testing.TB, people int) *world {
+	tb.Helper()
+	w := &world{answers: make(chan answer, 1<<14), polled: make(chan time.Time, 1)}
+	w.fake = telegramtest.New(telegramtest.Options{KeepCalls: 1000, OnCall: w.call})
+	tb.Cleanup(w.fake.Close)
+	var err error
+	if w.url, err = w.fake.Start(); err != nil {
+		tb.Fatal(err)
+	}
+	for i := range people {
+		w.fake.AddUser(telegramtest.User{ID: person(i), FirstName: fmt.Sprint("P", i), Language: "en"})
+		w.fake.AddPrivate(person(i))
+	}
+	return w
+}
+
+func person(i int) int64 { return firstPerson + int64(i) }
+
+func (w *world) call(_ context.Context, c telegramtest.Call) {
+	switch {
+	case c.Method == "sendMessage" && c.Phase == "after":
+		w.answers <- answer{c.Chat, c.Params["text"], time.Now()}
+	case c.Method == "getUpdates" && c.Phase == "before":
+		select {
+		case w.polled <- time.Now():
+		default:
+		}
+	}
+}
+
+func (w *world) say(chat int64, text string) error {
+	_, err := w.fake.Post(chat, chat, telegramtest.Message{Text: text})
+	return err
+}
+
+// next waits for an answer.
+func (w *world) next(ctx context.Context) (answer, error) {
+	select {
+	case a := <-w.answers:
+		return a, nil
+	case <-ctx.Done():
+		return answer{}, errors.New("no answer comes")
+	}
+}
+
+// listening waits until a poll is held.
+func (w *world) listening(ctx context.Context) error { return w.fake.WaitFor(ctx, w.fake.Polling) }
+
+// model answers every message with itself, after some time.
+type model struct{ latency time.Duration }
+
+// Name implements llm.Provider.
+func (model) Name() string { return "mirror" }
+
+// Chat implements llm.Provider.
+func (m model) Chat(ctx context.Context, req *llm.Request, onDelta func(string)) (*llm.Response, error) {
+	if m.latency > 0 {
+		timer := time.NewTimer(m.latency)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	text := mirrored(req.Messages[len(req.Messages)-1].Text)
+	if onDelta != nil {
+		onDelta(text)
+	}
+	return &llm.Response{Text: text, Stop: llm.StopEnd, Provider: "mirror", Model: "mirror"}, nil
+}
+
+func mirrored(text string) string { return "re: " + text }
+
+// subject is a bot that is measured: run serves until ctx ends.
+type subject struct {
+	name string
+	run  func(ctx context.Context, dir string, w *world, m llm.Provider) error
+}
+
+func service() subject { return subject{"service", serve} }
+func echo() subject    { return subject{"echo", echoBot} }
+
+// begin starts a subject on a world and waits until it listens.
+func (s subject) begin(tb testing.TB, ctx context.Context, w *world, m llm.Provider) {
+	tb.Helper()
+	running, cancel := context.WithCancel(ctx)
+	done := make(chan error, 1)
+	dir := tb.TempDir()
+	go func() { done <- s.run(running, dir, w, m) }()
+	tb.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			tb.Errorf("%s: %v", s.name, err)
+		}
+	})
+	if err := w.listening(ctx); err != nil {
+		tb.Fatalf("%s: %v", s.name, err)
+	}
+}
+
+// serve is the real service in this process. Send limits are off and there are more places than the default: the machine is measured, not the brakes.
+func serve(ctx context.Context, dir string, w *world, m llm.Provider) error {
+	cfg, err := config.Load(config.Source{Env: environment(dir, w), WorkDir: dir, Home: dir})
+	if err != nil {
+		return err
+	}
+	return app.Serve(ctx, app.Options{Config: cfg, Version: "v0.0.0-bench", WorkDir: dir, Provider: m, Log: zerolog.Nop()})
+}
+
+// environment configures the service for a world.
+func environment(dir string, w *world) []string {
+	return []string{
+		"PATH=" + os.Getenv("PATH"), "TMPDIR=" + os.TempDir(), "HOME=" + dir,
+		"ZEPH_DATA_DIR=" + dir, "ZEPH_TELEGRAM_TOKEN=" + w.fake.Token(), "ZEPH_TELEGRAM_API_URL=" + w.url, "ZEPH_TELEGRAM_ALLOWED_USERS=*",
+		"ZEPH_TELEGRAM_LIMITS_PER_SECOND=0", "ZEPH_TELEGRAM_LIMITS_PER_CHAT_PER_SECOND=0", "ZEPH_AGENT_CONCURRENCY=512",
+	}
+}
+
+// turn sends one message and waits for its answer: the time from the update to the accepted answer.
+func turn(ctx context.Context, w *world, chat int64, text string) (time.Duration, error) {
+	if err := w.listening(ctx); err != nil {
+		return 0, err
+	}
+	began := time.Now()
+	if err := w.say(chat, text); err != nil {
+		return 0, err
+	}
+	a, err := w.next(ctx)
+	if err != nil {
+		return 0, err
+	}
+	if a.chat != chat || a.text != mirrored(text) {
+		return 0, fmt.Errorf("chat %d got %q, want %q in %d", a.chat, a.text, mirrored(text), chat)
+	}
+	return a.at.Sub(began), nil
+}
+
+// crowd lets people talk at once, each of them rounds times, the next message after the answer to the last. It checks that every message was answered
+// once and in order, and says how long it took.
+func crowd(ctx context.Context, w *world, people, rounds int) (time.Duration, error) {
+	line := func(chat int64, round int) string { return fmt.Sprintf("message %d of %d", round, chat) }
+	began := time.Now()
+	at := map[int64]int{}
+	for i := range people {
+		if err := w.say(person(i), line(person(i), 0)); err != nil {
+			return 0, err
+		}
+	}
+	for range people * rounds {
+		a, err := w.next(ctx)
+		if err != nil {
+			return 0, err
+		}
+		round := at[a.chat]
+		if want := mirrored(line(a.chat, round)); a.text != want {
+			return 0, fmt.Errorf("chat %d got %q, want %q", a.chat, a.text, want)
+		}
+		if at[a.chat]++; at[a.chat] < rounds {
+			if err := w.say(a.chat, line(a.chat, round+1)); err != nil {
+				return 0, err
+			}
+		}
+	}
+	took := time.Since(began)
+	for i := range people {
+		answered := 0
+		for _, m := range w.fake.Chat(person(i)) {
+			if m.FromBot && strings.HasPrefix(m.Text, mirrored("")) {
+				answered++
+			}
+		}
+		if answered != rounds {
+			return 0, fmt.Errorf("chat %d has %d answers, want %d", person(i), answered, rounds)
+		}
+	}
+	return took, nil
+}
