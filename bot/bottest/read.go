@@ -120,6 +120,9 @@ func (s *Store) Journal(ctx context.Context, session string, after int64) ([]age
 	defer s.mu.RUnlock()
 	var list []agent.Entry
 	for _, entry := range s.journal[session] {
+		if entry.Kind == agent.ResetEntry {
+			list = nil
+		}
 		if entry.N <= after {
 			continue
 		}

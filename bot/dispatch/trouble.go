@@ -10,8 +10,8 @@ import (
 	"github.com/zephbot/zephbot/bot"
 )
 
-// poison marks a failure that time does not mend: the arrival is given up after Options.Tries. Any other failure may be an outage, and an arrival is
-// not given up for one before Options.GiveUp.
+// poison marks a failure that time does not mend: the arrival is given up after Options.Tries. Any other failure may be an outage: then it is given up
+// only after it has been tried once a sweep for as long as Options.GiveUp.
 type poison struct{ err error }
 
 func (p poison) Error() string { return p.err.Error() }
@@ -38,7 +38,11 @@ func (d *Dispatcher) trouble(ctx context.Context, session string, a *bot.Arrival
 		return false
 	}
 	attempt := a.Attempts + 1
-	dead := attempt >= d.opts.Tries && (hopeless(cause) || d.parts.Now().Sub(a.At) >= d.opts.GiveUp)
+	tries := d.opts.Tries
+	if !hopeless(cause) { // one try a sweep
+		tries = max(tries, int(d.opts.GiveUp/d.opts.Sweep))
+	}
+	dead := attempt >= tries
 	if dead || attempt&(attempt-1) == 0 { // the 1st, 2nd, 4th, 8th …
 		d.parts.Log.Error().Err(cause).Str("arrival", a.ID).Str("session", session).Int("attempt", attempt).Bool("given_up", dead).Msg("arrival not handled")
 	}

@@ -23,7 +23,7 @@ import (
 )
 
 // browserTime bounds all browser tests together; it is only there so that a broken page fails and does not hang.
-const browserTime = 2 * time.Minute
+const browserTime = 20 * time.Second
 
 // chromium finds a browser, or skips. Where CI promised one, its absence is a failure.
 func chromium(t *testing.T) string {
@@ -322,6 +322,8 @@ func (b *tab) button() {
 
 func (b *tab) draft() {
 	b.write("draft")
+	b.do("dbg", chromedp.Evaluate[chromedp.Void]("new Promise(r => setTimeout(r, 2500))", chromedp.EvalAwaitPromise))
+	b.t.Logf("DBG %s", eval[string](b, `document.querySelector("#text").value + "|" + document.activeElement.id + "|" + document.querySelector("#messages").lastElementChild.outerHTML + document.querySelector("#toasts").textContent+"|"+document.querySelector("#alert").open`))
 	b.until(`document.querySelector(".draft .text")?.textContent === "half a sen"`)
 	b.do("stop", click(".draft .key"))
 	b.until(shows(".bot-made", "stopped"))

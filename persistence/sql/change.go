@@ -204,7 +204,11 @@ func writeEntry(ctx context.Context, q *queries, session string, n int64, entry 
 	if err != nil {
 		return err
 	}
-	if err := q.exec(ctx, `INSERT INTO journal (session, n, body) VALUES (?, ?, ?)`, session, n, body); err != nil {
+	reset := 0
+	if entry.Kind == agent.ResetEntry {
+		reset = 1
+	}
+	if err := q.exec(ctx, `INSERT INTO journal (session, n, reset, body) VALUES (?, ?, ?, ?)`, session, n, reset, body); err != nil {
 		return fmt.Errorf("write journal: %w", err)
 	}
 	return nil

@@ -113,11 +113,12 @@ func (r *reader) Express(ctx context.Context, channel, botID string, limit int) 
 	return arrivals, r.problem("list express arrivals", err)
 }
 
-const journalQuery = `SELECT n, body FROM journal WHERE session = ? AND n > ? ORDER BY n`
+const journalQuery = `SELECT n, body FROM journal WHERE session = ? AND n > ?
+AND n >= (SELECT COALESCE(MAX(n), 0) FROM journal WHERE session = ? AND reset = 1) ORDER BY n`
 
 // Journal implements bot.Reader.
 func (r *reader) Journal(ctx context.Context, session string, after int64) ([]agent.Entry, error) {
-	entries, err := list(ctx, r.q, scanEntry, journalQuery, session, after)
+	entries, err := list(ctx, r.q, scanEntry, journalQuery, session, after, session)
 	return entries, r.problem("read journal", err)
 }
 

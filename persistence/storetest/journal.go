@@ -13,6 +13,7 @@ func journalTests() map[string]func(*harness) {
 	return map[string]func(*harness){
 		"entries are numbered and come back whole":        entriesAreNumberedAndComeBackWhole,
 		"who does not know the last entry may not append": whoDoesNotKnowTheLastEntryMayNotAppend,
+		"a conversation begins at its last reset":         aConversationBeginsAtItsLastReset,
 	}
 }
 
@@ -184,4 +185,25 @@ func (h *harness) appender(writer, entries int) {
 			return
 		}
 	}
+}
+
+func aConversationBeginsAtItsLastReset(h *harness) {
+	entries := []agent.Entry{
+		{Turn: "t1", Kind: agent.UserEntry, At: start, Text: "old"},
+		{Turn: "r1", Kind: agent.ResetEntry, At: start},
+		{Turn: "t2", Kind: agent.UserEntry, At: start, Text: "older"},
+		{Turn: "r2", Kind: agent.ResetEntry, At: start},
+		{Turn: "t3", Kind: agent.UserEntry, At: start, Text: "new"},
+	}
+	h.do(&bot.Change{Append: &bot.Append{Session: session, Entries: entries}})
+	for i := range entries {
+		entries[i].N = int64(i + 1)
+	}
+	same(h, "journal", h.journal(session), entries[3:])
+	tail, err := h.Journal(h.Context(), session, 4)
+	h.ok(err)
+	same(h, "tail", tail, entries[4:])
+	early, err := h.Journal(h.Context(), session, 1)
+	h.ok(err)
+	same(h, "asked for more", early, entries[3:])
 }

@@ -111,6 +111,7 @@ type run struct {
 	said      int    // how many of the two messages are written
 	presses   map[int]string
 	lives     int
+	polls     int    // getUpdates of earlier lives
 	pressedIn int    // the life in which a card was pressed last
 	first     string // the report of a life without a kill
 	frozen    bool   // the story is told: what comes now is the end of the process

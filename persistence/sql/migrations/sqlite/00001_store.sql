@@ -52,9 +52,11 @@ CREATE INDEX lane_held ON lane (owner) WHERE owner <> '';
 CREATE TABLE journal (
     session TEXT    NOT NULL,
     n       INTEGER NOT NULL,
+    reset   INTEGER NOT NULL, -- 1: a reset entry; the conversation begins here
     body    TEXT    NOT NULL,
     PRIMARY KEY (session, n)
 );
+CREATE INDEX journal_reset ON journal (session, n) WHERE reset = 1;
 
 CREATE TABLE approval (
     n       INTEGER PRIMARY KEY AUTOINCREMENT,
