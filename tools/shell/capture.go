@@ -8,8 +8,6 @@ import (
 	"strings"
 	"sync"
 	"unicode/utf8"
-
-	"github.com/charmbracelet/x/ansi"
 )
 
 const (
@@ -212,7 +210,7 @@ func (c *capture) lastLine() string {
 			return ' '
 		}
 		return r
-	}, ansi.Strip(clean(line))))
+	}, withoutEscapes(clean(line))))
 	if runes := []rune(line); len(runes) > maxLast {
 		line = string(runes[:maxLast]) + "…"
 	}

@@ -1,0 +1,83 @@
+package web
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/net/html/charset"
+
+	"github.com/zephbot/zephbot/tools"
+)
+
+// slack is what a compressed body may be larger than the text in it, in bytes; without a bound on the wire an endless stream of empty gzip members
+// would be read for as long as there is time.
+const slack = 64 << 10
+
+// errWire ends a body that is too large while it is still compressed.
+var errWire = errors.New("too much compressed data")
+
+// readBody reads at most limit bytes, counted after decompression, and says whether there was more.
+func readBody(r io.Reader, encoding string, limit int) (body []byte, more bool, err error) {
+	switch strings.ToLower(strings.TrimSpace(encoding)) {
+	case "", "identity":
+	case "gzip", "x-gzip":
+		z, err := gzip.NewReader(&bounded{r: r, left: int64(limit) + slack})
+		if err != nil {
+			return nil, false, damaged(err)
+		}
+		r = z
+	default:
+		return nil, false, failed(nil, "The server sent the page in a compression that was not asked for.", "Use another page.")
+	}
+	body, err = io.ReadAll(io.LimitReader(r, int64(limit)+1))
+	switch {
+	case err == nil, errors.Is(err, errWire):
+	default:
+		return nil, false, damaged(err)
+	}
+	if len(body) > limit {
+		return body[:limit], true, nil
+	}
+	return body, err != nil, nil
+}
+
+// damaged says that compressed data is none; other errors are the connection's.
+func damaged(err error) error {
+	var corrupt interface{ Error() string }
+	switch {
+	case errors.Is(err, gzip.ErrHeader), errors.Is(err, gzip.ErrChecksum), isCorrupt(err):
+		corrupt = err
+	case errors.Is(err, io.EOF): // a gzip stream without even a header
+		return failed(err, "The server sent an empty page.", "Use another page.")
+	}
+	if corrupt != nil {
+		return failed(err, "The server sent damaged data.", "Use another page.")
+	}
+	return err
+}
+
+// bounded fails with errWire after so many bytes.
+type bounded struct {
+	r    io.Reader
+	left int64
+}
+
+// Read implements io.Reader.
+func (b *bounded) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		return 0, errWire
+	}
+	if int64(len(p)) > b.left {
+		p = p[:b.left]
+	}
+	n, err := b.r.Read(p)
+	b.left -= int64(n)
+	return n, err
+}

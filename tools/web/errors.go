@@ -1,0 +1,104 @@
+package web
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+
+	"code.dny.dev/ssrf"
+
+	"github.com/zephbot/zephbot/policy/netrule"
+	"github.com/zephbot/zephbot/tools"
+)
+
+// refused says a refusal of netrule to the model: the reason, never the detail.
+func refused(err error) *tools.Error {
+	message := "The URL is not allowed."
+	var e *netrule.Error
+	if errors.As(err, &e) {
+		message = e.Reason
+	}
+	return &tools.Error{
+		Category: tools.PolicyBlocked, Message: message, Denied: true, Err: err,
+		Suggestion: "Do not try the same address in another form. Use another public https page, or tell the user what you could not read.",
+	}
+}
+
+// failed is a failure that repeating the call does not mend.
+func failed(err error, message, suggestion string) *tools.Error {
+	return &tools.Error{Category: tools.PermanentFailure, Message: message, Suggestion: suggestion, Err: err}
+}
+
+// passing is a failure that may be gone in a moment; reading is repeated for it.
+func passing(c tools.Category, err error, message string) *tools.Error {
+	return &tools.Error{Category: c, Message: message, Retryable: c.Transient(), Err: err}
+}
+
+// broken classifies what went wrong between us and the server. It names no address and repeats no word of the other side. The end of the caller's
+// context comes first: everything that fails after it fails because of it.
+func broken(ctx context.Context, err error) *tools.Error {
+	if done := ctx.Err(); done != nil {
+		return ended(done, err)
+	}
+	var own *tools.Error
+	var dns *net.DNSError
+	var tlsErr tls.RecordHeaderError
+	var certErr *tls.CertificateVerificationError
+	var unknown x509.UnknownAuthorityError
+	var netErr net.Error
+	switch {
+	case errors.As(err, &own):
+		return own
+	case errors.Is(err, ssrf.ErrProhibitedIP), errors.Is(err, ssrf.ErrProhibitedNetwork):
+		return refused(&netrule.Error{Kind: netrule.KindPrivate, Reason: "The address is not a public one.", Detail: err.Error()})
+	case errors.As(err, &dns) && dns.IsNotFound:
+		return failed(err, "The host name does not exist.", "Check the URL for typing errors, or use another page.")
+	case errors.As(err, &certErr), errors.As(err, &unknown):
+		return failed(err, "The server's certificate is not valid for this host.", "Use another page; the check cannot be turned off.")
+	case errors.As(err, &tlsErr):
+		return failed(err, "The server does not speak TLS on this port.", "Check the port of the URL.")
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &netErr) && netErr.Timeout():
+		return passing(tools.Timeout, err, "The server did not answer in time.")
+	case errors.As(err, &dns):
+		return passing(tools.NetworkError, err, "The host name could not be looked up.")
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return passing(tools.NetworkError, err, "The connection ended in the middle of the page.")
+	default:
+		return passing(tools.NetworkError, err, "The connection to the server failed.")
+	}
+}
+
+// ended says that the time was up or that the caller gave up.
+func ended(done, err error) *tools.Error {
+	if errors.Is(done, context.DeadlineExceeded) {
+		return passing(tools.Timeout, errors.Join(done, err), "Reading the page took too long.")
+	}
+	return &tools.Error{Category: tools.Cancelled, Message: "The call was cancelled.", Err: errors.Join(done, err)}
+}
+
+// statusError maps a status that is no success to a category (seed 003, HTTP table). The server's own words are left out: they are foreign text.
+func statusError(status int) *tools.Error {
+	message := fmt.Sprintf("The server answered with status %d.", status)
+	if text := http.StatusText(status); text != "" {
+		message = fmt.Sprintf("The server answered with status %d (%s).", status, text)
+	}
+	c, suggestion := tools.PermanentFailure, ""
+	switch {
+	case status == http.StatusBadRequest, status == http.StatusUnprocessableEntity:
+		c, suggestion = tools.InvalidParameters, "Check path and query of the URL."
+	case status == http.StatusUnauthorized, status == http.StatusForbidden:
+		c, suggestion = tools.PolicyBlocked, "The page is not open to the public. Use another source, or tell the user."
+	case status == http.StatusTooManyRequests:
+		c = tools.RateLimited
+	case status >= 500 && status <= 599:
+		c = tools.ServerError
+	case status == http.StatusNotFound, status == http.StatusGone:
+		suggestion = "The page does not exist. Check the URL, or use another page."
+	}
+	return &tools.Error{Category: c, Message: message, Suggestion: suggestion, Retryable: c.Transient()}
+}
