@@ -65,8 +65,7 @@ func (e *SendError) Unwrap() error { return e.Err }
 
 // OutcomeOf classifies any error of a Sender; an unknown one is Vague, because nobody can say that nothing was sent.
 func OutcomeOf(err error) SendOutcome {
-	var e *SendError
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*SendError](err); ok {
 		return e.Outcome
 	}
 	return Vague

@@ -56,8 +56,7 @@ func ParseRules(name string, data []byte) ([]Rule, error) {
 
 // decodeProblem puts file and line before what the TOML reader says.
 func decodeProblem(name string, err error) error {
-	var strict *toml.StrictMissingError
-	if errors.As(err, &strict) {
+	if strict, ok := errors.AsType[*toml.StrictMissingError](err); ok {
 		var errs []error
 		for i := range strict.Errors {
 			line, _ := strict.Errors[i].Position()
@@ -65,8 +64,7 @@ func decodeProblem(name string, err error) error {
 		}
 		return errors.Join(errs...)
 	}
-	var decode *toml.DecodeError
-	if errors.As(err, &decode) {
+	if decode, ok := errors.AsType[*toml.DecodeError](err); ok {
 		line, column := decode.Position()
 		name = fmt.Sprintf("%s:%d:%d", name, line, column)
 	}

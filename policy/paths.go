@@ -3,6 +3,7 @@ package policy
 import (
 	"net/url"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/zephbot/zephbot/policy/command"
@@ -15,10 +16,8 @@ type pathForms []string
 
 func (p pathForms) any(globs []*Glob) bool {
 	for _, g := range globs {
-		for _, form := range p {
-			if g.match(form) {
-				return true
-			}
+		if slices.ContainsFunc(p, g.match) {
+			return true
 		}
 	}
 	return false

@@ -275,11 +275,8 @@ func byWhole(table []permission, sc *command.Script, whole *subject, lifted []*p
 		if p.glob.all || p.action.rank() <= a.effect.rank() || p.action == Ask && slices.Contains(lifted, p) {
 			continue
 		}
-		for _, t := range texts {
-			if p.glob.matches(t) {
-				a = p.answer(sc.Text)
-				break
-			}
+		if slices.ContainsFunc(texts, p.glob.matches) {
+			a = p.answer(sc.Text)
 		}
 	}
 	return a

@@ -138,7 +138,7 @@ func grep(t *testing.T) tools.Tool {
 		Run: func(_ context.Context, _ *tools.Call, in grepArgs) (*tools.Result, error) {
 			return &tools.Result{Text: in.Pattern}, nil
 		},
-		Adjust: func(s *jsonschema.Schema) { s.Properties["pattern"].MinLength = jsonschema.Ptr(1) },
+		Adjust: func(s *jsonschema.Schema) { s.Properties["pattern"].MinLength = new(1) },
 	})
 	if err != nil {
 		t.Fatal(err)

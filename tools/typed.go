@@ -95,8 +95,7 @@ func decode[In any](args json.RawMessage) (In, error) {
 
 // misfit says a decoding error in the terms of the caller's JSON, not of our structs.
 func misfit(err error) *Error {
-	var wrong *json.UnmarshalTypeError
-	if errors.As(err, &wrong) {
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		if wrong.Field == "" {
 			return &Error{Category: TypeMismatch, Message: "arguments: want a JSON object, got " + wrong.Value, Err: err}
 		}

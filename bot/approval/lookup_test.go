@@ -158,6 +158,7 @@ type away struct{ *bottest.Store }
 var errAway = errors.New("away")
 
 func (away) Approval(context.Context, string) (bot.Approval, error) { return bot.Approval{}, errAway }
+
 func (away) ApprovalOf(context.Context, string, string) (bot.Approval, error) {
 	return bot.Approval{}, errAway
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -131,8 +132,8 @@ type step struct {
 }
 
 func (t *step) rollback() {
-	for i := len(t.undo) - 1; i >= 0; i-- {
-		t.undo[i]()
+	for _, v := range slices.Backward(t.undo) {
+		v()
 	}
 	t.counters = t.before
 }

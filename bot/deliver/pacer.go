@@ -323,12 +323,12 @@ func (w *window) delay(limit, lowLimit int, low bool, now time.Time) time.Durati
 		return wait
 	}
 	lows := 0
-	for i := len(w.times) - 1; i >= 0; i-- {
-		if !w.times[i].low {
+	for _, v := range slices.Backward(w.times) {
+		if !v.low {
 			continue
 		}
 		if lows++; lows == lowLimit {
-			return max(wait, w.times[i].at.Add(w.per).Sub(now))
+			return max(wait, v.at.Add(w.per).Sub(now))
 		}
 	}
 	return wait

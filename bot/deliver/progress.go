@@ -342,9 +342,8 @@ func (p *Progress) failed(err error, refused *bool) {
 	}
 	switch bot.OutcomeOf(err) {
 	case bot.Throttled:
-		var e *bot.SendError
 		wait := leastFreeze
-		if errors.As(err, &e) {
+		if e, ok := errors.AsType[*bot.SendError](err); ok {
 			wait = max(wait, e.RetryAfter)
 		}
 		p.deps.Pacer.Freeze(p.spec.Place, wait)

@@ -250,7 +250,7 @@ func (d *Dispatcher) stopTap(ctx context.Context, msg *bot.Message) (Effect, err
 		return Effect{}, err
 	}
 	return Effect{
-		Change: bot.Change{Lanes: []bot.LaneUpdate{{Session: session, Stop: ptr(lane.Turn)}}},
+		Change: bot.Change{Lanes: []bot.LaneUpdate{{Session: session, Stop: new(lane.Turn)}}},
 		Stop:   []string{session},
 	}, nil
 }

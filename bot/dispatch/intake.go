@@ -114,4 +114,5 @@ func relocate(msg *bot.Message, session string) {
 	}
 }
 
-func ptr[T any](v T) *T { return &v }
+//go:fix inline
+func ptr[T any](v T) *T { return new(v) }

@@ -139,8 +139,8 @@ func (d *Dispatcher) task(ctx context.Context, a *bot.Arrival) (*task, error) {
 
 func idle(session string) bot.LaneUpdate {
 	return bot.LaneUpdate{
-		Session: session, State: ptr(bot.Idle), Turn: ptr(""), Arrival: ptr(int64(0)), Stop: ptr(""), Live: ptr(int64(0)), Notice: ptr(""),
-		Failing: &zeroTime, NotBefore: &zeroTime, Caller: ptr(""), Release: true,
+		Session: session, State: ptr(bot.Idle), Turn: new(""), Arrival: new(int64(0)), Stop: new(""), Live: new(int64(0)), Notice: new(""),
+		Failing: &zeroTime, NotBefore: &zeroTime, Caller: new(""), Release: true,
 	}
 }
 
@@ -189,7 +189,7 @@ func (d *Dispatcher) sayBehind(ctx context.Context, lane bot.Lane, waiting []bot
 	row := d.reply(&msg, bot.Notice, d.parts.Words.Behind(msg.Language), "behind/"+lane.Turn)
 	row.Session, row.Turn = lane.Session, lane.Turn
 	_, err = d.parts.Store.Apply(ctx, &bot.Change{
-		Lanes: []bot.LaneUpdate{{Session: lane.Session, Notice: ptr(lane.Turn)}}, Send: []bot.Row{row},
+		Lanes: []bot.LaneUpdate{{Session: lane.Session, Notice: new(lane.Turn)}}, Send: []bot.Row{row},
 	})
 	if err != nil {
 		d.failed(ctx, lane.Session, err, "say that a message waits")
@@ -246,7 +246,7 @@ func (d *Dispatcher) command(ctx context.Context, lane bot.Lane, t *task) bool {
 	call := &Call{Message: t.msg, Session: lane.Session, Admin: t.verdict.Admin}
 	return d.settled(ctx, t.arrival, d.effect(ctx, t.arrival, func() (Effect, error) {
 		e, err := d.parts.Commands.Run(ctx, call)
-		update := bot.LaneUpdate{Session: lane.Session, Stop: ptr("")}
+		update := bot.LaneUpdate{Session: lane.Session, Stop: new("")}
 		if lane.Place.Channel == "" {
 			update.Place = &t.msg.Place
 		}
@@ -284,7 +284,7 @@ func (d *Dispatcher) beginTurn(ctx context.Context, lane bot.Lane, t *task, text
 	change := &bot.Change{
 		Claim: d.claim(&lane, msg.Place),
 		Lanes: []bot.LaneUpdate{{
-			Session: lane.Session, State: ptr(bot.Running), Turn: &turn, Arrival: &a.Seq, Since: &now, Stop: ptr(""), Live: ptr(int64(0)), Caller: &msg.Caller,
+			Session: lane.Session, State: ptr(bot.Running), Turn: &turn, Arrival: &a.Seq, Since: &now, Stop: new(""), Live: new(int64(0)), Caller: &msg.Caller,
 		}},
 		Append:  &bot.Append{Session: lane.Session, After: lane.Last, Entries: []agent.Entry{entryOf(msg, turn, text, now)}},
 		Charges: admission.Charges,

@@ -143,9 +143,11 @@ func TestMarkdownBlocks(t *testing.T) {
 		{"table cells", "|a|b|c|\n|-|:-:|-|\n|`x\\|y`|1|<br>z|\n|only|\n", "a    | b | c\n-----+---+--\nx|y  | 1 | z\nonly", []string{
 			"pre a    | b | c\n-----+---+--\nx|y  | 1 | z\nonly",
 		}},
-		{"table links", "|a|\n|-|\n|[x](https://x.org)|\n|https://y.org|\n|[z](./z)|\n",
+		{
+			"table links", "|a|\n|-|\n|[x](https://x.org)|\n|https://y.org|\n|[z](./z)|\n",
 			"a\n-------------\nx\nhttps://y.org\nz (./z)\nx · https://y.org",
-			[]string{"pre a\n-------------\nx\nhttps://y.org\nz (./z)", "text_link x → https://x.org", "text_link https://y.org → https://y.org"}},
+			[]string{"pre a\n-------------\nx\nhttps://y.org\nz (./z)", "text_link x → https://x.org", "text_link https://y.org → https://y.org"},
+		},
 	})
 }
 

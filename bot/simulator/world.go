@@ -303,7 +303,7 @@ func (w *world) attached(me int64, file string) *telegramtest.Attachment {
 
 // inChat says whether the person sees the chat.
 func inChat(me, chat int64) bool {
-	return chat == me || chat == Team && slices.Contains(members(), me)
+	return known(me) && chat == me || chat == Team && slices.Contains(members(), me)
 }
 
 // arm makes the next count calls or updates go wrong.

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -122,8 +123,8 @@ func (e *storeError) Unwrap() error { return e.err }
 
 // following is the offset that confirms a batch: one above its last id, not its highest, because after a week of silence ids may begin lower.
 func following(updates []Update, offset int64) (next int64, ok bool) {
-	for i := len(updates) - 1; i >= 0; i-- {
-		if id := updates[i].ID; id > 0 {
+	for _, update := range slices.Backward(updates) {
+		if id := update.ID; id > 0 {
 			return id + 1, true
 		}
 	}

@@ -3,6 +3,7 @@ package sql
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/zephbot/zephbot/agent"
@@ -48,10 +49,8 @@ func (t *step) lane(ctx context.Context, session string) (*bot.Lane, error) {
 
 // touch says that a lane is to be written back.
 func (t *step) touch(lane *bot.Lane) {
-	for _, session := range t.touched {
-		if session == lane.Session {
-			return
-		}
+	if slices.Contains(t.touched, lane.Session) {
+		return
 	}
 	t.touched = append(t.touched, lane.Session)
 }

@@ -88,8 +88,10 @@ func (f *finder) gitConfig(rest []word) {
 			f.indirect("git config may set a program that git runs")
 			return
 		}
-		for _, part := range [...]string{"pager", "editor", "alias.", "fsmonitor", "command", "hookspath", "askpass", "helper", "textconv", "cmd", "program", "driver", "clean", "smudge",
-			"process", "uploadpack", "receivepack", "insteadof", "include", "external", "proxy", "sendmail", "-e"} {
+		for _, part := range [...]string{
+			"pager", "editor", "alias.", "fsmonitor", "command", "hookspath", "askpass", "helper", "textconv", "cmd", "program", "driver", "clean", "smudge",
+			"process", "uploadpack", "receivepack", "insteadof", "include", "external", "proxy", "sendmail", "-e",
+		} {
 			if strings.Contains(text, part) {
 				f.indirect("git config may set a program that git runs")
 				return

@@ -30,8 +30,10 @@ func reads(name string) bool { return listed(readingNames, name) }
 func readingRule(name string) (reading, bool) {
 	switch name {
 	case "ls":
-		return reading{flags: "aAbBcCdfFgGhHiklLmnNopqQrRsStuUvxXZ1", values: "ITw", any: true,
-			long: "all almost-all author human-readable inode reverse recursive size directory classify color sort time time-style full-time group-directories-first no-group numeric-uid-gid si width"}, true
+		return reading{
+			flags: "aAbBcCdfFgGhHiklLmnNopqQrRsStuUvxXZ1", values: "ITw", any: true,
+			long: "all almost-all author human-readable inode reverse recursive size directory classify color sort time time-style full-time group-directories-first no-group numeric-uid-gid si width",
+		}, true
 	case "cat":
 		return reading{flags: "AbeEnstTuv", any: true, long: "show-all number number-nonblank show-ends show-tabs squeeze-blank show-nonprinting"}, true
 	case "head", "tail":
@@ -70,11 +72,15 @@ func readingRule(name string) (reading, bool) {
 func plainRule(name string) (reading, bool) {
 	switch name {
 	case "grep", "egrep", "fgrep":
-		return reading{flags: "abcEFGhHiIlLnoPqRrsTUvwxzZ", values: "ABCDm", count: true, skip: 1,
-			long: "after-context before-context context color colour count extended-regexp fixed-strings files-with-matches files-without-match ignore-case include exclude exclude-dir invert-match line-number max-count no-filename only-matching perl-regexp quiet recursive with-filename word-regexp"}, true
+		return reading{
+			flags: "abcEFGhHiIlLnoPqRrsTUvwxzZ", values: "ABCDm", count: true, skip: 1,
+			long: "after-context before-context context color colour count extended-regexp fixed-strings files-with-matches files-without-match ignore-case include exclude exclude-dir invert-match line-number max-count no-filename only-matching perl-regexp quiet recursive with-filename word-regexp",
+		}, true
 	case "rg":
-		return reading{flags: "aceFHhiIlLnNoPqSsUvwx0", values: "ABCgmtTM", skip: 1,
-			long: "after-context before-context context color count fixed-strings files-with-matches glob hidden ignore-case line-number max-count max-columns no-heading no-ignore only-matching smart-case type word-regexp"}, true
+		return reading{
+			flags: "aceFHhiIlLnNoPqSsUvwx0", values: "ABCgmtTM", skip: 1,
+			long: "after-context before-context context color count fixed-strings files-with-matches glob hidden ignore-case line-number max-count max-columns no-heading no-ignore only-matching smart-case type word-regexp",
+		}, true
 	case "echo":
 		return reading{flags: "neE", plain: true}, true
 	case "printf":

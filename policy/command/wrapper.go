@@ -23,8 +23,10 @@ type wrapper struct {
 func wrapperOf(name string) (wrapper, bool) {
 	switch name {
 	case "env", "genv":
-		return wrapper{short: "0iv", value: "uCSaP", long: "ignore-environment null debug list-signal-handling block-signal default-signal ignore-signal",
-			longVal: "unset chdir split-string argv0", assign: true, script: "S split-string"}, true
+		return wrapper{
+			short: "0iv", value: "uCSaP", long: "ignore-environment null debug list-signal-handling block-signal default-signal ignore-signal",
+			longVal: "unset chdir split-string argv0", assign: true, script: "S split-string",
+		}, true
 	case "nice", "gnice":
 		return wrapper{short: "0123456789", value: "n", longVal: "adjustment"}, true
 	case "nohup", "unbuffer", "catchsegv", "linux32", "linux64", "eatmydata", "fakeroot", "builtin", "pkexec":
@@ -44,13 +46,17 @@ func wrapperOf(name string) (wrapper, bool) {
 	case "ionice":
 		return wrapper{short: "t", value: "cnpPu", long: "ignore", longVal: "class classdata pid pgid uid"}, true
 	case "chrt":
-		return wrapper{short: "abdefGimorRv", value: "TPDp", long: "all-tasks batch deadline fifo idle max other rr reset-on-fork verbose ext",
-			longVal: "sched-runtime sched-period sched-deadline", skip: 1}, true
+		return wrapper{
+			short: "abdefGimorRv", value: "TPDp", long: "all-tasks batch deadline fifo idle max other rr reset-on-fork verbose ext",
+			longVal: "sched-runtime sched-period sched-deadline", skip: 1,
+		}, true
 	case "taskset":
 		return wrapper{short: "ac", value: "p", long: "all-tasks cpu-list", skip: 1}, true
 	case "flock":
-		return wrapper{short: "exsnouF", value: "wEc", long: "exclusive shared unlock nonblock nb close no-fork verbose fcntl",
-			longVal: "timeout wait conflict-exit-code command", skip: 1, script: "c command"}, true
+		return wrapper{
+			short: "exsnouF", value: "wEc", long: "exclusive shared unlock nonblock nb close no-fork verbose fcntl",
+			longVal: "timeout wait conflict-exit-code command", skip: 1, script: "c command",
+		}, true
 	}
 	return privilegeWrapper(name)
 }
@@ -59,13 +65,17 @@ func wrapperOf(name string) (wrapper, bool) {
 func privilegeWrapper(name string) (wrapper, bool) {
 	switch name {
 	case "sudo", "sudoedit":
-		return wrapper{short: "AbBEeHiKklNnPSsVv", value: "CDghpRrTtUu", long: "askpass background bell edit set-home preserve-env login remove-timestamp reset-timestamp list non-interactive preserve-groups stdin shell validate",
-			longVal: "close-from chdir group host prompt chroot role command-timeout type other-user user", assign: true}, true
+		return wrapper{
+			short: "AbBEeHiKklNnPSsVv", value: "CDghpRrTtUu", long: "askpass background bell edit set-home preserve-env login remove-timestamp reset-timestamp list non-interactive preserve-groups stdin shell validate",
+			longVal: "close-from chdir group host prompt chroot role command-timeout type other-user user", assign: true,
+		}, true
 	case "doas":
 		return wrapper{short: "Lns", value: "aCu"}, true
 	case "su", "runuser":
-		return wrapper{short: "flmpP", value: "cgGsuw", long: "login preserve-environment pty fast", longVal: "command session-command group supp-group shell user whitelist-environment",
-			skip: 1, script: "c command session-command", shell: true}, true
+		return wrapper{
+			short: "flmpP", value: "cgGsuw", long: "login preserve-environment pty fast", longVal: "command session-command group supp-group shell user whitelist-environment",
+			skip: 1, script: "c command session-command", shell: true,
+		}, true
 	case "chroot":
 		return wrapper{long: "skip-chdir", longVal: "userspec groups", skip: 1, shell: true}, true
 	case "unshare":
@@ -77,8 +87,10 @@ func privilegeWrapper(name string) (wrapper, bool) {
 	case "watch":
 		return wrapper{short: "bcCdegprtwx", value: "nqs", long: "beep color differences errexit chgexit precise no-title no-wrap exec no-rerun", longVal: "interval equexit", joined: true}, true
 	case "xargs", "gxargs":
-		return wrapper{short: "0rtpxo", value: "InPsdELaJR", attached: "ile", long: "null no-run-if-empty verbose interactive exit open-tty show-limits replace eof max-lines",
-			longVal: "max-args max-procs max-chars delimiter arg-file process-slot-var"}, true
+		return wrapper{
+			short: "0rtpxo", value: "InPsdELaJR", attached: "ile", long: "null no-run-if-empty verbose interactive exit open-tty show-limits replace eof max-lines",
+			longVal: "max-args max-procs max-chars delimiter arg-file process-slot-var",
+		}, true
 	case "busybox", "toybox":
 		return wrapper{long: "list"}, true
 	case "script":

@@ -67,8 +67,7 @@ func decision(err error) string {
 	if err == nil {
 		return "ok"
 	}
-	var refused *netrule.Error
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*netrule.Error](err); ok {
 		return string(refused.Kind)
 	}
 	return "untyped: " + err.Error()

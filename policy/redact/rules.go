@@ -95,8 +95,10 @@ func values() []rule {
 	list := []rule{
 		{name: "private_key", keywords: "-----begin", re: regexp.MustCompile(`\A(-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----)`), pem: true},
 		{name: "url_password", keywords: "://", re: regexp.MustCompile(`\A://[^\s/@:"'<>\[\]]{0,128}:([^\s/"'<>]{1,256})@`)},
-		{name: "authorization", keywords: "authorization x-api-key x-auth-token x-amz-security-token private-token",
-			re: regexp.MustCompile(`(?i)\A[a-z-]+\\?` + quote + `?\s{0,4}[:=]\s{0,4}\\?` + quote + `?(?:(?:bearer|basic|token|digest|negotiate|apikey|bot)\s+)?([^\s"'` + "`" + `\\,;\[]{6,})`)},
+		{
+			name: "authorization", keywords: "authorization x-api-key x-auth-token x-amz-security-token private-token",
+			re: regexp.MustCompile(`(?i)\A[a-z-]+\\?` + quote + `?\s{0,4}[:=]\s{0,4}\\?` + quote + `?(?:(?:bearer|basic|token|digest|negotiate|apikey|bot)\s+)?([^\s"'` + "`" + `\\,;\[]{6,})`),
+		},
 		{name: "authorization", keywords: "bearer", edge: true, re: regexp.MustCompile(`(?i)\Abearer[ \t]+([A-Za-z0-9._~+/=-]{16,})`), mixed: true},
 		{name: "authorization", keywords: "basic", edge: true, re: regexp.MustCompile(`(?i)\Abasic[ \t]+([A-Za-z0-9+/]{12,}={0,2})`), mixed: true},
 		{name: "cookie", keywords: "cookie:", re: regexp.MustCompile(`(?i)\Acookie:[ \t]*([^\r\n"'\[]{8,})`)},

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -146,12 +147,10 @@ func TestLine(t *testing.T) {
 	}
 	l.Record(c, &tools.Result{Text: "x", Error: true, ExitCode: &two}, nil)
 	common := func(m map[string]any) map[string]any {
-		for k, v := range map[string]any{
+		maps.Copy(m, map[string]any{
 			"timestamp": "2026-03-04T04:06:07.008Z", "session": "telegram:42", "turn": "turn-1", "call": "call-1",
 			"tool": "github:issues", "caller_id": "telegram:42", "channel": "telegram", "mcp_server_id": "github", "writer": "w",
-		} {
-			m[k] = v
-		}
+		})
 		return m
 	}
 	want := []map[string]any{

@@ -9,6 +9,7 @@ package chain
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -99,8 +100,8 @@ func New(o Options) *Chain {
 	}
 	c := &Chain{}
 	h := runner{tools: list, now: now}.run
-	for i := len(stages) - 1; i >= 0; i-- {
-		s := stages[i]
+	for _, s := range slices.Backward(stages) {
+
 		switch s.name {
 		case "approve": // a probe ends as soon as the call may run: no cache is asked, no tool is started
 			h = probe(h)

@@ -82,8 +82,7 @@ func notStarted(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return tools.AsError(ctx.Err())
 	}
-	var e *tools.Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*tools.Error](err); ok {
 		return e
 	}
 	return &tools.Error{
@@ -151,8 +150,7 @@ func failure(call *tools.Call, err error) error {
 	if errors.Is(err, tools.ErrProbed) {
 		return tools.ErrProbed
 	}
-	var pending *tools.Pending
-	if errors.As(err, &pending) {
+	if pending, ok := errors.AsType[*tools.Pending](err); ok {
 		call.Trail.Category = tools.ConfirmationRequired
 		return pending
 	}

@@ -5,6 +5,7 @@ package decode
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/zephbot/zephbot/policy"
@@ -105,10 +106,8 @@ func (d *decoder) near(call *tools.Call) []string {
 		}
 	}
 	add := func(name string) {
-		for _, f := range found {
-			if f == name {
-				return
-			}
+		if slices.Contains(found, name) {
+			return
 		}
 		if len(found) < most {
 			found = append(found, name)

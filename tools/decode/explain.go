@@ -230,7 +230,7 @@ func unknownField(place, known []string) string {
 func (s *schema) fields(address string) []string {
 	_, fragment, _ := strings.Cut(address, "#")
 	var node any = s.doc
-	for _, step := range strings.Split(strings.TrimPrefix(fragment, "/"), "/") {
+	for step := range strings.SplitSeq(strings.TrimPrefix(fragment, "/"), "/") {
 		if step == "" {
 			continue
 		}

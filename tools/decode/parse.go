@@ -133,8 +133,7 @@ func checkNumber(path, n string) *tools.Error {
 
 // malformed says where the text stops being JSON.
 func malformed(err error, at int) *tools.Error {
-	var syntax *json.SyntaxError
-	if errors.As(err, &syntax) {
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 		e := invalid("the arguments are not valid JSON at byte %d: %s", syntax.Offset, syntax.Error())
 		e.Err = err
 		return e

@@ -129,8 +129,7 @@ func (s *schema) check(args map[string]any) *jsonschema.ValidationError {
 	if err == nil {
 		return nil
 	}
-	var failed *jsonschema.ValidationError
-	if errors.As(err, &failed) {
+	if failed, ok := errors.AsType[*jsonschema.ValidationError](err); ok {
 		return failed
 	}
 	return &jsonschema.ValidationError{SchemaURL: base, ErrorKind: &kind.Schema{Location: err.Error()}}

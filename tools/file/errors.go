@@ -32,8 +32,7 @@ func because(err error, verb, path string) error {
 	if err == nil {
 		return nil
 	}
-	var own *tools.Error
-	if errors.As(err, &own) {
+	if _, ok := errors.AsType[*tools.Error](err); ok {
 		return err
 	}
 	e := tools.AsError(err)

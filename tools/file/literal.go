@@ -2,6 +2,7 @@ package file
 
 import (
 	"regexp/syntax"
+	"slices"
 	"unicode/utf8"
 )
 
@@ -48,10 +49,8 @@ func needed(re *syntax.Regexp) need {
 // literalNeed takes a literal, or of one that ignores case its longest run of ASCII: other letters change their length with their case.
 func literalNeed(re *syntax.Regexp) need {
 	if re.Flags&syntax.FoldCase == 0 {
-		for _, r := range re.Rune {
-			if r == utf8.RuneError { // also stands for bytes that are no text
-				return need{}
-			}
+		if slices.Contains(re.Rune, utf8.RuneError) { // also stands for bytes that are no text
+			return need{}
 		}
 		text := []string{string(re.Rune)}
 		return need{exact: text, best: text, complete: true}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"regexp"
 	"regexp/syntax"
+	"slices"
 	"strings"
 
 	"github.com/zephbot/zephbot/tools"
@@ -55,10 +56,8 @@ func newMatcher(pattern string, caseSensitive bool) (*matcher, error) {
 }
 
 func has(re *syntax.Regexp, ops ...syntax.Op) bool {
-	for _, op := range ops {
-		if re.Op == op {
-			return true
-		}
+	if slices.Contains(ops, re.Op) {
+		return true
 	}
 	for _, sub := range re.Sub {
 		if has(sub, ops...) {

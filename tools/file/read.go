@@ -21,7 +21,7 @@ type readArgs struct {
 }
 
 func atLeast(s *jsonschema.Schema, field string, least float64) {
-	s.Properties[field].Minimum = jsonschema.Ptr(least)
+	s.Properties[field].Minimum = new(least)
 }
 
 func (t *toolset) read() (tools.Tool, error) {

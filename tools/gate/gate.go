@@ -141,8 +141,7 @@ func (g *gate) request(ctx context.Context, call *tools.Call) (policy.Request, e
 			if ctx.Err() != nil {
 				return r, tools.AsError(ctx.Err())
 			}
-			var e *tools.Error
-			if errors.As(err, &e) {
+			if e, ok := errors.AsType[*tools.Error](err); ok {
 				return r, e
 			}
 			return r, &tools.Error{Category: tools.ServerError, Message: "The permissions for this call could not be read.", Err: fmt.Errorf("read permissions: %w", err)}

@@ -129,8 +129,10 @@ func (b *background) start(run *backgroundRun, most int, work func() Completion)
 		return &tools.Error{Category: tools.PolicyBlocked, Denied: true, Message: "the bot is shutting down: no new background runs", Suggestion: "Try again in a minute."}
 	}
 	if len(b.running) >= most {
-		return &tools.Error{Category: tools.PolicyBlocked, Denied: true, Message: fmt.Sprintf("%d background runs are active, which is the limit", len(b.running)),
-			Suggestion: "Wait until one has ended, or run it without background."}
+		return &tools.Error{
+			Category: tools.PolicyBlocked, Denied: true, Message: fmt.Sprintf("%d background runs are active, which is the limit", len(b.running)),
+			Suggestion: "Wait until one has ended, or run it without background.",
+		}
 	}
 	b.running[run.ID] = run
 	b.wg.Go(func() { b.finish(run, work()) })

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"maps"
 	"net/url"
 	"path/filepath"
 	"slices"
@@ -38,9 +39,7 @@ func (r *Runner) environment(ws, tmp string) []string {
 	set := map[string]string{
 		"HOME": ws, "TMPDIR": tmp, "PWD": ws, "TERM": "dumb", "PAGER": "cat", "GIT_PAGER": "cat", "GIT_TERMINAL_PROMPT": "0", "HISTFILE": "/dev/null",
 	}
-	for name, value := range set {
-		keep[name] = value
-	}
+	maps.Copy(keep, set)
 	if keep["PATH"] == "" {
 		keep["PATH"] = "/usr/local/bin:/usr/bin:/bin"
 	}

@@ -241,16 +241,22 @@ func (r *Runner) conclude(call *tools.Call, o *outcome, before, after []string) 
 	notes := append(r.remarks(o), after...)
 	switch {
 	case o.ending == timedOut:
-		return nil, &tools.Error{Category: tools.Timeout, Message: report(fmt.Sprintf("the command was stopped after %s", r.opts.Timeout), body, notes),
-			Suggestion: r.tooLong()}
+		return nil, &tools.Error{
+			Category: tools.Timeout, Message: report(fmt.Sprintf("the command was stopped after %s", r.opts.Timeout), body, notes),
+			Suggestion: r.tooLong(),
+		}
 	case o.ending == cancelled:
 		return nil, &tools.Error{Category: tools.Cancelled, Message: report("the command was cancelled while it ran", body, notes)}
 	case code != nil && *code == 126:
-		return nil, &tools.Error{Category: tools.PolicyBlocked, Message: report("exit code 126: a file may not be executed", body, notes),
-			Suggestion: "Run it with its interpreter, or make it executable first."}
+		return nil, &tools.Error{
+			Category: tools.PolicyBlocked, Message: report("exit code 126: a file may not be executed", body, notes),
+			Suggestion: "Run it with its interpreter, or make it executable first.",
+		}
 	case code != nil && *code == 127:
-		return nil, &tools.Error{Category: tools.PermanentFailure, Message: report("exit code 127: a command was not found", body, notes),
-			Suggestion: "Check the name, or use a command that is installed."}
+		return nil, &tools.Error{
+			Category: tools.PermanentFailure, Message: report("exit code 127: a command was not found", body, notes),
+			Suggestion: "Check the name, or use a command that is installed.",
+		}
 	}
 	return &tools.Result{
 		Text:      render(body, code, o.status.Signal, before, notes),

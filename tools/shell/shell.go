@@ -261,17 +261,21 @@ func (r *Runner) run(ctx context.Context, call *tools.Call, in In) (*tools.Resul
 		return nil, err
 	}
 	if pattern, blocked := command.Blocked(command.Parse(in.Command), r.opts.AllowedCommands); blocked {
-		return nil, &tools.Error{Category: tools.PolicyBlocked, Denied: true,
+		return nil, &tools.Error{
+			Category: tools.PolicyBlocked, Denied: true,
 			Message:    fmt.Sprintf("the command is on the blocklist: %q", strings.TrimSpace(pattern)),
-			Suggestion: "Do it without this command, or tell the user that it is blocked here, whoever approves it."}
+			Suggestion: "Do it without this command, or tell the user that it is blocked here, whoever approves it.",
+		}
 	}
 	if len(r.shell) == 0 {
 		return nil, tools.Errorf(tools.PermanentFailure, "there is neither bash nor sh on this machine")
 	}
 	if r.opts.Sandbox == SandboxRequired {
 		if level := r.Level(ctx); !level.Full() {
-			return nil, &tools.Error{Category: tools.PermanentFailure, Message: "commands may run only inside the kernel sandbox, which is not there: " + level.String(),
-				Suggestion: "Tell the user that the operator has to enable it or set tools.shell.sandbox."}
+			return nil, &tools.Error{
+				Category: tools.PermanentFailure, Message: "commands may run only inside the kernel sandbox, which is not there: " + level.String(),
+				Suggestion: "Tell the user that the operator has to enable it or set tools.shell.sandbox.",
+			}
 		}
 	}
 	ws, err := r.workspace(call.Origin)

@@ -108,7 +108,8 @@ func fails(t *testing.T, err error, want tools.Category) *tools.Error {
 	return e
 }
 
-func code(n int) *int { return &n }
+//go:fix inline
+func code(n int) *int { return new(n) }
 
 func TestRun(t *testing.T) {
 	t.Parallel()
@@ -119,19 +120,23 @@ func TestRun(t *testing.T) {
 			text string
 			want tools.Result
 		}{
-			{"output", "echo hi", tools.Result{Text: "hi", Raw: shell.Envelope{Stdout: "hi\n", ExitCode: code(0)}, ExitCode: code(0)}},
-			{"nothing", "true", tools.Result{Text: "(no output)", Raw: shell.Envelope{ExitCode: code(0)}, ExitCode: code(0)}},
-			{"stderr", "echo a; echo b >&2", tools.Result{Text: "a\n[stderr] b", Raw: shell.Envelope{Stdout: "a\n", Stderr: "b\n", ExitCode: code(0)}, ExitCode: code(0)}},
-			{"exit code", "echo no; exit 3", tools.Result{Text: "no\n[exit code 3]", Raw: shell.Envelope{Stdout: "no\n", ExitCode: code(3)}, ExitCode: code(3), Error: true}},
-			{"exit code 1 without output", "false", tools.Result{Text: "(no output)\n[exit code 1]", Raw: shell.Envelope{ExitCode: code(1)}, ExitCode: code(1), Error: true}},
+			{"output", "echo hi", tools.Result{Text: "hi", Raw: shell.Envelope{Stdout: "hi\n", ExitCode: new(0)}, ExitCode: new(0)}},
+			{"nothing", "true", tools.Result{Text: "(no output)", Raw: shell.Envelope{ExitCode: new(0)}, ExitCode: new(0)}},
+			{"stderr", "echo a; echo b >&2", tools.Result{Text: "a\n[stderr] b", Raw: shell.Envelope{Stdout: "a\n", Stderr: "b\n", ExitCode: new(0)}, ExitCode: new(0)}},
+			{"exit code", "echo no; exit 3", tools.Result{Text: "no\n[exit code 3]", Raw: shell.Envelope{Stdout: "no\n", ExitCode: new(3)}, ExitCode: new(3), Error: true}},
+			{"exit code 1 without output", "false", tools.Result{Text: "(no output)\n[exit code 1]", Raw: shell.Envelope{ExitCode: new(1)}, ExitCode: new(1), Error: true}},
 			{"signal", "kill -9 $$", tools.Result{Text: "(no output)\n[killed by signal: killed]", Raw: shell.Envelope{}, Error: true}},
-			{"empty stdin", "cat; echo end", tools.Result{Text: "end", Raw: shell.Envelope{Stdout: "end\n", ExitCode: code(0)}, ExitCode: code(0)}},
-			{"binary", `printf '\001\000\377\376'; echo warn >&2`, tools.Result{Text: "[binary output, 4 bytes]\n[stderr] warn",
-				Raw: shell.Envelope{Stdout: "[binary output, 4 bytes]", Stderr: "warn\n", ExitCode: code(0)}, ExitCode: code(0)}},
-			{"a little that is no UTF-8", `printf 'caf\351 au lait, croissant\n'`, tools.Result{Text: "caf\uFFFD au lait, croissant",
-				Raw: shell.Envelope{Stdout: "caf\uFFFD au lait, croissant\n", ExitCode: code(0)}, ExitCode: code(0)}},
-			{"colours stay", `printf '\033[31mred\033[0m\n'`, tools.Result{Text: "\x1b[31mred\x1b[0m", Raw: shell.Envelope{Stdout: "\x1b[31mred\x1b[0m\n", ExitCode: code(0)}, ExitCode: code(0)}},
-			{"words in the output are no failure", "echo permission denied", tools.Result{Text: "permission denied", Raw: shell.Envelope{Stdout: "permission denied\n", ExitCode: code(0)}, ExitCode: code(0)}},
+			{"empty stdin", "cat; echo end", tools.Result{Text: "end", Raw: shell.Envelope{Stdout: "end\n", ExitCode: new(0)}, ExitCode: new(0)}},
+			{"binary", `printf '\001\000\377\376'; echo warn >&2`, tools.Result{
+				Text: "[binary output, 4 bytes]\n[stderr] warn",
+				Raw:  shell.Envelope{Stdout: "[binary output, 4 bytes]", Stderr: "warn\n", ExitCode: new(0)}, ExitCode: new(0),
+			}},
+			{"a little that is no UTF-8", `printf 'caf\351 au lait, croissant\n'`, tools.Result{
+				Text: "caf\uFFFD au lait, croissant",
+				Raw:  shell.Envelope{Stdout: "caf\uFFFD au lait, croissant\n", ExitCode: new(0)}, ExitCode: new(0),
+			}},
+			{"colours stay", `printf '\033[31mred\033[0m\n'`, tools.Result{Text: "\x1b[31mred\x1b[0m", Raw: shell.Envelope{Stdout: "\x1b[31mred\x1b[0m\n", ExitCode: new(0)}, ExitCode: new(0)}},
+			{"words in the output are no failure", "echo permission denied", tools.Result{Text: "permission denied", Raw: shell.Envelope{Stdout: "permission denied\n", ExitCode: new(0)}, ExitCode: new(0)}},
 		}
 		if helper != "" {
 			tests = tests[:6] // how a run is started and ends; a helper takes long to start with the race detector
@@ -170,8 +175,8 @@ func TestErrors(t *testing.T) {
 		says       string
 		exit       *int
 	}{
-		{"not found", "no-such-command-here", tools.PermanentFailure, "exit code 127", code(127)},
-		{"may not be executed", "./script", tools.PolicyBlocked, "exit code 126", code(126)},
+		{"not found", "no-such-command-here", tools.PermanentFailure, "exit code 127", new(127)},
+		{"may not be executed", "./script", tools.PolicyBlocked, "exit code 126", new(126)},
 		{"empty", "  \n", tools.InvalidParameters, "empty", nil},
 		{"too long", "echo " + strings.Repeat("x", 70_000), tools.InvalidParameters, "write it to a file", nil},
 		{"NUL", "echo \x00", tools.InvalidParameters, "NUL", nil},
@@ -327,9 +332,12 @@ func TestDescribe(t *testing.T) {
 		{shell.In{Command: "ls -l"}, tools.Subject{Inputs: []string{"ls -l"}, Show: "ls -l", Note: "in the workspace of this chat · network off"}},
 		{shell.In{Command: "cat /etc/../etc/passwd 'a b' > /tmp/x; cat /etc/passwd", Background: true}, tools.Subject{
 			Inputs: []string{"cat /etc/../etc/passwd 'a b' > /tmp/x; cat /etc/passwd"}, Paths: []string{"/etc/passwd", "/tmp/x"},
-			Show: "cat /etc/../etc/passwd 'a b' > /tmp/x; cat /etc/passwd", Note: "in the workspace of this chat · network off · in the background"}},
-		{shell.In{Command: "grep --file=/srv/p x"}, tools.Subject{Inputs: []string{"grep --file=/srv/p x"}, Paths: []string{"/srv/p"}, Show: "grep --file=/srv/p x",
-			Note: "in the workspace of this chat · network off"}},
+			Show: "cat /etc/../etc/passwd 'a b' > /tmp/x; cat /etc/passwd", Note: "in the workspace of this chat · network off · in the background",
+		}},
+		{shell.In{Command: "grep --file=/srv/p x"}, tools.Subject{
+			Inputs: []string{"grep --file=/srv/p x"}, Paths: []string{"/srv/p"}, Show: "grep --file=/srv/p x",
+			Note: "in the workspace of this chat · network off",
+		}},
 	}
 	for _, tc := range tests {
 		got, err := k.tool.Describe(t.Context(), toolstest.Call(shell.Name, args(t, tc.in)))

@@ -58,8 +58,10 @@ func (r *Runner) begin(ctx context.Context, text, ws string) (*transaction, erro
 		return nil, tools.AsError(ctx.Err())
 	case r.opts.SnapshotRequired:
 		tx.close()
-		return nil, &tools.Error{Category: tools.PermanentFailure, Message: "the command was not run, because it could not be taken back: " + why(err), Err: err,
-			Suggestion: "Remove what is not needed from the working directory, or tell the user."}
+		return nil, &tools.Error{
+			Category: tools.PermanentFailure, Message: "the command was not run, because it could not be taken back: " + why(err), Err: err,
+			Suggestion: "Remove what is not needed from the working directory, or tell the user.",
+		}
 	default:
 		r.log.Warn().Err(err).Msg("no snapshot of the workspace")
 		tx.warnings = append(tx.warnings, "[warn] "+why(err)+": this command cannot be rolled back")
@@ -69,8 +71,7 @@ func (r *Runner) begin(ctx context.Context, text, ws string) (*transaction, erro
 
 // why says a failed snapshot in words for the model.
 func why(err error) string {
-	var size *sizeError
-	if errors.As(err, &size) {
+	if size, ok := errors.AsType[*sizeError](err); ok {
 		return size.Error()
 	}
 	return "no snapshot of the working directory could be taken"

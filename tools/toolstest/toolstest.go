@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 
 	"github.com/zephbot/zephbot/policy"
@@ -40,11 +41,12 @@ func Echo() tools.Tool {
 			return tools.Subject{Inputs: []string{in.Text}, Show: "say " + in.Text}, nil
 		},
 		Run: func(_ context.Context, _ *tools.Call, in EchoArgs) (*tools.Result, error) {
-			text := in.Text
+			var text strings.Builder
+			text.WriteString(in.Text)
 			for range in.Times - 1 {
-				text += "\n" + in.Text
+				text.WriteString("\n" + in.Text)
 			}
-			return &tools.Result{Text: text}, nil
+			return &tools.Result{Text: text.String()}, nil
 		},
 	}))
 }

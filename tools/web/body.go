@@ -1,19 +1,11 @@
 package web
 
 import (
-	"bytes"
+	"compress/flate"
 	"compress/gzip"
 	"errors"
 	"io"
-	"mime"
-	"net/http"
-	"regexp"
 	"strings"
-	"unicode/utf8"
-
-	"golang.org/x/net/html/charset"
-
-	"github.com/zephbot/zephbot/tools"
 )
 
 // slack is what a compressed body may be larger than the text in it, in bytes; without a bound on the wire an endless stream of empty gzip members
@@ -29,6 +21,9 @@ func readBody(r io.Reader, encoding string, limit int) (body []byte, more bool, 
 	case "", "identity":
 	case "gzip", "x-gzip":
 		z, err := gzip.NewReader(&bounded{r: r, left: int64(limit) + slack})
+		if errors.Is(err, io.EOF) {
+			return nil, false, nil // no body at all, as with 204
+		}
 		if err != nil {
 			return nil, false, damaged(err)
 		}
@@ -38,26 +33,21 @@ func readBody(r io.Reader, encoding string, limit int) (body []byte, more bool, 
 	}
 	body, err = io.ReadAll(io.LimitReader(r, int64(limit)+1))
 	switch {
-	case err == nil, errors.Is(err, errWire):
+	case len(body) > limit:
+		return body[:limit], true, nil
+	case err == nil, errors.Is(err, gzip.ErrHeader) && len(body) > 0: // what follows a whole stream is padding
+		return body, false, nil
+	case errors.Is(err, errWire):
+		return body, true, nil
 	default:
 		return nil, false, damaged(err)
 	}
-	if len(body) > limit {
-		return body[:limit], true, nil
-	}
-	return body, err != nil, nil
 }
 
 // damaged says that compressed data is none; other errors are the connection's.
 func damaged(err error) error {
-	var corrupt interface{ Error() string }
-	switch {
-	case errors.Is(err, gzip.ErrHeader), errors.Is(err, gzip.ErrChecksum), isCorrupt(err):
-		corrupt = err
-	case errors.Is(err, io.EOF): // a gzip stream without even a header
-		return failed(err, "The server sent an empty page.", "Use another page.")
-	}
-	if corrupt != nil {
+	var corrupt flate.CorruptInputError
+	if errors.Is(err, gzip.ErrHeader) || errors.Is(err, gzip.ErrChecksum) || errors.As(err, &corrupt) {
 		return failed(err, "The server sent damaged data.", "Use another page.")
 	}
 	return err

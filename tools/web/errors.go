@@ -42,18 +42,19 @@ func passing(c tools.Category, err error, message string) *tools.Error {
 // broken classifies what went wrong between us and the server. It names no address and repeats no word of the other side. The end of the caller's
 // context comes first: everything that fails after it fails because of it.
 func broken(ctx context.Context, err error) *tools.Error {
+	var own *tools.Error
+	if errors.As(err, &own) {
+		return own
+	}
 	if done := ctx.Err(); done != nil {
 		return ended(done, err)
 	}
-	var own *tools.Error
 	var dns *net.DNSError
 	var tlsErr tls.RecordHeaderError
 	var certErr *tls.CertificateVerificationError
 	var unknown x509.UnknownAuthorityError
 	var netErr net.Error
 	switch {
-	case errors.As(err, &own):
-		return own
 	case errors.Is(err, ssrf.ErrProhibitedIP), errors.Is(err, ssrf.ErrProhibitedNetwork):
 		return refused(&netrule.Error{Kind: netrule.KindPrivate, Reason: "The address is not a public one.", Detail: err.Error()})
 	case errors.As(err, &dns) && dns.IsNotFound:

@@ -40,6 +40,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
@@ -309,10 +310,10 @@ func (m *Model) response(step *Step, req *llm.Request, text string) *llm.Respons
 
 // position gives the last user message and the number of assistant messages after it.
 func position(messages []llm.Message) (user string, answers int) {
-	for i := len(messages) - 1; i >= 0; i-- {
-		switch messages[i].Role {
+	for _, message := range slices.Backward(messages) {
+		switch message.Role {
 		case llm.User:
-			return messages[i].Text, answers
+			return message.Text, answers
 		case llm.Assistant:
 			answers++
 		}
@@ -322,8 +323,8 @@ func position(messages []llm.Message) (user string, answers int) {
 
 // lastInput is the text of the last user or tool message.
 func lastInput(messages []llm.Message) string {
-	for i := len(messages) - 1; i >= 0; i-- {
-		switch msg := messages[i]; {
+	for _, message := range slices.Backward(messages) {
+		switch msg := message; {
 		case msg.Role == llm.User:
 			return msg.Text
 		case msg.Role == llm.ToolRole && msg.Result != nil:

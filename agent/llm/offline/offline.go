@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -185,8 +186,8 @@ func speech(text string, speakers bool) string {
 }
 
 func lastUser(messages []llm.Message) int {
-	for i := len(messages) - 1; i >= 0; i-- {
-		if messages[i].Role == llm.User {
+	for i, message := range slices.Backward(messages) {
+		if message.Role == llm.User {
 			return i
 		}
 	}

@@ -177,10 +177,14 @@ func TestAnswers(t *testing.T) {
 		{name: "list", text: "list files", offered: all, results: map[string]string{"list_directory": "[file] a"}, want: []string{"This is in `.`:\n```\n[file] a\n```"}},
 		{name: "fence", text: "read a", offered: all, results: map[string]string{"read": "```x```"}, want: []string{"````\n```x```\n````"}},
 		{name: "empty output", text: "run true", offered: all, results: map[string]string{"bash": "(no output)"}, want: []string{"I ran `true`. It printed nothing."}},
-		{name: "denied", text: "delete the temp files and then list files", offered: all, results: map[string]string{"bash": denied},
-			want: []string{"I was not allowed to run `find . -name '*.tmp' -delete`: denied by Ann", "left out: list the files in ."}},
-		{name: "a failed read does not end the plan", text: "read a and then b", offered: all, results: map[string]string{"read": "!no such file"},
-			want: []string{"I could not read a: no such file", "I could not read b: no such file"}},
+		{
+			name: "denied", text: "delete the temp files and then list files", offered: all, results: map[string]string{"bash": denied},
+			want: []string{"I was not allowed to run `find . -name '*.tmp' -delete`: denied by Ann", "left out: list the files in ."},
+		},
+		{
+			name: "a failed read does not end the plan", text: "read a and then b", offered: all, results: map[string]string{"read": "!no such file"},
+			want: []string{"I could not read a: no such file", "I could not read b: no such file"},
+		},
 		{name: "cancelled", text: "run x", offered: all, results: map[string]string{"bash": "!category: cancelled"}, want: []string{"I was stopped before I could run `x`."}},
 		{name: "timeout", text: "run x", offered: all, results: map[string]string{"bash": "!category: timeout\nerror: 30 s"}, want: []string{"took too long: 30 s"}},
 		{name: "not offered", text: "run x", offered: []string{"read"}, want: []string{"I would need the tool `bash`"}},

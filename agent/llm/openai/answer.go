@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/zephbot/zephbot/agent/llm"
@@ -211,8 +212,8 @@ func (a *answer) toolCall(raw json.RawMessage, inMessage bool, position int) err
 // find tells which call a fragment belongs to; nil = a new one. Normally the index says it. Some servers give every call index 0 or none,
 // so a different id, or a name with arguments after complete arguments, begins a new call too.
 func (a *answer) find(p *piece, args string) *call {
-	for i := len(a.calls) - 1; i >= 0; i-- {
-		c := a.calls[i]
+	for _, c := range slices.Backward(a.calls) {
+
 		if !c.owns(p) {
 			continue
 		}

@@ -145,8 +145,7 @@ func (p *Provider) classify(x *exchange, err error) error {
 	default:
 		e.Kind = llm.Truncated
 	}
-	var urlErr *url.Error
-	if errors.As(err, &urlErr) {
+	if urlErr, ok := errors.AsType[*url.Error](err); ok {
 		err = urlErr.Err // the address is known from the configuration
 	}
 	e.Err = errors.New(p.clean(err.Error()))

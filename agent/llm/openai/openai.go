@@ -157,8 +157,7 @@ func (p *Provider) Chat(ctx context.Context, req *llm.Request, onDelta func(stri
 		if x.refusal {
 			return &llm.Response{Text: said.String(), Stop: llm.StopRefusal, Provider: p.o.Name, Model: p.o.Model}, nil
 		}
-		var e *llm.Error
-		if errors.As(err, &e) {
+		if e, ok := errors.AsType[*llm.Error](err); ok {
 			e.Streamed = streamed
 		}
 		return nil, err

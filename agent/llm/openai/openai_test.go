@@ -145,8 +145,10 @@ func TestStreams(t *testing.T) {
 		{name: "other choices are left out", body: sse(`{"choices":[{"index":1,"delta":{"content":"no"}}]}`, text("a"), finish("stop")), text: "a", stop: llm.StopEnd},
 		{name: "content in parts", body: sse(`{"choices":[{"delta":{"content":[{"type":"thinking","thinking":[]},{"type":"text","text":"a"}]}}]}`, finish("stop")), text: "a", stop: llm.StopEnd},
 		{name: "whole JSON", body: `{"model":"x","choices":[{"index":0,"message":{"role":"assistant","content":"a"},"finish_reason":"stop"}]}`, text: "a", stop: llm.StopEnd},
-		{name: "whole JSON with calls", body: `{"choices":[{"index":0,"message":{"content":null,"tool_calls":[{"id":"1","function":{"name":"read","arguments":"{}"}},{"id":"2","function":{"name":"read","arguments":{"a":1}}}]},"finish_reason":"tool_calls"}]}`,
-			uses: []string{`1 read {}`, `2 read {"a":1}`}, stop: llm.StopTools},
+		{
+			name: "whole JSON with calls", body: `{"choices":[{"index":0,"message":{"content":null,"tool_calls":[{"id":"1","function":{"name":"read","arguments":"{}"}},{"id":"2","function":{"name":"read","arguments":{"a":1}}}]},"finish_reason":"tool_calls"}]}`,
+			uses: []string{`1 read {}`, `2 read {"a":1}`}, stop: llm.StopTools,
+		},
 		{name: "length", body: sse(text("a"), finish("length")), text: "a", stop: llm.StopLength},
 		{name: "content filter", body: sse(text("a"), finish("content_filter")), text: "a", stop: llm.StopRefusal},
 		{name: "refusal", body: sse(`{"choices":[{"delta":{"refusal":"I will not."}}]}`, finish("stop")), text: "I will not.", stop: llm.StopRefusal},
@@ -160,23 +162,35 @@ func TestStreams(t *testing.T) {
 				calls(`{"index":1,"function":{"arguments":":1}"}}`), finish("tool_calls"), done),
 			uses: []string{`1 read {"path":"a"}`, `2 github:create_issue {"b":1}`}, stop: llm.StopTools,
 		},
-		{name: "name repeated in every chunk", body: sse(
-			calls(`{"index":0,"id":"1","function":{"name":"read","arguments":"{\"a\""}}`), calls(`{"index":0,"id":"1","function":{"name":"read","arguments":":1}"}}`), finish("tool_calls")),
-			uses: []string{`1 read {"a":1}`}, stop: llm.StopTools},
-		{name: "name in pieces", body: sse(
-			calls(`{"index":0,"id":"1","function":{"name":"re"}}`), calls(`{"index":0,"function":{"name":"ad"}}`), calls(`{"index":0,"function":{"arguments":"{}"}}`), finish("tool_calls")),
-			uses: []string{`1 read {}`}, stop: llm.StopTools},
-		{name: "whole calls, all with index 0", body: sse(
-			calls(`{"index":0,"id":"1","function":{"name":"read","arguments":"{\"a\":1}"}}`), calls(`{"index":0,"id":"2","function":{"name":"read","arguments":"{\"a\":1}"}}`), finish("stop")),
-			uses: []string{`1 read {"a":1}`, `2 read {"a":1}`}, stop: llm.StopTools},
-		{name: "one call sent twice", body: sse(
-			calls(`{"index":0,"id":"1","function":{"name":"read","arguments":"{\"a\":1}"}}`), calls(`{"index":0,"id":"1","function":{"name":"read","arguments":"{\"a\":1}"}}`), finish("stop")),
-			uses: []string{`1 read {"a":1}`}, stop: llm.StopTools},
-		{name: "no index", body: sse(
-			calls(`{"id":"1","function":{"name":"read","arguments":"{\"a\""}}`), calls(`{"function":{"arguments":":1}"}}`), calls(`{"id":"2","function":{"name":"read","arguments":"{}"}}`), finish("tool_calls")),
-			uses: []string{`1 read {"a":1}`, `2 read {}`}, stop: llm.StopTools},
-		{name: "malformed arguments", body: sse(calls(`{"index":0,"id":"1","function":{"name":"read","arguments":"{\"a\":"}}`), finish("tool_calls")),
-			uses: []string{`1 read {"a":`}, stop: llm.StopTools},
+		{
+			name: "name repeated in every chunk", body: sse(
+				calls(`{"index":0,"id":"1","function":{"name":"read","arguments":"{\"a\""}}`), calls(`{"index":0,"id":"1","function":{"name":"read","arguments":":1}"}}`), finish("tool_calls")),
+			uses: []string{`1 read {"a":1}`}, stop: llm.StopTools,
+		},
+		{
+			name: "name in pieces", body: sse(
+				calls(`{"index":0,"id":"1","function":{"name":"re"}}`), calls(`{"index":0,"function":{"name":"ad"}}`), calls(`{"index":0,"function":{"arguments":"{}"}}`), finish("tool_calls")),
+			uses: []string{`1 read {}`}, stop: llm.StopTools,
+		},
+		{
+			name: "whole calls, all with index 0", body: sse(
+				calls(`{"index":0,"id":"1","function":{"name":"read","arguments":"{\"a\":1}"}}`), calls(`{"index":0,"id":"2","function":{"name":"read","arguments":"{\"a\":1}"}}`), finish("stop")),
+			uses: []string{`1 read {"a":1}`, `2 read {"a":1}`}, stop: llm.StopTools,
+		},
+		{
+			name: "one call sent twice", body: sse(
+				calls(`{"index":0,"id":"1","function":{"name":"read","arguments":"{\"a\":1}"}}`), calls(`{"index":0,"id":"1","function":{"name":"read","arguments":"{\"a\":1}"}}`), finish("stop")),
+			uses: []string{`1 read {"a":1}`}, stop: llm.StopTools,
+		},
+		{
+			name: "no index", body: sse(
+				calls(`{"id":"1","function":{"name":"read","arguments":"{\"a\""}}`), calls(`{"function":{"arguments":":1}"}}`), calls(`{"id":"2","function":{"name":"read","arguments":"{}"}}`), finish("tool_calls")),
+			uses: []string{`1 read {"a":1}`, `2 read {}`}, stop: llm.StopTools,
+		},
+		{
+			name: "malformed arguments", body: sse(calls(`{"index":0,"id":"1","function":{"name":"read","arguments":"{\"a\":"}}`), finish("tool_calls")),
+			uses: []string{`1 read {"a":`}, stop: llm.StopTools,
+		},
 		{name: "no arguments", body: sse(calls(`{"index":0,"id":"1","function":{"name":"read"}}`), finish("tool_calls")), uses: []string{`1 read {}`}, stop: llm.StopTools},
 		{name: "cut after the reason to stop", body: sse(text("a"), finish("stop")) + "data: {\"usa", text: "a", stop: llm.StopEnd},
 	}

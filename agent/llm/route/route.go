@@ -309,8 +309,7 @@ func (c *call) sum() error {
 
 // asError copies an llm.Error, so that it can be completed, or makes one of any other error.
 func asError(err error, provider string) *llm.Error {
-	var e *llm.Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*llm.Error](err); ok {
 		copied := *e
 		return &copied
 	}

@@ -127,6 +127,8 @@ function start() {
   composer();
   inspector();
   $('alert-ok').addEventListener('click', () => $('alert').close());
+  // Chromium gives the focus back without a caret: keys would fall into nothing.
+  $('alert').addEventListener('close', () => { $('text').blur(); $('text').focus(); });
   place();
   const events = new EventSource('/api/events');
   events.addEventListener('change', refresh);

@@ -3,6 +3,7 @@ package telegramtest_test
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"mime/multipart"
 	"net/http"
 	"net/url"
@@ -281,9 +282,7 @@ func TestEditing(t *testing.T) {
 	with := func(more ...p) p {
 		out := p{}
 		for _, m := range append([]p{at}, more...) {
-			for k, v := range m {
-				out[k] = v
-			}
+			maps.Copy(out, m)
 		}
 		return out
 	}

@@ -3,6 +3,7 @@ package telegramtest
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 	"mime"
 	"mime/multipart"
@@ -98,7 +99,7 @@ func (r *request) addMultipart(raw []byte, boundary string) *apiError {
 	parts := multipart.NewReader(bytes.NewReader(raw), boundary)
 	for {
 		p, err := parts.NextPart()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {

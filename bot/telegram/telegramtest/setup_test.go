@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"maps"
 	"net/http"
 	"strings"
 	"sync"
@@ -153,9 +154,7 @@ func (w *world) send(chat int64, text string, more ...p) int {
 	w.t.Helper()
 	params := p{"chat_id": chat, "text": text}
 	for _, m := range more {
-		for k, v := range m {
-			params[k] = v
-		}
+		maps.Copy(params, m)
 	}
 	var m sent
 	w.must("sendMessage", params, &m)

@@ -1,3 +1,5 @@
+//go:build unix
+
 package bench_test
 
 import (
@@ -5,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"syscall"
 	"testing"
 	"time"
 
@@ -41,7 +44,7 @@ func BenchmarkTurn(b *testing.B) {
 	worlds := make([]*world, len(subjects))
 	for i, s := range subjects {
 		worlds[i] = newWorld(b, talkers)
-		s.begin(b, ctx, worlds[i], model{})
+		defer s.begin(b, ctx, worlds[i], model{})()
 	}
 	took := make([][]time.Duration, len(subjects))
 	n := 0
@@ -69,29 +72,51 @@ func BenchmarkTurn(b *testing.B) {
 // BenchmarkCrowd is 500 chats with 4 messages each and a model that takes 200 ms.
 func BenchmarkCrowd(b *testing.B) {
 	ctx := b.Context()
-	rates := map[string]float64{}
+	rates, used := map[string]float64{}, map[string]float64{}
 	n := 0.0
 	for b.Loop() {
 		n++
 		for _, s := range []subject{service(), echo()} {
-			rate, err := crowdRate(ctx, b, s, people, rounds, think)
+			rate, cpu, err := crowdRate(ctx, b, s, people, rounds, think)
 			if err != nil {
 				b.Fatal(err)
 			}
 			rates[s.name] += rate
+			used[s.name] += cpu
 		}
 	}
 	b.ReportMetric(0, "ns/op")
 	b.ReportMetric(rates["service"]/n, "answers/s")
 	b.ReportMetric(rates["echo"]/n, "echo-answers/s")
 	b.ReportMetric(rates["service"]/rates["echo"], "x-echo")
+	b.ReportMetric(used["service"]/n, "cpu-ms/answer")
+	b.ReportMetric(used["echo"]/n, "echo-cpu-ms/answer")
 }
 
-func crowdRate(ctx context.Context, tb testing.TB, s subject, people, rounds int, think time.Duration) (float64, error) {
+// crowdRate is how many answers a second a crowd gets, and the processor time of one in ms: that of the bot, the fake and the crowd together.
+func crowdRate(ctx context.Context, tb testing.TB, s subject, people, rounds int, think time.Duration) (rate, cpu float64, err error) {
 	w := newWorld(tb, people)
-	s.begin(tb, ctx, w, model{think})
+	defer s.begin(tb, ctx, w, model{think})()
+	before, err := processorTime()
+	if err != nil {
+		return 0, 0, err
+	}
 	took, err := crowd(ctx, w, people, rounds)
-	return float64(people*rounds) / took.Seconds(), err
+	if err != nil {
+		return 0, 0, err
+	}
+	now, err := processorTime()
+	n := float64(people * rounds)
+	return n / took.Seconds(), millis(now-before) / n, err
+}
+
+// processorTime is what this process has used so far.
+func processorTime() (time.Duration, error) {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0, err
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano()), nil
 }
 
 // TestBenchSmoke plays each scenario in small, so that the benchmarks do not rot.
@@ -103,14 +128,15 @@ func TestBenchSmoke(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			defer cancel()
 			w := newWorld(t, 3)
-			s.begin(t, ctx, w, model{})
+			stop := s.begin(t, ctx, w, model{})
+			defer stop()
 			for i := range 4 {
 				if d, err := turn(ctx, w, person(i%2), fmt.Sprint("hello ", i)); err != nil || d <= 0 {
 					t.Fatalf("turn %d: %v, %v", i, d, err)
 				}
 			}
-			if _, err := crowdRate(ctx, t, s, 5, 2, time.Millisecond); err != nil {
-				t.Fatal(err)
+			if rate, _, err := crowdRate(ctx, t, s, 5, 2, time.Millisecond); err != nil || rate <= 0 {
+				t.Fatalf("crowd: %v answers/s, %v", rate, err)
 			}
 		})
 	}

@@ -1,3 +1,5 @@
+//go:build unix
+
 package bench_test
 
 import (
@@ -120,22 +122,24 @@ type subject struct {
 func service() subject { return subject{"service", serve} }
 func echo() subject    { return subject{"echo", echoBot} }
 
-// begin starts a subject on a world and waits until it listens.
-func (s subject) begin(tb testing.TB, ctx context.Context, w *world, m llm.Provider) {
+// begin starts a subject on a world and waits until it listens; the returned function ends it.
+func (s subject) begin(tb testing.TB, ctx context.Context, w *world, m llm.Provider) (stop func()) {
 	tb.Helper()
 	running, cancel := context.WithCancel(ctx)
 	done := make(chan error, 1)
 	dir := tb.TempDir()
 	go func() { done <- s.run(running, dir, w, m) }()
-	tb.Cleanup(func() {
+	stop = func() {
 		cancel()
 		if err := <-done; err != nil {
 			tb.Errorf("%s: %v", s.name, err)
 		}
-	})
+	}
 	if err := w.listening(ctx); err != nil {
+		stop()
 		tb.Fatalf("%s: %v", s.name, err)
 	}
+	return stop
 }
 
 // serve is the real service in this process. Send limits are off and there are more places than the default: the machine is measured, not the brakes.

@@ -165,7 +165,7 @@ func (c *command) logger(cfg *config.Config) zerolog.Logger {
 	if err != nil {
 		level = zerolog.InfoLevel
 	}
-	var out io.Writer = c.env.Err
+	out := c.env.Err
 	if cfg.Log.Format == "console" {
 		out = zerolog.ConsoleWriter{Out: c.env.Err, NoColor: !c.env.ErrTerm, TimeFormat: "15:04:05"}
 	}

@@ -141,8 +141,7 @@ func readFailure(err error) string {
 	case errors.Is(err, fs.ErrPermission):
 		return "this config file may not be read by the user who runs zephbot; change its owner or its mode"
 	default:
-		var path *fs.PathError
-		if errors.As(err, &path) {
+		if path, ok := errors.AsType[*fs.PathError](err); ok {
 			err = path.Err
 		}
 		return "this config file cannot be read: " + err.Error()
@@ -154,8 +153,7 @@ func parseFile(name string, data []byte) (map[string]any, map[string]int, error)
 	tree := map[string]any{}
 	if err := toml.Unmarshal(data, &tree); err != nil {
 		p := Problem{File: name, Text: "not valid TOML: " + strings.TrimPrefix(err.Error(), "toml: ")}
-		var bad *toml.DecodeError
-		if errors.As(err, &bad) {
+		if bad, ok := errors.AsType[*toml.DecodeError](err); ok {
 			line, column := bad.Position()
 			p.Line = line
 			p.Text = fmt.Sprintf("not valid TOML at column %d: %s", column, strings.TrimPrefix(bad.Error(), "toml: "))

@@ -128,10 +128,18 @@ action = "deny"
 		c.Tools.Permissions["Deploy.Prod"],
 	}
 	want := []any{
-		"./state", "123:abc", []string{"4711", "@ann_b", "*"}, []int64{4711}, []string{"-100123"},
-		90 * time.Second, 0, 20, config.TelegramGroups{Session: "chat", Trigger: "mention"},
-		"all", []int64{1, 2}, 5, "https://api.openai.com/v1", 3.0,
-		"https://api.anthropic.com", 4096, true, []string{"spare"}, 60,
+		"./state", "123:abc",
+		[]string{"4711", "@ann_b", "*"},
+		[]int64{4711},
+		[]string{"-100123"},
+		90 * time.Second, 0, 20,
+		config.TelegramGroups{Session: "chat", Trigger: "mention"},
+		"all",
+		[]int64{1, 2},
+		5, "https://api.openai.com/v1", 3.0,
+		"https://api.anthropic.com", 4096, true,
+		[]string{"spare"},
+		60,
 		[]config.Permission{{Pattern: "*", Action: "deny"}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

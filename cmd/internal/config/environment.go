@@ -47,7 +47,7 @@ func (e *environment) addProviders(c *Config) {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(names)) {
-		p, _ := newEntry(s, reflect.TypeFor[Provider]()).Interface().(Provider)
+		p, _ := reflect.TypeAssert[Provider](newEntry(s, reflect.TypeFor[Provider]()))
 		p.Name = name
 		c.LLM.Providers = append(c.LLM.Providers, p)
 		variable := prefix + strings.ToUpper(name)

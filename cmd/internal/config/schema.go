@@ -2,6 +2,7 @@ package config
 
 import (
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -91,10 +92,8 @@ func find(fields []field, name string) (field, bool) {
 		if f.name == name {
 			return f, true
 		}
-		for _, a := range f.aliases {
-			if a == name {
-				return f, true
-			}
+		if slices.Contains(f.aliases, name) {
+			return f, true
 		}
 	}
 	return field{}, false

@@ -85,7 +85,7 @@ func TestIgnored(t *testing.T) {
 			if want {
 				list = tc.yes
 			}
-			for _, name := range strings.Fields(list) {
+			for name := range strings.FieldsSeq(list) {
 				if got := files.ignored(strings.TrimSuffix(name, "/"), strings.HasSuffix(name, "/")); got != want {
 					t.Errorf("%q: %s is ignored: %t, want %t", tc.lines, name, got, want)
 				}

@@ -1,0 +1,182 @@
+//go:build unix
+
+package bench_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// program builds zephbot once for the process benchmarks.
+func program(tb testing.TB) string {
+	tb.Helper()
+	path := filepath.Join(tb.TempDir(), "zephbot")
+	build := exec.CommandContext(tb.Context(), "go", "build", "-o", path, "github.com/zephbot/zephbot/cmd/zephbot")
+	if out, err := build.CombinedOutput(); err != nil {
+		tb.Fatalf("build: %v\n%s", err, out)
+	}
+	return path
+}
+
+// mirror speaks the OpenAI wire and gives every message the same answer.
+func mirror(tb testing.TB) string {
+	tb.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = io.WriteString(w, `data: {"choices":[{"index":0,"delta":{"content":"re"},"finish_reason":"stop"}]}`+"\n\ndata: [DONE]\n\n")
+	}))
+	tb.Cleanup(server.Close)
+	return server.URL
+}
+
+// process is zephbot at work.
+type process struct {
+	cmd    *exec.Cmd
+	exited chan error
+}
+
+// launch starts the program on a world.
+func launch(tb testing.TB, path, dir, model string, w *world) (*process, error) {
+	tb.Helper()
+	p := &process{cmd: exec.CommandContext(context.WithoutCancel(tb.Context()), path, "serve"), exited: make(chan error, 1)}
+	p.cmd.Dir = dir
+	p.cmd.Env = append(environment(dir, w), "ZEPH_LLM_PROVIDERS_MAIN_TYPE=openai", "ZEPH_LLM_PROVIDERS_MAIN_MODEL=mirror",
+		"ZEPH_LLM_PROVIDERS_MAIN_API_KEY=opens-nothing", "ZEPH_LLM_PROVIDERS_MAIN_BASE_URL="+model)
+	if err := p.cmd.Start(); err != nil {
+		return nil, err
+	}
+	go func() { p.exited <- p.cmd.Wait() }()
+	return p, nil
+}
+
+// end stops the program as a deploy does.
+func (p *process) end(ctx context.Context) error {
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		return err
+	}
+	select {
+	case err := <-p.exited:
+		return err
+	case <-ctx.Done():
+		return errors.Join(errors.New("it does not end"), p.cmd.Process.Kill())
+	}
+}
+
+var residentLine = regexp.MustCompile(`(?m)^VmRSS:\s+(\d+) kB$`)
+
+// resident is the memory of the process, in MB; an error where there is no /proc.
+func (p *process) resident() (float64, error) {
+	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
+	if err != nil {
+		return 0, err
+	}
+	m := residentLine.FindSubmatch(raw)
+	if m == nil {
+		return 0, errors.New("the process has no VmRSS")
+	}
+	kB, err := strconv.ParseFloat(string(m[1]), 64)
+	return kB / 1024, err
+}
+
+// start starts the program and says how long it took to its first poll.
+func start(ctx context.Context, tb testing.TB, path, dir, model string, w *world) (*process, time.Duration, error) {
+	tb.Helper()
+	began := time.Now()
+	p, err := launch(tb, path, dir, model, w)
+	if err != nil {
+		return nil, 0, err
+	}
+	select {
+	case at := <-w.polled:
+		return p, at.Sub(began), nil
+	case err := <-p.exited:
+		return nil, 0, fmt.Errorf("the program ended: %w", errors.Join(err, errors.New("before its first poll")))
+	case <-ctx.Done():
+		return nil, 0, errors.Join(errors.New("the program does not poll"), p.end(ctx))
+	}
+}
+
+// memory is how much the program takes when it has just started, and after some people have talked with it.
+func memory(ctx context.Context, tb testing.TB, path string, people int) (idle, talked float64, err error) {
+	tb.Helper()
+	w := newWorld(tb, people)
+	p, _, err := start(ctx, tb, path, tb.TempDir(), mirror(tb), w)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer func() { err = errors.Join(err, p.end(ctx)) }()
+	menuSet := func() bool { return w.fake.Polling() && len(w.fake.Commands()) > 1 }
+	if err := w.fake.WaitFor(ctx, menuSet); err != nil {
+		return 0, 0, err
+	}
+	if idle, err = p.resident(); err != nil {
+		return 0, 0, err
+	}
+	for i := range people {
+		if err := w.say(person(i), "hello"); err != nil {
+			return 0, 0, err
+		}
+	}
+	for range people {
+		if _, err := w.next(ctx); err != nil {
+			return 0, 0, err
+		}
+	}
+	talked, err = p.resident()
+	return idle, talked, err
+}
+
+// BenchmarkStart is the time from the start of the process to its first poll: with nothing there, and with a database of its own.
+func BenchmarkStart(b *testing.B) {
+	path, model := program(b), mirror(b)
+	for _, fresh := range []bool{true, false} {
+		b.Run(map[bool]string{true: "first", false: "again"}[fresh], func(b *testing.B) {
+			ctx, dir := b.Context(), b.TempDir()
+			sum, n := 0.0, 0.0
+			for b.Loop() {
+				if fresh {
+					dir = b.TempDir()
+				}
+				p, took, err := start(ctx, b, path, dir, model, newWorld(b, 1))
+				if err != nil {
+					b.Fatal(err)
+				}
+				if err := p.end(ctx); err != nil {
+					b.Fatal(err)
+				}
+				sum, n = sum+millis(took), n+1
+			}
+			b.ReportMetric(0, "ns/op")
+			b.ReportMetric(sum/n, "ms")
+		})
+	}
+}
+
+// BenchmarkMemory is the resident memory of the process, idle and with 1000 sessions that have talked.
+func BenchmarkMemory(b *testing.B) {
+	path := program(b)
+	var idle, talked, n float64
+	for b.Loop() {
+		i, t, err := memory(b.Context(), b, path, 1000)
+		if err != nil {
+			b.Fatal(err)
+		}
+		idle, talked, n = idle+i, talked+t, n+1
+	}
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(idle/n, "idle-MB")
+	b.ReportMetric(talked/n, "sessions-1000-MB")
+}

@@ -1,0 +1,186 @@
+package web
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/andybalholm/cascadia"
+	"golang.org/x/net/html"
+
+	"github.com/zephbot/zephbot/tools"
+)
+
+const (
+	defaultLimit = 10
+	maxSelector  = 1000 // bytes of a selector
+)
+
+// query is what web_scrape looks for.
+type query struct {
+	selector string
+	match    cascadia.SelectorGroup
+	extract  func(*html.Node) string
+	limit    int
+}
+
+// newQuery reads the arguments. What cannot be extracted is taken for text, as the original does.
+func newQuery(in scrapeArgs) (query, error) {
+	q := query{selector: strings.TrimSpace(in.Select), limit: defaultLimit, extract: visibleText}
+	wrong := func(message, suggestion string, err error) (query, error) {
+		return query{}, &tools.Error{Category: tools.InvalidParameters, Message: message, Suggestion: suggestion, Err: err}
+	}
+	if q.selector == "" || len(q.selector) > maxSelector {
+		return wrong(fmt.Sprintf("select: want a CSS selector of 1 to %d bytes", maxSelector), "For example: article h2", nil)
+	}
+	match, err := cascadia.ParseGroup(q.selector)
+	if err != nil {
+		return wrong("select: this is not a valid CSS selector", "Use tag, .class, #id, [attribute], > and : forms, for example: div.price > span", err)
+	}
+	q.match = match
+	if in.Limit != nil {
+		if q.limit = *in.Limit; q.limit < 0 {
+			return wrong("limit: want 0 or more", "Leave limit out for the first 10 elements.", nil)
+		}
+	}
+	switch kind := strings.TrimSpace(in.Extract); {
+	case kind == "html":
+		q.extract = innerHTML
+	case strings.HasPrefix(kind, "attr:"):
+		name := strings.ToLower(strings.TrimSpace(strings.TrimPrefix(kind, "attr:")))
+		if name == "" {
+			return wrong("extract: attr: needs the name of an attribute", "For example: attr:href", nil)
+		}
+		q.extract = func(n *html.Node) string { return oneLine(value(n, name)) }
+	}
+	return q, nil
+}
+
+// scrape is the web_scrape tool. It looks at one element after the other, so that it stops at the limit and when the time is up.
+func (c *client) scrape(ctx context.Context, p *page, q query) (*tools.Result, error) {
+	if t := p.mediaType(); len(p.body) > 0 && !isHTML(t) {
+		e := unreadable(t, nil)
+		e.Message, e.Suggestion = strings.Replace(e.Message, "a page of text", "an HTML page", 1), "Use fetch for JSON and plain text."
+		return nil, e
+	}
+	doc, err := p.parse()
+	if err != nil {
+		return nil, err
+	}
+	if err := affordable(q.selector, doc); err != nil {
+		return nil, err
+	}
+	found, size, res := 0, 0, &tools.Result{}
+	var values []string
+	for n := range doc.Descendants() {
+		if found >= q.limit || size > c.o.MaxBody {
+			break
+		}
+		if n.Type != html.ElementNode {
+			continue
+		}
+		if ctx.Err() != nil {
+			return nil, broken(ctx, ctx.Err())
+		}
+		if !q.match.Match(n) {
+			continue
+		}
+		found++
+		if v := q.extract(n); v != "" { // empty ones count, but are not shown
+			values, size = append(values, v), size+len(v)+1
+		}
+	}
+	if len(values) == 0 {
+		res.Text = "No results for selector: " + q.selector
+		if found > 0 {
+			res.Text += fmt.Sprintf(" (%d elements match, but what was asked for is empty or hidden in them)", found)
+		}
+		return res, nil
+	}
+	res.Text, res.Truncated = cut(strings.Join(values, "\n"), c.o.MaxBody)
+	if res.Truncated || p.truncated {
+		res.Text += fmt.Sprintf("\n[cut: only the first %d bytes were read]", c.o.MaxBody)
+	}
+	return res, nil
+}
+
+// visibleText is the text of an element as a reader sees it, in one line, with a space where a block ends. It is empty inside of what is hidden; an
+// element like script, which is never shown, gives its own text when it was asked for by name.
+func visibleText(n *html.Node) string {
+	var b strings.Builder
+	if !raw(n) {
+		for p := n; p != nil; p = p.Parent {
+			if p.Type == html.ElementNode && p.Data != "head" && hidden(p) {
+				return ""
+			}
+		}
+	}
+	for child := range n.ChildNodes() {
+		collect(&b, child)
+	}
+	return strings.Join(strings.Fields(strings.Map(invisible, b.String())), " ")
+}
+
+// raw says that the element holds text which is never shown, so that whoever selects it means that text.
+func raw(n *html.Node) bool {
+	return n.Data == "script" || n.Data == "style" || n.Data == "title" || n.Data == "noscript"
+}
+
+func collect(b *strings.Builder, n *html.Node) {
+	switch n.Type {
+	case html.TextNode:
+		b.WriteString(n.Data)
+	case html.ElementNode:
+		if hidden(n) {
+			return
+		}
+		apart := !inline(n.Data)
+		if apart {
+			b.WriteByte(' ')
+		}
+		for child := range n.ChildNodes() {
+			collect(b, child)
+		}
+		if apart {
+			b.WriteByte(' ')
+		}
+	}
+}
+
+// inline lists the elements that do not interrupt a line of text.
+func inline(tag string) bool {
+	switch tag {
+	case "a", "abbr", "b", "bdi", "bdo", "big", "cite", "code", "data", "del", "dfn", "em", "font", "i", "ins", "kbd", "label", "mark", "q", "rp", "rt",
+		"ruby", "s", "samp", "small", "span", "strike", "strong", "sub", "sup", "time", "tt", "u", "var", "wbr":
+		return true
+	}
+	return false
+}
+
+// innerHTML is the markup inside of an element, as it is.
+func innerHTML(n *html.Node) string {
+	var b strings.Builder
+	for child := range n.ChildNodes() {
+		if err := html.Render(&b, child); err != nil { // only a tree that no parser makes
+			return ""
+		}
+	}
+	return strings.TrimSpace(b.String())
+}
+
+func value(n *html.Node, name string) string {
+	if v := attr(n, name); v != nil {
+		return *v
+	}
+	return ""
+}
+
+// oneLine keeps the promise of one value per line.
+func oneLine(s string) string {
+	return strings.TrimSpace(strings.Map(func(r rune) rune {
+		if r == '\n' || r == '\r' {
+			return ' '
+		}
+		return r
+	}, s))
+}
