@@ -33,6 +33,7 @@ type Entry struct {
 	Text     string    `json:"text,omitempty"`     // what was said; of a result: what the model reads
 	Speaker  string    `json:"speaker,omitempty"`  // user: name, where several people share a session
 	Caller   string    `json:"caller,omitempty"`   // user: caller id
+	News     string    `json:"news,omitempty"`     // user: what tools have finished in the background since the last turn
 	Quote    *Quote    `json:"quote,omitempty"`    // user: what was replied to
 	Uses     []Use     `json:"uses,omitempty"`     // assistant
 	Call     string    `json:"call,omitempty"`     // started, result: Use.Call

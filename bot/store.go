@@ -119,6 +119,9 @@ const (
 	Withdrawn ApprovalState = "cancelled"
 )
 
+// ResetBucket holds, by session, when its conversation began anew (RFC 3339): what was approved "for this session" before counts no more.
+const ResetBucket = "reset"
+
 // Scope of an approval.
 const (
 	Once    = "once"

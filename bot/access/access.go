@@ -215,6 +215,9 @@ func (g *Guard) Rights(place bot.Place, _ string) approval.Rights {
 	if c.ApprovalsRequired > 0 {
 		r.Required = c.ApprovalsRequired
 	}
+	for _, id := range g.opts.Admins {
+		r.Admins = append(r.Admins, g.opts.Channel+":"+id)
+	}
 	for _, list := range [][]string{g.opts.Approvers, g.opts.Admins, c.Approvers} {
 		for _, id := range list {
 			r.Approvers = append(r.Approvers, g.opts.Channel+":"+id)

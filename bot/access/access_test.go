@@ -250,10 +250,10 @@ func TestRights(t *testing.T) {
 		place bot.Place
 		want  approval.Rights
 	}{
-		{place("-2", ""), approval.Rights{Approvers: []string{"telegram:7", "telegram:8"}, Required: 2, Requester: true}},
-		{place("-1", ""), approval.Rights{Approvers: []string{"telegram:7", "telegram:8", "telegram:9"}, Required: 3, Requester: true}},
-		{place("-1", "7"), approval.Rights{Approvers: []string{"telegram:10", "telegram:7", "telegram:8", "telegram:9"}, Required: 1, Requester: true}},
-		{place("-1", "8"), approval.Rights{Approvers: []string{"telegram:7", "telegram:8", "telegram:9"}, Required: 3, Requester: true}},
+		{place("-2", ""), approval.Rights{Approvers: []string{"telegram:7", "telegram:8"}, Admins: []string{"telegram:7"}, Required: 2, Requester: true}},
+		{place("-1", ""), approval.Rights{Approvers: []string{"telegram:7", "telegram:8", "telegram:9"}, Admins: []string{"telegram:7"}, Required: 3, Requester: true}},
+		{place("-1", "7"), approval.Rights{Approvers: []string{"telegram:10", "telegram:7", "telegram:8", "telegram:9"}, Admins: []string{"telegram:7"}, Required: 1, Requester: true}},
+		{place("-1", "8"), approval.Rights{Approvers: []string{"telegram:7", "telegram:8", "telegram:9"}, Admins: []string{"telegram:7"}, Required: 3, Requester: true}},
 	}
 	g := guard(bottest.New(), o)
 	for range 2 { // asking must not change what is configured

@@ -23,6 +23,7 @@ import (
 // Rights say who decides in a place.
 type Rights struct {
 	Approvers []string // caller ids that may decide besides the person who asked
+	Admins    []string // caller ids that may store standing approvals
 	Required  int      // approvals needed; 0 = 1
 	Requester bool     // the person who asked may approve
 }
@@ -30,6 +31,7 @@ type Rights struct {
 // Store is the part of the bot's store that questions need.
 type Store interface {
 	bot.Approvals
+	bot.Facts
 	Row(ctx context.Context, id int64) (bot.Row, error)
 	Lane(ctx context.Context, session string) (bot.Lane, error)
 }
@@ -57,7 +59,8 @@ type body struct {
 	Steps    int            `json:"steps"`
 	USD      float64        `json:"usd,omitempty"`
 	Language string         `json:"language,omitempty"`
-	Name     string         `json:"name,omitempty"` // of who asked
+	Name     string         `json:"name,omitempty"`  // of who asked
+	Admin    bool           `json:"admin,omitempty"` // who asked may store standing approvals
 }
 
 func read(a *bot.Approval) (body, error) {
@@ -100,7 +103,9 @@ func (b *Broker) replace(a *bot.Approval, change *bot.Change) {
 }
 
 func (b *Broker) ask(asked dispatch.Asked, q tools.Question, taken map[string]bool, change *bot.Change) error {
-	raw, err := json.Marshal(body{Question: q, Steps: asked.Stats.Steps, USD: asked.Stats.USD, Language: asked.Language, Name: asked.Name})
+	raw, err := json.Marshal(body{Question: q, Steps: asked.Stats.Steps, USD: asked.Stats.USD, Language: asked.Language, Name: asked.Name,
+		Admin: slices.Contains(b.deps.Rights(asked.Place, q.Tool).Admins, asked.Caller),
+	})
 	if err != nil {
 		return fmt.Errorf("question: %w", err)
 	}
@@ -179,6 +184,14 @@ func (b *Broker) Approval(ctx context.Context, session, call, hash string) (appr
 	if err != nil || !ok {
 		return approve.Approval{}, err
 	}
+	// "For this session" ends with the conversation.
+	began, err := b.deps.Store.Fact(ctx, bot.ResetBucket, session, b.deps.Now())
+	if err != nil {
+		return approve.Approval{}, err
+	}
+	if t, err := time.Parse(time.RFC3339Nano, began); err == nil && !granted.Decided.After(t) {
+		return approve.Approval{}, nil
+	}
 	return approve.Approval{State: approve.Approved, By: granted.By, Hash: granted.Hash, Scope: bot.Session}, nil
 }
 
@@ -195,6 +208,9 @@ func (b *Broker) Press(ctx context.Context, msg *bot.Message) (dispatch.Effect, 
 	if err != nil {
 		return dispatch.Effect{}, err
 	}
+	say := func(text string, alert bool) bot.Row {
+		return bot.Row{Place: msg.Place, Purpose: bot.Toast, Query: msg.Query, Alert: alert, Content: bot.Content{Text: text}}
+	}
 	state, scope := bot.Approved, bot.Once
 	switch parts[2] {
 	case "y":
@@ -202,12 +218,12 @@ func (b *Broker) Press(ctx context.Context, msg *bot.Message) (dispatch.Effect, 
 		scope = bot.Session
 	case "n":
 		state = bot.Denied
+	case showRule, storeRule, hideRule:
+		return b.standing(ctx, &a, msg, parts[2], say)
 	default:
 		return b.unknown(msg), nil
 	}
-	return b.decide(ctx, &a, msg, state, scope, func(text string, alert bool) bot.Row {
-		return bot.Row{Place: msg.Place, Purpose: bot.Toast, Query: msg.Query, Alert: alert, Content: bot.Content{Text: text}}
-	})
+	return b.decide(ctx, &a, msg, state, scope, say)
 }
 
 // unknown answers a button of an old deploy or a forged one, and takes the keyboard away.

@@ -42,10 +42,11 @@ func (b *Broker) card(a *bot.Approval) (bot.Content, *bot.File, error) {
 	content := framed(w.CardHead(lang, c), show, w.CardFoot(lang, c))
 	once, session, deny := w.Buttons(lang)
 	data := func(choice string) string { return "a1:" + a.ID + ":" + choice }
-	content.Buttons = [][]bot.Button{
-		{{Label: once, Data: data("y"), Style: "success"}, {Label: session, Data: data("s")}},
-		{{Label: deny, Data: data("n"), Style: "danger"}},
+	last := []bot.Button{{Label: deny, Data: data("n"), Style: "danger"}}
+	if info.Admin && len(q.Always) > 0 {
+		last = append([]bot.Button{{Label: w.AlwaysButton(lang), Data: data(showRule)}}, last...)
 	}
+	content.Buttons = [][]bot.Button{{{Label: once, Data: data("y"), Style: "success"}, {Label: session, Data: data("s")}}, last}
 	return content, file, nil
 }
 

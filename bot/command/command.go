@@ -42,10 +42,19 @@ type About struct {
 	Extra   func() []string // further lines of /status; may be nil
 }
 
+// Policy tells about the rules (/policy).
+type Policy interface {
+	// Status lists the rules in force, one line a table.
+	Status() []string
+	// Check says what the rules would decide about a call of msg's sender, without doing anything. The error is about the arguments, for a person.
+	Check(ctx context.Context, msg *bot.Message, session, tool string, args []byte) (effect, rule, reason string, err error)
+}
+
 // Deps are what the commands work with.
 type Deps struct {
 	Store     Store
 	Questions Questions
+	Policy    Policy
 	Usage     func(ctx context.Context, msg *bot.Message) ([]texts.Usage, error)
 	About     About
 	Admins    func() []string // names or ids, for refusals
@@ -81,9 +90,10 @@ func New(deps Deps) *Table {
 		"deny":    {class: dispatch.Overtakes, run: t.decide(bot.Denied)},
 		"clear":   {class: dispatch.Interrupts, run: t.reset(texts.Words.Cleared)},
 		"new":     {class: dispatch.Interrupts, run: t.reset(texts.Words.Fresh)},
+		"policy":  {class: dispatch.Overtakes, admin: true, run: t.policy},
 	}
 	for name, admin := range map[string]bool{
-		"recap": false, "mcp": true, "policy": true, "memory": false, "schedule": false, "why": false, "export": false, "forget": false,
+		"recap": false, "mcp": true, "memory": false, "schedule": false, "why": false, "export": false, "forget": false,
 	} {
 		t.commands[name] = entry{class: dispatch.Overtakes, admin: admin, absent: true, run: t.notBuilt(name)}
 	}
@@ -275,9 +285,28 @@ func (t *Table) reset(word func(texts.Words, string) string) func(context.Contex
 			return dispatch.Effect{}, err
 		}
 		e := t.say(call, word(t.deps.Words, call.Message.Language))
+		e.Change.Facts = append(e.Change.Facts, bot.Fact{Bucket: bot.ResetBucket, Key: call.Session, Value: t.deps.Now().UTC().Format(time.RFC3339Nano)})
 		e.Change.Append = &bot.Append{Session: call.Session, After: lane.Last, Entries: []agent.Entry{{
 			Turn: "reset/" + call.Message.ID, Kind: agent.ResetEntry, At: t.deps.Now(), Caller: call.Message.Caller,
 		}}}
 		return e, nil
 	}
+}
+
+// policy shows the rules, or what they would decide.
+func (t *Table) policy(ctx context.Context, call *dispatch.Call) (dispatch.Effect, error) {
+	msg, w := call.Message, t.deps.Words
+	verb, rest, _ := strings.Cut(strings.TrimSpace(msg.Args), " ")
+	tool, args, _ := strings.Cut(strings.TrimSpace(rest), " ")
+	switch {
+	case verb == "status" || verb == "":
+		return t.say(call, w.PolicyStatus(msg.Language, t.deps.Policy.Status())), nil
+	case verb != "check" || tool == "" || strings.TrimSpace(args) == "":
+		return t.say(call, w.PolicyHelp(msg.Language)), nil
+	}
+	effect, rule, reason, err := t.deps.Policy.Check(ctx, msg, call.Session, tool, []byte(strings.TrimSpace(args)))
+	if err != nil {
+		return t.say(call, err.Error()+"\n"+w.PolicyHelp(msg.Language)), nil //nolint:nilerr // the person mends it
+	}
+	return t.say(call, w.PolicyDecision(msg.Language, effect, rule, reason)), nil
 }

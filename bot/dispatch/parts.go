@@ -177,6 +177,8 @@ type Parts struct {
 	Words     Words
 	Log       zerolog.Logger
 	Now       func() time.Time
+	// News takes over, once each, what has happened since the session's last turn (commands that ended in the background), for the model. May be nil.
+	News func(session string) string
 	// Observe takes what metrics count; may be nil. Must not block.
 	Observe func(Observation)
 }

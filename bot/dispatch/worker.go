@@ -286,7 +286,7 @@ func (d *Dispatcher) beginTurn(ctx context.Context, lane bot.Lane, t *task, text
 		Lanes: []bot.LaneUpdate{{
 			Session: lane.Session, State: ptr(bot.Running), Turn: &turn, Arrival: &a.Seq, Since: &now, Stop: new(""), Live: new(int64(0)), Caller: &msg.Caller,
 		}},
-		Append:  &bot.Append{Session: lane.Session, After: lane.Last, Entries: []agent.Entry{entryOf(msg, turn, text, now)}},
+		Append:  &bot.Append{Session: lane.Session, After: lane.Last, Entries: []agent.Entry{d.entry(msg, turn, text, now)}},
 		Charges: admission.Charges,
 	}
 	if admission.Notice != "" {
@@ -318,8 +318,12 @@ func (d *Dispatcher) claimFailed(ctx context.Context, session string, err error)
 	}
 }
 
-func entryOf(msg *bot.Message, turn, text string, now time.Time) agent.Entry {
+// entry is the journal's first line of a turn.
+func (d *Dispatcher) entry(msg *bot.Message, turn, text string, now time.Time) agent.Entry {
 	e := agent.Entry{Turn: turn, Kind: agent.UserEntry, At: now, Text: text, Speaker: msg.Name, Caller: msg.Caller}
+	if d.parts.News != nil {
+		e.News = d.parts.News(d.session(msg))
+	}
 	if msg.Reply != nil {
 		e.Quote = &agent.Quote{Author: msg.Reply.Author, Own: msg.Reply.Own, Text: msg.Reply.Text}
 	}

@@ -69,6 +69,9 @@ func (Words) Decided(language string, a bot.Approval) string {
 	at := clock(a.Decided)
 	switch a.State {
 	case bot.Approved:
+		if a.Scope == bot.Always {
+			return fmt.Sprintf(b.approvedAlways, a.ByName, at)
+		}
 		if a.Scope == bot.Session {
 			return fmt.Sprintf(b.approvedSession, a.ByName, at)
 		}
@@ -117,3 +120,39 @@ func (Words) Noted(language string, missing int) string {
 	}
 	return in(language).decidedToast
 }
+
+// AlwaysButton is the label of the button that begins storing a rule.
+func (Words) AlwaysButton(language string) string { return in(language).always }
+
+// StoreButtons are the labels of the card that shows the rule.
+func (Words) StoreButtons(language string) (store, back string) {
+	b := in(language)
+	return b.storeIt, b.back
+}
+
+// StoreHead stands above the rule that would be stored.
+func (Words) StoreHead(language string) string { return in(language).storeHead }
+
+// StoreFoot stands below it.
+func (Words) StoreFoot(language string) string { return in(language).storeFoot }
+
+// AdminsStore answers somebody who may not store rules.
+func (Words) AdminsStore(language string) string { return in(language).adminsStore }
+
+// PolicyStatus answers /policy status.
+func (Words) PolicyStatus(language string, lines []string) string {
+	return in(language).policyHead + "\n" + strings.Join(lines, "\n")
+}
+
+// PolicyDecision answers /policy check.
+func (Words) PolicyDecision(language, effect, rule, reason string) string {
+	b := in(language)
+	lines := []string{b.effects[effect]}
+	if reason != "" {
+		lines = append(lines, reason)
+	}
+	return strings.Join(append(lines, fmt.Sprintf(b.policyRule, rule)), "\n")
+}
+
+// PolicyHelp says how /policy is used.
+func (Words) PolicyHelp(language string) string { return in(language).policyHelp }

@@ -37,6 +37,10 @@ type book struct {
 	approved, approvedSession, denied, expired, withdrawn                             string
 	stranger, asker, already, unknownQuestion, notYourself, noQuestion, whichQuestion string
 	decidedToast, votedToast, suspicious                                              string
+	always, storeHead, storeFoot, storeIt, back, adminsStore, approvedAlways          string
+	// policy
+	policyHead, policyHelp, policyRule string
+	effects                            map[string]string
 	// access
 	strangerPrivate, groupUnlisted string
 	// quota

@@ -63,6 +63,19 @@ func english() *book { //nolint:funlen // one table of sentences, without any lo
 		votedToast:      "Noted. %d more needed.",
 		suspicious:      "⚠ Text from %s tried to give me orders before this.",
 
+		always:         "Always…",
+		storeHead:      "Store this rule for this chat?",
+		storeFoot:      "It runs without asking from then on. A denial in the configuration still wins.",
+		storeIt:        "Store it",
+		back:           "Back",
+		adminsStore:    "Only an admin of this bot can store a rule.",
+		approvedAlways: "✅ Always approved by %s, %s",
+
+		policyHead: "Rules in force:",
+		policyHelp: "/policy status shows the rules in force; /policy check TOOL {\"…\":\"…\"} says what they would decide, such as /policy check bash {\"command\":\"git push\"}",
+		policyRule: "Rule: %s",
+		effects:    map[string]string{"allow": "✅ It would run.", "ask": "✋ It would ask.", "deny": "⛔ It would be denied."},
+
 		strangerPrivate: "I only talk to people on my list. Your id is %s; give it to the person who runs me.",
 		groupUnlisted:   "I am not set up for this group. Its id is %s; give it to the person who runs me.",
 

@@ -44,6 +44,13 @@ func germanApprovals(b *book) {
 	b.longFile = "Der ganze Text steht in der Datei oben: %d Zeilen, SHA-256 %s. Erlaubt wird, was in der Datei steht."
 	b.needs = "Nötige Freigaben: %d; bisher %d."
 	b.once, b.session, b.deny = "Einmal erlauben", "Für dieses Gespräch erlauben", "Ablehnen"
+	b.policyHead, b.policyRule = "Geltende Regeln:", "Regel: %s"
+	b.policyHelp = "/policy status zeigt die geltenden Regeln; /policy check WERKZEUG {\"…\":\"…\"} sagt, was sie entscheiden würden, etwa /policy check bash {\"command\":\"git push\"}"
+	b.effects = map[string]string{"allow": "✅ Es würde laufen.", "ask": "✋ Es würde fragen.", "deny": "⛔ Es würde abgelehnt."}
+	b.always, b.storeHead, b.storeIt, b.back = "Immer…", "Diese Regel für diesen Chat speichern?", "Speichern", "Zurück"
+	b.storeFoot = "Von da an läuft es, ohne zu fragen. Ein Verbot in der Konfiguration gilt weiter."
+	b.adminsStore = "Nur ein Admin dieses Bots kann eine Regel speichern."
+	b.approvedAlways = "✅ Für immer erlaubt von %s, %s"
 	b.approved, b.approvedSession = "✅ Einmal erlaubt von %s, %s", "✅ Für dieses Gespräch erlaubt von %s, %s"
 	b.denied, b.expired, b.withdrawn = "⛔ Abgelehnt von %s, %s", "⛔ Niemand hat rechtzeitig entschieden, %s", "⛔ Zurückgezogen, %s"
 	b.stranger, b.asker = "Nur %s oder jemand mit Freigaberecht in diesem Chat kann das entscheiden.", "die Person, die gefragt hat,"

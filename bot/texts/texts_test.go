@@ -31,6 +31,7 @@ func everything(l string) map[string][]string {
 		return w.Decided(l, bot.Approval{State: state, Scope: scope, ByName: "Ann", Decided: at})
 	}
 	once, session, deny := w.Buttons(l)
+	store, back := w.StoreButtons(l)
 	card := texts.Card{Tool: "bash", Expires: at, Short: "akun"}
 	full := texts.Card{
 		Tool: "bash", Note: "off", Reason: "rule", Suspicious: "https://h", Steps: 4, USD: 0.012, Expires: at, Short: "akun", Needed: 2, Votes: 1, FileLines: 9, FileHash: "ab12",
@@ -55,7 +56,9 @@ func everything(l string) map[string][]string {
 		"Stopping": {w.Stopping(l, false, 0), w.Stopping(l, true, 0), w.Stopping(l, true, 1), w.Stopping(l, false, 2)},
 		"Tools":    {w.Tools(l, nil), w.Tools(l, []string{"bash"})}, "Model": {w.Model(l, "gpt")},
 		"CardHead": {w.CardHead(l, card), w.CardHead(l, full)}, "CardFoot": {w.CardFoot(l, card), w.CardFoot(l, full)}, "Buttons": {once, session, deny},
-		"Decided":  {decided(bot.Approved, bot.Once), decided(bot.Approved, bot.Session), decided(bot.Denied, ""), decided(bot.Expired, ""), decided(bot.Withdrawn, "")},
+		"Decided":      {decided(bot.Approved, bot.Once), decided(bot.Approved, bot.Session), decided(bot.Approved, bot.Always), decided(bot.Denied, ""), decided(bot.Expired, ""), decided(bot.Withdrawn, "")},
+		"AlwaysButton": {w.AlwaysButton(l)}, "StoreHead": {w.StoreHead(l)}, "StoreFoot": {w.StoreFoot(l)}, "AdminsStore": {w.AdminsStore(l)}, "StoreButtons": {store, back},
+		"PolicyStatus": {w.PolicyStatus(l, []string{"a"})}, "PolicyDecision": {w.PolicyDecision(l, "ask", "r", "why"), w.PolicyDecision(l, "deny", "r", "")}, "PolicyHelp": {w.PolicyHelp(l)},
 		"NotYours": {w.NotYours(l, "Ann"), w.NotYours(l, "")}, "NotYourself": {w.NotYourself(l)}, "Already": {w.Already(l, bot.Approval{State: bot.Denied, ByName: "Ann", Decided: at})},
 		"UnknownQuestion": {w.UnknownQuestion(l)}, "NoQuestion": {w.NoQuestion(l)}, "WhichQuestion": {w.WhichQuestion(l, []string{"akun", "bero"})},
 		"Noted": {w.Noted(l, 0), w.Noted(l, 2)}, "Names": w.Names(), "Languages": w.Languages(),

@@ -93,38 +93,56 @@ func blockedCopy(words []string, allowed []string) string {
 	return ""
 }
 
+// removal is what the words of rm say.
+type removal struct {
+	recursive, force, root bool
+	targets                []string
+}
+
 // wipes reports whether the words of rm delete an absolute path recursively and without asking, or a root, a
 // top-level directory or a home directory recursively.
 func wipes(words []string) bool {
-	recursive, force, root, ended := false, false, false, false
-	var targets []string
-	for _, w := range words {
-		switch {
-		case ended || len(w) < 2 || w[0] != '-':
-			targets = append(targets, w)
-		case w == "--":
-			ended = true
-		case strings.HasPrefix(w, "--"):
-			recursive = recursive || len(w) > 2 && strings.HasPrefix("--recursive", w)
-			force = force || len(w) > 2 && strings.HasPrefix("--force", w)
-			root = root || len(w) > 3 && strings.HasPrefix("--no-preserve-root", w)
-		default:
-			recursive = recursive || strings.ContainsAny(w, "rR")
-			force = force || strings.Contains(w, "f")
-		}
-	}
-	if !recursive {
+	r := readRemoval(words)
+	if !r.recursive {
 		return false
 	}
-	if root {
+	if r.root {
 		return true
 	}
-	for _, target := range targets {
-		if strings.HasPrefix(target, "/") && (force || shallow(target)) || home(target) {
+	for _, target := range r.targets {
+		if strings.HasPrefix(target, "/") && (r.force || shallow(target)) || home(target) {
 			return true
 		}
 	}
 	return false
+}
+
+// readRemoval reads the words of rm.
+func readRemoval(words []string) (r removal) {
+	ended := false
+	for _, w := range words {
+		switch {
+		case ended || len(w) < 2 || w[0] != '-':
+			r.targets = append(r.targets, w)
+		case w == "--":
+			ended = true
+		default:
+			r.option(w)
+		}
+	}
+	return r
+}
+
+// option reads one option; rm takes any unambiguous beginning of a long one.
+func (r *removal) option(w string) {
+	if strings.HasPrefix(w, "--") {
+		r.recursive = r.recursive || strings.HasPrefix("--recursive", w)
+		r.force = r.force || strings.HasPrefix("--force", w)
+		r.root = r.root || len(w) > 3 && strings.HasPrefix("--no-preserve-root", w)
+		return
+	}
+	r.recursive = r.recursive || strings.ContainsAny(w, "rR")
+	r.force = r.force || strings.Contains(w, "f")
 }
 
 // shallow reports whether an absolute path is the root, a top-level directory, or everything in one of them.

@@ -161,14 +161,6 @@ func runsByOption(name string) string {
 		return "checkpoint-action to-command use-compress-program info-script new-volume-script rsh-command rmt-command -I -F"
 	case "rsync":
 		return "rsh rsync-path -e"
-	case "vim", "vi", "nvim", "view", "ex", "vimdiff", "gvim", "rvim":
-		return "cmd startuptime -c -S -s -u + listen"
-	case "emacs", "emacsclient":
-		return "eval execute load funcall script -f -l -e"
-	case "less", "more", "most":
-		return "+ lesskey-content lesskey-src lesskey-file -k"
-	case "man":
-		return "pager preprocessor html -P -H -p"
 	case "make", "gmake":
 		return "eval -E"
 	case "sort", "gsort":
@@ -185,14 +177,29 @@ func runsByOption(name string) string {
 		return "use-askpass -e execute"
 	case "tcpdump":
 		return "-z"
-	case "mail", "mailx", "ed":
-		return "~ !"
-	case "tmux", "screen", "crontab", "systemctl-edit", "dialog":
-		return "*"
 	case "go":
 		return "-exec -toolexec -vettool"
 	case "ip":
 		return "-b -batch"
+	}
+	return runsInTerminal(name)
+}
+
+// runsInTerminal is the part of the table for programs that a person works in: editors, pagers, terminals.
+func runsInTerminal(name string) string {
+	switch name {
+	case "vim", "vi", "nvim", "view", "ex", "vimdiff", "gvim", "rvim":
+		return "cmd startuptime -c -S -s -u + listen"
+	case "emacs", "emacsclient":
+		return "eval execute load funcall script -f -l -e"
+	case "less", "more", "most":
+		return "+ lesskey-content lesskey-src lesskey-file -k"
+	case "man":
+		return "pager preprocessor html -P -H -p"
+	case "mail", "mailx", "ed":
+		return "~ !"
+	case "tmux", "screen", "crontab", "systemctl-edit", "dialog":
+		return "*"
 	}
 	return ""
 }

@@ -29,23 +29,12 @@ func reads(name string) bool { return listed(readingNames, name) }
 // readingRule is the table of commands that follow the common rules for flags.
 func readingRule(name string) (reading, bool) {
 	switch name {
-	case "ls":
-		return reading{
-			flags: "aAbBcCdfFgGhHiklLmnNopqQrRsStuUvxXZ1", values: "ITw", any: true,
-			long: "all almost-all author human-readable inode reverse recursive size directory classify color sort time time-style full-time group-directories-first no-group numeric-uid-gid si width",
-		}, true
 	case "cat":
 		return reading{flags: "AbeEnstTuv", any: true, long: "show-all number number-nonblank show-ends show-tabs squeeze-blank show-nonprinting"}, true
 	case "head", "tail":
 		return reading{flags: "qvz", values: "nc", count: true, any: true, long: "lines bytes quiet silent verbose zero-terminated"}, true
 	case "wc":
 		return reading{flags: "cmlLw", any: true, long: "bytes chars lines words max-line-length total"}, true
-	case "stat":
-		return reading{flags: "fLtxs", values: "c", any: true, long: "format printf terse dereference file-system"}, true
-	case "du", "df":
-		return reading{flags: "0abchHiklLmPsSxT", values: "dBt", long: "all bytes human-readable total summarize max-depth apparent-size inodes si block-size print-type type one-file-system"}, true
-	case "file":
-		return reading{flags: "bhikLnNrsv0", long: "brief mime mime-type mime-encoding dereference no-dereference"}, true
 	case "md5sum", "sha1sum", "sha256sum", "sha512sum", "cksum", "b2sum":
 		return reading{flags: "bt", long: "binary text tag"}, true
 	case "sort":
@@ -60,6 +49,24 @@ func readingRule(name string) (reading, bool) {
 		return reading{flags: "abcdxvCn", values: "AjNwts", long: "decode wrap", most: 1}, true
 	case "diff", "cmp":
 		return reading{flags: "abBcdeEilnNpqrsTtuwy", values: "UCWx", long: "unified context brief recursive side-by-side ignore-case ignore-all-space ignore-space-change color exclude"}, true
+	}
+	return listingRule(name)
+}
+
+// listingRule is the part of the table that shows what there is, not what is in it.
+func listingRule(name string) (reading, bool) {
+	switch name {
+	case "ls":
+		return reading{
+			flags: "aAbBcCdfFgGhHiklLmnNopqQrRsStuUvxXZ1", values: "ITw", any: true,
+			long: "all almost-all author human-readable inode reverse recursive size directory classify color sort time time-style full-time group-directories-first no-group numeric-uid-gid si width",
+		}, true
+	case "stat":
+		return reading{flags: "fLtxs", values: "c", any: true, long: "format printf terse dereference file-system"}, true
+	case "du", "df":
+		return reading{flags: "0abchHiklLmPsSxT", values: "dBt", long: "all bytes human-readable total summarize max-depth apparent-size inodes si block-size print-type type one-file-system"}, true
+	case "file":
+		return reading{flags: "bhikLnNrsv0", long: "brief mime mime-type mime-encoding dereference no-dereference"}, true
 	case "realpath", "readlink":
 		return reading{flags: "efmnPLsqz", long: "canonicalize canonicalize-existing canonicalize-missing"}, true
 	case "tree":
@@ -113,14 +120,8 @@ func plainRule(name string) (reading, bool) {
 // redirected but to /dev/null or between descriptors, and nothing is indirect. paths are all words that may be
 // paths, as they stand; after a leading "cd DIR" each relative one also as DIR/word. The caller checks them.
 func ReadsOnly(s Script) (paths []string, ok bool) {
-	if !s.Certain() || len(s.Commands) == 0 {
+	if !s.Certain() || len(s.Commands) == 0 || !redirectsNothing(s.Redirects) {
 		return nil, false
-	}
-	for _, red := range s.Redirects {
-		harmless := red.Target == "/dev/null" || red.Op == ">&" && !red.Writes
-		if !harmless || red.Dynamic {
-			return nil, false
-		}
 	}
 	dir := ""
 	for i := range s.Commands {
@@ -129,7 +130,7 @@ func ReadsOnly(s Script) (paths []string, ok bool) {
 			return nil, false
 		}
 		if c.Name == "cd" {
-			if i > 0 || c.Depth > 0 || len(c.Words) != 2 || strings.HasPrefix(c.Words[1], "-") || c.mark(1) != 0 || c.Words[1] == "" {
+			if i > 0 || !c.entersDir() {
 				return nil, false
 			}
 			dir = c.Words[1]
@@ -148,6 +149,22 @@ func ReadsOnly(s Script) (paths []string, ok bool) {
 		}
 	}
 	return paths, true
+}
+
+// redirectsNothing reports whether all redirections go to /dev/null or copy a descriptor.
+func redirectsNothing(list []Redirect) bool {
+	for _, red := range list {
+		harmless := red.Target == "/dev/null" || red.Op == ">&" && !red.Writes
+		if !harmless || red.Dynamic {
+			return false
+		}
+	}
+	return true
+}
+
+// entersDir reports whether cd goes to one directory that its text names, for all that follows.
+func (c *Command) entersDir() bool {
+	return c.Depth == 0 && len(c.Words) == 2 && c.Words[1] != "" && !strings.HasPrefix(c.Words[1], "-") && c.mark(1) == 0
 }
 
 // mark is the Mark of one word.
@@ -177,32 +194,28 @@ func (c *Command) reads() (paths []string, ok bool) {
 
 // follow checks the words from index from on against a rule.
 func (c *Command) follow(rule reading, from int) (paths []string, ok bool) {
-	ended, words, skip := false, 0, rule.skip
+	ended, words := false, 0
 	for i := from; i < len(c.Words); i++ {
 		text, mark := c.Words[i], c.mark(i)
 		if mark&MarkPattern != 0 && !tame(text, ended || rule.any || rule.plain) || mark&MarkTilde != 0 {
 			return nil, false
 		}
 		switch {
-		case ended || len(text) < 2 || text[0] != '-' || rule.plain && rule.flags == "" && rule.values == "":
+		case ended || rule.takes(text):
 			words++
-			switch {
-			case skip > 0:
-				skip--
-			case !strings.HasPrefix(text, rule.prefix):
+			path, fine := rule.word(words, text, mark)
+			if !fine {
 				return nil, false
-			case !rule.plain || mark&MarkPattern != 0:
+			}
+			if path {
 				paths = append(paths, text)
 			}
 		case text == "--":
 			ended = true
 		default:
 			value, used, fine := rule.flag(c.Words[i:])
-			if !fine && !(rule.plain && rule.count) {
-				// echo prints what it does not know as a flag; everything else is refused.
-				if c.Name != "echo" {
-					return nil, false
-				}
+			if !fine && !rule.forgives(c.Name) {
+				return nil, false
 			}
 			if value != "" {
 				paths = append(paths, value)
@@ -210,11 +223,28 @@ func (c *Command) follow(rule reading, from int) (paths []string, ok bool) {
 			i += used
 		}
 	}
-	if rule.most < 0 && words > 0 || rule.most > 0 && words > rule.most {
-		return nil, false
-	}
 	return paths, true
 }
+
+// takes reports whether a word is no flag.
+func (r reading) takes(text string) bool {
+	return len(text) < 2 || text[0] != '-' || r.plain && r.flags == "" && r.values == ""
+}
+
+// word checks the nth word that is no flag, counted from 1, and says whether it may be a path.
+func (r reading) word(n int, text string, mark Mark) (path, ok bool) {
+	switch {
+	case r.most != 0 && n > r.most:
+		return false, false
+	case n <= r.skip:
+		return false, true
+	}
+	return !r.plain || mark&MarkPattern != 0, strings.HasPrefix(text, r.prefix)
+}
+
+// forgives reports whether a flag that is not in the rule does no harm: echo prints it, and seq takes it for a number
+// or fails.
+func (r reading) forgives(name string) bool { return name == "echo" || r.plain && r.count }
 
 // flag checks one word of flags: path is a value that may be a path, used how many further words it takes.
 func (r reading) flag(words []string) (path string, used int, ok bool) {
@@ -262,12 +292,19 @@ func tame(text string, anywhere bool) bool {
 	return anywhere || dir != "" || strings.IndexByte("*?[", text[0]) < 0
 }
 
+// contained reports whether the shell leaves the word at i as it is, or can only make files out of it that lie below
+// the directory it names.
+func (c *Command) contained(i int) bool {
+	mark := c.mark(i)
+	return mark == 0 || mark&MarkTilde == 0 && tame(c.Words[i], false)
+}
+
 // readsFind allows the tests and prints of find and nothing that acts.
 func (c *Command) readsFind() (paths []string, ok bool) {
 	expression := false
 	for i := 1; i < len(c.Words); i++ {
 		text := c.Words[i]
-		if c.mark(i) != 0 && (c.mark(i)&MarkTilde != 0 || !tame(text, false)) {
+		if !c.contained(i) {
 			return nil, false
 		}
 		switch {
@@ -297,7 +334,7 @@ func (c *Command) readsSed() (paths []string, ok bool) {
 	script := false
 	for i := 1; i < len(c.Words); i++ {
 		text := c.Words[i]
-		if c.mark(i)&MarkTilde != 0 || c.mark(i) != 0 && !tame(text, false) {
+		if !c.contained(i) {
 			return nil, false
 		}
 		switch {

@@ -4,46 +4,71 @@ import "strings"
 
 // sed notes scripts that run commands: the e command and the e flag of s, both GNU extensions.
 func (f *finder) sed(_ string, words []word, _ place) {
-	given := false
-	var scripts []word
-	for i := 1; i < len(words); i++ {
-		text := words[i].text
-		switch {
-		case text == "-f" || strings.HasPrefix(text, "--fi") || text == "-l" || text == "--line-length":
-			given = given || text[1] != 'l' && text != "--line-length"
-			i++
-		case (text == "-e" || text == "--expression") && i+1 < len(words):
-			given = true
-			i++
-			scripts = append(scripts, words[i])
-		case strings.HasPrefix(text, "--e"):
-			_, script, _ := strings.Cut(text, "=")
-			given = true
-			scripts = append(scripts, word{text: script, mark: words[i].mark})
-		case len(text) > 1 && text[0] == '-':
-			if at := strings.IndexAny(text, "ef"); text[1] != '-' && at > 0 {
-				given = true
-				script := word{text: text[at+1:], mark: words[i].mark}
-				if script.text == "" && i+1 < len(words) {
-					i++
-					script = words[i]
-				}
-				if text[at] == 'e' {
-					scripts = append(scripts, script)
-				}
-			}
-		case !given:
-			given = true
-			scripts = append(scripts, words[i])
-		}
-	}
-	for _, script := range scripts {
+	for _, script := range sedScripts(words) {
 		if script.dynamic() || script.added {
 			f.indirect("the sed script is not known before it runs")
 		} else if kind := sedScript(script.text); kind == sedRuns {
 			f.indirect("the sed script may run commands")
 		}
 	}
+}
+
+// sedScripts are the scripts among the words of sed: the values of -e, or the first word that is no option.
+func sedScripts(words []word) (scripts []word) {
+	given := false
+	for i := 1; i < len(words); i++ {
+		text := words[i].text
+		switch {
+		case len(text) > 1 && text[0] == '-':
+			script, gives, used := sedOption(words[i:])
+			given = given || gives
+			if script != nil {
+				scripts = append(scripts, *script)
+			}
+			i += used
+		case !given:
+			given = true
+			scripts = append(scripts, words[i])
+		}
+	}
+	return scripts
+}
+
+// sedOption reads the option words[0]: script is the script it holds, gives whether the program is named by it (-f
+// names a file), used how many further words it takes.
+func sedOption(words []word) (script *word, gives bool, used int) {
+	text := words[0].text
+	switch {
+	case text == "-l" || text == "--line-length":
+		return nil, false, 1
+	case strings.HasPrefix(text, "--fi"):
+		return nil, true, 1
+	case text == "--expression" && len(words) > 1:
+		return &words[1], true, 1
+	case strings.HasPrefix(text, "--e"):
+		_, value, _ := strings.Cut(text, "=")
+		return &word{text: value, mark: words[0].mark}, true, 0
+	case text[1] == '-':
+		return nil, false, 0
+	}
+	return sedLetters(words)
+}
+
+// sedLetters is sedOption for one-letter options, of which -e and -f take the rest of the word or the next one.
+func sedLetters(words []word) (script *word, gives bool, used int) {
+	text := words[0].text
+	at := strings.IndexAny(text, "ef")
+	if at < 0 {
+		return nil, false, 0
+	}
+	value := word{text: text[at+1:], mark: words[0].mark}
+	if value.text == "" && len(words) > 1 {
+		value, used = words[1], 1
+	}
+	if text[at] == 'f' {
+		return nil, true, used
+	}
+	return &value, true, used
 }
 
 // sedKind is what a sed script can do besides printing.
@@ -67,31 +92,32 @@ func sedScript(s string) sedKind {
 		if !ok || rest == "" {
 			return sedRuns
 		}
-		command := rest[0]
-		rest = rest[1:]
-		switch {
-		case command == '#' || command == ':' || strings.IndexByte("btTaic", command) >= 0:
-			_, rest, _ = strings.Cut(rest, "\n")
-		case strings.IndexByte("rRwW", command) >= 0:
-			kind = max(kind, sedWrites)
-			_, rest, _ = strings.Cut(rest, "\n")
-		case command == 's' || command == 'y':
-			var what sedKind
-			if rest, what = sedSubstitute(rest); what == sedRuns {
-				return sedRuns
-			} else if what > kind {
-				kind = what
-			}
-		case strings.IndexByte("{}=dDgGhHnNpPxFzlqQ", command) >= 0:
-			rest = strings.TrimLeft(rest, "0123456789 \t")
-			if rest != "" && strings.IndexByte(";\n{}#", rest[0]) < 0 && command != '{' && command != '}' {
-				return sedRuns
-			}
-		default:
+		var what sedKind
+		if s, what = sedCommand(rest[0], rest[1:]); what == sedRuns {
 			return sedRuns
 		}
-		s = rest
+		kind = max(kind, what)
 	}
+}
+
+// sedCommand skips what belongs to a command.
+func sedCommand(command byte, args string) (rest string, kind sedKind) {
+	switch {
+	case command == '#' || command == ':' || strings.IndexByte("btTaic", command) >= 0:
+		_, rest, _ = strings.Cut(args, "\n")
+		return rest, sedPrints
+	case strings.IndexByte("rRwW", command) >= 0:
+		_, rest, _ = strings.Cut(args, "\n")
+		return rest, sedWrites
+	case command == 's' || command == 'y':
+		return sedSubstitute(args)
+	case strings.IndexByte("{}=dDgGhHnNpPxFzlqQ", command) >= 0:
+		rest = strings.TrimLeft(args, "0123456789 \t")
+		if rest == "" || strings.IndexByte(";\n{}#", rest[0]) >= 0 || command == '{' || command == '}' {
+			return rest, sedPrints
+		}
+	}
+	return "", sedRuns
 }
 
 // sedAddress skips the addresses before a command.

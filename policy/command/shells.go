@@ -165,17 +165,21 @@ func codeOptions(family string) (short, long string) {
 
 // interpreter notes code in an argument and programs read from the standard input.
 func (f *finder) interpreter(family string, words []word, at place) {
-	switch family {
-	case "awk":
+	switch {
+	case family == "awk":
 		f.awk(words)
-		return
-	case "at":
+	case family == "at":
 		f.indirect("at runs later what it reads from its input")
-		return
+	case !f.interpreted(family, words[1:]):
+		f.stdinProgram(family, at)
 	}
+}
+
+// interpreted notes code among the arguments of an interpreter. It reports whether they say what runs; if not, the
+// program comes from the standard input.
+func (f *finder) interpreted(family string, words []word) (file bool) {
 	short, long := codeOptions(family)
-	file := false
-	for i, w := range words[1:] {
+	for i, w := range words {
 		text := w.text
 		switch {
 		case w.dynamic() || w.added:
@@ -183,25 +187,43 @@ func (f *finder) interpreter(family string, words []word, at place) {
 				f.indirect(family + " runs a program that is not known before")
 				f.lastTake = len(f.out.Commands)
 			}
-			return
-		case text == "eval" && family == "deno", strings.HasPrefix(text, "ext::"), family == "sqlite3" && hidesShell(text):
+			return true
+		case codeWord(family, text):
 			f.indirect(family + " runs code from its arguments")
 		case file || text == "-" || stdinFile(text):
-		case text == "-m" && (family == "python" || family == "pypy"):
-			return // runs a module: a command of its own
+		case runsModule(family, text):
+			return true // a command of its own
 		case len(text) > 1 && text[0] == '-':
 			if takesCode(text, short, long) {
 				f.indirect(family + " runs code from its arguments")
-				return
+				return true
 			}
-			file = file || versionOnly(text) && i == 0
+			file = i == 0 && versionOnly(text)
 		default:
 			file = true
 		}
 	}
-	if !file {
-		f.stdinProgram(family, at)
+	return file
+}
+
+// codeWord reports whether a word that is no option holds or announces code.
+func codeWord(family, text string) bool {
+	switch family {
+	case "deno":
+		if text == "eval" {
+			return true
+		}
+	case "sqlite3":
+		if hidesShell(text) {
+			return true
+		}
 	}
+	return strings.HasPrefix(text, "ext::")
+}
+
+// runsModule reports whether an option makes python run a module.
+func runsModule(family, option string) bool {
+	return option == "-m" && (family == "python" || family == "pypy")
 }
 
 // versionOnly reports whether an option only prints the version or help.
@@ -234,18 +256,29 @@ func (f *finder) awk(words []word) {
 		case text == "-F" || text == "-v":
 			i++
 			continue
+		case awkSets(text):
+			continue
 		case strings.HasPrefix(text, "-f") || strings.HasPrefix(text, "--fi"):
 			return // a program file: a command of its own
-		case strings.HasPrefix(text, "-F") || strings.HasPrefix(text, "-v") || strings.HasPrefix(text, "--fie") || strings.HasPrefix(text, "--as"):
-			continue
 		case len(text) > 1 && text[0] == '-' && text != "--":
 			f.indirect("the options of awk cannot be read for sure")
 		}
-		if strings.Contains(text, "system") || strings.Contains(text, "|") || strings.Contains(text, "getline") || strings.Contains(text, "@") || strings.Contains(text, "/inet") {
+		if awkStarts(text) {
 			f.indirect("the awk program may start other programs")
 			return
 		}
 	}
+}
+
+// awkSets reports whether an option sets a variable or the field separator, in the same word.
+func awkSets(option string) bool {
+	return strings.HasPrefix(option, "-F") || strings.HasPrefix(option, "-v") || strings.HasPrefix(option, "--fie") || strings.HasPrefix(option, "--as")
+}
+
+// awkStarts reports whether an awk program may start another or talk to the network.
+func awkStarts(program string) bool {
+	return strings.Contains(program, "system") || strings.Contains(program, "|") || strings.Contains(program, "getline") ||
+		strings.Contains(program, "@") || strings.Contains(program, "/inet")
 }
 
 // eval follows literal words and gives up on others.

@@ -78,29 +78,32 @@ func (w *walker) detail(node syntax.Node) {
 		w.assign(n)
 	case *syntax.ParamExp:
 		w.param(n)
-	case *syntax.ArithmExp:
-		w.arithmetic = true
-	case *syntax.ArithmCmd, *syntax.CStyleLoop:
-		w.arithmetic = true
 	case *syntax.BinaryArithm:
 		w.arithAssign(n.Op, n.X)
 	case *syntax.WordIter:
 		w.variable(n.Name.Value, "a loop")
-	case *syntax.BinaryTest:
-		if n.Op >= syntax.TsEql && n.Op <= syntax.TsGtr {
-			w.arithmetic = true
-		}
-	case *syntax.UnaryTest:
-		if n.Op == syntax.TsVarSet || n.Op == syntax.TsRefVar {
-			w.arithmetic = true
-		}
 	case *syntax.SglQuoted:
 		w.hidden = w.hidden || hidesCode(n.Value)
 	case *syntax.Lit:
 		w.hidden = w.hidden || strings.IndexByte(n.Value, '\\') >= 0 && hidesCode(unescape(n.Value))
 	case *syntax.CoprocClause:
 		w.indirect("a coprocess talks to the script")
+	default:
+		w.arithmetic = w.arithmetic || calculates(node)
 	}
+}
+
+// calculates reports whether bash reads what stands in a node as arithmetic.
+func calculates(node syntax.Node) bool {
+	switch n := node.(type) {
+	case *syntax.ArithmExp, *syntax.ArithmCmd, *syntax.CStyleLoop:
+		return true
+	case *syntax.BinaryTest:
+		return n.Op >= syntax.TsEql && n.Op <= syntax.TsGtr
+	case *syntax.UnaryTest:
+		return n.Op == syntax.TsVarSet || n.Op == syntax.TsRefVar
+	}
+	return false
 }
 
 // hidesCode reports whether a literal holds what bash would run if the literal became arithmetic or code.

@@ -182,22 +182,19 @@ func (s wrapper) read(name string, words []word) (got wrapped) {
 		switch {
 		case w.dynamic() && (skip > 0 || strings.HasPrefix(w.text, "-")):
 			got.known = false
-		case ended || len(w.text) < 2 || w.text[0] != '-' && w.text[0] != '+':
+		case ended || len(w.text) < 2 || w.text[0] != '-':
 		case w.text == "--":
 			ended = true
 			i++
 			continue
-		case w.text[0] == '-':
+		default:
 			i += s.option(name, words, i, &got)
 			continue
 		}
 		switch {
 		case w.text == "-" && (name == "env" || name == "su"):
 		case s.assign && isAssignment(w.text):
-			got.known = got.known && !w.dynamic()
-			if variable, _, _ := strings.Cut(w.text, "="); decides(variable) {
-				got.known = false
-			}
+			got.known = got.known && setsHarmless(w)
 		case skip == 0:
 			got.at = i
 			return got
@@ -208,6 +205,12 @@ func (s wrapper) read(name string, words []word) (got wrapped) {
 	}
 	got.at = len(words)
 	return got
+}
+
+// setsHarmless reports whether NAME=value is known and does not decide what runs.
+func setsHarmless(w word) bool {
+	variable, _, _ := strings.Cut(w.text, "=")
+	return !w.dynamic() && !decides(variable)
 }
 
 // option reads the option at i and returns how many words it takes.

@@ -2,6 +2,7 @@ package web
 
 import (
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -27,6 +28,9 @@ const (
 // clutter is what is no part of the text of a page.
 const clutter = "nav, svg, math, canvas, iframe, frame, object, embed, audio, video, map, select, datalist, input, textarea, link, meta, title"
 
+// lineEnds are the blanks at the end of lines, which the converter leaves in lists and quotations.
+var lineEnds = regexp.MustCompile(`[ \t]+\n`)
+
 // markdown turns a page into Markdown, with its title first. It changes doc.
 func markdown(doc *html.Node, location *url.URL) (string, error) {
 	d := goquery.NewDocumentFromNode(doc)
@@ -49,7 +53,7 @@ func markdown(doc *html.Node, location *url.URL) (string, error) {
 	if err != nil {
 		return "", failed(err, "The page could not be turned into text.", "Use another page, or pick elements with web_scrape.")
 	}
-	text := strings.TrimSpace(strings.Map(invisible, string(out)))
+	text := strings.TrimSpace(lineEnds.ReplaceAllString(strings.Map(invisible, string(out)), "\n"))
 	if first, _, _ := strings.Cut(text, "\n"); title == "" || strings.TrimSpace(strings.TrimLeft(first, "#")) == title {
 		return text, nil
 	}

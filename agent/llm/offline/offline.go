@@ -173,8 +173,8 @@ func progress(stages [][]wish, messages []llm.Message) map[place]*llm.ToolResult
 	return done
 }
 
-// quotation is how a replied-to message stands before what the person wrote.
-var quotation = regexp.MustCompile(`(?s)^\[reply to [^\n]*\]\n.*?\n\[end of quotation\]\n`)
+// quotation is how a replied-to message, and news of the background, stand before what the person wrote.
+var quotation = regexp.MustCompile(`(?s)^(?:\[(?:reply to|news) [^\n]*\]\n.*?\n\[end of (?:quotation|news)\]\n)+`)
 
 // speech is what the person wrote, without the quotation and the speaker's name that a conversation of several people puts before it.
 func speech(text string, speakers bool) string {

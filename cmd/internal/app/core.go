@@ -16,6 +16,7 @@ import (
 	"github.com/zephbot/zephbot/agent"
 	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/agent/prompt"
+	"github.com/zephbot/zephbot/bot/approval"
 	"github.com/zephbot/zephbot/cmd/internal/config"
 	"github.com/zephbot/zephbot/cmd/internal/metrics"
 	"github.com/zephbot/zephbot/persistence"
@@ -209,11 +210,20 @@ func (c *Core) chain(approvals approve.Lookup, requests func(context.Context, *t
 }
 
 // request adds to a call what the policy wants to know of the service.
-func (c *Core) request(_ context.Context, call *tools.Call) (policy.Request, error) {
+func (c *Core) request(ctx context.Context, call *tools.Call) (policy.Request, error) {
 	r := policy.Request{Trust: policy.Trusted, Confined: c.kit.confined}
 	workspace, err := c.kit.workspace(call.Origin)
 	if err != nil {
 		return r, fmt.Errorf("workspace: %w", err)
+	}
+	if c.stores != nil {
+		grants, err := approval.Grants(ctx, c.stores.Bot, call.Origin.Chat, c.now())
+		if err != nil {
+			return r, err
+		}
+		for _, g := range grants {
+			r.Grants = append(r.Grants, policy.Grant{Tool: g.Tool, Pattern: g.Pattern})
+		}
 	}
 	r.InsidePaths = append([]string{workspace}, c.kit.shellPaths...)
 	for _, pair := range os.Environ() {

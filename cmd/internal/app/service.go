@@ -65,7 +65,7 @@ func newService(c *Core, ch channel) *service {
 		ByChat: chatQuotas(c), Payer: c.cfg.Quotas.Payer, AllowOnDown: c.cfg.Quotas.OnRedisDown == "allow",
 	}, c.redis, store, words, c.now, c.metrics.Denied)
 	s.commands = command.New(command.Deps{
-		Store: store, Questions: broker, Usage: meter.Usage, About: s.about(), Admins: ch.admins, Words: words, Now: c.now,
+		Store: store, Questions: broker, Policy: rulebook{c}, Usage: meter.Usage, About: s.about(), Admins: ch.admins, Words: words, Now: c.now,
 	})
 	s.outbox = deliver.NewOutbox(deliver.Deps{
 		Store: store, Sender: ch.sender, Pacer: pacer, Words: words, Now: c.now, Log: c.log.With().Str("component", "outbox").Logger(),
@@ -88,7 +88,7 @@ func newService(c *Core, ch channel) *service {
 	s.dispatcher = dispatch.New(dispatch.Parts{
 		Store: store, Decoder: ch.decoder, Composer: ch.composer, Runner: runner, Guard: ch.guard, Meter: meter, Commands: s.commands,
 		Approvals: counted{broker, c}, Outbox: s.outbox, Progress: progress, Words: words, Log: c.log.With().Str("component", "dispatcher").Logger(), Now: c.now,
-		Observe: s.observe,
+		Observe: s.observe, News: c.news,
 	}, dispatch.Options{
 		Channel: ch.name, Bot: ch.bot, Owner: c.owner, Concurrency: c.cfg.Agent.Concurrency, Grace: graceTurns,
 	})

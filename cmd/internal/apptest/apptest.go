@@ -1,36 +1,53 @@
 // Package apptest plays scenario files through the whole service: people on the strict fake Bot API, a scripted model, and what they must see. It is for
 // tests only.
 //
-// A scenario is a txtar file with the parts config (TOML, added to a base that admits the people below), model (see package llmtest) and chat. People:
-// ann (1001, admin), ben (1002), cy (1003, German) and dora (1004, a stranger). Chats: a private one each, by the person's name; team, a group with ann,
-// ben and cy; forum, a supergroup with the topics General and 7; foreign, a group that is not on the list. Lines of chat:
+// A scenario is a txtar file with the parts config (TOML, added to a base that admits the people below), model (see package llmtest) and chat; further parts
+// are configurations for "restart with NAME". {300×text} in model and chat stands for 300 times that text. People: ann (1001, admin), ben (1002), cy (1003,
+// German) and dora (1004, a stranger). Chats: a private one each, by the person's name; team, a group with ann, ben and cy; forum, a supergroup with the
+// topics General and 7; foreign, a group that is not on the list. The shell runs without the kernel sandbox unless the scenario says otherwise, so that what
+// asks does not depend on the machine. Lines of chat:
 //
-//	ann: text                   she writes in her private chat ("\n" is a line break); ann@team, ann@forum/7 elsewhere
-//	ann@team re 2: text         … as a reply to message 2 of that chat
-//	ann sends photo: caption    an attachment: photo document voice sticker location
+//	ann: text                   she writes in her private chat ("\n" is a line break); ann@team, ann@forum/7 elsewhere; anon@team: an anonymous admin,
+//	                            channel@team: somebody in the name of a channel
+//	ann@team re 2: text         … as a reply to message 2 of that chat; re 2 "part": quoting that part of it
+//	ann sends photo: caption    an attachment: photo document huge voice audio video sticker location contact
+//	ann forwards: text          a text that somebody else wrote
 //	ann edits 3: text           she edits her message
 //	bot@ann: text               the next message of the bot in that chat is this; /regexp/ between slashes. It waits for it; * and \n as above
+//	to@team 2                   the message of the last "bot" line answers message 2 (0: none)
+//	looks@ann: bold Ann         … it has this formatting: entity type and the text under it; "looks@ann: plain" none at all
+//	attached@ann: NAME /regexp/ … it carries this file with such content
+//	buttons@ann: none           … it has no buttons (any more), or these labels: [Approve once] [Deny]
 //	press ann@ann "Label"       she presses a button of the newest message that has one with this label; @team says where
+//	press ann@ann 3 "Label"     … of message 3
 //	forge ann@ann 3 data        … a button that is not there, on message 3
 //	toast ann: /regexp/         her newest press was answered with this
 //	card@ann: /regexp/          the newest message with or without buttons that was edited matches
+//	draft@ann: /regexp/         the draft that she sees matches
 //	stop ann                    the Stop button of her draft
 //	idle                        the service has nothing to do
 //	silent@ann                  … and the bot has said nothing new there
 //	release NAME                lets the model's "wait NAME" go on
 //	model asked 3               the model was asked so often in all
-//	model saw /regexp/          a request of the model contains this
-//	restart                     stops the service as SIGTERM does and starts it anew on the same state
-//	fault send* cut 1           telegramtest.Fault: method, kind, count, optionally retry-after seconds
+//	model saw /regexp/          a request of the model contains this; "model not saw" none does, so far
+//	model offered bash          the newest request offers this tool; "model not offered bash" it does not
+//	restart                     stops the service as SIGTERM does and starts it anew on the same state; "restart with NAME" with the configuration of that part
+//	stopping / down / start     the parts of it: the signal is given; it is and the service has ended; it has ended and runs again
+//	fault send* cut 1           telegramtest.Fault: method, kind, count (0: until "faults off"), optionally retry-after seconds, or a delay such as 50ms
 //	faults off
+//	hit send*                   the last fault has been used up
 //	again                       the newest update is delivered once more
-//	audit /regexp/              a line of the audit log matches
+//	raw {"poll":{}}             an update as it stands
+//	audit /regexp/              a line of the audit log matches; "no audit /regexp/" none does
+//	log /regexp/                a line of the service's log matches
+//	never /regexp/              this stands in no message, draft, audit line, log line or call to Telegram
 //	file ann NAME: text         a file in her workspace has this content; "no file ann NAME" none
 //	put ann NAME: text          makes one
 //	migrate team                the group gets a new id; the name goes with it
 //	block dora / unblock dora
-//	join foreign                the bot is added to that group
-//	clock +5m                   the service's clock goes on
+//	rename ben dora             his username
+//	join foreign                the bot is added to that group; leave team: removed
+//	clock +5m                   the service's clock goes on; "clock day" to the next day, UTC
 package apptest
 
 import (
@@ -40,6 +57,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -64,11 +82,12 @@ func Play(t *testing.T, archive *txtar.Archive) {
 	for _, f := range archive.Files {
 		parts[f.Name] = string(f.Data)
 	}
+	parts["model"], parts["chat"] = expand(parts["model"]), expand(parts["chat"])
 	model, err := llmtest.ParseNamed("test", parts["model"])
 	if err != nil {
 		t.Fatalf("model: %v", err)
 	}
-	s := &scene{t: t, dir: t.TempDir(), model: model, extra: parts["config"], cursor: map[int64]int{}, clock: &clock{}}
+	s := &scene{t: t, dir: t.TempDir(), model: model, parts: parts, extra: parts["config"], cursor: map[int64]int{}, clock: &clock{}}
 	s.stage()
 	defer s.close()
 	s.start()
@@ -129,6 +148,7 @@ func (b *buffer) String() string {
 type scene struct {
 	t      *testing.T
 	dir    string
+	parts  map[string]string
 	extra  string
 	fake   *telegramtest.Server
 	url    string
@@ -139,7 +159,7 @@ type scene struct {
 	chats  map[string]int64
 	said   int64 // newest update
 	press  map[string]string
-	cancel context.CancelFunc
+	cancel context.CancelFunc // nil: the service does not run
 	done   chan error
 }
 
@@ -147,7 +167,28 @@ const (
 	ann, ben, cy, dora int64 = 1001, 1002, 1003, 1004
 	team, foreign      int64 = -2001, -2002
 	forum              int64 = -1001000000077
+	news               int64 = -1001000000099 // a channel that somebody writes in the name of
 )
+
+// repeat is {300×text}.
+var repeat = regexp.MustCompile(`\{(\d+)×([^}]*)\}`)
+
+func expand(text string) string {
+	return repeat.ReplaceAllStringFunc(text, func(m string) string {
+		parts := repeat.FindStringSubmatch(m)
+		return strings.Repeat(parts[2], number(parts[1]))
+	})
+}
+
+// people are who there is. A person's fields may change in a scenario, so each has its own list.
+func people() map[string]telegramtest.User {
+	return map[string]telegramtest.User{
+		"ann":  {ID: ann, FirstName: "Ann", Username: "ann_a", Language: "en"},
+		"ben":  {ID: ben, FirstName: "Ben", Language: "en"},
+		"cy":   {ID: cy, FirstName: "Cy", Language: "de"},
+		"dora": {ID: dora, FirstName: "Dora", Username: "dora", Language: "en"},
+	}
+}
 
 // stage sets up people and chats.
 func (s *scene) stage() {
@@ -157,10 +198,7 @@ func (s *scene) stage() {
 		s.t.Fatal(err)
 	}
 	s.url = url
-	for _, u := range []telegramtest.User{
-		{ID: ann, FirstName: "Ann", Username: "ann_a", Language: "en"}, {ID: ben, FirstName: "Ben", Language: "en"},
-		{ID: cy, FirstName: "Cy", Language: "de"}, {ID: dora, FirstName: "Dora", Username: "dora", Language: "en"},
-	} {
+	for _, u := range people() {
 		s.fake.AddUser(u)
 		s.fake.AddPrivate(u.ID)
 	}
@@ -186,6 +224,8 @@ allowed_chats = [-2001, -1001000000077]
 per_second = 0
 per_chat_per_second = 0
 per_group_per_minute = 0
+[tools.shell]
+sandbox = "off"
 `
 
 // start starts the service on the scene's state.
@@ -275,9 +315,13 @@ func split(text string) (head string, set tableSet) {
 
 // halt stops the service and says how it ended.
 func (s *scene) halt() error {
+	if s.cancel == nil {
+		return nil
+	}
 	s.cancel()
 	select {
 	case err := <-s.done:
+		s.cancel = nil
 		return err
 	case <-time.After(patience):
 		return errors.New("the service does not stop")

@@ -12,33 +12,35 @@ import (
 	"strings"
 	"time"
 
-	"github.com/go-telegram/bot/models"
-
 	"github.com/zephbot/zephbot/bot/telegram/telegramtest"
 	"github.com/zephbot/zephbot/persistence/sql"
 )
 
 var (
-	saysLine  = regexp.MustCompile(`^(ann|ben|cy|dora)(?:@([a-z]+)(?:/(\d+))?)?(?: re (\d+))?: (.*)$`)
-	sendsLine = regexp.MustCompile(`^(ann|ben|cy|dora)(?:@([a-z]+)(?:/(\d+))?)? sends (\w+): ?(.*)$`)
-	editsLine = regexp.MustCompile(`^(ann|ben|cy|dora)(?:@([a-z]+))? edits (\d+): (.*)$`)
-	botLine   = regexp.MustCompile(`^bot@([a-z]+)(?:/(\d+))?: (.*)$`)
-	cardLine  = regexp.MustCompile(`^card@([a-z]+): (.*)$`)
-	pressLine = regexp.MustCompile(`^press (ann|ben|cy|dora)@([a-z]+) "(.*)"$`)
-	forgeLine = regexp.MustCompile(`^forge (ann|ben|cy|dora)@([a-z]+) (\d+) (.*)$`)
-	toastLine = regexp.MustCompile(`^toast (ann|ben|cy|dora): (.*)$`)
-	fileLine  = regexp.MustCompile(`^(file|put|no file) (ann|ben|cy|dora)(?:@([a-z]+))? (\S+?)(?:: (.*))?$`)
+	saysLine     = regexp.MustCompile(`^(ann|ben|cy|dora|anon|channel)(?:@([a-z]+)(?:/(\d+))?)?(?: re (\d+)(?: "(.*?)")?)?: (.*)$`)
+	sendsLine    = regexp.MustCompile(`^(ann|ben|cy|dora)(?:@([a-z]+)(?:/(\d+))?)? sends (\w+): ?(.*)$`)
+	forwardsLine = regexp.MustCompile(`^(ann|ben|cy|dora)(?:@([a-z]+))? forwards: (.*)$`)
+	editsLine    = regexp.MustCompile(`^(ann|ben|cy|dora)(?:@([a-z]+))? edits (\d+): (.*)$`)
+	botLine      = regexp.MustCompile(`^bot@([a-z]+)(?:/(\d+))?: (.*)$`)
+	cardLine     = regexp.MustCompile(`^card@([a-z]+): (.*)$`)
+	pressLine    = regexp.MustCompile(`^press (ann|ben|cy|dora)@([a-z]+)(?: (\d+))? "(.*)"$`)
+	forgeLine    = regexp.MustCompile(`^forge (ann|ben|cy|dora)@([a-z]+) (\d+) (.*)$`)
+	toastLine    = regexp.MustCompile(`^toast (ann|ben|cy|dora): (.*)$`)
+	fileLine     = regexp.MustCompile(`^(file|put|no file) (ann|ben|cy|dora)(?:@([a-z]+))? (\S+?)(?:: (.*))?$`)
 )
 
 // do plays one line.
 func (s *scene) do(line string) error {
 	if m := saysLine.FindStringSubmatch(line); m != nil {
-		return s.say(m[1], m[2], telegramtest.Message{Text: plain(m[5]), Thread: number(m[3]), ReplyTo: number(m[4])})
+		return s.say(m[1], m[2], telegramtest.Message{Text: plain(m[6]), Thread: number(m[3]), ReplyTo: number(m[4]), Quote: m[5]})
 	}
 	if m := sendsLine.FindStringSubmatch(line); m != nil {
 		msg, err := attachment(m[4])
 		msg.Text, msg.Thread = plain(m[5]), number(m[3])
 		return errors.Join(err, s.say(m[1], m[2], msg))
+	}
+	if m := forwardsLine.FindStringSubmatch(line); m != nil {
+		return s.say(m[1], m[2], telegramtest.Message{Text: plain(m[3]), ForwardOrigin: origin()})
 	}
 	if m := editsLine.FindStringSubmatch(line); m != nil {
 		_, err := s.fake.EditText(s.chats[m[1]], s.place(m[1], m[2]), number(m[3]), plain(m[4]))
@@ -51,7 +53,7 @@ func (s *scene) do(line string) error {
 		return s.card(s.chats[m[1]], m[2])
 	}
 	if m := pressLine.FindStringSubmatch(line); m != nil {
-		return s.pressLabel(m[1], s.chats[m[2]], m[3])
+		return s.pressLabel(m[1], s.chats[m[2]], number(m[3]), m[4])
 	}
 	if m := forgeLine.FindStringSubmatch(line); m != nil {
 		id, err := s.fake.Press(s.chats[m[1]], s.chats[m[2]], number(m[3]), m[4])
@@ -65,58 +67,6 @@ func (s *scene) do(line string) error {
 		return s.file(m[1], m[2], s.place(m[2], m[3]), m[4], plain(m[5]))
 	}
 	return s.verb(strings.Fields(line), line)
-}
-
-func (s *scene) verb(words []string, line string) error {
-	switch rest := strings.TrimSpace(strings.TrimPrefix(line, words[0])); words[0] {
-	case "idle":
-		return s.idle()
-	case "release":
-		s.model.Release(rest)
-		return nil
-	case "restart":
-		if err := s.halt(); err != nil {
-			return err
-		}
-		s.start()
-		return nil
-	case "again":
-		return s.fake.Redeliver(s.said)
-	case "audit":
-		return s.audit(rest)
-	case "model":
-		return s.modelLine(words, line)
-	case "fault":
-		return s.fault(words[1:])
-	case "faults":
-		s.fake.ClearFaults()
-		return nil
-	case "stop":
-		return s.stopDraft(words[1])
-	case "migrate":
-		id, err := s.fake.Migrate(s.chats[words[1]])
-		s.cursor[id] = s.cursor[s.chats[words[1]]]
-		s.chats[words[1]] = id
-		return err
-	case "block":
-		_, err := s.fake.Block(s.chats[words[1]])
-		return err
-	case "unblock":
-		_, err := s.fake.Unblock(s.chats[words[1]])
-		return err
-	case "join":
-		_, err := s.fake.Join(dora, s.chats[words[1]])
-		return err
-	case "clock":
-		d, err := time.ParseDuration(strings.TrimPrefix(words[1], "+"))
-		s.clock.add(d)
-		return err
-	default:
-		if chat, ok := strings.CutPrefix(words[0], "silent@"); ok {
-			return s.silent(s.chats[chat])
-		}
-		return errors.New("not a line of a scenario")
-	}
 }
 
 func number(text string) int {
@@ -139,29 +89,20 @@ func (s *scene) place(person, chat string) int64 {
 }
 
 func (s *scene) say(person, chat string, msg telegramtest.Message) error {
-	said, err := s.fake.Post(s.chats[person], s.place(person, chat), msg)
+	var said telegramtest.Said
+	var err error
+	switch person {
+	case "anon":
+		said.MessageID, said.UpdateID = s.fake.AnonymousSay(s.chats[chat], msg)
+	case "channel":
+		said.MessageID, said.UpdateID = s.fake.ChannelSay(s.chats[chat], telegramtest.Group{ID: news, Title: "News"}, msg)
+	default:
+		said, err = s.fake.Post(s.chats[person], s.place(person, chat), msg)
+	}
 	if said.UpdateID != 0 {
 		s.said = said.UpdateID
 	}
 	return err
-}
-
-func attachment(kind string) (telegramtest.Message, error) {
-	file := &telegramtest.File{Name: "x", Data: []byte("x"), Size: 1200}
-	switch kind {
-	case "photo":
-		return telegramtest.Message{Photo: file}, nil
-	case "document":
-		return telegramtest.Message{Document: &telegramtest.File{Name: "report.pdf", MIME: "application/pdf", Data: []byte("x"), Size: 3400000}}, nil
-	case "voice":
-		return telegramtest.Message{Voice: file}, nil
-	case "sticker":
-		return telegramtest.Message{Sticker: &telegramtest.File{Name: "x", Data: []byte("x"), Emoji: "🙂"}}, nil
-	case "location":
-		return telegramtest.Message{Location: &models.Location{Latitude: 52.5, Longitude: 13.4}}, nil
-	default:
-		return telegramtest.Message{}, fmt.Errorf("no attachment %q", kind)
-	}
 }
 
 // matches compares what was shown with what is wanted: /regexp/ or the text itself.
@@ -249,11 +190,14 @@ func (s *scene) card(chat int64, want string) error {
 }
 
 // pressLabel presses the newest button with a label, once it is there.
-func (s *scene) pressLabel(person string, chat int64, label string) error {
+func (s *scene) pressLabel(person string, chat int64, wanted int, label string) error {
 	var message int
 	err := s.wait(func() (bool, error) {
 		list := s.bots(chat)
 		for _, m := range slices.Backward(list) {
+			if wanted != 0 && m.MessageID != wanted {
+				continue
+			}
 			for _, row := range m.Keyboard {
 				for _, b := range row {
 					if b.Text == label {
@@ -346,66 +290,6 @@ func (s *scene) silent(chat int64) error {
 	if list := s.bots(chat); len(list) > s.cursor[chat] {
 		return fmt.Errorf("it says %q", list[s.cursor[chat]].Text)
 	}
-	return nil
-}
-
-func (s *scene) audit(want string) error {
-	return s.wait(func() (bool, error) {
-		raw, err := os.ReadFile(filepath.Join(s.dir, "data", "audit.jsonl"))
-		if err != nil {
-			return false, nil //nolint:nilerr // not there yet
-		}
-		for line := range strings.Lines(string(raw)) {
-			if ok, err := matches(strings.TrimSpace(line), want); ok || err != nil {
-				return ok, err
-			}
-		}
-		return false, nil
-	})
-}
-
-func (s *scene) modelLine(words []string, line string) error {
-	switch {
-	case len(words) == 3 && words[1] == "asked":
-		err := s.wait(func() (bool, error) { return len(s.model.Requests()) >= number(words[2]), nil })
-		if n := len(s.model.Requests()); err == nil && n != number(words[2]) {
-			err = fmt.Errorf("it was asked %d times", n)
-		}
-		return err
-	case len(words) > 2 && words[1] == "saw":
-		want := strings.TrimSpace(strings.TrimPrefix(line, "model saw"))
-		return s.wait(func() (bool, error) {
-			for _, r := range s.model.Requests() {
-				text := r.System
-				for _, m := range r.Messages {
-					text += "\n" + string(m.Role) + ": " + m.Text
-					if m.Result != nil {
-						text += m.Result.Text
-					}
-				}
-				if ok, err := matches(text, want); ok || err != nil {
-					return ok, err
-				}
-			}
-			return false, nil
-		})
-	default:
-		return errors.New("model asked N, or model saw /regexp/")
-	}
-}
-
-func (s *scene) fault(words []string) error {
-	if len(words) < 2 {
-		return errors.New("fault METHOD KIND [COUNT [RETRY-AFTER]]")
-	}
-	f := telegramtest.Fault{Method: words[0], Kind: words[1], Count: 1}
-	if len(words) > 2 {
-		f.Count = number(words[2])
-	}
-	if len(words) > 3 {
-		f.RetryAfter = number(words[3])
-	}
-	s.fake.AddFault(f)
 	return nil
 }
 

@@ -6,18 +6,29 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/signal"
 	"slices"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/zephbot/zephbot/cmd/internal/cli"
 	"github.com/zephbot/zephbot/tools/shell/sandbox"
 )
 
-// TestMain lets the test binary be the helper of sandboxed commands, as the program is.
+// childVariable makes this binary the program: the small run needs no build.
+const childVariable = "BENCH_CHILD"
+
+// TestMain lets the test binary be the helper of sandboxed commands, as the program is, and the program itself.
 func TestMain(m *testing.M) {
 	if sandbox.Main(os.Args) {
 		return
+	}
+	if os.Getenv(childVariable) != "" {
+		ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+		code := cli.Main(ctx, os.Args[1:], cli.Standard())
+		stop()
+		os.Exit(code)
 	}
 	os.Exit(m.Run())
 }
@@ -139,5 +150,23 @@ func TestBenchSmoke(t *testing.T) {
 				t.Fatalf("crowd: %v answers/s, %v", rate, err)
 			}
 		})
+	}
+}
+
+// TestBenchSmokeProcess does the same for what is measured in a process of its own.
+func TestBenchSmokeProcess(t *testing.T) {
+	t.Parallel()
+	if _, err := os.Stat("/proc/self/status"); err != nil {
+		t.Skip("memory is read from /proc, which this system does not have")
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	idle, talked, err := memory(ctx, t, self, 2)
+	if err != nil || idle <= 0 || talked <= 0 {
+		t.Errorf("memory idle %v MB, after talks %v MB, %v", idle, talked, err)
 	}
 }

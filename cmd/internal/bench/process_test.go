@@ -53,7 +53,7 @@ func launch(tb testing.TB, path, dir, model string, w *world) (*process, error) 
 	tb.Helper()
 	p := &process{cmd: exec.CommandContext(context.WithoutCancel(tb.Context()), path, "serve"), exited: make(chan error, 1)}
 	p.cmd.Dir = dir
-	p.cmd.Env = append(environment(dir, w), "ZEPH_LLM_PROVIDERS_MAIN_TYPE=openai", "ZEPH_LLM_PROVIDERS_MAIN_MODEL=mirror",
+	p.cmd.Env = append(environment(dir, w), childVariable+"=1", "ZEPH_LLM_PROVIDERS_MAIN_TYPE=openai", "ZEPH_LLM_PROVIDERS_MAIN_MODEL=mirror",
 		"ZEPH_LLM_PROVIDERS_MAIN_API_KEY=opens-nothing", "ZEPH_LLM_PROVIDERS_MAIN_BASE_URL="+model)
 	if err := p.cmd.Start(); err != nil {
 		return nil, err

@@ -1,0 +1,227 @@
+package apptest
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-telegram/bot/models"
+
+	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/bot/telegram/telegramtest"
+)
+
+// verb plays a line that begins with a word of its own.
+func (s *scene) verb(words []string, line string) error {
+	rest := strings.TrimSpace(strings.TrimPrefix(line, words[0]))
+	if name, chat, ok := strings.Cut(words[0], "@"); ok {
+		return s.looked(name, s.chats[strings.TrimSuffix(chat, ":")], rest)
+	}
+	switch words[0] {
+	case "idle":
+		return s.idle()
+	case "release":
+		s.model.Release(rest)
+		return nil
+	case "restart", "stopping", "down", "start":
+		return s.service(words)
+	case "again":
+		return s.fake.Redeliver(s.said)
+	case "raw":
+		id, err := s.fake.RawUpdate([]byte(rest))
+		s.said = id
+		return err
+	case "audit", "log":
+		return s.written(words[0], rest)
+	case "never":
+		return s.never(rest)
+	case "no":
+		return s.notWritten(words, rest)
+	case "model":
+		return s.modelLine(words, line)
+	case "fault":
+		return s.fault(words[1:])
+	case "faults":
+		s.fake.ClearFaults()
+		return nil
+	case "hit":
+		return s.wait(func() (bool, error) { return len(s.fake.Faults()) == 0, nil })
+	case "clock":
+		return s.setClock(words[1])
+	default:
+		return s.happens(words)
+	}
+}
+
+// happens is what people and Telegram do besides writing.
+func (s *scene) happens(words []string) error {
+	if len(words) < 2 {
+		return errors.New("not a line of a scenario")
+	}
+	chat := s.chats[words[1]]
+	var err error
+	switch words[0] {
+	case "stop":
+		return s.stopDraft(words[1])
+	case "migrate":
+		var id int64
+		id, err = s.fake.Migrate(chat)
+		s.cursor[id], s.chats[words[1]] = s.cursor[chat], id
+	case "block":
+		_, err = s.fake.Block(chat)
+	case "unblock":
+		_, err = s.fake.Unblock(chat)
+	case "join":
+		_, err = s.fake.Join(dora, chat)
+	case "leave":
+		_, err = s.fake.Leave(ann, chat)
+	case "rename":
+		u := people()[words[1]]
+		u.Username = words[2]
+		s.fake.AddUser(u)
+	default:
+		return errors.New("not a line of a scenario")
+	}
+	return err
+}
+
+// service stops and starts the service.
+func (s *scene) service(words []string) error {
+	if words[0] == "stopping" {
+		s.cancel()
+		return nil
+	}
+	if err := s.halt(); err != nil || words[0] == "down" {
+		return err
+	}
+	if len(words) == 3 && words[1] == "with" {
+		extra, ok := s.parts[words[2]]
+		if !ok {
+			return fmt.Errorf("the scenario has no part %q", words[2])
+		}
+		s.extra = extra
+	}
+	s.start()
+	return nil
+}
+
+// setClock moves the service's clock forward.
+func (s *scene) setClock(word string) error {
+	if word == "day" {
+		now := s.clock.now().UTC()
+		s.clock.add(now.Truncate(24 * time.Hour).Add(24*time.Hour + time.Minute).Sub(now))
+		return nil
+	}
+	d, err := time.ParseDuration(strings.TrimPrefix(word, "+"))
+	s.clock.add(d)
+	return err
+}
+
+func (s *scene) fault(words []string) error {
+	if len(words) < 2 {
+		return errors.New("fault METHOD KIND [COUNT [RETRY-AFTER or DELAY]]")
+	}
+	f := telegramtest.Fault{Method: words[0], Kind: words[1], Count: 1}
+	if len(words) > 2 {
+		f.Count = number(words[2])
+	}
+	if len(words) > 3 {
+		d, err := time.ParseDuration(words[3])
+		if f.Delay = d; err != nil {
+			f.RetryAfter = number(words[3])
+		}
+	}
+	s.fake.AddFault(f)
+	return nil
+}
+
+// origin is where a forwarded message comes from.
+func origin() *models.MessageOrigin {
+	return &models.MessageOrigin{
+		Type:                    models.MessageOriginTypeHiddenUser,
+		MessageOriginHiddenUser: &models.MessageOriginHiddenUser{Type: models.MessageOriginTypeHiddenUser, SenderUserName: "Somebody"},
+	}
+}
+
+func attachment(kind string) (telegramtest.Message, error) {
+	file := &telegramtest.File{Name: "x.bin", Data: []byte("x"), Size: 1200, Duration: 4}
+	switch kind {
+	case "photo":
+		return telegramtest.Message{Photo: file}, nil
+	case "document":
+		return telegramtest.Message{Document: &telegramtest.File{Name: "report.pdf", MIME: "application/pdf", Data: []byte("x"), Size: 3400000}}, nil
+	case "huge":
+		return telegramtest.Message{Document: &telegramtest.File{Name: "film.mkv", Data: []byte("x"), Size: 1_900_000_000}}, nil
+	case "voice":
+		return telegramtest.Message{Voice: file}, nil
+	case "audio":
+		return telegramtest.Message{Audio: file}, nil
+	case "video":
+		return telegramtest.Message{Video: file}, nil
+	case "sticker":
+		return telegramtest.Message{Sticker: &telegramtest.File{Name: "x", Data: []byte("x"), Emoji: "🙂"}}, nil
+	case "location":
+		return telegramtest.Message{Location: &models.Location{Latitude: 52.5, Longitude: 13.4}}, nil
+	case "contact":
+		return telegramtest.Message{Contact: &models.Contact{PhoneNumber: "+491", FirstName: "Eve"}}, nil
+	default:
+		return telegramtest.Message{}, fmt.Errorf("no attachment %q", kind)
+	}
+}
+
+// modelLine is about what the model was asked.
+func (s *scene) modelLine(words []string, line string) error {
+	not := len(words) > 1 && words[1] == "not"
+	if not {
+		words = slices.Delete(slices.Clone(words), 1, 2)
+	}
+	switch {
+	case len(words) == 3 && words[1] == "asked":
+		err := s.wait(func() (bool, error) { return len(s.model.Requests()) >= number(words[2]), nil })
+		if n := len(s.model.Requests()); err == nil && n != number(words[2]) {
+			err = fmt.Errorf("it was asked %d times", n)
+		}
+		return err
+	case len(words) == 3 && words[1] == "offered":
+		list := s.model.Requests()
+		if len(list) == 0 {
+			return errors.New("it was not asked yet")
+		}
+		has := slices.ContainsFunc(list[len(list)-1].Tools, func(t llm.Tool) bool { return t.Name == words[2] })
+		if has == not {
+			return fmt.Errorf("offered: %t", has)
+		}
+		return nil
+	case len(words) > 2 && words[1] == "saw":
+		_, want, _ := strings.Cut(line, "saw ")
+		want = strings.TrimSpace(want)
+		if not {
+			ok, err := s.saw(want)
+			if ok {
+				err = errors.Join(err, errors.New("it saw this"))
+			}
+			return err
+		}
+		return s.wait(func() (bool, error) { return s.saw(want) })
+	default:
+		return errors.New("model asked N, model offered TOOL, or model saw /regexp/")
+	}
+}
+
+func (s *scene) saw(want string) (bool, error) {
+	for _, r := range s.model.Requests() {
+		text := r.System
+		for _, m := range r.Messages {
+			text += "\n" + string(m.Role) + ": " + m.Text
+			if m.Result != nil {
+				text += m.Result.Text
+			}
+		}
+		if ok, err := matches(text, want); ok || err != nil {
+			return ok, err
+		}
+	}
+	return false, nil
+}
