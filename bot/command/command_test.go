@@ -2,6 +2,7 @@ package command_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
@@ -70,6 +71,18 @@ func (s *store) Counts(ctx context.Context, channel, id string) (bot.Counts, err
 	return s.Store.Counts(ctx, channel, id)
 }
 
+// rules are a command.Policy that says what it was asked.
+type rules struct{}
+
+func (rules) Status() []string { return []string{"one rule"} }
+
+func (rules) Check(_ context.Context, _ *bot.Message, _, tool string, args []byte) (effect, rule, reason string, err error) {
+	if !json.Valid(args) {
+		return "", "", "", errors.New("not JSON")
+	}
+	return "ask", tool + " " + string(args), "no rule", nil
+}
+
 // desk is a table with everything around it.
 type desk struct {
 	t         *testing.T
@@ -84,7 +97,7 @@ func setup(t *testing.T) *desk {
 	t.Helper()
 	d := &desk{t: t, store: &store{Store: bottest.New()}, questions: &questions{}}
 	d.table = command.New(command.Deps{
-		Store: d.store, Questions: d.questions, Words: texts.Words{}, Now: func() time.Time { return noon },
+		Store: d.store, Questions: d.questions, Policy: rules{}, Words: texts.Words{}, Now: func() time.Time { return noon },
 		Admins: func() []string { return []string{"Ben", "8"} },
 		Usage: func(context.Context, *bot.Message) ([]texts.Usage, error) {
 			return []texts.Usage{{Scope: texts.User, Used: 18, Limit: 20}}, d.usage
@@ -154,7 +167,12 @@ func TestAnswers(t *testing.T) {
 		{"mcp", false, "That is for admins of this bot (Ben, 8)."},
 		{"policy", false, "That is for admins of this bot (Ben, 8)."},
 		{"mcp accept x", true, "/mcp is not part of this version"},
-		{"policy", true, "/policy is not part of this version"},
+		{"policy", true, "one rule"},
+		{"policy status", true, "one rule"},
+		{"policy check bash {\"command\":\"ls -la\"}", true, "bash {\"command\":\"ls -la\"}"},
+		{"policy check bash nonsense", true, "not JSON"},
+		{"policy check bash", true, "/policy check TOOL"},
+		{"policy foo", true, "/policy check TOOL"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.text, func(t *testing.T) {
@@ -197,8 +215,8 @@ func TestMenu(t *testing.T) {
 			}
 		}
 	}
-	if own, admin := d.answer(call("help", false)), d.answer(call("help", true)); own != admin || strings.Contains(own, "/policy") {
-		t.Errorf("help names what is not there: %s", admin)
+	if own, admin := d.answer(call("help", false)), d.answer(call("help", true)); strings.Contains(own, "/policy") || !strings.Contains(admin, "/policy") || strings.Contains(admin, "/mcp") {
+		t.Errorf("help names what is not there, or not theirs: %s", admin)
 	}
 }
 
