@@ -205,7 +205,7 @@ func TestPress(t *testing.T) {
 		"requester denies":  {person: "ann", choice: "n", rights: func(r *approval.Rights) { r.Requester = false }, state: bot.Denied, scope: bot.Once, toast: "Noted."},
 		"one of two":        {person: "ann", choice: "y", rights: func(r *approval.Rights) { r.Required = 2 }, state: bot.Open, toast: "Noted. 1 more needed."},
 		"one denies of two": {person: "ann", choice: "n", rights: func(r *approval.Rights) { r.Required = 2 }, state: bot.Denied, scope: bot.Once, toast: "Noted."},
-		"forged choice":     {person: "ann", choice: "a", state: bot.Open, toast: "This question is no longer open.", alert: true},
+		"forged choice":     {person: "ann", choice: "x", state: bot.Open, toast: "This question is no longer open.", alert: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -159,7 +159,8 @@ func TestAnswers(t *testing.T) {
 		{"stop", false, "Nothing is running here."},
 		{"statsu", false, "Did you mean /status?"},
 		{"strat", false, "Did you mean /start?"},
-		{"polixy", false, "/help shows what there is."},
+		{"polixy", false, "Did you mean /policy?"},
+		{"mcpp", false, "/help shows what there is."},
 		{"xyzzy" + strings.Repeat("z", 100), false, "/help shows what there is."},
 		{"recap", false, "/recap is not part of this version"},
 		{"memory", false, "not part of this version"}, {"schedule", false, "not part of this version"}, {"why", false, "not part of this version"},
@@ -204,7 +205,7 @@ func TestClasses(t *testing.T) {
 func TestMenu(t *testing.T) {
 	t.Parallel()
 	d := setup(t)
-	want := []string{"approve", "clear", "deny", "help", "model", "new", "quota", "status", "stop", "tools"}
+	want := []string{"approve", "clear", "deny", "help", "model", "new", "quota", "status", "stop", "tools", "policy"}
 	if diff := cmp.Diff(want, d.table.Menu()); diff != "" {
 		t.Errorf("menu (-want +got):\n%s", diff)
 	}
