@@ -52,6 +52,14 @@ func TestProblems(t *testing.T) {
 	}
 }
 
+// The parser has panics of its own; one of them is a text that cannot be parsed, not the end of the process.
+func TestPanicIsAProblem(t *testing.T) {
+	t.Parallel()
+	if problem := command.ParseWithoutFinder("sudo id"); !strings.Contains(problem, "gave up") {
+		t.Errorf("the problem is %q", problem)
+	}
+}
+
 func TestDepthLimit(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{

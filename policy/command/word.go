@@ -1,6 +1,7 @@
 package command
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -24,18 +25,14 @@ func (w word) dynamic() bool { return w.mark&MarkExpansion != 0 }
 
 // words appends what n becomes: one word, or several after brace expansion.
 func (w *walker) words(list []word, n *syntax.Word) []word {
-	if !hasBrace(n) {
-		return append(list, w.single(n))
-	}
-	split := *n
-	split.Parts = append([]syntax.WordPart(nil), n.Parts...)
-	if !syntax.SplitBraces(&split) {
+	split, ok := splitBraces(n)
+	if !ok {
 		return append(list, w.single(n))
 	}
 	if braceCount(split.Parts) > maxBraces {
 		return append(list, word{text: w.source(n), mark: MarkExpansion})
 	}
-	for _, each := range expand.Braces(&split) {
+	for each := range expand.BracesSeq(nil, split) { // no error: the limit is far above maxBraces
 		// Bash drops words that brace expansion leaves empty: {,} sudo runs sudo.
 		if got := w.resolved(each, ""); got.text != "" || hasQuotes(each) {
 			list = append(list, got)
@@ -44,14 +41,21 @@ func (w *walker) words(list []word, n *syntax.Word) []word {
 	return list
 }
 
-// hasBrace reports whether an unquoted { stands in n.
-func hasBrace(n *syntax.Word) bool {
-	for _, part := range n.Parts {
-		if lit, ok := part.(*syntax.Lit); ok && strings.IndexByte(lit.Value, '{') >= 0 {
-			return true
-		}
+// splitBraces is n with its brace expansions as parts of their own; ok is false when there is no brace. n stays as it is.
+func splitBraces(n *syntax.Word) (split *syntax.Word, ok bool) {
+	if !slices.ContainsFunc(n.Parts, openBrace) {
+		return n, false
 	}
-	return false
+	own := *n
+	own.Parts = slices.Clone(n.Parts)
+	ok = syntax.SplitBraces(&own)
+	return &own, ok
+}
+
+// openBrace reports whether an unquoted { stands in the part.
+func openBrace(part syntax.WordPart) bool {
+	lit, ok := part.(*syntax.Lit)
+	return ok && strings.IndexByte(lit.Value, '{') >= 0
 }
 
 // hasQuotes reports whether a part of n is quoted.

@@ -122,7 +122,7 @@ func TestExactSecrets(t *testing.T) {
 
 func TestExtraPatterns(t *testing.T) {
 	t.Parallel()
-	r, err := redact.NewWith(redact.Options{ExtraPatterns: []string{`emp-(\d+)`, `zeta`, `ta-\w+`, `x*`, `d\] end`, `z \[red`}})
+	r, err := redact.NewWith(redact.Options{ExtraPatterns: []string{`emp-(\d+)`, `zeta`, `ta-\w+`, `x*`, `d\] end`, `z \[red`, `dact`}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,6 +131,7 @@ func TestExtraPatterns(t *testing.T) {
 		"zeta-one":               "[redacted]",
 		"[redacted] end":         "[redacted]",
 		"z [redacted]":           "[redacted]",
+		"of a mask: [redacted]":  "of a mask: [redacted]",
 		"a [redacted]b emp-9":    "a [redacted]b emp-[redacted]",
 		"z [redacted] end":       "[redacted]",
 		"password=hunter2 emp-1": "password=[redacted] emp-[redacted]",

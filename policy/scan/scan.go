@@ -133,13 +133,16 @@ func invisible(r rune) bool {
 		return r != '\t' && r != '\n'
 	case r < 0xAD:
 		return r == 0x7F
-	case r == 0xAD, r == 0x34F, r == 0x61C, r >= 0x115F && r <= 0x1160, r >= 0x17B4 && r <= 0x17B5, r >= 0x180B && r <= 0x180F,
-		r >= 0x200B && r <= 0x200F, r >= 0x202A && r <= 0x202E, r >= 0x2060 && r <= 0x2064, r >= 0x2066 && r <= 0x206F, r == 0xFEFF,
-		r >= 0xFE00 && r <= 0xFE0F, r >= 0xFFF9 && r <= 0xFFFB, r >= 0x1BCA0 && r <= 0x1BCA3, r >= 0x1D173 && r <= 0x1D17A, r >= 0xE0000 && r <= 0xE01EF:
-		return true
+	case r < 0x2000:
+		return r == 0xAD || r == 0x34F || r == 0x61C || within(r, 0x115F, 0x1160) || within(r, 0x17B4, 0x17B5) || within(r, 0x180B, 0x180F)
+	case r < 0x2070:
+		return within(r, 0x200B, 0x200F) || within(r, 0x202A, 0x202E) || r >= 0x2060 && r != 0x2065
 	}
-	return false
+	return within(r, 0xFE00, 0xFE0F) || r == 0xFEFF || within(r, 0xFFF9, 0xFFFB) || within(r, 0x1BCA0, 0x1BCA3) || within(r, 0x1D173, 0x1D17A) || within(r, 0xE0000, 0xE01EF)
 }
+
+// within reports whether r is between first and last, both counted in.
+func within(r, first, last rune) bool { return first <= r && r <= last }
 
 // looks maps letters of other scripts to the Latin ones they are mistaken for.
 var looks = map[rune]rune{

@@ -155,8 +155,6 @@ func flatten(n *html.Node, levels map[string]int) {
 			stripStart(n)
 		case "b", "strong", "i", "em", "code", "kbd", "samp", "tt", "var", "a", "del", "s", "h1", "h2", "h3", "h4", "h5", "h6":
 			family = "inline"
-		case "table":
-			family = "table"
 		}
 	}
 	if family != "" && levels[family] >= maxLevels {
@@ -184,8 +182,31 @@ func stripStart(n *html.Node) {
 	}
 }
 
-// tables dissolves tables that are too wide to be one, and spans that are too wide to be true.
+// tables dissolves what is no table of data: those that hold other tables, which are there for the layout and cost the converter the power of their
+// depth, and those too wide to be read. Spans too wide to be true go as well.
 func tables(d *goquery.Document) {
+	dissolve := map[*html.Node]bool{}
+	d.Find("table table").Each(func(_ int, s *goquery.Selection) {
+		for p := s.Get(0).Parent; p != nil && !dissolve[p]; p = p.Parent {
+			if p.Data == "table" {
+				dissolve[p] = true
+			}
+		}
+	})
+	d.Find("tr").Each(func(_ int, s *goquery.Selection) {
+		if s.Children().Length() > maxColumns {
+			dissolve[s.Closest("table").Get(0)] = true
+		}
+	})
+	var parts []*html.Node
+	d.Find("table, caption, thead, tbody, tfoot, tr, td, th").Each(func(_ int, s *goquery.Selection) {
+		if dissolve[s.Closest("table").Get(0)] {
+			parts = append(parts, s.Get(0))
+		}
+	})
+	for _, n := range parts { // only now: until here the parts had to find their table
+		n.Data, n.DataAtom, n.Attr = "div", 0, nil
+	}
 	d.Find("td, th").Each(func(_ int, s *goquery.Selection) {
 		for _, key := range []string{"colspan", "rowspan"} {
 			if v, ok := s.Attr(key); ok {
@@ -194,16 +215,5 @@ func tables(d *goquery.Document) {
 				}
 			}
 		}
-	})
-	d.Find("tr").Each(func(_ int, s *goquery.Selection) {
-		if s.Children().Length() <= maxColumns {
-			return
-		}
-		s.Closest("table").Each(func(_ int, t *goquery.Selection) {
-			t.Find("tr, td, th, tbody, thead, tfoot").AddSelection(t).Each(func(_ int, s *goquery.Selection) {
-				n := s.Get(0)
-				n.Data, n.DataAtom, n.Attr = "div", 0, nil
-			})
-		})
 	})
 }

@@ -57,6 +57,8 @@ func (c *Core) serveTelegram(ctx context.Context) error {
 	if err != nil || ctx.Err() != nil {
 		return err
 	}
+	connected.Store(true)
+	c.log.Info().Str("bot", "@"+me.Username).Msg("connected to Telegram")
 	s := newService(c, channel{
 		name: telegram.Name, bot: client.ID(), display: me.Name, decoder: telegram.Decoder{ID: me.ID, Username: me.Username}, composer: client, sender: client,
 		live: client, guard: guard, rights: guard.Rights, admins: guard.Admins,
@@ -72,10 +74,7 @@ func (c *Core) serveTelegram(ctx context.Context) error {
 			raws[i] = dispatch.Raw{ID: strconv.FormatInt(u.ID, 10), Body: u.Raw}
 		}
 		return s.dispatcher.Accept(ctx, raws)
-	}, c.log.With().Str("component", "telegram").Logger(), telegram.PollOptions{Connected: func() {
-		connected.Store(true)
-		c.log.Info().Str("bot", "@"+me.Username).Msg("connected to Telegram")
-	}})
+	}, c.log.With().Str("component", "telegram").Logger(), telegram.PollOptions{})
 	err = s.run(ctx, func(ctx context.Context) error {
 		var menu sync.WaitGroup // the menu is nice to have and must not hold up the first poll
 		menu.Go(func() { c.menu(ctx, client, s) })

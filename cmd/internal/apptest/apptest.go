@@ -16,10 +16,12 @@
 //	bot@ann: text               the next message of the bot in that chat is this; /regexp/ between slashes. It waits for it; * and \n as above
 //	to@team 2                   the message of the last "bot" line answers message 2 (0: none)
 //	looks@ann: bold Ann         … it has this formatting: entity type and the text under it; "looks@ann: plain" none at all
+//	$2@ann                      (in any line) the name of the second question in that chat, as in /approve NAME
 //	attached@ann: NAME /regexp/ … it carries this file with such content
 //	buttons@ann: none           … it has no buttons (any more), or these labels: [Approve once] [Deny]
 //	press ann@ann "Label"       she presses a button of the newest message that has one with this label; @team says where
-//	press ann@ann 3 "Label"     … of message 3
+//	press ann@ann 3 "Label"     … of message 3; "press ann+ben@team …" both in the same moment
+//	repress ann@ann             she presses that same button once more, although it may be gone by now
 //	forge ann@ann 3 data        … a button that is not there, on message 3
 //	toast ann: /regexp/         her newest press was answered with this
 //	card@ann: /regexp/          the newest message with or without buttons that was edited matches
@@ -87,7 +89,7 @@ func Play(t *testing.T, archive *txtar.Archive) {
 	if err != nil {
 		t.Fatalf("model: %v", err)
 	}
-	s := &scene{t: t, dir: t.TempDir(), model: model, parts: parts, extra: parts["config"], cursor: map[int64]int{}, clock: &clock{}}
+	s := &scene{t: t, dir: t.TempDir(), model: model, parts: parts, extra: parts["config"], seen: map[int64]map[int]bool{}, last: map[int64]int{}, clock: &clock{}}
 	s.stage()
 	defer s.close()
 	s.start()
@@ -155,10 +157,15 @@ type scene struct {
 	model  *llmtest.Model
 	clock  *clock
 	log    buffer
-	cursor map[int64]int // per chat: how many messages of the bot were looked at
+	seen   map[int64]map[int]bool // per chat: the messages of the bot that were looked at
+	last   map[int64]int          // … the one that was looked at last
 	chats  map[string]int64
 	said   int64 // newest update
 	press  map[string]string
+	button struct {
+		message int
+		data    string
+	} // that was pressed last
 	cancel context.CancelFunc // nil: the service does not run
 	done   chan error
 }

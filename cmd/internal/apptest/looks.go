@@ -24,14 +24,12 @@ func (s *scene) looked(what string, chat int64, want string) error {
 	}
 	var problem error
 	err := s.wait(func() (bool, error) {
-		list := s.bots(chat)
-		n := s.cursor[chat]
-		if n == 0 || n > len(list) {
+		m, ok := s.fake.Message(chat, s.last[chat])
+		if !ok {
 			return false, errors.New("no bot line stands before this one")
 		}
-		switch m := list[n-1]; what {
+		switch what {
 		case "to":
-			problem = nil
 			if m.ReplyTo != number(want) {
 				return false, fmt.Errorf("it answers message %d", m.ReplyTo)
 			}

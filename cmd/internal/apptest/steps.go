@@ -19,18 +19,38 @@ import (
 var (
 	saysLine     = regexp.MustCompile(`^(ann|ben|cy|dora|anon|channel)(?:@([a-z]+)(?:/(\d+))?)?(?: re (\d+)(?: "(.*?)")?)?: (.*)$`)
 	sendsLine    = regexp.MustCompile(`^(ann|ben|cy|dora)(?:@([a-z]+)(?:/(\d+))?)? sends (\w+): ?(.*)$`)
+	nameOf       = regexp.MustCompile(`\$(\d)@([a-z]+)`)
+	orSend       = regexp.MustCompile(`/approve ([a-z]+)`)
 	forwardsLine = regexp.MustCompile(`^(ann|ben|cy|dora)(?:@([a-z]+))? forwards: (.*)$`)
 	editsLine    = regexp.MustCompile(`^(ann|ben|cy|dora)(?:@([a-z]+))? edits (\d+): (.*)$`)
 	botLine      = regexp.MustCompile(`^bot@([a-z]+)(?:/(\d+))?: (.*)$`)
 	cardLine     = regexp.MustCompile(`^card@([a-z]+): (.*)$`)
-	pressLine    = regexp.MustCompile(`^press (ann|ben|cy|dora)@([a-z]+)(?: (\d+))? "(.*)"$`)
+	pressLine    = regexp.MustCompile(`^press ([a-z+]+)@([a-z]+)(?: (\d+))? "(.*)"$`)
 	forgeLine    = regexp.MustCompile(`^forge (ann|ben|cy|dora)@([a-z]+) (\d+) (.*)$`)
 	toastLine    = regexp.MustCompile(`^toast (ann|ben|cy|dora): (.*)$`)
 	fileLine     = regexp.MustCompile(`^(file|put|no file) (ann|ben|cy|dora)(?:@([a-z]+))? (\S+?)(?:: (.*))?$`)
 )
 
+// names fills in the names of questions: $2@ben is the second one of that chat.
+func (s *scene) names(line string) string {
+	return nameOf.ReplaceAllStringFunc(line, func(word string) string {
+		m := nameOf.FindStringSubmatch(word)
+		var found []string
+		for _, shown := range s.bots(s.chats[m[2]]) {
+			if name := orSend.FindStringSubmatch(shown.Text); name != nil {
+				found = append(found, name[1])
+			}
+		}
+		if n := number(m[1]); n >= 1 && n <= len(found) {
+			return found[n-1]
+		}
+		return word
+	})
+}
+
 // do plays one line.
 func (s *scene) do(line string) error {
+	line = s.names(line)
 	if m := saysLine.FindStringSubmatch(line); m != nil {
 		return s.say(m[1], m[2], telegramtest.Message{Text: plain(m[6]), Thread: number(m[3]), ReplyTo: number(m[4]), Quote: m[5]})
 	}
@@ -56,9 +76,7 @@ func (s *scene) do(line string) error {
 		return s.pressLabel(m[1], s.chats[m[2]], number(m[3]), m[4])
 	}
 	if m := forgeLine.FindStringSubmatch(line); m != nil {
-		id, err := s.fake.Press(s.chats[m[1]], s.chats[m[2]], number(m[3]), m[4])
-		s.press[m[1]] = id
-		return err
+		return s.pressAt(m[1], s.chats[m[2]], number(m[3]), m[4])
 	}
 	if m := toastLine.FindStringSubmatch(line); m != nil {
 		return s.toast(m[1], m[2])
@@ -152,25 +170,37 @@ func (s *scene) bots(chat int64) []telegramtest.Shown {
 	return list
 }
 
+// working begins a message that only says that an answer is on its way. It appears when a machine is slow, and becomes the answer.
+const working = "⏳"
+
+// next is the oldest message of the bot that was not looked at yet.
+func (s *scene) next(chat int64) (telegramtest.Shown, bool) {
+	for _, m := range s.bots(chat) {
+		if !s.seen[chat][m.MessageID] && !strings.HasPrefix(m.Text, working) {
+			return m, true
+		}
+	}
+	return telegramtest.Shown{}, false
+}
+
 // expect waits for the next message of the bot to be what is wanted; it may grow into it.
 func (s *scene) expect(chat int64, thread int, want string) error {
+	var m telegramtest.Shown
 	err := s.wait(func() (bool, error) {
-		list := s.bots(chat)
-		if len(list) <= s.cursor[chat] {
+		var ok bool
+		if m, ok = s.next(chat); !ok {
 			return false, nil
 		}
-		m := list[s.cursor[chat]]
 		ok, err := matches(m.Text, want)
 		return ok && m.Thread == thread, err
 	})
 	if err != nil {
-		if list := s.bots(chat); len(list) > s.cursor[chat] {
-			m := list[s.cursor[chat]]
-			return fmt.Errorf("%w; it says %q in thread %d", err, m.Text, m.Thread)
-		}
-		return fmt.Errorf("%w; it says nothing", err)
+		return fmt.Errorf("%w; it says %q in thread %d", err, m.Text, m.Thread)
 	}
-	s.cursor[chat]++
+	if s.seen[chat] == nil {
+		s.seen[chat] = map[int]bool{}
+	}
+	s.seen[chat][m.MessageID], s.last[chat] = true, m.MessageID
 	return nil
 }
 
@@ -189,19 +219,17 @@ func (s *scene) card(chat int64, want string) error {
 	})
 }
 
-// pressLabel presses the newest button with a label, once it is there.
-func (s *scene) pressLabel(person string, chat int64, wanted int, label string) error {
-	var message int
+// pressLabel presses the newest button with a label, once it is there; several people joined by + press it in the same moment.
+func (s *scene) pressLabel(people string, chat int64, wanted int, label string) error {
 	err := s.wait(func() (bool, error) {
-		list := s.bots(chat)
-		for _, m := range slices.Backward(list) {
+		for _, m := range slices.Backward(s.bots(chat)) {
 			if wanted != 0 && m.MessageID != wanted {
 				continue
 			}
 			for _, row := range m.Keyboard {
 				for _, b := range row {
 					if b.Text == label {
-						message = m.MessageID
+						s.button.message, s.button.data = m.MessageID, b.CallbackData
 						return true, nil
 					}
 				}
@@ -209,10 +237,16 @@ func (s *scene) pressLabel(person string, chat int64, wanted int, label string) 
 		}
 		return false, nil
 	})
-	if err != nil {
-		return err
+	for person := range strings.SplitSeq(people, "+") {
+		if err == nil {
+			err = s.pressAt(person, chat, s.button.message, s.button.data)
+		}
 	}
-	id, err := s.fake.PressButton(s.chats[person], chat, message, label)
+	return err
+}
+
+func (s *scene) pressAt(person string, chat int64, message int, data string) error {
+	id, err := s.fake.Press(s.chats[person], chat, message, data)
 	s.press[person] = id
 	return err
 }
@@ -287,8 +321,8 @@ func (s *scene) silent(chat int64) error {
 	if err := s.idle(); err != nil {
 		return err
 	}
-	if list := s.bots(chat); len(list) > s.cursor[chat] {
-		return fmt.Errorf("it says %q", list[s.cursor[chat]].Text)
+	if m, ok := s.next(chat); ok {
+		return fmt.Errorf("it says %q", m.Text)
 	}
 	return nil
 }

@@ -16,6 +16,10 @@ import (
 // verb plays a line that begins with a word of its own.
 func (s *scene) verb(words []string, line string) error {
 	rest := strings.TrimSpace(strings.TrimPrefix(line, words[0]))
+	if words[0] == "repress" && len(words) == 2 {
+		person, chat, _ := strings.Cut(words[1], "@")
+		return s.pressAt(person, s.chats[chat], s.button.message, s.button.data)
+	}
 	if name, chat, ok := strings.Cut(words[0], "@"); ok {
 		return s.looked(name, s.chats[strings.TrimSuffix(chat, ":")], rest)
 	}
@@ -66,9 +70,7 @@ func (s *scene) happens(words []string) error {
 	case "stop":
 		return s.stopDraft(words[1])
 	case "migrate":
-		var id int64
-		id, err = s.fake.Migrate(chat)
-		s.cursor[id], s.chats[words[1]] = s.cursor[chat], id
+		s.chats[words[1]], err = s.fake.Migrate(chat)
 	case "block":
 		_, err = s.fake.Block(chat)
 	case "unblock":

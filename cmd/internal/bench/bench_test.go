@@ -78,6 +78,9 @@ func BenchmarkTurn(b *testing.B) {
 	b.ReportMetric(millis(quantile(took[1], 0.5)), "echo-p50-ms")
 	b.ReportMetric(millis(quantile(took[1], 0.99)), "echo-p99-ms")
 	b.ReportMetric(float64(quantile(took[0], 0.5))/float64(quantile(took[1], 0.5)), "x-echo-p50")
+	commits := &worlds[0].commits
+	b.ReportMetric(float64(commits.n.Load())/float64(n), "commits/turn")
+	b.ReportMetric(millis(time.Duration(commits.took.Load()))/float64(n), "commit-ms/turn")
 }
 
 // BenchmarkCrowd is 500 chats with 4 messages each and a model that takes 200 ms.

@@ -8,15 +8,18 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/rs/zerolog"
 
 	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/telegram/telegramtest"
 	"github.com/zephbot/zephbot/cmd/internal/app"
 	"github.com/zephbot/zephbot/cmd/internal/config"
+	"github.com/zephbot/zephbot/persistence/sql"
 )
 
 // patience bounds each wait; a measurement that works never comes near it.
@@ -37,6 +40,24 @@ type world struct {
 	url     string
 	answers chan answer
 	polled  chan time.Time // the first getUpdates
+	commits stopwatch
+}
+
+// stopwatch adds up the commits of a service: the time in which the disk makes them durable. Hooks run on one goroutine.
+type stopwatch struct {
+	began time.Time
+	took  atomic.Int64
+	n     atomic.Int64
+}
+
+func (s *stopwatch) hooks() sql.Hooks {
+	return sql.Hooks{
+		BeforeCommit: func([]*bot.Change) { s.began = time.Now() },
+		AfterCommit: func([]*bot.Change) {
+			s.took.Add(int64(time.Since(s.began)))
+			s.n.Add(1)
+		},
+	}
 }
 
 func newWorld(tb testing.TB, people int) *world {
@@ -148,7 +169,7 @@ func serve(ctx context.Context, dir string, w *world, m llm.Provider) error {
 	if err != nil {
 		return err
 	}
-	return app.Serve(ctx, app.Options{Config: cfg, Version: "v0.0.0-bench", WorkDir: dir, Provider: m, Log: zerolog.Nop()})
+	return app.Serve(ctx, app.Options{Config: cfg, Version: "v0.0.0-bench", WorkDir: dir, Provider: m, Log: zerolog.Nop(), Hooks: w.commits.hooks()})
 }
 
 // environment configures the service for a world.

@@ -74,7 +74,7 @@ func enumerate(t *testing.T) []point {
 
 // spread takes about n points evenly.
 func spread(points []point, n int) []point {
-	every := max(1, len(points)/n)
+	every := max(1, (len(points)+n-1)/n)
 	var few []point
 	for i := every / 2; i < len(points); i += every {
 		few = append(few, points[i])
