@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"strconv"
 	"time"
 
 	"code.dny.dev/ssrf"
@@ -117,11 +118,11 @@ func (c *client) resolve(ctx context.Context, u *url.URL) ([]netip.AddrPort, err
 	}
 	port := uint16(443)
 	if text := u.Port(); text != "" {
-		n, err := net.LookupPort("tcp", text)
+		n, err := strconv.ParseUint(text, 10, 16)
 		if err != nil {
 			return nil, err
 		}
-		port = uint16(n) //nolint:gosec // CheckURL lets ports up to 65535 through
+		port = uint16(n)
 	}
 	list := make([]netip.AddrPort, len(addrs))
 	for i, a := range addrs {

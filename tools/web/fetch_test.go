@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
@@ -240,7 +241,7 @@ func TestBodyIsBounded(t *testing.T) {
 	_ = zw.Close()
 	zlw := zlib.NewWriter(&z)
 	_ = zlw.Close()
-	flipped := append([]byte(nil), whole.Bytes()...)
+	flipped := slices.Clone(whole.Bytes())
 	flipped[len(flipped)-6] ^= 0xff
 	tests := []struct {
 		name    string

@@ -46,6 +46,7 @@ func attr(n *html.Node, key string) *string {
 
 var (
 	cssComment = regexp.MustCompile(`(?s)/\*.*?(\*/|$)`)
+	nothing    = regexp.MustCompile(`^rect\((0|1px)|^inset\((50|100)%|^circle\(0|scale\(0\)`) // shapes of no size
 	cssEscape  = regexp.MustCompile(`\\([0-9a-fA-F]{1,6})[ \t\r\n\f]?|\\([^0-9a-fA-F\r\n\f])`)
 )
 
@@ -53,7 +54,7 @@ var (
 func hiddenStyle(style string) bool {
 	style = cssEscape.ReplaceAllStringFunc(cssComment.ReplaceAllString(style, ""), func(s string) string {
 		if code, err := strconv.ParseUint(strings.TrimSpace(s[1:]), 16, 32); err == nil {
-			return string(rune(code)) //nolint:gosec // at most six digits
+			return string(rune(code))
 		}
 		return s[1:]
 	})
@@ -83,14 +84,8 @@ func hiddenStyle(style string) bool {
 // hides judges one declaration.
 func hides(key, value string) bool {
 	switch key {
-	case "display":
-		return value == "none"
-	case "visibility":
-		return value == "hidden" || value == "collapse"
-	case "content-visibility":
-		return value == "hidden"
-	case "color":
-		return value == "transparent"
+	case "display", "visibility", "content-visibility", "color":
+		return value == "none" || value == "hidden" || value == "collapse" || value == "transparent"
 	case "opacity":
 		n, _, ok := length(value)
 		return ok && n <= 0
@@ -100,12 +95,8 @@ func hides(key, value string) bool {
 	case "left", "right", "top", "bottom", "text-indent", "margin-left", "margin-top":
 		n, _, ok := length(value)
 		return ok && n <= -999 // beside the page; what leaves it less far is a matter of layout
-	case "clip":
-		return strings.HasPrefix(value, "rect(0") || strings.HasPrefix(value, "rect(1px")
-	case "clip-path":
-		return strings.HasPrefix(value, "inset(50%") || strings.HasPrefix(value, "inset(100%") || strings.HasPrefix(value, "circle(0")
-	case "transform":
-		return strings.Contains(value, "scale(0)")
+	case "clip", "clip-path", "transform":
+		return nothing.MatchString(value)
 	}
 	return false
 }

@@ -91,14 +91,14 @@ func clean(d *goquery.Document) {
 // baseOf is what relative links of the page are relative to.
 func baseOf(d *goquery.Document, location *url.URL) *url.URL {
 	if href, ok := d.Find("base[href]").First().Attr("href"); ok {
-		if u, err := location.Parse(strings.TrimSpace(href)); err == nil && web(u) {
+		if u, err := location.Parse(strings.TrimSpace(href)); err == nil && onWeb(u) {
 			return u
 		}
 	}
 	return location
 }
 
-func web(u *url.URL) bool {
+func onWeb(u *url.URL) bool {
 	return (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.User == nil
 }
 
@@ -136,7 +136,7 @@ func absolute(home *url.URL, raw string) string {
 		return ""
 	}
 	u, err := home.Parse(raw)
-	if err != nil || !web(u) {
+	if err != nil || !onWeb(u) {
 		return ""
 	}
 	if text := u.String(); len(text) <= maxAddress {

@@ -70,26 +70,11 @@ func (c *client) scrape(ctx context.Context, p *page, q query) (*tools.Result, e
 	if err := affordable(q.selector, doc); err != nil {
 		return nil, err
 	}
-	found, size, res := 0, 0, &tools.Result{}
-	var values []string
-	for n := range doc.Descendants() {
-		if found >= q.limit || size > c.o.MaxBody {
-			break
-		}
-		if n.Type != html.ElementNode {
-			continue
-		}
-		if ctx.Err() != nil {
-			return nil, broken(ctx, ctx.Err())
-		}
-		if !q.match.Match(n) {
-			continue
-		}
-		found++
-		if v := q.extract(n); v != "" { // empty ones count, but are not shown
-			values, size = append(values, v), size+len(v)+1
-		}
+	values, found, err := q.find(ctx, doc, c.o.MaxBody)
+	if err != nil {
+		return nil, err
 	}
+	res := &tools.Result{}
 	if len(values) == 0 {
 		res.Text = "No results for selector: " + q.selector
 		if found > 0 {
@@ -102,6 +87,31 @@ func (c *client) scrape(ctx context.Context, p *page, q query) (*tools.Result, e
 		res.Text += fmt.Sprintf("\n[cut: only the first %d bytes were read]", c.o.MaxBody)
 	}
 	return res, nil
+}
+
+// find gives the values of the matching elements, until there are enough of them or enough text, and how many elements matched. Empty values count,
+// but are left out.
+func (q query) find(ctx context.Context, doc *html.Node, enough int) (values []string, found int, err error) {
+	size := 0
+	for n := range doc.Descendants() {
+		if found >= q.limit || size > enough {
+			break
+		}
+		if n.Type != html.ElementNode {
+			continue
+		}
+		if ctx.Err() != nil {
+			return nil, 0, broken(ctx, ctx.Err())
+		}
+		if !q.match.Match(n) {
+			continue
+		}
+		found++
+		if v := q.extract(n); v != "" {
+			values, size = append(values, v), size+len(v)+1
+		}
+	}
+	return values, found, nil
 }
 
 // visibleText is the text of an element as a reader sees it, in one line, with a space where a block ends. It is empty inside of what is hidden; an

@@ -16,6 +16,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -86,7 +87,7 @@ func (n *names) LookupNetIP(_ context.Context, network, host string) ([]netip.Ad
 func (n *names) lookups() []string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return append([]string(nil), n.asked...)
+	return slices.Clone(n.asked)
 }
 
 // world is the web with a single server in it, which answers for every public address.
@@ -138,7 +139,7 @@ func (w *world) dial(ctx context.Context, network, address string) (net.Conn, er
 func (w *world) dials() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return append([]string(nil), w.dialed...)
+	return slices.Clone(w.dialed)
 }
 
 func call(t testing.TB, tool string, args map[string]any) *tools.Call {

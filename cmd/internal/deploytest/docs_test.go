@@ -1,0 +1,91 @@
+package deploytest_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/zephbot/zephbot/cmd/internal/config"
+)
+
+
+// TestConfigDoc: docs/config.md is what the source says. ZEPH_UPDATE=1 writes it anew.
+func TestConfigDoc(t *testing.T) {
+	t.Parallel()
+	name := filepath.Join(root, "docs", "config.md")
+	if os.Getenv("ZEPH_UPDATE") != "" {
+		if err := os.WriteFile(name, config.Doc(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, config.Doc()) {
+		t.Error("docs/config.md is not what the source says: ZEPH_UPDATE=1 go test ./cmd/internal/deploytest -run TestConfigDoc")
+	}
+}
+
+var (
+	link     = regexp.MustCompile(`\]\(([^)#:]+)(?:#[^)]*)?\)`)
+	testName = regexp.MustCompile("`((?:Test|Fuzz|Benchmark)[A-Z][A-Za-z0-9_]*)`")
+	scenario = regexp.MustCompile("`scenario/([a-z0-9_]+)`")
+)
+
+// TestDocsPointToWhatExists: links lead to files, and every test and scenario that docs/parity.md names exists.
+func TestDocsPointToWhatExists(t *testing.T) {
+	t.Parallel()
+	tests := testsOfModule(t)
+	for _, doc := range []string{"README.md", "ARCHITECTURE.md", "CHANGELOG.md", "docs/parity.md"} {
+		raw, err := os.ReadFile(filepath.Join(root, doc))
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		text := string(raw)
+		for _, m := range link.FindAllStringSubmatch(text, -1) {
+			if strings.HasPrefix(m[1], "http") {
+				continue
+			}
+			if _, err := os.Stat(filepath.Join(root, filepath.Dir(doc), m[1])); err != nil {
+				t.Errorf("%s: link to %s: %v", doc, m[1], err)
+			}
+		}
+		for _, m := range testName.FindAllStringSubmatch(text, -1) {
+			if !tests[m[1]] {
+				t.Errorf("%s names %s, which does not exist", doc, m[1])
+			}
+		}
+		for _, m := range scenario.FindAllStringSubmatch(text, -1) {
+			if _, err := os.Stat(filepath.Join(root, "cmd/internal/app/testdata/scenario", m[1]+".txtar")); err != nil {
+				t.Errorf("%s: %v", doc, err)
+			}
+		}
+	}
+}
+
+var declared = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Benchmark)\w+)\(`)
+
+// testsOfModule are the names of all tests in the module.
+func testsOfModule(t *testing.T) map[string]bool {
+	t.Helper()
+	names := map[string]bool{}
+	err := filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		raw, err := os.ReadFile(path)
+		for _, m := range declared.FindAllSubmatch(raw, -1) {
+			names[string(m[1])] = true
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
