@@ -107,8 +107,7 @@ func (s *step) probe(ctx context.Context, b *batch, open []Use) (waiting map[str
 		call := s.call(b, u)
 		call.Probe = true
 		_, err := s.deps.Tools.Execute(ctx, call)
-		var pending *tools.Pending
-		if errors.As(err, &pending) {
+		if pending, ok := errors.AsType[*tools.Pending](err); ok {
 			waiting[u.Call] = true
 			questions = append(questions, pending.Question)
 		}

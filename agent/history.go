@@ -113,8 +113,7 @@ func (b *batch) open() []Use {
 func groups(entries []Entry, shared bool) [][]llm.Message {
 	var all [][]llm.Message
 	turn := ""
-	for i := 0; i < len(entries); i++ {
-		e := entries[i]
+	for i, e := range entries {
 		if e.Kind == ResetEntry {
 			all, turn = nil, ""
 			continue

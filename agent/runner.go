@@ -214,8 +214,7 @@ func (s *step) reserve(ctx context.Context, key string, estimate llm.Usage) (*Ou
 		return nil, nil
 	}
 	err := s.deps.Budget.Reserve(ctx, s.turn, key, estimate)
-	var denied *Denied
-	if errors.As(err, &denied) {
+	if denied, ok := errors.AsType[*Denied](err); ok {
 		return s.end(ReasonBudget, denied.Text), nil
 	}
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -76,8 +77,8 @@ func (h *handle) Load(ctx context.Context) ([]agent.Entry, error) {
 	}
 	list := h.all()
 	h.last = int64(len(list))
-	for i := len(list) - 1; i >= 0; i-- {
-		if list[i].Kind == agent.ResetEntry {
+	for i, e := range slices.Backward(list) {
+		if e.Kind == agent.ResetEntry {
 			return list[i:], nil
 		}
 	}

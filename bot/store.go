@@ -215,40 +215,52 @@ type Change struct {
 
 // Validate finds what is wrong with a Change whatever the store holds; every Writer calls it first. Errors are ErrInvalid.
 func (c *Change) Validate() error {
-	bad := func(wrong bool, what string) error {
-		if wrong {
-			return fmt.Errorf("%w: %s", ErrInvalid, what)
-		}
-		return nil
+	return errors.Join(c.validateParts(), c.validateLists())
+}
+
+// invalid is ErrInvalid with its reason when wrong.
+func invalid(wrong bool, what string) error {
+	if wrong {
+		return fmt.Errorf("%w: %s", ErrInvalid, what)
 	}
-	errs := []error{
-		bad(c.Claim != nil && (c.Claim.Session == "" || c.Claim.Owner == ""), "a claim needs a session and an owner"),
-		bad(c.Lease != nil && c.Lease.Session == "", "a lease needs a session"),
-		bad(c.Append != nil && c.Append.Session == "", "an append needs a session"),
-		bad(c.Cancel != nil && c.Cancel.Session == "", "a cancel needs a session"),
-		bad(c.Move != nil && (c.Move.From == "" || c.Move.To == "" || c.Move.From == c.Move.To), "a move needs two different chat ids"),
-		bad(c.PlaceholderOf != "" && len(c.Send) == 0, "a placeholder needs a row to send"),
-	}
+	return nil
+}
+
+// validateParts looks at what a Change has once.
+func (c *Change) validateParts() error {
+	return errors.Join(
+		invalid(c.Claim != nil && (c.Claim.Session == "" || c.Claim.Owner == ""), "a claim needs a session and an owner"),
+		invalid(c.Lease != nil && c.Lease.Session == "", "a lease needs a session"),
+		invalid(c.Append != nil && c.Append.Session == "", "an append needs a session"),
+		invalid(c.Cancel != nil && c.Cancel.Session == "", "a cancel needs a session"),
+		invalid(c.Move != nil && (c.Move.From == "" || c.Move.To == "" || c.Move.From == c.Move.To), "a move needs two different chat ids"),
+		invalid(c.PlaceholderOf != "" && len(c.Send) == 0, "a placeholder needs a row to send"),
+	)
+}
+
+// validateLists looks at what a Change has any number of.
+func (c *Change) validateLists() error {
+	var errs []error
 	for i := range c.Arrive {
-		errs = append(errs, bad(c.Arrive[i].Channel == "" || c.Arrive[i].ID == "", "an arrival needs a channel and an id"))
+		errs = append(errs, invalid(c.Arrive[i].Channel == "" || c.Arrive[i].ID == "", "an arrival needs a channel and an id"))
 	}
 	for i := range c.Lanes {
-		errs = append(errs, bad(c.Lanes[i].Session == "", "a lane update needs a session"))
+		errs = append(errs, invalid(c.Lanes[i].Session == "", "a lane update needs a session"))
 	}
 	for i := range c.Ask {
-		errs = append(errs, bad(c.Ask[i].ID == "" || c.Ask[i].Session == "", "a question needs an id and a session"))
+		errs = append(errs, invalid(c.Ask[i].ID == "" || c.Ask[i].Session == "", "a question needs an id and a session"))
 	}
 	for i := range c.Cards {
-		errs = append(errs, bad(c.Cards[i].Send < 0 || c.Cards[i].Send >= len(c.Send), "a card points to no row of the change"))
+		errs = append(errs, invalid(c.Cards[i].Send < 0 || c.Cards[i].Send >= len(c.Send), "a card points to no row of the change"))
 	}
 	for i := range c.Rows {
-		errs = append(errs, bad(len(c.Rows[i].From) == 0 || c.Rows[i].To == "", "a row update needs states to come from and one to go to"))
+		errs = append(errs, invalid(len(c.Rows[i].From) == 0 || c.Rows[i].To == "", "a row update needs states to come from and one to go to"))
 	}
 	for i := range c.FactsIf {
-		errs = append(errs, bad(c.FactsIf[i].Value == "", "a fact that is set if absent needs a value"))
+		errs = append(errs, invalid(c.FactsIf[i].Value == "", "a fact that is set if absent needs a value"))
 	}
 	for i := range c.Charges {
-		errs = append(errs, bad(c.Charges[i].Key == "", "a charge needs a key"))
+		errs = append(errs, invalid(c.Charges[i].Key == "", "a charge needs a key"))
 	}
 	return errors.Join(errs...)
 }

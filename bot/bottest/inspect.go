@@ -64,6 +64,18 @@ func (s *Store) Counts(ctx context.Context, channel, botID string) (bot.Counts, 
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	var c bot.Counts
+	s.countLanes(&c, channel, botID)
+	s.countArrivals(&c, channel, botID)
+	for _, row := range s.rows {
+		open := row.State == bot.Pending || row.State == bot.Sending || row.State == bot.Unknown
+		if open && row.Place.Channel == channel && row.Place.Bot == botID {
+			c.Undelivered++
+		}
+	}
+	return c, ctx.Err()
+}
+
+func (s *Store) countLanes(c *bot.Counts, channel, botID string) {
 	for _, lane := range s.lanes {
 		if lane.Place.Channel != channel || lane.Place.Bot != botID {
 			continue
@@ -79,6 +91,9 @@ func (s *Store) Counts(ctx context.Context, channel, botID string) (bot.Counts, 
 		case bot.Idle:
 		}
 	}
+}
+
+func (s *Store) countArrivals(c *bot.Counts, channel, botID string) {
 	for _, a := range s.arrivals {
 		if a.Channel != channel || a.Bot != botID {
 			continue
@@ -91,13 +106,6 @@ func (s *Store) Counts(ctx context.Context, channel, botID string) (bot.Counts, 
 		case done:
 		}
 	}
-	for _, row := range s.rows {
-		open := row.State == bot.Pending || row.State == bot.Sending || row.State == bot.Unknown
-		if open && row.Place.Channel == channel && row.Place.Bot == botID {
-			c.Undelivered++
-		}
-	}
-	return c, ctx.Err()
 }
 
 // Charges implements bot.Inspector.

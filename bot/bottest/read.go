@@ -23,12 +23,7 @@ func (s *Store) Lane(ctx context.Context, session string) (bot.Lane, error) {
 func (s *Store) Ready(ctx context.Context, channel, botID string, now time.Time, limit int) ([]string, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	oldest := map[string]int64{} // session → first waiting arrival
-	for _, a := range s.queue() {
-		if _, ok := oldest[a.Session]; !ok && !a.Express && a.Session != "" && a.Channel == channel && a.Bot == botID {
-			oldest[a.Session] = a.Seq
-		}
-	}
+	oldest := s.oldest(channel, botID)
 	type work struct {
 		session string
 		age     int64
@@ -59,6 +54,17 @@ func (s *Store) Ready(ctx context.Context, channel, botID string, now time.Time,
 		sessions = append(sessions, w.session)
 	}
 	return first(sessions, limit), ctx.Err()
+}
+
+// oldest maps each session of a bot to its first waiting arrival.
+func (s *Store) oldest(channel, botID string) map[string]int64 {
+	oldest := map[string]int64{}
+	for _, a := range s.queue() {
+		if _, ok := oldest[a.Session]; !ok && !a.Express && a.Session != "" && a.Channel == channel && a.Bot == botID {
+			oldest[a.Session] = a.Seq
+		}
+	}
+	return oldest
 }
 
 func free(lane *bot.Lane, now time.Time) bool { return lane.Owner == "" || !lane.Until.After(now) }

@@ -7,6 +7,8 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"github.com/zephbot/zephbot/bot"
 )
 
@@ -178,11 +180,11 @@ func (o *Outbox) vague(row *bot.Row, err error) verdict {
 
 // over ends a row that did not arrive for sure.
 func (o *Outbox) over(row *bot.Row, from, to bot.RowState, err error) verdict {
-	event := o.log(row).Warn()
+	level := zerolog.WarnLevel
 	if vital(row.Purpose) && bot.OutcomeOf(err) != bot.Gone {
-		event = o.log(row).Error()
+		level = zerolog.ErrorLevel
 	}
-	event.Err(err).Str("state", string(to)).Msg("message given up")
+	o.log(row).WithLevel(level).Err(err).Str("state", string(to)).Msg("message given up")
 	return verdict{outcome: string(bot.OutcomeOf(err)), update: bot.RowUpdate{
 		ID: row.ID, From: []bot.RowState{from}, To: to, Attempts: 1, Problem: problem(err),
 	}}

@@ -50,7 +50,7 @@ func server(t *testing.T) string {
 		}
 		t.Skip("redis-server is not installed: the real server is not tested")
 	}
-	dir, err := os.MkdirTemp("", "zr") // short: the path of a socket is bounded
+	dir, err := os.MkdirTemp("", "zr") //nolint:usetesting // shorter than t.TempDir: the path of a socket is bounded
 	if err != nil {
 		t.Fatal(err)
 	}

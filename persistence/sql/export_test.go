@@ -1,6 +1,9 @@
 package sql
 
-import "context"
+import (
+	"context"
+	"errors"
+)
 
 // OnWriter runs a statement on the writer's connection, outside any transaction: for limits that only the connection itself knows.
 func (s *Store) OnWriter(ctx context.Context, statement string) error {
@@ -17,23 +20,30 @@ func (s *Store) Explain(ctx context.Context) (map[string][]string, error) {
 		"charges": chargesQuery, "rows": rowsQuery, "lanes": lanesQuery, "dead": deadQuery,
 		"sweep bodies": sweepBodies, "sweep arrivals": sweepArrivals, "sweep contents": sweepContents, "sweep facts": sweepFacts,
 	} {
-		rows, err := s.pools.read.QueryContext(ctx, "EXPLAIN QUERY PLAN "+query, make([]any, 32)[:count(query)]...)
+		plan, err := s.explain(ctx, query)
 		if err != nil {
 			return nil, err
 		}
-		for rows.Next() {
-			var id, parent, unused int
-			var detail string
-			if err := rows.Scan(&id, &parent, &unused, &detail); err != nil {
-				return nil, err
-			}
-			plans[name] = append(plans[name], detail)
-		}
-		if err := rows.Close(); err != nil {
-			return nil, err
-		}
+		plans[name] = plan
 	}
 	return plans, nil
+}
+
+func (s *Store) explain(ctx context.Context, query string) (plan []string, err error) {
+	rows, err := s.pools.read.QueryContext(ctx, "EXPLAIN QUERY PLAN "+query, make([]any, 32)[:count(query)]...)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var id, parent, unused int
+		var detail string
+		if err := rows.Scan(&id, &parent, &unused, &detail); err != nil {
+			return nil, err
+		}
+		plan = append(plan, detail)
+	}
+	return plan, rows.Err()
 }
 
 func count(query string) (n int) {

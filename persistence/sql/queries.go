@@ -31,7 +31,7 @@ func (q *queries) stmt(ctx context.Context, query string) (*sql.Stmt, error) {
 	if stmt, ok := q.stmts[query]; ok {
 		return stmt, nil
 	}
-	stmt, err := q.on.PrepareContext(ctx, query)
+	stmt, err := q.on.PrepareContext(ctx, query) //nolint:sqlclosecheck // kept for the next run; close closes it
 	if err != nil {
 		return nil, fmt.Errorf("prepare: %w", err)
 	}
@@ -56,7 +56,7 @@ func (q *queries) exec(ctx context.Context, query string, args ...any) error {
 
 // changed runs a statement and says how many rows it changed.
 func (q *queries) changed(ctx context.Context, query string, args ...any) (int64, error) {
-	stmt, err := q.stmt(ctx, query)
+	stmt, err := q.stmt(ctx, query) //nolint:sqlclosecheck // kept for the next run; close closes it
 	if err != nil {
 		return 0, err
 	}
@@ -72,7 +72,7 @@ type scanner func(dest ...any) error
 
 // one reads the only row of a query; found is false when there is none.
 func (q *queries) one(ctx context.Context, read func(scanner) error, query string, args ...any) (found bool, err error) {
-	stmt, err := q.stmt(ctx, query)
+	stmt, err := q.stmt(ctx, query) //nolint:sqlclosecheck // kept for the next run; close closes it
 	if err != nil {
 		return false, err
 	}
@@ -85,7 +85,7 @@ func (q *queries) one(ctx context.Context, read func(scanner) error, query strin
 
 // each reads every row of a query; errStop ends it early.
 func (q *queries) each(ctx context.Context, read func(scanner) error, query string, args ...any) (err error) {
-	stmt, err := q.stmt(ctx, query)
+	stmt, err := q.stmt(ctx, query) //nolint:sqlclosecheck // kept for the next run; close closes it
 	if err != nil {
 		return err
 	}

@@ -32,7 +32,7 @@ func (w *walker) words(list []word, n *syntax.Word) []word {
 	if braceCount(split.Parts) > maxBraces {
 		return append(list, word{text: w.source(n), mark: MarkExpansion})
 	}
-	for each := range expand.BracesSeq(nil, split) { // no error: the limit is far above maxBraces
+	for each := range expand.BracesSeq(nil, split) { //nolint:errcheck // its error is for far more words than maxBraces
 		// Bash drops words that brace expansion leaves empty: {,} sudo runs sudo.
 		if got := w.resolved(each, ""); got.text != "" || hasQuotes(each) {
 			list = append(list, got)

@@ -192,7 +192,7 @@ func (s wrapper) read(name string, words []word) (got wrapped) {
 			continue
 		}
 		switch {
-		case w.text == "-" && (name == "env" || name == "su"):
+		case w.text == "-" && takesDash(name):
 		case s.assign && isAssignment(w.text):
 			got.known = got.known && setsHarmless(w)
 		case skip == 0:
@@ -206,6 +206,9 @@ func (s wrapper) read(name string, words []word) (got wrapped) {
 	got.at = len(words)
 	return got
 }
+
+// takesDash reports whether a lone dash is an option of the wrapper: an empty environment, a login.
+func takesDash(name string) bool { return name == "env" || name == "su" }
 
 // setsHarmless reports whether NAME=value is known and does not decide what runs.
 func setsHarmless(w word) bool {

@@ -138,6 +138,11 @@ func invisible(r rune) bool {
 	case r < 0x2070:
 		return within(r, 0x200B, 0x200F) || within(r, 0x202A, 0x202E) || r >= 0x2060 && r != 0x2065
 	}
+	return invisibleAbove(r)
+}
+
+// invisibleAbove is the part of the list above U+206F.
+func invisibleAbove(r rune) bool {
 	return within(r, 0xFE00, 0xFE0F) || r == 0xFEFF || within(r, 0xFFF9, 0xFFFB) || within(r, 0x1BCA0, 0x1BCA3) || within(r, 0x1D173, 0x1D17A) || within(r, 0xE0000, 0xE01EF)
 }
 

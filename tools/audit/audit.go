@@ -263,10 +263,7 @@ func (l *Log) write(list []*record) (through int, err error) {
 	if err == nil && n < len(buf) {
 		err = io.ErrShortWrite
 	}
-	whole := 0
-	for whole < len(links) && links[whole].end <= n {
-		whole++
-	}
+	whole := written(links, n)
 	rest := buf[:min(max(n, 0), len(buf))]
 	if whole > 0 { // the chain goes on from the last line that is whole
 		last := links[whole-1]
@@ -289,6 +286,15 @@ func (l *Log) write(list []*record) (through int, err error) {
 type link struct {
 	end  int
 	hash string
+}
+
+// written is how many of the lines are whole within the first n bytes.
+func written(links []link, n int) int {
+	whole := 0
+	for whole < len(links) && links[whole].end <= n {
+		whole++
+	}
+	return whole
 }
 
 // link adds the records to buf, each bound to the one before.

@@ -169,7 +169,7 @@ func TestLinksInside(t *testing.T) {
 // An allowed path that is reached by a link is known by both names; one that holds the data directory does not open it.
 func TestRootAliases(t *testing.T) {
 	t.Parallel()
-	var b *box = newBox(t, func(b *box, o *file.Options) {
+	b := newBox(t, func(b *box, o *file.Options) {
 		if err := os.Symlink(b.shared, filepath.Join(b.top, "alias")); err != nil {
 			t.Fatal(err)
 		}

@@ -36,8 +36,6 @@ func (s *scope) openContent(p place) (*os.File, unix.Stat_t, error) {
 	return f, st, nil
 }
 
-var errNotRegular = errors.New("not a regular file")
-
 // openFile opens a regular file in d for reading. That its path may be read is the caller's business; that it is not a second name of a file
 // that may not be read is checked here.
 func (s *scope) openFile(d dir, name string) (*os.File, unix.Stat_t, error) {

@@ -108,10 +108,7 @@ func (w *searcher) read(fd int, size int64, path string, f *finding) error {
 		if !over && held < len(w.buf) {
 			continue
 		}
-		end := held
-		if cut := bytes.LastIndexByte(w.buf[:held], '\n'); !over && cut >= 0 {
-			end = cut + 1
-		}
+		end := wholeLines(w.buf[:held], over)
 		lines, err := w.piece(w.buf[:end], path, line, f)
 		if err != nil || over || len(f.lines) > maxMatches {
 			return err
@@ -122,6 +119,14 @@ func (w *searcher) read(fd int, size int64, path string, f *finding) error {
 			return err
 		}
 	}
+}
+
+// wholeLines is how much of buf is whole lines: all when nothing follows, and all when there is no end of a line.
+func wholeLines(buf []byte, last bool) int {
+	if cut := bytes.LastIndexByte(buf, '\n'); !last && cut >= 0 {
+		return cut + 1
+	}
+	return len(buf)
 }
 
 // piece searches whole lines, the first of which has the number given, and says how many line ends there are.

@@ -43,9 +43,9 @@ func restore(b *box, name string) {
 
 // hooked is a context that does something when it is asked for its error the nth time: tools ask between their steps.
 type hooked struct {
-	context.Context
-	left atomic.Int32
-	do   func()
+	context.Context //nolint:containedctx // it is a context itself
+	left            atomic.Int32
+	do              func()
 }
 
 // Err implements context.Context.

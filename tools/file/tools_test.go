@@ -387,7 +387,7 @@ func TestMoveAndCopy(t *testing.T) {
 // From one file system to another a move is a copy, all of it, and then a deletion.
 func TestMoveAcrossFileSystems(t *testing.T) {
 	t.Parallel()
-	other, err := os.MkdirTemp("/dev/shm", "zephbot-test-")
+	other, err := os.MkdirTemp("/dev/shm", "zephbot-test-") //nolint:usetesting // another file system than that of t.TempDir
 	if err != nil {
 		t.Skip("no second file system:", err)
 	}

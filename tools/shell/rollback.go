@@ -87,6 +87,10 @@ func (s *snapshot) prune(dir string, done *rolledBack) {
 			}
 			continue
 		}
+		if !known && info.IsDir() && s.aboveDenied(path) { // somebody else made it meanwhile, for what we must not touch
+			s.prune(path, done)
+			continue
+		}
 		if !s.inScope(path) {
 			if info.IsDir() && len(s.opts.scope) > 0 { // what is inside may be in scope
 				s.prune(path, done)
@@ -181,30 +185,39 @@ func (s *snapshot) restoreFile(e *entry, info fs.FileInfo, there bool, linked ma
 		return false, nil
 	}
 	if first, ok := linked[e.id.inode()]; ok && many {
-		if there && sameFile(s.root, first, e.path) {
-			return true, nil // restored under its other name
-		}
-		if there {
-			if err := s.root.Remove(e.path); err != nil {
-				return false, err
-			}
-		}
-		return true, s.root.Link(first, e.path)
+		return true, s.relink(e, first, there)
 	}
 	if e.copied == "" {
 		return false, errors.New("its contents were not copied")
 	}
-	if there && many && identify(info).inode() == e.id.inode() {
-		if err := s.overwrite(e); err != nil { // keeps the other names
-			return false, err
-		}
-	} else if err := s.replace(e); err != nil {
+	if err := s.rewrite(e, info, there); err != nil {
 		return false, err
 	}
 	if many {
 		linked[e.id.inode()] = e.path
 	}
 	return true, nil
+}
+
+// relink makes e another name of first, which is restored already.
+func (s *snapshot) relink(e *entry, first string, there bool) error {
+	if there {
+		if sameFile(s.root, first, e.path) {
+			return nil // restored under its other name
+		}
+		if err := s.root.Remove(e.path); err != nil {
+			return err
+		}
+	}
+	return s.root.Link(first, e.path)
+}
+
+// rewrite gives a file its contents back. One that is still the same inode keeps it, and so its other names.
+func (s *snapshot) rewrite(e *entry, info fs.FileInfo, there bool) error {
+	if there && e.id.links > 1 && identify(info).inode() == e.id.inode() {
+		return s.overwrite(e)
+	}
+	return s.replace(e)
 }
 
 // sameContents says whether a file is what was copied of it.
@@ -216,12 +229,12 @@ func (s *snapshot) sameContents(e *entry) bool {
 	if err != nil {
 		return false
 	}
-	defer now.Close()
+	defer func() { _ = now.Close() }() // opened for reading
 	then, err := os.Open(filepath.Join(s.store, e.copied))
 	if err != nil {
 		return false
 	}
-	defer then.Close()
+	defer func() { _ = then.Close() }() // opened for reading
 	a, b := make([]byte, 32<<10), make([]byte, 32<<10)
 	for {
 		n, err1 := io.ReadFull(now, a)

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -45,10 +46,12 @@ const (
 type Options struct {
 	Timeout time.Duration // of a foreground run; 0 = DefaultTimeout
 	// Workspace gives the session's working directory, an absolute path. It is made when absent.
-	Workspace       func(tools.Origin) (string, error)
-	AllowedPaths    []string // may be read and changed besides the workspace
-	ReadPaths       []string // may be read and executed besides the system's directories, such as a tool chain in a home directory
-	DeniedPaths     []string // out of reach also inside AllowedPaths: the config file, the data directory
+	Workspace    func(tools.Origin) (string, error)
+	AllowedPaths []string // may be read and changed besides the workspace
+	ReadPaths    []string // may be read and executed besides the system's directories, such as a tool chain in a home directory
+	// DeniedPaths are out of reach also inside the workspace and AllowedPaths: the config file, the data directory. See sandbox.Spec.Deny.
+	// A rollback does not touch them.
+	DeniedPaths     []string
 	AllowNetwork    bool
 	AllowedCommands []string        // taken off the built-in blocklist
 	EnvBlocklist    []string        // name prefixes; nil = DefaultEnvBlocklist. What looks like a credential goes in any case
@@ -157,14 +160,20 @@ func (o *Options) complete() error {
 	if o.Redact == nil {
 		o.Redact = func(s string) string { return s }
 	}
-	for _, list := range [][]string{o.AllowedPaths, o.ReadPaths, o.DeniedPaths} {
-		for _, p := range list {
-			if !filepath.IsAbs(p) {
-				return fmt.Errorf("path %q is not absolute", p)
-			}
-		}
+	if err := absolute(o.AllowedPaths, o.ReadPaths, o.DeniedPaths); err != nil {
+		return err
 	}
 	return checkScope(o.TransactionScope)
+}
+
+// absolute checks that every path of the lists is.
+func absolute(lists ...[]string) error {
+	for _, p := range slices.Concat(lists...) {
+		if !filepath.IsAbs(p) {
+			return fmt.Errorf("path %q is not absolute", p)
+		}
+	}
+	return nil
 }
 
 func orDefault[T int | time.Duration](v, def T) T {

@@ -99,17 +99,19 @@ func (k *kit) write(path, text string) {
 	}
 }
 
-func fails(t *testing.T, err error, want tools.Category) *tools.Error {
+// fails wants an error of a category that says all of says.
+func fails(t *testing.T, err error, want tools.Category, says ...string) {
 	t.Helper()
-	var e *tools.Error
-	if !errors.As(err, &e) || e.Category != want {
+	e, ok := errors.AsType[*tools.Error](err)
+	if !ok || e.Category != want {
 		t.Fatalf("error %v, want category %s", err, want)
 	}
-	return e
+	for _, part := range says {
+		if !strings.Contains(e.Message+"\n"+e.Suggestion, part) {
+			t.Errorf("the error says %q and suggests %q, want %q in it", e.Message, e.Suggestion, part)
+		}
+	}
 }
-
-//go:fix inline
-func code(n int) *int { return new(n) }
 
 func TestRun(t *testing.T) {
 	t.Parallel()
@@ -187,9 +189,7 @@ func TestErrors(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			_, trail, err := k.call(t.Context(), shell.In{Command: tc.text})
-			if e := fails(t, err, tc.want); !strings.Contains(e.Message, tc.says) {
-				t.Errorf("message %q, want %q in it", e.Message, tc.says)
-			}
+			fails(t, err, tc.want, tc.says)
 			if diff := cmp.Diff(tc.exit, trail.ExitCode); diff != "" {
 				t.Errorf("exit code (-want +got):\n%s", diff)
 			}
@@ -224,8 +224,9 @@ func TestWorkspace(t *testing.T) {
 	} {
 		broken := setup(t, shell.Options{Workspace: ws})
 		_, _, err := broken.call(t.Context(), shell.In{Command: "true"})
-		if e := fails(t, err, tools.PermanentFailure); strings.Contains(tools.Feedback(e), "secret detail") {
-			t.Errorf("%s: the model is told internals: %s", name, tools.Feedback(e))
+		fails(t, err, tools.PermanentFailure)
+		if told := tools.Feedback(err); strings.Contains(told, "secret detail") {
+			t.Errorf("%s: the model is told internals: %s", name, told)
 		}
 	}
 }
@@ -260,9 +261,7 @@ func TestTimeout(t *testing.T) {
 		k := setup(t, shell.Options{Helper: helper, Timeout: 300 * time.Millisecond})
 		for _, text := range []string{"sleep 600 & wait", `trap "" TERM; while :; do sleep 600; done`, "setsid -w sleep 600"} {
 			_, _, err := k.call(t.Context(), shell.In{Command: text})
-			if e := fails(t, err, tools.Timeout); !strings.Contains(e.Message, "300ms") || !strings.Contains(e.Suggestion, "background") {
-				t.Errorf("%s: %+v", text, e)
-			}
+			fails(t, err, tools.Timeout, "300ms", "background")
 		}
 	}
 }
@@ -282,9 +281,7 @@ func TestOutputOfCancelled(t *testing.T) {
 			cancel()
 		}
 		_, err := k.tool.Run(ctx, c)
-		if e := fails(t, err, tools.Cancelled); !strings.Contains(e.Message, "working on it") {
-			t.Errorf("message %q, want the output in it", e.Message)
-		}
+		fails(t, err, tools.Cancelled, "working on it")
 	}
 }
 
@@ -376,9 +373,7 @@ func TestSandbox(t *testing.T) {
 	t.Parallel()
 	required := setup(t, shell.Options{Sandbox: shell.SandboxRequired})
 	_, _, err := required.call(t.Context(), shell.In{Command: "true"})
-	if e := fails(t, err, tools.PermanentFailure); !strings.Contains(e.Message, "kernel sandbox") {
-		t.Errorf("message %q", e.Message)
-	}
+	fails(t, err, tools.PermanentFailure, "kernel sandbox")
 	off := setup(t, shell.Options{Sandbox: shell.SandboxOff, Helper: sandbox.Self})
 	if l := off.r.Level(t.Context()); l.Full() || !strings.Contains(l.String(), "off") {
 		t.Errorf("level %s", l)

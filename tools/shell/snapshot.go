@@ -8,7 +8,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/bmatcuk/doublestar/v4"
@@ -25,9 +27,10 @@ func (e *sizeError) Error() string { return e.text }
 // snapshotOptions say what is snapshotted.
 type snapshotOptions struct {
 	root     string
-	store    string   // directory for the copies; "" = the system's for temporary files
-	scope    []string // globs; empty = everything
-	maxBytes int64    // 0 = unlimited
+	store    string          // directory for the copies; "" = the system's for temporary files
+	scope    []string        // globs; empty = everything
+	deny     map[string]bool // relative to the root; neither copied nor touched, with all that is in them: a command cannot change them, others do meanwhile
+	maxBytes int64           // 0 = unlimited
 }
 
 // entry is what is remembered of one file, directory or link.
@@ -158,7 +161,7 @@ func (s *snapshot) count(e entry) error {
 	return nil
 }
 
-// list names what is in dir, without the directory for temporary files.
+// list names what is in dir, without the directory for temporary files and without what is denied.
 func (s *snapshot) list(dir string) ([]string, error) {
 	f, err := s.root.Open(dir)
 	if err != nil {
@@ -168,14 +171,20 @@ func (s *snapshot) list(dir string) ([]string, error) {
 	if err = errors.Join(err, f.Close()); err != nil {
 		return nil, err
 	}
-	if dir == "." {
-		for i, n := range names {
-			if n == tmpName {
-				return append(names[:i], names[i+1:]...), nil
-			}
+	return slices.DeleteFunc(names, func(name string) bool {
+		path := filepath.Join(dir, name)
+		return path == tmpName || s.opts.deny[path]
+	}), nil
+}
+
+// aboveDenied says whether something denied is inside path.
+func (s *snapshot) aboveDenied(path string) bool {
+	for d := range s.opts.deny {
+		if strings.HasPrefix(d, path+string(filepath.Separator)) {
+			return true
 		}
 	}
-	return names, nil
+	return false
 }
 
 // inScope says whether changes of path are taken back.
@@ -202,7 +211,7 @@ func (s *snapshot) copyOut(e *entry) error {
 	if err != nil {
 		return fmt.Errorf("copy a file: %w", err)
 	}
-	defer src.Close()
+	defer func() { _ = src.Close() }() // opened for reading
 	dst, err := os.OpenFile(filepath.Join(s.store, e.copied), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return fmt.Errorf("copy a file: %w", err)

@@ -48,7 +48,9 @@ func (r *Runner) begin(ctx context.Context, text, ws string) (*transaction, erro
 		return nil, tools.AsError(ctx.Err())
 	}
 	tx.release = release
-	snap, err := takeSnapshot(ctx, snapshotOptions{root: ws, store: r.opts.SnapshotDir, scope: r.opts.TransactionScope, maxBytes: r.opts.MaxSnapshotBytes})
+	snap, err := takeSnapshot(ctx, snapshotOptions{
+		root: ws, store: r.opts.SnapshotDir, scope: r.opts.TransactionScope, deny: r.deniedInside(ws), maxBytes: r.opts.MaxSnapshotBytes,
+	})
 	switch {
 	case err == nil:
 		tx.snap = snap

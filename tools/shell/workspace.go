@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/zephbot/zephbot/tools"
+	"github.com/zephbot/zephbot/tools/shell/sandbox"
 )
 
 // tmpName is the directory for temporary files below the workspace. It is never snapshotted.
@@ -46,6 +47,18 @@ func tmpDir(ws string) string {
 		return ws
 	}
 	return dir
+}
+
+// deniedInside are the denied paths inside the canonical directory ws, relative to it.
+func (r *Runner) deniedInside(ws string) map[string]bool {
+	inside := map[string]bool{}
+	for _, d := range r.opts.DeniedPaths {
+		rel, err := filepath.Rel(ws, sandbox.Canonical(d))
+		if err == nil && rel != "." && filepath.IsLocal(rel) {
+			inside[rel] = true
+		}
+	}
+	return inside
 }
 
 // locks are mutexes by name; one that nobody holds or waits for is gone.

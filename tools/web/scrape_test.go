@@ -72,8 +72,16 @@ func TestScrapeArguments(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, sends("text/html", "<p>x"), nil)
 	tests := []map[string]any{
-		{"select": "[[[invalid"}, {"select": "a[[["}, {"select": ""}, {"select": "p::before"}, {"select": "p:unknown"}, {"select": strings.Repeat("a", 1001)},
-		{"select": "p", "limit": -1}, {"select": "p", "extract": "attr:"}, {"select": "p,"}, {"select": "p", "more": 1},
+		{"select": "[[[invalid"},
+		{"select": "a[[["},
+		{"select": ""},
+		{"select": "p::before"},
+		{"select": "p:unknown"},
+		{"select": strings.Repeat("a", 1001)},
+		{"select": "p", "limit": -1},
+		{"select": "p", "extract": "attr:"},
+		{"select": "p,"},
+		{"select": "p", "more": 1},
 	}
 	for _, args := range tests {
 		args["url"] = "https://site.example/"

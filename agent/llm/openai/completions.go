@@ -80,7 +80,7 @@ func (w *completions) request(req *llm.Request, names *names) goopenai.ChatCompl
 	if newTokenField.MatchString(out.Model) {
 		out.MaxCompletionTokens = limit
 	} else {
-		out.MaxTokens = limit
+		out.MaxTokens = limit //nolint:staticcheck // deprecated at OpenAI; servers of the same form know no other field
 	}
 	if req.System != "" {
 		out.Messages = append(out.Messages, goopenai.ChatCompletionMessage{Role: goopenai.ChatMessageRoleSystem, Content: req.System})

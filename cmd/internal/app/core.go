@@ -3,8 +3,10 @@ package app
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,6 +14,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/rs/zerolog"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/zephbot/zephbot/agent"
 	"github.com/zephbot/zephbot/agent/llm"
@@ -29,6 +32,7 @@ import (
 	"github.com/zephbot/zephbot/tools/audit"
 	"github.com/zephbot/zephbot/tools/chain"
 	"github.com/zephbot/zephbot/tools/gate"
+	"github.com/zephbot/zephbot/tools/web"
 )
 
 // Options are what the program knows besides its configuration.
@@ -40,10 +44,19 @@ type Options struct {
 	Now     func() time.Time // nil = time.Now
 	// Provider replaces the configured models: tests and scenarios. nil = as configured.
 	Provider llm.Provider
+	// Internet replaces name resolution, connections and trusted roots of the web tools: tests. No check is switched off by it.
+	Internet Internet
 	// Home is the directory of state when it is not data_dir itself.
 	Home string
 	// Hooks watch the database's commits: crash tests end the process in them.
 	Hooks sql.Hooks
+}
+
+// Internet is what the web tools see of the network; the zero value is the real one.
+type Internet struct {
+	Resolver web.Resolver
+	Dial     func(ctx context.Context, network, address string) (net.Conn, error)
+	Roots    *x509.CertPool
 }
 
 // Core is what every command that executes tools shares: stores, policy, tools, model.
@@ -101,6 +114,24 @@ func (c *Core) open(ctx context.Context) error {
 	if c.provider, err = c.models(); err != nil {
 		return fmt.Errorf("%w: %w", ErrConfig, err)
 	}
+	var parts errgroup.Group // the sandbox is asked about in a process of its own: the database opens meanwhile
+	parts.Go(func() error { return c.openStores(ctx) })
+	parts.Go(func() (err error) {
+		c.kit, err = c.tools()
+		return err
+	})
+	if err := parts.Wait(); err != nil {
+		return err
+	}
+	c.registry = c.kit.registry
+	if c.judge, err = c.adversary(); err != nil {
+		return fmt.Errorf("%w: tools.adversarial_policy: %w", ErrConfig, err)
+	}
+	return c.openAudit()
+}
+
+// openStores opens the database and Redis.
+func (c *Core) openStores(ctx context.Context) (err error) {
 	if c.stores, err = persistence.Open(ctx, persistence.Options{
 		DataDir: c.dir, DatabaseURL: c.cfg.Database.URL.Reveal(), Owner: c.owner, Now: c.now, Log: c.log.With().Str("component", "store").Logger(),
 		Hooks: c.opts.Hooks,
@@ -110,14 +141,7 @@ func (c *Core) open(ctx context.Context) error {
 	if c.redis, err = redis.Open(redis.Options{URL: c.cfg.Redis.URL.Reveal(), Log: c.log.With().Str("component", "redis").Logger()}); err != nil {
 		return fmt.Errorf("%w: %w", ErrConfig, err)
 	}
-	if c.kit, err = c.tools(); err != nil {
-		return err
-	}
-	c.registry = c.kit.registry
-	if c.judge, err = c.adversary(); err != nil {
-		return fmt.Errorf("%w: tools.adversarial_policy: %w", ErrConfig, err)
-	}
-	return c.openAudit()
+	return nil
 }
 
 // openRules builds what needs the configuration only: redaction and policy.

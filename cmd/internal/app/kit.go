@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/zephbot/zephbot/tools/file"
 	"github.com/zephbot/zephbot/tools/shell"
 	"github.com/zephbot/zephbot/tools/shell/sandbox"
+	"github.com/zephbot/zephbot/tools/web"
 )
 
 // kit is the built-in tools and what they share.
@@ -63,8 +65,26 @@ func (c *Core) tools() (*kit, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
-	k.registry, err = tools.NewRegistry(append([]tools.Tool{bash}, files...)...)
+	pages, err := c.web()
+	if err != nil {
+		return nil, err
+	}
+	k.registry, err = tools.NewRegistry(slices.Concat([]tools.Tool{bash}, files, pages)...)
 	return k, err
+}
+
+// web builds fetch and web_scrape.
+func (c *Core) web() ([]tools.Tool, error) {
+	s, e := c.cfg.Tools.Scrape, c.cfg.Tools.Egress
+	list, err := web.New(web.Options{
+		Timeout: time.Duration(s.Timeout) * time.Second, MaxBody: int(min(s.MaxBodyBytes, 64<<20)), AllowedDomains: s.AllowedDomains, DeniedDomains: s.DeniedDomains,
+		LogRequests: e.Enabled, LogBlocked: e.LogBlocked, LogBytes: e.LogResponseBytes, Now: c.now,
+		Resolver: c.opts.Internet.Resolver, Dial: c.opts.Internet.Dial, Roots: c.opts.Internet.Roots,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%w: tools.scrape: %w", ErrConfig, err)
+	}
+	return list, nil
 }
 
 func (c *Core) shell(k *kit, denied []string) (tools.Tool, error) {

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -161,16 +162,8 @@ func (c *Core) banner(channel, allowed string) {
 			c.log.Warn().Str("insecure", text).Msg("start")
 		}
 	}
-	everyone := func(list []string) bool {
-		for _, u := range list {
-			if u == access.Everyone {
-				return true
-			}
-		}
-		return false
-	}
-	warn(everyone(c.cfg.Telegram.AllowedUsers), "everyone may talk to this bot (telegram.allowed_users)")
-	warn(everyone(c.cfg.Telegram.AllowedChats), "the bot works in every group (telegram.allowed_chats)")
+	warn(slices.Contains(c.cfg.Telegram.AllowedUsers, access.Everyone), "everyone may talk to this bot (telegram.allowed_users)")
+	warn(slices.Contains(c.cfg.Telegram.AllowedChats, access.Everyone), "the bot works in every group (telegram.allowed_chats)")
 	warn(c.cfg.Security.AutonomyLevel == "full", "tools run without asking (security.autonomy_level)")
 	warn(strings.HasPrefix(c.cfg.Telegram.APIURL, "http://") && !loopback(c.cfg.Telegram.APIURL), "the token travels in clear text (telegram.api_url)")
 	if len(c.cfg.Telegram.AllowedUsers) == 0 && len(c.cfg.Telegram.Admins) == 0 && c.cfg.Telegram.Token != "" {

@@ -26,6 +26,7 @@
 //	toast ann: /regexp/         her newest press was answered with this
 //	card@ann: /regexp/          the newest message with or without buttons that was edited matches
 //	draft@ann: /regexp/         the draft that she sees matches
+//	growing@team: /regexp/      a message that shows that an answer is on its way (⏳ …); "bot" and "silent" pass over such
 //	stop ann                    the Stop button of her draft
 //	idle                        the service has nothing to do
 //	silent@ann                  … and the bot has said nothing new there
@@ -35,7 +36,7 @@
 //	model offered bash          the newest request offers this tool; "model not offered bash" it does not
 //	restart                     stops the service as SIGTERM does and starts it anew on the same state; "restart with NAME" with the configuration of that part
 //	stopping / down / start     the parts of it: the signal is given; it is and the service has ended; it has ended and runs again
-//	fault send* cut 1           telegramtest.Fault: method, kind, count (0: until "faults off"), optionally retry-after seconds, or a delay such as 50ms
+//	fault send* cut 1           telegramtest.Fault: method, kind, count (0: until "faults off"), optionally retry-after seconds, a delay such as 50ms, or a description
 //	faults off
 //	hit send*                   the last fault has been used up
 //	again                       the newest update is delivered once more

@@ -18,6 +18,8 @@ func (s *scene) looked(what string, chat int64, want string) error {
 		return s.silent(chat)
 	case "draft":
 		return s.draft(chat, want)
+	case "growing":
+		return s.growing(chat, want)
 	case "to", "looks", "attached", "buttons":
 	default:
 		return errors.New("not a line of a scenario")
@@ -71,7 +73,7 @@ func formatted(m telegramtest.Shown, want string) error {
 	var have []string
 	for _, e := range m.Entities {
 		under := string(utf16.Decode(units[e.Offset : e.Offset+e.Length]))
-		if string(e.Type) == kind && under == plain(text) {
+		if string(e.Type) == kind && (text == "" || under == plain(text)) {
 			return nil
 		}
 		have = append(have, string(e.Type)+" "+under)
@@ -105,6 +107,18 @@ func (s *scene) draft(chat int64, want string) error {
 			return false, nil
 		}
 		return matches(d.Text, want)
+	})
+}
+
+// growing waits for the message that says that an answer is on its way.
+func (s *scene) growing(chat int64, want string) error {
+	return s.wait(func() (bool, error) {
+		for _, m := range s.bots(chat) {
+			if ok, err := matches(m.Text, want); strings.HasPrefix(m.Text, working) && (ok || err != nil) {
+				return ok, err
+			}
+		}
+		return false, nil
 	})
 }
 

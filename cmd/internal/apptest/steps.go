@@ -337,7 +337,7 @@ func (s *scene) file(verb, person string, chat int64, name, text string) error {
 	path := filepath.Join(dir, name)
 	switch verb {
 	case "put":
-		return errors.Join(os.MkdirAll(dir, 0o700), os.WriteFile(path, []byte(text), 0o600))
+		return errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600))
 	case "no file":
 		if _, err := os.Lstat(path); !errors.Is(err, os.ErrNotExist) {
 			return fmt.Errorf("it is there: %w", err)
@@ -367,7 +367,7 @@ func (s *scene) dump() string {
 			if i == 0 {
 				fmt.Fprintf(&b, "--- chat %s\n", n)
 			}
-			fmt.Fprintf(&b, "  %3d %s: %s", m.MessageID, m.Name, m.Text)
+			fmt.Fprintf(&b, "  %3d %s: %.600s", m.MessageID, m.Name, m.Text)
 			for _, row := range m.Keyboard {
 				for _, k := range row {
 					fmt.Fprintf(&b, " [%s]", k.Text)

@@ -123,16 +123,20 @@ func (s *scene) setClock(word string) error {
 
 func (s *scene) fault(words []string) error {
 	if len(words) < 2 {
-		return errors.New("fault METHOD KIND [COUNT [RETRY-AFTER or DELAY]]")
+		return errors.New("fault METHOD KIND [COUNT [RETRY-AFTER, DELAY or DESCRIPTION]]")
 	}
 	f := telegramtest.Fault{Method: words[0], Kind: words[1], Count: 1}
 	if len(words) > 2 {
 		f.Count = number(words[2])
 	}
 	if len(words) > 3 {
-		d, err := time.ParseDuration(words[3])
-		if f.Delay = d; err != nil {
+		switch d, err := time.ParseDuration(words[3]); {
+		case err == nil:
+			f.Delay = d
+		case number(words[3]) > 0:
 			f.RetryAfter = number(words[3])
+		default:
+			f.Description = strings.Join(words[3:], " ")
 		}
 	}
 	s.fake.AddFault(f)

@@ -55,7 +55,7 @@ func BenchmarkTurn(b *testing.B) {
 	worlds := make([]*world, len(subjects))
 	for i, s := range subjects {
 		worlds[i] = newWorld(b, talkers)
-		defer s.begin(b, ctx, worlds[i], model{})()
+		defer s.begin(ctx, b, worlds[i], model{})()
 	}
 	took := make([][]time.Duration, len(subjects))
 	n := 0
@@ -110,7 +110,7 @@ func BenchmarkCrowd(b *testing.B) {
 // crowdRate is how many answers a second a crowd gets, and the processor time of one in ms: that of the bot, the fake and the crowd together.
 func crowdRate(ctx context.Context, tb testing.TB, s subject, people, rounds int, think time.Duration) (rate, cpu float64, err error) {
 	w := newWorld(tb, people)
-	defer s.begin(tb, ctx, w, model{think})()
+	defer s.begin(ctx, tb, w, model{think})()
 	before, err := processorTime()
 	if err != nil {
 		return 0, 0, err
@@ -142,7 +142,7 @@ func TestBenchSmoke(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			defer cancel()
 			w := newWorld(t, 3)
-			stop := s.begin(t, ctx, w, model{})
+			stop := s.begin(ctx, t, w, model{})
 			defer stop()
 			for i := range 4 {
 				if d, err := turn(ctx, w, person(i%2), fmt.Sprint("hello ", i)); err != nil || d <= 0 {

@@ -144,7 +144,7 @@ func service() subject { return subject{"service", serve} }
 func echo() subject    { return subject{"echo", echoBot} }
 
 // begin starts a subject on a world and waits until it listens; the returned function ends it.
-func (s subject) begin(tb testing.TB, ctx context.Context, w *world, m llm.Provider) (stop func()) {
+func (s subject) begin(ctx context.Context, tb testing.TB, w *world, m llm.Provider) (stop func()) {
 	tb.Helper()
 	running, cancel := context.WithCancel(ctx)
 	done := make(chan error, 1)

@@ -8,8 +8,8 @@ type Tools struct {
 	QuotaUnit              string                  `toml:"quota_unit" default:"batch" enum:"batch|call" idle:"the tool quota" doc:"What max_tool_calls_per_session counts."`
 	Shell                  Shell                   `toml:"shell" doc:"The tool bash."`
 	File                   File                    `toml:"file" doc:"The file tools."`
-	Scrape                 Scrape                  `toml:"scrape" idle:"web scraping" doc:"The tools web_scrape and fetch."`
-	Egress                 Egress                  `toml:"egress" idle:"the egress log" doc:"The record of every web request."`
+	Scrape                 Scrape                  `toml:"scrape" doc:"The tools web_scrape and fetch."`
+	Egress                 Egress                  `toml:"egress" doc:"The record of every web request."`
 	Permissions            map[string][]Permission `toml:"permissions" doc:"Rules by tool name; the first that matches decides, else ask. Absent: made of blocked_commands and confirm_patterns."`
 	Policy                 Policy                  `toml:"policy" doc:"Rules that stand before the permissions."`
 	Authorization          Authorization           `toml:"authorization" doc:"Rules that follow those of [tools.policy]."`
@@ -62,7 +62,7 @@ type Scrape struct {
 	MaxBodyBytes       int64    `toml:"max_body_bytes" default:"1048576" min:"1" doc:"Bytes of a page that are read."`
 	AllowedDomains     []string `toml:"allowed_domains" form:"domain" doc:"Only these domains; \"*.x\" is one label before x. Empty: all public ones."`
 	DeniedDomains      []string `toml:"denied_domains" form:"domain" doc:"Never these domains."`
-	IPIFilterThreshold float64  `toml:"ipi_filter_threshold" default:"0.6" max:"1" doc:"Score at which a page is marked as an attempt to instruct the model."`
+	IPIFilterThreshold float64  `toml:"ipi_filter_threshold" default:"0.6" max:"1" idle:"the injection filter" doc:"Score at which a page is marked as an attempt to instruct the model."`
 }
 
 // Egress is the table [tools.egress].
@@ -70,7 +70,7 @@ type Egress struct {
 	Enabled          bool `toml:"enabled" default:"true" doc:"Write a line for every web request."`
 	LogBlocked       bool `toml:"log_blocked" default:"true" doc:"Also for refused requests."`
 	LogResponseBytes bool `toml:"log_response_bytes" default:"true" doc:"With the size of the answer."`
-	LogHostsToTUI    bool `toml:"log_hosts_to_tui" default:"true" doc:"Show the hosts in the terminal."`
+	LogHostsToTUI    bool `toml:"log_hosts_to_tui" default:"true" idle:"the terminal interface" doc:"Show the hosts in the terminal."`
 }
 
 // Permission is an entry of [[tools.permissions.TOOL]].

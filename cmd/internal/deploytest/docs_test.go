@@ -11,7 +11,6 @@ import (
 	"github.com/zephbot/zephbot/cmd/internal/config"
 )
 
-
 // TestConfigDoc: docs/config.md is what the source says. ZEPH_UPDATE=1 writes it anew.
 func TestConfigDoc(t *testing.T) {
 	t.Parallel()

@@ -55,11 +55,8 @@ func landlockABI() int {
 
 // restrict enforces the file and network part of spec for the calling thread, which must not change, and what it starts.
 func restrict(spec Spec, abi int) error {
-	deny := make([]string, len(spec.Deny))
-	for i, d := range spec.Deny {
-		deny[i] = canonical(d)
-	}
-	g := grants{abi: abi, deny: deny}
+	deny := canonicals(spec.Deny)
+	g := grants{abi: abi, deny: deny, covered: cover(spec, deny)}
 	for _, p := range append(append(systemRead(), systemConfig()...), spec.Read...) {
 		g.add(p, false)
 	}
@@ -89,7 +86,7 @@ func (g *grants) apply(network bool) error {
 	if err != nil {
 		return fmt.Errorf("apply Landlock: make the rules: %w", err)
 	}
-	defer unix.Close(set)
+	defer func() { _ = unix.Close(set) }() // the kernel has the rules, or nothing holds
 	for _, r := range g.rules {
 		if err := r.addTo(set, attr.HandledAccessFS); err != nil {
 			return fmt.Errorf("apply Landlock: grant %s: %w", r.path, err)
@@ -124,29 +121,28 @@ func (r rule) addTo(set int, handledFS uint64) error {
 	if err != nil {
 		return err
 	}
-	defer unix.Close(fd)
+	defer func() { _ = unix.Close(fd) }() // opened for its path only
 	return llsys.LandlockAddPathBeneathRule(set, &llsys.PathBeneathAttr{AllowedAccess: r.access & handledFS, ParentFd: fd}, 0)
 }
 
-// canonical resolves the links of p, also where its last parts do not exist.
-func canonical(p string) string {
-	p = filepath.Clean(p)
-	if real, err := filepath.EvalSymlinks(p); err == nil {
-		return real
+// canonicals is Canonical of each.
+func canonicals(paths []string) []string {
+	out := make([]string, len(paths))
+	for i, p := range paths {
+		out[i] = Canonical(p)
 	}
-	if p == "/" {
-		return p
-	}
-	return filepath.Join(canonical(filepath.Dir(p)), filepath.Base(p))
+	return out
 }
 
 // grants collects rules.
 type grants struct {
-	abi   int
-	deny  []string // canonical
-	rules []rule
-	n     int
-	err   error
+	abi  int
+	deny []string // canonical
+	// covered are those of deny that may be granted with the directory they are in, because something lies over them.
+	covered map[string]bool
+	rules   []rule
+	n       int
+	err     error
 }
 
 // add grants what is at p; what does not exist needs no grant. A denied path at or below p is left out. A denied path above p does not
@@ -160,7 +156,8 @@ func (g *grants) add(p string, write bool) {
 }
 
 // carve grants p but for what is denied below. Landlock cannot take out a part of what it grants, so the rest is granted piece by piece.
-// New entries cannot be made directly in a directory that is granted in pieces, and it cannot be listed.
+// New entries cannot be made directly in a directory that is granted in pieces. It can be listed, and because that right reaches down as all
+// rights do, so can the denied directories below it: their names are seen, their contents are not.
 func (g *grants) carve(p string, write bool) {
 	if g.err != nil {
 		return
@@ -170,7 +167,7 @@ func (g *grants) carve(p string, write bool) {
 		if d == p {
 			return
 		}
-		between = between || below(d, p)
+		between = between || below(d, p) && !g.covered[d]
 	}
 	if !between {
 		g.grant(p, write)
@@ -180,6 +177,7 @@ func (g *grants) carve(p string, write bool) {
 	if err != nil {
 		return // nothing that we cannot read ourselves is granted
 	}
+	g.rules = append(g.rules, rule{path: p, access: llsys.AccessFSReadDir})
 	for _, e := range entries {
 		if e.Type()&os.ModeSymlink == 0 { // what a link points to is granted where it is, or not
 			g.carve(filepath.Join(p, e.Name()), write)

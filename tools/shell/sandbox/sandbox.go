@@ -45,13 +45,17 @@ type Limits struct {
 
 // Spec says what to run and what it may reach.
 type Spec struct {
-	Helper  string   `json:"-"` // how to start the helper: Self, or "" for a run without one
-	Argv    []string `json:"argv"`
-	Dir     string   `json:"dir"`
-	Env     []string `json:"env"`
-	Read    []string `json:"read,omitempty"`  // may be read and executed, besides the system's own directories
-	Write   []string `json:"write,omitempty"` // may be read, executed and changed
-	Deny    []string `json:"deny,omitempty"`  // out of reach, also inside Read and Write
+	Helper string   `json:"-"` // how to start the helper: Self, or "" for a run without one
+	Argv   []string `json:"argv"`
+	Dir    string   `json:"dir"`
+	Env    []string `json:"env"`
+	Read   []string `json:"read,omitempty"`  // may be read and executed, besides the system's own directories
+	Write  []string `json:"write,omitempty"` // may be read, executed and changed
+	// Deny is out of reach, also inside Read and Write. What is inside a grant is covered in a mount namespace of the command's own, by root or
+	// in a user namespace. What cannot be covered (the kernel refuses, it does not exist, or it holds a grant or Dir) is carved out: the
+	// directories above it inside the grant can be listed, names below what is denied too, and nothing can be made in them.
+	// A covered file that others replace or remove while the command runs loses its cover.
+	Deny    []string `json:"deny,omitempty"`
 	Network bool     `json:"network,omitempty"`
 	Off     bool     `json:"off,omitempty"`     // no Landlock, no seccomp; limits and supervision stay
 	Require bool     `json:"require,omitempty"` // do not run without Landlock and seccomp

@@ -411,7 +411,7 @@ func BenchmarkStart(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer null.Close()
+	defer func() { _ = null.Close() }()
 	dir := b.TempDir()
 	for _, bc := range []struct {
 		name string

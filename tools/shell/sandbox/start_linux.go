@@ -24,22 +24,25 @@ func startHelped(ctx context.Context, spec Spec, stdout, stderr *os.File) (*Proc
 	if err != nil {
 		return nil, err
 	}
-	defer run.Close()
+	defer func() { _ = run.Close() }() // in memory, and the helper has its own copy
 	controlR, controlW, err := os.Pipe()
 	if err != nil {
 		return nil, fmt.Errorf("make pipe: %w", err)
 	}
-	defer controlR.Close()
+	defer func() { _ = controlR.Close() }() // the helper's end
 	reportR, reportW, err := os.Pipe()
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("make pipe: %w", err), controlW.Close())
 	}
-	defer reportW.Close()
-	cmd := exec.CommandContext(context.WithoutCancel(ctx), spec.Helper, Arg, modeSupervise)
-	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = "/", helperEnv(), stdout, stderr
-	cmd.ExtraFiles = []*os.File{run, controlR, reportW}
-	cmd.SysProcAttr = ownSession()
-	if err := cmd.Start(); err != nil {
+	defer func() { _ = reportW.Close() }() // the helper's end
+	cmd, err := startCommand(spec, func() *exec.Cmd {
+		cmd := exec.CommandContext(context.WithoutCancel(ctx), spec.Helper, Arg, modeSupervise)
+		cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = "/", helperEnv(), stdout, stderr
+		cmd.ExtraFiles = []*os.File{run, controlR, reportW}
+		cmd.SysProcAttr = ownSession()
+		return cmd
+	})
+	if err != nil {
 		return nil, errors.Join(fmt.Errorf("start the helper: %w", err), controlW.Close(), reportR.Close())
 	}
 	stopped := make(chan struct{})
