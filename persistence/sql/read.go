@@ -95,8 +95,9 @@ func (r *reader) Ready(ctx context.Context, channel, botID string, now time.Time
 	return sessions, r.problem("list ready sessions", err)
 }
 
+// nextQuery casts its parameters: where SQLite can use a partial index or a LIMIT's value, it compiles a statement anew each time one is bound.
 const nextQuery = `SELECT ` + arrivalColumns + ` FROM inbox
-WHERE state = 'waiting' AND express = 0 AND session <> '' AND session = ? ORDER BY seq LIMIT ?`
+WHERE state = 'waiting' AND express = 0 AND session <> '' AND session = CAST(? AS TEXT) ORDER BY seq LIMIT CAST(? AS INTEGER)`
 
 // Next implements bot.Reader.
 func (r *reader) Next(ctx context.Context, session string, limit int) ([]bot.Arrival, error) {
@@ -128,7 +129,7 @@ CASE WHEN target.state = 'sent' THEN target.message ELSE o.edit END, o.edit_row,
 o.resent, o.not_before, o.created, o.problem
 FROM outbox AS o LEFT JOIN outbox AS target ON target.id = o.edit_row
 WHERE o.channel = ? AND o.bot = ? AND o.state = 'pending' AND o.not_before <= ?
-AND (target.id IS NULL OR (target.state <> 'pending' AND target.state <> 'sending')) ORDER BY o.id LIMIT ?`
+AND (target.id IS NULL OR (target.state <> 'pending' AND target.state <> 'sending')) ORDER BY o.id LIMIT CAST(? AS INTEGER)`
 
 // Due implements bot.Reader.
 func (r *reader) Due(ctx context.Context, channel, botID string, now time.Time, limit int) ([]bot.Row, error) {

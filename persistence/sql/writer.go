@@ -134,6 +134,9 @@ func (s *Store) commit(ctx context.Context, group []*job) error {
 	if err := s.write.exec(ctx, s.dialect.begin); err != nil {
 		return s.dialect.wrap("write", fmt.Errorf("begin: %w", err))
 	}
+	if len(group) == 1 {
+		return s.alone(ctx, group[0])
+	}
 	var changes []*bot.Change
 	for _, j := range group {
 		if err := s.part(ctx, j); err != nil {
@@ -143,6 +146,29 @@ func (s *Store) commit(ctx context.Context, group []*job) error {
 			changes = append(changes, j.change)
 		}
 	}
+	return s.finish(ctx, changes)
+}
+
+// alone runs the only job of a transaction: what it does wrong undoes the transaction, so it needs no savepoint.
+func (s *Store) alone(ctx context.Context, j *job) error {
+	j.err = j.run(ctx, s.write)
+	switch {
+	case j.err != nil && s.dialect.fatal(j.err):
+		return s.rollback(ctx, s.dialect.wrap("write", j.err))
+	case j.err != nil:
+		j.applied = nil
+		if err := s.write.exec(ctx, "ROLLBACK"); err != nil {
+			return s.dialect.wrap("write", fmt.Errorf("undo change: %w", err))
+		}
+		return nil
+	case j.change == nil:
+		return s.finish(ctx, nil)
+	}
+	return s.finish(ctx, []*bot.Change{j.change})
+}
+
+// finish commits the transaction that holds changes.
+func (s *Store) finish(ctx context.Context, changes []*bot.Change) error {
 	if hook := s.options.Hooks.BeforeCommit; hook != nil && len(changes) > 0 {
 		hook(changes)
 	}
