@@ -103,7 +103,8 @@ func (b *Broker) replace(a *bot.Approval, change *bot.Change) {
 }
 
 func (b *Broker) ask(asked dispatch.Asked, q tools.Question, taken map[string]bool, change *bot.Change) error {
-	raw, err := json.Marshal(body{Question: q, Steps: asked.Stats.Steps, USD: asked.Stats.USD, Language: asked.Language, Name: asked.Name,
+	raw, err := json.Marshal(body{
+		Question: q, Steps: asked.Stats.Steps, USD: asked.Stats.USD, Language: asked.Language, Name: asked.Name,
 		Admin: slices.Contains(b.deps.Rights(asked.Place, q.Tool).Admins, asked.Caller),
 	})
 	if err != nil {

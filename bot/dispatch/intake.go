@@ -114,5 +114,4 @@ func relocate(msg *bot.Message, session string) {
 	}
 }
 
-//go:fix inline
 func ptr[T any](v T) *T { return new(v) }

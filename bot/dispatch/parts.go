@@ -143,7 +143,7 @@ type Watched struct {
 }
 
 // Words are the sentences the dispatcher needs, in the reader's language (bot/texts).
-type Words interface {
+type Words interface { //nolint:interfacebloat // one book of sentences, read as a whole
 	// Ended says why a turn ended without an answer. Text is what the outcome carries: the partial answer, the repeated result, a quota's sentence.
 	Ended(language, reason, text string, stats agent.Stats, request string) string
 	// Cut is added under an answer that the token limit cut.

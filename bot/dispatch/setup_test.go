@@ -84,7 +84,7 @@ func echo(ctx context.Context, turn *agent.Turn, journal agent.Journal, _ agent.
 }
 
 // until waits for a channel as a Runner should: a stop ends the turn, any other end of ctx is an error.
-func until(ctx context.Context, c <-chan struct{}, turn *agent.Turn) (agent.Outcome, error, bool) {
+func until(ctx context.Context, c <-chan struct{}, turn *agent.Turn) (out agent.Outcome, err error, more bool) { //nolint:revive // more belongs to the caller, err to its caller
 	select {
 	case <-c:
 		return agent.Outcome{}, nil, true

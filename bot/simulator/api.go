@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"mime"
 	"net/http"
 	"strconv"
@@ -294,7 +293,7 @@ func (s *Simulator) refuse(rw http.ResponseWriter, status int, err error) {
 	raw, _ := json.Marshal(map[string]string{"error": err.Error()})
 	rw.Header().Set("Content-Type", "application/json")
 	rw.WriteHeader(status)
-	if _, err := io.WriteString(rw, string(raw)); err != nil {
+	if _, err := rw.Write(raw); err != nil {
 		s.log.Debug().Err(err).Msg("refuse a request of the page")
 	}
 }

@@ -140,7 +140,7 @@ func (b *tinyBot) said(u *tinyUpdate) error {
 		if err != nil {
 			return err
 		}
-		cmd := exec.Command(self, strings.Fields(m.Text)[1])
+		cmd := exec.Command(self, strings.Fields(m.Text)[1]) //nolint:noctx // it outlives the request on purpose
 		cmd.Env = append(os.Environ(), botMode+"=hang")
 		return cmd.Start()
 	default:
@@ -152,9 +152,28 @@ func (b *tinyBot) said(u *tinyUpdate) error {
 // formats is a text with every kind of entity, behind an emoji that is two UTF-16 units wide.
 func formats() (string, []p) {
 	parts := []struct{ kind, text string }{
-		{"", "👋 "}, {"bold", "bold"}, {"", " "}, {"italic", "italic"}, {"", " "}, {"code", "code"}, {"", " "}, {"spoiler", "secret"}, {"", " "},
-		{"text_link", "link"}, {"", " "}, {"text_link", "bad"}, {"", "\n"}, {"pre", "fmt.Println(\"<b>hi</b>\")"}, {"", "\n"}, {"blockquote", "quoted"},
-		{"", "\n"}, {"expandable_blockquote", "one\ntwo\nthree\nfour\nfive"}, {"", "\n<i>not markup</i> "}, {"strikethrough", "gone"}, {"", " "}, {"underline", "under"},
+		{"", "👋 "},
+		{"bold", "bold"},
+		{"", " "},
+		{"italic", "italic"},
+		{"", " "},
+		{"code", "code"},
+		{"", " "},
+		{"spoiler", "secret"},
+		{"", " "},
+		{"text_link", "link"},
+		{"", " "},
+		{"text_link", "bad"},
+		{"", "\n"},
+		{"pre", "fmt.Println(\"<b>hi</b>\")"},
+		{"", "\n"},
+		{"blockquote", "quoted"},
+		{"", "\n"},
+		{"expandable_blockquote", "one\ntwo\nthree\nfour\nfive"},
+		{"", "\n<i>not markup</i> "},
+		{"strikethrough", "gone"},
+		{"", " "},
+		{"underline", "under"},
 	}
 	text, at := "", 0
 	var entities []p

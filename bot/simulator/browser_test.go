@@ -77,7 +77,7 @@ func (c *console) listen(ev any) {
 // tab is an open page.
 type tab struct {
 	*site
-	ctx     context.Context
+	ctx     context.Context //nolint:containedctx // chromedp carries the page in it
 	console *console
 }
 

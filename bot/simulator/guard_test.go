@@ -38,8 +38,10 @@ func TestHeaders(t *testing.T) {
 func TestPageLoadsNothingFromElsewhere(t *testing.T) {
 	t.Parallel()
 	s := launch(t, nil)
-	for _, path := range []string{"/", "/page/app.js", "/page/bar.js", "/page/list.js", "/page/messages.js", "/page/composer.js", "/page/inspector.js",
-		"/page/render.js", "/page/dom.js", "/page/api.js", "/page/base.css", "/page/chat.css"} {
+	for _, path := range []string{
+		"/", "/page/app.js", "/page/bar.js", "/page/list.js", "/page/messages.js", "/page/composer.js", "/page/inspector.js",
+		"/page/render.js", "/page/dom.js", "/page/api.js", "/page/base.css", "/page/chat.css",
+	} {
 		status, _, body := s.request(http.MethodGet, path, nil, nil)
 		if status != http.StatusOK {
 			t.Errorf("%s: %d", path, status)
@@ -106,7 +108,7 @@ func countBot(s *site) int {
 
 func TestOptions(t *testing.T) {
 	t.Parallel()
-	command := func(string, string) *exec.Cmd { return exec.Command("true") }
+	command := func(string, string) *exec.Cmd { return exec.Command("true") } //nolint:noctx // the simulator ends it
 	for _, tc := range []struct {
 		name string
 		opt  simulator.Options

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -150,9 +151,7 @@ func TestBrokenState(t *testing.T) {
 	message := p{"message_id": 1, "from": 1001, "text": "x", "date": "2026-01-01T00:00:00Z"}
 	state := func(chats p, more p) string {
 		all := p{"version": 1, "next_update": 5, "chats": chats}
-		for k, v := range more {
-			all[k] = v
-		}
+		maps.Copy(all, more)
 		raw, err := json.Marshal(all)
 		if err != nil {
 			t.Fatal(err)
@@ -162,9 +161,7 @@ func TestBrokenState(t *testing.T) {
 	with := func(changes p) p {
 		out := p{}
 		for _, m := range []p{message, changes} {
-			for k, v := range m {
-				out[k] = v
-			}
+			maps.Copy(out, m)
 		}
 		return p{"1001": []p{out}}
 	}

@@ -11,9 +11,13 @@ const (
 	Cy   int64 = 1003 // speaks German
 	Dora int64 = 1004 // on no list: the bot should refuse her
 
-	Team         int64 = -1001 // a forum with Ann, Ben and Cy
-	GeneralTopic       = 1
-	DeploysTopic       = 7
+	Team int64 = -1001 // a forum with Ann, Ben and Cy
+)
+
+// Topics of the group.
+const (
+	GeneralTopic = 1
+	DeploysTopic = 7
 )
 
 // Person is one of the people on the page.

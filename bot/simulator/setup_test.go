@@ -71,7 +71,7 @@ func testBot(t *testing.T) func(apiURL, token string) *exec.Cmd {
 		t.Fatal(err)
 	}
 	return func(apiURL, token string) *exec.Cmd {
-		cmd := exec.Command(self)
+		cmd := exec.Command(self) //nolint:noctx // the simulator ends it
 		cmd.Env = append(os.Environ(), botMode+"=bot", "API_URL="+apiURL, "API_TOKEN="+token)
 		return cmd
 	}
@@ -82,7 +82,7 @@ func waitForFile(t *testing.T, command func(apiURL, token string) *exec.Cmd, fil
 	t.Helper()
 	return func(apiURL, token string) *exec.Cmd {
 		if _, err := os.Stat(file); err != nil {
-			return exec.Command(file)
+			return exec.Command(file) //nolint:noctx // the simulator ends it
 		}
 		return command(apiURL, token)
 	}

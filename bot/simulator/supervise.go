@@ -179,7 +179,7 @@ func (b *supervisor) attend(ctx context.Context, cmd *exec.Cmd, done <-chan erro
 			case orderKill:
 				b.killed = true
 				killGroup(cmd)
-				<-done
+				_ = <-done // how it ended is told by its status
 				return botDead
 			case orderRestart:
 				b.end(cmd, done, botRestarting)

@@ -107,7 +107,7 @@ func TestBotThatCannotStart(t *testing.T) {
 	t.Parallel()
 	s := launch(t, func(o *simulator.Options) {
 		o.Pause = stay
-		o.Command = func(string, string) *exec.Cmd { return exec.Command("/nonexistent/zephbot") }
+		o.Command = func(string, string) *exec.Cmd { return exec.Command("/nonexistent/zephbot") } //nolint:noctx // it never starts
 	})
 	if dead := s.awaitBot("dead"); !strings.Contains(dead.Exit, "did not start") || !strings.Contains(dead.Exit, "/nonexistent/zephbot") {
 		t.Errorf("dead: %+v", dead)
@@ -130,14 +130,14 @@ func TestNothingIsLeft(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer l.Close()
+			defer func() { _ = l.Close() }()
 			s := launch(t, func(o *simulator.Options) { o.Pause = stay })
 			s.say(ann, ann, 0, "spawn "+l.Addr().String())
 			conn, err := l.Accept()
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer conn.Close()
+			defer func() { _ = conn.Close() }()
 			b := make([]byte, 1)
 			if _, err := conn.Read(b); err != nil {
 				t.Fatal(err)

@@ -184,11 +184,8 @@ func head(m *telegramtest.Shown) string {
 	return ""
 }
 
-// fill adds the open conversation.
-func (w *world) fill(out *View, messages []telegramtest.Shown, limit int) {
-	w.mu.Lock()
-	seen := w.reads[readKey(out.Me, out.Chat, out.Thread)]
-	w.mu.Unlock()
+// messages adds the messages of the open conversation, with what they reply to; the first one that was not seen yet is marked.
+func (w *world) messages(out *View, messages []telegramtest.Shown, seen int) {
 	byID := make(map[int]*telegramtest.Shown, len(messages))
 	names := map[int]string{}
 	for _, t := range w.fake.Topics(out.Chat) {
@@ -214,6 +211,14 @@ func (w *world) fill(out *View, messages []telegramtest.Shown, limit int) {
 		}
 		out.Messages = append(out.Messages, vm)
 	}
+}
+
+// fill adds the open conversation.
+func (w *world) fill(out *View, messages []telegramtest.Shown, limit int) {
+	w.mu.Lock()
+	seen := w.reads[readKey(out.Me, out.Chat, out.Thread)]
+	w.mu.Unlock()
+	w.messages(out, messages, seen)
 	if cut := len(out.Messages) - limit; cut > 0 {
 		out.Messages, out.More = out.Messages[cut:], true
 	}

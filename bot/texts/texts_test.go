@@ -139,7 +139,8 @@ func TestSentences(t *testing.T) {
 		{w.AdminsOnly("en", []string{"Ben", "Cy"}), "That is for admins of this bot (Ben, Cy)."},
 		{w.Stopping("en", true, 1), "Stopping. 1 waiting message dropped."},
 		{w.Stopping("en", false, 2), "2 waiting messages dropped."},
-		{w.Duration("en", 119*time.Second), "119 seconds"}, {w.Duration("de", time.Second), "1 Sekunde"},
+		{w.Duration("en", 119*time.Second), "119 seconds"},
+		{w.Duration("de", time.Second), "1 Sekunde"},
 	}
 	for _, tt := range tests {
 		if diff := cmp.Diff(tt.want, tt.got); diff != "" {

@@ -80,19 +80,8 @@ func (s *snapshot) prune(dir string, done *rolledBack) {
 		if err != nil {
 			continue // gone is what it should be, or restore will find out
 		}
-		i, known := s.byPath[path]
-		if known && s.entries[i].mode.Type() == info.Mode().Type() {
-			if info.IsDir() {
-				s.prune(path, done)
-			}
-			continue
-		}
-		if !known && info.IsDir() && s.aboveDenied(path) { // somebody else made it meanwhile, for what we must not touch
-			s.prune(path, done)
-			continue
-		}
-		if !s.inScope(path) {
-			if info.IsDir() && len(s.opts.scope) > 0 { // what is inside may be in scope
+		if stays, deeper := s.stays(path, info); stays {
+			if deeper {
 				s.prune(path, done)
 			}
 			continue
@@ -101,10 +90,24 @@ func (s *snapshot) prune(dir string, done *rolledBack) {
 			done.failed = append(done.failed, notRestored{path, err})
 			continue
 		}
-		if !known {
+		if _, known := s.byPath[path]; !known {
 			done.deleted++
 		}
 	}
+}
+
+// stays says whether a rollback leaves what is at path, and whether it has to look at what is inside.
+func (s *snapshot) stays(path string, info fs.FileInfo) (stays, deeper bool) {
+	i, known := s.byPath[path]
+	switch {
+	case known && s.entries[i].mode.Type() == info.Mode().Type():
+		return true, info.IsDir()
+	case info.IsDir() && s.aboveDenied(path): // somebody else made it meanwhile, for what we must not touch
+		return true, true
+	case !s.inScope(path):
+		return true, info.IsDir() && len(s.opts.scope) > 0 // what is inside may be in scope
+	}
+	return false, false
 }
 
 // remove deletes path with all that is in it, also where directories are locked.

@@ -397,3 +397,41 @@ func TestSandbox(t *testing.T) {
 		t.Errorf("a denied file in an allowed directory was read: %q", res.Text)
 	}
 }
+
+// TestDeniedInside: the working directory may hold the data directory and the config file, as a terminal's does.
+func TestDeniedInside(t *testing.T) {
+	t.Parallel()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := setup(t, shell.Options{
+		Helper: sandbox.Self, Workspace: func(tools.Origin) (string, error) { return dir, nil }, Transactional: true, AutoRollback: true,
+		DeniedPaths: []string{filepath.Join(dir, "data"), filepath.Join(dir, "zephbot.toml")},
+	})
+	if level := k.r.Level(t.Context()); !level.Full() {
+		t.Skipf("no full sandbox on this machine: %s", level)
+	}
+	k.dir = dir
+	k.write("data/secret", "s3cret")
+	k.write("zephbot.toml", "s3cret")
+	k.write("notes", "old")
+	if got := k.run("ls").Text; got != "data\nnotes\nzephbot.toml" {
+		t.Errorf("ls: %q", got)
+	}
+	if got := k.run("cat data/secret zephbot.toml; echo new > data/secret; echo new > zephbot.toml; echo new > notes; exit 2").Text; strings.Contains(got, "s3cret") || !strings.Contains(got, "[rolled back: 1 restored, 0 deleted]") {
+		t.Errorf("text %q", got)
+	}
+	for path, want := range map[string]string{"data/secret": "s3cret", "zephbot.toml": "s3cret", "notes": "old"} {
+		if raw, err := os.ReadFile(filepath.Join(dir, path)); err != nil || string(raw) != want {
+			t.Errorf("afterwards %s holds %q, %v", path, raw, err)
+		}
+	}
+	res := k.run("touch x && rm x")
+	if res.Error && (os.Getenv("ZEPH_CI") != "1" || os.Getuid() != 0) {
+		t.Skip("neither root's mounts nor user namespaces on this machine: denied paths cannot be covered")
+	}
+	if res.Error {
+		t.Errorf("touch x: %q", res.Text)
+	}
+}

@@ -92,8 +92,7 @@ func (c *client) hop(ctx context.Context, call *tools.Call, u *url.URL, hop int)
 	if err == nil {
 		return p, next, nil
 	}
-	var no *netrule.Error
-	if errors.As(err, &no) {
+	if _, ok := errors.AsType[*netrule.Error](err); ok {
 		e.Blocked = reason(err)
 		return nil, "", refused(err)
 	}

@@ -19,8 +19,7 @@ import (
 // refused says a refusal of netrule to the model: the reason, never the detail.
 func refused(err error) *tools.Error {
 	message := "The URL is not allowed."
-	var e *netrule.Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*netrule.Error](err); ok {
 		message = e.Reason
 	}
 	return &tools.Error{
@@ -42,8 +41,7 @@ func passing(c tools.Category, err error, message string) *tools.Error {
 // broken classifies what went wrong between us and the server. It names no address and repeats no word of the other side. The end of the caller's
 // context comes first: everything that fails after it fails because of it.
 func broken(ctx context.Context, err error) *tools.Error {
-	var own *tools.Error
-	if errors.As(err, &own) {
+	if own, ok := errors.AsType[*tools.Error](err); ok {
 		return own
 	}
 	if done := ctx.Err(); done != nil {

@@ -92,8 +92,7 @@ func publicRaw(raw string) (text, host string) {
 
 // reason is the block_reason of a refusal. What is no URL at all is refused where the scheme is looked at.
 func reason(err error) string {
-	var e *netrule.Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*netrule.Error](err); ok {
 		switch e.Kind {
 		case netrule.KindPrivate, netrule.KindDenied, netrule.KindUnlisted:
 			return string(e.Kind)

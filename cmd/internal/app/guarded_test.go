@@ -12,6 +12,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -164,9 +165,9 @@ func (w *world) wait(what string, ok func(telegramtest.Shown) bool) {
 func (w *world) press(label string) {
 	w.t.Helper()
 	messages := w.fake.Chat(1001)
-	for i := len(messages) - 1; i >= 0; i-- {
-		if len(messages[i].Keyboard) > 0 {
-			if _, err := w.fake.PressButton(1001, 1001, messages[i].MessageID, label); err != nil {
+	for _, message := range slices.Backward(messages) {
+		if len(message.Keyboard) > 0 {
+			if _, err := w.fake.PressButton(1001, 1001, message.MessageID, label); err != nil {
 				w.t.Fatal(err)
 			}
 			return

@@ -73,6 +73,7 @@ import (
 	"github.com/zephbot/zephbot/bot/telegram/telegramtest"
 	"github.com/zephbot/zephbot/cmd/internal/app"
 	"github.com/zephbot/zephbot/cmd/internal/config"
+	"github.com/zephbot/zephbot/persistence/sql"
 )
 
 // patience bounds each wait: long, because a test machine may be slow; a scenario that works never comes near it.
@@ -169,6 +170,7 @@ type scene struct {
 	} // that was pressed last
 	cancel context.CancelFunc // nil: the service does not run
 	done   chan error
+	db     *sql.Reader // of the service that runs; nil until somebody looks
 }
 
 const (
@@ -325,6 +327,12 @@ func split(text string) (head string, set tableSet) {
 func (s *scene) halt() error {
 	if s.cancel == nil {
 		return nil
+	}
+	if s.db != nil {
+		if err := s.db.Close(); err != nil {
+			return err
+		}
+		s.db = nil
 	}
 	s.cancel()
 	select {

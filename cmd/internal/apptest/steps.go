@@ -139,8 +139,9 @@ func matches(got, want string) (bool, error) {
 func (s *scene) wait(check func() (bool, error)) error {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	ticker := time.NewTicker(20 * time.Millisecond)
-	defer ticker.Stop()
+	pause := 5 * time.Millisecond
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
 	for {
 		version := s.fake.Version()
 		done, err := check()
@@ -149,7 +150,9 @@ func (s *scene) wait(check func() (bool, error)) error {
 		}
 		select {
 		case <-s.fake.Changed(version):
-		case <-ticker.C:
+		case <-timer.C: // looking costs the machine time that the service needs: less and less often
+			pause = min(2*pause, 150*time.Millisecond)
+			timer.Reset(pause)
 		case err := <-s.done:
 			s.done <- err
 			return fmt.Errorf("the service has ended: %w", errors.Join(err, errors.New("nobody stopped it")))
@@ -278,12 +281,14 @@ func (s *scene) stopDraft(person string) error {
 
 // idle waits until nothing is on its way: no update unconfirmed, no arrival waiting, no turn running, no row undelivered. A parked turn is idle.
 func (s *scene) idle() error {
-	db, err := s.database()
-	if err != nil {
-		return err
+	if s.db == nil {
+		db, err := s.database()
+		if err != nil {
+			return err
+		}
+		s.db = db
 	}
-	defer func() { _ = db.Close() }() // read only
-	return s.wait(func() (bool, error) { return s.still(db) })
+	return s.wait(func() (bool, error) { return s.still(s.db) })
 }
 
 func (s *scene) still(db *sql.Reader) (bool, error) {

@@ -1,7 +1,6 @@
 package sandbox
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -50,7 +49,7 @@ func coverable(spec Spec, deny []string) []string {
 		if !inside || needed {
 			continue
 		}
-		if _, err := os.Lstat(d); err == nil {
+		if info, err := os.Lstat(d); err == nil && info.Mode()&os.ModeSymlink == 0 { // a link cannot be a mount point
 			places = append(places, d)
 		}
 	}
@@ -127,8 +126,6 @@ func hide(d string) error {
 	switch {
 	case before.IsDir():
 		err = unix.Mount("none", d, "tmpfs", sealed, "size=4k,nr_inodes=2,mode=0000")
-	case before.Mode()&os.ModeSymlink != 0:
-		err = errors.New("a link cannot be covered")
 	default:
 		err = unix.Mount("/dev/null", d, "", unix.MS_BIND, "")
 		if err == nil { // devices do not open under nodev, not even for root
@@ -158,7 +155,7 @@ func mayMount() bool {
 // startCommand starts what make gives. A helper that has paths to cover and may not mount gets a user namespace in which it may, with the same
 // user and group; where the kernel refuses that, it starts without.
 func startCommand(spec Spec, command func() *exec.Cmd) (*exec.Cmd, error) {
-	if !spec.Off && landlockABI() > 0 && !mayMount() && len(coverable(spec, canonicals(spec.Deny))) > 0 {
+	if !spec.Off && landlockABI() > 0 && !mayMount() && len(coverable(spec, denied(spec))) > 0 {
 		cmd := command()
 		cmd.SysProcAttr.Cloneflags |= syscall.CLONE_NEWUSER
 		cmd.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Geteuid(), HostID: os.Geteuid(), Size: 1}}

@@ -55,7 +55,7 @@ func landlockABI() int {
 
 // restrict enforces the file and network part of spec for the calling thread, which must not change, and what it starts.
 func restrict(spec Spec, abi int) error {
-	deny := canonicals(spec.Deny)
+	deny := denied(spec)
 	g := grants{abi: abi, deny: deny, covered: cover(spec, deny)}
 	for _, p := range append(append(systemRead(), systemConfig()...), spec.Read...) {
 		g.add(p, false)
@@ -125,11 +125,16 @@ func (r rule) addTo(set int, handledFS uint64) error {
 	return llsys.LandlockAddPathBeneathRule(set, &llsys.PathBeneathAttr{AllowedAccess: r.access & handledFS, ParentFd: fd}, 0)
 }
 
-// canonicals is Canonical of each.
-func canonicals(paths []string) []string {
-	out := make([]string, len(paths))
-	for i, p := range paths {
-		out[i] = Canonical(p)
+// denied are the canonical paths that spec denies. A denied link is denied with what it points to: put in its place, a command's own file would
+// be taken for it.
+func denied(spec Spec) []string {
+	var out []string
+	for _, p := range spec.Deny {
+		real := Canonical(p)
+		out = append(out, real)
+		if link := filepath.Join(Canonical(filepath.Dir(p)), filepath.Base(p)); link != real {
+			out = append(out, link)
+		}
 	}
 	return out
 }

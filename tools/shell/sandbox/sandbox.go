@@ -3,8 +3,9 @@
 //
 // On Linux the program starts itself again as its own helper: main calls Main first thing. The helper stays as the parent of the command,
 // adopts what the command detaches, and ends it all when told to, or when the program that asked is gone. Rights are taken from the one
-// thread that starts the command: Landlock, seccomp and capabilities belong to threads. Without a helper, and on other systems, a command runs in a process group of its own and
-// nothing is enforced.
+// thread that starts the command: Landlock, seccomp and capabilities belong to threads. Denied paths inside what is granted are covered by
+// mounts that only the command sees. Without a helper, and on other systems, a command runs in a process group of its own and nothing is
+// enforced.
 package sandbox
 
 import (
