@@ -169,7 +169,7 @@ func (b *supervisor) once(ctx context.Context) string {
 func (b *supervisor) attend(ctx context.Context, cmd *exec.Cmd, done <-chan error) string {
 	for {
 		select {
-		case <-done:
+		case <-done: //nolint:errcheck // how it ended is told by its status
 			return botDead
 		case <-ctx.Done():
 			b.end(cmd, done, botStopping)
@@ -179,7 +179,7 @@ func (b *supervisor) attend(ctx context.Context, cmd *exec.Cmd, done <-chan erro
 			case orderKill:
 				b.killed = true
 				killGroup(cmd)
-				_ = <-done // how it ended is told by its status
+				<-done //nolint:errcheck // how it ended is told by its status
 				return botDead
 			case orderRestart:
 				b.end(cmd, done, botRestarting)
@@ -200,7 +200,7 @@ func (b *supervisor) end(cmd *exec.Cmd, done <-chan error, state string) {
 	defer timer.Stop()
 	for {
 		select {
-		case <-done:
+		case <-done: //nolint:errcheck // how it ended is told by its status
 			return
 		case <-timer.C:
 			b.log.Warn().Dur("grace", b.grace).Msg("bot process did not end in time and is killed")
