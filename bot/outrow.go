@@ -37,7 +37,8 @@ type Content struct {
 	Text     string          `json:"text"`
 	Entities []render.Entity `json:"entities,omitempty"`
 	Buttons  [][]Button      `json:"buttons,omitempty"`
-	File     *File           `json:"file,omitempty"` // sent as a document with Text as its caption
+	File     *File           `json:"file,omitempty"`     // sent as a document with Text as its caption
+	Language string          `json:"language,omitempty"` // of the reader, an IETF tag; for marks that are added on the way out
 }
 
 // Button is an inline button. Data is at most 64 bytes (Bot API).

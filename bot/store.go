@@ -119,6 +119,9 @@ const (
 	Withdrawn ApprovalState = "cancelled"
 )
 
+// MovedBucket holds, by the new id of a group, the id it had before: who was admitted there is admitted here.
+const MovedBucket = "moved"
+
 // ResetBucket holds, by session, when its conversation began anew (RFC 3339): what was approved "for this session" before counts no more.
 const ResetBucket = "reset"
 

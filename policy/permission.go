@@ -32,12 +32,24 @@ type answer struct {
 	after  string
 }
 
-func (a answer) decision() Decision {
+// decision gives the answer out. What it is about is said in the paths that people of the conversation know: relative to its working directory, which
+// is the first of the inside paths.
+func (a answer) decision(inside []string) Decision {
 	d := Decision{Effect: a.effect, Rule: a.rule, Reason: a.before}
 	if a.about != nil {
-		d.Reason += quoted(*a.about) + a.after
+		d.Reason += quoted(familiar(*a.about, inside)) + a.after
 	}
 	return d
+}
+
+func familiar(input string, inside []string) string {
+	if len(inside) == 0 || len(inside[0]) < 2 {
+		return input
+	}
+	if input == inside[0] {
+		return "."
+	}
+	return strings.ReplaceAll(input, inside[0]+"/", "")
 }
 
 // stricter keeps the first of the strictest answers.

@@ -238,7 +238,7 @@ func (s *Set) inner(c *call) Decision {
 			Reason: "Content from " + shorten(r.Suspicious) + " tried to give instructions in this turn, so this needs a person's approval.",
 		}
 	}
-	return a.decision()
+	return a.decision(c.req.InsidePaths)
 }
 
 // levelDecision denies what the level readonly does not know.

@@ -74,7 +74,11 @@ func New(opts Options, store Store, words Words, now func() time.Time) *Guard {
 
 // Admit says whether the sender of a message may talk here.
 func (g *Guard) Admit(ctx context.Context, msg *bot.Message) (dispatch.Verdict, error) {
-	if msg.Place.Group && !listed(g.opts.Chats, msg.Place.Chat) {
+	admitted, err := g.group(ctx, msg.Place)
+	if err != nil {
+		return dispatch.Verdict{}, err
+	}
+	if !admitted {
 		v := dispatch.Verdict{Reason: "group not in telegram.allowed_chats"}
 		if msg.Kind == bot.Member {
 			v.Reply, v.Once = g.words.Unlisted(msg.Language, msg.Place.Chat), "unlisted/"+msg.Place.ChatKey()
@@ -102,6 +106,18 @@ func (g *Guard) Admit(ctx context.Context, msg *bot.Message) (dispatch.Verdict, 
 		v.Reply, v.Once = g.words.Stranger(msg.Language, msg.Person), "stranger/"+msg.Caller
 	}
 	return v, nil
+}
+
+// group says whether a place is private or in a group on the list. A group that became a supergroup is known by the id it had.
+func (g *Guard) group(ctx context.Context, place bot.Place) (bool, error) {
+	if !place.Group || listed(g.opts.Chats, place.Chat) {
+		return true, nil
+	}
+	old, err := g.store.Fact(ctx, bot.MovedBucket, g.key(place.Chat), g.now())
+	if err != nil {
+		return false, fmt.Errorf("read the former id of %s: %w", place.Chat, err)
+	}
+	return old != "" && listed(g.opts.Chats, old), nil
 }
 
 func listed(list []string, id string) bool {

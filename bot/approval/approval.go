@@ -176,7 +176,7 @@ func short(id []byte, taken map[string]bool) string {
 func (b *Broker) Approval(ctx context.Context, session, call, hash string) (approve.Approval, error) {
 	a, err := b.deps.Store.ApprovalOf(ctx, session, call)
 	if err == nil && (a.State != bot.Open || a.Hash == hash) {
-		return approve.Approval{State: approve.State(a.State), By: a.By, Hash: a.Hash, Scope: a.Scope}, nil
+		return approve.Approval{State: approve.State(a.State), By: deciders(a), Hash: a.Hash, Scope: a.Scope}, nil
 	}
 	if err != nil && !errors.Is(err, bot.ErrNotFound) {
 		return approve.Approval{}, err
@@ -193,7 +193,15 @@ func (b *Broker) Approval(ctx context.Context, session, call, hash string) (appr
 	if t, err := time.Parse(time.RFC3339Nano, began); err == nil && !granted.Decided.After(t) {
 		return approve.Approval{}, nil
 	}
-	return approve.Approval{State: approve.Approved, By: granted.By, Hash: granted.Hash, Scope: bot.Session}, nil
+	return approve.Approval{State: approve.Approved, By: deciders(granted), Hash: granted.Hash, Scope: bot.Session}, nil
+}
+
+// deciders names everybody who approved, for the record: several where several were needed.
+func deciders(a bot.Approval) string {
+	if a.State == bot.Approved && len(a.Votes) > 1 {
+		return strings.Join(a.Votes, ", ")
+	}
+	return a.By
 }
 
 // Press decides by a button. Data is "a1:<id>:<y|s|n>"; nothing else in it is believed.
@@ -267,6 +275,8 @@ func (b *Broker) Command(ctx context.Context, call *dispatch.Call, state bot.App
 	switch {
 	case len(found) == 1:
 		return b.decide(ctx, &found[0], msg, state, bot.Once, say)
+	case len(names) == 1:
+		return dispatch.Effect{Change: bot.Change{Send: []bot.Row{say(b.deps.Words.OneQuestion(msg.Language, names[0]), false)}}}, nil
 	case len(names) == 0:
 		return dispatch.Effect{Change: bot.Change{Send: []bot.Row{say(b.deps.Words.NoQuestion(msg.Language), false)}}}, nil
 	default:

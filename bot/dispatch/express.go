@@ -293,7 +293,7 @@ func onceKey(key string, now time.Time, window time.Duration) string {
 
 // reply is a plain sentence to the place a message came from.
 func (d *Dispatcher) reply(msg *bot.Message, purpose bot.Purpose, text, key string) bot.Row {
-	row := bot.Row{Place: msg.Place, Purpose: purpose, Content: bot.Content{Text: text}, Key: key}
+	row := bot.Row{Place: msg.Place, Purpose: purpose, Content: bot.Content{Text: text, Language: msg.Language}, Key: key}
 	if msg.Place.Group {
 		row.ReplyTo = msg.Message
 	}

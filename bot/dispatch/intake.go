@@ -26,8 +26,11 @@ func (d *Dispatcher) Accept(ctx context.Context, raws []Raw) error {
 	change := &bot.Change{}
 	interrupts := make([]bool, len(raws))
 	for i, raw := range raws {
-		a, interrupt := d.arrival(raw, now)
+		a, moved, interrupt := d.arrival(raw, now)
 		change.Arrive, interrupts[i] = append(change.Arrive, a), interrupt
+		if moved != nil {
+			change.Facts = append(change.Facts, *moved)
+		}
 	}
 	if _, err := d.parts.Store.Apply(ctx, change); err != nil {
 		return fmt.Errorf("store %d updates: %w", len(raws), err)
@@ -54,23 +57,27 @@ func (d *Dispatcher) Accept(ctx context.Context, raws []Raw) error {
 }
 
 // arrival decides which way an update takes. It must not fail: what cannot be understood goes the express way and ends as a dead letter.
-func (d *Dispatcher) arrival(raw Raw, now time.Time) (a bot.Arrival, interrupts bool) {
+func (d *Dispatcher) arrival(raw Raw, now time.Time) (a bot.Arrival, moved *bot.Fact, interrupts bool) {
 	a = bot.Arrival{Channel: d.opts.Channel, Bot: d.opts.Bot, ID: raw.ID, Raw: raw.Body, At: now, Express: true}
 	msg, err := d.decode(raw.Body)
 	if err != nil {
 		d.observe("update", "undecodable", 0)
-		return a, false
+		return a, nil, false
 	}
 	d.observe("update", string(msg.Kind), 0)
+	if msg.Kind == bot.Migrated && msg.Target != "" {
+		// Known before anything that was written in the new chat is worked on.
+		return a, &bot.Fact{Bucket: bot.MovedBucket, Key: d.opts.Channel + "/" + msg.Target, Value: msg.Place.Chat}, false
+	}
 	if msg.Kind != bot.Text || msg.Caller == "" || !d.addressed(&msg) {
-		return a, false
+		return a, nil, false
 	}
 	class := d.class(&msg)
 	if class == Overtakes {
-		return a, false
+		return a, nil, false
 	}
 	a.Session, a.Express = d.session(&msg), false
-	return a, class == Interrupts
+	return a, nil, class == Interrupts
 }
 
 func (d *Dispatcher) class(msg *bot.Message) Class {

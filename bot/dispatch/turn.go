@@ -210,6 +210,7 @@ func (w *work) placeholder(ctx context.Context) (string, error) {
 
 func (w *work) row(purpose bot.Purpose, content bot.Content, key string) bot.Row {
 	row := w.d.reply(w.msg, purpose, "", key)
+	content.Language = w.msg.Language
 	row.Session, row.Turn, row.Content = w.lane.Session, w.turn.ID, content
 	return row
 }

@@ -108,6 +108,11 @@ func (Words) UnknownQuestion(language string) string { return in(language).unkno
 // NoQuestion answers /approve and /deny where nothing is open.
 func (Words) NoQuestion(language string) string { return in(language).noQuestion }
 
+// OneQuestion answers /approve and /deny with a name that is not that of the only open question.
+func (Words) OneQuestion(language, short string) string {
+	return fmt.Sprintf(in(language).oneQuestion, short)
+}
+
 // WhichQuestion answers /approve and /deny where several questions are open.
 func (Words) WhichQuestion(language string, short []string) string {
 	return fmt.Sprintf(in(language).whichQuestion, strings.Join(short, ", "))

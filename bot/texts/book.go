@@ -38,6 +38,7 @@ type book struct {
 	stranger, asker, already, unknownQuestion, notYourself, noQuestion, whichQuestion string
 	decidedToast, votedToast, suspicious                                              string
 	always, storeHead, storeFoot, storeIt, back, adminsStore, approvedAlways          string
+	oneQuestion                                                                       string
 	// policy
 	policyHead, policyHelp, policyRule string
 	effects                            map[string]string

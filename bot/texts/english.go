@@ -71,6 +71,8 @@ func english() *book {
 		adminsStore:    "Only an admin of this bot can store a rule.",
 		approvedAlways: "✅ Always approved by %s, %s",
 
+		oneQuestion: "There is no question of that name here. The open one is %s.",
+
 		policyHead: "Rules in force:",
 		policyHelp: "/policy status shows the rules in force; /policy check TOOL {\"…\":\"…\"} says what they would decide, such as /policy check bash {\"command\":\"git push\"}",
 		policyRule: "Rule: %s",

@@ -44,6 +44,7 @@ func germanApprovals(b *book) {
 	b.longFile = "Der ganze Text steht in der Datei oben: %d Zeilen, SHA-256 %s. Erlaubt wird, was in der Datei steht."
 	b.needs = "Nötige Freigaben: %d; bisher %d."
 	b.once, b.session, b.deny = "Einmal erlauben", "Für dieses Gespräch erlauben", "Ablehnen"
+	b.oneQuestion = "Eine Frage mit diesem Namen gibt es hier nicht. Offen ist %s."
 	b.policyHead, b.policyRule = "Geltende Regeln:", "Regel: %s"
 	b.policyHelp = "/policy status zeigt die geltenden Regeln; /policy check WERKZEUG {\"…\":\"…\"} sagt, was sie entscheiden würden, etwa /policy check bash {\"command\":\"git push\"}"
 	b.effects = map[string]string{"allow": "✅ Es würde laufen.", "ask": "✋ Es würde fragen.", "deny": "⛔ Es würde abgelehnt."}

@@ -60,7 +60,7 @@ func everything(l string) map[string][]string {
 		"AlwaysButton": {w.AlwaysButton(l)}, "StoreHead": {w.StoreHead(l)}, "StoreFoot": {w.StoreFoot(l)}, "AdminsStore": {w.AdminsStore(l)}, "StoreButtons": {store, back},
 		"PolicyStatus": {w.PolicyStatus(l, []string{"a"})}, "PolicyDecision": {w.PolicyDecision(l, "ask", "r", "why"), w.PolicyDecision(l, "deny", "r", "")}, "PolicyHelp": {w.PolicyHelp(l)},
 		"NotYours": {w.NotYours(l, "Ann"), w.NotYours(l, "")}, "NotYourself": {w.NotYourself(l)}, "Already": {w.Already(l, bot.Approval{State: bot.Denied, ByName: "Ann", Decided: at})},
-		"UnknownQuestion": {w.UnknownQuestion(l)}, "NoQuestion": {w.NoQuestion(l)}, "WhichQuestion": {w.WhichQuestion(l, []string{"akun", "bero"})},
+		"UnknownQuestion": {w.UnknownQuestion(l)}, "NoQuestion": {w.NoQuestion(l)}, "OneQuestion": {w.OneQuestion(l, "akun")}, "WhichQuestion": {w.WhichQuestion(l, []string{"akun", "bero"})},
 		"Noted": {w.Noted(l, 0), w.Noted(l, 2)}, "Names": w.Names(), "Languages": w.Languages(),
 	}
 	for _, lane := range []bot.Lane{{}, {Turn: "t", State: bot.Running}, {Turn: "t", State: bot.Parked}, {Turn: "t", State: bot.Waiting}} {

@@ -32,6 +32,7 @@ import (
 	"github.com/zephbot/zephbot/tools/audit"
 	"github.com/zephbot/zephbot/tools/chain"
 	"github.com/zephbot/zephbot/tools/gate"
+	redacting "github.com/zephbot/zephbot/tools/redact"
 	"github.com/zephbot/zephbot/tools/web"
 )
 
@@ -229,7 +230,7 @@ func (c *Core) auditTo() string {
 func (c *Core) chain(approvals approve.Lookup, requests func(context.Context, *tools.Call) (policy.Request, error)) *chain.Chain {
 	return chain.New(chain.Options{
 		Registry: c.registry, Audit: c.audit, Approvals: approvals, Now: c.now,
-		Gate: gate.Options{Policy: c.policy, Request: requests}, Judge: c.judge,
+		Gate: gate.Options{Policy: c.policy, Request: requests}, Judge: c.judge, Redact: redacting.New(c.redactor),
 	})
 }
 

@@ -68,7 +68,7 @@ func newService(c *Core, ch channel) *service {
 		Store: store, Questions: broker, Policy: rulebook{c}, Usage: meter.Usage, About: s.about(), Admins: ch.admins, Words: words, Now: c.now,
 	})
 	s.outbox = deliver.NewOutbox(deliver.Deps{
-		Store: store, Sender: ch.sender, Pacer: pacer, Words: words, Now: c.now, Log: c.log.With().Str("component", "outbox").Logger(),
+		Store: store, Sender: ch.sender, Pacer: pacer, Words: words, Language: func(row *bot.Row) string { return row.Content.Language }, Now: c.now, Log: c.log.With().Str("component", "outbox").Logger(),
 	}, deliver.Options{Channel: ch.name, Bot: ch.bot})
 	progress := ch.watch
 	if progress == nil && ch.live != nil {

@@ -1,0 +1,45 @@
+package redact_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	policy "github.com/zephbot/zephbot/policy/redact"
+	"github.com/zephbot/zephbot/tools"
+	"github.com/zephbot/zephbot/tools/redact"
+)
+
+const secret = "hunter2-very-secret"
+
+func run(t *testing.T, result *tools.Result, err error) (*tools.Result, error) {
+	t.Helper()
+	stage := redact.New(policy.New([]string{secret}))
+	return stage(func(context.Context, *tools.Call) (*tools.Result, error) { return result, err })(t.Context(), &tools.Call{})
+}
+
+func TestResultsAndErrors(t *testing.T) {
+	t.Parallel()
+	own := &tools.Result{Text: "the key is " + secret, Raw: map[string]any{"stdout": secret, "exit_code": 0}, Truncated: true}
+	got, err := run(t, own, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &tools.Result{Text: "the key is [redacted]", Raw: map[string]any{"stdout": "[redacted]", "exit_code": 0}, Truncated: true}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if own.Text != "the key is "+secret {
+		t.Error("the tool's own result was changed")
+	}
+	_, err = run(t, nil, &tools.Error{Category: tools.Timeout, Message: "printed " + secret, Suggestion: "ask " + secret, Retryable: true})
+	if diff := cmp.Diff(&tools.Error{Category: tools.Timeout, Message: "printed [redacted]", Suggestion: "ask [redacted]", Retryable: true}, err); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	other := errors.New("pending")
+	if _, err := run(t, nil, other); !errors.Is(err, other) {
+		t.Errorf("%v", err)
+	}
+}
