@@ -148,3 +148,21 @@ type Call struct {
 	Phase      string            `json:"phase,omitempty"`    // "before" or "after", in OnCall only
 	Returned   int               `json:"returned,omitempty"` // getUpdates: how many updates it returned
 }
+
+// At is a location to send.
+func At(latitude, longitude float64) *models.Location {
+	return &models.Location{Latitude: latitude, Longitude: longitude}
+}
+
+// Card is a contact to send.
+func Card(name, phone string) *models.Contact {
+	return &models.Contact{FirstName: name, PhoneNumber: phone}
+}
+
+// Hidden is the origin of a forwarded message whose author hides his account.
+func Hidden(name string) *models.MessageOrigin {
+	return &models.MessageOrigin{
+		Type:                    models.MessageOriginTypeHiddenUser,
+		MessageOriginHiddenUser: &models.MessageOriginHiddenUser{Type: models.MessageOriginTypeHiddenUser, SenderUserName: name},
+	}
+}

@@ -60,7 +60,7 @@ func (s *scene) do(line string) error {
 		return errors.Join(err, s.say(m[1], m[2], msg))
 	}
 	if m := forwardsLine.FindStringSubmatch(line); m != nil {
-		return s.say(m[1], m[2], telegramtest.Message{Text: plain(m[3]), ForwardOrigin: origin()})
+		return s.say(m[1], m[2], telegramtest.Message{Text: plain(m[3]), ForwardOrigin: telegramtest.Hidden("Somebody")})
 	}
 	if m := editsLine.FindStringSubmatch(line); m != nil {
 		_, err := s.fake.EditText(s.chats[m[1]], s.place(m[1], m[2]), number(m[3]), plain(m[4]))

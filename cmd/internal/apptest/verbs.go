@@ -7,8 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/go-telegram/bot/models"
-
 	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/bot/telegram/telegramtest"
 )
@@ -24,6 +22,22 @@ func (s *scene) verb(words []string, line string) error {
 		return s.looked(name, s.chats[strings.TrimSuffix(chat, ":")], rest)
 	}
 	switch words[0] {
+	case "audit", "log":
+		return s.written(words[0], rest)
+	case "never":
+		return s.never(rest)
+	case "no":
+		return s.notWritten(words, rest)
+	case "model":
+		return s.modelLine(words, line)
+	default:
+		return s.command(words, rest)
+	}
+}
+
+// command does something to the service, the model or the fake.
+func (s *scene) command(words []string, rest string) error {
+	switch words[0] {
 	case "idle":
 		return s.idle()
 	case "release":
@@ -37,14 +51,6 @@ func (s *scene) verb(words []string, line string) error {
 		id, err := s.fake.RawUpdate([]byte(rest))
 		s.said = id
 		return err
-	case "audit", "log":
-		return s.written(words[0], rest)
-	case "never":
-		return s.never(rest)
-	case "no":
-		return s.notWritten(words, rest)
-	case "model":
-		return s.modelLine(words, line)
 	case "fault":
 		return s.fault(words[1:])
 	case "faults":
@@ -143,14 +149,7 @@ func (s *scene) fault(words []string) error {
 	return nil
 }
 
-// origin is where a forwarded message comes from.
-func origin() *models.MessageOrigin {
-	return &models.MessageOrigin{
-		Type:                    models.MessageOriginTypeHiddenUser,
-		MessageOriginHiddenUser: &models.MessageOriginHiddenUser{Type: models.MessageOriginTypeHiddenUser, SenderUserName: "Somebody"},
-	}
-}
-
+// attachment is a file, a place or a contact to send.
 func attachment(kind string) (telegramtest.Message, error) {
 	file := &telegramtest.File{Name: "x.bin", Data: []byte("x"), Size: 1200, Duration: 4}
 	switch kind {
@@ -169,9 +168,9 @@ func attachment(kind string) (telegramtest.Message, error) {
 	case "sticker":
 		return telegramtest.Message{Sticker: &telegramtest.File{Name: "x", Data: []byte("x"), Emoji: "🙂"}}, nil
 	case "location":
-		return telegramtest.Message{Location: &models.Location{Latitude: 52.5, Longitude: 13.4}}, nil
+		return telegramtest.Message{Location: telegramtest.At(52.5, 13.4)}, nil
 	case "contact":
-		return telegramtest.Message{Contact: &models.Contact{PhoneNumber: "+491", FirstName: "Eve"}}, nil
+		return telegramtest.Message{Contact: telegramtest.Card("Eve", "+491")}, nil
 	default:
 		return telegramtest.Message{}, fmt.Errorf("no attachment %q", kind)
 	}
@@ -218,14 +217,15 @@ func (s *scene) modelLine(words []string, line string) error {
 
 func (s *scene) saw(want string) (bool, error) {
 	for _, r := range s.model.Requests() {
-		text := r.System
+		text := []string{r.System}
 		for _, m := range r.Messages {
-			text += "\n" + string(m.Role) + ": " + m.Text
+			said := string(m.Role) + ": " + m.Text
 			if m.Result != nil {
-				text += m.Result.Text
+				said += m.Result.Text
 			}
+			text = append(text, said)
 		}
-		if ok, err := matches(text, want); ok || err != nil {
+		if ok, err := matches(strings.Join(text, "\n"), want); ok || err != nil {
 			return ok, err
 		}
 	}
