@@ -24,8 +24,11 @@ type state struct {
 	total   int
 }
 
-// running is a tool call in progress.
-type running struct{ call, tool, show string }
+// saidLength bounds what is shown of a tool's own words, in UTF-16 units.
+const saidLength = 200
+
+// running is a tool call in progress; said is the last line it told of itself.
+type running struct{ call, tool, show, said string }
 
 func newState(now func() time.Time) *state { return &state{now: now} }
 
@@ -44,7 +47,7 @@ func (s *state) take(event agent.Event) {
 		if len(s.running) == 0 {
 			s.since = s.now()
 		}
-		s.running = append(s.running, running{event.Call, event.Tool, event.Args})
+		s.running = append(s.running, running{call: event.Call, tool: event.Tool, show: event.Args})
 		s.total++
 	case agent.ToolFinishedEvent:
 		if i := slices.IndexFunc(s.running, func(r running) bool { return r.call == event.Call }); i >= 0 {
@@ -52,7 +55,11 @@ func (s *state) take(event agent.Event) {
 			s.done++
 			s.version++
 		}
-	case agent.ToolProgressEvent, agent.ModelEvent:
+	case agent.ToolProgressEvent:
+		if i := slices.IndexFunc(s.running, func(r running) bool { return r.call == event.Call }); i >= 0 {
+			s.running[i].said = event.Text
+		}
+	case agent.ModelEvent:
 	}
 }
 
@@ -91,7 +98,11 @@ func (s *state) frame(words ProgressWords, language string, now time.Time) bot.C
 	}
 	s.mu.Unlock()
 	if took > lineAfter {
-		return bot.Content{Text: words.Line(language, current.tool, current.show, done, total, took)}
+		line := words.Line(language, current.tool, current.show, done, total, took)
+		if current.said != "" { // the last thing a long command printed
+			line += "\n" + render.Cut(current.said, saidLength)
+		}
+		return bot.Content{Text: line}
 	}
 	m := render.Partial(text)
 	return bot.Content{Text: m.Text, Entities: m.Entities}

@@ -438,3 +438,21 @@ func TestPlaceholderProblemIsTold(t *testing.T) {
 		}
 	})
 }
+
+// TestDraftShowsWhatALongCommandPrints: the newest line of the tool that is named, and only that.
+func TestDraftShowsWhatALongCommandPrints(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := begin(t, "7", &screen{drafts: true})
+		w.tool("a", "bash", "make")
+		for _, text := range []string{"first", "compiling 7 of 9"} {
+			w.Emit(t.Context(), agent.Event{Type: agent.ToolProgressEvent, Call: "a", Tool: "bash", Text: text})
+		}
+		w.Emit(t.Context(), agent.Event{Type: agent.ToolProgressEvent, Call: "gone", Text: "of nobody"})
+		pass(4 * time.Second)
+		drafts := w.screen.kinds("draft")
+		if last := drafts[len(drafts)-1].text; !strings.HasPrefix(last, "bash make 0/1 ") || !strings.HasSuffix(last, "\ncompiling 7 of 9") {
+			t.Errorf("the draft says %q", last)
+		}
+		w.close()
+	})
+}
