@@ -121,9 +121,13 @@ func (s *step) sideBySide(ctx context.Context, b *batch, uses []Use) ([]tools.Qu
 	var questions []tools.Question
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(s.limits.Parallel) // negative: no limit
-	for _, u := range uses {
+	calls := make([]*tools.Call, len(uses))
+	for i, u := range uses { // before any of them runs and appends: a call is made from the journal
+		calls[i] = s.call(b, u)
+	}
+	for i, u := range uses {
 		g.Go(func() error {
-			entry, q, err := s.perform(gctx, b, u, nil)
+			entry, q, err := s.perform(gctx, b, u, calls[i], nil)
 			if err != nil {
 				return err
 			}
@@ -144,7 +148,7 @@ func (s *step) sideBySide(ctx context.Context, b *batch, uses []Use) ([]tools.Qu
 
 // run executes one use that may change something: journalled as started before, with its result after.
 func (s *step) run(ctx context.Context, b *batch, u Use) (*tools.Question, error) {
-	entry, q, err := s.perform(ctx, b, u, func(ctx context.Context) error {
+	entry, q, err := s.perform(ctx, b, u, s.call(b, u), func(ctx context.Context) error {
 		return s.append(ctx, Entry{Turn: s.turn.ID, Kind: StartedEntry, At: s.deps.Now(), Call: u.Call, Tool: u.Name})
 	})
 	if err != nil || q != nil {
@@ -157,8 +161,9 @@ func (s *step) run(ctx context.Context, b *batch, u Use) (*tools.Question, error
 }
 
 // perform walks the chain for one use. An error is ours (the journal, the context), never the tool's: that is a result.
-func (s *step) perform(ctx context.Context, b *batch, u Use, onStart func(context.Context) error) (Entry, *tools.Question, error) {
-	call := s.call(b, u)
+func (s *step) perform(
+	ctx context.Context, b *batch, u Use, call *tools.Call, onStart func(context.Context) error,
+) (Entry, *tools.Question, error) {
 	var startErr error
 	call.OnStart = func(ctx context.Context) error {
 		if onStart != nil {
@@ -192,7 +197,7 @@ func (s *step) perform(ctx context.Context, b *batch, u Use, onStart func(contex
 	default:
 		entry.Text, entry.Category = cutShort, unknownOutcome
 	}
-	s.sink.Emit(ctx, Event{Type: ToolFinishedEvent, Call: u.Call, Tool: u.Name, Failed: entry.Failed})
+	s.sink.Emit(ctx, Event{Type: ToolFinishedEvent, Call: u.Call, Tool: u.Name, Failed: entry.Failed, Text: call.Trail.Summary})
 	return entry, nil, nil
 }
 
@@ -204,14 +209,14 @@ func cut(err error) bool {
 func (s *step) result(u Use, call *tools.Call, result *tools.Result, err error) Entry {
 	e := Entry{
 		Turn: s.turn.ID, Kind: ResultEntry, At: s.deps.Now(), Call: u.Call, Tool: u.Name,
-		Rule: call.Trail.Rule, By: call.Trail.ApprovedBy, Millis: call.Trail.Duration.Milliseconds(),
+		Rule: call.Trail.Rule, By: call.Trail.ApprovedBy, Millis: call.Trail.Duration.Milliseconds(), Notices: call.Trail.Notices,
 	}
 	if err != nil {
 		te := tools.AsError(err)
 		e.Text, e.Failed, e.Category = tools.Feedback(te), true, string(te.Category)
 		return e
 	}
-	e.Text, e.Failed, e.Source = result.Text, result.Error, result.Untrusted
+	e.Text, e.Failed, e.Source, e.Flagged = result.Text, result.Error, result.Untrusted, call.Trail.Injection
 	return e
 }
 
@@ -220,9 +225,12 @@ func (s *step) call(b *batch, u Use) *tools.Call {
 	if s.turn.Allowed != nil {
 		hidden = func(tool string) bool { return !s.turn.Allowed(tool) }
 	}
+	batches, calls := s.state.place(b.entry.N)
+	own := slices.IndexFunc(b.entry.Uses, func(other Use) bool { return other.Call == u.Call })
 	return &tools.Call{
 		ID: u.Call, Batch: b.entry.N, Tool: u.Name, Args: u.Args, Definition: u.Definition,
 		Origin: s.turn.Origin, Trail: &tools.Trail{}, Hidden: hidden,
+		Ask: s.state.ask(), Suspicious: s.state.suspicious(), BatchN: batches, CallN: calls + own + 1,
 	}
 }
 

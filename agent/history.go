@@ -90,6 +90,61 @@ func (s *state) stats() Stats {
 	return st
 }
 
+// view is what a catalog may look at.
+func (s *state) view() View {
+	v := View{Step: s.stats().Steps + 1, Query: s.ask()}
+	seen := map[string]bool{}
+	for _, e := range s.entries {
+		switch {
+		case e.Kind == ResetEntry:
+			v.Succeeded, seen = nil, map[string]bool{}
+		case e.Kind == ResultEntry && !e.Failed && !seen[e.Tool]:
+			seen[e.Tool] = true
+			v.Succeeded = append(v.Succeeded, e.Tool)
+		}
+	}
+	return v
+}
+
+// ask is what the person said in this turn.
+func (s *state) ask() string {
+	for _, e := range s.current() {
+		if e.Kind == UserEntry {
+			return e.Text
+		}
+	}
+	return ""
+}
+
+// suspicious is the source of the last result of this turn that tried to give instructions; "" = none.
+func (s *state) suspicious() string {
+	source := ""
+	for _, e := range s.current() {
+		if e.Kind == ResultEntry && e.Flagged {
+			source = e.Source
+		}
+	}
+	return source
+}
+
+// place counts batches and calls of the conversation up to the given batch, that one's calls left out.
+func (s *state) place(n int64) (batches, calls int) {
+	for _, e := range s.entries {
+		switch {
+		case e.N > n:
+			return batches, calls
+		case e.Kind == ResetEntry:
+			batches, calls = 0, 0
+		case e.Kind == AssistantEntry:
+			batches++
+			if e.N < n {
+				calls += len(e.Uses)
+			}
+		}
+	}
+	return batches, calls
+}
+
 // batch is one assistant message and the fate of its uses.
 type batch struct {
 	entry   Entry

@@ -174,9 +174,9 @@ func (s *step) end(reason, text string) *Outcome {
 
 // ask calls the model once.
 func (s *step) ask(ctx context.Context) (*Outcome, error) {
-	defs := s.deps.Catalog.Tools(ctx, s.turn)
+	offers := s.deps.Catalog.Tools(ctx, s.turn, s.state.view())
 	req := &llm.Request{
-		System: s.deps.System(s.turn, len(defs) > 0), Tools: offered(defs), MaxTokens: s.limits.MaxTokens,
+		System: s.deps.System(s.turn, len(offers) > 0), Tools: shown(offers), MaxTokens: s.limits.MaxTokens,
 		OnReset: func() { s.partial = ""; s.sink.Emit(ctx, Event{Type: ResetEvent}) },
 	}
 	estimate := s.state.fit(req, s.turn.Shared, s.limits.ContextTokens)
@@ -204,7 +204,7 @@ func (s *step) ask(ctx context.Context) (*Outcome, error) {
 		Millis: s.deps.Now().Sub(began).Milliseconds(),
 	}
 	if len(resp.Uses) > 0 && resp.Stop != llm.StopRefusal {
-		return nil, s.wish(ctx, entry, resp.Uses, defs)
+		return nil, s.wish(ctx, entry, resp.Uses, offers)
 	}
 	return s.answer(entry, resp), nil
 }
@@ -268,10 +268,10 @@ func (s *step) failed(ctx context.Context, key string, estimate int, err error) 
 }
 
 // wish journals the model's wish to call tools.
-func (s *step) wish(ctx context.Context, entry Entry, uses []llm.ToolUse, defs []tools.Definition) error {
+func (s *step) wish(ctx context.Context, entry Entry, uses []llm.ToolUse, offers []Offer) error {
 	known := map[string]tools.Definition{}
-	for _, d := range defs {
-		known[d.Name] = d
+	for _, d := range offers {
+		known[d.Name] = d.Definition
 	}
 	n := s.state.last() + 1
 	entry.Kind = AssistantEntry
@@ -322,10 +322,10 @@ func (s *step) append(ctx context.Context, entries ...Entry) error {
 	return nil
 }
 
-func offered(defs []tools.Definition) []llm.Tool {
-	list := make([]llm.Tool, len(defs))
-	for i, d := range defs {
-		list[i] = llm.Tool{Name: d.Name, Description: d.Description, Schema: d.Schema}
+func shown(offers []Offer) []llm.Tool {
+	list := make([]llm.Tool, len(offers))
+	for i, o := range offers {
+		list[i] = llm.Tool{Name: o.Name, Description: o.Description, Schema: o.Schema}
 	}
 	return list
 }

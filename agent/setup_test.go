@@ -181,7 +181,13 @@ func ask(r policy.Request) policy.Decision {
 
 type catalog func() []tools.Definition
 
-func (c catalog) Tools(context.Context, *agent.Turn) []tools.Definition { return c() }
+func (c catalog) Tools(context.Context, *agent.Turn, agent.View) []agent.Offer {
+	var list []agent.Offer
+	for _, d := range c() {
+		list = append(list, agent.Plain(d))
+	}
+	return list
+}
 
 // world is everything a turn meets; what is durable survives a new runner.
 type world struct {

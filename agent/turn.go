@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 
 	"github.com/zephbot/zephbot/agent/llm"
@@ -60,7 +61,7 @@ const (
 	ResetEvent        EventType = "reset"         // forget the text so far: it belonged to a step with tools, or a retry begins
 	ToolStartedEvent  EventType = "tool_started"  // Tool with Show
 	ToolProgressEvent EventType = "tool_progress" // Text
-	ToolFinishedEvent EventType = "tool_finished" // Tool, Failed
+	ToolFinishedEvent EventType = "tool_finished" // Tool, Failed; Text = a line about the result, may be empty
 	ModelEvent        EventType = "model"         // the model is being asked: Step
 )
 
@@ -89,8 +90,27 @@ type Executor interface {
 
 // Catalog says which tools a turn may see. The snapshot holds for one model call.
 type Catalog interface {
-	Tools(ctx context.Context, turn *Turn) []tools.Definition
+	Tools(ctx context.Context, turn *Turn, view View) []Offer
 }
+
+// View is what a catalog may look at when it chooses.
+type View struct {
+	Query string // what the person said in this turn
+	// Succeeded names the tools that have run without failure in this conversation, each once, in the order of their first success.
+	Succeeded []string
+	Step      int // model call within the turn, from 1
+}
+
+// Offer is a tool as the model is shown it. The definition's hash is what the journal keeps and an approval binds; Description and Schema are
+// what goes into the request: with a field for thoughts, a hint of the output.
+type Offer struct {
+	tools.Definition
+	Description string
+	Schema      json.RawMessage
+}
+
+// Plain offers a definition as it is.
+func Plain(d tools.Definition) Offer { return Offer{Definition: d, Description: d.Description, Schema: d.Schema} }
 
 // Budget reserves what a model call may cost before it is made, and settles it after.
 type Budget interface {

@@ -62,6 +62,13 @@ type Call struct {
 	OnStart func(ctx context.Context) error
 	// Progress takes a line of what the tool is doing, for the person who waits; may be nil. Must not block.
 	Progress func(text string)
+	// Ask is what the person wants in this turn, for a stage that has to judge what matters; may be empty.
+	Ask string
+	// Suspicious is the untrusted source whose content was flagged earlier in this turn; "" = none. The gate hands it to the policy.
+	Suspicious string
+	// BatchN and CallN say which batch and which call of the conversation this is, counted from 1 since its beginning or the last /clear. They come
+	// from the journal, so that a resumed or repeated call has the same numbers. 0 = not part of a conversation.
+	BatchN, CallN int
 
 	// Set by the decode stage.
 	Def     Definition
@@ -96,6 +103,8 @@ type Trail struct {
 	MCPErrorCode string
 	Correlation  string
 	Egress       []Egress
+	Notices      []string // what the person has to be told besides the result, one sentence each (a declined question of a server)
+	Summary      string   // one line about the result for the person who watches: "[shell] 342 lines -> 28 lines, 91.8% filtered"
 	Started      bool
 	Duration     time.Duration
 }
@@ -115,6 +124,7 @@ type Egress struct {
 // Result is what a tool gives back.
 type Result struct {
 	Text      string // for the model; "" becomes "(no output)"
+	Whole     string // the whole (redacted) text when a stage has left something out of Text; "" = Text is whole
 	Raw       any    // JSON-able raw form (the shell's envelope); may be nil
 	ExitCode  *int   // of a process; nil when there was none or a signal ended it
 	Truncated bool

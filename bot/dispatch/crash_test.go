@@ -73,8 +73,8 @@ func (c *chain) Execute(ctx context.Context, call *tools.Call) (*tools.Result, e
 
 type catalog struct{}
 
-func (catalog) Tools(context.Context, *agent.Turn) []tools.Definition {
-	return []tools.Definition{{Name: "look", ReadOnly: true}, {Name: "change"}}
+func (catalog) Tools(context.Context, *agent.Turn, agent.View) []agent.Offer {
+	return []agent.Offer{agent.Plain(tools.Definition{Name: "look", ReadOnly: true}), agent.Plain(tools.Definition{Name: "change"})}
 }
 
 var errInjected = errors.New("injected")

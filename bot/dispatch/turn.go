@@ -81,7 +81,7 @@ func (d *Dispatcher) overtaken(ctx context.Context, lane *bot.Lane) (stop, dropp
 
 // move lets the Runner work and shows it.
 func (w *work) move(ctx context.Context) (agent.Outcome, error) {
-	journal := &journal{store: w.d.parts.Store, lease: w.lease, last: w.lane.Last}
+	journal := &journal{store: w.d.parts.Store, lease: w.lease, last: w.lane.Last, notices: w.notices, wake: func() { w.d.parts.Outbox.Wake(w.msg.Place) }}
 	sink, hide := w.watch(ctx)
 	defer hide()
 	out, err := w.d.parts.Runner.Run(ctx, w.turn, journal, sink)
@@ -365,11 +365,24 @@ func backoff(since time.Duration) time.Duration {
 	return min(max(since/3, 2*time.Second), time.Minute)
 }
 
+// notices are the rows that tell the person what a call's result brought besides.
+func (w *work) notices(entries []agent.Entry) []bot.Row {
+	var rows []bot.Row
+	for _, e := range entries {
+		for i, text := range e.Notices {
+			rows = append(rows, w.row(bot.Notice, bot.Content{Text: text}, "note/"+w.turn.ID+"/"+e.Call+"/"+strconv.Itoa(i)))
+		}
+	}
+	return rows
+}
+
 // journal is the session's journal as the holder of its lane writes it.
 type journal struct {
-	store bot.Store
-	lease bot.Lease
-	last  int64
+	store   bot.Store
+	lease   bot.Lease
+	last    int64
+	notices func([]agent.Entry) []bot.Row // go out in the commit of the entries they stand in
+	wake    func()
 }
 
 // Load implements agent.Journal.
@@ -386,11 +399,15 @@ func (j *journal) Load(ctx context.Context) ([]agent.Entry, error) {
 
 // Append implements agent.Journal. A Change that has been taken up is decided by its commit: the caller learns the truth even when its context ends.
 func (j *journal) Append(ctx context.Context, entries ...agent.Entry) ([]agent.Entry, error) {
+	rows := j.notices(entries)
 	_, err := j.store.Apply(ctx, &bot.Change{
-		Lease: &j.lease, Append: &bot.Append{Session: j.lease.Session, After: j.last, Entries: entries},
+		Lease: &j.lease, Append: &bot.Append{Session: j.lease.Session, After: j.last, Entries: entries}, Send: rows,
 	})
 	if err != nil {
 		return nil, err
+	}
+	if len(rows) > 0 {
+		j.wake()
 	}
 	for i := range entries {
 		j.last++

@@ -155,6 +155,9 @@ func (g *gate) request(ctx context.Context, call *tools.Call) (policy.Request, e
 	r.Tool, r.Args = call.Def.Name, args
 	r.Inputs, r.Paths = call.Subject.Inputs, call.Subject.Paths
 	r.ReadOnly = call.Def.ReadOnly
+	if r.Suspicious == "" {
+		r.Suspicious = call.Suspicious
+	}
 	r.TrustedServer = call.Def.Server != "" && call.Def.Trusted
 	return r, nil
 }

@@ -283,13 +283,22 @@ func (e executor) Execute(ctx context.Context, call *tools.Call) (*tools.Result,
 func (e executor) Interrupted(_ context.Context, call *tools.Call) { e.audit.Interrupted(call) }
 
 // Tools implements agent.Catalog: what is registered, allowed in this chat and not denied altogether.
-func (c *Core) Tools(_ context.Context, turn *agent.Turn) []tools.Definition {
+func (c *Core) Tools(_ context.Context, turn *agent.Turn, _ agent.View) []agent.Offer {
+	var list []agent.Offer
+	for _, d := range c.usable(turn.Allowed) {
+		list = append(list, agent.Plain(d))
+	}
+	return list
+}
+
+// usable lists what is registered, allowed and not denied altogether.
+func (c *Core) usable(allowed func(tool string) bool) []tools.Definition {
 	if !c.cfg.Tools.Enabled {
 		return nil
 	}
 	var list []tools.Definition
 	for _, d := range c.registry.Definitions() {
-		if (turn.Allowed == nil || turn.Allowed(d.Name)) && !c.policy.Hides(d.Name) {
+		if (allowed == nil || allowed(d.Name)) && !c.policy.Hides(d.Name) {
 			list = append(list, d)
 		}
 	}

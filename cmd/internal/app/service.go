@@ -11,7 +11,6 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/zephbot/zephbot/agent"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/approval"
 	"github.com/zephbot/zephbot/bot/command"
@@ -110,9 +109,8 @@ func (s *service) about() command.About {
 	return command.About{
 		Model: c.modelLine(), Sandbox: c.kit.level, Stores: c.storesLine(), Version: c.opts.Version, Started: c.started,
 		Tools: func(place bot.Place) []string {
-			turn := &agent.Turn{Allowed: s.ch.guard.Rules(place).Allowed}
 			var names []string
-			for _, d := range c.Tools(context.Background(), turn) {
+			for _, d := range c.usable(s.ch.guard.Rules(place).Allowed) {
 				names = append(names, d.Name)
 			}
 			return names
