@@ -57,6 +57,8 @@ type Deps struct {
 	Policy    Policy
 	Usage     func(ctx context.Context, msg *bot.Message) ([]texts.Usage, error)
 	About     About
+	Servers   Servers         // nil = there is no MCP client
+	Blocks    Blocks          // nil = nothing is ever blocked
 	Admins    func() []string // names or ids, for refusals
 	Words     texts.Words
 	Now       func() time.Time
@@ -91,9 +93,10 @@ func New(deps Deps) *Table {
 		"clear":   {class: dispatch.Interrupts, run: t.reset(texts.Words.Cleared)},
 		"new":     {class: dispatch.Interrupts, run: t.reset(texts.Words.Fresh)},
 		"policy":  {class: dispatch.Overtakes, admin: true, run: t.policy},
+		"mcp":     {class: dispatch.Overtakes, admin: true, run: t.mcp},
 	}
 	for name, admin := range map[string]bool{
-		"recap": false, "mcp": true, "memory": false, "schedule": false, "why": false, "export": false, "forget": false,
+		"recap": false, "memory": false, "schedule": false, "why": false, "export": false, "forget": false,
 	} {
 		t.commands[name] = entry{class: dispatch.Overtakes, admin: admin, absent: true, run: t.notBuilt(name)}
 	}
@@ -176,10 +179,6 @@ func (t *Table) help(_ context.Context, call *dispatch.Call) (dispatch.Effect, e
 
 func (t *Table) model(_ context.Context, call *dispatch.Call) (dispatch.Effect, error) {
 	return t.say(call, t.deps.Words.Model(call.Message.Language, t.deps.About.Model)), nil
-}
-
-func (t *Table) tools(_ context.Context, call *dispatch.Call) (dispatch.Effect, error) {
-	return t.say(call, t.deps.Words.Tools(call.Message.Language, t.deps.About.Tools(call.Message.Place))), nil
 }
 
 func (t *Table) quota(ctx context.Context, call *dispatch.Call) (dispatch.Effect, error) {

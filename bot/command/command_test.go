@@ -90,13 +90,14 @@ type desk struct {
 	questions *questions
 	usage     error
 	extra     []string
+	deps      command.Deps
 	table     *command.Table
 }
 
 func setup(t *testing.T) *desk {
 	t.Helper()
 	d := &desk{t: t, store: &store{Store: bottest.New()}, questions: &questions{}}
-	d.table = command.New(command.Deps{
+	d.deps = command.Deps{
 		Store: d.store, Questions: d.questions, Policy: rules{}, Words: texts.Words{}, Now: func() time.Time { return noon },
 		Admins: func() []string { return []string{"Ben", "8"} },
 		Usage: func(context.Context, *bot.Message) ([]texts.Usage, error) {
@@ -106,7 +107,8 @@ func setup(t *testing.T) *desk {
 			Model: "main/gpt", Sandbox: "sandbox on", Stores: "embedded", Version: "1.2", Started: noon.Add(-3 * time.Hour),
 			Tools: func(bot.Place) []string { return []string{"bash", "read"} }, Extra: func() []string { return d.extra },
 		},
-	})
+	}
+	d.table = command.New(d.deps)
 	return d
 }
 
@@ -160,7 +162,7 @@ func TestAnswers(t *testing.T) {
 		{"statsu", false, "Did you mean /status?"},
 		{"strat", false, "Did you mean /start?"},
 		{"polixy", false, "Did you mean /policy?"},
-		{"mcpp", false, "/help shows what there is."},
+		{"mcpp", false, "Did you mean /mcp?"},
 		{"xyzzy" + strings.Repeat("z", 100), false, "/help shows what there is."},
 		{"recap", false, "/recap is not part of this version"},
 		{"memory", false, "not part of this version"},
@@ -170,7 +172,8 @@ func TestAnswers(t *testing.T) {
 		{"forget", false, "not part of this version"},
 		{"mcp", false, "That is for admins of this bot (Ben, 8)."},
 		{"policy", false, "That is for admins of this bot (Ben, 8)."},
-		{"mcp accept x", true, "/mcp is not part of this version"},
+		{"mcp accept x", true, "There is no MCP client here."},
+		{"tools unblock bash", false, "• bash"},
 		{"policy", true, "one rule"},
 		{"policy status", true, "one rule"},
 		{"policy check bash {\"command\":\"ls -la\"}", true, "bash {\"command\":\"ls -la\"}"},
@@ -208,7 +211,7 @@ func TestClasses(t *testing.T) {
 func TestMenu(t *testing.T) {
 	t.Parallel()
 	d := setup(t)
-	want := []string{"approve", "clear", "deny", "help", "model", "new", "quota", "status", "stop", "tools", "policy"}
+	want := []string{"approve", "clear", "deny", "help", "model", "new", "quota", "status", "stop", "tools", "mcp", "policy"}
 	if diff := cmp.Diff(want, d.table.Menu()); diff != "" {
 		t.Errorf("menu (-want +got):\n%s", diff)
 	}
@@ -219,7 +222,7 @@ func TestMenu(t *testing.T) {
 			}
 		}
 	}
-	if own, admin := d.answer(call("help", false)), d.answer(call("help", true)); strings.Contains(own, "/policy") || !strings.Contains(admin, "/policy") || strings.Contains(admin, "/mcp") {
+	if own, admin := d.answer(call("help", false)), d.answer(call("help", true)); strings.Contains(own, "/policy") || !strings.Contains(admin, "/policy") || strings.Contains(admin, "/recap") {
 		t.Errorf("help names what is not there, or not theirs: %s", admin)
 	}
 }

@@ -53,8 +53,15 @@ type book struct {
 	statusModel, statusHere, statusAll, statusTools, statusStores, statusVersion                           string
 	hereIdle, hereRunning, hereParked, hereWaiting, none                                                   string
 	toolsHead, toolsNone, modelLine, notBuilt                                                              string
-	seconds, minutes, hours                                                                                count
-	commands                                                                                               map[string][2]string // name → what it does, example
+	// tools that are blocked, servers
+	toolsBlocked, unblocked, notBlocked                         string
+	serversOff, serversNone, serversHead, serversHelp           string
+	serverConnecting, serverNone, serverAccepted, serverNothing string
+	serverFailed, serverAway, serverBack, serverChanged         string
+	serverStates                                                map[string]string
+	serverTools, serverAdded, serverRemoved                     count
+	seconds, minutes, hours                                     count
+	commands                                                    map[string][2]string // name → what it does, example
 }
 
 // in chooses the book for an IETF language tag; English where there is none.

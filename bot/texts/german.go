@@ -78,6 +78,7 @@ func germanCommands(b *book) {
 	b.start = "Hallo%s. Ich bin ein Assistent, der nachsehen und mit Werkzeugen arbeiten kann. Schreib einfach, was du brauchst; bevor ich etwas ändere, frage ich. /help zeigt, was es sonst gibt."
 	b.helpHead, b.helpAdmin = "Schreib mir in einfachen Worten. In einer Gruppe: erwähne mich oder antworte auf eine meiner Nachrichten.", "Für Admins:"
 	b.unknown, b.unknownNear = "/%s kenne ich nicht. /help zeigt, was es gibt.", "/%s kenne ich nicht. War /%s gemeint?"
+	germanServers(b)
 	b.adminsOnly, b.notBuilt = "Das ist für Admins dieses Bots%s.", "/%s gibt es in dieser Version noch nicht."
 	b.cleared, b.newTopic = "Erledigt. Dieses Gespräch habe ich vergessen.", "Ein neues Gespräch. Worum geht es?"
 	b.nothingRuns, b.stopping = "Hier läuft nichts.", "Ich halte an."
@@ -92,9 +93,31 @@ func germanCommands(b *book) {
 	for name, words := range map[string]string{
 		"help": "was du hier tun kannst", "new": "ein neues Gespräch beginnen", "clear": "dieses Gespräch vergessen und sein Werkzeug-Kontingent zurücksetzen",
 		"stop": "anhalten und verwerfen, was wartet", "status": "was läuft und was wartet", "quota": "was du heute verbraucht hast",
-		"tools": "die Werkzeuge, die ich hier benutzen darf", "model": "das Modell hinter mir", "approve": "eine Frage mit Ja beantworten",
+		"mcp": "MCP-Server hinzufügen, zeigen und entfernen", "tools": "die Werkzeuge, die ich hier benutzen darf", "model": "das Modell hinter mir", "approve": "eine Frage mit Ja beantworten",
 		"deny": "eine Frage mit Nein beantworten", "start": "Hallo sagen", "policy": "die Regeln, und was sie entscheiden würden",
 	} {
 		b.commands[name] = [2]string{words, b.commands[name][1]}
 	}
+}
+
+// germanServers is the part about tools that are blocked, and servers.
+func germanServers(b *book) {
+	b.toolsBlocked = "Gesperrt, weil sie zu oft scheiterten (/tools unblock NAME, Admins):"
+	b.unblocked, b.notBlocked = "%s darf wieder benutzt werden.", "%s ist nicht gesperrt."
+	b.serversOff, b.serversHead = "Hier gibt es keinen MCP-Client.", "MCP-Server, die es gibt:"
+	b.serversNone = "Kein MCP-Server. Admins fügen einen hinzu mit /mcp add ID BEFEHL… oder /mcp add ID URL."
+	b.serversHelp = "/mcp list\n/mcp add ID BEFEHL… – startet ein Programm, zum Beispiel /mcp add files npx @modelcontextprotocol/server-filesystem /srv\n" +
+		"/mcp add ID URL – verbindet mit einem Server im Netz\n/mcp tools ID\n/mcp restart ID\n/mcp accept ID – nimmt geänderte Werkzeuge an\n/mcp remove ID"
+	b.serverConnecting, b.serverNone = "Verbinde mit %s …", "Es gibt keinen Server %s. /mcp list zeigt, welche es gibt."
+	b.serverAccepted, b.serverNothing = "%s: so angenommen, wie sie jetzt sind: %s", "%s: nichts hat sich geändert, es gibt nichts anzunehmen."
+	b.serverFailed = "%s geht nicht: %s"
+	b.serverAway = "Der Server %s ist weg. Seine Werkzeuge fehlen, bis er wieder da ist; ich versuche es weiter."
+	b.serverBack = "Der Server %s ist wieder da, mit %s."
+	b.serverChanged = "Werkzeuge von %s haben sich geändert und sind zurückgezogen, bis Admins sie mit /mcp accept annehmen: %s"
+	b.serverStates = map[string]string{
+		"connecting": "verbindet", "connected": "verbunden", "away": "weg, neuer Versuch läuft", "failed": "gescheitert", "refused": "abgelehnt",
+	}
+	b.serverTools = count{"%d Werkzeug", "%d Werkzeuge"}
+	b.serverAdded = count{"verbunden, %d Werkzeug.", "verbunden, %d Werkzeuge."}
+	b.serverRemoved = count{"entfernt, mit %d Werkzeug.", "entfernt, mit %d Werkzeugen."}
 }

@@ -63,6 +63,18 @@ func everything(l string) map[string][]string {
 		"UnknownQuestion": {w.UnknownQuestion(l)}, "NoQuestion": {w.NoQuestion(l)}, "OneQuestion": {w.OneQuestion(l, "akun")}, "WhichQuestion": {w.WhichQuestion(l, []string{"akun", "bero"})},
 		"Noted": {w.Noted(l, 0), w.Noted(l, 2)}, "Names": w.Names(), "Languages": w.Languages(),
 	}
+	m["Servers"] = []string{w.Servers(l, nil), w.Servers(l, []texts.Server{
+		{ID: "a", State: "connected", Tools: 1, Trust: "untrusted", Changed: []string{"x"}}, {ID: "b", State: "new state", Trust: "trusted", Problem: "why"},
+	})}
+	m["ServersOff"], m["ServersHelp"] = []string{w.ServersOff(l)}, []string{w.ServersHelp(l)}
+	m["ServerTools"] = []string{w.ServerTools(l, "a", []texts.ServerTool{{Name: "x", Description: "y"}, {Name: "z"}})}
+	m["ServerConnecting"], m["ServerAdded"] = []string{w.ServerConnecting(l, "a")}, []string{w.ServerAdded(l, "a", 1), w.ServerAdded(l, "a", 2)}
+	m["ServerFailed"], m["ServerRemoved"] = []string{w.ServerFailed(l, "a", "why")}, []string{w.ServerRemoved(l, "a", 3)}
+	m["ServerAccepted"] = []string{w.ServerAccepted(l, "a", nil), w.ServerAccepted(l, "a", []string{"x"})}
+	m["ServerUnknown"], m["ServerAway"] = []string{w.ServerUnknown(l, "a")}, []string{w.ServerAway(l, "a")}
+	m["ServerBack"], m["ServerChanged"] = []string{w.ServerBack(l, "a", 2)}, []string{w.ServerChanged(l, "a", []string{"x"})}
+	m["ToolsBlocked"] = []string{w.ToolsBlocked(l, []texts.Blocked{{Tool: "x", Reason: "y"}})}
+	m["Unblocked"] = []string{w.Unblocked(l, "x", true), w.Unblocked(l, "x", false)}
 	for _, lane := range []bot.Lane{{}, {Turn: "t", State: bot.Running}, {Turn: "t", State: bot.Parked}, {Turn: "t", State: bot.Waiting}} {
 		m["Status"] = append(m["Status"], w.Status(l, texts.Status{Model: "gpt", Lane: lane, Since: time.Minute, Sandbox: "on", Stores: "embedded", Version: "1", Up: time.Hour}))
 	}

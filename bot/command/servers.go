@@ -1,0 +1,108 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/zephbot/zephbot/bot/dispatch"
+	"github.com/zephbot/zephbot/bot/texts"
+)
+
+// ErrNoServer says that no server has the id.
+var ErrNoServer = errors.New("no such server")
+
+// Servers is the MCP client as /mcp sees it. Errors are sentences for the admin who reads them; ErrNoServer among them.
+type Servers interface {
+	List() []texts.Server
+	Tools(id string) ([]texts.ServerTool, error)
+	// Begin starts to connect: verb is "add" or "restart", target the command line or the URL. What is wrong at first sight is the error; how it went
+	// is told in the chat when it is known.
+	Begin(ctx context.Context, call *dispatch.Call, verb, id string, target []string) error
+	// Remove ends a server that was added in the chat, and says how many tools went with it.
+	Remove(ctx context.Context, id string) (tools int, err error)
+	// Accept takes the tools that have changed as they are now, and names them.
+	Accept(ctx context.Context, id string) (tools []string, err error)
+}
+
+// Blocks are the tools that were taken away because they failed too often.
+type Blocks interface {
+	Blocked() []texts.Blocked
+	Unblock(ctx context.Context, tool string) (was bool, err error)
+}
+
+// mcp is /mcp.
+func (t *Table) mcp(ctx context.Context, call *dispatch.Call) (dispatch.Effect, error) {
+	w, language := t.deps.Words, call.Message.Language
+	if t.deps.Servers == nil {
+		return t.say(call, w.ServersOff(language)), nil
+	}
+	words := strings.Fields(call.Message.Args)
+	verb, id := "list", ""
+	if len(words) > 0 {
+		verb = strings.ToLower(words[0])
+	}
+	if len(words) > 1 {
+		id = words[1]
+	}
+	switch {
+	case verb == "list" && len(words) <= 1:
+		return t.say(call, w.Servers(language, t.deps.Servers.List())), nil
+	case verb == "add" && len(words) >= 3, verb == "restart" && len(words) == 2:
+		if err := t.deps.Servers.Begin(ctx, call, verb, id, words[2:]); err != nil {
+			return t.refuse(call, id, err)
+		}
+		return t.say(call, w.ServerConnecting(language, id)), nil
+	case verb == "tools" && len(words) == 2:
+		list, err := t.deps.Servers.Tools(id)
+		if err != nil {
+			return t.refuse(call, id, err)
+		}
+		return t.say(call, w.ServerTools(language, id, list)), nil
+	case verb == "remove" && len(words) == 2:
+		n, err := t.deps.Servers.Remove(ctx, id)
+		if err != nil {
+			return t.refuse(call, id, err)
+		}
+		return t.say(call, w.ServerRemoved(language, id, n)), nil
+	case verb == "accept" && len(words) == 2:
+		list, err := t.deps.Servers.Accept(ctx, id)
+		if err != nil {
+			return t.refuse(call, id, err)
+		}
+		return t.say(call, w.ServerAccepted(language, id, list)), nil
+	default:
+		return t.say(call, w.ServersHelp(language)), nil
+	}
+}
+
+// refuse tells the admin what is wrong.
+func (t *Table) refuse(call *dispatch.Call, id string, err error) (dispatch.Effect, error) {
+	if errors.Is(err, ErrNoServer) {
+		return t.say(call, t.deps.Words.ServerUnknown(call.Message.Language, id)), nil
+	}
+	return t.say(call, t.deps.Words.ServerFailed(call.Message.Language, id, err.Error())), nil
+}
+
+// tools is /tools and /tools unblock NAME.
+func (t *Table) tools(ctx context.Context, call *dispatch.Call) (dispatch.Effect, error) {
+	w, msg := t.deps.Words, call.Message
+	words := strings.Fields(msg.Args)
+	if len(words) == 2 && strings.EqualFold(words[0], "unblock") && t.deps.Blocks != nil {
+		if !call.Admin {
+			return t.say(call, w.AdminsOnly(msg.Language, t.deps.Admins())), nil
+		}
+		was, err := t.deps.Blocks.Unblock(ctx, words[1])
+		if err != nil {
+			return dispatch.Effect{}, err
+		}
+		return t.say(call, w.Unblocked(msg.Language, words[1], was)), nil
+	}
+	text := w.Tools(msg.Language, t.deps.About.Tools(msg.Place))
+	if t.deps.Blocks != nil {
+		if list := t.deps.Blocks.Blocked(); len(list) > 0 {
+			text += "\n" + w.ToolsBlocked(msg.Language, list)
+		}
+	}
+	return t.say(call, text), nil
+}

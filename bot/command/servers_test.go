@@ -1,0 +1,123 @@
+package command_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/zephbot/zephbot/bot/command"
+	"github.com/zephbot/zephbot/bot/dispatch"
+	"github.com/zephbot/zephbot/bot/texts"
+)
+
+// servers is an MCP client with one server.
+type servers struct{ begun []string }
+
+func (*servers) List() []texts.Server {
+	return []texts.Server{{ID: "files", State: "connected", Tools: 2, Trust: "untrusted"}}
+}
+
+func (*servers) Tools(id string) ([]texts.ServerTool, error) {
+	if id != "files" {
+		return nil, command.ErrNoServer
+	}
+	return []texts.ServerTool{{Name: "files:read", Description: "reads"}}, nil
+}
+
+func (s *servers) Begin(_ context.Context, _ *dispatch.Call, verb, id string, target []string) error {
+	if id == "bad" {
+		return errors.New("the command /bin/sh is not allowed")
+	}
+	s.begun = append(s.begun, verb+" "+id+" "+strings.Join(target, " "))
+	return nil
+}
+
+func (*servers) Remove(_ context.Context, id string) (int, error) {
+	if id != "files" {
+		return 0, command.ErrNoServer
+	}
+	return 2, nil
+}
+
+func (*servers) Accept(_ context.Context, id string) ([]string, error) {
+	if id != "files" {
+		return nil, nil
+	}
+	return []string{"write"}, nil
+}
+
+func TestServers(t *testing.T) {
+	t.Parallel()
+	tests := []struct{ text, want, begun string }{
+		{"mcp", "• files · connected · 2 tools · untrusted", ""},
+		{"mcp list", "• files · connected", ""},
+		{"mcp LIST", "• files · connected", ""},
+		{"mcp foo", "/mcp add ID URL", ""},
+		{"mcp add x", "/mcp add ID COMMAND…", ""},
+		{"mcp add x npx -y server", "Connecting to x …", "add x npx -y server"},
+		{"mcp add bad /bin/sh", "bad: the command /bin/sh is not allowed", ""},
+		{"mcp restart files", "Connecting to files …", "restart files "},
+		{"mcp restart", "/mcp restart ID", ""},
+		{"mcp tools files", "files · 1 tool\n• files:read – reads", ""},
+		{"mcp tools nope", "There is no server nope.", ""},
+		{"mcp tools", "/mcp tools ID", ""},
+		{"mcp remove files", "files: removed, with 2 tools.", ""},
+		{"mcp remove nope", "There is no server nope.", ""},
+		{"mcp accept files", "files: accepted as they are now: write", ""},
+		{"mcp accept other", "other: nothing has changed", ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.text, func(t *testing.T) {
+			t.Parallel()
+			d := setup(t)
+			s := &servers{}
+			d.deps.Servers = s
+			d.table = command.New(d.deps)
+			if got := d.answer(call(tt.text, true)); !strings.Contains(got, tt.want) {
+				t.Errorf("%q, want %q", got, tt.want)
+			}
+			if got := strings.Join(s.begun, "|"); got != tt.begun {
+				t.Errorf("begun %q, want %q", got, tt.begun)
+			}
+		})
+	}
+}
+
+// blocks is one tool that failed too often.
+type blocks struct{ gone string }
+
+func (*blocks) Blocked() []texts.Blocked { return []texts.Blocked{{Tool: "fetch", Reason: "8 of 10 calls failed"}} }
+
+func (b *blocks) Unblock(_ context.Context, tool string) (bool, error) {
+	b.gone = tool
+	return tool == "fetch", nil
+}
+
+func TestBlockedTools(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		text      string
+		admin     bool
+		want, got string
+	}{
+		{"tools", false, "• fetch – 8 of 10 calls failed", ""},
+		{"tools unblock fetch", false, "That is for admins", ""},
+		{"tools unblock fetch", true, "fetch may be used again.", "fetch"},
+		{"tools unblock bash", true, "bash is not blocked.", "bash"},
+	} {
+		t.Run(tt.text, func(t *testing.T) {
+			t.Parallel()
+			d := setup(t)
+			b := &blocks{}
+			d.deps.Blocks = b
+			d.table = command.New(d.deps)
+			if got := d.answer(call(tt.text, tt.admin)); !strings.Contains(got, tt.want) {
+				t.Errorf("%q, want %q", got, tt.want)
+			}
+			if b.gone != tt.got {
+				t.Errorf("unblocked %q, want %q", b.gone, tt.got)
+			}
+		})
+	}
+}
