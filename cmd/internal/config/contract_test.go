@@ -63,6 +63,8 @@ func keyDefaults() [][2]string {
 		{"llm.providers[].tool_use", `true`},
 		{"llm.providers[].input_usd_per_mtok", `0.0`},
 		{"llm.providers[].output_usd_per_mtok", `0.0`},
+		{"llm.providers[].cached_input_usd_per_mtok", ``},
+		{"llm.providers[].wire", `"auto"`},
 		{"agent.max_tool_iterations", `10`},
 		{"agent.context_budget_tokens", `128000`},
 		{"agent.system_prompt", `""`},

@@ -126,6 +126,9 @@ type Provider struct {
 	ToolUse          bool    `toml:"tool_use" default:"true" doc:"Use the API's tool calls; false: fenced blocks in the text."`
 	InputUSDPerMTok  float64 `toml:"input_usd_per_mtok" default:"0" doc:"Price of a million input tokens in USD."`
 	OutputUSDPerMTok float64 `toml:"output_usd_per_mtok" default:"0" doc:"Price of a million output tokens in USD."`
+
+	CachedInputUSDPerMTok *float64 `toml:"cached_input_usd_per_mtok" doc:"Price of a million input tokens read from the vendor's cache, in USD. Not set: a tenth of input_usd_per_mtok for anthropic, else the same."`
+	Wire                  string   `toml:"wire" default:"auto" enum:"auto|chat|responses" doc:"Which of OpenAI's APIs is used, for type openai. auto: chat completions, and Responses for models that take tools only there."`
 }
 
 // Agent is the table [agent].

@@ -26,6 +26,12 @@ type Metrics struct {
 	cost      *prometheus.CounterVec
 	requests  *prometheus.CounterVec
 	throttled prometheus.Counter
+	chars     *prometheus.CounterVec
+	levels    *prometheus.CounterVec
+	cached    *prometheus.CounterVec
+	utility   *prometheus.CounterVec
+	retries   *prometheus.CounterVec
+	anomalies *prometheus.CounterVec
 }
 
 // New makes the metrics.
@@ -54,8 +60,14 @@ func New() *Metrics {
 			Namespace: "zephbot", Name: "telegram_throttled_seconds_total", Help: "Seconds the Bot API told us to wait.",
 		}),
 	}
+	m.chars = counter("filter_chars_total", "Characters of command output before (raw) and after (filtered) the filter.", "stage")
+	m.levels = counter("filter_confidence_total", "Filtered outputs by confidence: full, partial, fallback.", "level")
+	m.cached = counter("cache_requests_total", "Look-ups in the result cache: hit, miss, bypass.", "result")
+	m.utility = counter("utility_decisions_total", "Decisions of the utility gate.", "decision")
+	m.retries = counter("tool_retries_total", "Repetitions of tool calls that failed for a passing reason.", "tool")
+	m.anomalies = counter("tool_anomalies_total", "Tools that failed too often: warning, critical.", "tool", "level")
 	m.registry.MustRegister(
-		m.updates, m.turns, m.turnTime, m.calls, m.callTime, m.approvals, m.denied, m.tokens, m.cost, m.requests, m.throttled,
+		m.chars, m.levels, m.cached, m.utility, m.retries, m.anomalies, m.updates, m.turns, m.turnTime, m.calls, m.callTime, m.approvals, m.denied, m.tokens, m.cost, m.requests, m.throttled,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
 	return m
@@ -98,6 +110,46 @@ func (m *Metrics) Model(provider string, input, cached, output int, usd float64)
 	m.tokens.WithLabelValues(provider, "cached").Add(float64(cached))
 	m.tokens.WithLabelValues(provider, "output").Add(float64(output))
 	m.cost.WithLabelValues(provider).Add(usd)
+}
+
+// Filtered counts what the output filter did: level is full, partial or fallback.
+func (m *Metrics) Filtered(raw, filtered int, level string) {
+	m.chars.WithLabelValues("raw").Add(float64(raw))
+	m.chars.WithLabelValues("filtered").Add(float64(filtered))
+	m.levels.WithLabelValues(level).Inc()
+}
+
+// Cached counts a look-up in the result cache.
+func (m *Metrics) Cached(result string) { m.cached.WithLabelValues(result).Inc() }
+
+// Utility counts a decision of the utility gate.
+func (m *Metrics) Utility(decision string) { m.utility.WithLabelValues(decision).Inc() }
+
+// Retried counts a repetition of a tool call.
+func (m *Metrics) Retried(tool string) { m.retries.WithLabelValues(tool).Inc() }
+
+// Anomaly counts a tool that failed too often.
+func (m *Metrics) Anomaly(tool, level string) { m.anomalies.WithLabelValues(tool, level).Inc() }
+
+// GaugesBy registers gauges with one label that are read when somebody asks: mcp_servers by state.
+func (m *Metrics) GaugesBy(name, help, label string, read func() map[string]float64) {
+	m.registry.MustRegister(collector{desc: prometheus.NewDesc("zephbot_"+name, help, []string{label}, nil), read: read})
+}
+
+// collector reads its values when somebody asks.
+type collector struct {
+	desc *prometheus.Desc
+	read func() map[string]float64
+}
+
+// Describe implements prometheus.Collector.
+func (c collector) Describe(out chan<- *prometheus.Desc) { out <- c.desc }
+
+// Collect implements prometheus.Collector.
+func (c collector) Collect(out chan<- prometheus.Metric) {
+	for value, n := range c.read() {
+		out <- prometheus.MustNewConstMetric(c.desc, prometheus.GaugeValue, n, value)
+	}
 }
 
 // Request counts a Bot API request.
