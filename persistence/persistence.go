@@ -13,6 +13,7 @@ import (
 
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/persistence/sql"
+	"github.com/zephbot/zephbot/tools/overflow"
 )
 
 // fileName of the SQLite database below the data directory.
@@ -43,7 +44,8 @@ func (o *Options) validate() error {
 
 // Stores are the open engines. Close them.
 type Stores struct {
-	Bot bot.Store
+	Bot      bot.Store
+	Overflow overflow.Store
 
 	sql    *sql.Store
 	unlock func()
@@ -64,7 +66,7 @@ func Open(ctx context.Context, options Options) (*Stores, error) {
 		unlock()
 		return nil, err
 	}
-	stores := &Stores{Bot: store, sql: store, unlock: unlock}
+	stores := &Stores{Bot: store, Overflow: store, sql: store, unlock: unlock}
 	freed, err := store.Recover(ctx, options.Owner)
 	if err != nil {
 		return nil, errors.Join(err, stores.Close())

@@ -12,6 +12,7 @@ import (
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/persistence"
 	"github.com/zephbot/zephbot/persistence/sql"
+	"github.com/zephbot/zephbot/tools/overflow"
 )
 
 func TestOpenTakesTheDirectoryAndFreesDeadLeases(t *testing.T) {
@@ -25,6 +26,10 @@ func TestOpenTakesTheDirectoryAndFreesDeadLeases(t *testing.T) {
 	now := time.Now()
 	claim := &bot.Claim{Session: "s", Owner: "one", Now: now, Until: now.Add(time.Hour)}
 	if _, err := stores.Bot.Apply(t.Context(), &bot.Change{Claim: claim}); err != nil {
+		t.Fatal(err)
+	}
+	output := overflow.Item{ID: "0f8fad5b-d9cb-469f-a165-708600000001", Session: "s", Call: "c", Text: "long"}
+	if err := stores.Overflow.Save(t.Context(), output); err != nil {
 		t.Fatal(err)
 	}
 	_, err = persistence.Open(t.Context(), options)
@@ -48,6 +53,9 @@ func TestOpenTakesTheDirectoryAndFreesDeadLeases(t *testing.T) {
 	}
 	if lane.Owner != "" || lane.Fence != 1 {
 		t.Errorf("lane after restart: owner %q fence %d, want nobody and 1", lane.Owner, lane.Fence)
+	}
+	if got, err := stores.Overflow.Load(t.Context(), "s", output.ID, now); err != nil || got.Text != output.Text {
+		t.Errorf("output after restart: %+v (%v)", got, err)
 	}
 	if err := stores.Close(); err != nil {
 		t.Fatal(err)

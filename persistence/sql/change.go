@@ -190,6 +190,11 @@ func (t *step) append(ctx context.Context) error {
 		if err := writeEntry(ctx, t.q, a.Session, lane.Last, a.Entries[i]); err != nil {
 			return err
 		}
+		if a.Entries[i].Kind == agent.ResetEntry {
+			if err := t.q.exec(ctx, resetOverflow, a.Session); err != nil {
+				return fmt.Errorf("forget stored outputs: %w", err)
+			}
+		}
 	}
 	t.touch(lane)
 	return nil

@@ -19,6 +19,8 @@ func (s *Store) Explain(ctx context.Context) (map[string][]string, error) {
 		"approval of": approvalOfQuery, "open": openQuery, "open all": openAllQuery, "granted": grantedQuery, "counts": countsQuery,
 		"charges": chargesQuery, "rows": rowsQuery, "lanes": lanesQuery, "dead": deadQuery,
 		"sweep bodies": sweepBodies, "sweep arrivals": sweepArrivals, "sweep contents": sweepContents, "sweep facts": sweepFacts,
+		"sweep overflow": sweepOverflow, "overflow": overflowQuery, "replace overflow": replaceOverflow, "reset overflow": resetOverflow,
+		"sessions with overflow": overflowSessions, "move overflow": moveOverflow,
 	} {
 		plan, err := s.explain(ctx, query)
 		if err != nil {

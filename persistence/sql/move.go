@@ -30,7 +30,7 @@ func (t *step) move(ctx context.Context) error {
 		return nil
 	}
 	for _, part := range []func(context.Context, *bot.Move) error{
-		t.moveLanes, t.moveArrivals, t.moveApprovals, t.moveRows, t.moveFacts, t.moveCharges,
+		t.moveLanes, t.moveArrivals, t.moveApprovals, t.moveRows, t.moveFacts, t.moveCharges, t.moveOverflow,
 	} {
 		if err := part(ctx, m); err != nil {
 			return fmt.Errorf("move chat %s to %s: %w", m.From, m.To, err)

@@ -1,0 +1,72 @@
+package sql
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/tools/overflow"
+)
+
+const (
+	replaceOverflow = `DELETE FROM tool_overflow WHERE session = ? AND turn = ? AND call = ?`
+	insertOverflow  = `INSERT INTO tool_overflow (id, session, turn, call, tool, source, bytes, created, expires, text) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+	overflowQuery   = `SELECT turn, call, tool, source, created, expires, text FROM tool_overflow
+WHERE id = ? AND session = ? AND (expires = 0 OR expires > ?)`
+	resetOverflow    = `DELETE FROM tool_overflow WHERE session = ?`
+	overflowSessions = `SELECT DISTINCT session FROM tool_overflow WHERE session >= ? AND session < ?`
+	moveOverflow     = `UPDATE tool_overflow SET session = ? WHERE session = ?`
+)
+
+var _ overflow.Store = (*Store)(nil)
+
+// Save implements overflow.Store: it is durable when Save returns. It gives up with ctx while it waits for the writer.
+func (s *Store) Save(ctx context.Context, item overflow.Item) error {
+	if err := item.Validate(); err != nil {
+		return err
+	}
+	err := s.maintain(ctx, func(ctx context.Context, q *queries) error {
+		if err := q.exec(ctx, replaceOverflow, item.Session, item.Turn, item.Call); err != nil {
+			return err
+		}
+		return q.exec(ctx, insertOverflow, item.ID, item.Session, item.Turn, item.Call, item.Tool, item.Source, len(item.Text),
+			nanos(item.Created), nanos(item.Expires), []byte(item.Text))
+	})
+	if err != nil {
+		return fmt.Errorf("keep output of call %s: %w", item.Call, err)
+	}
+	return nil
+}
+
+// Load implements overflow.Store.
+func (s *Store) Load(ctx context.Context, session, id string, now time.Time) (overflow.Item, error) {
+	item := overflow.Item{ID: id, Session: session}
+	var text []byte
+	found, err := s.q.one(ctx, func(scan scanner) error {
+		return scan(&item.Turn, &item.Call, &item.Tool, &item.Source, stamp{&item.Created}, stamp{&item.Expires}, &text)
+	}, overflowQuery, id, session, nanos(now))
+	if err != nil {
+		return overflow.Item{}, s.problem("read output", err)
+	}
+	if !found {
+		return overflow.Item{}, fmt.Errorf("output %s: %w", id, overflow.ErrNotFound)
+	}
+	item.Text = string(text)
+	return item, nil
+}
+
+// moveOverflow moves outputs; they are found under the same ids.
+func (t *step) moveOverflow(ctx context.Context, m *bot.Move) error {
+	sessions, err := t.keys(ctx, m, "", overflowSessions)
+	if err != nil {
+		return err
+	}
+	for _, old := range sessions {
+		session, _ := rename(m, old)
+		if err := t.q.exec(ctx, moveOverflow, session, old); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,116 @@
+package overflow
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/clipperhouse/uax29/v2/graphemes"
+)
+
+// window is how far around a place its grapheme cluster is looked for, in bytes. A cluster that reaches farther is no character of any script.
+const window = 1024
+
+// Cut shows the first and the last limit/2 characters (code points) of a text that has more than limit, with a line between them that names how
+// many are left out; dropped is that number. A shorter text comes back as it is. Bytes that are no UTF-8 are replaced. A character that is made of
+// several code points is left out rather than cut. The text is not longer than limit and Extra.
+func Cut(text string, limit int) (shown string, dropped int) {
+	text = valid(text)
+	if !longer(text, limit) {
+		return text, 0
+	}
+	half := max(limit, 0) / 2
+	end, _ := cluster(text, after(text, 0, half))
+	_, begin := cluster(text, before(text, half))
+	head, tail := text[:end], text[begin:]
+	dropped = count(text[end:begin])
+	return onNewLine(head, fmt.Sprintf("[… %d characters left out …]\n", dropped)) + tail, dropped
+}
+
+// valid is text as UTF-8.
+func valid(text string) string { return strings.ToValidUTF8(text, string(utf8.RuneError)) }
+
+// count is how many characters a text has.
+func count(text string) int { return utf8.RuneCountInString(text) }
+
+func blank(text string) bool { return strings.TrimSpace(text) == "" }
+
+// longer says whether a text has more than limit characters.
+func longer(text string, limit int) bool {
+	return len(text) > limit && after(text, 0, max(limit, 0)) < len(text)
+}
+
+// after is the place n characters after from, or the end.
+func after(text string, from, n int) int {
+	for i := range text[from:] {
+		if n == 0 {
+			return from + i
+		}
+		n--
+	}
+	return len(text)
+}
+
+// before is the place n characters before the end, or the beginning.
+func before(text string, n int) int {
+	at := len(text)
+	for ; n > 0 && at > 0; n-- {
+		_, size := utf8.DecodeLastRuneInString(text[:at])
+		at -= size
+	}
+	return at
+}
+
+// cluster gives begin and end of the grapheme cluster (UAX #29) that the place at lies within; both are at where it lies between two.
+func cluster(text string, at int) (begin, end int) {
+	if between(text, at) {
+		return at, at
+	}
+	from, to := around(text, at)
+	pos := from
+	for it := graphemes.FromString(text[from:to]); it.Next(); {
+		next := pos + len(it.Value())
+		if next < at {
+			pos = next
+			continue
+		}
+		endless := (pos == from && at-from >= window-utf8.UTFMax) || (next == to && to < len(text))
+		if next == at || endless {
+			break
+		}
+		return pos, next
+	}
+	return at, at
+}
+
+// around gives the piece of text in which the cluster at a place is looked for. It begins where surely a cluster does, or a window before.
+func around(text string, at int) (from, to int) {
+	for from = at; at-from < window && !between(text, from); {
+		from--
+	}
+	for !utf8.RuneStart(text[from]) {
+		from++
+	}
+	for to = min(len(text), at+window); to < len(text) && !utf8.RuneStart(text[to]); {
+		to--
+	}
+	return from, to
+}
+
+// between says that a place is surely not within a cluster: it is an end of the text, or lies between two ASCII characters, of which UAX #29 joins
+// none but CR LF.
+func between(text string, at int) bool {
+	if at <= 0 || at >= len(text) {
+		return true
+	}
+	a, b := text[at-1], text[at]
+	return a < utf8.RuneSelf && b < utf8.RuneSelf && (a != '\r' || b != '\n')
+}
+
+// onNewLine puts a line after a text.
+func onNewLine(text, line string) string {
+	if text == "" || strings.HasSuffix(text, "\n") {
+		return text + line
+	}
+	return text + "\n" + line
+}

@@ -1,0 +1,134 @@
+package overflow
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/zephbot/zephbot/tools"
+)
+
+// ToolName is the tool that reads what was put aside.
+const ToolName = "read_overflow"
+
+type readArgs struct {
+	ID     string `json:"id" jsonschema:"the reference from the notice, with or without overflow: before it"`
+	Offset int    `json:"offset,omitempty" jsonschema:"how many characters to skip; 0 starts at the beginning"`
+	Limit  int    `json:"limit,omitempty" jsonschema:"how many characters to give"`
+}
+
+// errUnknown is the one answer for all that is not there to be read: it gives away nothing about other conversations.
+func errUnknown() *tools.Error {
+	return &tools.Error{
+		Category:   tools.PermanentFailure,
+		Message:    "this output is not found in this conversation, or it has expired",
+		Suggestion: "Check the id against the notice, or run the tool again that gave the output.",
+	}
+}
+
+// Tool makes read_overflow: it reads Options.Store in pages that are never cut again. The error is a programmer's: there is no Store.
+func Tool(options Options) (tools.Tool, error) {
+	if options.Store == nil {
+		return tools.Tool{}, fmt.Errorf("tool %s: there is no store to read from", ToolName)
+	}
+	o := options.withDefaults()
+	r := &reading{store: o.Store, page: page(o.Threshold), now: o.Now}
+	return tools.New(tools.Typed[readArgs]{
+		Definition: tools.Definition{
+			Name: ToolName, ReadOnly: true,
+			Description: "Reads a long output that was put aside: a notice names it as overflow:<uuid>. Use offset and limit to read it in parts.",
+		},
+		Adjust: func(s *jsonschema.Schema) {
+			s.Properties["offset"].Minimum = new(0.0)
+			s.Properties["limit"].Minimum = new(1.0)
+			s.Properties["limit"].Description += fmt.Sprintf("; at most %d, which is what comes without it", r.page)
+		},
+		Describe: describe,
+		Run:      r.run,
+	})
+}
+
+// page is how much is read at once, so that a page with its last line stays below the threshold.
+func page(threshold int) int {
+	return max(threshold-Extra, threshold/2, 1)
+}
+
+func describe(_ context.Context, _ *tools.Call, in readArgs) (tools.Subject, error) {
+	id, err := in.id()
+	if err != nil {
+		return tools.Subject{}, err
+	}
+	return tools.Subject{Inputs: []string{id}, Show: "read " + Prefix + id, Note: "an output of this conversation"}, nil
+}
+
+// id is the reference in the form in which it is stored.
+func (in *readArgs) id() (string, error) {
+	id := strings.ToLower(strings.TrimSpace(in.ID))
+	id = strings.TrimPrefix(id, Prefix)
+	if !isID(id) {
+		return "", tools.Errorf(tools.InvalidParameters,
+			"id: %.80q is not a reference; want overflow:<uuid> or the bare UUID, as the notice has it", in.ID)
+	}
+	return id, nil
+}
+
+// reading is the tool at work.
+type reading struct {
+	store Store
+	page  int // characters
+	now   func() time.Time
+}
+
+func (r *reading) run(ctx context.Context, call *tools.Call, in readArgs) (*tools.Result, error) {
+	id, err := in.id()
+	if err != nil {
+		return nil, err
+	}
+	if in.Offset < 0 || in.Limit < 0 {
+		return nil, tools.Errorf(tools.InvalidParameters, "offset must be 0 or more, limit 1 or more")
+	}
+	if call.Origin.Session == "" {
+		return nil, errUnknown()
+	}
+	item, err := r.store.Load(ctx, call.Origin.Session, id, r.now())
+	switch {
+	case errors.Is(err, ErrNotFound):
+		return nil, errUnknown()
+	case err != nil && ctx.Err() != nil:
+		return nil, err
+	case err != nil:
+		return nil, &tools.Error{Category: tools.ServerError, Message: "the stored output cannot be read at the moment", Err: err}
+	}
+	text, err := r.part(valid(item.Text), in)
+	if err != nil {
+		return nil, err
+	}
+	return &tools.Result{Text: text, Untrusted: item.Source}, nil
+}
+
+// part is the page that was asked for, and a line that says where to go on.
+func (r *reading) part(text string, in readArgs) (string, error) {
+	total := count(text)
+	if in.Offset > 0 && in.Offset >= total {
+		return "", tools.Errorf(tools.InvalidParameters, "offset: %d is behind the end; the output has %d characters", in.Offset, total)
+	}
+	limit := r.page
+	if in.Limit > 0 {
+		limit = min(limit, in.Limit)
+	}
+	from := after(text, 0, in.Offset)
+	to := after(text, from, limit)
+	if begin, _ := cluster(text, to); begin > from { // a character that is made of several code points opens the next page
+		to = begin
+	}
+	next := in.Offset + count(text[from:to])
+	what := fmt.Sprintf("read on with offset %d", next)
+	if next == total {
+		what = "this is the end"
+	}
+	return onNewLine(text[from:to], fmt.Sprintf("[characters %d to %d of %d; %s]", in.Offset, next, total, what)), nil
+}
