@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/agent/llm/wirename"
 )
 
 // maxUses bounds the tool calls of one answer.
@@ -276,7 +277,7 @@ func arguments(raw json.RawMessage) string {
 }
 
 // response is the whole answer.
-func (a *answer) response(origin string, names *names) (*llm.Response, error) {
+func (a *answer) response(origin string, names *wirename.Names) (*llm.Response, error) {
 	res := &llm.Response{Text: a.text.String(), Usage: a.usage, Model: a.model, Uses: a.uses(origin, names)}
 	switch a.finish {
 	case "content_filter", "refusal", "safety":
@@ -298,24 +299,16 @@ func (a *answer) response(origin string, names *names) (*llm.Response, error) {
 }
 
 // uses gives the calls their final ids, unique and not empty, and decodes their names.
-func (a *answer) uses(origin string, names *names) []llm.ToolUse {
+func (a *answer) uses(origin string, names *wirename.Names) []llm.ToolUse {
 	var out []llm.ToolUse
 	taken := map[string]bool{}
 	for _, c := range a.calls {
-		id := c.id
-		for id == "" || taken[id] {
-			// Nine letters and digits satisfy even the strictest server (Mistral).
-			id = rand.Text()[:9]
-		}
-		if id != c.id {
-			a.provider.o.Log.Debug().Str("provider", a.provider.o.Name).Str("tool", c.name).Msg("tool call id was missing or repeated")
-		}
-		taken[id] = true
+		id := a.provider.freshID(c.id, c.name, taken)
 		args := c.args.String()
 		if strings.TrimSpace(args) == "" {
 			args = "{}"
 		}
-		u := llm.ToolUse{ID: id, Name: names.decode(c.name), Args: json.RawMessage(args)}
+		u := llm.ToolUse{ID: id, Name: names.Decode(c.name), Args: json.RawMessage(args)}
 		if len(c.extra) > 0 {
 			if extra, err := json.Marshal(origins{Host: origin, Fields: c.extra}); err == nil {
 				u.Extra = extra
@@ -324,4 +317,18 @@ func (a *answer) uses(origin string, names *names) []llm.ToolUse {
 		out = append(out, u)
 	}
 	return out
+}
+
+// freshID gives a call its final id: the server's own when it is there and not taken. The tool's name is for the log.
+func (p *Provider) freshID(own, tool string, taken map[string]bool) string {
+	id := own
+	for id == "" || taken[id] {
+		// Nine letters and digits satisfy even the strictest server (Mistral).
+		id = rand.Text()[:9]
+	}
+	if id != own {
+		p.o.Log.Debug().Str("provider", p.o.Name).Str("tool", tool).Msg("tool call id was missing or repeated")
+	}
+	taken[id] = true
+	return id
 }

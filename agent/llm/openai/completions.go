@@ -14,6 +14,7 @@ import (
 	goopenai "github.com/sashabaranov/go-openai"
 
 	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/agent/llm/wirename"
 )
 
 // maxCallID is the longest tool call id OpenAI takes back; other vendors make longer ones.
@@ -28,20 +29,25 @@ type completions struct {
 	origin   string // host; vendors' own fields go back only to where they came from
 }
 
-// origins is the form of llm.ToolUse.Extra: unknown fields of a tool call, and the host that sent them.
+// origins is the form of llm.ToolUse.Extra: what a host wants to see again with a tool call. Each wire reads its own fields only.
 type origins struct {
 	Host   string                     `json:"host"`
-	Fields map[string]json.RawMessage `json:"fields"`
+	Fields map[string]json.RawMessage `json:"fields,omitempty"` // chat: unknown fields of the call
+
+	Model     string            `json:"model,omitempty"`     // responses: the configured model
+	Lead      []json.RawMessage `json:"lead,omitempty"`      // … reasoning before the text of the message; at its first call
+	Phase     string            `json:"phase,omitempty"`     // … of the text
+	Reasoning []json.RawMessage `json:"reasoning,omitempty"` // … reasoning before the call
 }
 
 func (w *completions) chat(ctx context.Context, x *exchange, req *llm.Request, emit func(string)) (*llm.Response, error) {
-	names := newNames(req)
+	names := wirename.New(req)
 	body := w.request(req, names)
 	x.extras, x.stream = w.extras(req, body), true
 	stream, err := w.provider.sdk(x).CreateChatCompletionStream(ctx, body)
 	if err != nil {
 		if errors.Is(err, goopenai.ErrReasoningToolsRequireResponses) {
-			err = fmt.Errorf("%s takes tools only through the Responses API, which is not supported; choose another model", body.Model)
+			err = fmt.Errorf("set wire to %q or %q, or choose another model than %s: %w", WireAuto, WireResponses, body.Model, err)
 		}
 		return nil, err
 	}
@@ -69,7 +75,7 @@ func (w *completions) chat(ctx context.Context, x *exchange, req *llm.Request, e
 }
 
 // request writes the conversation in the vendor's form.
-func (w *completions) request(req *llm.Request, names *names) goopenai.ChatCompletionRequest {
+func (w *completions) request(req *llm.Request, names *wirename.Names) goopenai.ChatCompletionRequest {
 	out := goopenai.ChatCompletionRequest{
 		Model: w.provider.o.Model, User: req.User, StreamOptions: &goopenai.StreamOptions{IncludeUsage: true},
 	}
@@ -94,14 +100,14 @@ func (w *completions) request(req *llm.Request, names *names) goopenai.ChatCompl
 			schema = json.RawMessage(`{"type":"object","properties":{}}`)
 		}
 		out.Tools = append(out.Tools, goopenai.Tool{Type: goopenai.ToolTypeFunction, Function: &goopenai.FunctionDefinition{
-			Name: names.encode(t.Name), Description: t.Description, Parameters: schema,
+			Name: names.Encode(t.Name), Description: t.Description, Parameters: schema,
 		}})
 	}
 	return out
 }
 
 // message writes one message; the SDK would drop an empty content, which some servers answer with 400.
-func message(m *llm.Message, names *names) goopenai.ChatCompletionMessage {
+func message(m *llm.Message, names *wirename.Names) goopenai.ChatCompletionMessage {
 	out := goopenai.ChatCompletionMessage{Role: string(m.Role), Content: m.Text}
 	switch {
 	case m.Role == llm.ToolRole && m.Result != nil:
@@ -117,7 +123,7 @@ func message(m *llm.Message, names *names) goopenai.ChatCompletionMessage {
 			}
 			out.ToolCalls = append(out.ToolCalls, goopenai.ToolCall{
 				ID: callID(u.ID), Type: goopenai.ToolTypeFunction,
-				Function: goopenai.FunctionCall{Name: names.encode(u.Name), Arguments: args},
+				Function: goopenai.FunctionCall{Name: names.Encode(u.Name), Arguments: args},
 			})
 		}
 	case out.Content == "":

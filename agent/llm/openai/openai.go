@@ -1,5 +1,10 @@
-// Package openai speaks to every server with an OpenAI-compatible API: chat completions as a stream, and embeddings. It forgives what such
-// servers do differently from each other (see the tests for the list), never retries by itself and never lets a key into an error.
+// Package openai speaks to every server with an OpenAI-compatible API: conversations as a stream, over chat completions or the Responses
+// API, and embeddings. It forgives what such servers do differently from each other (see the tests for the list) and never lets a key into
+// an error. It never retries what failed; it asks a second time only when a server refuses the form of a request and another form is known:
+// the other wire (Options.Wire), or a history without reasoning that the server can no longer read.
+//
+// Vendors cache the beginning of a prompt. So a request depends on nothing but its content, tools stand in the order given, and a
+// conversation that grew begins with the same bytes: instructions, tools, earlier messages.
 package openai
 
 import (
@@ -8,6 +13,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,6 +27,13 @@ import (
 const (
 	DefaultBaseURL = "https://api.openai.com/v1"
 	DefaultTimeout = 120 * time.Second
+)
+
+// The values of Options.Wire.
+const (
+	WireAuto      = "auto"      // responses for models that take tools only there, else chat
+	WireChat      = "chat"      // POST /chat/completions, which every compatible server has
+	WireResponses = "responses" // POST /responses
 )
 
 // Key is an API key. Every way of printing it gives "[redacted]".
@@ -49,9 +62,13 @@ type Options struct {
 	Timeout          time.Duration
 	InputUSDPerMTok  float64
 	OutputUSDPerMTok float64
-	HTTPClient       *http.Client     // nil = an own one; redirects are never followed
-	Now              func() time.Time // for Retry-After dates; nil = time.Now
-	Log              zerolog.Logger
+	// CachedUSDPerMTok is the price of input tokens read from the vendor's cache; nil = InputUSDPerMTok, 0 = they cost nothing.
+	CachedUSDPerMTok *float64
+	// Wire is the API for conversations: WireAuto (or ""), WireChat or WireResponses.
+	Wire       string
+	HTTPClient *http.Client     // nil = an own one; redirects are never followed
+	Now        func() time.Time // for Retry-After dates; nil = time.Now
+	Log        zerolog.Logger
 }
 
 // Provider is an llm.Provider and llm.Embedder. Safe for concurrent use.
@@ -93,8 +110,23 @@ func New(o Options) (*Provider, error) {
 	// A redirect would carry the conversation to an address nobody configured.
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	p := &Provider{o: o, client: client}
-	p.wire = &completions{provider: p, origin: host}
+	p.wire = newWire(p, host)
 	return p, nil
+}
+
+// newWire makes the configured wire.
+func newWire(p *Provider, host string) wire {
+	chat, responses := &completions{provider: p, origin: host}, &responses{provider: p, origin: host}
+	switch p.o.Wire {
+	case WireChat:
+		return chat
+	case WireResponses:
+		return responses
+	}
+	if responsesOnly.MatchString(p.o.Model) {
+		return responses
+	}
+	return &auto{provider: p, first: chat, second: responses}
 }
 
 func (o *Options) validate() error {
@@ -105,6 +137,10 @@ func (o *Options) validate() error {
 		return fmt.Errorf("provider %s: neither model nor embedding_model is set", o.Name)
 	case o.MaxTokens < 0 || o.Timeout < 0 || o.InputUSDPerMTok < 0 || o.OutputUSDPerMTok < 0:
 		return fmt.Errorf("provider %s: max_tokens, timeout and prices must not be negative", o.Name)
+	case o.CachedUSDPerMTok != nil && *o.CachedUSDPerMTok < 0:
+		return fmt.Errorf("provider %s: the price of cached tokens must not be negative", o.Name)
+	case !slices.Contains([]string{"", WireAuto, WireChat, WireResponses}, o.Wire):
+		return fmt.Errorf("provider %s: wire is %q; it must be %s, %s or %s", o.Name, o.Wire, WireAuto, WireChat, WireResponses)
 	case strings.ContainsAny(string(o.Key), "\r\n\x00"):
 		return fmt.Errorf("provider %s: api_key contains a line break", o.Name)
 	default:
@@ -166,10 +202,20 @@ func (p *Provider) Chat(ctx context.Context, req *llm.Request, onDelta func(stri
 	if res.Model == "" {
 		res.Model = p.o.Model
 	}
-	res.USD = (float64(res.Usage.Input)*p.o.InputUSDPerMTok + float64(res.Usage.Output)*p.o.OutputUSDPerMTok) / 1e6
+	res.USD = p.cost(res.Usage)
 	p.o.Log.Debug().Str("provider", p.o.Name).Str("model", res.Model).Str("stop", string(res.Stop)).
-		Int("input_tokens", res.Usage.Input).Int("output_tokens", res.Usage.Output).Msg("model answered")
+		Int("input_tokens", res.Usage.Input).Int("cached_tokens", res.Usage.CachedInput).Int("output_tokens", res.Usage.Output).Msg("model answered")
 	return res, nil
+}
+
+// cost is the price of an answer in USD. A server that says it cached more than it read is not believed.
+func (p *Provider) cost(u llm.Usage) float64 {
+	price := p.o.InputUSDPerMTok
+	if p.o.CachedUSDPerMTok != nil {
+		price = *p.o.CachedUSDPerMTok
+	}
+	cached := min(u.CachedInput, u.Input)
+	return (float64(u.Input-cached)*p.o.InputUSDPerMTok + float64(cached)*price + float64(u.Output)*p.o.OutputUSDPerMTok) / 1e6
 }
 
 // errSilence is the cause of a context that the watch has cancelled.

@@ -99,10 +99,10 @@ func TestTokenField(t *testing.T) {
 func TestModelThatNeedsAnotherWire(t *testing.T) {
 	t.Parallel()
 	s := serve(t, reply{})
-	p := provider(t, s, func(o *openai.Options) { o.Model = "gpt-6-sol" })
+	p := provider(t, s, func(o *openai.Options) { o.Model, o.Wire = "gpt-6-sol", openai.WireChat })
 	_, err := p.Chat(t.Context(), hi(), nil)
-	if llm.KindOf(err) != llm.Invalid || !strings.Contains(err.Error(), "Responses API") {
-		t.Errorf("error = %v, want invalid: Responses API", err)
+	if llm.KindOf(err) != llm.Invalid || !strings.Contains(err.Error(), "Responses API") || !strings.Contains(err.Error(), `set wire to "auto"`) {
+		t.Errorf("error = %v, want invalid: Responses API, and what to set", err)
 	}
 }
 

@@ -45,6 +45,20 @@ func (p *Provider) exchange() *exchange {
 	return &exchange{client: p.client, listen: func() {}, pause: func() {}}
 }
 
+// again makes the exchange ready for the same conversation in another form. Only for a request that was refused before it was answered.
+func (x *exchange) again() {
+	x.sent, x.status, x.header, x.body, x.extras = false, 0, nil, nil, nil
+	x.listen()
+}
+
+// rejected gives what the server said when it refused the request as it is.
+func (x *exchange) rejected(err error) (complaint, bool) {
+	if !errors.Is(err, errRefused) || (x.status != http.StatusBadRequest && x.status != http.StatusNotFound) {
+		return complaint{}, false
+	}
+	return readComplaint(x.body), true
+}
+
 // Do implements the SDK's HTTPDoer.
 func (x *exchange) Do(req *http.Request) (*http.Response, error) {
 	if err := x.addExtras(req); err != nil {
@@ -94,34 +108,23 @@ func mergeExtras(data []byte, extras map[place]json.RawMessage) ([]byte, error) 
 	if err := json.Unmarshal(data, &request); err != nil {
 		return nil, err
 	}
-	var messages []map[string]json.RawMessage
+	var messages []json.RawMessage // those without extras stay byte for byte what they were
 	if err := json.Unmarshal(request["messages"], &messages); err != nil {
 		return nil, err
 	}
-	for i, msg := range messages {
-		if msg["tool_calls"] == nil {
-			continue
+	calls := map[int]map[int]json.RawMessage{}
+	for at, extra := range extras {
+		if calls[at.message] == nil {
+			calls[at.message] = map[int]json.RawMessage{}
 		}
-		var calls []map[string]json.RawMessage
-		if err := json.Unmarshal(msg["tool_calls"], &calls); err != nil {
-			return nil, err
-		}
-		for j, call := range calls {
-			var fields map[string]json.RawMessage
-			if extra := extras[place{i, j}]; extra == nil || json.Unmarshal(extra, &fields) != nil {
-				continue
-			}
-			for key, value := range fields {
-				if call[key] == nil {
-					call[key] = value
-				}
-			}
-		}
-		merged, err := json.Marshal(calls)
+		calls[at.message][at.call] = extra
+	}
+	for i, extra := range calls {
+		merged, err := mergeCalls(messages[i], extra)
 		if err != nil {
 			return nil, err
 		}
-		msg["tool_calls"] = merged
+		messages[i] = merged
 	}
 	merged, err := json.Marshal(messages)
 	if err != nil {
@@ -129,6 +132,38 @@ func mergeExtras(data []byte, extras map[place]json.RawMessage) ([]byte, error) 
 	}
 	request["messages"] = merged
 	return json.Marshal(request)
+}
+
+// mergeCalls adds fields to the calls of one message, by the call's index. What the call has already stays.
+func mergeCalls(raw json.RawMessage, extras map[int]json.RawMessage) (json.RawMessage, error) {
+	var message map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &message); err != nil {
+		return nil, err
+	}
+	if message["tool_calls"] == nil {
+		return raw, nil
+	}
+	var calls []map[string]json.RawMessage
+	if err := json.Unmarshal(message["tool_calls"], &calls); err != nil {
+		return nil, err
+	}
+	for j, call := range calls {
+		var fields map[string]json.RawMessage
+		if extras[j] == nil || json.Unmarshal(extras[j], &fields) != nil {
+			continue
+		}
+		for key, value := range fields {
+			if call[key] == nil {
+				call[key] = value
+			}
+		}
+	}
+	merged, err := json.Marshal(calls)
+	if err != nil {
+		return nil, err
+	}
+	message["tool_calls"] = merged
+	return json.Marshal(message)
 }
 
 // cappedBody fails with errTooBig beyond its limit, where io.LimitReader would pretend that the body ended.

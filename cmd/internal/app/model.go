@@ -5,9 +5,12 @@ import (
 	"fmt"
 
 	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/agent/llm/anthropic"
+	"github.com/zephbot/zephbot/agent/llm/fenced"
 	"github.com/zephbot/zephbot/agent/llm/offline"
 	"github.com/zephbot/zephbot/agent/llm/openai"
 	"github.com/zephbot/zephbot/agent/llm/route"
+	"github.com/zephbot/zephbot/agent/prompt"
 	"github.com/zephbot/zephbot/cmd/internal/config"
 )
 
@@ -41,17 +44,59 @@ func (c *Core) model(p config.Provider) (llm.Provider, error) {
 	case "offline":
 		return offline.New(offline.Options{Name: p.Name}), nil
 	case "openai", "ollama":
-		if !p.ToolUse {
-			return nil, errors.New("tool_use = false is not part of this version: tools go through the API's tool calls")
+		provider, err := c.openai(p)
+		if err != nil {
+			return nil, err
 		}
-		return openai.New(openai.Options{
-			Name: p.Name, BaseURL: p.BaseURL, Key: openai.Key(p.APIKey.Reveal()), Model: p.Model, EmbeddingModel: p.EmbeddingModel,
-			MaxTokens: p.MaxTokens, Timeout: c.cfg.LLM.Timeout, InputUSDPerMTok: p.InputUSDPerMTok, OutputUSDPerMTok: p.OutputUSDPerMTok,
+		return withTools(provider, p), nil
+	case "anthropic":
+		provider, err := anthropic.New(anthropic.Options{
+			Name: p.Name, BaseURL: p.BaseURL, Key: anthropic.Key(p.APIKey.Reveal()), Model: p.Model, MaxTokens: p.MaxTokens, Timeout: c.cfg.LLM.Timeout,
+			InputUSDPerMTok: p.InputUSDPerMTok, OutputUSDPerMTok: p.OutputUSDPerMTok, CachedUSDPerMTok: p.CachedInputUSDPerMTok,
 			Now: c.now, Log: c.log.With().Str("component", "model").Logger(),
 		})
+		if err != nil {
+			return nil, err
+		}
+		return withTools(provider, p), nil
 	default:
-		return nil, fmt.Errorf("type %q is not part of this version; use openai (any OpenAI-compatible server), ollama or offline", p.Type)
+		return nil, fmt.Errorf("type %q is unknown; use openai (any OpenAI-compatible server), anthropic, ollama or offline", p.Type)
 	}
+}
+
+func (c *Core) openai(p config.Provider) (*openai.Provider, error) {
+	return openai.New(openai.Options{
+		Name: p.Name, BaseURL: p.BaseURL, Key: openai.Key(p.APIKey.Reveal()), Model: p.Model, EmbeddingModel: p.EmbeddingModel,
+		MaxTokens: p.MaxTokens, Timeout: c.cfg.LLM.Timeout, InputUSDPerMTok: p.InputUSDPerMTok, OutputUSDPerMTok: p.OutputUSDPerMTok,
+		CachedUSDPerMTok: p.CachedInputUSDPerMTok, Wire: p.Wire, Now: c.now, Log: c.log.With().Str("component", "model").Logger(),
+	})
+}
+
+// withTools lets a model without tool calls of its own write them into its text.
+func withTools(provider llm.Provider, p config.Provider) llm.Provider {
+	if p.ToolUse {
+		return provider
+	}
+	return fenced.New(provider, fenced.Options{Native: prompt.Native})
+}
+
+// embedder is the provider that computes embeddings; nil when none is configured.
+func (c *Core) embedder(name string) (llm.Embedder, error) {
+	if name == "" {
+		name = c.cfg.LLM.Embedding
+	}
+	if name == "" {
+		return nil, nil
+	}
+	for _, p := range c.cfg.LLM.Providers {
+		if p.Name == name {
+			if p.Type != "openai" && p.Type != "ollama" {
+				return nil, fmt.Errorf("provider %q cannot compute embeddings: its type is %s", name, p.Type)
+			}
+			return c.openai(p)
+		}
+	}
+	return nil, fmt.Errorf("provider %q is not configured", name)
 }
 
 // modelLine names the model for people.

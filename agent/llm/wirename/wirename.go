@@ -1,4 +1,5 @@
-package openai
+// Package wirename translates tool names for APIs that take letters, digits, _ and - only, at most 64 of them: both ways, without collisions.
+package wirename
 
 import (
 	"crypto/sha256"
@@ -13,14 +14,14 @@ import (
 // maxName is the longest tool name the API takes; letters, digits, _ and - are allowed.
 const maxName = 64
 
-// names translates the tool names of one request, both ways and without collisions. The result depends on the set of names only.
-type names struct {
+// Names translates the tool names of one request, both ways and without collisions. The result depends on the set of names only.
+type Names struct {
 	encoded map[string]string
 	decoded map[string]string
 }
 
-// newNames collects all names of a request: those offered and those in its history.
-func newNames(req *llm.Request) *names {
+// New collects all names of a request: those offered and those in its history.
+func New(req *llm.Request) *Names {
 	var all []string
 	for _, t := range req.Tools {
 		all = append(all, t.Name)
@@ -33,7 +34,7 @@ func newNames(req *llm.Request) *names {
 	slices.Sort(all)
 	all = slices.Compact(all)
 
-	n := &names{encoded: map[string]string{}, decoded: map[string]string{}}
+	n := &Names{encoded: map[string]string{}, decoded: map[string]string{}}
 	plain := map[string]int{}
 	for _, name := range all {
 		plain[readable(name)]++
@@ -60,25 +61,26 @@ func newNames(req *llm.Request) *names {
 	return n
 }
 
-func (n *names) set(name, wire string) {
+func (n *Names) set(name, wire string) {
 	n.encoded[name] = wire
 	n.decoded[wire] = name
 }
 
-func (n *names) taken(wire string) bool {
+func (n *Names) taken(wire string) bool {
 	_, ok := n.decoded[wire]
 	return ok
 }
 
-func (n *names) encode(name string) string {
+// Encode gives the wire name of a tool; one that was not collected is made readable only.
+func (n *Names) Encode(name string) string {
 	if wire, ok := n.encoded[name]; ok {
 		return wire
 	}
 	return readable(name)
 }
 
-// decode gives a name nobody offered back as it is: the registry will tell the model that there is no such tool.
-func (n *names) decode(wire string) string {
+// Decode gives a name nobody offered back as it is: the registry will tell the model that there is no such tool.
+func (n *Names) Decode(wire string) string {
 	if name, ok := n.decoded[wire]; ok {
 		return name
 	}

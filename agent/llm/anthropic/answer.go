@@ -1,0 +1,201 @@
+package anthropic
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	sdk "github.com/anthropics/anthropic-sdk-go"
+
+	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/agent/llm/wirename"
+)
+
+const (
+	maxBlocks = 256      // of one answer
+	maxAnswer = 16 << 20 // bytes of text and arguments
+)
+
+// origin is the form of llm.ToolUse.Extra: the thoughts that came before a use, and the host that signed them.
+type origin struct {
+	Host     string    `json:"host"`
+	Thoughts []thought `json:"thoughts"`
+}
+
+type thought struct {
+	Text      string `json:"text,omitempty"`
+	Signature string `json:"signature,omitempty"`
+	Redacted  string `json:"redacted,omitempty"`
+}
+
+// usage counts tokens by what they cost.
+type usage struct{ fresh, written, read, output int64 }
+
+// answer puts the pieces of a stream together.
+type answer struct {
+	host   string
+	names  *wirename.Names
+	emit   func(string)
+	text   strings.Builder
+	blocks []*block
+	size   int
+	stop   sdk.StopReason
+	over   bool
+	model  string
+	usage  usage
+}
+
+// block is one content block being put together.
+type block struct {
+	kind     string
+	id, name string
+	args     strings.Builder
+	thought  thought
+}
+
+// take handles one event. Kinds that nobody knows yet are passed over, as the vendor asks for.
+func (a *answer) take(e *sdk.MessageStreamEventUnion) error {
+	switch e.Type {
+	case "message_start":
+		a.model = e.Message.Model
+		u := e.Message.Usage
+		a.usage = usage{fresh: u.InputTokens, written: u.CacheCreationInputTokens, read: u.CacheReadInputTokens, output: u.OutputTokens}
+	case "content_block_start":
+		return a.begin(e)
+	case "content_block_delta":
+		return a.delta(e)
+	case "message_delta":
+		if e.Delta.StopReason != "" {
+			a.stop = e.Delta.StopReason
+		}
+		a.count(&e.Usage)
+	case "message_stop":
+		a.over = true
+		if a.stop == "" {
+			return &llm.Error{Kind: llm.Truncated, Err: errors.New("message ended without a stop_reason")}
+		}
+	}
+	return nil
+}
+
+// count takes totals; those that do not apply are absent.
+func (a *answer) count(u *sdk.MessageDeltaUsage) {
+	a.usage.output = max(a.usage.output, u.OutputTokens)
+	if u.InputTokens > 0 {
+		a.usage.fresh = u.InputTokens
+	}
+	if u.CacheCreationInputTokens > 0 {
+		a.usage.written = u.CacheCreationInputTokens
+	}
+	if u.CacheReadInputTokens > 0 {
+		a.usage.read = u.CacheReadInputTokens
+	}
+}
+
+func (a *answer) begin(e *sdk.MessageStreamEventUnion) error {
+	if e.Index != int64(len(a.blocks)) || e.Index >= maxBlocks {
+		return garbled("content block %d begins after %d blocks", e.Index, len(a.blocks))
+	}
+	c := &e.ContentBlock
+	b := &block{kind: c.Type, id: c.ID, name: c.Name}
+	switch c.Type {
+	case "text":
+		a.say(c.Text)
+	case "tool_use":
+		if input := strings.TrimSpace(c.JSON.Input.Raw()); input != "" && input != "{}" && input != "null" {
+			b.args.WriteString(input)
+		}
+	case "thinking":
+		b.thought = thought{Text: c.Thinking, Signature: c.Signature}
+	case "redacted_thinking":
+		b.thought = thought{Redacted: c.Data}
+	}
+	a.blocks = append(a.blocks, b)
+	return nil
+}
+
+func (a *answer) delta(e *sdk.MessageStreamEventUnion) error {
+	if e.Index < 0 || e.Index >= int64(len(a.blocks)) {
+		return garbled("a piece of content block %d, of which there are %d", e.Index, len(a.blocks))
+	}
+	b := a.blocks[e.Index]
+	a.size += len(e.Delta.Text) + len(e.Delta.PartialJSON) + len(e.Delta.Thinking)
+	if a.size > maxAnswer {
+		return garbled("an answer of more than %d bytes", maxAnswer)
+	}
+	switch e.Delta.Type {
+	case "text_delta":
+		a.say(e.Delta.Text)
+	case "input_json_delta":
+		b.args.WriteString(e.Delta.PartialJSON)
+	case "thinking_delta":
+		b.thought.Text += e.Delta.Thinking
+	case "signature_delta":
+		b.thought.Signature += e.Delta.Signature
+	}
+	return nil
+}
+
+func (a *answer) say(text string) {
+	if text == "" {
+		return
+	}
+	a.text.WriteString(text)
+	a.emit(text)
+}
+
+// response is the whole answer. The thoughts travel with the first use.
+func (a *answer) response() *llm.Response {
+	res := &llm.Response{Text: a.text.String(), Stop: a.reason(), Model: a.model, Usage: llm.Usage{
+		Input: int(a.usage.fresh + a.usage.written + a.usage.read), CachedInput: int(a.usage.read), Output: int(a.usage.output),
+	}}
+	from := origin{Host: a.host}
+	seen := map[string]bool{}
+	for _, b := range a.blocks {
+		switch b.kind {
+		case "thinking", "redacted_thinking":
+			if len(res.Uses) == 0 {
+				from.Thoughts = append(from.Thoughts, b.thought)
+			}
+		case "tool_use":
+			id := b.id
+			if id == "" || seen[id] {
+				id = "use_" + rand.Text()
+			}
+			seen[id] = true
+			use := llm.ToolUse{ID: id, Name: a.names.Decode(b.name), Args: json.RawMessage(b.args.String())}
+			if len(use.Args) == 0 {
+				use.Args = json.RawMessage("{}")
+			}
+			if len(res.Uses) == 0 && len(from.Thoughts) > 0 {
+				if extra, err := json.Marshal(from); err == nil {
+					use.Extra = extra
+				}
+			}
+			res.Uses = append(res.Uses, use)
+		}
+	}
+	if len(res.Uses) > 0 && res.Stop == llm.StopEnd {
+		res.Stop = llm.StopTools
+	}
+	return res
+}
+
+func (a *answer) reason() llm.Stop {
+	switch a.stop {
+	case sdk.StopReasonToolUse:
+		return llm.StopTools
+	case sdk.StopReasonMaxTokens, sdk.StopReasonModelContextWindowExceeded:
+		return llm.StopLength
+	case sdk.StopReasonRefusal:
+		return llm.StopRefusal
+	default:
+		return llm.StopEnd
+	}
+}
+
+func garbled(format string, args ...any) error {
+	return &llm.Error{Kind: llm.Truncated, Err: fmt.Errorf("server sent "+format, args...)}
+}

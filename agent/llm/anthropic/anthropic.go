@@ -1,0 +1,177 @@
+// Package anthropic speaks to Anthropic's Messages API, as a stream. What stays the same from call to call (tools, system prompt, earlier messages) is
+// marked for the vendor's prompt cache. It never retries by itself and never lets a key into an error.
+package anthropic
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	sdk "github.com/anthropics/anthropic-sdk-go"
+	"github.com/anthropics/anthropic-sdk-go/option"
+	"github.com/rs/zerolog"
+
+	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/agent/llm/wirename"
+)
+
+// Defaults of Options.
+const (
+	DefaultBaseURL   = "https://api.anthropic.com"
+	DefaultTimeout   = 120 * time.Second
+	DefaultMaxTokens = 4096
+)
+
+// Prices relative to the input price, as the vendor publishes them: what is written into the cache costs more, what is read from it less.
+const (
+	writeFactor = 1.25
+	readFactor  = 0.1
+)
+
+// Key is an API key. Every way of printing it gives "[redacted]".
+type Key string
+
+const redacted = "[redacted]"
+
+// String implements fmt.Stringer.
+func (Key) String() string { return redacted }
+
+// Format implements fmt.Formatter, so that %x, %q and %#v are covered too.
+func (Key) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(redacted)) }
+
+// MarshalText implements encoding.TextMarshaler, for JSON and loggers.
+func (Key) MarshalText() ([]byte, error) { return []byte(redacted), nil }
+
+// Options configure a Provider. Name, Model and Key are required.
+type Options struct {
+	Name      string
+	BaseURL   string // "" = DefaultBaseURL
+	Key       Key
+	Model     string
+	MaxTokens int // of an answer when the request does not say; 0 = DefaultMaxTokens: the API wants a number
+	// Timeout is how long the server may be silent: until the first and between any two pieces of an answer. 0 = DefaultTimeout.
+	Timeout          time.Duration
+	InputUSDPerMTok  float64
+	OutputUSDPerMTok float64
+	CachedUSDPerMTok *float64         // of input read from the cache; nil = a tenth of the input price
+	HTTPClient       *http.Client     // nil = an own one; redirects are never followed
+	Now              func() time.Time // for Retry-After dates; nil = time.Now
+	Log              zerolog.Logger
+}
+
+// Provider is an llm.Provider. Safe for concurrent use.
+type Provider struct {
+	o      Options
+	host   string
+	client *http.Client
+}
+
+// New checks the options and makes a provider; nothing is sent.
+func New(o Options) (*Provider, error) {
+	switch {
+	case o.Name == "":
+		return nil, errors.New("anthropic provider: name is empty")
+	case o.Model == "":
+		return nil, fmt.Errorf("provider %s: model is empty", o.Name)
+	case o.Key == "":
+		return nil, fmt.Errorf("provider %s: api_key is empty", o.Name)
+	case strings.ContainsAny(string(o.Key), "\r\n\x00"):
+		return nil, fmt.Errorf("provider %s: api_key contains a line break", o.Name)
+	case o.MaxTokens < 0 || o.Timeout < 0 || o.InputUSDPerMTok < 0 || o.OutputUSDPerMTok < 0 || (o.CachedUSDPerMTok != nil && *o.CachedUSDPerMTok < 0):
+		return nil, fmt.Errorf("provider %s: max_tokens, timeout and prices must not be negative", o.Name)
+	}
+	if o.BaseURL == "" {
+		o.BaseURL = DefaultBaseURL
+	}
+	u, err := url.Parse(o.BaseURL)
+	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.User != nil || u.RawQuery != "" {
+		return nil, fmt.Errorf("provider %s: base_url must look like https://host, without user name and query", o.Name)
+	}
+	// The SDK adds /v1 itself; people write it as for other vendors.
+	o.BaseURL = strings.TrimSuffix(strings.TrimRight(o.BaseURL, "/"), "/v1") + "/"
+	if o.MaxTokens == 0 {
+		o.MaxTokens = DefaultMaxTokens
+	}
+	if o.Timeout == 0 {
+		o.Timeout = DefaultTimeout
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	client := &http.Client{}
+	if o.HTTPClient != nil {
+		*client = *o.HTTPClient
+	}
+	// A redirect would carry the conversation to an address nobody configured.
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &Provider{o: o, host: u.Host, client: client}, nil
+}
+
+// Name implements llm.Provider.
+func (p *Provider) Name() string { return p.o.Name }
+
+// errSilence is the cause of a context that the watch has cancelled.
+var errSilence = errors.New("server is silent")
+
+// Chat implements llm.Provider.
+func (p *Provider) Chat(ctx context.Context, req *llm.Request, onDelta func(string)) (*llm.Response, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("model %s: %w", p.o.Name, err)
+	}
+	callCtx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	timer := time.AfterFunc(p.o.Timeout, func() { cancel(errSilence) })
+	defer timer.Stop()
+	x := &exchange{client: p.client}
+	a := &answer{host: p.host, names: wirename.New(req), emit: func(string) {}}
+	if onDelta != nil {
+		a.emit = onDelta
+	}
+	// The SDK must look nowhere but here for keys and addresses: the environment belongs to the operator's other programs.
+	client := sdk.NewClient(
+		option.WithoutEnvironmentDefaults(), option.WithBaseURL(p.o.BaseURL), option.WithAPIKey(string(p.o.Key)), option.WithHTTPClient(x),
+		option.WithMaxRetries(0), option.WithHeader("User-Agent", "zephbot"),
+	)
+	stream := client.Messages.NewStreaming(callCtx, p.params(req, a.names))
+	defer func() { _ = stream.Close() }() // what is left unread is not wanted
+	var err error
+	for err == nil && !a.over {
+		timer.Reset(p.o.Timeout)
+		if !stream.Next() {
+			err = stream.Err()
+			break
+		}
+		timer.Stop() // whoever takes the text may take its time
+		event := stream.Current()
+		err = a.take(&event)
+	}
+	if err == nil && !a.over && a.stop == "" {
+		err = &llm.Error{Kind: llm.Truncated, Status: x.status, Err: errors.New("stream ended without a stop_reason")}
+	}
+	if err != nil {
+		return nil, p.failure(ctx, callCtx, x, err, a.text.Len() > 0)
+	}
+	res := a.response()
+	res.Provider = p.o.Name
+	if res.Model == "" {
+		res.Model = p.o.Model
+	}
+	res.USD = p.cost(a.usage)
+	p.o.Log.Debug().Str("provider", p.o.Name).Str("model", res.Model).Str("stop", string(res.Stop)).Int("input_tokens", res.Usage.Input).
+		Int("cached_tokens", res.Usage.CachedInput).Int("output_tokens", res.Usage.Output).Msg("model answered")
+	return res, nil
+}
+
+// cost is what a call costs at the configured prices.
+func (p *Provider) cost(u usage) float64 {
+	read := p.o.InputUSDPerMTok * readFactor
+	if p.o.CachedUSDPerMTok != nil {
+		read = *p.o.CachedUSDPerMTok
+	}
+	return (float64(u.fresh)*p.o.InputUSDPerMTok + float64(u.written)*p.o.InputUSDPerMTok*writeFactor + float64(u.read)*read +
+		float64(u.output)*p.o.OutputUSDPerMTok) / 1e6
+}

@@ -1,0 +1,291 @@
+package fenced
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/zephbot/zephbot/agent/llm"
+)
+
+// The words after a fence that make a block a call, and the tools they stand for.
+const (
+	bashTag    = "bash"
+	scrapeTag  = "scrape"
+	toolTag    = "tool"
+	bashTool   = "bash"
+	scrapeTool = "web_scrape"
+)
+
+// nameField finds the name in a tool block that cannot be read.
+var nameField = regexp.MustCompile(`"name"\s*:\s*("(?:[^"\\]|\\.)*")`)
+
+// parse turns a block into uses without ids; at least one.
+func parse(tag, body string) []llm.ToolUse {
+	switch tag {
+	case bashTag:
+		return []llm.ToolUse{{Name: bashTool, Args: encode(map[string]string{"command": body})}}
+	case scrapeTag:
+		return []llm.ToolUse{{Name: scrapeTool, Args: scrapeArgs(body)}}
+	default:
+		uses, err := calls(body)
+		if err != nil {
+			return []llm.ToolUse{malformed(body)}
+		}
+		return uses
+	}
+}
+
+// malformed is the use of a block nobody can read: the chain refuses its arguments, or the name when that cannot be read either.
+func malformed(body string) llm.ToolUse {
+	u := llm.ToolUse{Name: toolTag, Args: rawArgs(body)}
+	if found := nameField.FindStringSubmatch(body); found != nil {
+		var name string
+		if json.Unmarshal([]byte(found[1]), &name) == nil && name != "" {
+			u.Name = name
+		}
+	}
+	return u
+}
+
+// rawArgs are arguments as the model wrote them; nothing is an empty object.
+func rawArgs(text string) json.RawMessage {
+	if strings.TrimSpace(text) == "" {
+		return json.RawMessage("{}")
+	}
+	return json.RawMessage(text)
+}
+
+// scrapeArgs reads a scrape block: an object, or lines of a key and a value. What is neither is passed on as it is.
+func scrapeArgs(body string) json.RawMessage {
+	if json.Valid([]byte(body)) {
+		return rawArgs(body)
+	}
+	args := map[string]any{}
+	for line := range strings.Lines(body) {
+		line = strings.TrimSpace(line)
+		if line == "" {
+			continue
+		}
+		key, value, ok := cutLine(line)
+		if _, twice := args[key]; !ok || twice {
+			return rawArgs(body)
+		}
+		args[key] = value
+		if n, err := strconv.Atoi(value); err == nil && key == "limit" {
+			args[key] = n
+		}
+	}
+	return encode(args)
+}
+
+// cutLine splits "url: https://…", "url = …" and "url …".
+func cutLine(line string) (key, value string, ok bool) {
+	for _, key := range []string{"url", "select", "extract", "limit"} {
+		rest, found := strings.CutPrefix(line, key)
+		if !found || rest == "" || !strings.ContainsAny(rest[:1], ":= \t") {
+			continue
+		}
+		rest = strings.TrimSpace(rest)
+		if strings.HasPrefix(rest, ":") || strings.HasPrefix(rest, "=") {
+			rest = strings.TrimSpace(rest[1:])
+		}
+		return key, rest, true
+	}
+	return "", "", false
+}
+
+// calls reads a tool block: objects one after the other, or in arrays.
+func calls(body string) ([]llm.ToolUse, error) {
+	var uses []llm.ToolUse
+	dec := json.NewDecoder(strings.NewReader(body))
+	for {
+		var value json.RawMessage
+		err := dec.Decode(&value)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read tool block: %w", err)
+		}
+		list := []json.RawMessage{value}
+		if value[0] == '[' {
+			if err := json.Unmarshal(value, &list); err != nil {
+				return nil, fmt.Errorf("read list of calls: %w", err)
+			}
+		}
+		for _, object := range list {
+			u, err := call(object)
+			if err != nil {
+				return nil, err
+			}
+			uses = append(uses, u)
+		}
+	}
+	if len(uses) == 0 {
+		return nil, errors.New("tool block without a call")
+	}
+	return uses, nil
+}
+
+// call reads {"name": …, "arguments": {…}}. Some models say "parameters", as in the catalog, and some write the arguments as a string that
+// holds JSON, as OpenAI's API does. With other fields the object itself is passed on as the arguments, so that nothing is lost unseen.
+func call(object json.RawMessage) (llm.ToolUse, error) {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(object, &fields); err != nil {
+		return llm.ToolUse{}, fmt.Errorf("read call: %w", err)
+	}
+	var u llm.ToolUse
+	if err := json.Unmarshal(fields["name"], &u.Name); err != nil || u.Name == "" {
+		return llm.ToolUse{}, errors.New("call without a name")
+	}
+	args, known := fields["arguments"], 1
+	if _, ok := fields["arguments"]; ok {
+		known++
+	} else if _, ok := fields["parameters"]; ok {
+		args = fields["parameters"]
+		known++
+	}
+	var text string
+	switch {
+	case len(fields) != known:
+		u.Args = object
+	case len(args) == 0 || string(args) == "null":
+		u.Args = json.RawMessage("{}")
+	case json.Unmarshal(args, &text) == nil:
+		u.Args = rawArgs(text)
+	default:
+		u.Args = args
+	}
+	return u, nil
+}
+
+// render writes the block that parse reads as u; the shortest form that keeps name and arguments.
+func render(u llm.ToolUse) string {
+	args := rawArgs(string(u.Args))
+	var compact bytes.Buffer
+	if json.Compact(&compact, args) == nil {
+		args = legible(compact.Bytes())
+	}
+	named := func(arguments json.RawMessage) string {
+		return string(encode(struct {
+			Name      string          `json:"name"`
+			Arguments json.RawMessage `json:"arguments"`
+		}{u.Name, arguments}))
+	}
+	type form struct{ tag, body string }
+	var forms []form
+	if u.Name == bashTool {
+		var in struct {
+			Command string `json:"command"`
+		}
+		if json.Unmarshal(args, &in) == nil {
+			forms = append(forms, form{bashTag, in.Command})
+		}
+	}
+	if u.Name == scrapeTool {
+		forms = append(forms, form{scrapeTag, string(args)})
+	}
+	if json.Valid(args) {
+		forms = append(forms, form{toolTag, named(args)})
+	}
+	forms = append(forms, form{toolTag, string(args)})
+	for _, f := range forms {
+		if reads(f.tag, f.body, u.Name, args) {
+			return block(f.tag, f.body)
+		}
+	}
+	return block(toolTag, named(encode(string(args))))
+}
+
+// reads says whether a block is read as this one call.
+func reads(tag, body, name string, args []byte) bool {
+	if strings.Contains(body, "\r") || !utf8.ValidString(body) {
+		return false
+	}
+	uses := parse(tag, body)
+	return len(uses) == 1 && uses[0].Name == name && same(uses[0].Args, args)
+}
+
+// same compares arguments: as JSON when they are, else byte by byte.
+func same(a, b []byte) bool {
+	if bytes.Equal(a, b) {
+		return true
+	}
+	x, errX := value(a)
+	y, errY := value(b)
+	return errX == nil && errY == nil && reflect.DeepEqual(x, y)
+}
+
+func value(data []byte) (any, error) {
+	if !json.Valid(data) {
+		return nil, errors.New("not JSON")
+	}
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.UseNumber() // large numbers are not rounded
+	var v any
+	err := dec.Decode(&v)
+	return v, err //nolint:wrapcheck // only whether there is one counts
+}
+
+// legible undoes the escapes of <, > and & that Go's encoder writes into stored arguments.
+func legible(data []byte) []byte {
+	out := make([]byte, 0, len(data))
+	for i := 0; i < len(data); i++ {
+		if data[i] != '\\' || i+1 == len(data) {
+			out = append(out, data[i])
+			continue
+		}
+		switch rest := data[i:]; {
+		case bytes.HasPrefix(rest, []byte(`\u003c`)):
+			out = append(out, '<')
+			i += 5
+		case bytes.HasPrefix(rest, []byte(`\u003e`)):
+			out = append(out, '>')
+			i += 5
+		case bytes.HasPrefix(rest, []byte(`\u0026`)):
+			out = append(out, '&')
+			i += 5
+		default: // the escaped character is none that begins an escape
+			out = append(out, data[i], data[i+1])
+			i++
+		}
+	}
+	return out
+}
+
+// block fences a body, with more backticks than stand in it.
+func block(tag, body string) string {
+	longest, run := 2, 0
+	for i := range len(body) {
+		if body[i] != '`' {
+			run = 0
+			continue
+		}
+		run++
+		longest = max(longest, run)
+	}
+	marks := strings.Repeat("`", longest+1)
+	if body != "" {
+		body += "\n"
+	}
+	return marks + tag + "\n" + body + marks
+}
+
+// encode writes JSON on one line, with <, > and & as they are.
+func encode(value any) json.RawMessage {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if enc.Encode(value) != nil {
+		return json.RawMessage("{}") // strings, numbers and valid JSON are all that is ever encoded
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+}

@@ -1,0 +1,51 @@
+package openai
+
+import (
+	"context"
+	"errors"
+	"regexp"
+	"strings"
+	"sync/atomic"
+
+	goopenai "github.com/sashabaranov/go-openai"
+
+	"github.com/zephbot/zephbot/agent/llm"
+)
+
+// responsesOnly matches models that refuse tools on chat completions while they reason; a vendor prefix ("openai/") may stand before it.
+var responsesOnly = regexp.MustCompile(`^(?:.*/)?gpt-6`)
+
+// auto begins with chat completions and changes to the Responses API when the SDK or the server says that this model needs it. Once that
+// has worked, it stays so for the rest of the process.
+type auto struct {
+	provider      *Provider
+	first, second wire
+	changed       atomic.Bool
+}
+
+func (w *auto) chat(ctx context.Context, x *exchange, req *llm.Request, emit func(string)) (*llm.Response, error) {
+	if w.changed.Load() {
+		return w.second.chat(ctx, x, req, emit)
+	}
+	res, err := w.first.chat(ctx, x, req, emit)
+	if err == nil || !needsResponses(x, err) {
+		return res, err
+	}
+	x.again()
+	res, err = w.second.chat(ctx, x, req, emit)
+	// A refusal may quote what a person wrote, so its word alone is not enough to change for good.
+	if err == nil && !w.changed.Swap(true) {
+		w.provider.o.Log.Info().Str("provider", w.provider.o.Name).Str("model", w.provider.o.Model).Msg("model needs the responses api")
+	}
+	return res, err
+}
+
+// needsResponses recognises the SDK's refusal, before anything was sent, and OpenAI's: "… not supported in the v1/chat/completions
+// endpoint … use v1/responses".
+func needsResponses(x *exchange, err error) bool {
+	if errors.Is(err, goopenai.ErrReasoningToolsRequireResponses) {
+		return true
+	}
+	c, ok := x.rejected(err)
+	return ok && strings.Contains(strings.ToLower(c.message), "v1/responses")
+}

@@ -1,0 +1,362 @@
+package openai
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/agent/llm/wirename"
+)
+
+// maxItems bounds the output items of one answer.
+const maxItems = 1024
+
+// The kinds of output items that matter here.
+const (
+	messageItem   = "message"
+	callItem      = "function_call"
+	reasoningItem = "reasoning"
+)
+
+// report puts the events of the Responses API together.
+type report struct {
+	provider *Provider
+	emit     func(string)
+
+	text     strings.Builder
+	speaking *item // whose text came last
+	items    []*item
+	refused  bool
+
+	status, reason string // of the response; status "" = it goes on
+	usage          llm.Usage
+	model          string
+}
+
+// item is an output item being put together.
+type item struct {
+	kind, id  string
+	index     int
+	announced bool // by output_item.added
+	parts     map[int]bool
+
+	callID, name string
+	args         string
+	pieces       strings.Builder // arguments as they come; args, when it is there, is the whole
+	raw          json.RawMessage // of reasoning
+	phase        string
+}
+
+// arguments are the call's arguments so far.
+func (i *item) arguments() string {
+	if i.args != "" {
+		return i.args
+	}
+	return i.pieces.String()
+}
+
+// responseEvent has the fields of all events that matter. A server that does not stream sends the response itself.
+type responseEvent struct {
+	Type   string `json:"type"`
+	Object string `json:"object"`
+}
+
+type itemEvent struct {
+	ItemID    string          `json:"item_id"`
+	Index     *int            `json:"output_index"`
+	Part      int             `json:"content_index"`
+	Delta     string          `json:"delta"`
+	Text      string          `json:"text"`
+	Refusal   string          `json:"refusal"`
+	Arguments json.RawMessage `json:"arguments"`
+	Item      json.RawMessage `json:"item"`
+}
+
+// outputItem is an item as the server writes it.
+type outputItem struct {
+	Type      string          `json:"type"`
+	ID        string          `json:"id"`
+	CallID    string          `json:"call_id"`
+	Name      string          `json:"name"`
+	Arguments json.RawMessage `json:"arguments"`
+	Phase     string          `json:"phase"`
+	Content   []struct {
+		Type    string `json:"type"`
+		Text    string `json:"text"`
+		Refusal string `json:"refusal"`
+	} `json:"content"`
+}
+
+// take adds one event, as frames writes it. Events of unknown types are left out, as OpenAI asks of its clients.
+func (r *report) take(raw []byte) error {
+	var e struct {
+		Frame   json.RawMessage `json:"frame"`
+		Failure json.RawMessage `json:"failure"`
+	}
+	var head responseEvent
+	err := json.Unmarshal(raw, &e)
+	switch {
+	case err != nil:
+		return r.garbled(err)
+	case len(e.Failure) > 0:
+		return &failure{complaint: readComplaint(e.Failure)}
+	}
+	if err := json.Unmarshal(e.Frame, &head); err != nil {
+		return r.garbled(err)
+	}
+	switch head.Type {
+	case "error":
+		return &failure{complaint: readComplaint(e.Frame)}
+	case "response.created", "response.in_progress", "response.queued", "response.completed", "response.incomplete", "response.failed":
+		var body struct {
+			Response snapshot `json:"response"`
+		}
+		if err := json.Unmarshal(e.Frame, &body); err != nil {
+			return r.garbled(err)
+		}
+		if body.Response.Status == "" {
+			body.Response.Status = strings.TrimPrefix(head.Type, "response.")
+		}
+		return r.whole(&body.Response)
+	case "":
+		var s snapshot
+		if head.Object != "response" {
+			return nil
+		}
+		if err := json.Unmarshal(e.Frame, &s); err != nil {
+			return r.garbled(err)
+		}
+		return r.whole(&s)
+	default:
+		return r.part(head.Type, e.Frame)
+	}
+}
+
+func (r *report) garbled(err error) error {
+	return &llm.Error{Kind: llm.Truncated, Err: errors.New(r.provider.clean("read event of the stream: " + err.Error()))}
+}
+
+// part takes an event about one item.
+func (r *report) part(kind string, raw []byte) error {
+	switch kind {
+	case "response.output_item.added", "response.output_item.done", "response.output_text.delta", "response.output_text.done",
+		"response.refusal.delta", "response.refusal.done", "response.function_call_arguments.delta", "response.function_call_arguments.done":
+	default:
+		return nil
+	}
+	var e itemEvent
+	if err := json.Unmarshal(raw, &e); err != nil {
+		return r.garbled(err)
+	}
+	switch kind {
+	case "response.output_item.added", "response.output_item.done":
+		return r.item(&e, kind == "response.output_item.added")
+	case "response.function_call_arguments.delta", "response.function_call_arguments.done":
+		i, err := r.find(callItem, e.ItemID, e.Index, false)
+		if err != nil {
+			return err
+		}
+		i.pieces.WriteString(e.Delta)
+		i.args = cmp.Or(arguments(e.Arguments), i.args)
+		return nil
+	}
+	i, err := r.find(messageItem, e.ItemID, e.Index, false)
+	if err != nil {
+		return err
+	}
+	r.refused = r.refused || strings.HasPrefix(kind, "response.refusal")
+	switch kind {
+	case "response.output_text.done":
+		r.say(i, e.Part, e.Text, true)
+	case "response.refusal.done":
+		r.say(i, e.Part, e.Refusal, true)
+	default:
+		r.say(i, e.Part, e.Delta, false)
+	}
+	return nil
+}
+
+// say adds text; a whole part only when it did not come in pieces. Two messages are two paragraphs.
+func (r *report) say(i *item, part int, text string, whole bool) {
+	if text == "" || (whole && i.parts[part]) {
+		return
+	}
+	if i.parts == nil {
+		i.parts = map[int]bool{}
+	}
+	i.parts[part] = true
+	if r.speaking != nil && r.speaking != i {
+		text = "\n\n" + text
+	}
+	r.speaking = i
+	r.text.WriteString(text)
+	r.emit(text)
+}
+
+// find gives the item an event belongs to, or a new one. An event may come before the one that announces its item.
+func (r *report) find(kind, id string, index *int, announce bool) (*item, error) {
+	if i := r.seen(kind, id, index, announce); i != nil {
+		return i, nil
+	}
+	if len(r.items) == maxItems {
+		return nil, &llm.Error{Kind: llm.Invalid, Err: fmt.Errorf("answer has more than %d items", maxItems)}
+	}
+	i := &item{kind: kind, id: id}
+	if index != nil {
+		i.index = *index
+	} else if n := len(r.items); n > 0 {
+		i.index = r.items[n-1].index
+	}
+	r.items = append(r.items, i)
+	return i, nil
+}
+
+// seen finds an item; nil = there is none. The id counts first and the index after it, because some gateways change the ids between events
+// and some servers give every item index 0.
+func (r *report) seen(kind, id string, index *int, announce bool) *item {
+	for _, i := range slices.Backward(r.items) {
+		if i.kind == kind && id != "" && i.id == id {
+			return i
+		}
+	}
+	nameless := index == nil && id == "" && !announce // it goes on with the latest
+	for _, i := range slices.Backward(r.items) {
+		if i.kind == kind && !(announce && i.announced) && (nameless || (index != nil && i.index == *index)) {
+			return i
+		}
+	}
+	return nil
+}
+
+// item takes an announced or finished item.
+func (r *report) item(e *itemEvent, announce bool) error {
+	var o outputItem
+	if err := json.Unmarshal(e.Item, &o); err != nil {
+		return r.garbled(err)
+	}
+	if o.Type != messageItem && o.Type != callItem && o.Type != reasoningItem {
+		return nil
+	}
+	i, err := r.find(o.Type, o.ID, e.Index, announce)
+	if err != nil {
+		return err
+	}
+	i.announced = i.announced || announce
+	r.fill(i, &o, e.Item, !announce)
+	return nil
+}
+
+// fill adds what the server says of an item. What an announcement says of text and arguments is only their beginning, which comes again.
+func (r *report) fill(i *item, o *outputItem, raw json.RawMessage, done bool) {
+	i.id = cmp.Or(i.id, o.ID)
+	i.callID = cmp.Or(o.CallID, i.callID)
+	i.name = cmp.Or(o.Name, i.name)
+	i.phase = cmp.Or(o.Phase, i.phase)
+	if !done {
+		return
+	}
+	i.args = cmp.Or(arguments(o.Arguments), i.args)
+	if i.kind == reasoningItem {
+		i.raw = keptReasoning(raw)
+	}
+	for n, c := range o.Content {
+		if i.kind != messageItem {
+			break
+		}
+		switch c.Type {
+		case "output_text", "text":
+			r.say(i, n, c.Text, true)
+		case "refusal":
+			r.refused = true
+			r.say(i, n, c.Refusal, true)
+		}
+	}
+}
+
+// keptReasoning is the part of a reasoning item that can be sent again; nil without its encrypted content, which alone means anything to a
+// server that stored nothing.
+func keptReasoning(raw json.RawMessage) json.RawMessage {
+	var in struct {
+		ID        string          `json:"id"`
+		Summary   json.RawMessage `json:"summary"`
+		Encrypted string          `json:"encrypted_content"`
+	}
+	if json.Unmarshal(raw, &in) != nil || in.Encrypted == "" {
+		return nil
+	}
+	if len(in.Summary) == 0 || in.Summary[0] != '[' {
+		in.Summary = json.RawMessage("[]")
+	}
+	out, err := json.Marshal(struct {
+		Type      string          `json:"type"`
+		ID        string          `json:"id"`
+		Summary   json.RawMessage `json:"summary"`
+		Encrypted string          `json:"encrypted_content"`
+	}{reasoningItem, in.ID, in.Summary, in.Encrypted})
+	if err != nil {
+		return nil
+	}
+	return out
+}
+
+// response is the whole answer.
+func (r *report) response(w *responses, names *wirename.Names) (*llm.Response, error) {
+	uses, err := r.uses(w, names)
+	if err != nil {
+		return nil, err
+	}
+	res := &llm.Response{Text: r.text.String(), Uses: uses, Usage: r.usage, Model: r.model, Stop: llm.StopEnd}
+	switch {
+	case r.reason == "content_filter":
+		res.Stop = llm.StopRefusal
+	case r.status == "incomplete":
+		res.Stop = llm.StopLength
+	case len(uses) > 0:
+		res.Stop = llm.StopTools
+	case r.refused:
+		res.Stop = llm.StopRefusal
+	}
+	return res, nil
+}
+
+// uses turns the calls into tool uses with the reasoning that led to them. A call that was cut before its arguments began is left out:
+// without arguments it would be another call.
+func (r *report) uses(w *responses, names *wirename.Names) ([]llm.ToolUse, error) {
+	var out []llm.ToolUse
+	var from origins
+	taken := map[string]bool{}
+	for _, i := range r.items {
+		switch i.kind {
+		case reasoningItem:
+			if i.raw != nil {
+				from.Reasoning = append(from.Reasoning, i.raw)
+			}
+			continue
+		case messageItem:
+			if len(out) == 0 {
+				from.Lead, from.Reasoning = append(from.Lead, from.Reasoning...), nil
+				from.Phase = i.phase
+			}
+			continue
+		}
+		args := i.arguments()
+		if strings.TrimSpace(args) == "" {
+			if r.status == "incomplete" {
+				continue
+			}
+			args = "{}"
+		}
+		if len(out) == maxUses {
+			return nil, &llm.Error{Kind: llm.Invalid, Err: fmt.Errorf("answer has more than %d tool calls", maxUses)}
+		}
+		out = append(out, llm.ToolUse{
+			ID: r.provider.freshID(i.callID, i.name, taken), Name: names.Decode(i.name), Args: json.RawMessage(args), Extra: w.extra(from),
+		})
+		from = origins{}
+	}
+	return out, nil
+}

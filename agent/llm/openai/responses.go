@@ -1,0 +1,203 @@
+package openai
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+
+	goopenai "github.com/sashabaranov/go-openai"
+
+	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/agent/llm/wirename"
+)
+
+const (
+	// minOutput is the smallest max_output_tokens OpenAI takes.
+	minOutput = 16
+	// maxUserID is the longest safety_identifier and prompt_cache_key OpenAI takes.
+	maxUserID = 64
+)
+
+// reasons matches models that reason and can hand their reasoning out encrypted. The others refuse to be asked for it.
+var reasons = regexp.MustCompile(`^(?:.*/)?(?:o[1-9]|gpt-[5-9])`)
+
+// responses is the wire of POST /responses. It keeps nothing at the vendor (store = false): the whole history is sent each time, and the
+// reasoning behind a tool call travels encrypted in llm.ToolUse.Extra, back to the host and model it came from only.
+type responses struct {
+	provider *Provider
+	origin   string // host
+}
+
+func (w *responses) chat(ctx context.Context, x *exchange, req *llm.Request, emit func(string)) (*llm.Response, error) {
+	res, err := w.once(ctx, x, req, true, emit)
+	if c, ok := x.rejected(err); ok && c.has("invalid_encrypted_content") {
+		// After a change of the key's organisation the server cannot read older reasoning. Without it the conversation can go on.
+		w.provider.o.Log.Warn().Str("provider", w.provider.o.Name).Msg("server cannot read its earlier reasoning; sent without it")
+		x.again()
+		return w.once(ctx, x, req, false, emit)
+	}
+	return res, err
+}
+
+func (w *responses) once(ctx context.Context, x *exchange, req *llm.Request, reasoning bool, emit func(string)) (*llm.Response, error) {
+	names := wirename.New(req)
+	x.stream = true
+	stream, err := w.provider.sdk(x).CreateResponseStream(ctx, w.request(req, names, reasoning))
+	if err != nil {
+		return nil, err //nolint:wrapcheck // classified by Provider
+	}
+	defer func() { _ = stream.Close() }()
+	r := &report{provider: w.provider, emit: emit}
+	for r.status == "" {
+		x.listen()
+		raw, err := stream.RecvRaw()
+		x.pause()
+		if errors.Is(err, io.EOF) {
+			err = &llm.Error{Kind: llm.Truncated, Status: x.status, Err: errors.New("stream ended without response.completed")}
+		}
+		if err != nil {
+			return nil, err
+		}
+		if err := r.take(raw); err != nil {
+			return nil, err
+		}
+	}
+	return r.response(w, names)
+}
+
+// request writes the conversation in the vendor's form.
+func (w *responses) request(req *llm.Request, names *wirename.Names, reasoning bool) goopenai.CreateResponseRequest {
+	store := false
+	out := goopenai.CreateResponseRequest{
+		Model: w.provider.o.Model, Instructions: req.System, Store: &store, Input: w.input(req, names, reasoning),
+		PromptCacheKey: userID(req.User), SafetyIdentifier: userID(req.User),
+	}
+	if limit := cmp.Or(req.MaxTokens, w.provider.o.MaxTokens); limit > 0 {
+		out.MaxOutputTokens = max(limit, minOutput)
+	}
+	if reasons.MatchString(out.Model) && !strings.Contains(out.Model, "-chat") {
+		out.Include = []goopenai.ResponseInclude{goopenai.ResponseIncludeReasoningEncryptedContent}
+	}
+	for _, t := range req.Tools {
+		schema := t.Schema
+		if !json.Valid(schema) {
+			schema = json.RawMessage(`{"type":"object","properties":{}}`)
+		}
+		// Left out, strict would be true here, and the vendor would rewrite the schema.
+		fields := map[string]any{"name": names.Encode(t.Name), "parameters": schema, "strict": false}
+		if t.Description != "" {
+			fields["description"] = t.Description
+		}
+		out.Tools = append(out.Tools, goopenai.Tool{Type: goopenai.ToolTypeFunction, Parameters: fields})
+	}
+	return out
+}
+
+// userID shortens an id that is too long for the vendor.
+func userID(id string) string {
+	if len(id) <= maxUserID {
+		return id
+	}
+	sum := sha256.Sum256([]byte(id))
+	return hex.EncodeToString(sum[:])
+}
+
+// functionCall is an input item; the SDK has none.
+type functionCall struct {
+	Type      string `json:"type"`
+	CallID    string `json:"call_id"`
+	Name      string `json:"name"`
+	Arguments string `json:"arguments"`
+}
+
+// input writes the messages as items.
+func (w *responses) input(req *llm.Request, names *wirename.Names, reasoning bool) []any {
+	items := []any{}
+	for i := range req.Messages {
+		m := &req.Messages[i]
+		switch {
+		case m.Role == llm.ToolRole && m.Result != nil:
+			output := m.Result.Text
+			if strings.TrimSpace(output) == "" {
+				output = "(no output)"
+			}
+			items = append(items, goopenai.ResponseFunctionCallOutput{Type: "function_call_output", CallID: callID(m.Result.ID), Output: output})
+		case len(m.Uses) > 0:
+			items = w.uses(items, m, names, reasoning)
+		default:
+			text := m.Text
+			if text == "" {
+				text = "(empty)"
+			}
+			items = append(items, speech(m.Role, text, ""))
+		}
+	}
+	return items
+}
+
+func speech(role llm.Role, text, phase string) any {
+	if role == llm.ToolRole { // without a result it is no answer to a call
+		role = llm.User
+	}
+	return goopenai.ResponseInputMessage{Type: "message", Role: string(role), Content: text, Phase: phase}
+}
+
+// uses writes an assistant message with calls in the order in which the vendor said it: reasoning, text, reasoning, call.
+func (w *responses) uses(items []any, m *llm.Message, names *wirename.Names, reasoning bool) []any {
+	for i, u := range m.Uses {
+		from := w.from(u.Extra)
+		if !reasoning {
+			from = origins{Phase: from.Phase}
+		}
+		if i == 0 {
+			items = appendRaw(items, from.Lead)
+			if m.Text != "" {
+				items = append(items, speech(m.Role, m.Text, from.Phase))
+			}
+		}
+		items = appendRaw(items, from.Reasoning)
+		args := string(u.Args)
+		if args == "" {
+			args = "{}"
+		}
+		items = append(items, functionCall{Type: "function_call", CallID: callID(u.ID), Name: names.Encode(u.Name), Arguments: args})
+	}
+	return items
+}
+
+func appendRaw(items []any, more []json.RawMessage) []any {
+	for _, raw := range more {
+		items = append(items, raw)
+	}
+	return items
+}
+
+// from reads what came with a call, if this host and model sent it.
+func (w *responses) from(extra json.RawMessage) origins {
+	var from origins
+	if len(extra) == 0 || json.Unmarshal(extra, &from) != nil || from.Host != w.origin || from.Model != w.provider.o.Model {
+		return origins{}
+	}
+	return from
+}
+
+// extra is what has to come back with a call; nil = nothing.
+func (w *responses) extra(from origins) json.RawMessage {
+	if len(from.Lead) == 0 && len(from.Reasoning) == 0 && from.Phase == "" {
+		return nil
+	}
+	from.Host, from.Model = w.origin, w.provider.o.Model
+	data, err := json.Marshal(from)
+	if err != nil {
+		w.provider.o.Log.Warn().Str("provider", w.provider.o.Name).Err(fmt.Errorf("keep reasoning: %w", err)).Msg("reasoning was dropped")
+		return nil
+	}
+	return data
+}

@@ -1,0 +1,53 @@
+package wirename_test
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/agent/llm/wirename"
+)
+
+// TestNames: whatever tools are called, each wire name is one the APIs take, is nobody else's, and leads back.
+func TestNames(t *testing.T) {
+	t.Parallel()
+	good := regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+	rapid.Check(t, func(t *rapid.T) {
+		list := rapid.SliceOfDistinct(rapid.StringMatching(`[a-c:._/é-]{0,8}|[a-b:_]{60,70}`), func(s string) string { return s }).Draw(t, "names")
+		req := &llm.Request{}
+		for _, name := range list {
+			req.Tools = append(req.Tools, llm.Tool{Name: name})
+		}
+		names := wirename.New(req)
+		seen := map[string]string{}
+		for _, name := range list {
+			wire := names.Encode(name)
+			if !good.MatchString(wire) {
+				t.Fatalf("%q is sent as %q", name, wire)
+			}
+			if other, ok := seen[wire]; ok {
+				t.Fatalf("%q and %q are both sent as %q", name, other, wire)
+			}
+			seen[wire] = name
+			if back := names.Decode(wire); back != name {
+				t.Fatalf("%q comes back as %q", name, back)
+			}
+		}
+	})
+}
+
+func TestReadable(t *testing.T) {
+	t.Parallel()
+	names := wirename.New(&llm.Request{Tools: []llm.Tool{{Name: "bash"}, {Name: "github:create_issue"}, {Name: strings.Repeat("x", 80)}}})
+	for name, want := range map[string]string{"bash": "bash", "github:create_issue": "github__create_issue", "unknown:tool": "unknown__tool"} {
+		if got := names.Encode(name); got != want {
+			t.Errorf("%s is sent as %s, want %s", name, got, want)
+		}
+	}
+	if got := names.Decode("nobody"); got != "nobody" {
+		t.Errorf("an unknown name comes back as %s", got)
+	}
+}

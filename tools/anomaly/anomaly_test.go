@@ -1,0 +1,526 @@
+package anomaly_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rs/zerolog"
+
+	"github.com/zephbot/zephbot/policy"
+	"github.com/zephbot/zephbot/tools"
+	"github.com/zephbot/zephbot/tools/anomaly"
+	"github.com/zephbot/zephbot/tools/chain"
+	"github.com/zephbot/zephbot/tools/toolstest"
+)
+
+// store is an anomaly.Store in memory. Safe for concurrent use.
+type store struct {
+	mu    sync.Mutex
+	err   error
+	list  map[string]string
+	reads int
+}
+
+func (s *store) fail(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.err = err
+}
+
+func (s *store) Blocks(context.Context) (map[string]string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.reads++
+	return maps.Clone(s.list), s.err
+}
+
+func (s *store) Block(_ context.Context, tool, reason string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err != nil {
+		return s.err
+	}
+	if s.list == nil {
+		s.list = map[string]string{}
+	}
+	s.list[tool] = reason
+	return nil
+}
+
+func (s *store) Unblock(_ context.Context, tool string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err != nil {
+		return s.err
+	}
+	delete(s.list, tool)
+	return nil
+}
+
+func (s *store) names() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	names := []string{}
+	for name := range s.list {
+		names = append(names, name)
+	}
+	return strings.Join(names, " ")
+}
+
+// setup is a detector with a clock that stands still.
+type setup struct {
+	*anomaly.Detector
+	now    time.Time
+	log    bytes.Buffer
+	events []anomaly.Event
+	calls  int
+}
+
+func newSetup(t *testing.T, o anomaly.Options) *setup {
+	t.Helper()
+	s := &setup{now: time.Unix(1_700_000_000, 0)}
+	o.Now, o.Log = func() time.Time { return s.now }, zerolog.New(&s.log)
+	o.Observe = func(e anomaly.Event) { s.events = append(s.events, e) }
+	d, err := anomaly.New(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Detector = d
+	return s
+}
+
+// run makes a call of a tool that runs and ends with res and err; it says whether the tool was let run.
+func (s *setup) run(ctx context.Context, tool string, res *tools.Result, err error) (bool, error) {
+	s.calls++
+	call := toolstest.Call(tool, `{}`)
+	call.ID, call.Def = fmt.Sprint("call-", s.calls), tools.Definition{Name: tool, ReadOnly: true}
+	ran := false
+	_, err = s.Middleware(func(_ context.Context, call *tools.Call) (*tools.Result, error) {
+		ran = true
+		call.Trail.Attempts++
+		return res, err
+	})(ctx, call)
+	return ran, err
+}
+
+// play makes one call for each letter: o goes well, f fails, b is blocked by policy. A refusal by the detector ends it.
+func (s *setup) play(ctx context.Context, tool, calls string) (ran int) {
+	for _, c := range calls {
+		res, err := &tools.Result{}, error(nil)
+		switch c {
+		case 'f':
+			res, err = nil, tools.Errorf(tools.ServerError, "broken")
+		case 'b':
+			res, err = nil, &tools.Error{Category: tools.PolicyBlocked, Message: "no", Denied: true}
+		}
+		ok, _ := s.run(ctx, tool, res, err)
+		if !ok {
+			return ran
+		}
+		ran++
+	}
+	return ran
+}
+
+func TestLevels(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name    string
+		options anomaly.Options
+		calls   string
+		want    string // the levels that were reached, with failures/samples
+	}{
+		{"five and five", anomaly.Options{Window: 10, Critical: 0.8}, "ooooofffff", "warning 5/10"},
+		{"two and eight", anomaly.Options{Window: 10, Critical: 0.8}, "ooffffffff", "warning 2/4, critical 8/10"},
+		{"refusals do not count", anomaly.Options{Window: 10, Critical: 0.8}, "oobbbbbbbb", ""},
+		{"two samples", anomaly.Options{}, "ff", ""},
+		{"three samples", anomaly.Options{}, "fff", "critical 3/3"},
+		{"reached is enough", anomaly.Options{}, "ooofffffff", "warning 3/6, critical 7/10"},
+		{"not reached", anomaly.Options{}, "ooooffffff", "warning 4/8"},
+		{"the oldest go", anomaly.Options{Window: 4}, "oooofff", "warning 2/4, critical 3/4"},
+		{"it recovers and fails again", anomaly.Options{Window: 4}, "ooffooooff", "warning 2/4, warning 2/4"},
+		{"a small window", anomaly.Options{Window: 2}, "ff", "critical 2/2"},
+		{"all of the default window", anomaly.Options{Critical: 1}, strings.Repeat("o", 20) + strings.Repeat("f", 20), "warning 10/20, critical 20/20"},
+		{"one failure never", anomaly.Options{Warning: 0.01, Critical: 0.02}, "ooo", ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			s := newSetup(t, tc.options)
+			if ran := s.play(t.Context(), "fetch", tc.calls); ran != len(tc.calls) {
+				t.Errorf("blocked without being told to after %d calls", ran)
+			}
+			s.play(t.Context(), "grep", "ooo") // another tool has another window
+			var got []string
+			for _, e := range s.events {
+				got = append(got, fmt.Sprintf("%s %d/%d", e.Level, e.Failures, e.Samples))
+				if e.Tool != "fetch" || e.Blocked || e.Last != tools.ServerError || e.Model != "" {
+					t.Errorf("event %+v", e)
+				}
+			}
+			if diff := cmp.Diff(tc.want, strings.Join(got, ", ")); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if lines := strings.Count(s.log.String(), "tool fails often"); lines != len(got) || len(s.Blocks()) != 0 {
+				t.Errorf("%d events, blocks %v, log:\n%s", len(got), s.Blocks(), s.log.String())
+			}
+		})
+	}
+}
+
+// TestWhatFails: three of these block the tool, or do not.
+func TestWhatFails(t *testing.T) {
+	t.Parallel()
+	one := 1
+	own := func(c tools.Category, cause error) error { return &tools.Error{Category: c, Message: "x", Err: cause} }
+	for _, tc := range []struct {
+		name  string
+		res   *tools.Result
+		err   error
+		block bool
+	}{
+		{"network", nil, own(tools.NetworkError, nil), true},
+		{"server", nil, own(tools.ServerError, nil), true},
+		{"timeout", nil, own(tools.Timeout, nil), true},
+		{"rate limit", nil, own(tools.RateLimited, nil), true},
+		{"permanent", nil, own(tools.PermanentFailure, nil), true},
+		{"a plain error", nil, errors.New("boom"), true},
+		{"a system error", nil, syscall.ECONNREFUSED, true},
+		{"a command that exits with 1", &tools.Result{Error: true, ExitCode: &one}, nil, false},
+		{"policy", nil, own(tools.PolicyBlocked, nil), false},
+		{"a refusal that calls itself permanent", nil, &tools.Error{Category: tools.PermanentFailure, Denied: true}, false},
+		{"a question", nil, &tools.Pending{}, false},
+		{"confirmation", nil, own(tools.ConfirmationRequired, nil), false},
+		{"cancelled", nil, context.Canceled, false},
+		{"unknown tool", nil, own(tools.ToolNotFound, nil), false},
+		{"arguments", nil, own(tools.InvalidParameters, nil), false},
+		{"types", nil, own(tools.TypeMismatch, nil), false},
+		{"no such file", nil, own(tools.PermanentFailure, fmt.Errorf("open: %w", fs.ErrNotExist)), false},
+		{"a directory", nil, &fs.PathError{Op: "read", Path: "/x", Err: syscall.EISDIR}, false},
+		{"permission", nil, fs.ErrPermission, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			s := newSetup(t, anomaly.Options{AutoBlock: true})
+			for range 3 {
+				if ran, _ := s.run(t.Context(), "x", tc.res, tc.err); !ran {
+					t.Fatal("blocked too early")
+				}
+			}
+			if _, blocked := s.Blocked("x"); blocked != tc.block {
+				t.Errorf("blocked %t", blocked)
+			}
+			if tc.block {
+				return
+			}
+			s.play(t.Context(), "x", "ff") // with a sample of one failure before it, this would be three of three
+			if _, blocked := s.Blocked("x"); blocked {
+				t.Errorf("it was counted: events %+v", s.events)
+			}
+		})
+	}
+}
+
+func TestBlock(t *testing.T) {
+	t.Parallel()
+	s := newSetup(t, anomaly.Options{AutoBlock: true})
+	s.play(t.Context(), "grep", "oof")
+	if ran := s.play(t.Context(), "fetch", "fffff"); ran != 3 {
+		t.Fatalf("%d calls ran", ran)
+	}
+	want := anomaly.Block{Tool: "fetch", Reason: "3 of the last 3 calls failed, the last one with server_error", Since: s.now}
+	if b, ok := s.Blocked("fetch"); !ok || b != want {
+		t.Errorf("block %+v", b)
+	}
+	if len(s.events) != 1 || !s.events[0].Blocked || s.events[0].Level != anomaly.Critical {
+		t.Errorf("events %+v", s.events)
+	}
+	ran, err := s.run(t.Context(), "fetch", &tools.Result{}, nil)
+	e := tools.AsError(err)
+	if ran || e.Category != tools.PolicyBlocked || !e.Denied || e.Retryable || !strings.Contains(e.Message, want.Reason) || !strings.Contains(e.Suggestion, "/tools unblock fetch") {
+		t.Errorf("ran %t, error %+v", ran, e)
+	}
+	if err := s.Gate(t.Context(), "fetch"); tools.AsError(err).Message != e.Message {
+		t.Errorf("gate: %v", err)
+	}
+	if err := s.Gate(t.Context(), "grep"); err != nil {
+		t.Errorf("another reading tool is blocked: %v", err)
+	}
+	s.play(t.Context(), "bash", "fff")
+	if diff := cmp.Diff([]string{"bash", "fetch"}, names(s.Blocks())); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for want, tool := range map[bool]string{true: "fetch", false: "grep"} {
+		if ok, err := s.Unblock(t.Context(), tool); ok != want || err != nil {
+			t.Errorf("unblock %s: %t, %v", tool, ok, err)
+		}
+	}
+	if ran := s.play(t.Context(), "fetch", "ffff"); ran != 3 {
+		t.Errorf("after the block was lifted %d calls ran: the window begins anew", ran)
+	}
+}
+
+func names(blocks []anomaly.Block) []string {
+	list := []string{}
+	for _, b := range blocks {
+		list = append(list, b.Tool)
+	}
+	return list
+}
+
+// TestNotRun: what fails before the tool runs (a journal that is away, a tool that is gone) says nothing about the tool.
+func TestNotRun(t *testing.T) {
+	t.Parallel()
+	s := newSetup(t, anomaly.Options{AutoBlock: true})
+	for i := range 5 {
+		call := toolstest.Call("x", `{}`)
+		call.ID, call.Def.Name = fmt.Sprint(i), "x"
+		_, err := s.Middleware(func(context.Context, *tools.Call) (*tools.Result, error) {
+			return nil, tools.Errorf(tools.ServerError, "The call could not be recorded, so it was not run.")
+		})(t.Context(), call)
+		if tools.AsError(err).Category != tools.ServerError {
+			t.Fatal(err)
+		}
+	}
+	if len(s.events) > 0 {
+		t.Errorf("events %+v", s.events)
+	}
+}
+
+// TestRetries: a call counts once however often it is tried, and is judged when it is over.
+func TestRetries(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name    string
+		fail    []int // how often each call fails before it goes well
+		blocked bool
+	}{
+		{"all well at last", []int{2, 2, 2, 2, 2}, false},
+		{"one call that never goes well", []int{9, 0, 0}, false},
+		{"three of them", []int{9, 9, 9}, true},
+		{"two, and one that recovers", []int{9, 9, 1}, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			s := newSetup(t, anomaly.Options{AutoBlock: true, Attempts: 3})
+			left := 0
+			flaky := tools.Tool{
+				Definition: tools.Definition{Name: "flaky", Schema: []byte(`{"type":"object"}`), ReadOnly: true},
+				Run: func(context.Context, *tools.Call) (*tools.Result, error) {
+					if left > 0 {
+						left--
+						return nil, tools.Errorf(tools.NetworkError, "broken")
+					}
+					return &tools.Result{}, nil
+				},
+			}
+			list, err := tools.NewRegistry(flaky)
+			if err != nil {
+				t.Fatal(err)
+			}
+			o := chain.Options{Registry: list, Anomaly: s.Middleware, Retry: repeat(3)}
+			o.Gate.Policy = toolstest.Always(policy.Allow)
+			c := chain.New(o)
+			for i, n := range tc.fail {
+				left = n
+				call := toolstest.Call("flaky", `{}`)
+				call.ID = fmt.Sprint(i)
+				_, err := c.Execute(t.Context(), call)
+				if (err != nil) != (n > 2) || call.Trail.Attempts != min(n, 2)+1 {
+					t.Errorf("call %d: %d attempts, %v", i, call.Trail.Attempts, err)
+				}
+			}
+			if _, blocked := s.Blocked("flaky"); blocked != tc.blocked {
+				t.Errorf("blocked %t, events %+v", blocked, s.events)
+			}
+		})
+	}
+}
+
+// repeat tries a call up to n times.
+func repeat(n int) tools.Middleware {
+	return func(next tools.Handler) tools.Handler {
+		return func(ctx context.Context, call *tools.Call) (res *tools.Result, err error) {
+			for range n {
+				if res, err = next(ctx, call); err == nil {
+					break
+				}
+			}
+			return res, err
+		}
+	}
+}
+
+func TestRestart(t *testing.T) {
+	t.Parallel()
+	kept := &store{}
+	first := newSetup(t, anomaly.Options{AutoBlock: true, Store: kept})
+	first.play(t.Context(), "fetch", "fff")
+	first.play(t.Context(), "grep", "off")
+	second := newSetup(t, anomaly.Options{AutoBlock: true, Store: kept})
+	b, ok := second.Blocked("fetch")
+	if !ok || !b.Since.IsZero() || !strings.HasPrefix(b.Reason, "3 of the last 3") {
+		t.Errorf("block %+v", b)
+	}
+	if ran := second.play(t.Context(), "grep", "ff"); ran != 2 || second.Gate(t.Context(), "grep") != nil {
+		t.Error("the window of another process counts")
+	}
+	if ok, err := second.Unblock(t.Context(), "fetch"); !ok || err != nil {
+		t.Errorf("unblock: %t, %v", ok, err)
+	}
+	if third := newSetup(t, anomaly.Options{Store: kept}); len(third.Blocks()) != 0 {
+		t.Errorf("blocks %v", third.Blocks())
+	}
+	kept.fail(errors.New("away"))
+	if _, err := anomaly.New(t.Context(), anomaly.Options{Store: kept}); err == nil || err.Error() != "read blocked tools: away" {
+		t.Errorf("err = %v", err)
+	}
+}
+
+// TestProcesses: a block, and its end, reach the other processes within seconds.
+func TestProcesses(t *testing.T) {
+	t.Parallel()
+	kept := &store{}
+	a, b := newSetup(t, anomaly.Options{AutoBlock: true, Store: kept}), newSetup(t, anomaly.Options{AutoBlock: true, Store: kept})
+	b.play(t.Context(), "fetch", "ff")
+	a.play(t.Context(), "fetch", "fff")
+	reads := kept.reads
+	if err := b.Gate(t.Context(), "fetch"); err != nil || kept.reads != reads {
+		t.Errorf("every call asks the store: %v", err)
+	}
+	b.now = b.now.Add(5 * time.Second)
+	if err := b.Gate(t.Context(), "fetch"); err == nil {
+		t.Error("the other process does not know")
+	}
+	if ok, err := b.Unblock(t.Context(), "fetch"); !ok || err != nil {
+		t.Errorf("unblock: %t, %v", ok, err)
+	}
+	if err := a.Gate(t.Context(), "fetch"); err == nil {
+		t.Error("the block is forgotten without a look at the store")
+	}
+	a.now = a.now.Add(5 * time.Second)
+	if err := a.Gate(t.Context(), "fetch"); err != nil {
+		t.Errorf("the block was lifted: %v", err)
+	}
+	if ran := b.play(t.Context(), "fetch", "ff"); ran != 2 || b.Gate(t.Context(), "fetch") != nil {
+		t.Error("old failures count after the block was lifted")
+	}
+}
+
+// TestStoreAway: a block holds in its process while it cannot be stored, and is stored later.
+func TestStoreAway(t *testing.T) {
+	t.Parallel()
+	kept := &store{}
+	s := newSetup(t, anomaly.Options{AutoBlock: true, Store: kept})
+	kept.fail(errors.New("away"))
+	s.play(t.Context(), "fetch", "fff")
+	for range 3 {
+		if err := s.Gate(t.Context(), "fetch"); err == nil {
+			t.Error("the block does not hold")
+		}
+		s.now = s.now.Add(5 * time.Second)
+	}
+	if ok, err := s.Unblock(t.Context(), "fetch"); ok || err == nil {
+		t.Errorf("unblock: %t, %v", ok, err)
+	}
+	if lines := strings.Count(s.log.String(), "away"); lines != 2 { // the message says it as well
+		t.Errorf("log:\n%s", s.log.String())
+	}
+	kept.fail(nil)
+	if err := s.Gate(t.Context(), "fetch"); err == nil || kept.names() != "fetch" {
+		t.Errorf("gate %v, stored %q", err, kept.names())
+	}
+	if ok, err := s.Unblock(t.Context(), "fetch"); !ok || err != nil || kept.names() != "" {
+		t.Errorf("unblock: %t, %v, stored %q", ok, err, kept.names())
+	}
+}
+
+// TestCallerGone: the block is stored also when the turn is being stopped.
+func TestCallerGone(t *testing.T) {
+	t.Parallel()
+	kept := &store{}
+	s := newSetup(t, anomaly.Options{AutoBlock: true, Store: kept})
+	s.play(t.Context(), "fetch", "ff")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	s.play(ctx, "fetch", "f")
+	if kept.names() != "fetch" {
+		t.Errorf("stored %q", kept.names())
+	}
+}
+
+func TestReasoning(t *testing.T) {
+	t.Parallel()
+	for model, want := range map[string]bool{
+		"o1": true, "o1-mini": true, "o3": true, "openai/o3-mini": true, "o4-mini-high": true, "QwQ-32B": true, "qwen/qwq-32b": true,
+		"deepseek/deepseek-r1": true, "DeepSeek-R1-Distill": true, "claude-3.7-sonnet-thinking": true, "anthropic/claude-think": true,
+		"": false, "gpt-4o": false, "gpt-4o1": false, "claude-sonnet-4": false, "deepseek-chat": false, "thinking-cap": false, "offline": false,
+	} {
+		if got := anomaly.Reasoning(model); got != want {
+			t.Errorf("%q: %t", model, got)
+		}
+		s := newSetup(t, anomaly.Options{ReasoningModelWarning: true, Model: func() string { return model }})
+		s.play(t.Context(), "x", "fff")
+		named := ""
+		if want {
+			named = model
+		}
+		if len(s.events) != 1 || s.events[0].Model != named || strings.Contains(s.log.String(), "reasoning_model") != want {
+			t.Errorf("%q: events %+v, log %s", model, s.events, s.log.String())
+		}
+	}
+}
+
+// TestRaces: many calls, an admin and a list at once.
+func TestRaces(t *testing.T) {
+	t.Parallel()
+	kept := &store{}
+	d, err := anomaly.New(t.Context(), anomaly.Options{AutoBlock: true, Store: kept})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := d.Middleware(func(_ context.Context, call *tools.Call) (*tools.Result, error) {
+		call.Trail.Attempts++
+		return nil, tools.Errorf(tools.ServerError, "broken")
+	})
+	var wg sync.WaitGroup
+	for n := range 8 {
+		wg.Go(func() {
+			for i := range 50 {
+				call := toolstest.Call("x", `{}`)
+				call.ID, call.Def.Name = fmt.Sprint(n, "-", i), "x"
+				_, err := h(t.Context(), call)
+				if err == nil {
+					t.Error("no error")
+				}
+				if n == 0 {
+					_, err = d.Unblock(t.Context(), "x")
+					if err != nil {
+						t.Error(err)
+					}
+				}
+				d.Blocks()
+			}
+		})
+	}
+	wg.Wait()
+	for i := range 3 {
+		call := toolstest.Call("x", `{}`)
+		call.ID, call.Def.Name = fmt.Sprint("last-", i), "x"
+		if _, err := h(t.Context(), call); err == nil {
+			t.Error("no error")
+		}
+	}
+	if len(d.Blocks()) != 1 || kept.names() != "x" {
+		t.Errorf("blocks %v, stored %q", d.Blocks(), kept.names())
+	}
+}

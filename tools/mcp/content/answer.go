@@ -1,0 +1,280 @@
+package content
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"net/mail"
+	"net/url"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// Parse reads what a person wrote for a field: yes and 1, no and 0 for a boolean; a signed 64-bit integer; a finite number; for an enum the number of an option
+// counted from 1, or its text; several of those with commas between them for a multi-select; other text as it is, trimmed. An empty text is the default,
+// or nil, which leaves the field out, or an error where the field is required. Errors are sentences for the person.
+func Parse(f Field, text string) (any, error) {
+	text = strings.TrimSpace(text)
+	if text == "" {
+		switch {
+		case f.Default != nil:
+			return f.Default, nil
+		case f.Required && (f.Type != String || f.MinLength == nil || *f.MinLength > 0):
+			return nil, errors.New("a value is needed")
+		case f.Required:
+			return "", nil
+		}
+		return nil, nil
+	}
+	value, err := f.read(text)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.Validate(value); err != nil {
+		return nil, err
+	}
+	return value, nil
+}
+
+func (f Field) read(text string) (any, error) {
+	switch f.Type {
+	case Boolean:
+		switch strings.ToLower(text) {
+		case "yes", "1":
+			return true, nil
+		case "no", "0":
+			return false, nil
+		}
+		return nil, errors.New("answer yes or no")
+	case Integer:
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			return nil, errors.New("write a whole number")
+		}
+		return n, nil
+	case Number:
+		n, err := strconv.ParseFloat(text, 64)
+		if err != nil || math.IsNaN(n) || math.IsInf(n, 0) {
+			return nil, errors.New("write a number")
+		}
+		return n, nil
+	case Enum:
+		return f.choose(text)
+	case Multi:
+		return f.chooseAll(text)
+	default:
+		if !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
+			return nil, errors.New("write text")
+		}
+		return text, nil
+	}
+}
+
+// choose finds an option by its number, or by its value or title in whatever case.
+func (f Field) choose(text string) (string, error) {
+	if n, err := strconv.Atoi(text); err == nil && n >= 1 && n <= len(f.Options) {
+		return f.Options[n-1].Value, nil
+	}
+	for _, o := range f.Options {
+		if o.Value == text { // before the looser ones: two options may differ in case only
+			return o.Value, nil
+		}
+	}
+	for _, o := range f.Options {
+		if strings.EqualFold(strings.TrimSpace(o.Value), text) || strings.EqualFold(o.Title, text) {
+			return o.Value, nil
+		}
+	}
+	return "", fmt.Errorf("choose one of the options by its number, 1 to %d, or by its text", len(f.Options))
+}
+
+func (f Field) chooseAll(text string) ([]string, error) {
+	if v, err := f.choose(text); err == nil { // an option may have a comma in it
+		return []string{v}, nil
+	}
+	chosen := []string{}
+	for part := range strings.SplitSeq(text, ",") {
+		v, err := f.choose(strings.TrimSpace(part))
+		if err != nil {
+			return nil, fmt.Errorf("choose options by their numbers, 1 to %d, with commas between them", len(f.Options))
+		}
+		if !slices.Contains(chosen, v) {
+			chosen = append(chosen, v)
+		}
+	}
+	return chosen, nil
+}
+
+// Validate checks a value for the field: one of Parse, or one read from JSON. Errors are sentences for the person.
+func (f Field) Validate(value any) error {
+	switch v := f.normal(value).(type) {
+	case bool:
+		if f.Type == Boolean {
+			return nil
+		}
+	case string:
+		switch f.Type {
+		case String:
+			return f.checkText(v)
+		case Enum:
+			if slices.ContainsFunc(f.Options, func(o Option) bool { return o.Value == v }) {
+				return nil
+			}
+			return errors.New("it is none of the options")
+		}
+	case int64:
+		if f.Type == Integer {
+			return f.checkRange(float64(v))
+		}
+	case float64:
+		if f.Type == Number && !math.IsNaN(v) && !math.IsInf(v, 0) {
+			return f.checkRange(v)
+		}
+	case []string:
+		if f.Type == Multi {
+			return f.checkChoice(v)
+		}
+	}
+	return f.mistyped()
+}
+
+// mistyped says what the field wants.
+func (f Field) mistyped() error {
+	switch f.Type {
+	case Boolean:
+		return errors.New("it has to be yes or no")
+	case Integer:
+		return errors.New("it has to be a whole number")
+	case Number:
+		return errors.New("it has to be a number")
+	case Enum:
+		return errors.New("it has to be one of the options")
+	case Multi:
+		return errors.New("it has to be a list of options")
+	default:
+		return errors.New("it has to be text")
+	}
+}
+
+// normal brings the forms that a value may have to one: whole numbers to int64, lists to []string. What has no such form stays.
+func (f Field) normal(value any) any {
+	switch v := value.(type) {
+	case int:
+		value = int64(v)
+	case json.Number:
+		if n, err := v.Int64(); err == nil {
+			value = n
+		} else if n, err := v.Float64(); err == nil {
+			value = n
+		}
+	case []any:
+		list := make([]string, 0, len(v))
+		for _, each := range v {
+			s, ok := each.(string)
+			if !ok {
+				return value
+			}
+			list = append(list, s)
+		}
+		return list
+	}
+	switch v := value.(type) {
+	case float64:
+		if f.Type == Integer && v == math.Trunc(v) && math.Abs(v) < 1<<53 {
+			return int64(v)
+		}
+	case int64:
+		if f.Type == Number {
+			return float64(v)
+		}
+	}
+	return value
+}
+
+func (f Field) checkText(s string) error {
+	n := utf8.RuneCountInString(s)
+	switch {
+	case f.MinLength != nil && n < *f.MinLength:
+		return fmt.Errorf("it needs at least %d characters", *f.MinLength)
+	case f.MaxLength != nil && n > *f.MaxLength:
+		return fmt.Errorf("it may have at most %d characters", *f.MaxLength)
+	}
+	switch f.Format {
+	case "email":
+		if a, err := mail.ParseAddress(s); err != nil || a.Address != s {
+			return errors.New("write an e-mail address")
+		}
+	case "uri":
+		if u, err := url.Parse(s); err != nil || !u.IsAbs() {
+			return errors.New("write an address with its scheme, such as https://example.com")
+		}
+	case "date":
+		if _, err := time.Parse(time.DateOnly, s); err != nil {
+			return errors.New("write a date as 2026-01-31")
+		}
+	case "date-time":
+		if _, err := time.Parse(time.RFC3339, s); err != nil {
+			return errors.New("write date and time as 2026-01-31T09:30:00Z")
+		}
+	}
+	return nil
+}
+
+func (f Field) checkRange(n float64) error {
+	switch {
+	case f.Minimum != nil && n < *f.Minimum:
+		return fmt.Errorf("it has to be at least %v", *f.Minimum)
+	case f.Maximum != nil && n > *f.Maximum:
+		return fmt.Errorf("it may be at most %v", *f.Maximum)
+	}
+	return nil
+}
+
+func (f Field) checkChoice(list []string) error {
+	for _, v := range list {
+		if !slices.ContainsFunc(f.Options, func(o Option) bool { return o.Value == v }) {
+			return errors.New("it is none of the options")
+		}
+	}
+	switch {
+	case f.MinItems != nil && len(list) < *f.MinItems:
+		return fmt.Errorf("choose at least %d", *f.MinItems)
+	case f.MaxItems != nil && len(list) > *f.MaxItems:
+		return fmt.Errorf("choose at most %d", *f.MaxItems)
+	}
+	return nil
+}
+
+// Validate checks a whole answer: every required field is there, every value fits its field, nothing else is in it. The error names the first field.
+func (f Form) Validate(values map[string]any) error {
+	known := map[string]bool{}
+	for _, field := range f.Fields {
+		known[field.Name] = true
+		v, ok := values[field.Name]
+		switch {
+		case !ok && field.Required:
+			return fmt.Errorf("%s: a value is needed", field.Label())
+		case !ok:
+			continue
+		}
+		if err := field.Validate(v); err != nil {
+			return fmt.Errorf("%s: %w", field.Label(), err)
+		}
+	}
+	var strangers []string
+	for name := range values {
+		if !known[name] {
+			strangers = append(strangers, line(name, maxText))
+		}
+	}
+	if len(strangers) > 0 {
+		sort.Strings(strangers)
+		return fmt.Errorf("%s: the form has no such field", strangers[0])
+	}
+	return nil
+}

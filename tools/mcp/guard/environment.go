@@ -1,0 +1,118 @@
+package guard
+
+import (
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"sort"
+	"strings"
+)
+
+// loaders are variables that make a program load foreign code (seed 001's list, and what debugs our own library). Matching is exact.
+var loaders = []string{
+	"LD_PRELOAD", "LD_LIBRARY_PATH", "LD_AUDIT", "LD_PROFILE",
+	"DYLD_INSERT_LIBRARIES", "DYLD_LIBRARY_PATH", "DYLD_FRAMEWORK_PATH", "DYLD_FALLBACK_LIBRARY_PATH",
+	"BASH_ENV", "ENV", "CDPATH", "GLOBIGNORE",
+	"PYTHONPATH", "PYTHONSTARTUP", "RUBYLIB", "RUBYOPT",
+	"NODE_OPTIONS", "NODE_PATH", "PERL5LIB", "PERL5OPT", "JAVA_TOOL_OPTIONS",
+	"MCPGODEBUG",
+}
+
+// secrets are variables that hold credentials and sound like nothing; names that sound like one go by credential. Our own ZEPH_* go by prefix.
+var secrets = []string{
+	"AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AZURE_CLIENT_SECRET", "GCP_SERVICE_ACCOUNT_KEY", "GOOGLE_APPLICATION_CREDENTIALS",
+	"DATABASE_URL", "REDIS_URL", "GITHUB_TOKEN", "GITLAB_TOKEN", "NPM_TOKEN",
+	"CARGO_REGISTRY_TOKEN", "DOCKER_PASSWORD", "VAULT_TOKEN", "SSH_AUTH_SOCK",
+}
+
+// base are the variables that an isolated server inherits.
+var base = []string{"PATH", "HOME", "USER", "LANG", "LC_ALL", "TERM", "SHELL", "TMPDIR", "XDG_RUNTIME_DIR", "XDG_CONFIG_HOME"}
+
+// functions is how bash hands functions to its children.
+const functions = "BASH_FUNC_"
+
+// Environment makes the environment of a server's process. From the inherited one, variables that load code, our own ZEPH_* and credentials are taken out;
+// isolated leaves ten base names only. The configured one is laid over it: it may carry a credential on purpose, but a variable that loads code is an error.
+// The result is sorted by name and is never nil, so that an empty one is not taken for "inherit everything" by os/exec.
+func Environment(inherited []string, configured map[string]string, isolated bool) ([]string, error) {
+	if err := checkConfigured(configured); err != nil {
+		return nil, err
+	}
+	env := map[string]string{}
+	for _, kv := range inherited {
+		name, value, ok := strings.Cut(kv, "=")
+		if !ok || name == "" || strings.ContainsRune(kv, 0) || stripped(name, value) {
+			continue
+		}
+		if isolated && !slices.Contains(base, name) {
+			continue
+		}
+		env[name] = value
+	}
+	maps.Copy(env, configured)
+	list := make([]string, 0, len(env))
+	for name, value := range env {
+		list = append(list, name+"="+value)
+	}
+	sort.Strings(list)
+	return list, nil
+}
+
+// checkConfigured refuses what would load code or cannot be a variable. Values are never shown: they may be secret.
+func checkConfigured(configured map[string]string) error {
+	names := make([]string, 0, len(configured))
+	for name := range configured {
+		names = append(names, name)
+	}
+	sort.Strings(names) // so that of two errors it is always the same one
+	for _, name := range names {
+		switch {
+		case name == "" || strings.ContainsAny(name, "=\x00"):
+			return fmt.Errorf("env: %s cannot be the name of a variable", shown(name))
+		case strings.ContainsRune(configured[name], 0):
+			return fmt.Errorf("env: the value of %s has a NUL byte in it", shown(name))
+		case loads(name):
+			return fmt.Errorf("env: %s is not allowed: it makes the server's process load foreign code; remove it", name)
+		}
+	}
+	return nil
+}
+
+func loads(name string) bool {
+	return slices.Contains(loaders, name) || strings.HasPrefix(name, functions)
+}
+
+// stripped says whether an inherited variable stays away from servers.
+func stripped(name, value string) bool {
+	return loads(name) || strings.HasPrefix(name, "ZEPH_") || slices.Contains(secrets, name) || credential(strings.ToUpper(name)) || carriesPassword(value)
+}
+
+// credential says whether a name in upper case sounds like a secret: the list above names the well-known ones, a deployment has others.
+func credential(name string) bool {
+	for _, w := range strings.FieldsFunc(name, func(r rune) bool { return r == '_' || r == '-' || r == '.' }) {
+		switch w {
+		case "KEY", "KEYS", "PASS", "PASSWD", "PASSPHRASE", "CREDENTIAL", "CREDENTIALS", "CREDS", "AUTH", "COOKIE", "DSN":
+			return true
+		}
+	}
+	for _, part := range []string{"PASSWORD", "APIKEY", "SECRET", "TOKEN"} {
+		if strings.Contains(name, part) {
+			return true
+		}
+	}
+	return false
+}
+
+// carriesPassword says whether a value is a URL with a password.
+func carriesPassword(value string) bool {
+	if !strings.Contains(value, "://") || !strings.Contains(value, "@") {
+		return false
+	}
+	u, err := url.Parse(value)
+	if err != nil {
+		return true // it has the shape of one and cannot be read: better gone
+	}
+	_, has := u.User.Password()
+	return has
+}

@@ -1,0 +1,166 @@
+// Package guard decides what of an MCP server may come in: which program may be started and with which environment, which tools are offered, what of
+// their texts a model may read, how often they may be called, and what a failure means. It is pure: no connection, no goroutine, no clock of its own.
+package guard
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/zephbot/zephbot/tools"
+)
+
+// Trust is how far a server is believed (seed 001). The zero value is no level: use ParseTrust.
+type Trust string
+
+// The levels, from the most to the least trusted.
+const (
+	Trusted   Trust = "trusted"
+	Untrusted Trust = "untrusted" // the default
+	Sandboxed Trust = "sandboxed"
+)
+
+// ParseTrust reads a level; "" is Untrusted.
+func ParseTrust(s string) (Trust, error) {
+	switch t := Trust(s); t {
+	case "":
+		return Untrusted, nil
+	case Trusted, Untrusted, Sandboxed:
+		return t, nil
+	default:
+		return "", fmt.Errorf("trust level %q: want %s, %s or %s", s, Trusted, Untrusted, Sandboxed)
+	}
+}
+
+// Stricter gives the more restricted of two levels. A level that is unknown counts as Sandboxed.
+func Stricter(a, b Trust) Trust {
+	if a.rank() >= b.rank() {
+		return a.known()
+	}
+	return b.known()
+}
+
+func (t Trust) rank() int {
+	switch t {
+	case Trusted:
+		return 0
+	case Untrusted:
+		return 1
+	default:
+		return 2
+	}
+}
+
+func (t Trust) known() Trust {
+	if t.rank() == 2 {
+		return Sandboxed
+	}
+	return t
+}
+
+// Command says whether a program may be started as a server: a bare name that stands in the list, letter by letter. The list comes from
+// mcp.allowed_commands; an empty list permits nothing.
+func Command(name string, allowed []string) error {
+	permitted := "nothing is permitted: mcp.allowed_commands is empty"
+	if len(allowed) > 0 {
+		permitted = "permitted are " + strings.Join(allowed, ", ") + " (mcp.allowed_commands)"
+	}
+	switch {
+	case name == "":
+		return fmt.Errorf("no command is given; %s", permitted)
+	case strings.ContainsAny(name, `/\`):
+		return fmt.Errorf("command %s has a path in it: write the bare name of a program, it is looked up in PATH; %s", shown(name), permitted)
+	case !slices.Contains(allowed, name):
+		return fmt.Errorf("command %s is not allowed; %s", shown(name), permitted)
+	}
+	return nil
+}
+
+// shown is a foreign word for an error: quoted, bounded.
+func shown(s string) string { return fmt.Sprintf("%q", cut(s, 80)) }
+
+// Annotations are a server's own words on what a tool does. Nil means that it says nothing.
+type Annotations struct {
+	Title       string `json:"title,omitempty"`
+	ReadOnly    *bool  `json:"read_only,omitempty"`
+	Destructive *bool  `json:"destructive,omitempty"`
+	Idempotent  *bool  `json:"idempotent,omitempty"`
+	OpenWorld   *bool  `json:"open_world,omitempty"`
+}
+
+// Apply puts the annotations into a definition. Only a trusted server is believed that a tool reads only, or that it destroys nothing; that it destroys is
+// believed of anybody. The protocol's default for a tool that is not read-only is that it may destroy, but only a server that annotates a tool
+// at all is taken by that.
+func (a Annotations) Apply(def *tools.Definition, trust Trust) {
+	def.Trusted = trust == Trusted
+	readOnly := a.ReadOnly != nil && *a.ReadOnly
+	def.ReadOnly = readOnly && def.Trusted
+	switch {
+	case a.Destructive != nil:
+		def.Destructive = *a.Destructive && !def.ReadOnly // the hint means nothing where a tool only reads
+	default:
+		def.Destructive = a.ReadOnly != nil && !readOnly
+	}
+}
+
+// Note says the annotations in one sentence for the approval card; "" when the server says nothing.
+func (a Annotations) Note(trust Trust) string {
+	var says []string
+	add := func(hint *bool, yes, no string) {
+		switch {
+		case hint == nil:
+		case *hint && yes != "":
+			says = append(says, yes)
+		case !*hint && no != "":
+			says = append(says, no)
+		}
+	}
+	add(a.ReadOnly, "it only reads", "it changes things")
+	if a.ReadOnly == nil || !*a.ReadOnly {
+		add(a.Destructive, "it may destroy what exists", "it destroys nothing")
+		add(a.Idempotent, "repeating it changes nothing more", "")
+	}
+	add(a.OpenWorld, "it reaches other systems", "it stays within the server")
+	if len(says) == 0 {
+		return ""
+	}
+	note := "The server says: " + strings.Join(says, ", ") + "."
+	if trust != Trusted {
+		note += " It is not a trusted server."
+	}
+	return note
+}
+
+// Limits of names.
+const (
+	maxName     = 128 // of a tool: the protocol's guidance of 2025-11-25
+	maxServerID = 128
+)
+
+var serverRule = regexp.MustCompile(`^[A-Za-z0-9_.-]+$`)
+
+// ServerID says whether an id may name a server: it becomes the part before the colon in the names of its tools.
+func ServerID(id string) error {
+	switch {
+	case id == "":
+		return fmt.Errorf("a server needs an id")
+	case len(id) > maxServerID:
+		return fmt.Errorf("server id %s is %d bytes long; the limit is %d", shown(id), len(id), maxServerID)
+	case !serverRule.MatchString(id):
+		return fmt.Errorf("server id %s: use letters, digits, _ . and - only", shown(id))
+	}
+	return nil
+}
+
+// Qualified is the name of a tool everywhere in the bot: "server:tool".
+func Qualified(server, tool string) string { return server + ":" + tool }
+
+// Split takes a qualified name apart; ok is false for a built-in's name.
+func Split(qualified string) (server, tool string, ok bool) {
+	server, tool, ok = strings.Cut(qualified, ":")
+	if !ok || server == "" || tool == "" {
+		return "", "", false
+	}
+	return server, tool, true
+}

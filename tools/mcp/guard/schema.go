@@ -1,0 +1,289 @@
+package guard
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/zephbot/zephbot/policy/scan"
+)
+
+// Limits of schemas.
+const (
+	maxSchema  = 256 << 10 // bytes of one schema; a longer one is not shown
+	maxSchemas = 1 << 20   // bytes of all schemas of a server; further ones are not shown: looking at them must not cost us seconds
+	maxString  = 512       // bytes of one text in it (seed 001)
+	maxDepth   = 10        // nesting that seed 001 looks into; deeper places are reported, and looked into all the same
+	maxNested  = 200       // nesting of a schema that is shown at all
+)
+
+// what says how the value at a place of a schema is treated.
+type what int
+
+const (
+	schema what = iota // keywords; its strings are texts
+	named              // names to schemas: properties, $defs
+	data               // values that a call may have to repeat byte by byte: enum, const, default, examples
+	exact              // names, references, expressions: never changed
+)
+
+// keywords whose values are not schemas or texts (JSON Schema 2020-12, and older drafts).
+var keywords = map[string]what{
+	"properties": named, "patternProperties": named, "$defs": named, "definitions": named, "dependentSchemas": named, "dependencies": named,
+	"enum": data, "const": data, "default": data, "examples": data, "example": data,
+	"required": exact, "dependentRequired": exact, "pattern": exact, "$schema": exact, "$id": exact, "id": exact, "$ref": exact, "$anchor": exact,
+	"$dynamicRef": exact, "$dynamicAnchor": exact, "$recursiveRef": exact, "$recursiveAnchor": exact, "$vocabulary": exact,
+}
+
+// mender walks a JSON document and replaces strings in it, so that every byte that is not part of such a string stays what it was.
+type mender struct {
+	src    []byte
+	pos    int
+	out    bytes.Buffer
+	copied int // src up to here is in out
+	path   []string
+	deep   bool
+	report func(f Finding)
+}
+
+// mendSchema sanitises the texts of a schema. Where there is nothing to mend the result is raw itself. ok is false when raw is no JSON object, or is longer than
+// limit or nested too deep.
+func mendSchema(raw json.RawMessage, limit int, report func(f Finding)) (clean json.RawMessage, ok bool) {
+	trimmed := bytes.TrimSpace(raw)
+	if len(raw) > min(limit, maxSchema) || len(trimmed) == 0 || trimmed[0] != '{' || !json.Valid(raw) || nesting(raw) > maxNested {
+		return nil, false
+	}
+	m := &mender{src: raw, report: report}
+	m.value(schema)
+	if m.deep {
+		report(Finding{Rule: RuleTooDeep, Severity: Info, Kept: true})
+	}
+	if m.out.Len() == 0 {
+		return raw, true
+	}
+	m.out.Write(m.src[m.copied:])
+	return m.out.Bytes(), true
+}
+
+// nesting counts how deep a valid document goes.
+func nesting(raw []byte) int {
+	depth, deepest, text := 0, 0, false
+	for i := 0; i < len(raw); i++ {
+		switch c := raw[i]; {
+		case text && c == '\\':
+			i++
+		case c == '"':
+			text = !text
+		case text:
+		case c == '{' || c == '[':
+			depth++
+			deepest = max(deepest, depth)
+		case c == '}' || c == ']':
+			depth--
+		}
+	}
+	return deepest
+}
+
+func (m *mender) space() byte {
+	for m.pos < len(m.src) {
+		switch c := m.src[m.pos]; c {
+		case ' ', '\t', '\r', '\n', ',', ':': // the document is valid, so separators need no care
+			m.pos++
+		default:
+			return c
+		}
+	}
+	return 0
+}
+
+func (m *mender) value(w what) {
+	if len(m.path) > maxDepth {
+		m.deep = true
+	}
+	switch m.space() {
+	case '{':
+		m.object(w)
+	case '[':
+		m.pos++
+		for i := 0; m.space() != ']'; i++ {
+			m.enter(strconv.Itoa(i), w)
+		}
+		m.pos++
+	case '"':
+		m.text(w)
+	default: // a number or a word
+		for m.pos < len(m.src) && !strings.ContainsRune(",]} \t\r\n", rune(m.src[m.pos])) {
+			m.pos++
+		}
+	}
+}
+
+func (m *mender) object(w what) {
+	m.pos++
+	for m.space() != '}' {
+		start := m.pos
+		key, whole := m.token()
+		if !whole {
+			m.replace(start, m.pos, key)
+		}
+		m.key(key)
+		inner := w
+		switch w {
+		case named:
+			inner = schema
+		case schema:
+			inner = keywords[key] // schema for any other word
+		}
+		m.enter(key, inner)
+	}
+	m.pos++
+}
+
+func (m *mender) enter(step string, w what) {
+	m.path = append(m.path, step)
+	if w == named && m.space() != '{' { // "dependencies" of old drafts may list names
+		w = exact
+	}
+	m.value(w)
+	m.path = m.path[:len(m.path)-1]
+}
+
+// token reads a string. whole is false when its bytes are no proper Unicode and have to be written anew.
+func (m *mender) token() (s string, whole bool) {
+	start := m.pos
+	for m.pos++; m.src[m.pos] != '"'; m.pos++ {
+		if m.src[m.pos] == '\\' {
+			m.pos++
+		}
+	}
+	m.pos++
+	if err := json.Unmarshal(m.src[start:m.pos], &s); err != nil { // cannot be: the document is valid
+		return "", false
+	}
+	return s, utf8.Valid(m.src[start:m.pos]) && !loneSurrogate(m.src[start:m.pos], s)
+}
+
+// loneSurrogate says whether half of a pair stands in the token: other readers of JSON refuse it.
+func loneSurrogate(token []byte, s string) bool {
+	return strings.ContainsRune(s, utf8.RuneError) && bytes.Contains(bytes.ToLower(token), []byte(`\ud`))
+}
+
+func (m *mender) replace(start, end int, by string) {
+	m.out.Write(m.src[m.copied:start])
+	m.out.Write(quote(by))
+	m.copied = end
+}
+
+// quote writes a JSON string without escaping for HTML.
+func quote(s string) []byte {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(s) // a string can always be written
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+}
+
+// text looks at the string at pos.
+func (m *mender) text(w what) {
+	start := m.pos
+	s, whole := m.token()
+	clean := s
+	var rules []string
+	switch w {
+	case exact:
+		if m.path[len(m.path)-1] == "$ref" && !strings.HasPrefix(s, "#") {
+			m.report(Finding{Field: m.at(), Rule: RuleRemoteRef, Preview: preview(s), Kept: true})
+		}
+		m.exact(s)
+	case data:
+		clean, rules = mendData(s)
+	default:
+		clean, rules = Text(s, maxString)
+	}
+	if clean == s && whole {
+		return
+	}
+	m.replace(start, m.pos, clean)
+	m.found(s, rules)
+	if w == schema && len(rules) == 0 && len(scan.Strip(s)) > maxString {
+		m.report(Finding{Field: m.at(), Rule: RuleTooLong, Severity: Info})
+	}
+}
+
+func (m *mender) found(s string, rules []string) {
+	for _, r := range rules {
+		m.report(Finding{Field: m.at(), Rule: r, Severity: Warning, Preview: preview(s)})
+	}
+}
+
+// key looks at a name. It stays what it is, for a call has to repeat it; prose in it is reported as kept.
+func (m *mender) key(name string) {
+	m.path = append(m.path, name)
+	m.exact(name)
+	m.path = m.path[:len(m.path)-1]
+}
+
+func (m *mender) exact(s string) {
+	if identifier(s) { // a property called "dan" instructs nobody
+		return
+	}
+	var names []string
+	for _, match := range scan.Find(s) {
+		if !slices.Contains(names, match.Rule) {
+			names = append(names, match.Rule)
+		}
+	}
+	if hidden(s) {
+		names = append(names, RuleHidden)
+	}
+	for _, n := range names {
+		m.report(Finding{Field: m.at(), Rule: n, Severity: High, Preview: preview(s), Kept: true})
+	}
+}
+
+func identifier(s string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool {
+		return r != '_' && r != '-' && r != '.' && r != '$' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
+	})
+}
+
+// mendData sanitises a value that a call may have to repeat: it is not cut, and characters are dropped from it only where they hide text.
+func mendData(s string) (clean string, rules []string) {
+	if identifier(s) {
+		return s, nil
+	}
+	if len(scan.Find(s)) > 0 {
+		return Text(s, max(len(s), len(scan.Sanitized)))
+	}
+	if hidden(s) {
+		return scan.Strip(s), []string{RuleHidden}
+	}
+	return s, nil
+}
+
+// hidden says whether characters stand in s that nobody sees and that no script or emoji needs: text may be written in them.
+func hidden(s string) bool {
+	return strings.ContainsFunc(s, func(r rune) bool {
+		switch {
+		case r < 0x20 || r == 0x7F: // controls: a model sees them escaped
+			return false
+		case r == 0x200C || r == 0x200D || r >= 0xFE00 && r <= 0xFE0F: // joiners and variants, as in emoji
+			return false
+		}
+		return scan.Strip(string(r)) == ""
+	})
+}
+
+// at is the place as a JSON pointer (RFC 6901).
+func (m *mender) at() string {
+	var b strings.Builder
+	for _, p := range m.path {
+		b.WriteByte('/')
+		b.WriteString(strings.NewReplacer("~", "~0", "/", "~1").Replace(p))
+	}
+	return cut(b.String(), maxString)
+}

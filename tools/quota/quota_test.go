@@ -1,0 +1,140 @@
+package quota_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/zephbot/zephbot/policy"
+	"github.com/zephbot/zephbot/tools"
+	"github.com/zephbot/zephbot/tools/chain"
+	"github.com/zephbot/zephbot/tools/quota"
+	"github.com/zephbot/zephbot/tools/toolstest"
+)
+
+// TestPlaces: which calls of a conversation of three batches, with 1, 3 and 2 calls, run.
+func TestPlaces(t *testing.T) {
+	t.Parallel()
+	batches := []int{1, 3, 2}
+	for _, tc := range []struct {
+		name  string
+		o     quota.Options
+		want  string // a letter per call: r runs, b is blocked; a space between batches
+		limit string
+	}{
+		{"batches", quota.Options{Max: 2, Unit: quota.Batch}, "r rrr bb", "2 rounds of tool calls"},
+		{"batches are the default", quota.Options{Max: 1}, "r bbb bb", "1 rounds of tool calls"},
+		{"enough batches", quota.Options{Max: 3}, "r rrr rr", ""},
+		{"calls", quota.Options{Max: 3, Unit: quota.Call}, "r rrb bb", "3 tool calls"},
+		{"all calls", quota.Options{Max: 6, Unit: quota.Call}, "r rrr rr", ""},
+		{"none", quota.Options{}, "b bbb bb", "0 rounds"},
+		{"negative", quota.Options{Max: -1, Unit: quota.Call}, "b bbb bb", "0 tool calls"},
+		{"unknown unit", quota.Options{Max: 3, Unit: "calls"}, "r rrb bb", "3 tool calls"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			runs := 0
+			h := quota.New(tc.o)(func(context.Context, *tools.Call) (*tools.Result, error) { runs++; return &tools.Result{}, nil })
+			var got strings.Builder
+			n, ran := 0, 0
+			for b, calls := range batches {
+				if b > 0 {
+					got.WriteByte(' ')
+				}
+				for range calls {
+					n++
+					call := toolstest.Call("echo", `{}`)
+					call.BatchN, call.CallN = b+1, n
+					_, err := h(t.Context(), call)
+					if err == nil {
+						ran++
+						got.WriteByte('r')
+						continue
+					}
+					got.WriteByte('b')
+					refusal(t, err, call, tc.limit)
+				}
+			}
+			if got.String() != tc.want || runs != ran {
+				t.Errorf("got %q, want %q; %d runs of %d that passed", got.String(), tc.want, runs, ran)
+			}
+		})
+	}
+}
+
+func refusal(t *testing.T, err error, call *tools.Call, limit string) {
+	t.Helper()
+	e, ok := errors.AsType[*tools.Error](err)
+	if !ok || e.Category != tools.PolicyBlocked || !e.Denied || e.Retryable {
+		t.Fatalf("error %+v", err)
+	}
+	if !strings.HasPrefix(e.Message, "quota_blocked:") || !strings.Contains(e.Message, limit) || !strings.Contains(e.Suggestion, "/clear") {
+		t.Errorf("error %q, suggestion %q: want the limit %q and /clear", e.Message, e.Suggestion, limit)
+	}
+	if call.Trail.Rule != quota.Rule || call.Trail.Effect != "deny" {
+		t.Errorf("trail %+v", call.Trail)
+	}
+	feedback := tools.Feedback(err)
+	if lines := strings.Split(feedback, "\n"); len(lines) != 5 || lines[1] != "category: policy_blocked" || !strings.HasPrefix(lines[2], "error: quota_blocked: ") {
+		t.Errorf("feedback:\n%s", feedback)
+	}
+}
+
+func TestUncounted(t *testing.T) {
+	t.Parallel()
+	for _, unit := range []string{quota.Batch, quota.Call} {
+		call := toolstest.Call("echo", `{}`)
+		want := &tools.Result{Text: "x"}
+		h := quota.New(quota.Options{Unit: unit})(func(context.Context, *tools.Call) (*tools.Result, error) { return want, nil })
+		if got, err := h(t.Context(), call); err != nil || got != want {
+			t.Errorf("%s: got %v, %v for a call outside of a conversation", unit, got, err)
+		}
+	}
+}
+
+// TestChain: the quota stands before the question to a person, and a probe hears it too; the same call may come any number of times.
+func TestChain(t *testing.T) {
+	t.Parallel()
+	var counter toolstest.Counter
+	list, err := tools.NewRegistry(counter.Tool())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lookup toolstest.Lookup
+	o := chain.Options{Registry: list, Approvals: &lookup, Quota: quota.New(quota.Options{Max: 1})}
+	o.Gate.Policy = toolstest.Always(policy.Ask)
+	c, id := chain.New(o), "call"
+	execute := func(n int, probe bool) error {
+		call := toolstest.Call("count", `{}`)
+		call.ID = id
+		call.BatchN, call.CallN, call.Probe = n, n, probe
+		_, err := c.Execute(t.Context(), call)
+		return err
+	}
+	if err := execute(2, true); tools.AsError(err).Category != tools.PolicyBlocked {
+		t.Errorf("a probe beyond the limit: %v", err)
+	}
+	if lookup.Asked() != 0 {
+		t.Error("a person is asked about a call that cannot run")
+	}
+	for n := range 2 { // two calls of the one batch that there may be, each asked about and then taken up again
+		id = fmt.Sprint("call-", n)
+		err := execute(1, false)
+		if _, ok := errors.AsType[*tools.Pending](err); !ok {
+			t.Fatalf("a call within the limit: %v", err)
+		}
+		if err := lookup.Approve("telegram:42", err, "telegram:42"); err != nil {
+			t.Fatal(err)
+		}
+		if err := execute(1, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff(2, counter.Runs()); diff != "" {
+		t.Errorf("runs (-want +got):\n%s", diff)
+	}
+}

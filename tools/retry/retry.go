@@ -1,0 +1,219 @@
+// Package retry is the stage that repeats what failed for a passing reason, where repeating is safe (seed 003: rate_limited, server_error,
+// network_error and timeout are repeated with back-off; what changes something is never repeated after it may have run).
+//
+// What leaves the stage is never marked retryable: a model that reads "retryable: true" waits for us, and by then nothing is repeated any more.
+package retry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"github.com/zephbot/zephbot/tools"
+)
+
+// The defaults of [tools.retry].
+const (
+	defaultMax  = 2
+	defaultBase = 500 * time.Millisecond
+	defaultCap  = 5 * time.Second
+)
+
+// longest is the longest wait that the other side may ask for where no budget bounds it.
+const longest = time.Minute
+
+// Options configures the stage. The zero value has the defaults, without a budget.
+type Options struct {
+	// Max is how often a call is repeated: it runs at most Max+1 times. 0 = 2; a negative number repeats nothing.
+	Max int
+	// Base is the upper bound of the first wait, doubled each time; 0 = 500 ms.
+	Base time.Duration
+	// Cap bounds every wait that we choose; 0 = 5 s.
+	Cap time.Duration
+	// Budget bounds all waits and repetitions of one call together, counted from its first failure. 0 = no limit.
+	Budget time.Duration
+	// Safe says whether a call that failed with err may be repeated. Nil: a call that only reads (of a server: if its word is trusted). It is
+	// asked only about passing failures, and must not block.
+	Safe func(call *tools.Call, err error) bool
+	// Rand gives numbers in [0,1); nil = math/rand.
+	Rand func() float64
+	// Wait waits for d, or returns an error when ctx ends; nil = a timer.
+	Wait func(ctx context.Context, d time.Duration) error
+	// Now is the clock; nil = time.Now.
+	Now func() time.Time
+	// Observe hears of every call that was repeated, after the last time: how often, and whether it went well then. May be nil. Must not block.
+	Observe func(tool string, repetitions int, ok bool)
+}
+
+// Backoff is the wait before repetition n, counted from 0: random (in [0,1)) times the smaller of limit and base·2^n ("full jitter"). The
+// doubling ends at n = 10.
+func Backoff(n int, base, limit time.Duration, random float64) time.Duration {
+	ceiling := min(float64(limit), float64(base)*math.Exp2(float64(min(max(n, 0), 10))))
+	return time.Duration(random * ceiling)
+}
+
+// New makes the stage. It is safe for concurrent use.
+func New(o Options) tools.Middleware {
+	if o.Max == 0 {
+		o.Max = defaultMax
+	}
+	if o.Base <= 0 {
+		o.Base = defaultBase
+	}
+	if o.Cap <= 0 {
+		o.Cap = defaultCap
+	}
+	if o.Safe == nil {
+		o.Safe = func(call *tools.Call, _ error) bool {
+			return call.Def.ReadOnly && (call.Def.Server == "" || call.Def.Trusted)
+		}
+	}
+	if o.Rand == nil {
+		o.Rand = rand.Float64
+	}
+	if o.Wait == nil {
+		o.Wait = wait
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return func(next tools.Handler) tools.Handler {
+		return func(ctx context.Context, call *tools.Call) (*tools.Result, error) {
+			return o.run(ctx, call, next)
+		}
+	}
+}
+
+func wait(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (o Options) run(ctx context.Context, call *tools.Call, next tools.Handler) (*tools.Result, error) {
+	before := *call.Trail
+	res, err := next(ctx, call)
+	if err == nil {
+		return res, nil
+	}
+	began := o.Now()
+	p := plan{}
+	for p.repeated < o.Max && o.again(ctx, call, err, began, &p) {
+		p.meant = true
+		if call.Progress != nil {
+			call.Progress(fmt.Sprintf("trying again in %d s", max(1, int(math.Ceil(p.delay.Seconds())))))
+		}
+		if o.Wait(ctx, p.delay) != nil {
+			break
+		}
+		p.repeated++
+		renew(call.Trail, before)
+		res, err = o.attempt(ctx, call, next, began)
+	}
+	if p.repeated > 0 && o.Observe != nil {
+		o.Observe(call.Def.Name, p.repeated, err == nil)
+	}
+	switch {
+	case err == nil:
+		return res, nil
+	case ctx.Err() != nil && p.meant && transient(err): // the caller's end is the reason that it was not repeated (again)
+		ended := *tools.AsError(ctx.Err())
+		ended.Err = errors.Join(ctx.Err(), err)
+		return nil, &ended
+	default:
+		return nil, p.final(err)
+	}
+}
+
+// plan is where the repetitions of one call stand.
+type plan struct {
+	repeated int
+	meant    bool          // a repetition was begun or waited for
+	delay    time.Duration // before the next one
+	asked    time.Duration // what the other side asked for, if that was too long for us
+}
+
+// again decides whether the call is repeated, and after which wait.
+func (o Options) again(ctx context.Context, call *tools.Call, err error, began time.Time, p *plan) bool {
+	if err == nil || ctx.Err() != nil || !transient(err) || !o.Safe(call, err) {
+		return false
+	}
+	p.delay = Backoff(p.repeated, o.Base, o.Cap, o.Rand())
+	after := retryAfter(err)
+	p.delay = max(p.delay, after)
+	if left, bounded := o.left(began); (bounded && p.delay >= left) || (!bounded && p.delay > max(longest, o.Cap)) {
+		if p.delay == after {
+			p.asked = after
+		}
+		return false
+	}
+	return true
+}
+
+// left is what the budget still holds.
+func (o Options) left(began time.Time) (left time.Duration, bounded bool) {
+	return o.Budget - o.Now().Sub(began), o.Budget > 0
+}
+
+// attempt repeats the call within the budget.
+func (o Options) attempt(ctx context.Context, call *tools.Call, next tools.Handler, began time.Time) (*tools.Result, error) {
+	if left, bounded := o.left(began); bounded {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, max(left, 0))
+		defer cancel()
+	}
+	return next(ctx, call)
+}
+
+// renew forgets what the failed run left in the trail and the next one may not overwrite. Requests that went out, notices and counts stay.
+func renew(trail *tools.Trail, before tools.Trail) {
+	trail.ExitCode, trail.MCPErrorCode, trail.Truncated, trail.RolledBack = before.ExitCode, before.MCPErrorCode, before.Truncated, before.RolledBack
+	trail.Summary = before.Summary
+}
+
+// transient says whether the failure may be gone in a moment. A refusal never is, whatever its category.
+func transient(err error) bool {
+	e := tools.AsError(err)
+	return e.Category.Transient() && !e.Denied
+}
+
+// retryAfter is how long the other side wants us to wait, where an error of the chain says so; 0 = it does not.
+func retryAfter(err error) time.Duration {
+	var says interface{ RetryAfter() time.Duration }
+	if !errors.As(err, &says) {
+		return 0
+	}
+	return max(says.RetryAfter(), 0)
+}
+
+// final is the error as the model gets it: with the number of tries, and without a promise that is over.
+func (p plan) final(err error) error {
+	if _, ok := errors.AsType[*tools.Pending](err); ok || errors.Is(err, tools.ErrProbed) {
+		return err
+	}
+	e := tools.AsError(err)
+	if p.repeated == 0 && p.asked == 0 && !e.Retryable {
+		return err
+	}
+	told := *e
+	told.Retryable = false
+	if p.repeated > 0 {
+		told.Message = fmt.Sprintf("%s (tried %d times)", strings.TrimSuffix(e.Message, "."), p.repeated+1)
+	}
+	switch {
+	case p.asked > 0:
+		told.Suggestion = fmt.Sprintf("The other side asks to wait %s before another call. Go on without it, or tell the user.", p.asked.Round(time.Second))
+	case p.repeated > 0 && e.Suggestion == "" && transient(err):
+		told.Suggestion = "It was repeated without success. Go on without it, or tell the user what did not work."
+	}
+	return &told
+}

@@ -1,0 +1,284 @@
+package utility_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/zephbot/zephbot/policy"
+	"github.com/zephbot/zephbot/tools"
+	"github.com/zephbot/zephbot/tools/chain"
+	"github.com/zephbot/zephbot/tools/toolstest"
+	"github.com/zephbot/zephbot/tools/utility"
+)
+
+func TestScore(t *testing.T) {
+	t.Parallel()
+	o := utility.Defaults()
+	for _, tc := range []struct {
+		f    utility.Factors
+		want float64
+	}{
+		{utility.Factors{}, 0},
+		{utility.Factors{Gain: 0.6, Uncertainty: 1}, 0.8},
+		{utility.Factors{Gain: 0.5, Cost: 1, Redundancy: 1}, -0.3},
+		{utility.Factors{Gain: 1, Cost: 1, Redundancy: 1, Uncertainty: 1}, 0.4},
+	} {
+		if got := utility.Score(o, tc.f); math.Abs(got-tc.want) > 1e-9 {
+			t.Errorf("%+v: %v, want %v", tc.f, got, tc.want)
+		}
+	}
+}
+
+func TestDecide(t *testing.T) {
+	t.Parallel()
+	type F = utility.Factors
+	strict := utility.Defaults()
+	strict.Threshold = 2
+	broken := utility.Defaults()
+	broken.GainWeight = math.Inf(1)
+	for _, tc := range []struct {
+		name string
+		o    utility.Options
+		s    utility.Situation
+		want utility.Decision
+	}{
+		{"asked for", broken, utility.Situation{Explicit: true, Factors: F{Cost: 1, Redundancy: 1}}, utility.Run},
+		{"mandated", broken, utility.Situation{Mandated: true, Factors: F{Cost: 1, Redundancy: 1}}, utility.Run},
+		{"no number", utility.Defaults(), utility.Situation{Factors: F{Gain: math.NaN()}}, utility.Stop},
+		{"endless", broken, utility.Situation{Factors: F{Gain: 0.5}}, utility.Stop},
+		{"expensive", utility.Defaults(), utility.Situation{Factors: F{Gain: 1, Cost: 0.91}}, utility.Stop},
+		{"just not expensive", utility.Defaults(), utility.Situation{Factors: F{Gain: 1, Cost: 0.9}}, utility.Run},
+		{"repeated", utility.Defaults(), utility.Situation{Factors: F{Gain: 1, Redundancy: 1, Uncertainty: 1}}, utility.Respond},
+		{"much gain", utility.Defaults(), utility.Situation{Factors: F{Gain: 0.7, Uncertainty: 1}}, utility.Run},
+		{"much gain, not enough", strict, utility.Situation{Factors: F{Gain: 0.8, Uncertainty: 1}}, utility.Retrieve},
+		{"early", utility.Defaults(), utility.Situation{Factors: F{Gain: 0.6, Uncertainty: 0.51}}, utility.Retrieve},
+		{"not early", utility.Defaults(), utility.Situation{Factors: F{Gain: 0.6, Uncertainty: 0.5}}, utility.Run},
+		{"little gain", utility.Defaults(), utility.Situation{Factors: F{Gain: 0.4, Uncertainty: 1}}, utility.Run},
+		{"too little after calls", strict, utility.Situation{Factors: F{Gain: 0.5}, Calls: 1}, utility.Verify},
+		{"too little at once", strict, utility.Situation{Factors: F{Gain: 0.4}}, utility.Respond},
+		{"on the threshold", utility.Options{Threshold: 0.25, GainWeight: 1}, utility.Situation{Factors: F{Gain: 0.25}, Calls: 9}, utility.Run},
+	} {
+		if got := utility.Decide(tc.o, tc.s); got != tc.want {
+			t.Errorf("%s: %s, want %s", tc.name, got, tc.want)
+		}
+	}
+}
+
+func TestGain(t *testing.T) {
+	t.Parallel()
+	o := utility.Options{HighGainTools: []string{"read", "server:tool"}}
+	for tool, want := range map[string]float64{
+		"memory_search": 0.8, "memory_save": 0.8, "bash": 0.6, "shell": 0.6, "write": 0.55, "read": 0.8, "search_code": 0.65, "grep": 0.65, "glob": 0.65,
+		"find_path": 0.65, "list_directory": 0.65, "diagnostics": 0.75, "edit": 0.75, "format": 0.75, "create_directory": 0.75, "delete_path": 0.75,
+		"move_path": 0.75, "copy_path": 0.75, "fetch": 0.5, "server:tool": 0.8, "server:other": 0.5,
+	} {
+		if got := o.Gain(tool); got != want {
+			t.Errorf("%s: %v, want %v", tool, got, want)
+		}
+	}
+	if got := (utility.Options{}).Gain("read"); got != 0.55 {
+		t.Errorf("read: %v", got)
+	}
+}
+
+func TestExplicit(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		ask, tool string
+		want      bool
+	}{
+		{"use the grep tool", "grep", true},
+		{"hello", "grep", false},
+		{"Please use the grep tool to find it.", "bash", false},
+		{"USE GREP", "grep", true},
+		{"run `bash` now", "bash", true},
+		{"find it with web_scrape", "web_scrape", true},
+		{"can you call the tool read?", "read", true},
+		{"the bash tool please", "bash", true},
+		{"read the file", "read", false},
+		{"use thread breadcrumbs", "read", false},
+		{"use readme", "read", false},
+		{"use the read_overflow", "read", false},
+		{"use read_overflow or the read tool", "read", true},
+		{"use github:search", "github:search", true},
+		{"use search", "github:search", true},
+		{"use your tools", "anything", true},
+		{"try any tool", "anything", true},
+		{"what tools do you have?", "anything", false},
+		{"Benutze das Werkzeug grep", "grep", true},
+		{"Nimm bitte etwas anderes als grep", "grep", false},
+		{"such mit grep", "grep", true},
+		{"verwende deine Werkzeuge", "anything", true},
+		{"grüße grep ü", "grep", false},
+		{"", "grep", false},
+		{"use the  ", "", false},
+		{strings.Repeat("x ", 3000) + "use grep", "grep", false}, // too far in
+	} {
+		if got := utility.Explicit(tc.ask, tc.tool); got != tc.want {
+			t.Errorf("%q for %s: %t", tc.ask, tc.tool, got)
+		}
+	}
+}
+
+func FuzzExplicit(f *testing.F) {
+	f.Add("use the grep tool", "grep")
+	f.Add("\xff use \xfe", "\xfe")
+	f.Fuzz(func(t *testing.T, ask, tool string) {
+		if utility.Explicit(ask, tool) && strings.TrimSpace(ask) == "" {
+			t.Errorf("an empty message asks for %q", tool)
+		}
+	})
+}
+
+// text is what the model reads when a call is decided on in a turn with this past.
+func text(t *testing.T, o utility.Options, call *tools.Call) string {
+	t.Helper()
+	call.Def.Name = call.Tool
+	res, err := utility.New(o)(func(context.Context, *tools.Call) (*tools.Result, error) { return &tools.Result{Text: "ran"}, nil })(t.Context(), call)
+	if err != nil || res == nil || res.Error {
+		t.Fatalf("got %+v, %v", res, err)
+	}
+	if (res.Text == "ran") != (call.Trail.Summary == "") {
+		t.Errorf("summary %q of %q", call.Trail.Summary, res.Text)
+	}
+	return res.Text
+}
+
+// TestTurn plays a turn: what is put off runs when it comes again, and a third time it is skipped.
+func TestTurn(t *testing.T) {
+	t.Parallel()
+	var past []utility.Past
+	var observed []string
+	o := utility.Defaults()
+	o.Seen = func(call *tools.Call) utility.History { return utility.Look(past, call, 0) }
+	o.Observe = func(tool string, d utility.Decision) { observed = append(observed, tool+" "+string(d)) }
+	for _, step := range []struct{ tool, args, want string }{
+		{"bash", `{"command":"make"}`, "[skipped] Not enough is known"},
+		{"edit", `{"path":"a"}`, "ran"},
+		{"bash", `{ "command" : "make" }`, "ran"}, // the hint is followed
+		{"bash", `{"command":"make"}`, "[skipped] This call brings nothing new"},
+		{"bash", `{"command":"make test"}`, "[skipped] Not enough is known"},
+		{"load_skill", `{}`, "ran"},
+		{"load_skill", `{}`, "ran"},
+	} {
+		call := toolstest.Call(step.tool, step.args)
+		got := text(t, o, call)
+		if !strings.HasPrefix(got, step.want) {
+			t.Errorf("%s %s: %q, want %q", step.tool, step.args, got, step.want)
+		}
+		if again := text(t, o, toolstest.Call(step.tool, step.args)); again != got { // the turn was taken up again before the result was stored
+			t.Errorf("%s: %q, then %q", step.tool, got, again)
+		}
+		past = append(past, utility.Past{Tool: step.tool, Args: []byte(step.args), Text: got})
+	}
+	want := []string{"bash retrieve", "edit run", "bash run", "bash respond", "bash retrieve", "load_skill run", "load_skill run"}
+	var got []string
+	for i := 0; i < len(observed); i += 2 {
+		got = append(got, observed[i])
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("observed (-want +got):\n%s", diff)
+	}
+}
+
+func TestStage(t *testing.T) {
+	t.Parallel()
+	history := func(h utility.History) func(*tools.Call) utility.History {
+		return func(*tools.Call) utility.History { return h }
+	}
+	for _, tc := range []struct {
+		name, tool, ask string
+		change          func(*utility.Options)
+		want            string
+	}{
+		{"first", "grep", "", func(*utility.Options) {}, "[skipped] Not enough"},
+		{"asked for", "grep", "use the grep tool", func(*utility.Options) {}, "ran"},
+		{"late", "grep", "", func(o *utility.Options) { o.Seen = history(utility.History{Calls: 5}) }, "ran"},
+		{"after very many", "grep", "", func(o *utility.Options) { o.Seen = history(utility.History{Calls: 500}) }, "ran"},
+		{"repeated", "edit", "", func(o *utility.Options) { o.Seen = history(utility.History{Calls: 1, Repeated: true}) }, "[skipped] This call brings nothing new."},
+		{"little use", "fetch", "", func(o *utility.Options) { o.Threshold, o.Seen = 0.9, history(utility.History{Calls: 5}) }, "[skipped] This call promises little"},
+		{"all is spent", "edit", "", func(o *utility.Options) { o.Cost = func(*tools.Call) float64 { return 7 } }, "[stopped] "},
+		{"nobody knows what is spent", "edit", "", func(o *utility.Options) { o.Cost = func(*tools.Call) float64 { return math.NaN() } }, "[stopped] "},
+		{"less than nothing is spent", "edit", "", func(o *utility.Options) { o.Cost = func(*tools.Call) float64 { return -7 } }, "ran"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			o := utility.Defaults()
+			tc.change(&o)
+			call := toolstest.Call(tc.tool, `{}`)
+			call.Ask = tc.ask
+			if got := text(t, o, call); !strings.HasPrefix(got, tc.want) {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestLook(t *testing.T) {
+	t.Parallel()
+	call := toolstest.Call("read", `{"path":"a","n":12345678901234567}`)
+	same := func(text string) utility.Past {
+		return utility.Past{Tool: "read", Args: []byte(`{"n":12345678901234567, "path":"a"}`), Text: text}
+	}
+	other := utility.Past{Tool: "read", Args: []byte(`{"path":"a","n":12345678901234568}`), Text: "x"}
+	const hint = "[skipped] Not enough is known for this call yet. Fetch …"
+	for _, tc := range []struct {
+		name   string
+		past   []utility.Past
+		window int
+		want   utility.History
+	}{
+		{"nothing", nil, 0, utility.History{}},
+		{"others", []utility.Past{other, {Tool: "grep", Args: call.Args}, {Tool: "read"}, {Tool: "read", Args: []byte("no JSON")}}, 0, utility.History{Calls: 4}},
+		{"the same", []utility.Past{same("x"), other}, 0, utility.History{Calls: 2, Repeated: true}},
+		{"put off", []utility.Past{same(hint), other}, 0, utility.History{Calls: 1, PutOff: true}},
+		{"put off and run", []utility.Past{same(hint), same("x")}, 0, utility.History{Calls: 1, Repeated: true}},
+		{"skipped otherwise", []utility.Past{same("[skipped] This"), same("[stopped] This")}, 0, utility.History{}},
+		{"outside of the window", []utility.Past{same("x"), other, other}, 2, utility.History{Calls: 3}},
+		{"inside of the window", []utility.Past{same("x"), other, other}, 3, utility.History{Calls: 3, Repeated: true}},
+	} {
+		if diff := cmp.Diff(tc.want, utility.Look(tc.past, call, tc.window)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tc.name, diff)
+		}
+	}
+	empty := toolstest.Call("read", "")
+	if h := utility.Look([]utility.Past{{Tool: "read", Args: []byte(" {} "), Text: "x"}}, empty, 0); !h.Repeated {
+		t.Errorf("no arguments and an empty object: %+v", h)
+	}
+}
+
+// TestChain: a probe is answered like the call itself and not counted, and nobody is asked about a call that is skipped.
+func TestChain(t *testing.T) {
+	t.Parallel()
+	var counter toolstest.Counter
+	list, err := tools.NewRegistry(counter.Tool())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var observed []string
+	o := utility.Defaults()
+	o.Observe = func(tool string, d utility.Decision) { observed = append(observed, fmt.Sprint(tool, " ", d)) }
+	var lookup toolstest.Lookup
+	parts := chain.Options{Registry: list, Approvals: &lookup, Quota: utility.New(o)}
+	parts.Gate.Policy = toolstest.Always(policy.Ask)
+	c := chain.New(parts)
+	for _, probe := range []bool{true, false} {
+		call := toolstest.Call("count", `{}`)
+		call.Probe = probe
+		res, err := c.Execute(t.Context(), call)
+		if err != nil || !strings.HasPrefix(res.Text, "[skipped]") || call.Trail.Started {
+			t.Errorf("probe %t: %v, %v", probe, res, err)
+		}
+	}
+	if counter.Runs() != 0 || lookup.Asked() != 0 {
+		t.Errorf("%d runs, %d look-ups", counter.Runs(), lookup.Asked())
+	}
+	if diff := cmp.Diff([]string{"count retrieve"}, observed); diff != "" {
+		t.Errorf("observed (-want +got):\n%s", diff)
+	}
+}
