@@ -1,0 +1,264 @@
+// Package catalog chooses which tools a turn is shown: by similarity to what the person said, by what has already run, by server, by a model that is
+// asked; and how a tool is shown: with a field for thoughts, with a hint of its output (seeds 000, 001, 003 and 004).
+package catalog
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/policy/nearest"
+	"github.com/zephbot/zephbot/tools"
+)
+
+// The strategies of discovery, in any case of letters.
+const (
+	Embedding = "Embedding" // rank by similarity; by words where nothing makes embeddings
+	Llm       = "Llm"       // ask a model
+	None      = "None"      // show all
+)
+
+// Filter chooses among the built-in tools ([agent.tool_filter]; seeds 000 and 003).
+type Filter struct {
+	Enabled       bool
+	TopK          int     // most tools that are shown for their rank; 0 = all that are similar enough
+	MinSimilarity float64 // 0..1
+	AlwaysOn      []string
+}
+
+// Discovery chooses among the tools of MCP servers ([mcp.tool_discovery]; seed 001).
+type Discovery struct {
+	Strategy         string   // "" = Embedding
+	TopK             int      // most tools that are shown for their rank. 0: none with Embedding, no limit with Llm
+	MinSimilarity    float64  // 0..1
+	AlwaysInclude    []string // bare names, which pin the tool of every server, or server:tool
+	MinToolsToFilter int      // a server with fewer tools shows them all
+	Strict           bool     // where nothing can be ranked: show no tool instead of all
+}
+
+// Pruning has a model choose among the tools of MCP servers ([mcp.pruning]). With the strategy Embedding it is ignored.
+type Pruning struct {
+	Enabled         bool
+	MaxTools        int // 0 = no limit
+	MinToolsToPrune int // fewer are all shown
+	AlwaysInclude   []string
+}
+
+// Dependencies order tools ([tools.dependencies]; seeds 000 and 003). A tool is hidden until all it requires has succeeded in the conversation. What is
+// always on by the filter is exempt while the filter is enabled; neither a mention nor always_include of MCP tools is an exemption.
+type Dependencies struct {
+	Enabled       bool
+	BoostPerDep   float64 // for each preferred tool that has succeeded
+	MaxTotalBoost float64
+	Rules         map[string]Rule // by the qualified name of the tool
+}
+
+// Rule is what a tool needs or likes to come after.
+type Rule struct{ Requires, Prefers []string }
+
+// TAFC adds a field for thoughts to the schema of complex tools ([tools.tafc]).
+type TAFC struct {
+	Enabled   bool
+	Threshold float64 // see Complexity; not a number = 0.6, brought into 0..1
+}
+
+// Options make a Catalog. Only Source is required.
+type Options struct {
+	// Source lists what is registered, allowed (nil = everything) and not hidden, always in the same order. Safe for concurrent use; the lists and
+	// what they point to never change.
+	Source       func(allowed func(tool string) bool) []tools.Definition
+	Filter       Filter
+	Discovery    Discovery
+	Pruning      Pruning
+	Dependencies Dependencies
+	TAFC         TAFC
+	// OutputHint says in words what a structured result looks like; it is added to the description of an MCP tool with an output schema. nil = none.
+	// Must not call the catalog.
+	OutputHint func(schema json.RawMessage) string
+	Embedder   llm.Embedder // nil = tools are ranked by words
+	Model      string       // name of the embedding model: vectors of another one are made anew
+	Chooser    llm.Provider // for the strategy Llm and for pruning
+	Index      Index        // of the MCP tools; nil = in memory
+	Log        zerolog.Logger
+	Observe    func(Selection)  // told of each choice, also one that only grew; nil = nobody. Must not block
+	Now        func() time.Time // nil = time.Now
+}
+
+// Bounds of what is kept. What falls out is made again.
+const (
+	maxLists    = 16
+	maxInfos    = 8192
+	maxTurns    = 512
+	maxSessions = 2048
+	maxAnswers  = 256
+)
+
+// Catalog implements agent.Catalog. Safe for concurrent use. It starts no goroutines.
+type Catalog struct {
+	o        Options
+	graph    graph
+	alwaysOn map[string]bool
+	pinned   map[string]bool // bare and qualified names
+	own      *vectors        // of the built-in tools; nil without an embedder
+	foreign  *vectors        // of MCP tools; nil without an embedder
+	query    *embedding      // nil without an embedder
+	warnings []string
+
+	mu       sync.Mutex
+	lists    []*snapshot // most recently used first
+	infos    map[string]*info
+	turns    *lru[string, *turnState]
+	sessions *lru[string, []string] // names that the last turn of a session was shown for a reason
+	answers  *lru[string, answer]
+}
+
+// New makes a Catalog. What is wrong but can be lived with stands in Warnings.
+func New(o Options) (*Catalog, error) {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	o.TAFC.Threshold = threshold(o.TAFC.Threshold)
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	c := &Catalog{
+		o: o, graph: newGraph(o.Dependencies), alwaysOn: map[string]bool{}, pinned: map[string]bool{},
+		infos: map[string]*info{}, turns: newLRU[string, *turnState](maxTurns), sessions: newLRU[string, []string](maxSessions),
+		answers: newLRU[string, answer](maxAnswers),
+	}
+	if o.Filter.Enabled {
+		for _, name := range o.Filter.AlwaysOn {
+			c.alwaysOn[name] = true
+		}
+	}
+	for _, name := range o.Discovery.AlwaysInclude {
+		c.pinned[name] = true
+	}
+	if c.prunes() {
+		for _, name := range o.Pruning.AlwaysInclude {
+			c.pinned[name] = true
+		}
+	}
+	c.warn()
+	c.connect()
+	return c, nil
+}
+
+// connect sets up what embeds, or says that there is nothing.
+func (c *Catalog) connect() {
+	ranks := c.o.Filter.Enabled || c.o.Discovery.Strategy == Embedding
+	if c.o.Embedder == nil {
+		if ranks {
+			c.o.Log.Info().Msg("no embedding provider: tools are ranked by words")
+		}
+		return
+	}
+	index := c.o.Index
+	if index == nil {
+		index = NewMemory()
+	}
+	c.query = &embedding{Embedder: c.o.Embedder, now: c.o.Now, log: c.o.Log}
+	c.own = newVectors(NewMemory(), c.o, "own")
+	c.foreign = newVectors(index, c.o, "mcp")
+}
+
+func (o *Options) validate() error {
+	var errs []error
+	if o.Source == nil {
+		errs = append(errs, errors.New("catalog: no source of tools"))
+	}
+	strategy := cmp.Or(strings.TrimSpace(o.Discovery.Strategy), Embedding)
+	o.Discovery.Strategy = ""
+	for _, known := range []string{Embedding, Llm, None} {
+		if strings.EqualFold(strategy, known) {
+			o.Discovery.Strategy = known
+		}
+	}
+	if o.Discovery.Strategy == "" {
+		errs = append(errs, fmt.Errorf("catalog: discovery strategy %q: want Embedding, Llm or None", strategy))
+	}
+	if o.Chooser == nil && (o.Discovery.Strategy == Llm || o.Pruning.Enabled && o.Discovery.Strategy != Embedding) {
+		errs = append(errs, errors.New("catalog: the discovery strategy Llm and pruning need a model that chooses"))
+	}
+	return errors.Join(append(errs, o.ranges()...)...)
+}
+
+// ranges checks the numbers. The comparisons are written so that NaN fails them.
+func (o *Options) ranges() []error {
+	var errs []error
+	check := func(name string, v, limit float64, want string) {
+		if !(v >= 0 && v <= limit) {
+			errs = append(errs, fmt.Errorf("catalog: %s %v: want %s", name, v, want))
+		}
+	}
+	check("filter: min similarity", o.Filter.MinSimilarity, 1, "0 to 1")
+	check("discovery: min similarity", o.Discovery.MinSimilarity, 1, "0 to 1")
+	check("dependencies: boost per dependency", o.Dependencies.BoostPerDep, math.MaxFloat32, "0 or more")
+	check("dependencies: max total boost", o.Dependencies.MaxTotalBoost, math.MaxFloat32, "0 or more")
+	for _, n := range []struct {
+		name string
+		v    int
+	}{
+		{"filter: top k", o.Filter.TopK},
+		{"discovery: top k", o.Discovery.TopK},
+		{"discovery: min tools to filter", o.Discovery.MinToolsToFilter},
+		{"pruning: max tools", o.Pruning.MaxTools},
+		{"pruning: min tools to prune", o.Pruning.MinToolsToPrune},
+	} {
+		check(n.name, float64(n.v), math.MaxInt, "0 or more")
+	}
+	return errs
+}
+
+// prunes says whether pruning counts at all.
+func (c *Catalog) prunes() bool { return c.o.Pruning.Enabled && c.o.Discovery.Strategy != Embedding }
+
+// Warnings lists what is odd about the options, one sentence each: rules for tools that do not exist, cycles, keys without effect. Names of MCP tools
+// are not looked at, since servers connect later.
+func (c *Catalog) Warnings() []string { return slices.Clone(c.warnings) }
+
+func (c *Catalog) warn() {
+	if c.o.Pruning.Enabled && !c.prunes() {
+		c.warnings = append(c.warnings, "pruning has no effect with the discovery strategy Embedding")
+	}
+	if !c.o.Dependencies.Enabled {
+		return
+	}
+	var known []string
+	for _, d := range c.o.Source(nil) {
+		known = append(known, d.Name)
+	}
+	odd := func(rule, name string) {
+		if slices.Contains(known, name) || strings.Contains(name, ":") {
+			return
+		}
+		text := fmt.Sprintf("dependency rule of %q: there is no tool %q", rule, name)
+		if near, ok := nearest.Nearest(name, known); ok {
+			text += fmt.Sprintf("; did you mean %q?", near)
+		}
+		c.warnings = append(c.warnings, text)
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.o.Dependencies.Rules)) {
+		rule := c.o.Dependencies.Rules[name]
+		odd(name, name)
+		for _, other := range slices.Concat(rule.Requires, rule.Prefers) {
+			odd(name, other)
+		}
+		if len(rule.Requires) > 0 && c.alwaysOn[name] {
+			c.warnings = append(c.warnings, fmt.Sprintf("dependency rule of %q: what it requires has no effect, because the tool is always on", name))
+		}
+	}
+	if len(c.graph.cycle) > 0 {
+		c.warnings = append(c.warnings, "dependency rules: these tools require each other, so what they require is ignored: "+strings.Join(c.graph.cycle, ", "))
+	}
+}

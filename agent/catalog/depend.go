@@ -1,0 +1,70 @@
+package catalog
+
+import (
+	"maps"
+	"slices"
+)
+
+// graph answers what the rules of Dependencies mean. Its zero value has no rules. Immutable.
+type graph struct {
+	rules    map[string]Rule // cycle members without their requires
+	perDep   float64
+	maxBoost float64
+	cycle    []string // members of cycles, sorted
+}
+
+// newGraph takes the requires off the members of cycles: they could never be met. Tools that merely point into a cycle keep theirs.
+func newGraph(d Dependencies) graph {
+	if !d.Enabled {
+		return graph{}
+	}
+	g := graph{rules: maps.Clone(d.Rules), perDep: d.BoostPerDep, maxBoost: d.MaxTotalBoost}
+	for _, name := range slices.Sorted(maps.Keys(d.Rules)) {
+		if reaches(d.Rules, name) {
+			g.cycle = append(g.cycle, name)
+			g.rules[name] = Rule{Prefers: d.Rules[name].Prefers}
+		}
+	}
+	return g
+}
+
+// reaches says whether a tool requires itself, be it by way of others.
+func reaches(rules map[string]Rule, name string) bool {
+	seen := map[string]bool{}
+	open := slices.Clone(rules[name].Requires)
+	for len(open) > 0 {
+		next := open[len(open)-1]
+		open = open[:len(open)-1]
+		if next == name {
+			return true
+		}
+		if !seen[next] {
+			seen[next] = true
+			open = append(open, rules[next].Requires...)
+		}
+	}
+	return false
+}
+
+// missing lists what a tool requires and has not succeeded.
+func (g graph) missing(name string, done map[string]bool) []string {
+	var list []string
+	for _, r := range g.rules[name].Requires {
+		if !done[r] && !slices.Contains(list, r) {
+			list = append(list, r)
+		}
+	}
+	return list
+}
+
+// boost is min(n·per, max), n being the preferred tools that have succeeded.
+func (g graph) boost(name string, done map[string]bool) float64 {
+	prefers := g.rules[name].Prefers
+	n := 0
+	for i, p := range prefers {
+		if done[p] && !slices.Contains(prefers[:i], p) {
+			n++
+		}
+	}
+	return min(float64(n)*g.perDep, g.maxBoost)
+}

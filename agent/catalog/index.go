@@ -1,0 +1,281 @@
+package catalog
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+	"github.com/zeebo/blake3"
+
+	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/tools"
+)
+
+// Point is one tool in an Index. Key is the tool's qualified name, Hash tells versions of it apart. Payload: key, server_id, tool_name, description.
+type Point struct {
+	Key, Hash string
+	Vector    []float32
+	Payload   map[string]string
+}
+
+// Hit is a point that was found. Score is the cosine, -1..1.
+type Hit struct {
+	Key   string
+	Score float32
+}
+
+// Index keeps vectors. Safe for concurrent use; it keeps none of the slices it is given.
+type Index interface {
+	// Hashes lists the hash of every point by its key.
+	Hashes(ctx context.Context) (map[string]string, error)
+	// Upsert stores points; one whose key exists is replaced, also when its vector has another length.
+	Upsert(ctx context.Context, points []Point) error
+	// Delete removes points; unknown keys are none.
+	Delete(ctx context.Context, keys []string) error
+	// Search gives at most limit points, the most similar first. Points whose vectors have another length are passed over.
+	Search(ctx context.Context, vector []float32, limit int) ([]Hit, error)
+}
+
+// Bounds of the work with embeddings.
+const (
+	embedBatch  = 64              // texts in one request
+	embedDesc   = 200             // characters of a description that are embedded
+	embedQuery  = 2000            // characters of a message that are embedded
+	embedLimit  = 5 * time.Second // of the query's embedding
+	searchLimit = 2 * time.Second // of one search
+	syncLimit   = 5 * time.Second // of a sync that a turn waits for; what was stored stays
+	forgetEvery = time.Minute
+	pauseAfter  = 30 * time.Second // after a failure nothing is tried for so long
+)
+
+// SyncReport counts what a sync found.
+type SyncReport struct{ Added, Updated, Removed, Unchanged int }
+
+// vectors keeps an Index in step with a list of tools.
+type vectors struct {
+	index Index
+	embed llm.Embedder
+	model string
+	name  string
+	now   func() time.Time
+	log   zerolog.Logger
+
+	mu      sync.Mutex
+	flight  chan struct{} // closed when the sync under way is over; nil = none
+	synced  []tools.Definition
+	inStep  bool // synced and dim are those of the index
+	size    int  // points in the index
+	dim     int
+	servers map[string]bool // servers that had tools since the start
+	forgot  time.Time       // last time that points were missing
+	failed  time.Time       // last failure; zero = the last sync went well
+}
+
+func newVectors(index Index, o Options, name string) *vectors {
+	return &vectors{index: index, embed: o.Embedder, model: o.Model, name: name, now: o.Now, log: o.Log, servers: map[string]bool{}}
+}
+
+var errPause = errors.New("failed a moment ago")
+
+// ready brings the index in step, once however many ask. Whoever comes second waits, at most until ctx ends.
+func (v *vectors) ready(ctx context.Context, defs []tools.Definition, dim int) error {
+	for {
+		v.mu.Lock()
+		switch {
+		case v.inStep && v.dim == dim && sameDefinitions(v.synced, defs):
+			v.mu.Unlock()
+			return nil
+		case v.flight != nil:
+			flight := v.flight
+			v.mu.Unlock()
+			select {
+			case <-flight:
+				continue
+			case <-ctx.Done():
+				return fmt.Errorf("wait for the sync of %s tools: %w", v.name, ctx.Err())
+			}
+		case !v.failed.IsZero() && v.now().Sub(v.failed) < pauseAfter:
+			v.mu.Unlock()
+			return errPause
+		}
+		v.flight = make(chan struct{})
+		v.mu.Unlock()
+		_, err := v.run(ctx, defs, dim)
+		return err
+	}
+}
+
+// force brings the index in step even after a failure.
+func (v *vectors) force(ctx context.Context, defs []tools.Definition, dim int) (SyncReport, error) {
+	for {
+		v.mu.Lock()
+		if v.flight == nil {
+			v.flight = make(chan struct{})
+			v.mu.Unlock()
+			return v.run(ctx, defs, dim)
+		}
+		flight := v.flight
+		v.mu.Unlock()
+		select {
+		case <-flight:
+		case <-ctx.Done():
+			return SyncReport{}, fmt.Errorf("wait for the sync of %s tools: %w", v.name, ctx.Err())
+		}
+	}
+}
+
+// run syncs as the holder of the flight, and ends it.
+func (v *vectors) run(ctx context.Context, defs []tools.Definition, dim int) (report SyncReport, err error) {
+	began := v.now()
+	size, done := 0, false
+	defer func() {
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		if v.inStep = done && err == nil; v.inStep {
+			v.synced, v.dim, v.size, v.failed = defs, dim, size, time.Time{}
+		} else if ctx.Err() == nil || errors.Is(ctx.Err(), context.DeadlineExceeded) { // a turn that was stopped says nothing about the provider
+			v.failed = v.now()
+		}
+		close(v.flight)
+		v.flight = nil
+	}()
+	report, size, err = v.sync(ctx, defs, dim)
+	done = true
+	if err != nil {
+		return report, fmt.Errorf("sync the index of %s tools: %w", v.name, err)
+	}
+	v.log.Debug().Str("index", v.name).Int("added", report.Added).Int("updated", report.Updated).Int("removed", report.Removed).
+		Int("unchanged", report.Unchanged).Dur("took", v.now().Sub(began)).Msg("tool index synced")
+	return report, nil
+}
+
+// sync stores what is new or changed and removes what is gone. A tool of a server that has not been seen since the start stays: its server may still
+// be connecting, and embedding its tools anew at each start would cost money.
+func (v *vectors) sync(ctx context.Context, defs []tools.Definition, dim int) (report SyncReport, size int, err error) {
+	stored, err := v.index.Hashes(ctx)
+	if err != nil {
+		return report, 0, fmt.Errorf("read hashes: %w", err)
+	}
+	marker := fmt.Sprintf("%s/%d", v.model, dim)
+	live := map[string]bool{}
+	var todo []Point
+	for _, d := range defs {
+		v.servers[d.Server], live[d.Name] = true, true
+		p := point(marker, d)
+		switch hash, ok := stored[p.Key]; {
+		case !ok:
+			report.Added++
+		case hash != p.Hash:
+			report.Updated++
+		default:
+			report.Unchanged++
+			continue
+		}
+		todo = append(todo, p)
+	}
+	var gone []string
+	for key := range stored {
+		server, _, ok := strings.Cut(key, ":")
+		if !ok {
+			server = ""
+		}
+		if !live[key] && v.servers[server] {
+			gone = append(gone, key)
+		}
+	}
+	if len(gone) > 0 {
+		if err := v.index.Delete(ctx, gone); err != nil {
+			return report, 0, fmt.Errorf("remove points: %w", err)
+		}
+		report.Removed = len(gone)
+	}
+	return report, len(stored) + report.Added - report.Removed, v.store(ctx, todo, dim)
+}
+
+// store embeds and stores points in batches, so that a sync that is cut short need not begin again.
+func (v *vectors) store(ctx context.Context, todo []Point, dim int) error {
+	for len(todo) > 0 {
+		n := min(len(todo), embedBatch)
+		batch := todo[:n]
+		todo = todo[n:]
+		texts := make([]string, n)
+		for i, p := range batch {
+			texts[i] = p.Payload["key"] + ": " + clean(p.Payload["description"], embedDesc)
+		}
+		vecs, err := v.embed.Embed(ctx, texts)
+		if err != nil {
+			return fmt.Errorf("embed: %w", err)
+		}
+		if len(vecs) != n {
+			return fmt.Errorf("embed: %d vectors for %d texts", len(vecs), n)
+		}
+		for i, vec := range vecs {
+			if len(vec) != dim {
+				return fmt.Errorf("embed: a vector of %d dimensions among those of %d", len(vec), dim)
+			}
+			batch[i].Vector = vec
+		}
+		if err := v.index.Upsert(ctx, batch); err != nil {
+			return fmt.Errorf("store points: %w", err)
+		}
+	}
+	return nil
+}
+
+// search gives the similarity of every point that has one.
+func (v *vectors) search(ctx context.Context, vector []float32) (map[string]float32, error) {
+	v.mu.Lock()
+	size := v.size
+	v.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, searchLimit)
+	defer cancel()
+	hits, err := v.index.Search(ctx, vector, size)
+	if err != nil {
+		if !errors.Is(ctx.Err(), context.Canceled) {
+			v.mu.Lock()
+			v.failed, v.inStep = v.now(), false
+			v.mu.Unlock()
+		}
+		return nil, fmt.Errorf("search the index of %s tools: %w", v.name, err)
+	}
+	scores := make(map[string]float32, len(hits))
+	for _, h := range hits {
+		if h.Score == h.Score { // a number
+			scores[h.Key] = h.Score
+		}
+	}
+	return scores, nil
+}
+
+// forget makes the next turn sync again: somebody else has changed the index. Seldom, because there are indexes that never give some points back.
+func (v *vectors) forget() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if now := v.now(); v.forgot.IsZero() || now.Sub(v.forgot) >= forgetEvery {
+		v.inStep, v.forgot = false, now
+	}
+}
+
+func point(marker string, d tools.Definition) Point {
+	h := blake3.New()
+	for _, part := range []string{marker, d.Server, d.Name, d.Description, string(d.Schema)} {
+		fmt.Fprintf(h, "%d:%s", len(part), part)
+	}
+	return Point{
+		Key: d.Name, Hash: hex.EncodeToString(h.Sum(nil)),
+		Payload: map[string]string{"key": d.Name, "server_id": d.Server, "tool_name": bare(d), "description": d.Description},
+	}
+}
+
+// bare is the name of a tool on its server.
+func bare(d tools.Definition) string {
+	if d.Server == "" {
+		return d.Name
+	}
+	return strings.TrimPrefix(d.Name, d.Server+":")
+}

@@ -1,0 +1,303 @@
+package catalog
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/rs/zerolog"
+	"github.com/zeebo/blake3"
+
+	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/tools"
+)
+
+// ranking is what is known about every tool of a snapshot for one message. Immutable once made.
+type ranking struct {
+	how       string
+	mentioned []bool
+	carried   map[string]bool
+	// scores are similarities; without rank there are none: the ranking failed, and all counts (nothing of MCP with Strict).
+	ranked bool
+	scores []float32
+	bare   []bool // no vector, the score is by words
+	// model: a model was asked about the MCP tools. chosen is nil where it failed.
+	model   bool
+	chosen  map[string]bool
+	foreign scope
+}
+
+// scope says what of the MCP tools is chosen from.
+type scope struct {
+	all   bool // nothing: all are shown
+	limit int  // most tools a model may choose; 0 = no limit
+}
+
+// rank works out a ranking. vec is the query's vector of an earlier ranking of the same turn, or nil; the one that was used is given back.
+func (c *Catalog) rank(ctx context.Context, s *snapshot, query string, vec []float32) (*ranking, []float32) {
+	r := &ranking{how: ByNothing, foreign: c.scope(s)}
+	filters := c.o.Filter.Enabled
+	byModel := !r.foreign.all && c.o.Discovery.Strategy != Embedding
+	if !filters && r.foreign.all {
+		return r, vec
+	}
+	r.mentioned = mentions(s, query)
+	if filters || !byModel && !r.foreign.all {
+		list, stops := terms(query)
+		if vec = c.similar(ctx, s, r, query, vec); !r.ranked {
+			c.byWords(s, r, list, stops)
+		}
+	}
+	if byModel {
+		r.model, r.how = true, ByModel
+		r.chosen = c.byModel(ctx, s, query, r.foreign.limit)
+	}
+	return r, vec
+}
+
+// scope says whether the MCP tools of a snapshot are chosen from at all.
+func (c *Catalog) scope(s *snapshot) scope {
+	n, pool := 0, 0
+	for _, count := range s.server {
+		n += count
+		if count >= c.o.Discovery.MinToolsToFilter {
+			pool += count
+		}
+	}
+	out := scope{limit: c.o.Discovery.TopK}
+	switch c.o.Discovery.Strategy {
+	case Embedding:
+		out.all = pool == 0
+		return out
+	case None:
+		out.limit, out.all = 0, !c.prunes()
+	default:
+		out.all = pool == 0
+	}
+	if c.prunes() {
+		if m := c.o.Pruning.MaxTools; m > 0 && (out.limit == 0 || m < out.limit) {
+			out.limit = m
+		}
+		out.all = out.all || n == 0 || n < c.o.Pruning.MinToolsToPrune
+	}
+	return out
+}
+
+// filtered says whether an MCP tool takes part in the choice, its server being large enough. The strategy None leaves the choice to pruning, which
+// counts all servers together.
+func (c *Catalog) filtered(s *snapshot, d tools.Definition) bool {
+	return c.o.Discovery.Strategy == None || s.server[d.Server] >= c.o.Discovery.MinToolsToFilter
+}
+
+// similar ranks by embeddings; where that fails, r stays unranked.
+func (c *Catalog) similar(ctx context.Context, s *snapshot, r *ranking, query string, vec []float32) []float32 {
+	if c.query == nil || strings.TrimSpace(query) == "" {
+		return vec
+	}
+	var err error
+	if vec == nil {
+		if vec, err = c.query.of(ctx, query); err != nil {
+			c.query.report(ctx, err)
+			return nil
+		}
+	}
+	scores, lacking := make([]float32, len(s.defs)), make([]bool, len(s.defs))
+	everything := c.prepare(c.o.Source(nil)) // not only what this chat may use: the indexes belong to all
+	if c.o.Filter.Enabled {
+		err = c.scan(ctx, c.own, everything.own, vec, func(found map[string]float32) { place(s, found, false, scores, lacking) })
+	}
+	if err == nil && !r.foreign.all && c.o.Discovery.Strategy == Embedding {
+		err = c.scan(ctx, c.foreign, everything.foreign, vec, func(found map[string]float32) { place(s, found, true, scores, lacking) })
+	}
+	c.query.report(ctx, err)
+	if err != nil {
+		return vec
+	}
+	r.how, r.ranked, r.scores, r.bare = ByEmbedding, true, scores, lacking
+	c.fill(s, r, query)
+	return vec
+}
+
+// scan brings an index in step and searches it. Points that are missing although they were stored were taken by somebody else: they are made again
+// for the next turn.
+func (c *Catalog) scan(ctx context.Context, v *vectors, defs []tools.Definition, vec []float32, use func(map[string]float32)) error {
+	limited, cancel := context.WithTimeout(ctx, syncLimit)
+	err := v.ready(limited, defs, len(vec))
+	cancel()
+	if err != nil {
+		return err
+	}
+	found, err := v.search(ctx, vec)
+	if err != nil {
+		return err
+	}
+	for _, d := range defs {
+		if _, ok := found[d.Name]; !ok {
+			v.forget()
+			break
+		}
+	}
+	use(found)
+	return nil
+}
+
+// place copies what was found to the tools of one kind.
+func place(s *snapshot, found map[string]float32, foreign bool, scores []float32, lacking []bool) {
+	for i, d := range s.defs {
+		if (d.Server != "") != foreign {
+			continue
+		}
+		score, ok := found[d.Name]
+		scores[i], lacking[i] = score, !ok
+	}
+}
+
+// fill ranks MCP tools without a vector by words.
+func (c *Catalog) fill(s *snapshot, r *ranking, query string) {
+	for i, d := range s.defs {
+		if r.bare[i] && d.Server != "" {
+			list, _ := terms(query)
+			byWords, _ := s.words().rank(list)
+			for j := i; j < len(s.defs); j++ {
+				if r.bare[j] {
+					r.scores[j] = byWords[j]
+				}
+			}
+			return
+		}
+	}
+}
+
+// byWords ranks by words. A message in another language than the tools' says nothing about them: without a single known word, and without one of the
+// small words that show that it is English, it is left unranked.
+func (c *Catalog) byWords(s *snapshot, r *ranking, query []string, stops int) {
+	scores, known := s.words().rank(query)
+	r.how = ByWords
+	if known == 0 && stops == 0 && len(query) > 0 {
+		return
+	}
+	r.ranked, r.scores, r.bare = true, scores, make([]bool, len(s.defs))
+}
+
+// byModel asks the model that chooses; nil = it failed.
+func (c *Catalog) byModel(ctx context.Context, s *snapshot, query string, limit int) map[string]bool {
+	if strings.TrimSpace(query) == "" {
+		return map[string]bool{}
+	}
+	var list []candidate
+	for i, d := range s.defs {
+		if d.Server != "" && c.filtered(s, d) && !c.pins(s.infos[i]) {
+			list = append(list, candidate{d.Name, s.infos[i].bare, d.Description})
+		}
+	}
+	if len(list) == 0 {
+		return map[string]bool{}
+	}
+	h := blake3.New()
+	fmt.Fprintf(h, "%s %d %s", s.hash, limit, query)
+	chosen, err := c.ask(ctx, query, hex.EncodeToString(h.Sum(nil)), list, limit)
+	if err != nil {
+		c.o.Log.Warn().Err(err).Bool("strict", c.o.Discovery.Strict).Msg("tools not chosen by the model")
+		return nil
+	}
+	return chosen
+}
+
+// pins says whether an MCP tool stands in always_include.
+func (c *Catalog) pins(in *info) bool { return c.pinned[in.offer.Name] || c.pinned[in.bare] }
+
+// mentions finds the tools whose names stand in the message, in any case of letters, as a word of their own: neither letter nor digit nor _ beside it.
+func mentions(s *snapshot, query string) []bool {
+	found := make([]bool, len(s.defs))
+	if len(query) > maxTermText {
+		query = query[:maxTermText]
+	}
+	query = strings.ToLower(query)
+	for i, in := range s.infos {
+		for _, name := range in.lower {
+			if mentioned(query, name) {
+				found[i] = true
+				break
+			}
+		}
+	}
+	return found
+}
+
+func mentioned(text, name string) bool {
+	if name == "" {
+		return false
+	}
+	for at := 0; ; {
+		i := strings.Index(text[at:], name)
+		if i < 0 {
+			return false
+		}
+		before, _ := utf8.DecodeLastRuneInString(text[:at+i])
+		after, _ := utf8.DecodeRuneInString(text[at+i+len(name):])
+		if !wordRune(before) && !wordRune(after) {
+			return true
+		}
+		at += i + 1
+	}
+}
+
+func wordRune(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) }
+
+// embedding makes vectors of messages, and pauses after a failure so that not every turn waits for a provider that is down.
+type embedding struct {
+	llm.Embedder
+	now func() time.Time
+	log zerolog.Logger
+
+	mu     sync.Mutex
+	failed time.Time
+	said   bool // the log knows that ranking is by words
+}
+
+func (e *embedding) of(ctx context.Context, query string) ([]float32, error) {
+	e.mu.Lock()
+	failed := e.failed
+	e.mu.Unlock()
+	if !failed.IsZero() && e.now().Sub(failed) < pauseAfter {
+		return nil, errPause
+	}
+	limited, cancel := context.WithTimeout(ctx, embedLimit)
+	defer cancel()
+	vecs, err := e.Embed(limited, []string{clean(query, embedQuery)})
+	if err == nil && (len(vecs) != 1 || len(vecs[0]) == 0) {
+		err = fmt.Errorf("%d vectors for one text", len(vecs))
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if err != nil {
+		if ctx.Err() == nil {
+			e.failed = e.now()
+		}
+		return nil, fmt.Errorf("embed the message: %w", err)
+	}
+	e.failed = time.Time{}
+	return vecs[0], nil
+}
+
+// report says once that ranking is by words, and once that it is by embeddings again.
+func (e *embedding) report(ctx context.Context, err error) {
+	if ctx.Err() != nil {
+		return
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	switch {
+	case err != nil && !e.said:
+		e.said = true
+		e.log.Warn().Err(err).Msg("tools cannot be ranked by embeddings: they are ranked by words")
+	case err == nil && e.said:
+		e.said = false
+		e.log.Info().Msg("tools are ranked by embeddings again")
+	}
+}

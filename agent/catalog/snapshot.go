@@ -1,0 +1,182 @@
+package catalog
+
+import (
+	"bytes"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/zeebo/blake3"
+
+	"github.com/zephbot/zephbot/agent"
+	"github.com/zephbot/zephbot/tools"
+)
+
+// shortWords is how many words a description needs to be ranked by (seed's code; not configurable).
+const shortWords = 5
+
+// info is what is worked out once for a definition. Immutable.
+type info struct {
+	offer    agent.Offer
+	key      string // of the definition
+	bare     string
+	lower    []string // names a person may mention it by
+	short    bool
+	complex  float64
+	thinks   bool
+	document func() document // worked out when words are ranked
+}
+
+// snapshot is a list of definitions with what is worked out once for it. Immutable.
+type snapshot struct {
+	defs   []tools.Definition
+	hash   string
+	infos  []*info
+	at     map[string]int
+	server map[string]int // tools a server
+	// defs by kind
+	own, foreign []tools.Definition
+	words        func() *wordIndex
+}
+
+// prepare finds or makes what belongs to a list of definitions. Comparing is cheap: lists that did not change share their memory.
+func (c *Catalog) prepare(defs []tools.Definition) *snapshot {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i, l := range c.lists {
+		if sameDefinitions(l.defs, defs) {
+			copy(c.lists[1:i+1], c.lists[:i])
+			c.lists[0] = l
+			return l
+		}
+	}
+	l := c.newList(slices.Clone(defs))
+	c.lists = slices.Insert(c.lists, 0, l)
+	if len(c.lists) > maxLists {
+		c.lists = slices.Delete(c.lists, maxLists, len(c.lists))
+	}
+	return l
+}
+
+func (c *Catalog) newList(defs []tools.Definition) *snapshot {
+	l := &snapshot{defs: defs, infos: make([]*info, len(defs)), at: make(map[string]int, len(defs)), server: map[string]int{}}
+	h := blake3.New()
+	for i, d := range defs {
+		in := c.info(d)
+		l.infos[i], l.at[d.Name] = in, i
+		if d.Server == "" {
+			l.own = append(l.own, d)
+		} else {
+			l.foreign = append(l.foreign, d)
+			l.server[d.Server]++
+		}
+		fmt.Fprintf(h, "%s;", in.key)
+	}
+	l.hash = hex.EncodeToString(h.Sum(nil))
+	l.words = sync.OnceValue(func() *wordIndex {
+		docs := make([]document, len(l.infos))
+		for i, in := range l.infos {
+			docs[i] = in.document()
+		}
+		return newWordIndex(docs)
+	})
+	return l
+}
+
+// info finds or works out what belongs to a definition; c.mu is held.
+func (c *Catalog) info(d tools.Definition) *info {
+	key := fmt.Sprintf("%s %d", d.Hash(), d.Timeout)
+	if in, ok := c.infos[key]; ok {
+		return in
+	}
+	if len(c.infos) >= maxInfos {
+		clear(c.infos)
+	}
+	in := &info{offer: agent.Plain(d), key: key, bare: bare(d), short: len(strings.Fields(d.Description)) < shortWords}
+	in.lower = []string{strings.ToLower(d.Name)}
+	if in.bare != d.Name {
+		in.lower = append(in.lower, strings.ToLower(in.bare))
+	}
+	if c.o.TAFC.Enabled {
+		in.complex = Complexity(d.Schema)
+		if in.complex >= c.o.TAFC.Threshold {
+			if schema, ok := withThinking(d.Schema); ok {
+				in.offer.Schema, in.thinks = schema, true
+			}
+		}
+	}
+	if c.o.OutputHint != nil && d.Server != "" && len(d.OutputSchema) > 0 {
+		if hint := c.o.OutputHint(d.OutputSchema); hint != "" {
+			in.offer.Description = strings.TrimSpace(d.Description + "\n" + hint)
+		}
+	}
+	in.document = sync.OnceValue(func() document { return newDocument(in.bare, d.Server, d.Description, parameters(d.Schema)) })
+	c.infos[key] = in
+	return in
+}
+
+// Thinks says whether the tool is shown with a field for thoughts, which has to be taken out of the arguments before they are validated. The answer
+// depends on the definition and the options alone.
+func (c *Catalog) Thinks(d tools.Definition) bool {
+	if !c.o.TAFC.Enabled {
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.info(d).thinks
+}
+
+// sameDefinitions compares by value; what shares its memory costs a look at the pointers.
+func sameDefinitions(a, b []tools.Definition) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if !same(&a[i], &b[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func same(a, b *tools.Definition) bool {
+	return a.Name == b.Name && a.Description == b.Description && bytes.Equal(a.Schema, b.Schema) && bytes.Equal(a.OutputSchema, b.OutputSchema) &&
+		a.ReadOnly == b.ReadOnly && a.Destructive == b.Destructive && a.Server == b.Server && a.Trusted == b.Trusted && a.Timeout == b.Timeout
+}
+
+// parameters lists the names of all properties of a schema, nested ones included, each once a place.
+func parameters(schema json.RawMessage) []string {
+	var doc any
+	if json.Unmarshal(schema, &doc) != nil {
+		return nil
+	}
+	var names []string
+	var walk func(v any, depth int)
+	walk = func(v any, depth int) {
+		if depth > maxSchemaDepth || len(names) >= maxTerms {
+			return
+		}
+		switch v := v.(type) {
+		case map[string]any:
+			for _, key := range sortedKeys(v) {
+				if props, ok := v[key].(map[string]any); ok && key == "properties" {
+					names = append(names, sortedKeys(props)...)
+					for _, name := range sortedKeys(props) {
+						walk(props[name], depth+1)
+					}
+					continue
+				}
+				walk(v[key], depth+1)
+			}
+		case []any:
+			for _, item := range v {
+				walk(item, depth+1)
+			}
+		}
+	}
+	walk(doc, 0)
+	return names
+}

@@ -1,0 +1,241 @@
+package catalog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/zephbot/zephbot/agent"
+)
+
+// turnState remembers what a turn was shown: it is shown the same at every step, in the same order, so that the vendor's prompt cache hits. What comes
+// to be shown during the turn is added at the end.
+type turnState struct {
+	mu       sync.Mutex
+	chosen   bool
+	query    string
+	snapshot *snapshot
+	vec      []float32
+	ranking  *ranking
+	done     []string        // what had succeeded at the last step
+	before   map[string]bool // what had succeeded before the turn
+	gatesOff bool
+	names    []string
+	offers   []agent.Offer
+}
+
+// Tools implements agent.Catalog.
+func (c *Catalog) Tools(ctx context.Context, turn *agent.Turn, view agent.View) []agent.Offer {
+	began := c.o.Now()
+	s := c.prepare(c.o.Source(turn.Allowed))
+	t := c.turn(turn)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	fresh := !t.chosen
+	if !fresh && t.query == view.Query && t.snapshot == s && slices.Equal(t.done, view.Succeeded) {
+		return slices.Clone(t.offers)
+	}
+	r, vec := t.ranking, t.vec
+	if fresh || t.query != view.Query || t.snapshot.hash != s.hash {
+		if t.query != view.Query {
+			vec = nil
+		}
+		r, vec = c.rank(ctx, s, view.Query, vec)
+		c.carry(turn, view.Query, r)
+	}
+	before := t.before
+	if fresh {
+		before = map[string]bool{}
+		if view.Step <= 1 { // a turn that is taken up by another process: what has succeeded may have done so in this turn
+			before = set(view.Succeeded)
+		}
+	}
+	done, used := set(view.Succeeded), map[string]bool{}
+	for _, name := range view.Succeeded {
+		if !before[name] {
+			used[name] = true
+		}
+	}
+	d := c.decide(s, r, done, used, t.gatesOff)
+	names, offers := arrange(s, t.names, d.choices)
+	c.tell(turn, view, r, d, len(offers), began)
+	if ctx.Err() != nil { // a ranking that was cut short must not stay
+		return offers
+	}
+	t.chosen, t.query, t.snapshot, t.vec, t.ranking = true, view.Query, s, vec, r
+	t.done, t.before, t.gatesOff, t.names, t.offers = slices.Clone(view.Succeeded), before, d.gatesOff, names, offers
+	c.remember(turn, d.choices, names)
+	return slices.Clone(offers)
+}
+
+// turn finds the memory of a turn, or begins one. A turn without an id has none.
+func (c *Catalog) turn(turn *agent.Turn) *turnState {
+	if turn.ID == "" {
+		return &turnState{}
+	}
+	key := turn.Origin.Session + "\x00" + turn.ID
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t, ok := c.turns.get(key)
+	if !ok {
+		t = &turnState{}
+		c.turns.put(key, t)
+	}
+	return t
+}
+
+// arrange puts what was shown before first, as far as it still exists, and what is new behind it, in the order of the source.
+func arrange(s *snapshot, before []string, choices []Choice) (names []string, offers []agent.Offer) {
+	seen := make(map[string]bool, len(before))
+	for _, name := range before {
+		if i, ok := s.at[name]; ok && !seen[name] {
+			seen[name] = true
+			names, offers = append(names, name), append(offers, s.infos[i].offer)
+			if ch := &choices[i]; !ch.Shown {
+				ch.Shown, ch.Reasons = true, []Reason{Kept}
+			}
+		}
+	}
+	for i, ch := range choices {
+		if ch.Shown && !seen[ch.Tool] {
+			names, offers = append(names, ch.Tool), append(offers, s.infos[i].offer)
+		}
+	}
+	return names, offers
+}
+
+// carry keeps the tools of the turn before where the person only says go on: "yes, please" names no tool, and means the one that was spoken of.
+func (c *Catalog) carry(turn *agent.Turn, query string, r *ranking) {
+	if turn.Origin.Session == "" || r.how == ByNothing {
+		return
+	}
+	if list, _ := terms(query); len(list) > 0 {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if names, ok := c.sessions.get(turn.Origin.Session); ok {
+		r.carried = set(names)
+	}
+}
+
+// remember keeps for the session what its turn was shown because of what the person said.
+func (c *Catalog) remember(turn *agent.Turn, choices []Choice, shown []string) {
+	if turn.Origin.Session == "" || len(shown) == 0 {
+		return
+	}
+	var names []string
+	for _, ch := range choices {
+		if ch.Shown && slices.ContainsFunc(ch.Reasons, spoken) {
+			names = append(names, ch.Tool)
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.sessions.put(turn.Origin.Session, names)
+}
+
+func spoken(r Reason) bool {
+	switch r {
+	case NameMentioned, SimilarityRank, ChosenByModel, Carried, Used, Kept:
+		return true
+	default:
+		return false
+	}
+}
+
+func set(names []string) map[string]bool {
+	m := make(map[string]bool, len(names))
+	for _, n := range names {
+		m[n] = true
+	}
+	return m
+}
+
+// tell reports a choice to the observer and the log.
+func (c *Catalog) tell(turn *agent.Turn, view agent.View, r *ranking, d decision, shown int, began time.Time) {
+	debug := c.o.Log.Debug()
+	if c.o.Observe == nil && !debug.Enabled() {
+		return
+	}
+	sel := Selection{
+		Turn: turn.ID, Session: turn.Origin.Session, Step: view.Step, Ranked: r.how, Registered: len(d.choices), Shown: shown, GatesOff: d.gatesOff,
+		Tools: d.choices, Took: c.o.Now().Sub(began),
+	}
+	if c.o.Observe != nil {
+		sel.Tools = slices.Clone(d.choices)
+		c.o.Observe(sel)
+	}
+	if !debug.Enabled() {
+		return
+	}
+	why := zerolog.Dict()
+	for _, ch := range d.choices {
+		if (ch.Shown || ch.Has(DependencyUnmet)) && !slices.Equal(ch.Reasons, []Reason{Unfiltered}) { // nothing was decided about the rest
+			why.Str(ch.Tool, ch.String())
+		}
+	}
+	debug.Str("turn", turn.ID).Str("session", turn.Origin.Session).Int("step", view.Step).Str("ranked", r.how).Int("registered", sel.Registered).
+		Int("shown", shown).Bool("gates_off", d.gatesOff).Dict("tools", why).Msg("tools chosen")
+}
+
+// String says in one line what became of a tool.
+func (c Choice) String() string {
+	text := ""
+	for _, r := range c.Reasons {
+		if text != "" {
+			text += " "
+		}
+		text += string(r)
+	}
+	if c.Score != 0 {
+		text += fmt.Sprintf(" %.2f", c.Score)
+	}
+	if len(c.Missing) > 0 {
+		text += fmt.Sprintf(" missing %v", c.Missing)
+	}
+	return text
+}
+
+// probeLimit bounds a sync that no turn waits for.
+const probeLimit = 2 * time.Minute
+
+// Sync brings the vectors of all tools in step with the source, so that the next turn need not. To be called after tools came or went; it blocks as long
+// as embedding takes, at most two minutes. Without an embedder, and where nothing is ranked by vectors, it does nothing.
+func (c *Catalog) Sync(ctx context.Context) (SyncReport, error) {
+	byVectors := c.o.Discovery.Strategy == Embedding
+	if c.query == nil || !c.o.Filter.Enabled && !byVectors {
+		return SyncReport{}, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, probeLimit)
+	defer cancel()
+	everything := c.prepare(c.o.Source(nil))
+	probe, err := c.o.Embedder.Embed(ctx, []string{"tool"}) // tells how many dimensions there are
+	if err == nil && (len(probe) != 1 || len(probe[0]) == 0) {
+		err = errors.New("no vector")
+	}
+	if err != nil {
+		return SyncReport{}, fmt.Errorf("embed: %w", err)
+	}
+	var report SyncReport
+	if c.o.Filter.Enabled {
+		r, err := c.own.force(ctx, everything.own, len(probe[0]))
+		if err != nil {
+			return report, err
+		}
+		report = r
+	}
+	if byVectors {
+		r, err := c.foreign.force(ctx, everything.foreign, len(probe[0]))
+		if err != nil {
+			return report, err
+		}
+		report.Added, report.Updated, report.Removed, report.Unchanged = report.Added+r.Added, report.Updated+r.Updated, report.Removed+r.Removed, report.Unchanged+r.Unchanged
+	}
+	return report, nil
+}
