@@ -2,10 +2,7 @@ package agent
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
-	"fmt"
-	"regexp"
 	"slices"
 	"sync"
 
@@ -28,7 +25,7 @@ const cutShort = "[outcome unknown]\nThis call was ended half-way because the se
 // execute runs the uses of a batch that have no result yet: reading ones side by side, the others one by one in the model's order, up to the first that
 // waits for a person. Questions of all uses go out together.
 func (s *step) execute(ctx context.Context, b *batch) (*Outcome, error) {
-	if err := s.unknown(ctx, b); err != nil {
+	if err := s.closed(ctx, b); err != nil {
 		return nil, err
 	}
 	b.step = s.state.stats().Steps
@@ -78,6 +75,14 @@ func (s *step) execute(ctx context.Context, b *batch) (*Outcome, error) {
 	default:
 		return nil, nil
 	}
+}
+
+// closed gives a result to the uses that must not run: what was running when another worker died, and what was cut while it was written.
+func (s *step) closed(ctx context.Context, b *batch) error {
+	if err := s.unknown(ctx, b); err != nil {
+		return err
+	}
+	return s.halfWritten(ctx, b)
 }
 
 // unknown closes the calls that were running when another worker died, unless they only read.
@@ -189,7 +194,7 @@ func (s *step) perform(
 	case err != nil && ctx.Err() != nil && u.ReadOnly:
 		return Entry{}, nil, context.Cause(ctx) // it will be read again
 	}
-	entry := s.result(u, call, result, err)
+	entry := s.result(b, u, call, result, err)
 	switch {
 	case err == nil || ctx.Err() == nil || !cut(err): // the call ended by itself
 	case errors.Is(context.Cause(ctx), ErrStopped):
@@ -206,17 +211,21 @@ func cut(err error) bool {
 	return errors.Is(err, context.Canceled) || tools.AsError(err).Category == tools.Cancelled
 }
 
-func (s *step) result(u Use, call *tools.Call, result *tools.Result, err error) Entry {
+// result is what the journal keeps of a call that has ended. It is called beside other calls: it must not look at the journal.
+func (s *step) result(b *batch, u Use, call *tools.Call, result *tools.Result, err error) Entry {
 	e := Entry{
-		Turn: s.turn.ID, Kind: ResultEntry, At: s.deps.Now(), Call: u.Call, Tool: u.Name,
+		Turn: s.turn.ID, Kind: ResultEntry, At: s.deps.Now(), Call: u.Call, Tool: u.Name, Flagged: call.Trail.Injection,
 		Rule: call.Trail.Rule, By: call.Trail.ApprovedBy, Millis: call.Trail.Duration.Milliseconds(), Notices: call.Trail.Notices,
 	}
 	if err != nil {
 		te := tools.AsError(err)
-		e.Text, e.Failed, e.Category = tools.Feedback(te), true, string(te.Category)
+		e.Text, e.Failed, e.Category = tools.Feedback(te)+reflection(te.Category, call.Def, b.failed[u.Name]), true, string(te.Category)
+		if e.Flagged { // the words of a server stand in its error
+			e.Source = "mcp:" + call.Def.Server
+		}
 		return e
 	}
-	e.Text, e.Failed, e.Source, e.Flagged = result.Text, result.Error, result.Untrusted, call.Trail.Injection
+	e.Text, e.Failed, e.Source = result.Text, result.Error, result.Untrusted
 	return e
 }
 
@@ -231,6 +240,7 @@ func (s *step) call(b *batch, u Use) *tools.Call {
 		ID: u.Call, Batch: b.entry.N, Tool: u.Name, Args: u.Args, Definition: u.Definition,
 		Origin: s.turn.Origin, Trail: &tools.Trail{}, Hidden: hidden,
 		Ask: s.state.ask(), Suspicious: s.state.suspicious(), BatchN: batches, CallN: calls + own + 1,
+		Began: s.state.began(), Earlier: s.state.earlier(b.entry.N),
 	}
 }
 
@@ -258,40 +268,4 @@ func (s *step) cancelled(ctx context.Context) []Entry {
 		})
 	}
 	return entries
-}
-
-// volatile is the part of a result that differs although the result does not: the name under which a long output was put aside.
-var volatile = regexp.MustCompile(`overflow:[0-9a-fA-F-]{36}`)
-
-// repeated says whether the last n steps of the turn were the same, call by call and result by result (seed 003: doom loop), and what came out.
-func repeated(entries []Entry, n int) (text string, ok bool) {
-	if n <= 0 {
-		return "", false
-	}
-	var sums []string
-	var last string
-	for i, e := range entries {
-		if e.Kind != AssistantEntry {
-			continue
-		}
-		h := sha256.New()
-		results := assistant(e, entries[i+1:])
-		for _, u := range e.Uses {
-			fmt.Fprintf(h, "use %q %s\n", u.Name, u.Args)
-		}
-		for _, m := range results[1:] {
-			fmt.Fprintf(h, "result %q\n", volatile.ReplaceAllString(m.Result.Text, "overflow:"))
-			last = m.Result.Text
-		}
-		sums = append(sums, string(h.Sum(nil)))
-	}
-	if len(sums) < n {
-		return "", false
-	}
-	for _, sum := range sums[len(sums)-n:] {
-		if sum != sums[len(sums)-1] {
-			return "", false
-		}
-	}
-	return last, true
 }

@@ -1,11 +1,13 @@
 package agent
 
 import (
+	"maps"
 	"strings"
 	"unicode"
 
 	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/agent/window"
+	"github.com/zephbot/zephbot/tools"
 )
 
 // state is the journal of one session, read for one turn: what the Runner decides from.
@@ -52,7 +54,7 @@ func (s *state) batch() *batch {
 	for _, e := range s.current() {
 		switch e.Kind {
 		case AssistantEntry:
-			b = &batch{entry: e, started: map[string]bool{}, results: map[string]Entry{}}
+			b = &batch{entry: e, started: map[string]bool{}, results: map[string]Entry{}, failed: b.mistakes()}
 		case StartedEntry:
 			if b != nil {
 				b.started[e.Call] = true
@@ -120,11 +122,44 @@ func (s *state) ask() string {
 func (s *state) suspicious() string {
 	source := ""
 	for _, e := range s.current() {
-		if e.Kind == ResultEntry && e.Flagged {
+		switch {
+		case e.Kind == UserEntry && e.Flagged:
+			source = "a command in the background"
+		case e.Kind == ResultEntry && e.Flagged:
 			source = e.Source
 		}
 	}
 	return source
+}
+
+// began is the number of the entry with which the conversation began anew.
+func (s *state) began() int64 {
+	var n int64
+	for _, e := range s.entries {
+		if e.Kind == ResetEntry {
+			n = e.N
+		}
+	}
+	return n
+}
+
+// earlier lists the calls of this turn with a result, before the batch with the number n was asked for.
+func (s *state) earlier(n int64) []tools.Earlier {
+	uses := map[string]Use{}
+	var list []tools.Earlier
+	for _, e := range s.current() {
+		switch {
+		case e.N >= n:
+			return list
+		case e.Kind == AssistantEntry:
+			for _, u := range e.Uses {
+				uses[u.Call] = u
+			}
+		case e.Kind == ResultEntry:
+			list = append(list, tools.Earlier{Tool: e.Tool, Args: uses[e.Call].Args, Text: e.Text})
+		}
+	}
+	return list
 }
 
 // place counts batches and calls of the conversation up to the given batch, that one's calls left out.
@@ -150,7 +185,27 @@ type batch struct {
 	entry   Entry
 	started map[string]bool
 	results map[string]Entry
-	step    int // number of the step within the turn, from 1
+	failed  map[string]int // by tool: the earlier steps of the turn in which the model called it wrongly
+	step    int            // number of the step within the turn, from 1
+}
+
+// mistakes counts, by tool, the steps of the turn up to this one in which the model called it wrongly. b may be nil.
+func (b *batch) mistakes() map[string]int {
+	failed := map[string]int{}
+	if b == nil {
+		return failed
+	}
+	maps.Copy(failed, b.failed)
+	wrong := map[string]bool{}
+	for _, r := range b.results {
+		if tools.Category(r.Category).Quality() {
+			wrong[r.Tool] = true
+		}
+	}
+	for tool := range wrong {
+		failed[tool]++
+	}
+	return failed
 }
 
 // open lists the uses without a result, in the model's order.
@@ -201,7 +256,8 @@ func messages(e Entry, rest []Entry, shared bool) []llm.Message {
 	}
 }
 
-func assistant(e Entry, rest []Entry) []llm.Message {
+// resultsOf finds the results of an assistant entry in what follows on it, by call.
+func resultsOf(e Entry, rest []Entry) map[string]Entry {
 	results := map[string]Entry{}
 	for _, r := range rest {
 		if r.Turn != e.Turn || r.Kind == AssistantEntry {
@@ -211,6 +267,11 @@ func assistant(e Entry, rest []Entry) []llm.Message {
 			results[r.Call] = r
 		}
 	}
+	return results
+}
+
+func assistant(e Entry, rest []Entry) []llm.Message {
+	results := resultsOf(e, rest)
 	m := llm.Message{Role: llm.Assistant, Text: e.Text}
 	list := []llm.Message{m}
 	for _, u := range e.Uses {

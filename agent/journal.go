@@ -44,7 +44,7 @@ type Entry struct {
 	By       string    `json:"by,omitempty"`       // result: who approved
 	Millis   int64     `json:"ms,omitempty"`       // result, assistant, answer: how long it took
 	Source   string    `json:"source,omitempty"`   // result: untrusted source of the text
-	Flagged  bool      `json:"flagged,omitempty"`  // result: the text from Source tries to give instructions
+	Flagged  bool      `json:"flagged,omitempty"`  // result, user: the text from Source, or the News, tries to give instructions
 	Notices  []string  `json:"notices,omitempty"`  // result: what the person was told besides
 	Reason   string    `json:"reason,omitempty"`   // end: stopped, limit, loop, budget, model, panic, cancelled, expired
 	Usage    llm.Usage `json:"usage,omitzero"`     // assistant, answer

@@ -3,6 +3,8 @@ package agent
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -34,7 +36,7 @@ const (
 	ReasonInternal = "internal" // a fault of ours
 )
 
-// ReasonLength is the Reason of an answer that the token limit cut.
+// ReasonLength is the Reason of an answer, or of a wish to call tools, that the token limit cut.
 const ReasonLength = "length"
 
 // Limits bound a turn. Zero values mean the documented default; negative ones no limit.
@@ -176,7 +178,7 @@ func (s *step) end(reason, text string) *Outcome {
 func (s *step) ask(ctx context.Context) (*Outcome, error) {
 	offers := s.deps.Catalog.Tools(ctx, s.turn, s.state.view())
 	req := &llm.Request{
-		System: s.deps.System(s.turn, len(offers) > 0), Tools: shown(offers), MaxTokens: s.limits.MaxTokens,
+		System: s.deps.System(s.turn, len(offers) > 0), Tools: shown(offers), MaxTokens: s.limits.MaxTokens, User: opaque(s.turn.Origin),
 		OnReset: func() { s.partial = ""; s.sink.Emit(ctx, Event{Type: ResetEvent}) },
 	}
 	estimate := s.state.fit(req, s.turn.Shared, s.limits.ContextTokens)
@@ -204,7 +206,7 @@ func (s *step) ask(ctx context.Context) (*Outcome, error) {
 		Millis: s.deps.Now().Sub(began).Milliseconds(),
 	}
 	if len(resp.Uses) > 0 && resp.Stop != llm.StopRefusal {
-		return nil, s.wish(ctx, entry, resp.Uses, offers)
+		return nil, s.wish(ctx, entry, resp, offers)
 	}
 	return s.answer(entry, resp), nil
 }
@@ -268,14 +270,17 @@ func (s *step) failed(ctx context.Context, key string, estimate int, err error) 
 }
 
 // wish journals the model's wish to call tools.
-func (s *step) wish(ctx context.Context, entry Entry, uses []llm.ToolUse, offers []Offer) error {
+func (s *step) wish(ctx context.Context, entry Entry, resp *llm.Response, offers []Offer) error {
 	known := map[string]tools.Definition{}
 	for _, d := range offers {
 		known[d.Name] = d.Definition
 	}
 	n := s.state.last() + 1
 	entry.Kind = AssistantEntry
-	for i, u := range uses {
+	if resp.Stop == llm.StopLength {
+		entry.Reason = ReasonLength // a use may be half-written
+	}
+	for i, u := range resp.Uses {
 		use := Use{Call: fmt.Sprintf("c%d_%d", n, i), Model: u.ID, Name: u.Name, Args: rawArgs(u.Args), Extra: u.Extra}
 		if d, ok := known[u.Name]; ok {
 			use.Definition, use.ReadOnly = d.Hash(), d.ReadOnly
@@ -320,6 +325,15 @@ func (s *step) append(ctx context.Context, entries ...Entry) error {
 	}
 	s.state.add(stored...)
 	return nil
+}
+
+// opaque is a stable name of a conversation for the vendor: it helps its cache and its control of abuse, and tells it nobody's name.
+func opaque(o tools.Origin) string {
+	if o.Session == "" {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(o.Session + "\x00" + o.Caller))
+	return hex.EncodeToString(sum[:16])
 }
 
 func shown(offers []Offer) []llm.Tool {

@@ -110,7 +110,9 @@ type Offer struct {
 }
 
 // Plain offers a definition as it is.
-func Plain(d tools.Definition) Offer { return Offer{Definition: d, Description: d.Description, Schema: d.Schema} }
+func Plain(d tools.Definition) Offer {
+	return Offer{Definition: d, Description: d.Description, Schema: d.Schema}
+}
 
 // Budget reserves what a model call may cost before it is made, and settles it after.
 type Budget interface {

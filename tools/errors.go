@@ -4,10 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net"
+	"net/http"
+	"strconv"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // Category classifies a failed call (seed 003, error taxonomy). It decides whether we retry, and what the model is told to do.
@@ -43,6 +47,11 @@ func (c Category) Quality() bool {
 	return c == ToolNotFound || c == InvalidParameters || c == TypeMismatch
 }
 
+// Reformat says whether one attempt to put the same arguments into the right form is worth it (seed 003). A tool that does not exist has no form.
+func (c Category) Reformat() bool {
+	return c == InvalidParameters || c == TypeMismatch
+}
+
 // Error is a failed call. Message and Suggestion are written for the model (and may reach a person): no internals, no secrets.
 type Error struct {
 	Category   Category
@@ -51,6 +60,8 @@ type Error struct {
 	Retryable  bool   // set only where we will retry
 	Denied     bool   // policy, a person or a quota said no: not a failure of the tool
 	Err        error  // the cause, for the log; may be nil
+	// RetryAfter is how long the other side asks us to wait before the next attempt; 0 = not said.
+	RetryAfter time.Duration
 }
 
 // Error implements error.
@@ -120,7 +131,8 @@ func classify(err error) Category {
 		return Timeout
 	case errors.Is(err, fs.ErrPermission):
 		return PolicyBlocked
-	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.ECONNABORTED), errors.Is(err, syscall.EPIPE):
+	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.ECONNABORTED), errors.Is(err, syscall.EPIPE),
+		errors.Is(err, io.ErrClosedPipe):
 		return NetworkError
 	case errors.Is(err, syscall.EAGAIN), errors.Is(err, syscall.EINTR):
 		return ServerError
@@ -137,6 +149,71 @@ func classify(err error) Category {
 	default:
 		return PermanentFailure
 	}
+}
+
+// StatusCategory classifies an HTTP status that is no success (seed 003, HTTP table): what is neither the caller's mistake, nor forbidden, nor passing
+// is permanent.
+func StatusCategory(status int) Category {
+	switch {
+	case status == http.StatusBadRequest, status == http.StatusUnprocessableEntity:
+		return InvalidParameters
+	case status == http.StatusUnauthorized, status == http.StatusForbidden:
+		return PolicyBlocked
+	case status == http.StatusTooManyRequests:
+		return RateLimited
+	case status >= 500 && status <= 599:
+		return ServerError
+	default: // 404 and 410 among them
+		return PermanentFailure
+	}
+}
+
+// maxRetryAfter bounds what a server may ask for.
+const maxRetryAfter = 24 * time.Hour
+
+// FromStatus makes the error of an HTTP answer that is no success. The server's own words are left out: they are foreign text. RetryAfter comes from
+// the header (RFC 9110, 10.2.3), of passing failures only. Retryable is left to the caller, who knows whether the request may be repeated.
+func FromStatus(status int, header http.Header) *Error {
+	e := &Error{Category: StatusCategory(status), Message: fmt.Sprintf("The server answered with status %d.", status)}
+	if text := http.StatusText(status); text != "" {
+		e.Message = fmt.Sprintf("The server answered with status %d (%s).", status, text)
+	}
+	if !e.Category.Transient() {
+		return e
+	}
+	if e.RetryAfter = retryAfter(header); e.RetryAfter > 0 {
+		e.Message += fmt.Sprintf(" It asks to wait %s.", e.RetryAfter)
+	}
+	return e
+}
+
+// retryAfter reads seconds, or a date. A date is compared with the server's own clock, so that a wrong one, its or ours, does no harm.
+func retryAfter(header http.Header) time.Duration {
+	value := strings.TrimSpace(header.Get("Retry-After"))
+	if value == "" {
+		return 0
+	}
+	seconds, err := strconv.ParseUint(value, 10, 32)
+	switch {
+	case err == nil:
+		return min(time.Duration(seconds)*time.Second, maxRetryAfter)
+	case strings.Trim(value, "0123456789") == "": // more digits than there are seconds
+		return maxRetryAfter
+	default:
+		return untilDate(value, header.Get("Date"))
+	}
+}
+
+func untilDate(then, now string) time.Duration {
+	until, err := http.ParseTime(then)
+	if err != nil {
+		return 0
+	}
+	since, err := http.ParseTime(now)
+	if err != nil {
+		return 0
+	}
+	return min(max(until.Sub(since), 0), maxRetryAfter)
 }
 
 // isNetwork says whether a network operation stands in the chain of err.
@@ -166,6 +243,14 @@ func plain(err error) string {
 		return "it is a directory"
 	case errors.Is(err, syscall.ENAMETOOLONG):
 		return "the name is too long"
+	}
+	switch classify(err) {
+	case Timeout:
+		return "the call took too long"
+	case NetworkError:
+		return "the connection failed"
+	case ServerError:
+		return "it was busy for a moment"
 	default:
 		return "the tool failed for an internal reason; the log has the details"
 	}

@@ -4,12 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net"
+	"net/http"
 	"os"
+	"os/exec"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/zephbot/zephbot/tools"
@@ -26,8 +30,8 @@ func TestCategories(t *testing.T) {
 	quality := map[tools.Category]bool{tools.ToolNotFound: true, tools.InvalidParameters: true, tools.TypeMismatch: true}
 	seen := map[tools.Category]bool{}
 	for _, c := range categories {
-		if c.Transient() != transient[c] || c.Quality() != quality[c] {
-			t.Errorf("%s: transient %t, quality %t", c, c.Transient(), c.Quality())
+		if c.Transient() != transient[c] || c.Quality() != quality[c] || c.Reformat() != (quality[c] && c != tools.ToolNotFound) {
+			t.Errorf("%s: transient %t, quality %t, reformat %t", c, c.Transient(), c.Quality(), c.Reformat())
 		}
 		text := tools.Feedback(&tools.Error{Category: c, Message: "x"})
 		if strings.Contains(text, "suggestion: \n") {
@@ -64,12 +68,19 @@ func TestAsError(t *testing.T) {
 		{"disk full", &fs.PathError{Op: "write", Path: "/secret", Err: syscall.ENOSPC}, tools.PermanentFailure, "no space left on the device"},
 		{"directory", &fs.PathError{Op: "read", Path: "/secret", Err: syscall.EISDIR}, tools.PermanentFailure, "it is a directory"},
 		{"refused", &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}, tools.NetworkError, ""},
-		{"reset", syscall.ECONNRESET, tools.NetworkError, ""},
+		{"reset", syscall.ECONNRESET, tools.NetworkError, "the connection failed"},
 		{"broken pipe", &fs.PathError{Op: "write", Path: "|1", Err: syscall.EPIPE}, tools.NetworkError, ""},
 		{"unreachable", &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.EHOSTUNREACH)}, tools.NetworkError, ""},
-		{"would block", syscall.EAGAIN, tools.ServerError, ""},
+		{"would block", syscall.EAGAIN, tools.ServerError, "it was busy for a moment"},
 		{"interrupted", syscall.EINTR, tools.ServerError, ""},
-		{"timed out", syscall.ETIMEDOUT, tools.Timeout, ""},
+		{"timed out", syscall.ETIMEDOUT, tools.Timeout, "the call took too long"},
+		{"timed out while dialling", &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ETIMEDOUT)}, tools.Timeout, ""},
+		{"a deadline of a file", os.ErrDeadlineExceeded, tools.Timeout, ""},
+		{"aborted", syscall.ECONNABORTED, tools.NetworkError, ""},
+		{"pipe within the process", fmt.Errorf("x: %w", io.ErrClosedPipe), tools.NetworkError, ""},
+		{"not permitted", syscall.EPERM, tools.PolicyBlocked, "permission denied"},
+		{"no such command", &exec.Error{Name: "secret", Err: exec.ErrNotFound}, tools.PermanentFailure, ""},
+		{"bad descriptor", syscall.EBADF, tools.PermanentFailure, ""},
 		{"no such host", &net.DNSError{Err: "no such host", Name: "internal.host"}, tools.NetworkError, ""},
 		{"slow network", slow{true}, tools.Timeout, ""},
 		{"other network", slow{false}, tools.NetworkError, ""},
@@ -93,6 +104,58 @@ func TestAsError(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestFromStatus has the HTTP table of seed 003.
+func TestFromStatus(t *testing.T) {
+	t.Parallel()
+	for status, want := range map[int]tools.Category{
+		400: tools.InvalidParameters, 422: tools.InvalidParameters, 401: tools.PolicyBlocked, 403: tools.PolicyBlocked, 429: tools.RateLimited,
+		500: tools.ServerError, 503: tools.ServerError, 599: tools.ServerError, 600: tools.PermanentFailure, 404: tools.PermanentFailure,
+		410: tools.PermanentFailure, 418: tools.PermanentFailure, 200: tools.PermanentFailure, 304: tools.PermanentFailure, 0: tools.PermanentFailure,
+	} {
+		e := tools.FromStatus(status, nil)
+		if e.Category != want || tools.StatusCategory(status) != want || e.Retryable || e.Denied || e.RetryAfter != 0 || !strings.Contains(e.Message, fmt.Sprint(status)) {
+			t.Errorf("%d: %+v", status, e)
+		}
+	}
+	if e := tools.FromStatus(404, nil); e.Message != "The server answered with status 404 (Not Found)." {
+		t.Errorf("got %s", e.Message)
+	}
+}
+
+func TestRetryAfter(t *testing.T) {
+	t.Parallel()
+	const now = "Wed, 04 Mar 2026 12:00:00 GMT"
+	for _, tc := range []struct {
+		status      int
+		after, date string
+		want        time.Duration
+	}{
+		{429, " 30 ", "", 30 * time.Second},
+		{503, "120", "", 2 * time.Minute},
+		{429, "0", "", 0},
+		{429, "Wed, 04 Mar 2026 12:01:30 GMT", now, 90 * time.Second},
+		{429, "Wed, 04 Mar 2026 11:00:00 GMT", now, 0},
+		{429, "Wed, 04 Mar 2026 12:01:30 GMT", "", 0},
+		{429, "Wed, 04 Mar 2027 12:01:30 GMT", now, 24 * time.Hour},
+		{429, "999999", "", 24 * time.Hour},
+		{429, "99999999999999999999999", "", 24 * time.Hour},
+		{429, "-5", now, 0},
+		{429, "1.5", now, 0},
+		{429, "soon", now, 0},
+		{429, "", now, 0},
+		{404, "30", "", 0},
+		{403, "30", "", 0},
+	} {
+		header := http.Header{}
+		header.Set("Retry-After", tc.after)
+		header.Set("Date", tc.date)
+		e := tools.FromStatus(tc.status, header)
+		if e.RetryAfter != tc.want || strings.Contains(e.Message, "wait "+tc.want.String()) != (tc.want > 0) {
+			t.Errorf("%d %q: %s, %s", tc.status, tc.after, e.RetryAfter, e.Message)
+		}
 	}
 }
 

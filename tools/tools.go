@@ -69,10 +69,21 @@ type Call struct {
 	// BatchN and CallN say which batch and which call of the conversation this is, counted from 1 since its beginning or the last /clear. They come
 	// from the journal, so that a resumed or repeated call has the same numbers. 0 = not part of a conversation.
 	BatchN, CallN int
+	// Began is the number of the journal entry with which the conversation began anew; 0 = from its beginning.
+	Began int64
+	// Earlier are the calls of this turn that had ended before the batch of this one was asked for, the oldest first.
+	Earlier []Earlier
 
 	// Set by the decode stage.
 	Def     Definition
 	Subject Subject
+}
+
+// Earlier is a call that has ended.
+type Earlier struct {
+	Tool string
+	Args json.RawMessage
+	Text string // of its result
 }
 
 // Subject is what policy looks at: the call in canonical form, said by the tool itself.

@@ -87,7 +87,9 @@ func TestServers(t *testing.T) {
 // blocks is one tool that failed too often.
 type blocks struct{ gone string }
 
-func (*blocks) Blocked() []texts.Blocked { return []texts.Blocked{{Tool: "fetch", Reason: "8 of 10 calls failed"}} }
+func (*blocks) Blocked() []texts.Blocked {
+	return []texts.Blocked{{Tool: "fetch", Reason: "8 of 10 calls failed"}}
+}
 
 func (b *blocks) Unblock(_ context.Context, tool string) (bool, error) {
 	b.gone = tool

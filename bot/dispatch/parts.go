@@ -177,8 +177,9 @@ type Parts struct {
 	Words     Words
 	Log       zerolog.Logger
 	Now       func() time.Time
-	// News takes over, once each, what has happened since the session's last turn (commands that ended in the background), for the model. May be nil.
-	News func(session string) string
+	// News takes over, once each, what has happened since the session's last turn (commands that ended in the background), for the model; flagged
+	// says that it tries to give instructions. May be nil.
+	News func(session string) (text string, flagged bool)
 	// Observe takes what metrics count; may be nil. Must not block.
 	Observe func(Observation)
 }

@@ -322,7 +322,7 @@ func (d *Dispatcher) claimFailed(ctx context.Context, session string, err error)
 func (d *Dispatcher) entry(msg *bot.Message, turn, text string, now time.Time) agent.Entry {
 	e := agent.Entry{Turn: turn, Kind: agent.UserEntry, At: now, Text: text, Speaker: msg.Name, Caller: msg.Caller}
 	if d.parts.News != nil {
-		e.News = d.parts.News(d.session(msg))
+		e.News, e.Flagged = d.parts.News(d.session(msg))
 	}
 	if msg.Reply != nil {
 		e.Quote = &agent.Quote{Author: msg.Reply.Author, Own: msg.Reply.Own, Text: msg.Reply.Text}

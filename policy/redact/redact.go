@@ -69,6 +69,27 @@ func NewWith(o Options) (*Redactor, error) {
 	return r, nil
 }
 
+// maxPattern bounds an extra pattern, in bytes (seed 003: patterns of a filter file).
+const maxPattern = 512
+
+// Usable sorts patterns for Options.ExtraPatterns where a broken one is no reason to stop: good are those that compile, in their order; the error names
+// each other one by its place in the list, counted from 1, and says what is wrong.
+func Usable(patterns []string) (good []string, err error) {
+	var errs []error
+	for i, pattern := range patterns {
+		if len(pattern) > maxPattern {
+			errs = append(errs, fmt.Errorf("extra pattern %d has %d bytes, at most %d are allowed", i+1, len(pattern), maxPattern))
+			continue
+		}
+		if _, err := regexp.Compile(pattern); err != nil {
+			errs = append(errs, fmt.Errorf("extra pattern %d %q: %w", i+1, pattern, err))
+			continue
+		}
+		good = append(good, pattern)
+	}
+	return good, errors.Join(errs...)
+}
+
 // String returns s with every credential replaced by Mask. Applied twice it gives the same as once.
 func (r *Redactor) String(s string) string {
 	for pass := 0; ; pass++ {

@@ -247,3 +247,23 @@ func BenchmarkString(b *testing.B) {
 		r.String(text)
 	}
 }
+
+func TestUsable(t *testing.T) {
+	t.Parallel()
+	good, err := redact.Usable([]string{`emp-\d+`, `(bad`, strings.Repeat("x", 513), strings.Repeat("x", 512)})
+	if diff := cmp.Diff([]string{`emp-\d+`, strings.Repeat("x", 512)}, good); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for _, want := range []string{`extra pattern 2 "(bad": `, "extra pattern 3 has 513 bytes, at most 512 are allowed"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v does not say %q", err, want)
+		}
+	}
+	r, err := redact.NewWith(redact.Options{ExtraPatterns: good})
+	if err != nil || r.String("emp-12") != redact.Mask {
+		t.Errorf("got %v", err)
+	}
+	if good, err := redact.Usable(nil); good != nil || err != nil {
+		t.Errorf("got %v, %v", good, err)
+	}
+}

@@ -26,17 +26,31 @@ type Options struct {
 	// Thinking says that the model was shown the field "thinking" in addition to the tool's own (TAFC, seed 003), so that it is taken out
 	// before validation. Where the schema admits no other fields than its own, it is taken out without asking. May be nil.
 	Thinking func(tools.Definition) bool
+	// Reformat is asked once for arguments that are not JSON or do not fit the schema (invalid_parameters, type_mismatch): args are what the model wrote
+	// (any text), problem is what is wrong. It returns a corrected JSON object. It is called for probes too and must be safe for concurrent use. nil = off.
+	Reformat Reformat
+	// Memory keeps what Reformat said, so that a call that is resumed has the same arguments, and an approval the same hash. nil = in this process only.
+	Memory Memory
 }
+
+// Reformat corrects the form of arguments.
+type Reformat func(ctx context.Context, def tools.Definition, call *tools.Call, args json.RawMessage, problem *tools.Error) (json.RawMessage, error)
 
 // thinking is the field that carries a model's reasoning; it is never validated, run or logged.
 const thinking = "thinking"
 
 // New makes the stage. It sets Def and replaces Args by the canonical form: keys sorted, no insignificant space, numbers as they were written.
+//
+// Arguments that are not JSON are mended where there is only one reading (see mend); then, and when they do not fit the schema, Options.Reformat is asked
+// once. What comes of it is checked like any arguments and walks the rest of the chain: policy, judge and approval see the corrected call.
 func New(list Tools, o Options) tools.Middleware {
+	if o.Memory == nil {
+		o.Memory = &recent{}
+	}
 	d := &decoder{tools: list, options: o, schemas: newCache()}
 	return func(next tools.Handler) tools.Handler {
 		return func(ctx context.Context, call *tools.Call) (*tools.Result, error) {
-			if err := d.decode(call); err != nil {
+			if err := d.decode(ctx, call); err != nil {
 				return nil, err
 			}
 			return next(ctx, call)
@@ -50,14 +64,35 @@ type decoder struct {
 	schemas *cache
 }
 
-func (d *decoder) decode(call *tools.Call) error {
+func (d *decoder) decode(ctx context.Context, call *tools.Call) error {
 	tool, err := d.resolve(call)
 	if err != nil {
 		return err
 	}
 	call.Def = tool.Definition
-	schema := d.schemas.of(tool.Definition)
-	args, failed := parse(call.Args)
+	written := call.Args
+	problem := d.read(call, written)
+	if problem == nil {
+		return nil
+	}
+	if !problem.Category.Reformat() {
+		return problem
+	}
+	if text, ok := spelled(written); ok {
+		if mended, ok := mend(text); ok && d.try(call, json.RawMessage(mended)) {
+			return nil
+		}
+		written = json.RawMessage(text)
+	} else {
+		written = call.Args // canonical by now, and free of thinking
+	}
+	return d.reformat(ctx, call, written, problem)
+}
+
+// read checks arguments and puts their canonical form into the call.
+func (d *decoder) read(call *tools.Call, written json.RawMessage) *tools.Error {
+	schema := d.schemas.of(call.Def)
+	args, failed := parse(written)
 	if failed != nil {
 		return failed
 	}
@@ -71,6 +106,16 @@ func (d *decoder) decode(call *tools.Call) error {
 	}
 	call.Args = encode(args)
 	return nil
+}
+
+// try reads corrected arguments; the call stays as it was when they are no better.
+func (d *decoder) try(call *tools.Call, corrected json.RawMessage) bool {
+	before := call.Args
+	if d.read(call, corrected) != nil {
+		call.Args = before
+		return false
+	}
+	return true
 }
 
 // resolve finds the tool, and refuses one that is not what the model was offered.

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -36,15 +34,20 @@ func parse(raw []byte) (map[string]any, *tools.Error) {
 	}
 	var whole json.RawMessage
 	if err := json.Unmarshal(raw, &whole); err != nil {
-		return nil, malformed(err, len(raw))
+		return nil, malformed(err, raw, len(raw))
 	}
-	p := &parser{dec: json.NewDecoder(bytes.NewReader(raw))}
+	p := &parser{raw: raw, dec: json.NewDecoder(bytes.NewReader(raw))}
 	p.dec.UseNumber()
 	v, failed := p.value("", 0)
 	if failed != nil {
 		return nil, failed
 	}
 	args, ok := v.(map[string]any)
+	if text, isText := v.(string); isText && strings.TrimSpace(text) != "" { // how arguments that are not JSON are kept in a journal
+		if err := json.Unmarshal([]byte(text), &whole); err != nil {
+			return nil, malformed(err, []byte(text), len(text))
+		}
+	}
 	if !ok {
 		return nil, tools.Errorf(tools.TypeMismatch, "the arguments must be a JSON object, got %s", typeOf(v))
 	}
@@ -52,6 +55,7 @@ func parse(raw []byte) (map[string]any, *tools.Error) {
 }
 
 type parser struct {
+	raw []byte
 	dec *json.Decoder
 }
 
@@ -59,7 +63,7 @@ type parser struct {
 func (p *parser) value(path string, depth int) (any, *tools.Error) {
 	token, err := p.dec.Token()
 	if err != nil {
-		return nil, malformed(err, int(p.dec.InputOffset()))
+		return nil, malformed(err, p.raw, int(p.dec.InputOffset()))
 	}
 	switch t := token.(type) {
 	case json.Delim:
@@ -85,7 +89,7 @@ func (p *parser) object(path string, depth int) (any, *tools.Error) {
 	for p.dec.More() {
 		token, err := p.dec.Token()
 		if err != nil {
-			return nil, malformed(err, int(p.dec.InputOffset()))
+			return nil, malformed(err, p.raw, int(p.dec.InputOffset()))
 		}
 		key, _ := token.(string) // the decoder admits nothing else here
 		if _, ok := m[key]; ok {
@@ -114,7 +118,7 @@ func (p *parser) list(path string, depth int) (any, *tools.Error) {
 
 func (p *parser) closing() *tools.Error {
 	if _, err := p.dec.Token(); err != nil {
-		return malformed(err, int(p.dec.InputOffset()))
+		return malformed(err, p.raw, int(p.dec.InputOffset()))
 	}
 	return nil
 }
@@ -131,17 +135,46 @@ func checkNumber(path, n string) *tools.Error {
 	return nil
 }
 
-// malformed says where the text stops being JSON.
-func malformed(err error, at int) *tools.Error {
+// spelled is the text of arguments that were not written as a JSON object: raw itself, or the string that holds them in a journal.
+func spelled(raw json.RawMessage) (string, bool) {
+	if len(raw) > 6*maxBytes { // a string of maxBytes may be that long
+		return "", false
+	}
+	var v any
+	if err := json.Unmarshal(raw, &v); err != nil {
+		return string(raw), true
+	}
+	text, ok := v.(string)
+	return text, ok
+}
+
+// malformed says where the text stops being JSON, and shows the place.
+func malformed(err error, text []byte, at int) *tools.Error {
+	what := "unexpected end"
 	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
-		e := invalid("the arguments are not valid JSON at byte %d: %s", syntax.Offset, syntax.Error())
-		e.Err = err
-		return e
+		what, at = syntax.Error(), int(syntax.Offset)
 	}
-	if errors.Is(err, io.EOF) {
-		err = io.ErrUnexpectedEOF
+	e := invalid("the arguments are not JSON: %s at byte %d%s", what, at, near(text, at))
+	e.Err = err
+	return e
+}
+
+// near quotes the text around a place, at most 20 characters before it and 10 after.
+func near(text []byte, at int) string {
+	at = min(max(at, 0), len(text))
+	from, to := at, at
+	for n := 0; n < 20 && from > 0; n++ {
+		_, size := utf8.DecodeLastRune(text[:from])
+		from -= size
 	}
-	return &tools.Error{Category: tools.InvalidParameters, Message: fmt.Sprintf("the arguments are not valid JSON at byte %d", at), Err: err}
+	for n := 0; n < 10 && to < len(text); n++ {
+		_, size := utf8.DecodeRune(text[to:])
+		to += size
+	}
+	if from == to {
+		return ""
+	}
+	return ", near " + strconv.Quote(string(text[from:to]))
 }
 
 func invalid(format string, args ...any) *tools.Error {

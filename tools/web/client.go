@@ -181,7 +181,7 @@ func (c *client) request(ctx context.Context, u *url.URL, addrs []netip.AddrPort
 		return nil, next, err
 	}
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
-		return nil, "", statusError(resp.StatusCode)
+		return nil, "", statusError(resp.StatusCode, resp.Header)
 	}
 	p := &page{url: u, header: resp.Header.Get("Content-Type"), status: resp.StatusCode}
 	wire := &meter{r: resp.Body}

@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -80,24 +79,17 @@ func ended(done, err error) *tools.Error {
 	return &tools.Error{Category: tools.Cancelled, Message: "The call was cancelled.", Err: errors.Join(done, err)}
 }
 
-// statusError maps a status that is no success to a category (seed 003, HTTP table). The server's own words are left out: they are foreign text.
-func statusError(status int) *tools.Error {
-	message := fmt.Sprintf("The server answered with status %d.", status)
-	if text := http.StatusText(status); text != "" {
-		message = fmt.Sprintf("The server answered with status %d (%s).", status, text)
-	}
-	c, suggestion := tools.PermanentFailure, ""
+// statusError says a status that is no success, with what to do about a page. Reading is repeated where the failure may pass.
+func statusError(status int, header http.Header) *tools.Error {
+	e := tools.FromStatus(status, header)
+	e.Retryable = e.Category.Transient()
 	switch {
-	case status == http.StatusBadRequest, status == http.StatusUnprocessableEntity:
-		c, suggestion = tools.InvalidParameters, "Check path and query of the URL."
-	case status == http.StatusUnauthorized, status == http.StatusForbidden:
-		c, suggestion = tools.PolicyBlocked, "The page is not open to the public. Use another source, or tell the user."
-	case status == http.StatusTooManyRequests:
-		c = tools.RateLimited
-	case status >= 500 && status <= 599:
-		c = tools.ServerError
 	case status == http.StatusNotFound, status == http.StatusGone:
-		suggestion = "The page does not exist. Check the URL, or use another page."
+		e.Suggestion = "The page does not exist. Check the URL, or use another page."
+	case e.Category == tools.InvalidParameters:
+		e.Suggestion = "Check path and query of the URL."
+	case e.Category == tools.PolicyBlocked:
+		e.Suggestion = "The page is not open to the public. Use another source, or tell the user."
 	}
-	return &tools.Error{Category: c, Message: message, Suggestion: suggestion, Retryable: c.Transient()}
+	return e
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/net/html"
@@ -405,5 +406,17 @@ func TestMarkdownIsBounded(t *testing.T) {
 	res := w.must("https://site.example/")
 	if text, _, ok := strings.Cut(res.Text, "\n\n[cut: "); !ok || !res.Truncated || len(text) > 1000 {
 		t.Errorf("truncated %t, %d bytes", res.Truncated, len(text))
+	}
+}
+
+func TestRetryAfter(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(rw http.ResponseWriter, _ *http.Request) {
+		rw.Header().Set("Retry-After", "7")
+		rw.WriteHeader(http.StatusTooManyRequests)
+	}, nil)
+	_, _, err := w.fetch("https://site.example/")
+	if e := failure(t, err); e.Category != tools.RateLimited || !e.Retryable || e.RetryAfter != 7*time.Second {
+		t.Errorf("got %+v", e)
 	}
 }

@@ -120,7 +120,6 @@ func object(args json.RawMessage) any {
 	return map[string]any{"not_an_object": string(args)}
 }
 
-
 // mark ends what the cache keeps.
 func mark(b *sdk.ContentBlockParamUnion) {
 	if c := b.GetCacheControl(); c != nil {

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/zephbot/zephbot/agent"
+	"github.com/zephbot/zephbot/agent/catalog"
 	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/agent/prompt"
 	"github.com/zephbot/zephbot/bot/approval"
@@ -78,6 +79,10 @@ type Core struct {
 	audit    *audit.Log
 	provider llm.Provider
 	judge    tools.Middleware // nil = off
+	stages   *stages
+	catalog  *catalog.Catalog
+	filtered tally
+	warnings []string // of what was read at the start, for the banner
 	metrics  *metrics.Metrics
 }
 
@@ -125,10 +130,21 @@ func (c *Core) open(ctx context.Context) error {
 		return err
 	}
 	c.registry = c.kit.registry
+	if err := c.openChain(ctx); err != nil {
+		return err
+	}
+	return c.openAudit()
+}
+
+// openChain builds what stands between a model's wish and a tool: judge, stages, and the catalog that it wishes from.
+func (c *Core) openChain(ctx context.Context) (err error) {
 	if c.judge, err = c.adversary(); err != nil {
 		return fmt.Errorf("%w: tools.adversarial_policy: %w", ErrConfig, err)
 	}
-	return c.openAudit()
+	if err := c.openStages(ctx); err != nil {
+		return err
+	}
+	return c.openCatalog()
 }
 
 // openStores opens the database and Redis.
@@ -151,7 +167,14 @@ func (c *Core) openRules() error {
 		return fmt.Errorf("%w: data_dir %s cannot be made: %w", ErrConfig, c.dir, err)
 	}
 	var err error
-	if c.redactor, err = redact.NewWith(redact.Options{Secrets: secrets(c.cfg)}); err != nil {
+	options := redact.Options{Secrets: secrets(c.cfg)}
+	if s := c.cfg.Tools.Filters.Security; s.Enabled {
+		good, broken := redact.Usable(s.ExtraPatterns)
+		if options.ExtraPatterns = good; broken != nil {
+			c.warnings = append(c.warnings, "tools.filters.security.extra_patterns: "+strings.ReplaceAll(broken.Error(), "\n", "; ")+": left out")
+		}
+	}
+	if c.redactor, err = redact.NewWith(options); err != nil {
 		return fmt.Errorf("%w: %w", ErrConfig, err)
 	}
 	if c.policy, err = buildPolicy(c.cfg, c.opts.WorkDir); err != nil {
@@ -228,15 +251,23 @@ func (c *Core) auditTo() string {
 
 // chain builds the one chain; approvals is nil where there is nobody to ask.
 func (c *Core) chain(approvals approve.Lookup, requests func(context.Context, *tools.Call) (policy.Request, error)) *chain.Chain {
-	return chain.New(chain.Options{
+	o := chain.Options{
 		Registry: c.registry, Audit: c.audit, Approvals: approvals, Now: c.now,
 		Gate: gate.Options{Policy: c.policy, Request: requests}, Judge: c.judge, Redact: redacting.New(c.redactor),
-	})
+	}
+	c.stages.shape(&o)
+	o.Decode.Thinking = c.catalog.Thinks
+	return chain.New(o)
 }
 
 // request adds to a call what the policy wants to know of the service.
 func (c *Core) request(ctx context.Context, call *tools.Call) (policy.Request, error) {
 	r := policy.Request{Trust: policy.Trusted, Confined: c.kit.confined}
+	if c.stages.anomaly != nil {
+		if err := c.stages.anomaly.Gate(ctx, call.Def.Name); err != nil {
+			return r, err
+		}
+	}
 	workspace, err := c.kit.workspace(call.Origin)
 	if err != nil {
 		return r, fmt.Errorf("workspace: %w", err)
@@ -282,27 +313,27 @@ func (e executor) Execute(ctx context.Context, call *tools.Call) (*tools.Result,
 // Interrupted implements agent.Executor.
 func (e executor) Interrupted(_ context.Context, call *tools.Call) { e.audit.Interrupted(call) }
 
-// Tools implements agent.Catalog: what is registered, allowed in this chat and not denied altogether.
-func (c *Core) Tools(_ context.Context, turn *agent.Turn, _ agent.View) []agent.Offer {
-	var list []agent.Offer
-	for _, d := range c.usable(turn.Allowed) {
-		list = append(list, agent.Plain(d))
-	}
-	return list
-}
-
-// usable lists what is registered, allowed and not denied altogether.
+// usable lists what is registered, allowed, not denied altogether and not blocked.
 func (c *Core) usable(allowed func(tool string) bool) []tools.Definition {
 	if !c.cfg.Tools.Enabled {
 		return nil
 	}
 	var list []tools.Definition
 	for _, d := range c.registry.Definitions() {
-		if (allowed == nil || allowed(d.Name)) && !c.policy.Hides(d.Name) {
+		if (allowed == nil || allowed(d.Name)) && !c.policy.Hides(d.Name) && !c.blocked(d.Name) {
 			list = append(list, d)
 		}
 	}
 	return list
+}
+
+// blocked says whether a tool was taken away because it failed too often.
+func (c *Core) blocked(tool string) bool {
+	if c.stages == nil || c.stages.anomaly == nil {
+		return false
+	}
+	_, blocked := c.stages.anomaly.Blocked(tool)
+	return blocked
 }
 
 // runner builds the agent over a chain.
@@ -314,7 +345,7 @@ func (c *Core) runner(tools agent.Executor, name string) *agent.Runner {
 		})
 	}
 	return agent.NewRunner(
-		agent.Deps{Provider: c.provider, Tools: tools, Catalog: c, System: system, Now: c.now},
+		agent.Deps{Provider: c.provider, Tools: tools, Catalog: c.catalog, System: system, Now: c.now},
 		agent.Limits{
 			Iterations: c.cfg.Agent.MaxToolIterations, Parallel: c.cfg.Agent.MaxParallelTools, ContextTokens: c.cfg.Agent.ContextBudgetTokens,
 		},

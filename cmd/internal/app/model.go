@@ -80,23 +80,27 @@ func withTools(provider llm.Provider, p config.Provider) llm.Provider {
 	return fenced.New(provider, fenced.Options{Native: prompt.Native})
 }
 
-// embedder is the provider that computes embeddings; nil when none is configured.
-func (c *Core) embedder(name string) (llm.Embedder, error) {
+// embedder is the provider that computes embeddings, and the name of its model; nil when none is configured.
+func (c *Core) embedder(name string) (llm.Embedder, string, error) {
 	if name == "" {
 		name = c.cfg.LLM.Embedding
 	}
 	if name == "" {
-		return nil, nil
+		return nil, "", nil
 	}
 	for _, p := range c.cfg.LLM.Providers {
 		if p.Name == name {
 			if p.Type != "openai" && p.Type != "ollama" {
-				return nil, fmt.Errorf("provider %q cannot compute embeddings: its type is %s", name, p.Type)
+				return nil, "", fmt.Errorf("provider %q cannot compute embeddings: its type is %s", name, p.Type)
 			}
-			return c.openai(p)
+			provider, err := c.openai(p)
+			if err != nil {
+				return nil, "", err
+			}
+			return provider, p.EmbeddingModel, nil
 		}
 	}
-	return nil, fmt.Errorf("provider %q is not configured", name)
+	return nil, "", fmt.Errorf("provider %q is not configured", name)
 }
 
 // modelLine names the model for people.

@@ -57,10 +57,14 @@ func (r rulebook) Check(ctx context.Context, msg *bot.Message, session, tool str
 }
 
 // news is what ended in the background since the session's last turn, told to the model without credentials.
-func (c *Core) news(session string) string {
+func (c *Core) news(session string) (string, bool) {
 	var parts []string
 	for _, done := range c.kit.runner.Completed(session) {
 		parts = append(parts, done.Message())
 	}
-	return strings.Join(parts, "\n")
+	if len(parts) == 0 {
+		return "", false
+	}
+	text, rules := c.stages.marker.Wrap("command", strings.Join(parts, "\n"))
+	return text, len(rules) > 0
 }

@@ -157,6 +157,9 @@ func (c *Core) banner(channel, allowed string) {
 	for _, w := range c.cfg.Warnings {
 		c.log.Warn().Str("config", w.String()).Msg("start")
 	}
+	for _, w := range slices.Concat(c.warnings, c.stages.warnings) {
+		c.log.Warn().Str("config", w).Msg("start")
+	}
 	warn := func(when bool, text string) {
 		if when {
 			c.log.Warn().Str("insecure", text).Msg("start")

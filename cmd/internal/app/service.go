@@ -65,6 +65,7 @@ func newService(c *Core, ch channel) *service {
 	}, c.redis, store, words, c.now, c.metrics.Denied)
 	s.commands = command.New(command.Deps{
 		Store: store, Questions: broker, Policy: rulebook{c}, Usage: meter.Usage, About: s.about(), Admins: ch.admins, Words: words, Now: c.now,
+		Blocks: c.blockedTools(),
 	})
 	s.outbox = deliver.NewOutbox(deliver.Deps{
 		Store: store, Sender: ch.sender, Pacer: pacer, Words: words, Language: func(row *bot.Row) string { return row.Content.Language }, Now: c.now, Log: c.log.With().Str("component", "outbox").Logger(),
@@ -108,6 +109,12 @@ func (s *service) about() command.About {
 	c := s.core
 	return command.About{
 		Model: c.modelLine(), Sandbox: c.kit.level, Stores: c.storesLine(), Version: c.opts.Version, Started: c.started,
+		Extra: func() []string {
+			if line := c.filtered.line(); line != "" {
+				return []string{line}
+			}
+			return nil
+		},
 		Tools: func(place bot.Place) []string {
 			var names []string
 			for _, d := range c.usable(s.ch.guard.Rules(place).Allowed) {

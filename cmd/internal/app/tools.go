@@ -30,13 +30,13 @@ func OpenBench(opts Options) (*Bench, error) {
 	}
 	opts.Home = filepath.Join(opts.Config.Path(opts.Config.DataDir), "terminal")
 	b := &Bench{core: newCore(opts)}
-	if err := b.open(); err != nil {
+	if err := b.open(context.Background()); err != nil {
 		return nil, errors.Join(err, b.Close())
 	}
 	return b, nil
 }
 
-func (b *Bench) open() error {
+func (b *Bench) open(ctx context.Context) error {
 	c := b.core
 	err := c.openRules()
 	if err != nil {
@@ -46,8 +46,8 @@ func (b *Bench) open() error {
 		return err
 	}
 	c.registry = c.kit.registry
-	if c.judge, err = c.adversary(); err != nil {
-		return fmt.Errorf("%w: tools.adversarial_policy: %w", ErrConfig, err)
+	if err := c.openChain(ctx); err != nil {
+		return err
 	}
 	if !c.cfg.Audit.Enabled {
 		return nil

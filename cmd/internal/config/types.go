@@ -138,7 +138,7 @@ type Agent struct {
 	SystemPrompt        string     `toml:"system_prompt" doc:"Text put before every conversation. Empty: the built-in one."`
 	MaxParallelTools    int        `toml:"max_parallel_tools" default:"4" min:"1" doc:"Reading tools of one step that run at the same time."`
 	Concurrency         int        `toml:"concurrency" default:"64" min:"1" doc:"Turns that run at the same time."`
-	ToolFilter          ToolFilter `toml:"tool_filter" idle:"the tool filter" doc:"Show the model only the tools that fit the question."`
+	ToolFilter          ToolFilter `toml:"tool_filter" doc:"Show the model only the tools that fit the question."`
 }
 
 // ToolFilter is the table [agent.tool_filter].

@@ -3,9 +3,9 @@ package config
 // Tools is the table [tools].
 type Tools struct {
 	Enabled                bool                    `toml:"enabled" default:"true" doc:"Offer tools to the model at all."`
-	SummarizeOutput        bool                    `toml:"summarize_output" default:"false" idle:"the summary of long output" doc:"Summarise output that is too long instead of cutting it."`
-	MaxToolCallsPerSession *int                    `toml:"max_tool_calls_per_session" idle:"the tool quota" doc:"Tool calls of one conversation. Not set: no limit."`
-	QuotaUnit              string                  `toml:"quota_unit" default:"batch" enum:"batch|call" idle:"the tool quota" doc:"What max_tool_calls_per_session counts."`
+	SummarizeOutput        bool                    `toml:"summarize_output" default:"false" doc:"Summarise output that is too long instead of cutting it."`
+	MaxToolCallsPerSession *int                    `toml:"max_tool_calls_per_session" doc:"Tool calls of one conversation. Not set: no limit."`
+	QuotaUnit              string                  `toml:"quota_unit" default:"batch" enum:"batch|call" doc:"What max_tool_calls_per_session counts."`
 	Shell                  Shell                   `toml:"shell" doc:"The tool bash."`
 	File                   File                    `toml:"file" doc:"The file tools."`
 	Scrape                 Scrape                  `toml:"scrape" doc:"The tools web_scrape and fetch."`
@@ -14,15 +14,15 @@ type Tools struct {
 	Policy                 Policy                  `toml:"policy" doc:"Rules that stand before the permissions."`
 	Authorization          Authorization           `toml:"authorization" doc:"Rules that follow those of [tools.policy]."`
 	Adversarial            AdversarialPolicy       `toml:"adversarial_policy" doc:"A model that judges every call before it runs."`
-	Filters                Filters                 `toml:"filters" idle:"the output filter" doc:"Take the noise out of command output."`
-	Overflow               Overflow                `toml:"overflow" idle:"overflow storage" doc:"Where output goes that is too long for the model."`
-	ResultCache            ResultCache             `toml:"result_cache" idle:"the result cache" doc:"Answer a repeated reading call from memory."`
-	Dependencies           Dependencies            `toml:"dependencies" idle:"the dependency graph" doc:"Tools that are offered only after others."`
-	TAFC                   TAFC                    `toml:"tafc" idle:"think-augmented calling" doc:"A field for thoughts in the schema of complex tools."`
-	Anomaly                Anomaly                 `toml:"anomaly" idle:"anomaly detection" doc:"Block a tool that fails too often."`
+	Filters                Filters                 `toml:"filters" doc:"Take the noise out of command output."`
+	Overflow               Overflow                `toml:"overflow" doc:"Where output goes that is too long for the model."`
+	ResultCache            ResultCache             `toml:"result_cache" doc:"Answer a repeated reading call from memory."`
+	Dependencies           Dependencies            `toml:"dependencies" doc:"Tools that are offered only after others."`
+	TAFC                   TAFC                    `toml:"tafc" doc:"A field for thoughts in the schema of complex tools."`
+	Anomaly                Anomaly                 `toml:"anomaly" doc:"Block a tool that fails too often."`
 	Diagnostics            Diagnostics             `toml:"diagnostics" idle:"the diagnostics tool" doc:"The tool diagnostics."`
-	Retry                  Retry                   `toml:"retry" idle:"the retry of tool calls" doc:"Repeat reading calls that failed for a passing reason."`
-	Utility                Utility                 `toml:"utility" idle:"the utility gate" doc:"Skip calls that promise little."`
+	Retry                  Retry                   `toml:"retry" doc:"Repeat reading calls that failed for a passing reason."`
+	Utility                Utility                 `toml:"utility" doc:"Skip calls that promise little."`
 }
 
 // Shell is the table [tools.shell].

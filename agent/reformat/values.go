@@ -1,0 +1,115 @@
+package reformat
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/zephbot/zephbot/policy/redact"
+)
+
+// rearranged checks that every value of the corrected arguments stands in the written ones, whatever their spelling: a text or a number by its letters and
+// digits, a truth or a null by the name of its field. A model that was told not to invent does it all the same, and an invented path or flag would run.
+func rearranged(written, corrected json.RawMessage) error {
+	d := json.NewDecoder(bytes.NewReader(corrected))
+	d.UseNumber()
+	var v any
+	if err := d.Decode(&v); err != nil {
+		return fmt.Errorf("%w: %w", ErrAnswer, err)
+	}
+	w := source{string(written)}
+	var tree any
+	read := json.NewDecoder(bytes.NewReader(written))
+	read.UseNumber()
+	if read.Decode(&tree) == nil { // with its escapes resolved too
+		w = append(w, flat(tree))
+	}
+	if !w.holds("", v) {
+		return ErrInvented
+	}
+	return nil
+}
+
+// source is the written arguments, as they stand and as they read.
+type source []string
+
+func (s source) has(text string) bool {
+	text = essence(text)
+	return slices.ContainsFunc(s, func(w string) bool { return strings.Contains(essence(w), text) })
+}
+
+// number looks for all digits of a number, not for some of a longer one.
+func (s source) number(n string) bool {
+	digit := func(text string, at int) bool { return at >= 0 && at < len(text) && text[at] >= '0' && text[at] <= '9' }
+	for _, w := range s {
+		for at := 0; at+len(n) <= len(w); at++ {
+			if strings.HasPrefix(w[at:], n) && !digit(w, at-1) && !digit(w, at+len(n)) && (at == 0 || w[at-1] != '.') {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// holds looks at every value; field is the name of the nearest field around it.
+func (s source) holds(field string, v any) bool {
+	switch v := v.(type) {
+	case map[string]any:
+		for name, value := range v {
+			if !s.holds(name, value) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		for _, value := range v {
+			if !s.holds(field, value) {
+				return false
+			}
+		}
+		return true
+	case string:
+		return !strings.Contains(v, redact.Mask) && s.has(v)
+	case json.Number:
+		return s.number(v.String())
+	default:
+		return s.has(field)
+	}
+}
+
+// essence is a text without everything that quoting, escaping and spacing may change.
+func essence(text string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsSpace(r), strings.ContainsRune("\"'`\\,:{}[]", r):
+			return -1
+		default:
+			return unicode.ToLower(r)
+		}
+	}, text)
+}
+
+// flat writes a tree with all names and values in a row.
+func flat(v any) string {
+	switch v := v.(type) {
+	case map[string]any:
+		var b strings.Builder
+		for name, value := range v {
+			b.WriteString(name + " \x00 " + flat(value) + " \x00 ")
+		}
+		return b.String()
+	case []any:
+		var b strings.Builder
+		for _, value := range v {
+			b.WriteString(flat(value) + " \x00 ")
+		}
+		return b.String()
+	case string:
+		return v
+	default:
+		return fmt.Sprint(v)
+	}
+}

@@ -1,0 +1,42 @@
+package app
+
+import (
+	"fmt"
+
+	"github.com/zephbot/zephbot/agent/catalog"
+)
+
+// openCatalog builds what chooses the tools of a turn.
+func (c *Core) openCatalog() error {
+	f, d, p, deps, t := c.cfg.Agent.ToolFilter, c.cfg.MCP.ToolDiscovery, c.cfg.MCP.Pruning, c.cfg.Tools.Dependencies, c.cfg.Tools.TAFC
+	o := catalog.Options{
+		Source: c.usable,
+		Filter: catalog.Filter{Enabled: f.Enabled, TopK: f.TopK, MinSimilarity: f.MinSimilarity, AlwaysOn: f.AlwaysOn},
+		Discovery: catalog.Discovery{
+			Strategy: d.Strategy, TopK: d.TopK, MinSimilarity: d.MinSimilarity, AlwaysInclude: d.AlwaysInclude, MinToolsToFilter: d.MinToolsToFilter, Strict: d.Strict,
+		},
+		Pruning:      catalog.Pruning{Enabled: p.Enabled, MaxTools: p.MaxTools, MinToolsToPrune: p.MinToolsToPrune, AlwaysInclude: p.AlwaysInclude},
+		Dependencies: catalog.Dependencies{Enabled: deps.Enabled, BoostPerDep: deps.BoostPerDep, MaxTotalBoost: deps.MaxTotalBoost, Rules: map[string]catalog.Rule{}},
+		TAFC:         catalog.TAFC{Enabled: t.Enabled, Threshold: t.ComplexityThreshold},
+		Chooser:      c.provider, Now: c.now, Log: c.log.With().Str("component", "catalog").Logger(),
+	}
+	for tool, r := range deps.Rules {
+		o.Dependencies.Rules[tool] = catalog.Rule{Requires: r.Requires, Prefers: r.Prefers}
+	}
+	var err error
+	if p.Provider != "" && p.Enabled {
+		if o.Chooser, err = c.judgeModel(p.Provider); err != nil {
+			return fmt.Errorf("%w: mcp.pruning.pruning_provider: %w", ErrConfig, err)
+		}
+	}
+	if c.opts.Provider == nil { // a scripted model computes no embeddings
+		if o.Embedder, o.Model, err = c.embedder(d.Provider); err != nil {
+			return fmt.Errorf("%w: llm.embedding: %w", ErrConfig, err)
+		}
+	}
+	if c.catalog, err = catalog.New(o); err != nil {
+		return fmt.Errorf("%w: tools: %w", ErrConfig, err)
+	}
+	c.warnings = append(c.warnings, c.catalog.Warnings()...)
+	return nil
+}

@@ -1,0 +1,370 @@
+package app
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/zephbot/zephbot/agent/reformat"
+	"github.com/zephbot/zephbot/agent/summary"
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/command"
+	"github.com/zephbot/zephbot/bot/terminal"
+	"github.com/zephbot/zephbot/bot/texts"
+	"github.com/zephbot/zephbot/tools"
+	"github.com/zephbot/zephbot/tools/anomaly"
+	"github.com/zephbot/zephbot/tools/cache"
+	"github.com/zephbot/zephbot/tools/chain"
+	"github.com/zephbot/zephbot/tools/decode"
+	"github.com/zephbot/zephbot/tools/filter"
+	"github.com/zephbot/zephbot/tools/mark"
+	"github.com/zephbot/zephbot/tools/overflow"
+	"github.com/zephbot/zephbot/tools/quota"
+	"github.com/zephbot/zephbot/tools/retry"
+	"github.com/zephbot/zephbot/tools/utility"
+)
+
+// Buckets of facts that the stages own.
+const (
+	mendedBucket  = "mended"  // corrected arguments by session and call
+	blockedBucket = "blocked" // tools that failed too often, with the reason
+	secretBucket  = "secret"  // keys that are made once
+)
+
+// mendedFor is how long corrected arguments are kept: longer than any turn lives.
+const mendedFor = 7 * 24 * time.Hour
+
+// stages are the parts of the chain that shape what the model sees.
+type stages struct {
+	decode   decode.Options
+	quota    tools.Middleware
+	marker   *mark.Marker
+	cache    *cache.Cache
+	overflow tools.Middleware
+	filter   tools.Middleware
+	retry    tools.Middleware
+	anomaly  *anomaly.Detector
+	warnings []string
+}
+
+// openStages builds them; c.kit, c.redactor, c.provider and the stores (nil on the command line) stand already.
+func (c *Core) openStages(ctx context.Context) (err error) {
+	s := &stages{}
+	if s.marker, err = c.marker(ctx); err != nil {
+		return err
+	}
+	if s.filter, err = c.filters(s); err != nil {
+		return err
+	}
+	if err = c.openOverflow(s); err != nil {
+		return err
+	}
+	if s.anomaly, err = c.anomalies(ctx); err != nil {
+		return err
+	}
+	if s.decode, err = c.decoding(); err != nil {
+		return fmt.Errorf("%w: tools.retry.parameter_reformat_provider: %w", ErrConfig, err)
+	}
+	s.quota, s.cache, s.retry = c.quotas(), c.caching(), c.retries()
+	c.stages = s
+	return nil
+}
+
+// marker makes the stage that fences foreign content. Its key is made once and kept, so that equal content has equal marks over a restart.
+func (c *Core) marker(ctx context.Context) (*mark.Marker, error) {
+	key := make([]byte, mark.KeySize)
+	if _, err := rand.Read(key); err != nil {
+		return nil, fmt.Errorf("key of the marks: %w", err)
+	}
+	if c.stores != nil {
+		fresh := bot.Fact{Bucket: secretBucket, Key: "mark", Value: hex.EncodeToString(key)}
+		if _, err := c.stores.Bot.Apply(ctx, &bot.Change{FactsIf: []bot.Fact{fresh}}); err != nil {
+			return nil, fmt.Errorf("key of the marks: %w", err)
+		}
+		stored, err := c.stores.Bot.Fact(ctx, secretBucket, "mark", c.now())
+		if err == nil {
+			key, err = hex.DecodeString(stored)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("key of the marks: %w", err)
+		}
+	}
+	return mark.New(mark.Options{Key: key})
+}
+
+// filterEngine loads the rules of tools.filters.
+func (c *Core) filterEngine() (*filter.Engine, []string, error) {
+	f := c.cfg.Tools.Filters
+	dir := ""
+	if c.cfg.File != "" {
+		dir = filepath.Dir(c.cfg.Path(c.cfg.File))
+	}
+	configured := f.FiltersPath
+	if configured != "" {
+		configured = c.cfg.Path(configured)
+	}
+	rules, problems := filter.Load(filter.Find(configured, dir))
+	var warnings []string
+	for _, p := range problems {
+		warnings = append(warnings, p.String())
+	}
+	engine, err := filter.NewEngine(filter.Options{Rules: rules, Disabled: !f.Enabled, Quiet: !f.Security.Enabled})
+	return engine, warnings, err
+}
+
+func (c *Core) filters(s *stages) (tools.Middleware, error) {
+	engine, warnings, err := c.filterEngine()
+	if err != nil {
+		return nil, err
+	}
+	s.warnings = append(s.warnings, warnings...)
+	return filter.New(engine, filter.Hooks{Observe: func(st filter.Stats) {
+		c.metrics.Filtered(st.CharsIn, st.CharsOut, st.Level.String())
+		c.filtered.add(st)
+	}}), nil
+}
+
+// openOverflow builds the stage and registers the tool that reads what was kept.
+func (c *Core) openOverflow(s *stages) error {
+	o := c.cfg.Tools.Overflow
+	options := overflow.Options{
+		Threshold: o.Threshold, Retention: time.Duration(o.RetentionDays) * 24 * time.Hour, MaxBytes: o.MaxOverflowBytes, Now: c.now,
+		Log: c.log.With().Str("component", "overflow").Logger(),
+	}
+	if c.stores != nil {
+		options.Store = c.stores.Overflow
+	} else {
+		options.Store = overflow.NewMemory(0)
+	}
+	if c.cfg.Tools.SummarizeOutput && c.provider != nil {
+		options.Summarize = summary.New(c.provider)
+	}
+	reader, err := overflow.Tool(options)
+	if err != nil {
+		return fmt.Errorf("read_overflow: %w", err)
+	}
+	s.overflow = overflow.New(options)
+	return c.registry.Add(reader)
+}
+
+func (c *Core) quotas() tools.Middleware {
+	limit := c.cfg.Tools.MaxToolCallsPerSession
+	var list []tools.Middleware
+	if limit != nil {
+		list = append(list, quota.New(quota.Options{Max: *limit, Unit: c.cfg.Tools.QuotaUnit}))
+	}
+	if u := c.cfg.Tools.Utility; u.Enabled {
+		list = append(list, utility.New(utility.Options{
+			Threshold: u.Threshold, GainWeight: u.GainWeight, CostWeight: u.CostWeight, RedundancyWeight: u.RedundancyWeight, UncertaintyBonus: u.UncertaintyBonus,
+			ExemptTools: u.ExemptTools, HighGainTools: u.HighGainTools,
+			Seen: func(call *tools.Call) utility.History {
+				past := make([]utility.Past, len(call.Earlier))
+				for i, e := range call.Earlier {
+					past[i] = utility.Past{Tool: e.Tool, Args: e.Args, Text: e.Text}
+				}
+				return utility.Look(past, call, u.UtilityWindow)
+			},
+			Observe: func(_ string, d utility.Decision) { c.metrics.Utility(string(d)) },
+		}))
+	}
+	switch len(list) {
+	case 0:
+		return nil
+	case 1:
+		return list[0]
+	default:
+		return func(next tools.Handler) tools.Handler { return list[0](list[1](next)) }
+	}
+}
+
+func (c *Core) caching() *cache.Cache {
+	r := c.cfg.Tools.ResultCache
+	if !r.Enabled {
+		return nil
+	}
+	o := cache.Options{
+		TTL: time.Duration(r.TTLSecs) * time.Second, Scope: conversation, Observe: c.metrics.Cached, Now: c.now,
+		Live: func(call *tools.Call) bool {
+			// At the terminal a person works in the same directory.
+			return call.Origin.Channel == terminal.Name || len(c.kit.runner.Background(call.Origin.Session)) > 0
+		},
+		Log: c.log.With().Str("component", "cache").Logger(),
+	}
+	if c.redis != nil {
+		o.Store = c.redis.Cache()
+	} else {
+		o.Store = cache.NewMemory(c.now)
+	}
+	return cache.New(o)
+}
+
+// conversation names a session from its beginning, or its last /clear, on; "" outside of one.
+func conversation(call *tools.Call) string {
+	if call.BatchN == 0 {
+		return ""
+	}
+	return call.Origin.Session + "#" + strconv.FormatInt(call.Began, 10)
+}
+
+func (c *Core) retries() tools.Middleware {
+	r := c.cfg.Tools.Retry
+	o := retry.Options{
+		Max: r.MaxAttempts, Base: time.Duration(r.BaseMS) * time.Millisecond, Cap: time.Duration(r.MaxMS) * time.Millisecond,
+		Budget: time.Duration(r.BudgetSecs) * time.Second, Now: c.now,
+		Observe: func(tool string, n int, _ bool) {
+			for range n {
+				c.metrics.Retried(tool)
+			}
+		},
+	}
+	if o.Max == 0 {
+		o.Max = -1 // none, where the stage's own zero means its default
+	}
+	return retry.New(o)
+}
+
+func (c *Core) anomalies(ctx context.Context) (*anomaly.Detector, error) {
+	a := c.cfg.Tools.Anomaly
+	if !a.Enabled {
+		return nil, nil
+	}
+	o := anomaly.Options{
+		Window: a.WindowSize, Warning: a.ErrorThreshold, Critical: a.FailureThreshold, AutoBlock: a.AutoBlock, Attempts: max(0, c.cfg.Tools.Retry.MaxAttempts) + 1,
+		ReasoningModelWarning: a.ReasoningModelWarning, Model: c.modelLine, Now: c.now, Log: c.log.With().Str("component", "anomaly").Logger(),
+		Observe: func(e anomaly.Event) { c.metrics.Anomaly(e.Tool, string(e.Level)) },
+	}
+	if c.stores != nil {
+		o.Store = blocks{store: c.stores.Bot, now: c.now}
+	}
+	return anomaly.New(ctx, o)
+}
+
+func (c *Core) decoding() (decode.Options, error) {
+	o := decode.Options{Hides: c.policy.Hides}
+	if c.stores != nil {
+		o.Memory = mended{store: c.stores.Bot, now: c.now}
+	}
+	if name := c.cfg.Tools.Retry.ReformatProvider; name != "" {
+		provider, err := c.judgeModel(name)
+		if err != nil {
+			return o, err
+		}
+		o.Reformat = reformat.New(reformat.Options{
+			Provider: provider, Timeout: time.Duration(c.cfg.Tools.Retry.BudgetSecs) * time.Second, Redact: c.redactor.String, Now: c.now,
+		})
+	}
+	return o, nil
+}
+
+// shape puts the stages into the options of a chain.
+func (s *stages) shape(o *chain.Options) {
+	o.Decode, o.Quota, o.Mark, o.Overflow, o.Filter, o.Retry = s.decode, s.quota, s.marker.Middleware, s.overflow, s.filter, s.retry
+	if s.cache != nil {
+		o.Cache = s.cache.Middleware
+	}
+	if s.anomaly != nil {
+		o.Anomaly = s.anomaly.Middleware
+	}
+}
+
+// mended keeps corrected arguments as facts.
+type mended struct {
+	store bot.Store
+	now   func() time.Time
+}
+
+// Mended implements decode.Memory.
+func (m mended) Mended(ctx context.Context, session, call string) (string, error) {
+	return m.store.Fact(ctx, mendedBucket, session+"/"+call, m.now())
+}
+
+// Remember implements decode.Memory.
+func (m mended) Remember(ctx context.Context, session, call, args string) error {
+	_, err := m.store.Apply(ctx, &bot.Change{Facts: []bot.Fact{{Bucket: mendedBucket, Key: session + "/" + call, Value: args, Expires: m.now().Add(mendedFor)}}})
+	return err
+}
+
+// blocks keeps tools that failed too often as facts.
+type blocks struct {
+	store bot.Store
+	now   func() time.Time
+}
+
+// Blocks implements anomaly.Store.
+func (b blocks) Blocks(ctx context.Context) (map[string]string, error) {
+	facts, err := b.store.FactsOf(ctx, blockedBucket, "", b.now())
+	list := map[string]string{}
+	for _, f := range facts {
+		list[f.Key] = f.Value
+	}
+	return list, err
+}
+
+// Block implements anomaly.Store.
+func (b blocks) Block(ctx context.Context, tool, reason string) error {
+	return b.set(ctx, tool, reason)
+}
+
+// Unblock implements anomaly.Store.
+func (b blocks) Unblock(ctx context.Context, tool string) error { return b.set(ctx, tool, "") }
+
+func (b blocks) set(ctx context.Context, tool, reason string) error {
+	_, err := b.store.Apply(ctx, &bot.Change{Facts: []bot.Fact{{Bucket: blockedBucket, Key: tool, Value: reason}}})
+	return err
+}
+
+// blockedTools is what /tools unblock works on; nil when nothing is ever blocked.
+func (c *Core) blockedTools() command.Blocks {
+	if c.stages.anomaly == nil {
+		return nil
+	}
+	return blocked{c.stages.anomaly}
+}
+
+// blocked is the detector as /tools sees it.
+type blocked struct{ *anomaly.Detector }
+
+// Blocked implements command.Blocks.
+func (b blocked) Blocked() []texts.Blocked {
+	var list []texts.Blocked
+	for _, block := range b.Blocks() {
+		list = append(list, texts.Blocked{Tool: block.Tool, Reason: block.Reason})
+	}
+	return list
+}
+
+// tally sums up what the filter did since the start, for /status.
+type tally struct {
+	mu                      sync.Mutex
+	in, out                 int
+	full, partial, fallback int
+}
+
+func (t *tally) add(st filter.Stats) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.in, t.out = t.in+st.CharsIn, t.out+st.CharsOut
+	switch st.Level {
+	case filter.Full:
+		t.full++
+	case filter.Partial:
+		t.partial++
+	case filter.Fallback:
+		t.fallback++
+	}
+}
+
+// line is for people: "filters: 12 300 of 80 000 characters kept, F 4 P 2 B 1"; "" while nothing was filtered.
+func (t *tally) line() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.in == 0 {
+		return ""
+	}
+	return fmt.Sprintf("filters: %.1f%% of %d characters taken out, F %d P %d B %d", 100*float64(t.in-t.out)/float64(t.in), t.in, t.full, t.partial, t.fallback)
+}

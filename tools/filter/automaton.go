@@ -1,0 +1,138 @@
+package filter
+
+import "math/bits"
+
+// maxStates bounds an automaton, so that a state fits in 16 bits.
+const maxStates = 60000
+
+// maxLiteral is how many bytes of a word an automaton looks at: what is longer is decided by its beginning, which is enough for a first look.
+const maxLiteral = 24
+
+// automaton finds which of some words stand in a text, in one pass and without regard to the case of ASCII letters (Aho-Corasick, as a table). It is
+// the cheap first look before a regular expression is tried. Immutable.
+type automaton struct {
+	class [256]uint8
+	width int      // number of classes
+	shift uint     // a row of the table has 1<<shift entries
+	next  []uint32 // by row + class: the row of the next state, with a mark where it ends a word
+	out   []uint64 // bits of the words that end in a state
+}
+
+// newAutomaton takes the words of up to 64 bits: words[i] belong to bit i. nil when they are too many.
+func newAutomaton(words [][]string) *automaton {
+	a := &automaton{width: 1}
+	for _, list := range words {
+		for _, w := range list {
+			a.classes(w)
+		}
+	}
+	edges := [][]uint16{make([]uint16, a.width)}
+	a.out = []uint64{0}
+	for bit, list := range words {
+		for _, w := range list {
+			var at uint16
+			for i := range min(len(w), maxLiteral) {
+				c := a.class[w[i]]
+				if edges[at][c] == 0 {
+					if len(edges) >= maxStates {
+						return nil
+					}
+					edges = append(edges, make([]uint16, a.width))
+					a.out = append(a.out, 0)
+					edges[at][c] = uint16(len(edges) - 1)
+				}
+				at = edges[at][c]
+			}
+			if at != 0 {
+				a.out[at] |= 1 << min(bit, 63)
+			}
+		}
+	}
+	a.link(edges)
+	return a
+}
+
+// classes gives every byte of a word a class of its own; the cases of a letter share one. Class 0 is every other byte.
+func (a *automaton) classes(w string) {
+	for i := range min(len(w), maxLiteral) {
+		low := lower(w[i])
+		if a.class[low] != 0 {
+			continue
+		}
+		a.class[low] = uint8(a.width)
+		if low >= 'a' && low <= 'z' {
+			a.class[low-'a'+'A'] = uint8(a.width)
+		}
+		a.width++
+	}
+}
+
+// link completes the tree to an automaton, breadth first.
+func (a *automaton) link(edges [][]uint16) {
+	a.shift = uint(bits.Len(uint(a.width - 1)))
+	a.next = make([]uint32, len(edges)<<a.shift)
+	fail := make([]uint16, len(edges))
+	queue := []uint16{0}
+	for len(queue) > 0 {
+		s := queue[0]
+		queue = queue[1:]
+		for c := range a.width {
+			at := int(s)<<a.shift + c
+			t := edges[s][c]
+			var back uint32
+			if s != 0 {
+				back = a.next[int(fail[s])<<a.shift+c]
+			}
+			if t == 0 {
+				a.next[at] = back
+				continue
+			}
+			fail[t] = uint16(back >> a.shift)
+			a.out[t] |= a.out[fail[t]]
+			a.next[at] = uint32(t) << a.shift
+			queue = append(queue, t)
+		}
+	}
+	for i, row := range a.next {
+		if a.out[row>>a.shift] != 0 {
+			a.next[i] = row | hit
+		}
+	}
+}
+
+// hit marks a table entry whose state ends a word.
+const hit = 1 << 31
+
+// scan says which bits have a word in s.
+func (a *automaton) scan(s string) uint64 {
+	var found uint64
+	var state uint32
+	next, class := a.next, &a.class
+	for i := range len(s) {
+		state = next[state+uint32(class[s[i]])]
+		if state >= hit {
+			state &^= hit
+			found |= a.out[state>>a.shift]
+		}
+	}
+	return found
+}
+
+// scanAt is scan for words that stand apart: it calls do with the bits and the end of each place.
+func (a *automaton) scanAt(s string, do func(bits uint64, end int)) {
+	var state uint32
+	for i := range len(s) {
+		state = a.next[state+uint32(a.class[s[i]])]
+		if state >= hit {
+			state &^= hit
+			do(a.out[state>>a.shift], i+1)
+		}
+	}
+}
+
+func lower(b byte) byte {
+	if b >= 'A' && b <= 'Z' {
+		return b + 'a' - 'A'
+	}
+	return b
+}

@@ -1,0 +1,309 @@
+package filter
+
+import (
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/zephbot/zephbot/policy/command"
+)
+
+const (
+	// maxCommand is the longest command in bytes that is read; a longer one has no rule.
+	maxCommand = command.MaxText
+	// maxShells is how deep bash -c "…" is followed.
+	maxShells = 4
+	// maxProducers is how many commands that print something are looked at.
+	maxProducers = 64
+)
+
+// reading is what a command line says about the text that it printed.
+type reading struct {
+	whole     string     // the command line itself, for exact rules
+	producers [][]string // each command that prints something, in the spellings that rules are matched with
+	echoes    []string   // beginnings of lines that echo and printf wrote between
+	loose     bool       // an echo whose text is not known
+	opaque    bool       // the text was made by something that no rule knows, or the command cannot be read
+	speaks    bool       // a program printed something that does not search
+	masked    bool       // exit code 0 does not say that the first producer succeeded
+}
+
+// read takes a command line apart. It never fails: what it cannot read is opaque.
+func read(text string) reading {
+	r := &reader{out: reading{whole: strings.TrimSpace(text)}}
+	if len(text) > maxCommand {
+		r.out.opaque = true
+		return r.out
+	}
+	r.script(text, 0)
+	return r.out
+}
+
+type reader struct {
+	out      reading
+	pipefail bool
+}
+
+func (r *reader) script(text string, depth int) {
+	defer func() {
+		if recover() != nil { // a bug of the parser must not cost the output
+			r.out.opaque = true
+		}
+	}()
+	if depth > maxShells || brackets(text) {
+		r.out.opaque = true
+		return
+	}
+	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(text), "")
+	if err != nil {
+		r.out.opaque = true
+		return
+	}
+	r.list(file.Stmts, text, depth)
+}
+
+// brackets says whether brackets are nested deeper than the parser should be asked to follow.
+func brackets(text string) bool {
+	open := 0
+	for i := range len(text) {
+		switch text[i] {
+		case '(', '{', '[', '`':
+			if open++; open > 200 {
+				return true
+			}
+		case ')', '}', ']':
+			open = max(open-1, 0)
+		}
+	}
+	return false
+}
+
+func (r *reader) list(stmts []*syntax.Stmt, text string, depth int) {
+	for _, s := range stmts {
+		before := len(r.out.producers)
+		r.stmt(s, text, depth)
+		if s.Background || s.Negated || before > 0 && s != stmts[0] {
+			r.out.masked = true
+		}
+	}
+}
+
+// stmt notes what a statement prints.
+func (r *reader) stmt(s *syntax.Stmt, text string, depth int) {
+	if len(r.out.producers) >= maxProducers {
+		r.out.opaque = true
+		return
+	}
+	if toFile(s.Redirs) {
+		r.out.masked = r.out.masked || len(r.out.producers) > 0
+		return
+	}
+	switch c := s.Cmd.(type) {
+	case nil:
+	case *syntax.CallExpr:
+		r.call(c, text, depth)
+	case *syntax.BinaryCmd:
+		r.binary(c, text, depth)
+	case *syntax.TimeClause:
+		if c.Stmt != nil {
+			r.stmt(c.Stmt, text, depth)
+		}
+	case *syntax.DeclClause, *syntax.TestClause, *syntax.ArithmCmd, *syntax.LetClause:
+		r.out.masked = r.out.masked || len(r.out.producers) > 0
+	default:
+		r.compound(c, text, depth)
+	}
+}
+
+// compound reads what holds lists of statements.
+func (r *reader) compound(cmd syntax.Command, text string, depth int) {
+	switch c := cmd.(type) {
+	case *syntax.Block:
+		r.list(c.Stmts, text, depth)
+		return
+	case *syntax.Subshell:
+		r.list(c.Stmts, text, depth)
+		return
+	case *syntax.IfClause:
+		for clause := c; clause != nil; clause = clause.Else {
+			r.list(clause.Cond, text, depth)
+			r.list(clause.Then, text, depth)
+		}
+	case *syntax.WhileClause:
+		r.list(append(slices.Clone(c.Cond), c.Do...), text, depth)
+	case *syntax.ForClause:
+		r.list(c.Do, text, depth)
+	default: // functions, case, coprocesses
+		r.out.opaque = true
+	}
+	r.out.masked = true
+}
+
+// binary reads a && b, a || b and pipes.
+func (r *reader) binary(c *syntax.BinaryCmd, text string, depth int) {
+	if c.Op != syntax.Pipe && c.Op != syntax.PipeAll {
+		r.stmt(c.X, text, depth)
+		before := len(r.out.producers)
+		r.stmt(c.Y, text, depth)
+		if c.Op == syntax.OrStmt && before > 0 {
+			r.out.masked = true
+		}
+		return
+	}
+	r.stmt(c.X, text, depth)
+	if !r.passesOn(c.Y, text) {
+		r.out.opaque = true
+	}
+	if !r.pipefail {
+		r.out.masked = true
+	}
+}
+
+// passesOn says whether a stage of a pipe lets lines through as they are.
+func (r *reader) passesOn(s *syntax.Stmt, text string) bool {
+	call, ok := s.Cmd.(*syntax.CallExpr)
+	if !ok || toFile(s.Redirs) {
+		return false
+	}
+	words := simple(source(call, text))
+	return len(words) > 0 && lineStage(words)
+}
+
+// toFile says whether standard output goes elsewhere.
+func toFile(redirects []*syntax.Redirect) bool {
+	for _, rd := range redirects {
+		switch rd.Op {
+		case syntax.RdrOut, syntax.AppOut, syntax.RdrClob, syntax.RdrAll, syntax.AppAll:
+			if rd.N == nil || rd.N.Value == "1" {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func source(n syntax.Node, text string) string {
+	from, to := int(n.Pos().Offset()), int(n.End().Offset())
+	if from < 0 || to > len(text) || from > to {
+		return ""
+	}
+	return text[from:to]
+}
+
+// simple gives the words of a simple command, behind its wrappers; nil when it cannot be read.
+func simple(text string) []string {
+	s := command.Parse(text)
+	if s.Problem != "" || len(s.Commands) == 0 {
+		return nil
+	}
+	at := 0
+	for at+1 < len(s.Commands) && transparent(s.Commands[at].Name) && len(s.Commands[at+1].Via) > len(s.Commands[at].Via) {
+		at++
+	}
+	words := slices.Clone(s.Commands[at].Words)
+	if len(words) > 0 && s.Commands[at].Name != "" {
+		words[0] = s.Commands[at].Name
+	}
+	return words
+}
+
+// call notes what a simple command prints.
+func (r *reader) call(c *syntax.CallExpr, text string, depth int) {
+	if len(c.Args) == 0 { // assignments alone
+		return
+	}
+	own := source(c, text)
+	words := simple(own)
+	if len(words) == 0 {
+		r.out.opaque = true
+		return
+	}
+	name := words[0]
+	switch {
+	case name == "set":
+		r.set(words)
+	case silent(words):
+		r.out.masked = r.out.masked || len(r.out.producers) > 0
+	case name == "echo" || name == "printf":
+		r.echo(words)
+		r.out.masked = r.out.masked || len(r.out.producers) > 0
+	case shells(name):
+		script, ok := shellScript(words)
+		if !ok {
+			r.out.opaque = true
+			return
+		}
+		r.script(script, depth+1)
+	default:
+		r.out.producers = append(r.out.producers, spellings(own, words))
+		r.out.speaks = r.out.speaks || !searches(words)
+	}
+}
+
+// set reads the options that matter here.
+func (r *reader) set(words []string) {
+	r.pipefail = r.pipefail || slices.Contains(words, "pipefail")
+	if len(words) > 1 && strings.HasPrefix(words[1], "-") && strings.Contains(words[1], "x") {
+		r.out.echoes = append(r.out.echoes, "+ ") // the shell tells what it runs
+	}
+}
+
+// echo notes with what the lines begin that echo writes.
+func (r *reader) echo(words []string) {
+	at := 1
+	for at < len(words) && (words[at] == "-e" || words[at] == "-n" || words[at] == "-ne" || words[at] == "-en" || words[at] == "--") {
+		at++
+	}
+	known, _, whole := cutAny(strings.Join(words[at:], " "), "$`\\%*?")
+	for i, one := range strings.Split(known, "\n") {
+		if one = strings.TrimSpace(one); one != "" {
+			r.out.echoes = append(r.out.echoes, one)
+		} else if i == 0 && !whole {
+			r.out.loose = true
+		}
+	}
+	if !whole && strings.Contains(strings.Join(words[at:], " "), "\\n") {
+		r.out.loose = true
+	}
+}
+
+// cutAny cuts at the first of some bytes; whole says that none was there.
+func cutAny(s, bytes string) (before, after string, whole bool) {
+	if i := strings.IndexAny(s, bytes); i >= 0 {
+		return s[:i], s[i:], false
+	}
+	return s, "", true
+}
+
+// shellScript is the text of bash -c "text".
+func shellScript(words []string) (string, bool) {
+	for i, w := range words[1:] {
+		if strings.HasPrefix(w, "-") && !strings.HasPrefix(w, "--") && strings.HasSuffix(w, "c") && i+2 < len(words) {
+			return words[i+2], true
+		}
+		if !strings.HasPrefix(w, "-") {
+			return "", false
+		}
+	}
+	return "", false
+}
+
+// spellings are the forms of a command that rules are matched with: as written, without assignments, wrappers and path, and with the runner and global
+// options seen through.
+func spellings(own string, words []string) []string {
+	out := []string{strings.TrimSpace(own), strings.Join(words, " ")}
+	inner := words
+	for range 4 {
+		next := unwrap(inner)
+		if next == nil {
+			break
+		}
+		inner = next
+		out = append(out, strings.Join(inner, " "))
+	}
+	if short := withoutGlobals(inner); short != nil {
+		out = append(out, strings.Join(short, " "))
+	}
+	return slices.Compact(out)
+}

@@ -1,0 +1,190 @@
+package filter
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+)
+
+// dedup merges lines that follow each other and differ only in time stamps and UUIDs (seed 003), or in what further patterns name.
+type dedup struct {
+	replace []replacement
+}
+
+// replacement is a pattern of what does not count when lines are compared.
+type replacement struct {
+	pattern pattern
+	with    string
+}
+
+func (dedup) names() bool { return true } // a merged line still stands there
+
+func (d dedup) apply(j *job) ([]line, Confidence) {
+	if len(j.lines) < 3 {
+		return nil, Fallback
+	}
+	out := make([]line, 0, len(j.lines))
+	var last, next []byte
+	same := 1
+	finish := func() {
+		if n := len(out); same > 1 {
+			out[n-1].text = fmt.Sprintf("%s (x%d)", out[n-1].text, same)
+		}
+		same = 1
+	}
+	for i := range j.lines {
+		l := &j.lines[i]
+		next = d.normal(next[:0], l.body())
+		if n := len(out); n > 0 && l.src >= 0 && bytes.Equal(last, next) && d.mergeable(j, i, same) {
+			same++
+			j.cover(l.src)
+			continue
+		}
+		finish()
+		out = append(out, *l)
+		last, next = next, last
+	}
+	finish()
+	if len(out) == len(j.lines) {
+		return nil, Fallback
+	}
+	return out, Full
+}
+
+// mergeable says whether line i may go because it repeats the lines before it. A line that has to survive must be the very same text; blank ones are
+// worth no count.
+func (dedup) mergeable(j *job, i, same int) bool {
+	l, first := &j.lines[i], &j.lines[i-same]
+	if l.off != first.off || blank(l.body()) {
+		return false
+	}
+	return !l.keep && !first.keep || l.text == first.text
+}
+
+// normal writes s without what does not count.
+func (d dedup) normal(buf []byte, s string) []byte {
+	if len(d.replace) > 0 {
+		for _, r := range d.replace {
+			s = r.pattern.re.ReplaceAllString(s, r.with)
+		}
+	}
+	for i := 0; i < len(s); {
+		if !digitOrHex(s[i]) || i > 0 && wordByte(s[i-1]) {
+			buf = append(buf, s[i])
+			i++
+			continue
+		}
+		switch n := stamp(s[i:]); {
+		case n > 0:
+			buf = append(buf, "<TS>"...)
+			i += n
+		case uuid(s[i:]):
+			buf = append(buf, "<UUID>"...)
+			i += 36
+		default:
+			buf = append(buf, s[i])
+			i++
+		}
+	}
+	return syslog(buf)
+}
+
+func digitOrHex(b byte) bool {
+	return b >= '0' && b <= '9' || b >= 'a' && b <= 'f' || b >= 'A' && b <= 'F'
+}
+
+func wordByte(b byte) bool {
+	return b >= '0' && b <= '9' || b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b == '_' || b == '.'
+}
+
+// stamp is the length of a time stamp at the start of s: 2026-01-02T03:04:05.678Z and its kin, 03:04:05, 02/Jan/2026:03:04:05 +0000; 0 = none.
+func stamp(s string) int {
+	n := shape(s, "dddd-dd-dd")
+	if n == 0 {
+		n = shape(s, "dddd/dd/dd")
+	}
+	if n > 0 {
+		if len(s) <= n || s[n] != 'T' && s[n] != ' ' {
+			return 0 // a date alone is a value
+		}
+		n++
+	} else {
+		n = shape(s, "dd/aaa/dddd:")
+	}
+	clock := shape(s[n:], "dd:dd:dd")
+	if clock == 0 {
+		return 0
+	}
+	n += clock
+	if n < len(s) && (s[n] == '.' || s[n] == ',') && n+1 < len(s) && digit(s[n+1]) {
+		for n++; n < len(s) && digit(s[n]); n++ {
+		}
+	}
+	return n + zone(s[n:])
+}
+
+// zone is the length of a time zone at the start of s.
+func zone(s string) int {
+	if strings.HasPrefix(s, "Z") {
+		return 1
+	}
+	for _, form := range []string{"+dd:dd", "-dd:dd", "+dddd", "-dddd", " +dddd", " -dddd"} {
+		if n := shape(s, form); n > 0 {
+			return n
+		}
+	}
+	return 0
+}
+
+// shape says whether s begins with a form of d (a digit), a (a letter) and other bytes for themselves; it gives the length of the form or 0.
+func shape(s, form string) int {
+	if len(s) < len(form) {
+		return 0
+	}
+	for i := range len(form) {
+		switch b := s[i]; form[i] {
+		case 'd':
+			if !digit(b) {
+				return 0
+			}
+		case 'a':
+			if low := lower(b); low < 'a' || low > 'z' {
+				return 0
+			}
+		default:
+			if b != form[i] {
+				return 0
+			}
+		}
+	}
+	return len(form)
+}
+
+func digit(b byte) bool { return b >= '0' && b <= '9' }
+
+func uuid(s string) bool {
+	if len(s) < 36 || len(s) > 36 && wordByte(s[36]) {
+		return false
+	}
+	for i := range 36 {
+		if i == 8 || i == 13 || i == 18 || i == 23 {
+			if s[i] != '-' {
+				return false
+			}
+		} else if !digitOrHex(s[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// syslog takes the date off a line that begins with "Jan  2 <TS>".
+func syslog(buf []byte) []byte {
+	if len(buf) < 11 || buf[3] != ' ' || buf[6] != ' ' || !bytes.HasPrefix(buf[7:], []byte("<TS>")) || !digit(buf[5]) {
+		return buf
+	}
+	if strings.Contains("JanFebMarAprMayJunJulAugSepOctNovDec", string(buf[:3])) {
+		return buf[:copy(buf, buf[7:])]
+	}
+	return buf
+}

@@ -1,0 +1,395 @@
+package filter
+
+import (
+	"strings"
+)
+
+// blockLines is how many lines below the head of a failure belong to it and survive with it.
+const blockLines = 50
+
+// The words of a failure, in whatever case. A line of a run that failed survives when it has one of them, or names a place in a file (a/b.go:12:5), or
+// stands in the block of a failure; see opens. Lines that say that something passed (passes) are the exception.
+func failureWords() [][]string {
+	return [][]string{
+		// 0, 1: not when every one of them is counted as none ("0 errors", "failed: 0").
+		{"error"},
+		{"fail"},
+		{ // 2: always
+			"panic", "fatal", "traceback", "exception", "assert", "undefined", "undeclared", "unresolved", "cannot", "can't", "can not", "could not",
+			"couldn't", "unable to", "not found", "no such", "does not exist", "doesn't exist", "not exist", "denied", "refused", "rejected", "forbidden",
+			"unauthorized", "timed out", "timeout", "exit status", "exit code", "exited with", "returned non-zero", "non-zero", "err!", " err ", "errno",
+			"enoent", "eacces", "segmentation fault", "sigsegv", "sigkill", "sigabrt", "core dumped", "abort", "signal:", "killed", "out of memory", "oom",
+			"no space left", "data race", "deadlock", "not ok", "mismatch", "conflict", "corrupt", "invalid", "illegal", "unexpected", "unknown",
+			"unrecognized", "unsupported", "not supported", "not allowed", "not permitted", "missing", "required", "expected", "actual", "caused by",
+			"violat", "crash", "broken", "incompatible", "duplicate", "unreachable", "overflow", "underflow", "critical", "emerg", "alert", "severe",
+			"***", "===>", ", line ", "backoff", "evicted", "insufficient", "unhealthy", "notready", "usage:", "bad ", "wrong", "nil pointer",
+			"not a ", "must ", "want ", "got:", "got =", "got ", "left:", "right:", "problem", "expired", "unterminated", "too many", "too few",
+			"✗", "✕", "✘", "✖", "❌", "❯", "×", "●", "⨯", "☓", "↯",
+		},
+	}
+}
+
+// failures recognises lines of failures. Immutable.
+type failures struct{ look *automaton }
+
+func newFailures() *failures { return &failures{look: newAutomaton(failureWords())} }
+
+// is says whether a line looks like a failure.
+func (f *failures) is(body string) bool {
+	bits := f.look.scan(body)
+	if bits == 0 && (!place(body) || warns(body)) && !shaped(body) {
+		return false
+	}
+	if bits&4 == 0 && bits != 0 && noneCounted(f.look, body) && !place(body) && !shaped(body) {
+		return false
+	}
+	return !passes(body)
+}
+
+// warns says whether a compiler calls its line a warning or a note.
+func warns(body string) bool {
+	return strings.Contains(body, ": warning: ") || strings.Contains(body, ": note: ")
+}
+
+// noneCounted says whether every word of failure in a line is counted as none.
+func noneCounted(look *automaton, body string) bool {
+	all := true
+	look.scanAt(body, func(bits uint64, end int) {
+		size := len("error")
+		if bits&1 == 0 {
+			size = len("fail")
+		}
+		before := strings.TrimRight(body[:end-size], " \t")
+		after := strings.TrimLeft(body[end:], "abcdefghijklmnopqrstuvwxyz()")
+		after = strings.TrimLeft(after, " \t")
+		none := endsInWord(before, "0") || endsInWord(before, "no") || endsInWord(before, "No") || endsInWord(before, "without") || endsInWord(before, "zero") ||
+			startsNone(after)
+		all = all && none
+	})
+	return all
+}
+
+func endsInWord(s, word string) bool {
+	rest, ok := strings.CutSuffix(s, word)
+	if !ok || rest == "" {
+		return ok
+	}
+	last := rest[len(rest)-1]
+	return last == ' ' || last == '\t' || last == '(' || last == '[' || last == ',' || last == ':' || last == '|'
+}
+
+// startsNone reads "= 0", ": 0" and "=0," after a word.
+func startsNone(s string) bool {
+	if s == "" || s[0] != '=' && s[0] != ':' {
+		return false
+	}
+	s = strings.TrimLeft(s[1:], " \t")
+	return s != "" && s[0] == '0' && (len(s) == 1 || (s[1] < '0' || s[1] > '9') && s[1] != '.')
+}
+
+// place says whether a line names a position in a file, as compilers do: path.ext:12, path.ext:12:5, path.ext(12,5).
+func place(s string) bool {
+	for i := 1; i < len(s)-1; {
+		at := strings.IndexByte(s[i:], ':')
+		if at < 0 {
+			return false
+		}
+		i += at
+		end := i + 1
+		for end < len(s) && s[end] >= '0' && s[end] <= '9' {
+			end++
+		}
+		if end > i+1 && (end == len(s) || strings.IndexByte(": ,)]'\"\t-", s[end]) >= 0) && fileEndsAt(s[:i]) {
+			return true
+		}
+		i = end
+	}
+	return false
+}
+
+// fileEndsAt says whether s ends in something like a file name: with a dot or a slash, and a letter.
+func fileEndsAt(s string) bool {
+	dot, letter := false, false
+	for i := len(s) - 1; i >= 0 && i >= len(s)-200; i-- {
+		switch b := s[i]; b {
+		case '.', '/':
+			dot = true
+		case ' ', '\t', '(', '[', '"', '\'', '=':
+			return dot && letter
+		default:
+			letter = letter || lower(b) >= 'a' // and what is no ASCII
+		}
+	}
+	return dot && letter
+}
+
+// shaped says whether a line has the shape of a part of a failure: pytest's "E   " and ">   " lines, a frame of a stack.
+func shaped(s string) bool {
+	if len(s) < 2 {
+		return false
+	}
+	if (s[0] == 'E' || s[0] == '>') && (s[1] == ' ' || s[1] == '\t') {
+		return true
+	}
+	t := strings.TrimLeft(s, " \t")
+	return strings.HasPrefix(t, "--> ") || len(t) < len(s) && strings.HasPrefix(t, "at ") || strings.HasPrefix(t, "goroutine ") ||
+		len(t) < len(s) && (strings.HasPrefix(t, "+ ") || strings.HasPrefix(t, "- "))
+}
+
+// passes says whether a line says that a test or a step passed, whatever its name holds.
+func passes(s string) bool {
+	t := strings.TrimLeft(s, " \t")
+	if t == "" {
+		return false
+	}
+	switch t[0] {
+	case '-':
+		return begin(t, "--- PASS: ", "--- SKIP: ")
+	case '=':
+		return begin(t, "=== RUN ", "=== PAUSE ", "=== CONT ", "=== NAME ")
+	case 'o':
+		return goOK(t) || tapOK(t)
+	case '?':
+		return strings.HasPrefix(t, "?   \t") && strings.HasSuffix(t, "[no test files]")
+	case '{':
+		return eventOK(t)
+	case 'P', 'S':
+		return t == "PASS" || nextestOK(t) || jestOK(t)
+	case 'C', 'D', 'F', 'U', 'L', 'A', 'B':
+		return s != t && cargoNoise(t)
+	case '\xe2': // ✓ ✔ √
+		return begin(t, "✓ ", "✔ ", "√ ")
+	}
+	return namedOK(t)
+}
+
+// namedOK is a test of cargo, unittest or pytest that passed.
+func namedOK(t string) bool { return cargoOK(t) || unittestOK(t) || pytestOK(t) }
+
+// eventOK is an event of go test -json about something that went well, whatever the test is called.
+func eventOK(t string) bool {
+	if !looksEvent(t) {
+		return false
+	}
+	for _, action := range []string{"run", "start", "pass", "skip", "pause", "cont"} {
+		if strings.Contains(t, `"Action":"`+action+`"`) {
+			return true
+		}
+	}
+	_, output, ok := strings.Cut(t, `"Output":"`)
+	output = strings.TrimLeft(output, " ")
+	return ok && (strings.HasPrefix(output, "=== RUN ") || strings.HasPrefix(output, "=== PAUSE ") || strings.HasPrefix(output, "=== CONT ") ||
+		strings.HasPrefix(output, "=== NAME ") || strings.HasPrefix(output, "--- PASS: ") || strings.HasPrefix(output, "--- SKIP: ") || strings.HasPrefix(output, `ok  \t`))
+}
+
+// goOK is a package that passed: "ok  \tpath\t0.01s".
+func goOK(t string) bool {
+	return strings.HasPrefix(t, "ok  \t")
+}
+
+// cargoOK is "test a::b ... ok".
+func cargoOK(t string) bool {
+	return strings.HasPrefix(t, "test ") && (strings.HasSuffix(t, " ... ok") || strings.Contains(t, " ... ignored"))
+}
+
+// jestOK is "PASS src/a.test.js (5.1 s)".
+func jestOK(t string) bool {
+	return strings.HasPrefix(t, "PASS ") && !strings.ContainsAny(t, "✕✗") && len(strings.Fields(t)) <= 4
+}
+
+// begin says whether s begins with one of some texts.
+func begin(s string, heads ...string) bool {
+	for _, h := range heads {
+		if strings.HasPrefix(s, h) {
+			return true
+		}
+	}
+	return false
+}
+
+// tapOK is "ok 12 - name" or "ok 12 name".
+func tapOK(t string) bool {
+	return strings.HasPrefix(t, "ok ") && len(t) > 3 && t[3] >= '0' && t[3] <= '9' && !strings.Contains(t, "# TODO")
+}
+
+// nextestOK is "PASS [   0.003s] crate test" and its kin.
+func nextestOK(t string) bool {
+	return strings.HasPrefix(t, "PASS [ ") || strings.HasPrefix(t, "SKIP [ ") || strings.HasPrefix(t, "START ") && strings.Contains(t, "::")
+}
+
+// unittestOK is "test_x (pkg.Class) ... ok".
+func unittestOK(t string) bool {
+	return strings.HasSuffix(t, " ... ok") && strings.Contains(t, "(") || strings.Contains(t, ") ... skipped ")
+}
+
+// pytestOK is a line of progress in which nothing failed: "tests/test_a.py ..s. [ 10%]" and "tests/test_a.py::test_x PASSED [ 3%]".
+func pytestOK(t string) bool {
+	head := t
+	if strings.HasSuffix(t, "%]") {
+		i := strings.LastIndexByte(t, '[')
+		if i < 0 {
+			return false
+		}
+		head = strings.TrimRight(t[:i], " ")
+	} else if !strings.Contains(t, ".py") {
+		return false
+	}
+	if at := strings.Index(head, "::"); at > 0 {
+		for _, word := range []string{" PASSED", " SKIPPED", " XFAIL"} {
+			if strings.HasSuffix(head, word) || strings.Contains(head[at:], word+" (") {
+				return true
+			}
+		}
+		return false
+	}
+	name, dots, ok := strings.Cut(head, " ")
+	if !ok {
+		name, dots = "x.py", head
+	}
+	return strings.HasSuffix(name, ".py") && dots != "" && strings.Trim(dots, ".sx") == ""
+}
+
+// cargoNoise is a step of a build: "   Compiling thiserror v1.0".
+func cargoNoise(t string) bool {
+	word, rest, ok := strings.Cut(t, " ")
+	if !ok || rest == "" {
+		return false
+	}
+	switch word {
+	case "Compiling", "Checking", "Downloading", "Downloaded", "Updating", "Fetching", "Fresh", "Locking", "Adding", "Unpacking", "Blocking", "Documenting":
+		return !strings.Contains(rest, "rror:")
+	}
+	return false
+}
+
+// opening says what a line opens.
+type opening uint8
+
+const (
+	opensNothing opening = iota
+	opensShort           // a message: up to the next blank line
+	opensLong            // the report of a test, a trace: up to the next line that passes
+	opensBoth            // Go's --- FAIL: also what stands above it
+)
+
+// opens says whether a line is the head of a failure, whose lines belong to it.
+func opens(s string) opening {
+	t := strings.TrimLeft(s, " \t")
+	if len(t) < 3 {
+		return opensNothing
+	}
+	switch {
+	case strings.HasPrefix(t, "--- FAIL"):
+		return opensBoth
+	case strings.HasPrefix(t, "panic:"), strings.HasPrefix(t, "fatal error:"), strings.HasPrefix(t, "Traceback"), strings.HasPrefix(t, "not ok"),
+		strings.HasPrefix(t, "●"), strings.HasPrefix(t, "✕"), strings.HasPrefix(t, "✗"), strings.HasPrefix(t, "✖"), strings.HasPrefix(t, "⨯"),
+		strings.HasPrefix(t, "FAIL"), strings.HasPrefix(t, "ERROR: "), strings.HasPrefix(t, "WARNING: DATA RACE"),
+		strings.HasPrefix(t, "thread '") && strings.Contains(t, "panicked"), strings.HasPrefix(t, "Caused by"), strings.HasPrefix(t, "Exception"):
+		return opensLong
+	case strings.HasPrefix(t, "---- ") && strings.HasSuffix(t, " ----"), strings.HasPrefix(t, "___") && strings.HasSuffix(t, "___"),
+		strings.HasPrefix(t, "TIMEOUT ["), strings.HasPrefix(t, "SIGABRT ["), strings.HasPrefix(t, "SIGSEGV ["), strings.HasPrefix(t, "stack backtrace"):
+		return opensLong
+	case numbered(t):
+		return opensLong
+	case strings.HasPrefix(t, "error"), strings.HasPrefix(t, "Error"), strings.HasPrefix(t, "[ERROR]"), strings.HasPrefix(t, "fatal:"),
+		strings.HasPrefix(t, "E "), strings.Contains(t, "Error: "), strings.Contains(t, "Exception"), strings.Contains(t, ": error"), strings.Contains(t, "CONFLICT"):
+		return opensShort
+	}
+	return opensNothing
+}
+
+// numbered is the head of a failure as mocha and rspec write it: "  1) name".
+func numbered(t string) bool {
+	i := 0
+	for i < len(t) && t[i] >= '0' && t[i] <= '9' {
+		i++
+	}
+	return i > 0 && i < 4 && strings.HasPrefix(t[i:], ") ")
+}
+
+// note says whether a line was written by the shell around the output: these always survive.
+func note(s string) bool {
+	if s == "" || s[0] != '[' {
+		return false
+	}
+	return strings.HasPrefix(s, "[exit code ") || strings.HasPrefix(s, "[killed by signal") || strings.HasPrefix(s, "[warn]") || strings.HasPrefix(s, "[note]") || strings.HasPrefix(s, "[stopped after") ||
+		strings.HasPrefix(s, "[error]") || strings.HasPrefix(s, "[… about ") || strings.HasPrefix(s, "[rolled back") || strings.HasPrefix(s, "[snapshot") ||
+		strings.HasPrefix(s, "[binary output")
+}
+
+// told says whether a line of the input says in so many words that the run failed.
+func (f *failures) told(lines []line) bool {
+	for i := range lines {
+		if l := &lines[i]; l.src >= 0 && (note(l.body()) || f.look.scan(l.body())&3 != 0 && f.is(l.body())) {
+			return true
+		}
+	}
+	return false
+}
+
+// protect marks the lines that no strategy may drop because they look like a failure or belong to one. It says how many look like one.
+func (f *failures) protect(lines []line) int {
+	n := 0
+	left, short := 0, false
+	for i := range lines {
+		body := lines[i].body()
+		looks := f.is(body)
+		if looks {
+			lines[i].keep = true
+			n++
+		}
+		kind := opensNothing
+		if looks || body != "" && (body[0] == '_' || body[0] == '-') { // heads without a word of failure: "____ test_x ____"
+			kind = opens(body)
+		}
+		switch {
+		case kind != opensNothing:
+			left, short = blockLines, kind == opensShort && (left == 0 || short)
+			lines[i].keep = true
+			if kind == opensBoth {
+				f.above(lines[:i])
+			}
+		case strings.HasPrefix(body, "--- PASS: "):
+			left = 0
+			n -= f.release(lines, i)
+		case left == 0:
+		case boundary(body), short && blank(body):
+			left = 0
+		default:
+			lines[i].keep = true
+			left--
+		}
+	}
+	return n
+}
+
+// release lets go of what a Go test logged that passed in line i: t.Log names a file and a line, as compilers do. Lines with a word of failure stay.
+func (f *failures) release(lines []line, i int) int {
+	n := 0
+	for at := logOf(lines, i); at < i; at++ {
+		if l := &lines[at]; l.keep && f.look.scan(l.body()) == 0 {
+			l.keep = false
+			n++
+		}
+	}
+	return n
+}
+
+// boundary ends the block of a failure.
+func boundary(s string) bool {
+	return passes(s) || strings.HasPrefix(s, "test result: ok")
+}
+
+// above protects what a test printed before Go says that it failed.
+func (f *failures) above(lines []line) {
+	for n := 1; n <= min(blockLines, len(lines)); n++ {
+		l := &lines[len(lines)-n]
+		if l.keep && strings.Contains(l.body(), "--- FAIL") {
+			return
+		}
+		if boundary(l.body()) {
+			return
+		}
+		l.keep = true
+	}
+}

@@ -1,0 +1,240 @@
+package filter
+
+import (
+	"regexp/syntax"
+	"strings"
+	"unicode/utf8"
+)
+
+// maxWords is how many words a form may have.
+const maxWords = 64
+
+// form is a regular expression that is nothing but words, perhaps after white space at the start of the line: most patterns of rules are. It is matched
+// without the regexp engine.
+type form struct {
+	anchored bool // ^
+	space    bool // \s* after it
+	ended    bool // $
+	words    []string
+}
+
+// formOf gives the form of an expression, or nil when it is none.
+func formOf(re *syntax.Regexp) *form {
+	f := &form{words: []string{""}}
+	for _, sub := range f.peel(re) {
+		if f.words = times(f.words, expand(sub)); f.words == nil {
+			return nil
+		}
+	}
+	for _, w := range f.words {
+		if w == "" || f.space && strings.TrimLeft(w, " \t\f\r") != w { // spaces in the word would have to be shared out
+			return nil
+		}
+	}
+	return f
+}
+
+// peel takes off what stands around the words.
+func (f *form) peel(re *syntax.Regexp) []*syntax.Regexp {
+	subs := []*syntax.Regexp{re}
+	if re.Op == syntax.OpConcat {
+		subs = re.Sub
+	}
+	if len(subs) > 0 && subs[0].Op == syntax.OpBeginText {
+		f.anchored, subs = true, subs[1:]
+	}
+	if f.anchored && len(subs) > 0 && subs[0].Op == syntax.OpStar && whiteSpace(subs[0].Sub[0]) {
+		f.space, subs = true, subs[1:]
+	}
+	if n := len(subs); n > 0 && subs[n-1].Op == syntax.OpEndText {
+		f.ended, subs = true, subs[:n-1]
+	}
+	return subs
+}
+
+func whiteSpace(re *syntax.Regexp) bool {
+	return re.Op == syntax.OpCharClass && re.String() == `[\t\n\f\r ]`
+}
+
+// expand lists all texts that an expression matches; nil when they are not few and finite.
+func expand(re *syntax.Regexp) []string {
+	switch re.Op {
+	case syntax.OpEmptyMatch:
+		return []string{""}
+	case syntax.OpLiteral:
+		if re.Flags&syntax.FoldCase != 0 {
+			return nil
+		}
+		return []string{string(re.Rune)}
+	case syntax.OpCapture:
+		return expand(re.Sub[0])
+	case syntax.OpQuest:
+		if words := expand(re.Sub[0]); words != nil {
+			return append([]string{""}, words...)
+		}
+		return nil
+	case syntax.OpCharClass:
+		return expandClass(re.Rune)
+	case syntax.OpConcat:
+		words := []string{""}
+		for _, sub := range re.Sub {
+			if words = times(words, expand(sub)); words == nil {
+				return nil
+			}
+		}
+		return words
+	case syntax.OpAlternate:
+		var words []string
+		for _, sub := range re.Sub {
+			more := expand(sub)
+			if more == nil || len(words)+len(more) > maxWords {
+				return nil
+			}
+			words = append(words, more...)
+		}
+		return words
+	default:
+		return nil
+	}
+}
+
+// expandClass lists the characters of a small class.
+func expandClass(ranges []rune) []string {
+	var out []string
+	for i := 0; i+1 < len(ranges); i += 2 {
+		for r := ranges[i]; r <= ranges[i+1]; r++ {
+			if out = append(out, string(r)); len(out) > 4 {
+				return nil
+			}
+		}
+	}
+	return out
+}
+
+func times(a, b []string) []string {
+	if len(a) == 0 || len(b) == 0 || len(a)*len(b) > maxWords {
+		return nil
+	}
+	out := make([]string, 0, len(a)*len(b))
+	for _, x := range a {
+		for _, y := range b {
+			out = append(out, x+y)
+		}
+	}
+	return out
+}
+
+func (f *form) match(s string) bool {
+	if f.space {
+		s = strings.TrimLeft(s, " \t\f\r")
+	}
+	for _, w := range f.words {
+		switch {
+		case f.anchored && f.ended:
+			if s == w {
+				return true
+			}
+		case f.anchored:
+			if strings.HasPrefix(s, w) {
+				return true
+			}
+		case f.ended:
+			if strings.HasSuffix(s, w) {
+				return true
+			}
+		case strings.Contains(s, w):
+			return true
+		}
+	}
+	return false
+}
+
+// firstBytes marks the bytes that a match of an expression can begin with. nullable says that it can match nothing.
+func firstBytes(re *syntax.Regexp, set *[256]bool) (nullable bool) {
+	switch re.Op {
+	case syntax.OpLiteral:
+		firstRune(set, re.Rune[0])
+		if re.Flags&syntax.FoldCase != 0 {
+			all(set)
+		}
+		return false
+	case syntax.OpCharClass:
+		firstOfClass(set, re.Rune)
+		return false
+	case syntax.OpStar, syntax.OpQuest:
+		firstBytes(re.Sub[0], set)
+		return true
+	case syntax.OpCapture, syntax.OpPlus:
+		return firstBytes(re.Sub[0], set)
+	case syntax.OpRepeat:
+		return firstBytes(re.Sub[0], set) || re.Min == 0
+	case syntax.OpConcat:
+		for _, sub := range re.Sub {
+			if !firstBytes(sub, set) {
+				return false
+			}
+		}
+		return true
+	case syntax.OpAlternate:
+		for _, sub := range re.Sub {
+			nullable = firstBytes(sub, set) || nullable
+		}
+		return nullable
+	case syntax.OpEmptyMatch, syntax.OpBeginText, syntax.OpEndText, syntax.OpBeginLine, syntax.OpEndLine, syntax.OpWordBoundary, syntax.OpNoWordBoundary:
+		return true
+	default:
+		all(set)
+		return false
+	}
+}
+
+func firstOfClass(set *[256]bool, ranges []rune) {
+	for i := 0; i+1 < len(ranges); i += 2 {
+		for r := ranges[i]; r <= ranges[i+1] && r < utf8.RuneSelf; r++ {
+			set[r] = true
+		}
+		if ranges[i+1] >= utf8.RuneSelf {
+			high(set)
+		}
+	}
+}
+
+func firstRune(set *[256]bool, r rune) {
+	if r < utf8.RuneSelf {
+		set[r] = true
+		return
+	}
+	high(set)
+}
+
+func high(set *[256]bool) {
+	for b := utf8.RuneSelf; b < len(set); b++ {
+		set[b] = true
+	}
+}
+
+func all(set *[256]bool) {
+	for b := range set {
+		set[b] = true
+	}
+}
+
+// begins says whether an expression matches at the start of the text only.
+func begins(re *syntax.Regexp) bool {
+	switch re.Op {
+	case syntax.OpBeginText:
+		return true
+	case syntax.OpConcat:
+		return len(re.Sub) > 0 && begins(re.Sub[0])
+	case syntax.OpCapture:
+		return begins(re.Sub[0])
+	case syntax.OpAlternate:
+		for _, sub := range re.Sub {
+			if !begins(sub) {
+				return false
+			}
+		}
+		return true
+	}
+	return false
+}

@@ -1,0 +1,178 @@
+package filter
+
+import (
+	"fmt"
+	"strings"
+)
+
+// maxNames is how many files of one section git_status names.
+const maxNames = 40
+
+// gitStatus writes git status in a compact form that keeps the branch and the sections (seed 003).
+type gitStatus struct{}
+
+func (gitStatus) names() bool { return false }
+
+// section is one part of a status.
+type section struct {
+	title string
+	names []string // "M a.go"
+}
+
+func (gitStatus) apply(j *job) ([]line, Confidence) {
+	if j.limited || j.blind() {
+		return nil, Fallback
+	}
+	s := &status{}
+	for i := range j.lines {
+		l := &j.lines[i]
+		if l.keep || !s.take(l.body(), l.off > 0) {
+			s.flush()
+			s.out = append(s.out, *l)
+		}
+	}
+	s.flush()
+	switch {
+	case s.dropped == 0:
+		return nil, Fallback
+	case s.cut:
+		return s.out, Partial
+	}
+	return s.out, Full
+}
+
+// status builds the compact form.
+type status struct {
+	out      []line
+	sections []section
+	current  string // title of the section of the long form that we are in
+	dropped  int
+	cut      bool // not all files are named
+}
+
+// take reads a line; false = it stays as it is.
+func (s *status) take(body string, foreign bool) bool {
+	if foreign {
+		return false
+	}
+	if title := longTitle(body); title != "" {
+		s.current = title
+		s.dropped++
+		return true
+	}
+	trimmed := strings.TrimSpace(body)
+	switch {
+	case trimmed == "" && (s.current != "" || len(s.out) > 0):
+		s.dropped++
+		return true
+	case strings.HasPrefix(trimmed, "(use \"git ") && strings.HasSuffix(trimmed, ")"):
+		s.dropped++
+		return true
+	case s.current != "" && strings.HasPrefix(body, "\t"):
+		s.add(s.current, longName(trimmed))
+		return true
+	case s.current == "":
+		return s.short(body)
+	case body[0] != '\t' && body[0] != ' ':
+		s.current = ""
+	}
+	return false
+}
+
+// longTitle is the short title of a section of the long form.
+func longTitle(body string) string {
+	switch body {
+	case "Changes to be committed:":
+		return "staged"
+	case "Changes not staged for commit:":
+		return "unstaged"
+	case "Untracked files:":
+		return "untracked"
+	case "Ignored files:":
+		return "ignored"
+	case "Unmerged paths:":
+		return "unmerged"
+	}
+	return ""
+}
+
+// longName turns "modified:   a.go" into "M a.go".
+func longName(s string) string {
+	for _, kind := range []struct{ long, short string }{
+		{"modified:", "M"}, {"new file:", "A"}, {"deleted:", "D"}, {"renamed:", "R"}, {"copied:", "C"}, {"typechange:", "T"},
+	} {
+		if rest, ok := strings.CutPrefix(s, kind.long); ok {
+			return kind.short + " " + strings.TrimSpace(rest)
+		}
+	}
+	return s
+}
+
+// short reads a line of the short form: "XY name".
+func (s *status) short(body string) bool {
+	if len(body) < 4 || body[2] != ' ' || body[3] == ' ' || strings.Trim(body[:2], "MADRCTU?! ") != "" || body[:2] == "  " {
+		return false
+	}
+	x, y, name := body[0], body[1], body[3:]
+	switch {
+	case x == '?':
+		s.add("untracked", name)
+	case x == '!':
+		s.add("ignored", name)
+	case unmerged(body[:2]):
+		s.add("unmerged", body[:2]+" "+name)
+	case x != ' ' && y != ' ':
+		s.add("staged and unstaged", body[:2]+" "+name)
+	case x != ' ':
+		s.add("staged", body[:1]+" "+name)
+	default:
+		s.add("unstaged", string(y)+" "+name)
+	}
+	return true
+}
+
+func unmerged(xy string) bool { return strings.Contains(xy, "U") || xy == "AA" || xy == "DD" }
+
+func (s *status) add(title, name string) {
+	s.dropped++
+	for i := range s.sections {
+		if s.sections[i].title == title {
+			s.sections[i].names = append(s.sections[i].names, name)
+			return
+		}
+	}
+	s.sections = append(s.sections, section{title, []string{name}})
+}
+
+// flush writes the sections that were read: "staged (2): M a, M b".
+func (s *status) flush() {
+	for _, sec := range s.sections {
+		names := sec.names
+		more := ""
+		if len(names) > maxNames {
+			more = fmt.Sprintf(", and %d more", len(names)-maxNames)
+			names, s.cut = names[:maxNames], true
+		}
+		s.out = append(s.out, written(fmt.Sprintf("%s (%d): %s%s", sec.title, len(sec.names), strings.Join(grouped(names), ", "), more)))
+	}
+	s.sections = nil
+}
+
+// grouped writes the kind once for neighbours: "M a", "b", "c".
+func grouped(names []string) []string {
+	out := make([]string, len(names))
+	last := ""
+	for i, n := range names {
+		kind, rest, ok := strings.Cut(n, " ")
+		if ok && kind == last && len(kind) <= 2 {
+			out[i] = rest
+			continue
+		}
+		out[i] = n
+		last = ""
+		if ok && len(kind) <= 2 && kind != "" && strings.ToUpper(kind) == kind {
+			last = kind
+		}
+	}
+	return out
+}

@@ -1,0 +1,118 @@
+package filter
+
+import "fmt"
+
+// drop removes lines by patterns: strip_noise, and keep_matching with invert.
+type drop struct {
+	patterns *patterns
+	invert   bool // drop what does not match
+}
+
+func (d drop) names() bool { return !d.invert }
+
+func (d drop) apply(j *job) ([]line, Confidence) {
+	kept := make([]line, 0, len(j.lines))
+	matched := 0
+	for i := range j.lines {
+		l := &j.lines[i]
+		hit := d.patterns.match(l.body())
+		if hit {
+			matched++
+		}
+		if hit == d.invert || l.keep {
+			kept = append(kept, *l)
+		}
+	}
+	if len(kept) == len(j.lines) || matched == 0 || d.invert && j.blind() {
+		return nil, Fallback
+	}
+	return kept, Full
+}
+
+// truncate keeps the beginning and the end.
+type truncate struct{ most, head, tail int }
+
+func (truncate) names() bool { return false }
+
+func (t truncate) apply(j *job) ([]line, Confidence) {
+	most, head, tail := t.most, t.head, t.tail
+	if j.blind() { // the reason may stand anywhere: show far more, most of all of the end
+		most, head, tail = max(most, 200), max(head, 40), max(tail, 120)
+	}
+	lines, cut := shorten(j.lines, most, head, tail)
+	if !cut {
+		return nil, Fallback
+	}
+	return lines, Partial
+}
+
+// shorten keeps head and tail lines of more than most, and between them those that have to survive.
+func shorten(lines []line, most, head, tail int) ([]line, bool) {
+	if len(lines) <= most {
+		return lines, false
+	}
+	out := append(make([]line, 0, head+tail+8), lines[:head]...)
+	gap := 0
+	flush := func(next int) {
+		switch {
+		case gap == 1: // a marker is no shorter
+			out = append(out, lines[next-1])
+		case gap > 1:
+			out = append(out, omitted(gap))
+		}
+		gap = 0
+	}
+	end := len(lines) - tail
+	for i := head; i < end; i++ {
+		if !lines[i].keep {
+			gap++
+			continue
+		}
+		flush(i)
+		out = append(out, lines[i])
+	}
+	flush(end)
+	out = append(out, lines[end:]...)
+	return out, len(out) < len(lines)
+}
+
+func omitted(n int) line { return written(fmt.Sprintf("(%d lines omitted)", n)) }
+
+// annotated drops lines that carry an annotation: a prefix such as note: or help:, or a pattern.
+type annotated struct {
+	patterns *patterns
+	summary  *patterns // lines that always stay
+	most     int       // above so many lines what is left is shortened, when the run succeeded; 0 = never
+	head     int
+	tail     int
+}
+
+func (a annotated) names() bool { return a.most == 0 }
+
+func (a annotated) apply(j *job) ([]line, Confidence) {
+	kept := make([]line, 0, len(j.lines)+1)
+	dropped, first := 0, -1
+	for i := range j.lines {
+		l := &j.lines[i]
+		if !l.keep && a.patterns.match(l.body()) && !a.summary.match(l.body()) {
+			if dropped++; first < 0 {
+				first = len(kept)
+				kept = append(kept, line{src: -1})
+			}
+			continue
+		}
+		kept = append(kept, *l)
+	}
+	level := Full
+	if dropped == 0 {
+		level = Fallback
+	} else {
+		kept[first] = written(fmt.Sprintf("(%d noise lines removed)", dropped))
+	}
+	if a.most > 0 && !j.guarded() && !j.limited {
+		if short, cut := shorten(kept, a.most, a.head, a.tail); cut {
+			return short, Partial
+		}
+	}
+	return kept, level
+}

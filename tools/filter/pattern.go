@@ -1,0 +1,238 @@
+package filter
+
+import (
+	"fmt"
+	"regexp"
+	"regexp/syntax"
+	"strings"
+	"unicode"
+)
+
+const (
+	// MaxPattern is the longest regular expression of a rule in bytes (seed 003).
+	MaxPattern = 512
+	// maxProgram is how many instructions a compiled expression may have: about a MiB.
+	maxProgram = 26_000
+	// maxNeed is how many words stand for one expression at most.
+	maxNeed = 32
+)
+
+// pattern is a regular expression with what every match of it contains.
+type pattern struct {
+	re    *regexp.Regexp
+	need  []string // one of these stands in every match, in whatever case; nil = not known
+	blank bool     // it is ^\s*$, the most frequent one
+	form  *form    // it is words only; nil = not
+	tree  *syntax.Regexp
+	// every lists words all of which stand in a match, in their own case; nil = not known.
+	every []string
+}
+
+// newPattern compiles an expression within the limits.
+func newPattern(expr string) (pattern, error) {
+	if len(expr) > MaxPattern {
+		return pattern{}, fmt.Errorf("the regular expression has %d bytes, at most %d are allowed", len(expr), MaxPattern)
+	}
+	tree, err := syntax.Parse(expr, syntax.Perl)
+	if err != nil {
+		return pattern{}, fmt.Errorf("bad regular expression %q: %w", expr, err)
+	}
+	if weight(tree) > maxProgram {
+		return pattern{}, fmt.Errorf("the regular expression %q is too large when its repetitions are written out", expr)
+	}
+	re, err := regexp.Compile(expr)
+	if err != nil {
+		return pattern{}, fmt.Errorf("bad regular expression %q: %w", expr, err)
+	}
+	tree = tree.Simplify()
+	return pattern{re: re, need: needed(tree), blank: expr == `^\s*$`, form: formOf(tree), tree: tree, every: every(tree)}, nil
+}
+
+// every lists words all of which stand in every match, where case counts.
+func every(re *syntax.Regexp) []string {
+	if re.Op != syntax.OpConcat {
+		return nil
+	}
+	var words []string
+	for _, sub := range re.Sub {
+		if sub.Op == syntax.OpLiteral && sub.Flags&syntax.FoldCase == 0 && len(sub.Rune) > 1 {
+			words = append(words, string(sub.Rune))
+		}
+	}
+	return words
+}
+
+// weight estimates the instructions that an expression compiles to.
+func weight(re *syntax.Regexp) int {
+	n := 1
+	switch re.Op {
+	case syntax.OpLiteral:
+		n = len(re.Rune)
+	case syntax.OpCharClass:
+		n = 1 + len(re.Rune)/8
+	}
+	for _, sub := range re.Sub {
+		n += weight(sub)
+	}
+	if re.Op == syntax.OpRepeat {
+		n *= max(re.Min, re.Max, 1)
+	}
+	return min(n, 1<<30)
+}
+
+// needed are words one of which stands in every match, or nil.
+func needed(re *syntax.Regexp) []string {
+	switch re.Op {
+	case syntax.OpLiteral:
+		if word := literal(re); len(word) > 1 {
+			return []string{word}
+		}
+		return nil
+	case syntax.OpCapture, syntax.OpPlus:
+		return needed(re.Sub[0])
+	case syntax.OpRepeat:
+		if re.Min > 0 {
+			return needed(re.Sub[0])
+		}
+		return nil
+	case syntax.OpConcat:
+		return best(re.Sub)
+	case syntax.OpAlternate:
+		var all []string
+		for _, sub := range re.Sub {
+			words := needed(sub)
+			if words == nil || len(all)+len(words) > maxNeed {
+				return nil
+			}
+			all = append(all, words...)
+		}
+		return all
+	default:
+		return nil
+	}
+}
+
+// best is the most telling of several conditions that all have to hold.
+func best(subs []*syntax.Regexp) []string {
+	var chosen []string
+	short := func(words []string) int {
+		n := maxLiteral
+		for _, w := range words {
+			n = min(n, len(w))
+		}
+		return n
+	}
+	for _, sub := range subs {
+		if words := needed(sub); words != nil && (chosen == nil || short(words) > short(chosen)) {
+			chosen = words
+		}
+	}
+	return chosen
+}
+
+// literal is the text of a literal. Where case does not count, letters that have a second form beyond ASCII (k, s) split it: the longest piece is taken.
+func literal(re *syntax.Regexp) string {
+	if re.Flags&syntax.FoldCase == 0 {
+		return string(re.Rune)
+	}
+	longest := ""
+	for _, piece := range strings.FieldsFunc(string(re.Rune), func(r rune) bool {
+		return r == 'k' || r == 'K' || r == 's' || r == 'S' || r > unicode.MaxASCII
+	}) {
+		if len(piece) > len(longest) {
+			longest = piece
+		}
+	}
+	return longest
+}
+
+func (p *pattern) match(s string) bool {
+	switch {
+	case p.blank:
+		return strings.TrimLeft(s, " \t\r\f\n") == ""
+	case p.form != nil:
+		return p.form.match(s)
+	}
+	for _, w := range p.every {
+		if !strings.Contains(s, w) {
+			return false
+		}
+	}
+	return p.re.MatchString(s)
+}
+
+// patterns are several expressions with one first look for all of them.
+type patterns struct {
+	list  []pattern
+	first [256]uint64 // bits of expressions that match at the start only, by the first byte of the line
+	empty uint64      // of those that may match an empty line
+	look  *automaton  // the others, by their words; nil = there are none
+	loose uint64      // bits of others that have no words
+}
+
+func newPatterns(exprs []string) (*patterns, error) {
+	p := &patterns{}
+	words := make([][]string, len(exprs))
+	search := false
+	for i, expr := range exprs {
+		one, err := newPattern(expr)
+		if err != nil {
+			return nil, fmt.Errorf("pattern %d: %w", i+1, err)
+		}
+		p.list = append(p.list, one)
+		bit := uint64(1) << min(i, 63)
+		switch {
+		case begins(one.tree):
+			p.start(one.tree, bit)
+		case one.need == nil:
+			p.loose |= bit
+		default:
+			words[i], search = one.need, true
+		}
+	}
+	if search {
+		if p.look = newAutomaton(words); p.look == nil {
+			p.loose = ^uint64(0)
+		}
+	}
+	return p, nil
+}
+
+// start notes with which bytes a line begins that an expression matches.
+func (p *patterns) start(tree *syntax.Regexp, bit uint64) {
+	var set [256]bool
+	if firstBytes(tree, &set) {
+		all(&set)
+		p.empty |= bit
+	}
+	for b, in := range set {
+		if in {
+			p.first[b] |= bit
+		}
+	}
+}
+
+// match says whether one of the expressions matches s.
+func (p *patterns) match(s string) bool {
+	if p == nil {
+		return false
+	}
+	hits := p.loose
+	if s == "" {
+		hits |= p.empty
+	} else {
+		hits |= p.first[s[0]]
+	}
+	if p.look != nil {
+		hits |= p.look.scan(s)
+	}
+	if hits == 0 {
+		return false
+	}
+	for i := range p.list {
+		if hits&(1<<min(i, 63)) != 0 && p.list[i].match(s) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,75 @@
+package filter
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/zephbot/zephbot/tools"
+)
+
+// Tool is the tool whose results are filtered.
+const Tool = "bash"
+
+// Hooks are what the stage tells of its work.
+type Hooks struct {
+	// Observe is called once for every result that went through the filter; may be nil. It must be safe for concurrent use and not block.
+	Observe func(Stats)
+}
+
+// Stats measure one filtered result. Chars are Unicode code points.
+type Stats struct {
+	Rules             []string
+	Level             Confidence
+	CharsIn, CharsOut int
+	LinesIn, LinesOut int
+	Dropped           bool
+	Credentials       int
+}
+
+// New makes the stage. It changes Result.Text, and sets Whole when something was left out; the raw form stays as the shell gave it.
+func New(e *Engine, h Hooks) tools.Middleware {
+	return func(next tools.Handler) tools.Handler {
+		return func(ctx context.Context, call *tools.Call) (*tools.Result, error) {
+			result, err := next(ctx, call)
+			if err != nil || call.Tool != Tool || !ran(result) {
+				return result, err
+			}
+			var args struct {
+				Command string `json:"command"`
+			}
+			if json.Unmarshal(call.Args, &args) != nil {
+				return result, nil
+			}
+			exit := result.ExitCode
+			if result.Error && exit != nil && *exit == 0 {
+				exit = nil // it says that it failed: believe that
+			}
+			out := e.Filter(args.Command, exit, result.Text)
+			if h.Observe != nil {
+				h.Observe(Stats{
+					Rules: out.Rules, Level: out.Level, CharsIn: out.CharsIn, CharsOut: out.CharsOut, LinesIn: out.LinesIn, LinesOut: out.LinesOut,
+					Dropped: out.Dropped, Credentials: out.Credentials,
+				})
+			}
+			if stats := out.Stats(); stats != "" && call.Trail != nil {
+				call.Trail.Summary = stats
+			}
+			return show(result, out), nil
+		}
+	}
+}
+
+// ran says whether a command has run to its end and printed something: without an exit code and without a failure a background run was started.
+func ran(r *tools.Result) bool {
+	return r != nil && r.Text != "" && (r.ExitCode != nil || r.Error)
+}
+
+// show is the result with the filtered text; the tool's own may be shared.
+func show(result *tools.Result, out Output) *tools.Result {
+	shown := *result
+	if shown.Whole == "" && out.Dropped {
+		shown.Whole = result.Text
+	}
+	shown.Text = out.Text
+	return &shown
+}

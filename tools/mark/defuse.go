@@ -1,0 +1,178 @@
+package mark
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// Forged is the rule under which marks that imitate ours are reported when no rule of package scan has found them.
+const Forged = "forged_mark"
+
+// defuse writes the first character of each imitated mark as an entity: nothing is lost, and nothing reads as a mark. It returns where they stood.
+func defuse(text string) (harmless string, at []int) {
+	folded, offset := fold(text)
+	if !strings.Contains(folded, "external") && !strings.Contains(folded, "tool") {
+		return text, nil
+	}
+	var b strings.Builder
+	last := 0
+	for from := 0; ; {
+		i := strings.IndexAny(folded[from:], "<[")
+		if i < 0 {
+			break
+		}
+		i += from
+		from = i + 1
+		if !imitates(folded[i], folded[i+1:]) {
+			continue
+		}
+		start := offset(i)
+		_, size := utf8.DecodeRuneInString(text[start:])
+		b.WriteString(text[last:start])
+		if folded[i] == '<' {
+			b.WriteString("&lt;")
+		} else {
+			b.WriteString("&#91;")
+		}
+		last = start + size
+		at = append(at, start)
+	}
+	if len(at) == 0 {
+		return text, nil
+	}
+	b.WriteString(text[last:])
+	return b.String(), at
+}
+
+// maxGap is how much space within a mark is looked over, in bytes: more is no mark to any reader, and looking on would cost time without end.
+const maxGap = 64
+
+// imitates says whether a bracket with this text behind it begins a mark that a model may take for ours, or for one of a related program: <external-data,
+// </tool-output, [TOOL_OUTPUT::. Spaces and the sign between the words do not matter. The text is folded.
+func imitates(bracket byte, rest string) bool {
+	rest = gap(strings.TrimPrefix(gap(rest), "/"))
+	name, ok := join(rest, "tool", "output")
+	if bracket == '[' {
+		return ok && strings.HasPrefix(gap(name), ":")
+	}
+	if !ok {
+		_, ok = join(rest, "external", "data")
+	}
+	return ok
+}
+
+// gap skips spaces; tabs and line ends are spaces in folded text that is not ASCII.
+func gap(s string) string {
+	n := 0
+	for n < len(s) && n < maxGap && (s[n] == ' ' || s[n] == '\t' || s[n] == '\n') {
+		n++
+	}
+	return s[n:]
+}
+
+// join takes two words off that may be joined by a sign.
+func join(s, first, second string) (rest string, ok bool) {
+	if s, ok = strings.CutPrefix(s, first); !ok {
+		return "", false
+	}
+	if s != "" && (s[0] == '-' || s[0] == '_') {
+		s = s[1:]
+	}
+	return strings.CutPrefix(s, second)
+}
+
+// fold makes the text in which marks are looked for: lower case, without what nobody sees, look-alike characters replaced by what they look like. offset
+// leads from a byte of it to the character in the original.
+func fold(text string) (folded string, offset func(int) int) {
+	if ascii(text) {
+		return strings.ToLower(text), func(i int) int { return i }
+	}
+	var b strings.Builder
+	b.Grow(len(text))
+	offsets := make([]int, 0, len(text))
+	for i, r := range text {
+		start := b.Len()
+		switch {
+		case r >= utf8.RuneSelf:
+			decompose(&b, text[i:], r)
+		case r == '\t', r == '\n':
+			b.WriteByte(' ')
+		case r >= ' ' && r != 0x7F: // other controls are not seen
+			b.WriteRune(unicode.ToLower(r))
+		}
+		for range b.Len() - start {
+			offsets = append(offsets, i)
+		}
+	}
+	return b.String(), func(i int) int { return offsets[i] }
+}
+
+// decompose writes what a character is made of (NFKD): full-width forms, mathematical letters, letters with accents.
+func decompose(b *strings.Builder, text string, r rune) {
+	parts := norm.NFKD.PropertiesString(text).Decomposition()
+	if len(parts) == 0 {
+		plain(b, r)
+		return
+	}
+	for _, part := range string(parts) {
+		plain(b, part)
+	}
+}
+
+// ascii says that nothing in the text has to be seen through.
+func ascii(text string) bool {
+	for i := range len(text) {
+		if c := text[i]; c >= utf8.RuneSelf || c < ' ' && c != '\t' && c != '\n' || c == 0x7F {
+			return false
+		}
+	}
+	return true
+}
+
+// plain writes what a character looks like.
+func plain(b *strings.Builder, r rune) {
+	if l, ok := looks[r]; ok {
+		r = l
+	}
+	switch {
+	case unseen(r):
+	case unicode.IsSpace(r):
+		b.WriteByte(' ')
+	case unicode.Is(unicode.Pd, r): // every dash
+		b.WriteByte('-')
+	default:
+		b.WriteRune(unicode.ToLower(r))
+	}
+}
+
+// unseen are controls, format characters, marks that combine with the letter before, and letters that are drawn as nothing.
+func unseen(r rune) bool {
+	switch r {
+	case 0x85, 0x2028, 0x2029:
+		return false // line ends
+	case 0x115F, 0x1160, 0x2800, 0x3164, 0xFFA0:
+		return true
+	}
+	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Mn, unicode.Me) || r >= 0xE0000 && r <= 0xE0FFF
+}
+
+// looks maps characters of other scripts to those of our marks that they are mistaken for. What Unicode itself decomposes (full width, mathematical
+// letters, accents) is not listed.
+var looks = lookalikes(map[rune]string{
+	'<': "‹〈⟨❮ᐸ˂", '/': "⁄∕╱⧸", '[': "⟦【〔❲", ':': "∶ː׃։﹕꞉", '_': "ˍ",
+	'a': "аαΑАɑ", 'd': "ԁԀᑯ", 'e': "еεΕЕҽ℮", 'l': "ӏΙІіıӀǀ", 'n': "ոΝпη", 'o': "οоΟОօ", 'p': "рρΡР", 'r': "гᴦɼ", 't': "τтΤТ", 'u': "υսцUԱ",
+	'x': "хχΧХ×", '-': "−‐‑‒–—﹣",
+})
+
+func lookalikes(of map[rune]string) map[rune]rune {
+	table := map[rune]rune{}
+	for plain, others := range of {
+		for _, r := range others {
+			table[r] = plain
+		}
+	}
+	return table
+}
