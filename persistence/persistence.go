@@ -13,6 +13,7 @@ import (
 
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/persistence/sql"
+	"github.com/zephbot/zephbot/persistence/vector"
 	"github.com/zephbot/zephbot/tools/overflow"
 )
 
@@ -27,6 +28,14 @@ type Options struct {
 	Now         func() time.Time // nil = time.Now
 	Log         zerolog.Logger
 	Hooks       sql.Hooks // watch the commits; tests only
+	Vector      Vector
+}
+
+// Vector says where vectors are kept ([vector]).
+type Vector struct {
+	Backend string // "" = vector.Embedded
+	URL     string // of Qdrant
+	APIKey  string // of Qdrant
 }
 
 func (o *Options) validate() error {
@@ -46,6 +55,7 @@ func (o *Options) validate() error {
 type Stores struct {
 	Bot      bot.Store
 	Overflow overflow.Store
+	Vectors  vector.Store
 
 	sql    *sql.Store
 	unlock func()
@@ -66,7 +76,15 @@ func Open(ctx context.Context, options Options) (*Stores, error) {
 		unlock()
 		return nil, err
 	}
-	stores := &Stores{Bot: store, Overflow: store, sql: store, unlock: unlock}
+	vectors, err := vector.Open(vector.Options{
+		Backend: options.Vector.Backend, URL: options.Vector.URL, APIKey: options.Vector.APIKey, Points: store, Log: options.Log,
+	})
+	if err != nil {
+		err = errors.Join(err, store.Close())
+		unlock()
+		return nil, err
+	}
+	stores := &Stores{Bot: store, Overflow: store, Vectors: vectors, sql: store, unlock: unlock}
 	freed, err := store.Recover(ctx, options.Owner)
 	if err != nil {
 		return nil, errors.Join(err, stores.Close())
@@ -85,7 +103,7 @@ func (s *Stores) Sweep(ctx context.Context, now time.Time) error {
 
 // Close ends what was begun, closes the engines and gives the directory back.
 func (s *Stores) Close() error {
-	err := s.sql.Close()
+	err := errors.Join(s.Vectors.Close(), s.sql.Close())
 	s.unlock()
 	return err
 }

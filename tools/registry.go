@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"sort"
+	"strings"
 	"sync"
 )
 
@@ -60,6 +61,53 @@ func (r *Registry) Remove(name string) {
 			return
 		}
 	}
+}
+
+// Replace puts the given tools in the place of all tools of an MCP server, at once: no reader sees a part of the change. Each must belong to the server; an
+// error changes nothing. Without tools the server's are gone; calls that run go on.
+func (r *Registry) Replace(server string, list []Tool) error {
+	if server == "" {
+		return fmt.Errorf("replace tools: no server is named")
+	}
+	fresh := make(map[string]Tool, len(list))
+	for _, t := range list {
+		name := t.Definition.Name
+		switch _, twice := fresh[name]; {
+		case !nameRule.MatchString(name):
+			return fmt.Errorf("tool name %q: want letters, digits, _ . - and at most one colon", name)
+		case t.Run == nil:
+			return fmt.Errorf("tool %s: nothing to run", name)
+		case t.Definition.Server != server || !strings.HasPrefix(name, server+":"):
+			return fmt.Errorf("tool %s: does not belong to the server %s", name, server)
+		case twice:
+			return fmt.Errorf("tool %s: registered twice", name)
+		}
+		fresh[name] = t
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for name := range fresh {
+		if old, ok := r.tools[name]; ok && old.Definition.Server != server {
+			return fmt.Errorf("tool %s: registered twice", name)
+		}
+	}
+	order := make([]string, 0, len(r.order)+len(list))
+	for _, name := range r.order {
+		if r.tools[name].Definition.Server == server {
+			delete(r.tools, name)
+			continue
+		}
+		order = append(order, name)
+	}
+	if r.tools == nil {
+		r.tools = make(map[string]Tool, len(list))
+	}
+	for _, t := range list {
+		r.tools[t.Definition.Name] = t
+		order = append(order, t.Definition.Name)
+	}
+	r.order = order
+	return nil
 }
 
 // Lookup finds a tool by its qualified name.

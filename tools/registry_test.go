@@ -224,3 +224,69 @@ func TestTypedRefusesWhatHasNoSchema(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+func TestRegistryReplace(t *testing.T) {
+	t.Parallel()
+	r, err := tools.NewRegistry(tool("read"), tool("a:x"), tool("b:y"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Replace("a", []tools.Tool{tool("a:z"), tool("a:w")}); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"read", "a:w", "a:z", "b:y"}
+	if diff := cmp.Diff(want, r.Names()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	foreign := tool("a:x")
+	foreign.Definition.Server = "b"
+	for name, list := range map[string][]tools.Tool{
+		"no server is named":              nil,
+		"does not belong to the server a": {tool("a:q"), tool("b:q")},
+		"registered twice":                {tool("a:q"), tool("a:q")},
+		"want letters":                    {tool("a:b:c")},
+		"nothing to run":                  {{Definition: tools.Definition{Name: "a:q", Server: "a"}}},
+		"tool a:x: does not belong":       {foreign},
+	} {
+		server := "a"
+		if list == nil {
+			server = ""
+		}
+		if err := r.Replace(server, list); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("want %q, got %v", name, err)
+		}
+	}
+	if diff := cmp.Diff(want, r.Names()); diff != "" {
+		t.Errorf("an error changed it (-want +got):\n%s", diff)
+	}
+	if err := r.Replace("a", nil); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"read", "b:y"}, r.Names()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	var empty tools.Registry
+	if err := empty.Replace("a", []tools.Tool{tool("a:x")}); err != nil || len(empty.Names()) != 1 {
+		t.Errorf("got %v, %v", err, empty.Names())
+	}
+}
+
+// TestRegistryReplaceAtOnce shows that no reader sees a half of a change.
+func TestRegistryReplaceAtOnce(t *testing.T) {
+	t.Parallel()
+	var r tools.Registry
+	var wg sync.WaitGroup
+	for _, set := range [][]tools.Tool{{tool("s:a"), tool("s:b")}, {tool("s:c"), tool("s:d"), tool("s:e")}} {
+		wg.Go(func() {
+			for range 200 {
+				if err := r.Replace("s", set); err != nil {
+					t.Error(err)
+				}
+				if n := len(r.Names()); n != 2 && n != 3 {
+					t.Errorf("%d tools are there", n)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}

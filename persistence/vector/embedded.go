@@ -1,0 +1,143 @@
+package vector
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/zephbot/zephbot/agent/catalog"
+)
+
+// embedded keeps points durably in Points and searches copies in memory, exactly: 10 000 vectors of 1024 numbers take some milliseconds, which no
+// index on disk beats. That is sound because the process has the database for itself (its data directory is locked).
+type embedded struct {
+	points Points
+
+	mu    sync.Mutex
+	named map[string]*collection // one for each name: two copies would part
+}
+
+func newEmbedded(points Points) *embedded {
+	return &embedded{points: points, named: map[string]*collection{}}
+}
+
+// Collection implements Store.
+func (e *embedded) Collection(name string) catalog.Index {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	c := e.named[name]
+	if c == nil {
+		c = &collection{name: name, points: e.points, write: make(chan struct{}, 1)}
+		e.named[name] = c
+	}
+	return c
+}
+
+// Ping implements Store.
+func (*embedded) Ping(ctx context.Context) error { return ctx.Err() }
+
+// Close implements Store. The points belong to the caller.
+func (*embedded) Close() error { return nil }
+
+// collection is a catalog.Index. Reads do not wait for writes.
+type collection struct {
+	name   string
+	points Points
+	write  chan struct{}                  // has one value while somebody loads or writes, so that both copies see the same order
+	copied atomic.Pointer[catalog.Memory] // nil = not loaded yet
+}
+
+// lock waits for the turn to write, at most until ctx ends.
+func (c *collection) lock(ctx context.Context) (unlock func(), err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("use the vectors of %s: %w", c.name, err)
+	}
+	select {
+	case c.write <- struct{}{}:
+		return func() { <-c.write }, nil
+	case <-ctx.Done():
+		return nil, fmt.Errorf("wait for the vectors of %s: %w", c.name, ctx.Err())
+	}
+}
+
+// memory is the copy; it is loaded by the first who needs it. A load that failed is tried again by the next.
+func (c *collection) memory(ctx context.Context) (*catalog.Memory, error) {
+	if memory := c.copied.Load(); memory != nil {
+		return memory, nil
+	}
+	unlock, err := c.lock(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	return c.load(ctx)
+}
+
+// load is called by the one who has the lock.
+func (c *collection) load(ctx context.Context) (*catalog.Memory, error) {
+	if memory := c.copied.Load(); memory != nil {
+		return memory, nil
+	}
+	memory := catalog.NewMemory()
+	err := c.points.EachPoint(ctx, c.name, func(p catalog.Point) error { return memory.Upsert(ctx, []catalog.Point{p}) })
+	if err != nil {
+		return nil, err
+	}
+	c.copied.Store(memory)
+	return memory, nil
+}
+
+// change writes durably, then into the copy. After a write that failed the copy is loaded anew.
+func (c *collection) change(ctx context.Context, durably func() error, copied func(*catalog.Memory) error) error {
+	unlock, err := c.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	memory, err := c.load(ctx)
+	if err != nil {
+		return err
+	}
+	if err := durably(); err != nil {
+		c.copied.Store(nil)
+		return err
+	}
+	return copied(memory)
+}
+
+// Hashes implements catalog.Index.
+func (c *collection) Hashes(ctx context.Context) (map[string]string, error) {
+	memory, err := c.memory(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return memory.Hashes(ctx)
+}
+
+// Upsert implements catalog.Index: what it stored is durable.
+func (c *collection) Upsert(ctx context.Context, points []catalog.Point) error {
+	if len(points) == 0 {
+		return nil
+	}
+	return c.change(ctx, func() error { return c.points.UpsertPoints(ctx, c.name, points) },
+		func(memory *catalog.Memory) error { return memory.Upsert(context.WithoutCancel(ctx), points) })
+}
+
+// Delete implements catalog.Index.
+func (c *collection) Delete(ctx context.Context, keys []string) error {
+	if len(keys) == 0 {
+		return nil
+	}
+	return c.change(ctx, func() error { return c.points.DeletePoints(ctx, c.name, keys) },
+		func(memory *catalog.Memory) error { return memory.Delete(context.WithoutCancel(ctx), keys) })
+}
+
+// Search implements catalog.Index, exactly.
+func (c *collection) Search(ctx context.Context, vector []float32, limit int) ([]catalog.Hit, error) {
+	memory, err := c.memory(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return memory.Search(ctx, vector, limit)
+}

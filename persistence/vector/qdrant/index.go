@@ -1,0 +1,288 @@
+package qdrant
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+	client "github.com/qdrant/go-client/qdrant"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/zephbot/zephbot/agent/catalog"
+)
+
+// Fields of a payload; the rest is the point's own.
+const (
+	keyField  = "key"
+	hashField = "hash"
+)
+
+// Bounds of one request. Qdrant takes 32 MiB.
+const (
+	pageSize    = 1000 // points of a page, keys of a removal
+	batchPoints = 256
+	batchBytes  = 4 << 20 // of vectors
+	maxSize     = 65536   // numbers in a vector (Qdrant)
+)
+
+// index is a catalog.Index in one collection, of vectors of one size. Vectors of another size have the collection made anew: they come from another
+// model, so all others will be replaced too.
+type index struct {
+	*Store
+	name string
+}
+
+// id of a point is a UUID of version 5 over its key (RFC 9562), since Qdrant takes no texts. The namespace is this project's own.
+func id(key string) string {
+	namespace := uuid.UUID{0x57, 0x33, 0x8e, 0x44, 0x6c, 0x5b, 0x47, 0xfc, 0xba, 0xd6, 0x93, 0xe4, 0xe0, 0xb9, 0x6c, 0xbd}
+	return uuid.NewSHA1(namespace, []byte(key)).String()
+}
+
+// key of a point; false for one that somebody else put there.
+func key(of *client.PointId, payload map[string]*client.Value) (string, bool) {
+	value, ok := payload[keyField]
+	key := value.GetStringValue()
+	return key, ok && of.GetUuid() == id(key)
+}
+
+func missing(err error) bool { return status.Code(err) == codes.NotFound }
+
+// Hashes implements catalog.Index.
+func (x *index) Hashes(ctx context.Context) (map[string]string, error) {
+	all := map[string]string{}
+	var from *client.PointId
+	for {
+		points, next, err := x.page(ctx, from)
+		if missing(err) {
+			return map[string]string{}, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range points {
+			if key, ok := key(p.GetId(), p.GetPayload()); ok {
+				all[key] = p.GetPayload()[hashField].GetStringValue()
+			}
+		}
+		if next == nil {
+			return all, nil
+		}
+		if proto.Equal(next, from) {
+			return nil, fmt.Errorf("read hashes: qdrant at %s names the same page again", x.where)
+		}
+		from = next
+	}
+}
+
+// page reads points and says where the next page begins; nil = there is none.
+func (x *index) page(ctx context.Context, from *client.PointId) (points []*client.RetrievedPoint, next *client.PointId, err error) {
+	err = x.call(ctx, "read hashes", func(ctx context.Context) error {
+		points, next, err = x.client.ScrollAndOffset(ctx, &client.ScrollPoints{
+			CollectionName: x.name, Offset: from, Limit: new(uint32(pageSize)),
+			WithPayload: client.NewWithPayloadInclude(keyField, hashField), WithVectors: client.NewWithVectorsEnable(false),
+		})
+		return err
+	})
+	return points, next, err
+}
+
+// Upsert implements catalog.Index. The vectors must be of one size.
+func (x *index) Upsert(ctx context.Context, points []catalog.Point) error {
+	if len(points) == 0 {
+		return nil
+	}
+	size := len(points[0].Vector)
+	all := make([]*client.PointStruct, 0, len(points))
+	at := map[string]int{}
+	for _, p := range points {
+		if err := check(p, size); err != nil {
+			return fmt.Errorf("store points: %w", err)
+		}
+		if i, ok := at[p.Key]; ok { // the last one counts
+			all[i] = point(p)
+			continue
+		}
+		at[p.Key] = len(all)
+		all = append(all, point(p))
+	}
+	for batch := range slices.Chunk(all, min(max(batchBytes/(4*size), 1), batchPoints)) {
+		if err := x.store(ctx, batch, size); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func check(p catalog.Point, size int) error {
+	switch {
+	case len(p.Vector) == 0 || len(p.Vector) > maxSize:
+		return fmt.Errorf("the vector of %q has %d numbers: want 1 to %d", p.Key, len(p.Vector), maxSize)
+	case len(p.Vector) != size:
+		return fmt.Errorf("vectors of %d and %d numbers at once", size, len(p.Vector))
+	case !utf8.ValidString(p.Key) || !utf8.ValidString(p.Hash):
+		return fmt.Errorf("key %q or its hash is no UTF-8", p.Key)
+	}
+	return nil
+}
+
+func point(p catalog.Point) *client.PointStruct {
+	payload := make(map[string]*client.Value, len(p.Payload)+2)
+	for name, text := range p.Payload {
+		payload[strings.ToValidUTF8(name, "\uFFFD")] = client.NewValueString(strings.ToValidUTF8(text, "\uFFFD"))
+	}
+	payload[keyField], payload[hashField] = client.NewValueString(p.Key), client.NewValueString(p.Hash)
+	return &client.PointStruct{Id: client.NewIDUUID(id(p.Key)), Vectors: client.NewVectorsDense(unit(p.Vector)), Payload: payload}
+}
+
+// unit is a copy of length 1. A vector without direction becomes zeros, which are similar to nothing; Qdrant would reckon on with infinities.
+func unit(v []float32) []float32 {
+	var sum float64
+	for _, x := range v {
+		sum += float64(x) * float64(x)
+	}
+	u := make([]float32, len(v))
+	if length := math.Sqrt(sum); length > 0 && !math.IsInf(length, 0) && !math.IsNaN(length) {
+		for i, x := range v {
+			u[i] = float32(float64(x) / length)
+		}
+	}
+	return u
+}
+
+// store writes a batch. The collection is looked at only when that fails: mostly it is there and right.
+func (x *index) store(ctx context.Context, batch []*client.PointStruct, size int) error {
+	err := x.upsert(ctx, batch)
+	switch status.Code(err) {
+	case codes.NotFound, codes.InvalidArgument:
+	default:
+		return err
+	}
+	changed, prepareErr := x.prepare(ctx, size)
+	if prepareErr != nil {
+		return prepareErr
+	}
+	if !changed && !missing(err) {
+		return err
+	}
+	return x.upsert(ctx, batch)
+}
+
+func (x *index) upsert(ctx context.Context, batch []*client.PointStruct) error {
+	return x.call(ctx, "store points", func(ctx context.Context) error {
+		_, err := x.client.Upsert(ctx, &client.UpsertPoints{CollectionName: x.name, Points: batch, Wait: new(true)})
+		return err
+	})
+}
+
+// prepare makes the collection for vectors of a size. One of another size is removed first. changed is false where it was right. Where two processes
+// do so at the same time, points of the faster one may be lost: its next sync finds them missing.
+func (x *index) prepare(ctx context.Context, size int) (changed bool, err error) {
+	has, err := x.size(ctx)
+	switch {
+	case err != nil:
+		return false, err
+	case has == size:
+		return false, nil
+	case has != 0:
+		err := x.call(ctx, "remove the collection of another size", func(ctx context.Context) error {
+			_, err := x.client.GetCollectionsClient().Delete(ctx, &client.DeleteCollection{CollectionName: x.name})
+			return err
+		})
+		if err != nil && !missing(err) {
+			return false, err
+		}
+	}
+	err = x.call(ctx, "make the collection", func(ctx context.Context) error {
+		return x.client.CreateCollection(ctx, &client.CreateCollection{
+			CollectionName: x.name,
+			VectorsConfig:  client.NewVectorsConfig(&client.VectorParams{Size: uint64(size), Distance: client.Distance_Cosine}),
+		})
+	})
+	if err == nil {
+		return true, nil
+	}
+	if now, sizeErr := x.size(ctx); sizeErr == nil && now == size { // another process was faster
+		return true, nil
+	}
+	return false, err
+}
+
+// size is that of the collection's vectors; 0 = there is no collection. One that somebody else made for something else is an error.
+func (x *index) size(ctx context.Context) (int, error) {
+	var params *client.VectorParams
+	err := x.call(ctx, "look at the collection", func(ctx context.Context) error {
+		info, err := x.client.GetCollectionInfo(ctx, x.name)
+		params = info.GetConfig().GetParams().GetVectorsConfig().GetParams()
+		return err
+	})
+	switch {
+	case missing(err):
+		return 0, nil
+	case err != nil:
+		return 0, err
+	case params.GetDistance() != client.Distance_Cosine || params.GetSize() == 0 || params.GetSize() > maxSize || params.GetMultivectorConfig() != nil:
+		return 0, fmt.Errorf("collection %s of qdrant at %s holds other things than vectors to compare by cosine; remove or rename it", x.name, x.where)
+	}
+	return int(params.GetSize()), nil
+}
+
+// Delete implements catalog.Index.
+func (x *index) Delete(ctx context.Context, keys []string) error {
+	for batch := range slices.Chunk(keys, pageSize) {
+		ids := make([]*client.PointId, len(batch))
+		for i, key := range batch {
+			ids[i] = client.NewIDUUID(id(key))
+		}
+		err := x.call(ctx, "remove points", func(ctx context.Context) error {
+			_, err := x.client.Delete(ctx, &client.DeletePoints{CollectionName: x.name, Points: client.NewPointsSelectorIDs(ids), Wait: new(true)})
+			return err
+		})
+		if err != nil && !missing(err) {
+			return err
+		}
+	}
+	return nil
+}
+
+// Search implements catalog.Index. It asks for an exact search: with a handful of points, or all of them wanted, a graph is no faster.
+func (x *index) Search(ctx context.Context, vector []float32, limit int) ([]catalog.Hit, error) {
+	if limit <= 0 || len(vector) == 0 {
+		return nil, nil
+	}
+	var points []*client.ScoredPoint
+	err := x.call(ctx, "search", func(ctx context.Context) (err error) {
+		points, err = x.client.Query(ctx, &client.QueryPoints{
+			CollectionName: x.name, Query: client.NewQueryDense(unit(vector)), Limit: new(uint64(limit)),
+			Params: &client.SearchParams{Exact: new(true)}, WithPayload: client.NewWithPayloadInclude(keyField),
+		})
+		return err
+	})
+	switch {
+	case missing(err):
+		return nil, nil
+	case status.Code(err) == codes.InvalidArgument:
+		if size, sizeErr := x.size(ctx); sizeErr == nil && size != len(vector) {
+			return nil, nil // points of another size are passed over
+		}
+		return nil, err
+	case err != nil:
+		return nil, err
+	}
+	hits := make([]catalog.Hit, 0, len(points))
+	for _, p := range points {
+		if key, ok := key(p.GetId(), p.GetPayload()); ok {
+			hits = append(hits, catalog.Hit{Key: key, Score: p.GetScore()})
+		}
+	}
+	slices.SortStableFunc(hits, func(a, b catalog.Hit) int {
+		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.Key, b.Key))
+	})
+	return hits, nil
+}
