@@ -15,7 +15,7 @@ ARG TARGETARCH
 # Where the context has no repository or a broken one: --build-arg GOFLAGS=-buildvcs=false
 ARG GOFLAGS=
 RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/root/.cache/go-build \
-    CGO_ENABLED=0 GOOS=$TARGETOS GOARCH=$TARGETARCH go build -trimpath -ldflags='-s -w' -o /out/zephbot ./cmd/zephbot
+    CGO_ENABLED=0 GOOS=$TARGETOS GOARCH=$TARGETARCH go build -tags grpcnotrace -trimpath -ldflags='-s -w' -o /out/zephbot ./cmd/zephbot
 
 FROM debian:trixie-slim
 # tini reaps what a command of the agent leaves behind: a process whose parent is gone becomes a child of process 1.

@@ -15,6 +15,7 @@ type Options struct {
 	Shared   bool      // several people speak in this conversation
 	Channel  string    // telegram, terminal
 	Tools    bool      // tools are offered in this call
+	Servers  string    // what MCP servers say about their tools, marked as their words; "" = nothing
 	Day      time.Time // the date, without the time of day, so that the prompt is the same all day; zero = left out
 }
 
@@ -55,7 +56,7 @@ func System(o Options) string {
 	if !o.Day.IsZero() {
 		b.WriteString("\n\nToday is " + o.Day.UTC().Format("Monday, 2 January 2006") + " (UTC).")
 	}
-	for _, extra := range []string{o.Operator, o.Chat} {
+	for _, extra := range []string{o.Servers, o.Operator, o.Chat} {
 		if t := strings.TrimSpace(extra); t != "" {
 			b.WriteString("\n\n" + t)
 		}

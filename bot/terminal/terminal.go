@@ -50,6 +50,7 @@ type Terminal struct {
 	mu        sync.Mutex
 	sent      int64
 	questions []question // open ones, oldest first
+	forms     []form     // requests of MCP servers that wait, oldest first
 	answered  int        // answers and replies shown
 	waiting   int        // answered as of the last message handed in
 	change    chan struct{}
@@ -155,8 +156,7 @@ func (t *Terminal) Send(_ context.Context, row *bot.Row) (string, error) {
 		event.Type = "notice"
 		t.show(event, event.Text != "" && (row.Purpose != bot.Toast || row.Alert))
 	}
-	close(t.change)
-	t.change = make(chan struct{})
+	t.signal()
 	return id, nil
 }
 
@@ -307,6 +307,12 @@ func (t *Terminal) await(ctx context.Context, accept Accept) error {
 			q = &t.questions[0]
 		}
 		t.mu.Unlock()
+		if f, ok := t.nextForm(); ok && !done {
+			if err := t.fill(ctx, f); err != nil {
+				return err
+			}
+			continue
+		}
 		switch {
 		case done:
 			return nil

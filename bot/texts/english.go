@@ -138,7 +138,7 @@ func english() *book {
 		serverBack:       "The server %s is back with %s.",
 		serverChanged:    "Tools of %s have changed and are withdrawn until an admin takes them with /mcp accept: %s",
 		serverStates: map[string]string{
-			"connecting": "connecting", "connected": "connected", "away": "away, trying again", "failed": "failed", "refused": "refused",
+			"connecting": "connecting", "connected": "connected", "away": "away, trying again", "broken": "does not connect", "stopped": "stopped",
 		},
 		serverTools:   count{"%d tool", "%d tools"},
 		serverAdded:   count{"connected, %d tool.", "connected, %d tools."},

@@ -115,7 +115,7 @@ func germanServers(b *book) {
 	b.serverBack = "Der Server %s ist wieder da, mit %s."
 	b.serverChanged = "Werkzeuge von %s haben sich geändert und sind zurückgezogen, bis Admins sie mit /mcp accept annehmen: %s"
 	b.serverStates = map[string]string{
-		"connecting": "verbindet", "connected": "verbunden", "away": "weg, neuer Versuch läuft", "failed": "gescheitert", "refused": "abgelehnt",
+		"connecting": "verbindet", "connected": "verbunden", "away": "weg, neuer Versuch läuft", "broken": "verbindet nicht", "stopped": "beendet",
 	}
 	b.serverTools = count{"%d Werkzeug", "%d Werkzeuge"}
 	b.serverAdded = count{"verbunden, %d Werkzeug.", "verbunden, %d Werkzeuge."}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/zephbot/zephbot/agent/catalog"
+	"github.com/zephbot/zephbot/persistence/vector"
 )
 
 // openCatalog builds what chooses the tools of a turn.
@@ -19,6 +20,9 @@ func (c *Core) openCatalog() error {
 		Dependencies: catalog.Dependencies{Enabled: deps.Enabled, BoostPerDep: deps.BoostPerDep, MaxTotalBoost: deps.MaxTotalBoost, Rules: map[string]catalog.Rule{}},
 		TAFC:         catalog.TAFC{Enabled: t.Enabled, Threshold: t.ComplexityThreshold},
 		Chooser:      c.provider, Now: c.now, Log: c.log.With().Str("component", "catalog").Logger(),
+	}
+	if c.stores != nil {
+		o.Index = c.stores.Vectors.Collection(vector.Tools)
 	}
 	for tool, r := range deps.Rules {
 		o.Dependencies.Rules[tool] = catalog.Rule{Requires: r.Requires, Prefers: r.Prefers}

@@ -33,6 +33,7 @@ import (
 	"github.com/zephbot/zephbot/tools/audit"
 	"github.com/zephbot/zephbot/tools/chain"
 	"github.com/zephbot/zephbot/tools/gate"
+	"github.com/zephbot/zephbot/tools/mcp"
 	redacting "github.com/zephbot/zephbot/tools/redact"
 	"github.com/zephbot/zephbot/tools/web"
 )
@@ -50,6 +51,8 @@ type Options struct {
 	Internet Internet
 	// Home is the directory of state when it is not data_dir itself.
 	Home string
+	// elicit asks the person at the terminal what a server wants to know; nil = such questions are declined.
+	elicit func(context.Context, mcp.Elicitation) (mcp.Answer, error)
 	// Hooks watch the database's commits: crash tests end the process in them.
 	Hooks sql.Hooks
 }
@@ -82,6 +85,11 @@ type Core struct {
 	stages   *stages
 	catalog  *catalog.Catalog
 	filtered tally
+	servers  *mcp.Manager
+	resync   chan struct{}    // the index of tools is behind
+	later    serverNews       // for the models of sessions
+	tell     func(mcp.Notice) // told to people; nil = nobody; set before the client runs
+	elicit   func(context.Context, mcp.Elicitation) (mcp.Answer, error)
 	warnings []string // of what was read at the start, for the banner
 	metrics  *metrics.Metrics
 }
@@ -104,6 +112,7 @@ func OpenCore(ctx context.Context, opts Options) (*Core, error) {
 func newCore(opts Options) *Core {
 	c := &Core{
 		opts: opts, cfg: opts.Config, log: opts.Log, now: opts.Now, started: opts.Now(), dir: opts.Home, owner: uuid.NewString(), metrics: metrics.New(),
+		resync: make(chan struct{}, 1), elicit: opts.elicit,
 	}
 	if c.dir == "" {
 		c.dir = c.cfg.Path(c.cfg.DataDir)
@@ -144,6 +153,9 @@ func (c *Core) openChain(ctx context.Context) (err error) {
 	if err := c.openStages(ctx); err != nil {
 		return err
 	}
+	if err := c.openServers(); err != nil {
+		return err
+	}
 	return c.openCatalog()
 }
 
@@ -151,7 +163,7 @@ func (c *Core) openChain(ctx context.Context) (err error) {
 func (c *Core) openStores(ctx context.Context) (err error) {
 	if c.stores, err = persistence.Open(ctx, persistence.Options{
 		DataDir: c.dir, DatabaseURL: c.cfg.Database.URL.Reveal(), Owner: c.owner, Now: c.now, Log: c.log.With().Str("component", "store").Logger(),
-		Hooks: c.opts.Hooks,
+		Hooks: c.opts.Hooks, Vector: persistence.Vector{Backend: c.cfg.Vector.Backend, URL: c.cfg.Vector.URL, APIKey: c.cfg.Vector.APIKey.Reveal()},
 	}); err != nil {
 		return err
 	}
@@ -341,7 +353,7 @@ func (c *Core) runner(tools agent.Executor, name string) *agent.Runner {
 	system := func(turn *agent.Turn, withTools bool) string {
 		return prompt.System(prompt.Options{
 			Bot: name, Operator: c.cfg.Agent.SystemPrompt, Chat: turn.System, Group: turn.Group, Shared: turn.Shared, Channel: turn.Origin.Channel,
-			Tools: withTools, Day: c.now(),
+			Tools: withTools, Day: c.now(), Servers: c.instructions(turn, withTools),
 		})
 	}
 	return agent.NewRunner(
@@ -350,6 +362,14 @@ func (c *Core) runner(tools agent.Executor, name string) *agent.Runner {
 			Iterations: c.cfg.Agent.MaxToolIterations, Parallel: c.cfg.Agent.MaxParallelTools, ContextTokens: c.cfg.Agent.ContextBudgetTokens,
 		},
 	)
+}
+
+// instructions are what the MCP servers of a turn say about themselves.
+func (c *Core) instructions(turn *agent.Turn, withTools bool) string {
+	if !withTools {
+		return ""
+	}
+	return c.servers.Instructions(turn.Allowed)
 }
 
 // storesLine says for the start and for /status where state lives.

@@ -62,9 +62,13 @@ func (c *Core) news(session string) (string, bool) {
 	for _, done := range c.kit.runner.Completed(session) {
 		parts = append(parts, done.Message())
 	}
+	about := c.later.take(session)
 	if len(parts) == 0 {
-		return "", false
+		return about, false
 	}
 	text, rules := c.stages.marker.Wrap("command", strings.Join(parts, "\n"))
+	if about != "" {
+		text += "\n" + about
+	}
 	return text, len(rules) > 0
 }

@@ -50,6 +50,10 @@ type service struct {
 	outbox     *deliver.Outbox
 	commands   *command.Table
 	log        zerolog.Logger
+
+	aside     sync.Mutex      // guards asideCtx
+	asideCtx  context.Context //nolint:containedctx // of run, for work that commands begin; nil before and after
+	asideWork sync.WaitGroup
 }
 
 func newService(c *Core, ch channel) *service {
@@ -65,7 +69,7 @@ func newService(c *Core, ch channel) *service {
 	}, c.redis, store, words, c.now, c.metrics.Denied)
 	s.commands = command.New(command.Deps{
 		Store: store, Questions: broker, Policy: rulebook{c}, Usage: meter.Usage, About: s.about(), Admins: ch.admins, Words: words, Now: c.now,
-		Blocks: c.blockedTools(),
+		Blocks: c.blockedTools(), Servers: servers{client: c.servers, service: s},
 	})
 	s.outbox = deliver.NewOutbox(deliver.Deps{
 		Store: store, Sender: ch.sender, Pacer: pacer, Words: words, Language: func(row *bot.Row) string { return row.Content.Language }, Now: c.now, Log: c.log.With().Str("component", "outbox").Logger(),
@@ -110,10 +114,13 @@ func (s *service) about() command.About {
 	return command.About{
 		Model: c.modelLine(), Sandbox: c.kit.level, Stores: c.storesLine(), Version: c.opts.Version, Started: c.started,
 		Extra: func() []string {
-			if line := c.filtered.line(); line != "" {
-				return []string{line}
+			var lines []string
+			for _, line := range []string{c.filtered.line(), c.serversLine()} {
+				if line != "" {
+					lines = append(lines, line)
+				}
 			}
-			return nil
+			return lines
 		},
 		Tools: func(place bot.Place) []string {
 			var names []string
@@ -199,11 +206,20 @@ func (s *service) run(ctx context.Context, intake func(ctx context.Context) erro
 		})
 	}
 	part(&out, "outbox", func() error { return s.outbox.Run(outCtx) })
+	s.core.tell = s.tellServers(outCtx)
+	mcpCtx, endMCP := context.WithCancel(outCtx)
+	defer endMCP()
+	var clients sync.WaitGroup
+	part(&clients, "mcp", func() error { return s.core.servers.Run(mcpCtx) })
+	part(&clients, "index of tools", func() error { return s.core.resyncing(mcpCtx) })
+	s.open(mcpCtx)
 	part(&work, "dispatcher", func() error { return s.dispatcher.Run(workCtx) })
 	part(&out, "housekeeping", func() error { return s.sweep(outCtx) })
 	err := intake(ctx)
 	endWork()
 	work.Wait()
+	s.close(endMCP)
+	clients.Wait()
 	drain, done := context.WithTimeout(outCtx, graceOutbox)
 	if drainErr := s.outbox.Drain(drain); drainErr != nil {
 		s.log.Warn().Err(drainErr).Msg("answers left in the outbox; the next start sends them")
@@ -215,6 +231,22 @@ func (s *service) run(ctx context.Context, intake func(ctx context.Context) erro
 		err = cause
 	}
 	return err
+}
+
+// open lets commands begin work beside the chat.
+func (s *service) open(ctx context.Context) {
+	s.aside.Lock()
+	defer s.aside.Unlock()
+	s.asideCtx = ctx
+}
+
+// close ends that work.
+func (s *service) close(end func()) {
+	s.aside.Lock()
+	s.asideCtx = nil
+	s.aside.Unlock()
+	end()
+	s.asideWork.Wait()
 }
 
 // sweep forgets, once an hour, what is no longer needed.
@@ -263,5 +295,6 @@ func (c *Core) serveHTTP(ctx context.Context, ready func(context.Context) error)
 // gauges are read when somebody looks at the metrics.
 func (s *service) gauges() {
 	s.core.metrics.Gauge("sessions_active", "Sessions being worked on in this process.", func() float64 { return float64(s.dispatcher.Working()) })
+	s.core.metrics.GaugesBy("mcp_servers", "MCP servers by state.", "state", s.core.serverCounts)
 	s.core.metrics.Gauge("queue_depth", "Sessions waiting for a worker in this process.", func() float64 { return float64(s.dispatcher.Queued()) })
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"path/filepath"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/zephbot/zephbot/bot/approval"
 	"github.com/zephbot/zephbot/bot/dispatch"
 	"github.com/zephbot/zephbot/bot/terminal"
+	"github.com/zephbot/zephbot/tools/mcp"
 )
 
 // ChatOptions are what `zephbot chat` was told.
@@ -24,26 +26,54 @@ type ChatOptions struct {
 	Language string
 }
 
+// serversWait is how long the terminal waits for its MCP servers before the first message: here nobody else is kept waiting, and a model that is asked
+// once must see their tools.
+const serversWait = 15 * time.Second
+
+// awaitServers waits until every configured server had its first attempt, or for too long.
+func (c *Core) awaitServers(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, serversWait)
+	defer cancel()
+	if err := c.servers.Ready(ctx); err != nil {
+		c.log.Warn().Msg("MCP servers are still connecting; their tools come later")
+	}
+}
+
+// elicitor lets MCP servers ask the person at the terminal.
+func elicitor(t *terminal.Terminal, warn bool) func(context.Context, mcp.Elicitation) (mcp.Answer, error) {
+	return func(ctx context.Context, e mcp.Elicitation) (mcp.Answer, error) {
+		r, err := t.Elicit(ctx, terminal.Request{Server: e.Server, Tool: e.Tool, Form: e.Form, Warn: warn})
+		return mcp.Answer{Accept: r.Accept, Cancel: r.Cancel, Values: r.Values}, err
+	}
+}
+
 // Chat is the terminal channel. Its state lives below data_dir, apart from the service's, so that both may run at once.
 func Chat(ctx context.Context, opts Options, chat ChatOptions) error {
 	opts.Home = filepath.Join(opts.Config.Path(opts.Config.DataDir), "terminal")
-	c, err := OpenCore(ctx, opts)
-	if err != nil {
-		return err
+	if opts.Now == nil {
+		opts.Now = time.Now
 	}
 	name := "main"
 	if chat.Once != "" {
 		name = "once-" + uuid.NewString()
 	}
 	t := terminal.New(terminal.Options{
-		In: chat.In, Out: chat.Out, Err: chat.Err, JSON: chat.JSON, Ask: chat.Ask, Chat: name, Language: chat.Language, Now: c.now,
+		In: chat.In, Out: chat.Out, Err: chat.Err, JSON: chat.JSON, Ask: chat.Ask, Chat: name, Language: chat.Language, Now: opts.Now,
 	})
+	if chat.Ask && !chat.JSON {
+		opts.elicit = elicitor(t, opts.Config.MCP.ElicitationWarnFields)
+	}
+	c, err := OpenCore(ctx, opts)
+	if err != nil {
+		return err
+	}
 	s := newService(c, channel{
 		name: terminal.Name, bot: terminal.BotID, decoder: t, composer: t, sender: t, watch: t.Watch, guard: t,
 		rights: func(bot.Place, string) approval.Rights { return approval.Rights{Required: 1, Requester: true} },
 		admins: func() []string { return nil },
 	})
 	err = s.run(ctx, func(ctx context.Context) error {
+		c.awaitServers(ctx)
 		accept := func(ctx context.Context, raws []dispatch.Raw) error { return s.dispatcher.Accept(ctx, raws) }
 		if chat.Once != "" {
 			return t.Once(ctx, accept, chat.Once)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -15,12 +16,14 @@ import (
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/approve"
 	"github.com/zephbot/zephbot/tools/audit"
+	"github.com/zephbot/zephbot/tools/mcp"
 )
 
 // Bench is the tools and rules without a model, a channel or a database: for `tools` and `policy` on the command line. They work in the process's own
 // directory. Close it.
 type Bench struct {
 	core *Core
+	stop func() // ends the MCP client; nil when it does not run
 }
 
 // OpenBench builds rules, tools and an audit log of its own below data_dir/terminal.
@@ -62,8 +65,36 @@ func (b *Bench) open(ctx context.Context) error {
 	return fmt.Errorf("audit log: %w", err)
 }
 
-// Close ends what OpenBench began.
-func (b *Bench) Close() error { return b.core.Close() }
+// Connect connects the configured MCP servers and waits until each was tried once, at most so long.
+func (b *Bench) Connect(ctx context.Context, limit time.Duration) error {
+	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	var wg sync.WaitGroup
+	wg.Go(func() { _ = b.core.servers.Run(running) }) // never fails
+	b.stop = func() {
+		cancel()
+		wg.Wait()
+	}
+	ready, done := context.WithTimeout(ctx, limit)
+	defer done()
+	return b.core.servers.Ready(ready)
+}
+
+// Servers says how it stands with the MCP servers.
+func (b *Bench) Servers() []mcp.Status { return b.core.servers.Statuses() }
+
+// Offered lists the tools of a server.
+func (b *Bench) Offered(id string) []tools.Definition { return b.core.servers.Tools(id) }
+
+// Configured says whether any MCP server is configured.
+func (b *Bench) Configured() bool { return len(b.core.cfg.MCP.Servers) > 0 }
+
+// Close ends what OpenBench and Connect began.
+func (b *Bench) Close() error {
+	if b.stop != nil {
+		b.stop()
+	}
+	return b.core.Close()
+}
 
 // Definitions lists the registered tools.
 func (b *Bench) Definitions() []tools.Definition { return b.core.registry.Definitions() }

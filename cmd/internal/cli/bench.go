@@ -38,8 +38,15 @@ func (c *command) toolsCommand() *cobra.Command {
 	var asJSON bool
 	list := &cobra.Command{
 		Use: "list", Short: "List the registered tools", Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			return c.bench(func(b *app.Bench) error { return c.listTools(b, asJSON) })
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return c.bench(func(b *app.Bench) error {
+				if b.Configured() {
+					if err := b.Connect(cmd.Context(), connectLimit); err != nil {
+						return err
+					}
+				}
+				return c.listTools(b, asJSON)
+			})
 		},
 	}
 	list.Flags().BoolVar(&asJSON, "json", false, "print definitions with their schemas")
@@ -50,7 +57,14 @@ func (c *command) toolsCommand() *cobra.Command {
 			"--json prints {\"text\",\"error_category\",\"exit_code\",\"raw\",\"cached\",\"policy_match\"}. Exit code 1 when the call failed.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Tool, o.Args = args[0], json.RawMessage(args[1])
-			return c.bench(func(b *app.Bench) error { return c.callTool(cmd.Context(), b, o, asJSON) })
+			return c.bench(func(b *app.Bench) error {
+				if strings.Contains(o.Tool, ":") && b.Configured() { // a tool of a server
+					if err := b.Connect(cmd.Context(), connectLimit); err != nil {
+						return err
+					}
+				}
+				return c.callTool(cmd.Context(), b, o, asJSON)
+			})
 		},
 	}
 	call.Flags().BoolVar(&asJSON, "json", false, "print the outcome as JSON")

@@ -26,10 +26,10 @@ type Config struct {
 	Session   Session   `toml:"session" doc:"Stored conversations."`
 	Security  Security  `toml:"security" doc:"How much the agent may do unasked."`
 	Tools     Tools     `toml:"tools" doc:"The tools and the chain that every tool call walks."`
-	MCP       MCP       `toml:"mcp" idle:"the MCP client" doc:"Model Context Protocol servers."`
+	MCP       MCP       `toml:"mcp" doc:"Model Context Protocol servers."`
 	Redis     Redis     `toml:"redis" doc:"Quotas, caches and send budgets."`
 	Database  Database  `toml:"database" doc:"Messages, journals, approvals."`
-	Vector    Vector    `toml:"vector" idle:"vector search" doc:"Where embeddings are kept."`
+	Vector    Vector    `toml:"vector" doc:"Where embeddings are kept."`
 	Index     Index     `toml:"index" idle:"the code index" doc:"The code index that search_code asks."`
 	Scheduler Scheduler `toml:"scheduler" idle:"the scheduler" doc:"Tasks that run at a time."`
 	Memory    Memory    `toml:"memory" idle:"memory" doc:"What the agent remembers over conversations."`

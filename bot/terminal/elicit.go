@@ -1,0 +1,179 @@
+package terminal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/zephbot/zephbot/tools/mcp/content"
+)
+
+// Request is a question of an MCP server to the person at the terminal.
+type Request struct {
+	Server string
+	Tool   string
+	Form   content.Form
+	Warn   bool // say so when a field sounds like a secret
+}
+
+// Reply is what the person said.
+type Reply struct {
+	Accept bool
+	Cancel bool
+	Values map[string]any
+}
+
+// cancelWord ends a form.
+const cancelWord = "/cancel"
+
+// form is a request that waits for the person.
+type form struct {
+	ctx   context.Context //nolint:containedctx // of the request, which ends when the server has waited long enough
+	req   Request
+	reply chan Reply
+}
+
+// Elicit asks the person, one request after the other, while a message is being worked on; it waits for the answer as long as ctx lives.
+func (t *Terminal) Elicit(ctx context.Context, req Request) (Reply, error) {
+	if !t.opts.Ask || t.opts.JSON {
+		return Reply{}, errors.New("nobody sits at the terminal")
+	}
+	f := form{ctx: ctx, req: req, reply: make(chan Reply, 1)}
+	t.mu.Lock()
+	t.forms = append(t.forms, f)
+	t.signal()
+	t.mu.Unlock()
+	select {
+	case r := <-f.reply:
+		return r, nil
+	case <-ctx.Done():
+		return Reply{}, ctx.Err()
+	}
+}
+
+// signal wakes whoever waits for something to happen; the caller holds the lock.
+func (t *Terminal) signal() {
+	close(t.change)
+	t.change = make(chan struct{})
+}
+
+// nextForm takes the oldest request that still waits.
+func (t *Terminal) nextForm() (form, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for len(t.forms) > 0 {
+		f := t.forms[0]
+		t.forms = t.forms[1:]
+		if f.ctx.Err() == nil {
+			return f, true
+		}
+	}
+	return form{}, false
+}
+
+// fill shows a request and reads its fields. An error is the terminal's own: its input has failed.
+func (t *Terminal) fill(ctx context.Context, f form) error {
+	reply, err := t.ask(f)
+	f.reply <- reply
+	if err != nil && f.ctx.Err() != nil && ctx.Err() == nil { // the server waits no longer
+		t.print("\nToo late: the server " + f.req.Server + " waits no longer.\n")
+		return nil
+	}
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
+}
+
+// print writes to the person; a prompt nobody sees is no harm.
+func (t *Terminal) print(text string) { _, _ = fmt.Fprint(t.opts.Err, text) }
+
+// ask reads the fields. The name of the server comes first: what follows are its words.
+func (t *Terminal) ask(f form) (Reply, error) {
+	t.print("\nThe MCP server " + f.req.Server + " asks (" + f.req.Tool + "):\n" + f.req.Form.Message + "\n")
+	if f.req.Warn && f.req.Form.Sensitive() {
+		t.print("Careful: it asks for something that sounds like a secret. What you write goes to the server " + f.req.Server + ".\n")
+	}
+	t.print(cancelWord + " ends this.\n")
+	values := map[string]any{}
+	for _, field := range f.req.Form.Fields {
+		value, cancelled, err := t.field(f.ctx, field)
+		if err != nil || cancelled {
+			return Reply{Cancel: true}, err
+		}
+		if value != nil {
+			values[field.Name] = value
+		}
+	}
+	if len(f.req.Form.Fields) > 0 {
+		return Reply{Accept: true, Values: values}, nil
+	}
+	return t.consent(f.ctx)
+}
+
+// field asks for one value until it fits.
+func (t *Terminal) field(ctx context.Context, field content.Field) (value any, cancelled bool, err error) {
+	for {
+		t.print(label(field))
+		text, err := t.read(ctx)
+		if err != nil {
+			return nil, true, err
+		}
+		if strings.TrimSpace(text) == cancelWord {
+			return nil, true, nil
+		}
+		value, err := content.Parse(field, text)
+		if err == nil && value != nil {
+			err = field.Validate(value)
+		}
+		if err == nil {
+			return value, false, nil
+		}
+		t.print("That does not fit: " + err.Error() + "\n")
+	}
+}
+
+// label is the line before a field.
+func label(field content.Field) string {
+	var b strings.Builder
+	b.WriteString(field.Label())
+	if field.Description != "" {
+		b.WriteString(" (" + field.Description + ")")
+	}
+	for i, o := range field.Options {
+		fmt.Fprintf(&b, "\n  %d  %s", i+1, o.Title)
+	}
+	if len(field.Options) > 0 {
+		b.WriteString("\n ")
+	}
+	b.WriteString(" [" + string(field.Type))
+	if !field.Required {
+		b.WriteString(", may stay empty")
+	}
+	if field.Default != nil {
+		fmt.Fprintf(&b, ", default %v", field.Default)
+	}
+	b.WriteString("]: ")
+	return b.String()
+}
+
+// consent asks yes or no, for a request without fields.
+func (t *Terminal) consent(ctx context.Context) (Reply, error) {
+	for {
+		t.print("[y] yes, [n] no: ")
+		text, err := t.read(ctx)
+		if err != nil {
+			return Reply{Cancel: true}, err
+		}
+		switch strings.ToLower(strings.TrimSpace(text)) {
+		case "y", "yes":
+			return Reply{Accept: true, Values: map[string]any{}}, nil
+		case "n", "no":
+			return Reply{}, nil
+		case cancelWord:
+			return Reply{Cancel: true}, nil
+		}
+	}
+}

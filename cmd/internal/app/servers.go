@@ -1,0 +1,414 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/command"
+	"github.com/zephbot/zephbot/bot/dispatch"
+	"github.com/zephbot/zephbot/bot/texts"
+	"github.com/zephbot/zephbot/cmd/internal/config"
+	"github.com/zephbot/zephbot/tools"
+	"github.com/zephbot/zephbot/tools/mcp"
+	"github.com/zephbot/zephbot/tools/mcp/guard"
+)
+
+// mcpBucket holds what the MCP client keeps over a restart: servers that were added in the chat, and tools as they were accepted.
+const mcpBucket = "mcp"
+
+// maxSampleTokens bounds what a server may have the model say at once.
+const maxSampleTokens = 2000
+
+// openServers builds the MCP client; it connects when it runs.
+func (c *Core) openServers() error {
+	m := c.cfg.MCP
+	o := mcp.Options{
+		Registry: c.registry, AllowedCommands: m.AllowedCommands, MaxDynamicServers: m.MaxDynamicServers, MaxDescriptionBytes: m.MaxDescriptionBytes,
+		MaxInstructionsBytes: m.MaxInstructionsBytes, OutputSchemaHintBytes: m.OutputSchemaHintBytes, ConnectAttempts: m.MaxConnectAttempts,
+		Backoff: time.Duration(m.StartupRetryBackoffMS) * time.Millisecond, LockToolList: m.LockToolList, EnvIsolation: m.DefaultEnvIsolation,
+		Elicitation: m.ElicitationEnabled, ElicitationTimeout: time.Duration(m.ElicitationTimeout) * time.Second, ElicitationQueue: m.ElicitationQueue,
+		Notify: c.serverNotice, Redact: c.redactor.String, Environ: os.Environ(), WorkDir: filepath.Join(c.dir, "mcp"), Version: c.opts.Version,
+		Roots: func(o tools.Origin) []string {
+			dir, err := c.kit.workspace(o)
+			if err != nil {
+				return nil
+			}
+			return []string{dir}
+		},
+		Resolver: c.opts.Internet.Resolver, CAs: c.opts.Internet.Roots, Dial: c.opts.Internet.Dial, Now: c.now,
+		Log: c.log.With().Str("component", "mcp").Logger(),
+	}
+	if o.MaxDynamicServers == 0 {
+		o.MaxDynamicServers = -1 // none, where the client's own zero means its default
+	}
+	if m.ToolTimeoutSecs != nil {
+		o.ToolTimeout = time.Duration(*m.ToolTimeoutSecs) * time.Second
+	}
+	if c.stores != nil {
+		o.Store = serverStore{store: c.stores.Bot, now: c.now}
+	}
+	if c.elicit != nil {
+		o.Elicit = c.elicit
+	}
+	if m.Sampling && c.provider != nil {
+		o.Sample = c.sample
+	}
+	for _, s := range m.Servers {
+		o.Servers = append(o.Servers, serverConfig(s))
+	}
+	client, err := mcp.New(o)
+	if err != nil {
+		return fmt.Errorf("%w: mcp: %w", ErrConfig, err)
+	}
+	c.servers = client
+	return nil
+}
+
+// serverConfig translates an entry of [[mcp.servers]].
+func serverConfig(s config.MCPServer) mcp.Server {
+	out := mcp.Server{
+		ID: s.ID, Command: s.Command, Args: s.Args, Env: map[string]string{}, URL: s.URL, Headers: map[string]string{}, Timeout: time.Duration(s.Timeout) * time.Second,
+		Trust: guard.Trust(s.TrustLevel), Allowlist: s.ToolAllowlist, ExpectedTools: s.ExpectedTools, Elicitation: s.ElicitationEnabled, EnvIsolation: s.EnvIsolation,
+		Scope: mcp.Scope(s.Scope), Policy: guard.Policy{Allowed: s.Policy.AllowedTools, Denied: s.Policy.DeniedTools}, CallsPerMinute: s.Policy.RateLimit.MaxCallsPerMinute,
+		OAuth: s.OAuth.Enabled,
+	}
+	if s.StartupTimeout != nil {
+		out.StartupTimeout = time.Duration(*s.StartupTimeout) * time.Second
+	}
+	for name, value := range s.Env {
+		out.Env[name] = value.Reveal()
+	}
+	for name, value := range s.Headers {
+		out.Headers[name] = value.Reveal()
+	}
+	for _, r := range s.Roots {
+		out.Roots = append(out.Roots, mcp.Root{URI: r.URI, Name: r.Name})
+	}
+	return out
+}
+
+// serverStore keeps the client's values as facts.
+type serverStore struct {
+	store bot.Store
+	now   func() time.Time
+}
+
+// Load implements mcp.Store.
+func (s serverStore) Load(ctx context.Context, key string) (string, error) {
+	return s.store.Fact(ctx, mcpBucket, key, s.now())
+}
+
+// Save implements mcp.Store.
+func (s serverStore) Save(ctx context.Context, key, value string) error {
+	_, err := s.store.Apply(ctx, &bot.Change{Facts: []bot.Fact{{Bucket: mcpBucket, Key: key, Value: value}}})
+	return err
+}
+
+// sample lets a server ask the primary model, within a call that a person has approved: its card said so.
+func (c *Core) sample(ctx context.Context, r mcp.SampleRequest) (mcp.SampleResult, error) {
+	if c.stores == nil {
+		return mcp.SampleResult{}, errors.New("nobody approved this")
+	}
+	a, err := c.stores.Bot.ApprovalOf(ctx, r.Origin.Session, r.Call)
+	if err != nil || a.State != bot.Approved {
+		return mcp.SampleResult{}, errors.Join(errors.New("the call was not approved by a person"), err)
+	}
+	req := &llm.Request{System: r.System, MaxTokens: min(max(r.MaxTokens, 1), maxSampleTokens)}
+	for _, m := range r.Messages {
+		role := llm.User
+		if m.Role == "assistant" {
+			role = llm.Assistant
+		}
+		req.Messages = append(req.Messages, llm.Message{Role: role, Text: m.Text})
+	}
+	resp, err := c.provider.Chat(ctx, req, nil)
+	if err != nil {
+		return mcp.SampleResult{}, err
+	}
+	return mcp.SampleResult{Text: resp.Text, Model: resp.Model}, nil
+}
+
+// serverNotice takes what happened to a server to where it matters: to the people and models that use it, and to the index of tools.
+func (c *Core) serverNotice(n mcp.Notice) {
+	select {
+	case c.resync <- struct{}{}:
+	default: // it is asked for already
+	}
+	c.later.add(n)
+	if c.tell != nil {
+		c.tell(n)
+	}
+}
+
+// resyncing keeps the index of tools in step with the servers until ctx ends.
+func (c *Core) resyncing(ctx context.Context) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-c.resync:
+			if report, err := c.catalog.Sync(ctx); err != nil && ctx.Err() == nil {
+				c.log.Warn().Err(err).Msg("index of tools not brought up to date; tools are ranked by words")
+			} else if report.Added+report.Updated+report.Removed > 0 {
+				c.log.Debug().Int("added", report.Added).Int("updated", report.Updated).Int("removed", report.Removed).Msg("index of tools")
+			}
+		}
+	}
+}
+
+// serverNews is what the models of sessions have to be told of servers they used, at their next turn.
+type serverNews struct {
+	mu   sync.Mutex
+	list map[string][]string
+}
+
+// maxServerNews bounds what waits for one session.
+const maxServerNews = 8
+
+func (s *serverNews) add(n mcp.Notice) {
+	switch n.Kind {
+	case mcp.Away, mcp.Back, mcp.Changed, mcp.Withdrawn:
+	default:
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.list == nil {
+		s.list = map[string][]string{}
+	}
+	for _, session := range n.Sessions {
+		list := append(s.list[session], n.Text)
+		s.list[session] = list[max(0, len(list)-maxServerNews):]
+	}
+}
+
+func (s *serverNews) take(session string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	text := strings.Join(s.list[session], "\n")
+	delete(s.list, session)
+	return text
+}
+
+// servers is the MCP client as /mcp sees it.
+type servers struct {
+	client  *mcp.Manager
+	service *service
+}
+
+// List implements command.Servers.
+func (s servers) List() []texts.Server {
+	var list []texts.Server
+	for _, st := range s.client.Statuses() {
+		list = append(list, texts.Server{
+			ID: st.ID, State: string(st.State), Tools: len(st.Tools), Trust: string(st.Trust), Problem: st.Problem, Changed: st.Withdrawn, Dynamic: st.Dynamic,
+		})
+	}
+	return list
+}
+
+// maxToolLine bounds the description of a tool in /mcp tools, in characters.
+const maxToolLine = 120
+
+// Tools implements command.Servers.
+func (s servers) Tools(id string) ([]texts.ServerTool, error) {
+	if !s.known(id) {
+		return nil, command.ErrNoServer
+	}
+	var list []texts.ServerTool
+	for _, d := range s.client.Tools(id) {
+		line, _, _ := strings.Cut(strings.TrimSpace(d.Description), "\n")
+		if r := []rune(line); len(r) > maxToolLine {
+			line = string(r[:maxToolLine]) + "…"
+		}
+		list = append(list, texts.ServerTool{Name: d.Name, Description: line})
+	}
+	return list, nil
+}
+
+func (s servers) known(id string) bool {
+	for _, st := range s.client.Statuses() {
+		if st.ID == id {
+			return true
+		}
+	}
+	return false
+}
+
+// Begin implements command.Servers. What can be seen at once is refused at once; connecting goes on beside the chat, which is told how it went.
+func (s servers) Begin(_ context.Context, call *dispatch.Call, verb, id string, target []string) error {
+	var do func(ctx context.Context) (mcp.Status, error)
+	if verb == "restart" {
+		if !s.known(id) {
+			return command.ErrNoServer
+		}
+		do = func(ctx context.Context) (mcp.Status, error) { return s.client.Restart(ctx, id) }
+	} else {
+		server, err := s.parse(id, target)
+		if err != nil {
+			return err
+		}
+		do = func(ctx context.Context) (mcp.Status, error) { return s.client.Add(ctx, server) }
+	}
+	return s.service.beside(func(ctx context.Context) {
+		st, err := do(ctx)
+		w, language := texts.Words{}, call.Message.Language
+		text := w.ServerAdded(language, id, len(st.Tools))
+		if err != nil {
+			if ctx.Err() != nil {
+				return
+			}
+			text = w.ServerFailed(language, id, sentence(err))
+		}
+		s.service.say(ctx, call, text)
+	})
+}
+
+// parse reads what follows /mcp add ID.
+func (s servers) parse(id string, target []string) (mcp.Server, error) {
+	server := mcp.Server{ID: id, Trust: guard.Untrusted}
+	if err := guard.ServerID(id); err != nil {
+		return server, err
+	}
+	if s.known(id) {
+		return server, fmt.Errorf("there is a server %s already; /mcp remove %s takes it away", id, id)
+	}
+	first := target[0]
+	if strings.HasPrefix(first, "http://") || strings.HasPrefix(first, "https://") {
+		if len(target) > 1 {
+			return server, errors.New("after a URL nothing may follow")
+		}
+		server.URL = first
+		return server, nil
+	}
+	server.Command, server.Args = first, target[1:]
+	return server, guard.Command(first, s.service.core.cfg.MCP.AllowedCommands)
+}
+
+// Remove implements command.Servers.
+func (s servers) Remove(ctx context.Context, id string) (int, error) {
+	for _, st := range s.client.Statuses() {
+		if st.ID == id && !st.Dynamic {
+			return 0, errors.New("it stands in the configuration; take it out there")
+		}
+	}
+	if !s.known(id) {
+		return 0, command.ErrNoServer
+	}
+	n, err := s.client.Remove(ctx, id)
+	if err != nil {
+		return 0, errors.New(sentence(err))
+	}
+	return n, nil
+}
+
+// Accept implements command.Servers.
+func (s servers) Accept(ctx context.Context, id string) ([]string, error) {
+	if !s.known(id) {
+		return nil, command.ErrNoServer
+	}
+	list, err := s.client.Accept(ctx, id)
+	if err != nil {
+		return nil, errors.New(sentence(err))
+	}
+	return list, nil
+}
+
+// sentence is an error as a person may read it: what the client says in plain words, else the error's own text.
+func sentence(err error) string {
+	var e *guard.Error
+	if errors.As(err, &e) && e.Message != "" {
+		return e.Message + " (" + string(e.Code) + ")"
+	}
+	return err.Error()
+}
+
+// beside runs work that a command began, until the service ends. Its errors are its own to tell.
+func (s *service) beside(work func(ctx context.Context)) error {
+	s.aside.Lock()
+	defer s.aside.Unlock()
+	if s.asideCtx == nil {
+		return errors.New("the service is stopping")
+	}
+	ctx := s.asideCtx
+	s.asideWork.Go(func() { work(ctx) })
+	return nil
+}
+
+// say answers a command later than at once.
+func (s *service) say(ctx context.Context, call *dispatch.Call, text string) {
+	row := bot.Row{
+		Session: call.Session, Place: call.Message.Place, Purpose: bot.Reply, Key: "later/" + call.Message.ID,
+		Content: bot.Content{Text: text, Language: call.Message.Language},
+	}
+	if call.Message.Place.Group {
+		row.ReplyTo = call.Message.Message
+	}
+	s.send(ctx, row)
+}
+
+// send stores a row and has it delivered.
+func (s *service) send(ctx context.Context, row bot.Row) {
+	if _, err := s.core.stores.Bot.Apply(ctx, &bot.Change{Send: []bot.Row{row}}); err != nil {
+		s.log.Error().Err(err).Str("chat", row.Place.Chat).Msg("message not stored")
+		return
+	}
+	s.outbox.Wake(row.Place)
+}
+
+// tellServers tells the chats that use a server what happened to it.
+func (s *service) tellServers(ctx context.Context) func(mcp.Notice) {
+	w := texts.Words{}
+	return func(n mcp.Notice) {
+		for i, session := range n.Sessions {
+			lane, err := s.core.stores.Bot.Lane(ctx, session)
+			if err != nil || lane.Place.Channel != s.ch.name || lane.Place.Bot != s.ch.bot {
+				continue
+			}
+			text := n.Text
+			switch n.Kind {
+			case mcp.Away:
+				text = w.ServerAway("", n.Server)
+			case mcp.Back:
+				text = w.ServerBack("", n.Server, len(s.core.servers.Tools(n.Server)))
+			case mcp.Withdrawn:
+				text = w.ServerChanged("", n.Server, n.Tools)
+			case mcp.Changed: // the model is told; people need not know
+				continue
+			}
+			key := fmt.Sprintf("mcp/%s/%s/%d/%d", n.Server, n.Kind, s.core.now().UnixNano(), i)
+			s.send(ctx, bot.Row{Session: session, Place: lane.Place, Purpose: bot.Notice, Key: key, Content: bot.Content{Text: text}})
+		}
+	}
+}
+
+// serverCounts are the MCP servers by state, for the metrics.
+func (c *Core) serverCounts() map[string]float64 {
+	counts := map[string]float64{}
+	for state, n := range c.servers.Counts() {
+		counts[string(state)] = float64(n)
+	}
+	return counts
+}
+
+// serversLine says for /status how many servers there are; "" when there are none.
+func (c *Core) serversLine() string {
+	counts := c.servers.Counts()
+	total := 0
+	for _, n := range counts {
+		total += n
+	}
+	if total == 0 {
+		return ""
+	}
+	return "MCP servers: " + strconv.Itoa(counts[mcp.Connected]) + " of " + strconv.Itoa(total) + " connected"
+}

@@ -1,0 +1,65 @@
+package mcp
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/zephbot/zephbot/tools/mcp/guard"
+)
+
+// body bounds an answer. Reading may go on in one goroutine while another closes.
+type body struct {
+	r       io.ReadCloser
+	release func() // once, when it is closed
+	limit   int64
+	left    int64 // of a document; negative for a stream
+	flow    bucket
+	lines   bucket
+	now     func() time.Time
+	fault   func(*guard.Error) // told once what is wrong with it
+	once    sync.Once
+}
+
+// Read implements io.Reader.
+func (b *body) Read(p []byte) (int, error) {
+	if b.left < 0 {
+		n, err := b.r.Read(p)
+		now := b.now()
+		if !b.flow.take(now, float64(n)) || !b.lines.take(now, float64(bytes.Count(p[:n], []byte{'\n'}))) {
+			return 0, b.refuse(guard.ServerError, "it floods us with messages")
+		}
+		return n, err
+	}
+	if b.left == 0 {
+		var one [1]byte
+		n, err := b.r.Read(one[:])
+		if n == 0 {
+			return 0, err
+		}
+		return 0, b.refuse(guard.InvalidInput, tooLong(b.limit))
+	}
+	n, err := b.r.Read(p[:min(int64(len(p)), b.left)])
+	b.left -= int64(n)
+	return n, err
+}
+
+func (b *body) refuse(code guard.Code, text string) *guard.Error {
+	e := &guard.Error{Code: code, Message: text}
+	b.fault(e)
+	return e
+}
+
+// tooLong is said of an answer that is cut off. It is the call's fault as far as the model is concerned: the same call will not do better.
+func tooLong(limit int64) string {
+	return fmt.Sprintf("its answer is longer than %d bytes, which is more than can be taken; ask for less", limit)
+}
+
+// Close implements io.Closer.
+func (b *body) Close() error {
+	err := b.r.Close()
+	b.once.Do(b.release)
+	return err
+}

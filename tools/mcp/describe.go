@@ -1,0 +1,129 @@
+package mcp
+
+import (
+	"bytes"
+	"encoding/json"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/zephbot/zephbot/tools"
+	"github.com/zephbot/zephbot/tools/mcp/guard"
+)
+
+const (
+	maxSubjectPaths = 100 // that are looked for in arguments
+	maxSubjectDepth = 10
+)
+
+// pathKeys are the names of arguments that hold paths or addresses, in lower case without separators.
+var pathKeys = []string{
+	"path", "paths", "file", "files", "filepath", "filepaths", "filename", "directory", "dir", "folder", "cwd", "workdir", "workingdirectory", "root",
+	"dest", "destination", "target", "output", "outputpath", "source", "src", "input", "inputpath", "from", "to", "oldpath", "newpath",
+	"repo", "repopath", "uri", "uris", "url", "urls", "link", "href", "endpoint", "host", "image", "imageurl", "baseurl",
+}
+
+// describe says what policy has to look at. A foreign tool's arguments mean what its server makes of them: all that can be said is what stands there.
+func (s *server) describe(call *tools.Call, t guard.Tool) (tools.Subject, error) {
+	args := call.Args
+	if len(bytes.TrimSpace(args)) == 0 {
+		args = json.RawMessage("{}")
+	}
+	d := json.NewDecoder(bytes.NewReader(args))
+	d.UseNumber()
+	var doc any
+	if err := d.Decode(&doc); err != nil {
+		return tools.Subject{}, &tools.Error{Category: tools.InvalidParameters, Message: "the arguments are no JSON", Err: err}
+	}
+	var compact, pretty bytes.Buffer
+	if err := json.Compact(&compact, args); err != nil {
+		return tools.Subject{}, &tools.Error{Category: tools.InvalidParameters, Message: "the arguments are no JSON", Err: err}
+	}
+	if err := json.Indent(&pretty, compact.Bytes(), "", "  "); err != nil {
+		return tools.Subject{}, &tools.Error{Category: tools.InvalidParameters, Message: "the arguments are no JSON", Err: err}
+	}
+	raw := compact.String()
+	found := finder{}
+	found.walk(doc, false, 0)
+	inputs := []string{raw}
+	for _, p := range found.list {
+		if p != raw {
+			inputs = append(inputs, p)
+		}
+	}
+	return tools.Subject{Inputs: inputs, Paths: found.list, Show: call.Tool + "\n" + pretty.String(), Note: s.note(t)}, nil
+}
+
+// note says in one line whose tool it is and what the server says of it.
+func (s *server) note(t guard.Tool) string {
+	text := "server " + s.cfg.ID + " · " + string(s.cfg.Trust)
+	if says := t.Annotations.Note(s.cfg.Trust); says != "" {
+		text += " · " + says
+	}
+	return text
+}
+
+// finder collects the paths and addresses in arguments.
+type finder struct {
+	list []string
+}
+
+// walk looks at a value; named says that it stands under a key that holds paths.
+func (f *finder) walk(v any, named bool, depth int) {
+	if depth > maxSubjectDepth || len(f.list) >= maxSubjectPaths {
+		return
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		keys := make([]string, 0, len(v))
+		for k := range v {
+			keys = append(keys, k)
+		}
+		slices.Sort(keys)
+		for _, k := range keys {
+			f.walk(v[k], isPathKey(k), depth+1)
+		}
+	case []any:
+		for _, each := range v {
+			f.walk(each, named, depth+1)
+		}
+	case string:
+		f.text(v, named)
+	}
+}
+
+// text takes a value that is a path or an address by its key or by its looks.
+func (f *finder) text(s string, named bool) {
+	if s == "" || len(s) > 4096 || strings.ContainsAny(s, "\n\x00") {
+		return
+	}
+	switch {
+	case strings.Contains(s, "://"):
+		if i := strings.Index(s, "://"); strings.ContainsAny(s[:i], " \t\"'(") {
+			return // an address within a text
+		}
+	case strings.HasPrefix(s, "/"), strings.HasPrefix(s, "~/"), strings.HasPrefix(s, "../"), strings.HasPrefix(s, "./"):
+		if strings.ContainsAny(s, "\t") {
+			return
+		}
+		s = path.Clean(s)
+	case named:
+		s = path.Clean(s)
+	default:
+		return
+	}
+	if !slices.Contains(f.list, s) {
+		f.list = append(f.list, s)
+	}
+}
+
+func isPathKey(key string) bool {
+	key = strings.Map(func(r rune) rune {
+		switch r {
+		case '_', '-', '.', ' ':
+			return -1
+		}
+		return r
+	}, strings.ToLower(key))
+	return slices.Contains(pathKeys, key)
+}

@@ -1,0 +1,153 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"sync"
+)
+
+// dynamicKey holds the servers that were added in the chat.
+const dynamicKey = "mcp/servers"
+
+// memory is the Store of a manager that has none: it lasts as long as the manager.
+type memory struct {
+	mu     sync.Mutex
+	values map[string]string
+}
+
+// Load implements Store.
+func (m *memory) Load(_ context.Context, key string) (string, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.values[key], nil
+}
+
+// Save implements Store.
+func (m *memory) Save(_ context.Context, key, value string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.values == nil {
+		m.values = map[string]string{}
+	}
+	m.values[key] = value
+	return nil
+}
+
+// stored reads the servers that were added. An entry that cannot be used any more is left out with a word in the log.
+func (m *Manager) stored(ctx context.Context) (map[string]Server, error) {
+	text, err := m.o.Store.Load(ctx, dynamicKey)
+	if err != nil {
+		return nil, err
+	}
+	list := map[string]Server{}
+	if text == "" {
+		return list, nil
+	}
+	raw := map[string]json.RawMessage{}
+	if err := json.Unmarshal([]byte(text), &raw); err != nil {
+		return nil, fmt.Errorf("read the stored servers: %w", err)
+	}
+	for id, entry := range raw {
+		var cfg Server
+		err := json.Unmarshal(entry, &cfg)
+		if err == nil && cfg.ID != id {
+			err = errors.New("the id does not fit its entry")
+		}
+		if err == nil {
+			cfg, err = cfg.withDefaults()
+		}
+		if err != nil {
+			m.o.Log.Error().Err(err).Str("server", bounded(id, 80)).Msg("a stored server cannot be used")
+			continue
+		}
+		list[id] = cfg
+	}
+	return list, nil
+}
+
+// keep stores a server that was added.
+func (m *Manager) keep(ctx context.Context, cfg Server) error {
+	return m.rewrite(ctx, func(list map[string]Server) { list[cfg.ID] = cfg })
+}
+
+// forget takes a server out of the store.
+func (m *Manager) forget(ctx context.Context, id string) error {
+	return m.rewrite(ctx, func(list map[string]Server) { delete(list, id) })
+}
+
+func (m *Manager) rewrite(ctx context.Context, change func(map[string]Server)) error {
+	m.storing.Lock()
+	defer m.storing.Unlock()
+	list, err := m.stored(ctx)
+	if err != nil {
+		return err
+	}
+	change(list)
+	data, err := json.Marshal(list)
+	if err != nil {
+		return err
+	}
+	return m.o.Store.Save(ctx, dynamicKey, string(data))
+}
+
+// Sync brings the dynamic servers in line with the store: another instance of the service may have added or removed some. Run does it at its start. It does
+// not wait for connections of servers that are new.
+func (m *Manager) Sync(ctx context.Context) error {
+	want, err := m.stored(ctx)
+	if err != nil {
+		return err
+	}
+	for _, cfg := range want {
+		if err := m.appear(cfg); err != nil {
+			return err
+		}
+	}
+	for _, s := range m.all() {
+		if _, ok := want[s.cfg.ID]; s.dynamic && !ok {
+			m.vanish(ctx, s)
+		} else if len(s.status().Withdrawn) > 0 {
+			s.poke() // its tools may have been accepted elsewhere
+		}
+	}
+	return nil
+}
+
+// appear starts a stored server that is not there, or is another one now.
+func (m *Manager) appear(cfg Server) error {
+	done, err := m.reserve(cfg.ID)
+	if errors.Is(err, ErrNotRunning) {
+		return err
+	}
+	if err != nil {
+		return nil //nolint:nilerr // it is being changed here, which is newer than what was stored
+	}
+	defer done()
+	old, err := m.lookup(cfg.ID)
+	if err == nil && (!old.dynamic || reflect.DeepEqual(old.cfg, cfg)) {
+		return nil
+	}
+	if err == nil {
+		m.drop(old) // it was removed and added again elsewhere
+	}
+	if err := m.admit(newServer(m, cfg, true)); err != nil {
+		m.o.Log.Error().Err(err).Str("server", cfg.ID).Msg("a stored server cannot be started")
+	}
+	return nil
+}
+
+// vanish drops a server that is not stored any more, unless it was added here after the store was read.
+func (m *Manager) vanish(ctx context.Context, s *server) {
+	done, err := m.reserve(s.cfg.ID)
+	if err != nil {
+		return
+	}
+	defer done()
+	if now, err := m.stored(ctx); err == nil {
+		if _, ok := now[s.cfg.ID]; !ok {
+			m.drop(s)
+		}
+	}
+}

@@ -1,0 +1,198 @@
+package mcp
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/zephbot/zephbot/tools/mcp/guard"
+)
+
+const (
+	maxJunkLines = 1000    // of output that is no message, before the server is given up
+	maxJunkLine  = 1 << 20 // bytes of one
+	shownJunk    = 5       // of them in the log
+	maxFlow      = 2000    // messages a second over a while
+	maxBurst     = 10000   // messages at once
+)
+
+// frames reads the messages from a server's standard output: a JSON object or array per line. What else is printed there (a banner, a progress bar) is passed
+// over, up to a limit; a line that is too long, or a flood, ends the connection with a clear error.
+type frames struct {
+	f     io.ReadCloser
+	r     *bufio.Reader
+	limit int
+	now   func() time.Time
+	log   zerolog.Logger
+
+	rest []byte // of a message that was begun to be handed out
+	line []byte // is collected here
+	junk int
+	flow bucket
+
+	mu  sync.Mutex
+	bad error
+}
+
+func newFrames(f io.ReadCloser, limit int, now func() time.Time, log zerolog.Logger) *frames {
+	return &frames{f: f, r: bufio.NewReaderSize(f, 32<<10), limit: limit, now: now, log: log, flow: bucket{size: maxBurst, perSecond: maxFlow}}
+}
+
+// Read implements io.Reader.
+func (f *frames) Read(p []byte) (int, error) {
+	for len(f.rest) == 0 {
+		line, err := f.next()
+		if err != nil {
+			return 0, f.failed(err)
+		}
+		f.rest = line
+	}
+	n := copy(p, f.rest)
+	f.rest = f.rest[n:]
+	return n, nil
+}
+
+// next gives the next message with its line break; the slice is valid until the next call.
+func (f *frames) next() ([]byte, error) {
+	if cap(f.line) > 256<<10 {
+		f.line = nil // a large message does not hold its memory for the life of the connection
+	}
+	f.line = f.line[:0]
+	for {
+		part, err := f.r.ReadSlice('\n')
+		if len(f.line)+len(part) > f.limit {
+			return nil, &guard.Error{Code: guard.InvalidInput, Message: tooLong(int64(f.limit))}
+		}
+		f.line = append(f.line, part...)
+		if errors.Is(err, bufio.ErrBufferFull) {
+			if len(f.line) > maxJunkLine && !looksLikeMessage(f.line) {
+				return nil, junkError()
+			}
+			continue
+		}
+		if isMessage(f.line) {
+			if !f.flow.take(f.now(), 1) {
+				return nil, &guard.Error{Code: guard.ServerError, Message: "it floods us with messages"}
+			}
+			if err != nil && f.line[len(f.line)-1] != '\n' {
+				f.line = append(f.line, '\n')
+			}
+			return f.line, nil
+		}
+		if err := f.skip(); err != nil {
+			return nil, err
+		}
+		if err != nil {
+			return nil, err
+		}
+		f.line = f.line[:0]
+	}
+}
+
+// skip passes over a line that is no message.
+func (f *frames) skip() error {
+	line := bytes.TrimSpace(f.line)
+	if len(line) == 0 {
+		return nil
+	}
+	f.junk++
+	if f.junk <= shownJunk {
+		f.log.Warn().Str("text", guard.Line(string(line[:min(len(line), 400)]), 200)).Msg("the mcp server prints something else than messages on its standard output")
+	}
+	if f.junk > maxJunkLines {
+		return junkError()
+	}
+	return nil
+}
+
+func junkError() error {
+	return &guard.Error{Code: guard.ServerError, Message: "it prints something else than MCP messages on its standard output"}
+}
+
+func looksLikeMessage(line []byte) bool {
+	line = bytes.TrimLeft(line, " \t\r")
+	return len(line) > 0 && (line[0] == '{' || line[0] == '[')
+}
+
+// isMessage tells a message from a program's log in JSON.
+func isMessage(line []byte) bool {
+	if !looksLikeMessage(line) {
+		return false
+	}
+	type head struct {
+		Version string `json:"jsonrpc"`
+	}
+	var list []head
+	if bytes.TrimLeft(line, " \t\r")[0] == '[' {
+		if json.Unmarshal(line, &list) != nil || len(list) == 0 {
+			return false
+		}
+	} else {
+		list = make([]head, 1)
+		if json.Unmarshal(line, &list[0]) != nil {
+			return false
+		}
+	}
+	for _, h := range list {
+		if h.Version != "2.0" {
+			return false
+		}
+	}
+	return true
+}
+
+// failed remembers what was wrong with the output.
+func (f *frames) failed(err error) error {
+	if errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, os.ErrClosed) {
+		return io.EOF
+	}
+	if e, ok := errors.AsType[*guard.Error](err); ok {
+		f.mu.Lock()
+		f.bad = e
+		f.mu.Unlock()
+	}
+	return err
+}
+
+func (f *frames) fault() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.bad
+}
+
+func (f *frames) setDeadline(t time.Time) error {
+	if d, ok := f.f.(interface{ SetReadDeadline(time.Time) error }); ok {
+		return d.SetReadDeadline(t)
+	}
+	return nil
+}
+
+// Close implements io.Closer.
+func (f *frames) Close() error { return f.f.Close() }
+
+// bucket is a token bucket; its zero value lets nothing through. Not safe for concurrent use.
+type bucket struct {
+	size, perSecond float64
+	used            float64
+	last            time.Time
+}
+
+// take takes n tokens; false when there are not as many.
+func (b *bucket) take(now time.Time, n float64) bool {
+	if !b.last.IsZero() {
+		b.used = max(0, b.used-b.perSecond*max(0, now.Sub(b.last).Seconds()))
+	}
+	b.last = now
+	if b.used+n > b.size {
+		return false
+	}
+	b.used += n
+	return true
+}

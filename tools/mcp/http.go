@@ -1,0 +1,322 @@
+package mcp
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"code.dny.dev/ssrf"
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/zephbot/zephbot/policy/netrule"
+	"github.com/zephbot/zephbot/tools/mcp/guard"
+)
+
+const (
+	maxHeader    = 64 << 10 // bytes of an answer's header
+	dialLimit    = 10 * time.Second
+	streamWait   = 5 * time.Second // for the header of a stream that servers need not offer
+	streamFlow   = 2 << 20         // bytes a second of a stream over a while
+	streamFactor = 4               // a stream may bring so many of the largest messages at once
+	httpRetries  = 3               // of a broken stream
+)
+
+// httpTransport makes the transport of a server on the network.
+func (s *server) httpTransport(c *conn) (sdk.Transport, error) {
+	refuse := func(code guard.Code, err error, text string) error {
+		return &guard.Error{Code: code, Server: s.cfg.ID, Message: "server " + s.cfg.ID + ": " + text, Err: err}
+	}
+	u, err := netrule.CheckURL(s.cfg.URL, netrule.Options{AllowHTTP: true, AllowPrivate: s.cfg.Trust == guard.Trusted})
+	if err != nil {
+		return nil, blockedURL(s.cfg.ID, err)
+	}
+	headers, err := guard.Interpolate(s.cfg.Headers, s.callerOf(c.origin))
+	if err != nil {
+		return nil, refuse(guard.PolicyBlocked, err, err.Error())
+	}
+	var sign auth.OAuthHandler
+	if s.cfg.OAuth && s.m.o.OAuth != nil {
+		if sign, err = s.m.o.OAuth(s.cfg); err != nil {
+			return nil, refuse(guard.AuthFailure, err, "the sign-in could not be prepared")
+		}
+	}
+	c.web = &roundTripper{c: c, host: u.Host, scheme: u.Scheme, headers: headers, base: s.m.o.httpBase(s.cfg.Trust == guard.Trusted)}
+	client := &http.Client{
+		Transport:     c.web,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // credentials do not travel
+	}
+	if c.transport == kindSSE {
+		return &sdk.SSEClientTransport{Endpoint: u.String(), HTTPClient: client, MaxEventSize: s.m.o.MaxMessage}, nil
+	}
+	return &sdk.StreamableClientTransport{
+		Endpoint: u.String(), HTTPClient: client, MaxEventSize: s.m.o.MaxMessage, MaxRetries: httpRetries, OAuthHandler: sign,
+	}, nil
+}
+
+// blockedURL is the error of an address that may not be reached.
+func blockedURL(id string, err error) *guard.Error {
+	e := &guard.Error{Code: guard.InvalidInput, Server: id, Message: "server " + id + ": " + err.Error(), Err: err}
+	if rule, ok := errors.AsType[*netrule.Error](err); ok {
+		e.Message = "server " + id + ": " + rule.Reason
+		if rule.Kind == netrule.KindPrivate {
+			e.Code = guard.PolicyBlocked
+			e.Message += ` A server on this machine or in the local network needs trust_level = "trusted" in the configuration.`
+		}
+	}
+	return e
+}
+
+// httpBase makes what requests go through: no proxy, no compression, and connections to checked addresses only.
+func (o Options) httpBase(trusted bool) *http.Transport {
+	return &http.Transport{
+		Proxy:                  nil, // an environment variable must not decide where credentials go
+		DialContext:            o.dialer(trusted),
+		TLSClientConfig:        &tls.Config{RootCAs: o.CAs, MinVersion: tls.VersionTLS12},
+		TLSHandshakeTimeout:    dialLimit,
+		MaxResponseHeaderBytes: maxHeader,
+		IdleConnTimeout:        time.Minute,
+		DisableCompression:     true, // a bomb would be unpacked before it is counted
+		ForceAttemptHTTP2:      true,
+	}
+}
+
+// dialer resolves a name, checks every address and dials exactly those.
+func (o Options) dialer(trusted bool) func(ctx context.Context, network, address string) (net.Conn, error) {
+	dial := o.Dial
+	if dial == nil {
+		d := &net.Dialer{Timeout: dialLimit}
+		if !trusted {
+			d.Control = ssrf.New(ssrf.WithAnyPort()).Safe // the last line, should the checks before it ever be passed by
+		}
+		dial = d.DialContext
+	}
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		host, port, err := net.SplitHostPort(address)
+		if err != nil {
+			return nil, err
+		}
+		addrs, err := o.resolve(ctx, host, trusted)
+		if err != nil {
+			return nil, err
+		}
+		var errs []error
+		for _, a := range addrs {
+			conn, err := dial(ctx, network, net.JoinHostPort(a.Unmap().String(), port))
+			if err == nil {
+				return conn, nil
+			}
+			errs = append(errs, err)
+		}
+		return nil, errors.Join(errs...)
+	}
+}
+
+// resolve gives the addresses of a host. One that is not public spoils all, for servers that are not trusted.
+func (o Options) resolve(ctx context.Context, host string, trusted bool) ([]netip.Addr, error) {
+	addrs := []netip.Addr{}
+	if a, err := netip.ParseAddr(host); err == nil {
+		addrs = append(addrs, a)
+	} else {
+		name := host
+		if !trusted {
+			name += "." // rooted, so that no search domain is tried
+		}
+		if addrs, err = o.Resolver.LookupNetIP(ctx, "ip", name); err != nil {
+			return nil, err
+		}
+	}
+	if len(addrs) == 0 {
+		return nil, &net.DNSError{Err: "no addresses", Name: host, IsNotFound: true}
+	}
+	if trusted {
+		return addrs, nil
+	}
+	for _, a := range addrs {
+		if err := netrule.CheckAddr(a); err != nil {
+			return nil, err
+		}
+	}
+	return addrs, nil
+}
+
+// roundTripper makes the requests of one connection: it adds the headers, keeps them to the configured host, bounds what comes back, ends with the
+// connection and remembers how the server answered.
+type roundTripper struct {
+	c            *conn
+	scheme, host string
+	headers      map[string]string
+	base         *http.Transport
+
+	mu     sync.Mutex
+	status int          // of the last answer
+	target string       // host that it redirects to
+	fault  *guard.Error // what was wrong with an answer
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.URL.Scheme != t.scheme || !strings.EqualFold(req.URL.Host, t.host) {
+		return nil, &guard.Error{
+			Code: guard.PolicyBlocked, Server: t.c.s.cfg.ID,
+			Message: fmt.Sprintf("the server %s wants to be reached at another address (%s); only the configured one is used", t.c.s.cfg.ID, bounded(req.URL.Host, 80)),
+		}
+	}
+	ctx, cancel := context.WithCancelCause(req.Context())
+	stop := context.AfterFunc(t.c.life, func() { cancel(context.Cause(t.c.life)) })
+	release := func() {
+		stop()
+		cancel(nil)
+	}
+	out := req.Clone(ctx)
+	for name, value := range t.headers {
+		out.Header.Set(name, value)
+	}
+	resp, err := t.send(out, cancel)
+	if err != nil {
+		if cause := context.Cause(ctx); cause != nil && req.Context().Err() == nil {
+			err = cause
+		}
+		release()
+		return nil, err
+	}
+	t.note(req, resp)
+	resp.Body = t.bound(resp, release)
+	return resp, nil
+}
+
+var errNoStream = errors.New("the server does not answer the request for a stream")
+
+// send makes the request. The stream that a server need not offer is given up when it does not come: some servers hold its header back until there is
+// something to say, and the library would wait for it.
+func (t *roundTripper) send(req *http.Request, cancel context.CancelCauseFunc) (*http.Response, error) {
+	optional := req.Method == http.MethodGet && t.c.transport == kindHTTP && req.Header.Get("Last-Event-ID") == ""
+	if !optional {
+		return t.base.RoundTrip(req)
+	}
+	patience := time.AfterFunc(streamWait, func() { cancel(errNoStream) })
+	resp, err := t.base.RoundTrip(req)
+	if !patience.Stop() && err == nil {
+		_ = resp.Body.Close() // it came when we had given it up
+		err = errNoStream
+	}
+	if err != nil && errors.Is(context.Cause(req.Context()), errNoStream) {
+		return &http.Response{
+			StatusCode: http.StatusMethodNotAllowed, Status: "405 Method Not Allowed", Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+			Header: http.Header{}, Body: http.NoBody, Request: req,
+		}, nil
+	}
+	return resp, err
+}
+
+// note remembers how the server answered: the library's errors do not say it.
+func (t *roundTripper) note(req *http.Request, resp *http.Response) {
+	if req.Method == http.MethodDelete || req.Method == http.MethodGet && t.c.transport == kindHTTP {
+		return // the farewell, and the stream that need not be there
+	}
+	target := ""
+	if resp.StatusCode >= 300 && resp.StatusCode < 400 {
+		if u, err := req.URL.Parse(resp.Header.Get("Location")); err == nil {
+			target = u.Scheme + "://" + u.Host
+		}
+	}
+	t.mu.Lock()
+	t.status, t.target = resp.StatusCode, target
+	t.mu.Unlock()
+	if f, ok := req.Context().Value(flightKey{}).(*flight); ok {
+		f.status.Store(int64(resp.StatusCode))
+	}
+}
+
+// bound limits what an answer may bring: a document at once, a stream over time.
+func (t *roundTripper) bound(resp *http.Response, release func()) io.ReadCloser {
+	limit := t.c.s.m.o.MaxMessage
+	b := &body{r: resp.Body, release: release, limit: int64(limit), left: int64(limit), now: t.c.s.m.o.Now, fault: t.blame}
+	if strings.HasPrefix(strings.ToLower(resp.Header.Get("Content-Type")), "text/event-stream") {
+		b.left = -1
+		b.flow = bucket{size: float64(streamFactor * limit), perSecond: streamFlow}
+		b.lines = bucket{size: 4 * maxBurst, perSecond: 4 * maxFlow} // a message has about four lines
+	}
+	return b
+}
+
+func (t *roundTripper) blame(e *guard.Error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.fault = e
+}
+
+// maySpeakSSE says whether a server that refused the current transport may know the older one (specification, backwards compatibility).
+func maySpeakSSE(err error) bool {
+	e, ok := errors.AsType[*statusError](err)
+	if !ok {
+		return false
+	}
+	switch e.status {
+	case http.StatusBadRequest, http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusNotAcceptable, http.StatusUnsupportedMediaType, http.StatusNotImplemented:
+		return true
+	default:
+		return false
+	}
+}
+
+// statusError is the status of an answer.
+type statusError struct {
+	status int
+	err    error
+}
+
+// Error implements error.
+func (e *statusError) Error() string { return fmt.Sprintf("status %d: %v", e.status, e.err) }
+
+// Unwrap gives the cause.
+func (e *statusError) Unwrap() error { return e.err }
+
+// explain says what stands behind an error of the library.
+func (t *roundTripper) explain(err error) error {
+	id := t.c.s.cfg.ID
+	if rule, ok := errors.AsType[*netrule.Error](err); ok {
+		return blockedURL(id, rule)
+	}
+	t.mu.Lock()
+	status, target, fault := t.status, t.target, t.fault
+	t.mu.Unlock()
+	if fault != nil {
+		return fault
+	}
+	if isTimeout(err) || status < 300 {
+		if u, ok := errors.AsType[*url.Error](err); ok {
+			err = u.Err // the address may hold a key in its query
+		}
+		return err
+	}
+	return statusFailure(id, status, target, err)
+}
+
+// statusFailure puts an answer's status into words.
+func statusFailure(id string, status int, target string, err error) *guard.Error {
+	e := &guard.Error{Code: guard.CodeOfStatus(status), Server: id, Err: &statusError{status: status, err: err}}
+	switch {
+	case target != "":
+		e.Code = guard.InvalidInput
+		e.Message = fmt.Sprintf("the server %s has moved to %s; write the new address into the configuration", id, guard.Line(target, 120))
+	case status == http.StatusUnauthorized:
+		e.Message = "the server " + id + " wants a sign-in (401): give it credentials in headers, or set oauth.enabled = true"
+	case status == http.StatusForbidden:
+		e.Message = "the server " + id + " refuses our credentials (403)"
+	case status == http.StatusNotFound || status == http.StatusGone:
+		e.Message = fmt.Sprintf("there is no MCP server at the address of %s (%d)", id, status)
+	default:
+		e.Message = fmt.Sprintf("the server %s answered with %d %s", id, status, http.StatusText(status))
+	}
+	return e
+}

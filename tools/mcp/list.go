@@ -1,0 +1,366 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/zephbot/zephbot/tools"
+	"github.com/zephbot/zephbot/tools/mcp/content"
+	"github.com/zephbot/zephbot/tools/mcp/guard"
+)
+
+const (
+	maxPages   = 20              // of a list
+	maxListed  = 1000            // tools that are looked at; package guard keeps 100
+	refreshGap = 5 * time.Second // between two lists that a server makes us fetch (seed 001)
+)
+
+// fetch lists the tools of a server.
+func (c *conn) fetch(ctx context.Context, timeout time.Duration) ([]guard.Tool, error) {
+	session := c.ready()
+	if res := session.InitializeResult(); res == nil || res.Capabilities == nil || res.Capabilities.Tools == nil {
+		return nil, nil // it says that it has none
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	var list []*sdk.Tool
+	seen := map[string]bool{}
+	for params := (&sdk.ListToolsParams{}); ; {
+		var page *sdk.ListToolsResult
+		err := c.do(ctx, func(ctx context.Context) (err error) {
+			page, err = session.ListTools(ctx, &sdk.ListToolsParams{Cursor: params.Cursor})
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, page.Tools...)
+		if page.NextCursor == "" || len(list) >= maxListed {
+			break
+		}
+		if seen[page.NextCursor] || len(seen) == maxPages {
+			return nil, &guard.Error{Code: guard.ServerError, Server: c.s.cfg.ID, Message: "the server's list of tools does not end"}
+		}
+		seen[page.NextCursor] = true
+		params.Cursor = page.NextCursor
+	}
+	return content.Tools(list[:min(len(list), maxListed)]), nil
+}
+
+// admit chooses and cleans what a server offers.
+func (s *server) admit(list []guard.Tool) guard.Admitted {
+	return guard.Server{
+		ID: s.cfg.ID, Trust: s.cfg.Trust, Allow: s.cfg.Allowlist, Expected: s.cfg.ExpectedTools, MaxDescription: s.m.o.MaxDescriptionBytes,
+	}.Admit(list)
+}
+
+// ingest makes an offer of what the server has: listed, cleaned, compared with what was accepted.
+func (s *server) ingest(ctx context.Context, c *conn, timeout time.Duration) (*offer, error) {
+	list, err := c.fetch(ctx, timeout)
+	if err != nil {
+		return nil, err
+	}
+	a := s.admit(list)
+	s.lock(&a)
+	o := &offer{findings: a.Findings, dropped: a.Dropped, warnings: a.Warnings, known: map[string]guard.Tool{}}
+	if res := c.ready().InitializeResult(); res != nil && res.Instructions != "" {
+		text, findings := guard.Instructions(res.Instructions, s.m.o.MaxInstructionsBytes)
+		o.instructions, o.findings = text, append(o.findings, findings...)
+	}
+	if o.withdrawn, err = s.compare(ctx, a.Tools); err != nil {
+		return nil, err
+	}
+	for _, t := range a.Tools {
+		o.known[t.Name] = t
+		o.order = append(o.order, t.Name)
+	}
+	s.build(o)
+	s.logOffer(o)
+	return o, nil
+}
+
+// lock drops what was not there at the first connect, where the lists are locked.
+func (s *server) lock(a *guard.Admitted) {
+	if !s.m.o.LockToolList {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.locked == nil {
+		s.locked = guard.Fingerprints(a.Tools)
+		return
+	}
+	a.Tools = slices.DeleteFunc(a.Tools, func(t guard.Tool) bool {
+		_, ok := s.locked[t.Name]
+		if !ok {
+			a.Dropped = append(a.Dropped, guard.Drop{Tool: t.Name, Reason: "it came after the start, and lock_tool_list is set"})
+		}
+		return !ok
+	})
+}
+
+// build makes the tools of an offer that are not withdrawn.
+func (s *server) build(o *offer) {
+	o.tools = make([]tools.Tool, 0, len(o.order))
+	for _, name := range o.order {
+		if !slices.Contains(o.withdrawn, name) {
+			o.tools = append(o.tools, s.tool(o.known[name]))
+		}
+	}
+}
+
+// logOffer says in the log what a person has to know of an offer; texts of the server stand there in quoted, bounded pieces only.
+func (s *server) logOffer(o *offer) {
+	for _, text := range o.warnings {
+		s.log.Warn().Msg(text)
+	}
+	for _, d := range o.dropped {
+		s.log.Warn().Str("tool", d.Tool).Str("reason", d.Reason).Msg("mcp tool dropped")
+	}
+	for _, f := range o.findings {
+		if f.Injection() {
+			s.log.Warn().Str("tool", f.Tool).Str("field", f.Field).Str("rule", f.Rule).Str("preview", f.Preview).Msg("mcp definition tries to instruct the model")
+		}
+	}
+}
+
+// tool makes one tool of the registry.
+func (s *server) tool(t guard.Tool) tools.Tool {
+	d := tools.Definition{
+		Name: guard.Qualified(s.cfg.ID, t.Name), Description: t.Description, Schema: t.Input, OutputSchema: t.Output,
+		Server: s.cfg.ID, Timeout: s.outerTimeout(),
+	}
+	if hint := guard.Hint(t.Output, s.m.o.OutputSchemaHintBytes); hint != "" {
+		d.Description = strings.TrimSpace(d.Description + "\n" + hint)
+	}
+	t.Annotations.Apply(&d, s.cfg.Trust)
+	schema := sync.OnceValue(func() *content.Schema { return content.Compile(t.Output) }) // most tools are never called
+	return tools.Tool{
+		Definition: d,
+		Describe:   func(_ context.Context, call *tools.Call) (tools.Subject, error) { return s.describe(call, t) },
+		Run: func(ctx context.Context, call *tools.Call) (*tools.Result, error) {
+			return s.run1(ctx, call, t, schema)
+		},
+	}
+}
+
+func (s *server) storeKey() string { return "mcp/tools/" + s.cfg.ID }
+
+// accepted reads the fingerprints that were accepted; nil = the server was never seen.
+func (s *server) accepted(ctx context.Context) (map[string]string, error) {
+	text, err := s.m.o.Store.Load(ctx, s.storeKey())
+	if err != nil {
+		return nil, fmt.Errorf("load the accepted tools of server %s: %w", s.cfg.ID, err)
+	}
+	if text == "" {
+		return nil, nil
+	}
+	prints := map[string]string{}
+	if err := json.Unmarshal([]byte(text), &prints); err != nil {
+		return nil, fmt.Errorf("read the accepted tools of server %s: %w", s.cfg.ID, err)
+	}
+	return prints, nil
+}
+
+func (s *server) accept(ctx context.Context, prints map[string]string) error {
+	data, err := json.Marshal(prints)
+	if err != nil {
+		return err
+	}
+	if err := s.m.o.Store.Save(ctx, s.storeKey(), string(data)); err != nil {
+		return fmt.Errorf("store the accepted tools of server %s: %w", s.cfg.ID, err)
+	}
+	return nil
+}
+
+// compare names the tools that changed since they were accepted, for servers that are not trusted. What was never seen is accepted; the fingerprint of a
+// tool that is gone is kept, so that it cannot come back as another.
+func (s *server) compare(ctx context.Context, list []guard.Tool) ([]string, error) {
+	old, err := s.accepted(ctx)
+	if err != nil {
+		return nil, &guard.Error{Code: guard.Transient, Server: s.cfg.ID, Message: "what was accepted of the server's tools cannot be read at the moment", Err: err}
+	}
+	now := guard.Fingerprints(list)
+	d := guard.Drift(old, now)
+	take := d.Added
+	if s.cfg.Trust == guard.Trusted {
+		take = append(take, d.Changed...)
+	}
+	if len(take) > 0 {
+		next := map[string]string{}
+		maps.Copy(next, old)
+		for _, name := range take {
+			next[name] = now[name]
+		}
+		if err := s.accept(ctx, next); err != nil {
+			return nil, &guard.Error{Code: guard.Transient, Server: s.cfg.ID, Message: "what was accepted of the server's tools cannot be stored at the moment", Err: err}
+		}
+	}
+	if s.cfg.Trust == guard.Trusted {
+		return nil, nil
+	}
+	return d.Changed, nil
+}
+
+// register puts an offer into the registry and tells who used the server what is different.
+func (s *server) register(next *offer) error {
+	s.listing.Lock()
+	defer s.listing.Unlock()
+	return s.registerLocked(next)
+}
+
+func (s *server) registerLocked(next *offer) error {
+	if err := s.m.o.Registry.Replace(s.cfg.ID, next.tools); err != nil {
+		return &guard.Error{Code: guard.InvalidInput, Server: s.cfg.ID, Message: "the server's tools cannot be offered: " + err.Error(), Err: err}
+	}
+	s.mu.Lock()
+	was := s.offered
+	if was == nil {
+		was = &offer{withdrawn: s.told}
+	}
+	s.offered, s.told = next, next.withdrawn
+	s.mu.Unlock()
+	s.tell(was, next)
+	return nil
+}
+
+// tell says what changed between two offers.
+func (s *server) tell(was, next *offer) {
+	fresh := slices.DeleteFunc(slices.Clone(next.withdrawn), func(name string) bool { return slices.Contains(was.withdrawn, name) })
+	if len(fresh) > 0 {
+		s.notify(Withdrawn, fmt.Sprintf("Tools of the server %s changed since they were accepted: %s. They cannot be used until an admin accepts them (/mcp accept %s).",
+			s.cfg.ID, someOf(fresh), s.cfg.ID), s.qualified(fresh))
+	}
+	if was.known == nil {
+		return // it was not connected
+	}
+	var added, gone []string
+	for _, name := range next.order {
+		if _, ok := was.known[name]; !ok {
+			added = append(added, name)
+		}
+	}
+	for _, name := range was.order {
+		if _, ok := next.known[name]; !ok {
+			gone = append(gone, name)
+		}
+	}
+	var parts []string
+	if len(added) > 0 {
+		parts = append(parts, "new: "+someOf(added))
+	}
+	if len(gone) > 0 {
+		parts = append(parts, "gone: "+someOf(gone))
+	}
+	if len(parts) > 0 {
+		s.notify(Changed, fmt.Sprintf("The server %s offers other tools now (%s).", s.cfg.ID, strings.Join(parts, "; ")), s.qualified(append(added, gone...)))
+	}
+}
+
+func (s *server) qualified(names []string) []string {
+	out := make([]string, len(names))
+	for i, name := range names {
+		out[i] = guard.Qualified(s.cfg.ID, name)
+	}
+	return out
+}
+
+// someOf lists names for a sentence, not too many.
+func someOf(names []string) string {
+	const most = 10
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+}
+
+// refresh lists the tools again. When that fails the old list stays.
+func (s *server) refresh(ctx context.Context, c *conn) {
+	next, err := s.ingest(ctx, c, s.cfg.Timeout)
+	if err == nil && ctx.Err() == nil {
+		err = s.register(next)
+	}
+	if err != nil && ctx.Err() == nil {
+		s.log.Warn().Err(err).Msg("mcp tools could not be listed again; the old list stays")
+	}
+}
+
+// Accept lets the tools of a server that changed be used as they are now, and names them (qualified, sorted).
+func (m *Manager) Accept(ctx context.Context, id string) ([]string, error) {
+	s, err := m.lookup(id)
+	if err != nil {
+		return nil, err
+	}
+	s.listing.Lock()
+	defer s.listing.Unlock()
+	s.mu.Lock()
+	was := s.offered
+	s.mu.Unlock()
+	if was == nil {
+		return nil, &guard.Error{Code: guard.Transient, Server: id, Message: "the server " + id + " is not connected; its tools can be accepted when it is back"}
+	}
+	if len(was.withdrawn) == 0 {
+		return nil, nil
+	}
+	prints, err := s.accepted(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if prints == nil {
+		prints = map[string]string{}
+	}
+	for _, name := range was.withdrawn {
+		prints[name] = was.known[name].Fingerprint
+	}
+	if err := s.accept(ctx, prints); err != nil {
+		return nil, err
+	}
+	next := *was
+	next.withdrawn = nil
+	s.build(&next)
+	if err := s.registerLocked(&next); err != nil {
+		return nil, err
+	}
+	return s.qualified(was.withdrawn), nil
+}
+
+// refresher spaces out the lists that a server makes us fetch: the first at once, the next after a pause, and never one lost.
+type refresher struct {
+	s     *server
+	timer *time.Timer // set while one is due
+	last  time.Time
+}
+
+// want asks for a list.
+func (r *refresher) want() {
+	if r.timer == nil {
+		r.timer = time.NewTimer(max(0, refreshGap-time.Since(r.last)))
+	}
+}
+
+// due fires when it is time; it never does when nothing is wanted.
+func (r *refresher) due() <-chan time.Time {
+	if r.timer == nil {
+		return nil
+	}
+	return r.timer.C
+}
+
+func (r *refresher) run(ctx context.Context, c *conn) {
+	r.timer, r.last = nil, time.Now()
+	r.s.refresh(ctx, c)
+}
+
+func (r *refresher) stop() {
+	if r.timer != nil {
+		r.timer.Stop()
+	}
+}

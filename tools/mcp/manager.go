@@ -1,0 +1,283 @@
+// Package mcp connects to MCP servers and offers their tools as if they were our own: it starts and watches them, brings them back when they die, lists
+// their tools, calls them, and answers what they ask. What may come in is decided in package guard, what a result looks like in package content.
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sort"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/zephbot/zephbot/tools/mcp/guard"
+)
+
+// Manager owns all connections to servers. Its methods are safe for concurrent use.
+type Manager struct {
+	o       Options
+	notices *notices
+	asking  chan struct{} // one place per question that waits for a person
+
+	mu      sync.Mutex
+	servers map[string]*server
+	busy    map[string]bool // ids that are being added, removed or restarted
+	order   []string        // of configuration, then of adding
+	began   chan struct{}   // Run has started the servers
+	ctx     context.Context //nolint:containedctx // of Run, which bounds the goroutine of every server; nil before and after
+	wg      sync.WaitGroup  // one per server
+
+	storing sync.Mutex    // one change of the store at a time
+	calls   atomic.Uint64 // numbers them
+}
+
+// ErrNotRunning is the error of everything that needs Run.
+var ErrNotRunning = errors.New("the MCP manager does not run")
+
+// New checks the options; it starts nothing.
+func New(o Options) (*Manager, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	m := &Manager{
+		o: o, servers: map[string]*server{}, busy: map[string]bool{}, notices: newNotices(o.Notify, o.Log), began: make(chan struct{}),
+		asking: make(chan struct{}, max(o.ElicitationQueue, 0)),
+	}
+	for _, cfg := range o.Servers {
+		cfg, err := cfg.withDefaults()
+		if err != nil {
+			return nil, err
+		}
+		if _, ok := m.servers[cfg.ID]; ok {
+			return nil, fmt.Errorf("server %s stands twice in the configuration; every id may be used once", cfg.ID)
+		}
+		m.servers[cfg.ID] = newServer(m, cfg, false)
+		m.order = append(m.order, cfg.ID)
+	}
+	return m, nil
+}
+
+// Run starts the configured servers and those that were added earlier, and keeps them alive until ctx ends. It returns when every connection is closed and
+// every process is gone, which takes at most a few seconds; always nil. It may be called once.
+func (m *Manager) Run(ctx context.Context) error {
+	stop := m.notices.start()
+	defer stop()
+	m.mu.Lock()
+	m.ctx = ctx
+	for _, s := range m.servers {
+		m.start(s)
+	}
+	m.mu.Unlock()
+	if err := m.Sync(ctx); err != nil && ctx.Err() == nil {
+		m.o.Log.Error().Err(err).Msg("servers that were added in the chat could not be loaded")
+	}
+	close(m.began)
+	<-ctx.Done()
+	m.mu.Lock()
+	m.ctx = nil // nothing is started any more
+	m.mu.Unlock()
+	m.wg.Wait()
+	return nil
+}
+
+// start runs the goroutine of a server; the lock is held and Run is going on.
+func (m *Manager) start(s *server) {
+	ctx, cancel := context.WithCancel(m.ctx)
+	s.cancel = cancel
+	m.wg.Go(func() { s.run(ctx) })
+}
+
+// reserve keeps others away from an id while it is added, removed or restarted.
+func (m *Manager) reserve(id string) (func(), error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.ctx == nil {
+		return nil, ErrNotRunning
+	}
+	if m.busy[id] {
+		return nil, fmt.Errorf("server %s is being changed at this moment; try again", id)
+	}
+	m.busy[id] = true
+	return func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		delete(m.busy, id)
+	}, nil
+}
+
+func (m *Manager) lookup(id string) (*server, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if s, ok := m.servers[id]; ok {
+		return s, nil
+	}
+	return nil, m.unknown(id)
+}
+
+func (m *Manager) unknown(id string) *guard.Error {
+	known := slices.Sorted(slices.Values(m.order))
+	text := "no servers are connected"
+	if len(known) > 0 {
+		text = "there are " + strings.Join(known, ", ")
+	}
+	return &guard.Error{Code: guard.NotFound, Server: id, Message: fmt.Sprintf("there is no server %q; %s", bounded(id, 80), text)}
+}
+
+// Add connects a server that is not configured. It tries once: a server that cannot be reached is not kept. One that can survives a restart.
+func (m *Manager) Add(ctx context.Context, cfg Server) (Status, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return Status{}, &guard.Error{Code: guard.InvalidInput, Server: cfg.ID, Message: err.Error()}
+	}
+	done, err := m.reserve(cfg.ID)
+	if err != nil {
+		return Status{}, err
+	}
+	defer done()
+	s := newServer(m, cfg, true)
+	s.once = true
+	if err := m.admit(s); err != nil {
+		return Status{}, err
+	}
+	if err := s.firstAttempt(ctx); err != nil {
+		m.drop(s)
+		return Status{}, err
+	}
+	if err := m.keep(ctx, cfg); err != nil {
+		m.drop(s)
+		return Status{}, fmt.Errorf("store server %s: %w", cfg.ID, err)
+	}
+	return s.status(), nil
+}
+
+// admit puts a dynamic server among the others and starts it.
+func (m *Manager) admit(s *server) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.ctx == nil {
+		return ErrNotRunning
+	}
+	id := s.cfg.ID
+	if _, ok := m.servers[id]; ok {
+		return &guard.Error{Code: guard.InvalidInput, Server: id, Message: "there is a server " + id + " already; remove it first or take another id"}
+	}
+	dynamic := 0
+	for _, other := range m.servers {
+		if other.dynamic {
+			dynamic++
+		}
+	}
+	if limit := max(m.o.MaxDynamicServers, 0); dynamic >= limit {
+		return &guard.Error{
+			Code: guard.PolicyBlocked, Server: id,
+			Message: fmt.Sprintf("the limit of servers that may be added is reached (%d of %d); remove one first", dynamic, limit),
+		}
+	}
+	m.servers[id] = s
+	m.order = append(m.order, id)
+	m.start(s)
+	return nil
+}
+
+// drop stops a server, waits until it is gone and forgets it.
+func (m *Manager) drop(s *server) {
+	s.cancel()
+	<-s.done
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.servers[s.cfg.ID] == s {
+		delete(m.servers, s.cfg.ID)
+		m.order = slices.DeleteFunc(m.order, func(id string) bool { return id == s.cfg.ID })
+	}
+}
+
+// Remove disconnects a server and says how many tools went with it. A configured one is back after a restart of the program.
+func (m *Manager) Remove(ctx context.Context, id string) (int, error) {
+	done, err := m.reserve(id)
+	if err != nil {
+		return 0, err
+	}
+	defer done()
+	s, err := m.lookup(id)
+	if err != nil {
+		return 0, err
+	}
+	if s.dynamic {
+		if err := m.forget(ctx, id); err != nil {
+			return 0, fmt.Errorf("forget server %s: %w", id, err)
+		}
+		if err := m.o.Store.Save(ctx, s.storeKey(), ""); err != nil { // another server may get the id
+			return 0, fmt.Errorf("forget the tools of server %s: %w", id, err)
+		}
+	}
+	n := len(s.status().Tools)
+	m.drop(s)
+	return n, nil
+}
+
+// Restart closes a server's connections, forgets its failures and connects again. It waits for the first attempt and returns its error.
+func (m *Manager) Restart(ctx context.Context, id string) (Status, error) {
+	done, err := m.reserve(id)
+	if err != nil {
+		return Status{}, err
+	}
+	defer done()
+	old, err := m.lookup(id)
+	if err != nil {
+		return Status{}, err
+	}
+	old.cancel()
+	<-old.done
+	fresh := newServer(m, old.cfg, old.dynamic)
+	m.mu.Lock()
+	if m.ctx == nil {
+		m.mu.Unlock()
+		return Status{}, ErrNotRunning
+	}
+	m.servers[id] = fresh
+	m.start(fresh)
+	m.mu.Unlock()
+	err = fresh.firstAttempt(ctx)
+	return fresh.status(), err
+}
+
+// Statuses describes all servers, sorted by id.
+func (m *Manager) Statuses() []Status {
+	list := make([]Status, 0, len(m.all()))
+	for _, s := range m.all() {
+		list = append(list, s.status())
+	}
+	return list
+}
+
+// all gives the servers sorted by id.
+func (m *Manager) all() []*server {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	list := make([]*server, 0, len(m.servers))
+	for _, s := range m.servers {
+		list = append(list, s)
+	}
+	sort.Slice(list, func(i, j int) bool { return list[i].cfg.ID < list[j].cfg.ID })
+	return list
+}
+
+// Ready waits until Run has begun and every server has had its first attempt to connect, for commands that print what there is. The start of the service never waits.
+func (m *Manager) Ready(ctx context.Context) error {
+	select {
+	case <-m.began:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	for _, s := range m.all() {
+		select {
+		case <-s.tried:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}

@@ -1,0 +1,253 @@
+package mcp
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/rs/zerolog"
+
+	"github.com/zephbot/zephbot/tools"
+	"github.com/zephbot/zephbot/tools/mcp/guard"
+)
+
+// Scope says who shares a connection.
+type Scope string
+
+// The scopes.
+const (
+	Shared     Scope = "shared"  // one connection for all; the default
+	PerSession Scope = "session" // one per conversation
+	PerCaller  Scope = "caller"  // one per person
+)
+
+// Root is a directory that a server may use. It is a grant, not a hint: some servers replace their own directories with it.
+type Root struct {
+	URI  string `json:"uri"` // file://…
+	Name string `json:"name,omitempty"`
+}
+
+// Server says how to reach a server and how far to trust it. It has a Command or a URL.
+type Server struct {
+	ID      string            `json:"id"`
+	Command string            `json:"command,omitempty"`
+	Args    []string          `json:"args,omitempty"`
+	Env     map[string]string `json:"env,omitempty"` // values may hold ${caller} when Scope is not shared
+	Dir     string            `json:"dir,omitempty"` // working directory; "" = an own one below Options.WorkDir
+	URL     string            `json:"url,omitempty"`
+	Headers map[string]string `json:"headers,omitempty"` // values may hold ${caller} when Scope is not shared
+	// Protocol pins a protocol revision ("2025-11-25"); "" = the newest that both sides know.
+	Protocol string `json:"protocol,omitempty"`
+
+	Timeout        time.Duration `json:"timeout,omitempty"`         // to connect, to list and for a call; 0 = 30 s
+	StartupTimeout time.Duration `json:"startup_timeout,omitempty"` // to connect; 0 = Timeout
+
+	Trust         guard.Trust `json:"trust,omitempty"` // "" = untrusted
+	Allowlist     *[]string   `json:"allowlist,omitempty"`
+	ExpectedTools []string    `json:"expected_tools,omitempty"`
+	Roots         []Root      `json:"roots,omitempty"`
+	Elicitation   *bool       `json:"elicitation,omitempty"` // nil = Options.Elicitation
+	EnvIsolation  *bool       `json:"env_isolation,omitempty"`
+	Scope         Scope       `json:"scope,omitempty"` // "" = shared
+
+	Policy         guard.Policy `json:"policy,omitzero"`
+	CallsPerMinute int          `json:"calls_per_minute,omitempty"` // 0 = no limit
+	OAuth          bool         `json:"oauth,omitempty"`            // sign in through Options.OAuth
+
+	// Connect gives a transport to a server that lives in this program; Command and URL are empty then.
+	Connect func(ctx context.Context) (sdk.Transport, error) `json:"-"`
+}
+
+// transport names how a server is reached, for people.
+func (s Server) transport() string {
+	switch {
+	case s.Connect != nil:
+		return kindInProcess
+	case s.URL != "":
+		return kindHTTP
+	default:
+		return kindStdio
+	}
+}
+
+// Store keeps what has to survive a restart: which tools were accepted, and the servers that were added in the chat.
+type Store interface {
+	// Load gives the value of a key; "" when there is none.
+	Load(ctx context.Context, key string) (string, error)
+	// Save stores the value of a key; "" may delete it.
+	Save(ctx context.Context, key, value string) error
+}
+
+// Resolver looks up the addresses of a host; *net.Resolver is one.
+type Resolver interface {
+	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
+}
+
+// Options configure a Manager. Only Registry is required.
+type Options struct {
+	Servers  []Server
+	Registry *tools.Registry
+	Store    Store // nil = nothing survives a restart
+
+	AllowedCommands       []string      // programs that may be started; empty = none
+	MaxDynamicServers     int           // added with Add; 0 = 10, negative = none
+	MaxDescriptionBytes   int           // of a tool's description; 0 = 2048
+	MaxInstructionsBytes  int           // of a server's instructions; 0 = 2048
+	OutputSchemaHintBytes int           // of an output schema in a description; 0 = 1024
+	ConnectAttempts       int           // before the circuit opens; 0 = 3
+	Backoff               time.Duration // before the second attempt, doubled each time; 0 = 1 s
+	ToolTimeout           time.Duration // of a call; 0 = the server's Timeout
+	ListTimeout           time.Duration // of the first list call, short because some servers hang there; 0 = 5 s
+	LockToolList          bool          // ignore changes of the lists after the start
+	EnvIsolation          bool          // start processes with an almost empty environment
+
+	Elicitation        bool          // let servers ask people, where Elicit is set
+	ElicitationTimeout time.Duration // to wait for an answer; 0 = 120 s
+	ElicitationQueue   int           // questions that may wait at once, over all servers; 0 = 16
+
+	MaxMessage     int           // bytes of one message of a server; 0 = 8 MiB
+	MaxConnections int           // per server with a scope; 0 = 16
+	IdleTimeout    time.Duration // after which an unused connection of a scope is closed; 0 = 10 min
+	KeepAlive      time.Duration // between pings, where the protocol has them; 0 = 30 s
+
+	// Elicit asks the person; nil declines every question at once. It is called from several goroutines and has to honour ctx.
+	Elicit func(ctx context.Context, e Elicitation) (Answer, error)
+	// Sample asks the model on behalf of a server; nil refuses. It is called from several goroutines and has to honour ctx.
+	Sample func(ctx context.Context, r SampleRequest) (SampleResult, error)
+	// Notify is told what happened to servers, one call after the other, from one goroutine of Run. A slow one delays and may lose notices, nothing else.
+	Notify func(Notice)
+	// Redact takes secrets out of what servers print; nil = nothing is redacted.
+	Redact func(string) string
+	// Roots gives the directories of a conversation, for servers with a scope; nil = the configured ones.
+	Roots func(origin tools.Origin) []string
+	// OAuth gives what signs in to a server; nil = a server that asks for it is an auth_failure.
+	OAuth func(Server) (auth.OAuthHandler, error)
+
+	Environ []string // what processes inherit, before it is cleaned
+	WorkDir string   // below it every process has a directory of its own; "" = the system's directory for temporary files
+	Version string   // of this program, told to servers
+
+	Resolver Resolver       // nil = the system's
+	CAs      *x509.CertPool // nil = the system's
+	// Dial opens a connection to an address that was checked; nil = a dialer that refuses private addresses once more, at the socket. For tests.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	Now  func() time.Time // nil = time.Now
+	Log  zerolog.Logger
+}
+
+func (o Options) withDefaults() (Options, error) {
+	if o.Registry == nil {
+		return o, errors.New("mcp: Registry is required")
+	}
+	ints := []struct {
+		v      *int
+		normal int
+	}{
+		{&o.MaxDynamicServers, 10},
+		{&o.MaxDescriptionBytes, 2048},
+		{&o.MaxInstructionsBytes, 2048},
+		{&o.OutputSchemaHintBytes, 1024},
+		{&o.ConnectAttempts, 3},
+		{&o.ElicitationQueue, 16},
+		{&o.MaxMessage, 8 << 20},
+		{&o.MaxConnections, 16},
+	}
+	for _, i := range ints {
+		if *i.v == 0 {
+			*i.v = i.normal
+		}
+	}
+	spans := []struct {
+		v      *time.Duration
+		normal time.Duration
+	}{
+		{&o.Backoff, time.Second},
+		{&o.ListTimeout, 5 * time.Second},
+		{&o.ElicitationTimeout, 2 * time.Minute},
+		{&o.IdleTimeout, 10 * time.Minute},
+		{&o.KeepAlive, 30 * time.Second},
+	}
+	for _, s := range spans {
+		if *s.v <= 0 {
+			*s.v = s.normal
+		}
+	}
+	if o.Resolver == nil {
+		o.Resolver = net.DefaultResolver
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Redact == nil {
+		o.Redact = func(s string) string { return s }
+	}
+	if o.Store == nil {
+		o.Store = &memory{}
+	}
+	if o.Version == "" {
+		o.Version = "dev"
+	}
+	return o, nil
+}
+
+// withDefaults checks what can be checked without starting anything. What a running server needs besides (a permitted command, a public address) is
+// checked at every connect, so that a wrong entry is a broken server and not a service that does not start.
+func (s Server) withDefaults() (Server, error) {
+	if err := guard.ServerID(s.ID); err != nil {
+		return s, err
+	}
+	ways := 0
+	for _, has := range []bool{s.Command != "", s.URL != "", s.Connect != nil} {
+		if has {
+			ways++
+		}
+	}
+	if ways != 1 {
+		return s, fmt.Errorf("server %s: give a command or a url, and not both", s.ID)
+	}
+	trust, err := guard.ParseTrust(string(s.Trust))
+	if err != nil {
+		return s, fmt.Errorf("server %s: %w", s.ID, err)
+	}
+	s.Trust = trust
+	if s.Timeout <= 0 {
+		s.Timeout = 30 * time.Second
+	}
+	if s.StartupTimeout <= 0 {
+		s.StartupTimeout = s.Timeout
+	}
+	if err := s.checkScope(); err != nil {
+		return s, fmt.Errorf("server %s: %w", s.ID, err)
+	}
+	for _, r := range s.Roots {
+		if u, err := url.Parse(r.URI); err != nil || u.Scheme != "file" || !strings.HasPrefix(u.Path, "/") {
+			return s, fmt.Errorf("server %s: root %q: want a file:// address", s.ID, r.URI)
+		}
+	}
+	return s, nil
+}
+
+func (s *Server) checkScope() error {
+	switch s.Scope {
+	case "":
+		s.Scope = Shared
+	case Shared, PerSession, PerCaller:
+	default:
+		return fmt.Errorf("scope %q: want %s, %s or %s", s.Scope, Shared, PerSession, PerCaller)
+	}
+	if err := guard.RefuseCaller(s.Command, s.Args); err != nil {
+		return err
+	}
+	if s.Scope == Shared && (guard.UsesCaller(s.Env) || guard.UsesCaller(s.Headers)) {
+		return errors.New(`${caller} needs a connection per person: set scope to "caller" or "session"`)
+	}
+	return nil
+}

@@ -1,0 +1,103 @@
+package mcp
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/zephbot/zephbot/tools"
+	"github.com/zephbot/zephbot/tools/mcp/content"
+	"github.com/zephbot/zephbot/tools/mcp/guard"
+)
+
+// SampleRequest is a server's request for an answer of the model.
+type SampleRequest struct {
+	Server      string
+	Trust       guard.Trust
+	Tool        string // qualified; of the call in which it is asked
+	Call        string
+	Origin      tools.Origin
+	System      string // the server's words, bounded
+	Messages    []SampleMessage
+	MaxTokens   int
+	Temperature float64
+}
+
+// SampleMessage is one message of a request; its text is the server's, bounded.
+type SampleMessage struct {
+	Role string // user, assistant
+	Text string
+}
+
+// SampleResult is the model's answer.
+type SampleResult struct {
+	Text  string
+	Model string
+}
+
+const (
+	maxSampleText     = 64 << 10 // bytes of all messages
+	maxSampleMessages = 50
+)
+
+// sample asks the model for a server, within a call and not too often.
+func (c *conn) sample(ctx context.Context, req *sdk.CreateMessageRequest) (*sdk.CreateMessageResult, error) { //nolint:staticcheck // most servers speak an older revision
+	refuse := func(text string) error {
+		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: text}
+	}
+	f := c.asker(ctx)
+	switch {
+	case c.s.cfg.Trust == guard.Sandboxed:
+		return nil, refuse("a sandboxed server may not ask the model")
+	case f == nil:
+		return nil, refuse("the model can be asked only while exactly one call is under way")
+	case !f.question():
+		return nil, refuse("too many requests within one call")
+	}
+	r, problem := sampleRequest(req.Params)
+	if problem != "" {
+		return nil, refuse(problem)
+	}
+	r.Server, r.Trust, r.Tool, r.Call, r.Origin = c.s.cfg.ID, c.s.cfg.Trust, f.call.Def.Name, f.call.ID, f.call.Origin
+	defer f.pause()()
+	ctx, cancel := context.WithTimeout(ctx, c.s.m.o.ElicitationTimeout)
+	defer cancel()
+	defer context.AfterFunc(c.life, cancel)()
+	res, err := c.s.m.o.Sample(ctx, r)
+	if err != nil {
+		c.s.log.Warn().Err(err).Msg("the model did not answer an mcp server")
+		return nil, refuse("the model cannot be asked now")
+	}
+	return &sdk.CreateMessageResult{ //nolint:staticcheck // most servers speak an older revision
+		Content: &sdk.TextContent{Text: res.Text}, Model: res.Model, Role: "assistant", StopReason: "endTurn",
+	}, nil
+}
+
+// sampleRequest reads a request; problem says why it cannot be met.
+func sampleRequest(p *sdk.CreateMessageParams) (r SampleRequest, problem string) { //nolint:staticcheck // most servers speak an older revision
+	if p == nil || len(p.Messages) == 0 {
+		return r, "the request has no messages"
+	}
+	if len(p.Messages) > maxSampleMessages {
+		return r, fmt.Sprintf("the request has more than %d messages", maxSampleMessages)
+	}
+	total := len(p.SystemPrompt)
+	for _, m := range p.Messages {
+		if m == nil {
+			return r, "a message is empty"
+		}
+		text, ok := m.Content.(*sdk.TextContent)
+		if !ok || text == nil {
+			return r, "only text can be given to the model"
+		}
+		total += len(text.Text)
+		r.Messages = append(r.Messages, SampleMessage{Role: string(m.Role), Text: content.Clean(text.Text)})
+	}
+	if total > maxSampleText {
+		return r, fmt.Sprintf("the request is longer than %d bytes", maxSampleText)
+	}
+	r.System, r.MaxTokens, r.Temperature = content.Clean(p.SystemPrompt), int(p.MaxTokens), p.Temperature
+	return r, ""
+}

@@ -1,0 +1,229 @@
+package mcp
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"time"
+
+	"github.com/zephbot/zephbot/tools"
+	"github.com/zephbot/zephbot/tools/mcp/guard"
+)
+
+// slot is the place of a connection of a scope. It is made before the connection, so that two calls do not open two.
+type slot struct {
+	ready chan struct{} // the attempt is over
+	conn  *conn         // nil when it failed
+	err   error
+	// The server's lock guards what follows.
+	users  int // calls that hold it
+	last   time.Time
+	cancel context.CancelFunc // ends the attempt
+}
+
+// rootOf makes a root of a directory.
+func rootOf(dir string) Root {
+	return Root{URI: (&url.URL{Scheme: "file", Path: filepath.ToSlash(dir)}).String(), Name: filepath.Base(dir)}
+}
+
+// key says whose connection a call uses; "" = everybody's.
+func (s *server) key(origin tools.Origin) (string, *guard.Error) {
+	key := ""
+	switch s.cfg.Scope {
+	case PerSession:
+		key = origin.Session
+	case PerCaller:
+		key = origin.Caller
+	default:
+		return "", nil
+	}
+	if key == "" {
+		return "", &guard.Error{
+			Code: guard.PolicyBlocked, Server: s.cfg.ID,
+			Message: fmt.Sprintf("the server %s has one connection per %s, and this call has none", s.cfg.ID, s.cfg.Scope),
+		}
+	}
+	return key, nil
+}
+
+// acquire gives the connection for a call; release has to be called when it is over. It does not wait for a server that is away.
+func (s *server) acquire(ctx context.Context, origin tools.Origin) (c *conn, release func(), err error) {
+	key, e := s.key(origin)
+	if e != nil {
+		return nil, nil, e
+	}
+	main, e := s.current()
+	if e != nil {
+		return nil, nil, e
+	}
+	if key == "" {
+		return main, func() {}, nil
+	}
+	sl, evicted, e := s.reserve(ctx, key, origin)
+	if evicted != nil {
+		evicted.close()
+	}
+	if e != nil {
+		return nil, nil, e
+	}
+	release = func() { s.release(sl) }
+	select {
+	case <-sl.ready:
+	case <-ctx.Done():
+		release()
+		return nil, nil, ctx.Err()
+	}
+	if sl.err != nil {
+		release()
+		return nil, nil, sl.err
+	}
+	return sl.conn, release, nil
+}
+
+// reserve finds or makes the slot of a key and holds it. Where there are too many, the one that was not used for the longest time has to go.
+func (s *server) reserve(ctx context.Context, key string, origin tools.Origin) (sl *slot, evicted *conn, e *guard.Error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, nil, &guard.Error{Code: guard.Transient, Server: s.cfg.ID, Message: "the server " + s.cfg.ID + " is being stopped"}
+	}
+	if sl = s.pool[key]; sl != nil && !sl.dead() {
+		sl.users++
+		return sl, nil, nil
+	}
+	if sl != nil { // it is dead: those who hold it will notice
+		evicted = sl.conn
+		delete(s.pool, key)
+	}
+	if len(s.pool) >= s.m.o.MaxConnections {
+		oldest := ""
+		for k, other := range s.pool {
+			if other.users == 0 && (oldest == "" || other.last.Before(s.pool[oldest].last)) {
+				oldest = k
+			}
+		}
+		if oldest == "" {
+			return nil, evicted, &guard.Error{
+				Code: guard.RateLimited, Server: s.cfg.ID,
+				Message: fmt.Sprintf("all %d connections to the server %s are in use; try again later", len(s.pool), s.cfg.ID),
+			}
+		}
+		evicted = s.pool[oldest].conn
+		delete(s.pool, oldest)
+	}
+	sl = &slot{ready: make(chan struct{}), users: 1, last: s.m.o.Now(), cancel: func() {}}
+	s.pool[key] = sl
+	s.filling.Go(func() { s.fill(context.WithoutCancel(ctx), key, sl, origin) }) // apart from this call: others may wait for it too
+	return sl, evicted, nil
+}
+
+// dead says whether the connection is over; the attempt may still go on.
+func (sl *slot) dead() bool {
+	select {
+	case <-sl.ready:
+		return sl.conn == nil || sl.conn.over()
+	default:
+		return false
+	}
+}
+
+func (s *server) release(sl *slot) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sl.users--
+	sl.last = s.m.o.Now()
+}
+
+// fill opens the connection of a slot and lists its tools: they have to be those that were offered.
+func (s *server) fill(ctx context.Context, key string, sl *slot, origin tools.Origin) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	s.mu.Lock()
+	sl.cancel = cancel
+	if s.closed {
+		cancel()
+	}
+	s.mu.Unlock()
+	c, err := s.open(ctx, origin, s.pinned())
+	if err == nil {
+		var list []guard.Tool
+		if list, err = c.fetch(ctx, s.cfg.Timeout); err == nil {
+			c.prints = guard.Fingerprints(s.admit(list).Tools)
+		} else {
+			err = s.unreachable(c.explain(err))
+			c.close()
+		}
+	}
+	s.mu.Lock()
+	if err == nil && s.closed {
+		err = &guard.Error{Code: guard.Transient, Server: s.cfg.ID, Message: "the server " + s.cfg.ID + " is being stopped"}
+		defer c.close()
+	}
+	if err != nil {
+		sl.err = err
+		if s.pool[key] == sl {
+			delete(s.pool, key)
+		}
+	} else {
+		sl.conn = c
+	}
+	close(sl.ready)
+	s.mu.Unlock()
+}
+
+// same says whether the tool is on this connection what was offered: a server may show other tools to other people.
+func (c *conn) same(t guard.Tool) *guard.Error {
+	if c.prints == nil {
+		return nil // it is the connection that was listed
+	}
+	switch print, ok := c.prints[t.Name]; {
+	case !ok:
+		return &guard.Error{Code: guard.NotFound, Server: c.s.cfg.ID, Tool: t.Name, Message: "the server does not have the tool " + t.Name + " for this person"}
+	case print != t.Fingerprint:
+		return &guard.Error{Code: guard.PolicyBlocked, Server: c.s.cfg.ID, Tool: t.Name, Message: "the tool " + t.Name + " is another one for this person than the one that was offered; it is not called"}
+	}
+	return nil
+}
+
+// sweep closes the connections that are dead or were not used for a while.
+func (s *server) sweep() {
+	now := s.m.o.Now()
+	s.mu.Lock()
+	var old []*conn
+	for key, sl := range s.pool {
+		select {
+		case <-sl.ready:
+		default:
+			continue
+		}
+		if sl.users == 0 && (sl.dead() || now.Sub(sl.last) >= s.m.o.IdleTimeout) {
+			delete(s.pool, key)
+			old = append(old, sl.conn)
+		}
+	}
+	s.mu.Unlock()
+	for _, c := range old {
+		if c != nil {
+			c.close()
+		}
+	}
+}
+
+// closePool closes all connections of scopes for good, those that are being opened as well.
+func (s *server) closePool() {
+	s.mu.Lock()
+	s.closed = true
+	pool := s.pool
+	s.pool = map[string]*slot{}
+	for _, sl := range pool {
+		sl.cancel()
+	}
+	s.mu.Unlock()
+	s.filling.Wait()
+	for _, sl := range pool {
+		if sl.conn != nil {
+			sl.conn.close()
+		}
+	}
+}

@@ -1,0 +1,342 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/zephbot/zephbot/tools"
+	"github.com/zephbot/zephbot/tools/mcp/guard"
+)
+
+const (
+	stable      = time.Minute // a connection that lasted so long makes up for failures before it
+	maxSessions = 1000        // remembered as users of a server
+	sweepEvery  = time.Minute
+)
+
+// server is one configured or added server. Its goroutine (run) is the only one that connects it and that changes what is registered.
+type server struct {
+	m       *Manager
+	cfg     Server
+	log     zerolog.Logger
+	dynamic bool
+	once    bool // give up after the first failure
+	limiter *guard.Limiter
+
+	cancel context.CancelFunc // ends run
+	done   chan struct{}      // run is over
+	tried  chan struct{}      // the first attempt is over
+
+	changed chan struct{} // the server says that its list changed, or an admin accepted tools
+	suspect chan *conn    // a call on this connection failed in a way that may mean that it is dead
+
+	listing sync.Mutex // one change of the offer at a time; taken before mu
+
+	mu        sync.Mutex
+	state     State
+	problem   string
+	failure   error // of the first attempt
+	since     time.Time
+	attempts  int
+	transport string
+	protocol  string
+	name      string
+	pin       string // revision that is used because the newest did not work
+	main      *conn
+	offered   *offer
+	pool      map[string]*slot
+	filling   sync.WaitGroup // its slots that are being filled
+	closed    bool           // no connection of a scope is opened any more
+	sessions  map[string]struct{}
+	locked    map[string]string // fingerprints of the first connect, with LockToolList
+	told      []string          // withdrawn tools that were told of before the server went away
+}
+
+func newServer(m *Manager, cfg Server, dynamic bool) *server {
+	return &server{
+		m: m, cfg: cfg, log: m.o.Log.With().Str("component", "mcp").Str("server", cfg.ID).Logger(), dynamic: dynamic,
+		limiter: guard.NewLimiter(cfg.CallsPerMinute), done: make(chan struct{}), tried: make(chan struct{}),
+		changed: make(chan struct{}, 1), suspect: make(chan *conn, 1),
+		state: Connecting, since: m.o.Now(), transport: cfg.transport(), pool: map[string]*slot{}, sessions: map[string]struct{}{},
+		cancel: func() {},
+	}
+}
+
+// firstAttempt waits for the outcome of the first attempt to connect.
+func (s *server) firstAttempt(ctx context.Context) error {
+	select {
+	case <-s.tried:
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.failure
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// run connects the server and keeps it connected until ctx ends. All connections are closed when it returns.
+func (s *server) run(ctx context.Context) {
+	defer close(s.done)
+	defer s.settle(errors.New("the server was stopped before it was connected"))
+	failures := 0
+	for {
+		c := s.connect(ctx, &failures)
+		if c == nil {
+			break
+		}
+		began := s.m.o.Now()
+		s.serve(ctx, c)
+		if ctx.Err() != nil {
+			break
+		}
+		failures++
+		if s.m.o.Now().Sub(began) >= stable {
+			failures = 0
+		}
+	}
+	<-ctx.Done()
+	s.withdraw()
+	s.closePool()
+	s.set(Stopped, "")
+}
+
+// settle makes the outcome of the first attempt known; later ones change nothing.
+func (s *server) settle(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	select {
+	case <-s.tried:
+	default:
+		s.failure = err
+		close(s.tried)
+	}
+}
+
+// connect tries until the server is connected. It gives up, with nil, when ctx ends or when trying again cannot help.
+func (s *server) connect(ctx context.Context, failures *int) *conn {
+	for first := true; ; first = false {
+		if *failures > 0 {
+			quick := first && *failures == 1 // after a long good time the first try is made at once
+			if !quick && !s.pause(ctx, *failures) {
+				return nil
+			}
+		}
+		c, err := s.attempt(ctx)
+		if ctx.Err() != nil {
+			if c != nil {
+				c.close()
+			}
+			return nil
+		}
+		if err == nil {
+			s.settle(nil)
+			return c
+		}
+		*failures++
+		s.failed(err, *failures)
+		s.settle(err)
+		if s.hopeless(err) {
+			return nil
+		}
+	}
+}
+
+// hopeless says whether there is no point in trying again. A server that was connected once is always tried again: what it answers while it is
+// being redeployed says nothing about our configuration.
+func (s *server) hopeless(err error) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.protocol == "" && (s.once || final(err))
+}
+
+// failed notes why an attempt failed.
+func (s *server) failed(err error, failures int) {
+	e := guard.AsError(err, s.cfg.ID, "")
+	s.log.Warn().Err(err).Str("mcp_error_code", string(e.Code)).Int("attempt", failures).Msg("mcp server not connected")
+	text := s.m.o.Redact(e.Message)
+	hopeless := s.hopeless(err)
+	s.mu.Lock()
+	state := s.state
+	s.mu.Unlock()
+	switch {
+	case hopeless:
+		state, text = Broken, text+"; it is not tried again before a restart"
+	case failures >= s.m.o.ConnectAttempts && state == Connecting:
+		state = Broken
+	}
+	s.set(state, text)
+	s.mu.Lock()
+	s.attempts = failures
+	s.mu.Unlock()
+}
+
+// final says whether trying again cannot help: the configuration is wrong or the server refuses us.
+func final(err error) bool {
+	e, ok := errors.AsType[*guard.Error](err)
+	if !ok {
+		return false
+	}
+	switch e.Code {
+	case guard.PolicyBlocked, guard.AuthFailure, guard.InvalidInput, guard.NotFound:
+		return true
+	default:
+		return false
+	}
+}
+
+func (s *server) set(state State, problem string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.state != state {
+		s.since = s.m.o.Now()
+	}
+	s.state, s.problem = state, problem
+}
+
+// take makes a fresh connection the server's own and registers its tools.
+func (s *server) take(ctx context.Context, c *conn, timeout time.Duration) error {
+	next, err := s.ingest(ctx, c, timeout)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	was, first := s.state, s.protocol == ""
+	s.main, s.attempts = c, 0
+	s.protocol, s.name, s.transport = c.protocol(), c.serverName(), c.transport
+	if was != Connected {
+		s.sessions = s.keepSessions(was)
+	}
+	s.mu.Unlock()
+	s.set(Connected, "")
+	if err := s.register(next); err != nil {
+		return err
+	}
+	s.log.Info().Str("protocol", c.protocol()).Int("tools", len(next.tools)).Msg("mcp server connected")
+	if was == Gone && !first {
+		s.notify(Back, fmt.Sprintf("The server %s is back; its %d tools can be used again.", s.cfg.ID, len(next.tools)), nil)
+	}
+	return nil
+}
+
+// keepSessions keeps those who have to hear that the server is back; the lock is held.
+func (s *server) keepSessions(was State) map[string]struct{} {
+	if was == Gone {
+		return s.sessions
+	}
+	return map[string]struct{}{}
+}
+
+// serve keeps a connection until it dies or ctx ends. It is closed on return, and the tools are withdrawn.
+func (s *server) serve(ctx context.Context, c *conn) {
+	sweep := time.NewTicker(sweepEvery)
+	defer sweep.Stop()
+	refresh := refresher{s: s}
+	defer refresh.stop()
+	for {
+		select {
+		case <-ctx.Done():
+			s.withdraw()
+			c.close()
+			return
+		case <-c.done:
+			if next := s.replace(ctx, c); next != nil {
+				c = next
+				continue
+			}
+			return
+		case dead := <-s.suspect:
+			if !dead.over() && !dead.alive(ctx) {
+				dead.shut()
+			}
+		case <-s.changed:
+			refresh.want()
+		case <-refresh.due():
+			refresh.run(ctx, c)
+		case <-sweep.C:
+			s.sweep()
+		}
+	}
+}
+
+// replace is what follows the death of a connection. Where only the connection was lost (an expired session), a new one takes its place before anybody
+// notices; else the tools are withdrawn and everybody is told.
+func (s *server) replace(ctx context.Context, c *conn) *conn {
+	cause := c.explain(c.cause())
+	c.close()
+	if ctx.Err() != nil {
+		s.withdraw()
+		return nil
+	}
+	if c.renewable() {
+		if next, err := s.attempt(ctx); err == nil {
+			s.log.Info().Msg("mcp connection renewed")
+			return next
+		}
+	}
+	s.lost(cause)
+	return nil
+}
+
+// lost withdraws the tools of a server that went away and says so.
+func (s *server) lost(cause error) {
+	text := s.m.o.Redact(guard.AsError(cause, s.cfg.ID, "").Message)
+	s.log.Warn().Err(cause).Msg("mcp server lost")
+	s.withdraw()
+	s.set(Gone, text)
+	s.notify(Away, fmt.Sprintf("The server %s went away: %s. Its tools cannot be used until it is back.", s.cfg.ID, text), nil)
+}
+
+// withdraw takes the tools out of the registry and the instructions out of the prompt.
+func (s *server) withdraw() {
+	s.listing.Lock()
+	defer s.listing.Unlock()
+	if err := s.m.o.Registry.Replace(s.cfg.ID, nil); err != nil {
+		s.log.Error().Err(err).Msg("tools could not be withdrawn")
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.main, s.offered = nil, nil
+}
+
+// current is the connection for calls, or why there is none.
+func (s *server) current() (*conn, *guard.Error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.main != nil && s.state == Connected && !s.main.over() {
+		return s.main, nil
+	}
+	text := "the server " + s.cfg.ID + " is not connected at the moment"
+	if s.problem != "" {
+		text += ": " + s.problem
+	}
+	return nil, &guard.Error{Code: guard.Transient, Server: s.cfg.ID, Message: text}
+}
+
+// used remembers a conversation that has to be told when the server goes away.
+func (s *server) used(session string) {
+	if session == "" {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.sessions) < maxSessions {
+		s.sessions[session] = struct{}{}
+	}
+}
+
+func (s *server) notify(kind Kind, text string, names []string) {
+	s.mu.Lock()
+	sessions := make([]string, 0, len(s.sessions))
+	for id := range s.sessions {
+		sessions = append(sessions, id)
+	}
+	s.mu.Unlock()
+	slices.Sort(sessions)
+	s.m.notices.send(Notice{Server: s.cfg.ID, Kind: kind, Text: text, Sessions: sessions, Tools: names})
+}

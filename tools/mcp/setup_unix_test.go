@@ -1,0 +1,13 @@
+//go:build unix
+
+package mcp_test
+
+import (
+	"os/signal"
+	"syscall"
+)
+
+func ignoreTerm() { signal.Ignore(syscall.SIGTERM) }
+
+// alive says whether a process is there.
+func alive(pid int) bool { return syscall.Kill(pid, 0) == nil }
