@@ -16,7 +16,7 @@ var ErrNoServer = errors.New("no such server")
 type Servers interface {
 	List() []texts.Server
 	Tools(id string) ([]texts.ServerTool, error)
-	// Begin starts to connect: verb is "add" or "restart", target the command line or the URL. What is wrong at first sight is the error; how it went
+	// Begin starts to connect or to sign in: verb is "add", "restart" or "signin", target the command line, the URL or the address where a browser ended. What is wrong at first sight is the error; how it went
 	// is told in the chat when it is known.
 	Begin(ctx context.Context, call *dispatch.Call, verb, id string, target []string) error
 	// Remove ends a server that was added in the chat, and says how many tools went with it.
@@ -48,7 +48,7 @@ func (t *Table) mcp(ctx context.Context, call *dispatch.Call) (dispatch.Effect, 
 	switch {
 	case verb == "list" && len(words) <= 1:
 		return t.say(call, w.Servers(language, t.deps.Servers.List())), nil
-	case verb == "add" && len(words) >= 3, verb == "restart" && len(words) == 2:
+	case verb == "add" && len(words) >= 3, verb == "restart" && len(words) == 2, verb == "signin" && (len(words) == 2 || len(words) == 3):
 		if err := t.deps.Servers.Begin(ctx, call, verb, id, words[2:]); err != nil {
 			return t.refuse(call, id, err)
 		}

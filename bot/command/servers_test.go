@@ -58,6 +58,8 @@ func TestServers(t *testing.T) {
 		{"mcp add x npx -y server", "Connecting to x …", "add x npx -y server"},
 		{"mcp add bad /bin/sh", "bad: the command /bin/sh is not allowed", ""},
 		{"mcp restart files", "Connecting to files …", "restart files "},
+		{"mcp signin files", "Connecting to files …", "signin files "},
+		{"mcp signin files https://x", "Connecting to files …", "signin files https://x"},
 		{"mcp restart", "/mcp restart ID", ""},
 		{"mcp tools files", "files · 1 tool\n• files:read – reads", ""},
 		{"mcp tools nope", "There is no server nope.", ""},

@@ -54,14 +54,14 @@ type book struct {
 	hereIdle, hereRunning, hereParked, hereWaiting, none                                                   string
 	toolsHead, toolsNone, modelLine, notBuilt                                                              string
 	// tools that are blocked, servers
-	toolsBlocked, unblocked, notBlocked                         string
-	serversOff, serversNone, serversHead, serversHelp           string
-	serverConnecting, serverNone, serverAccepted, serverNothing string
-	serverFailed, serverAway, serverBack, serverChanged         string
-	serverStates                                                map[string]string
-	serverTools, serverAdded, serverRemoved                     count
-	seconds, minutes, hours                                     count
-	commands                                                    map[string][2]string // name → what it does, example
+	toolsBlocked, unblocked, notBlocked                               string
+	serversOff, serversNone, serversHead, serversHelp                 string
+	serverConnecting, serverNone, serverAccepted, serverNothing       string
+	serverFailed, serverAway, serverBack, serverChanged, serverSignIn string
+	serverStates                                                      map[string]string
+	serverTools, serverAdded, serverRemoved                           count
+	seconds, minutes, hours                                           count
+	commands                                                          map[string][2]string // name → what it does, example
 }
 
 // in chooses the book for an IETF language tag; English where there is none.

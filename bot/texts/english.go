@@ -128,7 +128,7 @@ func english() *book {
 		serversNone:   "No MCP server. An admin adds one with /mcp add ID COMMAND… or /mcp add ID URL.",
 		serversHead:   "MCP servers:",
 		serversHelp: "/mcp list\n/mcp add ID COMMAND… – starts a program, for example /mcp add files npx @modelcontextprotocol/server-filesystem /srv\n" +
-			"/mcp add ID URL – connects to a server on the network\n/mcp tools ID\n/mcp restart ID\n/mcp accept ID – takes tools that have changed\n/mcp remove ID",
+			"/mcp add ID URL – connects to a server on the network\n/mcp tools ID\n/mcp restart ID\n/mcp signin ID – signs in where a server wants it\n/mcp accept ID – takes tools that have changed\n/mcp remove ID",
 		serverConnecting: "Connecting to %s …",
 		serverNone:       "There is no server %s. /mcp list shows those there are.",
 		serverAccepted:   "%s: accepted as they are now: %s",
@@ -136,6 +136,7 @@ func english() *book {
 		serverFailed:     "%s: %s",
 		serverAway:       "The server %s has ended. Its tools are gone until it is back; I am trying to reach it.",
 		serverBack:       "The server %s is back with %s.",
+		serverSignIn:     "%s wants you to sign in. Open this link in your browser:\n%s\nWhen the browser ends at a page that does not load, send me its address: /mcp signin %s ADDRESS",
 		serverChanged:    "Tools of %s have changed and are withdrawn until an admin takes them with /mcp accept: %s",
 		serverStates: map[string]string{
 			"connecting": "connecting", "connected": "connected", "away": "away, trying again", "broken": "does not connect", "stopped": "stopped",

@@ -107,12 +107,13 @@ func germanServers(b *book) {
 	b.serversOff, b.serversHead = "Hier gibt es keinen MCP-Client.", "MCP-Server, die es gibt:"
 	b.serversNone = "Kein MCP-Server. Admins fügen einen hinzu mit /mcp add ID BEFEHL… oder /mcp add ID URL."
 	b.serversHelp = "/mcp list\n/mcp add ID BEFEHL… – startet ein Programm, zum Beispiel /mcp add files npx @modelcontextprotocol/server-filesystem /srv\n" +
-		"/mcp add ID URL – verbindet mit einem Server im Netz\n/mcp tools ID\n/mcp restart ID\n/mcp accept ID – nimmt geänderte Werkzeuge an\n/mcp remove ID"
+		"/mcp add ID URL – verbindet mit einem Server im Netz\n/mcp tools ID\n/mcp restart ID\n/mcp signin ID – meldet an, wo ein Server das will\n/mcp accept ID – nimmt geänderte Werkzeuge an\n/mcp remove ID"
 	b.serverConnecting, b.serverNone = "Verbinde mit %s …", "Es gibt keinen Server %s. /mcp list zeigt, welche es gibt."
 	b.serverAccepted, b.serverNothing = "%s: so angenommen, wie sie jetzt sind: %s", "%s: nichts hat sich geändert, es gibt nichts anzunehmen."
 	b.serverFailed = "%s geht nicht: %s"
 	b.serverAway = "Der Server %s ist weg. Seine Werkzeuge fehlen, bis er wieder da ist; ich versuche es weiter."
 	b.serverBack = "Der Server %s ist wieder da, mit %s."
+	b.serverSignIn = "%s will eine Anmeldung. Öffne diese Adresse im Browser:\n%s\nEndet der Browser auf einer Seite, die nicht lädt, schick mir deren Adresse: /mcp signin %s ADRESSE"
 	b.serverChanged = "Werkzeuge von %s haben sich geändert und sind zurückgezogen, bis Admins sie mit /mcp accept annehmen: %s"
 	b.serverStates = map[string]string{
 		"connecting": "verbindet", "connected": "verbunden", "away": "weg, neuer Versuch läuft", "broken": "verbindet nicht", "stopped": "beendet",

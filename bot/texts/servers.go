@@ -71,6 +71,11 @@ func (Words) ServerConnecting(language, id string) string {
 	return fmt.Sprintf(in(language).serverConnecting, id)
 }
 
+// SignIn shows the link with which an admin signs in to a server.
+func (Words) SignIn(language, id, link string) string {
+	return fmt.Sprintf(in(language).serverSignIn, id, link, id)
+}
+
 // ServerAdded says that a server is connected.
 func (Words) ServerAdded(language, id string, tools int) string {
 	b := in(language)

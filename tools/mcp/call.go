@@ -41,10 +41,10 @@ var (
 type flight struct {
 	call   *tools.Call
 	token  string
-	cancel context.CancelCauseFunc
 	status atomic.Int64 // of the last HTTP answer
 
 	mu       sync.Mutex
+	cancel   context.CancelCauseFunc // nil until it is sent
 	over     bool
 	asked    int
 	notices  []string // for the person
@@ -164,8 +164,8 @@ func (c *conn) finish(f *flight) (notices, reasons []string) {
 func (c *conn) callTool(ctx context.Context, f *flight, t guard.Tool) (*sdk.CallToolResult, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	f.cancel = cancel
 	f.mu.Lock()
+	f.cancel = cancel
 	f.timer = time.AfterFunc(f.limit, func() { cancel(errSlow) })
 	f.mu.Unlock()
 	defer f.timer.Stop()
@@ -241,7 +241,7 @@ func (c *conn) ours(ctx context.Context, f *flight, err error) *guard.Error {
 		return &guard.Error{Server: id, Message: "the call was cancelled", Err: context.Canceled}
 	case errors.Is(err, errNagging):
 		c.mute()
-		return &guard.Error{Code: guard.InvalidInput, Server: id, Message: "the server " + id + " keeps asking questions within one call; the call was broken off", Err: err}
+		return nagging(id, err)
 	case errors.Is(err, errSlow), errors.Is(err, context.DeadlineExceeded):
 		return &guard.Error{Code: guard.Transient, Server: id, Message: fmt.Sprintf("the server %s did not answer within %s", id, f.limit), Err: err}
 	}
@@ -255,6 +255,9 @@ func (c *conn) theirs(f *flight, err error) *guard.Error {
 	switch status := int(f.status.Load()); {
 	case errors.Is(err, sdk.ErrSessionMissing):
 		return &guard.Error{Code: guard.Transient, Server: id, Message: "the server " + id + " has forgotten us; it is being connected again", Err: err}
+	case ok && rpc.Code == notSupported:
+		text := "the server " + id + " wanted to ask the model within the call, and servers may not ask the model here"
+		return &guard.Error{Code: guard.PolicyBlocked, Server: id, Message: text, Err: err}
 	case ok && !transportCode(rpc.Code):
 		return &guard.Error{Code: guard.CodeOfRPC(rpc.Code), Server: id, Message: "the server " + id + " refused the call: " + guard.Line(rpc.Message, 500), Err: err}
 	case status >= http.StatusBadRequest:
@@ -262,9 +265,26 @@ func (c *conn) theirs(f *flight, err error) *guard.Error {
 	case c.over(), errors.Is(err, sdk.ErrConnectionClosed), errors.Is(err, io.EOF):
 		c.doubt()
 		return c.broken(err)
+	case f.nagged(): // the library has given up before us
+		return nagging(id, err)
 	default:
 		return c.odd(err)
 	}
+}
+
+// notSupported is the code of the library's own no to a server that wants, by its answer, what we do not offer: an answer of the model.
+const notSupported = -31001
+
+// nagging is the failure of a call in which the server takes no for no answer.
+func nagging(id string, err error) *guard.Error {
+	return &guard.Error{Code: guard.InvalidInput, Server: id, Message: "the server " + id + " keeps asking questions within one call; the call was broken off", Err: err}
+}
+
+// nagged says whether the server has asked more often than anybody was told.
+func (f *flight) nagged() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.asked > maxQuestions
 }
 
 // transportCode says whether the library made an error itself, because a message could not be sent: it gives such errors codes as if a server had
@@ -347,7 +367,7 @@ func (c *conn) progressed(_ context.Context, req *sdk.ProgressNotificationClient
 
 // progressText is the line that a person sees.
 func progressText(p *sdk.ProgressNotificationParams) string {
-	text := guard.Line(p.Message, maxProgress)
+	text := guard.Line(bounded(p.Message, 4*maxProgress), maxProgress)
 	count := ""
 	switch {
 	case p.Total > 0 && p.Progress >= 0 && p.Progress <= p.Total:

@@ -225,28 +225,6 @@ func (s *server) poke() {
 	}
 }
 
-// roots are the directories that the server may use through this connection.
-func (c *conn) roots() []Root {
-	s := c.s
-	if s.cfg.Trust == guard.Sandboxed {
-		return nil
-	}
-	list := s.cfg.Roots
-	if s.cfg.Scope != Shared && s.m.o.Roots != nil && c.origin.Session != "" {
-		list = nil
-		for _, dir := range s.m.o.Roots(c.origin) {
-			list = append(list, rootOf(dir))
-		}
-	}
-	return list
-}
-
-func (c *conn) addRoots(client *sdk.Client) {
-	for _, r := range c.roots() {
-		client.AddRoots(&sdk.Root{URI: r.URI, Name: r.Name}) //nolint:staticcheck // most servers speak an older revision
-	}
-}
-
 // alive asks the server for a sign of life after a call has failed. The newest protocol has none: there a new connection is the test.
 func (c *conn) alive(ctx context.Context) bool {
 	session := c.ready()

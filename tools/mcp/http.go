@@ -76,6 +76,15 @@ func blockedURL(id string, err error) *guard.Error {
 	return e
 }
 
+// Transport is what requests to servers go through, for whoever has to reach what belongs to a server: its authorization server. Only Resolver, Dial and CAs
+// of the options count.
+func (o Options) Transport(trusted bool) http.RoundTripper {
+	if o.Resolver == nil {
+		o.Resolver = net.DefaultResolver
+	}
+	return o.httpBase(trusted)
+}
+
 // httpBase makes what requests go through: no proxy, no compression, and connections to checked addresses only.
 func (o Options) httpBase(trusted bool) *http.Transport {
 	return &http.Transport{

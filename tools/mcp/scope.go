@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"time"
 
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/mcp/guard"
 )
@@ -25,6 +27,28 @@ type slot struct {
 // rootOf makes a root of a directory.
 func rootOf(dir string) Root {
 	return Root{URI: (&url.URL{Scheme: "file", Path: filepath.ToSlash(dir)}).String(), Name: filepath.Base(dir)}
+}
+
+// roots are the directories that the server may use through this connection.
+func (c *conn) roots() []Root {
+	s := c.s
+	if s.cfg.Trust == guard.Sandboxed {
+		return nil
+	}
+	list := s.cfg.Roots
+	if s.cfg.Scope != Shared && s.m.o.Roots != nil && c.origin.Session != "" {
+		list = nil
+		for _, dir := range s.m.o.Roots(c.origin) {
+			list = append(list, rootOf(dir))
+		}
+	}
+	return list
+}
+
+func (c *conn) addRoots(client *sdk.Client) {
+	for _, r := range c.roots() {
+		client.AddRoots(&sdk.Root{URI: r.URI, Name: r.Name}) //nolint:staticcheck // most servers speak an older revision
+	}
 }
 
 // key says whose connection a call uses; "" = everybody's.

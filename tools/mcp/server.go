@@ -10,7 +10,6 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/mcp/guard"
 )
 

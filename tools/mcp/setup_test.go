@@ -23,12 +23,16 @@ import (
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/mcp"
 	"github.com/zephbot/zephbot/tools/mcp/guard"
+	"github.com/zephbot/zephbot/tools/mcp/mcptest"
 )
 
 // modeVariable makes the test binary a server.
 const modeVariable = "TEST_SERVER_MODE"
 
 func TestMain(m *testing.M) {
+	if code, ok := mcptest.Main(); ok { // this process is a server that is not kind
+		os.Exit(code)
+	}
 	if mode := os.Getenv(modeVariable); mode != "" {
 		serveStdio(mode)
 		return

@@ -109,11 +109,12 @@ type world struct {
 	t    *testing.T
 	dir  string
 	fake *telegramtest.Server
+	opts app.Options
 	stop context.CancelFunc
 	done chan error
 }
 
-func begin(t *testing.T, script string, internet app.Internet) *world {
+func begin(t *testing.T, script string, internet app.Internet, env ...string) *world {
 	t.Helper()
 	w := &world{t: t, dir: t.TempDir(), fake: telegramtest.New(telegramtest.Options{}), done: make(chan error, 1)}
 	url, err := w.fake.Start()
@@ -126,17 +127,32 @@ func begin(t *testing.T, script string, internet app.Internet) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg, err := config.Load(config.Source{WorkDir: w.dir, Home: w.dir, Env: []string{
+	cfg, err := config.Load(config.Source{WorkDir: w.dir, Home: w.dir, Env: append([]string{
 		"ZEPH_DATA_DIR=" + filepath.Join(w.dir, "data"), "ZEPH_TELEGRAM_TOKEN=" + w.fake.Token(), "ZEPH_TELEGRAM_API_URL=" + url, "ZEPH_TELEGRAM_ADMINS=1001",
-	}})
+	}, env...)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	w.stop = cancel
-	opts := app.Options{Config: cfg, Version: "test", Log: zerolog.Nop(), WorkDir: w.dir, Provider: model, Internet: internet}
-	go func() { w.done <- app.Serve(ctx, opts) }()
+	w.opts = app.Options{Config: cfg, Version: "test", Log: zerolog.New(zerolog.NewTestWriter(t)), WorkDir: w.dir, Provider: model, Internet: internet}
+	w.serve()
 	return w
+}
+
+// serve starts the service on the state that there is.
+func (w *world) serve() {
+	ctx, cancel := context.WithCancel(w.t.Context())
+	w.stop = cancel
+	go func() { w.done <- app.Serve(ctx, w.opts) }()
+}
+
+// again stops the service and starts it anew.
+func (w *world) again() {
+	w.t.Helper()
+	w.stop()
+	if err := <-w.done; err != nil && !errors.Is(err, context.Canceled) {
+		w.t.Fatal(err)
+	}
+	w.serve()
 }
 
 // wait waits for a message of the bot.

@@ -17,7 +17,16 @@ func TestMain(m *testing.M) {
 	if sandbox.Main(os.Args) {
 		return
 	}
-	os.Exit(m.Run())
+	if code, ok := serveKind(); ok {
+		os.Exit(code)
+	}
+	remove, err := installKind()
+	if err != nil {
+		panic(err)
+	}
+	code := m.Run()
+	remove()
+	os.Exit(code)
 }
 
 // TestScenarios plays every file of testdata/scenario through the whole service.

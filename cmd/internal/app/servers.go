@@ -65,6 +65,10 @@ func (c *Core) openServers() error {
 	for _, s := range m.Servers {
 		o.Servers = append(o.Servers, serverConfig(s))
 	}
+	var err error
+	if c.signins, err = c.openSignins(&o); err != nil {
+		return fmt.Errorf("%w: mcp: %w", ErrConfig, err)
+	}
 	client, err := mcp.New(o)
 	if err != nil {
 		return fmt.Errorf("%w: mcp: %w", ErrConfig, err)
@@ -246,6 +250,9 @@ func (s servers) known(id string) bool {
 
 // Begin implements command.Servers. What can be seen at once is refused at once; connecting goes on beside the chat, which is told how it went.
 func (s servers) Begin(_ context.Context, call *dispatch.Call, verb, id string, target []string) error {
+	if verb == "signin" {
+		return s.signIn(call, id, target)
+	}
 	var do func(ctx context.Context) (mcp.Status, error)
 	if verb == "restart" {
 		if !s.known(id) {
@@ -269,7 +276,7 @@ func (s servers) Begin(_ context.Context, call *dispatch.Call, verb, id string, 
 			}
 			text = w.ServerFailed(language, id, sentence(err))
 		}
-		s.service.say(ctx, call, text)
+		s.service.tellLater(ctx, call, "end", text)
 	})
 }
 
@@ -344,10 +351,10 @@ func (s *service) beside(work func(ctx context.Context)) error {
 	return nil
 }
 
-// say answers a command later than at once.
-func (s *service) say(ctx context.Context, call *dispatch.Call, text string) {
+// tellLater answers a command later than at once; what tells the answers of one command apart.
+func (s *service) tellLater(ctx context.Context, call *dispatch.Call, what, text string) {
 	row := bot.Row{
-		Session: call.Session, Place: call.Message.Place, Purpose: bot.Reply, Key: "later/" + call.Message.ID,
+		Session: call.Session, Place: call.Message.Place, Purpose: bot.Reply, Key: "later/" + what + "/" + call.Message.ID,
 		Content: bot.Content{Text: text, Language: call.Message.Language},
 	}
 	if call.Message.Place.Group {

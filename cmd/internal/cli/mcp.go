@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -34,8 +35,50 @@ func (c *command) mcpCommand() *cobra.Command {
 			return c.bench(func(b *app.Bench) error { return c.testServer(cmd.Context(), b, args[0]) })
 		},
 	}
-	cmd.AddCommand(list, test)
+	signin := &cobra.Command{
+		Use: "signin ID", Short: "Sign in to a server that wants OAuth", Args: cobra.ExactArgs(1),
+		Long: "Prints a link to open in a browser and waits until it comes back to this machine. Where the browser runs elsewhere, paste the address at which it ended.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.bench(func(b *app.Bench) error { return c.signIn(cmd.Context(), b, args[0]) })
+		},
+	}
+	cmd.AddCommand(list, test, signin)
 	return cmd
+}
+
+func (c *command) signIn(ctx context.Context, b *app.Bench, id string) error {
+	lines := make(chan string)
+	go func() { // ends with the program: reading a terminal cannot be interrupted
+		defer close(lines)
+		for in := bufio.NewScanner(c.env.In); in.Scan(); {
+			select {
+			case lines <- strings.TrimSpace(in.Text()):
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	show := func(link string) error {
+		_, err := fmt.Fprintf(c.env.Out, "Open this link in a browser:\n%s\nIf it ends at a page that does not load, paste its address here.\n", link)
+		return err
+	}
+	err := b.SignIn(ctx, id, show, func(ctx context.Context) (string, error) {
+		select {
+		case line, ok := <-lines:
+			if !ok {
+				<-ctx.Done() // the input has ended: the browser may still come back by itself
+				return "", ctx.Err()
+			}
+			return line, nil
+		case <-ctx.Done():
+			return "", ctx.Err()
+		}
+	})
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(c.env.Out, "signed in to "+id)
+	return err
 }
 
 func (c *command) listServers(ctx context.Context, b *app.Bench, asJSON bool) error {

@@ -1,0 +1,218 @@
+// Package mcptest is an MCP server that is not kind: it hangs, floods, dies, lies, changes its mind and answers with a gigabyte, as it is told. Tests run
+// it as a process of its own (the test binary once more, see Main) or behind httptest (Handler).
+package mcptest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Variable holds the Options of a process that Main turns into a server.
+const Variable = "MCPTEST_SERVER"
+
+// Behaviour is what a server does.
+type Behaviour string
+
+// The behaviours. Servers have the tool echo unless it says otherwise, and it works. Those marked "raw" write their frames themselves and know the
+// revisions before 2026-07-28 only.
+const (
+	Plain Behaviour = "plain" // behaves well: echo, and the tools of Options.Tools
+
+	HangInitialize Behaviour = "hang at initialize" // raw; answers nothing at all
+	HangList       Behaviour = "hang at tools/list" // raw
+	HangCall       Behaviour = "hang at a call"     // raw; no call is ever answered, and cancellation is ignored
+	Deaf           Behaviour = "deaf"               // raw; after the list it reads nothing any more
+
+	Flood    Behaviour = "flood"     // raw; notifications without an end, once its tools were listed; over HTTP as the answer to a call
+	FloodLog Behaviour = "flood log" // raw; the same with log messages
+
+	DieInCall  Behaviour = "die in mid-call" // raw; any call kills it
+	ExitAtOnce Behaviour = "exit at once"    // with status 3
+
+	Change Behaviour = "change" // the tool change gives echo another schema and description, and adds the tool fresh
+	Lie    Behaviour = "lie"    // the tool tidy says that it only reads, and removes the file of its argument
+
+	ElicitForm Behaviour = "elicit a form"    // the tool ask asks once and says what was answered
+	ElicitURL  Behaviour = "elicit a page"    // the same with an address to visit
+	ElicitLoop Behaviour = "elicit in a loop" // the tool ask takes no for no answer
+	Sample     Behaviour = "sample"           // the tool ask asks for an answer of the model
+	Roots      Behaviour = "roots"            // the tool ask lists the client's roots
+
+	Giant       Behaviour = "giant"        // raw; a call is answered with Options.Size bytes in one message (over HTTP: one JSON document)
+	GiantEvent  Behaviour = "giant event"  // raw; over HTTP the same in one event of a stream
+	GiantStream Behaviour = "giant stream" // raw; Options.Size bytes come as notifications of 64 KiB before the answer does
+
+	Junk        Behaviour = "junk"         // raw; prints what is no message before and between frames
+	StderrFlood Behaviour = "stderr flood" // writes Options.Size bytes to standard error before it serves
+	Grandchild  Behaviour = "grandchild"   // has a child that ignores SIGTERM and keeps the pipes open
+	SlowStart   Behaviour = "slow start"   // serves when the file Options.Gate is there, or after 5 s where it names none
+
+	Duplicates   Behaviour = "duplicates"    // raw; two tools of one name
+	Many         Behaviour = "many"          // 10 000 tools
+	BigSchema    Behaviour = "big schema"    // raw; the tool big has a schema of Options.Size bytes
+	Inject       Behaviour = "inject"        // instructions, and the description and schema of the tool poison, try to instruct the model
+	Mismatch     Behaviour = "mismatch"      // the tool count gives a structured result that its output schema does not admit
+	InvalidJSON  Behaviour = "invalid json"  // raw; a call is answered with half an object
+	WrongVersion Behaviour = "wrong version" // raw; agrees to a revision that does not exist
+
+	stay Behaviour = "stay" // the grandchild
+)
+
+// GiB is the normal size of what is too much.
+const GiB = 1 << 30
+
+// Options of a server.
+type Options struct {
+	Behaviour Behaviour
+	Size      int64  `json:",omitempty"` // bytes, for the behaviours that name it; 0 = GiB
+	Tools     int    `json:",omitempty"` // of Plain, besides echo
+	Pids      string `json:",omitempty"` // directory in which every process of the server leaves a file that is named by its number
+	Gate      string `json:",omitempty"` // of SlowStart
+}
+
+// Env gives the environment of a process that Main turns into this server.
+func (o Options) Env() map[string]string {
+	data, err := json.Marshal(o)
+	if err != nil {
+		panic(err) //nolint:forbidigo // strings and numbers always marshal
+	}
+	// A process that was built with the race detector waits a second at its end; nobody needs that here.
+	return map[string]string{Variable: string(data), "GORACE": "atexit_sleep_ms=0"}
+}
+
+func (o Options) size() int64 {
+	if o.Size > 0 {
+		return o.Size
+	}
+	return GiB
+}
+
+// Main serves on standard input and output where Variable is set, and gives the code to exit with; ok is false where it is not set. TestMain calls it
+// first:
+//
+//	if code, ok := mcptest.Main(); ok {
+//		os.Exit(code)
+//	}
+func Main() (code int, ok bool) {
+	text, ok := os.LookupEnv(Variable)
+	if !ok {
+		return 0, false
+	}
+	var o Options
+	err := json.Unmarshal([]byte(text), &o)
+	if err == nil {
+		err = o.serve(context.Background())
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		fmt.Fprintln(os.Stderr, err)
+		return exitCode(err), true
+	}
+	return 0, true
+}
+
+// errExit ends ExitAtOnce.
+var errExit = errors.New("fatal: there is no licence for this server")
+
+func exitCode(err error) int {
+	if errors.Is(err, errExit) {
+		return 3
+	}
+	return 1
+}
+
+// serve is the life of a server process.
+func (o Options) serve(ctx context.Context) error {
+	if o.Pids != "" {
+		if err := os.WriteFile(filepath.Join(o.Pids, strconv.Itoa(os.Getpid())), nil, 0o600); err != nil {
+			return err
+		}
+	}
+	switch o.Behaviour {
+	case ExitAtOnce:
+		return errExit
+	case stay:
+		return o.stay()
+	case StderrFlood:
+		if err := o.complain(); err != nil {
+			return err
+		}
+	case Grandchild:
+		if err := o.multiply(ctx); err != nil {
+			return err
+		}
+	case SlowStart:
+		if err := o.wait(ctx); err != nil {
+			return err
+		}
+	}
+	if o.raw() {
+		return (&frames{o: o, w: os.Stdout}).serve(os.Stdin)
+	}
+	return o.server().Run(ctx, &mcp.StdioTransport{})
+}
+
+// Handler serves over streamable HTTP. Behaviours that are about processes and standard streams behave well here. DieInCall breaks the connection.
+func (o Options) Handler() http.Handler {
+	if o.raw() {
+		return http.HandlerFunc(o.rawHTTP)
+	}
+	one := o.server()
+	return mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return one }, nil)
+}
+
+// complain writes to standard error.
+func (o Options) complain() error {
+	line := append(bytesOf('e', 1023), '\n')
+	for left := o.size(); left > 0; left -= int64(len(line)) {
+		if _, err := os.Stderr.Write(line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// wait holds the start back.
+func (o Options) wait(ctx context.Context) error {
+	if o.Gate == "" {
+		t := time.NewTimer(5 * time.Second)
+		defer t.Stop()
+		<-t.C
+		return nil
+	}
+	return until(ctx, func() bool {
+		_, err := os.Stat(o.Gate)
+		return err == nil
+	})
+}
+
+// until waits for a state of the file system, which tells nobody when it changes.
+func until(ctx context.Context, reached func() bool) error {
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for !reached() {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+func bytesOf(b byte, n int) []byte {
+	out := make([]byte, n)
+	for i := range out {
+		out[i] = b
+	}
+	return out
+}

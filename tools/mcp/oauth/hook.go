@@ -1,0 +1,20 @@
+package oauth
+
+import (
+	"fmt"
+
+	"github.com/modelcontextprotocol/go-sdk/auth"
+
+	"github.com/zephbot/zephbot/tools/mcp"
+)
+
+// Hook is what mcp.Options.OAuth wants: find says how to sign in to the server with an id.
+func (m *Manager) Hook(find func(id string) (Server, bool)) func(mcp.Server) (auth.OAuthHandler, error) {
+	return func(s mcp.Server) (auth.OAuthHandler, error) {
+		server, ok := find(s.ID)
+		if !ok {
+			return nil, fmt.Errorf("server %s: nothing is configured about signing in", s.ID)
+		}
+		return m.Handler(server)
+	}
+}
