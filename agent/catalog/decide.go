@@ -34,8 +34,8 @@ func (c *Catalog) decide(s *snapshot, r *ranking, done, used map[string]bool, op
 	if f := c.o.Filter; len(own) > 0 {
 		c.top(d.choices, own, r, f.MinSimilarity, cmp.Or(f.TopK, len(own)))
 	}
-	if f := c.o.Discovery; len(foreign) > 0 && !r.model {
-		c.top(d.choices, foreign, r, f.MinSimilarity, f.TopK)
+	if len(foreign) > 0 && !r.model {
+		c.foreigners(s, d.choices, foreign, r)
 	}
 	irrelevant := []Reason{NotRelevant} // shared: it has no room to grow
 	for i := range d.choices {
@@ -47,6 +47,30 @@ func (c *Catalog) decide(s *snapshot, r *ranking, done, used map[string]bool, op
 	c.gate(&d, done, used)
 	return d
 }
+
+// foreigners chooses among MCP tools. The tools of a server that the person names are ranked among themselves, however little the words of the message
+// say about each. Words that all tools share say nothing of any ("look at my files", of a server for files): then the best are shown whatever
+// their score, as for a ranking that failed, unless it is strict.
+func (c *Catalog) foreigners(s *snapshot, choices []Choice, candidates []int, r *ranking) {
+	f := c.o.Discovery
+	var named, others []int
+	for _, i := range candidates {
+		if r.servers[s.defs[i].Server] {
+			named = append(named, i)
+		} else {
+			others = append(others, i)
+		}
+	}
+	c.top(choices, named, r, anyScore, f.TopK)
+	least := f.MinSimilarity
+	if r.known > 0 && len(r.carried) == 0 && !f.Strict && len(named) == 0 && !slices.ContainsFunc(others, func(i int) bool { return choices[i].Score >= least }) {
+		least = anyScore
+	}
+	c.top(choices, others, r, least, f.TopK)
+}
+
+// anyScore is less than every score.
+const anyScore = -2
 
 // sure gives the reasons to show a tool that do not depend on its rank among others.
 func (c *Catalog) sure(s *snapshot, r *ranking, i int, used map[string]bool) []Reason {

@@ -21,10 +21,12 @@ import (
 type ranking struct {
 	how       string
 	mentioned []bool
+	servers   map[string]bool // that the message names
 	carried   map[string]bool
 	// scores are similarities; without rank there are none: the ranking failed, and all counts (nothing of MCP with Strict).
 	ranked bool
 	scores []float32
+	known  int    // words of the message that tools have, where the ranking is by words
 	bare   []bool // no vector, the score is by words
 	// model: a model was asked about the MCP tools. chosen is nil where it failed.
 	model   bool
@@ -46,7 +48,7 @@ func (c *Catalog) rank(ctx context.Context, s *snapshot, query string, vec []flo
 	if !filters && r.foreign.all {
 		return r, vec
 	}
-	r.mentioned = mentions(s, query)
+	r.mentioned, r.servers = mentions(s, query), namedServers(s, query)
 	if filters || !byModel && !r.foreign.all {
 		list, stops := terms(query)
 		if vec = c.similar(ctx, s, r, query, vec); !r.ranked {
@@ -181,7 +183,7 @@ func (c *Catalog) byWords(s *snapshot, r *ranking, query []string, stops int) {
 	if known == 0 && stops == 0 && len(query) > 0 {
 		return
 	}
-	r.ranked, r.scores, r.bare = true, scores, make([]bool, len(s.defs))
+	r.ranked, r.known, r.scores, r.bare = true, known, scores, make([]bool, len(s.defs))
 }
 
 // byModel asks the model that chooses; nil = it failed.
@@ -227,6 +229,21 @@ func mentions(s *snapshot, query string) []bool {
 		}
 	}
 	return found
+}
+
+// namedServers finds the servers whose ids stand in the message, as mentions does.
+func namedServers(s *snapshot, query string) map[string]bool {
+	if len(query) > maxTermText {
+		query = query[:maxTermText]
+	}
+	query = strings.ToLower(query)
+	named := map[string]bool{}
+	for id := range s.server {
+		if mentioned(query, strings.ToLower(id)) {
+			named[id] = true
+		}
+	}
+	return named
 }
 
 func mentioned(text, name string) bool {
