@@ -16,6 +16,7 @@ type body struct {
 	release func() // once, when it is closed
 	limit   int64
 	left    int64 // of a document; negative for a stream
+	line    int64 // bytes since the last line break, of a stream: a message is one line of it
 	flow    bucket
 	lines   bucket
 	now     func() time.Time
@@ -27,6 +28,11 @@ type body struct {
 func (b *body) Read(p []byte) (int, error) {
 	if b.left < 0 {
 		n, err := b.r.Read(p)
+		if i := bytes.LastIndexByte(p[:n], '\n'); i >= 0 {
+			b.line = int64(n - i - 1)
+		} else if b.line += int64(n); b.line > b.limit {
+			return 0, b.refuse(guard.InvalidInput, tooLong(b.limit))
+		}
 		now := b.now()
 		if !b.flow.take(now, float64(n)) || !b.lines.take(now, float64(bytes.Count(p[:n], []byte{'\n'}))) {
 			return 0, b.refuse(guard.ServerError, "it floods us with messages")

@@ -140,20 +140,20 @@ func TestDescribe(t *testing.T) {
 		t.Errorf("got %+v", d)
 	}
 	for args, want := range map[string]tools.Subject{
-		`{"text": "hello"}`: {Inputs: []string{`{"text":"hello"}`}, Show: "srv:echo\n{\n  \"text\": \"hello\"\n}"},
+		`{"text": "hello"}`: {Inputs: []string{`{"text":"hello"}`}, Show: "{\n  \"text\": \"hello\"\n}"},
 		`{"file_path":"src/../x.go","n":9007199254740993}`: {
 			Inputs: []string{`{"file_path":"src/../x.go","n":9007199254740993}`, "x.go"}, Paths: []string{"x.go"},
-			Show: "srv:echo\n{\n  \"file_path\": \"src/../x.go\",\n  \"n\": 9007199254740993\n}",
+			Show: "{\n  \"file_path\": \"src/../x.go\",\n  \"n\": 9007199254740993\n}",
 		},
 		`{"a":{"sources":["x"],"URLs":["https://x.example/a b"]},"note":"see https://y.example","z":"/etc/./passwd"}`: {
 			Inputs: []string{
 				`{"a":{"sources":["x"],"URLs":["https://x.example/a b"]},"note":"see https://y.example","z":"/etc/./passwd"}`, "https://x.example/a b", "/etc/passwd",
 			},
 			Paths: []string{"https://x.example/a b", "/etc/passwd"},
-			Show: "srv:echo\n{\n  \"a\": {\n    \"sources\": [\n      \"x\"\n    ],\n    \"URLs\": [\n      \"https://x.example/a b\"\n    ]\n  },\n" +
+			Show: "{\n  \"a\": {\n    \"sources\": [\n      \"x\"\n    ],\n    \"URLs\": [\n      \"https://x.example/a b\"\n    ]\n  },\n" +
 				"  \"note\": \"see https://y.example\",\n  \"z\": \"/etc/./passwd\"\n}",
 		},
-		``: {Inputs: []string{"{}"}, Show: "srv:echo\n{}"},
+		``: {Inputs: []string{"{}"}, Show: "{}"},
 	} {
 		got, err := tool.Describe(t.Context(), &tools.Call{Tool: "srv:echo", Args: json.RawMessage(args)})
 		if err != nil {
@@ -185,7 +185,7 @@ func FuzzDescribe(f *testing.F) {
 			return
 		}
 		found.Store(args, true)
-		_, shown, _ := strings.Cut(subject.Show, "\n")
+		shown := subject.Show
 		var a, b any
 		if json.Unmarshal([]byte(shown), &a) != nil || strings.TrimSpace(args) != "" && json.Unmarshal([]byte(args), &b) != nil {
 			t.Fatalf("%q is shown as %q", args, shown)

@@ -51,12 +51,15 @@ func (s *server) describe(call *tools.Call, t guard.Tool) (tools.Subject, error)
 			inputs = append(inputs, p)
 		}
 	}
-	return tools.Subject{Inputs: inputs, Paths: found.list, Show: call.Tool + "\n" + pretty.String(), Note: s.note(t)}, nil
+	return tools.Subject{Inputs: inputs, Paths: found.list, Show: pretty.String(), Note: s.note(t)}, nil
 }
 
-// note says in one line whose tool it is and what the server says of it.
+// note says in one line whose tool it is, what an approval covers besides the call, and what the server says of it.
 func (s *server) note(t guard.Tool) string {
 	text := "server " + s.cfg.ID + " · " + string(s.cfg.Trust)
+	if s.m.o.Sample != nil && s.cfg.Trust != guard.Sandboxed {
+		text += " · it may ask the model during the call"
+	}
 	if says := t.Annotations.Note(s.cfg.Trust); says != "" {
 		text += " · " + says
 	}

@@ -13,7 +13,7 @@ import (
 
 // Describe is the description of a call of a tool without annotations.
 func Describe(args json.RawMessage) (tools.Subject, error) {
-	s := &server{cfg: Server{ID: "srv", Trust: guard.Untrusted}}
+	s := &server{m: &Manager{}, cfg: Server{ID: "srv", Trust: guard.Untrusted}}
 	return s.describe(&tools.Call{Tool: "srv:t", Args: args}, guard.Tool{Name: "t"})
 }
 

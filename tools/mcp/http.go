@@ -29,6 +29,7 @@ const (
 	streamFlow   = 2 << 20         // bytes a second of a stream over a while
 	streamFactor = 4               // a stream may bring so many of the largest messages at once
 	httpRetries  = 3               // of a broken stream
+	eventFrame   = 64 << 10        // bytes of an event besides the message: body says what is too long before the library does
 )
 
 // httpTransport makes the transport of a server on the network.
@@ -56,10 +57,10 @@ func (s *server) httpTransport(c *conn) (sdk.Transport, error) {
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // credentials do not travel
 	}
 	if c.transport == kindSSE {
-		return &sdk.SSEClientTransport{Endpoint: u.String(), HTTPClient: client, MaxEventSize: s.m.o.MaxMessage}, nil
+		return &sdk.SSEClientTransport{Endpoint: u.String(), HTTPClient: client, MaxEventSize: s.m.o.MaxMessage + eventFrame}, nil
 	}
 	return &sdk.StreamableClientTransport{
-		Endpoint: u.String(), HTTPClient: client, MaxEventSize: s.m.o.MaxMessage, MaxRetries: httpRetries, OAuthHandler: sign,
+		Endpoint: u.String(), HTTPClient: client, MaxEventSize: s.m.o.MaxMessage + eventFrame, MaxRetries: httpRetries, OAuthHandler: sign,
 	}, nil
 }
 

@@ -32,6 +32,7 @@ import (
 	"github.com/zephbot/zephbot/tools/approve"
 	"github.com/zephbot/zephbot/tools/audit"
 	"github.com/zephbot/zephbot/tools/chain"
+	"github.com/zephbot/zephbot/tools/filter"
 	"github.com/zephbot/zephbot/tools/gate"
 	"github.com/zephbot/zephbot/tools/mcp"
 	redacting "github.com/zephbot/zephbot/tools/redact"
@@ -84,6 +85,7 @@ type Core struct {
 	judge    tools.Middleware // nil = off
 	stages   *stages
 	catalog  *catalog.Catalog
+	engine   *filter.Engine
 	filtered tally
 	servers  *mcp.Manager
 	signins  *signins         // nil = no server wants a sign-in
@@ -136,6 +138,7 @@ func (c *Core) open(ctx context.Context) error {
 		c.kit, err = c.tools()
 		return err
 	})
+	parts.Go(c.openFilter)
 	if err := parts.Wait(); err != nil {
 		return err
 	}

@@ -58,9 +58,7 @@ func (c *Core) openStages(ctx context.Context) (err error) {
 	if s.marker, err = c.marker(ctx); err != nil {
 		return err
 	}
-	if s.filter, err = c.filters(s); err != nil {
-		return err
-	}
+	s.filter, s.warnings = c.filters(), c.filtered.warnings
 	if err = c.openOverflow(s); err != nil {
 		return err
 	}
@@ -97,8 +95,8 @@ func (c *Core) marker(ctx context.Context) (*mark.Marker, error) {
 	return mark.New(mark.Options{Key: key})
 }
 
-// filterEngine loads the rules of tools.filters.
-func (c *Core) filterEngine() (*filter.Engine, []string, error) {
+// openFilter loads the rules of tools.filters; compiling them takes a while, so it is done beside other things.
+func (c *Core) openFilter() (err error) {
 	f := c.cfg.Tools.Filters
 	dir := ""
 	if c.cfg.File != "" {
@@ -109,24 +107,18 @@ func (c *Core) filterEngine() (*filter.Engine, []string, error) {
 		configured = c.cfg.Path(configured)
 	}
 	rules, problems := filter.Load(filter.Find(configured, dir))
-	var warnings []string
 	for _, p := range problems {
-		warnings = append(warnings, p.String())
+		c.filtered.warnings = append(c.filtered.warnings, p.String())
 	}
-	engine, err := filter.NewEngine(filter.Options{Rules: rules, Disabled: !f.Enabled, Quiet: !f.Security.Enabled})
-	return engine, warnings, err
+	c.engine, err = filter.NewEngine(filter.Options{Rules: rules, Disabled: !f.Enabled, Quiet: !f.Security.Enabled})
+	return err
 }
 
-func (c *Core) filters(s *stages) (tools.Middleware, error) {
-	engine, warnings, err := c.filterEngine()
-	if err != nil {
-		return nil, err
-	}
-	s.warnings = append(s.warnings, warnings...)
-	return filter.New(engine, filter.Hooks{Observe: func(st filter.Stats) {
+func (c *Core) filters() tools.Middleware {
+	return filter.New(c.engine, filter.Hooks{Observe: func(st filter.Stats) {
 		c.metrics.Filtered(st.CharsIn, st.CharsOut, st.Level.String())
 		c.filtered.add(st)
-	}}), nil
+	}})
 }
 
 // openOverflow builds the stage and registers the tool that reads what was kept.
@@ -343,6 +335,7 @@ type tally struct {
 	mu                      sync.Mutex
 	in, out                 int
 	full, partial, fallback int
+	warnings                []string // of the rules, from the start
 }
 
 func (t *tally) add(st filter.Stats) {

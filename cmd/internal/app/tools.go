@@ -48,6 +48,9 @@ func (b *Bench) open(ctx context.Context) error {
 	if c.kit, err = c.tools(); err != nil {
 		return err
 	}
+	if err = c.openFilter(); err != nil {
+		return err
+	}
 	c.registry = c.kit.registry
 	if err := c.openChain(ctx); err != nil {
 		return err

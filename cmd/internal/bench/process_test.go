@@ -23,7 +23,7 @@ import (
 func program(tb testing.TB) string {
 	tb.Helper()
 	path := filepath.Join(tb.TempDir(), "zephbot")
-	build := exec.CommandContext(tb.Context(), "go", "build", "-o", path, "github.com/zephbot/zephbot/cmd/zephbot")
+	build := exec.CommandContext(tb.Context(), "go", "build", "-tags", "grpcnotrace", "-ldflags", "-s -w", "-o", path, "github.com/zephbot/zephbot/cmd/zephbot")
 	if out, err := build.CombinedOutput(); err != nil {
 		tb.Fatalf("build: %v\n%s", err, out)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/zephbot/zephbot/cmd/internal/app"
+	"github.com/zephbot/zephbot/cmd/internal/config"
 )
 
 // maxInput bounds a line of `policy check -` and `scan`.
@@ -23,6 +24,11 @@ func (c *command) bench(run func(b *app.Bench) error) error {
 	if err != nil {
 		return err
 	}
+	return c.benchOf(cfg, run)
+}
+
+// benchOf does so with a configuration that was read already.
+func (c *command) benchOf(cfg *config.Config, run func(b *app.Bench) error) error {
 	if cfg.Log.Level == "info" {
 		cfg.Log.Level = "warn" // the answer is what one came for
 	}

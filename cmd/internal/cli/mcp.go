@@ -5,13 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/zephbot/zephbot/cmd/internal/app"
+	"github.com/zephbot/zephbot/cmd/internal/config"
 	"github.com/zephbot/zephbot/tools/mcp"
 )
 
@@ -32,7 +32,14 @@ func (c *command) mcpCommand() *cobra.Command {
 	test := &cobra.Command{
 		Use: "test ID", Short: "Connect to one server and print its tools, instructions and problems", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.bench(func(b *app.Bench) error { return c.testServer(cmd.Context(), b, args[0]) })
+			cfg, err := c.load()
+			if err != nil {
+				return err
+			}
+			if err := only(cfg, args[0]); err != nil {
+				return err
+			}
+			return c.benchOf(cfg, func(b *app.Bench) error { return c.testServer(cmd.Context(), b) })
 		},
 	}
 	signin := &cobra.Command{
@@ -124,21 +131,24 @@ func (c *command) listServers(ctx context.Context, b *app.Bench, asJSON bool) er
 	return err
 }
 
-func (c *command) testServer(ctx context.Context, b *app.Bench, id string) error {
+// only leaves one server in the configuration: the others need not start.
+func only(cfg *config.Config, id string) error {
 	var known []string
-	for _, s := range b.Servers() {
-		known = append(known, s.ID)
+	for _, s := range cfg.MCP.Servers {
+		if known = append(known, s.ID); s.ID == id {
+			cfg.MCP.Servers = []config.MCPServer{s}
+			return nil
+		}
 	}
-	if !slices.Contains(known, id) {
-		return usageError{fmt.Errorf("no MCP server %q is configured; there are: %s", id, strings.Join(known, ", "))}
-	}
+	return usageError{fmt.Errorf("no MCP server %q is configured; there are: %s", id, strings.Join(known, ", "))}
+}
+
+func (c *command) testServer(ctx context.Context, b *app.Bench) error {
 	if err := b.Connect(ctx, connectLimit); err != nil && ctx.Err() != nil {
 		return err
 	}
 	for _, s := range b.Servers() {
-		if s.ID == id {
-			return c.describeServer(b, s)
-		}
+		return c.describeServer(b, s)
 	}
 	return errors.New("the server is gone")
 }

@@ -15,7 +15,7 @@ import (
 // raw says whether a behaviour breaks the rules on the wire, so that no library serves it.
 func (o Options) raw() bool {
 	switch o.Behaviour {
-	case HangInitialize, HangList, HangCall, Deaf, Flood, FloodLog, DieInCall, Giant, GiantEvent, GiantStream, Junk, Duplicates, BigSchema, InvalidJSON, WrongVersion:
+	case HangInitialize, HangList, HangCall, Deaf, Flood, FloodLog, DieInCall, Giant, GiantEvent, GiantStream, Junk, Duplicates, Many, BigSchema, InvalidJSON, WrongVersion:
 		return true
 	}
 	return false
@@ -126,6 +126,12 @@ func (o Options) reply(m message) (text string, ok bool) {
 		}
 		list := `{"name":"echo","description":"Says the text.","inputSchema":` + string(textObject) + `}`
 		switch o.Behaviour {
+		case Many:
+			var b strings.Builder
+			for i := range 10_000 {
+				fmt.Fprintf(&b, `,{"name":"many_%05d","inputSchema":{"type":"object"}}`, i)
+			}
+			list += b.String()
 		case BigSchema:
 			list += `,{"name":"big","inputSchema":` + bigSchema(o.size()) + `}`
 		case Duplicates:

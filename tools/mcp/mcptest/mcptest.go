@@ -58,7 +58,7 @@ const (
 	SlowStart   Behaviour = "slow start"   // serves when the file Options.Gate is there, or after 5 s where it names none
 
 	Duplicates   Behaviour = "duplicates"    // raw; two tools of one name
-	Many         Behaviour = "many"          // 10 000 tools
+	Many         Behaviour = "many"          // raw; 10 000 tools, all in one page
 	BigSchema    Behaviour = "big schema"    // raw; the tool big has a schema of Options.Size bytes
 	Inject       Behaviour = "inject"        // instructions, and the description and schema of the tool poison, try to instruct the model
 	Mismatch     Behaviour = "mismatch"      // the tool count gives a structured result that its output schema does not admit

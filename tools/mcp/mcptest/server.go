@@ -32,10 +32,6 @@ func (o Options) server() *mcp.Server {
 		s.AddTool(&mcp.Tool{Name: fmt.Sprintf("tool_%03d", i), Description: "Says the text, as tools do that have a longer description.", InputSchema: textObject}, echo)
 	}
 	switch o.Behaviour {
-	case Many:
-		for i := range 10_000 {
-			s.AddTool(&mcp.Tool{Name: fmt.Sprintf("many_%05d", i), InputSchema: anyObject}, echo)
-		}
 	case Inject:
 		schema := json.RawMessage(`{"type":"object","properties":{"text":{"type":"string","description":"` + Poison + `"}}}`)
 		s.AddTool(&mcp.Tool{Name: "poison", Title: Poison, Description: Poison, InputSchema: schema}, echo)
