@@ -225,7 +225,7 @@ func (s *step) result(b *batch, u Use, call *tools.Call, result *tools.Result, e
 		}
 		return e
 	}
-	e.Text, e.Failed, e.Source = result.Text, result.Error, result.Untrusted
+	e.Text, e.Failed, e.Source, e.Files = result.Text, result.Error, result.Untrusted, result.Files
 	return e
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/tools"
 )
 
 // EntryKind says what a journal entry records.
@@ -46,10 +47,13 @@ type Entry struct {
 	Source   string    `json:"source,omitempty"`   // result: untrusted source of the text
 	Flagged  bool      `json:"flagged,omitempty"`  // result, user: the text from Source, or the News, tries to give instructions
 	Notices  []string  `json:"notices,omitempty"`  // result: what the person was told besides
-	Reason   string    `json:"reason,omitempty"`   // end: stopped, limit, loop, budget, model, panic, cancelled, expired
-	Usage    llm.Usage `json:"usage,omitzero"`     // assistant, answer
-	USD      float64   `json:"usd,omitempty"`
-	Model    string    `json:"model,omitempty"`
+
+	// Files of a result go to the person in the commit of the entry. They are not kept in the journal.
+	Files  []tools.File `json:"-"`
+	Reason string       `json:"reason,omitempty"` // end: stopped, limit, loop, budget, model, panic, cancelled, expired
+	Usage  llm.Usage    `json:"usage,omitzero"`   // assistant, answer
+	USD    float64      `json:"usd,omitempty"`
+	Model  string       `json:"model,omitempty"`
 }
 
 // Quote is what a person replied to: shown to the model as an untrusted quotation.

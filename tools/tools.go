@@ -142,6 +142,14 @@ type Result struct {
 	Untrusted string // where foreign content came from ("https://…", "mcp:github"); "" = our own
 	Error     bool   // the tool ran and reports a failure (non-zero exit): Text says what
 	MIME      string // content type of Text when it is not plain text
+	Files     []File // pictures and the like, for the person; the model reads only that they are there
+}
+
+// File is something a tool made that is no text.
+type File struct {
+	Name string
+	MIME string
+	Data []byte
 }
 
 // Handler executes a call.

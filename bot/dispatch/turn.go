@@ -372,6 +372,10 @@ func (w *work) notices(entries []agent.Entry) []bot.Row {
 		for i, text := range e.Notices {
 			rows = append(rows, w.row(bot.Notice, bot.Content{Text: text}, "note/"+w.turn.ID+"/"+e.Call+"/"+strconv.Itoa(i)))
 		}
+		for i, f := range e.Files {
+			content := bot.Content{Text: e.Tool + " · " + f.Name, File: &bot.File{Name: f.Name, Data: f.Data}}
+			rows = append(rows, w.row(bot.Notice, content, "file/"+w.turn.ID+"/"+e.Call+"/"+strconv.Itoa(i)))
+		}
 	}
 	return rows
 }

@@ -114,6 +114,9 @@ func (s *server) perform(ctx context.Context, call *tools.Call, t guard.Tool, sc
 		return nil, c.failure(ctx, f, err, reasons)
 	}
 	out := content.Render(res, content.Options{Server: s.cfg.ID, Output: schema()})
+	if raw, ok := out.Raw.(content.Raw); ok {
+		out.Files = raw.Files()
+	}
 	for _, why := range reasons {
 		out.Text = strings.TrimLeft(out.Text+"\n["+why+"]", "\n")
 	}
