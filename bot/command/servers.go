@@ -45,43 +45,57 @@ func (t *Table) mcp(ctx context.Context, call *dispatch.Call) (dispatch.Effect, 
 	if len(words) > 1 {
 		id = words[1]
 	}
+	answer, err := t.served(ctx, call, verb, id, words)
 	switch {
-	case verb == "list" && len(words) <= 1:
-		return t.say(call, w.Servers(language, t.deps.Servers.List())), nil
-	case verb == "add" && len(words) >= 3, verb == "restart" && len(words) == 2, verb == "signin" && (len(words) == 2 || len(words) == 3):
-		if err := t.deps.Servers.Begin(ctx, call, verb, id, words[2:]); err != nil {
-			return t.refuse(call, id, err)
-		}
-		return t.say(call, w.ServerConnecting(language, id)), nil
-	case verb == "tools" && len(words) == 2:
+	case errors.Is(err, errUsage):
+		answer = w.ServersHelp(language)
+	case errors.Is(err, ErrNoServer):
+		answer = w.ServerUnknown(language, id)
+	case err != nil:
+		answer = w.ServerFailed(language, id, err.Error())
+	}
+	return t.say(call, answer), nil
+}
+
+// errUsage says that a command was written wrongly.
+var errUsage = errors.New("usage")
+
+// served does what /mcp was told. Errors are for the admin, none is ours.
+func (t *Table) served(ctx context.Context, call *dispatch.Call, verb, id string, words []string) (string, error) {
+	w, language, n := t.deps.Words, call.Message.Language, len(words)
+	switch {
+	case verb == "list" && n <= 1:
+		return w.Servers(language, t.deps.Servers.List()), nil
+	case begins(verb, n):
+		return w.ServerConnecting(language, id), t.deps.Servers.Begin(ctx, call, verb, id, words[2:])
+	case n != 2:
+		return "", errUsage
+	case verb == "tools":
 		list, err := t.deps.Servers.Tools(id)
-		if err != nil {
-			return t.refuse(call, id, err)
-		}
-		return t.say(call, w.ServerTools(language, id, list)), nil
-	case verb == "remove" && len(words) == 2:
-		n, err := t.deps.Servers.Remove(ctx, id)
-		if err != nil {
-			return t.refuse(call, id, err)
-		}
-		return t.say(call, w.ServerRemoved(language, id, n)), nil
-	case verb == "accept" && len(words) == 2:
+		return w.ServerTools(language, id, list), err
+	case verb == "remove":
+		tools, err := t.deps.Servers.Remove(ctx, id)
+		return w.ServerRemoved(language, id, tools), err
+	case verb == "accept":
 		list, err := t.deps.Servers.Accept(ctx, id)
-		if err != nil {
-			return t.refuse(call, id, err)
-		}
-		return t.say(call, w.ServerAccepted(language, id, list)), nil
+		return w.ServerAccepted(language, id, list), err
 	default:
-		return t.say(call, w.ServersHelp(language)), nil
+		return "", errUsage
 	}
 }
 
-// refuse tells the admin what is wrong.
-func (t *Table) refuse(call *dispatch.Call, id string, err error) (dispatch.Effect, error) {
-	if errors.Is(err, ErrNoServer) {
-		return t.say(call, t.deps.Words.ServerUnknown(call.Message.Language, id)), nil
+// begins says whether a verb with so many words begins something that takes a while.
+func begins(verb string, words int) bool {
+	switch verb {
+	case "add":
+		return words >= 3
+	case "restart":
+		return words == 2
+	case "signin":
+		return words == 2 || words == 3
+	default:
+		return false
 	}
-	return t.say(call, t.deps.Words.ServerFailed(call.Message.Language, id, err.Error())), nil
 }
 
 // tools is /tools and /tools unblock NAME.

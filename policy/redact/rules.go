@@ -4,6 +4,7 @@ import (
 	"math"
 	"regexp"
 	"strings"
+	"unicode/utf8"
 )
 
 // rule is one shape of credential.
@@ -16,6 +17,7 @@ type rule struct {
 	back     int     // bytes before the keyword that belong to the credential
 	mixed    bool    // a digit or an upper-case letter must be in it
 	entropy  float64 // least bits a byte
+	assign   bool    // a sign of assignment must follow the word of the keyword
 	pem      bool    // the expression is the first line; the credential goes on to the last
 }
 
@@ -104,7 +106,7 @@ func values() []rule {
 		{name: "cookie", keywords: "cookie:", re: regexp.MustCompile(`(?i)\Acookie:[ \t]*([^\r\n"'\[]{8,})`)},
 		{name: "azure", keywords: "accountkey= sharedaccesskey= sharedaccesssignature=", re: regexp.MustCompile(`(?i)\A[a-z]+=([A-Za-z0-9+/=%]{16,})`)},
 		{name: "azure", keywords: "sig=", edge: true, re: regexp.MustCompile(`(?i)\Asig=([A-Za-z0-9+/=%]{32,})`)},
-		{name: "password", keywords: "password passwd passphrase passwort pgpassword", re: regexp.MustCompile(`(?i)\Apass[a-z]*` + assign + `([^\s"'` + "`" + `,;&<>(){}\[\]\\$|]{4,})`)},
+		{name: "password", keywords: "password passwd passphrase passwort pgpassword", re: regexp.MustCompile(`(?i)\Apass[a-z]*` + assign + `([^\s"'` + "`" + `,;&<>(){}\[\]\\$|]{4,})`), assign: true},
 		{name: "password", keywords: "pwd", re: regexp.MustCompile(`(?i)\Apwd=([^\s"'` + "`" + `,;&<>(){}\[\]\\$|/.]{4,})`)},
 	}
 	for _, r := range []rule{
@@ -112,7 +114,7 @@ func values() []rule {
 		{name: "token_value", keywords: "token"},
 	} {
 		r.re = regexp.MustCompile(`(?i)\A(?:secret|token|credential|(?:api|access|private)[_-]?key)` + assign + secret)
-		r.mixed, r.entropy = true, 2.5
+		r.mixed, r.entropy, r.assign = true, 2.5, true
 		list = append(list, r)
 	}
 	return list
@@ -131,6 +133,9 @@ func (r *rule) match(t *text, i int) (start, end int, ok bool) {
 		return 0, 0, false
 	}
 	limit := min(len(t.s), i+window)
+	if r.assign && !assigns(t.s[i:limit]) {
+		return 0, 0, false
+	}
 	at := r.re.FindStringSubmatchIndex(t.s[i:limit])
 	if at == nil {
 		return 0, 0, false
@@ -149,6 +154,23 @@ func (r *rule) match(t *text, i int) (start, end int, ok bool) {
 		return 0, 0, false
 	}
 	return start, end, true
+}
+
+// assigns says whether a sign of assignment follows the word that s begins with. It saves the expression where the word is only talked about.
+func assigns(s string) bool {
+	n := 0
+	for n < len(s) && (wordByte(s[n]) || s[n] >= utf8.RuneSelf) { // without case, two letters beyond ASCII count as s and k
+		n++
+	}
+	for _, optional := range [...]string{`\`, "\"'`", "]"} {
+		if n < len(s) && strings.IndexByte(optional, s[n]) >= 0 {
+			n++
+		}
+	}
+	for n < len(s) && (s[n] == ' ' || s[n] == '\t') {
+		n++
+	}
+	return n < len(s) && (s[n] == '=' || s[n] == ':')
 }
 
 // begin says where a credential with its keyword at i begins, and whether it may begin there.

@@ -6,9 +6,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"unicode/utf8"
-
-	"golang.org/x/text/unicode/norm"
 )
 
 // Sanitized stands where a match was taken out.
@@ -25,42 +22,59 @@ type Match struct {
 	End      int
 }
 
+// rule is one pattern. A match begins with one of its phrases.
 type rule struct {
 	name, category string
-	words          []string // lower case: a text without any of them has no match
-	re             *regexp.Regexp
+	phrases        []string
+	find           func(h *hunt, p *progress, start, end int) // looks at the phrase that stands there
 }
 
 // ws is white space as people see it: Go's \s is ASCII only.
 const ws = `[\s\p{Z}\x{85}\x{0B}]`
 
-// compile writes a rule: "_" is one or more white spaces.
-func compile(name, category, words, pattern string) rule {
-	return rule{name, category, strings.Fields(words), regexp.MustCompile(`(?i)` + strings.ReplaceAll(pattern, "_", ws+"+"))}
+// compile writes a rule: "_" is one or more white spaces, in the pattern and in the phrases with which its matches begin; see expand.
+func compile(name, category, phrases, pattern string) rule {
+	re := regexp.MustCompile(`(?i)\A(?:` + strings.ReplaceAll(pattern, "_", ws+"+") + `)`)
+	return byHand(name, category, phrases, func(h *hunt, p *progress, start, _ int) {
+		if !p.free(start) {
+			return
+		}
+		if loc := re.FindStringIndex(h.text[start:]); loc != nil {
+			p.add(start, start+loc[1])
+		}
+	})
+}
+
+// byHand writes a rule that no expression finds fast enough: what its matches span is not bounded, or nearly every page has its phrases. The comment
+// beside it says in a pattern what it finds.
+func byHand(name, category, phrases string, find func(h *hunt, p *progress, start, end int)) rule {
+	return rule{name: name, category: category, phrases: expand(phrases), find: find}
 }
 
 // rules are the patterns of seed 001 in their order, and what they miss: several qualifiers, "disregard the above", orders to run or to become.
 var rules = []rule{
-	compile("ignore_instructions", "override", "ignore", `ignore_(?:(?:all|any|every|the|of|your|my|these|those|previous|prior|earlier|above|preceding|foregoing)_){0,6}(?:instructions?|prompts?|rules?|directions?|context)`),
-	compile("role_override", "role", "now", `you_are_now`),
-	compile("new_directive", "override", "new", `new_(?:instructions?|directives?)`+ws+`*:`),
-	compile("developer_mode", "role", "developer", `developer_mode`),
-	compile("system_prompt_leak", "extraction", "system", `(?:(?:reveal|show|print|output|display|repeat|expose|dump|leak|copy|give)_(?:me_)?(?:(?:your|the|my)_)?(?:(?:full|entire|exact|complete)_)?|what_(?:is|are|was)_(?:(?:your|the)_)?)system_prompt`),
-	compile("reveal_instructions", "extraction", "your", `(?:reveal|show|display|print)_your_(?:instructions?|prompts?|rules?)`),
-	compile("jailbreak", "jailbreak", "dan jailbreak", `\b(?:DAN|jailbreak)\b`),
-	compile("base64_payload", "encoding", "base64", `(?:decode|eval|execute)[^\n]*base64`),
-	compile("xml_tag_injection", "delimiter", "<", `<`+ws+`*/?`+ws+`*(?:system|assistant|user|tool_result|function_call)`+ws+`*>`),
-	compile("markdown_image_exfil", "exfiltration", "![", `!\[[^\]\n]*\]\(https?://[^)\s]+\)`),
-	compile("forget_everything", "override", "forget", `forget_(?:everything|all)`),
-	compile("disregard_instructions", "override", "disregard", `disregard_(?:your|all|previous|the_(?:above|previous)|any|everything)`),
-	compile("override_directives", "override", "override", `override_(?:(?:your|all|the|any)_){1,2}(?:directives?|instructions?|rules?)`),
-	compile("act_as_if", "role", "act", `act_as_if`),
-	compile("html_image_exfil", "exfiltration", "<img", `<img[^>]*\ssrc`+ws+`*=`),
-	compile("delimiter_escape_tool_output", "delimiter", "tool-output", `</?tool-output(?:`+ws+`|>)`),
-	compile("delimiter_escape_external_data", "delimiter", "external-data", `</?external-data(?:`+ws+`|>)`),
-	compile("new_persona", "role", "persona anything pretend", `(?:new_persona|do_anything_now|pretend_(?:to_be|that_you|you_are))`),
-	compile("execute_following", "override", "following", `(?:execute|run|perform)_the_following_(?:commands?|instructions?|steps?)`),
-	compile("hide_from_user", "override", "user", `(?:do_not|don'?t|never)_(?:tell|inform|mention_(?:this_)?to|show|alert|ask)_(?:this_to_)?the_user`),
+	compile("ignore_instructions", "override", "ignore_(all|any|every|the|of|your|my|these|those|previous|prior|earlier|above|preceding|foregoing|instruction|prompt|rule|direction|context)",
+		`ignore_(?:(?:all|any|every|the|of|your|my|these|those|previous|prior|earlier|above|preceding|foregoing)_){0,6}(?:instructions?|prompts?|rules?|directions?|context)`),
+	compile("role_override", "role", "you_are_now", `you_are_now`),
+	compile("new_directive", "override", "new_(instruction|directive)", `new_(?:instructions?|directives?)`+ws+`*:`),
+	compile("developer_mode", "role", "developer_mode", `developer_mode`),
+	compile("system_prompt_leak", "extraction", "(reveal|show|print|output|display|repeat|expose|dump|leak|copy|give)_(me|your|the|my|full|entire|exact|complete|system),what_(is|are|was)_(your|the|system)",
+		`(?:(?:reveal|show|print|output|display|repeat|expose|dump|leak|copy|give)_(?:me_)?(?:(?:your|the|my)_)?(?:(?:full|entire|exact|complete)_)?|what_(?:is|are|was)_(?:(?:your|the)_)?)system_prompt`),
+	compile("reveal_instructions", "extraction", "(reveal|show|display|print)_your_(instruction|prompt|rule)", `(?:reveal|show|display|print)_your_(?:instructions?|prompts?|rules?)`),
+	byHand("jailbreak", "jailbreak", "dan,jailbreak", wholeWord),                // \b(?:DAN|jailbreak)\b
+	byHand("base64_payload", "encoding", "decode,eval,execute,base64", payload), // (?:decode|eval|execute)[^\n]*base64
+	compile("xml_tag_injection", "delimiter", "<(|_)(|/)(|_)(system|assistant|user|tool~result|tool_result|function~call|function_call)", `<`+ws+`*/?`+ws+`*(?:system|assistant|user|tool(?:\x5f|_)result|function(?:\x5f|_)call)`+ws+`*>`),
+	byHand("markdown_image_exfil", "exfiltration", "![", markdownImage), // !\[[^\]\n]*\]\(https?://[^)\s]+\)
+	compile("forget_everything", "override", "forget_(everything|all)", `forget_(?:everything|all)`),
+	compile("disregard_instructions", "override", "disregard_(your|all|previous|the_above|the_previous|any|everything)", `disregard_(?:your|all|previous|the_(?:above|previous)|any|everything)`),
+	compile("override_directives", "override", "override_(your|all|the|any)", `override_(?:(?:your|all|the|any)_){1,2}(?:directives?|instructions?|rules?)`),
+	compile("act_as_if", "role", "act_as_if", `act_as_if`),
+	byHand("html_image_exfil", "exfiltration", "<img", htmlImage), // <img[^>]*\ssrc_*=
+	compile("delimiter_escape_tool_output", "delimiter", "<(|/)tool-output", `</?tool-output(?:`+ws+`|>)`),
+	compile("delimiter_escape_external_data", "delimiter", "<(|/)external-data", `</?external-data(?:`+ws+`|>)`),
+	compile("new_persona", "role", "new_persona,do_anything_now,pretend_(to_be|that_you|you_are)", `(?:new_persona|do_anything_now|pretend_(?:to_be|that_you|you_are))`),
+	compile("execute_following", "override", "(execute|run|perform)_the_following", `(?:execute|run|perform)_the_following_(?:commands?|instructions?|steps?)`),
+	compile("hide_from_user", "override", "(do_not|don't|dont|never)_(tell|inform|mention|show|alert|ask)", `(?:do_not|don'?t|never)_(?:tell|inform|mention_(?:this_)?to|show|alert|ask)_(?:this_to_)?the_user`),
 }
 
 // Names lists the rules in their order.
@@ -73,16 +87,19 @@ func Names() []string {
 }
 
 // Find lists what tries to instruct a model, in the order of the text. Look-alike letters, full-width forms and invisible characters are seen through.
+// One pass looks for the phrases with which a match begins; only where one stands is an expression tried.
 func Find(text string) []Match {
-	folded, at := fold(text)
-	lower := strings.ToLower(folded)
+	f := fold(text, false)
+	h := hunt{text: f.text, spaced: f.spaced(), rules: make([]progress, len(rules))}
+	phrases().scan(h.spaced, h.look)
+	if h.idle() {
+		return nil
+	}
+	f = fold(text, true)
 	var found []Match
-	for _, r := range rules {
-		if !slices.ContainsFunc(r.words, func(w string) bool { return strings.Contains(lower, w) }) {
-			continue
-		}
-		for _, loc := range r.re.FindAllStringIndex(folded, 64) {
-			found = append(found, Match{Rule: r.name, Category: r.category, Start: at(loc[0]), End: at(loc[1])})
+	for i := range rules {
+		for _, m := range h.rules[i].found {
+			found = append(found, Match{Rule: rules[i].name, Category: rules[i].category, Start: f.at(m.start), End: f.at(m.end)})
 		}
 	}
 	slices.SortStableFunc(found, func(a, b Match) int { return a.Start - b.Start })
@@ -148,57 +165,3 @@ func invisibleAbove(r rune) bool {
 
 // within reports whether r is between first and last, both counted in.
 func within(r, first, last rune) bool { return first <= r && r <= last }
-
-// looks maps letters of other scripts to the Latin ones they are mistaken for.
-var looks = map[rune]rune{
-	'а': 'a', 'е': 'e', 'о': 'o', 'р': 'p', 'с': 'c', 'у': 'y', 'х': 'x', 'і': 'i', 'ј': 'j', 'ѕ': 's', 'ԁ': 'd', 'ո': 'n', 'ɡ': 'g', 'ı': 'i',
-	'ο': 'o', 'α': 'a', 'ε': 'e', 'ι': 'i', 'ν': 'v', 'ρ': 'p', 'τ': 't', 'υ': 'u', 'χ': 'x', 'Α': 'A', 'Β': 'B', 'Ε': 'E', 'Ι': 'I', 'Ο': 'O',
-	'А': 'A', 'В': 'B', 'Е': 'E', 'К': 'K', 'М': 'M', 'Н': 'H', 'О': 'O', 'Р': 'P', 'С': 'C', 'Т': 'T', 'Х': 'X', 'І': 'I', 'Ѕ': 'S', 'Ј': 'J',
-	'’': '\'', '‘': '\'', '＜': '<', '＞': '>', '‐': '-', '‑': '-', '–': '-',
-}
-
-// fold makes the text that the rules look at, and the way back: at gives the byte offset in the original for one in the folded text.
-func fold(text string) (folded string, at func(int) int) {
-	skip := 0
-	if len(text) > MaxText { // the middle of what is this long is looked at by nobody
-		skip = len(text) - MaxText
-	}
-	var b strings.Builder
-	offsets := make([]int, 0, len(text)-skip+1)
-	for i, r := range text {
-		if skip > 0 && i >= MaxText/2 && i < MaxText/2+skip {
-			continue
-		}
-		if invisible(r) {
-			continue
-		}
-		if l, ok := looks[r]; ok {
-			r = l
-		}
-		start := b.Len()
-		if r >= utf8.RuneSelf {
-			b.WriteString(letters(r))
-		} else {
-			b.WriteRune(r)
-		}
-		for range b.Len() - start {
-			offsets = append(offsets, i)
-		}
-	}
-	offsets = append(offsets, len(text))
-	return b.String(), func(i int) int { return offsets[i] }
-}
-
-// letters decomposes one character (full-width forms, ligatures, mathematical letters, accents) and drops what is not a letter's body.
-func letters(r rune) string {
-	return strings.Map(func(r rune) rune {
-		switch l, ok := looks[r]; {
-		case r >= 0x300 && r <= 0x36F: // combining marks
-			return -1
-		case ok:
-			return l
-		default:
-			return r
-		}
-	}, norm.NFKD.String(string(r)))
-}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/zephbot/zephbot/policy/redact"
 	"github.com/zephbot/zephbot/tools/filter"
 )
 
@@ -61,6 +62,35 @@ func BenchmarkFilter(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				e.Filter(bc.command, &bc.exit, bc.text)
+			}
+		})
+	}
+}
+
+// BenchmarkCorpus runs all real outputs of testdata/corpus, small ones too: the goal is 100 MB/s on one core, and 20 MB/s with the credential scan that
+// stands before the filter in the chain.
+func BenchmarkCorpus(b *testing.B) {
+	e := engine(b, filter.Options{})
+	scan := redact.New(nil)
+	samples := corpus(b)
+	size := 0
+	for _, s := range samples {
+		size += len(s.input)
+	}
+	for _, bc := range []struct {
+		name string
+		run  func(s *sample)
+	}{
+		{"filter", func(s *sample) { e.Filter(s.command, &s.exit, s.input) }},
+		{"filter+redact", func(s *sample) { e.Filter(s.command, &s.exit, scan.String(s.input)) }},
+	} {
+		b.Run(bc.name, func(b *testing.B) {
+			b.SetBytes(int64(size))
+			b.ReportAllocs()
+			for b.Loop() {
+				for i := range samples {
+					bc.run(&samples[i])
+				}
 			}
 		})
 	}

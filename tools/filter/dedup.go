@@ -28,7 +28,7 @@ func (d dedup) apply(j *job) ([]line, Confidence) {
 	same := 1
 	finish := func() {
 		if n := len(out); same > 1 {
-			out[n-1].text = fmt.Sprintf("%s (x%d)", out[n-1].text, same)
+			out[n-1].text, out[n-1].bits = fmt.Sprintf("%s (x%d)", out[n-1].text, same), 0
 		}
 		same = 1
 	}

@@ -32,11 +32,34 @@ func failureWords() [][]string {
 // failures recognises lines of failures. Immutable.
 type failures struct{ look *automaton }
 
-func newFailures() *failures { return &failures{look: newAutomaton(failureWords())} }
+const (
+	failureKinds = 3                   // of words of a failure; the bits of further words follow
+	failureBits  = 1<<failureKinds - 1 // their bits
+	looked       = 1 << 31             // in line.bits: the line was looked at
+)
 
-// is says whether a line looks like a failure.
-func (f *failures) is(body string) bool {
-	bits := f.look.scan(body)
+// newFailures looks for further words in the same pass, for others: words[i] gives bit failureKinds+i.
+func newFailures(words [][]string) *failures {
+	return &failures{look: newAutomaton(append(failureWords(), words...))}
+}
+
+// words says which words stand in a line. It looks once.
+func (f *failures) words(l *line) uint64 {
+	if l.bits == 0 {
+		l.bits = uint32(f.look.scan(l.body())) | looked
+	}
+	return uint64(l.bits &^ looked)
+}
+
+// is says whether a text looks like a failure.
+func (f *failures) is(body string) bool { return f.judge(f.look.scan(body), body) }
+
+// has says whether a line looks like a failure.
+func (f *failures) has(l *line) bool { return f.judge(f.words(l), l.body()) }
+
+// judge says whether a text with these words looks like a failure.
+func (f *failures) judge(bits uint64, body string) bool {
+	bits &= failureBits
 	if bits == 0 && (!place(body) || warns(body)) && !shaped(body) {
 		return false
 	}
@@ -44,6 +67,14 @@ func (f *failures) is(body string) bool {
 		return false
 	}
 	return !passes(body)
+}
+
+// trimBlanks takes blanks and tabs off the beginning.
+func trimBlanks(s string) string {
+	for s != "" && (s[0] == ' ' || s[0] == '\t') {
+		s = s[1:]
+	}
+	return s
 }
 
 // warns says whether a compiler calls its line a warning or a note.
@@ -55,13 +86,16 @@ func warns(body string) bool {
 func noneCounted(look *automaton, body string) bool {
 	all := true
 	look.scanAt(body, func(bits uint64, end int) {
+		if bits&failureBits == 0 {
+			return
+		}
 		size := len("error")
 		if bits&1 == 0 {
 			size = len("fail")
 		}
 		before := strings.TrimRight(body[:end-size], " \t")
 		after := strings.TrimLeft(body[end:], "abcdefghijklmnopqrstuvwxyz()")
-		after = strings.TrimLeft(after, " \t")
+		after = trimBlanks(after)
 		none := endsInWord(before, "0") || endsInWord(before, "no") || endsInWord(before, "No") || endsInWord(before, "without") || endsInWord(before, "zero") ||
 			startsNone(after)
 		all = all && none
@@ -83,7 +117,7 @@ func startsNone(s string) bool {
 	if s == "" || s[0] != '=' && s[0] != ':' {
 		return false
 	}
-	s = strings.TrimLeft(s[1:], " \t")
+	s = trimBlanks(s[1:])
 	return s != "" && s[0] == '0' && (len(s) == 1 || (s[1] < '0' || s[1] > '9') && s[1] != '.')
 }
 
@@ -131,14 +165,14 @@ func shaped(s string) bool {
 	if (s[0] == 'E' || s[0] == '>') && (s[1] == ' ' || s[1] == '\t') {
 		return true
 	}
-	t := strings.TrimLeft(s, " \t")
+	t := trimBlanks(s)
 	return strings.HasPrefix(t, "--> ") || len(t) < len(s) && strings.HasPrefix(t, "at ") || strings.HasPrefix(t, "goroutine ") ||
 		len(t) < len(s) && (strings.HasPrefix(t, "+ ") || strings.HasPrefix(t, "- "))
 }
 
 // passes says whether a line says that a test or a step passed, whatever its name holds.
 func passes(s string) bool {
-	t := strings.TrimLeft(s, " \t")
+	t := trimBlanks(s)
 	if t == "" {
 		return false
 	}
@@ -171,10 +205,17 @@ func eventOK(t string) bool {
 	if !looksEvent(t) {
 		return false
 	}
-	for _, action := range []string{"run", "start", "pass", "skip", "pause", "cont"} {
-		if strings.Contains(t, `"Action":"`+action+`"`) {
+	const action = `"Action":"`
+	for i := strings.Index(t, action); i >= 0; {
+		rest := t[i+len(action):]
+		if begin(rest, `run"`, `start"`, `pass"`, `skip"`, `pause"`, `cont"`) {
 			return true
 		}
+		next := strings.Index(t[i+len(action)-1:], action) // its last quote may be the first of the next one
+		if next < 0 {
+			break
+		}
+		i += len(action) - 1 + next
 	}
 	_, output, ok := strings.Cut(t, `"Output":"`)
 	output = strings.TrimLeft(output, " ")
@@ -274,7 +315,7 @@ const (
 
 // opens says whether a line is the head of a failure, whose lines belong to it.
 func opens(s string) opening {
-	t := strings.TrimLeft(s, " \t")
+	t := trimBlanks(s)
 	if len(t) < 3 {
 		return opensNothing
 	}
@@ -320,7 +361,7 @@ func note(s string) bool {
 // told says whether a line of the input says in so many words that the run failed.
 func (f *failures) told(lines []line) bool {
 	for i := range lines {
-		if l := &lines[i]; l.src >= 0 && (note(l.body()) || f.look.scan(l.body())&3 != 0 && f.is(l.body())) {
+		if l := &lines[i]; l.src >= 0 && (note(l.body()) || f.words(l)&3 != 0 && f.has(l)) {
 			return true
 		}
 	}
@@ -333,7 +374,7 @@ func (f *failures) protect(lines []line) int {
 	left, short := 0, false
 	for i := range lines {
 		body := lines[i].body()
-		looks := f.is(body)
+		looks := f.has(&lines[i])
 		if looks {
 			lines[i].keep = true
 			n++
@@ -367,7 +408,7 @@ func (f *failures) protect(lines []line) int {
 func (f *failures) release(lines []line, i int) int {
 	n := 0
 	for at := logOf(lines, i); at < i; at++ {
-		if l := &lines[at]; l.keep && f.look.scan(l.body()) == 0 {
+		if l := &lines[at]; l.keep && f.words(l)&failureBits == 0 {
 			l.keep = false
 			n++
 		}

@@ -36,6 +36,8 @@ type Options struct {
 // Engine applies rules. It is immutable and safe for concurrent use.
 type Engine struct {
 	rules       []rule
+	commands    *automaton // words of the rules' expressions, by place in the list; nil = every rule has to be tried
+	always      uint64     // bits of rules that have no words
 	failures    *failures
 	security    *security
 	disabled    bool
@@ -74,14 +76,16 @@ func NewEngine(o Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
+	commands, always := commandWords(rules.list)
 	return &Engine{
-		rules: rules.list, failures: newFailures(), security: sec, disabled: o.Disabled, quiet: o.Quiet, credentials: o.Credentials,
+		commands: commands, always: always,
+		rules: rules.list, failures: newFailures(sec.words()), security: sec, disabled: o.Disabled, quiet: o.Quiet, credentials: o.Credentials,
 	}, nil
 }
 
 // Filter condenses what command printed. A nil exit code (a signal, a time limit) counts as failure.
 func (e *Engine) Filter(command string, exit *int, text string) Output {
-	out := Output{LinesIn: lineCount(text), CharsIn: utf8.RuneCountInString(text)}
+	out := Output{LinesIn: lineCount(text), CharsIn: characters(text)}
 	if e.disabled {
 		out.Text = text
 	} else {
@@ -89,7 +93,7 @@ func (e *Engine) Filter(command string, exit *int, text string) Output {
 	}
 	out.LinesOut, out.CharsOut = lineCount(out.Text), out.CharsIn
 	if out.Text != text {
-		out.CharsOut = utf8.RuneCountInString(out.Text)
+		out.CharsOut = characters(out.Text)
 	}
 	e.warn(text, &out)
 	return out
@@ -137,7 +141,9 @@ func (e *Engine) condense(command string, exit *int, text string, out *Output) {
 	e.guard(j, r)
 	lines, level := j.run(rules)
 	if level == Fallback {
-		out.Text, out.Level = join(c.lines), Fallback
+		if out.Text, out.Level = text, Fallback; !c.whole {
+			out.Text = join(c.lines)
+		}
 		return
 	}
 	lines, level = e.enforce(j, c.lines, lines, level)
@@ -145,15 +151,37 @@ func (e *Engine) condense(command string, exit *int, text string, out *Output) {
 	if strings.TrimSpace(out.Text) == "" { // an empty text would read as a command that printed nothing
 		out.Text = fmt.Sprintf("(%d noise lines removed)", len(c.lines))
 	}
-	if sane := join(c.lines); larger(out.Text, sane) {
+	sane := text
+	if !c.whole {
+		sane = join(c.lines)
+	}
+	if larger(out.Text, sane) {
 		out.Text, out.Level = sane, Fallback
 	} else {
 		out.Dropped = true
 	}
 }
 
+// larger compares bytes, lines and characters.
 func larger(a, b string) bool {
-	return len(a) > len(b) || strings.Count(a, "\n") > strings.Count(b, "\n") || utf8.RuneCountInString(a) > utf8.RuneCountInString(b)
+	if len(a) > len(b) || strings.Count(a, "\n") > strings.Count(b, "\n") {
+		return true
+	}
+	return len(a) > len(b)/utf8.UTFMax && characters(a) > characters(b) // a character has so many bytes at most
+}
+
+// characters is utf8.RuneCountInString, faster for text that is mostly ASCII: eight bytes at a time.
+func characters(s string) int {
+	n := 0
+	for len(s) >= 8 {
+		if (s[0]|s[1]|s[2]|s[3]|s[4]|s[5]|s[6]|s[7])&utf8.RuneSelf == 0 {
+			s, n = s[8:], n+8
+			continue
+		}
+		_, size := utf8.DecodeRuneInString(s)
+		s, n = s[size:], n+1
+	}
+	return n + utf8.RuneCountInString(s)
 }
 
 // guard marks what has to survive.
@@ -195,7 +223,7 @@ func (e *Engine) enforce(j *job, in, lines []line, level Confidence) ([]line, Co
 	if len(lost) > 0 {
 		lines, level = putBack(lines, lost), level.Worst(Partial)
 	}
-	lines = e.security.restore(in, lines, there)
+	lines = e.security.restore(e.failures, in, lines, there)
 	if j.failed() && !e.failures.told(lines) {
 		lines = append(lines, written(j.verdict()))
 	}

@@ -124,9 +124,17 @@ func times(a, b []string) []string {
 	return out
 }
 
+// trimSpace takes white space off the beginning of a line.
+func trimSpace(s string) string {
+	for s != "" && (s[0] == ' ' || s[0] == '\t' || s[0] == '\f' || s[0] == '\r') {
+		s = s[1:]
+	}
+	return s
+}
+
 func (f *form) match(s string) bool {
 	if f.space {
-		s = strings.TrimLeft(s, " \t\f\r")
+		s = trimSpace(s)
 	}
 	for _, w := range f.words {
 		switch {

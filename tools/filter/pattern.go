@@ -26,6 +26,7 @@ type pattern struct {
 	tree  *syntax.Regexp
 	// every lists words all of which stand in a match, in their own case; nil = not known.
 	every []string
+	head  string // every match begins the line with it
 }
 
 // newPattern compiles an expression within the limits.
@@ -45,7 +46,18 @@ func newPattern(expr string) (pattern, error) {
 		return pattern{}, fmt.Errorf("bad regular expression %q: %w", expr, err)
 	}
 	tree = tree.Simplify()
-	return pattern{re: re, need: needed(tree), blank: expr == `^\s*$`, form: formOf(tree), tree: tree, every: every(tree)}, nil
+	return pattern{re: re, need: needed(tree), blank: expr == `^\s*$`, form: formOf(tree), tree: tree, every: every(tree), head: head(tree)}, nil
+}
+
+// head is the text with which a line begins that an expression matches, where case counts; "" when that is not known.
+func head(re *syntax.Regexp) string {
+	if re.Op != syntax.OpConcat || len(re.Sub) < 2 || re.Sub[0].Op != syntax.OpBeginText {
+		return ""
+	}
+	if first := re.Sub[1]; first.Op == syntax.OpLiteral && first.Flags&syntax.FoldCase == 0 {
+		return string(first.Rune)
+	}
+	return ""
 }
 
 // every lists words all of which stand in every match, where case counts.
@@ -149,9 +161,17 @@ func literal(re *syntax.Regexp) string {
 func (p *pattern) match(s string) bool {
 	switch {
 	case p.blank:
-		return strings.TrimLeft(s, " \t\r\f\n") == ""
+		for i := range len(s) {
+			if s[i] != ' ' && (s[i] < '\t' || s[i] > '\r' || s[i] == '\v') {
+				return false
+			}
+		}
+		return true
 	case p.form != nil:
 		return p.form.match(s)
+	}
+	if !strings.HasPrefix(s, p.head) {
+		return false
 	}
 	for _, w := range p.every {
 		if !strings.Contains(s, w) {
@@ -226,9 +246,11 @@ func (p *patterns) match(s string) bool {
 	if p.look != nil {
 		hits |= p.look.scan(s)
 	}
-	if hits == 0 {
-		return false
-	}
+	return hits != 0 && p.among(hits, s)
+}
+
+// among says whether one of the expressions with these bits matches s.
+func (p *patterns) among(hits uint64, s string) bool {
 	for i := range p.list {
 		if hits&(1<<min(i, 63)) != 0 && p.list[i].match(s) {
 			return true

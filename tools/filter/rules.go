@@ -217,9 +217,10 @@ func tables(v any) ([]map[string]any, error) {
 // match chooses the rules for a command line. With limited only rules that name what they drop are in it.
 func (e *Engine) match(r reading) (chosen []*rule, limited bool) {
 	limited = r.loose
+	likely := e.likely(r)
 	for i := range e.rules {
 		candidate := &e.rules[i]
-		if candidate.exact != "" && candidate.exact == r.whole || !r.opaque && candidate.fits(r) {
+		if candidate.exact != "" && candidate.exact == r.whole || !r.opaque && likely&(1<<min(i, 63)) != 0 && candidate.fits(r) {
 			chosen = append(chosen, candidate)
 		}
 	}
@@ -227,6 +228,38 @@ func (e *Engine) match(r reading) (chosen []*rule, limited bool) {
 		chosen = slices.DeleteFunc(chosen, func(c *rule) bool { return !c.strategy.names() })
 	}
 	return chosen, limited
+}
+
+// commandWords makes the first look for the expressions of rules. Bit 63 is that of all further rules.
+func commandWords(rules []rule) (look *automaton, always uint64) {
+	words := make([][]string, min(len(rules), 64))
+	for i := range rules {
+		at := min(i, 63)
+		if re := rules[i].regex; re == nil || re.need == nil {
+			always |= 1 << at
+		} else {
+			words[at] = append(words[at], re.need...)
+		}
+	}
+	if look = newAutomaton(words); look == nil {
+		always = ^uint64(0)
+	}
+	return look, always
+}
+
+// likely gives the bits of rules that may match one of the commands.
+func (e *Engine) likely(r reading) uint64 {
+	bits := e.always
+	if e.commands == nil || len(r.producers) == 0 {
+		return bits
+	}
+	bits |= e.commands.scan(r.whole)
+	for _, spellings := range r.producers {
+		for _, one := range spellings {
+			bits |= e.commands.scan(one)
+		}
+	}
+	return bits
 }
 
 // fits says whether a rule is one for all commands that printed something. (A rule for one of several must not touch what the others printed.)

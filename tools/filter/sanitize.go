@@ -17,6 +17,7 @@ const maxSequence = 4096
 type line struct {
 	text string // as it stands in the output
 	src  int32  // number of the sanitised line; -1 = written by a strategy
+	bits uint32 // what failures.words has found in its body; 0 = not looked at yet
 	off  uint8  // bytes of text before its body
 	keep bool   // no strategy may drop it
 }

@@ -27,13 +27,31 @@ func newSecurity() (*security, error) {
 	return &security{patterns: p}, nil
 }
 
+// words are those by which the patterns are found in the pass that looks for words of a failure.
+func (s *security) words() [][]string {
+	words := make([][]string, len(s.patterns.list))
+	for i := range s.patterns.list {
+		words[i] = s.patterns.list[i].need
+	}
+	return words
+}
+
+// is says whether a line has to be seen.
+func (s *security) is(f *failures, l *line) bool {
+	hits := f.words(l)>>failureKinds | s.patterns.loose
+	return hits != 0 && s.patterns.among(hits, l.body())
+}
+
 // restore appends the security lines of in that are not there, each once, under a heading.
-func (s *security) restore(in, lines []line, there []bool) []line {
+func (s *security) restore(f *failures, in, lines []line, there []bool) []line {
 	seen := map[string]bool{}
 	more := 0
 	for i := range in {
+		if there[i] || !s.is(f, &in[i]) {
+			continue
+		}
 		body := in[i].body()
-		if there[i] || !s.patterns.match(body) || seen[body] {
+		if seen[body] {
 			continue
 		}
 		if len(seen) == maxSecurity {

@@ -3,6 +3,7 @@ package filter
 import (
 	"encoding/json"
 	"strings"
+	"unicode/utf8"
 )
 
 // event is a line of go test -json (cmd/test2json).
@@ -11,6 +12,106 @@ type event struct {
 	Package string
 	Test    string
 	Output  string
+}
+
+// read decodes a line; false = it is no event.
+func (e *event) read(line string) bool {
+	if e.quick(line) {
+		return true
+	}
+	*e = event{}
+	return json.Unmarshal([]byte(line), e) == nil
+}
+
+// quick decodes a line as test2json writes it, but for Output, which nobody reads. What has another form, even one that is as good, is left to the decoder.
+func (e *event) quick(line string) bool {
+	rest, ok := strings.CutPrefix(line, "{")
+	for ok {
+		var name, value string
+		if name, rest, ok = quoted(rest); !ok || escaped(name) || !strings.HasPrefix(rest, ":") {
+			return false
+		}
+		rest = rest[1:]
+		switch name {
+		case "Action", "Package", "Test":
+			if value, rest, ok = quoted(rest); !ok || escaped(value) {
+				return false
+			}
+			e.set(name, value)
+		case "Output", "Time":
+			if value, rest, ok = quoted(rest); !ok || !plainEscapes(value) {
+				return false
+			}
+		case "Elapsed":
+			number := strings.TrimLeft(rest, "0123456789.")
+			if !json.Valid([]byte(rest[:len(rest)-len(number)])) {
+				return false
+			}
+			rest = number
+		default:
+			return false
+		}
+		if rest == "}" {
+			return true
+		}
+		rest, ok = strings.CutPrefix(rest, ",")
+	}
+	return false
+}
+
+func (e *event) set(name, value string) {
+	switch name {
+	case "Action":
+		e.Action = value
+	case "Package":
+		e.Package = value
+	default:
+		e.Test = value
+	}
+}
+
+// quoted takes a JSON string off the beginning of s, as it is written.
+func quoted(s string) (text, rest string, ok bool) {
+	if s == "" || s[0] != '"' {
+		return "", "", false
+	}
+	for i := 1; i < len(s); i++ {
+		switch c := s[i]; {
+		case c == '"':
+			return s[1:i], s[i+1:], true
+		case c == '\\':
+			i++
+		case c < ' ':
+			return "", "", false
+		}
+	}
+	return "", "", false
+}
+
+// plainEscapes says whether a JSON string has no escapes but those that name one character and \u with four digits.
+func plainEscapes(s string) bool {
+	for i := strings.IndexByte(s, '\\'); i >= 0; {
+		switch s = s[i+1:]; { // quoted has seen to it that a byte follows
+		case strings.IndexByte(`"\/bfnrt`, s[0]) >= 0:
+			s = s[1:]
+		case s[0] == 'u' && len(s) > 4 && digitOrHex(s[1]) && digitOrHex(s[2]) && digitOrHex(s[3]) && digitOrHex(s[4]):
+			s = s[5:]
+		default:
+			return false
+		}
+		i = strings.IndexByte(s, '\\')
+	}
+	return true
+}
+
+// escaped says whether a JSON string stands for another text than it is written as.
+func escaped(s string) bool {
+	for i := range len(s) {
+		if s[i] == '\\' || s[i] >= utf8.RuneSelf {
+			return true
+		}
+	}
+	return false
 }
 
 // id names a test of a package.
@@ -52,7 +153,7 @@ func (t testSummary) events(j *job) ([]line, Confidence) {
 	c := tally{}
 	for i := range j.lines {
 		body := j.lines[i].body()
-		if !looksEvent(body) || json.Unmarshal([]byte(body), &list[i]) != nil {
+		if !looksEvent(body) || !list[i].read(body) {
 			list[i] = event{}
 			continue
 		}

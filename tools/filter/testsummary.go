@@ -235,7 +235,7 @@ func (c *tally) sort(body string) kind {
 	if body == "" {
 		return isNoise
 	}
-	t := strings.TrimLeft(body, " \t")
+	t := trimBlanks(body)
 	if t == "" {
 		return isNoise
 	}
@@ -401,7 +401,7 @@ func (f *failures) reports(lines []line) int {
 	n := 0
 	for i := range lines {
 		body := lines[i].body()
-		if f.look.scan(body)&2 != 0 && f.is(body) && (opens(body) != opensNothing || strings.Contains(body, "FAILED") || strings.Contains(body, " failed")) {
+		if f.words(&lines[i])&2 != 0 && f.has(&lines[i]) && (opens(body) != opensNothing || strings.Contains(body, "FAILED") || strings.Contains(body, " failed")) {
 			n++
 		}
 	}

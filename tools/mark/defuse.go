@@ -2,6 +2,7 @@ package mark
 
 import (
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -13,22 +14,14 @@ const Forged = "forged_mark"
 
 // defuse writes the first character of each imitated mark as an entity: nothing is lost, and nothing reads as a mark. It returns where they stood.
 func defuse(text string) (harmless string, at []int) {
-	folded, offset := fold(text)
-	if !strings.Contains(folded, "external") && !strings.Contains(folded, "tool") {
+	folded, _ := fold(text, false)
+	if at = imitations(folded); len(at) == 0 {
 		return text, nil
 	}
+	_, offset := fold(text, true)
 	var b strings.Builder
 	last := 0
-	for from := 0; ; {
-		i := strings.IndexAny(folded[from:], "<[")
-		if i < 0 {
-			break
-		}
-		i += from
-		from = i + 1
-		if !imitates(folded[i], folded[i+1:]) {
-			continue
-		}
+	for n, i := range at {
 		start := offset(i)
 		_, size := utf8.DecodeRuneInString(text[start:])
 		b.WriteString(text[last:start])
@@ -38,13 +31,23 @@ func defuse(text string) (harmless string, at []int) {
 			b.WriteString("&#91;")
 		}
 		last = start + size
-		at = append(at, start)
-	}
-	if len(at) == 0 {
-		return text, nil
+		at[n] = start
 	}
 	b.WriteString(text[last:])
 	return b.String(), at
+}
+
+// imitations are the places of brackets in a folded text that begin an imitated mark.
+func imitations(folded string) (at []int) {
+	if !strings.Contains(folded, "external") && !strings.Contains(folded, "tool") {
+		return nil
+	}
+	for i := range len(folded) {
+		if (folded[i] == '<' || folded[i] == '[') && imitates(folded[i], folded[i+1:]) {
+			at = append(at, i)
+		}
+	}
+	return at
 }
 
 // maxGap is how much space within a mark is looked over, in bytes: more is no mark to any reader, and looking on would cost time without end.
@@ -84,24 +87,28 @@ func join(s, first, second string) (rest string, ok bool) {
 	return strings.CutPrefix(s, second)
 }
 
-// fold makes the text in which marks are looked for: lower case, without what nobody sees, look-alike characters replaced by what they look like. offset
-// leads from a byte of it to the character in the original.
-func fold(text string) (folded string, offset func(int) int) {
+// fold makes the text in which marks are looked for: lower case, without what nobody sees, look-alike characters replaced by what they look like. With
+// back, offset leads from a byte of it to the character in the original.
+func fold(text string, back bool) (folded string, offset func(int) int) {
 	if ascii(text) {
 		return strings.ToLower(text), func(i int) int { return i }
 	}
+	known := low()
 	var b strings.Builder
 	b.Grow(len(text))
-	offsets := make([]int, 0, len(text))
+	var offsets []int
 	for i, r := range text {
 		start := b.Len()
 		switch {
-		case r >= utf8.RuneSelf:
+		case r < lowRunes:
+			b.WriteString(known[r])
+		case r >= 0x3400 && r <= 0x9FFF: // ideographs look like nothing else
+			b.WriteString(text[i : i+3])
+		default:
 			decompose(&b, text[i:], r)
-		case r == '\t', r == '\n':
-			b.WriteByte(' ')
-		case r >= ' ' && r != 0x7F: // other controls are not seen
-			b.WriteRune(unicode.ToLower(r))
+		}
+		if !back {
+			continue
 		}
 		for range b.Len() - start {
 			offsets = append(offsets, i)
@@ -109,6 +116,27 @@ func fold(text string) (folded string, offset func(int) int) {
 	}
 	return b.String(), func(i int) int { return offsets[i] }
 }
+
+// lowRunes bounds the characters whose folded form is held ready: Latin, Greek, Cyrillic.
+const lowRunes = 0x530
+
+// low are the folded forms of the characters below lowRunes.
+var low = sync.OnceValue(func() *[lowRunes]string {
+	var table [lowRunes]string
+	for r := range rune(lowRunes) {
+		var b strings.Builder
+		switch {
+		case r >= utf8.RuneSelf:
+			decompose(&b, string(r), r)
+		case r == '\t', r == '\n':
+			b.WriteByte(' ')
+		case r >= ' ' && r != 0x7F: // other controls are not seen
+			b.WriteRune(unicode.ToLower(r))
+		}
+		table[r] = b.String()
+	}
+	return &table
+})
 
 // decompose writes what a character is made of (NFKD): full-width forms, mathematical letters, letters with accents.
 func decompose(b *strings.Builder, text string, r rune) {

@@ -72,17 +72,8 @@ type Provider struct {
 
 // New checks the options and makes a provider; nothing is sent.
 func New(o Options) (*Provider, error) {
-	switch {
-	case o.Name == "":
-		return nil, errors.New("anthropic provider: name is empty")
-	case o.Model == "":
-		return nil, fmt.Errorf("provider %s: model is empty", o.Name)
-	case o.Key == "":
-		return nil, fmt.Errorf("provider %s: api_key is empty", o.Name)
-	case strings.ContainsAny(string(o.Key), "\r\n\x00"):
-		return nil, fmt.Errorf("provider %s: api_key contains a line break", o.Name)
-	case o.MaxTokens < 0 || o.Timeout < 0 || o.InputUSDPerMTok < 0 || o.OutputUSDPerMTok < 0 || (o.CachedUSDPerMTok != nil && *o.CachedUSDPerMTok < 0):
-		return nil, fmt.Errorf("provider %s: max_tokens, timeout and prices must not be negative", o.Name)
+	if err := o.validate(); err != nil {
+		return nil, err
 	}
 	if o.BaseURL == "" {
 		o.BaseURL = DefaultBaseURL
@@ -109,6 +100,25 @@ func New(o Options) (*Provider, error) {
 	// A redirect would carry the conversation to an address nobody configured.
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return &Provider{o: o, host: u.Host, client: client}, nil
+}
+
+func (o *Options) validate() error {
+	switch {
+	case o.Name == "":
+		return errors.New("anthropic provider: name is empty")
+	case o.Model == "":
+		return fmt.Errorf("provider %s: model is empty", o.Name)
+	case o.Key == "":
+		return fmt.Errorf("provider %s: api_key is empty", o.Name)
+	case strings.ContainsAny(string(o.Key), "\r\n\x00"):
+		return fmt.Errorf("provider %s: api_key contains a line break", o.Name)
+	case o.MaxTokens < 0 || o.Timeout < 0 || o.InputUSDPerMTok < 0 || o.OutputUSDPerMTok < 0:
+		return fmt.Errorf("provider %s: max_tokens, timeout and prices must not be negative", o.Name)
+	case o.CachedUSDPerMTok != nil && *o.CachedUSDPerMTok < 0:
+		return fmt.Errorf("provider %s: the price of cached input must not be negative", o.Name)
+	default:
+		return nil
+	}
 }
 
 // Name implements llm.Provider.

@@ -88,7 +88,7 @@ type Core struct {
 	engine   *filter.Engine
 	filtered tally
 	servers  *mcp.Manager
-	signins  *signins         // nil = no server wants a sign-in
+	signIns  *signIns         // nil = no server wants a sign-in
 	resync   chan struct{}    // the index of tools is behind
 	later    serverNews       // for the models of sessions
 	tell     func(mcp.Notice) // told to people; nil = nobody; set before the client runs

@@ -66,7 +66,7 @@ func (c *Core) openServers() error {
 		o.Servers = append(o.Servers, serverConfig(s))
 	}
 	var err error
-	if c.signins, err = c.openSignins(&o); err != nil {
+	if c.signIns, err = c.openSignIns(&o); err != nil {
 		return fmt.Errorf("%w: mcp: %w", ErrConfig, err)
 	}
 	client, err := mcp.New(o)

@@ -211,7 +211,7 @@ func (s *service) run(ctx context.Context, intake func(ctx context.Context) erro
 	defer endMCP()
 	var clients sync.WaitGroup
 	part(&clients, "mcp", func() error { return s.core.servers.Run(mcpCtx) })
-	if in := s.core.signins; in != nil {
+	if in := s.core.signIns; in != nil {
 		part(&clients, "sign-ins", func() error { return in.manager.Run(mcpCtx) })
 	}
 	part(&clients, "index of tools", func() error { return s.core.resyncing(mcpCtx) })

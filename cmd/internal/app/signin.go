@@ -14,8 +14,8 @@ import (
 	"github.com/zephbot/zephbot/tools/mcp/oauth"
 )
 
-// signins lets people sign in to MCP servers that want it.
-type signins struct {
+// signIns lets people sign in to MCP servers that want it.
+type signIns struct {
 	manager *oauth.Manager
 	servers map[string]oauth.Server
 
@@ -24,9 +24,9 @@ type signins struct {
 	end map[string]func(err error)                              // by server: who is told how it ended
 }
 
-// openSignins prepares the servers with oauth.enabled; nil where there are none.
-func (c *Core) openSignins(o *mcp.Options) (*signins, error) {
-	s := &signins{servers: map[string]oauth.Server{}, ask: map[string]func(context.Context, string) error{}, end: map[string]func(error){}}
+// openSignIns prepares the servers with oauth.enabled; nil where there are none.
+func (c *Core) openSignIns(o *mcp.Options) (*signIns, error) {
+	s := &signIns{servers: map[string]oauth.Server{}, ask: map[string]func(context.Context, string) error{}, end: map[string]func(error){}}
 	files := oauth.NewFiles(filepath.Join(c.cfg.Path(c.cfg.DataDir), "mcp-tokens")) // shared by the service and `zephbot mcp signin`
 	for _, server := range c.cfg.MCP.Servers {
 		if server.OAuth.Enabled {
@@ -61,7 +61,7 @@ func signinConfig(s config.MCPServer, files *oauth.Files, o *mcp.Options) oauth.
 }
 
 // show implements oauth.Options.Ask.
-func (s *signins) show(ctx context.Context, server, link string) error {
+func (s *signIns) show(ctx context.Context, server, link string) error {
 	s.mu.Lock()
 	ask := s.ask[server]
 	s.mu.Unlock()
@@ -72,7 +72,7 @@ func (s *signins) show(ctx context.Context, server, link string) error {
 }
 
 // ended implements oauth.Options.Done.
-func (s *signins) ended(server string, err error) {
+func (s *signIns) ended(server string, err error) {
 	s.mu.Lock()
 	end := s.end[server]
 	s.mu.Unlock()
@@ -83,7 +83,7 @@ func (s *signins) ended(server string, err error) {
 
 // signIn is /mcp signin ID, and /mcp signin ID ADDRESS with the address at which the browser ended.
 func (s servers) signIn(call *dispatch.Call, id string, target []string) error {
-	in := s.service.core.signins
+	in := s.service.core.signIns
 	if !s.known(id) {
 		return command.ErrNoServer
 	}
@@ -134,7 +134,7 @@ func (s servers) signedIn(ctx context.Context, call *dispatch.Call, id string, e
 // SignIn signs in to a configured server at the terminal: show gets the link, and pasted gives the address at which the browser ended, if it cannot reach
 // this machine.
 func (b *Bench) SignIn(ctx context.Context, id string, show func(link string) error, pasted func(ctx context.Context) (string, error)) error {
-	in := b.core.signins
+	in := b.core.signIns
 	if in == nil || in.servers[id].ID == "" {
 		return errors.Join(ErrConfig, errors.New("the server "+id+" is not configured with oauth.enabled"))
 	}

@@ -25,7 +25,7 @@ func TestNames(t *testing.T) {
 	m.GaugesBy("mcp_servers", "MCP servers by state.", "state", func() map[string]float64 { return map[string]float64{"connected": 2} })
 	m.Gauge("sessions_active", "Sessions.", func() float64 { return 3 })
 	w := httptest.NewRecorder()
-	m.Handler(func(context.Context) error { return nil }).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	m.Handler(func(context.Context) error { return nil }).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
 	for _, want := range []string{
 		`zephbot_filter_chars_total{stage="raw"} 100`, `zephbot_filter_chars_total{stage="filtered"} 20`, `zephbot_filter_confidence_total{level="full"} 1`,
 		`zephbot_cache_requests_total{result="hit"} 1`, `zephbot_utility_decisions_total{decision="run"} 1`, `zephbot_tool_retries_total{tool="fetch"} 1`,

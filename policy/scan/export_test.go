@@ -1,0 +1,7 @@
+package scan
+
+// Fold is the folded text and the way back, for tests.
+func Fold(text string) (string, func(int) int) {
+	f := fold(text, true)
+	return f.text, f.at
+}

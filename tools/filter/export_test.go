@@ -1,0 +1,35 @@
+package filter
+
+// Thorough is e without the first look at commands, for tests.
+func (e *Engine) Thorough() *Engine {
+	slow := *e
+	slow.commands, slow.always = nil, ^uint64(0)
+	return &slow
+}
+
+// Characters counts code points.
+func Characters(s string) int { return characters(s) }
+
+// Quick decodes an event without the decoder; ok = it could.
+func Quick(line string) (action, pkg, test string, ok bool) {
+	var e event
+	ok = e.quick(line)
+	return e.Action, e.Package, e.Test, ok
+}
+
+// Judge says whether a line looks like a failure, and whether it has to be seen, by the one pass for all words.
+func (e *Engine) Judge(body string) (failure, security bool) {
+	l := line{text: body}
+	return e.failures.has(&l), e.security.is(e.failures, &l)
+}
+
+// JudgeApart asks each pattern of the security lines, and looks for the words of a failure alone.
+func (e *Engine) JudgeApart() func(body string) (failure, security bool) {
+	alone := newFailures(nil)
+	return func(body string) (failure, security bool) {
+		for i := range e.security.patterns.list {
+			security = security || e.security.patterns.list[i].re.MatchString(body)
+		}
+		return alone.is(body), security
+	}
+}
