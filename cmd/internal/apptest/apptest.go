@@ -2,7 +2,9 @@
 // tests only.
 //
 // A scenario is a txtar file with the parts config (TOML, added to a base that admits the people below), model (see package llmtest) and chat; further parts
-// are configurations for "restart with NAME". {300×text} in model and chat stands for 300 times that text. People: ann (1001, admin), ben (1002), cy (1003,
+// are configurations for "restart with NAME", a file filters.toml beside the configuration, and web pages, named by their address: https://… of
+// example.com or a host right below it; every other address is a 404. $overflow in the arguments of the model's call is the newest overflow:… that it
+// was shown. {300×text} in model, chat, filters.toml and pages stands for 300 times that text. People: ann (1001, admin), ben (1002), cy (1003,
 // German) and dora (1004, a stranger). Chats: a private one each, by the person's name; team, a group with ann, ben and cy; forum, a supergroup with the
 // topics General and 7; foreign, a group that is not on the list. The shell runs without the kernel sandbox unless the scenario says otherwise, so that what
 // asks does not depend on the machine. Lines of chat:
@@ -34,6 +36,9 @@
 //	model asked 3               the model was asked so often in all
 //	model saw /regexp/          a request of the model contains this; "model not saw" none does, so far
 //	model offered bash          the newest request offers this tool; "model not offered bash" it does not
+//	model offered edit /regexp/ … with such a description or schema; "model not offered edit /regexp/" without
+//	web https://… fails 503 1   the page answers so often with this status (without a number: for good); "web https://… works" no longer
+//	web https://… asked 2       so many requests for it have come
 //	restart                     stops the service as SIGTERM does and starts it anew on the same state; "restart with NAME" with the configuration of that part
 //	stopping / down / start     the parts of it: the signal is given; it is and the service has ended; it has ended and runs again
 //	fault send* cut 1           telegramtest.Fault: method, kind, count (0: until "faults off"), optionally retry-after seconds, a delay such as 50ms, or a description
@@ -43,9 +48,11 @@
 //	raw {"poll":{}}             an update as it stands
 //	audit /regexp/              a line of the audit log matches; "no audit /regexp/" none does
 //	log /regexp/                a line of the service's log matches
+//	until audit /regexp/ ben: text   he says it again and again until a line of the audit log matches, and nobody looks at the answers: for what a
+//	                            service may leave out when its machine is busy
 //	never /regexp/              this stands in no message, draft, audit line, log line or call to Telegram
 //	file ann NAME: text         a file in her workspace has this content; "no file ann NAME" none
-//	put ann NAME: text          makes one
+//	put ann NAME: text          makes one; a text that begins with #! can be run
 //	migrate team                the group gets a new id; the name goes with it
 //	block dora / unblock dora
 //	rename ben dora             his username
@@ -76,6 +83,9 @@ import (
 	"github.com/zephbot/zephbot/persistence/sql"
 )
 
+// rulesFile is the part that becomes the file of the output filter's rules.
+const rulesFile = "filters.toml"
+
 // patience bounds each wait: long, because a test machine may be slow; a scenario that works never comes near it.
 const patience = 90 * time.Second
 
@@ -86,12 +96,18 @@ func Play(t *testing.T, archive *txtar.Archive) {
 	for _, f := range archive.Files {
 		parts[f.Name] = string(f.Data)
 	}
-	parts["model"], parts["chat"] = expand(parts["model"]), expand(parts["chat"])
+	for name, text := range parts {
+		if name == "model" || name == "chat" || name == rulesFile || strings.HasPrefix(name, scheme) {
+			parts[name] = expand(text)
+		}
+	}
 	model, err := llmtest.ParseNamed("test", parts["model"])
 	if err != nil {
 		t.Fatalf("model: %v", err)
 	}
-	s := &scene{t: t, dir: t.TempDir(), model: model, parts: parts, extra: parts["config"], seen: map[int64]map[int]bool{}, last: map[int64]int{}, clock: &clock{}}
+	s := &scene{
+		t: t, dir: t.TempDir(), model: &knowing{Model: model}, web: openSite(parts), parts: parts, extra: parts["config"], seen: map[int64]map[int]bool{}, last: map[int64]int{}, clock: &clock{},
+	}
 	s.stage()
 	defer s.close()
 	s.start()
@@ -156,7 +172,8 @@ type scene struct {
 	extra  string
 	fake   *telegramtest.Server
 	url    string
-	model  *llmtest.Model
+	model  *knowing
+	web    *site
 	clock  *clock
 	log    buffer
 	seen   map[int64]map[int]bool // per chat: the messages of the bot that were looked at
@@ -221,7 +238,8 @@ func (s *scene) stage() {
 	s.press = map[string]string{}
 }
 
-// base admits the people of the scene. telegram.limits are off: a scenario tests order and content, not patience.
+// base admits the people of the scene. telegram.limits are off, and a counter that a busy machine does not answer in time lets a turn pass: a scenario
+// tests order and content, not patience.
 const base = `
 data_dir = %q
 [telegram]
@@ -234,6 +252,8 @@ allowed_chats = [-2001, -1001000000077]
 per_second = 0
 per_chat_per_second = 0
 per_group_per_minute = 0
+[quotas]
+on_redis_down = "allow"
 [tools.shell]
 sandbox = "off"
 `
@@ -245,6 +265,11 @@ func (s *scene) start() {
 	if err := os.WriteFile(file, []byte(merge(text, s.extra)), 0o600); err != nil {
 		s.t.Fatal(err)
 	}
+	if rules, ok := s.parts[rulesFile]; ok {
+		if err := os.WriteFile(filepath.Join(s.dir, rulesFile), []byte(rules), 0o600); err != nil {
+			s.t.Fatal(err)
+		}
+	}
 	cfg, err := config.Load(config.Source{File: file, WorkDir: s.dir, Home: s.dir})
 	if err != nil {
 		s.t.Fatalf("config: %v", err)
@@ -252,7 +277,7 @@ func (s *scene) start() {
 	ctx, cancel := context.WithCancel(context.Background())
 	s.cancel, s.done = cancel, make(chan error, 1)
 	opts := app.Options{
-		Config: cfg, Version: "v0.0.0-scenario", WorkDir: s.dir, Now: s.clock.now, Provider: s.model,
+		Config: cfg, Version: "v0.0.0-scenario", WorkDir: s.dir, Now: s.clock.now, Provider: s.model, Internet: s.web.internet(),
 		Log: zerolog.New(&s.log).With().Timestamp().Logger(),
 	}
 	go func() { s.done <- app.Serve(ctx, opts) }()
@@ -349,4 +374,5 @@ func (s *scene) close() {
 		s.t.Errorf("the service ended with: %v\n%s", err, s.dump())
 	}
 	s.fake.Close()
+	s.web.server.Close()
 }

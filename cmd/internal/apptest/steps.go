@@ -23,6 +23,7 @@ var (
 	orSend       = regexp.MustCompile(`/approve ([a-z]+)`)
 	forwardsLine = regexp.MustCompile(`^(ann|ben|cy|dora)(?:@([a-z]+))? forwards: (.*)$`)
 	editsLine    = regexp.MustCompile(`^(ann|ben|cy|dora)(?:@([a-z]+))? edits (\d+): (.*)$`)
+	untilLine    = regexp.MustCompile(`^until audit (/.+/) (ann|ben|cy|dora): (.+)$`)
 	botLine      = regexp.MustCompile(`^bot@([a-z]+)(?:/(\d+))?: (.*)$`)
 	cardLine     = regexp.MustCompile(`^card@([a-z]+): (.*)$`)
 	pressLine    = regexp.MustCompile(`^press ([a-z+]+)@([a-z]+)(?: (\d+))? "(.*)"$`)
@@ -53,6 +54,9 @@ func (s *scene) do(line string) error {
 	line = s.names(line)
 	if m := saysLine.FindStringSubmatch(line); m != nil {
 		return s.say(m[1], m[2], telegramtest.Message{Text: plain(m[6]), Thread: number(m[3]), ReplyTo: number(m[4]), Quote: m[5]})
+	}
+	if m := untilLine.FindStringSubmatch(line); m != nil {
+		return s.until(m[1], m[2], plain(m[3]))
 	}
 	if m := sendsLine.FindStringSubmatch(line); m != nil {
 		msg, err := attachment(m[4])
@@ -121,6 +125,34 @@ func (s *scene) say(person, chat string, msg telegramtest.Message) error {
 		s.said = said.UpdateID
 	}
 	return err
+}
+
+// until has a person say something in the private chat, over and over, until the audit log has a line.
+func (s *scene) until(want, person, text string) error {
+	chat := s.chats[person]
+	for began := time.Now(); time.Since(began) < patience; {
+		if err := s.say(person, "", telegramtest.Message{Text: text}); err != nil {
+			return err
+		}
+		if err := s.idle(); err != nil {
+			return err
+		}
+		for _, m := range s.bots(chat) {
+			s.look(chat, m.MessageID)
+		}
+		if ok, err := s.line("audit", want); ok || err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("said in vain; the audit log is\n%s", s.lines("audit"))
+}
+
+// look notes that a message of the bot was looked at.
+func (s *scene) look(chat int64, message int) {
+	if s.seen[chat] == nil {
+		s.seen[chat] = map[int]bool{}
+	}
+	s.seen[chat][message], s.last[chat] = true, message
 }
 
 // matches compares what was shown with what is wanted: /regexp/ or the text itself.
@@ -200,10 +232,7 @@ func (s *scene) expect(chat int64, thread int, want string) error {
 	if err != nil {
 		return fmt.Errorf("%w; it says %q in thread %d", err, m.Text, m.Thread)
 	}
-	if s.seen[chat] == nil {
-		s.seen[chat] = map[int]bool{}
-	}
-	s.seen[chat][m.MessageID], s.last[chat] = true, m.MessageID
+	s.look(chat, m.MessageID)
 	return nil
 }
 
@@ -291,21 +320,24 @@ func (s *scene) idle() error {
 	return s.wait(func() (bool, error) { return s.still(s.db) })
 }
 
+// still looks in the order in which work moves on, and at what waits once more at the end: else something that moves from one place to the next between two
+// looks would be seen in neither.
 func (s *scene) still(db *sql.Reader) (bool, error) {
 	if s.fake.PendingUpdates() > 0 {
 		return false, nil
 	}
-	id := strconv.FormatInt(s.fake.BotID(), 10)
-	counts, err := db.Counts(context.Background(), "telegram", id)
-	if err != nil || counts.Running > 0 || counts.Undelivered > 0 {
+	ctx, id := context.Background(), strconv.FormatInt(s.fake.BotID(), 10)
+	if express, err := db.Express(ctx, "telegram", id, 1); err != nil || len(express) > 0 {
 		return false, err
 	}
-	express, err := db.Express(context.Background(), "telegram", id, 1)
-	if err != nil || len(express) > 0 {
+	if ready, err := db.Ready(ctx, "telegram", id, s.clock.now(), 1); err != nil || len(ready) > 0 {
 		return false, err
 	}
-	ready, err := db.Ready(context.Background(), "telegram", id, s.clock.now(), 1)
-	return len(ready) == 0, err
+	if counts, err := db.Counts(ctx, "telegram", id); err != nil || counts.Running > 0 || counts.Undelivered > 0 {
+		return false, err
+	}
+	ready, err := db.Ready(ctx, "telegram", id, s.clock.now(), 1)
+	return err == nil && len(ready) == 0, err
 }
 
 // database opens the service's database for reading, once the service has made it.
@@ -342,7 +374,11 @@ func (s *scene) file(verb, person string, chat int64, name, text string) error {
 	path := filepath.Join(dir, name)
 	switch verb {
 	case "put":
-		return errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600))
+		mode := os.FileMode(0o600)
+		if strings.HasPrefix(text, "#!") {
+			mode = 0o700
+		}
+		return errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), mode))
 	case "no file":
 		if _, err := os.Lstat(path); !errors.Is(err, os.ErrNotExist) {
 			return fmt.Errorf("it is there: %w", err)
@@ -387,6 +423,17 @@ func (s *scene) dump() string {
 			fmt.Fprintf(&b, "  %3d %s chat %d message %d: %d %s %s\n", c.N, c.Method, c.Chat, c.Message, c.Status, c.Fault, c.Error)
 		}
 	}
-	fmt.Fprintf(&b, "--- model: asked %d times\n--- log\n%s", len(s.model.Requests()), s.log.String())
+	requests := s.model.Requests()
+	fmt.Fprintf(&b, "--- model: asked %d times\n", len(requests))
+	if len(requests) > 0 {
+		for _, m := range requests[len(requests)-1].Messages {
+			said := m.Text
+			if m.Result != nil {
+				said += m.Result.Text
+			}
+			fmt.Fprintf(&b, "  %s: %.600s\n", m.Role, said)
+		}
+	}
+	fmt.Fprintf(&b, "--- log\n%s", s.log.String())
 	return b.String()
 }

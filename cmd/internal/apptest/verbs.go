@@ -60,6 +60,8 @@ func (s *scene) command(words []string, rest string) error {
 		return s.wait(func() (bool, error) { return len(s.fake.Faults()) == 0, nil })
 	case "clock":
 		return s.setClock(words[1])
+	case "web":
+		return s.web.line(words)
 	default:
 		return s.happens(words)
 	}
@@ -189,16 +191,9 @@ func (s *scene) modelLine(words []string, line string) error {
 			err = fmt.Errorf("it was asked %d times", n)
 		}
 		return err
-	case len(words) == 3 && words[1] == "offered":
-		list := s.model.Requests()
-		if len(list) == 0 {
-			return errors.New("it was not asked yet")
-		}
-		has := slices.ContainsFunc(list[len(list)-1].Tools, func(t llm.Tool) bool { return t.Name == words[2] })
-		if has == not {
-			return fmt.Errorf("offered: %t", has)
-		}
-		return nil
+	case len(words) > 2 && words[1] == "offered":
+		_, want, _ := strings.Cut(line, " "+words[2])
+		return s.offered(words[2], strings.TrimSpace(want), not)
 	case len(words) > 2 && words[1] == "saw":
 		_, want, _ := strings.Cut(line, "saw ")
 		want = strings.TrimSpace(want)
@@ -213,6 +208,27 @@ func (s *scene) modelLine(words []string, line string) error {
 	default:
 		return errors.New("model asked N, model offered TOOL, or model saw /regexp/")
 	}
+}
+
+// offered looks for a tool in the newest request, and for how it is shown there; want = "" takes it in any form.
+func (s *scene) offered(tool, want string, not bool) error {
+	list := s.model.Requests()
+	if len(list) == 0 {
+		return errors.New("it was not asked yet")
+	}
+	i := slices.IndexFunc(list[len(list)-1].Tools, func(t llm.Tool) bool { return t.Name == tool })
+	has := i >= 0
+	if has && want != "" {
+		shown := list[len(list)-1].Tools[i]
+		var err error
+		if has, err = matches(shown.Description+"\n"+string(shown.Schema), want); err != nil {
+			return err
+		}
+	}
+	if has == not {
+		return fmt.Errorf("offered: %t", has)
+	}
+	return nil
 }
 
 func (s *scene) saw(want string) (bool, error) {
