@@ -240,7 +240,9 @@ func (t *roundTripper) note(req *http.Request, resp *http.Response) {
 		}
 	}
 	t.mu.Lock()
-	t.status, t.target = resp.StatusCode, target
+	if t.status != http.StatusUnauthorized || resp.StatusCode < 300 { // a server that wants a sign-in answers the library's next attempts with anything
+		t.status, t.target = resp.StatusCode, target
+	}
 	t.mu.Unlock()
 	if f, ok := req.Context().Value(flightKey{}).(*flight); ok {
 		f.status.Store(int64(resp.StatusCode))
@@ -309,7 +311,11 @@ func (t *roundTripper) explain(err error) error {
 		}
 		return err
 	}
-	return statusFailure(id, status, target, err)
+	e := statusFailure(id, status, target, err)
+	if status == http.StatusUnauthorized && t.c.s.cfg.OAuth {
+		e.Message = "the server " + id + " wants a sign-in; an admin has to begin it"
+	}
+	return e
 }
 
 // statusFailure puts an answer's status into words.

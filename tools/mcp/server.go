@@ -212,10 +212,13 @@ func (s *server) take(ctx context.Context, c *conn, timeout time.Duration) error
 		s.sessions = s.keepSessions(was)
 	}
 	s.mu.Unlock()
-	s.set(Connected, "")
 	if err := s.register(next); err != nil {
+		s.mu.Lock()
+		s.main = nil
+		s.mu.Unlock()
 		return err
 	}
+	s.set(Connected, "") // now that its tools are there: who sees it connected may look for them
 	s.log.Info().Str("protocol", c.protocol()).Int("tools", len(next.tools)).Msg("mcp server connected")
 	if was == Gone && !first {
 		s.notify(Back, fmt.Sprintf("The server %s is back; its %d tools can be used again.", s.cfg.ID, len(next.tools)), nil)
