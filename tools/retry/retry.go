@@ -188,11 +188,11 @@ func transient(err error) bool {
 
 // retryAfter is how long the other side wants us to wait, where an error of the chain says so; 0 = it does not.
 func retryAfter(err error) time.Duration {
-	var says interface{ RetryAfter() time.Duration }
-	if !errors.As(err, &says) {
+	e, ok := errors.AsType[*tools.Error](err)
+	if !ok {
 		return 0
 	}
-	return max(says.RetryAfter(), 0)
+	return max(e.RetryAfter, 0)
 }
 
 // final is the error as the model gets it: with the number of tries, and without a promise that is over.

@@ -49,18 +49,12 @@ func TestBackoff(t *testing.T) {
 	}
 }
 
-// later is an error that says when to come back.
-type later struct{ after time.Duration }
-
-func (l later) Error() string             { return "busy" }
-func (l later) RetryAfter() time.Duration { return l.after }
-
 func passing(c tools.Category) error {
 	return &tools.Error{Category: c, Message: "It did not work.", Retryable: true}
 }
 
 func after(d time.Duration) error {
-	return &tools.Error{Category: tools.RateLimited, Message: "Too many requests.", Err: fmt.Errorf("ask: %w", later{d})}
+	return &tools.Error{Category: tools.RateLimited, Message: "Too many requests.", RetryAfter: d}
 }
 
 // setup is a stage whose waits take no time and are noted.

@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 
@@ -86,6 +87,7 @@ func statusError(status int, header http.Header) *tools.Error {
 	switch {
 	case status == http.StatusNotFound, status == http.StatusGone:
 		e.Suggestion = "The page does not exist. Check the URL, or use another page."
+		e.Err = fs.ErrNotExist // as with files: the world says no, the tool has not failed
 	case e.Category == tools.InvalidParameters:
 		e.Suggestion = "Check path and query of the URL."
 	case e.Category == tools.PolicyBlocked:
