@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/zephbot/zephbot/cmd/internal/cli"
+	"github.com/zephbot/zephbot/tools/mcp/mcptest"
 	"github.com/zephbot/zephbot/tools/shell/sandbox"
 )
 
@@ -17,7 +18,16 @@ func TestMain(m *testing.M) {
 	if sandbox.Main(os.Args) {
 		return
 	}
-	os.Exit(m.Run())
+	if code, ok := mcptest.Main(); ok {
+		os.Exit(code)
+	}
+	remove, err := installKind()
+	if err != nil {
+		panic(err)
+	}
+	code := m.Run()
+	remove()
+	os.Exit(code)
 }
 
 type world struct {
@@ -37,7 +47,7 @@ func (w *world) run(t *testing.T, args ...string) int {
 	w.out.Reset()
 	w.err.Reset()
 	return cli.Main(t.Context(), args, cli.Env{
-		In: strings.NewReader(w.in), Out: &w.out, Err: &w.err, Environ: w.env, WorkDir: w.dir, Home: w.dir, Executable: os.Args[0],
+		In: strings.NewReader(w.in), Out: &w.out, Err: &locked{w: &w.err}, Environ: w.env, WorkDir: w.dir, Home: w.dir, Executable: os.Args[0],
 	})
 }
 

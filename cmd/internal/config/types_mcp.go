@@ -6,7 +6,7 @@ type MCP struct {
 	MaxDynamicServers     int      `toml:"max_dynamic_servers" default:"10" doc:"Servers that may be added in the chat."`
 	MaxDescriptionBytes   int      `toml:"max_description_bytes" default:"2048" min:"1" doc:"Longest description of a tool, in bytes."`
 	MaxInstructionsBytes  int      `toml:"max_instructions_bytes" default:"2048" min:"1" doc:"Longest instructions of a server, in bytes."`
-	OutputSchemaHintBytes int      `toml:"output_schema_hint_bytes" default:"1024" doc:"Longest output schema put into a description, in bytes."`
+	OutputSchemaHintBytes int      `toml:"output_schema_hint_bytes" default:"1024" min:"1" doc:"Longest output schema put into a description, in bytes."`
 	Sampling              bool     `toml:"sampling" default:"false" doc:"Let servers ask the model."`
 	ElicitationEnabled    bool     `toml:"elicitation_enabled" default:"false" doc:"Let servers ask the person, in the terminal."`
 	ElicitationTimeout    int      `toml:"elicitation_timeout" alias:"elicitation_timeout_secs" default:"120" min:"1" doc:"Seconds to wait for an answer."`
@@ -15,12 +15,12 @@ type MCP struct {
 	LockToolList          bool     `toml:"lock_tool_list" default:"false" doc:"Ignore changes of the tool lists after the start."`
 	DefaultEnvIsolation   bool     `toml:"default_env_isolation" default:"false" doc:"Start servers with an almost empty environment."`
 	MaxConnectAttempts    int      `toml:"max_connect_attempts" default:"3" min:"1" max:"10" doc:"Attempts to connect at start."`
-	StartupRetryBackoffMS int      `toml:"startup_retry_backoff_ms" default:"1000" doc:"Milliseconds before the second attempt, doubled each time."`
+	StartupRetryBackoffMS int      `toml:"startup_retry_backoff_ms" default:"1000" min:"1" doc:"Milliseconds before the second attempt, doubled each time."`
 	ToolTimeoutSecs       *int     `toml:"tool_timeout_secs" min:"1" doc:"Seconds a tool call may take. Not set: the timeout of the server."`
 
 	Pruning          MCPPruning       `toml:"pruning" doc:"A model chooses among the tools."`
 	ToolDiscovery    ToolDiscovery    `toml:"tool_discovery" doc:"Which tools of servers the model sees."`
-	TrustCalibration TrustCalibration `toml:"trust_calibration" doc:"A score of how servers behave."`
+	TrustCalibration TrustCalibration `toml:"trust_calibration" idle:"the score of servers" doc:"A score of how servers behave."`
 	Servers          []MCPServer      `toml:"servers" doc:"The servers."`
 }
 
@@ -69,7 +69,7 @@ type MCPServer struct {
 	ToolAllowlist      *[]string               `toml:"tool_allowlist" doc:"Tools that are offered. Not set: all (sandboxed: none)."`
 	ExpectedTools      []string                `toml:"expected_tools" doc:"Tools the server should have; others are dropped."`
 	Roots              []MCPRoot               `toml:"roots" doc:"Directories the server may use."`
-	ToolMetadata       map[string]ToolMetadata `toml:"tool_metadata" doc:"What a tool does, by its name."`
+	ToolMetadata       map[string]ToolMetadata `toml:"tool_metadata" idle:"the data flow policy of tools" doc:"What a tool does, by its name."`
 	ElicitationEnabled *bool                   `toml:"elicitation_enabled" doc:"Overrides mcp.elicitation_enabled."`
 	EnvIsolation       *bool                   `toml:"env_isolation" doc:"Overrides mcp.default_env_isolation."`
 	Scope              string                  `toml:"scope" default:"shared" enum:"shared|session|caller" doc:"One connection for all, or one per conversation or person."`
