@@ -2,10 +2,11 @@ package shell
 
 import (
 	"maps"
-	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/zephbot/zephbot/policy/redact"
 )
 
 // DefaultEnvBlocklist lists the prefixes of names that no command sees (seed 003, tools.shell.env_blocklist).
@@ -62,7 +63,7 @@ func (r *Runner) hidden(name, value string) bool {
 			return true
 		}
 	}
-	return unwanted(upper) || loader(upper) || credential(upper) || carriesPassword(value)
+	return unwanted(upper) || loader(upper) || redact.NamesSecret(name) || redact.HoldsPassword(value)
 }
 
 // loader says whether the dynamic loader, a shell or an interpreter would load code because of the variable.
@@ -73,39 +74,6 @@ func loader(name string) bool {
 		}
 	}
 	return name == "NODE_OPTIONS" || name == "PYTHONSTARTUP" || name == "PERL5OPT" || name == "RUBYOPT"
-}
-
-// credential says whether a name (in upper case) sounds like a secret.
-func credential(name string) bool {
-	words := strings.FieldsFunc(name, func(r rune) bool { return r == '_' || r == '-' || r == '.' })
-	for _, w := range words {
-		switch w {
-		case "TOKEN", "TOKENS", "KEY", "KEYS", "SECRET", "SECRETS", "PASS", "PASSWD", "PWD", "PASSPHRASE", "CREDENTIAL", "CREDENTIALS", "CREDS", "AUTH", "COOKIE", "APIKEY", "DSN":
-			return true
-		}
-	}
-	for _, part := range []string{"PASSWORD", "APIKEY", "SECRET", "TOKEN"} {
-		if strings.Contains(name, part) {
-			return true
-		}
-	}
-	return false
-}
-
-// carriesPassword says whether a value is a URL with a password, as in DATABASE_URL.
-func carriesPassword(value string) bool {
-	if !strings.Contains(value, "://") || !strings.Contains(value, "@") {
-		return false
-	}
-	u, err := url.Parse(value)
-	if err != nil {
-		return true // it has the shape of one and cannot be read: better gone
-	}
-	if u.User == nil {
-		return false
-	}
-	_, has := u.User.Password()
-	return has
 }
 
 // shellDir is where the shell program lives, so that a sandbox lets it start also from an unusual place.

@@ -16,6 +16,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/agent/llm/adapter"
 	"github.com/zephbot/zephbot/agent/llm/wirename"
 )
 
@@ -32,19 +33,8 @@ const (
 	readFactor  = 0.1
 )
 
-// Key is an API key. Every way of printing it gives "[redacted]".
-type Key string
-
-const redacted = "[redacted]"
-
-// String implements fmt.Stringer.
-func (Key) String() string { return redacted }
-
-// Format implements fmt.Formatter, so that %x, %q and %#v are covered too.
-func (Key) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(redacted)) }
-
-// MarshalText implements encoding.TextMarshaler, for JSON and loggers.
-func (Key) MarshalText() ([]byte, error) { return []byte(redacted), nil }
+// Key is an API key.
+type Key = adapter.Key
 
 // Options configure a Provider. Name, Model and Key are required.
 type Options struct {

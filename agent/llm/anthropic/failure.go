@@ -10,25 +10,20 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
-	"time"
 
 	sdk "github.com/anthropics/anthropic-sdk-go"
 
 	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/agent/llm/adapter"
 )
 
 const (
-	maxBody       = 32 << 20 // bytes of an answer
-	maxErrorBody  = 64 << 10
-	maxRetryAfter = 24 * time.Hour
+	maxBody      = 32 << 20 // bytes of an answer
+	maxErrorBody = 64 << 10
 )
 
-var (
-	errRefused = errors.New("server refused the request")
-	errTooBig  = errors.New("server's answer is too large")
-)
+var errRefused = errors.New("server refused the request")
 
 // exchange carries one request and keeps what the SDK loses: the headers and the body of a refusal. Not safe for concurrent use.
 type exchange struct {
@@ -52,28 +47,9 @@ func (x *exchange) Do(req *http.Request) (*http.Response, error) {
 		_ = resp.Body.Close()
 		return nil, errRefused
 	}
-	resp.Body = &capped{body: resp.Body, left: maxBody}
+	resp.Body = adapter.Cap(resp.Body, maxBody)
 	return resp, nil
 }
-
-// capped fails beyond its limit, where io.LimitReader would pretend that the body ended.
-type capped struct {
-	body io.ReadCloser
-	left int64
-}
-
-// Read implements io.Reader.
-func (c *capped) Read(p []byte) (int, error) {
-	if c.left <= 0 {
-		return 0, errTooBig
-	}
-	n, err := c.body.Read(p[:min(int64(len(p)), c.left)])
-	c.left -= int64(n)
-	return n, err //nolint:wrapcheck // io.EOF must stay bare
-}
-
-// Close implements io.Closer.
-func (c *capped) Close() error { return c.body.Close() } //nolint:wrapcheck // a reader's own error
 
 // failure classifies what went wrong; its text holds no key and no address.
 func (p *Provider) failure(ctx, callCtx context.Context, x *exchange, err error, streamed bool) error {
@@ -93,20 +69,20 @@ func (p *Provider) failure(ctx, callCtx context.Context, x *exchange, err error,
 		return ready
 	case errors.Is(err, errRefused):
 		kind, message := complaint(x.body)
-		e.Kind, e.RetryAfter = kindOf(x.status, kind, message), p.retryAfter(x.header)
+		e.Kind, e.RetryAfter = kindOf(x.status, kind, message), adapter.RetryAfter(x.header, p.o.Now())
 		if message == "" {
 			message = http.StatusText(x.status)
 		}
 		if x.status >= 300 && x.status < 400 {
 			message = "server redirects to another address; set base_url to the final one"
 		}
-		e.Err = errors.New(p.clean(message))
+		e.Err = errors.New(p.o.Key.Clean(message))
 		return e
 	case errors.As(err, &api): // within the stream
 		kind, message := complaint([]byte(api.RawJSON()))
-		e.Kind, e.RetryAfter, e.Err = kindOf(0, kind, message), p.retryAfter(x.header), errors.New(p.clean(message+" ("+kind+")"))
+		e.Kind, e.RetryAfter, e.Err = kindOf(0, kind, message), adapter.RetryAfter(x.header, p.o.Now()), errors.New(p.o.Key.Clean(message+" ("+kind+")"))
 		return e
-	case errors.Is(err, errTooBig):
+	case errors.Is(err, adapter.ErrTooBig):
 		e.Kind = llm.Invalid
 	case !x.sent:
 		e.Kind = llm.Invalid
@@ -120,7 +96,7 @@ func (p *Provider) failure(ctx, callCtx context.Context, x *exchange, err error,
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err // the address is known from the configuration
 	}
-	e.Err = errors.New(p.clean(err.Error()))
+	e.Err = errors.New(p.o.Key.Clean(err.Error()))
 	return e
 }
 
@@ -159,29 +135,4 @@ func kindOf(status int, kind, message string) llm.Kind {
 	default:
 		return llm.Unavailable
 	}
-}
-
-// retryAfter reads Retry-After as seconds or a date (RFC 9110, 10.2.3). 0 = not said.
-func (p *Provider) retryAfter(h http.Header) time.Duration {
-	value := strings.TrimSpace(h.Get("Retry-After"))
-	if n, err := strconv.ParseFloat(value, 64); err == nil && n >= 0 {
-		if n > maxRetryAfter.Seconds() {
-			return maxRetryAfter
-		}
-		return time.Duration(n * float64(time.Second))
-	}
-	if at, err := http.ParseTime(value); err == nil {
-		return min(max(at.Sub(p.o.Now()), 0), maxRetryAfter)
-	}
-	return 0
-}
-
-// clean takes what must not be logged out of a text of the server or of the net, and shortens it.
-func (p *Provider) clean(text string) string {
-	text = strings.ReplaceAll(text, string(p.o.Key), redacted)
-	text = strings.ToValidUTF8(strings.Join(strings.Fields(text), " "), "\uFFFD")
-	if r := []rune(text); len(r) > 500 {
-		text = string(r[:500]) + "…"
-	}
-	return text
 }

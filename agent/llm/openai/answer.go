@@ -78,7 +78,7 @@ type counts struct {
 func (a *answer) take(raw []byte, emit func(string)) error {
 	var e event
 	if err := json.Unmarshal(raw, &e); err != nil {
-		return &llm.Error{Kind: llm.Truncated, Err: errors.New(a.provider.clean("read event of the stream: " + err.Error()))}
+		return &llm.Error{Kind: llm.Truncated, Err: errors.New(a.provider.o.Key.Clean("read event of the stream: " + err.Error()))}
 	}
 	if len(e.Failure) > 0 {
 		return &failure{complaint: readComplaint(e.Failure)}
@@ -179,7 +179,7 @@ type piece struct {
 func (a *answer) toolCall(raw json.RawMessage, inMessage bool, position int) error {
 	var p piece
 	if err := json.Unmarshal(raw, &p); err != nil {
-		return &llm.Error{Kind: llm.Truncated, Err: errors.New(a.provider.clean("read tool call: " + err.Error()))}
+		return &llm.Error{Kind: llm.Truncated, Err: errors.New(a.provider.o.Key.Clean("read tool call: " + err.Error()))}
 	}
 	if inMessage {
 		p.Index = &position

@@ -5,19 +5,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"net"
 	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/agent/llm/adapter"
 )
-
-// maxRetryAfter bounds what a server may ask for, so that nonsense does not overflow.
-const maxRetryAfter = 24 * time.Hour
 
 // complaint is what a server says about a failure; the servers agree on little more than a message.
 type complaint struct {
@@ -126,17 +122,17 @@ func (p *Provider) classify(x *exchange, err error) error {
 			e.Status = f.complaint.status
 		}
 		e.Kind = kindOfStream(f.complaint)
-		e.RetryAfter = p.retryAfter(x.header)
-		e.Err = errors.New(p.clean(f.complaint.text()))
+		e.RetryAfter = adapter.RetryAfter(x.header, p.o.Now())
+		e.Err = errors.New(p.o.Key.Clean(f.complaint.text()))
 		x.refusal = f.complaint.has("content_filter", "content_policy") && e.Kind == llm.Invalid
 		return e
 	case errors.Is(err, errRefused):
 		return p.refused(x, e)
 	case !x.sent:
-		e.Kind, e.Err = llm.Invalid, fmt.Errorf("request was not sent: %s", p.clean(err.Error()))
+		e.Kind, e.Err = llm.Invalid, fmt.Errorf("request was not sent: %s", p.o.Key.Clean(err.Error()))
 		return e
-	case errors.Is(err, errTooBig):
-		e.Kind, e.Err = llm.Invalid, errTooBig
+	case errors.Is(err, adapter.ErrTooBig):
+		e.Kind, e.Err = llm.Invalid, adapter.ErrTooBig
 		return e
 	case errors.As(err, &netErr) && netErr.Timeout():
 		e.Kind = llm.Timeout
@@ -148,7 +144,7 @@ func (p *Provider) classify(x *exchange, err error) error {
 	if urlErr, ok := errors.AsType[*url.Error](err); ok {
 		err = urlErr.Err // the address is known from the configuration
 	}
-	e.Err = errors.New(p.clean(err.Error()))
+	e.Err = errors.New(p.o.Key.Clean(err.Error()))
 	return e
 }
 
@@ -156,9 +152,9 @@ func (p *Provider) classify(x *exchange, err error) error {
 func (p *Provider) refused(x *exchange, e *llm.Error) error {
 	c := readComplaint(x.body)
 	e.Kind = kindOfStatus(x.status, c)
-	e.RetryAfter = p.retryAfter(x.header)
+	e.RetryAfter = adapter.RetryAfter(x.header, p.o.Now())
 	x.refusal = e.Kind == llm.Invalid && c.has("content_filter", "content_policy")
-	text := p.clean(c.text())
+	text := p.o.Key.Clean(c.text())
 	if text == "" {
 		text = http.StatusText(x.status)
 	}
@@ -210,30 +206,4 @@ func kindOfStream(c complaint) llm.Kind {
 	default:
 		return llm.Unavailable
 	}
-}
-
-// retryAfter reads retry-after-ms (OpenAI, Azure) and Retry-After as seconds or date (RFC 9110, 10.2.3). 0 = not said.
-func (p *Provider) retryAfter(h http.Header) time.Duration {
-	if d, ok := number(h.Get("Retry-After-Ms"), time.Millisecond); ok {
-		return d
-	}
-	value := h.Get("Retry-After")
-	if d, ok := number(value, time.Second); ok {
-		return d
-	}
-	if at, err := http.ParseTime(value); err == nil {
-		return min(max(at.Sub(p.o.Now()), 0), maxRetryAfter)
-	}
-	return 0
-}
-
-func number(s string, unit time.Duration) (time.Duration, bool) {
-	n, err := strconv.ParseFloat(strings.TrimSpace(s), 64)
-	if err != nil || math.IsNaN(n) || n < 0 {
-		return 0, false
-	}
-	if n > float64(maxRetryAfter/unit) {
-		return maxRetryAfter, true
-	}
-	return time.Duration(n * float64(unit)), true
 }

@@ -21,6 +21,7 @@ import (
 	goopenai "github.com/sashabaranov/go-openai"
 
 	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/agent/llm/adapter"
 )
 
 // Defaults of Options.
@@ -36,19 +37,8 @@ const (
 	WireResponses = "responses" // POST /responses
 )
 
-// Key is an API key. Every way of printing it gives "[redacted]".
-type Key string
-
-const redacted = "[redacted]"
-
-// String implements fmt.Stringer.
-func (Key) String() string { return redacted }
-
-// Format implements fmt.Formatter, so that %x, %q and %#v are covered too.
-func (Key) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(redacted)) }
-
-// MarshalText implements encoding.TextMarshaler, for JSON and loggers.
-func (Key) MarshalText() ([]byte, error) { return []byte(redacted), nil }
+// Key is an API key.
+type Key = adapter.Key
 
 // Options configure a Provider. Name is required, and Model or EmbeddingModel.
 type Options struct {

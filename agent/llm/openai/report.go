@@ -137,7 +137,7 @@ func (r *report) take(raw []byte) error {
 }
 
 func (r *report) garbled(err error) error {
-	return &llm.Error{Kind: llm.Truncated, Err: errors.New(r.provider.clean("read event of the stream: " + err.Error()))}
+	return &llm.Error{Kind: llm.Truncated, Err: errors.New(r.provider.o.Key.Clean("read event of the stream: " + err.Error()))}
 }
 
 // part takes an event about one item.

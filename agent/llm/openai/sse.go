@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/zephbot/zephbot/agent/llm/adapter"
 )
 
 // frames rewrites a server's stream into what the SDK's reader cannot misread: one line `data: {"frame":…}` or `data: {"failure":…}` for
@@ -119,7 +121,7 @@ func (f *frames) line() ([]byte, error) {
 		case c == '\n' || c == '\r':
 			return line, nil
 		case len(line)+len(f.data) >= maxFrame:
-			return nil, errTooBig
+			return nil, adapter.ErrTooBig
 		default:
 			line = append(line, c)
 		}

@@ -7,7 +7,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strings"
+
+	"github.com/zephbot/zephbot/agent/llm/adapter"
 )
 
 // Caps on what is read from a server, in bytes.
@@ -17,10 +18,7 @@ const (
 	maxErrorBody = 64 << 10
 )
 
-var (
-	errRefused = errors.New("server refused the request")
-	errTooBig  = errors.New("server's answer is too large")
-)
+var errRefused = errors.New("server refused the request")
 
 // place says where in a request a tool call stands: message and call index.
 type place struct{ message, call int }
@@ -77,7 +75,7 @@ func (x *exchange) Do(req *http.Request) (*http.Response, error) {
 		_ = resp.Body.Close()
 		return nil, errRefused
 	}
-	limited := &cappedBody{body: resp.Body, left: maxBody}
+	limited := adapter.Cap(resp.Body, maxBody)
 	resp.Body = limited
 	if x.stream {
 		resp.Body = newFrames(limited)
@@ -164,36 +162,4 @@ func mergeCalls(raw json.RawMessage, extras map[int]json.RawMessage) (json.RawMe
 	}
 	message["tool_calls"] = merged
 	return json.Marshal(message)
-}
-
-// cappedBody fails with errTooBig beyond its limit, where io.LimitReader would pretend that the body ended.
-type cappedBody struct {
-	body io.ReadCloser
-	left int64
-}
-
-func (c *cappedBody) Read(p []byte) (int, error) {
-	if c.left <= 0 {
-		return 0, errTooBig
-	}
-	if int64(len(p)) > c.left {
-		p = p[:c.left]
-	}
-	n, err := c.body.Read(p)
-	c.left -= int64(n)
-	return n, err //nolint:wrapcheck // io.EOF must stay bare
-}
-
-func (c *cappedBody) Close() error { return c.body.Close() } //nolint:wrapcheck // a reader's own error
-
-// clean takes what must not be logged out of a text of the server or of the net, and shortens it.
-func (p *Provider) clean(text string) string {
-	if p.o.Key != "" {
-		text = strings.ReplaceAll(text, string(p.o.Key), redacted)
-	}
-	text = strings.ToValidUTF8(strings.Join(strings.Fields(text), " "), "\uFFFD")
-	if r := []rune(text); len(r) > 500 {
-		text = string(r[:500]) + "…"
-	}
-	return text
 }

@@ -3,10 +3,11 @@ package guard
 import (
 	"fmt"
 	"maps"
-	"net/url"
 	"slices"
 	"sort"
 	"strings"
+
+	"github.com/zephbot/zephbot/policy/redact"
 )
 
 // loaders are variables that make a program load foreign code (seed 001's list, and what debugs our own library). Matching is exact.
@@ -85,34 +86,5 @@ func loads(name string) bool {
 
 // stripped says whether an inherited variable stays away from servers.
 func stripped(name, value string) bool {
-	return loads(name) || strings.HasPrefix(name, "ZEPH_") || slices.Contains(secrets, name) || credential(strings.ToUpper(name)) || carriesPassword(value)
-}
-
-// credential says whether a name in upper case sounds like a secret: the list above names the well-known ones, a deployment has others.
-func credential(name string) bool {
-	for _, w := range strings.FieldsFunc(name, func(r rune) bool { return r == '_' || r == '-' || r == '.' }) {
-		switch w {
-		case "KEY", "KEYS", "PASS", "PASSWD", "PASSPHRASE", "CREDENTIAL", "CREDENTIALS", "CREDS", "AUTH", "COOKIE", "DSN":
-			return true
-		}
-	}
-	for _, part := range []string{"PASSWORD", "APIKEY", "SECRET", "TOKEN"} {
-		if strings.Contains(name, part) {
-			return true
-		}
-	}
-	return false
-}
-
-// carriesPassword says whether a value is a URL with a password.
-func carriesPassword(value string) bool {
-	if !strings.Contains(value, "://") || !strings.Contains(value, "@") {
-		return false
-	}
-	u, err := url.Parse(value)
-	if err != nil {
-		return true // it has the shape of one and cannot be read: better gone
-	}
-	_, has := u.User.Password()
-	return has
+	return loads(name) || strings.HasPrefix(name, "ZEPH_") || slices.Contains(secrets, name) || redact.NamesSecret(name) || redact.HoldsPassword(value)
 }

@@ -1,0 +1,96 @@
+// Package adapter has what every adapter of a vendor needs on the way to its server: a key that is never printed, bodies with a bound, the wait that a server asks
+// for, and texts that may be logged.
+package adapter
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// MaxRetryAfter bounds what a server may ask for, so that nonsense does not overflow.
+const MaxRetryAfter = 24 * time.Hour
+
+// maxClean bounds a text for the log, in characters.
+const maxClean = 500
+
+// Key is an API key. Every way of printing it gives "[redacted]".
+type Key string
+
+const redacted = "[redacted]"
+
+// String implements fmt.Stringer.
+func (Key) String() string { return redacted }
+
+// Format implements fmt.Formatter, so that %x, %q and %#v are covered too.
+func (Key) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(redacted)) }
+
+// MarshalText implements encoding.TextMarshaler, for JSON and loggers.
+func (Key) MarshalText() ([]byte, error) { return []byte(redacted), nil }
+
+// Clean takes what must not be logged out of a text of the server or of the net: the key, line breaks, what is no UTF-8; and shortens it.
+func (k Key) Clean(text string) string {
+	if k != "" {
+		text = strings.ReplaceAll(text, string(k), redacted)
+	}
+	text = strings.ToValidUTF8(strings.Join(strings.Fields(text), " "), "\uFFFD")
+	if r := []rune(text); len(r) > maxClean {
+		text = string(r[:maxClean]) + "…"
+	}
+	return text
+}
+
+// ErrTooBig is the error of a body beyond its bound.
+var ErrTooBig = errors.New("server's answer is too large")
+
+// Cap bounds a body to so many bytes: beyond it Read fails with ErrTooBig, where io.LimitReader would pretend that the body ended.
+func Cap(body io.ReadCloser, limit int64) io.ReadCloser { return &capped{body: body, left: limit} }
+
+type capped struct {
+	body io.ReadCloser
+	left int64
+}
+
+// Read implements io.Reader.
+func (c *capped) Read(p []byte) (int, error) {
+	if c.left <= 0 {
+		return 0, ErrTooBig
+	}
+	n, err := c.body.Read(p[:min(int64(len(p)), c.left)])
+	c.left -= int64(n)
+	return n, err //nolint:wrapcheck // io.EOF must stay bare
+}
+
+// Close implements io.Closer.
+func (c *capped) Close() error { return c.body.Close() } //nolint:wrapcheck // a reader's own error
+
+// RetryAfter reads retry-after-ms (OpenAI, Azure) and Retry-After as seconds or date (RFC 9110, 10.2.3). 0 = not said.
+func RetryAfter(h http.Header, now time.Time) time.Duration {
+	if d, ok := number(h.Get("Retry-After-Ms"), time.Millisecond); ok {
+		return d
+	}
+	value := h.Get("Retry-After")
+	if d, ok := number(value, time.Second); ok {
+		return d
+	}
+	if at, err := http.ParseTime(value); err == nil {
+		return min(max(at.Sub(now), 0), MaxRetryAfter)
+	}
+	return 0
+}
+
+func number(s string, unit time.Duration) (time.Duration, bool) {
+	n, err := strconv.ParseFloat(strings.TrimSpace(s), 64)
+	if err != nil || math.IsNaN(n) || n < 0 {
+		return 0, false
+	}
+	if n > float64(MaxRetryAfter/unit) {
+		return MaxRetryAfter, true
+	}
+	return time.Duration(n * float64(unit)), true
+}

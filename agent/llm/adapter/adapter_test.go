@@ -1,0 +1,71 @@
+package adapter_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/zephbot/zephbot/agent/llm/adapter"
+)
+
+func TestKey(t *testing.T) {
+	t.Parallel()
+	k := adapter.Key("sk-very-secret")
+	data, err := json.Marshal(map[string]any{"key": k})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{fmt.Sprint(k), fmt.Sprintf("%s %v %q %x %#v %d", k, k, k, k, k, k), string(data), k.Clean("bad key sk-very-secret")} {
+		if strings.Contains(text, "secret") || strings.Contains(text, "736b") {
+			t.Errorf("printed: %s", text)
+		}
+	}
+	if got := k.Clean(" a\nb\xff  c "); got != "a b\uFFFD c" {
+		t.Errorf("cleaned %q", got)
+	}
+	if got := adapter.Key("").Clean(strings.Repeat("ä", 600)); len([]rune(got)) != 501 {
+		t.Errorf("%d characters", len([]rune(got)))
+	}
+}
+
+func TestCap(t *testing.T) {
+	t.Parallel()
+	for limit, want := range map[int64]error{3: adapter.ErrTooBig, 5: adapter.ErrTooBig, 6: nil} {
+		data, err := io.ReadAll(adapter.Cap(io.NopCloser(strings.NewReader("12345")), limit))
+		if !errors.Is(err, want) || int64(len(data)) != min(limit, 5) {
+			t.Errorf("limit %d: %q, %v", limit, data, err)
+		}
+	}
+}
+
+func TestRetryAfter(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
+	for _, tt := range []struct {
+		name, value string
+		want        time.Duration
+	}{
+		{"Retry-After", "7", 7 * time.Second},
+		{"Retry-After", " 1.5 ", 1500 * time.Millisecond},
+		{"Retry-After-Ms", "250", 250 * time.Millisecond},
+		{"Retry-After", "Wed, 04 Mar 2026 12:00:30 GMT", 30 * time.Second},
+		{"Retry-After", "Wed, 04 Mar 2020 12:00:30 GMT", 0},
+		{"Retry-After", "1e300", adapter.MaxRetryAfter},
+		{"Retry-After", "Wed, 04 Mar 2099 12:00:30 GMT", adapter.MaxRetryAfter},
+		{"Retry-After", "-3", 0},
+		{"Retry-After", "NaN", 0},
+		{"Retry-After", "soon", 0},
+		{"X-Other", "3", 0},
+	} {
+		h := http.Header{}
+		h.Set(tt.name, tt.value)
+		if got := adapter.RetryAfter(h, now); got != tt.want {
+			t.Errorf("%s: %s is %s, want %s", tt.name, tt.value, got, tt.want)
+		}
+	}
+}

@@ -1,0 +1,41 @@
+package redact
+
+import (
+	"net/url"
+	"strings"
+)
+
+// NamesSecret says whether the name of a variable sounds like a secret, in any case of letters: child processes do not get such by default.
+func NamesSecret(name string) bool {
+	name = strings.ToUpper(name)
+	words := strings.FieldsFunc(name, func(r rune) bool { return r == '_' || r == '-' || r == '.' })
+	for _, w := range words {
+		switch w {
+		case "KEY", "KEYS", "PASS", "PASSWD", "PASSPHRASE", "CREDENTIAL", "CREDENTIALS", "CREDS", "AUTH", "COOKIE", "DSN":
+			return true
+		case "PWD": // alone it is the working directory
+			if len(words) > 1 {
+				return true
+			}
+		}
+	}
+	for _, part := range []string{"PASSWORD", "APIKEY", "SECRET", "TOKEN"} {
+		if strings.Contains(name, part) {
+			return true
+		}
+	}
+	return false
+}
+
+// HoldsPassword says whether a value is a URL with a password, as in DATABASE_URL.
+func HoldsPassword(value string) bool {
+	if !strings.Contains(value, "://") || !strings.Contains(value, "@") {
+		return false
+	}
+	u, err := url.Parse(value)
+	if err != nil {
+		return true // it has the shape of one and cannot be read: better gone
+	}
+	_, has := u.User.Password()
+	return has
+}
