@@ -197,6 +197,10 @@ func canonicalName(host string) (string, error) {
 		if name, err = idna.Lookup.ToASCII(host); err != nil {
 			return "", bad(err.Error())
 		}
+		// The mapping lets bytes pass that are no UTF-8, and makes of them a name that it refuses itself.
+		if again, err := idna.Lookup.ToASCII(name); err != nil || again != name {
+			return "", bad("the name has no stable form")
+		}
 	}
 	name = strings.TrimSuffix(name, ".")
 	if name == "" || len(name) > 253 {
