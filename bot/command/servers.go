@@ -16,9 +16,10 @@ var ErrNoServer = errors.New("no such server")
 type Servers interface {
 	List() []texts.Server
 	Tools(id string) ([]texts.ServerTool, error)
-	// Begin starts to connect or to sign in: verb is "add", "restart" or "signin", target the command line, the URL or the address where a browser ended. What is wrong at first sight is the error; how it went
-	// is told in the chat when it is known.
-	Begin(ctx context.Context, call *dispatch.Call, verb, id string, target []string) error
+	// Begin is asked to connect or to sign in: verb is "add", "restart" or "signin", target the command line, the URL or the address where a browser ended.
+	// What is wrong at first sight is the error. The Effect holds what is stored with the answer and what begins once it is stored: how that went is told
+	// in the chat later, also after a restart.
+	Begin(ctx context.Context, call *dispatch.Call, verb, id string, target []string) (dispatch.Effect, error)
 	// Remove ends a server that was added in the chat, and says how many tools went with it.
 	Remove(ctx context.Context, id string) (tools int, err error)
 	// Accept takes the tools that have changed as they are now, and names them.
@@ -45,29 +46,44 @@ func (t *Table) mcp(ctx context.Context, call *dispatch.Call) (dispatch.Effect, 
 	if len(words) > 1 {
 		id = words[1]
 	}
-	answer, err := t.served(ctx, call, verb, id, words)
-	switch {
-	case errors.Is(err, errUsage):
-		answer = w.ServersHelp(language)
-	case errors.Is(err, ErrNoServer):
-		answer = w.ServerUnknown(language, id)
-	case err != nil:
-		answer = w.ServerFailed(language, id, err.Error())
+	if begins(verb, len(words)) {
+		begun, err := t.deps.Servers.Begin(ctx, call, verb, id, words[2:])
+		if err != nil {
+			return t.refuse(call, id, err), nil
+		}
+		e := t.say(call, w.ServerConnecting(language, id))
+		e.Change.Facts, e.Then = begun.Change.Facts, begun.Then
+		return e, nil
+	}
+	answer, err := t.served(ctx, call, verb, id, len(words))
+	if err != nil {
+		return t.refuse(call, id, err), nil
 	}
 	return t.say(call, answer), nil
+}
+
+// refuse tells the admin what is wrong.
+func (t *Table) refuse(call *dispatch.Call, id string, err error) dispatch.Effect {
+	w, language := t.deps.Words, call.Message.Language
+	switch {
+	case errors.Is(err, errUsage):
+		return t.say(call, w.ServersHelp(language))
+	case errors.Is(err, ErrNoServer):
+		return t.say(call, w.ServerUnknown(language, id))
+	default:
+		return t.say(call, w.ServerFailed(language, id, err.Error()))
+	}
 }
 
 // errUsage says that a command was written wrongly.
 var errUsage = errors.New("usage")
 
-// served does what /mcp was told. Errors are for the admin, none is ours.
-func (t *Table) served(ctx context.Context, call *dispatch.Call, verb, id string, words []string) (string, error) {
-	w, language, n := t.deps.Words, call.Message.Language, len(words)
+// served does what takes no time; n counts the words. Errors are for the admin, none is ours.
+func (t *Table) served(ctx context.Context, call *dispatch.Call, verb, id string, n int) (string, error) {
+	w, language := t.deps.Words, call.Message.Language
 	switch {
 	case verb == "list" && n <= 1:
 		return w.Servers(language, t.deps.Servers.List()), nil
-	case begins(verb, n):
-		return w.ServerConnecting(language, id), t.deps.Servers.Begin(ctx, call, verb, id, words[2:])
 	case n != 2:
 		return "", errUsage
 	case verb == "tools":

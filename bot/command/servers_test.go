@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/command"
 	"github.com/zephbot/zephbot/bot/dispatch"
 	"github.com/zephbot/zephbot/bot/texts"
@@ -25,12 +26,12 @@ func (*servers) Tools(id string) ([]texts.ServerTool, error) {
 	return []texts.ServerTool{{Name: "files:read", Description: "reads"}}, nil
 }
 
-func (s *servers) Begin(_ context.Context, _ *dispatch.Call, verb, id string, target []string) error {
+func (s *servers) Begin(_ context.Context, _ *dispatch.Call, verb, id string, target []string) (dispatch.Effect, error) {
 	if id == "bad" {
-		return errors.New("the command /bin/sh is not allowed")
+		return dispatch.Effect{}, errors.New("the command /bin/sh is not allowed")
 	}
 	s.begun = append(s.begun, verb+" "+id+" "+strings.Join(target, " "))
-	return nil
+	return dispatch.Effect{Change: bot.Change{Facts: []bot.Fact{{Bucket: "begun", Key: id}}}}, nil
 }
 
 func (*servers) Remove(_ context.Context, id string) (int, error) {
@@ -78,6 +79,11 @@ func TestServers(t *testing.T) {
 			d.table = command.New(d.deps)
 			if got := d.answer(call(tt.text, true)); !strings.Contains(got, tt.want) {
 				t.Errorf("%q, want %q", got, tt.want)
+			}
+			if e := d.run(call(tt.text, true)); len(e.Change.Facts) != len(s.begun)/2 {
+				t.Errorf("what was begun is not stored with the answer: %+v", e.Change)
+			} else if len(s.begun) > 0 {
+				s.begun = s.begun[:1]
 			}
 			if got := strings.Join(s.begun, "|"); got != tt.begun {
 				t.Errorf("begun %q, want %q", got, tt.begun)

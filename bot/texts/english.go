@@ -1,166 +1,188 @@
 package texts
 
 func english() *book {
-	return &book{
-		stopped:        "Stopped.",
-		stoppedNothing: "Stopped before anything was said.",
-		limit: count{
-			"I stopped after %d step without a result. Say *go on* to let me continue.",
-			"I stopped after %d steps without a result. Say *go on* to let me continue.",
-		},
-		loop:          "I got the same result three times and stopped, so as not to run in circles: %s",
-		context:       "This conversation has grown too long for me to go on with it. /new starts a fresh one; what matters can be said there again.",
-		modelRefused:  "The model refuses this request, so I have no answer. The operator can see why in the log. (request %s)",
-		key:           "The model does not accept my key, so I cannot answer. The operator has to look at it. (request %s)",
-		empty:         "The model gave an empty answer. Please ask again, perhaps in other words.",
-		refusal:       "The model declined to answer this.",
-		givenUp:       "The model has not answered for 10 minutes, so I gave up. Please send your message again later. (request %s)",
-		internal:      "Something went wrong on my side and I could not finish this. The operator can see why in the log. (request %s)",
-		cut:           "*(The answer was cut at its length limit. Say* go on *for the rest.)*",
-		away:          "The model does not answer right now. Your message is kept; I will try again for 10 minutes. (request %s)",
-		behind:        "I will get to this after you decide above. /stop drops it.",
-		nothing:       "There is nothing in this message that I can work on. Send me text, please.",
-		broken:        "I could not handle this message because of a fault of mine. The operator can see why in the log. (request %s)",
-		placeholder:   "⏳ …",
-		resent:        "(sent again after a connection problem)",
-		attachedOne:   "[attached: %s; I cannot open it]",
-		attachedMany:  "[attached: %s; I cannot open them]",
-		attachedThing: "a %s",
+	b := &book{}
+	englishTurn(b)
+	englishApproval(b)
+	englishLimits(b)
+	englishCommands(b)
+	englishServers(b)
+	return b
+}
 
-		thinking: "⏳ Thinking",
-		working:  "⏳ %s",
-		step:     "%d of %d steps",
-		verbs: map[string]string{
-			"bash": "Running %s", "read": "Reading %s", "write": "Writing %s", "edit": "Editing %s", "grep": "Searching %s", "find_path": "Looking for %s",
-			"list_directory": "Listing %s", "create_directory": "Creating %s", "delete_path": "Deleting %s", "move_path": "Moving %s", "copy_path": "Copying %s",
-			"fetch": "Fetching %s", "web_scrape": "Reading %s", "": "Using %s",
-		},
-
-		mayI:            "✋ May I run this?",
-		inWorkspace:     "in the workspace of this chat",
-		why:             "Why I ask: %s",
-		soFar:           "So far: %s, %s",
-		steps:           count{"%d step", "%d steps"},
-		expires:         "expires %s · or send /approve %s",
-		longFile:        "The whole text is in the file above: %d lines, SHA-256 %s. The file is what gets approved.",
-		needs:           "Needs %d approvals; %d so far.",
-		once:            "Approve once",
-		session:         "Approve for this session",
-		deny:            "Deny",
-		approved:        "✅ Approved once by %s, %s",
-		approvedSession: "✅ Approved for this session by %s, %s",
-		denied:          "⛔ Denied by %s, %s",
-		expired:         "⛔ Nobody decided in time, %s",
-		withdrawn:       "⛔ Withdrawn, %s",
-		stranger:        "Only %s or an approver of this chat can decide this.",
-		asker:           "the person who asked",
-		already:         "Already decided: %s",
-		unknownQuestion: "This question is no longer open.",
-		notYourself:     "Somebody else has to approve this: not the person who asked.",
-		noQuestion:      "Nothing waits for a decision here.",
-		whichQuestion:   "Several questions are open here. Say which: %s",
-		decidedToast:    "Noted.",
-		votedToast:      "Noted. %d more needed.",
-		suspicious:      "⚠ Text from %s tried to give me orders before this.",
-
-		always:         "Always…",
-		storeHead:      "Store this rule for this chat?",
-		storeFoot:      "It runs without asking from then on. A denial in the configuration still wins.",
-		storeIt:        "Store it",
-		back:           "Back",
-		adminsStore:    "Only an admin of this bot can store a rule.",
-		approvedAlways: "✅ Always approved by %s, %s",
-
-		oneQuestion: "There is no question of that name here. The open one is %s.",
-
-		policyHead: "Rules in force:",
-		policyHelp: "/policy status shows the rules in force; /policy check TOOL {\"…\":\"…\"} says what they would decide, such as /policy check bash {\"command\":\"git push\"}",
-		policyRule: "Rule: %s",
-		effects:    map[string]string{"allow": "✅ It would run.", "ask": "✋ It would ask.", "deny": "⛔ It would be denied."},
-
-		strangerPrivate: "I only talk to people on my list. Your id is %s; give it to the person who runs me.",
-		groupUnlisted:   "I am not set up for this group. Its id is %s; give it to the person who runs me.",
-
-		quotaTurns:     "Your %d turns for today are used up. It starts afresh at 00:00 UTC. /quota shows the details; an admin can raise them.",
-		quotaTurnsChat: "The %d turns of this chat for today are used up. It starts afresh at 00:00 UTC. /quota shows the details; an admin can raise them.",
-		quotaTurnsBot:  "My %d turns for today are used up. It starts afresh at 00:00 UTC.",
-		quotaNear:      "You have used %d of %d turns today; it starts afresh at 00:00 UTC.",
-		quotaNearChat:  "This chat has used %d of %d turns today; it starts afresh at 00:00 UTC.",
-		quotaUnread:    "I cannot read the quotas right now. Please ask again in a few minutes.",
-		quotaAway:      "I cannot check quotas right now, so I do not start anything new. Please send this again in a few minutes.",
-		quotaTitle:     "Today, since 00:00 UTC",
-		quotaNone:      "%s: %d turns, no limit",
-		quotaToday:     "You",
-		quotaChat:      "This chat",
-		quotaBot:       "The bot",
-		quotaReset:     "%s %s %d / %d turns",
-
-		start:         "Hello%s. I am an assistant that can look things up and do work with tools. Just write what you need; before I change anything, I ask. /help shows what else there is.",
-		helpHead:      "Write to me in plain words. In a group, mention me or answer one of my messages.",
-		helpAdmin:     "For admins:",
-		unknown:       "I do not know /%s. /help shows what there is.",
-		unknownNear:   "I do not know /%s. Did you mean /%s?",
-		adminsOnly:    "That is for admins of this bot%s.",
-		cleared:       "Done. I have forgotten this conversation.",
-		newTopic:      "A fresh conversation. What is it about?",
-		nothingRuns:   "Nothing is running here.",
-		stopping:      "Stopping.",
-		dropped:       count{"%d waiting message dropped.", "%d waiting messages dropped."},
-		statusModel:   "Model %s",
-		statusHere:    "Here %s",
-		statusAll:     "Everywhere %d working, %d waiting for a decision, %d messages in the queue, %d not delivered yet",
-		statusTools:   "Tools %s; %s",
-		statusStores:  "Stores %s",
-		statusVersion: "zephbot %s, up %s",
-		hereIdle:      "nothing is running",
-		hereRunning:   "working for %s",
-		hereParked:    "a question has been waiting for your decision for %s",
-		hereWaiting:   "the model has been away for %s; I try again",
-		none:          "none",
-		toolsHead:     "Tools in this chat:",
-		toolsNone:     "No tools may be used in this chat.",
-		modelLine:     "The model is %s. It is set in the configuration.",
-		notBuilt:      "/%s is not part of this version yet.",
-		toolsBlocked:  "Blocked, because they failed too often (/tools unblock NAME, admins):",
-		unblocked:     "%s may be used again.",
-		notBlocked:    "%s is not blocked.",
-		serversOff:    "There is no MCP client here.",
-		serversNone:   "No MCP server. An admin adds one with /mcp add ID COMMAND… or /mcp add ID URL.",
-		serversHead:   "MCP servers:",
-		serversHelp: "/mcp list\n/mcp add ID COMMAND… – starts a program, for example /mcp add files npx @modelcontextprotocol/server-filesystem /srv\n" +
-			"/mcp add ID URL – connects to a server on the network\n/mcp tools ID\n/mcp restart ID\n/mcp signin ID – signs in where a server wants it\n/mcp accept ID – takes tools that have changed\n/mcp remove ID",
-		serverConnecting: "Connecting to %s …",
-		serverNone:       "There is no server %s. /mcp list shows those there are.",
-		serverAccepted:   "%s: accepted as they are now: %s",
-		serverNothing:    "%s: nothing has changed, there is nothing to accept.",
-		serverFailed:     "%s: %s",
-		serverAway:       "The server %s has ended. Its tools are gone until it is back; I am trying to reach it.",
-		serverBack:       "The server %s is back with %s.",
-		serverSignIn:     "%s wants you to sign in. Open this link in your browser:\n%s\nWhen the browser ends at a page that does not load, send me its address: /mcp signin %s ADDRESS",
-		serverChanged:    "Tools of %s have changed and are withdrawn until an admin takes them with /mcp accept: %s",
-		serverStates: map[string]string{
-			"connecting": "connecting", "connected": "connected", "away": "away, trying again", "broken": "does not connect", "stopped": "stopped",
-		},
-		serverTools:   count{"%d tool", "%d tools"},
-		serverAdded:   count{"connected, %d tool.", "connected, %d tools."},
-		serverRemoved: count{"removed, with %d tool.", "removed, with %d tools."},
-		seconds:       count{"%d second", "%d seconds"},
-		minutes:       count{"%d minute", "%d minutes"},
-		hours:         count{"%d hour", "%d hours"},
-		commands: map[string][2]string{
-			"help":    {"what you can do here", ""},
-			"new":     {"start a fresh conversation", ""},
-			"clear":   {"forget this conversation and reset its tool quota", ""},
-			"stop":    {"stop what I am doing and drop what waits", ""},
-			"status":  {"what runs and what waits", ""},
-			"quota":   {"what you have used today", ""},
-			"tools":   {"the tools I may use here", ""},
-			"mcp":     {"add, list and remove MCP servers", "/mcp add files npx @modelcontextprotocol/server-filesystem /srv"},
-			"model":   {"the model behind me", ""},
-			"approve": {"approve a question", "/approve akun"},
-			"deny":    {"deny a question", "/deny akun"},
-			"start":   {"say hello", ""},
-			"policy":  {"the rules, and what they would decide", "/policy check bash {\"command\":\"ls\"}"},
-		},
+// englishTurn is the part about how a turn goes and ends.
+func englishTurn(b *book) {
+	b.stopped = "Stopped."
+	b.stoppedNothing = "Stopped before anything was said."
+	b.limit = count{
+		"I stopped after %d step without a result. Say *go on* to let me continue.",
+		"I stopped after %d steps without a result. Say *go on* to let me continue.",
 	}
+	b.loop = "I got the same result three times and stopped, so as not to run in circles: %s"
+	b.context = "This conversation has grown too long for me to go on with it. /new starts a fresh one; what matters can be said there again."
+	b.modelRefused = "The model refuses this request, so I have no answer. The operator can see why in the log. (request %s)"
+	b.key = "The model does not accept my key, so I cannot answer. The operator has to look at it. (request %s)"
+	b.empty = "The model gave an empty answer. Please ask again, perhaps in other words."
+	b.refusal = "The model declined to answer this."
+	b.givenUp = "The model has not answered for 10 minutes, so I gave up. Please send your message again later. (request %s)"
+	b.internal = "Something went wrong on my side and I could not finish this. The operator can see why in the log. (request %s)"
+	b.cut = "*(The answer was cut at its length limit. Say* go on *for the rest.)*"
+	b.away = "The model does not answer right now. Your message is kept; I will try again for 10 minutes. (request %s)"
+	b.behind = "I will get to this after you decide above. /stop drops it."
+	b.nothing = "There is nothing in this message that I can work on. Send me text, please."
+	b.broken = "I could not handle this message because of a fault of mine. The operator can see why in the log. (request %s)"
+	b.placeholder = "⏳ …"
+	b.resent = "(sent again after a connection problem)"
+	b.attachedOne = "[attached: %s; I cannot open it]"
+	b.attachedMany = "[attached: %s; I cannot open them]"
+	b.attachedThing = "a %s"
+
+	b.thinking = "⏳ Thinking"
+	b.working = "⏳ %s"
+	b.step = "%d of %d steps"
+	b.verbs = map[string]string{
+		"bash": "Running %s", "read": "Reading %s", "write": "Writing %s", "edit": "Editing %s", "grep": "Searching %s", "find_path": "Looking for %s",
+		"list_directory": "Listing %s", "create_directory": "Creating %s", "delete_path": "Deleting %s", "move_path": "Moving %s", "copy_path": "Copying %s",
+		"fetch": "Fetching %s", "web_scrape": "Reading %s", "": "Using %s",
+	}
+}
+
+// englishApproval is the part about questions and rules.
+func englishApproval(b *book) {
+	b.mayI = "✋ May I run this?"
+	b.inWorkspace = "in the workspace of this chat"
+	b.why = "Why I ask: %s"
+	b.soFar = "So far: %s, %s"
+	b.steps = count{"%d step", "%d steps"}
+	b.expires = "expires %s · or send /approve %s"
+	b.longFile = "The whole text is in the file above: %d lines, SHA-256 %s. The file is what gets approved."
+	b.needs = "Needs %d approvals; %d so far."
+	b.once = "Approve once"
+	b.session = "Approve for this session"
+	b.deny = "Deny"
+	b.approved = "✅ Approved once by %s, %s"
+	b.approvedSession = "✅ Approved for this session by %s, %s"
+	b.denied = "⛔ Denied by %s, %s"
+	b.expired = "⛔ Nobody decided in time, %s"
+	b.withdrawn = "⛔ Withdrawn, %s"
+	b.stranger = "Only %s or an approver of this chat can decide this."
+	b.asker = "the person who asked"
+	b.already = "Already decided: %s"
+	b.unknownQuestion = "This question is no longer open."
+	b.notYourself = "Somebody else has to approve this: not the person who asked."
+	b.noQuestion = "Nothing waits for a decision here."
+	b.whichQuestion = "Several questions are open here. Say which: %s"
+	b.decidedToast = "Noted."
+	b.votedToast = "Noted. %d more needed."
+	b.suspicious = "⚠ Text from %s tried to give me orders before this."
+
+	b.always = "Always…"
+	b.storeHead = "Store this rule for this chat?"
+	b.storeFoot = "It runs without asking from then on. A denial in the configuration still wins."
+	b.storeIt = "Store it"
+	b.back = "Back"
+	b.adminsStore = "Only an admin of this bot can store a rule."
+	b.approvedAlways = "✅ Always approved by %s, %s"
+
+	b.oneQuestion = "There is no question of that name here. The open one is %s."
+
+	b.policyHead = "Rules in force:"
+	b.policyHelp = "/policy status shows the rules in force; /policy check TOOL {\"…\":\"…\"} says what they would decide, such as /policy check bash {\"command\":\"git push\"}"
+	b.policyRule = "Rule: %s"
+	b.effects = map[string]string{"allow": "✅ It would run.", "ask": "✋ It would ask.", "deny": "⛔ It would be denied."}
+}
+
+// englishLimits is the part about who may talk, and how much.
+func englishLimits(b *book) {
+	b.strangerPrivate = "I only talk to people on my list. Your id is %s; give it to the person who runs me."
+	b.groupUnlisted = "I am not set up for this group. Its id is %s; give it to the person who runs me."
+
+	b.quotaTurns = "Your %d turns for today are used up. It starts afresh at 00:00 UTC. /quota shows the details; an admin can raise them."
+	b.quotaTurnsChat = "The %d turns of this chat for today are used up. It starts afresh at 00:00 UTC. /quota shows the details; an admin can raise them."
+	b.quotaTurnsBot = "My %d turns for today are used up. It starts afresh at 00:00 UTC."
+	b.quotaNear = "You have used %d of %d turns today; it starts afresh at 00:00 UTC."
+	b.quotaNearChat = "This chat has used %d of %d turns today; it starts afresh at 00:00 UTC."
+	b.quotaUnread = "I cannot read the quotas right now. Please ask again in a few minutes."
+	b.quotaAway = "I cannot check quotas right now, so I do not start anything new. Please send this again in a few minutes."
+	b.quotaTitle = "Today, since 00:00 UTC"
+	b.quotaNone = "%s: %d turns, no limit"
+	b.quotaToday = "You"
+	b.quotaChat = "This chat"
+	b.quotaBot = "The bot"
+	b.quotaReset = "%s %s %d / %d turns"
+}
+
+// englishCommands is the part about commands.
+func englishCommands(b *book) {
+	b.start = "Hello%s. I am an assistant that can look things up and do work with tools. Just write what you need; before I change anything, I ask. /help shows what else there is."
+	b.helpHead = "Write to me in plain words. In a group, mention me or answer one of my messages."
+	b.helpAdmin = "For admins:"
+	b.unknown = "I do not know /%s. /help shows what there is."
+	b.unknownNear = "I do not know /%s. Did you mean /%s?"
+	b.adminsOnly = "That is for admins of this bot%s."
+	b.cleared = "Done. I have forgotten this conversation."
+	b.newTopic = "A fresh conversation. What is it about?"
+	b.nothingRuns = "Nothing is running here."
+	b.stopping = "Stopping."
+	b.dropped = count{"%d waiting message dropped.", "%d waiting messages dropped."}
+	b.statusModel = "Model %s"
+	b.statusHere = "Here %s"
+	b.statusAll = "Everywhere %d working, %d waiting for a decision, %d messages in the queue, %d not delivered yet"
+	b.statusTools = "Tools %s; %s"
+	b.statusStores = "Stores %s"
+	b.statusVersion = "zephbot %s, up %s"
+	b.hereIdle = "nothing is running"
+	b.hereRunning = "working for %s"
+	b.hereParked = "a question has been waiting for your decision for %s"
+	b.hereWaiting = "the model has been away for %s; I try again"
+	b.none = "none"
+	b.toolsHead = "Tools in this chat:"
+	b.toolsNone = "No tools may be used in this chat."
+	b.modelLine = "The model is %s. It is set in the configuration."
+	b.notBuilt = "/%s is not part of this version yet."
+	b.seconds = count{"%d second", "%d seconds"}
+	b.minutes = count{"%d minute", "%d minutes"}
+	b.hours = count{"%d hour", "%d hours"}
+	b.commands = map[string][2]string{
+		"help":    {"what you can do here", ""},
+		"new":     {"start a fresh conversation", ""},
+		"clear":   {"forget this conversation and reset its tool quota", ""},
+		"stop":    {"stop what I am doing and drop what waits", ""},
+		"status":  {"what runs and what waits", ""},
+		"quota":   {"what you have used today", ""},
+		"tools":   {"the tools I may use here", ""},
+		"mcp":     {"add, list and remove MCP servers", "/mcp add files npx @modelcontextprotocol/server-filesystem /srv"},
+		"model":   {"the model behind me", ""},
+		"approve": {"approve a question", "/approve akun"},
+		"deny":    {"deny a question", "/deny akun"},
+		"start":   {"say hello", ""},
+		"policy":  {"the rules, and what they would decide", "/policy check bash {\"command\":\"ls\"}"},
+	}
+}
+
+// englishServers is the part about tools that are blocked, and servers.
+func englishServers(b *book) {
+	b.toolsBlocked = "Blocked, because they failed too often (/tools unblock NAME, admins):"
+	b.unblocked = "%s may be used again."
+	b.notBlocked = "%s is not blocked."
+	b.serversOff = "There is no MCP client here."
+	b.serversNone = "No MCP server. An admin adds one with /mcp add ID COMMAND… or /mcp add ID URL."
+	b.serversHead = "MCP servers:"
+	b.serversHelp = "/mcp list\n/mcp add ID COMMAND… – starts a program, for example /mcp add files npx @modelcontextprotocol/server-filesystem /srv\n" +
+		"/mcp add ID URL – connects to a server on the network\n/mcp tools ID\n/mcp restart ID\n/mcp signin ID – signs in where a server wants it\n/mcp accept ID – takes tools that have changed\n/mcp remove ID"
+	b.serverConnecting = "Connecting to %s …"
+	b.serverNone = "There is no server %s. /mcp list shows those there are."
+	b.serverAccepted = "%s: accepted as they are now: %s"
+	b.serverNothing = "%s: nothing has changed, there is nothing to accept."
+	b.serverFailed = "%s: %s"
+	b.serverAway = "The server %s has ended. Its tools are gone until it is back; I am trying to reach it."
+	b.serverBack = "The server %s is back with %s."
+	b.serverSignIn = "%s wants you to sign in. Open this link in your browser:\n%s\nWhen the browser ends at a page that does not load, send me its address: /mcp signin %s ADDRESS"
+	b.serverChanged = "Tools of %s have changed and are withdrawn until an admin takes them with /mcp accept: %s"
+	b.serverStates = map[string]string{
+		"connecting": "connecting", "connected": "connected", "away": "away, trying again", "broken": "does not connect", "stopped": "stopped",
+	}
+	b.serverTools = count{"%d tool", "%d tools"}
+	b.serverAdded = count{"connected, %d tool.", "connected, %d tools."}
+	b.serverRemoved = count{"removed, with %d tool.", "removed, with %d tools."}
 }

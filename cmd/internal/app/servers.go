@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -249,35 +250,33 @@ func (s servers) known(id string) bool {
 }
 
 // Begin implements command.Servers. What can be seen at once is refused at once; connecting goes on beside the chat, which is told how it went.
-func (s servers) Begin(_ context.Context, call *dispatch.Call, verb, id string, target []string) error {
-	if verb == "signin" {
-		return s.signIn(call, id, target)
-	}
-	var do func(ctx context.Context) (mcp.Status, error)
-	if verb == "restart" {
+func (s servers) Begin(_ context.Context, call *dispatch.Call, verb, id string, target []string) (dispatch.Effect, error) {
+	var e dispatch.Effect
+	switch verb {
+	case "signin":
+		return e, s.signIn(call, id, target)
+	case "restart":
 		if !s.known(id) {
-			return command.ErrNoServer
+			return e, command.ErrNoServer
 		}
-		do = func(ctx context.Context) (mcp.Status, error) { return s.client.Restart(ctx, id) }
-	} else {
-		server, err := s.parse(id, target)
-		if err != nil {
-			return err
+	default:
+		if _, err := s.parse(id, target); err != nil {
+			return e, err
 		}
-		do = func(ctx context.Context) (mcp.Status, error) { return s.client.Add(ctx, server) }
+		if s.known(id) {
+			return e, fmt.Errorf("there is a server %s already; /mcp remove %s takes it away", id, id)
+		}
 	}
-	return s.service.beside(func(ctx context.Context) {
-		st, err := do(ctx)
-		w, language := texts.Words{}, call.Message.Language
-		text := w.ServerAdded(language, id, len(st.Tools))
-		if err != nil {
-			if ctx.Err() != nil {
-				return
-			}
-			text = w.ServerFailed(language, id, sentence(err))
-		}
-		s.service.tellLater(ctx, call, "end", text)
-	})
+	j := job{Verb: verb, ID: id, Target: target, Session: call.Session, Message: *call.Message}
+	value, err := json.Marshal(j)
+	if err != nil {
+		return e, fmt.Errorf("note the command: %w", err)
+	}
+	e.Change.Facts = []bot.Fact{{Bucket: jobBucket, Key: j.Message.ID, Value: string(value), Expires: s.service.core.now().Add(jobFor)}}
+	e.Then = func(context.Context, *bot.Applied) (dispatch.Effect, error) {
+		return dispatch.Effect{}, s.service.beside(func(ctx context.Context) { s.perform(ctx, j) })
+	}
+	return e, nil
 }
 
 // parse reads what follows /mcp add ID.
@@ -285,9 +284,6 @@ func (s servers) parse(id string, target []string) (mcp.Server, error) {
 	server := mcp.Server{ID: id, Trust: guard.Untrusted}
 	if err := guard.ServerID(id); err != nil {
 		return server, err
-	}
-	if s.known(id) {
-		return server, fmt.Errorf("there is a server %s already; /mcp remove %s takes it away", id, id)
 	}
 	first := target[0]
 	if strings.HasPrefix(first, "http://") || strings.HasPrefix(first, "https://") {
@@ -351,8 +347,8 @@ func (s *service) beside(work func(ctx context.Context)) error {
 	return nil
 }
 
-// tellLater answers a command later than at once; what tells the answers of one command apart.
-func (s *service) tellLater(ctx context.Context, call *dispatch.Call, what, text string) {
+// tellLater answers a command later than at once; what tells the answers of one command apart. facts are stored with it.
+func (s *service) tellLater(ctx context.Context, call *dispatch.Call, what, text string, facts ...bot.Fact) {
 	row := bot.Row{
 		Session: call.Session, Place: call.Message.Place, Purpose: bot.Reply, Key: "later/" + what + "/" + call.Message.ID,
 		Content: bot.Content{Text: text, Language: call.Message.Language},
@@ -360,12 +356,12 @@ func (s *service) tellLater(ctx context.Context, call *dispatch.Call, what, text
 	if call.Message.Place.Group {
 		row.ReplyTo = call.Message.Message
 	}
-	s.send(ctx, row)
+	s.send(ctx, row, facts...)
 }
 
-// send stores a row and has it delivered.
-func (s *service) send(ctx context.Context, row bot.Row) {
-	if _, err := s.core.stores.Bot.Apply(ctx, &bot.Change{Send: []bot.Row{row}}); err != nil {
+// send stores a row, and facts in the same commit, and has it delivered.
+func (s *service) send(ctx context.Context, row bot.Row, facts ...bot.Fact) {
+	if _, err := s.core.stores.Bot.Apply(ctx, &bot.Change{Send: []bot.Row{row}, Facts: facts}); err != nil {
 		s.log.Error().Err(err).Str("chat", row.Place.Chat).Msg("message not stored")
 		return
 	}

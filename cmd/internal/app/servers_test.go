@@ -22,7 +22,11 @@ func serveKind() (code int, ok bool) {
 	if filepath.Base(os.Args[0]) != kindServer || len(os.Args) < 3 {
 		return 0, false
 	}
-	for name, value := range (mcptest.Options{Behaviour: mcptest.Behaviour(strings.ReplaceAll(os.Args[1], "_", " ")), Pids: os.Args[2]}).Env() {
+	gate := ""
+	if len(os.Args) > 3 {
+		gate = os.Args[3]
+	}
+	for name, value := range (mcptest.Options{Behaviour: mcptest.Behaviour(strings.ReplaceAll(os.Args[1], "_", " ")), Pids: os.Args[2], Gate: gate}).Env() {
 		if err := os.Setenv(name, value); err != nil {
 			return 1, true
 		}
@@ -173,5 +177,32 @@ func TestServerAsks(t *testing.T) {
 	w.press("Approve once")
 	w.says("It wanted to know something.", 1)
 	w.says(mcptest.Question, 1)
+	w.end()
+}
+
+// TestServerAddedOverARestart: the service ends while a server that was added is connecting; the next start connects it and tells how it went, once.
+func TestServerAddedOverARestart(t *testing.T) {
+	t.Parallel()
+	gate := filepath.Join(t.TempDir(), "open")
+	w := begin(t, "on \"\": say never", app.Internet{}, "ZEPH_MCP_ALLOWED_COMMANDS="+kindServer)
+	w.fake.Say(1001, 1001, telegramtest.Message{Text: "/mcp add kind " + kindServer + " " + strings.ReplaceAll(string(mcptest.SlowStart), " ", "_") + " " + t.TempDir() + " " + gate})
+	w.says("Connecting to kind …", 1)
+	w.again()
+	if err := os.WriteFile(gate, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w.says("kind: connected, 1 tool.", 1)
+	w.again()
+	w.fake.Say(1001, 1001, telegramtest.Message{Text: "/stop"})
+	w.says("Nothing is running here.", 1)
+	told := 0
+	for _, m := range w.fake.Chat(1001) {
+		if m.FromBot && strings.Contains(m.Text, "kind: connected") {
+			told++
+		}
+	}
+	if told != 1 {
+		t.Errorf("told %d times", told)
+	}
 	w.end()
 }

@@ -215,7 +215,9 @@ func (s *service) run(ctx context.Context, intake func(ctx context.Context) erro
 		part(&clients, "sign-ins", func() error { return in.manager.Run(mcpCtx) })
 	}
 	part(&clients, "index of tools", func() error { return s.core.resyncing(mcpCtx) })
-	s.open(mcpCtx)
+	mine := servers{client: s.core.servers, service: s}
+	begun := mine.begun(outCtx)
+	s.open(mcpCtx, func(ctx context.Context) { mine.resume(ctx, begun) })
 	part(&work, "dispatcher", func() error { return s.dispatcher.Run(workCtx) })
 	part(&out, "housekeeping", func() error { return s.sweep(outCtx) })
 	err := intake(ctx)
@@ -236,11 +238,12 @@ func (s *service) run(ctx context.Context, intake func(ctx context.Context) erro
 	return err
 }
 
-// open lets commands begin work beside the chat.
-func (s *service) open(ctx context.Context) {
+// open lets commands begin work beside the chat, and does the first of it.
+func (s *service) open(ctx context.Context, first func(ctx context.Context)) {
 	s.aside.Lock()
 	defer s.aside.Unlock()
 	s.asideCtx = ctx
+	s.asideWork.Go(func() { first(ctx) })
 }
 
 // close ends that work.
