@@ -1,0 +1,42 @@
+# shellcheck shell=bash
+# Sourced by .ci/run, which sets here and scratch.
+
+# attack_all runs every test whose name begins with TestAttack, as whoever calls and, when that is root, as nobody too.
+attack_all() {
+	local dir dirs count=0
+	dirs=$(grep -rl --include='*_test.go' --exclude-dir=testdata '^func TestAttack' . | xargs -r -n1 dirname | sort -u)
+	for dir in $dirs; do
+		timeout 600 go test -c -o "$scratch/attack.test" "$dir" || return 1
+		attack_as "$(id -un)" "$dir" || return 1
+		if ((EUID == 0)); then attack_as nobody "$dir" || return 1; fi
+		rm -f "$scratch/attack.test"
+		count=$((count + 1))
+	done
+	echo "$count packages"
+	((count > 0))
+}
+
+# attack_as USER DIRECTORY runs the compiled tests of a package in a copy of it that the user may read: a checkout or a
+# temporary directory of root is often closed to others.
+attack_as() {
+	local user=$1 dir=$2 place rc=0 as=()
+	place=$(mktemp -d "${TMPDIR:-/tmp}/zephbot-attack.XXXXXX")
+	mkdir -p "$place/tmp" "$place/home" "$place/package"
+	cp "$scratch/attack.test" "$place/attack.test"
+	cp -r "$dir/." "$place/package"
+	chmod -R a+rX "$place"
+	if [[ $user != "$(id -un)" ]]; then
+		chown -R "$user" "$place"
+		as=(setpriv --reuid "$user" --regid "$(id -g "$user")" --clear-groups)
+	fi
+	(cd "$place/package" && env HOME="$place/home" TMPDIR="$place/tmp" "${as[@]}" \
+		timeout 600 ../attack.test -test.run '^TestAttack' >"$scratch/attack.out" 2>&1) </dev/null || rc=$?
+	chmod -R u+rwX "$place" 2>/dev/null || true
+	rm -rf "$place"
+	if ((rc != 0)); then
+		cat "$scratch/attack.out"
+		echo "the attack suite of $dir failed as $user"
+		return 1
+	fi
+	echo "ok   $dir as $user"
+}
