@@ -99,6 +99,13 @@ func (r *Runner) execute(ctx context.Context, j job) (*outcome, error) {
 	if o.status.Err != nil {
 		return nil, o.status.Err
 	}
+	if o.status.Vanished {
+		return nil, &tools.Error{
+			Category: tools.ServerError, Message: report("outcome unknown: the command was running when its supervisor was killed from outside, "+
+				"as happens when the machine runs out of memory. It was ended; it may have done all of its work, or a part, or nothing.", o.text, nil),
+			Suggestion: "Look at what is there before you decide to run it again.",
+		}
+	}
 	return o, nil
 }
 
@@ -197,11 +204,19 @@ func (r *Runner) spec(j job) sandbox.Spec {
 		Read:    append(r.shellDir(), r.opts.ReadPaths...),
 		Write:   append([]string{j.ws}, r.opts.AllowedPaths...),
 		Deny:    r.opts.DeniedPaths,
-		Network: r.opts.AllowNetwork,
+		Network: r.network(),
 		Off:     r.opts.Sandbox == SandboxOff,
 		Require: r.opts.Sandbox == SandboxRequired,
 		Limits:  r.opts.Limits,
 	}
+}
+
+// network is what commands may reach.
+func (r *Runner) network() sandbox.Network {
+	if r.opts.AllowNetwork {
+		return sandbox.NetworkAll
+	}
+	return sandbox.NetworkOff
 }
 
 // foreground runs a command and waits for it.
@@ -223,6 +238,9 @@ func (r *Runner) foreground(ctx context.Context, call *tools.Call, text, ws stri
 func startFailure(err error) error {
 	if errors.Is(err, sandbox.ErrUnavailable) {
 		return &tools.Error{Category: tools.PermanentFailure, Message: "the command was not run: the kernel sandbox is required and could not be set up", Err: err}
+	}
+	if known := new(tools.Error); errors.As(err, &known) {
+		return known
 	}
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return tools.AsError(err)

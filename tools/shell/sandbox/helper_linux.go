@@ -26,7 +26,8 @@ const marker = "ZEPHBOT_SANDBOX_HELPER"
 
 // report is what a helper says on its way, one JSON value each. The last one has Ended set.
 type report struct {
-	PID         int    `json:"pid,omitempty"` // of the command
+	Starting    bool   `json:"starting,omitempty"` // from here on the command may run
+	PID         int    `json:"pid,omitempty"`      // of the command
 	Error       string `json:"error,omitempty"`
 	Unavailable bool   `json:"unavailable,omitempty"` // Error is that of a required sandbox
 	Ended       bool   `json:"ended,omitempty"`
@@ -101,7 +102,7 @@ func confine(spec Spec) (Level, error) {
 		return level, fmt.Errorf("%w: the kernel has no Landlock", ErrUnavailable)
 	}
 	dropCapabilities()
-	if err := filterCalls(spec.Network); err == nil {
+	if err := filterCalls(spec.Network != NetworkOff); err == nil {
 		level.Seccomp = true
 	} else if spec.Require {
 		return level, fmt.Errorf("%w: %w", ErrUnavailable, err)

@@ -66,7 +66,7 @@ func restrict(spec Spec, abi int) error {
 	if g.err != nil {
 		return g.err
 	}
-	return g.apply(spec.Network)
+	return g.apply(spec.Network != NetworkOff)
 }
 
 // handled are the accesses that a version of Landlock can bound.

@@ -13,6 +13,9 @@ import (
 func startPlain(ctx context.Context, spec Spec, stdout, stderr *os.File) (*Process, error) {
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), spec.Argv[0], spec.Argv[1:]...) //nolint:gosec // running commands is what this is for
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = spec.Dir, spec.Env, stdout, stderr
+	if spec.Stdin != nil {
+		cmd.Stdin = spec.Stdin
+	}
 	cmd.SysProcAttr = ownSession()
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start a command: %w", err)

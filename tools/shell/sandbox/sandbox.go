@@ -12,6 +12,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"strings"
 	"sync"
@@ -57,13 +58,41 @@ type Spec struct {
 	// directories above it inside the grant can be listed, names below what is denied too, and nothing can be made in them.
 	// A covered file that others replace or remove while the command runs loses its cover.
 	Deny    []string `json:"deny,omitempty"`
-	Network bool     `json:"network,omitempty"`
+	Network Network  `json:"network,omitempty"`
 	Off     bool     `json:"off,omitempty"`     // no Landlock, no seccomp; limits and supervision stay
 	Require bool     `json:"require,omitempty"` // do not run without Landlock and seccomp
 	Limits  Limits   `json:"limits"`
 
 	Grace  time.Duration `json:"grace"`  // between TERM and KILL; 0 = DefaultGrace
 	Linger time.Duration `json:"linger"` // for children that outlive the command; 0 = DefaultLinger, negative = none
+
+	// Stdin is the command's standard input; nil = /dev/null. It is the caller's to close, and may be closed once Start has returned.
+	Stdin *os.File `json:"-"`
+}
+
+// Forever is the Linger of a run that goes on as long as any of its processes does.
+const Forever = time.Duration(math.MaxInt64)
+
+// Network says what a command may reach.
+type Network int
+
+// Networks.
+const (
+	NetworkOff      Network = iota // nothing
+	NetworkInternet                // what is not this machine: no loopback, no link-local addresses, no metadata service of a cloud
+	NetworkAll                     // everything that the program that starts the command reaches
+)
+
+// String names the network as the configuration does.
+func (n Network) String() string {
+	switch n {
+	case NetworkOff:
+		return "off"
+	case NetworkInternet:
+		return "internet"
+	default:
+		return "all"
+	}
 }
 
 // Status is how a run ended.
@@ -73,7 +102,31 @@ type Status struct {
 	Left    int    // processes that outlived the command and were ended
 	Stuck   bool   // a process could not be ended
 	TooMany bool   // ended because of Limits.Procs
-	Err     error  // the command could not be started, or the helper failed
+	// Vanished says that the helper was killed from outside, as the kernel does when memory runs out. Everything it had started was ended; what
+	// the command did until then is unknown.
+	Vanished bool
+	Err      error // the command was not started
+}
+
+// Why says in words how the run ended.
+func (s Status) Why() string {
+	var why string
+	switch {
+	case s.Err != nil:
+		return "not started: " + s.Err.Error()
+	case s.Vanished:
+		why = "its supervisor was killed from outside"
+	case s.TooMany:
+		why = "stopped: too many processes"
+	case s.Signal != "":
+		why = "killed by signal: " + s.Signal
+	default:
+		why = fmt.Sprintf("exit code %d", s.Code)
+	}
+	if s.Stuck {
+		why += "; a process could not be ended and may still run"
+	}
+	return why
 }
 
 // Process is a run. Its methods are safe for concurrent use.
@@ -94,7 +147,7 @@ func (p *Process) Done() <-chan struct{} { return p.done }
 // Status is how the run ended; it must not be called before Done is closed.
 func (p *Process) Status() Status { return p.status }
 
-// Start runs what spec says, with stdin from /dev/null. The context bounds only the start. Stdout and stderr are the caller's to close.
+// Start runs what spec says. The context bounds only the start. Stdout and stderr are the caller's to close.
 func Start(ctx context.Context, spec Spec, stdout, stderr *os.File) (*Process, error) {
 	if len(spec.Argv) == 0 {
 		return nil, errors.New("start a command: nothing to run")

@@ -38,6 +38,9 @@ func startHelped(ctx context.Context, spec Spec, stdout, stderr *os.File) (*Proc
 	cmd, err := startCommand(spec, func() *exec.Cmd {
 		cmd := exec.CommandContext(context.WithoutCancel(ctx), spec.Helper, Arg, modeSupervise)
 		cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = "/", helperEnv(), stdout, stderr
+		if spec.Stdin != nil {
+			cmd.Stdin = spec.Stdin
+		}
 		cmd.ExtraFiles = []*os.File{run, controlR, reportW}
 		cmd.SysProcAttr = ownSession()
 		return cmd
@@ -96,9 +99,10 @@ type watcher struct {
 	reports <-chan report
 	stopped <-chan struct{}
 
-	main   int // process id of the command
-	status Status
-	ended  bool
+	starting bool // the command may run
+	main     int  // process id of the command
+	status   Status
+	ended    bool
 }
 
 // watch waits for the last report. It does not wait for ever: after the word to stop the helper has its time, then everything we know is killed.
@@ -128,6 +132,8 @@ func (w *watcher) watch() Status {
 // take takes in one report.
 func (w *watcher) take(r report) {
 	switch {
+	case r.Starting:
+		w.starting = true
 	case r.PID > 0:
 		w.main = r.PID
 	case r.Error != "":
@@ -146,7 +152,10 @@ func (w *watcher) take(r report) {
 func (w *watcher) gone() Status {
 	if !w.ended {
 		w.hunt()
-		return Status{Signal: "killed", Err: errors.Join(w.status.Err, errors.New("the helper ended without a word about the command"))}
+		if !w.starting {
+			return Status{Signal: "killed", Err: errors.Join(w.status.Err, errors.New("the helper ended without a word about the command"))}
+		}
+		return Status{Signal: "killed", Vanished: true}
 	}
 	return w.status
 }

@@ -54,6 +54,7 @@ func supervise() {
 		err = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 	}
 	if err == nil {
+		say(out, report{Starting: true})
 		started := make(chan error, 1)
 		s.wg.Go(func() {
 			onOtherThread(func() {
@@ -121,12 +122,13 @@ func (s *supervisor) spawn() error {
 	return nil
 }
 
-// letGo gives up the output, which is the command's from now on: a reader sees its end without us, and nothing of ours gets into it.
+// letGo gives up the streams, which are the command's from now on: a reader sees the end without us, and nothing of ours gets into it.
 func letGo() {
 	null, err := unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return
 	}
+	_ = unix.Dup3(null, 0, 0)
 	_ = unix.Dup3(null, 1, 0)
 	_ = unix.Dup3(null, 2, 0)
 	_ = unix.Close(null)
