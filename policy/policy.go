@@ -12,7 +12,9 @@
 //  3. for bash the hard blocklist, the blocked commands and the network switch;
 //  4. the autonomy level ([Level]);
 //  5. the permission rules of the tool, or the built-in rules when it has none;
-//  6. approvals stored by "Always" ([Grant]), which turn ask into allow.
+//  6. approvals stored by "Always" ([Grant]), which turn ask into allow;
+//  7. what programs obey when they start (.bashrc, .git/hooks): writing it is
+//     never allowed unasked.
 package policy
 
 import "errors"
@@ -166,12 +168,13 @@ type Set struct {
 	tables     map[string][]permission
 	globTables []globTable
 	shell      shellRules
+	startups   startups
 }
 
 // New compiles the options. One wrong rule refuses everything: the error joins
 // all problems, each with table, index, key and reason.
 func New(o Options) (*Set, error) {
-	s := &Set{level: o.Level}
+	s := &Set{level: o.Level, startups: newStartups()}
 	var errs []error
 	switch o.Level {
 	case "":
@@ -224,6 +227,11 @@ func (s *Set) inner(c *call) Decision {
 		return d
 	}
 	a := s.permit(c)
+	if a.effect == Allow {
+		if ask, found := s.startup(c); found {
+			a = ask
+		}
+	}
 	switch {
 	case a.effect == Ask && s.level == Full:
 		return Decision{

@@ -16,6 +16,8 @@ type onPath[In any] struct {
 	// show is what a person reads; it may look at the place but changes nothing.
 	show   func(s *scope, p place, in In) string
 	note   func(s *scope, p place, in In) string // beside where it is; may be nil
+	// check refuses what the arguments alone show to be wrong, before a person is asked, and once more before it is done; may be nil.
+	check  func(s *scope, p place, in In) error
 	run    func(s *scope, p place, in In) (*tools.Result, error)
 	adjust func(*jsonschema.Schema)
 }
@@ -30,7 +32,7 @@ func (o onPath[In]) tool(t *toolset) (tools.Tool, error) {
 				return tools.Subject{}, err
 			}
 			defer s.close()
-			p, err := s.resolve(o.path(in), o.follow)
+			p, err := o.place(s, in)
 			if err != nil {
 				return tools.Subject{}, err
 			}
@@ -49,7 +51,7 @@ func (o onPath[In]) tool(t *toolset) (tools.Tool, error) {
 				return nil, err
 			}
 			defer s.close()
-			p, err := s.resolve(o.path(in), o.follow)
+			p, err := o.place(s, in)
 			if err != nil {
 				return nil, err
 			}
@@ -61,4 +63,13 @@ func (o onPath[In]) tool(t *toolset) (tools.Tool, error) {
 // said is the common part of Show: the verb and the path.
 func said[In any](verb string) func(*scope, place, In) string {
 	return func(s *scope, p place, _ In) string { return verb + " " + show(s.display(p.abs)) }
+}
+
+// place finds the place of the arguments, and checks them.
+func (o onPath[In]) place(s *scope, in In) (place, error) {
+	p, err := s.resolve(o.path(in), o.follow)
+	if err == nil && o.check != nil {
+		err = o.check(s, p, in)
+	}
+	return p, err
 }

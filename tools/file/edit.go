@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/zephbot/zephbot/policy/redact"
 	"github.com/zephbot/zephbot/tools"
 )
 
@@ -33,6 +34,13 @@ func (t *toolset) edit() (tools.Tool, error) {
 				all = " (every occurrence)"
 			}
 			return "edit " + show(s.display(p.abs)) + all + "\n" + prefixed("- ", in.OldString) + prefixed("+ ", in.NewString)
+		},
+		check: func(s *scope, p place, in editArgs) error {
+			if strings.Count(in.NewString, redact.Mask) > strings.Count(in.OldString, redact.Mask) ||
+				strings.Contains(in.OldString, redact.Mask) && !s.holds(p, in.OldString) {
+				return masked(p)
+			}
+			return nil
 		},
 		run: editFile,
 	}.tool(t)
@@ -73,7 +81,11 @@ func editFile(s *scope, p place, in editArgs) (*tools.Result, error) {
 		return nil, wrong("", "the file would have %d bytes; at most %d may be written", size, s.MaxWrite)
 	}
 	c := change{old: content, found: found, from: in.OldString, to: in.NewString}
-	if err := s.replace(p, c.apply(0, len(content)), &st); err != nil {
+	after := c.apply(0, len(content))
+	if strings.Count(after, redact.Mask) > strings.Count(content, redact.Mask) { // also one that the edit only completes
+		return nil, masked(p)
+	}
+	if err := s.replace(p, after, &st); err != nil {
 		return nil, because(err, "edit", p.given)
 	}
 	text := fmt.Sprintf("Replaced %s in %s\n%s", count(len(found), "occurrence", "occurrences"), show(s.display(p.abs)), c.diff())

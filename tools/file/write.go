@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/zephbot/zephbot/policy/redact"
 	"github.com/zephbot/zephbot/tools"
 )
 
@@ -32,6 +34,12 @@ func (t *toolset) write() (tools.Tool, error) {
 				return "replaces a file of " + count(p.info.size, "byte", "bytes")
 			}
 			return "new file"
+		},
+		check: func(s *scope, p place, in writeArgs) error {
+			if !strings.Contains(in.Content, redact.Mask) || strings.Count(in.Content, redact.Mask) <= s.masks(p) {
+				return nil
+			}
+			return masked(p)
 		},
 		run: func(s *scope, p place, in writeArgs) (*tools.Result, error) {
 			if len(in.Content) > s.MaxWrite {

@@ -1,0 +1,139 @@
+package policy
+
+import (
+	"path"
+	"strings"
+)
+
+// startup is a file, or a directory, that a program obeys when it starts: who
+// writes it decides what the next command runs. The home directory of a command
+// is the working directory of its conversation, so such a file lies within
+// reach of the file tools.
+type startup struct {
+	// name is the path from a home directory or from the top of a repository,
+	// in lower case. One that ends in "/" is a directory, with all below it.
+	name string
+	// runs says what obeys it.
+	runs string
+}
+
+// startupFiles is the table. Files of a project that run nothing unless
+// somebody builds it (Makefile, package.json, pyproject.toml) are not on it:
+// they are what people work on.
+func startupFiles() []startup {
+	var list []startup
+	add := func(runs, names string) {
+		for name := range strings.FieldsSeq(names) {
+			list = append(list, startup{name: name, runs: runs})
+		}
+	}
+	add("git", ".gitconfig .config/git/ .gitmodules .git/config .git/config.worktree .git/hooks/ .git/info/attributes .git/modules/ .git/worktrees/")
+	add("Mercurial", ".hgrc .config/hg/ .hg/hgrc")
+	add("every shell", ".profile .bashrc .bash_profile .bash_login .bash_logout .bash_aliases .bash_completion .inputrc "+
+		".zshrc .zshenv .zprofile .zlogin .zlogout .kshrc .cshrc .tcshrc .login .config/fish/ .pam_environment .config/environment.d/")
+	add("direnv", ".envrc .direnvrc .config/direnv/")
+	add("whoever starts a program by its name", ".local/bin/ .cargo/bin/")
+	add("npm and its relatives", ".npmrc .yarnrc .yarnrc.yml .pnpmfile.cjs .npm-init.js .config/yarn/ .config/pnpm/ .bunfig.toml")
+	add("Python", ".pythonrc .pythonrc.py .pydistutils.cfg .pypirc .pip/ .config/pip/ .config/uv/ .local/lib/ usercustomize.py sitecustomize.py .ipython/ .jupyter/ .condarc")
+	add("Cargo", ".cargo/config .cargo/config.toml .cargo/env .cargo/credentials.toml")
+	add("Go", ".config/go/env")
+	add("Java build tools", ".m2/ .mvn/ .gradle/init.d/ .gradle/init.gradle .gradle/init.gradle.kts .gradle/gradle.properties .sbt/ .mavenrc")
+	add("Ruby, PHP or R", ".gemrc .irbrc .pryrc .bundle/config .composer/ .config/composer/ .rprofile .renviron")
+	add("ssh", ".ssh/")
+	add("programs that go to the network", ".netrc .curlrc .config/curlrc .wgetrc .aws/ .kube/ .docker/ .config/gh/ .config/gcloud/ .config/containers/ .terraformrc .ansible.cfg .ansible/")
+	add("GnuPG", ".gnupg/")
+	add("the editor", ".vimrc .gvimrc .exrc .viminfo .vim/ .config/nvim/ .config/vim/ .nanorc .config/nano/ .emacs .emacs.el .emacs.d/ .config/emacs/ .lesskey .config/lesskey")
+	add("the debugger", ".gdbinit .config/gdb/ .gdbearlyinit .lldbinit")
+	add("the database client", ".psqlrc .my.cnf .mylogin.cnf .sqliterc .config/sqlite3/")
+	add("the terminal", ".screenrc .tmux.conf .config/tmux/ .mailcap .xinitrc .xprofile .xsession .xsessionrc .config/autostart/ .config/systemd/")
+	return list
+}
+
+// startups is the table by what a path ends in.
+type startups struct {
+	files map[string]string // last name → name of the entry that has it, see find
+	all   []startup
+}
+
+func newStartups() startups {
+	s := startups{files: map[string]string{}, all: startupFiles()}
+	for _, e := range s.all {
+		for part := range strings.SplitSeq(strings.TrimSuffix(e.name, "/"), "/") {
+			s.files[part] = e.runs
+		}
+	}
+	return s
+}
+
+// find says what obeys a file at p, or "". With carries a directory above such
+// a file counts too, because what is put in its place brings the file along.
+func (s *startups) find(p string, carries bool) string {
+	folded := "/" + strings.Trim(foldText(path.Clean(p)), "/")
+	known := false
+	for part := range strings.SplitSeq(folded[1:], "/") {
+		if _, known = s.files[part]; known {
+			break
+		}
+	}
+	if !known {
+		return ""
+	}
+	for _, e := range s.all {
+		name, dir := strings.CutSuffix(e.name, "/")
+		name = "/" + name
+		switch {
+		case strings.HasSuffix(folded, name), dir && strings.Contains(folded, name+"/"):
+			return e.runs
+		case carries && above(folded, name):
+			return e.runs
+		}
+	}
+	return ""
+}
+
+// above reports that p ends in a directory that leads to the entry: /w/.git
+// leads to /.git/hooks.
+func above(p, entry string) bool {
+	for i := 1; i < len(entry); i++ {
+		if entry[i] == '/' && strings.HasSuffix(p, entry[:i]) {
+			return true
+		}
+	}
+	return false
+}
+
+// startup asks where an allowed call would write what a later command obeys.
+func (s *Set) startup(c *call) (answer, bool) {
+	targets := c.inputs
+	carries := false
+	switch c.tool {
+	case "write", "edit", "create_directory":
+	case "move_path", "copy_path":
+		carries = true
+		if len(targets) > 1 { // the first is where it comes from
+			targets = targets[1:]
+		}
+	default:
+		return answer{}, false
+	}
+	for _, target := range targets {
+		if a, found := s.obeyed(target, carries); found {
+			return a, true
+		}
+	}
+	return answer{}, false
+}
+
+// obeyed is the question about one file.
+func (s *Set) obeyed(target string, carries bool) (answer, bool) {
+	runs := s.startups.find(target, carries)
+	if runs == "" {
+		return answer{}, false
+	}
+	return answer{
+		effect: Ask,
+		rule:   "built-in: a file that programs obey when they start",
+		about:  &target,
+		after:  " is obeyed by " + runs + ": what stands there decides what later commands do.",
+	}, true
+}
