@@ -20,7 +20,7 @@ func allowFiles() policy.Options {
 func TestAttackStartupFiles(t *testing.T) {
 	t.Parallel()
 	s := newSet(t, allowFiles())
-	for _, name := range strings.Fields(`.gitconfig .config/git/config .config/git/hooks/pre-commit .bashrc .bash_profile .profile .zshrc .npmrc .yarnrc .cargo/config.toml
+	for name := range strings.FieldsSeq(`.gitconfig .config/git/config .config/git/hooks/pre-commit .bashrc .bash_profile .profile .zshrc .npmrc .yarnrc .cargo/config.toml
 		.pip/pip.conf .config/pip/pip.conf .ssh/config .ssh/authorized_keys .netrc .inputrc .vimrc .vim/plugin/x.vim .gdbinit .pythonrc .envrc .curlrc .wgetrc
 		.docker/config.json .m2/settings.xml .gradle/init.d/x.gradle .local/bin/ls .config/fish/config.fish .gnupg/gpg.conf .git/config .git/hooks/pre-commit
 		.git/info/attributes .gitmodules repo/.git/hooks/post-checkout repo/.git/modules/sub/config sub/dir/.envrc .BashRC .GIT/HOOKS/pre-commit .config/go/env

@@ -14,8 +14,8 @@ type onPath[In any] struct {
 	path   func(In) string
 	follow bool // a link as the last component stands for its target
 	// show is what a person reads; it may look at the place but changes nothing.
-	show   func(s *scope, p place, in In) string
-	note   func(s *scope, p place, in In) string // beside where it is; may be nil
+	show func(s *scope, p place, in In) string
+	note func(s *scope, p place, in In) string // beside where it is; may be nil
 	// check refuses what the arguments alone show to be wrong, before a person is asked, and once more before it is done; may be nil.
 	check  func(s *scope, p place, in In) error
 	run    func(s *scope, p place, in In) (*tools.Result, error)

@@ -203,7 +203,7 @@ func (r *Runner) spec(j job) sandbox.Spec {
 		Env:     r.environment(j.ws, tmpDir(j.ws)),
 		Read:    append(r.shellDir(), r.opts.ReadPaths...),
 		Write:   append([]string{j.ws}, r.opts.AllowedPaths...),
-		Deny:    r.opts.DeniedPaths,
+		Deny:    r.barred(j.ws),
 		Network: r.network(),
 		Off:     r.opts.Sandbox == SandboxOff,
 		Require: r.opts.Sandbox == SandboxRequired,

@@ -50,7 +50,7 @@ type Options struct {
 	AllowedPaths []string // may be read and changed besides the workspace
 	ReadPaths    []string // may be read and executed besides the system's directories, such as a tool chain in a home directory
 	// DeniedPaths are out of reach also inside the workspace and AllowedPaths: the config file, the data directory. See sandbox.Spec.Deny.
-	// A rollback does not touch them.
+	// A rollback does not touch them. One that is not there when a command starts is left out: whether a command may make it is for the policy to say.
 	DeniedPaths     []string
 	AllowNetwork    bool
 	AllowedCommands []string        // taken off the built-in blocklist

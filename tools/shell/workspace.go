@@ -49,6 +49,34 @@ func tmpDir(ws string) string {
 	return dir
 }
 
+// barred are the denied paths that are there. What lies outside of all that a command may change matters only where it could be read, which is
+// everywhere but for a program: those may be run.
+func (r *Runner) barred(ws string) []string {
+	var list []string
+	for _, d := range r.opts.DeniedPaths {
+		info, err := os.Lstat(d)
+		if err != nil {
+			continue
+		}
+		program := info.Mode().IsRegular() && info.Mode().Perm()&0o111 != 0
+		if program && !r.changeable(ws, sandbox.Canonical(d)) {
+			continue
+		}
+		list = append(list, d)
+	}
+	return list
+}
+
+// changeable reports that a command in ws could change the canonical path p.
+func (r *Runner) changeable(ws, p string) bool {
+	for _, root := range append([]string{ws}, r.opts.AllowedPaths...) {
+		if rel, err := filepath.Rel(sandbox.Canonical(root), p); err == nil && filepath.IsLocal(rel) {
+			return true
+		}
+	}
+	return false
+}
+
 // deniedInside are the denied paths inside the canonical directory ws, relative to it.
 func (r *Runner) deniedInside(ws string) map[string]bool {
 	inside := map[string]bool{}

@@ -36,6 +36,7 @@ import (
 	"github.com/zephbot/zephbot/tools/gate"
 	"github.com/zephbot/zephbot/tools/mcp"
 	redacting "github.com/zephbot/zephbot/tools/redact"
+	"github.com/zephbot/zephbot/tools/shell"
 	"github.com/zephbot/zephbot/tools/web"
 )
 
@@ -284,9 +285,13 @@ func (c *Core) request(ctx context.Context, call *tools.Call) (policy.Request, e
 			return r, err
 		}
 	}
-	workspace, err := c.kit.workspace(call.Origin)
+	places := c.kit.files
+	if call.Def.Name == shell.Name {
+		places = c.kit.commands
+	}
+	roots, err := places.roots(call.Origin)
 	if err != nil {
-		return r, fmt.Errorf("workspace: %w", err)
+		return r, err
 	}
 	if c.stores != nil {
 		grants, err := approval.Grants(ctx, c.stores.Bot, call.Origin.Chat, c.now())
@@ -297,7 +302,7 @@ func (c *Core) request(ctx context.Context, call *tools.Call) (policy.Request, e
 			r.Grants = append(r.Grants, policy.Grant{Tool: g.Tool, Pattern: g.Pattern})
 		}
 	}
-	r.InsidePaths = append([]string{workspace}, c.kit.shellPaths...)
+	r.InsidePaths = roots
 	for _, pair := range os.Environ() {
 		name, _, _ := strings.Cut(pair, "=")
 		r.Env = append(r.Env, name)

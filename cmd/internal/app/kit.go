@@ -3,13 +3,10 @@ package app
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/zephbot/zephbot/bot/terminal"
 	"github.com/zephbot/zephbot/policy/pathrule"
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/file"
@@ -20,12 +17,14 @@ import (
 
 // kit is the built-in tools and what they share.
 type kit struct {
-	registry   *tools.Registry
-	runner     *shell.Runner
-	workspace  func(tools.Origin) (string, error)
-	shellPaths []string // besides the workspace
-	confined   bool     // the kernel bounds what a command may reach
-	level      string   // for people
+	registry  *tools.Registry
+	runner    *shell.Runner
+	workspace func(tools.Origin) (string, error) // where the commands of a conversation run
+	commands  places
+	files     places
+	denied    []string // to every tool and child
+	confined  bool     // the kernel bounds what a command may reach
+	level     string   // for people
 }
 
 func (k *kit) close() {
@@ -37,23 +36,16 @@ func (k *kit) close() {
 
 // tools builds the built-in tools.
 func (c *Core) tools() (*kit, error) {
-	k := &kit{workspace: c.workspaces()}
-	denied := []string{c.dir}
-	if c.cfg.File != "" {
-		denied = append(denied, c.cfg.Path(c.cfg.File))
-	}
-	if main := c.cfg.Path(c.cfg.DataDir); main != c.dir {
-		denied = append(denied, main)
-	}
+	k := &kit{denied: c.obeyed()}
 	var err error
-	if k.shellPaths, err = c.paths("tools.shell.allowed_paths", c.cfg.Tools.Shell.AllowedPaths); err != nil {
+	if k.commands, err = c.places("tools.shell.allowed_paths", c.cfg.Tools.Shell.AllowedPaths); err != nil {
 		return nil, err
 	}
-	filePaths, err := c.paths("tools.file.allowed_paths", c.cfg.Tools.File.AllowedPaths)
-	if err != nil {
+	if k.files, err = c.places("tools.file.allowed_paths", c.cfg.Tools.File.AllowedPaths); err != nil {
 		return nil, err
 	}
-	bash, err := c.shell(k, denied)
+	k.workspace = k.commands.dir
+	bash, err := c.shell(k)
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +53,7 @@ func (c *Core) tools() (*kit, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: tools.file: %w", ErrConfig, err)
 	}
-	files, err := file.New(file.Options{Workspace: k.workspace, AllowedPaths: filePaths, DeniedPaths: denied, Rules: globs, Now: c.now})
+	files, err := file.New(file.Options{Workspace: k.files.dir, AllowedPaths: k.files.dirs, DeniedPaths: k.denied, Rules: globs, Now: c.now})
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
@@ -87,10 +79,10 @@ func (c *Core) web() ([]tools.Tool, error) {
 	return list, nil
 }
 
-func (c *Core) shell(k *kit, denied []string) (tools.Tool, error) {
+func (c *Core) shell(k *kit) (tools.Tool, error) {
 	s := c.cfg.Tools.Shell
 	bash, runner, err := shell.New(shell.Options{
-		Timeout: time.Duration(s.Timeout) * time.Second, Workspace: k.workspace, AllowedPaths: k.shellPaths, DeniedPaths: denied,
+		Timeout: time.Duration(s.Timeout) * time.Second, Workspace: k.workspace, AllowedPaths: k.commands.dirs, DeniedPaths: k.denied,
 		AllowNetwork: s.AllowNetwork, AllowedCommands: s.AllowedCommands, EnvBlocklist: s.EnvBlocklist,
 		Transactional: s.Transactional, AutoRollback: s.AutoRollback, AutoRollbackExitCodes: s.AutoRollbackExitCodes,
 		SnapshotRequired: s.SnapshotRequired, TransactionScope: s.TransactionScope, MaxSnapshotBytes: s.MaxSnapshotBytes,
@@ -121,40 +113,4 @@ func expand(path func(string) string, globs []string) []string {
 		}
 	}
 	return out
-}
-
-// paths resolves configured directories; they have to exist.
-func (c *Core) paths(key string, list []string) ([]string, error) {
-	var out []string
-	for _, p := range list {
-		real, err := filepath.EvalSymlinks(c.cfg.Path(p))
-		if err != nil {
-			return nil, fmt.Errorf("%w: %s: %w", ErrConfig, key, err)
-		}
-		out = append(out, real)
-	}
-	return out, nil
-}
-
-// workspaces says where a conversation works: at the terminal in the process's own directory, elsewhere in a directory of its own below the state.
-func (c *Core) workspaces() func(tools.Origin) (string, error) {
-	return func(o tools.Origin) (string, error) {
-		if o.Channel == terminal.Name {
-			return c.opts.WorkDir, nil
-		}
-		name := strings.Map(func(r rune) rune {
-			if r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r == '-' {
-				return r
-			}
-			return '_'
-		}, strings.ToLower(o.Session))
-		if name == "" {
-			name = "none"
-		}
-		dir := filepath.Join(c.dir, "workspaces", name)
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return "", fmt.Errorf("workspace: %w", err)
-		}
-		return dir, nil
-	}
 }

@@ -202,3 +202,6 @@ func inputs(args map[string]any) []string {
 	}
 	return nil
 }
+
+// Sandbox says what the kernel enforces for commands.
+func (b *Bench) Sandbox() string { return b.core.kit.level }

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"io/fs"
 	"maps"
 	"math"
 	"reflect"
@@ -18,7 +19,8 @@ type checker struct {
 	problems Problems
 	warnings Problems
 	names    []string // of the providers
-	unsure   bool     // some provider has no name that can be read, so names that seem unknown are not told
+	stat     func(string) (fs.FileInfo, error)
+	unsure   bool // some provider has no name that can be read, so names that seem unknown are not told
 }
 
 func (k *checker) wrong(key, format string, args ...any) {
@@ -54,6 +56,8 @@ func (k *checker) run() {
 	k.servers()
 	k.rules()
 	k.tasks()
+	k.granted("tools.shell.allowed_paths", k.c.Tools.Shell.AllowedPaths)
+	k.granted("tools.file.allowed_paths", k.c.Tools.File.AllowedPaths)
 	if k.c.Vector.Backend == "qdrant" && k.c.Vector.URL == "" {
 		k.wrong("vector.url", "is empty; backend \"qdrant\" needs the address of Qdrant")
 	}

@@ -41,6 +41,8 @@ type Source struct {
 	Home, WorkDir string
 	// ReadFile replaces os.ReadFile where it is not nil.
 	ReadFile func(name string) ([]byte, error)
+	// Stat replaces os.Stat where it is not nil. It looks at directories that must exist.
+	Stat func(name string) (fs.FileInfo, error)
 }
 
 // Load reads the configuration. Its error is of type Problems and holds everything that is wrong; what is only strange
@@ -56,6 +58,9 @@ func Load(src Source) (*Config, error) {
 	}
 	c := Default()
 	c.File, c.home, c.workDir = name, src.Home, src.WorkDir
+	for _, place := range src.places() {
+		c.places = append(c.places, src.resolve(place))
+	}
 	d := decoder{
 		file: name, lines: lines, schema: schema{}, origins: map[string]Origin{}, bad: map[string]bool{},
 		moved: map[string]any{}, places: uniquePlaces(),
@@ -73,7 +78,10 @@ func Load(src Source) (*Config, error) {
 	if err := layer(&c, data, &d, e.values, flags); err != nil {
 		return nil, Problems{{File: name, Text: "cannot be read: " + err.Error()}}
 	}
-	k := checker{c: &c, bad: d.bad}
+	k := checker{c: &c, bad: d.bad, stat: src.Stat}
+	if k.stat == nil {
+		k.stat = os.Stat
+	}
 	k.run()
 	if problems = append(problems, k.problems...); len(problems) > 0 {
 		return nil, problems.sorted()

@@ -23,6 +23,7 @@ type field struct {
 	def     string
 	idle    string
 	form    string
+	place   string
 	aliases []string
 	urls    []string
 	enum    []string
@@ -56,7 +57,7 @@ func (s schema) fields(t reflect.Type) []field {
 func newField(name string, index int, f reflect.StructField) field {
 	out := field{
 		name: name, index: index, typ: f.Type,
-		doc: f.Tag.Get("doc"), def: f.Tag.Get("default"), idle: f.Tag.Get("idle"), form: f.Tag.Get("form"),
+		doc: f.Tag.Get("doc"), def: f.Tag.Get("default"), idle: f.Tag.Get("idle"), form: f.Tag.Get("form"), place: f.Tag.Get("place"),
 		aliases: words(f.Tag.Get("alias")), urls: words(f.Tag.Get("url")), enum: words(f.Tag.Get("enum")),
 	}
 	if fold := f.Tag.Get("enumfold"); fold != "" {

@@ -14,30 +14,33 @@ import "time"
 //	clamp    "low..high": values outside are moved inside and told as a warning
 //	url      the allowed schemes, separated by "|"
 //	form     what a word, a key of a table or an address must look like
+//	place    what a key that names files is to the tools: "obeyed" (the program keeps it or reads it again at its next start, so no tool and
+//	         no child reaches it), "granted" (tools work in it), "pattern" (it says which files a rule is about), "none" (it names no file)
 //	alias    other spellings of the key, separated by "|"
 //	idle     the part that reads this key is not built yet; the value is its name. Remove the tag when it is.
 //
 // A Config is not changed after Load; it may be read by many goroutines.
 type Config struct {
-	DataDir   string    `toml:"data_dir" default:"./data" doc:"Directory of the database, the audit log and downloads."`
-	Telegram  Telegram  `toml:"telegram" doc:"The Telegram bot: who may talk to it, and how it answers."`
-	LLM       LLM       `toml:"llm" doc:"Which models answer."`
-	Agent     Agent     `toml:"agent" doc:"Limits of one conversation turn."`
-	Session   Session   `toml:"session" doc:"Stored conversations."`
-	Security  Security  `toml:"security" doc:"How much the agent may do unasked."`
-	Tools     Tools     `toml:"tools" doc:"The tools and the chain that every tool call walks."`
-	MCP       MCP       `toml:"mcp" doc:"Model Context Protocol servers."`
-	Redis     Redis     `toml:"redis" doc:"Quotas, caches and send budgets."`
-	Database  Database  `toml:"database" doc:"Messages, journals, approvals."`
-	Vector    Vector    `toml:"vector" doc:"Where embeddings are kept."`
-	Index     Index     `toml:"index" idle:"the code index" doc:"The code index that search_code asks."`
-	Scheduler Scheduler `toml:"scheduler" idle:"the scheduler" doc:"Tasks that run at a time."`
-	Memory    Memory    `toml:"memory" idle:"memory" doc:"What the agent remembers over conversations."`
-	Quotas    Quotas    `toml:"quotas" doc:"How much people may use."`
-	Audit     Audit     `toml:"audit" doc:"The record of every tool call."`
-	Metrics   Metrics   `toml:"metrics" doc:"Prometheus metrics and health checks."`
-	Tracing   Tracing   `toml:"tracing" idle:"tracing" doc:"OpenTelemetry traces."`
-	Log       Log       `toml:"log" doc:"The log of the program."`
+	DataDir    string     `toml:"data_dir" default:"./data" place:"obeyed" doc:"Directory of the database, the audit log and downloads."`
+	Telegram   Telegram   `toml:"telegram" doc:"The Telegram bot: who may talk to it, and how it answers."`
+	LLM        LLM        `toml:"llm" doc:"Which models answer."`
+	Agent      Agent      `toml:"agent" doc:"Limits of one conversation turn."`
+	Session    Session    `toml:"session" doc:"Stored conversations."`
+	Security   Security   `toml:"security" doc:"How much the agent may do unasked."`
+	Tools      Tools      `toml:"tools" doc:"The tools and the chain that every tool call walks."`
+	MCP        MCP        `toml:"mcp" doc:"Model Context Protocol servers."`
+	Workspaces Workspaces `toml:"workspaces" doc:"The working directories of the conversations."`
+	Redis      Redis      `toml:"redis" doc:"Quotas, caches and send budgets."`
+	Database   Database   `toml:"database" doc:"Messages, journals, approvals."`
+	Vector     Vector     `toml:"vector" doc:"Where embeddings are kept."`
+	Index      Index      `toml:"index" idle:"the code index" doc:"The code index that search_code asks."`
+	Scheduler  Scheduler  `toml:"scheduler" idle:"the scheduler" doc:"Tasks that run at a time."`
+	Memory     Memory     `toml:"memory" idle:"memory" doc:"What the agent remembers over conversations."`
+	Quotas     Quotas     `toml:"quotas" doc:"How much people may use."`
+	Audit      Audit      `toml:"audit" doc:"The record of every tool call."`
+	Metrics    Metrics    `toml:"metrics" doc:"Prometheus metrics and health checks."`
+	Tracing    Tracing    `toml:"tracing" idle:"tracing" doc:"OpenTelemetry traces."`
+	Log        Log        `toml:"log" doc:"The log of the program."`
 
 	// File is the config file that was read, "" when there was none.
 	File string `toml:"-"`
@@ -45,6 +48,7 @@ type Config struct {
 	Warnings Problems `toml:"-"`
 
 	home, workDir string
+	places        []string // where a config file is looked for
 	origins       map[string]Origin
 }
 
@@ -167,6 +171,13 @@ type Security struct {
 	AutonomyLevel string `toml:"autonomy_level" default:"supervised" enum:"readonly|supervised|full" doc:"readonly: reading tools only; supervised: by the rules, else ask; full: never ask."`
 }
 
+// Workspaces is the table [workspaces].
+type Workspaces struct {
+	Dir          string `toml:"dir" place:"obeyed" doc:"Directory of the working directories. Empty: data_dir/workspaces."`
+	MaxBytes     int64  `toml:"max_bytes" default:"1073741824" idle:"the watch over the disk" doc:"Bytes that the files of one conversation may take. 0: no limit."`
+	ReserveBytes int64  `toml:"reserve_bytes" default:"268435456" idle:"the watch over the disk" doc:"Bytes of the disk that stay free for the bot's own files, at most an eighth of the disk. 0: none."`
+}
+
 // Redis is the table [redis].
 type Redis struct {
 	URL Secret `toml:"url" form:"redis" doc:"redis://, rediss://, cluster or sentinel URL. Empty: embedded in the process."`
@@ -188,7 +199,7 @@ type Vector struct {
 type Index struct {
 	Enabled   bool     `toml:"enabled" default:"false" doc:"Keep an index of the code."`
 	AutoIndex bool     `toml:"auto_index" default:"true" doc:"Index at start."`
-	Paths     []string `toml:"paths" doc:"Directories to index. Empty: the working directory."`
+	Paths     []string `toml:"paths" place:"granted" doc:"Directories to index. Empty: the working directory."`
 	Languages []string `toml:"languages" doc:"Languages to index. Empty: all that are known."`
 	Watch     bool     `toml:"watch" default:"true" doc:"Index again what changes."`
 }
@@ -244,7 +255,7 @@ type Limits struct {
 // Audit is the table [audit].
 type Audit struct {
 	Enabled         bool   `toml:"enabled" default:"true" doc:"Write the audit log."`
-	Destination     string `toml:"destination" doc:"File path, or stdout. Empty: data_dir/audit.jsonl."`
+	Destination     string `toml:"destination" place:"obeyed" doc:"File path, or stdout. Empty: data_dir/audit.jsonl."`
 	ToolRiskSummary bool   `toml:"tool_risk_summary" default:"false" idle:"the risk summary" doc:"Add a summary of the risks of the tools."`
 }
 

@@ -2,7 +2,7 @@ package config
 
 // MCP is the table [mcp].
 type MCP struct {
-	AllowedCommands       []string `toml:"allowed_commands" default:"npx,uvx,node,python,python3" form:"command" doc:"Programs that may be started as servers; names without a path."`
+	AllowedCommands       []string `toml:"allowed_commands" default:"npx,uvx,node,python,python3" form:"command" place:"none" doc:"Programs that may be started as servers; names without a path."`
 	MaxDynamicServers     int      `toml:"max_dynamic_servers" default:"10" doc:"Servers that may be added in the chat."`
 	MaxDescriptionBytes   int      `toml:"max_description_bytes" default:"2048" min:"1" doc:"Longest description of a tool, in bytes."`
 	MaxInstructionsBytes  int      `toml:"max_instructions_bytes" default:"2048" min:"1" doc:"Longest instructions of a server, in bytes."`
@@ -58,8 +58,8 @@ type TrustCalibration struct {
 // MCPServer is an entry of [[mcp.servers]]. It has a command or a url.
 type MCPServer struct {
 	ID                 string                  `toml:"id" form:"server" doc:"Id of the server, the part before the colon in its tools' names. Required."`
-	Command            string                  `toml:"command" doc:"Program to start; must be in mcp.allowed_commands."`
-	Args               []string                `toml:"args" doc:"Its arguments."`
+	Command            string                  `toml:"command" place:"none" doc:"Program to start; must be in mcp.allowed_commands."`
+	Args               []string                `toml:"args" place:"obeyed" doc:"Its arguments."`
 	Env                map[string]Secret       `toml:"env" doc:"Environment variables it gets."`
 	URL                string                  `toml:"url" url:"https|http" doc:"Address of a server on the network."`
 	Headers            map[string]Secret       `toml:"headers" doc:"HTTP headers sent to it."`
@@ -79,7 +79,7 @@ type MCPServer struct {
 
 // MCPRoot is an entry of roots.
 type MCPRoot struct {
-	URI  string `toml:"uri" url:"file" doc:"file:// address of the directory. Required."`
+	URI  string `toml:"uri" url:"file" place:"granted" doc:"file:// address of the directory. Required."`
 	Name string `toml:"name" doc:"Name shown to the server."`
 }
 

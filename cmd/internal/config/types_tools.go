@@ -30,14 +30,14 @@ type Shell struct {
 	Timeout               int      `toml:"timeout" default:"30" min:"1" doc:"Seconds a command may run."`
 	BlockedCommands       []string `toml:"blocked_commands" doc:"Commands that are denied besides the built-in list."`
 	AllowedCommands       []string `toml:"allowed_commands" doc:"Entries to take off the built-in list of denied commands."`
-	AllowedPaths          []string `toml:"allowed_paths" doc:"Directories commands may work in. Empty: the working directory only."`
+	AllowedPaths          []string `toml:"allowed_paths" place:"granted" doc:"Directories commands may work in, instead of the working directory; \".\" is the working directory. They run in it when it is among them, else in the first. Empty: the working directory."`
 	AllowNetwork          bool     `toml:"allow_network" default:"true" doc:"Whether commands may use the network."`
 	AllowReading          bool     `toml:"allow_reading" default:"true" doc:"Run harmless reading commands without asking, where the sandbox is active and no bash rule is configured."`
 	ConfirmPatterns       []string `toml:"confirm_patterns" default:"@confirm_patterns" doc:"Texts in a command that make the bot ask first."`
 	EnvBlocklist          []string `toml:"env_blocklist" default:"ZEPH_,AWS_,AZURE_,GCP_,GOOGLE_,OPENAI_,ANTHROPIC_,HF_,HUGGING" doc:"Beginnings of environment variable names that commands do not get."`
 	Sandbox               string   `toml:"sandbox" default:"auto" enum:"auto|required|off" doc:"auto: what the machine can do; required: refuse to run without."`
 	Transactional         bool     `toml:"transactional" default:"false" doc:"Take a snapshot before a command that writes."`
-	TransactionScope      []string `toml:"transaction_scope" doc:"Globs of the files in a snapshot. Empty: all."`
+	TransactionScope      []string `toml:"transaction_scope" place:"pattern" doc:"Globs of the files in a snapshot. Empty: all."`
 	AutoRollback          bool     `toml:"auto_rollback" default:"false" doc:"Restore the snapshot when the command fails."`
 	AutoRollbackExitCodes []int    `toml:"auto_rollback_exit_codes" max:"255" doc:"Exit codes that count as failure. Empty: 2 and above."`
 	SnapshotRequired      bool     `toml:"snapshot_required" default:"false" doc:"Do not run when the snapshot fails."`
@@ -51,9 +51,9 @@ type Shell struct {
 
 // File is the table [tools.file].
 type File struct {
-	AllowedPaths []string `toml:"allowed_paths" doc:"Directories the file tools may use. Empty: the working directory, in Telegram the workspace of the chat."`
-	DenyRead     []string `toml:"deny_read" doc:"Globs of files that may not be read."`
-	AllowRead    []string `toml:"allow_read" doc:"Globs of exceptions from deny_read."`
+	AllowedPaths []string `toml:"allowed_paths" place:"granted" doc:"Directories the file tools may use, instead of the working directory; \".\" is the working directory, in Telegram the workspace of the chat. Empty: the working directory."`
+	DenyRead     []string `toml:"deny_read" place:"pattern" doc:"Globs of files that may not be read, by the file tools or by commands; a relative one holds in every directory."`
+	AllowRead    []string `toml:"allow_read" place:"pattern" doc:"Globs of exceptions from deny_read."`
 }
 
 // Scrape is the table [tools.scrape].
@@ -75,7 +75,7 @@ type Egress struct {
 
 // Permission is an entry of [[tools.permissions.TOOL]].
 type Permission struct {
-	Pattern string `toml:"pattern" doc:"Glob on the command or the path, without regard to case. Required."`
+	Pattern string `toml:"pattern" place:"pattern" doc:"Glob on the command or the path, without regard to case. Required."`
 	Action  string `toml:"action" enum:"allow|ask|deny" doc:"What happens when it matches. Required."`
 }
 
@@ -84,7 +84,7 @@ type Policy struct {
 	Enabled       bool   `toml:"enabled" default:"false" doc:"Turn the rules on."`
 	DefaultEffect string `toml:"default_effect" default:"deny" enum:"allow|deny" doc:"What happens when no rule matches."`
 	Evaluation    string `toml:"evaluation" default:"first_match" enum:"first_match|deny_wins" doc:"The first rule that matches decides, or any deny does."`
-	File          string `toml:"policy_file" doc:"TOML file with [[rules]] that replaces the rules here; at most 256 KiB."`
+	File          string `toml:"policy_file" place:"obeyed" doc:"TOML file with [[rules]] that replaces the rules here; at most 256 KiB."`
 	Provider      string `toml:"policy_provider" form:"provider" doc:"Provider for checks by a model. Empty: none."`
 	Rules         []Rule `toml:"rules" doc:"The rules, at most 256."`
 }
@@ -99,7 +99,7 @@ type Authorization struct {
 type Rule struct {
 	Effect       string   `toml:"effect" alias:"action" enum:"allow|deny" doc:"What happens when the rule matches. Required."`
 	Tool         Names    `toml:"tool" alias:"tools" doc:"Glob of the tool name, or a list of them. Required."`
-	Paths        []string `toml:"paths" doc:"Globs of paths; one must match."`
+	Paths        []string `toml:"paths" place:"pattern" doc:"Globs of paths; one must match. A relative one is meant from the working directory."`
 	Env          []string `toml:"env" doc:"Environment variables that must be set."`
 	TrustLevel   string   `toml:"trust_level" enum:"trusted|verified|quarantined|blocked" doc:"Holds for callers trusted at least this much."`
 	ArgsMatch    string   `toml:"args_match" doc:"Regular expression on the arguments, at most 1024 bytes."`
@@ -112,7 +112,7 @@ type AdversarialPolicy struct {
 	Enabled       bool     `toml:"enabled" default:"false" doc:"Turn the judge on."`
 	Provider      string   `toml:"provider" alias:"policy_provider" form:"provider" doc:"Provider that judges. Empty: the primary."`
 	BlockOnReject bool     `toml:"block_on_reject" default:"true" doc:"Block what it rejects; false: warn only."`
-	PolicyFile    string   `toml:"policy_file" doc:"Text file with one policy a line."`
+	PolicyFile    string   `toml:"policy_file" place:"obeyed" doc:"Text file with one policy a line."`
 	FailOpen      bool     `toml:"fail_open" default:"false" doc:"Let calls pass when the judge does not answer."`
 	TimeoutMS     int      `toml:"timeout_ms" default:"3000" min:"1" doc:"Milliseconds it may take."`
 	ExemptTools   []string `toml:"exempt_tools" default:"memory_save,memory_search,read_overflow,load_skill,invoke_skill,schedule_deferred,list_tasks" doc:"Tools that are not judged."`
@@ -121,7 +121,7 @@ type AdversarialPolicy struct {
 // Filters is the table [tools.filters].
 type Filters struct {
 	Enabled     bool            `toml:"enabled" default:"true" doc:"Turn the filters on."`
-	FiltersPath string          `toml:"filters_path" doc:"A filters.toml, or the directory that holds it. Empty: beside the config file."`
+	FiltersPath string          `toml:"filters_path" place:"obeyed" doc:"A filters.toml, or the directory that holds it. Empty: beside the config file."`
 	Security    FiltersSecurity `toml:"security" doc:"The search for credentials in output."`
 }
 
