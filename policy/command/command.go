@@ -105,9 +105,6 @@ func Parse(text string) Script {
 	if f.out.Problem != "" {
 		f.rough(text, place{})
 	}
-	if f.arithmetic && (f.hidden || f.reads) {
-		f.indirect("arithmetic may run code that is hidden in a text")
-	}
 	return f.out
 }
 
@@ -163,10 +160,8 @@ func (p place) below(via string) place {
 // finder collects what one Parse finds.
 type finder struct {
 	out          Script
-	budget       int // bytes of nested text that may still be parsed
-	arithmetic   bool
-	hidden       bool // a quoted text holds a substitution
-	reads        bool // a variable is filled from input
+	budget       int  // bytes of nested text that may still be parsed
+	declared     bool // the command being read is a declaration by grammar, whose values are not split
 	lastDownload int  // 1 + index of the last command that fetches from the network
 	lastTake     int  // 1 + index of the last command that runs a program nobody can see
 }
@@ -204,19 +199,45 @@ func (f *finder) parse(text string, at place) (problem string) {
 	if err != nil {
 		return err.Error()
 	}
-	w := walker{finder: f, src: text, at: at}
+	w := walker{finder: f, src: text, at: at, frames: make([]frame, 0, 16), tokens: make([]token, 0, 4+len(text)/8)}
 	syntax.Walk(file, w.visit)
+	if w.agree() {
+		f.again(text, at)
+	}
 	return ""
 }
 
-// rough finds commands in text that does not parse, so that a blocked name is still seen: bash runs what stands
-// before the error. Quotes and backslashes are dropped, and every separator starts a command.
+// again adds what a rough reading finds and the parser did not, in text that bash may read differently.
+func (f *finder) again(text string, at place) {
+	n := len(f.out.Commands)
+	f.rough(text, at)
+	if strings.Contains(text, "\\\n") && strings.Contains(text, "#") {
+		// A comment may end at the backslash before the newline.
+		f.rough(strings.ReplaceAll(text, "\\\n", "\n"), at)
+	}
+	known := make(map[string]bool, len(f.out.Commands))
+	kept := f.out.Commands[:0]
+	for i, c := range f.out.Commands {
+		if i < n || !known[c.Text] {
+			kept = append(kept, c)
+		}
+		known[c.Text] = true
+	}
+	f.out.Commands = kept
+}
+
+// rough finds commands in text that does not parse, or that bash may read differently, so that a blocked name is still
+// seen. Quotes and backslashes are dropped, and every separator starts a command.
 func (f *finder) rough(text string, at place) {
-	text = strings.NewReplacer(`"`, "", `'`, "", "\\\n", "", `\`, "", "$(", "\n", "`", "\n").Replace(text)
+	text = strings.NewReplacer(`"`, "", `'`, "", "\\\n", "", `\`, "", "$(", "\n", "`", "\n", "<&-", "\n", ">&-", "\n").Replace(text)
 	for segment := range strings.FieldsFuncSeq(text, func(r rune) bool { return strings.ContainsRune("\n\r;|&(){}", r) }) {
 		var words []word
+		target := false
 		for field := range strings.FieldsSeq(segment) {
-			if len(words) == 0 && isAssignment(field) {
+			operator := strings.TrimLeft(field, "0123456789")
+			redirects := operator != "" && (operator[0] == '<' || operator[0] == '>')
+			if len(words) == 0 && (redirects || target || isAssignment(field)) {
+				target = redirects && strings.Trim(operator, "<>") == ""
 				continue
 			}
 			words = append(words, word{text: field})

@@ -109,6 +109,8 @@ func builtinHandler(name string) handler {
 		return (*finder).changesShell
 	case "declare", "typeset", "local", "export", "readonly", "nameref":
 		return (*finder).declares
+	case "set":
+		return (*finder).sets
 	case "read", "mapfile", "readarray", "getopts", "printf", "unset", "let", "test", "[", "wait":
 		return (*finder).fillsVariable
 	}

@@ -97,7 +97,8 @@ func (f *finder) stdinProgram(name string, at place) {
 
 // code follows shell text in one word.
 func (f *finder) code(via string, text word, at place) {
-	if text.dynamic() || text.added {
+	// File names that a pattern becomes would be read as code too.
+	if text.mark&^MarkTilde != 0 || text.added {
 		f.indirect("the text given to " + via + " is not known before it runs")
 		f.lastTake = len(f.out.Commands)
 		return
@@ -315,8 +316,18 @@ func (f *finder) changesShell(name string, words []word, _ place) {
 	switch {
 	case len(words) == 1:
 	case name == "jobs" && !strings.HasPrefix(words[1].text, "-x"):
-	case name == "shopt" && !strings.Contains(plain(words).Text, "expand_aliases"):
+	case name == "shopt" && keepsGrammar(words[1:]):
 	default:
 		f.indirect(name + " changes what commands mean or runs code")
 	}
+}
+
+// keepsGrammar reports whether the words of shopt change only which files a pattern becomes, or how errors end a script.
+func keepsGrammar(words []word) bool {
+	for _, w := range words {
+		if w.mark != 0 || w.added || !listed("-s -u -q -p nullglob globstar dotglob failglob nocaseglob inherit_errexit lastpipe", w.text) {
+			return false
+		}
+	}
+	return true
 }

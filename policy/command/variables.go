@@ -1,6 +1,9 @@
 package command
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // decides reports whether the variable decides which program or code runs, or with what configuration.
 func decides(name string) bool {
@@ -9,7 +12,13 @@ func decides(name string) bool {
 			return true
 		}
 	}
+	switch strings.ToLower(name) {
+	case "http_proxy", "https_proxy", "ftp_proxy", "all_proxy", "no_proxy":
+		return true
+	}
 	switch name {
+	case "POSIXLY_CORRECT", "DIRSTACK", "histchars":
+		return true
 	case "PATH", "ENV", "PROMPT_COMMAND", "PS0", "PS1", "PS2", "PS4", "IFS", "SHELLOPTS", "BASHOPTS", "CDPATH", "EXECIGNORE", "FIGNORE", "GLOBIGNORE", "HISTFILE", "HOME", "SHELL",
 		"PAGER", "MANPAGER", "EDITOR", "VISUAL", "FCEDIT", "BROWSER", "TAR_OPTIONS", "RSYNC_RSH", "GREP_OPTIONS", "MAKEFLAGS", "GNUMAKEFLAGS", "GOFLAGS", "CC", "CXX",
 		"JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS", "CLASSPATH", "OPENSSL_CONF", "LOCPATH", "HOSTALIASES", "TERMINFO", "TERMCAP", "AWKPATH", "AWKLIBPATH", "MANOPT",
@@ -21,51 +30,92 @@ func decides(name string) bool {
 
 // variable notes that by sets the variable name.
 func (f *finder) variable(name, by string) {
-	if decides(name) {
+	switch {
+	case calculated(name):
+		f.indirect(by + " sets " + clip(name) + ", whose value bash calculates")
+	case decides(name):
 		f.indirect(by + " sets " + clip(name) + ", which decides what runs")
+	case locale(name):
+		f.indirect(by + " sets " + clip(name) + ", which decides how the shell reads characters")
 	}
+}
+
+// value is variable for a value that is known.
+func (f *finder) value(name, value, by string) {
+	if !locale(name) || value != "C" && value != "POSIX" && !strings.HasSuffix(strings.ToLower(value), ".utf-8") && !strings.HasSuffix(value, ".utf8") {
+		f.variable(name, by)
+	}
+}
+
+// locale reports whether the variable changes which bytes are one character.
+func locale(name string) bool { return name == "LANG" || strings.HasPrefix(name, "LC_") }
+
+// calculated reports whether bash reads every value of the variable as arithmetic, which may run commands.
+func calculated(name string) bool {
+	switch name {
+	case "RANDOM", "SRANDOM", "SECONDS", "HISTCMD", "OPTIND", "LINENO":
+		return true
+	}
+	return false
+}
+
+// oneWord reports whether the shell cannot make several words of w, or none.
+func (w word) oneWord() bool {
+	if w.added {
+		return false
+	}
+	if !w.dynamic() {
+		return w.mark&MarkPattern == 0
+	}
+	switch w.text {
+	case "$#", "$?", "$$", "$!":
+		return true
+	}
+	quoted := len(w.text) > 1 && w.text[0] == '"' && strings.IndexByte(w.text[1:], '"') == len(w.text)-2
+	return quoted && !strings.Contains(w.text, "@")
 }
 
 // declares reads declare, export and their like.
 func (f *finder) declares(name string, words []word, _ place) {
 	for _, w := range words[1:] {
-		switch text := w.text; {
-		case len(text) > 1 && text[0] == '-':
-			if strings.ContainsAny(text, "n") && name != "export" {
-				f.indirect("a variable becomes a name for another")
-			}
-			if strings.ContainsAny(text, "i") {
-				f.arithmetic = true
-			}
-			if strings.ContainsAny(text, "f") && name == "export" {
-				f.indirect("a function is handed to other shells")
-			}
-		case w.dynamic() && !strings.Contains(text, "="):
+		variable, _, assigned := strings.Cut(w.text, "=")
+		switch {
+		case len(w.text) > 1 && w.text[0] == '-':
+			f.declareOption(name, w.text)
+		case w.dynamic() && (!assigned || !isName(strings.TrimSuffix(variable, "+")) || !f.declared && !w.oneWord()):
 			f.indirect("the variable that " + name + " sets is not known before")
 		default:
-			f.names(name, text)
+			f.names(name, w.text)
 		}
+	}
+}
+
+// declareOption notes what an option of declare makes of a variable.
+func (f *finder) declareOption(name, option string) {
+	if strings.Contains(option, "n") && name != "export" {
+		f.indirect("a variable becomes a name for another")
+	}
+	if strings.Contains(option, "i") {
+		f.indirect(reasonArithmetic)
+	}
+	if strings.Contains(option, "f") && name == "export" {
+		f.indirect("a function is handed to other shells")
 	}
 }
 
 // names checks a literal that a builtin takes for a variable.
 func (f *finder) names(builtin, text string) {
-	variable, _, _ := strings.Cut(text, "=")
+	variable, value, _ := strings.Cut(text, "=")
 	variable, index, subscript := strings.Cut(strings.TrimSuffix(variable, "+"), "[")
-	if subscript {
-		f.arithmetic = true
-		if hidesCode(index) || hidesCode(text) {
-			f.indirect(builtin + " runs code hidden in the name of a variable")
-		}
+	if subscript && !isNumber(strings.TrimSuffix(index, "]")) {
+		f.indirect(builtin + " runs code hidden in the name of a variable")
 	}
-	f.variable(variable, builtin)
+	f.value(variable, value, builtin)
 }
 
 // fillsVariable reads builtins that set or test variables by name; bash runs $(…) inside their subscripts.
 func (f *finder) fillsVariable(name string, words []word, _ place) {
 	switch name {
-	case "read", "mapfile", "readarray":
-		f.reads = true
 	case "let":
 		f.letWords(words[1:])
 		return
@@ -80,7 +130,7 @@ func (f *finder) fillsVariable(name string, words []word, _ place) {
 		if (name == "mapfile" || name == "readarray") && strings.HasPrefix(w.text, "-C") {
 			f.indirect(name + " -C runs code")
 		}
-		if w.dynamic() && (i == 0 || !strings.HasPrefix(words[i].text, "-")) {
+		if !w.oneWord() || w.dynamic() && (i == 0 || !strings.HasPrefix(words[i].text, "-")) {
 			f.indirect("the variable that " + name + " sets is not known before")
 			continue
 		}
@@ -88,13 +138,10 @@ func (f *finder) fillsVariable(name string, words []word, _ place) {
 	}
 }
 
-// letWords notes code and variables in the words of let.
+// letWords notes the variables in the words of let, which are arithmetic.
 func (f *finder) letWords(words []word) {
-	f.arithmetic = true
+	f.indirect(reasonArithmetic)
 	for _, w := range words {
-		if hidesCode(w.text) {
-			f.indirect("let runs code hidden in arithmetic")
-		}
 		f.names("let", w.text)
 	}
 }
@@ -108,11 +155,16 @@ func (f *finder) byDashName(name string, words []word) {
 	for i := 1; i < len(words); i++ {
 		text := words[i].text
 		switch {
+		case words[i].dynamic() || words[i].added || words[i].mark&MarkPattern != 0:
+			if !harmlessStart(text) {
+				f.indirect("the variable that " + name + " sets is not known before")
+			}
+			return
 		case len(text) < 2 || text[0] != '-' || text == "--":
 			return
 		case text == option && i+1 < len(words):
 			i++
-			if words[i].dynamic() {
+			if words[i].mark != 0 || words[i].added {
 				f.indirect("the variable that " + name + " sets is not known before")
 			}
 			f.names(name, words[i].text)
@@ -122,15 +174,67 @@ func (f *finder) byDashName(name string, words []word) {
 	}
 }
 
+// harmlessStart reports whether the source of a word begins with a letter, a digit or a percent sign, so that the word
+// cannot become an option.
+func harmlessStart(source string) bool {
+	source = strings.TrimLeft(source, `"`)
+	return source != "" && (source[0] == '%' || source[0]|0x20 >= 'a' && source[0]|0x20 <= 'z' || source[0] >= '0' && source[0] <= '9')
+}
+
 // tested reads test -v NAME, whose subscript bash evaluates.
 func (f *finder) tested(words []word) {
-	for i := 1; i+1 < len(words); i++ {
-		if words[i].text != "-v" && words[i].text != "-R" {
-			continue
+	words = words[1:]
+	if n := len(words); n > 0 && words[n-1].text == "]" {
+		words = words[:n-1]
+	}
+	for i, w := range words {
+		if !w.oneWord() {
+			f.indirect("test may look at a variable that is not known before")
 		}
-		f.arithmetic = true
-		if hidesCode(words[i+1].text) {
+		if (w.text == "-v" || w.text == "-R") && i+1 < len(words) && !isName(words[i+1].text) {
 			f.indirect("test runs code hidden in the name of a variable")
+		}
+	}
+	if slices.ContainsFunc(words, word.dynamic) && mayTestVariable(words) {
+		f.indirect("test may look at a variable that is not known before")
+	}
+}
+
+// mayTestVariable reports whether one of the words of test, some of which are not known, may be taken for -v: with
+// more than three words, or where the operator is not known.
+func mayTestVariable(words []word) bool {
+	if words[0].text == "!" {
+		words = words[1:]
+	}
+	switch len(words) {
+	case 2:
+		return words[0].dynamic()
+	case 3:
+		return words[1].dynamic()
+	}
+	return len(words) > 3
+}
+
+// sets reads set: only options that change nothing about how the text is read are certain.
+func (f *finder) sets(name string, words []word, _ place) {
+	for i := 1; i < len(words); i++ {
+		text := words[i].text
+		switch {
+		case words[i].mark != 0 || words[i].added:
+			f.indirect(name + " gets options that are not known before")
+			return
+		case text == "--" || len(text) < 2 || text[0] != '-' && text[0] != '+':
+			return
+		case strings.Trim(text[1:], "euxvfCo") != "" || strings.Count(text, "o") > 1:
+			f.indirect(name + " " + clip(text) + " changes how the shell reads the text")
+			return
+		}
+		if strings.HasSuffix(text, "o") && i+1 < len(words) {
+			i++
+			if words[i].mark != 0 || !listed("errexit nounset pipefail xtrace verbose noglob noclobber", words[i].text) {
+				f.indirect(name + " -o " + clip(words[i].text) + " changes how the shell reads the text")
+				return
+			}
 		}
 	}
 }

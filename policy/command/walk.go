@@ -12,7 +12,8 @@ type walker struct {
 	src    string
 	at     place
 	frames []frame
-	piped  *stdin // of the statement being entered
+	piped  *stdin  // of the statement being entered
+	tokens []token // what the second reading must find too
 }
 
 // frame remembers a node until its children are done.
@@ -37,8 +38,11 @@ func (w *walker) visit(node syntax.Node) bool {
 		w.call(n)
 	case *syntax.BinaryCmd:
 		fr.runs = n.Op == syntax.Pipe || n.Op == syntax.PipeAll
-	case *syntax.Subshell, *syntax.CmdSubst:
+	case *syntax.Subshell:
 		fr.deeper = true
+	case *syntax.CmdSubst:
+		fr.deeper = true
+		w.mark(tokenSubst, n.Pos(), n.End())
 	case *syntax.ProcSubst:
 		fr.deeper = true
 		w.indirect("a process substitution hands the output of a command to another as a file")
@@ -82,34 +86,11 @@ func (w *walker) detail(node syntax.Node) {
 		w.arithAssign(n.Op, n.X)
 	case *syntax.WordIter:
 		w.variable(n.Name.Value, "a loop")
-	case *syntax.SglQuoted:
-		w.hidden = w.hidden || hidesCode(n.Value)
-	case *syntax.Lit:
-		w.hidden = w.hidden || strings.IndexByte(n.Value, '\\') >= 0 && hidesCode(unescape(n.Value))
 	case *syntax.CoprocClause:
 		w.indirect("a coprocess talks to the script")
 	default:
-		w.arithmetic = w.arithmetic || calculates(node)
+		w.arithmetic(node)
 	}
-}
-
-// calculates reports whether bash reads what stands in a node as arithmetic.
-func calculates(node syntax.Node) bool {
-	switch n := node.(type) {
-	case *syntax.ArithmExp, *syntax.ArithmCmd, *syntax.CStyleLoop:
-		return true
-	case *syntax.BinaryTest:
-		return n.Op >= syntax.TsEql && n.Op <= syntax.TsGtr
-	case *syntax.UnaryTest:
-		return n.Op == syntax.TsVarSet || n.Op == syntax.TsRefVar
-	}
-	return false
-}
-
-// hidesCode reports whether a literal holds what bash would run if the literal became arithmetic or code.
-func hidesCode(text string) bool {
-	return strings.Contains(text, "$(") || strings.IndexByte(text, '`') >= 0 || strings.Contains(text, `\x`) ||
-		strings.Contains(text, `\0`) || strings.Contains(text, `\u`)
 }
 
 // arithAssign notices arithmetic that sets a variable which decides what runs: ((PATH=1)).
@@ -124,6 +105,7 @@ func (w *walker) arithAssign(op syntax.BinAritOperator, x syntax.ArithmExpr) {
 
 // call reads one simple command.
 func (w *walker) call(n *syntax.CallExpr) {
+	w.markCall(n)
 	at := w.at
 	at.stdin = w.piped
 	w.piped = nil
@@ -154,12 +136,12 @@ func (w *walker) function(n *syntax.FuncDecl) {
 
 // declare reads declare, export, local, readonly, typeset and nameref.
 func (w *walker) declare(n *syntax.DeclClause) {
+	w.markDeclaration(n)
 	words := []word{{text: n.Variant.Value}}
 	for _, arg := range n.Args {
 		var value word
 		if arg.Name != nil {
 			value.text = arg.Name.Value
-			w.variable(arg.Name.Value, n.Variant.Value)
 		}
 		switch {
 		case arg.Array != nil || arg.Index != nil:
@@ -173,12 +155,13 @@ func (w *walker) declare(n *syntax.DeclClause) {
 		}
 		words = append(words, value)
 	}
+	w.declared = true
 	w.command(words, w.at)
+	w.declared = false
 }
 
 // let reads let as a command; its words are arithmetic.
 func (w *walker) let(n *syntax.LetClause) {
-	w.arithmetic = true
 	words := []word{{text: "let"}}
 	for _, x := range n.Exprs {
 		words = append(words, word{text: w.source(x)})
@@ -188,11 +171,13 @@ func (w *walker) let(n *syntax.LetClause) {
 
 // assign notices variables that decide what runs, and array subscripts.
 func (w *walker) assign(n *syntax.Assign) {
-	if n.Index != nil {
-		w.arithmetic = true
-	}
+	w.subscript(n.Index)
 	if n.Name != nil && !n.Naked {
-		w.variable(n.Name.Value, "an assignment")
+		value := ""
+		if n.Value != nil {
+			value = n.Value.Lit()
+		}
+		w.value(n.Name.Value, value, "an assignment")
 	}
 }
 
@@ -201,8 +186,9 @@ func (w *walker) param(n *syntax.ParamExp) {
 	if n.Excl && n.Names == 0 {
 		w.indirect("an expansion reads the variable that another variable names")
 	}
-	if n.Index != nil || n.Slice != nil {
-		w.arithmetic = true
+	w.subscript(n.Index)
+	if n.Slice != nil && !(numeric(n.Slice.Offset) && numeric(n.Slice.Length)) {
+		w.indirect(reasonArithmetic)
 	}
 	if n.Exp == nil {
 		return
@@ -241,11 +227,15 @@ func (w *walker) redirects(list []*syntax.Redirect) *stdin {
 				in = &stdin{text: target.text, known: target.mark&MarkExpansion == 0, here: true}
 			}
 			red.Writes = writes(n.Op, target)
-			if socket(target.text) {
+			switch {
+			case socket(target.text):
 				w.indirect("a redirection opens a network connection")
+			case n.Op == syntax.RdrIn && target.mark != 0:
+				w.indirect("a redirection reads a file that is not known before, or opens a network connection")
 			}
 		}
 		w.out.Redirects = append(w.out.Redirects, red)
+		w.markRedirect(n)
 	}
 	return in
 }

@@ -1,0 +1,82 @@
+package command
+
+import (
+	"slices"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// reasonArithmetic is why arithmetic with anything but numbers is not certain.
+const reasonArithmetic = "arithmetic may run code that is hidden in a value"
+
+// agree compares what the parser found in the text of w with what the plain grammar finds there, and notes why bash may
+// run something else. It reports whether other commands than those of the tree may run, so that the text must be
+// searched for names once more.
+func (w *walker) agree() (doubt bool) {
+	plain := readPlain(w.src, make([]token, 0, len(w.tokens)))
+	reason, doubt := plain.differs(w.tokens)
+	if reason != "" {
+		w.indirect(reason)
+	}
+	return doubt
+}
+
+// differs says why a text is not plain, or how its tokens differ from those that another reading found; "" when it is
+// plain and they are the same. It sorts both lists.
+func (r *plainReader) differs(tokens []token) (reason string, doubt bool) {
+	if r.reason != "" {
+		return notPlain(r.reason), r.doubt
+	}
+	slices.Sort(r.tokens)
+	slices.Sort(tokens)
+	if !slices.Equal(r.tokens, tokens) {
+		return "two readings of the text differ about what runs", true
+	}
+	return "", false
+}
+
+// notPlain is the reason for a person.
+func notPlain(reason string) string {
+	if reason == reasonArithmetic {
+		return reason
+	}
+	return "the text has " + reason + ", which shells may read differently"
+}
+
+// mark keeps what the parser found at a node for agree.
+func (w *walker) mark(kind byte, from, to syntax.Pos) {
+	w.tokens = append(w.tokens, tokenAt(kind, int(from.Offset()), int(to.Offset())))
+}
+
+// markCall keeps the words and assignments of a simple command.
+func (w *walker) markCall(n *syntax.CallExpr) {
+	for _, assign := range n.Assigns {
+		w.mark(tokenAssign, assign.Pos(), assign.End())
+	}
+	if len(n.Args) == 0 {
+		return
+	}
+	for _, arg := range n.Args {
+		w.mark(tokenWord, arg.Pos(), arg.End())
+	}
+	w.mark(tokenCall, n.Args[0].Pos(), n.Args[len(n.Args)-1].End())
+}
+
+// markDeclaration keeps the words of declare and its like.
+func (w *walker) markDeclaration(n *syntax.DeclClause) {
+	w.mark(tokenWord, n.Variant.Pos(), n.Variant.End())
+	end := n.Variant.End()
+	for _, arg := range n.Args {
+		w.mark(tokenWord, arg.Pos(), arg.End())
+		end = arg.End()
+	}
+	w.mark(tokenCall, n.Variant.Pos(), end)
+}
+
+// markRedirect keeps a redirection.
+func (w *walker) markRedirect(n *syntax.Redirect) {
+	w.mark(tokenRedirect, n.OpPos, n.Word.End())
+	if n.Hdoc != nil && len(n.Hdoc.Parts) > 0 {
+		w.mark(tokenBody, n.Hdoc.Pos(), n.Hdoc.Pos())
+	}
+}

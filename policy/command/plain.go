@@ -1,0 +1,247 @@
+package command
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// maxPlain is how deep lists may be nested in each other in the plain grammar.
+const maxPlain = 24
+
+// plainReader reads the plain grammar: the small part of bash that every shell and parser reads in the same way. It
+// is independent of the parser in [walker]; what the two find must be the same, else the text is not certain.
+//
+// It accepts simple commands, pipelines, lists, groups, subshells, if, while, until, for, case, [[ ]] without
+// arithmetic, here-documents with a plain delimiter, and words made of literals, quotes, simple expansions and command
+// substitutions. It stops at the first thing that is none of these and says what it was.
+type plainReader struct {
+	src     string
+	pos     int
+	depth   int
+	inner   int  // command substitutions around pos
+	back    bool // within backquotes
+	reason  string
+	doubt   bool // parsers may find other commands behind the reason
+	tokens  []token
+	here    heredoc
+	pending bool // a here-document begins at the next newline
+}
+
+// heredoc is a here-document whose body was not read yet.
+type heredoc struct {
+	end    string
+	quoted bool
+	tabs   bool
+}
+
+// token is one piece of the text that both readings must agree about: where it begins and ends, and its kind. It is a
+// number so that lists of them sort quickly; MaxText fits.
+type token uint64
+
+// tokenAt is the token of a kind between two offsets.
+func tokenAt(kind byte, from, to int) token { return token(from)<<32 | token(to)<<8 | token(kind) }
+
+// The kinds of tokens.
+const (
+	tokenCall     = 'C' // a simple command, from its first to its last word
+	tokenWord     = 'w' // a word of it
+	tokenAssign   = 'a' // an assignment
+	tokenRedirect = 'r' // a redirection, from its operator to the end of its target
+	tokenSubst    = 's' // a command substitution
+	tokenBody     = 'h' // the first byte of a here-document
+)
+
+// readPlain reads text and says why it is not plain, or "". Then the tokens are complete.
+func readPlain(text string, tokens []token) *plainReader {
+	r := &plainReader{src: text, tokens: tokens}
+	if !r.control() {
+		return r
+	}
+	r.list(0)
+	if r.reason == "" && r.pos < len(r.src) {
+		r.fail("an operator that bash does not expect")
+	}
+	if r.pending {
+		r.failDoubt("a here-document that does not end")
+	}
+	return r
+}
+
+// fail notes the first reason why the text is not plain and ends the reading.
+func (r *plainReader) fail(reason string) bool {
+	if r.reason == "" {
+		r.reason = reason
+	}
+	r.pos = len(r.src)
+	return false
+}
+
+// failDoubt is fail for a form behind which bash may run other commands than the parser finds.
+func (r *plainReader) failDoubt(reason string) bool {
+	r.doubt = r.doubt || r.reason == ""
+	return r.fail(reason)
+}
+
+// control refuses the characters that parsers drop or shells use for themselves.
+func (r *plainReader) control() bool {
+	for i := range len(r.src) {
+		if c := r.src[i]; c < ' ' && c != '\n' && c != '\t' || c == 0x7f {
+			return r.failDoubt("a control character")
+		}
+	}
+	return true
+}
+
+// peek is the byte n places on, 0 behind the end.
+func (r *plainReader) peek(n int) byte {
+	if r.pos+n < len(r.src) {
+		return r.src[r.pos+n]
+	}
+	return 0
+}
+
+// has reports whether the rest begins with text.
+func (r *plainReader) has(text string) bool { return strings.HasPrefix(r.src[r.pos:], text) }
+
+// note keeps a token.
+func (r *plainReader) note(kind byte, from, to int) {
+	r.tokens = append(r.tokens, tokenAt(kind, from, to))
+}
+
+// blanks skips blanks, continued lines and a comment, not the newline that ends it.
+func (r *plainReader) blanks() {
+	continued := false
+	for r.pos < len(r.src) {
+		switch c := r.src[r.pos]; {
+		case c == ' ' || c == '\t':
+			r.pos++
+		case c == '\\' && r.peek(1) == '\n':
+			if r.pending || r.back || r.pos == 0 || r.src[r.pos-1] != ' ' && r.src[r.pos-1] != '\t' {
+				r.failDoubt("a backslash before a newline inside a word")
+				return
+			}
+			r.pos += 2
+			continued = true
+		case c == '#':
+			r.comment(continued)
+			return
+		default:
+			return
+		}
+	}
+}
+
+// comment skips a comment.
+func (r *plainReader) comment(continued bool) {
+	end := strings.IndexByte(r.src[r.pos:], '\n')
+	if end < 0 {
+		end = len(r.src) - r.pos
+	}
+	switch {
+	case r.inner > 0:
+		r.failDoubt("a comment inside a command substitution")
+	case continued || r.src[r.pos+end-1] == '\\':
+		r.failDoubt("a comment beside a backslash and a newline")
+	default:
+		r.pos += end
+	}
+}
+
+// newlines skips blanks, comments and newlines, with the here-documents behind them.
+func (r *plainReader) newlines() {
+	for r.blanks(); r.peek(0) == '\n'; r.blanks() {
+		r.newline()
+	}
+}
+
+// newline skips one newline and the body of the here-document that was begun in its line.
+func (r *plainReader) newline() {
+	r.pos++
+	if !r.pending {
+		return
+	}
+	r.pending = false
+	from := r.pos
+	for r.pos < len(r.src) {
+		line, _, whole := strings.Cut(r.src[r.pos:], "\n")
+		if r.here.tabs {
+			stripped := strings.TrimLeft(line, "\t")
+			r.pos += len(line) - len(stripped)
+			line = stripped
+		}
+		if line == r.here.end {
+			if from < r.pos {
+				r.note(tokenBody, from, from)
+			}
+			r.pos += len(line)
+			if r.peek(0) == '\n' {
+				r.pos++
+			}
+			return
+		}
+		if !whole || !r.bodyLine(line) {
+			break
+		}
+	}
+	r.failDoubt("a here-document that does not end")
+}
+
+// bodyLine reads one line of a here-document.
+func (r *plainReader) bodyLine(line string) bool {
+	end := r.pos + len(line)
+	if !r.here.quoted {
+		for r.pos < end {
+			switch c := r.src[r.pos]; {
+			case c == '`' || c == '$' && r.peek(1) == '(':
+				return r.fail("a command inside a here-document")
+			case c == '$':
+				if !r.dollar(true) {
+					return false
+				}
+			case c == '\\' && strings.IndexByte("$`\\", r.peek(1)) >= 0 && r.peek(1) != 0:
+				r.pos += 2
+			case c == '\\' && r.pos+1 == end:
+				return r.failDoubt("a backslash before a newline inside a here-document")
+			case c == '\\':
+				return r.fail("a backslash inside a here-document")
+			default:
+				r.pos++
+			}
+		}
+	}
+	r.pos = end + 1
+	return true
+}
+
+// name skips a variable name and reports whether there was one.
+func (r *plainReader) name() bool {
+	from := r.pos
+	for r.pos < len(r.src) {
+		c := r.src[r.pos]
+		if c != '_' && (c|0x20 < 'a' || c|0x20 > 'z') && (r.pos == from || c < '0' || c > '9') {
+			break
+		}
+		r.pos++
+	}
+	return r.pos > from
+}
+
+// digits skips decimal digits and reports whether there was one.
+func (r *plainReader) digits() bool {
+	from := r.pos
+	for r.peek(0) >= '0' && r.peek(0) <= '9' {
+		r.pos++
+	}
+	return r.pos > from
+}
+
+// visible reads one character beyond ASCII outside quotes.
+func (r *plainReader) visible() bool {
+	c, size := utf8.DecodeRuneInString(r.src[r.pos:])
+	if c == utf8.RuneError || !unicode.IsGraphic(c) || unicode.IsSpace(c) {
+		return r.failDoubt("an invisible character outside quotes")
+	}
+	r.pos += size
+	return true
+}

@@ -1,0 +1,46 @@
+package policy_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/zephbot/zephbot/policy"
+)
+
+// A redirection that writes asks, whatever allows the command before it and wherever it is.
+func TestAttackRedirections(t *testing.T) {
+	t.Parallel()
+	table := newSet(t, policy.Options{Permissions: perms("allow *"), AllowReading: true})
+	named := newSet(t, policy.Options{Permissions: perms("allow echo *> x", "allow > x", "allow echo*", "allow ls", "allow true", "allow git *", "allow read *"), AllowReading: true})
+	reading := newSet(t, policy.Options{AllowReading: true})
+	for _, text := range []string{
+		"echo a > x", "echo a >x", "echo a >> x", "echo a >| x", "echo a &> x", "echo a &>> x", "echo a 2> x", "echo a <> x", "echo a >& x", "echo > x a", "> x", ">x", "> x echo a", "2>x", ": > x", "ls | echo a > x",
+		"ls && echo a > x", "{ echo a; } > x", "(ls) > x", "if true; then ls; fi > x", "for f in a; do ls; done > x", "while true; do ls; done >> x", "echo $(ls > x)", "echo `ls > x`",
+		"echo a > \"$x\"", "echo a > /dev/null/../x", "echo a > /dev/stdout", "echo a > /dev/nullx", "echo a > \"/dev/null\"x", "echo a > $x/dev/null", "A=1 > x", "bash -c 'ls > x'", "eval 'ls > x'", "echo a > x 2>&1 >/dev/null", "[[ -f x ]] > x",
+		"cat <<EOF > x\na\nEOF", "cat <<< a > x", "case a in a) ls;; esac > x", "git log > x", "exec > x", "exec 3> x", "ls > ~/x", "ls > *.x", "read -r a < /dev/tcp/127.0.0.1/1", "ls > /dev/tcp/127.0.0.1/1", "ls > /dev/udp/127.0.0.1/1", "cat < $x",
+	} {
+		for i, s := range []*policy.Set{table, named, reading} {
+			for _, grants := range [][]policy.Grant{nil, {{Tool: "bash", Pattern: "echo*"}, {Tool: "bash", Pattern: "ls*"}, {Tool: "bash", Pattern: "[a-z]*"}}} {
+				r := bash(text)
+				r.Confined, r.InsidePaths, r.Grants = true, []string{"/work"}, grants
+				if got := s.Decide(r); got.Effect == policy.Allow {
+					t.Errorf("set %d, grants %v: %q is allowed by %q", i, grants != nil, text, got.Rule)
+				}
+			}
+		}
+	}
+}
+
+// What writes no file is not asked about, and the reason names the file.
+func TestRedirections(t *testing.T) {
+	t.Parallel()
+	s := newSet(t, policy.Options{Permissions: perms("allow *")})
+	for _, text := range []string{"echo a >/dev/null", "echo a > /dev/null 2>&1", "echo a 2>&1", "echo a >&2", "echo a 2>&-", "cat < x", "echo a &>/dev/null", "cat <<EOF\na\nEOF", "cat <<< a"} {
+		if got := s.Decide(bash(text)); got.Effect != policy.Allow {
+			t.Errorf("%q: %+v", text, got)
+		}
+	}
+	if got := s.Decide(bash("echo a > out.txt")); !strings.Contains(got.Reason, "writes to `out.txt`") || !strings.Contains(got.Rule, `permissions.bash[0] "*" allow`) {
+		t.Errorf("%+v", got)
+	}
+}
