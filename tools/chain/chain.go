@@ -169,6 +169,9 @@ func conclude(next tools.Handler) tools.Handler {
 			res = &shown
 		}
 		call.Trail.Category = ""
+		if res.Error && call.Def.Server != "" { // a foreign tool says that it failed: it ran, and nobody knows more
+			call.Trail.Category = tools.ServerError
+		}
 		if call.Trail.ExitCode == nil {
 			call.Trail.ExitCode = res.ExitCode
 		}

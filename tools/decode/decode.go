@@ -23,6 +23,9 @@ type Tools interface {
 type Options struct {
 	// Hides says that the policy denies every call of a tool: such a tool is not proposed in place of an unknown one. May be nil.
 	Hides func(tool string) bool
+	// Await is asked for a tool that is not there, before the call is refused: it waits until whoever offers the tool is ready, not long, and says why it cannot
+	// be had at the moment. nil from it = look again. May be nil.
+	Await func(ctx context.Context, tool string) error
 	// Thinking says that the model was shown the field "thinking" in addition to the tool's own (TAFC, seed 003), so that it is taken out
 	// before validation. Where the schema admits no other fields than its own, it is taken out without asking. May be nil.
 	Thinking func(tools.Definition) bool
@@ -65,13 +68,13 @@ type decoder struct {
 }
 
 func (d *decoder) decode(ctx context.Context, call *tools.Call) error {
-	tool, err := d.resolve(call)
+	tool, err := d.resolve(ctx, call)
 	if err != nil {
 		return err
 	}
 	call.Def = tool.Definition
 	written := call.Args
-	problem := d.read(call, written)
+	problem := d.read(ctx, call, written)
 	if problem == nil {
 		return nil
 	}
@@ -79,7 +82,7 @@ func (d *decoder) decode(ctx context.Context, call *tools.Call) error {
 		return problem
 	}
 	if text, ok := spelled(written); ok {
-		if mended, ok := mend(text); ok && d.try(call, json.RawMessage(mended)) {
+		if mended, ok := mend(text); ok && d.try(ctx, call, json.RawMessage(mended)) {
 			return nil
 		}
 		written = json.RawMessage(text)
@@ -90,17 +93,17 @@ func (d *decoder) decode(ctx context.Context, call *tools.Call) error {
 }
 
 // read checks arguments and puts their canonical form into the call.
-func (d *decoder) read(call *tools.Call, written json.RawMessage) *tools.Error {
-	schema := d.schemas.of(call.Def)
+func (d *decoder) read(ctx context.Context, call *tools.Call, written json.RawMessage) *tools.Error {
+	checked := d.schemas.of(call.Def)
 	args, failed := parse(written)
 	if failed != nil {
 		return failed
 	}
-	if d.strips(call.Def, schema, args) {
+	if d.strips(call.Def, checked, args) {
 		delete(args, thinking)
 	}
 	call.Args = encode(args) // before validation: the audit line of a refused call is canonical too, and free of thinking
-	args, failed = schema.validate(args)
+	args, failed = checked.validate(ctx, args)
 	if failed != nil {
 		return failed
 	}
@@ -109,9 +112,9 @@ func (d *decoder) read(call *tools.Call, written json.RawMessage) *tools.Error {
 }
 
 // try reads corrected arguments; the call stays as it was when they are no better.
-func (d *decoder) try(call *tools.Call, corrected json.RawMessage) bool {
+func (d *decoder) try(ctx context.Context, call *tools.Call, corrected json.RawMessage) bool {
 	before := call.Args
-	if d.read(call, corrected) != nil {
+	if d.read(ctx, call, corrected) != nil {
 		call.Args = before
 		return false
 	}
@@ -119,8 +122,14 @@ func (d *decoder) try(call *tools.Call, corrected json.RawMessage) bool {
 }
 
 // resolve finds the tool, and refuses one that is not what the model was offered.
-func (d *decoder) resolve(call *tools.Call) (tools.Tool, error) {
+func (d *decoder) resolve(ctx context.Context, call *tools.Call) (tools.Tool, error) {
 	tool, ok := d.tools.Lookup(call.Tool)
+	if !ok && d.options.Await != nil {
+		if err := d.options.Await(ctx, call.Tool); err != nil {
+			return tool, err
+		}
+		tool, ok = d.tools.Lookup(call.Tool)
+	}
 	switch {
 	case ok && call.Definition != "" && call.Definition != tool.Definition.Hash():
 		call.Def = tool.Definition
@@ -172,7 +181,7 @@ func (d *decoder) near(call *tools.Call) []string {
 }
 
 // strips says whether "thinking" is our field and not the tool's.
-func (d *decoder) strips(def tools.Definition, s *schema, args map[string]any) bool {
+func (d *decoder) strips(def tools.Definition, s *argSchema, args map[string]any) bool {
 	if _, ok := args[thinking]; !ok || s.declares(thinking) {
 		return false
 	}

@@ -35,7 +35,7 @@ type problem struct {
 }
 
 // explain says what is wrong in words a model can act on: "missing required field: url". The first problem decides the category.
-func (s *schema) explain(e *jsonschema.ValidationError) *tools.Error {
+func (s *argSchema) explain(e *jsonschema.ValidationError) *tools.Error {
 	problems := s.problems(e)
 	if len(problems) == 0 {
 		problems = []problem{{misvalued, "the arguments do not fit the schema"}}
@@ -62,7 +62,7 @@ func (s *schema) explain(e *jsonschema.ValidationError) *tools.Error {
 }
 
 // problems walks the tree of causes down to what is really wrong.
-func (s *schema) problems(e *jsonschema.ValidationError) []problem {
+func (s *argSchema) problems(e *jsonschema.ValidationError) []problem {
 	switch e.ErrorKind.(type) {
 	case *kind.AnyOf, *kind.OneOf:
 		if len(e.Causes) > 0 {
@@ -80,7 +80,7 @@ func (s *schema) problems(e *jsonschema.ValidationError) []problem {
 }
 
 // alternatives explains a value that fits none of several forms. When one form has the right type, its problems are what the model needs to hear.
-func (s *schema) alternatives(e *jsonschema.ValidationError) []problem {
+func (s *argSchema) alternatives(e *jsonschema.ValidationError) []problem {
 	var wants []string
 	var right []*jsonschema.ValidationError
 	got := ""
@@ -129,7 +129,7 @@ func typeAt(e *jsonschema.ValidationError, place []string) *kind.Type {
 }
 
 // leaf explains one violated keyword.
-func (s *schema) leaf(e *jsonschema.ValidationError) []problem {
+func (s *argSchema) leaf(e *jsonschema.ValidationError) []problem {
 	at := e.InstanceLocation
 	switch k := e.ErrorKind.(type) {
 	case *kind.Required:
@@ -192,7 +192,7 @@ func missingFields(at, names []string) []problem {
 	return []problem{{missing, "missing required fields: " + strings.Join(full, ", ")}}
 }
 
-func (s *schema) unknownFields(e *jsonschema.ValidationError, names []string) []problem {
+func (s *argSchema) unknownFields(e *jsonschema.ValidationError, names []string) []problem {
 	known := s.fields(e.SchemaURL)
 	all := make([]problem, 0, len(names))
 	for _, n := range names {
@@ -202,7 +202,7 @@ func (s *schema) unknownFields(e *jsonschema.ValidationError, names []string) []
 }
 
 // notAllowed explains a field that met {"not": {}} in additionalProperties.
-func (s *schema) notAllowed(e *jsonschema.ValidationError) []problem {
+func (s *argSchema) notAllowed(e *jsonschema.ValidationError) []problem {
 	parent, ok := strings.CutSuffix(e.SchemaURL, "/additionalProperties")
 	if !ok {
 		return []problem{{misvalued, "field " + where(e.InstanceLocation) + ": this value is not allowed"}}
@@ -227,7 +227,7 @@ func unknownField(place, known []string) string {
 }
 
 // fields lists the properties of the subschema at an address such as "urn:tool#/properties/options", sorted.
-func (s *schema) fields(address string) []string {
+func (s *argSchema) fields(address string) []string {
 	_, fragment, _ := strings.Cut(address, "#")
 	var node any = s.doc
 	for step := range strings.SplitSeq(strings.TrimPrefix(fragment, "/"), "/") {

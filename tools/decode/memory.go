@@ -41,7 +41,7 @@ func (d *decoder) reformat(ctx context.Context, call *tools.Call, written json.R
 		case known == inVain:
 			return problem
 		case known != "":
-			return d.corrected(call, json.RawMessage(known), problem)
+			return d.corrected(ctx, call, json.RawMessage(known), problem)
 		}
 	}
 	return d.attempt(ctx, call, written, problem)
@@ -57,7 +57,7 @@ func (d *decoder) attempt(ctx context.Context, call *tools.Call, written json.Ra
 		zerolog.Ctx(ctx).Info().Err(err).Str("tool", call.Def.Name).Msg("arguments not corrected")
 	}
 	before, keep := call.Args, inVain
-	if err == nil && d.try(call, args) {
+	if err == nil && d.try(ctx, call, args) {
 		keep = string(call.Args)
 	}
 	if call.ID != "" {
@@ -72,8 +72,8 @@ func (d *decoder) attempt(ctx context.Context, call *tools.Call, written json.Ra
 	return nil
 }
 
-func (d *decoder) corrected(call *tools.Call, args json.RawMessage, problem *tools.Error) error {
-	if d.try(call, args) {
+func (d *decoder) corrected(ctx context.Context, call *tools.Call, args json.RawMessage, problem *tools.Error) error {
+	if d.try(ctx, call, args) {
 		return nil
 	}
 	return problem

@@ -2,6 +2,7 @@ package decode
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -12,10 +13,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 
 	"github.com/zephbot/zephbot/tools"
+	"github.com/zephbot/zephbot/tools/schema"
 )
-
-// base is the address of the schema while it is compiled: one that no loader knows.
-const base = "urn:tool"
 
 // maxCached bounds the compiled schemas; servers may change their tools without end.
 const maxCached = 1024
@@ -23,12 +22,12 @@ const maxCached = 1024
 // cache keeps one compiled schema per definition hash. Safe for concurrent use.
 type cache struct {
 	mu      sync.Mutex
-	schemas map[string]*schema
+	schemas map[string]*argSchema
 }
 
-func newCache() *cache { return &cache{schemas: map[string]*schema{}} }
+func newCache() *cache { return &cache{schemas: map[string]*argSchema{}} }
 
-func (c *cache) of(def tools.Definition) *schema {
+func (c *cache) of(def tools.Definition) *argSchema {
 	hash := def.Hash()
 	c.mu.Lock()
 	s := c.schemas[hash]
@@ -46,51 +45,30 @@ func (c *cache) of(def tools.Definition) *schema {
 	return s
 }
 
-// schema is a tool's schema in two forms. compiled is nil when it does not compile: then there is no local validation, because a foreign
-// tool with, say, an ECMAScript look-ahead in a pattern is still a good tool whose server validates itself.
-type schema struct {
+// argSchema is a tool's schema in two forms. compiled is nil when it cannot be checked here: then there is no local validation, because a foreign
+// tool in, say, a dialect of its own is still a good tool whose server validates itself.
+type argSchema struct {
 	doc      map[string]any
-	compiled *jsonschema.Schema
+	compiled *schema.Schema
 }
 
-func newSchema(raw []byte) *schema {
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
-	if err != nil {
-		return &schema{}
-	}
-	s := &schema{}
-	s.doc, _ = doc.(map[string]any)
-	for _, draft := range []*jsonschema.Draft{jsonschema.Draft2020, jsonschema.Draft7} { // older schemas often come without $schema
-		c := jsonschema.NewCompiler()
-		c.UseLoader(denyAll{})
-		c.DefaultDraft(draft)
-		if err := c.AddResource(base, doc); err != nil {
-			continue
-		}
-		if compiled, err := c.Compile(base); err == nil {
-			s.compiled = compiled
-			break
-		}
+func newSchema(raw []byte) *argSchema {
+	s := &argSchema{compiled: schema.Compile(raw)}
+	if doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw)); err == nil {
+		s.doc, _ = doc.(map[string]any)
 	}
 	return s
 }
 
-// denyAll refuses references out of the schema: the library would open file:///etc/passwd for a foreign server.
-type denyAll struct{}
-
-func (denyAll) Load(url string) (any, error) {
-	return nil, fmt.Errorf("schema refers to %s: references to other documents are not followed", url)
-}
-
 // declares says that the schema names a field at its top level.
-func (s *schema) declares(field string) bool {
+func (s *argSchema) declares(field string) bool {
 	p, _ := s.doc["properties"].(map[string]any)
 	_, ok := p[field]
 	return ok
 }
 
 // closed says that the schema admits only the fields it names.
-func (s *schema) closed() bool {
+func (s *argSchema) closed() bool {
 	switch extra := s.doc["additionalProperties"].(type) {
 	case bool:
 		return !extra
@@ -102,18 +80,24 @@ func (s *schema) closed() bool {
 }
 
 // validate checks the arguments. Where nothing is wrong but null for an optional field, the field is dropped and the rest returned.
-func (s *schema) validate(args map[string]any) (map[string]any, *tools.Error) {
+func (s *argSchema) validate(ctx context.Context, args map[string]any) (map[string]any, *tools.Error) {
 	if s.compiled == nil {
 		return args, nil
 	}
-	failed := s.check(args)
+	failed, err := s.check(ctx, args)
+	if err != nil {
+		return nil, err
+	}
 	if failed == nil {
 		return args, nil
 	}
 	nulls := nullFields(failed)
 	if len(nulls) > 0 {
 		without := drop(args, nulls)
-		again := s.check(without)
+		again, err := s.check(ctx, without)
+		if err != nil {
+			return nil, err
+		}
 		if again == nil {
 			return without, nil
 		}
@@ -124,15 +108,22 @@ func (s *schema) validate(args map[string]any) (map[string]any, *tools.Error) {
 	return nil, s.explain(failed)
 }
 
-func (s *schema) check(args map[string]any) *jsonschema.ValidationError {
-	err := s.compiled.Validate(args)
+// check gives what does not fit, or why that cannot be said: ctx has ended, or the schema makes too much work of these arguments.
+func (s *argSchema) check(ctx context.Context, args map[string]any) (*jsonschema.ValidationError, *tools.Error) {
+	err := s.compiled.Validate(ctx, args)
 	if err == nil {
-		return nil
+		return nil, nil
 	}
 	if failed, ok := errors.AsType[*jsonschema.ValidationError](err); ok {
-		return failed
+		return failed, nil
 	}
-	return &jsonschema.ValidationError{SchemaURL: base, ErrorKind: &kind.Schema{Location: err.Error()}}
+	if errors.Is(err, schema.ErrTooCostly) {
+		return nil, &tools.Error{
+			Category: tools.PermanentFailure, Message: "the arguments cannot be checked against the tool's schema: " + err.Error(), Err: err,
+			Suggestion: "Call the tool with smaller or simpler arguments, or use another one.",
+		}
+	}
+	return nil, tools.AsError(err)
 }
 
 // nullFields lists the places where null stands and something else is wanted.

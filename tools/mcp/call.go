@@ -85,6 +85,9 @@ func (s *server) run1(ctx context.Context, call *tools.Call, t guard.Tool, schem
 	call.Trail.MCPServer, call.Trail.MCPErrorCode = s.cfg.ID, ""
 	res, err := s.perform(ctx, call, t, schema)
 	if err == nil {
+		if res.Error { // the tool ran and says itself that it failed
+			call.Trail.MCPErrorCode = string(guard.ServerError)
+		}
 		return res, nil
 	}
 	e := guard.AsError(err, s.cfg.ID, t.Name)
@@ -113,7 +116,7 @@ func (s *server) perform(ctx context.Context, call *tools.Call, t guard.Tool, sc
 	if err != nil {
 		return nil, c.failure(ctx, f, err, reasons)
 	}
-	out := content.Render(res, content.Options{Server: s.cfg.ID, Output: schema()})
+	out := content.Render(ctx, res, content.Options{Server: s.cfg.ID, Output: schema()})
 	if raw, ok := out.Raw.(content.Raw); ok {
 		out.Files = raw.Files()
 	}
@@ -258,6 +261,8 @@ func (c *conn) theirs(f *flight, err error) *guard.Error {
 	switch status := int(f.status.Load()); {
 	case errors.Is(err, sdk.ErrSessionMissing):
 		return &guard.Error{Code: guard.Transient, Server: id, Message: "the server " + id + " has forgotten us; it is being connected again", Err: err}
+	case ok && rpc.Code == sdk.CodeURLElicitationRequired:
+		return pageNeeded(id, rpc)
 	case ok && rpc.Code == notSupported:
 		text := "the server " + id + " wanted to ask the model within the call, and servers may not ask the model here"
 		return &guard.Error{Code: guard.PolicyBlocked, Server: id, Message: text, Err: err}
@@ -273,6 +278,31 @@ func (c *conn) theirs(f *flight, err error) *guard.Error {
 	default:
 		return c.odd(err)
 	}
+}
+
+// pageNeeded is the failure of a call before which the server wants a page visited by the person. It is told as it is; nothing opens the page.
+func pageNeeded(id string, rpc *jsonrpc.Error) *guard.Error {
+	var data struct {
+		Elicitations []*sdk.ElicitParams `json:"elicitations"`
+	}
+	e := &guard.Error{
+		Code: guard.AuthFailure, Server: id, Err: rpc,
+		Message:    "the server " + id + " wants the person to open a page before it does this: " + guard.Line(rpc.Message, 300),
+		Suggestion: "Tell the user what the server wants and show the address as it is; do not open it. Call the tool again when the user says that it is done.",
+	}
+	if json.Unmarshal(rpc.Data, &data) != nil {
+		return e
+	}
+	for _, p := range data.Elicitations[:min(len(data.Elicitations), maxQuestions)] {
+		if p == nil {
+			continue
+		}
+		p.Mode = "url"
+		if form := content.Elicit(p); form.Problem == "" {
+			e.Message += fmt.Sprintf(" (%s %s)", form.Message, guard.Line(form.URL, 1000))
+		}
+	}
+	return e
 }
 
 // notSupported is the code of the library's own no to a server that wants, by its answer, what we do not offer: an answer of the model.

@@ -44,6 +44,8 @@ type conn struct {
 
 	done chan struct{} // it is over, whoever ended it
 
+	tasks taskWatch
+
 	mu       sync.Mutex
 	raw      sdk.Connection // what the session talks through
 	session  *sdk.ClientSession

@@ -31,6 +31,7 @@ type frames struct {
 	limit int
 	now   func() time.Time
 	log   zerolog.Logger
+	see   func(message []byte) // is shown every message; may be nil
 
 	rest []byte // of a message that was begun to be handed out
 	line []byte // is collected here
@@ -83,6 +84,9 @@ func (f *frames) next() ([]byte, error) {
 			}
 			if err != nil && f.line[len(f.line)-1] != '\n' {
 				f.line = append(f.line, '\n')
+			}
+			if f.see != nil {
+				f.see(f.line)
 			}
 			return f.line, nil
 		}

@@ -201,6 +201,9 @@ func (t *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	t.note(req, resp)
 	resp.Body = t.bound(resp, release)
+	if listens(req) {
+		resp.Body = tee{ReadCloser: resp.Body, w: &t.c.tasks, limit: t.c.s.m.o.MaxMessage}
+	}
 	return resp, nil
 }
 

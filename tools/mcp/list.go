@@ -52,7 +52,11 @@ func (c *conn) fetch(ctx context.Context, timeout time.Duration) ([]guard.Tool, 
 		seen[page.NextCursor] = true
 		params.Cursor = page.NextCursor
 	}
-	return content.Tools(list[:min(len(list), maxListed)]), nil
+	offered := content.Tools(list[:min(len(list), maxListed)])
+	for i := range offered {
+		offered[i].NeedsTask = c.tasks.required(offered[i].Name)
+	}
+	return offered, nil
 }
 
 // admit chooses and cleans what a server offers.
@@ -303,6 +307,9 @@ func (m *Manager) Accept(ctx context.Context, id string) ([]string, error) {
 	defer s.listing.Unlock()
 	s.mu.Lock()
 	was := s.offered
+	if s.main == nil {
+		was = nil
+	}
 	s.mu.Unlock()
 	if was == nil {
 		return nil, &guard.Error{Code: guard.Transient, Server: id, Message: "the server " + id + " is not connected; its tools can be accepted when it is back"}

@@ -71,15 +71,15 @@ func (s *server) key(origin tools.Origin) (string, *guard.Error) {
 	return key, nil
 }
 
-// acquire gives the connection for a call; release has to be called when it is over. It does not wait for a server that is away.
+// acquire gives the connection for a call; release has to be called when it is over. It waits a while for a server that is away.
 func (s *server) acquire(ctx context.Context, origin tools.Origin) (c *conn, release func(), err error) {
 	key, e := s.key(origin)
 	if e != nil {
 		return nil, nil, e
 	}
-	main, e := s.current()
-	if e != nil {
-		return nil, nil, e
+	main, err := s.current(ctx)
+	if err != nil {
+		return nil, nil, err
 	}
 	if key == "" {
 		return main, func() {}, nil

@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"errors"
 	"os"
+	"regexp"
+	"strings"
 	"sync"
 	"time"
 
@@ -16,6 +18,7 @@ const (
 	stderrLine      = 500 // bytes of a line that are kept
 	stderrPerSecond = 5   // lines that are logged
 	stderrBurst     = 50
+	stderrTail      = 60 // lines that are looked at for why a program ended
 )
 
 // stderrLog writes what a process prints on its standard error into our log, line by line and not more than so many.
@@ -27,7 +30,7 @@ type stderrLog struct {
 	log    zerolog.Logger
 
 	mu   sync.Mutex
-	tail string
+	tail []string // the last lines
 }
 
 // run reads until the process is gone.
@@ -45,7 +48,7 @@ func (l *stderrLog) run() {
 		}
 		if text := guard.Line(l.redact(head), stderrLine); text != "" {
 			l.mu.Lock()
-			l.tail = text
+			l.tail = append(l.tail[max(0, len(l.tail)-stderrTail+1):], text)
 			l.mu.Unlock()
 			if flow.take(l.now(), 1) {
 				l.log.Info().Int("lost", lost).Str("stderr", text).Msg("mcp server says")
@@ -63,9 +66,57 @@ func (l *stderrLog) run() {
 	}
 }
 
-// last is the last line that was read.
+// last is the line among the last ones that says most of why the program ended.
 func (l *stderrLog) last() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return bounded(l.tail, 200)
+	return bounded(telling(l.tail), 200)
+}
+
+// telling chooses the line of a program's last words that a person needs. What stands at the very end is mostly a frame of a stack, a hint where a log lies, or
+// the version of what ran it. The last line that was thrown wins ("TypeError: …"), then the first one of npm, then the last one that sounds like a failure,
+// then the last one that is no decoration.
+func telling(lines []string) string {
+	best, bestRank := "", 0
+	for _, line := range lines {
+		rank, first := rankOf(line)
+		if rank > bestRank || rank > 0 && rank == bestRank && !first {
+			best, bestRank = line, rank
+		}
+	}
+	return best
+}
+
+// What the regular expressions know are the words of node, npm, Python, uv and Go.
+const (
+	stackFrame   = `at .*|File ".*", line \d+.*|Traceback \(most recent call last\):|goroutine \d+ .*|\S+:\d+(?::\d+)?\)?(?: \+0x[0-9a-f]+)?|\w+\.\w+\(.*\)|throw .*|exit status \d+`
+	decoration   = `[^\pL\pN]*|Node\.js v.*|(?:errno|syscall|path|spawnargs|code|dest|requireStack|address|port|type|cache|file)(?::|\b).*|Require stack:|\d{3}`
+	advice       = `A complete log of this run .*|Log files were not written .*|You can rerun .*|If you are behind a proxy.*|Your cache folder contains .*|Note that you .*|note: .*|hint: .*|usage: .*|During handling of .*|The above exception .*|Emitted 'error' event .*|\(Use .*`
+	failureWords = `error|err!|failed|failure|fatal|exception|cannot|can't|could not|couldn't|not found|no such|no module|denied|invalid|missing|required|refused|unable|unknown`
+)
+
+var (
+	stderrNoise  = regexp.MustCompile(`^(?:` + stackFrame + `|` + decoration + `|` + advice + `)$`)
+	stderrNPM    = regexp.MustCompile(`^npm (?:ERR!|error|warn|WARN|notice|http)\s*`)
+	stderrThrown = regexp.MustCompile(`(?i)^(?:[\w.$/-]+: )?(?:uncaught )?(?:[\w.$]*(?:error|exception|failure)(?: \[\w+\])?|panic|fatal|failed|E[A-Z]{3,}): `)
+	stderrNamed  = regexp.MustCompile(`(?i)(?:^|\W)(?:` + failureWords + `)(?:\W|$)`)
+)
+
+// rankOf says how much a line tells; 0 = nothing. first says that of lines like it the first one tells most.
+func rankOf(line string) (rank int, first bool) {
+	line = strings.TrimSpace(line)
+	text := stderrNPM.ReplaceAllString(line, "")
+	npm := text != line
+	text = strings.TrimSpace(text)
+	switch {
+	case npm && !strings.HasPrefix(line, "npm ERR!") && !strings.HasPrefix(line, "npm error"), stderrNoise.MatchString(text):
+		return 0, false
+	case stderrThrown.MatchString(text):
+		return 4, false
+	case npm && stderrNamed.MatchString(text):
+		return 3, true
+	case stderrNamed.MatchString(text):
+		return 2, strings.HasPrefix(text, "Caused by")
+	}
+	return 1, npm
 }

@@ -71,6 +71,7 @@ func (s *server) startProcess(c *conn) (sdk.Transport, error) {
 		return nil, &guard.Error{Code: guard.PolicyBlocked, Server: s.cfg.ID, Message: fmt.Sprintf("the program %s of server %s could not be started", s.cfg.Command, s.cfg.ID), Err: err}
 	}
 	c.proc = p
+	p.stdout.see = c.tasks.see // nobody reads yet
 	return &sdk.IOTransport{Reader: p.stdout, Writer: stdinWriter{p.stdin}, MaxLineLength: o.MaxMessage + 4096}, nil
 }
 

@@ -111,10 +111,7 @@ func message(m *llm.Message, names *wirename.Names) goopenai.ChatCompletionMessa
 	out := goopenai.ChatCompletionMessage{Role: string(m.Role), Content: m.Text}
 	switch {
 	case m.Role == llm.ToolRole && m.Result != nil:
-		out.Content, out.ToolCallID = m.Result.Text, callID(m.Result.ID)
-		if strings.TrimSpace(out.Content) == "" {
-			out.Content = "(no output)"
-		}
+		out.Content, out.ToolCallID = resultText(m.Result), callID(m.Result.ID)
 	case len(m.Uses) > 0:
 		for _, u := range m.Uses {
 			args := string(u.Args)
@@ -130,6 +127,21 @@ func message(m *llm.Message, names *wirename.Names) goopenai.ChatCompletionMessa
 		out.Content = "(empty)"
 	}
 	return out
+}
+
+// failedMark stands before the text of a tool that reports a failure: neither wire has a field for it.
+const failedMark = "[the tool reports a failure]\n"
+
+// resultText is what the model reads of a tool's result. Our own error block says itself that it is one.
+func resultText(r *llm.ToolResult) string {
+	text := r.Text
+	if strings.TrimSpace(text) == "" {
+		text = "(no output)"
+	}
+	if r.Error && !strings.HasPrefix(text, "[tool_error]") {
+		text = failedMark + text
+	}
+	return text
 }
 
 // callID shortens an id another vendor made; use and result are changed alike.

@@ -124,11 +124,7 @@ func (w *responses) input(req *llm.Request, names *wirename.Names, reasoning boo
 		m := &req.Messages[i]
 		switch {
 		case m.Role == llm.ToolRole && m.Result != nil:
-			output := m.Result.Text
-			if strings.TrimSpace(output) == "" {
-				output = "(no output)"
-			}
-			items = append(items, goopenai.ResponseFunctionCallOutput{Type: "function_call_output", CallID: callID(m.Result.ID), Output: output})
+			items = append(items, goopenai.ResponseFunctionCallOutput{Type: "function_call_output", CallID: callID(m.Result.ID), Output: resultText(m.Result)})
 		case len(m.Uses) > 0:
 			items = w.uses(items, m, names, reasoning)
 		default:

@@ -290,7 +290,7 @@ func TestResponseRequest(t *testing.T) {
 			{Role: llm.User, Text: "do"},
 			{Role: llm.Assistant, Text: "I do.", Uses: []llm.ToolUse{{ID: long, Name: "github:x", Args: json.RawMessage(`{"a":`)}, {ID: "2", Name: "bare"}}},
 			{Role: llm.ToolRole, Result: &llm.ToolResult{ID: long, Name: "github:x", Text: " \n"}},
-			{Role: llm.ToolRole, Result: &llm.ToolResult{ID: "2", Name: "bare", Text: "fine"}},
+			{Role: llm.ToolRole, Result: &llm.ToolResult{ID: "2", Name: "bare", Text: "it is full", Error: true}},
 			{Role: llm.Assistant},
 			{Role: llm.ToolRole, Text: "lost"},
 			{Role: llm.User, Text: "go on"},
@@ -315,7 +315,7 @@ func TestResponseRequest(t *testing.T) {
 		"input": []any{
 			say("user", "do"), say("assistant", "I do."), call(id, "github__x", `{"a":`), call("2", "bare", "{}"),
 			map[string]any{"type": "function_call_output", "call_id": id, "output": "(no output)"},
-			map[string]any{"type": "function_call_output", "call_id": "2", "output": "fine"},
+			map[string]any{"type": "function_call_output", "call_id": "2", "output": "[the tool reports a failure]\nit is full"},
 			say("assistant", "(empty)"), say("user", "lost"), say("user", "go on"),
 		},
 		"tools": []any{

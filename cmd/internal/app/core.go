@@ -274,6 +274,9 @@ func (c *Core) chain(approvals approve.Lookup, requests func(context.Context, *t
 	}
 	c.stages.shape(&o)
 	o.Decode.Thinking = c.catalog.Thinks
+	if c.stores != nil { // a call that is resumed may come before its server
+		o.Decode.Await = c.servers.Await
+	}
 	return chain.New(o)
 }
 
@@ -334,14 +337,14 @@ func (e executor) Execute(ctx context.Context, call *tools.Call) (*tools.Result,
 // Interrupted implements agent.Executor.
 func (e executor) Interrupted(_ context.Context, call *tools.Call) { e.audit.Interrupted(call) }
 
-// usable lists what is registered, allowed, not denied altogether and not blocked.
+// usable lists what is registered, allowed, not denied altogether, not blocked, and not of a server that is away.
 func (c *Core) usable(allowed func(tool string) bool) []tools.Definition {
 	if !c.cfg.Tools.Enabled {
 		return nil
 	}
 	var list []tools.Definition
 	for _, d := range c.registry.Definitions() {
-		if (allowed == nil || allowed(d.Name)) && !c.policy.Hides(d.Name) && !c.blocked(d.Name) {
+		if (allowed == nil || allowed(d.Name)) && !c.policy.Hides(d.Name) && !c.blocked(d.Name) && (d.Server == "" || !c.servers.Away(d.Server)) {
 			list = append(list, d)
 		}
 	}

@@ -4,6 +4,7 @@ package content
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -66,8 +67,9 @@ const (
 )
 
 // Render makes a result for the chain. Text is what the server said, parts that are no text as a line each, and the structured result where there is no other
-// text; it is valid UTF-8 without control sequences and bounded. The result is marked as foreign always. It never fails: what cannot be shown is said.
-func Render(res *mcp.CallToolResult, o Options) *tools.Result {
+// text; it is valid UTF-8 without control sequences and bounded. The result is marked as foreign always. It never fails: what cannot be shown is said. ctx ends the
+// check of the structured result.
+func Render(ctx context.Context, res *mcp.CallToolResult, o Options) *tools.Result {
 	out := &tools.Result{Untrusted: "mcp:" + o.Server}
 	if res == nil {
 		return out
@@ -85,7 +87,7 @@ func Render(res *mcp.CallToolResult, o Options) *tools.Result {
 	if w.more > 0 {
 		w.paragraph(fmt.Sprintf("[and %d more parts that are not shown]", w.more))
 	}
-	structured, mismatch := structure(res, o.Output)
+	structured, mismatch := structure(ctx, res, o.Output)
 	if structured != nil && !w.text {
 		w.paragraph(string(structured))
 		if len(res.Content) == 0 {
@@ -111,7 +113,7 @@ func Render(res *mcp.CallToolResult, o Options) *tools.Result {
 }
 
 // structure gives the structured result as JSON (nil = none) and in one sentence what is wrong with it.
-func structure(res *mcp.CallToolResult, schema *Schema) (value json.RawMessage, mismatch string) {
+func structure(ctx context.Context, res *mcp.CallToolResult, schema *Schema) (value json.RawMessage, mismatch string) {
 	if res.StructuredContent == nil {
 		if schema != nil && !res.IsError {
 			return nil, "The tool promises a structured result and gave none."
@@ -126,7 +128,7 @@ func structure(res *mcp.CallToolResult, schema *Schema) (value json.RawMessage, 
 	}
 	value = bytes.TrimSpace(b.Bytes())
 	if schema != nil && !res.IsError {
-		if problem := schema.Check(value); problem != "" {
+		if problem := schema.Check(ctx, value); problem != "" {
 			mismatch = "The structured result does not fit the tool's output schema: " + problem + "."
 		}
 	}

@@ -97,7 +97,7 @@ func TestRender(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			c.want.Untrusted = "mcp:files"
-			got := content.Render(c.res, content.Options{Server: "files"})
+			got := content.Render(t.Context(), c.res, content.Options{Server: "files"})
 			if diff := cmp.Diff(&c.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
@@ -126,7 +126,8 @@ func TestRenderChecksTheStructuredResult(t *testing.T) {
 		{"any value", `{"type":"array","items":{"type":"number"}}`, mcp.CallToolResult{StructuredContent: []any{1.0, "a"}}, lead + "/1: want number, got string."},
 		{"bounds", `{"maximum":5}`, mcp.CallToolResult{StructuredContent: 7.0}, lead + "/: maximum: got 7, want 5."},
 		{"draft 7", `{"items":[{"type":"string"}],"additionalItems":false}`, mcp.CallToolResult{StructuredContent: []any{1.0}}, lead + "/0: want string, got number."},
-		{"look-ahead", `{"type":"string","pattern":"^(?!x)"}`, mcp.CallToolResult{StructuredContent: 1.0}, ""},
+		{"look-ahead", `{"type":"string","pattern":"^(?!x)"}`, mcp.CallToolResult{StructuredContent: "x"}, ""},
+		{"beside a look-ahead", `{"type":"string","pattern":"^(?!x)"}`, mcp.CallToolResult{StructuredContent: 1.0}, lead + "/: want string, got number."},
 		{"a reference to a file", `{"$ref":"file:///etc/passwd"}`, mcp.CallToolResult{StructuredContent: 1.0}, ""},
 		{"a reference to a host", `{"properties":{"a":{"$ref":"https://evil.example/s"}}}`, mcp.CallToolResult{StructuredContent: 1.0}, ""},
 		{"no schema", ``, mcp.CallToolResult{StructuredContent: 1.0}, ""},
@@ -136,7 +137,7 @@ func TestRenderChecksTheStructuredResult(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			got := content.Render(&c.res, content.Options{Server: "s", Output: content.Compile(json.RawMessage(c.schema))})
+			got := content.Render(t.Context(), &c.res, content.Options{Server: "s", Output: content.Compile(json.RawMessage(c.schema))})
 			raw, _ := got.Raw.(content.Raw)
 			if raw.Mismatch != c.want {
 				t.Errorf("%q, want %q", raw.Mismatch, c.want)
@@ -149,14 +150,14 @@ func TestRenderChecksTheStructuredResult(t *testing.T) {
 			}
 		})
 	}
-	if problem := content.Compile(json.RawMessage(numbers)).Check(json.RawMessage(`{`)); problem == "" {
+	if problem := content.Compile(json.RawMessage(numbers)).Check(t.Context(), json.RawMessage(`{`)); problem == "" {
 		t.Error("broken JSON fits")
 	}
 	many := map[string]any{"count": 1.0}
 	for i := range 100 {
 		many[fmt.Sprintf("field%d%s", i, strings.Repeat("x", 50))] = 1
 	}
-	got := content.Render(&mcp.CallToolResult{StructuredContent: many}, content.Options{Output: content.Compile(json.RawMessage(numbers))})
+	got := content.Render(t.Context(), &mcp.CallToolResult{StructuredContent: many}, content.Options{Output: content.Compile(json.RawMessage(numbers))})
 	if raw := got.Raw.(content.Raw); len(raw.Mismatch) > 400 {
 		t.Errorf("%d bytes", len(raw.Mismatch))
 	}
@@ -174,19 +175,19 @@ func TestRenderIsBounded(t *testing.T) {
 		"by the end": {Content: []mcp.Content{text(long[:960])}, StructuredContent: 5},
 		"structured": {StructuredContent: long},
 	} {
-		got := content.Render(res, o)
+		got := content.Render(t.Context(), res, o)
 		if !got.Truncated || len(got.Text) > 1000 || len(got.Text) < 800 || !utf8.ValidString(got.Text) || !strings.HasSuffix(got.Text, cutNote) || got.MIME != "" {
 			t.Errorf("%s: %d bytes, truncated %v: …%q", name, len(got.Text), got.Truncated, got.Text[max(0, len(got.Text)-100):])
 		}
 	}
-	if got := content.Render(&mcp.CallToolResult{Content: []mcp.Content{text(long[:1000])}, IsError: true}, o); got.Truncated || len(got.Text) != 1000 {
+	if got := content.Render(t.Context(), &mcp.CallToolResult{Content: []mcp.Content{text(long[:1000])}, IsError: true}, o); got.Truncated || len(got.Text) != 1000 {
 		t.Errorf("%d bytes, truncated %v", len(got.Text), got.Truncated)
 	}
 	o.Output = nil
 	res := &mcp.CallToolResult{Content: []mcp.Content{
 		&mcp.ImageContent{Data: make([]byte, 60)}, &mcp.ImageContent{Data: make([]byte, 60)}, &mcp.ImageContent{Data: make([]byte, 40)},
 	}}
-	raw := content.Render(res, o).Raw.(content.Raw)
+	raw := content.Render(t.Context(), res, o).Raw.(content.Raw)
 	if len(raw.Parts) != 3 || raw.Parts[0].Omitted || !raw.Parts[1].Omitted || raw.Parts[1].Data != nil || raw.Parts[1].Size != 60 || len(raw.Parts[2].Data) != 40 {
 		t.Errorf("%+v", raw.Parts)
 	}
@@ -194,11 +195,11 @@ func TestRenderIsBounded(t *testing.T) {
 	for range 250 {
 		many.Content = append(many.Content, &mcp.ImageContent{})
 	}
-	got := content.Render(many, content.Options{})
+	got := content.Render(t.Context(), many, content.Options{})
 	if !strings.HasSuffix(got.Text, "[and 50 more parts that are not shown]") || len(got.Raw.(content.Raw).Parts) != 200 {
 		t.Errorf("%s", got.Text)
 	}
-	big := content.Render(&mcp.CallToolResult{Content: []mcp.Content{text(strings.Repeat("x", content.DefaultMaxText+1))}}, content.Options{})
+	big := content.Render(t.Context(), &mcp.CallToolResult{Content: []mcp.Content{text(strings.Repeat("x", content.DefaultMaxText+1))}}, content.Options{})
 	if !big.Truncated || len(big.Text) > content.DefaultMaxText {
 		t.Errorf("%d bytes", len(big.Text))
 	}
@@ -213,7 +214,7 @@ func TestRenderFromTheWire(t *testing.T) {
 	if err := json.Unmarshal([]byte(wire), &res); err != nil {
 		t.Fatal(err)
 	}
-	got := content.Render(&res, content.Options{Server: "s"})
+	got := content.Render(t.Context(), &res, content.Options{Server: "s"})
 	if want := "ok\n[image: image/png, 2 B]\n[resource link: x, file:///x]\n[resource: 5 B, file:///y]\ninner"; got.Text != want || !got.Error {
 		t.Errorf("%q", got.Text)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/zephbot/zephbot/policy/scan"
 	"github.com/zephbot/zephbot/tools/mcp/guard"
+	"github.com/zephbot/zephbot/tools/schema"
 )
 
 // Limits of a request for input.
@@ -21,6 +22,8 @@ const (
 	maxText    = 200 // characters of a title or a description
 	maxFields  = 50
 	maxOptions = 200
+
+	maxFormNodes = 5000 // of the schema of a form; 50 fields with 200 options each, with a title or not
 )
 
 // Type is what a field wants.
@@ -166,30 +169,41 @@ func Elicit(params *mcp.ElicitParams) Form {
 		form.Problem = "It asks in a way that is not known here."
 		return form
 	}
-	var schema struct {
+	var asked struct {
 		Properties map[string]json.RawMessage `json:"properties"`
 		Required   []string                   `json:"required"`
 	}
 	if raw := document(params.RequestedSchema); raw != nil {
-		if err := json.Unmarshal(raw, &schema); err != nil {
+		if !harmless(raw) {
+			form.Problem = "Its fields are described in a way that cannot be checked."
+			return form
+		}
+		if err := json.Unmarshal(raw, &asked); err != nil {
 			form.Problem = "Its fields cannot be read."
 			return form
 		}
 	}
-	if len(schema.Properties) > maxFields {
-		form.Problem = fmt.Sprintf("It asks for %d values at once; the limit is %d.", len(schema.Properties), maxFields)
+	if len(asked.Properties) > maxFields {
+		form.Problem = fmt.Sprintf("It asks for %d values at once; the limit is %d.", len(asked.Properties), maxFields)
 		return form
 	}
-	for _, name := range inOrder(schema.Properties, schema.Required) {
-		field, problem := readField(name, schema.Properties[name])
+	for _, name := range inOrder(asked.Properties, asked.Required) {
+		field, problem := readField(name, asked.Properties[name])
 		if problem != "" {
 			form.Problem = fmt.Sprintf("Its field %q %s.", line(name, maxText), problem)
 			return form
 		}
-		field.Required = slices.Contains(schema.Required, name)
+		field.Required = slices.Contains(asked.Required, name)
 		form.Fields = append(form.Fields, field)
 	}
 	return form
+}
+
+// harmless says whether the protocol's library can check an answer against the schema of a form: it does so without any bound, and follows a reference to itself
+// until the stack is full.
+func harmless(raw json.RawMessage) bool {
+	size, problem := schema.Measure(raw)
+	return problem == "" && size.Nodes <= maxFormNodes && size.Refs == 0 && len(size.Patterns) == 0
 }
 
 func (f Form) withURL(address string) Form {

@@ -259,3 +259,26 @@ func TestValidate(t *testing.T) {
 		}
 	}
 }
+
+// TestAttackElicitationSchema: the protocol's library checks an answer against the form's schema without any bound, so that such forms are never answered.
+func TestAttackElicitationSchema(t *testing.T) {
+	t.Parallel()
+	var doubling strings.Builder
+	for i := range 40 {
+		fmt.Fprintf(&doubling, `"d%d":{"allOf":[{"$ref":"#/$defs/d%d"},{"$ref":"#/$defs/d%d"}]},`, i, i+1, i+1)
+	}
+	for name, extra := range map[string]string{
+		"to itself": `,"allOf":[{"$ref":"#"}]`,
+		"doubling":  `,"$ref":"#/$defs/d0","$defs":{` + doubling.String() + `"d40":{}}`,
+		"wide":      `,"anyOf":[` + strings.Repeat(`{"type":"object"},`, 6000) + `{}]`,
+		"pattern":   `,"patternProperties":{"(?:a{1,999}){1,999}":{}}`,
+	} {
+		got := ask(t, `{"mode":"form","message":"m","requestedSchema":{"type":"object","properties":{"a":{"type":"string"}}`+extra+`}}`)
+		if got.Problem == "" {
+			t.Errorf("%s is asked", name)
+		}
+	}
+	if got := form(t, `"a":{"type":"string","pattern":"^[a-z]+$"}`, `"a"`); got.Problem != "" {
+		t.Errorf("an honest form: %s", got.Problem)
+	}
+}

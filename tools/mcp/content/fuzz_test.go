@@ -21,7 +21,7 @@ func FuzzRender(f *testing.F) {
 		var res mcp.CallToolResult
 		_ = json.Unmarshal([]byte(wire), &res)
 		res.Content = append(res.Content, &mcp.TextContent{Text: text}, &mcp.ImageContent{MIMEType: text, Data: []byte(text)})
-		got := content.Render(&res, content.Options{Server: "s", Output: schema, MaxText: 700, MaxData: 64})
+		got := content.Render(t.Context(), &res, content.Options{Server: "s", Output: schema, MaxText: 700, MaxData: 64})
 		if len(got.Text) > 700 || !utf8.ValidString(got.Text) || got.Untrusted != "mcp:s" {
 			t.Fatalf("%d bytes: %q", len(got.Text), got.Text)
 		}

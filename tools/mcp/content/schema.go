@@ -2,6 +2,7 @@ package content
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,52 +15,28 @@ import (
 	"golang.org/x/text/message"
 
 	"github.com/zephbot/zephbot/tools/mcp/guard"
+	"github.com/zephbot/zephbot/tools/schema"
 )
-
-// base is the address of a schema while it is compiled: one that no loader knows.
-const base = "urn:output"
 
 // maxProblem bounds what Check says, in bytes.
 const maxProblem = 300
 
 // Schema is a compiled output schema. It is safe for concurrent use.
 type Schema struct {
-	compiled *jsonschema.Schema
+	compiled *schema.Schema
 }
 
-// Compile reads an output schema, as draft 2020-12 unless it says otherwise, else as draft 7. References to other documents are never followed. nil where there
-// is none or where it does not compile (a foreign dialect, a look-ahead in a pattern): then the results are not checked.
+// Compile reads an output schema. nil where there is none or where it cannot be checked here: then the results are not checked.
 func Compile(raw json.RawMessage) *Schema {
-	if len(raw) == 0 {
+	compiled := schema.Compile(raw)
+	if compiled == nil {
 		return nil
 	}
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
-	if err != nil || doc == nil {
-		return nil
-	}
-	for _, draft := range []*jsonschema.Draft{jsonschema.Draft2020, jsonschema.Draft7} {
-		c := jsonschema.NewCompiler()
-		c.UseLoader(denyAll{})
-		c.DefaultDraft(draft)
-		if err := c.AddResource(base, doc); err != nil {
-			continue
-		}
-		if compiled, err := c.Compile(base); err == nil {
-			return &Schema{compiled: compiled}
-		}
-	}
-	return nil
+	return &Schema{compiled: compiled}
 }
 
-// denyAll refuses references out of the schema: the library would open file:///etc/passwd for a foreign server.
-type denyAll struct{}
-
-func (denyAll) Load(url string) (any, error) {
-	return nil, fmt.Errorf("schema refers to %s: references to other documents are not followed", url)
-}
-
-// Check says on one line what of a value does not fit; "" = it fits. A nil Schema admits everything.
-func (s *Schema) Check(value json.RawMessage) string {
+// Check says on one line what of a value does not fit; "" = it fits, or it is too much to be checked. A nil Schema admits everything. It ends with ctx.
+func (s *Schema) Check(ctx context.Context, value json.RawMessage) string {
 	if s == nil {
 		return ""
 	}
@@ -67,15 +44,15 @@ func (s *Schema) Check(value json.RawMessage) string {
 	if err != nil {
 		return "it is no JSON"
 	}
-	err = s.compiled.Validate(v)
-	if err == nil {
-		return ""
-	}
+	err = s.compiled.Validate(ctx, v)
 	failed, ok := errors.AsType[*jsonschema.ValidationError](err)
-	if !ok {
-		return "it could not be checked"
+	switch {
+	case err == nil:
+		return ""
+	case !ok:
+		return "it could not be checked: " + err.Error()
 	}
-	problems := leaves(failed)
+	problems := leaves(failed, nil)
 	slices.Sort(problems) // the validator walks maps: without this the order would change from call to call
 	problems = slices.Compact(problems)
 	text := strings.Join(problems[:min(len(problems), 3)], "; ")
@@ -85,23 +62,31 @@ func (s *Schema) Check(value json.RawMessage) string {
 	return guard.Line(text, maxProblem)
 }
 
+// maxLeaves bounds how many problems are put into words: an answer may have a million.
+const maxLeaves = 1000
+
 // leaves are what is really wrong, each with its place.
-func leaves(e *jsonschema.ValidationError) []string {
-	if len(e.Causes) > 0 {
-		var all []string
-		for _, c := range e.Causes {
-			all = append(all, leaves(c)...)
+func leaves(e *jsonschema.ValidationError, all []string) []string {
+	for _, c := range e.Causes {
+		if all = leaves(c, all); len(all) >= maxLeaves {
+			return all
 		}
+	}
+	if len(e.Causes) > 0 {
 		return all
 	}
+	return append(all, leaf(e))
+}
+
+func leaf(e *jsonschema.ValidationError) string {
 	at := "/" + strings.Join(e.InstanceLocation, "/")
 	switch k := e.ErrorKind.(type) {
 	case *kind.Type:
-		return []string{fmt.Sprintf("%s: want %s, got %s", at, strings.Join(k.Want, " or "), k.Got)}
+		return fmt.Sprintf("%s: want %s, got %s", at, strings.Join(k.Want, " or "), k.Got)
 	case *kind.Required:
-		return []string{fmt.Sprintf("%s: lacks %s", at, strings.Join(k.Missing, ", "))}
+		return fmt.Sprintf("%s: lacks %s", at, strings.Join(k.Missing, ", "))
 	case *kind.AdditionalProperties:
-		return []string{fmt.Sprintf("%s: has fields that are not in the schema: %s", at, strings.Join(k.Properties, ", "))}
+		return fmt.Sprintf("%s: has fields that are not in the schema: %s", at, strings.Join(k.Properties, ", "))
 	}
-	return []string{at + ": " + e.ErrorKind.LocalizedString(message.NewPrinter(language.English))}
+	return at + ": " + e.ErrorKind.LocalizedString(message.NewPrinter(language.English))
 }

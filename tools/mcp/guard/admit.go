@@ -28,7 +28,7 @@ type Admitted struct {
 	Warnings []string // for the log and for "mcp test", one sentence each
 }
 
-// Admit chooses among the tools that a server offers, in this order: the first 100, sanitised (always), without those that hide instructions where they cannot
+// Admit chooses among the tools that a server offers, in this order: the first 100, sanitised (always), without those that need tasks, and without those that hide instructions where they cannot
 // be taken out (servers that are not trusted), expected, listed.
 func (s Server) Admit(offered []Tool) Admitted {
 	var a Admitted
@@ -41,6 +41,12 @@ func (s Server) Admit(offered []Tool) Admitted {
 	for i, t := range a.Tools {
 		all[i] = t.Name
 	}
+	a.keep(func(t Tool) string {
+		if t.NeedsTask {
+			return "it can only be called as a task, which is not done here"
+		}
+		return ""
+	})
 	s.withhold(&a)
 	s.attest(&a)
 	s.list(&a, all)

@@ -89,19 +89,41 @@ type Annotations struct {
 	OpenWorld   *bool  `json:"open_world,omitempty"`
 }
 
-// Apply puts the annotations into a definition. Only a trusted server is believed that a tool reads only, or that it destroys nothing; that it destroys is
-// believed of anybody. The protocol's default for a tool that is not read-only is that it may destroy, but only a server that annotates a tool
-// at all is taken by that.
+// Apply puts the annotations into a definition that has its name. Only a trusted server is believed that a tool reads only, or that it destroys nothing; that
+// it destroys is believed of anybody and against anything: of its hint, and of a name such as delete_file. The protocol's default for a tool that is not
+// read-only is that it may destroy, but only a server that annotates a tool at all is taken by that.
 func (a Annotations) Apply(def *tools.Definition, trust Trust) {
 	def.Trusted = trust == Trusted
 	readOnly := a.ReadOnly != nil && *a.ReadOnly
-	def.ReadOnly = readOnly && def.Trusted
+	destroys := a.Destructive != nil && *a.Destructive
+	if readOnly && namesDestruction(def.Name) {
+		destroys = true
+	}
+	def.ReadOnly = readOnly && def.Trusted && !destroys
 	switch {
+	case destroys:
+		def.Destructive = true
 	case a.Destructive != nil:
-		def.Destructive = *a.Destructive && !def.ReadOnly // the hint means nothing where a tool only reads
+		def.Destructive = false
 	default:
 		def.Destructive = a.ReadOnly != nil && !readOnly
 	}
+}
+
+// destroying are verbs that no tool has in its name that only reads.
+var destroying = []string{"delete", "remove", "drop", "destroy", "erase", "purge", "wipe", "truncate", "kill", "uninstall", "overwrite", "revoke", "terminate"}
+
+// namesDestruction says whether a tool's name begins or ends with such a verb: list_deleted does not.
+func namesDestruction(qualified string) bool {
+	_, name, ok := strings.Cut(qualified, ":")
+	if !ok {
+		name = qualified
+	}
+	words := wordsOf(name)
+	if len(words) == 0 {
+		return false
+	}
+	return slices.Contains(destroying, strings.ToLower(words[0])) || slices.Contains(destroying, strings.ToLower(words[len(words)-1]))
 }
 
 // Note says the annotations in one sentence for the approval card; "" when the server says nothing.
@@ -117,7 +139,7 @@ func (a Annotations) Note(trust Trust) string {
 		}
 	}
 	add(a.ReadOnly, "it only reads", "it changes things")
-	if a.ReadOnly == nil || !*a.ReadOnly {
+	if a.ReadOnly == nil || !*a.ReadOnly || a.Destructive != nil && *a.Destructive {
 		add(a.Destructive, "it may destroy what exists", "it destroys nothing")
 		add(a.Idempotent, "repeating it changes nothing more", "")
 	}

@@ -91,8 +91,8 @@ func TestAnnotations(t *testing.T) {
 		{"reads, not believed", guard.Annotations{ReadOnly: yes}, guard.Untrusted, false, false, "The server says: it only reads. It is not a trusted server."},
 		{"reads, sandboxed", guard.Annotations{ReadOnly: yes}, guard.Sandboxed, false, false, "The server says: it only reads. It is not a trusted server."},
 		{"destroys", guard.Annotations{ReadOnly: no, Destructive: yes}, guard.Untrusted, false, true, "The server says: it changes things, it may destroy what exists. It is not a trusted server."},
-		{"destroys and lies", guard.Annotations{ReadOnly: yes, Destructive: yes}, guard.Untrusted, false, true, "The server says: it only reads. It is not a trusted server."},
-		{"destroys and reads, trusted", guard.Annotations{ReadOnly: yes, Destructive: yes}, guard.Trusted, true, false, "The server says: it only reads."},
+		{"destroys and lies", guard.Annotations{ReadOnly: yes, Destructive: yes}, guard.Untrusted, false, true, "The server says: it only reads, it may destroy what exists. It is not a trusted server."},
+		{"destroys and reads, trusted", guard.Annotations{ReadOnly: yes, Destructive: yes}, guard.Trusted, false, true, "The server says: it only reads, it may destroy what exists."},
 		{"the protocol's default", guard.Annotations{ReadOnly: no, Idempotent: yes, OpenWorld: yes}, guard.Trusted, false, true, "The server says: it changes things, repeating it changes nothing more, it reaches other systems."},
 		{"additive", guard.Annotations{ReadOnly: no, Destructive: no, OpenWorld: no}, guard.Trusted, false, false, "The server says: it changes things, it destroys nothing, it stays within the server."},
 	} {
@@ -108,6 +108,21 @@ func TestAnnotations(t *testing.T) {
 				t.Errorf("note: %q", got)
 			}
 		})
+	}
+}
+
+// TestAttackReadOnlyByName: a trusted server that says of a tool for destroying that it only reads is not believed, so that its calls are asked.
+func TestAttackReadOnlyByName(t *testing.T) {
+	t.Parallel()
+	for name, reads := range map[string]bool{
+		"s:delete_file": false, "s:fileDelete": false, "s:drop-table": false, "s:purge": false, "s:pods/kill": false,
+		"s:list_deleted_items": true, "s:get_drop_rate": true, "s:read_file": true, "s:undelete": true,
+	} {
+		def := tools.Definition{Name: name}
+		guard.Annotations{ReadOnly: new(true), Destructive: new(false)}.Apply(&def, guard.Trusted)
+		if def.ReadOnly != reads || def.Destructive == reads {
+			t.Errorf("%s: %+v", name, def)
+		}
 	}
 }
 

@@ -24,10 +24,10 @@ const (
 type what int
 
 const (
-	schema what = iota // keywords; its strings are texts
-	named              // names to schemas: properties, $defs
-	data               // values that a call may have to repeat byte by byte: enum, const, default, examples
-	exact              // names, references, expressions: never changed
+	subschema what = iota // keywords; its strings are texts
+	named                 // names to schemas: properties, $defs
+	data                  // values that a call may have to repeat byte by byte: enum, const, default, examples
+	exact                 // names, references, expressions: never changed
 )
 
 // keywords whose values are not schemas or texts (JSON Schema 2020-12, and older drafts).
@@ -57,7 +57,7 @@ func mendSchema(raw json.RawMessage, limit int, report func(f Finding)) (clean j
 		return nil, false
 	}
 	m := &mender{src: raw, report: report}
-	m.value(schema)
+	m.value(subschema)
 	if m.deep {
 		report(Finding{Rule: RuleTooDeep, Severity: Info, Kept: true})
 	}
@@ -134,9 +134,9 @@ func (m *mender) object(w what) {
 		inner := w
 		switch w {
 		case named:
-			inner = schema
-		case schema:
-			inner = keywords[key] // schema for any other word
+			inner = subschema
+		case subschema:
+			inner = keywords[key] // subschema for any other word
 		}
 		m.enter(key, inner)
 	}
@@ -209,7 +209,7 @@ func (m *mender) text(w what) {
 	}
 	m.replace(start, m.pos, clean)
 	m.found(s, rules)
-	if w == schema && len(rules) == 0 && len(scan.Strip(s)) > maxString {
+	if w == subschema && len(rules) == 0 && len(scan.Strip(s)) > maxString {
 		m.report(Finding{Field: m.at(), Rule: RuleTooLong, Severity: Info})
 	}
 }
@@ -228,15 +228,7 @@ func (m *mender) key(name string) {
 }
 
 func (m *mender) exact(s string) {
-	if identifier(s) { // a property called "dan" instructs nobody
-		return
-	}
-	var names []string
-	for _, match := range scan.Find(s) {
-		if !slices.Contains(names, match.Rule) {
-			names = append(names, match.Rule)
-		}
-	}
+	names := instructs(s)
 	if hidden(s) {
 		names = append(names, RuleHidden)
 	}
@@ -245,19 +237,62 @@ func (m *mender) exact(s string) {
 	}
 }
 
+// instructs lists the rules that a name or a value matches. A single word, or a few of them put together as names are, instructs nobody (a property called
+// "dan", a tool called "show_system_prompt"); more of them are a sentence, whatever stands between them.
+func instructs(s string) []string {
+	text := s
+	if identifier(s) {
+		words := wordsOf(s)
+		if len(words) < minSentence {
+			return nil
+		}
+		text = strings.Join(words, " ")
+	}
+	var names []string
+	for _, match := range scan.Find(text) {
+		if !slices.Contains(names, match.Rule) {
+			names = append(names, match.Rule)
+		}
+	}
+	return names
+}
+
+// minSentence is from how many words on a name is read as a sentence.
+const minSentence = 4
+
+// wordsOf takes a name apart: read_file, read-file, readFile.
+func wordsOf(name string) []string {
+	var b strings.Builder
+	var last rune
+	for _, r := range name {
+		if r >= 'A' && r <= 'Z' && last >= 'a' && last <= 'z' {
+			b.WriteByte(' ')
+		}
+		last = r
+		if strings.ContainsRune("_-.$/", r) {
+			r = ' '
+		}
+		b.WriteRune(r)
+	}
+	return strings.Fields(b.String())
+}
+
 func identifier(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool {
-		return r != '_' && r != '-' && r != '.' && r != '$' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
+		return r != '_' && r != '-' && r != '.' && r != '$' && r != '/' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
 	})
 }
 
 // mendData sanitises a value that a call may have to repeat: it is not cut, and characters are dropped from it only where they hide text.
 func mendData(s string) (clean string, rules []string) {
+	if rules := instructs(s); len(rules) > 0 {
+		if identifier(s) {
+			return scan.Sanitized, rules
+		}
+		return Text(s, max(len(s), len(scan.Sanitized)))
+	}
 	if identifier(s) {
 		return s, nil
-	}
-	if len(scan.Find(s)) > 0 {
-		return Text(s, max(len(s), len(scan.Sanitized)))
 	}
 	if hidden(s) {
 		return scan.Strip(s), []string{RuleHidden}

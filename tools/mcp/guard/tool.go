@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/zephbot/zephbot/tools/schema"
 )
 
 // Limits of what one server offers.
@@ -24,6 +26,7 @@ type Tool struct {
 	Input       json.RawMessage // schema of the arguments
 	Output      json.RawMessage // schema of a structured result; nil = none
 	Annotations Annotations
+	NeedsTask   bool   // it can only be called as a task
 	Fingerprint string // of the tool as it was offered; set by Sanitise
 }
 
@@ -54,6 +57,8 @@ const (
 	RuleTooLong   = "too_long"          // a text was cut
 	RuleTooDeep   = "too_deep"          // a schema is nested deeper than ten levels
 	RuleSchema    = "invalid_schema"    // no JSON object, too large, or not for an object: replaced by one that admits any object
+	RuleCostly    = "too_costly"        // too large once its references are followed: replaced by one that admits any object
+	RulePattern   = "pattern"           // a regular expression that we cannot check; the server has to
 	RuleRemoteRef = "remote_reference"  // a $ref to another document; it is never followed
 	RuleReference = "cross_reference"   // a description names another tool of the server
 	RuleName      = "renamed"           // the name had characters that names may not have, or met another one
@@ -172,10 +177,9 @@ func sanitiseTexts(t *Tool, maxDescription int, report func(Finding)) {
 		}
 		return clean
 	}
-	if t.Name != t.Original { // a name that names may have is one word
-		if _, rules := Text(t.Original, maxString); len(rules) > 0 {
-			report(Finding{Field: "name", Rule: rules[0], Severity: Warning, Preview: preview(t.Original)})
-		}
+	if rules := instructs(t.Original); len(rules) > 0 {
+		kept := t.Name == t.Original || len(instructs(t.Name)) > 0 // a call has to repeat it
+		report(Finding{Field: "name", Rule: rules[0], Severity: Warning, Preview: preview(t.Original), Kept: kept})
 	}
 	t.Title = field("title", t.Title, maxTitle)
 	t.Annotations.Title = field("annotations/title", t.Annotations.Title, maxTitle)
@@ -192,10 +196,12 @@ func sanitiseSchemas(t *Tool, limit int, report func(Finding)) {
 	}
 	clean, ok := mendSchema(t.Input, limit, under("input"))
 	if !ok || !forObject(clean) {
-		clean = json.RawMessage(`{"type":"object"}`)
+		clean = json.RawMessage(anyObject)
 		if len(t.Input) > 0 {
 			report(Finding{Field: "input", Rule: RuleSchema, Preview: preview(string(t.Input[:min(len(t.Input), 64)]))})
 		}
+	} else if !affordable(clean, under("input")) {
+		clean = json.RawMessage(anyObject)
 	}
 	t.Input = clean
 	if len(t.Output) == 0 {
@@ -204,9 +210,30 @@ func sanitiseSchemas(t *Tool, limit int, report func(Finding)) {
 	if clean, ok = mendSchema(t.Output, limit, under("output")); !ok {
 		clean = nil
 		report(Finding{Field: "output", Rule: RuleSchema, Preview: preview(string(t.Output[:min(len(t.Output), 64)]))})
+	} else if !affordable(clean, under("output")) {
+		clean = nil
 	}
 	t.Output = clean
 }
+
+// anyObject is the schema of a tool whose own cannot be used: its server checks the arguments.
+const anyObject = `{"type":"object"}`
+
+// affordable says whether a schema may be shown and checked: one of a few kilobytes can stand for one that takes years.
+func affordable(raw json.RawMessage, report func(Finding)) bool {
+	size, problem := schema.Measure(raw)
+	if problem != "" {
+		report(Finding{Rule: RuleCostly, Preview: problem})
+		return false
+	}
+	for _, text := range size.Patterns[:min(len(size.Patterns), maxBadPatterns)] {
+		report(Finding{Rule: RulePattern, Preview: preview(text)})
+	}
+	return true
+}
+
+// maxBadPatterns bounds the findings of one schema.
+const maxBadPatterns = 5
 
 // forObject says whether a schema is one for objects, as arguments are.
 func forObject(raw json.RawMessage) bool {

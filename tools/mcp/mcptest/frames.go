@@ -15,7 +15,8 @@ import (
 // raw says whether a behaviour breaks the rules on the wire, so that no library serves it.
 func (o Options) raw() bool {
 	switch o.Behaviour {
-	case HangInitialize, HangList, HangCall, Deaf, Flood, FloodLog, DieInCall, Giant, GiantEvent, GiantStream, Junk, Duplicates, Many, BigSchema, InvalidJSON, WrongVersion:
+	case HangInitialize, HangList, HangCall, Deaf, Flood, FloodLog, DieInCall, Giant, GiantEvent, GiantStream, Junk, Duplicates, Many, BigSchema, InvalidJSON, WrongVersion,
+		Tasks, PageNeeded, Fails, SchemaBomb:
 		return true
 	}
 	return false
@@ -134,6 +135,11 @@ func (o Options) reply(m message) (text string, ok bool) {
 			list += b.String()
 		case BigSchema:
 			list += `,{"name":"big","inputSchema":` + bigSchema(o.size()) + `}`
+		case Tasks:
+			list += `,{"name":"slow","inputSchema":{"type":"object"},"execution":{"taskSupport":"required"}}` +
+				`,{"name":"maybe","inputSchema":{"type":"object"},"execution":{"taskSupport":"optional"}}`
+		case SchemaBomb:
+			list += `,{"name":"bomb","inputSchema":` + bombSchema() + `},{"name":"tree","inputSchema":{"type":"object"},"outputSchema":` + treeSchema + `}`
 		case Duplicates:
 			list += `,{"name":"echo","description":"The other one.","inputSchema":{"type":"object"}}`
 		}
@@ -178,8 +184,36 @@ func (f *frames) call(m message) error {
 			}
 		}
 	}
-	return f.write(textResult(m, m.Params.Arguments.Text))
+	return f.write(f.o.answer(m))
 }
+
+// answer is the answer to a call that works.
+func (o Options) answer(m message) string {
+	switch o.Behaviour {
+	case PageNeeded:
+		return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32042,"message":"Sign in first.","data":{"elicitations":`+
+			`[{"mode":"url","elicitationId":"1","url":"https://login.example/start?x=1","message":"Sign in to Example"}]}}}`, m.ID)
+	case Fails:
+		return result(m, `{"isError":true,"content":[{"type":"text","text":"the disk is full"}]}`)
+	case SchemaBomb:
+		return result(m, `{"content":[],"structuredContent":`+strings.Repeat(`{"x":`, 60)+`{}`+strings.Repeat(`}`, 60)+`}`)
+	}
+	return textResult(m, m.Params.Arguments.Text)
+}
+
+// bombSchema is a schema of a few kilobytes that asks 2^200 questions of any argument.
+func bombSchema() string {
+	var b strings.Builder
+	b.WriteString(`{"type":"object","properties":{"text":{"$ref":"#/$defs/d0"}},"$defs":{`)
+	for i := range 200 {
+		fmt.Fprintf(&b, `"d%d":{"anyOf":[{"$ref":"#/$defs/d%d"},{"$ref":"#/$defs/d%d"}]},`, i, i+1, i+1)
+	}
+	b.WriteString(`"d200":{"type":"integer"}}}`)
+	return b.String()
+}
+
+// treeSchema is small by every measure; each level of a value doubles the work.
+const treeSchema = `{"type":"object","$defs":{"n":{"anyOf":[{"properties":{"x":{"$ref":"#/$defs/n"}},"required":["y"]},{"properties":{"x":{"$ref":"#/$defs/n"}},"required":["z"]}]}},"$ref":"#/$defs/n"}`
 
 // die ends this process as a crash does.
 func die() error {
@@ -291,7 +325,7 @@ func (o Options) callHTTP(w http.ResponseWriter, r *http.Request, m message) {
 				return
 			}
 		}
-		_, _ = fmt.Fprintf(w, "data: %s\n\n", textResult(m, m.Params.Arguments.Text))
+		_, _ = fmt.Fprintf(w, "data: %s\n\n", o.answer(m))
 	case Flood, FloodLog:
 		stream()
 		text := "data: " + strings.ReplaceAll(o.noise(), "\n", "\n\ndata: ") + "\n\n"
@@ -301,7 +335,7 @@ func (o Options) callHTTP(w http.ResponseWriter, r *http.Request, m message) {
 			}
 		}
 	default:
-		_, _ = io.WriteString(w, textResult(m, m.Params.Arguments.Text))
+		_, _ = io.WriteString(w, o.answer(m))
 	}
 }
 

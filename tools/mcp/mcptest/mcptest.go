@@ -65,6 +65,11 @@ const (
 	InvalidJSON  Behaviour = "invalid json"  // raw; a call is answered with half an object
 	WrongVersion Behaviour = "wrong version" // raw; agrees to a revision that does not exist
 
+	Tasks      Behaviour = "tasks"       // raw; the tool slow needs a task, the tool maybe can have one
+	PageNeeded Behaviour = "page needed" // raw; every call is refused until a page was visited
+	Fails      Behaviour = "fails"       // raw; every call reports a failure of its own
+	SchemaBomb Behaviour = "schema bomb" // raw; the tools bomb and tree have schemas that take longer than the universe to check
+
 	stay Behaviour = "stay" // the grandchild
 )
 
