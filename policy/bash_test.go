@@ -199,6 +199,8 @@ func TestGrants(t *testing.T) {
 		{"covers", policy.Options{}, bash("go build ./..."), []policy.Grant{build}, policy.Allow},
 		{"by alias", policy.Options{}, bash("go build ./..."), []policy.Grant{{Tool: "shell", Pattern: build.Pattern}}, policy.Allow},
 		{"other words", policy.Options{}, bash("go build ./x"), []policy.Grant{build}, policy.Ask},
+		{"name with a space", policy.Options{}, bash(`"go build ./..."`), []policy.Grant{build}, policy.Ask},
+		{"name with a space and rules", policy.Options{Permissions: perms("ask go *")}, bash(`"go build ./..."`), []policy.Grant{build}, policy.Ask},
 		{"case counts", policy.Options{}, bash("go build -C X"), []policy.Grant{{Tool: "bash", Pattern: "go build -c x"}}, policy.Ask},
 		{"other tool", policy.Options{}, bash("go build ./..."), []policy.Grant{{Tool: "x:bash", Pattern: build.Pattern}}, policy.Ask},
 		{"a second command", policy.Options{}, bash("go build ./...; make"), []policy.Grant{build}, policy.Ask},

@@ -212,7 +212,7 @@ func byTable(c *call, table []permission, sc *command.Script) answer {
 	for i := range sc.Commands {
 		cmd := &sc.Commands[i]
 		b, rule := byCommand(table, cmd, alone)
-		if b.effect == Ask && grantable(sc) && !cmd.Dynamic {
+		if b.effect == Ask && grantable(sc) && !cmd.Dynamic && !odd(cmd) {
 			if b = c.granted(b, cmd.Text); b.effect == Allow {
 				lifted = append(lifted, rule)
 			}
@@ -274,10 +274,10 @@ func byCommand(table []permission, cmd *command.Command, alone *subject) (answer
 	if len(cmd.Words) > 0 && cmd.Words[0] != cmd.Name {
 		name = newSubject(byName(cmd))
 	}
-	odd := len(cmd.Words) > 0 && strings.ContainsAny(cmd.Words[0], " \t\n")
+	strange := odd(cmd)
 	for i := range table {
 		p := &table[i]
-		if p.glob.matches(text) && (!odd || p.action != Allow) {
+		if p.glob.matches(text) && (!strange || p.action != Allow) {
 			return p.answer(cmd.Text), p
 		}
 		if p.action == Allow {
@@ -288,6 +288,11 @@ func byCommand(table []permission, cmd *command.Command, alone *subject) (answer
 		}
 	}
 	return unmatched(cmd.Text), nil
+}
+
+// odd reports that the name of a command has blanks in it: its text then looks like another command with words.
+func odd(cmd *command.Command) bool {
+	return len(cmd.Words) > 0 && strings.ContainsAny(cmd.Words[0], " \t\n")
 }
 
 // byWhole matches deny and ask rules other than a bare * with the whole text
@@ -363,7 +368,7 @@ func (r *shellRules) ungranted(c *call, sc *command.Script) ([]command.Command, 
 	var last answer
 	for i := range sc.Commands {
 		cmd := sc.Commands[i]
-		if !cmd.Dynamic {
+		if !cmd.Dynamic && !odd(&cmd) {
 			if a := c.granted(answer{effect: Ask}, cmd.Text); a.effect == Allow {
 				last = a
 				continue
