@@ -42,6 +42,7 @@ type Origin struct {
 	Turn    string // id of the turn
 	Caller  string // "telegram:42"; "" only where there is no person (tools call without --caller)
 	Admin   bool
+	Alone   bool // nobody could approve a call: no approver, or nobody at the terminal
 }
 
 // Call is one call of a tool on its way through the chain. It is owned by one goroutine at a time.

@@ -93,9 +93,9 @@ func (b *Broker) ruleCard(a *bot.Approval, info body) bot.Content {
 	store, back := w.StoreButtons(lang)
 	rules := make([]string, len(info.Question.Always))
 	for i, pattern := range info.Question.Always {
-		rules[i] = info.Question.Tool + ": " + pattern
+		rules[i], _ = w.Visible(lang).Text(info.Question.Tool + ": " + pattern)
 	}
-	content := framed(w.StoreHead(lang), render.Cut(strings.Join(rules, "\n"), cardLength), w.StoreFoot(lang))
+	content := framed(w.StoreHead(lang), render.Cut(strings.Join(rules, "\n"), cardLength), w.StoreFoot(lang), "")
 	data := func(choice string) string { return "a1:" + a.ID + ":" + choice }
 	content.Buttons = [][]bot.Button{{{Label: store, Data: data(storeRule), Style: "success"}, {Label: back, Data: data(hideRule)}}}
 	return content

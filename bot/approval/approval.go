@@ -20,12 +20,29 @@ import (
 	"github.com/zephbot/zephbot/tools/approve"
 )
 
+// Gone is the choice of a channel whose only person has gone: the question ends as if nobody had decided in time. Whoever may deny may do that.
+const Gone = "g"
+
 // Rights say who decides in a place.
 type Rights struct {
 	Approvers []string // caller ids that may decide besides the person who asked
 	Admins    []string // caller ids that may store standing approvals
 	Required  int      // approvals needed; 0 = 1
-	Requester bool     // the person who asked may approve
+	Requester bool     // the person who asked may approve, where one approval is enough; of several, theirs never counts
+}
+
+// reach says whether enough people could approve what caller asks for.
+func (r Rights) reach(caller string) bool {
+	people := map[string]bool{}
+	for _, id := range r.Approvers {
+		people[id] = true
+	}
+	needed := max(1, r.Required)
+	people[caller] = caller != "" && needed == 1 && r.Requester
+	if !people[caller] {
+		delete(people, caller)
+	}
+	return len(people) >= needed
 }
 
 // Store is the part of the bot's store that questions need.
@@ -172,6 +189,11 @@ func short(id []byte, taken map[string]bool) string {
 	}
 }
 
+// Reachable says whether anybody could approve what a person asks for in a place.
+func (b *Broker) Reachable(place bot.Place, caller string) bool {
+	return b.deps.Rights(place, "").reach(caller)
+}
+
 // Approval implements approve.Lookup.
 func (b *Broker) Approval(ctx context.Context, session, call, hash string) (approve.Approval, error) {
 	a, err := b.deps.Store.ApprovalOf(ctx, session, call)
@@ -204,47 +226,85 @@ func deciders(a bot.Approval) string {
 	return a.By
 }
 
-// Press decides by a button. Data is "a1:<id>:<y|s|n>"; nothing else in it is believed.
+// Press decides by a button. Data is "a1:<id>:<choice>"; whoever has a client of their own can send anything, on any message. What is not a button of
+// this very card changes nothing and removes nothing: it is only answered.
 func (b *Broker) Press(ctx context.Context, msg *bot.Message) (dispatch.Effect, error) {
-	parts := strings.Split(msg.Data, ":")
-	if len(parts) != 3 || parts[0] != "a1" {
-		return b.unknown(msg), nil
-	}
-	a, err := b.deps.Store.Approval(ctx, parts[1])
-	if errors.Is(err, bot.ErrNotFound) || (err == nil && a.Place.ChatKey() != msg.Place.ChatKey()) {
-		return b.unknown(msg), nil
-	}
+	a, choice, err := b.pressed(ctx, msg)
 	if err != nil {
 		return dispatch.Effect{}, err
 	}
 	say := func(text string, alert bool) bot.Row {
 		return bot.Row{Place: msg.Place, Purpose: bot.Toast, Query: msg.Query, Alert: alert, Content: bot.Content{Text: text}}
 	}
-	state, scope := bot.Approved, bot.Once
-	switch parts[2] {
+	switch choice {
 	case "y":
+		return b.decide(ctx, &a, msg, bot.Approved, bot.Once, say)
 	case "s":
-		scope = bot.Session
+		return b.decide(ctx, &a, msg, bot.Approved, bot.Session, say)
 	case "n":
-		state = bot.Denied
+		return b.decide(ctx, &a, msg, bot.Denied, bot.Once, say)
+	case Gone:
+		return b.decide(ctx, &a, msg, bot.Expired, bot.Once, say)
 	case showRule, storeRule, hideRule:
-		return b.standing(ctx, &a, msg, parts[2], say)
+		return b.standing(ctx, &a, msg, choice, say)
 	default:
 		return b.unknown(msg), nil
 	}
-	return b.decide(ctx, &a, msg, state, scope, say)
 }
 
-// unknown answers a button of an old deploy or a forged one, and takes the keyboard away.
+// pressed finds the question whose button was pressed; no choice means that there is no such button.
+func (b *Broker) pressed(ctx context.Context, msg *bot.Message) (a bot.Approval, choice string, err error) {
+	parts := strings.Split(msg.Data, ":")
+	if len(parts) != 3 || parts[0] != "a1" {
+		return a, "", nil
+	}
+	a, err = b.deps.Store.Approval(ctx, parts[1])
+	if errors.Is(err, bot.ErrNotFound) {
+		return a, "", nil
+	}
+	if err != nil {
+		return a, "", err
+	}
+	if on, err := b.onCard(ctx, &a, msg); err != nil || !on {
+		return a, "", err
+	}
+	choice = parts[2]
+	switch choice {
+	case "s", showRule, storeRule, hideRule:
+		if a.Needed > 1 { // several people decide about one call, and nobody about more in their name
+			return a, "", nil
+		}
+	}
+	switch choice {
+	case showRule, storeRule, hideRule:
+		if info, err := read(&a); err != nil || len(info.Question.Always) == 0 {
+			return a, "", err
+		}
+	}
+	return a, choice, nil
+}
+
+// onCard says whether a button was pressed on the card of the question. A card that had to be sent again is there twice, and we know only one of them.
+func (b *Broker) onCard(ctx context.Context, a *bot.Approval, msg *bot.Message) (bool, error) {
+	if a.Place.ChatKey() != msg.Place.ChatKey() {
+		return false, nil
+	}
+	row, err := b.deps.Store.Row(ctx, a.Row)
+	if errors.Is(err, bot.ErrNotFound) {
+		return true, nil // tidied up; the question is decided then
+	}
+	if err != nil {
+		return false, err
+	}
+	return msg.Message == "" || row.Message == "" || row.Resent || row.Message == msg.Message, nil
+}
+
+// unknown answers a button of an old deploy or a forged one.
 func (b *Broker) unknown(msg *bot.Message) dispatch.Effect {
-	rows := []bot.Row{{
+	return dispatch.Effect{Change: bot.Change{Send: []bot.Row{{
 		Place: msg.Place, Purpose: bot.Toast, Query: msg.Query, Alert: true,
 		Content: bot.Content{Text: b.deps.Words.UnknownQuestion(msg.Language)},
-	}}
-	if msg.Message != "" {
-		rows = append(rows, bot.Row{Place: msg.Place, Purpose: bot.Record, Edit: msg.Message})
-	}
-	return dispatch.Effect{Change: bot.Change{Send: rows}}
+	}}}}
 }
 
 // Command decides by /approve and /deny: the second road, for when a press can no longer arrive.
@@ -307,20 +367,32 @@ func (b *Broker) decide(_ context.Context, a *bot.Approval, msg *bot.Message, st
 		late := after(a, e.Change.Decide[0])
 		e.Change.Send = append([]bot.Row{say(w.Already(msg.Language, *late), true)}, e.Change.Send...)
 		return e, nil
-	case state == bot.Approved && own && !rights.Requester:
-		return no(w.NotYourself(msg.Language))
+	case state == bot.Expired:
+		return b.expire(a), nil
 	}
-	d := bot.Decision{ID: a.ID, State: state, Scope: scope, By: msg.Caller, ByName: name(msg), At: now, Votes: a.Votes}
-	if state == bot.Approved {
+	if own && state == bot.Approved {
+		if a.Needed > 1 {
+			return no(w.VoteOthers(msg.Language))
+		}
+		if !rights.Requester {
+			return no(w.NotYourself(msg.Language))
+		}
+	}
+	return b.count(a, bot.Decision{ID: a.ID, State: state, Scope: scope, By: msg.Caller, ByName: name(msg), At: now, Votes: a.Votes}, msg, say)
+}
+
+// count makes the Change of a decision by somebody who may decide: a vote, or the last one.
+func (b *Broker) count(a *bot.Approval, d bot.Decision, msg *bot.Message, say func(text string, alert bool) bot.Row) (dispatch.Effect, error) {
+	if d.State == bot.Approved {
 		if !slices.Contains(d.Votes, msg.Caller) {
 			d.Votes = append(slices.Clone(d.Votes), msg.Caller)
 		}
 		if missing := a.Needed - len(d.Votes); missing > 0 {
-			return b.vote(a, d, say(w.Noted(msg.Language, missing), false))
+			return b.vote(a, d, say(b.deps.Words.Noted(msg.Language, missing), false))
 		}
 	}
 	e := b.decided(a, d)
-	e.Change.Send = append([]bot.Row{say(w.Noted(msg.Language, 0), false)}, e.Change.Send...)
+	e.Change.Send = append([]bot.Row{say(b.deps.Words.Noted(msg.Language, 0), false)}, e.Change.Send...)
 	return e, nil
 }
 

@@ -2,6 +2,7 @@ package approval_test
 
 import (
 	"errors"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -203,7 +204,9 @@ func TestPress(t *testing.T) {
 		"stranger":          {person: "eve", choice: "y", state: bot.Open, toast: "Only Ann or an approver of this chat can decide this.", alert: true},
 		"not the requester": {person: "ann", choice: "y", rights: func(r *approval.Rights) { r.Requester = false }, state: bot.Open, toast: "Somebody else has to approve this: not the person who asked.", alert: true},
 		"requester denies":  {person: "ann", choice: "n", rights: func(r *approval.Rights) { r.Requester = false }, state: bot.Denied, scope: bot.Once, toast: "Noted."},
-		"one of two":        {person: "ann", choice: "y", rights: func(r *approval.Rights) { r.Required = 2 }, state: bot.Open, toast: "Noted. 1 more needed."},
+		"one of two":        {person: "ann", choice: "y", rights: func(r *approval.Rights) { r.Required = 2 }, state: bot.Open, toast: "Several people have to approve this, and the person who asked does not count.", alert: true},
+		"another of two":    {person: "boss", choice: "y", rights: func(r *approval.Rights) { r.Required = 2 }, state: bot.Open, toast: "Noted. 1 more needed."},
+		"session of two":    {person: "boss", choice: "s", rights: func(r *approval.Rights) { r.Required = 2 }, state: bot.Open, toast: "This question is no longer open.", alert: true},
 		"one denies of two": {person: "ann", choice: "n", rights: func(r *approval.Rights) { r.Required = 2 }, state: bot.Denied, scope: bot.Once, toast: "Noted."},
 		"forged choice":     {person: "ann", choice: "x", state: bot.Open, toast: "This question is no longer open.", alert: true},
 	} {
@@ -232,30 +235,98 @@ func TestPress(t *testing.T) {
 	}
 }
 
-func TestPressOfNothing(t *testing.T) {
+// TestAttackForgedPress: whoever has a client of their own sends any data on any message. It is answered, and nothing else happens: no decision, no edit,
+// no keyboard that goes.
+func TestAttackForgedPress(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
-	a := w.ask(question("c1"))[0]
-	for _, forged := range []string{"", "x", "a1", "a1:" + a.ID, "a2:" + a.ID + ":y", "a1:" + strings.Repeat("A", 22) + ":y", "a1:" + a.ID + ":y:y"} {
-		e, _ := w.press("ann", forged)
-		if len(e.Change.Send) != 2 || e.Change.Send[1].Edit != "99" || e.Change.Send[1].Content.Text != "" || len(e.Decided) != 0 {
-			t.Errorf("%q: the keyboard stays: %+v", forged, e.Change.Send)
+	open, decided, asked := w.ask(question("c1"))[0], bot.Approval{}, 2
+	w.ask(question("c2"))
+	for _, a := range w.open() {
+		if a.ID != open.ID {
+			decided = a
 		}
 	}
-	m := w.message("ann")
-	m.Place.Chat, m.Data, m.Message = "-6", data(a, "y"), ""
-	e, err := w.Press(t.Context(), &m)
-	if err != nil || len(e.Change.Decide) != 0 || len(e.Change.Send) != 1 {
-		t.Errorf("a press from another chat: %+v %v", e, err)
+	w.press("ann", data(decided, "n"))
+	w.sent(open.Row, "99")
+	id := open.ID
+	for name, c := range map[string]struct {
+		data   string
+		change func(*bot.Message)
+	}{
+		"nothing": {}, "a word": {data: "x"}, "only the version": {data: "a1"}, "no choice": {data: "a1:" + id}, "another version": {data: "a2:" + id + ":y"},
+		"unknown question": {data: "a1:" + strings.Repeat("A", 22) + ":y"}, "one part too many": {data: "a1:" + id + ":y:y"}, "no question": {data: "a1::y"},
+		"unknown choice": {data: "a1:" + id + ":x"}, "two choices": {data: "a1:" + id + ":yn"}, "upper case": {data: "a1:" + id + ":Y"}, "a blank": {data: "a1:" + id + ":y "},
+		"a rule that was not offered":         {data: "a1:" + id + ":A", change: func(m *bot.Message) { m.Caller = "telegram:admin" }},
+		"to show a rule that is not there":    {data: "a1:" + id + ":a", change: func(m *bot.Message) { m.Caller = "telegram:admin" }},
+		"back from a rule that was not shown": {data: "a1:" + id + ":b", change: func(m *bot.Message) { m.Caller = "telegram:admin" }},
+		"another chat":                        {data: data(open, "y"), change: func(m *bot.Message) { m.Place.Chat = "-6" }},
+		"another bot":                         {data: data(open, "y"), change: func(m *bot.Message) { m.Place.Bot = "8" }},
+		"another surface":                     {data: data(open, "y"), change: func(m *bot.Message) { m.Place.Surface = "business" }},
+		"another message":                     {data: data(open, "y"), change: func(m *bot.Message) { m.Message = "98" }},
+		"nobody":                              {data: data(open, "y"), change: func(m *bot.Message) { m.Caller = "" }},
+		"a stranger":                          {data: data(open, "y"), change: func(m *bot.Message) { m.Caller = "telegram:eve" }},
+		"a stranger who denies":               {data: data(open, "n"), change: func(m *bot.Message) { m.Caller = "telegram:eve" }},
+		"a stranger who says nobody is there": {data: data(open, "g"), change: func(m *bot.Message) { m.Caller = "telegram:eve" }},
+		"an id without channel":               {data: data(open, "y"), change: func(m *bot.Message) { m.Caller = "ann" }},
+		"decided before":                      {data: data(decided, "y")},
+		"decided before, for the session":     {data: data(decided, "s")},
+	} {
+		m := w.message("ann")
+		m.Data = c.data
+		if c.change != nil {
+			c.change(&m)
+		}
+		e, err := w.Press(t.Context(), &m)
+		if err != nil || !onlyAnswers(e) {
+			t.Errorf("%s: %v %+v", name, err, e)
+		}
 	}
-	m = w.message("ann")
-	m.Caller, m.Data = "", data(a, "y")
-	if e, err = w.Press(t.Context(), &m); err != nil || len(e.Change.Decide) != 0 {
-		t.Errorf("a press of nobody: %+v %v", e, err)
+	if list := w.open(); len(list) != asked-1 || list[0].ID != open.ID {
+		t.Errorf("open: %+v", list)
 	}
-	if w.read(a.ID).State != bot.Open {
-		t.Error("a forged press decided")
+	// The same card pressed as it is.
+	if w.press("ann", data(open, "y")); w.read(open.ID).State != bot.Approved {
+		t.Error("the real press does not count")
 	}
+}
+
+// onlyAnswers says whether an effect is no more than one toast.
+func onlyAnswers(e dispatch.Effect) bool {
+	sent := e.Change.Send
+	e.Change.Send = nil
+	if len(sent) != 1 || sent[0].Purpose != bot.Toast || sent[0].Edit != "" || sent[0].EditRow != 0 || sent[0].Content.Text == "" {
+		return false
+	}
+	return e.Then == nil && reflect.DeepEqual(e, dispatch.Effect{})
+}
+
+// sent notes on which message a row went out.
+func (w *world) sent(row int64, message string) {
+	w.t.Helper()
+	w.apply(&bot.Change{Rows: []bot.RowUpdate{{ID: row, From: []bot.RowState{bot.Pending}, To: bot.Sent, Message: message}}})
+}
+
+// FuzzPress sends any data: what is not a button of the card has no effect.
+func FuzzPress(f *testing.F) {
+	for _, s := range []string{"", "a1", "a1:ID:y", "a1:ID:A", "a1:ID:g", "a1:ID:s", "a1:ID:y:", "a1::", "\x00", "a1:ID:n\n", "a1:id:y"} {
+		f.Add(s, "ann")
+	}
+	f.Fuzz(func(t *testing.T, text, person string) {
+		w := setup(t)
+		a := w.ask(question("c1"))[0]
+		m := w.message(person)
+		m.Data = strings.ReplaceAll(text, "ID", a.ID)
+		e, err := w.Press(t.Context(), &m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		known := slices.Contains([]string{data(a, "y"), data(a, "s"), data(a, "n"), data(a, "g")}, m.Data)
+		rightful := slices.Contains([]string{"ann", "boss", "admin"}, person)
+		if (!known || !rightful) && !onlyAnswers(e) {
+			t.Fatalf("%q by %q: %+v", m.Data, person, e)
+		}
+	})
 }
 
 func TestPressTwice(t *testing.T) {
@@ -329,11 +400,14 @@ func TestVotes(t *testing.T) {
 	w := setup(t)
 	w.rights.Required = 2
 	a := w.ask(question("c1"))[0]
-	e, _ := w.press("ann", data(a, "y"))
-	if card := e.Change.Send[1]; !strings.Contains(card.Content.Text, "Needs 2 approvals; 1 so far.") || len(card.Content.Buttons) == 0 {
+	if _, toast := w.press("ann", data(a, "y")); !toast.Alert || len(w.read(a.ID).Votes) != 0 {
+		t.Errorf("the vote of the person who asked counted: %q", toast.Content.Text)
+	}
+	e, _ := w.press("admin", data(a, "y"))
+	if card := e.Change.Send[1]; !strings.Contains(card.Content.Text, "Needs 2 approvals, not counting the person who asked; 1 so far.") || len(card.Content.Buttons) == 0 {
 		t.Errorf("card %+v", card)
 	}
-	if _, toast := w.press("ann", data(a, "y")); toast.Content.Text != "Noted. 1 more needed." || w.read(a.ID).State != bot.Open {
+	if _, toast := w.press("admin", data(a, "y")); toast.Content.Text != "Noted. 1 more needed." || w.read(a.ID).State != bot.Open {
 		t.Errorf("one person voted twice: %q", toast.Content.Text)
 	}
 	e, _ = w.press("boss", data(a, "y"))
@@ -348,7 +422,7 @@ func TestVotesAtOnce(t *testing.T) {
 	w := setup(t)
 	w.rights.Required = 2
 	a := w.ask(question("c1"))[0]
-	first, second := w.message("ann"), w.message("boss")
+	first, second := w.message("admin"), w.message("boss")
 	first.Data, second.Data = data(a, "y"), data(a, "y")
 	one, err := w.Press(t.Context(), &first)
 	if err != nil {

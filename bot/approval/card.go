@@ -8,6 +8,7 @@ import (
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/render"
 	"github.com/zephbot/zephbot/bot/texts"
+	"github.com/zephbot/zephbot/bot/visible"
 	"github.com/zephbot/zephbot/tools"
 )
 
@@ -19,7 +20,8 @@ const (
 	noteLength = 300 // of each sentence around the command
 )
 
-// card is the question as a person sees it, with a file in front when the command is too long for it.
+// card is the question as a person sees it, with a file in front when the command is too long for it. The file holds the command byte for byte; the card
+// shows what cannot be seen in it, and counts it in any case.
 func (b *Broker) card(a *bot.Approval) (bot.Content, *bot.File, error) {
 	info, err := read(a)
 	if err != nil {
@@ -27,30 +29,41 @@ func (b *Broker) card(a *bot.Approval) (bot.Content, *bot.File, error) {
 	}
 	q, w, lang := info.Question, b.deps.Words, info.Language
 	c := texts.Card{
-		Tool: render.Cut(q.Tool, noteLength), Note: render.Cut(q.Note, noteLength), Reason: render.Cut(q.Reason, noteLength),
-		Suspicious: render.Cut(q.Suspicious, noteLength), Steps: info.Steps, USD: info.USD,
-		Expires: a.Expires, Short: a.Short, Needed: a.Needed, Votes: len(a.Votes),
+		Steps: info.Steps, USD: info.USD, Expires: a.Expires, Short: a.Short, Needed: a.Needed, Votes: len(a.Votes),
 	}
-	show := shown(q)
+	exact := shown(q)
+	show, found := w.Visible(lang).Text(exact)
+	line := func(s string) string {
+		text, more := w.Visible(lang).Line(s)
+		found = found.Add(more)
+		return render.Cut(text, noteLength)
+	}
+	c.Tool, c.Note, c.Suspicious = line(q.Tool), line(q.Note), line(q.Suspicious)
+	c.Found, found = found, visible.Found{}
+	c.Reason = line(q.Reason)
+	c.Found = c.Found.Most(found) // the reason repeats what the command has
 	var file *bot.File
-	if lines := strings.Count(show, "\n") + 1; lines > cardLines || render.Length(show) > cardLength {
-		sum := sha256.Sum256([]byte(show))
-		c.FileLines, c.FileHash = lines, hex.EncodeToString(sum[:8])
-		file = &bot.File{Name: fileName(q.Tool), Data: []byte(show)}
+	if strings.Count(show, "\n") >= cardLines || render.Length(show) > cardLength {
+		sum := sha256.Sum256([]byte(exact))
+		c.FileLines, c.FileHash = strings.Count(exact, "\n")+1, hex.EncodeToString(sum[:8])
+		file = &bot.File{Name: fileName(q.Tool), Data: []byte(exact)}
 		show = first(show)
 	}
-	content := framed(w.CardHead(lang, c), show, w.CardFoot(lang, c))
+	content := framed(w.CardHead(lang, c), show, w.CardFoot(lang, c), w.CardHint(lang, c))
 	once, session, deny := w.Buttons(lang)
 	data := func(choice string) string { return "a1:" + a.ID + ":" + choice }
-	last := []bot.Button{{Label: deny, Data: data("n"), Style: "danger"}}
-	if info.Admin && len(q.Always) > 0 {
-		last = append([]bot.Button{{Label: w.AlwaysButton(lang), Data: data(showRule)}}, last...)
+	yes, last := []bot.Button{{Label: once, Data: data("y"), Style: "success"}}, []bot.Button{{Label: deny, Data: data("n"), Style: "danger"}}
+	if a.Needed == 1 { // several people decide about one call, and nobody about more in their name
+		yes = append(yes, bot.Button{Label: session, Data: data("s")})
+		if info.Admin && len(q.Always) > 0 {
+			last = append([]bot.Button{{Label: w.AlwaysButton(lang), Data: data(showRule)}}, last...)
+		}
 	}
-	content.Buttons = [][]bot.Button{{{Label: once, Data: data("y"), Style: "success"}, {Label: session, Data: data("s")}}, last}
+	content.Buttons = [][]bot.Button{yes, last}
 	return content, file, nil
 }
 
-// shown is what is approved, as a person reads it.
+// shown is what is approved.
 func shown(q tools.Question) string {
 	if show := strings.TrimRight(q.Show, "\n"); show != "" {
 		return show
@@ -63,25 +76,40 @@ func (b *Broker) record(a *bot.Approval) bot.Content {
 	info, err := read(a)
 	decision := b.deps.Words.Decided(info.Language, *a)
 	if err != nil {
-		return bot.Content{Text: a.Tool + "\n" + decision}
+		return bot.Content{Text: visible.Name(a.Tool) + "\n" + decision}
 	}
-	show := shown(info.Question)
+	words := b.deps.Words.Visible(info.Language)
+	show, _ := words.Text(shown(info.Question))
 	if strings.Count(show, "\n") >= cardLines || render.Length(show) > cardLength {
 		show = first(show)
 	}
-	return framed(render.Cut(info.Question.Tool, noteLength), show, decision)
+	tool, _ := words.Line(info.Question.Tool)
+	return framed(render.Cut(tool, noteLength), show, decision, "")
 }
 
-// framed sets text in code between a head and a foot.
-func framed(head, code, foot string) bot.Content {
-	if code == "" {
-		return bot.Content{Text: head + "\n" + foot}
+// framed sets text in code between a head and a foot. What stands in head and foot is inert: the words of others make no links, mentions or commands. The
+// hint is ours, and stays as it is.
+func framed(head, code, foot, hint string) bot.Content {
+	content := bot.Content{Text: head, Entities: render.Inert(head)}
+	add := func(text string) (offset int) {
+		content.Text += "\n" + text
+		return render.Length(content.Text) - render.Length(text)
 	}
-	text := head + "\n" + code + "\n" + foot
-	return bot.Content{
-		Text:     text,
-		Entities: []render.Entity{{Type: "pre", Offset: render.Length(head) + 1, Length: render.Length(code)}},
+	if code != "" {
+		offset := add(code)
+		content.Entities = append(content.Entities, render.Entity{Type: "pre", Offset: offset, Length: render.Length(code)})
 	}
+	if foot != "" {
+		offset := add(foot)
+		for _, e := range render.Inert(foot) {
+			e.Offset += offset
+			content.Entities = append(content.Entities, e)
+		}
+	}
+	if hint != "" {
+		add(hint)
+	}
+	return content
 }
 
 // first is the beginning of a long text, with a sign that more follows.

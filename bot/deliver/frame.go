@@ -9,6 +9,7 @@ import (
 	"github.com/zephbot/zephbot/agent"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/render"
+	"github.com/zephbot/zephbot/bot/visible"
 )
 
 // state is what a turn is doing: the newest only, however many events came. Safe for concurrent use.
@@ -100,9 +101,9 @@ func (s *state) frame(words ProgressWords, language string, now time.Time) bot.C
 	if took > lineAfter {
 		line := words.Line(language, current.tool, current.show, done, total, took)
 		if current.said != "" { // the last thing a long command printed
-			line += "\n" + render.Cut(current.said, saidLength)
+			line += "\n" + render.Cut(visible.Name(current.said), saidLength)
 		}
-		return bot.Content{Text: line}
+		return bot.Content{Text: line, Entities: render.Inert(line)}
 	}
 	m := render.Partial(text)
 	return bot.Content{Text: m.Text, Entities: m.Entities}

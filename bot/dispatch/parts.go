@@ -109,6 +109,8 @@ type Asked struct {
 
 // Approvals puts questions to people and takes their decisions (bot/approval).
 type Approvals interface {
+	// Reachable says whether anybody could approve what a person asks for in a place.
+	Reachable(place bot.Place, caller string) bool
 	// Ask adds the approvals and cards that are not there yet to change.
 	Ask(ctx context.Context, asked Asked, change *bot.Change) error
 	Press(ctx context.Context, msg *bot.Message) (Effect, error)

@@ -380,6 +380,7 @@ func (d *Dispatcher) turnOf(lane *bot.Lane, t *task) *agent.Turn {
 		Shared: place.Group && t.rules.SharedSession,
 		Origin: tools.Origin{
 			Channel: place.Channel, Session: lane.Session, Chat: place.ChatKey(), Turn: lane.Turn, Caller: t.msg.Caller, Admin: t.verdict.Admin,
+			Alone: !d.parts.Approvals.Reachable(place, t.msg.Caller),
 		},
 	}
 }

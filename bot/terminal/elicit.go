@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/zephbot/zephbot/bot/visible"
 	"github.com/zephbot/zephbot/tools/mcp/content"
 )
 
@@ -88,10 +89,11 @@ func (t *Terminal) fill(ctx context.Context, f form) error {
 }
 
 // print writes to the person; a prompt nobody sees is no harm.
-func (t *Terminal) print(text string) { _, _ = fmt.Fprint(t.opts.Err, text) }
+func (t *Terminal) print(text string) { _, _ = fmt.Fprint(t.opts.Err, visible.Controls(text)) }
 
 // ask reads the fields. The name of the server comes first: what follows are its words.
 func (t *Terminal) ask(f form) (Reply, error) {
+	asked := t.asking()
 	t.print("\nThe MCP server " + f.req.Server + " asks (" + f.req.Tool + "):\n" + f.req.Form.Message + "\n")
 	if f.req.Warn && f.req.Form.Sensitive() {
 		t.print("Careful: it asks for something that sounds like a secret. What you write goes to the server " + f.req.Server + ".\n")
@@ -99,7 +101,7 @@ func (t *Terminal) ask(f form) (Reply, error) {
 	t.print(cancelWord + " ends this.\n")
 	values := map[string]any{}
 	for _, field := range f.req.Form.Fields {
-		value, cancelled, err := t.field(f.ctx, field)
+		value, cancelled, err := t.field(f.ctx, field, asked)
 		if err != nil || cancelled {
 			return Reply{Cancel: true}, err
 		}
@@ -110,14 +112,14 @@ func (t *Terminal) ask(f form) (Reply, error) {
 	if len(f.req.Form.Fields) > 0 {
 		return Reply{Accept: true, Values: values}, nil
 	}
-	return t.consent(f.ctx)
+	return t.consent(f.ctx, asked)
 }
 
 // field asks for one value until it fits.
-func (t *Terminal) field(ctx context.Context, field content.Field) (value any, cancelled bool, err error) {
+func (t *Terminal) field(ctx context.Context, field content.Field, asked int) (value any, cancelled bool, err error) {
 	for {
 		t.print(label(field))
-		text, err := t.read(ctx)
+		text, err := t.input.next(ctx, asked)
 		if err != nil {
 			return nil, true, err
 		}
@@ -160,10 +162,10 @@ func label(field content.Field) string {
 }
 
 // consent asks yes or no, for a request without fields.
-func (t *Terminal) consent(ctx context.Context) (Reply, error) {
+func (t *Terminal) consent(ctx context.Context, asked int) (Reply, error) {
 	for {
 		t.print("[y] yes, [n] no: ")
-		text, err := t.read(ctx)
+		text, err := t.input.next(ctx, asked)
 		if err != nil {
 			return Reply{Cancel: true}, err
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/bottest"
 	"github.com/zephbot/zephbot/bot/dispatch"
 	"github.com/zephbot/zephbot/bot/terminal"
 	"github.com/zephbot/zephbot/tools/mcp/content"
@@ -29,8 +30,12 @@ func ticket() content.Form {
 // asked runs one message whose tool asks for input, and gives what came of it and what the person saw.
 func asked(t *testing.T, form content.Form, input string, o terminal.Options) (terminal.Reply, string, error) {
 	t.Helper()
-	var seen, out bytes.Buffer
-	o.In, o.Out, o.Err, o.Now, o.Chat = strings.NewReader(input), &out, &seen, time.Now, "main"
+	var out bytes.Buffer
+	seen := bottest.NewTypist("", strings.Split(strings.TrimSuffix(input, "\n"), "\n")...)
+	if input == "" {
+		seen = bottest.NewTypist("")
+	}
+	o.In, o.Out, o.Err, o.Now, o.Chat = seen, &out, seen, time.Now, "main"
 	term := terminal.New(o)
 	var wg sync.WaitGroup
 	var reply terminal.Reply
@@ -48,7 +53,7 @@ func asked(t *testing.T, form content.Form, input string, o terminal.Options) (t
 		t.Fatal(err)
 	}
 	wg.Wait()
-	return reply, seen.String(), failed
+	return reply, seen.Seen(), failed
 }
 
 func TestElicit(t *testing.T) {

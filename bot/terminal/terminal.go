@@ -3,7 +3,6 @@
 package terminal
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -18,7 +17,9 @@ import (
 
 	"github.com/zephbot/zephbot/agent"
 	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/approval"
 	"github.com/zephbot/zephbot/bot/dispatch"
+	"github.com/zephbot/zephbot/bot/visible"
 )
 
 // Name is the channel's name, BotID the bot's id on it.
@@ -26,9 +27,6 @@ const (
 	Name  = "terminal"
 	BotID = "local"
 )
-
-// maxLine bounds one line of input.
-const maxLine = 1 << 20
 
 // Options of a Terminal.
 type Options struct {
@@ -40,6 +38,7 @@ type Options struct {
 	Chat     string    // names the conversation
 	Caller   string    // person's id without channel; "" = "local"
 	Language string
+	Flush    func() // drops what was typed and not read yet; may be nil
 	Now      func() time.Time
 }
 
@@ -54,19 +53,12 @@ type Terminal struct {
 	answered  int        // answers and replies shown
 	waiting   int        // answered as of the last message handed in
 	change    chan struct{}
-	lines     chan line // begun by the first read
-	readOnce  sync.Once
-	readers   sync.WaitGroup
+	input     *input
 }
 
 type question struct {
-	text string
-	data map[string]string // key → callback data
-}
-
-type line struct {
-	text string
-	err  error
+	text  string
+	press string // callback data without the choice
 }
 
 // New makes a Terminal.
@@ -74,7 +66,7 @@ func New(opts Options) *Terminal {
 	if opts.Caller == "" {
 		opts.Caller = "local"
 	}
-	return &Terminal{opts: opts, change: make(chan struct{}), lines: make(chan line)}
+	return &Terminal{opts: opts, change: make(chan struct{}), input: newInput(opts.In, opts.Ask)}
 }
 
 // Event is one line of --json output.
@@ -134,10 +126,10 @@ func (t *Terminal) Send(_ context.Context, row *bot.Row) (string, error) {
 	event := Event{Session: row.Session, Turn: row.Turn, Text: row.Content.Text}
 	switch row.Purpose {
 	case bot.Question:
-		t.show(Event{Type: "notice", Session: row.Session, Turn: row.Turn, Text: fileText(row)}, row.Content.File != nil)
+		t.show(Event{Type: "notice", Session: row.Session, Turn: row.Turn, Text: t.fileText(row)}, row.Content.File != nil)
 		if q, ok := ask(row); ok {
 			t.questions = append(t.questions, q)
-			event.Type, event.Approval = "approval", q.data["y"]
+			event.Type, event.Approval = "approval", q.press+"y"
 			t.show(event, true)
 		}
 	case bot.Final:
@@ -160,24 +152,28 @@ func (t *Terminal) Send(_ context.Context, row *bot.Row) (string, error) {
 	return id, nil
 }
 
-func fileText(row *bot.Row) string {
+// fileText is the long command of a card: exact for a program, with signs for what cannot be seen for a person.
+func (t *Terminal) fileText(row *bot.Row) string {
 	if row.Content.File == nil {
 		return ""
 	}
-	return row.Content.File.Name + ":\n" + string(row.Content.File.Data)
+	text := string(row.Content.File.Data)
+	if !t.opts.JSON {
+		text, _ = visible.Words{}.Text(text)
+	}
+	return row.Content.File.Name + ":\n" + text
 }
 
-// ask reads the choices of a card off its buttons.
+// ask reads off the buttons of a card what its question is called.
 func ask(row *bot.Row) (question, bool) {
-	q := question{text: row.Content.Text, data: map[string]string{}}
 	for _, line := range row.Content.Buttons {
 		for _, b := range line {
 			if i := strings.LastIndexByte(b.Data, ':'); i >= 0 {
-				q.data[b.Data[i+1:]] = b.Data
+				return question{text: row.Content.Text, press: b.Data[:i+1]}, true
 			}
 		}
 	}
-	return q, len(q.data) > 0
+	return question{}, false
 }
 
 // settle forgets the oldest question once its record is shown.
@@ -197,7 +193,11 @@ func (t *Terminal) show(e Event, wanted bool) {
 		if e.Type != "answer" && e.Type != "notice" {
 			out = t.opts.Err
 		}
-		_, _ = fmt.Fprintln(out, e.Text) // a closed pipe: nobody reads any more
+		text := e.Text
+		if t.opts.Ask { // a terminal would obey it
+			text = visible.Controls(text)
+		}
+		_, _ = fmt.Fprintln(out, text) // a closed pipe: nobody reads any more
 		return
 	}
 	raw, err := json.Marshal(e)
@@ -230,7 +230,7 @@ func (p *progress) Emit(_ context.Context, e agent.Event) {
 	case agent.ToolStartedEvent:
 		out.Type = "tool_started"
 		if out.Text = e.Args; !p.t.opts.JSON {
-			out.Text = "· " + e.Tool + " " + strings.ReplaceAll(e.Args, "\n", " ")
+			out.Text = "· " + visible.Name(e.Tool+" "+strings.ReplaceAll(e.Args, "\n", " "))
 		}
 		p.t.show(out, p.t.opts.JSON || p.t.opts.Ask)
 	case agent.ToolFinishedEvent:
@@ -280,7 +280,7 @@ func (t *Terminal) Talk(ctx context.Context, accept Accept) error {
 		if t.opts.Ask && !t.opts.JSON {
 			_, _ = fmt.Fprint(t.opts.Err, "> ") // a prompt nobody sees is no harm
 		}
-		text, err := t.read(ctx)
+		text, err := t.input.next(ctx, 0)
 		if errors.Is(err, io.EOF) || ctx.Err() != nil {
 			return nil
 		}
@@ -316,8 +316,8 @@ func (t *Terminal) await(ctx context.Context, accept Accept) error {
 		switch {
 		case done:
 			return nil
-		case q != nil && q.data["n"] != asked:
-			asked = q.data["n"]
+		case q != nil && q.press != asked:
+			asked = q.press
 			if err := t.decide(ctx, accept, q); err != nil {
 				return err
 			}
@@ -331,65 +331,42 @@ func (t *Terminal) await(ctx context.Context, accept Accept) error {
 	}
 }
 
-// decide asks the person and hands in the decision; without a person the answer is no.
+// asking begins a question: only lines that are begun from now on may answer it.
+func (t *Terminal) asking() int {
+	if t.opts.Flush != nil {
+		t.opts.Flush()
+	}
+	return t.input.mark()
+}
+
+// decide asks the person and hands in the decision. When the input ends without one, nobody has decided.
 func (t *Terminal) decide(ctx context.Context, accept Accept, q *question) error {
-	choice := "n"
+	choice, asked := approval.Gone, t.asking()
 	for t.opts.Ask {
-		_, _ = fmt.Fprint(t.opts.Err, "[y] once, [s] for this session, [n] no: ") // as in Talk
-		text, err := t.read(ctx)
+		t.print("[y] once, [s] for this session, [n] no: ")
+		text, err := t.input.next(ctx, asked)
 		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {
 			return err
 		}
-		choice = strings.ToLower(strings.TrimSpace(text))
-		if choice == "yes" || choice == "no" {
-			choice = choice[:1]
+		said := strings.ToLower(strings.TrimSpace(text))
+		if said == "yes" || said == "no" {
+			said = said[:1]
 		}
-		if q.data[choice] != "" {
+		if said == "y" || said == "s" || said == "n" {
+			choice = said
 			break
 		}
-		choice = "n"
 	}
 	m := t.message("")
-	m.Kind, m.Data, m.Query, m.Command = bot.Press, q.data[choice], m.ID, ""
+	m.Kind, m.Data, m.Query, m.Command = bot.Press, q.press+choice, m.ID, ""
 	raw, err := json.Marshal(m)
 	if err != nil {
 		return fmt.Errorf("decision: %w", err)
 	}
 	return accept(ctx, []dispatch.Raw{{ID: m.ID, Body: raw}})
-}
-
-// read takes the next line, and gives up when ctx ends. The goroutine that reads the input cannot be interrupted: it ends with the input.
-func (t *Terminal) read(ctx context.Context) (string, error) {
-	t.readOnce.Do(func() {
-		t.readers.Go(func() {
-			scanner := bufio.NewScanner(t.opts.In)
-			scanner.Buffer(make([]byte, 0, 64<<10), maxLine)
-			for scanner.Scan() {
-				t.lines <- line{text: scanner.Text()}
-			}
-			err := scanner.Err()
-			if errors.Is(err, bufio.ErrTooLong) {
-				err = fmt.Errorf("a line of more than %d bytes", maxLine)
-			}
-			if err == nil {
-				err = io.EOF
-			}
-			t.lines <- line{err: err}
-			close(t.lines)
-		})
-	})
-	select {
-	case <-ctx.Done():
-		return "", ctx.Err()
-	case l, ok := <-t.lines:
-		if !ok {
-			return "", io.EOF
-		}
-		return l.text, l.err
-	}
 }
 
 // Admit implements dispatch.Guard: whoever sits at the terminal may do what its account may.

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/render"
+	"github.com/zephbot/zephbot/bot/visible"
 )
 
 // Card is what an approval question shows besides the command itself.
@@ -19,6 +21,19 @@ type Card struct {
 	Needed, Votes      int
 	FileLines          int    // > 0: the whole text goes out as a file
 	FileHash           string // of that file
+	Found              visible.Found
+}
+
+// nameLength bounds the name of a person, in UTF-16 units.
+const nameLength = 60
+
+// named is how a person's name is written: they choose it themselves.
+func named(name string) string { return render.Cut(visible.Name(name), nameLength) }
+
+// Visible are the words in signs for what cannot be seen.
+func (Words) Visible(language string) visible.Words {
+	b := in(language)
+	return visible.Words{Blanks: b.blanks, Lines: b.emptyLines}
 }
 
 // CardHead is what stands above the command.
@@ -31,12 +46,18 @@ func (Words) CardHead(language string, c Card) string {
 	return b.mayI + "\n" + c.Tool + " · " + note
 }
 
-// CardFoot is what stands below the command.
+// CardFoot is what stands below the command, before the hint; it may be empty.
 func (Words) CardFoot(language string, c Card) string {
 	b := in(language)
 	var lines []string
 	if c.FileLines > 0 {
 		lines = append(lines, fmt.Sprintf(b.longFile, c.FileLines, c.FileHash), "")
+	}
+	if n := c.Found.Invisible; n > 0 {
+		lines = append(lines, fmt.Sprintf(b.invisible, n))
+	}
+	if n := c.Found.Alike; n > 0 {
+		lines = append(lines, fmt.Sprintf(b.lookAlike, n))
 	}
 	if c.Suspicious != "" {
 		lines = append(lines, fmt.Sprintf(b.suspicious, c.Suspicious))
@@ -47,11 +68,17 @@ func (Words) CardFoot(language string, c Card) string {
 	if c.Needed > 1 {
 		lines = append(lines, fmt.Sprintf(b.needs, c.Needed, c.Votes))
 	}
+	return strings.Join(lines, "\n")
+}
+
+// CardHint is the last line of a card: what the turn has cost, how long the question is open, and how it is answered in words.
+func (Words) CardHint(language string, c Card) string {
+	b := in(language)
 	last := fmt.Sprintf(b.expires, clock(c.Expires), c.Short)
 	if c.Steps > 1 || c.USD > 0 {
 		last = fmt.Sprintf(b.soFar, b.steps.say(c.Steps), Money(c.USD)) + " · " + last
 	}
-	return strings.Join(append(lines, last), "\n")
+	return last
 }
 
 // clock says a time of day. The Bot API does not tell a reader's zone, so it is UTC and says so.
@@ -70,14 +97,14 @@ func (Words) Decided(language string, a bot.Approval) string {
 	switch a.State {
 	case bot.Approved:
 		if a.Scope == bot.Always {
-			return fmt.Sprintf(b.approvedAlways, a.ByName, at)
+			return fmt.Sprintf(b.approvedAlways, named(a.ByName), at)
 		}
 		if a.Scope == bot.Session {
-			return fmt.Sprintf(b.approvedSession, a.ByName, at)
+			return fmt.Sprintf(b.approvedSession, named(a.ByName), at)
 		}
-		return fmt.Sprintf(b.approved, a.ByName, at)
+		return fmt.Sprintf(b.approved, named(a.ByName), at)
 	case bot.Denied:
-		return fmt.Sprintf(b.denied, a.ByName, at)
+		return fmt.Sprintf(b.denied, named(a.ByName), at)
 	case bot.Expired:
 		return fmt.Sprintf(b.expired, at)
 	default:
@@ -88,7 +115,7 @@ func (Words) Decided(language string, a bot.Approval) string {
 // NotYours answers the press of somebody who may not decide.
 func (Words) NotYours(language, who string) string {
 	b := in(language)
-	if who == "" {
+	if who = named(who); who == "" {
 		who = b.asker
 	}
 	return fmt.Sprintf(b.stranger, who)
@@ -96,6 +123,9 @@ func (Words) NotYours(language, who string) string {
 
 // NotYourself answers the press of the person who asked, where somebody else has to approve.
 func (Words) NotYourself(language string) string { return in(language).notYourself }
+
+// VoteOthers answers the press of the person who asked, where several have to approve.
+func (Words) VoteOthers(language string) string { return in(language).voteOthers }
 
 // Already answers a second press.
 func (w Words) Already(language string, a bot.Approval) string {

@@ -38,7 +38,8 @@ type book struct {
 	stranger, asker, already, unknownQuestion, notYourself, noQuestion, whichQuestion string
 	decidedToast, votedToast, suspicious                                              string
 	always, storeHead, storeFoot, storeIt, back, adminsStore, approvedAlways          string
-	oneQuestion                                                                       string
+	oneQuestion, voteOthers                                                           string
+	blanks, emptyLines, invisible, lookAlike                                          string // with a number each
 	// policy
 	policyHead, policyHelp, policyRule string
 	effects                            map[string]string

@@ -56,7 +56,12 @@ func englishApproval(b *book) {
 	b.steps = count{"%d step", "%d steps"}
 	b.expires = "expires %s · or send /approve %s"
 	b.longFile = "The whole text is in the file above: %d lines, SHA-256 %s. The file is what gets approved."
-	b.needs = "Needs %d approvals; %d so far."
+	b.needs = "Needs %d approvals, not counting the person who asked; %d so far."
+	b.voteOthers = "Several people have to approve this, and the person who asked does not count."
+	b.blanks = "%d blanks"
+	b.emptyLines = "%d empty lines"
+	b.invisible = "⚠ Contains invisible characters: %d"
+	b.lookAlike = "⚠ Contains look-alike characters: %d"
 	b.once = "Approve once"
 	b.session = "Approve for this session"
 	b.deny = "Deny"

@@ -3,6 +3,8 @@ package texts
 import (
 	"fmt"
 	"strings"
+
+	"github.com/zephbot/zephbot/bot/visible"
 )
 
 // Server is a line of /mcp list.
@@ -45,11 +47,12 @@ func (Words) Servers(language string, list []Server) string {
 			line += " · " + s.Problem
 		}
 		if len(s.Changed) > 0 {
-			line += "\n" + fmt.Sprintf(b.serverChanged, s.ID, strings.Join(s.Changed, ", "))
+			lines = append(lines, line)
+			line = fmt.Sprintf(b.serverChanged, s.ID, strings.Join(s.Changed, ", "))
 		}
 		lines = append(lines, line)
 	}
-	return strings.Join(lines, "\n")
+	return lined(lines)
 }
 
 // ServerTools answers /mcp tools.
@@ -63,7 +66,7 @@ func (Words) ServerTools(language, id string, list []ServerTool) string {
 		}
 		lines = append(lines, line)
 	}
-	return strings.Join(lines, "\n")
+	return lined(lines)
 }
 
 // ServerConnecting answers /mcp add and /mcp restart at once: how it went is told later.
@@ -84,7 +87,7 @@ func (Words) ServerAdded(language, id string, tools int) string {
 
 // ServerFailed says why something with a server did not work.
 func (Words) ServerFailed(language, id, problem string) string {
-	return fmt.Sprintf(in(language).serverFailed, id, problem)
+	return fmt.Sprintf(in(language).serverFailed, visible.Name(id), visible.Controls(problem))
 }
 
 // ServerRemoved answers /mcp remove.
@@ -98,7 +101,7 @@ func (Words) ServerAccepted(language, id string, tools []string) string {
 	if len(tools) == 0 {
 		return fmt.Sprintf(b.serverNothing, id)
 	}
-	return fmt.Sprintf(b.serverAccepted, id, strings.Join(tools, ", "))
+	return fmt.Sprintf(b.serverAccepted, id, visible.Name(strings.Join(tools, ", ")))
 }
 
 // ServerUnknown says that no server has this id.
@@ -117,7 +120,7 @@ func (Words) ServerBack(language, id string, tools int) string {
 
 // ServerChanged tells admins that tools are withdrawn until somebody accepts them.
 func (Words) ServerChanged(language, id string, tools []string) string {
-	return fmt.Sprintf(in(language).serverChanged, id, strings.Join(tools, ", "))
+	return fmt.Sprintf(in(language).serverChanged, id, visible.Name(strings.Join(tools, ", ")))
 }
 
 // Blocked is a tool that was taken away because it failed too often.
@@ -132,7 +135,7 @@ func (Words) ToolsBlocked(language string, list []Blocked) string {
 	for _, t := range list {
 		lines = append(lines, "• "+t.Tool+" – "+t.Reason)
 	}
-	return strings.Join(lines, "\n")
+	return lined(lines)
 }
 
 // Unblocked answers /tools unblock.

@@ -11,6 +11,7 @@ import (
 	"github.com/zephbot/zephbot/agent"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/render"
+	"github.com/zephbot/zephbot/bot/visible"
 )
 
 // Words says things in the reader's language. The zero value is ready; methods are safe for concurrent use. language is an IETF tag as the client
@@ -124,6 +125,7 @@ func (Words) Line(language, tool, show string, done, total int, took time.Durati
 		verb, show = b.verbs[""], tool
 	}
 	first, _, _ := strings.Cut(strings.TrimSpace(show), "\n")
+	first = visible.Name(first)
 	if first == "" {
 		first = "…"
 	}
@@ -362,7 +364,7 @@ func (w Words) Status(language string, s Status) string {
 		fmt.Sprintf(b.statusTools, names, s.Sandbox), fmt.Sprintf(b.statusStores, s.Stores),
 	}
 	lines = append(lines, s.Extra...)
-	return strings.Join(append(lines, fmt.Sprintf(b.statusVersion, s.Version, w.Duration(language, s.Up))), "\n")
+	return lined(append(lines, fmt.Sprintf(b.statusVersion, s.Version, w.Duration(language, s.Up))))
 }
 
 // Tools answers /tools.
@@ -371,7 +373,20 @@ func (Words) Tools(language string, names []string) string {
 	if len(names) == 0 {
 		return b.toolsNone
 	}
-	return b.toolsHead + "\n• " + strings.Join(names, "\n• ")
+	lines := []string{b.toolsHead}
+	for _, name := range names {
+		lines = append(lines, "• "+name)
+	}
+	return lined(lines)
+}
+
+// lined is a list of lines with names and words of others in them: each stays one line, and nothing in it is invisible.
+func lined(list []string) string {
+	lines := make([]string, len(list))
+	for i, line := range list {
+		lines[i] = visible.Name(line)
+	}
+	return strings.Join(lines, "\n")
 }
 
 // Model answers /model.

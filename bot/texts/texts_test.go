@@ -12,6 +12,7 @@ import (
 	"github.com/zephbot/zephbot/agent"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/texts"
+	"github.com/zephbot/zephbot/bot/visible"
 )
 
 var (
@@ -35,6 +36,7 @@ func everything(l string) map[string][]string {
 	card := texts.Card{Tool: "bash", Expires: at, Short: "akun"}
 	full := texts.Card{
 		Tool: "bash", Note: "off", Reason: "rule", Suspicious: "https://h", Steps: 4, USD: 0.012, Expires: at, Short: "akun", Needed: 2, Votes: 1, FileLines: 9, FileHash: "ab12",
+		Found: visible.Found{Invisible: 3, Alike: 1},
 	}
 	m := map[string][]string{
 		"Ended": {
@@ -55,11 +57,12 @@ func everything(l string) map[string][]string {
 		"AdminsOnly": {w.AdminsOnly(l, nil), w.AdminsOnly(l, []string{"Ben", "Cy"})}, "Cleared": {w.Cleared(l)}, "Fresh": {w.Fresh(l)},
 		"Stopping": {w.Stopping(l, false, 0), w.Stopping(l, true, 0), w.Stopping(l, true, 1), w.Stopping(l, false, 2)},
 		"Tools":    {w.Tools(l, nil), w.Tools(l, []string{"bash"})}, "Model": {w.Model(l, "gpt")},
-		"CardHead": {w.CardHead(l, card), w.CardHead(l, full)}, "CardFoot": {w.CardFoot(l, card), w.CardFoot(l, full)}, "Buttons": {once, session, deny},
+		"CardHead": {w.CardHead(l, card), w.CardHead(l, full)}, "CardFoot": {w.CardFoot(l, full)}, "CardHint": {w.CardHint(l, card), w.CardHint(l, full)}, "Buttons": {once, session, deny},
 		"Decided":      {decided(bot.Approved, bot.Once), decided(bot.Approved, bot.Session), decided(bot.Approved, bot.Always), decided(bot.Denied, ""), decided(bot.Expired, ""), decided(bot.Withdrawn, "")},
 		"AlwaysButton": {w.AlwaysButton(l)}, "StoreHead": {w.StoreHead(l)}, "StoreFoot": {w.StoreFoot(l)}, "AdminsStore": {w.AdminsStore(l)}, "StoreButtons": {store, back},
 		"PolicyStatus": {w.PolicyStatus(l, []string{"a"})}, "PolicyDecision": {w.PolicyDecision(l, "ask", "r", "why"), w.PolicyDecision(l, "deny", "r", "")}, "PolicyHelp": {w.PolicyHelp(l)},
-		"NotYours": {w.NotYours(l, "Ann"), w.NotYours(l, "")}, "NotYourself": {w.NotYourself(l)}, "Already": {w.Already(l, bot.Approval{State: bot.Denied, ByName: "Ann", Decided: at})},
+		"NotYours": {w.NotYours(l, "Ann"), w.NotYours(l, "")}, "NotYourself": {w.NotYourself(l)}, "VoteOthers": {w.VoteOthers(l)},
+		"Visible": {w.Visible(l).Blanks, w.Visible(l).Lines}, "Already": {w.Already(l, bot.Approval{State: bot.Denied, ByName: "Ann", Decided: at})},
 		"UnknownQuestion": {w.UnknownQuestion(l)}, "NoQuestion": {w.NoQuestion(l)}, "OneQuestion": {w.OneQuestion(l, "akun")}, "WhichQuestion": {w.WhichQuestion(l, []string{"akun", "bero"})},
 		"Noted": {w.Noted(l, 0), w.Noted(l, 2)}, "Names": w.Names(), "Languages": w.Languages(),
 	}
@@ -100,7 +103,7 @@ func TestEverySentence(t *testing.T) {
 	for _, language := range w.Languages() {
 		for method, list := range everything(language) {
 			for i, text := range list {
-				if strings.TrimSpace(text) == "" || strings.Contains(text, "%!") || strings.Contains(text, "%s") || strings.Contains(text, "%d") || strings.Contains(text, "  ") {
+				if strings.TrimSpace(text) == "" || strings.Contains(text, "%!") || strings.Contains(text, "%s") || strings.Contains(text, "%d") && method != "Visible" || strings.Contains(text, "  ") {
 					t.Errorf("%s: %s: %q", language, method, text)
 				}
 				if language != "en" && !neutral[method] && text == english[method][i] {
@@ -136,12 +139,14 @@ func TestSentences(t *testing.T) {
 		{w.Line("en", "github:issue", "x", 0, 1, 0), "⏳ Using github:issue · 0 s"},
 		{w.Line("en", "bash", "", 0, 1, 0), "⏳ Running … · 0 s"},
 		{w.CardHead("en", texts.Card{Tool: "bash"}), "✋ May I run this?\nbash · in the workspace of this chat"},
-		{w.CardFoot("en", texts.Card{Expires: at, Short: "akun"}), "expires 14:22 UTC · or send /approve akun"},
+		{w.CardFoot("en", texts.Card{}), ""},
+		{w.CardHint("en", texts.Card{Expires: at, Short: "akun"}), "expires 14:22 UTC · or send /approve akun"},
 		{
-			w.CardFoot("en", texts.Card{Reason: "no rule", Suspicious: "https://h", Steps: 4, USD: 0.012, Needed: 2, Votes: 1, FileLines: 9, FileHash: "ab", Expires: at, Short: "akun"}),
-			"The whole text is in the file above: 9 lines, SHA-256 ab. The file is what gets approved.\n\n⚠ Text from https://h tried to give me orders before this.\nWhy I ask: no rule\nNeeds 2 approvals; 1 so far.\nSo far: 4 steps, $0.012 · expires 14:22 UTC · or send /approve akun",
+			w.CardFoot("en", texts.Card{Reason: "no rule", Suspicious: "https://h", Needed: 2, Votes: 1, FileLines: 9, FileHash: "ab", Found: visible.Found{Invisible: 3, Alike: 1}}),
+			"The whole text is in the file above: 9 lines, SHA-256 ab. The file is what gets approved.\n\n⚠ Contains invisible characters: 3\n⚠ Contains look-alike characters: 1\n⚠ Text from https://h tried to give me orders before this.\nWhy I ask: no rule\nNeeds 2 approvals, not counting the person who asked; 1 so far.",
 		},
-		{w.CardFoot("en", texts.Card{Steps: 1, USD: 1.5, Expires: at, Short: "x"}), "So far: 1 step, $1.50 · expires 14:22 UTC · or send /approve x"},
+		{w.CardHint("en", texts.Card{Steps: 4, USD: 0.012, Expires: at, Short: "akun"}), "So far: 4 steps, $0.012 · expires 14:22 UTC · or send /approve akun"},
+		{w.CardHint("en", texts.Card{Steps: 1, USD: 1.5, Expires: at, Short: "x"}), "So far: 1 step, $1.50 · expires 14:22 UTC · or send /approve x"},
 		{w.Already("en", bot.Approval{State: bot.Approved, ByName: "Ann", Decided: at}), "Already decided: ✅ Approved once by Ann, 14:22 UTC"},
 		{w.NotYours("en", ""), "Only the person who asked or an approver of this chat can decide this."},
 		{w.Attached([]bot.Attachment{{Kind: "document", Name: `a"b`, Size: 1_500_000}}), `[attached: a document named "a\"b", 1.5 MB; I cannot open it]`},

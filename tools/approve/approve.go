@@ -62,7 +62,7 @@ func New(lookup Lookup) tools.Middleware {
 
 // decided returns nil when the call has an approval that covers it, and fills Trail.ApprovedBy.
 func decided(ctx context.Context, lookup Lookup, call *tools.Call) error {
-	if lookup == nil {
+	if lookup == nil || call.Origin.Alone && !known(ctx, lookup, call) {
 		return &tools.Error{
 			Category: tools.PolicyBlocked, Denied: true,
 			Message:    "This call needs the approval of a person, and nobody can be asked here.",
@@ -106,6 +106,12 @@ func decided(ctx context.Context, lookup Lookup, call *tools.Call) error {
 			Err: fmt.Errorf("approval of %s: unknown state %q", call.ID, a.State),
 		}
 	}
+}
+
+// known says whether something was decided about a call, at a time when there was somebody to ask.
+func known(ctx context.Context, lookup Lookup, call *tools.Call) bool {
+	a, err := lookup.Approval(ctx, call.Origin.Session, call.ID, Hash(call))
+	return err != nil || a.State != None && a.State != "" && a.State != Waiting
 }
 
 // question puts down everything a person needs to decide; nothing is cut.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -123,6 +124,23 @@ func TestNobodyToAsk(t *testing.T) {
 	ran, err := walk(t, nil, asked())
 	var e *tools.Error
 	if ran || !errors.As(err, &e) || e.Category != tools.PolicyBlocked || !e.Denied {
+		t.Errorf("ran %t, %v", ran, err)
+	}
+}
+
+// TestAlone: where nobody could approve, the model hears that, and not that somebody declined. What was decided while there was somebody still counts.
+func TestAlone(t *testing.T) {
+	t.Parallel()
+	alone := asked()
+	alone.Origin.Alone = true
+	ran, err := walk(t, &toolstest.Lookup{}, alone)
+	var e *tools.Error
+	if ran || !errors.As(err, &e) || !e.Denied || !strings.Contains(e.Message, "nobody can be asked") {
+		t.Errorf("ran %t, %v", ran, err)
+	}
+	var lookup toolstest.Lookup
+	lookup.Set("telegram:42", "call-1", approve.Approval{State: approve.Approved, Hash: approve.Hash(asked())})
+	if ran, err := walk(t, &lookup, alone); !ran || err != nil {
 		t.Errorf("ran %t, %v", ran, err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/zephbot/zephbot/agent/llm/llmtest"
+	"github.com/zephbot/zephbot/bot/bottest"
 	"github.com/zephbot/zephbot/cmd/internal/app"
 	"github.com/zephbot/zephbot/cmd/internal/config"
 	"github.com/zephbot/zephbot/tools/mcp/mcptest"
@@ -42,15 +43,16 @@ func TestServerAsksInTheTerminal(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var out, seen bytes.Buffer
+			var out bytes.Buffer
+			seen := bottest.NewTypist("", strings.Split(strings.TrimSuffix(tt.input, "\n"), "\n")...)
 			err = app.Chat(t.Context(), app.Options{Config: cfg, Version: "test", Log: zerolog.New(zerolog.NewTestWriter(t)), WorkDir: dir, Provider: model},
-				app.ChatOptions{In: strings.NewReader(tt.input), Out: &out, Err: &seen, Once: "go", Ask: true, Language: "en"})
+				app.ChatOptions{In: seen, Out: &out, Err: seen, Once: "go", Ask: true, Language: "en"})
 			if err != nil || !strings.Contains(out.String(), tt.want) {
-				t.Errorf("%v\n%s\n%s", err, out.String(), seen.String())
+				t.Errorf("%v\n%s\n%s", err, out.String(), seen.Seen())
 			}
-			head, question := strings.Index(seen.String(), "The MCP server kind asks (kind:ask)"), strings.Index(seen.String(), mcptest.Question)
+			head, question := strings.Index(seen.Seen(), "The MCP server kind asks (kind:ask)"), strings.Index(seen.Seen(), mcptest.Question)
 			if head < 0 || question < head {
-				t.Errorf("the server's name does not stand before its question:\n%s", seen.String())
+				t.Errorf("the server's name does not stand before its question:\n%s", seen.Seen())
 			}
 		})
 	}

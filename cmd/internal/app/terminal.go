@@ -22,7 +22,8 @@ type ChatOptions struct {
 	Out, Err io.Writer
 	Once     string // one message; "" = talk
 	JSON     bool
-	Ask      bool // a person sits at the terminal
+	Ask      bool   // a person sits at the terminal
+	Flush    func() // drops what they typed and nobody read yet; may be nil
 	Language string
 }
 
@@ -58,7 +59,7 @@ func Chat(ctx context.Context, opts Options, chat ChatOptions) error {
 		name = "once-" + uuid.NewString()
 	}
 	t := terminal.New(terminal.Options{
-		In: chat.In, Out: chat.Out, Err: chat.Err, JSON: chat.JSON, Ask: chat.Ask, Chat: name, Language: chat.Language, Now: opts.Now,
+		In: chat.In, Out: chat.Out, Err: chat.Err, JSON: chat.JSON, Ask: chat.Ask, Chat: name, Language: chat.Language, Flush: chat.Flush, Now: opts.Now,
 	})
 	if chat.Ask && !chat.JSON {
 		opts.elicit = elicitor(t, opts.Config.MCP.ElicitationWarnFields)
@@ -69,7 +70,7 @@ func Chat(ctx context.Context, opts Options, chat ChatOptions) error {
 	}
 	s := newService(c, channel{
 		name: terminal.Name, bot: terminal.BotID, decoder: t, composer: t, sender: t, watch: t.Watch, guard: t,
-		rights: func(bot.Place, string) approval.Rights { return approval.Rights{Required: 1, Requester: true} },
+		rights: func(bot.Place, string) approval.Rights { return approval.Rights{Required: 1, Requester: chat.Ask} },
 		admins: func() []string { return nil },
 	})
 	err = s.run(ctx, func(ctx context.Context) error {

@@ -33,13 +33,14 @@ type Env struct {
 	WorkDir    string
 	Home       string
 	Executable string
-	InTerm     bool // In is a terminal: somebody sits there
-	ErrTerm    bool // Err is a terminal: colours
+	InTerm     bool   // In is a terminal: somebody sits there
+	Flush      func() // drops what was typed there and not read yet; may be nil
+	ErrTerm    bool   // Err is a terminal: colours
 }
 
 // Standard is the world of the process. What cannot be found out stays empty and is missed, with a clear word, by who needs it.
 func Standard() Env {
-	e := Env{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Environ: os.Environ(), InTerm: terminal(os.Stdin), ErrTerm: terminal(os.Stderr)}
+	e := Env{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Environ: os.Environ(), InTerm: terminal(os.Stdin), Flush: flush(os.Stdin), ErrTerm: terminal(os.Stderr)}
 	e.WorkDir, _ = os.Getwd()
 	e.Home, _ = os.UserHomeDir()
 	e.Executable, _ = os.Executable()
@@ -248,7 +249,7 @@ func (c *command) chatCommand() *cobra.Command {
 				cfg.Log.Level = "warn" // the conversation is what one came for
 			}
 			return app.Chat(cmd.Context(), c.options(cfg), app.ChatOptions{
-				In: c.env.In, Out: c.env.Out, Err: c.env.Err, Once: once, JSON: asJSON, Ask: c.env.InTerm, Language: language(c.env.Environ),
+				In: c.env.In, Out: c.env.Out, Err: c.env.Err, Once: once, JSON: asJSON, Ask: c.env.InTerm, Flush: c.env.Flush, Language: language(c.env.Environ),
 			})
 		},
 	}

@@ -61,8 +61,8 @@ type Telegram struct {
 	AllowedChats        Refs          `toml:"allowed_chats" form:"chat" doc:"Ids of the groups the bot works in. Empty: no group. \"*\": every group."`
 	Approvers           []int64       `toml:"approvers" min:"1" doc:"Numeric ids of people who may approve besides the person who asked."`
 	ApprovalTimeout     time.Duration `toml:"approval_timeout" default:"10m" min:"1s" doc:"An approval nobody gave in this time is a denial."`
-	ApprovalsRequired   int           `toml:"approvals_required" default:"1" min:"1" doc:"How many people must approve."`
-	ApprovalByRequester bool          `toml:"approval_by_requester" default:"true" doc:"Whether people may approve what they asked for themselves."`
+	ApprovalsRequired   int           `toml:"approvals_required" default:"1" min:"1" doc:"How many people must approve. Of several, the person who asked does not count."`
+	ApprovalByRequester bool          `toml:"approval_by_requester" default:"true" doc:"Whether people may approve what they asked for themselves, where one approval is enough."`
 	StreamIntervalMS    int           `toml:"stream_interval_ms" default:"3000" clamp:"500..3600000" doc:"Milliseconds between two edits of a growing answer; at least 500."`
 	WebhookURL          string        `toml:"webhook_url" url:"https" idle:"the webhook" doc:"Public https address for updates. Empty: polling."`
 	WebhookListen       string        `toml:"webhook_listen" default:":8443" form:"listen" idle:"the webhook" doc:"Address the webhook listens on."`

@@ -1,0 +1,162 @@
+package terminal
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+)
+
+const (
+	// maxLine bounds one line of input.
+	maxLine = 1 << 20
+	// maxAhead is how much is read ahead where nobody sits at the terminal and the rest can wait.
+	maxAhead = 4 << 20
+	// chunk is how much is read at once.
+	chunk = 64 << 10
+)
+
+// errTooLong ends the input.
+var errTooLong = fmt.Errorf("a line of more than %d bytes", maxLine)
+
+// input reads lines as they come and remembers before which question each was begun: what somebody typed or pasted before they could see a question is no
+// answer to it, and stays for the conversation. Safe for concurrent use.
+type input struct {
+	in    io.Reader
+	eager bool // reads on however much waits: a person types it
+
+	mu     sync.Mutex
+	lines  []line
+	size   int // of the lines that wait
+	part   []byte
+	begun  int // question before which part was begun
+	asked  int // questions shown so far
+	err    error
+	stir   chan struct{} // closed when something has changed
+	opened bool
+}
+
+type line struct {
+	text  string
+	asked int // questions that were shown when its first byte came
+}
+
+func newInput(in io.Reader, eager bool) *input {
+	return &input{in: in, eager: eager, stir: make(chan struct{})}
+}
+
+// mark says that a question is shown now; the number is that of the lines which may answer it.
+func (i *input) mark() int {
+	i.open()
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.asked++
+	return i.asked
+}
+
+// next takes the oldest line that was begun after so many questions; 0 takes any. It gives up when ctx ends. The goroutine that reads cannot be
+// interrupted: it ends with the input.
+func (i *input) next(ctx context.Context, asked int) (string, error) {
+	i.open()
+	for {
+		text, stir, err := i.take(asked)
+		if stir == nil {
+			return text, err
+		}
+		select {
+		case <-ctx.Done():
+			return "", ctx.Err()
+		case <-stir:
+		}
+	}
+}
+
+// take is next without waiting; a channel says what to wait for.
+func (i *input) take(asked int) (string, <-chan struct{}, error) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	for n, l := range i.lines {
+		if l.asked >= asked {
+			i.lines = append(i.lines[:n:n], i.lines[n+1:]...)
+			i.size -= len(l.text)
+			i.wake()
+			return l.text, nil, nil
+		}
+	}
+	if i.err != nil {
+		return "", nil, i.err
+	}
+	return "", i.stir, nil
+}
+
+// wake tells all who wait; the caller holds the lock.
+func (i *input) wake() {
+	close(i.stir)
+	i.stir = make(chan struct{})
+}
+
+// open begins to read, once.
+func (i *input) open() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if !i.opened {
+		i.opened = true
+		go i.run() // ends with the input, which only its owner can close
+	}
+}
+
+func (i *input) run() {
+	buf := make([]byte, chunk)
+	for {
+		n, err := i.in.Read(buf)
+		if !i.add(buf[:n], err) {
+			return
+		}
+	}
+}
+
+// add takes what was read in, and waits while too much is there; false ends the reading.
+func (i *input) add(data []byte, err error) bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	for len(data) > 0 && i.err == nil {
+		if len(i.part) == 0 {
+			i.begun = i.asked
+		}
+		head, rest, whole := bytes.Cut(data, []byte("\n"))
+		if i.part = append(i.part, head...); len(i.part) > maxLine {
+			i.err = errTooLong
+			break
+		}
+		if whole {
+			i.finish()
+		}
+		data = rest
+	}
+	if err != nil && i.err == nil {
+		if len(i.part) > 0 {
+			i.finish()
+		}
+		if i.err = err; errors.Is(err, io.EOF) {
+			i.err = io.EOF
+		}
+	}
+	i.wake()
+	for !i.eager && i.size > maxAhead && i.err == nil {
+		stir := i.stir
+		i.mu.Unlock()
+		<-stir
+		i.mu.Lock()
+	}
+	return i.err == nil
+}
+
+// finish makes a line of what was read of it; the caller holds the lock.
+func (i *input) finish() {
+	text := string(bytes.TrimSuffix(i.part, []byte("\r")))
+	i.lines = append(i.lines, line{text: text, asked: i.begun})
+	i.size += len(text)
+	i.part = i.part[:0]
+}
