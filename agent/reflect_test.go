@@ -270,8 +270,8 @@ func TestFlaggedContent(t *testing.T) {
 				Registry: registry, Gate: gate.Options{Policy: suspect}, Approvals: w.lookup, Mark: marker.Middleware, Audit: log,
 			})
 			out := w.must(t.Context())
-			if first, _, _ := strings.Cut(lines.String(), "\n"); strings.Contains(first, `"injection_flagged":true`) != (tc.source != "") {
-				t.Errorf("audit %s", first)
+			if strings.Contains(lines.String(), `"injection_flagged":true`) != (tc.source != "") {
+				t.Errorf("audit %s", lines.String())
 			}
 			r := w.results()["c2_0"]
 			if r.Flagged != (tc.source != "") || r.Source != tc.source || !strings.Contains(r.Text, tc.text) {

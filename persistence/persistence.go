@@ -95,6 +95,12 @@ func Open(ctx context.Context, options Options) (*Stores, error) {
 	return stores, nil
 }
 
+// OpenReader opens the database below a data directory for reading, beside the process that may be working on it. Where there is none,
+// errors.Is(err, fs.ErrNotExist) holds. Close it.
+func OpenReader(ctx context.Context, dataDir string) (*sql.Reader, error) {
+	return sql.OpenReader(ctx, filepath.Join(dataDir, fileName))
+}
+
 // Sweep forgets what is no longer needed at now (see sql.Store.Sweep).
 func (s *Stores) Sweep(ctx context.Context, now time.Time) error {
 	_, err := s.sql.Sweep(ctx, now)

@@ -2,11 +2,15 @@
 //
 // The lines form a hash chain. The last field of a line is hash: SHA-256 in hex over the line's bytes without that field; prev_hash is the hash
 // of the line before and absent in the first one. An edited, removed, inserted or moved line breaks the chain, which Verify finds. Lines cut off
-// at the end leave a shorter chain that is whole: keep the last hash elsewhere to notice that.
+// at the end leave a shorter chain that is whole, and a file that was written anew is whole too: both are found by the [Mark], which says how far
+// the log had come and is kept outside of the file, see [Anchor].
 //
-// A line is written to the file before the result of the call is returned, so it survives the process. It is flushed to the disk at most one
-// second later and on Close, so it survives the machine from then on. One process at a time writes a file. Rotation is left to the operator:
-// move the file away and restart; the new file begins a new chain.
+// A call that may change something has a line before it runs (kind started) and one after it. A line is written to the file before the result of
+// the call is returned, so it survives the process. It is flushed to the disk at most one second later and on Close, so it survives the machine
+// from then on; the mark follows it. With Options.Required a call whose line cannot be written is refused.
+//
+// One process at a time writes a file. A file that is moved away (logrotate, mv) is rotated: the next line goes into a new file, which continues
+// the chain. A file that is removed, emptied or cut short is damage: the log says so in a line that Verify never forgives.
 package audit
 
 import (
@@ -18,7 +22,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -53,6 +57,10 @@ type Options struct {
 	Now func() time.Time
 	// Log hears of lines that could not be written, once a minute.
 	Log zerolog.Logger
+	// Required refuses a call whose line cannot be written: see Middleware.
+	Required bool
+	// Anchor keeps the mark of the file at Path; nil = nobody does, and lines that are cut off at the end are not noticed.
+	Anchor Anchor
 }
 
 // Log writes the audit lines. It is safe for concurrent use. A nil *Log writes nothing.
@@ -61,14 +69,21 @@ type Log struct {
 	id       string
 	now      func() time.Time
 	log      zerolog.Logger
-	file     *os.File // nil with Options.Writer
-	durable  bool     // file is a regular file, which can be flushed
+	path     string // "" with Options.Writer
+	required bool
+	anchor   Anchor // nil = none
 
 	mu         sync.Mutex // guards what follows
 	out        io.Writer
+	file       *os.File // nil with Options.Writer
+	durable    bool     // file is a regular file, which can be flushed
 	prev       string
-	torn       *torn // bytes after the last good line that are no line; a marker accounts for them before the next one
-	lost       int   // lines that did not get through since the last one that did
+	lines      int64     // of the whole chain, as far as this log knows it
+	size       int64     // of the file, as this process left it
+	end        int64     // where the last whole line of the file ends
+	torn       *torn     // bytes after the last good line that are no line; a marker accounts for them before the next one
+	markers    []*record // go before the next line
+	lost       int       // lines that did not get through since the last one that did
 	failures   int
 	complained time.Time
 	timer      *time.Timer // set while lines wait for the disk
@@ -82,7 +97,7 @@ var ErrClosed = errors.New("audit log is closed")
 
 // New opens the log. With Path it takes the file for this process, and continues the chain where the last line ended.
 func New(o Options) (*Log, error) {
-	l := &Log{redactor: o.Redactor, id: o.ID, now: o.Now, log: o.Log}
+	l := &Log{redactor: o.Redactor, id: o.ID, now: o.Now, log: o.Log, required: o.Required}
 	if l.now == nil {
 		l.now = time.Now
 	}
@@ -98,56 +113,11 @@ func New(o Options) (*Log, error) {
 	case o.Path == "":
 		return nil, errors.New("audit: neither a path nor a writer is given; want one")
 	}
-	if err := l.open(o.Path); err != nil {
+	l.path, l.anchor = o.Path, o.Anchor
+	if err := l.open(); err != nil {
 		return nil, fmt.Errorf("audit: %w", err)
 	}
 	return l, nil
-}
-
-func (l *Log) open(path string) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return fmt.Errorf("create directory: %w", err)
-	}
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
-	if err != nil {
-		return fmt.Errorf("open file: %w", err)
-	}
-	if err := l.take(f); err != nil {
-		return errors.Join(fmt.Errorf("%s: %w", path, err), f.Close())
-	}
-	return nil
-}
-
-// take locks the file and reads where its chain ended.
-func (l *Log) take(f *os.File) error {
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	l.out, l.file = f, f
-	if !info.Mode().IsRegular() { // a pipe or a device has no past
-		return nil
-	}
-	if err := lock(f); err != nil {
-		return err
-	}
-	if info.Mode().Perm()&0o077 != 0 {
-		if err := f.Chmod(0o600); err != nil {
-			return fmt.Errorf("restrict access: %w", err)
-		}
-	}
-	l.durable = true
-	last, err := readEnd(f, info.Size())
-	if err != nil {
-		return fmt.Errorf("read the last line: %w", err)
-	}
-	l.prev, l.torn = last.hash, last.torn
-	if last.unterminated { // only the newline is missing: the line is whole
-		if _, err := f.WriteString("\n"); err != nil {
-			return fmt.Errorf("end the last line: %w", err)
-		}
-	}
-	return nil
 }
 
 // Close flushes the file to the disk and gives it up. Lines written later are counted as failures.
@@ -172,7 +142,7 @@ func (l *Log) Close() error {
 	defer l.syncing.Unlock()
 	var err error
 	if l.durable {
-		err = l.file.Sync()
+		err = errors.Join(l.file.Sync(), l.remember(l.mark()))
 	}
 	if err = errors.Join(err, l.file.Close()); err != nil {
 		return fmt.Errorf("close audit log: %w", err)
@@ -190,24 +160,72 @@ func (l *Log) Failures() int {
 	return l.failures
 }
 
-// Middleware is the stage. It never changes what a call returns. A call that waits for a person, and a probe, leave no line.
+// Middleware is the stage. A call that waits for a person, and a probe, leave no line.
+//
+// It changes what a call returns in one case: the log is required, the line cannot be written, and the call only read. What such a call found is
+// withheld. A call that may have changed something is refused earlier, by Started; once it ran, hiding its outcome would help nobody.
 func (l *Log) Middleware(next tools.Handler) tools.Handler {
 	return func(ctx context.Context, call *tools.Call) (*tools.Result, error) {
 		res, err := next(ctx, call)
-		if !call.Probe {
-			l.Record(call, res, err)
+		if call.Probe {
+			return res, err
+		}
+		if failed := l.record(call, res, err); failed != nil && err == nil && l.required && !changes(call) {
+			return nil, unrecorded(failed)
 		}
 		return res, err
+	}
+}
+
+// Started is to be called right before a tool runs. For a call that may change something it writes a line of the kind started. Its error is a
+// *tools.Error, and only comes when the log is required and cannot be written: then the call must not run.
+func (l *Log) Started(call *tools.Call) error {
+	if l == nil {
+		return nil
+	}
+	var err error
+	if changes(call) {
+		r := l.head(call)
+		r.Kind, r.Args = kindStarted, nil // the line of its end has the arguments
+		if t := call.Trail; t != nil {
+			r.Rule, r.ApprovedBy = l.text(t.Rule), t.ApprovedBy
+		}
+		err = l.append(r)
+	} else if l.required {
+		err = l.append() // nothing is done before what was lost is accounted for
+	}
+	if err != nil && l.required {
+		return unrecorded(err)
+	}
+	return nil
+}
+
+// changes says whether a call may change something. What an MCP server says of itself counts when the operator trusts it.
+func changes(call *tools.Call) bool {
+	return !call.Def.ReadOnly || call.Def.Server != "" && !call.Def.Trusted
+}
+
+// unrecorded is what a call is refused with when there is no record of it.
+func unrecorded(err error) *tools.Error {
+	return &tools.Error{
+		Category: tools.PolicyBlocked, Denied: true,
+		Message:    "The audit log cannot be written at the moment, and nothing is run without a record.",
+		Suggestion: "Tell the person that an admin has to look at the audit log of this service; do not try other tools.",
+		Err:        err,
 	}
 }
 
 // Record writes the lines of a call that ended with res and err: its requests first, then the call itself. The stage does this for every call
 // that walked the chain; a caller needs it only for a call that never did, such as one that was cancelled while it waited.
 func (l *Log) Record(call *tools.Call, res *tools.Result, err error) {
+	_ = l.record(call, res, err) // append counts it and complains
+}
+
+func (l *Log) record(call *tools.Call, res *tools.Result, err error) error {
 	if l == nil || undecided(err) {
-		return
+		return nil
 	}
-	l.append(append(l.egress(call), l.line(call, res, err))...)
+	return l.append(append(l.egress(call), l.line(call, res, err))...)
 }
 
 // Interrupted records a call that had started when the process died: nobody knows whether it did its work.
@@ -217,7 +235,7 @@ func (l *Log) Interrupted(call *tools.Call) {
 	}
 	r := l.head(call)
 	r.Result = &outcome{Type: "error", Reason: "outcome unknown (interrupted)"}
-	l.append(r)
+	_ = l.append(r) // append counts it and complains
 }
 
 func undecided(err error) bool {
@@ -225,37 +243,49 @@ func undecided(err error) bool {
 	return errors.As(err, &pending) || errors.Is(err, tools.ErrProbed)
 }
 
-// append writes records in one piece. Failing it counts and complains; the call is none the worse for it.
-func (l *Log) append(list ...*record) {
+// append writes records in one piece; without any it accounts for what was lost. Failing is counted and complained of.
+func (l *Log) append(list ...*record) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	through, err := l.write(list)
 	if err == nil {
-		return
+		return nil
 	}
 	failed := len(list) - through
 	l.failures += failed
 	l.lost += failed
+	l.complain(err, "audit line not written")
+	return err
+}
+
+// complain tells the operator, at most once in complainEvery.
+func (l *Log) complain(err error, what string) {
 	if now := l.now(); l.complained.IsZero() || now.Sub(l.complained) >= complainEvery {
 		l.complained = now
-		l.log.Error().Err(err).Int("failures", l.failures).Msg("audit line not written")
+		l.log.Error().Err(err).Int("failures", l.failures).Msg(what)
 	}
 }
 
-// write extends the chain by the records, after a marker when there is something to account for. It returns how many got through.
+// write extends the chain by the records, after the markers when there is something to account for. It returns how many records got through.
 func (l *Log) write(list []*record) (through int, err error) {
 	if l.closed {
 		return 0, ErrClosed
 	}
-	marked := l.torn != nil || l.lost > 0
-	var buf []byte
-	if marked {
-		if l.torn != nil && !l.torn.ended() {
-			buf = append(buf, '\n')
-		}
-		list = append([]*record{l.marker()}, list...)
+	if err := l.follow(); err != nil {
+		return 0, err
 	}
-	buf, links, err := l.link(buf, list)
+	markers := l.markers
+	if l.torn != nil || l.lost > 0 { // it has to come right after what it accounts for
+		markers = append([]*record{l.marker()}, markers...)
+	}
+	if len(markers)+len(list) == 0 {
+		return 0, nil
+	}
+	var buf []byte
+	if l.torn != nil && !l.torn.ended() {
+		buf = append(buf, '\n')
+	}
+	buf, links, err := l.link(buf, slices.Concat(markers, list))
 	if err != nil {
 		return 0, err
 	}
@@ -264,22 +294,31 @@ func (l *Log) write(list []*record) (through int, err error) {
 		err = io.ErrShortWrite
 	}
 	whole := written(links, n)
-	rest := buf[:min(max(n, 0), len(buf))]
-	if whole > 0 { // the chain goes on from the last line that is whole
-		last := links[whole-1]
-		l.prev, l.torn, rest = last.hash, nil, rest[last.end:]
+	l.advance(links[:whole], buf[:min(max(n, 0), len(buf))])
+	if whole > 0 {
+		l.lost = 0
+		l.markers = l.markers[min(len(l.markers), max(0, whole-(len(markers)-len(l.markers)))):]
+	}
+	if err != nil {
+		err = fmt.Errorf("write audit line: %w", err)
+	}
+	return max(0, whole-len(markers)), err
+}
+
+// advance notes what got into the file: the chain goes on from the last line that is whole.
+func (l *Log) advance(whole []link, data []byte) {
+	rest := data
+	if len(whole) > 0 {
+		last := whole[len(whole)-1]
+		l.prev, l.torn, rest = last.hash, nil, data[last.end:]
+		l.lines += int64(len(whole))
+		l.end = l.size + int64(last.end)
 		l.flushSoon()
 	}
+	l.size += int64(len(data))
 	if len(rest) > 0 {
 		l.torn = l.torn.extend(rest)
 	}
-	if marked && whole > 0 {
-		l.lost, whole = 0, whole-1
-	}
-	if err != nil {
-		return whole, fmt.Errorf("write audit line: %w", err)
-	}
-	return whole, nil
 }
 
 // link is one line of a piece that is to be written: where it ends, and its hash.
@@ -326,13 +365,19 @@ func (l *Log) flush() {
 	defer l.syncing.Unlock()
 	l.mu.Lock()
 	l.timer = nil // lines from now on need another flush
-	closed := l.closed
+	file, mark, closed := l.file, l.mark(), l.closed
 	l.mu.Unlock()
 	if closed {
 		return
 	}
-	if err := l.file.Sync(); err != nil {
+	if err := file.Sync(); err != nil {
 		l.log.Error().Err(err).Msg("audit log not flushed to disk")
+		return
+	}
+	if err := l.remember(mark); err != nil {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.complain(err, "mark of the audit log not stored")
 	}
 }
 

@@ -104,7 +104,7 @@ func read(t *testing.T, path string) string {
 
 func verify(t *testing.T, text string) audit.Report {
 	t.Helper()
-	r, err := audit.Verify(strings.NewReader(text))
+	r, err := audit.Verify(nil, audit.File{Reader: strings.NewReader(text)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,3 +23,11 @@ func lock(f *os.File) error {
 		return fmt.Errorf("lock file: %w", err)
 	}
 }
+
+// names is how many names a file has: none when it was removed.
+func names(info os.FileInfo) uint64 {
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		return uint64(st.Nlink) //nolint:unconvert // narrower on other systems
+	}
+	return 1
+}

@@ -18,8 +18,11 @@ const (
 
 // The kinds of lines that are not calls.
 const (
-	kindEgress  = "egress"
-	kindRestart = "restart"
+	kindEgress   = "egress"
+	kindStarted  = "started"  // a call that may change something is about to run
+	kindRestart  = "restart"  // accounts for a line that was cut short, or for lines that could not be written
+	kindContinue = "continue" // the chain goes on in a new file
+	kindDamage   = "damage"   // lines are gone or were rewritten; never forgiven
 )
 
 // record is one line. The order of the fields is the order in the file; hash is appended by seal.
@@ -57,7 +60,7 @@ type record struct {
 	Blocked string `json:"block_reason,omitempty"`
 	Hop     int    `json:"hop,omitempty"`
 
-	// of a marker (kind restart)
+	// of a marker (kinds restart, continue and damage)
 	Reason   string `json:"reason,omitempty"`
 	TornHash string `json:"torn_hash,omitempty"` // SHA-256 of the bytes that are no line
 	Lost     int    `json:"lost,omitempty"`      // lines that could not be written

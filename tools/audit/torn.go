@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -74,4 +75,35 @@ func after(rest []byte) *torn {
 		return nil
 	}
 	return &torn{data: bytes.Clone(rest), foreign: bytes.Contains(rest, []byte("\n"))}
+}
+
+// lineEndsAt says whether the line that ends at the offset is whole and has the hash.
+func lineEndsAt(f io.ReaderAt, offset int64, hash string) bool {
+	begin := max(0, offset-maxEnd)
+	data := make([]byte, max(0, offset-begin))
+	if n, err := f.ReadAt(data, begin); n < len(data) || err != nil && !errors.Is(err, io.EOF) {
+		return false
+	}
+	line, whole := bytes.CutSuffix(data, []byte("\n"))
+	line = line[bytes.LastIndexByte(line, '\n')+1:]
+	body, found, ok := unseal(line)
+	return whole && ok && found == hash && digest(body) == hash
+}
+
+// countLines counts the audit lines that are whole.
+func countLines(r io.Reader) (int64, error) {
+	var n int64
+	in := bufio.NewReader(r)
+	for {
+		line, err := in.ReadBytes('\n')
+		if _, _, ok := unseal(bytes.TrimSuffix(line, []byte("\n"))); ok {
+			n++
+		}
+		if errors.Is(err, io.EOF) {
+			return n, nil
+		}
+		if err != nil {
+			return n, err
+		}
+	}
 }

@@ -23,18 +23,43 @@ type Report struct {
 
 // Problem is one place where the log cannot be trusted.
 type Problem struct {
-	Line int // counted from 1
+	File string
+	Line int // counted from 1; 0 = it concerns the whole log
 	Text string
 }
 
-// Verify walks the hash chain of a log. The error is one of reading; what is wrong with the log itself stands in Problems.
-func Verify(r io.Reader) (Report, error) {
-	v := verifier{}
-	in := bufio.NewReader(r)
+// File is one file of a chain.
+type File struct {
+	Name string
+	io.Reader
+}
+
+// Verify walks the hash chain through its files, the oldest first. mark says how far the log had come, as its [Anchor] has it; nil = not known. The
+// error is one of reading; what is wrong with the log itself is in Problems.
+func Verify(mark *Mark, files ...File) (Report, error) {
+	v := verifier{mark: mark}
+	for _, f := range files {
+		if err := v.read(f); err != nil {
+			return v.report, err
+		}
+	}
+	switch {
+	case mark == nil || mark.Lines == 0:
+	case v.marked == 0:
+		v.problem(0, fmt.Sprintf("the service remembers line %d with hash %s, which is not here: lines were cut off or rewritten", mark.Lines, mark.Hash))
+	case v.whole && v.marked != mark.Lines:
+		v.problem(0, fmt.Sprintf("the service remembers %d lines up to the hash %s, here are %d: lines were taken out or added", mark.Lines, mark.Hash, v.marked))
+	}
+	return v.report, nil
+}
+
+func (v *verifier) read(f File) error {
+	v.file = f.Name
+	in := bufio.NewReader(f)
 	for number := 1; ; number++ {
 		raw, err := in.ReadBytes('\n')
 		if err != nil && !errors.Is(err, io.EOF) {
-			return v.report, fmt.Errorf("read audit log: %w", err)
+			return fmt.Errorf("read audit log: %w", err)
 		}
 		if len(raw) > 0 {
 			v.line(number, bytes.TrimSuffix(raw, []byte("\n"))) // a whole line without newline is whole: somebody is writing the next bytes
@@ -44,11 +69,15 @@ func Verify(r io.Reader) (Report, error) {
 		}
 	}
 	v.settle("it is cut short or no audit line, and nothing accounts for it yet")
-	return v.report, nil
+	return nil
 }
 
 type verifier struct {
 	report Report
+	mark   *Mark
+	marked int64 // how many lines there were up to the one that the mark names; 0 = not met
+	whole  bool  // the chain was seen from its first line on
+	file   string
 	broken *brokenLines // lines that are none, until a marker accounts for them
 }
 
@@ -74,6 +103,12 @@ func (v *verifier) line(number int, line []byte) {
 	}
 	v.link(number, &r)
 	v.report.Last = hash
+	if v.mark != nil && hash == v.mark.Hash {
+		v.marked = int64(v.report.Lines)
+	}
+	if r.Kind == kindDamage {
+		v.problem(number, "when this line was written the log was damaged: "+r.Reason)
+	}
 }
 
 // link checks that the line follows the one before.
@@ -92,8 +127,9 @@ func (v *verifier) link(number int, r *record) {
 	}
 	switch {
 	case r.PrevHash == v.report.Last:
+		v.whole = v.whole || first
 	case first:
-		v.problem(number, "it continues a chain whose earlier lines are not in this file")
+		v.problem(number, "it continues a chain whose earlier lines are not here: name their files too, the oldest first")
 	case r.PrevHash == "":
 		v.problem(number, "a new chain begins here: the lines before it may have been replaced")
 	default:
@@ -109,7 +145,7 @@ func (v *verifier) settle(text string) {
 }
 
 func (v *verifier) problem(line int, text string) {
-	v.report.Problems = append(v.report.Problems, Problem{Line: line, Text: text})
+	v.report.Problems = append(v.report.Problems, Problem{File: v.file, Line: line, Text: text})
 }
 
 // hashField is how a line ends.

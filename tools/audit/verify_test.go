@@ -38,46 +38,46 @@ func TestTampering(t *testing.T) {
 		{"empty", func() string { return "" }, nil},
 		{
 			"edited", func() string { return strings.Replace(good, `"text":"2"`, `"text":"9"`, 1) },
-			[]audit.Problem{{3, "it was changed: its hash does not fit its text"}},
+			[]audit.Problem{{Line: 3, Text: "it was changed: its hash does not fit its text"}},
 		},
 		{
 			"removed in the middle", func() string { s := split(); return strings.Join(append(s[:2:2], s[3:]...), "") },
-			[]audit.Problem{{3, "it does not follow the line before: lines were removed, added or moved"}},
+			[]audit.Problem{{Line: 3, Text: "it does not follow the line before: lines were removed, added or moved"}},
 		},
 		{
 			"removed at the top", func() string { return strings.Join(split()[1:], "") },
-			[]audit.Problem{{1, "it continues a chain whose earlier lines are not in this file"}},
+			[]audit.Problem{{Line: 1, Text: "it continues a chain whose earlier lines are not here: name their files too, the oldest first"}},
 		},
 		{
 			"moved", func() string { s := split(); s[1], s[2] = s[2], s[1]; return strings.Join(s, "") },
 			[]audit.Problem{
-				{2, "it does not follow the line before: lines were removed, added or moved"},
-				{3, "it does not follow the line before: lines were removed, added or moved"},
-				{4, "it does not follow the line before: lines were removed, added or moved"},
+				{Line: 2, Text: "it does not follow the line before: lines were removed, added or moved"},
+				{Line: 3, Text: "it does not follow the line before: lines were removed, added or moved"},
+				{Line: 4, Text: "it does not follow the line before: lines were removed, added or moved"},
 			},
 		},
 		{
 			"doubled", func() string { s := split(); return s[0] + s[0] },
-			[]audit.Problem{{2, "a new chain begins here: the lines before it may have been replaced"}},
+			[]audit.Problem{{Line: 2, Text: "a new chain begins here: the lines before it may have been replaced"}},
 		},
 		{
 			"other chain put in front", func() string { s := split(); return strings.Join(s[:3], "") + written(t) },
-			[]audit.Problem{{4, "a new chain begins here: the lines before it may have been replaced"}},
+			[]audit.Problem{{Line: 4, Text: "a new chain begins here: the lines before it may have been replaced"}},
 		},
 		{
 			"torn at the end", func() string { return good[:len(good)-40] },
-			[]audit.Problem{{5, "it is cut short or no audit line, and nothing accounts for it yet"}},
+			[]audit.Problem{{Line: 5, Text: "it is cut short or no audit line, and nothing accounts for it yet"}},
 		},
 		{
 			"garbage in the middle", func() string { s := split(); s[2] = "garbage\n"; return strings.Join(s, "") },
 			[]audit.Problem{
-				{3, "it is no audit line, and the line after it does not account for it"},
-				{4, "it does not follow the line before: lines were removed, added or moved"},
+				{Line: 3, Text: "it is no audit line, and the line after it does not account for it"},
+				{Line: 4, Text: "it does not follow the line before: lines were removed, added or moved"},
 			},
 		},
 		{
 			"hash and text from another line", func() string { s := split(); s[3] = s[2]; return strings.Join(s[:4], "") },
-			[]audit.Problem{{4, "it does not follow the line before: lines were removed, added or moved"}},
+			[]audit.Problem{{Line: 4, Text: "it does not follow the line before: lines were removed, added or moved"}},
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -105,11 +105,11 @@ func TestRestart(t *testing.T) {
 		{"zeros after a power cut", func(s string) string { return s + "\x00\x00\x00" }, 5, 1, nil},
 		{
 			"garbage line is not excused", func(s string) string { return s + "garbage\n" }, 5, 0,
-			[]audit.Problem{{3, "it is no audit line, and the line after it does not account for it"}},
+			[]audit.Problem{{Line: 3, Text: "it is no audit line, and the line after it does not account for it"}},
 		},
 		{
 			"garbage and a fragment", func(s string) string { return s + "garbage\n{\"x" }, 5, 0,
-			[]audit.Problem{{3, "it is no audit line, and the line after it does not account for it"}},
+			[]audit.Problem{{Line: 3, Text: "it is no audit line, and the line after it does not account for it"}},
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -96,7 +96,7 @@ func New(o Options) *Chain {
 		{"redact", o.Redact},
 		{"retry", o.Retry},
 		{"anomaly", o.Anomaly},
-		{"start", start(list)},
+		{"start", start(list, o.Audit)},
 	}
 	c := &Chain{}
 	h := runner{tools: list, now: now}.run

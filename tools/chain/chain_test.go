@@ -50,7 +50,7 @@ func (t *trace) stage(name string) tools.Middleware {
 
 // Write notes that an audit line is written.
 func (t *trace) Write(p []byte) (int, error) {
-	t.add("audit up")
+	t.add("audit line")
 	return len(p), nil
 }
 
@@ -116,10 +116,10 @@ func TestOrder(t *testing.T) {
 		err    bool
 		want   []string
 	}{
-		{name: "allow", effect: policy.Allow, want: append(append([]string{`decode {"a":1}`, "gate"}, down...), "start", "registry",
-			"anomaly up", "retry up", "redact up", "filter up", "overflow up", "cache up", "mark up", "quota up", "judge up", "audit up")},
+		{name: "allow", effect: policy.Allow, want: append(append([]string{`decode {"a":1}`, "gate"}, down...), "audit line", "start", "registry",
+			"anomaly up", "retry up", "redact up", "filter up", "overflow up", "cache up", "mark up", "quota up", "judge up", "audit line")},
 		{name: "ask", effect: policy.Ask, err: true, want: []string{`decode {"a":1}`, "gate", "judge", "quota", "approve", "quota up", "judge up"}},
-		{name: "deny", effect: policy.Deny, err: true, want: []string{`decode {"a":1}`, "gate", "audit up"}},
+		{name: "deny", effect: policy.Deny, err: true, want: []string{`decode {"a":1}`, "gate", "audit line"}},
 		{name: "probe", effect: policy.Allow, probe: true, err: true, want: []string{`decode {"a":1}`, "gate", "judge", "quota", "quota up", "judge up"}},
 		{name: "probe of an ask", effect: policy.Ask, probe: true, err: true, want: []string{`decode {"a":1}`, "gate", "judge", "quota", "approve", "quota up", "judge up"}},
 		{name: "probe of a denial", effect: policy.Deny, probe: true, err: true, want: []string{`decode {"a":1}`, "gate"}},
@@ -373,7 +373,7 @@ func TestApproval(t *testing.T) {
 	if err != nil || counter.Sum() != 2 || call.Trail.ApprovedBy != "telegram:7" {
 		t.Errorf("sum %d, %v, %+v", counter.Sum(), err, call.Trail)
 	}
-	if got := strings.Count(out.String(), "\n"); got != 1 || !strings.Contains(out.String(), `"approved_by":"telegram:7"`) {
+	if got := strings.Count(out.String(), "\n"); got != 2 || strings.Count(out.String(), `"approved_by":"telegram:7"`) != 2 {
 		t.Errorf("%d audit lines: %s", got, out.String())
 	}
 	old, _ := r.Lookup("count")

@@ -10,6 +10,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/zephbot/zephbot/tools"
+	"github.com/zephbot/zephbot/tools/audit"
 )
 
 // errTimeout is the cause of a context that ended because the tool's own time was up, not its caller's.
@@ -57,8 +58,9 @@ func recovered(ctx context.Context, call *tools.Call, err *error) {
 	}
 }
 
-// start writes the journal's "started" record, once per call however often it is retried. What cannot run any more is not started.
-func start(list boundary) tools.Middleware {
+// start writes the audit's and the journal's "started" records, once per call however often it is retried. What cannot run any more, or cannot be
+// recorded, is not started.
+func start(list boundary, log *audit.Log) tools.Middleware {
 	return func(next tools.Handler) tools.Handler {
 		return func(ctx context.Context, call *tools.Call) (*tools.Result, error) {
 			if _, err := current(list, call); err != nil {
@@ -66,6 +68,11 @@ func start(list boundary) tools.Middleware {
 			}
 			if err := ctx.Err(); err != nil {
 				return nil, tools.AsError(err)
+			}
+			if !call.Trail.Started {
+				if err := log.Started(call); err != nil {
+					return nil, err
+				}
 			}
 			if call.OnStart != nil && !call.Trail.Started {
 				if err := call.OnStart(ctx); err != nil {

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -231,39 +230,6 @@ func secrets(cfg *config.Config) []string {
 		}
 	}
 	return set
-}
-
-func (c *Core) openAudit() error {
-	if !c.cfg.Audit.Enabled {
-		return nil
-	}
-	opts := audit.Options{Redactor: c.redactor, Now: c.now, ID: c.owner, Log: c.log.With().Str("component", "audit").Logger()}
-	switch c.cfg.Audit.Destination {
-	case "stdout":
-		opts.Writer = os.Stdout
-	case "":
-		opts.Path = filepath.Join(c.dir, "audit.jsonl")
-	default:
-		opts.Path = c.cfg.Path(c.cfg.Audit.Destination)
-	}
-	log, err := audit.New(opts)
-	if err != nil {
-		return fmt.Errorf("audit log: %w", err)
-	}
-	c.audit = log
-	return nil
-}
-
-// auditTo says for the start where the audit goes.
-func (c *Core) auditTo() string {
-	switch {
-	case !c.cfg.Audit.Enabled:
-		return "off (audit.enabled)"
-	case c.cfg.Audit.Destination == "":
-		return filepath.Join(c.dir, "audit.jsonl")
-	default:
-		return c.cfg.Audit.Destination
-	}
 }
 
 // chain builds the one chain; approvals is nil where there is nobody to ask.

@@ -81,7 +81,7 @@ func TestGuarded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	report, err := audit.Verify(bytes.NewReader(raw))
+	report, err := audit.Verify(nil, audit.File{Reader: bytes.NewReader(raw)})
 	if err != nil || len(report.Problems) > 0 {
 		t.Errorf("audit: %v %v", err, report.Problems)
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/zephbot/zephbot/bot/render"
+	"github.com/zephbot/zephbot/cmd/internal/app"
 	"github.com/zephbot/zephbot/cmd/internal/config"
 	"github.com/zephbot/zephbot/tools/audit"
 )
@@ -143,48 +145,95 @@ func (c *command) auditCommand() *cobra.Command {
 	}
 	tail.Flags().IntVarP(&lines, "lines", "n", 20, "how many lines")
 	verify := &cobra.Command{
-		Use: "verify [FILE]", Short: "Check the hash chain; exit code 1 when it is broken", Args: cobra.MaximumNArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
-			return c.withAudit(args, func(f *os.File, name string) error {
-				report, err := audit.Verify(f)
-				if err != nil {
-					return err
-				}
-				for _, p := range report.Problems {
-					if _, err := fmt.Fprintln(c.env.Out, name+":"+strconv.Itoa(p.Line)+": "+p.Text); err != nil {
-						return err
-					}
-				}
-				if len(report.Problems) > 0 {
-					return fmt.Errorf("%s: the chain is broken in %d places", name, len(report.Problems))
-				}
-				_, err = fmt.Fprintf(c.env.Out, "ok: %d lines, last hash %s\n", report.Lines, report.Last)
-				return err
-			})
-		},
+		Use: "verify [FILE…]", Short: "Check the hash chain, over rotated files too; exit code 1 when it is broken",
+		RunE: func(cmd *cobra.Command, args []string) error { return c.verifyAudit(cmd.Context(), args) },
 	}
 	cmd.AddCommand(tail, verify)
 	return cmd
 }
 
-// withAudit opens the named audit log, or the configured one.
-func (c *command) withAudit(args []string, do func(f *os.File, name string) error) error {
-	var name string
-	if len(args) == 1 {
-		name = args[0]
-	} else {
-		cfg, err := c.load()
-		if err != nil {
+// verifyAudit checks the files of a chain, the oldest first: those that are named, or those that the hashes of the log lead to. The service's database
+// says how far the log had come.
+func (c *command) verifyAudit(ctx context.Context, args []string) error {
+	name, dirs, err := c.auditFile(args)
+	if err != nil {
+		return err
+	}
+	names := args
+	if len(args) < 2 {
+		if names, err = audit.Files(name); err != nil {
 			return err
 		}
-		switch cfg.Audit.Destination {
-		case "stdout":
-			return usageError{errors.New("the audit goes to stdout (audit.destination): there is no file to read")}
-		case "":
-			name = filepath.Join(cfg.Path(cfg.DataDir), "audit.jsonl")
-		default:
-			name = cfg.Path(cfg.Audit.Destination)
+	}
+	mark, err := app.AuditMark(ctx, name, dirs...)
+	if err != nil {
+		return err
+	}
+	files := make([]audit.File, 0, len(names))
+	for _, name := range names {
+		f, err := os.Open(name)
+		if err != nil {
+			return fmt.Errorf("audit log: %w", err)
 		}
+		defer func() { _ = f.Close() }() // read only
+		files = append(files, audit.File{Name: name, Reader: f})
+	}
+	report, err := audit.Verify(mark, files...)
+	if err != nil {
+		return err
+	}
+	return c.auditReport(name, report, mark, len(files))
+}
+
+func (c *command) auditReport(name string, report audit.Report, mark *audit.Mark, files int) error {
+	for _, p := range report.Problems {
+		where := p.File
+		if p.Line > 0 {
+			where += ":" + strconv.Itoa(p.Line)
+		}
+		if _, err := fmt.Fprintln(c.env.Out, where+": "+p.Text); err != nil {
+			return err
+		}
+	}
+	if len(report.Problems) > 0 {
+		return fmt.Errorf("%s: the chain is broken in %d places", name, len(report.Problems))
+	}
+	end := ""
+	if files > 1 {
+		end = fmt.Sprintf(" in %d files", files)
+	}
+	if mark == nil {
+		end += "; no database knows this log, so lines cut off at its end cannot be noticed"
+	}
+	_, err := fmt.Fprintf(c.env.Out, "ok: %d lines, last hash %s%s\n", report.Lines, report.Last, end)
+	return err
+}
+
+// auditFile is the log that is named last, or the configured one, and the directories whose database may know it.
+func (c *command) auditFile(args []string) (name string, dirs []string, err error) {
+	if len(args) > 0 {
+		return args[len(args)-1], nil, nil
+	}
+	cfg, err := c.load()
+	if err != nil {
+		return "", nil, err
+	}
+	dir := cfg.Path(cfg.DataDir)
+	switch cfg.Audit.Destination {
+	case "stdout":
+		return "", nil, usageError{errors.New("the audit goes to stdout (audit.destination): there is no file to read")}
+	case "":
+		return filepath.Join(dir, "audit.jsonl"), []string{dir}, nil
+	default:
+		return cfg.Path(cfg.Audit.Destination), []string{dir}, nil
+	}
+}
+
+// withAudit opens the named audit log, or the configured one.
+func (c *command) withAudit(args []string, do func(f *os.File, name string) error) error {
+	name, _, err := c.auditFile(args)
+	if err != nil {
+		return err
 	}
 	f, err := os.Open(name)
 	if err != nil {

@@ -287,6 +287,7 @@ func keyDefaults() [][2]string {
 		{"quotas.bot.usd_per_month", `0.0`},
 		{"audit.enabled", `true`},
 		{"audit.destination", `""`},
+		{"audit.required", "true"},
 		{"audit.tool_risk_summary", `false`},
 		{"metrics.listen", `""`},
 		{"tracing.endpoint", `""`},

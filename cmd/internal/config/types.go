@@ -256,6 +256,7 @@ type Limits struct {
 type Audit struct {
 	Enabled         bool   `toml:"enabled" default:"true" doc:"Write the audit log."`
 	Destination     string `toml:"destination" place:"obeyed" doc:"File path, or stdout. Empty: data_dir/audit.jsonl."`
+	Required        bool   `toml:"required" default:"true" doc:"Refuse calls of tools while the audit log cannot be written."`
 	ToolRiskSummary bool   `toml:"tool_risk_summary" default:"false" idle:"the risk summary" doc:"Add a summary of the risks of the tools."`
 }
 

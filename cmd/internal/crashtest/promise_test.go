@@ -263,7 +263,7 @@ func (r *run) audited(unknown bool) error {
 		return err
 	}
 	defer func() { _ = f.Close() }() // read only
-	report, err := audit.Verify(f)
+	report, err := audit.Verify(nil, audit.File{Reader: f})
 	if err != nil || len(report.Problems) > 0 {
 		return fmt.Errorf("audit log: %v, %w", report.Problems, orNone(err))
 	}

@@ -1,0 +1,144 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/cmd/internal/config"
+	"github.com/zephbot/zephbot/persistence"
+	"github.com/zephbot/zephbot/tools/audit"
+)
+
+// auditName is the file of the log within the directory of state, when the configuration names none.
+const auditName = "audit.jsonl"
+
+// markBucket holds how far the audit log had come, by markKey; markWithin bounds the reading and writing of it.
+const (
+	markBucket = "audit"
+	markWithin = 10 * time.Second
+)
+
+func (c *Core) openAudit() error {
+	a := c.cfg.Audit
+	if !a.Enabled {
+		return nil
+	}
+	opts := audit.Options{
+		Redactor: c.redactor, Now: c.now, ID: c.owner, Required: a.Required, Log: c.log.With().Str("component", "audit").Logger(),
+	}
+	if a.Destination == "stdout" {
+		opts.Writer = os.Stdout
+	} else {
+		opts.Path = auditPath(c.cfg, c.dir)
+		opts.Anchor = marks{facts: c.stores.Bot, key: markKey(c.dir, opts.Path), now: c.now}
+	}
+	log, err := audit.New(opts)
+	if err != nil {
+		return fmt.Errorf("audit log: %w", err)
+	}
+	c.audit = log
+	return nil
+}
+
+// auditPath is the file of the audit log; dir is that of the state.
+func auditPath(cfg *config.Config, dir string) string {
+	if cfg.Audit.Destination == "" {
+		return filepath.Join(dir, auditName)
+	}
+	return cfg.Path(cfg.Audit.Destination)
+}
+
+// auditTo says for the start where the audit goes.
+func (c *Core) auditTo() string {
+	switch {
+	case !c.cfg.Audit.Enabled:
+		return "off (audit.enabled)"
+	case c.cfg.Audit.Destination == "stdout":
+		return c.cfg.Audit.Destination
+	default:
+		return auditPath(c.cfg, c.dir)
+	}
+}
+
+// marks keeps the mark of an audit log as a fact. It implements audit.Anchor.
+type marks struct {
+	facts bot.Store
+	key   string
+	now   func() time.Time
+}
+
+// Load implements audit.Anchor.
+func (m marks) Load() (audit.Mark, bool, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), markWithin)
+	defer cancel()
+	return readMark(ctx, m.facts, m.key, m.now())
+}
+
+// Save implements audit.Anchor.
+func (m marks) Save(mark audit.Mark) error {
+	value, err := json.Marshal(mark)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), markWithin)
+	defer cancel()
+	_, err = m.facts.Apply(ctx, &bot.Change{Facts: []bot.Fact{{Bucket: markBucket, Key: m.key, Value: string(value)}}})
+	return err
+}
+
+// markKey names a log within the database of dir: a directory that is moved as a whole keeps its mark.
+func markKey(dir, path string) string {
+	if within, err := filepath.Rel(dir, path); err == nil && filepath.IsLocal(within) {
+		return filepath.ToSlash(within)
+	}
+	return path
+}
+
+func readMark(ctx context.Context, facts bot.Facts, key string, now time.Time) (mark audit.Mark, known bool, err error) {
+	value, err := facts.Fact(ctx, markBucket, key, now)
+	if err != nil || value == "" {
+		return mark, false, err
+	}
+	if err := json.Unmarshal([]byte(value), &mark); err != nil {
+		return mark, false, fmt.Errorf("the mark of the audit log is not readable: %w", err)
+	}
+	return mark, true, nil
+}
+
+// AuditMark reads, for the command line, how far the service's log at path had come, while the service runs or not. The database is looked for beside
+// the log and then in each of dirs; the mark is nil when none of them knows the log.
+func AuditMark(ctx context.Context, path string, dirs ...string) (*audit.Mark, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, fmt.Errorf("mark of the audit log: %w", err)
+	}
+	for _, dir := range append([]string{filepath.Dir(path)}, dirs...) {
+		mark, known, err := markIn(ctx, dir, path)
+		if err != nil {
+			return nil, fmt.Errorf("mark of the audit log: %w", err)
+		}
+		if known {
+			return &mark, nil
+		}
+	}
+	return nil, nil
+}
+
+func markIn(ctx context.Context, dir, path string) (mark audit.Mark, known bool, err error) {
+	store, err := persistence.OpenReader(ctx, dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return mark, false, nil
+	}
+	if err != nil {
+		return mark, false, err
+	}
+	mark, known, err = readMark(ctx, store, markKey(dir, path), time.Now())
+	return mark, known, errors.Join(err, store.Close())
+}

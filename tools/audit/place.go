@@ -1,0 +1,210 @@
+package audit
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/rs/zerolog"
+)
+
+// Mark says how far a log had come. Kept where the file is not, it shows that the file was cut, emptied or written anew.
+type Mark struct {
+	Lines int64  `json:"lines"` // of the whole chain
+	Hash  string `json:"hash"`  // of the last line
+	End   int64  `json:"end"`   // where that line ends in its file, in bytes
+}
+
+// Anchor keeps the mark of one log outside of its file. The mark follows the lines by a second at most: what was written within the last second
+// before a crash is in the file and not in the mark. Both methods are called by one goroutine at a time and bound their time themselves.
+type Anchor interface {
+	// Load gives the mark that was saved last; false when there is none yet.
+	Load() (Mark, bool, error)
+	Save(m Mark) error
+}
+
+// open takes the file at the path for this process and finds out where the chain ends: in the file, and by the mark.
+func (l *Log) open() error {
+	if err := os.MkdirAll(filepath.Dir(l.path), 0o700); err != nil {
+		return fmt.Errorf("create directory: %w", err)
+	}
+	mark, known, err := l.load()
+	if err != nil {
+		return err
+	}
+	if err := l.take(); err != nil {
+		return err
+	}
+	if !l.durable || l.anchor == nil {
+		return nil
+	}
+	return l.compare(mark, known)
+}
+
+func (l *Log) load() (Mark, bool, error) {
+	if l.anchor == nil {
+		return Mark{}, false, nil
+	}
+	mark, known, err := l.anchor.Load()
+	if err != nil {
+		return mark, false, fmt.Errorf("read the mark of the log: %w", err)
+	}
+	return mark, known && mark.Lines > 0, nil
+}
+
+// take opens and locks the file and reads where its chain ended.
+func (l *Log) take() error {
+	f, err := os.OpenFile(l.path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return fmt.Errorf("open file: %w", err)
+	}
+	if err := l.claim(f); err != nil {
+		return errors.Join(fmt.Errorf("%s: %w", l.path, err), f.Close())
+	}
+	return nil
+}
+
+func (l *Log) claim(f *os.File) error {
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() { // a pipe or a device has no past
+		l.out, l.file = f, f
+		return nil
+	}
+	if err := lock(f); err != nil {
+		return err
+	}
+	if info.Mode().Perm()&0o077 != 0 {
+		if err := f.Chmod(0o600); err != nil {
+			return fmt.Errorf("restrict access: %w", err)
+		}
+	}
+	l.out, l.file, l.durable = f, f, true
+	return l.resume(info.Size())
+}
+
+// resume reads where the chain of the file ends.
+func (l *Log) resume(size int64) error {
+	last, err := readEnd(l.file, size)
+	if err != nil {
+		return fmt.Errorf("read the last line: %w", err)
+	}
+	l.size = size
+	if last.unterminated { // only the newline is missing: the line is whole
+		if _, err := l.file.WriteString("\n"); err != nil {
+			return fmt.Errorf("end the last line: %w", err)
+		}
+		l.size++
+	}
+	l.prev, l.torn, l.end = last.hash, last.torn, l.size
+	if last.torn != nil {
+		l.end -= int64(len(last.torn.data))
+	}
+	return nil
+}
+
+// compare holds the file against the mark. What does not fit becomes a marker before the next line.
+func (l *Log) compare(mark Mark, known bool) error {
+	begin := int64(0)
+	if known {
+		begin = mark.End
+	}
+	switch {
+	case !known:
+	case l.size == 0:
+		// Somebody moved the file away, or took it: only who has the earlier file can tell. The new one continues the chain either way.
+		l.prev, l.lines = mark.Hash, mark.Lines
+		l.mend(kindContinue, fmt.Sprintf("the chain goes on after line %d, which is in an earlier file", mark.Lines))
+		return nil
+	case !lineEndsAt(l.file, mark.End, mark.Hash):
+		l.lines = mark.Lines
+		l.mend(kindDamage, fmt.Sprintf("lines were cut off or rewritten while nobody wrote: line %d with hash %s is not where it was", mark.Lines, mark.Hash))
+		return nil
+	}
+	n, err := countLines(io.NewSectionReader(l.file, begin, l.end-begin))
+	if err != nil {
+		return fmt.Errorf("%s: count the lines: %w", l.path, err)
+	}
+	l.lines = mark.Lines + n
+	return nil
+}
+
+// mend puts a marker before the next line and tells the operator.
+func (l *Log) mend(kind, reason string) {
+	l.markers = append(l.markers, &record{Timestamp: l.stamp(), Kind: kind, Reason: reason})
+	level := zerolog.WarnLevel
+	if kind == kindDamage {
+		level = zerolog.ErrorLevel
+	}
+	l.log.WithLevel(level).Str("file", l.path).Str("reason", reason).Msg("audit log is not as it was left")
+}
+
+// follow looks whether the file is still the one at the path, as long as it was left. A file that was moved away is left to whoever moved it, and a
+// new one continues the chain. It costs two system calls a line.
+func (l *Log) follow() error {
+	if !l.durable {
+		return nil
+	}
+	mine, err := l.file.Stat()
+	if err != nil {
+		return fmt.Errorf("look at the audit log: %w", err)
+	}
+	there, err := os.Stat(l.path)
+	switch {
+	case err == nil && os.SameFile(mine, there) && mine.Size() >= l.size:
+		return nil
+	case err == nil && os.SameFile(mine, there):
+		reason := fmt.Sprintf("the file was cut by %d bytes while it was written: line %d with hash %s is gone", l.size-mine.Size(), l.lines, l.prev)
+		if err := l.resume(mine.Size()); err != nil {
+			return err
+		}
+		l.mend(kindDamage, reason)
+		return nil
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("look at the audit log: %w", err)
+	}
+	return l.reopen(names(mine))
+}
+
+// reopen goes on in a new file. left is how many names the old one has.
+func (l *Log) reopen(left uint64) error {
+	old, prev := l.file, l.prev
+	if err := l.take(); err != nil {
+		return err
+	}
+	stranger := l.size > 0
+	if !stranger {
+		l.prev, l.torn = prev, nil
+	}
+	switch {
+	case stranger:
+		l.mend(kindDamage, fmt.Sprintf("another file took the place of the log while it was written; line %d has hash %s", l.lines, prev))
+	case left == 0:
+		l.mend(kindDamage, fmt.Sprintf("the file with line %d was removed while it was written", l.lines))
+	default:
+		l.mend(kindContinue, fmt.Sprintf("the chain goes on after line %d, which is in an earlier file", l.lines))
+	}
+	if err := errors.Join(old.Sync(), old.Close()); err != nil {
+		l.log.Error().Err(err).Msg("audit log that was moved away not flushed to disk")
+	}
+	return nil
+}
+
+// mark is how far the file has come.
+func (l *Log) mark() Mark { return Mark{Lines: l.lines, Hash: l.prev, End: l.end} }
+
+// remember stores a mark.
+func (l *Log) remember(m Mark) error {
+	if l.anchor == nil || m.Lines == 0 {
+		return nil
+	}
+	if err := l.anchor.Save(m); err != nil {
+		return fmt.Errorf("store the mark of the audit log: %w", err)
+	}
+	return nil
+}
