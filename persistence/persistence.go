@@ -101,6 +101,9 @@ func OpenReader(ctx context.Context, dataDir string) (*sql.Reader, error) {
 	return sql.OpenReader(ctx, filepath.Join(dataDir, fileName))
 }
 
+// Healthy says why nothing can be stored; see sql.Store.Healthy.
+func (s *Stores) Healthy(ctx context.Context) error { return s.sql.Healthy(ctx) }
+
 // Sweep forgets what is no longer needed at now (see sql.Store.Sweep).
 func (s *Stores) Sweep(ctx context.Context, now time.Time) error {
 	_, err := s.sql.Sweep(ctx, now)

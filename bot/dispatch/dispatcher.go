@@ -29,8 +29,9 @@ type Dispatcher struct {
 	callers map[string]int      // turns in progress by caller
 	held    map[string][]string // sessions waiting because their caller has PerCaller turns already
 	retry   map[string]bool     // sessions to look at again in the next sweep: the store failed, nothing else would tell of them
-	breaks  map[string]bool     // sessions whose inbox may hold a command that stops the turn in progress
-	started bool                // the lanes that an earlier process left behind have been looked at; of the goroutine of Run
+	outage  outage
+	breaks  map[string]bool // sessions whose inbox may hold a command that stops the turn in progress
+	started bool            // the lanes that an earlier process left behind have been looked at; of the goroutine of Run
 
 	work    chan struct{} // the queue may have something
 	express chan struct{} // express arrivals may be there
@@ -307,6 +308,7 @@ func (d *Dispatcher) report(ctx context.Context, err error, what string) {
 		return
 	}
 	d.parts.Log.Error().Err(err).Str("doing", what).Msg("the store failed")
+	d.unstored(ctx, nil, err)
 }
 
 // after does what follows from an Effect that is in the store.

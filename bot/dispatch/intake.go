@@ -33,8 +33,10 @@ func (d *Dispatcher) Accept(ctx context.Context, raws []Raw) error {
 		}
 	}
 	if _, err := d.parts.Store.Apply(ctx, change); err != nil {
+		d.unstored(ctx, raws, err)
 		return fmt.Errorf("store %d updates: %w", len(raws), err)
 	}
+	d.outage.over()
 	// What follows are hints: all of it is found in the store too. Repeated updates get them again, because the first time the answer may have been lost.
 	express := false
 	for i, a := range change.Arrive {

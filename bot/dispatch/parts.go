@@ -160,6 +160,10 @@ type Words interface { //nolint:interfacebloat // one book of sentences, read as
 	Nothing(language string) string
 	// Placeholder is the first text of a message that will grow.
 	Placeholder(language string) string
+	// Unstored says that a message cannot be stored now and is not lost.
+	Unstored(language string) string
+	// OutOfOrder tells an admin why nothing can be stored, and what to do.
+	OutOfOrder(language, advice string) string
 	// Broken says that a message could not be handled because of a fault of ours.
 	Broken(language, request string) string
 }
@@ -175,6 +179,9 @@ type Parts struct {
 	Commands  Commands
 	Approvals Approvals
 	Outbox    Outbox
+	// Direct sends beside the outbox what has to be said when nothing can be stored; nil = nothing is said. Operators are told too.
+	Direct    bot.Sender
+	Operators []bot.Place
 	Progress  func(Watched) Progress // nil = nothing is shown
 	Words     Words
 	Log       zerolog.Logger

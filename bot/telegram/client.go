@@ -49,10 +49,11 @@ type Options struct {
 
 // Client speaks the Bot API. Safe for concurrent use.
 type Client struct {
-	opts  Options
-	api   *tg.Bot
-	sends *http.Client
-	polls *http.Client
+	opts   Options
+	secret *regexp.Regexp // finds the token in texts of others
+	api    *tg.Bot
+	sends  *http.Client
+	polls  *http.Client
 }
 
 // NewClient makes a Client; nothing is requested yet.
@@ -67,7 +68,7 @@ func NewClient(opts Options) (*Client, error) {
 	if !tokenShape.MatchString(opts.Token) {
 		return nil, errors.New("telegram.token is not a bot token: it looks like 123456:ABC-DEF…, as @BotFather gives it")
 	}
-	c := &Client{opts: opts}
+	c := &Client{opts: opts, secret: secretPattern(opts.Token)}
 	// An idle connection that the server closes surfaces as a lost request: keep them short.
 	transport := &http.Transport{
 		Proxy: http.ProxyFromEnvironment, DialContext: (&net.Dialer{Timeout: 10 * time.Second}).DialContext, TLSHandshakeTimeout: 10 * time.Second,
@@ -220,11 +221,30 @@ func badRequest(text string) bot.SendOutcome {
 // redact keeps the token out of errors: it is part of every URL.
 func (c *Client) redact(err error) error {
 	text := err.Error()
-	clean := render.Cut(strings.ReplaceAll(text, c.opts.Token, "[redacted]"), errorLength)
+	clean := c.hide(text)
 	if clean == text {
 		return err
 	}
 	return errors.New(clean)
+}
+
+// hide keeps the token out of a text that a server or a library wrote, also where only its secret half is there or it was escaped for a URL, and
+// bounds the length.
+func (c *Client) hide(text string) string {
+	return render.Cut(c.secret.ReplaceAllLiteralString(text, "[redacted]"), errorLength)
+}
+
+// shortSecret is the shortest secret half that is looked for alone: a shorter one, which Telegram does not give out, would be found in words.
+const shortSecret = 16
+
+// secretPattern finds a token, or its secret half alone.
+func secretPattern(token string) *regexp.Regexp {
+	id, secret, _ := strings.Cut(token, ":")
+	before := "(?:" + id + "(?::|%3A))"
+	if len(secret) >= shortSecret {
+		before += "?"
+	}
+	return regexp.MustCompile("(?i)" + before + regexp.QuoteMeta(secret))
 }
 
 // Me is the bot itself.
@@ -320,7 +340,7 @@ func (c *Client) post(ctx context.Context, client *http.Client, method string, p
 		return &apiError{Code: resp.StatusCode, Text: "the answer is not JSON"}
 	}
 	if !answer.OK {
-		return &apiError{Code: answer.ErrorCode, Text: answer.Description, RetryAfter: time.Duration(answer.Parameters.RetryAfter) * time.Second}
+		return &apiError{Code: answer.ErrorCode, Text: c.hide(answer.Description), RetryAfter: time.Duration(answer.Parameters.RetryAfter) * time.Second}
 	}
 	if err := json.Unmarshal(answer.Result, result); err != nil {
 		return fmt.Errorf("answer of %s: %w", method, err)

@@ -44,6 +44,11 @@ func AllowedUpdates() []string {
 	}
 }
 
+// Private is the chat of a bot with one person: its id is that of the person.
+func Private(botID, person string) bot.Place {
+	return bot.Place{Channel: Name, Bot: botID, Surface: surfaceBot, Chat: person}
+}
+
 // Decode implements bot.Decoder.
 func (d Decoder) Decode(raw []byte) (bot.Message, error) {
 	var u models.Update

@@ -27,6 +27,8 @@ func englishTurn(b *book) {
 	b.givenUp = "The model has not answered for 10 minutes, so I gave up. Please send your message again later. (request %s)"
 	b.internal = "Something went wrong on my side and I could not finish this. The operator can see why in the log. (request %s)"
 	b.cut = "*(The answer was cut at its length limit. Say* go on *for the rest.)*"
+	b.unstored = "I cannot store anything at the moment. Your message is not lost: I get it again and answer as soon as this works."
+	b.outOfOrder = "⚠ My database is out of order: %s. Nothing is lost and nothing is run; I go on by myself once it works."
 	b.away = "The model does not answer right now. Your message is kept; I will try again for 10 minutes. (request %s)"
 	b.behind = "I will get to this after you decide above. /stop drops it."
 	b.nothing = "There is nothing in this message that I can work on. Send me text, please."

@@ -16,6 +16,8 @@ func german() *book {
 	b.givenUp = "Das Modell hat 10 Minuten lang nicht geantwortet, darum habe ich aufgegeben. Bitte später noch einmal schicken. (Anfrage %s)"
 	b.internal = "Bei mir ist etwas schiefgegangen; ich konnte das nicht beenden. Der Betreiber sieht den Grund im Protokoll. (Anfrage %s)"
 	b.cut = "*(Die Antwort wurde an ihrer Längengrenze abgeschnitten. Mit* weiter *kommt der Rest.)*"
+	b.unstored = "Ich kann gerade nichts speichern. Deine Nachricht geht nicht verloren: Ich bekomme sie noch einmal und antworte, sobald es wieder geht."
+	b.outOfOrder = "⚠ Meine Datenbank arbeitet nicht: %s. Nichts geht verloren und nichts wird ausgeführt; ich mache von selbst weiter, sobald es wieder geht."
 	b.away = "Das Modell antwortet gerade nicht. Deine Nachricht ist aufgehoben; ich versuche es 10 Minuten lang weiter. (Anfrage %s)"
 	b.behind = "Dazu komme ich, wenn oben entschieden ist. /stop verwirft es."
 	b.nothing = "In dieser Nachricht ist nichts, womit ich arbeiten kann. Bitte Text schicken."

@@ -59,6 +59,14 @@ func quoted(text string) string {
 // Cut is added under an answer that the token limit cut.
 func (Words) Cut(language string) string { return in(language).cut }
 
+// Unstored says that a message cannot be stored now and is not lost.
+func (Words) Unstored(language string) string { return in(language).unstored }
+
+// OutOfOrder tells an admin why nothing can be stored, and what to do.
+func (Words) OutOfOrder(language, advice string) string {
+	return fmt.Sprintf(in(language).outOfOrder, advice)
+}
+
 // Away says that the model does not answer and that the message is kept.
 func (Words) Away(language, request string) string { return fmt.Sprintf(in(language).away, request) }
 

@@ -66,6 +66,7 @@ func everything(l string) map[string][]string {
 		"UnknownQuestion": {w.UnknownQuestion(l)}, "NoQuestion": {w.NoQuestion(l)}, "OneQuestion": {w.OneQuestion(l, "akun")}, "WhichQuestion": {w.WhichQuestion(l, []string{"akun", "bero"})},
 		"Noted": {w.Noted(l, 0), w.Noted(l, 2)}, "Names": w.Names(), "Languages": w.Languages(),
 	}
+	m["Unstored"], m["OutOfOrder"] = []string{w.Unstored(l)}, []string{w.OutOfOrder(l, "the disk is full")}
 	m["Servers"] = []string{w.Servers(l, nil), w.Servers(l, []texts.Server{
 		{ID: "a", State: "connected", Tools: 1, Trust: "untrusted", Changed: []string{"x"}}, {ID: "b", State: "new state", Trust: "trusted", Problem: "why"},
 	})}

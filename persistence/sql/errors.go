@@ -27,6 +27,9 @@ func (u *Unavailable) Error() string {
 	return text
 }
 
+// Advice says in plain words what is wrong and what to do, without paths.
+func (u *Unavailable) Advice() string { return u.Reason }
+
 // Unwrap gives the driver's error.
 func (u *Unavailable) Unwrap() error { return u.Err }
 

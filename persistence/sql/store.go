@@ -10,7 +10,9 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -54,9 +56,12 @@ type Store struct {
 	queue  []*job
 	closed bool
 
+	failing atomic.Pointer[Unavailable] // why the last commit failed; nil = it did not
+
 	writer sync.WaitGroup
 	conn   *sql.Conn // of the writer goroutine
-	write  *queries  // on conn; nil = must connect anew
+	write  *queries  // on conn; nil = must reconnect
+	guard  *guard    // of the writer goroutine
 }
 
 var _ bot.Store = (*Store)(nil)
@@ -93,6 +98,11 @@ func (s *Store) prepare(ctx context.Context) error {
 	if err := s.connect(ctx); err != nil {
 		return s.dialect.wrap("open", err)
 	}
+	s.guard = &guard{path: s.dialect.path, seen: map[string]os.FileInfo{}}
+	if err := s.guard.open(ctx, s.write); err != nil {
+		s.disconnect()
+		return s.dialect.wrap("open", err)
+	}
 	s.options.Log.Debug().Str("path", s.options.Path).Int64("schema", version).Msg("store is open")
 	return nil
 }
@@ -110,7 +120,15 @@ func (s *Store) Close() error {
 	}
 	s.disconnect()
 	s.q.close()
-	return s.pools.close()
+	return errors.Join(s.pools.close(), s.guard.close())
+}
+
+// Healthy says why nothing can be stored; nil = the last commit was fine, or one that it makes now to find out. Errors are *Unavailable.
+func (s *Store) Healthy(ctx context.Context) error {
+	if s.failing.Load() == nil {
+		return nil
+	}
+	return s.maintain(ctx, func(context.Context, *queries) error { return nil })
 }
 
 // Recover frees the leases of all other owners and returns how many there were. It is for the start of a process that has the store for itself

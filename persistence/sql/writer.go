@@ -111,7 +111,9 @@ func (s *Store) run(ctx context.Context) {
 		if group == nil {
 			return
 		}
-		if err := s.commit(ctx, group); err != nil {
+		err := s.commit(ctx, group)
+		s.note(err)
+		if err != nil {
 			s.disconnect()
 			s.options.Log.Error().Err(err).Int("changes", len(group)).Msg("changes were not stored")
 			for _, j := range group {
@@ -124,12 +126,27 @@ func (s *Store) run(ctx context.Context) {
 	}
 }
 
+// note keeps what Healthy says.
+func (s *Store) note(err error) {
+	var failed *Unavailable
+	if errors.As(err, &failed) || err == nil {
+		s.failing.Store(failed)
+	}
+}
+
 // commit brings a group into one transaction. What one Change does wrong is its own error and undone alone; an error of commit concerns all.
 func (s *Store) commit(ctx context.Context, group []*job) error {
+	if s.guard.lost != nil {
+		return s.guard.lost
+	}
 	if s.write == nil {
-		if err := s.connect(ctx); err != nil {
+		if err := s.reconnect(ctx); err != nil {
 			return s.dialect.wrap("open", err)
 		}
+	}
+	if err := s.guard.check(); err != nil {
+		s.rescue(ctx)
+		return err
 	}
 	if err := s.write.exec(ctx, s.dialect.begin); err != nil {
 		return s.dialect.wrap("write", fmt.Errorf("begin: %w", err))
@@ -172,9 +189,13 @@ func (s *Store) finish(ctx context.Context, changes []*bot.Change) error {
 	if hook := s.options.Hooks.BeforeCommit; hook != nil && len(changes) > 0 {
 		hook(changes)
 	}
+	if err := s.guard.next(ctx, s.write); err != nil {
+		return s.rollback(ctx, s.dialect.wrap("write", err))
+	}
 	if err := s.write.exec(ctx, "COMMIT"); err != nil {
 		return s.rollback(ctx, s.dialect.wrap("commit", err))
 	}
+	s.guard.done()
 	if hook := s.options.Hooks.AfterCommit; hook != nil && len(changes) > 0 {
 		hook(changes)
 	}
@@ -216,6 +237,31 @@ func (s *Store) connect(ctx context.Context) error {
 	}
 	s.conn, s.write = conn, newQueries(conn)
 	return nil
+}
+
+// reconnect takes another connection and makes sure that it sees what was committed.
+func (s *Store) reconnect(ctx context.Context) error {
+	if err := s.connect(ctx); err != nil {
+		return err
+	}
+	s.guard.forget()
+	had := s.guard.count
+	if err := s.guard.recount(ctx, s.write); err != nil {
+		return err
+	}
+	if s.guard.count < had {
+		s.guard.lost = s.guard.missing(fmt.Sprintf("%d commits that it had are gone", had-s.guard.count))
+		return s.guard.lost
+	}
+	return nil
+}
+
+// rescue brings what only our open files still hold of the write-ahead log into the database, where that is still the one at its path. It is tried
+// whenever damage is found, and what comes of it shows at the next start.
+func (s *Store) rescue(ctx context.Context) {
+	if err := s.write.exec(ctx, "PRAGMA wal_checkpoint(TRUNCATE)"); err != nil {
+		s.options.Log.Error().Err(err).Msg("write-ahead log not rescued")
+	}
 }
 
 // disconnect drops the writer's connection for good, with whatever state it is in.

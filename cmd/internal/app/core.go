@@ -350,10 +350,10 @@ func (c *Core) instructions(turn *agent.Turn, withTools bool) string {
 	return c.servers.Instructions(turn.Allowed)
 }
 
-// storesLine says for the start and for /status where state lives.
+// storesLine says for /status what keeps state; where on the disk it is concerns the operator alone.
 func (c *Core) storesLine() string {
 	if c.redis.Embedded() {
-		return "SQLite and embedded Redis in " + c.dir
+		return "SQLite and embedded Redis"
 	}
-	return "SQLite in " + c.dir + ", Redis server"
+	return "SQLite, Redis server"
 }

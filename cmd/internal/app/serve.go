@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/access"
 	"github.com/zephbot/zephbot/bot/deliver"
 	"github.com/zephbot/zephbot/bot/dispatch"
@@ -62,7 +64,7 @@ func (c *Core) serveTelegram(ctx context.Context) error {
 	c.log.Info().Str("bot", "@"+me.Username).Msg("connected to Telegram")
 	s := newService(c, channel{
 		name: telegram.Name, bot: client.ID(), display: me.Name, decoder: telegram.Decoder{ID: me.ID, Username: me.Username}, composer: client, sender: client,
-		live: client, guard: guard, rights: guard.Rights, admins: guard.Admins,
+		live: client, guard: guard, rights: guard.Rights, admins: guard.Admins, operators: operators(client.ID(), cfg.Telegram.Admins),
 		limits: deliver.Limits{
 			PerSecond: cfg.Telegram.Limits.PerSecond, PerChatPerSecond: cfg.Telegram.Limits.PerChatPerSecond,
 			PerGroupPerMinute: cfg.Telegram.Limits.PerGroupPerMinute,
@@ -87,10 +89,22 @@ func (c *Core) serveTelegram(ctx context.Context) error {
 	return err
 }
 
+// operators are the private chats of the admins.
+func operators(botID string, admins []int64) []bot.Place {
+	var list []bot.Place
+	for _, id := range ids(admins) {
+		list = append(list, telegram.Private(botID, id))
+	}
+	return list
+}
+
 // ready says why the service cannot do its job.
 func (c *Core) ready(ctx context.Context) error {
 	if _, err := c.stores.Bot.Counts(ctx, telegram.Name, ""); err != nil {
 		return errors.New("the database does not answer")
+	}
+	if err := c.stores.Healthy(ctx); err != nil {
+		return fmt.Errorf("nothing can be stored: %w", err)
 	}
 	if err := c.redis.Ping(ctx); err != nil {
 		return errors.New("redis does not answer")
@@ -147,7 +161,7 @@ func (c *Core) banner(channel, allowed string) {
 	info("channel", channel)
 	info("allowed", allowed)
 	info("model", c.modelLine())
-	info("stores", c.storesLine())
+	info("stores", c.storesLine()+" in "+c.dir)
 	if c.kit.confined {
 		info("sandbox", c.kit.level)
 	} else {

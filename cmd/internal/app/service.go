@@ -38,6 +38,7 @@ type channel struct {
 	guard     dispatch.Guard
 	rights    func(bot.Place, string) approval.Rights
 	admins    func() []string
+	operators []bot.Place // where admins are told of what cannot be stored
 	limits    deliver.Limits
 	nobody    bool // there is nobody to ask: questions are denials
 }
@@ -91,7 +92,7 @@ func newService(c *Core, ch channel) *service {
 	runner := c.runner(executor{chain: chain, audit: c.audit, metrics: c.metrics}, ch.display)
 	s.dispatcher = dispatch.New(dispatch.Parts{
 		Store: store, Decoder: ch.decoder, Composer: ch.composer, Runner: runner, Guard: ch.guard, Meter: meter, Commands: s.commands,
-		Approvals: counted{broker, c}, Outbox: s.outbox, Progress: progress, Words: words, Log: c.log.With().Str("component", "dispatcher").Logger(), Now: c.now,
+		Approvals: counted{broker, c}, Outbox: s.outbox, Direct: ch.sender, Operators: ch.operators, Progress: progress, Words: words, Log: c.log.With().Str("component", "dispatcher").Logger(), Now: c.now,
 		Observe: s.observe, News: c.news,
 	}, dispatch.Options{
 		Channel: ch.name, Bot: ch.bot, Owner: c.owner, Concurrency: c.cfg.Agent.Concurrency, Grace: graceTurns,

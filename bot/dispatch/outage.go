@@ -1,0 +1,81 @@
+package dispatch
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/zephbot/zephbot/bot"
+)
+
+// Limits of what is said while nothing can be stored. It goes out beside the outbox, which is out of order too.
+const (
+	outageChats  = 32               // chats that are told about one outage
+	outageWithin = 10 * time.Second // for all sends of one batch
+)
+
+// outage is a time in which the store refuses everything: the disk is full, the file cannot be written.
+type outage struct {
+	mu   sync.Mutex
+	told map[string]bool // chats, by key; nil = the store works
+}
+
+// begin reports whether the chat has to be told.
+func (o *outage) begin(chat string) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.told == nil {
+		o.told = map[string]bool{}
+	}
+	if o.told[chat] || len(o.told) >= outageChats {
+		return false
+	}
+	o.told[chat] = true
+	return true
+}
+
+// over notes that the store works.
+func (o *outage) over() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.told = nil
+}
+
+// advice says what an operator can do about a store that is out of order.
+type advice interface{ Advice() string }
+
+// unstored tells people, once a chat and outage, that what they wrote could not be stored, and admins why. Nothing of it is lost: it was not
+// confirmed, so the channel delivers it again. It says nothing about a Change that was refused for what was in it.
+func (d *Dispatcher) unstored(ctx context.Context, raws []Raw, cause error) {
+	var why advice
+	if d.parts.Direct == nil || ctx.Err() != nil || !errors.As(cause, &why) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, outageWithin)
+	defer cancel()
+	for _, place := range d.parts.Operators {
+		d.say(ctx, bot.Row{Place: place, Purpose: bot.Notice, Content: bot.Content{Text: d.parts.Words.OutOfOrder("", why.Advice())}})
+	}
+	for _, raw := range raws {
+		msg, err := d.decode(raw.Body)
+		if err != nil || msg.Kind != bot.Text || msg.Caller == "" || !d.addressed(&msg) {
+			continue
+		}
+		verdict, err := d.parts.Guard.Admit(ctx, &msg)
+		if err != nil || !verdict.OK {
+			continue
+		}
+		d.say(ctx, d.reply(&msg, bot.Notice, d.parts.Words.Unstored(msg.Language), ""))
+	}
+}
+
+// say sends a row that is not stored, unless its chat was told already. Nobody is left to hear of a failure.
+func (d *Dispatcher) say(ctx context.Context, row bot.Row) {
+	if !d.outage.begin(row.Place.ChatKey()) {
+		return
+	}
+	if _, err := d.parts.Direct.Send(ctx, &row); err != nil && ctx.Err() == nil {
+		d.parts.Log.Warn().Err(err).Str("chat", row.Place.Chat).Msg("nobody could be told that the store is out of order")
+	}
+}

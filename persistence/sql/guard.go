@@ -1,0 +1,152 @@
+package sql
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+)
+
+// markSuffix is added to the name of the database for the file with its high-water mark.
+const markSuffix = "-mark"
+
+// markFormat is the content of that file: which database, and how many groups of Changes were committed to it. The width is fixed, so that one write
+// replaces it whole.
+const markFormat = "%s %020d\n"
+
+// guard notices that the database lost what was committed: its write-ahead log was removed, or a file was emptied or replaced by another, while the
+// service runs or while it does not. SQLite alone takes what it finds for all there ever was.
+//
+// Each commit counts in the database, and then in a file beside it. The file is not flushed: after a power cut it may be behind the database, which
+// is fine, and it is never ahead of it. Only the writer goroutine uses a guard.
+type guard struct {
+	path  string
+	id    string
+	count int64
+	mark  *os.File
+	seen  map[string]os.FileInfo // the files of the database as they were last, by suffix
+	lost  *Unavailable           // set once something is lost: nothing is stored from then on
+}
+
+// open compares the database with its mark. A mark that is ahead means that Changes are lost, and is an error.
+func (g *guard) open(ctx context.Context, q *queries) error {
+	if err := g.identify(ctx, q); err != nil {
+		return err
+	}
+	known, count, err := readMark(g.path + markSuffix)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return &Unavailable{Path: g.path + markSuffix, Op: "read", Reason: "the high-water mark cannot be read; check the file", Err: err}
+	case known != g.id:
+		return g.missing("it is not the database that was here before")
+	case count > g.count:
+		return g.missing(fmt.Sprintf("%d commits that it had are gone", count-g.count))
+	}
+	if g.mark, err = os.OpenFile(g.path+markSuffix, os.O_RDWR|os.O_CREATE, 0o600); err != nil {
+		return &Unavailable{Path: g.path + markSuffix, Op: "open", Reason: "the high-water mark cannot be written; check the directory and its permissions", Err: err}
+	}
+	g.store()
+	return nil
+}
+
+// identify reads, or gives, the database's name and count.
+func (g *guard) identify(ctx context.Context, q *queries) error {
+	if err := q.exec(ctx, `INSERT INTO meta (name, value) VALUES ('id', ?) ON CONFLICT (name) DO NOTHING`, rand.Text()); err != nil {
+		return fmt.Errorf("name the database: %w", err)
+	}
+	if _, err := q.one(ctx, func(scan scanner) error { return scan(&g.id) }, `SELECT value FROM meta WHERE name = 'id'`); err != nil {
+		return fmt.Errorf("read the name of the database: %w", err)
+	}
+	return g.recount(ctx, q)
+}
+
+// recount reads how many commits the database knows of.
+func (g *guard) recount(ctx context.Context, q *queries) error {
+	_, err := q.one(ctx, func(scan scanner) error { return scan(&g.count) }, `SELECT CAST(value AS INTEGER) FROM meta WHERE name = 'commits'`)
+	if err != nil {
+		return fmt.Errorf("read the count of commits: %w", err)
+	}
+	return nil
+}
+
+func (g *guard) missing(what string) *Unavailable {
+	return &Unavailable{Path: g.path, Op: "open", Reason: what + ": its file or the one ending in -wal was removed, emptied or replaced. Put the files back, or restore " +
+		"a backup; to go on with what is there, knowing that messages may be lost, remove the file ending in " + markSuffix}
+}
+
+// check looks at the files of the database before a commit. It costs three system calls.
+func (g *guard) check() error {
+	for _, suffix := range []string{"", "-wal", "-shm"} {
+		before := g.seen[suffix]
+		now, err := os.Stat(g.path + suffix)
+		var what string
+		switch {
+		case err == nil && (before == nil || os.SameFile(before, now) && now.Size() >= before.Size()):
+			g.seen[suffix] = now
+			continue
+		case err == nil && os.SameFile(before, now):
+			what = "was cut short"
+		case err == nil:
+			what = "was replaced"
+		case before == nil && errors.Is(err, fs.ErrNotExist): // not made yet
+			continue
+		case errors.Is(err, fs.ErrNotExist):
+			what = "was removed"
+		default:
+			return &Unavailable{Path: g.path + suffix, Op: "look at", Reason: "the file cannot be looked at; check the directory and its permissions", Err: err}
+		}
+		g.lost = &Unavailable{Path: g.path + suffix, Op: "write", Reason: "the file " + what + " while the service worked with it; nothing is stored any more. " +
+			"Stop what did it and restart the service: it says then whether something is lost"}
+		return g.lost
+	}
+	return nil
+}
+
+// forget is for a new connection: SQLite may have removed and made the files beside the database meanwhile.
+func (g *guard) forget() {
+	delete(g.seen, "-wal")
+	delete(g.seen, "-shm")
+}
+
+// next counts the commit that is under way, within its transaction.
+func (g *guard) next(ctx context.Context, q *queries) error {
+	err := q.exec(ctx, `INSERT INTO meta (name, value) VALUES ('commits', ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value`, fmt.Sprint(g.count+1))
+	if err != nil {
+		return fmt.Errorf("count the commit: %w", err)
+	}
+	return nil
+}
+
+// done notes that the commit is durable.
+func (g *guard) done() {
+	g.count++
+	g.store()
+}
+
+// store writes the mark. That it cannot be written makes it stale and no more: the next one that can is enough.
+func (g *guard) store() { _, _ = g.mark.WriteAt(fmt.Appendf(nil, markFormat, g.id, g.count), 0) }
+
+func (g *guard) close() error {
+	if g.mark == nil {
+		return nil
+	}
+	return g.mark.Close()
+}
+
+func readMark(path string) (id string, count int64, err error) {
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return "", 0, err
+	}
+	if len(raw) == 0 { // the process ended between making and writing it
+		return "", 0, fs.ErrNotExist
+	}
+	if _, err := fmt.Fscanf(strings.NewReader(string(raw)), markFormat, &id, &count); err != nil {
+		return "", 0, fmt.Errorf("%q is no mark: %w", raw[:min(len(raw), 64)], err)
+	}
+	return id, count, nil
+}
