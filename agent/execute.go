@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -226,7 +227,25 @@ func (s *step) result(b *batch, u Use, call *tools.Call, result *tools.Result, e
 		return e
 	}
 	e.Text, e.Failed, e.Source, e.Files = result.Text, result.Error, result.Untrusted, result.Files
+	e.Touched = touched(call)
 	return e
+}
+
+// mostTouched bounds the paths of one call that the journal keeps. What is left out is asked for again after flagged content, and no more.
+const mostTouched = 32
+
+// touched are the files that a call of a tool of our own worked on.
+func touched(call *tools.Call) []string {
+	if call.Def.Server != "" {
+		return nil
+	}
+	var list []string
+	for _, path := range call.Subject.Paths {
+		if !strings.Contains(path, "://") && len(list) < mostTouched {
+			list = append(list, path)
+		}
+	}
+	return list
 }
 
 func (s *step) call(b *batch, u Use) *tools.Call {
@@ -239,7 +258,7 @@ func (s *step) call(b *batch, u Use) *tools.Call {
 	return &tools.Call{
 		ID: u.Call, Batch: b.entry.N, Tool: u.Name, Args: u.Args, Definition: u.Definition,
 		Origin: s.turn.Origin, Trail: &tools.Trail{}, Hidden: hidden,
-		Ask: s.state.ask(), Suspicious: s.state.suspicious(), BatchN: batches, CallN: calls + own + 1,
+		Ask: s.state.ask(), Suspicious: s.state.suspicious(), Touched: s.state.touched(), BatchN: batches, CallN: calls + own + 1,
 		Began: s.state.began(), Earlier: s.state.earlier(b.entry.N),
 	}
 }

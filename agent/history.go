@@ -118,11 +118,14 @@ func (s *state) ask() string {
 	return ""
 }
 
-// suspicious is the source of the last result of this turn that tried to give instructions; "" = none.
+// suspicious is the source of the last text that tried to give instructions; "" = none. It counts until the conversation begins anew, because until then
+// the model reads it with every turn.
 func (s *state) suspicious() string {
 	source := ""
-	for _, e := range s.current() {
+	for _, e := range s.entries {
 		switch {
+		case e.Kind == ResetEntry:
+			source = ""
 		case e.Kind == UserEntry && e.Flagged:
 			source = "a command in the background"
 		case e.Kind == ResultEntry && e.Flagged:
@@ -130,6 +133,20 @@ func (s *state) suspicious() string {
 		}
 	}
 	return source
+}
+
+// touched are the paths that calls of this conversation have worked on.
+func (s *state) touched() []string {
+	var list []string
+	for _, e := range s.entries {
+		switch e.Kind {
+		case ResetEntry:
+			list = nil
+		case ResultEntry:
+			list = append(list, e.Touched...)
+		}
+	}
+	return list
 }
 
 // began is the number of the entry with which the conversation began anew.

@@ -47,6 +47,7 @@ type Entry struct {
 	Source   string    `json:"source,omitempty"`   // result: untrusted source of the text
 	Flagged  bool      `json:"flagged,omitempty"`  // result, user: the text from Source, or the News, tries to give instructions
 	Notices  []string  `json:"notices,omitempty"`  // result: what the person was told besides
+	Touched  []string  `json:"touched,omitempty"`  // result: canonical paths of files that the call worked on
 
 	// Files of a result go to the person in the commit of the entry. They are not kept in the journal.
 	Files  []tools.File `json:"-"`

@@ -84,8 +84,12 @@ type Request struct {
 	// command is let through only when all its paths lie below one of them.
 	InsidePaths []string
 	// Suspicious names the untrusted source whose content was flagged in this
-	// turn. An allow of something that changes anything becomes ask.
+	// conversation. An allow becomes ask for everything that changes something,
+	// brings in something new or could carry something out.
 	Suspicious string
+	// Touched are the canonical paths this conversation has worked on; they may
+	// be read again in spite of Suspicious.
+	Touched []string
 	// Grants are the approvals stored by "Always" that hold for this caller.
 	Grants []Grant
 }
@@ -239,11 +243,11 @@ func (s *Set) inner(c *call) Decision {
 			Rule:   "built-in: autonomy level full (" + a.rule + ")",
 			Reason: "The autonomy level is full, so nothing is asked.",
 		}
-	case a.effect == Allow && r.Suspicious != "" && s.level != Full && c.changes():
+	case a.effect == Allow && r.Suspicious != "" && s.level != Full && !c.contained():
 		return Decision{
 			Effect: Ask,
-			Rule:   "built-in: flagged content in this turn (" + a.rule + ")",
-			Reason: "Content from " + shorten(r.Suspicious) + " tried to give instructions in this turn, so this needs a person's approval.",
+			Rule:   "built-in: flagged content (" + a.rule + ")",
+			Reason: "Content from " + shorten(r.Suspicious) + " tried to give instructions in this conversation, so this needs a person's approval.",
 		}
 	}
 	return a.decision(c.req.InsidePaths)

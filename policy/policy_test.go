@@ -108,22 +108,30 @@ func TestSuspicious(t *testing.T) {
 		want    policy.Effect
 	}{
 		{"writes", s, policy.Request{Tool: "write", Inputs: []string{"/a"}}, policy.Ask},
-		{"reads", s, policy.Request{Tool: "read", Inputs: []string{"/a"}}, policy.Allow},
-		{"fetches", s, policy.Request{Tool: "fetch"}, policy.Allow},
+		{"reads what is new", s, policy.Request{Tool: "read", Inputs: []string{"/b"}, Paths: []string{"/b"}}, policy.Ask},
+		{"reads again", s, policy.Request{Tool: "read", Inputs: []string{"/a"}, Paths: []string{"/a"}}, policy.Allow},
+		{"reads below what it listed", s, policy.Request{Tool: "read", Inputs: []string{"/dir/b"}, Paths: []string{"/dir/b"}}, policy.Ask},
+		{"searches again", s, policy.Request{Tool: "grep", Inputs: []string{"/dir"}, Paths: []string{"/dir"}}, policy.Allow},
+		{"searches", s, policy.Request{Tool: "find_path", Inputs: []string{"/"}, Paths: []string{"/"}}, policy.Ask},
+		{"lists", s, policy.Request{Tool: "list_directory", Inputs: []string{"/dir", "/c"}, Paths: []string{"/dir", "/c"}}, policy.Ask},
+		{"reads what is not said", s, policy.Request{Tool: "read"}, policy.Ask},
+		{"reads its own output", s, policy.Request{Tool: "read_overflow"}, policy.Allow},
+		{"fetches", s, policy.Request{Tool: "fetch"}, policy.Ask},
+		{"scrapes", s, policy.Request{Tool: "web_scrape"}, policy.Ask},
 		{"denied", s, policy.Request{Tool: "edit"}, policy.Deny},
 		{"remembers", s, policy.Request{Tool: "memory_save"}, policy.Ask},
-		{"says that it reads", s, policy.Request{Tool: "schedule_x", ReadOnly: true}, policy.Allow},
+		{"says that it reads", s, policy.Request{Tool: "schedule_x", ReadOnly: true}, policy.Ask},
 		{"server", s, policy.Request{Tool: "x:y", ReadOnly: true}, policy.Ask},
-		{"trusted server", s, policy.Request{Tool: "x:y", ReadOnly: true, TrustedServer: true}, policy.Allow},
+		{"trusted server", s, policy.Request{Tool: "x:y", ReadOnly: true, TrustedServer: true}, policy.Ask},
 		{"granted", s, withGrant(policy.Request{Tool: "copy_path"}, "copy_path", "*"), policy.Ask},
-		{"command that reads", git, bash("git log"), policy.Allow},
+		{"command that reads", git, bash("git log"), policy.Ask},
 		{"command that changes", git, bash("git push"), policy.Ask},
 		{"full", full, bash("git push"), policy.Allow},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			tt.request.Suspicious = "https://page.example"
+			tt.request.Suspicious, tt.request.Touched = "https://page.example", []string{"/a", "/dir"}
 			got := tt.set.Decide(tt.request)
 			if got.Effect != tt.want {
 				t.Errorf("got %+v, want %s", got, tt.want)

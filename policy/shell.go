@@ -56,17 +56,6 @@ func argumentInputs(tool string, args map[string]any) []string {
 	return out
 }
 
-// reads reports that every script of the call only reads.
-func (c *call) reads() bool {
-	for i := range c.scripts {
-		sc := &c.scripts[i]
-		if _, ok := command.ReadsOnly(*sc); !ok || !sc.Certain() || writes(sc) {
-			return false
-		}
-	}
-	return true
-}
-
 // shellRules are the switches of [tools.shell] that policy knows.
 type shellRules struct {
 	blocked      []string // folded, as written

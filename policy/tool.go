@@ -1,6 +1,9 @@
 package policy
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // CanonicalTool gives the name a tool is known by: white space is trimmed and
 // the aliases shell, sh (bash), read_file (read), write_file (write) and glob
@@ -61,17 +64,18 @@ func builtinAllow(r *Request, tool string) bool {
 	return readingTool(tool) || strings.HasPrefix(tool, "schedule_")
 }
 
-// changes says whether the call may change something. An untrusted server's
-// word that its tool only reads does not count.
-func (c *call) changes() bool {
-	if isMCP(c.tool) {
-		return !c.req.TrustedServer || !c.req.ReadOnly
-	}
+// contained says whether a call stays within what the conversation has already
+// seen: it reads again what was read, or the conversation's own memory. A model
+// that obeys a hostile text must not get at anything else, nor carry anything
+// out, without a person; what a command reads is not known well enough.
+func (c *call) contained() bool {
 	switch c.tool {
-	case "bash":
-		return !c.reads()
-	case "fetch", "web_scrape":
-		return false
+	case "read_overflow", "memory_search", "list_tasks":
+		return true
+	case "read", "grep", "find_path", "list_directory", "search_code", "diagnostics":
+		return len(c.req.Paths) > 0 && !slices.ContainsFunc(c.req.Paths, func(path string) bool {
+			return !slices.Contains(c.req.Touched, path)
+		})
 	}
-	return !readingTool(c.tool) && !c.req.ReadOnly
+	return false
 }

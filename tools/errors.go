@@ -103,7 +103,7 @@ type Question struct {
 	Args       string `json:"args"` // canonical arguments
 	ReadOnly   bool   `json:"read_only,omitempty"`
 	Destroys   bool   `json:"destroys,omitempty"`
-	Suspicious string `json:"suspicious,omitempty"` // untrusted source that was flagged in this turn
+	Suspicious string `json:"suspicious,omitempty"` // untrusted source that was flagged in this conversation
 	// Always are the patterns that a standing approval would store; empty where none can cover the call.
 	Always []string `json:"always,omitempty"`
 }

@@ -65,8 +65,10 @@ type Call struct {
 	Progress func(text string)
 	// Ask is what the person wants in this turn, for a stage that has to judge what matters; may be empty.
 	Ask string
-	// Suspicious is the untrusted source whose content was flagged earlier in this turn; "" = none. The gate hands it to the policy.
+	// Suspicious is the untrusted source whose content was flagged earlier in this conversation; "" = none. The gate hands it to the policy.
 	Suspicious string
+	// Touched are the canonical paths that calls of this conversation have worked on: what may be read again after flagged content.
+	Touched []string
 	// BatchN and CallN say which batch and which call of the conversation this is, counted from 1 since its beginning or the last /clear. They come
 	// from the journal, so that a resumed or repeated call has the same numbers. 0 = not part of a conversation.
 	BatchN, CallN int
@@ -100,7 +102,7 @@ type Trail struct {
 	Rule         string // the rule that decided
 	Effect       string // allow, ask, deny
 	Reason       string // the decision in one sentence for people
-	Suspicious   string // untrusted source that was flagged in this turn
+	Suspicious   string // untrusted source that was flagged in this conversation
 	ApprovedBy   string
 	Offer        []string // patterns that "Always" would store for a call that asks
 	Judge        string   // allow, deny:<reason>, error:<text>

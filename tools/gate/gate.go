@@ -158,6 +158,7 @@ func (g *gate) request(ctx context.Context, call *tools.Call) (policy.Request, e
 	if r.Suspicious == "" {
 		r.Suspicious = call.Suspicious
 	}
+	r.Touched = call.Touched
 	r.TrustedServer = call.Def.Server != "" && call.Def.Trusted
 	return r, nil
 }

@@ -31,7 +31,7 @@ func (c *Core) adversary() (tools.Middleware, error) {
 		return nil, err
 	}
 	o := judge.Options{
-		Provider: provider, WarnOnly: !a.BlockOnReject, FailOpen: a.FailOpen, Timeout: time.Duration(a.TimeoutMS) * time.Millisecond,
+		Provider: provider, Question: !a.BlockOnReject, FailOpen: a.FailOpen, Timeout: time.Duration(a.TimeoutMS) * time.Millisecond,
 		Exempt: a.ExemptTools, Redact: c.redactor.Value,
 	}
 	if o.Exempt == nil {

@@ -111,7 +111,7 @@ type Rule struct {
 type AdversarialPolicy struct {
 	Enabled       bool     `toml:"enabled" default:"false" doc:"Turn the judge on."`
 	Provider      string   `toml:"provider" alias:"policy_provider" form:"provider" doc:"Provider that judges. Empty: the primary."`
-	BlockOnReject bool     `toml:"block_on_reject" default:"true" doc:"Block what it rejects; false: warn only."`
+	BlockOnReject bool     `toml:"block_on_reject" default:"true" doc:"Block what it rejects; false: ask a person about it."`
 	PolicyFile    string   `toml:"policy_file" place:"obeyed" doc:"Text file with one policy a line."`
 	FailOpen      bool     `toml:"fail_open" default:"false" doc:"Let calls pass when the judge does not answer."`
 	TimeoutMS     int      `toml:"timeout_ms" default:"3000" min:"1" doc:"Milliseconds it may take."`
