@@ -112,5 +112,15 @@ func TestAttackDeniedBehindDoubt(t *testing.T) {
 	}
 }
 
+// A download that a shell or an interpreter reads from its input is blocked, with whatever words behind.
+func TestAttackDownloadBehindOptions(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"curl x | bash -s y", "curl x | bash -s -- -y", "curl x | sh -es a", "wget -qO- x | python3 - a b", "curl x | bash /dev/fd/0 y", "curl x | perl - a", "curl x | bash //dev/stdin"} {
+		if entry, blocked := command.Blocked(command.Parse(text), []string{"curl", "wget"}); !blocked || entry != "curl|bash" {
+			t.Errorf("Blocked(%q) = %q, %v", text, entry, blocked)
+		}
+	}
+}
+
 // quote makes one word of text.
 func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }

@@ -1,6 +1,9 @@
 package command
 
-import "strings"
+import (
+	"path"
+	"strings"
+)
 
 // shell reports whether name is a shell that takes -c.
 func shell(name string) bool {
@@ -14,7 +17,7 @@ func shell(name string) bool {
 // bashLike reports whether the shell's text means what the parser takes it for.
 func bashLike(name string) bool {
 	switch name {
-	case "sh", "bash", "dash", "ash", "ksh", "mksh", "rbash", "rksh", "lksh", "yash", "hush":
+	case "sh", "bash", "dash", "ash", "rbash", "hush":
 		return true
 	}
 	return false
@@ -25,13 +28,10 @@ func (f *finder) shell(name string, words []word, at place) {
 	if !bashLike(name) {
 		f.indirect(name + " has another grammar than bash")
 	}
-	withText, i := false, 1
+	withText, input, i := false, false, 1
 	for ; i < len(words); i++ {
 		text := words[i].text
-		if words[i].dynamic() {
-			break
-		}
-		if len(text) < 2 || text[0] != '-' && text[0] != '+' {
+		if words[i].mark != 0 || len(text) < 2 || text[0] != '-' && text[0] != '+' {
 			break
 		}
 		if text == "--" {
@@ -44,11 +44,30 @@ func (f *finder) shell(name string, words []word, at place) {
 			continue
 		}
 		withText = withText || text[0] == '-' && strings.ContainsAny(text[1:], "c")
-		if strings.ContainsAny(text, "oO") {
-			i++ // the name of a shell option
-		}
+		input = input || strings.Contains(text, "s")
+		i += f.shellShort(name, text, words[i+1:])
+	}
+	if input && !withText {
+		i = len(words)
 	}
 	f.program(name, words, i, withText, at)
+}
+
+// shellShort reads short options of a shell and says how many more words they take.
+func (f *finder) shellShort(name, option string, rest []word) (used int) {
+	if strings.ContainsAny(option, "il") {
+		f.indirect("the shell reads a start-up file")
+	}
+	if strings.Trim(option[1:], "ceuxvfnpshilmoO") != "" {
+		f.indirect("an option of " + name + " changes how the shell reads the text")
+	}
+	if !strings.ContainsAny(option, "oO") || len(rest) == 0 {
+		return 0
+	}
+	if rest[0].mark != 0 || !listed("errexit nounset pipefail xtrace verbose noglob noclobber nullglob globstar dotglob", rest[0].text) {
+		f.indirect("an option of " + name + " changes how the shell reads the text")
+	}
+	return 1
 }
 
 // shellLong says how many more words a long option of bash takes.
@@ -72,15 +91,16 @@ func (f *finder) program(name string, words []word, i int, withText bool, at pla
 		f.indirect(name + " -c has no text")
 	case i >= len(words) || words[i].text == "-" || stdinFile(words[i].text):
 		f.stdinProgram(name, at)
-	case words[i].dynamic() || words[i].added:
+	case words[i].mark&^MarkTilde != 0 || words[i].added:
 		f.indirect(name + " runs a file that is not known before")
 		f.lastTake = len(f.out.Commands)
 	}
 }
 
-// stdinFile reports whether a path names the standard input.
-func stdinFile(path string) bool {
-	return path == "/dev/stdin" || path == "/dev/fd/0" || path == "/proc/self/fd/0"
+// stdinFile reports whether a path may name the standard input or another descriptor.
+func stdinFile(name string) bool {
+	name = path.Clean(name)
+	return strings.HasPrefix(name, "/dev/") || strings.HasPrefix(name, "/proc/")
 }
 
 // stdinProgram is for an interpreter that reads its program from the standard input.
@@ -91,6 +111,9 @@ func (f *finder) stdinProgram(name string, at place) {
 		f.lastTake = len(f.out.Commands)
 	}
 	if in != nil && shell(name) {
+		if strings.Contains(strings.TrimSpace(in.text), "\n") {
+			f.indirect("the commands that " + name + " reads may read the lines behind them, which are commands no more then")
+		}
 		f.nested(in.text, name, at)
 	}
 }
@@ -191,7 +214,9 @@ func (f *finder) interpreted(family string, words []word) (file bool) {
 			return true
 		case codeWord(family, text):
 			f.indirect(family + " runs code from its arguments")
-		case file || text == "-" || stdinFile(text):
+		case file:
+		case text == "-" || stdinFile(text):
+			return false
 		case runsModule(family, text):
 			return true // a command of its own
 		case len(text) > 1 && text[0] == '-':

@@ -79,10 +79,11 @@ func (w word) oneWord() bool {
 func (f *finder) declares(name string, words []word, _ place) {
 	for _, w := range words[1:] {
 		variable, _, assigned := strings.Cut(w.text, "=")
+		variable, _, _ = strings.Cut(strings.TrimSuffix(variable, "+"), "[")
 		switch {
-		case len(w.text) > 1 && w.text[0] == '-':
+		case len(w.text) > 1 && (w.text[0] == '-' || w.text[0] == '+') && w.mark == 0:
 			f.declareOption(name, w.text)
-		case w.dynamic() && (!assigned || !isName(strings.TrimSuffix(variable, "+")) || !f.declared && !w.oneWord()):
+		case !isName(variable) || !assigned && w.mark != 0 || !f.declared && !w.oneWord():
 			f.indirect("the variable that " + name + " sets is not known before")
 		default:
 			f.names(name, w.text)
@@ -155,12 +156,17 @@ func (f *finder) byDashName(name string, words []word) {
 	for i := 1; i < len(words); i++ {
 		text := words[i].text
 		switch {
-		case words[i].dynamic() || words[i].added || words[i].mark&MarkPattern != 0:
+		case words[i].mark&^MarkTilde != 0 || words[i].added:
 			if !harmlessStart(text) {
 				f.indirect("the variable that " + name + " sets is not known before")
 			}
+			f.counts(name, text, true, words[i+1:])
 			return
-		case len(text) < 2 || text[0] != '-' || text == "--":
+		case len(text) < 2 || text[0] != '-':
+			f.counts(name, text, false, words[i+1:])
+			return
+		case text == "--" && i+1 < len(words):
+			f.counts(name, words[i+1].text, words[i+1].mark != 0, words[i+2:])
 			return
 		case text == option && i+1 < len(words):
 			i++
@@ -171,6 +177,28 @@ func (f *finder) byDashName(name string, words []word) {
 		case strings.HasPrefix(text, option):
 			f.names(name, text[len(option):])
 		}
+	}
+}
+
+// counts notes the variables that printf sets by %n in its format.
+func (f *finder) counts(name, format string, dynamic bool, rest []word) {
+	if name != "printf" || !dynamic && !strings.Contains(format, "%") {
+		return
+	}
+	conversion := dynamic
+	for _, part := range strings.Split(format, "%")[1:] {
+		part = strings.TrimLeft(part, "-+ #0123456789.*'hlLjzt")
+		conversion = conversion || strings.HasPrefix(part, "n")
+	}
+	if !conversion {
+		return
+	}
+	for _, w := range rest {
+		if w.mark != 0 || w.added {
+			f.indirect("the variable that printf sets is not known before")
+			continue
+		}
+		f.names(name, w.text)
 	}
 }
 

@@ -139,6 +139,10 @@ func (w *walker) declare(n *syntax.DeclClause) {
 	w.markDeclaration(n)
 	words := []word{{text: n.Variant.Value}}
 	for _, arg := range n.Args {
+		if arg.Name == nil && arg.Value != nil {
+			words = w.words(words, arg.Value) // no assignment for the grammar: export {A,PATH}=x
+			continue
+		}
 		var value word
 		if arg.Name != nil {
 			value.text = arg.Name.Value
@@ -148,9 +152,7 @@ func (w *walker) declare(n *syntax.DeclClause) {
 			value = word{text: w.source(arg), mark: MarkExpansion}
 		case arg.Value != nil:
 			v := w.single(arg.Value)
-			if arg.Name != nil {
-				v.text = value.text + "=" + v.text
-			}
+			v.text = value.text + "=" + v.text
 			value = v
 		}
 		words = append(words, value)
@@ -230,7 +232,7 @@ func (w *walker) redirects(list []*syntax.Redirect) *stdin {
 			switch {
 			case socket(target.text):
 				w.indirect("a redirection opens a network connection")
-			case n.Op == syntax.RdrIn && target.mark != 0:
+			case n.Op == syntax.RdrIn && target.mark&^MarkTilde != 0:
 				w.indirect("a redirection reads a file that is not known before, or opens a network connection")
 			}
 		}

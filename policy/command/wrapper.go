@@ -115,7 +115,8 @@ type wrapped struct {
 func (f *finder) wrapper(name string, words []word, at place) {
 	spec, _ := wrapperOf(name)
 	got := spec.read(name, words)
-	if !got.known {
+	// A pattern among its own words may become several: timeout * ls.
+	if !got.known || slices.ContainsFunc(words[1:got.at], func(w word) bool { return w.mark&MarkPattern != 0 }) {
 		f.indirect("the options of " + name + " cannot be read for sure")
 	}
 	if at.nest >= maxDepth {

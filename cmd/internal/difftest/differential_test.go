@@ -118,7 +118,7 @@ func TestShellNotices(t *testing.T) {
 	s := newShell(t)
 	for _, script := range []string{
 		"canary", "no-such-program x", "ls; canary", "echo $(canary)", "bash -c canary", "sh -c canary", "env canary", "command canary", "sleep_ & canary", "(canary &)", "echo $((x))", "[[ x -eq 1 ]]", "read v; [[ $v -eq 1 ]]", "test -v \"$x\"",
-		"test -v \"$1\"", "> out", "echo a >> f", "exec canary", "eval \"$b\"", "ls # \\\ncanary",
+		"test -v \"$1\"", "> out", "echo a >> f", "exec canary", "PATH=.; cat", "PATH=. sort", "set -k; cat PATH=.", "eval \"$b\"", "ls # \\\ncanary",
 	} {
 		if did := s.alone("bash", script); did == "" {
 			t.Errorf("%q: nothing noticed", script)

@@ -25,12 +25,12 @@ func newMaker(seed uint64, seeds []string) *maker {
 func (m *maker) next() string {
 	var text string
 	switch n := m.IntN(100); {
-	case n < 75 || len(m.last) < 64:
+	case n < 80 || len(m.last) < 64:
 		m.nasty = [...]int{0, 0, 0, 0, 90, 30, 10}[m.IntN(7)]
 		m.b.Reset()
 		m.list()
 		text = m.b.String()
-	case n < 85:
+	case n < 90:
 		text = m.mutate(m.pick(m.seeds))
 	default:
 		text = m.mutate(m.pick(m.last))
@@ -66,7 +66,7 @@ func (m *maker) put(parts ...string) {
 // fragments are what parsers are known to read differently, and what runs, calculates or writes.
 var fragments = strings.Split(strings.NewReplacer("⏎", "\n", "¶", "\r", "·", "\u00a0").Replace(
 	`\⏎|# \⏎|# x⏎|#|$'|$"|'|"|`+"`"+`|\|<(canary)|>(canary)|<&-|>&-|<&-canary|>&1canary|time -- |time -p |time |! |!|{fd}>|@(|!(|((|))|$((|)|(|{|}|${|${x:-'}'|${x:-$'}'}|${x:-"}"}|${x:-$(canary)}|${x@P}|${!x}|`+
-		`${x:y}|${a[x]}|$((x))|$[x]|;;|;&|;|⏎|&|coproc |function f |f() { canary; }|select x in |[[ | ]]| -v | -eq |a[$(canary)]|'a[$(canary)]'|a[x]=|let |printf -v |RANDOM=|> out|>out|>>out|&>out|&>/dev/null |1>out|22>out|<>out|`+
+		`${x:y}|${a[x]}|$((x))|$[x]|;;|;&|;|⏎|&|coproc |function f |f() { canary; }|select x in |[[ | ]]| -v | -eq |a[$(canary)]|'a[$(canary)]'|a[x]=|let |printf -v |RANDOM=|> out|>out|>>out|&>out|&>/dev/null |&>/dev/null canary|${x:-'}'}; canary #'|${x:-"}"}; canary #"|"${x:-"}"; canary #"|${x:-\}}; canary|${x#'}'}; canary #'|${x/\}/}; canary|1>out|22>out|<>out|`+
 		`>out |>&out|2>&1|2>/dev/null|</dev/tcp/127.0.0.1/1|<<EOF⏎|<<'EOF'⏎|<<-EOF⏎|⏎EOF⏎|\⏎EOF⏎|<<<|¶|·|~|*|{a,b}|{,}|{1..3}|$(|$(canary)|`+"`canary`"+`| canary|canary |canary|;canary|⏎canary⏎|&&canary|-- |=|+=|=(|$|$$|$@|"$@"|$x|"$x"|-k|-o |eval |exec |`+
 		`set -k;|shopt -s extglob;|shopt -s expand_aliases⏎alias ls=canary⏎|IFS=x |PATH=. |esac|done|fi|in |do |then |\\|\'|\"|\$|`+"\\`"), "|")
 
@@ -109,7 +109,7 @@ func (m *maker) simple() {
 	case n < 22:
 		m.put(m.field(builtins))
 	default:
-		m.put(m.field("echo echo git ls cat printf grep"))
+		m.put(m.field("echo echo git ls cat printf grep sort"))
 	}
 	for range m.IntN(4) {
 		m.put(" ", m.word())
@@ -125,9 +125,9 @@ func (m *maker) wrapped() {
 	w := m.word()
 	m.put(m.pick([]string{
 		"eval " + w, "eval 'echo " + strings.ReplaceAll(w, "'", "") + "'", "bash -c 'ls " + strings.ReplaceAll(w, "'", "") + "'", "sh -c 'ls " + strings.ReplaceAll(w, "'", "") + "'", "bash -c " + w, "env " + w, "env ls " + w,
-		"timeout 1 ls " + w, "command ls " + w, "builtin echo " + w, "exec ls " + w, "printf -v " + w, "printf " + w, "read " + w, "test -v " + w, "[ -v " + w + " ]", "[ " + w + " = " + w + " ]", "[ " + w + " -eq 1 ]", "test " + w,
+		"timeout 1 ls " + w, "timeout " + w + " ls", "command ls " + w, "builtin echo " + w, "exec ls " + w, "printf -v " + w, "printf " + w, "read " + w, "test -v " + w, "[ -v " + w + " ]", "[ " + w + " = " + w + " ]", "[ " + w + " -eq 1 ]", "test " + w,
 		"[[ -v " + w + " ]]", "[[ " + w + " -eq 1 ]]", "[[ " + w + " == " + w + " ]]", "[[ -f " + w + " ]]", "[[ " + w + " =~ ^x$ ]]", "unset " + w, "declare " + w, "declare -i x=" + w, "export x=" + w, "export " + w, "let " + w,
-		"trap " + w + " EXIT", "set -- " + w, "set " + w, "((" + w + "))", "mapfile " + w, "getopts a " + w, "wait " + w, "cd " + w, "local " + w,
+		"trap " + w + " EXIT", "set -k; cat " + w, "set -- " + w, "set " + w, "((" + w + "))", "mapfile " + w, "getopts a " + w, "wait " + w, "cd " + w, "local " + w,
 	}))
 }
 
@@ -178,7 +178,7 @@ func (m *maker) part() string {
 	case 12:
 		return m.field("if then fi do done in case esac time for { } ! [[ function select coproc while")
 	}
-	return m.field("a b x y f g.txt d/f x=1 a.b-c a:b % @ canary ls echo") + strings.Repeat(strconv.Itoa(m.IntN(9)), m.IntN(2))
+	return m.field("a b x y f g.txt d/f x=1 a.b-c a:b % @ canary ls echo PATH PATH=. RANDOM a[x]") + strings.Repeat(strconv.Itoa(m.IntN(9)), m.IntN(2))
 }
 
 // compound is a command with lists in it.
@@ -217,7 +217,7 @@ func (m *maker) compound() {
 		m.list()
 		m.put("; }")
 	case 7:
-		m.put("[[ ", m.word(), m.pick([]string{" == ", " = ", " -nt ", " -eq ", " < ", " =~ ", " && "}), m.word(), " ]]")
+		m.put("[[ ", m.word(), m.pick([]string{" == ", " = ", " -nt ", " -eq ", " < ", " =~ ", " && ", " && canary == ", " || canary = "}), m.word(), " ]]")
 	case 8:
 		m.put(m.pick([]string{"! ", "time ", "time -p ", "! time "}))
 		m.simple()

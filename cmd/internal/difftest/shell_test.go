@@ -18,6 +18,10 @@ import (
 // canaries are programs that no rule allows. Each says that it ran.
 const canaries = "canary python3 rm make touch tee evil"
 
+// planted are allowed names that are also programs in the working directory: a script that changes where programs are
+// looked for runs those.
+const planted = "cat sort"
+
 // prelude is read by every bash (BASH_ENV). What bash cannot find is a command that no rule allows, since all allowed
 // ones are there. kill is taken away, so that no made-up script can reach another process.
 const prelude = `enable -n kill
@@ -64,7 +68,9 @@ func newShell(tb testing.TB) *shell {
 	start := fmt.Sprintf(prelude, s.hits)
 	for _, name := range standIns() {
 		s.program(bin, name, "exit 0")
-		start += name + "() { return 0; }\n" // a function is quicker
+		if !strings.Contains(planted, name) {
+			start += name + "() { return 0; }\n" // a function is quicker
+		}
 	}
 	for name := range strings.FieldsSeq(canaries) {
 		s.program(bin, name, "echo \"ran: "+name+"\" >>"+s.hits)
@@ -116,6 +122,9 @@ func (s *shell) reset() {
 	}
 	for _, name := range []string{"f", "g.txt", "-v", "$(canary)", ";canary", "a[$(canary)]"} {
 		s.write(filepath.Join(s.work, name), "a[$(canary)]\n", 0o666)
+	}
+	for name := range strings.FieldsSeq(planted) {
+		s.program(s.work, name, "echo \"ran the planted "+name+"\" >>"+s.hits)
 	}
 	s.must(os.Mkdir(filepath.Join(s.work, "d"), 0o755)) //nolint:gosec // as the work directory
 	s.write(s.hits, "", 0o666)
