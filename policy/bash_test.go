@@ -29,7 +29,7 @@ func TestBashByRules(t *testing.T) {
 		rule    string
 	}{
 		{"plain", []string{"allow git *"}, "git status", policy.Allow, `permissions.bash[0] "git *" allow`},
-		{"case", []string{"allow GIT *"}, "git Status", policy.Allow, ""},
+		{"case", []string{"allow GIT STATUS*"}, "git status", policy.Allow, ""},
 		{"list", []string{"allow git *"}, "git status; curl https://x.example", policy.Ask, "default: ask"},
 		{"and", []string{"allow git *"}, "git status && make", policy.Ask, ""},
 		{"or", []string{"allow git *"}, "git status || make", policy.Ask, ""},

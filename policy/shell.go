@@ -202,7 +202,7 @@ func byTable(c *call, table []permission, sc *command.Script) answer {
 		cmd := &sc.Commands[i]
 		b, rule := byCommand(table, cmd, alone)
 		if b.effect == Ask && grantable(sc) && !cmd.Dynamic && !odd(cmd) {
-			if b = c.granted(b, cmd.Text); b.effect == Allow {
+			if b = c.grantedCommand(b, cmd); b.effect == Allow {
 				lifted = append(lifted, rule)
 			}
 		}
@@ -256,7 +256,8 @@ func single(sc *command.Script) bool {
 // byCommand takes the first rule that matches a simple command. An allow rule
 // must match the words as the shell reads them; a deny or ask rule may also
 // match the base name instead of a path, or the text the command stands alone
-// in (nil = it does not).
+// in (nil = it does not). An allow rule that the command's options go beyond
+// does not match; when nothing else does, the answer names the option.
 func byCommand(table []permission, cmd *command.Command, alone *subject) (answer, *permission) {
 	text := newSubject(cmd.Text)
 	var name *subject
@@ -264,10 +265,18 @@ func byCommand(table []permission, cmd *command.Command, alone *subject) (answer
 		name = newSubject(byName(cmd))
 	}
 	strange := odd(cmd)
+	none := unmatched(cmd.Text)
 	for i := range table {
 		p := &table[i]
 		if p.glob.matches(text) && (!strange || p.action != Allow) {
-			return p.answer(cmd.Text), p
+			if p.action != Allow {
+				return p.answer(cmd.Text), p
+			}
+			lift, departs := departs(p.glob, p.name, cmd)
+			if !departs {
+				return p.answer(cmd.Text), p
+			}
+			none = lift
 		}
 		if p.action == Allow {
 			continue
@@ -276,7 +285,7 @@ func byCommand(table []permission, cmd *command.Command, alone *subject) (answer
 			return p.answer(cmd.Text), p
 		}
 	}
-	return unmatched(cmd.Text), nil
+	return none, nil
 }
 
 // odd reports that the name of a command has blanks in it: its text then looks like another command with words.
@@ -358,7 +367,7 @@ func (r *shellRules) ungranted(c *call, sc *command.Script) ([]command.Command, 
 	for i := range sc.Commands {
 		cmd := sc.Commands[i]
 		if !cmd.Dynamic && !odd(&cmd) {
-			if a := c.granted(answer{effect: Ask}, cmd.Text); a.effect == Allow {
+			if a := c.grantedCommand(answer{effect: Ask}, &cmd); a.effect == Allow {
 				last = a
 				continue
 			}

@@ -1,0 +1,337 @@
+package command
+
+import (
+	"strings"
+)
+
+// Departure is one word by which a command does more than a rule for its program means: it runs another program, writes where it says, or leads elsewhere.
+type Departure struct {
+	// Option is the word as the text has it, without its value: "--output", "-C", "-uo". For a word that is no option it is the word.
+	Option string
+	// Why says in words what it does: "of git diff writes a file".
+	Why string
+}
+
+// Departures lists what a command asks for beyond the plain use of a well-known program; nil when there is nothing, or when the program is not on the tables.
+// Only what the tables call harmless is: an option that is unknown, shortened or hidden in an expansion departs.
+func (c *Command) Departures() []Departure {
+	table := optionTable(strings.ToLower(c.Name))
+	if table == "" {
+		return nil
+	}
+	d := departing{command: c, table: table, program: strings.ToLower(c.Name), title: strings.ToLower(c.Name)}
+	d.run()
+	return d.found
+}
+
+// departing reads the words of one command against the rows of its program.
+type departing struct {
+	command *Command
+	table   string
+	program string
+	title   string // "git diff", for people
+	key     string // of the row, "" for the first: "stash "
+	row     optionRow
+	words   int  // words that are no options, since the row began
+	ended   bool // no options follow
+	found   []Departure
+}
+
+// run reads all words. A row with subcommands hands over to the row of the first word.
+func (d *departing) run() {
+	d.enter("@")
+	d.texts()
+	from := 1
+	if d.row.bundled && len(d.command.Words) > 1 && !strings.HasPrefix(d.command.Words[1], "-") {
+		d.mayBeOption(1)
+		from = 2 + d.letters(1, "-"+d.command.Words[1])
+	}
+	for i := from; i < len(d.command.Words); i++ {
+		i += d.next(i)
+	}
+}
+
+// texts judges the words that hold text of another language: a script, a question to a database.
+func (d *departing) texts() {
+	row := d.row
+	for i := 1; i < len(d.command.Words); i++ {
+		switch text := d.command.Words[i]; {
+		case row.forbids(text):
+			d.depart(text, "may run a program or touch a file")
+		case row.awk && awkWrites(text):
+			d.depart(text, "writes a file")
+		}
+	}
+	if !row.sed {
+		return
+	}
+	words := make([]word, len(d.command.Words))
+	for i, text := range d.command.Words {
+		words[i] = word{text: text, mark: d.command.mark(i)}
+	}
+	for _, script := range sedScripts(words) {
+		if !script.dynamic() && sedScript(script.text) == sedWrites {
+			d.depart(script.text, "touches another file")
+		}
+	}
+}
+
+// awkWrites reports whether an awk program sends what it prints to a file: print … > "name".
+func awkWrites(program string) bool {
+	for {
+		at := strings.Index(program, "print")
+		if at < 0 {
+			return false
+		}
+		program = program[at+len("print"):]
+		depth, quoted := 0, false
+	statement:
+		for i := 0; i < len(program); i++ {
+			switch c := program[i]; {
+			case c == '\\':
+				i++
+			case c == '"':
+				quoted = !quoted
+			case quoted:
+			case c == '(':
+				depth++
+			case c == ')':
+				depth--
+			case c == '>' && depth <= 0:
+				return true
+			case c == ';' || c == '}' || c == '\n':
+				break statement
+			}
+		}
+	}
+}
+
+// enter goes on by another row; a program without the row lets no option pass.
+func (d *departing) enter(key string) {
+	single := d.row.single
+	d.row = readRow(rowOf(d.table, key))
+	d.row.single = d.row.single || single
+	d.words, d.ended = 0, false
+	if d.row.ask != "" {
+		d.depart(d.title[strings.LastIndexByte(d.title, ' ')+1:], d.row.ask)
+	}
+}
+
+// depart notes a departure; what names it in a rule is its option.
+func (d *departing) depart(option, why string) {
+	d.found = append(d.found, Departure{Option: option, Why: "of " + d.title + " " + why})
+}
+
+// next judges the word at i and returns how many words after it belong to it.
+func (d *departing) next(i int) int {
+	text := d.command.Words[i]
+	if d.ended {
+		d.word(i)
+		return 0
+	}
+	d.mayBeOption(i)
+	switch {
+	case text == "--":
+		d.ended = true
+	case len(text) < 2 || text[0] != '-':
+		d.word(i)
+	case d.row.single:
+		return d.whole(i, "-"+strings.TrimLeft(text, "-"))
+	case strings.HasPrefix(text, "--"):
+		return d.whole(i, text)
+	default:
+		return d.letters(i, text)
+	}
+	return 0
+}
+
+// mayBeOption notes an expansion or a pattern that may turn into an option.
+func (d *departing) mayBeOption(i int) {
+	text, mark := d.command.Words[i], d.command.mark(i)
+	switch {
+	case mark&MarkExpansion != 0 && startsOpen(text), mark&MarkPattern != 0 && text != "" && strings.IndexByte("*?[", text[0]) >= 0:
+		d.depart(text, "may become an option; write -- or ./ before it")
+	}
+}
+
+// startsOpen reports whether the first character of a word is not known before it runs.
+func startsOpen(text string) bool {
+	text = strings.TrimLeft(text, `"`)
+	return text == "" || strings.IndexByte("$`*?[@!+{", text[0]) >= 0
+}
+
+// word judges a word that is no option.
+func (d *departing) word(i int) {
+	text := d.command.Words[i]
+	if d.row.subs && d.words == 0 {
+		if !strings.HasPrefix(text, "+") { // a toolchain of cargo
+			d.sub(i)
+		}
+		return
+	}
+	d.words++
+	if d.row.first > 0 && d.words >= d.row.first {
+		d.ended = true
+	}
+	if why := d.row.wordDeparts(text, d.words); why != "" {
+		d.depart(text, why)
+	}
+}
+
+// wordDeparts says what harm the nth word that is no option does, "" for none.
+func (r *optionRow) wordDeparts(text string, n int) string {
+	lower := strings.ToLower(text)
+	switch {
+	case r.most > 0 && n > r.most:
+		return "is a file that it writes"
+	case r.address && strings.Contains(text, "::"):
+		return "is an address that runs a program"
+	case r.address && strings.HasPrefix(lower, "file:"):
+		return "is a file here and no address"
+	case r.here && !staysHere(text) && !address(text):
+		return "leads out of this directory"
+	}
+	return r.wordObeyed(text)
+}
+
+// wordObeyed says whether a program obeys a word as it does an option: @file, +command, SHELL=program.
+func (r *optionRow) wordObeyed(text string) string {
+	switch {
+	case r.at && strings.HasPrefix(text, "@"):
+		return "names a file with more options"
+	case r.plus && strings.HasPrefix(text, "+") && strings.Trim(text[1:], "0123456789") != "":
+		return "is a command for it"
+	case r.assign && strings.Contains(text, "=") && !plainVariable(text):
+		return "sets what it runs"
+	}
+	return ""
+}
+
+// sub goes on by the row of a subcommand. A word that has none is an ordinary one, unless the table says what to think of others.
+func (d *departing) sub(i int) {
+	name := d.command.Words[i]
+	for _, key := range [...]string{name, "other"} {
+		if rowOf(d.table, d.key+key) != "" {
+			d.title += " " + clip(name)
+			d.enter(d.key + key)
+			d.key += name + " "
+			return
+		}
+	}
+	d.row.subs = false
+	d.word(i)
+}
+
+// whole judges an option that is a word of its own, perhaps with a value: --output=x, or -run x where options have one dash.
+func (d *departing) whole(i int, text string) int {
+	key, value, inline := strings.Cut(text, "=")
+	spelled, _, _ := strings.Cut(d.command.Words[i], "=")
+	kind, effect := d.row.long(key)
+	used := 0
+	if takesValue(kind) && !inline && i+1 < len(d.command.Words) {
+		value, used = d.command.Words[i+1], 1
+	}
+	if kind == "..." {
+		return d.inner(i)
+	}
+	d.judge(spelled, kind, effect, value)
+	return used
+}
+
+// inner skips the command after -exec, which is judged as a command of its own.
+func (d *departing) inner(i int) int {
+	for n, w := range d.command.Words[i+1:] {
+		if w == ";" || w == "+" {
+			return n + 1
+		}
+	}
+	return len(d.command.Words) - i - 1
+}
+
+// letters judges a word of one-letter options. In an old-style bundle every letter may take a word of its own.
+func (d *departing) letters(i int, text string) int {
+	used, bundle := 0, d.command.Words[i][0] != '-'
+	if d.row.count && strings.Trim(text[1:], "0123456789") == "" {
+		return 0
+	}
+	for j := 1; j < len(text); j++ {
+		word := ""
+		if j == 1 {
+			word = text
+		}
+		kind, effect := d.row.short(word, text[j])
+		value := ""
+		switch {
+		case kind == "?":
+			d.judge("-"+text[j:j+1], "", effect, "")
+			return used
+		case kind == "*":
+			d.judge(d.command.Words[i], "", effect, "")
+			return used
+		case takesValue(kind):
+			if value = text[j+1:]; (value == "" || bundle) && i+used+1 < len(d.command.Words) {
+				used++
+				value = d.command.Words[i+used]
+			}
+		}
+		d.judge("-"+text[j:j+1], kind, effect, value)
+		if takesValue(kind) && !bundle {
+			return used
+		}
+	}
+	return used
+}
+
+// judge notes what one option departs in. kind is how the table writes its value.
+func (d *departing) judge(option, kind, effect, value string) {
+	switch {
+	case effect != "":
+		d.depart(option, effect)
+	case kind == ":/" && value != "" && !staysHere(value):
+		d.depart(option, "leads out of this directory")
+	case kind == ":@" && readsFile(value):
+		d.depart(option, "reads or writes a file")
+	case kind == ":-" && value != "-" && !strings.HasPrefix(value, "/dev/null") && value != "/dev/stdout":
+		d.depart(option, "writes a file")
+	case kind == ":;":
+		d.ended = true
+		d.row = optionRow{any: true}
+	case strings.HasPrefix(kind, ":~") && strings.Contains(strings.ToLower(value), kind[2:]):
+		d.depart(option, "may run a program")
+	}
+}
+
+// takesValue reports whether an option has a value in its word or in the next.
+func takesValue(kind string) bool { return strings.HasPrefix(kind, ":") }
+
+// readsFile reports whether the value of an option of curl names a file instead of data.
+func readsFile(value string) bool {
+	return strings.HasPrefix(value, "@") || strings.HasPrefix(value, "<") || strings.Contains(value, "=@") || strings.Contains(value, "=<") || strings.Contains(value, "%output{")
+}
+
+// staysHere reports whether a path lies below the directory it is used in, as far as its text tells.
+func staysHere(path string) bool {
+	switch {
+	case path == "/dev/null" || path == "/dev/stdout" || path == "/dev/stderr":
+		return true
+	case path == ".." || strings.HasPrefix(path, "../") || strings.Contains(path, "/../") || strings.HasSuffix(path, "/.."):
+		return false
+	}
+	return path == "" || strings.IndexByte("/~$\"`", path[0]) < 0 && !strings.Contains(path, ":")
+}
+
+// address reports whether a word is a place on the network, such as https://host/path or user@host:path, and no path here.
+func address(text string) bool {
+	host, rest, ok := strings.Cut(text, ":")
+	if !ok || host == "" || strings.Contains(host, "/") || strings.HasPrefix(rest, ":") {
+		return false
+	}
+	return !strings.HasPrefix(rest, "//") || listed("https http ssh git", host)
+}
+
+// plainVariable reports whether NAME=value of make neither names a program for make itself nor is expanded by it.
+func plainVariable(text string) bool {
+	name, value, _ := strings.Cut(text, "=")
+	name = strings.TrimRight(name, ":?+!")
+	return isName(name) && !listed("SHELL MAKE MAKEFLAGS MAKEFILES MFLAGS GNUMAKEFLAGS MAKESHELL VPATH PATH", name) && !strings.ContainsAny(value, "$`;|&<>()\n")
+}

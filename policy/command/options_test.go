@@ -1,0 +1,96 @@
+package command_test
+
+import (
+	_ "embed"
+	"strings"
+	"testing"
+
+	"github.com/zephbot/zephbot/policy/command"
+)
+
+// beyond holds commands, one a line, that do more than a rule "PROGRAM *" means; within holds ordinary ones.
+var (
+	//go:embed testdata/beyond.txt
+	beyond string
+	//go:embed testdata/within.txt
+	within string
+)
+
+// departures are those of all commands of a text that are no question anyhow.
+func departures(text string) (list []command.Departure) {
+	s := command.Parse(text)
+	for i := range s.Commands {
+		list = append(list, s.Commands[i].Departures()...)
+	}
+	return list
+}
+
+// TestAttackOptions: what runs, writes or leads elsewhere departs from the plain use of its program, is uncertain, or is judged as a command of its own.
+func TestAttackOptions(t *testing.T) {
+	t.Parallel()
+	count := 0
+	for line := range strings.Lines(beyond) {
+		text := strings.TrimSuffix(line, "\n")
+		s := command.Parse(text)
+		if count++; s.Certain() && len(departures(text)) == 0 && len(s.Commands) == 1 {
+			t.Errorf("%q departs in nothing", text)
+		}
+		for _, d := range departures(text) {
+			if d.Option == "" || !strings.HasPrefix(d.Why, "of ") {
+				t.Errorf("%q: the departure %q has no words: %q", text, d.Option, d.Why)
+			}
+		}
+	}
+	if count < 450 {
+		t.Errorf("the list has %d commands, want at least 450", count)
+	}
+}
+
+func TestPlainUseDoesNotDepart(t *testing.T) {
+	t.Parallel()
+	for line := range strings.Lines(within) {
+		text := strings.TrimSuffix(line, "\n")
+		if list := departures(text); len(list) > 0 {
+			t.Errorf("%q departs: %q", text, list)
+		}
+	}
+}
+
+// TestEveryTableIsTried: each program with a table stands in both lists, so that no table is dead text.
+func TestEveryTableIsTried(t *testing.T) {
+	t.Parallel()
+	tried := map[string]int{}
+	for i, list := range [2]string{beyond, within} {
+		for line := range strings.Lines(list) {
+			for _, c := range command.Parse(strings.TrimSuffix(line, "\n")).Commands {
+				tried[command.TableOf(c.Name)] |= i + 1
+			}
+		}
+	}
+	for name := range strings.FieldsSeq(command.Tabled) {
+		if tried[command.TableOf(name)] != 3 {
+			t.Errorf("the table of %s is not tried both ways", name)
+		}
+	}
+}
+
+func TestDepartureInWords(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"git diff --output=x":           "--output of git diff writes a file",
+		"git log -p --out x":            "--out of git log writes a file",
+		"git -C x status":               "-C of git leads out of this directory",
+		"git clone -u ./evil x y":       "-u of git clone may run a program",
+		"git bundle create x HEAD":      "create of git bundle create writes a file where it is told",
+		"git evil":                      "evil of git evil is no command of git that is known here; it may be an alias",
+		"git log --surprise":            "--surprise of git log is not known to be harmless",
+		"git add --pathspec-from-fil=x": "--pathspec-from-fil of git add reads a file that it obeys",
+		"tar cf a.tar *":                "* of tar may become an option; write -- or ./ before it",
+		"sort -uo x y":                  "-o of sort writes a file",
+	} {
+		list := departures(text)
+		if len(list) == 0 || list[0].Option+" "+list[0].Why != want {
+			t.Errorf("%q: %q, want %q", text, list, want)
+		}
+	}
+}

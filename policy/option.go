@@ -1,0 +1,61 @@
+package policy
+
+import (
+	"strings"
+
+	"github.com/zephbot/zephbot/policy/command"
+)
+
+// departs lifts an allow to ask when the command has an option by which its program runs others, writes where it is told or leads elsewhere: whoever
+// wrote "git *" meant ordinary use of git. The operator's word stands all the same
+//
+//   - for a pattern that names the option: "git -C * status", "git diff --output=out/*";
+//   - for a pattern without a star, which is the command itself;
+//   - for a pattern that begins with a star and so names no program at all.
+func departs(g *Glob, name string, cmd *command.Command) (answer, bool) {
+	if !g.star || strings.HasPrefix(g.pattern, "*") {
+		return answer{}, false
+	}
+	for _, d := range cmd.Departures() {
+		if !g.names(d.Option) {
+			return answer{
+				effect: Ask, rule: "built-in: option " + quoted(d.Option) + " (" + name + ")",
+				about: &d.Option, after: " " + d.Why + ", and the rule does not name it.",
+			}, true
+		}
+	}
+	return answer{}, false
+}
+
+// names reports whether the literal text of a pattern holds the option as a word, with or without a value.
+func (g *Glob) names(option string) bool {
+	for word := range strings.FieldsSeq(g.pattern) {
+		if at := strings.IndexAny(word, "*?["); at >= 0 {
+			word = word[:at]
+		}
+		if word == option {
+			return true
+		}
+		if key, _, ok := strings.Cut(word, "="); ok && key == option {
+			return true
+		}
+	}
+	return false
+}
+
+// grantedCommand is granted for one simple command: a grant with a star covers no more options than a rule does.
+func (c *call) grantedCommand(a answer, cmd *command.Command) answer {
+	b := c.granted(a, cmd.Text)
+	if b.effect != Allow {
+		return a
+	}
+	for _, g := range c.grants() {
+		if !g.glob.Match(cmd.Text) {
+			continue
+		}
+		if _, beyond := departs(g.glob, g.name, cmd); !beyond {
+			return b
+		}
+	}
+	return a
+}

@@ -1,0 +1,95 @@
+package policy_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/zephbot/zephbot/policy"
+)
+
+// TestAttackOptionUnderRule: a rule, or a grant, for a program allows its ordinary use and no option that runs, writes or leads elsewhere. The whole list of
+// options is tried in the package command.
+func TestAttackOptionUnderRule(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{
+		"git diff --output=/tmp/x", "git diff --outp=/tmp/x", "git -C /elsewhere status", "git -c core.fsmonitor=./evil status", "git clone -u ./evil . y",
+		"tar xf a.tar -C /elsewhere", "sort -uo x y", "make -C /elsewhere", "make -f x", "make SHELL=./evil", "find . -delete", "sed -i s/a/b/ x",
+		"awk '{print > \"/tmp/x\"}' y", "rsync -ave evil a b", "npm --prefix /x i", "go test -exec ./evil", "docker run -v /:/host x", "ssh -oProxyCommand=evil h",
+		"git log $x", "env -C / ls", "timeout 5 git diff --output=x", "git status && git diff --output=x", "git diff --output=x | head",
+	} {
+		rules := perms("allow git *", "allow tar *", "allow sort *", "allow make *", "allow find *", "allow sed *", "allow awk *", "allow rsync *", "allow npm *", "allow go *",
+			"allow docker *", "allow ssh *", "allow env *", "allow timeout *", "allow ls*", "allow head*")
+		d := newSet(t, policy.Options{AllowNetwork: true, Permissions: rules}).Decide(everydayCall(text))
+		if d.Effect != policy.Ask {
+			t.Errorf("%q is %s: %s", text, d.Effect, d.Rule)
+		}
+		granted := everydayCall(text)
+		for _, p := range rules["bash"] {
+			granted.Grants = append(granted.Grants, policy.Grant{Tool: "bash", Pattern: p.Pattern})
+		}
+		if d := newSet(t, policy.Options{AllowNetwork: true}).Decide(granted); d.Effect != policy.Ask {
+			t.Errorf("%q with grants is %s: %s", text, d.Effect, d.Rule)
+		}
+	}
+}
+
+// TestRuleNamesOption: the operator's word stands. A pattern that names the option, one without a star, and one that names no program lift nothing.
+func TestRuleNamesOption(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		rules   []string
+		command string
+		want    policy.Effect
+		reason  string
+	}{
+		{[]string{"allow git *"}, "git diff --output=x", policy.Ask, "`--output` of git diff writes a file, and the rule does not name it."},
+		{[]string{"allow git diff --output=out/*"}, "git diff --output=out/x", policy.Allow, ""},
+		{[]string{"allow git diff --output*"}, "git diff --output=out/x", policy.Allow, ""},
+		{[]string{"allow git -C * status"}, "git -C sub status", policy.Allow, ""},
+		{[]string{"allow git -C * diff*"}, "git -C sub diff --output=x", policy.Ask, "`--output`"},
+		{[]string{"allow git -*"}, "git -C sub status", policy.Ask, "`-C`"},
+		{[]string{"allow git *", "allow git -C * status"}, "git -C sub status", policy.Allow, ""},
+		{[]string{"allow git *", "deny git -C*"}, "git -C sub status", policy.Deny, ""},
+		{[]string{"allow git -C sub diff --output=x"}, "git -C sub diff --output=x", policy.Allow, ""},
+		{[]string{"allow *"}, "git -C sub status", policy.Allow, ""},
+		{[]string{"allow * diff *"}, "git diff --output=x", policy.Allow, ""},
+		{[]string{"allow make -C * test"}, "make -C /srv/x test", policy.Allow, ""},
+		{[]string{"ask git *"}, "git diff --output=x", policy.Ask, "A rule wants a person"},
+	}
+	for _, tt := range tests {
+		d := newSet(t, policy.Options{Permissions: perms(tt.rules...)}).Decide(everydayCall(tt.command))
+		if d.Effect != tt.want || !strings.Contains(d.Reason, tt.reason) {
+			t.Errorf("%q, %q: %+v, want %s with %q", tt.rules, tt.command, d, tt.want, tt.reason)
+		}
+	}
+}
+
+// TestAlwaysCoversOption: a person may allow one command with such an option for always; the grant is the command itself.
+func TestAlwaysCoversOption(t *testing.T) {
+	t.Parallel()
+	for _, rules := range [][]string{{"allow git *"}, {"deny nothing*"}} {
+		set := newSet(t, policy.Options{Permissions: perms(rules...)})
+		r := everydayCall("git diff --output=x")
+		r.Grants = set.Offer(r)
+		if len(r.Grants) != 1 || set.Decide(r).Effect != policy.Allow {
+			t.Errorf("%q: always offers %v, and decides %+v with it", rules, r.Grants, set.Decide(r))
+		}
+	}
+}
+
+// BenchmarkDecideOptions decides a 1 KB command by 256 rules when all of its options are looked up.
+func BenchmarkDecideOptions(b *testing.B) {
+	lines := make([]string, 0, 256)
+	for i := range 253 {
+		lines = append(lines, "deny forbidden"+strings.Repeat("x", i)+"*")
+	}
+	set := newSet(b, policy.Options{Permissions: perms(append(lines, "allow git *", "allow go *", "allow make *")...)})
+	text := strings.Repeat("git log --oneline --graph --since='2 weeks ago' -5 && go test -count=1 -run TestFoo ./... && make -j4 test; ", 9)
+	r := bash(text + "git log -S " + strings.Repeat("x", 1024-len(text)-11))
+	b.ReportAllocs()
+	for b.Loop() {
+		if d := set.Decide(r); d.Effect != policy.Allow {
+			b.Fatal(d)
+		}
+	}
+}
