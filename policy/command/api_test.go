@@ -122,3 +122,15 @@ func TestReadsOnlyPaths(t *testing.T) {
 		}
 	}
 }
+
+func TestReadsGit(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]bool{
+		"git status": true, "git diff | head": true, "git log && make": true, "cd x && git -P log": true, "ls": false, "git commit": false, "git status && git commit": false,
+		"/usr/bin/git status": false, "git log $x": false, "Git status": false, "git": false,
+	} {
+		if got := command.ReadsGit(command.Parse(text)); got != want {
+			t.Errorf("ReadsGit(%q) = %v", text, got)
+		}
+	}
+}

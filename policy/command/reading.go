@@ -151,6 +151,22 @@ func ReadsOnly(s Script) (paths []string, ok bool) {
 	return paths, true
 }
 
+// ReadsGit reports whether the script has git commands and all of them only read, whatever else it does.
+func ReadsGit(s Script) bool {
+	found := false
+	for i := range s.Commands {
+		c := &s.Commands[i]
+		if !strings.EqualFold(c.Name, "git") {
+			continue
+		}
+		if _, ok := c.readsGit(); !ok || c.Dynamic || c.Words[0] != "git" {
+			return false
+		}
+		found = true
+	}
+	return found
+}
+
 // redirectsNothing reports whether all redirections go to /dev/null or copy a descriptor.
 func redirectsNothing(list []Redirect) bool {
 	for _, red := range list {
@@ -379,7 +395,7 @@ func gitRule(sub string) (reading, bool) {
 	switch sub {
 	case "status":
 		return reading{flags: "sbvz", long: "short branch porcelain long verbose untracked-files ignored show-stash ahead-behind no-renames"}, true
-	case "log", "show", "diff", "whatchanged":
+	case "log", "show", "diff": // and not whatchanged: new versions of git let an alias take its place
 		return reading{flags: "psuzwbiEFRMC", values: "nUSGL", count: true, long: show}, true
 	case "shortlog":
 		return reading{flags: "nse", long: "numbered summary email all no-merges since until"}, true

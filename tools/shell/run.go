@@ -195,12 +195,12 @@ func drain(readers *sync.WaitGroup, files ...*os.File) (held bool) {
 
 // spec says to the sandbox what to run and what it may reach.
 func (r *Runner) spec(j job) sandbox.Spec {
-	argv := append(slices.Clone(r.shell), j.text)
+	argv, env := r.commandLine(j)
 	return sandbox.Spec{
 		Helper:  r.opts.Helper,
 		Argv:    argv,
 		Dir:     j.ws,
-		Env:     r.environment(j.ws, tmpDir(j.ws)),
+		Env:     env,
 		Read:    append(r.shellDir(), r.opts.ReadPaths...),
 		Write:   append([]string{j.ws}, r.opts.AllowedPaths...),
 		Deny:    r.barred(j.ws),

@@ -1,0 +1,309 @@
+package shell_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/zephbot/zephbot/policy/command"
+	"github.com/zephbot/zephbot/tools/shell"
+)
+
+// needGit skips where there is no git, which continuous integration must have.
+func needGit(t *testing.T) {
+	t.Helper()
+	if _, err := exec.LookPath("git"); err != nil {
+		if os.Getenv("ZEPH_CI") != "" {
+			t.Fatal("git is not installed")
+		}
+		t.Skip("git is not installed")
+	}
+}
+
+// hostile is a repository in a workspace in which everything that git may start leaves a canary.
+type hostile struct {
+	*kit
+	evil, canary, outside string
+}
+
+// newHostile makes a repository with two commits, a tag, a branch, a changed, a staged and an untracked file.
+func newHostile(t *testing.T) *hostile {
+	t.Helper()
+	needGit(t)
+	h := &hostile{kit: setup(t, shell.Options{}), outside: t.TempDir()}
+	if err := os.MkdirAll(h.dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	h.evil, h.canary = filepath.Join(h.dir, "evil.sh"), filepath.Join(h.dir, "canary")
+	h.write("evil.sh", "#!/bin/sh\necho ran \"$0\" \"$@\" >>"+h.canary+"\ncat\n")
+	h.git("init -q -b main .")
+	h.git("config user.name x")
+	h.git("config user.email x@example.org")
+	h.write("a.txt", "one\n")
+	h.write("b.bin", "two\n")
+	h.git("add a.txt b.bin")
+	h.git("commit -q -m first")
+	h.write("a.txt", "one\ntwo\n")
+	h.git("commit -q -a -m second")
+	h.git("tag -a v1 -m v1")
+	h.git("branch side")
+	h.dirty()
+	if err := os.Chmod(h.evil, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// dirty leaves changes, so that git has to look at the content of files.
+func (h *hostile) dirty() {
+	h.write("a.txt", "one\ntwo\nthree\n")
+	h.write("b.bin", "2wo\n")
+	h.write("new.txt", "new\n")
+}
+
+// git runs git as the person who owns the repository would, with a configuration that is not the machine's.
+func (h *hostile) git(words string) { h.gitIn(h.dir, strings.Fields(words)...) }
+
+func (h *hostile) gitIn(dir string, words ...string) {
+	h.t.Helper()
+	c := exec.CommandContext(h.t.Context(), "git", words...)
+	c.Dir = dir
+	c.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1", "HOME="+h.outside, "GIT_ALLOW_PROTOCOL=file")
+	if out, err := c.CombinedOutput(); err != nil {
+		h.t.Fatalf("git %q: %v\n%s", words, err, out)
+	}
+}
+
+// set writes settings into the repository's own configuration, NAME=VALUE each; @ is the program that leaves the canary.
+func (h *hostile) set(settings ...string) {
+	for _, s := range settings {
+		name, value, _ := strings.Cut(s, "=")
+		h.gitIn(h.dir, "config", name, strings.ReplaceAll(value, "@", h.evil))
+	}
+}
+
+// readingScripts are reading git commands that need no approval: each command of the table, with the options that make it look at more.
+func readingScripts() []string {
+	return []string{
+		"git status", "git status -v --ignored --show-stash\ngit --no-pager status --porcelain", "git log", "git log -p", "git show --format=%G? HEAD", "git diff", "git diff --cached; git diff --stat HEAD~1",
+		"git log --format='%H %G? %GS %GK %s' && git log --stat --graph --all --decorate", "git show HEAD:a.txt && git show v1 && git show --stat side", "git diff --word-diff -- a.txt b.bin",
+		"git blame a.txt\ngit annotate -L 1,1 b.bin", "git ls-files -m\ngit ls-files -dmos", "git describe --tags --always --dirty", "git branch -a -v -v\ngit tag -l\ngit remote -v\ngit shortlog -sn HEAD",
+		"git rev-parse --show-toplevel\ngit rev-list --all\ngit cat-file -p HEAD:a.txt\ngit ls-tree HEAD\ngit merge-base HEAD side", "cd sub && git status && git diff && git log -p",
+		"git log --oneline | head -5", "git --literal-pathspecs diff a.txt",
+	}
+}
+
+// looks runs every reading git command as the bot does, and wants no canary.
+func (h *hostile) looks() {
+	h.t.Helper()
+	if err := os.MkdirAll(filepath.Join(h.dir, "sub"), 0o755); err != nil {
+		h.t.Fatal(err)
+	}
+	for _, text := range readingScripts() {
+		if _, ok := command.ReadsOnly(command.Parse(text)); !ok {
+			h.t.Fatalf("%q is no reading command", text)
+		}
+		h.run(text)
+		if ran, err := os.ReadFile(h.canary); err == nil {
+			h.t.Errorf("%q ran a program: %s", text, ran)
+			if err := os.Remove(h.canary); err != nil {
+				h.t.Fatal(err)
+			}
+		}
+	}
+}
+
+// TestAttackRepository: whatever a repository says, the git commands that run without a question start nothing.
+func TestAttackRepository(t *testing.T) {
+	t.Parallel()
+	for name, prepare := range map[string]func(*hostile){
+		"fsmonitor": func(h *hostile) { h.set("core.fsmonitor=@", "core.untrackedCache=true") },
+		"hooks": func(h *hostile) {
+			for _, hook := range []string{"post-index-change", "post-checkout", "pre-commit", "fsmonitor-watchman", "reference-transaction", "pre-auto-gc"} {
+				h.link(".git/hooks/" + hook)
+			}
+		},
+		"hooks elsewhere": func(h *hostile) { h.link("h/post-index-change"); h.set("core.hooksPath=" + filepath.Join(h.dir, "h")) },
+		"external diff":   func(h *hostile) { h.set("diff.external=@") },
+		"diff driver": func(h *hostile) {
+			h.set("diff.x.command=@", "diff.y.textconv=@", "diff.y.cachetextconv=true", "diff.z z.textconv=@")
+			h.write(".gitattributes", "*.txt diff=x\n*.bin diff=y\n")
+		},
+		"diff driver in info/attributes": func(h *hostile) {
+			h.set("diff.x.command=@", "diff.y.textconv=@")
+			h.write(".git/info/attributes", "*.txt diff=x\n*.bin diff=y\n")
+		},
+		"attributes file": func(h *hostile) {
+			h.set("diff.x.command=@", "filter.x.clean=@", "core.attributesFile="+filepath.Join(h.dir, "attr"))
+			h.write("attr", "*.txt diff=x filter=x\n")
+		},
+		"filters": func(h *hostile) {
+			h.write(".gitattributes", "*.txt filter=x\n*.bin filter=y.y\n")
+			h.set("filter.x.clean=@", "filter.x.smudge=@", "filter.x.required=true", "filter.y.y.process=@", "filter.y.y.clean=@")
+			h.dirty()
+		},
+		"filter with a strange name": func(h *hostile) {
+			h.write(".gitattributes", "*.txt filter=$(evil)\n*.bin filter=Q\n")
+			h.set("filter.$(evil).clean=@")
+			h.write("inc", "[filter \"Q\"]\n\tprocess = "+h.evil+"\n")
+			h.set("include.path=" + filepath.Join(h.dir, "inc"))
+			h.dirty()
+		},
+		"includes": func(h *hostile) {
+			h.write("inc", "[core]\n\tfsmonitor = "+h.evil+"\n[filter \"x\"]\n\tclean = "+h.evil+"\n[diff]\n\texternal = "+h.evil+"\n")
+			h.write(".gitattributes", "*.txt filter=x\n")
+			h.set("include.path=../inc", "includeIf.onbranch:main.path=../inc")
+			h.dirty()
+		},
+		"configuration of a worktree": func(h *hostile) {
+			h.set("extensions.worktreeConfig=true")
+			h.write(".git/config.worktree", "[core]\n\tfsmonitor = "+h.evil+"\n[filter \"x\"]\n\tclean = "+h.evil+"\n")
+			h.write(".gitattributes", "*.txt filter=x\n")
+			h.dirty()
+		},
+		"configuration at home": func(h *hostile) {
+			h.write(".gitconfig", "[core]\n\tfsmonitor = "+h.evil+"\n\tpager = "+h.evil+"\n[filter \"x\"]\n\tclean = "+h.evil+"\n[diff]\n\texternal = "+h.evil+"\n")
+			h.write(".config/git/config", "[core]\n\tfsmonitor = "+h.evil+"\n")
+			h.write(".config/git/attributes", "*.txt filter=x\n")
+			h.dirty()
+		},
+		"pagers": func(h *hostile) {
+			h.set("core.pager=@", "pager.log=@", "pager.status=@", "pager.diff=@", "pager.branch=@", "core.editor=@")
+		},
+		"aliases": func(h *hostile) {
+			h.set("alias.status=!@", "alias.log=!@", "alias.whatchanged=!@", "alias.annotate=!@")
+		},
+		"signatures": (*hostile).signed,
+		"bare repository in a directory": func(h *hostile) {
+			h.gitIn(h.dir, "init", "-q", "--bare", "sub")
+			h.gitIn(filepath.Join(h.dir, "sub"), "config", "core.fsmonitor", h.evil)
+			h.gitIn(filepath.Join(h.dir, "sub"), "config", "core.bare", "false")
+			h.gitIn(filepath.Join(h.dir, "sub"), "config", "core.worktree", h.dir)
+		},
+		"git file that points elsewhere": func(h *hostile) {
+			h.set("core.fsmonitor=@", "core.bare=false", "diff.external=@")
+			h.write("sub/.git", "gitdir: ../.git\n")
+		},
+		"working tree elsewhere": func(h *hostile) { h.set("core.worktree="+h.outside, "core.fsmonitor=@") },
+		"submodule":              (*hostile).submodule,
+		"objects fetched late":   (*hostile).promisor,
+		"commands of a remote": func(h *hostile) {
+			h.set("remote.x.url=ext::"+h.evil, "remote.x.uploadpack=@", "core.sshCommand=@", "credential.helper=!@", "core.askPass=@", "core.gitProxy=@", "core.alternateRefsCommand=@")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHostile(t)
+			prepare(h)
+			h.looks()
+		})
+	}
+}
+
+// link makes a hook.
+func (h *hostile) link(path string) {
+	path = filepath.Join(h.dir, path)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		h.t.Fatal(err)
+	}
+	if err := os.Symlink(h.evil, path); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// signed makes a commit and a tag that seem to be signed, and programs that would look at the signature.
+func (h *hostile) signed() {
+	h.set("gpg.program=@", "gpg.openpgp.program=@", "gpg.ssh.program=@", "gpg.x509.program=@", "gpg.ssh.defaultKeyCommand=@", "log.showSignature=true", "format.pretty=%H %G?")
+	const script = `tree=$(git rev-parse HEAD^{tree})
+printf 'tree %s\nauthor x <x> 1 +0000\ncommitter x <x> 1 +0000\ngpgsig -----BEGIN PGP SIGNATURE-----\n \n aaaa\n -----END PGP SIGNATURE-----\n\nsigned\n' "$tree" | git hash-object -t commit -w --stdin >id
+git update-ref refs/heads/main "$(cat id)"`
+	c := exec.CommandContext(h.t.Context(), "sh", "-c", script)
+	c.Dir = h.dir
+	c.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1")
+	if out, err := c.CombinedOutput(); err != nil {
+		h.t.Fatalf("%v\n%s", err, out)
+	}
+}
+
+// submodule puts a repository with settings of its own inside, which status and diff look into.
+func (h *hostile) submodule() {
+	sub := filepath.Join(h.dir, "sub")
+	if err := os.MkdirAll(sub, 0o755); err != nil {
+		h.t.Fatal(err)
+	}
+	h.gitIn(sub, "init", "-q", "-b", "main", ".")
+	h.gitIn(sub, "config", "user.name", "x")
+	h.gitIn(sub, "config", "user.email", "x@example.org")
+	h.write("sub/s.txt", "one\n")
+	h.gitIn(sub, "add", "s.txt")
+	h.gitIn(sub, "commit", "-q", "-m", "sub")
+	h.write(".gitmodules", "[submodule \"s s\"]\n\tpath = sub\n\turl = ./sub\n\tignore = none\n")
+	h.git("add .gitmodules")
+	h.git("add sub")
+	h.git("commit -q -m submodule")
+	h.set("diff.submodule=diff", "status.submoduleSummary=true", "submodule.recurse=true", "diff.ignoreSubmodules=none", "submodule.s s.ignore=none")
+	for _, s := range []string{"core.fsmonitor", "filter.only-here.clean", "diff.external"} {
+		h.gitIn(sub, "config", s, h.evil)
+	}
+	h.write("sub/.gitattributes", "*.txt filter=only-here\n")
+	h.write("sub/s.txt", "two\n")
+}
+
+// promisor makes a repository that lacks an object which git would fetch by the program of a remote.
+func (h *hostile) promisor() {
+	h.set("core.repositoryFormatVersion=1", "extensions.partialClone=x", "remote.x.promisor=true", "remote.x.url=ext::"+h.evil, "remote.x.uploadpack=@", "protocol.ext.allow=always", "protocol.allow=always")
+	objects, err := filepath.Glob(filepath.Join(h.dir, ".git/objects/??/*"))
+	if err != nil || len(objects) == 0 {
+		h.t.Fatalf("no objects: %v", err)
+	}
+	for _, path := range objects[1:] { // what is left is enough for git to know that something is missing
+		name := filepath.Base(filepath.Dir(path)) + filepath.Base(path)
+		c := exec.CommandContext(h.t.Context(), "git", "cat-file", "-t", name)
+		c.Dir = h.dir
+		if out, err := c.Output(); err == nil && strings.TrimSpace(string(out)) == "blob" {
+			if err := os.Remove(path); err != nil {
+				h.t.Fatal(err)
+			}
+		}
+	}
+}
+
+// TestReadingGitShowsWhatGitShows: what is put in the place of git changes nothing in an innocent repository.
+func TestReadingGitShowsWhatGitShows(t *testing.T) {
+	t.Parallel()
+	h := newHostile(t)
+	for text, want := range map[string]string{
+		"git status --short":                    " M a.txt",
+		"git diff --stat":                       "2 files changed",
+		"git log --format=%s":                   "second\nfirst",
+		"git log -1 --format=%an && git log -1": "second",
+		"git show HEAD:a.txt":                   "one\ntwo",
+		"git diff | grep three":                 "+three",
+		"git -P branch":                         "* main",
+		"git rev-parse --show-toplevel":         h.dir,
+		"type cat; git status":                  "new.txt",
+		"git log nowhere":                       "exit code 128",
+		"mkdir d && cd d && git status":         "../new.txt",
+		"git status; env | grep -c GIT_CONFIG":  "new.txt",
+	} {
+		if got := h.run(text); !strings.Contains(got.Text, want) {
+			t.Errorf("%q: %q, want %q", text, got.Text, want)
+		}
+	}
+	if _, _, err := h.call(t.Context(), shell.In{Command: "git status; nowhere a"}); err == nil || !strings.Contains(err.Error(), "line 1: nowhere") {
+		t.Errorf("an error names another line: %v", err)
+	}
+}
+
+// TestApprovedGitKeepsItsHooks: a command that changes something was allowed by somebody, and runs as the repository says.
+func TestApprovedGitKeepsItsHooks(t *testing.T) {
+	t.Parallel()
+	h := newHostile(t)
+	h.link(".git/hooks/pre-commit")
+	h.run("git status && git commit -a -m third")
+	if _, err := os.Stat(h.canary); err != nil {
+		t.Errorf("the hook did not run: %v", err)
+	}
+}
