@@ -171,6 +171,7 @@ type Set struct {
 	outer      outer
 	tables     map[string][]permission
 	globTables []globTable
+	denied     map[string]bool // programs that deny rules for bash begin with
 	shell      shellRules
 	startups   startups
 }
@@ -193,6 +194,9 @@ func New(o Options) (*Set, error) {
 	}
 	if s.tables, s.globTables, err = compilePermissions(o.Permissions); err != nil {
 		errs = append(errs, err)
+	}
+	if err == nil {
+		s.denied = deniedPrograms(s.table("bash"))
 	}
 	if s.shell, err = compileShell(o); err != nil {
 		errs = append(errs, err)

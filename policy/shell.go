@@ -144,7 +144,7 @@ func (r *shellRules) blocks(sc *command.Script, legacy bool) (string, bool) {
 			}
 		}
 	}
-	return "", false
+	return r.blocksLater(sc)
 }
 
 // byName is the command with the base name instead of the path of its program.
@@ -173,7 +173,7 @@ func (s *Set) permitBash(c *call, table []permission) answer {
 		if len(table) == 0 {
 			b = s.shell.builtin(c, &c.scripts[i])
 		} else {
-			b = byTable(c, table, &c.scripts[i])
+			b = s.later(table, &c.scripts[i], byTable(c, table, &c.scripts[i]))
 		}
 		if i == 0 {
 			a = b

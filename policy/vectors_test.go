@@ -181,7 +181,7 @@ func TestPermissionVectors(t *testing.T) {
 		{"M1 matches not", echo, bash("ls -la"), policy.Ask, "default: ask (no matching rules)"},
 		{"M2 safe", safe, bash("safe command"), policy.Allow, `permissions.bash[0] "*safe*" allow`},
 		{"M2 dangerous", safe, bash("dangerous command"), policy.Deny, `permissions.bash[1] "*" deny`},
-		{"M3", sudo, bash("x SUDO apt"), policy.Deny, `permissions.bash[0] "*sudo*" deny`},
+		{"M3", sudo, bash("echo SUDO apt"), policy.Deny, `permissions.bash[0] "*sudo*" deny`},
 		{"M4 case (want: the same tool)", allDenied, policy.Request{Tool: "BASH", Inputs: []string{"ls"}}, policy.Deny, `permissions.bash[0]`},
 		{"M5 blocked", legacy, bash("sudo apt"), policy.Deny, ""},
 		{"M5 blocked anywhere", legacy, bash("sudoku"), policy.Deny, `shell.blocked_commands "sudo" deny`},

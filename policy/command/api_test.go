@@ -134,3 +134,26 @@ func TestReadsGit(t *testing.T) {
 		}
 	}
 }
+
+func TestAttackLaterWords(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"choom -n 0 -- ssh host": "network ssh", "mytool sudo.log": "", "mytool 'echo a; sudo id'": "blocked sudo", "mytool --run=sudo": "blocked sudo", "mytool X=/bin/su": "blocked su",
+		"mytool -x -- y": "", "gcc -wrapper sudo,id": "blocked sudo", "mytool host": "", "mytool curl.py": "", "mytool nc.openbsd": "blocked nc", "mytool rm -rf /etc": "blocked rm -rf /",
+		"mytool rm x": "", "grep sudo x": "", "timeout 5 grep sudo x": "", "mytool '' ''": "", "nc_helper.sh x": "", "mytool 'a b' sudo": "blocked sudo",
+	} {
+		s := command.Parse(text)
+		got := ""
+		if pattern, ok := command.Blocked(s, nil); ok {
+			got = "blocked " + strings.TrimSpace(pattern)
+		} else if name, ok := command.Network(s); ok {
+			got = "network " + name
+		}
+		if got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+		for range s.Later() {
+			break // whoever stops early gets no more
+		}
+	}
+}

@@ -24,7 +24,8 @@ func Blocked(s Script, allowed []string) (pattern string, blocked bool) {
 			return pattern, true
 		}
 	}
-	return "", false
+	pattern = blockedLater(&s, allowed)
+	return pattern, pattern != ""
 }
 
 // off reports whether allowed takes entry off the list.
@@ -64,7 +65,7 @@ func blockedCommand(c *Command, allowed []string) string {
 }
 
 // blockedName is the entry that a command's lower-case name alone is on. Like the seed's list it also means
-// NAME.anything: mkfs.ext4, curl.exe.
+// NAME.anything: mkfs.ext4, curl.exe. nc_helper.sh is another name.
 func blockedName(name string) string {
 	stem, _, _ := strings.Cut(name, ".")
 	switch stem {
@@ -172,11 +173,11 @@ func home(path string) bool {
 func fetches(name string) bool {
 	stem, _, _ := strings.Cut(name, ".")
 	switch stem {
-	case "curl", "wget", "nc", "ncat", "netcat", "socat", "telnet", "ssh", "scp", "sftp", "rsync", "ftp", "tftp", "lftp", "aria2c", "wget2", "lynx", "w3m", "links", "elinks",
+	case "curl", "wget", "nc", "nc6", "ncat", "netcat", "socat", "telnet", "ssh", "scp", "sftp", "rsync", "ftp", "tftp", "lftp", "aria2c", "wget2", "lynx", "w3m", "links", "elinks",
 		"http", "https", "httpie", "xh", "axel", "ssh-copy-id", "mosh", "nmap", "dig", "nslookup", "host", "ping", "ping6", "traceroute", "whois", "rclone", "openssl-s_client":
 		return true
 	}
-	return strings.HasPrefix(stem, "nc_") || stem == "nc6"
+	return false
 }
 
 // socket reports whether a redirection target is one of bash's network files.
@@ -195,6 +196,9 @@ func Network(s Script) (name string, ok bool) {
 		if name == "openssl" && len(s.Commands[i].Words) > 1 && s.Commands[i].Words[1] == "s_client" {
 			return name, true
 		}
+	}
+	if name, ok = networkLater(&s); ok {
+		return name, true
 	}
 	for _, red := range s.Redirects {
 		if strings.Contains(red.Target, "/dev/udp/") {

@@ -1,0 +1,56 @@
+package policy
+
+import (
+	"strings"
+
+	"github.com/zephbot/zephbot/policy/command"
+)
+
+// deniedPrograms are the programs that deny rules begin with, folded: "rm" of "rm *" and of "rm*". A rule that begins with a wildcard names none; it is
+// matched with the whole text anyway.
+func deniedPrograms(table []permission) map[string]bool {
+	names := map[string]bool{}
+	for i := range table {
+		if table[i].action != Deny {
+			continue
+		}
+		name, _, _ := strings.Cut(table[i].glob.pattern, " ")
+		if at := strings.IndexAny(name, "*?["); at >= 0 {
+			name = name[:at]
+		}
+		if name != "" {
+			names[foldText(name)] = true
+		}
+	}
+	return names
+}
+
+// later denies a script in which an unknown program may run what a deny rule is about: "choom -n 0 -- rm x" under "rm *".
+func (s *Set) later(table []permission, sc *command.Script, a answer) answer {
+	if a.effect == Deny || len(s.denied) == 0 {
+		return a
+	}
+	for name, words := range sc.Later() {
+		if !s.denied[name] {
+			continue
+		}
+		cmd := command.Command{Name: name, Words: words, Text: strings.Join(words, " ")}
+		if b, _ := byCommand(table, &cmd, nil); b.effect == Deny {
+			return b
+		}
+	}
+	return a
+}
+
+// blocksLater looks for a blocked command among the words that an unknown program may run.
+func (r *shellRules) blocksLater(sc *command.Script) (string, bool) {
+	for name, words := range sc.Later() {
+		for _, b := range r.blocked {
+			b = strings.TrimSpace(b)
+			if first, _, _ := strings.Cut(b, " "); name == first && startsWith(foldText(strings.Join(append([]string{name}, words[1:]...), " ")), b) {
+				return b, true
+			}
+		}
+	}
+	return "", false
+}
