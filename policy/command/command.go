@@ -105,6 +105,9 @@ func Parse(text string) Script {
 	if f.out.Problem != "" {
 		f.rough(text, place{})
 	}
+	if f.arrays && f.values {
+		f.indirect("the value that a declaration gives to an array may be run as code")
+	}
 	return f.out
 }
 
@@ -162,6 +165,8 @@ type finder struct {
 	out          Script
 	budget       int  // bytes of nested text that may still be parsed
 	declared     bool // the command being read is a declaration by grammar, whose values are not split
+	arrays       bool // a variable is made an array
+	values       bool // a declaration has a value that is not known
 	lastDownload int  // 1 + index of the last command that fetches from the network
 	lastTake     int  // 1 + index of the last command that runs a program nobody can see
 }

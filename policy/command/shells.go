@@ -2,6 +2,7 @@ package command
 
 import (
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -340,7 +341,7 @@ func (f *finder) source(name string, words []word, _ place) {
 func (f *finder) changesShell(name string, words []word, _ place) {
 	switch {
 	case len(words) == 1:
-	case name == "jobs" && !strings.HasPrefix(words[1].text, "-x"):
+	case name == "jobs" && !slices.ContainsFunc(words[1:], func(w word) bool { return w.mark != 0 || strings.Contains(w.text, "x") }):
 	case name == "shopt" && keepsGrammar(words[1:]):
 	default:
 		f.indirect(name + " changes what commands mean or runs code")

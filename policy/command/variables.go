@@ -17,7 +17,7 @@ func decides(name string) bool {
 		return true
 	}
 	switch name {
-	case "POSIXLY_CORRECT", "DIRSTACK", "histchars":
+	case "POSIXLY_CORRECT", "histchars":
 		return true
 	case "PATH", "ENV", "PROMPT_COMMAND", "PS0", "PS1", "PS2", "PS4", "IFS", "SHELLOPTS", "BASHOPTS", "CDPATH", "EXECIGNORE", "FIGNORE", "GLOBIGNORE", "HISTFILE", "HOME", "SHELL",
 		"PAGER", "MANPAGER", "EDITOR", "VISUAL", "FCEDIT", "BROWSER", "TAR_OPTIONS", "RSYNC_RSH", "GREP_OPTIONS", "MAKEFLAGS", "GNUMAKEFLAGS", "GOFLAGS", "CC", "CXX",
@@ -50,10 +50,11 @@ func (f *finder) value(name, value, by string) {
 // locale reports whether the variable changes which bytes are one character.
 func locale(name string) bool { return name == "LANG" || strings.HasPrefix(name, "LC_") }
 
-// calculated reports whether bash reads every value of the variable as arithmetic, which may run commands.
+// calculated reports whether bash reads every value of the variable as arithmetic, or as the words of an array, which may run
+// commands.
 func calculated(name string) bool {
 	switch name {
-	case "RANDOM", "SRANDOM", "SECONDS", "HISTCMD", "OPTIND", "LINENO":
+	case "RANDOM", "SRANDOM", "SECONDS", "HISTCMD", "OPTIND", "LINENO", "PIPESTATUS", "GROUPS", "FUNCNAME", "DIRSTACK":
 		return true
 	}
 	return false
@@ -78,14 +79,18 @@ func (w word) oneWord() bool {
 // declares reads declare, export and their like.
 func (f *finder) declares(name string, words []word, _ place) {
 	for _, w := range words[1:] {
-		variable, _, assigned := strings.Cut(w.text, "=")
+		variable, value, assigned := strings.Cut(w.text, "=")
 		variable, _, _ = strings.Cut(strings.TrimSuffix(variable, "+"), "[")
 		switch {
 		case len(w.text) > 1 && (w.text[0] == '-' || w.text[0] == '+') && w.mark == 0:
 			f.declareOption(name, w.text)
 		case !isName(variable) || !assigned && w.mark != 0 || !f.declared && !w.oneWord():
 			f.indirect("the variable that " + name + " sets is not known before")
+		case strings.HasPrefix(value, "("):
+			// declare -a x='($(command))' runs the command.
+			f.indirect("the value that " + name + " gives to an array may be run as code")
 		default:
+			f.values = f.values || assigned && w.dynamic()
 			f.names(name, w.text)
 		}
 	}
@@ -99,6 +104,7 @@ func (f *finder) declareOption(name, option string) {
 	if strings.Contains(option, "i") {
 		f.indirect(reasonArithmetic)
 	}
+	f.arrays = f.arrays || strings.ContainsAny(option, "aA")
 	if strings.Contains(option, "f") && name == "export" {
 		f.indirect("a function is handed to other shells")
 	}
@@ -127,16 +133,36 @@ func (f *finder) fillsVariable(name string, words []word, _ place) {
 		f.tested(words)
 		return
 	}
+	f.named(name, words)
+}
+
+// named reads builtins whose words are names, or options and their values.
+func (f *finder) named(name string, words []word) {
+	mapfile := name == "mapfile" || name == "readarray"
 	for i, w := range words[1:] {
-		if (name == "mapfile" || name == "readarray") && strings.HasPrefix(w.text, "-C") {
+		option := len(w.text) > 1 && w.text[0] == '-'
+		f.arrays = f.arrays || mapfile || option && strings.Contains(w.text, "a")
+		if mapfile && option && strings.Contains(w.text, "C") {
 			f.indirect(name + " -C runs code")
 		}
-		if !w.oneWord() || w.dynamic() && (i == 0 || !strings.HasPrefix(words[i].text, "-")) {
+		if !w.oneWord() || w.dynamic() && !isNoName(name, words[i].text) {
 			f.indirect("the variable that " + name + " sets is not known before")
 			continue
 		}
 		f.names(name, w.text)
 	}
+}
+
+// isNoName reports whether the word before another makes it the value of an option of read or mapfile, no variable.
+func isNoName(name, option string) bool {
+	letters := ""
+	switch name {
+	case "read":
+		letters = "pdnNtui"
+	case "mapfile", "readarray":
+		letters = "dnOsu"
+	}
+	return len(option) > 1 && option[0] == '-' && option[1] != '-' && strings.IndexByte(letters, option[len(option)-1]) >= 0
 }
 
 // letWords notes the variables in the words of let, which are arithmetic.

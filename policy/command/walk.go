@@ -174,6 +174,7 @@ func (w *walker) let(n *syntax.LetClause) {
 // assign notices variables that decide what runs, and array subscripts.
 func (w *walker) assign(n *syntax.Assign) {
 	w.subscript(n.Index)
+	w.arrays = w.arrays || n.Array != nil
 	if n.Name != nil && !n.Naked {
 		value := ""
 		if n.Value != nil {

@@ -26,7 +26,7 @@ func (m *maker) next() string {
 	var text string
 	switch n := m.IntN(100); {
 	case n < 80 || len(m.last) < 64:
-		m.nasty = [...]int{0, 0, 0, 0, 90, 30, 10}[m.IntN(7)]
+		m.nasty = [...]int{0, 0, 0, 0, 0, 0, 60, 20, 10}[m.IntN(9)]
 		m.b.Reset()
 		m.list()
 		text = m.b.String()
@@ -94,7 +94,7 @@ func (m *maker) list() {
 // simple is a simple command.
 func (m *maker) simple() {
 	if m.one(12) {
-		m.put(m.field("x= y=1 a=b PATH=. IFS=, x+=y a[1]= z=~ SECONDS="), m.word(), " ")
+		m.put(m.field("x= y=1 a=b x=(a);local PATH=. IFS=, x+=y a[1]= z=~ SECONDS="), m.word(), " ")
 	}
 	if m.one(40) {
 		m.redirect()
@@ -104,7 +104,7 @@ func (m *maker) simple() {
 		m.put(m.field(canaries))
 	case n == 1 && m.nasty > 0:
 		m.put(m.word())
-	case n < 8:
+	case n < 8 && (m.nasty > 0 || m.one(2)):
 		m.wrapped()
 	case n < 22:
 		m.put(m.field(builtins))
@@ -126,7 +126,7 @@ func (m *maker) wrapped() {
 	m.put(m.pick([]string{
 		"eval " + w, "eval 'echo " + strings.ReplaceAll(w, "'", "") + "'", "bash -c 'ls " + strings.ReplaceAll(w, "'", "") + "'", "sh -c 'ls " + strings.ReplaceAll(w, "'", "") + "'", "bash -c " + w, "env " + w, "env ls " + w,
 		"timeout 1 ls " + w, "timeout " + w + " ls", "command ls " + w, "builtin echo " + w, "exec ls " + w, "printf -v " + w, "printf " + w, "read " + w, "test -v " + w, "[ -v " + w + " ]", "[ " + w + " = " + w + " ]", "[ " + w + " -eq 1 ]", "test " + w,
-		"[[ -v " + w + " ]]", "[[ " + w + " -eq 1 ]]", "[[ " + w + " == " + w + " ]]", "[[ -f " + w + " ]]", "[[ " + w + " =~ ^x$ ]]", "unset " + w, "declare " + w, "declare -i x=" + w, "export x=" + w, "export " + w, "let " + w,
+		"[[ -v " + w + " ]]", "[[ " + w + " -eq 1 ]]", "[[ " + w + " == " + w + " ]]", "[[ -f " + w + " ]]", "[[ " + w + " =~ ^x$ ]]", "unset " + w, "declare " + w, "declare -a x=" + w, "declare x=" + w, "mapfile -tC " + w + " l", "read -a x; export x=" + w, "declare -i x=" + w, "export x=" + w, "export " + w, "let " + w,
 		"trap " + w + " EXIT", "set -k; cat " + w, "set -- " + w, "set " + w, "((" + w + "))", "mapfile " + w, "getopts a " + w, "wait " + w, "cd " + w, "local " + w,
 	}))
 }
@@ -154,11 +154,11 @@ func (m *maker) word() string {
 func (m *maker) part() string {
 	switch m.IntN(22) {
 	case 0:
-		return "'" + m.pick([]string{"a b", "a[$(canary)]", "$(canary)", "x;canary", "", "`canary`", "a\nb", "-v", "}", "echo $x", "canary"}) + "'"
+		return "'" + m.pick([]string{"a b", "a[$(canary)]", "$(canary)", "($(canary))", "x;canary", "", "`canary`", "a\nb", "-v", "}", "echo $x", "canary"}) + "'"
 	case 1, 2:
 		return `"` + m.pick([]string{"a b", "$x", "${x}", "a$", "$(ls)", "a\nb", "\\$x \\\"", "${x:-a b}", "#x", "it's", "a[0]", "$@", "$((1+2))", "{a,b}", "a\\b", "canary", ""}) + `"`
 	case 3:
-		return m.pick([]string{"$x", "$y", "$i", "$f", "${x}", "$1", "$?", "$#", "${x:-y}", "${x%.*}", "${x##*/}", "${x/a/b}", "${x:1}", "${x:1:2}", "${#x}", "${a[0]}", "${a[@]}", "${x^^}", "$@", "$-", "$_"})
+		return m.pick([]string{"$x", "$y", "$i", "$f", "$c", "${x}", "$1", "$?", "$#", "${x:-y}", "${x%.*}", "${x##*/}", "${x/a/b}", "${x:1}", "${x:1:2}", "${#x}", "${a[0]}", "${a[@]}", "${x^^}", "$@", "$-", "$_"})
 	case 4:
 		return "$(" + m.field("ls pwd git") + " " + m.field("a $x 'b' \"c\" *") + ")"
 	case 5:
@@ -168,7 +168,11 @@ func (m *maker) part() string {
 	case 7:
 		return m.pick([]string{"*", "*.txt", "f*", "[a-z]", "?", "~", "~/x", "\\*", "-*", "*canary*"})
 	case 8:
-		return "$((" + m.pick([]string{"1", "1+2", "2 * 3", "x", "x+1", "a[0]", "10%3", "010", "1<2"}) + "))"
+		n := 9
+		if m.nasty == 0 {
+			n = 5
+		}
+		return "$((" + m.pick([]string{"1", "1+2", "2 * 3", "10%3", "1<2", "x", "x+1", "a[0]", "010"}[:n]) + "))"
 	case 9:
 		return `\` + m.field("$ a \" ' ; & ( # \\ ~ {")
 	case 10:
@@ -176,6 +180,9 @@ func (m *maker) part() string {
 	case 11:
 		return m.pick([]string{"é", "→", "ü", "日本"})
 	case 12:
+		if m.nasty == 0 {
+			return m.field("a b x y f g.txt")
+		}
 		return m.field("if then fi do done in case esac time for { } ! [[ function select coproc while")
 	}
 	return m.field("a b x y f g.txt d/f x=1 a.b-c a:b % @ canary ls echo PATH PATH=. RANDOM a[x]") + strings.Repeat(strconv.Itoa(m.IntN(9)), m.IntN(2))

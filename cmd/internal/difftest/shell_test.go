@@ -35,7 +35,7 @@ const driver = `for _s in "$@"; do ( set -- 'a[$(canary)]'; ulimit -S -t 1; eval
 
 // values are what the variables of the made-up scripts hold: what would run if bash calculated it, read it as code or
 // took it for an option.
-var values = []string{"x=a[$(canary)]", "y=canary", "a=x", "i=-v a[$(canary)]", "f=$(canary)", "b=x;canary"}
+var values = []string{"x=a[$(canary)]", "y=canary", "a=x", "i=-v a[$(canary)]", "f=$(canary)", "b=x;canary", "c=($(canary))"}
 
 // shell runs scripts in a scratch directory. As root it runs them as a user that owns nothing else.
 type shell struct {
