@@ -170,12 +170,37 @@ func (d *departing) word(i int) {
 		return
 	}
 	d.words++
+	if d.row.keys {
+		d.setting(i)
+	}
 	if d.row.first > 0 && d.words >= d.row.first {
 		d.ended = true
 	}
 	if why := d.row.wordDeparts(text, d.words); why != "" {
 		d.depart(text, why)
 	}
+}
+
+// setting judges git config KEY VALUE and git config set KEY VALUE: of the settings only those that start nothing are harmless.
+func (d *departing) setting(i int) {
+	switch text := d.command.Words[i]; {
+	case d.words == 1 && text == "set":
+		d.words = 0
+	case d.words == 2 && !harmlessSetting(strings.ToLower(d.command.Words[i-1])):
+		d.depart(d.command.Words[i-1], "changes what git does later")
+	}
+}
+
+// harmlessSetting reports whether no program, file or address depends on a key of the configuration of git.
+func harmlessSetting(key string) bool {
+	for begin := range strings.FieldsSeq("user. author. committer. branch. pull. push. fetch. color. advice. commit.verbose commit.gpgsign rerere. rebase.auto merge.ff merge.conflictstyle " +
+		"core.autocrlf core.filemode core.ignorecase core.eol core.quotepath core.safecrlf core.symlinks core.abbrev init.defaultbranch log. status. tag.sort tag.gpgsign gc. pack. " +
+		"diff.renames diff.algorithm diff.colormoved diff.noprefix diff.context diff.mnemonicprefix help.autocorrect versionsort. column. format.pretty feature. index.") {
+		if strings.HasPrefix(key, begin) {
+			return true
+		}
+	}
+	return strings.HasPrefix(key, "remote.") && (strings.HasSuffix(key, ".url") || strings.HasSuffix(key, ".fetch") || strings.HasSuffix(key, ".prune"))
 }
 
 // wordDeparts says what harm the nth word that is no option does, "" for none.
@@ -332,6 +357,6 @@ func address(text string) bool {
 // plainVariable reports whether NAME=value of make neither names a program for make itself nor is expanded by it.
 func plainVariable(text string) bool {
 	name, value, _ := strings.Cut(text, "=")
-	name = strings.TrimRight(name, ":?+!")
+	name = strings.TrimRight(name, ":?+") // and not NAME!=, whose value is run
 	return isName(name) && !listed("SHELL MAKE MAKEFLAGS MAKEFILES MFLAGS GNUMAKEFLAGS MAKESHELL VPATH PATH", name) && !strings.ContainsAny(value, "$`;|&<>()\n")
 }

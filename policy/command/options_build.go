@@ -64,17 +64,17 @@ run, test, build, start, other: *` + yarnHarm + `
 build, install, get, list, fix:` + goBuild + `-e -m -u -d -t -f: -deps -test -find -compiled -export -versions -retracted -reuse: -o:/` + goHarm + `
 run: first=1` + goBuild + goHarm + `
 test:` + goBuild + `-c -i -o:/ -run: -bench: -benchtime: -benchmem -count: -timeout: -short -failfast -parallel: -shuffle: -skip: -list:
-  -fuzz: -fuzztime: -fuzzminimizetime: -cpu: -args -blockprofilerate: -memprofilerate: -mutexprofilefraction:
+  -fuzz: -fuzztime: -fuzzminimizetime: -cpu: -blockprofilerate: -memprofilerate: -mutexprofilefraction:
   -coverprofile:/ -cpuprofile:/ -memprofile:/ -blockprofile:/ -mutexprofile:/ -trace:/ -outputdir:/ -fullpath
-  -artifacts -test.*` + goHarm + `
+  -artifacts` + goHarm + `
 vet:` + goBuild + `-c: -V -flags -printf -shadow -composites -copylocks -unusedresult -structtag -tests -atomic -bool -assign -nilfunc
-  -unreachable -unsafeptr -fix -diff` + goHarm + `
+  -unreachable -unsafeptr -diff` + goHarm + `
 fmt: -n -x -mod:
 generate:` + goBuild + `-run: -skip:` + goHarm + `
 clean: -n -x -i -r -cache -testcache -modcache -fuzzcache
 env: -json -changed |runs -w -u
 version: -m -v -json
-doc: -all -c -cmd -short -src -u -http
+doc: -all -c -cmd -short -src -u
 mod: sub
 mod tidy, mod download, mod graph, mod verify, mod why, mod vendor, mod init: -v -x -e -go: -compat: -json -m -vendor
   -diff -reuse: |writes -o:
@@ -105,8 +105,8 @@ config, login, logout, owner, publish, yank: ask acts for the account, or shows 
 	cargoBuild = ` here -r -v -q -p: -j: -F: -n -e: -i: -d -V -h --release --all --workspace --all-targets --all-features
   --features: --no-default-features --package: --bin: --lib --test: --example: --bench: --tests --bins --examples
   --benches --verbose --quiet --jobs: --locked --offline --frozen --no-run --no-fail-fast --doc --check
-  --message-format: --color: --target: --profile: --exclude: --dev --build --optional --no-optional --rename:
-  --edition: --name: --vcs: --list --help --open --no-deps --document-private-items --fix --allow-dirty --allow-staged
+  --message-format: --color: --target:~.json --profile: --exclude: --dev --build --optional --no-optional --rename:
+  --edition: --name: --vcs: --list --help --no-deps --document-private-items --fix --allow-dirty --allow-staged
   --allow-no-vcs --keep-going --timings --future-incompat-report --ignore-rust-version --rust-version --depth:
   --invert: --duplicates --prefix: --charset: --format: --format-version: --precise: --recursive --aggressive
   --dry-run --limit: --version: --unit-graph --json --all-crates --workspace-remap `
@@ -132,7 +132,7 @@ config, login, logout, owner, publish, yank: ask acts for the account, or shows 
   --gradle-dependency: -M? --write-verification-metadata --write-locks
 `
 	mvnOptions = `
-@ single ~exec: -q -e -X -B -o -U -N -C -c -V -v -h -T: -P: -pl: -am -amd -rf: -fae -ff -fn -ntp -nsu -npu -quiet
+@ single ~exec: ~exec-maven -q -e -X -B -o -U -N -C -c -V -v -h -T: -P: -pl: -am -amd -rf: -fae -ff -fn -ntp -nsu -npu -quiet
   -errors -debug -batch-mode -offline -update-snapshots -non-recursive -version -help -threads: -activate-profiles:
   -projects: -also-make -also-make-dependents -resume-from: -fail-at-end -fail-fast -fail-never -no-transfer-progress
   -show-version -no-snapshot-updates -DskipTests* -DskipITs* -Dtest* -Dit.test* -Dmaven.test.skip* -DfailIfNoTests*

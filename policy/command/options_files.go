@@ -13,9 +13,10 @@ const (
   --sort: --format: --null --numeric-owner --totals --checkpoint --acls --xattrs --selinux --sparse --one-file-system
   --recursion --ignore-failed-read --ignore-zeros --block-number --full-time --utc --show-transformed-names
   --quoting-style: --label: --version --help --warning: --level: --delay-directory-restore --hard-dereference
-  --clamp-mtime --newer: --after-date: --newer-mtime: --no-auto-compress --force-local --occurrence --transform:
-  --xform: --interactive --verify --suffix: --backup |runs -I: --use-compress-program: -F: --info-script:
-  --new-volume-script: --checkpoint-action: --to-command: --rsh-command: --rmt-command: -T: --files-from: |leaves -P
+  --clamp-mtime --newer: --after-date: --newer-mtime: --no-auto-compress --force-local --occurrence
+  --interactive --verify --suffix: --backup |runs -I: --use-compress-program: -F: --info-script:
+  --new-volume-script: --checkpoint-action: --to-command: --rsh-command: --rmt-command: -T: --files-from:
+  |leaves --transform: --xform: -P
   --absolute-names --absolute-paths --one-top-level: |writes -g: --listed-incremental: --index-file: --volno-file:
   --remove-files -M --multi-volume --recursive-unlink --delete
 `

@@ -108,7 +108,7 @@ worktree list: -v -z --verbose --porcelain --expire:
 worktree add, worktree remove, worktree move, worktree prune, worktree lock, worktree unlock, worktree repair: here
   -b: -B: -d -f -q -n -v --force --detach --checkout --quiet --track --guess-remote --orphan --lock --reason:
   --dry-run --verbose --expire: --relative-paths
-config: --get --get-all --get-regexp --get-urlmatch --list -l --name-only --show-origin --show-scope --null -z --local
+config: keys addr --get --get-all --get-regexp --get-urlmatch --list -l --name-only --show-origin --show-scope --null -z --local
   --bool --int --bool-or-int --path --type: --default: --add --unset --unset-all --replace-all --rename-section
   --remove-section --includes --get-color --get-colorbool --all --value: --fixed-value --regexp: --url: |leaves -f:
   --file: --global --system --blob: |runs -e --edit

@@ -13,7 +13,7 @@ const (
 @ -r -p -q -v -C -a -f -A -N -4 -6 -P: -l: -B: -R: -i: -c: -X: |runs -S: -D: -o: -F: -s: -b: |leaves -J:
 `
 	curlOptions = `
-@ addr -s -S -f -L -I -i -v -k -G -g -N -# -0 -1 -2 -3 -4 -6 -a -B -l -n -p -q -R -V -h -j -X: -H:@ -d:@ -A: -e: -m:
+@ addr -s -S -f -L -I -i -v -k -G -g -N -# -0 -1 -2 -3 -4 -6 -a -B -l -p -q -R -V -h -j -X: -H:@ -d:@ -A: -e: -m:
   -u: -r: -w:@ -y: -Y: -z:@ -o:- -D:- -F:@ --silent --show-error --fail --fail-with-body --fail-early --location
   --head --include --verbose --insecure --get --globoff --buffer --progress-bar --progress-meter --request: --header:@
   --data:@ --data-raw: --data-ascii:@ --data-binary:@ --data-urlencode:@ --json:@ --form:@ --form-string:
@@ -23,7 +23,7 @@ const (
   --speed-limit: --speed-time: --tlsv1 --tlsv1.2 --tlsv1.3 --tls-max: --sslv3 --ssl --ssl-reqd --cacert:/ --resolve:
   --parallel --parallel-max: --path-as-is --post301 --post302 --post303 --tcp-nodelay --styled-output --version --help
   --output:- --dump-header:- --location-trusted --oauth2-bearer: --basic --digest --anyauth --expect100-timeout:
-  --keepalive-time: --raw --tr-encoding --url-query:@ --variable:@ --disable --next -: --remote-time --request-target:
+  --keepalive-time: --raw --tr-encoding --url-query:@ --disable --next -: --remote-time --request-target:
   |writes -O -J --remote-name --remote-name-all --remote-header-name -c: --cookie-jar: --trace: --trace-ascii:
   --stderr: --libcurl: --etag-save: --create-dirs --output-dir: --hsts: --alt-svc: --skip-existing --ssl-sessions:
   --dump-ca-embed |reads -K: --config: -T: --upload-file: -b: --cookie: --netrc --netrc-file: --netrc-optional
@@ -205,7 +205,7 @@ test, check, lint, fmt, task, cache, info, doc, types: -q --quiet --watch --chec
   --parallel --doc --coverage --json --no-run --ignore: --ext:
 other: ask is not known to be harmless
 `
-	databaseText  = `~writefile( ~load_extension ~edit( ~fts3_tokenizer ~attach ~readfile( ~vacuum `
+	databaseText  = `~writefile( ~_directory ~load_extension ~edit( ~fts3_tokenizer ~attach ~readfile( ~vacuum `
 	sqliteOptions = `
 @ single ` + databaseText + `
   ~.save ~.backup ~.clone ~.import ~.load ~.once ~.excel ~.archive ~.log ~.trace ~.cd ~.read ~.shell ~.system ~.output
@@ -214,7 +214,7 @@ other: ask is not known to be harmless
   -memtrace -nofollow -interactive |runs -cmd: -init: -vfs: -zip -A* |writes -append -deserialize -unsafe-testing
 `
 	psqlOptions = `
-@ ~\! ~\o ~\copy ~\i ~\w ~\g ~\s ~\e ~\c ~\setenv ~\lo_ ~program ~lo_export ~lo_import ~pg_read ~pg_write ~pg_ls ~dblink -c: -l -d: -U: -h: -p: -t -A -x -q -w -W -X -1 -e -E -a -b -n -S -s -V -F: -R: -P: -T: -z -0 -H --command: --list
+@ ~\! ~\o ~\copy ~\i ~\w ~\g ~\s ~\e ~\c ~\setenv ~\lo_ ~program ~copy ~lo_export ~lo_import ~pg_read ~pg_write ~pg_ls ~dblink -c: -l -d: -U: -h: -p: -t -A -x -q -w -W -X -1 -e -E -a -b -n -S -s -V -F: -R: -P: -T: -z -0 -H --command: --list
   --dbname: --host: --port: --username: --tuples-only --no-align --expanded --quiet --no-password --no-psqlrc
   --single-transaction --echo-all --echo-queries --csv --html --field-separator: --record-separator: --pset: --version
   --help |runs -f: --file: -v: --set: --variable: |writes -o: --output: -L: --log-file:

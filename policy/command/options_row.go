@@ -26,26 +26,27 @@ import "strings"
 // The options after |runs, |writes, |leaves and |reads do just that; effectOf has the words for people. An option that is in neither part departs as well:
 // it is not known to be harmless. These words of a row come before its options:
 //
-//   - only the options after the first | do harm
-//     sub       the first word chooses another row
-//     first=N   options end at the Nth word
-//     words=N   a word after the Nth is a file that is written
-//     here      words are paths that stay below this directory, or addresses of the network
-//     addr      words may be addresses; those that run a program depart
-//     at        @file names a file with more options
-//     plus      +command is run
-//     assign    NAME=value is judged as make takes it
-//     single    options have one dash and several letters
-//     bundled   the first word may be letters without a dash
-//     sed awk   words are scripts of these
-//     ~text     a word that holds text departs
+//	"*"       only the options after the first | do harm
+//	sub       the first word chooses another row
+//	first=N   options end at the Nth word
+//	words=N   a word after the Nth is a file that is written
+//	here      words are paths that stay below this directory, or addresses of the network
+//	addr      words may be addresses; those that run a program depart
+//	at        @file names a file with more options
+//	plus      +command is run
+//	assign    NAME=value is judged as make takes it
+//	single    options have one dash and several letters
+//	bundled   the first word may be letters without a dash
+//	sed awk   words are scripts of these
+//	keys      words are a key and a value of the configuration of git
+//	~text     a word that holds text departs
 type optionRow struct {
-	harmless, risky                                                       string
-	ask                                                                   string
-	texts                                                                 string
-	first, most                                                           int
-	any, subs, here, address, at, plus, assign, single, bundled, sed, awk bool
-	count                                                                 bool
+	harmless, risky                                                             string
+	ask                                                                         string
+	texts                                                                       string
+	first, most                                                                 int
+	any, subs, here, address, at, plus, assign, single, bundled, sed, awk, keys bool
+	count                                                                       bool
 }
 
 // rowOf is the row of a key, "" when there is none. A row goes on in the lines that begin with a blank; a table ends with a newline.
@@ -130,6 +131,8 @@ func (r *optionRow) token(token string) {
 		r.sed = true
 	case "awk":
 		r.awk = true
+	case "keys":
+		r.keys = true
 	default:
 		r.texts += token + " "
 	}
