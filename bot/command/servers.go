@@ -18,12 +18,14 @@ type Servers interface {
 	Tools(id string) ([]texts.ServerTool, error)
 	// Begin is asked to connect or to sign in: verb is "add", "restart" or "signin", target the command line, the URL or the address where a browser ended.
 	// What is wrong at first sight is the error. The Effect holds what is stored with the answer and what begins once it is stored: how that went is told
-	// in the chat later, also after a restart.
+	// in the chat later, also after a restart. Where somebody has to decide first, the Effect holds the question, which is the answer then.
 	Begin(ctx context.Context, call *dispatch.Call, verb, id string, target []string) (dispatch.Effect, error)
 	// Remove ends a server that was added in the chat, and says how many tools went with it.
-	Remove(ctx context.Context, id string) (tools int, err error)
-	// Accept takes the tools that have changed as they are now, and names them.
-	Accept(ctx context.Context, id string) (tools []string, err error)
+	Remove(ctx context.Context, call *dispatch.Call, id string) (tools int, err error)
+	// Pending shows what of a server waits to be accepted, and the code that names exactly this; "" = nothing waits.
+	Pending(ctx context.Context, language, id string) (code string, list []texts.ServerChange, err error)
+	// Accept takes what Pending has shown under the code, and names the tools.
+	Accept(ctx context.Context, call *dispatch.Call, id, code string) (tools []string, err error)
 }
 
 // Blocks are the tools that were taken away because they failed too often.
@@ -50,6 +52,9 @@ func (t *Table) mcp(ctx context.Context, call *dispatch.Call) (dispatch.Effect, 
 		begun, err := t.deps.Servers.Begin(ctx, call, verb, id, words[2:])
 		if err != nil {
 			return t.refuse(call, id, err), nil
+		}
+		if len(begun.Change.Ask) > 0 {
+			return begun, nil
 		}
 		e := t.say(call, w.ServerConnecting(language, id))
 		e.Change.Facts, e.Then = begun.Change.Facts, begun.Then
@@ -84,17 +89,20 @@ func (t *Table) served(ctx context.Context, call *dispatch.Call, verb, id string
 	switch {
 	case verb == "list" && n <= 1:
 		return w.Servers(language, t.deps.Servers.List()), nil
+	case verb == "accept" && n == 3:
+		list, err := t.deps.Servers.Accept(ctx, call, id, strings.Fields(call.Message.Args)[2])
+		return w.ServerAccepted(language, id, list), err
 	case n != 2:
 		return "", errUsage
 	case verb == "tools":
 		list, err := t.deps.Servers.Tools(id)
 		return w.ServerTools(language, id, list), err
 	case verb == "remove":
-		tools, err := t.deps.Servers.Remove(ctx, id)
+		tools, err := t.deps.Servers.Remove(ctx, call, id)
 		return w.ServerRemoved(language, id, tools), err
 	case verb == "accept":
-		list, err := t.deps.Servers.Accept(ctx, id)
-		return w.ServerAccepted(language, id, list), err
+		code, list, err := t.deps.Servers.Pending(ctx, language, id)
+		return w.ServerPending(language, id, code, list), err
 	default:
 		return "", errUsage
 	}

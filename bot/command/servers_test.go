@@ -34,16 +34,27 @@ func (s *servers) Begin(_ context.Context, _ *dispatch.Call, verb, id string, ta
 	return dispatch.Effect{Change: bot.Change{Facts: []bot.Fact{{Bucket: "begun", Key: id}}}}, nil
 }
 
-func (*servers) Remove(_ context.Context, id string) (int, error) {
+func (*servers) Remove(_ context.Context, _ *dispatch.Call, id string) (int, error) {
 	if id != "files" {
 		return 0, command.ErrNoServer
 	}
 	return 2, nil
 }
 
-func (*servers) Accept(_ context.Context, id string) ([]string, error) {
+func (*servers) Pending(_ context.Context, _, id string) (string, []texts.ServerChange, error) {
 	if id != "files" {
-		return nil, nil
+		return "", nil, nil
+	}
+	return "c0de", []texts.ServerChange{
+		{Tool: "files:write", Old: []string{"writes", "path"}, Now: []string{"writes", "path", "password"}},
+		{Tool: "files:new", New: true, Now: []string{"x"}},
+		{Old: []string{"be good"}, Now: []string{"be bad"}},
+	}, nil
+}
+
+func (*servers) Accept(_ context.Context, _ *dispatch.Call, _, code string) ([]string, error) {
+	if code != "c0de" {
+		return nil, errors.New("not what was shown")
 	}
 	return []string{"write"}, nil
 }
@@ -67,7 +78,12 @@ func TestServers(t *testing.T) {
 		{"mcp tools", "/mcp tools ID", ""},
 		{"mcp remove files", "files: removed, with 2 tools.", ""},
 		{"mcp remove nope", "There is no server nope.", ""},
-		{"mcp accept files", "files: accepted as they are now: write", ""},
+		{
+			"mcp accept files",
+			"• files:write\n+ password\n• files:new (new)\n+ x\n• files: instructions\n- be good\n+ be bad\nTo take exactly this: /mcp accept files c0de", "",
+		},
+		{"mcp accept files c0de", "files: accepted as they are now: write", ""},
+		{"mcp accept files 0ld", "files: not what was shown", ""},
 		{"mcp accept other", "other: nothing has changed", ""},
 	}
 	for _, tt := range tests {

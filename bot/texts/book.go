@@ -60,6 +60,10 @@ type book struct {
 	serversOff, serversNone, serversHead, serversHelp                 string
 	serverConnecting, serverNone, serverAccepted, serverNothing       string
 	serverFailed, serverAway, serverBack, serverChanged, serverSignIn string
+	serverFresh, serverHeld, serverPending, serverWords, serverIsNew  string
+	serverAccept, serverLong, serverMore, serverChat, serverNotNow    string
+	serverDropped                                                     count
+	serverAdd, serverAddProgram, serverAddURL, serverEnv, serverHolds string
 	serverStates                                                      map[string]string
 	serverTools, serverAdded, serverRemoved                           count
 	seconds, minutes, hours                                           count

@@ -176,7 +176,7 @@ func englishServers(b *book) {
 	b.serversNone = "No MCP server. An admin adds one with /mcp add ID COMMAND… or /mcp add ID URL."
 	b.serversHead = "MCP servers:"
 	b.serversHelp = "/mcp list\n/mcp add ID COMMAND… – starts a program, for example /mcp add files npx @modelcontextprotocol/server-filesystem /srv\n" +
-		"/mcp add ID URL – connects to a server on the network\n/mcp tools ID\n/mcp restart ID\n/mcp signin ID – signs in where a server wants it\n/mcp accept ID – takes tools that have changed\n/mcp remove ID"
+		"/mcp add ID URL – connects to a server on the network\n/mcp tools ID\n/mcp restart ID\n/mcp signin ID – signs in where a server wants it\n/mcp accept ID – shows what has changed, and how it is taken\n/mcp remove ID"
 	b.serverConnecting = "Connecting to %s …"
 	b.serverNone = "There is no server %s. /mcp list shows those there are."
 	b.serverAccepted = "%s: accepted as they are now: %s"
@@ -186,6 +186,18 @@ func englishServers(b *book) {
 	b.serverBack = "The server %s is back with %s."
 	b.serverSignIn = "%s wants you to sign in. Open this link in your browser:\n%s\nWhen the browser ends at a page that does not load, send me its address: /mcp signin %s ADDRESS"
 	b.serverChanged = "Tools of %s have changed and are withdrawn until an admin takes them with /mcp accept: %s"
+	b.serverFresh = "%s has new tools that wait until an admin takes them with /mcp accept: %s"
+	b.serverHeld = "The instructions of %s have changed and are withheld until an admin takes them with /mcp accept."
+	b.serverDropped = count{"%d tool is not offered; /mcp tools says why", "%d tools are not offered; /mcp tools says why"}
+	b.serverPending = "%s wants to be used like this from now on. Everything is in its own words:"
+	b.serverWords, b.serverIsNew = "instructions", "new"
+	b.serverAccept = "To take exactly this: /mcp accept %s %s"
+	b.serverLong, b.serverMore = "(a schema that is too long to be shown)", "… %d more lines are not shown."
+	b.serverChat = "Programs are not added from the chat here: mcp.chat_commands is false. Whoever runs the bot can set it to true, or write the server into [[mcp.servers]]."
+	b.serverNotNow = "Nobody can be asked here, so nothing was added."
+	b.serverAdd = "Add the MCP server %s"
+	b.serverAddProgram, b.serverAddURL = "program: %s", "address: %s"
+	b.serverEnv, b.serverHolds = "environment: %s", "held by: %s"
 	b.serverStates = map[string]string{
 		"connecting": "connecting", "connected": "connected", "away": "away, trying again", "broken": "does not connect", "stopped": "stopped",
 	}

@@ -112,7 +112,7 @@ func germanServers(b *book) {
 	b.serversOff, b.serversHead = "Hier gibt es keinen MCP-Client.", "MCP-Server, die es gibt:"
 	b.serversNone = "Kein MCP-Server. Admins fügen einen hinzu mit /mcp add ID BEFEHL… oder /mcp add ID URL."
 	b.serversHelp = "/mcp list\n/mcp add ID BEFEHL… – startet ein Programm, zum Beispiel /mcp add files npx @modelcontextprotocol/server-filesystem /srv\n" +
-		"/mcp add ID URL – verbindet mit einem Server im Netz\n/mcp tools ID\n/mcp restart ID\n/mcp signin ID – meldet an, wo ein Server das will\n/mcp accept ID – nimmt geänderte Werkzeuge an\n/mcp remove ID"
+		"/mcp add ID URL – verbindet mit einem Server im Netz\n/mcp tools ID\n/mcp restart ID\n/mcp signin ID – meldet an, wo ein Server das will\n/mcp accept ID – zeigt, was sich geändert hat, und wie es angenommen wird\n/mcp remove ID"
 	b.serverConnecting, b.serverNone = "Verbinde mit %s …", "Es gibt keinen Server %s. /mcp list zeigt, welche es gibt."
 	b.serverAccepted, b.serverNothing = "%s: so angenommen, wie sie jetzt sind: %s", "%s: nichts hat sich geändert, es gibt nichts anzunehmen."
 	b.serverFailed = "%s geht nicht: %s"
@@ -120,6 +120,18 @@ func germanServers(b *book) {
 	b.serverBack = "Der Server %s ist wieder da, mit %s."
 	b.serverSignIn = "%s will eine Anmeldung. Öffne diese Adresse im Browser:\n%s\nEndet der Browser auf einer Seite, die nicht lädt, schick mir deren Adresse: /mcp signin %s ADRESSE"
 	b.serverChanged = "Werkzeuge von %s haben sich geändert und sind zurückgezogen, bis Admins sie mit /mcp accept annehmen: %s"
+	b.serverFresh = "%s hat neue Werkzeuge; sie warten, bis Admins sie mit /mcp accept annehmen: %s"
+	b.serverHeld = "Die Anleitung von %s hat sich geändert und bleibt zurückgehalten, bis Admins sie mit /mcp accept annehmen."
+	b.serverDropped = count{"%d Werkzeug wird nicht angeboten; /mcp tools sagt, warum", "%d Werkzeuge werden nicht angeboten; /mcp tools sagt, warum"}
+	b.serverPending = "%s will von jetzt an so benutzt werden. Alles in seinen eigenen Worten:"
+	b.serverWords, b.serverIsNew = "Anleitung", "neu"
+	b.serverAccept = "Genau das annehmen: /mcp accept %s %s"
+	b.serverLong, b.serverMore = "(ein Schema, das zu lang ist, um es zu zeigen)", "… %d weitere Zeilen werden nicht gezeigt."
+	b.serverChat = "Programme werden hier nicht aus dem Chat hinzugefügt: mcp.chat_commands ist false. Wer den Bot betreibt, kann es auf true setzen oder den Server in [[mcp.servers]] eintragen."
+	b.serverNotNow = "Hier kann niemand gefragt werden, also wurde nichts hinzugefügt."
+	b.serverAdd = "Den MCP-Server %s hinzufügen"
+	b.serverAddProgram, b.serverAddURL = "Programm: %s", "Adresse: %s"
+	b.serverEnv, b.serverHolds = "Umgebung: %s", "gehalten durch: %s"
 	b.serverStates = map[string]string{
 		"connecting": "verbindet", "connected": "verbunden", "away": "weg, neuer Versuch läuft", "broken": "verbindet nicht", "stopped": "beendet",
 	}

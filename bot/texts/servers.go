@@ -2,6 +2,7 @@ package texts
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/zephbot/zephbot/bot/visible"
@@ -15,13 +16,17 @@ type Server struct {
 	Trust   string
 	Problem string // why it is not connected, in words
 	Changed []string
-	Dynamic bool // added in the chat
+	Fresh   []string // tools that came later and wait
+	Held    bool     // the instructions have changed and wait
+	Dropped int      // tools that are not offered at all
+	Dynamic bool     // added in the chat
 }
 
 // ServerTool is a line of /mcp tools.
 type ServerTool struct {
 	Name        string
-	Description string
+	Description string // or why it is not offered
+	Dropped     bool   // it is not offered
 }
 
 // ServersOff says that there is no MCP client here.
@@ -46,21 +51,29 @@ func (Words) Servers(language string, list []Server) string {
 		if s.Problem != "" {
 			line += " · " + s.Problem
 		}
-		if len(s.Changed) > 0 {
-			lines = append(lines, line)
-			line = fmt.Sprintf(b.serverChanged, s.ID, strings.Join(s.Changed, ", "))
+		lines = append(append(lines, line), serverWaits(b, s.ID, s.Changed, s.Fresh, s.Held)...)
+		if s.Dropped > 0 {
+			lines = append(lines, b.serverDropped.say(s.Dropped))
 		}
-		lines = append(lines, line)
 	}
 	return lined(lines)
 }
 
-// ServerTools answers /mcp tools.
+// ServerTools answers /mcp tools: those that are offered, and those that are not, with the reason.
 func (Words) ServerTools(language, id string, list []ServerTool) string {
 	b := in(language)
-	lines := []string{id + " · " + b.serverTools.say(len(list))}
+	offered := 0
+	for _, t := range list {
+		if !t.Dropped {
+			offered++
+		}
+	}
+	lines := []string{id + " · " + b.serverTools.say(offered)}
 	for _, t := range list {
 		line := "• " + t.Name
+		if t.Dropped {
+			line = "✗ " + t.Name
+		}
 		if t.Description != "" {
 			line += " – " + t.Description
 		}
@@ -118,9 +131,121 @@ func (Words) ServerBack(language, id string, tools int) string {
 	return fmt.Sprintf(b.serverBack, id, b.serverTools.say(tools))
 }
 
-// ServerChanged tells admins that tools are withdrawn until somebody accepts them.
-func (Words) ServerChanged(language, id string, tools []string) string {
-	return fmt.Sprintf(in(language).serverChanged, id, visible.Name(strings.Join(tools, ", ")))
+// ServerWaits tells people what of a server waits until an admin accepts it: tools that changed, new ones, the instructions.
+func (Words) ServerWaits(language, id string, changed, fresh []string, held bool) string {
+	return strings.Join(serverWaits(in(language), id, changed, fresh, held), "\n")
+}
+
+func serverWaits(b *book, id string, changed, fresh []string, held bool) []string {
+	var lines []string
+	if len(changed) > 0 {
+		lines = append(lines, fmt.Sprintf(b.serverChanged, id, visible.Name(strings.Join(changed, ", "))))
+	}
+	if len(fresh) > 0 {
+		lines = append(lines, fmt.Sprintf(b.serverFresh, id, visible.Name(strings.Join(fresh, ", "))))
+	}
+	if held {
+		lines = append(lines, fmt.Sprintf(b.serverHeld, id))
+	}
+	return lines
+}
+
+// ServerChange is one thing that waits to be accepted, in the server's words; Tool "" = the instructions.
+type ServerChange struct {
+	Tool     string
+	New      bool
+	Old, Now []string // lines
+}
+
+// Limits of what ServerPending shows.
+const maxPendingLines = 400
+
+// ServerPending shows what would be accepted, as lines that go and lines that come, and how; no code: nothing waits.
+func (Words) ServerPending(language, id, code string, changes []ServerChange) string {
+	b := in(language)
+	if code == "" {
+		return fmt.Sprintf(b.serverNothing, id)
+	}
+	lines := []string{fmt.Sprintf(b.serverPending, id)}
+	left, hidden := maxPendingLines, 0
+	for _, c := range changes {
+		head := c.Tool
+		if head == "" {
+			head = id + ": " + b.serverWords
+		}
+		if c.New {
+			head += " (" + b.serverIsNew + ")"
+		}
+		lines = append(lines, "• "+head)
+		diff := append(without("- ", c.Old, c.Now), without("+ ", c.Now, c.Old)...)
+		shown := min(len(diff), left)
+		lines = append(lines, diff[:shown]...)
+		left, hidden = left-shown, hidden+len(diff)-shown
+	}
+	if hidden > 0 {
+		lines = append(lines, fmt.Sprintf(b.serverMore, hidden))
+	}
+	return lined(append(lines, fmt.Sprintf(b.serverAccept, id, code)))
+}
+
+// without are the lines of list that other does not have, each as often as it has more of them.
+func without(mark string, list, other []string) []string {
+	have := map[string]int{}
+	for _, line := range other {
+		have[line]++
+	}
+	var out []string
+	for _, line := range list {
+		if have[line] > 0 {
+			have[line]--
+			continue
+		}
+		out = append(out, mark+line)
+	}
+	return out
+}
+
+// ServerLong stands in the place of a schema that is too long to be shown.
+func (Words) ServerLong(language string) string { return in(language).serverLong }
+
+// ServerPrograms says that programs are not added from the chat, and what would change that.
+func (Words) ServerPrograms(language string) string { return in(language).serverChat }
+
+// ServerNobody says that there is nobody to ask about a server.
+func (Words) ServerNobody(language string) string { return in(language).serverNotNow }
+
+// ServerProposal is what a card about /mcp add shows.
+type ServerProposal struct {
+	ID      string
+	Program []string // words of the command line
+	URL     string
+	Env     []string // names of variables that it is given
+	Holds   string   // how it is confined; "" for a URL
+}
+
+// ServerAdd is what is decided about: every word of a command line on a line of its own, so that none can look like two.
+func (Words) ServerAdd(language string, p ServerProposal) string {
+	b := in(language)
+	lines := []string{fmt.Sprintf(b.serverAdd, p.ID)}
+	if p.URL != "" {
+		lines = append(lines, fmt.Sprintf(b.serverAddURL, p.URL))
+	}
+	for i, word := range p.Program {
+		word = strconv.Quote(word)
+		if i == 0 {
+			word = fmt.Sprintf(b.serverAddProgram, word)
+		} else {
+			word = "· " + word
+		}
+		lines = append(lines, word)
+	}
+	if len(p.Env) > 0 {
+		lines = append(lines, fmt.Sprintf(b.serverEnv, strings.Join(p.Env, ", ")))
+	}
+	if p.Holds != "" {
+		lines = append(lines, fmt.Sprintf(b.serverHolds, p.Holds))
+	}
+	return strings.Join(lines, "\n")
 }
 
 // Blocked is a tool that was taken away because it failed too often.

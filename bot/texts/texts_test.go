@@ -77,7 +77,10 @@ func everything(l string) map[string][]string {
 	m["ServerFailed"], m["ServerRemoved"] = []string{w.ServerFailed(l, "a", "why")}, []string{w.ServerRemoved(l, "a", 3)}
 	m["ServerAccepted"] = []string{w.ServerAccepted(l, "a", nil), w.ServerAccepted(l, "a", []string{"x"})}
 	m["ServerUnknown"], m["ServerAway"] = []string{w.ServerUnknown(l, "a")}, []string{w.ServerAway(l, "a")}
-	m["ServerBack"], m["ServerChanged"] = []string{w.ServerBack(l, "a", 2)}, []string{w.ServerChanged(l, "a", []string{"x"})}
+	m["ServerBack"], m["ServerWaits"] = []string{w.ServerBack(l, "a", 2)}, []string{w.ServerWaits(l, "a", []string{"x"}, []string{"y"}, true)}
+	m["ServerPending"] = []string{w.ServerPending(l, "a", "", nil), w.ServerPending(l, "a", "c", []texts.ServerChange{{Now: []string{"x"}, New: true}})}
+	m["ServerPrograms"], m["ServerNobody"], m["ServerLong"] = []string{w.ServerPrograms(l)}, []string{w.ServerNobody(l)}, []string{w.ServerLong(l)}
+	m["ServerAdd"] = []string{w.ServerAdd(l, texts.ServerProposal{ID: "a", Program: []string{"x", "y"}, Env: []string{"E"}, Holds: "h"}), w.ServerAdd(l, texts.ServerProposal{ID: "a", URL: "u"})}
 	m["ToolsBlocked"] = []string{w.ToolsBlocked(l, []texts.Blocked{{Tool: "x", Reason: "y"}})}
 	m["Unblocked"] = []string{w.Unblocked(l, "x", true), w.Unblocked(l, "x", false)}
 	for _, lane := range []bot.Lane{{}, {Turn: "t", State: bot.Running}, {Turn: "t", State: bot.Parked}, {Turn: "t", State: bot.Waiting}} {

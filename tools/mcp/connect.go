@@ -326,6 +326,9 @@ func (c *conn) explain(err error) error {
 	}
 	if c.proc != nil {
 		err = c.proc.explain(err)
+		if e, ok := errors.AsType[*guard.Error](err); ok {
+			e.Message += c.confinedHint(e.Message)
+		}
 	} else if c.web != nil {
 		err = c.web.explain(err)
 	}

@@ -108,7 +108,7 @@ func (m *Manager) Sync(ctx context.Context) error {
 	for _, s := range m.all() {
 		if _, ok := want[s.cfg.ID]; s.dynamic && !ok {
 			m.vanish(ctx, s)
-		} else if len(s.status().Withdrawn) > 0 {
+		} else if st := s.status(); len(st.Withdrawn) > 0 || len(st.Fresh) > 0 || st.Held {
 			s.poke() // its tools may have been accepted elsewhere
 		}
 	}

@@ -99,6 +99,7 @@ func TestListChanged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := plain()
 		cfg, _ := inProcess(t, "srv", func() *sdk.Server { return s })
+		cfg.Allowlist = &[]string{"one", "two", "three"} // the operator knows of them
 		b := start(t, mcp.Options{Servers: []mcp.Server{cfg}})
 		b.ready(t)
 		time.Sleep(time.Minute) //nolint:forbidigo // of the bubble
@@ -125,15 +126,15 @@ func TestListChanged(t *testing.T) {
 		if st := b.status(t); !slices.Equal(st.Withdrawn, []string{"srv:one"}) {
 			t.Errorf("withdrawn %v", st.Withdrawn)
 		}
-		accepted, err := b.Accept(t.Context(), "srv")
+		accepted, err := b.accept(t, "srv")
 		if err != nil || !slices.Equal(accepted, []string{"srv:one"}) {
 			t.Errorf("got %v, %v", accepted, err)
 		}
 		b.want(t, "srv:one", `{}`, "Another text.")
-		if accepted, err := b.Accept(t.Context(), "srv"); err != nil || len(accepted) != 0 {
+		if accepted, err := b.accept(t, "srv"); err != nil || len(accepted) != 0 {
 			t.Errorf("got %v, %v", accepted, err)
 		}
-		if _, err := b.Accept(t.Context(), "other"); err == nil {
+		if _, err := b.Accept(t.Context(), "other", ""); err == nil {
 			t.Error("an unknown server")
 		}
 		b.stop()

@@ -2,9 +2,7 @@ package mcp
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -78,13 +76,14 @@ func (s *server) ingest(ctx context.Context, c *conn, timeout time.Duration) (*o
 	if res := c.ready().InitializeResult(); res != nil && res.Instructions != "" {
 		text, findings := guard.Instructions(res.Instructions, s.m.o.MaxInstructionsBytes)
 		o.instructions, o.findings = text, append(o.findings, findings...)
-	}
-	if o.withdrawn, err = s.compare(ctx, a.Tools); err != nil {
-		return nil, err
+		o.words = guard.Digest(res.Instructions)
 	}
 	for _, t := range a.Tools {
 		o.known[t.Name] = t
 		o.order = append(o.order, t.Name)
+	}
+	if err = s.compare(ctx, o); err != nil {
+		return nil, err
 	}
 	s.build(o)
 	s.logOffer(o)
@@ -111,11 +110,11 @@ func (s *server) lock(a *guard.Admitted) {
 	})
 }
 
-// build makes the tools of an offer that are not withdrawn.
+// build makes the tools of an offer that do not wait for an admin.
 func (s *server) build(o *offer) {
 	o.tools = make([]tools.Tool, 0, len(o.order))
 	for _, name := range o.order {
-		if !slices.Contains(o.withdrawn, name) {
+		if !slices.Contains(o.withdrawn, name) && !slices.Contains(o.fresh, name) {
 			o.tools = append(o.tools, s.tool(o.known[name]))
 		}
 	}
@@ -156,64 +155,6 @@ func (s *server) tool(t guard.Tool) tools.Tool {
 	}
 }
 
-func (s *server) storeKey() string { return "mcp/tools/" + s.cfg.ID }
-
-// accepted reads the fingerprints that were accepted; nil = the server was never seen.
-func (s *server) accepted(ctx context.Context) (map[string]string, error) {
-	text, err := s.m.o.Store.Load(ctx, s.storeKey())
-	if err != nil {
-		return nil, fmt.Errorf("load the accepted tools of server %s: %w", s.cfg.ID, err)
-	}
-	if text == "" {
-		return nil, nil
-	}
-	prints := map[string]string{}
-	if err := json.Unmarshal([]byte(text), &prints); err != nil {
-		return nil, fmt.Errorf("read the accepted tools of server %s: %w", s.cfg.ID, err)
-	}
-	return prints, nil
-}
-
-func (s *server) accept(ctx context.Context, prints map[string]string) error {
-	data, err := json.Marshal(prints)
-	if err != nil {
-		return err
-	}
-	if err := s.m.o.Store.Save(ctx, s.storeKey(), string(data)); err != nil {
-		return fmt.Errorf("store the accepted tools of server %s: %w", s.cfg.ID, err)
-	}
-	return nil
-}
-
-// compare names the tools that changed since they were accepted, for servers that are not trusted. What was never seen is accepted; the fingerprint of a
-// tool that is gone is kept, so that it cannot come back as another.
-func (s *server) compare(ctx context.Context, list []guard.Tool) ([]string, error) {
-	old, err := s.accepted(ctx)
-	if err != nil {
-		return nil, &guard.Error{Code: guard.Transient, Server: s.cfg.ID, Message: "what was accepted of the server's tools cannot be read at the moment", Err: err}
-	}
-	now := guard.Fingerprints(list)
-	d := guard.Drift(old, now)
-	take := d.Added
-	if s.cfg.Trust == guard.Trusted {
-		take = append(take, d.Changed...)
-	}
-	if len(take) > 0 {
-		next := map[string]string{}
-		maps.Copy(next, old)
-		for _, name := range take {
-			next[name] = now[name]
-		}
-		if err := s.accept(ctx, next); err != nil {
-			return nil, &guard.Error{Code: guard.Transient, Server: s.cfg.ID, Message: "what was accepted of the server's tools cannot be stored at the moment", Err: err}
-		}
-	}
-	if s.cfg.Trust == guard.Trusted {
-		return nil, nil
-	}
-	return d.Changed, nil
-}
-
 // register puts an offer into the registry and tells who used the server what is different.
 func (s *server) register(next *offer) error {
 	s.listing.Lock()
@@ -228,9 +169,9 @@ func (s *server) registerLocked(next *offer) error {
 	s.mu.Lock()
 	was := s.offered
 	if was == nil {
-		was = &offer{withdrawn: s.told}
+		was = &offer{withdrawn: s.told, fresh: s.told, held: s.toldHeld}
 	}
-	s.offered, s.told = next, next.withdrawn
+	s.offered, s.told, s.toldHeld = next, append(slices.Clone(next.withdrawn), next.fresh...), next.held
 	s.mu.Unlock()
 	s.tell(was, next)
 	return nil
@@ -238,17 +179,34 @@ func (s *server) registerLocked(next *offer) error {
 
 // tell says what changed between two offers.
 func (s *server) tell(was, next *offer) {
-	fresh := slices.DeleteFunc(slices.Clone(next.withdrawn), func(name string) bool { return slices.Contains(was.withdrawn, name) })
+	since := func(now, before []string) []string {
+		return slices.DeleteFunc(slices.Clone(now), func(name string) bool { return slices.Contains(before, name) })
+	}
+	changed, fresh := since(next.withdrawn, was.withdrawn), since(next.fresh, was.fresh)
+	var parts []string
+	if len(changed) > 0 {
+		parts = append(parts, "Tools of the server "+s.cfg.ID+" changed since they were accepted: "+someOf(changed)+".")
+	}
 	if len(fresh) > 0 {
-		s.notify(Withdrawn, fmt.Sprintf("Tools of the server %s changed since they were accepted: %s. They cannot be used until an admin accepts them (/mcp accept %s).",
-			s.cfg.ID, someOf(fresh), s.cfg.ID), s.qualified(fresh))
+		parts = append(parts, "The server "+s.cfg.ID+" has new tools: "+someOf(fresh)+".")
 	}
-	if was.known == nil {
-		return // it was not connected
+	if next.held && !was.held {
+		parts = append(parts, "The instructions of the server "+s.cfg.ID+" changed since they were accepted.")
 	}
+	if len(parts) > 0 {
+		parts = append(parts, "They cannot be used until an admin accepts them (/mcp accept "+s.cfg.ID+").")
+		s.announce(Notice{Kind: Withdrawn, Text: strings.Join(parts, " "), Tools: s.qualified(changed), Fresh: s.qualified(fresh), Held: next.held && !was.held})
+	}
+	if was.known != nil { // else it was not connected
+		s.tellOthers(was, next)
+	}
+}
+
+// tellOthers says which tools may be used now, and which are gone.
+func (s *server) tellOthers(was, next *offer) {
 	var added, gone []string
 	for _, name := range next.order {
-		if _, ok := was.known[name]; !ok {
+		if _, ok := was.known[name]; !ok && !slices.Contains(next.fresh, name) {
 			added = append(added, name)
 		}
 	}
@@ -295,48 +253,6 @@ func (s *server) refresh(ctx context.Context, c *conn) {
 	if err != nil && ctx.Err() == nil {
 		s.log.Warn().Err(err).Msg("mcp tools could not be listed again; the old list stays")
 	}
-}
-
-// Accept lets the tools of a server that changed be used as they are now, and names them (qualified, sorted).
-func (m *Manager) Accept(ctx context.Context, id string) ([]string, error) {
-	s, err := m.lookup(id)
-	if err != nil {
-		return nil, err
-	}
-	s.listing.Lock()
-	defer s.listing.Unlock()
-	s.mu.Lock()
-	was := s.offered
-	if s.main == nil {
-		was = nil
-	}
-	s.mu.Unlock()
-	if was == nil {
-		return nil, &guard.Error{Code: guard.Transient, Server: id, Message: "the server " + id + " is not connected; its tools can be accepted when it is back"}
-	}
-	if len(was.withdrawn) == 0 {
-		return nil, nil
-	}
-	prints, err := s.accepted(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if prints == nil {
-		prints = map[string]string{}
-	}
-	for _, name := range was.withdrawn {
-		prints[name] = was.known[name].Fingerprint
-	}
-	if err := s.accept(ctx, prints); err != nil {
-		return nil, err
-	}
-	next := *was
-	next.withdrawn = nil
-	s.build(&next)
-	if err := s.registerLocked(&next); err != nil {
-		return nil, err
-	}
-	return s.qualified(was.withdrawn), nil
 }
 
 // refresher spaces out the lists that a server makes us fetch: the first at once, the next after a pause, and never one lost.

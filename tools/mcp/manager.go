@@ -12,6 +12,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/zephbot/zephbot/policy/netrule"
 	"github.com/zephbot/zephbot/tools/mcp/guard"
 )
 
@@ -153,14 +154,24 @@ func (m *Manager) Add(ctx context.Context, cfg Server) (Status, error) {
 	return s.status(), nil
 }
 
-// admit puts a dynamic server among the others and starts it.
-func (m *Manager) admit(s *server) error {
+// Check says what is wrong with a server that Add would refuse, as far as that can be known without reaching it: before anybody is asked about it.
+func (m *Manager) Check(cfg Server) error {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return &guard.Error{Code: guard.InvalidInput, Server: cfg.ID, Message: err.Error()}
+	}
+	if cfg.URL != "" {
+		if _, err := netrule.CheckURL(cfg.URL, netrule.Options{AllowHTTP: true, AllowPrivate: cfg.Trust == guard.Trusted}); err != nil {
+			return blockedURL(cfg.ID, err)
+		}
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.ctx == nil {
-		return ErrNotRunning
-	}
-	id := s.cfg.ID
+	return m.room(cfg.ID)
+}
+
+// room says whether a dynamic server may be added under an id; the lock is held.
+func (m *Manager) room(id string) error {
 	if _, ok := m.servers[id]; ok {
 		return &guard.Error{Code: guard.InvalidInput, Server: id, Message: "there is a server " + id + " already; remove it first or take another id"}
 	}
@@ -175,6 +186,20 @@ func (m *Manager) admit(s *server) error {
 			Code: guard.PolicyBlocked, Server: id,
 			Message: fmt.Sprintf("the limit of servers that may be added is reached (%d of %d); remove one first", dynamic, limit),
 		}
+	}
+	return nil
+}
+
+// admit puts a dynamic server among the others and starts it.
+func (m *Manager) admit(s *server) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.ctx == nil {
+		return ErrNotRunning
+	}
+	id := s.cfg.ID
+	if err := m.room(id); err != nil {
+		return err
 	}
 	m.servers[id] = s
 	m.order = append(m.order, id)

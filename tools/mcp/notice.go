@@ -14,7 +14,7 @@ const (
 	Away      Kind = "away"      // the server is gone, its tools with it
 	Back      Kind = "back"      // it is there again
 	Changed   Kind = "changed"   // it offers other tools
-	Withdrawn Kind = "withdrawn" // tools changed since they were accepted and wait for an admin
+	Withdrawn Kind = "withdrawn" // tools or instructions changed or are new, and wait for an admin
 	Declined  Kind = "declined"  // a question of the server was declined and belongs to no call
 )
 
@@ -25,6 +25,8 @@ type Notice struct {
 	Text     string   // a sentence for people
 	Sessions []string // those that used the server since it connected, sorted
 	Tools    []string // qualified names it is about, where it is about tools
+	Fresh    []string // of Withdrawn: qualified names of new tools that wait, besides Tools, which changed
+	Held     bool     // of Withdrawn: the instructions changed and wait
 }
 
 // maxNotices bounds those that wait for a slow receiver.

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -58,6 +59,9 @@ type Server struct {
 	EnvIsolation  *bool       `json:"env_isolation,omitempty"`
 	Scope         Scope       `json:"scope,omitempty"` // "" = shared
 
+	Confine string `json:"confine,omitempty"` // "" or "on": the kernel holds the program; "off": it does not
+	Network string `json:"network,omitempty"` // off, internet or all; "" = by Trust
+
 	Policy         guard.Policy `json:"policy,omitzero"`
 	CallsPerMinute int          `json:"calls_per_minute,omitempty"` // 0 = no limit
 	OAuth          bool         `json:"oauth,omitempty"`            // sign in through Options.OAuth
@@ -98,6 +102,7 @@ type Options struct {
 	Store    Store // nil = nothing survives a restart
 
 	AllowedCommands       []string      // programs that may be started; empty = none
+	ChatCommands          bool          // programs may be added with Add, and those that were added earlier are started
 	MaxDynamicServers     int           // added with Add; 0 = 10, negative = none
 	MaxDescriptionBytes   int           // of a tool's description; 0 = 2048
 	MaxInstructionsBytes  int           // of a server's instructions; 0 = 2048
@@ -131,6 +136,7 @@ type Options struct {
 	// OAuth gives what signs in to a server; nil = a server that asks for it is an auth_failure.
 	OAuth func(Server) (auth.OAuthHandler, error)
 
+	Sandbox Sandbox  // how programs are held; its zero value holds nothing
 	Environ []string // what processes inherit, before it is cleaned
 	WorkDir string   // below it every process has a directory of its own; "" = the system's directory for temporary files
 	Version string   // of this program, told to servers
@@ -223,6 +229,12 @@ func (s Server) withDefaults() (Server, error) {
 	}
 	if s.StartupTimeout <= 0 {
 		s.StartupTimeout = s.Timeout
+	}
+	if !slices.Contains([]string{"", "on", "off"}, s.Confine) {
+		return s, fmt.Errorf("server %s: confine %q: want on or off", s.ID, s.Confine)
+	}
+	if !slices.Contains([]string{"", "off", "internet", "all"}, s.Network) {
+		return s, fmt.Errorf("server %s: network %q: want off, internet or all", s.ID, s.Network)
 	}
 	if err := s.checkScope(); err != nil {
 		return s, fmt.Errorf("server %s: %w", s.ID, err)

@@ -56,7 +56,8 @@ type server struct {
 	closed    bool           // no connection of a scope is opened any more
 	sessions  map[string]struct{}
 	locked    map[string]string // fingerprints of the first connect, with LockToolList
-	told      []string          // withdrawn tools that were told of before the server went away
+	told      []string          // tools that wait for an admin and were told of before the server went away
+	toldHeld  bool              // the same of its instructions
 }
 
 func newServer(m *Manager, cfg Server, dynamic bool) *server {
@@ -425,12 +426,17 @@ func (s *server) used(session string) {
 }
 
 func (s *server) notify(kind Kind, text string, names []string) {
+	s.announce(Notice{Kind: kind, Text: text, Tools: names})
+}
+
+// announce sends a notice to those who use the server.
+func (s *server) announce(n Notice) {
 	s.mu.Lock()
-	sessions := make([]string, 0, len(s.sessions))
 	for id := range s.sessions {
-		sessions = append(sessions, id)
+		n.Sessions = append(n.Sessions, id)
 	}
 	s.mu.Unlock()
-	slices.Sort(sessions)
-	s.m.notices.send(Notice{Server: s.cfg.ID, Kind: kind, Text: text, Sessions: sessions, Tools: names})
+	slices.Sort(n.Sessions)
+	n.Server = s.cfg.ID
+	s.m.notices.send(n)
 }

@@ -24,12 +24,16 @@ import (
 	"github.com/zephbot/zephbot/tools/mcp"
 	"github.com/zephbot/zephbot/tools/mcp/guard"
 	"github.com/zephbot/zephbot/tools/mcp/mcptest"
+	"github.com/zephbot/zephbot/tools/shell/sandbox"
 )
 
 // modeVariable makes the test binary a server.
 const modeVariable = "TEST_SERVER_MODE"
 
 func TestMain(m *testing.M) {
+	if sandbox.Main(os.Args) { // this process is the helper of a server
+		return
+	}
 	if code, ok := mcptest.Main(); ok { // this process is a server that is not kind
 		os.Exit(code)
 	}
@@ -292,7 +296,12 @@ func start(t *testing.T, o mcp.Options) *bench {
 	}
 	o.AllowedCommands = append(o.AllowedCommands, commandName)
 	o.Environ = append(o.Environ, "PATH="+path(t)+":/usr/bin:/bin", "GITHUB_TOKEN=ghp_inherited", "LANG=C")
-	o.WorkDir = t.TempDir()
+	if o.WorkDir == "" {
+		o.WorkDir = t.TempDir()
+	}
+	if o.Sandbox.Helper == "" {
+		o.Sandbox.Helper = sandbox.Self
+	}
 	if o.Backoff == 0 {
 		o.Backoff = time.Millisecond
 	}
@@ -356,6 +365,16 @@ func (b *bench) status(t *testing.T) mcp.Status {
 		t.Fatalf("got %d servers", len(list))
 	}
 	return list[0]
+}
+
+// accept takes what waits of a server, as it is shown.
+func (b *bench) accept(t *testing.T, id string) ([]string, error) {
+	t.Helper()
+	p, err := b.Pending(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b.Accept(t.Context(), id, p.Code)
 }
 
 // call runs a tool as Ann of chat 42 would.

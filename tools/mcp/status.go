@@ -40,6 +40,8 @@ type Status struct {
 	Instructions string
 	Tools        []string // qualified names of those that are offered
 	Withdrawn    []string // qualified names of those that changed and wait to be accepted
+	Fresh        []string // qualified names of those that came later and wait to be accepted
+	Held         bool     // its instructions changed and wait to be accepted; Instructions is "" then
 	Dropped      []guard.Drop
 	Findings     []guard.Finding
 	Warnings     []string
@@ -51,8 +53,11 @@ type offer struct {
 	tools        []tools.Tool          // that are registered
 	known        map[string]guard.Tool // by sanitised name, also withdrawn ones
 	order        []string              // sanitised names in the server's order
-	withdrawn    []string              // sanitised names
-	instructions string
+	withdrawn    []string              // sanitised names of those that changed
+	fresh        []string              // sanitised names of those that came later
+	instructions string                // sanitised, for the model
+	words        string                // digest of what the server sent; "" = nothing
+	held         bool                  // the instructions changed: the model does not read them
 	findings     []guard.Finding
 	dropped      []guard.Drop
 	warnings     []string
@@ -70,12 +75,18 @@ func (s *server) status() Status {
 		st.Connections++
 	}
 	if o := s.offered; o != nil {
-		st.Instructions, st.Findings, st.Dropped, st.Warnings = o.instructions, o.findings, o.dropped, o.warnings
+		st.Findings, st.Dropped, st.Warnings, st.Held = o.findings, o.dropped, o.warnings, o.held
+		if !o.held {
+			st.Instructions = o.instructions
+		}
 		for _, t := range o.tools {
 			st.Tools = append(st.Tools, t.Definition.Name)
 		}
 		for _, name := range o.withdrawn {
 			st.Withdrawn = append(st.Withdrawn, guard.Qualified(s.cfg.ID, name))
+		}
+		for _, name := range o.fresh {
+			st.Fresh = append(st.Fresh, guard.Qualified(s.cfg.ID, name))
 		}
 	}
 	return st

@@ -1,13 +1,13 @@
 package mcp
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"sync"
 	"syscall"
 	"time"
@@ -16,6 +16,7 @@ import (
 
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/mcp/guard"
+	"github.com/zephbot/zephbot/tools/shell/sandbox"
 )
 
 const (
@@ -24,9 +25,9 @@ const (
 	drainLimit = 500 * time.Millisecond // for what a dead process has left in its pipes
 )
 
-// process is a server that we have started, in a process group of its own.
+// process is a server that we have started. Everything it starts ends with it, whatever group it is in, and it ends with us.
 type process struct {
-	cmd    *exec.Cmd
+	run    *sandbox.Piped
 	stdin  *os.File
 	stdout *frames
 	stderr *stderrLog
@@ -42,6 +43,9 @@ func (s *server) startProcess(c *conn) (sdk.Transport, error) {
 		return &guard.Error{Code: guard.PolicyBlocked, Server: s.cfg.ID, Message: "server " + s.cfg.ID + ": " + err.Error(), Err: err}
 	}
 	o := s.m.o
+	if s.dynamic && !o.ChatCommands {
+		return nil, refuse(errors.New("programs are not started from the chat: mcp.chat_commands is false"))
+	}
 	if err := guard.Command(s.cfg.Command, o.AllowedCommands); err != nil {
 		return nil, refuse(err)
 	}
@@ -65,8 +69,12 @@ func (s *server) startProcess(c *conn) (sdk.Transport, error) {
 	if err != nil {
 		return nil, err
 	}
-	cmd := &exec.Cmd{Path: path, Args: append([]string{s.cfg.Command}, s.cfg.Args...), Env: env, Dir: dir, SysProcAttr: ownGroup()}
-	p, err := s.launch(cmd)
+	if s.cfg.held(o) {
+		if env, err = privateEnv(env, dir, configured); err != nil {
+			return nil, err
+		}
+	}
+	p, err := s.launch(c.spec(path, dir, env))
 	if err != nil {
 		return nil, &guard.Error{Code: guard.PolicyBlocked, Server: s.cfg.ID, Message: fmt.Sprintf("the program %s of server %s could not be started", s.cfg.Command, s.cfg.ID), Err: err}
 	}
@@ -125,56 +133,25 @@ func dirName(id string) string {
 	return id
 }
 
-// launch starts the process. The goroutine that does it keeps its thread until the process is gone: where the kernel can end a child with its parent,
-// the parent is that thread.
-func (s *server) launch(cmd *exec.Cmd) (*process, error) {
-	var files []*os.File
-	pipe := func() (r, w *os.File, err error) {
-		r, w, err = os.Pipe()
-		if err == nil {
-			files = append(files, r, w)
-		}
-		return r, w, err
-	}
-	inR, inW, err1 := pipe()
-	outR, outW, err2 := pipe()
-	errR, errW, err3 := pipe()
-	if err := errors.Join(err1, err2, err3); err != nil {
-		for _, f := range files {
-			_ = f.Close()
-		}
+// launch starts the process.
+func (s *server) launch(spec sandbox.Spec) (*process, error) {
+	run, err := sandbox.StartPiped(context.Background(), spec) // its life is that of the connection, not of the attempt
+	if err != nil {
 		return nil, err
 	}
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = inR, outW, errW
 	p := &process{
-		cmd: cmd, stdin: inW, exited: make(chan struct{}),
-		stdout: newFrames(outR, s.m.o.MaxMessage, s.m.o.Now, s.log), stderr: &stderrLog{r: errR, done: make(chan struct{}), redact: s.m.o.Redact, now: s.m.o.Now, log: s.log},
-	}
-	started := make(chan error, 1)
-	p.wg.Go(func() {
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		err := cmd.Start()
-		_, _, _ = inR.Close(), outW.Close(), errW.Close() // the child has them now
-		started <- err
-		if err != nil {
-			return
-		}
-		p.reap()
-	})
-	if err := <-started; err != nil {
-		_, _, _ = inW.Close(), outR.Close(), errR.Close()
-		p.wg.Wait()
-		return nil, err
+		run: run, stdin: run.Stdin, exited: make(chan struct{}), stdout: newFrames(run.Stdout, s.m.o.MaxMessage, s.m.o.Now, s.log),
+		stderr: &stderrLog{r: run.Stderr, done: make(chan struct{}), redact: s.m.o.Redact, now: s.m.o.Now, log: s.log},
 	}
 	p.wg.Go(p.stderr.run)
+	p.wg.Go(p.reap)
 	return p, nil
 }
 
-// reap waits for the process, takes the rest of its group with it, and lets the readers come to an end.
+// reap waits for the process and everything that belongs to it, and lets the readers come to an end.
 func (p *process) reap() {
-	reapGroup(p.cmd)
-	deadline := time.Now().Add(drainLimit) // of a file; a process that has left its group may keep the pipe open
+	<-p.run.Done()
+	deadline := time.Now().Add(drainLimit) // of a file; a process that could not be ended may keep the pipe open
 	_ = p.stdout.setDeadline(deadline)
 	if p.stderr.r.SetReadDeadline(deadline) != nil {
 		_ = p.stderr.r.Close() // there are no deadlines here
@@ -183,18 +160,16 @@ func (p *process) reap() {
 	close(p.exited)
 }
 
-// stop ends the process and everything in its group: first by closing its input, then with SIGTERM, then with SIGKILL. It returns when they are gone.
+// stop ends the process and its whole tree: first by closing its input, then with SIGTERM, then with SIGKILL. It returns when they are gone.
 func (p *process) stop() {
 	p.stopOne.Do(func() {
 		_ = p.stdin.Close()
-		for _, end := range []func(int){termGroup, killGroup} {
-			t := time.NewTimer(termGrace)
-			select {
-			case <-p.exited:
-			case <-t.C:
-				end(p.cmd.Process.Pid)
-			}
-			t.Stop()
+		t := time.NewTimer(termGrace)
+		defer t.Stop()
+		select {
+		case <-p.exited:
+		case <-t.C:
+			p.run.Stop()
 		}
 		<-p.exited
 		_ = p.stdout.Close()
@@ -217,14 +192,22 @@ func (p *process) explain(err error) error {
 	case <-t.C:
 		return err
 	}
-	text := "its program ended"
-	if st := p.cmd.ProcessState; st != nil {
-		text += " (" + st.String() + ")"
-	}
+	text := "its program ended (" + exitText(p.run.Status()) + ")"
 	if last := p.stderr.last(); last != "" {
 		text += "; it said: " + last
 	}
 	return &guard.Error{Code: guard.Transient, Message: text, Err: err}
+}
+
+// exitText says how a program ended.
+func exitText(s sandbox.Status) string {
+	switch {
+	case s.Err != nil || s.Vanished:
+		return s.Why()
+	case s.Signal != "":
+		return "signal: " + s.Signal
+	}
+	return fmt.Sprintf("exit status %d", s.Code)
 }
 
 // ended says whether an error means that the other end of a pipe is gone.

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -21,6 +22,8 @@ import (
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/mcp"
 	"github.com/zephbot/zephbot/tools/mcp/guard"
+	"github.com/zephbot/zephbot/tools/shell"
+	"github.com/zephbot/zephbot/tools/shell/sandbox"
 )
 
 // mcpBucket holds what the MCP client keeps over a restart: servers that were added in the chat, and tools as they were accepted.
@@ -33,7 +36,7 @@ const maxSampleTokens = 2000
 func (c *Core) openServers() error {
 	m := c.cfg.MCP
 	o := mcp.Options{
-		Registry: c.registry, AllowedCommands: m.AllowedCommands, MaxDynamicServers: m.MaxDynamicServers, MaxDescriptionBytes: m.MaxDescriptionBytes,
+		Registry: c.registry, AllowedCommands: m.AllowedCommands, ChatCommands: m.ChatCommands, MaxDynamicServers: m.MaxDynamicServers, MaxDescriptionBytes: m.MaxDescriptionBytes,
 		MaxInstructionsBytes: m.MaxInstructionsBytes, OutputSchemaHintBytes: m.OutputSchemaHintBytes, ConnectAttempts: m.MaxConnectAttempts,
 		Backoff: time.Duration(m.StartupRetryBackoffMS) * time.Millisecond, LockToolList: m.LockToolList, EnvIsolation: m.DefaultEnvIsolation,
 		Elicitation: m.ElicitationEnabled, ElicitationTimeout: time.Duration(m.ElicitationTimeout) * time.Second, ElicitationQueue: m.ElicitationQueue,
@@ -63,6 +66,13 @@ func (c *Core) openServers() error {
 	if m.Sampling && c.provider != nil {
 		o.Sample = c.sample
 	}
+	o.Sandbox = mcp.Sandbox{
+		Helper: sandbox.Self, Off: c.cfg.Tools.Shell.Sandbox == shell.SandboxOff, Require: c.cfg.Tools.Shell.Sandbox == shell.SandboxRequired,
+		Deny: c.kit.denied,
+	}
+	if !c.kit.confined {
+		o.Sandbox.Level = c.kit.level // what is missing
+	}
 	for _, s := range m.Servers {
 		o.Servers = append(o.Servers, serverConfig(s))
 	}
@@ -84,7 +94,7 @@ func serverConfig(s config.MCPServer) mcp.Server {
 		ID: s.ID, Command: s.Command, Args: s.Args, Env: map[string]string{}, URL: s.URL, Headers: map[string]string{}, Timeout: time.Duration(s.Timeout) * time.Second,
 		Trust: guard.Trust(s.TrustLevel), Allowlist: s.ToolAllowlist, ExpectedTools: s.ExpectedTools, Elicitation: s.ElicitationEnabled, EnvIsolation: s.EnvIsolation,
 		Scope: mcp.Scope(s.Scope), Policy: guard.Policy{Allowed: s.Policy.AllowedTools, Denied: s.Policy.DeniedTools}, CallsPerMinute: s.Policy.RateLimit.MaxCallsPerMinute,
-		OAuth: s.OAuth.Enabled,
+		OAuth: s.OAuth.Enabled, Confine: s.Confine, Network: s.Network,
 	}
 	if s.StartupTimeout != nil {
 		out.StartupTimeout = time.Duration(*s.StartupTimeout) * time.Second
@@ -215,7 +225,8 @@ func (s servers) List() []texts.Server {
 	var list []texts.Server
 	for _, st := range s.client.Statuses() {
 		list = append(list, texts.Server{
-			ID: st.ID, State: string(st.State), Tools: len(st.Tools), Trust: string(st.Trust), Problem: st.Problem, Changed: st.Withdrawn, Dynamic: st.Dynamic,
+			ID: st.ID, State: string(st.State), Tools: len(st.Tools), Trust: string(st.Trust), Problem: st.Problem, Changed: st.Withdrawn, Fresh: st.Fresh, Held: st.Held,
+			Dropped: len(st.Dropped), Dynamic: st.Dynamic,
 		})
 	}
 	return list
@@ -237,6 +248,14 @@ func (s servers) Tools(id string) ([]texts.ServerTool, error) {
 		}
 		list = append(list, texts.ServerTool{Name: d.Name, Description: line})
 	}
+	for _, st := range s.client.Statuses() {
+		if st.ID != id {
+			continue
+		}
+		for _, d := range st.Dropped {
+			list = append(list, texts.ServerTool{Name: guard.Qualified(id, d.Tool), Description: d.Reason, Dropped: true})
+		}
+	}
 	return list, nil
 }
 
@@ -249,22 +268,21 @@ func (s servers) known(id string) bool {
 	return false
 }
 
-// Begin implements command.Servers. What can be seen at once is refused at once; connecting goes on beside the chat, which is told how it went.
-func (s servers) Begin(_ context.Context, call *dispatch.Call, verb, id string, target []string) (dispatch.Effect, error) {
+// Begin implements command.Servers. What can be seen at once is refused at once. Connecting goes on beside the chat, which is told how it went; what is added is
+// asked about first.
+func (s servers) Begin(ctx context.Context, call *dispatch.Call, verb, id string, target []string) (dispatch.Effect, error) {
 	var e dispatch.Effect
 	switch verb {
 	case "signin":
-		return e, s.signIn(call, id, target)
+		err := s.audited(call, verb, map[string]any{"id": id}, "", func() error { return s.signIn(call, id, target) })
+		return e, err
 	case "restart":
 		if !s.known(id) {
 			return e, command.ErrNoServer
 		}
 	default:
-		if _, err := s.parse(id, target); err != nil {
+		if err := s.proposed(call, id, target); err != nil {
 			return e, err
-		}
-		if s.known(id) {
-			return e, fmt.Errorf("there is a server %s already; /mcp remove %s takes it away", id, id)
 		}
 	}
 	j := job{Verb: verb, ID: id, Target: target, Session: call.Session, Message: *call.Message}
@@ -272,11 +290,84 @@ func (s servers) Begin(_ context.Context, call *dispatch.Call, verb, id string, 
 	if err != nil {
 		return e, fmt.Errorf("note the command: %w", err)
 	}
-	e.Change.Facts = []bot.Fact{{Bucket: jobBucket, Key: j.Message.ID, Value: string(value), Expires: s.service.core.now().Add(jobFor)}}
+	e.Change.Facts = []bot.Fact{{Bucket: jobBucket, Key: j.Message.ID, Value: string(value), Expires: s.service.core.now().Add(s.worth())}}
+	if verb == "add" {
+		return e, s.propose(ctx, j, &e.Change)
+	}
 	e.Then = func(context.Context, *bot.Applied) (dispatch.Effect, error) {
 		return dispatch.Effect{}, s.service.beside(func(ctx context.Context) { s.perform(ctx, j) })
 	}
 	return e, nil
+}
+
+// proposed says what is wrong with /mcp add at first sight. A refusal stands in the audit.
+func (s servers) proposed(call *dispatch.Call, id string, target []string) error {
+	server, err := s.parse(id, target)
+	if err == nil && !s.known(id) {
+		if err = s.client.Check(server); err != nil {
+			err = errors.New(sentence(err))
+		}
+	}
+	switch {
+	case err != nil:
+	case !isURL(target[0]) && !s.service.core.cfg.MCP.ChatCommands:
+		err = errors.New(texts.Words{}.ServerPrograms(call.Message.Language))
+	case s.known(id):
+		err = fmt.Errorf("there is a server %s already; /mcp remove %s takes it away", id, id)
+	case s.service.ch.nobody:
+		err = errors.New(texts.Words{}.ServerNobody(call.Message.Language))
+	default:
+		return nil
+	}
+	return s.audited(call, "add", addArgs(id, target), "", func() error { return refusal(err) })
+}
+
+// refusal is an error that the audit counts as blocked.
+func refusal(err error) error {
+	return &tools.Error{Category: tools.PolicyBlocked, Message: err.Error(), Denied: true, Err: err}
+}
+
+func addArgs(id string, target []string) map[string]any {
+	if isURL(target[0]) {
+		return map[string]any{"id": id, "url": target[0]}
+	}
+	return map[string]any{"id": id, "command": target[0], "args": target[1:]}
+}
+
+func isURL(word string) bool {
+	return strings.HasPrefix(word, "http://") || strings.HasPrefix(word, "https://")
+}
+
+// audited does what a command asks for, and writes a line of it into the audit like one of a tool's call: tool "/mcp VERB", the arguments, who asked, who
+// approved. It returns the error in words for the person.
+func (s servers) audited(call *dispatch.Call, verb string, args map[string]any, by string, work func() error) error {
+	err := work()
+	if log := s.service.core.audit; log != nil {
+		raw, jsonErr := json.Marshal(args)
+		if jsonErr != nil {
+			raw = json.RawMessage("{}")
+		}
+		id, _ := args["id"].(string)
+		c := &tools.Call{
+			ID: call.Message.ID, Tool: "/mcp " + verb, Args: raw, Trail: &tools.Trail{ApprovedBy: by, MCPServer: id},
+			Origin: tools.Origin{Channel: call.Message.Place.Channel, Session: call.Session, Chat: call.Message.Place.ChatKey(), Caller: call.Message.Caller, Admin: call.Admin},
+		}
+		var res *tools.Result
+		if err == nil {
+			res = &tools.Result{}
+		}
+		var e *guard.Error
+		if errors.As(err, &e) {
+			c.Trail.MCPErrorCode = string(e.Code)
+		}
+		log.Record(c, res, err)
+	}
+	var denied *tools.Error
+	var e *guard.Error
+	if errors.As(err, &denied) && !errors.As(err, &e) && denied.Err != nil && denied.Denied {
+		return denied.Err
+	}
+	return err
 }
 
 // parse reads what follows /mcp add ID.
@@ -286,7 +377,7 @@ func (s servers) parse(id string, target []string) (mcp.Server, error) {
 		return server, err
 	}
 	first := target[0]
-	if strings.HasPrefix(first, "http://") || strings.HasPrefix(first, "https://") {
+	if isURL(first) {
 		if len(target) > 1 {
 			return server, errors.New("after a URL nothing may follow")
 		}
@@ -298,7 +389,7 @@ func (s servers) parse(id string, target []string) (mcp.Server, error) {
 }
 
 // Remove implements command.Servers.
-func (s servers) Remove(ctx context.Context, id string) (int, error) {
+func (s servers) Remove(ctx context.Context, call *dispatch.Call, id string) (int, error) {
 	for _, st := range s.client.Statuses() {
 		if st.ID == id && !st.Dynamic {
 			return 0, errors.New("it stands in the configuration; take it out there")
@@ -307,19 +398,69 @@ func (s servers) Remove(ctx context.Context, id string) (int, error) {
 	if !s.known(id) {
 		return 0, command.ErrNoServer
 	}
-	n, err := s.client.Remove(ctx, id)
+	n := 0
+	err := s.audited(call, "remove", map[string]any{"id": id}, "", func() (err error) {
+		n, err = s.client.Remove(ctx, id)
+		return err
+	})
 	if err != nil {
 		return 0, errors.New(sentence(err))
 	}
 	return n, nil
 }
 
+// Pending implements command.Servers.
+func (s servers) Pending(ctx context.Context, language, id string) (string, []texts.ServerChange, error) {
+	if !s.known(id) {
+		return "", nil, command.ErrNoServer
+	}
+	p, err := s.client.Pending(ctx, id)
+	if err != nil {
+		return "", nil, errors.New(sentence(err))
+	}
+	list := make([]texts.ServerChange, len(p.Changes))
+	for i, c := range p.Changes {
+		list[i] = texts.ServerChange{Tool: c.Tool, New: c.New, Old: shownLines(language, c.Old), Now: shownLines(language, c.Now)}
+	}
+	return p.Code, list, nil
+}
+
+// shownLines are the lines by which a person compares two states of a tool.
+func shownLines(language string, s mcp.Shown) []string {
+	var lines []string
+	add := func(head, text string) {
+		for line := range strings.Lines(text) {
+			if line = strings.TrimRight(line, "\n"); strings.TrimSpace(line) != "" {
+				lines = append(lines, head+line)
+			}
+		}
+	}
+	add("", s.Title)
+	add("", s.Description)
+	for _, part := range []struct{ head, schema string }{{"← ", s.Input}, {"→ ", s.Output}} {
+		var b bytes.Buffer
+		switch {
+		case part.schema == "":
+		case json.Indent(&b, []byte(part.schema), "", " ") == nil:
+			add(part.head, b.String())
+		default:
+			add(part.head, texts.Words{}.ServerLong(language))
+		}
+	}
+	add("", s.Hints)
+	return lines
+}
+
 // Accept implements command.Servers.
-func (s servers) Accept(ctx context.Context, id string) ([]string, error) {
+func (s servers) Accept(ctx context.Context, call *dispatch.Call, id, code string) ([]string, error) {
 	if !s.known(id) {
 		return nil, command.ErrNoServer
 	}
-	list, err := s.client.Accept(ctx, id)
+	var list []string
+	err := s.audited(call, "accept", map[string]any{"id": id, "code": code}, call.Message.Caller, func() (err error) {
+		list, err = s.client.Accept(ctx, id, code)
+		return err
+	})
 	if err != nil {
 		return nil, errors.New(sentence(err))
 	}
@@ -384,7 +525,7 @@ func (s *service) tellServers(ctx context.Context) func(mcp.Notice) {
 			case mcp.Back:
 				text = w.ServerBack("", n.Server, len(s.core.servers.Tools(n.Server)))
 			case mcp.Withdrawn:
-				text = w.ServerChanged("", n.Server, n.Tools)
+				text = w.ServerWaits("", n.Server, n.Tools, n.Fresh, n.Held)
 			case mcp.Changed: // the model is told; people need not know
 				continue
 			}

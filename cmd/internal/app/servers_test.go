@@ -42,7 +42,7 @@ func installKind() (remove func(), err error) {
 	}
 	self, err := os.Executable()
 	if err == nil {
-		err = os.Symlink(self, filepath.Join(dir, kindServer))
+		err = os.Link(self, filepath.Join(dir, kindServer)) // no symbolic link: the bot itself is out of reach of a server
 	}
 	if err == nil {
 		err = os.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
@@ -128,12 +128,12 @@ func TestServerFromTheChat(t *testing.T) {
 		t.Skip("there are no signals")
 	}
 	pids := t.TempDir()
-	w := begin(t, echoes, app.Internet{}, "ZEPH_MCP_ALLOWED_COMMANDS="+kindServer, "ZEPH_MCP_STARTUP_RETRY_BACKOFF_MS=50")
+	w := begin(t, echoes, app.Internet{}, permitted, chatted, "ZEPH_MCP_STARTUP_RETRY_BACKOFF_MS=50")
 	say := func(text string) { w.fake.Say(1001, 1001, telegramtest.Message{Text: text}) }
 	say("/mcp add kind /bin/" + kindServer)
 	w.says("kind: ", 1)
 	say("/mcp add kind " + kindServer + " plain " + pids)
-	w.says("Connecting to kind …", 1)
+	w.agree("kind")
 	w.says("kind: connected, 1 tool.", 1)
 	say("first")
 	w.card("hello from the server")
@@ -169,8 +169,9 @@ and say It wanted to know something.
 // TestServerAsks: what a server wants to know from a person in Telegram is declined at once; the person and the model are told why.
 func TestServerAsks(t *testing.T) {
 	t.Parallel()
-	w := begin(t, asks, app.Internet{}, "ZEPH_MCP_ALLOWED_COMMANDS="+kindServer)
+	w := begin(t, asks, app.Internet{}, permitted, chatted)
 	w.fake.Say(1001, 1001, telegramtest.Message{Text: "/mcp add kind " + kindServer + " " + strings.ReplaceAll(string(mcptest.ElicitForm), " ", "_") + " " + t.TempDir()})
+	w.agree("kind")
 	w.says("kind: connected", 1)
 	w.fake.Say(1001, 1001, telegramtest.Message{Text: "go"})
 	w.card("kind:ask")
@@ -184,9 +185,12 @@ func TestServerAsks(t *testing.T) {
 func TestServerAddedOverARestart(t *testing.T) {
 	t.Parallel()
 	gate := filepath.Join(t.TempDir(), "open")
-	w := begin(t, "on \"\": say never", app.Internet{}, "ZEPH_MCP_ALLOWED_COMMANDS="+kindServer)
+	w := begin(t, "on \"\": say never", app.Internet{}, permitted, chatted)
 	w.fake.Say(1001, 1001, telegramtest.Message{Text: "/mcp add kind " + kindServer + " " + strings.ReplaceAll(string(mcptest.SlowStart), " ", "_") + " " + t.TempDir() + " " + gate})
-	w.says("Connecting to kind …", 1)
+	w.card("Add the MCP server kind")
+	w.again() // the question waits as well
+	w.press("Approve once")
+	w.says("Approved", 1)
 	w.again()
 	if err := os.WriteFile(gate, nil, 0o600); err != nil {
 		t.Fatal(err)

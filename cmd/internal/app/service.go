@@ -50,6 +50,7 @@ type service struct {
 	dispatcher *dispatch.Dispatcher
 	outbox     *deliver.Outbox
 	commands   *command.Table
+	broker     *approval.Broker
 	log        zerolog.Logger
 
 	aside     sync.Mutex      // guards asideCtx
@@ -61,7 +62,10 @@ func newService(c *Core, ch channel) *service {
 	s := &service{core: c, ch: ch, log: c.log}
 	store, words := c.stores.Bot, texts.Words{}
 	pacer := throttled{deliver.NewPacer(ch.limits, deliver.PacerOptions{Now: c.now}), c}
-	broker := approval.New(approval.Deps{Store: store, Rights: ch.rights, Words: words, Now: c.now}, c.cfg.Telegram.ApprovalTimeout)
+	broker := approval.New(approval.Deps{Store: store, Rights: onlyAdmins(ch.rights), Words: words, Now: c.now}, c.cfg.Telegram.ApprovalTimeout)
+	s.broker = broker
+	mine := servers{client: c.servers, service: s}
+	questions := asking{counted: counted{broker, c}, servers: mine}
 	meter := quota.New(quota.Options{
 		Limits: quota.Limits{
 			User: int64(c.cfg.Quotas.User.TurnsPerDay), Chat: int64(c.cfg.Quotas.Chat.TurnsPerDay), Bot: int64(c.cfg.Quotas.Bot.TurnsPerDay),
@@ -69,8 +73,8 @@ func newService(c *Core, ch channel) *service {
 		ByChat: chatQuotas(c), Payer: c.cfg.Quotas.Payer, AllowOnDown: c.cfg.Quotas.OnRedisDown == "allow",
 	}, c.redis, store, words, c.now, c.metrics.Denied)
 	s.commands = command.New(command.Deps{
-		Store: store, Questions: broker, Policy: rulebook{c}, Usage: meter.Usage, About: s.about(), Admins: ch.admins, Words: words, Now: c.now,
-		Blocks: c.blockedTools(), Servers: servers{client: c.servers, service: s},
+		Store: store, Questions: questions, Policy: rulebook{c}, Usage: meter.Usage, About: s.about(), Admins: ch.admins, Words: words, Now: c.now,
+		Blocks: c.blockedTools(), Servers: mine,
 	})
 	s.outbox = deliver.NewOutbox(deliver.Deps{
 		Store: store, Sender: ch.sender, Pacer: pacer, Words: words, Language: func(row *bot.Row) string { return row.Content.Language }, Now: c.now, Log: c.log.With().Str("component", "outbox").Logger(),
@@ -92,7 +96,7 @@ func newService(c *Core, ch channel) *service {
 	runner := c.runner(executor{chain: chain, audit: c.audit, metrics: c.metrics}, ch.display)
 	s.dispatcher = dispatch.New(dispatch.Parts{
 		Store: store, Decoder: ch.decoder, Composer: ch.composer, Runner: runner, Guard: ch.guard, Meter: meter, Commands: s.commands,
-		Approvals: counted{broker, c}, Outbox: s.outbox, Direct: ch.sender, Operators: ch.operators, Progress: progress, Words: words, Log: c.log.With().Str("component", "dispatcher").Logger(), Now: c.now,
+		Approvals: questions, Outbox: s.outbox, Direct: ch.sender, Operators: ch.operators, Progress: progress, Words: words, Log: c.log.With().Str("component", "dispatcher").Logger(), Now: c.now,
 		Observe: s.observe, News: c.news,
 	}, dispatch.Options{
 		Channel: ch.name, Bot: ch.bot, Owner: c.owner, Concurrency: c.cfg.Agent.Concurrency, Grace: graceTurns,

@@ -25,7 +25,7 @@ func installKind() (remove func(), err error) {
 	}
 	self, err := os.Executable()
 	if err == nil {
-		err = os.Symlink(self, filepath.Join(dir, kindServer))
+		err = os.Link(self, filepath.Join(dir, kindServer)) // no symbolic link: the bot itself is out of reach of a server
 	}
 	if err == nil {
 		err = os.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))

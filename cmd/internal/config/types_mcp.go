@@ -3,6 +3,7 @@ package config
 // MCP is the table [mcp].
 type MCP struct {
 	AllowedCommands       []string `toml:"allowed_commands" default:"npx,uvx,node,python,python3" form:"command" place:"none" doc:"Programs that may be started as servers; names without a path."`
+	ChatCommands          bool     `toml:"chat_commands" default:"false" doc:"Let admins add programs as servers from the chat; every one is asked about by a card."`
 	MaxDynamicServers     int      `toml:"max_dynamic_servers" default:"10" doc:"Servers that may be added in the chat."`
 	MaxDescriptionBytes   int      `toml:"max_description_bytes" default:"2048" min:"1" doc:"Longest description of a tool, in bytes."`
 	MaxInstructionsBytes  int      `toml:"max_instructions_bytes" default:"2048" min:"1" doc:"Longest instructions of a server, in bytes."`
@@ -73,6 +74,8 @@ type MCPServer struct {
 	ElicitationEnabled *bool                   `toml:"elicitation_enabled" doc:"Overrides mcp.elicitation_enabled."`
 	EnvIsolation       *bool                   `toml:"env_isolation" doc:"Overrides mcp.default_env_isolation."`
 	Scope              string                  `toml:"scope" default:"shared" enum:"shared|session|caller" doc:"One connection for all, or one per conversation or person."`
+	Confine            string                  `toml:"confine" default:"on" enum:"on|off" place:"none" doc:"Whether the kernel holds its program: files to an own directory, its roots, and what its arguments name; the network by network. off: it has the rights of the bot."`
+	Network            string                  `toml:"network" default:"" enum:"|off|internet|all" doc:"What its program may reach: off, internet (not this machine, not the local network), all. Empty: all if trusted, internet if untrusted, off if sandboxed."`
 	Policy             MCPPolicy               `toml:"policy" doc:"Limits of its tools."`
 	OAuth              OAuth                   `toml:"oauth" doc:"Sign-in with OAuth 2.1."`
 }

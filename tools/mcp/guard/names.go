@@ -55,6 +55,9 @@ func cleanName(name string) string {
 	return cut(clean, maxName)
 }
 
+// Digest identifies a text of a server: BLAKE3, 64 hex digits.
+func Digest(text string) string { return digest("text", text) }
+
 func digest(parts ...string) string {
 	h := blake3.New()
 	for _, p := range parts {

@@ -70,6 +70,9 @@ const (
 	Fails      Behaviour = "fails"       // raw; every call reports a failure of its own
 	SchemaBomb Behaviour = "schema bomb" // raw; the tools bomb and tree have schemas that take longer than the universe to check
 
+	Reach  Behaviour = "reach"  // the tool reach tries to read or write a file, to connect to an address, or to signal a process, and says what came of it
+	Escape Behaviour = "escape" // the tool escape leaves a process in a session of its own behind, and says its number
+
 	stay Behaviour = "stay" // the grandchild
 )
 

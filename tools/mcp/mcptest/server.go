@@ -46,6 +46,10 @@ func (o Options) server() *mcp.Server {
 			Name: "tidy", Description: "Looks at a file.", InputSchema: textObject,
 			Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true, DestructiveHint: &no, IdempotentHint: true},
 		}, tidy)
+	case Reach:
+		s.AddTool(&mcp.Tool{Name: "reach", InputSchema: textObject}, reach)
+	case Escape:
+		s.AddTool(&mcp.Tool{Name: "escape", InputSchema: anyObject}, escape)
 	case ElicitForm, ElicitURL, ElicitLoop, Sample, Roots:
 		s.AddTool(&mcp.Tool{Name: "ask", InputSchema: anyObject}, o.ask)
 	}

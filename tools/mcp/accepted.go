@@ -1,0 +1,255 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/zephbot/zephbot/tools/mcp/guard"
+)
+
+const (
+	wordsKey   = "(instructions)" // where the instructions stand among the accepted tools; no tool can be called so
+	maxKept    = 8 << 10          // bytes of a schema that are kept to show what changed
+	codeLength = 8                // hex digits of Pending.Code
+)
+
+// seen is a tool, or the instructions, as somebody accepted it.
+type seen struct {
+	Print       string          `json:"print"`
+	Title       string          `json:"title,omitempty"`
+	Description string          `json:"description,omitempty"`
+	Input       json.RawMessage `json:"input,omitempty"` // where it is short enough to be shown
+	Output      json.RawMessage `json:"output,omitempty"`
+	Hints       string          `json:"hints,omitempty"`
+}
+
+// UnmarshalJSON implements json.Unmarshaler. An earlier version kept the fingerprint alone.
+func (s *seen) UnmarshalJSON(data []byte) error {
+	if len(data) > 0 && data[0] == '"' {
+		return json.Unmarshal(data, &s.Print)
+	}
+	type plain seen
+	return json.Unmarshal(data, (*plain)(s))
+}
+
+func seenOf(t guard.Tool) seen {
+	kept := func(raw json.RawMessage) json.RawMessage {
+		if len(raw) > maxKept {
+			return nil
+		}
+		return raw
+	}
+	return seen{
+		Print: t.Fingerprint, Title: t.Display(), Description: t.Description, Input: kept(t.Input), Output: kept(t.Output), Hints: t.Annotations.Note(guard.Trusted),
+	}
+}
+
+// Change is something of a server that waits for an admin.
+type Change struct {
+	Tool     string // qualified; "" = the instructions
+	New      bool   // it was not there before
+	Old, Now Shown  // Old is empty where nothing of it was kept
+}
+
+// Shown is what a person compares. Everything is the server's words, sanitised.
+type Shown struct {
+	Title, Description, Input, Output, Hints string
+}
+
+func (s seen) shown() Shown {
+	return Shown{Title: s.Title, Description: s.Description, Input: string(s.Input), Output: string(s.Output), Hints: s.Hints}
+}
+
+// Pending is what waits for an admin. Code names exactly this: nothing else can be accepted by it.
+type Pending struct {
+	Code    string
+	Changes []Change
+}
+
+func (s *server) storeKey() string { return "mcp/tools/" + s.cfg.ID }
+
+// accepted reads what was accepted; nil = the server was never seen.
+func (s *server) accepted(ctx context.Context) (map[string]seen, error) {
+	text, err := s.m.o.Store.Load(ctx, s.storeKey())
+	if err != nil {
+		return nil, fmt.Errorf("load the accepted tools of server %s: %w", s.cfg.ID, err)
+	}
+	if text == "" {
+		return nil, nil
+	}
+	list := map[string]seen{}
+	if err := json.Unmarshal([]byte(text), &list); err != nil {
+		return nil, fmt.Errorf("read the accepted tools of server %s: %w", s.cfg.ID, err)
+	}
+	return list, nil
+}
+
+func (s *server) accept(ctx context.Context, list map[string]seen) error {
+	data, err := json.Marshal(list)
+	if err != nil {
+		return err
+	}
+	if err := s.m.o.Store.Save(ctx, s.storeKey(), string(data)); err != nil {
+		return fmt.Errorf("store the accepted tools of server %s: %w", s.cfg.ID, err)
+	}
+	return nil
+}
+
+// compare finds what of an offer has to wait for an admin, for servers that are not trusted: tools that changed, tools that came after the first time and that
+// no allowlist names, instructions that changed. What is there at the first time is accepted; of a tool that is gone it is kept what it was, so that it
+// cannot come back as another.
+func (s *server) compare(ctx context.Context, o *offer) error {
+	old, err := s.accepted(ctx)
+	if err != nil {
+		return &guard.Error{Code: guard.Transient, Server: s.cfg.ID, Message: "what was accepted of the server's tools cannot be read at the moment", Err: err}
+	}
+	next := maps.Clone(old)
+	if next == nil {
+		next = map[string]seen{}
+	}
+	words, known := old[wordsKey]
+	for _, name := range o.order {
+		t := o.known[name]
+		was, ok := old[name]
+		switch {
+		case ok && was.Print == t.Fingerprint && was.Description != "":
+		case s.believes(old, name, ok) || ok && was.Print == t.Fingerprint:
+			next[name] = seenOf(t)
+		case ok:
+			o.withdrawn = append(o.withdrawn, name)
+		default:
+			o.fresh = append(o.fresh, name)
+		}
+	}
+	if known && words.Print != o.words && s.cfg.Trust != guard.Trusted {
+		o.held = o.words != ""
+	} else {
+		next[wordsKey] = seen{Print: o.words, Description: o.instructions}
+	}
+	slices.Sort(o.withdrawn)
+	slices.Sort(o.fresh)
+	if maps.EqualFunc(old, next, func(a, b seen) bool { return a.Print == b.Print && a.Description == b.Description }) {
+		return nil
+	}
+	if err := s.accept(ctx, next); err != nil {
+		return &guard.Error{Code: guard.Transient, Server: s.cfg.ID, Message: "what was accepted of the server's tools cannot be stored at the moment", Err: err}
+	}
+	return nil
+}
+
+// believes says whether a tool is taken as it is although nobody has looked at it.
+func (s *server) believes(old map[string]seen, name string, ok bool) bool {
+	switch {
+	case old == nil, s.cfg.Trust == guard.Trusted:
+		return true
+	case ok:
+		return false
+	}
+	return s.cfg.Allowlist != nil && slices.Contains(*s.cfg.Allowlist, name)
+}
+
+// currentOffer is the offer of a connected server.
+func (s *server) currentOffer() (*offer, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.offered == nil || s.main == nil {
+		return nil, &guard.Error{Code: guard.Transient, Server: s.cfg.ID, Message: "the server " + s.cfg.ID + " is not connected; its tools can be accepted when it is back"}
+	}
+	return s.offered, nil
+}
+
+// code names what waits, by the fingerprints of what would be accepted.
+func (o *offer) code() string {
+	names := slices.Concat(o.withdrawn, o.fresh)
+	slices.Sort(names)
+	var b strings.Builder
+	for _, name := range names {
+		fmt.Fprintf(&b, "%s %s\n", name, o.known[name].Fingerprint)
+	}
+	if o.held {
+		fmt.Fprintf(&b, "%s %s\n", wordsKey, o.words)
+	}
+	if b.Len() == 0 {
+		return ""
+	}
+	return guard.Digest(b.String())[:codeLength]
+}
+
+// Pending shows what of a server waits for an admin; Code is "" when nothing does.
+func (m *Manager) Pending(ctx context.Context, id string) (Pending, error) {
+	s, err := m.lookup(id)
+	if err != nil {
+		return Pending{}, err
+	}
+	o, err := s.currentOffer()
+	if err != nil {
+		return Pending{}, err
+	}
+	old, err := s.accepted(ctx)
+	if err != nil {
+		return Pending{}, err
+	}
+	p := Pending{Code: o.code()}
+	for _, name := range o.withdrawn {
+		p.Changes = append(p.Changes, Change{Tool: guard.Qualified(id, name), Old: old[name].shown(), Now: seenOf(o.known[name]).shown()})
+	}
+	for _, name := range o.fresh {
+		p.Changes = append(p.Changes, Change{Tool: guard.Qualified(id, name), New: true, Now: seenOf(o.known[name]).shown()})
+	}
+	if o.held {
+		p.Changes = append(p.Changes, Change{New: old[wordsKey].Print == "", Old: old[wordsKey].shown(), Now: Shown{Description: o.instructions}})
+	}
+	return p, nil
+}
+
+// Accept lets what Pending showed be used, and names the tools (qualified, sorted). Where the server offers something else by now, nothing is accepted.
+func (m *Manager) Accept(ctx context.Context, id, code string) ([]string, error) {
+	s, err := m.lookup(id)
+	if err != nil {
+		return nil, err
+	}
+	s.listing.Lock()
+	defer s.listing.Unlock()
+	was, err := s.currentOffer()
+	if err != nil {
+		return nil, err
+	}
+	switch now := was.code(); {
+	case now == "":
+		return nil, nil
+	case now != code:
+		return nil, &guard.Error{
+			Code: guard.InvalidInput, Server: id,
+			Message: "what the server " + id + " offers is not what was shown under this code; look at it again with /mcp accept " + id,
+		}
+	}
+	list, err := s.accepted(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if list == nil {
+		list = map[string]seen{}
+	}
+	names := slices.Concat(was.withdrawn, was.fresh)
+	slices.Sort(names)
+	for _, name := range names {
+		list[name] = seenOf(was.known[name])
+	}
+	if was.held {
+		list[wordsKey] = seen{Print: was.words, Description: was.instructions}
+	}
+	if err := s.accept(ctx, list); err != nil {
+		return nil, err
+	}
+	next := *was
+	next.withdrawn, next.fresh, next.held = nil, nil, false
+	s.build(&next)
+	if err := s.registerLocked(&next); err != nil {
+		return nil, err
+	}
+	return s.qualified(names), nil
+}

@@ -1,0 +1,217 @@
+package mcp
+
+import (
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/zephbot/zephbot/tools/mcp/guard"
+	"github.com/zephbot/zephbot/tools/shell/sandbox"
+)
+
+// Sandbox says how the programs of servers are held.
+type Sandbox struct {
+	Helper  string   // how to start the helper: sandbox.Self, or "" where the program is none; then nothing is enforced
+	Off     bool     // files and network are not held; a program's whole tree ends with it all the same
+	Require bool     // start no program where the kernel cannot hold it
+	Deny    []string // out of reach of every program, also inside what it is granted
+	Level   string   // what the kernel enforces here, for people
+}
+
+// network is what a server may reach: its own key, or by trust. A trusted one reaches what we reach, one that is not trusted the internet but not this machine,
+// a sandboxed one nothing.
+func (s Server) network() sandbox.Network {
+	switch s.Network {
+	case "off":
+		return sandbox.NetworkOff
+	case "internet":
+		return sandbox.NetworkInternet
+	case "all":
+		return sandbox.NetworkAll
+	}
+	switch s.Trust {
+	case guard.Trusted:
+		return sandbox.NetworkAll
+	case guard.Untrusted:
+		return sandbox.NetworkInternet
+	default:
+		return sandbox.NetworkOff
+	}
+}
+
+// held says whether the kernel holds the server's program.
+func (s Server) held(o Options) bool {
+	return !o.Sandbox.Off && o.Sandbox.Helper != "" && s.Confine != "off"
+}
+
+// Holds says in a few words what keeps the program of a server from the rest of the machine, for the card that asks about it.
+func (m *Manager) Holds(cfg Server) string {
+	if !cfg.held(m.o) {
+		return "nothing but its environment and its directory: it has the rights of the bot"
+	}
+	dirs := "its own directory"
+	if len(cfg.Roots) > 0 || len(argDirs(cfg)) > 0 {
+		dirs += ", its roots and the directories among its arguments"
+	}
+	text := fmt.Sprintf("kernel sandbox (files: %s; network: %s)", dirs, cfg.network())
+	if m.o.Sandbox.Level != "" {
+		text += "; " + m.o.Sandbox.Level
+	}
+	return text
+}
+
+// spec is what the program of a connection runs with. dir is its own directory.
+func (c *conn) spec(path, dir string, env []string) sandbox.Spec {
+	s := c.s
+	o := s.m.o
+	spec := sandbox.Spec{
+		Helper: o.Sandbox.Helper, Argv: append([]string{path}, s.cfg.Args...), Dir: dir, Env: env, Off: true, Linger: -1, Network: sandbox.NetworkAll, Grace: termGrace,
+	}
+	if !s.cfg.held(o) {
+		return spec
+	}
+	spec.Off, spec.Require, spec.Network, spec.Deny = false, o.Sandbox.Require, s.cfg.network(), c.denied()
+	for _, d := range installed(path) { // a file that is denied stays so: the bot may be installed beside it
+		if !c.holdsHome(d) {
+			spec.Read = append(spec.Read, d)
+		}
+	}
+	spec.Write = []string{dir}
+	for _, r := range c.roots() { // a sandboxed server has none
+		if u, err := url.Parse(r.URI); err == nil {
+			spec.Write = append(spec.Write, filepath.FromSlash(u.Path))
+		}
+	}
+	if s.cfg.Trust == guard.Sandboxed {
+		return spec
+	}
+	for _, d := range argDirs(s.cfg) {
+		if c.tooWide(d) {
+			s.log.Warn().Str("directory", d).Msg("a directory among the arguments of an mcp server holds the bot's own files; it is not granted")
+			continue
+		}
+		spec.Write = append(spec.Write, d)
+	}
+	for _, d := range argFiles(s.cfg) {
+		if !c.tooWide(d) {
+			spec.Read = append(spec.Read, d)
+		}
+	}
+	return spec
+}
+
+// installed are the directories that a program is made of besides the system's own: where it was found, where it really lies, and the tree around a bin.
+func installed(path string) []string {
+	var dirs []string
+	add := func(file string) {
+		dir := filepath.Dir(file)
+		dirs = append(dirs, dir)
+		switch filepath.Base(dir) {
+		case "bin", "shims":
+			dirs = append(dirs, filepath.Dir(dir))
+		}
+	}
+	add(path)
+	if real, err := filepath.EvalSymlinks(path); err == nil && real != path {
+		add(real)
+	}
+	return dirs
+}
+
+// denied is what is out of the program's reach: everything that is denied, but not what its own command line names.
+func (c *conn) denied() []string {
+	own := append(argDirs(c.s.cfg), args(c.s.cfg, func(info os.FileInfo) bool { return info.Mode().IsRegular() }, func(p string) string { return p })...)
+	return slices.DeleteFunc(slices.Clone(c.s.m.o.Sandbox.Deny), func(p string) bool { return slices.Contains(own, filepath.Clean(p)) })
+}
+
+// tooWide says whether a directory holds what no server may have: the whole machine, our own home, or anything that is denied.
+func (c *conn) tooWide(dir string) bool {
+	return c.holdsHome(dir) || slices.ContainsFunc(c.denied(), func(p string) bool { return holds(dir, p) })
+}
+
+// holdsHome says whether a directory holds our home or our data, or is the whole machine.
+func (c *conn) holdsHome(dir string) bool {
+	o := c.s.m.o
+	own := []string{"/"}
+	for _, kv := range o.Environ {
+		if home, ok := strings.CutPrefix(kv, "HOME="); ok && home != "" {
+			own = append(own, home)
+		}
+	}
+	if o.WorkDir != "" {
+		own = append(own, filepath.Dir(o.WorkDir))
+	}
+	return slices.ContainsFunc(own, func(p string) bool { return holds(dir, p) })
+}
+
+// holds says whether a path lies in a directory, or is it.
+func holds(dir, path string) bool {
+	rel, err := filepath.Rel(dir, path)
+	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
+}
+
+// argDirs are the directories that stand among a server's arguments: whoever wrote or approved them has granted them.
+func argDirs(cfg Server) []string {
+	return args(cfg, func(info os.FileInfo) bool { return info.IsDir() }, func(p string) string { return p })
+}
+
+// argFiles are the directories of the files that stand there: a script, with what it loads.
+func argFiles(cfg Server) []string {
+	return args(cfg, func(info os.FileInfo) bool { return info.Mode().IsRegular() }, filepath.Dir)
+}
+
+func args(cfg Server, want func(os.FileInfo) bool, of func(string) string) []string {
+	var list []string
+	for _, arg := range cfg.Args {
+		if _, value, ok := strings.Cut(arg, "="); ok && strings.HasPrefix(arg, "-") {
+			arg = value
+		}
+		if !filepath.IsAbs(arg) {
+			continue
+		}
+		if info, err := os.Stat(arg); err == nil && want(info) {
+			list = append(list, of(filepath.Clean(arg)))
+		}
+	}
+	return list
+}
+
+// privateEnv makes the program's directory its home: what it caches and configures stays with it. What the operator has configured wins.
+func privateEnv(env []string, dir string, configured map[string]string) ([]string, error) {
+	tmp := filepath.Join(dir, "tmp")
+	if err := os.MkdirAll(tmp, 0o700); err != nil {
+		return nil, fmt.Errorf("make the directory for temporary files: %w", err)
+	}
+	own := map[string]string{"HOME": dir, "TMPDIR": tmp, "USERPROFILE": dir}
+	out := slices.DeleteFunc(slices.Clone(env), func(kv string) bool {
+		name, _, _ := strings.Cut(kv, "=")
+		if _, ok := configured[name]; ok {
+			return false
+		}
+		lower := strings.ToLower(name)
+		_, ours := own[name]
+		return ours || strings.HasPrefix(name, "XDG_") || strings.HasPrefix(lower, "npm_config_") || strings.HasPrefix(name, "UV_") || name == "PYTHONUSERBASE" || name == "OLDPWD"
+	})
+	for name, value := range own {
+		if _, ok := configured[name]; !ok {
+			out = append(out, name+"="+value)
+		}
+	}
+	slices.Sort(out)
+	return out, nil
+}
+
+// barred are the words of programs that were refused something by the kernel or the network.
+var barred = regexp.MustCompile(`(?i)\b(?:EACCES|EPERM|EROFS|ENOENT|ENOTFOUND|EAI_AGAIN|ENETUNREACH|ECONNREFUSED|EHOSTUNREACH)\b|permission denied|not permitted|read-only file system|no such file|name resolution|network is unreachable|dns error|fetch failed|getaddrinfo`)
+
+// confinedHint names the keys that decide what a confined program may reach, where its last words sound as if it had been refused something.
+func (c *conn) confinedHint(text string) string {
+	if c.proc == nil || !c.s.cfg.held(c.s.m.o) || !barred.MatchString(text) {
+		return ""
+	}
+	return fmt.Sprintf(" (it is confined: network %s, files in its own directory and its roots; mcp.servers[].network, roots and confine say what it may reach)", c.s.cfg.network())
+}

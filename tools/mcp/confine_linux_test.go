@@ -1,0 +1,184 @@
+package mcp_test
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/zephbot/zephbot/tools"
+	"github.com/zephbot/zephbot/tools/mcp"
+	"github.com/zephbot/zephbot/tools/mcp/guard"
+	"github.com/zephbot/zephbot/tools/mcp/mcptest"
+	"github.com/zephbot/zephbot/tools/shell/sandbox"
+)
+
+// confined says whether this kernel holds files; where it does not there is nothing to prove.
+func confined(t *testing.T) {
+	t.Helper()
+	if level := sandbox.Probe(t.Context(), sandbox.Self); level.Landlock == 0 {
+		if os.Getenv("ZEPH_CI") != "" {
+			t.Fatalf("this machine must have Landlock: %s", level)
+		}
+		t.Skip(level.String())
+	}
+}
+
+// reacher is a server that tries what it is told.
+func reacher(t *testing.T, set func(*mcp.Options, *mcp.Server)) (*bench, func(what string) string) {
+	t.Helper()
+	cfg := process("bad", mcptest.Options{Behaviour: mcptest.Reach})
+	cfg.Confine = ""
+	o := mcp.Options{ConnectAttempts: 1}
+	if set != nil {
+		set(&o, &cfg)
+	}
+	o.Servers = []mcp.Server{cfg}
+	b := start(t, o)
+	b.ready(t)
+	return b, func(what string) string {
+		t.Helper()
+		res, _, err := b.call(t, "bad:reach", fmt.Sprintf(`{"text":%q}`, what))
+		if err != nil {
+			t.Fatalf("%s: %v\n%s", what, err, b.log)
+		}
+		return res.Text
+	}
+}
+
+// TestAttackServerReachesFiles: a server's program reads and writes its own directory and what it was granted, and nothing of the bot or the rest of the machine.
+func TestAttackServerReachesFiles(t *testing.T) {
+	t.Parallel()
+	confined(t)
+	base := t.TempDir()
+	data, root, named, denied := filepath.Join(base, "data"), filepath.Join(base, "root"), filepath.Join(base, "named"), filepath.Join(base, "root", "denied")
+	for _, dir := range []string{filepath.Join(data, "mcp"), denied, named} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, file := range []string{filepath.Join(data, "zephbot.db"), filepath.Join(denied, "policy.toml"), filepath.Join(base, "zephbot.toml"), filepath.Join(root, "mine"), filepath.Join(named, "mine")} {
+		if err := os.WriteFile(file, []byte("secret"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, try := reacher(t, func(o *mcp.Options, s *mcp.Server) {
+		o.WorkDir = filepath.Join(data, "mcp")
+		o.Sandbox = mcp.Sandbox{Helper: sandbox.Self, Deny: []string{denied, data}}
+		s.Roots = []mcp.Root{{URI: "file://" + root}}
+		s.Args = []string{"--dir=" + named, data, "/", base} // what holds the bot's own files is not granted by being named
+	})
+	for _, what := range []string{
+		"read " + filepath.Join(data, "zephbot.db"), "write " + filepath.Join(data, "zephbot.db"), "list " + data, "write " + filepath.Join(data, "mcp", "other"),
+		"read " + filepath.Join(base, "zephbot.toml"), "read " + filepath.Join(denied, "policy.toml"), "write " + filepath.Join(denied, "policy.toml"),
+		fmt.Sprintf("read /proc/%d/environ", os.Getpid()), fmt.Sprintf("read /proc/%d/cmdline", os.Getpid()), "write /etc/zephbot-was-here", "read /root/.bashrc", "list /home",
+	} {
+		if got := try(what); !strings.HasPrefix(got, "refused: ") {
+			t.Errorf("%s: %s", what, got)
+		}
+	}
+	for _, what := range []string{
+		"write " + filepath.Join(data, "mcp", "bad", "mine"), "write " + filepath.Join(root, "new"), "write " + filepath.Join(named, "new"), "list " + root,
+	} {
+		if got := try(what); got != "done" {
+			t.Errorf("%s: %s", what, got)
+		}
+	}
+	if home := try("env HOME"); home != "env: "+filepath.Join(data, "mcp", "bad") {
+		t.Errorf("home %q", home)
+	}
+	if tmp := strings.TrimPrefix(try("env TMPDIR"), "env: "); try("write "+filepath.Join(tmp, "x")) != "done" {
+		t.Errorf("temporary files go to %q and cannot", tmp)
+	}
+}
+
+// TestAttackServerReachesNetwork: a sandboxed server reaches no address, and none reaches one by its own key; the bot's loopback is an address too.
+func TestAttackServerReachesNetwork(t *testing.T) {
+	t.Parallel()
+	confined(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	for _, tc := range []struct {
+		trust   guard.Trust
+		network string
+		reaches bool
+	}{
+		{guard.Sandboxed, "", false}, {guard.Untrusted, "off", false}, {guard.Trusted, "off", false}, {guard.Trusted, "", true}, {guard.Sandboxed, "all", true},
+	} {
+		_, try := reacher(t, func(_ *mcp.Options, s *mcp.Server) {
+			s.Trust, s.Network, s.Allowlist = tc.trust, tc.network, &[]string{"reach"}
+		})
+		if got := try("dial " + l.Addr().String()); (got == "done") != tc.reaches {
+			t.Errorf("%s, %q: %s", tc.trust, tc.network, got)
+		}
+	}
+}
+
+// TestAttackServerLeavesProcess: what a server leaves in a session of its own ends with it, and heeds no SIGTERM in vain; by /mcp remove or restart, by its own
+// end, confined or not.
+func TestAttackServerLeavesProcess(t *testing.T) {
+	t.Parallel()
+	for _, confine := range []string{"on", "off"} {
+		t.Run(confine, func(t *testing.T) {
+			t.Parallel()
+			cfg := process("bad", mcptest.Options{Behaviour: mcptest.Escape})
+			cfg.Confine = confine
+			b := start(t, mcp.Options{ConnectAttempts: 1, Servers: []mcp.Server{cfg}})
+			b.ready(t)
+			res, _, err := b.call(t, "bad:escape", `{}`)
+			if err != nil {
+				t.Fatal(err)
+			}
+			pid, err := strconv.Atoi(res.Text)
+			if err != nil || !alive(pid) {
+				t.Fatalf("%q has not left: %v", res.Text, err)
+			}
+			if _, err := b.Restart(t.Context(), "bad"); err != nil {
+				t.Fatal(err)
+			}
+			if !gone(t, pid) {
+				t.Errorf("process %d is left", pid)
+			}
+		})
+	}
+}
+
+// TestConfinedFailureNamesTheKey: a program that was refused something says so with the key that decides it.
+func TestConfinedFailureNamesTheKey(t *testing.T) {
+	t.Parallel()
+	confined(t)
+	cfg := process("bad", mcptest.Options{Behaviour: mcptest.Plain, Pids: t.TempDir()}) // it may not write there
+	cfg.Confine = "on"
+	b := start(t, mcp.Options{ConnectAttempts: 1, Servers: []mcp.Server{cfg}})
+	b.ready(t)
+	problem := b.status(t).Problem
+	for _, part := range []string{"permission denied", "it is confined: network internet", "mcp.servers[].network, roots and confine"} {
+		if !strings.Contains(problem, part) {
+			t.Errorf("%q lacks %q", problem, part)
+		}
+	}
+}
+
+// TestHolds says on the card what holds a program.
+func TestHolds(t *testing.T) {
+	t.Parallel()
+	m, err := mcp.New(mcp.Options{Registry: &tools.Registry{}, Sandbox: mcp.Sandbox{Helper: sandbox.Self, Level: "a level"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, cfg := range map[string]mcp.Server{
+		"kernel sandbox (files: its own directory; network: internet); a level":                                               {Trust: guard.Untrusted},
+		"kernel sandbox (files: its own directory, its roots and the directories among its arguments; network: off); a level": {Trust: guard.Sandboxed, Args: []string{"/tmp"}},
+		"nothing but its environment and its directory: it has the rights of the bot":                                         {Confine: "off"},
+	} {
+		if got := m.Holds(cfg); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
