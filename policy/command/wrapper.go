@@ -306,12 +306,20 @@ func longMatch(list, key string) string {
 
 // listed reports whether a blank-separated list holds entry.
 func listed(list, entry string) bool {
-	for each := range strings.FieldsSeq(list) {
-		if each == entry {
+	if entry == "" || strings.IndexByte(entry, ' ') >= 0 {
+		return false
+	}
+	for from := 0; ; {
+		at := strings.Index(list[from:], entry)
+		if at < 0 {
+			return false
+		}
+		at += from
+		from = at + len(entry)
+		if (at == 0 || list[at-1] == ' ') && (from == len(list) || list[from] == ' ') {
 			return true
 		}
 	}
-	return false
 }
 
 // isAssignment reports whether text has the shape NAME=value.
