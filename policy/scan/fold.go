@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unicode"
 	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
@@ -22,6 +23,7 @@ var looks = map[rune]rune{
 type folded struct {
 	text  string
 	odd   bool   // white space beyond ASCII stands in it
+	bare  bool   // nothing that nobody sees was dropped from it
 	marks []mark // in order; nil = the text is the original, or the way back was not asked for
 }
 
@@ -54,7 +56,7 @@ func (f *folded) spaced() string {
 // fold makes the text that the rules look at; with back, also the way back. Of a long text the middle is looked at by nobody.
 func fold(text string, back bool) folded {
 	if len(text) <= MaxText && plain(text) == len(text) {
-		return folded{text: text}
+		return folded{text: text, bare: true}
 	}
 	f := folder{back: back}
 	f.buf.Grow(min(len(text), MaxText) + utf8.UTFMax)
@@ -66,7 +68,7 @@ func fold(text string, back bool) folded {
 		f.add(text[tail:], tail)
 	}
 	f.mark(len(text))
-	return folded{text: f.buf.String(), odd: f.odd, marks: f.marks}
+	return folded{text: f.buf.String(), odd: f.odd, bare: !f.dropped, marks: f.marks}
 }
 
 // boundary is where the first character begins at i or behind it.
@@ -91,10 +93,12 @@ func plain(text string) int {
 }
 
 type folder struct {
-	buf   strings.Builder
-	odd   bool
-	back  bool
-	marks []mark
+	buf  strings.Builder
+	odd  bool
+	back bool
+	// dropped says that a character from lowRunes on was dropped since nobody sees it.
+	dropped bool
+	marks   []mark
 }
 
 // mark notes where the next byte comes from.
@@ -126,6 +130,7 @@ func (f *folder) add(piece string, offset int) {
 		case r < lowRunes:
 			to = known[r]
 		case invisible(r): // stands for nothing
+			f.dropped = true
 		default:
 			to = high(r, piece[i:i+size])
 		}
@@ -183,6 +188,8 @@ func letters(r rune) string {
 			return -1
 		case ok:
 			return l
+		case r >= utf8.RuneSelf:
+			return unicode.ToLower(r)
 		default:
 			return r
 		}

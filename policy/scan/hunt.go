@@ -3,6 +3,7 @@ package scan
 import (
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // maxMatches is how many matches of one rule are listed.
@@ -35,23 +36,120 @@ type hunt struct {
 	text   string     // folded
 	spaced string     // the same with white space in ASCII only
 	rules  []progress // of each rule
+
+	anchors []anchor // where orders are looked for
+	found   []ordered
+	encoded []span
+}
+
+// ordered is an order that was found.
+type ordered struct {
+	order *order
+	span
 }
 
 // idle says that nothing was found.
 func (h *hunt) idle() bool {
-	return !slices.ContainsFunc(h.rules, func(p progress) bool { return len(p.found) > 0 })
+	return len(h.found) == 0 && len(h.encoded) == 0 && !slices.ContainsFunc(h.rules, func(p progress) bool { return len(p.found) > 0 })
 }
 
-// look follows up a phrase that ends at end.
+// look follows up a phrase that ends at end. The automaton takes some bytes for others; whether they are is looked at here.
 func (h *hunt) look(f *phrase, end int) {
-	start := end
+	start, leet := end, false
 	for i := len(f.text) - 1; i >= 0; i-- {
 		start--
-		for f.text[i] == ' ' && space(h.spaced[start-1]) { // no phrase begins with a blank
-			start--
+		if f.text[i] == ' ' {
+			for space(h.spaced[start-1]) { // no phrase begins with a blank
+				start--
+			}
+			continue
+		}
+		if c := h.spaced[start]; c != f.text[i] && c|0x20 != f.text[i] {
+			if c >= utf8.RuneSelf || f.rule != anchorRule {
+				return
+			}
+			leet = true
 		}
 	}
+	if f.rule < 0 {
+		h.anchored(f, start, end, leet)
+		return
+	}
 	rules[f.rule].find(h, &h.rules[f.rule], start, end)
+}
+
+// matches lists what was found; at gives the places in the original.
+func (h *hunt) matches(at func(int) int) []Match {
+	var found []Match
+	add := func(name, category string, s span) {
+		found = append(found, Match{Rule: name, Category: category, Start: at(s.start), End: at(s.end)})
+	}
+	for i := range rules {
+		for _, m := range h.rules[i].found {
+			add(rules[i].name, rules[i].category, m)
+		}
+	}
+	for _, m := range h.found {
+		add(m.order.name, m.order.category, m.span)
+	}
+	for _, m := range h.encoded {
+		add(ruleEncoded, "encoding", m)
+	}
+	slices.SortStableFunc(found, func(a, b Match) int { return a.Start - b.Start })
+	return found
+}
+
+// maxStretch bounds how much text is looked at as one, in bytes.
+const maxStretch = 2 << 10
+
+// orders looks around the anchors.
+func (h *hunt) orders() {
+	for i := 0; i < len(h.anchors); i++ {
+		a := h.anchors[i]
+		start := boundary(h.text, max(0, a.start-reachBack))
+		end := min(len(h.text), a.end+reachAhead)
+		for a.rule == anchorRule && i+1 < len(h.anchors) && h.anchors[i+1].rule == a.rule && h.anchors[i+1].leet == a.leet &&
+			h.anchors[i+1].start < end && h.anchors[i+1].end+reachAhead-start < maxStretch {
+			i++
+			end = min(len(h.text), h.anchors[i].end+reachAhead)
+		}
+		h.stretch(a, start, boundary(h.text, end))
+	}
+}
+
+// stretch looks at the text around an anchor, as it is or turned back.
+func (h *hunt) stretch(a anchor, start, end int) {
+	text := h.spaced[start:end]
+	whole := func(*order, int, int) { h.encoded = append(h.encoded, span{start, end}) }
+	switch a.rule {
+	case rotatedRule:
+		judge(rotate(text), false, false, whole)
+	case reversedRule:
+		judge(reverse(text), false, false, whole)
+	case gluedRule:
+		from := a.start - start
+		text = text[from : from+upTo(text[from:], " \t\n")]
+		end = a.start + len(text)
+		judge(text, false, true, func(o *order, _, to int) {
+			h.add(o, span{a.start, a.start + to})
+		})
+	default:
+		judge(text, a.leet, false, func(o *order, from, to int) { h.add(o, span{start + from, start + to}) })
+	}
+}
+
+// add notes an order, each once.
+func (h *hunt) add(o *order, s span) {
+	count := 0
+	for _, f := range h.found {
+		if f.order.name != o.name {
+			continue
+		}
+		if count++; count == maxMatches || f.start < s.end && s.start < f.end {
+			return
+		}
+	}
+	h.found = append(h.found, ordered{o, s})
 }
 
 // space says whether c is white space of a folded text.

@@ -4,13 +4,20 @@ import (
 	"math/bits"
 	"strings"
 	"sync"
+	"unicode/utf8"
 )
 
 // phrase is a text with which matches of a rule begin: in lower case, a blank stands for one or more white spaces.
 type phrase struct {
-	text string
-	rule int
+	text  string
+	rule  int    // of an anchor: anchorRule or below
+	stem  bool   // of an anchor: any ending may follow
+	loose bool   // of an anchor: nothing is asked of its neighbours
+	whole []word // of an anchor: the words that begin like this, one of which has to stand there
 }
+
+// leet are the digits and signs that people write for letters.
+var leet = [...]struct{ digit, letter byte }{{'0', 'o'}, {'1', 'i'}, {'3', 'e'}, {'4', 'a'}, {'5', 's'}, {'7', 't'}, {'@', 'a'}, {'$', 's'}}
 
 // expand writes out phrases: alternatives are separated by commas and, within brackets, by bars; "_" is a blank, "~" an underscore.
 func expand(list string) []string {
@@ -48,22 +55,32 @@ type automaton struct {
 // ending marks an entry of the table whose state ends a phrase.
 const ending = 1 << 15
 
-// phrases is the automaton of all rules.
+// phrases is the automaton of all rules and all anchors.
 var phrases = sync.OnceValue(func() *automaton {
-	a := &automaton{width: 1, ends: [][]*phrase{nil}}
-	for _, r := range rules {
+	var list []*phrase
+	for i, r := range rules {
 		for _, text := range r.phrases {
-			a.classes(text)
+			list = append(list, &phrase{text: text, rule: i})
 		}
 	}
+	return build(append(list, anchorPhrases()...))
+})
+
+// build makes the automaton of a list of phrases.
+func build(list []*phrase) *automaton {
+	a := &automaton{width: 1, ends: [][]*phrase{nil}}
+	for _, p := range list {
+		a.classes(p.text)
+	}
 	a.class['\t'], a.class['\n'] = a.class[' '], a.class[' ']
+	for _, l := range leet {
+		a.class[l.digit] = a.class[l.letter]
+	}
 	a.shift = bits.Len(uint(a.width - 1))
 	a.next = make([]uint16, 1<<a.shift)
 	var blanks []uint16
-	for i, r := range rules {
-		for _, text := range r.phrases {
-			blanks = append(blanks, a.plant(&phrase{text: text, rule: i})...)
-		}
+	for _, p := range list {
+		blanks = append(blanks, a.plant(p)...)
 	}
 	a.link()
 	for _, s := range blanks { // further white space changes nothing
@@ -75,13 +92,26 @@ var phrases = sync.OnceValue(func() *automaton {
 		}
 	}
 	return a
-})
+}
 
-// classes gives every byte of a phrase a class of its own; the cases of a letter share one. Class 0 is every other byte.
+// classes gives every byte of a phrase a class of its own; the cases of a letter share one, and so do bytes beyond ASCII whose last bits are equal: the
+// table would be three times as large, and a hit is compared anyway. Class 0 is every other byte.
 func (a *automaton) classes(text string) {
 	for i := range len(text) {
 		c := text[i]
+		for _, l := range leet { // a digit stands for a letter; whoever looks at a hit sees which it was
+			if c == l.digit {
+				c = l.letter
+			}
+		}
 		if a.class[c] != 0 {
+			continue
+		}
+		if c >= utf8.RuneSelf {
+			for other := int(c & 0x87); other < 256; other += 8 {
+				a.class[other] = uint8(a.width)
+			}
+			a.width++
 			continue
 		}
 		a.class[c] = uint8(a.width)

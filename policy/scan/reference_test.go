@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
@@ -41,7 +42,7 @@ var patterns = map[string]string{
 	"hide_from_user":                 `(?:do_not|don'?t|never)_(?:tell|inform|mention_(?:this_)?to|show|alert|ask)_(?:this_to_)?the_user`,
 }
 
-var invisible = regexp.MustCompile(`[\x00-\x08\x0B-\x1F\x7F\x{AD}\x{34F}\x{61C}\x{115F}\x{1160}\x{17B4}\x{17B5}\x{180B}-\x{180F}\x{200B}-\x{200F}\x{202A}-\x{202E}\x{2060}-\x{2064}\x{2066}-\x{206F}` +
+var invisible = regexp.MustCompile(`[\x00-\x08\x0B-\x1F\x7F\x{AD}\x{34F}\x{61C}\x{115F}\x{1160}\x{17B4}\x{17B5}\x{180B}-\x{180F}\x{200B}-\x{200F}\x{202A}-\x{202E}\x{2060}-\x{206F}\x{3164}\x{FFA0}` +
 	`\x{FE00}-\x{FE0F}\x{FEFF}\x{FFF9}-\x{FFFB}\x{1BCA0}-\x{1BCA3}\x{1D173}-\x{1D17A}\x{E0000}-\x{E01EF}]`)
 
 const (
@@ -74,6 +75,8 @@ func plainFold(text string) (string, []int) {
 			for _, part := range norm.NFKD.String(string(r)) {
 				if l, ok := looks[part]; ok {
 					part = l
+				} else if part >= utf8.RuneSelf && (r < 0x530 || norm.NFKD.String(string(r)) != string(r)) {
+					part = unicode.ToLower(part)
 				}
 				if part < 0x300 || part > 0x36F {
 					folded += string(part)
@@ -91,7 +94,12 @@ func plainFold(text string) (string, []int) {
 // reference compiles the expressions and gives the plain Find.
 func reference() func(text string) []scan.Match {
 	var list []*regexp.Regexp
+	var names []string
 	for _, name := range scan.Names() {
+		if patterns[name] == "" {
+			continue
+		}
+		names = append(names, name)
 		list = append(list, regexp.MustCompile(`(?i)`+strings.ReplaceAll(patterns[name], "_", ws+"+")))
 	}
 	return func(text string) []scan.Match {
@@ -99,7 +107,7 @@ func reference() func(text string) []scan.Match {
 		var found []scan.Match
 		for i, re := range list {
 			for _, loc := range re.FindAllStringIndex(folded, 64) {
-				found = append(found, scan.Match{Rule: scan.Names()[i], Start: at[loc[0]], End: at[loc[1]]})
+				found = append(found, scan.Match{Rule: names[i], Start: at[loc[0]], End: at[loc[1]]})
 			}
 		}
 		slices.SortStableFunc(found, func(a, b scan.Match) int { return a.Start - b.Start })
@@ -109,7 +117,10 @@ func reference() func(text string) []scan.Match {
 
 func same(t *testing.T, plain func(string) []scan.Match, text string) {
 	t.Helper()
-	found := scan.Find(text)
+	found := slices.DeleteFunc(scan.Find(text), func(m scan.Match) bool { return patterns[m.Rule] == "" })
+	if len(found) == 0 {
+		found = nil
+	}
 	for i := range found {
 		found[i].Category = ""
 	}

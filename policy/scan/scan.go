@@ -17,7 +17,7 @@ const MaxText = 1 << 20
 // Match is one finding.
 type Match struct {
 	Rule     string // "ignore_instructions"
-	Category string // override, role, extraction, jailbreak, encoding, delimiter, exfiltration
+	Category string // override, role, extraction, jailbreak, encoding, delimiter, exfiltration, secrecy, steering
 	Start    int    // byte offsets in the text that was given
 	End      int
 }
@@ -52,7 +52,7 @@ func byHand(name, category, phrases string, find func(h *hunt, p *progress, star
 }
 
 // rules are the patterns of seed 001 in their order, and what they miss: several qualifiers, "disregard the above", orders to run or to become.
-var rules = []rule{
+var rules = append([]rule{
 	compile("ignore_instructions", "override", "ignore_(all|any|every|the|of|your|my|these|those|previous|prior|earlier|above|preceding|foregoing|instruction|prompt|rule|direction|context)",
 		`ignore_(?:(?:all|any|every|the|of|your|my|these|those|previous|prior|earlier|above|preceding|foregoing)_){0,6}(?:instructions?|prompts?|rules?|directions?|context)`),
 	compile("role_override", "role", "you_are_now", `you_are_now`),
@@ -75,35 +75,90 @@ var rules = []rule{
 	compile("new_persona", "role", "new_persona,do_anything_now,pretend_(to_be|that_you|you_are)", `(?:new_persona|do_anything_now|pretend_(?:to_be|that_you|you_are))`),
 	compile("execute_following", "override", "(execute|run|perform)_the_following", `(?:execute|run|perform)_the_following_(?:commands?|instructions?|steps?)`),
 	compile("hide_from_user", "override", "(do_not|don't|dont|never)_(tell|inform|mention|show|alert|ask)", `(?:do_not|don'?t|never)_(?:tell|inform|mention_(?:this_)?to|show|alert|ask)_(?:this_to_)?the_user`),
-}
+}, tokenRules()...)
 
-// Names lists the rules in their order.
+// Names lists the rules: the patterns in their order, then the orders, then what is found behind an encoding.
 func Names() []string {
-	names := make([]string, len(rules))
-	for i, r := range rules {
-		names[i] = r.name
+	var names []string
+	for _, r := range rules {
+		names = append(names, r.name)
 	}
-	return names
+	for _, o := range orders() {
+		if !slices.Contains(names, o.name) {
+			names = append(names, o.name)
+		}
+	}
+	return append(names, ruleEncoded, ruleHidden)
 }
 
 // Find lists what tries to instruct a model, in the order of the text. Look-alike letters, full-width forms and invisible characters are seen through.
-// One pass looks for the phrases with which a match begins; only where one stands is an expression tried.
+// One pass looks for the phrases with which a match begins and for words that orders are made of; only where one stands is more looked at.
+// Text that nobody sees is dropped by Clean and is no finding here; Flag lists it.
 func Find(text string) []Match {
+	found := once(find(text))
+	if !slices.ContainsFunc(found, func(m Match) bool { return m.Rule == ruleHidden }) {
+		return found
+	}
+	if found = slices.DeleteFunc(found, func(m Match) bool { return m.Rule == ruleHidden }); len(found) == 0 {
+		return nil
+	}
+	return found
+}
+
+// once drops orders that a pattern has found too.
+func once(found []Match) []Match {
+	listed := func(m Match) bool { return slices.ContainsFunc(rules, func(r rule) bool { return r.name == m.Rule }) }
+	if !slices.ContainsFunc(found, listed) {
+		return found
+	}
+	var known []Match
+	for _, m := range found {
+		if listed(m) {
+			known = append(known, m)
+		}
+	}
+	return slices.DeleteFunc(found, func(m Match) bool {
+		return !listed(m) && slices.ContainsFunc(known, func(k Match) bool { return k.Start < m.End && m.Start < k.End })
+	})
+}
+
+// find is Find with every finding.
+func find(text string) []Match {
 	f := fold(text, false)
-	h := hunt{text: f.text, spaced: f.spaced(), rules: make([]progress, len(rules))}
-	phrases().scan(h.spaced, h.look)
-	if h.idle() {
+	h := search(&f)
+	h.encoded = append(h.encoded, decode(h.spaced)...)
+	var unseen []span
+	if !f.bare {
+		unseen = hidden(ends(text))
+	}
+	if h.idle() && len(unseen) == 0 {
 		return nil
 	}
 	f = fold(text, true)
-	var found []Match
-	for i := range rules {
-		for _, m := range h.rules[i].found {
-			found = append(found, Match{Rule: rules[i].name, Category: rules[i].category, Start: f.at(m.start), End: f.at(m.end)})
-		}
+	found := h.matches(f.at)
+	for _, s := range unseen[:min(len(unseen), maxMatches)] {
+		found = append(found, Match{Rule: ruleHidden, Category: "encoding", Start: s.start, End: s.end})
 	}
 	slices.SortStableFunc(found, func(a, b Match) int { return a.Start - b.Start })
 	return found
+}
+
+// ends is the part of a long text in which characters that nobody sees are looked for: its beginning.
+func ends(text string) string { return text[:min(len(text), MaxText)] }
+
+// search looks for phrases and orders in a folded text.
+func search(f *folded) *hunt {
+	h := &hunt{text: f.text, spaced: f.spaced(), rules: make([]progress, len(rules))}
+	phrases().scan(h.spaced, h.look)
+	h.turns()
+	h.orders()
+	return h
+}
+
+// inner lists what would be flagged in a text that was decoded.
+func inner(text string) []Match {
+	f := fold(text, false)
+	return heeded(f.text, search(&f).matches(func(i int) int { return i }))
 }
 
 // Clean replaces each match by Sanitized, keeps the rest, and drops invisible characters and controls but tab and newline. It returns the rules that
@@ -153,14 +208,14 @@ func invisible(r rune) bool {
 	case r < 0x2000:
 		return r == 0xAD || r == 0x34F || r == 0x61C || within(r, 0x115F, 0x1160) || within(r, 0x17B4, 0x17B5) || within(r, 0x180B, 0x180F)
 	case r < 0x2070:
-		return within(r, 0x200B, 0x200F) || within(r, 0x202A, 0x202E) || r >= 0x2060 && r != 0x2065
+		return within(r, 0x200B, 0x200F) || within(r, 0x202A, 0x202E) || r >= 0x2060
 	}
 	return invisibleAbove(r)
 }
 
 // invisibleAbove is the part of the list above U+206F.
 func invisibleAbove(r rune) bool {
-	return within(r, 0xFE00, 0xFE0F) || r == 0xFEFF || within(r, 0xFFF9, 0xFFFB) || within(r, 0x1BCA0, 0x1BCA3) || within(r, 0x1D173, 0x1D17A) || within(r, 0xE0000, 0xE01EF)
+	return r == 0x3164 || r == 0xFFA0 || within(r, 0xFE00, 0xFE0F) || r == 0xFEFF || within(r, 0xFFF9, 0xFFFB) || within(r, 0x1BCA0, 0x1BCA3) || within(r, 0x1D173, 0x1D17A) || within(r, 0xE0000, 0xE01EF)
 }
 
 // within reports whether r is between first and last, both counted in.

@@ -187,13 +187,21 @@ func (c *command) checkLines(ctx context.Context, b *app.Bench, caller string) e
 
 // lines reads stdin line by line; empty lines are passed over.
 func (c *command) lines(do func(line string) error) error {
+	return c.everyLine(func(line string) error {
+		if strings.TrimSpace(line) == "" {
+			return nil
+		}
+		return do(line)
+	})
+}
+
+// everyLine reads stdin line by line, also empty ones.
+func (c *command) everyLine(do func(line string) error) error {
 	scanner := bufio.NewScanner(c.env.In)
 	scanner.Buffer(make([]byte, 0, 64<<10), maxInput)
 	for scanner.Scan() {
-		if line := scanner.Text(); strings.TrimSpace(line) != "" {
-			if err := do(line); err != nil {
-				return err
-			}
+		if err := do(scanner.Text()); err != nil {
+			return err
 		}
 	}
 	if err := scanner.Err(); err != nil && !errors.Is(err, io.EOF) {

@@ -183,6 +183,18 @@ func TestScanAndRender(t *testing.T) {
 	if code := w.run(t, "scan", "secrets"); code != cli.Fine || !strings.Contains(w.out.String(), `"flagged":true`) || strings.Contains(w.out.String(), "ghp_abc") {
 		t.Errorf("exit %d: %s", code, w.out.String())
 	}
+	w.in = "\n \n"
+	if code := w.run(t, "scan", "injection"); code != cli.Fine || w.out.String() != `{"flagged":false,"rules":[],"text":""}`+"\n"+`{"flagged":false,"rules":[],"text":" "}`+"\n" {
+		t.Errorf("empty lines: exit %d: %s", code, w.out.String())
+	}
+	if err := os.WriteFile(filepath.Join(w.dir, "zephbot.toml"), []byte("[tools.filters.security]\nextra_patterns = ['emp-(\\d+)', '(broken']\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w.in = "\nstaff emp-4711\n"
+	want = `{"flagged":false,"rules":[],"text":""}` + "\n" + `{"flagged":true,"rules":["extra:1"],"text":"staff emp-[redacted]"}` + "\n"
+	if code := w.run(t, "scan", "secrets"); code != cli.Fine || w.out.String() != want || !strings.Contains(w.err.String(), "extra pattern 2") {
+		t.Errorf("extra patterns: exit %d: %s%s", code, w.out.String(), w.err.String())
+	}
 	w.in = "**bold**"
 	if code := w.run(t, "render"); code != cli.Fine || !strings.Contains(w.out.String(), `"type": "bold"`) {
 		t.Errorf("exit %d: %s", code, w.out.String())

@@ -2,7 +2,9 @@ package cli
 
 import (
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -22,19 +24,23 @@ func (c *command) scanCommand() *cobra.Command {
 		Use: "scan secrets|injection", Short: "Look for credentials or for prompt injection in stdin, one text a line", Args: cobra.ExactArgs(1),
 		ValidArgs: []string{"secrets", "injection"},
 		RunE: func(_ *cobra.Command, args []string) error {
-			look, err := scanner(args[0])
+			look, err := c.scanner(args[0])
 			if err != nil {
 				return err
 			}
-			return c.lines(func(line string) error { return c.printLine(look(line)) })
+			return c.everyLine(func(line string) error { return c.printLine(look(line)) })
 		},
 	}
 }
 
-func scanner(kind string) (func(string) verdict, error) {
+// scanner makes the look at one text. Credentials are looked for as the service does, with tools.filters.security.extra_patterns.
+func (c *command) scanner(kind string) (func(string) verdict, error) {
 	switch kind {
 	case "secrets":
-		r := redact.New(nil)
+		r, err := c.extraRedactor()
+		if err != nil {
+			return nil, err
+		}
 		return func(text string) verdict {
 			v := verdict{Rules: []string{}, Text: r.String(text)}
 			for _, f := range r.Scan(text) {
@@ -47,13 +53,36 @@ func scanner(kind string) (func(string) verdict, error) {
 		}, nil
 	case "injection":
 		return func(text string) verdict {
-			clean, rules := scan.Clean(text)
-			if rules == nil {
-				rules = []string{}
+			v := verdict{Rules: []string{}, Text: scan.Visible(text)}
+			for _, m := range scan.Flag(text) {
+				if !slices.Contains(v.Rules, m.Rule) {
+					v.Rules = append(v.Rules, m.Rule)
+				}
 			}
-			return verdict{Flagged: len(rules) > 0, Rules: rules, Text: clean}
+			if v.Flagged = len(v.Rules) > 0; v.Flagged {
+				v.Text, _ = scan.Clean(text)
+			}
+			return v
 		}, nil
 	default:
 		return nil, usageError{errors.New("scan needs secrets or injection")}
 	}
+}
+
+// extraRedactor knows shapes and the extra patterns of the configuration. A broken pattern is left out and said, as the service does.
+func (c *command) extraRedactor() (*redact.Redactor, error) {
+	cfg, err := c.load()
+	if err != nil {
+		return nil, err
+	}
+	var options redact.Options
+	if s := cfg.Tools.Filters.Security; s.Enabled {
+		good, broken := redact.Usable(s.ExtraPatterns)
+		if options.ExtraPatterns = good; broken != nil {
+			if _, err := fmt.Fprintln(c.env.Err, "warning: tools.filters.security.extra_patterns: "+strings.ReplaceAll(broken.Error(), "\n", "; ")+": left out"); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return redact.NewWith(options)
 }
