@@ -1,6 +1,7 @@
 package redact_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/zephbot/zephbot/policy/redact"
@@ -14,6 +15,20 @@ func TestNamesSecret(t *testing.T) {
 	} {
 		if got := redact.NamesSecret(name); got != want {
 			t.Errorf("%q: %t", name, got)
+		}
+	}
+}
+
+// TestAttackCredentialInVariable has credentials in variables whose names say nothing.
+func TestAttackCredentialInVariable(t *testing.T) {
+	t.Parallel()
+	for value, want := range map[string]bool{
+		fake("sk_", "live_", letters36): true, fake("AKIA", "IOSFODNN7EXAMPLE"): true, "-----BEGIN PRIVATE KEY-----\nMIIB\n-----END PRIVATE KEY-----": true, "https://hooks.slack.com/services/" + fake("T00000000/", "B00000000/XXXXXXXXXXXX"): true,
+		"postgres://u:password@h/db": true, fake("eyJhbGciOiJIUzI1NiJ9", ".eyJzdWIiOiIxMjM0In0", ".abcdefghij"): true, "Server=h;Password=" + chosenOne: true, "https://outlook.webhook.office.com/webhookb2/" + strings.Repeat("ab12-", 12): true,
+		"/usr/local/bin:/usr/bin": false, "en_US.UTF-8": false, "rs=0:di=01;34:ln=01;36": false, "https://proxy.example:3128": false, "4096": false, "": false, "development": false, "0.0.0.0:8080": false,
+	} {
+		if got := redact.HoldsCredential(value); got != want {
+			t.Errorf("%q: %t", value, got)
 		}
 	}
 }

@@ -1,10 +1,11 @@
 package redact
 
 import (
+	"encoding/base64"
 	"math"
 	"regexp"
+	"slices"
 	"strings"
-	"unicode/utf8"
 )
 
 // rule is one shape of credential.
@@ -17,7 +18,13 @@ type rule struct {
 	back     int     // bytes before the keyword that belong to the credential
 	mixed    bool    // a digit or an upper-case letter must be in it
 	entropy  float64 // least bits a byte
-	assign   bool    // a sign of assignment must follow the word of the keyword
+	digit    bool    // a digit must be in it
+	host     bool    // it is none before an @
+	exact    bool    // it has one length, and nothing may go on behind it
+	written  bool    // people write such values, and write placeholders for them
+	encoded  bool    // it is the base64 of a name, a colon and a password
+	kind     kind    // a value that is assigned to a name with the keyword; the expression is not used
+	body     string  // of back: what the bytes before the keyword have to be; empty = letters, digits and underscores
 	pem      bool    // the expression is the first line; the credential goes on to the last
 }
 
@@ -35,7 +42,7 @@ func token(name, keywords, pattern string) rule {
 
 // rules is the table. Prefixes come from the vendors' documentation; lengths are lower bounds, since vendors change them.
 func rules() []rule {
-	return append(tokens(), values()...)
+	return slices.Concat(tokens(), tokenRules(), values())
 }
 
 // tokens are credentials that can be told by how they begin.
@@ -80,9 +87,10 @@ func tokens() []rule {
 		token("mailgun", "key-", `key-[a-f0-9]{32}`),
 		token("notion", "ntn_", `ntn_[A-Za-z0-9]{16,}`),
 	} {
-		t.mixed = true
+		t.mixed, t.host = true, t.name == "openai"
 		list = append(list, t)
 	}
+	list[0].exact = true // the key of AWS: in base64 such letters stand too
 	return append(list,
 		rule{name: "telegram", keywords: ":", re: regexp.MustCompile(`\A:(` + word + `{35,})`), digits: true},
 		rule{name: "azure", keywords: "q~", re: regexp.MustCompile(`\A(Q~[A-Za-z0-9_~.-]{31,34})`), back: 4, mixed: true},
@@ -92,32 +100,37 @@ func tokens() []rule {
 // values are credentials that can be told by what stands before them. The first group is the credential.
 func values() []rule {
 	const quote = `["'` + "`" + `]`
-	assign := `[A-Za-z0-9_-]{0,24}\\?` + quote + `?\]?[ \t]*(?:=>|:=|==|=|:)[ \t]*\\?` + quote + `?`
-	secret := `([^\s"'` + "`" + `,;&<>(){}\[\]\\$|]{8,})`
 	list := []rule{
 		{name: "private_key", keywords: "-----begin", re: regexp.MustCompile(`\A(-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----)`), pem: true},
-		{name: "url_password", keywords: "://", re: regexp.MustCompile(`\A://[^\s/@:"'<>\[\]]{0,128}:([^\s/"'<>]{1,256})@`)},
+		{name: "url_password", keywords: "://", re: regexp.MustCompile(`\A://[^\s/@:"'<>\[\]]{0,128}:([^\s/"'<>]{1,256})@`), written: true},
+		{name: "url_password", keywords: "://", re: regexp.MustCompile(`\A://[^\s/@:"'<>\[\]]{1,128}:([^\s/"'<>]*[^\s/"'<>\d][^\s/"'<>]*/[^\s"'<>]*)@[A-Za-z0-9.-]+(?:[:/?\s"']|\z)`)},
+		{name: "url_password", keywords: "://", re: regexp.MustCompile(`\A://([A-Za-z0-9_-]{20,128})@`), mixed: true, entropy: 3},
+		{name: "netrc", keywords: "machine", edge: true, re: regexp.MustCompile(`\A(?i:machine)\s+\S{1,128}\s+login\s+\S{1,128}\s+(?:account\s+\S{1,128}\s+)?password\s+(\S{2,256})`), written: true},
+		{name: "pgpass", keywords: ":5432: :5433: :6432:", re: regexp.MustCompile(`\A:(?:5432|5433|6432):[^:\s]{1,64}:[^:\s"']{1,64}:((?:\\.|[^\s\\:]){3,256})`)},
+		{name: "curl_user", keywords: "curl", edge: true, re: regexp.MustCompile(`\A(?i:curl)\b[^\n|;]{0,300}?\s(?:-u|--user)[ =]?["']?[^\s:"'$<{]{1,64}:([^\s"'$<{]{3,256})`), written: true},
+		{name: "docker_auth", keywords: `"auth"`, re: regexp.MustCompile(`\A"auth"\s*:\s*"([A-Za-z0-9+/]{8,}={0,2})"`), mixed: true},
+		{name: "npmrc", keywords: "_auth", re: regexp.MustCompile(`\A_auth(?i:token)?\s*=\s*["']?([^\s"'$]{8,})`), mixed: true},
+		{name: "kubeconfig", keywords: "client-key-data", re: regexp.MustCompile(`\Aclient-key-data["']?\s*:\s*["']?([A-Za-z0-9+/]{16,}={0,2})`)},
+		{name: "environment", keywords: "env arg", edge: true, re: regexp.MustCompile(`\A(?:ENV|ARG)[ \t]+[A-Z0-9_]*(?:PASSWORD|PASSWD|SECRET|TOKEN|API_?KEY|ACCESS_KEY)[A-Z0-9_]*[ \t]+["']?([^\s"'$=]{4,256})`), mixed: true},
+		{name: "flag", keywords: "--password --passwd --token --secret --api-key --auth-token --access-token", re: regexp.MustCompile(`\A--[a-z-]+[ \t]+["']?([^\s"'$<>\[\](){}|,;=-][^\s"'$<>\[\](){}|,;=]{5,256})`), mixed: true, entropy: 2.2, digit: true},
 		{
 			name: "authorization", keywords: "authorization x-api-key x-auth-token x-amz-security-token private-token",
-			re: regexp.MustCompile(`(?i)\A[a-z-]+\\?` + quote + `?\s{0,4}[:=]\s{0,4}\\?` + quote + `?(?:(?:bearer|basic|token|digest|negotiate|apikey|bot)\s+)?([^\s"'` + "`" + `\\,;\[]{6,})`),
+			re:      regexp.MustCompile(`(?i)\A[a-z-]+\\?` + quote + `?\s{0,4}[:=]\s{0,4}\\?` + quote + `?(?:(?:bearer|basic|token|digest|negotiate|apikey|bot)\s+)?([^\s"'` + "`" + `\\,;\[]{6,})`),
+			written: true, digit: true,
 		},
 		{name: "authorization", keywords: "bearer", edge: true, re: regexp.MustCompile(`(?i)\Abearer[ \t]+([A-Za-z0-9._~+/=-]{16,})`), mixed: true},
-		{name: "authorization", keywords: "basic", edge: true, re: regexp.MustCompile(`(?i)\Abasic[ \t]+([A-Za-z0-9+/]{12,}={0,2})`), mixed: true},
-		{name: "cookie", keywords: "cookie:", re: regexp.MustCompile(`(?i)\Acookie:[ \t]*([^\r\n"'\[]{8,})`)},
+		{name: "authorization", keywords: "basic", edge: true, re: regexp.MustCompile(`(?i)\Abasic[ \t]+([A-Za-z0-9+/]{12,}={0,2})`), encoded: true},
+		{name: "cookie", keywords: "cookie:", re: regexp.MustCompile(`(?i)\Acookie:[ \t]*([^\s"'\[=;]{1,64}=[^;\s"'\[%&{]{6,}[^\r\n"'\[]*)`), digit: true},
 		{name: "azure", keywords: "accountkey= sharedaccesskey= sharedaccesssignature=", re: regexp.MustCompile(`(?i)\A[a-z]+=([A-Za-z0-9+/=%]{16,})`)},
 		{name: "azure", keywords: "sig=", edge: true, re: regexp.MustCompile(`(?i)\Asig=([A-Za-z0-9+/=%]{32,})`)},
-		{name: "password", keywords: "password passwd passphrase passwort pgpassword", re: regexp.MustCompile(`(?i)\Apass[a-z]*` + assign + `([^\s"'` + "`" + `,;&<>(){}\[\]\\$|]{4,})`), assign: true},
+		{name: "password", keywords: "password passwd passphrase passwort pgpassword", kind: password},
 		{name: "password", keywords: "pwd", re: regexp.MustCompile(`(?i)\Apwd=([^\s"'` + "`" + `,;&<>(){}\[\]\\$|/.]{4,})`)},
 	}
-	for _, r := range []rule{
-		{name: "secret_value", keywords: "secret api_key apikey api-key access_key accesskey access-key private_key credential"},
-		{name: "token_value", keywords: "token"},
-	} {
-		r.re = regexp.MustCompile(`(?i)\A(?:secret|token|credential|(?:api|access|private)[_-]?key)` + assign + secret)
-		r.mixed, r.entropy, r.assign = true, 2.5, true
-		list = append(list, r)
-	}
-	return list
+	return append(list,
+		rule{name: "secret_value", keywords: "secret api_key apikey api-key access_key accesskey access-key private_key credential auth_key authkey encryption_key encryptionkey signing_key signingkey", kind: secret},
+		rule{name: "token_value", keywords: "token", kind: secret},
+		rule{name: "service_key", keywords: services, kind: service},
+	)
 }
 
 // text is a text being scanned.
@@ -132,10 +145,10 @@ func (r *rule) match(t *text, i int) (start, end int, ok bool) {
 	if !ok {
 		return 0, 0, false
 	}
-	limit := min(len(t.s), i+window)
-	if r.assign && !assigns(t.s[i:limit]) {
-		return 0, 0, false
+	if r.kind != none {
+		return r.value(t, i)
 	}
+	limit := min(len(t.s), i+window)
 	at := r.re.FindStringSubmatchIndex(t.s[i:limit])
 	if at == nil {
 		return 0, 0, false
@@ -146,9 +159,17 @@ func (r *rule) match(t *text, i int) (start, end int, ok bool) {
 	}
 	switch {
 	case r.pem:
+		if !body(t.s[end:min(len(t.s), end+64)]) {
+			return 0, 0, false
+		}
 		end = t.keyEnd(end)
+	case r.host && end < len(t.s) && t.s[end] == '@':
+		return 0, 0, false // the name of a kind of key of SSH
 	case end == limit:
 		end = goesOn(t.s, end)
+	}
+	if r.exact && end < len(t.s) && wordByte(t.s[end]) {
+		return 0, 0, false
 	}
 	if value := t.s[start:end]; value == Mask || !r.likely(value) {
 		return 0, 0, false
@@ -156,21 +177,45 @@ func (r *rule) match(t *text, i int) (start, end int, ok bool) {
 	return start, end, true
 }
 
-// assigns says whether a sign of assignment follows the word that s begins with. It saves the expression where the word is only talked about.
-func assigns(s string) bool {
-	n := 0
-	for n < len(s) && (wordByte(s[n]) || s[n] >= utf8.RuneSelf) { // without case, two letters beyond ASCII count as s and k
-		n++
-	}
-	for _, optional := range [...]string{`\`, "\"'`", "]"} {
-		if n < len(s) && strings.IndexByte(optional, s[n]) >= 0 {
-			n++
+// value tries the rule where its keyword is part of a name to which something is assigned.
+func (r *rule) value(t *text, i int) (start, end int, ok bool) {
+	size := 0
+	for keyword := range strings.FieldsSeq(r.keywords) {
+		if len(keyword) > size && foldPrefix(t.s[i:], keyword) {
+			size = len(keyword)
 		}
 	}
-	for n < len(s) && (s[n] == ' ' || s[n] == '\t') {
+	if !assigns(t.s, i+size) {
+		return 0, 0, false
+	}
+	v, ok := assigned(t.s, i, size)
+	if !ok || v.start < t.done || !credential(r.kind, t.s, v) {
+		return 0, 0, false
+	}
+	return v.start, v.end, true
+}
+
+// assigns says whether a sign of assignment may follow the name that goes on at n. It saves the rest where the word is only talked about.
+func assigns(s string, n int) bool {
+	for n < len(s) && (wordByte(s[n]) || s[n] == '.') {
 		n++
 	}
-	return n < len(s) && (s[n] == '=' || s[n] == ':')
+	for skipped := 0; skipped < 3 && n < len(s) && strings.IndexByte("\\\"'`] \t", s[n]) >= 0; n++ {
+		if s[n] != ' ' && s[n] != '\t' {
+			skipped++
+		}
+	}
+	return n < len(s) && (s[n] == '=' || s[n] == ':' || s[n] == '>' || s[n] == 'v')
+}
+
+// holds says whether the bytes before the keyword may be the body of the credential.
+func (r *rule) holds(s string) bool {
+	for i := range len(s) {
+		if r.body != "" && strings.IndexByte(r.body, s[i]) < 0 || r.body == "" && !wordByte(s[i]) {
+			return false
+		}
+	}
+	return true
 }
 
 // begin says where a credential with its keyword at i begins, and whether it may begin there.
@@ -183,11 +228,17 @@ func (r *rule) begin(t *text, i int) (from int, ok bool) {
 		}
 		return from, i-from >= 5 && i-from <= 12 && (from == t.done || !wordByte(t.s[from-1]))
 	case r.back > 0:
-		return i - r.back, i-r.back >= t.done
+		return i - r.back, i-r.back >= t.done && r.holds(t.s[i-r.back:i]) && (i-r.back == 0 || !wordByte(t.s[i-r.back-1]))
 	case r.edge:
 		return i, i == t.done || !wordByte(t.s[i-1])
 	}
 	return i, true
+}
+
+// body says whether what follows the first line of a private key may be the key: on a line of its own, and not only dots or Xs.
+func body(s string) bool {
+	s = strings.TrimLeft(s, "\r\n\t \\nr[]s>")
+	return s == "" || wordByte(s[0]) && s[:min(len(s), 4)] != "XXXX" && s[0] != '-'
 }
 
 // keyEnd is where the private key ends whose first line ends at from: behind its last line, or, when that was cut
@@ -230,6 +281,12 @@ func (r *rule) likely(s string) bool {
 	if r.mixed && !strings.ContainsAny(s, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ") {
 		return false
 	}
+	if r.encoded && !pairInside(s) || r.written && (placeholder(s) || repeated(s) || variable.MatchString(s)) {
+		return false
+	}
+	if r.digit && !strings.ContainsAny(s, "0123456789") {
+		return false
+	}
 	return r.entropy == 0 || entropy(s) >= r.entropy
 }
 
@@ -246,4 +303,10 @@ func entropy(s string) (bits float64) {
 		}
 	}
 	return bits
+}
+
+// pairInside says whether base64 holds a name and a password, as in HTTP's basic authentication.
+func pairInside(s string) bool {
+	plain, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(s, "="))
+	return err == nil && strings.Contains(string(plain), ":")
 }

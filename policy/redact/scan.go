@@ -16,11 +16,20 @@ type entry struct {
 type index struct {
 	pairs   [1 << 16 / 64]uint64
 	entries map[uint16][]entry
+	slots   [1 << 16]uint16 // by pair: its place in lists
+	lists   []list
+}
+
+// list are the entries of one pair, and the third bytes that they have.
+type list struct {
+	third [256]bool
+	all   bool // an entry has two bytes at most
+	first []entry
 }
 
 // build fills the index with the rule table and the spellings of the values.
 func (x *index) build(secrets []string) {
-	x.entries = map[uint16][]entry{}
+	x.entries, x.lists = map[uint16][]entry{}, []list{{}}
 	for _, r := range rules() {
 		for keyword := range strings.FieldsSeq(r.keywords) {
 			x.add(entry{text: keyword, rule: &r})
@@ -33,7 +42,7 @@ func (x *index) build(secrets []string) {
 	}
 	mark := pair(Mask[0], Mask[1])
 	x.pairs[mark/64] |= 1 << (mark % 64)
-	for _, list := range x.entries {
+	for key, list := range x.entries {
 		// Values first, and the longest of them first: a value that begins with another is masked whole.
 		slices.SortStableFunc(list, func(a, b entry) int {
 			if a.rule == nil && b.rule == nil {
@@ -41,7 +50,22 @@ func (x *index) build(secrets []string) {
 			}
 			return cmp.Compare(btoi(a.rule != nil), btoi(b.rule != nil))
 		})
+		x.slot(key)
 	}
+}
+
+// slot prepares the entries of a pair for the scan.
+func (x *index) slot(key uint16) {
+	l := list{first: x.entries[key]}
+	for _, e := range l.first {
+		if len(e.text) < 3 {
+			l.all = true
+		} else {
+			l.third[e.text[2]], l.third[lower(e.text[2])] = true, true
+		}
+	}
+	x.slots[key] = uint16(len(x.lists))
+	x.lists = append(x.lists, l)
 }
 
 // btoi is 1 for true.
@@ -99,7 +123,11 @@ func (x *index) scan(s string) (found []Finding) {
 			t.done = i + 1
 			continue
 		}
-		f, ok := x.try(&t, i, key)
+		l := &x.lists[x.slots[key]]
+		if !l.all && (i+2 == len(s) || !l.third[s[i+2]] && !l.third[table[s[i+2]]]) {
+			continue
+		}
+		f, ok := x.try(&t, i, l.first)
 		if !ok {
 			continue
 		}
@@ -111,8 +139,8 @@ func (x *index) scan(s string) (found []Finding) {
 }
 
 // try looks for an entry at i.
-func (x *index) try(t *text, i int, key uint16) (Finding, bool) {
-	for _, e := range x.entries[key] {
+func (x *index) try(t *text, i int, entries []entry) (Finding, bool) {
+	for _, e := range entries {
 		if e.rule == nil {
 			if strings.HasPrefix(t.s[i:], e.text) {
 				return Finding{Rule: "secret", Start: i, End: i + len(e.text)}, true

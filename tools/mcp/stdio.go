@@ -61,6 +61,9 @@ func (s *server) startProcess(c *conn) (sdk.Transport, error) {
 	if err != nil {
 		return nil, refuse(err)
 	}
+	if names := guard.Withheld(o.Environ); len(names) > 0 && !isolated {
+		s.log.Info().Strs("names", names).Msg("variables that may hold credentials are withheld from the mcp server; name them in its env to pass them on")
+	}
 	path, err := lookPath(s.cfg.Command, env)
 	if err != nil {
 		return nil, refuse(err)

@@ -63,7 +63,19 @@ func (r *Runner) hidden(name, value string) bool {
 			return true
 		}
 	}
-	return unwanted(upper) || loader(upper) || redact.NamesSecret(name) || redact.HoldsPassword(value)
+	return unwanted(upper) || loader(upper) || redact.NamesSecret(name) || redact.HoldsCredential(value)
+}
+
+// withheld lists the names of variables that commands do not get because of what they are called or hold, in order. Values are never shown.
+func (r *Runner) withheld() []string {
+	names := []string{}
+	for _, kv := range r.opts.Environ() {
+		if name, value, ok := strings.Cut(kv, "="); ok && name != "" && r.hidden(name, value) && !unwanted(strings.ToUpper(name)) && !loader(strings.ToUpper(name)) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // loader says whether the dynamic loader, a shell or an interpreter would load code because of the variable.

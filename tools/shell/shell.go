@@ -116,6 +116,9 @@ func New(o Options) (tools.Tool, *Runner, error) {
 	}
 	r := &Runner{opts: o, log: o.Log.With().Str("component", "shell").Logger()}
 	r.findShell()
+	if names := r.withheld(); len(names) > 0 {
+		r.log.Info().Strs("names", names).Msg("variables that may hold credentials are withheld from commands")
+	}
 	r.bg.init()
 	tool, err := tools.New(tools.Typed[In]{
 		Definition: tools.Definition{Name: Name, Description: r.description(), Destructive: true},

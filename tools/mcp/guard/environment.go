@@ -60,6 +60,18 @@ func Environment(inherited []string, configured map[string]string, isolated bool
 	return list, nil
 }
 
+// Withheld lists the names of inherited variables that a server does not get because of what they are called or hold, in order. Values are never shown.
+func Withheld(inherited []string) []string {
+	names := []string{}
+	for _, kv := range inherited {
+		if name, value, ok := strings.Cut(kv, "="); ok && name != "" && stripped(name, value) && !loads(name) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
 // checkConfigured refuses what would load code or cannot be a variable. Values are never shown: they may be secret.
 func checkConfigured(configured map[string]string) error {
 	names := make([]string, 0, len(configured))
@@ -86,5 +98,5 @@ func loads(name string) bool {
 
 // stripped says whether an inherited variable stays away from servers.
 func stripped(name, value string) bool {
-	return loads(name) || strings.HasPrefix(name, "ZEPH_") || slices.Contains(secrets, name) || redact.NamesSecret(name) || redact.HoldsPassword(value)
+	return loads(name) || strings.HasPrefix(name, "ZEPH_") || slices.Contains(secrets, name) || redact.NamesSecret(name) || redact.HoldsCredential(value)
 }

@@ -50,6 +50,20 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
+// TestAttackCredentialInVariable has credentials in variables whose names say nothing; what the configuration names passes.
+func TestAttackCredentialInVariable(t *testing.T) {
+	t.Parallel()
+	key := "sk_" + "live_" + strings.Repeat("aB3d", 6)
+	inherited := []string{"PAYMENTS=" + key, "HOOK=https://hooks.slack.com/services/T0000/B0000/" + strings.Repeat("x1", 12), "PEM=-----BEGIN PRIVATE KEY-----\nMIIB\n-----END PRIVATE KEY-----", "LANG=C", "GH_TOKEN=x", "LD_PRELOAD=/x"}
+	got, err := guard.Environment(inherited, map[string]string{"MINE": key}, false)
+	if diff := cmp.Diff([]string{"LANG=C", "MINE=" + key}, got); err != nil || diff != "" {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	if diff := cmp.Diff([]string{"GH_TOKEN", "HOOK", "PAYMENTS", "PEM"}, guard.Withheld(inherited)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 // TestListedVariables has the two lists of seed 001's security page, name by name.
 func TestListedVariables(t *testing.T) {
 	t.Parallel()

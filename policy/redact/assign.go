@@ -1,0 +1,318 @@
+package redact
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// kind says what a value has to look like to be a credential.
+type kind int
+
+const (
+	none     kind = iota // judged by an expression alone
+	password             // people choose them: hardly any shape
+	secret               // machines make them: long, mixed, without order
+	service              // as secret, and the name has to say that it is a key
+)
+
+// maxValue bounds a value in bytes. What is longer is masked as far as it goes on.
+const maxValue = 4 << 10
+
+// value is what is assigned to a name.
+type value struct {
+	name       string // what follows the keyword in the name, in lower case
+	start, end int
+	quote      byte // 0 = none
+	next       byte // behind the value and its quote; 0 = the end of the text
+	spaced     bool // no sign stands between name and value
+	tag        bool // it stands between the tags of XML
+}
+
+// assigned reads what is assigned to the name in which a keyword of length size stands at i: name = value, "name": "value", name := `value`, <name>value</name>.
+func assigned(s string, i, size int) (v value, ok bool) {
+	n := i + size
+	for n < len(s) && (wordByte(s[n]) || s[n] == '.') && n-i < 64 {
+		n++
+	}
+	v.name = strings.ToLower(s[i+size : n])
+	n = skip(s, n, `\`, 1)
+	n = skip(s, n, "\"'`", 1)
+	n = skip(s, n, "]", 1)
+	if n < len(s) && s[n] == '>' && i > 0 && strings.IndexByte("<_-.:", s[i-1]) >= 0 || n < len(s) && s[n] == '>' && i > 0 && wordByte(s[i-1]) {
+		v.start, v.tag = n+1, true
+		v.end = v.start + upTo(s[v.start:], "<\n")
+		return v, v.end < len(s) && s[v.end] == '<' && strings.HasPrefix(s[v.end:], "</")
+	}
+	n = skip(s, n, " \t", 64)
+	sign := 0
+	for sign < 3 && n < len(s) && strings.IndexByte(":=", s[n]) >= 0 || sign == 1 && n < len(s) && s[n] == '>' {
+		n, sign = n+1, sign+1
+	}
+	if attribute := strings.TrimLeft(s[n:min(len(s), n+16)], " \t"); sign == 0 && strings.HasPrefix(attribute, "value=") {
+		n, sign = n+len(s[n:min(len(s), n+16)])-len(attribute)+len("value="), 1
+	}
+	if sign == 0 || i > 0 && s[i-1] == ':' && s[n-1] == ':' { // a name between colons is a column
+		return v, false
+	}
+	n = skip(s, n, " \t", 64)
+	return read(s, n, v)
+}
+
+// skip passes over at most most of the given bytes.
+func skip(s string, n int, bytes string, most int) int {
+	for ; most > 0 && n < len(s) && strings.IndexByte(bytes, s[n]) >= 0; most-- {
+		n++
+	}
+	return n
+}
+
+// upTo is the length of s before the first of some bytes.
+func upTo(s, bytes string) int {
+	if i := strings.IndexAny(s, bytes); i >= 0 {
+		return i
+	}
+	return len(s)
+}
+
+// read takes the value at n: to the closing quote, or to the end of the word.
+func read(s string, n int, v value) (value, bool) {
+	escaped := n < len(s) && s[n] == '\\'
+	if escaped {
+		n++
+	}
+	if n < len(s) && strings.IndexByte("\"'`", s[n]) >= 0 {
+		v.quote = s[n]
+		for n < len(s) && s[n] == v.quote { // also three of them
+			n++
+		}
+		v.start, v.end = n, n
+		for v.end < len(s) && v.end-n < maxValue && s[v.end] != v.quote && (s[v.end] != '\n' || v.quote == '`') {
+			if s[v.end] == '\\' && v.end+1 < len(s) && s[v.end+1] != '\n' {
+				if escaped && s[v.end+1] == v.quote {
+					break
+				}
+				v.end++
+			}
+			v.end++
+		}
+		v.end = min(v.end, len(s))
+		v.next = following(s, v.end+1)
+		return v, v.end > v.start
+	}
+	if escaped {
+		return v, false
+	}
+	if n < len(s) && (s[n] == '|' || s[n] == '>') {
+		return block(s, n, v)
+	}
+	v.start, v.end = n, n
+	for v.end < len(s) && v.end-n < maxValue && strings.IndexByte(" \t\r\n\"'`,;&<>(){}[]\\|", s[v.end]) < 0 {
+		v.end++
+	}
+	v.next = following(s, v.end)
+	return v, v.end > v.start
+}
+
+// following is the byte at i, or behind the blanks there when a word follows.
+func following(s string, i int) byte {
+	if i >= len(s) {
+		return 0
+	}
+	return s[i]
+}
+
+// block takes a block of YAML: the further lines that are indented more than the name is.
+func block(s string, n int, v value) (value, bool) {
+	line := n + upTo(s[n:], "\n")
+	if strings.Trim(s[n:line], "|>+- \r") != "" || line == len(s) {
+		return v, false
+	}
+	from := strings.LastIndexByte(s[:n], '\n') + 1
+	indent := len(s[from:n]) - len(strings.TrimLeft(s[from:n], " -"))
+	v.start = line + 1
+	v.start += len(s[v.start:]) - len(strings.TrimLeft(s[v.start:], " "))
+	v.end = v.start
+	for at := line + 1; at < len(s) && at-line < maxValue; {
+		end := at + upTo(s[at:], "\n")
+		text := s[at:end]
+		if deep := len(text) - len(strings.TrimLeft(text, " ")); strings.TrimSpace(text) != "" && deep <= indent {
+			break
+		}
+		if strings.TrimSpace(text) != "" {
+			v.end = end
+		}
+		at = end + 1
+	}
+	v.quote = '"'
+	return v, v.end > v.start
+}
+
+// tails are ends of names that say that the value is no credential but something about one.
+var tails = regexp.MustCompile(`(?:^|[_.-])(?:length|len|count|counts|limit|min|max|min_\w+|max_\w+|type|types|name|names|url|uri|endpoint|file|path|dir|ttl|expir\w*|expires\w*|age|policy|field|label|hint|prompt|reset\w*|` +
+	`confirm\w*|header|headers|param\w*|regex|pattern|format|id|ids|ref|refs|index|size|usage|used|bucket|source|provider|store|manager|version|status|state|enabled|required|valid\w*|error|message|msg|help|desc\w*|title|` +
+	`text_?box|placeholder|input|form|column|table|position|pos|kind|class|style|rotation|strength|issuer|scope|scopes|audience|location|attribute|attr|algorithm|alg|encryption|mechanism|method|request|response|tests?|list|map|set|func|fn|fmt)s?$`)
+
+// compounds are longer words that begin with a keyword.
+var compounds = regexp.MustCompile(`^(?:ttl|ize|izer|ized|izing|izes|ization|ary|ing|ed|ly|less|s_per|ish|ion|type|name|path|file|url|uri|kind|class|id|len|length|count|source|store|manager|field|ref|list|map|pos|index|size|error|err|` +
+	`request|response|param|header|provider|handler|service|string\(|endpoint|value\(|usage|callback|info|policy|expires|expiry|func|set|get|parse|reader|writer|buffer|stream|scanner|stack|test|tests)(?:[a-z]*)$`)
+
+// stopWords are words of examples, placeholders and messages: a value that is made of such is none.
+var stopWords = regexp.MustCompile(`(?i)^(?:null|nil|none|undefined|true|false|yes|no|on|off|empty|unset|default|string|str|int|integer|bool|boolean|bytes?|any|object|text|varchar|char|optional|required|` +
+	`example|sample|placeholder|dummy|test|testing|tests|fake|mock|demo|changeme|change|replace|insert|enter|todo|tbd|xxx+|foo|bar|baz|foobar|abc|abcd|abcdef|qwerty|redacted|hidden|masked|removed|secret|secrets|token|tokens|` +
+	`password|passwords|passwd|passphrase|pass|pwd|key|keys|apikey|api|access|private|public|credential|credentials|auth|authorization|bearer|basic|value|values|name|user|users|username|my|your|the|a|an|is|are|was|be|must|should|` +
+	`please|invalid|incorrect|wrong|missing|expired|expected|unexpected|failed|not|no|for|to|of|in|or|and|with|cannot|can|at|least|characters|new|old|current|forgot|reset|confirm|here|some|this|that|it|file|env|var|variable|` +
+	`input|output|type|id|client|server|app|login|signup|field|label|hint|too|short|long|weak|strong|match|matches|mismatch|database|db|root|admin|hash|hashed|hello|world|supersecret|topsecret|mysecret|mypassword|yourpassword|letmein|compat|files|ldap|sss|systemd|uintptr|\d{1,4})$`)
+
+var (
+	wordParts  = regexp.MustCompile(`[A-Z]+(?:[a-z]+|\b)|[a-z]+|\d+`)
+	identifier = regexp.MustCompile(`^[*&!@]?[A-Za-z_$][\w$]*(?:(?:\.|->|::|\?\.)[A-Za-z_$][\w$]*)*[.:]?$`)
+	variable   = regexp.MustCompile(`^[$%#@{<:?~^]|\$\{|\$\(|\{\{|%[svdq(]|<[a-z _-]+>|^\.\.\.|…|[xX]{3,}$|\*{3,}|^[A-Z][a-z0-9]+(?:-[A-Z][a-z0-9]+){2,}$`)
+	pathLike   = regexp.MustCompile(`^(?:\.{0,2}|~|[A-Za-z]:|[a-z_]+)?[/\\][\w.@/\\{}*~-]*$|^https?://|^(?:urn|arn|file|vault|ref|op|s3|gs|ssm|secretsmanager|env|keychain):`)
+	typeLike   = regexp.MustCompile(`^(?:\*|\[\]|map\[|Option<|List<|Optional|Array|Promise|Vec)`)
+	constant   = regexp.MustCompile(`^[+-]?0[xX][0-9a-fA-F]{1,16}$`)
+	hexDigits  = regexp.MustCompile(`^(?:0x)?[0-9a-fA-F]+$`)
+	allDigits  = regexp.MustCompile(`^[\d.,_:+-]+$`)
+)
+
+// credential judges a value that was assigned to a name which sounds like a credential's.
+func credential(k kind, s string, v value) bool {
+	text := s[v.start:v.end]
+	if len(text) < 4 || k != password && (len(text) < 8 || !strings.ContainsAny(text, "0123456789")) {
+		return false
+	}
+	if tails.MatchString(v.name) || compounds.MatchString(v.name) || strings.Contains(text, Mask) || variable.MatchString(text) || pathLike.MatchString(text) {
+		return false
+	}
+	if k == service && !strings.Contains(v.name, "key") && !strings.Contains(v.name, "token") && !strings.Contains(v.name, "secret") && !strings.Contains(v.name, "pass") && !strings.Contains(v.name, "pat") && !strings.Contains(v.name, "auth") {
+		return false
+	}
+	if v.quote == 0 && !v.tag && expression(text, v.next) {
+		return false
+	}
+	if repeated(text) || placeholder(text) || v.quote != 0 && strings.IndexByte("+[.(%", v.next) >= 0 && v.next != 0 {
+		return false
+	}
+	if k == password {
+		return chosen(text, v)
+	}
+	return !constant.MatchString(text) && strings.ContainsFunc(text, isLetter) && !strings.ContainsAny(text, " \t") && made(text)
+}
+
+func isLetter(r rune) bool { return r|0x20 >= 'a' && r|0x20 <= 'z' }
+
+// made says whether a value looks as if a machine had made it: no words with a number behind, no version, no date.
+func made(text string) bool {
+	least := 3.0
+	if len(text) < 12 {
+		least = 2.7
+	}
+	if hexDigits.MatchString(text) {
+		least = 2.6
+	}
+	if entropy(text) < least {
+		return false
+	}
+	digits, turns := 0, 0
+	for i := range len(text) {
+		d := text[i] >= '0' && text[i] <= '9'
+		if d {
+			digits++
+		}
+		if i > 0 && d != (text[i-1] >= '0' && text[i-1] <= '9') {
+			turns++
+		}
+	}
+	return turns >= 3 || digits*4 >= len(text) || len(text) >= 32 && turns >= 2 && entropy(text) >= 4
+}
+
+// expression says whether a value without quotes is a piece of a program: a name, a field, a call, an index, a type.
+func expression(text string, next byte) bool {
+	if next == '(' || next == '[' || next == '{' || next == '<' || next == '\\' || typeLike.MatchString(text) {
+		return true
+	}
+	if allDigits.MatchString(text) && len(text) < 6 {
+		return true
+	}
+	if !identifier.MatchString(text) {
+		return false
+	}
+	parts := wordParts.FindAllString(text, -1)
+	if strings.Contains(strings.TrimRight(text, ".:"), ".") && !strings.ContainsAny(text, "0123456789") || strings.Contains(text, "->") || strings.Contains(text, "::") {
+		return true
+	}
+	if next == ';' || next == ',' || next == ')' || next == '}' || next == ']' || next == '|' || next == '&' && len(parts) > 0 && !strings.ContainsAny(text, "0123456789") {
+		return !dense(text)
+	}
+	// Words of a program: userPassword, api_key, FOO_BAR. What has digits in several places is none.
+	return !strings.ContainsAny(text, "0123456789") && (len(parts) > 1 || next == ' ' || next == '\t' || next == ':' || next == '=')
+}
+
+// dense says whether digits stand in several places of a name.
+func dense(text string) bool {
+	turns := 0
+	for i := 1; i < len(text); i++ {
+		if digit := text[i] >= '0' && text[i] <= '9'; digit != (text[i-1] >= '0' && text[i-1] <= '9') {
+			turns++
+		}
+	}
+	return turns >= 3
+}
+
+// repeated says whether a value is a mask, or one made of hardly any characters.
+func repeated(text string) bool {
+	seen := map[rune]bool{}
+	n := 0
+	for _, r := range text {
+		seen[r] = true
+		if n++; len(seen) > 3 {
+			return false
+		}
+	}
+	return n >= 4 || len(seen) == 1
+}
+
+// placeholder says whether a value consists of words that stand for a value.
+func placeholder(text string) bool {
+	parts := wordParts.FindAllString(text, -1)
+	if len(parts) == 0 {
+		return !strings.ContainsFunc(text, func(r rune) bool { return r >= utf8.RuneSelf })
+	}
+	stops, letters := 0, 0
+	for _, p := range parts {
+		if p[0] >= '0' && p[0] <= '9' && len(p) <= 4 {
+			continue // neither for nor against
+		}
+		letters += len(p)
+		if stopWords.MatchString(p) {
+			stops += len(p)
+		}
+	}
+	return stops*10 >= letters*6
+}
+
+// prose are words that no password of several words has, but every sentence.
+var prose = regexp.MustCompile(`(?i)\b(?:the|is|are|be|must|should|please|your|not|for|to|of|with|cannot|can't|enter|invalid|required|and|or|in|on|this|a|an|you|if|will|was|has|have|from|by|at|%[a-z])\b`)
+
+// chosen says whether a value may be a password that a person chose.
+func chosen(text string, v value) bool {
+	if strings.ContainsAny(text, " \t") {
+		return len(text) < 200 && (!prose.MatchString(text) || slices.ContainsFunc(strings.Fields(text), dense)) && !strings.ContainsAny(text, "(){}=;:,<>") && strings.Count(text, " ") >= 2 || strings.Contains(text, "\n")
+	}
+	if strings.ContainsFunc(text, isLetter) && !strings.ContainsAny(text, "0123456789!@#$%^&*?~+=") {
+		return letters(text, v)
+	}
+	if allDigits.MatchString(text) {
+		return len(text) >= 6 && text[0] != '-' && (v.quote != 0 || len(text) < 10)
+	}
+	return !strings.ContainsAny(text, "(){}<>") || entropy(text) > 3.3
+}
+
+// letters says whether a value of letters is a password: one word that ends its line, or that is quoted as a value of a configuration.
+func letters(text string, v value) bool {
+	if len(wordParts.FindAllString(text, -1)) > 3 || len(text) < 5 || v.quote == 0 && strings.Contains(text, "_") {
+		return false
+	}
+	return v.tag || v.quote == 0 && (v.next == 0 || v.next == '\n' || v.next == '\r' || v.next == '&' || v.next == ';') || v.quote != 0 && len(text) >= 8 && strings.ToLower(text) == text
+}

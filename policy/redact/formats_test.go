@@ -1,0 +1,195 @@
+package redact_test
+
+import (
+	"encoding/base64"
+	"math/rand/v2"
+	"regexp/syntax"
+	"strings"
+	"testing"
+
+	"github.com/zephbot/zephbot/policy/redact"
+)
+
+// made writes a text that an expression matches.
+func made(random *rand.Rand, re *syntax.Regexp) string {
+	var b strings.Builder
+	switch re.Op {
+	case syntax.OpLiteral:
+		b.WriteString(string(re.Rune))
+	case syntax.OpCharClass:
+		var fit []rune
+		for _, c := range "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_./+=" {
+			for i := 0; i < len(re.Rune); i += 2 {
+				if re.Rune[i] <= c && c <= re.Rune[i+1] {
+					fit = append(fit, c)
+				}
+			}
+		}
+		if len(fit) == 0 {
+			fit = re.Rune[:1]
+		}
+		b.WriteRune(fit[random.IntN(len(fit))])
+	case syntax.OpConcat, syntax.OpCapture:
+		for _, sub := range re.Sub {
+			b.WriteString(made(random, sub))
+		}
+	case syntax.OpAlternate:
+		b.WriteString(made(random, re.Sub[random.IntN(len(re.Sub))]))
+	case syntax.OpQuest, syntax.OpStar:
+		if random.IntN(2) == 0 {
+			b.WriteString(made(random, re.Sub[0]))
+		}
+	case syntax.OpPlus:
+		b.WriteString(made(random, re.Sub[0]))
+	case syntax.OpRepeat:
+		for range re.Min {
+			b.WriteString(made(random, re.Sub[0]))
+		}
+	}
+	return b.String()
+}
+
+// TestVendors makes tokens of every row, each alone, in a sentence, in quotes, in a URL, coloured and torn, and one that is cut. None is written down, so
+// that nobody takes them for real ones.
+func TestVendors(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(5, 6))
+	r := redact.New(nil)
+	for name, patterns := range redact.Patterns() {
+		for _, pattern := range patterns {
+			re, err := syntax.Parse(pattern, syntax.Perl)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range 20 {
+				token := made(random, re)
+				if !strings.ContainsAny(token, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ") {
+					continue
+				}
+				for _, text := range []string{token, "use " + token + " now", `"` + token + `"`, "\x1b[1m" + token + "\x1b[0m", token[:len(token)/2] + "\x1b[31m" + token[len(token)/2:], token[:len(token)/2] + "\\\n" + token[len(token)/2:]} {
+					if got := r.String(text); strings.Contains(got, token[len(token)/2:]) || !strings.Contains(got, redact.Mask) {
+						t.Errorf("%s: %q became %q", name, text, got)
+					}
+				}
+				if got := r.String(token[:5]); got != token[:5] {
+					t.Errorf("%s: %q became %q", name, token[:5], got)
+				}
+			}
+		}
+	}
+}
+
+// random text that a machine may have made.
+const (
+	generated = "k7Qz93LmXp2vRt8Wc5Yd"
+	chosenOne = "hunter2"
+)
+
+// TestAttackHiddenValues has what passed: values in formats, torn, with blanks, over several lines.
+func TestAttackHiddenValues(t *testing.T) {
+	t.Parallel()
+	r := redact.New(nil)
+	b64 := base64.StdEncoding.EncodeToString([]byte("user:" + chosenOne))
+	hash := strings.Repeat("aB3dE5gH", 3)
+	for text, gone := range map[string]string{
+		`password = "correct horse battery staple"`: "horse",
+		"password: opensesame\nx: 1":                "opensesame",
+		`"password":"opensesame"`:                   "opensesame",
+		"password=493817":                           "493817",
+		"password = 'a(b)!c9XqLm2'":                 "9XqLm2",
+		"session_token = \"" + "abcdefghij" + "ZYXWVUTSRQPONMLK01kjhgfedcbaQWE77rtyuiop" + "\"": "kjhg",
+		"secret=k7Qz93Lm":                                                              "k7Qz93Lm",
+		"token: 9f86d081884c7d65":                                                      "884c7d65",
+		"password: \"пароль-мой\"":                                                     "мой",
+		`password: 'tr0ub4dor and 3'`:                                                  "tr0ub",
+		"password: |\n  line-one-9\n  line-two-8\nnext: 1":                             "line-two-8",
+		"pass\x1b[0mword=" + chosenOne:                                                 chosenOne,
+		"password=hun\\\nter2":                                                         "ter2",
+		"password=hun\u200bter2":                                                       "ter2",
+		"q=password%3Dhunter2":                                                         chosenOne,
+		"postgres://app:p@ss/w0rd@db:5432/x":                                           "w0rd",
+		"postgres://app:pa/ss:w0rd@db/x":                                               "w0rd",
+		"<password>" + chosenOne + "</password>":                                       chosenOne,
+		"<add key=\"Password\" value=\"" + chosenOne + "\"/>":                          chosenOne,
+		"ENV DB_PASSWORD " + chosenOne:                                                 chosenOne,
+		"kind: Secret\ndata:\n  a: " + b64 + "\n  b.c: aGVsbG8=\ntype: x":              "aGVsbG8",
+		"apiVersion: v1\n---\nstringData:\n  note: plainvalue\nkind: Secret\n---":      "plainvalue",
+		`{"auths":{"r.example":{"auth":"` + b64 + `"}}}`:                               b64,
+		"machine h.example login joe password " + chosenOne:                            chosenOne,
+		"db.example:5432:shop:app:" + chosenOne:                                        chosenOne,
+		"//registry.example/:_authToken=" + generated:                                  generated,
+		"    client-key-data: " + base64.StdEncoding.EncodeToString([]byte(generated)): "az",
+		"curl -s -u joe:" + chosenOne + " https://h.example":                           chosenOne,
+		"mysql --password " + chosenOne + "x9 shop":                                    chosenOne,
+		"root:$6$saltsalt$" + hash + hash + ":19000:0:::":                              hash,
+		"joe:$2y$10$" + hash + hash:                                                    hash,
+		"joe:$apr1$saltsalt$" + hash:                                                   hash,
+		"joe:{SHA}" + hash + "abc=":                                                    hash,
+		"x $argon2id$v=19$m=65536,t=3,p=4$" + hash + "$" + hash:                        hash,
+		"SCRAM-SHA-256$4096:" + hash + "$" + hash + ":" + hash:                         hash,
+		"heroku_api_key=" + generated:                                                  generated,
+		"DATADOG_APP_KEY: " + generated:                                                generated,
+		`"apiKey": "` + generated + `"`:                                                generated,
+		"secret.token=" + generated:                                                    generated,
+		"https://" + generated + "Aa1@h.example/x":                                     generated,
+		"[default]\naws_secret_access_key = " + generated + generated:                  generated,
+	} {
+		got := r.String(text)
+		if strings.Contains(got, gone) {
+			t.Errorf("%q became %q", text, got)
+		}
+		if strings.Count(got, "\n") != strings.Count(text, "\n") {
+			t.Errorf("%q became %q: another number of lines", text, got)
+		}
+		if again := r.String(got); again != got {
+			t.Errorf("%q became %q and then %q", text, got, again)
+		}
+	}
+}
+
+// TestNoValues has what stood in source, configuration and messages and was masked, so that a model wrote the mask back.
+func TestNoValues(t *testing.T) {
+	t.Parallel()
+	r := redact.New(nil)
+	for _, text := range []string{
+		"token := getToken(ctx)", "token = cfg.Token", "Token: s.opts.Token,", "password = os.Getenv(\"X_PASS\")", "password = args[1]", "token = tokens[0]", "secret = null", "password: nil", "token = None", "password: undefined;",
+		"password: string", "token: string;", "password?: string | null", "Password string `json:\"password\"`", "api_key = <your api key>", "api_key: your-api-key-here", "password=changeme", "password: example", "password = \"****\"",
+		"password=${DB_PASSWORD}", "password=$(cat /run/secrets/db)", "password={{ .Values.password }}", "password=%s", "token=xxxxxxxxxxxx", "token=aaaaaaaaaaa1", "password: must be at least 8 characters", "password: authentication failed",
+		"token: unexpected end of input", "error: invalid token: expected \"=\"", "Password: Enter your password", "\"password\": \"Please enter your password\"", "password_file=/run/secrets/password", "token_url: https://auth.example/token",
+		"tokenizer: bert-base-uncased-v2", "max_tokens=4096", "password_length: 12345", "secretName: my-secret-2", "secret_id = 1234567890", "if (password === confirmPassword) {", "self.password = password", "password: password,", "password=password&user=joe",
+		"passwd:         files systemd", "//\tgroupname:password:GID:user_list", "Authorization: Basic <token>", "Authorization: Bearer ${TOKEN}", "HTTP Basic Authentication", "\"Authorization\": req.Header[\"Proxy-Authorization\"]", "cookie: &Cookie{Name: 1}",
+		"Cookie: cookie(family)", "FS_KEY = 0xc0506617", "SIOCGLIFTOKEN = -0x3f879678", "https://user:password@host/", "https://user:xxxxx@host/", "http://h:8080/a@b", "token(\"abc\")", "#define TOKEN 12345678", "token = token[1:]", "apiKey: process.env.API_KEY",
+		"secret=vault:kv/data/app", "private_key = file(\"key.pem\")", "const tokenTTLHeader = \"X-Aws-Ec2-Metadata-Token-Ttl-Seconds\"", "key: 2024-01-02T03:04:05Z", "docker run -u 1000:1000", "curl -u user:password h", "$1$2$3", "s/a/$1$/",
+		"password = \"\"", "password:", "token", "password=\n", "password: \"", "password: |", "password: |\nx: 1", "<password></password>", "<password>", "token>8 && x", "login with password authentication", "kind: Secret\ntype: Opaque", "kind: SecretStore\ndata:\n  a: bcdefgh1",
+		"kind: Secret\ndata:\n  a: " + redact.Mask + "\n", "kind: Secret\ndata:\nx: abcdef", "100% of 5%", "%zz%4", "\x1b", "\x1b[", "\x1b]0;title\x07x", "\x1b]0;t\x1b\\x", "\x1b(B", "a\\\r\nb", "\x1bP", "é\u00ad", "pattern: [a-z]token", "OTHER_TOKEN = TOKEN_PREFIX",
+		"heroku_region: " + generated, "twilio: " + generated, "password=12345", "password=Passwort1234567890abcdef(x)", "password='a b c'", "password: new Foo", "password->value", "db::password = db::secret", "token: Option<String>", "password=1234567890" + "(x)",
+		"api_key=abababab12", "password = \"!!!!####????\"", "password=x1y", "password=\"oneTwoThreeFour\"", "AKIA" + "ABCDEFGHIJKLxy", "a\\b \x1b[0m", "PASSWD_NOTVALID = -2146368492", "LOGON_PASSWORD = 2147483648", "type PASSWORD = T_PASSWORD_DATA\n", "sk-ssh-ed25519@openssh.com", "key=\"-----BEGIN PRIVATE KEY-----\\nXXXX\\nXXXX\\n-----END PRIVATE KEY-----\"",
+		"match \"-----BEGIN PGP PRIVATE KEY BLOCK-----\" offset", "-us21", "0123456789abcdef0123456789abcde-us6", "zz0123456789abcdef0123456789abcdef-us6", "x_mmk", "token = \\", "token: \\\"", "password: \"a\\\"\nb", "\"token\":\"" + strings.Repeat("ab", 9) + "\"", "password = \"x\" + y", "Token: \"123456:xxx\"",
+	} {
+		if got := r.String(text); got != text {
+			t.Errorf("%q became %q", text, got)
+		}
+	}
+}
+
+func FuzzLines(f *testing.F) {
+	for _, seed := range []string{
+		"password=hun\\\nter2", "a\x1b[0mb", "kind: Secret\ndata:\n  a: abcdefgh\n", "password: |\n  x1y2z3\n  b\nc", "%5Bredacted%5D", "ghp_\u200babcdefgh1234", "-----BEGIN PRIVATE KEY-----\nMII\n-----END PRIVATE KEY-----", "token=[redacted]%41",
+		"<password>hunter2</password>", "machine a login b password c1d2", "a://b:c/d@e", "password=\"a b c d\" password=\\\"x1y2\\\"",
+	} {
+		f.Add(seed)
+	}
+	r := redact.New([]string{"hunter2hunter2"})
+	f.Fuzz(func(t *testing.T, text string) {
+		once := r.String(text)
+		if strings.Count(once, "\n") != strings.Count(text, "\n") {
+			t.Errorf("%q became %q: another number of lines", text, once)
+		}
+		if len(once) > 11*len(text)+len(redact.Mask) {
+			t.Errorf("%q became %q", text, once)
+		}
+		if twice := r.String(once); twice != once {
+			t.Errorf("%q became %q and then %q", text, once, twice)
+		}
+	})
+}

@@ -1,0 +1,211 @@
+package redact
+
+import (
+	"cmp"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// view is a text as a person reads it: without the codes that colour it, continuation lines joined, percent-encoding undone, without characters that nobody
+// sees. A credential may be torn by each of them.
+type view struct {
+	s     string
+	marks []mark // in order
+}
+
+// mark says where a byte of the view comes from, and how many bytes of the text stand for it. Those behind it come from the bytes behind that.
+type mark struct{ at, original, size int }
+
+// place gives the bytes of the text that a byte of the view stands for.
+func (v *view) place(i int) (start, end int) {
+	n, exact := slices.BinarySearchFunc(v.marks, i, func(m mark, i int) int { return cmp.Compare(m.at, i) })
+	if exact {
+		return v.marks[n].original, v.marks[n].original + v.marks[n].size
+	}
+	m := v.marks[n-1]
+	start = m.original + m.size + i - m.at - 1
+	return start, start + 1
+}
+
+// torn says whether a view of a text differs from it. It costs next to nothing.
+func torn(s string) bool {
+	return strings.IndexByte(s, 0x1B) >= 0 || strings.Contains(s, "\\\n") || strings.Contains(s, "\\\r\n") || strings.Contains(s, "%") || strings.Contains(s, "\u00ad") || strings.Contains(s, "\ufeff") ||
+		strings.Contains(s, "\xe2\x80") || strings.Contains(s, "\xe2\x81")
+}
+
+// look makes the view of a text.
+func look(s string) view {
+	v := view{marks: []mark{{0, 0, 0}}}
+	var b strings.Builder
+	b.Grow(len(s))
+	from := 0
+	drop := func(i, size int, instead string) {
+		b.WriteString(s[from:i])
+		if instead != "" {
+			v.marks = append(v.marks, mark{b.Len(), i, size})
+			b.WriteString(instead)
+			v.marks = append(v.marks, mark{b.Len(), i + size, 0})
+		} else {
+			v.marks = append(v.marks, mark{b.Len(), i + size, 0})
+		}
+		from = i + size
+	}
+	for i := 0; i < len(s); {
+		size, instead := 0, ""
+		switch c := s[i]; {
+		case c == 0x1B:
+			size = escape(s[i:])
+		case c == '\\':
+			size = continuation(s[i:])
+		case c == '%':
+			size, instead = percent(s[i:])
+		case c >= utf8.RuneSelf:
+			r, n := utf8.DecodeRuneInString(s[i:])
+			if !unseen(r) {
+				i += n
+				continue
+			}
+			size = n
+		}
+		if size == 0 {
+			i++
+			continue
+		}
+		drop(i, size, instead)
+		i += size
+	}
+	b.WriteString(s[from:])
+	v.s = b.String()
+	return v
+}
+
+// maxEscape bounds a code of a terminal in bytes; what does not end is no code.
+const maxEscape = 256
+
+// escape is the length of the code of a terminal that s begins with.
+func escape(s string) int {
+	s = s[:min(len(s), maxEscape)]
+	if len(s) < 2 {
+		return len(s)
+	}
+	switch s[1] {
+	case '[':
+		for i := 2; i < len(s); i++ {
+			if s[i] >= 0x40 && s[i] <= 0x7E {
+				return i + 1
+			}
+		}
+	case ']', 'P', '_', '^':
+		if i := strings.IndexByte(s, 0x07); i >= 0 {
+			return i + 1
+		}
+		if i := strings.Index(s[1:], "\x1b\\"); i >= 0 {
+			return i + 3
+		}
+	case '(', ')':
+		return min(3, len(s))
+	}
+	return 1
+}
+
+// continuation is the length of a backslash with the end of the line.
+func continuation(s string) int {
+	switch {
+	case strings.HasPrefix(s, "\\\n"):
+		return 2
+	case strings.HasPrefix(s, "\\\r\n"):
+		return 3
+	}
+	return 0
+}
+
+// percent undoes the percent-encoding of a visible character.
+func percent(s string) (size int, instead string) {
+	if len(s) < 3 || hexDigit(s[1]) < 0 || hexDigit(s[2]) < 0 {
+		return 0, ""
+	}
+	c := byte(hexDigit(s[1])<<4 | hexDigit(s[2]))
+	if c <= ' ' || c >= 0x7F {
+		return 0, ""
+	}
+	return 3, string(rune(c))
+}
+
+func hexDigit(c byte) int { return strings.IndexByte("0123456789abcdef", lower(c)) }
+
+// unseen are characters that nobody sees.
+func unseen(r rune) bool {
+	switch {
+	case r == 0xAD, r == 0x34F, r == 0x180E, r == 0xFEFF:
+		return true
+	}
+	return r >= 0x200B && r <= 0x200F || r >= 0x202A && r <= 0x202E || r >= 0x2060 && r <= 0x206F || r >= 0xFE00 && r <= 0xFE0F
+}
+
+// seen lists the credentials in the view of a text, by their places in the text.
+func (x *index) seen(s string) []Finding {
+	v := look(s)
+	if v.s == s {
+		return nil
+	}
+	found := x.scan(v.s)
+	for i, f := range found {
+		found[i].Start, _ = v.place(f.Start)
+		_, found[i].End = v.place(f.End - 1)
+	}
+	return found
+}
+
+var (
+	secretObject = regexp.MustCompile(`(?m)^[ \t-]*["']?kind["']?[ \t]*:[ \t]*["']?Secret\b`)
+	secretData   = regexp.MustCompile(`(?m)^([ \t]*)["']?(?:data|stringData)["']?[ \t]*:[ \t]*\{?[ \t]*\r?$`)
+	dataLine     = regexp.MustCompile(`(?m)^([ \t]*)["']?[A-Za-z0-9_.-]+["']?[ \t]*:[ \t]*["']?([^\s"',{}|>][^\s"',{}]{3,})["']?,?[ \t]*\r?$`)
+)
+
+// maxObjects bounds how many Secrets of Kubernetes are looked for in one text.
+const maxObjects = 64
+
+// objects lists the values of Secrets of Kubernetes: base64 that no name betrays.
+func objects(s string) []Finding {
+	if !strings.Contains(s, "Secret") {
+		return nil
+	}
+	var found []Finding
+	done := 0
+	for _, at := range secretObject.FindAllStringIndex(s, maxObjects) {
+		from := max(done, strings.LastIndex(s[:at[0]], "\n---")+1)
+		to := at[1] + upToText(s[at[1]:], "\n---")
+		done = to
+		for _, data := range secretData.FindAllStringSubmatchIndex(s[from:to], maxObjects) {
+			found = append(found, entries(s, from+data[1], to, data[3]-data[2])...)
+		}
+	}
+	return found
+}
+
+// entries are the values of the lines from from on that are indented by more than indent.
+func entries(s string, from, to, indent int) (found []Finding) {
+	for from < to && s[from] == '\n' {
+		end := min(to, from+1+upTo(s[from+1:], "\n"))
+		line := s[from+1 : end]
+		at := dataLine.FindStringSubmatchIndex(line)
+		if strings.TrimSpace(line) != "" && len(line)-len(strings.TrimLeft(line, " \t")) <= indent {
+			break
+		}
+		if at != nil && line[at[4]:at[5]] != Mask && !variable.MatchString(line[at[4]:at[5]]) {
+			found = append(found, Finding{Rule: "kubernetes_secret", Start: from + 1 + at[4], End: from + 1 + at[5]})
+		}
+		from = end
+	}
+	return found
+}
+
+// upToText is the length of s before a text.
+func upToText(s, text string) int {
+	if i := strings.Index(s, text); i >= 0 {
+		return i
+	}
+	return len(s)
+}

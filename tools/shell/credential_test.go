@@ -1,0 +1,29 @@
+package shell_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/rs/zerolog"
+
+	"github.com/zephbot/zephbot/tools/shell"
+)
+
+// TestAttackCredentialInVariable has credentials in variables whose names say nothing: no command sees them, and the log has the names only.
+func TestAttackCredentialInVariable(t *testing.T) {
+	t.Parallel()
+	secret := strings.Repeat("aB3dE5", 6)
+	environ := []string{
+		"PATH=/usr/local/bin:/usr/bin:/bin", "PAYMENTS=sk_" + "live_" + secret, "NOTIFY=https://hooks.slack.com/services/T0000/B0000/" + secret, "IDENTITY=-----BEGIN PRIVATE KEY-----\n" + secret + "\n-----END PRIVATE KEY-----",
+		"SHOP=Server=h;Password=" + secret, "EDITOR=vi",
+	}
+	var log bytes.Buffer
+	k := setup(t, shell.Options{Environ: func() []string { return environ }, Log: zerolog.New(&log)})
+	if got := k.run("env").Text; strings.Contains(got, secret) || !strings.Contains(got, "EDITOR=vi") {
+		t.Errorf("the command sees\n%s", got)
+	}
+	if said := log.String(); strings.Contains(said, secret) || !strings.Contains(said, `"names":["IDENTITY","NOTIFY","PAYMENTS","SHOP"]`) {
+		t.Errorf("the log says %s", said)
+	}
+}
