@@ -35,7 +35,9 @@ func (b *bench) pid(t *testing.T) (int, string) {
 // that used it is told both.
 func TestDies(t *testing.T) {
 	t.Parallel()
-	b := start(t, mcp.Options{Servers: []mcp.Server{stdio("srv", "plain")}})
+	cfg := stdio("srv", "plain")
+	cfg.Confine = "off" // its number is ours then
+	b := start(t, mcp.Options{Servers: []mcp.Server{cfg}})
 	b.ready(t)
 	old, _ := b.pid(t)
 	_, trail, err := b.call(t, "srv:die", `{}`)
@@ -72,7 +74,9 @@ func TestNoProcessIsLeft(t *testing.T) {
 	for _, mode := range []string{"plain", "stubborn", "child"} {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
-			b := start(t, mcp.Options{Servers: []mcp.Server{stdio("srv", mode)}})
+			cfg := stdio("srv", mode)
+			cfg.Confine = "off" // its numbers are ours then
+			b := start(t, mcp.Options{Servers: []mcp.Server{cfg}})
 			b.ready(t)
 			pid, dir := b.pid(t)
 			pids := []int{pid}

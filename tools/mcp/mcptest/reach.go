@@ -42,18 +42,16 @@ func reach(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, 
 	return said("done"), nil
 }
 
-// escape leaves a process behind that is in no group of ours and heeds no SIGTERM.
+// escape leaves a process behind that is in no group of ours, heeds no SIGTERM, and holds the named pipe "hold" of our directory open, in which it says so.
 func escape(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-	script := `trap "" TERM HUP; while :; do sleep 1000; done`
-	c := exec.CommandContext(context.WithoutCancel(ctx), "setsid", "--fork", "sh", "-c", script+" & echo $! > escaped; wait")
+	script := `trap "" TERM HUP; exec 9>hold; printf held >&9; touch escaped; while :; do sleep 1000 9>&-; done`
+	c := exec.CommandContext(context.WithoutCancel(ctx), "setsid", "--fork", "sh", "-c", script)
 	if err := c.Run(); err != nil {
 		return said("refused: %v", err), nil
 	}
-	var pid []byte
 	err := until(ctx, func() bool {
-		var err error
-		pid, err = os.ReadFile("escaped")
-		return err == nil && strings.HasSuffix(string(pid), "\n")
+		_, err := os.Stat("escaped")
+		return err == nil
 	})
-	return said("%s", strings.TrimSpace(string(pid))), err
+	return said("left"), err
 }
