@@ -13,6 +13,7 @@ import (
 	"github.com/zephbot/zephbot/agent"
 	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/agent/llm/llmtest"
+	"github.com/zephbot/zephbot/tools/toolstest"
 )
 
 const journey = `on "go": call* echo {"text":"a"} count {"by":1} count {"by":10}
@@ -98,7 +99,7 @@ func TestReadIsRepeated(t *testing.T) {
 	// Also one that an old journal calls started.
 	w = newWorld(t, script(t, "on \"go\": call echo {\"text\":\"a\"}\nthen say Done"), "go")
 	w.shelf.keep(
-		agent.Entry{Turn: "turn-1", Kind: agent.AssistantEntry, Uses: []agent.Use{{Call: "c2_0", Name: "echo", Args: []byte(`{"text":"a"}`), ReadOnly: true}}},
+		agent.Entry{Turn: "turn-1", Kind: agent.AssistantEntry, Uses: []agent.Use{{Call: "c2_0", Name: "echo", Args: []byte(`{"text":"a"}`), ReadOnly: true, Definition: toolstest.Echo().Definition.Hash()}}},
 		agent.Entry{Turn: "turn-1", Kind: agent.StartedEntry, Call: "c2_0", Tool: "echo"},
 	)
 	if out := w.finish(t.Context()); out.Text != "Done" || w.results()["c2_0"].Text != "a" || len(w.hand.interrupted) != 0 {

@@ -166,6 +166,9 @@ type Tool struct {
 	Definition Definition
 	// Describe says what the policy has to look at. Args are valid against the schema. It must not change anything. nil = the raw arguments.
 	Describe func(ctx context.Context, call *Call) (Subject, error)
+	// Check says why the call cannot run as things are, before a person is asked about it; nil = it may. It changes nothing, and Run looks again. nil = no
+	// such reasons.
+	Check func(ctx context.Context, call *Call) error
 	// Run executes the call. A failure to do what was asked is an *Error; a process that ran and failed is a Result with Error set.
 	Run Handler
 }

@@ -17,7 +17,9 @@ type Typed[In any] struct {
 	Definition Definition // Schema is filled by New
 	// Describe as in Tool, with decoded arguments; nil = the raw arguments.
 	Describe func(ctx context.Context, call *Call, in In) (Subject, error)
-	Run      func(ctx context.Context, call *Call, in In) (*Result, error)
+	// Check as in Tool, with decoded arguments; may be nil.
+	Check func(ctx context.Context, call *Call, in In) error
+	Run   func(ctx context.Context, call *Call, in In) (*Result, error)
 	// Adjust may refine the generated schema (enums, bounds); may be nil.
 	Adjust func(s *jsonschema.Schema)
 }
@@ -45,6 +47,15 @@ func New[In any](t Typed[In]) (Tool, error) {
 			return nil, err
 		}
 		return t.Run(ctx, call, in)
+	}
+	if t.Check != nil {
+		tool.Check = func(ctx context.Context, call *Call) error {
+			in, err := decode[In](call.Args)
+			if err != nil {
+				return err
+			}
+			return t.Check(ctx, call, in)
+		}
 	}
 	if t.Describe != nil {
 		tool.Describe = func(ctx context.Context, call *Call) (Subject, error) {

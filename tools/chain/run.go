@@ -36,6 +36,12 @@ func (b boundary) Lookup(name string) (tools.Tool, bool) {
 			return describe(ctx, call)
 		}
 	}
+	if check := t.Check; check != nil {
+		t.Check = func(ctx context.Context, call *tools.Call) (err error) {
+			defer recovered(ctx, call, &err)
+			return check(ctx, call)
+		}
+	}
 	run := t.Run
 	t.Run = func(ctx context.Context, call *tools.Call) (res *tools.Result, err error) {
 		defer recovered(ctx, call, &err)

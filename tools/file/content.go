@@ -36,6 +36,15 @@ func (s *scope) openContent(p place) (*os.File, unix.Stat_t, error) {
 	return f, st, nil
 }
 
+// readable says why the content of a file may not be had, without having it.
+func (s *scope) readable(p place) error {
+	f, _, err := s.openContent(p)
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
 // openFile opens a regular file in d for reading. That its path may be read is the caller's business; that it is not a second name of a file
 // that may not be read is checked here.
 func (s *scope) openFile(d dir, name string) (*os.File, unix.Stat_t, error) {

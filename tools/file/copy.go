@@ -16,10 +16,7 @@ func (t *toolset) copyPath() (tools.Tool, error) {
 	return t.pair(tools.Definition{
 		Name:        "copy_path",
 		Description: "Copies a file, or a directory with all that is in it. A file at the destination is replaced, a directory is not.",
-	}, "copy", func(s *scope, from, to place) (*tools.Result, error) {
-		if from.isRoot() {
-			return nil, failed("Copy what is in it.", "%s is a working directory and is not copied as a whole", quote(from.given))
-		}
+	}, "copy", mayCopy, func(s *scope, from, to place) (*tools.Result, error) {
 		src, err := s.parent(from)
 		if err != nil {
 			return nil, err
@@ -41,6 +38,17 @@ func (t *toolset) copyPath() (tools.Tool, error) {
 			count(c.files, "file", "files"), count(s.MaxCopy-c.left, "byte", "bytes"))
 		return &tools.Result{Text: text + c.told()}, nil
 	})
+}
+
+// mayCopy refuses what cannot be copied as a whole.
+func mayCopy(s *scope, from, _ place) error {
+	if from.isRoot() {
+		return failed("Copy what is in it.", "%s is a working directory and is not copied as a whole", quote(from.given))
+	}
+	if from.regular() {
+		return s.readable(from) // also by another name of the same file
+	}
+	return nil
 }
 
 // copier is one copy on its way.

@@ -17,7 +17,9 @@ type onPath[In any] struct {
 	show func(s *scope, p place, in In) string
 	note func(s *scope, p place, in In) string // beside where it is; may be nil
 	// check refuses what the arguments alone show to be wrong, before a person is asked, and once more before it is done; may be nil.
-	check  func(s *scope, p place, in In) error
+	check func(s *scope, p place, in In) error
+	// may says why it cannot be done as things are (tools.Tool.Check); may be nil.
+	may    func(s *scope, p place, in In) error
 	run    func(s *scope, p place, in In) (*tools.Result, error)
 	adjust func(*jsonschema.Schema)
 }
@@ -44,6 +46,21 @@ func (o onPath[In]) tool(t *toolset) (tools.Tool, error) {
 				}
 			}
 			return tools.Subject{Inputs: paths, Paths: paths, Show: o.show(s, p, in), Note: note}, nil
+		},
+		Check: func(ctx context.Context, call *tools.Call, in In) error {
+			if o.may == nil {
+				return nil
+			}
+			s, err := t.enter(ctx, call.Origin, false)
+			if err != nil {
+				return err
+			}
+			defer s.close()
+			p, err := o.place(s, in)
+			if err != nil {
+				return err
+			}
+			return o.may(s, p, in)
 		},
 		Run: func(ctx context.Context, call *tools.Call, in In) (*tools.Result, error) {
 			s, err := t.enter(ctx, call.Origin, true)

@@ -42,8 +42,23 @@ func (t *toolset) edit() (tools.Tool, error) {
 			}
 			return nil
 		},
+		may: mayEdit,
 		run: editFile,
 	}.tool(t)
+}
+
+// mayEdit refuses what cannot be edited whatever is in it: what a file holds is not told to somebody who may have to ask before it is read.
+func mayEdit(s *scope, p place, in editArgs) error {
+	switch {
+	case in.OldString == "":
+		return wrong("To make a file or replace all of it use write.", "old_string is empty")
+	case in.OldString == in.NewString:
+		return wrong("", "old_string and new_string are the same: nothing to change")
+	}
+	if err := s.readable(p); err != nil {
+		return err
+	}
+	return s.writable(p)
 }
 
 // prefixed puts a mark before every line of text.
@@ -56,11 +71,8 @@ func prefixed(mark, text string) string {
 }
 
 func editFile(s *scope, p place, in editArgs) (*tools.Result, error) {
-	switch {
-	case in.OldString == "":
-		return nil, wrong("To make a file or replace all of it use write.", "old_string is empty")
-	case in.OldString == in.NewString:
-		return nil, wrong("", "old_string and new_string are the same: nothing to change")
+	if err := mayEdit(s, p, in); err != nil {
+		return nil, err
 	}
 	content, st, err := s.editable(p)
 	if err != nil {

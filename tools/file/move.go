@@ -17,8 +17,10 @@ type pairArgs struct {
 	Destination string `json:"destination" jsonschema:"its full new path, with the new name; the directories above it are made"`
 }
 
-// pair builds a tool that works on a source and a destination; the policy sees both.
-func (t *toolset) pair(def tools.Definition, verb string, run func(*scope, place, place) (*tools.Result, error)) (tools.Tool, error) {
+// pair builds a tool that works on a source and a destination; the policy sees both. may says why it cannot be done as things are.
+func (t *toolset) pair(
+	def tools.Definition, verb string, may func(s *scope, from, to place) error, run func(*scope, place, place) (*tools.Result, error),
+) (tools.Tool, error) {
 	return tools.New(tools.Typed[pairArgs]{
 		Definition: def,
 		Describe: func(ctx context.Context, call *tools.Call, in pairArgs) (tools.Subject, error) {
@@ -39,6 +41,24 @@ func (t *toolset) pair(def tools.Definition, verb string, run func(*scope, place
 			what := fmt.Sprintf("%s %s → %s (%s)", verb, show(s.display(from.abs)), show(s.display(to.abs)), s.contents(from))
 			return tools.Subject{Inputs: paths, Paths: paths, Show: what, Note: note}, nil
 		},
+		Check: func(ctx context.Context, call *tools.Call, in pairArgs) error {
+			s, err := t.enter(ctx, call.Origin, false)
+			if err != nil {
+				return err
+			}
+			defer s.close()
+			from, to, err := s.both(in)
+			if err != nil {
+				return err
+			}
+			if err := s.mayTake(from, to); err != nil {
+				return err
+			}
+			if err := s.soleAt(to); err != nil {
+				return err
+			}
+			return may(s, from, to)
+		},
 		Run: func(ctx context.Context, call *tools.Call, in pairArgs) (*tools.Result, error) {
 			s, err := t.enter(ctx, call.Origin, true)
 			if err != nil {
@@ -50,6 +70,9 @@ func (t *toolset) pair(def tools.Definition, verb string, run func(*scope, place
 				return nil, err
 			}
 			if err := s.mayTake(from, to); err != nil {
+				return nil, err
+			}
+			if err := may(s, from, to); err != nil {
 				return nil, err
 			}
 			res, err := run(s, from, to)
@@ -93,29 +116,36 @@ func (t *toolset) movePath() (tools.Tool, error) {
 	return t.pair(tools.Definition{
 		Name: "move_path", Destructive: true,
 		Description: "Moves or renames a file, a link or a directory. A file at the destination is replaced, a directory is not.",
-	}, "move", move)
+	}, "move", mayMove, move)
 }
 
-func move(s *scope, from, to place) (*tools.Result, error) {
+// mayMove refuses what has to stay where it is.
+func mayMove(s *scope, from, to place) error {
 	if err := s.mayGo(from, "moved"); err != nil {
-		return nil, err
+		return err
 	}
 	if from.isDir() {
 		// Under another name a denied file would be readable.
-		if _, err := s.count(from, func(abs string) error { return s.unreadable(abs, s.display(abs)) }); err != nil {
-			return nil, err
-		}
+		_, err := s.count(from, func(abs string) error { return s.unreadable(abs, s.display(abs)) })
+		return err
 	}
+	if !from.isLink() {
+		return nil
+	}
+	src, err := s.parent(from)
+	if err != nil {
+		return err
+	}
+	defer src.close()
+	return s.linkStays(src, from, to)
+}
+
+func move(s *scope, from, to place) (*tools.Result, error) {
 	src, err := s.parent(from)
 	if err != nil {
 		return nil, err
 	}
 	defer src.close()
-	if from.isLink() {
-		if err := s.linkStays(src, from, to); err != nil {
-			return nil, err
-		}
-	}
 	dst, _, err := s.makeDirs(to.root, to.parent())
 	if err != nil {
 		return nil, err

@@ -36,6 +36,7 @@ func (t *toolset) read() (tools.Tool, error) {
 		},
 		path: func(in readArgs) string { return in.Path }, follow: true,
 		show: said[readArgs]("read"),
+		may:  func(s *scope, p place, _ readArgs) error { return s.readable(p) },
 		run:  readFile,
 	}.tool(t)
 }

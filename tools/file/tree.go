@@ -148,9 +148,10 @@ func (t *toolset) createDirectory() (tools.Tool, error) {
 		},
 		path: func(in createArgs) string { return in.Path }, follow: true,
 		show: said[createArgs]("create directory"),
-		run: func(s *scope, p place, _ createArgs) (*tools.Result, error) {
-			if p.exists() && !p.isDir() {
-				return nil, failed("", "%s exists already and is %s", quote(p.given), kindName(p.info.mode))
+		may:  mayCreate,
+		run: func(s *scope, p place, in createArgs) (*tools.Result, error) {
+			if err := mayCreate(s, p, in); err != nil {
+				return nil, err
 			}
 			d, made, err := s.makeDirs(p.root, p.abs)
 			if err != nil {
@@ -163,6 +164,14 @@ func (t *toolset) createDirectory() (tools.Tool, error) {
 			return &tools.Result{Text: "Created directory " + show(s.display(p.abs))}, nil
 		},
 	}.tool(t)
+}
+
+// mayCreate refuses to put a directory where something else is.
+func mayCreate(_ *scope, p place, _ createArgs) error {
+	if p.exists() && !p.isDir() {
+		return failed("", "%s exists already and is %s", quote(p.given), kindName(p.info.mode))
+	}
+	return nil
 }
 
 type deleteArgs struct {
@@ -180,6 +189,7 @@ func (t *toolset) deletePath() (tools.Tool, error) {
 		show: func(s *scope, p place, _ deleteArgs) string {
 			return "delete " + show(s.display(p.abs)) + " (" + s.contents(p) + ")"
 		},
+		may: func(s *scope, p place, _ deleteArgs) error { return s.mayGo(p, "deleted") },
 		run: remove,
 	}.tool(t)
 }

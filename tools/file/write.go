@@ -41,11 +41,9 @@ func (t *toolset) write() (tools.Tool, error) {
 			}
 			return masked(p)
 		},
+		may: mayWrite,
 		run: func(s *scope, p place, in writeArgs) (*tools.Result, error) {
-			if len(in.Content) > s.MaxWrite {
-				return nil, wrong("Write less at once.", "content has %d bytes; at most %d may be written", len(in.Content), s.MaxWrite)
-			}
-			if err := s.writable(p); err != nil {
+			if err := mayWrite(s, p, in); err != nil {
 				return nil, err
 			}
 			if err := s.replace(p, in.Content, nil); err != nil {
@@ -58,6 +56,30 @@ func (t *toolset) write() (tools.Tool, error) {
 			return &tools.Result{Text: fmt.Sprintf("%s %s to %s", verb, count(len(in.Content), "byte", "bytes"), show(s.display(p.abs)))}, nil
 		},
 	}.tool(t)
+}
+
+// mayWrite refuses what is too long, and to put a file where there can be none.
+func mayWrite(s *scope, p place, in writeArgs) error {
+	if len(in.Content) > s.MaxWrite {
+		return wrong("Write less at once.", "content has %d bytes; at most %d may be written", len(in.Content), s.MaxWrite)
+	}
+	if err := s.writable(p); err != nil {
+		return err
+	}
+	return s.soleAt(p)
+}
+
+// soleAt refuses a place where a file with a second name is; the directories above it need not be there.
+func (s *scope) soleAt(p place) error {
+	if !p.exists() {
+		return nil
+	}
+	d, err := s.parent(p)
+	if err != nil {
+		return err
+	}
+	defer d.close()
+	return sole(d, p.base(), p.given)
 }
 
 // newMode is the mode of a new file, before the umask.

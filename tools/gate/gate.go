@@ -73,6 +73,9 @@ func (g *gate) pass(ctx context.Context, call *tools.Call) error {
 		return err
 	}
 	d := g.options.Policy.Decide(request)
+	if err := g.possible(ctx, call, d.Effect); err != nil {
+		return err
+	}
 	call.Trail.Rule, call.Trail.Reason, call.Trail.Suspicious = d.Rule, d.Reason, request.Suspicious
 	if d.Effect == policy.Ask {
 		call.Trail.Offer = g.offer(request)
@@ -85,6 +88,36 @@ func (g *gate) pass(ctx context.Context, call *tools.Call) error {
 		call.Trail.Effect = string(policy.Deny)
 		return denied()
 	}
+}
+
+// possible refuses what the policy would let through and could not run all the same.
+//
+// A tool that the model was not shown, for whatever reason (tools.dependencies, a filter, the tool came later), cannot be called by its name: the name may be
+// all that an injected text knows of it. A conversation's journal keeps what was shown. And nobody is asked about a call that its tool will refuse.
+func (g *gate) possible(ctx context.Context, call *tools.Call, effect policy.Effect) error {
+	switch {
+	case effect != policy.Allow && effect != policy.Ask:
+		return nil
+	case call.BatchN > 0 && call.Definition == "":
+		call.Trail.Effect, call.Trail.Rule = string(policy.Deny), "not offered"
+		return &tools.Error{
+			Category: tools.PolicyBlocked, Denied: true, Message: "The tool " + call.Def.Name + " was not offered in this step.",
+			Suggestion: "Use one of the tools you were offered; others may be offered later.",
+		}
+	case effect == policy.Allow:
+		return nil
+	}
+	tool, ok := g.tools.Lookup(call.Def.Name)
+	if !ok || tool.Check == nil {
+		return nil // what is gone is refused where it would run
+	}
+	err := tool.Check(ctx, call)
+	if err == nil {
+		return nil
+	}
+	e := tools.AsError(err)
+	call.Trail.Effect, call.Trail.Rule, call.Trail.Reason = string(policy.Deny), "not possible", e.Message
+	return e
 }
 
 // offerer says what a standing approval would store; *policy.Set is one.

@@ -186,3 +186,56 @@ func TestRefusals(t *testing.T) {
 		})
 	}
 }
+
+// TestAttackAskedInVain: nobody is asked about a call that its tool will refuse; where nobody would be asked, the tool refuses by itself.
+func TestAttackAskedInVain(t *testing.T) {
+	t.Parallel()
+	for effect, want := range map[policy.Effect]string{policy.Ask: "not possible", policy.Allow: "rule", policy.Deny: "rule"} {
+		checks := 0
+		r, err := tools.NewRegistry(tools.Tool{
+			Definition: tools.Definition{Name: "cannot"}, Run: ran,
+			Check: func(context.Context, *tools.Call) error {
+				checks++
+				return tools.Errorf(tools.PermanentFailure, "that is a directory")
+			},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		decide := toolstest.Decide(func(policy.Request) policy.Decision { return policy.Decision{Effect: effect, Rule: "rule"} })
+		c := decoded(t, r, "cannot", `{}`)
+		_, err = gate.New(r, gate.Options{Policy: decide})(ran)(t.Context(), c)
+		if asked := effect == policy.Ask; asked != (checks == 1) || asked && (err == nil || !strings.Contains(err.Error(), "that is a directory") || c.Trail.Effect != "deny") {
+			t.Errorf("%s: %d checks, %v, %+v", effect, checks, err, c.Trail)
+		}
+		if c.Trail.Rule != want {
+			t.Errorf("%s: rule %q", effect, c.Trail.Rule)
+		}
+	}
+}
+
+// TestAttackNotOffered: a tool that the model was not shown cannot be called by its name, in a conversation; what the policy denies stays denied by it.
+func TestAttackNotOffered(t *testing.T) {
+	t.Parallel()
+	r := registry(t)
+	for _, tc := range []struct {
+		effect  policy.Effect
+		batch   int
+		shown   string
+		message string
+	}{
+		{policy.Allow, 1, "", "not offered"},
+		{policy.Ask, 3, "", "not offered"},
+		{policy.Deny, 1, "", "denied by policy"},
+		{policy.Allow, 1, "hash", ""},
+		{policy.Allow, 0, "", ""}, // the command line
+	} {
+		c := decoded(t, r, "echo", `{"text":"hi"}`)
+		c.BatchN, c.Definition = tc.batch, tc.shown
+		decide := toolstest.Decide(func(policy.Request) policy.Decision { return policy.Decision{Effect: tc.effect} })
+		_, err := gate.New(r, gate.Options{Policy: decide})(ran)(t.Context(), c)
+		if tc.message == "" && err != nil || tc.message != "" && (err == nil || !strings.Contains(err.Error(), tc.message) || c.Trail.Effect != "deny") {
+			t.Errorf("%+v: %v, %+v", tc, err, c.Trail)
+		}
+	}
+}

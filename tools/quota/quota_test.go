@@ -107,11 +107,13 @@ func TestChain(t *testing.T) {
 	var lookup toolstest.Lookup
 	o := chain.Options{Registry: list, Approvals: &lookup, Quota: quota.New(quota.Options{Max: 1})}
 	o.Gate.Policy = toolstest.Always(policy.Ask)
+	shown, _ := list.Lookup("count")
 	c, id := chain.New(o), "call"
 	execute := func(n int, probe bool) error {
 		call := toolstest.Call("count", `{}`)
 		call.ID = id
 		call.BatchN, call.CallN, call.Probe = n, n, probe
+		call.Definition = shown.Definition.Hash()
 		_, err := c.Execute(t.Context(), call)
 		return err
 	}

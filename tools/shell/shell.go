@@ -123,6 +123,7 @@ func New(o Options) (tools.Tool, *Runner, error) {
 	tool, err := tools.New(tools.Typed[In]{
 		Definition: tools.Definition{Name: Name, Description: r.description(), Destructive: true},
 		Describe:   r.describe,
+		Check:      r.may,
 		Run:        r.run,
 	})
 	if err != nil {
@@ -267,28 +268,36 @@ func checkText(text string) error {
 	return nil
 }
 
-// run is the tool.
-func (r *Runner) run(ctx context.Context, call *tools.Call, in In) (*tools.Result, error) {
+// may says why a command cannot run here, whoever approves it.
+func (r *Runner) may(ctx context.Context, _ *tools.Call, in In) error {
 	if err := checkText(in.Command); err != nil {
-		return nil, err
+		return err
 	}
 	if pattern, blocked := command.Blocked(command.Parse(in.Command), r.opts.AllowedCommands); blocked {
-		return nil, &tools.Error{
+		return &tools.Error{
 			Category: tools.PolicyBlocked, Denied: true,
 			Message:    fmt.Sprintf("the command is on the blocklist: %q", strings.TrimSpace(pattern)),
 			Suggestion: "Do it without this command, or tell the user that it is blocked here, whoever approves it.",
 		}
 	}
 	if len(r.shell) == 0 {
-		return nil, tools.Errorf(tools.PermanentFailure, "there is neither bash nor sh on this machine")
+		return tools.Errorf(tools.PermanentFailure, "there is neither bash nor sh on this machine")
 	}
 	if r.opts.Sandbox == SandboxRequired {
 		if level := r.Level(ctx); !level.Full() {
-			return nil, &tools.Error{
+			return &tools.Error{
 				Category: tools.PermanentFailure, Message: "commands may run only inside the kernel sandbox, which is not there: " + level.String(),
 				Suggestion: "Tell the user that the operator has to enable it or set tools.shell.sandbox.",
 			}
 		}
+	}
+	return nil
+}
+
+// run is the tool.
+func (r *Runner) run(ctx context.Context, call *tools.Call, in In) (*tools.Result, error) {
+	if err := r.may(ctx, call, in); err != nil {
+		return nil, err
 	}
 	ws, err := r.workspace(call.Origin)
 	if err != nil {

@@ -249,6 +249,12 @@ func (c *Core) chain(approvals approve.Lookup, requests func(context.Context, *t
 // request adds to a call what the policy wants to know of the service.
 func (c *Core) request(ctx context.Context, call *tools.Call) (policy.Request, error) {
 	r := policy.Request{Trust: policy.Trusted, Confined: c.kit.confined}
+	if !c.cfg.Tools.Enabled {
+		return r, &tools.Error{
+			Category: tools.PolicyBlocked, Denied: true, Message: "Tools are switched off here.",
+			Suggestion: "Answer without tools; the operator can set tools.enabled.",
+		}
+	}
 	if c.stages.anomaly != nil {
 		if err := c.stages.anomaly.Gate(ctx, call.Def.Name); err != nil {
 			return r, err
