@@ -7,6 +7,7 @@ import (
 
 	"github.com/zephbot/zephbot/bot/dispatch"
 	"github.com/zephbot/zephbot/bot/texts"
+	"github.com/zephbot/zephbot/policy/nearest"
 )
 
 // ErrNoServer says that no server has the id.
@@ -122,6 +123,15 @@ func begins(verb string, words int) bool {
 	}
 }
 
+// blockedNames lists what /tools unblock works on.
+func (t *Table) blockedNames() []string {
+	var names []string
+	for _, b := range t.deps.Blocks.Blocked() {
+		names = append(names, b.Tool)
+	}
+	return names
+}
+
 // tools is /tools and /tools unblock NAME.
 func (t *Table) tools(ctx context.Context, call *dispatch.Call) (dispatch.Effect, error) {
 	w, msg := t.deps.Words, call.Message
@@ -134,7 +144,13 @@ func (t *Table) tools(ctx context.Context, call *dispatch.Call) (dispatch.Effect
 		if err != nil {
 			return dispatch.Effect{}, err
 		}
-		return t.say(call, w.Unblocked(msg.Language, words[1], was)), nil
+		text := w.Unblocked(msg.Language, words[1], was)
+		if list := t.blockedNames(); !was {
+			if near, ok := nearest.Nearest(words[1], list); ok {
+				text += " " + w.Meant(msg.Language, near)
+			}
+		}
+		return t.say(call, text), nil
 	}
 	text := w.Tools(msg.Language, t.deps.About.Tools(msg.Place))
 	if t.deps.Blocks != nil {

@@ -56,7 +56,7 @@ type book struct {
 	hereIdle, hereRunning, hereParked, hereWaiting, none                                                   string
 	toolsHead, toolsNone, modelLine, notBuilt                                                              string
 	// tools that are blocked, servers
-	toolsBlocked, unblocked, notBlocked                               string
+	toolsBlocked, unblocked, notBlocked, meant                        string
 	serversOff, serversNone, serversHead, serversHelp                 string
 	serverConnecting, serverNone, serverAccepted, serverNothing       string
 	serverFailed, serverAway, serverBack, serverChanged, serverSignIn string

@@ -171,6 +171,7 @@ func englishCommands(b *book) {
 func englishServers(b *book) {
 	b.toolsBlocked = "Blocked, because they failed too often (/tools unblock NAME, admins):"
 	b.unblocked = "%s may be used again."
+	b.meant = "Did you mean %s?"
 	b.notBlocked = "%s is not blocked."
 	b.serversOff = "There is no MCP client here."
 	b.serversNone = "No MCP server. An admin adds one with /mcp add ID COMMAND… or /mcp add ID URL."

@@ -108,6 +108,7 @@ func germanCommands(b *book) {
 // germanServers is the part about tools that are blocked, and servers.
 func germanServers(b *book) {
 	b.toolsBlocked = "Gesperrt, weil sie zu oft scheiterten (/tools unblock NAME, Admins):"
+	b.meant = "War %s gemeint?"
 	b.unblocked, b.notBlocked = "%s darf wieder benutzt werden.", "%s ist nicht gesperrt."
 	b.serversOff, b.serversHead = "Hier gibt es keinen MCP-Client.", "MCP-Server, die es gibt:"
 	b.serversNone = "Kein MCP-Server. Admins fügen einen hinzu mit /mcp add ID BEFEHL… oder /mcp add ID URL."

@@ -267,7 +267,12 @@ func (Words) ToolsBlocked(language string, list []Blocked) string {
 func (Words) Unblocked(language, tool string, was bool) string {
 	b := in(language)
 	if !was {
-		return fmt.Sprintf(b.notBlocked, tool)
+		return fmt.Sprintf(b.notBlocked, visible.Name(tool))
 	}
 	return fmt.Sprintf(b.unblocked, tool)
+}
+
+// Meant proposes another name for a misspelt one.
+func (Words) Meant(language, name string) string {
+	return fmt.Sprintf(in(language).meant, visible.Name(name))
 }

@@ -82,6 +82,7 @@ func everything(l string) map[string][]string {
 	m["ServerPrograms"], m["ServerNobody"], m["ServerLong"] = []string{w.ServerPrograms(l)}, []string{w.ServerNobody(l)}, []string{w.ServerLong(l)}
 	m["ServerAdd"] = []string{w.ServerAdd(l, texts.ServerProposal{ID: "a", Program: []string{"x", "y"}, Env: []string{"E"}, Holds: "h"}), w.ServerAdd(l, texts.ServerProposal{ID: "a", URL: "u"})}
 	m["ToolsBlocked"] = []string{w.ToolsBlocked(l, []texts.Blocked{{Tool: "x", Reason: "y"}})}
+	m["Meant"] = []string{w.Meant(l, "x")}
 	m["Unblocked"] = []string{w.Unblocked(l, "x", true), w.Unblocked(l, "x", false)}
 	for _, lane := range []bot.Lane{{}, {Turn: "t", State: bot.Running}, {Turn: "t", State: bot.Parked}, {Turn: "t", State: bot.Waiting}} {
 		m["Status"] = append(m["Status"], w.Status(l, texts.Status{Model: "gpt", Lane: lane, Since: time.Minute, Sandbox: "on", Stores: "embedded", Version: "1", Up: time.Hour}))

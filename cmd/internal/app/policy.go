@@ -39,7 +39,7 @@ func buildPolicy(cfg *config.Config, workDir string) (*policy.Set, error) {
 	opts.Policy = policy.Rules{Enabled: p.Enabled, DefaultEffect: policy.Effect(p.DefaultEffect), Evaluation: policy.Evaluation(p.Evaluation), List: list}
 	if p.File != "" {
 		path := cfg.Path(p.File)
-		if opts.Policy.List, err = policyFile(path, workDir); err != nil {
+		if opts.Policy.List, err = policyFile(cfg, path, workDir); err != nil {
 			return nil, err
 		}
 		opts.Policy.File = path
@@ -72,7 +72,7 @@ func rules(raw []config.Rule, table string) ([]policy.Rule, error) {
 const maxPolicyFile = 256 << 10
 
 // policyFile reads a policy file, which must lie below the working directory, links resolved: a link must not bring in rules from elsewhere.
-func policyFile(path, workDir string) ([]policy.Rule, error) {
+func policyFile(cfg *config.Config, path, workDir string) ([]policy.Rule, error) {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		return nil, fmt.Errorf("tools.policy.policy_file %s: %w", path, err)
@@ -95,5 +95,22 @@ func policyFile(path, workDir string) ([]policy.Rule, error) {
 	if err != nil {
 		return nil, fmt.Errorf("tools.policy.policy_file: %w", err)
 	}
-	return policy.ParseRules(path, data)
+	list, err := policy.ParseRules(path, data)
+	if err != nil {
+		return nil, err
+	}
+	return list, namedRules(cfg, path, list)
+}
+
+// namedRules refuses rules of a policy file about tools that there are not.
+func namedRules(cfg *config.Config, path string, list []policy.Rule) error {
+	var errs []error
+	for i, rule := range list {
+		for _, tool := range rule.Tools {
+			if problem, sure := cfg.ToolProblem(tool, true); problem != "" && sure {
+				errs = append(errs, fmt.Errorf("%s rules[%d].tool: %s", path, i, problem))
+			}
+		}
+	}
+	return errors.Join(errs...)
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 
 	"github.com/zephbot/zephbot/bot/terminal"
 	"github.com/zephbot/zephbot/policy"
+	"github.com/zephbot/zephbot/policy/nearest"
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/approve"
 	"github.com/zephbot/zephbot/tools/audit"
@@ -175,6 +177,9 @@ func (b *Bench) Check(ctx context.Context, o CallOptions) (Decision, error) {
 }
 
 func (c *Core) check(ctx context.Context, call *tools.Call) (Decision, error) {
+	if err := c.named(call.Tool); err != nil {
+		return Decision{}, err
+	}
 	call.Probe = true
 	_, err := c.chain(nil, c.request).Execute(ctx, call)
 	if call.Trail.Effect != "" {
@@ -191,6 +196,29 @@ func (c *Core) check(ctx context.Context, call *tools.Call) (Decision, error) {
 		Caller: call.Origin.Caller, Tool: call.Tool, Args: args, Inputs: inputs(args), Trust: policy.Trusted, Confined: c.kit.confined,
 	})
 	return Decision{Effect: string(d.Effect), Rule: d.Rule, Reason: d.Reason}, nil
+}
+
+// named refuses the name of a tool that there is not, with the nearest one: what the rules say to a misspelt name is the answer to another question.
+func (c *Core) named(tool string) error {
+	if _, ok := c.registry.Lookup(tool); ok {
+		return nil
+	}
+	if server, _, ok := strings.Cut(tool, ":"); ok && len(c.servers.Tools(server)) > 0 { // connected: all its tools are known
+		var names []string
+		for _, d := range c.servers.Tools(server) {
+			names = append(names, d.Name)
+		}
+		text := fmt.Sprintf("%q names no tool of the server %s", tool, server)
+		if near, ok := nearest.Nearest(tool, names); ok {
+			text += " (did you mean " + near + "?)"
+		}
+		return fmt.Errorf("%w: %s", ErrConfig, text)
+	}
+	problem, sure := c.cfg.ToolProblem(tool, false)
+	if problem != "" && sure {
+		return fmt.Errorf("%w: %s", ErrConfig, problem)
+	}
+	return nil
 }
 
 // inputs picks what permission rules look at from arguments that no tool has explained (seed 003).

@@ -55,6 +55,7 @@ func (k *checker) run() {
 	k.chats()
 	k.servers()
 	k.rules()
+	k.toolNames()
 	k.tasks()
 	k.granted("tools.shell.allowed_paths", k.c.Tools.Shell.AllowedPaths)
 	k.granted("tools.file.allowed_paths", k.c.Tools.File.AllowedPaths)

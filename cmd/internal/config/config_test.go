@@ -112,9 +112,12 @@ primary = "main"
 fallback = ["spare"]
 [tools.shell]
 timeout = 60
-[[tools.permissions."Deploy.Prod"]]
+[[tools.permissions."ci:Deploy.Prod"]]
 pattern = "*"
 action = "deny"
+[[mcp.servers]]
+id = "ci"
+url = "https://ci.example.com"
 `)
 	if len(c.Warnings) > 0 {
 		t.Errorf("warnings: %v", warnings(c))
@@ -125,7 +128,7 @@ action = "deny"
 		c.Telegram.ApprovalTimeout, c.Telegram.Limits.PerSecond, c.Telegram.Limits.PerGroupPerMinute, c.Telegram.Groups,
 		chat.Trigger, chat.Approvers, chat.Quota.TurnsPerDay, c.LLM.Providers[0].BaseURL, c.LLM.Providers[0].InputUSDPerMTok,
 		c.LLM.Providers[1].BaseURL, c.LLM.Providers[1].MaxTokens, c.LLM.Providers[1].ToolUse, c.LLM.Fallback, c.Tools.Shell.Timeout,
-		c.Tools.Permissions["Deploy.Prod"],
+		c.Tools.Permissions["ci:Deploy.Prod"],
 	}
 	want := []any{
 		"./state", "123:abc",
@@ -165,8 +168,8 @@ action = "ask"
 [[tools.permissions."x::y"]]
 pattern = "B"
 action = "allow"
-[tools.dependencies.rules.Deploy]
-requires = ["Build"]
+[tools.dependencies.rules."ci:Deploy"]
+requires = ["ci:Build"]
 `)
 	s := c.MCP.Servers[0]
 	if s.ID != "GitHub.Main" || s.ToolAllowlist == nil || len(*s.ToolAllowlist) != 0 {
@@ -185,7 +188,7 @@ requires = ["Build"]
 	if len(c.Tools.Permissions) != 2 || len(c.Tools.Permissions["GitHub.Main:*"]) != 1 || c.Tools.Permissions["x::y"][0].Pattern != "B" {
 		t.Errorf("permissions = %v", c.Tools.Permissions)
 	}
-	if got := c.Tools.Dependencies.Rules["Deploy"].Requires; !slices.Equal(got, []string{"Build"}) {
+	if got := c.Tools.Dependencies.Rules["ci:Deploy"].Requires; !slices.Equal(got, []string{"ci:Build"}) {
 		t.Errorf("requires = %v", got)
 	}
 }

@@ -24,6 +24,7 @@ type field struct {
 	idle    string
 	form    string
 	place   string
+	tools   string
 	aliases []string
 	urls    []string
 	enum    []string
@@ -57,7 +58,7 @@ func (s schema) fields(t reflect.Type) []field {
 func newField(name string, index int, f reflect.StructField) field {
 	out := field{
 		name: name, index: index, typ: f.Type,
-		doc: f.Tag.Get("doc"), def: f.Tag.Get("default"), idle: f.Tag.Get("idle"), form: f.Tag.Get("form"), place: f.Tag.Get("place"),
+		doc: f.Tag.Get("doc"), def: f.Tag.Get("default"), idle: f.Tag.Get("idle"), form: f.Tag.Get("form"), place: f.Tag.Get("place"), tools: f.Tag.Get("tools"),
 		aliases: words(f.Tag.Get("alias")), urls: words(f.Tag.Get("url")), enum: words(f.Tag.Get("enum")),
 	}
 	if fold := f.Tag.Get("enumfold"); fold != "" {

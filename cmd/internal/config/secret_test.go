@@ -160,7 +160,7 @@ type = "offline"
 max_tool_calls_per_session = 5
 [tools.shell]
 risk_chain_threshold = 1e-9
-[[tools.permissions."a.b"]]
+[[tools.permissions."jira:b.c"]]
 pattern = "*"
 action = "deny"
 [[mcp.servers]]
@@ -169,8 +169,8 @@ url = "https://s"
 tool_allowlist = []
 [mcp.servers.policy.rate_limit]
 max_calls_per_minute = 3
-[tools.dependencies.rules.deploy]
-requires = ["build"]
+[tools.dependencies.rules."ci:deploy"]
+requires = ["ci:build"]
 `)
 	for _, changed := range []bool{true, false} {
 		text := printed(t, c, changed)

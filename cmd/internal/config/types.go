@@ -13,6 +13,7 @@ import "time"
 //	min, max the allowed range (numbers, durations, each item of a list); without min nothing may be negative
 //	clamp    "low..high": values outside are moved inside and told as a warning
 //	url      the allowed schemes, separated by "|"
+//	tools    names of tools: "name", "glob" of such names, "bare" (also as a server calls it), or "server" (only as the server calls it)
 //	form     what a word, a key of a table or an address must look like
 //	place    what a key that names files is to the tools: "obeyed" (the program keeps it or reads it again at its next start, so no tool and
 //	         no child reaches it), "granted" (tools work in it), "pattern" (it says which files a rule is about), "none" (it names no file)
@@ -67,7 +68,7 @@ type Telegram struct {
 	WebhookURL          string        `toml:"webhook_url" url:"https" idle:"the webhook" doc:"Public https address for updates. Empty: polling."`
 	WebhookListen       string        `toml:"webhook_listen" default:":8443" form:"listen" idle:"the webhook" doc:"Address the webhook listens on."`
 	WebhookSecret       Secret        `toml:"webhook_secret" idle:"the webhook" doc:"Secret that Telegram sends with every update."`
-	AllowedTools        []string      `toml:"allowed_tools" doc:"Tools that Telegram chats may use. Empty: all."`
+	AllowedTools        []string      `toml:"allowed_tools" tools:"name" doc:"Tools that Telegram chats may use. Empty: all."`
 	BlockquoteMinLines  int           `toml:"expandable_blockquote_min_lines" default:"10" idle:"collapsing of long quotes" doc:"Quotes of this many lines are collapsed. 0: never."`
 	GuestMode           bool          `toml:"guest_mode" default:"false" idle:"guest mode" doc:"Answer in chats where the bot is a guest."`
 	BotToBot            bool          `toml:"bot_to_bot" default:"false" idle:"talk between bots" doc:"Answer other bots."`
@@ -95,7 +96,7 @@ type TelegramGroups struct {
 // Chat is a table [telegram.chats."ID"]. Zero values inherit from [telegram], [telegram.groups] and [quotas.chat].
 type Chat struct {
 	SystemPrompt      string   `toml:"system_prompt" doc:"System prompt of this chat. Empty: that of [agent]."`
-	AllowedTools      []string `toml:"allowed_tools" doc:"Tools this chat may use. Empty: those of [telegram]."`
+	AllowedTools      []string `toml:"allowed_tools" tools:"name" doc:"Tools this chat may use. Empty: those of [telegram]."`
 	Trigger           string   `toml:"trigger" enum:"mention|all" doc:"As in [telegram.groups]."`
 	Session           string   `toml:"session" enum:"user|chat" doc:"As in [telegram.groups]."`
 	ApprovalsRequired int      `toml:"approvals_required" doc:"As in [telegram]. 0: inherited."`
@@ -150,7 +151,7 @@ type ToolFilter struct {
 	Enabled       bool     `toml:"enabled" default:"false" doc:"Turn the filter on."`
 	TopK          int      `toml:"top_k" default:"0" doc:"Most tools to show. 0: all above the threshold."`
 	MinSimilarity float64  `toml:"min_similarity" default:"0.3" max:"1" doc:"Least similarity of a tool to the question."`
-	AlwaysOn      []string `toml:"always_on" default:"bash,read,edit,memory_search,memory_save" doc:"Tools that are always shown."`
+	AlwaysOn      []string `toml:"always_on" tools:"name" default:"bash,read,edit,memory_search,memory_save" doc:"Tools that are always shown."`
 }
 
 // Session is the table [session].

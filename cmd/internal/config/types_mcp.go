@@ -31,7 +31,7 @@ type MCPPruning struct {
 	MaxTools        int      `toml:"max_tools" default:"15" doc:"Most tools to keep. 0: no limit."`
 	Provider        string   `toml:"pruning_provider" form:"provider" doc:"Provider that chooses. Empty: the primary."`
 	MinToolsToPrune int      `toml:"min_tools_to_prune" default:"10" doc:"Fewer tools than this are all kept."`
-	AlwaysInclude   []string `toml:"always_include" doc:"Tools that are always kept."`
+	AlwaysInclude   []string `toml:"always_include" tools:"bare" doc:"Tools that are always kept."`
 }
 
 // ToolDiscovery is the table [mcp.tool_discovery] (seed 001).
@@ -40,7 +40,7 @@ type ToolDiscovery struct {
 	TopK             int      `toml:"top_k" default:"10" doc:"Most tools in a turn."`
 	MinSimilarity    float64  `toml:"min_similarity" default:"0.3" max:"1" doc:"Least similarity of a tool to the question."`
 	Provider         string   `toml:"embedding_provider" form:"provider" doc:"Provider of the embeddings. Empty: llm.embedding."`
-	AlwaysInclude    []string `toml:"always_include" doc:"Tools that are always shown: bare or as server:tool."`
+	AlwaysInclude    []string `toml:"always_include" tools:"bare" doc:"Tools that are always shown: bare or as server:tool."`
 	MinToolsToFilter int      `toml:"min_tools_to_filter" default:"5" doc:"A server with fewer tools shows them all."`
 	Strict           bool     `toml:"strict" default:"false" doc:"Show no tool instead of all when ranking fails."`
 }
@@ -67,10 +67,10 @@ type MCPServer struct {
 	Timeout            int                     `toml:"timeout" default:"30" min:"1" doc:"Seconds to connect and for each call."`
 	StartupTimeout     *int                    `toml:"startup_timeout" min:"1" doc:"Seconds to connect, when that may take longer than a call."`
 	TrustLevel         string                  `toml:"trust_level" default:"untrusted" enum:"trusted|untrusted|sandboxed" doc:"How far the server is trusted."`
-	ToolAllowlist      *[]string               `toml:"tool_allowlist" doc:"Tools that are offered. Not set: all (sandboxed: none)."`
-	ExpectedTools      []string                `toml:"expected_tools" doc:"Tools the server should have; others are dropped."`
+	ToolAllowlist      *[]string               `toml:"tool_allowlist" tools:"server" doc:"Tools that are offered. Not set: all (sandboxed: none)."`
+	ExpectedTools      []string                `toml:"expected_tools" tools:"server" doc:"Tools the server should have; others are dropped."`
 	Roots              []MCPRoot               `toml:"roots" doc:"Directories the server may use."`
-	ToolMetadata       map[string]ToolMetadata `toml:"tool_metadata" idle:"the data flow policy of tools" doc:"What a tool does, by its name."`
+	ToolMetadata       map[string]ToolMetadata `toml:"tool_metadata" tools:"server" idle:"the data flow policy of tools" doc:"What a tool does, by its name."`
 	ElicitationEnabled *bool                   `toml:"elicitation_enabled" doc:"Overrides mcp.elicitation_enabled."`
 	EnvIsolation       *bool                   `toml:"env_isolation" doc:"Overrides mcp.default_env_isolation."`
 	Scope              string                  `toml:"scope" default:"shared" enum:"shared|session|caller" doc:"One connection for all, or one per conversation or person."`
@@ -94,8 +94,8 @@ type ToolMetadata struct {
 
 // MCPPolicy is the table policy of a server.
 type MCPPolicy struct {
-	AllowedTools *[]string    `toml:"allowed_tools" doc:"Tools that may be called. Not set: all."`
-	DeniedTools  []string     `toml:"denied_tools" doc:"Tools that may not be called."`
+	AllowedTools *[]string    `toml:"allowed_tools" tools:"server" doc:"Tools that may be called. Not set: all."`
+	DeniedTools  []string     `toml:"denied_tools" tools:"server" doc:"Tools that may not be called."`
 	RateLimit    MCPRateLimit `toml:"rate_limit" doc:"How often."`
 }
 

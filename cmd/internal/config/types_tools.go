@@ -10,7 +10,7 @@ type Tools struct {
 	File                   File                    `toml:"file" doc:"The file tools."`
 	Scrape                 Scrape                  `toml:"scrape" doc:"The tools web_scrape and fetch."`
 	Egress                 Egress                  `toml:"egress" doc:"The record of every web request."`
-	Permissions            map[string][]Permission `toml:"permissions" doc:"Rules by tool name; the first that matches decides, else ask. Absent: made of blocked_commands and confirm_patterns."`
+	Permissions            map[string][]Permission `toml:"permissions" tools:"name" doc:"Rules by tool name; the first that matches decides, else ask. Absent: made of blocked_commands and confirm_patterns."`
 	Policy                 Policy                  `toml:"policy" doc:"Rules that stand before the permissions."`
 	Authorization          Authorization           `toml:"authorization" doc:"Rules that follow those of [tools.policy]."`
 	Adversarial            AdversarialPolicy       `toml:"adversarial_policy" doc:"A model that judges every call before it runs."`
@@ -98,7 +98,7 @@ type Authorization struct {
 // Rule is an entry of [[tools.policy.rules]] and [[tools.authorization.rules]]; all conditions must hold.
 type Rule struct {
 	Effect       string   `toml:"effect" alias:"action" enum:"allow|deny" doc:"What happens when the rule matches. Required."`
-	Tool         Names    `toml:"tool" alias:"tools" doc:"Glob of the tool name, or a list of them. Required."`
+	Tool         Names    `toml:"tool" tools:"glob" alias:"tools" doc:"Glob of the tool name, or a list of them. Required."`
 	Paths        []string `toml:"paths" place:"pattern" doc:"Globs of paths; one must match. A relative one is meant from the working directory."`
 	Env          []string `toml:"env" doc:"Environment variables that must be set."`
 	TrustLevel   string   `toml:"trust_level" enum:"trusted|verified|quarantined|blocked" doc:"Holds for callers trusted at least this much."`
@@ -115,7 +115,7 @@ type AdversarialPolicy struct {
 	PolicyFile    string   `toml:"policy_file" place:"obeyed" doc:"Text file with one policy a line."`
 	FailOpen      bool     `toml:"fail_open" default:"false" doc:"Let calls pass when the judge does not answer."`
 	TimeoutMS     int      `toml:"timeout_ms" default:"3000" min:"1" doc:"Milliseconds it may take."`
-	ExemptTools   []string `toml:"exempt_tools" default:"memory_save,memory_search,read_overflow,load_skill,invoke_skill,schedule_deferred,list_tasks" doc:"Tools that are not judged."`
+	ExemptTools   []string `toml:"exempt_tools" tools:"name" default:"memory_save,memory_search,read_overflow,load_skill,invoke_skill,schedule_deferred,list_tasks" doc:"Tools that are not judged."`
 }
 
 // Filters is the table [tools.filters].
@@ -149,13 +149,13 @@ type Dependencies struct {
 	Enabled       bool                  `toml:"enabled" default:"false" doc:"Turn the gate on."`
 	BoostPerDep   float64               `toml:"boost_per_dep" default:"0.15" doc:"Bonus for each preferred tool that ran."`
 	MaxTotalBoost float64               `toml:"max_total_boost" default:"0.2" doc:"Largest bonus."`
-	Rules         map[string]Dependency `toml:"rules" doc:"What a tool needs, by its name."`
+	Rules         map[string]Dependency `toml:"rules" tools:"name" doc:"What a tool needs, by its name."`
 }
 
 // Dependency is a table [tools.dependencies.rules.TOOL].
 type Dependency struct {
-	Requires []string `toml:"requires" doc:"Tools that must have run; the tool is hidden until then."`
-	Prefers  []string `toml:"prefers" doc:"Tools that make this one more likely when they ran."`
+	Requires []string `toml:"requires" tools:"name" doc:"Tools that must have run; the tool is hidden until then."`
+	Prefers  []string `toml:"prefers" tools:"name" doc:"Tools that make this one more likely when they ran."`
 }
 
 // TAFC is the table [tools.tafc].
@@ -196,7 +196,7 @@ type Utility struct {
 	CostWeight       float64  `toml:"cost_weight" default:"0.5" doc:"Weight of the tokens used so far."`
 	RedundancyWeight float64  `toml:"redundancy_weight" default:"0.3" doc:"Weight of having made the same call."`
 	UncertaintyBonus float64  `toml:"uncertainty_bonus" default:"0.2" doc:"Bonus of early calls."`
-	ExemptTools      []string `toml:"exempt_tools" default:"invoke_skill,load_skill" doc:"Tools that always pass."`
-	HighGainTools    []string `toml:"high_gain_tools" doc:"Tools that always promise much."`
+	ExemptTools      []string `toml:"exempt_tools" tools:"name" default:"invoke_skill,load_skill" doc:"Tools that always pass."`
+	HighGainTools    []string `toml:"high_gain_tools" tools:"name" doc:"Tools that always promise much."`
 	UtilityWindow    int      `toml:"utility_window" default:"0" doc:"Calls that are looked back at. 0: the whole turn."`
 }

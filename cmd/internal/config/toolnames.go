@@ -1,0 +1,135 @@
+package config
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/zephbot/zephbot/policy"
+	"github.com/zephbot/zephbot/policy/nearest"
+)
+
+// KnownTools are the names of our own tools, those of parts that are not built yet included: a rule about them is no mistake.
+func KnownTools() []string {
+	return []string{
+		"bash", "read", "write", "edit", "grep", "find_path", "list_directory", "create_directory", "delete_path", "move_path", "copy_path",
+		"fetch", "web_scrape", "read_overflow",
+		"search_code", "diagnostics", "memory_search", "memory_save", "memory_forget", "schedule_periodic", "schedule_deferred", "list_tasks",
+		"cancel_task", "send_file", "use_skill", "load_skill", "invoke_skill", "delegate", "web_search", "search_tools", "find_tools",
+	}
+}
+
+// Kinds of tool names, the values of the tag "tools".
+const (
+	toolName   = "name"   // of a tool of our own, or server:tool
+	toolGlob   = "glob"   // of such names
+	toolBare   = "bare"   // as name, or the name that a server gives its tool, which nobody knows before it is connected
+	toolServer = "server" // what a server calls its tool
+)
+
+// ToolProblem says what is wrong with the name of a tool, or with a glob of such names; "" = nothing. A qualified name, server:tool, has to begin with the id
+// of a configured server; sure is false when the server may still be added in the chat, so that the name may be right.
+func (c *Config) ToolProblem(name string, glob bool) (problem string, sure bool) {
+	server, _, qualified := strings.Cut(strings.TrimSpace(name), ":")
+	if qualified {
+		return c.serverProblem(name, server, glob)
+	}
+	canonical := policy.CanonicalTool(name)
+	known := KnownTools()
+	if slices.Contains(known, canonical) || glob && slices.ContainsFunc(known, func(k string) bool { return matches(canonical, k) }) {
+		return "", true
+	}
+	text := shorten(name) + " names no tool"
+	if glob && strings.ContainsAny(name, "*?[{") {
+		text = shorten(name) + " matches no tool"
+	}
+	if near, ok := nearest.Nearest(canonical, known); ok {
+		text += " (did you mean " + near + "?)"
+	} else if len(c.MCP.Servers) > 0 || c.MCP.MaxDynamicServers > 0 {
+		text += "; a tool of an MCP server is written server:tool"
+	}
+	return text, true
+}
+
+// matches says whether a glob of a rule covers a name. What is no glob is refused by the rules themselves.
+func matches(glob, name string) bool {
+	g, err := policy.CompileGlob(glob, true)
+	return err != nil || g.Match(name)
+}
+
+// serverProblem looks at the part of a qualified name before the colon.
+func (c *Config) serverProblem(name, server string, glob bool) (problem string, sure bool) {
+	var ids []string
+	for _, s := range c.MCP.Servers {
+		if s.ID == server || glob && matches(server, s.ID) {
+			return "", true
+		}
+		ids = append(ids, s.ID)
+	}
+	if glob && strings.ContainsAny(server, "*?[{") {
+		return "", true // of whatever servers there are
+	}
+	if near, ok := nearest.Nearest(server, ids); ok {
+		return shorten(name) + ": there is no server " + shorten(server) + " (did you mean " + near + "?)", true
+	}
+	return shorten(name) + ": there is no server " + shorten(server), c.MCP.MaxDynamicServers == 0
+}
+
+// toolNames checks every name of a tool, wherever one is written.
+func (k *checker) toolNames() {
+	walk(k.c, func(l leaf) {
+		if l.tools == "" || k.bad[l.key] {
+			return
+		}
+		for _, name := range textsOf(l.value) {
+			k.toolName(l.key, l.tools, name)
+		}
+	})
+	for _, tool := range slices.Sorted(maps.Keys(k.c.Tools.Permissions)) {
+		k.toolName(join("tools.permissions", tool), toolName, tool)
+	}
+	for _, tool := range slices.Sorted(maps.Keys(k.c.Tools.Dependencies.Rules)) {
+		k.toolName(join("tools.dependencies.rules", tool), toolName, tool)
+	}
+	for i, s := range k.c.MCP.Servers {
+		for _, tool := range slices.Sorted(maps.Keys(s.ToolMetadata)) {
+			k.toolName(join(join(item("mcp.servers", i), "tool_metadata"), tool), toolServer, tool)
+		}
+	}
+}
+
+func (k *checker) toolName(key, kind, name string) {
+	if kind == toolServer {
+		if server, own, ok := strings.Cut(name, ":"); ok {
+			k.wrong(key, "%s: here a tool has the name that the server gives it; write %s without %s", shorten(name), shorten(own), shorten(server+":"))
+		}
+		return
+	}
+	if kind == toolBare && !strings.Contains(name, ":") {
+		return
+	}
+	problem, sure := k.c.ToolProblem(name, kind == toolGlob)
+	switch {
+	case problem == "":
+	case sure:
+		k.wrong(key, "%s", problem)
+	default:
+		k.warn(key, "%s; it counts once such a server is added in the chat", problem)
+	}
+}
+
+// textsOf lists the texts of a list, also of one that may be absent.
+func textsOf(v reflect.Value) []string {
+	if v.Kind() == reflect.Pointer {
+		if v.IsNil() {
+			return nil
+		}
+		v = v.Elem()
+	}
+	var list []string
+	for i := range v.Len() {
+		list = append(list, v.Index(i).String())
+	}
+	return list
+}
