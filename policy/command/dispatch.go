@@ -105,7 +105,7 @@ func builtinHandler(name string) handler {
 		return (*finder).trap
 	case "source", ".":
 		return (*finder).source
-	case "alias", "hash", "enable", "bind", "complete", "compgen", "fc", "shopt", "jobs":
+	case "alias", "hash", "enable", "bind", "complete", "compgen", "fc", "history", "shopt", "jobs":
 		return (*finder).changesShell
 	case "declare", "typeset", "local", "export", "readonly", "nameref":
 		return (*finder).declares

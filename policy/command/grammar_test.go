@@ -104,7 +104,7 @@ func TestAttackDeniedBehindDoubt(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
 		"ls # \\\nsudo id", "<&-sudo id", "2>&1 sudo id", "> x sudo id", ">x sudo id", "time -- sudo id", "ls &>/dev/null sudo id; sudo x", "echo \"${x:-$'}'; sudo id; echo '}\"", "echo ${x:-'}'; sudo id; '}",
-		"[[ a && sudo == x ]]", "ls \\\n# x \\\nsudo id", "cat <<EOF\na\\\nEOF\nsudo id\nEOF", "l\\\ns; sudo id", "s\\\nudo id",
+		"[[ a && sudo == x ]]", "ls \\\n# x \\\nsudo id", "cat <<EOF\na\\\nEOF\nsudo id\nEOF", "l\\\ns; sudo id", "env 'a-b=1' sudo id", "env 'x%%=() { :; }' sudo id", "s\\\nudo id",
 	} {
 		if entry, blocked := command.Blocked(command.Parse(text), nil); !blocked || entry != "sudo" {
 			t.Errorf("Blocked(%q) = %q, %v; commands %+v", text, entry, blocked, command.Parse(text).Commands)

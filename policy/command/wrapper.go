@@ -115,10 +115,7 @@ type wrapped struct {
 func (f *finder) wrapper(name string, words []word, at place) {
 	spec, _ := wrapperOf(name)
 	got := spec.read(name, words)
-	// A pattern among its own words may become several: timeout * ls.
-	if !got.known || slices.ContainsFunc(words[1:got.at], func(w word) bool { return w.mark&MarkPattern != 0 }) {
-		f.indirect("the options of " + name + " cannot be read for sure")
-	}
+	f.ownWords(name, words[1:got.at], got.known)
 	if at.nest >= maxDepth {
 		f.indirect("commands are nested too deeply to follow")
 		return
@@ -145,6 +142,17 @@ func (f *finder) wrapper(name string, words []word, at place) {
 		f.joined(name, rest, at)
 	default:
 		f.command(rest, f.inner(name, at))
+	}
+}
+
+// ownWords notes what the words of a wrapper before its command may do.
+func (f *finder) ownWords(name string, words []word, known bool) {
+	// A pattern may become several words: timeout * ls.
+	if !known || slices.ContainsFunc(words, func(w word) bool { return w.mark&MarkPattern != 0 }) {
+		f.indirect("the options of " + name + " cannot be read for sure")
+	}
+	if (name == "time" || name == "gtime") && slices.ContainsFunc(words, func(w word) bool { return len(w.text) > 1 && w.text[0] == '-' && strings.Contains(w.text, "o") }) {
+		f.indirect("time may write its figures to a file")
 	}
 }
 
@@ -194,7 +202,8 @@ func (s wrapper) read(name string, words []word) (got wrapped) {
 		}
 		switch {
 		case w.text == "-" && takesDash(name):
-		case s.assign && isAssignment(w.text):
+		case s.assign && strings.IndexByte(w.text, '=') >= 0:
+			// env takes whatever has a = for a variable, also a-b=1.
 			got.known = got.known && setsHarmless(w)
 		case skip == 0:
 			got.at = i
@@ -214,7 +223,7 @@ func takesDash(name string) bool { return name == "env" || name == "su" }
 // setsHarmless reports whether NAME=value is known and does not decide what runs.
 func setsHarmless(w word) bool {
 	variable, _, _ := strings.Cut(w.text, "=")
-	return !w.dynamic() && !decides(variable)
+	return !w.dynamic() && isName(variable) && !decides(variable)
 }
 
 // option reads the option at i and returns how many words it takes.

@@ -23,10 +23,10 @@ const canaries = "canary python3 rm make touch tee evil"
 const planted = "cat sort"
 
 // prelude is read by every bash (BASH_ENV). What bash cannot find is a command that no rule allows, since all allowed
-// ones are there. kill is taken away, so that no made-up script can reach another process.
+// ones are there; rules match letters in either case, so HEAD is allowed where head is. kill is taken away, so that no made-up script can reach another process.
 const prelude = `enable -n kill
 ulimit -f 4000; ulimit -v 2000000; ulimit -u 4000
-command_not_found_handle() { printf 'not found: %%s\n' "$*" >>%[1]s; return 127; }
+command_not_found_handle() { case " %[2]s " in *" ${1,,} "*) return 127;; esac; printf 'not found: %%s\n' "$*" >>%[1]s; return 127; }
 `
 
 // driver runs each of its arguments in a subshell of its own, as bash -c and sh -c would. Descriptor 9 stays open as
@@ -65,7 +65,7 @@ func newShell(tb testing.TB) *shell {
 		s.must(os.MkdirAll(d, 0o755)) //nolint:gosec // the scripts' user must enter it
 		s.must(os.Chmod(d, 0o755))    //nolint:gosec // as above, whatever the umask
 	}
-	start := fmt.Sprintf(prelude, s.hits)
+	start := fmt.Sprintf(prelude, s.hits, builtins+" "+strings.Join(standIns(), " "))
 	for _, name := range standIns() {
 		s.program(bin, name, "exit 0")
 		if !strings.Contains(planted, name) {
