@@ -3,6 +3,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
@@ -12,8 +13,8 @@ import (
 )
 
 func main() {
-	if sandbox.Main(os.Args) { // this process is the helper of a sandboxed command
-		return
+	if err := sandbox.Shield(); err != nil { // before there is anything to read
+		fmt.Fprintln(os.Stderr, "zephbot: keep out of the reach of commands:", err)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	code := cli.Main(ctx, os.Args[1:], cli.Standard())

@@ -95,8 +95,8 @@ func (r *Runner) runBackground(ctx context.Context, run *backgroundRun, ws strin
 	o, err := r.execute(ctx, job{text: run.Command, ws: ws, timeout: r.opts.BackgroundTimeout, cancel: run.cancel})
 	done.Elapsed = max(0, r.opts.Now().Sub(run.Started))
 	if err != nil {
-		r.log.Error().Err(err).Str("run", run.ID).Str("session", run.Origin.Session).Msg("background run failed to start")
-		done.Text = tools.AsError(startFailure(err)).Message
+		r.log.Error().Err(err).Str("run", run.ID).Str("session", run.Origin.Session).Msg("background run failed")
+		done.Text = r.opts.Redact(tools.AsError(startFailure(err)).Message)
 		return done
 	}
 	notes := r.remarks(o)
@@ -107,7 +107,7 @@ func (r *Runner) runBackground(ctx context.Context, run *backgroundRun, ws strin
 		notes = append(notes, fmt.Sprintf("[stopped after %s]", r.opts.BackgroundTimeout))
 	case o.ending == cancelled:
 		done.Ended, done.ExitCode = "cancelled", nil
-	case done.ExitCode == nil:
+	case done.ExitCode == nil || o.ending == flooded:
 		done.Ended = "signal"
 	default:
 		done.Ended = "exit"

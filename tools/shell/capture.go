@@ -120,10 +120,17 @@ type capture struct {
 	fresh   bool // both is at the start of a line
 	from    int  // the stream of both's last byte
 	last    string
+
+	room  int64         // bytes that may still come; negative = any number
+	flood chan struct{} // closed when more came
 }
 
-func newCapture(maxBytes int) *capture {
-	c := &capture{fresh: true, both: ends{max: maxBytes}}
+// newCapture keeps maxBytes of each stream. It tells when more than maxOutput bytes came; 0 = never.
+func newCapture(maxBytes int, maxOutput int64) *capture {
+	c := &capture{fresh: true, both: ends{max: maxBytes}, room: maxOutput, flood: make(chan struct{})}
+	if maxOutput <= 0 {
+		c.room = -1
+	}
 	for i := range c.streams {
 		c.streams[i].max = maxBytes
 	}
@@ -161,6 +168,11 @@ func (c *capture) read(r io.Reader, which int) error {
 func (c *capture) take(piece []byte, which int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.room >= 0 {
+		if c.room -= int64(len(piece)); c.room < 0 {
+			close(c.flood)
+		}
+	}
 	s := &c.streams[which]
 	s.write(piece)
 	s.odd += oddBytes(piece)

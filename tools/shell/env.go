@@ -38,7 +38,8 @@ func (r *Runner) environment(ws, tmp string) []string {
 		keep[name] = value
 	}
 	set := map[string]string{
-		"HOME": ws, "TMPDIR": tmp, "PWD": ws, "TERM": "dumb", "PAGER": "cat", "GIT_PAGER": "cat", "GIT_TERMINAL_PROMPT": "0", "HISTFILE": "/dev/null",
+		"HOME": ws, "TMPDIR": tmp, "TAR_OPTIONS": "--no-same-owner", // a command of root may not change owners
+		"PWD": ws, "TERM": "dumb", "PAGER": "cat", "GIT_PAGER": "cat", "GIT_TERMINAL_PROMPT": "0", "HISTFILE": "/dev/null",
 	}
 	maps.Copy(keep, set)
 	if keep["PATH"] == "" {

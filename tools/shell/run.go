@@ -29,6 +29,7 @@ const (
 	ended ending = iota
 	timedOut
 	cancelled
+	flooded // it printed more than it may
 )
 
 // job is one run.
@@ -50,7 +51,7 @@ type outcome struct {
 
 // failed says whether a transaction has to be taken back: exit 2 and above or a listed code, a signal, a timeout, a cancel.
 func (o *outcome) failed(codes []int) bool {
-	if o.ending != ended || o.status.Signal != "" || o.status.TooMany {
+	if o.ending != ended || o.status.Signal != "" || o.status.Hit != "" {
 		return true
 	}
 	if len(codes) > 0 {
@@ -87,7 +88,7 @@ func (r *Runner) execute(ctx context.Context, j job) (*outcome, error) {
 		}
 		return nil, errors.Join(err, outR.Close(), errR.Close())
 	}
-	c := newCapture(r.opts.MaxCapture)
+	c := newCapture(r.opts.MaxCapture, r.opts.MaxOutput)
 	var readers sync.WaitGroup
 	readers.Go(func() { r.read(c, outR, stdout) })
 	readers.Go(func() { r.read(c, errR, stderr) })
@@ -101,7 +102,7 @@ func (r *Runner) execute(ctx context.Context, j job) (*outcome, error) {
 	}
 	if o.status.Vanished {
 		return nil, &tools.Error{
-			Category: tools.ServerError, Message: report("outcome unknown: the command was running when its supervisor was killed from outside, "+
+			Category: tools.PermanentFailure, Message: report("[outcome unknown] The command was running when its supervisor was killed from outside, "+
 				"as happens when the machine runs out of memory. It was ended; it may have done all of its work, or a part, or nothing.", o.text, nil),
 			Suggestion: "Look at what is there before you decide to run it again.",
 		}
@@ -136,6 +137,8 @@ func (r *Runner) wait(ctx context.Context, j job, p *sandbox.Process, c *capture
 		}
 	case <-j.cancel:
 		end = cancelled
+	case <-c.flood:
+		end = flooded
 	}
 	if end != ended {
 		p.Stop()
@@ -204,19 +207,11 @@ func (r *Runner) spec(j job) sandbox.Spec {
 		Read:    append(r.shellDir(), r.opts.ReadPaths...),
 		Write:   append([]string{j.ws}, r.opts.AllowedPaths...),
 		Deny:    r.barred(j.ws),
-		Network: r.network(),
+		Network: r.opts.Network,
 		Off:     r.opts.Sandbox == SandboxOff,
 		Require: r.opts.Sandbox == SandboxRequired,
 		Limits:  r.opts.Limits,
 	}
-}
-
-// network is what commands may reach.
-func (r *Runner) network() sandbox.Network {
-	if r.opts.AllowNetwork {
-		return sandbox.NetworkAll
-	}
-	return sandbox.NetworkOff
 }
 
 // foreground runs a command and waits for it.
@@ -294,10 +289,7 @@ func (r *Runner) tooLong() string {
 
 // remarks are what there is to say about how a run ended, besides its exit code.
 func (r *Runner) remarks(o *outcome) []string {
-	var lines []string
-	if o.status.TooMany {
-		lines = append(lines, fmt.Sprintf("[warn] stopped: more than %d processes at one time", r.opts.Limits.Procs))
-	}
+	lines := r.overLimit(o)
 	if o.status.Left > 0 {
 		lines = append(lines, "[warn] processes that it left behind were ended; use background=true for what has to go on")
 	}
@@ -308,6 +300,49 @@ func (r *Runner) remarks(o *outcome) []string {
 		lines = append(lines, r.note)
 	}
 	return lines
+}
+
+// overLimit says which limit a command met, its value and its key.
+func (r *Runner) overLimit(o *outcome) []string {
+	const table = "tools.shell.limits."
+	l := r.opts.Limits
+	var lines []string
+	stopped := func(what, key string) { lines = append(lines, "[warn] stopped: "+what+" ("+table+key+")") }
+	switch {
+	case o.ending == flooded:
+		stopped("it printed more than "+bytesText(r.opts.MaxOutput), "output_bytes")
+	case o.status.Hit == sandbox.LimitProcs:
+		stopped(fmt.Sprintf("more than %d processes at one time", l.Procs), "processes")
+	case o.status.Hit == sandbox.LimitMemory:
+		stopped("its processes used more than "+bytesText(l.Memory)+" of memory together", "memory_bytes")
+	case o.status.Hit == sandbox.LimitFileSize:
+		stopped("a file would have become larger than "+bytesText(l.FileSize), "file_bytes")
+	case o.status.Hit == sandbox.LimitCPU:
+		stopped(fmt.Sprintf("a process used more than %s of processor time", l.CPU), "cpu_seconds")
+	}
+	met := func(sign, what, key string, limit int64) {
+		if limit > 0 && strings.Contains(o.stderr, sign) {
+			lines = append(lines, "[note] "+what+" ("+table+key+")")
+		}
+	}
+	met("Too many open files", fmt.Sprintf("a process may have %d files open", l.Files), "open_files", int64(l.Files))
+	met("File too large", "a file may have "+bytesText(l.FileSize), "file_bytes", l.FileSize)
+	met("fork: retry:", fmt.Sprintf("a command may have %d processes", l.Procs), "processes", int64(l.Procs))
+	met("annot allocate memory", "a command may have "+bytesText(l.Memory)+" of memory", "memory_bytes", l.Memory)
+	return lines
+}
+
+// bytesText is a number of bytes for people: whole units where there are any.
+func bytesText(n int64) string {
+	units := []string{"bytes", "KiB", "MiB", "GiB"}
+	unit := 0
+	for unit+1 < len(units) && n >= 1024 && n%1024 == 0 {
+		n, unit = n/1024, unit+1
+	}
+	for unit+1 < len(units) && n >= 10*1024 {
+		n, unit = n/1024, unit+1
+	}
+	return fmt.Sprintf("%d %s", n, units[unit])
 }
 
 // render is the text for the model.

@@ -52,7 +52,7 @@ type Options struct {
 	// DeniedPaths are out of reach also inside the workspace and AllowedPaths: the config file, the data directory. See sandbox.Spec.Deny.
 	// A rollback does not touch them. One that is not there when a command starts is left out: whether a command may make it is for the policy to say.
 	DeniedPaths     []string
-	AllowNetwork    bool
+	Network         sandbox.Network
 	AllowedCommands []string        // taken off the built-in blocklist
 	EnvBlocklist    []string        // name prefixes; nil = DefaultEnvBlocklist. What looks like a credential goes in any case
 	Environ         func() []string // nil = os.Environ
@@ -75,6 +75,8 @@ type Options struct {
 	// Without a helper there is no kernel sandbox.
 	Helper string
 	Limits sandbox.Limits
+	// MaxOutput is how many bytes a command may print before it is ended; 0 = any number.
+	MaxOutput int64
 
 	// Redact takes credentials out of what does not walk through the chain: progress lines and the output of background runs. nil = as it is.
 	Redact func(string) string
@@ -144,7 +146,7 @@ func (o *Options) complete() error {
 	default:
 		return fmt.Errorf("sandbox is %q: want auto, required or off", o.Sandbox)
 	}
-	if o.Timeout < 0 || o.BackgroundTimeout < 0 || o.MaxText < 0 || o.MaxCapture < 0 || o.MaxSnapshotBytes < 0 {
+	if o.Timeout < 0 || o.BackgroundTimeout < 0 || o.MaxText < 0 || o.MaxCapture < 0 || o.MaxSnapshotBytes < 0 || o.MaxOutput < 0 {
 		return errors.New("a timeout or limit is negative")
 	}
 	o.Timeout = orDefault(o.Timeout, DefaultTimeout)
@@ -202,8 +204,12 @@ func (r *Runner) description() string {
 	var b strings.Builder
 	b.WriteString("Execute a bash command in the working directory of this conversation, which keeps its files between calls. ")
 	fmt.Fprintf(&b, "Standard input is empty; it has %s, then it is stopped. ", r.opts.Timeout)
-	if !r.opts.AllowNetwork {
+	switch r.opts.Network {
+	case sandbox.NetworkOff:
 		b.WriteString("There is no network. ")
+	case sandbox.NetworkInternet:
+		b.WriteString("The network reaches the internet, not this machine (localhost). ")
+	default:
 	}
 	if r.opts.MaxBackgroundRuns > 0 {
 		fmt.Fprintf(&b, "With background=true it returns at once and may run %s; its output comes with a later message. ", r.opts.BackgroundTimeout)
@@ -242,7 +248,7 @@ func (r *Runner) describe(_ context.Context, _ *tools.Call, in In) (tools.Subjec
 		add(red.Target)
 	}
 	note := "in the workspace of this chat"
-	if r.opts.AllowNetwork {
+	if r.opts.Network != sandbox.NetworkOff {
 		note += " · network on"
 	} else {
 		note += " · network off"

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/zephbot/zephbot/cmd/internal/config"
 	"github.com/zephbot/zephbot/policy/pathrule"
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/file"
@@ -83,7 +84,7 @@ func (c *Core) shell(k *kit) (tools.Tool, error) {
 	s := c.cfg.Tools.Shell
 	bash, runner, err := shell.New(shell.Options{
 		Timeout: time.Duration(s.Timeout) * time.Second, Workspace: k.workspace, AllowedPaths: k.commands.dirs, DeniedPaths: k.denied,
-		AllowNetwork: s.AllowNetwork, AllowedCommands: s.AllowedCommands, EnvBlocklist: s.EnvBlocklist,
+		Network: reach(s.AllowNetwork), Limits: limits(s.Limits), MaxOutput: s.Limits.OutputBytes, AllowedCommands: s.AllowedCommands, EnvBlocklist: s.EnvBlocklist,
 		Transactional: s.Transactional, AutoRollback: s.AutoRollback, AutoRollbackExitCodes: s.AutoRollbackExitCodes,
 		SnapshotRequired: s.SnapshotRequired, TransactionScope: s.TransactionScope, MaxSnapshotBytes: s.MaxSnapshotBytes,
 		MaxBackgroundRuns: s.MaxBackgroundRuns, BackgroundTimeout: time.Duration(s.BackgroundTimeoutSecs) * time.Second,
@@ -102,6 +103,29 @@ func (c *Core) shell(k *kit) (tools.Tool, error) {
 	level := runner.Level(probe)
 	k.confined, k.level = level.Full(), level.String()
 	return bash, nil
+}
+
+// reach is the network of commands.
+func reach(r config.Reach) sandbox.Network {
+	switch r {
+	case config.ReachAll:
+		return sandbox.NetworkAll
+	case config.ReachInternet:
+		return sandbox.NetworkInternet
+	default:
+		return sandbox.NetworkOff
+	}
+}
+
+// limits are what a command may use.
+func limits(l config.ShellLimits) sandbox.Limits {
+	memory := l.MemoryBytes
+	if memory == 0 {
+		memory = sandbox.MachineMemory() / 2
+	}
+	return sandbox.Limits{
+		Procs: l.Processes, Memory: max(memory, 0), FileSize: l.FileBytes, Files: l.OpenFiles, CPU: time.Duration(l.CPUSeconds) * time.Second,
+	}
 }
 
 // expand makes globs absolute that begin with ~ or a relative path; "*" at the front stays.

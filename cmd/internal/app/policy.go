@@ -18,7 +18,7 @@ func buildPolicy(cfg *config.Config, workDir string) (*policy.Set, error) {
 		BlockedCommands: cfg.Tools.Shell.BlockedCommands,
 		AllowedCommands: cfg.Tools.Shell.AllowedCommands,
 		ConfirmPatterns: cfg.Tools.Shell.ConfirmPatterns,
-		AllowNetwork:    cfg.Tools.Shell.AllowNetwork,
+		AllowNetwork:    cfg.Tools.Shell.AllowNetwork != config.ReachNone,
 		AllowReading:    cfg.Tools.Shell.AllowReading,
 	}
 	if cfg.Tools.Permissions != nil {

@@ -27,27 +27,48 @@ type Tools struct {
 
 // Shell is the table [tools.shell].
 type Shell struct {
-	Timeout               int      `toml:"timeout" default:"30" min:"1" doc:"Seconds a command may run."`
-	BlockedCommands       []string `toml:"blocked_commands" doc:"Commands that are denied besides the built-in list."`
-	AllowedCommands       []string `toml:"allowed_commands" doc:"Entries to take off the built-in list of denied commands."`
-	AllowedPaths          []string `toml:"allowed_paths" place:"granted" doc:"Directories commands may work in, instead of the working directory; \".\" is the working directory. They run in it when it is among them, else in the first. Empty: the working directory."`
-	AllowNetwork          bool     `toml:"allow_network" default:"true" doc:"Whether commands may use the network."`
-	AllowReading          bool     `toml:"allow_reading" default:"true" doc:"Run harmless reading commands without asking, where the sandbox is active and no bash rule is configured."`
-	ConfirmPatterns       []string `toml:"confirm_patterns" default:"@confirm_patterns" doc:"Texts in a command that make the bot ask first."`
-	EnvBlocklist          []string `toml:"env_blocklist" default:"ZEPH_,AWS_,AZURE_,GCP_,GOOGLE_,OPENAI_,ANTHROPIC_,HF_,HUGGING" doc:"Beginnings of environment variable names that commands do not get."`
-	Sandbox               string   `toml:"sandbox" default:"auto" enum:"auto|required|off" doc:"auto: what the machine can do; required: refuse to run without."`
-	Transactional         bool     `toml:"transactional" default:"false" doc:"Take a snapshot before a command that writes."`
-	TransactionScope      []string `toml:"transaction_scope" place:"pattern" doc:"Globs of the files in a snapshot. Empty: all."`
-	AutoRollback          bool     `toml:"auto_rollback" default:"false" doc:"Restore the snapshot when the command fails."`
-	AutoRollbackExitCodes []int    `toml:"auto_rollback_exit_codes" max:"255" doc:"Exit codes that count as failure. Empty: 2 and above."`
-	SnapshotRequired      bool     `toml:"snapshot_required" default:"false" doc:"Do not run when the snapshot fails."`
-	MaxSnapshotBytes      int64    `toml:"max_snapshot_bytes" default:"0" doc:"Largest snapshot in bytes. 0: no limit."`
-	MaxBackgroundRuns     int      `toml:"max_background_runs" default:"8" doc:"Commands in the background at the same time."`
-	BackgroundTimeoutSecs int      `toml:"background_timeout_secs" default:"1800" min:"1" doc:"Seconds a command in the background may run."`
-	RiskChainThreshold    float64  `toml:"risk_chain_threshold" default:"0.7" idle:"the risk chain" doc:"Sum of risks at which a chain of commands is blocked."`
-	CheckpointsEnabled    bool     `toml:"checkpoints_enabled" default:"false" idle:"undo by checkpoints" doc:"Keep snapshots for undo."`
-	MaxCheckpoints        int      `toml:"max_checkpoints" default:"20" min:"1" idle:"undo by checkpoints" doc:"Snapshots that are kept."`
+	Timeout               int         `toml:"timeout" default:"30" min:"1" doc:"Seconds a command may run."`
+	BlockedCommands       []string    `toml:"blocked_commands" doc:"Commands that are denied besides the built-in list."`
+	AllowedCommands       []string    `toml:"allowed_commands" doc:"Entries to take off the built-in list of denied commands."`
+	AllowedPaths          []string    `toml:"allowed_paths" place:"granted" doc:"Directories commands may work in, instead of the working directory; \".\" is the working directory. They run in it when it is among them, else in the first. Empty: the working directory."`
+	AllowNetwork          Reach       `toml:"allow_network" default:"true" enum:"true|false|all" doc:"What commands may reach: nothing (false), the internet but neither this machine, its link nor the metadata service of a cloud (true), or everything (all)."`
+	AllowReading          bool        `toml:"allow_reading" default:"true" doc:"Run harmless reading commands without asking, where the sandbox is active and no bash rule is configured."`
+	ConfirmPatterns       []string    `toml:"confirm_patterns" default:"@confirm_patterns" doc:"Texts in a command that make the bot ask first."`
+	EnvBlocklist          []string    `toml:"env_blocklist" default:"ZEPH_,AWS_,AZURE_,GCP_,GOOGLE_,OPENAI_,ANTHROPIC_,HF_,HUGGING" doc:"Beginnings of environment variable names that commands do not get."`
+	Sandbox               string      `toml:"sandbox" default:"auto" enum:"auto|required|off" doc:"auto: what the machine can do; required: refuse to run without."`
+	Transactional         bool        `toml:"transactional" default:"false" doc:"Take a snapshot before a command that writes."`
+	TransactionScope      []string    `toml:"transaction_scope" place:"pattern" doc:"Globs of the files in a snapshot. Empty: all."`
+	AutoRollback          bool        `toml:"auto_rollback" default:"false" doc:"Restore the snapshot when the command fails."`
+	AutoRollbackExitCodes []int       `toml:"auto_rollback_exit_codes" max:"255" doc:"Exit codes that count as failure. Empty: 2 and above."`
+	SnapshotRequired      bool        `toml:"snapshot_required" default:"false" doc:"Do not run when the snapshot fails."`
+	MaxSnapshotBytes      int64       `toml:"max_snapshot_bytes" default:"0" doc:"Largest snapshot in bytes. 0: no limit."`
+	MaxBackgroundRuns     int         `toml:"max_background_runs" default:"8" doc:"Commands in the background at the same time."`
+	BackgroundTimeoutSecs int         `toml:"background_timeout_secs" default:"1800" min:"1" doc:"Seconds a command in the background may run."`
+	RiskChainThreshold    float64     `toml:"risk_chain_threshold" default:"0.7" idle:"the risk chain" doc:"Sum of risks at which a chain of commands is blocked."`
+	CheckpointsEnabled    bool        `toml:"checkpoints_enabled" default:"false" idle:"undo by checkpoints" doc:"Keep snapshots for undo."`
+	Limits                ShellLimits `toml:"limits" doc:"What a command may use at most."`
+	MaxCheckpoints        int         `toml:"max_checkpoints" default:"20" min:"1" idle:"undo by checkpoints" doc:"Snapshots that are kept."`
 }
+
+// ShellLimits is the table [tools.shell.limits].
+type ShellLimits struct {
+	Processes   int   `toml:"processes" default:"512" doc:"Processes of a command at one time; over it the command is ended. 0: no limit."`
+	MemoryBytes int64 `toml:"memory_bytes" default:"0" min:"-1" doc:"Memory of all processes of a command together; over it the command is ended. 0: half of what this machine has. -1: no limit."`
+	FileBytes   int64 `toml:"file_bytes" default:"1073741824" doc:"Largest file that a command may write. 0: no limit."`
+	OpenFiles   int   `toml:"open_files" default:"4096" doc:"Files that one process may have open. 0: no limit."`
+	CPUSeconds  int   `toml:"cpu_seconds" default:"7200" doc:"Processor time of one process. 0: no limit."`
+	OutputBytes int64 `toml:"output_bytes" default:"268435456" doc:"What a command may print; over it the command is ended. 0: no limit."`
+}
+
+// Reach says what a command may reach over the network.
+type Reach string
+
+// Reaches: nothing, the internet without this machine and its neighbourhood, everything.
+const (
+	ReachNone     Reach = "false"
+	ReachInternet Reach = "true"
+	ReachAll      Reach = "all"
+)
 
 // File is the table [tools.file].
 type File struct {

@@ -14,6 +14,7 @@ var (
 	secretType   = reflect.TypeFor[Secret]()
 	refsType     = reflect.TypeFor[Refs]()
 	namesType    = reflect.TypeFor[Names]()
+	reachType    = reflect.TypeFor[Reach]()
 )
 
 // typeName says in words what a key of type t holds.
@@ -25,6 +26,8 @@ func typeName(t reflect.Type) string {
 		return "a list of ids and strings"
 	case t == namesType:
 		return "a string or a list of strings"
+	case t == reachType:
+		return `true, false or "all"`
 	}
 	switch t.Kind() {
 	case reflect.Pointer:
@@ -131,6 +134,10 @@ func convertScalar(raw any, t reflect.Type) (reflect.Value, bool) {
 		}
 		v.SetString(r)
 	case bool:
+		if t == reachType {
+			v.SetString(strconv.FormatBool(r))
+			break
+		}
 		if t.Kind() != reflect.Bool {
 			return v, false
 		}
@@ -231,6 +238,8 @@ func formatValue(v reflect.Value) string {
 		return quoteText(formatDuration(time.Duration(v.Int())))
 	case v.Type() == secretType:
 		return quoteText(Secret(v.String()).String())
+	case v.Type() == reachType && v.String() != string(ReachAll):
+		return v.String() // true and false are no texts
 	}
 	switch v.Kind() {
 	case reflect.String:

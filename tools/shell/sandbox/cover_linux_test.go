@@ -164,52 +164,6 @@ func TestCarved(t *testing.T) {
 	}
 }
 
-// TestNamespace: a mount namespace is made for covers only.
-func TestNamespace(t *testing.T) {
-	t.Parallel()
-	needCovers(t)
-	here, err := os.Readlink("/proc/self/ns/mnt")
-	if err != nil {
-		t.Skipf("no namespaces in /proc: %v", err)
-	}
-	for name, want := range map[string]bool{"nothing denied": false, "denied outside": false, "denied inside": true} {
-		spec := nested(t)
-		switch name {
-		case "nothing denied":
-			spec.Deny = nil
-		case "denied outside":
-			spec.Deny = []string{t.TempDir(), filepath.Dir(spec.Dir)}
-		}
-		p, ready, wait := start(t, spec, `echo ready; read -t 600 < <(sleep 600)`)
-		<-ready
-		apart := namespaceOf(t, spec.Dir) != here
-		p.Stop()
-		wait()
-		if apart != want {
-			t.Errorf("%s: own namespace %t, want %t", name, apart, want)
-		}
-	}
-}
-
-// namespaceOf is the mount namespace of the process that works in dir.
-func namespaceOf(t *testing.T, dir string) string {
-	t.Helper()
-	dirs, err := filepath.Glob("/proc/[0-9]*/cwd")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, link := range dirs {
-		if cwd, err := os.Readlink(link); err != nil || cwd != dir {
-			continue // it ended meanwhile, is not ours, or is another
-		}
-		if ns, err := os.Readlink(filepath.Join(filepath.Dir(link), "ns", "mnt")); err == nil {
-			return ns
-		}
-	}
-	t.Skip("the namespaces of other processes cannot be seen here")
-	return ""
-}
-
 // TestCoveredUnprivileged runs the tests above once more as nobody, where user namespaces make the covers.
 func TestCoveredUnprivileged(t *testing.T) {
 	t.Parallel()

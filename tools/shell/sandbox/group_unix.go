@@ -5,6 +5,8 @@ package sandbox
 import (
 	"os"
 	"syscall"
+
+	"github.com/zephbot/zephbot/tools/shell/sandbox/warden"
 )
 
 const (
@@ -18,7 +20,7 @@ func ownSession() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: tru
 // signalTree signals the process group of pid, every process below it, and those of known; it returns the processes it found, because
 // they cannot be found any more once their parents are gone.
 func signalTree(pid int, sig syscall.Signal, known []int) []int {
-	found := append(descendants(pid), known...)
+	found := append(warden.Descendants(pid), known...)
 	_ = syscall.Kill(-pid, sig) // gone is as good as signalled
 	for _, p := range found {
 		_ = syscall.Kill(p, sig)

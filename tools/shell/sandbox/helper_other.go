@@ -9,9 +9,6 @@ import (
 	"runtime"
 )
 
-// Main reports whether the program was started as a helper; never on this system.
-func Main([]string) bool { return false }
-
 // Probe says what the kernel enforces: nothing on this system.
 func Probe(context.Context, string) Level {
 	return Level{Reason: "only Linux has one, this is " + runtime.GOOS}
@@ -24,3 +21,6 @@ func startHelped(ctx context.Context, spec Spec, stdout, stderr *os.File) (*Proc
 	}
 	return startPlain(ctx, spec, stdout, stderr)
 }
+
+// Shield has nothing to do on this system.
+func Shield() error { return nil }

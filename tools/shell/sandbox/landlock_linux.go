@@ -1,15 +1,16 @@
 package sandbox
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/landlock-lsm/go-landlock/landlock"
 	llsys "github.com/landlock-lsm/go-landlock/landlock/syscall"
-	"golang.org/x/sys/unix"
+
+	"github.com/zephbot/zephbot/tools/shell/sandbox/warden"
 )
 
 // maxABI is the newest Landlock that the rules here are made for.
@@ -53,49 +54,39 @@ func landlockABI() int {
 	return min(v, maxABI)
 }
 
-// restrict enforces the file and network part of spec for the calling thread, which must not change, and what it starts.
-func restrict(spec Spec, abi int) error {
-	deny := denied(spec)
-	g := grants{abi: abi, deny: deny, covered: cover(spec, deny)}
-	for _, p := range append(append(systemRead(), systemConfig()...), spec.Read...) {
-		g.add(p, false)
+// systemDevices may be read and written in every sandbox.
+func systemDevices() []string { return []string{"/dev/null", "/dev/zero", "/dev/full"} }
+
+// landlockRules puts the file and network part of spec into the plan.
+func landlockRules(p *warden.Plan, spec Spec, can abilities, deny []string, covered map[string]bool) error {
+	g := grants{deny: deny, covered: covered}
+	for _, path := range slices.Concat(systemRead(), systemConfig(), spec.Read) {
+		g.add(path, false)
 	}
-	for _, p := range append([]string{"/dev/null", "/dev/zero", "/dev/full"}, spec.Write...) {
-		g.add(p, true)
+	for _, path := range append(systemDevices(), spec.Write...) {
+		g.add(path, true)
 	}
 	if g.err != nil {
 		return g.err
 	}
-	return g.apply(spec.Network != NetworkOff)
+	cfg := handled(can.abi)
+	p.FS, p.Scoped = uint64(cfg.HandledAccessFS), uint64(cfg.Scoped)
+	if spec.Network == NetworkOff {
+		p.Net = uint64(cfg.HandledAccessNet)
+	}
+	if can.root { // it is the command's own
+		g.rules = append(g.rules, warden.Rule{Path: "/dev/shm", Access: accessWrite})
+	}
+	for _, r := range g.rules {
+		p.Rules = append(p.Rules, warden.Rule{Path: r.Path, Access: r.Access & p.FS})
+	}
+	return nil
 }
 
 // handled are the accesses that a version of Landlock can bound.
 func handled(abi int) landlock.Config {
 	versions := []landlock.Config{landlock.V1, landlock.V2, landlock.V3, landlock.V4, landlock.V5, landlock.V6, landlock.V7}
 	return versions[min(abi, len(versions))-1]
-}
-
-// apply enforces the rules for the calling thread.
-func (g *grants) apply(network bool) error {
-	cfg := handled(g.abi)
-	attr := llsys.RulesetAttr{HandledAccessFS: uint64(cfg.HandledAccessFS), HandledAccessNet: uint64(cfg.HandledAccessNet), Scoped: uint64(cfg.Scoped)}
-	if network {
-		attr.HandledAccessNet = 0
-	}
-	set, err := llsys.LandlockCreateRuleset(&attr, 0)
-	if err != nil {
-		return fmt.Errorf("apply Landlock: make the rules: %w", err)
-	}
-	defer func() { _ = unix.Close(set) }() // the kernel has the rules, or nothing holds
-	for _, r := range g.rules {
-		if err := r.addTo(set, attr.HandledAccessFS); err != nil {
-			return fmt.Errorf("apply Landlock: grant %s: %w", r.path, err)
-		}
-	}
-	if err := llsys.LandlockRestrictSelf(set, 0); err != nil {
-		return fmt.Errorf("apply Landlock: %w", err)
-	}
-	return nil
 }
 
 // Accesses that are granted together.
@@ -105,25 +96,6 @@ const (
 	accessWrite = accessRead | llsys.AccessFSWriteFile | llsys.AccessFSTruncate | llsys.AccessFSRemoveDir | llsys.AccessFSRemoveFile | llsys.AccessFSMakeDir |
 		llsys.AccessFSMakeReg | llsys.AccessFSMakeSock | llsys.AccessFSMakeFifo | llsys.AccessFSMakeSym | llsys.AccessFSRefer // no devices
 )
-
-// rule grants accesses below a path.
-type rule struct {
-	path   string
-	access uint64
-}
-
-// addTo adds the rule to a set; what vanished meanwhile needs none.
-func (r rule) addTo(set int, handledFS uint64) error {
-	fd, err := unix.Open(r.path, unix.O_PATH|unix.O_CLOEXEC, 0)
-	if errors.Is(err, unix.ENOENT) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	defer func() { _ = unix.Close(fd) }() // opened for its path only
-	return llsys.LandlockAddPathBeneathRule(set, &llsys.PathBeneathAttr{AllowedAccess: r.access & handledFS, ParentFd: fd}, 0)
-}
 
 // denied are the canonical paths that spec denies. A denied link is denied with what it points to: put in its place, a command's own file would
 // be taken for it.
@@ -141,11 +113,10 @@ func denied(spec Spec) []string {
 
 // grants collects rules.
 type grants struct {
-	abi  int
 	deny []string // canonical
 	// covered are those of deny that may be granted with the directory they are in, because something lies over them.
 	covered map[string]bool
-	rules   []rule
+	rules   []warden.Rule
 	n       int
 	err     error
 }
@@ -182,7 +153,7 @@ func (g *grants) carve(p string, write bool) {
 	if err != nil {
 		return // nothing that we cannot read ourselves is granted
 	}
-	g.rules = append(g.rules, rule{path: p, access: llsys.AccessFSReadDir})
+	g.rules = append(g.rules, warden.Rule{Path: p, Access: llsys.AccessFSReadDir})
 	for _, e := range entries {
 		if e.Type()&os.ModeSymlink == 0 { // what a link points to is granted where it is, or not
 			g.carve(filepath.Join(p, e.Name()), write)
@@ -205,12 +176,12 @@ func (g *grants) grant(p string, write bool) {
 		g.err = fmt.Errorf("a denied path lies between more than %d others, which are granted one by one: move it to a directory of its own", maxCarved)
 		return
 	}
-	r := rule{path: p, access: accessRead}
+	r := warden.Rule{Path: p, Access: accessRead}
 	if write {
-		r.access = accessWrite
+		r.Access = accessWrite
 	}
 	if !info.IsDir() {
-		r.access &= accessFile
+		r.Access &= accessFile
 	}
 	g.rules = append(g.rules, r)
 }

@@ -1,83 +1,88 @@
 package sandbox
 
 import (
-	"errors"
-	"fmt"
 	"os"
+	"path/filepath"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/zephbot/zephbot/tools/shell/sandbox/warden"
 )
 
-// limit is one resource limit of a command.
-type limit struct {
-	what       int
-	soft, hard uint64
-}
-
-// resourceLimits are the limits of a command. RLIMIT_AS is not among them: it kills runtimes that reserve address space (Go, Java, Node).
-func resourceLimits(l Limits) []limit {
-	all := []limit{{unix.RLIMIT_CORE, 0, 0}}
+// resources are the limits that the kernel keeps for each process of a command. RLIMIT_AS is not among them: it kills runtimes that reserve
+// address space (Go, Java, Node). What one process may have for itself is bounded at twice the sum that the supervisor watches, because a
+// reservation counts before it is used.
+func (l Limits) resources(can abilities) []warden.Rlimit {
+	all := []warden.Rlimit{{What: unix.RLIMIT_CORE}}
+	add := func(what int, soft, hard uint64) {
+		all = append(all, warden.Rlimit{What: what, Soft: soft, Hard: hard})
+	}
 	if l.FileSize > 0 {
-		all = append(all, limit{unix.RLIMIT_FSIZE, uint64(l.FileSize), uint64(l.FileSize)})
+		add(unix.RLIMIT_FSIZE, uint64(l.FileSize), uint64(l.FileSize))
+	}
+	if l.Memory > 0 {
+		add(unix.RLIMIT_DATA, 2*uint64(l.Memory), 2*uint64(l.Memory))
 	}
 	if l.CPU > 0 {
 		seconds := uint64((l.CPU + time.Second - 1) / time.Second)
-		all = append(all, limit{unix.RLIMIT_CPU, seconds, seconds + 1}) // XCPU first, then KILL
+		add(unix.RLIMIT_CPU, seconds, seconds+1) // XCPU first, then KILL
 	}
 	if l.Files > 0 {
-		all = append(all, limit{unix.RLIMIT_NOFILE, uint64(l.Files), uint64(l.Files)})
+		add(unix.RLIMIT_NOFILE, uint64(l.Files), uint64(l.Files))
+	}
+	if most := l.tasks(can); most > 0 {
+		add(unix.RLIMIT_NPROC, most, most)
 	}
 	return all
 }
 
-// lower sets the soft limits of this process, for a command to inherit; back restores them.
-func lower(limits []limit) (back func(), err error) {
-	var before []limit
-	back = func() {
-		for _, b := range before {
-			_ = syscall.Setrlimit(b.what, &syscall.Rlimit{Cur: b.soft, Max: b.hard}) // up to the hard limit is always allowed
-		}
+// tasks bounds the threads of the user, which is all that the kernel can count: those of a user namespace, or else all, with room for what runs
+// besides the command. Root is not bound by it; the supervisor counts processes in any case.
+func (l Limits) tasks(can abilities) uint64 {
+	switch {
+	case l.Procs <= 0, os.Getuid() == 0:
+		return 0
+	case can.user:
+		return uint64(4*l.Procs + 64)
+	default:
+		return uint64(tasksOf(os.Getuid()) + 4*l.Procs + 64)
 	}
-	for _, l := range limits {
-		var now syscall.Rlimit
-		if err = syscall.Getrlimit(l.what, &now); err != nil {
-			break
-		}
-		before = append(before, limit{l.what, now.Cur, now.Max})
-		if err = syscall.Setrlimit(l.what, &syscall.Rlimit{Cur: min(l.soft, now.Max), Max: now.Max}); err != nil {
-			break
-		}
+}
+
+// hit says which limit of the kernel ended a command, or a process in it whose end a shell passed on.
+func (l Limits) hit(code int, sig syscall.Signal) Limit {
+	ended := func(s syscall.Signal) bool { return sig == s || sig == 0 && code == 128+int(s) }
+	switch {
+	case l.CPU > 0 && ended(syscall.SIGXCPU):
+		return LimitCPU
+	case l.FileSize > 0 && ended(syscall.SIGXFSZ):
+		return LimitFileSize
+	default:
+		return ""
 	}
+}
+
+// tasksOf counts the threads of a user.
+func tasksOf(uid int) int {
+	dirs, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {
-		back()
-		return func() {}, fmt.Errorf("set resource limits: %w", err)
+		return 0
 	}
-	return back, nil
-}
-
-// processLimit bounds the tasks of the user, which is all that the kernel can count, with room for what runs besides the command. Root is not
-// bound by it; the supervisor counts in any case.
-func processLimit(l Limits) []limit {
-	if l.Procs <= 0 || os.Getuid() == 0 {
-		return nil
-	}
-	most := uint64(tasksOf(os.Getuid()) + 2*l.Procs + 64)
-	return []limit{{unix.RLIMIT_NPROC, most, most}}
-}
-
-// harden sets the hard limits of a command that has just started, so that it cannot raise the soft ones.
-func harden(pid int, limits []limit) error {
-	for _, l := range limits {
-		var now unix.Rlimit
-		err := unix.Prlimit(pid, l.what, nil, &now)
+	n := 0
+	for _, dir := range dirs {
+		info, err := os.Stat(dir)
+		if err != nil {
+			continue
+		}
+		if st, ok := info.Sys().(*syscall.Stat_t); !ok || int(st.Uid) != uid {
+			continue
+		}
+		threads, err := os.ReadDir(filepath.Join(dir, "task"))
 		if err == nil {
-			err = unix.Prlimit(pid, l.what, &unix.Rlimit{Cur: min(l.soft, now.Max), Max: min(l.hard, now.Max)}, nil)
-		}
-		if err != nil && !errors.Is(err, unix.ESRCH) { // it may be over already
-			return fmt.Errorf("set resource limits: %w", err)
+			n += len(threads)
 		}
 	}
-	return nil
+	return n
 }

@@ -22,8 +22,8 @@ import (
 // Self is the helper of a program that calls Main at its start: the program itself, also when its file was replaced meanwhile.
 const Self = "/proc/self/exe"
 
-// Arg is the first argument of a helper.
-const Arg = "__sandbox"
+// Main reports whether the program was started as a helper. It never was where it can ask: a helper is done before main begins.
+func Main([]string) bool { return false }
 
 // Times that are used when a Spec has none.
 const (
@@ -37,37 +37,49 @@ const stuckAfter = 5 * time.Second
 // ErrUnavailable is the error of a run that requires a sandbox where there is none.
 var ErrUnavailable = errors.New("the kernel sandbox is not available")
 
-// Limits bound one process each, but Procs: all processes of the run together. Zero = unlimited.
+// Limits bound a run. Zero = unlimited.
 type Limits struct {
-	FileSize int64         `json:"file_size,omitempty"` // bytes of the largest file that may be written
-	CPU      time.Duration `json:"cpu,omitempty"`       // processor time of one process, rounded up to seconds
-	Procs    int           `json:"procs,omitempty"`     // processes at one time; over it the run is ended
-	Files    int           `json:"files,omitempty"`     // open files
+	Procs    int           // processes at one time; over it the run is ended
+	Memory   int64         // bytes of all processes together, without the pages of files; over it the run is ended
+	FileSize int64         // bytes of the largest file that may be written
+	Files    int           // open files of one process
+	CPU      time.Duration // processor time of one process, rounded up to seconds
 }
+
+// Limit names a limit that ended a run.
+type Limit string
+
+// Limits that can end a run.
+const (
+	LimitProcs    Limit = "processes"
+	LimitMemory   Limit = "memory"
+	LimitFileSize Limit = "file size"
+	LimitCPU      Limit = "processor time"
+)
 
 // Spec says what to run and what it may reach.
 type Spec struct {
-	Helper string   `json:"-"` // how to start the helper: Self, or "" for a run without one
-	Argv   []string `json:"argv"`
-	Dir    string   `json:"dir"`
-	Env    []string `json:"env"`
-	Read   []string `json:"read,omitempty"`  // may be read and executed, besides the system's own directories
-	Write  []string `json:"write,omitempty"` // may be read, executed and changed
+	Helper string // how to start the helper: Self, or "" for a run without one
+	Argv   []string
+	Dir    string
+	Env    []string
+	Read   []string // may be read and executed, besides the system's own directories
+	Write  []string // may be read, executed and changed
 	// Deny is out of reach, also inside Read and Write. What is inside a grant is covered in a mount namespace of the command's own, by root or
 	// in a user namespace. What cannot be covered (the kernel refuses, it does not exist, or it holds a grant or Dir) is carved out: the
 	// directories above it inside the grant can be listed, names below what is denied too, and nothing can be made in them.
 	// A covered file that others replace or remove while the command runs loses its cover.
-	Deny    []string `json:"deny,omitempty"`
-	Network Network  `json:"network,omitempty"`
-	Off     bool     `json:"off,omitempty"`     // no Landlock, no seccomp; limits and supervision stay
-	Require bool     `json:"require,omitempty"` // do not run without Landlock and seccomp
-	Limits  Limits   `json:"limits"`
+	Deny    []string
+	Network Network
+	Off     bool // no Landlock, no seccomp; limits and supervision stay
+	Require bool // do not run without Landlock and seccomp
+	Limits  Limits
 
-	Grace  time.Duration `json:"grace"`  // between TERM and KILL; 0 = DefaultGrace
-	Linger time.Duration `json:"linger"` // for children that outlive the command; 0 = DefaultLinger, negative = none
+	Grace  time.Duration // between TERM and KILL; 0 = DefaultGrace
+	Linger time.Duration // for children that outlive the command; 0 = DefaultLinger, negative = none
 
 	// Stdin is the command's standard input; nil = /dev/null. It is the caller's to close, and may be closed once Start has returned.
-	Stdin *os.File `json:"-"`
+	Stdin *os.File
 }
 
 // Forever is the Linger of a run that goes on as long as any of its processes does.
@@ -97,11 +109,11 @@ func (n Network) String() string {
 
 // Status is how a run ended.
 type Status struct {
-	Code    int    // exit code; meaningless when Signal is set
-	Signal  string // the signal that ended the command, such as "killed"
-	Left    int    // processes that outlived the command and were ended
-	Stuck   bool   // a process could not be ended
-	TooMany bool   // ended because of Limits.Procs
+	Code   int    // exit code; meaningless when Signal is set
+	Signal string // the signal that ended the command, such as "killed"
+	Left   int    // processes that outlived the command and were ended
+	Stuck  bool   // a process could not be ended
+	Hit    Limit  // the limit that ended it; "" = none
 	// Vanished says that the helper was killed from outside, as the kernel does when memory runs out. Everything it had started was ended; what
 	// the command did until then is unknown.
 	Vanished bool
@@ -116,8 +128,8 @@ func (s Status) Why() string {
 		return "not started: " + s.Err.Error()
 	case s.Vanished:
 		why = "its supervisor was killed from outside"
-	case s.TooMany:
-		why = "stopped: too many processes"
+	case s.Hit != "":
+		why = "stopped: over its limit of " + string(s.Hit)
 	case s.Signal != "":
 		why = "killed by signal: " + s.Signal
 	default:
@@ -173,26 +185,49 @@ func Start(ctx context.Context, spec Spec, stdout, stderr *os.File) (*Process, e
 
 // Level is what the kernel enforces on this machine.
 type Level struct {
-	Landlock int    // ABI version that is enforced, at most 7; 0 = none
-	Seccomp  bool   // system calls are filtered
-	Reason   string // why something is missing; "" when nothing is
+	Landlock  int    // ABI version that is enforced, at most 7; 0 = none
+	Seccomp   bool   // system calls are filtered
+	Root      bool   // a command sees a root, shared memory and semaphores of its own; what it may not change is read-only
+	Processes bool   // a command sees no process but its own, and all of them end with their supervisor
+	Guard     bool   // a command can have the internet without this machine and its link (NetworkInternet)
+	Unix      bool   // a command may use Unix sockets, because those outside are out of its reach
+	Reason    string // why something is missing; "" when nothing is
 }
 
 // Full says whether files and system calls are both enforced.
 func (l Level) Full() bool { return l.Landlock > 0 && l.Seccomp }
 
-// String says the level in words for people.
+// String says the level in words for people, with what each missing part means.
 func (l Level) String() string {
-	var have []string
+	var have, lost []string
 	if l.Landlock > 0 {
 		have = append(have, fmt.Sprintf("Landlock ABI %d", l.Landlock))
 	}
 	if l.Seccomp {
 		have = append(have, "seccomp")
 	}
+	if l.Root {
+		have = append(have, "a root of its own")
+	} else if l.Landlock > 0 {
+		lost = append(lost, "modes, owners and times of files outside can be changed")
+	}
+	if l.Processes {
+		have = append(have, "a process namespace")
+	} else if l.Full() {
+		lost = append(lost, "the processes of a command share the table of the machine")
+	}
+	if l.Seccomp && !l.Guard {
+		lost = append(lost, `no network unless allow_network is "all"`)
+	}
+	if l.Seccomp && !l.Unix {
+		lost = append(lost, "no Unix sockets")
+	}
 	text := "kernel sandbox: " + strings.Join(have, " + ")
 	if len(have) == 0 {
 		text = "kernel sandbox: none"
+	}
+	if len(lost) > 0 {
+		text += "; but " + strings.Join(lost, ", ")
 	}
 	if l.Reason != "" {
 		text += " (" + l.Reason + ")"

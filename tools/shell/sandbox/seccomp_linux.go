@@ -3,106 +3,246 @@
 package sandbox
 
 import (
+	"encoding/binary"
 	"fmt"
-	"runtime"
-	"unsafe"
+	"maps"
 
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
+
+	"github.com/zephbot/zephbot/tools/shell/sandbox/warden"
 )
 
 // Offsets in struct seccomp_data. Both processors are little-endian: the low half of an argument comes first.
 const (
 	offCall = 0
 	offArch = 4
-	offArg0 = 16
-	offArg1 = 24
+	offArgs = 16
+	argSize = 8
 )
 
 // What the filter answers.
 const (
 	retAllow   = unix.SECCOMP_RET_ALLOW
+	retAsk     = unix.SECCOMP_RET_USER_NOTIF
 	retRefuse  = unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)
 	retMissing = unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)
+	retUnknown = unix.SECCOMP_RET_ERRNO | uint32(unix.EPROTONOSUPPORT)
 )
 
 // newNamespaces are the flags of clone(2) that make a namespace.
 const newNamespaces = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC | unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET
 
-// filterCalls loads the filter for the calling thread, which must not change, and all that it starts.
-func filterCalls(network bool) error {
-	raw, err := bpf.Assemble(filter(network))
+// ownerBits make a program run with the rights of its owner, for whoever starts it outside.
+const ownerBits = unix.S_ISUID | unix.S_ISGID
+
+// filterable says whether there is a filter for this processor.
+func filterable() bool { return true }
+
+// filterOptions are what the filter depends on.
+type filterOptions struct {
+	network Network
+	unix    bool // Unix sockets; pairs of sockets are always there
+	memory  bool // the shared memory is the command's own
+	pid     bool // the process numbers are the command's own, and the helper is the first
+}
+
+// filterProgram is the filter in the form that the kernel reads.
+func filterProgram(o filterOptions) ([]byte, error) {
+	raw, err := bpf.Assemble(filter(o))
 	if err != nil {
-		return fmt.Errorf("assemble the call filter: %w", err)
+		return nil, fmt.Errorf("assemble: %w", err)
 	}
-	program := make([]unix.SockFilter, len(raw))
-	for i, ins := range raw {
-		program[i] = unix.SockFilter{Code: ins.Op, Jt: ins.Jt, Jf: ins.Jf, K: ins.K}
+	var out []byte
+	for _, ins := range raw {
+		out = binary.NativeEndian.AppendUint16(out, ins.Op)
+		out = append(out, ins.Jt, ins.Jf)
+		out = binary.NativeEndian.AppendUint32(out, ins.K)
 	}
-	fprog := unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}
-	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&fprog))) //nolint:gosec // the kernel reads the struct
-	runtime.KeepAlive(program)
-	if errno != 0 {
-		return fmt.Errorf("load the call filter: %w", errno)
+	return out, nil
+}
+
+// program collects blocks. Each begins with the number of the call loaded, and leaves it loaded where it does not answer.
+type program []bpf.Instruction
+
+// answer gives one answer to a call, whatever its arguments.
+func (p *program) answer(nr, ret uint32) {
+	*p = append(*p, bpf.JumpIf{Cond: bpf.JumpEqual, Val: nr, SkipFalse: 1}, bpf.RetConstant{Val: ret})
+}
+
+// test is a look at an argument.
+type test struct {
+	arg  uint32
+	cond bpf.JumpTest
+	val  uint32
+	high bool // look at the upper half
+}
+
+// offset is where the filter finds the argument.
+func (t test) offset() uint32 {
+	off := offArgs + argSize*t.arg
+	if t.high {
+		off += argSize / 2
 	}
-	return nil
+	return off
+}
+
+// when answers a call that passes one of the tests, and allows the others, or goes on to rest.
+func (p *program) when(nr, ret uint32, tests ...test) { p.decide(nr, ret, retAllow, tests) }
+
+// unless answers a call that passes none of the tests, and allows the others.
+func (p *program) unless(nr, ret uint32, tests ...test) { p.decide(nr, retAllow, ret, tests) }
+
+func (p *program) decide(nr, passed, other uint32, tests []test) {
+	var body []bpf.Instruction
+	for _, t := range tests {
+		body = append(body, bpf.LoadAbsolute{Off: t.offset(), Size: 4}, bpf.JumpIf{Cond: t.cond, Val: t.val, SkipFalse: 1}, bpf.RetConstant{Val: passed})
+	}
+	body = append(body, bpf.RetConstant{Val: other})
+	*p = append(*p, bpf.JumpIf{Cond: bpf.JumpEqual, Val: nr, SkipFalse: uint8(len(body))}) //nolint:gosec // some tests
+	*p = append(*p, body...)
 }
 
 // filter is the program: what it does not refuse is allowed.
-func filter(network bool) []bpf.Instruction {
-	prog := []bpf.Instruction{
+func filter(o filterOptions) []bpf.Instruction {
+	p := program{
 		bpf.LoadAbsolute{Off: offArch, Size: 4},
 		bpf.JumpIf{Cond: bpf.JumpEqual, Val: auditArch, SkipTrue: 1},
 		bpf.RetConstant{Val: retRefuse}, // calls of another processor mode have other numbers
 		bpf.LoadAbsolute{Off: offCall, Size: 4},
 	}
-	prog = append(prog, archFilter()...)
-	refuse := func(nr uint32, answer uint32) {
-		prog = append(prog, bpf.JumpIf{Cond: bpf.JumpEqual, Val: nr, SkipFalse: 1}, bpf.RetConstant{Val: answer})
-	}
+	p = append(p, archFilter()...)
 	for _, nr := range refusedCalls() {
-		refuse(nr, retRefuse)
+		p.answer(nr, retRefuse)
 	}
-	refuse(unix.SYS_CLONE3, retMissing) // its flags are in memory, out of sight; C libraries fall back to clone
-	// Each of these blocks loads an argument and ends in an answer.
-	prog = append(prog,
-		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.SYS_CLONE, SkipFalse: 4},
-		bpf.LoadAbsolute{Off: offArg0, Size: 4},
-		bpf.JumpIf{Cond: bpf.JumpBitsSet, Val: newNamespaces, SkipFalse: 1},
+	if !o.memory {
+		for _, nr := range []uint32{unix.SYS_SHMGET, unix.SYS_SEMGET, unix.SYS_MSGGET, unix.SYS_MQ_OPEN} {
+			p.answer(nr, retRefuse)
+		}
+	}
+	p.answer(unix.SYS_CLONE3, retMissing) // its flags are in memory, out of sight; C libraries fall back to clone
+	p.when(unix.SYS_CLONE, retRefuse, test{arg: 0, cond: bpf.JumpBitsSet, val: newNamespaces})
+	p.when(unix.SYS_IOCTL, retRefuse, test{arg: 1, cond: bpf.JumpEqual, val: unix.TIOCSTI}, test{arg: 1, cond: bpf.JumpEqual, val: unix.TIOCLINUX}) // types into a terminal
+	p.others(o.pid)
+	p.modes()
+	p.sockets(o)
+	return append(p, bpf.RetConstant{Val: retAllow})
+}
+
+// others refuses what is done to other processes. Signals are held by Landlock, and by the namespace: here they must not reach the helper or
+// who started it. A process may set its own limits and its own place in the order of the processor.
+func (p *program) others(pid bool) {
+	self := func(arg uint32) test { return test{arg: arg, cond: bpf.JumpEqual, val: 0} }
+	for _, nr := range []uint32{
+		unix.SYS_PRLIMIT64, unix.SYS_SCHED_SETAFFINITY, unix.SYS_SCHED_SETSCHEDULER, unix.SYS_SCHED_SETPARAM, unix.SYS_SCHED_SETATTR,
+	} {
+		p.unless(nr, retRefuse, self(0))
+	}
+	for nr, which := range map[uint32]uint32{unix.SYS_SETPRIORITY: unix.PRIO_PROCESS, unix.SYS_IOPRIO_SET: 1} {
+		p.when(nr, retRefuse, test{arg: 0, cond: bpf.JumpNotEqual, val: which}, test{arg: 1, cond: bpf.JumpNotEqual, val: 0})
+	}
+	forbidden := []uint32{1} // the helper
+	if !pid {
+		const all = 0xffff_ffff
+		forbidden = []uint32{all, 1, warden.PlaceSelf, warden.PlaceParent, warden.PlaceSelfGroup, warden.PlaceParentGroup}
+	}
+	var tests []test
+	for _, target := range forbidden {
+		tests = append(tests, test{arg: 0, cond: bpf.JumpEqual, val: target})
+	}
+	for _, nr := range []uint32{unix.SYS_KILL, unix.SYS_TKILL, unix.SYS_TGKILL, unix.SYS_RT_SIGQUEUEINFO, unix.SYS_RT_TGSIGQUEUEINFO, unix.SYS_PIDFD_OPEN} {
+		p.when(nr, retRefuse, tests...)
+	}
+}
+
+// modes refuses to make programs that run with the rights of their owner.
+func (p *program) modes() {
+	args := map[uint32]uint32{unix.SYS_FCHMOD: 1, unix.SYS_FCHMODAT: 2, unix.SYS_FCHMODAT2: 2, unix.SYS_OPENAT: 3, unix.SYS_MKNODAT: 2}
+	maps.Copy(args, archModes())
+	for nr, arg := range args {
+		tests := []test{{arg: arg, cond: bpf.JumpBitsSet, val: ownerBits}}
+		if flags, opens := openFlags(nr); opens {
+			p.whenCreating(nr, flags, arg)
+			continue
+		}
+		p.when(nr, retRefuse, tests...)
+	}
+	p.answer(unix.SYS_OPENAT2, retMissing) // its mode is in memory
+}
+
+// whenCreating refuses an open that makes a file with ownerBits; without O_CREAT the mode means nothing and may hold anything.
+func (p *program) whenCreating(nr, flags, mode uint32) {
+	*p = append(*p,
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: nr, SkipFalse: 7},
+		bpf.LoadAbsolute{Off: offArgs + argSize*flags, Size: 4},
+		bpf.JumpIf{Cond: bpf.JumpBitsSet, Val: unix.O_CREAT | unix.O_TMPFILE&^unix.O_DIRECTORY, SkipTrue: 1},
+		bpf.RetConstant{Val: retAllow},
+		bpf.LoadAbsolute{Off: offArgs + argSize*mode, Size: 4},
+		bpf.JumpIf{Cond: bpf.JumpBitsSet, Val: ownerBits, SkipFalse: 1},
 		bpf.RetConstant{Val: retRefuse},
 		bpf.RetConstant{Val: retAllow},
-		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.SYS_IOCTL, SkipFalse: 5},
-		bpf.LoadAbsolute{Off: offArg1, Size: 4},
-		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.TIOCSTI, SkipTrue: 1}, // types into a terminal
-		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.TIOCLINUX, SkipFalse: 1},
-		bpf.RetConstant{Val: retRefuse},
-		bpf.RetConstant{Val: retAllow},
-		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.SYS_SOCKET, SkipTrue: 1},
-		bpf.RetConstant{Val: retAllow},
-		bpf.LoadAbsolute{Off: offArg0, Size: 4},
 	)
-	families := []uint32{unix.AF_UNIX}
-	if network {
-		families = append(families, unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK)
+}
+
+// openFlags says which argument of an open holds its flags.
+func openFlags(nr uint32) (arg uint32, opens bool) {
+	if nr == unix.SYS_OPENAT {
+		return 2, true
 	}
+	return archOpenFlags(nr)
+}
+
+// sockets bounds what may be connected to. Pairs of sockets of one process tree are always allowed.
+func (p *program) sockets(o filterOptions) {
+	var families []uint32
+	if o.unix {
+		families = append(families, unix.AF_UNIX)
+	}
+	inet := []uint32{unix.AF_INET, unix.AF_INET6}
+	switch o.network {
+	case NetworkOff:
+		inet = nil
+	case NetworkInternet:
+		families = append(families, unix.AF_NETLINK)
+		p.when(unix.SYS_SENDTO, retAsk, test{arg: 4, cond: bpf.JumpNotEqual}, test{arg: 4, cond: bpf.JumpNotEqual, high: true})
+		for _, nr := range []uint32{unix.SYS_CONNECT, unix.SYS_SENDMSG, unix.SYS_SENDMMSG} {
+			p.answer(nr, retAsk)
+		}
+	default:
+		families = append(families, unix.AF_NETLINK)
+	}
+	body := []bpf.Instruction{bpf.LoadAbsolute{Off: offArgs, Size: 4}}
 	for _, f := range families {
-		prog = append(prog, bpf.JumpIf{Cond: bpf.JumpEqual, Val: f, SkipFalse: 1}, bpf.RetConstant{Val: retAllow})
+		body = append(body, bpf.JumpIf{Cond: bpf.JumpEqual, Val: f, SkipFalse: 1}, bpf.RetConstant{Val: retAllow})
 	}
-	return append(prog, bpf.RetConstant{Val: retRefuse})
+	if len(inet) > 0 {
+		body = append(body, bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.AF_INET, SkipTrue: 2}, bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.AF_INET6, SkipTrue: 1}, bpf.RetConstant{Val: retRefuse})
+		body = append(body, bpf.LoadAbsolute{Off: offArgs + 2*argSize, Size: 4})
+		for _, proto := range []uint32{0, unix.IPPROTO_TCP, unix.IPPROTO_UDP, unix.IPPROTO_ICMP, unix.IPPROTO_ICMPV6} { // others carry addresses in options
+			body = append(body, bpf.JumpIf{Cond: bpf.JumpEqual, Val: proto, SkipFalse: 1}, bpf.RetConstant{Val: retAllow})
+		}
+		body = append(body, bpf.RetConstant{Val: retUnknown})
+	} else {
+		body = append(body, bpf.RetConstant{Val: retRefuse})
+	}
+	*p = append(*p, bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.SYS_SOCKET, SkipFalse: uint8(len(body))}) //nolint:gosec // some families
+	*p = append(*p, body...)
 }
 
 // refusedCalls are refused whatever their arguments: they look into other processes, change the machine or the namespaces, reach the kernel's
 // key ring, or do unseen what the filter looks at (io_uring opens sockets).
 func refusedCalls() []uint32 {
+	const openTreeAttr, quotactlFd = 467, 443
 	return append([]uint32{
-		unix.SYS_PTRACE, unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV, unix.SYS_KCMP, unix.SYS_PIDFD_GETFD, unix.SYS_PERF_EVENT_OPEN,
+		unix.SYS_PTRACE, unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV, unix.SYS_PROCESS_MADVISE, unix.SYS_PROCESS_MRELEASE, unix.SYS_KCMP,
+		unix.SYS_PIDFD_GETFD, unix.SYS_PERF_EVENT_OPEN, unix.SYS_MIGRATE_PAGES, unix.SYS_MOVE_PAGES,
 		unix.SYS_BPF, unix.SYS_USERFAULTFD, unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER,
 		unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY, unix.SYS_KEYCTL,
 		unix.SYS_UNSHARE, unix.SYS_SETNS, unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_CHROOT, unix.SYS_MOVE_MOUNT,
-		unix.SYS_OPEN_TREE, unix.SYS_FSOPEN, unix.SYS_FSCONFIG, unix.SYS_FSMOUNT, unix.SYS_FSPICK, unix.SYS_MOUNT_SETATTR,
-		unix.SYS_OPEN_BY_HANDLE_AT, unix.SYS_FANOTIFY_INIT, unix.SYS_QUOTACTL, unix.SYS_SWAPON, unix.SYS_SWAPOFF, unix.SYS_ACCT,
+		unix.SYS_OPEN_TREE, openTreeAttr, unix.SYS_FSOPEN, unix.SYS_FSCONFIG, unix.SYS_FSMOUNT, unix.SYS_FSPICK, unix.SYS_MOUNT_SETATTR,
+		unix.SYS_OPEN_BY_HANDLE_AT, unix.SYS_FANOTIFY_INIT, unix.SYS_QUOTACTL, quotactlFd, unix.SYS_SWAPON, unix.SYS_SWAPOFF, unix.SYS_ACCT,
 		unix.SYS_KEXEC_LOAD, unix.SYS_KEXEC_FILE_LOAD, unix.SYS_INIT_MODULE, unix.SYS_FINIT_MODULE, unix.SYS_DELETE_MODULE, unix.SYS_REBOOT,
 		unix.SYS_SETTIMEOFDAY, unix.SYS_CLOCK_SETTIME, unix.SYS_CLOCK_ADJTIME, unix.SYS_ADJTIMEX, unix.SYS_SETHOSTNAME, unix.SYS_SETDOMAINNAME,
-		unix.SYS_SYSLOG, unix.SYS_VHANGUP,
+		unix.SYS_SYSLOG, unix.SYS_VHANGUP, unix.SYS_LOOKUP_DCOOKIE, unix.SYS_NFSSERVCTL,
 	}, archRefused()...)
 }

@@ -20,3 +20,11 @@ func archFilter() []bpf.Instruction {
 func archRefused() []uint32 {
 	return []uint32{unix.SYS_IOPL, unix.SYS_IOPERM, unix.SYS_MODIFY_LDT, unix.SYS_USELIB, unix.SYS__SYSCTL, unix.SYS_CREATE_MODULE}
 }
+
+// archModes are older calls that set a mode, with the argument it is in.
+func archModes() map[uint32]uint32 {
+	return map[uint32]uint32{unix.SYS_CHMOD: 1, unix.SYS_CREAT: 1, unix.SYS_MKNOD: 1, unix.SYS_OPEN: 2}
+}
+
+// archOpenFlags says which argument of an older open holds its flags.
+func archOpenFlags(nr uint32) (arg uint32, opens bool) { return 1, nr == unix.SYS_OPEN }

@@ -10,3 +10,7 @@ const auditArch = unix.AUDIT_ARCH_AARCH64
 func archFilter() []bpf.Instruction { return nil }
 
 func archRefused() []uint32 { return nil }
+
+func archModes() map[uint32]uint32 { return nil }
+
+func archOpenFlags(uint32) (uint32, bool) { return 0, false }

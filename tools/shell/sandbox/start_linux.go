@@ -2,25 +2,29 @@ package sandbox
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/zephbot/zephbot/tools/shell/sandbox/warden"
 )
 
-// errUncalled is the error of a program that was started as a helper and does not know it.
-var errUncalled = errors.New("this program is a helper already: its main does not call sandbox.Main")
+// helperProcess is a helper that runs.
+type helperProcess struct {
+	cmd     *exec.Cmd
+	control *os.File
+	reports *os.File
+}
 
-// startHelped runs the command below a helper.
-func startHelped(ctx context.Context, spec Spec, stdout, stderr *os.File) (*Process, error) {
-	if os.Getenv(marker) != "" {
-		return nil, errUncalled
-	}
-	run, err := specFile(spec)
+// startHelper starts a helper that carries out a plan.
+func startHelper(ctx context.Context, helper, mode string, p *warden.Plan, can abilities, stdin, stdout, stderr *os.File) (*helperProcess, error) {
+	run, err := planFile(p)
 	if err != nil {
 		return nil, err
 	}
@@ -35,56 +39,93 @@ func startHelped(ctx context.Context, spec Spec, stdout, stderr *os.File) (*Proc
 		return nil, errors.Join(fmt.Errorf("make pipe: %w", err), controlW.Close())
 	}
 	defer func() { _ = reportW.Close() }() // the helper's end
-	cmd, err := startCommand(spec, func() *exec.Cmd {
-		cmd := exec.CommandContext(context.WithoutCancel(ctx), spec.Helper, Arg, modeSupervise)
-		cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = "/", helperEnv(), stdout, stderr
-		if spec.Stdin != nil {
-			cmd.Stdin = spec.Stdin
-		}
-		cmd.ExtraFiles = []*os.File{run, controlR, reportW}
-		cmd.SysProcAttr = ownSession()
-		return cmd
-	})
-	if err != nil {
+	cmd := exec.CommandContext(context.WithoutCancel(ctx), helper, warden.Arg, mode)
+	cmd.Dir, cmd.Env = "/", []string{warden.Marker + "=1", "GOMAXPROCS=2", "GOGC=off", "GOMEMLIMIT=64MiB"}
+	if stdin != nil { // a nil *os.File is no nil io.Reader
+		cmd.Stdin = stdin
+	}
+	if stdout != nil {
+		cmd.Stdout = stdout
+	}
+	if stderr != nil {
+		cmd.Stderr = stderr
+	}
+	cmd.ExtraFiles = []*os.File{run, controlR, reportW}
+	cmd.SysProcAttr = can.attributes()
+	if err := helpers.start(cmd); err != nil {
 		return nil, errors.Join(fmt.Errorf("start the helper: %w", err), controlW.Close(), reportR.Close())
 	}
-	stopped := make(chan struct{})
-	p := &Process{stop: func() { close(stopped) }, done: make(chan struct{})}
-	reports := make(chan report)
-	p.wg.Go(func() { listen(reportR, reports) })
-	p.wg.Go(func() {
-		defer close(p.done)
-		w := watcher{spec: spec, cmd: cmd, control: controlW, reports: reports, stopped: stopped}
-		p.status = w.watch()
-		w.close(reportR)
-	})
-	return p, nil
+	return &helperProcess{cmd: cmd, control: controlW, reports: reportR}, nil
 }
 
-// specFile puts the run into a file without a name, which the helper inherits.
-func specFile(spec Spec) (*os.File, error) {
-	raw, err := json.Marshal(spec)
-	if err != nil {
-		return nil, fmt.Errorf("write the run: %w", err)
-	}
+// report reads one report.
+func (h *helperProcess) report() (*warden.Report, error) {
+	return warden.ReadReport(func(b []byte) error {
+		_, err := io.ReadFull(h.reports, b)
+		return err
+	})
+}
+
+// close waits for a helper, which has nothing to do any more, and lets everything go.
+func (h *helperProcess) close() {
+	late := time.AfterFunc(stuckAfter, func() { _ = h.cmd.Process.Kill() })
+	helpers.wait(h.cmd)
+	late.Stop()
+	_ = h.control.Close() // closed already after a stop
+	_ = h.reports.Close()
+}
+
+// planFile puts the plan into a file without a name, which the helper inherits.
+func planFile(p *warden.Plan) (*os.File, error) {
 	fd, err := unix.MemfdCreate("run", unix.MFD_CLOEXEC)
 	if err != nil {
 		return nil, fmt.Errorf("write the run: %w", err)
 	}
 	f := os.NewFile(uintptr(fd), "run")
-	if _, err := f.Write(raw); err != nil {
+	if _, err := f.Write(p.Encode()); err != nil {
 		return nil, errors.Join(fmt.Errorf("write the run: %w", err), f.Close())
 	}
 	return f, nil
 }
 
+// startHelped runs the command below a helper.
+func startHelped(ctx context.Context, spec Spec, stdout, stderr *os.File) (*Process, error) {
+	var can abilities
+	if !spec.Off {
+		can = learn(ctx, spec.Helper)
+		if spec.Require && (can.abi == 0 || !can.calls) {
+			return nil, fmt.Errorf("%w: %s", ErrUnavailable, can.reason)
+		}
+	}
+	p, err := makePlan(spec, can)
+	if err != nil {
+		return nil, err
+	}
+	h, err := startHelper(ctx, spec.Helper, warden.ModeRun, p, can, spec.Stdin, stdout, stderr)
+	if err != nil {
+		return nil, err
+	}
+	stopped := make(chan struct{})
+	proc := &Process{stop: func() { close(stopped) }, done: make(chan struct{})}
+	reports := make(chan *warden.Report)
+	proc.wg.Go(func() { listen(h, reports) })
+	proc.wg.Go(func() {
+		defer close(proc.done)
+		w := watcher{spec: spec, pid: can.pid, helperProcess: h, reports: reports, stopped: stopped}
+		proc.status = w.watch()
+		h.close()
+		for range w.reports { // lets listen end
+		}
+	})
+	return proc, nil
+}
+
 // listen hands on the reports of a helper until it is gone.
-func listen(f *os.File, to chan<- report) {
+func listen(h *helperProcess, to chan<- *warden.Report) {
 	defer close(to)
-	dec := json.NewDecoder(f)
 	for {
-		var r report
-		if dec.Decode(&r) != nil {
+		r, err := h.report()
+		if err != nil {
 			return // the end, or a helper that died in the middle of a word
 		}
 		to <- r
@@ -93,14 +134,15 @@ func listen(f *os.File, to chan<- report) {
 
 // watcher follows one helper.
 type watcher struct {
+	*helperProcess
+
 	spec    Spec
-	cmd     *exec.Cmd
-	control *os.File
-	reports <-chan report
+	pid     bool // everything ends with the helper
+	reports <-chan *warden.Report
 	stopped <-chan struct{}
 
 	starting bool // the command may run
-	main     int  // process id of the command
+	main     int  // process id of the command, as the helper sees it
 	status   Status
 	ended    bool
 }
@@ -130,7 +172,7 @@ func (w *watcher) watch() Status {
 }
 
 // take takes in one report.
-func (w *watcher) take(r report) {
+func (w *watcher) take(r *warden.Report) {
 	switch {
 	case r.Starting:
 		w.starting = true
@@ -138,44 +180,53 @@ func (w *watcher) take(r report) {
 		w.main = r.PID
 	case r.Error != "":
 		w.status.Err = errors.New(r.Error)
-		if r.Unavailable {
+		if r.Missing && w.spec.Require {
 			w.status.Err = fmt.Errorf("%w (%s)", ErrUnavailable, r.Error)
 		}
 	}
-	if r.Ended {
-		w.ended = true
-		w.status.Code, w.status.Signal, w.status.Left, w.status.Stuck, w.status.TooMany = r.Code, r.Signal, r.Left, r.Stuck, r.TooMany
+	if !r.Ended {
+		return
+	}
+	w.ended = true
+	w.status.Code, w.status.Left, w.status.Stuck = r.Code, r.Left, r.Stuck
+	if r.Signal != 0 {
+		w.status.Signal = syscall.Signal(r.Signal).String()
+	}
+	switch {
+	case r.Hit&warden.HitProcs != 0:
+		w.status.Hit = LimitProcs
+	case r.Hit&warden.HitMemory != 0:
+		w.status.Hit = LimitMemory
+	default:
+		w.status.Hit = w.spec.Limits.hit(r.Code, syscall.Signal(r.Signal))
 	}
 }
 
 // gone is the end of the reports: the helper is at its end too.
 func (w *watcher) gone() Status {
-	if !w.ended {
-		w.hunt()
-		if !w.starting {
-			return Status{Signal: "killed", Err: errors.Join(w.status.Err, errors.New("the helper ended without a word about the command"))}
-		}
-		return Status{Signal: "killed", Vanished: true}
+	if w.ended {
+		return w.status
 	}
-	return w.status
+	w.hunt()
+	if !w.starting {
+		return Status{Signal: "killed", Err: errors.Join(w.status.Err, errors.New("the helper ended without a word about the command"))}
+	}
+	return Status{Signal: "killed", Vanished: true}
 }
 
-// hunt kills what can be found of a run whose helper does not do it.
+// hunt kills what can be found of a run whose helper does not do it. In a namespace of their own all processes end with the helper.
 func (w *watcher) hunt() {
-	tree := descendants(w.cmd.Process.Pid)
+	if w.pid {
+		_ = w.cmd.Process.Kill() // gone is as good
+		return
+	}
+	tree := warden.Descendants(w.cmd.Process.Pid)
 	if w.main > 0 {
 		tree = signalTree(w.main, kill, tree)
 	}
 	signalTree(w.cmd.Process.Pid, kill, tree)
-}
-
-// close waits for the helper, which has nothing to do any more, and lets everything go.
-func (w *watcher) close(reports *os.File) {
-	late := time.AfterFunc(stuckAfter, func() { _ = w.cmd.Process.Kill() })
-	_ = w.cmd.Wait() // its status says nothing: the report did
-	late.Stop()
-	_ = w.control.Close() // closed already after a stop
-	_ = reports.Close()
-	for range w.reports { // lets listen end
+	helpers.wait(w.cmd) // what it leaves is ours only when it is quite gone
+	if adopts() {
+		helpers.killOrphans()
 	}
 }

@@ -1,0 +1,167 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/zephbot/zephbot/tools/shell/sandbox/warden"
+)
+
+// probeTimeout bounds one look at what the machine can do.
+const probeTimeout = 30 * time.Second
+
+// abilities are what the machine lets us do.
+type abilities struct {
+	user  bool // namespaces are made inside a user namespace
+	pid   bool // processes of a command are in a namespace of their own
+	root  bool // a command has a root and shared memory of its own
+	abi   int  // Landlock
+	calls bool // seccomp
+	guard bool // seccomp asks us
+
+	reason string // why something is missing
+}
+
+// machine remembers the abilities by helper. They do not change while the program runs, and to find them out takes some milliseconds.
+var machine = struct {
+	sync.Mutex
+	known map[string]abilities
+}{known: map[string]abilities{}}
+
+// learn gives the abilities of the machine. What could not be found out is found out again by the next call.
+func learn(ctx context.Context, helper string) abilities {
+	machine.Lock()
+	defer machine.Unlock()
+	if can, ok := machine.known[helper]; ok {
+		return can
+	}
+	can, ok := explore(ctx, helper)
+	if ok {
+		machine.known[helper] = can
+	}
+	return can
+}
+
+// explore tries the strongest confinement first.
+func explore(ctx context.Context, helper string) (abilities, bool) {
+	abi, calls := landlockABI(), filterable()
+	admin := mayMount()
+	var why string
+	for _, can := range []abilities{
+		{root: true, pid: true}, {root: true, pid: true, user: true}, {root: true}, {root: true, user: true}, {},
+	} {
+		if can.root && !can.user && !admin {
+			continue
+		}
+		can.abi, can.calls, can.guard = abi, calls, calls
+		r, err := ask(ctx, helper, can)
+		if err == nil && r.Error != "" && can.guard { // perhaps only the asking is missing
+			can.guard = false
+			r, err = ask(ctx, helper, can)
+		}
+		switch {
+		case err != nil && !can.root:
+			return abilities{reason: "the helper does not start: " + err.Error()}, false
+		case err != nil:
+			why = err.Error()
+		case r.Error != "":
+			why = r.Error
+		case can.root && r.Held&warden.HeldRoot == 0, can.pid && r.Held&warden.HeldPIDs == 0:
+			why = "they do not hold"
+		default:
+			return can.settle(r, why), true
+		}
+	}
+	return abilities{reason: why}, true
+}
+
+// settle takes what held, and words for what did not.
+func (can abilities) settle(r *warden.Report, why string) abilities {
+	var missing []string
+	if r.Held&warden.HeldFiles == 0 {
+		can.abi = 0
+		missing = append(missing, "the kernel has no Landlock, or it is not enabled (lsm=landlock,…)")
+	}
+	if r.Held&warden.HeldCalls == 0 {
+		can.calls, can.guard = false, false
+		missing = append(missing, "the kernel has no seccomp filter, or there is none for this processor")
+	}
+	if !can.root && why != "" {
+		missing = append(missing, "no namespaces: "+why)
+	}
+	can.reason = strings.Join(missing, "; ")
+	return can
+}
+
+// ask lets a helper confine itself and tell what holds.
+func ask(ctx context.Context, helper string, can abilities) (*warden.Report, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	spec := Spec{Helper: helper, Dir: "/", Network: NetworkOff}
+	if can.guard {
+		spec.Network = NetworkInternet
+	}
+	p, err := makePlan(spec, can)
+	if err != nil {
+		return nil, err
+	}
+	h, err := startHelper(ctx, helper, warden.ModeProbe, p, can, nil, nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer h.close()
+	late := time.AfterFunc(probeTimeout, func() { _ = h.cmd.Process.Kill() })
+	defer late.Stop()
+	r, err := h.report()
+	if err != nil {
+		return nil, errors.New("the helper gave no answer")
+	}
+	return r, nil
+}
+
+// Probe finds out what the kernel enforces, by confining a helper and looking whether it is. helper as in Spec.
+func Probe(ctx context.Context, helper string) Level {
+	if helper == "" {
+		return Level{Reason: "this program is not set up as its own helper"}
+	}
+	can := learn(ctx, helper)
+	return Level{
+		Landlock: can.abi, Seccomp: can.calls, Root: can.root, Processes: can.pid, Guard: can.guard, Unix: can.unixSockets(), Reason: can.reason,
+	}
+}
+
+// unixSockets says whether a command may use Unix sockets: those outside must be out of its reach, by path (a root of its own) and by name.
+func (can abilities) unixSockets() bool { return !can.calls || can.root && can.abi >= scopingABI }
+
+// scopingABI is the version of Landlock from which on signals and names of sockets end at the domain.
+const scopingABI = 6
+
+// mayMount says whether this process may make namespaces as it is.
+func mayMount() bool {
+	head := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var data [2]unix.CapUserData
+	return unix.Capget(&head, &data[0]) == nil && data[0].Effective&(1<<unix.CAP_SYS_ADMIN) != 0
+}
+
+// attributes are how a helper is started.
+func (can abilities) attributes() *syscall.SysProcAttr {
+	attr := ownSession()
+	if can.root {
+		attr.Cloneflags = syscall.CLONE_NEWNS | syscall.CLONE_NEWIPC
+	}
+	if can.pid {
+		attr.Cloneflags |= syscall.CLONE_NEWPID
+	}
+	if can.user { // the helper maps its user itself
+		attr.Cloneflags |= syscall.CLONE_NEWUSER
+		attr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SETPCAP, unix.CAP_SETUID, unix.CAP_SETGID} // kept when the helper starts; the command does not get them
+	}
+	return attr
+}

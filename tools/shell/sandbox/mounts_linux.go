@@ -1,0 +1,231 @@
+package sandbox
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/zephbot/zephbot/tools/shell/sandbox/warden"
+)
+
+// Where it can be had, a command gets a root of its own in which only what is granted is, and what may not be changed is read-only. A denied path
+// inside a granted directory is covered there: an empty directory lies over it, or a device that nobody can open. Then the whole directory can
+// be granted. Elsewhere Landlock grants the directory in pieces (see carve).
+//
+// A cover hides a name. When somebody outside the sandbox replaces a covered file by renaming another over it, or removes it, the kernel takes
+// the cover away, and a command that still runs sees the new file. A directory is safe as long as it is not itself removed.
+
+// maxLinks bounds the links on the way to a path, as the kernel does.
+const maxLinks = 40
+
+// layout is the root of a command while it is planned.
+type layout struct {
+	links map[string]string // text of the links on the way to what is granted, by path
+	binds map[string]bool   // what is granted, and whether it may be changed
+}
+
+// add grants p, by its real path and by every link on the way.
+func (l *layout) add(p string, write bool) {
+	if real := l.resolve(p); real != "" && real != "/" {
+		l.binds[real] = l.binds[real] || write
+	}
+}
+
+// resolve follows the links of p and keeps them; "" when it leads nowhere.
+func (l *layout) resolve(p string) string {
+	at, rest := "/", strings.Split(strings.Trim(filepath.Clean(p), "/"), "/")
+	for links := 0; len(rest) > 0; {
+		name := rest[0]
+		rest = rest[1:]
+		if name == "" || name == "." {
+			continue
+		}
+		next := filepath.Join(at, name) // ".." is right: at holds no links
+		info, err := os.Lstat(next)
+		if err != nil {
+			return ""
+		}
+		if info.Mode()&os.ModeSymlink == 0 {
+			at = next
+			continue
+		}
+		text, err := os.Readlink(next)
+		if links++; err != nil || links > maxLinks {
+			return ""
+		}
+		l.links[next] = text
+		if filepath.IsAbs(text) {
+			at = "/"
+		}
+		rest = append(strings.Split(strings.Trim(text, "/"), "/"), rest...)
+	}
+	return at
+}
+
+// rootMounts plans the root, and says which of the denied paths are covered in it.
+func rootMounts(spec Spec, can abilities, deny []string) ([]warden.Mount, map[string]bool) {
+	l := &layout{links: map[string]string{}, binds: map[string]bool{}}
+	for _, p := range systemRead() {
+		if !can.pid || !below(p, "/proc") {
+			l.add(p, false)
+		}
+	}
+	if can.abi > 0 { // Landlock picks out of it
+		l.add("/etc", false)
+	}
+	for _, p := range systemConfig() {
+		l.add(p, false)
+	}
+	if !can.pid {
+		l.add("/proc", false)
+	}
+	for _, p := range systemDevices() {
+		l.add(p, true)
+	}
+	for _, p := range spec.Read {
+		l.add(p, false)
+	}
+	for _, p := range spec.Write {
+		l.add(p, true)
+	}
+	mounts := l.mounts()
+	if dir := l.resolve(spec.Dir); dir != "" {
+		mounts = append(mounts, warden.Mount{Kind: warden.MountDir, Path: dir})
+	}
+	for name, target := range map[string]string{"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2"} {
+		mounts = append(mounts, warden.Mount{Kind: warden.MountLink, Path: "/dev/" + name, Source: target})
+	}
+	mounts = append(mounts, warden.Mount{Kind: warden.MountTmpfs, Path: "/dev/shm", Size: sharedMemory})
+	if can.pid {
+		mounts = append(mounts, warden.Mount{Kind: warden.MountProc, Path: "/proc"})
+	}
+	covers, covered := coverMounts(spec, deny)
+	return append(mounts, covers...), covered
+}
+
+// mounts are the steps in an order in which what is above comes first. What lies in a directory that is granted alike comes with it.
+func (l *layout) mounts() []warden.Mount {
+	var list []warden.Mount
+	within := func(p string) (inside, write bool) {
+		for dir := filepath.Dir(p); dir != "/"; dir = filepath.Dir(dir) {
+			if w, ok := l.binds[dir]; ok {
+				inside, write = true, write || w
+			}
+		}
+		return inside, write
+	}
+	for p, text := range l.links {
+		if inside, _ := within(p); !inside {
+			list = append(list, warden.Mount{Kind: warden.MountLink, Path: p, Source: text})
+		}
+	}
+	for p, write := range l.binds {
+		inside, writable := within(p)
+		if inside && (writable || !write) {
+			continue
+		}
+		info, err := os.Lstat(p)
+		if err != nil {
+			continue
+		}
+		list = append(list, warden.Mount{Kind: warden.MountBind, Path: p, Source: p, Write: write, Dir: info.IsDir()})
+	}
+	slices.SortFunc(list, func(a, b warden.Mount) int { return strings.Compare(a.Path, b.Path) })
+	return list
+}
+
+// grantedPaths are the canonical paths that spec grants, those that may be changed apart from the rest.
+func grantedPaths(spec Spec) (read, write []string) {
+	resolve := func(lists ...[]string) []string {
+		var out []string
+		for _, p := range slices.Concat(lists...) {
+			if real, err := filepath.EvalSymlinks(p); err == nil {
+				out = append(out, real)
+			}
+		}
+		return out
+	}
+	return resolve(systemRead(), systemConfig(), spec.Read), resolve(spec.Write)
+}
+
+// coverable are the denied paths that can be covered, a directory before what is in it: those that are there, inside something granted, and
+// not above something granted, which would be hidden too.
+func coverable(spec Spec, deny, read, write []string) []string {
+	all := slices.Concat(read, write)
+	dir := Canonical(spec.Dir)
+	var places []string
+	for _, d := range deny {
+		inside := slices.ContainsFunc(all, func(p string) bool { return below(d, p) })
+		needed := d == dir || below(dir, d) || slices.ContainsFunc(all, func(p string) bool { return below(p, d) })
+		if !inside || needed {
+			continue
+		}
+		if info, err := os.Lstat(d); err == nil && info.Mode()&os.ModeSymlink == 0 { // a link cannot be a mount point
+			places = append(places, d)
+		}
+	}
+	slices.Sort(places)
+	return slices.Compact(places)
+}
+
+// coverMounts plans the covers of what can be covered, and says which denied paths those are.
+func coverMounts(spec Spec, deny []string) ([]warden.Mount, map[string]bool) {
+	if len(deny) == 0 {
+		return nil, nil
+	}
+	read, write := grantedPaths(spec)
+	var list []warden.Mount
+	covered, pinned := map[string]bool{}, map[string]bool{}
+	for _, d := range coverable(spec, deny, read, write) {
+		if belowAny(d, covered) {
+			continue
+		}
+		info, err := os.Lstat(d)
+		if err != nil {
+			continue
+		}
+		for _, dir := range pins(d, write, pinned) {
+			list = append(list, warden.Mount{Kind: warden.MountPin, Path: dir})
+		}
+		list = append(list, warden.Mount{Kind: warden.MountHide, Path: d, Dir: info.IsDir()})
+		covered[d] = true
+	}
+	top := maps.Clone(covered)
+	for _, d := range deny {
+		if belowAny(d, top) {
+			covered[d] = true
+		}
+	}
+	return list, covered
+}
+
+func belowAny(d string, dirs map[string]bool) bool {
+	for p := range dirs {
+		if below(d, p) {
+			return true
+		}
+	}
+	return false
+}
+
+// pins are the directories above d that a command could otherwise rename, from above: a mount point keeps its name. Moved away with its cover,
+// d would lie bare under another name for the next command.
+func pins(d string, write []string, pinned map[string]bool) []string {
+	var dirs []string
+	for dir := filepath.Dir(d); dir != "/"; dir = filepath.Dir(dir) {
+		if slices.ContainsFunc(write, func(p string) bool { return below(dir, p) }) && !pinned[dir] {
+			dirs = append(dirs, dir)
+			pinned[dir] = true
+		}
+	}
+	slices.Reverse(dirs)
+	return dirs
+}
+
+// keptCapabilities are what root still may inside the sandbox: read and change files of other owners in the directories that are granted. It
+// changes no owners, and modes and times only of what belongs to root.
+const keptCapabilities = 1 << unix.CAP_DAC_OVERRIDE

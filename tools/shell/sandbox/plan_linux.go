@@ -1,0 +1,84 @@
+package sandbox
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"strings"
+
+	"github.com/zephbot/zephbot/tools/shell/sandbox/warden"
+)
+
+// sharedMemory is how much a run may have in /dev/shm, in bytes.
+const sharedMemory = 256 << 20
+
+// makePlan says to the helper what to do for spec on a machine that can do so much.
+func makePlan(spec Spec, can abilities) (*warden.Plan, error) {
+	p := &warden.Plan{
+		Argv: spec.Argv, Dir: spec.Dir, Env: spec.Env, Grace: spec.Grace, Linger: spec.Linger,
+		UserSpace: can.user, UID: os.Geteuid(), GID: os.Getegid(), PIDSpace: can.pid,
+		Rlimits: spec.Limits.resources(can), Procs: spec.Limits.Procs, Memory: uint64(max(spec.Limits.Memory, 0)),
+	}
+	if spec.Off {
+		return p, nil
+	}
+	deny := denied(spec)
+	var covered map[string]bool
+	if can.root {
+		p.Mounts, covered = rootMounts(spec, can, deny)
+	}
+	p.Confine, p.Keep, p.ABI = true, keptCapabilities, can.abi
+	if can.abi > 0 {
+		if err := landlockRules(p, spec, can, deny, covered); err != nil {
+			return nil, err
+		}
+	}
+	if !can.calls {
+		return p, nil
+	}
+	o := filterOptions{network: spec.Network, unix: can.unixSockets(), memory: can.root, pid: can.pid}
+	if spec.Network == NetworkInternet {
+		if can.guard {
+			p.Guard = guard()
+		} else {
+			o.network = NetworkOff
+		}
+	}
+	var err error
+	if p.Filter, err = filterProgram(o); err != nil {
+		return nil, fmt.Errorf("make the call filter: %w", err)
+	}
+	return p, nil
+}
+
+// guard gives the addresses of this machine, which count as loopback, and its name servers.
+func guard() *warden.Guard {
+	g := &warden.Guard{}
+	if own, err := net.InterfaceAddrs(); err == nil {
+		for _, a := range own {
+			if n, ok := a.(*net.IPNet); ok {
+				g.Own = append(g.Own, shortIP(n.IP))
+			}
+		}
+	}
+	raw, err := os.ReadFile("/etc/resolv.conf")
+	if err != nil {
+		return g
+	}
+	for line := range strings.Lines(string(raw)) {
+		if f := strings.Fields(line); len(f) > 1 && f[0] == "nameserver" {
+			if ip := net.ParseIP(f[1]); ip != nil {
+				g.Servers = append(g.Servers, shortIP(ip))
+			}
+		}
+	}
+	return g
+}
+
+// shortIP is an address in 4 bytes where it has no more.
+func shortIP(ip net.IP) []byte {
+	if v4 := ip.To4(); v4 != nil {
+		return v4
+	}
+	return ip
+}

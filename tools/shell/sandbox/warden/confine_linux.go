@@ -1,0 +1,150 @@
+package warden
+
+import (
+	"errors"
+	"os"
+	"syscall"
+	"unsafe"
+)
+
+// confine takes away from the calling thread, which must not change, and from what it starts, what the plan does not grant. It gives the file
+// from which to read what the filter asks; -1 when it does not ask.
+func confine(p *Plan) (asks int, err error) {
+	asks = -1
+	if err := prctl(prSetNoNewPrivs, 1); err != nil { // Landlock and seccomp ask for it
+		return asks, fail("give up new privileges", err)
+	}
+	if p.ABI > 0 {
+		if err := restrict(p); err != nil {
+			return asks, fail("apply Landlock", err)
+		}
+	}
+	dropCapabilities(p.Keep)
+	if len(p.Filter) == 0 {
+		return asks, nil
+	}
+	asks, err = filter(p)
+	return asks, fail("load the call filter", err)
+}
+
+// restrict applies the rules. A path that vanished meanwhile needs none.
+func restrict(p *Plan) error {
+	attr := [3]uint64{p.FS, p.Net, p.Scoped}
+	size := uintptr(8)
+	switch {
+	case p.ABI >= 6:
+		size = 24
+	case p.ABI >= 4:
+		size = 16
+	}
+	set, _, errno := syscall.Syscall(sysLandlockCreate, uintptr(unsafe.Pointer(&attr)), size, 0)
+	if errno != 0 {
+		return fail("make the rules", errno)
+	}
+	defer func() { _ = syscall.Close(int(set)) }() // the kernel has the rules, or nothing holds
+	for _, r := range p.Rules {
+		if err := grant(int(set), r); err != nil {
+			return fail("grant "+r.Path, err)
+		}
+	}
+	if _, err := call(sysLandlockRestrict, set, 0); err != nil {
+		return err
+	}
+	return nil
+}
+
+func grant(set int, r Rule) error {
+	fd, err := syscall.Open(r.Path, oPath|syscall.O_CLOEXEC, 0)
+	if errors.Is(err, syscall.ENOENT) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { _ = syscall.Close(fd) }() // opened for its path only
+	var attr [12]byte                        // struct landlock_path_beneath_attr is packed
+	*(*uint64)(unsafe.Pointer(&attr[0])) = r.Access
+	*(*int32)(unsafe.Pointer(&attr[8])) = int32(fd) //nolint:gosec // file numbers are small
+	_, _, errno := syscall.Syscall6(sysLandlockAdd, uintptr(set), 1, uintptr(unsafe.Pointer(&attr)), 0, 0, 0)
+	if errno != 0 {
+		return errno
+	}
+	return nil
+}
+
+// dropCapabilities leaves keep at most. It fails where there is nothing to drop.
+func dropCapabilities(keep uint64) {
+	_, _ = call(syscall.SYS_PRCTL, prCapAmbient, prCapAmbientClear, 0, 0, 0)
+	for c := range uintptr(64) {
+		if keep&(uint64(1)<<c) == 0 {
+			_ = prctl(prCapbsetDrop, c)
+		}
+	}
+	head := struct {
+		version uint32
+		pid     int32
+	}{version: capabilityVersion3}
+	var data [2]struct{ effective, permitted, inheritable uint32 }
+	if _, _, errno := syscall.Syscall(syscall.SYS_CAPGET, uintptr(unsafe.Pointer(&head)), uintptr(unsafe.Pointer(&data)), 0); errno != 0 {
+		return
+	}
+	for i := range data {
+		part := uint32(keep >> (32 * i)) //nolint:gosec // one half
+		data[i].effective &= part
+		data[i].permitted &= part
+		data[i].inheritable = 0
+	}
+	_, _, _ = syscall.Syscall(syscall.SYS_CAPSET, uintptr(unsafe.Pointer(&head)), uintptr(unsafe.Pointer(&data)), 0)
+}
+
+// sockFilter is struct sock_filter.
+type sockFilter struct {
+	code   uint16
+	jt, jf uint8
+	k      uint32
+}
+
+// filter loads the seccomp program.
+func filter(p *Plan) (asks int, err error) {
+	const size = int(unsafe.Sizeof(sockFilter{}))
+	if len(p.Filter)%size != 0 || len(p.Filter)/size > 4096 {
+		return -1, errors.New("it is no filter")
+	}
+	program := unsafe.Slice((*sockFilter)(unsafe.Pointer(&p.Filter[0])), len(p.Filter)/size)
+	for i := range program {
+		fill(&program[i].k)
+	}
+	prog := struct {
+		n     uint16
+		first *sockFilter
+	}{uint16(len(program)), &program[0]} //nolint:gosec // bounded above
+	if p.Guard == nil {
+		_, _, errno := syscall.Syscall(sysSeccomp, seccompSetFilter, 0, uintptr(unsafe.Pointer(&prog)))
+		if errno != 0 {
+			return -1, errno
+		}
+		return -1, nil
+	}
+	for _, flags := range []uintptr{seccompNewListener | seccompWaitKillable, seccompNewListener} {
+		fd, _, errno := syscall.Syscall(sysSeccomp, seccompSetFilter, flags, uintptr(unsafe.Pointer(&prog)))
+		if errno == 0 {
+			return int(fd), nil
+		}
+		err = errno
+	}
+	return -1, err
+}
+
+// fill puts a process id in its place.
+func fill(k *uint32) {
+	switch *k {
+	case PlaceSelf:
+		*k = uint32(os.Getpid()) //nolint:gosec // positive
+	case PlaceParent:
+		*k = uint32(os.Getppid()) //nolint:gosec // not negative
+	case PlaceSelfGroup:
+		*k = uint32(-os.Getpid()) //nolint:gosec // as the kernel reads it
+	case PlaceParentGroup:
+		*k = uint32(-os.Getppid()) //nolint:gosec // as the kernel reads it
+	}
+}

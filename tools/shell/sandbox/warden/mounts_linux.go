@@ -1,0 +1,229 @@
+package warden
+
+import (
+	"errors"
+	"os"
+	"path"
+	"runtime"
+	"strconv"
+	"syscall"
+	"unsafe"
+)
+
+// A command sees a root of its own: an empty, read-only file system in which only the granted paths are, read-only too but for those that may
+// be changed. What is not there cannot be looked at, changed in its mode, owner, times or attributes, or connected to, be it a socket of a
+// database, of a container engine or of the system's manager.
+
+// mountAttr is struct mount_attr.
+type mountAttr struct{ set, clear, propagation, userns uint64 }
+
+// openTree copies the mounts at p, to be put elsewhere.
+func openTree(p string) (int, error) {
+	b, err := syscall.BytePtrFromString(p)
+	if err != nil {
+		return -1, err
+	}
+	dir := atFdcwd
+	fd, _, errno := syscall.Syscall(sysOpenTree, uintptr(dir), uintptr(unsafe.Pointer(b)), openTreeClone|syscall.O_CLOEXEC|atRecursive)
+	runtime.KeepAlive(b)
+	if errno != 0 {
+		return -1, errno
+	}
+	return int(fd), nil
+}
+
+// setAttr sets attributes of the mount at fd and of all below it.
+func setAttr(fd int, attr mountAttr, flags uintptr) error {
+	empty, err := syscall.BytePtrFromString("")
+	if err != nil {
+		return err
+	}
+	_, _, errno := syscall.Syscall6(sysMountSetattr, uintptr(fd), uintptr(unsafe.Pointer(empty)), atEmptyPath|flags, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr), 0)
+	if errno != 0 {
+		return errno
+	}
+	return nil
+}
+
+// moveMount puts what openTree copied at p.
+func moveMount(fd int, p string) error {
+	empty, err1 := syscall.BytePtrFromString("")
+	b, err2 := syscall.BytePtrFromString(p)
+	if err := errors.Join(err1, err2); err != nil {
+		return err
+	}
+	dir := atFdcwd
+	_, _, errno := syscall.Syscall6(sysMoveMount, uintptr(fd), uintptr(unsafe.Pointer(empty)), uintptr(dir), uintptr(unsafe.Pointer(b)), moveMountFEmpty, 0)
+	if errno != 0 {
+		return errno
+	}
+	return nil
+}
+
+// newRoot makes the root of the plan and enters it. The process has a mount namespace of its own.
+func newRoot(mounts []Mount) error {
+	if err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""); err != nil {
+		return fail("keep mounts to ourselves", err)
+	}
+	trees := make([]int, len(mounts))
+	for i, m := range mounts {
+		trees[i] = -1
+		if m.Kind != MountBind {
+			continue
+		}
+		var err error
+		if trees[i], err = copyTree(m); err != nil {
+			return fail("prepare "+m.Source, err)
+		}
+	}
+	if err := enterEmpty(); err != nil {
+		return err
+	}
+	for i, m := range mounts {
+		if err := place(m, trees[i]); err != nil {
+			return fail("place "+m.Path, err)
+		}
+	}
+	if err := syscall.PivotRoot(".", "."); err != nil {
+		return fail("change the root", err)
+	}
+	if err := syscall.Unmount(".", syscall.MNT_DETACH); err != nil {
+		return fail("leave the old root", err)
+	}
+	if err := os.Chdir("/"); err != nil {
+		return fail("enter the new root", err)
+	}
+	if err := cover(mounts); err != nil {
+		return err
+	}
+	return fail("close the root", syscall.Mount("", "/", "", syscall.MS_REMOUNT|syscall.MS_BIND|syscall.MS_RDONLY|syscall.MS_NOSUID, ""))
+}
+
+// copyTree copies the mounts of a bind; -1 when there is nothing any more.
+func copyTree(m Mount) (int, error) {
+	fd, err := openTree(m.Source)
+	if errors.Is(err, syscall.ENOENT) {
+		return -1, nil
+	}
+	if err != nil {
+		return -1, err
+	}
+	attr := mountAttr{set: mountAttrNosuid | mountAttrRdonly}
+	if m.Write {
+		attr.set = mountAttrNosuid
+	}
+	return fd, setAttr(fd, attr, atRecursive)
+}
+
+// enterEmpty mounts the empty file system that becomes the root over a directory that nobody needs from here on.
+func enterEmpty() error {
+	var err error
+	for _, at := range []string{"/proc", "/sys", "/dev", "/tmp"} {
+		if err = syscall.Mount("zephbot", at, "tmpfs", syscall.MS_NOSUID|syscall.MS_NODEV, "mode=0755,size=4m"); err == nil {
+			return fail("enter the new root", os.Chdir(at))
+		}
+	}
+	return fail("make a new root", err)
+}
+
+// place makes one entry of the root, which is the working directory.
+func place(m Mount, tree int) error {
+	at := "." + m.Path
+	switch m.Kind {
+	case MountHide, MountPin:
+		return nil // once everything is there
+	case MountLink:
+		if err := os.MkdirAll(path.Dir(at), 0o755); err != nil {
+			return err
+		}
+		if err := os.Symlink(m.Source, at); err != nil && !errors.Is(err, os.ErrExist) {
+			return err
+		}
+		return nil
+	case MountBind:
+		if tree < 0 {
+			return nil
+		}
+		defer func() { _ = syscall.Close(tree) }() // it is mounted, or given up
+		if err := makeTarget(at, m.Dir); err != nil {
+			return err
+		}
+		return moveMount(tree, at)
+	case MountDir:
+		return os.MkdirAll(at, 0o755)
+	case MountTmpfs:
+		if err := os.MkdirAll(at, 0o755); err != nil {
+			return err
+		}
+		return syscall.Mount("zephbot", at, "tmpfs", syscall.MS_NOSUID|syscall.MS_NODEV|syscall.MS_NOEXEC, "mode=1777,nr_inodes=16k,size="+strconv.FormatInt(m.Size, 10))
+	case MountProc:
+		if err := os.MkdirAll(at, 0o755); err != nil {
+			return err
+		}
+		return syscall.Mount("proc", at, "proc", syscall.MS_NOSUID|syscall.MS_NODEV|syscall.MS_NOEXEC, "")
+	default:
+		return errors.New("unknown kind of mount")
+	}
+}
+
+// makeTarget makes what a tree can be mounted on; inside a mount it is there already.
+func makeTarget(at string, dir bool) error {
+	if dir {
+		return os.MkdirAll(at, 0o755)
+	}
+	if _, err := os.Lstat(at); err == nil {
+		return nil
+	}
+	if err := os.MkdirAll(path.Dir(at), 0o755); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(at, os.O_CREATE|os.O_WRONLY, 0o444)
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+// cover carries out the steps that change what is mounted already.
+func cover(mounts []Mount) error {
+	for _, m := range mounts {
+		var err error
+		switch m.Kind {
+		case MountPin:
+			err = syscall.Mount(m.Path, m.Path, "", syscall.MS_BIND|syscall.MS_REC, "")
+		case MountHide:
+			err = hide(m)
+		default:
+			continue
+		}
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return fail("cover "+m.Path, err)
+		}
+	}
+	return nil
+}
+
+// hide mounts a cover over a path and looks whether it is there.
+func hide(m Mount) error {
+	const sealed = syscall.MS_RDONLY | syscall.MS_NOSUID | syscall.MS_NODEV | syscall.MS_NOEXEC
+	before, err := os.Lstat(m.Path)
+	if err != nil {
+		return err
+	}
+	if m.Dir {
+		err = syscall.Mount("none", m.Path, "tmpfs", sealed, "size=4k,nr_inodes=2,mode=0000")
+	} else if err = syscall.Mount("/dev/null", m.Path, "", syscall.MS_BIND, ""); err == nil { // devices do not open under nodev, not even for root
+		err = syscall.Mount("", m.Path, "", syscall.MS_REMOUNT|syscall.MS_BIND|sealed, "")
+	}
+	if err != nil {
+		return err
+	}
+	after, err := os.Lstat(m.Path)
+	if err != nil {
+		return err
+	}
+	if os.SameFile(before, after) {
+		return errors.New("the cover does not hold")
+	}
+	return nil
+}

@@ -1,0 +1,55 @@
+package warden
+
+import (
+	"errors"
+	"syscall"
+	"unsafe"
+)
+
+// lower sets the soft limits of this process, for a command to inherit; back restores them.
+func lower(limits []Rlimit) (back func(), err error) {
+	var before []Rlimit
+	back = func() {
+		for _, b := range before {
+			_ = syscall.Setrlimit(b.What, &syscall.Rlimit{Cur: b.Soft, Max: b.Hard}) // up to the hard limit is always allowed
+		}
+	}
+	for _, l := range limits {
+		var now syscall.Rlimit
+		if err = syscall.Getrlimit(l.What, &now); err != nil {
+			break
+		}
+		before = append(before, Rlimit{What: l.What, Soft: now.Cur, Hard: now.Max})
+		if err = syscall.Setrlimit(l.What, &syscall.Rlimit{Cur: min(l.Soft, now.Max), Max: now.Max}); err != nil {
+			break
+		}
+	}
+	if err != nil {
+		back()
+		return func() {}, fail("set resource limits", err)
+	}
+	return back, nil
+}
+
+// harden sets the hard limits of a command that has just started, so that it cannot raise the soft ones.
+func harden(pid int, limits []Rlimit) error {
+	for _, l := range limits {
+		var now syscall.Rlimit
+		err := prlimit(pid, l.What, nil, &now)
+		if err == nil {
+			err = prlimit(pid, l.What, &syscall.Rlimit{Cur: min(l.Soft, now.Max), Max: min(l.Hard, now.Max)}, nil)
+		}
+		if err != nil && !errors.Is(err, syscall.ESRCH) { // it may be over already
+			return fail("set resource limits", err)
+		}
+	}
+	return nil
+}
+
+func prlimit(pid, what int, set, get *syscall.Rlimit) error {
+	_, _, errno := syscall.Syscall6(syscall.SYS_PRLIMIT64, uintptr(pid), uintptr(what), uintptr(unsafe.Pointer(set)), uintptr(unsafe.Pointer(get)), 0, 0)
+	if errno != 0 {
+		return errno
+	}
+	return nil
+}

@@ -1,0 +1,122 @@
+package warden
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"strconv"
+	"syscall"
+)
+
+// A helper is done before the program begins: see the package comment. The variable is the one way to run something at that time.
+var _ = helped(os.Args) //nolint:gochecknoglobals // holds nothing
+
+// helped does the work of a helper and ends the process, when it is one.
+func helped(args []string) bool {
+	if len(args) < 3 || args[1] != Arg || os.Getenv(Marker) == "" {
+		return false
+	}
+	out := os.NewFile(FDReport, "report")
+	for _, fd := range []int{FDPlan, FDControl, FDReport} {
+		syscall.CloseOnExec(fd)
+	}
+	plan, err := readPlan()
+	if err == nil && plan.UserSpace {
+		err = keepIdentity(plan)
+	}
+	switch {
+	case err != nil:
+		say(out, Report{Error: err.Error(), Ended: true})
+	case args[2] == ModeProbe:
+		probe(plan, out)
+	default:
+		supervise(plan, out)
+	}
+	os.Exit(0) //nolint:forbidigo // the process is a helper and has nothing else to do
+	return true
+}
+
+// readPlan reads the file that the helper inherits.
+func readPlan() (*Plan, error) {
+	var st syscall.Stat_t
+	if err := syscall.Fstat(FDPlan, &st); err != nil {
+		return nil, fail("find the plan", err)
+	}
+	raw := make([]byte, st.Size)
+	if n, err := syscall.Pread(FDPlan, raw, 0); err != nil || n != len(raw) {
+		return nil, fail("read the plan", errors.Join(err, errCut))
+	}
+	_ = syscall.Close(FDPlan)
+	return DecodePlan(raw)
+}
+
+// keepIdentity maps the user and group of the helper to themselves. The helper does it, since its files in /proc are its own, while those of a
+// process that cannot be dumped are not.
+func keepIdentity(p *Plan) error {
+	one := func(id int) string { return strconv.Itoa(id) + " " + strconv.Itoa(id) + " 1" }
+	for _, f := range [][2]string{{"setgroups", "deny"}, {"uid_map", one(p.UID)}, {"gid_map", one(p.GID)}} {
+		if err := os.WriteFile("/proc/self/"+f[0], []byte(f[1]), 0); err != nil {
+			return fail("keep our user", err)
+		}
+	}
+	return nil
+}
+
+// say writes a report; nobody is left to tell when that fails.
+func say(out io.Writer, r Report) { _, _ = out.Write(r.Encode()) }
+
+// probe confines a thread as the plan says and reports what holds. The plan grants nothing but /usr.
+func probe(p *Plan, out *os.File) {
+	r := Report{Ended: true}
+	err := error(nil)
+	if len(p.Mounts) > 0 {
+		if err = newRoot(p.Mounts); err == nil {
+			if err := os.Mkdir("/zephbot", 0o700); errors.Is(err, syscall.EROFS) {
+				r.Held |= HeldRoot
+			}
+			if p.PIDSpace && os.Getpid() == 1 {
+				r.Held |= HeldPIDs
+			}
+		}
+	}
+	if err == nil {
+		onOtherThread(func() { err = p.tryConfine(&r) })
+	}
+	if err != nil {
+		r.Error, r.Missing = err.Error(), lacking(err)
+	}
+	say(out, r)
+}
+
+// tryConfine confines the thread and looks what it may do then.
+func (p *Plan) tryConfine(r *Report) error {
+	asks, err := confine(p)
+	if err != nil {
+		return err
+	}
+	if asks >= 0 {
+		r.Held |= HeldGuard
+	}
+	if p.ABI > 0 {
+		if f, err := os.Open("/"); errors.Is(err, fs.ErrPermission) {
+			r.Held |= HeldFiles
+		} else if err == nil {
+			_ = f.Close()
+		}
+	}
+	if len(p.Filter) > 0 {
+		if fd, err := syscall.Socket(syscall.AF_PACKET, syscall.SOCK_RAW|syscall.SOCK_CLOEXEC, 0); errors.Is(err, syscall.EPERM) && p.refuses() {
+			r.Held |= HeldCalls
+		} else if err == nil {
+			_ = syscall.Close(fd)
+		}
+	}
+	return nil
+}
+
+// refuses says whether a call that everybody may make is refused, so that it is the filter who does.
+func (p *Plan) refuses() bool {
+	_, err := call(syscall.SYS_PTRACE, 0) // PTRACE_TRACEME
+	return errors.Is(err, syscall.EPERM)
+}

@@ -1,0 +1,291 @@
+package warden
+
+import (
+	"errors"
+	"os"
+	"runtime"
+	"sync"
+	"syscall"
+	"time"
+)
+
+const (
+	guardEvery = 50 * time.Millisecond // between two looks at the processes
+	killEvery  = 5 * time.Millisecond  // between two rounds of killing, doubled each time
+	stopRounds = 50                    // rounds of stopping processes that multiply
+	stuckAfter = 5 * time.Second       // for killed processes to vanish
+)
+
+// supervisor is the parent of a command, and of everything the command detaches from itself.
+type supervisor struct {
+	plan  *Plan
+	self  int
+	main  int // process id of the command
+	end   Report
+	exits chan exit     // closed when no child is left
+	stop  chan struct{} // closed when the run has to end
+	round time.Duration
+
+	linger, grace, kill, stuck <-chan time.Time // running timers; nil when not
+}
+
+// exit is the end of a child.
+type exit struct {
+	pid    int
+	status syscall.WaitStatus
+}
+
+// supervise carries out the plan and reports how the command ended. Goroutines that are left die with the helper.
+func supervise(p *Plan, out *os.File) {
+	s := &supervisor{plan: p, self: os.Getpid(), exits: make(chan exit), stop: make(chan struct{}), round: killEvery}
+	if err := s.start(out); err != nil {
+		say(out, Report{Error: err.Error(), Missing: lacking(err), Ended: true})
+		return
+	}
+	say(out, Report{PID: s.main})
+	letGo()
+	_ = prctl(prSetDumpable, 0) // nobody looks into the helper
+	var wg sync.WaitGroup
+	wg.Go(s.reap)
+	wg.Go(s.listen)
+	s.watch()
+	s.end.Ended = true
+	say(out, s.end)
+}
+
+// start confines a thread, lets it start the command, and lets it end: no thread of the helper is left in the domain of the command.
+func (s *supervisor) start(out *os.File) error {
+	if err := prctl(prSetSubreaper, 1); err != nil {
+		return fail("adopt orphans", err)
+	}
+	if len(s.plan.Mounts) > 0 {
+		if err := newRoot(s.plan.Mounts); err != nil {
+			return err
+		}
+	}
+	before := expendable()
+	defer func() { keepAlive(before) }()
+	say(out, Report{Starting: true})
+	var err error
+	onOtherThread(func() { err = s.spawn() })
+	if err != nil {
+		return err
+	}
+	if err := harden(s.main, s.plan.Rlimits); err != nil {
+		s.killAll()
+		return err
+	}
+	return nil
+}
+
+// expendable makes this process, and what it starts now, the first that the kernel ends when memory runs out. It gives what was.
+func expendable() []byte {
+	before, err := os.ReadFile("/proc/self/oom_score_adj")
+	if err == nil {
+		_ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0)
+	}
+	return before
+}
+
+// keepAlive takes that back for the helper: the command dies first, then the helper, and never who started it.
+func keepAlive(before []byte) {
+	if len(before) > 0 {
+		_ = os.WriteFile("/proc/self/oom_score_adj", before, 0)
+	}
+}
+
+// onOtherThread runs f on a thread that is not the program's first and does not outlive f.
+func onOtherThread(f func()) {
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		runtime.LockOSThread() // without an unlock the thread ends with the goroutine
+		if syscall.Gettid() == os.Getpid() {
+			onOtherThread(f)
+			runtime.UnlockOSThread()
+			return
+		}
+		f()
+	})
+	wg.Wait()
+}
+
+// spawn starts the command on the calling thread, which loses its rights first: the command inherits what is left.
+func (s *supervisor) spawn() error {
+	if s.plan.Confine {
+		asks, err := confine(s.plan)
+		if err != nil {
+			return err
+		}
+		if asks >= 0 {
+			go answer(asks, s.plan.Guard) // until the helper ends
+		}
+	}
+	back, err := lower(s.plan.Rlimits)
+	if err != nil {
+		return err
+	}
+	s.main, err = syscall.ForkExec(s.plan.Argv[0], s.plan.Argv, &syscall.ProcAttr{ //nolint:gosec // running commands is what this is for
+		Dir: s.plan.Dir, Env: s.plan.Env, Files: []uintptr{0, 1, 2},
+		Sys: &syscall.SysProcAttr{Setsid: true}, // so that a command that signals its group does not signal us
+	})
+	back()
+	if err != nil {
+		return fail("start "+s.plan.Argv[0], err)
+	}
+	return nil
+}
+
+// letGo gives up the streams, which are the command's from now on: a reader sees the end without us, and nothing of ours gets into it.
+func letGo() {
+	null, err := syscall.Open("/dev/null", syscall.O_RDWR|syscall.O_CLOEXEC, 0)
+	for fd := range 3 {
+		if err == nil {
+			_ = syscall.Dup3(null, fd, 0)
+		} else {
+			_ = syscall.Close(fd)
+		}
+	}
+	if err == nil {
+		_ = syscall.Close(null)
+	}
+}
+
+// reap takes in every child that ends, until there is none left: then nothing of the run is left.
+func (s *supervisor) reap() {
+	defer close(s.exits)
+	for {
+		var ws syscall.WaitStatus
+		pid, err := syscall.Wait4(-1, &ws, 0, nil)
+		if errors.Is(err, syscall.EINTR) {
+			continue
+		}
+		if err != nil {
+			return // no child
+		}
+		s.exits <- exit{pid: pid, status: ws}
+	}
+}
+
+// listen waits for the word to stop: a byte, or the end of the program that started us.
+func (s *supervisor) listen() {
+	defer close(s.stop)
+	for {
+		if _, err := syscall.Read(FDControl, make([]byte, 1)); !errors.Is(err, syscall.EINTR) {
+			return
+		}
+	}
+}
+
+// watch sees to it that the run ends: by itself, by the word to stop, by a limit, or by outliving its command.
+func (s *supervisor) watch() {
+	var guard <-chan time.Time
+	if s.plan.Procs > 0 || s.plan.Memory > 0 {
+		tick := time.NewTicker(guardEvery)
+		defer tick.Stop()
+		guard = tick.C
+	}
+	stop := s.stop
+	for {
+		select {
+		case e, ok := <-s.exits:
+			if !ok {
+				return
+			}
+			if e.pid == s.main {
+				s.mainEnded(e.status)
+			}
+		case <-stop:
+			stop = nil
+			s.terminate()
+		case <-s.linger:
+			s.end.Left = len(s.members())
+			s.terminate()
+		case <-guard:
+			s.weigh()
+		case <-s.grace:
+			s.killAll()
+		case <-s.kill:
+			s.killAll()
+		case <-s.stuck:
+			s.end.Stuck = true
+			return
+		}
+	}
+}
+
+// weigh ends the run when it is over a limit.
+func (s *supervisor) weigh() {
+	if s.end.Hit != 0 {
+		return
+	}
+	pids := s.members()
+	switch {
+	case s.plan.Procs > 0 && len(pids) > s.plan.Procs:
+		s.end.Hit = HitProcs
+	case s.plan.Memory > 0 && over(s.plan.Memory, pids, len(s.plan.Mounts) > 0):
+		s.end.Hit = HitMemory
+	default:
+		return
+	}
+	s.killAll()
+}
+
+func (s *supervisor) mainEnded(ws syscall.WaitStatus) {
+	if ws.Signaled() {
+		s.end.Signal = int(ws.Signal())
+	} else {
+		s.end.Code = ws.ExitStatus()
+	}
+	s.linger = time.After(s.plan.Linger)
+}
+
+// terminate asks everything to end, and does not ask after the grace.
+func (s *supervisor) terminate() {
+	s.linger = nil
+	if s.grace != nil || s.kill != nil {
+		return
+	}
+	if s.plan.PIDSpace {
+		_ = syscall.Kill(-1, syscall.SIGTERM) // everybody but us
+	} else {
+		for _, pid := range s.members() {
+			_ = syscall.Kill(pid, syscall.SIGTERM)
+		}
+	}
+	s.grace = time.After(s.plan.Grace)
+}
+
+// killAll ends everything.
+func (s *supervisor) killAll() {
+	s.linger, s.grace = nil, nil
+	if s.plan.PIDSpace {
+		_ = syscall.Kill(-1, syscall.SIGKILL) // in one step: who is being born while this happens is not born
+	} else {
+		s.hunt()
+	}
+	if s.stuck == nil {
+		s.stuck = time.After(stuckAfter)
+	}
+	s.kill = time.After(s.round)
+	s.round = min(2*s.round, 100*time.Millisecond)
+}
+
+// hunt kills what is below us. Processes are stopped first, so that none is born while the others die.
+func (s *supervisor) hunt() {
+	stopped := map[int]bool{}
+	for range stopRounds {
+		fresh := false
+		for _, pid := range s.members() {
+			if !stopped[pid] {
+				stopped[pid], fresh = true, true
+				_ = syscall.Kill(pid, syscall.SIGSTOP)
+			}
+		}
+		if !fresh {
+			break
+		}
+	}
+	for _, pid := range s.members() {
+		_ = syscall.Kill(pid, syscall.SIGKILL)
+	}
+}
