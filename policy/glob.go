@@ -6,6 +6,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/zephbot/zephbot/policy/gram"
 )
 
 // Glob is a compiled pattern. Matching takes time linear in the text for each
@@ -16,7 +18,8 @@ type Glob struct {
 	all     bool // nothing but stars
 	star    bool // at least one star: the first part is a prefix, the last a suffix
 	parts   []part
-	need    sketch // of the literal text
+	need    sketch      // of the literal text
+	grams   gram.Needle // of the longest literal part
 }
 
 // part is the text between two stars. When it has no wildcard, literal is all
@@ -79,6 +82,9 @@ func CompileGlob(pattern string, fold bool) (*Glob, error) {
 	g.parts = append(g.parts, p.done())
 	for i := range g.parts {
 		g.need.add(g.parts[i].literal)
+		if n := gram.Of(g.parts[i].literal); len(n) > len(g.grams) {
+			g.grams = n
+		}
 	}
 	return g, nil
 }

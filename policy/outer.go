@@ -4,7 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"regexp/syntax"
+	"slices"
 	"strings"
+
+	"github.com/zephbot/zephbot/policy/command"
 )
 
 // outer is [tools.policy] and [tools.authorization], compiled into one list.
@@ -162,9 +165,10 @@ type facts struct {
 	tool, called string // folded; called is the name before aliases
 	severity     int
 	env          map[string]bool
-	texts        []subject // top-level text arguments, as written
-	all          []pathForms
-	doubtful     int // of all, at the end
+	texts        []subject   // top-level text arguments, as written
+	all          []pathForms // what a deny rule looks at
+	must         []pathForms // what an allow rule must cover
+	allHay       *haystack   // of all
 	allKnown     bool
 }
 
@@ -189,23 +193,72 @@ func newFacts(c *call) *facts {
 
 // touched are all paths the call names, canonical or not: for deny rules.
 func (f *facts) touched() []pathForms {
-	if !f.allKnown {
-		f.allKnown = true
-		named, doubtful := argumentPaths(f.call)
-		f.all, f.doubtful = append(canonicalForms(f.call.req.Paths), named...), doubtful
-	}
+	f.find()
 	return f.all
 }
 
 // claimed are the paths an allow rule must cover: the canonical ones where the
 // gate knows them, else what stands in the arguments.
 func (f *facts) claimed() []pathForms {
-	if n := len(f.call.req.Paths); n > 0 {
-		return f.touched()[:n]
+	f.find()
+	return f.must
+}
+
+// find works out the paths of the call.
+func (f *facts) find() {
+	if f.allKnown {
+		return
 	}
-	all := f.touched()
-	if n := len(all) - f.doubtful; n > 0 {
-		return all[:n]
+	f.allKnown = true
+	dir := f.call.dir()
+	canonical := canonicalForms(dir, f.call.req.Paths)
+	named, doubtful := argumentPaths(f.call)
+	f.all = append(canonical, named...)
+	f.must = canonical
+	if len(canonical) == 0 {
+		if f.must = named[:len(named)-doubtful]; len(f.must) == 0 {
+			f.must = named
+		}
 	}
-	return all
+	if f.call.tool == "bash" {
+		f.scripts(dir)
+	}
+}
+
+// hay is what all touched paths look like together.
+func (f *facts) hay() *haystack {
+	if f.allHay == nil {
+		f.allHay = &haystack{}
+		for _, forms := range f.touched() {
+			for _, form := range forms {
+				f.allHay.add(form)
+			}
+		}
+	}
+	return f.allHay
+}
+
+// scripts adds the paths that the words of a command name. An allow rule must
+// cover those that are certain; it covers nothing when some are not known.
+func (f *facts) scripts(dir string) {
+	if !slices.ContainsFunc(f.call.scripts, func(sc command.Script) bool { return sc.Text != "" }) {
+		return
+	}
+	f.must = canonicalForms(dir, f.call.req.Paths)
+	for _, t := range f.call.touch() {
+		for i := range t.targets {
+			target := &t.targets[i]
+			if target.Within {
+				continue
+			}
+			forms := canonicalForms(dir, target.paths)
+			f.all = append(f.all, forms...)
+			if target.certain() || strings.Contains(target.Path, "/") {
+				f.must = append(f.must, forms...)
+			}
+		}
+		if t.Unknown != "" {
+			f.must = append(f.must, pathForms{""}) // matched by * alone
+		}
+	}
 }

@@ -33,11 +33,16 @@ func pathKeys() []string {
 	}
 }
 
-// canonicalForms takes one form each: the paths are clean already.
-func canonicalForms(paths []string) []pathForms {
+// canonicalForms takes the paths, which are clean already, as they are and as
+// one would write them in the working directory.
+func canonicalForms(dir string, paths []string) []pathForms {
 	out := make([]pathForms, 0, len(paths))
 	for _, p := range paths {
-		out = append(out, pathForms{p})
+		forms := pathForms{p}
+		if rel, ok := relative(dir, p); ok {
+			forms = append(forms, rel)
+		}
+		out = append(out, forms)
 	}
 	return out
 }
@@ -51,15 +56,15 @@ func argumentPaths(c *call) (out []pathForms, doubtful int) {
 	for _, key := range pathKeys() {
 		switch v := c.req.Args[key].(type) {
 		case string:
-			out = append(out, formsOf(v))
+			out = append(out, c.formsOf(v))
 		case []string:
 			for _, s := range v {
-				out = append(out, formsOf(s))
+				out = append(out, c.formsOf(s))
 			}
 		case []any:
 			for _, e := range v {
 				if s, ok := e.(string); ok {
-					out = append(out, formsOf(s))
+					out = append(out, c.formsOf(s))
 				}
 			}
 		}
@@ -74,6 +79,24 @@ func argumentPaths(c *call) (out []pathForms, doubtful int) {
 		return append(out, formsOf(text)), 1
 	}
 	return out, 0
+}
+
+// formsOf gives the spellings of an argument: as below, absolute when it is
+// relative and the working directory is known, relative when it is absolute.
+func (c *call) formsOf(v string) pathForms {
+	forms := formsOf(v)
+	clean, dir := path.Clean(forms[0]), c.dir()
+	if dir == "" || strings.Contains(forms[0], "://") {
+		return forms
+	}
+	if !path.IsAbs(clean) {
+		clean = path.Join(dir, clean)
+		forms = append(forms, clean)
+	}
+	if rel, ok := relative(dir, clean); ok && rel != forms[0] {
+		forms = append(forms, rel)
+	}
+	return forms
 }
 
 // formsOf gives the spellings of one value: as written, without quotes,

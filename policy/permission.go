@@ -114,7 +114,11 @@ func compileTable(tool string, list []Permission) ([]permission, error) {
 		default:
 			errs = append(errs, problemf(where+".action", "%q is unknown; use allow, ask or deny", p.Action))
 		}
-		g, err := CompileGlob(p.Pattern, true)
+		pattern := p.Pattern
+		if CanonicalTool(tool) != "bash" {
+			pattern = fromHere(pattern)
+		}
+		g, err := CompileGlob(pattern, true)
 		if err != nil {
 			errs = append(errs, problemf(where+".pattern", "%w", err))
 		}
@@ -150,8 +154,21 @@ func (s *Set) permit(c *call) answer {
 		return c.builtin()
 	}
 	return strictest(c.inputs, func(input string) answer {
-		return c.granted(byRules(table, input), input)
+		return c.granted(c.byPath(table, input), input)
 	})
+}
+
+// byPath is byRules for a tool whose input may be a path: a pattern matches it
+// as it is, or as one would write it in the working directory.
+func (c *call) byPath(table []permission, input string) answer {
+	rel, ok := relative(c.dir(), input)
+	if !ok {
+		return byRules(table, input)
+	}
+	if p := firstMatch(table, pathForms{input, rel}); p != nil {
+		return p.answer(input)
+	}
+	return unmatched(input)
 }
 
 // strictest decides each input; inputs is never empty.

@@ -17,7 +17,11 @@
 //     never allowed unasked.
 package policy
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/zephbot/zephbot/policy/pathrule"
+)
 
 // Effect is what a decision says about a call.
 type Effect string
@@ -83,6 +87,16 @@ type Request struct {
 	// InsidePaths are the allowed roots (canonical, absolute). A reading
 	// command is let through only when all its paths lie below one of them.
 	InsidePaths []string
+	// Dir is the working directory (canonical): relative paths of rules, of the
+	// arguments and of commands start there. "" takes the first of InsidePaths.
+	Dir string
+	// Files says for the paths that a command may touch (see [CommandPaths])
+	// what is there: the canonical paths, none when nothing is. Nil means that
+	// nobody looked.
+	Files map[string][]string
+	// Bared: what the rules forbid to read is out of reach of the command by
+	// the kernel, so that only the words it names have to be judged.
+	Bared bool
 	// Suspicious names the untrusted source whose content was flagged in this
 	// conversation. An allow becomes ask for everything that changes something,
 	// brings in something new or could carry something out.
@@ -163,6 +177,10 @@ type Options struct {
 	AllowReading bool
 	// Policy and Authorization are the outer rules.
 	Policy, Authorization Rules
+	// Files are the globs of tools.file.deny_read and allow_read, which hold
+	// for what commands read; the file tools obey them themselves. Nil denies
+	// nothing.
+	Files *pathrule.Rules
 }
 
 // Set is a compiled, immutable set of rules; it is safe for concurrent use.
@@ -174,12 +192,14 @@ type Set struct {
 	denied     map[string]bool // programs that deny rules for bash begin with
 	shell      shellRules
 	startups   startups
+	files      *pathrule.Rules
+	limits     limits
 }
 
 // New compiles the options. One wrong rule refuses everything: the error joins
 // all problems, each with table, index, key and reason.
 func New(o Options) (*Set, error) {
-	s := &Set{level: o.Level, startups: newStartups()}
+	s := &Set{level: o.Level, startups: newStartups(), files: o.Files}
 	var errs []error
 	switch o.Level {
 	case "":
@@ -204,6 +224,7 @@ func New(o Options) (*Set, error) {
 	if len(errs) > 0 {
 		return nil, errors.Join(errs...)
 	}
+	s.limits = s.findLimits(o)
 	return s, nil
 }
 
@@ -240,6 +261,7 @@ func (s *Set) inner(c *call) Decision {
 			a = ask
 		}
 	}
+	a = a.stricter(s.judgeFiles(c))
 	switch {
 	case a.effect == Ask && s.level == Full:
 		return Decision{

@@ -179,7 +179,7 @@ func compileRule(r Rule, where string) (rule, error) {
 		c.tools = append(c.tools, g)
 	}
 	for _, p := range r.Paths {
-		g, err := CompileGlob(p, false)
+		g, err := CompileGlob(fromHere(p), false)
 		if err != nil {
 			bad("paths", "%w", err)
 		}
@@ -200,6 +200,14 @@ func compileRule(r Rule, where string) (rule, error) {
 		bad("args_match", "%w", err)
 	}
 	return c, errors.Join(errs...)
+}
+
+// fromHere is a pattern without the "./" that says the same as nothing.
+func fromHere(pattern string) string {
+	if rest, ok := strings.CutPrefix(pattern, "./"); ok && rest != "" {
+		return rest
+	}
+	return pattern
 }
 
 func (r *rule) compileArgs(expr string) error {
@@ -255,6 +263,9 @@ func (r *rule) pathsMatch(f *facts) bool {
 		return true
 	}
 	if r.effect == Deny {
+		if !f.hay().mayAny(r.paths) {
+			return false
+		}
 		for _, p := range f.touched() {
 			if p.any(r.paths) {
 				return true

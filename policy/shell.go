@@ -12,12 +12,14 @@ import (
 
 // call is a request as the permissions look at it.
 type call struct {
-	req         *Request
-	tool        string
-	inputs      []string // never empty
-	scripts     []command.Script
-	grantList   []grant
-	grantsKnown bool
+	req          *Request
+	tool         string
+	inputs       []string // never empty
+	scripts      []command.Script
+	grantList    []grant
+	grantsKnown  bool
+	touchedList  []touched
+	touchedKnown bool
 }
 
 func newCall(r *Request, tool string) *call {

@@ -1,5 +1,11 @@
 package policy
 
+import (
+	"slices"
+
+	"github.com/zephbot/zephbot/policy/gram"
+)
+
 // sketch is a set of the pairs of neighbouring bytes in a text, hashed into 512
 // bits. A pattern whose own pairs are not all in the sketch of a text cannot
 // match it; this refuses almost every rule without looking at the text again.
@@ -40,3 +46,24 @@ func newSubject(text string) *subject {
 func (g *Glob) matches(s *subject) bool {
 	return !s.has.lacks(&g.need) && g.match(s.text)
 }
+
+// haystack is many texts, in which a pattern is looked for roughly before it is
+// matched with each of them.
+type haystack struct{ exact, folded gram.Set }
+
+// add puts a text into the hay.
+func (h *haystack) add(text string) {
+	h.exact.Add(text)
+	h.folded.Add(foldText(text))
+}
+
+// may reports that the pattern may match one of the texts.
+func (h *haystack) may(g *Glob) bool {
+	if g.fold {
+		return h.folded.May(g.grams)
+	}
+	return h.exact.May(g.grams)
+}
+
+// mayAny is may for several patterns.
+func (h *haystack) mayAny(globs []*Glob) bool { return slices.ContainsFunc(globs, h.may) }

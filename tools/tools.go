@@ -93,8 +93,10 @@ type Earlier struct {
 type Subject struct {
 	Inputs []string // what permission rules are matched with: command text, canonical paths, URLs
 	Paths  []string // canonical paths and URLs, for the rules of [tools.policy]
-	Show   string   // what a person is shown when asked: the whole command, the path …
-	Note   string   // where and under which limits: "in the workspace of this chat · network off"
+	// Files says for the paths that a command may touch what is there, see policy.Request.Files; nil = nobody looked.
+	Files map[string][]string
+	Show  string // what a person is shown when asked: the whole command, the path …
+	Note  string // where and under which limits: "in the workspace of this chat · network off"
 }
 
 // Trail is what the stages found out about a call: the audit record in the making.
@@ -102,6 +104,7 @@ type Trail struct {
 	Rule         string // the rule that decided
 	Effect       string // allow, ask, deny
 	Reason       string // the decision in one sentence for people
+	Bared        bool   // allowed because the kernel keeps from the command what it may not read
 	Suspicious   string // untrusted source that was flagged in this conversation
 	ApprovedBy   string
 	Offer        []string // patterns that "Always" would store for a call that asks

@@ -12,6 +12,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/zephbot/zephbot/policy/gram"
 )
 
 // Rules are the compiled globs; they are immutable and safe for concurrent use.
@@ -26,6 +28,34 @@ const maxPattern = 1024
 type glob struct {
 	pattern string
 	re      *regexp.Regexp
+	// literal is a text in lower case that all of ASCII that matches contains.
+	literal string
+	grams   gram.Needle // of literal
+}
+
+// lower is a path in lower case when all of it is ASCII. Other letters have
+// more than two cases, and are left to the expressions.
+func lower(p string) (string, bool) {
+	for i := range len(p) {
+		if p[i] >= utf8.RuneSelf {
+			return "", false
+		}
+	}
+	return strings.ToLower(p), true
+}
+
+// longest is the longest text in a glob that stands for itself.
+func longest(pattern string) string {
+	if strings.ContainsAny(pattern, "{[") {
+		pattern = pattern[:strings.IndexAny(pattern, "{[")]
+	}
+	best := ""
+	for part := range strings.FieldsFuncSeq(pattern, func(r rune) bool { return r == '*' || r == '?' || r >= utf8.RuneSelf }) {
+		if part = strings.Trim(part, "/"); len(part) > len(best) {
+			best = part
+		}
+	}
+	return strings.ToLower(best)
 }
 
 // New compiles the globs. A path is denied when a deny glob matches and no
@@ -73,8 +103,9 @@ func (r *Rules) Denied(canonicalPath string) (rule string, denied bool) {
 	}
 	// Bytes that are not UTF-8 become U+FFFD, which only a wildcard matches.
 	p = norm.NFC.String(strings.ToValidUTF8(p, string(utf8.RuneError)))
+	low, ascii := lower(p)
 	for _, d := range r.deny {
-		if !d.re.MatchString(p) {
+		if ascii && !strings.Contains(low, d.literal) || !d.re.MatchString(p) {
 			continue
 		}
 		for _, a := range r.allow {
@@ -85,6 +116,39 @@ func (r *Rules) Denied(canonicalPath string) (rule string, denied bool) {
 		return d.pattern, true
 	}
 	return "", false
+}
+
+// Denies lists the deny globs.
+func (r *Rules) Denies() []string {
+	list := make([]string, 0, len(r.deny))
+	for _, g := range r.deny {
+		list = append(list, g.pattern)
+	}
+	return list
+}
+
+// Exceptions reports that there are allow globs: what lies below a denied
+// directory may be allowed.
+func (r *Rules) Exceptions() bool { return len(r.allow) > 0 }
+
+// Narrow gives rules that say the same about these paths: the deny globs that
+// can match none of them are left out.
+func (r *Rules) Narrow(paths []string) *Rules {
+	var hay gram.Set
+	for _, p := range paths {
+		low, ascii := lower(p)
+		if !ascii {
+			return r
+		}
+		hay.Add(low)
+	}
+	n := &Rules{allow: r.allow}
+	for _, d := range r.deny {
+		if hay.May(d.grams) {
+			n.deny = append(n.deny, d)
+		}
+	}
+	return n
 }
 
 // Inside reports whether path is root or lies below it. It is lexical: both
@@ -123,7 +187,8 @@ func compileGlob(pattern string, wide bool) (glob, error) {
 		return glob{}, err
 	}
 	re, err := regexp.Compile(expr)
-	return glob{pattern: pattern, re: re}, err
+	literal := longest(text)
+	return glob{pattern: pattern, re: re, literal: literal, grams: gram.Of(literal)}, err
 }
 
 // translator turns the rest of a glob into an expression piece by piece.

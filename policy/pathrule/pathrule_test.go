@@ -181,3 +181,33 @@ func FuzzDenied(f *testing.F) {
 		}
 	})
 }
+
+// TestNarrow: the narrowed rules say the same about the paths they were narrowed to.
+func TestNarrow(t *testing.T) {
+	t.Parallel()
+	r, err := pathrule.New([]string{"*/Secret.txt", "/etc/*", "*.{pem,key}", "*[a-c]x", "/srv/über/*", "*"[:1] + "/k"}, []string{"/etc/motd"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, paths := range [][]string{
+		{"/w/secret.TXT", "/w/other"}, {"/etc/passwd", "/etc/motd"}, {"/w/a.pem"}, {"/w/ax"}, {"/w/dx"}, {"/srv/über/x"}, {"/srv/uber/x"}, {"/w/K"}, {"/w/\u212a"}, {},
+	} {
+		n := r.Narrow(paths)
+		for _, p := range paths {
+			want, wantDenied := r.Denied(p)
+			got, denied := n.Denied(p)
+			if got != want || denied != wantDenied {
+				t.Errorf("%s: %q %v, want %q %v", p, got, denied, want, wantDenied)
+			}
+		}
+	}
+	if got := r.Denies(); len(got) != 6 || got[1] != "/etc/*" {
+		t.Errorf("denies %q", got)
+	}
+	if !r.Exceptions() || (&pathrule.Rules{}).Exceptions() {
+		t.Error("exceptions")
+	}
+	if _, denied := r.Denied("/w/\u212a"); !denied {
+		t.Error("the Kelvin sign is a k in another case")
+	}
+}

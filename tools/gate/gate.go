@@ -26,7 +26,7 @@ type Tools interface {
 type Options struct {
 	// Policy decides. Nil refuses everything.
 	Policy Decider
-	// Request yields what the service knows beside the call: Env, Trust, Confined, InsidePaths, Suspicious, Grants. The gate fills in the rest
+	// Request yields what the service knows beside the call: Env, Trust, Confined, Bared, Dir, InsidePaths, Suspicious, Grants. The gate fills in the rest
 	// from the call, whose Def and Subject are set already. Nil = nothing known. An error refuses the call.
 	Request func(ctx context.Context, call *tools.Call) (policy.Request, error)
 }
@@ -83,6 +83,7 @@ func (g *gate) pass(ctx context.Context, call *tools.Call) error {
 	switch d.Effect {
 	case policy.Allow, policy.Ask:
 		call.Trail.Effect = string(d.Effect)
+		call.Trail.Bared = d.Effect == policy.Allow && request.Bared
 		return nil
 	default: // an effect that nobody knows is a denial too
 		call.Trail.Effect = string(policy.Deny)
@@ -186,7 +187,7 @@ func (g *gate) request(ctx context.Context, call *tools.Call) (policy.Request, e
 	}
 	r.Caller, r.Chat = call.Origin.Caller, call.Origin.Chat
 	r.Tool, r.Args = call.Def.Name, args
-	r.Inputs, r.Paths = call.Subject.Inputs, call.Subject.Paths
+	r.Inputs, r.Paths, r.Files = call.Subject.Inputs, call.Subject.Paths, call.Subject.Files
 	r.ReadOnly = call.Def.ReadOnly
 	if r.Suspicious == "" {
 		r.Suspicious = call.Suspicious

@@ -64,6 +64,7 @@ type backgroundRun struct {
 	BackgroundRun
 	once   sync.Once
 	cancel chan struct{}
+	bared  bool
 }
 
 func (b *backgroundRun) stop() { b.once.Do(func() { close(b.cancel) }) }
@@ -78,7 +79,7 @@ func (r *Runner) startBackground(ctx context.Context, call *tools.Call, text, ws
 	if _, err := rand.Read(raw[:]); err != nil {
 		return nil, fmt.Errorf("make run id: %w", err)
 	}
-	run := &backgroundRun{cancel: make(chan struct{}), BackgroundRun: BackgroundRun{
+	run := &backgroundRun{cancel: make(chan struct{}), bared: bared(call), BackgroundRun: BackgroundRun{
 		ID: hex.EncodeToString(raw[:]), Call: call.ID, Origin: call.Origin, Command: text, Started: r.opts.Now(),
 	}}
 	ctx = context.WithoutCancel(ctx) // it outlives the turn; Shutdown ends it
@@ -92,7 +93,7 @@ func (r *Runner) startBackground(ctx context.Context, call *tools.Call, text, ws
 // runBackground runs to the end and says how it was.
 func (r *Runner) runBackground(ctx context.Context, run *backgroundRun, ws string) Completion {
 	done := Completion{BackgroundRun: run.BackgroundRun, Ended: "failed"}
-	o, err := r.execute(ctx, job{text: run.Command, ws: ws, timeout: r.opts.BackgroundTimeout, cancel: run.cancel})
+	o, err := r.execute(ctx, job{text: run.Command, ws: ws, timeout: r.opts.BackgroundTimeout, cancel: run.cancel, bared: run.bared})
 	done.Elapsed = max(0, r.opts.Now().Sub(run.Started))
 	if err != nil {
 		r.log.Error().Err(err).Str("run", run.ID).Str("session", run.Origin.Session).Msg("background run failed")

@@ -39,6 +39,7 @@ type job struct {
 	timeout  time.Duration
 	cancel   <-chan struct{} // besides the context; may be nil
 	progress func(string)    // may be nil
+	bared    bool            // it was allowed because what it may not read is kept away from it
 }
 
 // outcome is how a job went.
@@ -71,6 +72,13 @@ func (o *outcome) exitCode() *int {
 
 // execute runs a job to its end. It always comes back: what cannot be killed is left and said.
 func (r *Runner) execute(ctx context.Context, j job) (*outcome, error) {
+	bars, complete := r.Bars(ctx, j.ws)
+	if j.bared && !complete {
+		return nil, &tools.Error{
+			Category: tools.PolicyBlocked, Denied: true, Message: "the command was not run: the files changed, and what it may not read can no longer be kept away from it",
+			Suggestion: "Run it again, so that a person is asked.",
+		}
+	}
 	outR, outW, err := os.Pipe()
 	if err != nil {
 		return nil, fmt.Errorf("make pipe: %w", err)
@@ -79,7 +87,7 @@ func (r *Runner) execute(ctx context.Context, j job) (*outcome, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("make pipe: %w", err), outR.Close(), outW.Close())
 	}
-	p, err := sandbox.Start(ctx, r.spec(j), outW, errW)
+	p, err := sandbox.Start(ctx, r.spec(j, bars), outW, errW)
 	closeErr := errors.Join(outW.Close(), errW.Close())
 	if err = errors.Join(err, closeErr); err != nil {
 		if p != nil {
@@ -197,7 +205,7 @@ func drain(readers *sync.WaitGroup, files ...*os.File) (held bool) {
 }
 
 // spec says to the sandbox what to run and what it may reach.
-func (r *Runner) spec(j job) sandbox.Spec {
+func (r *Runner) spec(j job, bars []string) sandbox.Spec {
 	argv, env := r.commandLine(j)
 	return sandbox.Spec{
 		Helper:  r.opts.Helper,
@@ -206,7 +214,7 @@ func (r *Runner) spec(j job) sandbox.Spec {
 		Env:     env,
 		Read:    append(r.shellDir(), r.opts.ReadPaths...),
 		Write:   append([]string{j.ws}, r.opts.AllowedPaths...),
-		Deny:    r.barred(j.ws),
+		Deny:    slices.Concat(r.barred(j.ws), bars),
 		Network: r.opts.Network,
 		Off:     r.opts.Sandbox == SandboxOff,
 		Require: r.opts.Sandbox == SandboxRequired,
@@ -221,13 +229,16 @@ func (r *Runner) foreground(ctx context.Context, call *tools.Call, text, ws stri
 		return nil, err
 	}
 	defer tx.close()
-	o, err := r.execute(ctx, job{text: text, ws: ws, timeout: r.opts.Timeout, progress: call.Progress})
+	o, err := r.execute(ctx, job{text: text, ws: ws, timeout: r.opts.Timeout, progress: call.Progress, bared: bared(call)})
 	if err != nil {
 		return nil, startFailure(err)
 	}
 	lines := tx.settle(call, o)
 	return r.conclude(call, o, tx.warnings, lines)
 }
+
+// bared reports that a call was allowed without a question because the kernel keeps from it what it may not read.
+func bared(call *tools.Call) bool { return call.Trail != nil && call.Trail.Bared }
 
 // startFailure says why nothing ran.
 func startFailure(err error) error {

@@ -51,7 +51,10 @@ type Options struct {
 	ReadPaths    []string // may be read and executed besides the system's directories, such as a tool chain in a home directory
 	// DeniedPaths are out of reach also inside the workspace and AllowedPaths: the config file, the data directory. See sandbox.Spec.Deny.
 	// A rollback does not touch them. One that is not there when a command starts is left out: whether a command may make it is for the policy to say.
-	DeniedPaths     []string
+	DeniedPaths []string
+	// Unreadable says what commands in a directory may not read, as the file tools may not; false when nothing restricts reading, nil is never. Such
+	// files are found when a command starts and kept away from it. Those that are made while it runs are not.
+	Unreadable      func(dir string) (Unreadable, bool)
 	Network         sandbox.Network
 	AllowedCommands []string        // taken off the built-in blocklist
 	EnvBlocklist    []string        // name prefixes; nil = DefaultEnvBlocklist. What looks like a credential goes in any case
@@ -219,9 +222,13 @@ func (r *Runner) description() string {
 }
 
 // describe says what the policy and a person look at. The paths are those that stand in the text as absolute words or redirections.
-func (r *Runner) describe(_ context.Context, _ *tools.Call, in In) (tools.Subject, error) {
+func (r *Runner) describe(_ context.Context, call *tools.Call, in In) (tools.Subject, error) {
 	if err := checkText(in.Command); err != nil {
 		return tools.Subject{}, err
+	}
+	ws, err := r.opts.Workspace(call.Origin) // not made: describing changes nothing
+	if err != nil {
+		return tools.Subject{}, noWorkspace(err)
 	}
 	script := command.Parse(in.Command)
 	seen := map[string]bool{}
@@ -256,7 +263,7 @@ func (r *Runner) describe(_ context.Context, _ *tools.Call, in In) (tools.Subjec
 	if in.Background {
 		note += " · in the background"
 	}
-	return tools.Subject{Inputs: []string{in.Command}, Paths: paths, Show: in.Command, Note: note}, nil
+	return tools.Subject{Inputs: []string{in.Command}, Paths: paths, Files: lookAt(in.Command, sandbox.Canonical(ws)), Show: in.Command, Note: note}, nil
 }
 
 // maxCommand bounds the text in bytes: what the parser reads, and less than the kernel takes as one argument.

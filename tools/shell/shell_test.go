@@ -341,6 +341,10 @@ func TestDescribe(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if got.Files == nil {
+			t.Error("nobody looked at the files")
+		}
+		got.Files = nil
 		if diff := cmp.Diff(tc.want, got); diff != "" {
 			t.Errorf("subject (-want +got):\n%s", diff)
 		}

@@ -19,7 +19,7 @@ const tmpName = ".tmp"
 func (r *Runner) workspace(o tools.Origin) (string, error) {
 	dir, err := r.opts.Workspace(o)
 	if err != nil {
-		return "", &tools.Error{Category: tools.PermanentFailure, Message: "this conversation has no working directory", Err: fmt.Errorf("find workspace: %w", err)}
+		return "", noWorkspace(err)
 	}
 	broken := func(err error) error {
 		return &tools.Error{Category: tools.PermanentFailure, Message: "the working directory of this conversation cannot be used", Err: fmt.Errorf("open workspace: %w", err)}
@@ -35,6 +35,10 @@ func (r *Runner) workspace(o tools.Origin) (string, error) {
 		return "", broken(err)
 	}
 	return dir, nil
+}
+
+func noWorkspace(err error) error {
+	return &tools.Error{Category: tools.PermanentFailure, Message: "this conversation has no working directory", Err: fmt.Errorf("find workspace: %w", err)}
 }
 
 // tmpDir makes the directory for temporary files below ws. A command may have put anything in its place: then ws itself has to do.

@@ -26,6 +26,7 @@ import (
 	"github.com/zephbot/zephbot/persistence/redis"
 	"github.com/zephbot/zephbot/persistence/sql"
 	"github.com/zephbot/zephbot/policy"
+	"github.com/zephbot/zephbot/policy/pathrule"
 	"github.com/zephbot/zephbot/policy/redact"
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/approve"
@@ -36,6 +37,7 @@ import (
 	"github.com/zephbot/zephbot/tools/mcp"
 	redacting "github.com/zephbot/zephbot/tools/redact"
 	"github.com/zephbot/zephbot/tools/shell"
+	"github.com/zephbot/zephbot/tools/shell/sandbox"
 	"github.com/zephbot/zephbot/tools/web"
 )
 
@@ -78,6 +80,7 @@ type Core struct {
 	redis    *redis.Store
 	redactor *redact.Redactor
 	policy   *policy.Set
+	globs    *pathrule.Rules // deny_read and allow_read
 	registry *tools.Registry
 	kit      *kit
 	audit    *audit.Log
@@ -193,7 +196,10 @@ func (c *Core) openRules() error {
 	if c.redactor, err = redact.NewWith(options); err != nil {
 		return fmt.Errorf("%w: %w", ErrConfig, err)
 	}
-	if c.policy, err = buildPolicy(c.cfg, c.opts.WorkDir); err != nil {
+	if c.globs, err = pathrule.New(expand(c.cfg.Path, c.cfg.Tools.File.DenyRead, "*/"), expand(c.cfg.Path, c.cfg.Tools.File.AllowRead, "")); err != nil {
+		return fmt.Errorf("%w: %w", ErrConfig, err)
+	}
+	if c.policy, err = buildPolicy(c.cfg, c.opts.WorkDir, c.globs); err != nil {
 		return fmt.Errorf("%w: %w", ErrConfig, err)
 	}
 	return nil
@@ -278,10 +284,11 @@ func (c *Core) request(ctx context.Context, call *tools.Call) (policy.Request, e
 		}
 	}
 	r.InsidePaths = roots
-	for _, pair := range os.Environ() {
-		name, _, _ := strings.Cut(pair, "=")
-		r.Env = append(r.Env, name)
+	r.Dir = sandbox.Canonical(roots[0])
+	if limits := c.policy.ReadLimits(); call.Def.Name == shell.Name && r.Confined && limits.Any && !limits.Wide {
+		_, r.Bared = c.kit.runner.Bars(ctx, r.Dir)
 	}
+	r.Env = environment()
 	return r, nil
 }
 

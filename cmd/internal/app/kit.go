@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/zephbot/zephbot/cmd/internal/config"
-	"github.com/zephbot/zephbot/policy/pathrule"
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/file"
 	"github.com/zephbot/zephbot/tools/shell"
@@ -50,11 +49,7 @@ func (c *Core) tools() (*kit, error) {
 	if err != nil {
 		return nil, err
 	}
-	globs, err := pathrule.New(expand(c.cfg.Path, c.cfg.Tools.File.DenyRead), expand(c.cfg.Path, c.cfg.Tools.File.AllowRead))
-	if err != nil {
-		return nil, fmt.Errorf("%w: tools.file: %w", ErrConfig, err)
-	}
-	files, err := file.New(file.Options{Workspace: k.files.dir, AllowedPaths: k.files.dirs, DeniedPaths: k.denied, Rules: globs, Now: c.now})
+	files, err := file.New(file.Options{Workspace: k.files.dir, AllowedPaths: k.files.dirs, DeniedPaths: k.denied, Rules: c.globs, Now: c.now})
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
@@ -84,7 +79,8 @@ func (c *Core) shell(k *kit) (tools.Tool, error) {
 	s := c.cfg.Tools.Shell
 	bash, runner, err := shell.New(shell.Options{
 		Timeout: time.Duration(s.Timeout) * time.Second, Workspace: k.workspace, AllowedPaths: k.commands.dirs, DeniedPaths: k.denied,
-		Network: reach(s.AllowNetwork), Limits: limits(s.Limits), MaxOutput: s.Limits.OutputBytes, AllowedCommands: s.AllowedCommands, EnvBlocklist: s.EnvBlocklist,
+		Unreadable: c.unreadable,
+		Network:    reach(s.AllowNetwork), Limits: limits(s.Limits), MaxOutput: s.Limits.OutputBytes, AllowedCommands: s.AllowedCommands, EnvBlocklist: s.EnvBlocklist,
 		Transactional: s.Transactional, AutoRollback: s.AutoRollback, AutoRollbackExitCodes: s.AutoRollbackExitCodes,
 		SnapshotRequired: s.SnapshotRequired, TransactionScope: s.TransactionScope, MaxSnapshotBytes: s.MaxSnapshotBytes,
 		MaxBackgroundRuns: s.MaxBackgroundRuns, BackgroundTimeout: time.Duration(s.BackgroundTimeoutSecs) * time.Second,
@@ -128,12 +124,15 @@ func limits(l config.ShellLimits) sandbox.Limits {
 	}
 }
 
-// expand makes globs absolute that begin with ~ or a relative path; "*" at the front stays.
-func expand(path func(string) string, globs []string) []string {
+// expand makes globs absolute that begin with ~; what is put before a relative one says where it holds, nothing leaves it to be refused.
+func expand(path func(string) string, globs []string, before string) []string {
 	out := make([]string, len(globs))
 	for i, g := range globs {
-		if out[i] = g; strings.HasPrefix(g, "~") {
+		switch out[i] = g; {
+		case strings.HasPrefix(g, "~"):
 			out[i] = path(g)
+		case g != "" && g[0] != '/' && g[0] != '*':
+			out[i] = before + strings.TrimPrefix(g, "./")
 		}
 	}
 	return out

@@ -9,8 +9,10 @@ import (
 
 	"github.com/zephbot/zephbot/bot/terminal"
 	"github.com/zephbot/zephbot/cmd/internal/config"
+	"github.com/zephbot/zephbot/policy"
 	"github.com/zephbot/zephbot/policy/pathrule"
 	"github.com/zephbot/zephbot/tools"
+	"github.com/zephbot/zephbot/tools/shell"
 )
 
 // places says where the tools of one kind, commands or file tools, may work.
@@ -105,4 +107,27 @@ func (c *Core) obeyed() []string {
 	list = slices.DeleteFunc(list, func(p string) bool { return !filepath.IsAbs(p) })
 	slices.Sort(list)
 	return slices.Compact(list)
+}
+
+// unreadable says what commands in a directory may not read.
+func (c *Core) unreadable(dir string) (shell.Unreadable, bool) {
+	limits := c.policy.ReadLimits()
+	if !limits.Any {
+		return shell.Unreadable{}, false
+	}
+	r := &policy.Request{Dir: dir, Trust: policy.Trusted, Env: environment()}
+	return shell.Unreadable{Places: limits.Places, Denied: func(path string, isDir bool) bool {
+		// A directory is closed as a whole only where nothing below it may be an exception.
+		return !(isDir && (limits.Exceptions || path == dir)) && c.policy.DeniesRead(r, path)
+	}}, true
+}
+
+// environment names the variables of the process.
+func environment() []string {
+	var names []string
+	for _, pair := range os.Environ() {
+		name, _, _ := strings.Cut(pair, "=")
+		names = append(names, name)
+	}
+	return names
 }

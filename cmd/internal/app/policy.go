@@ -12,7 +12,7 @@ import (
 )
 
 // buildPolicy turns the configuration into the rules. One wrong rule refuses all.
-func buildPolicy(cfg *config.Config, workDir string) (*policy.Set, error) {
+func buildPolicy(cfg *config.Config, workDir string, files *pathrule.Rules) (*policy.Set, error) {
 	opts := policy.Options{
 		Level:           policy.Level(cfg.Security.AutonomyLevel),
 		BlockedCommands: cfg.Tools.Shell.BlockedCommands,
@@ -20,6 +20,7 @@ func buildPolicy(cfg *config.Config, workDir string) (*policy.Set, error) {
 		ConfirmPatterns: cfg.Tools.Shell.ConfirmPatterns,
 		AllowNetwork:    cfg.Tools.Shell.AllowNetwork != config.ReachNone,
 		AllowReading:    cfg.Tools.Shell.AllowReading,
+		Files:           files,
 	}
 	if cfg.Tools.Permissions != nil {
 		opts.Permissions = map[string][]policy.Permission{}

@@ -1,0 +1,277 @@
+package policy
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/zephbot/zephbot/policy/command"
+	"github.com/zephbot/zephbot/policy/pathrule"
+)
+
+// target is a path that a command may touch.
+type target struct {
+	command.File
+	// paths are what it may mean: by its letters, one for each directory the
+	// script goes to, and what is really there.
+	paths []string
+	// there: something is; looked: somebody has looked.
+	there, looked bool
+}
+
+// certain reports that the command touches the target, as far as one can say.
+func (t *target) certain() bool { return t.Sure || t.there && !t.Within }
+
+// touched is what one script may touch.
+type touched struct {
+	command.Files
+	targets []target
+}
+
+// CommandPath is a path that a command may touch, absolute and clean. Links are
+// not resolved. With Pattern it holds wildcards of the shell.
+type CommandPath struct {
+	Path    string
+	Pattern bool
+}
+
+// CommandPaths lists the paths that the text of a command may touch when it
+// runs in dir. Whoever can look at the disk tells in Request.Files what is
+// there.
+func CommandPaths(text, dir string) []CommandPath {
+	var list []CommandPath
+	files := command.Parse(text).Files()
+	for _, pattern := range []bool{true, false} { // what is a pattern in one place may be a name in another
+		for _, f := range files.List {
+			if f.Pattern != pattern {
+				continue
+			}
+			for _, p := range lexical(dir, &files, f.Path) {
+				list = append(list, CommandPath{Path: p, Pattern: pattern})
+			}
+		}
+	}
+	return list
+}
+
+// lexical gives what a path of a command means by its letters.
+func lexical(dir string, files *command.Files, p string) []string {
+	if dir == "" {
+		dir = "/"
+	}
+	from := func(base, p string) string {
+		switch {
+		case strings.HasPrefix(p, "/"):
+			return path.Clean(p)
+		case p == "~" || strings.HasPrefix(p, "~/"):
+			return path.Join(dir, p[1:])
+		}
+		return path.Join(base, p)
+	}
+	if strings.HasPrefix(p, "/") || strings.HasPrefix(p, "~") {
+		return []string{from(dir, p)}
+	}
+	var list []string
+	for _, base := range files.Bases {
+		if q := from(from(dir, base), p); !slices.Contains(list, q) {
+			list = append(list, q)
+		}
+	}
+	return list
+}
+
+// touch works out, once, what the scripts of a call may touch.
+func (c *call) touch() []touched {
+	if c.touchedKnown {
+		return c.touchedList
+	}
+	c.touchedKnown = true
+	for i := range c.scripts {
+		t := touched{Files: c.scripts[i].Files()}
+		if c.dir() == "" && t.Unknown == "" && slices.ContainsFunc(t.List, func(f command.File) bool { return !strings.HasPrefix(f.Path, "/") }) {
+			t.Unknown = "its working directory is not known"
+		}
+		for _, f := range t.List {
+			t.targets = append(t.targets, c.target(&t.Files, f))
+		}
+		c.touchedList = append(c.touchedList, t)
+	}
+	return c.touchedList
+}
+
+// target finds what a path of a command is.
+func (c *call) target(files *command.Files, f command.File) target {
+	t := target{File: f, looked: c.req.Files != nil}
+	for _, p := range lexical(c.dir(), files, f.Path) {
+		found, looked := c.req.Files[p]
+		t.looked = t.looked && looked
+		t.there = t.there || len(found) > 0
+		if !f.Pattern {
+			t.paths = append(t.paths, p)
+		}
+		for _, real := range found {
+			if !slices.Contains(t.paths, real) {
+				t.paths = append(t.paths, real)
+			}
+		}
+	}
+	return t
+}
+
+// judgeFiles decides what bash does to files by the rules of the tools that do
+// the same: a command reads no file that read may not read, and writes none
+// that write may not write. It gives the strictest answer, Allow when there is
+// nothing to say.
+func (s *Set) judgeFiles(c *call) answer {
+	worst := answer{effect: Allow}
+	if c.tool != "bash" || !s.limits.any && !slices.ContainsFunc(c.scripts, mayWrite) {
+		return worst
+	}
+	j := s.narrow(c)
+	for _, t := range c.touch() {
+		for i := range t.targets {
+			worst = worst.stricter(j.judgeTarget(c, &t.targets[i]))
+		}
+		worst = worst.stricter(s.judgeUnnamed(c, &t))
+	}
+	return worst
+}
+
+// judges are the rules that may be about the files of one call.
+type judges struct {
+	set   *Set
+	tools map[string]*fileRules
+	files *pathrule.Rules
+}
+
+// narrow picks the rules that may be about the files of a call: most are not.
+func (s *Set) narrow(c *call) judges {
+	j := judges{set: s, tools: map[string]*fileRules{}}
+	var all []string
+	use := command.Use(0)
+	for _, t := range c.touch() {
+		for i := range t.targets {
+			all = append(all, t.targets[i].paths...)
+			use |= t.targets[i].Use
+		}
+	}
+	if s.files != nil {
+		j.files = s.files.Narrow(all)
+	}
+	if !s.limits.any {
+		return j
+	}
+	hay := &haystack{}
+	dir := c.dir()
+	for _, p := range all {
+		hay.add(p)
+		// Below dir the relative form is a part of the absolute one.
+		if rel, ok := relative(dir, p); ok && !pathrule.Inside(dir, p) {
+			hay.add(rel)
+		}
+	}
+	for _, tool := range toolsOf(use) {
+		if f := s.limits.tools[tool]; f.restricts {
+			j.tools[tool] = f.narrow(hay)
+		}
+	}
+	return j
+}
+
+// mayWrite reports that the words of a script may name files to write.
+func mayWrite(sc command.Script) bool {
+	return len(sc.Redirects) > 0 || slices.ContainsFunc(sc.Commands, func(c command.Command) bool {
+		switch c.Name {
+		case "tee", "touch", "truncate", "mkfifo", "mkdir", "mv", "cp", "install", "ln", "rsync", "dd", "sed":
+			return true
+		}
+		return false
+	})
+}
+
+// toolsOf names the tools that do what a command does to a file.
+func toolsOf(use command.Use) []string {
+	var list []string
+	for _, one := range []struct {
+		use   command.Use
+		tools []string
+	}{
+		{command.UseRead, []string{"read"}},
+		{command.UseWrite, []string{"write", "edit"}},
+		{command.UseMake, []string{"create_directory"}},
+		{command.UseRemove, []string{"delete_path"}},
+		{command.UseMove, []string{"move_path"}},
+		{command.UseCopy, []string{"copy_path"}},
+	} {
+		if use&one.use != 0 {
+			list = append(list, one.tools...)
+		}
+	}
+	return list
+}
+
+// judgeTarget decides about one path.
+func (j *judges) judgeTarget(c *call, t *target) answer {
+	worst := answer{effect: Allow}
+	for i := range t.paths {
+		p := &t.paths[i]
+		for _, tool := range toolsOf(t.Use) {
+			effect, rule := j.judgeFile(c, tool, *p)
+			switch {
+			case effect == Deny && t.certain():
+				worst = worst.stricter(answer{effect: Deny, rule: rule, before: "A rule denies to " + verbOf(tool) + " ", about: p, after: "."})
+			case effect == Deny && (!t.Within || t.there || !t.looked):
+				worst = worst.stricter(answer{effect: Ask, rule: rule, before: "It may " + verbOf(tool) + " ", about: p, after: ", which a rule denies."})
+			case effect == Ask && tool == "read" && (t.Sure || t.there):
+				worst = worst.stricter(answer{effect: Ask, rule: rule, before: "To read ", about: p, after: " needs a person's approval."})
+			}
+		}
+		if t.Use&(command.UseWrite|command.UseMake) != 0 {
+			if a, found := j.set.obeyed(*p, t.Use&(command.UseMove|command.UseCopy) != 0); found {
+				worst = worst.stricter(a)
+			}
+		}
+	}
+	return worst
+}
+
+// verbOf is what a tool does, for a sentence.
+func verbOf(tool string) string {
+	verb, _, _ := strings.Cut(tool, "_")
+	return verb
+}
+
+// judgeFile decides about one path by the rules of one tool.
+func (j *judges) judgeFile(c *call, tool, p string) (Effect, string) {
+	if tool == "read" && j.files != nil {
+		if glob, denied := j.files.Denied(p); denied {
+			return Deny, "tools.file.deny_read " + quoted(glob)
+		}
+	}
+	if f := j.tools[tool]; f != nil {
+		return f.judge(c, p)
+	}
+	return "", ""
+}
+
+// judgeUnnamed decides about the files that a command may read without a word
+// for them.
+func (s *Set) judgeUnnamed(c *call, t *touched) answer {
+	limit := &s.limits.read
+	ask := func(before, about, after string) answer {
+		return answer{effect: Ask, rule: "built-in: files that may not be read", before: before, about: &about, after: after}
+	}
+	unseen := slices.ContainsFunc(t.targets, func(f target) bool { return f.Pattern && !f.looked })
+	switch {
+	case !limit.any:
+	case t.Objects != "" && limit.reach(c.dir()):
+		return ask("", t.Objects, " shows what the repository keeps, also of files that may not be read.")
+	case t.Unknown != "":
+		return ask("It is not certain which files ", c.inputs[0], " reads: "+t.Unknown+".")
+	case unseen:
+		return ask("It is not certain which files ", c.inputs[0], " reads.")
+	case t.Deep != "" && (limit.asks || limit.wide || !c.req.Bared):
+		return ask("", t.Deep, " may read files that need approval or may not be read.")
+	}
+	return answer{effect: Allow}
+}

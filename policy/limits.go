@@ -1,0 +1,330 @@
+package policy
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/zephbot/zephbot/policy/pathrule"
+)
+
+// limits are the rules about files, worked out once for each tool that touches
+// them, so that what a command does to a file is judged by the same rules.
+type limits struct {
+	tools map[string]*fileRules
+	any   bool // some of them restrict
+	// read sums up what restricts reading.
+	read readLimits
+}
+
+// readLimits is what restricts reading.
+type readLimits struct {
+	any  bool
+	asks bool // some files are neither allowed nor denied: only a person can say
+	wide bool // more is denied than can be covered file by file
+	// exceptions: an allow rule comes before a deny rule.
+	exceptions bool
+	// patterns are those of the rules that ask or deny.
+	patterns []string
+}
+
+// fileRules are the rules of one tool that are about files.
+type fileRules struct {
+	outer    []*rule
+	denyWins bool
+	// fallback: what no outer rule with paths allows is denied, because a rule
+	// with paths names this tool.
+	fallback  bool
+	table     []permission
+	asks      bool // what no permission rule matches
+	restricts bool
+}
+
+// fileTools are the tools whose rules hold for what commands do to files.
+func fileTools() []string {
+	return []string{"read", "write", "edit", "create_directory", "delete_path", "move_path", "copy_path"}
+}
+
+// findLimits picks the rules about files.
+func (s *Set) findLimits(o Options) limits {
+	l := limits{tools: map[string]*fileRules{}}
+	for _, tool := range append(fileTools(), "bash") {
+		f := s.outer.aboutFiles(tool)
+		if tool != "bash" {
+			f.table = s.table(tool)
+		}
+		f.asks = len(f.table) > 0
+		f.restricts = f.fallback || slices.ContainsFunc(f.outer, func(r *rule) bool { return r.effect == Deny }) ||
+			slices.ContainsFunc(f.table, func(p permission) bool { return p.action == Deny || tool == "read" && p.action == Ask }) ||
+			tool == "read" && len(f.table) > 0 && !slices.ContainsFunc(f.table, func(p permission) bool { return p.action == Allow && p.glob.all })
+		l.tools[tool] = f
+		l.any = l.any || f.restricts
+	}
+	l.read = l.reading(o.Files)
+	l.any = l.any || l.read.any
+	return l
+}
+
+// reading sums up what restricts reading.
+func (l *limits) reading(files *pathrule.Rules) readLimits {
+	var r readLimits
+	if files != nil {
+		r.patterns = files.Denies()
+	}
+	for _, tool := range []string{"read", "bash"} {
+		f := l.tools[tool]
+		r.wide = r.wide || f.fallback
+		for _, one := range f.outer {
+			r.outer(one)
+		}
+	}
+	r.asks = r.wide
+	r.permissions(l.tools["read"].table)
+	r.any = r.asks || r.wide || len(r.patterns) > 0
+	return r
+}
+
+// outer adds what an outer rule says.
+func (r *readLimits) outer(one *rule) {
+	if one.effect != Deny {
+		r.exceptions = true
+		return
+	}
+	r.wide = r.wide || len(one.paths) == 0
+	for _, g := range one.paths {
+		r.patterns = append(r.patterns, g.pattern)
+	}
+}
+
+// permissions adds what the permission rules of read say.
+func (r *readLimits) permissions(table []permission) {
+	open := len(table) == 0
+	for _, p := range table {
+		switch {
+		case p.action == Allow && p.glob.all:
+			open = true
+		case p.action == Allow:
+			r.exceptions = true
+		default:
+			r.asks = r.asks || p.action == Ask
+			r.wide = r.wide || p.action == Deny && p.glob.all
+			r.patterns = append(r.patterns, p.glob.pattern)
+		}
+	}
+	r.asks = r.asks || !open
+}
+
+// aboutFiles picks the outer rules that say something about the files of a
+// tool: those with paths, and those that hold for every call. For bash only
+// denials with paths count; the others were looked at with the call itself.
+func (o *outer) aboutFiles(tool string) *fileRules {
+	f := &fileRules{denyWins: o.denyWins}
+	facts := &facts{tool: tool, called: tool}
+	named := false
+	for i := range o.rules {
+		r := &o.rules[i]
+		if r.toolGlob(facts) == nil || len(r.paths) == 0 && (tool == "bash" || !r.unconditional()) || tool == "bash" && r.effect != Deny {
+			continue
+		}
+		named = named || len(r.paths) > 0
+		f.outer = append(f.outer, r)
+	}
+	f.fallback = named && tool != "bash" && o.st.Enabled && o.st.Default == Deny
+	return f
+}
+
+// judge says what the rules of the tool say of one path, "" when nothing, and
+// which rule. A path that no permission rule matches asks, as the tool would.
+func (f *fileRules) judge(c *call, p string) (Effect, string) {
+	if len(f.outer) == 0 && len(f.table) == 0 && !f.fallback {
+		return f.unmatched()
+	}
+	forms := pathForms{p}
+	if rel, ok := relative(c.dir(), p); ok {
+		forms = append(forms, rel)
+	}
+	if r := f.outerRule(c, forms); r != nil {
+		if r.effect == Deny {
+			return Deny, r.name + r.where
+		}
+	} else if f.fallback {
+		return Deny, "default: deny (no matching rules)"
+	}
+	if r := firstMatch(f.table, forms); r != nil {
+		return r.action, r.name
+	}
+	return f.unmatched()
+}
+
+// unmatched is what is said of a path that no rule is about.
+func (f *fileRules) unmatched() (Effect, string) {
+	if !f.asks {
+		return "", ""
+	}
+	return Ask, "default: ask (no matching rules)"
+}
+
+// narrow leaves out the rules that can match none of the paths in the hay.
+func (f *fileRules) narrow(hay *haystack) *fileRules {
+	n := *f
+	n.outer, n.table = nil, nil
+	for _, r := range f.outer {
+		if len(r.paths) == 0 || hay.mayAny(r.paths) {
+			n.outer = append(n.outer, r)
+		}
+	}
+	for _, p := range f.table {
+		if hay.may(p.glob) {
+			n.table = append(n.table, p)
+		}
+	}
+	n.asks = len(f.table) > 0
+	return &n
+}
+
+// outerRule is the rule that decides about a path, nil when none does.
+func (f *fileRules) outerRule(c *call, forms pathForms) *rule {
+	find := func(effect Effect) *rule {
+		for _, r := range f.outer {
+			if (effect == "" || r.effect == effect) && r.aboutFile(c, forms) {
+				return r
+			}
+		}
+		return nil
+	}
+	if !f.denyWins {
+		return find("")
+	}
+	if r := find(Deny); r != nil {
+		return r
+	}
+	return find(Allow)
+}
+
+// aboutFile reports that the rule holds for a file of the call. The expression
+// of a rule is matched with the path, the only argument there is.
+func (r *rule) aboutFile(c *call, forms pathForms) bool {
+	if c.req.Trust.Severity() > r.trust || len(r.paths) > 0 && !forms.any(r.paths) {
+		return false
+	}
+	for _, name := range r.env {
+		if !slices.Contains(c.req.Env, name) {
+			return false
+		}
+	}
+	return r.args == nil || r.args.MatchString(forms[0])
+}
+
+// firstMatch is the first permission rule that matches one of the forms.
+func firstMatch(table []permission, forms pathForms) *permission {
+	if len(table) == 0 {
+		return nil
+	}
+	folded := make(pathForms, len(forms))
+	for i, form := range forms {
+		folded[i] = foldText(form)
+	}
+	for i := range table {
+		if slices.ContainsFunc(folded, table[i].glob.match) {
+			return &table[i]
+		}
+	}
+	return nil
+}
+
+// reach reports that a rule which restricts reading may be about something
+// below a directory.
+func (r *readLimits) reach(dir string) bool {
+	if r.asks || r.wide || dir == "" {
+		return true
+	}
+	dir = foldText(strings.TrimSuffix(dir, "/")) + "/"
+	return slices.ContainsFunc(r.patterns, func(pattern string) bool {
+		prefix := foldText(pattern)
+		if i := strings.IndexAny(prefix, "*?[{"); i >= 0 {
+			prefix = prefix[:i]
+		}
+		return !strings.HasPrefix(prefix, "/") || strings.HasPrefix(dir, prefix) || strings.HasPrefix(prefix+"/", dir)
+	})
+}
+
+// ReadLimits says what is to be known to keep a command away from files that
+// may not be read.
+type ReadLimits struct {
+	// Any: something restricts reading.
+	Any bool
+	// Wide: more is denied than can be covered file by file.
+	Wide bool
+	// Exceptions: below a denied directory something may be allowed.
+	Exceptions bool
+	// Places are the directories and files outside of any working directory
+	// that deny rules are about: their patterns up to the first wildcard.
+	Places []string
+}
+
+// ReadLimits sums up the rules that deny reading.
+func (s *Set) ReadLimits() ReadLimits {
+	l := ReadLimits{Any: s.limits.read.any, Wide: s.limits.read.wide}
+	for _, pattern := range s.limits.read.patterns {
+		if !strings.HasPrefix(pattern, "/") {
+			continue
+		}
+		if i := strings.IndexAny(pattern, "*?[{"); i >= 0 {
+			pattern = path.Dir(pattern[:i] + "x")
+		}
+		l.Places = append(l.Places, path.Clean(pattern))
+	}
+	l.Exceptions = s.limits.read.exceptions || s.files != nil && s.files.Exceptions()
+	slices.Sort(l.Places)
+	l.Places = slices.Compact(l.Places)
+	return l
+}
+
+// DeniesRead reports that a rule denies to read the canonical path. Of the
+// request Dir, Env and Trust count. Rules that deny by default, or that ask, do
+// not count: see [ReadLimits].
+func (s *Set) DeniesRead(r *Request, p string) bool {
+	c := &call{req: r, tool: "read"}
+	for _, tool := range []string{"read", "bash"} {
+		f := *s.limits.tools[tool]
+		f.fallback = false
+		if effect, _ := f.judge(c, p); effect == Deny {
+			return true
+		}
+	}
+	return s.deniesContent(p)
+}
+
+// deniesContent reports that deny_read holds for the canonical path.
+func (s *Set) deniesContent(p string) bool {
+	if s.files == nil {
+		return false
+	}
+	_, denied := s.files.Denied(p)
+	return denied
+}
+
+// dir is the working directory of the call, "" when it is not known.
+func (c *call) dir() string {
+	if c.req.Dir == "" && len(c.req.InsidePaths) > 0 {
+		return c.req.InsidePaths[0]
+	}
+	return c.req.Dir
+}
+
+// relative is an absolute path as one would write it in dir; both are clean.
+func relative(dir, p string) (string, bool) {
+	if !path.IsAbs(dir) || !path.IsAbs(p) {
+		return "", false
+	}
+	if p == dir {
+		return ".", true
+	}
+	for up := ""; ; dir, up = path.Dir(dir), up+"../" {
+		if rest, ok := strings.CutPrefix(p, strings.TrimSuffix(dir, "/")); ok && strings.HasPrefix(rest, "/") {
+			return strings.TrimSuffix(up+rest[1:], "/"), true
+		} else if ok && rest == "" {
+			return path.Clean(up), true
+		}
+	}
+}

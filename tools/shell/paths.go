@@ -1,0 +1,205 @@
+package shell
+
+import (
+	"context"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/zephbot/zephbot/policy"
+	"github.com/zephbot/zephbot/tools/shell/sandbox"
+)
+
+// Bounds of what is looked at on the disk before a command runs.
+const (
+	maxLooked  = 256             // paths that its words name
+	maxMatches = 1000            // files that one pattern of the shell matches
+	maxWalked  = 200_000         // files and directories that are searched for what may not be read
+	maxBarred  = 2000            // files that are covered one by one
+	maxWalk    = 5 * time.Second // for the search
+)
+
+// lookAt finds what is at the paths that a command names: the canonical paths, none when nothing is there. A path that is missing from the answer was
+// not looked at.
+func lookAt(text, dir string) map[string][]string {
+	found := map[string][]string{}
+	for _, p := range policy.CommandPaths(text, dir) {
+		if len(found) == maxLooked {
+			break
+		}
+		if _, done := found[p.Path]; done {
+			continue
+		}
+		var there []string
+		if !p.Pattern {
+			there = realPaths([]string{p.Path})
+		} else if matches, ok := expand(p.Path); ok {
+			there = realPaths(append(matches, p.Path)) // without a match it is a name like any other
+		} else {
+			continue
+		}
+		found[p.Path] = there
+	}
+	return found
+}
+
+// expand finds the files that a pattern of the shell matches; false when they are too many or the pattern is not one that is understood.
+func expand(pattern string) ([]string, bool) {
+	// Only the last name may hold a pattern: further up it would be a search of the disk.
+	dir, last := filepath.Dir(pattern), filepath.Base(pattern)
+	if strings.ContainsAny(dir, "*?[") || strings.Contains(last, "**") || strings.Contains(last, `\`) || strings.Contains(last, "[!") || strings.Contains(last, "[^") ||
+		strings.Contains(last, "[:") {
+		return nil, false
+	}
+	f, err := os.Open(dir)
+	if err != nil {
+		return nil, os.IsNotExist(err)
+	}
+	defer func() { _ = f.Close() }() // opened for reading
+	const most = 20 * maxMatches
+	names, _ := f.Readdirnames(most) // an error leaves what was read; at the end of the directory it is one
+	if len(names) == most {
+		return nil, false
+	}
+	var list []string
+	for _, name := range names {
+		if strings.HasPrefix(name, ".") && !strings.HasPrefix(last, ".") {
+			continue
+		}
+		ok, err := filepath.Match(last, name)
+		if err != nil || len(list) == maxMatches {
+			return nil, false
+		}
+		if ok {
+			list = append(list, filepath.Join(dir, name))
+		}
+	}
+	return list, true
+}
+
+// realPaths are the canonical paths of those that exist.
+func realPaths(paths []string) []string {
+	list := []string{}
+	for _, p := range paths {
+		if len(p) > 4096 {
+			continue
+		}
+		if real, err := filepath.EvalSymlinks(p); err == nil {
+			list = append(list, real)
+		}
+	}
+	return list
+}
+
+// Unreadable says which files a command may not read, as the file tools may not. It is asked about canonical paths below the places that a command
+// may reach.
+type Unreadable struct {
+	// Denied reports a file that may not be read. For a directory it reports that nothing in it may be read.
+	Denied func(path string, dir bool) bool
+	// Places are searched besides the working directory and the allowed paths: files and directories.
+	Places []string
+}
+
+// search is one search for files that may not be read.
+type search struct {
+	Unreadable
+	ctx     context.Context //nolint:containedctx // a search lives as long as the call whose context it is
+	until   time.Time
+	walked  int
+	found   []string
+	inodes  map[[2]uint64]bool // of what was found and has several names
+	partial bool
+}
+
+// Bars finds the files that a command in ws may not read, to keep them away from it. Complete is false when not all were found: there are too many
+// files to search, or too many to cover. What is made later is not among them.
+func (r *Runner) Bars(ctx context.Context, ws string) (list []string, complete bool) {
+	if r.opts.Unreadable == nil {
+		return nil, true
+	}
+	u, any := r.opts.Unreadable(ws)
+	if !any {
+		return nil, true
+	}
+	s := search{Unreadable: u, ctx: ctx, until: time.Now().Add(maxWalk), inodes: map[[2]uint64]bool{}}
+	roots := []string{sandbox.Canonical(ws)}
+	for _, p := range slices.Concat(r.opts.AllowedPaths, u.Places) {
+		roots = append(roots, sandbox.Canonical(p))
+	}
+	slices.Sort(roots)
+	var kept []string
+	for _, root := range roots {
+		above := slices.ContainsFunc(roots, func(other string) bool { return other != root && below(other, root) })
+		outside := slices.Contains(u.Places, root) && above // what lies above a place that is searched anyway is not granted
+		if !outside && !slices.ContainsFunc(kept, func(dir string) bool { return below(root, dir) }) {
+			kept = append(kept, root)
+		}
+	}
+	for _, root := range kept {
+		s.walk(root, s.look)
+	}
+	if len(s.inodes) > 0 { // a second name of a file is the file
+		for _, root := range kept {
+			s.walk(root, s.sameFile)
+		}
+	}
+	slices.Sort(s.found)
+	return slices.Compact(s.found), !s.partial && len(s.found) <= maxBarred
+}
+
+func below(p, dir string) bool {
+	return p == dir || strings.HasPrefix(p, strings.TrimSuffix(dir, "/")+"/")
+}
+
+// walk visits what is below root, within bounds.
+func (s *search) walk(root string, visit func(path string, e fs.DirEntry) error) {
+	err := filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
+		switch {
+		case err != nil && e != nil && e.IsDir() && path != root:
+			return fs.SkipDir // what we cannot read ourselves is granted to nobody
+		case err != nil:
+			return nil
+		}
+		if s.walked++; s.walked > maxWalked || s.walked%1024 == 0 && (s.ctx.Err() != nil || time.Now().After(s.until)) || len(s.found) > maxBarred {
+			s.partial = true
+			return fs.SkipAll
+		}
+		return visit(path, e)
+	})
+	if err != nil {
+		s.partial = true
+	}
+}
+
+// look notes a file that may not be read.
+func (s *search) look(path string, e fs.DirEntry) error {
+	if e.Type()&fs.ModeSymlink != 0 || !s.Denied(path, e.IsDir()) {
+		return nil
+	}
+	s.found = append(s.found, path)
+	if e.IsDir() {
+		return fs.SkipDir
+	}
+	var st unix.Stat_t
+	if unix.Lstat(path, &st) == nil && st.Nlink > 1 {
+		s.inodes[[2]uint64{uint64(st.Dev), st.Ino}] = true
+	}
+	return nil
+}
+
+// sameFile notes a file that is one that may not be read, under another name.
+func (s *search) sameFile(path string, e fs.DirEntry) error {
+	if !e.Type().IsRegular() {
+		return nil
+	}
+	var st unix.Stat_t
+	if unix.Lstat(path, &st) == nil && st.Nlink > 1 && s.inodes[[2]uint64{uint64(st.Dev), st.Ino}] {
+		s.found = append(s.found, path)
+	}
+	return nil
+}
