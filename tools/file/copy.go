@@ -30,12 +30,15 @@ func (t *toolset) copyPath() (tools.Tool, error) {
 		if err := sole(dst, to.base(), to.given); err != nil {
 			return nil, err
 		}
-		c := copier{scope: s, left: s.MaxCopy}
+		c, err := s.copier(to)
+		if err != nil {
+			return nil, err
+		}
 		if err := c.run(src, from, dst, to, false); err != nil {
 			return nil, err
 		}
 		text := fmt.Sprintf("Copied %s to %s (%s, %s)", show(s.display(from.abs)), show(s.display(to.abs)),
-			count(c.files, "file", "files"), count(s.MaxCopy-c.left, "byte", "bytes"))
+			count(c.files, "file", "files"), count(c.budget-c.left, "byte", "bytes"))
 		return &tools.Result{Text: text + c.told()}, nil
 	})
 }
@@ -54,11 +57,26 @@ func mayCopy(s *scope, from, _ place) error {
 // copier is one copy on its way.
 type copier struct {
 	*scope
+	budget  int64 // bytes that may be copied
 	left    int64 // bytes that may still be copied
+	full    error // why it is not more; nil = MaxCopy
 	files   int
 	entries int
 	skipped []string
 	more    int // skipped, but not named
+}
+
+// copier begins a copy to a place, within what one call and the disk allow.
+func (s *scope) copier(to place) (copier, error) {
+	c := copier{scope: s, budget: s.MaxCopy}
+	room, full := s.Disk.Room(s.ctx, to.abs, s.MaxCopy)
+	if room < c.budget {
+		c.budget, c.full = room, full
+	}
+	if c.left = c.budget; c.left == 0 {
+		return c, c.full
+	}
+	return c, nil
 }
 
 // maxTold bounds how many skipped files are named.
@@ -251,6 +269,9 @@ func (c *copier) file(e step) error {
 }
 
 func (c *copier) tooMuch() error {
+	if c.full != nil {
+		return c.full
+	}
 	return failed("Copy less at once.", "one call copies at most %d bytes", c.MaxCopy)
 }
 

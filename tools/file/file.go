@@ -20,6 +20,7 @@ import (
 
 	"github.com/zephbot/zephbot/policy/pathrule"
 	"github.com/zephbot/zephbot/tools"
+	"github.com/zephbot/zephbot/tools/disk"
 )
 
 // Options configures the tools. Workspace is required; the rest has useful zero values.
@@ -33,6 +34,9 @@ type Options struct {
 	DeniedPaths []string
 	// Rules are the globs of deny_read and allow_read; nil denies nothing.
 	Rules *pathrule.Rules
+
+	// Disk says how much more may be written; nil = as much as there is.
+	Disk *disk.Guard
 
 	MaxRead    int              // bytes of text in one answer of read; 0 = 256 KiB
 	MaxWrite   int              // bytes that write and edit may leave in a file; 0 = 10 MiB

@@ -169,7 +169,10 @@ func move(s *scope, from, to place) (*tools.Result, error) {
 
 // carry moves between file systems: everything is copied, then the source is deleted.
 func (s *scope) carry(src dir, from place, dst dir, to place) error {
-	c := copier{scope: s, left: s.MaxCopy}
+	c, err := s.copier(to)
+	if err != nil {
+		return err
+	}
 	if err := c.run(src, from, dst, to, true); err != nil {
 		return err
 	}

@@ -153,6 +153,11 @@ func (t *toolset) createDirectory() (tools.Tool, error) {
 			if err := mayCreate(s, p, in); err != nil {
 				return nil, err
 			}
+			if !p.exists() {
+				if err := s.Disk.Admit(s.ctx, p.abs, 1); err != nil {
+					return nil, err
+				}
+			}
 			d, made, err := s.makeDirs(p.root, p.abs)
 			if err != nil {
 				return nil, because(err, "create", p.given)

@@ -127,6 +127,13 @@ func sole(d dir, name, given string) error {
 // replace puts content at p in one step: whoever reads sees the old or the new file, also after a crash. With read, the file must still be the one
 // that was read.
 func (s *scope) replace(p place, content string, read *unix.Stat_t) error {
+	growth := int64(len(content))
+	if p.exists() {
+		growth -= p.info.size
+	}
+	if err := s.Disk.Admit(s.ctx, p.abs, growth); err != nil {
+		return err
+	}
 	d, _, err := s.makeDirs(p.root, p.parent())
 	if err != nil {
 		return err

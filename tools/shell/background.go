@@ -34,7 +34,7 @@ func (b BackgroundRun) Short() string { return b.ID[:shortID] }
 type Completion struct {
 	BackgroundRun
 	Elapsed   time.Duration
-	Ended     string // "exit", "signal", "timeout", "cancelled", "failed"
+	Ended     string // "exit", "signal", "timeout", "cancelled", "stopped" (the disk), "failed"
 	ExitCode  *int   // nil unless Ended is "exit"
 	Text      string // what it printed, redacted and bounded, with notes about its end
 	Truncated bool
@@ -106,6 +106,9 @@ func (r *Runner) runBackground(ctx context.Context, run *backgroundRun, ws strin
 	case o.ending == timedOut:
 		done.Ended, done.ExitCode = "timeout", nil
 		notes = append(notes, fmt.Sprintf("[stopped after %s]", r.opts.BackgroundTimeout))
+	case o.ending == filled:
+		done.Ended, done.ExitCode = "stopped", nil
+		notes = append(notes, "[stopped: "+o.full.Message+"]")
 	case o.ending == cancelled:
 		done.Ended, done.ExitCode = "cancelled", nil
 	case done.ExitCode == nil || o.ending == flooded:

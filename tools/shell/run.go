@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/zephbot/zephbot/tools"
+	"github.com/zephbot/zephbot/tools/disk"
 	"github.com/zephbot/zephbot/tools/shell/sandbox"
 )
 
@@ -30,6 +31,7 @@ const (
 	timedOut
 	cancelled
 	flooded // it printed more than it may
+	filled  // the disk is full
 )
 
 // job is one run.
@@ -47,7 +49,8 @@ type outcome struct {
 	output
 	status sandbox.Status
 	ending ending
-	held   bool // something unknown still holds the output
+	full   *tools.Error // why the disk ended it
+	held   bool         // something unknown still holds the output
 }
 
 // failed says whether a transaction has to be taken back: exit 2 and above or a listed code, a signal, a timeout, a cancel.
@@ -79,6 +82,10 @@ func (r *Runner) execute(ctx context.Context, j job) (*outcome, error) {
 			Suggestion: "Run it again, so that a person is asked.",
 		}
 	}
+	watch, err := r.opts.Disk.Watch(ctx, j.ws)
+	if err != nil {
+		return nil, tools.AsError(err)
+	}
 	outR, outW, err := os.Pipe()
 	if err != nil {
 		return nil, fmt.Errorf("make pipe: %w", err)
@@ -101,7 +108,8 @@ func (r *Runner) execute(ctx context.Context, j job) (*outcome, error) {
 	readers.Go(func() { r.read(c, outR, stdout) })
 	readers.Go(func() { r.read(c, errR, stderr) })
 
-	o := &outcome{ending: r.wait(ctx, j, p, c)}
+	o := &outcome{}
+	o.ending, o.full = r.wait(ctx, j, p, c, watch)
 	o.status = p.Status()
 	o.held = drain(&readers, outR, errR)
 	o.output = c.output(r.opts.MaxText)
@@ -126,13 +134,22 @@ func (r *Runner) read(c *capture, f *os.File, which int) {
 }
 
 // wait lets the command run until it ends or has to, and shows what it does meanwhile.
-func (r *Runner) wait(ctx context.Context, j job, p *sandbox.Process, c *capture) ending {
+func (r *Runner) wait(ctx context.Context, j job, p *sandbox.Process, c *capture, watch *disk.Watch) (ending, *tools.Error) {
 	timer := time.NewTimer(j.timeout)
 	defer timer.Stop()
 	var watcher sync.WaitGroup
 	if j.progress != nil {
 		watcher.Go(func() { r.watch(j.progress, p.Done(), c) })
 	}
+	following, unfollow := context.WithCancel(ctx)
+	defer unfollow()
+	full := make(chan *tools.Error, 1)
+	watcher.Go(func() {
+		if over := watch.Follow(following); over != nil {
+			full <- tools.AsError(over)
+		}
+	})
+	var why *tools.Error
 	end := ended
 	select {
 	case <-p.Done():
@@ -147,13 +164,16 @@ func (r *Runner) wait(ctx context.Context, j job, p *sandbox.Process, c *capture
 		end = cancelled
 	case <-c.flood:
 		end = flooded
+	case why = <-full:
+		end = filled
 	}
+	unfollow()
 	if end != ended {
 		p.Stop()
 		<-p.Done()
 	}
 	watcher.Wait()
-	return end
+	return end, why
 }
 
 // watch shows the last line of what takes long, when it is a new one.
@@ -268,6 +288,10 @@ func (r *Runner) conclude(call *tools.Call, o *outcome, before, after []string) 
 		return nil, &tools.Error{
 			Category: tools.Timeout, Message: report(fmt.Sprintf("the command was stopped after %s", r.opts.Timeout), body, notes),
 			Suggestion: r.tooLong(),
+		}
+	case o.ending == filled:
+		return nil, &tools.Error{
+			Category: o.full.Category, Message: report("the command was stopped: "+o.full.Message, body, notes), Suggestion: o.full.Suggestion,
 		}
 	case o.ending == cancelled:
 		return nil, &tools.Error{Category: tools.Cancelled, Message: report("the command was cancelled while it ran", body, notes)}

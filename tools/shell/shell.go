@@ -20,6 +20,7 @@ import (
 
 	"github.com/zephbot/zephbot/policy/command"
 	"github.com/zephbot/zephbot/tools"
+	"github.com/zephbot/zephbot/tools/disk"
 	"github.com/zephbot/zephbot/tools/shell/sandbox"
 )
 
@@ -54,7 +55,9 @@ type Options struct {
 	DeniedPaths []string
 	// Unreadable says what commands in a directory may not read, as the file tools may not; false when nothing restricts reading, nil is never. Such
 	// files are found when a command starts and kept away from it. Those that are made while it runs are not.
-	Unreadable      func(dir string) (Unreadable, bool)
+	Unreadable func(dir string) (Unreadable, bool)
+	// Disk ends commands that fill the disk; nil = nothing does.
+	Disk            *disk.Guard
 	Network         sandbox.Network
 	AllowedCommands []string        // taken off the built-in blocklist
 	EnvBlocklist    []string        // name prefixes; nil = DefaultEnvBlocklist. What looks like a credential goes in any case

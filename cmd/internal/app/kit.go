@@ -9,6 +9,7 @@ import (
 
 	"github.com/zephbot/zephbot/cmd/internal/config"
 	"github.com/zephbot/zephbot/tools"
+	"github.com/zephbot/zephbot/tools/disk"
 	"github.com/zephbot/zephbot/tools/file"
 	"github.com/zephbot/zephbot/tools/shell"
 	"github.com/zephbot/zephbot/tools/shell/sandbox"
@@ -23,8 +24,9 @@ type kit struct {
 	commands  places
 	files     places
 	denied    []string // to every tool and child
-	confined  bool     // the kernel bounds what a command may reach
-	level     string   // for people
+	disk      *disk.Guard
+	confined  bool   // the kernel bounds what a command may reach
+	level     string // for people
 }
 
 func (k *kit) close() {
@@ -45,11 +47,14 @@ func (c *Core) tools() (*kit, error) {
 		return nil, err
 	}
 	k.workspace = k.commands.dir
+	k.disk = disk.New(disk.Options{
+		Root: c.workspaceRoot(), MaxBytes: c.cfg.Workspaces.MaxBytes, Reserve: c.cfg.Workspaces.ReserveBytes, Own: c.dir, Now: c.now,
+	})
 	bash, err := c.shell(k)
 	if err != nil {
 		return nil, err
 	}
-	files, err := file.New(file.Options{Workspace: k.files.dir, AllowedPaths: k.files.dirs, DeniedPaths: k.denied, Rules: c.globs, Now: c.now})
+	files, err := file.New(file.Options{Workspace: k.files.dir, AllowedPaths: k.files.dirs, DeniedPaths: k.denied, Rules: c.globs, Disk: k.disk, Now: c.now})
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
@@ -79,8 +84,8 @@ func (c *Core) shell(k *kit) (tools.Tool, error) {
 	s := c.cfg.Tools.Shell
 	bash, runner, err := shell.New(shell.Options{
 		Timeout: time.Duration(s.Timeout) * time.Second, Workspace: k.workspace, AllowedPaths: k.commands.dirs, DeniedPaths: k.denied,
-		Unreadable: c.unreadable,
-		Network:    reach(s.AllowNetwork), Limits: limits(s.Limits), MaxOutput: s.Limits.OutputBytes, AllowedCommands: s.AllowedCommands, EnvBlocklist: s.EnvBlocklist,
+		Unreadable: c.unreadable, Disk: k.disk,
+		Network: reach(s.AllowNetwork), Limits: limits(s.Limits), MaxOutput: s.Limits.OutputBytes, AllowedCommands: s.AllowedCommands, EnvBlocklist: s.EnvBlocklist,
 		Transactional: s.Transactional, AutoRollback: s.AutoRollback, AutoRollbackExitCodes: s.AutoRollbackExitCodes,
 		SnapshotRequired: s.SnapshotRequired, TransactionScope: s.TransactionScope, MaxSnapshotBytes: s.MaxSnapshotBytes,
 		MaxBackgroundRuns: s.MaxBackgroundRuns, BackgroundTimeout: time.Duration(s.BackgroundTimeoutSecs) * time.Second,

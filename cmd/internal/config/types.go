@@ -175,8 +175,8 @@ type Security struct {
 // Workspaces is the table [workspaces].
 type Workspaces struct {
 	Dir          string `toml:"dir" place:"obeyed" doc:"Directory of the working directories. Empty: data_dir/workspaces."`
-	MaxBytes     int64  `toml:"max_bytes" default:"1073741824" idle:"the watch over the disk" doc:"Bytes that the files of one conversation may take. 0: no limit."`
-	ReserveBytes int64  `toml:"reserve_bytes" default:"268435456" idle:"the watch over the disk" doc:"Bytes of the disk that stay free for the bot's own files, at most an eighth of the disk. 0: none."`
+	MaxBytes     int64  `toml:"max_bytes" default:"1073741824" doc:"Bytes that the files of one conversation may take. 0: no limit."`
+	ReserveBytes int64  `toml:"reserve_bytes" default:"268435456" doc:"Bytes of the disk that stay free for the bot's own files, at most an eighth of the disk. 0: none."`
 }
 
 // Redis is the table [redis].

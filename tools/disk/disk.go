@@ -1,0 +1,250 @@
+// Package disk keeps the tools from filling the disk: what a conversation may store, and how much stays free for the bot's own files.
+//
+// A workspace is measured by walking it, which is costly, so it is done only when the free space says that the limit may have been reached: what was
+// used at the last walk, and what the disk has lost since then, is more than the workspace can hold.
+package disk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/zephbot/zephbot/tools"
+)
+
+const (
+	minEntry   = 1 << 10         // bytes that a file counts at least: many empty ones fill a disk too
+	remember   = 2 * time.Minute // how long a measurement is believed, however little the disk lost
+	walkShare  = 20              // a walk costs at most one part in so many of the time
+	slack      = 1 << 20         // how far a command may grow a workspace that is over its limit already, so that it can clean up
+	fastest    = 4 << 30         // bytes that a command writes in a second at most: so often is the disk looked at
+	shortest   = 10 * time.Millisecond
+	longest    = 500 * time.Millisecond
+	leastShare = 8 // the reserve is at most this part of the disk
+)
+
+// Options configures a Guard.
+type Options struct {
+	// Root holds the workspaces: each directory directly in it is one. What a conversation stores elsewhere is not counted.
+	Root string
+	// MaxBytes is what the files of one workspace may take; 0 = no limit.
+	MaxBytes int64
+	// Reserve are the bytes that stay free on every disk that is written to, and on that of Own; at most an eighth of the disk. 0 = none.
+	Reserve int64
+	// Own is the directory of the bot's own files.
+	Own string
+
+	// Free says how many bytes are free for us at a path, of how many; nil asks the system.
+	Free func(path string) (free, total int64, err error)
+	// Used measures a directory; nil walks it.
+	Used func(ctx context.Context, dir string) (int64, error)
+	Now  func() time.Time // nil = time.Now
+}
+
+// Guard knows what may still be written. It is safe for concurrent use; a nil Guard allows everything.
+type Guard struct {
+	o  Options
+	mu sync.Mutex
+	// last holds the last measurement of each workspace.
+	last map[string]measured
+}
+
+// measured is one measurement.
+type measured struct {
+	used, free int64
+	at         time.Time
+}
+
+// New makes a Guard.
+func New(o Options) *Guard {
+	if o.Free == nil {
+		o.Free = free
+	}
+	if o.Used == nil {
+		o.Used = used
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if real, err := filepath.EvalSymlinks(o.Root); err == nil {
+		o.Root = real
+	}
+	return &Guard{o: o, last: map[string]measured{}}
+}
+
+// Admit refuses to write so many bytes more at a canonical path. The error is a *tools.Error for the model; bytes that are not more than zero pass.
+func (g *Guard) Admit(ctx context.Context, path string, bytes int64) error {
+	if g == nil || bytes <= 0 {
+		return nil
+	}
+	room, full := g.Room(ctx, path, bytes)
+	if bytes <= room {
+		return nil
+	}
+	return full
+}
+
+// Room says how many bytes more may be written at a canonical path, as far as they matter to who wants to write so many, and with which error more is
+// refused.
+func (g *Guard) Room(ctx context.Context, path string, want int64) (int64, error) {
+	const plenty = 1 << 62
+	if g == nil {
+		return plenty, nil
+	}
+	room, reserve, err := g.spare(path)
+	if err != nil {
+		return 0, &tools.Error{Category: tools.PermanentFailure, Message: "the disk cannot be looked at, so nothing is written", Err: err}
+	}
+	full := reserveFull(reserve)
+	ws := g.workspace(path)
+	if ws == "" || g.o.MaxBytes <= 0 {
+		return room, full
+	}
+	m, _, err := g.measured(ctx, ws, g.o.MaxBytes-want)
+	if err != nil {
+		return 0, tools.AsError(err)
+	}
+	if left := g.o.MaxBytes - m; left < room {
+		return max(0, left), g.quotaFull()
+	}
+	return room, full
+}
+
+// spare is what may be written before a reserve is touched: that of the disk of path, and of the disk of the bot's own files when it is the same.
+func (g *Guard) spare(path string) (room, reserve int64, err error) {
+	const plenty = 1 << 62
+	if g.o.Reserve <= 0 {
+		return plenty, 0, nil
+	}
+	left, total, err := g.o.Free(path)
+	if err != nil {
+		return 0, 0, fmt.Errorf("look at the disk: %w", err)
+	}
+	reserve = min(g.o.Reserve, total/leastShare)
+	return max(0, left-reserve), reserve, nil
+}
+
+// workspace is the workspace that holds a path, "" when none does.
+func (g *Guard) workspace(path string) string {
+	rel, err := filepath.Rel(g.o.Root, path)
+	if err != nil || rel == "." || !filepath.IsLocal(rel) {
+		return ""
+	}
+	name, _, _ := strings.Cut(rel, string(filepath.Separator))
+	return filepath.Join(g.o.Root, name)
+}
+
+// measured says what a workspace uses, and how long it took to find out. As long as it cannot have come over the limit it is the upper bound of that, which
+// costs nothing.
+func (g *Guard) measured(ctx context.Context, ws string, limit int64) (bytes int64, cost time.Duration, err error) {
+	now := g.o.Now()
+	left, _, err := g.o.Free(ws)
+	if err != nil {
+		return 0, 0, fmt.Errorf("look at the disk: %w", err)
+	}
+	g.mu.Lock()
+	m, known := g.last[ws]
+	g.mu.Unlock()
+	if atMost := m.used + max(0, m.free-left); known && now.Sub(m.at) < remember && atMost <= limit {
+		return atMost, 0, nil
+	}
+	if bytes, err = g.o.Used(ctx, ws); err != nil {
+		return 0, 0, fmt.Errorf("measure the workspace: %w", err)
+	}
+	end := g.o.Now()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for dir, other := range g.last { // what nobody asked about for long is not kept
+		if end.Sub(other.at) > remember {
+			delete(g.last, dir)
+		}
+	}
+	g.last[ws] = measured{used: bytes, free: left, at: end}
+	return bytes, end.Sub(now), nil
+}
+
+// quotaFull is the error of a workspace that is full.
+func (g *Guard) quotaFull() *tools.Error {
+	return &tools.Error{
+		Category: tools.PolicyBlocked, Denied: true,
+		Message:    fmt.Sprintf("the files of this conversation may take %s (workspaces.max_bytes), and there is no room for that", bytes(g.o.MaxBytes)),
+		Suggestion: "Delete files that are no longer needed, or write less.",
+	}
+}
+
+// reserveFull is the error of a disk that is full.
+func reserveFull(reserve int64) *tools.Error {
+	return &tools.Error{
+		Category: tools.PolicyBlocked, Denied: true,
+		Message:    fmt.Sprintf("the disk is almost full: %s stay free for the bot (workspaces.reserve_bytes)", bytes(reserve)),
+		Suggestion: "Delete files that are no longer needed, and tell the user that the disk of the bot is almost full.",
+	}
+}
+
+// bytes writes a number of bytes for people.
+func bytes(n int64) string {
+	units := []string{"bytes", "KiB", "MiB", "GiB", "TiB"}
+	value, i := float64(n), 0
+	for ; value >= 1024 && i < len(units)-1; i++ {
+		value /= 1024
+	}
+	if i == 0 || value == float64(int64(value)) {
+		return fmt.Sprintf("%.0f %s", value, units[i])
+	}
+	return fmt.Sprintf("%.1f %s", value, units[i])
+}
+
+// free asks the system. What does not exist yet is on the disk of what is above it.
+func free(path string) (left, total int64, err error) {
+	var st unix.Statfs_t
+	for {
+		err = unix.Statfs(path, &st)
+		if !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.ENOTDIR) || path == filepath.Dir(path) {
+			break
+		}
+		path = filepath.Dir(path)
+	}
+	if err != nil {
+		return 0, 0, &fs.PathError{Op: "statfs", Path: path, Err: err}
+	}
+	size := uint64(st.Bsize)                                     //nolint:gosec,unconvert // positive; its type differs between systems
+	return int64(st.Bavail * size), int64(st.Blocks * size), nil //nolint:gosec,unconvert // no disk has 2^63 bytes
+}
+
+// used walks a directory and adds up what its files take on the disk, each counted once.
+func used(ctx context.Context, dir string) (int64, error) {
+	var sum int64
+	seen := map[[2]uint64]bool{}
+	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		switch {
+		case err != nil && path == dir && !errors.Is(err, os.ErrNotExist):
+			return err
+		case err != nil:
+			return nil // it vanished, or is closed to us: its own entry was counted
+		case ctx.Err() != nil:
+			return ctx.Err()
+		}
+		var st unix.Stat_t
+		if unix.Lstat(path, &st) != nil {
+			return nil
+		}
+		if !e.IsDir() && st.Nlink > 1 {
+			id := [2]uint64{uint64(st.Dev), st.Ino} //nolint:unconvert // its type differs between systems
+			if seen[id] {
+				return nil
+			}
+			seen[id] = true
+		}
+		sum += max(minEntry, st.Blocks*512)
+		return nil
+	})
+	return sum, err
+}
