@@ -14,7 +14,7 @@ import (
 var ErrNoServer = errors.New("no such server")
 
 // Servers is the MCP client as /mcp sees it. Errors are sentences for the admin who reads them; ErrNoServer among them.
-type Servers interface {
+type Servers interface { //nolint:interfacebloat // a method a verb of /mcp
 	List() []texts.Server
 	Tools(id string) ([]texts.ServerTool, error)
 	// Begin is asked to connect or to sign in: verb is "add", "restart" or "signin", target the command line, the URL or the address where a browser ended.

@@ -39,7 +39,13 @@ func LockDir(dir string) (release func(), err error) {
 		return nil, errors.Join(fmt.Errorf("lock the data directory %s: %w", dir, err), file.Close())
 	}
 	var once sync.Once
-	return func() { once.Do(func() { _ = file.Close() }) }, nil // closing gives the lock back
+	return func() {
+		once.Do(func() {
+			// Said aloud: a child that is just being made shares the file for a moment, and with it a lock that is only closed.
+			_ = syscall.Flock(int(file.Fd()), syscall.LOCK_UN)
+			_ = file.Close()
+		})
+	}, nil
 }
 
 // sign leaves the number of this process for the message to the next one.

@@ -143,6 +143,7 @@ func (l *Log) Close() error {
 	var err error
 	if l.durable {
 		err = errors.Join(l.file.Sync(), l.remember(l.mark()))
+		unlock(l.file)
 	}
 	if err = errors.Join(err, l.file.Close()); err != nil {
 		return fmt.Errorf("close audit log: %w", err)

@@ -189,6 +189,7 @@ func (l *Log) reopen(left uint64) error {
 	default:
 		l.mend(kindContinue, fmt.Sprintf("the chain goes on after line %d, which is in an earlier file", l.lines))
 	}
+	unlock(old)
 	if err := errors.Join(old.Sync(), old.Close()); err != nil {
 		l.log.Error().Err(err).Msg("audit log that was moved away not flushed to disk")
 	}

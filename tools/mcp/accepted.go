@@ -111,27 +111,13 @@ func (s *server) compare(ctx context.Context, o *offer) error {
 	if next == nil {
 		next = map[string]seen{}
 	}
+	s.sort(o, old, next)
 	words, known := old[wordsKey]
-	for _, name := range o.order {
-		t := o.known[name]
-		was, ok := old[name]
-		switch {
-		case ok && was.Print == t.Fingerprint && was.Description != "":
-		case s.believes(old, name, ok) || ok && was.Print == t.Fingerprint:
-			next[name] = seenOf(t)
-		case ok:
-			o.withdrawn = append(o.withdrawn, name)
-		default:
-			o.fresh = append(o.fresh, name)
-		}
-	}
 	if known && words.Print != o.words && s.cfg.Trust != guard.Trusted {
 		o.held = o.words != ""
 	} else {
 		next[wordsKey] = seen{Print: o.words, Description: o.instructions}
 	}
-	slices.Sort(o.withdrawn)
-	slices.Sort(o.fresh)
 	if maps.EqualFunc(old, next, func(a, b seen) bool { return a.Print == b.Print && a.Description == b.Description }) {
 		return nil
 	}
@@ -139,6 +125,25 @@ func (s *server) compare(ctx context.Context, o *offer) error {
 		return &guard.Error{Code: guard.Transient, Server: s.cfg.ID, Message: "what was accepted of the server's tools cannot be stored at the moment", Err: err}
 	}
 	return nil
+}
+
+// sort puts the tools of an offer into next where they are accepted, else among those that wait.
+func (s *server) sort(o *offer, old, next map[string]seen) {
+	for _, name := range o.order {
+		t := o.known[name]
+		was, ok := old[name]
+		switch same := ok && was.Print == t.Fingerprint; {
+		case same && was.Description != "":
+		case same || s.believes(old, name, ok):
+			next[name] = seenOf(t)
+		case ok:
+			o.withdrawn = append(o.withdrawn, name)
+		default:
+			o.fresh = append(o.fresh, name)
+		}
+	}
+	slices.Sort(o.withdrawn)
+	slices.Sort(o.fresh)
 }
 
 // believes says whether a tool is taken as it is although nobody has looked at it.

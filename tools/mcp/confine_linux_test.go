@@ -101,7 +101,7 @@ func TestAttackServerReachesFiles(t *testing.T) {
 func TestAttackServerReachesNetwork(t *testing.T) {
 	t.Parallel()
 	confined(t)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -115,7 +115,7 @@ func (s *server) dial(ctx context.Context, c *conn) (sdk.Transport, error) {
 	case kindInProcess:
 		return s.cfg.Connect(ctx)
 	case kindStdio:
-		return s.startProcess(c)
+		return s.startProcess(ctx, c)
 	default:
 		return s.httpTransport(c)
 	}

@@ -38,7 +38,7 @@ type process struct {
 }
 
 // startProcess starts the server's program and gives the transport to it.
-func (s *server) startProcess(c *conn) (sdk.Transport, error) {
+func (s *server) startProcess(ctx context.Context, c *conn) (sdk.Transport, error) {
 	refuse := func(err error) error {
 		return &guard.Error{Code: guard.PolicyBlocked, Server: s.cfg.ID, Message: "server " + s.cfg.ID + ": " + err.Error(), Err: err}
 	}
@@ -77,7 +77,7 @@ func (s *server) startProcess(c *conn) (sdk.Transport, error) {
 			return nil, err
 		}
 	}
-	p, err := s.launch(c.spec(path, dir, env))
+	p, err := s.launch(ctx, c.spec(path, dir, env))
 	if err != nil {
 		return nil, &guard.Error{Code: guard.PolicyBlocked, Server: s.cfg.ID, Message: fmt.Sprintf("the program %s of server %s could not be started", s.cfg.Command, s.cfg.ID), Err: err}
 	}
@@ -137,8 +137,8 @@ func dirName(id string) string {
 }
 
 // launch starts the process.
-func (s *server) launch(spec sandbox.Spec) (*process, error) {
-	run, err := sandbox.StartPiped(context.Background(), spec) // its life is that of the connection, not of the attempt
+func (s *server) launch(ctx context.Context, spec sandbox.Spec) (*process, error) {
+	run, err := sandbox.StartPiped(context.WithoutCancel(ctx), spec) // its life is that of the connection, not of the attempt
 	if err != nil {
 		return nil, err
 	}

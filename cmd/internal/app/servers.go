@@ -356,8 +356,7 @@ func (s servers) audited(call *dispatch.Call, verb string, args map[string]any, 
 		if err == nil {
 			res = &tools.Result{}
 		}
-		var e *guard.Error
-		if errors.As(err, &e) {
+		if e, ok := errors.AsType[*guard.Error](err); ok {
 			c.Trail.MCPErrorCode = string(e.Code)
 		}
 		log.Record(c, res, err)
