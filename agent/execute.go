@@ -227,6 +227,9 @@ func (s *step) result(b *batch, u Use, call *tools.Call, result *tools.Result, e
 		return e
 	}
 	e.Text, e.Failed, e.Source, e.Files = result.Text, result.Error, result.Untrusted, result.Files
+	if call.Def.Server == "" {
+		e.Found = result.Found
+	}
 	e.Touched = touched(call)
 	return e
 }

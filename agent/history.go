@@ -95,6 +95,9 @@ func (s *state) stats() Stats {
 // view is what a catalog may look at.
 func (s *state) view() View {
 	v := View{Step: s.stats().Steps + 1, Query: s.ask()}
+	for _, e := range s.current() {
+		v.Found = append(v.Found, e.Found...)
+	}
 	seen := map[string]bool{}
 	for _, e := range s.entries {
 		switch {

@@ -49,6 +49,8 @@ type Entry struct {
 	Notices  []string  `json:"notices,omitempty"`  // result: what the person was told besides
 	Touched  []string  `json:"touched,omitempty"`  // result: canonical paths of files that the call worked on
 
+	Found []string `json:"found,omitempty"` // result: tools that a search has found
+
 	// Files of a result go to the person in the commit of the entry. They are not kept in the journal.
 	Files  []tools.File `json:"-"`
 	Reason string       `json:"reason,omitempty"` // end: stopped, limit, loop, budget, model, panic, cancelled, expired

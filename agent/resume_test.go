@@ -1,6 +1,7 @@
 package agent_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -13,6 +14,10 @@ import (
 	"github.com/zephbot/zephbot/agent"
 	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/agent/llm/llmtest"
+	"github.com/zephbot/zephbot/policy"
+	"github.com/zephbot/zephbot/tools"
+	"github.com/zephbot/zephbot/tools/chain"
+	"github.com/zephbot/zephbot/tools/gate"
 	"github.com/zephbot/zephbot/tools/toolstest"
 )
 
@@ -222,4 +227,66 @@ then say Done`), "go")
 	if !errors.Is(err, agent.ErrConflict) || w.counter.Runs() != 0 {
 		t.Errorf("err = %v, %d runs", err, w.counter.Runs())
 	}
+}
+
+// TestFoundComesFromTheJournal: what a search of the turn has found is told to the catalog, also by another process. A tool of a server
+// finds nothing.
+func TestFoundComesFromTheJournal(t *testing.T) {
+	t.Parallel()
+	const talk = "on \"go\": call seek {}\nthen say Done"
+	seek := tools.Tool{
+		Definition: tools.Definition{Name: "seek", Schema: []byte(`{"type":"object"}`), ReadOnly: true},
+		Run: func(context.Context, *tools.Call) (*tools.Result, error) {
+			return &tools.Result{Text: "a line", Found: []string{"srv:one", "srv:two"}}, nil
+		},
+	}
+	for _, server := range []string{"", "srv"} {
+		tool := seek
+		if tool.Definition.Server = server; server != "" {
+			tool.Definition.Name = "srv:seek"
+		}
+		registry, err := tools.NewRegistry(tool)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var seen [][]string
+		setup := func(w *world) {
+			w.hand = &hand{chain: chain.New(chain.Options{Registry: registry, Gate: gate.Options{Policy: toolstest.Always(policy.Allow)}})}
+			w.deps.Tools = w.hand
+			w.deps.Catalog = views{list: registry.Definitions, seen: &seen}
+		}
+		w := newWorld(t, script(t, strings.Replace(talk, "call seek", "call "+tool.Definition.Name, 1)), "go")
+		setup(w)
+		w.finish(t.Context())
+		want := [][]string{nil, {"srv:one", "srv:two"}}
+		if server != "" {
+			want[1] = nil
+		}
+		if diff := cmp.Diff(want, seen); diff != "" {
+			t.Errorf("%q: found (-want +got):\n%s", server, diff)
+		}
+		entries := w.shelf.all()
+		again := newWorld(t, script(t, strings.Replace(talk, "call seek", "call "+tool.Definition.Name, 1)), "go")
+		again.shelf.entries, seen = slices.Clone(entries[:len(entries)-1]), nil // the answer was lost
+		setup(again)
+		again.finish(t.Context())
+		if diff := cmp.Diff(want[1:], seen); diff != "" {
+			t.Errorf("%q: found on resume (-want +got):\n%s", server, diff)
+		}
+	}
+}
+
+// views remembers what a catalog was told.
+type views struct {
+	list func() []tools.Definition
+	seen *[][]string
+}
+
+func (v views) Tools(_ context.Context, _ *agent.Turn, view agent.View) []agent.Offer {
+	*v.seen = append(*v.seen, view.Found)
+	var offers []agent.Offer
+	for _, d := range v.list() {
+		offers = append(offers, agent.Plain(d))
+	}
+	return offers
 }

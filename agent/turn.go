@@ -98,7 +98,9 @@ type View struct {
 	Query string // what the person said in this turn
 	// Succeeded names the tools that have run without failure in this conversation, each once, in the order of their first success.
 	Succeeded []string
-	Step      int // model call within the turn, from 1
+	// Found names the tools that searches of this turn have found, in their order; a name may come twice.
+	Found []string
+	Step  int // model call within the turn, from 1
 }
 
 // Offer is a tool as the model is shown it. The definition's hash is what the journal keeps and an approval binds; Description and Schema are

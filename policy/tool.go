@@ -46,7 +46,7 @@ func readonlyTool(tool string) bool {
 func readingTool(tool string) bool {
 	switch tool {
 	case "read", "grep", "find_path", "list_directory", "search_code",
-		"diagnostics", "read_overflow", "memory_search", "list_tasks":
+		"diagnostics", "read_overflow", "memory_search", "list_tasks", "tool_search":
 		return true
 	}
 	return false
@@ -70,7 +70,7 @@ func builtinAllow(r *Request, tool string) bool {
 // out, without a person; what a command reads is not known well enough.
 func (c *call) contained() bool {
 	switch c.tool {
-	case "read_overflow", "memory_search", "list_tasks":
+	case "read_overflow", "memory_search", "list_tasks", "tool_search":
 		return true
 	case "read", "grep", "find_path", "list_directory", "search_code", "diagnostics":
 		return len(c.req.Paths) > 0 && !slices.ContainsFunc(c.req.Paths, func(path string) bool {

@@ -145,10 +145,11 @@ type Result struct {
 	Raw       any    // JSON-able raw form (the shell's envelope); may be nil
 	ExitCode  *int   // of a process; nil when there was none or a signal ended it
 	Truncated bool
-	Untrusted string // where foreign content came from ("https://…", "mcp:github"); "" = our own
-	Error     bool   // the tool ran and reports a failure (non-zero exit): Text says what
-	MIME      string // content type of Text when it is not plain text
-	Files     []File // pictures and the like, for the person; the model reads only that they are there
+	Untrusted string   // where foreign content came from ("https://…", "mcp:github"); "" = our own
+	Error     bool     // the tool ran and reports a failure (non-zero exit): Text says what
+	MIME      string   // content type of Text when it is not plain text
+	Found     []string // tools that a search has found, which are shown from then on in the turn
+	Files     []File   // pictures and the like, for the person; the model reads only that they are there
 }
 
 // File is something a tool made that is no text.

@@ -82,6 +82,8 @@ type Options struct {
 	Pruning      Pruning
 	Dependencies Dependencies
 	TAFC         TAFC
+	// Budget is what all definitions of MCP tools in one request may take together, in tokens by agent/window; 0 = no limit.
+	Budget int
 	// OutputHint says in words what a structured result looks like; it is added to the description of an MCP tool with an output schema. nil = none.
 	// Must not call the catalog.
 	OutputHint func(schema json.RawMessage) string
@@ -120,6 +122,7 @@ type Catalog struct {
 	turns    *lru[string, *turnState]
 	sessions *lru[string, []string] // names that the last turn of a session was shown for a reason
 	answers  *lru[string, answer]
+	told     *lru[string, bool] // lists whose share was logged
 }
 
 // New makes a Catalog. What is wrong but can be lived with stands in Warnings.
@@ -134,7 +137,7 @@ func New(o Options) (*Catalog, error) {
 	c := &Catalog{
 		o: o, graph: newGraph(o.Dependencies), alwaysOn: map[string]bool{}, pinned: map[string]bool{},
 		infos: map[string]*info{}, turns: newLRU[string, *turnState](maxTurns), sessions: newLRU[string, []string](maxSessions),
-		answers: newLRU[string, answer](maxAnswers),
+		answers: newLRU[string, answer](maxAnswers), told: newLRU[string, bool](maxTold),
 	}
 	if o.Filter.Enabled {
 		for _, name := range o.Filter.AlwaysOn {
@@ -212,6 +215,7 @@ func (o *Options) ranges() []error {
 		{"filter: top k", o.Filter.TopK},
 		{"discovery: top k", o.Discovery.TopK},
 		{"discovery: min tools to filter", o.Discovery.MinToolsToFilter},
+		{"budget", o.Budget},
 		{"pruning: max tools", o.Pruning.MaxTools},
 		{"pruning: min tools to prune", o.Pruning.MinToolsToPrune},
 	} {

@@ -11,8 +11,9 @@ type decision struct {
 	gatesOff bool
 }
 
-// decide applies a ranking. done is what has succeeded in the conversation, used what of it ran in this turn. With open the requirements do not count.
-func (c *Catalog) decide(s *snapshot, r *ranking, done, used map[string]bool, open bool) decision {
+// decide applies a ranking. done is what has succeeded in the conversation, used what of it ran in this turn, found what a search
+// of the turn has found. With open the requirements do not count.
+func (c *Catalog) decide(s *snapshot, r *ranking, done, used, found map[string]bool, open bool) decision {
 	d := decision{choices: make([]Choice, len(s.defs)), gatesOff: open}
 	var own, foreign []int // to be ranked
 	for i, def := range s.defs {
@@ -22,7 +23,7 @@ func (c *Catalog) decide(s *snapshot, r *ranking, done, used map[string]bool, op
 			ch.Boost = c.graph.boost(def.Name, done)
 			ch.Score = float64(r.scores[i]) + ch.Boost
 		}
-		ch.Reasons = c.sure(s, r, i, used)
+		ch.Reasons = c.sure(s, r, i, used, found)
 		switch {
 		case len(ch.Reasons) > 0:
 		case def.Server == "":
@@ -73,7 +74,7 @@ func (c *Catalog) foreigners(s *snapshot, choices []Choice, candidates []int, r 
 const anyScore = -2
 
 // sure gives the reasons to show a tool that do not depend on its rank among others.
-func (c *Catalog) sure(s *snapshot, r *ranking, i int, used map[string]bool) []Reason {
+func (c *Catalog) sure(s *snapshot, r *ranking, i int, used, found map[string]bool) []Reason {
 	def, in := s.defs[i], s.infos[i]
 	var list []Reason
 	add := func(yes bool, reason Reason) {
@@ -82,6 +83,7 @@ func (c *Catalog) sure(s *snapshot, r *ranking, i int, used map[string]bool) []R
 		}
 	}
 	add(used[def.Name], Used)
+	add(found[def.Name], Found)
 	add(r.carried[def.Name], Carried)
 	if def.Server == "" {
 		if !c.o.Filter.Enabled {

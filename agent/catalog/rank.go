@@ -109,7 +109,7 @@ func (c *Catalog) similar(ctx context.Context, s *snapshot, r *ranking, query st
 		}
 	}
 	scores, lacking := make([]float32, len(s.defs)), make([]bool, len(s.defs))
-	everything := c.prepare(c.o.Source(nil)) // not only what this chat may use: the indexes belong to all
+	everything := c.everything() // not only what this chat may use: the indexes belong to all
 	if c.o.Filter.Enabled {
 		err = c.scan(ctx, c.own, everything.own, vec, func(found map[string]float32) { place(s, found, false, scores, lacking) })
 	}

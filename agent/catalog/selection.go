@@ -20,11 +20,13 @@ const (
 	Unfiltered       Reason = "Unfiltered"       // nothing filters it
 	Unranked         Reason = "Unranked"         // the ranking failed, or knows none of the words
 	Carried          Reason = "Carried"          // the person only said go on: what the turn before had
+	Found            Reason = "Found"            // a search of this turn found it
 	Used             Reason = "Used"             // it ran in this turn
 	Kept             Reason = "Kept"             // shown earlier in this turn
 	DependencyMet    Reason = "DependencyMet"    // all it requires has succeeded
 	PreferenceBoost  Reason = "PreferenceBoost"  // tools it prefers to come after have succeeded
 	DependencyUnmet  Reason = "DependencyUnmet"  // hidden: see Missing
+	OverBudget       Reason = "OverBudget"       // hidden: the definitions of servers take more than their share of the context
 	NotRelevant      Reason = "NotRelevant"      // hidden: not similar enough, or beyond the limit, or not named by the model
 )
 
@@ -57,6 +59,7 @@ type Selection struct {
 	Registered    int    // tools that could have been shown
 	Shown         int
 	GatesOff      bool     // requirements would have hidden everything, so they do not count in this turn
+	Tokens        int      // of the definitions of servers that are shown
 	Tools         []Choice // in the order of the source
 	Took          time.Duration
 }

@@ -27,6 +27,7 @@ type info struct {
 	short    bool
 	complex  float64
 	thinks   bool
+	tokens   int             // of the definition as it is shown
 	document func() document // worked out when words are ranked
 }
 
@@ -113,6 +114,7 @@ func (c *Catalog) info(d tools.Definition) *info {
 			in.offer.Description = strings.TrimSpace(d.Description + "\n" + hint)
 		}
 	}
+	in.tokens = estimate(in)
 	in.document = sync.OnceValue(func() document { return newDocument(in.bare, d.Server, d.Description, parameters(d.Schema)) })
 	c.infos[key] = in
 	return in

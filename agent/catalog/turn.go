@@ -11,6 +11,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/zephbot/zephbot/agent"
+	"github.com/zephbot/zephbot/tools"
 )
 
 // turnState remembers what a turn was shown: it is shown the same at every step, in the same order, so that the vendor's prompt cache hits. What comes
@@ -23,6 +24,7 @@ type turnState struct {
 	vec      []float32
 	ranking  *ranking
 	done     []string        // what had succeeded at the last step
+	found    []string        // what searches of the turn had found at the last step
 	before   map[string]bool // what had succeeded before the turn
 	gatesOff bool
 	names    []string
@@ -32,12 +34,13 @@ type turnState struct {
 // Tools implements agent.Catalog.
 func (c *Catalog) Tools(ctx context.Context, turn *agent.Turn, view agent.View) []agent.Offer {
 	began := c.o.Now()
-	s := c.prepare(c.o.Source(turn.Allowed))
+	defs, search := c.source(turn.Allowed)
+	s := c.prepare(defs)
 	t := c.turn(turn)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	fresh := !t.chosen
-	if !fresh && t.query == view.Query && t.snapshot == s && slices.Equal(t.done, view.Succeeded) {
+	if !fresh && t.query == view.Query && t.snapshot == s && slices.Equal(t.done, view.Succeeded) && slices.Equal(t.found, view.Found) {
 		return slices.Clone(t.offers)
 	}
 	r, vec := t.ranking, t.vec
@@ -61,14 +64,20 @@ func (c *Catalog) Tools(ctx context.Context, turn *agent.Turn, view agent.View) 
 			used[name] = true
 		}
 	}
-	d := c.decide(s, r, done, used, t.gatesOff)
+	found := set(view.Found)
+	d := c.decide(s, r, done, used, found, t.gatesOff)
+	keep(s, t.names, d.choices)
+	tokens, left := c.fit(s, d.choices, found, done)
+	c.tellShare(s, tokens, left)
 	names, offers := arrange(s, t.names, d.choices)
-	c.tell(turn, view, r, d, len(offers), began)
+	offers = append(offers, searching(s, d.choices, search)...)
+	c.tell(turn, view, r, d, len(offers), tokens, began)
 	if ctx.Err() != nil { // a ranking that was cut short must not stay
 		return offers
 	}
 	t.chosen, t.query, t.snapshot, t.vec, t.ranking = true, view.Query, s, vec, r
 	t.done, t.before, t.gatesOff, t.names, t.offers = slices.Clone(view.Succeeded), before, d.gatesOff, names, offers
+	t.found = slices.Clone(view.Found)
 	c.remember(turn, d.choices, names)
 	return slices.Clone(offers)
 }
@@ -89,16 +98,32 @@ func (c *Catalog) turn(turn *agent.Turn) *turnState {
 	return t
 }
 
-// arrange puts what was shown before first, as far as it still exists, and what is new behind it, in the order of the source.
+// keep shows again what was shown before, as far as it still exists.
+func keep(s *snapshot, before []string, choices []Choice) {
+	for _, name := range before {
+		if i, ok := s.at[name]; ok && !choices[i].Shown {
+			choices[i].Shown, choices[i].Reasons = true, []Reason{Kept}
+		}
+	}
+}
+
+// searching offers the search where a tool of a server is left out that could be called: for want of room, or of likeness to what the person said.
+func searching(s *snapshot, choices []Choice, search *tools.Definition) []agent.Offer {
+	for i, ch := range choices {
+		if search != nil && !ch.Shown && s.defs[i].Server != "" && !ch.Has(DependencyUnmet) {
+			return []agent.Offer{agent.Plain(*search)}
+		}
+	}
+	return nil
+}
+
+// arrange puts what was shown before first and what is new behind it, in the order of the source.
 func arrange(s *snapshot, before []string, choices []Choice) (names []string, offers []agent.Offer) {
 	seen := make(map[string]bool, len(before))
 	for _, name := range before {
-		if i, ok := s.at[name]; ok && !seen[name] {
+		if i, ok := s.at[name]; ok && !seen[name] && choices[i].Shown {
 			seen[name] = true
 			names, offers = append(names, name), append(offers, s.infos[i].offer)
-			if ch := &choices[i]; !ch.Shown {
-				ch.Shown, ch.Reasons = true, []Reason{Kept}
-			}
 		}
 	}
 	for i, ch := range choices {
@@ -142,7 +167,7 @@ func (c *Catalog) remember(turn *agent.Turn, choices []Choice, shown []string) {
 
 func spoken(r Reason) bool {
 	switch r {
-	case NameMentioned, SimilarityRank, ChosenByModel, Carried, Used, Kept:
+	case NameMentioned, SimilarityRank, ChosenByModel, Carried, Found, Used, Kept:
 		return true
 	default:
 		return false
@@ -158,13 +183,13 @@ func set(names []string) map[string]bool {
 }
 
 // tell reports a choice to the observer and the log.
-func (c *Catalog) tell(turn *agent.Turn, view agent.View, r *ranking, d decision, shown int, began time.Time) {
+func (c *Catalog) tell(turn *agent.Turn, view agent.View, r *ranking, d decision, shown, tokens int, began time.Time) {
 	debug := c.o.Log.Debug()
 	if c.o.Observe == nil && !debug.Enabled() {
 		return
 	}
 	sel := Selection{
-		Turn: turn.ID, Session: turn.Origin.Session, Step: view.Step, Ranked: r.how, Registered: len(d.choices), Shown: shown, GatesOff: d.gatesOff,
+		Turn: turn.ID, Session: turn.Origin.Session, Step: view.Step, Ranked: r.how, Registered: len(d.choices), Shown: shown, GatesOff: d.gatesOff, Tokens: tokens,
 		Tools: d.choices, Took: c.o.Now().Sub(began),
 	}
 	if c.o.Observe != nil {
@@ -181,7 +206,7 @@ func (c *Catalog) tell(turn *agent.Turn, view agent.View, r *ranking, d decision
 		}
 	}
 	debug.Str("turn", turn.ID).Str("session", turn.Origin.Session).Int("step", view.Step).Str("ranked", r.how).Int("registered", sel.Registered).
-		Int("shown", shown).Bool("gates_off", d.gatesOff).Dict("tools", why).Msg("tools chosen")
+		Int("shown", shown).Int("tokens", tokens).Bool("gates_off", d.gatesOff).Dict("tools", why).Msg("tools chosen")
 }
 
 // String says in one line what became of a tool.
@@ -214,7 +239,7 @@ func (c *Catalog) Sync(ctx context.Context) (SyncReport, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, probeLimit)
 	defer cancel()
-	everything := c.prepare(c.o.Source(nil))
+	everything := c.everything()
 	probe, err := c.o.Embedder.Embed(ctx, []string{"tool"}) // tells how many dimensions there are
 	if err == nil && (len(probe) != 1 || len(probe[0]) == 0) {
 		err = errors.New("no vector")

@@ -52,9 +52,14 @@ func Messages(list []llm.Message) int {
 func Fixed(req *llm.Request) int {
 	n := Tokens(req.System)
 	for _, t := range req.Tools {
-		n += perMessage + Tokens(t.Name) + Tokens(t.Description) + Tokens(string(t.Schema))
+		n += Tool(t)
 	}
 	return n
+}
+
+// Tool estimates one tool definition.
+func Tool(t llm.Tool) int {
+	return perMessage + Tokens(t.Name) + Tokens(t.Description) + Tokens(string(t.Schema))
 }
 
 // Shares of the budget: a request may use at most Limit of it (seed 003: stop at 80 %), and history older than the current turn is dropped, turn by

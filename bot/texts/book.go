@@ -57,6 +57,7 @@ type book struct {
 	toolsHead, toolsNone, modelLine, notBuilt                                                              string
 	// tools that are blocked, servers
 	toolsBlocked, unblocked, notBlocked, meant                        string
+	serverFits                                                        string
 	serversOff, serversNone, serversHead, serversHelp                 string
 	serverConnecting, serverNone, serverAccepted, serverNothing       string
 	serverFailed, serverAway, serverBack, serverChanged, serverSignIn string

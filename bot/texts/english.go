@@ -189,6 +189,7 @@ func englishServers(b *book) {
 	b.serverChanged = "Tools of %s have changed and are withdrawn until an admin takes them with /mcp accept: %s"
 	b.serverFresh = "%s has new tools that wait until an admin takes them with /mcp accept: %s"
 	b.serverHeld = "The instructions of %s have changed and are withheld until an admin takes them with /mcp accept."
+	b.serverFits = "Shown to the model: at most %d of %d tools at once (all servers share %d tokens); it finds the rest by searching"
 	b.serverDropped = count{"%d tool is not offered; /mcp tools says why", "%d tools are not offered; /mcp tools says why"}
 	b.serverPending = "%s wants to be used like this from now on. Everything is in its own words:"
 	b.serverWords, b.serverIsNew = "instructions", "new"

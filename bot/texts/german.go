@@ -123,6 +123,7 @@ func germanServers(b *book) {
 	b.serverChanged = "Werkzeuge von %s haben sich geändert und sind zurückgezogen, bis Admins sie mit /mcp accept annehmen: %s"
 	b.serverFresh = "%s hat neue Werkzeuge; sie warten, bis Admins sie mit /mcp accept annehmen: %s"
 	b.serverHeld = "Die Anleitung von %s hat sich geändert und bleibt zurückgehalten, bis Admins sie mit /mcp accept annehmen."
+	b.serverFits = "Dem Modell gezeigt: höchstens %d von %d Werkzeugen zugleich (alle Server teilen sich %d Tokens); die übrigen findet es durch Suchen"
 	b.serverDropped = count{"%d Werkzeug wird nicht angeboten; /mcp tools sagt, warum", "%d Werkzeuge werden nicht angeboten; /mcp tools sagt, warum"}
 	b.serverPending = "%s will von jetzt an so benutzt werden. Alles in seinen eigenen Worten:"
 	b.serverWords, b.serverIsNew = "Anleitung", "neu"

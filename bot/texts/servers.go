@@ -20,6 +20,8 @@ type Server struct {
 	Held    bool     // the instructions have changed and wait
 	Dropped int      // tools that are not offered at all
 	Dynamic bool     // added in the chat
+	Fit, Of int      // tools that the model can be shown at once, of those that it may use
+	Budget  int      // tokens that the definitions of all servers' tools may take together; 0 = no limit
 }
 
 // ServerTool is a line of /mcp tools.
@@ -54,6 +56,9 @@ func (Words) Servers(language string, list []Server) string {
 		lines = append(append(lines, line), serverWaits(b, s.ID, s.Changed, s.Fresh, s.Held)...)
 		if s.Dropped > 0 {
 			lines = append(lines, b.serverDropped.say(s.Dropped))
+		}
+		if s.Fit < s.Of {
+			lines = append(lines, fmt.Sprintf(b.serverFits, s.Fit, s.Of, s.Budget))
 		}
 	}
 	return lined(lines)

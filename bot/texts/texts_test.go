@@ -68,7 +68,7 @@ func everything(l string) map[string][]string {
 	}
 	m["Unstored"], m["OutOfOrder"] = []string{w.Unstored(l)}, []string{w.OutOfOrder(l, "the disk is full")}
 	m["Servers"] = []string{w.Servers(l, nil), w.Servers(l, []texts.Server{
-		{ID: "a", State: "connected", Tools: 1, Trust: "untrusted", Changed: []string{"x"}}, {ID: "b", State: "new state", Trust: "trusted", Problem: "why"},
+		{ID: "a", State: "connected", Tools: 1, Trust: "untrusted", Changed: []string{"x"}}, {ID: "b", State: "new state", Trust: "trusted", Problem: "why", Fit: 2, Of: 3, Budget: 4},
 	})}
 	m["ServersOff"], m["ServersHelp"] = []string{w.ServersOff(l)}, []string{w.ServersHelp(l)}
 	m["ServerTools"] = []string{w.ServerTools(l, "a", []texts.ServerTool{{Name: "x", Description: "y"}, {Name: "z"}})}

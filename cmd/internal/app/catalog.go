@@ -19,6 +19,7 @@ func (c *Core) openCatalog() error {
 		Pruning:      catalog.Pruning{Enabled: p.Enabled, MaxTools: p.MaxTools, MinToolsToPrune: p.MinToolsToPrune, AlwaysInclude: p.AlwaysInclude},
 		Dependencies: catalog.Dependencies{Enabled: deps.Enabled, BoostPerDep: deps.BoostPerDep, MaxTotalBoost: deps.MaxTotalBoost, Rules: map[string]catalog.Rule{}},
 		TAFC:         catalog.TAFC{Enabled: t.Enabled, Threshold: t.ComplexityThreshold},
+		Budget:       int(c.cfg.MCP.MaxDefinitionShare * float64(c.cfg.Agent.ContextBudgetTokens)),
 		Chooser:      c.provider, Now: c.now, Log: c.log.With().Str("component", "catalog").Logger(),
 	}
 	if c.stores != nil {
@@ -42,5 +43,9 @@ func (c *Core) openCatalog() error {
 		return fmt.Errorf("%w: tools: %w", ErrConfig, err)
 	}
 	c.warnings = append(c.warnings, c.catalog.Warnings()...)
-	return nil
+	search, err := c.catalog.SearchTool()
+	if err != nil {
+		return fmt.Errorf("%s: %w", catalog.SearchName, err)
+	}
+	return c.registry.Add(search)
 }

@@ -223,8 +223,11 @@ type servers struct {
 // List implements command.Servers.
 func (s servers) List() []texts.Server {
 	var list []texts.Server
+	shares, budget := s.service.core.catalog.Shares()
 	for _, st := range s.client.Statuses() {
+		share := shares[st.ID]
 		list = append(list, texts.Server{
+			Fit: share.Fit, Of: share.Of, Budget: budget,
 			ID: st.ID, State: string(st.State), Tools: len(st.Tools), Trust: string(st.Trust), Problem: st.Problem, Changed: st.Withdrawn, Fresh: st.Fresh, Held: st.Held,
 			Dropped: len(st.Dropped), Dynamic: st.Dynamic,
 		})

@@ -195,6 +195,7 @@ func keyDefaults() [][2]string {
 		{"mcp.max_description_bytes", `2048`},
 		{"mcp.max_instructions_bytes", `2048`},
 		{"mcp.output_schema_hint_bytes", `1024`},
+		{"mcp.max_definition_share", `0.2`},
 		{"mcp.sampling", `false`},
 		{"mcp.elicitation_enabled", `false`},
 		{"mcp.elicitation_timeout", `120`},

@@ -16,7 +16,7 @@ func KnownTools() []string {
 		"bash", "read", "write", "edit", "grep", "find_path", "list_directory", "create_directory", "delete_path", "move_path", "copy_path",
 		"fetch", "web_scrape", "read_overflow",
 		"search_code", "diagnostics", "memory_search", "memory_save", "memory_forget", "schedule_periodic", "schedule_deferred", "list_tasks",
-		"cancel_task", "send_file", "use_skill", "load_skill", "invoke_skill", "delegate", "web_search", "search_tools", "find_tools",
+		"cancel_task", "send_file", "use_skill", "load_skill", "invoke_skill", "delegate", "web_search", "search_tools", "find_tools", "tool_search",
 	}
 }
 

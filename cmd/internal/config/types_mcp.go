@@ -8,6 +8,7 @@ type MCP struct {
 	MaxDescriptionBytes   int      `toml:"max_description_bytes" default:"2048" min:"1" doc:"Longest description of a tool, in bytes."`
 	MaxInstructionsBytes  int      `toml:"max_instructions_bytes" default:"2048" min:"1" doc:"Longest instructions of a server, in bytes."`
 	OutputSchemaHintBytes int      `toml:"output_schema_hint_bytes" default:"1024" min:"1" doc:"Longest output schema put into a description, in bytes."`
+	MaxDefinitionShare    float64  `toml:"max_definition_share" default:"0.2" min:"0.01" max:"1" doc:"Share of agent.context_budget_tokens that the definitions of all servers' tools may take together; tool_search finds the rest."`
 	Sampling              bool     `toml:"sampling" default:"false" doc:"Let servers ask the model."`
 	ElicitationEnabled    bool     `toml:"elicitation_enabled" default:"false" doc:"Let servers ask the person, in the terminal."`
 	ElicitationTimeout    int      `toml:"elicitation_timeout" alias:"elicitation_timeout_secs" default:"120" min:"1" doc:"Seconds to wait for an answer."`

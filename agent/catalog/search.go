@@ -1,0 +1,124 @@
+package catalog
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/zephbot/zephbot/tools"
+)
+
+// SearchName is the tool that finds what was not shown. The catalog offers it exactly when it leaves out a tool of a server that could be called.
+const SearchName = "tool_search"
+
+// Limits of a search.
+const (
+	defaultFound  = 5
+	maxFound      = 20
+	maxFoundLine  = 160 // characters of a description
+	maxSearchText = 500 // characters of what is searched for
+)
+
+type searchArgs struct {
+	Query string `json:"query" jsonschema:"words for what the tool should do, or a part of its name; in English as tools are described in it"`
+	Max   int    `json:"max_results,omitempty" jsonschema:"most tools to find"`
+}
+
+// SearchTool makes tool_search over the catalog's tools. It finds what the conversation may call; the tools that it found are shown from the next model call
+// of the turn on (agent.View.Found).
+func (c *Catalog) SearchTool() (tools.Tool, error) {
+	return tools.New(tools.Typed[searchArgs]{
+		Definition: tools.Definition{
+			Name: SearchName, ReadOnly: true,
+			Description: "Finds tools that you were not shown: there are more than fit. The tools that it finds can be called from your next step on.",
+		},
+		Adjust: func(s *jsonschema.Schema) {
+			query, most := s.Properties["query"], s.Properties["max_results"]
+			query.MinLength, query.MaxLength = new(1), new(maxSearchText)
+			most.Minimum, most.Maximum = new(1.0), new(float64(maxFound))
+			most.Description += fmt.Sprintf("; %d without it", defaultFound)
+		},
+		Describe: func(_ context.Context, _ *tools.Call, in searchArgs) (tools.Subject, error) {
+			return tools.Subject{Inputs: []string{in.Query}, Show: "search tools: " + in.Query}, nil
+		},
+		Run: func(_ context.Context, call *tools.Call, in searchArgs) (*tools.Result, error) {
+			return c.search(in, func(name string) bool { return call.Hidden == nil || !call.Hidden(name) }), nil
+		},
+	})
+}
+
+func (c *Catalog) search(in searchArgs, allowed func(string) bool) *tools.Result {
+	defs, _ := c.source(allowed)
+	s := c.prepare(defs)
+	found := c.find(s, in.Query, cmp.Or(in.Max, defaultFound))
+	if len(s.foreign) == 0 {
+		return &tools.Result{Text: "There are no tools of servers here."}
+	}
+	if len(found) == 0 {
+		servers := strings.Join(slices.Sorted(maps.Keys(s.server)), ", ")
+		return &tools.Result{Text: fmt.Sprintf("No tool matches. There are %d tools of servers here (%s); try other words, or the name of a server.", len(s.foreign), servers)}
+	}
+	res := &tools.Result{}
+	var b strings.Builder
+	servers := map[string]bool{}
+	for _, i := range found {
+		d := s.defs[i]
+		servers["mcp:"+d.Server] = true
+		res.Found = append(res.Found, d.Name)
+		fmt.Fprintf(&b, "%s: %s", d.Name, clean(d.Description, maxFoundLine))
+		if first := c.graph.rules[d.Name].Requires; len(first) > 0 {
+			fmt.Fprintf(&b, " (can be called after: %s)", strings.Join(first, ", "))
+		}
+		b.WriteByte('\n')
+	}
+	res.Text, res.Untrusted = strings.TrimSuffix(b.String(), "\n"), strings.Join(slices.Sorted(maps.Keys(servers)), ", ")
+	return res
+}
+
+// find ranks the tools of servers by the words of a query: names that are said first, then by similarity. The best of every server come before the second
+// best of any, so that no server can fill the list. What could not be shown, because it is longer than the budget, is not found.
+func (c *Catalog) find(s *snapshot, query string, most int) []int {
+	list, _ := terms(query)
+	scores, _ := s.words().rank(list)
+	said, named := mentions(s, query), namedServers(s, query)
+	var hits []int
+	for i, d := range s.defs {
+		switch {
+		case d.Server == "", c.o.Budget > 0 && s.infos[i].tokens > c.o.Budget:
+		case said[i]:
+			scores[i] += 2
+			hits = append(hits, i)
+		case scores[i] > 0, named[d.Server]:
+			hits = append(hits, i)
+		}
+	}
+	slices.SortStableFunc(hits, func(a, b int) int { return cmp.Compare(scores[b], scores[a]) })
+	place, round := make(map[int]int, len(hits)), map[string]int{}
+	for _, i := range hits {
+		place[i] = round[s.defs[i].Server]
+		round[s.defs[i].Server]++
+	}
+	slices.SortStableFunc(hits, func(a, b int) int { return cmp.Compare(place[a], place[b]) })
+	return hits[:min(len(hits), most)]
+}
+
+// source lists the tools to choose from, and apart from them tool_search, if it may be used.
+func (c *Catalog) source(allowed func(string) bool) (defs []tools.Definition, search *tools.Definition) {
+	defs = c.o.Source(allowed)
+	at := slices.IndexFunc(defs, func(d tools.Definition) bool { return d.Name == SearchName })
+	if at < 0 {
+		return defs, nil
+	}
+	return slices.Concat(defs[:at], defs[at+1:]), &defs[at]
+}
+
+// everything is all there is to choose from, for any chat.
+func (c *Catalog) everything() *snapshot {
+	defs, _ := c.source(nil)
+	return c.prepare(defs)
+}
