@@ -26,38 +26,54 @@ type value struct {
 	start, end int
 	quote      byte // 0 = none
 	next       byte // behind the value and its quote; 0 = the end of the text
-	spaced     bool // no sign stands between name and value
 	tag        bool // it stands between the tags of XML
 }
 
 // assigned reads what is assigned to the name in which a keyword of length size stands at i: name = value, "name": "value", name := `value`, <name>value</name>.
 func assigned(s string, i, size int) (v value, ok bool) {
-	n := i + size
-	for n < len(s) && (wordByte(s[n]) || s[n] == '.') && n-i < 64 {
-		n++
-	}
+	n := nameEnd(s, i, size)
 	v.name = strings.ToLower(s[i+size : n])
 	n = skip(s, n, `\`, 1)
 	n = skip(s, n, "\"'`", 1)
 	n = skip(s, n, "]", 1)
-	if n < len(s) && s[n] == '>' && i > 0 && strings.IndexByte("<_-.:", s[i-1]) >= 0 || n < len(s) && s[n] == '>' && i > 0 && wordByte(s[i-1]) {
-		v.start, v.tag = n+1, true
-		v.end = v.start + upTo(s[v.start:], "<\n")
-		return v, v.end < len(s) && s[v.end] == '<' && strings.HasPrefix(s[v.end:], "</")
+	if n < len(s) && s[n] == '>' && i > 0 && (wordByte(s[i-1]) || strings.IndexByte("<.:", s[i-1]) >= 0) {
+		return element(s, n+1, v)
 	}
-	n = skip(s, n, " \t", 64)
-	sign := 0
-	for sign < 3 && n < len(s) && strings.IndexByte(":=", s[n]) >= 0 || sign == 1 && n < len(s) && s[n] == '>' {
-		n, sign = n+1, sign+1
-	}
-	if attribute := strings.TrimLeft(s[n:min(len(s), n+16)], " \t"); sign == 0 && strings.HasPrefix(attribute, "value=") {
-		n, sign = n+len(s[n:min(len(s), n+16)])-len(attribute)+len("value="), 1
-	}
-	if sign == 0 || i > 0 && s[i-1] == ':' && s[n-1] == ':' { // a name between colons is a column
+	n, ok = sign(s, skip(s, n, " \t", 64))
+	if !ok || i > 0 && s[i-1] == ':' && s[n-1] == ':' { // a name between colons is a column
 		return v, false
 	}
-	n = skip(s, n, " \t", 64)
-	return read(s, n, v)
+	return read(s, skip(s, n, " \t", 64), v)
+}
+
+// nameEnd is where the name ends in which a keyword of length size stands at i. It reads 64 bytes at most.
+func nameEnd(s string, i, size int) int {
+	n := i + size
+	for n < len(s) && (wordByte(s[n]) || s[n] == '.') && n-i < 64 {
+		n++
+	}
+	return n
+}
+
+// element takes the value that begins at start, behind a tag of XML: up to the closing tag, on the same line.
+func element(s string, start int, v value) (value, bool) {
+	v.start, v.tag = start, true
+	v.end = start + upTo(s[start:], "<\n")
+	return v, strings.HasPrefix(s[v.end:], "</")
+}
+
+// sign passes over the sign of an assignment at n: up to three of : and =, with a > as the second in =>; or the attribute value= of a tag.
+func sign(s string, n int) (after int, ok bool) {
+	from := n
+	for n < len(s) && (n-from < 3 && (s[n] == ':' || s[n] == '=') || n-from == 1 && s[n] == '>') {
+		n++
+	}
+	if n > from {
+		return n, true
+	}
+	near := s[n:min(len(s), n+16)]
+	attribute := strings.TrimLeft(near, " \t")
+	return n + len(near) - len(attribute) + len("value="), strings.HasPrefix(attribute, "value=")
 }
 
 // skip passes over at most most of the given bytes.
@@ -82,31 +98,45 @@ func read(s string, n int, v value) (value, bool) {
 	if escaped {
 		n++
 	}
-	if n < len(s) && strings.IndexByte("\"'`", s[n]) >= 0 {
-		v.quote = s[n]
-		for n < len(s) && s[n] == v.quote { // also three of them
-			n++
-		}
-		v.start, v.end = n, n
-		for v.end < len(s) && v.end-n < maxValue && s[v.end] != v.quote && (s[v.end] != '\n' || v.quote == '`') {
-			if s[v.end] == '\\' && v.end+1 < len(s) && s[v.end+1] != '\n' {
-				if escaped && s[v.end+1] == v.quote {
-					break
-				}
-				v.end++
-			}
-			v.end++
-		}
-		v.end = min(v.end, len(s))
-		v.next = following(s, v.end+1)
-		return v, v.end > v.start
-	}
-	if escaped {
+	switch first := following(s, n); {
+	case strings.IndexByte("\"'`", first) >= 0:
+		return quoted(s, n, escaped, v)
+	case escaped:
 		return v, false
-	}
-	if n < len(s) && (s[n] == '|' || s[n] == '>') {
+	case first == '|' || first == '>':
 		return block(s, n, v)
 	}
+	return bare(s, n, v)
+}
+
+// quoted takes the value whose quote stands at n, alone or tripled; escaped: behind a backslash, as its closing quote is.
+func quoted(s string, n int, escaped bool, v value) (value, bool) {
+	v.quote = s[n]
+	for n < len(s) && s[n] == v.quote { // also three of them
+		n++
+	}
+	v.start, v.end = n, quoteEnd(s, n, v.quote, escaped)
+	v.next = following(s, v.end+1)
+	return v, v.end > v.start
+}
+
+// quoteEnd is where a value ends that begins at n, behind its quote. Only between backquotes it may have several lines.
+func quoteEnd(s string, n int, quote byte, escaped bool) int {
+	end := n
+	for end < len(s) && end-n < maxValue && s[end] != quote && (s[end] != '\n' || quote == '`') {
+		if s[end] == '\\' && end+1 < len(s) && s[end+1] != '\n' {
+			if escaped && s[end+1] == quote {
+				break
+			}
+			end++
+		}
+		end++
+	}
+	return end
+}
+
+// bare takes the value without quotes at n: to a blank, or to a sign that ends a word.
+func bare(s string, n int, v value) (value, bool) {
 	v.start, v.end = n, n
 	for v.end < len(s) && v.end-n < maxValue && strings.IndexByte(" \t\r\n\"'`,;&<>(){}[]\\|", s[v.end]) < 0 {
 		v.end++
@@ -115,7 +145,7 @@ func read(s string, n int, v value) (value, bool) {
 	return v, v.end > v.start
 }
 
-// following is the byte at i, or behind the blanks there when a word follows.
+// following is the byte at i, 0 at the end of the text.
 func following(s string, i int) byte {
 	if i >= len(s) {
 		return 0
@@ -179,25 +209,40 @@ var (
 // credential judges a value that was assigned to a name which sounds like a credential's.
 func credential(k kind, s string, v value) bool {
 	text := s[v.start:v.end]
-	if len(text) < 4 || k != password && (len(text) < 8 || !strings.ContainsAny(text, "0123456789")) {
-		return false
-	}
-	if tails.MatchString(v.name) || compounds.MatchString(v.name) || strings.Contains(text, Mask) || variable.MatchString(text) || pathLike.MatchString(text) {
-		return false
-	}
-	if k == service && !strings.Contains(v.name, "key") && !strings.Contains(v.name, "token") && !strings.Contains(v.name, "secret") && !strings.Contains(v.name, "pass") && !strings.Contains(v.name, "pat") && !strings.Contains(v.name, "auth") {
-		return false
-	}
-	if v.quote == 0 && !v.tag && expression(text, v.next) {
-		return false
-	}
-	if repeated(text) || placeholder(text) || v.quote != 0 && strings.IndexByte("+[.(%", v.next) >= 0 && v.next != 0 {
+	if short(k, text) || !named(k, v.name) || reference(text) || code(text, v) || repeated(text) || placeholder(text) {
 		return false
 	}
 	if k == password {
 		return chosen(text, v)
 	}
 	return !constant.MatchString(text) && strings.ContainsFunc(text, isLetter) && !strings.ContainsAny(text, " \t") && made(text)
+}
+
+// short says whether a value is too short for its kind, or, when a machine has to have made it, without a digit.
+func short(k kind, text string) bool {
+	return len(text) < 4 || k != password && (len(text) < 8 || !strings.ContainsAny(text, "0123456789"))
+}
+
+// named says whether a name whose rest behind the keyword is name is that of a credential, and not of something about one.
+func named(k kind, name string) bool {
+	says := func(word string) bool { return strings.Contains(name, word) }
+	if k == service && !slices.ContainsFunc([]string{"key", "token", "secret", "pass", "pat", "auth"}, says) {
+		return false
+	}
+	return !tails.MatchString(name) && !compounds.MatchString(name)
+}
+
+// reference says whether a value is masked already, or says only where the credential is: a variable, a template, a path.
+func reference(text string) bool {
+	return strings.Contains(text, Mask) || variable.MatchString(text) || pathLike.MatchString(text)
+}
+
+// code says whether a value is a piece of a program: an expression, or a string with which the program goes on to work.
+func code(text string, v value) bool {
+	if v.quote != 0 {
+		return strings.IndexByte("+[.(%", v.next) >= 0
+	}
+	return !v.tag && expression(text, v.next)
 }
 
 func isLetter(r rune) bool { return r|0x20 >= 'a' && r|0x20 <= 'z' }
@@ -229,24 +274,27 @@ func made(text string) bool {
 
 // expression says whether a value without quotes is a piece of a program: a name, a field, a call, an index, a type.
 func expression(text string, next byte) bool {
-	if next == '(' || next == '[' || next == '{' || next == '<' || next == '\\' || typeLike.MatchString(text) {
-		return true
-	}
-	if allDigits.MatchString(text) && len(text) < 6 {
+	if strings.IndexByte(`([{<\`, next) >= 0 || typeLike.MatchString(text) || len(text) < 6 && allDigits.MatchString(text) {
 		return true
 	}
 	if !identifier.MatchString(text) {
 		return false
 	}
-	parts := wordParts.FindAllString(text, -1)
-	if strings.Contains(strings.TrimRight(text, ".:"), ".") && !strings.ContainsAny(text, "0123456789") || strings.Contains(text, "->") || strings.Contains(text, "::") {
+	digits := strings.ContainsAny(text, "0123456789")
+	if member(text, digits) {
 		return true
 	}
-	if next == ';' || next == ',' || next == ')' || next == '}' || next == ']' || next == '|' || next == '&' && len(parts) > 0 && !strings.ContainsAny(text, "0123456789") {
+	parts := len(wordParts.FindAllString(text, -1))
+	if strings.IndexByte(";,)}]|", next) >= 0 || next == '&' && parts > 0 && !digits {
 		return !dense(text)
 	}
 	// Words of a program: userPassword, api_key, FOO_BAR. What has digits in several places is none.
-	return !strings.ContainsAny(text, "0123456789") && (len(parts) > 1 || next == ' ' || next == '\t' || next == ':' || next == '=')
+	return !digits && (parts > 1 || strings.IndexByte(" \t:=", next) >= 0)
+}
+
+// member says whether an identifier names a part of something: a.b without digits, a->b, a::b.
+func member(text string, digits bool) bool {
+	return !digits && strings.Contains(strings.TrimRight(text, ".:"), ".") || strings.Contains(text, "->") || strings.Contains(text, "::")
 }
 
 // dense says whether digits stand in several places of a name.

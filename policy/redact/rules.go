@@ -157,24 +157,30 @@ func (r *rule) match(t *text, i int) (start, end int, ok bool) {
 	if from < i {
 		start = from
 	}
-	switch {
-	case r.pem:
-		if !body(t.s[end:min(len(t.s), end+64)]) {
-			return 0, 0, false
-		}
-		end = t.keyEnd(end)
-	case r.host && end < len(t.s) && t.s[end] == '@':
-		return 0, 0, false // the name of a kind of key of SSH
-	case end == limit:
-		end = goesOn(t.s, end)
-	}
-	if r.exact && end < len(t.s) && wordByte(t.s[end]) {
+	end, ok = r.ending(t, end, limit)
+	if !ok {
 		return 0, 0, false
 	}
 	if value := t.s[start:end]; value == Mask || !r.likely(value) {
 		return 0, 0, false
 	}
 	return start, end, true
+}
+
+// ending says where a credential ends of which the expression, that saw the text up to limit, has found the part up to end, and whether it is one by what follows.
+func (r *rule) ending(t *text, end, limit int) (last int, ok bool) {
+	switch {
+	case r.pem:
+		if !body(t.s[end:min(len(t.s), end+64)]) {
+			return 0, false
+		}
+		end = t.keyEnd(end)
+	case r.host && end < len(t.s) && t.s[end] == '@':
+		return 0, false // the name of a kind of key of SSH
+	case end == limit:
+		end = goesOn(t.s, end)
+	}
+	return end, !r.exact || end >= len(t.s) || !wordByte(t.s[end])
 }
 
 // value tries the rule where its keyword is part of a name to which something is assigned.
