@@ -130,6 +130,8 @@ const (
 	Once    = "once"
 	Session = "session"
 	Always  = "always"
+	// Tool approves every call of a tool that only reads, in one conversation.
+	Tool = "tool"
 )
 
 // Approval is a question to a person, and its decision.
@@ -361,6 +363,8 @@ type Approvals interface {
 	OpenApprovals(ctx context.Context, session string) ([]Approval, error)
 	// GrantedInSession says whether a question with this hash was approved with scope session in this session, and by whom.
 	GrantedInSession(ctx context.Context, session, hash string) (Approval, bool, error)
+	// AskedSince lists questions about calls of a tool that were asked after since, in all chats of the bot, newest first, at most limit.
+	AskedSince(ctx context.Context, channel, bot, tool string, since time.Time, limit int) ([]Approval, error)
 }
 
 // Counts is what /status and the metrics show.

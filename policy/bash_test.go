@@ -4,8 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/zephbot/zephbot/policy"
 )
 
@@ -181,111 +179,6 @@ func TestReadingCommands(t *testing.T) {
 			}
 			if got := newSet(t, o).Decide(r); got.Effect != tt.want {
 				t.Errorf("%q: got %+v, want %s", tt.command, got, tt.want)
-			}
-		})
-	}
-}
-
-func TestGrants(t *testing.T) {
-	t.Parallel()
-	build := policy.Grant{Tool: "bash", Pattern: "go build ./..."}
-	tests := []struct {
-		name    string
-		options policy.Options
-		request policy.Request
-		grants  []policy.Grant
-		want    policy.Effect
-	}{
-		{"covers", policy.Options{}, bash("go build ./..."), []policy.Grant{build}, policy.Allow},
-		{"by alias", policy.Options{}, bash("go build ./..."), []policy.Grant{{Tool: "shell", Pattern: build.Pattern}}, policy.Allow},
-		{"other words", policy.Options{}, bash("go build ./x"), []policy.Grant{build}, policy.Ask},
-		{"name with a space", policy.Options{}, bash(`"go build ./..."`), []policy.Grant{build}, policy.Ask},
-		{"name with a space and rules", policy.Options{Permissions: perms("ask go *")}, bash(`"go build ./..."`), []policy.Grant{build}, policy.Ask},
-		{"case counts", policy.Options{}, bash("go build -C X"), []policy.Grant{{Tool: "bash", Pattern: "go build -c x"}}, policy.Ask},
-		{"other tool", policy.Options{}, bash("go build ./..."), []policy.Grant{{Tool: "x:bash", Pattern: build.Pattern}}, policy.Ask},
-		{"a second command", policy.Options{}, bash("go build ./...; make"), []policy.Grant{build}, policy.Ask},
-		{"two grants", policy.Options{}, bash("go build ./...; make"), []policy.Grant{build, {Tool: "bash", Pattern: "make"}}, policy.Allow},
-		{"redirection that writes", policy.Options{}, bash("go build ./... > /tmp/x"), []policy.Grant{build}, policy.Ask},
-		{"redirection that does not write", policy.Options{}, bash("go build ./... 2>&1"), []policy.Grant{build}, policy.Allow},
-		{"expansion", policy.Options{}, bash("rm $X"), []policy.Grant{{Tool: "bash", Pattern: "rm $X"}}, policy.Ask},
-		{"indirection", policy.Options{}, bash("$X y"), []policy.Grant{{Tool: "bash", Pattern: "$X y"}}, policy.Ask},
-		{"confirm pattern", policy.Options{ConfirmPatterns: []string{"build"}}, bash("go build ./..."), []policy.Grant{build}, policy.Allow},
-		{"bare star", policy.Options{}, bash("go build ./..."), []policy.Grant{{Tool: "bash", Pattern: "*"}}, policy.Ask},
-		{"broken pattern", policy.Options{}, bash("go build ./..."), []policy.Grant{{Tool: "bash", Pattern: "go [build"}}, policy.Ask},
-		{"with rules", policy.Options{Permissions: perms("ask go *")}, bash("go build ./..."), []policy.Grant{build}, policy.Allow},
-		{"with rules and no match", policy.Options{Permissions: perms("allow ls")}, bash("ls; go build ./..."), []policy.Grant{build}, policy.Allow},
-		{"the same rule over the whole text", policy.Options{Permissions: perms("allow ls", "ask go *")}, bash("go build ./... && ls"), []policy.Grant{build}, policy.Allow},
-		{"another rule over the whole text", policy.Options{Permissions: perms("allow ls", "ask go *", "ask *&& ls")}, bash("go build ./... && ls"), []policy.Grant{build}, policy.Ask},
-		{"denied", policy.Options{Permissions: perms("deny go *")}, bash("go build ./..."), []policy.Grant{build}, policy.Deny},
-		{"blocklist", policy.Options{}, bash("sudo x"), []policy.Grant{{Tool: "bash", Pattern: "sudo x"}, {Tool: "bash", Pattern: "x"}}, policy.Deny},
-		{"indirection with rules", policy.Options{Permissions: perms("ask *")}, bash("go build ./...; $X"), []policy.Grant{build}, policy.Ask},
-		{"readonly", policy.Options{Level: policy.ReadOnly}, bash("go build ./..."), []policy.Grant{build}, policy.Deny},
-		{"path", policy.Options{}, policy.Request{Tool: "write", Inputs: []string{"/work/a"}}, []policy.Grant{{Tool: "write", Pattern: "/work/*"}}, policy.Allow},
-		{"both paths", policy.Options{}, policy.Request{Tool: "move_path", Inputs: []string{"/work/a", "/etc/x"}}, []policy.Grant{{Tool: "move_path", Pattern: "/work/*"}}, policy.Ask},
-		{"mcp", policy.Options{}, policy.Request{Tool: "x:y"}, []policy.Grant{{Tool: "x:y", Pattern: "*"}}, policy.Allow},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			tt.request.Grants = tt.grants
-			got := newSet(t, tt.options).Decide(tt.request)
-			if got.Effect != tt.want {
-				t.Errorf("got %+v, want %s", got, tt.want)
-			}
-			if got.Effect == policy.Allow && !strings.HasPrefix(got.Rule, "grant: ") && !strings.HasPrefix(got.Rule, "permissions.bash[0]") {
-				t.Errorf("rule %q", got.Rule)
-			}
-		})
-	}
-}
-
-// A grant for one command beside a reading command covers both together.
-func TestGrantBesideReadingCommand(t *testing.T) {
-	t.Parallel()
-	s := newSet(t, policy.Options{AllowReading: true})
-	r := withGrant(bash("cd src && go build ./..."), "bash", "go build ./...")
-	r.Confined, r.InsidePaths = true, []string{"/work"}
-	if got := s.Decide(r); got.Effect != policy.Allow {
-		t.Errorf("got %+v", got)
-	}
-	r.Grants = nil
-	got := s.Decide(r)
-	if got.Effect != policy.Ask {
-		t.Errorf("without the grant: %+v", got)
-	}
-}
-
-func TestOffer(t *testing.T) {
-	t.Parallel()
-	tests := []struct {
-		name    string
-		options policy.Options
-		request policy.Request
-		want    []policy.Grant
-	}{
-		{"command", policy.Options{}, bash(`rm "a b" [x]*`), []policy.Grant{{Tool: "bash", Pattern: "rm a b [[]x][*]"}}},
-		{"only what asks", policy.Options{Permissions: perms("allow git *")}, bash("git log; make all"), []policy.Grant{{Tool: "bash", Pattern: "make all"}}},
-		{"not the reading ones", policy.Options{AllowReading: true}, bash("cd x && make"), []policy.Grant{{Tool: "bash", Pattern: "make"}}},
-		{"indirection", policy.Options{}, bash("$x"), nil},
-		{"redirection", policy.Options{}, bash("make > x"), nil},
-		{"whole text asks", policy.Options{Permissions: perms("allow git *", "allow make", "ask *; *")}, bash("git log; make"), nil},
-		{"allowed", policy.Options{Permissions: perms("allow make")}, bash("make"), nil},
-		{"denied", policy.Options{Permissions: perms("deny make")}, bash("make"), nil},
-		{"path", policy.Options{}, policy.Request{Tool: "write_file", Inputs: []string{"/work/a?"}}, []policy.Grant{{Tool: "write", Pattern: "/work/a[?]"}}},
-		{"mcp", policy.Options{}, policy.Request{Tool: "x:y"}, []policy.Grant{{Tool: "x:y", Pattern: "*"}}},
-		{"flagged", policy.Options{}, policy.Request{Tool: "x:y", Suspicious: "a page"}, nil},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			tt.request.Confined, tt.request.InsidePaths = true, []string{"/work"}
-			s := newSet(t, tt.options)
-			got := s.Offer(tt.request)
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Fatalf("(-want +got)\n%s", diff)
-			}
-			if tt.request.Grants = got; got != nil && s.Decide(tt.request).Effect != policy.Allow {
-				t.Errorf("the offer does not allow: %+v", s.Decide(tt.request))
 			}
 		})
 	}

@@ -41,9 +41,15 @@ func FuzzDecide(f *testing.F) {
 		if got := none.Decide(bash(text)); got.Effect != policy.Deny {
 			t.Fatalf("%q: %+v", text, got)
 		}
-		r := bash(text)
-		if r.Grants = plain.Offer(r); r.Grants != nil && plain.Decide(r).Effect != policy.Allow {
-			t.Fatalf("%q: the offer %v does not allow", text, r.Grants)
+		for _, o := range plain.Offers(inWork(plain, text, nil)) {
+			r := inWork(plain, text, nil)
+			if r.Grants = o.Grants; plain.Decide(r).Effect != policy.Allow {
+				t.Fatalf("%q: the offer %v does not allow", text, o)
+			}
+			r = inWork(plain, "A=1 "+text, nil)
+			if r.Grants = o.Grants; plain.Decide(r).Effect == policy.Allow {
+				t.Fatalf("%q: the offer %v covers an environment", text, o)
+			}
 		}
 	})
 }

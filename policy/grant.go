@@ -1,55 +1,101 @@
 package policy
 
-import "github.com/zephbot/zephbot/policy/command"
+import (
+	"path"
+	"slices"
+	"strings"
 
-// Grant is an approval stored by "Always": it turns ask into allow for one
-// tool and what the pattern matches. It stands after every denial, and in bash
-// it never covers indirection, expansions or redirections that write.
-type Grant struct {
-	// Tool is the canonical name.
-	Tool string
-	// Pattern is a glob in exact case over one simple command, path or URL;
-	// see [CompileGlob] and [QuoteGlob]. For bash a bare * covers nothing.
-	Pattern string
-}
+	"github.com/zephbot/zephbot/policy/command"
+	"github.com/zephbot/zephbot/policy/grant"
+	"github.com/zephbot/zephbot/policy/pathrule"
+)
 
-// grant is a Grant that holds for this call.
-type grant struct {
-	glob *Glob
-	name string
-}
+// What a standing approval is made of lives in a package of its own, which needs no rules.
+type (
+	// Grant is a standing approval.
+	Grant = grant.Grant
+	// GrantKind says how much it covers.
+	GrantKind = grant.Kind
+	// File is a file whose content decides what a command does.
+	File = grant.File
+	// Offer is one choice of a standing approval.
+	Offer = grant.Offer
+	// OfferKind says which.
+	OfferKind = grant.OfferKind
+)
 
-// grants compiles those of the request that are for the tool. One that does
-// not compile covers nothing: the call asks, as without it.
-func (c *call) grants() []grant {
-	if c.grantsKnown {
-		return c.grantList
+// The kinds of grants.
+const (
+	GrantExact  = grant.Exact
+	GrantPrefix = grant.Prefix
+	GrantPath   = grant.Path
+	GrantTool   = grant.Tool
+)
+
+// The choices.
+const (
+	OfferExact     = grant.OfferExact
+	OfferPrefix    = grant.OfferPrefix
+	OfferDirectory = grant.OfferDirectory
+	OfferExtension = grant.OfferExtension
+)
+
+// here is the name of the directory in which a command runs.
+const here = grant.Here
+
+// holds reports whether the grant is for this call's tool, person, conversation and server.
+func holds(g *Grant, c *call) bool {
+	r := c.req
+	if CanonicalTool(g.Tool) != c.tool || g.Session != "" && g.Session != r.Session || g.Caller != "" && g.Caller != r.Caller {
+		return false
 	}
-	c.grantsKnown = true
-	for _, g := range c.req.Grants {
-		if CanonicalTool(g.Tool) != c.tool {
-			continue
-		}
-		glob, err := CompileGlob(g.Pattern, false)
-		if err != nil || c.tool == "bash" && glob.all {
-			continue
-		}
-		c.grantList = append(c.grantList, grant{glob: glob, name: "grant: " + c.tool + " " + quoted(g.Pattern)})
+	if isMCP(c.tool) {
+		return g.Server != "" && g.Server == r.Server && g.Definition != "" && g.Definition == r.Definition
 	}
-	return c.grantList
+	return true
 }
 
-// granted turns an ask about the input into an allow when a grant covers it.
+// coversInput reports whether a grant covers an input of a tool other than bash.
+func coversInput(g *Grant, input string) bool {
+	switch g.Kind {
+	case GrantExact:
+		return len(g.Words) == 0 && g.Input == input
+	case GrantPath:
+		return g.Dir != "" && path.IsAbs(g.Dir) && path.Clean(input) == input && input != g.Dir && pathrule.Inside(g.Dir, input) &&
+			strings.HasSuffix(input, g.Ext) && !hidden(strings.TrimPrefix(input, g.Dir))
+	case GrantTool:
+		return g.Server != "" && g.Session != "" && g.Caller != ""
+	}
+	return false
+}
+
+// hidden reports whether a part of a path begins with a dot: settings, hooks and keys, which nobody means by "all files".
+func hidden(below string) bool { return strings.Contains(below, "/.") }
+
+// granted turns an ask about the input of a tool other than bash into an allow when a grant covers it.
 func (c *call) granted(a answer, input string) answer {
-	if a.effect != Ask {
+	if a.effect != Ask || c.tool == "bash" {
 		return a
 	}
-	for _, g := range c.grants() {
-		if g.glob.Match(input) {
-			return answer{effect: Allow, rule: g.name, before: "An admin allowed ", about: &input, after: " for always."}
+	if isMCP(c.tool) {
+		input = c.inputs[0] // all arguments; the paths after them are taken from there
+	}
+	for i := range c.req.Grants {
+		if g := &c.req.Grants[i]; holds(g, c) && coversInput(g, input) {
+			return allowedBy(g)
 		}
 	}
 	return a
+}
+
+// allowedBy is the answer of a grant.
+func allowedBy(g *Grant) answer {
+	text := g.Text()
+	if g.Kind == GrantTool {
+		text = g.Tool
+		return answer{effect: Allow, rule: "grant: " + g.Tool + " in this conversation", before: "", about: &text, after: " was approved for this conversation."}
+	}
+	return answer{effect: Allow, rule: "grant: " + g.Tool + " " + quoted(text), before: "An admin allowed ", about: &text, after: " for always."}
 }
 
 // grantable reports that grants may cover the commands of a script at all.
@@ -67,58 +113,241 @@ func writes(sc *command.Script) bool {
 	return false
 }
 
-// Offer gives the grants that "Always" would store for a request that asks,
-// and nil when the call does not ask, no grant could cover it, or flagged
-// content stands in this turn.
-func (s *Set) Offer(r Request) []Grant {
-	if r.Suspicious != "" || s.Decide(r).Effect != Ask {
+// unit is one command of a plain script with what a grant compares.
+type unit struct {
+	command.Unit
+	script command.Script // of this command alone
+	dir    string         // where it runs
+	files  []File
+	bound  bool // files are all that decide what it does
+}
+
+// units splits a script of the call; nil when no grant may cover any of it.
+func (c *call) units(sc *command.Script) []unit {
+	if !grantable(sc) {
 		return nil
 	}
-	c := newCall(&r, CanonicalTool(r.Tool))
-	var out []Grant
-	if c.tool != "bash" {
-		for _, input := range c.inputs {
-			pattern := QuoteGlob(input)
-			if input == "" {
-				pattern = "*"
+	list, ok := command.Units(sc.Text)
+	if !ok {
+		return nil
+	}
+	units := make([]unit, 0, len(list))
+	for _, u := range list {
+		one := unit{Unit: u, script: command.Parse(u.Text)}
+		names, ok := fileNames(u, &one.script)
+		one.bound = ok
+		for _, name := range names {
+			f, known := c.file(u.Dir, name)
+			switch {
+			case known:
+				one.files = append(one.files, f)
+				one.bound = one.bound && !f.Unread
+			case !name.Optional:
+				one.bound = false
 			}
-			out = append(out, Grant{Tool: c.tool, Pattern: pattern})
+		}
+		dir, known := c.file(u.Dir, command.FileName{Name: here})
+		one.dir, one.bound = dir.Path, one.bound && known && dir.Path != ""
+		units = append(units, one)
+	}
+	return units
+}
+
+// fileNames are the files that decide what a command does, those that it is fed among them.
+func fileNames(u command.Unit, script *command.Script) ([]command.FileName, bool) {
+	names, ok := script.Names()
+	for _, text := range u.Fed {
+		feeding := command.Parse(text)
+		fed, known := feeding.Names()
+		ok = ok && known
+		names = append(names, fed...)
+		for i := range feeding.Commands {
+			for _, word := range feeding.Commands[i].Words[1:] {
+				if word != "" && word[0] != '-' {
+					names = append(names, command.FileName{Name: word, Optional: true})
+				}
+			}
 		}
 	}
-	for i := range c.scripts {
-		for _, cmd := range s.asking(c, &c.scripts[i]) {
-			out = append(out, Grant{Tool: c.tool, Pattern: QuoteGlob(cmd.Text)})
+	for _, name := range u.Stdin {
+		names = append(names, command.FileName{Name: name})
+	}
+	return names, ok
+}
+
+// file finds what is known of a file that is named in a directory of the script.
+func (c *call) file(dir string, name command.FileName) (File, bool) {
+	key := below(dir, name.Name)
+	for _, f := range c.req.Scripts {
+		if f.Name == key {
+			return f, true
 		}
 	}
-	r.Grants = append(append([]Grant(nil), r.Grants...), out...)
-	if s.Decide(r).Effect != Allow {
+	return File{}, false
+}
+
+// below is a name in a directory. It is not cleaned: what .. means depends on links.
+func below(dir, name string) string {
+	if dir == "" || path.IsAbs(name) {
+		return name
+	}
+	return dir + "/" + name
+}
+
+// Named lists the files that have to be looked at before a request is decided, and tells where from: names that are not absolute are meant from the
+// request's working directory. It is empty for everything but bash.
+func (s *Set) Named(r Request) []command.FileName {
+	c := newCall(&r, CanonicalTool(r.Tool))
+	if len(c.scripts) == 0 {
 		return nil
+	}
+	out := []command.FileName{{Name: here}}
+	for i := range c.scripts {
+		out = append(out, named(&c.scripts[i])...)
+	}
+	slices.SortStableFunc(out, func(a, b command.FileName) int { return strings.Compare(a.Name, b.Name) })
+	return slices.CompactFunc(out, func(a, b command.FileName) bool { return a.Name == b.Name })
+}
+
+// named lists the files of one script. Of a script that is not plain the directories that it changes to are tried one by one.
+func named(sc *command.Script) (out []command.FileName) {
+	add := func(dir string, names []command.FileName) {
+		for _, n := range names {
+			n.Name = below(dir, n.Name)
+			out = append(out, n)
+		}
+	}
+	if units, ok := command.Units(sc.Text); ok {
+		for _, u := range units {
+			script := command.Parse(u.Text)
+			names, _ := fileNames(u, &script)
+			add(u.Dir, append(names, command.FileName{Name: here}))
+		}
+		return out
+	}
+	names, _ := sc.Names()
+	add("", names)
+	for i := range sc.Commands {
+		cmd := &sc.Commands[i]
+		if cmd.Name == "cd" && len(cmd.Words) == 2 && !cmd.Dynamic && !path.IsAbs(cmd.Words[1]) {
+			add(cmd.Words[1], names)
+		}
 	}
 	return out
 }
 
-// asking lists the commands of a script that ask.
-func (s *Set) asking(c *call, sc *command.Script) []command.Command {
-	table := s.table("bash")
-	var out []command.Command
-	for i := range sc.Commands {
-		cmd := sc.Commands[i]
-		switch {
-		case len(table) > 0:
-			if a, _ := byCommand(table, &cmd, nil); a.effect != Ask {
-				continue
-			}
-		case s.shell.readsFreely(c, only(sc, sc.Commands[i:i+1])):
+// covers reports whether a grant covers one command, and which files keep it from doing so.
+func covers(g *Grant, u *unit) (ok bool, changed []string) {
+	if g.Dir == "" || g.Dir != u.dir || len(g.Words) == 0 {
+		return false, nil
+	}
+	if g.Kind == GrantExact && !coversWords(g, u) || g.Kind == GrantPrefix && !coversPrefix(g, u) || g.Kind != GrantExact && g.Kind != GrantPrefix {
+		return false, nil
+	}
+	changed = grant.ChangedFiles(g.Files, u.files)
+	return u.bound && len(changed) == 0, changed
+}
+
+// coversWords compares a command with all that it is fed.
+func coversWords(g *Grant, u *unit) bool {
+	return slices.Equal(g.Words, u.Words) && slices.Equal(g.Stdin, u.Stdin) && slices.EqualFunc(g.Feed, u.Feed, slices.Equal[[]string])
+}
+
+// coversPrefix compares how a command begins, and lets its other words be data only.
+func coversPrefix(g *Grant, u *unit) bool {
+	n := command.PrefixWords(u.Words)
+	if n == 0 || n != len(g.Words) || !slices.Equal(g.Words, u.Words[:n]) || len(u.Feed)+len(u.Stdin) > 0 {
+		return false
+	}
+	rest := u.Words[n:]
+	return !slices.ContainsFunc(rest, mayBecomeOption) && command.PrefixCovers(u.Words[0], rest) && harmless(u)
+}
+
+// mayBecomeOption reports whether bash may put an option in the place of an unquoted word.
+func mayBecomeOption(word string) bool { return word != "" && strings.IndexByte("*?[{", word[0]) >= 0 }
+
+// harmless reports that the rules would let the command run if somebody had allowed everything: whatever lifts an allow to ask, such as an option that
+// starts another program, lifts a prefix as well.
+func harmless(u *unit) bool {
+	everything := []permission{{glob: &Glob{pattern: "*", all: true, star: true}, action: Allow, name: "prefix"}}
+	return len(u.script.Commands) == 1 && len(u.script.Commands[0].Departures()) == 0 && byTable(everything, &u.script).effect == Allow
+}
+
+// grantFor finds the grant that covers a command; changed are the files for which a grant does not.
+func (c *call) grantFor(u *unit) (found *Grant, changed []string) {
+	for i := range c.req.Grants {
+		g := &c.req.Grants[i]
+		if !holds(g, c) {
 			continue
 		}
-		out = append(out, cmd)
+		ok, files := covers(g, u)
+		if ok {
+			return g, nil
+		}
+		changed = append(changed, files...)
 	}
-	return out
+	return nil, changed
 }
 
-// only is the script with other commands.
-func only(sc *command.Script, commands []command.Command) command.Script {
-	rest := *sc
-	rest.Commands = commands
-	return rest
+// grantedScript turns an ask about a script into an allow when each of its commands is covered by a grant, or may run without one.
+func (s *Set) grantedScript(c *call, table []permission, sc *command.Script, a answer) answer {
+	if a.effect != Ask || len(c.req.Grants) == 0 || len(c.scripts) != 1 {
+		return a
+	}
+	units := c.units(sc)
+	var used *Grant
+	var covered []command.Script
+	for i := range units {
+		u := &units[i]
+		g, changed := c.grantFor(u)
+		switch {
+		case g != nil:
+			used, covered = g, append(covered, u.script)
+		case !s.free(c, table, u):
+			a.changed = changed
+			return a
+		}
+	}
+	if used == nil || s.asksAsWhole(table, sc, covered, len(covered) < len(units)) {
+		return a
+	}
+	return allowedBy(used)
+}
+
+// free reports that a command needs no grant. What the rules say of its paths is meant from the working directory, or from one below it.
+func (s *Set) free(c *call, table []permission, u *unit) bool {
+	return (u.Dir == "" || within(c.req.InsidePaths, u.dir)) && s.alone(c, table, &u.script).effect == Allow
+}
+
+// alone decides one command by itself, without grants.
+func (s *Set) alone(c *call, table []permission, sc *command.Script) answer {
+	if len(table) == 0 {
+		return s.shell.builtin(c, sc)
+	}
+	return s.later(table, sc, byTable(table, sc))
+}
+
+// asksAsWhole reports that the operator wants to be asked about the text as a whole, not only about a command that a grant covers.
+func (s *Set) asksAsWhole(table []permission, sc *command.Script, covered []command.Script, some bool) bool {
+	if len(table) == 0 {
+		_, asks := command.Confirm(*sc, s.shell.confirm)
+		return some && asks
+	}
+	texts := []*subject{newSubject(sc.Text)}
+	for _, r := range sc.Redirects {
+		texts = append(texts, newSubject(r.Op+" "+r.Target))
+	}
+	for i := range table {
+		p := &table[i]
+		if p.action != Ask || p.glob.all || !slices.ContainsFunc(texts, p.glob.matches) {
+			continue
+		}
+		answered := slices.ContainsFunc(covered, func(one command.Script) bool {
+			return slices.ContainsFunc(one.Commands, func(cmd command.Command) bool { return p.glob.matches(newSubject(cmd.Text)) })
+		})
+		if !answered {
+			return true
+		}
+	}
+	return false
 }

@@ -35,7 +35,7 @@ func (s *Set) later(table []permission, sc *command.Script, a answer) answer {
 			continue
 		}
 		cmd := command.Command{Name: name, Words: words, Text: strings.Join(words, " ")}
-		if b, _ := byCommand(table, &cmd, nil); b.effect == Deny {
+		if b := byCommand(table, &cmd, nil); b.effect == Deny {
 			return b
 		}
 	}

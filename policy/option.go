@@ -42,20 +42,3 @@ func (g *Glob) names(option string) bool {
 	}
 	return false
 }
-
-// grantedCommand is granted for one simple command: a grant with a star covers no more options than a rule does.
-func (c *call) grantedCommand(a answer, cmd *command.Command) answer {
-	b := c.granted(a, cmd.Text)
-	if b.effect != Allow {
-		return a
-	}
-	for _, g := range c.grants() {
-		if !g.glob.Match(cmd.Text) {
-			continue
-		}
-		if _, beyond := departs(g.glob, g.name, cmd); !beyond {
-			return b
-		}
-	}
-	return a
-}

@@ -23,11 +23,15 @@ func TestAttackOptionUnderRule(t *testing.T) {
 		if d.Effect != policy.Ask {
 			t.Errorf("%q is %s: %s", text, d.Effect, d.Rule)
 		}
-		granted := everydayCall(text)
+		plain := newSet(t, policy.Options{AllowNetwork: true})
+		granted := inWork(plain, text, nil)
 		for _, p := range rules["bash"] {
-			granted.Grants = append(granted.Grants, policy.Grant{Tool: "bash", Pattern: p.Pattern})
+			words := []string{strings.Trim(p.Pattern, " *")}
+			for _, more := range [][]string{nil, {"diff"}, {"status"}, {"clone"}, {"log"}, {"test"}} {
+				granted.Grants = append(granted.Grants, policy.Grant{Tool: "bash", Kind: policy.GrantPrefix, Words: append(words[:1:1], more...), Dir: "/work"})
+			}
 		}
-		if d := newSet(t, policy.Options{AllowNetwork: true}).Decide(granted); d.Effect != policy.Ask {
+		if d := plain.Decide(granted); d.Effect != policy.Ask {
 			t.Errorf("%q with grants is %s: %s", text, d.Effect, d.Rule)
 		}
 	}
@@ -69,8 +73,8 @@ func TestAlwaysCoversOption(t *testing.T) {
 	t.Parallel()
 	for _, rules := range [][]string{{"allow git *"}, {"deny nothing*"}} {
 		set := newSet(t, policy.Options{Permissions: perms(rules...)})
-		r := everydayCall("git diff --output=x")
-		r.Grants = set.Offer(r)
+		r := inWork(set, "git diff --output=x", nil)
+		r.Grants = offered(t, set, r, policy.OfferExact)
 		if len(r.Grants) != 1 || set.Decide(r).Effect != policy.Allow {
 			t.Errorf("%q: always offers %v, and decides %+v with it", rules, r.Grants, set.Decide(r))
 		}

@@ -30,12 +30,14 @@ type answer struct {
 	before string  // the reason up to what it is about
 	about  *string // the input; nil = before is all of the reason
 	after  string
+	// changed are the files for which a grant does not cover the call any more.
+	changed []string
 }
 
 // decision gives the answer out. What it is about is said in the paths that people of the conversation know: relative to its working directory, which
 // is the first of the inside paths.
 func (a answer) decision(inside []string) Decision {
-	d := Decision{Effect: a.effect, Rule: a.rule, Reason: a.before}
+	d := Decision{Effect: a.effect, Rule: a.rule, Reason: a.before, Changed: a.changed}
 	if a.about != nil {
 		d.Reason += quoted(familiar(*a.about, inside)) + a.after
 	}

@@ -60,7 +60,7 @@ const (
 // Request describes one tool call.
 type Request struct {
 	// Caller and Chat say who asks and where; they are part of the record and
-	// do not change the answer.
+	// do not change the answer, but that a grant may be limited to a caller.
 	Caller, Chat string
 	// Tool is the name as called; [CanonicalTool] is applied.
 	Tool string
@@ -104,8 +104,14 @@ type Request struct {
 	// Touched are the canonical paths this conversation has worked on; they may
 	// be read again in spite of Suspicious.
 	Touched []string
-	// Grants are the approvals stored by "Always" that hold for this caller.
+	// Grants are the standing approvals of the chat.
 	Grants []Grant
+	// Session names the conversation; grants may be limited to one.
+	Session string
+	// Scripts are the files that [Set.Named] lists, as they are now. A command of bash is covered by no grant without them.
+	Scripts []File
+	// Server and Definition are the address of a tool's MCP server and the hash of the tool's definition.
+	Server, Definition string
 }
 
 // Decision is the answer to a Request.
@@ -116,6 +122,8 @@ type Decision struct {
 	Rule string `json:"rule"`
 	// Reason is one plain sentence for people.
 	Reason string `json:"reason"`
+	// Changed names the files that are not what they were when a standing approval for this call was stored.
+	Changed []string `json:"changed,omitempty"`
 }
 
 // Permission is one entry of [[tools.permissions.<tool>]] (seed 003).

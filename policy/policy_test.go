@@ -123,7 +123,7 @@ func TestSuspicious(t *testing.T) {
 		{"says that it reads", s, policy.Request{Tool: "schedule_x", ReadOnly: true}, policy.Ask},
 		{"server", s, policy.Request{Tool: "x:y", ReadOnly: true}, policy.Ask},
 		{"trusted server", s, policy.Request{Tool: "x:y", ReadOnly: true, TrustedServer: true}, policy.Ask},
-		{"granted", s, withGrant(policy.Request{Tool: "copy_path"}, "copy_path", "*"), policy.Ask},
+		{"granted", s, withGrant(policy.Request{Tool: "copy_path"}, "copy_path", ""), policy.Ask},
 		{"command that reads", git, bash("git log"), policy.Ask},
 		{"command that changes", git, bash("git push"), policy.Ask},
 		{"full", full, bash("git push"), policy.Allow},

@@ -13,6 +13,13 @@ func TestAttackRedirections(t *testing.T) {
 	table := newSet(t, policy.Options{Permissions: perms("allow *"), AllowReading: true})
 	named := newSet(t, policy.Options{Permissions: perms("allow echo *> x", "allow > x", "allow echo*", "allow ls", "allow true", "allow git *", "allow read *"), AllowReading: true})
 	reading := newSet(t, policy.Options{AllowReading: true})
+	var standing []policy.Grant
+	for _, words := range [][]string{{"echo", "a"}, {"ls"}, {"true"}, {"cat"}, {"git", "log"}, {"exec"}, {"cat", "'<'"}} {
+		standing = append(standing, policy.Grant{Tool: "bash", Kind: policy.GrantExact, Dir: "/work", Words: words})
+	}
+	for _, words := range [][]string{{"echo"}, {"ls"}, {"cat"}, {"git", "log"}} {
+		standing = append(standing, policy.Grant{Tool: "bash", Kind: policy.GrantPrefix, Dir: "/work", Words: words})
+	}
 	for _, text := range []string{
 		"echo a > x", "echo a >x", "echo a >> x", "echo a >| x", "echo a &> x", "echo a &>> x", "echo a 2> x", "echo a <> x", "echo a >& x", "echo > x a", "> x", ">x", "> x echo a", "2>x", ": > x", "ls | echo a > x",
 		"ls && echo a > x", "{ echo a; } > x", "(ls) > x", "if true; then ls; fi > x", "for f in a; do ls; done > x", "while true; do ls; done >> x", "echo $(ls > x)", "echo `ls > x`",
@@ -20,9 +27,8 @@ func TestAttackRedirections(t *testing.T) {
 		"cat <<EOF > x\na\nEOF", "cat <<< a > x", "case a in a) ls;; esac > x", "git log > x", "exec > x", "exec 3> x", "ls > ~/x", "ls > *.x", "read -r a < /dev/tcp/127.0.0.1/1", "ls > /dev/tcp/127.0.0.1/1", "ls > /dev/udp/127.0.0.1/1", "cat < $x",
 	} {
 		for i, s := range []*policy.Set{table, named, reading} {
-			for _, grants := range [][]policy.Grant{nil, {{Tool: "bash", Pattern: "echo*"}, {Tool: "bash", Pattern: "ls*"}, {Tool: "bash", Pattern: "[a-z]*"}}} {
-				r := bash(text)
-				r.Confined, r.InsidePaths, r.Grants = true, []string{"/work"}, grants
+			for _, grants := range [][]policy.Grant{nil, standing} {
+				r := with(inWork(s, text, nil), grants)
 				if got := s.Decide(r); got.Effect == policy.Allow {
 					t.Errorf("set %d, grants %v: %q is allowed by %q", i, grants != nil, text, got.Rule)
 				}

@@ -16,8 +16,6 @@ type call struct {
 	tool         string
 	inputs       []string // never empty
 	scripts      []command.Script
-	grantList    []grant
-	grantsKnown  bool
 	touchedList  []touched
 	touchedKnown bool
 }
@@ -175,8 +173,9 @@ func (s *Set) permitBash(c *call, table []permission) answer {
 		if len(table) == 0 {
 			b = s.shell.builtin(c, &c.scripts[i])
 		} else {
-			b = s.later(table, &c.scripts[i], byTable(c, table, &c.scripts[i]))
+			b = s.later(table, &c.scripts[i], byTable(table, &c.scripts[i]))
 		}
+		b = s.grantedScript(c, table, &c.scripts[i], b)
 		if i == 0 {
 			a = b
 		}
@@ -188,7 +187,7 @@ func (s *Set) permitBash(c *call, table []permission) answer {
 // byTable decides a script by the permission rules: each simple command by
 // first match, the whole text by every deny and ask rule, and what nobody can
 // foresee is never allowed without asking.
-func byTable(c *call, table []permission, sc *command.Script) answer {
+func byTable(table []permission, sc *command.Script) answer {
 	one := single(sc)
 	var a answer
 	if len(sc.Commands) == 0 || sc.Problem != "" {
@@ -199,22 +198,16 @@ func byTable(c *call, table []permission, sc *command.Script) answer {
 	if one {
 		alone = whole
 	}
-	var lifted []*permission
 	for i := range sc.Commands {
 		cmd := &sc.Commands[i]
-		b, rule := byCommand(table, cmd, alone)
-		if b.effect == Ask && grantable(sc) && !cmd.Dynamic && !odd(cmd) {
-			if b = c.grantedCommand(b, cmd); b.effect == Allow {
-				lifted = append(lifted, rule)
-			}
-		}
+		b := byCommand(table, cmd, alone)
 		if a.effect == "" {
 			a = b
 		}
 		a = a.stricter(b)
 	}
 	if !one {
-		a = byWhole(table, sc, whole, lifted, a)
+		a = byWhole(table, sc, whole, a)
 	}
 	if a.effect != Allow {
 		return a
@@ -260,7 +253,7 @@ func single(sc *command.Script) bool {
 // match the base name instead of a path, or the text the command stands alone
 // in (nil = it does not). An allow rule that the command's options go beyond
 // does not match; when nothing else does, the answer names the option.
-func byCommand(table []permission, cmd *command.Command, alone *subject) (answer, *permission) {
+func byCommand(table []permission, cmd *command.Command, alone *subject) answer {
 	text := newSubject(cmd.Text)
 	var name *subject
 	if len(cmd.Words) > 0 && cmd.Words[0] != cmd.Name {
@@ -272,11 +265,11 @@ func byCommand(table []permission, cmd *command.Command, alone *subject) (answer
 		p := &table[i]
 		if p.glob.matches(text) && (!strange || p.action != Allow) {
 			if p.action != Allow {
-				return p.answer(cmd.Text), p
+				return p.answer(cmd.Text)
 			}
 			lift, departs := departs(p.glob, p.name, cmd)
 			if !departs {
-				return p.answer(cmd.Text), p
+				return p.answer(cmd.Text)
 			}
 			none = lift
 		}
@@ -284,10 +277,10 @@ func byCommand(table []permission, cmd *command.Command, alone *subject) (answer
 			continue
 		}
 		if name != nil && p.glob.matches(name) || alone != nil && p.glob.matches(alone) {
-			return p.answer(cmd.Text), p
+			return p.answer(cmd.Text)
 		}
 	}
-	return none, nil
+	return none
 }
 
 // odd reports that the name of a command has blanks in it: its text then looks like another command with words.
@@ -296,16 +289,15 @@ func odd(cmd *command.Command) bool {
 }
 
 // byWhole matches deny and ask rules other than a bare * with the whole text
-// and with its redirections. An ask rule that a grant has answered for one of
-// the commands does not ask again.
-func byWhole(table []permission, sc *command.Script, whole *subject, lifted []*permission, a answer) answer {
+// and with its redirections.
+func byWhole(table []permission, sc *command.Script, whole *subject, a answer) answer {
 	texts := []*subject{whole}
 	for _, r := range sc.Redirects {
 		texts = append(texts, newSubject(r.Op+" "+r.Target))
 	}
 	for i := range table {
 		p := &table[i]
-		if p.glob.all || p.action.rank() <= a.effect.rank() || p.action == Ask && slices.Contains(lifted, p) {
+		if p.glob.all || p.action.rank() <= a.effect.rank() {
 			continue
 		}
 		if slices.ContainsFunc(texts, p.glob.matches) {
@@ -332,10 +324,6 @@ func uncertain(sc *command.Script, rule string) answer {
 
 // builtin decides a script when bash has no permission rules.
 func (r *shellRules) builtin(c *call, sc *command.Script) answer {
-	rest, last := r.ungranted(c, sc)
-	if len(rest) == 0 && len(sc.Commands) > 0 {
-		return last
-	}
 	if pattern, ok := command.Confirm(*sc, r.confirm); ok {
 		return answer{
 			effect: Ask,
@@ -345,48 +333,27 @@ func (r *shellRules) builtin(c *call, sc *command.Script) answer {
 			after:  ".",
 		}
 	}
-	if r.readsFreely(c, only(sc, rest)) {
+	if r.readsFreely(c, sc) {
 		return answer{effect: Allow, rule: "built-in: reading command", before: "The command only reads inside the allowed paths."}
 	}
 	if !sc.Certain() {
 		return uncertain(sc, "bash asks")
 	}
 	text := sc.Text
-	if len(rest) == 1 {
-		text = rest[0].Text
+	if len(sc.Commands) == 1 {
+		text = sc.Commands[0].Text
 	}
 	return answer{effect: Ask, rule: "built-in: bash asks", before: "No rule allows ", about: &text, after: "."}
-}
-
-// ungranted lists the commands that no grant covers, and the answer of the
-// last grant that covered one.
-func (r *shellRules) ungranted(c *call, sc *command.Script) ([]command.Command, answer) {
-	if !grantable(sc) || len(c.req.Grants) == 0 {
-		return sc.Commands, answer{}
-	}
-	var rest []command.Command
-	var last answer
-	for i := range sc.Commands {
-		cmd := sc.Commands[i]
-		if !cmd.Dynamic && !odd(&cmd) {
-			if a := c.grantedCommand(answer{effect: Ask}, &cmd); a.effect == Allow {
-				last = a
-				continue
-			}
-		}
-		rest = append(rest, cmd)
-	}
-	return rest, last
 }
 
 // readsFreely reports that a script is on the table of reading commands, that
 // nothing is redirected or indirect, that all its paths are inside and that
 // the kernel holds it there.
-func (r *shellRules) readsFreely(c *call, sc command.Script) bool {
+func (r *shellRules) readsFreely(c *call, sc *command.Script) bool {
 	if !r.allowReading || !c.req.Confined || len(sc.Redirects) > 0 || !sc.Certain() || len(sc.Commands) == 0 {
 		return false
 	}
-	paths, ok := command.ReadsOnly(sc)
+	paths, ok := command.ReadsOnly(*sc)
 	if !ok || len(c.req.InsidePaths) == 0 {
 		return false
 	}

@@ -80,11 +80,11 @@ func TestStartupLeavesTheRest(t *testing.T) {
 func TestStartupIsNeverAlways(t *testing.T) {
 	t.Parallel()
 	s := newSet(t, policy.Options{})
-	r := policy.Request{Tool: "write", Inputs: []string{"/ws/.bashrc"}, Grants: []policy.Grant{{Tool: "write", Pattern: "*"}}}
+	r := policy.Request{Tool: "write", Inputs: []string{"/ws/.bashrc"}, Grants: []policy.Grant{{Tool: "write", Kind: policy.GrantPath, Dir: "/ws"}, {Tool: "write", Kind: policy.GrantExact, Input: "/ws/.bashrc"}}}
 	if got := s.Decide(r); got.Effect != policy.Ask {
 		t.Errorf("granted: %+v", got)
 	}
-	if offer := s.Offer(policy.Request{Tool: "write", Inputs: []string{"/ws/.bashrc"}}); offer != nil {
+	if offer := s.Offers(policy.Request{Tool: "write", Inputs: []string{"/ws/.bashrc"}}); offer != nil {
 		t.Errorf("offered: %v", offer)
 	}
 	o := allowFiles()

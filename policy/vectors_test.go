@@ -124,7 +124,7 @@ func TestPolicyVectors(t *testing.T) {
 }
 
 func withGrant(r policy.Request, tool, pattern string) policy.Request {
-	r.Grants = append(r.Grants, policy.Grant{Tool: tool, Pattern: pattern})
+	r.Grants = append(r.Grants, policy.Grant{Tool: tool, Kind: policy.GrantExact, Input: pattern})
 	return r
 }
 

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/zephbot/zephbot/policy/grant"
 )
 
 // Category classifies a failed call (seed 003, error taxonomy). It decides whether we retry, and what the model is told to do.
@@ -104,8 +106,18 @@ type Question struct {
 	ReadOnly   bool   `json:"read_only,omitempty"`
 	Destroys   bool   `json:"destroys,omitempty"`
 	Suspicious string `json:"suspicious,omitempty"` // untrusted source that was flagged in this conversation
-	// Always are the patterns that a standing approval would store; empty where none can cover the call.
-	Always []string `json:"always,omitempty"`
+	// Offers are the choices of a standing approval; empty where none can cover the call.
+	Offers []grant.Offer `json:"offers,omitempty"`
+	// Whole says that every call of the tool may be approved for this conversation: it only reads, and its definition and server are known.
+	Whole *grant.Grant `json:"whole,omitempty"`
+	// Inputs and Files are what the policy decided by; Changed names files that are not what they were when this was allowed before.
+	Inputs  []string     `json:"inputs,omitempty"`
+	Dir     string       `json:"dir,omitempty"`
+	Files   []grant.File `json:"files,omitempty"`
+	Changed []string     `json:"changed,omitempty"`
+	// Server and Definition are the address of the MCP server and the hash of the tool's definition.
+	Server     string `json:"server,omitempty"`
+	Definition string `json:"definition,omitempty"`
 }
 
 // AsError turns any error into an *Error, classifying what it knows of the standard library (spec: io and network table of seed 003).

@@ -9,6 +9,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"time"
+
+	"github.com/zephbot/zephbot/policy/grant"
 )
 
 // Definition is what a model, a person and a policy know of a tool.
@@ -19,6 +21,7 @@ type Definition struct {
 	OutputSchema json.RawMessage // of a structured result; may be nil
 	ReadOnly     bool            // changes nothing: may run beside others and be repeated
 	Destructive  bool            // may destroy what exists; shown on the approval card
+	Reads        bool            // its MCP server says that it only reads, trusted or not: enough for a person to approve it for a conversation
 	Server       string          // MCP server id; "" for a built-in
 	Trusted      bool            // the MCP server's annotations may be believed
 	Timeout      time.Duration   // upper limit of one run; 0 = the tool limits itself
@@ -31,6 +34,9 @@ func (d Definition) Hash() string {
 		fmt.Fprintf(h, "%d:%s", len(part), part) // with its length, so that no two definitions read the same
 	}
 	fmt.Fprintf(h, "%t %t %t", d.ReadOnly, d.Destructive, d.Trusted)
+	if d.Reads {
+		fmt.Fprint(h, " reads")
+	}
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
@@ -77,6 +83,9 @@ type Call struct {
 	// Earlier are the calls of this turn that had ended before the batch of this one was asked for, the oldest first.
 	Earlier []Earlier
 
+	// Unchanged says, right before the tool runs, whether what the call was decided by is still so; else it names what changed. nil = yes.
+	Unchanged func(ctx context.Context) (changed []string)
+
 	// Set by the decode stage.
 	Def     Definition
 	Subject Subject
@@ -97,6 +106,10 @@ type Subject struct {
 	Files map[string][]string
 	Show  string // what a person is shown when asked: the whole command, the path …
 	Note  string // where and under which limits: "in the workspace of this chat · network off"
+	// Dir is where the call works, set by the gate; "" = not known.
+	Dir string
+	// Scripts are the files whose content decides what the call does, as they were when it was decided; set by the gate. An approval binds them.
+	Scripts []grant.File
 }
 
 // Trail is what the stages found out about a call: the audit record in the making.
@@ -107,8 +120,10 @@ type Trail struct {
 	Bared        bool   // allowed because the kernel keeps from the command what it may not read
 	Suspicious   string // untrusted source that was flagged in this conversation
 	ApprovedBy   string
-	Offer        []string // patterns that "Always" would store for a call that asks
-	Judge        string   // allow, deny:<reason>, error:<text>
+	Offers       []grant.Offer // choices of a standing approval for a call that asks
+	Server       string        // address of the MCP server, as the policy knows it
+	Changed      []string      // files that are not what they were when a standing approval for this call was stored
+	Judge        string        // allow, deny:<reason>, error:<text>
 	Cached       bool
 	Attempts     int // runs of the tool
 	Category     Category

@@ -122,7 +122,7 @@ func (j *judge) pass(ctx context.Context, call *tools.Call) error {
 // doubt turns an allowed call into one that a person is asked about. Nothing can be stored that would spare the question the next time.
 func doubt(call *tools.Call, verdict string) {
 	reason, rejected := strings.CutPrefix(verdict, denyPrefix)
-	call.Trail.Effect, call.Trail.Offer = askEffect, nil
+	call.Trail.Effect, call.Trail.Offers = askEffect, nil
 	call.Trail.Rule += "; adversarial_policy ask"
 	if call.Trail.Reason = "The safety check could not be made."; rejected {
 		call.Trail.Reason = "The safety check would have refused this: " + reason

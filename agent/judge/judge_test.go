@@ -11,6 +11,7 @@ import (
 	"github.com/zephbot/zephbot/agent/judge"
 	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/agent/llm/llmtest"
+	"github.com/zephbot/zephbot/policy"
 	"github.com/zephbot/zephbot/tools"
 )
 
@@ -90,13 +91,13 @@ func TestQuestion(t *testing.T) {
 		"failed open":    {llmtest.Step{Err: &llm.Error{Kind: llm.Unavailable}}, true, "allow", ""},
 		"rejected, open": {llmtest.Step{Text: "DENY: no"}, true, "ask", "The safety check would have refused this: no"},
 	} {
-		call := &tools.Call{ID: "c", Def: tools.Definition{Name: "bash"}, Args: json.RawMessage(`{}`), Trail: &tools.Trail{Effect: "allow", Rule: "r", Offer: []string{"*"}}}
+		call := &tools.Call{ID: "c", Def: tools.Definition{Name: "bash"}, Args: json.RawMessage(`{}`), Trail: &tools.Trail{Effect: "allow", Rule: "r", Offers: []policy.Offer{{Kind: policy.OfferExact}}}}
 		o := judge.Options{Provider: llmtest.New(tc.step), Question: true, FailOpen: tc.failOpen}
 		_, err := judge.New(o)(func(context.Context, *tools.Call) (*tools.Result, error) { return &tools.Result{}, nil })(t.Context(), call)
 		if err != nil || call.Trail.Effect != tc.effect || call.Trail.Reason != tc.reason {
 			t.Errorf("%s: %v, %+v", name, err, call.Trail)
 		}
-		if asked := tc.effect == "ask"; asked != (call.Trail.Offer == nil) || asked != strings.Contains(call.Trail.Rule, "adversarial_policy") {
+		if asked := tc.effect == "ask"; asked != (call.Trail.Offers == nil) || asked != strings.Contains(call.Trail.Rule, "adversarial_policy") {
 			t.Errorf("%s: %+v", name, call.Trail)
 		}
 	}

@@ -2,101 +2,240 @@ package approval
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
-	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/dispatch"
 	"github.com/zephbot/zephbot/bot/render"
+	"github.com/zephbot/zephbot/policy"
+	"github.com/zephbot/zephbot/tools"
 )
 
-// Choices of the buttons that store a standing approval: show the rule first, then store it, or go back to the question.
+// Choices of the buttons that store a standing approval: show what there is to choose, show one rule (with its number), store it (with its number), go
+// back to the question.
 const (
 	showRule  = "a"
 	storeRule = "A"
 	hideRule  = "b"
+	wholeTool = "t" // approve every call of the tool in this conversation
 )
 
-// GrantBucket holds standing approvals as facts: the key begins with the chat's, the value is a Grant.
-const GrantBucket = "grant"
+// How far back a rule is tried out, on how many questions, and how many of them are shown.
+const (
+	pastDays     = 7
+	pastMost     = 500
+	pastExamples = 3
+	pastLength   = 80 // of an example, in UTF-16 units
+)
 
-// Grant is a standing approval ("Always"): it turns ask into allow for one tool and one pattern in one chat, stands after every configured denial, and
-// never covers what the policy cannot be sure of.
-type Grant struct {
-	Tool    string    `json:"tool"`
-	Pattern string    `json:"pattern"`
-	By      string    `json:"by"`
-	At      time.Time `json:"at"`
+// RuleEvent is a standing approval that was stored or revoked, for the record.
+type RuleEvent struct {
+	Verb    string // store, revoke
+	Grant   Grant
+	Chat    string
+	Session string
+	Place   bot.Place
+	By      string
+	ID      string // of the arrival that did it
 }
 
-// Grants lists the standing approvals of a chat.
-func Grants(ctx context.Context, facts bot.Facts, chat string, now time.Time) ([]Grant, error) {
-	list, err := facts.FactsOf(ctx, GrantBucket, chat+"/", now)
-	if err != nil {
-		return nil, fmt.Errorf("read standing approvals: %w", err)
+// ruleChoice reads what a button about rules says; i is the number of the offer, -1 where it has none.
+func ruleChoice(data string, offers int) (choice string, i int, ok bool) {
+	if data == "" {
+		return "", 0, false
 	}
-	grants := make([]Grant, 0, len(list))
-	for _, f := range list {
-		var g Grant
-		if err := json.Unmarshal([]byte(f.Value), &g); err != nil {
-			return nil, fmt.Errorf("standing approval %s: %w", f.Key, err)
-		}
-		grants = append(grants, g)
+	choice, number := data[:1], data[1:]
+	if number == "" {
+		return choice, -1, choice == showRule || choice == hideRule
 	}
-	return grants, nil
+	i, err := strconv.Atoi(number)
+	return choice, i, err == nil && number == strconv.Itoa(i) && i >= 0 && i < offers && (choice == showRule || choice == storeRule)
 }
 
-// standing walks an admin through storing a rule: what would be stored is shown exactly, and asked for once more.
-func (b *Broker) standing(ctx context.Context, a *bot.Approval, msg *bot.Message, choice string, say func(text string, alert bool) bot.Row) (dispatch.Effect, error) {
+// standing walks an admin through storing a rule: what there is to choose, then the rule exactly, asked for once more.
+func (b *Broker) standing(ctx context.Context, a *bot.Approval, msg *bot.Message, data string, say func(text string, alert bool) bot.Row) (dispatch.Effect, error) {
 	w, rights := b.deps.Words, b.deps.Rights(a.Place, a.Tool)
 	info, err := read(a)
 	if err != nil {
 		return dispatch.Effect{}, err
 	}
+	choice, i, ok := ruleChoice(data, len(info.Question.Offers))
 	switch {
 	case !slices.Contains(rights.Admins, msg.Caller):
 		return dispatch.Effect{Change: bot.Change{Send: []bot.Row{say(w.AdminsStore(msg.Language), true)}}}, nil
-	case a.State != bot.Open || !a.Expires.After(b.deps.Now()), len(info.Question.Always) == 0:
+	case a.State != bot.Open || !a.Expires.After(b.deps.Now()):
 		return b.decide(ctx, a, msg, bot.Denied, bot.Once, say) // says what has become of it
+	case !ok || len(info.Question.Offers) == 0:
+		return dispatch.Effect{Change: bot.Change{Send: []bot.Row{say(w.UnknownQuestion(msg.Language), true)}}}, nil
+	case choice == storeRule:
+		return b.store(ctx, a, msg, info, info.Question.Offers[i], say)
 	}
-	switch choice {
-	case showRule:
-		return dispatch.Effect{Change: bot.Change{Send: []bot.Row{say("", false), b.edit(a, b.ruleCard(a, info))}}}, nil
-	case hideRule:
-		card, _, err := b.card(a)
-		return dispatch.Effect{Change: bot.Change{Send: []bot.Row{say("", false), b.edit(a, card)}}}, err
+	var card bot.Content
+	switch {
+	case choice == hideRule:
+		card, _, err = b.card(a)
+	case i < 0 && len(info.Question.Offers) > 1:
+		card = b.chooseCard(a, info)
+	default:
+		card, err = b.ruleCard(ctx, a, info, max(i, 0))
 	}
+	return dispatch.Effect{Change: bot.Change{Send: []bot.Row{say("", false), b.edit(a, card)}}}, err
+}
+
+// store approves the call and stores the rules of an offer.
+func (b *Broker) store(ctx context.Context, a *bot.Approval, msg *bot.Message, info body, o policy.Offer, say func(text string, alert bool) bot.Row) (dispatch.Effect, error) {
 	e, err := b.decide(ctx, a, msg, bot.Approved, bot.Always, say)
 	if err != nil || len(e.Change.Decide) == 0 || e.Change.Decide[0].State != bot.Approved {
 		return e, err // one of several approvals so far: nothing stands yet
 	}
-	for _, pattern := range info.Question.Always {
-		value, err := json.Marshal(Grant{Tool: info.Question.Tool, Pattern: pattern, By: msg.Caller, At: b.deps.Now()})
-		if err != nil {
-			return e, fmt.Errorf("standing approval: %w", err)
+	var events []RuleEvent
+	for _, g := range o.Grants {
+		if err := b.keep(a, msg, info, g, &e.Change, &events); err != nil {
+			return e, err
 		}
-		sum := sha256.Sum256([]byte(pattern))
-		key := strings.Join([]string{a.Place.ChatKey(), info.Question.Tool, hex.EncodeToString(sum[:8])}, "/")
-		e.Change.Facts = append(e.Change.Facts, bot.Fact{Bucket: GrantBucket, Key: key, Value: string(value)})
 	}
+	b.recorded(&e, events)
 	return e, nil
 }
 
-// ruleCard shows exactly what would be stored.
-func (b *Broker) ruleCard(a *bot.Approval, info body) bot.Content {
-	w, lang := b.deps.Words, info.Language
-	store, back := w.StoreButtons(lang)
-	rules := make([]string, len(info.Question.Always))
-	for i, pattern := range info.Question.Always {
-		rules[i], _ = w.Visible(lang).Text(info.Question.Tool + ": " + pattern)
+// whole approves the call and every later one of its tool in this conversation.
+func (b *Broker) whole(ctx context.Context, a *bot.Approval, msg *bot.Message, say func(text string, alert bool) bot.Row) (dispatch.Effect, error) {
+	info, err := read(a)
+	if err != nil {
+		return dispatch.Effect{}, err
 	}
-	content := framed(w.StoreHead(lang), render.Cut(strings.Join(rules, "\n"), cardLength), w.StoreFoot(lang), "")
-	data := func(choice string) string { return "a1:" + a.ID + ":" + choice }
-	content.Buttons = [][]bot.Button{{{Label: store, Data: data(storeRule), Style: "success"}, {Label: back, Data: data(hideRule)}}}
+	if info.Question.Whole == nil || a.Needed > 1 {
+		return b.unknown(msg), nil
+	}
+	e, err := b.decide(ctx, a, msg, bot.Approved, bot.Tool, say)
+	if err != nil || len(e.Change.Decide) == 0 || e.Change.Decide[0].State != bot.Approved {
+		return e, err
+	}
+	var events []RuleEvent
+	if err := b.keep(a, msg, info, *info.Question.Whole, &e.Change, &events); err != nil {
+		return e, err
+	}
+	b.recorded(&e, events)
+	return e, nil
+}
+
+// keep adds a standing approval to a change.
+func (b *Broker) keep(a *bot.Approval, msg *bot.Message, info body, g policy.Grant, change *bot.Change, events *[]RuleEvent) error {
+	stored := Grant{Grant: g, Root: info.Question.Dir, By: msg.Caller, Name: name(msg), At: b.deps.Now().UTC()}
+	f, err := grantFact(a.Place.ChatKey(), stored)
+	if err != nil {
+		return err
+	}
+	change.Facts = append(change.Facts, f)
+	*events = append(*events, RuleEvent{Verb: "store", Grant: stored, Chat: a.Place.ChatKey(), Session: a.Session, Place: a.Place, By: msg.Caller, ID: msg.ID})
+	return nil
+}
+
+// recorded has events written down once the change is in.
+func (b *Broker) recorded(e *dispatch.Effect, events []RuleEvent) {
+	if b.deps.Record == nil || len(events) == 0 {
+		return
+	}
+	then := e.Then
+	e.Then = func(ctx context.Context, applied *bot.Applied) (dispatch.Effect, error) {
+		for i := range events {
+			b.deps.Record(ctx, events[i])
+		}
+		if then == nil {
+			return dispatch.Effect{}, nil
+		}
+		return then(ctx, applied)
+	}
+}
+
+// chooseCard shows what there is to choose.
+func (b *Broker) chooseCard(a *bot.Approval, info body) bot.Content {
+	w, lang, offers := b.deps.Words, info.Language, info.Question.Offers
+	lines := make([]string, len(offers))
+	for i, o := range offers {
+		line, _ := w.Visible(lang).Line(w.Offer(lang, o, info.Question.Dir))
+		lines[i] = strconv.Itoa(i+1) + ". " + line
+	}
+	content := framed(w.ChooseHead(lang), render.Cut(strings.Join(lines, "\n"), cardLength), w.ChooseFoot(lang), "")
+	for i, o := range offers {
+		label, _ := w.Visible(lang).Line(w.OfferLabel(lang, o, info.Question.Dir))
+		label = strconv.Itoa(i+1) + ". " + label
+		content.Buttons = append(content.Buttons, []bot.Button{{Label: label, Data: ruleData(a, showRule, i)}})
+	}
+	_, back := w.StoreButtons(lang)
+	content.Buttons = append(content.Buttons, []bot.Button{{Label: back, Data: "a1:" + a.ID + ":" + hideRule}})
 	return content
+}
+
+func ruleData(a *bot.Approval, choice string, i int) string {
+	return "a1:" + a.ID + ":" + choice + strconv.Itoa(i)
+}
+
+// ruleCard shows exactly what would be stored, and what it would have covered of late.
+func (b *Broker) ruleCard(ctx context.Context, a *bot.Approval, info body, i int) (bot.Content, error) {
+	w, lang, offer := b.deps.Words, info.Language, info.Question.Offers[i]
+	store, back := w.StoreButtons(lang)
+	var rules, foot []string
+	for j := range offer.Grants {
+		rule, limits := w.Rule(lang, &offer.Grants[j], info.Question.Dir)
+		rule, _ = w.Visible(lang).Text(rule)
+		rules = append(rules, rule)
+		for _, limit := range limits {
+			if !slices.Contains(foot, limit) {
+				line, _ := w.Visible(lang).Line(limit)
+				foot = append(foot, render.Cut(line, noteLength))
+			}
+		}
+	}
+	n, examples, err := b.past(ctx, a, lang, offer.Grants)
+	if err != nil {
+		return bot.Content{}, err
+	}
+	if b.deps.Covers != nil {
+		foot = append(foot, w.Past(lang, n, examples))
+	}
+	foot = append(foot, w.StoreFoot(lang))
+	content := framed(w.StoreHead(lang), render.Cut(strings.Join(rules, "\n"), cardLength), strings.Join(foot, "\n"), "")
+	behind := hideRule
+	if len(info.Question.Offers) > 1 {
+		behind = showRule
+	}
+	content.Buttons = [][]bot.Button{{
+		{Label: store, Data: ruleData(a, storeRule, i), Style: "success"}, {Label: back, Data: "a1:" + a.ID + ":" + behind},
+	}}
+	return content, nil
+}
+
+// past tries grants out on what this bot asked about of late: how many of the questions they would have answered, and the newest of them.
+func (b *Broker) past(ctx context.Context, a *bot.Approval, lang string, grants []policy.Grant) (n int, examples []string, err error) {
+	w := b.deps.Words
+	if b.deps.Covers == nil {
+		return 0, nil, nil
+	}
+	since := b.deps.Now().Add(-pastDays * 24 * time.Hour)
+	list, err := b.deps.Store.AskedSince(ctx, a.Place.Channel, a.Place.Bot, a.Tool, since, pastMost)
+	if err != nil {
+		return 0, nil, err
+	}
+	for i := range list {
+		var before body
+		if list[i].ID == a.ID || json.Unmarshal(list[i].Body, &before) != nil || !b.deps.Covers(&list[i], &before.Question, grants) {
+			continue
+		}
+		if n++; len(examples) < pastExamples {
+			line, _ := w.Visible(lang).Line(example(before.Question))
+			examples = append(examples, line)
+		}
+	}
+	return n, examples, nil
+}
+
+// example is a call in one line. In another chat's question only what a rule of this chat covers is ever shown.
+func example(q tools.Question) string {
+	line, _, _ := strings.Cut(shown(q), "\n")
+	return render.Cut(line, pastLength)
 }

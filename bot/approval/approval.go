@@ -16,6 +16,7 @@ import (
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/dispatch"
 	"github.com/zephbot/zephbot/bot/texts"
+	"github.com/zephbot/zephbot/policy"
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/approve"
 )
@@ -59,6 +60,12 @@ type Deps struct {
 	Rights func(place bot.Place, tool string) Rights
 	Words  texts.Words
 	Now    func() time.Time
+	// Covers says whether grants would have answered a question that was asked before; nil = nobody knows.
+	Covers func(a *bot.Approval, q *tools.Question, grants []policy.Grant) bool
+	// Alive says whether the server of a grant is still the one that it was stored for; nil = it is.
+	Alive func(policy.Grant) bool
+	// Record takes note of a standing approval that was stored or revoked; nil = nobody does.
+	Record func(ctx context.Context, e RuleEvent)
 }
 
 // Broker asks and decides. Safe for concurrent use.
@@ -104,6 +111,9 @@ func (b *Broker) Ask(ctx context.Context, asked dispatch.Asked, change *bot.Chan
 		}
 		if err == nil && known.State == bot.Open { // the call has changed: what was asked before is no longer what would run
 			b.replace(&known, change)
+		}
+		if q.Changed, err = b.changedSince(ctx, asked.Session, &q); err != nil {
+			return err
 		}
 		if err := b.ask(asked, q, taken, change); err != nil {
 			return err
@@ -208,12 +218,8 @@ func (b *Broker) Approval(ctx context.Context, session, call, hash string) (appr
 		return approve.Approval{}, err
 	}
 	// "For this session" ends with the conversation.
-	began, err := b.deps.Store.Fact(ctx, bot.ResetBucket, session, b.deps.Now())
-	if err != nil {
+	if over, err := beganSince(ctx, b.deps.Store, session, granted.Decided, b.deps.Now()); over || err != nil {
 		return approve.Approval{}, err
-	}
-	if t, err := time.Parse(time.RFC3339Nano, began); err == nil && !granted.Decided.After(t) {
-		return approve.Approval{}, nil
 	}
 	return approve.Approval{State: approve.Approved, By: deciders(granted), Hash: granted.Hash, Scope: bot.Session}, nil
 }
@@ -229,6 +235,9 @@ func deciders(a bot.Approval) string {
 // Press decides by a button. Data is "a1:<id>:<choice>"; whoever has a client of their own can send anything, on any message. What is not a button of
 // this very card changes nothing and removes nothing: it is only answered.
 func (b *Broker) Press(ctx context.Context, msg *bot.Message) (dispatch.Effect, error) {
+	if parts := strings.Split(msg.Data, ":"); len(parts) == 3 && parts[0] == pressRules {
+		return b.pressRule(ctx, msg, parts)
+	}
 	a, choice, err := b.pressed(ctx, msg)
 	if err != nil {
 		return dispatch.Effect{}, err
@@ -236,20 +245,27 @@ func (b *Broker) Press(ctx context.Context, msg *bot.Message) (dispatch.Effect, 
 	say := func(text string, alert bool) bot.Row {
 		return bot.Row{Place: msg.Place, Purpose: bot.Toast, Query: msg.Query, Alert: alert, Content: bot.Content{Text: text}}
 	}
+	return b.choose(ctx, &a, msg, choice, say)
+}
+
+// choose does what a button of a card says.
+func (b *Broker) choose(ctx context.Context, a *bot.Approval, msg *bot.Message, choice string, say func(text string, alert bool) bot.Row) (dispatch.Effect, error) {
 	switch choice {
 	case "y":
-		return b.decide(ctx, &a, msg, bot.Approved, bot.Once, say)
+		return b.decide(ctx, a, msg, bot.Approved, bot.Once, say)
 	case "s":
-		return b.decide(ctx, &a, msg, bot.Approved, bot.Session, say)
+		return b.decide(ctx, a, msg, bot.Approved, bot.Session, say)
 	case "n":
-		return b.decide(ctx, &a, msg, bot.Denied, bot.Once, say)
+		return b.decide(ctx, a, msg, bot.Denied, bot.Once, say)
 	case Gone:
-		return b.decide(ctx, &a, msg, bot.Expired, bot.Once, say)
-	case showRule, storeRule, hideRule:
-		return b.standing(ctx, &a, msg, choice, say)
-	default:
-		return b.unknown(msg), nil
+		return b.decide(ctx, a, msg, bot.Expired, bot.Once, say)
+	case wholeTool:
+		return b.whole(ctx, a, msg, say)
 	}
+	if strings.HasPrefix(choice, showRule) || strings.HasPrefix(choice, storeRule) || choice == hideRule {
+		return b.standing(ctx, a, msg, choice, say)
+	}
+	return b.unknown(msg), nil
 }
 
 // pressed finds the question whose button was pressed; no choice means that there is no such button.
@@ -270,16 +286,20 @@ func (b *Broker) pressed(ctx context.Context, msg *bot.Message) (a bot.Approval,
 	}
 	choice = parts[2]
 	switch choice {
-	case "s", showRule, storeRule, hideRule:
-		if a.Needed > 1 { // several people decide about one call, and nobody about more in their name
-			return a, "", nil
-		}
+	case "y", "n", Gone:
+		return a, choice, nil
 	}
-	switch choice {
-	case showRule, storeRule, hideRule:
-		if info, err := read(&a); err != nil || len(info.Question.Always) == 0 {
-			return a, "", err
-		}
+	if a.Needed > 1 { // several people decide about one call, and nobody about more in their name
+		return a, "", nil
+	}
+	info, err := read(&a)
+	if err != nil {
+		return a, "", err
+	}
+	verb, _, isRule := ruleChoice(choice, len(info.Question.Offers))
+	isRule = isRule && len(info.Question.Offers) > 0 && (verb == showRule || verb == storeRule || verb == hideRule)
+	if !isRule && choice != "s" && (choice != wholeTool || info.Question.Whole == nil) {
+		return a, "", nil // no button of this card
 	}
 	return a, choice, nil
 }
@@ -393,7 +413,14 @@ func (b *Broker) count(a *bot.Approval, d bot.Decision, msg *bot.Message, say fu
 	}
 	e := b.decided(a, d)
 	e.Change.Send = append([]bot.Row{say(b.deps.Words.Noted(msg.Language, 0), false)}, e.Change.Send...)
-	return e, nil
+	if d.State != bot.Approved {
+		return e, nil
+	}
+	info, err := read(a)
+	if err != nil {
+		return e, err
+	}
+	return e, remember(a.Session, &info.Question, d.At, &e.Change)
 }
 
 // name is how a decision is signed.

@@ -3,6 +3,7 @@ package approval
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 	"strings"
 
 	"github.com/zephbot/zephbot/bot"
@@ -41,6 +42,9 @@ func (b *Broker) card(a *bot.Approval) (bot.Content, *bot.File, error) {
 	c.Tool, c.Note, c.Suspicious = line(q.Tool), line(q.Note), line(q.Suspicious)
 	c.Found, found = found, visible.Found{}
 	c.Reason = line(q.Reason)
+	for _, name := range q.Changed {
+		c.Changed = append(c.Changed, line(name))
+	}
 	c.Found = c.Found.Most(found) // the reason repeats what the command has
 	var file *bot.File
 	if strings.Count(show, "\n") >= cardLines || render.Length(show) > cardLength {
@@ -53,13 +57,17 @@ func (b *Broker) card(a *bot.Approval) (bot.Content, *bot.File, error) {
 	once, session, deny := w.Buttons(lang)
 	data := func(choice string) string { return "a1:" + a.ID + ":" + choice }
 	yes, last := []bot.Button{{Label: once, Data: data("y"), Style: "success"}}, []bot.Button{{Label: deny, Data: data("n"), Style: "danger"}}
-	if a.Needed == 1 { // several people decide about one call, and nobody about more in their name
-		yes = append(yes, bot.Button{Label: session, Data: data("s")})
-		if info.Admin && len(q.Always) > 0 {
-			last = append([]bot.Button{{Label: w.AlwaysButton(lang), Data: data(showRule)}}, last...)
-		}
-	}
 	content.Buttons = [][]bot.Button{yes, last}
+	if a.Needed > 1 { // several people decide about one call, and nobody about more in their name
+		return content, file, nil
+	}
+	content.Buttons[0] = append(yes, bot.Button{Label: session, Data: data("s")})
+	if info.Admin && len(q.Offers) > 0 {
+		content.Buttons[1] = append([]bot.Button{{Label: w.AlwaysButton(lang), Data: data(showRule)}}, last...)
+	}
+	if q.Whole != nil {
+		content.Buttons = slices.Insert(content.Buttons, 1, []bot.Button{{Label: w.WholeButton(lang), Data: data(wholeTool)}})
+	}
 	return content, file, nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/zephbot/zephbot/bot"
 )
@@ -44,6 +45,18 @@ func (s *Store) GrantedInSession(ctx context.Context, session, hash string) (bot
 		return bot.Approval{}, false, ctx.Err()
 	}
 	return list[len(list)-1], true, ctx.Err()
+}
+
+// AskedSince implements bot.Approvals.
+func (s *Store) AskedSince(ctx context.Context, channel, botID, tool string, since time.Time, limit int) ([]bot.Approval, error) {
+	list := s.approvalsWhere(func(a *bot.Approval) bool {
+		return a.Place.Channel == channel && a.Place.Bot == botID && a.Tool == tool && a.Created.After(since)
+	})
+	slices.Reverse(list)
+	if limit > 0 && len(list) > limit {
+		list = list[:limit]
+	}
+	return list, ctx.Err()
 }
 
 func (s *Store) approvalsWhere(keep func(*bot.Approval) bool) []bot.Approval {

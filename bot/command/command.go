@@ -29,6 +29,8 @@ type Store interface {
 // Questions decides open questions (bot/approval).
 type Questions interface {
 	Command(ctx context.Context, call *dispatch.Call, state bot.ApprovalState) (dispatch.Effect, error)
+	// Rules lists what was allowed for always.
+	Rules(ctx context.Context, call *dispatch.Call) (dispatch.Effect, error)
 }
 
 // About is what /status, /tools and /model tell.
@@ -300,6 +302,8 @@ func (t *Table) policy(ctx context.Context, call *dispatch.Call) (dispatch.Effec
 	switch {
 	case verb == "status" || verb == "":
 		return t.say(call, w.PolicyStatus(msg.Language, t.deps.Policy.Status())), nil
+	case verb == "rules" && strings.TrimSpace(rest) == "":
+		return t.deps.Questions.Rules(ctx, call)
 	case verb != "check" || tool == "" || strings.TrimSpace(args) == "":
 		return t.say(call, w.PolicyHelp(msg.Language)), nil
 	}

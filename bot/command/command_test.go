@@ -37,6 +37,11 @@ func (q *questions) Command(_ context.Context, call *dispatch.Call, state bot.Ap
 	return dispatch.Effect{Decided: []string{call.Session}}, nil
 }
 
+func (q *questions) Rules(_ context.Context, call *dispatch.Call) (dispatch.Effect, error) {
+	q.args = "rules of " + call.Message.Caller
+	return dispatch.Effect{Decided: []string{call.Session}}, nil
+}
+
 // store is a bot's store of which one call may fail.
 type store struct {
 	*bottest.Store

@@ -22,6 +22,7 @@ type Card struct {
 	FileLines          int    // > 0: the whole text goes out as a file
 	FileHash           string // of that file
 	Found              visible.Found
+	Changed            []string // files that are not what they were when this was allowed
 }
 
 // nameLength bounds the name of a person, in UTF-16 units.
@@ -47,7 +48,7 @@ func (Words) CardHead(language string, c Card) string {
 }
 
 // CardFoot is what stands below the command, before the hint; it may be empty.
-func (Words) CardFoot(language string, c Card) string {
+func (w Words) CardFoot(language string, c Card) string {
 	b := in(language)
 	var lines []string
 	if c.FileLines > 0 {
@@ -58,6 +59,9 @@ func (Words) CardFoot(language string, c Card) string {
 	}
 	if n := c.Found.Alike; n > 0 {
 		lines = append(lines, fmt.Sprintf(b.lookAlike, n))
+	}
+	if warning := w.Changed(language, c.Changed); warning != "" {
+		lines = append(lines, warning)
 	}
 	if c.Suspicious != "" {
 		lines = append(lines, fmt.Sprintf(b.suspicious, c.Suspicious))
@@ -96,6 +100,9 @@ func (Words) Decided(language string, a bot.Approval) string {
 	at := clock(a.Decided)
 	switch a.State {
 	case bot.Approved:
+		if a.Scope == bot.Tool {
+			return fmt.Sprintf(b.grants.wholeApproved, named(a.ByName), at)
+		}
 		if a.Scope == bot.Always {
 			return fmt.Sprintf(b.approvedAlways, named(a.ByName), at)
 		}

@@ -41,6 +41,7 @@ type book struct {
 	always, storeHead, storeFoot, storeIt, back, adminsStore, approvedAlways          string
 	oneQuestion, voteOthers                                                           string
 	blanks, emptyLines, invisible, lookAlike                                          string // with a number each
+	grants                                                                            grantBook
 	// policy
 	policyHead, policyHelp, policyRule string
 	effects                            map[string]string

@@ -84,6 +84,7 @@ func englishApproval(b *book) {
 	b.suspicious = "⚠ Text from %s tried to give me orders before this."
 
 	b.always = "Always…"
+	b.grants = englishGrants()
 	b.storeHead = "Store this rule for this chat?"
 	b.storeFoot = "It runs without asking from then on. A denial in the configuration still wins."
 	b.storeIt = "Store it"
@@ -94,7 +95,7 @@ func englishApproval(b *book) {
 	b.oneQuestion = "There is no question of that name here. The open one is %s."
 
 	b.policyHead = "Rules in force:"
-	b.policyHelp = "/policy status shows the rules in force; /policy check TOOL {\"…\":\"…\"} says what they would decide, such as /policy check bash {\"command\":\"git push\"}"
+	b.policyHelp = "/policy status shows the rules in force; /policy rules lists what was allowed for always, and revokes it; /policy check TOOL {\"…\":\"…\"} says what they would decide, such as /policy check bash {\"command\":\"git push\"}"
 	b.policyRule = "Rule: %s"
 	b.effects = map[string]string{"allow": "✅ It would run.", "ask": "✋ It would ask.", "deny": "⛔ It would be denied."}
 }

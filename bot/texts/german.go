@@ -51,8 +51,9 @@ func germanApprovals(b *book) {
 	b.once, b.session, b.deny = "Einmal erlauben", "Für dieses Gespräch erlauben", "Ablehnen"
 	b.oneQuestion = "Eine Frage mit diesem Namen gibt es hier nicht. Offen ist %s."
 	b.policyHead, b.policyRule = "Geltende Regeln:", "Regel: %s"
-	b.policyHelp = "/policy status zeigt die geltenden Regeln; /policy check WERKZEUG {\"…\":\"…\"} sagt, was sie entscheiden würden, etwa /policy check bash {\"command\":\"git push\"}"
+	b.policyHelp = "/policy status zeigt die geltenden Regeln; /policy rules zeigt, was für immer erlaubt wurde, und widerruft es; /policy check WERKZEUG {\"…\":\"…\"} sagt, was sie entscheiden würden, etwa /policy check bash {\"command\":\"git push\"}"
 	b.effects = map[string]string{"allow": "✅ Es würde laufen.", "ask": "✋ Es würde fragen.", "deny": "⛔ Es würde abgelehnt."}
+	b.grants = germanGrants()
 	b.always, b.storeHead, b.storeIt, b.back = "Immer…", "Diese Regel für diesen Chat speichern?", "Speichern", "Zurück"
 	b.storeFoot = "Von da an läuft es, ohne zu fragen. Ein Verbot in der Konfiguration gilt weiter."
 	b.adminsStore = "Nur ein Admin dieses Bots kann eine Regel speichern."

@@ -2,6 +2,7 @@ package texts_test
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
 	"strings"
 	"testing"
@@ -90,6 +91,7 @@ func everything(l string) map[string][]string {
 	for _, name := range w.Names() {
 		m["Describe"] = append(m["Describe"], w.Describe(l, name))
 	}
+	maps.Copy(m, grants(l))
 	for tool := range strings.FieldsSeq("bash read write edit grep find_path list_directory create_directory delete_path move_path copy_path fetch web_scrape github:issue") {
 		m["Line"] = append(m["Line"], w.Line(l, tool, "x", 1, 3, 6*time.Second), w.Line(l, tool, "", 0, 1, 0))
 	}

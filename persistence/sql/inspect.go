@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/zephbot/zephbot/bot"
 )
@@ -69,6 +70,16 @@ func (r *reader) GrantedInSession(ctx context.Context, session, hash string) (bo
 		return bot.Approval{}, false, r.problem("read grants", err)
 	}
 	return found[0], true, nil
+}
+
+// askedQuery walks the questions from the newest one back; it looks at a bounded number of them.
+const askedQuery = `SELECT ` + approvalColumns + ` FROM (SELECT * FROM approval ORDER BY n DESC LIMIT 20000) AS newest
+WHERE channel = ? AND bot = ? AND tool = ? AND created > ? ORDER BY n DESC LIMIT ?`
+
+// AskedSince implements bot.Approvals.
+func (r *reader) AskedSince(ctx context.Context, channel, botID, tool string, since time.Time, limit int) ([]bot.Approval, error) {
+	found, err := listApprovals(ctx, r.q, askedQuery, channel, botID, tool, nanos(since), atMost(limit))
+	return found, r.problem("list questions", err)
 }
 
 // countsQuery counts each kind of open work by the terms of its own partial index.

@@ -16,6 +16,7 @@ func approvalTests() map[string]func(*harness) {
 		"an approval once grants nothing in the session":             anApprovalOnceGrantsNothingInTheSession,
 		"votes add up and the last one approves":                     votesAddUpAndTheLastOneApproves,
 		"open questions, oldest first":                               openQuestionsOldestFirst,
+		"questions about a tool since a time, newest first":          questionsAboutAToolSinceATimeNewestFirst,
 		"cancel withdraws the questions of a turn, or of all":        cancelWithdrawsTheQuestionsOfATurnOrOfAll,
 	}
 }
@@ -81,6 +82,31 @@ func theFirstDecisionCounts(h *harness) {
 		h.ok(err)
 		same(h, "granted elsewhere", granted, false)
 	}
+}
+
+func questionsAboutAToolSinceATimeNewestFirst(h *harness) {
+	elsewhere := h.place()
+	elsewhere.Bot = "another"
+	ask := func(id, tool string, place bot.Place, at time.Time) {
+		h.do(&bot.Change{Ask: []bot.Approval{{ID: id, Session: session, Place: place, Tool: tool, Created: at, Body: json.RawMessage(`{}`)}}})
+	}
+	ask("old", "bash", h.place(), start)
+	ask("one", "bash", h.place(), start.Add(time.Hour))
+	ask("foreign", "bash", elsewhere, start.Add(time.Hour))
+	ask("other", "write", h.place(), start.Add(time.Hour))
+	ask("two", "bash", h.place(), start.Add(2*time.Hour))
+	h.do(&bot.Change{Decide: []bot.Decision{{ID: "one", State: bot.Denied}}})
+	look := func(limit int) (ids []string) {
+		list, err := h.AskedSince(h.Context(), h.place().Channel, h.place().Bot, "bash", start, limit)
+		h.ok(err)
+		for _, a := range list {
+			ids = append(ids, a.ID)
+			same(h, "body of "+a.ID, string(a.Body), `{}`)
+		}
+		return ids
+	}
+	same(h, "all", look(0), []string{"two", "one"})
+	same(h, "one", look(1), []string{"two"})
 }
 
 func anApprovalOnceGrantsNothingInTheSession(h *harness) {

@@ -18,3 +18,6 @@ func TableOf(name string) string { return optionTable(strings.ToLower(name)) }
 const Tabled = "git make npm npx yarn go cargo cmake ninja gradle mvn rustc java javac pytest pip tar find sed awk rsync zip unzip gzip sort tee uniq shuf split xxd iconv cpio " +
 	"less man vim nano emacs env xargs time strace watch systemctl journalctl date pandoc pdflatex jq apt ssh scp sftp curl wget docker docker-compose kubectl helm terraform " +
 	"sqlite3 psql mysql openssl ffmpeg tcpdump nmap python node perl ruby php lua deno gcc julia bash"
+
+// Panicked is what a panic of the parser becomes.
+func Panicked(value any) error { return panicked(value) }

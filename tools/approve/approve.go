@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"fmt"
 
+	"github.com/zephbot/zephbot/policy/grant"
 	"github.com/zephbot/zephbot/tools"
 )
 
@@ -120,20 +121,33 @@ func question(call *tools.Call, hash string) tools.Question {
 	if show == "" {
 		show = string(call.Args)
 	}
-	return tools.Question{
+	q := tools.Question{
 		Call: call.ID, Tool: name(call), Hash: hash, Show: show, Note: call.Subject.Note, Reason: call.Trail.Reason,
 		Caller: call.Origin.Caller, Args: string(call.Args),
 		ReadOnly: call.Def.ReadOnly, Destroys: call.Def.Destructive, Suspicious: call.Trail.Suspicious,
-		Always: call.Trail.Offer,
+		Offers: call.Trail.Offers, Inputs: call.Subject.Inputs, Dir: call.Subject.Dir, Files: call.Subject.Scripts, Changed: call.Trail.Changed,
+		Server: call.Trail.Server,
 	}
+	if call.Def.Server != "" {
+		q.Definition = call.Def.Hash()
+	}
+	if len(q.Offers) > 0 && q.Server != "" && call.Def.Reads && !q.Destroys && q.Suspicious == "" && call.Origin.Session != "" && call.Origin.Caller != "" {
+		q.Whole = &grant.Grant{
+			Tool: q.Tool, Kind: grant.Tool, Server: q.Server, Definition: q.Definition, Session: call.Origin.Session, Caller: call.Origin.Caller,
+		}
+	}
+	return q
 }
 
-// Hash is what an approval binds: SHA-256 over tool, definition, canonical arguments and caller. The decode stage must have run, so that
-// arguments that mean the same hash the same.
+// Hash is what an approval binds: SHA-256 over tool, definition, canonical arguments, caller and the files that decide what the call does. The decode
+// stage must have run, so that arguments that mean the same hash the same.
 func Hash(call *tools.Call) string {
 	h := sha256.New()
 	for _, part := range []string{name(call), call.Def.Hash(), string(call.Args), call.Origin.Caller} {
 		fmt.Fprintf(h, "%d:%s", len(part), part) // with its length, so that no two calls read the same
+	}
+	for _, f := range grant.Relative(call.Subject.Scripts) {
+		fmt.Fprintf(h, "%d:%s%d:%s%d:%s", len(f.Name), f.Name, len(f.Path), f.Path, len(f.Hash), f.Hash)
 	}
 	return hex.EncodeToString(h.Sum(nil))
 }

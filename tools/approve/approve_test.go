@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/zephbot/zephbot/policy"
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/approve"
 	"github.com/zephbot/zephbot/tools/toolstest"
@@ -168,6 +169,7 @@ func TestHash(t *testing.T) {
 		"read-only":   func(c *tools.Call) { c.Def.ReadOnly = true },
 		"arguments":   func(c *tools.Call) { c.Args = json.RawMessage(`{"command":"rm b"}`) },
 		"caller":      func(c *tools.Call) { c.Origin.Caller = "telegram:43" },
+		"a script":    func(c *tools.Call) { c.Subject.Scripts = []policy.File{{Name: "x.sh", Path: "/w/x.sh", Hash: "1"}} },
 		"shifted": func(c *tools.Call) {
 			c.Args, c.Origin.Caller = json.RawMessage(string(c.Args)+"11:telegram:42"), ""
 		},

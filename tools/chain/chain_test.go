@@ -331,7 +331,7 @@ func TestStart(t *testing.T) {
 		t.Errorf("%d starts, %d attempts", starts, call.Trail.Attempts)
 	}
 
-	call = toolstest.Call("count", `{}`)
+	call = toolstest.Call(counter.Tool().Definition.Name, `{}`)
 	broken := errors.New("disk full")
 	call.OnStart = func(context.Context) error {
 		return &tools.Error{Category: tools.PermanentFailure, Message: "not written", Err: broken}
@@ -457,5 +457,34 @@ func TestConcurrentCalls(t *testing.T) {
 	wg.Wait()
 	if counter.Sum() != 20 {
 		t.Errorf("sum %d", counter.Sum())
+	}
+}
+
+// TestAttackChangedBeforeTheRun: a file that is swapped between the decision and the run keeps the call from running.
+func TestAttackChangedBeforeTheRun(t *testing.T) {
+	t.Parallel()
+	for name, changed := range map[string][]string{"unchanged": nil, "changed": {"deploy.sh"}} {
+		counter := &toolstest.Counter{}
+		swap := func(next tools.Handler) tools.Handler {
+			return func(ctx context.Context, call *tools.Call) (*tools.Result, error) {
+				call.Unchanged = func(context.Context) []string { return changed }
+				return next(ctx, call)
+			}
+		}
+		c := chain.New(chain.Options{Registry: registry(t, counter.Tool()), Gate: gate.Options{Policy: toolstest.Always(policy.Allow)}, Judge: swap})
+		call := toolstest.Call(counter.Tool().Definition.Name, `{}`)
+		started := false
+		call.OnStart = func(context.Context) error { started = true; return nil }
+		_, err := c.Execute(t.Context(), call)
+		if changed == nil {
+			if err != nil || !started {
+				t.Errorf("%s: %v", name, err)
+			}
+			continue
+		}
+		var e *tools.Error
+		if !errors.As(err, &e) || e.Category != tools.PolicyBlocked || !e.Denied || !strings.Contains(e.Message, "deploy.sh changed") || started {
+			t.Errorf("%s: %v, started %t", name, err, started)
+		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -75,6 +76,9 @@ func start(list boundary, log *audit.Log) tools.Middleware {
 			if err := ctx.Err(); err != nil {
 				return nil, tools.AsError(err)
 			}
+			if err := unchanged(ctx, call); err != nil {
+				return nil, err
+			}
 			if !call.Trail.Started {
 				if err := log.Started(call); err != nil {
 					return nil, err
@@ -88,6 +92,22 @@ func start(list boundary, log *audit.Log) tools.Middleware {
 			call.Trail.Started = true
 			return next(ctx, call)
 		}
+	}
+}
+
+// unchanged refuses a call when a file that decides what it does was changed after the decision.
+func unchanged(ctx context.Context, call *tools.Call) error {
+	if call.Unchanged == nil || call.Trail.Started {
+		return nil
+	}
+	changed := call.Unchanged(ctx)
+	if len(changed) == 0 {
+		return nil
+	}
+	return &tools.Error{
+		Category: tools.PolicyBlocked, Denied: true,
+		Message:    "This call did not run: " + strings.Join(changed, ", ") + " changed after it was permitted.",
+		Suggestion: "Make sure that nothing else writes there, then make the call again.",
 	}
 }
 

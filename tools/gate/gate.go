@@ -9,6 +9,8 @@ import (
 	"fmt"
 
 	"github.com/zephbot/zephbot/policy"
+	"github.com/zephbot/zephbot/policy/command"
+	"github.com/zephbot/zephbot/policy/grant"
 	"github.com/zephbot/zephbot/tools"
 )
 
@@ -26,7 +28,7 @@ type Tools interface {
 type Options struct {
 	// Policy decides. Nil refuses everything.
 	Policy Decider
-	// Request yields what the service knows beside the call: Env, Trust, Confined, Bared, Dir, InsidePaths, Suspicious, Grants. The gate fills in the rest
+	// Request yields what the service knows beside the call: Env, Trust, Confined, Bared, Dir, InsidePaths, Suspicious, Grants, Server. The gate fills in the rest
 	// from the call, whose Def and Subject are set already. Nil = nothing known. An error refuses the call.
 	Request func(ctx context.Context, call *tools.Call) (policy.Request, error)
 }
@@ -72,13 +74,16 @@ func (g *gate) pass(ctx context.Context, call *tools.Call) error {
 	if err != nil {
 		return err
 	}
+	call.Subject.Dir = request.Dir
+	g.files(ctx, call, &request)
 	d := g.options.Policy.Decide(request)
 	if err := g.possible(ctx, call, d.Effect); err != nil {
 		return err
 	}
-	call.Trail.Rule, call.Trail.Reason, call.Trail.Suspicious = d.Rule, d.Reason, request.Suspicious
-	if d.Effect == policy.Ask {
-		call.Trail.Offer = g.offer(request)
+	call.Trail.Rule, call.Trail.Reason, call.Trail.Suspicious, call.Trail.Changed = d.Rule, d.Reason, request.Suspicious, d.Changed
+	call.Trail.Server = request.Server
+	if o, ok := g.options.Policy.(offerer); ok && d.Effect == policy.Ask {
+		call.Trail.Offers = o.Offers(request)
 	}
 	switch d.Effect {
 	case policy.Allow, policy.Ask:
@@ -123,20 +128,28 @@ func (g *gate) possible(ctx context.Context, call *tools.Call, effect policy.Eff
 
 // offerer says what a standing approval would store; *policy.Set is one.
 type offerer interface {
-	Offer(policy.Request) []policy.Grant
+	Offers(policy.Request) []policy.Offer
 }
 
-// offer lists the patterns of a standing approval; none where the policy cannot say.
-func (g *gate) offer(request policy.Request) []string {
-	o, ok := g.options.Policy.(offerer)
-	if !ok {
-		return nil
+// namer says which files decide what a call does; *policy.Set is one.
+type namer interface {
+	Named(policy.Request) []command.FileName
+}
+
+// files looks at the files that decide what the call does, and has them looked at once more right before it runs.
+func (g *gate) files(ctx context.Context, call *tools.Call, request *policy.Request) {
+	n, ok := g.options.Policy.(namer)
+	if !ok || request.Dir == "" {
+		return
 	}
-	var patterns []string
-	for _, grant := range o.Offer(request) {
-		patterns = append(patterns, grant.Pattern)
+	names := n.Named(*request)
+	if len(names) == 0 {
+		return
 	}
-	return patterns
+	request.Scripts = look(ctx, request.Dir, names)
+	decided, dir := request.Scripts, request.Dir
+	call.Subject.Scripts = decided
+	call.Unchanged = func(ctx context.Context) []string { return grant.ChangedFiles(decided, look(ctx, dir, names)) }
 }
 
 // denied is the one sentence the model hears: rule, pattern and path would teach it (or whoever steers it) how to get around.
@@ -193,7 +206,11 @@ func (g *gate) request(ctx context.Context, call *tools.Call) (policy.Request, e
 		r.Suspicious = call.Suspicious
 	}
 	r.Touched = call.Touched
+	r.Session = call.Origin.Session
 	r.TrustedServer = call.Def.Server != "" && call.Def.Trusted
+	if call.Def.Server != "" {
+		r.Definition = call.Def.Hash()
+	}
 	return r, nil
 }
 

@@ -128,7 +128,10 @@ func TestRequest(t *testing.T) {
 				t.Fatal(err)
 			}
 			want := tc.want
-			want.Caller, want.Chat = "telegram:42", "42"
+			want.Caller, want.Chat, want.Session = "telegram:42", "42", "telegram:42"
+			if c.Def.Server != "" {
+				want.Definition = c.Def.Hash()
+			}
 			want.Confined, want.InsidePaths, want.Env, want.Trust, want.Suspicious = true, known.InsidePaths, known.Env, known.Trust, known.Suspicious
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("request (-want +got):\n%s", diff)

@@ -275,13 +275,12 @@ func (c *Core) request(ctx context.Context, call *tools.Call) (policy.Request, e
 		return r, err
 	}
 	if c.stores != nil {
-		grants, err := approval.Grants(ctx, c.stores.Bot, call.Origin.Chat, c.now())
-		if err != nil {
+		if r.Grants, err = approval.Grants(ctx, c.stores.Bot, call.Origin.Chat, call.Origin.Session, c.now()); err != nil {
 			return r, err
 		}
-		for _, g := range grants {
-			r.Grants = append(r.Grants, policy.Grant{Tool: g.Tool, Pattern: g.Pattern})
-		}
+	}
+	if call.Def.Server != "" && c.servers != nil {
+		r.Server = c.servers.Address(call.Def.Server)
 	}
 	r.InsidePaths = roots
 	r.Dir = sandbox.Canonical(roots[0])

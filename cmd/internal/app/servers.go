@@ -408,7 +408,7 @@ func (s servers) Remove(ctx context.Context, call *dispatch.Call, id string) (in
 	if err != nil {
 		return 0, errors.New(sentence(err))
 	}
-	return n, nil
+	return n, s.service.core.endGrants(ctx, id)
 }
 
 // Pending implements command.Servers.

@@ -62,7 +62,9 @@ func newService(c *Core, ch channel) *service {
 	s := &service{core: c, ch: ch, log: c.log}
 	store, words := c.stores.Bot, texts.Words{}
 	pacer := throttled{deliver.NewPacer(ch.limits, deliver.PacerOptions{Now: c.now}), c}
-	broker := approval.New(approval.Deps{Store: store, Rights: onlyAdmins(ch.rights), Words: words, Now: c.now}, c.cfg.Telegram.ApprovalTimeout)
+	broker := approval.New(approval.Deps{
+		Store: store, Rights: onlyAdmins(ch.rights), Words: words, Now: c.now, Covers: c.covers, Alive: c.alive, Record: c.recordRule,
+	}, c.cfg.Telegram.ApprovalTimeout)
 	s.broker = broker
 	mine := servers{client: c.servers, service: s}
 	questions := asking{counted: counted{broker, c}, servers: mine}

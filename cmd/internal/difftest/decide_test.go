@@ -40,7 +40,9 @@ func byPolicy(tb testing.TB, work string) decider {
 			rules = append(rules, policy.Permission{Pattern: pattern, Action: policy.Allow})
 		}
 		if len(grants) < 16 {
-			grants = append(grants, policy.Grant{Tool: "bash", Pattern: name}, policy.Grant{Tool: "bash", Pattern: name + " *"})
+			grants = append(grants,
+				policy.Grant{Tool: "bash", Kind: policy.GrantExact, Words: []string{name}, Dir: work},
+				policy.Grant{Tool: "bash", Kind: policy.GrantPrefix, Words: []string{name}, Dir: work})
 		}
 	}
 	for _, pattern := range []string{"bash -c *", "sh -c *"} {
@@ -59,7 +61,16 @@ func byPolicy(tb testing.TB, work string) decider {
 		if table.Decide(r).Effect == policy.Allow || reading.Decide(r).Effect == policy.Allow {
 			return true
 		}
-		r.Grants = grants
+		r.Grants, r.Dir = grants, work
+		for _, n := range reading.Named(r) { // a directory in which there is nothing
+			f := policy.File{Name: n.Name}
+			if n.Name == "." {
+				f.Path, f.Hash = work, "directory"
+			}
+			if !n.Optional {
+				r.Scripts = append(r.Scripts, f)
+			}
+		}
 		return reading.Decide(r).Effect == policy.Allow
 	}
 }

@@ -91,7 +91,8 @@ type Annotations struct {
 
 // Apply puts the annotations into a definition that has its name. Only a trusted server is believed that a tool reads only, or that it destroys nothing; that
 // it destroys is believed of anybody and against anything: of its hint, and of a name such as delete_file. The protocol's default for a tool that is not
-// read-only is that it may destroy, but only a server that annotates a tool at all is taken by that.
+// read-only is that it may destroy, but only a server that annotates a tool at all is taken by that. What anybody says of reading goes into Reads, on which
+// a person may act.
 func (a Annotations) Apply(def *tools.Definition, trust Trust) {
 	def.Trusted = trust == Trusted
 	readOnly := a.ReadOnly != nil && *a.ReadOnly
@@ -99,7 +100,8 @@ func (a Annotations) Apply(def *tools.Definition, trust Trust) {
 	if readOnly && namesDestruction(def.Name) {
 		destroys = true
 	}
-	def.ReadOnly = readOnly && def.Trusted && !destroys
+	def.Reads = readOnly && !destroys
+	def.ReadOnly = def.Reads && def.Trusted
 	switch {
 	case destroys:
 		def.Destructive = true

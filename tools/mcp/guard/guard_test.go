@@ -100,7 +100,7 @@ func TestAnnotations(t *testing.T) {
 			t.Parallel()
 			def := tools.Definition{Name: "s:t", ReadOnly: true, Destructive: true}
 			c.a.Apply(&def, c.trust)
-			want := tools.Definition{Name: "s:t", ReadOnly: c.readOnly, Destructive: c.destroys, Trusted: c.trust == guard.Trusted}
+			want := tools.Definition{Name: "s:t", ReadOnly: c.readOnly, Destructive: c.destroys, Trusted: c.trust == guard.Trusted, Reads: strings.Contains(c.note, "it only reads") && !c.destroys}
 			if diff := cmp.Diff(want, def); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}

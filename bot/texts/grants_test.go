@@ -1,0 +1,65 @@
+package texts_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/texts"
+	"github.com/zephbot/zephbot/policy"
+)
+
+// grants says every sentence about standing approvals.
+func grants(l string) map[string][]string {
+	push := policy.Grant{
+		Tool: "bash", Kind: policy.GrantPrefix, Words: []string{"git", "push"}, Dir: "/work/sub",
+		Files: []policy.File{{Name: "x.sh", Hash: "1"}, {Name: "Makefile"}, {Name: "/usr/bin/git", Hash: "system"}},
+	}
+	whole := policy.Grant{Tool: "srv:read", Kind: policy.GrantTool, Session: "s"}
+	src := policy.Grant{Tool: "write", Kind: policy.GrantPath, Dir: "/work/src", Ext: ".go"}
+	var lines, labels []string
+	for _, kind := range []policy.OfferKind{policy.OfferExact, policy.OfferPrefix, policy.OfferDirectory, policy.OfferExtension} {
+		lines = append(lines, w.Offer(l, policy.Offer{Kind: kind, Grants: []policy.Grant{src, push}}, "/work"))
+		labels = append(labels, w.OfferLabel(l, policy.Offer{Kind: kind, Grants: []policy.Grant{src}}, "/work"))
+	}
+	_, limits := w.Rule(l, &push, "/work")
+	every, _ := w.Rule(l, &whole, "/work")
+	newer, older := w.PageButtons(l)
+	rules := []texts.StoredRule{
+		{Grant: push, Root: "/work", By: "Ann", At: at},
+		{Grant: src, Root: "/work", By: "Ann", At: at, Chat: "-5"},
+		{Grant: whole, By: "Ann", At: at, Ended: true},
+		{Grant: whole, By: "Ann", At: at, Old: true},
+	}
+	return map[string][]string{
+		"Changed": {w.Changed(l, []string{"x.sh"}), w.Changed(l, []string{"x.sh", "y.sh"})}, "WholeButton": {w.WholeButton(l)}, "ChooseHead": {w.ChooseHead(l)},
+		"ChooseFoot": {w.ChooseFoot(l)}, "Offer": lines, "OfferLabel": labels, "Rule": append(limits, every),
+		"Past": {w.Past(l, 0, nil), w.Past(l, 1, []string{"a"}), w.Past(l, 5, []string{"a", "b", "c"})}, "RevokeButton": {w.RevokeButton(l, 3)},
+		"PageButtons": {newer, older}, "Rules": {w.Rules(l, nil, 1, 0, ""), w.Rules(l, nil, 1, 0, "note"), w.Rules(l, rules, 6, 12, "note"), w.Rules(l, rules[:1], 1, 1, "")},
+		"Revoked": {w.Revoked(l, rules[0])}, "RevokedAlready": {w.RevokedAlready(l)},
+	}
+}
+
+func TestGrantSentences(t *testing.T) {
+	t.Parallel()
+	if got := w.Changed("en", nil); got != "" {
+		t.Errorf("nothing changed: %q", got)
+	}
+	if got := w.Decided("en", bot.Approval{State: bot.Approved, Scope: bot.Tool, ByName: "Ann", Decided: at}); got != "✅ Tool approved for this conversation by Ann, 14:22 UTC" {
+		t.Errorf("got %q", got)
+	}
+	card := w.CardFoot("en", texts.Card{Changed: []string{"deploy.sh"}, Expires: at})
+	if !strings.Contains(card, "⚠ deploy.sh has changed since you allowed it.") {
+		t.Errorf("card: %q", card)
+	}
+	text := strings.Join(grants("en")["Rules"], "\n---\n")
+	for _, want := range []string{
+		"6. bash: git push *\nOnly in sub.\nOnly as long as this stays as it is: x.sh.\nthis chat · by Ann, 2026-03-04 14:22 UTC", "7. write: src/*.go\nchat -5 · by Ann",
+		"8. srv:read: every call, in one conversation", "⚠ counts no more: the server was removed or has changed", "⚠ counts no more: stored by an older version",
+		"6 to 9 of 12", "note\nNo rule is stored.",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+}

@@ -1,0 +1,88 @@
+package policy
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/zephbot/zephbot/policy/command"
+)
+
+// Offers lists the standing approvals that would answer a request that asks. It is empty when the call does not ask, no grant could cover it, or
+// flagged content stands in this turn.
+func (s *Set) Offers(r Request) []Offer {
+	if r.Suspicious != "" || s.Decide(r).Effect != Ask {
+		return nil
+	}
+	c := newCall(&r, CanonicalTool(r.Tool))
+	offers := s.inputOffers(c)
+	if c.tool == "bash" {
+		offers = s.scriptOffers(c)
+	}
+	var out []Offer
+	for _, o := range offers {
+		with := r
+		with.Grants = append(slices.Clip(r.Grants), o.Grants...)
+		if len(o.Grants) > 0 && s.Decide(with).Effect == Allow {
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+// scriptOffers are the choices for the commands of a script that ask.
+func (s *Set) scriptOffers(c *call) []Offer {
+	if len(c.scripts) != 1 {
+		return nil
+	}
+	exact, prefix := Offer{Kind: OfferExact}, Offer{Kind: OfferPrefix}
+	every := true
+	units := c.units(&c.scripts[0])
+	for i := range units {
+		u := &units[i]
+		if s.free(c, s.table("bash"), u) {
+			continue
+		}
+		if g, _ := c.grantFor(u); g != nil {
+			continue
+		}
+		g := Grant{Tool: c.tool, Kind: GrantExact, Words: u.Words, Feed: u.Feed, Stdin: u.Stdin, Dir: u.dir, Files: u.files}
+		exact.Grants = append(exact.Grants, g)
+		n := command.PrefixWords(u.Words)
+		if every = every && n > 0; every {
+			prefix.Grants = append(prefix.Grants, Grant{Tool: c.tool, Kind: GrantPrefix, Words: u.Words[:n], Dir: u.dir, Files: u.files})
+		}
+	}
+	if !every {
+		return []Offer{exact}
+	}
+	return []Offer{exact, prefix}
+}
+
+// inputOffers are the choices for a tool other than bash.
+func (s *Set) inputOffers(c *call) []Offer {
+	exact, dir, ext := Offer{Kind: OfferExact}, Offer{Kind: OfferDirectory}, Offer{Kind: OfferExtension}
+	if isMCP(c.tool) {
+		exact.Grants = []Grant{{Tool: c.tool, Kind: GrantExact, Input: c.inputs[0], Server: c.req.Server, Definition: c.req.Definition}}
+		return []Offer{exact}
+	}
+	for _, input := range c.inputs {
+		g := Grant{Tool: c.tool, Kind: GrantExact, Input: input}
+		exact.Grants = append(exact.Grants, g)
+		if !path.IsAbs(input) || !within(c.req.InsidePaths, path.Dir(input)) {
+			continue
+		}
+		g = Grant{Tool: c.tool, Kind: GrantPath, Dir: path.Dir(input)}
+		dir.Grants = append(dir.Grants, g)
+		if g.Ext = path.Ext(input); len(g.Ext) > 1 && !strings.HasPrefix(path.Base(input), ".") {
+			ext.Grants = append(ext.Grants, g)
+		}
+	}
+	offers := []Offer{exact}
+	for _, o := range []Offer{dir, ext} {
+		if len(o.Grants) == len(c.inputs) {
+			offers = append(offers, o)
+		}
+	}
+	return offers
+}

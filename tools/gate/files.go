@@ -1,0 +1,84 @@
+package gate
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/zephbot/zephbot/policy"
+	"github.com/zephbot/zephbot/policy/command"
+)
+
+// maxContent is the largest file, in bytes, whose content is looked at.
+const maxContent = 32 << 20
+
+// look finds out what the named files are now. dir is where relative names are meant from. It never fails: what cannot be read is told as such.
+func look(ctx context.Context, dir string, names []command.FileName) []policy.File {
+	files := make([]policy.File, 0, len(names))
+	for _, n := range names {
+		path := n.Name
+		if !filepath.IsAbs(path) {
+			path = dir + "/" + path // not cleaned: the kernel follows links before it goes up
+		}
+		f := policy.File{Name: n.Name, Unread: true}
+		real, err := filepath.EvalSymlinks(path)
+		if err == nil {
+			f.Path = real
+		}
+		switch info, err := os.Stat(path); {
+		case ctx.Err() != nil:
+		case os.IsNotExist(err):
+			f.Path, f.Unread = "", false
+		case err != nil:
+		case info.IsDir():
+			f.Hash, f.Unread = "directory", false
+		case !info.Mode().IsRegular():
+		case system(real):
+			f.Hash, f.Unread = "system", false
+		default:
+			f.Hash, f.Unread = content(real, info)
+		}
+		if n.Optional && (f.Path == "" || f.Hash == "directory" || f.Hash == "") && n.Name != "." {
+			continue
+		}
+		files = append(files, f)
+	}
+	return files
+}
+
+// system reports a file that belongs to the machine: a command cannot change it, and an update of the machine is no change of a script.
+func system(path string) bool {
+	for _, root := range []string{"/usr/", "/bin/", "/sbin/", "/lib", "/nix/store/"} {
+		if strings.HasPrefix(path, root) && !strings.HasPrefix(path, "/usr/local/") {
+			return true
+		}
+	}
+	return false
+}
+
+// content identifies what a regular file holds. A file that is too large, or cannot be read, is known by its looks only.
+func content(path string, info os.FileInfo) (hash string, unread bool) {
+	looks := fmt.Sprintf("%d bytes, %d", info.Size(), info.ModTime().UnixNano())
+	if info.Size() > maxContent {
+		return looks, true
+	}
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // it may have become a pipe, which must not block us
+	if err != nil {
+		return looks, true
+	}
+	defer f.Close() //nolint:errcheck // nothing was written
+	if now, err := f.Stat(); err != nil || !now.Mode().IsRegular() {
+		return looks, true
+	}
+	h := sha256.New()
+	if n, err := io.Copy(h, io.LimitReader(f, maxContent+1)); err != nil || n > maxContent {
+		return looks, true
+	}
+	return hex.EncodeToString(h.Sum(nil)), false
+}
