@@ -41,12 +41,13 @@ type CommandPath struct {
 func CommandPaths(text, dir string) []CommandPath {
 	var list []CommandPath
 	files := command.Parse(text).Files()
+	bases := basesFrom(dir, &files)
 	for _, pattern := range []bool{true, false} { // what is a pattern in one place may be a name in another
 		for _, f := range files.List {
 			if f.Pattern != pattern {
 				continue
 			}
-			for _, p := range lexical(dir, &files, f.Path) {
+			for _, p := range lexical(dir, bases, f.Path) {
 				list = append(list, CommandPath{Path: p, Pattern: pattern})
 			}
 		}
@@ -54,30 +55,53 @@ func CommandPaths(text, dir string) []CommandPath {
 	return list
 }
 
-// lexical gives what a path of a command means by its letters.
-func lexical(dir string, files *command.Files, p string) []string {
-	if dir == "" {
-		dir = "/"
-	}
-	from := func(base, p string) string {
-		switch {
-		case strings.HasPrefix(p, "/"):
-			return path.Clean(p)
-		case p == "~" || strings.HasPrefix(p, "~/"):
-			return path.Join(dir, p[1:])
-		}
-		return path.Join(base, p)
-	}
-	if strings.HasPrefix(p, "/") || strings.HasPrefix(p, "~") {
-		return []string{from(dir, p)}
-	}
-	var list []string
+// basesFrom are the directories that relative paths of a script may start at, absolute and clean.
+func basesFrom(dir string, files *command.Files) []string {
+	list := make([]string, 0, len(files.Bases))
 	for _, base := range files.Bases {
-		if q := from(from(dir, base), p); !slices.Contains(list, q) {
+		list = append(list, lexicalFrom(dir, dir, base))
+	}
+	return list
+}
+
+// lexical gives what a path of a command means by its letters.
+func lexical(dir string, bases []string, p string) []string {
+	if strings.HasPrefix(p, "/") || strings.HasPrefix(p, "~") {
+		return []string{lexicalFrom(dir, dir, p)}
+	}
+	list := make([]string, 0, len(bases))
+	p = path.Clean(p)
+	for _, base := range bases {
+		if q := join(base, p); !slices.Contains(list, q) {
 			list = append(list, q)
 		}
 	}
 	return list
+}
+
+// join is path.Join for a clean path, most of which are put together as they are.
+func join(base, p string) string {
+	if len(base) < 2 || base[0] != '/' || p[0] == '.' {
+		return path.Join(base, p)
+	}
+	return base + "/" + p
+}
+
+// lexicalFrom gives what a path means in base; dir is the working directory and the home directory, "" is the root.
+func lexicalFrom(dir, base, p string) string {
+	if dir == "" {
+		dir = "/"
+	}
+	if base == "" {
+		base = "/"
+	}
+	switch {
+	case strings.HasPrefix(p, "/"):
+		return path.Clean(p)
+	case p == "~" || strings.HasPrefix(p, "~/"):
+		return path.Join(dir, p[1:])
+	}
+	return path.Join(base, p)
 }
 
 // touch works out, once, what the scripts of a call may touch.
@@ -91,8 +115,10 @@ func (c *call) touch() []touched {
 		if c.dir() == "" && t.Unknown == "" && slices.ContainsFunc(t.List, func(f command.File) bool { return !strings.HasPrefix(f.Path, "/") }) {
 			t.Unknown = "its working directory is not known"
 		}
+		bases := basesFrom(c.dir(), &t.Files)
+		t.targets = make([]target, 0, len(t.List))
 		for _, f := range t.List {
-			t.targets = append(t.targets, c.target(&t.Files, f))
+			t.targets = append(t.targets, c.target(bases, f))
 		}
 		c.touchedList = append(c.touchedList, t)
 	}
@@ -100,9 +126,9 @@ func (c *call) touch() []touched {
 }
 
 // target finds what a path of a command is.
-func (c *call) target(files *command.Files, f command.File) target {
+func (c *call) target(bases []string, f command.File) target {
 	t := target{File: f, looked: c.req.Files != nil}
-	for _, p := range lexical(c.dir(), files, f.Path) {
+	for _, p := range lexical(c.dir(), bases, f.Path) {
 		found, looked := c.req.Files[p]
 		t.looked = t.looked && looked
 		t.there = t.there || len(found) > 0
@@ -147,28 +173,26 @@ type judges struct {
 // narrow picks the rules that may be about the files of a call: most are not.
 func (s *Set) narrow(c *call) judges {
 	j := judges{set: s, tools: map[string]*fileRules{}}
-	var all []string
-	use := command.Use(0)
-	for _, t := range c.touch() {
-		for i := range t.targets {
-			all = append(all, t.targets[i].paths...)
-			use |= t.targets[i].Use
-		}
-	}
-	if s.files != nil {
-		j.files = s.files.Narrow(all)
-	}
 	if !s.limits.any {
 		return j
 	}
+	use := command.Use(0)
 	hay := &haystack{}
 	dir := c.dir()
-	for _, p := range all {
-		hay.add(p)
-		// Below dir the relative form is a part of the absolute one.
-		if rel, ok := relative(dir, p); ok && !pathrule.Inside(dir, p) {
-			hay.add(rel)
+	for _, t := range c.touch() {
+		for i := range t.targets {
+			use |= t.targets[i].Use
+			for _, p := range t.targets[i].paths {
+				hay.add(p)
+				// Below dir the relative form is a part of the absolute one.
+				if rel, ok := relative(dir, p); ok && !strings.HasSuffix(p, rel) {
+					hay.add(rel)
+				}
+			}
 		}
+	}
+	if j.files = s.files; j.files != nil && !hay.wide {
+		j.files = s.files.Narrow(&hay.all)
 	}
 	for _, tool := range toolsOf(use) {
 		if f := s.limits.tools[tool]; f.restricts {
@@ -213,9 +237,10 @@ func toolsOf(use command.Use) []string {
 // judgeTarget decides about one path.
 func (j *judges) judgeTarget(c *call, t *target) answer {
 	worst := answer{effect: Allow}
+	tools := toolsOf(t.Use)
 	for i := range t.paths {
 		p := &t.paths[i]
-		for _, tool := range toolsOf(t.Use) {
+		for _, tool := range tools {
 			effect, rule := j.judgeFile(c, tool, *p)
 			switch {
 			case effect == Deny && t.certain():

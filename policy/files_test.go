@@ -106,6 +106,28 @@ func TestAttackBashObeysWhatIsThere(t *testing.T) {
 	}
 }
 
+// TestRulesBeyondASCII: letters that have more than two cases, or two spellings, are denied as the rule means them, also beside paths of ASCII.
+func TestRulesBeyondASCII(t *testing.T) {
+	t.Parallel()
+	for _, path := range []string{"/srv/über/x", "/srv/ÜBER/x", "/srv/u\u0308ber/x", "/w/a.\u212aey"} {
+		o := open(policy.Rules{})
+		o.Files = denyRead(t, nil, "/srv/über/*", "*.key")
+		if d := newSet(t, o).Decide(at("cat a.txt "+path, nil)); d.Effect != policy.Deny {
+			t.Errorf("%s is %s: %s", path, d.Effect, d.Rule)
+		}
+	}
+}
+
+// TestQuotedTildeIsAName: it is a file of each directory that the script goes to, not the home directory.
+func TestQuotedTildeIsAName(t *testing.T) {
+	t.Parallel()
+	o := open(policy.Rules{})
+	o.Files = denyRead(t, nil, "/w/sub/~")
+	if d := newSet(t, o).Decide(at("cd sub && cat '~'", nil)); d.Effect == policy.Allow {
+		t.Errorf("%+v", d)
+	}
+}
+
 // TestAttackOuterRulesHoldForFiles: rules with paths mean files, whoever touches them, also relative ones.
 func TestAttackOuterRulesHoldForFiles(t *testing.T) {
 	t.Parallel()

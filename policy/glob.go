@@ -18,6 +18,7 @@ type Glob struct {
 	all     bool // nothing but stars
 	star    bool // at least one star: the first part is a prefix, the last a suffix
 	parts   []part
+	head    byte        // every match begins with it; 0 = not known
 	need    sketch      // of the literal text
 	grams   gram.Needle // of the longest literal part
 }
@@ -80,6 +81,9 @@ func CompileGlob(pattern string, fold bool) (*Glob, error) {
 		i += n
 	}
 	g.parts = append(g.parts, p.done())
+	if text := g.parts[0].literal; text != "" {
+		g.head = text[0]
+	}
 	for i := range g.parts {
 		g.need.add(g.parts[i].literal)
 		if n := gram.Of(g.parts[i].literal); len(n) > len(g.grams) {
@@ -293,4 +297,19 @@ func foldRune(r rune) rune {
 }
 
 // foldText folds a text; it returns the text itself when nothing changes.
-func foldText(s string) string { return strings.Map(foldRune, s) }
+func foldText(s string) string {
+	if upper, wide := cases(s); !upper && !wide {
+		return s
+	}
+	return strings.Map(foldRune, s)
+}
+
+// cases reports that a text has capital letters of ASCII, and that it has anything beyond ASCII.
+func cases(s string) (upper, wide bool) {
+	for i := range len(s) {
+		c := s[i]
+		upper = upper || c-'A' < 26
+		wide = wide || c >= utf8.RuneSelf
+	}
+	return upper, wide
+}

@@ -136,8 +136,13 @@ func (o *outer) aboutFiles(tool string) *fileRules {
 // judge says what the rules of the tool say of one path, "" when nothing, and
 // which rule. A path that no permission rule matches asks, as the tool would.
 func (f *fileRules) judge(c *call, p string) (Effect, string) {
-	if len(f.outer) == 0 && len(f.table) == 0 && !f.fallback {
-		return f.unmatched()
+	if len(f.outer) == 0 && !f.fallback {
+		switch { // most often, the same of every path
+		case len(f.table) == 0:
+			return f.unmatched()
+		case f.table[0].glob.all:
+			return f.table[0].action, f.table[0].name
+		}
 	}
 	forms := pathForms{p}
 	if rel, ok := relative(c.dir(), p); ok {

@@ -81,6 +81,25 @@ func TestAlwaysCoversOption(t *testing.T) {
 	}
 }
 
+// TestRepeatedCommand: a command that stands twice in a script is decided as it is alone; one that only looks the same is not the same.
+func TestRepeatedCommand(t *testing.T) {
+	t.Parallel()
+	set := newSet(t, policy.Options{Permissions: perms("deny rm *", "allow git *")})
+	for text, want := range map[string]policy.Effect{
+		"git status; git status":                    policy.Allow,
+		"git status; rm x; git status; rm x":        policy.Deny,
+		"git diff '$x'; git diff $x":                policy.Ask,
+		"git diff $x; git diff '$x'":                policy.Ask,
+		"git diff '--output=x y'; git diff x":       policy.Ask,
+		"git log 'a b'; git log a b; git log 'a b'": policy.Allow,
+		"''; git status":                            policy.Ask,
+	} {
+		if d := set.Decide(everydayCall(text)); d.Effect != want {
+			t.Errorf("%q is %s: %s", text, d.Effect, d.Rule)
+		}
+	}
+}
+
 // BenchmarkDecideOptions decides a 1 KB command by 256 rules when all of its options are looked up.
 func BenchmarkDecideOptions(b *testing.B) {
 	lines := make([]string, 0, 256)

@@ -13,7 +13,13 @@ import (
 type permission struct {
 	glob   *Glob
 	action Effect
+	head   byte   // of the glob
 	name   string // `permissions.bash[2] "git *" allow`
+}
+
+// mayBegin reports that what the rule matches may begin with one of the bytes.
+func (p *permission) mayBegin(firsts [3]byte) bool {
+	return p.head == 0 || p.head == firsts[0] || p.head == firsts[1] || p.head == firsts[2]
 }
 
 // globTable are the rules of a key such as "github:*".
@@ -123,9 +129,10 @@ func compileTable(tool string, list []Permission) ([]permission, error) {
 		g, err := CompileGlob(pattern, true)
 		if err != nil {
 			errs = append(errs, problemf(where+".pattern", "%w", err))
+			continue
 		}
 		out = append(out, permission{
-			glob: g, action: p.Action,
+			glob: g, action: p.Action, head: g.head,
 			name: fmt.Sprintf("%s %q %s", strings.TrimPrefix(where, "tools."), p.Pattern, p.Action),
 		})
 	}

@@ -307,6 +307,14 @@ func shorten(s string) string {
 	if utf8.RuneCountInString(s) <= limit {
 		return s
 	}
-	runes := []rune(s)
-	return string(runes[:head]) + "…" + string(runes[len(runes)-tail:])
+	from, to := 0, len(s)
+	for range head {
+		_, n := utf8.DecodeRuneInString(s[from:])
+		from += n
+	}
+	for range tail {
+		_, n := utf8.DecodeLastRuneInString(s[:to])
+		to -= n
+	}
+	return s[:from] + "…" + s[to:]
 }

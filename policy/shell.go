@@ -198,9 +198,10 @@ func byTable(table []permission, sc *command.Script) answer {
 	if one {
 		alone = whole
 	}
+	seen := repeats{}
 	for i := range sc.Commands {
 		cmd := &sc.Commands[i]
-		b := byCommand(table, cmd, alone)
+		b := seen.byCommand(table, cmd, alone)
 		if a.effect == "" {
 			a = b
 		}
@@ -261,8 +262,13 @@ func byCommand(table []permission, cmd *command.Command, alone *subject) answer 
 	}
 	strange := odd(cmd)
 	none := unmatched(cmd.Text)
+	first := text.first(0)
+	firsts := [3]byte{first, name.first(first), alone.first(first)}
 	for i := range table {
 		p := &table[i]
+		if !p.mayBegin(firsts) {
+			continue // most rules are about other programs
+		}
 		if p.glob.matches(text) && (!strange || p.action != Allow) {
 			if p.action != Allow {
 				return p.answer(cmd.Text)
@@ -281,6 +287,24 @@ func byCommand(table []permission, cmd *command.Command, alone *subject) answer 
 		}
 	}
 	return none
+}
+
+// repeats remembers what the rules say of a command, which scripts often run again, by its text.
+type repeats map[string]repeat
+
+type repeat struct {
+	command *command.Command
+	answer  answer
+}
+
+// byCommand is the function of that name, asked once for equal commands that all stand alone or do not.
+func (m repeats) byCommand(table []permission, cmd *command.Command, alone *subject) answer {
+	if r, ok := m[cmd.Text]; ok && slices.Equal(r.command.Words, cmd.Words) && slices.Equal(r.command.Marks, cmd.Marks) {
+		return r.answer
+	}
+	a := byCommand(table, cmd, alone)
+	m[cmd.Text] = repeat{cmd, a}
+	return a
 }
 
 // odd reports that the name of a command has blanks in it: its text then looks like another command with words.

@@ -42,28 +42,42 @@ func newSubject(text string) *subject {
 	return s
 }
 
+// first is the byte that the text begins with, 0 for none; of no text it is other.
+func (s *subject) first(other byte) byte {
+	if s == nil {
+		return other
+	}
+	if s.text == "" {
+		return 0
+	}
+	return s.text[0]
+}
+
 // matches is match with the sketch before it; g must fold.
 func (g *Glob) matches(s *subject) bool {
 	return !s.has.lacks(&g.need) && g.match(s.text)
 }
 
 // haystack is many texts, in which a pattern is looked for roughly before it is
-// matched with each of them.
-type haystack struct{ exact, folded gram.Set }
+// matched with each of them. It holds each text as it is and folded.
+type haystack struct {
+	all gram.Set
+	// wide: a text has letters beyond ASCII.
+	wide bool
+}
 
 // add puts a text into the hay.
 func (h *haystack) add(text string) {
-	h.exact.Add(text)
-	h.folded.Add(foldText(text))
+	h.all.Add(text)
+	upper, wide := cases(text)
+	if upper || wide {
+		h.all.Add(foldText(text))
+	}
+	h.wide = h.wide || wide
 }
 
 // may reports that the pattern may match one of the texts.
-func (h *haystack) may(g *Glob) bool {
-	if g.fold {
-		return h.folded.May(g.grams)
-	}
-	return h.exact.May(g.grams)
-}
+func (h *haystack) may(g *Glob) bool { return h.all.May(g.grams) }
 
 // mayAny is may for several patterns.
 func (h *haystack) mayAny(globs []*Glob) bool { return slices.ContainsFunc(globs, h.may) }

@@ -3,6 +3,7 @@ package command
 import (
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Use is a set of what a command does with a file.
@@ -58,7 +59,11 @@ const (
 
 // Files finds the paths in the words and redirections of a script.
 func (s Script) Files() Files {
-	f := files{script: &s, seen: map[File]bool{}}
+	words := len(s.Redirects)
+	for i := range s.Commands {
+		words += len(s.Commands[i].Words)
+	}
+	f := files{script: &s, seen: make(map[File]bool, min(words, maxFiles))}
 	f.out.Bases = []string{""}
 	f.home = strings.Count(s.Text, "HOME") == strings.Count(s.Text, "$HOME")+strings.Count(s.Text, "${HOME}")
 	f.pwd = strings.Count(s.Text, "PWD") == strings.Count(s.Text, "$PWD")+strings.Count(s.Text, "${PWD}")
@@ -107,6 +112,9 @@ func (f *files) add(file File) {
 		return
 	}
 	f.seen[file] = true
+	if f.out.List == nil {
+		f.out.List = make([]File, 0, min(8+len(f.script.Text)/16, maxFiles))
+	}
 	f.out.List = append(f.out.List, file)
 }
 
@@ -146,6 +154,9 @@ func (f *files) enters(c *Command) {
 		return
 	}
 	for i := 1; i < len(c.Words); i++ {
+		if !strings.HasPrefix(c.Words[i], "-") {
+			continue
+		}
 		key, value, inline := strings.Cut(c.Words[i], "=")
 		switch {
 		case !listed("-C --directory --chdir --cwd --prefix --work-tree --git-dir -w --workdir", key):
@@ -246,7 +257,7 @@ func (f *files) command(c *Command) {
 		f.wordPath(c.Words[0], c.mark(0), UseRead, true)
 	}
 	switch {
-	case listed(namesOnly, c.Name):
+	case namers()[c.Name]:
 		return
 	case c.Name == "git":
 		f.git(c)
@@ -268,6 +279,9 @@ func (f *files) command(c *Command) {
 const namesOnly = "ls stat test [ du df realpath readlink basename dirname which type pwd cd pushd popd echo printf true false : date seq whoami id groups uname uptime free " +
 	"sleep kill tree find exit return export unset set shift wait umask ulimit alias unalias hash jobs local declare typeset readonly break continue getopts hostname nproc ps " +
 	"arch tty clear tput chmod chown chgrp"
+
+// namers is namesOnly for a look-up.
+var namers = sync.OnceValue(func() map[string]bool { return lookup(namesOnly) })
 
 // namedReads are the paths of a reading command that reads what it names and nothing else.
 func (c *Command) namedReads() (paths []string, ok bool) {
@@ -337,8 +351,8 @@ func (f *files) any(text string, mark Mark, use Use) {
 	} else if len(text) > 2 && text[1] != '-' {
 		f.wordPath(text[2:], mark, use, false)
 	}
-	if parts := strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune("=,:@", r) }); len(parts) > 1 || len(parts) == 1 && parts[0] != text {
-		for _, p := range parts {
+	if strings.ContainsAny(text, "=,:@") {
+		for p := range strings.FieldsFuncSeq(text, func(r rune) bool { return strings.ContainsRune("=,:@", r) }) {
 			if strings.HasPrefix(p, "-") {
 				continue
 			}

@@ -3,6 +3,7 @@ package command
 import (
 	"iter"
 	"strings"
+	"sync"
 )
 
 // takesData lists the programs that never run what their words say, besides the reading commands: what looks like a command among them is a name, a text or a file.
@@ -14,6 +15,9 @@ const takesData = "git hg svn gh glab npm yarn pnpm pip pip3 pipx apt apt-get ap
 	"ps top htop less more most vim vi nvim view nano emacs code gsed ssed awk gawk mawk nawk jq yq gh scp sftp rsync useradd usermod userdel groupadd getent passwd chsh lsof ss netstat ip ifconfig " +
 	"pytest mypy ruff black flake8 eslint prettier jest psql mysql sqlite3 redis-cli mongosh openssl gpg md5 xxd zcat zgrep bzgrep xzgrep ack ag fd fdfind gfind bfs split csplit shuf factor expr bc cal " +
 	"lscpu lsblk mount umount dmesg hostname locale env_file printenv nproc tput clear history logger wall write mail mailx ssh-keygen gsort gtee gcat gls ggrep gecho gfold pandoc ffmpeg convert sqlite"
+
+// dataTakers is takesData for a look-up.
+var dataTakers = sync.OnceValue(func() map[string]bool { return lookup(takesData) })
 
 // Later yields what unknown programs of the script may run: each later word of a program that is not known to take it as data, as the lower-case name of a
 // command, with the words from it on. Of a word that is a text, such as 'sudo id; ls', each command in it is yielded. An unknown wrapper hides nothing that way.
@@ -57,7 +61,7 @@ func later(text string, words []string, yield func(string, []string) bool) bool 
 // mayRunWords reports whether a program may run what its later words say, and is not followed into it.
 func (c *Command) mayRunWords() bool {
 	name := strings.ToLower(c.Name)
-	if len(c.Words) < 2 || reads(name) || listed(takesData, name) || name == "ssh" || name == "eval" {
+	if len(c.Words) < 2 || reads(name) || dataTakers()[name] || name == "ssh" || name == "eval" {
 		return false
 	}
 	spec, ok := wrapperOf(name)

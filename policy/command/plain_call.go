@@ -66,7 +66,7 @@ func (r *plainReader) fits(word piece, c *simpleCall) bool {
 		return r.fail("the word " + clip(text) + " in the place of a command")
 	case (first || c.declares) && subscripted(text):
 		return r.fail("a subscript in the place of a command or a variable")
-	case strings.Trim(text, "0123456789") == "" && (r.peek(0) == '<' || r.peek(0) == '>'):
+	case (r.peek(0) == '<' || r.peek(0) == '>') && strings.Trim(text, "0123456789") == "":
 		return r.failDoubt("a redirection with a long number, or before the name of a command")
 	}
 	return true

@@ -1,6 +1,9 @@
 package command
 
-import "strings"
+import (
+	"strings"
+	"sync"
+)
 
 // reading says how a command may be called to be sure that it only reads.
 type reading struct {
@@ -24,7 +27,19 @@ const readingNames = "ls pwd date wc head tail cat stat du df file which type ec
 func ReadingCommands() []string { return strings.Fields(readingNames) }
 
 // reads reports whether name is on the table of reading commands.
-func reads(name string) bool { return listed(readingNames, name) }
+func reads(name string) bool { return readers()[name] }
+
+// readers is readingNames for a look-up.
+var readers = sync.OnceValue(func() map[string]bool { return lookup(readingNames) })
+
+// lookup is a blank-separated list as a set.
+func lookup(list string) map[string]bool {
+	set := map[string]bool{}
+	for entry := range strings.FieldsSeq(list) {
+		set[entry] = true
+	}
+	return set
+}
 
 // readingRule is the table of commands that follow the common rules for flags.
 func readingRule(name string) (reading, bool) {

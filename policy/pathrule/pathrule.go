@@ -131,17 +131,10 @@ func (r *Rules) Denies() []string {
 // directory may be allowed.
 func (r *Rules) Exceptions() bool { return len(r.allow) > 0 }
 
-// Narrow gives rules that say the same about these paths: the deny globs that
-// can match none of them are left out.
-func (r *Rules) Narrow(paths []string) *Rules {
-	var hay gram.Set
-	for _, p := range paths {
-		low, ascii := lower(p)
-		if !ascii {
-			return r
-		}
-		hay.Add(low)
-	}
+// Narrow gives rules that say the same about the paths whose lower-case forms
+// are in the hay: the deny globs that can match none of them are left out. All
+// of the paths must be ASCII.
+func (r *Rules) Narrow(hay *gram.Set) *Rules {
 	n := &Rules{allow: r.allow}
 	for _, d := range r.deny {
 		if hay.May(d.grams) {
