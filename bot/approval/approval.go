@@ -292,16 +292,27 @@ func (b *Broker) pressed(ctx context.Context, msg *bot.Message) (a bot.Approval,
 	if a.Needed > 1 { // several people decide about one call, and nobody about more in their name
 		return a, "", nil
 	}
-	info, err := read(&a)
-	if err != nil {
+	if on, err := offered(&a, choice); err != nil || !on {
 		return a, "", err
 	}
-	verb, _, isRule := ruleChoice(choice, len(info.Question.Offers))
-	isRule = isRule && len(info.Question.Offers) > 0 && (verb == showRule || verb == storeRule || verb == hideRule)
-	if !isRule && choice != "s" && (choice != wholeTool || info.Question.Whole == nil) {
-		return a, "", nil // no button of this card
-	}
 	return a, choice, nil
+}
+
+// offered says whether the card has a button for more than this one call.
+func offered(a *bot.Approval, choice string) (bool, error) {
+	info, err := read(a)
+	if err != nil {
+		return false, err
+	}
+	switch q := info.Question; choice {
+	case "s":
+		return true, nil
+	case wholeTool:
+		return q.Whole != nil, nil
+	default:
+		_, _, ok := ruleChoice(choice, len(q.Offers))
+		return ok && len(q.Offers) > 0, nil
+	}
 }
 
 // onCard says whether a button was pressed on the card of the question. A card that had to be sent again is there twice, and we know only one of them.
