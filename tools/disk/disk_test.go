@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -110,7 +111,20 @@ func TestFollow(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				m := tt.start
-				w, err := disk.New(m.options()).Watch(t.Context(), tt.dir)
+				var mu sync.Mutex // the watch looks from goroutines of its own
+				o := m.options()
+				free, used := o.Free, o.Used
+				o.Free = func(dir string) (int64, int64, error) {
+					mu.Lock()
+					defer mu.Unlock()
+					return free(dir)
+				}
+				o.Used = func(ctx context.Context, dir string) (int64, error) {
+					mu.Lock()
+					defer mu.Unlock()
+					return used(ctx, dir)
+				}
+				w, err := disk.New(o).Watch(t.Context(), tt.dir)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -120,8 +134,9 @@ func TestFollow(t *testing.T) {
 				go func() { done <- w.Follow(ctx) }()
 				for range 20 {
 					<-time.After(time.Second)
-					synctest.Wait()
+					mu.Lock()
 					tt.grow(&m)
+					mu.Unlock()
 				}
 				err = <-done
 				if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
