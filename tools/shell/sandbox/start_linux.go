@@ -22,6 +22,9 @@ type helperProcess struct {
 	reports *os.File
 }
 
+// noLinger keeps a helper that was built with the race detector from lingering for a second at its end.
+const noLinger = "GORACE=atexit_sleep_ms=0"
+
 // startHelper starts a helper that carries out a plan.
 func startHelper(ctx context.Context, helper, mode string, p *warden.Plan, can abilities, stdin, stdout, stderr *os.File) (*helperProcess, error) {
 	run, err := planFile(p)
@@ -40,7 +43,7 @@ func startHelper(ctx context.Context, helper, mode string, p *warden.Plan, can a
 	}
 	defer func() { _ = reportW.Close() }() // the helper's end
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), helper, warden.Arg, mode)
-	cmd.Dir, cmd.Env = "/", []string{warden.Marker + "=1", "GOMAXPROCS=2", "GOGC=off", "GOMEMLIMIT=64MiB"}
+	cmd.Dir, cmd.Env = "/", []string{warden.Marker + "=1", "GOMAXPROCS=2", "GOGC=off", "GOMEMLIMIT=64MiB", noLinger}
 	if stdin != nil { // a nil *os.File is no nil io.Reader
 		cmd.Stdin = stdin
 	}
