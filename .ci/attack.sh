@@ -1,19 +1,20 @@
 # shellcheck shell=bash
 # Sourced by .ci/run, which sets here and scratch.
 
-# attack_all runs every test whose name begins with TestAttack, as whoever calls and, when that is root, as nobody too.
+# attack_all runs every test whose name begins with TestAttack, as whoever calls and, when that is root, as nobody too. A
+# package that fails does not keep the others from being tried.
 attack_all() {
-	local dir dirs count=0
+	local dir dirs count=0 rc=0
 	dirs=$(grep -rl --include='*_test.go' --exclude-dir=testdata '^func TestAttack' . | xargs -r -n1 dirname | sort -u)
 	for dir in $dirs; do
 		timeout 600 go test -c -o "$scratch/attack.test" "$dir" || return 1
-		attack_as "$(id -un)" "$dir" || return 1
-		if ((EUID == 0)); then attack_as nobody "$dir" || return 1; fi
+		attack_as "$(id -un)" "$dir" || rc=1
+		if ((EUID == 0)); then attack_as nobody "$dir" || rc=1; fi
 		rm -f "$scratch/attack.test"
 		count=$((count + 1))
 	done
 	echo "$count packages"
-	((count > 0))
+	((count > 0 && rc == 0))
 }
 
 # attack_as USER DIRECTORY runs the compiled tests of a package in a copy of it that the user may read: a checkout or a
