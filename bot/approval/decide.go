@@ -1,0 +1,166 @@
+package approval
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/dispatch"
+	"github.com/zephbot/zephbot/tools/approve"
+)
+
+// decide checks who decides and makes the Change; say answers the person who pressed or wrote.
+func (b *Broker) decide(_ context.Context, a *bot.Approval, msg *bot.Message, state bot.ApprovalState, scope string,
+	say func(text string, alert bool) bot.Row,
+) (dispatch.Effect, error) {
+	w, rights, now := b.deps.Words, b.deps.Rights(a.Place, a.Tool), b.deps.Now()
+	no := func(text string) (dispatch.Effect, error) {
+		return dispatch.Effect{Change: bot.Change{Send: []bot.Row{say(text, true)}}}, nil
+	}
+	info, err := read(a)
+	if err != nil {
+		return dispatch.Effect{}, err
+	}
+	own, approver := msg.Caller == a.Caller, slices.Contains(rights.Approvers, msg.Caller)
+	switch {
+	case msg.Caller == "" || (!own && !approver):
+		return no(w.NotYours(msg.Language, info.Name))
+	case a.State != bot.Open:
+		return no(w.Already(msg.Language, *a))
+	case !a.Expires.After(now):
+		e := b.expire(a)
+		late := after(a, e.Change.Decide[0])
+		e.Change.Send = append([]bot.Row{say(w.Already(msg.Language, *late), true)}, e.Change.Send...)
+		return e, nil
+	case state == bot.Expired:
+		return b.expire(a), nil
+	}
+	if own && state == bot.Approved {
+		if a.Needed > 1 {
+			return no(w.VoteOthers(msg.Language))
+		}
+		if !rights.Requester {
+			return no(w.NotYourself(msg.Language))
+		}
+	}
+	return b.count(a, bot.Decision{ID: a.ID, State: state, Scope: scope, By: msg.Caller, ByName: name(msg), At: now, Votes: a.Votes}, msg, say)
+}
+
+// count makes the Change of a decision by somebody who may decide: a vote, or the last one.
+func (b *Broker) count(a *bot.Approval, d bot.Decision, msg *bot.Message, say func(text string, alert bool) bot.Row) (dispatch.Effect, error) {
+	if d.State == bot.Approved {
+		if !slices.Contains(d.Votes, msg.Caller) {
+			d.Votes = append(slices.Clone(d.Votes), msg.Caller)
+		}
+		if missing := a.Needed - len(d.Votes); missing > 0 {
+			return b.vote(a, d, say(b.deps.Words.Noted(msg.Language, missing), false))
+		}
+	}
+	e := b.decided(a, d)
+	e.Change.Send = append([]bot.Row{say(b.deps.Words.Noted(msg.Language, 0), false)}, e.Change.Send...)
+	if d.State != bot.Approved {
+		return e, nil
+	}
+	info, err := read(a)
+	if err != nil {
+		return e, err
+	}
+	return e, remember(a.Session, &info.Question, d.At, &e.Change)
+}
+
+// name is how a decision is signed.
+func name(msg *bot.Message) string {
+	if msg.Name != "" {
+		return msg.Name
+	}
+	return msg.Caller
+}
+
+// vote counts one of several approvals and shows it on the card. Somebody else may vote in the same moment on another replica: when the store finds
+// that the votes are complete, the card becomes the record and the turn goes on.
+func (b *Broker) vote(a *bot.Approval, d bot.Decision, answer bot.Row) (dispatch.Effect, error) {
+	d.State = bot.Open
+	voted := *a
+	voted.Votes = d.Votes
+	card, _, err := b.card(&voted)
+	if err != nil {
+		return dispatch.Effect{}, err
+	}
+	return dispatch.Effect{
+		Change: bot.Change{Decide: []bot.Decision{d}, Send: []bot.Row{answer, b.edit(a, card)}},
+		Then: func(ctx context.Context, applied *bot.Applied) (dispatch.Effect, error) {
+			if len(applied.Decided) == 0 || applied.Decided[0] == bot.Open {
+				return dispatch.Effect{}, nil
+			}
+			e := dispatch.Effect{Decided: []string{a.Session}}
+			now, err := b.deps.Store.Approval(ctx, a.ID)
+			if err == nil {
+				e.Change.Send = []bot.Row{b.edit(&now, b.record(&now))}
+			}
+			return e, err
+		},
+	}, nil
+}
+
+// after is a question as a decision leaves it.
+func after(a *bot.Approval, d bot.Decision) *bot.Approval {
+	next := *a
+	next.State, next.Scope, next.By, next.ByName, next.Decided, next.Votes = d.State, d.Scope, d.By, d.ByName, d.At, d.Votes
+	return &next
+}
+
+// decided makes the Change of a decision: the row, the card that becomes its record, and the turn that goes on.
+func (b *Broker) decided(a *bot.Approval, d bot.Decision) dispatch.Effect {
+	return dispatch.Effect{
+		Change:  bot.Change{Decide: []bot.Decision{d}, Send: []bot.Row{b.edit(a, b.record(after(a, d)))}},
+		Decided: []string{a.Session},
+	}
+}
+
+func (b *Broker) edit(a *bot.Approval, content bot.Content) bot.Row {
+	return bot.Row{Session: a.Session, Turn: a.Turn, Place: a.Place, Purpose: bot.Record, EditRow: a.Row, Content: content}
+}
+
+func (b *Broker) expire(a *bot.Approval) dispatch.Effect {
+	return b.decided(a, bot.Decision{ID: a.ID, State: bot.Expired, At: b.deps.Now(), Votes: a.Votes})
+}
+
+// Expired decides what nobody decided in time.
+func (b *Broker) Expired(ctx context.Context, now time.Time) ([]dispatch.Effect, error) {
+	open, err := b.deps.Store.OpenApprovals(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	var effects []dispatch.Effect
+	for i := range open {
+		if !open[i].Expires.After(now) {
+			effects = append(effects, b.expire(&open[i]))
+		}
+	}
+	return effects, nil
+}
+
+// Withdraw adds the withdrawal of a turn's open questions to change.
+func (b *Broker) Withdraw(ctx context.Context, session, turn, by string, change *bot.Change) error {
+	open, err := b.deps.Store.OpenApprovals(ctx, session)
+	if err != nil {
+		return err
+	}
+	now := b.deps.Now()
+	for i := range open {
+		if open[i].Turn != turn {
+			continue
+		}
+		gone := open[i]
+		gone.State, gone.Decided = bot.Withdrawn, now
+		change.Send = append(change.Send, b.edit(&open[i], b.record(&gone)))
+		change.Cancel = &bot.Cancel{Session: session, Turn: turn, By: by, At: now}
+	}
+	return nil
+}
+
+var (
+	_ dispatch.Approvals = (*Broker)(nil)
+	_ approve.Lookup     = (*Broker)(nil)
+)

@@ -1,0 +1,94 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/dispatch"
+	"github.com/zephbot/zephbot/bot/texts"
+	"github.com/zephbot/zephbot/tools/mcp"
+)
+
+// beside runs work that a command began, until the service ends. Its errors are its own to tell.
+func (s *service) beside(work func(ctx context.Context)) error {
+	s.aside.Lock()
+	defer s.aside.Unlock()
+	if s.asideCtx == nil {
+		return errors.New("the service is stopping")
+	}
+	ctx := s.asideCtx
+	s.asideWork.Go(func() { work(ctx) })
+	return nil
+}
+
+// tellLater answers a command later than at once; what tells the answers of one command apart. facts are stored with it.
+func (s *service) tellLater(ctx context.Context, call *dispatch.Call, what, text string, facts ...bot.Fact) {
+	row := bot.Row{
+		Session: call.Session, Place: call.Message.Place, Purpose: bot.Reply, Key: "later/" + what + "/" + call.Message.ID,
+		Content: bot.Content{Text: text, Language: call.Message.Language},
+	}
+	if call.Message.Place.Group {
+		row.ReplyTo = call.Message.Message
+	}
+	s.send(ctx, row, facts...)
+}
+
+// send stores a row, and facts in the same commit, and has it delivered.
+func (s *service) send(ctx context.Context, row bot.Row, facts ...bot.Fact) {
+	if _, err := s.core.stores.Bot.Apply(ctx, &bot.Change{Send: []bot.Row{row}, Facts: facts}); err != nil {
+		s.log.Error().Err(err).Str("chat", row.Place.Chat).Msg("message not stored")
+		return
+	}
+	s.outbox.Wake(row.Place)
+}
+
+// tellServers tells the chats that use a server what happened to it.
+func (s *service) tellServers(ctx context.Context) func(mcp.Notice) {
+	w := texts.Words{}
+	return func(n mcp.Notice) {
+		for i, session := range n.Sessions {
+			lane, err := s.core.stores.Bot.Lane(ctx, session)
+			if err != nil || lane.Place.Channel != s.ch.name || lane.Place.Bot != s.ch.bot {
+				continue
+			}
+			text := n.Text
+			switch n.Kind {
+			case mcp.Away:
+				text = w.ServerAway("", n.Server)
+			case mcp.Back:
+				text = w.ServerBack("", n.Server, len(s.core.servers.Tools(n.Server)))
+			case mcp.Withdrawn:
+				text = w.ServerWaits("", n.Server, n.Tools, n.Fresh, n.Held)
+			case mcp.Changed: // the model is told; people need not know
+				continue
+			}
+			key := fmt.Sprintf("mcp/%s/%s/%d/%d", n.Server, n.Kind, s.core.now().UnixNano(), i)
+			s.send(ctx, bot.Row{Session: session, Place: lane.Place, Purpose: bot.Notice, Key: key, Content: bot.Content{Text: text}})
+		}
+	}
+}
+
+// serverCounts are the MCP servers by state, for the metrics.
+func (c *Core) serverCounts() map[string]float64 {
+	counts := map[string]float64{}
+	for state, n := range c.servers.Counts() {
+		counts[string(state)] = float64(n)
+	}
+	return counts
+}
+
+// serversLine says for /status how many servers there are; "" when there are none.
+func (c *Core) serversLine() string {
+	counts := c.servers.Counts()
+	total := 0
+	for _, n := range counts {
+		total += n
+	}
+	if total == 0 {
+		return ""
+	}
+	return "MCP servers: " + strconv.Itoa(counts[mcp.Connected]) + " of " + strconv.Itoa(total) + " connected"
+}
