@@ -22,8 +22,9 @@ attack_all() {
 attack_as() {
 	local user=$1 dir=$2 place rc=0 as=()
 	place=$(mktemp -d "${TMPDIR:-/tmp}/zephbot-attack.XXXXXX")
-	mkdir -p "$place/tmp" "$place/home" "$place/package"
-	cp "$scratch/attack.test" "$place/attack.test"
+	# The program has a directory of its own: what a test confines may see the directory of its program.
+	mkdir -p "$place/tmp" "$place/home" "$place/package" "$place/bin"
+	cp "$scratch/attack.test" "$place/bin/attack.test"
 	cp -r "$dir/." "$place/package"
 	chmod -R a+rX "$place"
 	if [[ $user != "$(id -un)" ]]; then
@@ -31,7 +32,7 @@ attack_as() {
 		as=(setpriv --reuid "$user" --regid "$(id -g "$user")" --clear-groups)
 	fi
 	(cd "$place/package" && env HOME="$place/home" TMPDIR="$place/tmp" "${as[@]}" \
-		timeout 600 ../attack.test -test.run '^TestAttack' >"$scratch/attack.out" 2>&1) </dev/null || rc=$?
+		timeout 600 ../bin/attack.test -test.run '^TestAttack' >"$scratch/attack.out" 2>&1) </dev/null || rc=$?
 	chmod -R u+rwX "$place" 2>/dev/null || true
 	rm -rf "$place"
 	if ((rc != 0)); then
