@@ -83,7 +83,11 @@ func (r *Runner) startBackground(ctx context.Context, call *tools.Call, text, ws
 		ID: hex.EncodeToString(raw[:]), Call: call.ID, Origin: call.Origin, Command: text, Started: r.opts.Now(),
 	}}
 	ctx = context.WithoutCancel(ctx) // it outlives the turn; Shutdown ends it
-	if err := r.bg.start(run, r.opts.MaxBackgroundRuns, func() Completion { return r.runBackground(ctx, run, ws) }); err != nil {
+	if err := r.bg.start(run, r.opts.MaxBackgroundRuns, func() {
+		done := r.runBackground(ctx, run, ws)
+		r.bg.finish(run, done)
+		r.log.Info().Str("run", run.ID).Str("session", run.Origin.Session).Str("how", done.Ended).Msg("background run ended")
+	}); err != nil {
 		return nil, err
 	}
 	text = fmt.Sprintf("[background run %s started; it may run %s; its output comes with a later message]", run.Short(), r.opts.BackgroundTimeout)
@@ -126,7 +130,7 @@ func (r *Runner) runBackground(ctx context.Context, run *backgroundRun, ws strin
 }
 
 // start takes a run in, within the cap, and lets it go.
-func (b *background) start(run *backgroundRun, most int, work func() Completion) error {
+func (b *background) start(run *backgroundRun, most int, work func()) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closing {
@@ -139,7 +143,7 @@ func (b *background) start(run *backgroundRun, most int, work func() Completion)
 		}
 	}
 	b.running[run.ID] = run
-	b.wg.Go(func() { b.finish(run, work()) })
+	b.wg.Go(work)
 	return nil
 }
 

@@ -65,8 +65,8 @@ func TestOrderedSteps(t *testing.T) {
 	if diff := cmp.Diff(want, res); diff != "" {
 		t.Errorf("answer (-want +got):\n%s", diff)
 	}
-	if m.Remaining() != 3 {
-		t.Errorf("Remaining = %d, want 3", m.Remaining())
+	if diff := cmp.Diff([]string{"step 2: two", "step 3: x", "step 4: ab"}, m.Unused()); diff != "" {
+		t.Errorf("Unused (-want +got):\n%s", diff)
 	}
 	if _, err := m.Chat(t.Context(), ask(user("hello"), result("r2")), func(d string) { deltas = append(deltas, d) }); err != nil {
 		t.Fatal(err)
@@ -161,6 +161,44 @@ func TestFailureAfterText(t *testing.T) {
 	}
 	if _, err = m.Chat(t.Context(), ask(user("x")), nil); !errors.As(err, &e) || e.Streamed {
 		t.Errorf("error = %#v, want not Streamed: nobody listened", err)
+	}
+}
+
+// TestUnused: what nobody reached is named, and only that.
+func TestUnused(t *testing.T) {
+	t.Parallel()
+	const script = `
+on "one": fail timeout
+then call bash {}
+then expect "never"
+and say promised
+on "two": say 2
+on "secret": never
+on "": say rest`
+	m, err := llmtest.Parse(script)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		talk(t, m, "one") // fails once, then calls, then is not what was expected
+	}
+	want := []string{`line 4: then expect "never"`, `line 6: on "two": say 2`, `line 8: on "": say rest`}
+	if diff := cmp.Diff(want, m.Unused()); diff != "" {
+		t.Errorf("Unused (-want +got):\n%s", diff)
+	}
+	talk(t, m, "two")
+	talk(t, m, "three")
+	if diff := cmp.Diff(want[:1], m.Unused()); diff != "" {
+		t.Errorf("Unused at the end (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string(nil), m.Broken()); diff != "" {
+		t.Errorf("Broken (-want +got):\n%s", diff)
+	}
+	if got := talk(t, m, "a secret"); got[0] != "error invalid" {
+		t.Errorf("never to be asked: %v", got)
+	}
+	if diff := cmp.Diff([]string{`line 7: on "secret": never`}, m.Broken()); diff != "" {
+		t.Errorf("Broken after that (-want +got):\n%s", diff)
 	}
 }
 

@@ -26,6 +26,7 @@
 //	on "broken": callraw bash {"command   arguments that are not JSON
 //	on "cut": say Half an ans
 //	and stop length                     end, tools, length, refusal
+//	on "secret": never                  to be asked here is a mistake: Broken names the line
 //	on "": say I match everything
 //	say First answer                    a line before any rule belongs to the ordered script of New
 //
@@ -60,8 +61,11 @@ type Step struct {
 	Usage      llm.Usage
 	USD        float64
 
-	gate *gate // of a parsed "wait NAME"
-	line int   // of the script text; 0 = written in Go
+	gate   *gate  // of a parsed "wait NAME"
+	line   int    // of the script text; 0 = written in Go
+	source string // that line
+	played bool
+	never  bool
 }
 
 // Model is the scripted provider. Safe for concurrent use.
@@ -75,6 +79,7 @@ type Model struct {
 	failed   map[[sha256.Size]byte]int // failing steps played so far, per rule and history
 	requests []llm.Request
 	gates    map[string]*gate
+	broken   []string
 }
 
 // rule is the script of the conversations whose last user message contains match.
@@ -121,11 +126,39 @@ func (m *Model) Requests() []llm.Request {
 	return out
 }
 
-// Remaining is the number of ordered steps not played yet.
-func (m *Model) Remaining() int {
+// Unused names the steps, ordered ones and those of rules, that no request has reached so far: by the line of the script that begins them, or by
+// their text when they were written in Go. A step whose expectation was not met is not reached; one that waits or fails is.
+func (m *Model) Unused() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return len(m.steps) - m.next
+	var list []string
+	for _, steps := range append([][]Step{m.steps}, m.ruleSteps()...) {
+		for i := range steps {
+			if s := &steps[i]; s.never {
+				continue
+			} else if !s.played && s.line > 0 {
+				list = append(list, fmt.Sprintf("line %d: %s", s.line, shorten(s.source)))
+			} else if !s.played {
+				list = append(list, fmt.Sprintf("step %d: %s", i+1, shorten(s.Text+strings.Join(s.Deltas, ""))))
+			}
+		}
+	}
+	return list
+}
+
+// Broken names the lines "never" that a request has reached.
+func (m *Model) Broken() []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.broken)
+}
+
+func (m *Model) ruleSteps() [][]Step {
+	list := make([][]Step, len(m.rules))
+	for i := range m.rules {
+		list[i] = m.rules[i].steps
+	}
+	return list
 }
 
 // Release opens the named wait of a parsed script, for all who wait and will wait there. Repeating it does nothing.
@@ -197,11 +230,16 @@ func (m *Model) take(req *llm.Request) (Step, error) {
 	if step.Text != "" && len(step.Deltas) > 0 && strings.Join(step.Deltas, "") != step.Text {
 		return Step{}, fmt.Errorf("script%s: Text %q is not the sum of Deltas", at(step.line), shorten(step.Text))
 	}
-	return step, nil
+	if step.never {
+		m.broken = append(m.broken, fmt.Sprintf("line %d: %s", step.line, shorten(step.source)))
+		return Step{}, fmt.Errorf("script%s: this is never to be asked: %q", at(step.line), shorten(last))
+	}
+	step.played = true
+	return *step, nil
 }
 
 // pick finds the step. Called with mu held.
-func (m *Model) pick(req *llm.Request) (Step, error) {
+func (m *Model) pick(req *llm.Request) (*Step, error) {
 	user, done := position(req.Messages)
 	for i := range m.rules {
 		if !strings.Contains(user, m.rules[i].match) {
@@ -210,15 +248,15 @@ func (m *Model) pick(req *llm.Request) (Step, error) {
 		return m.pickRule(i, done, req)
 	}
 	if m.next >= len(m.steps) {
-		return Step{}, fmt.Errorf("script has no answer: %d ordered steps are used up and none of %d rules matches the user message %q",
+		return nil, fmt.Errorf("script has no answer: %d ordered steps are used up and none of %d rules matches the user message %q",
 			len(m.steps), len(m.rules), shorten(user))
 	}
 	m.next++
-	return m.steps[m.next-1], nil
+	return &m.steps[m.next-1], nil
 }
 
 // pickRule finds the step of rule i after done answers. Called with mu held.
-func (m *Model) pickRule(i, done int, req *llm.Request) (Step, error) {
+func (m *Model) pickRule(i, done int, req *llm.Request) (*Step, error) {
 	r := m.rules[i]
 	answers, first := 0, 0 // first: where the failing steps before the wanted answer begin
 	for n := range r.steps {
@@ -231,25 +269,25 @@ func (m *Model) pickRule(i, done int, req *llm.Request) (Step, error) {
 		}
 	}
 	if answers < done || first >= len(r.steps) {
-		return Step{}, fmt.Errorf("rule on %q has %d answers, the conversation asks for number %d", r.match, answers, done+1)
+		return nil, fmt.Errorf("rule on %q has %d answers, the conversation asks for number %d", r.match, answers, done+1)
 	}
 	fails := first
 	for fails < len(r.steps) && r.steps[fails].Err != nil {
 		fails++
 	}
 	if fails == first {
-		return r.steps[first], nil
+		return &r.steps[first], nil
 	}
 	key := historyKey(i, req)
 	n := first + m.failed[key]
 	if n >= fails {
 		if fails == len(r.steps) {
-			return r.steps[fails-1], nil
+			return &r.steps[fails-1], nil
 		}
-		return r.steps[fails], nil
+		return &r.steps[fails], nil
 	}
 	m.failed[key]++
-	return r.steps[n], nil
+	return &r.steps[n], nil
 }
 
 // hold waits as the step demands.

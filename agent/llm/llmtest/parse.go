@@ -76,7 +76,7 @@ func (p *parser) line(line string) error {
 }
 
 func (p *parser) newStep(rest string) error {
-	step := Step{line: p.at}
+	step := Step{line: p.at, source: strings.TrimSpace(p.lines[p.at-1])}
 	if err := p.action(&step, rest); err != nil {
 		return err
 	}
@@ -131,10 +131,13 @@ func (p *parser) action(step *Step, s string) error {
 		return usage(step, rest)
 	case "stop":
 		return stop(step, rest)
+	case "never":
+		step.never = true
+		return nil
 	case "":
-		return errors.New("an action is missing: say, say*, call, call*, callraw, fail, wait, expect, usage or stop")
+		return errors.New("an action is missing: say, say*, call, call*, callraw, fail, wait, expect, usage, stop or never")
 	default:
-		return fmt.Errorf("unknown action %q; known are say, say*, call, call*, callraw, fail, wait, expect, usage and stop", word)
+		return fmt.Errorf("unknown action %q; known are say, say*, call, call*, callraw, fail, wait, expect, usage, stop and never", word)
 	}
 }
 

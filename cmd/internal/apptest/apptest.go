@@ -4,7 +4,7 @@
 // A scenario is a txtar file with the parts config (TOML, added to a base that admits the people below), model (see package llmtest) and chat; further parts
 // are configurations for "restart with NAME", a file filters.toml beside the configuration, and web pages, named by their address: https://… of
 // example.com or a host right below it; every other address is a 404. $overflow in the arguments of the model's call is the newest overflow:… that it
-// was shown. {300×text} in model, chat, filters.toml and pages stands for 300 times that text. People: ann (1001, admin), ben (1002), cy (1003,
+// was shown. A scenario in which a line of the model's script is never reached fails: it proves less than it promises. {300×text} in model, chat, filters.toml and pages stands for 300 times that text. People: ann (1001, admin), ben (1002), cy (1003,
 // German) and dora (1004, a stranger). Chats: a private one each, by the person's name; team, a group with ann, ben and cy; forum, a supergroup with the
 // topics General and 7; foreign, a group that is not on the list. The shell runs without the kernel sandbox unless the scenario says otherwise, so that what
 // asks does not depend on the machine. Lines of chat:
@@ -122,9 +122,22 @@ func Play(t *testing.T, archive *txtar.Archive) {
 	if p := s.fake.Problems(); len(p) > 0 {
 		t.Errorf("misuse of the fake: %v", p)
 	}
-	if rest := s.model.Remaining(); rest != 0 && !strings.Contains(parts["chat"], "# model unused") {
-		t.Errorf("the script's ordered part has %d steps that were never asked for", rest)
+	if lines := s.model.Broken(); len(lines) > 0 {
+		t.Errorf("the model was asked what it is never to be asked\n  %s", strings.Join(lines, "\n  "))
 	}
+	if rest := s.unused(); len(rest) > 0 {
+		t.Errorf("the chat ends before the model has said all of its script: what these lines promise is not shown\n  %s", strings.Join(rest, "\n  "))
+	}
+}
+
+// unused are the lines of the model's script that nobody asked for. What is on its way at the end of the chat may still come to them.
+func (s *scene) unused() []string {
+	if len(s.model.Unused()) > 0 && s.cancel != nil {
+		if err := s.idle(); err != nil {
+			s.t.Errorf("after the last line: %v\n%s", err, s.dump())
+		}
+	}
+	return s.model.Unused()
 }
 
 // clock is real time plus what the scenario adds.
