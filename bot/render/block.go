@@ -120,6 +120,9 @@ func (w *writer) block(n ast.Node) {
 		w.code(w.lines(n), "")
 	case *ast.HTMLBlock:
 		w.html(n)
+	case *formula:
+		w.separate(true)
+		w.write(strings.TrimRight(w.lines(n), "\n"))
 	case *ast.ThematicBreak:
 		w.separate(true)
 		w.write(rule)

@@ -16,6 +16,7 @@ const (
 	kindQuote kind = iota
 	kindPre
 	kindLink
+	kindSpoiler
 	kindBold
 	kindItalic
 	kindStrike
@@ -53,10 +54,14 @@ func (d *document) attr(e Entity) int {
 }
 
 // append adds text. Telegram allows only block quotes around code, and no code in
-// links, so other styles give way to code.
+// links, so other styles give way to code. Only a spoiler does not: what is hidden
+// must stay hidden.
 func (d *document) append(s string, st style) {
 	if s == "" {
 		return
+	}
+	if st[kindSpoiler] != 0 {
+		st[kindPre], st[kindCode] = 0, 0
 	}
 	if st.verbatim() {
 		st = style{kindQuote: st[kindQuote], kindPre: st[kindPre], kindCode: st[kindCode]}

@@ -44,6 +44,8 @@ func (w *writer) inline(n ast.Node) {
 		w.within(kindBold, Entity{Type: "bold"}, func() { w.inlines(n) })
 	case *extast.Strikethrough:
 		w.within(kindStrike, Entity{Type: "strikethrough"}, func() { w.inlines(n) })
+	case *spoiler:
+		w.within(kindSpoiler, Entity{Type: "spoiler"}, func() { w.inlines(n) })
 	case *ast.Link:
 		w.link(n, unescape(string(n.Destination)))
 	case *ast.Image:

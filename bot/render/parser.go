@@ -17,9 +17,18 @@ import (
 var sharedParser = sync.OnceValue(func() parser.Parser {
 	return goldmark.New(
 		goldmark.WithExtensions(extension.Table, extension.TaskList, extension.Linkify),
-		goldmark.WithParserOptions(parser.WithInlineParsers(
-			util.Prioritized(doubleTilde{extension.NewStrikethroughParser()}, 500),
-		)),
+		goldmark.WithParserOptions(
+			parser.WithInlineParsers(
+				util.Prioritized(mathInline{}, 150), // after code, before everything else
+				util.Prioritized(emphasis{}, 490),   // before goldmark's own, which is never asked
+				util.Prioritized(doubleTilde{extension.NewStrikethroughParser()}, 500),
+				util.Prioritized(spoilers{}, 500),
+			),
+			parser.WithBlockParsers(
+				util.Prioritized(ruleBelowTable{parser.NewThematicBreakParser()}, 90), // before headings that are underlined
+				util.Prioritized(mathBlock{}, 750),                                    // after fences, before quotes
+			),
+		),
 	).Parser()
 })
 

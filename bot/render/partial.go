@@ -155,7 +155,7 @@ func closeDelimiters(block string) string {
 				return closeCode(block, i, n) + closers(open)
 			}
 			i += n + end
-		case c == '*' || c == '_' || c == '~' && n == 2:
+		case c == '*' || c == '_' || (c == '~' || c == '|') && n == 2:
 			open = toggle(open, block, i, n)
 			i += n
 			if i == len(block) && !closesAt(block, i-n, c) {
@@ -233,7 +233,7 @@ func toggle(open []string, block string, i, n int) []string {
 		open = append(open, block[i:i+1]+block[i:i+1])
 		n -= 2
 	}
-	if n == 1 && c != '~' {
+	if n == 1 && c != '~' && c != '|' {
 		open = append(open, block[i:i+1])
 	}
 	return open

@@ -3,6 +3,7 @@ package render_test
 import (
 	"strings"
 	"testing"
+	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
 
@@ -94,6 +95,7 @@ func fragments() *rapid.Generator[string] {
 		"word ", "long-word", "*", "**", "_", "~~", "`", "``", "```", "```go\n", "\n", "\n\n", "  \n", "# ", "- ", "  - ", "1. ", "- [x] ", "> ", ">> ",
 		"[a](https://x.org/b)", "[a](", "](x)", "![i](http://y.z)", "[", "]", "<b>", "</b>", "<!--", "&amp;", "&#x1F600;", "\\", "|", "|-|-|\n", "|a|b|\n",
 		"---\n", "===\n", "    ", "\t", "😀", "👩‍👩‍👧‍👦", "e\u0301", "שלום ", "漢字", "\u202E", "\x00", "\xff", "https://x.org/?q=1 ", "a@b.cd ", "[r]: http://r.s\n", "[r]", "<br>", "~~~\n",
+		"||", "$", "$$", "$$\n", "\\(", "\\)", "\\[\n", "\\]", "__init__", "2*3", "x:",
 	}
 	return rapid.Custom(func(t *rapid.T) string {
 		var b strings.Builder
@@ -127,7 +129,7 @@ func TestEverythingIsWellFormed(t *testing.T) {
 }
 
 func FuzzMarkdown(f *testing.F) {
-	for _, s := range []string{"**a** `b`", "```go\nx\n```", "> a\n> > b", "|a|b|\n|-|-|\n|1|2|", "- [ ] a\n  1. b", "[x](tg://user?id=1)", "😀*😀*", "&#xD83D;\x00\xff"} {
+	for _, s := range []string{"**a** `b`", "```go\nx\n```", "> a\n> > b", "|a|b|\n|-|-|\n|1|2|", "- [ ] a\n  1. b", "[x](tg://user?id=1)", "||a|| $b_c$ \\(d\\)\n$$\n+ x\n$$", "__init__ 2*3*4 **x:**y", "😀*😀*", "&#xD83D;\x00\xff"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, src string) {
@@ -135,6 +137,32 @@ func FuzzMarkdown(f *testing.F) {
 			t.Skip("longer than any answer")
 		}
 		everything(t, src)
+	})
+}
+
+// TestLettersAreKept: whatever the marks between them mean, letters and digits arrive, each in its place.
+func TestLettersAreKept(t *testing.T) {
+	t.Parallel()
+	letters := func(s string) string {
+		return strings.Map(func(r rune) rune {
+			if unicode.IsLetter(r) || unicode.IsDigit(r) {
+				return r
+			}
+			return -1
+		}, s)
+	}
+	pieces := rapid.SampledFrom([]string{
+		"a", "bc", "2", "Über", "漢字", " ", "\n", "\n\n", "*", "**", "_", "__", "c~~", "||", "$", "$$", "\n$$\n", "\\(", "\\)", "\\[", "\\]", "`", ":", ".", "(", ")", "|", "\n|a|b|\n|-|-|\n|", "> ", "- ", "+ ",
+	})
+	rapid.Check(t, func(t *rapid.T) {
+		src := strings.Join(rapid.SliceOfN(pieces, 0, 50).Draw(t, "pieces"), "")
+		var got strings.Builder
+		for _, m := range render.Markdown(src) {
+			got.WriteString(m.Text)
+		}
+		if letters(got.String()) != letters(src) {
+			t.Fatalf("letters of %q became %q", src, got.String())
+		}
 	})
 }
 

@@ -225,6 +225,9 @@ func TestHostileNesting(t *testing.T) {
 		"columns":   strings.Repeat("|a", 500) + "\n" + strings.Repeat("|-", 500) + "\n" + strings.Repeat("|b\n", 200),
 		"wide cell": "|a|b|\n|-|-|\n|" + strings.Repeat("x", 5000) + "|y|\n" + strings.Repeat("|x|y|\n", 100),
 		"defs":      strings.Repeat("[a]: b\n", 1000),
+		"dollars":   strings.Repeat("$$\na\n", 20_000),
+		"formulas":  strings.Repeat("$a ", 20_000),
+		"spoilers":  strings.Repeat("||a", 2000),
 		"huge":      strings.Repeat("word ", 60_000),
 	} {
 		t.Run(name, func(t *testing.T) {

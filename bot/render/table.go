@@ -1,10 +1,14 @@
 package render
 
 import (
+	"bytes"
 	"strings"
 
 	"github.com/clipperhouse/displaywidth"
+	"github.com/yuin/goldmark/ast"
 	extast "github.com/yuin/goldmark/extension/ast"
+	"github.com/yuin/goldmark/parser"
+	"github.com/yuin/goldmark/text"
 )
 
 // table writes a table as aligned text in a code block, because Telegram has no
@@ -16,11 +20,17 @@ func (w *writer) table(n *extast.Table) {
 	)
 	for row := n.FirstChild(); row != nil; row = row.NextSibling() {
 		var cells []string
+		add := func(sub *writer) {
+			cells = append(cells, strings.Join(strings.Fields(sub.text), " "))
+			links = append(links, sub.links...)
+		}
 		for c := row.FirstChild(); c != nil; c = c.NextSibling() {
 			sub := &writer{src: w.src, root: w.root, cell: true}
 			sub.inlines(c)
-			cells = append(cells, strings.Join(strings.Fields(sub.text), " "))
-			links = append(links, sub.links...)
+			add(sub)
+		}
+		for _, cell := range surplus(w.src[max(0, row.Pos()):], len(n.Alignments)) {
+			add(w.piece(cell))
 		}
 		rows = append(rows, cells)
 	}
@@ -38,6 +48,33 @@ func (w *writer) table(n *extast.Table) {
 		}
 		w.within(kindLink, Entity{Type: "text_link", URL: l.url}, func() { w.write(l.label) })
 	}
+}
+
+// surplus lists the cells of the row at the start of src that stand behind its last column. The parser drops them, as CommonMark's tables do; here they
+// are what somebody is told.
+func surplus(src []byte, columns int) []string {
+	line, _, _ := bytes.Cut(src, []byte{'\n'})
+	line = bytes.TrimSuffix(bytes.TrimPrefix(bytes.TrimSpace(line), []byte{'|'}), []byte{'|'})
+	var cells []string
+	start := 0
+	for i := range len(line) + 1 {
+		if i < len(line) && (line[i] != '|' || i > 0 && line[i-1] == '\\') {
+			continue
+		}
+		if columns--; columns < 0 {
+			cells = append(cells, strings.ReplaceAll(string(line[start:i]), `\|`, "|"))
+		}
+		start = i + 1
+	}
+	return cells
+}
+
+// piece renders the Markdown of one cell on its own.
+func (w *writer) piece(src string) *writer {
+	sub := &writer{src: []byte(strings.TrimSpace(src)), cell: true}
+	sub.root = sharedParser().Parse(text.NewReader(sub.src))
+	sub.blocks(sub.root)
+	return sub
 }
 
 // maxColumn is the widest column that is padded. A longer cell would fill every row
@@ -98,4 +135,34 @@ func gridRule(widths []int) string {
 		parts[i] = strings.Repeat("-", width)
 	}
 	return strings.Join(parts, "-+-")
+}
+
+// ruleBelowTable makes a line of dashes directly below a table the rule that it is meant to be. For CommonMark it makes a heading of the lines above, which
+// the parser would put behind the table that it finds in them.
+type ruleBelowTable struct{ parser.BlockParser }
+
+// Open implements parser.BlockParser.
+func (r ruleBelowTable) Open(parent ast.Node, reader text.Reader, pc parser.Context) (ast.Node, parser.State) {
+	above := pc.LastOpenedBlock().Node
+	if above == nil || !ast.IsParagraph(above) || above.Parent() != parent {
+		return nil, parser.NoChildren
+	}
+	line, _ := reader.PeekLine()
+	if len(bytes.Trim(line, " -\n")) > 0 || !holdsTable(above.Lines(), reader.Source()) {
+		return nil, parser.NoChildren
+	}
+	reader.AdvanceToEOL()
+	return ast.NewThematicBreak(), parser.NoChildren
+}
+
+// holdsTable says whether one of the lines is the line below a table's header.
+func holdsTable(lines *text.Segments, src []byte) bool {
+	for i := range lines.Len() {
+		at := lines.At(i)
+		line := bytes.TrimSpace(at.Value(src))
+		if bytes.ContainsRune(line, '|') && bytes.ContainsRune(line, '-') && len(bytes.Trim(line, " |:-\t")) == 0 {
+			return true
+		}
+	}
+	return false
 }

@@ -1,0 +1,159 @@
+package render
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/parser"
+	"github.com/yuin/goldmark/text"
+)
+
+// emphasis is CommonMark's emphasis where models write prose, and none where they write names and sums: "__init__" and "2*3*4" keep their letters. It
+// also takes "**x:**y", which CommonMark refuses because no space follows the colon.
+type emphasis struct{}
+
+// Trigger implements parser.InlineParser.
+func (emphasis) Trigger() []byte { return []byte{'*', '_'} }
+
+// Parse implements parser.InlineParser.
+func (emphasis) Parse(_ ast.Node, block text.Reader, pc parser.Context) ast.Node {
+	before := block.PrecendingCharacter()
+	line, segment := block.PeekLine()
+	if size := dunder(line, before); size > 0 {
+		block.Advance(size)
+		return ast.NewRawTextSegment(segment.WithStop(segment.Start + size))
+	}
+	d := parser.ScanDelimiter(line, before, 1, emphasisKind{})
+	if d == nil {
+		return nil
+	}
+	if d.Char == '*' {
+		after, _ := utf8.DecodeRune(line[d.OriginalLength:])
+		amend(d, before, after)
+	}
+	return push(d, segment, block, pc)
+}
+
+// push puts a delimiter on the stack of which pairs are made when the block ends.
+func push(d *parser.Delimiter, segment text.Segment, block text.Reader, pc parser.Context) ast.Node {
+	d.Segment = segment.WithStop(segment.Start + d.OriginalLength)
+	block.Advance(d.OriginalLength)
+	pc.PushDelimiter(d)
+	return d
+}
+
+// amend changes what a run of asterisks between before and after may do.
+func amend(d *parser.Delimiter, before, after rune) {
+	switch {
+	case isWord(before) && isWord(after):
+		amendInWord(d, before, after)
+	case isWord(after) && endsBefore(before, d.OriginalLength):
+		d.CanClose = true // "**x:**y"; with no pair to close it opens one, as before
+	case isWord(before) && !ascii(before) && unicode.IsPunct(after):
+		d.CanOpen = true // scripts without spaces: 这是**“x”**
+	}
+}
+
+// amendInWord is amend between two letters or digits. A digit beside it: a sum. Letters on both sides: a single asterisk may end emphasis ("*cat*s") but
+// not begin it ("a*b*c"). Scripts without spaces have no other place for it.
+func amendInWord(d *parser.Delimiter, before, after rune) {
+	if !ascii(before) || !ascii(after) {
+		return
+	}
+	sum := unicode.IsDigit(before) || unicode.IsDigit(after)
+	d.CanOpen = d.CanOpen && !sum && d.OriginalLength > 1
+	d.CanClose = d.CanClose && !sum
+}
+
+// endsBefore says whether size asterisks may end emphasis behind the punctuation r although a word follows. A bracket is not believed: x**(1/2)**y.
+func endsBefore(r rune, size int) bool {
+	return strings.ContainsRune(":.,;!?", r) || size > 1 && r != ')' && unicode.IsPunct(r)
+}
+
+func ascii(r rune) bool { return r < utf8.RuneSelf }
+
+// dunder is the length of the name with two underscores at both ends that line begins with, such as "__init__", or 0. A name is written in letters of
+// one case, digits and underscores, and is longer than one letter; "__Note__" and "__two words__" are bold.
+func dunder(line []byte, before rune) int {
+	if isWord(before) || before == '_' {
+		return 0
+	}
+	end := 0
+	for end < len(line) && nameByte(line[end]) {
+		end++
+	}
+	after, _ := utf8.DecodeRune(line[end:])
+	name, closed := strings.CutSuffix(string(line[:end]), "__")
+	name, opened := strings.CutPrefix(name, "__")
+	if !opened || !closed || isWord(after) || len(name) < 2 || strings.Trim(name, "_") != name {
+		return 0
+	}
+	lower, upper := strings.ToLower(name) == name, strings.ToUpper(name) == name
+	if lower == upper {
+		return 0
+	}
+	return end
+}
+
+func nameByte(c byte) bool {
+	return c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
+}
+
+// emphasisKind pairs the delimiters of emphasis.
+type emphasisKind struct{}
+
+// IsDelimiter implements parser.DelimiterProcessor.
+func (emphasisKind) IsDelimiter(c byte) bool { return c == '*' || c == '_' }
+
+// CanOpenCloser implements parser.DelimiterProcessor.
+func (emphasisKind) CanOpenCloser(opener, closer *parser.Delimiter) bool {
+	return opener.Char == closer.Char
+}
+
+// OnMatch implements parser.DelimiterProcessor.
+func (emphasisKind) OnMatch(consumes int) ast.Node { return ast.NewEmphasis(consumes) }
+
+// spoilers are texts between two bars at each end, hidden until they are touched. In conditions ("a || b", "x||y") the bars are no spoilers: an opening
+// pair has no word before it, a closing one none behind it.
+type spoilers struct{}
+
+// Trigger implements parser.InlineParser.
+func (spoilers) Trigger() []byte { return []byte{'|'} }
+
+// Parse implements parser.InlineParser.
+func (spoilers) Parse(_ ast.Node, block text.Reader, pc parser.Context) ast.Node {
+	before := block.PrecendingCharacter()
+	line, segment := block.PeekLine()
+	d := parser.ScanDelimiter(line, before, 2, spoilers{})
+	if d == nil || d.OriginalLength != 2 {
+		return nil
+	}
+	after, _ := utf8.DecodeRune(line[2:])
+	d.CanOpen = !isWord(before) && !unicode.IsSpace(after) && after != utf8.RuneError
+	d.CanClose = !isWord(after) && !unicode.IsSpace(before)
+	return push(d, segment, block, pc)
+}
+
+// IsDelimiter implements parser.DelimiterProcessor.
+func (spoilers) IsDelimiter(c byte) bool { return c == '|' }
+
+// CanOpenCloser implements parser.DelimiterProcessor: a pair is used as a whole.
+func (spoilers) CanOpenCloser(opener, closer *parser.Delimiter) bool {
+	return opener.Char == closer.Char && opener.Length == 2 && closer.Length == 2
+}
+
+// OnMatch implements parser.DelimiterProcessor.
+func (spoilers) OnMatch(int) ast.Node { return &spoiler{} }
+
+var kindOfSpoiler = ast.NewNodeKind("Spoiler")
+
+// spoiler is hidden text.
+type spoiler struct{ ast.BaseInline }
+
+// Kind implements ast.Node.
+func (*spoiler) Kind() ast.NodeKind { return kindOfSpoiler }
+
+// Dump implements ast.Node.
+func (s *spoiler) Dump(source []byte, level int) { ast.DumpHelper(s, source, level, nil, nil) }
