@@ -91,17 +91,15 @@ const generationTTL = cache.MaxTTL + time.Hour
 // entryOverhead is what an entry takes beside its value.
 const entryOverhead = 14
 
-// Cache keeps results of tools; it implements cache.Store with one round trip for each operation. Safe for concurrent use.
-type Cache struct {
+// results keeps results of tools on a server; it implements cache.Store with one round trip for each operation.
+type results struct {
 	client         goredis.UniversalClient
 	get, set, drop *goredis.Script
 }
 
-var _ cache.Store = (*Cache)(nil)
-
-// Cache is the cache of this server. It ends with the Store.
-func (s *Store) Cache() *Cache {
-	return &Cache{
+// Cache implements engine.
+func (s *server) Cache() cache.Store {
+	return &results{
 		client: s.client,
 		get:    goredis.NewScript(cacheGetScript), set: goredis.NewScript(cacheSetScript), drop: goredis.NewScript(cacheDropScript),
 	}
@@ -115,7 +113,7 @@ func cacheKeys(scope string) []string {
 }
 
 // Get implements cache.Store.
-func (c *Cache) Get(ctx context.Context, scope, key string) (cache.Entry, error) {
+func (c *results) Get(ctx context.Context, scope, key string) (cache.Entry, error) {
 	out, err := c.get.Run(ctx, c.client, cacheKeys(scope), key, rand.Text(), generationTTL.Milliseconds()).StringSlice()
 	if err != nil {
 		return cache.Entry{}, fmt.Errorf("read cache: %w", err)
@@ -131,7 +129,7 @@ func (c *Cache) Get(ctx context.Context, scope, key string) (cache.Entry, error)
 }
 
 // Set implements cache.Store.
-func (c *Cache) Set(ctx context.Context, scope, key string, e cache.Entry, ttl time.Duration) error {
+func (c *results) Set(ctx context.Context, scope, key string, e cache.Entry, ttl time.Duration) error {
 	if e.Generation == "" || len(e.Value) > cache.MaxBytes {
 		return ctx.Err()
 	}
@@ -146,7 +144,7 @@ func (c *Cache) Set(ctx context.Context, scope, key string, e cache.Entry, ttl t
 }
 
 // Drop implements cache.Store.
-func (c *Cache) Drop(ctx context.Context, scope string) error {
+func (c *results) Drop(ctx context.Context, scope string) error {
 	if err := c.drop.Run(ctx, c.client, cacheKeys(scope), rand.Text(), generationTTL.Milliseconds()).Err(); err != nil {
 		return fmt.Errorf("drop cache: %w", err)
 	}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/alicebob/miniredis/v2"
 
-	"github.com/zephbot/zephbot/persistence/redis"
 	"github.com/zephbot/zephbot/tools/cache"
 	"github.com/zephbot/zephbot/tools/cache/cachetest"
 )
@@ -26,7 +25,7 @@ func TestCacheServer(t *testing.T) {
 }
 
 // put stores a value under the generation of now.
-func put(t *testing.T, c *redis.Cache, scope, key, value string, ttl time.Duration) {
+func put(t *testing.T, c cache.Store, scope, key, value string, ttl time.Duration) {
 	t.Helper()
 	e, err := c.Get(t.Context(), scope, key)
 	if err != nil {
@@ -38,7 +37,7 @@ func put(t *testing.T, c *redis.Cache, scope, key, value string, ttl time.Durati
 	}
 }
 
-func cached(t *testing.T, c *redis.Cache, scope, key string) string {
+func cached(t *testing.T, c cache.Store, scope, key string) string {
 	t.Helper()
 	e, err := c.Get(t.Context(), scope, key)
 	if err != nil {

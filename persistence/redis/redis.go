@@ -1,23 +1,24 @@
-// Package redis keeps counters: in an embedded Redis inside the process, or in a real one. Nothing in it is the only copy of anything: quotas are
-// mirrored in the durable store and rebuilt from there.
+// Package redis keeps what may be lost: the counters of quotas and the result cache, on a Redis server or in an engine of its own inside the process.
+// Nothing in it is the only copy of anything: quotas are mirrored in the durable store and rebuilt from there, and a cache can be empty.
 package redis
 
 import (
 	"context"
-	"crypto/rand"
 	"crypto/tls"
-	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"net/url"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/alicebob/miniredis/v2"
 	goredis "github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
 	"github.com/rs/zerolog"
+
+	"github.com/zephbot/zephbot/bot/quota"
+	"github.com/zephbot/zephbot/tools/cache"
 )
 
 // Options choose the server.
@@ -27,33 +28,35 @@ type Options struct {
 	Log zerolog.Logger
 }
 
-// Store is a connection to Redis. Safe for concurrent use; Close ends the embedded server too.
+// engine keeps the counters and the cache. Every operation is atomic and takes one round trip at most; the tests hold both engines to the same answers.
+type engine interface {
+	quota.Counter
+	io.Closer
+	// Ping says whether the engine answers.
+	Ping(ctx context.Context) error
+	// Cache is the result cache.
+	Cache() cache.Store
+}
+
+// Store is a connection to a server, or the engine in the process. Safe for concurrent use; Close ends the engine in the process too.
 type Store struct {
-	once     sync.Once
-	closed   error
-	client   goredis.UniversalClient
-	embedded *miniredis.Miniredis
-	clock    *clock
-	take     *goredis.Script
-	back     *goredis.Script
-	raise    *goredis.Script
+	engine
+
+	once   sync.Once
+	closed error
 }
 
 // Open connects. An unreachable server is not an error here: Ping tells, and what needs it fails closed.
 func Open(opts Options) (*Store, error) {
-	s := &Store{take: goredis.NewScript(takeScript), back: goredis.NewScript(returnScript), raise: goredis.NewScript(restoreScript)}
 	if opts.URL == "" {
-		if err := s.embed(opts.Log); err != nil {
-			return nil, err
-		}
-		return s, nil
+		opts.Log.Debug().Msg("counters and result cache are kept in the process")
+		return &Store{engine: newMemory()}, nil
 	}
 	options, err := parse(opts.URL)
 	if err != nil {
 		return nil, err
 	}
-	s.client = connect(options)
-	return s, nil
+	return &Store{engine: newServer(connect(options))}, nil
 }
 
 func connect(options *goredis.UniversalOptions) goredis.UniversalClient {
@@ -64,71 +67,17 @@ func connect(options *goredis.UniversalOptions) goredis.UniversalClient {
 	return goredis.NewUniversalClient(options)
 }
 
-// embed starts a Redis in this process, on loopback and behind a random password: what runs in the shell tool can reach its port.
-func (s *Store) embed(log zerolog.Logger) error {
-	secret := make([]byte, 24)
-	if _, err := rand.Read(secret); err != nil {
-		return fmt.Errorf("embedded redis: %w", err)
-	}
-	server := miniredis.NewMiniRedis()
-	server.RequireAuth(hex.EncodeToString(secret))
-	if err := server.StartAddr("127.0.0.1:0"); err != nil {
-		return fmt.Errorf("embedded redis: %w", err)
-	}
-	s.embedded = server
-	s.client = connect(&goredis.UniversalOptions{Addrs: []string{server.Addr()}, Password: hex.EncodeToString(secret)})
-	s.clock = startClock(server)
-	log.Debug().Str("addr", server.Addr()).Msg("embedded redis started")
-	return nil
-}
-
-// clock ages the keys of the embedded server, which does not do that by itself.
-type clock struct {
-	stop chan struct{}
-	wg   sync.WaitGroup
-}
-
-const tick = time.Second
-
-func startClock(server *miniredis.Miniredis) *clock {
-	c := &clock{stop: make(chan struct{})}
-	c.wg.Go(func() {
-		ticker := time.NewTicker(tick)
-		defer ticker.Stop()
-		last := time.Now()
-		for {
-			select {
-			case <-c.stop:
-				return
-			case now := <-ticker.C:
-				server.FastForward(now.Sub(last))
-				last = now
-			}
-		}
-	})
-	return c
-}
-
-// Close ends the connection and the embedded server. Again it does nothing.
+// Close ends the connection, or the engine in the process. Again it does nothing.
 func (s *Store) Close() error {
-	s.once.Do(func() {
-		s.closed = s.client.Close()
-		if s.clock != nil {
-			close(s.clock.stop)
-			s.clock.wg.Wait()
-		}
-		if s.embedded != nil {
-			s.embedded.Close()
-		}
-	})
+	s.once.Do(func() { s.closed = s.engine.Close() })
 	return s.closed
 }
 
-// Ping says whether the server answers.
-func (s *Store) Ping(ctx context.Context) error { return s.client.Ping(ctx).Err() }
-
-// Embedded says whether the server runs in this process.
-func (s *Store) Embedded() bool { return s.embedded != nil }
+// Embedded says whether the engine runs in this process, and forgets everything with it.
+func (s *Store) Embedded() bool {
+	_, ok := s.engine.(*memory)
+	return ok
+}
 
 // parse understands the URLs of Options. Errors never repeat the password.
 func parse(raw string) (*goredis.UniversalOptions, error) {

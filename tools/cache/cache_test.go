@@ -26,36 +26,6 @@ func TestMemory(t *testing.T) {
 	cachetest.Suite(t, func(*testing.T) cache.Store { return cache.NewMemory(nil) })
 }
 
-// TestMemoryScopes: a process that serves many conversations does not grow for ever.
-func TestMemoryScopes(t *testing.T) {
-	t.Parallel()
-	m := cache.NewMemory(nil)
-	kept := 0
-	const many = 5000
-	for i := range many {
-		e, err := m.Get(t.Context(), fmt.Sprint(i), "k")
-		if err != nil {
-			t.Fatal(err)
-		}
-		e.Value = []byte("v")
-		if err := m.Set(t.Context(), fmt.Sprint(i), "k", e, time.Hour); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for i := range many {
-		e, err := m.Get(t.Context(), fmt.Sprint(i), "k") // makes room for a new scope, too
-		if err != nil {
-			t.Fatal(err)
-		}
-		if e.Value != nil {
-			kept++
-		}
-	}
-	if kept > 1024 {
-		t.Errorf("%d scopes are kept", kept)
-	}
-}
-
 // setup is a stage over tools that are counted.
 type setup struct {
 	*cache.Cache

@@ -15,15 +15,25 @@ const (
 	MaxBytes   = 8 << 20 // of all values together
 )
 
-// maxScopes bounds Memory as a whole; beyond it any scope is forgotten.
-const maxScopes = 1024
+// The bounds of Memory as a whole; beyond them any scope is forgotten.
+const (
+	maxScopes = 8192
+	maxTotal  = 64 << 20 // bytes of all values
+)
 
-// Memory is a Store in the process: for a command that runs once, and for tests. Safe for concurrent use.
+const (
+	sweepEvery = time.Minute      // how often scopes that have expired are deleted
+	beginning  = 10 * time.Minute // how long a scope without entries is kept at least: what its reader is doing takes less
+)
+
+// Memory is a Store in the process. What it holds is bounded; a scope that was forgotten is empty, never stale. Safe for concurrent use.
 type Memory struct {
 	now func() time.Time
 
 	mu     sync.Mutex
 	last   int64 // generation that was given out last
+	swept  time.Time
+	bytes  int // of all scopes
 	scopes map[string]*scope
 }
 
@@ -32,6 +42,7 @@ type scope struct {
 	entries    map[string]entry
 	order      []string // keys, the oldest first
 	bytes      int
+	until      time.Time // its last entry expires
 }
 
 type entry struct {
@@ -48,21 +59,55 @@ func NewMemory(now func() time.Time) *Memory {
 }
 
 // scope finds or makes a scope. Called with mu held.
-func (m *Memory) scope(name string) *scope {
-	s := m.scopes[name]
-	if s != nil {
+func (m *Memory) scope(name string, now time.Time) *scope {
+	if s := m.scopes[name]; s != nil {
 		return s
 	}
 	for other := range m.scopes {
 		if len(m.scopes) < maxScopes {
 			break
 		}
-		delete(m.scopes, other)
+		m.forget(other)
 	}
 	m.last++
-	s = &scope{generation: strconv.FormatInt(m.last, 10), entries: map[string]entry{}}
+	s := &scope{generation: strconv.FormatInt(m.last, 10), until: now.Add(beginning)}
 	m.scopes[name] = s
 	return s
+}
+
+// forget deletes a scope, if it is there. Called with mu held.
+func (m *Memory) forget(name string) {
+	if s := m.scopes[name]; s != nil {
+		m.bytes -= s.bytes
+		delete(m.scopes, name)
+	}
+}
+
+// sweep forgets the scopes that have expired. Called with mu held.
+func (m *Memory) sweep(now time.Time) {
+	if now.Sub(m.swept) < sweepEvery {
+		return
+	}
+	m.swept = now
+	for name, s := range m.scopes {
+		if now.After(s.until) {
+			m.forget(name)
+		}
+	}
+}
+
+// remove takes an entry out, if it is there. Called with mu held.
+func (m *Memory) remove(s *scope, key string) {
+	e, ok := s.entries[key]
+	if !ok {
+		return
+	}
+	delete(s.entries, key)
+	s.bytes -= len(e.value)
+	m.bytes -= len(e.value)
+	if i := slices.Index(s.order, key); i >= 0 {
+		s.order = slices.Delete(s.order, i, i+1)
+	}
 }
 
 // Get implements Store.
@@ -72,13 +117,15 @@ func (m *Memory) Get(ctx context.Context, name, key string) (Entry, error) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	s := m.scope(name)
+	now := m.now()
+	m.sweep(now)
+	s := m.scope(name, now)
 	e, ok := s.entries[key]
 	switch {
 	case !ok:
 		return Entry{Generation: s.generation}, nil
-	case !m.now().Before(e.until):
-		s.remove(key)
+	case !now.Before(e.until):
+		m.remove(s, key)
 		return Entry{Generation: s.generation}, nil
 	default:
 		return Entry{Value: bytes.Clone(e.value), Generation: s.generation}, nil
@@ -96,12 +143,28 @@ func (m *Memory) Set(ctx context.Context, name, key string, e Entry, ttl time.Du
 	if s == nil || s.generation != e.Generation || len(e.Value) > MaxBytes {
 		return nil
 	}
-	s.remove(key)
-	s.entries[key] = entry{value: append([]byte{}, e.Value...), until: m.now().Add(ttl)}
+	m.remove(s, key)
+	if s.entries == nil {
+		s.entries = map[string]entry{}
+	}
+	until := m.now().Add(min(ttl, MaxTTL))
+	s.entries[key] = entry{value: append([]byte{}, e.Value...), until: until}
 	s.order = append(s.order, key)
 	s.bytes += len(e.Value)
+	m.bytes += len(e.Value)
+	if until.After(s.until) {
+		s.until = until
+	}
 	for len(s.order) > MaxEntries || s.bytes > MaxBytes {
-		s.remove(s.order[0])
+		m.remove(s, s.order[0])
+	}
+	for other, o := range m.scopes {
+		if m.bytes <= maxTotal {
+			break
+		}
+		if other != name && o.bytes > 0 {
+			m.forget(other)
+		}
 	}
 	return nil
 }
@@ -113,19 +176,6 @@ func (m *Memory) Drop(ctx context.Context, name string) error {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	delete(m.scopes, name) // the next generation is a new one
+	m.forget(name) // the next generation is a new one
 	return nil
-}
-
-// remove takes an entry out, if it is there.
-func (s *scope) remove(key string) {
-	e, ok := s.entries[key]
-	if !ok {
-		return
-	}
-	delete(s.entries, key)
-	s.bytes -= len(e.value)
-	if i := slices.Index(s.order, key); i >= 0 {
-		s.order = slices.Delete(s.order, i, i+1)
-	}
 }

@@ -365,7 +365,7 @@ func (c *Core) instructions(turn *agent.Turn, withTools bool) string {
 // storesLine says for /status what keeps state; where on the disk it is concerns the operator alone.
 func (c *Core) storesLine() string {
 	if c.redis.Embedded() {
-		return "SQLite and embedded Redis"
+		return "SQLite, counters in the process"
 	}
 	return "SQLite, Redis server"
 }

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"time"
 
+	goredis "github.com/redis/go-redis/v9"
+
 	"github.com/zephbot/zephbot/bot/quota"
 )
 
@@ -50,6 +52,25 @@ end
 return 1`
 )
 
+// server is the engine of a Redis server: each operation that changes something is one script.
+type server struct {
+	client            goredis.UniversalClient
+	take, back, raise *goredis.Script
+}
+
+func newServer(client goredis.UniversalClient) *server {
+	return &server{
+		client: client,
+		take:   goredis.NewScript(takeScript), back: goredis.NewScript(returnScript), raise: goredis.NewScript(restoreScript),
+	}
+}
+
+// Close implements engine.
+func (s *server) Close() error { return s.client.Close() }
+
+// Ping implements engine.
+func (s *server) Ping(ctx context.Context) error { return s.client.Ping(ctx).Err() }
+
 // tag puts all quota keys into one slot of a cluster: they change together.
 const tag = "{quota}"
 
@@ -62,7 +83,7 @@ func keys(id string, takes []quota.Take) []string {
 }
 
 // Take implements quota.Counter.
-func (s *Store) Take(ctx context.Context, id string, takes []quota.Take, expire time.Time) ([]int64, int, error) {
+func (s *server) Take(ctx context.Context, id string, takes []quota.Take, expire time.Time) ([]int64, int, error) {
 	args := []any{expire.Unix()}
 	for _, t := range takes {
 		args = append(args, t.N, t.Limit)
@@ -78,7 +99,7 @@ func (s *Store) Take(ctx context.Context, id string, takes []quota.Take, expire 
 }
 
 // Return implements quota.Counter.
-func (s *Store) Return(ctx context.Context, id string, takes []quota.Take) error {
+func (s *server) Return(ctx context.Context, id string, takes []quota.Take) error {
 	var args []any
 	for _, t := range takes {
 		args = append(args, t.N)
@@ -90,7 +111,7 @@ func (s *Store) Return(ctx context.Context, id string, takes []quota.Take) error
 }
 
 // Read implements quota.Counter.
-func (s *Store) Read(ctx context.Context, names []string) ([]int64, error) {
+func (s *server) Read(ctx context.Context, names []string) ([]int64, error) {
 	if len(names) == 0 {
 		return nil, nil
 	}
@@ -116,11 +137,9 @@ func (s *Store) Read(ctx context.Context, names []string) ([]int64, error) {
 }
 
 // Restore implements quota.Counter.
-func (s *Store) Restore(ctx context.Context, key string, n int64, expire time.Time) error {
+func (s *server) Restore(ctx context.Context, key string, n int64, expire time.Time) error {
 	if err := s.raise.Run(ctx, s.client, []string{tag + key}, n, expire.Unix()).Err(); err != nil {
 		return fmt.Errorf("restore %s: %w", key, err)
 	}
 	return nil
 }
-
-var _ quota.Counter = (*Store)(nil)

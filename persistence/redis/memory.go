@@ -1,0 +1,185 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/zephbot/zephbot/bot/quota"
+	"github.com/zephbot/zephbot/tools/cache"
+)
+
+// sweepEvery is how often keys that have expired are deleted. Nobody sees one meanwhile.
+const sweepEvery = time.Hour
+
+var errClosed = errors.New("the counters are closed")
+
+// memory is the engine in the process. It speaks no protocol and listens nowhere, so that nothing that runs in the shell tool can reach it. Its answers
+// are those of the scripts in server.go. What it holds is bounded by the charges of three days and by the bounds of cache.Memory.
+type memory struct {
+	cache *cache.Memory
+
+	mu     sync.Mutex
+	closed bool
+	swept  time.Time
+	values map[string]counted
+	ids    map[string]time.Time // when each id that was taken is forgotten
+}
+
+// counted is a counter. One that has expired counts as nothing.
+type counted struct {
+	n     int64
+	until time.Time
+}
+
+func newMemory() *memory {
+	return &memory{cache: cache.NewMemory(nil), swept: time.Now(), values: map[string]counted{}, ids: map[string]time.Time{}}
+}
+
+// begin checks what every operation checks and gives the time of it. Called with mu held.
+func (m *memory) begin(ctx context.Context) (time.Time, error) {
+	if err := ctx.Err(); err != nil {
+		return time.Time{}, err
+	}
+	if m.closed {
+		return time.Time{}, errClosed
+	}
+	now := time.Now()
+	if now.Sub(m.swept) >= sweepEvery {
+		m.sweep(now)
+	}
+	return now, nil
+}
+
+// sweep deletes what has expired. Called with mu held.
+func (m *memory) sweep(now time.Time) {
+	m.swept = now
+	for key, v := range m.values {
+		if !now.Before(v.until) {
+			delete(m.values, key)
+		}
+	}
+	for id, until := range m.ids {
+		if !now.Before(until) {
+			delete(m.ids, id)
+		}
+	}
+}
+
+// value is what a counter holds now. Called with mu held.
+func (m *memory) value(key string, now time.Time) int64 {
+	if v, ok := m.values[key]; ok && now.Before(v.until) {
+		return v.n
+	}
+	return 0
+}
+
+// set writes a counter; one that has expired already is deleted, as EXPIREAT does it. Called with mu held.
+func (m *memory) set(key string, v counted, now time.Time) {
+	if !now.Before(v.until) {
+		delete(m.values, key)
+		return
+	}
+	m.values[key] = v
+}
+
+// Take implements quota.Counter.
+func (m *memory) Take(ctx context.Context, id string, takes []quota.Take, expire time.Time) ([]int64, int, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now, err := m.begin(ctx)
+	if err != nil {
+		return nil, -1, fmt.Errorf("take %s: %w", id, err)
+	}
+	expire = expire.Truncate(time.Second) // what a server knows of it
+	counts, denied := make([]int64, len(takes)), -1
+	for i, t := range takes {
+		counts[i] = m.value(t.Key, now)
+		if denied < 0 && t.Limit > 0 && counts[i]+t.N > t.Limit {
+			denied = i
+		}
+	}
+	switch {
+	case now.Before(m.ids[id]):
+		return counts, -1, nil
+	case denied >= 0:
+		return counts, denied, nil
+	}
+	for i, t := range takes {
+		counts[i] = m.value(t.Key, now) + t.N // again: two takes may name one counter
+		m.set(t.Key, counted{n: counts[i], until: expire}, now)
+	}
+	m.ids[id] = expire
+	return counts, -1, nil
+}
+
+// Return implements quota.Counter.
+func (m *memory) Return(ctx context.Context, id string, takes []quota.Take) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now, err := m.begin(ctx)
+	if err != nil {
+		return fmt.Errorf("return %s: %w", id, err)
+	}
+	if !now.Before(m.ids[id]) {
+		return nil
+	}
+	delete(m.ids, id)
+	for _, t := range takes {
+		if v, ok := m.values[t.Key]; ok && now.Before(v.until) {
+			v.n = max(0, v.n-t.N)
+			m.values[t.Key] = v
+		}
+	}
+	return nil
+}
+
+// Read implements quota.Counter.
+func (m *memory) Read(ctx context.Context, names []string) ([]int64, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now, err := m.begin(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read counters: %w", err)
+	}
+	out := make([]int64, len(names))
+	for i, name := range names {
+		out[i] = m.value(name, now)
+	}
+	return out, nil
+}
+
+// Restore implements quota.Counter.
+func (m *memory) Restore(ctx context.Context, key string, n int64, expire time.Time) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now, err := m.begin(ctx)
+	if err != nil {
+		return fmt.Errorf("restore %s: %w", key, err)
+	}
+	if m.value(key, now) < n {
+		m.set(key, counted{n: n, until: expire.Truncate(time.Second)}, now)
+	}
+	return nil
+}
+
+// Ping implements engine.
+func (m *memory) Ping(ctx context.Context) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	_, err := m.begin(ctx)
+	return err
+}
+
+// Cache implements engine.
+func (m *memory) Cache() cache.Store { return m.cache }
+
+// Close implements engine: what comes later fails, so that quotas stay closed.
+func (m *memory) Close() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.closed, m.values, m.ids = true, nil, nil
+	return nil
+}
