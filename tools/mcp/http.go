@@ -29,6 +29,7 @@ const (
 	streamFlow   = 2 << 20         // bytes a second of a stream over a while
 	streamFactor = 4               // a stream may bring so many of the largest messages at once
 	httpRetries  = 3               // of a broken stream
+	maxIdle      = 64              // connections to a server that wait for the next calls; the default of net/http is two
 	eventFrame   = 64 << 10        // bytes of an event besides the message: body says what is too long before the library does
 )
 
@@ -95,6 +96,7 @@ func (o Options) httpBase(trusted bool) *http.Transport {
 		TLSHandshakeTimeout:    dialLimit,
 		MaxResponseHeaderBytes: maxHeader,
 		IdleConnTimeout:        time.Minute,
+		MaxIdleConnsPerHost:    maxIdle,
 		DisableCompression:     true, // a bomb would be unpacked before it is counted
 		ForceAttemptHTTP2:      true,
 	}

@@ -48,12 +48,21 @@ func (k Key) Clean(text string) string {
 // ErrTooBig is the error of a body beyond its bound.
 var ErrTooBig = errors.New("server's answer is too large")
 
-// Cap bounds a body to so many bytes: beyond it Read fails with ErrTooBig, where io.LimitReader would pretend that the body ended.
+// What Close reads of a body that was not read to its end, so that its connection can be used again: the last chunk of an answer comes after what says
+// that it is complete. Servers that leave the stream open lose their connection after the wait.
+const (
+	drainBytes = 4 << 10
+	drainWait  = 50 * time.Millisecond
+)
+
+// Cap bounds a body to so many bytes: beyond it Read fails with ErrTooBig, where io.LimitReader would pretend that the body ended. Close reads what little
+// is left of an answer.
 func Cap(body io.ReadCloser, limit int64) io.ReadCloser { return &capped{body: body, left: limit} }
 
 type capped struct {
 	body io.ReadCloser
 	left int64
+	err  error // of the last Read
 }
 
 // Read implements io.Reader.
@@ -63,11 +72,19 @@ func (c *capped) Read(p []byte) (int, error) {
 	}
 	n, err := c.body.Read(p[:min(int64(len(p)), c.left)])
 	c.left -= int64(n)
+	c.err = err
 	return n, err //nolint:wrapcheck // io.EOF must stay bare
 }
 
 // Close implements io.Closer.
-func (c *capped) Close() error { return c.body.Close() } //nolint:wrapcheck // a reader's own error
+func (c *capped) Close() error {
+	if c.err == nil && c.left > 0 {
+		late := time.AfterFunc(drainWait, func() { _ = c.body.Close() }) // ends the Read
+		_, _ = io.CopyN(io.Discard, c.body, drainBytes)                  // nothing depends on it
+		late.Stop()
+	}
+	return c.body.Close() //nolint:wrapcheck // a reader's own error
+}
 
 // RetryAfter reads retry-after-ms (OpenAI, Azure) and Retry-After as seconds or date (RFC 9110, 10.2.3). 0 = not said.
 func RetryAfter(h http.Header, now time.Time) time.Duration {

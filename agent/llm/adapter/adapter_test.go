@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/zephbot/zephbot/agent/llm/adapter"
@@ -41,6 +42,36 @@ func TestCap(t *testing.T) {
 			t.Errorf("limit %d: %q, %v", limit, data, err)
 		}
 	}
+}
+
+// TestCapDrains: what little is left of an answer is read, and a server that leaves its stream open is not waited for.
+func TestCapDrains(t *testing.T) {
+	t.Parallel()
+	rest := strings.NewReader("data: [DONE]")
+	body := adapter.Cap(io.NopCloser(rest), 100)
+	if _, err := io.ReadFull(body, make([]byte, 4)); err != nil {
+		t.Fatal(err)
+	}
+	if err := body.Close(); err != nil || rest.Len() != 0 {
+		t.Errorf("%d bytes are left, %v", rest.Len(), err)
+	}
+	long := strings.NewReader(strings.Repeat("x", 1<<20))
+	if err := adapter.Cap(io.NopCloser(long), 1<<20).Close(); err != nil || long.Len() < 1<<19 {
+		t.Errorf("%d bytes are left of a long one, %v", long.Len(), err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		r, w := io.Pipe()
+		began := time.Now()
+		if err := adapter.Cap(r, 100).Close(); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(began); took == 0 || took > 100*time.Millisecond {
+			t.Errorf("waited %s", took)
+		}
+		if _, err := w.Write([]byte("more")); !errors.Is(err, io.ErrClosedPipe) {
+			t.Errorf("the body is still open: %v", err)
+		}
+	})
 }
 
 func TestRetryAfter(t *testing.T) {

@@ -83,13 +83,7 @@ func New(o Options) (*Provider, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	client := &http.Client{}
-	if o.HTTPClient != nil {
-		*client = *o.HTTPClient
-	}
-	// A redirect would carry the conversation to an address nobody configured.
-	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return &Provider{o: o, host: u.Host, client: client}, nil
+	return &Provider{o: o, host: u.Host, client: adapter.Client(o.HTTPClient)}, nil
 }
 
 func (o *Options) validate() error {

@@ -93,13 +93,7 @@ func New(o Options) (*Provider, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	client := &http.Client{}
-	if o.HTTPClient != nil {
-		*client = *o.HTTPClient
-	}
-	// A redirect would carry the conversation to an address nobody configured.
-	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	p := &Provider{o: o, client: client}
+	p := &Provider{o: o, client: adapter.Client(o.HTTPClient)}
 	p.wire = newWire(p, host)
 	return p, nil
 }
