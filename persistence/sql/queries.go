@@ -19,13 +19,20 @@ type preparer interface {
 // queries runs statements, each prepared once.
 type queries struct {
 	on    preparer
+	watch func(query string) // told of each run; nil = nobody
 	mu    sync.Mutex
 	stmts map[string]*sql.Stmt
 }
 
-func newQueries(on preparer) *queries { return &queries{on: on, stmts: map[string]*sql.Stmt{}} }
+func newQueries(on preparer, watch func(query string)) *queries {
+	return &queries{on: on, watch: watch, stmts: map[string]*sql.Stmt{}}
+}
 
+// stmt prepares a query for a run.
 func (q *queries) stmt(ctx context.Context, query string) (*sql.Stmt, error) {
+	if q.watch != nil {
+		q.watch(query)
+	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if stmt, ok := q.stmts[query]; ok {

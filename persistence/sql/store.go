@@ -23,10 +23,11 @@ import (
 // ErrClosed is returned by Apply after Close.
 var ErrClosed = errors.New("the store is closed")
 
-// Hooks watch the writer; they run on its goroutine. Changes are those of the group that were not refused.
+// Hooks watch the store. Those of commits run on the writer's goroutine; their changes are those of the group that were not refused.
 type Hooks struct {
 	BeforeCommit func(changes []*bot.Change)
 	AfterCommit  func(changes []*bot.Change) // before the callers are answered
+	Statement    func(query string)          // before each run of a statement, on any goroutine
 }
 
 // Options of Open.
@@ -81,7 +82,7 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{options: options, dialect: d, pools: p}
-	s.reader = reader{q: newQueries(p.read), dialect: d}
+	s.reader = reader{q: newQueries(p.read, options.Hooks.Statement), dialect: d}
 	s.wake = sync.NewCond(&s.mu)
 	if err := s.prepare(ctx); err != nil {
 		return nil, errors.Join(err, p.close())

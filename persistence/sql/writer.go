@@ -235,7 +235,7 @@ func (s *Store) connect(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("connect: %w", err)
 	}
-	s.conn, s.write = conn, newQueries(conn)
+	s.conn, s.write = conn, newQueries(conn, s.options.Hooks.Statement)
 	return nil
 }
 

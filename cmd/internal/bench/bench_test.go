@@ -48,39 +48,97 @@ func quantile(sorted []time.Duration, q float64) time.Duration {
 	return sorted[min(len(sorted)-1, int(q*float64(len(sorted))))]
 }
 
-// BenchmarkTurn is the overhead of a turn: from the update to the accepted answer, with a model that takes no time. Service and echo bot take turns.
+// block is how many turns one subject has before it is the other's turn, so that what a process uses can be told apart.
+const block = 10
+
+// track is what was measured of one subject.
+type track struct {
+	subject subject
+	world   *world
+	took    []time.Duration
+	use     use
+	cpu     time.Duration
+}
+
+// play has a block of turns, one after another.
+func (t *track) play(ctx context.Context) error {
+	before, err := used()
+	if err != nil {
+		return err
+	}
+	cpu, err := processorTime()
+	if err != nil {
+		return err
+	}
+	for range block {
+		n := len(t.took)
+		d, err := turn(ctx, t.world, person(n%talkers), fmt.Sprint("hello ", n))
+		if err != nil {
+			return fmt.Errorf("%s: %w", t.subject.name, err)
+		}
+		t.took = append(t.took, d)
+	}
+	after, err := used()
+	if err != nil {
+		return err
+	}
+	t.use.add(before, after)
+	now, err := processorTime()
+	t.cpu += now - cpu
+	return err
+}
+
+// quantile of the turns in ms.
+func (t *track) quantile(q float64) float64 {
+	return millis(quantile(slices.Sorted(slices.Values(t.took)), q))
+}
+
+// BenchmarkTurn is the overhead of a turn: from the update to the accepted answer, with a model beside it that takes no time. Service and echo bot take turns.
+// What is allocated and used includes the fake, the model and the person, with both alike.
 func BenchmarkTurn(b *testing.B) {
 	ctx := b.Context()
-	subjects := []subject{service(), echo()}
-	worlds := make([]*world, len(subjects))
-	for i, s := range subjects {
-		worlds[i] = newWorld(b, talkers)
-		defer s.begin(ctx, b, worlds[i], model{})()
+	tracks := []*track{{subject: service()}, {subject: echo()}}
+	url := mirror(b, 0)
+	for _, t := range tracks {
+		t.world = newWorld(b, talkers)
+		defer t.subject.begin(ctx, b, t.world, url)()
 	}
-	took := make([][]time.Duration, len(subjects))
-	n := 0
 	for b.Loop() {
-		for i, w := range worlds {
-			d, err := turn(ctx, w, person(n%talkers), fmt.Sprint("hello ", n))
-			if err != nil {
+		for _, t := range tracks {
+			if err := t.play(ctx); err != nil {
 				b.Fatal(err)
 			}
-			took[i] = append(took[i], d)
 		}
-		n++
 	}
-	for i := range took {
-		slices.Sort(took[i])
+	ours, theirs := tracks[0], tracks[1]
+	n := float64(len(ours.took))
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(ours.quantile(0.5), "p50-ms")
+	b.ReportMetric(ours.quantile(0.99), "p99-ms")
+	b.ReportMetric(theirs.quantile(0.5), "echo-p50-ms")
+	b.ReportMetric(theirs.quantile(0.99), "echo-p99-ms")
+	b.ReportMetric(ours.quantile(0.5)/theirs.quantile(0.5), "x-echo-p50")
+	b.ReportMetric(ours.quantile(0.99)/theirs.quantile(0.99), "x-echo-p99")
+	b.ReportMetric(millis(ours.cpu)/n, "cpu-ms/turn")
+	b.ReportMetric(float64(ours.cpu)/float64(theirs.cpu), "x-echo-cpu")
+	b.ReportMetric(float64(ours.use.allocations)/n, "allocs/turn")
+	b.ReportMetric(float64(theirs.use.allocations)/n, "echo-allocs/turn")
+	b.ReportMetric(float64(ours.use.written)/1024/n, "written-KB/turn")
+	b.ReportMetric(float64(ours.world.tally.commits.Load())/n, "commits/turn")
+	b.ReportMetric(millis(time.Duration(ours.world.tally.took.Load()))/n, "commit-ms/turn")
+	b.ReportMetric(float64(ours.world.tally.perTurn(int(n))), "sql/turn")
+}
+
+// BenchmarkCost counts what does not depend on the machine.
+func BenchmarkCost(b *testing.B) {
+	var got cost
+	for b.Loop() {
+		got, _ = measureCost(b.Context(), b, 50)
 	}
 	b.ReportMetric(0, "ns/op")
-	b.ReportMetric(millis(quantile(took[0], 0.5)), "p50-ms")
-	b.ReportMetric(millis(quantile(took[0], 0.99)), "p99-ms")
-	b.ReportMetric(millis(quantile(took[1], 0.5)), "echo-p50-ms")
-	b.ReportMetric(millis(quantile(took[1], 0.99)), "echo-p99-ms")
-	b.ReportMetric(float64(quantile(took[0], 0.5))/float64(quantile(took[1], 0.5)), "x-echo-p50")
-	commits := &worlds[0].commits
-	b.ReportMetric(float64(commits.n.Load())/float64(n), "commits/turn")
-	b.ReportMetric(millis(time.Duration(commits.took.Load()))/float64(n), "commit-ms/turn")
+	b.ReportMetric(float64(got.statements), "sql/turn")
+	b.ReportMetric(float64(got.commits), "commits/turn")
+	b.ReportMetric(float64(got.trips), "redis/turn")
 }
 
 // BenchmarkCrowd is 500 chats with 4 messages each and a model that takes 200 ms.
@@ -105,12 +163,13 @@ func BenchmarkCrowd(b *testing.B) {
 	b.ReportMetric(rates["service"]/rates["echo"], "x-echo")
 	b.ReportMetric(used["service"]/n, "cpu-ms/answer")
 	b.ReportMetric(used["echo"]/n, "echo-cpu-ms/answer")
+	b.ReportMetric(used["service"]/used["echo"], "x-echo-cpu")
 }
 
 // crowdRate is how many answers a second a crowd gets, and the processor time of one in ms: that of the bot, the fake and the crowd together.
 func crowdRate(ctx context.Context, tb testing.TB, s subject, people, rounds int, think time.Duration) (rate, cpu float64, err error) {
 	w := newWorld(tb, people)
-	defer s.begin(ctx, tb, w, model{think})()
+	defer s.begin(ctx, tb, w, mirror(tb, think))()
 	before, err := processorTime()
 	if err != nil {
 		return 0, 0, err
@@ -142,7 +201,7 @@ func TestBenchSmoke(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			defer cancel()
 			w := newWorld(t, 3)
-			stop := s.begin(ctx, t, w, model{})
+			stop := s.begin(ctx, t, w, mirror(t, 0))
 			defer stop()
 			for i := range 4 {
 				if d, err := turn(ctx, w, person(i%2), fmt.Sprint("hello ", i)); err != nil || d <= 0 {
@@ -171,5 +230,29 @@ func TestBenchSmokeProcess(t *testing.T) {
 	idle, talked, err := memory(ctx, t, self, 2)
 	if err != nil || idle <= 0 || talked <= 0 {
 		t.Errorf("memory idle %v MB, after talks %v MB, %v", idle, talked, err)
+	}
+	peak, err := peak(ctx, t, self, 2, 2, time.Millisecond)
+	if err != nil || peak <= 0 {
+		t.Errorf("memory at its peak %v MB, %v", peak, err)
+	}
+}
+
+// TestBenchSmokeAge has a service grow old in small.
+func TestBenchSmokeAge(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	entries, err := age(ctx, t, self, dir, 5, 3)
+	if err != nil || entries != 5*3*2 {
+		t.Fatalf("%d entries, %v", entries, err)
+	}
+	got, err := compare(ctx, t, self, dir, 2, time.Millisecond)
+	if err != nil || len(got.young) != 2 || len(got.old) != 2 || got.first <= 0 {
+		t.Errorf("%+v, %v", got, err)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/agent/llm/openai"
 )
 
 // wire speaks the Bot API in the plainest way.
@@ -56,9 +57,13 @@ type update struct {
 }
 
 // echoBot is the least a bot can do: it polls, asks the model once for each message and sends what it says.
-func echoBot(ctx context.Context, _ string, w *world, m llm.Provider) error {
+func echoBot(ctx context.Context, _ string, w *world, model string) error {
 	transport := &http.Transport{MaxIdleConnsPerHost: 512}
 	defer transport.CloseIdleConnections()
+	m, err := openai.New(openai.Options{Name: "main", BaseURL: model, Key: "opens-nothing", Model: "mirror", HTTPClient: &http.Client{Transport: transport}})
+	if err != nil {
+		return err
+	}
 	api := &wire{http: http.Client{Transport: transport}, base: w.url + "/bot" + w.fake.Token() + "/"}
 	var wg sync.WaitGroup
 	defer wg.Wait()

@@ -6,14 +6,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -30,18 +28,6 @@ func program(tb testing.TB) string {
 	return path
 }
 
-// mirror speaks the OpenAI wire and gives every message the same answer.
-func mirror(tb testing.TB) string {
-	tb.Helper()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body)
-		w.Header().Set("Content-Type", "text/event-stream")
-		_, _ = io.WriteString(w, `data: {"choices":[{"index":0,"delta":{"content":"re"},"finish_reason":"stop"}]}`+"\n\ndata: [DONE]\n\n")
-	}))
-	tb.Cleanup(server.Close)
-	return server.URL
-}
-
 // process is zephbot at work.
 type process struct {
 	cmd    *exec.Cmd
@@ -53,8 +39,7 @@ func launch(tb testing.TB, path, dir, model string, w *world) (*process, error) 
 	tb.Helper()
 	p := &process{cmd: exec.CommandContext(context.WithoutCancel(tb.Context()), path, "serve"), exited: make(chan error, 1)}
 	p.cmd.Dir = dir
-	p.cmd.Env = append(environment(dir, w), childVariable+"=1", "ZEPH_LLM_PROVIDERS_MAIN_TYPE=openai", "ZEPH_LLM_PROVIDERS_MAIN_MODEL=mirror",
-		"ZEPH_LLM_PROVIDERS_MAIN_API_KEY=opens-nothing", "ZEPH_LLM_PROVIDERS_MAIN_BASE_URL="+model)
+	p.cmd.Env = append(environment(dir, w, model), childVariable+"=1")
 	if err := p.cmd.Start(); err != nil {
 		return nil, err
 	}
@@ -75,20 +60,43 @@ func (p *process) end(ctx context.Context) error {
 	}
 }
 
-var residentLine = regexp.MustCompile(`(?m)^VmRSS:\s+(\d+) kB$`)
-
-// resident is the memory of the process, in MB; an error where there is no /proc.
-func (p *process) resident() (float64, error) {
+// memory is a line of the process's status, in MB: VmRSS or, at its peak, VmHWM. An error where there is no /proc.
+func (p *process) memory(name string) (float64, error) {
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
 	if err != nil {
 		return 0, err
 	}
-	m := residentLine.FindSubmatch(raw)
+	m := regexp.MustCompile(`(?m)^` + name + `:\s+(\d+) kB$`).FindSubmatch(raw)
 	if m == nil {
-		return 0, errors.New("the process has no VmRSS")
+		return 0, fmt.Errorf("the process has no %s", name)
 	}
 	kB, err := strconv.ParseFloat(string(m[1]), 64)
 	return kB / 1024, err
+}
+
+// cpu is the processor time of the process so far; 0 where there is no /proc.
+func (p *process) cpu() (time.Duration, error) {
+	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
+	if errors.Is(err, os.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	_, rest, _ := strings.Cut(string(raw), ") ") // behind the name, which may hold anything
+	fields := strings.Fields(rest)
+	if len(fields) < 13 {
+		return 0, errors.New("the process has no times")
+	}
+	var ticks int64
+	for _, field := range fields[11:13] { // in the user's code and in the system's
+		n, err := strconv.ParseInt(field, 10, 64)
+		if err != nil {
+			return 0, err
+		}
+		ticks += n
+	}
+	return time.Duration(ticks) * time.Second / 100, nil
 }
 
 // start starts the program and says how long it took to its first poll.
@@ -113,7 +121,7 @@ func start(ctx context.Context, tb testing.TB, path, dir, model string, w *world
 func memory(ctx context.Context, tb testing.TB, path string, people int) (idle, talked float64, err error) {
 	tb.Helper()
 	w := newWorld(tb, people)
-	p, _, err := start(ctx, tb, path, tb.TempDir(), mirror(tb), w)
+	p, _, err := start(ctx, tb, path, tb.TempDir(), mirror(tb, 0), w)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -122,7 +130,7 @@ func memory(ctx context.Context, tb testing.TB, path string, people int) (idle, 
 	if err := w.fake.WaitFor(ctx, menuSet); err != nil {
 		return 0, 0, err
 	}
-	if idle, err = p.resident(); err != nil {
+	if idle, err = p.memory("VmRSS"); err != nil {
 		return 0, 0, err
 	}
 	for i := range people {
@@ -135,13 +143,28 @@ func memory(ctx context.Context, tb testing.TB, path string, people int) (idle, 
 			return 0, 0, err
 		}
 	}
-	talked, err = p.resident()
+	talked, err = p.memory("VmRSS")
 	return idle, talked, err
+}
+
+// peak is the most that the program has taken while a crowd talked with it.
+func peak(ctx context.Context, tb testing.TB, path string, people, rounds int, think time.Duration) (most float64, err error) {
+	tb.Helper()
+	w := newWorld(tb, people)
+	p, _, err := start(ctx, tb, path, tb.TempDir(), mirror(tb, think), w)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, p.end(ctx)) }()
+	if _, err := crowd(ctx, w, people, rounds); err != nil {
+		return 0, err
+	}
+	return p.memory("VmHWM")
 }
 
 // BenchmarkStart is the time from the start of the process to its first poll: with nothing there, and with a database of its own.
 func BenchmarkStart(b *testing.B) {
-	path, model := program(b), mirror(b)
+	path, model := program(b), mirror(b, 0)
 	for _, fresh := range []bool{true, false} {
 		b.Run(map[bool]string{true: "first", false: "again"}[fresh], func(b *testing.B) {
 			ctx, dir := b.Context(), b.TempDir()
@@ -165,18 +188,23 @@ func BenchmarkStart(b *testing.B) {
 	}
 }
 
-// BenchmarkMemory is the resident memory of the process, idle and with 1000 sessions that have talked.
+// BenchmarkMemory is the resident memory of the process: idle, with 1000 sessions that have talked, and at its peak with a crowd.
 func BenchmarkMemory(b *testing.B) {
 	path := program(b)
-	var idle, talked, n float64
+	var idle, talked, most, n float64
 	for b.Loop() {
 		i, t, err := memory(b.Context(), b, path, 1000)
 		if err != nil {
 			b.Fatal(err)
 		}
-		idle, talked, n = idle+i, talked+t, n+1
+		m, err := peak(b.Context(), b, path, people, rounds, think)
+		if err != nil {
+			b.Fatal(err)
+		}
+		idle, talked, most, n = idle+i, talked+t, most+m, n+1
 	}
 	b.ReportMetric(0, "ns/op")
 	b.ReportMetric(idle/n, "idle-MB")
 	b.ReportMetric(talked/n, "sessions-1000-MB")
+	b.ReportMetric(most/n, "peak-MB")
 }

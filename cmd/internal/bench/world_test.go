@@ -8,18 +8,14 @@ import (
 	"fmt"
 	"os"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/rs/zerolog"
 
-	"github.com/zephbot/zephbot/agent/llm"
-	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/telegram/telegramtest"
 	"github.com/zephbot/zephbot/cmd/internal/app"
 	"github.com/zephbot/zephbot/cmd/internal/config"
-	"github.com/zephbot/zephbot/persistence/sql"
 )
 
 // patience bounds each wait; a measurement that works never comes near it.
@@ -40,24 +36,9 @@ type world struct {
 	url     string
 	answers chan answer
 	polled  chan time.Time // the first getUpdates
-	commits stopwatch
-}
+	tally   tally
 
-// stopwatch adds up the commits of a service: the time in which the disk makes them durable. Hooks run on one goroutine.
-type stopwatch struct {
-	began time.Time
-	took  atomic.Int64
-	n     atomic.Int64
-}
-
-func (s *stopwatch) hooks() sql.Hooks {
-	return sql.Hooks{
-		BeforeCommit: func([]*bot.Change) { s.began = time.Now() },
-		AfterCommit: func([]*bot.Change) {
-			s.took.Add(int64(time.Since(s.began)))
-			s.n.Add(1)
-		},
-	}
+	environment []string // of the service, besides the usual
 }
 
 func newWorld(tb testing.TB, people int) *world {
@@ -108,48 +89,24 @@ func (w *world) next(ctx context.Context) (answer, error) {
 // listening waits until a poll is held.
 func (w *world) listening(ctx context.Context) error { return w.fake.WaitFor(ctx, w.fake.Polling) }
 
-// model answers every message with itself, after some time.
-type model struct{ latency time.Duration }
-
-// Name implements llm.Provider.
-func (model) Name() string { return "mirror" }
-
-// Chat implements llm.Provider.
-func (m model) Chat(ctx context.Context, req *llm.Request, onDelta func(string)) (*llm.Response, error) {
-	if m.latency > 0 {
-		timer := time.NewTimer(m.latency)
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-	}
-	text := mirrored(req.Messages[len(req.Messages)-1].Text)
-	if onDelta != nil {
-		onDelta(text)
-	}
-	return &llm.Response{Text: text, Stop: llm.StopEnd, Provider: "mirror", Model: "mirror"}, nil
-}
-
 func mirrored(text string) string { return "re: " + text }
 
-// subject is a bot that is measured: run serves until ctx ends.
+// subject is a bot that is measured: run serves until ctx ends, with the model at a URL.
 type subject struct {
 	name string
-	run  func(ctx context.Context, dir string, w *world, m llm.Provider) error
+	run  func(ctx context.Context, dir string, w *world, model string) error
 }
 
 func service() subject { return subject{"service", serve} }
 func echo() subject    { return subject{"echo", echoBot} }
 
 // begin starts a subject on a world and waits until it listens; the returned function ends it.
-func (s subject) begin(ctx context.Context, tb testing.TB, w *world, m llm.Provider) (stop func()) {
+func (s subject) begin(ctx context.Context, tb testing.TB, w *world, model string) (stop func()) {
 	tb.Helper()
 	running, cancel := context.WithCancel(ctx)
 	done := make(chan error, 1)
 	dir := tb.TempDir()
-	go func() { done <- s.run(running, dir, w, m) }()
+	go func() { done <- s.run(running, dir, w, model) }()
 	stop = func() {
 		cancel()
 		if err := <-done; err != nil {
@@ -164,21 +121,23 @@ func (s subject) begin(ctx context.Context, tb testing.TB, w *world, m llm.Provi
 }
 
 // serve is the real service in this process. Send limits are off and there are more places than the default: the machine is measured, not the brakes.
-func serve(ctx context.Context, dir string, w *world, m llm.Provider) error {
-	cfg, err := config.Load(config.Source{Env: environment(dir, w), WorkDir: dir, Home: dir})
+func serve(ctx context.Context, dir string, w *world, model string) error {
+	cfg, err := config.Load(config.Source{Env: environment(dir, w, model), WorkDir: dir, Home: dir})
 	if err != nil {
 		return err
 	}
-	return app.Serve(ctx, app.Options{Config: cfg, Version: "v0.0.0-bench", WorkDir: dir, Provider: m, Log: zerolog.Nop(), Hooks: w.commits.hooks()})
+	return app.Serve(ctx, app.Options{Config: cfg, Version: "v0.0.0-bench", WorkDir: dir, Log: zerolog.Nop(), Hooks: w.tally.hooks()})
 }
 
 // environment configures the service for a world.
-func environment(dir string, w *world) []string {
-	return []string{
+func environment(dir string, w *world, model string) []string {
+	return append([]string{
 		"PATH=" + os.Getenv("PATH"), "TMPDIR=" + os.TempDir(), "HOME=" + dir,
 		"ZEPH_DATA_DIR=" + dir, "ZEPH_TELEGRAM_TOKEN=" + w.fake.Token(), "ZEPH_TELEGRAM_API_URL=" + w.url, "ZEPH_TELEGRAM_ALLOWED_USERS=*",
 		"ZEPH_TELEGRAM_LIMITS_PER_SECOND=0", "ZEPH_TELEGRAM_LIMITS_PER_CHAT_PER_SECOND=0", "ZEPH_AGENT_CONCURRENCY=512",
-	}
+		"ZEPH_LLM_PROVIDERS_MAIN_TYPE=openai", "ZEPH_LLM_PROVIDERS_MAIN_MODEL=mirror", "ZEPH_LLM_PROVIDERS_MAIN_API_KEY=opens-nothing",
+		"ZEPH_LLM_PROVIDERS_MAIN_BASE_URL=" + model,
+	}, w.environment...)
 }
 
 // turn sends one message and waits for its answer: the time from the update to the accepted answer.

@@ -1,0 +1,166 @@
+//go:build unix
+
+package bench_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime/metrics"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/persistence/redis/redistest"
+	"github.com/zephbot/zephbot/persistence/sql"
+)
+
+// tally counts what a service asks of its database, and how long the disk takes to make commits durable. Hooks of commits run on one goroutine.
+type tally struct {
+	began   time.Time
+	took    atomic.Int64
+	commits atomic.Int64
+
+	mu         sync.Mutex
+	statements map[string]int64
+}
+
+func (t *tally) hooks() sql.Hooks {
+	return sql.Hooks{
+		BeforeCommit: func([]*bot.Change) { t.began = time.Now() },
+		AfterCommit: func([]*bot.Change) {
+			t.took.Add(int64(time.Since(t.began)))
+			t.commits.Add(1)
+		},
+		Statement: func(query string) {
+			t.mu.Lock()
+			defer t.mu.Unlock()
+			if t.statements == nil {
+				t.statements = map[string]int64{}
+			}
+			t.statements[query]++
+		},
+	}
+}
+
+// reset forgets what was counted.
+func (t *tally) reset() {
+	t.took.Store(0)
+	t.commits.Store(0)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	clear(t.statements)
+}
+
+// perTurn is how many statements each of n turns took, those left out that did not run in nearly every turn: the looks of a clock.
+func (t *tally) perTurn(n int) int64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var sum int64
+	for _, count := range t.statements {
+		sum += (count + int64(n)/4) / int64(n)
+	}
+	return sum
+}
+
+// report lists the statements that run in a turn, for the message of a test.
+func (t *tally) report(n int) string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var b strings.Builder
+	for query, count := range t.statements {
+		if count >= int64(n)*3/4 {
+			fmt.Fprintf(&b, "%3d × %.100s\n", (count+int64(n)/4)/int64(n), strings.Join(strings.Fields(query), " "))
+		}
+	}
+	return b.String()
+}
+
+// use is what this process has taken from the machine so far.
+type use struct {
+	allocations uint64
+	written     int64 // bytes that went to the disk
+}
+
+func used() (use, error) {
+	sample := []metrics.Sample{{Name: "/gc/heap/allocs:objects"}}
+	metrics.Read(sample)
+	written, err := ioCounter("/proc/self/io", "write_bytes:")
+	return use{sample[0].Value.Uint64(), written}, err
+}
+
+// add adds what was used between two looks.
+func (u *use) add(from, to use) {
+	u.allocations += to.allocations - from.allocations
+	u.written += to.written - from.written
+}
+
+// ioCounter reads one line of a file in /proc; 0 where the system has no such file.
+func ioCounter(path, name string) (int64, error) {
+	raw, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrPermission) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	for lines := bufio.NewScanner(bytes.NewReader(raw)); lines.Scan(); {
+		if value, ok := strings.CutPrefix(lines.Text(), name); ok {
+			return strconv.ParseInt(strings.TrimSpace(value), 10, 64)
+		}
+	}
+	return 0, fmt.Errorf("%s has no line %s", path, name)
+}
+
+// cost is what one turn with one call of the model takes, as counted over several.
+type cost struct{ statements, commits, trips int64 }
+
+// measureCost plays n turns one after another on a service whose counters are in a Redis that counts its commands.
+func measureCost(ctx context.Context, tb testing.TB, n int) (cost, string) {
+	tb.Helper()
+	redis := redistest.Start(ctx, tb)
+	w := newWorld(tb, 1)
+	w.environment = []string{"ZEPH_REDIS_URL=" + redis.URL}
+	defer service().begin(ctx, tb, w, mirror(tb, 0))()
+	say := func(turns int) {
+		for i := range turns {
+			if _, err := turn(ctx, w, person(0), fmt.Sprint("hello ", i)); err != nil {
+				tb.Fatal(err)
+			}
+		}
+	}
+	say(3) // connections, caches
+	w.tally.reset()
+	before := redis.Trips()
+	say(n)
+	rounded := func(sum int64) int64 { return (sum + int64(n)/2) / int64(n) }
+	return cost{w.tally.perTurn(n), rounded(w.tally.commits.Load()), rounded(redis.Trips() - before)}, w.tally.report(n)
+}
+
+// The most that a turn with one call of the model may cost. What costs less moves its bound.
+const (
+	mostStatements = 42
+	mostCommits    = 5
+	mostTrips      = 2
+)
+
+// TestTurnCost holds the counts of a turn, which do not depend on the machine.
+func TestTurnCost(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	got, report := measureCost(ctx, t, 20)
+	if got.statements > mostStatements || got.commits > mostCommits || got.trips > mostTrips {
+		t.Errorf("a turn costs %+v, want at most %d statements, %d commits, %d trips to Redis\n%s", got, mostStatements, mostCommits, mostTrips, report)
+	}
+	if got.statements <= 0 || got.commits <= 0 || got.trips <= 0 {
+		t.Errorf("a turn costs %+v: something is not counted", got)
+	}
+}
