@@ -24,6 +24,7 @@ const fileName = "zephbot.db"
 type Options struct {
 	DataDir     string           // for embedded engines; locked for this process
 	DatabaseURL string           // "" = SQLite below DataDir
+	Mode        string           // of this process, such as "serve", for the one that is refused the directory
 	Owner       string           // of the leases of this process: unique among processes
 	Now         func() time.Time // nil = time.Now
 	Log         zerolog.Logger
@@ -67,7 +68,7 @@ func Open(ctx context.Context, options Options) (*Stores, error) {
 	if err := options.validate(); err != nil {
 		return nil, err
 	}
-	unlock, err := sql.LockDir(options.DataDir)
+	unlock, err := sql.LockDir(options.DataDir, options.Mode)
 	if err != nil {
 		return nil, err
 	}
@@ -94,6 +95,10 @@ func Open(ctx context.Context, options Options) (*Stores, error) {
 	}
 	return stores, nil
 }
+
+// Lock takes a directory for one process of its kind, beside a service that may have it: name is the file of the lock. Taken already: sql.ErrLocked, with
+// a sentence for the operator.
+func Lock(dir, name, mode string) (release func(), err error) { return sql.LockFile(dir, name, mode) }
 
 // OpenReader opens the database below a data directory for reading, beside the process that may be working on it. Where there is none,
 // errors.Is(err, fs.ErrNotExist) holds. Close it.

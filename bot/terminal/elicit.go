@@ -76,7 +76,12 @@ func (t *Terminal) nextForm() (form, bool) {
 
 // fill shows a request and reads its fields. An error is the terminal's own: its input has failed.
 func (t *Terminal) fill(ctx context.Context, f form) error {
-	reply, err := t.ask(f)
+	asked := f
+	var cancel context.CancelFunc
+	asked.ctx, cancel = context.WithCancel(f.ctx)
+	defer cancel()
+	defer context.AfterFunc(ctx, cancel)() // Ctrl-C ends the form too
+	reply, err := t.ask(asked)
 	f.reply <- reply
 	if err != nil && f.ctx.Err() != nil && ctx.Err() == nil { // the server waits no longer
 		t.print("\nToo late: the server " + f.req.Server + " waits no longer.\n")

@@ -54,6 +54,7 @@ type Terminal struct {
 	waiting   int        // answered as of the last message handed in
 	change    chan struct{}
 	input     *input
+	pressed   <-chan struct{} // see Interrupts; nil = never
 }
 
 type question struct {
@@ -264,36 +265,6 @@ func (t *Terminal) hand(ctx context.Context, accept Accept, m bot.Message) error
 	t.waiting = t.answered
 	t.mu.Unlock()
 	return accept(ctx, []dispatch.Raw{{ID: m.ID, Body: raw}})
-}
-
-// Once hands in one message and waits for its answer. A question is put to the person when somebody sits there; it is denied otherwise.
-func (t *Terminal) Once(ctx context.Context, accept Accept, text string) error {
-	if err := t.hand(ctx, accept, t.message(text)); err != nil {
-		return err
-	}
-	return t.await(ctx, accept)
-}
-
-// Talk hands in every line of the input, one answer after the other, until the input ends.
-func (t *Terminal) Talk(ctx context.Context, accept Accept) error {
-	for {
-		if t.opts.Ask && !t.opts.JSON {
-			_, _ = fmt.Fprint(t.opts.Err, "> ") // a prompt nobody sees is no harm
-		}
-		text, err := t.input.next(ctx, 0)
-		if errors.Is(err, io.EOF) || ctx.Err() != nil {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if strings.TrimSpace(text) == "" {
-			continue
-		}
-		if err := t.Once(ctx, accept, text); err != nil {
-			return err
-		}
-	}
 }
 
 // await returns when the last message is answered, asking what has to be asked meanwhile.

@@ -17,12 +17,16 @@ import (
 var ErrLocked = errors.New("the data directory is in use")
 
 // LockDir makes the directory when it is absent and takes it for this process alone, until release or the end of the process: with embedded
-// engines two processes in one directory would work on the same sessions. Taken already: ErrLocked, with a sentence for the operator.
-func LockDir(dir string) (release func(), err error) {
+// engines two processes in one directory would work on the same sessions. The mode, such as "serve", is told to the next one that wants it. Taken
+// already: ErrLocked, with a sentence for the operator.
+func LockDir(dir, mode string) (release func(), err error) { return LockFile(dir, "lock", mode) }
+
+// LockFile does so by a file of another name, for what shares a directory with a service.
+func LockFile(dir, name, mode string) (release func(), err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make the data directory: %w", err)
 	}
-	file, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	file, err := os.OpenFile(filepath.Join(dir, name), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("lock the data directory: %w", err)
 	}
@@ -35,7 +39,7 @@ func LockDir(dir string) (release func(), err error) {
 	case err != nil:
 		return nil, errors.Join(fmt.Errorf("lock the data directory %s: %w", dir, err), file.Close())
 	}
-	if err := sign(file); err != nil {
+	if err := sign(file, mode); err != nil {
 		return nil, errors.Join(fmt.Errorf("lock the data directory %s: %w", dir, err), file.Close())
 	}
 	var once sync.Once
@@ -48,22 +52,30 @@ func LockDir(dir string) (release func(), err error) {
 	}, nil
 }
 
-// sign leaves the number of this process for the message to the next one.
-func sign(file *os.File) error {
+// maxSign bounds what is read of a signature, in bytes.
+const maxSign = 64
+
+// sign leaves the number and the mode of this process for the message to the next one.
+func sign(file *os.File, mode string) error {
 	if err := file.Truncate(0); err != nil {
 		return err
 	}
-	_, err := file.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
+	_, err := file.WriteAt([]byte(strings.TrimSpace(strconv.Itoa(os.Getpid())+" "+mode)+"\n"), 0)
 	return err
 }
 
 // holder names the process that has the lock, when it can be read.
 func holder(file *os.File) string {
-	data := make([]byte, 32)
+	data := make([]byte, maxSign)
 	n, _ := file.ReadAt(data, 0) // the end of the file comes early: that is no error here
-	pid, err := strconv.Atoi(strings.TrimSpace(string(data[:n])))
-	if err != nil {
+	number, mode, _ := strings.Cut(strings.TrimSpace(string(data[:n])), " ")
+	pid, err := strconv.Atoi(number)
+	switch {
+	case err != nil:
 		return ""
+	case mode == "": // of an earlier version
+		return fmt.Sprintf(" (process %d)", pid)
+	default:
+		return fmt.Sprintf(" (process %d, zephbot %s)", pid, mode)
 	}
-	return fmt.Sprintf(" (process %d)", pid)
 }

@@ -8,6 +8,9 @@ import "errors"
 var ErrLocked = errors.New("the data directory is in use")
 
 // LockDir needs a file lock that ends with its process; this system offers none that is known here.
-func LockDir(dir string) (release func(), err error) {
+func LockDir(dir, _ string) (release func(), err error) {
 	return nil, errors.New("lock the data directory " + dir + ": not possible on this system; set database.url to a PostgreSQL database")
 }
+
+// LockFile is as impossible as LockDir.
+func LockFile(dir, _, mode string) (release func(), err error) { return LockDir(dir, mode) }

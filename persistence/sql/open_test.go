@@ -3,6 +3,7 @@ package sql_test
 import (
 	databasesql "database/sql"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -115,18 +116,23 @@ func TestRecoverFreesTheLeasesOfOthers(t *testing.T) {
 func TestLockDir(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
-	release, err := sql.LockDir(dir)
+	release, err := sql.LockDir(dir, "serve")
 	check(t, err)
-	_, err = sql.LockDir(dir)
-	if !errors.Is(err, sql.ErrLocked) || !strings.Contains(err.Error(), dir) || !strings.Contains(err.Error(), "--data-dir") {
-		t.Errorf("second lock: %v", err)
+	_, err = sql.LockDir(dir, "serve")
+	for _, want := range []string{dir, "--data-dir", fmt.Sprintf("process %d, zephbot serve", os.Getpid())} {
+		if !errors.Is(err, sql.ErrLocked) || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("second lock: %v, want one line with %q", err, want)
+		}
 	}
+	beside, err := sql.LockFile(dir, "other.lock", "simulate")
+	check(t, err)
+	beside()
 	release()
 	release()
-	again, err := sql.LockDir(dir)
+	again, err := sql.LockDir(dir, "")
 	check(t, err)
 	again()
-	if _, err := sql.LockDir(filepath.Join(dir, "lock")); err == nil {
+	if _, err := sql.LockDir(filepath.Join(dir, "lock"), ""); err == nil {
 		t.Error("locked a file as a directory")
 	}
 }

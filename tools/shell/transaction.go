@@ -33,11 +33,11 @@ type transaction struct {
 	warnings []string
 }
 
-// begin takes the snapshot, where there is anything to take back: with auto_rollback, and unless the command only reads. Transactional runs in
-// one workspace come one after the other, so that none takes back what another did.
+// begin takes the snapshot, unless the command only reads. Transactional runs in one workspace come one after the other, so that none takes back, or is
+// told to have changed, what another did.
 func (r *Runner) begin(ctx context.Context, text, ws string) (*transaction, error) {
 	tx := &transaction{r: r}
-	if !r.opts.Transactional || !r.opts.AutoRollback {
+	if !r.opts.Transactional {
 		return tx, nil
 	}
 	if _, reads := command.ReadsOnly(command.Parse(text)); reads {
@@ -61,14 +61,22 @@ func (r *Runner) begin(ctx context.Context, text, ws string) (*transaction, erro
 	case r.opts.SnapshotRequired:
 		tx.close()
 		return nil, &tools.Error{
-			Category: tools.PermanentFailure, Message: "the command was not run, because it could not be taken back: " + why(err), Err: err,
+			Category: tools.PermanentFailure, Message: "the command was not run: " + why(err) + ": " + r.lost(), Err: err,
 			Suggestion: "Remove what is not needed from the working directory, or tell the user.",
 		}
 	default:
 		r.log.Warn().Err(err).Msg("no snapshot of the workspace")
-		tx.warnings = append(tx.warnings, "[warn] "+why(err)+": this command cannot be rolled back")
+		tx.warnings = append(tx.warnings, "[warn] "+why(err)+": "+r.lost())
 		return tx, nil
 	}
+}
+
+// lost says what does not work without a snapshot.
+func (r *Runner) lost() string {
+	if r.opts.AutoRollback {
+		return "this command cannot be rolled back"
+	}
+	return "what this command changes cannot be told"
 }
 
 // why says a failed snapshot in words for the model.
@@ -93,13 +101,17 @@ func (t *transaction) close() {
 	}
 }
 
-// settle takes the run back when it failed, whatever became of the call meanwhile, and says so.
+// settle compares with the snapshot when the run failed, whatever became of the call meanwhile: with auto_rollback it takes the run back, else it
+// tells what the run has left behind.
 func (t *transaction) settle(call *tools.Call, o *outcome) []string {
 	if t.snap == nil || !o.failed(t.r.opts.AutoRollbackExitCodes) {
 		return nil
 	}
 	if o.status.Stuck || o.held {
 		t.r.log.Warn().Msg("rollback while a process may still write")
+	}
+	if !t.r.opts.AutoRollback {
+		return []string{t.snap.left()}
 	}
 	done := t.snap.rollback()
 	if call.Trail != nil {

@@ -52,8 +52,12 @@ type Options struct {
 	Provider llm.Provider
 	// Internet replaces name resolution, connections and trusted roots of the web tools: tests. No check is switched off by it.
 	Internet Internet
+	// Mode names the command that runs, such as "serve", for the process that is refused the directory.
+	Mode string
 	// Home is the directory of state when it is not data_dir itself.
 	Home string
+	// State is the directory for the state of the person's programs; "" = data_dir (see terminalHome).
+	State string
 	// elicit asks the person at the terminal what a server wants to know; nil = such questions are declined.
 	elicit func(context.Context, mcp.Elicitation) (mcp.Answer, error)
 	// Hooks watch the database's commits: crash tests end the process in them.
@@ -169,7 +173,7 @@ func (c *Core) openChain(ctx context.Context) (err error) {
 // openStores opens the database and Redis.
 func (c *Core) openStores(ctx context.Context) (err error) {
 	if c.stores, err = persistence.Open(ctx, persistence.Options{
-		DataDir: c.dir, DatabaseURL: c.cfg.Database.URL.Reveal(), Owner: c.owner, Now: c.now, Log: c.log.With().Str("component", "store").Logger(),
+		DataDir: c.dir, Mode: c.opts.Mode, DatabaseURL: c.cfg.Database.URL.Reveal(), Owner: c.owner, Now: c.now, Log: c.log.With().Str("component", "store").Logger(),
 		Hooks: c.opts.Hooks, Vector: persistence.Vector{Backend: c.cfg.Vector.Backend, URL: c.cfg.Vector.URL, APIKey: c.cfg.Vector.APIKey.Reveal()},
 	}); err != nil {
 		return err

@@ -82,13 +82,17 @@ func (c *Core) web() ([]tools.Tool, error) {
 
 func (c *Core) shell(k *kit) (tools.Tool, error) {
 	s := c.cfg.Tools.Shell
+	background := s.MaxBackgroundRuns
+	if background == 0 {
+		background = -1 // none, where the runner's own zero means its default
+	}
 	bash, runner, err := shell.New(shell.Options{
 		Timeout: time.Duration(s.Timeout) * time.Second, Workspace: k.workspace, AllowedPaths: k.commands.dirs, DeniedPaths: k.denied,
 		Unreadable: c.unreadable, Disk: k.disk,
 		Network: reach(s.AllowNetwork), Limits: limits(s.Limits), MaxOutput: s.Limits.OutputBytes, AllowedCommands: s.AllowedCommands, EnvBlocklist: s.EnvBlocklist,
 		Transactional: s.Transactional, AutoRollback: s.AutoRollback, AutoRollbackExitCodes: s.AutoRollbackExitCodes,
 		SnapshotRequired: s.SnapshotRequired, TransactionScope: s.TransactionScope, MaxSnapshotBytes: s.MaxSnapshotBytes,
-		MaxBackgroundRuns: s.MaxBackgroundRuns, BackgroundTimeout: time.Duration(s.BackgroundTimeoutSecs) * time.Second,
+		MaxBackgroundRuns: background, BackgroundTimeout: time.Duration(s.BackgroundTimeoutSecs) * time.Second,
 		Sandbox: s.Sandbox, Helper: sandbox.Self, Redact: c.redactor.String, Now: c.now, Log: c.log.With().Str("component", "shell").Logger(),
 	})
 	if err != nil {

@@ -25,6 +25,7 @@ func Serve(ctx context.Context, opts Options) error {
 	if cfg.Telegram.Token == "" {
 		return errors.Join(ErrConfig, errors.New("no Telegram token: set telegram.token or ZEPH_TELEGRAM_TOKEN, or try `zephbot simulate`"))
 	}
+	opts.Mode = "serve"
 	c, err := OpenCore(ctx, opts)
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,7 +41,8 @@ type channel struct {
 	admins    func() []string
 	operators []bot.Place // where admins are told of what cannot be stored
 	limits    deliver.Limits
-	nobody    bool // there is nobody to ask: questions are denials
+	nobody    bool          // there is nobody to ask: questions are denials
+	grace     time.Duration // how long a shutdown waits for turns; 0 = graceTurns
 }
 
 // service is a channel at work: dispatcher and outbox over the core.
@@ -96,12 +98,13 @@ func newService(c *Core, ch channel) *service {
 		chain = c.chain(nil, c.request)
 	}
 	runner := c.runner(executor{chain: chain, audit: c.audit, metrics: c.metrics}, ch.display)
+	grace := cmp.Or(ch.grace, graceTurns)
 	s.dispatcher = dispatch.New(dispatch.Parts{
 		Store: store, Decoder: ch.decoder, Composer: ch.composer, Runner: runner, Guard: ch.guard, Meter: meter, Commands: s.commands,
 		Approvals: questions, Outbox: s.outbox, Direct: ch.sender, Operators: ch.operators, Progress: progress, Words: words, Log: c.log.With().Str("component", "dispatcher").Logger(), Now: c.now,
 		Observe: s.observe, News: c.news,
 	}, dispatch.Options{
-		Channel: ch.name, Bot: ch.bot, Owner: c.owner, Concurrency: c.cfg.Agent.Concurrency, Grace: graceTurns,
+		Channel: ch.name, Bot: ch.bot, Owner: c.owner, Concurrency: c.cfg.Agent.Concurrency, Grace: grace,
 	})
 	return s
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/zephbot/zephbot/bot/simulator"
+	"github.com/zephbot/zephbot/persistence"
 )
 
 // SimulateOptions are what `zephbot simulate` was told.
@@ -23,12 +24,20 @@ type SimulateOptions struct {
 	Open       bool
 }
 
+// simulatorLock is the file by which a simulator has its directory for itself: the bot that it starts locks the same directory as a service does.
+const simulatorLock = "simulator.lock"
+
 // Simulate runs the same service against a local Telegram, with a page to chat on.
 func Simulate(ctx context.Context, opts Options, sim SimulateOptions) error {
 	home := filepath.Join(opts.Config.Path(opts.Config.DataDir), "simulate")
 	if err := os.MkdirAll(home, 0o700); err != nil {
 		return fmt.Errorf("%w: data_dir: %w", ErrConfig, err)
 	}
+	unlock, err := persistence.Lock(home, simulatorLock, "simulate")
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	stories := &stories{path: filepath.Join(home, "zephbot.db")}
 	defer stories.close()
 	s, err := simulator.New(simulator.Options{

@@ -3,8 +3,8 @@ package app
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
-	"path/filepath"
 	"time"
 
 	"github.com/google/uuid"
@@ -25,7 +25,15 @@ type ChatOptions struct {
 	Ask      bool   // a person sits at the terminal
 	Flush    func() // drops what they typed and nobody read yet; may be nil
 	Language string
+	// Interrupts asks for the person's Ctrl-C, until give is called; nil = they end ctx. Not asked for before somebody can be talked to.
+	Interrupts func() (pressed <-chan struct{}, give func())
 }
+
+// ErrStopped means that the person ended the turn of --once. The end of the turn has told so.
+var ErrStopped = errors.New("stopped by Ctrl-C")
+
+// graceTerminal is how long the end of the terminal waits for a turn: whoever leaves in the middle of one has said so twice.
+const graceTerminal = time.Second
 
 // serversWait is how long the terminal waits for its MCP servers before the first message: here nobody else is kept waiting, and a model that is asked
 // once must see their tools.
@@ -48,11 +56,18 @@ func elicitor(t *terminal.Terminal, warn bool) func(context.Context, mcp.Elicita
 	}
 }
 
-// Chat is the terminal channel. Its state lives below data_dir, apart from the service's, so that both may run at once.
+// Chat is the terminal channel. Its state lives apart from the service's, so that both may run at once (see terminalHome).
 func Chat(ctx context.Context, opts Options, chat ChatOptions) error {
-	opts.Home = filepath.Join(opts.Config.Path(opts.Config.DataDir), "terminal")
+	opts.Home, opts.Mode = terminalHome(opts), "chat"
 	if opts.Now == nil {
 		opts.Now = time.Now
+	}
+	moved, err := moveTerminal(opts)
+	if err != nil {
+		return err
+	}
+	if moved != "" {
+		_, _ = fmt.Fprintln(chat.Err, "zephbot: "+moved) // nobody reads it: no harm
 	}
 	name := "main"
 	if chat.Once != "" {
@@ -69,17 +84,28 @@ func Chat(ctx context.Context, opts Options, chat ChatOptions) error {
 		return err
 	}
 	s := newService(c, channel{
-		name: terminal.Name, bot: terminal.BotID, decoder: t, composer: t, sender: t, watch: t.Watch, guard: t,
+		name: terminal.Name, bot: terminal.BotID, decoder: t, composer: t, sender: t, watch: t.Watch, guard: t, grace: graceTerminal,
 		rights: func(bot.Place, string) approval.Rights { return approval.Rights{Required: 1, Requester: chat.Ask} },
 		admins: func() []string { return nil },
 	})
 	err = s.run(ctx, func(ctx context.Context) error {
 		c.awaitServers(ctx)
+		if chat.Interrupts != nil {
+			pressed, give := chat.Interrupts()
+			defer give()
+			t.Interrupts(pressed)
+		}
 		accept := func(ctx context.Context, raws []dispatch.Raw) error { return s.dispatcher.Accept(ctx, raws) }
 		if chat.Once != "" {
 			return t.Once(ctx, accept, chat.Once)
 		}
 		return t.Talk(ctx, accept)
 	})
+	if errors.Is(err, terminal.ErrStopped) {
+		err = ErrStopped
+	}
+	if errors.Is(err, terminal.ErrLeft) {
+		err = errors.New("left in the middle of a turn; the next start ends it")
+	}
 	return errors.Join(err, c.Close())
 }

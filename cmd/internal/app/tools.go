@@ -28,12 +28,12 @@ type Bench struct {
 	stop func() // ends the MCP client; nil when it does not run
 }
 
-// OpenBench builds rules, tools and an audit log of its own below data_dir/terminal.
+// OpenBench builds rules, tools and an audit log of its own in the terminal's directory.
 func OpenBench(opts Options) (*Bench, error) {
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
-	opts.Home = filepath.Join(opts.Config.Path(opts.Config.DataDir), "terminal")
+	opts.Home = terminalHome(opts)
 	b := &Bench{core: newCore(opts)}
 	if err := b.open(context.Background()); err != nil {
 		return nil, errors.Join(err, b.Close())

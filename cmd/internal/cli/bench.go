@@ -40,7 +40,7 @@ func (c *command) benchOf(cfg *config.Config, run func(b *app.Bench) error) erro
 }
 
 func (c *command) toolsCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "tools", Short: "List the tools, or call one without a model", Args: cobra.NoArgs, RunE: needSub}
+	cmd := &cobra.Command{Use: "tools", Short: "List the tools, or call one without a model", Args: oneOfSubs, RunE: needSub}
 	var asJSON bool
 	list := &cobra.Command{
 		Use: "list", Short: "List the registered tools", Args: cobra.NoArgs,
@@ -125,7 +125,7 @@ func (c *command) callTool(ctx context.Context, b *app.Bench, o app.CallOptions,
 var errSilent = errors.New("")
 
 func (c *command) policyCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "policy", Short: "Ask what the rules decide", Args: cobra.NoArgs, RunE: needSub}
+	cmd := &cobra.Command{Use: "policy", Short: "Ask what the rules decide", Args: oneOfSubs, RunE: needSub}
 	var caller string
 	check := &cobra.Command{
 		Use: "check TOOL JSON | -", Short: "Print decision and trace as JSON", Args: cobra.RangeArgs(1, 2),

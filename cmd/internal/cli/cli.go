@@ -2,14 +2,17 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"strings"
+	"sync"
 
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
@@ -36,6 +39,8 @@ type Env struct {
 	InTerm     bool   // In is a terminal: somebody sits there
 	Flush      func() // drops what was typed there and not read yet; may be nil
 	ErrTerm    bool   // Err is a terminal: colours
+	// Interrupts are the times somebody pressed Ctrl-C; nil = never. The first one ends the command, unless the command asks for them.
+	Interrupts <-chan os.Signal
 }
 
 // Standard is the world of the process. What cannot be found out stays empty and is missed, with a clear word, by who needs it.
@@ -61,6 +66,15 @@ func (u usageError) Unwrap() error { return u.error }
 // Main runs a command line and returns the exit code. Errors are printed once, here.
 func Main(ctx context.Context, args []string, env Env) int {
 	c := &command{env: env}
+	ctx, end := context.WithCancel(ctx)
+	var watching sync.WaitGroup
+	watched, unwatch := context.WithCancel(context.WithoutCancel(ctx))
+	watching.Go(func() { c.interrupts.watch(watched, env.Interrupts, end) })
+	defer func() {
+		unwatch()
+		watching.Wait()
+		end()
+	}()
 	root := c.root()
 	root.SetArgs(args)
 	root.SetIn(env.In)
@@ -74,7 +88,7 @@ func Main(ctx context.Context, args []string, env Env) int {
 		return Fine
 	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
 		return Fine
-	case errors.Is(err, errSilent):
+	case errors.Is(err, errSilent), errors.Is(err, app.ErrStopped):
 		return Failed
 	case errors.As(err, &usage), errors.As(err, &problems), errors.Is(err, app.ErrConfig):
 		c.complain(err)
@@ -97,8 +111,9 @@ func (c *command) complain(err error) {
 
 // command is one run of the command line.
 type command struct {
-	env   Env
-	flags struct{ config, dataDir, logLevel, logFormat string }
+	env        Env
+	interrupts interrupts
+	flags      struct{ config, dataDir, logLevel, logFormat string }
 }
 
 func (c *command) root() *cobra.Command {
@@ -107,7 +122,7 @@ func (c *command) root() *cobra.Command {
 		Short: "A Telegram service through which people talk to an agent that runs tools",
 		Long: "zephbot serves Telegram when a token is configured, and else simulates it: a page in the browser on which several people chat with the bot.\n" +
 			"Exit codes: 0 fine, 1 failed, 2 usage or configuration.",
-		Args: cobra.NoArgs, SilenceErrors: true, SilenceUsage: true,
+		Args: oneOfSubs, SilenceErrors: true, SilenceUsage: true, Version: versionLine(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := c.load()
 			if err != nil {
@@ -120,7 +135,8 @@ func (c *command) root() *cobra.Command {
 		},
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.SetVersionTemplate("{{.Version}}\n")
+	root.SetFlagErrorFunc(wrongFlag)
 	p := root.PersistentFlags()
 	p.StringVar(&c.flags.config, "config", "", "config file (default ./zephbot.toml, then $XDG_CONFIG_HOME/zephbot/zephbot.toml)")
 	p.StringVar(&c.flags.dataDir, "data-dir", "", "directory of the database, the audit log and workspaces")
@@ -174,7 +190,33 @@ func (c *command) logger(cfg *config.Config) zerolog.Logger {
 }
 
 func (c *command) options(cfg *config.Config) app.Options {
-	return app.Options{Config: cfg, Version: version(), Log: c.logger(cfg), WorkDir: c.env.WorkDir}
+	return app.Options{Config: cfg, Version: version(), Log: c.logger(cfg), WorkDir: c.env.WorkDir, State: c.stateDir()}
+}
+
+// stateDir is where programs keep the state of a person on this system; "" when that cannot be found out.
+func (c *command) stateDir() string {
+	value := func(name string) string {
+		for _, pair := range c.env.Environ {
+			if v, ok := strings.CutPrefix(pair, name+"="); ok && filepath.IsAbs(v) { // the XDG specification ignores relative paths
+				return v
+			}
+		}
+		return ""
+	}
+	below := func(dir string, names ...string) string {
+		if dir == "" {
+			return ""
+		}
+		return filepath.Join(append([]string{dir}, names...)...)
+	}
+	switch runtime.GOOS {
+	case "windows":
+		return below(value("LOCALAPPDATA"), "zephbot")
+	case "darwin":
+		return below(c.env.Home, "Library", "Application Support", "zephbot")
+	default:
+		return cmp.Or(below(value("XDG_STATE_HOME"), "zephbot"), below(c.env.Home, ".local", "state", "zephbot"))
+	}
 }
 
 func (c *command) serve(ctx context.Context, cfg *config.Config) error {
@@ -229,35 +271,6 @@ func (c *command) simulateCommand() *cobra.Command {
 	return cmd
 }
 
-func (c *command) chatCommand() *cobra.Command {
-	var once string
-	var asJSON bool
-	cmd := &cobra.Command{
-		Use: "chat", Short: "Chat in the terminal", Args: cobra.NoArgs,
-		Long: "Talks to the agent in the terminal; its tools work in the current directory. --once answers one message and ends; --json prints one JSON object an\n" +
-			"event: {\"type\",\"session\",\"turn\",\"text\",\"call\",\"approval\"} with the types delta, tool_started, tool_finished, notice, approval, answer, error.\n" +
-			"Where nobody sits at the terminal, what needs an approval is denied.",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if cmd.Flags().Changed("once") && strings.TrimSpace(once) == "" {
-				return usageError{errors.New("--once needs a message")}
-			}
-			cfg, err := c.load()
-			if err != nil {
-				return err
-			}
-			if cfg.Log.Level == "info" && cfg.Origin("log.level") == (config.Origin{}) {
-				cfg.Log.Level = "warn" // the conversation is what one came for
-			}
-			return app.Chat(cmd.Context(), c.options(cfg), app.ChatOptions{
-				In: c.env.In, Out: c.env.Out, Err: c.env.Err, Once: once, JSON: asJSON, Ask: c.env.InTerm, Flush: c.env.Flush, Language: language(c.env.Environ),
-			})
-		},
-	}
-	cmd.Flags().StringVar(&once, "once", "", "answer this message and end")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print events as JSON")
-	return cmd
-}
-
 // language reads the terminal's language.
 func language(environ []string) string {
 	values := map[string]string{}
@@ -277,10 +290,15 @@ func (c *command) versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "version", Short: "Print version, commit and Go version", Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintf(c.env.Out, "zephbot %s %s %s/%s\n", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			_, err := fmt.Fprintln(c.env.Out, versionLine())
 			return err
 		},
 	}
+}
+
+// versionLine is what version and --version print.
+func versionLine() string {
+	return fmt.Sprintf("zephbot %s %s %s/%s", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
 // version is what the build recorded: a tag, or the commit.

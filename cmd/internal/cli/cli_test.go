@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -25,10 +26,16 @@ func TestMain(m *testing.M) {
 	if err != nil {
 		panic(err)
 	}
+	if os.Getenv(asZephbot) != "" {
+		os.Exit(cli.Process(os.Args[1:]))
+	}
 	code := m.Run()
 	remove()
 	os.Exit(code)
 }
+
+// asZephbot is the variable that makes the test binary the program itself.
+const asZephbot = "TEST_AS_ZEPHBOT"
 
 type world struct {
 	dir      string
@@ -62,7 +69,22 @@ func TestExitCodes(t *testing.T) {
 	}{
 		{args: []string{"version"}, code: cli.Fine},
 		{args: []string{"--help"}, code: cli.Fine},
-		{args: []string{"nonsense"}, code: cli.Failed, err: `unknown command "nonsense"`},
+		{args: []string{"nonsense"}, code: cli.Usage, err: `unknown command "nonsense" for zephbot; there are: audit, chat, config`},
+		{args: []string{"simulat"}, code: cli.Usage, err: "did you mean simulate?"},
+		{args: []string{"config", "chek"}, code: cli.Usage, err: `unknown command "chek" for zephbot config; did you mean check?`},
+		{args: []string{"tools", "cal"}, code: cli.Usage, err: "did you mean call?"},
+		{args: []string{"policy", "chck"}, code: cli.Usage, err: "did you mean check?"},
+		{args: []string{"mcp", "lst"}, code: cli.Usage, err: "did you mean list?"},
+		{args: []string{"audit", "verfy"}, code: cli.Usage, err: "did you mean verify?"},
+		{args: []string{"audit"}, code: cli.Usage, err: "tail, verify"},
+		{args: []string{"simulate", "--lisen", "x"}, code: cli.Usage, err: "did you mean --listen?"},
+		{args: []string{"chat", "--onse", "x"}, code: cli.Usage, err: "did you mean --once?"},
+		{args: []string{"chat", "hello"}, code: cli.Usage, err: `--once "hello"`},
+		{args: []string{"chat", "--once=a", "b"}, code: cli.Usage, err: "one message"},
+		{args: []string{"chat", "--once"}, code: cli.Usage, err: "--once needs a message"},
+		{args: []string{"chat", "--once", "-"}, code: cli.Usage, err: "--once needs a message"},
+		{args: []string{"--version"}, code: cli.Fine},
+		{args: []string{"version", "x"}, code: cli.Usage},
 		{args: []string{"serve", "--nonsense"}, code: cli.Usage, err: "unknown flag"},
 		{args: []string{"render", "x"}, code: cli.Usage, err: "x"},
 		{args: []string{"tools", "call", "bash"}, code: cli.Usage, err: "accepts 2 arg(s)"},
@@ -216,5 +238,121 @@ func TestConfigCommands(t *testing.T) {
 	w.env = append(w.env, "ZEPH_TELEGRAM_TOKEN=123456:very-secret-token")
 	if code := w.run(t, "config", "print"); code != cli.Fine || strings.Contains(w.out.String(), "very-secret") || !strings.Contains(w.out.String(), "[redacted]") {
 		t.Errorf("print: exit %d: %s", code, w.out.String())
+	}
+}
+
+// TestVersion: both spellings print the same line.
+func TestVersion(t *testing.T) {
+	t.Parallel()
+	w := here(t)
+	w.run(t, "version")
+	want := w.out.String()
+	if code := w.run(t, "--version"); code != cli.Fine || w.out.String() != want || !strings.HasPrefix(want, "zephbot ") {
+		t.Errorf("exit %d: %q, want %q", code, w.out.String(), want)
+	}
+}
+
+// TestOnceFromStdin: --once takes the message from stdin when none stands behind it, and writes where it always does.
+func TestOnceFromStdin(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{{"chat", "--once"}, {"chat", "--once", "-"}, {"chat", "--once=-"}, {"chat", "--once", "--json"}} {
+		w := here(t)
+		w.env = append(w.env, "ZEPH_LLM_PROVIDERS_MAIN_TYPE=offline")
+		if err := os.WriteFile(filepath.Join(w.dir, "notes.txt"), []byte("hello"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		w.in = "what files are here?\n"
+		if code := w.run(t, args...); code != cli.Fine || !strings.Contains(w.out.String(), "notes.txt") {
+			t.Errorf("%v: exit %d, stdout %q, stderr %q", args, code, w.out.String(), w.err.String())
+		}
+		w.in = "nothing to see"
+		if code := w.run(t, "chat", "--once", "what files are here?"); code != cli.Fine || !strings.Contains(w.out.String(), "notes.txt") {
+			t.Errorf("as an argument: exit %d, stdout %q, stderr %q", code, w.out.String(), w.err.String())
+		}
+	}
+}
+
+// TestTerminalState: without a configured data_dir the terminal keeps nothing in the working directory; with one it wins.
+func TestTerminalState(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, env, conf string
+		want            string // below the home or the working directory, which are one here
+	}{
+		{name: "default", want: ".local/state/zephbot/terminal"},
+		{name: "XDG", env: "XDG_STATE_HOME=@/elsewhere", want: "elsewhere/zephbot/terminal"},
+		{name: "relative XDG is ignored", env: "XDG_STATE_HOME=elsewhere", want: ".local/state/zephbot/terminal"},
+		{name: "data_dir in the file", conf: "data_dir = \"mine\"\n", want: "mine/terminal"},
+		{name: "data_dir in the environment", env: "ZEPH_DATA_DIR=other", want: "other/terminal"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			if runtime.GOOS != "linux" {
+				t.Skip("the directories are those of Linux")
+			}
+			w := &world{dir: t.TempDir()}
+			w.env = []string{"ZEPH_LLM_PROVIDERS_MAIN_TYPE=offline", strings.ReplaceAll(c.env, "@", w.dir)}
+			if c.conf != "" {
+				if err := os.WriteFile(filepath.Join(w.dir, "zephbot.toml"), []byte(c.conf), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if code := w.run(t, "chat", "--once", "hello"); code != cli.Fine {
+				t.Fatalf("exit %d: %s", code, w.err.String())
+			}
+			if _, err := os.Stat(filepath.Join(w.dir, c.want, "zephbot.db")); err != nil {
+				t.Error(err)
+			}
+			if _, err := os.Stat(filepath.Join(w.dir, "data")); err == nil {
+				t.Error("a directory data was made in the working directory")
+			}
+			w.run(t, "tools", "call", "list_directory", `{"path":"."}`)
+			if _, err := os.Stat(filepath.Join(w.dir, c.want, "audit-cli.jsonl")); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestTerminalMoves: what an earlier version has left in the working directory is taken over once, unless others may have made it.
+func TestTerminalMoves(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("no owners to compare")
+	}
+	for _, foreign := range []bool{false, true} {
+		w := &world{dir: t.TempDir(), env: []string{"ZEPH_LLM_PROVIDERS_MAIN_TYPE=offline"}}
+		w.env = append(w.env, "ZEPH_DATA_DIR=data", "XDG_STATE_HOME="+w.dir)
+		if code := w.run(t, "chat", "--once", "hello"); code != cli.Fine {
+			t.Fatalf("exit %d: %s", code, w.err.String())
+		}
+		old := filepath.Join(w.dir, "data", "terminal")
+		if foreign {
+			if err := os.Chmod(old, 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.env = []string{w.env[0], w.env[2]}
+		if code := w.run(t, "chat", "--once", "hello"); code != cli.Fine || !strings.Contains(w.err.String(), old) {
+			t.Fatalf("exit %d: %s", code, w.err.String())
+		}
+		if _, err := os.Stat(old); (err == nil) != foreign {
+			t.Errorf("foreign %t: the old place: %v", foreign, err)
+		}
+		if code := w.run(t, "chat", "--once", "hello"); code != cli.Fine || strings.Contains(w.err.String(), old) {
+			t.Errorf("said again: exit %d: %s", code, w.err.String())
+		}
+	}
+}
+
+// TestNoBackgroundRuns: 0 is none, not the default.
+func TestNoBackgroundRuns(t *testing.T) {
+	t.Parallel()
+	for n, offered := range map[string]bool{"0": false, "1": true} {
+		w := here(t)
+		w.env = append(w.env, "ZEPH_TOOLS_SHELL_MAX_BACKGROUND_RUNS="+n)
+		if code := w.run(t, "tools", "list", "--json"); code != cli.Fine || strings.Contains(w.out.String(), "background=true") != offered {
+			t.Errorf("%s: exit %d, %s", n, code, w.out.String())
+		}
 	}
 }

@@ -19,7 +19,7 @@ import (
 const connectLimit = 2 * time.Minute
 
 func (c *command) mcpCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "mcp", Short: "Connect to the configured MCP servers and show what they offer", Args: cobra.NoArgs, RunE: needSub}
+	cmd := &cobra.Command{Use: "mcp", Short: "Connect to the configured MCP servers and show what they offer", Args: oneOfSubs, RunE: needSub}
 	var asJSON bool
 	list := &cobra.Command{
 		Use: "list", Short: "Connect to all servers, one line each", Args: cobra.NoArgs,

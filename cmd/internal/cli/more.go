@@ -46,7 +46,7 @@ func (c *command) printJSON(v any) error {
 }
 
 func (c *command) configCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "config", Short: "Check, print or begin a configuration", Args: cobra.NoArgs, RunE: needSub}
+	cmd := &cobra.Command{Use: "config", Short: "Check, print or begin a configuration", Args: oneOfSubs, RunE: needSub}
 	var changed, force bool
 	print := &cobra.Command{
 		Use: "print", Short: "Print the effective configuration and where each value comes from; secrets stay hidden", Args: cobra.NoArgs,
@@ -76,10 +76,6 @@ func (c *command) configCommand() *cobra.Command {
 	begin.Flags().BoolVar(&force, "force", false, "overwrite an existing file")
 	cmd.AddCommand(check, print, begin)
 	return cmd
-}
-
-func needSub(cmd *cobra.Command, _ []string) error {
-	return usageError{fmt.Errorf("%s needs one of its subcommands; see %s --help", cmd.Name(), cmd.CommandPath())}
 }
 
 func (c *command) checkConfig() error {
@@ -128,7 +124,7 @@ func (c *command) initConfig(name string, force bool) error {
 }
 
 func (c *command) auditCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "audit", Short: "Read or verify the audit log", Args: cobra.NoArgs, RunE: needSub}
+	cmd := &cobra.Command{Use: "audit", Short: "Read or verify the audit log", Args: oneOfSubs, RunE: needSub}
 	var lines int
 	tail := &cobra.Command{
 		Use: "tail [FILE]", Short: "Print the last lines", Args: cobra.MaximumNArgs(1),

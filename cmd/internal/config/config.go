@@ -52,6 +52,7 @@ func Load(src Source) (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
+	data, doubled := withoutDoubled(data)
 	tree, lines, err := parseFile(name, data)
 	if err != nil {
 		return nil, err
@@ -74,6 +75,9 @@ func Load(src Source) (*Config, error) {
 	e.apply(&c)
 	flags, flagProblems := readFlags(src.Flags, &c)
 	c.Warnings = e.warnings
+	for _, h := range doubled {
+		c.Warnings = append(c.Warnings, h.warning(name))
+	}
 	problems := append(append(d.problems, e.problems...), flagProblems...)
 	if err := layer(&c, data, &d, e.values, flags); err != nil {
 		return nil, Problems{{File: name, Text: "cannot be read: " + err.Error()}}

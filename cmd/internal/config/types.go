@@ -22,7 +22,7 @@ import "time"
 //
 // A Config is not changed after Load; it may be read by many goroutines.
 type Config struct {
-	DataDir    string     `toml:"data_dir" default:"./data" place:"obeyed" doc:"Directory of the database, the audit log and downloads."`
+	DataDir    string     `toml:"data_dir" default:"./data" place:"obeyed" doc:"Directory of the database, the audit log and downloads. Not set: the terminal uses the person's directory of state ($XDG_STATE_HOME/zephbot) instead."`
 	Telegram   Telegram   `toml:"telegram" doc:"The Telegram bot: who may talk to it, and how it answers."`
 	LLM        LLM        `toml:"llm" doc:"Which models answer."`
 	Agent      Agent      `toml:"agent" doc:"Limits of one conversation turn."`

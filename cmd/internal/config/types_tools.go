@@ -36,13 +36,13 @@ type Shell struct {
 	ConfirmPatterns       []string    `toml:"confirm_patterns" default:"@confirm_patterns" doc:"Texts in a command that make the bot ask first."`
 	EnvBlocklist          []string    `toml:"env_blocklist" default:"ZEPH_,AWS_,AZURE_,GCP_,GOOGLE_,OPENAI_,ANTHROPIC_,HF_,HUGGING" doc:"Beginnings of environment variable names that commands do not get."`
 	Sandbox               string      `toml:"sandbox" default:"auto" enum:"auto|required|off" doc:"auto: what the machine can do; required: refuse to run without."`
-	Transactional         bool        `toml:"transactional" default:"false" doc:"Take a snapshot before a command that writes."`
+	Transactional         bool        `toml:"transactional" default:"false" doc:"Take a snapshot before a command that writes; when the command fails, the model is told what it left behind, or with auto_rollback it is undone."`
 	TransactionScope      []string    `toml:"transaction_scope" place:"pattern" doc:"Globs of the files in a snapshot. Empty: all."`
 	AutoRollback          bool        `toml:"auto_rollback" default:"false" doc:"Restore the snapshot when the command fails."`
 	AutoRollbackExitCodes []int       `toml:"auto_rollback_exit_codes" max:"255" doc:"Exit codes that count as failure. Empty: 2 and above."`
 	SnapshotRequired      bool        `toml:"snapshot_required" default:"false" doc:"Do not run when the snapshot fails."`
 	MaxSnapshotBytes      int64       `toml:"max_snapshot_bytes" default:"0" doc:"Largest snapshot in bytes. 0: no limit."`
-	MaxBackgroundRuns     int         `toml:"max_background_runs" default:"8" doc:"Commands in the background at the same time."`
+	MaxBackgroundRuns     int         `toml:"max_background_runs" default:"8" doc:"Commands in the background at the same time. 0: none."`
 	BackgroundTimeoutSecs int         `toml:"background_timeout_secs" default:"1800" min:"1" doc:"Seconds a command in the background may run."`
 	RiskChainThreshold    float64     `toml:"risk_chain_threshold" default:"0.7" idle:"the risk chain" doc:"Sum of risks at which a chain of commands is blocked."`
 	CheckpointsEnabled    bool        `toml:"checkpoints_enabled" default:"false" idle:"undo by checkpoints" doc:"Keep snapshots for undo."`

@@ -1,0 +1,135 @@
+package terminal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+)
+
+// ErrStopped is what Once gives when the person ended the turn.
+var ErrStopped = errors.New("stopped")
+
+// ErrLeft means that the person left while a turn was being ended.
+var ErrLeft = errors.New("left")
+
+// errPressed ends what Ctrl-C interrupts.
+var errPressed = errors.New("interrupted")
+
+// stopCommand ends the running turn, as in every chat.
+const stopCommand = "/stop"
+
+// Interrupts says where each press of Ctrl-C is told. One ends the running turn; one at the prompt, or while a turn is being ended, leaves. To be called
+// before Once and Talk.
+func (t *Terminal) Interrupts(pressed <-chan struct{}) { t.pressed = pressed }
+
+// Once hands in one message and waits for its answer. A question is put to the person when somebody sits there; it is denied otherwise. ErrStopped: the
+// person ended the turn. ErrLeft: and did not wait for its end.
+func (t *Terminal) Once(ctx context.Context, accept Accept, text string) error {
+	if err := t.hand(ctx, accept, t.message(text)); err != nil {
+		return err
+	}
+	err := t.interruptible(ctx, func(ctx context.Context) error { return t.await(ctx, accept) })
+	if !errors.Is(err, errPressed) {
+		return err
+	}
+	return t.stop(ctx, accept)
+}
+
+// Talk hands in every line of the input, one answer after the other, until the input ends or the person leaves.
+func (t *Terminal) Talk(ctx context.Context, accept Accept) error {
+	for {
+		if t.opts.Ask && !t.opts.JSON {
+			_, _ = fmt.Fprint(t.opts.Err, "> ") // a prompt nobody sees is no harm
+		}
+		var text string
+		err := t.interruptible(ctx, func(ctx context.Context) (err error) {
+			text, err = t.input.next(ctx, 0)
+			return err
+		})
+		switch {
+		case errors.Is(err, io.EOF), ctx.Err() != nil:
+			return nil
+		case errors.Is(err, errPressed):
+			t.newline()
+			return nil
+		case err != nil:
+			return err
+		}
+		if strings.TrimSpace(text) == "" {
+			continue
+		}
+		if err := t.Once(ctx, accept, text); err != nil && !errors.Is(err, ErrStopped) {
+			return err
+		}
+	}
+}
+
+// interruptible runs do with a context that Ctrl-C ends; then the error is errPressed.
+func (t *Terminal) interruptible(ctx context.Context, do func(ctx context.Context) error) error {
+	inner, cancel := context.WithCancelCause(ctx)
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		select {
+		case <-t.pressed:
+			cancel(errPressed)
+		case <-inner.Done():
+		}
+	})
+	err := do(inner)
+	cancel(nil)
+	watching.Wait()
+	if err != nil && errors.Is(context.Cause(inner), errPressed) {
+		return errPressed
+	}
+	return err
+}
+
+// stop ends the running turn and waits for its end, which is told like every answer. What was asked meanwhile is void.
+func (t *Terminal) stop(ctx context.Context, accept Accept) error {
+	t.newline()
+	t.mu.Lock()
+	done := t.answered > t.waiting // the answer was quicker
+	waiting := t.waiting
+	t.questions = nil
+	t.mu.Unlock()
+	t.void()
+	if done {
+		return nil
+	}
+	if err := t.hand(ctx, accept, t.message(stopCommand)); err != nil {
+		return err
+	}
+	t.mu.Lock()
+	t.waiting = waiting // an end that came before the command was handed in counts too
+	t.mu.Unlock()
+	err := t.interruptible(ctx, func(ctx context.Context) error { return t.await(ctx, accept) })
+	switch {
+	case errors.Is(err, errPressed):
+		return ErrLeft
+	case err != nil:
+		return err
+	default:
+		return ErrStopped
+	}
+}
+
+// void ends the requests of servers that wait for the person.
+func (t *Terminal) void() {
+	for {
+		f, ok := t.nextForm()
+		if !ok {
+			return
+		}
+		f.reply <- Reply{Cancel: true}
+	}
+}
+
+// newline ends the line on which a person's ^C stands.
+func (t *Terminal) newline() {
+	if t.opts.Ask && !t.opts.JSON {
+		_, _ = fmt.Fprintln(t.opts.Err) // as every prompt
+	}
+}
