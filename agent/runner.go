@@ -33,6 +33,8 @@ const (
 	ReasonEmpty    = "empty"    // the model said nothing
 	ReasonRefusal  = "refusal"  // the vendor's filter ended the answer
 	ReasonGivenUp  = "given_up" // the model stayed away for too long
+	ReasonOvertime = "overtime" // the model was still answering when the time of a call was over
+	ReasonOversize = "oversize" // the model's answer was larger than anything that is taken in
 	ReasonInternal = "internal" // a fault of ours
 )
 
@@ -122,7 +124,7 @@ func (r *Runner) interrupted(ctx context.Context, st *step, turn *Turn, err erro
 	if !errors.Is(context.Cause(ctx), ErrStopped) {
 		return Outcome{}, err
 	}
-	out := Outcome{Kind: Ended, Reason: ReasonStopped, Text: st.partial, Entries: st.cancelled(ctx), Stats: st.state.stats()}
+	out := Outcome{Kind: Ended, Reason: ReasonStopped, Text: st.partial.String(), Entries: st.cancelled(ctx), Stats: st.state.stats()}
 	out.Entries = append(out.Entries, Entry{Turn: turn.ID, Kind: EndEntry, At: r.deps.Now(), Reason: ReasonStopped})
 	return out, nil
 }
@@ -134,7 +136,7 @@ type step struct {
 	journal Journal
 	sink    Sink
 	state   *state
-	partial string // text of the answer that grows
+	partial strings.Builder // text of the answer that grows
 }
 
 // next does the next thing the journal asks for. A nil outcome means: go on.
@@ -179,7 +181,8 @@ func (s *step) ask(ctx context.Context) (*Outcome, error) {
 	offers := s.deps.Catalog.Tools(ctx, s.turn, s.state.view())
 	req := &llm.Request{
 		System: s.deps.System(s.turn, len(offers) > 0), Tools: shown(offers), MaxTokens: s.limits.MaxTokens, User: opaque(s.turn.Origin),
-		OnReset: func() { s.partial = ""; s.sink.Emit(ctx, Event{Type: ResetEvent}) },
+		Party:   s.turn.Origin.Caller,
+		OnReset: func() { s.partial.Reset(); s.sink.Emit(ctx, Event{Type: ResetEvent}) },
 	}
 	estimate := s.state.fit(req, s.turn.Shared, s.limits.ContextTokens)
 	if window.Over(estimate, s.limits.ContextTokens) {
@@ -190,15 +193,18 @@ func (s *step) ask(ctx context.Context) (*Outcome, error) {
 	if out, err := s.reserve(ctx, key, llm.Usage{Input: estimate, Output: s.limits.MaxTokens}); out != nil || err != nil {
 		return out, err
 	}
-	s.partial = ""
+	s.partial.Reset()
 	s.sink.Emit(ctx, Event{Type: ModelEvent, Step: stepNo})
 	began := s.deps.Now()
 	resp, err := s.deps.Provider.Chat(ctx, req, func(text string) {
-		s.partial += text
+		s.partial.WriteString(text)
 		s.sink.Emit(ctx, Event{Type: DeltaEvent, Text: text})
 	})
 	if err != nil {
 		return s.failed(ctx, key, estimate, err)
+	}
+	if resp.Stop == llm.StopLength && resp.Usage.Total() == 0 { // it was left before it had said what it cost
+		resp.Usage = llm.Usage{Input: estimate, Output: window.Tokens(resp.Text)}
 	}
 	s.settle(ctx, key, resp.Usage, resp.USD)
 	entry := Entry{
@@ -246,8 +252,8 @@ func keep(ctx context.Context) (context.Context, context.CancelFunc) {
 // failed says what a failure of the model means for the turn. A call that had begun to answer is settled by estimate: vendors charge for it.
 func (s *step) failed(ctx context.Context, key string, estimate int, err error) (*Outcome, error) {
 	var used llm.Usage
-	if s.partial != "" {
-		used = llm.Usage{Input: estimate, Output: window.Tokens(s.partial)}
+	if s.partial.Len() > 0 {
+		used = llm.Usage{Input: estimate, Output: window.Tokens(s.partial.String())}
 	}
 	s.settle(ctx, key, used, 0)
 	if ctx.Err() != nil {
@@ -263,6 +269,10 @@ func (s *step) failed(ctx context.Context, key string, estimate int, err error) 
 		return s.end(ReasonContext, ""), nil
 	case e.Kind == llm.Unauthorized:
 		return s.end(ReasonKey, ""), nil
+	case e.Kind == llm.Overtime:
+		return s.end(ReasonOvertime, ""), nil
+	case e.Kind == llm.Oversize:
+		return s.end(ReasonOversize, ""), nil
 	case !e.Retryable():
 		return s.end(ReasonModel, ""), nil
 	}
@@ -287,7 +297,7 @@ func (s *step) wish(ctx context.Context, entry Entry, resp *llm.Response, offers
 		}
 		entry.Uses = append(entry.Uses, use)
 	}
-	s.partial = ""
+	s.partial.Reset()
 	s.sink.Emit(ctx, Event{Type: ResetEvent})
 	kept, cancel := keep(ctx)
 	defer cancel()

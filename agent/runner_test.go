@@ -227,6 +227,8 @@ func TestModelFailures(t *testing.T) {
 		{"unknown", errors.New("weird"), agent.Later, "", 0},
 		{"too long", &llm.Error{Kind: llm.TooLong}, agent.Ended, agent.ReasonContext, 0},
 		{"key", &llm.Error{Kind: llm.Unauthorized}, agent.Ended, agent.ReasonKey, 0},
+		{"overtime", &llm.Error{Kind: llm.Overtime}, agent.Ended, agent.ReasonOvertime, 0},
+		{"oversize", &llm.Error{Kind: llm.Oversize}, agent.Ended, agent.ReasonOversize, 0},
 		{"invalid", fmt.Errorf("chat: %w", &llm.Error{Kind: llm.Invalid}), agent.Ended, agent.ReasonModel, 0},
 	}
 	for _, tt := range tests {

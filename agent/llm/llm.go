@@ -60,6 +60,7 @@ type Request struct {
 	Tools     []Tool
 	MaxTokens int    // of the answer; 0 = the provider's own setting
 	User      string // stable opaque id of the end user, for the vendor's abuse control; may be empty
+	Party     string // who asks, for fair turns among those who wait for a provider; never sent; may be empty
 	// OnReset is called by a router before it starts over after text had reached onDelta: what was shown so far is void and the
 	// answer begins afresh. Called from the goroutine that calls onDelta. With nil, a failure after streamed text is final.
 	OnReset func()
@@ -122,6 +123,8 @@ const (
 	Unavailable  Kind = "unavailable"  // overloaded, 5xx, connection: try again later
 	RateLimited  Kind = "rate_limited" // 429: try again after RetryAfter
 	Timeout      Kind = "timeout"      // no answer in time: may be tried again
+	Overtime     Kind = "overtime"     // the answer was still coming when the time of the whole call was over: another try would take as long
+	Oversize     Kind = "oversize"     // the answer is larger than anything that is taken in
 	Truncated    Kind = "truncated"    // the stream ended without a reason: may be tried again
 	Invalid      Kind = "invalid"      // the request was refused: trying again does not help
 	Unauthorized Kind = "unauthorized" // key missing or wrong, no credit

@@ -30,7 +30,7 @@ func TestError(t *testing.T) {
 	t.Parallel()
 	cause := errors.New("down")
 	retryable := map[llm.Kind]bool{
-		llm.Unavailable: true, llm.RateLimited: true, llm.Timeout: true, llm.Truncated: true, llm.Invalid: false, llm.Unauthorized: false, llm.TooLong: false,
+		llm.Unavailable: true, llm.RateLimited: true, llm.Timeout: true, llm.Truncated: true, llm.Invalid: false, llm.Unauthorized: false, llm.TooLong: false, llm.Overtime: false, llm.Oversize: false,
 	}
 	for kind, want := range retryable {
 		e := &llm.Error{Kind: kind, Provider: "main", Err: cause}

@@ -24,6 +24,7 @@ type book struct {
 	loop                                     string // output
 	context, modelRefused, key, empty        string // request
 	refusal, givenUp, internal               string // request
+	overtime, oversize                       string // request
 	unstored, outOfOrder                     string // advice
 	cut, away, behind, nothing, broken       string // request
 	placeholder, resent                      string

@@ -25,6 +25,8 @@ func englishTurn(b *book) {
 	b.empty = "The model gave an empty answer. Please ask again, perhaps in other words."
 	b.refusal = "The model declined to answer this."
 	b.givenUp = "The model has not answered for 10 minutes, so I gave up. Please send your message again later. (request %s)"
+	b.overtime = "The model was still writing when its time for one answer was over, so I ended it. Please ask for less at once. (request %s)"
+	b.oversize = "The model's answer was far larger than I can take in, so I ended it. Please ask for less at once. (request %s)"
 	b.internal = "Something went wrong on my side and I could not finish this. The operator can see why in the log. (request %s)"
 	b.cut = "*(The answer was cut at its length limit. Say* go on *for the rest.)*"
 	b.unstored = "I cannot store anything at the moment. Your message is not lost: I get it again and answer as soon as this works."

@@ -14,6 +14,8 @@ func german() *book {
 	b.empty = "Das Modell gab eine leere Antwort. Bitte noch einmal fragen, vielleicht mit anderen Worten."
 	b.refusal = "Das Modell möchte darauf nicht antworten."
 	b.givenUp = "Das Modell hat 10 Minuten lang nicht geantwortet, darum habe ich aufgegeben. Bitte später noch einmal schicken. (Anfrage %s)"
+	b.overtime = "Das Modell schrieb noch, als seine Zeit für eine Antwort um war, darum habe ich es beendet. Bitte um weniger auf einmal bitten. (Anfrage %s)"
+	b.oversize = "Die Antwort des Modells war viel größer, als ich aufnehmen kann, darum habe ich sie beendet. Bitte um weniger auf einmal bitten. (Anfrage %s)"
 	b.internal = "Bei mir ist etwas schiefgegangen; ich konnte das nicht beenden. Der Betreiber sieht den Grund im Protokoll. (Anfrage %s)"
 	b.cut = "*(Die Antwort wurde an ihrer Längengrenze abgeschnitten. Mit* weiter *kommt der Rest.)*"
 	b.unstored = "Ich kann gerade nichts speichern. Deine Nachricht geht nicht verloren: Ich bekomme sie noch einmal und antworte, sobald es wieder geht."

@@ -40,6 +40,10 @@ func (Words) Ended(language, reason, text string, stats agent.Stats, request str
 		return fmt.Sprintf(b.modelRefused, request)
 	case agent.ReasonKey:
 		return fmt.Sprintf(b.key, request)
+	case agent.ReasonOvertime:
+		return fmt.Sprintf(b.overtime, request)
+	case agent.ReasonOversize:
+		return fmt.Sprintf(b.oversize, request)
 	case agent.ReasonEmpty:
 		return b.empty
 	case agent.ReasonRefusal:

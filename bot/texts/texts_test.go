@@ -43,6 +43,7 @@ func everything(l string) map[string][]string {
 		"Ended": {
 			ended(agent.ReasonStopped, "", 0), ended(agent.ReasonStopped, "Half", 0), ended(agent.ReasonLimit, "", 1), ended(agent.ReasonLimit, "", 10),
 			ended(agent.ReasonLoop, "the ```same```", 3), ended(agent.ReasonContext, "", 0), ended(agent.ReasonModel, "", 0), ended(agent.ReasonKey, "", 0),
+			ended(agent.ReasonOvertime, "", 0), ended(agent.ReasonOversize, "", 0),
 			ended(agent.ReasonEmpty, "", 0), ended(agent.ReasonRefusal, "", 0), ended(agent.ReasonGivenUp, "", 0), ended(agent.ReasonInternal, "", 0), ended("new reason", "", 0),
 		},
 		"Cut": {w.Cut(l)}, "Away": {w.Away(l, "7f3a")}, "Behind": {w.Behind(l)}, "Nothing": {w.Nothing(l)}, "Placeholder": {w.Placeholder(l)},

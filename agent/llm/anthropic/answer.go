@@ -10,13 +10,12 @@ import (
 	sdk "github.com/anthropics/anthropic-sdk-go"
 
 	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/agent/llm/adapter"
 	"github.com/zephbot/zephbot/agent/llm/wirename"
 )
 
-const (
-	maxBlocks = 256      // of one answer
-	maxAnswer = 16 << 20 // bytes of text and arguments
-)
+// maxBlocks bounds the content blocks of one answer.
+const maxBlocks = 256
 
 // origin is the form of llm.ToolUse.Extra: the thoughts that came before a use, and the host that signed them.
 type origin struct {
@@ -53,6 +52,7 @@ type block struct {
 	id, name string
 	args     strings.Builder
 	thought  thought
+	thinking strings.Builder // more of its text
 }
 
 // take handles one event. Kinds that nobody knows yet are passed over, as the vendor asks for.
@@ -121,17 +121,13 @@ func (a *answer) delta(e *sdk.MessageStreamEventUnion) error {
 		return garbled("a piece of content block %d, of which there are %d", e.Index, len(a.blocks))
 	}
 	b := a.blocks[e.Index]
-	a.size += len(e.Delta.Text) + len(e.Delta.PartialJSON) + len(e.Delta.Thinking)
-	if a.size > maxAnswer {
-		return garbled("an answer of more than %d bytes", maxAnswer)
-	}
 	switch e.Delta.Type {
 	case "text_delta":
 		a.say(e.Delta.Text)
 	case "input_json_delta":
-		b.args.WriteString(e.Delta.PartialJSON)
+		b.args.WriteString(a.room(e.Delta.PartialJSON))
 	case "thinking_delta":
-		b.thought.Text += e.Delta.Thinking
+		b.thinking.WriteString(a.room(e.Delta.Thinking))
 	case "signature_delta":
 		b.thought.Signature += e.Delta.Signature
 	}
@@ -139,11 +135,21 @@ func (a *answer) delta(e *sdk.MessageStreamEventUnion) error {
 }
 
 func (a *answer) say(text string) {
-	if text == "" {
+	if text = a.room(text); text == "" {
 		return
 	}
 	a.text.WriteString(text)
 	a.emit(text)
+}
+
+// room is the part of a text that is still taken in. What is more ends the answer, as a token limit does.
+func (a *answer) room(text string) string {
+	part, full := adapter.Room(text, a.size)
+	a.size += len(part)
+	if full {
+		a.over, a.stop = true, sdk.StopReasonMaxTokens
+	}
+	return part
 }
 
 // response is the whole answer. The thoughts travel with the first use.
@@ -157,6 +163,7 @@ func (a *answer) response() *llm.Response {
 		switch b.kind {
 		case "thinking", "redacted_thinking":
 			if len(res.Uses) == 0 {
+				b.thought.Text += b.thinking.String()
 				from.Thoughts = append(from.Thoughts, b.thought)
 			}
 		case "tool_use":

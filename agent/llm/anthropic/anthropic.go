@@ -23,7 +23,6 @@ import (
 // Defaults of Options.
 const (
 	DefaultBaseURL   = "https://api.anthropic.com"
-	DefaultTimeout   = 120 * time.Second
 	DefaultMaxTokens = 4096
 )
 
@@ -43,8 +42,8 @@ type Options struct {
 	Key       Key
 	Model     string
 	MaxTokens int // of an answer when the request does not say; 0 = DefaultMaxTokens: the API wants a number
-	// Timeout is how long the server may be silent: until the first and between any two pieces of an answer. 0 = DefaultTimeout.
-	Timeout          time.Duration
+	// Idle is how long the server may be silent: until the first and between any two pieces of an answer. 0 = as long as it likes.
+	Idle             time.Duration
 	InputUSDPerMTok  float64
 	OutputUSDPerMTok float64
 	CachedUSDPerMTok *float64         // of input read from the cache; nil = a tenth of the input price
@@ -77,9 +76,6 @@ func New(o Options) (*Provider, error) {
 	if o.MaxTokens == 0 {
 		o.MaxTokens = DefaultMaxTokens
 	}
-	if o.Timeout == 0 {
-		o.Timeout = DefaultTimeout
-	}
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -96,8 +92,8 @@ func (o *Options) validate() error {
 		return fmt.Errorf("provider %s: api_key is empty", o.Name)
 	case strings.ContainsAny(string(o.Key), "\r\n\x00"):
 		return fmt.Errorf("provider %s: api_key contains a line break", o.Name)
-	case o.MaxTokens < 0 || o.Timeout < 0 || o.InputUSDPerMTok < 0 || o.OutputUSDPerMTok < 0:
-		return fmt.Errorf("provider %s: max_tokens, timeout and prices must not be negative", o.Name)
+	case o.MaxTokens < 0 || o.Idle < 0 || o.InputUSDPerMTok < 0 || o.OutputUSDPerMTok < 0:
+		return fmt.Errorf("provider %s: max_tokens, idle time and prices must not be negative", o.Name)
 	case o.CachedUSDPerMTok != nil && *o.CachedUSDPerMTok < 0:
 		return fmt.Errorf("provider %s: the price of cached input must not be negative", o.Name)
 	default:
@@ -118,8 +114,12 @@ func (p *Provider) Chat(ctx context.Context, req *llm.Request, onDelta func(stri
 	}
 	callCtx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	timer := time.AfterFunc(p.o.Timeout, func() { cancel(errSilence) })
-	defer timer.Stop()
+	listen, pause := func() {}, func() {}
+	if p.o.Idle > 0 {
+		timer := time.AfterFunc(p.o.Idle, func() { cancel(errSilence) })
+		defer timer.Stop()
+		listen, pause = func() { timer.Reset(p.o.Idle) }, func() { timer.Stop() }
+	}
 	x := &exchange{client: p.client}
 	a := &answer{host: p.host, names: wirename.New(req), emit: func(string) {}}
 	if onDelta != nil {
@@ -134,12 +134,12 @@ func (p *Provider) Chat(ctx context.Context, req *llm.Request, onDelta func(stri
 	defer func() { _ = stream.Close() }() // what is left unread is not wanted
 	var err error
 	for err == nil && !a.over {
-		timer.Reset(p.o.Timeout)
+		listen()
 		if !stream.Next() {
 			err = stream.Err()
 			break
 		}
-		timer.Stop() // whoever takes the text may take its time
+		pause() // whoever takes the text may take its time
 		event := stream.Current()
 		err = a.take(&event)
 	}

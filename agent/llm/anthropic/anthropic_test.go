@@ -373,7 +373,7 @@ func TestSilence(t *testing.T) {
 	}))
 	defer s.Close()
 	defer close(release)
-	p, err := anthropic.New(anthropic.Options{Name: "main", BaseURL: s.URL, Key: key, Model: "m", Timeout: 50 * time.Millisecond})
+	p, err := anthropic.New(anthropic.Options{Name: "main", BaseURL: s.URL, Key: key, Model: "m", Idle: 50 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,10 +18,7 @@ import (
 	"github.com/zephbot/zephbot/agent/llm/adapter"
 )
 
-const (
-	maxBody      = 32 << 20 // bytes of an answer
-	maxErrorBody = 64 << 10
-)
+const maxErrorBody = 64 << 10
 
 var errRefused = errors.New("server refused the request")
 
@@ -47,7 +44,7 @@ func (x *exchange) Do(req *http.Request) (*http.Response, error) {
 		_ = resp.Body.Close()
 		return nil, errRefused
 	}
-	resp.Body = adapter.Cap(resp.Body, maxBody)
+	resp.Body = adapter.Lines(adapter.Cap(resp.Body, adapter.MaxBody), adapter.MaxEvent)
 	return resp, nil
 }
 
@@ -62,7 +59,7 @@ func (p *Provider) failure(ctx, callCtx context.Context, x *exchange, err error,
 	var netErr net.Error
 	switch {
 	case errors.Is(context.Cause(callCtx), errSilence):
-		e.Kind, e.Err = llm.Timeout, fmt.Errorf("no data for %s", p.o.Timeout)
+		e.Kind, e.Err = llm.Timeout, fmt.Errorf("no data for %s, which is llm.idle_timeout", p.o.Idle)
 		return e
 	case errors.As(err, &ready):
 		ready.Provider, ready.Streamed = p.o.Name, streamed
@@ -83,7 +80,7 @@ func (p *Provider) failure(ctx, callCtx context.Context, x *exchange, err error,
 		e.Kind, e.RetryAfter, e.Err = kindOf(0, kind, message), adapter.RetryAfter(x.header, p.o.Now()), errors.New(p.o.Key.Clean(message+" ("+kind+")"))
 		return e
 	case errors.Is(err, adapter.ErrTooBig):
-		e.Kind = llm.Invalid
+		e.Kind = llm.Oversize
 	case !x.sent:
 		e.Kind = llm.Invalid
 	case errors.As(err, &netErr) && netErr.Timeout():

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/agent/llm/adapter"
 	"github.com/zephbot/zephbot/agent/llm/wirename"
 )
 
@@ -20,6 +21,8 @@ const maxUses = 128
 type answer struct {
 	provider *Provider
 	text     strings.Builder
+	size     int  // bytes of text and arguments
+	full     bool // more was said than is taken in: the answer ends here, as at a token limit
 	calls    []*call
 	finish   string
 	refused  bool
@@ -94,7 +97,7 @@ func (a *answer) take(raw []byte, emit func(string)) error {
 		a.count(e.Frame.Groq.Usage)
 	}
 	for _, c := range e.Frame.Choices {
-		if c.Index != 0 {
+		if c.Index != 0 || a.full {
 			continue
 		}
 		if err := a.choice(c, emit); err != nil {
@@ -112,9 +115,13 @@ func (a *answer) choice(c choice, emit func(string)) error {
 	if d != nil {
 		text := content(d.Content) + d.Refusal
 		a.refused = a.refused || d.Refusal != ""
+		text = a.room(text)
 		a.text.WriteString(text)
 		emit(text)
 		for i, raw := range d.ToolCalls {
+			if a.full {
+				break
+			}
 			if err := a.toolCall(raw, whole, i); err != nil {
 				return err
 			}
@@ -123,10 +130,20 @@ func (a *answer) choice(c choice, emit func(string)) error {
 	if c.FinishReason != nil && *c.FinishReason != "" {
 		a.finish = strings.ToLower(*c.FinishReason)
 	}
+	if a.full {
+		a.finish = "length"
+	}
 	if a.finish == "error" {
 		return &failure{complaint: complaint{message: "the server ended the answer with an error"}}
 	}
 	return nil
+}
+
+// room is the part of a text that is still taken in.
+func (a *answer) room(text string) string {
+	part, full := adapter.Room(text, a.size)
+	a.size, a.full = a.size+len(part), a.full || full
+	return part
 }
 
 // content is a string, null, or a list of parts (Mistral) of which only text is wanted.
@@ -184,7 +201,7 @@ func (a *answer) toolCall(raw json.RawMessage, inMessage bool, position int) err
 	if inMessage {
 		p.Index = &position
 	}
-	args := arguments(p.Function.Arguments)
+	args := a.room(arguments(p.Function.Arguments))
 	c := a.find(&p, args)
 	if c == nil {
 		if len(a.calls) == maxUses {
@@ -218,7 +235,7 @@ func (a *answer) find(p *piece, args string) *call {
 		if !c.owns(p) {
 			continue
 		}
-		if p.ID == "" && c.closed() && object(args) && (c.args.String() != args || c.name != p.Function.Name) && p.Function.Name != "" {
+		if p.ID == "" && object(args) && c.closed() && (c.args.String() != args || c.name != p.Function.Name) && p.Function.Name != "" {
 			return nil
 		}
 		return c

@@ -132,7 +132,7 @@ func (p *Provider) classify(x *exchange, err error) error {
 		e.Kind, e.Err = llm.Invalid, fmt.Errorf("request was not sent: %s", p.o.Key.Clean(err.Error()))
 		return e
 	case errors.Is(err, adapter.ErrTooBig):
-		e.Kind, e.Err = llm.Invalid, adapter.ErrTooBig
+		e.Kind, e.Err = llm.Oversize, adapter.ErrTooBig
 		return e
 	case errors.As(err, &netErr) && netErr.Timeout():
 		e.Kind = llm.Timeout

@@ -70,6 +70,9 @@ func (w *completions) chat(ctx context.Context, x *exchange, req *llm.Request, e
 		if err := a.take(raw, emit); err != nil {
 			return nil, err
 		}
+		if a.full {
+			break // what is left unread is not wanted
+		}
 	}
 	return a.response(w.origin, names)
 }

@@ -120,7 +120,7 @@ func (p piped) RoundTrip(req *http.Request) (*http.Response, error) {
 func pipedProvider(t *testing.T, body io.ReadCloser) *openai.Provider {
 	t.Helper()
 	p, err := openai.New(openai.Options{
-		Name: "main", BaseURL: "http://model.invalid/v1", Model: "m", Timeout: time.Minute, HTTPClient: &http.Client{Transport: piped{body}},
+		Name: "main", BaseURL: "http://model.invalid/v1", Model: "m", Idle: time.Minute, HTTPClient: &http.Client{Transport: piped{body}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -190,7 +190,7 @@ func (e *endless) Close() error { return nil }
 func TestEndlessEvent(t *testing.T) {
 	t.Parallel()
 	_, err := pipedProvider(t, &endless{}).Chat(t.Context(), hi(), nil)
-	if llm.KindOf(err) != llm.Invalid || !strings.Contains(err.Error(), "too large") {
+	if llm.KindOf(err) != llm.Oversize || !strings.Contains(err.Error(), "too large") {
 		t.Errorf("error = %v, want too large", err)
 	}
 }

@@ -24,11 +24,8 @@ import (
 	"github.com/zephbot/zephbot/agent/llm/adapter"
 )
 
-// Defaults of Options.
-const (
-	DefaultBaseURL = "https://api.openai.com/v1"
-	DefaultTimeout = 120 * time.Second
-)
+// DefaultBaseURL is the address of the vendor itself.
+const DefaultBaseURL = "https://api.openai.com/v1"
 
 // The values of Options.Wire.
 const (
@@ -48,8 +45,9 @@ type Options struct {
 	Model          string // for Chat
 	EmbeddingModel string // for Embed
 	MaxTokens      int    // of an answer when the request does not say; 0 = the server's default
-	// Timeout is how long the server may be silent: until the first and between any two pieces of an answer. 0 = DefaultTimeout.
-	Timeout          time.Duration
+	// Idle is how long the server may be silent: until the first and between any two pieces of an answer. 0 = as long as it likes: the caller's
+	// context is the only limit.
+	Idle             time.Duration
 	InputUSDPerMTok  float64
 	OutputUSDPerMTok float64
 	// CachedUSDPerMTok is the price of input tokens read from the vendor's cache; nil = InputUSDPerMTok, 0 = they cost nothing.
@@ -87,9 +85,6 @@ func New(o Options) (*Provider, error) {
 		return nil, fmt.Errorf("provider %s: %w", o.Name, err)
 	}
 	o.BaseURL = strings.TrimRight(o.BaseURL, "/")
-	if o.Timeout == 0 {
-		o.Timeout = DefaultTimeout
-	}
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -119,8 +114,8 @@ func (o *Options) validate() error {
 		return errors.New("openai provider: name is empty")
 	case o.Model == "" && o.EmbeddingModel == "":
 		return fmt.Errorf("provider %s: neither model nor embedding_model is set", o.Name)
-	case o.MaxTokens < 0 || o.Timeout < 0 || o.InputUSDPerMTok < 0 || o.OutputUSDPerMTok < 0:
-		return fmt.Errorf("provider %s: max_tokens, timeout and prices must not be negative", o.Name)
+	case o.MaxTokens < 0 || o.Idle < 0 || o.InputUSDPerMTok < 0 || o.OutputUSDPerMTok < 0:
+		return fmt.Errorf("provider %s: max_tokens, idle time and prices must not be negative", o.Name)
 	case o.CachedUSDPerMTok != nil && *o.CachedUSDPerMTok < 0:
 		return fmt.Errorf("provider %s: the price of cached tokens must not be negative", o.Name)
 	case !slices.Contains([]string{"", WireAuto, WireChat, WireResponses}, o.Wire):
@@ -212,10 +207,12 @@ func (p *Provider) watched(ctx context.Context, x *exchange, f func(context.Cont
 	}
 	callCtx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	timer := time.AfterFunc(p.o.Timeout, func() { cancel(errSilence) })
-	defer timer.Stop()
-	x.listen = func() { timer.Reset(p.o.Timeout) }
-	x.pause = func() { timer.Stop() }
+	if p.o.Idle > 0 {
+		timer := time.AfterFunc(p.o.Idle, func() { cancel(errSilence) })
+		defer timer.Stop()
+		x.listen = func() { timer.Reset(p.o.Idle) }
+		x.pause = func() { timer.Stop() }
+	}
 	err := f(callCtx)
 	if err == nil {
 		return nil
@@ -224,13 +221,15 @@ func (p *Provider) watched(ctx context.Context, x *exchange, f func(context.Cont
 		return fmt.Errorf("model %s: %w", p.o.Name, ctxErr)
 	}
 	if errors.Is(context.Cause(callCtx), errSilence) {
-		return &llm.Error{Kind: llm.Timeout, Provider: p.o.Name, Status: x.status, Err: fmt.Errorf("no data for %s", p.o.Timeout)}
+		return &llm.Error{Kind: llm.Timeout, Provider: p.o.Name, Status: x.status, Err: fmt.Errorf("no data for %s, which is llm.idle_timeout", p.o.Idle)}
 	}
 	return p.classify(x, err)
 }
 
-// embedBatch is how many texts go into one request.
-const embedBatch = 128
+const (
+	embedBatch = 128      // texts in one request
+	maxVectors = 32 << 20 // bytes of the answer to it
+)
 
 // Embed implements llm.Embedder. An empty text is embedded as one space, because servers refuse empty ones.
 func (p *Provider) Embed(ctx context.Context, texts []string) ([][]float32, error) {
@@ -264,6 +263,7 @@ func (p *Provider) embed(ctx context.Context, texts []string) ([][]float32, erro
 	var res goopenai.EmbeddingResponse
 	err := p.watched(ctx, x, func(ctx context.Context) error {
 		var err error
+		x.limit = maxVectors
 		res, err = p.sdk(x).CreateEmbeddings(ctx, goopenai.EmbeddingRequest{
 			Input: texts, Model: goopenai.EmbeddingModel(p.o.EmbeddingModel), EncodingFormat: goopenai.EmbeddingEncodingFormatFloat,
 		})

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/agent/llm/adapter"
 	"github.com/zephbot/zephbot/agent/llm/wirename"
 )
 
@@ -28,6 +29,7 @@ type report struct {
 	emit     func(string)
 
 	text     strings.Builder
+	size     int   // bytes of text and arguments
 	speaking *item // whose text came last
 	items    []*item
 	refused  bool
@@ -160,7 +162,7 @@ func (r *report) part(kind string, raw []byte) error {
 		if err != nil {
 			return err
 		}
-		i.pieces.WriteString(e.Delta)
+		i.pieces.WriteString(r.room(e.Delta))
 		i.args = cmp.Or(arguments(e.Arguments), i.args)
 		return nil
 	}
@@ -193,8 +195,19 @@ func (r *report) say(i *item, part int, text string, whole bool) {
 		text = "\n\n" + text
 	}
 	r.speaking = i
+	text = r.room(text)
 	r.text.WriteString(text)
 	r.emit(text)
+}
+
+// room is the part of a text that is still taken in. What is more ends the answer, as a token limit does.
+func (r *report) room(text string) string {
+	part, full := adapter.Room(text, r.size)
+	r.size += len(part)
+	if full {
+		r.status, r.reason = "incomplete", "max_output_tokens"
+	}
+	return part
 }
 
 // find gives the item an event belongs to, or a new one. An event may come before the one that announces its item.

@@ -231,7 +231,7 @@ func TestTooManyItems(t *testing.T) {
 func pipedResponses(t *testing.T, body io.ReadCloser) *openai.Provider {
 	t.Helper()
 	p, err := openai.New(openai.Options{
-		Name: "main", BaseURL: "http://model.invalid/v1", Model: "m", Wire: openai.WireResponses, Timeout: time.Minute,
+		Name: "main", BaseURL: "http://model.invalid/v1", Model: "m", Wire: openai.WireResponses, Idle: time.Minute,
 		HTTPClient: &http.Client{Transport: piped{body}},
 	})
 	if err != nil {

@@ -91,7 +91,10 @@ func (f *frames) open() error {
 
 // whole reads JSON values until the end.
 func (f *frames) whole() error {
-	dec := json.NewDecoder(f.in)
+	dec := json.NewDecoder(adapter.Cap(struct {
+		io.Reader
+		io.Closer
+	}{f.in, f.body}, adapter.MaxEvent))
 	for {
 		var value json.RawMessage
 		err := dec.Decode(&value)
@@ -120,7 +123,7 @@ func (f *frames) line() ([]byte, error) {
 		case skip:
 		case c == '\n' || c == '\r':
 			return line, nil
-		case len(line)+len(f.data) >= maxFrame:
+		case len(line)+len(f.data) >= adapter.MaxEvent:
 			return nil, adapter.ErrTooBig
 		default:
 			line = append(line, c)

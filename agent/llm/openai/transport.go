@@ -11,12 +11,8 @@ import (
 	"github.com/zephbot/zephbot/agent/llm/adapter"
 )
 
-// Caps on what is read from a server, in bytes.
-const (
-	maxBody      = 32 << 20 // of an answer
-	maxFrame     = 4 << 20  // of one event of a stream
-	maxErrorBody = 64 << 10
-)
+// maxErrorBody bounds what is read of a refusal, in bytes.
+const maxErrorBody = 64 << 10
 
 var errRefused = errors.New("server refused the request")
 
@@ -29,6 +25,7 @@ type exchange struct {
 	client *http.Client
 	extras map[place]json.RawMessage // object whose fields are added to a tool call
 	stream bool
+	limit  int64 // of the body of an answer
 
 	sent    bool
 	status  int
@@ -40,7 +37,7 @@ type exchange struct {
 }
 
 func (p *Provider) exchange() *exchange {
-	return &exchange{client: p.client, listen: func() {}, pause: func() {}}
+	return &exchange{client: p.client, limit: adapter.MaxBody, listen: func() {}, pause: func() {}}
 }
 
 // again makes the exchange ready for the same conversation in another form. Only for a request that was refused before it was answered.
@@ -75,7 +72,7 @@ func (x *exchange) Do(req *http.Request) (*http.Response, error) {
 		_ = resp.Body.Close()
 		return nil, errRefused
 	}
-	limited := adapter.Cap(resp.Body, maxBody)
+	limited := adapter.Cap(resp.Body, x.limit)
 	resp.Body = limited
 	if x.stream {
 		resp.Body = newFrames(limited)

@@ -69,7 +69,7 @@ func (c *circuit) record(err error, now time.Time) {
 				c.until = now.Add(c.rest)
 			}
 			return
-		case llm.Invalid, llm.TooLong:
+		case llm.Invalid, llm.TooLong, llm.Oversize, llm.Overtime:
 		}
 	}
 	c.failures = 0

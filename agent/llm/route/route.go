@@ -41,6 +41,7 @@ type Options struct {
 	MaxDelay      time.Duration // upper bound of any random delay [8 s]
 	MaxRetryAfter time.Duration // a longer RetryAfter counts as failure of the provider [30 s]
 	Budget        time.Duration // after which nothing new is begun; more than a silent provider takes to be given up [5 min]
+	Timeout       time.Duration // of the whole call, repetitions, fallbacks and the stream included; 0 = none
 	BreakAfter    int           // failed attempts in a row after which a provider is skipped [5]
 	BreakFor      time.Duration // … for this long, then one call probes it [30 s]
 
@@ -150,6 +151,36 @@ func (r *Router) Name() string { return r.providers[0].provider.Name() }
 // Chat implements llm.Provider.
 func (r *Router) Chat(ctx context.Context, req *llm.Request, onDelta func(string)) (*llm.Response, error) {
 	c := &call{router: r, onReset: req.OnReset, onDelta: onDelta, end: r.o.Now().Add(r.o.Budget)}
+	if r.o.Timeout <= 0 {
+		return c.chat(ctx, req)
+	}
+	whole, cancel := context.WithTimeout(ctx, r.o.Timeout)
+	defer cancel()
+	res, err := c.chat(whole, req)
+	if err != nil && ctx.Err() == nil && whole.Err() != nil {
+		return nil, c.overtime()
+	}
+	return res, err
+}
+
+// overtime is the error of a call whose time is over. One that was still answering would take as long again; one that said nothing may find the
+// provider in a better mood.
+func (c *call) overtime() error {
+	e := &llm.Error{Kind: llm.Timeout, Provider: c.asked, Streamed: c.shown}
+	if c.shown {
+		e.Kind = llm.Overtime
+	}
+	causes := []error{fmt.Errorf("no whole answer within %s, which is llm.timeout", c.router.o.Timeout)}
+	for _, failed := range c.errs {
+		causes = append(causes, failed)
+	}
+	e.Err = errors.Join(causes...)
+	return e
+}
+
+// chat asks one provider after the other.
+func (c *call) chat(ctx context.Context, req *llm.Request) (*llm.Response, error) {
+	r := c.router
 	inner := *req
 	if req.OnReset != nil {
 		// A router below this one may start over by itself.
@@ -157,6 +188,7 @@ func (r *Router) Chat(ctx context.Context, req *llm.Request, onDelta func(string
 	}
 	c.req = &inner
 	for i, p := range r.providers {
+		c.asked, c.more = p.provider.Name(), i+1 < len(r.providers)
 		if err := ctx.Err(); err != nil {
 			return nil, fmt.Errorf("call model: %w", err)
 		}
@@ -187,8 +219,10 @@ type call struct {
 	onReset func()
 	onDelta func(string)
 	end     time.Time
-	shown   bool // text is on the screen
-	final   bool // the last error ends the call
+	asked   string // the provider that is asked
+	more    bool   // another one can be asked after it
+	shown   bool   // text is on the screen
+	final   bool   // the last error ends the call
 	errs    []*llm.Error
 }
 
@@ -227,7 +261,7 @@ func (c *call) try(ctx context.Context, p *circuit) (*llm.Response, error) {
 		e := asError(err, p.provider.Name())
 		e.Streamed = e.Streamed || c.shown
 		c.failed(e)
-		if e.Kind == llm.Invalid || e.Kind == llm.TooLong || (c.shown && c.onReset == nil) {
+		if e.Kind == llm.Invalid || e.Kind == llm.TooLong || e.Kind == llm.Oversize || e.Kind == llm.Overtime || (c.shown && c.onReset == nil) {
 			c.final = true
 			return nil, e
 		}
@@ -274,7 +308,8 @@ func (c *call) once(ctx context.Context, p *circuit, number int) (*llm.Response,
 // delay says how long to wait before the next attempt with the same provider, and whether there is one.
 func (c *call) delay(e *llm.Error, number int) (time.Duration, bool) {
 	o := &c.router.o
-	if !e.Retryable() || number >= o.Attempts || e.RetryAfter > o.MaxRetryAfter {
+	// The time that a silent provider takes is missing to the next one, so it is not waited for twice.
+	if !e.Retryable() || number >= o.Attempts || e.RetryAfter > o.MaxRetryAfter || (e.Kind == llm.Timeout && c.more) {
 		return 0, false
 	}
 	limit := o.BaseDelay

@@ -96,8 +96,8 @@ func TestChat(t *testing.T) {
 	}{
 		{name: "first time", main: []llmtest.Step{say("a")}, attempts: []string{"main ok"}, text: "a"},
 		{
-			name: "repeats with growing delays", main: []llmtest.Step{fail(llm.Unavailable, 0), fail(llm.Timeout, 0), say("a")},
-			attempts: []string{"main unavailable", "main timeout", "main ok"},
+			name: "repeats with growing delays", main: []llmtest.Step{fail(llm.Unavailable, 0), fail(llm.Truncated, 0), say("a")},
+			attempts: []string{"main unavailable", "main truncated", "main ok"},
 			slept:    []time.Duration{250 * time.Millisecond, 500 * time.Millisecond}, text: "a",
 		},
 		{
@@ -125,6 +125,18 @@ func TestChat(t *testing.T) {
 		{
 			name: "too long ends at once", main: []llmtest.Step{fail(llm.TooLong, 0)}, back: []llmtest.Step{say("b")},
 			attempts: []string{"main too_long"}, kind: llm.TooLong,
+		},
+		{
+			name: "a silent provider is not waited for twice while there is another", main: []llmtest.Step{fail(llm.Timeout, 0)}, back: []llmtest.Step{say("b")},
+			attempts: []string{"main timeout", "back ok"}, text: "b",
+		},
+		{
+			name: "the last provider is asked again", main: []llmtest.Step{fail(llm.Timeout, 0)}, back: []llmtest.Step{fail(llm.Timeout, 0), say("b")},
+			attempts: []string{"main timeout", "back timeout", "back ok"}, slept: []time.Duration{250 * time.Millisecond}, text: "b",
+		},
+		{
+			name: "too large ends at once", main: []llmtest.Step{fail(llm.Oversize, 0)}, back: []llmtest.Step{say("b")},
+			attempts: []string{"main oversize"}, kind: llm.Oversize,
 		},
 		{
 			name: "a retryable failure counts more than a final one", main: []llmtest.Step{fail(llm.RateLimited, time.Hour)},

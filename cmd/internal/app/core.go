@@ -89,7 +89,8 @@ type Core struct {
 	kit      *kit
 	audit    *audit.Log
 	provider llm.Provider
-	judge    tools.Middleware // nil = off
+	models   map[string]llm.Provider // by configured name
+	judge    tools.Middleware        // nil = off
 	stages   *stages
 	catalog  *catalog.Catalog
 	engine   *filter.Engine
@@ -122,7 +123,7 @@ func OpenCore(ctx context.Context, opts Options) (*Core, error) {
 func newCore(opts Options) *Core {
 	c := &Core{
 		opts: opts, cfg: opts.Config, log: opts.Log, now: opts.Now, started: opts.Now(), dir: opts.Home, owner: uuid.NewString(), metrics: metrics.New(),
-		resync: make(chan struct{}, 1), elicit: opts.elicit,
+		resync: make(chan struct{}, 1), elicit: opts.elicit, models: map[string]llm.Provider{},
 	}
 	if c.dir == "" {
 		c.dir = c.cfg.Path(c.cfg.DataDir)
@@ -136,7 +137,7 @@ func (c *Core) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if c.provider, err = c.models(); err != nil {
+	if c.provider, err = c.route(); err != nil {
 		return fmt.Errorf("%w: %w", ErrConfig, err)
 	}
 	var parts errgroup.Group // the sandbox is asked about in a process of its own: the database opens meanwhile

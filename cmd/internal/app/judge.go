@@ -63,7 +63,7 @@ func (c *Core) judgeModel(name string) (llm.Provider, error) {
 		if c.provider != nil {
 			return c.provider, nil
 		}
-		return c.models()
+		return c.route()
 	}
 	for _, p := range c.cfg.LLM.Providers {
 		if p.Name == name {

@@ -3,19 +3,21 @@ package app
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/agent/llm/anthropic"
 	"github.com/zephbot/zephbot/agent/llm/fenced"
 	"github.com/zephbot/zephbot/agent/llm/offline"
 	"github.com/zephbot/zephbot/agent/llm/openai"
+	"github.com/zephbot/zephbot/agent/llm/pace"
 	"github.com/zephbot/zephbot/agent/llm/route"
 	"github.com/zephbot/zephbot/agent/prompt"
 	"github.com/zephbot/zephbot/cmd/internal/config"
 )
 
-// models builds the configured providers behind one route.
-func (c *Core) models() (llm.Provider, error) {
+// route puts the configured providers behind one route.
+func (c *Core) route() (llm.Provider, error) {
 	if c.opts.Provider != nil {
 		return c.opts.Provider, nil
 	}
@@ -31,7 +33,7 @@ func (c *Core) models() (llm.Provider, error) {
 		list = append(list, provider)
 	}
 	return route.New(list, c.cfg.LLM.Primary, c.cfg.LLM.Fallback, route.Options{
-		Now: c.now, Log: c.log.With().Str("component", "model").Logger(),
+		Now: c.now, Log: c.log.With().Str("component", "model").Logger(), Timeout: c.cfg.LLM.Timeout,
 		Observe: func(a route.Attempt) {
 			c.metrics.Model(a.Provider, a.Usage.Input, a.Usage.CachedInput, a.Usage.Output, a.USD)
 			c.metrics.Phase("model", a.Duration)
@@ -39,7 +41,19 @@ func (c *Core) models() (llm.Provider, error) {
 	})
 }
 
+// model makes a provider, once: whoever uses it shares its limit of requests.
 func (c *Core) model(p config.Provider) (llm.Provider, error) {
+	if made, ok := c.models[p.Name]; ok {
+		return made, nil
+	}
+	made, err := c.newModel(p)
+	if err == nil {
+		c.models[p.Name] = made
+	}
+	return made, err
+}
+
+func (c *Core) newModel(p config.Provider) (llm.Provider, error) {
 	switch p.Type {
 	case "offline":
 		return offline.New(offline.Options{Name: p.Name}), nil
@@ -48,26 +62,34 @@ func (c *Core) model(p config.Provider) (llm.Provider, error) {
 		if err != nil {
 			return nil, err
 		}
-		return withTools(provider, p), nil
+		return c.paced(provider, p), nil
 	case "anthropic":
 		provider, err := anthropic.New(anthropic.Options{
-			Name: p.Name, BaseURL: p.BaseURL, Key: anthropic.Key(p.APIKey.Reveal()), Model: p.Model, MaxTokens: p.MaxTokens, Timeout: c.cfg.LLM.Timeout,
+			Name: p.Name, BaseURL: p.BaseURL, Key: anthropic.Key(p.APIKey.Reveal()), Model: p.Model, MaxTokens: p.MaxTokens, Idle: c.cfg.LLM.Idle,
 			InputUSDPerMTok: p.InputUSDPerMTok, OutputUSDPerMTok: p.OutputUSDPerMTok, CachedUSDPerMTok: p.CachedInputUSDPerMTok,
 			Now: c.now, Log: c.log.With().Str("component", "model").Logger(),
 		})
 		if err != nil {
 			return nil, err
 		}
-		return withTools(provider, p), nil
+		return c.paced(provider, p), nil
 	default:
 		return nil, fmt.Errorf("type %q is unknown; use openai (any OpenAI-compatible server), anthropic, ollama or offline", p.Type)
 	}
 }
 
+// paced bounds the requests to a provider by what it can take, whoever asks it.
+func (c *Core) paced(provider llm.Provider, p config.Provider) llm.Provider {
+	log := c.log.With().Str("component", "model").Str("provider", p.Name).Logger()
+	return withTools(pace.New(provider, pace.Options{Most: c.cfg.Agent.Concurrency, Now: c.now, Observe: func(limit int, wait time.Duration) {
+		log.Warn().Int("at_once", limit).Dur("wait", wait).Msg("the provider says that it is asked too often; fewer requests at once")
+	}}), p)
+}
+
 func (c *Core) openai(p config.Provider) (*openai.Provider, error) {
 	return openai.New(openai.Options{
 		Name: p.Name, BaseURL: p.BaseURL, Key: openai.Key(p.APIKey.Reveal()), Model: p.Model, EmbeddingModel: p.EmbeddingModel,
-		MaxTokens: p.MaxTokens, Timeout: c.cfg.LLM.Timeout, InputUSDPerMTok: p.InputUSDPerMTok, OutputUSDPerMTok: p.OutputUSDPerMTok,
+		MaxTokens: p.MaxTokens, Idle: c.cfg.LLM.Idle, InputUSDPerMTok: p.InputUSDPerMTok, OutputUSDPerMTok: p.OutputUSDPerMTok,
 		CachedUSDPerMTok: p.CachedInputUSDPerMTok, Wire: p.Wire, Now: c.now, Log: c.log.With().Str("component", "model").Logger(),
 	})
 }

@@ -52,6 +52,7 @@ func keyDefaults() [][2]string {
 		{"llm.fallback", `[]`},
 		{"llm.embedding", `""`},
 		{"llm.timeout", `"120s"`},
+		{"llm.idle_timeout", `"60s"`},
 		{"llm.ollama.tool_use", ``},
 		{"llm.providers[].name", `""`},
 		{"llm.providers[].type", `"openai"`},

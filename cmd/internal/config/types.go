@@ -109,7 +109,8 @@ type LLM struct {
 	Primary   string        `toml:"primary" default:"main" doc:"Name of the provider that answers."`
 	Fallback  []string      `toml:"fallback" doc:"Names of the providers that are asked, in this order, when the primary fails."`
 	Embedding string        `toml:"embedding" doc:"Name of the provider that computes embeddings. Empty: none."`
-	Timeout   time.Duration `toml:"timeout" default:"120s" min:"1s" doc:"How long one model call may take."`
+	Timeout   time.Duration `toml:"timeout" default:"120s" min:"1s" doc:"How long one model call may take in all: waiting, repetitions, fallbacks and the stream together."`
+	Idle      time.Duration `toml:"idle_timeout" default:"60s" doc:"How long a provider may be silent, before its answer and within it, until it is given up and the next try begins. 0: as long as timeout lets it. Raise it for a model that thinks long before its first word."`
 	Ollama    Ollama        `toml:"ollama" doc:"Older place of a setting of Ollama providers."`
 	Providers []Provider    `toml:"providers" doc:"The models. Without any, simulate uses the built-in offline model."`
 }
