@@ -47,6 +47,7 @@ const (
 	Moved     SendOutcome = "moved"     // the group has a new id: MovedTo
 	Vague     SendOutcome = "unknown"   // the request was written, the answer never came
 	Missing   SendOutcome = "missing"   // the message to edit is not there any more
+	NoTopic   SendOutcome = "no_topic"  // the topic is closed or gone, the chat is not: repeating works without the topic
 )
 
 // SendError is a failed request.
@@ -82,11 +83,14 @@ const (
 )
 
 // Pacer keeps the send budget of a chat and of the bot (contract: telegram.limits) and remembers what a 429 said. Safe for concurrent use.
+//
+// A request counts from when it was let go until a while after it is over: the server sees it at some moment in between, so its own count never
+// exceeds the budget, however long the request was on its way. The caller calls done once, when the request is over or was not made after all.
 type Pacer interface {
 	// Wait returns when a request to the chat may go out, or with ctx's error. Low never takes what is kept for the others.
-	Wait(ctx context.Context, place Place, priority Priority) error
+	Wait(ctx context.Context, place Place, priority Priority) (done func(), err error)
 	// Try is Wait without waiting.
-	Try(place Place, priority Priority) bool
+	Try(place Place, priority Priority) (done func(), ok bool)
 	// Freeze stops all requests to the chat for a while; several chats frozen together freeze the bot.
 	Freeze(place Place, wait time.Duration)
 }

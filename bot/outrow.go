@@ -11,11 +11,11 @@ type Purpose string
 
 // The purposes, in order of priority.
 const (
-	Final       Purpose = "final"       // an answer: resent once and marked when its outcome is unknown
-	Question    Purpose = "question"    // an approval card: resent, both copies decide the same row
-	Reply       Purpose = "reply"       // answer to a command: resent once, marked
+	Final       Purpose = "final"       // an answer: repeated and marked while its outcome is unknown
+	Question    Purpose = "question"    // an approval card: repeated, all copies decide the same row
+	Reply       Purpose = "reply"       // answer to a command: repeated and marked while its outcome is unknown
 	Record      Purpose = "record"      // edit of a card after its decision
-	Notice      Purpose = "notice"      // "I will get to this …": dropped when unknown
+	Notice      Purpose = "notice"      // "I will get to this …": dropped when unknown, unless it brings a file
 	Placeholder Purpose = "placeholder" // ⏳ of a long answer in a group: dropped when unknown
 	Toast       Purpose = "toast"       // answer to a button press: best effort, valid for seconds
 )
@@ -28,9 +28,14 @@ const (
 	Pending RowState = "pending"
 	Sending RowState = "sending"
 	Sent    RowState = "sent"
-	Unknown RowState = "unknown" // nobody knows whether it arrived
-	Dead    RowState = "dead"    // refused for good, or dropped
+	Unknown RowState = "unknown" // somebody waits for it, it may not have arrived, and they have not been told yet
+	Dead    RowState = "dead"    // given up: nobody waits for it, or they were told
 )
+
+// Vital says that somebody waits for the row: it is repeated while its outcome is unknown, and its loss is told.
+func (r *Row) Vital() bool {
+	return r.Purpose == Final || r.Purpose == Reply || r.Purpose == Question || (r.Purpose == Notice && r.Content.File != nil)
+}
 
 // Content is what a person will see.
 type Content struct {
@@ -72,9 +77,9 @@ type Row struct {
 	State     RowState  `json:"state"`
 	Message   string    `json:"message,omitempty"` // id on the channel once sent
 	Attempts  int       `json:"attempts"`
-	Resent    bool      `json:"resent,omitempty"` // a second try after an unknown outcome: marked for the reader
+	Doubt     time.Time `json:"doubt"` // since when nobody knows whether it arrived: what is sent from then on is marked for the reader
 	NotBefore time.Time `json:"not_before"`
-	Created   time.Time `json:"created"`
+	Created   time.Time `json:"created"` // by the clock of the store when zero
 	Problem   string    `json:"problem,omitempty"`
 }
 
@@ -85,7 +90,7 @@ type RowUpdate struct {
 	To        RowState
 	Message   string // kept when ""
 	NotBefore time.Time
-	Attempts  int  // added
-	Resent    bool // stays once set
+	Attempts  int       // added
+	Doubt     time.Time // the first one stays
 	Problem   string
 }

@@ -340,6 +340,8 @@ type Reader interface {
 	Row(ctx context.Context, id int64) (Row, error)
 	// Stranded lists rows in state sending (left by a process that died).
 	Stranded(ctx context.Context, channel, bot string) ([]Row, error)
+	// Lost lists rows in state unknown: somebody waits for them and has not been told that they may not have arrived.
+	Lost(ctx context.Context, channel, bot string) ([]Row, error)
 	Facts
 	Approvals
 	Inspector
@@ -371,7 +373,8 @@ type Approvals interface {
 type Counts struct {
 	Running, Parked, Waiting int // lanes
 	Queued                   int // waiting arrivals
-	Undelivered              int // outbox rows pending, sending or unknown
+	Undelivered              int // outbox rows pending or sending
+	Lost                     int // outbox rows that may not have arrived, and nobody was told
 	Sessions                 int // lanes ever seen
 	DeadLetters              int
 }

@@ -327,7 +327,7 @@ func (b *Broker) onCard(ctx context.Context, a *bot.Approval, msg *bot.Message) 
 	if err != nil {
 		return false, err
 	}
-	return msg.Message == "" || row.Message == "" || row.Resent || row.Message == msg.Message, nil
+	return msg.Message == "" || row.Message == "" || !row.Doubt.IsZero() || row.Message == msg.Message, nil
 }
 
 // unknown answers a button of an old deploy or a forged one.

@@ -80,9 +80,15 @@ func (s *Store) Counts(ctx context.Context, channel, botID string) (bot.Counts, 
 	s.countLanes(&c, channel, botID)
 	s.countArrivals(&c, channel, botID)
 	for _, row := range s.rows {
-		open := row.State == bot.Pending || row.State == bot.Sending || row.State == bot.Unknown
-		if open && row.Place.Channel == channel && row.Place.Bot == botID {
+		if row.Place.Channel != channel || row.Place.Bot != botID {
+			continue
+		}
+		switch row.State {
+		case bot.Pending, bot.Sending:
 			c.Undelivered++
+		case bot.Unknown:
+			c.Lost++
+		case bot.Sent, bot.Dead:
 		}
 	}
 	return c, ctx.Err()

@@ -21,7 +21,10 @@ func (t *step) send() error {
 		}
 		t.counters.row++
 		row.ID, row.Content = t.counters.row, content
-		row.NotBefore, row.Created = utc(row.NotBefore), utc(row.Created)
+		if row.Created.IsZero() {
+			row.Created = t.Now()
+		}
+		row.NotBefore, row.Created, row.Doubt = utc(row.NotBefore), utc(row.Created), utc(row.Doubt)
 		if row.State == "" {
 			row.State = bot.Pending
 		}
@@ -65,7 +68,9 @@ func (t *step) rowUpdates() error {
 		}
 		row.NotBefore = utc(u.NotBefore)
 		row.Attempts += u.Attempts
-		row.Resent = row.Resent || u.Resent
+		if row.Doubt.IsZero() {
+			row.Doubt = utc(u.Doubt)
+		}
 		row.Problem = u.Problem
 		put(t, t.rows, row.ID, row)
 	}

@@ -203,6 +203,17 @@ func (s *Store) Stranded(ctx context.Context, channel, botID string) ([]bot.Row,
 	return rows, ctx.Err()
 }
 
+// Lost implements bot.Reader.
+func (s *Store) Lost(ctx context.Context, channel, botID string) ([]bot.Row, error) {
+	rows, err := s.rowsWhere(func(r *bot.Row) bool {
+		return r.State == bot.Unknown && r.Place.Channel == channel && r.Place.Bot == botID
+	}, false)
+	if err != nil {
+		return nil, err
+	}
+	return rows, ctx.Err()
+}
+
 // Fact implements bot.Facts.
 func (s *Store) Fact(ctx context.Context, bucket, key string, now time.Time) (string, error) {
 	s.mu.RLock()

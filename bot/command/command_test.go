@@ -395,7 +395,7 @@ func TestStatus(t *testing.T) {
 	d.extra = []string{"MCP github ready"}
 	want := `Model main/gpt
 Here a question has been waiting for your decision for 5 minutes
-Everywhere 0 working, 1 waiting for a decision, 2 messages in the queue, 0 not delivered yet
+Everywhere 0 working, 1 waiting for a decision, 2 messages in the queue, 0 not delivered yet, 0 perhaps lost
 Tools bash, read; sandbox on
 Stores embedded
 MCP github ready

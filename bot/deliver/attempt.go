@@ -25,33 +25,52 @@ type verdict struct {
 	update  bot.RowUpdate
 	move    *bot.Move
 	outcome string
+	told    []lost // what the message told the loss of
 }
 
-// deliver makes one attempt at a row of a chat and stores what became of it. Edits are repeatable and need no state of their own.
-func (o *Outbox) deliver(ctx context.Context, c *chat, it *item) {
-	row := it.row
-	if row.Edit != "" {
-		message, err := o.request(ctx, &row)
-		if refused(err) && vital(row.Purpose) && len(row.Content.Entities) > 0 {
-			message, err = o.again(ctx, plain(row))
-		}
-		fresh := bot.OutcomeOf(err) == bot.Missing || (refused(err) && vital(row.Purpose))
-		if err == nil || !fresh {
-			o.settle(ctx, c, it, o.judge(&row, bot.Pending, message, err))
+// errNothingToChange is the outcome of an edit that only takes a keyboard away from a message that is not there any more.
+var errNothingToChange = &bot.SendError{Outcome: bot.Missing, Err: errors.New("the message is not there any more, and nothing of it is left to say")}
+
+// deliver makes one attempt at a row of a chat and stores what became of it. held is the place in the budget that the row has waited for.
+func (o *Outbox) deliver(ctx context.Context, c *chat, it *item, held func()) {
+	out := o.outgoing(c, it, held)
+	if it.row.Edit != "" {
+		message, err := o.edit(ctx, out)
+		if !o.sentAfresh(out, err) {
+			o.settle(ctx, c, it, o.judge(out, bot.Pending, message, err))
 			return
 		}
-		o.log(&row).Info().Err(err).Msg("message cannot be edited; sent as a new one")
-		row.Edit, it.row.Edit = "", ""
+		o.log(&it.row).Info().Err(err).Msg("message cannot be edited; sent as a new one")
+		out.row.Edit, it.row.Edit = "", ""
 	}
 	if !o.claim(ctx, c, it) {
 		return
 	}
-	message, err := o.request(ctx, &row)
-	if refused(err) && vital(row.Purpose) && (len(row.Content.Entities) > 0 || row.ReplyTo != "") {
-		o.log(&row).Warn().Err(err).Msg("message refused; tried as plain text")
-		message, err = o.again(ctx, plain(row))
+	message, err := o.send(ctx, out)
+	for err != nil && out.row.Vital() && out.lessen(o.deps.Words, err) {
+		o.log(&it.row).Warn().Err(err).Str("form", out.form.String()).Msg("message refused; tried in another form")
+		message, err = o.send(ctx, out)
 	}
-	o.settle(ctx, c, it, o.judge(&row, bot.Sending, message, err))
+	it.form, it.noTopic = out.form, out.noTopic
+	o.settle(ctx, c, it, o.judge(out, bot.Sending, message, err))
+}
+
+// edit makes one attempt at an edit, which is repeatable and needs no state of its own.
+func (o *Outbox) edit(ctx context.Context, out *outgoing) (message string, err error) {
+	message, err = o.send(ctx, out)
+	if refused(err) && out.row.Vital() && len(out.row.Content.Entities) > 0 {
+		out.row.Content.Entities = nil
+		message, err = o.send(ctx, out)
+	}
+	return message, err
+}
+
+// sentAfresh says whether a new message takes the place of an edit that failed. What only takes a keyboard away has nothing to say of its own.
+func (o *Outbox) sentAfresh(out *outgoing, err error) bool {
+	if err == nil || (out.row.Content.Text == "" && out.row.Content.File == nil) {
+		return false
+	}
+	return bot.OutcomeOf(err) == bot.Missing || (refused(err) && out.row.Vital())
 }
 
 func refused(err error) bool { return err != nil && bot.OutcomeOf(err) == bot.Refused }
@@ -95,25 +114,30 @@ func (o *Outbox) request(outer context.Context, row *bot.Row) (message string, e
 			err = &bot.SendError{Outcome: panicked, Err: fmt.Errorf("sending panicked: %v", r)}
 		}
 	}()
-	sent := *row
-	if sent.Resent && (sent.Purpose == bot.Final || sent.Purpose == bot.Reply) {
-		sent.Content = marked(sent.Content, o.deps.Words.Resent(o.deps.Language(row)))
-	}
-	return o.deps.Sender.Send(ctx, &sent)
+	return o.deps.Sender.Send(ctx, row)
 }
 
-// again is request within the budget, for a second request of the same attempt.
-func (o *Outbox) again(ctx context.Context, row bot.Row) (string, error) {
-	if err := o.deps.Pacer.Wait(ctx, row.Place, priority(row.Purpose)); err != nil {
-		return "", &bot.SendError{Outcome: bot.NotSent, Err: err}
+// send makes a request within the budget.
+func (o *Outbox) send(ctx context.Context, out *outgoing) (string, error) {
+	over := out.held
+	if out.held = nil; over == nil {
+		var err error
+		if over, err = o.deps.Pacer.Wait(ctx, out.row.Place, priority(out.row.Purpose)); err != nil {
+			return "", &bot.SendError{Outcome: bot.NotSent, Err: err}
+		}
 	}
+	defer over()
+	row := out.dressed(o.deps.Words)
 	return o.request(ctx, &row)
 }
 
 // judge says what follows from an attempt that began in state from: Sending for a new message, Pending for what may be repeated.
-func (o *Outbox) judge(row *bot.Row, from bot.RowState, message string, err error) verdict {
+func (o *Outbox) judge(out *outgoing, from bot.RowState, message string, err error) verdict {
+	row := &out.row
 	if err == nil {
-		return verdict{outcome: "sent", update: bot.RowUpdate{ID: row.ID, From: []bot.RowState{from}, To: bot.Sent, Message: message, Attempts: 1}}
+		return verdict{outcome: "sent", told: out.owed, update: bot.RowUpdate{
+			ID: row.ID, From: []bot.RowState{from}, To: bot.Sent, Message: message, Attempts: 1, Problem: out.lacking(),
+		}}
 	}
 	var failed *bot.SendError
 	if !errors.As(err, &failed) {
@@ -140,18 +164,15 @@ func (o *Outbox) judge(row *bot.Row, from bot.RowState, message string, err erro
 			return v
 		}
 	case bot.Vague:
-		if from == bot.Sending {
-			return o.vague(row, err)
+		return o.vague(row, from, err)
+	case bot.Missing:
+		if row.Edit != "" && !o.sentAfresh(out, err) {
+			return o.over(row, from, errNothingToChange)
 		}
-		if row.Created.IsZero() || o.deps.Now().Sub(row.Created) < o.opts.GiveUp {
-			o.log(row).Info().Err(err).Msg("edit has no answer; repeated")
-			return later(o.backoff(row.Attempts))
-		}
-		return o.over(row, from, bot.Unknown, err)
-	case bot.Refused, bot.Gone, bot.Missing:
+	case bot.Refused, bot.Gone, bot.NoTopic:
 	default: // panicked
 	}
-	return o.over(row, from, bot.Dead, err)
+	return o.over(row, from, err)
 }
 
 // afterMove is the wait before the new chat is tried: none the first time.
@@ -162,27 +183,37 @@ func (o *Outbox) afterMove(row *bot.Row) time.Duration {
 	return o.backoff(row.Attempts)
 }
 
-// vague decides about a new message of which nobody knows whether it arrived.
-func (o *Outbox) vague(row *bot.Row, err error) verdict {
-	switch {
-	case vital(row.Purpose) && !row.Resent:
-		o.log(row).Warn().Err(err).Msg("nobody knows whether this arrived; sent once more")
-		return verdict{outcome: string(bot.Vague), update: bot.RowUpdate{
-			ID: row.ID, From: []bot.RowState{bot.Sending}, To: bot.Pending, Attempts: 1, Resent: true,
-			NotBefore: o.deps.Now().Add(o.backoff(0)), Problem: problem(err),
-		}}
-	case vital(row.Purpose), row.Purpose == bot.Record:
-		return o.over(row, bot.Sending, bot.Unknown, err)
-	default:
-		return o.over(row, bot.Sending, bot.Dead, err)
+// vague decides about a request of which nobody knows whether it was executed: what somebody waits for, and an edit, is repeated for as long as
+// Options.GiveUp. The waits grow with the time that has passed, so that an outage delays an answer by no more than its own length again, and what the
+// server executes without ever saying so is not there a hundred times.
+func (o *Outbox) vague(row *bot.Row, from bot.RowState, err error) verdict {
+	now := o.deps.Now()
+	since := row.Doubt
+	if since.IsZero() {
+		since = now
 	}
+	lasting := now.Sub(since)
+	if lasting >= o.opts.GiveUp || (from == bot.Sending && !row.Vital()) {
+		return o.over(row, from, err)
+	}
+	o.log(row).Warn().Err(err).Msg("nobody knows whether this arrived; repeated")
+	wait := min(max(lasting, o.opts.Backoff), o.opts.MaxDoubt)
+	return verdict{outcome: string(bot.Vague), update: bot.RowUpdate{
+		ID: row.ID, From: []bot.RowState{from}, To: bot.Pending, Attempts: 1, Doubt: since, NotBefore: now.Add(wait), Problem: problem(err),
+	}}
 }
 
-// over ends a row that did not arrive for sure.
-func (o *Outbox) over(row *bot.Row, from, to bot.RowState, err error) verdict {
-	level := zerolog.WarnLevel
-	if vital(row.Purpose) && bot.OutcomeOf(err) != bot.Gone {
-		level = zerolog.ErrorLevel
+// over ends a row that did not arrive for sure. Where somebody waits for it they are told with the next message to them; until then it is unknown.
+func (o *Outbox) over(row *bot.Row, from bot.RowState, err error) verdict {
+	level, to := zerolog.WarnLevel, bot.Dead
+	if row.Vital() {
+		to = bot.Unknown
+		if bot.OutcomeOf(err) != bot.Gone {
+			level = zerolog.ErrorLevel
+		}
+	}
+	if errors.Is(err, errNothingToChange) {
+		level = zerolog.DebugLevel
 	}
 	o.log(row).WithLevel(level).Err(err).Str("state", string(to)).Msg("message given up")
 	return verdict{outcome: string(bot.OutcomeOf(err)), update: bot.RowUpdate{
@@ -200,17 +231,24 @@ func (o *Outbox) settle(ctx context.Context, c *chat, it *item, v verdict) {
 	case v.move != nil && err == nil:
 		o.log(&it.row).Info().Str("to", v.move.To).Msg("the group has a new id")
 		o.dropAll(c)
+		o.renameLost(c.key, v.move)
 		o.nudge()
 	case err == nil && v.update.To == bot.Pending:
 		o.mu.Lock()
 		it.row.Attempts += v.update.Attempts
-		it.row.Resent = it.row.Resent || v.update.Resent
+		if it.row.Doubt.IsZero() {
+			it.row.Doubt = v.update.Doubt
+		}
 		it.row.NotBefore, it.row.Problem, it.stored = v.update.NotBefore, v.update.Problem, v.update.NotBefore
 		o.mu.Unlock()
 	default:
+		if err == nil {
+			o.lose(c.key, &it.row, v.update)
+		}
 		o.drop(c, it)
 		// A row that waits for the message of this one is due now.
 		o.nudge()
+		o.settleTold(ctx, c.key, v.told)
 	}
 }
 

@@ -24,8 +24,10 @@ type chat struct {
 
 // item is a row in memory. Only the goroutine of its chat changes row.
 type item struct {
-	row    bot.Row
-	stored time.Time // not_before in the store, guarded by Outbox.mu; may be later than row.NotBefore while another row holds the chat up
+	row     bot.Row
+	form    form // the least that the server has refused
+	noTopic bool
+	stored  time.Time // not_before in the store, guarded by Outbox.mu; may be later than row.NotBefore while another row holds the chat up
 }
 
 func (c *chat) insert(it *item) {
@@ -48,9 +50,6 @@ func (c *chat) stir() {
 
 // modest says that the purpose lets answers and questions go first.
 func modest(p bot.Purpose) bool { return p == bot.Notice || p == bot.Placeholder }
-
-// vital says that somebody waits for it: it is repeated rather than dropped.
-func vital(p bot.Purpose) bool { return p == bot.Final || p == bot.Reply || p == bot.Question }
 
 func priority(p bot.Purpose) bot.Priority {
 	switch p {
@@ -129,9 +128,11 @@ func (o *Outbox) turnOf(ctx, waiting context.Context, c *chat, it *item) bool {
 	} else {
 		waiting = ctx
 	}
-	if o.deps.Pacer.Wait(waiting, it.row.Place, priority(it.row.Purpose)) != nil {
+	over, err := o.deps.Pacer.Wait(waiting, it.row.Place, priority(it.row.Purpose))
+	if err != nil {
 		return false
 	}
+	defer over()
 	select {
 	case <-ctx.Done():
 		return true
@@ -144,7 +145,7 @@ func (o *Outbox) turnOf(ctx, waiting context.Context, c *chat, it *item) bool {
 	o.begin()
 	defer o.end()
 	if !replaceable(&it.row) || !o.replaced(ctx, c, it) {
-		o.deliver(ctx, c, it)
+		o.deliver(ctx, c, it, over)
 	}
 	return true
 }
@@ -189,7 +190,7 @@ func replaceable(row *bot.Row) bool {
 
 // replaced drops a row that has not got out yet when a younger one of its session is to edit its message: that one is sent instead.
 func (o *Outbox) replaced(ctx context.Context, c *chat, it *item) bool {
-	if it.row.Resent { // it may have got out
+	if !it.row.Doubt.IsZero() { // it may have got out
 		return false
 	}
 	rows, err := o.deps.Store.Rows(ctx, it.row.Session, around)

@@ -24,21 +24,25 @@ func marked(content bot.Content, line string) bot.Content {
 	if line == "" {
 		return content
 	}
-	limit := render.MaxLength
-	if content.File != nil {
-		limit = maxCaption
-	}
 	sep := "\n\n"
 	if content.Text == "" {
 		sep = ""
 	}
-	room := limit - render.Length(sep) - render.Length(line)
+	room := room(content) - render.Length(sep) - render.Length(line)
 	if render.Length(content.Text) > room {
 		content.Text = render.Cut(content.Text, room)
 		content.Entities = clip(content.Entities, render.Length(content.Text))
 	}
 	content.Text += sep + line
 	return content
+}
+
+// room is the length of the longest text that a content can have.
+func room(content bot.Content) int {
+	if content.File != nil {
+		return maxCaption
+	}
+	return render.MaxLength
 }
 
 // clip leaves what of the entities lies within the first length units.
@@ -48,12 +52,6 @@ func clip(entities []render.Entity, length int) []render.Entity {
 		kept[i].Length = min(kept[i].Length, length-kept[i].Offset)
 	}
 	return slices.DeleteFunc(kept, func(e render.Entity) bool { return e.Length <= 0 })
-}
-
-// plain is the row without what a server may find fault with: formatting and the message it answers.
-func plain(row bot.Row) bot.Row {
-	row.Content.Entities, row.ReplyTo = nil, ""
-	return row
 }
 
 // problem is an error as it is stored with a row.
@@ -105,7 +103,7 @@ func (o *Outbox) toast(ctx context.Context, row bot.Row) {
 	o.deps.Observe(row, v.outcome)
 }
 
-// judgeToast sends a toast and says what follows: it is repeated while it is worth something and certainly has not arrived.
+// judgeToast sends a toast and says what follows: it is repeated while it is worth something. A second answer to a press does no harm.
 func (o *Outbox) judgeToast(ctx context.Context, row *bot.Row, now time.Time) verdict {
 	message, err := o.request(ctx, row)
 	outcome := bot.OutcomeOf(err)
@@ -114,8 +112,8 @@ func (o *Outbox) judgeToast(ctx context.Context, row *bot.Row, now time.Time) ve
 	case err == nil:
 		v.outcome, v.update.To, v.update.Message = "sent", bot.Sent, message
 		return v
-	case outcome == bot.NotSent || outcome == bot.Throttled:
-		again := o.judge(row, bot.Pending, message, err)
+	case outcome == bot.NotSent || outcome == bot.Throttled || outcome == bot.Vague:
+		again := o.judge(&outgoing{row: *row}, bot.Pending, message, err)
 		if !o.stale(row, again.update.NotBefore) {
 			return again
 		}

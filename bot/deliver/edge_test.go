@@ -189,7 +189,7 @@ func TestMarkBelowFiles(t *testing.T) {
 		}
 		w.start()
 		w.say(bot.Row{Purpose: bot.Final, Content: bot.Content{Text: strings.Repeat("a", 1024), File: &bot.File{Name: "a.txt", Data: []byte("x")}}})
-		w.say(in("8", bot.Row{Purpose: bot.Final, Resent: true, Content: bot.Content{File: &bot.File{Name: "a.txt", Data: []byte("x")}}}))
+		w.say(in("8", bot.Row{Purpose: bot.Final, Doubt: time.Now(), Content: bot.Content{File: &bot.File{Name: "a.txt", Data: []byte("x")}}}))
 		pass(10 * time.Second)
 		w.stop()
 		if got := w.sender.texts("7")[0]; render.Length(got) > 1024 || !strings.HasSuffix(got, mark) {
@@ -222,18 +222,24 @@ func TestTryYieldsToWaiters(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p := exact(deliver.Limits{PerChatPerSecond: 1})
 		group := place("-7")
-		p.Try(group, bot.High)
+		try(p, group, bot.High)
 		done := make(chan error, 1)
-		go func() { done <- p.Wait(t.Context(), group, bot.High) }()
+		go func() {
+			over, err := p.Wait(t.Context(), group, bot.High)
+			if err == nil {
+				over()
+			}
+			done <- err
+		}()
 		synctest.Wait()
-		if p.Try(group, bot.Low) {
+		if try(p, group, bot.Low) {
 			t.Error("a modest request overtook an answer")
 		}
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
 		pass(time.Second)
-		if !p.Try(group, bot.Low) {
+		if !try(p, group, bot.Low) {
 			t.Error("nothing waits any more")
 		}
 	})

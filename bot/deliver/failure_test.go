@@ -53,7 +53,7 @@ func TestShutdownIsBounded(t *testing.T) {
 		id := w.say(row(bot.Final, "one"))[0]
 		pass(time.Second)
 		w.stop()
-		if got := w.row(id); got.State != bot.Pending || !got.Resent {
+		if got := w.row(id); got.State != bot.Pending || got.Doubt.IsZero() {
 			t.Errorf("row %+v", got)
 		}
 	})
@@ -147,7 +147,7 @@ func TestPanicKillsOneRowOnly(t *testing.T) {
 		if got := w.row(ids[0]); got.State != bot.Dead || !strings.Contains(got.Problem, "index out of range") {
 			t.Errorf("row %+v", got)
 		}
-		if diff := cmp.Diff([]string{"good"}, w.sender.texts("7")); diff != "" {
+		if diff := cmp.Diff([]string{"good\n\n(1 lost)"}, w.sender.texts("7")); diff != "" {
 			t.Error(diff)
 		}
 		if !strings.Contains(w.log.String(), "sending panicked") {

@@ -28,12 +28,21 @@ type Store interface {
 	Due(ctx context.Context, channel, bot string, now time.Time, limit int) ([]bot.Row, error)
 	Rows(ctx context.Context, session string, limit int) ([]bot.Row, error)
 	Stranded(ctx context.Context, channel, bot string) ([]bot.Row, error)
+	Lost(ctx context.Context, channel, bot string) ([]bot.Row, error)
 }
 
 // Words are the sentences the outbox adds.
 type Words interface {
 	// Resent is the line below an answer that is sent a second time because nobody knows whether the first arrived.
 	Resent(language string) string
+	// Lost is the line below a message that says that n earlier ones may not have arrived.
+	Lost(language string, n int) string
+	// NoTopic is the line below a message that could not go to its topic.
+	NoTopic(language string) string
+	// AsFile is the caption of an answer that the server refuses as a text.
+	AsFile(language string) string
+	// Unsendable says that there is something to say that the server refuses in every form.
+	Unsendable(language string) string
 }
 
 // Deps are what an Outbox works with.
@@ -61,7 +70,8 @@ type Options struct {
 	Grace        time.Duration // how long a request in flight may go on after the end of Run's context; default 10 s
 	Commit       time.Duration // time limit of one write to the store; default 10 s
 	ToastAge     time.Duration // an older answer to a press is dropped; default 2 min
-	GiveUp       time.Duration // how long an edit whose outcome stays unknown is repeated; default 24 h
+	MaxDoubt     time.Duration // longest wait before something is repeated whose outcome is unknown; default 5 min
+	GiveUp       time.Duration // how long that is done; default 1 h
 }
 
 func (o Options) withDefaults() Options {
@@ -80,7 +90,8 @@ func (o Options) withDefaults() Options {
 	dur(&o.Grace, 10*time.Second)
 	dur(&o.Commit, 10*time.Second)
 	dur(&o.ToastAge, 2*time.Minute)
-	dur(&o.GiveUp, 24*time.Hour)
+	dur(&o.MaxDoubt, 5*time.Minute)
+	dur(&o.GiveUp, time.Hour)
 	return o
 }
 
@@ -95,7 +106,8 @@ type Outbox struct {
 	known    map[int64]bool   // rows in memory
 	finished map[int64]uint64 // rows that left memory, with the look at the store that was the last one then
 	looks    uint64
-	busy     int // deliveries in progress
+	lost     map[string][]lost // by chat: what nobody was told yet
+	busy     int               // deliveries in progress
 
 	wake  chan struct{}
 	slots chan struct{} // requests in flight to chats
@@ -117,7 +129,7 @@ func NewOutbox(deps Deps, opts Options) *Outbox {
 	opts = opts.withDefaults()
 	return &Outbox{
 		deps: deps, opts: opts,
-		chats: map[string]*chat{}, known: map[int64]bool{}, finished: map[int64]uint64{},
+		chats: map[string]*chat{}, known: map[int64]bool{}, finished: map[int64]uint64{}, lost: map[string][]lost{},
 		wake: make(chan struct{}, 1), slots: make(chan struct{}, opts.Chats), quick: make(chan struct{}, opts.Chats),
 	}
 }
@@ -126,7 +138,7 @@ func NewOutbox(deps Deps, opts Options) *Outbox {
 // goroutines are gone. What is left is delivered by the next process.
 func (o *Outbox) Run(ctx context.Context) error {
 	defer o.wg.Wait()
-	if !o.recoverStranded(ctx) || !o.resume(ctx) {
+	if !o.recoverStranded(ctx) || !o.recall(ctx) || !o.resume(ctx) {
 		return nil
 	}
 	failures := 0
@@ -216,7 +228,7 @@ func (o *Outbox) recoverStranded(ctx context.Context) bool {
 		if err == nil {
 			change := &bot.Change{}
 			for i := range rows {
-				v := o.vague(&rows[i], errors.New("the process ended while this was being sent"))
+				v := o.vague(&rows[i], bot.Sending, errors.New("the process ended while this was being sent"))
 				v.update.NotBefore = time.Time{}
 				change.Rows = append(change.Rows, v.update)
 			}

@@ -3,6 +3,7 @@ package deliver_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -24,33 +25,36 @@ func TestOutcomes(t *testing.T) {
 		seen    []string // what people see; a vague request does not arrive
 		logged  string
 	}{
-		"well":                    {row: row(bot.Final, "hi"), state: bot.Sent, seen: []string{"hi"}},
-		"not sent, repeated":      {row: row(bot.Final, "hi"), answers: []error{fail(bot.NotSent), fail(bot.NotSent)}, state: bot.Sent, seen: []string{"hi"}},
-		"throttled, repeated":     {row: row(bot.Notice, "hi"), answers: []error{&bot.SendError{Outcome: bot.Throttled, RetryAfter: 9 * time.Second, Err: errors.New("429")}}, state: bot.Sent, seen: []string{"hi"}},
-		"refused notice":          {row: row(bot.Notice, "hi"), answers: []error{fail(bot.Refused)}, state: bot.Dead, logged: "message given up"},
-		"refused final, plain":    {row: bot.Row{Purpose: bot.Final, ReplyTo: "5", Content: bot.Content{Text: "hi", Entities: bold}}, answers: []error{fail(bot.Refused)}, state: bot.Sent, seen: []string{"hi"}},
-		"refused final for good":  {row: bot.Row{Purpose: bot.Final, Content: bot.Content{Text: "hi", Entities: bold}}, answers: []error{fail(bot.Refused), fail(bot.Refused)}, state: bot.Dead, logged: `"level":"error"`},
-		"gone":                    {row: row(bot.Final, "hi"), answers: []error{fail(bot.Gone)}, state: bot.Dead, logged: "message given up"},
-		"vague final":             {row: row(bot.Final, "hi"), answers: []error{fail(bot.Vague)}, state: bot.Sent, seen: []string{"hi\n\n" + mark}},
-		"vague reply":             {row: row(bot.Reply, "hi"), answers: []error{errors.New("who knows")}, state: bot.Sent, seen: []string{"hi\n\n" + mark}},
-		"vague question":          {row: row(bot.Question, "may I?"), answers: []error{fail(bot.Vague)}, state: bot.Sent, seen: []string{"may I?"}},
-		"vague twice":             {row: row(bot.Final, "hi"), answers: []error{fail(bot.Vague), fail(bot.Vague)}, state: bot.Unknown, logged: `"level":"error"`},
-		"vague notice":            {row: row(bot.Notice, "hi"), answers: []error{fail(bot.Vague)}, state: bot.Dead},
-		"vague placeholder":       {row: row(bot.Placeholder, "…"), answers: []error{fail(bot.Vague)}, state: bot.Dead},
-		"edit":                    {row: bot.Row{Purpose: bot.Record, Edit: "3", Content: bot.Content{Text: "done"}}, state: bot.Sent, seen: []string{"edit 3: done"}},
-		"vague edit, repeated":    {row: bot.Row{Purpose: bot.Final, Edit: "3", Content: bot.Content{Text: "done"}}, answers: []error{fail(bot.Vague), fail(bot.Vague), fail(bot.Vague)}, state: bot.Sent, seen: []string{"edit 3: done"}},
-		"edit of what is missing": {row: bot.Row{Purpose: bot.Record, Edit: "3", Content: bot.Content{Text: "done"}}, answers: []error{fail(bot.Missing)}, state: bot.Sent, seen: []string{"done"}},
-		"edit refused to a final": {row: bot.Row{Purpose: bot.Final, Edit: "3", Content: bot.Content{Text: "done"}}, answers: []error{fail(bot.Refused)}, state: bot.Sent, seen: []string{"done"}},
-		"edit refused to another": {row: bot.Row{Purpose: bot.Record, Edit: "3", Content: bot.Content{Text: "done"}}, answers: []error{fail(bot.Refused)}, state: bot.Dead},
-		"toast":                   {row: bot.Row{Purpose: bot.Toast, Query: "q", Content: bot.Content{Text: "noted"}}, state: bot.Sent, seen: []string{"noted"}},
-		"toast not sent":          {row: bot.Row{Purpose: bot.Toast, Query: "q", Content: bot.Content{Text: "noted"}}, answers: []error{fail(bot.NotSent)}, state: bot.Sent, seen: []string{"noted"}},
-		"vague toast":             {row: bot.Row{Purpose: bot.Toast, Query: "q", Content: bot.Content{Text: "noted"}}, answers: []error{fail(bot.Vague)}, state: bot.Dead},
-		"refused toast":           {row: bot.Row{Purpose: bot.Toast, Query: "q", Content: bot.Content{Text: "noted"}}, answers: []error{fail(bot.Refused)}, state: bot.Dead},
+		"well":                     {row: row(bot.Final, "hi"), state: bot.Sent, seen: []string{"hi"}},
+		"not sent, repeated":       {row: row(bot.Final, "hi"), answers: []error{fail(bot.NotSent), fail(bot.NotSent)}, state: bot.Sent, seen: []string{"hi"}},
+		"throttled, repeated":      {row: row(bot.Notice, "hi"), answers: []error{&bot.SendError{Outcome: bot.Throttled, RetryAfter: 9 * time.Second, Err: errors.New("429")}}, state: bot.Sent, seen: []string{"hi"}},
+		"refused notice":           {row: row(bot.Notice, "hi"), answers: []error{fail(bot.Refused)}, state: bot.Dead, logged: "message given up"},
+		"refused final, plain":     {row: bot.Row{Purpose: bot.Final, ReplyTo: "5", Content: bot.Content{Text: "hi", Entities: bold}}, answers: []error{fail(bot.Refused)}, state: bot.Sent, seen: []string{"hi"}},
+		"refused final for good":   {row: bot.Row{Purpose: bot.Final, Content: bot.Content{Text: "hi", Entities: bold}}, answers: slices.Repeat([]error{fail(bot.Refused)}, 4), state: bot.Unknown, logged: `"level":"error"`},
+		"gone":                     {row: row(bot.Final, "hi"), answers: []error{fail(bot.Gone)}, state: bot.Unknown, logged: "message given up"},
+		"gone notice":              {row: row(bot.Notice, "hi"), answers: []error{fail(bot.Gone)}, state: bot.Dead, logged: "message given up"},
+		"vague final":              {row: row(bot.Final, "hi"), answers: []error{fail(bot.Vague)}, state: bot.Sent, seen: []string{"hi\n\n" + mark}},
+		"vague reply":              {row: row(bot.Reply, "hi"), answers: []error{errors.New("who knows")}, state: bot.Sent, seen: []string{"hi\n\n" + mark}},
+		"vague question":           {row: row(bot.Question, "may I?"), answers: []error{fail(bot.Vague)}, state: bot.Sent, seen: []string{"may I?"}},
+		"vague five times":         {row: row(bot.Final, "hi"), answers: slices.Repeat([]error{fail(bot.Vague)}, 5), state: bot.Sent, seen: []string{"hi\n\n" + mark}},
+		"vague file":               {row: bot.Row{Purpose: bot.Notice, Content: bot.Content{Text: "a.png", File: &bot.File{Name: "a.png", Data: []byte("x")}}}, answers: slices.Repeat([]error{fail(bot.Vague)}, 3), state: bot.Sent, seen: []string{"a.png\n\n" + mark}},
+		"vague notice":             {row: row(bot.Notice, "hi"), answers: []error{fail(bot.Vague)}, state: bot.Dead},
+		"vague placeholder":        {row: row(bot.Placeholder, "…"), answers: []error{fail(bot.Vague)}, state: bot.Dead},
+		"edit":                     {row: bot.Row{Purpose: bot.Record, Edit: "3", Content: bot.Content{Text: "done"}}, state: bot.Sent, seen: []string{"edit 3: done"}},
+		"vague edit, repeated":     {row: bot.Row{Purpose: bot.Final, Edit: "3", Content: bot.Content{Text: "done"}}, answers: []error{fail(bot.Vague), fail(bot.Vague), fail(bot.Vague)}, state: bot.Sent, seen: []string{"edit 3: done"}},
+		"edit of what is missing":  {row: bot.Row{Purpose: bot.Record, Edit: "3", Content: bot.Content{Text: "done"}}, answers: []error{fail(bot.Missing)}, state: bot.Sent, seen: []string{"done"}},
+		"edit refused to a final":  {row: bot.Row{Purpose: bot.Final, Edit: "3", Content: bot.Content{Text: "done"}}, answers: []error{fail(bot.Refused)}, state: bot.Sent, seen: []string{"done"}},
+		"edit refused to another":  {row: bot.Row{Purpose: bot.Record, Edit: "3", Content: bot.Content{Text: "done"}}, answers: []error{fail(bot.Refused)}, state: bot.Dead},
+		"toast":                    {row: bot.Row{Purpose: bot.Toast, Query: "q", Content: bot.Content{Text: "noted"}}, state: bot.Sent, seen: []string{"noted"}},
+		"toast not sent":           {row: bot.Row{Purpose: bot.Toast, Query: "q", Content: bot.Content{Text: "noted"}}, answers: []error{fail(bot.NotSent)}, state: bot.Sent, seen: []string{"noted"}},
+		"vague toast":              {row: bot.Row{Purpose: bot.Toast, Query: "q", Content: bot.Content{Text: "noted"}}, answers: slices.Repeat([]error{fail(bot.Vague)}, 4), state: bot.Sent, seen: []string{"noted"}},
+		"keyboard of what is gone": {row: bot.Row{Purpose: bot.Record, Edit: "3"}, answers: []error{fail(bot.Missing)}, state: bot.Dead},
+		"refused toast":            {row: bot.Row{Purpose: bot.Toast, Query: "q", Content: bot.Content{Text: "noted"}}, answers: []error{fail(bot.Refused)}, state: bot.Dead},
 		"toast throttled too long": {
 			row:     bot.Row{Purpose: bot.Toast, Query: "q", Content: bot.Content{Text: "noted"}},
 			answers: []error{&bot.SendError{Outcome: bot.Throttled, RetryAfter: time.Hour, Err: errors.New("429")}}, state: bot.Dead,
 		},
-		"moved to nowhere": {row: row(bot.Final, "hi"), answers: []error{fail(bot.Moved)}, state: bot.Dead, logged: "message given up"},
+		"moved to nowhere": {row: row(bot.Final, "hi"), answers: []error{fail(bot.Moved)}, state: bot.Unknown, logged: "message given up"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -284,9 +288,9 @@ func TestEditRow(t *testing.T) {
 func TestStranded(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := setup(t)
-		ids := w.add(row(bot.Final, "answer"), row(bot.Notice, "note"), bot.Row{Purpose: bot.Final, Resent: true, Content: bot.Content{Text: "again"}})
+		ids := w.add(row(bot.Final, "answer"), row(bot.Notice, "note"), row(bot.Final, "again"))
 		for _, id := range ids {
-			_, err := w.store.Apply(t.Context(), &bot.Change{Rows: []bot.RowUpdate{{ID: id, From: []bot.RowState{bot.Pending}, To: bot.Sending, Resent: id == ids[2]}}})
+			_, err := w.store.Apply(t.Context(), &bot.Change{Rows: []bot.RowUpdate{{ID: id, From: []bot.RowState{bot.Pending}, To: bot.Sending, Doubt: map[bool]time.Time{true: time.Now().Add(-2 * time.Hour)}[id == ids[2]]}}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -302,10 +306,10 @@ func TestStranded(t *testing.T) {
 		pass(time.Minute)
 		w.stop()
 		states := []bot.RowState{w.row(ids[0]).State, w.row(ids[1]).State, w.row(ids[2]).State}
-		if diff := cmp.Diff([]bot.RowState{bot.Sent, bot.Dead, bot.Unknown}, states); diff != "" {
+		if diff := cmp.Diff([]bot.RowState{bot.Sent, bot.Dead, bot.Dead}, states); diff != "" {
 			t.Error(diff)
 		}
-		if diff := cmp.Diff([]string{"answer\n\n" + mark}, w.sender.texts("7")); diff != "" {
+		if diff := cmp.Diff([]string{"answer\n\n" + mark + "\n\n(1 lost)"}, w.sender.texts("7")); diff != "" {
 			t.Error(diff)
 		}
 	})

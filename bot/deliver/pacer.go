@@ -2,6 +2,7 @@ package deliver
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -11,8 +12,8 @@ import (
 )
 
 const (
-	// groupWindow is the minute of a group's budget with a second more, because requests reach the server later than they are let go.
-	groupWindow = 61 * time.Second
+	// overdue is how long a request that is not over keeps its place in the budget as if it were leaving just now: one that hangs must not hold up the bot.
+	overdue = 10 * time.Second
 	// privateBurst is how many seconds' worth of messages may go to a private chat at once ("short bursts allowed").
 	privateBurst = 3
 	// together is how close the freezes of several chats must lie to count as one of the whole bot.
@@ -45,7 +46,7 @@ type Pacer struct {
 	jitter func(time.Duration) time.Duration
 
 	mu      sync.Mutex
-	all     window // the bot's last second
+	all     window // of the bot: a second
 	frozen  time.Time
 	freezes []freeze
 	chats   map[string]*budget
@@ -66,20 +67,32 @@ type freeze struct {
 type budget struct {
 	tokens  float64
 	filled  time.Time // when tokens was right
+	open    int       // requests under way: tokens do not grow meanwhile
 	minute  window
 	frozen  time.Time
 	waiting int
 }
 
-// window is the requests let go within the last per.
+// window is the requests that count against a limit, in the order in which they were let go.
 type window struct {
-	per   time.Duration
-	times []stamp
+	per  time.Duration
+	gone []*departure
 }
 
-type stamp struct {
-	at  time.Time
-	low bool
+// departure is one request that was let go. It reaches the server at some moment between being let go and being over, so it counts until a whole window
+// after it was over.
+type departure struct {
+	at   time.Time // when it was over; while it is open, when it was let go
+	open bool
+	low  bool
+}
+
+// until is when a departure stops counting; of an open one at the latest.
+func (d *departure) until(per time.Duration) time.Time {
+	if d.open {
+		return d.at.Add(overdue + per)
+	}
+	return d.at.Add(per)
 }
 
 // waiter is one Wait.
@@ -87,6 +100,7 @@ type waiter struct {
 	place    bot.Place
 	priority bot.Priority
 	granted  chan struct{}
+	done     func()
 }
 
 // NewPacer makes a Pacer.
@@ -103,9 +117,9 @@ func NewPacer(limits Limits, opts PacerOptions) *Pacer {
 }
 
 // Wait implements bot.Pacer.
-func (p *Pacer) Wait(ctx context.Context, place bot.Place, priority bot.Priority) error {
+func (p *Pacer) Wait(ctx context.Context, place bot.Place, priority bot.Priority) (done func(), err error) {
 	if err := ctx.Err(); err != nil {
-		return err
+		return nil, err
 	}
 	w := &waiter{place: place, priority: priority, granted: make(chan struct{})}
 	p.mu.Lock()
@@ -119,7 +133,7 @@ func (p *Pacer) Wait(ctx context.Context, place bot.Place, priority bot.Priority
 	p.mu.Unlock()
 	select {
 	case <-w.granted:
-		return nil
+		return w.done, nil
 	case <-ctx.Done():
 	}
 	p.mu.Lock()
@@ -128,39 +142,39 @@ func (p *Pacer) Wait(ctx context.Context, place bot.Place, priority bot.Priority
 		p.waiting = slices.Delete(p.waiting, i, i+1)
 		p.chat(place).waiting--
 		p.grant() // sets the timer for those who are left
-		return ctx.Err()
+		return nil, ctx.Err()
 	}
-	return nil // granted just now: the budget is spent
+	return w.done, nil // granted just now
 }
 
 // Try implements bot.Pacer.
-func (p *Pacer) Try(place bot.Place, priority bot.Priority) bool {
+func (p *Pacer) Try(place bot.Place, priority bot.Priority) (done func(), ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := p.now()
 	p.sweep(now)
 	for _, w := range p.waiting {
 		if w.place.ChatKey() == place.ChatKey() && w.priority <= priority {
-			return false
+			return nil, false
 		}
 	}
 	if p.delay(place, priority, now) > 0 {
-		return false
+		return nil, false
 	}
-	p.take(place, priority, now)
-	return true
+	return p.take(place, priority, now), true
 }
 
-// Freeze implements bot.Pacer. Three or more chats frozen within 2 s freeze the bot for the shortest of their times.
+// Freeze implements bot.Pacer. Three or more chats frozen within 2 s freeze the bot until the first of them may be written to again, and not a moment
+// longer: only the chats themselves wait for the jitter too.
 func (p *Pacer) Freeze(place bot.Place, wait time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := p.now()
 	wait = max(wait, leastFreeze)
-	until := now.Add(wait + p.jitter(wait))
+	until := now.Add(wait)
 	key := place.ChatKey()
 	chat := p.chat(place)
-	chat.frozen = latest(chat.frozen, until)
+	chat.frozen = latest(chat.frozen, until.Add(p.jitter(wait)))
 	p.freezes = slices.DeleteFunc(p.freezes, func(f freeze) bool { return f.chat == key || now.Sub(f.at) > together })
 	p.freezes = append(p.freezes, freeze{key, now, until})
 	if len(p.freezes) < manyChats {
@@ -191,24 +205,33 @@ func (p *Pacer) Chats() int {
 	return len(p.chats)
 }
 
-// grant lets go whoever may, in order, and sets the timer for the next.
+// grant lets go whoever may, in order, and sets the timer for the next. When the bot as a whole has to wait, nobody further down is looked at.
 func (p *Pacer) grant() {
 	now := p.now()
 	p.sweep(now)
 	next := time.Duration(-1)
-	p.waiting = slices.DeleteFunc(p.waiting, func(w *waiter) bool {
-		delay := p.delay(w.place, w.priority, now)
-		if delay > 0 {
-			if next < 0 || delay < next {
-				next = delay
-			}
-			return false
+	left := p.waiting[:0]
+	for i, w := range p.waiting {
+		all := p.common(w.priority, now)
+		delay := max(all, p.own(w.place, w.priority, now))
+		if delay == 0 {
+			w.done = p.take(w.place, w.priority, now)
+			p.chat(w.place).waiting--
+			close(w.granted)
+			continue
 		}
-		p.take(w.place, w.priority, now)
-		p.chat(w.place).waiting--
-		close(w.granted)
-		return true
-	})
+		if next < 0 || delay < next {
+			next = delay
+		}
+		if all > 0 { // those behind have to wait as long at least
+			next = min(next, all)
+			left = append(left, p.waiting[i:]...)
+			break
+		}
+		left = append(left, w)
+	}
+	clear(p.waiting[len(left):])
+	p.waiting = left
 	if p.timer != nil {
 		p.timer.Stop()
 		p.timer = nil
@@ -224,10 +247,20 @@ func (p *Pacer) grant() {
 
 // delay is how long a request has to wait at least; 0 = it may go.
 func (p *Pacer) delay(place bot.Place, priority bot.Priority, now time.Time) time.Duration {
+	return max(p.common(priority, now), p.own(place, priority, now))
+}
+
+// common is the part of delay that all chats share.
+func (p *Pacer) common(priority bot.Priority, now time.Time) time.Duration {
+	limit := p.limits.PerSecond
+	return max(p.frozen.Sub(now), p.all.delay(limit, share(limit, 4, 5), priority >= bot.Low, now), 0)
+}
+
+// own is the part of delay that is the chat's.
+func (p *Pacer) own(place bot.Place, priority bot.Priority, now time.Time) time.Duration {
 	chat := p.chat(place)
-	wait := max(p.frozen.Sub(now), chat.frozen.Sub(now), 0)
+	wait := max(chat.frozen.Sub(now), 0)
 	low := priority >= bot.Low
-	wait = max(wait, p.all.delay(p.limits.PerSecond, share(p.limits.PerSecond, 4, 5), low, now))
 	if place.Group {
 		wait = max(wait, chat.minute.delay(p.limits.PerGroupPerMinute, share(p.limits.PerGroupPerMinute, 3, 5), low, now))
 	}
@@ -243,18 +276,35 @@ func (p *Pacer) delay(place bot.Place, priority bot.Priority, now time.Time) tim
 	return wait
 }
 
-// take books a request.
-func (p *Pacer) take(place bot.Place, priority bot.Priority, now time.Time) {
+// take books a request; the returned function says that it is over.
+func (p *Pacer) take(place bot.Place, priority bot.Priority, now time.Time) (done func()) {
 	chat := p.chat(place)
-	low := priority >= bot.Low
+	d := &departure{at: now, open: true, low: priority >= bot.Low}
 	if p.limits.PerSecond > 0 {
-		p.all.times = append(p.all.times, stamp{now, low})
+		p.all.gone = append(p.all.gone, d)
 	}
 	if place.Group && p.limits.PerGroupPerMinute > 0 {
-		chat.minute.times = append(chat.minute.times, stamp{now, low})
+		chat.minute.gone = append(chat.minute.gone, d)
 	}
 	chat.tokens = p.fill(chat, place, now) - 1
 	chat.filled = now
+	chat.open++
+	return sync.OnceFunc(func() { p.over(chat, place, d) })
+}
+
+// over ends a departure: from now on its place in the budget gets free.
+func (p *Pacer) over(chat *budget, place bot.Place, d *departure) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := p.now()
+	chat.tokens, chat.filled = p.fill(chat, place, now), now
+	chat.open--
+	d.open = false
+	if late := d.at.Add(overdue); late.Before(now) {
+		now = late
+	}
+	d.at = now
+	p.grant()
 }
 
 // burst is how many requests may go to a chat at once.
@@ -267,6 +317,9 @@ func (p *Pacer) burst(place bot.Place) float64 {
 
 // fill is the number of tokens of a chat at now.
 func (p *Pacer) fill(chat *budget, place bot.Place, now time.Time) float64 {
+	if chat.open > 0 {
+		return chat.tokens
+	}
 	gained := now.Sub(chat.filled).Seconds() * float64(p.limits.PerChatPerSecond)
 	return min(p.burst(place), chat.tokens+gained)
 }
@@ -276,7 +329,7 @@ func (p *Pacer) chat(place bot.Place) *budget {
 	key := place.ChatKey()
 	chat := p.chats[key]
 	if chat == nil {
-		chat = &budget{tokens: p.burst(place), filled: p.now(), minute: window{per: groupWindow}}
+		chat = &budget{tokens: p.burst(place), filled: p.now(), minute: window{per: time.Minute}}
 		p.chats[key] = chat
 	}
 	return chat
@@ -291,7 +344,7 @@ func (p *Pacer) sweep(now time.Time) {
 	for key, chat := range p.chats {
 		chat.minute.forget(now)
 		rested := now.Sub(chat.filled) > privateBurst*time.Second
-		if rested && chat.waiting == 0 && len(chat.minute.times) == 0 && !chat.frozen.After(now) {
+		if rested && chat.waiting == 0 && chat.open == 0 && len(chat.minute.gone) == 0 && !chat.frozen.After(now) {
 			delete(p.chats, key)
 		}
 	}
@@ -300,38 +353,60 @@ func (p *Pacer) sweep(now time.Time) {
 // share is the part of a limit that Low may use, at least one.
 func share(limit, part, of int) int { return max(1, limit*part/of) }
 
-// forget drops what lies too far back to count.
+// forget drops what no longer counts.
 func (w *window) forget(now time.Time) {
-	old := 0
-	for old < len(w.times) && now.Sub(w.times[old].at) >= w.per {
-		old++
-	}
-	w.times = slices.Delete(w.times, 0, old)
+	w.gone = slices.DeleteFunc(w.gone, func(d *departure) bool { return !d.until(w.per).After(now) })
 }
 
-// delay is how long to wait until one more request fits; limit 0 = no limit.
+// delay is how long to wait at most until one more request fits; limit 0 = no limit. It may be sooner where an open request ends.
 func (w *window) delay(limit, lowLimit int, low bool, now time.Time) time.Duration {
 	if limit <= 0 {
 		return 0
 	}
 	w.forget(now)
-	wait := time.Duration(0)
-	if over := len(w.times) - limit; over >= 0 {
-		wait = w.times[over].at.Add(w.per).Sub(now)
-	}
-	if !low {
-		return wait
-	}
-	lows := 0
-	for _, v := range slices.Backward(w.times) {
-		if !v.low {
-			continue
-		}
-		if lows++; lows == lowLimit {
-			return max(wait, v.at.Add(w.per).Sub(now))
-		}
+	wait := w.full(limit, false, now)
+	if low {
+		wait = max(wait, w.full(lowLimit, true, now))
 	}
 	return wait
+}
+
+// full is how long limit requests, or the modest ones among them, leave no room for another.
+func (w *window) full(limit int, lowOnly bool, now time.Time) time.Duration {
+	if len(w.gone) < limit {
+		return 0
+	}
+	var ends []time.Time
+	for _, d := range w.gone {
+		if d.low || !lowOnly {
+			ends = append(ends, d.until(w.per))
+		}
+	}
+	if len(ends) < limit {
+		return 0
+	}
+	slices.SortFunc(ends, time.Time.Compare)
+	return ends[len(ends)-limit].Sub(now)
+}
+
+// Paced is a Sender whose requests keep the budget, for what is sent beside the outbox.
+type Paced struct {
+	bot.Sender
+	Pacer bot.Pacer
+}
+
+// Send implements bot.Sender.
+func (p Paced) Send(ctx context.Context, row *bot.Row) (string, error) {
+	over, err := p.Pacer.Wait(ctx, row.Place, priority(row.Purpose))
+	if err != nil {
+		return "", &bot.SendError{Outcome: bot.NotSent, Err: err}
+	}
+	defer over()
+	message, err := p.Sender.Send(ctx, row)
+	if e, ok := errors.AsType[*bot.SendError](err); ok && e.Outcome == bot.Throttled {
+		p.Pacer.Freeze(row.Place, e.RetryAfter)
+	}
+	return message, err
 }
 
 func latest(a, b time.Time) time.Time {

@@ -20,15 +20,26 @@ func exact(limits deliver.Limits) *deliver.Pacer {
 	return deliver.NewPacer(limits, deliver.PacerOptions{Jitter: func(time.Duration) time.Duration { return 0 }})
 }
 
+// try makes a request that takes no time, if the budget has room for it.
+func try(p *deliver.Pacer, at bot.Place, priority bot.Priority) bool {
+	done, ok := p.Try(at, priority)
+	if ok {
+		done()
+	}
+	return ok
+}
+
 // grants waits n times and says after how many seconds each may go.
 func grants(t *testing.T, p *deliver.Pacer, at bot.Place, priority bot.Priority, n int) []float64 {
 	t.Helper()
 	began := time.Now()
 	out := make([]float64, n)
 	for i := range out {
-		if err := p.Wait(t.Context(), at, priority); err != nil {
+		done, err := p.Wait(t.Context(), at, priority)
+		if err != nil {
 			t.Fatal(err)
 		}
+		done()
 		out[i] = time.Since(began).Round(time.Millisecond).Seconds()
 	}
 	return out
@@ -47,7 +58,7 @@ func TestPacerChat(t *testing.T) {
 		if diff := cmp.Diff([]float64{0, 0, 1}, grants(t, p, place("8"), bot.Low, 3)); diff != "" {
 			t.Errorf("modest in a private chat: %s", diff)
 		}
-		if !p.Try(place("8"), bot.High) {
+		if !try(p, place("8"), bot.High) {
 			t.Error("nothing was left for an answer")
 		}
 	})
@@ -60,10 +71,10 @@ func TestPacerGroupMinute(t *testing.T) {
 		began := time.Now()
 		var all, low []time.Time
 		for time.Since(began) < 5*time.Minute {
-			if p.Try(group, bot.Low) {
+			if try(p, group, bot.Low) {
 				low, all = append(low, time.Now()), append(all, time.Now())
 			}
-			if time.Since(began) > 2*time.Minute && p.Try(group, bot.High) {
+			if time.Since(began) > 2*time.Minute && try(p, group, bot.High) {
 				all = append(all, time.Now())
 			}
 			pass(500 * time.Millisecond)
@@ -103,9 +114,12 @@ func TestPacerBot(t *testing.T) {
 		)
 		wait := func(priority bot.Priority, chat string) {
 			wg.Go(func() {
-				if err := p.Wait(t.Context(), place(chat), priority); err != nil {
+				done, err := p.Wait(t.Context(), place(chat), priority)
+				if err != nil {
 					t.Error(err)
+					return
 				}
+				done()
 				mu.Lock()
 				defer mu.Unlock()
 				times, order = append(times, time.Now()), append(order, priority)
@@ -148,7 +162,7 @@ func TestPacerFreeze(t *testing.T) {
 		p := exact(deliver.Limits{PerSecond: 30, PerChatPerSecond: 1, PerGroupPerMinute: 20})
 		p.Freeze(place("1"), 5*time.Second)
 		p.Freeze(place("1"), time.Second) // shorter: changes nothing
-		if !p.Frozen(place("1")) || p.Frozen(place("2")) || p.Try(place("1"), bot.High) || !p.Try(place("2"), bot.Low) {
+		if !p.Frozen(place("1")) || p.Frozen(place("2")) || try(p, place("1"), bot.High) || !try(p, place("2"), bot.Low) {
 			t.Error("one frozen chat: it alone must wait")
 		}
 		pass(3 * time.Second)
@@ -185,10 +199,10 @@ func TestPacerGivesUpWithContext(t *testing.T) {
 		p.Freeze(place("1"), time.Hour)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if err := p.Wait(ctx, place("1"), bot.High); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := p.Wait(ctx, place("1"), bot.High); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("Wait: %v", err)
 		}
-		if err := p.Wait(ctx, place("2"), bot.High); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := p.Wait(ctx, place("2"), bot.High); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("Wait with a context that has ended: %v", err)
 		}
 	})
@@ -198,15 +212,15 @@ func TestPacerForgetsChats(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p := exact(deliver.Limits{PerSecond: 1000, PerChatPerSecond: 1, PerGroupPerMinute: 20})
 		for i := range 900 {
-			p.Try(place(fmt.Sprint(-i-1)), bot.High)
+			try(p, place(fmt.Sprint(-i-1)), bot.High)
 		}
 		p.Freeze(place("-3"), time.Hour)
 		pass(3 * time.Minute)
-		p.Try(place("1"), bot.High)
+		try(p, place("1"), bot.High)
 		if n := p.Chats(); n > 2 {
 			t.Errorf("%d chats remembered, want the frozen and the new one", n)
 		}
-		if p.Try(place("-3"), bot.High) {
+		if try(p, place("-3"), bot.High) {
 			t.Error("a frozen chat was forgotten")
 		}
 	})

@@ -237,10 +237,12 @@ func (p *Progress) frame(ctx context.Context, now time.Time, t track) time.Durat
 	if p.showing && !stale && !g.line && g.version == p.version {
 		return min(g.change, p.last.Add(t.again).Sub(now))
 	}
-	if !p.deps.Pacer.Try(p.spec.Place, bot.Low) {
+	over, ok := p.deps.Pacer.Try(p.spec.Place, bot.Low)
+	if !ok {
 		p.next = now.Add(budgetPoll)
 		return budgetPoll
 	}
+	defer over()
 	content := p.state.frame(p.deps.Words, p.spec.Language, now)
 	if content.Text == "" {
 		content.Text = p.deps.Words.Thinking(p.spec.Language)
@@ -348,7 +350,7 @@ func (p *Progress) failed(err error, refused *bool) {
 		}
 		p.deps.Pacer.Freeze(p.spec.Place, wait)
 		p.frozen = p.deps.Now().Add(wait)
-	case bot.Refused, bot.Missing:
+	case bot.Refused, bot.Missing, bot.NoTopic:
 		*refused = true
 	case bot.Gone, bot.Moved:
 		p.gone = true

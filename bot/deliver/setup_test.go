@@ -22,8 +22,14 @@ const mark = "(sent again)"
 
 type words struct{}
 
-func (words) Resent(string) string   { return mark }
-func (words) Thinking(string) string { return "thinking" }
+func (words) Resent(string) string { return mark }
+func (words) Lost(_ string, n int) string {
+	return fmt.Sprintf("(%d lost)", n)
+}
+func (words) NoTopic(string) string    { return "(no topic)" }
+func (words) AsFile(string) string     { return "(as a file)" }
+func (words) Unsendable(string) string { return "(unsendable)" }
+func (words) Thinking(string) string   { return "thinking" }
 func (words) Line(_, what, show string, done, total int, took time.Duration) string {
 	return fmt.Sprintf("%s %s %d/%d %d", what, show, done, total, int(took.Seconds()))
 }

@@ -188,14 +188,26 @@ func (d *Dispatcher) sayBehind(ctx context.Context, lane bot.Lane, waiting []bot
 	relocate(&msg, waiting[i].Session)
 	row := d.reply(&msg, bot.Notice, d.parts.Words.Behind(msg.Language), "behind/"+lane.Turn)
 	row.Session, row.Turn = lane.Session, lane.Turn
-	_, err = d.parts.Store.Apply(ctx, &bot.Change{
-		Lanes: []bot.LaneUpdate{{Session: lane.Session, Notice: new(lane.Turn)}}, Send: []bot.Row{row},
-	})
+	change := &bot.Change{Lanes: []bot.LaneUpdate{{Session: lane.Session, Notice: new(lane.Turn)}}, Send: []bot.Row{row}}
+	if err = d.againCards(ctx, lane.Session, change); err == nil {
+		_, err = d.parts.Store.Apply(ctx, change)
+	}
 	if err != nil {
 		d.failed(ctx, lane.Session, err, "say that a message waits")
 		return
 	}
 	d.parts.Outbox.Wake(msg.Place)
+}
+
+// againCards sends the cards of open questions once more that were given up: nobody can decide what they were never shown.
+func (d *Dispatcher) againCards(ctx context.Context, session string, change *bot.Change) error {
+	open, err := d.parts.Store.OpenApprovals(ctx, session)
+	for i := range open {
+		if open[i].Row != 0 {
+			change.Rows = append(change.Rows, bot.RowUpdate{ID: open[i].Row, From: []bot.RowState{bot.Unknown, bot.Dead}, To: bot.Pending})
+		}
+	}
+	return err
 }
 
 // turnID names the turn that an arrival begins: the same after every restart.

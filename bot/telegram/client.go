@@ -35,6 +35,9 @@ var tokenShape = regexp.MustCompile(`^[0-9]+:[A-Za-z0-9_-]+$`)
 // errorLength bounds what is kept of an error: a proxy answers with whole pages.
 const errorLength = 300
 
+// maxRetryAfter bounds what a proxy's Retry-After may ask for, in seconds.
+const maxRetryAfter = 600
+
 // keptAnswer bounds how much of an answer is kept to find a message id in it.
 const keptAnswer = 64 << 10
 
@@ -92,6 +95,7 @@ func (c *Client) Close() {
 type trace struct {
 	wrote  atomic.Bool
 	status atomic.Int64
+	wait   time.Duration // of a Retry-After in seconds
 	body   kept
 }
 
@@ -116,7 +120,11 @@ func (t *trace) executed() (message string, ok bool) {
 	return message, true
 }
 
+// failed says that the Bot API itself answered that it did not do what it was asked.
+func (t *trace) failed() bool { return denied.Match(bytes.TrimSpace(t.body.data)) }
+
 var (
+	denied          = regexp.MustCompile(`^\{\s*"ok"\s*:\s*false\b`)
 	accepted        = regexp.MustCompile(`^\{\s*"ok"\s*:\s*true\b`)
 	acceptedMessage = regexp.MustCompile(`^\{\s*"ok"\s*:\s*true\s*,\s*"result"\s*:\s*\{\s*"message_id"\s*:\s*([0-9]+)\b`)
 )
@@ -138,6 +146,9 @@ func (c *Client) Do(req *http.Request) (*http.Response, error) {
 	if err == nil {
 		status = resp.StatusCode
 		t.status.Store(int64(status))
+		if seconds, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil {
+			t.wait = time.Duration(min(max(seconds, 1), maxRetryAfter)) * time.Second
+		}
 		resp.Body = struct {
 			io.Reader
 			io.Closer
@@ -188,15 +199,19 @@ func (c *Client) classify(err error, t *trace) *bot.SendError {
 		e.Outcome = bot.Gone
 	case errors.Is(err, tg.ErrorUnauthorized), errors.Is(err, tg.ErrorConflict):
 		e.Outcome, e.RetryAfter = bot.NotSent, 10*time.Second
-	case errors.Is(err, tg.ErrorBadRequest), errors.Is(err, tg.ErrorNotFound):
+	case errors.Is(err, tg.ErrorNotFound): // of the method or the token: nothing of the message is wrong
+		e.Outcome = bot.NotSent
+	case errors.Is(err, tg.ErrorBadRequest):
 		e.Outcome = badRequest(err.Error())
 	case status == 0 && !t.wrote.Load():
 		e.Outcome = bot.NotSent
 	case status == http.StatusRequestEntityTooLarge:
 		e.Outcome = bot.Refused
-	case status == http.StatusInternalServerError || status == http.StatusServiceUnavailable:
+	case status == http.StatusTooManyRequests: // a proxy's
+		e.Outcome, e.RetryAfter = bot.Throttled, t.wait
+	case (status == http.StatusInternalServerError || status == http.StatusServiceUnavailable) && t.failed():
 		e.Outcome = bot.NotSent
-	default: // also 200 with an answer that is not the Bot API's
+	default: // also what a proxy answers, whatever its status: it may have passed the request on
 		e.Outcome = bot.Vague
 	}
 	return e
@@ -205,9 +220,14 @@ func (c *Client) classify(err error, t *trace) *bot.SendError {
 // badRequest tells the refusals of a 400 apart by the server's own words.
 func badRequest(text string) bot.SendOutcome {
 	text = strings.ToLower(text)
-	for _, gone := range []string{"chat not found", "user is deactivated", "have no rights to send", "not enough rights to send", "group chat was deactivated", "chat_write_forbidden", "peer_id_invalid"} {
+	for _, gone := range []string{"chat not found", "user is deactivated", "have no rights to send", "not enough rights to send text messages", "group chat was deactivated", "chat_write_forbidden", "peer_id_invalid"} {
 		if strings.Contains(text, gone) {
 			return bot.Gone
+		}
+	}
+	for _, topic := range []string{"message thread not found", "topic_closed", "topic_deleted", "topic_id_invalid"} {
+		if strings.Contains(text, topic) {
+			return bot.NoTopic
 		}
 	}
 	for _, missing := range []string{"message to edit not found", "message can't be edited", "message_id_invalid", "message identifier is not specified"} {

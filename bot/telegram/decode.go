@@ -210,8 +210,8 @@ func (d Decoder) press(m *bot.Message, q *models.CallbackQuery) {
 	case q.Message.InaccessibleMessage != nil:
 		d.place(m, q.Message.InaccessibleMessage.Chat, 0, false)
 		m.Message = strconv.Itoa(q.Message.InaccessibleMessage.MessageID)
-	default:
-		m.Kind = bot.Ignored
+	default: // nobody knows any more on what: it is answered as if it came from the person's own chat
+		d.place(m, models.Chat{ID: q.From.ID, Type: models.ChatTypePrivate}, 0, false)
 	}
 	d.person(m, &q.From)
 }

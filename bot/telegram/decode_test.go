@@ -180,7 +180,7 @@ func TestDecodeInBrief(t *testing.T) {
 		"promoted":             {member(group, "member", "administrator"), `member "telegram:42" ""`},
 		"restricted, outside":  {member(group, "member", "restricted"), `member "telegram:42" "left"`},
 		"stop button":          {`"stopped_message_generation":{"chat":` + private + `,"message_thread_id":8,"draft_id":5}`, `stop "telegram:42" "8"`},
-		"press without chat":   {`"callback_query":{"id":"q","from":{"id":42},"data":"x"}`, `ignored "telegram:42" ""`},
+		"press without chat":   {`"callback_query":{"id":"q","from":{"id":42},"data":"x"}`, `press "telegram:42" ""`},
 		"business":             {`"business_message":{` + inPrivate + `,"text":"x"}`, `ignored "" "business"`},
 		"guest":                {`"guest_message":{` + inPrivate + `,"text":"x"}`, `ignored "" "guest"`},
 		"a kind nobody knows":  {`"telepathy":{"strength":9}`, `ignored "" ""`},

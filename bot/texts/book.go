@@ -28,6 +28,8 @@ type book struct {
 	unstored, outOfOrder                     string // advice
 	cut, away, behind, nothing, broken       string // request
 	placeholder, resent                      string
+	lost                                     count // messages
+	noTopic, asFile, unsendable              string
 	attachedOne, attachedMany, attachedThing string // for the model: one language
 	// progress
 	thinking, working, step string

@@ -37,6 +37,10 @@ func englishTurn(b *book) {
 	b.broken = "I could not handle this message because of a fault of mine. The operator can see why in the log. (request %s)"
 	b.placeholder = "⏳ …"
 	b.resent = "(sent again after a connection problem)"
+	b.lost = count{"⚠ %d earlier message of mine may not have reached you. Ask again if you miss it.", "⚠ %d earlier messages of mine may not have reached you. Ask again if you miss them."}
+	b.noTopic = "(The topic this belongs to is closed or deleted, so I answer here.)"
+	b.asFile = "Telegram does not accept this as a message, so here it is as a file."
+	b.unsendable = "I have something to tell you that Telegram does not accept in any form. Ask me to say it in another way."
 	b.attachedOne = "[attached: %s; I cannot open it]"
 	b.attachedMany = "[attached: %s; I cannot open them]"
 	b.attachedThing = "a %s"
@@ -137,7 +141,7 @@ func englishCommands(b *book) {
 	b.dropped = count{"%d waiting message dropped.", "%d waiting messages dropped."}
 	b.statusModel = "Model %s"
 	b.statusHere = "Here %s"
-	b.statusAll = "Everywhere %d working, %d waiting for a decision, %d messages in the queue, %d not delivered yet"
+	b.statusAll = "Everywhere %d working, %d waiting for a decision, %d messages in the queue, %d not delivered yet, %d perhaps lost"
 	b.statusTools = "Tools %s; %s"
 	b.statusStores = "Stores %s"
 	b.statusVersion = "zephbot %s, up %s"

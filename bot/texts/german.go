@@ -25,6 +25,10 @@ func german() *book {
 	b.nothing = "In dieser Nachricht ist nichts, womit ich arbeiten kann. Bitte Text schicken."
 	b.broken = "Diese Nachricht konnte ich wegen eines Fehlers bei mir nicht bearbeiten. Der Betreiber sieht den Grund im Protokoll. (Anfrage %s)"
 	b.resent = "(nach einem Verbindungsproblem noch einmal gesendet)"
+	b.lost = count{"⚠ %d frühere Nachricht von mir ist vielleicht nicht angekommen. Frag noch einmal, wenn sie dir fehlt.", "⚠ %d frühere Nachrichten von mir sind vielleicht nicht angekommen. Frag noch einmal, wenn sie dir fehlen."}
+	b.noTopic = "(Das Thema, zu dem dies gehört, ist geschlossen oder gelöscht, darum antworte ich hier.)"
+	b.asFile = "Telegram nimmt das nicht als Nachricht an, darum kommt es hier als Datei."
+	b.unsendable = "Ich habe dir etwas zu sagen, das Telegram in keiner Form annimmt. Bitte mich, es anders zu sagen."
 	b.thinking, b.step = "⏳ Ich denke nach", "%d von %d Schritten"
 	b.verbs = map[string]string{
 		"bash": "Führe aus: %s", "read": "Lese %s", "write": "Schreibe %s", "edit": "Ändere %s", "grep": "Durchsuche %s", "find_path": "Suche %s",
@@ -92,7 +96,7 @@ func germanCommands(b *book) {
 	b.nothingRuns, b.stopping = "Hier läuft nichts.", "Ich halte an."
 	b.dropped = count{"%d wartende Nachricht verworfen.", "%d wartende Nachrichten verworfen."}
 	b.statusModel, b.statusHere, b.statusStores = "Modell %s", "Hier %s", "Speicher %s"
-	b.statusAll = "Überall %d in Arbeit, %d warten auf eine Entscheidung, %d Nachrichten in der Schlange, %d noch nicht zugestellt"
+	b.statusAll = "Überall %d in Arbeit, %d warten auf eine Entscheidung, %d Nachrichten in der Schlange, %d noch nicht zugestellt, %d vielleicht verloren"
 	b.statusTools, b.statusVersion = "Werkzeuge %s; %s", "zephbot %s, läuft seit %s"
 	b.hereIdle, b.hereRunning = "läuft nichts", "arbeite ich seit %s"
 	b.hereParked, b.hereWaiting = "wartet eine Frage seit %s auf deine Entscheidung", "ist das Modell seit %s nicht da; ich versuche es weiter"

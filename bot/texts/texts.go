@@ -91,6 +91,18 @@ func (Words) Broken(language, request string) string {
 // Resent marks an answer that was sent again after its first sending had an unknown outcome.
 func (Words) Resent(language string) string { return in(language).resent }
 
+// Lost says below a message that n earlier ones may not have arrived.
+func (Words) Lost(language string, n int) string { return in(language).lost.say(n) }
+
+// NoTopic says below a message why it is not in its topic.
+func (Words) NoTopic(language string) string { return in(language).noTopic }
+
+// AsFile is the caption of an answer that Telegram refuses as a text.
+func (Words) AsFile(language string) string { return in(language).asFile }
+
+// Unsendable takes the place of what Telegram refuses in every form.
+func (Words) Unsendable(language string) string { return in(language).unsendable }
+
 // Attached tells the model which files came along. It is not for people, so it has one language.
 func (Words) Attached(files []bot.Attachment) string {
 	b := english()
@@ -372,7 +384,7 @@ func (w Words) Status(language string, s Status) string {
 	}
 	lines := []string{
 		fmt.Sprintf(b.statusModel, s.Model), fmt.Sprintf(b.statusHere, here),
-		fmt.Sprintf(b.statusAll, s.Counts.Running, s.Counts.Parked, s.Counts.Queued, s.Counts.Undelivered),
+		fmt.Sprintf(b.statusAll, s.Counts.Running, s.Counts.Parked, s.Counts.Queued, s.Counts.Undelivered, s.Counts.Lost),
 		fmt.Sprintf(b.statusTools, names, s.Sandbox), fmt.Sprintf(b.statusStores, s.Stores),
 	}
 	lines = append(lines, s.Extra...)

@@ -48,6 +48,7 @@ func everything(l string) map[string][]string {
 		},
 		"Cut": {w.Cut(l)}, "Away": {w.Away(l, "7f3a")}, "Behind": {w.Behind(l)}, "Nothing": {w.Nothing(l)}, "Placeholder": {w.Placeholder(l)},
 		"Broken": {w.Broken(l, "7f3a")}, "Resent": {w.Resent(l)}, "Thinking": {w.Thinking(l)},
+		"Lost": {w.Lost(l, 1), w.Lost(l, 2)}, "NoTopic": {w.NoTopic(l)}, "AsFile": {w.AsFile(l)}, "Unsendable": {w.Unsendable(l)},
 		"Attached": {w.Attached([]bot.Attachment{{Kind: "photo"}})},
 		"Duration": {w.Duration(l, time.Second), w.Duration(l, 5*time.Second), w.Duration(l, 3*time.Minute), w.Duration(l, 49*time.Hour)},
 		"Stranger": {w.Stranger(l, "4711")}, "Unlisted": {w.Unlisted(l, "-100")},

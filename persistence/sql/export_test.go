@@ -15,7 +15,7 @@ func (s *Store) OnWriter(ctx context.Context, statement string) error {
 func (s *Store) Explain(ctx context.Context) (map[string][]string, error) {
 	plans := map[string][]string{}
 	for name, query := range map[string]string{
-		"ready": readyQuery, "next": nextQuery, "express": expressQuery, "journal": journalQuery, "due": dueQuery, "stranded": strandedQuery,
+		"ready": readyQuery, "next": nextQuery, "express": expressQuery, "journal": journalQuery, "due": dueQuery, "stranded": strandedQuery, "lost": lostQuery,
 		"approval of": approvalOfQuery, "open": openQuery, "open all": openAllQuery, "granted": grantedQuery, "counts": countsQuery,
 		"charges": chargesQuery, "rows": rowsQuery, "lanes": lanesQuery, "dead": deadQuery,
 		"sweep bodies": sweepBodies, "sweep arrivals": sweepArrivals, "sweep contents": sweepContents, "sweep facts": sweepFacts,

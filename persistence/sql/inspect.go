@@ -89,7 +89,9 @@ const countsQuery = `SELECT
 (SELECT COUNT(*) FROM lane WHERE channel = ? AND bot = ? AND state <> 'idle' AND state = 'waiting'),
 (SELECT COUNT(*) FROM inbox WHERE state = 'waiting' AND express = 0 AND session <> '' AND channel = ? AND bot = ?)
 + (SELECT COUNT(*) FROM inbox WHERE state = 'waiting' AND (express = 1 OR session = '') AND channel = ? AND bot = ?),
-(SELECT COUNT(*) FROM outbox WHERE (state = 'pending' OR state = 'sending' OR state = 'unknown') AND channel = ? AND bot = ?),
+(SELECT COUNT(*) FROM outbox WHERE state = 'pending' AND channel = ? AND bot = ?)
++ (SELECT COUNT(*) FROM outbox WHERE state = 'sending' AND channel = ? AND bot = ?),
+(SELECT COUNT(*) FROM outbox WHERE state = 'unknown' AND channel = ? AND bot = ?),
 (SELECT COUNT(*) FROM lane WHERE channel = ? AND bot = ?),
 (SELECT COUNT(*) FROM inbox WHERE state = 'dead' AND channel = ? AND bot = ?)`
 
@@ -97,7 +99,7 @@ const countsQuery = `SELECT
 func (r *reader) Counts(ctx context.Context, channel, botID string) (bot.Counts, error) {
 	var c bot.Counts
 	_, err := r.q.one(ctx, func(scan scanner) error {
-		return scan(&c.Running, &c.Parked, &c.Waiting, &c.Queued, &c.Undelivered, &c.Sessions, &c.DeadLetters)
+		return scan(&c.Running, &c.Parked, &c.Waiting, &c.Queued, &c.Undelivered, &c.Lost, &c.Sessions, &c.DeadLetters)
 	}, countsQuery, slices.Repeat([]any{channel, botID}, strings.Count(countsQuery, "bot = ?"))...)
 	return c, r.problem("count", err)
 }

@@ -14,6 +14,9 @@ func (t *step) send(ctx context.Context) error {
 		if row.State == "" {
 			row.State = bot.Pending
 		}
+		if row.Created.IsZero() {
+			row.Created = t.now()
+		}
 		id, doubled, err := t.insertRow(ctx, &row)
 		if err != nil {
 			return fmt.Errorf("store row: %w", err)
@@ -79,8 +82,8 @@ func (t *step) rowUpdates(ctx context.Context) error {
 			continue
 		}
 		err = t.q.exec(ctx, `UPDATE outbox SET state = ?, message = CASE WHEN ? <> '' THEN ? ELSE message END, not_before = ?,
-			attempts = attempts + ?, resent = CASE WHEN ? > 0 THEN 1 ELSE resent END, problem = ?, finished = ? WHERE id = ?`,
-			string(u.To), u.Message, u.Message, nanos(u.NotBefore), u.Attempts, bit(u.Resent), u.Problem, t.finished(u.To), u.ID)
+			attempts = attempts + ?, resent = CASE WHEN resent = 0 THEN ? ELSE resent END, problem = ?, finished = ? WHERE id = ?`,
+			string(u.To), u.Message, u.Message, nanos(u.NotBefore), u.Attempts, nanos(u.Doubt), u.Problem, t.finished(u.To), u.ID)
 		if err != nil {
 			return fmt.Errorf("update row: %w", err)
 		}

@@ -157,6 +157,14 @@ func (r *reader) Stranded(ctx context.Context, channel, botID string) ([]bot.Row
 	return rows, r.problem("list stranded rows", err)
 }
 
+const lostQuery = `SELECT id, ` + rowColumns + ` FROM outbox WHERE channel = ? AND bot = ? AND state = 'unknown' ORDER BY id`
+
+// Lost implements bot.Reader.
+func (r *reader) Lost(ctx context.Context, channel, botID string) ([]bot.Row, error) {
+	rows, err := list(ctx, r.q, scanRow, lostQuery, channel, botID)
+	return rows, r.problem("list lost rows", err)
+}
+
 // Fact implements bot.Facts.
 func (r *reader) Fact(ctx context.Context, bucket, key string, now time.Time) (string, error) {
 	var value string

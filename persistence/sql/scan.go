@@ -177,7 +177,7 @@ func rowValues(r *bot.Row) ([]any, error) {
 	}
 	values := append([]any{r.Session, r.Turn}, placeValues(&r.Place)...)
 	return append(values, string(r.Purpose), content, r.ReplyTo, r.Edit, r.EditRow, r.Query, bit(r.Alert), r.Key, string(r.State), r.Message,
-		r.Attempts, bit(r.Resent), nanos(r.NotBefore), nanos(r.Created), r.Problem), nil
+		r.Attempts, nanos(r.Doubt), nanos(r.NotBefore), nanos(r.Created), r.Problem), nil
 }
 
 // scanRow reads the id, then rowColumns.
@@ -185,6 +185,6 @@ func scanRow(scan scanner) (bot.Row, error) {
 	var r bot.Row
 	dests := append([]any{&r.ID, &r.Session, &r.Turn}, placeDests(&r.Place)...)
 	dests = append(dests, &r.Purpose, document{&r.Content}, &r.ReplyTo, &r.Edit, &r.EditRow, &r.Query, flag{&r.Alert}, &r.Key, &r.State,
-		&r.Message, &r.Attempts, flag{&r.Resent}, stamp{&r.NotBefore}, stamp{&r.Created}, &r.Problem)
+		&r.Message, &r.Attempts, stamp{&r.Doubt}, stamp{&r.NotBefore}, stamp{&r.Created}, &r.Problem)
 	return r, scan(dests...)
 }

@@ -100,6 +100,7 @@ func (g *generator) views() []view {
 		{"express", func(ctx context.Context, s bot.Store) (any, error) { return s.Express(ctx, channel, g.bot, 0) }},
 		{"due", func(ctx context.Context, s bot.Store) (any, error) { return s.Due(ctx, channel, g.bot, start, 0) }},
 		{"stranded", func(ctx context.Context, s bot.Store) (any, error) { return s.Stranded(ctx, channel, g.bot) }},
+		{"lost", func(ctx context.Context, s bot.Store) (any, error) { return s.Lost(ctx, channel, g.bot) }},
 		{"counts", func(ctx context.Context, s bot.Store) (any, error) { return s.Counts(ctx, channel, g.bot) }},
 		{"lanes", func(ctx context.Context, s bot.Store) (any, error) { return s.Lanes(ctx, channel, g.bot, 0) }},
 		{"charges", func(ctx context.Context, s bot.Store) (any, error) { return s.Charges(ctx, "") }},

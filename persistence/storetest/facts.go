@@ -117,7 +117,7 @@ func countsMatch(h *harness) {
 	}
 	counts, err := h.Counts(h.Context(), channel, botID)
 	h.ok(err)
-	same(h, "counts", counts, bot.Counts{Running: 1, Parked: 1, Waiting: 2, Queued: 4, Undelivered: 3, Sessions: 5, DeadLetters: 1})
+	same(h, "counts", counts, bot.Counts{Running: 1, Parked: 1, Waiting: 2, Queued: 4, Undelivered: 2, Lost: 1, Sessions: 5, DeadLetters: 1})
 	counts, err = h.Counts(h.Context(), channel, "2")
 	h.ok(err)
 	same(h, "counts of another bot", counts, bot.Counts{Queued: 1})

@@ -82,20 +82,23 @@ func aRowMovesOnlyFromTheStatesNamed(h *harness) {
 		h.Error("a pending row moved from sending")
 	}
 	change := bot.RowUpdate{
-		ID: id, From: []bot.RowState{bot.Sending, bot.Pending}, To: bot.Unknown, Message: "9", NotBefore: start, Attempts: 2, Resent: true, Problem: "p",
+		ID: id, From: []bot.RowState{bot.Sending, bot.Pending}, To: bot.Unknown, Message: "9", NotBefore: start, Attempts: 2, Doubt: start, Problem: "p",
 	}
 	same(h, "moved", h.do(&bot.Change{Rows: []bot.RowUpdate{change}}).Moved, []bool{true})
 	got := h.row(id)
 	want := bot.Row{
-		ID: id, Session: session, Place: h.place(), State: bot.Unknown, Message: "9", NotBefore: start, Attempts: 2, Resent: true, Problem: "p",
+		ID: id, Session: session, Place: h.place(), State: bot.Unknown, Message: "9", NotBefore: start, Attempts: 2, Doubt: start, Problem: "p",
+	}
+	if want.Created = got.Created; got.Created.IsZero() {
+		h.Error("a row does not know when it was made")
 	}
 	same(h, "row", got, want)
 	same(h, "twice in one change", h.do(&bot.Change{Rows: []bot.RowUpdate{
-		{ID: id, From: []bot.RowState{bot.Unknown}, To: bot.Pending, Attempts: 1},
+		{ID: id, From: []bot.RowState{bot.Unknown}, To: bot.Pending, Attempts: 1, Doubt: start.Add(time.Hour)},
 		{ID: id, From: []bot.RowState{bot.Unknown}, To: bot.Dead},
 	}}).Moved, []bool{true, false})
 	want.State, want.Attempts, want.NotBefore, want.Problem = bot.Pending, 3, time.Time{}, ""
-	same(h, "message and resent stay", h.row(id), want)
+	same(h, "message and doubt stay", h.row(id), want)
 	h.refused(&bot.Change{Rows: []bot.RowUpdate{{ID: 999, From: []bot.RowState{bot.Sent}, To: bot.Dead}}}, bot.ErrNotFound)
 	h.refused(&bot.Change{Rows: []bot.RowUpdate{{ID: id, To: bot.Dead}}}, bot.ErrInvalid)
 }
@@ -115,6 +118,13 @@ func dueArePendingRowsWhoseTimeHasComeInOrder(h *harness) {
 	stranded, err = h.Stranded(h.Context(), channel, "2")
 	h.ok(err)
 	same(h, "stranded of another bot", rowIDs(stranded), nil)
+	h.update(rows[3], bot.Pending, bot.Unknown, "")
+	lost, err := h.Lost(h.Context(), channel, botID)
+	h.ok(err)
+	same(h, "lost", rowIDs(lost), rows[3:])
+	lost, err = h.Lost(h.Context(), channel, "2")
+	h.ok(err)
+	same(h, "lost of another bot", rowIDs(lost), nil)
 }
 
 func rowsOfASessionNewestLast(h *harness) {

@@ -31,6 +31,7 @@ const (
 type Fault struct {
 	Method      string        `json:"method"`          // glob, case-insensitive; "" is every method, getUpdates included
 	Chat        int64         `json:"chat,omitempty"`  // 0 = any
+	Has         string        `json:"has,omitempty"`   // name of a parameter that the call must have, with a value; "" = any call
 	Kind        FaultKind     `json:"kind"`            // see the constants
 	RetryAfter  int           `json:"retry_after"`     // seconds, Fault429
 	Delay       time.Duration `json:"delay,omitempty"` // before whatever the kind does
@@ -86,6 +87,9 @@ func (f *Fault) validate() error {
 
 func (f *Fault) matches(call *Call) bool {
 	if f.Chat != 0 && f.Chat != call.Chat {
+		return false
+	}
+	if f.Has != "" && slices.Contains([]string{"", "[]", "null"}, call.Params[f.Has]) {
 		return false
 	}
 	if f.Method == "" {

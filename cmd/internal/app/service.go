@@ -101,7 +101,7 @@ func newService(c *Core, ch channel) *service {
 	grace := cmp.Or(ch.grace, graceTurns)
 	s.dispatcher = dispatch.New(dispatch.Parts{
 		Store: store, Decoder: ch.decoder, Composer: ch.composer, Runner: runner, Guard: ch.guard, Meter: meter, Commands: s.commands,
-		Approvals: questions, Outbox: s.outbox, Direct: ch.sender, Operators: ch.operators, Progress: progress, Words: words, Log: c.log.With().Str("component", "dispatcher").Logger(), Now: c.now,
+		Approvals: questions, Outbox: s.outbox, Direct: deliver.Paced{Sender: ch.sender, Pacer: pacer}, Operators: ch.operators, Progress: progress, Words: words, Log: c.log.With().Str("component", "dispatcher").Logger(), Now: c.now,
 		Observe: s.observe, News: c.news,
 	}, dispatch.Options{
 		Channel: ch.name, Bot: ch.bot, Owner: c.owner, Concurrency: c.cfg.Agent.Concurrency, Grace: grace,

@@ -1,0 +1,143 @@
+package deliver
+
+import (
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/render"
+)
+
+// form is how much is left of a row that the server refuses for good: each form lacks something more that it may have found fault with.
+type form int
+
+const (
+	whole    form = iota
+	noReply       // answers no message
+	unstyled      // without entities
+	keyless       // without buttons
+	filed         // the text as a document
+	sentence      // one sentence that says that there is something to say
+)
+
+// String implements fmt.Stringer.
+func (f form) String() string {
+	return [...]string{"whole", "without reply", "plain", "without buttons", "as a document", "one sentence"}[f]
+}
+
+// outgoing is a row on its way out.
+type outgoing struct {
+	row      bot.Row
+	language string
+	form     form
+	noTopic  bool   // goes to the chat, not to its topic
+	owed     []lost // what this message tells the loss of
+	refusal  string // why it is not whole
+	held     func() // place in the budget for the next request; nil = wait for one
+}
+
+// outgoing prepares a row: in the form that it had to take before, and with the news that earlier ones may not have arrived.
+func (o *Outbox) outgoing(c *chat, it *item, held func()) *outgoing {
+	out := &outgoing{row: it.row, language: o.deps.Language(&it.row), held: held}
+	if it.noTopic {
+		out.leaveTopic()
+	}
+	for out.form < it.form {
+		out.form++
+		out.take(out.form, o.deps.Words)
+	}
+	if p := it.row.Purpose; p == bot.Final || p == bot.Reply {
+		o.mu.Lock()
+		out.owed = o.lost[c.key]
+		o.mu.Unlock()
+		if len(out.owed) > 0 && !fits(out.row.Content, o.deps.Words.Lost(out.language, len(out.owed))) {
+			out.owed = nil // the next message tells it
+		}
+	}
+	return out
+}
+
+// lessen takes the next form after a refusal; false when there is none left or the refusal is not one of the form.
+func (out *outgoing) lessen(words Words, err error) bool {
+	outcome := bot.OutcomeOf(err)
+	if outcome != bot.Refused && outcome != bot.NoTopic {
+		return false
+	}
+	out.refusal = problem(err)
+	if outcome == bot.NoTopic && out.row.Place.Thread != "" {
+		out.leaveTopic()
+		return true
+	}
+	for out.form < sentence {
+		out.form++
+		if out.take(out.form, words) {
+			return true
+		}
+	}
+	return false
+}
+
+func (out *outgoing) leaveTopic() {
+	out.noTopic = true
+	out.row.Place.Thread, out.row.ReplyTo = "", ""
+}
+
+// take brings the row into a form; false when that changes nothing.
+func (out *outgoing) take(f form, words Words) bool {
+	content := &out.row.Content
+	switch f {
+	case noReply:
+		had := out.row.ReplyTo != ""
+		out.row.ReplyTo = ""
+		return had
+	case unstyled:
+		had := len(content.Entities) > 0
+		content.Entities = nil
+		return had
+	case keyless:
+		had := len(content.Buttons) > 0
+		content.Buttons = nil
+		return had
+	case filed:
+		if content.File != nil || content.Text == "" {
+			return false
+		}
+		content.File = &bot.File{Name: "answer.txt", Data: []byte(content.Text)}
+		content.Text = words.AsFile(out.language)
+		return true
+	case sentence:
+		content.File, content.Text = nil, words.Unsendable(out.language)
+		return true
+	case whole:
+	}
+	return false
+}
+
+// dressed is the row as it goes out: with the lines that say what is special about it.
+func (out *outgoing) dressed(words Words) bot.Row {
+	row := out.row
+	if row.Edit == "" && !row.Doubt.IsZero() && row.Purpose != bot.Question {
+		row.Content = marked(row.Content, words.Resent(out.language))
+	}
+	if out.noTopic {
+		row.Content = marked(row.Content, words.NoTopic(out.language))
+	}
+	if len(out.owed) > 0 {
+		row.Content = marked(row.Content, words.Lost(out.language, len(out.owed)))
+	}
+	return row
+}
+
+// lacking says for the record why a message is not what it should have been.
+func (out *outgoing) lacking() string {
+	if out.form == whole && !out.noTopic {
+		return ""
+	}
+	how := out.form.String()
+	if out.noTopic {
+		how += ", without its topic"
+	}
+	return "sent " + how + ": " + out.refusal
+}
+
+// fits says whether a line can be added below a content without cutting it.
+func fits(content bot.Content, line string) bool {
+	return render.Length(content.Text)+render.Length(line)+2 <= room(content)
+}

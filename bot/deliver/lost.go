@@ -1,0 +1,87 @@
+package deliver
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/zephbot/zephbot/bot"
+)
+
+// maxTold bounds how many rows one Change says to be told.
+const maxTold = 100
+
+// lost is a row that somebody waits for and that may not have arrived. The store has it in state unknown until they were told; this is a copy.
+type lost struct {
+	id      int64
+	problem string
+}
+
+// recall reads what people were not told before the last process ended; false when ctx ended first.
+func (o *Outbox) recall(ctx context.Context) bool {
+	for n := 0; ctx.Err() == nil; n++ {
+		rows, err := o.deps.Store.Lost(ctx, o.opts.Channel, o.opts.Bot)
+		if err == nil {
+			o.mu.Lock()
+			defer o.mu.Unlock()
+			for i := range rows {
+				key := rows[i].Place.ChatKey()
+				o.lost[key] = append(o.lost[key], lost{rows[i].ID, rows[i].Problem})
+			}
+			return true
+		}
+		o.deps.Log.Warn().Err(err).Msg("lost rows not read; tried again")
+		sleep(ctx, o.backoff(n))
+	}
+	return false
+}
+
+// lose notes a row that has ended in state unknown.
+func (o *Outbox) lose(key string, row *bot.Row, update bot.RowUpdate) {
+	if update.To != bot.Unknown {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.lost[key] = append(slices.Clip(o.lost[key]), lost{row.ID, update.Problem})
+}
+
+// renameLost follows a group to its new id.
+func (o *Outbox) renameLost(key string, move *bot.Move) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(o.lost[key]) == 0 {
+		return
+	}
+	to := renamed(key, move)
+	o.lost[to] = append(slices.Clip(o.lost[to]), o.lost[key]...)
+	delete(o.lost, key)
+}
+
+// renamed is the key of a chat after it moved.
+func renamed(key string, move *bot.Move) string {
+	if before, ok := strings.CutSuffix(key, "/"+move.From); ok {
+		return before + "/" + move.To
+	}
+	return key
+}
+
+// settleTold ends rows whose loss was told. When that cannot be stored they are told once more.
+func (o *Outbox) settleTold(ctx context.Context, key string, told []lost) {
+	for list := range slices.Chunk(told, maxTold) {
+		change := &bot.Change{}
+		for _, l := range list {
+			change.Rows = append(change.Rows, bot.RowUpdate{ID: l.id, From: []bot.RowState{bot.Unknown}, To: bot.Dead, Problem: l.problem})
+		}
+		if _, err := o.apply(ctx, change); err != nil && !hopeless(err) {
+			o.deps.Log.Warn().Err(err).Str("chat", key).Msg("not stored that a loss was told; it is told again")
+			return
+		}
+		o.mu.Lock()
+		o.lost[key] = slices.DeleteFunc(slices.Clone(o.lost[key]), func(l lost) bool { return slices.Contains(list, l) })
+		if len(o.lost[key]) == 0 {
+			delete(o.lost, key)
+		}
+		o.mu.Unlock()
+	}
+}

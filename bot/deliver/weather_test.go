@@ -1,0 +1,277 @@
+package deliver_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/zephbot/zephbot/bot"
+)
+
+// An outage of 1 s to 10 min at any moment, with any mix of what a Bot API and the way to it can answer, and with deaths of the process in between: of
+// 100 answers, questions and replies in ten chats each arrives, in the order of its chat, and what arrives again is marked, once.
+func TestOutages(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(24) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			bubble(t, func(t *testing.T) { outage(t, &dice{r: rand.New(rand.NewPCG(seed, 77))}) })
+		})
+	}
+}
+
+// kinds of an outage: what a request in it comes to.
+var kinds = []struct {
+	outcome bot.SendOutcome
+	hangs   bool
+}{
+	{bot.Throttled, false}, {bot.NotSent, false}, {bot.Vague, false}, {bot.Vague, false}, {bot.Vague, true},
+}
+
+func outage(t *testing.T, random *dice) {
+	w := setup(t)
+	w.limits.PerChatPerSecond, w.limits.PerSecond, w.limits.PerGroupPerMinute = 1, 30, 20
+	began := time.Now()
+	from := began.Add(time.Duration(random.IntN(60_000)) * time.Millisecond)
+	length := time.Second + time.Duration(random.IntN(599_000))*time.Millisecond
+	if random.IntN(2) == 0 { // many short ones, too
+		length = time.Second + time.Duration(random.IntN(9_000))*time.Millisecond
+	}
+	first := random.IntN(len(kinds))
+	mix := 1 + random.IntN(len(kinds)-first)
+	var dead atomic.Bool
+	w.sender.reaches = func(r *bot.Row) bool { return (r.ID+int64(r.Attempts))%3 == 0 }
+	w.sender.answer = func(*bot.Row) error {
+		if now := time.Now(); now.Before(from) || now.After(from.Add(length)) {
+			return nil
+		}
+		k := kinds[first+random.IntN(mix)]
+		if k.hangs {
+			<-time.After(30 * time.Second)
+		}
+		return &bot.SendError{Outcome: k.outcome, RetryAfter: time.Duration(1+random.IntN(5)) * time.Second, Err: errors.New("as told")}
+	}
+	w.store.Hooks.BeforeApply = func(*bot.Change) error {
+		if dead.Load() {
+			return errors.New("the process is dead")
+		}
+		return nil
+	}
+	die := func() {
+		dead.Store(true)
+		w.stop()
+		dead.Store(false)
+		w.start()
+	}
+	w.start()
+	ids := map[int64]string{}
+	for i := range 100 {
+		purpose := []bot.Purpose{bot.Final, bot.Final, bot.Reply, bot.Question}[random.IntN(4)]
+		chat := fmt.Sprint(1 + random.IntN(10))
+		ids[w.say(in(chat, row(purpose, fmt.Sprintf("<%d>", i))))[0]] = chat
+		pass(time.Duration(random.IntN(1000)) * time.Millisecond)
+		if random.IntN(40) == 0 {
+			die()
+		}
+	}
+	pass(time.Until(from.Add(length)) / 2)
+	die()
+	pass(30 * time.Minute)
+	w.stop()
+	arrived(t, w, ids)
+}
+
+// arrived wants every row in its chat, in order, again only with one mark.
+func arrived(t *testing.T, w *world, ids map[int64]string) {
+	t.Helper()
+	seen := map[int64]int{}
+	for chat, rows := range w.sender.chats {
+		last := int64(0)
+		for _, r := range rows {
+			if r.ID < last {
+				t.Errorf("chat %s: row %d after row %d", chat, r.ID, last)
+			}
+			last = r.ID
+			seen[r.ID]++
+			if n := strings.Count(r.Content.Text, mark); r.Purpose != bot.Question && (n > 1 || (seen[r.ID] > 1 && n == 0)) {
+				t.Errorf("row %d arrived for the %d. time with %d marks", r.ID, seen[r.ID], n)
+			}
+		}
+	}
+	for id, chat := range ids {
+		if got := w.row(id); got.State != bot.Sent || seen[id] == 0 {
+			t.Errorf("row %d of chat %s is %s and arrived %d times (%s)", id, chat, got.State, seen[id], got.Problem)
+		}
+	}
+}
+
+// What is still unknown after an hour is given up, and the person learns it with the next message, also when the process ended in between and when that
+// message has to be repeated.
+func TestLossIsTold(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := setup(t)
+		bad := true
+		w.sender.answer = func(r *bot.Row) error {
+			if bad && r.Place.Chat == "7" {
+				return fail(bot.Vague)
+			}
+			return nil
+		}
+		w.start()
+		ids := w.say(row(bot.Final, "one"), row(bot.Question, "two"))
+		pass(59 * time.Minute)
+		if got := w.row(ids[0]); got.State != bot.Pending || got.Attempts > 25 {
+			t.Errorf("before the hour is over the row is %s after %d attempts", got.State, got.Attempts)
+		}
+		pass(3 * time.Hour)
+		w.say(in("8", row(bot.Final, "hello")))
+		pass(time.Minute)
+		counts, err := w.store.Counts(context.WithoutCancel(t.Context()), "telegram", "1")
+		if err != nil || counts.Lost != 2 {
+			t.Errorf("%+v, %v", counts, err)
+		}
+		w.stop()
+		bad = false
+		w.start()
+		w.say(bot.Row{Purpose: bot.Final, Content: bot.Content{Text: strings.Repeat("x", 4090)}})
+		pass(time.Minute)
+		w.say(row(bot.Notice, "by the way"), row(bot.Final, "three"))
+		pass(time.Minute)
+		w.say(row(bot.Final, "four"))
+		pass(time.Minute)
+		w.stop()
+		got := w.sender.texts("7")
+		if diff := cmp.Diff([]string{"three\n\n(2 lost)", "by the way", "four"}, got[1:]); diff != "" {
+			t.Error(diff)
+		}
+		if len(got[0]) != 4090 {
+			t.Error("a full message was cut for the news")
+		}
+		if diff := cmp.Diff([]string{"hello"}, w.sender.texts("8")); diff != "" {
+			t.Error(diff)
+		}
+		for _, id := range ids {
+			if got := w.row(id); got.State != bot.Dead || got.Problem == "" {
+				t.Errorf("row %+v", got)
+			}
+		}
+	})
+}
+
+// The loss follows a group to its new id.
+func TestLossIsToldAfterAMove(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := setup(t)
+		gone := true
+		w.sender.answer = func(r *bot.Row) error {
+			switch {
+			case gone:
+				return fail(bot.Gone)
+			case r.Place.Chat == "-7":
+				return &bot.SendError{Outcome: bot.Moved, MovedTo: "-1007", Err: errors.New("group migrated")}
+			}
+			return nil
+		}
+		w.start()
+		w.say(in("-7", row(bot.Final, "one")))
+		pass(time.Minute)
+		gone = false
+		w.say(in("-7", row(bot.Final, "two")))
+		pass(time.Minute)
+		w.stop()
+		if diff := cmp.Diff([]string{"two\n\n(1 lost)"}, w.sender.texts("-1007")); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+// The budgets hold at the door of the server, whenever between its beginning and its end a request gets there.
+func TestBudgetsHoldAtTheDoor(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(4) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				random := &dice{r: rand.New(rand.NewPCG(seed, 5))}
+				w := setup(t)
+				w.limits.PerChatPerSecond, w.limits.PerSecond, w.limits.PerGroupPerMinute = 1, 30, 20
+				doors := map[string][]time.Time{}
+				w.sender.answer = func(r *bot.Row) error {
+					<-time.After(time.Duration(random.IntN(1200)) * time.Millisecond)
+					w.sender.mu.Lock()
+					doors[r.Place.Chat] = append(doors[r.Place.Chat], time.Now())
+					w.sender.mu.Unlock()
+					<-time.After(time.Duration(random.IntN(1200)) * time.Millisecond)
+					if random.IntN(4) == 0 {
+						return fail([]bot.SendOutcome{bot.NotSent, bot.Vague, bot.Refused}[random.IntN(3)])
+					}
+					return nil
+				}
+				w.store.Hooks.BeforeApply = func(*bot.Change) error { // a disk that is slow at times
+					if random.IntN(10) == 0 {
+						<-time.After(time.Duration(random.IntN(4000)) * time.Millisecond)
+					}
+					return nil
+				}
+				w.start()
+				for i := range 600 {
+					w.say(in(fmt.Sprint([]int{1, -1}[i%2]*(1+random.IntN(40))), row(bot.Final, fmt.Sprint(i))))
+				}
+				pass(20 * time.Minute)
+				w.stop()
+				var all []time.Time
+				for chat, times := range doors {
+					all = append(all, times...)
+					slices.SortFunc(times, time.Time.Compare)
+					if n := most(times, time.Minute); strings.HasPrefix(chat, "-") && n > 20 {
+						t.Errorf("group %s: %d requests in a minute", chat, n)
+					}
+					for _, span := range []time.Duration{time.Second, 5 * time.Second, 20 * time.Second} {
+						if n := most(times, span); n > 3+int(span.Seconds()) {
+							t.Errorf("chat %s: %d requests in %s", chat, n, span)
+						}
+					}
+				}
+				slices.SortFunc(all, time.Time.Compare)
+				if n := most(all, time.Second); n > 30 {
+					t.Errorf("%d requests in a second", n)
+				}
+			})
+		})
+	}
+}
+
+// A 429 in three chats stops the others for as long as the server said, and no longer.
+func TestThreeFrozenChats(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := setup(t)
+		hot := time.Now().Add(20 * time.Second)
+		w.sender.answer = func(r *bot.Row) error {
+			if r.Place.Chat != "9" && time.Now().Before(hot) {
+				return &bot.SendError{Outcome: bot.Throttled, RetryAfter: 20 * time.Second, Err: errors.New("429")}
+			}
+			return nil
+		}
+		w.start()
+		began := time.Now()
+		w.say(in("1", row(bot.Final, "a")), in("2", row(bot.Final, "b")), in("3", row(bot.Final, "c")))
+		pass(time.Second)
+		w.say(in("9", row(bot.Final, "d")))
+		pass(time.Minute)
+		w.stop()
+		for _, r := range w.sender.sent() {
+			if after := r.at.Sub(began); r.row.Place.Chat == "9" && after != 20*time.Second {
+				t.Errorf("another chat waited %s, the server said 20 s", after)
+			}
+		}
+		if n := len(w.sender.sent()); n != 7 {
+			t.Errorf("%d requests", n)
+		}
+	})
+}
