@@ -382,7 +382,10 @@ type Counts struct {
 // Inspector reads for people: /status, the simulator's inspector, tests.
 type Inspector interface {
 	Counts(ctx context.Context, channel, bot string) (Counts, error)
+	// Charges lists what was charged since a day, by day and key: each charge for some days, later one sum a scope and unit, without a key.
 	Charges(ctx context.Context, sinceDay string) ([]Charge, error)
+	// Used adds up the charges of a scope on one day.
+	Used(ctx context.Context, scope, unit, day string) (int64, error)
 	// Rows lists outbox rows of a session, newest last, at most limit.
 	Rows(ctx context.Context, session string, limit int) ([]Row, error)
 	// Lanes lists lanes of a channel and bot, by session, at most limit.

@@ -53,6 +53,7 @@ func (s *Store) AskedSince(ctx context.Context, channel, botID, tool string, sin
 		return a.Place.Channel == channel && a.Place.Bot == botID && a.Tool == tool && a.Created.After(since)
 	})
 	slices.Reverse(list)
+	slices.SortStableFunc(list, func(a, b bot.Approval) int { return b.Created.Compare(a.Created) })
 	if limit > 0 && len(list) > limit {
 		list = list[:limit]
 	}
@@ -141,6 +142,19 @@ func (s *Store) Charges(ctx context.Context, sinceDay string) ([]bot.Charge, err
 		return cmp.Or(strings.Compare(a.Day, b.Day), strings.Compare(a.Key, b.Key))
 	})
 	return list, ctx.Err()
+}
+
+// Used implements bot.Inspector.
+func (s *Store) Used(ctx context.Context, scope, unit, day string) (int64, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	var sum int64
+	for _, charge := range s.charges {
+		if charge.Scope == scope && charge.Unit == unit && charge.Day == day {
+			sum += charge.N
+		}
+	}
+	return sum, ctx.Err()
 }
 
 // Rows implements bot.Inspector.

@@ -60,7 +60,7 @@ type Words interface {
 	QuotaAway(language string) string
 }
 
-// Meter implements dispatch.Meter.
+// Meter implements dispatch.Meter. Safe for concurrent use.
 type Meter struct {
 	opts    Options
 	counter Counter
@@ -68,13 +68,22 @@ type Meter struct {
 	words   Words
 	now     func() time.Time
 	denied  func(scope string)
-	mu      sync.Mutex
-	ready   bool // this process has seen the counters whole
+
+	mu    sync.Mutex // never held while the counters or the mirror are asked
+	known *known
+}
+
+// known is what this process knows of the counters: in which state of theirs it filled which of them.
+type known struct {
+	day    string
+	epoch  int64 // what stood beside the counters; 0 = nobody looked
+	filled map[string]bool
 }
 
 // Mirror is the durable copy of what was charged.
 type Mirror interface {
-	Charges(ctx context.Context, sinceDay string) ([]bot.Charge, error)
+	// Used adds up the charges of a scope on one day.
+	Used(ctx context.Context, scope, unit, day string) (int64, error)
 }
 
 // New makes a Meter. Denied is told each refusal's scope, for metrics, by any goroutine; may be nil.
@@ -82,52 +91,14 @@ func New(opts Options, counter Counter, mirror Mirror, words Words, now func() t
 	if denied == nil {
 		denied = func(string) {}
 	}
-	return &Meter{opts: opts, counter: counter, mirror: mirror, words: words, now: now, denied: denied}
-}
-
-// restore fills the counters from the mirror when they have lost what they held: an embedded counter forgets everything with its process, a server
-// without persistence with its own. A mark beside the counters says that they are whole; it goes when they go.
-func (m *Meter) restore(ctx context.Context) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	today := day(m.now())
-	mark := "quota/whole/" + today
-	if m.ready {
-		whole, err := m.counter.Read(ctx, []string{mark})
-		if err != nil {
-			return fmt.Errorf("look for the counters: %w", err)
-		}
-		if whole[0] > 0 {
-			return nil
-		}
-	}
-	charges, err := m.mirror.Charges(ctx, today)
-	if err != nil {
-		return fmt.Errorf("read charges: %w", err)
-	}
-	sums := map[string]int64{}
-	for _, c := range charges {
-		if c.Unit == Turns {
-			sums[key(c.Scope, c.Day)] += c.N
-		}
-	}
-	for k, n := range sums {
-		if err := m.counter.Restore(ctx, k, n, endOf(m.now())); err != nil {
-			return fmt.Errorf("restore %s: %w", k, err)
-		}
-	}
-	if err := m.counter.Restore(ctx, mark, 1, endOf(m.now())); err != nil {
-		return fmt.Errorf("mark the counters: %w", err)
-	}
-	m.ready = true
-	return nil
+	return &Meter{opts: opts, counter: counter, mirror: mirror, words: words, now: now, denied: denied, known: &known{}}
 }
 
 // Forget makes the next admission fill the counters again: for a counter that was restarted.
 func (m *Meter) Forget() {
 	m.mu.Lock()
-	m.ready = false
-	m.mu.Unlock()
+	defer m.mu.Unlock()
+	m.known = &known{}
 }
 
 func day(t time.Time) string { return t.UTC().Format(time.DateOnly) }
@@ -168,18 +139,11 @@ func (m *Meter) levels(msg *bot.Message) []level {
 // Admit implements dispatch.Meter.
 func (m *Meter) Admit(ctx context.Context, msg *bot.Message, turn string) (dispatch.Admission, error) {
 	levels, today := m.levels(msg), day(m.now())
-	takes := make([]Take, len(levels))
 	var a dispatch.Admission
-	for i, l := range levels {
-		takes[i] = Take{Key: key(l.name, today), N: 1, Limit: l.limit}
+	for _, l := range levels {
 		a.Charges = append(a.Charges, bot.Charge{Key: turn + "/" + Turns + "/" + l.name, Scope: l.name, Unit: Turns, Day: today, N: 1})
 	}
-	err := m.restore(ctx)
-	var counts []int64
-	denied := -1
-	if err == nil {
-		counts, denied, err = m.counter.Take(ctx, turn, takes, endOf(m.now()))
-	}
+	counts, denied, err := m.take(ctx, turn, today, levels)
 	if err != nil {
 		m.Forget()
 		return m.away(ctx, msg, a, err)
@@ -256,17 +220,11 @@ func (m *Meter) Undo(ctx context.Context, charges []bot.Charge) error {
 
 // Usage is what /quota shows.
 func (m *Meter) Usage(ctx context.Context, msg *bot.Message) ([]texts.Usage, error) {
-	if err := m.restore(ctx); err != nil {
-		return nil, err
-	}
 	levels, today := m.levels(msg), day(m.now())
-	keys := make([]string, len(levels))
-	for i, l := range levels {
-		keys[i] = key(l.name, today)
-	}
-	counts, err := m.counter.Read(ctx, keys)
+	counts, err := m.read(ctx, today, levels)
 	if err != nil {
-		return nil, fmt.Errorf("read quota: %w", err)
+		m.Forget()
+		return nil, err
 	}
 	var usage []texts.Usage
 	for i, l := range levels {

@@ -277,6 +277,156 @@ func TestRestore(t *testing.T) {
 	if got := d.used(private("42")); got != "user 3/3, bot 3/9" {
 		t.Errorf("after Forget: %s", got)
 	}
+	for n := range 3 { // every time, also when little was used
+		d.admit(private("43"), fmt.Sprint("e", n))
+		d.counter.Lose()
+		if got, want := d.used(private("43")), fmt.Sprintf("user %d/3, bot %d/9", n+1, n+4); got != want {
+			t.Errorf("after another loss: %s, want %s", got, want)
+		}
+		d.counter.Lose()
+	}
+	d.admit(private("44"), "f")
+	if got := d.used(private("43")); got != "user 3/3, bot 7/9" {
+		t.Errorf("after somebody else noticed the loss: %s", got)
+	}
+}
+
+// TestOthersNoticeALoss has two processes on counters that are lost: what one of them fills again does not make the other believe in its own.
+func TestOthersNoticeALoss(t *testing.T) {
+	t.Parallel()
+	o := quota.Options{Limits: quota.Limits{User: 2, Bot: 9}}
+	d := setup(t, o)
+	first := d.meter
+	d.admit(private("42"), "a")
+	d.admit(private("42"), "b")
+	d.restart(o)
+	second := d.meter
+	d.admit(private("43"), "c")
+	d.counter.Lose()
+	d.admit(private("43"), "d")
+	d.meter = first
+	if refusal, _ := d.admit(private("42"), "e"); refusal == "" {
+		t.Error("the counters forgot what was used")
+	}
+	d.meter = second
+	if got := d.used(private("43")); got != "user 2/2, bot 4/9" {
+		t.Errorf("used %s", got)
+	}
+}
+
+// counting counts the calls of a counter and of its mirror.
+type counting struct {
+	quota.Counter
+	quota.Mirror
+	trips, sums int
+}
+
+func (c *counting) Take(ctx context.Context, id string, takes []quota.Take, expire time.Time) ([]int64, int, error) {
+	c.trips++
+	return c.Counter.Take(ctx, id, takes, expire)
+}
+
+func (c *counting) Restore(ctx context.Context, key string, n int64, expire time.Time) error {
+	c.trips++
+	return c.Counter.Restore(ctx, key, n, expire)
+}
+
+func (c *counting) Read(ctx context.Context, keys []string) ([]int64, error) {
+	c.trips++
+	return c.Counter.Read(ctx, keys)
+}
+
+func (c *counting) Used(ctx context.Context, scope, unit, day string) (int64, error) {
+	c.sums++
+	return c.Mirror.Used(ctx, scope, unit, day)
+}
+
+// TestATurnAsksOnce has many people with charges of today: a restart restores the counters of who writes, not those of everybody.
+func TestATurnAsksOnce(t *testing.T) {
+	t.Parallel()
+	d := setup(t, quota.Options{Limits: quota.Limits{User: 9, Bot: 9999}})
+	var change bot.Change
+	for n := range 1000 {
+		for _, scope := range []string{fmt.Sprint("user/telegram:", n), "bot/telegram/1"} {
+			change.Charges = append(change.Charges, bot.Charge{Key: fmt.Sprint(scope, n), Scope: scope, Unit: quota.Turns, Day: "2026-03-04", N: 1})
+		}
+	}
+	if _, err := d.store.Apply(t.Context(), &change); err != nil {
+		t.Fatal(err)
+	}
+	c := &counting{Counter: d.counter, Mirror: d.store}
+	d.meter = quota.New(quota.Options{Limits: quota.Limits{User: 9, Bot: 9999}}, c, c, texts.Words{}, func() time.Time { return d.clock }, nil)
+	for i, want := range []counting{{trips: 6, sums: 2}, {trips: 1}, {trips: 1}} {
+		c.trips, c.sums = 0, 0
+		d.admit(private("42"), fmt.Sprint("t", i))
+		if c.trips != want.trips || c.sums != want.sums {
+			t.Errorf("turn %d: %d trips and %d sums, want %d and %d", i, c.trips, c.sums, want.trips, want.sums)
+		}
+	}
+	c.trips, c.sums = 0, 0
+	d.admit(private("43"), "other")
+	if c.trips != 2 || c.sums != 1 {
+		t.Errorf("somebody else: %d trips and %d sums", c.trips, c.sums)
+	}
+	if got := d.used(private("42")); got != "user 4/9, bot 1004/9999" {
+		t.Errorf("used %s", got)
+	}
+}
+
+// stuck is a mirror that answers for one person only when it is told to.
+type stuck struct {
+	quota.Mirror
+	asked, answer chan struct{}
+}
+
+func (s *stuck) Used(ctx context.Context, scope, unit, day string) (int64, error) {
+	if scope == "user/telegram:42" {
+		close(s.asked)
+		<-s.answer
+	}
+	return s.Mirror.Used(ctx, scope, unit, day)
+}
+
+func TestNobodyWaitsForAnothersCounters(t *testing.T) {
+	t.Parallel()
+	d := setup(t, quota.Options{Limits: quota.Limits{User: 2}})
+	s := &stuck{Mirror: d.store, asked: make(chan struct{}), answer: make(chan struct{})}
+	d.meter = quota.New(quota.Options{Limits: quota.Limits{User: 2}}, d.counter, s, texts.Words{}, func() time.Time { return d.clock }, nil)
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		if _, err := d.meter.Admit(t.Context(), private("42"), "slow"); err != nil {
+			t.Error(err)
+		}
+	})
+	<-s.asked
+	d.admit(private("43"), "fast")
+	d.meter.Forget() // what the slow one filled counts no more
+	close(s.answer)
+	wg.Wait()
+}
+
+// shaky is a counter that loses everything before each of its answers.
+type shaky struct{ quotatest.Counter }
+
+func (s *shaky) Take(ctx context.Context, id string, takes []quota.Take, expire time.Time) ([]int64, int, error) {
+	s.Lose()
+	return s.Counter.Take(ctx, id, takes, expire)
+}
+
+func (s *shaky) Read(ctx context.Context, keys []string) ([]int64, error) {
+	s.Lose()
+	return s.Counter.Read(ctx, keys)
+}
+
+func TestCountersThatKeepNothing(t *testing.T) {
+	t.Parallel()
+	meter := quota.New(quota.Options{}, &shaky{}, bottest.New(), texts.Words{}, time.Now, nil)
+	if a, err := meter.Admit(t.Context(), private("42"), "a"); err != nil || a.Refusal == "" {
+		t.Errorf("admitted: %+v, %v", a, err)
+	}
+	if _, err := meter.Usage(t.Context(), private("42")); err == nil {
+		t.Error("a usage that nobody knows")
+	}
 }
 
 // mirror fails when told to.
@@ -285,7 +435,14 @@ type mirror struct {
 	err     error
 }
 
-func (m *mirror) Charges(context.Context, string) ([]bot.Charge, error) { return m.charges, m.err }
+func (m *mirror) Used(_ context.Context, scope, unit, day string) (sum int64, err error) {
+	for _, c := range m.charges {
+		if c.Scope == scope && c.Unit == unit && c.Day == day {
+			sum += c.N
+		}
+	}
+	return sum, m.err
+}
 
 func TestAway(t *testing.T) {
 	t.Parallel()
@@ -355,7 +512,7 @@ func (f *failing) Read(ctx context.Context, keys []string) ([]int64, error) {
 func TestEveryFailureIsSeen(t *testing.T) {
 	t.Parallel()
 	charges := []bot.Charge{{Key: "k", Scope: "user/telegram:42", Unit: quota.Turns, Day: time.Now().UTC().Format(time.DateOnly), N: 1}}
-	for _, f := range []*failing{{restores: 1}, {restores: 2}, {reads: 1}} {
+	for _, f := range []*failing{{restores: 1}, {restores: 2}, {reads: 1}, {reads: 2}, {reads: 3}} {
 		f.Counter = &quotatest.Counter{}
 		meter := quota.New(quota.Options{}, f, &mirror{charges: charges}, texts.Words{}, time.Now, nil)
 		if _, err := meter.Usage(t.Context(), private("42")); !errors.Is(err, errAway) {

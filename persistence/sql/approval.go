@@ -8,6 +8,16 @@ import (
 	"github.com/zephbot/zephbot/bot"
 )
 
+const (
+	// shortQuery looks among open questions only: ofBot keeps the planner from the index of everything that was ever asked in the chat.
+	shortQuery = `SELECT id FROM approval WHERE state = 'pending' AND short = ? AND ` + ofBot + ` AND surface = ? AND COALESCE(chat, '') = ? LIMIT 1`
+
+	insertApproval = `INSERT INTO approval (` + approvalColumns + `)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`
+	decideApproval = `UPDATE approval SET state = ?, scope = ?, decider = ?, name = ?, votes = ?, decided = ? WHERE id = ?`
+	cancelApproval = `UPDATE approval SET state = 'cancelled', decider = ?, decided = ? WHERE id = ?`
+)
+
 func (t *step) ask(ctx context.Context) error {
 	for i := range t.change.Ask {
 		a := t.change.Ask[i]
@@ -17,8 +27,7 @@ func (t *step) ask(ctx context.Context) error {
 		}
 		if a.Short != "" && a.State == bot.Open {
 			taken, err := t.q.one(ctx, func(scan scanner) error { return scan(new(string)) },
-				`SELECT id FROM approval WHERE state = 'pending' AND channel = ? AND bot = ? AND surface = ? AND chat = ? AND short = ? LIMIT 1`,
-				a.Place.Channel, a.Place.Bot, a.Place.Surface, a.Place.Chat, a.Short)
+				shortQuery, a.Short, a.Place.Channel, a.Place.Bot, a.Place.Surface, a.Place.Chat)
 			if err != nil {
 				return fmt.Errorf("check short name: %w", err)
 			}
@@ -30,8 +39,7 @@ func (t *step) ask(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		n, err := t.q.changed(ctx, `INSERT INTO approval (`+approvalColumns+`)
-			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`, values...)
+		n, err := t.q.changed(ctx, insertApproval, values...)
 		if err != nil {
 			return fmt.Errorf("store question: %w", err)
 		}
@@ -59,7 +67,7 @@ func (t *step) decide(ctx context.Context) error {
 				return err
 			}
 		}
-		err = t.q.exec(ctx, `UPDATE approval SET state = ?, scope = ?, decider = ?, name = ?, votes = ?, decided = ? WHERE id = ?`,
+		err = t.q.exec(ctx, decideApproval,
 			string(a.State), a.Scope, a.By, a.ByName, votes, nanos(a.Decided), a.ID)
 		if err != nil {
 			return fmt.Errorf("store decision: %w", err)
@@ -97,7 +105,7 @@ func (t *step) cancel(ctx context.Context) error {
 	if c == nil {
 		return nil
 	}
-	open, err := listApprovals(ctx, t.q, `SELECT `+approvalColumns+` FROM approval WHERE state = 'pending' AND session = ? ORDER BY n`, c.Session)
+	open, err := listApprovals(ctx, t.q, openQuery, c.Session)
 	if err != nil {
 		return fmt.Errorf("list open questions: %w", err)
 	}
@@ -105,7 +113,7 @@ func (t *step) cancel(ctx context.Context) error {
 		if c.Turn != "" && open[i].Turn != c.Turn {
 			continue
 		}
-		err := t.q.exec(ctx, `UPDATE approval SET state = 'cancelled', decider = ?, decided = ? WHERE id = ?`, c.By, nanos(c.At), open[i].ID)
+		err := t.q.exec(ctx, cancelApproval, c.By, nanos(c.At), open[i].ID)
 		if err != nil {
 			return fmt.Errorf("withdraw question: %w", err)
 		}

@@ -55,6 +55,14 @@ func (t *step) touch(lane *bot.Lane) {
 	t.touched = append(t.touched, lane.Session)
 }
 
+const (
+	doneArrival  = `UPDATE inbox SET state = 'done', finished = CASE WHEN finished > 0 THEN finished ELSE ? END WHERE seq = ?`
+	retryArrival = `UPDATE inbox SET attempts = attempts + 1, problem = ? WHERE seq = ? AND state = 'waiting'`
+	deadArrival  = `UPDATE inbox SET state = 'dead', problem = ?, finished = ? WHERE seq = ? AND state = 'waiting'`
+	findArrival  = `SELECT seq FROM inbox WHERE seq = ?`
+	insertEntry  = `INSERT INTO journal (session, n, reset, body) VALUES (?, ?, ?, ?)`
+)
+
 const upsertLane = `INSERT INTO lane (` + laneColumns + `) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (session) DO UPDATE SET channel = excluded.channel, bot = excluded.bot, surface = excluded.surface, chat = excluded.chat,
 thread = excluded.thread, grp = excluded.grp, state = excluded.state, fence = excluded.fence, owner = excluded.owner, until = excluded.until,
@@ -131,22 +139,19 @@ func (t *step) arrive(ctx context.Context) error {
 // finish moves arrivals on: done, failed, given up.
 func (t *step) finish(ctx context.Context) error {
 	for _, seq := range t.change.Done {
-		err := t.arrivalUpdate(ctx, seq, `UPDATE inbox SET state = 'done', finished = CASE WHEN finished > 0 THEN finished ELSE ? END WHERE seq = ?`,
-			nanos(t.now()), seq)
+		err := t.arrivalUpdate(ctx, seq, doneArrival, nanos(t.now()), seq)
 		if err != nil {
 			return err
 		}
 	}
 	for _, letter := range t.change.Retry {
-		err := t.arrivalUpdate(ctx, letter.Seq, `UPDATE inbox SET attempts = attempts + 1, problem = ? WHERE seq = ? AND state = 'waiting'`,
-			letter.Problem, letter.Seq)
+		err := t.arrivalUpdate(ctx, letter.Seq, retryArrival, letter.Problem, letter.Seq)
 		if err != nil {
 			return err
 		}
 	}
 	for _, letter := range t.change.Dead {
-		err := t.arrivalUpdate(ctx, letter.Seq, `UPDATE inbox SET state = 'dead', problem = ?, finished = ? WHERE seq = ? AND state = 'waiting'`,
-			letter.Problem, nanos(t.now()), letter.Seq)
+		err := t.arrivalUpdate(ctx, letter.Seq, deadArrival, letter.Problem, nanos(t.now()), letter.Seq)
 		if err != nil {
 			return err
 		}
@@ -163,7 +168,7 @@ func (t *step) arrivalUpdate(ctx context.Context, seq int64, query string, args 
 	if n > 0 {
 		return nil
 	}
-	found, err := t.q.one(ctx, func(scan scanner) error { return scan(new(int64)) }, `SELECT seq FROM inbox WHERE seq = ?`, seq)
+	found, err := t.q.one(ctx, func(scan scanner) error { return scan(new(int64)) }, findArrival, seq)
 	if err != nil {
 		return fmt.Errorf("find arrival: %w", err)
 	}
@@ -212,7 +217,7 @@ func writeEntry(ctx context.Context, q *queries, session string, n int64, entry 
 	if entry.Kind == agent.ResetEntry {
 		reset = 1
 	}
-	if err := q.exec(ctx, `INSERT INTO journal (session, n, reset, body) VALUES (?, ?, ?, ?)`, session, n, reset, body); err != nil {
+	if err := q.exec(ctx, insertEntry, session, n, reset, body); err != nil {
 		return fmt.Errorf("write journal: %w", err)
 	}
 	return nil

@@ -5,15 +5,21 @@ import (
 	"fmt"
 )
 
+const (
+	deleteFact = `DELETE FROM fact WHERE bucket = ? AND key = ?`
+	setFact    = `INSERT INTO fact (bucket, key, value, expires) VALUES (?, ?, ?, ?)
+ON CONFLICT (bucket, key) DO UPDATE SET value = excluded.value, expires = excluded.expires`
+	setFactIf    = setFact + ` WHERE fact.expires <> 0 AND fact.expires <= ?`
+	insertCharge = `INSERT INTO charge (key, scope, unit, day, n) VALUES (?, ?, ?, ?, ?) ON CONFLICT (key) DO NOTHING`
+)
+
 func (t *step) facts(ctx context.Context) error {
 	for _, f := range t.change.Facts {
 		var err error
 		if f.Value == "" {
-			err = t.q.exec(ctx, `DELETE FROM fact WHERE bucket = ? AND key = ?`, f.Bucket, f.Key)
+			err = t.q.exec(ctx, deleteFact, f.Bucket, f.Key)
 		} else {
-			err = t.q.exec(ctx, `INSERT INTO fact (bucket, key, value, expires) VALUES (?, ?, ?, ?)
-				ON CONFLICT (bucket, key) DO UPDATE SET value = excluded.value, expires = excluded.expires`,
-				f.Bucket, f.Key, f.Value, nanos(f.Expires))
+			err = t.q.exec(ctx, setFact, f.Bucket, f.Key, f.Value, nanos(f.Expires))
 		}
 		if err != nil {
 			return fmt.Errorf("store fact: %w", err)
@@ -24,10 +30,7 @@ func (t *step) facts(ctx context.Context) error {
 
 func (t *step) factsIf(ctx context.Context) error {
 	for _, f := range t.change.FactsIf {
-		n, err := t.q.changed(ctx, `INSERT INTO fact (bucket, key, value, expires) VALUES (?, ?, ?, ?)
-			ON CONFLICT (bucket, key) DO UPDATE SET value = excluded.value, expires = excluded.expires
-			WHERE fact.expires <> 0 AND fact.expires <= ?`,
-			f.Bucket, f.Key, f.Value, nanos(f.Expires), nanos(t.now()))
+		n, err := t.q.changed(ctx, setFactIf, f.Bucket, f.Key, f.Value, nanos(f.Expires), nanos(t.now()))
 		if err != nil {
 			return fmt.Errorf("store fact: %w", err)
 		}
@@ -38,8 +41,7 @@ func (t *step) factsIf(ctx context.Context) error {
 
 func (t *step) charge(ctx context.Context) error {
 	for _, c := range t.change.Charges {
-		err := t.q.exec(ctx, `INSERT INTO charge (key, scope, unit, day, n) VALUES (?, ?, ?, ?, ?) ON CONFLICT (key) DO NOTHING`,
-			c.Key, c.Scope, c.Unit, c.Day, c.N)
+		err := t.q.exec(ctx, insertCharge, c.Key, c.Scope, c.Unit, c.Day, c.N)
 		if err != nil {
 			return fmt.Errorf("store charge: %w", err)
 		}

@@ -17,6 +17,13 @@ const markSuffix = "-mark"
 // replaces it whole.
 const markFormat = "%s %020d\n"
 
+const (
+	nameDatabase = `INSERT INTO meta (name, value) VALUES ('id', ?) ON CONFLICT (name) DO NOTHING`
+	nameQuery    = `SELECT value FROM meta WHERE name = 'id'`
+	commitsQuery = `SELECT CAST(value AS INTEGER) FROM meta WHERE name = 'commits'`
+	countCommit  = `INSERT INTO meta (name, value) VALUES ('commits', ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value`
+)
+
 // guard notices that the database lost what was committed: its write-ahead log was removed, or a file was emptied or replaced by another, while the
 // service runs or while it does not. SQLite alone takes what it finds for all there ever was.
 //
@@ -55,10 +62,10 @@ func (g *guard) open(ctx context.Context, q *queries) error {
 
 // identify reads, or gives, the database's name and count.
 func (g *guard) identify(ctx context.Context, q *queries) error {
-	if err := q.exec(ctx, `INSERT INTO meta (name, value) VALUES ('id', ?) ON CONFLICT (name) DO NOTHING`, rand.Text()); err != nil {
+	if err := q.exec(ctx, nameDatabase, rand.Text()); err != nil {
 		return fmt.Errorf("name the database: %w", err)
 	}
-	if _, err := q.one(ctx, func(scan scanner) error { return scan(&g.id) }, `SELECT value FROM meta WHERE name = 'id'`); err != nil {
+	if _, err := q.one(ctx, func(scan scanner) error { return scan(&g.id) }, nameQuery); err != nil {
 		return fmt.Errorf("read the name of the database: %w", err)
 	}
 	return g.recount(ctx, q)
@@ -66,7 +73,7 @@ func (g *guard) identify(ctx context.Context, q *queries) error {
 
 // recount reads how many commits the database knows of.
 func (g *guard) recount(ctx context.Context, q *queries) error {
-	_, err := q.one(ctx, func(scan scanner) error { return scan(&g.count) }, `SELECT CAST(value AS INTEGER) FROM meta WHERE name = 'commits'`)
+	_, err := q.one(ctx, func(scan scanner) error { return scan(&g.count) }, commitsQuery)
 	if err != nil {
 		return fmt.Errorf("read the count of commits: %w", err)
 	}
@@ -114,7 +121,7 @@ func (g *guard) forget() {
 
 // next counts the commit that is under way, within its transaction.
 func (g *guard) next(ctx context.Context, q *queries) error {
-	err := q.exec(ctx, `INSERT INTO meta (name, value) VALUES ('commits', ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value`, fmt.Sprint(g.count+1))
+	err := q.exec(ctx, countCommit, fmt.Sprint(g.count+1))
 	if err != nil {
 		return fmt.Errorf("count the commit: %w", err)
 	}

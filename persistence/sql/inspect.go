@@ -1,6 +1,7 @@
 package sql
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -14,9 +15,11 @@ func listApprovals(ctx context.Context, q *queries, query string, args ...any) (
 	return list(ctx, q, scanApproval, query, args...)
 }
 
+const approvalQuery = `SELECT ` + approvalColumns + ` FROM approval WHERE id = ?`
+
 // readApproval finds a question by id; bot.ErrNotFound.
 func readApproval(ctx context.Context, q *queries, id string) (bot.Approval, error) {
-	found, err := listApprovals(ctx, q, `SELECT `+approvalColumns+` FROM approval WHERE id = ?`, id)
+	found, err := listApprovals(ctx, q, approvalQuery, id)
 	if err != nil {
 		return bot.Approval{}, fmt.Errorf("read question: %w", err)
 	}
@@ -72,9 +75,8 @@ func (r *reader) GrantedInSession(ctx context.Context, session, hash string) (bo
 	return found[0], true, nil
 }
 
-// askedQuery walks the questions from the newest one back; it looks at a bounded number of them.
-const askedQuery = `SELECT ` + approvalColumns + ` FROM (SELECT * FROM approval ORDER BY n DESC LIMIT 20000) AS newest
-WHERE channel = ? AND bot = ? AND tool = ? AND created > ? ORDER BY n DESC LIMIT ?`
+const askedQuery = `SELECT ` + approvalColumns + ` FROM approval
+WHERE channel = ? AND bot = ? AND tool = ? AND created > ? ORDER BY created DESC, n DESC LIMIT CAST(? AS INTEGER)`
 
 // AskedSince implements bot.Approvals.
 func (r *reader) AskedSince(ctx context.Context, channel, botID, tool string, since time.Time, limit int) ([]bot.Approval, error) {
@@ -82,40 +84,60 @@ func (r *reader) AskedSince(ctx context.Context, channel, botID, tool string, si
 	return found, r.problem("list questions", err)
 }
 
-// countsQuery counts each kind of open work by the terms of its own partial index.
+// countsQuery counts each kind of open work by the terms of its own partial index; see ofBot.
 const countsQuery = `SELECT
-(SELECT COUNT(*) FROM lane WHERE channel = ? AND bot = ? AND state <> 'idle' AND state = 'running'),
-(SELECT COUNT(*) FROM lane WHERE channel = ? AND bot = ? AND state <> 'idle' AND state = 'parked'),
-(SELECT COUNT(*) FROM lane WHERE channel = ? AND bot = ? AND state <> 'idle' AND state = 'waiting'),
-(SELECT COUNT(*) FROM inbox WHERE state = 'waiting' AND express = 0 AND session <> '' AND channel = ? AND bot = ?)
-+ (SELECT COUNT(*) FROM inbox WHERE state = 'waiting' AND (express = 1 OR session = '') AND channel = ? AND bot = ?),
-(SELECT COUNT(*) FROM outbox WHERE state = 'pending' AND channel = ? AND bot = ?)
-+ (SELECT COUNT(*) FROM outbox WHERE state = 'sending' AND channel = ? AND bot = ?),
-(SELECT COUNT(*) FROM outbox WHERE state = 'unknown' AND channel = ? AND bot = ?),
+(SELECT COUNT(*) FROM lane WHERE state <> 'idle' AND state = 'running' AND ` + ofBot + `),
+(SELECT COUNT(*) FROM lane WHERE state <> 'idle' AND state = 'parked' AND ` + ofBot + `),
+(SELECT COUNT(*) FROM lane WHERE state <> 'idle' AND state = 'waiting' AND ` + ofBot + `),
+(SELECT COUNT(*) FROM inbox WHERE state = 'waiting' AND express = 0 AND session <> '' AND ` + ofBot + `)
++ (SELECT COUNT(*) FROM inbox WHERE state = 'waiting' AND (express = 1 OR session = '') AND ` + ofBot + `),
+(SELECT COUNT(*) FROM outbox WHERE state = 'pending' AND ` + ofBot + `)
++ (SELECT COUNT(*) FROM outbox WHERE state = 'sending' AND ` + ofBot + `),
+(SELECT COUNT(*) FROM outbox WHERE state = 'unknown' AND ` + ofBot + `),
 (SELECT COUNT(*) FROM lane WHERE channel = ? AND bot = ?),
-(SELECT COUNT(*) FROM inbox WHERE state = 'dead' AND channel = ? AND bot = ?)`
+(SELECT COUNT(*) FROM inbox WHERE state = 'dead' AND ` + ofBot + `)`
 
 // Counts implements bot.Inspector.
 func (r *reader) Counts(ctx context.Context, channel, botID string) (bot.Counts, error) {
 	var c bot.Counts
 	_, err := r.q.one(ctx, func(scan scanner) error {
 		return scan(&c.Running, &c.Parked, &c.Waiting, &c.Queued, &c.Undelivered, &c.Lost, &c.Sessions, &c.DeadLetters)
-	}, countsQuery, slices.Repeat([]any{channel, botID}, strings.Count(countsQuery, "bot = ?"))...)
+	}, countsQuery, slices.Repeat([]any{channel, botID}, strings.Count(countsQuery, "?")/2)...)
 	return c, r.problem("count", err)
 }
 
-const chargesQuery = `SELECT key, scope, unit, day, n FROM charge WHERE day >= ? ORDER BY day, key`
+const (
+	chargesQuery = `SELECT key, scope, unit, day, n FROM charge WHERE day >= ? ORDER BY day`
+	usageQuery   = `SELECT '', scope, unit, day, n FROM usage WHERE day >= ? ORDER BY day`
+)
+
+const usedQuery = `SELECT (SELECT COALESCE(SUM(n), 0) FROM charge WHERE day = ? AND scope = ? AND unit = ?)
++ (SELECT COALESCE(SUM(n), 0) FROM usage WHERE day = ? AND scope = ? AND unit = ?)`
 
 // Charges implements bot.Inspector.
 func (r *reader) Charges(ctx context.Context, sinceDay string) ([]bot.Charge, error) {
-	charges, err := list(ctx, r.q, func(scan scanner) (c bot.Charge, err error) {
-		err = scan(&c.Key, &c.Scope, &c.Unit, &c.Day, &c.N)
-		return c, err
-	}, chargesQuery, sinceDay)
-	return charges, r.problem("list charges", err)
+	var charges []bot.Charge
+	for _, query := range []string{usageQuery, chargesQuery} {
+		some, err := list(ctx, r.q, scanCharge, query, sinceDay)
+		if err != nil {
+			return nil, r.problem("list charges", err)
+		}
+		charges = append(charges, some...)
+	}
+	slices.SortFunc(charges, func(a, b bot.Charge) int {
+		return cmp.Or(cmp.Compare(a.Day, b.Day), cmp.Compare(a.Key, b.Key), cmp.Compare(a.Scope, b.Scope), cmp.Compare(a.Unit, b.Unit))
+	})
+	return charges, nil
 }
 
-const rowsQuery = `SELECT id, ` + rowColumns + ` FROM outbox WHERE session = ? ORDER BY id DESC LIMIT ?`
+const rowsQuery = `SELECT id, ` + rowColumns + ` FROM outbox WHERE session = ? ORDER BY id DESC LIMIT CAST(? AS INTEGER)`
+
+// Used implements bot.Inspector.
+func (r *reader) Used(ctx context.Context, scope, unit, day string) (int64, error) {
+	var sum int64
+	_, err := r.q.one(ctx, func(scan scanner) error { return scan(&sum) }, usedQuery, day, scope, unit, day, scope, unit)
+	return sum, r.problem("add charges up", err)
+}
 
 // Rows implements bot.Inspector.
 func (r *reader) Rows(ctx context.Context, session string, limit int) ([]bot.Row, error) {
@@ -124,7 +146,7 @@ func (r *reader) Rows(ctx context.Context, session string, limit int) ([]bot.Row
 	return rows, r.problem("list rows", err)
 }
 
-const lanesQuery = `SELECT ` + laneColumns + ` FROM lane WHERE channel = ? AND bot = ? ORDER BY session LIMIT ?`
+const lanesQuery = `SELECT ` + laneColumns + ` FROM lane WHERE channel = ? AND bot = ? ORDER BY session LIMIT CAST(? AS INTEGER)`
 
 // Lanes implements bot.Inspector.
 func (r *reader) Lanes(ctx context.Context, channel, botID string, limit int) ([]bot.Lane, error) {
@@ -132,7 +154,7 @@ func (r *reader) Lanes(ctx context.Context, channel, botID string, limit int) ([
 	return lanes, r.problem("list lanes", err)
 }
 
-const deadQuery = `SELECT ` + arrivalColumns + ` FROM inbox WHERE state = 'dead' ORDER BY seq DESC LIMIT ?`
+const deadQuery = `SELECT ` + arrivalColumns + ` FROM inbox WHERE state = 'dead' ORDER BY seq DESC LIMIT CAST(? AS INTEGER)`
 
 // DeadLetters implements bot.Inspector.
 func (r *reader) DeadLetters(ctx context.Context, limit int) ([]bot.Arrival, error) {

@@ -13,6 +13,54 @@ import (
 // movedText ends a turn that had to give way when two sessions became one.
 const movedText = "The group got a new id while this was being worked on, and the work was given up."
 
+// The queries of a move. Those that list keys take the bounds of the channel's and bot's keys; where the key is not the first column of an index,
+// the values of the columns before it are few, and are walked one by one.
+const (
+	lanesFrom   = `SELECT session FROM lane WHERE session >= ? AND session < ? ORDER BY session`
+	laneExists  = `SELECT session FROM lane WHERE session = ?`
+	deleteLane  = `DELETE FROM lane WHERE session = ?`
+	liftJournal = `UPDATE journal SET session = ?, n = -(n + ?) WHERE session = ?`
+	landJournal = `UPDATE journal SET n = -n WHERE session = ? AND n < 0`
+
+	withdrawAll = `UPDATE approval SET state = 'cancelled', decided = ? WHERE state = 'pending' AND session = ?`
+	endArrival  = `UPDATE inbox SET state = 'done', finished = ? WHERE seq = ? AND state = 'waiting'`
+
+	queuedFrom  = `SELECT DISTINCT session FROM inbox WHERE state = 'waiting' AND express = 0 AND session <> '' AND session >= ? AND session < ?`
+	queuedMove  = `UPDATE inbox SET session = ? WHERE state = 'waiting' AND express = 0 AND session <> '' AND session = ?`
+	expressFrom = `SELECT DISTINCT session FROM inbox WHERE state = 'waiting' AND (express = 1 OR session = '') AND session >= ? AND session < ?`
+	expressMove = `UPDATE inbox SET session = ? WHERE state = 'waiting' AND (express = 1 OR session = '') AND session = ?`
+	deadFrom    = `SELECT DISTINCT session FROM inbox WHERE state = 'dead' AND session >= ? AND session < ?`
+	deadMove    = `UPDATE inbox SET session = ? WHERE state = 'dead' AND session = ?`
+
+	approvalsFrom = `SELECT DISTINCT session FROM approval WHERE session >= ? AND session < ?`
+	approvalsMove = `UPDATE approval SET session = ? WHERE session = ?`
+	approvalsChat = `UPDATE approval SET chat = ? WHERE channel = ? AND bot = ? AND chat = ?`
+
+	rowsFrom = `SELECT DISTINCT session FROM outbox WHERE session >= ? AND session < ?`
+	rowsMove = `UPDATE outbox SET session = ? WHERE session = ?`
+	rowsChat = `UPDATE outbox SET chat = ?, message = '', edit = '', reply_to = '' WHERE channel = ? AND bot = ? AND chat = ?`
+
+	bucketsQuery = `WITH RECURSIVE buckets (bucket) AS (
+	SELECT MIN(bucket) FROM fact UNION ALL SELECT (SELECT MIN(fact.bucket) FROM fact WHERE fact.bucket > buckets.bucket) FROM buckets WHERE bucket IS NOT NULL
+) SELECT bucket FROM buckets WHERE bucket IS NOT NULL`
+	factsFrom = `SELECT key FROM fact WHERE bucket = ? AND key >= ? AND key < ?`
+	factsMove = `INSERT INTO fact (bucket, key, value, expires) SELECT bucket, ?, value, expires FROM fact WHERE bucket = ? AND key = ?
+ON CONFLICT (bucket, key) DO NOTHING`
+
+	daysQuery = `WITH RECURSIVE days (day) AS (
+	SELECT MIN(day) FROM charge UNION ALL SELECT (SELECT MIN(charge.day) FROM charge WHERE charge.day > days.day) FROM days WHERE day IS NOT NULL
+) SELECT day FROM days WHERE day IS NOT NULL`
+	chargesFrom   = `SELECT DISTINCT scope FROM charge WHERE day = ? AND scope >= ? AND scope < ?`
+	chargesMove   = `UPDATE charge SET scope = ? WHERE day = ? AND scope = ?`
+	usedDaysQuery = `WITH RECURSIVE days (day) AS (
+	SELECT MIN(day) FROM usage UNION ALL SELECT (SELECT MIN(usage.day) FROM usage WHERE usage.day > days.day) FROM days WHERE day IS NOT NULL
+) SELECT day FROM days WHERE day IS NOT NULL`
+	usageFrom = `SELECT DISTINCT scope FROM usage WHERE day = ? AND scope >= ? AND scope < ?`
+	usageMove = `INSERT INTO usage (day, scope, unit, n) SELECT day, ?, unit, n FROM usage WHERE day = ? AND scope = ?
+ON CONFLICT (day, scope, unit) DO UPDATE SET n = usage.n + excluded.n`
+	deleteUsage = `DELETE FROM usage WHERE day = ? AND scope = ?`
+)
+
 // rename gives the key under the new chat id: a session's, or any key that begins with the key of the chat.
 func rename(m *bot.Move, key string) (string, bool) {
 	parts := strings.SplitN(key, "/", 5) // channel, bot, surface, chat, rest
@@ -39,8 +87,8 @@ func (t *step) move(ctx context.Context) error {
 	return nil
 }
 
-// keys lists the keys that the move renames. The query takes the bounds of the channel's and bot's keys: "/" is followed by "0" in order.
-func (t *step) keys(ctx context.Context, m *bot.Move, prefix, query string) ([]string, error) {
+// keys lists the keys that the move renames. The query takes args and then the bounds of the channel's and bot's keys: "/" is followed by "0" in order.
+func (t *step) keys(ctx context.Context, m *bot.Move, prefix, query string, args ...any) ([]string, error) {
 	var keys []string
 	low := prefix + m.Channel + "/" + m.Bot + "/"
 	high := prefix + m.Channel + "/" + m.Bot + "0"
@@ -53,12 +101,12 @@ func (t *step) keys(ctx context.Context, m *bot.Move, prefix, query string) ([]s
 			keys = append(keys, key)
 		}
 		return nil
-	}, query, low, high)
+	}, query, append(args, low, high)...)
 	return keys, err
 }
 
 func (t *step) moveLanes(ctx context.Context, m *bot.Move) error {
-	sessions, err := t.keys(ctx, m, "", `SELECT session FROM lane WHERE session >= ? AND session < ? ORDER BY session`)
+	sessions, err := t.keys(ctx, m, "", lanesFrom)
 	if err != nil {
 		return err
 	}
@@ -87,7 +135,7 @@ func (t *step) moveLane(ctx context.Context, m *bot.Move, from bot.Lane) error {
 		}
 	}
 	merged := from
-	met, err := t.q.one(ctx, func(scan scanner) error { return scan(new(string)) }, `SELECT session FROM lane WHERE session = ?`, session)
+	met, err := t.q.one(ctx, func(scan scanner) error { return scan(new(string)) }, laneExists, session)
 	if err != nil {
 		return err
 	}
@@ -108,7 +156,7 @@ func (t *step) moveLane(ctx context.Context, m *bot.Move, from bot.Lane) error {
 	if merged.Place.Channel == m.Channel && merged.Place.Bot == m.Bot && merged.Place.Chat == m.From {
 		merged.Place.Chat = m.To
 	}
-	if err := t.q.exec(ctx, `DELETE FROM lane WHERE session = ?`, from.Session); err != nil {
+	if err := t.q.exec(ctx, deleteLane, from.Session); err != nil {
 		return err
 	}
 	return t.q.exec(ctx, upsertLane, laneValues(&merged)...)
@@ -119,21 +167,21 @@ func (t *step) shift(ctx context.Context, from, to string, by int64) error {
 	if from == to && by == 0 {
 		return nil
 	}
-	err := t.q.exec(ctx, `UPDATE journal SET session = ?, n = -(n + ?) WHERE session = ?`, to, by, from)
+	err := t.q.exec(ctx, liftJournal, to, by, from)
 	if err != nil {
 		return err
 	}
-	return t.q.exec(ctx, `UPDATE journal SET n = -n WHERE session = ? AND n < 0`, to)
+	return t.q.exec(ctx, landJournal, to)
 }
 
 // endTurn ends the turn of a lane whose session meets another turn: only one can go on.
 func (t *step) endTurn(ctx context.Context, lane *bot.Lane) error {
 	now := t.now()
-	err := t.q.exec(ctx, `UPDATE approval SET state = 'cancelled', decided = ? WHERE state = 'pending' AND session = ?`, nanos(now), lane.Session)
+	err := t.q.exec(ctx, withdrawAll, nanos(now), lane.Session)
 	if err != nil {
 		return err
 	}
-	err = t.q.exec(ctx, `UPDATE inbox SET state = 'done', finished = ? WHERE seq = ? AND state = 'waiting'`, nanos(now), lane.Arrival)
+	err = t.q.exec(ctx, endArrival, nanos(now), lane.Arrival)
 	if err != nil {
 		return err
 	}
@@ -147,18 +195,66 @@ func (t *step) endTurn(ctx context.Context, lane *bot.Lane) error {
 
 // moveArrivals moves those that wait or were given up; nobody asks for the session of a finished one.
 func (t *step) moveArrivals(ctx context.Context, m *bot.Move) error {
-	for _, open := range []string{
-		`state = 'waiting' AND express = 0 AND session <> ''`,
-		`state = 'waiting' AND (express = 1 OR session = '')`,
-		`state = 'dead'`,
-	} {
-		sessions, err := t.keys(ctx, m, "", `SELECT DISTINCT session FROM inbox WHERE `+open+` AND session >= ? AND session < ?`)
+	for _, open := range []struct{ from, move string }{{queuedFrom, queuedMove}, {expressFrom, expressMove}, {deadFrom, deadMove}} {
+		if err := t.moveSessions(ctx, m, open.from, open.move); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// moveSessions renames the sessions that a query lists.
+func (t *step) moveSessions(ctx context.Context, m *bot.Move, from, move string) error {
+	sessions, err := t.keys(ctx, m, "", from)
+	if err != nil {
+		return err
+	}
+	for _, old := range sessions {
+		session, _ := rename(m, old)
+		if err := t.q.exec(ctx, move, session, old); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *step) moveApprovals(ctx context.Context, m *bot.Move) error {
+	if err := t.moveSessions(ctx, m, approvalsFrom, approvalsMove); err != nil {
+		return err
+	}
+	return t.q.exec(ctx, approvalsChat, m.To, m.Channel, m.Bot, m.From)
+}
+
+// moveRows forgets the message ids: they belong to the old chat.
+func (t *step) moveRows(ctx context.Context, m *bot.Move) error {
+	if err := t.moveSessions(ctx, m, rowsFrom, rowsMove); err != nil {
+		return err
+	}
+	return t.q.exec(ctx, rowsChat, m.To, m.Channel, m.Bot, m.From)
+}
+
+// texts reads the only column of a query.
+func (t *step) texts(ctx context.Context, query string) ([]string, error) {
+	return list(ctx, t.q, func(scan scanner) (text string, err error) { return text, scan(&text) }, query)
+}
+
+// moveFacts renames keys; where the new chat has the fact already, its own stays.
+func (t *step) moveFacts(ctx context.Context, m *bot.Move) error {
+	buckets, err := t.texts(ctx, bucketsQuery)
+	if err != nil {
+		return err
+	}
+	for _, bucket := range buckets {
+		keys, err := t.keys(ctx, m, "", factsFrom, bucket)
 		if err != nil {
 			return err
 		}
-		for _, old := range sessions {
-			session, _ := rename(m, old)
-			if err := t.q.exec(ctx, `UPDATE inbox SET session = ? WHERE `+open+` AND session = ?`, session, old); err != nil {
+		for _, old := range keys {
+			key, _ := rename(m, old)
+			if err := t.q.exec(ctx, factsMove, key, bucket, old); err != nil {
+				return err
+			}
+			if err := t.q.exec(ctx, deleteFact, bucket, old); err != nil {
 				return err
 			}
 		}
@@ -166,66 +262,38 @@ func (t *step) moveArrivals(ctx context.Context, m *bot.Move) error {
 	return nil
 }
 
-func (t *step) moveApprovals(ctx context.Context, m *bot.Move) error {
-	sessions, err := t.keys(ctx, m, "", `SELECT DISTINCT session FROM approval WHERE session >= ? AND session < ?`)
+func (t *step) moveCharges(ctx context.Context, m *bot.Move) error {
+	err := t.moveScopes(ctx, m, daysQuery, chargesFrom, func(day, from, to string) error {
+		return t.q.exec(ctx, chargesMove, to, day, from)
+	})
 	if err != nil {
 		return err
 	}
-	for _, old := range sessions {
-		session, _ := rename(m, old)
-		if err := t.q.exec(ctx, `UPDATE approval SET session = ? WHERE session = ?`, session, old); err != nil {
+	return t.moveScopes(ctx, m, usedDaysQuery, usageFrom, func(day, from, to string) error {
+		if err := t.q.exec(ctx, usageMove, to, day, from); err != nil {
 			return err
 		}
-	}
-	return t.q.exec(ctx, `UPDATE approval SET chat = ? WHERE channel = ? AND bot = ? AND chat = ?`, m.To, m.Channel, m.Bot, m.From)
+		return t.q.exec(ctx, deleteUsage, day, from)
+	})
 }
 
-// moveRows forgets the message ids: they belong to the old chat.
-func (t *step) moveRows(ctx context.Context, m *bot.Move) error {
-	sessions, err := t.keys(ctx, m, "", `SELECT DISTINCT session FROM outbox WHERE session >= ? AND session < ?`)
+// moveScopes renames the scopes of a chat, day by day.
+func (t *step) moveScopes(ctx context.Context, m *bot.Move, daysOf, from string, move func(day, from, to string) error) error {
+	const prefix = "chat/"
+	days, err := t.texts(ctx, daysOf)
 	if err != nil {
 		return err
 	}
-	for _, old := range sessions {
-		session, _ := rename(m, old)
-		if err := t.q.exec(ctx, `UPDATE outbox SET session = ? WHERE session = ?`, session, old); err != nil {
-			return err
-		}
-	}
-	return t.q.exec(ctx, `UPDATE outbox SET chat = ?, message = '', edit = '', reply_to = '' WHERE channel = ? AND bot = ? AND chat = ?`,
-		m.To, m.Channel, m.Bot, m.From)
-}
-
-// moveFacts renames keys; where the new chat has the fact already, its own stays.
-func (t *step) moveFacts(ctx context.Context, m *bot.Move) error {
-	keys, err := t.keys(ctx, m, "", `SELECT DISTINCT key FROM fact WHERE key >= ? AND key < ?`)
-	if err != nil {
-		return err
-	}
-	for _, old := range keys {
-		key, _ := rename(m, old)
-		err := t.q.exec(ctx, `INSERT INTO fact (bucket, key, value, expires) SELECT bucket, ?, value, expires FROM fact WHERE key = ?
-			ON CONFLICT (bucket, key) DO NOTHING`, key, old)
+	for _, day := range days {
+		scopes, err := t.keys(ctx, m, prefix, from, day)
 		if err != nil {
 			return err
 		}
-		if err := t.q.exec(ctx, `DELETE FROM fact WHERE key = ?`, old); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (t *step) moveCharges(ctx context.Context, m *bot.Move) error {
-	const prefix = "chat/"
-	scopes, err := t.keys(ctx, m, prefix, `SELECT DISTINCT scope FROM charge WHERE scope >= ? AND scope < ?`)
-	if err != nil {
-		return err
-	}
-	for _, old := range scopes {
-		scope, _ := rename(m, strings.TrimPrefix(old, prefix))
-		if err := t.q.exec(ctx, `UPDATE charge SET scope = ? WHERE scope = ?`, prefix+scope, old); err != nil {
-			return err
+		for _, old := range scopes {
+			scope, _ := rename(m, strings.TrimPrefix(old, prefix))
+			if err := move(day, old, prefix+scope); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

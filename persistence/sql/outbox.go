@@ -8,6 +8,16 @@ import (
 	"github.com/zephbot/zephbot/bot"
 )
 
+const (
+	keyQuery  = `SELECT id FROM outbox WHERE key = ? AND key <> ''`
+	insertRow = `INSERT INTO outbox (` + rowColumns + `, finished)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`
+	rowStateQuery = `SELECT state FROM outbox WHERE id = ?`
+	updateRow     = `UPDATE outbox SET state = ?, message = CASE WHEN ? <> '' THEN ? ELSE message END, not_before = ?,
+attempts = attempts + ?, resent = CASE WHEN resent = 0 THEN ? ELSE resent END, problem = ?, finished = ? WHERE id = ?`
+	tieCard = `UPDATE approval SET card = ? WHERE id = ?`
+)
+
 func (t *step) send(ctx context.Context) error {
 	for i := range t.change.Send {
 		row := t.change.Send[i]
@@ -30,7 +40,7 @@ func (t *step) send(ctx context.Context) error {
 func (t *step) insertRow(ctx context.Context, row *bot.Row) (id int64, doubled bool, err error) {
 	read := func(scan scanner) error { return scan(&id) }
 	if row.Key != "" {
-		doubled, err = t.q.one(ctx, read, `SELECT id FROM outbox WHERE key = ? AND key <> ''`, row.Key)
+		doubled, err = t.q.one(ctx, read, keyQuery, row.Key)
 		if err != nil || doubled {
 			return id, doubled, err
 		}
@@ -39,8 +49,7 @@ func (t *step) insertRow(ctx context.Context, row *bot.Row) (id int64, doubled b
 	if err != nil {
 		return 0, false, err
 	}
-	_, err = t.q.one(ctx, read, `INSERT INTO outbox (`+rowColumns+`, finished)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`, append(values, t.finished(row.State))...)
+	_, err = t.q.one(ctx, read, insertRow, append(values, t.finished(row.State))...)
 	return id, false, err
 }
 
@@ -54,7 +63,7 @@ func (t *step) finished(state bot.RowState) int64 {
 
 func (t *step) cards(ctx context.Context) error {
 	for _, card := range t.change.Cards {
-		n, err := t.q.changed(ctx, `UPDATE approval SET card = ? WHERE id = ?`, t.applied.Rows[card.Send], card.Approval)
+		n, err := t.q.changed(ctx, tieCard, t.applied.Rows[card.Send], card.Approval)
 		if err != nil {
 			return fmt.Errorf("tie card: %w", err)
 		}
@@ -69,7 +78,7 @@ func (t *step) rowUpdates(ctx context.Context) error {
 	for i := range t.change.Rows {
 		u := &t.change.Rows[i]
 		var state bot.RowState
-		found, err := t.q.one(ctx, func(scan scanner) error { return scan(&state) }, `SELECT state FROM outbox WHERE id = ?`, u.ID)
+		found, err := t.q.one(ctx, func(scan scanner) error { return scan(&state) }, rowStateQuery, u.ID)
 		if err != nil {
 			return fmt.Errorf("read row: %w", err)
 		}
@@ -81,8 +90,7 @@ func (t *step) rowUpdates(ctx context.Context) error {
 		if !moved {
 			continue
 		}
-		err = t.q.exec(ctx, `UPDATE outbox SET state = ?, message = CASE WHEN ? <> '' THEN ? ELSE message END, not_before = ?,
-			attempts = attempts + ?, resent = CASE WHEN resent = 0 THEN ? ELSE resent END, problem = ?, finished = ? WHERE id = ?`,
+		err = t.q.exec(ctx, updateRow,
 			string(u.To), u.Message, u.Message, nanos(u.NotBefore), u.Attempts, nanos(u.Doubt), u.Problem, t.finished(u.To), u.ID)
 		if err != nil {
 			return fmt.Errorf("update row: %w", err)

@@ -58,15 +58,5 @@ func (s *Store) Load(ctx context.Context, session, id string, now time.Time) (ov
 
 // moveOverflow moves outputs; they are found under the same ids.
 func (t *step) moveOverflow(ctx context.Context, m *bot.Move) error {
-	sessions, err := t.keys(ctx, m, "", overflowSessions)
-	if err != nil {
-		return err
-	}
-	for _, old := range sessions {
-		session, _ := rename(m, old)
-		if err := t.q.exec(ctx, moveOverflow, session, old); err != nil {
-			return err
-		}
-	}
-	return nil
+	return t.moveSessions(ctx, m, overflowSessions, moveOverflow)
 }

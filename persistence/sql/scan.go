@@ -188,3 +188,8 @@ func scanRow(scan scanner) (bot.Row, error) {
 		&r.Message, &r.Attempts, stamp{&r.Doubt}, stamp{&r.NotBefore}, stamp{&r.Created}, &r.Problem)
 	return r, scan(dests...)
 }
+
+func scanCharge(scan scanner) (bot.Charge, error) {
+	var c bot.Charge
+	return c, scan(&c.Key, &c.Scope, &c.Unit, &c.Day, &c.N)
+}

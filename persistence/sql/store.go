@@ -132,15 +132,20 @@ func (s *Store) Healthy(ctx context.Context) error {
 	return s.maintain(ctx, func(context.Context, *queries) error { return nil })
 }
 
+const (
+	freeLanes = `UPDATE lane SET owner = '', until = 0 WHERE owner <> '' AND owner <> ?`
+	nameOwner = `INSERT INTO meta (name, value) VALUES ('owner', ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value`
+)
+
 // Recover frees the leases of all other owners and returns how many there were. It is for the start of a process that has the store for itself
 // (LockDir): whoever else held a lease is dead.
 func (s *Store) Recover(ctx context.Context, owner string) (freed int64, err error) {
 	err = s.maintain(ctx, func(ctx context.Context, q *queries) error {
-		freed, err = q.changed(ctx, `UPDATE lane SET owner = '', until = 0 WHERE owner <> '' AND owner <> ?`, owner)
+		freed, err = q.changed(ctx, freeLanes, owner)
 		if err != nil {
 			return err
 		}
-		return q.exec(ctx, `INSERT INTO meta (name, value) VALUES ('owner', ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value`, owner)
+		return q.exec(ctx, nameOwner, owner)
 	})
 	if err != nil {
 		return 0, fmt.Errorf("recover leases: %w", err)

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/persistence/sql"
 )
@@ -94,4 +96,61 @@ func BenchmarkApplyGrouped(b *testing.B) {
 			}
 		}
 	})
+}
+
+func TestChargesBecomeOneSumADay(t *testing.T) {
+	t.Parallel()
+	store := open(t, sql.Options{})
+	chat := "chat/telegram/1/bot/-100"
+	charge := func(key, scope, day string, n int64) bot.Charge {
+		return bot.Charge{Key: key, Scope: scope, Unit: "turns", Day: day, N: n}
+	}
+	var change bot.Change
+	const many = 600 // more than one batch
+	for i := range many {
+		change.Charges = append(change.Charges, charge(fmt.Sprint("a", i), "user/telegram:42", "2026-03-01", 1))
+	}
+	change.Charges = append(change.Charges, charge("c", chat, "2026-03-01", 2), charge("d", chat, "2026-03-02", 3), charge("e", "chat/telegram/1/bot/-200", "2026-03-01", 4))
+	apply := func(change *bot.Change) {
+		t.Helper()
+		_, err := store.Apply(t.Context(), change)
+		check(t, err)
+	}
+	used := func(scope, day string, want int64) {
+		t.Helper()
+		if got, err := store.Used(t.Context(), scope, "turns", day); err != nil || got != want {
+			t.Errorf("%s used %d on %s (%v), want %d", scope, got, day, err, want)
+		}
+	}
+	sweep := func(day int, want int64) {
+		t.Helper()
+		swept, err := store.Sweep(t.Context(), time.Date(2026, 3, day, 23, 59, 0, 0, time.UTC))
+		if err != nil || swept.Charges != want {
+			t.Errorf("on March %d: %d charges were added up (%v), want %d", day, swept.Charges, err, want)
+		}
+	}
+	apply(&change)
+	sweep(4, 0)
+	apply(&change) // the keys are known for three days
+	used("user/telegram:42", "2026-03-01", many)
+	sweep(5, many+2)
+	apply(&bot.Change{Charges: change.Charges[many+1 : many+2]})
+	used("user/telegram:42", "2026-03-01", many)
+	used(chat, "2026-03-01", 2)
+	used(chat, "2026-03-02", 3)
+	charges, err := store.Charges(t.Context(), "2026-03-01")
+	check(t, err)
+	want := []bot.Charge{
+		charge("", chat, "2026-03-01", 2), charge("", "chat/telegram/1/bot/-200", "2026-03-01", 4), charge("", "user/telegram:42", "2026-03-01", many),
+		charge("d", chat, "2026-03-02", 3),
+	}
+	if diff := cmp.Diff(want, charges); diff != "" {
+		t.Errorf("charges (-want +got):\n%s", diff)
+	}
+	apply(&bot.Change{Move: &bot.Move{Channel: "telegram", Bot: "1", From: "-100", To: "-200"}})
+	used(chat, "2026-03-01", 0)
+	used("chat/telegram/1/bot/-200", "2026-03-01", 6)
+	used("chat/telegram/1/bot/-200", "2026-03-02", 3)
+	sweep(9, 1)
+	used("chat/telegram/1/bot/-200", "2026-03-02", 3)
 }

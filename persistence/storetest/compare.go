@@ -104,6 +104,9 @@ func (g *generator) views() []view {
 		{"counts", func(ctx context.Context, s bot.Store) (any, error) { return s.Counts(ctx, channel, g.bot) }},
 		{"lanes", func(ctx context.Context, s bot.Store) (any, error) { return s.Lanes(ctx, channel, g.bot, 0) }},
 		{"charges", func(ctx context.Context, s bot.Store) (any, error) { return s.Charges(ctx, "") }},
+		{"used", func(ctx context.Context, s bot.Store) (any, error) {
+			return s.Used(ctx, "chat/"+channel+"/"+g.bot+"/bot/-1", "turns", "2026-03-01")
+		}},
 		{"dead letters", func(ctx context.Context, s bot.Store) (any, error) { return s.DeadLetters(ctx, 0) }},
 		{"facts", func(ctx context.Context, s bot.Store) (any, error) { return s.FactsOf(ctx, g.bot, "", start) }},
 	}

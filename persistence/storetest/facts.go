@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/zephbot/zephbot/bot"
@@ -89,6 +90,17 @@ func aChargeCountsOnce(h *harness) {
 	got, err = h.Charges(h.Context(), "2026-03-02")
 	h.ok(err)
 	same(h, "since", got, []bot.Charge{charges[1], charges[0]})
+	h.do(&bot.Change{Charges: []bot.Charge{{Key: "more", Scope: "user/telegram:42", Unit: "tokens", Day: "2026-03-02", N: 2}}})
+	for _, want := range []bot.Charge{
+		{Scope: "user/telegram:42", Unit: "tokens", Day: "2026-03-02", N: 7},
+		{Scope: "user/telegram:42", Unit: "turns", Day: "2026-03-02", N: -1},
+		{Scope: "user/telegram:42", Unit: "tokens", Day: "2026-03-03"},
+		{Scope: "user/telegram:4", Unit: "tokens", Day: "2026-03-02"},
+	} {
+		used, err := h.Used(h.Context(), want.Scope, want.Unit, want.Day)
+		h.ok(err)
+		same(h, fmt.Sprint("used ", want), used, want.N)
+	}
 }
 
 func inspectTests() map[string]func(*harness) {
