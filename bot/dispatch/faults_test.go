@@ -84,6 +84,63 @@ func TestModelAway(t *testing.T) {
 	})
 }
 
+// unwilling is a store that refuses the beginnings of turns.
+type unwilling struct {
+	bot.Store
+	left int
+}
+
+func (u *unwilling) Apply(ctx context.Context, change *bot.Change) (*bot.Applied, error) {
+	if change.Claim != nil && change.Append != nil && u.left > 0 {
+		u.left--
+		return nil, errors.New("disk is busy")
+	}
+	return u.Store.Apply(ctx, change)
+}
+
+// TestNews: news are consumed by the Change that begins the turn which tells them: told once, and not lost when that Change, or reading them, fails.
+func TestNews(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		const bucket = "news"
+		if _, err := w.store.Apply(t.Context(), &bot.Change{Facts: []bot.Fact{{Bucket: bucket, Key: session("ann") + "/1", Value: "it ended"}}}); err != nil {
+			t.Fatal(err)
+		}
+		asked := 0
+		w.parts = func(p *dispatch.Parts) {
+			p.Store = &unwilling{Store: w.store, left: 2}
+			p.News = func(ctx context.Context, session string) (dispatch.News, error) {
+				if asked++; asked == 2 {
+					return dispatch.News{}, errors.New("disk is busy")
+				}
+				var news dispatch.News
+				facts, err := w.store.FactsOf(ctx, bucket, session+"/", time.Now())
+				for _, f := range facts {
+					news.Text += f.Value
+					news.Told = append(news.Told, bot.Fact{Bucket: f.Bucket, Key: f.Key})
+				}
+				return news, err
+			}
+		}
+		p := w.start()
+		w.accept(p, w.private("ann", "one"), w.private("ann", "two"))
+		pass(5 * time.Minute)
+		w.want(bot.Final, "re: one", "re: two")
+		entries, err := w.store.Journal(t.Context(), session("ann"), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var told []string
+		for _, e := range entries {
+			if e.Kind == agent.UserEntry {
+				told = append(told, e.Text+": "+e.News)
+			}
+		}
+		if want := []string{"one: it ended", "two: "}; !slices.Equal(told, want) || len(w.meter.turns) != 2 || asked < 4 {
+			t.Errorf("told %q, want %q; %d turns charged, asked %d times", told, want, len(w.meter.turns), asked)
+		}
+	})
+}
+
 func TestPanics(t *testing.T) {
 	t.Run("once", func(t *testing.T) {
 		in(t, func(t *testing.T, w *world) {

@@ -186,11 +186,17 @@ type Parts struct {
 	Words     Words
 	Log       zerolog.Logger
 	Now       func() time.Time
-	// News takes over, once each, what has happened since the session's last turn (commands that ended in the background), for the model; flagged
-	// says that it tries to give instructions. May be nil.
-	News func(session string) (text string, flagged bool)
+	// News reads what has happened since the session's last turn, for the model; may be nil.
+	News func(ctx context.Context, session string) (News, error)
 	// Observe takes what metrics count; may be nil. Must not block.
 	Observe func(Observation)
+}
+
+// News is what the model of a session is told at the beginning of its next turn: commands that ended in the background, servers that came or went.
+type News struct {
+	Text    string
+	Flagged bool       // it tries to give instructions
+	Told    []bot.Fact // deleted by the Change that begins the turn, so that everything is told once, and nothing is lost when that Change fails
 }
 
 // Observation is one thing worth counting.

@@ -292,14 +292,20 @@ func (d *Dispatcher) beginTurn(ctx context.Context, lane bot.Lane, t *task, text
 			return Effect{Change: bot.Change{Send: []bot.Row{d.reply(msg, bot.Reply, admission.Refusal, key)}}}, nil
 		}))
 	}
+	news, err := d.news(ctx, lane.Session)
+	if err != nil {
+		d.failed(ctx, lane.Session, err, "read the news of a session") // it is tried again, on the same charge
+		return false
+	}
 	now := d.parts.Now()
 	change := &bot.Change{
 		Claim: d.claim(&lane, msg.Place),
 		Lanes: []bot.LaneUpdate{{
 			Session: lane.Session, State: ptr(bot.Running), Turn: &turn, Arrival: &a.Seq, Since: &now, Stop: new(""), Live: new(int64(0)), Caller: &msg.Caller,
 		}},
-		Append:  &bot.Append{Session: lane.Session, After: lane.Last, Entries: []agent.Entry{d.entry(msg, turn, text, now)}},
+		Append:  &bot.Append{Session: lane.Session, After: lane.Last, Entries: []agent.Entry{d.entry(msg, turn, text, news, now)}},
 		Charges: admission.Charges,
+		Facts:   news.Told,
 	}
 	if admission.Notice != "" {
 		change.Send = []bot.Row{d.reply(msg, bot.Notice, admission.Notice, "quota/"+admission.NoticeKey)}
@@ -330,12 +336,17 @@ func (d *Dispatcher) claimFailed(ctx context.Context, session string, err error)
 	}
 }
 
-// entry is the journal's first line of a turn.
-func (d *Dispatcher) entry(msg *bot.Message, turn, text string, now time.Time) agent.Entry {
-	e := agent.Entry{Turn: turn, Kind: agent.UserEntry, At: now, Text: text, Speaker: msg.Name, Caller: msg.Caller}
-	if d.parts.News != nil {
-		e.News, e.Flagged = d.parts.News(d.session(msg))
+// news is what the model has to be told besides the message.
+func (d *Dispatcher) news(ctx context.Context, session string) (News, error) {
+	if d.parts.News == nil {
+		return News{}, nil
 	}
+	return d.parts.News(ctx, session)
+}
+
+// entry is the journal's first line of a turn.
+func (d *Dispatcher) entry(msg *bot.Message, turn, text string, news News, now time.Time) agent.Entry {
+	e := agent.Entry{Turn: turn, Kind: agent.UserEntry, At: now, Text: text, Speaker: msg.Name, Caller: msg.Caller, News: news.Text, Flagged: news.Flagged}
 	if msg.Reply != nil {
 		e.Quote = &agent.Quote{Author: msg.Reply.Author, Own: msg.Reply.Own, Text: msg.Reply.Text}
 	}

@@ -94,7 +94,8 @@ func New(opts Options, counter Counter, mirror Mirror, words Words, now func() t
 	return &Meter{opts: opts, counter: counter, mirror: mirror, words: words, now: now, denied: denied, known: &known{}}
 }
 
-// Forget makes the next admission fill the counters again: for a counter that was restarted.
+// Forget makes the next admission fill the counters again from the charges: for a counter that was restarted, and for a group whose charges have moved to
+// its new id.
 func (m *Meter) Forget() {
 	m.mu.Lock()
 	defer m.mu.Unlock()

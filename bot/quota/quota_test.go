@@ -429,6 +429,33 @@ func TestCountersThatKeepNothing(t *testing.T) {
 	}
 }
 
+// TestMove: what a group has used goes with it to its new id at once, besides what was used there already; the counters were never lost.
+func TestMove(t *testing.T) {
+	t.Parallel()
+	d := setup(t, quota.Options{Limits: quota.Limits{Chat: 4}, Payer: "chat"})
+	old, next := private("42"), private("42")
+	old.Place.Chat, old.Place.Group, next.Place.Chat, next.Place.Group = "-5", true, "-6", true
+	for turn, msg := range map[string]*bot.Message{"a": old, "b": old, "c": next} {
+		if refusal, _ := d.admit(msg, turn); refusal != "" {
+			t.Fatalf("refused: %s", refusal)
+		}
+	}
+	p := old.Place
+	if _, err := d.store.Apply(t.Context(), &bot.Change{Move: &bot.Move{Channel: p.Channel, Bot: p.Bot, From: "-5", To: "-6"}}); err != nil {
+		t.Fatal(err)
+	}
+	d.meter.Forget()
+	if got := d.used(next); got != "chat 3/4" {
+		t.Errorf("after the move: %s", got)
+	}
+	if refusal, _ := d.admit(next, "d"); refusal != "" {
+		t.Errorf("refused: %s", refusal)
+	}
+	if refusal, _ := d.admit(next, "e"); refusal == "" {
+		t.Error("the group got its quota twice")
+	}
+}
+
 // mirror fails when told to.
 type mirror struct {
 	charges []bot.Charge

@@ -12,9 +12,6 @@ import (
 	"github.com/zephbot/zephbot/tools"
 )
 
-// maxCompletions bounds what is kept of one session until somebody asks; the oldest goes first.
-const maxCompletions = 32
-
 // shortID is how many characters of a run's id people need.
 const shortID = 8
 
@@ -49,28 +46,70 @@ func (c Completion) Message() string {
 	return fmt.Sprintf("[background run %s ended: %s after %s]\n$ %s\n%s", c.Short(), how, c.Elapsed.Round(time.Second), c.Command, c.Text)
 }
 
+// Ledger keeps what becomes of background runs, beyond the end of the process where it can. Its methods are called by many goroutines.
+type Ledger interface {
+	// Begun is told of a run before it starts; after an error it does not start. The call that starts it waits for this.
+	Begun(ctx context.Context, run BackgroundRun) error
+	// Ended is told how a run ended, once for each that has begun. It returns when that is kept, or with an error when ctx has ended before: a run that
+	// the ledger still knows as begun was interrupted.
+	Ended(ctx context.Context, done Completion) error
+}
+
+// Memory is a Ledger that lasts as long as the process. The zero value is ready.
+type Memory struct {
+	mu    sync.Mutex
+	ended []Completion
+}
+
+// Begun implements Ledger.
+func (m *Memory) Begun(context.Context, BackgroundRun) error { return nil }
+
+// Ended implements Ledger.
+func (m *Memory) Ended(_ context.Context, done Completion) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.ended = append(m.ended, done)
+	return nil
+}
+
+// Completed hands over the runs of a session that ended since it was asked last, in the order of their ends. Each is handed over once.
+func (m *Memory) Completed(session string) []Completion {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var list []Completion
+	m.ended = slices.DeleteFunc(m.ended, func(c Completion) bool {
+		if c.Origin.Session == session {
+			list = append(list, c)
+		}
+		return c.Origin.Session == session
+	})
+	return list
+}
+
 // background owns the runs that nobody waits for.
 type background struct {
 	mu      sync.Mutex
 	closing bool
 	running map[string]*backgroundRun
-	ended   map[string][]Completion // by session
 	wg      sync.WaitGroup
 	once    sync.Once
 	idle    chan struct{} // closed when it is closing and nothing runs
+	hurry   sync.Once
+	giveUp  chan struct{} // closed when nobody waits for the ends of runs to be kept any longer
 }
 
 type backgroundRun struct {
 	BackgroundRun
-	once   sync.Once
-	cancel chan struct{}
-	bared  bool
+	session string // as it is called now; guarded by the lock of background
+	once    sync.Once
+	cancel  chan struct{}
+	bared   bool
 }
 
 func (b *backgroundRun) stop() { b.once.Do(func() { close(b.cancel) }) }
 
 func (b *background) init() {
-	b.running, b.ended, b.idle = map[string]*backgroundRun{}, map[string][]Completion{}, make(chan struct{})
+	b.running, b.idle, b.giveUp = map[string]*backgroundRun{}, make(chan struct{}), make(chan struct{})
 }
 
 // startBackground starts a run and returns at once.
@@ -79,17 +118,25 @@ func (r *Runner) startBackground(ctx context.Context, call *tools.Call, text, ws
 	if _, err := rand.Read(raw[:]); err != nil {
 		return nil, fmt.Errorf("make run id: %w", err)
 	}
-	run := &backgroundRun{cancel: make(chan struct{}), bared: bared(call), BackgroundRun: BackgroundRun{
+	run := &backgroundRun{cancel: make(chan struct{}), bared: bared(call), session: call.Origin.Session, BackgroundRun: BackgroundRun{
 		ID: hex.EncodeToString(raw[:]), Call: call.ID, Origin: call.Origin, Command: text, Started: r.opts.Now(),
 	}}
 	ctx = context.WithoutCancel(ctx) // it outlives the turn; Shutdown ends it
-	if err := r.bg.start(run, r.opts.MaxBackgroundRuns, func() {
-		done := r.runBackground(ctx, run, ws)
-		r.bg.finish(run, done)
-		r.log.Info().Str("run", run.ID).Str("session", run.Origin.Session).Str("how", done.Ended).Msg("background run ended")
-	}); err != nil {
+	if err := r.bg.reserve(run, r.opts.MaxBackgroundRuns); err != nil {
 		return nil, err
 	}
+	if err := r.opts.Ledger.Begun(ctx, run.BackgroundRun); err != nil {
+		r.bg.gone(run)
+		return nil, &tools.Error{
+			Category: tools.PermanentFailure, Err: fmt.Errorf("note a background run: %w", err),
+			Message: "the run could not be noted, and was not started: nobody would hear of its end", Suggestion: "Try again in a minute.",
+		}
+	}
+	r.bg.wg.Go(func() {
+		done := r.runBackground(ctx, run, ws)
+		r.tell(ctx, done)
+		r.bg.gone(run)
+	})
 	text = fmt.Sprintf("[background run %s started; it may run %s; its output comes with a later message]", run.Short(), r.opts.BackgroundTimeout)
 	return &tools.Result{Text: text, Raw: map[string]string{"run_id": run.ID}}, nil
 }
@@ -129,8 +176,36 @@ func (r *Runner) runBackground(ctx context.Context, run *backgroundRun, ws strin
 	return done
 }
 
-// start takes a run in, within the cap, and lets it go.
-func (b *background) start(run *backgroundRun, most int, work func()) error {
+// tell hands the end of a run to the ledger. When the runner has to stop before the ledger could take it, the ledger still knows the run as begun.
+func (r *Runner) tell(ctx context.Context, done Completion) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	r.bg.wg.Go(func() {
+		select {
+		case <-r.bg.giveUp:
+			cancel()
+		case <-ctx.Done():
+		}
+	})
+	if r.closing() && done.Ended == "cancelled" {
+		done.Text += "\n[stopped because the service was stopped]"
+	}
+	log := r.log.With().Str("run", done.ID).Str("session", done.Origin.Session).Str("how", done.Ended).Logger()
+	if err := r.opts.Ledger.Ended(ctx, done); err != nil {
+		log.Error().Err(err).Msg("end of a background run not kept; it is told as interrupted")
+		return
+	}
+	log.Info().Msg("background run ended")
+}
+
+func (r *Runner) closing() bool {
+	r.bg.mu.Lock()
+	defer r.bg.mu.Unlock()
+	return r.bg.closing
+}
+
+// reserve takes a run in, within the cap. It has to begin or to be gone.
+func (b *background) reserve(run *backgroundRun, most int) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closing {
@@ -143,16 +218,14 @@ func (b *background) start(run *backgroundRun, most int, work func()) error {
 		}
 	}
 	b.running[run.ID] = run
-	b.wg.Go(work)
 	return nil
 }
 
-func (b *background) finish(run *backgroundRun, c Completion) {
+// gone lets go of a run that has ended or did not begin.
+func (b *background) gone(run *backgroundRun) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.running, run.ID)
-	list := append(b.ended[run.Origin.Session], c)
-	b.ended[run.Origin.Session] = list[max(0, len(list)-maxCompletions):]
 	b.tellIdle()
 }
 
@@ -169,7 +242,7 @@ func (r *Runner) Background(session string) []BackgroundRun {
 	defer r.bg.mu.Unlock()
 	var list []BackgroundRun
 	for _, run := range r.bg.running {
-		if run.Origin.Session == session {
+		if run.session == session {
 			list = append(list, run.BackgroundRun)
 		}
 	}
@@ -182,6 +255,13 @@ func (r *Runner) Background(session string) []BackgroundRun {
 	return list
 }
 
+// Running says whether the run with this id, the long one, is under way, or its end is being kept.
+func (r *Runner) Running(id string) bool {
+	r.bg.mu.Lock()
+	defer r.bg.mu.Unlock()
+	return r.bg.running[id] != nil
+}
+
 // Cancel ends background runs of a session: the one with this id or short id, or all with "". It returns how many it told to end; their
 // completions come as usual.
 func (r *Runner) Cancel(session, id string) int {
@@ -189,7 +269,7 @@ func (r *Runner) Cancel(session, id string) int {
 	defer r.bg.mu.Unlock()
 	n := 0
 	for _, run := range r.bg.running {
-		if run.Origin.Session == session && (id == "" || id == run.ID || id == run.Short()) {
+		if run.session == session && (id == "" || id == run.ID || id == run.Short()) {
 			run.stop()
 			n++
 		}
@@ -197,13 +277,13 @@ func (r *Runner) Cancel(session, id string) int {
 	return n
 }
 
-// Completed hands over the runs of a session that ended since it was asked last, in the order of their ends. Each is handed over once.
-func (r *Runner) Completed(session string) []Completion {
+// Rename gives the runs of sessions that have other names now their new ones.
+func (r *Runner) Rename(name func(session string) string) {
 	r.bg.mu.Lock()
 	defer r.bg.mu.Unlock()
-	list := r.bg.ended[session]
-	delete(r.bg.ended, session)
-	return list
+	for _, run := range r.bg.running {
+		run.session = name(run.session)
+	}
 }
 
 // Shutdown ends all background runs and waits for them until ctx ends. New ones are refused from now on.
@@ -220,6 +300,7 @@ func (r *Runner) Shutdown(ctx context.Context) error {
 		r.bg.wg.Wait()
 		return nil
 	case <-ctx.Done():
+		r.bg.hurry.Do(func() { close(r.bg.giveUp) })
 		return fmt.Errorf("wait for background runs: %w", ctx.Err())
 	}
 }

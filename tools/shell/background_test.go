@@ -2,6 +2,7 @@ package shell_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -50,7 +51,7 @@ func completed(t *testing.T, k *kit, n int) []shell.Completion {
 		case <-t.Context().Done():
 			t.Fatal("ended before the background runs")
 		case <-poll.C:
-			list = append(list, k.r.Completed(session)...)
+			list = append(list, k.ledger.Completed(session)...)
 		}
 	}
 	return list
@@ -84,7 +85,7 @@ func TestBackground(t *testing.T) {
 		if m := done[0].Message(); !strings.Contains(m, "ended: exit code 3") || !strings.Contains(m, "$ read x") {
 			t.Errorf("message %q", m)
 		}
-		if got := k.r.Completed(session); len(got) != 0 {
+		if got := k.ledger.Completed(session); len(got) != 0 {
 			t.Errorf("handed over twice: %+v", got)
 		}
 		if got := k.r.Background(session); len(got) != 0 {
@@ -138,7 +139,7 @@ func TestShutdown(t *testing.T) {
 	}
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := k.r.Shutdown(gone); err == nil && len(k.r.Completed(session)) != 3 {
+	if err := k.r.Shutdown(gone); err == nil && len(k.ledger.Completed(session)) != 3 {
 		t.Error("Shutdown did not wait, and said nothing")
 	}
 	if err := k.r.Shutdown(t.Context()); err != nil {
@@ -159,4 +160,76 @@ func TestNoBackground(t *testing.T) {
 	k := setup(t, shell.Options{MaxBackgroundRuns: -1})
 	_, _, err := k.call(t.Context(), shell.In{Command: "true", Background: true})
 	fails(t, err, tools.PolicyBlocked)
+}
+
+// ledger refuses what it is told to, and remembers the rest.
+type ledger struct {
+	shell.Memory
+	refuse error         // of Begun
+	stuck  chan struct{} // Ended reports here and keeps nothing until its context ends; nil = it keeps
+}
+
+func (l *ledger) Begun(context.Context, shell.BackgroundRun) error { return l.refuse }
+
+func (l *ledger) Ended(ctx context.Context, done shell.Completion) error {
+	if l.stuck == nil {
+		return l.Memory.Ended(ctx, done)
+	}
+	close(l.stuck)
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// TestUnnoted: a run whose end nobody would hear of is not started, and takes no place.
+func TestUnnoted(t *testing.T) {
+	t.Parallel()
+	l := &ledger{refuse: errors.New("disk full")}
+	k := setup(t, shell.Options{MaxBackgroundRuns: 1, Ledger: l})
+	_, _, err := k.call(t.Context(), shell.In{Command: "touch it", Background: true})
+	fails(t, err, tools.PermanentFailure, "was not started")
+	l.refuse = nil
+	if _, _, err := k.call(t.Context(), shell.In{Command: "sleep 600", Background: true}); err != nil {
+		t.Errorf("the next one: %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(k.dir, "it")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the refused one ran: %v", err)
+	}
+}
+
+// TestShutdownHurries: a ledger that cannot take the end of a run does not hold up the end of the program for ever.
+func TestShutdownHurries(t *testing.T) {
+	t.Parallel()
+	l := &ledger{stuck: make(chan struct{})}
+	k := setup(t, shell.Options{Ledger: l})
+	if _, _, err := k.call(t.Context(), shell.In{Command: "true", Background: true}); err != nil {
+		t.Fatal(err)
+	}
+	<-l.stuck
+	if n := len(k.r.Background(session)); n != 1 {
+		t.Errorf("%d runs under way while the end of one is being kept, want 1", n)
+	}
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := k.r.Shutdown(gone); err == nil {
+		t.Error("Shutdown waited longer than it may")
+	}
+	if err := k.r.Shutdown(t.Context()); err != nil {
+		t.Errorf("once nobody waits for the ledger: %v", err)
+	}
+}
+
+// TestRename: runs follow a session that has another name now.
+func TestRename(t *testing.T) {
+	t.Parallel()
+	k := setup(t, shell.Options{})
+	if _, _, err := k.call(t.Context(), shell.In{Command: "sleep 600", Background: true}); err != nil {
+		t.Fatal(err)
+	}
+	k.r.Rename(func(name string) string { return strings.Replace(name, "42", "43", 1) })
+	if n, m := len(k.r.Background(session)), len(k.r.Background("telegram:43")); n != 0 || m != 1 {
+		t.Errorf("%d runs under the old name and %d under the new one, want 0 and 1", n, m)
+	}
+	if n := k.r.Cancel("telegram:43", ""); n != 1 {
+		t.Errorf("cancelled %d under the new name, want 1", n)
+	}
 }

@@ -45,7 +45,7 @@ func TestAttackFillTheDisk(t *testing.T) {
 	}
 	session := toolstest.Call(shell.Name, "{}").Origin.Session
 	var done []shell.Completion
-	for deadline := time.After(5 * time.Minute); len(done) == 0; done = k.r.Completed(session) { // slow machines
+	for deadline := time.After(5 * time.Minute); len(done) == 0; done = k.ledger.Completed(session) { // slow machines
 		select {
 		case <-time.After(50 * time.Millisecond):
 		case <-deadline:

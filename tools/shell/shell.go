@@ -75,6 +75,7 @@ type Options struct {
 
 	MaxBackgroundRuns int           // of all sessions; 0 = DefaultMaxBackgroundRuns, negative = none
 	BackgroundTimeout time.Duration // 0 = DefaultBackgroundTimeout
+	Ledger            Ledger        // of background runs; nil = in memory, and nobody is told of their ends
 
 	Sandbox string // "auto" (default when ""), "required", "off"
 	// Helper is how the program starts itself as sandbox helper: sandbox.Self where main calls sandbox.Main, "" where it does not.
@@ -163,19 +164,27 @@ func (o *Options) complete() error {
 	if o.EnvBlocklist == nil {
 		o.EnvBlocklist = DefaultEnvBlocklist()
 	}
+	o.join()
+	if err := absolute(o.AllowedPaths, o.ReadPaths, o.DeniedPaths); err != nil {
+		return err
+	}
+	return checkScope(o.TransactionScope)
+}
+
+// join puts something in the place of the collaborators that are not given.
+func (o *Options) join() {
 	if o.Environ == nil {
 		o.Environ = os.Environ
 	}
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	if o.Ledger == nil {
+		o.Ledger = &Memory{}
+	}
 	if o.Redact == nil {
 		o.Redact = func(s string) string { return s }
 	}
-	if err := absolute(o.AllowedPaths, o.ReadPaths, o.DeniedPaths); err != nil {
-		return err
-	}
-	return checkScope(o.TransactionScope)
 }
 
 // absolute checks that every path of the lists is.

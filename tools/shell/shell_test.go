@@ -29,10 +29,11 @@ func TestMain(m *testing.M) {
 
 // kit is a tool with a workspace.
 type kit struct {
-	t    *testing.T
-	dir  string
-	tool tools.Tool
-	r    *shell.Runner
+	t      *testing.T
+	dir    string
+	tool   tools.Tool
+	r      *shell.Runner
+	ledger *shell.Memory
 }
 
 // setup makes the tool; o needs no workspace.
@@ -49,6 +50,10 @@ func setup(t *testing.T, o shell.Options) *kit {
 	if o.Timeout == 0 {
 		o.Timeout = 5 * time.Minute // slow machines
 	}
+	ledger := &shell.Memory{}
+	if o.Ledger == nil {
+		o.Ledger = ledger
+	}
 	tool, r, err := shell.New(o)
 	if err != nil {
 		t.Fatalf("New: %v", err)
@@ -58,7 +63,7 @@ func setup(t *testing.T, o shell.Options) *kit {
 			t.Errorf("Shutdown: %v", err)
 		}
 	})
-	return &kit{t: t, dir: dir, tool: tool, r: r}
+	return &kit{t: t, dir: dir, tool: tool, r: r, ledger: ledger}
 }
 
 func args(t *testing.T, in shell.In) string {

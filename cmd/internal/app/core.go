@@ -98,9 +98,11 @@ type Core struct {
 	servers  *mcp.Manager
 	signIns  *signIns         // nil = no server wants a sign-in
 	resync   chan struct{}    // the index of tools is behind
-	later    serverNews       // for the models of sessions
+	news     *news            // for the models of sessions
+	moves    *moves           // groups with new ids
 	tell     func(mcp.Notice) // told to people; nil = nobody; set before the client runs
 	elicit   func(context.Context, mcp.Elicitation) (mcp.Answer, error)
+	passing  bool     // for one command line: nothing is stored
 	warnings []string // of what was read at the start, for the banner
 	metrics  *metrics.Metrics
 }
@@ -123,8 +125,9 @@ func OpenCore(ctx context.Context, opts Options) (*Core, error) {
 func newCore(opts Options) *Core {
 	c := &Core{
 		opts: opts, cfg: opts.Config, log: opts.Log, now: opts.Now, started: opts.Now(), dir: opts.Home, owner: uuid.NewString(), metrics: metrics.New(),
-		resync: make(chan struct{}, 1), elicit: opts.elicit, models: map[string]llm.Provider{},
+		resync: make(chan struct{}, 1), elicit: opts.elicit, models: map[string]llm.Provider{}, moves: &moves{},
 	}
+	c.news = newNews(c)
 	if c.dir == "" {
 		c.dir = c.cfg.Path(c.cfg.DataDir)
 	}
@@ -151,6 +154,7 @@ func (c *Core) open(ctx context.Context) error {
 		return err
 	}
 	c.registry = c.kit.registry
+	c.relocate(ctx)
 	if err := c.openChain(ctx); err != nil {
 		return err
 	}

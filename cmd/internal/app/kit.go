@@ -92,7 +92,7 @@ func (c *Core) shell(k *kit) (tools.Tool, error) {
 		Network: reach(s.AllowNetwork), Limits: limits(s.Limits), MaxOutput: s.Limits.OutputBytes, AllowedCommands: s.AllowedCommands, EnvBlocklist: s.EnvBlocklist,
 		Transactional: s.Transactional, AutoRollback: s.AutoRollback, AutoRollbackExitCodes: s.AutoRollbackExitCodes,
 		SnapshotRequired: s.SnapshotRequired, TransactionScope: s.TransactionScope, MaxSnapshotBytes: s.MaxSnapshotBytes,
-		MaxBackgroundRuns: background, BackgroundTimeout: time.Duration(s.BackgroundTimeoutSecs) * time.Second,
+		Ledger: c.ledger(), MaxBackgroundRuns: background, BackgroundTimeout: time.Duration(s.BackgroundTimeoutSecs) * time.Second,
 		Sandbox: s.Sandbox, Helper: sandbox.Self, Redact: c.redactor.String, Now: c.now, Log: c.log.With().Str("component", "shell").Logger(),
 	})
 	if err != nil {
@@ -108,6 +108,14 @@ func (c *Core) shell(k *kit) (tools.Tool, error) {
 	level := runner.Level(probe)
 	k.confined, k.level = level.Full(), level.String()
 	return bash, nil
+}
+
+// ledger keeps background runs where there is a database to keep them in.
+func (c *Core) ledger() shell.Ledger {
+	if c.passing {
+		return nil
+	}
+	return c.news
 }
 
 // reach is the network of commands.

@@ -65,22 +65,15 @@ func (p places) roots(o tools.Origin) ([]string, error) {
 	return append([]string{dir}, p.dirs...), nil
 }
 
-// workspaces says where a conversation works: at the terminal in the process's own directory, elsewhere in a directory of its own below workspaces.dir.
+// workspaces says where a conversation works: at the terminal in the process's own directory, elsewhere in a directory of its own below workspaces.dir, which a group keeps when it gets a
+// new id.
 func (c *Core) workspaces() func(tools.Origin) (string, error) {
 	root := c.workspaceRoot()
 	return func(o tools.Origin) (string, error) {
 		if o.Channel == terminal.Name {
 			return c.opts.WorkDir, nil
 		}
-		name := strings.Map(func(r rune) rune {
-			if r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r == '-' {
-				return r
-			}
-			return '_'
-		}, strings.ToLower(o.Session))
-		if name == "" {
-			name = "none"
-		}
+		name := workspaceName(c.moves.first(o.Session))
 		dir := filepath.Join(root, name)
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return "", fmt.Errorf("workspace: %w", err)

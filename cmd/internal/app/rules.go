@@ -55,20 +55,3 @@ func (r rulebook) Check(ctx context.Context, msg *bot.Message, session, tool str
 	})
 	return d.Effect, d.Rule, d.Reason, err
 }
-
-// news is what ended in the background since the session's last turn, told to the model without credentials.
-func (c *Core) news(session string) (string, bool) {
-	var parts []string
-	for _, done := range c.kit.runner.Completed(session) {
-		parts = append(parts, done.Message())
-	}
-	about := c.later.take(session)
-	if len(parts) == 0 {
-		return about, false
-	}
-	text, rules := c.stages.marker.Wrap("command", strings.Join(parts, "\n"))
-	if about != "" {
-		text += "\n" + about
-	}
-	return text, len(rules) > 0
-}

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/zephbot/zephbot/agent/llm"
@@ -157,7 +156,6 @@ func (c *Core) serverNotice(n mcp.Notice) {
 	case c.resync <- struct{}{}:
 	default: // it is asked for already
 	}
-	c.later.add(n)
 	if c.tell != nil {
 		c.tell(n)
 	}
@@ -177,40 +175,6 @@ func (c *Core) resyncing(ctx context.Context) error {
 			}
 		}
 	}
-}
-
-// serverNews is what the models of sessions have to be told of servers they used, at their next turn.
-type serverNews struct {
-	mu   sync.Mutex
-	list map[string][]string
-}
-
-// maxServerNews bounds what waits for one session.
-const maxServerNews = 8
-
-func (s *serverNews) add(n mcp.Notice) {
-	switch n.Kind {
-	case mcp.Away, mcp.Back, mcp.Changed, mcp.Withdrawn:
-	default:
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.list == nil {
-		s.list = map[string][]string{}
-	}
-	for _, session := range n.Sessions {
-		list := append(s.list[session], n.Text)
-		s.list[session] = list[max(0, len(list)-maxServerNews):]
-	}
-}
-
-func (s *serverNews) take(session string) string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	text := strings.Join(s.list[session], "\n")
-	delete(s.list, session)
-	return text
 }
 
 // servers is the MCP client as /mcp sees it.

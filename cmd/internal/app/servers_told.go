@@ -36,39 +36,61 @@ func (s *service) tellLater(ctx context.Context, call *dispatch.Call, what, text
 	s.send(ctx, row, facts...)
 }
 
-// send stores a row, and facts in the same commit, and has it delivered.
+// send stores a row, and facts in the same commit, and has it delivered. The row has a key, so that it can be stored again.
 func (s *service) send(ctx context.Context, row bot.Row, facts ...bot.Fact) {
-	if _, err := s.core.stores.Bot.Apply(ctx, &bot.Change{Send: []bot.Row{row}, Facts: facts}); err != nil {
+	if err := s.core.keep(ctx, &bot.Change{Send: []bot.Row{row}, Facts: facts}); err != nil {
 		s.log.Error().Err(err).Str("chat", row.Place.Chat).Msg("message not stored")
 		return
 	}
 	s.outbox.Wake(row.Place)
 }
 
-// tellServers tells the chats that use a server what happened to it.
+// tellServers tells the chats that use a server, and their models at the next turn, what happened to it.
 func (s *service) tellServers(ctx context.Context) func(mcp.Notice) {
-	w := texts.Words{}
 	return func(n mcp.Notice) {
 		for i, session := range n.Sessions {
-			lane, err := s.core.stores.Bot.Lane(ctx, session)
+			session = s.core.moves.current(session)
+			var lane bot.Lane
+			err := s.core.insist(ctx, func() (err error) {
+				lane, err = s.core.stores.Bot.Lane(ctx, session)
+				return err
+			})
 			if err != nil || lane.Place.Channel != s.ch.name || lane.Place.Bot != s.ch.bot {
 				continue
 			}
-			text := n.Text
-			switch n.Kind {
-			case mcp.Away:
-				text = w.ServerAway("", n.Server)
-			case mcp.Back:
-				text = w.ServerBack("", n.Server, len(s.core.servers.Tools(n.Server)))
-			case mcp.Withdrawn:
-				text = w.ServerWaits("", n.Server, n.Tools, n.Fresh, n.Held)
-			case mcp.Changed: // the model is told; people need not know
-				continue
-			}
-			key := fmt.Sprintf("mcp/%s/%s/%d/%d", n.Server, n.Kind, s.core.now().UnixNano(), i)
-			s.send(ctx, bot.Row{Session: session, Place: lane.Place, Purpose: bot.Notice, Key: key, Content: bot.Content{Text: text}})
+			s.tellServer(ctx, n, lane, i)
 		}
 	}
+}
+
+// tellServer tells one of them, in one commit.
+func (s *service) tellServer(ctx context.Context, n mcp.Notice, lane bot.Lane, i int) {
+	w, now := texts.Words{}, s.core.now()
+	change := &bot.Change{}
+	if f, ok := about(lane.Session, now, n); ok {
+		change.Facts = []bot.Fact{f}
+	}
+	text := n.Text
+	switch n.Kind {
+	case mcp.Away:
+		text = w.ServerAway("", n.Server)
+	case mcp.Back:
+		text = w.ServerBack("", n.Server, len(s.core.servers.Tools(n.Server)))
+	case mcp.Withdrawn:
+		text = w.ServerWaits("", n.Server, n.Tools, n.Fresh, n.Held)
+	case mcp.Changed: // the model is told; people need not know
+		text = ""
+	}
+	if text != "" {
+		key := fmt.Sprintf("mcp/%s/%s/%d/%d", n.Server, n.Kind, now.UnixNano(), i)
+		change.Send = []bot.Row{{Session: lane.Session, Place: lane.Place, Purpose: bot.Notice, Key: key, Content: bot.Content{Text: text}}}
+	}
+	if err := s.core.keep(ctx, change); err != nil {
+		s.log.Error().Err(err).Str("server", n.Server).Str("chat", lane.Place.Chat).Msg("news of a server not kept")
+		return
+	}
+	s.core.news.note(lane.Session)
+	s.outbox.Wake(lane.Place)
 }
 
 // serverCounts are the MCP servers by state, for the metrics.

@@ -53,6 +53,7 @@ type service struct {
 	outbox     *deliver.Outbox
 	commands   *command.Table
 	broker     *approval.Broker
+	meter      *quota.Meter
 	log        zerolog.Logger
 
 	aside     sync.Mutex      // guards asideCtx
@@ -62,7 +63,11 @@ type service struct {
 
 func newService(c *Core, ch channel) *service {
 	s := &service{core: c, ch: ch, log: c.log}
-	store, words := c.stores.Bot, texts.Words{}
+	words := texts.Words{}
+	store := watched{c.stores.Bot, func(ctx context.Context) {
+		c.relocate(ctx)
+		s.meter.Forget() // the charges have moved; the counters follow them
+	}}
 	pacer := throttled{deliver.NewPacer(ch.limits, deliver.PacerOptions{Now: c.now}), c}
 	broker := approval.New(approval.Deps{
 		Store: store, Rights: onlyAdmins(ch.rights), Words: words, Now: c.now, Covers: c.covers, Alive: c.alive, Record: c.recordRule,
@@ -70,14 +75,14 @@ func newService(c *Core, ch channel) *service {
 	s.broker = broker
 	mine := servers{client: c.servers, service: s}
 	questions := asking{counted: counted{broker, c}, servers: mine}
-	meter := quota.New(quota.Options{
+	s.meter = quota.New(quota.Options{
 		Limits: quota.Limits{
 			User: int64(c.cfg.Quotas.User.TurnsPerDay), Chat: int64(c.cfg.Quotas.Chat.TurnsPerDay), Bot: int64(c.cfg.Quotas.Bot.TurnsPerDay),
 		},
 		ByChat: chatQuotas(c), Payer: c.cfg.Quotas.Payer, AllowOnDown: c.cfg.Quotas.OnRedisDown == "allow",
 	}, c.redis, store, words, c.now, c.metrics.Denied)
 	s.commands = command.New(command.Deps{
-		Store: store, Questions: questions, Policy: rulebook{c}, Usage: meter.Usage, About: s.about(), Admins: ch.admins, Words: words, Now: c.now,
+		Store: store, Questions: questions, Policy: rulebook{c}, Usage: s.meter.Usage, About: s.about(), Admins: ch.admins, Words: words, Now: c.now,
 		Blocks: c.blockedTools(), Servers: mine,
 	})
 	s.outbox = deliver.NewOutbox(deliver.Deps{
@@ -100,9 +105,9 @@ func newService(c *Core, ch channel) *service {
 	runner := c.runner(executor{chain: chain, audit: c.audit, metrics: c.metrics}, ch.display)
 	grace := cmp.Or(ch.grace, graceTurns)
 	s.dispatcher = dispatch.New(dispatch.Parts{
-		Store: store, Decoder: ch.decoder, Composer: ch.composer, Runner: runner, Guard: ch.guard, Meter: meter, Commands: s.commands,
+		Store: store, Decoder: ch.decoder, Composer: ch.composer, Runner: runner, Guard: ch.guard, Meter: s.meter, Commands: s.commands,
 		Approvals: questions, Outbox: s.outbox, Direct: deliver.Paced{Sender: ch.sender, Pacer: pacer}, Operators: ch.operators, Progress: progress, Words: words, Log: c.log.With().Str("component", "dispatcher").Logger(), Now: c.now,
-		Observe: s.observe, News: c.news,
+		Observe: s.observe, News: c.news.read,
 	}, dispatch.Options{
 		Channel: ch.name, Bot: ch.bot, Owner: c.owner, Concurrency: c.cfg.Agent.Concurrency, Grace: grace,
 	})

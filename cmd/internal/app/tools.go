@@ -35,6 +35,7 @@ func OpenBench(opts Options) (*Bench, error) {
 	}
 	opts.Home = terminalHome(opts)
 	b := &Bench{core: newCore(opts)}
+	b.core.passing = true
 	if err := b.open(context.Background()); err != nil {
 		return nil, errors.Join(err, b.Close())
 	}

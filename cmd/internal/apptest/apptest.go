@@ -53,6 +53,7 @@
 //	never /regexp/              this stands in no message, draft, audit line, log line or call to Telegram
 //	file ann NAME: text         a file in her workspace has this content; "no file ann NAME" none
 //	put ann NAME: text          makes one; a text that begins with #! can be run
+//	stray ben@team NAME: text   makes one in the directory that a group's present id would name, as if it had been written before its migration was known
 //	migrate team                the group gets a new id; the name goes with it
 //	block dora / unblock dora
 //	rename ben dora             his username
@@ -192,7 +193,8 @@ type scene struct {
 	seen   map[int64]map[int]bool // per chat: the messages of the bot that were looked at
 	last   map[int64]int          // … the one that was looked at last
 	chats  map[string]int64
-	said   int64 // newest update
+	first  map[int64]int64 // of groups that migrated, by each id: the id they had first
+	said   int64           // newest update
 	press  map[string]string
 	button struct {
 		message int
@@ -248,7 +250,7 @@ func (s *scene) stage() {
 		ID: forum, Title: "Forum", Forum: true, Topics: []telegramtest.Topic{{ID: 7, Name: "Deploys"}}, Members: []int64{ann, ben, cy}, Admins: []int64{ann},
 	})
 	s.chats = map[string]int64{"ann": ann, "ben": ben, "cy": cy, "dora": dora, "team": team, "forum": forum, "foreign": foreign}
-	s.press = map[string]string{}
+	s.press, s.first = map[string]string{}, map[int64]int64{}
 }
 
 // base admits the people of the scene. telegram.limits are off, and a counter that a busy machine does not answer in time lets a turn pass: a scenario

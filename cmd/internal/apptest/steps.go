@@ -29,7 +29,7 @@ var (
 	pressLine    = regexp.MustCompile(`^press ([a-z+]+)@([a-z]+)(?: (\d+))? "(.*)"$`)
 	forgeLine    = regexp.MustCompile(`^forge (ann|ben|cy|dora)@([a-z]+) (\d+) (.*)$`)
 	toastLine    = regexp.MustCompile(`^toast (ann|ben|cy|dora): (.*)$`)
-	fileLine     = regexp.MustCompile(`^(file|put|no file) (ann|ben|cy|dora)(?:@([a-z]+))? (\S+?)(?:: (.*))?$`)
+	fileLine     = regexp.MustCompile(`^(file|put|stray|no file) (ann|ben|cy|dora)(?:@([a-z]+))? (\S+?)(?:: (.*))?$`)
 )
 
 // names fills in the names of questions: $2@ben is the second one of that chat.
@@ -370,10 +370,13 @@ func (s *scene) file(verb, person string, chat int64, name, text string) error {
 	if chat < 0 {
 		group = strconv.FormatInt(s.chats[person], 10)
 	}
+	if first, ok := s.first[chat]; ok && verb != "stray" {
+		chat = first
+	}
 	dir := filepath.Join(s.dir, "data", "workspaces", fmt.Sprintf("telegram_%d_bot_%d_0_%s", s.fake.BotID(), chat, group))
 	path := filepath.Join(dir, name)
 	switch verb {
-	case "put":
+	case "put", "stray":
 		mode := os.FileMode(0o600)
 		if strings.HasPrefix(text, "#!") {
 			mode = 0o700

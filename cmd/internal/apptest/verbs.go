@@ -79,6 +79,10 @@ func (s *scene) happens(words []string) error {
 		return s.stopDraft(words[1])
 	case "migrate":
 		s.chats[words[1]], err = s.fake.Migrate(chat)
+		if _, ok := s.first[chat]; !ok {
+			s.first[chat] = chat
+		}
+		s.first[s.chats[words[1]]] = s.first[chat]
 	case "block":
 		_, err = s.fake.Block(chat)
 	case "unblock":

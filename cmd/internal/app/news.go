@@ -1,0 +1,259 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/dispatch"
+	"github.com/zephbot/zephbot/tools/mcp"
+	"github.com/zephbot/zephbot/tools/shell"
+)
+
+// Buckets of what the model of a session has to be told at its next turn. Keys are the session, a time and an id; what is told is deleted by the Change that
+// begins the turn.
+const (
+	newsBucket = "news"
+	runBucket  = "background" // commands that were begun; one of another process was interrupted by the end of that process
+)
+
+// Bounds of what one turn is told; older news are only counted.
+const (
+	maxRunNews    = 32
+	maxServerNews = 8
+)
+
+// noteWithin bounds how long a command waits for being noted.
+const noteWithin = 10 * time.Second
+
+// item is a piece of news as it is stored.
+type item struct {
+	Kind    string `json:"kind"`            // run: a command ended; other: what is ours to say
+	Text    string `json:"text,omitempty"`  // as the model reads it
+	Owner   string `json:"owner,omitempty"` // of a command that was begun: the process
+	ID      string `json:"id,omitempty"`
+	Command string `json:"command,omitempty"`
+}
+
+const (
+	runItem   = "run"
+	otherItem = "other"
+)
+
+// news keeps what the models of sessions have to be told, as facts. It implements shell.Ledger. Which sessions have some is remembered as a hint, so that a
+// turn without news reads nothing.
+type news struct {
+	core *Core
+
+	mu     sync.Mutex
+	loaded bool           // may is complete
+	may    map[string]int // by session: the number of its newest piece
+	n      int
+}
+
+func newNews(c *Core) *news { return &news{core: c, may: map[string]int{}} }
+
+// keep applies a Change that must not be lost: again and again until the store takes it, or refuses it for good, or ctx ends. Its answer may get lost, so
+// the Change must come to the same when it is applied twice.
+func (c *Core) keep(ctx context.Context, change *bot.Change) error {
+	return c.insist(ctx, func() error {
+		_, err := c.stores.Bot.Apply(ctx, change)
+		return err
+	})
+}
+
+// insist does something with the store until it succeeds, is refused for good, or ctx ends.
+func (c *Core) insist(ctx context.Context, work func() error) error {
+	for pause := 50 * time.Millisecond; ; pause = min(2*pause, 5*time.Second) {
+		err := work()
+		if err == nil || final(err) {
+			return err
+		}
+		c.log.Warn().Err(err).Dur("wait", pause).Msg("the store refused; tried again")
+		timer := time.NewTimer(pause)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return errors.Join(ctx.Err(), err)
+		case <-timer.C:
+		}
+	}
+}
+
+// final says that a Change is not taken at another time either.
+func final(err error) bool {
+	return slices.ContainsFunc([]error{bot.ErrInvalid, bot.ErrNotFound, bot.ErrLost, bot.ErrConflict, bot.ErrDecided, bot.ErrTaken}, func(e error) bool {
+		return errors.Is(err, e)
+	})
+}
+
+// newsKey puts news of a session in the order of time.
+func newsKey(session string, at time.Time, id string) string {
+	return fmt.Sprintf("%s/%020d/%s", session, at.UnixNano(), id)
+}
+
+// sessionOf is the session in a key.
+func sessionOf(key string) string {
+	parts := strings.Split(key, "/")
+	return strings.Join(parts[:max(0, len(parts)-2)], "/")
+}
+
+func fact(bucket, key string, i item) bot.Fact {
+	raw, _ := json.Marshal(i) // strings can always be marshalled
+	return bot.Fact{Bucket: bucket, Key: key, Value: string(raw)}
+}
+
+func begunKey(run shell.BackgroundRun) string {
+	return newsKey(run.Origin.Session, run.Started, run.ID)
+}
+
+// Begun implements shell.Ledger.
+func (n *news) Begun(ctx context.Context, run shell.BackgroundRun) error {
+	ctx, cancel := context.WithTimeout(ctx, noteWithin)
+	defer cancel()
+	return n.core.keep(ctx, &bot.Change{Facts: []bot.Fact{
+		fact(runBucket, begunKey(run), item{Kind: runItem, Owner: n.core.owner, ID: run.ID, Command: run.Command}),
+	}})
+}
+
+// Ended implements shell.Ledger: that it is under way ends with the news of its end.
+func (n *news) Ended(ctx context.Context, done shell.Completion) error {
+	at := done.Started.Add(done.Elapsed)
+	change := &bot.Change{Facts: []bot.Fact{fact(newsBucket, newsKey(done.Origin.Session, at, done.ID), item{Kind: runItem, Text: done.Message()})}}
+	for _, session := range n.core.moves.names(done.Origin.Session) { // the group may have got a new id meanwhile, and the fact with it
+		run := done.BackgroundRun
+		run.Origin.Session = session
+		change.Facts = append(change.Facts, bot.Fact{Bucket: runBucket, Key: begunKey(run)})
+	}
+	err := n.core.keep(ctx, change)
+	n.note(done.Origin.Session)
+	return err
+}
+
+// about is what the model of a session is told of a server; false when that concerns people alone.
+func about(session string, at time.Time, n mcp.Notice) (bot.Fact, bool) {
+	switch n.Kind {
+	case mcp.Away, mcp.Back, mcp.Changed, mcp.Withdrawn:
+		return fact(newsBucket, newsKey(session, at, n.Server+"-"+string(n.Kind)), item{Kind: otherItem, Text: n.Text}), true
+	default:
+		return bot.Fact{}, false
+	}
+}
+
+// note remembers that a session may have news. It is called after they were stored.
+func (n *news) note(session string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.n++
+	n.may[n.core.moves.current(session)] = n.n
+}
+
+// reload makes the hint anew, from the store, when it is needed next.
+func (n *news) reload() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.loaded = false
+}
+
+// load reads which sessions have news.
+func (n *news) load(ctx context.Context) error {
+	n.mu.Lock()
+	loaded := n.loaded
+	n.loaded = true // what is noted from now on is kept
+	n.mu.Unlock()
+	if loaded {
+		return nil
+	}
+	for _, bucket := range []string{newsBucket, runBucket} {
+		facts, err := n.core.stores.Bot.FactsOf(ctx, bucket, "", n.core.now())
+		if err != nil {
+			n.reload()
+			return fmt.Errorf("read the news: %w", err)
+		}
+		for _, f := range facts {
+			n.note(sessionOf(f.Key))
+		}
+	}
+	return nil
+}
+
+// read gives what has happened since a session's last turn. It is told once the Change that deletes News.Told is in.
+func (n *news) read(ctx context.Context, session string) (dispatch.News, error) {
+	if err := n.load(ctx); err != nil {
+		return dispatch.News{}, err
+	}
+	n.mu.Lock()
+	newest, may := n.may[session]
+	n.mu.Unlock()
+	if !may {
+		return dispatch.News{}, nil
+	}
+	var found []bot.Fact
+	for _, name := range n.core.moves.names(session) {
+		for _, bucket := range []string{newsBucket, runBucket} {
+			facts, err := n.core.stores.Bot.FactsOf(ctx, bucket, name+"/", n.core.now())
+			if err != nil {
+				return dispatch.News{}, fmt.Errorf("read the news: %w", err)
+			}
+			found = append(found, facts...)
+		}
+	}
+	if len(found) == 0 {
+		n.mu.Lock()
+		if n.may[session] == newest {
+			delete(n.may, session)
+		}
+		n.mu.Unlock()
+	}
+	return n.tell(found), nil
+}
+
+// tell puts news into words, in the order of time.
+func (n *news) tell(found []bot.Fact) dispatch.News {
+	when := func(f bot.Fact) string { return strings.TrimPrefix(f.Key, sessionOf(f.Key)) }
+	slices.SortStableFunc(found, func(a, b bot.Fact) int { return cmp.Compare(when(a), when(b)) })
+	var out dispatch.News
+	var runs, servers []string
+	for _, f := range found {
+		var i item
+		if err := json.Unmarshal([]byte(f.Value), &i); err != nil {
+			n.core.log.Error().Err(err).Str("news", f.Key).Msg("news not readable")
+			i = item{}
+		}
+		switch {
+		case f.Bucket == runBucket && i.Owner == n.core.owner && n.core.kit.runner.Running(i.ID):
+			continue
+		case f.Bucket == runBucket && i.Owner == n.core.owner: // its end is kept already; it was noted under another id of the chat
+		case f.Bucket == runBucket:
+			runs = append(runs, interrupted(i))
+		case i.Kind == runItem:
+			runs = append(runs, i.Text)
+		case i.Kind == otherItem:
+			servers = append(servers, i.Text)
+		}
+		out.Told = append(out.Told, bot.Fact{Bucket: f.Bucket, Key: f.Key})
+	}
+	if more := len(runs) - maxRunNews; more > 0 {
+		runs = append([]string{fmt.Sprintf("[%d more background runs ended before these; what they printed is not shown]", more)}, runs[more:]...)
+	}
+	about := strings.Join(servers[max(0, len(servers)-maxServerNews):], "\n")
+	if len(runs) == 0 {
+		out.Text = about
+		return out
+	}
+	text, rules := n.core.stages.marker.Wrap("command", strings.Join(runs, "\n"))
+	out.Text, out.Flagged = strings.TrimSuffix(text+"\n"+about, "\n"), len(rules) > 0
+	return out
+}
+
+// interrupted tells of a command that was under way when its process ended.
+func interrupted(i item) string {
+	return fmt.Sprintf("[background run %.8s was interrupted: the service was restarted while it ran. It may not have finished, and what it printed is lost]\n$ %s", i.ID, i.Command)
+}
