@@ -39,9 +39,9 @@ func (b *Broker) card(a *bot.Approval) (bot.Content, *bot.File, error) {
 		found = found.Add(more)
 		return render.Cut(text, noteLength)
 	}
-	c.Tool, c.Note, c.Suspicious = line(q.Tool), line(q.Note), line(q.Suspicious)
+	c.Tool, c.Note, c.Suspicious = line(q.Tool), line(w.Note(lang, q.Note)), line(q.Suspicious)
 	c.Found, found = found, visible.Found{}
-	c.Reason = line(q.Reason)
+	c.Reason = line(w.Reason(lang, q.Reason))
 	for _, name := range q.Changed {
 		c.Changed = append(c.Changed, line(name))
 	}

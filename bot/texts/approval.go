@@ -187,10 +187,10 @@ func (Words) PolicyStatus(language string, lines []string) string {
 }
 
 // PolicyDecision answers /policy check.
-func (Words) PolicyDecision(language, effect, rule, reason string) string {
+func (w Words) PolicyDecision(language, effect, rule, reason string) string {
 	b := in(language)
 	lines := []string{b.effects[effect]}
-	if reason != "" {
+	if reason = w.Reason(language, reason); reason != "" {
 		lines = append(lines, reason)
 	}
 	return strings.Join(append(lines, fmt.Sprintf(b.policyRule, rule)), "\n")

@@ -45,6 +45,8 @@ type book struct {
 	oneQuestion, voteOthers                                                           string
 	blanks, emptyLines, invisible, lookAlike                                          string // with a number each
 	grants                                                                            grantBook
+	reasons                                                                           func() *phrases // English sentences of the policy in this language; nil = as they are
+	someReason                                                                        string          // for what is not among them
 	// policy
 	policyHead, policyHelp, policyRule string
 	effects                            map[string]string

@@ -47,6 +47,7 @@ func german() *book {
 }
 
 func germanApprovals(b *book) {
+	b.reasons, b.someReason = germanReasons, "Eine Regel verlangt hier eine Entscheidung."
 	b.mayI, b.inWorkspace, b.why = "✋ Darf ich das ausführen?", "im Arbeitsbereich dieses Chats", "Warum ich frage: %s"
 	b.soFar, b.steps, b.expires = "Bisher: %s, %s", count{"%d Schritt", "%d Schritte"}, "läuft ab um %s · oder sende /approve %s"
 	b.longFile = "Der ganze Text steht in der Datei oben: %d Zeilen, SHA-256 %s. Erlaubt wird, was in der Datei steht."

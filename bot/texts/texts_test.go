@@ -69,6 +69,8 @@ func everything(l string) map[string][]string {
 		"UnknownQuestion": {w.UnknownQuestion(l)}, "NoQuestion": {w.NoQuestion(l)}, "OneQuestion": {w.OneQuestion(l, "akun")}, "WhichQuestion": {w.WhichQuestion(l, []string{"akun", "bero"})},
 		"Noted": {w.Noted(l, 0), w.Noted(l, 2)}, "Names": w.Names(), "Languages": w.Languages(),
 	}
+	m["Reason"] = []string{w.Reason(l, "No rule allows `x`."), w.Reason(l, "Something else.")}
+	m["Note"] = []string{w.Note(l, "in the workspace of this chat · network off · x")}
 	m["Unstored"], m["OutOfOrder"] = []string{w.Unstored(l)}, []string{w.OutOfOrder(l, "the disk is full")}
 	m["Servers"] = []string{w.Servers(l, nil), w.Servers(l, []texts.Server{
 		{ID: "a", State: "connected", Tools: 1, Trust: "untrusted", Changed: []string{"x"}}, {ID: "b", State: "new state", Trust: "trusted", Problem: "why", Fit: 2, Of: 3, Budget: 4},
@@ -207,7 +209,7 @@ func TestForeignText(t *testing.T) {
 		for _, language := range w.Languages() {
 			got := []string{
 				w.Start(language, evil), w.NotYours(language, evil), w.UnknownCommand(language, evil, ""), w.Line(language, "bash", evil, 0, 1, 0),
-				w.CardFoot(language, texts.Card{Reason: evil, Suspicious: evil}), w.Decided(language, bot.Approval{State: bot.Approved, ByName: evil}), w.Model(language, evil),
+				w.CardFoot(language, texts.Card{Reason: w.Reason(language, "No rule allows `"+evil+"`."), Suspicious: evil}), w.Decided(language, bot.Approval{State: bot.Approved, ByName: evil}), w.Model(language, evil),
 			}
 			for i, text := range got {
 				if !strings.Contains(text, evil) || strings.Contains(text, "%!(") || strings.Contains(strings.ReplaceAll(text, evil, ""), "%!") {

@@ -1,0 +1,130 @@
+package texts_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+func TestReason(t *testing.T) {
+	t.Parallel()
+	for english, want := range map[string]string{
+		"":                             "",
+		"No rule allows `touch it`.":   "Keine Regel erlaubt `touch it`.",
+		"No rule allows write on `a`.": "Keine Regel erlaubt das Schreiben auf `a`.",
+		"No rule allows `a. on b`.":    "Keine Regel erlaubt `a. on b`.",
+		"No rule allows `echo A rule denies x.\nmore`.":                                         "Keine Regel erlaubt `echo A rule denies x.\nmore`.",
+		"A rule denies to delete `/a b`.":                                                       "Eine Regel verbietet das Löschen: `/a b`.",
+		"It may write `/etc/x`, which a rule denies.":                                           "Möglich ist das Schreiben von `/etc/x`, was eine Regel verbietet.",
+		"It is not certain what `$x: y` runs: the command name comes from input.":               "Es ist nicht sicher, was `$x: y` ausführt: der Name des Befehls kommt aus der Eingabe.",
+		"It is not certain what `eval x` runs: something that has no German words.":             "Es ist nicht sicher, was `eval x` ausführt.",
+		"It is not certain which files `cat $x` reads: a word is not known before it runs.":     "Es ist nicht sicher, welche Dateien `cat $x` liest: ein Wort steht erst fest, wenn es läuft.",
+		"`--output` of git diff writes a file, and the rule does not name it.":                  "`--output` kann mehr, als die Regel nennt.",
+		"The redirection in `a > b` writes to `b`.":                                             "Die Umleitung in `a > b` schreibt nach `b`.",
+		"`.bashrc` is obeyed by every shell: what stands there decides what later commands do.": "Nach `.bashrc` richten sich Programme beim Start: Was dort steht, bestimmt, was spätere Befehle tun.",
+		"A sentence of tomorrow.":                                                               "Eine Regel verlangt hier eine Entscheidung.",
+	} {
+		if got := w.Reason("de", english); got != want {
+			t.Errorf("%q: %q, want %q", english, got, want)
+		}
+		if got := w.Reason("en", english); got != english {
+			t.Errorf("English changed: %q", got)
+		}
+	}
+	if got := w.Note("de", "server x · untrusted · The server says: it only reads, it reaches other systems. It is not a trusted server."); got !=
+		"Server x · nicht vertrauenswürdig · Der Server sagt: er liest nur, er erreicht andere Systeme. Er ist nicht vertrauenswürdig." {
+		t.Error(got)
+	}
+}
+
+// TestEveryReasonIsTranslated looks into the source of the policy: what a reason begins with must have a German sentence.
+func TestEveryReasonIsTranslated(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("../../policy/*.go")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	found := 0
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			for _, sentence := range sentences(n) {
+				found++
+				if got := w.Reason("de", sentence); got == w.Reason("de", "A sentence of tomorrow.") {
+					t.Errorf("%s: %q has no German sentence in reasons.go", name, sentence)
+				}
+			}
+			return true
+		})
+	}
+	if found < 25 {
+		t.Errorf("only %d reasons found: does the policy still build them as this test expects?", found)
+	}
+}
+
+// sentences are the reasons that a node of the policy's source makes, with `x` for what is only known when it runs.
+func sentences(n ast.Node) []string {
+	switch n := n.(type) {
+	case *ast.CompositeLit:
+		values := map[string]string{}
+		for _, e := range n.Elts {
+			if kv, ok := e.(*ast.KeyValueExpr); ok {
+				if key, ok := kv.Key.(*ast.Ident); ok {
+					values[key.Name] = text(kv.Value)
+				}
+			}
+		}
+		switch _, about := values["about"]; {
+		case values["Reason"] != "" && strings.HasSuffix(values["Reason"], "."):
+			return []string{values["Reason"]}
+		case about && values["after"] != "" && values["after"] != "x":
+			return []string{values["before"] + "`x`" + values["after"]}
+		case values["before"] != "" && strings.HasSuffix(values["before"], "."):
+			return []string{values["before"]}
+		}
+	case *ast.CallExpr: // ask(before, about, after) and the like
+		if name, ok := n.Fun.(*ast.Ident); ok && name.Name == "ask" && len(n.Args) == 3 && text(n.Args[2]) != "x" {
+			return []string{text(n.Args[0]) + "`x`" + text(n.Args[2])}
+		}
+	case *ast.AssignStmt:
+		var list []string
+		for _, value := range n.Rhs {
+			if s := text(value); strings.HasSuffix(s, ".") && strings.Contains(s, " ") && s[0] >= 'A' && s[0] <= 'Z' {
+				list = append(list, s)
+			}
+		}
+		return list
+	}
+	return nil
+}
+
+// text is a string as the source builds it, with x for the parts that are not written there.
+func text(e ast.Expr) string {
+	switch e := e.(type) {
+	case *ast.BasicLit:
+		if s, err := strconv.Unquote(e.Value); err == nil {
+			return s
+		}
+	case *ast.SelectorExpr:
+		if e.Sel.Name == "Why" { // what an option does: "of git diff writes a file"
+			return "of x"
+		}
+	case *ast.BinaryExpr:
+		return text(e.X) + text(e.Y)
+	case *ast.CallExpr:
+		if name, ok := e.Fun.(*ast.Ident); ok && name.Name == "quoted" {
+			return "`x`"
+		}
+	}
+	return "x"
+}
