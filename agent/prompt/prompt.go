@@ -16,7 +16,7 @@ type Options struct {
 	Channel  string    // telegram, terminal
 	Tools    bool      // tools are offered in this call
 	Servers  string    // what MCP servers say about their tools, marked as their words; "" = nothing
-	Day      time.Time // the date, without the time of day, so that the prompt is the same all day; zero = left out
+	Day      time.Time // the date in its zone, without the time of day, so that the prompt is the same all day; zero = left out
 }
 
 const who = `You are %NAME%, an assistant that people talk to in a chat. You can use tools to look things up and to do work for them.
@@ -54,7 +54,7 @@ func System(o Options) string {
 		b.WriteString("\n\nYou are in a terminal of the person's own machine.")
 	}
 	if !o.Day.IsZero() {
-		b.WriteString("\n\nToday is " + o.Day.UTC().Format("Monday, 2 January 2006") + " (UTC).")
+		b.WriteString("\n\nToday is " + o.Day.Format("Monday, 2 January 2006 (MST)") + ".")
 	}
 	for _, extra := range []string{o.Servers, o.Operator, o.Chat} {
 		if t := strings.TrimSpace(extra); t != "" {

@@ -10,7 +10,7 @@ import (
 
 func TestSystem(t *testing.T) {
 	t.Parallel()
-	late := time.Date(2026, 3, 4, 23, 30, 0, 0, time.FixedZone("", -3600))
+	late := time.Date(2026, 3, 4, 23, 30, 0, 0, time.FixedZone("CET", 3600))
 	tests := []struct {
 		name    string
 		options prompt.Options
@@ -24,7 +24,7 @@ func TestSystem(t *testing.T) {
 		{"shared group", prompt.Options{Group: true, Shared: true}, []string{"speaker's name"}, []string{"others read"}},
 		{"terminal", prompt.Options{Channel: "terminal"}, []string{"own machine"}, nil},
 		{"telegram", prompt.Options{Channel: "telegram"}, nil, []string{"own machine"}},
-		{"day", prompt.Options{Day: late}, []string{"Today is Thursday, 5 March 2026 (UTC)."}, []string{"00:30"}},
+		{"day", prompt.Options{Day: late}, []string{"Today is Wednesday, 4 March 2026 (CET)."}, []string{"23:30", "22:30"}},
 		{"extras", prompt.Options{Operator: " Be kind.\n", Chat: "Speak French."}, []string{"\n\nBe kind.\n\nSpeak French."}, nil},
 		{"blank extras", prompt.Options{Operator: " \n", Chat: "\t"}, nil, []string{"\n\n\n"}},
 	}

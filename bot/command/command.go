@@ -35,13 +35,14 @@ type Questions interface {
 
 // About is what /status, /tools and /model tell.
 type About struct {
-	Model   string
-	Sandbox string
-	Stores  string
-	Version string
-	Started time.Time
-	Tools   func(place bot.Place) []string
-	Extra   func() []string // further lines of /status; may be nil
+	Model    string
+	Sandbox  string
+	Embedded bool // counters are kept in the process
+	Version  string
+	Started  time.Time
+	Tools    func(place bot.Place) []string
+	Servers  func() texts.Connected // may be nil
+	Filters  func() texts.Filtered  // may be nil
 }
 
 // Policy tells about the rules (/policy).
@@ -192,7 +193,8 @@ func (t *Table) quota(ctx context.Context, call *dispatch.Call) (dispatch.Effect
 		zerolog.Ctx(ctx).Error().Err(err).Msg("quotas not readable")
 		return t.say(call, t.deps.Words.QuotaUnread(call.Message.Language)), nil
 	}
-	return t.say(call, t.deps.Words.Quota(call.Message.Language, usage)), nil
+	since := t.deps.Now().UTC().Truncate(24 * time.Hour) // days of quotas are days in UTC, wherever the reader is
+	return t.say(call, t.deps.Words.Quota(call.Message.Language, usage, since)), nil
 }
 
 func (t *Table) status(ctx context.Context, call *dispatch.Call) (dispatch.Effect, error) {
@@ -201,23 +203,42 @@ func (t *Table) status(ctx context.Context, call *dispatch.Call) (dispatch.Effec
 	if err != nil {
 		return dispatch.Effect{}, err
 	}
-	counts, err := t.deps.Store.Counts(ctx, place.Channel, place.Bot)
+	waiting, err := t.deps.Store.Next(ctx, call.Session, stopBatch)
 	if err != nil {
 		return dispatch.Effect{}, err
 	}
-	// What is in progress is not waiting: each turn holds the arrival it began with, and this command is one itself.
-	counts.Queued = max(0, counts.Queued-counts.Running-counts.Parked-counts.Waiting-1)
-	s := texts.Status{
-		Model: about.Model, Lane: lane, Counts: counts, Tools: about.Tools(place), Sandbox: about.Sandbox, Stores: about.Stores,
-		Version: about.Version, Up: t.deps.Now().Sub(about.Started),
+	s := texts.Status{Model: about.Model, Lane: lane, Waiting: len(waiting), Tools: about.Tools(place)}
+	if lane.Turn != "" { // it holds the message that it began with
+		s.Waiting = max(0, s.Waiting-1)
 	}
 	if !lane.Since.IsZero() {
 		s.Since = t.deps.Now().Sub(lane.Since)
 	}
-	if about.Extra != nil {
-		s.Extra = about.Extra()
+	if about.Servers != nil {
+		s.Servers = about.Servers()
+	}
+	if call.Admin {
+		if s.Details, err = t.details(ctx, place); err != nil {
+			return dispatch.Effect{}, err
+		}
 	}
 	return t.say(call, t.deps.Words.Status(call.Message.Language, s)), nil
+}
+
+// details is what /status shows to admins.
+func (t *Table) details(ctx context.Context, place bot.Place) (*texts.Details, error) {
+	about := t.deps.About
+	counts, err := t.deps.Store.Counts(ctx, place.Channel, place.Bot)
+	if err != nil {
+		return nil, err
+	}
+	// What is in progress is not waiting: each turn holds the arrival it began with, and this command is one itself.
+	counts.Queued = max(0, counts.Queued-counts.Running-counts.Parked-counts.Waiting-1)
+	d := &texts.Details{Counts: counts, Sandbox: about.Sandbox, Embedded: about.Embedded, Version: about.Version, Up: t.deps.Now().Sub(about.Started)}
+	if about.Filters != nil {
+		d.Filters = about.Filters()
+	}
+	return d, nil
 }
 
 func (t *Table) decide(state bot.ApprovalState) func(context.Context, *dispatch.Call) (dispatch.Effect, error) {

@@ -94,7 +94,7 @@ type desk struct {
 	store     *store
 	questions *questions
 	usage     error
-	extra     []string
+	servers   texts.Connected
 	deps      command.Deps
 	table     *command.Table
 }
@@ -109,8 +109,9 @@ func setup(t *testing.T) *desk {
 			return []texts.Usage{{Scope: texts.User, Used: 18, Limit: 20}}, d.usage
 		},
 		About: command.About{
-			Model: "main/gpt", Sandbox: "sandbox on", Stores: "embedded", Version: "1.2", Started: noon.Add(-3 * time.Hour),
-			Tools: func(bot.Place) []string { return []string{"bash", "read"} }, Extra: func() []string { return d.extra },
+			Model: "main/gpt", Sandbox: "sandbox on", Embedded: true, Version: "1.2", Started: noon.Add(-3 * time.Hour),
+			Tools:   func(bot.Place) []string { return []string{"bash", "read"} },
+			Servers: func() texts.Connected { return d.servers },
 		},
 	}
 	d.table = command.New(d.deps)
@@ -388,30 +389,37 @@ func TestClear(t *testing.T) {
 func TestStatus(t *testing.T) {
 	t.Parallel()
 	d := setup(t)
-	if got := d.answer(call("status", false)); !strings.Contains(got, "Here nothing is running") || !strings.Contains(got, "Model main/gpt") {
+	if got := d.answer(call("status", false)); got != "Nothing is running here.\nI use the model main/gpt and 2 tools; /tools lists them." {
 		t.Errorf("idle:\n%s", got)
 	}
 	d.begin("turn-1", d.arrive("1", "2", "3", "100")[0], bot.Parked) // the turn's own message and the command do not wait
-	d.extra = []string{"MCP github ready"}
-	want := `Model main/gpt
-Here a question has been waiting for your decision for 5 minutes
-Everywhere 0 working, 1 waiting for a decision, 2 messages in the queue, 0 not delivered yet, 0 perhaps lost
-Tools bash, read; sandbox on
-Stores embedded
-MCP github ready
-zephbot 1.2, up 3 hours`
+	d.servers = texts.Connected{Connected: 1, All: 2}
+	want := `A question has been waiting for your decision for 5 minutes.
+2 messages wait.
+I use the model main/gpt and 2 tools; /tools lists them.
+MCP servers: 1 of 2 connected`
 	if diff := cmp.Diff(want, d.answer(call("status", false))); diff != "" {
 		t.Errorf("status (-want +got):\n%s", diff)
+	}
+	want += `
+
+For admins:
+Everywhere: 0 working, 1 waiting for a decision, 2 messages in the queue, 0 not delivered yet, 0 perhaps lost
+Sandbox on
+Stores: SQLite, counters in the process
+zephbot 1.2, up 3 hours`
+	if diff := cmp.Diff(want, d.answer(call("status", true))); diff != "" {
+		t.Errorf("status for an admin (-want +got):\n%s", diff)
 	}
 }
 
 func TestStoreAway(t *testing.T) {
 	t.Parallel()
-	for name, parts := range map[string][]string{"status": {"lane", "counts"}, "stop": {"lane", "next", "express"}, "clear": {"lane"}} {
+	for name, parts := range map[string][]string{"status": {"lane", "counts", "next"}, "stop": {"lane", "next", "express"}, "clear": {"lane"}} {
 		for _, part := range parts {
 			d := setup(t)
 			d.store.fail = part
-			if _, err := d.table.Run(t.Context(), call(name, false)); !errors.Is(err, errStore) {
+			if _, err := d.table.Run(t.Context(), call(name, true)); !errors.Is(err, errStore) {
 				t.Errorf("/%s without %s: %v", name, part, err)
 			}
 		}

@@ -54,9 +54,9 @@ type Options struct {
 
 // Words are the sentences about quotas.
 type Words interface {
-	TurnsUsedUp(language string, scope texts.Scope, limit int64) string
-	TurnsNear(language string, used, limit int64) string
-	TurnsNearChat(language string, used, limit int64) string
+	TurnsUsedUp(language string, scope texts.Scope, limit int64, fresh time.Time) string
+	TurnsNear(language string, used, limit int64, fresh time.Time) string
+	TurnsNearChat(language string, used, limit int64, fresh time.Time) string
 	QuotaAway(language string) string
 }
 
@@ -101,6 +101,9 @@ func (m *Meter) Forget() {
 	defer m.mu.Unlock()
 	m.known = &known{}
 }
+
+// fresh is when the next day begins whose quotas count.
+func fresh(t time.Time) time.Time { return t.UTC().Truncate(24 * time.Hour).Add(24 * time.Hour) }
 
 func day(t time.Time) string { return t.UTC().Format(time.DateOnly) }
 
@@ -164,7 +167,7 @@ func (m *Meter) Admit(ctx context.Context, msg *bot.Message, turn string) (dispa
 // refuse says which limit is reached. In a group only once a day and person; alone with the bot a person gets an answer to everything.
 func (m *Meter) refuse(msg *bot.Message, l level, today string) dispatch.Admission {
 	m.denied(string(l.scope))
-	a := dispatch.Admission{Refusal: m.words.TurnsUsedUp(msg.Language, l.scope, l.limit)}
+	a := dispatch.Admission{Refusal: m.words.TurnsUsedUp(msg.Language, l.scope, l.limit, fresh(m.now()))}
 	if msg.Place.Group {
 		a.Once = "used-up/" + l.name + "/" + msg.Caller + "/" + today
 	}
@@ -178,9 +181,9 @@ func (m *Meter) near(language string, l level, count int64) string {
 	}
 	switch l.scope {
 	case texts.User:
-		return m.words.TurnsNear(language, count, l.limit)
+		return m.words.TurnsNear(language, count, l.limit, fresh(m.now()))
 	case texts.Chat:
-		return m.words.TurnsNearChat(language, count, l.limit)
+		return m.words.TurnsNearChat(language, count, l.limit, fresh(m.now()))
 	default: // the operator's concern
 		return ""
 	}

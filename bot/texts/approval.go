@@ -32,14 +32,14 @@ const nameLength = 60
 func named(name string) string { return render.Cut(visible.Name(name), nameLength) }
 
 // Visible are the words in signs for what cannot be seen.
-func (Words) Visible(language string) visible.Words {
-	b := in(language)
+func (w Words) Visible(language string) visible.Words {
+	b := w.in(language)
 	return visible.Words{Blanks: b.blanks, Lines: b.emptyLines}
 }
 
 // CardHead is what stands above the command.
-func (Words) CardHead(language string, c Card) string {
-	b := in(language)
+func (w Words) CardHead(language string, c Card) string {
+	b := w.in(language)
 	note := c.Note
 	if note == "" {
 		note = b.inWorkspace
@@ -49,7 +49,7 @@ func (Words) CardHead(language string, c Card) string {
 
 // CardFoot is what stands below the command, before the hint; it may be empty.
 func (w Words) CardFoot(language string, c Card) string {
-	b := in(language)
+	b := w.in(language)
 	var lines []string
 	if c.FileLines > 0 {
 		lines = append(lines, fmt.Sprintf(b.longFile, c.FileLines, c.FileHash), "")
@@ -76,28 +76,25 @@ func (w Words) CardFoot(language string, c Card) string {
 }
 
 // CardHint is the last line of a card: what the turn has cost, how long the question is open, and how it is answered in words.
-func (Words) CardHint(language string, c Card) string {
-	b := in(language)
-	last := fmt.Sprintf(b.expires, clock(c.Expires), c.Short)
+func (w Words) CardHint(language string, c Card) string {
+	b := w.in(language)
+	last := fmt.Sprintf(b.expires, w.clock(c.Expires), c.Short)
 	if c.Steps > 1 || c.USD > 0 {
 		last = fmt.Sprintf(b.soFar, b.steps.say(c.Steps), Money(c.USD)) + " · " + last
 	}
 	return last
 }
 
-// clock says a time of day. The Bot API does not tell a reader's zone, so it is UTC and says so.
-func clock(t time.Time) string { return t.UTC().Format("15:04") + " UTC" }
-
 // Buttons are the labels of the card's buttons.
-func (Words) Buttons(language string) (once, session, deny string) {
-	b := in(language)
+func (w Words) Buttons(language string) (once, session, deny string) {
+	b := w.in(language)
 	return b.once, b.session, b.deny
 }
 
 // Decided is the record that a card becomes.
-func (Words) Decided(language string, a bot.Approval) string {
-	b := in(language)
-	at := clock(a.Decided)
+func (w Words) Decided(language string, a bot.Approval) string {
+	b := w.in(language)
+	at := w.clock(a.Decided)
 	switch a.State {
 	case bot.Approved:
 		if a.Scope == bot.Tool {
@@ -120,8 +117,8 @@ func (Words) Decided(language string, a bot.Approval) string {
 }
 
 // NotYours answers the press of somebody who may not decide.
-func (Words) NotYours(language, who string) string {
-	b := in(language)
+func (w Words) NotYours(language, who string) string {
+	b := w.in(language)
 	if who = named(who); who == "" {
 		who = b.asker
 	}
@@ -129,66 +126,66 @@ func (Words) NotYours(language, who string) string {
 }
 
 // NotYourself answers the press of the person who asked, where somebody else has to approve.
-func (Words) NotYourself(language string) string { return in(language).notYourself }
+func (w Words) NotYourself(language string) string { return w.in(language).notYourself }
 
 // VoteOthers answers the press of the person who asked, where several have to approve.
-func (Words) VoteOthers(language string) string { return in(language).voteOthers }
+func (w Words) VoteOthers(language string) string { return w.in(language).voteOthers }
 
 // Already answers a second press.
 func (w Words) Already(language string, a bot.Approval) string {
-	return fmt.Sprintf(in(language).already, w.Decided(language, a))
+	return fmt.Sprintf(w.in(language).already, w.Decided(language, a))
 }
 
 // UnknownQuestion answers a button that belongs to nothing.
-func (Words) UnknownQuestion(language string) string { return in(language).unknownQuestion }
+func (w Words) UnknownQuestion(language string) string { return w.in(language).unknownQuestion }
 
 // NoQuestion answers /approve and /deny where nothing is open.
-func (Words) NoQuestion(language string) string { return in(language).noQuestion }
+func (w Words) NoQuestion(language string) string { return w.in(language).noQuestion }
 
 // OneQuestion answers /approve and /deny with a name that is not that of the only open question.
-func (Words) OneQuestion(language, short string) string {
-	return fmt.Sprintf(in(language).oneQuestion, short)
+func (w Words) OneQuestion(language, short string) string {
+	return fmt.Sprintf(w.in(language).oneQuestion, short)
 }
 
 // WhichQuestion answers /approve and /deny where several questions are open.
-func (Words) WhichQuestion(language string, short []string) string {
-	return fmt.Sprintf(in(language).whichQuestion, strings.Join(short, ", "))
+func (w Words) WhichQuestion(language string, short []string) string {
+	return fmt.Sprintf(w.in(language).whichQuestion, strings.Join(short, ", "))
 }
 
 // Noted answers a press that was counted.
-func (Words) Noted(language string, missing int) string {
+func (w Words) Noted(language string, missing int) string {
 	if missing > 0 {
-		return fmt.Sprintf(in(language).votedToast, missing)
+		return fmt.Sprintf(w.in(language).votedToast, missing)
 	}
-	return in(language).decidedToast
+	return w.in(language).decidedToast
 }
 
 // AlwaysButton is the label of the button that begins storing a rule.
-func (Words) AlwaysButton(language string) string { return in(language).always }
+func (w Words) AlwaysButton(language string) string { return w.in(language).always }
 
 // StoreButtons are the labels of the card that shows the rule.
-func (Words) StoreButtons(language string) (store, back string) {
-	b := in(language)
+func (w Words) StoreButtons(language string) (store, back string) {
+	b := w.in(language)
 	return b.storeIt, b.back
 }
 
 // StoreHead stands above the rule that would be stored.
-func (Words) StoreHead(language string) string { return in(language).storeHead }
+func (w Words) StoreHead(language string) string { return w.in(language).storeHead }
 
 // StoreFoot stands below it.
-func (Words) StoreFoot(language string) string { return in(language).storeFoot }
+func (w Words) StoreFoot(language string) string { return w.in(language).storeFoot }
 
 // AdminsStore answers somebody who may not store rules.
-func (Words) AdminsStore(language string) string { return in(language).adminsStore }
+func (w Words) AdminsStore(language string) string { return w.in(language).adminsStore }
 
 // PolicyStatus answers /policy status.
-func (Words) PolicyStatus(language string, lines []string) string {
-	return in(language).policyHead + "\n" + strings.Join(lines, "\n")
+func (w Words) PolicyStatus(language string, lines []string) string {
+	return w.in(language).policyHead + "\n" + strings.Join(lines, "\n")
 }
 
 // PolicyDecision answers /policy check.
 func (w Words) PolicyDecision(language, effect, rule, reason string) string {
-	b := in(language)
+	b := w.in(language)
 	lines := []string{b.effects[effect]}
 	if reason = w.Reason(language, reason); reason != "" {
 		lines = append(lines, reason)
@@ -197,4 +194,4 @@ func (w Words) PolicyDecision(language, effect, rule, reason string) string {
 }
 
 // PolicyHelp says how /policy is used.
-func (Words) PolicyHelp(language string) string { return in(language).policyHelp }
+func (w Words) PolicyHelp(language string) string { return w.in(language).policyHelp }

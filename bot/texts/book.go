@@ -58,8 +58,7 @@ type book struct {
 	// commands
 	start, helpHead, helpAdmin, unknown, unknownNear, adminsOnly, cleared, newTopic, nothingRuns, stopping string
 	dropped                                                                                                count
-	statusModel, statusHere, statusAll, statusTools, statusStores, statusVersion                           string
-	hereIdle, hereRunning, hereParked, hereWaiting, none                                                   string
+	status                                                                                                 statusBook
 	toolsHead, toolsNone, modelLine, notBuilt                                                              string
 	// tools that are blocked, servers
 	toolsBlocked, unblocked, notBlocked, meant                        string

@@ -76,14 +76,14 @@ func germanApprovals(b *book) {
 }
 
 func germanQuotas(b *book) {
-	b.quotaTurns = "Deine %d Anfragen für heute sind verbraucht. Um 00:00 UTC beginnt es neu. /quota zeigt mehr; ein Admin kann sie erhöhen."
-	b.quotaTurnsChat = "Die %d Anfragen dieses Chats für heute sind verbraucht. Um 00:00 UTC beginnt es neu. /quota zeigt mehr; ein Admin kann sie erhöhen."
-	b.quotaTurnsBot = "Meine %d Anfragen für heute sind verbraucht. Um 00:00 UTC beginnt es neu."
-	b.quotaNear = "Du hast heute %d von %d Anfragen verbraucht; um 00:00 UTC beginnt es neu."
-	b.quotaNearChat = "Dieser Chat hat heute %d von %d Anfragen verbraucht; um 00:00 UTC beginnt es neu."
+	b.quotaTurns = "Deine %d Anfragen für heute sind verbraucht. Um %s beginnt es neu. /quota zeigt mehr; ein Admin kann sie erhöhen."
+	b.quotaTurnsChat = "Die %d Anfragen dieses Chats für heute sind verbraucht. Um %s beginnt es neu. /quota zeigt mehr; ein Admin kann sie erhöhen."
+	b.quotaTurnsBot = "Meine %d Anfragen für heute sind verbraucht. Um %s beginnt es neu."
+	b.quotaNear = "Du hast heute %d von %d Anfragen verbraucht; um %s beginnt es neu."
+	b.quotaNearChat = "Dieser Chat hat heute %d von %d Anfragen verbraucht; um %s beginnt es neu."
 	b.quotaAway = "Ich kann die Kontingente gerade nicht prüfen und fange darum nichts Neues an. Bitte in ein paar Minuten noch einmal senden."
 	b.quotaUnread = "Ich kann die Kontingente gerade nicht lesen. Bitte in ein paar Minuten noch einmal fragen."
-	b.quotaTitle, b.quotaNone, b.quotaReset = "Heute, seit 00:00 UTC", "%s: %d Anfragen, keine Grenze", "%s %s %d / %d Anfragen"
+	b.quotaTitle, b.quotaNone, b.quotaReset = "Heute, seit %s", "%s: %d Anfragen, keine Grenze", "%s %s %d / %d Anfragen"
 	b.quotaToday, b.quotaChat, b.quotaBot = "Du", "Dieser Chat", "Der Bot"
 }
 
@@ -96,12 +96,8 @@ func germanCommands(b *book) {
 	b.cleared, b.newTopic = "Erledigt. Dieses Gespräch habe ich vergessen.", "Ein neues Gespräch. Worum geht es?"
 	b.nothingRuns, b.stopping = "Hier läuft nichts.", "Ich halte an."
 	b.dropped = count{"%d wartende Nachricht verworfen.", "%d wartende Nachrichten verworfen."}
-	b.statusModel, b.statusHere, b.statusStores = "Modell %s", "Hier %s", "Speicher %s"
-	b.statusAll = "Überall %d in Arbeit, %d warten auf eine Entscheidung, %d Nachrichten in der Schlange, %d noch nicht zugestellt, %d vielleicht verloren"
-	b.statusTools, b.statusVersion = "Werkzeuge %s; %s", "zephbot %s, läuft seit %s"
-	b.hereIdle, b.hereRunning = "läuft nichts", "arbeite ich seit %s"
-	b.hereParked, b.hereWaiting = "wartet eine Frage seit %s auf deine Entscheidung", "ist das Modell seit %s nicht da; ich versuche es weiter"
-	b.none, b.toolsHead, b.toolsNone = "keine", "Werkzeuge in diesem Chat:", "In diesem Chat darf ich keine Werkzeuge benutzen."
+	b.status = germanStatus()
+	b.toolsHead, b.toolsNone = "Werkzeuge in diesem Chat:", "In diesem Chat darf ich keine Werkzeuge benutzen."
 	b.modelLine = "Das Modell ist %s. Es steht in der Konfiguration."
 	for name, words := range map[string]string{
 		"help": "was du hier tun kannst", "new": "ein neues Gespräch beginnen", "clear": "dieses Gespräch vergessen und sein Werkzeug-Kontingent zurücksetzen",

@@ -73,8 +73,8 @@ func germanGrants() grantBook {
 const labelLength = 40
 
 // Changed warns that files are not what they were when somebody allowed the call; "" for none.
-func (Words) Changed(language string, files []string) string {
-	b := in(language).grants
+func (w Words) Changed(language string, files []string) string {
+	b := w.in(language).grants
 	switch len(files) {
 	case 0:
 		return ""
@@ -86,17 +86,17 @@ func (Words) Changed(language string, files []string) string {
 }
 
 // WholeButton is the label of the button that approves every call of a tool in this conversation.
-func (Words) WholeButton(language string) string { return in(language).grants.whole }
+func (w Words) WholeButton(language string) string { return w.in(language).grants.whole }
 
 // ChooseHead stands above the choices of a standing approval.
-func (Words) ChooseHead(language string) string { return in(language).grants.chooseHead }
+func (w Words) ChooseHead(language string) string { return w.in(language).grants.chooseHead }
 
 // ChooseFoot stands below them.
-func (Words) ChooseFoot(language string) string { return in(language).grants.chooseFoot }
+func (w Words) ChooseFoot(language string) string { return w.in(language).grants.chooseFoot }
 
 // OfferLabel is the label of a choice. root is the directory from which paths are shown.
-func (Words) OfferLabel(language string, o policy.Offer, root string) string {
-	label := in(language).grants.labels[o.Kind]
+func (w Words) OfferLabel(language string, o policy.Offer, root string) string {
+	label := w.in(language).grants.labels[o.Kind]
 	if !strings.Contains(label, "%s") {
 		return label
 	}
@@ -104,17 +104,17 @@ func (Words) OfferLabel(language string, o policy.Offer, root string) string {
 }
 
 // Offer says one choice in a line.
-func (Words) Offer(language string, o policy.Offer, root string) string {
+func (w Words) Offer(language string, o policy.Offer, root string) string {
 	rules := make([]string, len(o.Grants))
 	for i := range o.Grants {
 		rules[i] = ruleText(&o.Grants[i], root)
 	}
-	return fmt.Sprintf(in(language).grants.offers[o.Kind], strings.Join(rules, ", "))
+	return fmt.Sprintf(w.in(language).grants.offers[o.Kind], strings.Join(rules, ", "))
 }
 
 // Rule is a standing approval in one line, and what limits it in further ones.
-func (Words) Rule(language string, g *policy.Grant, root string) (rule string, limits []string) {
-	b := in(language).grants
+func (w Words) Rule(language string, g *policy.Grant, root string) (rule string, limits []string) {
+	b := w.in(language).grants
 	rule = g.Tool + ": " + ruleText(g, root)
 	if g.Kind == policy.GrantTool {
 		rule = g.Tool + ": " + b.wholeRule
@@ -151,8 +151,8 @@ func fromRoot(p, root string) string {
 }
 
 // Past says how often this bot asked about what a rule would cover, with examples.
-func (Words) Past(language string, n int, examples []string) string {
-	b := in(language).grants
+func (w Words) Past(language string, n int, examples []string) string {
+	b := w.in(language).grants
 	if n == 0 {
 		return b.pastNone
 	}
@@ -180,7 +180,7 @@ type StoredRule struct {
 
 // Rules is the page of a list that begins with rule number from, counted from 1, of so many in all. note stands below it.
 func (w Words) Rules(language string, page []StoredRule, from, all int, note string) string {
-	b := in(language).grants
+	b := w.in(language).grants
 	if all == 0 {
 		return strings.TrimPrefix(note+"\n", "\n") + b.rulesNone
 	}
@@ -196,7 +196,7 @@ func (w Words) Rules(language string, page []StoredRule, from, all int, note str
 		if r.Chat != "" {
 			where = fmt.Sprintf(b.ruleChat, r.Chat)
 		}
-		lines = append(lines, where+" · "+fmt.Sprintf(b.ruleBy, named(r.By), r.At.UTC().Format("2006-01-02 15:04 UTC")))
+		lines = append(lines, where+" · "+fmt.Sprintf(b.ruleBy, named(r.By), w.moment(r.At)))
 		switch {
 		case r.Old:
 			lines = append(lines, "⚠ "+b.rulesOld)
@@ -223,21 +223,21 @@ func (w Words) seen(language, text string) string {
 const ruleLength = 300
 
 // RevokeButton is the label of the button that ends rule number n.
-func (Words) RevokeButton(language string, n int) string {
-	return fmt.Sprintf(in(language).grants.revoke, n)
+func (w Words) RevokeButton(language string, n int) string {
+	return fmt.Sprintf(w.in(language).grants.revoke, n)
 }
 
 // PageButtons turn the pages of the list.
-func (Words) PageButtons(language string) (newer, older string) {
-	b := in(language).grants
+func (w Words) PageButtons(language string) (newer, older string) {
+	b := w.in(language).grants
 	return b.newer, b.older
 }
 
 // Revoked says which rule was ended.
 func (w Words) Revoked(language string, r StoredRule) string {
 	rule, _ := w.Rule(language, &r.Grant, r.Root)
-	return fmt.Sprintf(in(language).grants.revoked, w.seen(language, rule))
+	return fmt.Sprintf(w.in(language).grants.revoked, w.seen(language, rule))
 }
 
 // RevokedAlready answers a press on a rule that is gone.
-func (Words) RevokedAlready(language string) string { return in(language).grants.revokedAlready }
+func (w Words) RevokedAlready(language string) string { return w.in(language).grants.revokedAlready }

@@ -8,8 +8,8 @@ import (
 
 // Reason says why a call is asked about or refused. The policy gives its reasons in English sentences, which the audit keeps; a reader of another
 // language gets the same sentence in theirs. What has no translation is said in general words rather than in English.
-func (Words) Reason(language, english string) string {
-	b := in(language)
+func (w Words) Reason(language, english string) string {
+	b := w.in(language)
 	if b.reasons == nil || english == "" {
 		return english
 	}
@@ -20,8 +20,8 @@ func (Words) Reason(language, english string) string {
 }
 
 // Note says where a call runs and under which limits. Its parts are divided by " · "; a part that has no translation, such as a name, stays as it is.
-func (Words) Note(language, english string) string {
-	b := in(language)
+func (w Words) Note(language, english string) string {
+	b := w.in(language)
 	if b.reasons == nil {
 		return english
 	}
@@ -190,6 +190,17 @@ trusted = vertrauenswürdig
 untrusted = nicht vertrauenswürdig
 sandboxed = eingeschränkt
 it may ask the model during the call = er darf während des Aufrufs das Modell fragen
+the disk is full; free some space, nothing was stored = der Datenträger ist voll; schaffe Platz, gespeichert wurde nichts
+the database cannot be written; check owner and permissions of the file and its directory = die Datenbank lässt sich nicht schreiben; prüfe Besitzer und Rechte der Datei und ihres Verzeichnisses
+the database is damaged; stop the program and restore a backup = die Datenbank ist beschädigt; halte das Programm an und spiele eine Sicherung ein
+the file is not a database; move it away or restore a backup = die Datei ist keine Datenbank; verschiebe sie oder spiele eine Sicherung ein
+the disk reports an error; check the disk = der Datenträger meldet einen Fehler; prüfe ihn
+the file cannot be opened; check that the directory exists and may be written = die Datei lässt sich nicht öffnen; prüfe, ob das Verzeichnis da und beschreibbar ist
+access to the database is denied; check owner and permissions of the file = der Zugriff auf die Datenbank ist verweigert; prüfe Besitzer und Rechte der Datei
+another program holds the database; close it = ein anderes Programm hält die Datenbank; beende es
+there is not enough memory = es ist nicht genug Speicher da
+the database failed = die Datenbank ist ausgefallen
+the connection to the database was lost = die Verbindung zur Datenbank ging verloren
 The server says: {,}. It is not a trusted server. = Der Server sagt: {,}. Er ist nicht vertrauenswürdig.
 The server says: {,}. = Der Server sagt: {,}.
 `)

@@ -128,3 +128,32 @@ func text(e ast.Expr) string {
 	}
 	return "x"
 }
+
+// TestEveryOutageIsTranslated looks into the source of the store: what it says of a database that is out of order.
+func TestEveryOutageIsTranslated(t *testing.T) {
+	t.Parallel()
+	file, err := parser.ParseFile(token.NewFileSet(), "../../persistence/sql/errors.go", nil, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	ast.Inspect(file, func(n ast.Node) bool {
+		f, ok := n.(*ast.FuncDecl)
+		if !ok || f.Name.Name != "sqliteReason" {
+			return true
+		}
+		ast.Inspect(f.Body, func(n ast.Node) bool {
+			if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING && text(lit) != "" {
+				found++
+				if got := w.OutOfOrder("de", text(lit)); strings.Contains(got, text(lit)) {
+					t.Errorf("%q has no German sentence in reasons.go", text(lit))
+				}
+			}
+			return true
+		})
+		return false
+	})
+	if found < 10 {
+		t.Errorf("only %d reasons found", found)
+	}
+}

@@ -32,14 +32,14 @@ type ServerTool struct {
 }
 
 // ServersOff says that there is no MCP client here.
-func (Words) ServersOff(language string) string { return in(language).serversOff }
+func (w Words) ServersOff(language string) string { return w.in(language).serversOff }
 
 // ServersHelp says how /mcp is used.
-func (Words) ServersHelp(language string) string { return in(language).serversHelp }
+func (w Words) ServersHelp(language string) string { return w.in(language).serversHelp }
 
 // Servers answers /mcp list.
-func (Words) Servers(language string, list []Server) string {
-	b := in(language)
+func (w Words) Servers(language string, list []Server) string {
+	b := w.in(language)
 	if len(list) == 0 {
 		return b.serversNone
 	}
@@ -65,8 +65,8 @@ func (Words) Servers(language string, list []Server) string {
 }
 
 // ServerTools answers /mcp tools: those that are offered, and those that are not, with the reason.
-func (Words) ServerTools(language, id string, list []ServerTool) string {
-	b := in(language)
+func (w Words) ServerTools(language, id string, list []ServerTool) string {
+	b := w.in(language)
 	offered := 0
 	for _, t := range list {
 		if !t.Dropped {
@@ -88,34 +88,34 @@ func (Words) ServerTools(language, id string, list []ServerTool) string {
 }
 
 // ServerConnecting answers /mcp add and /mcp restart at once: how it went is told later.
-func (Words) ServerConnecting(language, id string) string {
-	return fmt.Sprintf(in(language).serverConnecting, id)
+func (w Words) ServerConnecting(language, id string) string {
+	return fmt.Sprintf(w.in(language).serverConnecting, id)
 }
 
 // SignIn shows the link with which an admin signs in to a server.
-func (Words) SignIn(language, id, link string) string {
-	return fmt.Sprintf(in(language).serverSignIn, id, link, id)
+func (w Words) SignIn(language, id, link string) string {
+	return fmt.Sprintf(w.in(language).serverSignIn, id, link, id)
 }
 
 // ServerAdded says that a server is connected.
-func (Words) ServerAdded(language, id string, tools int) string {
-	b := in(language)
+func (w Words) ServerAdded(language, id string, tools int) string {
+	b := w.in(language)
 	return id + ": " + b.serverAdded.say(tools)
 }
 
 // ServerFailed says why something with a server did not work.
-func (Words) ServerFailed(language, id, problem string) string {
-	return fmt.Sprintf(in(language).serverFailed, visible.Name(id), visible.Controls(problem))
+func (w Words) ServerFailed(language, id, problem string) string {
+	return fmt.Sprintf(w.in(language).serverFailed, visible.Name(id), visible.Controls(problem))
 }
 
 // ServerRemoved answers /mcp remove.
-func (Words) ServerRemoved(language, id string, tools int) string {
-	return id + ": " + in(language).serverRemoved.say(tools)
+func (w Words) ServerRemoved(language, id string, tools int) string {
+	return id + ": " + w.in(language).serverRemoved.say(tools)
 }
 
 // ServerAccepted answers /mcp accept; no tools: nothing had changed.
-func (Words) ServerAccepted(language, id string, tools []string) string {
-	b := in(language)
+func (w Words) ServerAccepted(language, id string, tools []string) string {
+	b := w.in(language)
 	if len(tools) == 0 {
 		return fmt.Sprintf(b.serverNothing, id)
 	}
@@ -123,22 +123,24 @@ func (Words) ServerAccepted(language, id string, tools []string) string {
 }
 
 // ServerUnknown says that no server has this id.
-func (Words) ServerUnknown(language, id string) string {
-	return fmt.Sprintf(in(language).serverNone, id)
+func (w Words) ServerUnknown(language, id string) string {
+	return fmt.Sprintf(w.in(language).serverNone, id)
 }
 
 // ServerAway tells people who use a server that it has ended.
-func (Words) ServerAway(language, id string) string { return fmt.Sprintf(in(language).serverAway, id) }
+func (w Words) ServerAway(language, id string) string {
+	return fmt.Sprintf(w.in(language).serverAway, id)
+}
 
 // ServerBack tells them that it is there again.
-func (Words) ServerBack(language, id string, tools int) string {
-	b := in(language)
+func (w Words) ServerBack(language, id string, tools int) string {
+	b := w.in(language)
 	return fmt.Sprintf(b.serverBack, id, b.serverTools.say(tools))
 }
 
 // ServerWaits tells people what of a server waits until an admin accepts it: tools that changed, new ones, the instructions.
-func (Words) ServerWaits(language, id string, changed, fresh []string, held bool) string {
-	return strings.Join(serverWaits(in(language), id, changed, fresh, held), "\n")
+func (w Words) ServerWaits(language, id string, changed, fresh []string, held bool) string {
+	return strings.Join(serverWaits(w.in(language), id, changed, fresh, held), "\n")
 }
 
 func serverWaits(b *book, id string, changed, fresh []string, held bool) []string {
@@ -166,8 +168,8 @@ type ServerChange struct {
 const maxPendingLines = 400
 
 // ServerPending shows what would be accepted, as lines that go and lines that come, and how; no code: nothing waits.
-func (Words) ServerPending(language, id, code string, changes []ServerChange) string {
-	b := in(language)
+func (w Words) ServerPending(language, id, code string, changes []ServerChange) string {
+	b := w.in(language)
 	if code == "" {
 		return fmt.Sprintf(b.serverNothing, id)
 	}
@@ -211,13 +213,13 @@ func without(mark string, list, other []string) []string {
 }
 
 // ServerLong stands in the place of a schema that is too long to be shown.
-func (Words) ServerLong(language string) string { return in(language).serverLong }
+func (w Words) ServerLong(language string) string { return w.in(language).serverLong }
 
 // ServerPrograms says that programs are not added from the chat, and what would change that.
-func (Words) ServerPrograms(language string) string { return in(language).serverChat }
+func (w Words) ServerPrograms(language string) string { return w.in(language).serverChat }
 
 // ServerNobody says that there is nobody to ask about a server.
-func (Words) ServerNobody(language string) string { return in(language).serverNotNow }
+func (w Words) ServerNobody(language string) string { return w.in(language).serverNotNow }
 
 // ServerProposal is what a card about /mcp add shows.
 type ServerProposal struct {
@@ -229,8 +231,8 @@ type ServerProposal struct {
 }
 
 // ServerAdd is what is decided about: every word of a command line on a line of its own, so that none can look like two.
-func (Words) ServerAdd(language string, p ServerProposal) string {
-	b := in(language)
+func (w Words) ServerAdd(language string, p ServerProposal) string {
+	b := w.in(language)
 	lines := []string{fmt.Sprintf(b.serverAdd, p.ID)}
 	if p.URL != "" {
 		lines = append(lines, fmt.Sprintf(b.serverAddURL, p.URL))
@@ -260,8 +262,8 @@ type Blocked struct {
 }
 
 // ToolsBlocked follows /tools when something is blocked.
-func (Words) ToolsBlocked(language string, list []Blocked) string {
-	lines := []string{in(language).toolsBlocked}
+func (w Words) ToolsBlocked(language string, list []Blocked) string {
+	lines := []string{w.in(language).toolsBlocked}
 	for _, t := range list {
 		lines = append(lines, "• "+t.Tool+" – "+t.Reason)
 	}
@@ -269,8 +271,8 @@ func (Words) ToolsBlocked(language string, list []Blocked) string {
 }
 
 // Unblocked answers /tools unblock.
-func (Words) Unblocked(language, tool string, was bool) string {
-	b := in(language)
+func (w Words) Unblocked(language, tool string, was bool) string {
+	b := w.in(language)
 	if !was {
 		return fmt.Sprintf(b.notBlocked, visible.Name(tool))
 	}
@@ -278,6 +280,6 @@ func (Words) Unblocked(language, tool string, was bool) string {
 }
 
 // Meant proposes another name for a misspelt one.
-func (Words) Meant(language, name string) string {
-	return fmt.Sprintf(in(language).meant, visible.Name(name))
+func (w Words) Meant(language, name string) string {
+	return fmt.Sprintf(w.in(language).meant, visible.Name(name))
 }

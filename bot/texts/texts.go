@@ -15,12 +15,46 @@ import (
 )
 
 // Words says things in the reader's language. The zero value is ready; methods are safe for concurrent use. language is an IETF tag as the client
-// sends it ("de-CH"); an unknown one means English.
-type Words struct{}
+// sends it ("de-CH"); an unknown one means English. The Bot API does not tell a reader's time zone: all times of a sentence are in Zone.
+type Words struct {
+	Zone     *time.Location // nil = UTC
+	Language string         // an IETF tag, where a reader's language is not known; "" = English
+}
+
+// in chooses the book for a language.
+func (w Words) in(language string) *book {
+	if language == "" {
+		language = w.Language
+	}
+	return in(language)
+}
+
+// local is a moment in the zone of the readers, and what stands behind its time of day: nothing, or that it is UTC.
+func (w Words) local(t time.Time) (at time.Time, mark string) {
+	if w.Zone == nil {
+		return t.UTC(), " UTC"
+	}
+	if at = t.In(w.Zone); w.Zone.String() == "UTC" {
+		mark = " UTC"
+	}
+	return at, mark
+}
+
+// clock says a time of day.
+func (w Words) clock(t time.Time) string {
+	at, mark := w.local(t)
+	return at.Format("15:04") + mark
+}
+
+// moment says a date and a time of day.
+func (w Words) moment(t time.Time) string {
+	at, mark := w.local(t)
+	return at.Format("2006-01-02 15:04") + mark
+}
 
 // Ended says why a turn ended without an answer.
-func (Words) Ended(language, reason, text string, stats agent.Stats, request string) string {
-	b := in(language)
+func (w Words) Ended(language, reason, text string, stats agent.Stats, request string) string {
+	b := w.in(language)
 	text = strings.TrimSpace(text)
 	switch reason {
 	case agent.ReasonStopped:
@@ -61,47 +95,55 @@ func quoted(text string) string {
 }
 
 // Cut is added under an answer that the token limit cut.
-func (Words) Cut(language string) string { return in(language).cut }
+func (w Words) Cut(language string) string { return w.in(language).cut }
 
 // Unstored says that a message cannot be stored now and is not lost.
-func (Words) Unstored(language string) string { return in(language).unstored }
+func (w Words) Unstored(language string) string { return w.in(language).unstored }
 
 // OutOfOrder tells an admin why nothing can be stored, and what to do.
-func (Words) OutOfOrder(language, advice string) string {
-	return fmt.Sprintf(in(language).outOfOrder, advice)
+func (w Words) OutOfOrder(language, advice string) string {
+	b := w.in(language)
+	if b.reasons != nil {
+		if text, ok := b.reasons().say(advice); ok {
+			advice = text
+		}
+	}
+	return fmt.Sprintf(b.outOfOrder, advice)
 }
 
 // Away says that the model does not answer and that the message is kept.
-func (Words) Away(language, request string) string { return fmt.Sprintf(in(language).away, request) }
+func (w Words) Away(language, request string) string {
+	return fmt.Sprintf(w.in(language).away, request)
+}
 
 // Behind says that a message waits behind a decision.
-func (Words) Behind(language string) string { return in(language).behind }
+func (w Words) Behind(language string) string { return w.in(language).behind }
 
 // Nothing answers a message without anything to work on.
-func (Words) Nothing(language string) string { return in(language).nothing }
+func (w Words) Nothing(language string) string { return w.in(language).nothing }
 
 // Placeholder is the first text of a message that will grow.
-func (Words) Placeholder(language string) string { return in(language).placeholder }
+func (w Words) Placeholder(language string) string { return w.in(language).placeholder }
 
 // Broken says that a message could not be handled because of a fault of ours.
-func (Words) Broken(language, request string) string {
-	return fmt.Sprintf(in(language).broken, request)
+func (w Words) Broken(language, request string) string {
+	return fmt.Sprintf(w.in(language).broken, request)
 }
 
 // Resent marks an answer that was sent again after its first sending had an unknown outcome.
-func (Words) Resent(language string) string { return in(language).resent }
+func (w Words) Resent(language string) string { return w.in(language).resent }
 
 // Lost says below a message that n earlier ones may not have arrived.
-func (Words) Lost(language string, n int) string { return in(language).lost.say(n) }
+func (w Words) Lost(language string, n int) string { return w.in(language).lost.say(n) }
 
 // NoTopic says below a message why it is not in its topic.
-func (Words) NoTopic(language string) string { return in(language).noTopic }
+func (w Words) NoTopic(language string) string { return w.in(language).noTopic }
 
 // AsFile is the caption of an answer that Telegram refuses as a text.
-func (Words) AsFile(language string) string { return in(language).asFile }
+func (w Words) AsFile(language string) string { return w.in(language).asFile }
 
 // Unsendable takes the place of what Telegram refuses in every form.
-func (Words) Unsendable(language string) string { return in(language).unsendable }
+func (w Words) Unsendable(language string) string { return w.in(language).unsendable }
 
 // Attached tells the model which files came along. It is not for people, so it has one language.
 func (Words) Attached(files []bot.Attachment) string {
@@ -139,11 +181,11 @@ func Bytes(n int64) string {
 }
 
 // Thinking is the progress line before the first tool.
-func (Words) Thinking(language string) string { return in(language).thinking }
+func (w Words) Thinking(language string) string { return w.in(language).thinking }
 
 // Line is the progress line while tools run: what runs, how many steps are done, for how long.
-func (Words) Line(language, tool, show string, done, total int, took time.Duration) string {
-	b := in(language)
+func (w Words) Line(language, tool, show string, done, total int, took time.Duration) string {
+	b := w.in(language)
 	verb, ok := b.verbs[tool]
 	if !ok {
 		verb, show = b.verbs[""], tool
@@ -161,8 +203,8 @@ func (Words) Line(language, tool, show string, done, total int, took time.Durati
 }
 
 // Duration says how long something has lasted, roughly.
-func (Words) Duration(language string, d time.Duration) string {
-	b := in(language)
+func (w Words) Duration(language string, d time.Duration) string {
+	b := w.in(language)
 	n, unit := int(d.Seconds()), b.seconds
 	switch {
 	case d >= 2*time.Hour:
@@ -200,12 +242,14 @@ func Bar(used, limit int64) string {
 }
 
 // Stranger tells somebody who is not on the list how to get there.
-func (Words) Stranger(language, id string) string {
-	return fmt.Sprintf(in(language).strangerPrivate, id)
+func (w Words) Stranger(language, id string) string {
+	return fmt.Sprintf(w.in(language).strangerPrivate, id)
 }
 
 // Unlisted tells a group that it is not on the list.
-func (Words) Unlisted(language, id string) string { return fmt.Sprintf(in(language).groupUnlisted, id) }
+func (w Words) Unlisted(language, id string) string {
+	return fmt.Sprintf(w.in(language).groupUnlisted, id)
+}
 
 // Scope says whose quota is meant.
 type Scope string
@@ -217,34 +261,34 @@ const (
 	Bot  Scope = "bot"
 )
 
-// TurnsUsedUp says that a quota of turns is used up.
-func (Words) TurnsUsedUp(language string, scope Scope, limit int64) string {
-	b := in(language)
+// TurnsUsedUp says that a quota of turns is used up until fresh.
+func (w Words) TurnsUsedUp(language string, scope Scope, limit int64, fresh time.Time) string {
+	b, at := w.in(language), w.clock(fresh)
 	switch scope {
 	case Chat:
-		return fmt.Sprintf(b.quotaTurnsChat, limit)
+		return fmt.Sprintf(b.quotaTurnsChat, limit, at)
 	case Bot:
-		return fmt.Sprintf(b.quotaTurnsBot, limit)
+		return fmt.Sprintf(b.quotaTurnsBot, limit, at)
 	default:
-		return fmt.Sprintf(b.quotaTurns, limit)
+		return fmt.Sprintf(b.quotaTurns, limit, at)
 	}
 }
 
-// TurnsNear warns once that a quota is nearly used up.
-func (Words) TurnsNear(language string, used, limit int64) string {
-	return fmt.Sprintf(in(language).quotaNear, used, limit)
+// TurnsNear warns once that a quota is nearly used up; it starts afresh at fresh.
+func (w Words) TurnsNear(language string, used, limit int64, fresh time.Time) string {
+	return fmt.Sprintf(w.in(language).quotaNear, used, limit, w.clock(fresh))
 }
 
 // TurnsNearChat is TurnsNear for the quota of a chat.
-func (Words) TurnsNearChat(language string, used, limit int64) string {
-	return fmt.Sprintf(in(language).quotaNearChat, used, limit)
+func (w Words) TurnsNearChat(language string, used, limit int64, fresh time.Time) string {
+	return fmt.Sprintf(w.in(language).quotaNearChat, used, limit, w.clock(fresh))
 }
 
 // QuotaUnread answers /quota while the counters cannot be read.
-func (Words) QuotaUnread(language string) string { return in(language).quotaUnread }
+func (w Words) QuotaUnread(language string) string { return w.in(language).quotaUnread }
 
 // QuotaAway says that quotas cannot be checked.
-func (Words) QuotaAway(language string) string { return in(language).quotaAway }
+func (w Words) QuotaAway(language string) string { return w.in(language).quotaAway }
 
 // Usage is a line of /quota.
 type Usage struct {
@@ -253,11 +297,11 @@ type Usage struct {
 	Limit int64 // 0 = none
 }
 
-// Quota is the answer to /quota.
-func (Words) Quota(language string, usage []Usage) string {
-	b := in(language)
+// Quota is the answer to /quota; the day of the quotas began at since.
+func (w Words) Quota(language string, usage []Usage, since time.Time) string {
+	b := w.in(language)
 	names := map[Scope]string{User: b.quotaToday, Chat: b.quotaChat, Bot: b.quotaBot}
-	lines := []string{b.quotaTitle}
+	lines := []string{fmt.Sprintf(b.quotaTitle, w.clock(since))}
 	for _, u := range usage {
 		if u.Limit == 0 {
 			lines = append(lines, fmt.Sprintf(b.quotaNone, names[u.Scope], u.Used))
@@ -269,16 +313,16 @@ func (Words) Quota(language string, usage []Usage) string {
 }
 
 // Start greets.
-func (Words) Start(language, name string) string {
+func (w Words) Start(language, name string) string {
 	if name != "" {
 		name = " " + render.Cut(name, 64)
 	}
-	return fmt.Sprintf(in(language).start, name)
+	return fmt.Sprintf(w.in(language).start, name)
 }
 
 // Help lists the commands a person may use.
-func (Words) Help(language string, own, admin []string) string {
-	b := in(language)
+func (w Words) Help(language string, own, admin []string) string {
+	b := w.in(language)
 	lines := append([]string{b.helpHead, ""}, b.lines(own)...)
 	if len(admin) > 0 {
 		lines = append(append(lines, "", b.helpAdmin), b.lines(admin)...)
@@ -304,11 +348,11 @@ func (b *book) lines(names []string) []string {
 }
 
 // Describe says what a command does, for the command menu.
-func (Words) Describe(language, command string) string { return in(language).commands[command][0] }
+func (w Words) Describe(language, command string) string { return w.in(language).commands[command][0] }
 
 // UnknownCommand names the nearest known command.
-func (Words) UnknownCommand(language, name, nearest string) string {
-	b := in(language)
+func (w Words) UnknownCommand(language, name, nearest string) string {
+	b := w.in(language)
 	name = render.Cut(name, 32)
 	if nearest == "" {
 		return fmt.Sprintf(b.unknown, name)
@@ -317,26 +361,28 @@ func (Words) UnknownCommand(language, name, nearest string) string {
 }
 
 // NotBuilt says that a command of the contract is not part of this version.
-func (Words) NotBuilt(language, name string) string { return fmt.Sprintf(in(language).notBuilt, name) }
+func (w Words) NotBuilt(language, name string) string {
+	return fmt.Sprintf(w.in(language).notBuilt, name)
+}
 
 // AdminsOnly refuses an admin command by name.
-func (Words) AdminsOnly(language string, admins []string) string {
+func (w Words) AdminsOnly(language string, admins []string) string {
 	names := ""
 	if len(admins) > 0 {
 		names = " (" + strings.Join(admins, ", ") + ")"
 	}
-	return fmt.Sprintf(in(language).adminsOnly, names)
+	return fmt.Sprintf(w.in(language).adminsOnly, names)
 }
 
 // Cleared answers /clear.
-func (Words) Cleared(language string) string { return in(language).cleared }
+func (w Words) Cleared(language string) string { return w.in(language).cleared }
 
 // Fresh answers /new.
-func (Words) Fresh(language string) string { return in(language).newTopic }
+func (w Words) Fresh(language string) string { return w.in(language).newTopic }
 
 // Stopping answers /stop.
-func (Words) Stopping(language string, running bool, dropped int) string {
-	b := in(language)
+func (w Words) Stopping(language string, running bool, dropped int) string {
+	b := w.in(language)
 	text := b.nothingRuns
 	if running {
 		text = b.stopping
@@ -350,50 +396,9 @@ func (Words) Stopping(language string, running bool, dropped int) string {
 	return text
 }
 
-// Status is what /status shows.
-type Status struct {
-	Model   string
-	Lane    bot.Lane
-	Since   time.Duration // how long the lane has been in its state
-	Counts  bot.Counts
-	Tools   []string
-	Sandbox string
-	Stores  string
-	Version string
-	Up      time.Duration
-	Extra   []string // further lines, already worded
-}
-
-// Status answers /status.
-func (w Words) Status(language string, s Status) string {
-	b := in(language)
-	since := w.Duration(language, s.Since)
-	here := b.hereIdle
-	switch {
-	case s.Lane.Turn == "":
-	case s.Lane.State == bot.Parked:
-		here = fmt.Sprintf(b.hereParked, since)
-	case s.Lane.State == bot.Waiting:
-		here = fmt.Sprintf(b.hereWaiting, since)
-	default:
-		here = fmt.Sprintf(b.hereRunning, since)
-	}
-	names := strings.Join(s.Tools, ", ")
-	if names == "" {
-		names = b.none
-	}
-	lines := []string{
-		fmt.Sprintf(b.statusModel, s.Model), fmt.Sprintf(b.statusHere, here),
-		fmt.Sprintf(b.statusAll, s.Counts.Running, s.Counts.Parked, s.Counts.Queued, s.Counts.Undelivered, s.Counts.Lost),
-		fmt.Sprintf(b.statusTools, names, s.Sandbox), fmt.Sprintf(b.statusStores, s.Stores),
-	}
-	lines = append(lines, s.Extra...)
-	return lined(append(lines, fmt.Sprintf(b.statusVersion, s.Version, w.Duration(language, s.Up))))
-}
-
 // Tools answers /tools.
-func (Words) Tools(language string, names []string) string {
-	b := in(language)
+func (w Words) Tools(language string, names []string) string {
+	b := w.in(language)
 	if len(names) == 0 {
 		return b.toolsNone
 	}
@@ -414,7 +419,9 @@ func lined(list []string) string {
 }
 
 // Model answers /model.
-func (Words) Model(language, model string) string { return fmt.Sprintf(in(language).modelLine, model) }
+func (w Words) Model(language, model string) string {
+	return fmt.Sprintf(w.in(language).modelLine, model)
+}
 
 // Languages lists the languages there are texts for; English, the default, first.
 func (Words) Languages() []string { return []string{"en", "de"} }

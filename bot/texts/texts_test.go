@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -42,7 +43,7 @@ func everything(l string) map[string][]string {
 	m := map[string][]string{
 		"Ended": {
 			ended(agent.ReasonStopped, "", 0), ended(agent.ReasonStopped, "Half", 0), ended(agent.ReasonLimit, "", 1), ended(agent.ReasonLimit, "", 10),
-			ended(agent.ReasonLoop, "the ```same```", 3), ended(agent.ReasonContext, "", 0), ended(agent.ReasonModel, "", 0), ended(agent.ReasonKey, "", 0),
+			ended(agent.ReasonLoop, "a ```b```", 3), ended(agent.ReasonContext, "", 0), ended(agent.ReasonModel, "", 0), ended(agent.ReasonKey, "", 0),
 			ended(agent.ReasonOvertime, "", 0), ended(agent.ReasonOversize, "", 0),
 			ended(agent.ReasonEmpty, "", 0), ended(agent.ReasonRefusal, "", 0), ended(agent.ReasonGivenUp, "", 0), ended(agent.ReasonInternal, "", 0), ended("new reason", "", 0),
 		},
@@ -52,9 +53,9 @@ func everything(l string) map[string][]string {
 		"Attached": {w.Attached([]bot.Attachment{{Kind: "photo"}})},
 		"Duration": {w.Duration(l, time.Second), w.Duration(l, 5*time.Second), w.Duration(l, 3*time.Minute), w.Duration(l, 49*time.Hour)},
 		"Stranger": {w.Stranger(l, "4711")}, "Unlisted": {w.Unlisted(l, "-100")},
-		"TurnsUsedUp": {w.TurnsUsedUp(l, texts.User, 20), w.TurnsUsedUp(l, texts.Chat, 20), w.TurnsUsedUp(l, texts.Bot, 20)},
-		"TurnsNear":   {w.TurnsNear(l, 18, 20)}, "TurnsNearChat": {w.TurnsNearChat(l, 18, 20)}, "QuotaAway": {w.QuotaAway(l)}, "QuotaUnread": {w.QuotaUnread(l)},
-		"Quota": {w.Quota(l, []texts.Usage{{Scope: texts.User, Used: 18, Limit: 20}, {Scope: texts.Chat, Used: 3}, {Scope: texts.Bot, Used: 1, Limit: 9}})},
+		"TurnsUsedUp": {w.TurnsUsedUp(l, texts.User, 20, at), w.TurnsUsedUp(l, texts.Chat, 20, at), w.TurnsUsedUp(l, texts.Bot, 20, at)},
+		"TurnsNear":   {w.TurnsNear(l, 18, 20, at)}, "TurnsNearChat": {w.TurnsNearChat(l, 18, 20, at)}, "QuotaAway": {w.QuotaAway(l)}, "QuotaUnread": {w.QuotaUnread(l)},
+		"Quota": {w.Quota(l, []texts.Usage{{Scope: texts.User, Used: 18, Limit: 20}, {Scope: texts.Chat, Used: 3}, {Scope: texts.Bot, Used: 1, Limit: 9}}, at)},
 		"Start": {w.Start(l, "Ann"), w.Start(l, "")}, "Help": {w.Help(l, w.Names(), nil), w.Help(l, nil, []string{"policy"})},
 		"UnknownCommand": {w.UnknownCommand(l, "x", ""), w.UnknownCommand(l, "hepl", "help")}, "NotBuilt": {w.NotBuilt(l, "why")},
 		"AdminsOnly": {w.AdminsOnly(l, nil), w.AdminsOnly(l, []string{"Ben", "Cy"})}, "Cleared": {w.Cleared(l)}, "Fresh": {w.Fresh(l)},
@@ -71,7 +72,7 @@ func everything(l string) map[string][]string {
 	}
 	m["Reason"] = []string{w.Reason(l, "No rule allows `x`."), w.Reason(l, "Something else.")}
 	m["Note"] = []string{w.Note(l, "in the workspace of this chat · network off · x")}
-	m["Unstored"], m["OutOfOrder"] = []string{w.Unstored(l)}, []string{w.OutOfOrder(l, "the disk is full")}
+	m["Unstored"], m["OutOfOrder"] = []string{w.Unstored(l)}, []string{w.OutOfOrder(l, "the disk is full; free some space, nothing was stored")}
 	m["Servers"] = []string{w.Servers(l, nil), w.Servers(l, []texts.Server{
 		{ID: "a", State: "connected", Tools: 1, Trust: "untrusted", Changed: []string{"x"}}, {ID: "b", State: "new state", Trust: "trusted", Problem: "why", Fit: 2, Of: 3, Budget: 4},
 	})}
@@ -90,7 +91,10 @@ func everything(l string) map[string][]string {
 	m["Meant"] = []string{w.Meant(l, "x")}
 	m["Unblocked"] = []string{w.Unblocked(l, "x", true), w.Unblocked(l, "x", false)}
 	for _, lane := range []bot.Lane{{}, {Turn: "t", State: bot.Running}, {Turn: "t", State: bot.Parked}, {Turn: "t", State: bot.Waiting}} {
-		m["Status"] = append(m["Status"], w.Status(l, texts.Status{Model: "gpt", Lane: lane, Since: time.Minute, Sandbox: "on", Stores: "embedded", Version: "1", Up: time.Hour}))
+		m["Status"] = append(m["Status"], w.Status(l, texts.Status{Model: "gpt", Lane: lane, Since: time.Minute}), w.Status(l, texts.Status{
+			Model: "gpt", Lane: lane, Waiting: 2, Tools: []string{"bash"}, Servers: texts.Connected{Connected: 1, All: 2},
+			Details: &texts.Details{Sandbox: "x", Embedded: lane.Turn == "", Filters: texts.Filtered{In: 10, Out: 1}, Version: "1", Up: time.Hour},
+		}))
 	}
 	for _, name := range w.Names() {
 		m["Describe"] = append(m["Describe"], w.Describe(l, name))
@@ -101,6 +105,9 @@ func everything(l string) map[string][]string {
 	}
 	return m
 }
+
+// englishWords are words that no German sentence has.
+var englishWords = regexp.MustCompile(`(?i)\b(the|and|is|are|of|to|your|you|with|not|cannot|by|waiting|since|nothing|this|that|it|for|from|has|have)\b`)
 
 // TestEverySentence says everything in every language: nothing is empty, no verb is left over, nothing stays untranslated, nothing is forgotten here.
 func TestEverySentence(t *testing.T) {
@@ -116,6 +123,9 @@ func TestEverySentence(t *testing.T) {
 			for i, text := range list {
 				if strings.TrimSpace(text) == "" || strings.Contains(text, "%!") || strings.Contains(text, "%s") || strings.Contains(text, "%d") && method != "Visible" || strings.Contains(text, "  ") {
 					t.Errorf("%s: %s: %q", language, method, text)
+				}
+				if found := englishWords.FindString(text); language == "de" && !neutral[method] && found != "" {
+					t.Errorf("%s says %q in German: %q", method, found, text)
 				}
 				if language != "en" && !neutral[method] && text == english[method][i] {
 					t.Errorf("%s: %s is not translated: %q", language, method, text)
@@ -162,7 +172,7 @@ func TestSentences(t *testing.T) {
 		{w.NotYours("en", ""), "Only the person who asked or an approver of this chat can decide this."},
 		{w.Attached([]bot.Attachment{{Kind: "document", Name: `a"b`, Size: 1_500_000}}), `[attached: a document named "a\"b", 1.5 MB; I cannot open it]`},
 		{w.Attached([]bot.Attachment{{Kind: "photo", Size: 999}, {Kind: "location", Note: "52.5, 13.4"}}), "[attached: a photo, 999 B; a location: 52.5, 13.4; I cannot open them]"},
-		{w.Quota("en", []texts.Usage{{Scope: texts.User, Used: 18, Limit: 20}, {Scope: texts.Bot, Used: 3}}), "Today, since 00:00 UTC\nYou ▓▓▓▓▓▓▓▓▓░ 18 / 20 turns\nThe bot: 3 turns, no limit"},
+		{w.Quota("en", []texts.Usage{{Scope: texts.User, Used: 18, Limit: 20}, {Scope: texts.Bot, Used: 3}}, at), "Today, since 14:22 UTC\nYou ▓▓▓▓▓▓▓▓▓░ 18 / 20 turns\nThe bot: 3 turns, no limit"},
 		{w.Help("en", []string{"approve", "odd"}, []string{"policy"}), "Write to me in plain words. In a group, mention me or answer one of my messages.\n\n/approve – approve a question (/approve akun)\n/odd\n\nFor admins:\n/policy – the rules, and what they would decide (/policy check bash {\"command\":\"ls\"})"},
 		{w.UnknownCommand("en", strings.Repeat("x", 100), ""), "I do not know /" + strings.Repeat("x", 31) + "…. /help shows what there is."},
 		{w.AdminsOnly("en", []string{"Ben", "Cy"}), "That is for admins of this bot (Ben, Cy)."},

@@ -2,6 +2,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"crypto/x509"
 	"errors"
@@ -20,6 +21,7 @@ import (
 	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/agent/prompt"
 	"github.com/zephbot/zephbot/bot/approval"
+	"github.com/zephbot/zephbot/bot/texts"
 	"github.com/zephbot/zephbot/cmd/internal/config"
 	"github.com/zephbot/zephbot/cmd/internal/metrics"
 	"github.com/zephbot/zephbot/persistence"
@@ -58,6 +60,8 @@ type Options struct {
 	Home string
 	// State is the directory for the state of the person's programs; "" = data_dir (see terminalHome).
 	State string
+	// Zone is that of the people, where telegram.time_zone says none; nil = UTC.
+	Zone *time.Location
 	// elicit asks the person at the terminal what a server wants to know; nil = such questions are declined.
 	elicit func(context.Context, mcp.Elicitation) (mcp.Answer, error)
 	// Hooks watch the database's commits: crash tests end the process in them.
@@ -105,6 +109,24 @@ type Core struct {
 	passing  bool     // for one command line: nothing is stored
 	warnings []string // of what was read at the start, for the banner
 	metrics  *metrics.Metrics
+}
+
+// zone is the time zone of the people; nil = UTC.
+func (c *Core) zone() *time.Location {
+	name := c.cfg.Telegram.TimeZone
+	if name == "" {
+		return c.opts.Zone
+	}
+	zone, err := time.LoadLocation(name)
+	if err != nil { // the configuration was checked with the same list of zones
+		c.log.Warn().Err(err).Str("key", "telegram.time_zone").Msg("zone not known; times are in UTC")
+	}
+	return zone
+}
+
+// words are the sentences for people.
+func (c *Core) words() texts.Words {
+	return texts.Words{Zone: c.zone(), Language: c.cfg.Telegram.Language}
 }
 
 // ErrConfig marks errors that are the configuration's fault: exit code 2.
@@ -349,10 +371,11 @@ func (c *Core) blocked(tool string) bool {
 
 // runner builds the agent over a chain.
 func (c *Core) runner(tools agent.Executor, name string) *agent.Runner {
+	zone := cmp.Or(c.zone(), time.UTC)
 	system := func(turn *agent.Turn, withTools bool) string {
 		return prompt.System(prompt.Options{
 			Bot: name, Operator: c.cfg.Agent.SystemPrompt, Chat: turn.System, Group: turn.Group, Shared: turn.Shared, Channel: turn.Origin.Channel,
-			Tools: withTools, Day: c.now(), Servers: c.instructions(turn, withTools),
+			Tools: withTools, Day: c.now().In(zone), Servers: c.instructions(turn, withTools),
 		})
 	}
 	return agent.NewRunner(
@@ -369,12 +392,4 @@ func (c *Core) instructions(turn *agent.Turn, withTools bool) string {
 		return ""
 	}
 	return c.servers.Instructions(turn.Allowed)
-}
-
-// storesLine says for /status what keeps state; where on the disk it is concerns the operator alone.
-func (c *Core) storesLine() string {
-	if c.redis.Embedded() {
-		return "SQLite, counters in the process"
-	}
-	return "SQLite, Redis server"
 }

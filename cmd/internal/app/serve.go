@@ -162,7 +162,11 @@ func (c *Core) banner(channel, allowed string) {
 	info("channel", channel)
 	info("allowed", allowed)
 	info("model", c.modelLine())
-	info("stores", c.storesLine()+" in "+c.dir)
+	stores := "SQLite, Redis server"
+	if c.redis.Embedded() {
+		stores = "SQLite, counters in the process"
+	}
+	info("stores", stores+" in "+c.dir)
 	if c.kit.confined {
 		info("sandbox", c.kit.level)
 	} else {

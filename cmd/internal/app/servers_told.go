@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/dispatch"
@@ -65,7 +64,7 @@ func (s *service) tellServers(ctx context.Context) func(mcp.Notice) {
 
 // tellServer tells one of them, in one commit.
 func (s *service) tellServer(ctx context.Context, n mcp.Notice, lane bot.Lane, i int) {
-	w, now := texts.Words{}, s.core.now()
+	w, now := s.core.words(), s.core.now()
 	change := &bot.Change{}
 	if f, ok := about(lane.Session, now, n); ok {
 		change.Facts = []bot.Fact{f}
@@ -102,15 +101,12 @@ func (c *Core) serverCounts() map[string]float64 {
 	return counts
 }
 
-// serversLine says for /status how many servers there are; "" when there are none.
-func (c *Core) serversLine() string {
+// connected says for /status how many servers there are.
+func (c *Core) connected() texts.Connected {
 	counts := c.servers.Counts()
-	total := 0
+	all := 0
 	for _, n := range counts {
-		total += n
+		all += n
 	}
-	if total == 0 {
-		return ""
-	}
-	return "MCP servers: " + strconv.Itoa(counts[mcp.Connected]) + " of " + strconv.Itoa(total) + " connected"
+	return texts.Connected{Connected: counts[mcp.Connected], All: all}
 }

@@ -18,7 +18,6 @@ import (
 	"github.com/zephbot/zephbot/bot/deliver"
 	"github.com/zephbot/zephbot/bot/dispatch"
 	"github.com/zephbot/zephbot/bot/quota"
-	"github.com/zephbot/zephbot/bot/texts"
 )
 
 // Times of a shutdown; together they stay below the 30 s that platforms give.
@@ -63,7 +62,7 @@ type service struct {
 
 func newService(c *Core, ch channel) *service {
 	s := &service{core: c, ch: ch, log: c.log}
-	words := texts.Words{}
+	words := c.words()
 	store := watched{c.stores.Bot, func(ctx context.Context) {
 		c.relocate(ctx)
 		s.meter.Forget() // the charges have moved; the counters follow them
@@ -127,16 +126,8 @@ func chatQuotas(c *Core) map[string]int64 {
 func (s *service) about() command.About {
 	c := s.core
 	return command.About{
-		Model: c.modelLine(), Sandbox: c.kit.level, Stores: c.storesLine(), Version: c.opts.Version, Started: c.started,
-		Extra: func() []string {
-			var lines []string
-			for _, line := range []string{c.filtered.line(), c.serversLine()} {
-				if line != "" {
-					lines = append(lines, line)
-				}
-			}
-			return lines
-		},
+		Model: c.modelLine(), Sandbox: c.kit.level, Embedded: c.redis.Embedded(), Version: c.opts.Version, Started: c.started,
+		Servers: c.connected, Filters: c.filtered.sum,
 		Tools: func(place bot.Place) []string {
 			var names []string
 			for _, d := range c.usable(s.ch.guard.Rules(place).Allowed) {

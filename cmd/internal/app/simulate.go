@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/zephbot/zephbot/bot/simulator"
 	"github.com/zephbot/zephbot/persistence"
@@ -29,6 +30,7 @@ const simulatorLock = "simulator.lock"
 
 // Simulate runs the same service against a local Telegram, with a page to chat on.
 func Simulate(ctx context.Context, opts Options, sim SimulateOptions) error {
+	opts.Zone = time.Local // the page is looked at on this machine
 	home := filepath.Join(opts.Config.Path(opts.Config.DataDir), "simulate")
 	if err := os.MkdirAll(home, 0o700); err != nil {
 		return fmt.Errorf("%w: data_dir: %w", ErrConfig, err)

@@ -352,12 +352,9 @@ func (t *tally) add(st filter.Stats) {
 	}
 }
 
-// line is for people: "filters: 12 300 of 80 000 characters kept, F 4 P 2 B 1"; "" while nothing was filtered.
-func (t *tally) line() string {
+// sum is what was added up.
+func (t *tally) sum() texts.Filtered {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.in == 0 {
-		return ""
-	}
-	return fmt.Sprintf("filters: %.1f%% of %d characters taken out, F %d P %d B %d", 100*float64(t.in-t.out)/float64(t.in), t.in, t.full, t.partial, t.fallback)
+	return texts.Filtered{In: t.in, Out: t.out, Full: t.full, Partial: t.partial, Fallback: t.fallback}
 }

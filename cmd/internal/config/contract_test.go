@@ -24,6 +24,8 @@ func keyDefaults() [][2]string {
 		{"telegram.approvals_required", `1`},
 		{"telegram.approval_by_requester", `true`},
 		{"telegram.stream_interval_ms", `3000`},
+		{"telegram.language", `""`},
+		{"telegram.time_zone", `""`},
 		{"telegram.webhook_url", `""`},
 		{"telegram.webhook_listen", `":8443"`},
 		{"telegram.webhook_secret", `""`},

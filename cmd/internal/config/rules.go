@@ -127,8 +127,11 @@ func checkText(f field, s string, secret bool) string {
 	if rule, ok := formOf(f.form); ok && !rule.pattern.MatchString(s) {
 		return shown + " is not allowed; allowed: " + rule.allowed
 	}
-	if f.form == "listen" {
+	switch f.form {
+	case "listen":
 		return checkListen(s)
+	case "zone":
+		return checkZone(s)
 	}
 	if len(f.enum) > 0 && !slices.ContainsFunc(f.enum, func(w string) bool { return w == s || f.fold && strings.EqualFold(w, s) }) {
 		text := shown + " is not allowed; allowed: " + strings.Join(f.enum, ", ")
@@ -153,6 +156,14 @@ func checkURL(f field, s string) string {
 	u, err := url.Parse(s)
 	if err != nil || !slices.Contains(f.urls, u.Scheme) || u.Scheme != "file" && u.Hostname() == "" || u.Scheme == "file" && u.Path == "" {
 		return shown + allowed
+	}
+	return ""
+}
+
+// checkZone wants a zone that this machine knows.
+func checkZone(s string) string {
+	if _, err := time.LoadLocation(s); err != nil {
+		return shorten(s) + ` is not allowed; allowed: a time zone that this machine knows, such as "Europe/Berlin", or "Local" for the machine's own`
 	}
 	return ""
 }

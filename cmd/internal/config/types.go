@@ -65,6 +65,8 @@ type Telegram struct {
 	ApprovalsRequired   int           `toml:"approvals_required" default:"1" min:"1" doc:"How many people must approve. Of several, the person who asked does not count."`
 	ApprovalByRequester bool          `toml:"approval_by_requester" default:"true" doc:"Whether people may approve what they asked for themselves, where one approval is enough."`
 	StreamIntervalMS    int           `toml:"stream_interval_ms" default:"3000" clamp:"500..3600000" doc:"Milliseconds between two edits of a growing answer; at least 500."`
+	Language            string        `toml:"language" enum:"en|de" doc:"Language of what the bot says where a person's is not known: notices to a chat, news. Empty: English."`
+	TimeZone            string        `toml:"time_zone" form:"zone" doc:"Zone of the times in messages, such as \"Europe/Berlin\"; Telegram does not tell a person's. \"Local\": the machine's. Empty: UTC; in the terminal and the simulator the machine's."`
 	WebhookURL          string        `toml:"webhook_url" url:"https" idle:"the webhook" doc:"Public https address for updates. Empty: polling."`
 	WebhookListen       string        `toml:"webhook_listen" default:":8443" form:"listen" idle:"the webhook" doc:"Address the webhook listens on."`
 	WebhookSecret       Secret        `toml:"webhook_secret" idle:"the webhook" doc:"Secret that Telegram sends with every update."`

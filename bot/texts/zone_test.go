@@ -1,0 +1,54 @@
+package texts_test
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/texts"
+)
+
+// clockTime is a time of day with what stands behind it.
+var clockTime = regexp.MustCompile(`\d\d:\d\d( UTC)?`)
+
+// TestZone: every time of every sentence is in the one zone that is set, and says UTC where it is that.
+func TestZone(t *testing.T) {
+	t.Parallel()
+	berlin := time.FixedZone("Europe/Berlin", 3600)
+	for _, tt := range []struct {
+		zone *time.Location
+		want string
+	}{{nil, "14:22 UTC"}, {time.UTC, "14:22 UTC"}, {berlin, "15:22"}, {time.FixedZone("", -11*3600), "03:22"}} {
+		w := texts.Words{Zone: tt.zone}
+		for _, l := range w.Languages() {
+			all := strings.Join([]string{
+				w.CardHint(l, texts.Card{Expires: at, Short: "akun"}), w.Decided(l, bot.Approval{State: bot.Denied, Decided: at}), w.TurnsUsedUp(l, texts.User, 1, at),
+				w.TurnsUsedUp(l, texts.Chat, 1, at), w.TurnsUsedUp(l, texts.Bot, 1, at), w.TurnsNear(l, 1, 2, at), w.TurnsNearChat(l, 1, 2, at), w.Quota(l, nil, at),
+				w.Rules(l, []texts.StoredRule{{By: "Ann", At: at}}, 1, 1, ""),
+			}, "\n")
+			times := clockTime.FindAllString(all, -1)
+			for _, got := range times {
+				if got != tt.want {
+					t.Errorf("%v, %s: %q, want %q", tt.zone, l, got, tt.want)
+				}
+			}
+			if len(times) != 9 {
+				t.Errorf("%v, %s: %d times in\n%s", tt.zone, l, len(times), all)
+			}
+		}
+	}
+}
+
+// TestLanguageOfTheBot is said where a reader's is not known.
+func TestLanguageOfTheBot(t *testing.T) {
+	t.Parallel()
+	german := texts.Words{Language: "de"}
+	if got := german.NoQuestion(""); !strings.HasPrefix(got, "Hier wartet") {
+		t.Error(got)
+	}
+	if got := german.NoQuestion("en"); !strings.HasPrefix(got, "Nothing waits") {
+		t.Error(got)
+	}
+}
