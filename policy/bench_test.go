@@ -6,12 +6,29 @@ import (
 	"testing"
 
 	"github.com/zephbot/zephbot/policy"
+	"github.com/zephbot/zephbot/policy/command"
 )
 
 // kilobyte is a command of 1 KB with several simple commands.
 func kilobyte() string {
 	text := "git status && cd src && go test -run 'TestOne|TestTwo' ./... | tail -20; "
 	return text + "grep -n " + strings.Repeat("pattern-in-a-long-line ", (1024-len(text)-8)/23+1)
+}
+
+// decides measures one decision: of a text that nobody has read, and of one that the tool has read to say what it is about, as in the service.
+func decides(b *testing.B, o policy.Options, r policy.Request, want policy.Effect) {
+	for name, reader := range map[string]*command.Reader{"unread": nil, "read": command.NewReader()} {
+		b.Run(name, func(b *testing.B) {
+			o.Reader = reader
+			s := newSet(b, o)
+			b.ReportAllocs()
+			for b.Loop() {
+				if d := s.Decide(r); d.Effect != want {
+					b.Fatal(d)
+				}
+			}
+		})
+	}
 }
 
 // BenchmarkDecidePermissions decides a 1 KB command by 256 permission rules, of
@@ -21,14 +38,7 @@ func BenchmarkDecidePermissions(b *testing.B) {
 	for i := range list {
 		list[i] = policy.Permission{Pattern: fmt.Sprintf("*forbidden%d*", i), Action: policy.Deny}
 	}
-	s := newSet(b, policy.Options{Permissions: map[string][]policy.Permission{"bash": list}})
-	r := bash(kilobyte())
-	b.ReportAllocs()
-	for b.Loop() {
-		if s.Decide(r).Effect != policy.Ask {
-			b.Fatal("decided otherwise")
-		}
-	}
+	decides(b, policy.Options{Permissions: map[string][]policy.Permission{"bash": list}}, bash(kilobyte()), policy.Ask)
 }
 
 // BenchmarkDecidePolicy does the same by 256 outer rules with paths and
@@ -43,12 +53,5 @@ func BenchmarkDecidePolicy(b *testing.B) {
 			list[i].ArgsMatch = fmt.Sprintf(".*forbidden%d.*", i)
 		}
 	}
-	s := newSet(b, open(rules(policy.Allow, list...)))
-	r := bash(kilobyte())
-	b.ReportAllocs()
-	for b.Loop() {
-		if s.Decide(r).Effect != policy.Ask {
-			b.Fatal("decided otherwise")
-		}
-	}
+	decides(b, open(rules(policy.Allow, list...)), bash(kilobyte()), policy.Ask)
 }

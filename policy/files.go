@@ -35,12 +35,11 @@ type CommandPath struct {
 	Pattern bool
 }
 
-// CommandPaths lists the paths that the text of a command may touch when it
-// runs in dir. Whoever can look at the disk tells in Request.Files what is
-// there.
-func CommandPaths(text, dir string) []CommandPath {
+// CommandPaths lists the paths that a command may touch when it runs in dir.
+// Whoever can look at the disk tells in Request.Files what is there.
+func CommandPaths(r *command.Reading, dir string) []CommandPath {
 	var list []CommandPath
-	files := command.Parse(text).Files()
+	files := r.Files()
 	bases := basesFrom(dir, &files)
 	for _, pattern := range []bool{true, false} { // what is a pattern in one place may be a name in another
 		for _, f := range files.List {
@@ -203,7 +202,7 @@ func (s *Set) narrow(c *call) judges {
 }
 
 // mayWrite reports that the words of a script may name files to write.
-func mayWrite(sc command.Script) bool {
+func mayWrite(sc *command.Reading) bool {
 	return len(sc.Redirects) > 0 || slices.ContainsFunc(sc.Commands, func(c command.Command) bool {
 		switch c.Name {
 		case "tee", "touch", "truncate", "mkfifo", "mkdir", "mv", "cp", "install", "ln", "rsync", "dd", "sed":

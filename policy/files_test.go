@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/zephbot/zephbot/policy"
+	"github.com/zephbot/zephbot/policy/command"
 	"github.com/zephbot/zephbot/policy/pathrule"
 )
 
@@ -255,7 +256,7 @@ func TestAttackBashObeysWriting(t *testing.T) {
 func TestCommandPaths(t *testing.T) {
 	t.Parallel()
 	want := []policy.CommandPath{{Path: "/w/d*", Pattern: true}, {Path: "/w/sub/d*", Pattern: true}, {Path: "/w/~"}, {Path: "/w/sub/~"}, {Path: "/w/a"}, {Path: "/x"}}
-	if diff := cmp.Diff(want, policy.CommandPaths(`cd sub; cat '~' ~/a /x d*`, "/w")); diff != "" {
+	if diff := cmp.Diff(want, policy.CommandPaths((*command.Reader)(nil).Read(`cd sub; cat '~' ~/a /x d*`), "/w")); diff != "" {
 		t.Errorf("paths (-want +got):\n%s", diff)
 	}
 }

@@ -298,10 +298,14 @@ func foldRune(r rune) rune {
 
 // foldText folds a text; it returns the text itself when nothing changes.
 func foldText(s string) string {
-	if upper, wide := cases(s); !upper && !wide {
-		return s
+	upper, wide := cases(s)
+	switch {
+	case wide:
+		return strings.Map(foldRune, s)
+	case upper:
+		return strings.ToLower(s) // of ASCII alone, and much faster
 	}
-	return strings.Map(foldRune, s)
+	return s
 }
 
 // cases reports that a text has capital letters of ASCII, and that it has anything beyond ASCII.

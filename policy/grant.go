@@ -133,8 +133,8 @@ func (c *call) units(sc *command.Script) []unit {
 	}
 	units := make([]unit, 0, len(list))
 	for _, u := range list {
-		one := unit{Unit: u, script: command.Parse(u.Text)}
-		names, ok := fileNames(u, &one.script)
+		one := unit{Unit: u, script: c.reader.Read(u.Text).Script}
+		names, ok := c.fileNames(u, &one.script)
 		one.bound = ok
 		for _, name := range names {
 			f, known := c.file(u.Dir, name)
@@ -154,10 +154,10 @@ func (c *call) units(sc *command.Script) []unit {
 }
 
 // fileNames are the files that decide what a command does, those that it is fed among them.
-func fileNames(u command.Unit, script *command.Script) ([]command.FileName, bool) {
+func (c *call) fileNames(u command.Unit, script *command.Script) ([]command.FileName, bool) {
 	names, ok := script.Names()
 	for _, text := range u.Fed {
-		feeding := command.Parse(text)
+		feeding := c.reader.Read(text)
 		fed, known := feeding.Names()
 		ok = ok && known
 		names = append(names, fed...)
@@ -197,20 +197,20 @@ func below(dir, name string) string {
 // Named lists the files that have to be looked at before a request is decided, and tells where from: names that are not absolute are meant from the
 // request's working directory. It is empty for everything but bash.
 func (s *Set) Named(r Request) []command.FileName {
-	c := newCall(&r, CanonicalTool(r.Tool))
+	c := s.newCall(&r, CanonicalTool(r.Tool))
 	if len(c.scripts) == 0 {
 		return nil
 	}
 	out := []command.FileName{{Name: here}}
 	for i := range c.scripts {
-		out = append(out, named(&c.scripts[i])...)
+		out = append(out, c.named(&c.scripts[i].Script)...)
 	}
 	slices.SortStableFunc(out, func(a, b command.FileName) int { return strings.Compare(a.Name, b.Name) })
 	return slices.CompactFunc(out, func(a, b command.FileName) bool { return a.Name == b.Name })
 }
 
 // named lists the files of one script. Of a script that is not plain the directories that it changes to are tried one by one.
-func named(sc *command.Script) (out []command.FileName) {
+func (c *call) named(sc *command.Script) (out []command.FileName) {
 	add := func(dir string, names []command.FileName) {
 		for _, n := range names {
 			n.Name = below(dir, n.Name)
@@ -219,8 +219,7 @@ func named(sc *command.Script) (out []command.FileName) {
 	}
 	if units, ok := command.Units(sc.Text); ok {
 		for _, u := range units {
-			script := command.Parse(u.Text)
-			names, _ := fileNames(u, &script)
+			names, _ := c.fileNames(u, &c.reader.Read(u.Text).Script)
 			add(u.Dir, append(names, command.FileName{Name: here}))
 		}
 		return out

@@ -14,7 +14,7 @@ func (s *Set) Offers(r Request) []Offer {
 	if r.Suspicious != "" || s.Decide(r).Effect != Ask {
 		return nil
 	}
-	c := newCall(&r, CanonicalTool(r.Tool))
+	c := s.newCall(&r, CanonicalTool(r.Tool))
 	offers := s.inputOffers(c)
 	if c.tool == "bash" {
 		offers = s.scriptOffers(c)
@@ -37,7 +37,7 @@ func (s *Set) scriptOffers(c *call) []Offer {
 	}
 	exact, prefix := Offer{Kind: OfferExact}, Offer{Kind: OfferPrefix}
 	every := true
-	units := c.units(&c.scripts[0])
+	units := c.units(&c.scripts[0].Script)
 	for i := range units {
 		u := &units[i]
 		if s.free(c, s.table("bash"), u) {

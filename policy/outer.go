@@ -241,7 +241,7 @@ func (f *facts) hay() *haystack {
 // scripts adds the paths that the words of a command name. An allow rule must
 // cover those that are certain; it covers nothing when some are not known.
 func (f *facts) scripts(dir string) {
-	if !slices.ContainsFunc(f.call.scripts, func(sc command.Script) bool { return sc.Text != "" }) {
+	if !slices.ContainsFunc(f.call.scripts, func(sc *command.Reading) bool { return sc.Text != "" }) {
 		return
 	}
 	f.must = canonicalForms(dir, f.call.req.Paths)

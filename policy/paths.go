@@ -70,7 +70,7 @@ func argumentPaths(c *call) (out []pathForms, doubtful int) {
 		}
 	}
 	for i := range c.scripts {
-		out = append(out, scriptPaths(&c.scripts[i])...)
+		out = append(out, scriptPaths(&c.scripts[i].Script)...)
 	}
 	if text, ok := c.req.Args["command"].(string); ok && len(c.scripts) == 0 {
 		out = append(out, textPaths(text)...)

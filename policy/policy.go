@@ -20,6 +20,7 @@ package policy
 import (
 	"errors"
 
+	"github.com/zephbot/zephbot/policy/command"
 	"github.com/zephbot/zephbot/policy/pathrule"
 )
 
@@ -189,6 +190,9 @@ type Options struct {
 	// for what commands read; the file tools obey them themselves. Nil denies
 	// nothing.
 	Files *pathrule.Rules
+	// Reader remembers the texts of commands for all who read them in one call.
+	// Nil remembers nothing.
+	Reader *command.Reader
 }
 
 // Set is a compiled, immutable set of rules; it is safe for concurrent use.
@@ -202,12 +206,13 @@ type Set struct {
 	startups   startups
 	files      *pathrule.Rules
 	limits     limits
+	reader     *command.Reader
 }
 
 // New compiles the options. One wrong rule refuses everything: the error joins
 // all problems, each with table, index, key and reason.
 func New(o Options) (*Set, error) {
-	s := &Set{level: o.Level, startups: newStartups(), files: o.Files}
+	s := &Set{level: o.Level, startups: newStartups(), files: o.Files, reader: o.Reader}
 	var errs []error
 	switch o.Level {
 	case "":
@@ -239,7 +244,7 @@ func New(o Options) (*Set, error) {
 // Decide answers a request. When an outer rule let the call pass, the trace
 // names it first: "rule[0] allow: …; built-in: …".
 func (s *Set) Decide(r Request) Decision {
-	c := newCall(&r, CanonicalTool(r.Tool))
+	c := s.newCall(&r, CanonicalTool(r.Tool))
 	passed, denied := s.outer.decide(c)
 	if denied {
 		return passed

@@ -15,20 +15,21 @@ type call struct {
 	req          *Request
 	tool         string
 	inputs       []string // never empty
-	scripts      []command.Script
+	scripts      []*command.Reading
+	reader       *command.Reader
 	touchedList  []touched
 	touchedKnown bool
 }
 
-func newCall(r *Request, tool string) *call {
-	c := &call{req: r, tool: tool, inputs: r.Inputs}
+func (s *Set) newCall(r *Request, tool string) *call {
+	c := &call{req: r, tool: tool, inputs: r.Inputs, reader: s.reader}
 	if len(c.inputs) == 0 {
 		c.inputs = argumentInputs(tool, r.Args)
 	}
 	if tool == "bash" {
-		c.scripts = make([]command.Script, 0, len(c.inputs))
+		c.scripts = make([]*command.Reading, 0, len(c.inputs))
 		for _, text := range c.inputs {
-			c.scripts = append(c.scripts, command.Parse(text))
+			c.scripts = append(c.scripts, c.reader.Read(text))
 		}
 	}
 	return c
@@ -99,7 +100,7 @@ func compileShell(o Options) (shellRules, error) {
 // blocked commands of the config and, with the network off, network commands.
 func (r *shellRules) hard(c *call, legacy bool) (Decision, bool) {
 	for i := range c.scripts {
-		sc := &c.scripts[i]
+		sc := &c.scripts[i].Script
 		if pattern, ok := command.Blocked(*sc, r.allowed); ok {
 			return Decision{
 				Effect: Deny,
@@ -170,12 +171,13 @@ func (s *Set) permitBash(c *call, table []permission) answer {
 	var a answer
 	for i := range c.scripts {
 		var b answer
+		sc := &c.scripts[i].Script
 		if len(table) == 0 {
-			b = s.shell.builtin(c, &c.scripts[i])
+			b = s.shell.builtin(c, sc)
 		} else {
-			b = s.later(table, &c.scripts[i], byTable(table, &c.scripts[i]))
+			b = s.later(table, sc, byTable(table, sc))
 		}
-		b = s.grantedScript(c, table, &c.scripts[i], b)
+		b = s.grantedScript(c, table, sc, b)
 		if i == 0 {
 			a = b
 		}

@@ -163,12 +163,13 @@ func (p place) below(via string) place {
 // finder collects what one Parse finds.
 type finder struct {
 	out          Script
-	budget       int  // bytes of nested text that may still be parsed
-	declared     bool // the command being read is a declaration by grammar, whose values are not split
-	arrays       bool // a variable is made an array
-	values       bool // a declaration has a value that is not known
-	lastDownload int  // 1 + index of the last command that fetches from the network
-	lastTake     int  // 1 + index of the last command that runs a program nobody can see
+	budget       int    // bytes of nested text that may still be parsed
+	declared     bool   // the command being read is a declaration by grammar, whose values are not split
+	arrays       bool   // a variable is made an array
+	values       bool   // a declaration has a value that is not known
+	written      string // the source of the command that is noted next, whose text it often is
+	lastDownload int    // 1 + index of the last command that fetches from the network
+	lastTake     int    // 1 + index of the last command that runs a program nobody can see
 }
 
 // indirect notes a reason once.

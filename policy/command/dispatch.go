@@ -12,7 +12,7 @@ func (f *finder) command(words []word, at place) {
 		f.lastTake = len(f.out.Commands)
 		return
 	}
-	cmd := plain(words)
+	cmd := f.plain(words)
 	cmd.Depth, cmd.Via = at.depth, at.via
 	if f.out.Commands == nil { // most commands end with one of these bytes
 		text := f.out.Text
@@ -36,27 +36,24 @@ func (f *finder) command(words []word, at place) {
 }
 
 // plain is the Command for words.
-func plain(words []word) Command {
-	size, dynamic, marked := 0, false, false
+func (f *finder) plain(words []word) Command {
+	text := f.written
+	f.written = ""
+	dynamic, marked := false, false
 	for _, w := range words {
-		size += len(w.text) + 1
 		dynamic = dynamic || w.added || w.dynamic()
 		marked = marked || w.mark != 0
 	}
-	var text strings.Builder
-	text.Grow(size)
 	list := make([]string, 0, len(words))
-	for i, w := range words {
-		if w.added {
-			continue
+	for _, w := range words {
+		if !w.added {
+			list = append(list, w.text)
 		}
-		if i > 0 {
-			text.WriteByte(' ')
-		}
-		text.WriteString(w.text)
-		list = append(list, w.text)
 	}
-	cmd := Command{Name: baseName(list[0]), Words: list, Dynamic: dynamic, Text: text.String()}
+	if !spells(text, list) {
+		text = strings.Join(list, " ")
+	}
+	cmd := Command{Name: baseName(list[0]), Words: list, Dynamic: dynamic, Text: text}
 	if marked {
 		cmd.Marks = make([]Mark, len(list))
 		for i := range list {
@@ -64,6 +61,24 @@ func plain(words []word) Command {
 		}
 	}
 	return cmd
+}
+
+// spells reports whether a text is the words with one blank between them, as most commands are written.
+func spells(text string, words []string) bool {
+	for i, w := range words {
+		if i > 0 {
+			if text == "" || text[0] != ' ' {
+				return false
+			}
+			text = text[1:]
+		}
+		rest, ok := strings.CutPrefix(text, w)
+		if !ok {
+			return false
+		}
+		text = rest
+	}
+	return text == ""
 }
 
 // baseName is the part of a path after the last slash.

@@ -14,6 +14,7 @@ type walker struct {
 	frames []frame
 	piped  *stdin  // of the statement being entered
 	tokens []token // what the second reading must find too
+	room   []word  // for those of one command
 }
 
 // frame remembers a node until its children are done.
@@ -112,14 +113,16 @@ func (w *walker) call(n *syntax.CallExpr) {
 	if len(n.Args) == 0 {
 		return
 	}
-	words := make([]word, 0, len(n.Args))
+	words := w.room[:0]
 	for _, arg := range n.Args {
 		words = w.words(words, arg)
 	}
+	w.room = words
 	if len(words) == 0 {
 		w.indirect("a command name is empty before expansion")
 		return
 	}
+	w.written = w.src[n.Args[0].Pos().Offset():n.Args[len(n.Args)-1].End().Offset()]
 	w.command(words, at)
 }
 

@@ -17,8 +17,8 @@ const readingVariable = "GIT_READING_FUNCTION"
 
 // guard is what the shell runs for a text, and the variables it needs besides: a script whose git commands only read gets a git that runs no program which the
 // repository names, since nobody was asked about it. What changes something was allowed by somebody, and keeps its hooks and filters.
-func guard(text string) (run string, env []string) {
-	if !command.ReadsGit(command.Parse(text)) {
+func (r *Runner) guard(text string) (run string, env []string) {
+	if !command.ReadsGit(r.opts.Reader.Read(text).Script) {
 		return text, nil
 	}
 	return `eval "$` + readingVariable + `"; unset ` + readingVariable + `; ` + text, []string{readingVariable + "=" + readingGit}
@@ -26,6 +26,6 @@ func guard(text string) (run string, env []string) {
 
 // commandLine is the program with its arguments, and its environment.
 func (r *Runner) commandLine(j job) (argv, env []string) {
-	text, more := guard(j.text)
+	text, more := r.guard(j.text)
 	return append(slices.Clone(r.shell), text), append(r.environment(j.ws, tmpDir(j.ws)), more...)
 }

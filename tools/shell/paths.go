@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/zephbot/zephbot/policy"
+	"github.com/zephbot/zephbot/policy/command"
 	"github.com/zephbot/zephbot/tools/shell/sandbox"
 )
 
@@ -26,9 +27,9 @@ const (
 
 // lookAt finds what is at the paths that a command names: the canonical paths, none when nothing is there. A path that is missing from the answer was
 // not looked at.
-func lookAt(text, dir string) map[string][]string {
+func lookAt(r *command.Reading, dir string) map[string][]string {
 	found := map[string][]string{}
-	for _, p := range policy.CommandPaths(text, dir) {
+	for _, p := range policy.CommandPaths(r, dir) {
 		if len(found) == maxLooked {
 			break
 		}

@@ -59,6 +59,7 @@ type Options struct {
 	// Disk ends commands that fill the disk; nil = nothing does.
 	Disk            *disk.Guard
 	Network         sandbox.Network
+	Reader          *command.Reader // shared with the policy, so that a command is parsed once; nil = it is parsed each time
 	AllowedCommands []string        // taken off the built-in blocklist
 	EnvBlocklist    []string        // name prefixes; nil = DefaultEnvBlocklist. What looks like a credential goes in any case
 	Environ         func() []string // nil = os.Environ
@@ -242,7 +243,7 @@ func (r *Runner) describe(_ context.Context, call *tools.Call, in In) (tools.Sub
 	if err != nil {
 		return tools.Subject{}, noWorkspace(err)
 	}
-	script := command.Parse(in.Command)
+	script := r.opts.Reader.Read(in.Command)
 	seen := map[string]bool{}
 	var paths []string
 	add := func(word string) {
@@ -275,7 +276,7 @@ func (r *Runner) describe(_ context.Context, call *tools.Call, in In) (tools.Sub
 	if in.Background {
 		note += " · in the background"
 	}
-	return tools.Subject{Inputs: []string{in.Command}, Paths: paths, Files: lookAt(in.Command, sandbox.Canonical(ws)), Show: in.Command, Note: note}, nil
+	return tools.Subject{Inputs: []string{in.Command}, Paths: paths, Files: lookAt(script, sandbox.Canonical(ws)), Show: in.Command, Note: note}, nil
 }
 
 // maxCommand bounds the text in bytes: what the parser reads, and less than the kernel takes as one argument.
@@ -298,7 +299,7 @@ func (r *Runner) may(ctx context.Context, _ *tools.Call, in In) error {
 	if err := checkText(in.Command); err != nil {
 		return err
 	}
-	if pattern, blocked := command.Blocked(command.Parse(in.Command), r.opts.AllowedCommands); blocked {
+	if pattern, blocked := command.Blocked(r.opts.Reader.Read(in.Command).Script, r.opts.AllowedCommands); blocked {
 		return &tools.Error{
 			Category: tools.PolicyBlocked, Denied: true,
 			Message:    fmt.Sprintf("the command is on the blocklist: %q", strings.TrimSpace(pattern)),

@@ -40,7 +40,7 @@ func (r *Runner) begin(ctx context.Context, text, ws string) (*transaction, erro
 	if !r.opts.Transactional {
 		return tx, nil
 	}
-	if _, reads := command.ReadsOnly(command.Parse(text)); reads {
+	if _, reads := command.ReadsOnly(r.opts.Reader.Read(text).Script); reads {
 		return tx, nil
 	}
 	release, ok := r.locks.acquire(ctx.Done(), ws)

@@ -28,6 +28,7 @@ import (
 	"github.com/zephbot/zephbot/persistence/redis"
 	"github.com/zephbot/zephbot/persistence/sql"
 	"github.com/zephbot/zephbot/policy"
+	"github.com/zephbot/zephbot/policy/command"
 	"github.com/zephbot/zephbot/policy/pathrule"
 	"github.com/zephbot/zephbot/policy/redact"
 	"github.com/zephbot/zephbot/tools"
@@ -89,6 +90,7 @@ type Core struct {
 	redactor *redact.Redactor
 	policy   *policy.Set
 	globs    *pathrule.Rules // deny_read and allow_read
+	reader   *command.Reader // of the texts of commands, for all who read them
 	registry *tools.Registry
 	kit      *kit
 	audit    *audit.Log
@@ -148,6 +150,7 @@ func newCore(opts Options) *Core {
 	c := &Core{
 		opts: opts, cfg: opts.Config, log: opts.Log, now: opts.Now, started: opts.Now(), dir: opts.Home, owner: uuid.NewString(), metrics: metrics.New(),
 		resync: make(chan struct{}, 1), elicit: opts.elicit, models: map[string]llm.Provider{}, moves: &moves{},
+		reader: command.NewReader(),
 	}
 	c.news = newNews(c)
 	if c.dir == "" {
@@ -230,7 +233,7 @@ func (c *Core) openRules() error {
 	if c.globs, err = pathrule.New(expand(c.cfg.Path, c.cfg.Tools.File.DenyRead, "*/"), expand(c.cfg.Path, c.cfg.Tools.File.AllowRead, "")); err != nil {
 		return fmt.Errorf("%w: %w", ErrConfig, err)
 	}
-	if c.policy, err = buildPolicy(c.cfg, c.opts.WorkDir, c.globs); err != nil {
+	if c.policy, err = buildPolicy(c.cfg, c.opts.WorkDir, c.globs, c.reader); err != nil {
 		return fmt.Errorf("%w: %w", ErrConfig, err)
 	}
 	return nil

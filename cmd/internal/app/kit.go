@@ -88,7 +88,7 @@ func (c *Core) shell(k *kit) (tools.Tool, error) {
 	}
 	bash, runner, err := shell.New(shell.Options{
 		Timeout: time.Duration(s.Timeout) * time.Second, Workspace: k.workspace, AllowedPaths: k.commands.dirs, DeniedPaths: k.denied,
-		Unreadable: c.unreadable, Disk: k.disk,
+		Unreadable: c.unreadable, Disk: k.disk, Reader: c.reader,
 		Network: reach(s.AllowNetwork), Limits: limits(s.Limits), MaxOutput: s.Limits.OutputBytes, AllowedCommands: s.AllowedCommands, EnvBlocklist: s.EnvBlocklist,
 		Transactional: s.Transactional, AutoRollback: s.AutoRollback, AutoRollbackExitCodes: s.AutoRollbackExitCodes,
 		SnapshotRequired: s.SnapshotRequired, TransactionScope: s.TransactionScope, MaxSnapshotBytes: s.MaxSnapshotBytes,

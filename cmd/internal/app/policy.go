@@ -8,11 +8,12 @@ import (
 
 	"github.com/zephbot/zephbot/cmd/internal/config"
 	"github.com/zephbot/zephbot/policy"
+	"github.com/zephbot/zephbot/policy/command"
 	"github.com/zephbot/zephbot/policy/pathrule"
 )
 
 // buildPolicy turns the configuration into the rules. One wrong rule refuses all.
-func buildPolicy(cfg *config.Config, workDir string, files *pathrule.Rules) (*policy.Set, error) {
+func buildPolicy(cfg *config.Config, workDir string, files *pathrule.Rules, reader *command.Reader) (*policy.Set, error) {
 	opts := policy.Options{
 		Level:           policy.Level(cfg.Security.AutonomyLevel),
 		BlockedCommands: cfg.Tools.Shell.BlockedCommands,
@@ -21,6 +22,7 @@ func buildPolicy(cfg *config.Config, workDir string, files *pathrule.Rules) (*po
 		AllowNetwork:    cfg.Tools.Shell.AllowNetwork != config.ReachNone,
 		AllowReading:    cfg.Tools.Shell.AllowReading,
 		Files:           files,
+		Reader:          reader,
 	}
 	if cfg.Tools.Permissions != nil {
 		opts.Permissions = map[string][]policy.Permission{}
