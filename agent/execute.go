@@ -196,15 +196,25 @@ func (s *step) perform(
 		return Entry{}, nil, context.Cause(ctx) // it will be read again
 	}
 	entry := s.result(b, u, call, result, err)
-	switch {
-	case err == nil || ctx.Err() == nil || !cut(err): // the call ended by itself
-	case errors.Is(context.Cause(ctx), ErrStopped):
-		entry.Text = stoppedRunning()
-	default:
-		entry.Text, entry.Category = cutShort, unknownOutcome
-	}
+	shorten(ctx, &entry, result, err)
 	s.sink.Emit(ctx, Event{Type: ToolFinishedEvent, Call: u.Call, Tool: u.Name, Failed: entry.Failed, Text: call.Trail.Summary})
 	return entry, nil, nil
+}
+
+// shorten says of a call that ended because the turn did how it stands with it; what it had printed stays.
+func shorten(ctx context.Context, entry *Entry, result *tools.Result, err error) {
+	failure, output := err, ""
+	if err == nil && result.Failure != nil { // it began, and what it printed is there
+		failure = result.Failure
+		_, output, _ = strings.Cut(result.Text, tools.Feedback(result.Failure))
+	}
+	switch {
+	case failure == nil || ctx.Err() == nil || !cut(failure): // the call ended by itself
+	case errors.Is(context.Cause(ctx), ErrStopped):
+		entry.Text = stoppedRunning() + output
+	default:
+		entry.Text, entry.Category = cutShort+output, unknownOutcome
+	}
 }
 
 // cut says whether a call ended because its context did.
@@ -227,6 +237,9 @@ func (s *step) result(b *batch, u Use, call *tools.Call, result *tools.Result, e
 		return e
 	}
 	e.Text, e.Failed, e.Source, e.Files = result.Text, result.Error, result.Untrusted, result.Files
+	if result.Failure != nil {
+		e.Category = string(result.Failure.Category)
+	}
 	if call.Def.Server == "" {
 		e.Found = result.Found
 	}

@@ -61,6 +61,7 @@ type Error struct {
 	Suggestion string // "" = the category's own
 	Retryable  bool   // set only where we will retry
 	Denied     bool   // policy, a person or a quota said no: not a failure of the tool
+	Mistake    bool   // what was asked for is not there (a page, a host, a command): the model's mistake, not a failure of the tool
 	Err        error  // the cause, for the log; may be nil
 	// RetryAfter is how long the other side asks us to wait before the next attempt; 0 = not said.
 	RetryAfter time.Duration

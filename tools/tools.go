@@ -160,11 +160,15 @@ type Result struct {
 	Raw       any    // JSON-able raw form (the shell's envelope); may be nil
 	ExitCode  *int   // of a process; nil when there was none or a signal ended it
 	Truncated bool
-	Untrusted string   // where foreign content came from ("https://…", "mcp:github"); "" = our own
-	Error     bool     // the tool ran and reports a failure (non-zero exit): Text says what
-	MIME      string   // content type of Text when it is not plain text
-	Found     []string // tools that a search has found, which are shown from then on in the turn
-	Files     []File   // pictures and the like, for the person; the model reads only that they are there
+	Untrusted string // where foreign content came from ("https://…", "mcp:github"); "" = our own
+	Error     bool   // the tool ran and reports a failure (non-zero exit): Text says what
+	// Failure says why a run that began could not do its work (its time was up, a person stopped it); Text is what there was until then. The chain puts
+	// its block before the text. It implies Error. nil = it ended by itself.
+	Failure     *Error
+	MIME        string   // content type of Text when it is not plain text
+	Credentials int      // how many were hidden in Text
+	Found       []string // tools that a search has found, which are shown from then on in the turn
+	Files       []File   // pictures and the like, for the person; the model reads only that they are there
 }
 
 // File is something a tool made that is no text.

@@ -56,12 +56,11 @@ func NewWith(o Options) (*Redactor, error) {
 	r := New(o.Secrets)
 	var errs []error
 	for i, pattern := range o.ExtraPatterns {
-		re, err := regexp.Compile(pattern)
-		if err != nil {
-			errs = append(errs, fmt.Errorf("extra pattern %d %q: %w", i+1, pattern, err))
+		if err := Check(pattern); err != nil {
+			errs = append(errs, fmt.Errorf("extra pattern %d: %w", i+1, err))
 			continue
 		}
-		r.extra = append(r.extra, re)
+		r.extra = append(r.extra, regexp.MustCompile(pattern))
 	}
 	if len(errs) > 0 {
 		return nil, errors.Join(errs...)
@@ -72,22 +71,27 @@ func NewWith(o Options) (*Redactor, error) {
 // maxPattern bounds an extra pattern, in bytes (seed 003: patterns of a filter file).
 const maxPattern = 512
 
-// Usable sorts patterns for Options.ExtraPatterns where a broken one is no reason to stop: good are those that compile, in their order; the error names
-// each other one by its place in the list, counted from 1, and says what is wrong.
-func Usable(patterns []string) (good []string, err error) {
-	var errs []error
-	for i, pattern := range patterns {
-		if len(pattern) > maxPattern {
-			errs = append(errs, fmt.Errorf("extra pattern %d has %d bytes, at most %d are allowed", i+1, len(pattern), maxPattern))
-			continue
-		}
-		if _, err := regexp.Compile(pattern); err != nil {
-			errs = append(errs, fmt.Errorf("extra pattern %d %q: %w", i+1, pattern, err))
-			continue
-		}
-		good = append(good, pattern)
+// Check says what is wrong with a pattern for Options.ExtraPatterns; nil = nothing.
+func Check(pattern string) error {
+	if len(pattern) > maxPattern {
+		return fmt.Errorf("it has %d bytes, at most %d are allowed", len(pattern), maxPattern)
 	}
-	return good, errors.Join(errs...)
+	if _, err := regexp.Compile(pattern); err != nil {
+		return fmt.Errorf("%.80q: %w", pattern, err)
+	}
+	return nil
+}
+
+// Warning tells a model that credentials were taken out of what it reads; "" when none were.
+func Warning(hidden int) string {
+	switch {
+	case hidden <= 0:
+		return ""
+	case hidden == 1:
+		return "[security] 1 credential in this output was hidden"
+	default:
+		return fmt.Sprintf("[security] %d credentials in this output were hidden", hidden)
+	}
 }
 
 // String returns s with every credential replaced by Mask. Applied twice it gives the same as once, and the number of lines stays. The result has at most

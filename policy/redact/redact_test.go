@@ -141,7 +141,7 @@ func TestExtraPatterns(t *testing.T) {
 		}
 	}
 	_, err = redact.NewWith(redact.Options{ExtraPatterns: []string{"fine", "(bad"}})
-	if err == nil || !strings.Contains(err.Error(), `extra pattern 2 "(bad"`) {
+	if err == nil || !strings.Contains(err.Error(), `extra pattern 2: "(bad"`) {
 		t.Errorf("NewWith with a bad pattern = %v, want an error that names it", err)
 	}
 }
@@ -248,22 +248,25 @@ func BenchmarkString(b *testing.B) {
 	}
 }
 
-func TestUsable(t *testing.T) {
+func TestCheck(t *testing.T) {
 	t.Parallel()
-	good, err := redact.Usable([]string{`emp-\d+`, `(bad`, strings.Repeat("x", 513), strings.Repeat("x", 512)})
-	if diff := cmp.Diff([]string{`emp-\d+`, strings.Repeat("x", 512)}, good); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	for _, want := range []string{`extra pattern 2 "(bad": `, "extra pattern 3 has 513 bytes, at most 512 are allowed"} {
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v does not say %q", err, want)
+	for pattern, want := range map[string]string{
+		`emp-\d+`: "", strings.Repeat("x", 512): "", "": "",
+		`(bad`: `"(bad": error parsing regexp: missing closing ): `, strings.Repeat("x", 513): "it has 513 bytes, at most 512 are allowed",
+	} {
+		if err := redact.Check(pattern); (err == nil) != (want == "") || (err != nil && !strings.Contains(err.Error(), want)) {
+			t.Errorf("%.20q: %v", pattern, err)
 		}
 	}
-	r, err := redact.NewWith(redact.Options{ExtraPatterns: good})
-	if err != nil || r.String("emp-12") != redact.Mask {
-		t.Errorf("got %v", err)
-	}
-	if good, err := redact.Usable(nil); good != nil || err != nil {
-		t.Errorf("got %v, %v", good, err)
+}
+
+func TestWarning(t *testing.T) {
+	t.Parallel()
+	for hidden, want := range map[int]string{
+		0: "", 1: "[security] 1 credential in this output was hidden", 2: "[security] 2 credentials in this output were hidden",
+	} {
+		if got := redact.Warning(hidden); got != want {
+			t.Errorf("%d: %q", hidden, got)
+		}
 	}
 }

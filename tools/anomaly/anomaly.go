@@ -157,7 +157,7 @@ func (d *Detector) Middleware(next tools.Handler) tools.Handler {
 		before := call.Trail.Attempts
 		res, err := next(ctx, call)
 		if call.Trail.Attempts > before { // it ran: what fails before that says nothing about the tool
-			d.record(ctx, call, err)
+			d.record(ctx, call, cause(res, err))
 		}
 		return res, err
 	}
@@ -315,13 +315,21 @@ func (l Level) rank() int {
 	}
 }
 
+// cause is why a run did not do its work, also where it left something; nil = it did.
+func cause(res *tools.Result, err error) error {
+	if err == nil && res != nil && res.Failure != nil {
+		return res.Failure
+	}
+	return err
+}
+
 // failed says whether an error is a failure of the tool. That nothing is at a path, or something is already, is the state of the world.
 func failed(err error) bool {
 	if err == nil {
 		return false
 	}
 	e := tools.AsError(err)
-	if e.Denied || (!e.Category.Transient() && e.Category != tools.PermanentFailure) {
+	if e.Denied || e.Mistake || (!e.Category.Transient() && e.Category != tools.PermanentFailure) {
 		return false
 	}
 	for _, world := range []error{fs.ErrNotExist, fs.ErrExist, syscall.ENOTDIR, syscall.EISDIR, syscall.ENOTEMPTY, syscall.ENAMETOOLONG, syscall.ELOOP} {

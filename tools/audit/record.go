@@ -136,6 +136,9 @@ func (l *Log) line(call *tools.Call, res *tools.Result, err error) *record {
 
 // outcome sorts the end of a call into the six types.
 func (l *Log) outcome(t *tools.Trail, res *tools.Result, err error) *outcome {
+	if err == nil && res != nil && res.Failure != nil {
+		err = res.Failure
+	}
 	if t.RolledBack {
 		o := &outcome{Type: "rollback"}
 		if err != nil {

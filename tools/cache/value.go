@@ -18,15 +18,16 @@ const layout = 1
 
 // value is a Result as it is stored.
 type value struct {
-	Layout    int             `json:"v"`
-	Text      string          `json:"text"`
-	Whole     string          `json:"whole,omitempty"`
-	Raw       json.RawMessage `json:"raw,omitempty"`
-	ExitCode  *int            `json:"exit_code,omitempty"`
-	Truncated bool            `json:"truncated,omitempty"`
-	Untrusted string          `json:"untrusted,omitempty"`
-	Error     bool            `json:"error,omitempty"`
-	MIME      string          `json:"mime,omitempty"`
+	Layout      int             `json:"v"`
+	Text        string          `json:"text"`
+	Whole       string          `json:"whole,omitempty"`
+	Raw         json.RawMessage `json:"raw,omitempty"`
+	ExitCode    *int            `json:"exit_code,omitempty"`
+	Truncated   bool            `json:"truncated,omitempty"`
+	Untrusted   string          `json:"untrusted,omitempty"`
+	Error       bool            `json:"error,omitempty"`
+	MIME        string          `json:"mime,omitempty"`
+	Credentials int             `json:"credentials,omitempty"`
 }
 
 // encode makes the stored form; false when the result is too large, or would come back as another one.
@@ -41,6 +42,7 @@ func encode(r *tools.Result) ([]byte, bool) {
 	}
 	v := value{
 		Layout: layout, Text: r.Text, Whole: r.Whole, ExitCode: r.ExitCode, Truncated: r.Truncated, Untrusted: r.Untrusted, Error: r.Error, MIME: r.MIME,
+		Credentials: r.Credentials,
 	}
 	if r.Raw != nil {
 		raw, err := plain(r.Raw)
@@ -77,6 +79,7 @@ func decode(data []byte) (*tools.Result, error) {
 	}
 	r := &tools.Result{
 		Text: v.Text, Whole: v.Whole, ExitCode: v.ExitCode, Truncated: v.Truncated, Untrusted: v.Untrusted, Error: v.Error, MIME: v.MIME,
+		Credentials: v.Credentials,
 	}
 	if len(v.Raw) > 0 {
 		d := json.NewDecoder(bytes.NewReader(v.Raw))

@@ -1,7 +1,7 @@
 // Package chain composes the stages that every tool call walks, in the one order that there is. Built-ins, MCP tools, scheduled work and calls
 // from the command line all come through here.
 //
-//	in ▼  audit · decode · gate · judge · quota · approve · mark · cache · overflow · filter · redact · retry · anomaly · start · registry  ▲ out
+//	in ▼  audit · decode · gate · judge · quota · approve · warn · mark · cache · overflow · filter · redact · retry · anomaly · start · registry  ▲ out
 //
 // Downwards, policy, quota and approval stand before cache and execution, so that a cached call has passed all three. Upwards, secrets are
 // redacted in the raw output before anything keeps or shows it.
@@ -40,6 +40,8 @@ type Options struct {
 	Judge tools.Middleware
 	// Quota counts calls per session.
 	Quota tools.Middleware
+	// Warn tells of credentials that were hidden.
+	Warn tools.Middleware
 	// Mark fences untrusted content.
 	Mark tools.Middleware
 	// Cache answers repeated reads.
@@ -89,6 +91,7 @@ func New(o Options) *Chain {
 		{"judge", o.Judge},
 		{"quota", o.Quota},
 		{"approve", approve.New(o.Approvals)},
+		{"warn", o.Warn},
 		{"mark", o.Mark},
 		{"cache", o.Cache},
 		{"overflow", o.Overflow},
@@ -169,7 +172,11 @@ func conclude(next tools.Handler) tools.Handler {
 			res = &shown
 		}
 		call.Trail.Category = ""
-		if res.Error && call.Def.Server != "" { // a foreign tool says that it failed: it ran, and nobody knows more
+		if f := res.Failure; f != nil {
+			shown := *res
+			shown.Text, shown.Error = tools.Feedback(f)+"\n"+res.Text, true
+			call.Trail.Category, res = f.Category, &shown
+		} else if res.Error && call.Def.Server != "" { // a foreign tool says that it failed: it ran, and nobody knows more
 			call.Trail.Category = tools.ServerError
 		}
 		if call.Trail.ExitCode == nil {

@@ -23,62 +23,63 @@ func (t *toolset) pair(
 ) (tools.Tool, error) {
 	return tools.New(tools.Typed[pairArgs]{
 		Definition: def,
-		Describe: func(ctx context.Context, call *tools.Call, in pairArgs) (tools.Subject, error) {
-			s, err := t.enter(ctx, call.Origin, false)
-			if err != nil {
-				return tools.Subject{}, err
-			}
-			defer s.close()
-			from, to, err := s.both(in)
-			if err != nil {
-				return tools.Subject{}, err
-			}
-			paths := []string{from.abs, to.abs}
-			note := s.note(to)
-			if to.regular() {
-				note += " · replaces a file of " + count(to.info.size, "byte", "bytes")
-			}
-			what := fmt.Sprintf("%s %s → %s (%s)", verb, show(s.display(from.abs)), show(s.display(to.abs)), s.contents(from))
-			return tools.Subject{Inputs: paths, Paths: paths, Show: what, Note: note}, nil
+		Describe: func(ctx context.Context, call *tools.Call, in pairArgs) (subject tools.Subject, err error) {
+			err = t.withBoth(ctx, call, in, false, func(s *scope, from, to place) error {
+				subject = s.describePair(verb, from, to)
+				return nil
+			})
+			return subject, err
 		},
 		Check: func(ctx context.Context, call *tools.Call, in pairArgs) error {
-			s, err := t.enter(ctx, call.Origin, false)
-			if err != nil {
-				return err
-			}
-			defer s.close()
-			from, to, err := s.both(in)
-			if err != nil {
-				return err
-			}
-			if err := s.mayTake(from, to); err != nil {
-				return err
-			}
-			if err := s.soleAt(to); err != nil {
-				return err
-			}
-			return may(s, from, to)
+			return t.withBoth(ctx, call, in, false, func(s *scope, from, to place) error {
+				if err := s.mayTake(from, to); err != nil {
+					return err
+				}
+				if err := s.soleAt(to); err != nil {
+					return err
+				}
+				return may(s, from, to)
+			})
 		},
-		Run: func(ctx context.Context, call *tools.Call, in pairArgs) (*tools.Result, error) {
-			s, err := t.enter(ctx, call.Origin, true)
-			if err != nil {
-				return nil, err
-			}
-			defer s.close()
-			from, to, err := s.both(in)
-			if err != nil {
-				return nil, err
-			}
-			if err := s.mayTake(from, to); err != nil {
-				return nil, err
-			}
-			if err := may(s, from, to); err != nil {
-				return nil, err
-			}
-			res, err := run(s, from, to)
-			return res, because(err, verb, from.given)
+		Run: func(ctx context.Context, call *tools.Call, in pairArgs) (res *tools.Result, err error) {
+			err = t.withBoth(ctx, call, in, true, func(s *scope, from, to place) error {
+				if err := s.mayTake(from, to); err != nil {
+					return err
+				}
+				if err := may(s, from, to); err != nil {
+					return err
+				}
+				res, err = run(s, from, to)
+				return because(err, verb, from.given)
+			})
+			return res, err
 		},
 	})
+}
+
+// withBoth does something with the two places that a call names; create says whether the directories it works in are made.
+func (t *toolset) withBoth(ctx context.Context, call *tools.Call, in pairArgs, create bool, do func(s *scope, from, to place) error) error {
+	s, err := t.enter(ctx, call.Origin, create)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	from, to, err := s.both(in)
+	if err != nil {
+		return err
+	}
+	return do(s, from, to)
+}
+
+// describePair says what the policy and a person look at.
+func (s *scope) describePair(verb string, from, to place) tools.Subject {
+	paths := []string{from.abs, to.abs}
+	note := s.note(to)
+	if to.regular() {
+		note += " · replaces a file of " + count(to.info.size, "byte", "bytes")
+	}
+	what := fmt.Sprintf("%s %s → %s (%s)", verb, show(s.display(from.abs)), show(s.display(to.abs)), s.contents(from))
+	return tools.Subject{Inputs: paths, Paths: paths, Show: what, Note: note}
 }
 
 func (s *scope) both(in pairArgs) (from, to place, err error) {

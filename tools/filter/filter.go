@@ -257,13 +257,13 @@ func (e *Engine) warn(text string, out *Output) {
 	switch {
 	case open > 0:
 		said = fmt.Sprintf("[security] this output holds %d credentials; do not repeat or store them", hidden+open)
+		if hidden+open == 1 {
+			said = "[security] this output holds 1 credential; do not repeat or store it"
+		}
 	case hidden > 0:
-		said = fmt.Sprintf("[security] %d credentials in this output were hidden", hidden)
+		said = redact.Warning(hidden)
 	default:
 		return
-	}
-	if hidden+open == 1 {
-		said = strings.NewReplacer("credentials", "credential", "were", "was", "them", "it").Replace(said)
 	}
 	if out.Text != "" && !strings.HasSuffix(out.Text, "\n") {
 		out.Text += "\n"

@@ -27,11 +27,39 @@ func Cut(text string, limit int) (shown string, dropped int) {
 	return onNewLine(head, fmt.Sprintf("[… %d characters left out …]\n", dropped)) + tail, dropped
 }
 
-// valid is text as UTF-8.
-func valid(text string) string { return strings.ToValidUTF8(text, string(utf8.RuneError)) }
+// ends is the beginning and the end of a text with more than most bytes, in no more than these, with a line between them that names how many characters
+// are left out; dropped is that number.
+func ends(text string, most int) (shown string, dropped int) {
+	half := (most - Extra) / 2
+	end, begin := half, len(text)-half
+	for end > 0 && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	for begin < len(text) && !utf8.RuneStart(text[begin]) {
+		begin++
+	}
+	dropped = count(text[end:begin])
+	return onNewLine(text[:end], fmt.Sprintf("[… %d characters left out …]\n", dropped)) + text[begin:], dropped
+}
 
-// count is how many characters a text has.
-func count(text string) int { return utf8.RuneCountInString(text) }
+// valid is text as UTF-8.
+func valid(text string) string {
+	if utf8.ValidString(text) { // as good as always, and much faster
+		return text
+	}
+	return strings.ToValidUTF8(text, string(utf8.RuneError))
+}
+
+// count is how many characters a text has: in UTF-8, which it must be, the bytes that begin one.
+func count(text string) int {
+	n := len(text)
+	for i := range len(text) {
+		if text[i]&0xC0 == 0x80 {
+			n--
+		}
+	}
+	return n
+}
 
 func blank(text string) bool { return strings.TrimSpace(text) == "" }
 

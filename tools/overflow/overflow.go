@@ -27,6 +27,9 @@ const Extra = 256
 // Prefix stands before an id in what a model reads.
 const Prefix = "overflow:"
 
+// minBytes is the least Options.MaxBytes for which the ends of an output are worth keeping.
+const minBytes = 4 << 10
+
 const (
 	summaryTimeout = 30 * time.Second
 	saveTimeout    = 10 * time.Second
@@ -81,7 +84,7 @@ type Options struct {
 	Limit func(call *tools.Call) int
 	// Retention is how long an output is kept; 0 or less = DefaultRetention.
 	Retention time.Duration
-	// MaxBytes is the largest output that is kept; 0 or less = no limit.
+	// MaxBytes is the largest output that is kept whole; of a larger one its ends are, when there is room for them. 0 or less = no limit.
 	MaxBytes int64
 	// Summarize puts a long output in fewer words, which then stand in place of head and tail; nil = off. question is what the person wants, text
 	// is the output already cut to the threshold. What fails, says nothing or takes too long leaves head and tail. It is not asked for untrusted
@@ -195,14 +198,19 @@ func (s *stage) shorten(ctx context.Context, call *tools.Call, result *tools.Res
 	return summary
 }
 
-// keep stores the first of the texts that is not too large, and says in one line where it is or why it is nowhere.
+// keep stores the first of the texts that is not too large, or the ends of the first, and says in one line where it is or why it is nowhere.
 func (s *stage) keep(ctx context.Context, call *tools.Call, texts []string, source string) string {
-	text := ""
+	text, part := "", ""
 	for _, candidate := range texts {
 		if s.MaxBytes <= 0 || int64(len(candidate)) <= s.MaxBytes {
 			text = candidate
 			break
 		}
+	}
+	if text == "" && s.MaxBytes >= minBytes {
+		var dropped int
+		text, dropped = ends(texts[0], int(s.MaxBytes))
+		part = fmt.Sprintf(" without %d in the middle", dropped)
 	}
 	if text == "" {
 		s.Log.Warn().Str("call", call.ID).Str("tool", toolOf(call)).Int("bytes", len(texts[0])).Msg("output is too large to be kept")
@@ -212,7 +220,10 @@ func (s *stage) keep(ctx context.Context, call *tools.Call, texts []string, sour
 	item := s.item(call, text, source)
 	if err := s.save(ctx, item); err != nil {
 		s.Log.Error().Err(err).Str("call", call.ID).Str("tool", item.Tool).Int("bytes", len(text)).Msg("output was not kept")
-		return fmt.Sprintf("[the whole output, %d characters, could not be kept]", count(text))
+		return fmt.Sprintf("[the whole output, %d characters, could not be kept]", count(texts[0]))
+	}
+	if part != "" {
+		return fmt.Sprintf("[%d characters%s kept as %s%s; %s reads them]", count(texts[0]), part, Prefix, item.ID, ToolName)
 	}
 	return fmt.Sprintf("[%d characters kept as %s%s; %s reads them]", count(text), Prefix, item.ID, ToolName)
 }
@@ -246,4 +257,17 @@ func (s *stage) save(ctx context.Context, item Item) error {
 func isID(id string) bool {
 	parsed, err := uuid.Parse(id)
 	return err == nil && parsed.String() == id
+}
+
+// Whole is the stage for where nobody can read a reference: every result has its whole text. A result that a tool has cut itself says so.
+func Whole(next tools.Handler) tools.Handler {
+	return func(ctx context.Context, call *tools.Call) (*tools.Result, error) {
+		result, err := next(ctx, call)
+		if err != nil || result == nil || result.Whole == "" {
+			return result, err
+		}
+		shown := *result // the original may be shared
+		shown.Text, shown.Whole = result.Whole, ""
+		return &shown, nil
+	}
 }

@@ -361,3 +361,29 @@ func TestBounds(t *testing.T) {
 		}
 	}
 }
+
+// TestTooLargeIsKeptByItsEnds: better both ends than nothing, and the numbers say what is there.
+func TestTooLargeIsKeptByItsEnds(t *testing.T) {
+	t.Parallel()
+	for _, size := range []int{4097, 5000, 20_000} {
+		whole := strings.Repeat("ü€😀x", size/10) + strings.Repeat("y", size%10+1)
+		store := overflow.NewMemory(0)
+		o := options(store)
+		o.MaxBytes = 4096
+		got, err := overflow.New(o)(gives(tools.Result{Text: whole}))(t.Context(), call())
+		if err != nil {
+			t.Fatal(err)
+		}
+		item, ok := load(t, store, firstID)
+		head, rest, cut := strings.Cut(item.Text, "\n[… ")
+		number, tail, _ := strings.Cut(rest, " characters left out …]\n")
+		left := utf8.RuneCountInString(whole) - utf8.RuneCountInString(head) - utf8.RuneCountInString(tail)
+		if !ok || !cut || len(item.Text) > 4096 || !strings.HasPrefix(whole, head) || !strings.HasSuffix(whole, tail) || number != fmt.Sprint(left) {
+			t.Errorf("%d bytes: %d are kept, %s are said to be left out, and it is %d", len(whole), len(item.Text), number, left)
+		}
+		want := fmt.Sprintf("[%d characters without %d in the middle kept as overflow:%s; read_overflow reads them]", utf8.RuneCountInString(whole), left, firstID)
+		if !strings.HasSuffix(got.Text, want) {
+			t.Errorf("%q, want %q", got.Text, want)
+		}
+	}
+}

@@ -4,7 +4,9 @@ package redact
 import (
 	"context"
 	"errors"
+	"strings"
 
+	"github.com/zephbot/zephbot/policy/redact"
 	"github.com/zephbot/zephbot/tools"
 )
 
@@ -20,19 +22,46 @@ func New(r Redactor) tools.Middleware {
 		return func(ctx context.Context, call *tools.Call) (*tools.Result, error) {
 			result, err := next(ctx, call)
 			if e, ok := errors.AsType[*tools.Error](err); ok {
-				clean := *e
-				clean.Message, clean.Suggestion = r.String(e.Message), r.String(e.Suggestion)
-				return result, &clean
+				return result, failure(r, e)
 			}
 			if err != nil || result == nil {
 				return result, err
 			}
 			clean := *result
 			clean.Text = r.String(result.Text)
+			if clean.Text != result.Text {
+				clean.Credentials += max(1, strings.Count(clean.Text, redact.Mask)-strings.Count(result.Text, redact.Mask))
+			}
+			if result.Failure != nil {
+				clean.Failure = failure(r, result.Failure)
+			}
 			if result.Raw != nil {
 				clean.Raw = r.Value(result.Raw)
 			}
 			return &clean, nil
 		}
 	}
+}
+
+// Warn is the stage that tells the model at the end of a result how many credentials were hidden in it, whatever tool it is of. It stands above all
+// that shortens, keeps or fences a text.
+func Warn(next tools.Handler) tools.Handler {
+	return func(ctx context.Context, call *tools.Call) (*tools.Result, error) {
+		result, err := next(ctx, call)
+		if err != nil || result == nil || result.Credentials <= 0 {
+			return result, err
+		}
+		shown := *result // it may be shared with a cache
+		if shown.Text != "" && !strings.HasSuffix(shown.Text, "\n") {
+			shown.Text += "\n"
+		}
+		shown.Text += redact.Warning(shown.Credentials)
+		return &shown, nil
+	}
+}
+
+func failure(r Redactor, e *tools.Error) *tools.Error {
+	clean := *e
+	clean.Message, clean.Suggestion = r.String(e.Message), r.String(e.Suggestion)
+	return &clean
 }

@@ -22,12 +22,15 @@ func run(t *testing.T, result *tools.Result, err error) (*tools.Result, error) {
 
 func TestResultsAndErrors(t *testing.T) {
 	t.Parallel()
-	own := &tools.Result{Text: "the key is " + secret, Raw: map[string]any{"stdout": secret, "exit_code": 0}, Truncated: true}
+	own := &tools.Result{Text: "the key is " + secret, Raw: map[string]any{"stdout": secret, "exit_code": 0}, Truncated: true, Failure: &tools.Error{Category: tools.Timeout, Message: "stopped with " + secret}}
 	got, err := run(t, own, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := &tools.Result{Text: "the key is [redacted]", Raw: map[string]any{"stdout": "[redacted]", "exit_code": 0}, Truncated: true}
+	want := &tools.Result{
+		Text: "the key is [redacted]", Raw: map[string]any{"stdout": "[redacted]", "exit_code": 0}, Truncated: true, Credentials: 1,
+		Failure: &tools.Error{Category: tools.Timeout, Message: "stopped with [redacted]"},
+	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"sync"
@@ -11,6 +12,9 @@ import (
 
 	"github.com/zephbot/zephbot/tools"
 )
+
+// maxCompletion bounds the text of a completion that no stage shortens, in characters.
+const maxCompletion = 50_000
 
 // shortID is how many characters of a run's id people need.
 const shortID = 8
@@ -154,6 +158,9 @@ func (r *Runner) runBackground(ctx context.Context, run *backgroundRun, ws strin
 	notes := r.remarks(o)
 	done.ExitCode = o.exitCode()
 	switch {
+	case o.ending == vanished:
+		done.ExitCode = nil
+		notes = append(notes, r.failure(o, nil).Message)
 	case o.ending == timedOut:
 		done.Ended, done.ExitCode = "timeout", nil
 		notes = append(notes, fmt.Sprintf("[stopped after %s]", r.opts.BackgroundTimeout))
@@ -167,13 +174,29 @@ func (r *Runner) runBackground(ctx context.Context, run *backgroundRun, ws strin
 	default:
 		done.Ended = "exit"
 	}
-	code, zero := done.ExitCode, 0
-	if code == nil && done.Ended != "signal" {
-		code = &zero // the ending is said in Ended; the signal was ours
+	result := &tools.Result{
+		Text: render(o.text, o, nil, notes), Raw: r.envelope(o, done.ExitCode), ExitCode: done.ExitCode, Truncated: o.omitted > 0,
+		Error: done.ExitCode == nil || *done.ExitCode != 0,
 	}
-	done.Truncated = o.truncated
-	done.Text = r.opts.Redact(render(o.text, code, o.status.Signal, nil, notes))
+	done.Truncated = result.Truncated
+	done.Text = r.shape(ctx, run, result)
 	return done
+}
+
+// shape makes the text of a completion: what no stage shortens is shortened here.
+func (r *Runner) shape(ctx context.Context, run *backgroundRun, result *tools.Result) string {
+	if r.opts.Shape == nil {
+		text, _ := shorten(r.opts.Redact(result.Text), maxCompletion)
+		return text
+	}
+	args, err := json.Marshal(In{Command: run.Command, Background: true})
+	if err != nil {
+		args = []byte("{}")
+	}
+	call := &tools.Call{
+		ID: "background/" + run.ID, Tool: Name, Args: args, Origin: run.Origin, Def: tools.Definition{Name: Name, Destructive: true}, Trail: &tools.Trail{},
+	}
+	return r.opts.Shape(ctx, call, result)
 }
 
 // tell hands the end of a run to the ledger. When the runner has to stop before the ledger could take it, the ledger still knows the run as begun.

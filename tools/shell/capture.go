@@ -48,33 +48,40 @@ func (e *ends) write(b []byte) {
 	}
 }
 
-// text is what was kept, and whether something between is missing. The edges of a gap are whole lines where lines are short.
-func (e *ends) text() (string, bool) {
+// text is what was kept, and how many bytes between are missing.
+func (e *ends) text() (string, int64) {
 	half := e.max - e.max/2
 	tail := e.tail[max(0, len(e.tail)-half):]
 	missing := e.total - int64(len(e.head)) - int64(len(tail))
 	if missing <= 0 {
-		return string(e.head) + string(tail), false
+		return string(e.head) + string(tail), 0
 	}
-	return joinEnds(string(e.head), string(tail), missing, "bytes"), true
+	return joined(string(e.head), string(tail), missing, "bytes", func(s string) int { return len(s) })
 }
 
-// joinEnds puts a note between the two ends of a text, at line boundaries where these are near.
-func joinEnds(head, tail string, missing int64, unit string) string {
+// joined puts a note between the two ends of a text that says how much is missing between them, and gives that number. The edges of the gap are whole
+// lines where lines are short and whole characters elsewhere; measure counts what is left out for that.
+func joined(head, tail string, missing int64, unit string, measure func(string) int) (text string, left int64) {
 	const near = 2000
+	var first string
+	last := tail
 	if i := strings.LastIndexByte(head, '\n'); i >= 0 && len(head)-i < near {
-		head = head[:i+1]
+		first = head[:i+1]
 	} else {
-		head = trimPartialEnd(head) + "\n"
+		first = trimPartialEnd(head)
 	}
 	if i := strings.IndexByte(tail, '\n'); i >= 0 && i < near && i+1 < len(tail) {
-		tail = tail[i+1:]
+		last = tail[i+1:]
 	} else {
-		for len(tail) > 0 && !utf8.RuneStart(tail[0]) {
-			tail = tail[1:]
+		for len(last) > 0 && !utf8.RuneStart(last[0]) {
+			last = last[1:]
 		}
 	}
-	return head + fmt.Sprintf("[… about %d %s left out …]\n", missing, unit) + tail
+	left = missing + int64(measure(head[len(first):])) + int64(measure(tail[:len(tail)-len(last)]))
+	if first != "" && !strings.HasSuffix(first, "\n") {
+		first += "\n"
+	}
+	return first + fmt.Sprintf("[… %d %s left out …]\n", left, unit) + last, left
 }
 
 // trimPartialEnd cuts a character that does not end within s.
@@ -100,12 +107,12 @@ type stream struct {
 func (s *stream) binary() bool { return s.odd > 0 && s.odd*10 > s.total }
 
 // String is the stream as valid UTF-8.
-func (s *stream) render() (string, bool) {
+func (s *stream) render() (text string, missing int64) {
 	if s.binary() {
-		return fmt.Sprintf("[binary output, %d bytes]", s.total), false
+		return fmt.Sprintf("[binary output, %d bytes]", s.total), 0
 	}
-	text, cut := s.text()
-	return clean(text), cut
+	text, missing = s.text()
+	return clean(text), missing
 }
 
 func clean(s string) string {
@@ -116,25 +123,33 @@ func clean(s string) string {
 type capture struct {
 	mu      sync.Mutex
 	streams [2]stream
-	both    ends
-	fresh   bool // both is at the start of a line
-	from    int  // the stream of both's last byte
+	both    spool
+	page    []byte // what take makes of a piece
+	fresh   bool   // both is at the start of a line
+	from    int    // the stream of both's last byte
 	last    string
 
 	room  int64         // bytes that may still come; negative = any number
 	flood chan struct{} // closed when more came
 }
 
-// newCapture keeps maxBytes of each stream. It tells when more than maxOutput bytes came; 0 = never.
-func newCapture(maxBytes int, maxOutput int64) *capture {
-	c := &capture{fresh: true, both: ends{max: maxBytes}, room: maxOutput, flood: make(chan struct{})}
+// newCapture keeps maxBytes of both streams together, beyond memory in a file in dir, and maxStream of each of them apart. It tells when more than
+// maxOutput bytes came; 0 = never. close it.
+func newCapture(maxBytes, maxStream int, maxOutput int64, dir string) *capture {
+	c := &capture{fresh: true, both: spool{max: int64(max(maxBytes, 2)), dir: dir}, room: maxOutput, flood: make(chan struct{})}
 	if maxOutput <= 0 {
 		c.room = -1
 	}
 	for i := range c.streams {
-		c.streams[i].max = maxBytes
+		c.streams[i].max = maxStream
 	}
 	return c
+}
+
+func (c *capture) close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.both.close()
 }
 
 // read takes a stream in until it ends or is closed.
@@ -176,21 +191,24 @@ func (c *capture) take(piece []byte, which int) {
 	s := &c.streams[which]
 	s.write(piece)
 	s.odd += oddBytes(piece)
+	page := c.page[:0]
 	if !c.fresh && c.from != which {
-		c.both.write([]byte{'\n'})
+		page = append(page, '\n')
 		c.fresh = true
 	}
 	c.from = which
 	for line := range bytes.Lines(piece) {
 		if c.fresh && which == stderr {
-			c.both.write([]byte(stderrMark))
+			page = append(page, stderrMark...)
 		}
-		c.both.write(line)
+		page = append(page, line...)
 		c.fresh = line[len(line)-1] == '\n'
 		if shown := bytes.TrimSpace(line); len(shown) > 0 {
 			c.last = string(shown[:min(len(shown), 4*maxLast)])
 		}
 	}
+	c.both.write(page)
+	c.page = page
 }
 
 // oddBytes counts what does not stand in text.
@@ -231,31 +249,27 @@ func (c *capture) lastLine() string {
 
 // output is what a command printed.
 type output struct {
-	text      string // both streams for the model
-	stdout    string
-	stderr    string
-	truncated bool
+	text    string // both streams for the model
+	stdout  string // the ends of it
+	stderr  string
+	omitted int64 // bytes that text does not have
 }
 
-// output renders what was captured; text has at most maxText characters besides the note of the gap.
-func (c *capture) output(maxText int) output {
+// output renders what was captured. It fails when what is in a file cannot be read.
+func (c *capture) output() (o output, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	var o output
-	var cutOut, cutErr, cutBoth bool
+	var cutOut, cutErr int64
 	o.stdout, cutOut = c.streams[stdout].render()
 	o.stderr, cutErr = c.streams[stderr].render()
 	if c.streams[stdout].binary() || c.streams[stderr].binary() {
-		o.text = apart(o.stdout, o.stderr)
+		o.text, o.omitted = apart(o.stdout, o.stderr), cutOut+cutErr
 	} else {
-		o.text, cutBoth = c.both.text()
+		o.text, o.omitted, err = c.both.text()
 		o.text = clean(o.text)
 	}
 	o.text = strings.TrimRight(o.text, "\n")
-	var cutText bool
-	o.text, cutText = shorten(o.text, maxText)
-	o.truncated = cutOut || cutErr || cutBoth || cutText
-	return o
+	return o, err
 }
 
 // apart puts stderr after stdout, for streams that do not mix.
@@ -283,5 +297,6 @@ func shorten(s string, maxText int) (string, bool) {
 	runes := []rune(s)
 	head := runes[:maxText/2]
 	tail := runes[n-(maxText-maxText/2):]
-	return joinEnds(string(head), string(tail), int64(n-maxText), "characters"), true
+	text, _ := joined(string(head), string(tail), int64(n-maxText), "characters", utf8.RuneCountInString)
+	return text, true
 }

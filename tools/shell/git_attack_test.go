@@ -292,8 +292,8 @@ func TestReadingGitShowsWhatGitShows(t *testing.T) {
 			t.Errorf("%q: %q, want %q", text, got.Text, want)
 		}
 	}
-	if _, _, err := h.call(t.Context(), shell.In{Command: "git status; nowhere a"}); err == nil || !strings.Contains(err.Error(), "line 1: nowhere") {
-		t.Errorf("an error names another line: %v", err)
+	if res, _, err := h.call(t.Context(), shell.In{Command: "git status; nowhere a"}); err == nil || res == nil || !strings.Contains(res.Text, "line 1: nowhere") {
+		t.Errorf("an error names another line: %v, %+v", err, res)
 	}
 }
 

@@ -19,7 +19,6 @@ const (
 	drainAfter      = 2 * time.Second        // for readers after the last process we know of is gone
 	progressAfter   = 2 * time.Second        // before a person is shown what a command does
 	progressEvery   = 500 * time.Millisecond // between two progress lines
-	maxErrorText    = 1500                   // characters of output in an error's message
 	shownInProgress = 200                    // characters
 )
 
@@ -30,9 +29,15 @@ const (
 	ended ending = iota
 	timedOut
 	cancelled
-	flooded // it printed more than it may
-	filled  // the disk is full
+	flooded  // it printed more than it may
+	filled   // the disk is full
+	vanished // its supervisor was killed from outside
 )
+
+// String is the ending as the envelope has it.
+func (e ending) String() string {
+	return [...]string{"", "timeout", "cancelled", "output_limit", "disk_full", "unknown"}[e]
+}
 
 // job is one run.
 type job struct {
@@ -51,6 +56,7 @@ type outcome struct {
 	ending ending
 	full   *tools.Error // why the disk ended it
 	held   bool         // something unknown still holds the output
+	took   time.Duration
 }
 
 // failed says whether a transaction has to be taken back: exit 2 and above or a listed code, a signal, a timeout, a cancel.
@@ -103,7 +109,9 @@ func (r *Runner) execute(ctx context.Context, j job) (*outcome, error) {
 		}
 		return nil, errors.Join(err, outR.Close(), errR.Close())
 	}
-	c := newCapture(r.opts.MaxCapture, r.opts.MaxOutput)
+	began := r.opts.Now()
+	c := newCapture(r.opts.MaxCapture, maxStream, r.opts.MaxOutput, r.opts.SnapshotDir)
+	defer c.close()
 	var readers sync.WaitGroup
 	readers.Go(func() { r.read(c, outR, stdout) })
 	readers.Go(func() { r.read(c, errR, stderr) })
@@ -112,16 +120,16 @@ func (r *Runner) execute(ctx context.Context, j job) (*outcome, error) {
 	o.ending, o.full = r.wait(ctx, j, p, c, watch)
 	o.status = p.Status()
 	o.held = drain(&readers, outR, errR)
-	o.output = c.output(r.opts.MaxText)
-	if o.status.Err != nil {
-		return nil, o.status.Err
+	o.took = max(0, r.opts.Now().Sub(began))
+	if o.output, err = c.output(); err != nil {
+		r.log.Error().Err(err).Msg("output of a command was lost")
+		o.text = apart(o.stdout, o.stderr) + "\n[warn] a part of the output was lost: it could not be read back"
 	}
-	if o.status.Vanished {
-		return nil, &tools.Error{
-			Category: tools.PermanentFailure, Message: report("[outcome unknown] The command was running when its supervisor was killed from outside, "+
-				"as happens when the machine runs out of memory. It was ended; it may have done all of its work, or a part, or nothing.", o.text, nil),
-			Suggestion: "Look at what is there before you decide to run it again.",
-		}
+	switch {
+	case o.status.Err != nil:
+		return nil, o.status.Err
+	case o.status.Vanished:
+		o.ending = vanished
 	}
 	return o, nil
 }
@@ -253,8 +261,11 @@ func (r *Runner) foreground(ctx context.Context, call *tools.Call, text, ws stri
 	if err != nil {
 		return nil, startFailure(err)
 	}
-	lines := tx.settle(call, o)
-	return r.conclude(call, o, tx.warnings, lines)
+	var lines []string
+	if o.ending != vanished { // nobody knows what of it still runs
+		lines = tx.settle(call, o)
+	}
+	return r.conclude(call, o, tx.warnings, lines), nil
 }
 
 // bared reports that a call was allowed without a question because the kernel keeps from it what it may not read.
@@ -274,45 +285,69 @@ func startFailure(err error) error {
 	return &tools.Error{Category: tools.PermanentFailure, Message: "the command could not be started", Err: fmt.Errorf("run command: %w", err)}
 }
 
-// conclude makes the result, or the error, of a run.
-func (r *Runner) conclude(call *tools.Call, o *outcome, before, after []string) (*tools.Result, error) {
+// conclude makes the result of a run. One that could not do its work has a Failure besides what it printed.
+func (r *Runner) conclude(call *tools.Call, o *outcome, before, after []string) *tools.Result {
 	code := o.exitCode()
+	if o.ending != ended && o.ending != flooded { // the signal was ours; the failure says why
+		code = nil
+	}
 	if call.Trail != nil {
 		call.Trail.ExitCode = code
-		call.Trail.Truncated = call.Trail.Truncated || o.truncated
+		call.Trail.Truncated = call.Trail.Truncated || o.omitted > 0
 	}
-	body := o.text
-	notes := append(r.remarks(o), after...)
+	failure := r.failure(o, code)
+	return &tools.Result{
+		Text:      render(o.text, o, before, append(r.remarks(o), after...)),
+		Raw:       r.envelope(o, code),
+		ExitCode:  code,
+		Truncated: o.omitted > 0,
+		Error:     code == nil || *code != 0,
+		Failure:   failure,
+	}
+}
+
+func (r *Runner) envelope(o *outcome, code *int) Envelope {
+	return Envelope{
+		Stdout: o.stdout, Stderr: o.stderr, ExitCode: code, Truncated: o.omitted > 0, Omitted: o.omitted, Signal: o.signal(), Ended: o.ending.String(),
+		Millis: o.took.Milliseconds(),
+	}
+}
+
+// signal is what ended the command, when it was not us.
+func (o *outcome) signal() string {
+	if o.ending != ended && o.ending != flooded {
+		return ""
+	}
+	return o.status.Signal
+}
+
+// failure says why a run could not do its work; nil = it ended by itself, well or not. 126 and 127 are the model's mistakes.
+func (r *Runner) failure(o *outcome, code *int) *tools.Error {
 	switch {
 	case o.ending == timedOut:
-		return nil, &tools.Error{
-			Category: tools.Timeout, Message: report(fmt.Sprintf("the command was stopped after %s", r.opts.Timeout), body, notes),
-			Suggestion: r.tooLong(),
-		}
+		return &tools.Error{Category: tools.Timeout, Message: fmt.Sprintf("the command was stopped after %s", r.opts.Timeout), Suggestion: r.tooLong()}
 	case o.ending == filled:
-		return nil, &tools.Error{
-			Category: o.full.Category, Message: report("the command was stopped: "+o.full.Message, body, notes), Suggestion: o.full.Suggestion,
-		}
+		return &tools.Error{Category: o.full.Category, Message: "the command was stopped: " + o.full.Message, Suggestion: o.full.Suggestion}
 	case o.ending == cancelled:
-		return nil, &tools.Error{Category: tools.Cancelled, Message: report("the command was cancelled while it ran", body, notes)}
+		return &tools.Error{Category: tools.Cancelled, Message: "the command was cancelled while it ran"}
+	case o.ending == vanished:
+		return &tools.Error{
+			Category: tools.PermanentFailure, Message: "[outcome unknown] The command was running when its supervisor was killed from outside, " +
+				"as happens when the machine runs out of memory. It was ended; it may have done all of its work, or a part, or nothing.",
+			Suggestion: "Look at what is there before you decide to run it again.",
+		}
 	case code != nil && *code == 126:
-		return nil, &tools.Error{
-			Category: tools.PolicyBlocked, Message: report("exit code 126: a file may not be executed", body, notes),
+		return &tools.Error{
+			Category: tools.PolicyBlocked, Message: "exit code 126: a file may not be executed", Mistake: true,
 			Suggestion: "Run it with its interpreter, or make it executable first.",
 		}
 	case code != nil && *code == 127:
-		return nil, &tools.Error{
-			Category: tools.PermanentFailure, Message: report("exit code 127: a command was not found", body, notes),
+		return &tools.Error{
+			Category: tools.PermanentFailure, Message: "exit code 127: a command was not found", Mistake: true,
 			Suggestion: "Check the name, or use a command that is installed.",
 		}
 	}
-	return &tools.Result{
-		Text:      render(body, code, o.status.Signal, before, notes),
-		Raw:       Envelope{Stdout: o.stdout, Stderr: o.stderr, ExitCode: code, Truncated: o.truncated},
-		ExitCode:  code,
-		Truncated: o.truncated,
-		Error:     code == nil || *code != 0,
-	}, nil
+	return nil
 }
 
 func (r *Runner) tooLong() string {
@@ -380,27 +415,17 @@ func bytesText(n int64) string {
 	return fmt.Sprintf("%d %s", n, units[unit])
 }
 
-// render is the text for the model.
-func render(body string, code *int, signal string, before, after []string) string {
+// render is the text for the model: what was printed, how it ended, and notes before and after.
+func render(body string, o *outcome, before, after []string) string {
 	if strings.TrimSpace(body) == "" {
 		body = "(no output)"
 	}
 	lines := append(slices.Clone(before), body)
-	switch {
-	case code == nil:
-		lines = append(lines, "[killed by signal: "+signal+"]")
-	case *code != 0:
+	switch code := o.exitCode(); {
+	case o.signal() != "":
+		lines = append(lines, "[killed by signal: "+o.signal()+"]")
+	case code != nil && *code != 0 && o.ending == ended:
 		lines = append(lines, fmt.Sprintf("[exit code %d]", *code))
 	}
 	return strings.Join(append(lines, after...), "\n")
-}
-
-// report is the message of an error: what happened, and what was printed so far.
-func report(what, body string, notes []string) string {
-	body, _ = shorten(strings.TrimSpace(body), maxErrorText)
-	if body == "" {
-		body = "(no output)"
-	}
-	lines := append([]string{what}, notes...)
-	return strings.Join(append(lines, "output so far: "+body), "\n")
 }

@@ -30,8 +30,7 @@ const Name = "bash"
 // Defaults of Options.
 const (
 	DefaultTimeout           = 30 * time.Second
-	DefaultMaxText           = 50_000  // characters
-	DefaultMaxCapture        = 1 << 20 // bytes
+	DefaultMaxCapture        = 10 << 20 // bytes
 	DefaultMaxBackgroundRuns = 8
 	DefaultBackgroundTimeout = 30 * time.Minute
 )
@@ -63,8 +62,9 @@ type Options struct {
 	AllowedCommands []string        // taken off the built-in blocklist
 	EnvBlocklist    []string        // name prefixes; nil = DefaultEnvBlocklist. What looks like a credential goes in any case
 	Environ         func() []string // nil = os.Environ
-	MaxText         int             // characters of text for the model; 0 = DefaultMaxText
-	MaxCapture      int             // bytes kept of each stream, half from its start and half from its end; 0 = DefaultMaxCapture
+	// MaxCapture is how many bytes of what a command prints are kept: all of it up to there, the first and the last half of more; 0 = DefaultMaxCapture.
+	// The first MiB is in memory, the rest in a file without a name in SnapshotDir until the command ends.
+	MaxCapture int
 
 	Transactional         bool
 	AutoRollback          bool
@@ -72,24 +72,28 @@ type Options struct {
 	SnapshotRequired      bool     // do not run what cannot be taken back
 	TransactionScope      []string // globs, relative to the workspace, of what is snapshotted; empty = everything
 	MaxSnapshotBytes      int64    // 0 = unlimited
-	SnapshotDir           string   // where the copies are while a command runs; "" = the system's directory for temporary files
+	SnapshotDir           string   // where the copies and long output are while a command runs; "" = the system's directory for temporary files
 
 	MaxBackgroundRuns int           // of all sessions; 0 = DefaultMaxBackgroundRuns, negative = none
 	BackgroundTimeout time.Duration // 0 = DefaultBackgroundTimeout
 	Ledger            Ledger        // of background runs; nil = in memory, and nobody is told of their ends
 
 	Sandbox string // "auto" (default when ""), "required", "off"
-	// Helper is how the program starts itself as sandbox helper: sandbox.Self where main calls sandbox.Main, "" where it does not.
+	// Helper is how the program starts itself as sandbox helper: sandbox.Self, or "".
 	// Without a helper there is no kernel sandbox.
 	Helper string
 	Limits sandbox.Limits
 	// MaxOutput is how many bytes a command may print before it is ended; 0 = any number.
 	MaxOutput int64
 
-	// Redact takes credentials out of what does not walk through the chain: progress lines and the output of background runs. nil = as it is.
+	// Redact takes credentials out of what does not walk through the chain: progress lines, and the output of background runs without Shape. nil = as it
+	// is.
 	Redact func(string) string
-	Now    func() time.Time // nil = time.Now
-	Log    zerolog.Logger
+	// Shape takes the result of a background run through the stages that every result walks, and gives the text for the model. nil = Redact, and no more
+	// than 50 000 characters.
+	Shape func(ctx context.Context, call *tools.Call, result *tools.Result) string
+	Now   func() time.Time // nil = time.Now
+	Log   zerolog.Logger
 }
 
 // In is the argument of the tool.
@@ -98,12 +102,19 @@ type In struct {
 	Background bool   `json:"background,omitempty" jsonschema:"return at once with a run id; the output comes with a later message"`
 }
 
-// Envelope is Result.Raw: the two streams apart (seed 003, shell output envelope).
+// maxStream is how many bytes of each stream the envelope has, half from its start and half from its end; the text has the whole.
+const maxStream = 128 << 10
+
+// Envelope is Result.Raw: the two streams apart (seed 003, shell output envelope). Every run that began has one.
 type Envelope struct {
-	Stdout    string `json:"stdout"`
+	Stdout    string `json:"stdout"` // 128 KiB at most, as Stderr: first and last half of a longer one
 	Stderr    string `json:"stderr"`
-	ExitCode  *int   `json:"exit_code"` // null when a signal ended the process
-	Truncated bool   `json:"truncated"`
+	ExitCode  *int   `json:"exit_code"`               // null when a signal ended the process, or we did
+	Truncated bool   `json:"truncated"`               // Result.Text has not all of it
+	Omitted   int64  `json:"omitted_bytes,omitempty"` // what Result.Text has not
+	Signal    string `json:"signal,omitempty"`
+	Ended     string `json:"ended,omitempty"` // timeout, cancelled, output_limit, disk_full, unknown; "" = by itself
+	Millis    int64  `json:"duration_ms"`
 }
 
 // Runner runs commands. It is safe for concurrent use. Shutdown ends it.
@@ -154,12 +165,11 @@ func (o *Options) complete() error {
 	default:
 		return fmt.Errorf("sandbox is %q: want auto, required or off", o.Sandbox)
 	}
-	if o.Timeout < 0 || o.BackgroundTimeout < 0 || o.MaxText < 0 || o.MaxCapture < 0 || o.MaxSnapshotBytes < 0 || o.MaxOutput < 0 {
+	if o.Timeout < 0 || o.BackgroundTimeout < 0 || o.MaxCapture < 0 || o.MaxSnapshotBytes < 0 || o.MaxOutput < 0 {
 		return errors.New("a timeout or limit is negative")
 	}
 	o.Timeout = orDefault(o.Timeout, DefaultTimeout)
 	o.BackgroundTimeout = orDefault(o.BackgroundTimeout, DefaultBackgroundTimeout)
-	o.MaxText = orDefault(o.MaxText, DefaultMaxText)
 	o.MaxCapture = orDefault(o.MaxCapture, DefaultMaxCapture)
 	o.MaxBackgroundRuns = orDefault(o.MaxBackgroundRuns, DefaultMaxBackgroundRuns)
 	if o.EnvBlocklist == nil {

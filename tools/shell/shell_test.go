@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"go.uber.org/goleak"
 
 	"github.com/zephbot/zephbot/tools"
@@ -21,9 +23,6 @@ import (
 
 // TestMain makes the test binary its own helper, as the program's main does.
 func TestMain(m *testing.M) {
-	if sandbox.Main(os.Args) {
-		return
-	}
 	goleak.VerifyTestMain(m)
 }
 
@@ -80,6 +79,9 @@ func (k *kit) call(ctx context.Context, in shell.In) (*tools.Result, *tools.Trai
 	k.t.Helper()
 	c := toolstest.Call(shell.Name, args(k.t, in))
 	res, err := k.tool.Run(ctx, c)
+	if err == nil && res.Failure != nil {
+		err = res.Failure
+	}
 	return res, c.Trail, err
 }
 
@@ -132,7 +134,7 @@ func TestRun(t *testing.T) {
 			{"stderr", "echo a; echo b >&2", tools.Result{Text: "a\n[stderr] b", Raw: shell.Envelope{Stdout: "a\n", Stderr: "b\n", ExitCode: new(0)}, ExitCode: new(0)}},
 			{"exit code", "echo no; exit 3", tools.Result{Text: "no\n[exit code 3]", Raw: shell.Envelope{Stdout: "no\n", ExitCode: new(3)}, ExitCode: new(3), Error: true}},
 			{"exit code 1 without output", "false", tools.Result{Text: "(no output)\n[exit code 1]", Raw: shell.Envelope{ExitCode: new(1)}, ExitCode: new(1), Error: true}},
-			{"signal", "kill -9 $$", tools.Result{Text: "(no output)\n[killed by signal: killed]", Raw: shell.Envelope{}, Error: true}},
+			{"signal", "kill -9 $$", tools.Result{Text: "(no output)\n[killed by signal: killed]", Raw: shell.Envelope{Signal: "killed"}, Error: true}},
 			{"empty stdin", "cat; echo end", tools.Result{Text: "end", Raw: shell.Envelope{Stdout: "end\n", ExitCode: new(0)}, ExitCode: new(0)}},
 			{"binary", `printf '\001\000\377\376'; echo warn >&2`, tools.Result{
 				Text: "[binary output, 4 bytes]\n[stderr] warn",
@@ -161,7 +163,7 @@ func TestRun(t *testing.T) {
 				if tc.name == "binary" {
 					res.Text = strings.TrimSpace(res.Text)
 				}
-				if diff := cmp.Diff(&tc.want, res); diff != "" {
+				if diff := cmp.Diff(&tc.want, res, cmpopts.IgnoreFields(shell.Envelope{}, "Millis")); diff != "" {
 					t.Errorf("result (-want +got):\n%s", diff)
 				}
 				if diff := cmp.Diff(tc.want.ExitCode, trail.ExitCode); diff != "" {
@@ -285,8 +287,15 @@ func TestOutputOfCancelled(t *testing.T) {
 			}
 			cancel()
 		}
-		_, err := k.tool.Run(ctx, c)
-		fails(t, err, tools.Cancelled, "working on it")
+		res, err := k.tool.Run(ctx, c)
+		if err != nil || res.Failure == nil {
+			t.Fatalf("%+v, %v", res, err)
+		}
+		fails(t, res.Failure, tools.Cancelled)
+		env, ok := res.Raw.(shell.Envelope)
+		if res.Text != "working on it" || !ok || env.Stdout != "working on it\n" || env.Ended != "cancelled" || env.ExitCode != nil || env.Signal != "" {
+			t.Errorf("text %q, envelope %+v", res.Text, env)
+		}
 	}
 }
 
@@ -303,24 +312,31 @@ func TestDeadlineOfTheCall(t *testing.T) {
 
 func TestMuchOutput(t *testing.T) {
 	t.Parallel()
-	k := setup(t, shell.Options{MaxText: 1000, MaxCapture: 100_000})
-	res, trail, err := k.call(t.Context(), shell.In{Command: `echo first; for i in $(seq 20000); do echo "line $i über"; done; echo last; echo oops >&2`})
+	k := setup(t, shell.Options{})
+	var want strings.Builder
+	want.WriteString("first\n")
+	for i := range 200_000 { // more than is held in memory
+		fmt.Fprintf(&want, "line %d über\n", i)
+	}
+	want.WriteString("last")
+	res := k.run(`echo first; for ((i=0; i<200000; i++)); do echo "line $i über"; done; echo last`)
+	if res.Text != want.String() || res.Truncated {
+		t.Errorf("%d of %d bytes, truncated %t", len(res.Text), want.Len(), res.Truncated)
+	}
+	if env, ok := res.Raw.(shell.Envelope); !ok || len(env.Stdout) > 129<<10 || env.Truncated {
+		t.Errorf("envelope of %d bytes, truncated %t", len(env.Stdout), env.Truncated)
+	}
+
+	k = setup(t, shell.Options{MaxCapture: 3 << 20})
+	res, trail, err := k.call(t.Context(), shell.In{Command: `head -c 5000000 /dev/zero | tr '\0' x; echo; echo last`})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := len([]rune(res.Text)); n > 1200 || !strings.HasPrefix(res.Text, "first\nline 1 über\n") || !strings.Contains(res.Text, "left out …]\n") {
-		t.Errorf("%d characters: %.200q", n, res.Text)
-	}
-	if !strings.Contains(res.Text, "last") || !strings.Contains(res.Text, "line 20000 über") {
-		t.Errorf("the end is missing: %q", res.Text[len(res.Text)-200:])
-	}
+	left := int64(5_000_000 + len("\nlast\n") - 3<<20)
+	note := fmt.Sprintf("\n[… %d bytes left out …]\n", left)
 	env, ok := res.Raw.(shell.Envelope)
-	if !ok || len(env.Stdout) > 101_000 || !env.Truncated || !res.Truncated || !trail.Truncated {
-		t.Errorf("envelope of %d bytes, truncated %t %t %t", len(env.Stdout), env.Truncated, res.Truncated, trail.Truncated)
-	}
-	res = k.run(`head -c 5000000 /dev/zero | tr '\0' x`)
-	if n := len(res.Text); n > 1200 || !res.Truncated {
-		t.Errorf("one long line: %d characters, truncated %t", n, res.Truncated)
+	if !strings.Contains(res.Text, note) || !strings.HasSuffix(res.Text, "x\nlast") || !ok || env.Omitted != left || !env.Truncated || !res.Truncated || !trail.Truncated {
+		t.Errorf("want %q in %d bytes, truncated %t %t, omitted %d: …%q", note, len(res.Text), res.Truncated, trail.Truncated, env.Omitted, res.Text[len(res.Text)-50:])
 	}
 }
 

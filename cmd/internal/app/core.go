@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -222,10 +221,7 @@ func (c *Core) openRules() error {
 	var err error
 	options := redact.Options{Secrets: secrets(c.cfg)}
 	if s := c.cfg.Tools.Filters.Security; s.Enabled {
-		good, broken := redact.Usable(s.ExtraPatterns)
-		if options.ExtraPatterns = good; broken != nil {
-			c.warnings = append(c.warnings, "tools.filters.security.extra_patterns: "+strings.ReplaceAll(broken.Error(), "\n", "; ")+": left out")
-		}
+		options.ExtraPatterns = s.ExtraPatterns
 	}
 	if c.redactor, err = redact.NewWith(options); err != nil {
 		return fmt.Errorf("%w: %w", ErrConfig, err)

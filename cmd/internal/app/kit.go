@@ -93,7 +93,7 @@ func (c *Core) shell(k *kit) (tools.Tool, error) {
 		Transactional: s.Transactional, AutoRollback: s.AutoRollback, AutoRollbackExitCodes: s.AutoRollbackExitCodes,
 		SnapshotRequired: s.SnapshotRequired, TransactionScope: s.TransactionScope, MaxSnapshotBytes: s.MaxSnapshotBytes,
 		Ledger: c.ledger(), MaxBackgroundRuns: background, BackgroundTimeout: time.Duration(s.BackgroundTimeoutSecs) * time.Second,
-		Sandbox: s.Sandbox, Helper: sandbox.Self, Redact: c.redactor.String, Now: c.now, Log: c.log.With().Str("component", "shell").Logger(),
+		Sandbox: s.Sandbox, Helper: sandbox.Self, Redact: c.redactor.String, Shape: c.shapeBackground, Now: c.now, Log: c.log.With().Str("component", "shell").Logger(),
 	})
 	if err != nil {
 		return bash, fmt.Errorf("%w: %w", ErrConfig, err)

@@ -9,14 +9,10 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/zephbot/zephbot/cmd/internal/apptest"
-	"github.com/zephbot/zephbot/tools/shell/sandbox"
 )
 
 // TestMain lets the test binary be the helper of sandboxed commands, as the program is.
 func TestMain(m *testing.M) {
-	if sandbox.Main(os.Args) {
-		return
-	}
 	if code, ok := serveKind(); ok {
 		os.Exit(code)
 	}

@@ -25,6 +25,7 @@ import (
 	"github.com/zephbot/zephbot/tools/mark"
 	"github.com/zephbot/zephbot/tools/overflow"
 	"github.com/zephbot/zephbot/tools/quota"
+	redacting "github.com/zephbot/zephbot/tools/redact"
 	"github.com/zephbot/zephbot/tools/retry"
 	"github.com/zephbot/zephbot/tools/utility"
 )
@@ -43,6 +44,7 @@ const mendedFor = 7 * 24 * time.Hour
 type stages struct {
 	decode   decode.Options
 	quota    tools.Middleware
+	warn     tools.Middleware
 	marker   *mark.Marker
 	cache    *cache.Cache
 	overflow tools.Middleware
@@ -59,6 +61,9 @@ func (c *Core) openStages(ctx context.Context) (err error) {
 		return err
 	}
 	s.filter, s.warnings = c.filters(), c.filtered.warnings
+	if c.cfg.Tools.Filters.Security.Enabled {
+		s.warn = redacting.Warn
+	}
 	if err = c.openOverflow(s); err != nil {
 		return err
 	}
@@ -110,7 +115,7 @@ func (c *Core) openFilter() (err error) {
 	for _, p := range problems {
 		c.filtered.warnings = append(c.filtered.warnings, p.String())
 	}
-	c.engine, err = filter.NewEngine(filter.Options{Rules: rules, Disabled: !f.Enabled, Quiet: !f.Security.Enabled})
+	c.engine, err = filter.NewEngine(filter.Options{Rules: rules, Disabled: !f.Enabled, Quiet: true})
 	return err
 }
 
@@ -141,7 +146,26 @@ func (c *Core) openOverflow(s *stages) error {
 		return fmt.Errorf("read_overflow: %w", err)
 	}
 	s.overflow = overflow.New(options)
+	if c.stores == nil { // this process reads nothing back, and no other has its memory
+		s.overflow = overflow.Whole
+	}
 	return c.registry.Add(reader)
+}
+
+// shapeBackground takes the result of a background run through the stages that every output walks. What fails there shows nothing rather than a secret.
+func (c *Core) shapeBackground(ctx context.Context, call *tools.Call, result *tools.Result) string {
+	handler := func(context.Context, *tools.Call) (*tools.Result, error) { return result, nil }
+	for _, stage := range []tools.Middleware{redacting.New(c.redactor), c.stages.filter, c.stages.overflow, c.stages.warn} {
+		if stage != nil {
+			handler = stage(handler)
+		}
+	}
+	shown, err := handler(ctx, call)
+	if err != nil {
+		c.log.Error().Err(err).Str("call", call.ID).Msg("output of a background run was not shaped")
+		return ""
+	}
+	return shown.Text
 }
 
 func (c *Core) quotas() tools.Middleware {
@@ -255,6 +279,7 @@ func (c *Core) decoding() (decode.Options, error) {
 
 // shape puts the stages into the options of a chain.
 func (s *stages) shape(o *chain.Options) {
+	o.Warn = s.warn
 	o.Decode, o.Quota, o.Mark, o.Overflow, o.Filter, o.Retry = s.decode, s.quota, s.marker.Middleware, s.overflow, s.filter, s.retry
 	if s.cache != nil {
 		o.Cache = s.cache.Middleware

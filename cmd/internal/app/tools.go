@@ -159,6 +159,9 @@ func (b *Bench) Call(ctx context.Context, o CallOptions) CallOutcome {
 		return out
 	}
 	out.Text, out.Raw, out.Failed = result.Text, result.Raw, result.Error
+	if result.Failure != nil {
+		out.Category = string(result.Failure.Category)
+	}
 	if result.ExitCode != nil {
 		out.ExitCode = result.ExitCode
 	}

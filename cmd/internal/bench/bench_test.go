@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/zephbot/zephbot/cmd/internal/cli"
-	"github.com/zephbot/zephbot/tools/shell/sandbox"
 )
 
 // childVariable makes this binary the program: the small run needs no build.
@@ -21,9 +20,6 @@ const childVariable = "BENCH_CHILD"
 
 // TestMain lets the test binary be the helper of sandboxed commands, as the program is, and the program itself.
 func TestMain(m *testing.M) {
-	if sandbox.Main(os.Args) {
-		return
-	}
 	if os.Getenv(childVariable) != "" {
 		ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 		code := cli.Main(ctx, os.Args[1:], cli.Standard())

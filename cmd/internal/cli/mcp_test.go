@@ -159,6 +159,20 @@ func TestMCPTools(t *testing.T) {
 			t.Errorf("%v: exit %d, want %d and %q: %s%s", tt.args, code, tt.code, tt.want, w.out.String(), w.err.String())
 		}
 	}
+	// The line about credentials comes for every tool, and stands once.
+	const secret = "ghp_abcdefghijklmnopqrstuvwxyz0123456789"
+	if err := os.WriteFile(filepath.Join(w.dir, secret+".txt"), []byte("token "+secret+" here\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for tool, args := range map[string]string{
+		"kind:echo": `{"text":"the token ` + secret + `"}`, "bash": `{"command":"cat *.txt"}`, "grep": `{"pattern":"tok[e]n","path":"."}`,
+		"find_path": `{"pattern":"*.txt"}`, "list_directory": `{"path":"."}`, "read": `{"path":"./` + secret + `.txt"}`,
+	} {
+		code := w.run(t, "tools", "call", "--yes", tool, args)
+		if text := w.out.String(); code != cli.Fine || strings.Contains(text, secret) || strings.Count(text, "[security] ") != 1 || !strings.Contains(text, "in this output w") {
+			t.Errorf("%s: exit %d: %s%s", tool, code, text, w.err.String())
+		}
+	}
 	raw, err := os.ReadFile(filepath.Join(strings.TrimPrefix(w.env[0], "ZEPH_DATA_DIR="), "terminal", "audit-cli.jsonl"))
 	if err != nil || !strings.Contains(string(raw), `"mcp_server_id":"dying","mcp_error_code":"transient"`) {
 		t.Errorf("the audit does not say how the call failed: %v\n%s", err, raw)

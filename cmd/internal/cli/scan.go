@@ -2,9 +2,7 @@ package cli
 
 import (
 	"errors"
-	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -69,7 +67,7 @@ func (c *command) scanner(kind string) (func(string) verdict, error) {
 	}
 }
 
-// extraRedactor knows shapes and the extra patterns of the configuration. A broken pattern is left out and said, as the service does.
+// extraRedactor knows shapes and the extra patterns of the configuration.
 func (c *command) extraRedactor() (*redact.Redactor, error) {
 	cfg, err := c.load()
 	if err != nil {
@@ -77,12 +75,7 @@ func (c *command) extraRedactor() (*redact.Redactor, error) {
 	}
 	var options redact.Options
 	if s := cfg.Tools.Filters.Security; s.Enabled {
-		good, broken := redact.Usable(s.ExtraPatterns)
-		if options.ExtraPatterns = good; broken != nil {
-			if _, err := fmt.Fprintln(c.env.Err, "warning: tools.filters.security.extra_patterns: "+strings.ReplaceAll(broken.Error(), "\n", "; ")+": left out"); err != nil {
-				return nil, err
-			}
-		}
+		options.ExtraPatterns = s.ExtraPatterns
 	}
 	return redact.NewWith(options)
 }

@@ -57,6 +57,7 @@ func (k *checker) run() {
 	k.rules()
 	k.toolNames()
 	k.tasks()
+	k.credentialPatterns()
 	k.granted("tools.shell.allowed_paths", k.c.Tools.Shell.AllowedPaths)
 	k.granted("tools.file.allowed_paths", k.c.Tools.File.AllowedPaths)
 	if k.c.Vector.Backend == "qdrant" && k.c.Vector.URL == "" {

@@ -24,7 +24,6 @@ import (
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/mcp"
 	"github.com/zephbot/zephbot/tools/mcp/guard"
-	"github.com/zephbot/zephbot/tools/shell/sandbox"
 )
 
 // The referee starts this test binary as the client. These variables say what it is then.
@@ -45,9 +44,6 @@ const (
 const patience = 2 * time.Minute
 
 func TestMain(m *testing.M) {
-	if sandbox.Main(os.Args) { // this process is the helper of a sandboxed command
-		return
-	}
 	role := os.Getenv(roleVariable)
 	if role == "" {
 		os.Exit(m.Run())

@@ -1,7 +1,7 @@
 // Package sandbox runs one command so that the kernel bounds what it may reach (Landlock, seccomp, resource limits) and so that every process
 // it leaves behind ends with it.
 //
-// On Linux the program starts itself again as its own helper: main calls Main first thing. The helper stays as the parent of the command,
+// On Linux the program starts itself again as its own helper, which is done before main begins. The helper stays as the parent of the command,
 // adopts what the command detaches, and ends it all when told to, or when the program that asked is gone. Rights are taken from the one
 // thread that starts the command: Landlock, seccomp and capabilities belong to threads. Denied paths inside what is granted are covered by
 // mounts that only the command sees. Without a helper, and on other systems, a command runs in a process group of its own and nothing is
@@ -19,11 +19,8 @@ import (
 	"time"
 )
 
-// Self is the helper of a program that calls Main at its start: the program itself, also when its file was replaced meanwhile.
+// Self is the helper of a program that links this package: the program itself, also when its file was replaced meanwhile.
 const Self = "/proc/self/exe"
-
-// Main reports whether the program was started as a helper. It never was where it can ask: a helper is done before main begins.
-func Main([]string) bool { return false }
 
 // Times that are used when a Spec has none.
 const (
