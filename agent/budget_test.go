@@ -164,3 +164,44 @@ then say Done`)
 		t.Errorf("outcome %+v, requests %d", out, len(msgs))
 	}
 }
+
+// ahead is a journal whose first entry is on its way to the disk.
+type ahead struct {
+	*handle
+	asked  func() // the model has said something by then
+	result error
+}
+
+func (a *ahead) Stored() error {
+	a.asked()
+	return a.result
+}
+
+// TestAskedAhead: of what the model says before the turn is stored, nothing counts but its price; and not even that is booked before.
+func TestAskedAhead(t *testing.T) {
+	t.Parallel()
+	for _, result := range []error{nil, agent.ErrConflict} {
+		m := llmtest.New(llmtest.Step{Uses: []llm.ToolUse{{Name: "echo", Args: []byte(`{"text":"a"}`)}}, Usage: llm.Usage{Input: 10, Output: 1}, USD: 0.5}, llmtest.Step{Text: "Done"})
+		w := newWorld(t, m, "go")
+		money := &purse{}
+		w.deps.Budget = money
+		entries := len(w.shelf.all())
+		journal := &ahead{handle: &handle{shelf: w.shelf}, result: result}
+		waited := 0
+		journal.asked = func() {
+			if waited++; waited == 1 && (len(m.Requests()) != 1 || len(money.settled) != 0 || len(w.shelf.all()) != entries) {
+				t.Errorf("asked %d times, settled %v, %d entries", len(m.Requests()), money.settled, len(w.shelf.all()))
+			}
+		}
+		_, err := agent.NewRunner(w.deps, w.limits).Run(t.Context(), w.turn, journal, w.watch)
+		if !errors.Is(err, result) || waited == 0 {
+			t.Errorf("err = %v after %d waits, want %v", err, waited, result)
+		}
+		if got := money.settled["turn-1/1"]; got != (llm.Usage{Input: 10, Output: 1}) || money.usd != 0.5 {
+			t.Errorf("settled %+v, $%v", got, money.usd)
+		}
+		if written := len(w.shelf.all()) > entries; written != (result == nil) || (result != nil && len(m.Requests()) != 1) {
+			t.Errorf("result %v: %d entries, asked %d times", result, len(w.shelf.all()), len(m.Requests()))
+		}
+	}
+}

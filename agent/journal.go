@@ -87,3 +87,11 @@ type Journal interface {
 	// Append stores entries durably and numbers them; ErrConflict when the lane or the journal has moved on.
 	Append(ctx context.Context, entries ...Entry) ([]Entry, error)
 }
+
+// Pending is a Journal that Load may read ahead of: the entry with which the turn begins is on its way to the disk. The model is asked meanwhile.
+type Pending interface {
+	Journal
+	// Stored waits until all that Load gave is durable. An error means that it never will be: nothing that the model said counts, except its price.
+	// It does not end with a context, because the commit decides, and soon.
+	Stored() error
+}

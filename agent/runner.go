@@ -200,6 +200,7 @@ func (s *step) ask(ctx context.Context) (*Outcome, error) {
 		s.partial.WriteString(text)
 		s.sink.Emit(ctx, Event{Type: DeltaEvent, Text: text})
 	})
+	unstored := s.stored()
 	if err != nil {
 		return s.failed(ctx, key, estimate, err)
 	}
@@ -207,6 +208,9 @@ func (s *step) ask(ctx context.Context) (*Outcome, error) {
 		resp.Usage = llm.Usage{Input: estimate, Output: window.Tokens(resp.Text)}
 	}
 	s.settle(ctx, key, resp.Usage, resp.USD)
+	if unstored != nil {
+		return nil, unstored
+	}
 	entry := Entry{
 		Turn: s.turn.ID, At: s.deps.Now(), Text: resp.Text, Usage: resp.Usage, USD: resp.USD, Model: resp.Model,
 		Millis: s.deps.Now().Sub(began).Milliseconds(),
@@ -215,6 +219,18 @@ func (s *step) ask(ctx context.Context) (*Outcome, error) {
 		return nil, s.wish(ctx, entry, resp, offers)
 	}
 	return s.answer(entry, resp), nil
+}
+
+// stored waits for the beginning of the turn to be durable, where that was not awaited before the model was asked.
+func (s *step) stored() error {
+	pending, ok := s.journal.(Pending)
+	if !ok {
+		return nil
+	}
+	if err := pending.Stored(); err != nil {
+		return fmt.Errorf("journal: %w", err)
+	}
+	return nil
 }
 
 func (s *step) reserve(ctx context.Context, key string, estimate llm.Usage) (*Outcome, error) {

@@ -87,6 +87,11 @@ type Claim struct {
 	Owner   string
 	Now     time.Time
 	Until   time.Time
+	// Arrival makes the claim depend on an arrival that still waits: ErrConflict when it does not. 0 = on none.
+	Arrival int64
+	// Arrives says that the Change brings the one arrival with which a turn begins: it becomes Lane.Arrival. ErrConflict when it is known already, or
+	// when another arrival of the session waits, whose turn it is then.
+	Arrives bool
 }
 
 // LaneUpdate sets what is not nil. Release counts last.
@@ -235,6 +240,7 @@ func invalid(wrong bool, what string) error {
 func (c *Change) validateParts() error {
 	return errors.Join(
 		invalid(c.Claim != nil && (c.Claim.Session == "" || c.Claim.Owner == ""), "a claim needs a session and an owner"),
+		invalid(c.Claim != nil && c.Claim.Arrives && !c.arrives(c.Claim.Session), "a claim that arrives needs the one arrival of its session"),
 		invalid(c.Lease != nil && c.Lease.Session == "", "a lease needs a session"),
 		invalid(c.Append != nil && c.Append.Session == "", "an append needs a session"),
 		invalid(c.Cancel != nil && c.Cancel.Session == "", "a cancel needs a session"),
@@ -244,6 +250,11 @@ func (c *Change) validateParts() error {
 }
 
 // validateLists looks at what a Change has any number of.
+// arrives says whether the Change brings one arrival, and that it waits in the session's lane.
+func (c *Change) arrives(session string) bool {
+	return len(c.Arrive) == 1 && c.Arrive[0].Session == session && !c.Arrive[0].Express
+}
+
 func (c *Change) validateLists() error {
 	var errs []error
 	for i := range c.Arrive {

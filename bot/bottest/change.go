@@ -34,6 +34,24 @@ func (t *step) claim() error {
 	}
 	put(t, t.lanes, c.Session, lane)
 	t.applied.Fence = lane.Fence
+	return t.mayBegin(c)
+}
+
+// mayBegin refuses a claim whose arrival does not wait any more, or has others in front of it.
+func (t *step) mayBegin(c *bot.Claim) error {
+	refused := false
+	switch {
+	case c.Arrives:
+		for _, a := range t.arrivals {
+			refused = refused || (a.state == waiting && !a.Express && a.Session == c.Session)
+		}
+	case c.Arrival != 0:
+		a, ok := t.arrivals[c.Arrival]
+		refused = !ok || a.state != waiting
+	}
+	if refused {
+		return fmt.Errorf("begin a turn of %s: %w", c.Session, bot.ErrConflict)
+	}
 	return nil
 }
 
@@ -63,6 +81,14 @@ func (t *step) arrive() error {
 		put(t, t.arrived, key, a.Seq)
 		t.applied.Seqs = append(t.applied.Seqs, a.Seq)
 	}
+	if t.change.Claim == nil || !t.change.Claim.Arrives {
+		return nil
+	}
+	lane := t.lane(t.change.Claim.Session)
+	if lane.Arrival = t.applied.Seqs[0]; lane.Arrival == 0 {
+		return fmt.Errorf("begin a turn of %s: the arrival is known: %w", lane.Session, bot.ErrConflict)
+	}
+	put(t, t.lanes, lane.Session, lane)
 	return nil
 }
 

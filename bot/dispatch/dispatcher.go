@@ -31,7 +31,10 @@ type Dispatcher struct {
 	retry   map[string]bool     // sessions to look at again in the next sweep: the store failed, nothing else would tell of them
 	outage  outage
 	breaks  map[string]bool // sessions whose inbox may hold a command that stops the turn in progress
-	started bool            // the lanes that an earlier process left behind have been looked at; of the goroutine of Run
+	turns   context.Context //nolint:containedctx // of turns that begin; nil before Run and from its end on
+	kept    *kept
+	recent  recent
+	started bool // the lanes that an earlier process left behind have been looked at; of the goroutine of Run
 
 	work    chan struct{} // the queue may have something
 	express chan struct{} // express arrivals may be there
@@ -41,7 +44,10 @@ type Dispatcher struct {
 // job is a session in work.
 type job struct {
 	again  bool                    // looked for meanwhile: look again after
+	alone  bool                    // when its turn began, no other arrival waited: what came since has set again
 	cancel context.CancelCauseFunc // of the turn; nil between turns
+	held   bool                    // the turn has the lane; before, its beginning is on its way to the disk
+	broken bool                    // meanwhile a command came that may stop the turn
 	caller string
 	lease  bot.Lease
 	turn   string
@@ -52,7 +58,7 @@ func New(parts Parts, opts Options) *Dispatcher {
 	return &Dispatcher{
 		parts: parts, opts: opts.withDefaults(),
 		queued: map[string]bool{}, jobs: map[string]*job{}, decided: map[string]bool{}, callers: map[string]int{}, held: map[string][]string{},
-		retry: map[string]bool{}, breaks: map[string]bool{},
+		retry: map[string]bool{}, breaks: map[string]bool{}, kept: newKept(keptBytes),
 		work: make(chan struct{}, 1), express: make(chan struct{}, 1),
 	}
 }
@@ -65,6 +71,7 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	d.wg.Go(func() { d.expressLoop(ctx) })
 	d.wg.Go(func() { d.keepLeases(turns) })
 	d.nudge(d.express)
+	d.admit(turns, true)
 	d.sweep(ctx)
 	ticker := time.NewTicker(d.opts.Sweep)
 	defer ticker.Stop()
@@ -78,8 +85,18 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 			d.start(turns)
 		}
 	}
+	d.admit(turns, false)
 	d.drain(endTurns)
 	return nil
+}
+
+// admit says whether turns begin as their messages arrive.
+func (d *Dispatcher) admit(turns context.Context, open bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.turns = nil; open {
+		d.turns = turns
+	}
 }
 
 // drain lets running turns go on for at most the grace time, then ends them and waits until every goroutine is gone.
@@ -173,7 +190,11 @@ func (d *Dispatcher) start(ctx context.Context) {
 
 // serve works on one session until it has nothing to do, then gives its place to the next one in the queue.
 func (d *Dispatcher) serve(ctx context.Context, session string, j *job) {
-	more := d.look(ctx, session, j)
+	d.release(session, j, d.look(ctx, session, j))
+}
+
+// release ends the work on a session; where there is more to do, the session stands behind those that wait.
+func (d *Dispatcher) release(session string, j *job, more bool) {
 	d.mu.Lock()
 	delete(d.jobs, session)
 	if (more || j.again) && !d.queued[session] {
@@ -368,7 +389,7 @@ func (d *Dispatcher) holders() []holder {
 	defer d.mu.Unlock()
 	var list []holder
 	for _, j := range d.jobs {
-		if j.cancel != nil {
+		if j.cancel != nil && j.held {
 			list = append(list, holder{j.lease, j.turn, j.cancel})
 		}
 	}

@@ -76,13 +76,30 @@ func (d *Dispatcher) breakTurn(ctx context.Context, session string) (err error) 
 	}()
 	lane, err := d.parts.Store.Lane(ctx, session)
 	if err != nil || lane.Turn == "" {
-		return err
+		if err == nil && d.breakLater(session) { // it has begun since
+			lane, err = d.parts.Store.Lane(ctx, session)
+		}
+		if err != nil || lane.Turn == "" {
+			return err
+		}
 	}
 	waiting, err := d.parts.Store.Next(ctx, session, lookAhead)
 	if err != nil || !d.interrupted(ctx, waiting, lane.Arrival) {
 		return err
 	}
 	return d.stopTurn(ctx, &lane)
+}
+
+// breakLater has a turn whose beginning is on its way to the disk looked at again once it is there. It reports whether it is there already.
+func (d *Dispatcher) breakLater(session string) (begun bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	j := d.jobs[session]
+	if j == nil || j.cancel == nil {
+		return false
+	}
+	j.broken = true
+	return j.held
 }
 
 // stopTurn asks for the end of a turn wherever it is, and ends it at once when it runs here.
@@ -161,6 +178,7 @@ func (d *Dispatcher) effect(ctx context.Context, a *bot.Arrival, compute func() 
 		}
 		var applied *bot.Applied
 		if applied, err = d.parts.Store.Apply(ctx, &e.Change); err == nil {
+			d.forget(&e.Change)
 			d.after(e)
 			d.then(ctx, &e, applied)
 			return nil
@@ -170,6 +188,16 @@ func (d *Dispatcher) effect(ctx context.Context, a *bot.Arrival, compute func() 
 		}
 	}
 	return err
+}
+
+// forget drops what is kept of the sessions that a Change is about.
+func (d *Dispatcher) forget(change *bot.Change) {
+	for i := range change.Lanes {
+		d.kept.drop(change.Lanes[i].Session)
+	}
+	if change.Append != nil {
+		d.kept.drop(change.Append.Session)
+	}
 }
 
 // then applies what follows from what the store made of an Effect. The arrival is finished by now, so a failure is only reported.
@@ -227,7 +255,7 @@ func (d *Dispatcher) busy(session string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	j := d.jobs[session]
-	return j != nil && j.cancel != nil
+	return j != nil && j.cancel != nil && j.held
 }
 
 func (d *Dispatcher) expressPress(ctx context.Context, a *bot.Arrival, msg *bot.Message) error {

@@ -16,6 +16,18 @@ type Raw struct {
 	Body []byte
 }
 
+// incoming is an update on its way into the store.
+type incoming struct {
+	raw       Raw
+	arrival   bot.Arrival
+	msg       bot.Message // zero when it cannot be decoded
+	moved     *bot.Fact
+	interrupt bool // it is a command that may stop the turn in progress
+	plain     bool // a message that would begin a turn, were its session idle
+	fresh     bool // certainly not stored before
+	first     *first
+}
+
 // Accept stores updates. When it returns nil they are durable, each once, and will be answered whatever happens to this process; only then may the
 // channel confirm them. On an error nothing was confirmed and the same updates may be accepted again.
 func (d *Dispatcher) Accept(ctx context.Context, raws []Raw) error {
@@ -23,63 +35,96 @@ func (d *Dispatcher) Accept(ctx context.Context, raws []Raw) error {
 		return nil
 	}
 	now := d.parts.Now()
-	change := &bot.Change{}
-	interrupts := make([]bool, len(raws))
+	batch := make([]incoming, len(raws))
 	for i, raw := range raws {
-		a, moved, interrupt := d.arrival(raw, now)
-		change.Arrive, interrupts[i] = append(change.Arrive, a), interrupt
-		if moved != nil {
-			change.Facts = append(change.Facts, *moved)
-		}
+		batch[i] = d.arrival(raw, now)
 	}
-	if _, err := d.parts.Store.Apply(ctx, change); err != nil {
+	d.recent.note(batch)
+	d.beginFirsts(batch)
+	err := d.keepAll(ctx, batch, func(in *incoming) bool { return in.first == nil })
+	awaitFirsts(batch)
+	if err == nil {
+		err = d.keepAll(ctx, batch, func(in *incoming) bool { return in.first != nil && !in.first.begun })
+	}
+	if err != nil {
 		d.unstored(ctx, raws, err)
 		return fmt.Errorf("store %d updates: %w", len(raws), err)
 	}
 	d.outage.over()
-	// What follows are hints: all of it is found in the store too. Repeated updates get them again, because the first time the answer may have been lost.
+	return nil
+}
+
+// keepAll stores those updates of a batch that are chosen, as one Change, and tells of them.
+func (d *Dispatcher) keepAll(ctx context.Context, batch []incoming, chosen func(*incoming) bool) error {
+	change := &bot.Change{}
+	var list []*incoming
+	for i := range batch {
+		if !chosen(&batch[i]) {
+			continue
+		}
+		list = append(list, &batch[i])
+		change.Arrive = append(change.Arrive, batch[i].arrival)
+		if batch[i].moved != nil {
+			change.Facts = append(change.Facts, *batch[i].moved)
+		}
+	}
+	if len(change.Arrive) == 0 {
+		return nil
+	}
+	if _, err := d.parts.Store.Apply(ctx, change); err != nil {
+		return err
+	}
+	d.hint(list)
+	return nil
+}
+
+// hint tells of what is in the store, where it would be found a little later too. Repeated updates get their hints again, because the first time the
+// answer of the store may have been lost.
+func (d *Dispatcher) hint(list []*incoming) {
 	express := false
-	for i, a := range change.Arrive {
-		if a.Express {
+	for _, in := range list {
+		if in.arrival.Express {
 			express = true
 			continue
 		}
-		if interrupts[i] {
+		if in.interrupt {
 			express = true
 			d.mu.Lock()
-			d.breaks[a.Session] = true
+			d.breaks[in.arrival.Session] = true
 			d.mu.Unlock()
 		}
-		d.enqueue(a.Session)
+		d.enqueue(in.arrival.Session)
 	}
 	if express {
 		d.nudge(d.express)
 	}
-	return nil
 }
 
 // arrival decides which way an update takes. It must not fail: what cannot be understood goes the express way and ends as a dead letter.
-func (d *Dispatcher) arrival(raw Raw, now time.Time) (a bot.Arrival, moved *bot.Fact, interrupts bool) {
-	a = bot.Arrival{Channel: d.opts.Channel, Bot: d.opts.Bot, ID: raw.ID, Raw: raw.Body, At: now, Express: true}
+func (d *Dispatcher) arrival(raw Raw, now time.Time) incoming {
+	in := incoming{raw: raw, arrival: bot.Arrival{Channel: d.opts.Channel, Bot: d.opts.Bot, ID: raw.ID, Raw: raw.Body, At: now, Express: true}}
 	msg, err := d.decode(raw.Body)
 	if err != nil {
 		d.observe("update", "undecodable", 0)
-		return a, nil, false
+		return in
 	}
+	in.msg = msg
 	d.observe("update", string(msg.Kind), 0)
 	if msg.Kind == bot.Migrated && msg.Target != "" {
 		// Known before anything that was written in the new chat is worked on.
-		return a, &bot.Fact{Bucket: bot.MovedBucket, Key: d.opts.Channel + "/" + msg.Target, Value: msg.Place.Chat}, false
+		in.moved = &bot.Fact{Bucket: bot.MovedBucket, Key: d.opts.Channel + "/" + msg.Target, Value: msg.Place.Chat}
+		return in
 	}
 	if msg.Kind != bot.Text || msg.Caller == "" || !d.addressed(&msg) {
-		return a, nil, false
+		return in
 	}
 	class := d.class(&msg)
 	if class == Overtakes {
-		return a, nil, false
+		return in
 	}
-	a.Session, a.Express = d.session(&msg), false
-	return a, nil, class == Interrupts
+	in.arrival.Session, in.arrival.Express = d.session(&msg), false
+	in.interrupt, in.plain = class == Interrupts, msg.Command == ""
+	return in
 }
 
 func (d *Dispatcher) class(msg *bot.Message) Class {

@@ -55,6 +55,14 @@ func (r runner) Run(ctx context.Context, turn *agent.Turn, journal agent.Journal
 	return r(ctx, turn, journal, sink)
 }
 
+// stored waits until the beginning of a turn is in the store.
+func stored(journal agent.Journal) error {
+	if pending, ok := journal.(agent.Pending); ok {
+		return pending.Stored()
+	}
+	return nil
+}
+
 // answered ends a turn.
 func answered(turn *agent.Turn, text string) agent.Outcome {
 	return agent.Outcome{Kind: agent.Answered, Text: text, Entries: []agent.Entry{{Turn: turn.ID, Kind: agent.AnswerEntry, Text: text}}}

@@ -28,13 +28,13 @@ var zeroTime time.Time
 // commitTries is how often a Change with the result of a run is tried: the work is done, it should not be thrown away for a hiccup of the store.
 const commitTries = 4
 
-// run moves a turn whose lane is held, and commits what came out.
-func (d *Dispatcher) run(ctx context.Context, lane *bot.Lane, t *task, j *job) bool {
-	lease := bot.Lease{Session: lane.Session, Fence: lane.Fence}
+// goOnWith moves a turn whose lane is held, and commits what came out.
+func (d *Dispatcher) goOnWith(ctx context.Context, lane *bot.Lane, t *task, j *job) bool {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	w := d.newWork(lane, t)
 	d.mu.Lock()
-	j.cancel, j.lease, j.turn = cancel, lease, lane.Turn
+	j.cancel, j.lease, j.turn, j.held = cancel, w.lease, lane.Turn, true
 	d.mu.Unlock()
 	// What came between reading the lane and now is in the store.
 	stop, dropped := d.overtaken(ctx, lane)
@@ -44,23 +44,45 @@ func (d *Dispatcher) run(ctx context.Context, lane *bot.Lane, t *task, j *job) b
 	if stop || !t.verdict.OK {
 		cancel(agent.ErrStopped)
 	}
-	turn := d.turnOf(lane, t)
-	log := d.parts.Log.With().Str("session", lane.Session).Str("turn", lane.Turn).Str("caller", t.msg.Caller).Str("request", turn.Request).Logger()
-	ctx = log.WithContext(ctx)
-	w := &work{d: d, lane: lane, arrival: t.arrival, msg: t.msg, lease: lease, turn: turn, last: lane.Last}
+	ctx = w.logged(ctx)
 	began := time.Now()
-	out, err := w.move(ctx)
+	sink, hide := w.watch(ctx)
+	out, err := func() (agent.Outcome, error) {
+		defer hide()
+		return d.parts.Runner.Run(ctx, w.turn, w.journal, sink)
+	}()
+	return w.conclude(ctx, out, err, time.Since(began))
+}
+
+// newWork makes what a run needs of a turn whose lane is held, or will be.
+func (d *Dispatcher) newWork(lane *bot.Lane, t *task) *work {
+	w := &work{
+		d: d, lane: lane, arrival: t.arrival, msg: t.msg, lease: bot.Lease{Session: lane.Session, Fence: lane.Fence}, turn: d.turnOf(lane, t), live: lane.Live,
+	}
+	w.journal = &journal{store: d.parts.Store, lease: w.lease, last: lane.Last, notices: w.notices, wake: func() { d.parts.Outbox.Wake(w.msg.Place) }}
+	w.journal.entries, w.journal.known = d.kept.entries(lane)
+	return w
+}
+
+// logged is a context whose log names the turn.
+func (w *work) logged(ctx context.Context) context.Context {
+	log := w.d.parts.Log.With().Str("session", w.lane.Session).Str("turn", w.lane.Turn).Str("caller", w.msg.Caller).Str("request", w.turn.Request).Logger()
+	return log.WithContext(ctx)
+}
+
+// conclude commits what came out of a run, or leaves the turn for later. It reports whether the session may have more to do.
+func (w *work) conclude(ctx context.Context, out agent.Outcome, err error, took time.Duration) bool {
 	if err != nil {
 		return w.unfinished(ctx, err)
 	}
-	d.observe("turn", string(out.Kind), time.Since(began))
+	w.d.observe("turn", string(out.Kind), took)
 	kept, done := context.WithTimeout(context.WithoutCancel(ctx), commitTime)
 	defer done()
 	if err := w.commit(kept, out); err != nil {
 		return w.unfinished(kept, err)
 	}
-	d.parts.Outbox.Wake(t.msg.Place)
-	return true
+	w.d.parts.Outbox.Wake(w.msg.Place)
+	return !w.alone
 }
 
 // overtaken says whether the turn was stopped, or its message dropped, before anything here could be cancelled.
@@ -77,16 +99,6 @@ func (d *Dispatcher) overtaken(ctx context.Context, lane *bot.Lane) (stop, dropp
 		return stop, true
 	}
 	return stop || d.interrupted(ctx, waiting, lane.Arrival), false
-}
-
-// move lets the Runner work and shows it.
-func (w *work) move(ctx context.Context) (agent.Outcome, error) {
-	journal := &journal{store: w.d.parts.Store, lease: w.lease, last: w.lane.Last, notices: w.notices, wake: func() { w.d.parts.Outbox.Wake(w.msg.Place) }}
-	sink, hide := w.watch(ctx)
-	defer hide()
-	out, err := w.d.parts.Runner.Run(ctx, w.turn, journal, sink)
-	w.last = journal.last
-	return out, err
 }
 
 // unfinished leaves a turn for later: to another worker, to the next process, or to the next sweep.
@@ -141,7 +153,7 @@ func (w *work) faulty(ctx context.Context, cause error) bool {
 
 // failingSince is the first failure since the turn last made progress.
 func (w *work) failingSince() time.Time {
-	if w.lane.Failing.IsZero() || w.last > w.lane.Last {
+	if w.lane.Failing.IsZero() || w.journal.last > w.lane.Last {
 		return w.d.parts.Now()
 	}
 	return w.lane.Failing
@@ -155,7 +167,12 @@ type work struct {
 	msg     *bot.Message
 	lease   bot.Lease
 	turn    *agent.Turn
-	last    int64 // journal entries after the run
+	journal *journal
+	fresh   bool // the turn has begun with this run: nobody was asked anything yet
+	alone   bool // nothing else waited in the session when it began
+
+	live   int64 // outbox row of the placeholder; of the goroutine that shows the turn, then of the worker
+	unsure bool  // the store may have one that is not known here
 }
 
 type silent struct{}
@@ -187,22 +204,20 @@ func (w *work) watch(ctx context.Context) (agent.Sink, func()) {
 
 // placeholder makes the message that will grow into the answer, or tells its id once it is delivered.
 func (w *work) placeholder(ctx context.Context) (string, error) {
-	lane, err := w.d.parts.Store.Lane(ctx, w.lane.Session)
-	if err != nil {
-		return "", err
-	}
-	if lane.Live != 0 {
-		row, err := w.d.parts.Store.Row(ctx, lane.Live)
+	if w.live != 0 {
+		row, err := w.d.parts.Store.Row(ctx, w.live)
 		if err != nil {
 			return "", err
 		}
 		return row.Message, nil
 	}
 	row := w.row(bot.Placeholder, bot.Content{Text: w.d.parts.Words.Placeholder(w.msg.Language)}, "live/"+w.turn.ID)
-	_, err = w.d.parts.Store.Apply(ctx, &bot.Change{
+	w.unsure = true
+	applied, err := w.d.parts.Store.Apply(ctx, &bot.Change{
 		Lease: &w.lease, Send: []bot.Row{row}, Lanes: []bot.LaneUpdate{{Session: w.lane.Session}}, PlaceholderOf: w.lane.Session,
 	})
 	if err == nil {
+		w.live, w.unsure = applied.Rows[0], false
 		w.d.parts.Outbox.Wake(w.msg.Place)
 	}
 	return "", err
@@ -228,7 +243,10 @@ func (w *work) commit(ctx context.Context, out agent.Outcome) error {
 			_, err = w.d.parts.Store.Apply(ctx, change)
 		}
 		switch {
-		case err == nil, taken(err) && failed != nil:
+		case err == nil:
+			w.keep(out)
+			return nil
+		case taken(err) && failed != nil:
 			return nil
 		case taken(err), hopeless(err):
 			return err
@@ -273,14 +291,17 @@ func (w *work) change(ctx context.Context, out agent.Outcome) (*bot.Change, erro
 
 // placeholderNow makes the first final row an edit of the placeholder, if there is one.
 func (w *work) placeholderNow(ctx context.Context, change *bot.Change) error {
-	lane, err := w.d.parts.Store.Lane(ctx, w.lane.Session)
-	if err != nil || lane.Live == 0 {
-		return err
+	if w.unsure {
+		lane, err := w.d.parts.Store.Lane(ctx, w.lane.Session)
+		if err != nil {
+			return err
+		}
+		w.live, w.unsure = lane.Live, false
 	}
 	for i := range change.Send {
-		if change.Send[i].Purpose == bot.Final {
-			change.Send[i].EditRow = lane.Live
-			return nil
+		if w.live != 0 && change.Send[i].Purpose == bot.Final {
+			change.Send[i].EditRow = w.live
+			break
 		}
 	}
 	return nil
@@ -300,7 +321,7 @@ func (w *work) finals(contents []bot.Content) []bot.Row {
 
 func (w *work) finish(change *bot.Change, entries []agent.Entry) {
 	if len(entries) > 0 {
-		change.Append = &bot.Append{Session: w.lane.Session, After: w.last, Entries: entries}
+		change.Append = &bot.Append{Session: w.lane.Session, After: w.journal.last, Entries: entries}
 	}
 	change.Done = append(change.Done, w.arrival.Seq)
 	change.Lanes = append(change.Lanes, idle(w.lane.Session))
@@ -317,6 +338,14 @@ func (w *work) answered(ctx context.Context, change *bot.Change, out agent.Outco
 	}
 	change.Send = w.finals(contents)
 	w.finish(change, out.Entries)
+	return w.withdraw(ctx, change)
+}
+
+// withdraw adds the withdrawal of what people were asked and have not decided.
+func (w *work) withdraw(ctx context.Context, change *bot.Change) error {
+	if w.fresh {
+		return nil
+	}
 	return w.d.parts.Approvals.Withdraw(ctx, w.lane.Session, w.turn.ID, w.turn.Origin.Caller, change)
 }
 
@@ -328,7 +357,7 @@ func (w *work) ended(ctx context.Context, change *bot.Change, out agent.Outcome)
 	}
 	change.Send = w.finals(w.d.parts.Composer.Compose(text))
 	w.finish(change, out.Entries)
-	return w.d.parts.Approvals.Withdraw(ctx, w.lane.Session, w.turn.ID, w.turn.Origin.Caller, change)
+	return w.withdraw(ctx, change)
 }
 
 func (w *work) parked(ctx context.Context, change *bot.Change, out agent.Outcome) error {
@@ -378,44 +407,4 @@ func (w *work) notices(entries []agent.Entry) []bot.Row {
 		}
 	}
 	return rows
-}
-
-// journal is the session's journal as the holder of its lane writes it.
-type journal struct {
-	store   bot.Store
-	lease   bot.Lease
-	last    int64
-	notices func([]agent.Entry) []bot.Row // go out in the commit of the entries they stand in
-	wake    func()
-}
-
-// Load implements agent.Journal.
-func (j *journal) Load(ctx context.Context) ([]agent.Entry, error) {
-	entries, err := j.store.Journal(ctx, j.lease.Session, 0)
-	if err != nil {
-		return nil, err
-	}
-	if n := len(entries); n > 0 {
-		j.last = entries[n-1].N
-	}
-	return entries, nil
-}
-
-// Append implements agent.Journal. A Change that has been taken up is decided by its commit: the caller learns the truth even when its context ends.
-func (j *journal) Append(ctx context.Context, entries ...agent.Entry) ([]agent.Entry, error) {
-	rows := j.notices(entries)
-	_, err := j.store.Apply(ctx, &bot.Change{
-		Lease: &j.lease, Append: &bot.Append{Session: j.lease.Session, After: j.last, Entries: entries}, Send: rows,
-	})
-	if err != nil {
-		return nil, err
-	}
-	if len(rows) > 0 {
-		j.wake()
-	}
-	for i := range entries {
-		j.last++
-		entries[i].N = j.last
-	}
-	return entries, nil
 }

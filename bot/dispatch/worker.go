@@ -24,15 +24,49 @@ type task struct {
 	msg     *bot.Message // in the chat where its session is now
 	verdict Verdict
 	rules   Rules
+	waiting []bot.Arrival // of its session, as far as they were read
 }
 
 // look does the next thing a session needs: begin a turn, go on with one, or say that it waits. It reports whether there may be more to do.
 func (d *Dispatcher) look(ctx context.Context, session string, j *job) (more bool) {
+	if ctx.Err() != nil {
+		return false
+	}
+	return d.guarded(ctx, session, j, func(arrival **bot.Arrival) bool {
+		lane, known := d.kept.lane(session)
+		if !known {
+			var err error
+			if lane, err = d.parts.Store.Lane(ctx, session); err != nil {
+				d.failed(ctx, session, err, "read a lane")
+				return false
+			}
+		}
+		next, err := d.parts.Store.Next(ctx, session, lookAhead)
+		if err != nil {
+			d.failed(ctx, session, err, "read the inbox")
+			return false
+		}
+		if lane.Turn != "" {
+			return d.goOn(ctx, lane, next, j, arrival)
+		}
+		d.mu.Lock()
+		delete(d.decided, session)
+		d.mu.Unlock()
+		if len(next) == 0 {
+			return false
+		}
+		j.alone, *arrival = len(next) == 1, &next[0]
+		return d.begin(ctx, lane, next, j)
+	})
+}
+
+// guarded works on a session. A panic is counted against the arrival that is in hand by then.
+func (d *Dispatcher) guarded(ctx context.Context, session string, j *job, work func(arrival **bot.Arrival) bool) (more bool) {
 	var arrival *bot.Arrival
 	defer func() {
 		p := recover()
 		d.mu.Lock()
-		j.cancel = nil
+		j.cancel, j.held = nil, false
 		counted := j.caller != ""
 		d.mu.Unlock()
 		if counted {
@@ -42,34 +76,11 @@ func (d *Dispatcher) look(ctx context.Context, session string, j *job) (more boo
 			return
 		}
 		d.parts.Log.Error().Interface("panic", p).Bytes("stack", debug.Stack()).Str("session", session).Msg("worker panicked")
-		if more = false; arrival != nil {
+		if more = false; arrival != nil && arrival.Seq != 0 {
 			more = d.trouble(context.WithoutCancel(ctx), session, arrival, poison{fmt.Errorf("panic: %v", p)})
 		}
 	}()
-	if ctx.Err() != nil {
-		return false
-	}
-	lane, err := d.parts.Store.Lane(ctx, session)
-	if err != nil {
-		d.failed(ctx, session, err, "read a lane")
-		return false
-	}
-	next, err := d.parts.Store.Next(ctx, session, lookAhead)
-	if err != nil {
-		d.failed(ctx, session, err, "read the inbox")
-		return false
-	}
-	if lane.Turn != "" {
-		return d.goOn(ctx, lane, next, j, &arrival)
-	}
-	d.mu.Lock()
-	delete(d.decided, session)
-	d.mu.Unlock()
-	if len(next) == 0 {
-		return false
-	}
-	arrival = &next[0]
-	return d.begin(ctx, lane, arrival, j)
+	return work(&arrival)
 }
 
 // failed reports a failure of the store and has the session looked at again.
@@ -128,6 +139,11 @@ func (d *Dispatcher) task(ctx context.Context, a *bot.Arrival) (*task, error) {
 	if err != nil {
 		return nil, poison{err}
 	}
+	return d.taskOf(ctx, a, msg)
+}
+
+// taskOf is task for an arrival that was decoded already.
+func (d *Dispatcher) taskOf(ctx context.Context, a *bot.Arrival, msg bot.Message) (*task, error) {
 	verdict, err := d.parts.Guard.Admit(ctx, &msg)
 	if err != nil {
 		return nil, fmt.Errorf("check who may talk: %w", err)
@@ -222,7 +238,8 @@ func requestID(turn string) string {
 }
 
 // begin takes the next message of an idle session.
-func (d *Dispatcher) begin(ctx context.Context, lane bot.Lane, a *bot.Arrival, j *job) bool {
+func (d *Dispatcher) begin(ctx context.Context, lane bot.Lane, waiting []bot.Arrival, j *job) bool {
+	a := &waiting[0]
 	t, err := d.task(ctx, a)
 	if err != nil {
 		return d.trouble(ctx, lane.Session, a, err)
@@ -242,7 +259,8 @@ func (d *Dispatcher) begin(ctx context.Context, lane bot.Lane, a *bot.Arrival, j
 	if !d.take(lane.Session, t.msg.Caller, j) {
 		return false
 	}
-	return d.beginTurn(ctx, lane, t, text, j)
+	t.waiting = waiting
+	return d.beginTurn(ctx, lane, t, text, j, nil)
 }
 
 // settled turns the error of a finished arrival into whether to look again.
@@ -273,60 +291,6 @@ func userText(msg *bot.Message, words Words) string {
 		parts = append(parts, words.Attached(msg.Files))
 	}
 	return strings.TrimSpace(strings.Join(parts, "\n"))
-}
-
-// beginTurn charges the turn and journals the message, in one Change with the claim of the lane.
-func (d *Dispatcher) beginTurn(ctx context.Context, lane bot.Lane, t *task, text string, j *job) bool {
-	a, msg, turn := t.arrival, t.msg, d.turnID(t.arrival)
-	admission, err := d.parts.Meter.Admit(ctx, msg, turn)
-	if err != nil {
-		return d.trouble(ctx, lane.Session, a, fmt.Errorf("charge a turn: %w", err))
-	}
-	if admission.Refusal != "" {
-		d.observe("turn", "quota", 0)
-		return d.settled(ctx, a, d.effect(ctx, a, func() (Effect, error) {
-			key := admission.Once
-			if key != "" {
-				key = "quota/" + key
-			}
-			return Effect{Change: bot.Change{Send: []bot.Row{d.reply(msg, bot.Reply, admission.Refusal, key)}}}, nil
-		}))
-	}
-	news, err := d.news(ctx, lane.Session)
-	if err != nil {
-		d.failed(ctx, lane.Session, err, "read the news of a session") // it is tried again, on the same charge
-		return false
-	}
-	now := d.parts.Now()
-	change := &bot.Change{
-		Claim: d.claim(&lane, msg.Place),
-		Lanes: []bot.LaneUpdate{{
-			Session: lane.Session, State: ptr(bot.Running), Turn: &turn, Arrival: &a.Seq, Since: &now, Stop: new(""), Live: new(int64(0)), Caller: &msg.Caller,
-		}},
-		Append:  &bot.Append{Session: lane.Session, After: lane.Last, Entries: []agent.Entry{d.entry(msg, turn, text, news, now)}},
-		Charges: admission.Charges,
-		Facts:   news.Told,
-	}
-	if admission.Notice != "" {
-		change.Send = []bot.Row{d.reply(msg, bot.Notice, admission.Notice, "quota/"+admission.NoticeKey)}
-	}
-	applied, err := d.parts.Store.Apply(ctx, change)
-	switch {
-	case err == nil:
-	case hopeless(err): // it will never begin
-		d.report(ctx, d.parts.Meter.Undo(context.WithoutCancel(ctx), admission.Charges), "give a charge back")
-		return d.trouble(ctx, lane.Session, a, fmt.Errorf("begin a turn: %w", err))
-	default: // another worker has it, or it is tried again: on the same charge
-		d.claimFailed(ctx, lane.Session, err)
-		return false
-	}
-	d.observe("queue", "", now.Sub(a.At))
-	if len(applied.Rows) > 0 {
-		d.parts.Outbox.Wake(msg.Place)
-	}
-	lane.State, lane.Turn, lane.Since, lane.Last, lane.Fence, lane.Caller, lane.Live = bot.Running, turn, now, lane.Last+1, applied.Fence, msg.Caller, 0
-	lane.Owner, lane.Arrival, lane.Failing = d.opts.Owner, a.Seq, zeroTime
-	return d.run(ctx, &lane, t, j)
 }
 
 // claimFailed tells a race from a fault: a lost race needs no word, somebody else does the work.
@@ -384,7 +348,7 @@ func (d *Dispatcher) resume(ctx context.Context, lane bot.Lane, a *bot.Arrival, 
 		})
 		return d.settledLane(ctx, lane.Session, err)
 	}
-	return d.run(ctx, &held, t, j)
+	return d.goOnWith(ctx, &held, t, j)
 }
 
 func (d *Dispatcher) settledLane(ctx context.Context, session string, err error) bool {

@@ -100,6 +100,31 @@ func (t *step) claim(ctx context.Context) error {
 	}
 	t.touch(lane)
 	t.applied.Fence = lane.Fence
+	return t.mayBegin(ctx, c)
+}
+
+const (
+	anyWaiting = `SELECT seq FROM inbox WHERE state = 'waiting' AND express = 0 AND session <> '' AND session = CAST(? AS TEXT) LIMIT 1`
+	oneWaiting = `SELECT seq FROM inbox WHERE seq = ? AND state = 'waiting'`
+)
+
+// mayBegin refuses a claim whose arrival does not wait any more, or has others in front of it.
+func (t *step) mayBegin(ctx context.Context, c *bot.Claim) error {
+	found, want := false, false
+	var err error
+	switch read := func(scan scanner) error { return scan(new(int64)) }; {
+	case c.Arrives:
+		found, err = t.q.one(ctx, read, anyWaiting, c.Session)
+	case c.Arrival != 0:
+		want = true
+		found, err = t.q.one(ctx, read, oneWaiting, c.Arrival)
+	}
+	if err != nil {
+		return fmt.Errorf("find arrival: %w", err)
+	}
+	if found != want {
+		return fmt.Errorf("begin a turn of %s: %w", c.Session, bot.ErrConflict)
+	}
 	return nil
 }
 
@@ -132,6 +157,21 @@ func (t *step) arrive(ctx context.Context) error {
 			return fmt.Errorf("store arrival: %w", err)
 		}
 		t.applied.Seqs = append(t.applied.Seqs, seq)
+	}
+	return t.arrived(ctx)
+}
+
+// arrived gives the lane the arrival that the claim was made for.
+func (t *step) arrived(ctx context.Context) error {
+	if t.change.Claim == nil || !t.change.Claim.Arrives {
+		return nil
+	}
+	lane, err := t.lane(ctx, t.change.Claim.Session)
+	if err != nil {
+		return err
+	}
+	if lane.Arrival = t.applied.Seqs[0]; lane.Arrival == 0 {
+		return fmt.Errorf("begin a turn of %s: the arrival is known: %w", lane.Session, bot.ErrConflict)
 	}
 	return nil
 }

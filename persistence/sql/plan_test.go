@@ -21,6 +21,7 @@ import (
 // finds no rows.
 var plans = map[string]string{
 	"addUsage":         "",
+	"anyWaiting":       "inbox/inbox_lane",
 	"approvalOfQuery":  "approval/approval_call",
 	"approvalQuery":    "approval/key",
 	"approvalsChat":    "approval/approval_chat",
@@ -89,6 +90,7 @@ var plans = map[string]string{
 	"oldContents":      "outbox/outbox_content",
 	"oldFacts":         "fact/fact_expires",
 	"oldOutputs":       "tool_overflow/tool_overflow_expires",
+	"oneWaiting":       "inbox/rowid",
 	"openAllQuery":     "approval/every approval_pending",
 	"openQuery":        "approval/approval_open",
 	"overflowQuery":    "tool_overflow/key",

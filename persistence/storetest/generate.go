@@ -105,6 +105,14 @@ func (g *generator) claim(ctx context.Context, s bot.Store, c *bot.Change) {
 	if pick(g, "placed", true, true, false) {
 		c.Claim.Place = g.place(session)
 	}
+	switch pick(g, "begins", "", "", "waits", "arrives") {
+	case "waits":
+		c.Claim.Arrival = known(g, "arrival", g.seqs, 1<<40)
+	case "arrives":
+		c.Claim.Arrives = true
+		g.arrive(ctx, s, c)
+		c.Arrive[len(c.Arrive)-1].Session, c.Arrive[len(c.Arrive)-1].Express = session, false
+	}
 }
 
 func (g *generator) lease(ctx context.Context, s bot.Store, c *bot.Change) {

@@ -105,6 +105,8 @@ func laneTests() map[string]func(*harness) {
 		"a lease is extended and given back":         aLeaseIsExtendedAndGivenBack,
 		"a lane update sets what is given":           aLaneUpdateSetsWhatIsGiven,
 		"one of two claimants wins":                  oneOfTwoClaimantsWins,
+		"a turn begins with the arrival that waits":  aTurnBeginsWithTheArrivalThatWaits,
+		"a turn begins with what arrives":            aTurnBeginsWithWhatArrives,
 	}
 }
 
@@ -126,6 +128,45 @@ func aClaimTakesTheLaneAndItsFenceGrows(h *harness) {
 	if lane.Fence != 2 || lane.Owner != "b" || lane.Place != h.place() {
 		h.Errorf("after the lease ended: %+v", lane)
 	}
+}
+
+func aTurnBeginsWithTheArrivalThatWaits(h *harness) {
+	seqs := h.arrive(session, "1", "2")
+	h.do(&bot.Change{Done: seqs[:1]})
+	claim := &bot.Claim{Session: session, Owner: owner, Now: start, Until: start.Add(time.Minute), Arrival: seqs[0]}
+	h.refused(&bot.Change{Claim: claim}, bot.ErrConflict)
+	claim.Arrival = seqs[1] + 1
+	h.refused(&bot.Change{Claim: claim}, bot.ErrConflict)
+	claim.Arrival = seqs[1]
+	h.do(&bot.Change{Claim: claim})
+}
+
+func aTurnBeginsWithWhatArrives(h *harness) {
+	begin := func(id string, fence int64) *bot.Change {
+		return &bot.Change{
+			Claim:  &bot.Claim{Session: session, Fence: fence, Owner: owner, Now: start, Until: start, Arrives: true},
+			Arrive: []bot.Arrival{{Channel: channel, Bot: botID, ID: id, Session: session, At: start}},
+		}
+	}
+	first := h.do(begin("1", 0))
+	if lane := h.lane(session); lane.Arrival != first.Seqs[0] || lane.Fence != 1 {
+		h.Errorf("lane %+v, want the arrival %d", lane, first.Seqs[0])
+	}
+	h.refused(begin("2", 1), bot.ErrConflict) // the first one waits
+	h.do(&bot.Change{Done: first.Seqs})
+	h.refused(begin("1", 1), bot.ErrConflict) // known
+	h.arrive("another", "3")
+	second := h.do(begin("2", 1))
+	if lane := h.lane(session); lane.Arrival != second.Seqs[0] {
+		h.Errorf("lane %+v, want the arrival %d", lane, second.Seqs[0])
+	}
+	h.do(&bot.Change{Done: second.Seqs})
+	express := begin("4", 2)
+	express.Arrive[0].Express = true
+	h.refused(express, bot.ErrInvalid)
+	several := begin("5", 2)
+	several.Arrive = append(several.Arrive, begin("6", 2).Arrive...)
+	h.refused(several, bot.ErrInvalid)
 }
 
 func whoLostTheLaneChangesNothingMore(h *harness) {

@@ -146,9 +146,9 @@ func measureCost(ctx context.Context, tb testing.TB, n int) (cost, string) {
 
 // The most that a turn with one call of the model may cost. What costs less moves its bound.
 const (
-	mostStatements = 42
-	mostCommits    = 5
-	mostTrips      = 2
+	mostStatements = 31
+	mostCommits    = 4
+	mostTrips      = 1
 )
 
 // TestTurnCost holds the counts of a turn, which do not depend on the machine.

@@ -1,0 +1,225 @@
+package dispatch
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/zephbot/zephbot/agent"
+	"github.com/zephbot/zephbot/bot"
+)
+
+// opening is the beginning of a turn on its way to the disk.
+type opening struct {
+	change *bot.Change
+	entry  agent.Entry // with which the turn begins
+	first  *first      // the message comes with this very Change; nil = it was stored before
+	gate   *gate
+	done   chan struct{}
+	hide   func() // ends what shows the turn
+	err    error  // why the turn has not begun; final when done is closed
+}
+
+// wait waits until the commit is decided.
+func (o *opening) wait() error {
+	<-o.done
+	return o.err
+}
+
+// gate holds what is to be shown of a turn back until the turn has begun.
+type gate struct {
+	mu   sync.Mutex
+	sink agent.Sink // nil = closed
+	held []func(agent.Sink)
+}
+
+// Emit implements agent.Sink.
+func (g *gate) Emit(ctx context.Context, e agent.Event) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.sink == nil {
+		g.held = append(g.held, func(s agent.Sink) { s.Emit(ctx, e) })
+		return
+	}
+	g.sink.Emit(ctx, e)
+}
+
+func (g *gate) open(sink agent.Sink) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, emit := range g.held {
+		emit(sink)
+	}
+	g.sink, g.held = sink, nil
+}
+
+// beginTurn charges a turn and has it begin: the charge, the message's entry and the claim of the lane are one Change, and the message itself where it is
+// new. The model is asked while that Change is on its way; before it is stored nothing is shown, no tool runs and nothing is written, and if it is refused
+// the call of the model is cancelled.
+func (d *Dispatcher) beginTurn(ctx context.Context, lane bot.Lane, t *task, text string, j *job, f *first) bool {
+	a := t.arrival
+	admission, more, ok := d.charge(ctx, &lane, t, f)
+	if !ok {
+		return more
+	}
+	news, err := d.news(ctx, lane.Session)
+	if err != nil && f == nil { // it is tried again, on the same charge
+		d.failed(ctx, lane.Session, err, "read the news of a session")
+	}
+	if err != nil {
+		return false
+	}
+	o := d.opening(&lane, t, text, news, admission)
+	entries, known := d.kept.entries(&lane)
+	if o.first = f; f != nil {
+		o.change.Claim.Arrives, o.change.Arrive = true, []bot.Arrival{*a}
+	} else {
+		o.change.Claim.Arrival, o.change.Lanes[0].Arrival = a.Seq, &a.Seq
+	}
+	lane.State, lane.Turn, lane.Since, lane.Last, lane.Fence, lane.Caller, lane.Live = bot.Running, o.entry.Turn, o.entry.At, lane.Last+1, lane.Fence+1, t.msg.Caller, 0
+	lane.Owner, lane.Arrival, lane.Failing, lane.Place = d.opts.Owner, a.Seq, zeroTime, o.change.Claim.Place
+	w := d.newWork(&lane, t)
+	w.fresh, w.alone, w.journal.opening = true, j.alone, o
+	if w.journal.known = known; known {
+		w.journal.entries = entries
+		w.journal.learn(o.entry)
+	}
+	moving, cancel := context.WithCancelCause(w.logged(ctx))
+	defer cancel(nil)
+	if d.interrupted(ctx, t.waiting, a.Seq) {
+		cancel(agent.ErrStopped)
+	}
+	began := time.Now()
+	out, err := w.open(ctx, moving, cancel, j, o)
+	if o.err == nil {
+		return w.conclude(moving, out, err, time.Since(began))
+	}
+	return d.notBegun(ctx, o, a, admission, known)
+}
+
+// charge asks whether the turn may begin. What is not ok is said to the person, for a message that is stored; more says whether to look again then.
+func (d *Dispatcher) charge(ctx context.Context, lane *bot.Lane, t *task, f *first) (admission Admission, more, ok bool) {
+	a, msg := t.arrival, t.msg
+	admission, err := d.parts.Meter.Admit(ctx, msg, d.turnID(a))
+	switch {
+	case err == nil && admission.Refusal == "":
+		return admission, false, true
+	case f != nil: // the same is found when the message is stored
+		return admission, false, false
+	case err != nil:
+		return admission, d.trouble(ctx, lane.Session, a, fmt.Errorf("charge a turn: %w", err)), false
+	}
+	d.observe("turn", "quota", 0)
+	return admission, d.settled(ctx, a, d.effect(ctx, a, func() (Effect, error) {
+		key := admission.Once
+		if key != "" {
+			key = "quota/" + key
+		}
+		return Effect{Change: bot.Change{Send: []bot.Row{d.reply(msg, bot.Reply, admission.Refusal, key)}}}, nil
+	})), false
+}
+
+// opening makes the Change with which a turn begins.
+func (d *Dispatcher) opening(lane *bot.Lane, t *task, text string, news News, admission Admission) *opening {
+	msg, turn, now := t.msg, d.turnID(t.arrival), d.parts.Now()
+	o := &opening{gate: &gate{}, done: make(chan struct{}), hide: func() {}, entry: d.entry(msg, turn, text, news, now)}
+	o.change = &bot.Change{
+		Claim: d.claim(lane, msg.Place),
+		Lanes: []bot.LaneUpdate{{
+			Session: lane.Session, State: ptr(bot.Running), Turn: &turn, Since: &now, Stop: new(""), Live: new(int64(0)), Caller: &msg.Caller,
+		}},
+		Append:  &bot.Append{Session: lane.Session, After: lane.Last, Entries: []agent.Entry{o.entry}},
+		Charges: admission.Charges,
+		Facts:   news.Told,
+	}
+	if admission.Notice != "" {
+		o.change.Send = []bot.Row{d.reply(msg, bot.Notice, admission.Notice, "quota/"+admission.NoticeKey)}
+	}
+	o.entry.N = lane.Last + 1
+	return o
+}
+
+// open lets the Runner work, in the context moving, while the beginning of the turn is being stored. It returns when both are over.
+func (w *work) open(ctx, moving context.Context, cancel context.CancelCauseFunc, j *job, o *opening) (agent.Outcome, error) {
+	w.d.mu.Lock()
+	j.cancel, j.turn = cancel, w.lane.Turn
+	w.d.mu.Unlock()
+	w.d.wg.Go(func() {
+		defer close(o.done)
+		if o.err = w.store(ctx, moving, j, o); o.err != nil {
+			cancel(o.err)
+		}
+		if o.first != nil {
+			o.first.stored <- o.err
+		}
+	})
+	defer func() {
+		<-o.done
+		o.hide()
+	}()
+	if o.first != nil && !o.first.fresh { // perhaps it was answered long ago
+		if err := o.wait(); err != nil {
+			return agent.Outcome{}, err
+		}
+	}
+	return w.d.parts.Runner.Run(moving, w.turn, w.journal, o.gate)
+}
+
+// store makes the beginning of a turn durable, then shows what has come out of it so far.
+func (w *work) store(ctx, moving context.Context, j *job, o *opening) (err error) {
+	d := w.d
+	defer func() {
+		if p := recover(); p != nil {
+			d.parts.Log.Error().Interface("panic", p).Bytes("stack", debug.Stack()).Str("session", w.lane.Session).Msg("beginning of a turn panicked")
+			err = poison{fmt.Errorf("panic: %v", p)}
+		}
+	}()
+	applied, err := d.parts.Store.Apply(ctx, o.change)
+	if err != nil {
+		return fmt.Errorf("begin a turn: %w", err)
+	}
+	if o.first != nil {
+		w.arrival.Seq = applied.Seqs[0]
+		w.lane.Arrival = w.arrival.Seq
+	}
+	d.mu.Lock()
+	j.lease, j.held = w.lease, true
+	broken := j.broken
+	if broken {
+		d.breaks[w.lane.Session] = true
+	}
+	d.mu.Unlock()
+	if broken {
+		d.nudge(d.express)
+	}
+	if len(applied.Rows) > 0 {
+		d.parts.Outbox.Wake(w.msg.Place)
+	}
+	d.observe("queue", "", o.entry.At.Sub(w.arrival.At))
+	sink, hide := w.watch(moving)
+	o.hide = hide
+	o.gate.open(sink)
+	return nil
+}
+
+// notBegun says what follows when the beginning of a turn was refused.
+func (d *Dispatcher) notBegun(ctx context.Context, o *opening, a *bot.Arrival, admission Admission, wasKept bool) bool {
+	session := o.change.Claim.Session
+	d.kept.drop(session)
+	switch {
+	case o.first != nil: // it is stored as it is, and begins again
+		return false
+	case hopeless(o.err): // it will never begin
+		d.report(ctx, d.parts.Meter.Undo(context.WithoutCancel(ctx), admission.Charges), "give a charge back")
+		return d.trouble(ctx, session, a, o.err)
+	case wasKept && taken(o.err): // what was known of the session is out of date
+		return true
+	default: // another worker has it, or it is tried again: on the same charge
+		d.claimFailed(ctx, session, o.err)
+		return false
+	}
+}
+
+var _ agent.Pending = (*journal)(nil)

@@ -1,0 +1,156 @@
+package dispatch
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/zephbot/zephbot/bot"
+)
+
+// first is a message that finds its session idle: its turn begins in the Change that stores it.
+type first struct {
+	arrival *bot.Arrival
+	msg     bot.Message
+	fresh   bool       // it certainly was not stored before
+	stored  chan error // nil once: message and turn are in the store; else it has to be stored as any other
+	begun   bool       // what stored said, for Accept
+}
+
+// firstTime is how long Accept waits for a turn to begin. Then the message is stored without it, and the one that comes second finds the other.
+const firstTime = 500 * time.Millisecond
+
+// awaitFirsts waits until it is known of which messages the turns have begun.
+func awaitFirsts(batch []incoming) {
+	timer := time.NewTimer(firstTime)
+	defer timer.Stop()
+	late := false
+	for i := range batch {
+		f := batch[i].first
+		if f == nil {
+			continue
+		}
+		if late {
+			select {
+			case err := <-f.stored:
+				f.begun = err == nil
+			default:
+			}
+			continue
+		}
+		select {
+		case err := <-f.stored:
+			f.begun = err == nil
+		case <-timer.C:
+			late = true
+		}
+	}
+}
+
+// beginFirsts has the turns of those messages begin whose sessions are idle. It does not wait: each says in first.stored what has become of it.
+func (d *Dispatcher) beginFirsts(batch []incoming) {
+	chats := map[string]int{}
+	for i := range batch {
+		chats[batch[i].msg.Place.ChatKey()]++
+	}
+	for i := range batch {
+		in := &batch[i]
+		if !in.plain || chats[in.msg.Place.ChatKey()] > 1 { // of several from a chat, the order is that in which they are stored
+			continue
+		}
+		arrival := in.arrival
+		f := &first{arrival: &arrival, msg: in.msg, fresh: in.fresh, stored: make(chan error, 1)}
+		if d.startFirst(arrival.Session, f) {
+			in.first = f
+		}
+	}
+}
+
+// startFirst gives the session of a message to a worker at once. It reports false when somebody works on it, or waits for a place.
+func (d *Dispatcher) startFirst(session string, f *first) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.turns == nil || len(d.queue) > 0 || len(d.jobs) >= d.opts.Concurrency || d.jobs[session] != nil {
+		return false
+	}
+	ctx, j := d.turns, &job{alone: true}
+	d.jobs[session] = j
+	d.wg.Go(func() { d.serveFirst(ctx, session, j, f) })
+	return true
+}
+
+// serveFirst is serve for a session whose message is not stored yet.
+func (d *Dispatcher) serveFirst(ctx context.Context, session string, j *job, f *first) {
+	more := d.guarded(ctx, session, j, func(arrival **bot.Arrival) bool {
+		defer f.refuse() // also after a panic
+		return d.lookFirst(ctx, session, j, f, arrival)
+	})
+	d.release(session, j, more)
+}
+
+// recentIDs is how many updates are remembered: more than a channel delivers at once.
+const recentIDs = 1024
+
+// recent tells new updates from those that are delivered again, for whose sake no model should be asked: the store knows them, but says so only with its
+// commit. Safe for concurrent use; the zero value is ready.
+type recent struct {
+	mu    sync.Mutex
+	known map[string]bool
+	ring  []string // of known, in order of arrival from next on
+	next  int
+}
+
+// note says of each update of a batch whether it is new, and remembers it. Nothing of the first batch is: an earlier process may have stored it.
+func (r *recent) note(batch []incoming) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	began := r.known != nil
+	if !began {
+		r.known, r.ring = map[string]bool{}, make([]string, recentIDs)
+	}
+	for i := range batch {
+		id := batch[i].raw.ID
+		batch[i].fresh = began && !r.known[id]
+		if r.known[id] {
+			continue
+		}
+		delete(r.known, r.ring[r.next])
+		r.known[id], r.ring[r.next] = true, id
+		r.next = (r.next + 1) % recentIDs
+	}
+}
+
+// errPlain says that a message has to be stored as any other.
+var errPlain = errors.New("its turn has not begun")
+
+// refuse has the message stored as any other, unless it is stored.
+func (f *first) refuse() {
+	select {
+	case f.stored <- errPlain:
+	default:
+	}
+}
+
+// lookFirst begins the turn of a message, unless there is any reason to take the longer way.
+func (d *Dispatcher) lookFirst(ctx context.Context, session string, j *job, f *first, arrival **bot.Arrival) bool {
+	t, err := d.taskOf(ctx, f.arrival, f.msg)
+	if err != nil || !t.verdict.OK {
+		return false
+	}
+	text := userText(t.msg, d.parts.Words)
+	if text == "" && t.msg.Reply == nil {
+		return false
+	}
+	lane, known := d.kept.lane(session)
+	if !known {
+		if lane, err = d.parts.Store.Lane(ctx, session); err != nil {
+			return false
+		}
+	}
+	if lane.Turn != "" || !d.take(session, t.msg.Caller, j) {
+		return false
+	}
+	*arrival = f.arrival // it has no number before it is stored
+	return d.beginTurn(ctx, lane, t, text, j, f)
+}

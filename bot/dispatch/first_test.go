@@ -1,0 +1,322 @@
+package dispatch_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/zephbot/zephbot/agent"
+	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/bottest"
+	"github.com/zephbot/zephbot/bot/dispatch"
+)
+
+// counting is a store that counts the reads of single sessions.
+type counting struct {
+	*bottest.Store
+	mu    sync.Mutex
+	reads []string
+}
+
+func (c *counting) note(what string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.reads = append(c.reads, what)
+}
+
+// take gives what was read since the last time.
+func (c *counting) take() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	list := c.reads
+	c.reads = nil
+	return list
+}
+
+func (c *counting) Lane(ctx context.Context, session string) (bot.Lane, error) {
+	c.note("lane")
+	return c.Store.Lane(ctx, session)
+}
+
+func (c *counting) Next(ctx context.Context, session string, limit int) ([]bot.Arrival, error) {
+	c.note("inbox")
+	return c.Store.Next(ctx, session, limit)
+}
+
+func (c *counting) Journal(ctx context.Context, session string, after int64) ([]agent.Entry, error) {
+	c.note("journal")
+	return c.Store.Journal(ctx, session, after)
+}
+
+func (c *counting) OpenApprovals(ctx context.Context, session string) ([]bot.Approval, error) {
+	c.note("approvals")
+	return c.Store.OpenApprovals(ctx, session)
+}
+
+// TestWhatATurnCosts: a turn is two commits, and from the second one of a session on it reads nothing of it.
+func TestWhatATurnCosts(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		store := &counting{Store: w.store}
+		w.parts = func(parts *dispatch.Parts) { parts.Store = store }
+		commits := 0
+		w.store.Hooks.AfterApply = func(*bot.Change) error { commits++; return nil }
+		p := w.start()
+		synctest.Wait()
+		for i, want := range [][]string{{"journal", "lane"}, nil, nil} {
+			commits = 0
+			store.take()
+			w.accept(p, w.private("ann", fmt.Sprint(i)))
+			reads := store.take()
+			if slices.Sort(reads); commits != 2 || !slices.Equal(reads, want) {
+				t.Errorf("turn %d: %d commits, reads %q, want 2 and %q", i, commits, reads, want)
+			}
+		}
+		w.want(bot.Final, "re: 0", "re: 1", "re: 2")
+		if len(w.meter.turns) != 3 {
+			t.Errorf("charged %v", w.meter.turns)
+		}
+	})
+}
+
+// TestAskedWhileItIsStored: the model is asked before the message is on the disk; nothing of it is shown before, and nothing at all when that fails.
+func TestAskedWhileItIsStored(t *testing.T) {
+	for _, fails := range []bool{false, true} {
+		t.Run(fmt.Sprint("fails=", fails), func(t *testing.T) {
+			in(t, func(t *testing.T, w *world) {
+				var log []string
+				w.parts = func(parts *dispatch.Parts) {
+					parts.Progress = func(watched dispatch.Watched) dispatch.Progress {
+						return &progress{watched: watched, log: &log, closed: make(chan struct{})}
+					}
+				}
+				asked, release := 0, make(chan struct{})
+				w.runner = func(ctx context.Context, turn *agent.Turn, journal agent.Journal, sink agent.Sink) (agent.Outcome, error) {
+					asked++
+					sink.Emit(ctx, agent.Event{Type: agent.DeltaEvent, Text: "re"})
+					if _, err := journal.Append(ctx, agent.Entry{Turn: turn.ID, Kind: agent.AssistantEntry}); err != nil {
+						if !errors.Is(context.Cause(ctx), errInjected) {
+							t.Errorf("cause %v", context.Cause(ctx))
+						}
+						return agent.Outcome{}, err
+					}
+					return echo(ctx, turn, journal, sink)
+				}
+				p := w.start()
+				w.accept(p, w.private("bob", "of the first batch nothing is certain"))
+				asked, log = 0, nil
+				var once sync.Once
+				w.store.Hooks.BeforeApply = func(c *bot.Change) (err error) {
+					if c.Claim != nil {
+						once.Do(func() {
+							<-release
+							if fails {
+								err = errInjected
+							}
+						})
+					}
+					return err
+				}
+				accepted := make(chan error, 1)
+				message := raw(t, w.private("ann", "hi"))
+				go func() { accepted <- p.Accept(t.Context(), []dispatch.Raw{message}) }()
+				synctest.Wait()
+				if asked != 1 || len(log) != 0 || len(w.texts(bot.Final)) != 1 {
+					t.Errorf("while it is stored: asked %d times, shown %q, said %q", asked, log, w.texts(bot.Final))
+				}
+				select {
+				case err := <-accepted:
+					t.Errorf("accepted before it is stored: %v", err)
+				default:
+				}
+				close(release)
+				if err := <-accepted; err != nil {
+					t.Fatal(err)
+				}
+				synctest.Wait()
+				if want := []string{"event delta", "closed"}; !slices.Equal(log, want) {
+					t.Errorf("shown %q, want %q", log, want)
+				}
+				if want := map[bool]int{false: 1, true: 2}[fails]; asked != want {
+					t.Errorf("asked %d times, want %d", asked, want)
+				}
+				w.want(bot.Final, "re: of the first batch nothing is certain", "re: hi")
+			})
+		})
+	}
+}
+
+// TestKnownUpdatesAskNobody: an update that is delivered again, in this process or to the next one, makes no call of the model.
+func TestKnownUpdatesAskNobody(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		asked := 0
+		w.runner = func(ctx context.Context, turn *agent.Turn, journal agent.Journal, sink agent.Sink) (agent.Outcome, error) {
+			asked++
+			return echo(ctx, turn, journal, sink)
+		}
+		p := w.start()
+		hi, again := w.private("ann", "hi"), w.private("ann", "again")
+		w.accept(p, hi)
+		w.accept(p, again)
+		w.accept(p, hi)
+		p.stop()
+		p = w.start()
+		w.accept(p, again)
+		w.want(bot.Final, "re: hi", "re: again")
+		if asked != 2 {
+			t.Errorf("asked %d times", asked)
+		}
+	})
+}
+
+// TestOneBatchInOrder: messages of one chat that come together are answered in their order, and a /stop among them finds what came before it.
+func TestOneBatchInOrder(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		p := w.start()
+		w.accept(p, w.private("bob", "of the first batch nothing is certain"))
+		var batch []bot.Message
+		for i := range 5 {
+			batch = append(batch, w.private("ann", fmt.Sprint(i)), w.private(fmt.Sprint("p", i), "hello"))
+		}
+		w.accept(p, batch...)
+		var got []string
+		for _, r := range w.texts(bot.Final) {
+			if r != "re: hello" {
+				got = append(got, r)
+			}
+		}
+		if want := []string{"re: of the first batch nothing is certain", "re: 0", "re: 1", "re: 2", "re: 3", "re: 4"}; !slices.Equal(got, want) {
+			t.Errorf("answers %q", got)
+		}
+		if n := len(w.texts(bot.Final)); n != 11 {
+			t.Errorf("%d answers", n)
+		}
+	})
+}
+
+// TestWhatIsKeptIsOutOfDate: another process has worked on the session meanwhile; the next turn begins on what it left.
+func TestWhatIsKeptIsOutOfDate(t *testing.T) {
+	for name, meanwhile := range map[string]func(w *world){
+		"a claim": func(w *world) { takeover(w, session("ann")) },
+		"a reset": func(w *world) {
+			lane := w.lane(session("ann"))
+			change := &bot.Change{Append: &bot.Append{Session: lane.Session, After: lane.Last, Entries: []agent.Entry{{Turn: "reset", Kind: agent.ResetEntry}}}}
+			if _, err := w.store.Apply(w.t.Context(), change); err != nil {
+				w.t.Fatal(err)
+			}
+		},
+		"an arrival": func(w *world) {
+			message := w.private("ann", "from elsewhere")
+			body := raw(w.t, message)
+			change := &bot.Change{Arrive: []bot.Arrival{{Channel: "test", Bot: "7", ID: body.ID, Session: session("ann"), Raw: body.Body, At: time.Now()}}}
+			if _, err := w.store.Apply(w.t.Context(), change); err != nil {
+				w.t.Fatal(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in(t, func(t *testing.T, w *world) {
+				var seen [][]agent.Entry
+				w.runner = func(ctx context.Context, turn *agent.Turn, journal agent.Journal, sink agent.Sink) (agent.Outcome, error) {
+					entries, err := journal.Load(ctx)
+					if err == nil {
+						err = stored(journal)
+					}
+					if err != nil {
+						return agent.Outcome{}, err
+					}
+					seen = append(seen, slices.Clone(entries))
+					return echo(ctx, turn, journal, sink)
+				}
+				p := w.start()
+				w.accept(p, w.private("ann", "one"))
+				meanwhile(w)
+				w.accept(p, w.private("ann", "two"))
+				pass(2 * time.Minute)
+				want := []string{"re: one", "re: two"}
+				if name == "an arrival" {
+					want = []string{"re: one", "re: from elsewhere", "re: two"}
+				}
+				w.want(bot.Final, want...)
+				all, err := w.store.Journal(t.Context(), session("ann"), 0)
+				if err != nil {
+					t.Fatal(err)
+				}
+				last := seen[len(seen)-1]
+				if diff := cmp.Diff(all[:len(all)-1], last, cmpopts.EquateEmpty()); diff != "" {
+					t.Errorf("what the last turn saw (-stored +seen):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+// TestKeptIsWhatIsStored: whatever a turn leaves, the next one sees the same from memory as it would from the store.
+func TestKeptIsWhatIsStored(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		odd := []string{"plain", "a \xff b", "tab\tnew\nline <&> \u2028", ""}
+		w.runner = func(ctx context.Context, turn *agent.Turn, journal agent.Journal, _ agent.Sink) (agent.Outcome, error) {
+			entries, err := journal.Load(ctx)
+			if err == nil {
+				err = stored(journal)
+			}
+			if err != nil {
+				return agent.Outcome{}, err
+			}
+			want, err := w.store.Journal(ctx, turn.Origin.Session, 0)
+			if diff := cmp.Diff(want, entries); diff != "" {
+				t.Errorf("(-stored +seen):\n%s", diff)
+			}
+			text := odd[len(entries)%len(odd)]
+			_, appendErr := journal.Append(ctx,
+				agent.Entry{Turn: turn.ID, Kind: agent.AssistantEntry, At: time.Now(), Uses: []agent.Use{{Call: "c", Name: "look", Args: []byte(`{"a":1}`)}}},
+				agent.Entry{Turn: turn.ID, Kind: agent.ResultEntry, At: time.Now(), Call: "c", Text: text, Touched: []string{"/x"}, Usage: llm.Usage{Input: 1}})
+			return answered(turn, "ok "+text), errors.Join(err, appendErr)
+		}
+		p := w.start()
+		for i := range 12 {
+			w.accept(p, w.private("ann", fmt.Sprint("message ", odd[i%len(odd)], i)))
+		}
+		if n := len(w.texts(bot.Final)); n != 12 {
+			t.Errorf("%d answers", n)
+		}
+	})
+}
+
+// TestWhatIsKeptIsBounded has more conversations than may be kept: the oldest are read again.
+func TestWhatIsKeptIsBounded(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		store := &counting{Store: w.store}
+		w.parts = func(parts *dispatch.Parts) { parts.Store = store }
+		long := make([]byte, 300_000)
+		for i := range long {
+			long[i] = 'x'
+		}
+		w.runner = func(ctx context.Context, turn *agent.Turn, journal agent.Journal, _ agent.Sink) (agent.Outcome, error) {
+			_, err := journal.Load(ctx)
+			return answered(turn, string(long)), err
+		}
+		p := w.start()
+		for i := range 40 {
+			w.accept(p, w.private(fmt.Sprint("p", i), "hi"))
+		}
+		store.take()
+		w.accept(p, w.private("p39", "again"))
+		if got := store.take(); len(got) != 0 {
+			t.Errorf("the latest was read again: %q", got)
+		}
+		w.accept(p, w.private("p39", "once more")) // too long by now
+		w.accept(p, w.private("p0", "again"))
+		if got := store.take(); len(got) != 4 {
+			t.Errorf("reads %q", got)
+		}
+	})
+}

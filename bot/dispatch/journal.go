@@ -1,0 +1,87 @@
+package dispatch
+
+import (
+	"context"
+	"slices"
+
+	"github.com/zephbot/zephbot/agent"
+	"github.com/zephbot/zephbot/bot"
+)
+
+// journal is the session's journal as the holder of its lane writes it.
+type journal struct {
+	store   bot.Store
+	lease   bot.Lease
+	last    int64
+	entries []agent.Entry                 // known of the conversation, up to last, as they are stored
+	known   bool                          // entries is filled
+	odd     bool                          // entries are not quite what is stored
+	opening *opening                      // of a turn that begins; nil = its beginning was stored before
+	notices func([]agent.Entry) []bot.Row // go out in the commit of the entries they stand in
+	wake    func()
+}
+
+// Load implements agent.Journal.
+func (j *journal) Load(ctx context.Context) ([]agent.Entry, error) {
+	if !j.known {
+		entries, err := j.store.Journal(ctx, j.lease.Session, 0)
+		if err != nil {
+			return nil, err
+		}
+		j.entries, j.known = entries, true
+		if j.opening != nil {
+			first := j.opening.entry.N
+			at := slices.IndexFunc(entries, func(e agent.Entry) bool { return e.N >= first })
+			if at < 0 || entries[at].N != first { // the commit that adds it is not over yet
+				j.learn(j.opening.entry)
+			}
+		}
+	}
+	if n := len(j.entries); n > 0 {
+		j.last = j.entries[n-1].N
+	}
+	return slices.Clip(j.entries), nil
+}
+
+// Stored implements agent.Pending.
+func (j *journal) Stored() error {
+	if j.opening == nil {
+		return nil
+	}
+	return j.opening.wait()
+}
+
+// Append implements agent.Journal. A Change that has been taken up is decided by its commit: the caller learns the truth even when its context ends.
+func (j *journal) Append(ctx context.Context, entries ...agent.Entry) ([]agent.Entry, error) {
+	if err := j.Stored(); err != nil {
+		return nil, err
+	}
+	rows := j.notices(entries)
+	_, err := j.store.Apply(ctx, &bot.Change{
+		Lease: &j.lease, Append: &bot.Append{Session: j.lease.Session, After: j.last, Entries: entries}, Send: rows,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(rows) > 0 {
+		j.wake()
+	}
+	for i := range entries {
+		j.last++
+		entries[i].N = j.last
+	}
+	if j.known {
+		j.learn(entries...)
+	}
+	return entries, nil
+}
+
+// learn adds numbered entries to what is known.
+func (j *journal) learn(entries ...agent.Entry) {
+	j.entries = slices.Clip(j.entries) // what was given out stays as it is
+	for _, e := range entries {
+		stored, ok := asStored(e)
+		j.odd = j.odd || !ok
+		j.entries = append(j.entries, stored)
+	}
+}

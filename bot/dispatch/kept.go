@@ -1,0 +1,166 @@
+package dispatch
+
+import (
+	"container/list"
+	"slices"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/zephbot/zephbot/agent"
+	"github.com/zephbot/zephbot/bot"
+)
+
+// Bounds of what is kept of sessions between their turns, in bytes as sizeOf estimates them.
+const (
+	keptBytes   = 8 << 20
+	keptSession = keptBytes / 16
+)
+
+// kept remembers sessions from turn to turn, so that the next turn need not read what the last one wrote. What it says may be out of date: a turn that
+// begins with it is refused by the store when the lane's fence or the end of its journal are others by now. Safe for concurrent use.
+type kept struct {
+	limit int
+
+	mu       sync.Mutex
+	sessions map[string]*list.Element
+	order    *list.List // of *keptOne, the latest first
+	size     int
+}
+
+// keptOne is an idle session.
+type keptOne struct {
+	lane    bot.Lane
+	entries []agent.Entry // since the last reset, up to lane.Last
+	size    int
+}
+
+func newKept(limit int) *kept {
+	return &kept{limit: limit, sessions: map[string]*list.Element{}, order: list.New()}
+}
+
+// lane is the lane of a session as its last turn left it.
+func (k *kept) lane(session string) (bot.Lane, bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	at, ok := k.sessions[session]
+	if !ok {
+		return bot.Lane{}, false
+	}
+	return at.Value.(*keptOne).lane, true //nolint:forcetypeassert // only such are in the list
+}
+
+// entries are the journal up to the lane's last entry, when that is what is known. The list must not be written to.
+func (k *kept) entries(lane *bot.Lane) ([]agent.Entry, bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	at, ok := k.sessions[lane.Session]
+	if !ok {
+		return nil, false
+	}
+	one := at.Value.(*keptOne) //nolint:forcetypeassert // only such are in the list
+	if one.lane.Fence != lane.Fence || one.lane.Last != lane.Last {
+		return nil, false
+	}
+	k.order.MoveToFront(at)
+	return one.entries, true
+}
+
+// put remembers a session, and forgets others for it. What a journal would give back otherwise than it was written is not kept.
+func (k *kept) put(lane bot.Lane, entries []agent.Entry) {
+	one := &keptOne{lane: lane, entries: entries, size: overhead}
+	for i := range entries {
+		one.size += sizeOf(&entries[i])
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.remove(lane.Session)
+	if one.size > min(keptSession, k.limit) {
+		return
+	}
+	k.sessions[lane.Session] = k.order.PushFront(one)
+	k.size += one.size
+	for k.size > k.limit {
+		k.remove(k.order.Back().Value.(*keptOne).lane.Session) //nolint:forcetypeassert // only such are in the list
+	}
+}
+
+// drop forgets a session.
+func (k *kept) drop(session string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.remove(session)
+}
+
+// remove forgets a session. k.mu is held.
+func (k *kept) remove(session string) {
+	at, ok := k.sessions[session]
+	if !ok {
+		return
+	}
+	delete(k.sessions, session)
+	k.order.Remove(at)
+	k.size -= at.Value.(*keptOne).size //nolint:forcetypeassert // only such are in the list
+}
+
+// overhead is what a session or an entry takes beside its texts, in bytes.
+const overhead = 512
+
+// sizeOf estimates the memory of an entry, in bytes.
+func sizeOf(e *agent.Entry) int {
+	n := overhead + len(e.Turn) + len(e.Text) + len(e.Speaker) + len(e.Caller) + len(e.News) + len(e.Source)
+	if e.Quote != nil {
+		n += len(e.Quote.Author) + len(e.Quote.Text)
+	}
+	for i := range e.Uses {
+		n += 128 + len(e.Uses[i].Args) + len(e.Uses[i].Extra)
+	}
+	for _, texts := range [][]string{e.Notices, e.Touched, e.Found} {
+		for _, text := range texts {
+			n += 16 + len(text)
+		}
+	}
+	return n
+}
+
+// asStored is an entry as a journal gives it back; false when that cannot be told: JSON replaces what is not UTF-8.
+func asStored(e agent.Entry) (agent.Entry, bool) {
+	e.At, e.Files = e.At.Round(0).UTC(), nil
+	if e.At.IsZero() {
+		e.At = time.Time{}
+	}
+	texts := []string{e.Turn, e.Text, e.Speaker, e.Caller, e.News, e.Tool, e.Rule, e.By, e.Source, e.Reason, e.Model}
+	if e.Quote != nil {
+		texts = append(texts, e.Quote.Author, e.Quote.Text)
+	}
+	for _, u := range e.Uses {
+		texts = append(texts, u.Call, u.Model, u.Name, u.Definition)
+	}
+	for _, list := range [][]string{texts, e.Notices, e.Touched, e.Found} {
+		for _, text := range list {
+			if !utf8.ValidString(text) {
+				return e, false
+			}
+		}
+	}
+	return e, true
+}
+
+// keep remembers the session of a turn that is over.
+func (w *work) keep(out agent.Outcome) {
+	over := out.Kind == agent.Answered || out.Kind == agent.Ended
+	j := w.journal
+	if over && j.known {
+		entries := slices.Clone(out.Entries)
+		for i := range entries {
+			j.last++
+			entries[i].N = j.last
+		}
+		j.learn(entries...)
+	}
+	if !over || !j.known || j.odd {
+		w.d.kept.drop(w.lane.Session)
+		return
+	}
+	w.d.kept.put(bot.Lane{Session: w.lane.Session, Place: w.lane.Place, State: bot.Idle, Fence: w.lease.Fence, Last: j.last}, j.entries)
+}
