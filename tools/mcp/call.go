@@ -93,6 +93,7 @@ func (s *server) run1(ctx context.Context, call *tools.Call, t guard.Tool, schem
 	e := guard.AsError(err, s.cfg.ID, t.Name)
 	e.Message = s.m.o.Redact(e.Message)
 	e.Mark(call.Trail)
+	s.log.Info().Str("tool", call.Def.Name).Str("mcp_error_code", string(e.Code)).Str("session", call.Origin.Session).Str("turn", call.Origin.Turn).Msg("mcp call failed")
 	return nil, e
 }
 

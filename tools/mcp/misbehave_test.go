@@ -246,6 +246,9 @@ func TestCallGoesWrong(t *testing.T) {
 			if tc.code != "" && c != tc.code || !strings.Contains(te.Message, tc.want) {
 				t.Errorf("got %s: %s\n%s", c, te.Message, s.log)
 			}
+			if want := `"mcp_error_code":"` + string(c) + `"`; err != nil && !strings.Contains(s.log.String(), want) {
+				t.Errorf("no %s in the log:\n%s", want, s.log)
+			}
 			if trail.MCPServer != "bad" || trail.MCPErrorCode != string(c) {
 				t.Errorf("trail %+v", trail)
 			}

@@ -25,7 +25,7 @@ const (
 )
 
 // nameField finds the name in a tool block that cannot be read.
-var nameField = regexp.MustCompile(`"name"\s*:\s*("(?:[^"\\]|\\.)*")`)
+var nameField = regexp.MustCompile(`"(?:name|tool_id)"\s*:\s*("(?:[^"\\]|\\.)*")`)
 
 // parse turns a block into uses without ids; at least one.
 func parse(tag, body string) []llm.ToolUse {
@@ -135,22 +135,21 @@ func calls(body string) ([]llm.ToolUse, error) {
 	return uses, nil
 }
 
-// call reads {"name": …, "arguments": {…}}. Some models say "parameters", as in the catalog, and some write the arguments as a string that
-// holds JSON, as OpenAI's API does. With other fields the object itself is passed on as the arguments, so that nothing is lost unseen.
+// call reads {"name": …, "arguments": {…}}. Some models say "parameters", as in the catalog, or "tool_id" and "params" (seed 002), and some write the
+// arguments as a string that holds JSON, as OpenAI's API does. With other fields the object itself is passed on as the arguments, so that nothing is lost unseen.
 func call(object json.RawMessage) (llm.ToolUse, error) {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(object, &fields); err != nil {
 		return llm.ToolUse{}, fmt.Errorf("read call: %w", err)
 	}
 	var u llm.ToolUse
-	if err := json.Unmarshal(fields["name"], &u.Name); err != nil || u.Name == "" {
+	name, _ := first(fields, "name", "tool_id")
+	if err := json.Unmarshal(name, &u.Name); err != nil || u.Name == "" {
 		return llm.ToolUse{}, errors.New("call without a name")
 	}
-	args, known := fields["arguments"], 1
-	if _, ok := fields["arguments"]; ok {
-		known++
-	} else if _, ok := fields["parameters"]; ok {
-		args = fields["parameters"]
+	args, given := first(fields, "arguments", "parameters", "params")
+	known := 1
+	if given {
 		known++
 	}
 	var text string
@@ -165,6 +164,16 @@ func call(object json.RawMessage) (llm.ToolUse, error) {
 		u.Args = args
 	}
 	return u, nil
+}
+
+// first is the value of the first field that is there.
+func first(fields map[string]json.RawMessage, names ...string) (json.RawMessage, bool) {
+	for _, name := range names {
+		if value, ok := fields[name]; ok {
+			return value, true
+		}
+	}
+	return nil, false
 }
 
 // render writes the block that parse reads as u; the shortest form that keeps name and arguments.
