@@ -16,16 +16,17 @@ type step struct {
 	now     func() time.Time
 	change  *bot.Change
 	applied *bot.Applied
-	lanes   map[string]*bot.Lane // read so far
-	touched []string             // sessions of lanes to write back, in order
+	lanes   *lanes
+	held    map[string]*bot.Lane // lanes as this Change leaves them
+	touched []*bot.Lane          // those that it changed, in order
 }
 
 // applyChange does everything a Change asks for, in the order that bot.Change promises.
-func applyChange(ctx context.Context, q *queries, change *bot.Change, now func() time.Time) (*bot.Applied, error) {
-	t := &step{q: q, now: now, change: change, applied: &bot.Applied{}, lanes: map[string]*bot.Lane{}}
+func applyChange(ctx context.Context, q *queries, l *lanes, change *bot.Change, now func() time.Time) (*bot.Applied, error) {
+	t := &step{q: q, now: now, change: change, applied: &bot.Applied{}, lanes: l, held: map[string]*bot.Lane{}}
 	for _, part := range []func(context.Context) error{
 		t.claim, t.lease, t.arrive, t.finish, t.append, t.laneUpdates, t.ask, t.decide, t.cancel, t.send, t.cards, t.rowUpdates,
-		t.facts, t.factsIf, t.charge, t.placeholder, t.flush, t.move,
+		t.facts, t.factsIf, t.charge, t.placeholder, t.keep, t.move,
 	} {
 		if err := part(ctx); err != nil {
 			return nil, err
@@ -34,25 +35,24 @@ func applyChange(ctx context.Context, q *queries, change *bot.Change, now func()
 	return t.applied, nil
 }
 
-// lane reads a lane once; one never seen is idle.
+// lane gives the lane that this Change works on; one never seen is idle.
 func (t *step) lane(ctx context.Context, session string) (*bot.Lane, error) {
-	if lane, ok := t.lanes[session]; ok {
+	if lane, ok := t.held[session]; ok {
 		return lane, nil
 	}
-	lane, err := readLane(ctx, t.q, session)
+	lane, err := t.lanes.get(ctx, t.q, session)
 	if err != nil {
-		return nil, fmt.Errorf("read lane: %w", err)
+		return nil, err
 	}
-	t.lanes[session] = &lane
+	t.held[session] = &lane
 	return &lane, nil
 }
 
 // touch says that a lane is to be written back.
 func (t *step) touch(lane *bot.Lane) {
-	if slices.Contains(t.touched, lane.Session) {
-		return
+	if !slices.Contains(t.touched, lane) {
+		t.touched = append(t.touched, lane)
 	}
-	t.touched = append(t.touched, lane.Session)
 }
 
 const (
@@ -63,20 +63,11 @@ const (
 	insertEntry  = `INSERT INTO journal (session, n, reset, body) VALUES (?, ?, ?, ?)`
 )
 
-const upsertLane = `INSERT INTO lane (` + laneColumns + `) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-ON CONFLICT (session) DO UPDATE SET channel = excluded.channel, bot = excluded.bot, surface = excluded.surface, chat = excluded.chat,
-thread = excluded.thread, grp = excluded.grp, state = excluded.state, fence = excluded.fence, owner = excluded.owner, until = excluded.until,
-turn = excluded.turn, arrival = excluded.arrival, since = excluded.since, not_before = excluded.not_before, failing = excluded.failing,
-stop = excluded.stop, last = excluded.last, live = excluded.live, notice = excluded.notice, caller = excluded.caller`
-
-// flush writes the touched lanes.
-func (t *step) flush(ctx context.Context) error {
-	for _, session := range t.touched {
-		if err := t.q.exec(ctx, upsertLane, laneValues(t.lanes[session])...); err != nil {
-			return fmt.Errorf("write lane: %w", err)
-		}
+// keep hands the touched lanes over, once nothing can refuse the Change any more.
+func (t *step) keep(context.Context) error {
+	for _, lane := range t.touched {
+		t.lanes.put(lane)
 	}
-	clear(t.lanes)
 	return nil
 }
 
@@ -145,13 +136,12 @@ func (t *step) lease(ctx context.Context) error {
 
 // insertArrival asks before it inserts: a conflict alone would use up a number.
 const insertArrival = `INSERT INTO inbox (channel, bot, id, session, express, raw, at) SELECT ?, ?, ?, ?, ?, ?, ?
-WHERE NOT EXISTS (SELECT 1 FROM inbox WHERE channel = ? AND bot = ? AND id = ?) ON CONFLICT (channel, bot, id) DO NOTHING RETURNING seq`
+WHERE NOT EXISTS (SELECT 1 FROM inbox WHERE channel = ? AND bot = ? AND id = ?)`
 
 func (t *step) arrive(ctx context.Context) error {
 	for i := range t.change.Arrive {
 		a := &t.change.Arrive[i]
-		var seq int64
-		_, err := t.q.one(ctx, func(scan scanner) error { return scan(&seq) }, insertArrival,
+		seq, err := t.q.inserted(ctx, insertArrival,
 			a.Channel, a.Bot, a.ID, a.Session, bit(a.Express), blob(a.Raw), nanos(a.At), a.Channel, a.Bot, a.ID)
 		if err != nil {
 			return fmt.Errorf("store arrival: %w", err)

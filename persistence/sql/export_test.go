@@ -4,8 +4,7 @@ import "context"
 
 // OnWriter runs a statement on the writer's connection, outside any transaction: for limits that only the connection itself knows.
 func (s *Store) OnWriter(ctx context.Context, statement string) error {
-	_, err := s.conn.ExecContext(ctx, statement)
-	return err
+	return s.write.exec(ctx, statement)
 }
 
 // Queued is the number of Changes that wait for the writer.

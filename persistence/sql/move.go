@@ -17,7 +17,6 @@ const movedText = "The group got a new id while this was being worked on, and th
 // the values of the columns before it are few, and are walked one by one.
 const (
 	lanesFrom   = `SELECT session FROM lane WHERE session >= ? AND session < ? ORDER BY session`
-	laneExists  = `SELECT session FROM lane WHERE session = ?`
 	deleteLane  = `DELETE FROM lane WHERE session = ?`
 	liftJournal = `UPDATE journal SET session = ?, n = -(n + ?) WHERE session = ?`
 	landJournal = `UPDATE journal SET n = -n WHERE session = ? AND n < 0`
@@ -71,12 +70,16 @@ func rename(m *bot.Move, key string) (string, bool) {
 	return strings.Join(parts, "/"), true
 }
 
-// move carries a chat to its new id. It runs after flush: lanes are read and written directly.
+// move carries a chat to its new id. It reads and writes lanes in the database, so what is remembered of them is written before and dropped then.
 func (t *step) move(ctx context.Context) error {
 	m := t.change.Move
 	if m == nil {
 		return nil
 	}
+	if err := t.lanes.flush(ctx, t.q); err != nil {
+		return err
+	}
+	t.lanes.drop()
 	for _, part := range []func(context.Context, *bot.Move) error{
 		t.moveLanes, t.moveArrivals, t.moveApprovals, t.moveRows, t.moveFacts, t.moveCharges, t.moveOverflow,
 	} {
@@ -111,7 +114,7 @@ func (t *step) moveLanes(ctx context.Context, m *bot.Move) error {
 		return err
 	}
 	for _, old := range sessions {
-		from, err := readLane(ctx, t.q, old)
+		from, _, err := findLane(ctx, t.q, old)
 		if err != nil {
 			return err
 		}
@@ -125,7 +128,7 @@ func (t *step) moveLanes(ctx context.Context, m *bot.Move) error {
 // moveLane moves one session with its journal, into the one that is there already when there is one.
 func (t *step) moveLane(ctx context.Context, m *bot.Move, from bot.Lane) error {
 	session, _ := rename(m, from.Session)
-	to, err := readLane(ctx, t.q, session)
+	to, met, err := findLane(ctx, t.q, session)
 	if err != nil {
 		return err
 	}
@@ -135,10 +138,6 @@ func (t *step) moveLane(ctx context.Context, m *bot.Move, from bot.Lane) error {
 		}
 	}
 	merged := from
-	met, err := t.q.one(ctx, func(scan scanner) error { return scan(new(string)) }, laneExists, session)
-	if err != nil {
-		return err
-	}
 	if met && from.Turn == "" { // old journal first
 		if err := t.shift(ctx, session, session, from.Last); err != nil {
 			return err
@@ -159,7 +158,10 @@ func (t *step) moveLane(ctx context.Context, m *bot.Move, from bot.Lane) error {
 	if err := t.q.exec(ctx, deleteLane, from.Session); err != nil {
 		return err
 	}
-	return t.q.exec(ctx, upsertLane, laneValues(&merged)...)
+	if err := t.q.exec(ctx, deleteLane, session); err != nil {
+		return err
+	}
+	return t.q.exec(ctx, insertLane, laneValues(&merged)...)
 }
 
 // shift gives a journal to a session and moves its numbers up. In two steps, for numbers must not meet on the way.

@@ -6,54 +6,34 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-
-	// The driver registers itself under the name "sqlite".
-	_ "modernc.org/sqlite"
 )
 
-// preparer is a connection, or a pool of them.
-type preparer interface {
-	PrepareContext(ctx context.Context, query string) (*sql.Stmt, error)
+// engine runs statements, each prepared once.
+type engine interface {
+	// run says how many rows a statement changed, and the number that the last row it inserted was given.
+	run(ctx context.Context, query string, args []any) (changed, id int64, err error)
+	// read shows every row of a query; errStop ends it early.
+	read(ctx context.Context, see func(scanner) error, query string, args []any) error
+	close() error
 }
 
-// queries runs statements, each prepared once.
+// scanner reads the columns of one row.
+type scanner func(dest ...any) error
+
+var errStop = errors.New("enough")
+
+// queries are the ways of running a statement.
 type queries struct {
-	on    preparer
-	watch func(query string) // told of each run; nil = nobody
-	mu    sync.Mutex
-	stmts map[string]*sql.Stmt
+	engine engine
+	watch  func(query string) // told of each run
 }
 
-func newQueries(on preparer, watch func(query string)) *queries {
-	return &queries{on: on, watch: watch, stmts: map[string]*sql.Stmt{}}
-}
-
-// stmt prepares a query for a run.
-func (q *queries) stmt(ctx context.Context, query string) (*sql.Stmt, error) {
-	if q.watch != nil {
-		q.watch(query)
+// newQueries makes them; watch may be nil.
+func newQueries(on engine, watch func(query string)) *queries {
+	if watch == nil {
+		watch = func(string) {}
 	}
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if stmt, ok := q.stmts[query]; ok {
-		return stmt, nil
-	}
-	stmt, err := q.on.PrepareContext(ctx, query) //nolint:sqlclosecheck // kept for the next run; close closes it
-	if err != nil {
-		return nil, fmt.Errorf("prepare: %w", err)
-	}
-	q.stmts[query] = stmt
-	return stmt, nil
-}
-
-// close forgets the statements. Their connection goes next, so errors say nothing new.
-func (q *queries) close() {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	for _, stmt := range q.stmts {
-		_ = stmt.Close()
-	}
-	clear(q.stmts)
+	return &queries{engine: on, watch: watch}
 }
 
 func (q *queries) exec(ctx context.Context, query string, args ...any) error {
@@ -63,36 +43,93 @@ func (q *queries) exec(ctx context.Context, query string, args ...any) error {
 
 // changed runs a statement and says how many rows it changed.
 func (q *queries) changed(ctx context.Context, query string, args ...any) (int64, error) {
-	stmt, err := q.stmt(ctx, query) //nolint:sqlclosecheck // kept for the next run; close closes it
-	if err != nil {
-		return 0, err
-	}
-	result, err := stmt.ExecContext(ctx, args...)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected()
+	q.watch(query)
+	n, _, err := q.engine.run(ctx, query, args)
+	return n, err
 }
 
-// scanner reads the columns of one row.
-type scanner func(dest ...any) error
+// inserted runs a statement that inserts one row or none and gives its number, 0 for none.
+func (q *queries) inserted(ctx context.Context, query string, args ...any) (int64, error) {
+	q.watch(query)
+	n, id, err := q.engine.run(ctx, query, args)
+	if n == 0 {
+		return 0, err
+	}
+	return id, err
+}
 
 // one reads the only row of a query; found is false when there is none.
-func (q *queries) one(ctx context.Context, read func(scanner) error, query string, args ...any) (found bool, err error) {
-	stmt, err := q.stmt(ctx, query) //nolint:sqlclosecheck // kept for the next run; close closes it
-	if err != nil {
-		return false, err
-	}
-	err = read(stmt.QueryRowContext(ctx, args...).Scan)
-	if errors.Is(err, sql.ErrNoRows) {
-		return false, nil
-	}
-	return err == nil, err
+func (q *queries) one(ctx context.Context, see func(scanner) error, query string, args ...any) (found bool, err error) {
+	err = q.each(ctx, func(scan scanner) error {
+		if err := see(scan); err != nil {
+			return err
+		}
+		found = true
+		return errStop
+	}, query, args...)
+	return found, err
 }
 
 // each reads every row of a query; errStop ends it early.
-func (q *queries) each(ctx context.Context, read func(scanner) error, query string, args ...any) (err error) {
-	stmt, err := q.stmt(ctx, query) //nolint:sqlclosecheck // kept for the next run; close closes it
+func (q *queries) each(ctx context.Context, see func(scanner) error, query string, args ...any) error {
+	q.watch(query)
+	return q.engine.read(ctx, see, query, args)
+}
+
+func (q *queries) close() error { return q.engine.close() }
+
+// pooled runs statements on a pool of connections. Safe for concurrent use.
+type pooled struct {
+	pool  *sql.DB
+	mu    sync.Mutex
+	stmts map[string]*sql.Stmt
+}
+
+func newPooled(pool *sql.DB) *pooled { return &pooled{pool: pool, stmts: map[string]*sql.Stmt{}} }
+
+func (p *pooled) stmt(ctx context.Context, query string) (*sql.Stmt, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if stmt, ok := p.stmts[query]; ok {
+		return stmt, nil
+	}
+	stmt, err := p.pool.PrepareContext(ctx, query) //nolint:sqlclosecheck // kept for the next run; close closes it
+	if err != nil {
+		return nil, fmt.Errorf("prepare: %w", err)
+	}
+	p.stmts[query] = stmt
+	return stmt, nil
+}
+
+// close forgets the statements. Their pool is closed next, so errors say nothing new.
+func (p *pooled) close() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, stmt := range p.stmts {
+		_ = stmt.Close()
+	}
+	clear(p.stmts)
+	return nil
+}
+
+func (p *pooled) run(ctx context.Context, query string, args []any) (changed, id int64, err error) {
+	stmt, err := p.stmt(ctx, query) //nolint:sqlclosecheck // kept for the next run; close closes it
+	if err != nil {
+		return 0, 0, err
+	}
+	result, err := stmt.ExecContext(ctx, args...)
+	if err != nil {
+		return 0, 0, err
+	}
+	if changed, err = result.RowsAffected(); err != nil {
+		return 0, 0, err
+	}
+	id, err = result.LastInsertId()
+	return changed, id, err
+}
+
+func (p *pooled) read(ctx context.Context, see func(scanner) error, query string, args []any) (err error) {
+	stmt, err := p.stmt(ctx, query) //nolint:sqlclosecheck // kept for the next run; close closes it
 	if err != nil {
 		return err
 	}
@@ -102,7 +139,7 @@ func (q *queries) each(ctx context.Context, read func(scanner) error, query stri
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	for rows.Next() {
-		if err := read(rows.Scan); err != nil {
+		if err := see(rows.Scan); err != nil {
 			if errors.Is(err, errStop) {
 				return nil
 			}
@@ -111,5 +148,3 @@ func (q *queries) each(ctx context.Context, read func(scanner) error, query stri
 	}
 	return rows.Err()
 }
-
-var errStop = errors.New("enough")

@@ -53,24 +53,21 @@ const ofBot = `COALESCE(channel, '') = ? AND COALESCE(bot, '') = ?`
 
 const laneQuery = `SELECT ` + laneColumns + ` FROM lane WHERE session = ?`
 
-func readLane(ctx context.Context, q *queries, session string) (bot.Lane, error) {
-	var lane bot.Lane
-	found, err := q.one(ctx, func(scan scanner) (err error) {
+// findLane reads a lane; one never seen is idle.
+func findLane(ctx context.Context, q *queries, session string) (lane bot.Lane, found bool, err error) {
+	found, err = q.one(ctx, func(scan scanner) (err error) {
 		lane, err = scanLane(scan)
 		return err
 	}, laneQuery, session)
-	if err != nil {
-		return bot.Lane{}, err
-	}
 	if !found {
-		return bot.Lane{Session: session, State: bot.Idle}, nil
+		lane = bot.Lane{Session: session, State: bot.Idle}
 	}
-	return lane, nil
+	return lane, found, err
 }
 
 // Lane implements bot.Reader.
 func (r *reader) Lane(ctx context.Context, session string) (bot.Lane, error) {
-	lane, err := readLane(ctx, r.q, session)
+	lane, _, err := findLane(ctx, r.q, session)
 	return lane, r.problem("read lane", err)
 }
 

@@ -28,7 +28,7 @@ func OpenReader(ctx context.Context, path string) (*Reader, error) {
 	if err := pool.PingContext(ctx); err != nil {
 		return nil, errors.Join(d.wrap("open", err), pool.Close())
 	}
-	return &Reader{reader: reader{q: newQueries(pool, nil), dialect: d}, pool: pool}, nil
+	return &Reader{reader: reader{q: newQueries(newPooled(pool), nil), dialect: d}, pool: pool}, nil
 }
 
 // Close ends the connections.

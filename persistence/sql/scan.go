@@ -13,6 +13,7 @@ import (
 // The columns of each table, in the order in which scan and values name them.
 const (
 	placeColumns    = `channel, bot, surface, chat, thread, grp`
+	placeWidth      = 6
 	arrivalColumns  = `seq, channel, bot, id, session, express, raw, at, attempts, problem`
 	laneColumns     = `session, ` + placeColumns + `, state, fence, owner, until, turn, arrival, since, not_before, failing, stop, last, live, notice, caller`
 	approvalColumns = `id, short, session, turn, call, ` + placeColumns +

@@ -7,7 +7,6 @@ package sql
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"os"
@@ -60,9 +59,11 @@ type Store struct {
 	failing atomic.Pointer[Unavailable] // why the last commit failed; nil = it did not
 
 	writer sync.WaitGroup
-	conn   *sql.Conn // of the writer goroutine
-	write  *queries  // on conn; nil = must reconnect
-	guard  *guard    // of the writer goroutine
+	// Of the writer goroutine:
+	direct *direct  // nil = must reconnect
+	write  *queries // on direct
+	lanes  *lanes
+	guard  *guard
 }
 
 var _ bot.Store = (*Store)(nil)
@@ -81,8 +82,8 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{options: options, dialect: d, pools: p}
-	s.reader = reader{q: newQueries(p.read, options.Hooks.Statement), dialect: d}
+	s := &Store{options: options, dialect: d, pools: p, lanes: newLanes()}
+	s.reader = reader{q: newQueries(newPooled(p.read), options.Hooks.Statement), dialect: d}
 	s.wake = sync.NewCond(&s.mu)
 	if err := s.prepare(ctx); err != nil {
 		return nil, errors.Join(err, p.close())
@@ -96,7 +97,7 @@ func (s *Store) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := s.connect(ctx); err != nil {
+	if err := s.connect(); err != nil {
 		return s.dialect.wrap("open", err)
 	}
 	s.guard = &guard{path: s.dialect.path, seen: map[string]os.FileInfo{}}
@@ -120,8 +121,7 @@ func (s *Store) Close() error {
 		return nil
 	}
 	s.disconnect()
-	s.q.close()
-	return errors.Join(s.pools.close(), s.guard.close())
+	return errors.Join(s.q.close(), s.pools.close(), s.guard.close())
 }
 
 // Healthy says why nothing can be stored; nil = the last commit was fine, or one that it makes now to find out. Errors are *Unavailable.
@@ -141,6 +141,10 @@ const (
 // (LockDir): whoever else held a lease is dead.
 func (s *Store) Recover(ctx context.Context, owner string) (freed int64, err error) {
 	err = s.maintain(ctx, func(ctx context.Context, q *queries) error {
+		if err := s.lanes.flush(ctx, q); err != nil {
+			return err
+		}
+		s.lanes.drop()
 		freed, err = q.changed(ctx, freeLanes, owner)
 		if err != nil {
 			return err

@@ -2,7 +2,6 @@ package sql
 
 import (
 	"context"
-	"database/sql/driver"
 	"errors"
 	"fmt"
 
@@ -30,7 +29,7 @@ func (s *Store) Apply(ctx context.Context, change *bot.Change) (*bot.Applied, er
 	}
 	j := &job{change: change, done: make(chan struct{})}
 	j.run = func(ctx context.Context, q *queries) error {
-		applied, err := applyChange(ctx, q, change, s.options.Now)
+		applied, err := applyChange(ctx, q, s.lanes, change, s.options.Now)
 		j.applied = applied
 		return err
 	}
@@ -148,46 +147,90 @@ func (s *Store) commit(ctx context.Context, group []*job) error {
 		s.rescue(ctx)
 		return err
 	}
-	if err := s.write.exec(ctx, s.dialect.begin); err != nil {
-		return s.dialect.wrap("write", fmt.Errorf("begin: %w", err))
+	if err := s.begin(ctx); err != nil {
+		return s.dialect.wrap("write", err)
 	}
-	if len(group) == 1 {
-		return s.alone(ctx, group[0])
+	changes, kept, err := s.together(ctx, group)
+	if errors.Is(err, errUndo) {
+		changes, kept, err = s.again(ctx, group)
 	}
-	var changes []*bot.Change
-	for _, j := range group {
-		if err := s.part(ctx, j); err != nil {
-			return s.rollback(ctx, s.dialect.wrap("write", err))
-		}
-		if j.err == nil && j.change != nil {
-			changes = append(changes, j.change)
-		}
+	if err != nil {
+		return s.rollback(ctx, s.dialect.wrap("write", err))
 	}
-	return s.finish(ctx, changes)
-}
-
-// alone runs the only job of a transaction: what it does wrong undoes the transaction, so it needs no savepoint.
-func (s *Store) alone(ctx context.Context, j *job) error {
-	j.err = j.run(ctx, s.write)
-	switch {
-	case j.err != nil && s.dialect.fatal(j.err):
-		return s.rollback(ctx, s.dialect.wrap("write", j.err))
-	case j.err != nil:
-		j.applied = nil
+	if kept == 0 {
+		s.lanes.drop()
 		if err := s.write.exec(ctx, "ROLLBACK"); err != nil {
 			return s.dialect.wrap("write", fmt.Errorf("undo change: %w", err))
 		}
 		return nil
-	case j.change == nil:
-		return s.finish(ctx, nil)
 	}
-	return s.finish(ctx, []*bot.Change{j.change})
+	return s.finish(ctx, changes)
+}
+
+func (s *Store) begin(ctx context.Context) error {
+	if err := s.write.exec(ctx, s.dialect.begin); err != nil {
+		return fmt.Errorf("begin: %w", err)
+	}
+	return s.lanes.begin(ctx, s.write)
+}
+
+// errUndo says that a Change was refused after it had written.
+var errUndo = errors.New("something is to be undone")
+
+// together runs the jobs of a group one after the other and says how many were not refused. Most refusals come before a Change has written anything, and
+// most groups have none, so nothing is done to undo one alone: errUndo says that it has to be.
+func (s *Store) together(ctx context.Context, group []*job) (changes []*bot.Change, kept int, err error) {
+	for _, j := range group {
+		s.direct.wrote = false
+		j.err = j.run(ctx, s.write)
+		switch {
+		case j.err != nil && s.dialect.fatal(j.err):
+			return nil, 0, j.err
+		case j.err != nil && s.direct.wrote && len(group) > 1:
+			return nil, 0, errUndo
+		case j.err != nil:
+			j.applied = nil
+			continue
+		}
+		kept++
+		if j.change != nil {
+			changes = append(changes, j.change)
+		}
+	}
+	return changes, kept, nil
+}
+
+// again undoes a group and runs its jobs once more, each so that it can be undone alone.
+func (s *Store) again(ctx context.Context, group []*job) (changes []*bot.Change, kept int, err error) {
+	s.lanes.drop()
+	if err := s.write.exec(ctx, "ROLLBACK"); err != nil {
+		return nil, 0, fmt.Errorf("undo group: %w", err)
+	}
+	if err := s.begin(ctx); err != nil {
+		return nil, 0, err
+	}
+	for _, j := range group {
+		if err := s.part(ctx, j); err != nil {
+			return nil, 0, err
+		}
+		if j.err != nil {
+			continue
+		}
+		kept++
+		if j.change != nil {
+			changes = append(changes, j.change)
+		}
+	}
+	return changes, kept, nil
 }
 
 // finish commits the transaction that holds changes.
 func (s *Store) finish(ctx context.Context, changes []*bot.Change) error {
 	if hook := s.options.Hooks.BeforeCommit; hook != nil && len(changes) > 0 {
 		hook(changes)
+	}
+	if err := s.lanes.flush(ctx, s.write); err != nil {
+		return s.rollback(ctx, s.dialect.wrap("write", err))
 	}
 	if err := s.guard.next(ctx, s.write); err != nil {
 		return s.rollback(ctx, s.dialect.wrap("write", err))
@@ -202,17 +245,21 @@ func (s *Store) finish(ctx context.Context, changes []*bot.Change) error {
 	return nil
 }
 
-// part runs one job within the transaction. Its error is an error of the group.
+// part runs one job within the transaction, and undoes it alone when it is refused. Its error is an error of the group.
 func (s *Store) part(ctx context.Context, j *job) error {
 	if err := s.write.exec(ctx, "SAVEPOINT part"); err != nil {
 		return fmt.Errorf("savepoint: %w", err)
 	}
 	j.err = j.run(ctx, s.write)
+	if j.err == nil {
+		j.err = s.lanes.flush(ctx, s.write)
+	}
 	if j.err != nil {
 		if s.dialect.fatal(j.err) {
 			return j.err
 		}
 		j.applied = nil
+		s.lanes.drop()
 		if err := s.write.exec(ctx, "ROLLBACK TO SAVEPOINT part"); err != nil {
 			return fmt.Errorf("undo change: %w", err)
 		}
@@ -229,19 +276,20 @@ func (s *Store) rollback(ctx context.Context, cause error) error {
 	return cause
 }
 
-// connect takes the connection of the writer.
-func (s *Store) connect(ctx context.Context) error {
-	conn, err := s.pools.write.Conn(ctx)
+// connect opens the connection of the writer.
+func (s *Store) connect() error {
+	conn, err := openDirect(s.dialect.dsn(false))
 	if err != nil {
 		return fmt.Errorf("connect: %w", err)
 	}
-	s.conn, s.write = conn, newQueries(conn, s.options.Hooks.Statement)
+	s.direct, s.write = conn, newQueries(conn, s.options.Hooks.Statement)
+	s.lanes.drop()
 	return nil
 }
 
 // reconnect takes another connection and makes sure that it sees what was committed.
 func (s *Store) reconnect(ctx context.Context) error {
-	if err := s.connect(ctx); err != nil {
+	if err := s.connect(); err != nil {
 		return err
 	}
 	s.guard.forget()
@@ -269,10 +317,9 @@ func (s *Store) disconnect() {
 	if s.write == nil {
 		return
 	}
-	s.write.close()
-	err := s.conn.Raw(func(any) error { return driver.ErrBadConn })
-	if err != nil && !errors.Is(err, driver.ErrBadConn) {
+	if err := s.direct.close(); err != nil {
 		s.options.Log.Warn().Err(err).Msg("connection was not closed")
 	}
-	s.conn, s.write = nil, nil
+	s.direct, s.write = nil, nil
+	s.lanes.drop()
 }

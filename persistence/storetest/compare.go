@@ -21,6 +21,19 @@ const rounds = 30
 // Compare applies the same random Changes to two stores that begin empty, and wants the same answers and the same contents.
 func Compare(t *testing.T, one, two bot.Store) {
 	t.Helper()
+	CompareGroups(t, one, two, func(changes []*bot.Change) ([]*bot.Applied, []error) {
+		applied, errs := make([]*bot.Applied, len(changes)), make([]error, len(changes))
+		for i, change := range changes {
+			applied[i], errs[i] = two.Apply(t.Context(), change)
+		}
+		return applied, errs
+	})
+}
+
+// CompareGroups applies random Changes to one store, one by one, and has them applied to another in the same order, as many at a time as apply is given.
+// Both stores begin empty; it wants the same answers and the same contents.
+func CompareGroups(t *testing.T, one, two bot.Store, apply func([]*bot.Change) ([]*bot.Applied, []error)) {
+	t.Helper()
 	round, broken := 0, false
 	rapid.Check(t, func(r *rapid.T) {
 		round++
@@ -31,30 +44,41 @@ func Compare(t *testing.T, one, two bot.Store) {
 		broken = true // until this round has come to its end
 		defer func() { broken = broken || wasBroken }()
 		g := newGenerator(r, fmt.Sprint("b", round))
-		for range rapid.IntRange(1, 6).Draw(r, "changes") {
+		var changes []*bot.Change
+		var applied []*bot.Applied
+		var errs []error
+		for range rapid.IntRange(1, 12).Draw(r, "changes") {
 			change := g.change(t.Context(), one)
-			got1, err1 := one.Apply(t.Context(), change)
-			got2, err2 := two.Apply(t.Context(), change)
-			if err := sameError(err1, err2); err != nil {
-				r.Fatalf("%v\nchange: %+v", err, change)
-			}
-			if diff := cmp.Diff(got1, got2, cmpopts.EquateEmpty()); diff != "" {
-				r.Fatalf("applied differs:\n%s\nchange: %+v", diff, change)
-			}
-			g.learn(got1)
+			got, err := one.Apply(t.Context(), change)
+			changes, applied, errs = append(changes, change), append(applied, got), append(errs, err)
+			g.learn(got)
 		}
-		for _, view := range g.views() {
-			got1, err1 := view.read(t.Context(), one)
-			got2, err2 := view.read(t.Context(), two)
-			if err := sameError(err1, err2); err != nil {
-				r.Fatalf("%s: %v", view.name, err)
+		got, gotErrs := apply(changes)
+		for i, change := range changes {
+			if err := sameError(errs[i], gotErrs[i]); err != nil {
+				r.Fatalf("%v\nchange %d: %+v", err, i, change)
 			}
-			if diff := cmp.Diff(got1, got2, cmpopts.EquateEmpty(), cmp.Comparer(sameEnd)); diff != "" {
-				r.Fatalf("%s differs:\n%s", view.name, diff)
+			if diff := cmp.Diff(applied[i], got[i], cmpopts.EquateEmpty()); diff != "" {
+				r.Fatalf("applied differs:\n%s\nchange %d: %+v", diff, i, change)
 			}
 		}
+		g.look(t.Context(), one, two)
 		broken = false
 	})
+}
+
+// look compares what can be seen of two stores.
+func (g *generator) look(ctx context.Context, one, two bot.Store) {
+	for _, view := range g.views() {
+		got1, err1 := view.read(ctx, one)
+		got2, err2 := view.read(ctx, two)
+		if err := sameError(err1, err2); err != nil {
+			g.r.Fatalf("%s: %v", view.name, err)
+		}
+		if diff := cmp.Diff(got1, got2, cmpopts.EquateEmpty(), cmp.Comparer(sameEnd)); diff != "" {
+			g.r.Fatalf("%s differs:\n%s", view.name, diff)
+		}
+	}
 }
 
 // sameEnd compares entries; those that the stores wrote themselves carry each store's own time.

@@ -1,0 +1,184 @@
+package sql
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+
+	"modernc.org/sqlite"
+)
+
+// direct is a connection to the driver without what database/sql puts between: one goroutine uses it, and nobody ends a statement that runs.
+type direct struct {
+	conn  driver.Conn
+	stmts map[string]statement
+	args  []driver.NamedValue // of the statement that runs
+	wrote bool                // rows were changed since somebody last cleared it
+}
+
+type statement interface {
+	driver.Stmt
+	driver.StmtExecContext
+	driver.StmtQueryContext
+}
+
+func openDirect(dsn string) (*direct, error) {
+	conn, err := (&sqlite.Driver{}).Open(dsn)
+	if err != nil {
+		return nil, err
+	}
+	return &direct{conn: conn, stmts: map[string]statement{}}, nil
+}
+
+// stmt prepares a statement once.
+func (d *direct) stmt(query string) (statement, error) {
+	if stmt, ok := d.stmts[query]; ok {
+		return stmt, nil
+	}
+	prepared, err := d.conn.Prepare(query)
+	if err != nil {
+		return nil, fmt.Errorf("prepare: %w", err)
+	}
+	stmt, ok := prepared.(statement)
+	if !ok {
+		return nil, errors.Join(fmt.Errorf("prepare: the driver's %T cannot be run", prepared), prepared.Close())
+	}
+	d.stmts[query] = stmt
+	return stmt, nil
+}
+
+// bind makes the arguments of a statement what the driver takes.
+func (d *direct) bind(args []any) ([]driver.NamedValue, error) {
+	d.args = d.args[:0]
+	for i, arg := range args {
+		value, err := driver.DefaultParameterConverter.ConvertValue(arg)
+		if err != nil {
+			return nil, fmt.Errorf("argument %d: %w", i+1, err)
+		}
+		d.args = append(d.args, driver.NamedValue{Ordinal: i + 1, Value: value})
+	}
+	return d.args, nil
+}
+
+func (d *direct) run(ctx context.Context, query string, args []any) (changed, id int64, err error) {
+	stmt, err := d.stmt(query)
+	if err != nil {
+		return 0, 0, err
+	}
+	values, err := d.bind(args)
+	if err != nil {
+		return 0, 0, err
+	}
+	result, err := stmt.ExecContext(ctx, values)
+	if err != nil {
+		return 0, 0, err
+	}
+	if changed, err = result.RowsAffected(); err != nil || changed == 0 {
+		return 0, 0, err
+	}
+	d.wrote = true
+	id, err = result.LastInsertId()
+	return changed, id, err
+}
+
+func (d *direct) read(ctx context.Context, see func(scanner) error, query string, args []any) (err error) {
+	stmt, err := d.stmt(query)
+	if err != nil {
+		return err
+	}
+	values, err := d.bind(args)
+	if err != nil {
+		return err
+	}
+	rows, err := stmt.QueryContext(ctx, values)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	row := make([]driver.Value, len(rows.Columns()))
+	scan := func(dests ...any) error { return assign(dests, row) }
+	for {
+		if err := rows.Next(row); err != nil {
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			return err
+		}
+		if err := see(scan); err != nil {
+			if errors.Is(err, errStop) {
+				return nil
+			}
+			return err
+		}
+	}
+}
+
+// close ends the connection, with whatever state it is in.
+func (d *direct) close() error {
+	var errs []error
+	for _, stmt := range d.stmts {
+		errs = append(errs, stmt.Close())
+	}
+	clear(d.stmts)
+	return errors.Join(append(errs, d.conn.Close())...)
+}
+
+// assign gives the columns of a row to where they are wanted.
+func assign(dests []any, row []driver.Value) error {
+	if len(dests) != len(row) {
+		return fmt.Errorf("a row has %d columns, %d are wanted", len(row), len(dests))
+	}
+	for i, dest := range dests {
+		if !assignOne(dest, row[i]) {
+			if scanner, ok := dest.(sql.Scanner); ok {
+				if err := scanner.Scan(row[i]); err != nil {
+					return fmt.Errorf("column %d: %w", i, err)
+				}
+				continue
+			}
+			return fmt.Errorf("column %d: %T does not fit into %T", i, row[i], dest)
+		}
+	}
+	return nil
+}
+
+func assignOne(dest any, value driver.Value) bool {
+	switch d := dest.(type) {
+	case *any:
+		*d = value
+		return true
+	case *[]byte:
+		if value == nil {
+			*d = nil
+			return true
+		}
+		data, ok := value.([]byte)
+		*d = data
+		return ok
+	}
+	switch v := value.(type) {
+	case int64:
+		switch d := dest.(type) {
+		case *int64:
+			*d = v
+			return true
+		case *int:
+			*d = int(v)
+			return true
+		}
+	case string:
+		if d, ok := dest.(*string); ok {
+			*d = v
+			return true
+		}
+		if d := reflect.ValueOf(dest); d.Kind() == reflect.Pointer && d.Elem().Kind() == reflect.String { // a type of its own
+			d.Elem().SetString(v)
+			return true
+		}
+	}
+	return false
+}
