@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"strings"
 
-	sdk "github.com/anthropics/anthropic-sdk-go"
-
 	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/agent/llm/adapter"
 	"github.com/zephbot/zephbot/agent/llm/wirename"
@@ -40,7 +38,7 @@ type answer struct {
 	text   strings.Builder
 	blocks []*block
 	size   int
-	stop   sdk.StopReason
+	stop   string
 	over   bool
 	model  string
 	usage  usage
@@ -56,12 +54,12 @@ type block struct {
 }
 
 // take handles one event. Kinds that nobody knows yet are passed over, as the vendor asks for.
-func (a *answer) take(e *sdk.MessageStreamEventUnion) error {
+func (a *answer) take(e *event) error {
 	switch e.Type {
 	case "message_start":
 		a.model = e.Message.Model
 		u := e.Message.Usage
-		a.usage = usage{fresh: u.InputTokens, written: u.CacheCreationInputTokens, read: u.CacheReadInputTokens, output: u.OutputTokens}
+		a.usage = usage{fresh: u.Input, written: u.Written, read: u.Read, output: u.Output}
 	case "content_block_start":
 		return a.begin(e)
 	case "content_block_delta":
@@ -81,42 +79,42 @@ func (a *answer) take(e *sdk.MessageStreamEventUnion) error {
 }
 
 // count takes totals; those that do not apply are absent.
-func (a *answer) count(u *sdk.MessageDeltaUsage) {
-	a.usage.output = max(a.usage.output, u.OutputTokens)
-	if u.InputTokens > 0 {
-		a.usage.fresh = u.InputTokens
+func (a *answer) count(u *counts) {
+	a.usage.output = max(a.usage.output, u.Output)
+	if u.Input > 0 {
+		a.usage.fresh = u.Input
 	}
-	if u.CacheCreationInputTokens > 0 {
-		a.usage.written = u.CacheCreationInputTokens
+	if u.Written > 0 {
+		a.usage.written = u.Written
 	}
-	if u.CacheReadInputTokens > 0 {
-		a.usage.read = u.CacheReadInputTokens
+	if u.Read > 0 {
+		a.usage.read = u.Read
 	}
 }
 
-func (a *answer) begin(e *sdk.MessageStreamEventUnion) error {
+func (a *answer) begin(e *event) error {
 	if e.Index != int64(len(a.blocks)) || e.Index >= maxBlocks {
 		return garbled("content block %d begins after %d blocks", e.Index, len(a.blocks))
 	}
-	c := &e.ContentBlock
+	c := &e.Block
 	b := &block{kind: c.Type, id: c.ID, name: c.Name}
 	switch c.Type {
-	case "text":
+	case partText:
 		a.say(c.Text)
-	case "tool_use":
-		if input := strings.TrimSpace(c.JSON.Input.Raw()); input != "" && input != "{}" && input != "null" {
+	case partUse:
+		if input := strings.TrimSpace(string(c.Input)); input != "" && input != "{}" && input != "null" {
 			b.args.WriteString(input)
 		}
-	case "thinking":
+	case partThinking:
 		b.thought = thought{Text: c.Thinking, Signature: c.Signature}
-	case "redacted_thinking":
+	case partRedacted:
 		b.thought = thought{Redacted: c.Data}
 	}
 	a.blocks = append(a.blocks, b)
 	return nil
 }
 
-func (a *answer) delta(e *sdk.MessageStreamEventUnion) error {
+func (a *answer) delta(e *event) error {
 	if e.Index < 0 || e.Index >= int64(len(a.blocks)) {
 		return garbled("a piece of content block %d, of which there are %d", e.Index, len(a.blocks))
 	}
@@ -125,7 +123,7 @@ func (a *answer) delta(e *sdk.MessageStreamEventUnion) error {
 	case "text_delta":
 		a.say(e.Delta.Text)
 	case "input_json_delta":
-		b.args.WriteString(a.room(e.Delta.PartialJSON))
+		b.args.WriteString(a.room(e.Delta.JSON))
 	case "thinking_delta":
 		b.thinking.WriteString(a.room(e.Delta.Thinking))
 	case "signature_delta":
@@ -147,7 +145,7 @@ func (a *answer) room(text string) string {
 	part, full := adapter.Room(text, a.size)
 	a.size += len(part)
 	if full {
-		a.over, a.stop = true, sdk.StopReasonMaxTokens
+		a.over, a.stop = true, stopMaxTokens
 	}
 	return part
 }
@@ -161,12 +159,12 @@ func (a *answer) response() *llm.Response {
 	seen := map[string]bool{}
 	for _, b := range a.blocks {
 		switch b.kind {
-		case "thinking", "redacted_thinking":
+		case partThinking, partRedacted:
 			if len(res.Uses) == 0 {
 				b.thought.Text += b.thinking.String()
 				from.Thoughts = append(from.Thoughts, b.thought)
 			}
-		case "tool_use":
+		case partUse:
 			id := b.id
 			if id == "" || seen[id] {
 				id = "use_" + rand.Text()
@@ -192,11 +190,11 @@ func (a *answer) response() *llm.Response {
 
 func (a *answer) reason() llm.Stop {
 	switch a.stop {
-	case sdk.StopReasonToolUse:
+	case stopToolUse:
 		return llm.StopTools
-	case sdk.StopReasonMaxTokens, sdk.StopReasonModelContextWindowExceeded:
+	case stopMaxTokens, stopWindow:
 		return llm.StopLength
-	case sdk.StopReasonRefusal:
+	case stopRefusal:
 		return llm.StopRefusal
 	default:
 		return llm.StopEnd

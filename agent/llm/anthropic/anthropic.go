@@ -6,13 +6,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"strings"
 	"time"
 
-	sdk "github.com/anthropics/anthropic-sdk-go"
-	"github.com/anthropics/anthropic-sdk-go/option"
 	"github.com/rs/zerolog"
 
 	"github.com/zephbot/zephbot/agent/llm"
@@ -71,7 +70,7 @@ func New(o Options) (*Provider, error) {
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.User != nil || u.RawQuery != "" {
 		return nil, fmt.Errorf("provider %s: base_url must look like https://host, without user name and query", o.Name)
 	}
-	// The SDK adds /v1 itself; people write it as for other vendors.
+	// The path is added below; people write /v1 as for other vendors.
 	o.BaseURL = strings.TrimSuffix(strings.TrimRight(o.BaseURL, "/"), "/v1") + "/"
 	if o.MaxTokens == 0 {
 		o.MaxTokens = DefaultMaxTokens
@@ -125,24 +124,7 @@ func (p *Provider) Chat(ctx context.Context, req *llm.Request, onDelta func(stri
 	if onDelta != nil {
 		a.emit = onDelta
 	}
-	// The SDK must look nowhere but here for keys and addresses: the environment belongs to the operator's other programs.
-	client := sdk.NewClient(
-		option.WithoutEnvironmentDefaults(), option.WithBaseURL(p.o.BaseURL), option.WithAPIKey(string(p.o.Key)), option.WithHTTPClient(x),
-		option.WithMaxRetries(0), option.WithHeader("User-Agent", "zephbot"),
-	)
-	stream := client.Messages.NewStreaming(callCtx, p.params(req, a.names))
-	defer func() { _ = stream.Close() }() // what is left unread is not wanted
-	var err error
-	for err == nil && !a.over {
-		listen()
-		if !stream.Next() {
-			err = stream.Err()
-			break
-		}
-		pause() // whoever takes the text may take its time
-		event := stream.Current()
-		err = a.take(&event)
-	}
+	err := p.exchange(callCtx, x, p.params(req, a.names), a, listen, pause)
 	if err == nil && !a.over && a.stop == "" {
 		err = &llm.Error{Kind: llm.Truncated, Status: x.status, Err: errors.New("stream ended without a stop_reason")}
 	}
@@ -158,6 +140,35 @@ func (p *Provider) Chat(ctx context.Context, req *llm.Request, onDelta func(stri
 	p.o.Log.Debug().Str("provider", p.o.Name).Str("model", res.Model).Str("stop", string(res.Stop)).Int("input_tokens", res.Usage.Input).
 		Int("cached_tokens", res.Usage.CachedInput).Int("output_tokens", res.Usage.Output).Msg("model answered")
 	return res, nil
+}
+
+// exchange sends a request and takes the answer in, up to its end or the first failure.
+func (p *Provider) exchange(ctx context.Context, x *exchange, req *request, a *answer, listen, pause func()) error {
+	body, err := req.encode()
+	if err != nil {
+		return err
+	}
+	listen()
+	answered, err := x.send(ctx, p.o.BaseURL+"v1/messages", p.o.Key, body)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = answered.Close() }() // what is left unread is not wanted
+	for events := newStream(answered); !a.over; {
+		listen()
+		e, err := events.next()
+		pause() // whoever takes the text may take its time
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return err
+		}
+		if err := a.take(e); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // cost is what a call costs at the configured prices.

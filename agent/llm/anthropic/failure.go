@@ -12,8 +12,6 @@ import (
 	"net/url"
 	"strings"
 
-	sdk "github.com/anthropics/anthropic-sdk-go"
-
 	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/agent/llm/adapter"
 )
@@ -22,7 +20,7 @@ const maxErrorBody = 64 << 10
 
 var errRefused = errors.New("server refused the request")
 
-// exchange carries one request and keeps what the SDK loses: the headers and the body of a refusal. Not safe for concurrent use.
+// exchange carries one request and keeps what came back: the status, the headers, the body of a refusal. Not safe for concurrent use.
 type exchange struct {
 	client *http.Client
 	sent   bool
@@ -31,8 +29,17 @@ type exchange struct {
 	body   []byte
 }
 
-// Do implements the SDK's HTTPClient.
-func (x *exchange) Do(req *http.Request) (*http.Response, error) {
+// send makes the request and gives the body of the answer.
+func (x *exchange) send(ctx context.Context, url string, key Key, body []byte) (io.ReadCloser, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
+	if err != nil {
+		return nil, err //nolint:wrapcheck // classified by failure
+	}
+	for name, value := range map[string]string{
+		"Content-Type": "application/json", "Accept": "application/json", "Anthropic-Version": version, "X-Api-Key": string(key), "User-Agent": "zephbot",
+	} {
+		req.Header.Set(name, value)
+	}
 	x.sent = true
 	resp, err := x.client.Do(req)
 	if err != nil {
@@ -44,8 +51,7 @@ func (x *exchange) Do(req *http.Request) (*http.Response, error) {
 		_ = resp.Body.Close()
 		return nil, errRefused
 	}
-	resp.Body = adapter.Lines(adapter.Cap(resp.Body, adapter.MaxBody), adapter.MaxEvent)
-	return resp, nil
+	return adapter.Lines(adapter.Cap(resp.Body, adapter.MaxBody), adapter.MaxEvent), nil
 }
 
 // failure classifies what went wrong; its text holds no key and no address.
@@ -55,7 +61,7 @@ func (p *Provider) failure(ctx, callCtx context.Context, x *exchange, err error,
 	}
 	e := &llm.Error{Provider: p.o.Name, Status: x.status, Streamed: streamed}
 	var ready *llm.Error
-	var api *sdk.Error
+	var told streamError
 	var netErr net.Error
 	switch {
 	case errors.Is(context.Cause(callCtx), errSilence):
@@ -75,8 +81,8 @@ func (p *Provider) failure(ctx, callCtx context.Context, x *exchange, err error,
 		}
 		e.Err = errors.New(p.o.Key.Clean(message))
 		return e
-	case errors.As(err, &api): // within the stream
-		kind, message := complaint([]byte(api.RawJSON()))
+	case errors.As(err, &told): // within the stream
+		kind, message := complaint(told.data)
 		e.Kind, e.RetryAfter, e.Err = kindOf(0, kind, message), adapter.RetryAfter(x.header, p.o.Now()), errors.New(p.o.Key.Clean(message+" ("+kind+")"))
 		return e
 	case errors.Is(err, adapter.ErrTooBig):

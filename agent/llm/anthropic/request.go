@@ -5,67 +5,61 @@ import (
 	"encoding/json"
 	"strings"
 
-	sdk "github.com/anthropics/anthropic-sdk-go"
-	"github.com/anthropics/anthropic-sdk-go/packages/param"
-
 	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/agent/llm/wirename"
 )
 
 // params writes a request. Its order is the vendor's cache order: tools, system, messages. Two marks tell the cache how far to keep: the end of the system
 // prompt (tools and system stay the same over a conversation), and the end of the messages (the next call begins with them).
-func (p *Provider) params(req *llm.Request, names *wirename.Names) sdk.MessageNewParams {
-	out := sdk.MessageNewParams{Model: p.o.Model, MaxTokens: int64(p.o.MaxTokens), Messages: p.messages(req.Messages, names)}
+func (p *Provider) params(req *llm.Request, names *wirename.Names) *request {
+	out := &request{Model: p.o.Model, MaxTokens: p.o.MaxTokens, Messages: p.messages(req.Messages, names), Stream: true}
 	if req.MaxTokens > 0 {
-		out.MaxTokens = int64(req.MaxTokens)
+		out.MaxTokens = req.MaxTokens
 	}
 	for _, t := range req.Tools {
-		tool := sdk.ToolParam{Name: names.Encode(t.Name), InputSchema: schema(t.Schema)}
-		if t.Description != "" {
-			tool.Description = sdk.String(t.Description)
-		}
-		out.Tools = append(out.Tools, sdk.ToolUnionParam{OfTool: &tool})
+		out.Tools = append(out.Tools, tool{Name: names.Encode(t.Name), Description: t.Description, Schema: schema(t.Schema)})
 	}
 	switch {
 	case strings.TrimSpace(req.System) != "":
-		out.System = []sdk.TextBlockParam{{Text: req.System, CacheControl: sdk.NewCacheControlEphemeralParam()}}
+		out.System = []part{textPart(req.System)}
+		mark(&out.System[0])
 	case len(out.Tools) > 0:
-		out.Tools[len(out.Tools)-1].OfTool.CacheControl = sdk.NewCacheControlEphemeralParam()
+		out.Tools[len(out.Tools)-1].Cache = ephemeral()
 	}
 	if req.User != "" {
-		out.Metadata = sdk.MetadataParam{UserID: sdk.String(req.User)}
+		out.Metadata = &metadata{User: req.User}
 	}
 	return out
 }
 
 // schema is sent byte for byte as it is: a schema that a server wrote reaches the model unchanged.
-func schema(raw json.RawMessage) sdk.ToolInputSchemaParam {
+func schema(raw json.RawMessage) json.RawMessage {
 	var object map[string]json.RawMessage
 	if json.Unmarshal(raw, &object) != nil || object == nil {
-		return sdk.ToolInputSchemaParam{Properties: map[string]any{}}
+		return json.RawMessage(`{"type":"object","properties":{}}`)
 	}
-	return param.Override[sdk.ToolInputSchemaParam](raw)
+	return raw
 }
 
 // messages writes the conversation: results are blocks of the user's message that follows, and neighbours of one role are one message.
-func (p *Provider) messages(list []llm.Message, names *wirename.Names) []sdk.MessageParam {
-	var out []sdk.MessageParam
-	add := func(role sdk.MessageParamRole, blocks ...sdk.ContentBlockParamUnion) {
+func (p *Provider) messages(list []llm.Message, names *wirename.Names) []message {
+	out := []message{}
+	add := func(role string, parts ...part) {
 		if n := len(out); n > 0 && out[n-1].Role == role {
-			out[n-1].Content = append(out[n-1].Content, blocks...)
+			out[n-1].Content = append(out[n-1].Content, parts...)
 			return
 		}
-		out = append(out, sdk.MessageParam{Role: role, Content: blocks})
+		out = append(out, message{Role: role, Content: parts})
 	}
 	for i := range list {
 		m := &list[i]
 		switch {
 		case m.Role == llm.ToolRole && m.Result != nil:
-			add(sdk.MessageParamRoleUser, sdk.NewToolResultBlock(m.Result.ID, visible(m.Result.Text, "(no output)"), m.Result.Error))
+			add(roleUser, part{Type: partResult, Use: m.Result.ID, Failed: &m.Result.Error, Content: []part{textPart(visible(m.Result.Text, "(no output)"))}})
 		case m.Role == llm.Assistant:
-			add(sdk.MessageParamRoleAssistant, p.assistant(m, names)...)
+			add(roleAssistant, p.assistant(m, names)...)
 		default:
-			add(sdk.MessageParamRoleUser, sdk.NewTextBlock(visible(m.Text, "(empty)")))
+			add(roleUser, textPart(visible(m.Text, "(empty)")))
 		}
 	}
 	if n := len(out); n > 0 {
@@ -75,55 +69,59 @@ func (p *Provider) messages(list []llm.Message, names *wirename.Names) []sdk.Mes
 }
 
 // assistant writes what the model said: its thoughts, as they came, its text, its uses.
-func (p *Provider) assistant(m *llm.Message, names *wirename.Names) []sdk.ContentBlockParamUnion {
-	var blocks []sdk.ContentBlockParamUnion
+func (p *Provider) assistant(m *llm.Message, names *wirename.Names) []part {
+	var blocks []part
 	for _, u := range m.Uses {
 		blocks = append(blocks, p.thoughts(u.Extra)...)
 	}
 	if strings.TrimSpace(m.Text) != "" {
-		blocks = append(blocks, sdk.NewTextBlock(m.Text))
+		blocks = append(blocks, textPart(m.Text))
 	}
 	for _, u := range m.Uses {
-		blocks = append(blocks, sdk.NewToolUseBlock(u.ID, object(u.Args), names.Encode(u.Name)))
+		blocks = append(blocks, part{Type: partUse, ID: u.ID, Name: names.Encode(u.Name), Input: object(u.Args)})
 	}
 	if len(blocks) == 0 {
-		blocks = append(blocks, sdk.NewTextBlock("(empty)"))
+		blocks = append(blocks, textPart("(empty)"))
 	}
 	return blocks
 }
 
 // thoughts gives blocks of thinking back to where they came from: the vendor checks their signatures.
-func (p *Provider) thoughts(extra json.RawMessage) []sdk.ContentBlockParamUnion {
+func (p *Provider) thoughts(extra json.RawMessage) []part {
 	var from origin
 	if len(extra) == 0 || json.Unmarshal(extra, &from) != nil || from.Host != p.host {
 		return nil
 	}
-	var blocks []sdk.ContentBlockParamUnion
+	var blocks []part
 	for _, t := range from.Thoughts {
 		if t.Redacted != "" {
-			blocks = append(blocks, sdk.NewRedactedThinkingBlock(t.Redacted))
+			blocks = append(blocks, part{Type: partRedacted, Data: t.Redacted})
 			continue
 		}
-		blocks = append(blocks, sdk.NewThinkingBlock(t.Signature, t.Text))
+		blocks = append(blocks, part{Type: partThinking, Signature: &t.Signature, Thinking: &t.Text})
 	}
 	return blocks
 }
 
 // object gives arguments as the object that the API wants; what is none goes back as the text it was.
-func object(args json.RawMessage) any {
+func object(args json.RawMessage) json.RawMessage {
 	if trimmed := bytes.TrimSpace(args); len(trimmed) > 0 && trimmed[0] == '{' && json.Valid(trimmed) {
-		return json.RawMessage(trimmed)
+		return trimmed
 	}
 	if len(bytes.TrimSpace(args)) == 0 {
-		return map[string]any{}
+		return json.RawMessage("{}")
 	}
-	return map[string]any{"not_an_object": string(args)}
+	text, err := json.Marshal(map[string]string{"not_an_object": string(args)})
+	if err != nil { // a text is always written
+		return json.RawMessage("{}")
+	}
+	return text
 }
 
 // mark ends what the cache keeps.
-func mark(b *sdk.ContentBlockParamUnion) {
-	if c := b.GetCacheControl(); c != nil {
-		*c = sdk.NewCacheControlEphemeralParam()
+func mark(b *part) {
+	if b.Type != partThinking && b.Type != partRedacted { // those cannot carry it
+		b.Cache = ephemeral()
 	}
 }
 

@@ -30,7 +30,6 @@ var confined = []struct {
 }{
 	{"github.com/go-telegram/bot", []string{"bot/telegram"}},
 	{"github.com/sashabaranov/go-openai", []string{"agent/llm/openai"}},
-	{"github.com/anthropics/anthropic-sdk-go", []string{"agent/llm/anthropic"}},
 	{"github.com/redis/go-redis", []string{"persistence/redis"}},
 	{"github.com/go-redis/redis_rate", []string{"persistence/redis"}},
 	{"github.com/bsm/redislock", []string{"persistence/redis"}},

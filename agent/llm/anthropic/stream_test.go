@@ -1,0 +1,103 @@
+package anthropic_test
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/agent/llm/anthropic"
+)
+
+// TestStreamForms: a stream means the same in every form that the rules of server-sent events allow.
+func TestStreamForms(t *testing.T) {
+	t.Parallel()
+	plain := stream("end_turn", text(0, "a \u2028 <b>"), text(1, " & c"))
+	var bare strings.Builder // no names of events
+	for line := range strings.Lines(plain) {
+		if !strings.HasPrefix(line, "event:") {
+			bare.WriteString(line)
+		}
+	}
+	for name, body := range map[string]string{
+		"plain":          plain,
+		"CRLF":           strings.ReplaceAll(plain, "\n", "\r\n"),
+		"no blank":       strings.NewReplacer("data: ", "data:", "event: ", "event:").Replace(plain),
+		"bare":           bare.String(),
+		"comments":       ": keep-alive\n\n" + strings.ReplaceAll(plain, "data:", ":\nid: 7\nretry: 1\ndata:"),
+		"several lines":  strings.ReplaceAll(plain, `{"type"`, "{\ndata: \"type\""),
+		"new events":     sse(`{"type":"what_comes_next","x":1}`) + plain,
+		"no end":         strings.TrimSuffix(plain, "\n\n"),
+		"blank lines":    "\n\n" + strings.ReplaceAll(plain, "\n\n", "\n\n\n\n"),
+		"only its names": "event: ping\n\n" + plain,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			said := ""
+			res, err := provider(t, serve(t, reply{body: body}), nil).Chat(t.Context(), hi(), func(s string) { said += s })
+			if want := "a \u2028 <b> & c"; err != nil || res.Text != want || said != want || res.Stop != llm.StopEnd {
+				t.Errorf("%+v, %v, said %q", res, err, said)
+			}
+		})
+	}
+}
+
+// TestStreamGarbled: what is no event of the API is told as such, not passed over.
+func TestStreamGarbled(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		body string
+		kind llm.Kind
+		text string
+	}{
+		"no JSON":          {"data: <html>\n\n", llm.Truncated, "not as the API describes it"},
+		"another JSON":     {"data: [1]\n\n", llm.Truncated, "not as the API describes it"},
+		"cut in an event":  {"data: {\"type\":\"mess", llm.Truncated, "stop_reason"},
+		"error by name":    {"event: error\ndata: Overloaded\n\n", llm.Unavailable, "Overloaded"},
+		"error by type":    {"data: {\"type\":\"error\",\"error\":{\"type\":\"rate_limit_error\",\"message\":\"slow\"}}\n\n", llm.RateLimited, "slow"},
+		"too many blocks":  {sse(append([]string{begin}, text(300, "x")...)...), llm.Truncated, "begins after"},
+		"one endless line": {"data: " + strings.Repeat("x", 5<<20), llm.Oversize, "too large"},
+		"an endless event": {strings.Repeat("data: "+strings.Repeat("x", 1<<20)+"\n", 5), llm.Oversize, "too large"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := provider(t, serve(t, reply{body: tt.body}), nil).Chat(t.Context(), hi(), nil)
+			if e, ok := errors.AsType[*llm.Error](err); !ok || e.Kind != tt.kind || !strings.Contains(e.Error(), tt.text) {
+				t.Errorf("%v, want %s with %q", err, tt.kind, tt.text)
+			}
+		})
+	}
+}
+
+// piped answers every request with one body.
+type piped string
+
+func (p piped) RoundTrip(req *http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(string(p))), Request: req}, nil
+}
+
+// FuzzStream: whatever a server sends, a call ends with an answer that has a reason to stop, or with an error of ours.
+func FuzzStream(f *testing.F) {
+	f.Add(stream("tool_use", text(0, "x"), use(1, "a", "read", `{"a":`, `1}`)))
+	f.Add(stream("end_turn") + "data: {\"type\":\"error\"}\n\n")
+	f.Add("event: error\r\ndata: x\r\n\r\ndata:\n:\n\ndata: {}\n\n")
+	f.Fuzz(func(t *testing.T, body string) {
+		p, err := anthropic.New(anthropic.Options{Name: "main", Key: key, Model: "m", HTTPClient: &http.Client{Transport: piped(body)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		said := ""
+		res, err := p.Chat(t.Context(), hi(), func(s string) { said += s })
+		if err != nil {
+			if _, ok := errors.AsType[*llm.Error](err); !ok {
+				t.Errorf("error %v", err)
+			}
+			return
+		}
+		if res.Text != said || res.Stop == "" {
+			t.Errorf("%+v, said %q", res, said)
+		}
+	})
+}

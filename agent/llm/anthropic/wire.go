@@ -1,0 +1,126 @@
+package anthropic
+
+import (
+	"bytes"
+	"encoding/json"
+)
+
+// version is the form of the API that this package speaks.
+const version = "2023-06-01"
+
+// The words of the API.
+const (
+	roleUser      = "user"
+	roleAssistant = "assistant"
+
+	partText     = "text"
+	partUse      = "tool_use"
+	partResult   = "tool_result"
+	partThinking = "thinking"
+	partRedacted = "redacted_thinking"
+
+	stopToolUse   = "tool_use"
+	stopMaxTokens = "max_tokens"
+	stopWindow    = "model_context_window_exceeded"
+	stopRefusal   = "refusal"
+)
+
+// request is the body of POST /v1/messages.
+type request struct {
+	Model     string    `json:"model"`
+	MaxTokens int       `json:"max_tokens"`
+	Metadata  *metadata `json:"metadata,omitempty"`
+	Tools     []tool    `json:"tools,omitempty"`
+	System    []part    `json:"system,omitempty"`
+	Messages  []message `json:"messages"`
+	Stream    bool      `json:"stream"`
+}
+
+type metadata struct {
+	User string `json:"user_id"`
+}
+
+type tool struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description,omitempty"`
+	Schema      json.RawMessage `json:"input_schema"`
+	Cache       *cacheMark      `json:"cache_control,omitempty"`
+}
+
+type message struct {
+	Role    string `json:"role"`
+	Content []part `json:"content"`
+}
+
+// part is one block of content. Which fields it has depends on its type; those that are pointers are sent when they are empty, too.
+type part struct {
+	Type      string          `json:"type"`
+	Text      *string         `json:"text,omitempty"`
+	ID        string          `json:"id,omitempty"`
+	Name      string          `json:"name,omitempty"`
+	Input     json.RawMessage `json:"input,omitempty"`
+	Use       string          `json:"tool_use_id,omitempty"`
+	Content   []part          `json:"content,omitempty"`
+	Failed    *bool           `json:"is_error,omitempty"`
+	Thinking  *string         `json:"thinking,omitempty"`
+	Signature *string         `json:"signature,omitempty"`
+	Data      string          `json:"data,omitempty"`
+	Cache     *cacheMark      `json:"cache_control,omitempty"`
+}
+
+// cacheMark ends what the vendor's cache keeps.
+type cacheMark struct {
+	Type string `json:"type"`
+}
+
+func ephemeral() *cacheMark { return &cacheMark{Type: "ephemeral"} }
+
+func textPart(text string) part { return part{Type: partText, Text: &text} }
+
+// encode writes a request. Schemas and arguments keep every character: nothing is escaped for HTML.
+func (r *request) encode() ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(r); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
+}
+
+// event is one event of the stream, with the fields of all kinds.
+type event struct {
+	Type    string `json:"type"`
+	Index   int64  `json:"index"`
+	Message struct {
+		Model string `json:"model"`
+		Usage counts `json:"usage"`
+	} `json:"message"`
+	Block struct {
+		Type      string          `json:"type"`
+		Text      string          `json:"text"`
+		ID        string          `json:"id"`
+		Name      string          `json:"name"`
+		Input     json.RawMessage `json:"input"`
+		Thinking  string          `json:"thinking"`
+		Signature string          `json:"signature"`
+		Data      string          `json:"data"`
+	} `json:"content_block"`
+	Delta struct {
+		Type       string `json:"type"`
+		Text       string `json:"text"`
+		JSON       string `json:"partial_json"`
+		Thinking   string `json:"thinking"`
+		Signature  string `json:"signature"`
+		StopReason string `json:"stop_reason"`
+	} `json:"delta"`
+	Usage counts `json:"usage"`
+}
+
+// counts are numbers of tokens; those that do not apply are absent.
+type counts struct {
+	Input   int64 `json:"input_tokens"`
+	Written int64 `json:"cache_creation_input_tokens"`
+	Read    int64 `json:"cache_read_input_tokens"`
+	Output  int64 `json:"output_tokens"`
+}
