@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Sanitized stands where a match was taken out.
@@ -34,12 +35,14 @@ const ws = `[\s\p{Z}\x{85}\x{0B}]`
 
 // compile writes a rule: "_" is one or more white spaces, in the pattern and in the phrases with which its matches begin; see expand.
 func compile(name, category, phrases, pattern string) rule {
-	re := regexp.MustCompile(`(?i)\A(?:` + strings.ReplaceAll(pattern, "_", ws+"+") + `)`)
+	re := sync.OnceValue(func() *regexp.Regexp { // not at the start of the program: few texts have one of the phrases
+		return regexp.MustCompile(`(?i)\A(?:` + strings.ReplaceAll(pattern, "_", ws+"+") + `)`)
+	})
 	return byHand(name, category, phrases, func(h *hunt, p *progress, start, _ int) {
 		if !p.free(start) {
 			return
 		}
-		if loc := re.FindStringIndex(h.text[start:]); loc != nil {
+		if loc := re().FindStringIndex(h.text[start:]); loc != nil {
 			p.add(start, start+loc[1])
 		}
 	})

@@ -6,7 +6,6 @@ package offline
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -174,11 +173,11 @@ func progress(stages [][]wish, messages []llm.Message) map[place]*llm.ToolResult
 }
 
 // quotation is how a replied-to message, and news of the background, stand before what the person wrote.
-var quotation = regexp.MustCompile(`(?s)^(?:\[(?:reply to|news) [^\n]*\]\n.*?\n\[end of (?:quotation|news)\]\n)+`)
+var quotation = expression(`(?s)^(?:\[(?:reply to|news) [^\n]*\]\n.*?\n\[end of (?:quotation|news)\]\n)+`)
 
 // speech is what the person wrote, without the quotation and the speaker's name that a conversation of several people puts before it.
 func speech(text string, speakers bool) string {
-	text = quotation.ReplaceAllString(text, "")
+	text = quotation().ReplaceAllString(text, "")
 	if name, rest, ok := strings.Cut(text, ": "); ok && speakers && !strings.Contains(name, "\n") {
 		text = rest
 	}

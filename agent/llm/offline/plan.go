@@ -6,6 +6,7 @@ import (
 	"hash/fnv"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // wish is one tool call the person asked for.
@@ -21,28 +22,28 @@ type wish struct {
 const object = "(\"[^\"]+\"|'[^']+'|`[^`]+`|\\S+)"
 
 var (
-	politeRE   = regexp.MustCompile(`(?i)^(?:please|could you|can you|would you|will you|hey|now|then|and)\b[,:]?\s*`)
-	mentionRE  = regexp.MustCompile(`^@\w+[,:]?\s*`)
-	thenRE     = regexp.MustCompile(`(?i)^(?:\s*[,;.]?\s+and then\s+|\s*[,;.]\s*then\s+|\s*\n\s*then\s+)`)
-	listRE     = regexp.MustCompile(`(?i)^(?:list|show|ls|what|which)\b(?: me)?(?: all)?(?: the| my)?\s*(?:files?|folder|directory|content|contents)?(?: are| do we have| do you see| is)?(?: there)?(?:\s+(?:in|of|under|inside)\s+(?:the\s+)?` + object + `(?:\s+(?:folder|directory))?|\s+here)?[?.!]*$`)
-	whatInRE   = regexp.MustCompile(`(?i)^what(?:'s| is)\s+(?:in|inside)\s+(?:the\s+)?(?:file\s+)?` + object + `(\s+(?:folder|directory))?[?.!]*$`)
-	readRE     = regexp.MustCompile(`(?is)^(?:read|show(?: me)?|open|cat|print)\s+(?:the\s+)?(?:files?\s+)?(.+)$`)
-	writeRE    = regexp.MustCompile("(?is)^(?:write|create|save)\\s+(?:a\\s+|the\\s+)?(?:file\\s+)?(?:named\\s+|called\\s+)?(\"[^\"\n]+\"|'[^'\n]+'|`[^`\n]+`|[^\\s\"']+?)(?:\\s*:|(?:\\s+with(?:\\s+the)?(?:\\s+(?:text|content))?|\\s+saying):?)\\s*(.*)$")
-	writeToRE  = regexp.MustCompile("(?is)^(?:write|save|put)\\s+(\"[^\"]*\"|'[^']*'|`[^`]*`)\\s+(?:to|into|in)\\s+(?:the\\s+)?(?:file\\s+)?" + object + `(.*)$`)
-	runRE      = regexp.MustCompile(`(?is)^(?:run|execute|exec)\b(?:\s+(?:the\s+)?command)?\s*:?\s*(.+)$`)
-	tempRE     = regexp.MustCompile(`(?i)^(?:delete|remove|clean up)\s+(?:all\s+)?(?:the\s+|my\s+)?(?:temp|temporary|tmp|\.tmp|\*\.tmp)\s*files?(?:\s+(?:in|under)\s+(?:the\s+)?` + object + `)?[?.!]*$`)
-	deleteRE   = regexp.MustCompile(`(?i)^(?:delete|remove)\s+(?:the\s+)?(?:file\s+|folder\s+|directory\s+)?` + object + `$`)
-	searchRE   = regexp.MustCompile(`(?is)^(?:search|grep|look)\s+(?:for\s+)?(.+?)(?:\s+in\s+(?:the\s+|all\s+|my\s+)*(files?|code|folder|` + object + `))?$`)
-	findRE     = regexp.MustCompile(`(?i)^find\s+(?:all\s+)?(?:the\s+)?(?:files?\s+)?(?:named\s+|called\s+|matching\s+)?` + object + `$`)
-	fetchRE    = regexp.MustCompile(`(?i)^(?:fetch|get|download|open|visit|read)\s+(?:the\s+)?(?:page\s+|url\s+|site\s+)?(https?://\S+)$`)
-	remindRE   = regexp.MustCompile(`(?is)^remind me in\s+(an?|\d{1,4})\s*(minutes?|mins?|m|hours?|h)\b\s*(?:(?:to|that|of|about)\s+)?(.*)$`)
-	rememberRE = regexp.MustCompile(`(?is)^remember\s*(?:that\s+|:\s*)?(.+)$`)
-	recallRE   = regexp.MustCompile(`(?is)^(?:what do you remember about|what do you know about|recall)\s+(.+?)[?.!]*$`)
-	callRE     = regexp.MustCompile(`(?is)^(?:call|use)\s+(?:the\s+)?(?:tool\s+)?([\w.:-]+)\s*(?:with\s+)?(\{.*)?$`)
-	checkRE    = regexp.MustCompile(`(?i)^(?:check|diagnose)\s+(?:the\s+|my\s+)?(?:code|project)[?.!]*$`)
-	nothingRE  = regexp.MustCompile(`(?i)^(?:|here|there|this|the|it|workspace|this folder|current)$`)
-	fenceRE    = regexp.MustCompile("(?s)^```[a-z]*\n(.*?)\n?```$")
-	listWordRE = regexp.MustCompile(`(?i)\s*,\s+and\s+|\s+and\s+|\s*,\s*`)
+	politeRE   = expression(`(?i)^(?:please|could you|can you|would you|will you|hey|now|then|and)\b[,:]?\s*`)
+	mentionRE  = expression(`^@\w+[,:]?\s*`)
+	thenRE     = expression(`(?i)^(?:\s*[,;.]?\s+and then\s+|\s*[,;.]\s*then\s+|\s*\n\s*then\s+)`)
+	listRE     = expression(`(?i)^(?:list|show|ls|what|which)\b(?: me)?(?: all)?(?: the| my)?\s*(?:files?|folder|directory|content|contents)?(?: are| do we have| do you see| is)?(?: there)?(?:\s+(?:in|of|under|inside)\s+(?:the\s+)?` + object + `(?:\s+(?:folder|directory))?|\s+here)?[?.!]*$`)
+	whatInRE   = expression(`(?i)^what(?:'s| is)\s+(?:in|inside)\s+(?:the\s+)?(?:file\s+)?` + object + `(\s+(?:folder|directory))?[?.!]*$`)
+	readRE     = expression(`(?is)^(?:read|show(?: me)?|open|cat|print)\s+(?:the\s+)?(?:files?\s+)?(.+)$`)
+	writeRE    = expression("(?is)^(?:write|create|save)\\s+(?:a\\s+|the\\s+)?(?:file\\s+)?(?:named\\s+|called\\s+)?(\"[^\"\n]+\"|'[^'\n]+'|`[^`\n]+`|[^\\s\"']+?)(?:\\s*:|(?:\\s+with(?:\\s+the)?(?:\\s+(?:text|content))?|\\s+saying):?)\\s*(.*)$")
+	writeToRE  = expression("(?is)^(?:write|save|put)\\s+(\"[^\"]*\"|'[^']*'|`[^`]*`)\\s+(?:to|into|in)\\s+(?:the\\s+)?(?:file\\s+)?" + object + `(.*)$`)
+	runRE      = expression(`(?is)^(?:run|execute|exec)\b(?:\s+(?:the\s+)?command)?\s*:?\s*(.+)$`)
+	tempRE     = expression(`(?i)^(?:delete|remove|clean up)\s+(?:all\s+)?(?:the\s+|my\s+)?(?:temp|temporary|tmp|\.tmp|\*\.tmp)\s*files?(?:\s+(?:in|under)\s+(?:the\s+)?` + object + `)?[?.!]*$`)
+	deleteRE   = expression(`(?i)^(?:delete|remove)\s+(?:the\s+)?(?:file\s+|folder\s+|directory\s+)?` + object + `$`)
+	searchRE   = expression(`(?is)^(?:search|grep|look)\s+(?:for\s+)?(.+?)(?:\s+in\s+(?:the\s+|all\s+|my\s+)*(files?|code|folder|` + object + `))?$`)
+	findRE     = expression(`(?i)^find\s+(?:all\s+)?(?:the\s+)?(?:files?\s+)?(?:named\s+|called\s+|matching\s+)?` + object + `$`)
+	fetchRE    = expression(`(?i)^(?:fetch|get|download|open|visit|read)\s+(?:the\s+)?(?:page\s+|url\s+|site\s+)?(https?://\S+)$`)
+	remindRE   = expression(`(?is)^remind me in\s+(an?|\d{1,4})\s*(minutes?|mins?|m|hours?|h)\b\s*(?:(?:to|that|of|about)\s+)?(.*)$`)
+	rememberRE = expression(`(?is)^remember\s*(?:that\s+|:\s*)?(.+)$`)
+	recallRE   = expression(`(?is)^(?:what do you remember about|what do you know about|recall)\s+(.+?)[?.!]*$`)
+	callRE     = expression(`(?is)^(?:call|use)\s+(?:the\s+)?(?:tool\s+)?([\w.:-]+)\s*(?:with\s+)?(\{.*)?$`)
+	checkRE    = expression(`(?i)^(?:check|diagnose)\s+(?:the\s+|my\s+)?(?:code|project)[?.!]*$`)
+	nothingRE  = expression(`(?i)^(?:|here|there|this|the|it|workspace|this folder|current)$`)
+	fenceRE    = expression("(?s)^```[a-z]*\n(.*?)\n?```$")
+	listWordRE = expression(`(?i)\s*,\s+and\s+|\s+and\s+|\s*,\s*`)
 )
 
 // plan turns a text into stages; the wishes of one stage are called in one message. Empty means: not understood. at makes names unique.
@@ -70,17 +71,17 @@ func literal(s string) ([]wish, string) {
 	if command, ok := strings.CutPrefix(s, "$ "); ok && strings.TrimSpace(command) != "" {
 		return []wish{shell(strings.TrimSpace(command))}, ""
 	}
-	if m := writeToRE.FindStringSubmatch(s); m != nil {
+	if m := writeToRE().FindStringSubmatch(s); m != nil {
 		if tail, ok := afterThen(m[3]); ok {
 			return []wish{write(bare(m[2]), unquote(m[1]))}, tail
 		}
 	}
-	m := writeRE.FindStringSubmatch(s)
+	m := writeRE().FindStringSubmatch(s)
 	if m == nil || m[2] == "" {
 		return nil, ""
 	}
 	path, content := bare(m[1]), m[2]
-	if inner := fenceRE.FindStringSubmatch(content); inner != nil {
+	if inner := fenceRE().FindStringSubmatch(content); inner != nil {
 		return []wish{write(path, inner[1]+"\n")}, ""
 	}
 	if q := content[0]; q == '"' || q == '\'' || q == '`' {
@@ -95,7 +96,7 @@ func literal(s string) ([]wish, string) {
 
 // afterThen accepts what may follow a quoted text: nothing, punctuation, or "and then …".
 func afterThen(s string) (string, bool) {
-	if loc := thenRE.FindStringIndex(s); loc != nil {
+	if loc := thenRE().FindStringIndex(s); loc != nil {
 		return s[loc[1]:], true
 	}
 	return "", strings.Trim(s, " \n.!") == ""
@@ -111,7 +112,7 @@ func splitThen(s string) (clause, rest string) {
 		if strings.IndexByte(" ,;.\n", s[i]) < 0 {
 			continue
 		}
-		if loc := thenRE.FindStringIndex(s[i:]); loc != nil {
+		if loc := thenRE().FindStringIndex(s[i:]); loc != nil {
 			return s[:i], s[i+loc[1]:]
 		}
 	}
@@ -145,7 +146,7 @@ func understand(clause, verb string, at int) (stage []wish, newVerb string) {
 }
 
 func lists(s string) []wish {
-	if m := whatInRE.FindStringSubmatch(s); m != nil {
+	if m := whatInRE().FindStringSubmatch(s); m != nil {
 		path := bare(m[1])
 		if m[2] == "" && strings.Contains(strings.TrimLeft(path, "./"), ".") {
 			return []wish{read(path)}
@@ -153,7 +154,7 @@ func lists(s string) []wish {
 		return []wish{list(path)}
 	}
 	lower := strings.ToLower(s)
-	if m := listRE.FindStringSubmatch(s); m != nil && (lower == "ls" || strings.Contains(lower, "file") ||
+	if m := listRE().FindStringSubmatch(s); m != nil && (lower == "ls" || strings.Contains(lower, "file") ||
 		strings.Contains(lower, "folder") || strings.Contains(lower, "directory") || m[1] != "") {
 		return []wish{list(bare(m[1]))}
 	}
@@ -161,12 +162,12 @@ func lists(s string) []wish {
 }
 
 func reads(s string) []wish {
-	m := readRE.FindStringSubmatch(s)
+	m := readRE().FindStringSubmatch(s)
 	if m == nil {
 		return nil
 	}
 	var out []wish
-	for _, part := range listWordRE.Split(strings.TrimRight(m[1], "?!"), -1) {
+	for _, part := range listWordRE().Split(strings.TrimRight(m[1], "?!"), -1) {
 		if path := bare(part); path != "" {
 			out = append(out, read(path))
 		}
@@ -175,7 +176,7 @@ func reads(s string) []wish {
 }
 
 func fetches(s string) []wish {
-	m := fetchRE.FindStringSubmatch(s)
+	m := fetchRE().FindStringSubmatch(s)
 	if m == nil {
 		return nil
 	}
@@ -184,14 +185,14 @@ func fetches(s string) []wish {
 }
 
 func removes(s string) []wish {
-	if m := tempRE.FindStringSubmatch(s); m != nil {
+	if m := tempRE().FindStringSubmatch(s); m != nil {
 		path := bare(m[1])
-		if nothingRE.MatchString(path) {
+		if nothingRE().MatchString(path) {
 			path = "."
 		}
 		return []wish{shell("find " + shellWord(path) + " -name '*.tmp' -delete")}
 	}
-	if m := deleteRE.FindStringSubmatch(strings.TrimRight(s, "?!")); m != nil {
+	if m := deleteRE().FindStringSubmatch(strings.TrimRight(s, "?!")); m != nil {
 		path := bare(m[1])
 		return []wish{{tool: "delete_path", args: object1("path", path), phrase: "delete " + path, subject: path, changes: true}}
 	}
@@ -199,11 +200,11 @@ func removes(s string) []wish {
 }
 
 func searches(s string) []wish {
-	if m := findRE.FindStringSubmatch(strings.TrimRight(s, "!")); m != nil {
+	if m := findRE().FindStringSubmatch(strings.TrimRight(s, "!")); m != nil {
 		pattern := bare(m[1])
 		return []wish{{tool: "find_path", args: object1("pattern", pattern), phrase: "look for " + pattern, subject: pattern}}
 	}
-	m := searchRE.FindStringSubmatch(strings.TrimRight(s, "?!"))
+	m := searchRE().FindStringSubmatch(strings.TrimRight(s, "?!"))
 	if m == nil {
 		return nil
 	}
@@ -219,7 +220,7 @@ func searches(s string) []wish {
 // schedules makes the rule for reminders; the name is unique by place and wording.
 func schedules(at int) func(string) []wish {
 	return func(s string) []wish {
-		m := remindRE.FindStringSubmatch(s)
+		m := remindRE().FindStringSubmatch(s)
 		if m == nil {
 			return nil
 		}
@@ -244,23 +245,23 @@ func schedules(at int) func(string) []wish {
 }
 
 func memories(s string) []wish {
-	if m := recallRE.FindStringSubmatch(s); m != nil {
+	if m := recallRE().FindStringSubmatch(s); m != nil {
 		return []wish{{tool: "memory_search", args: object1("query", m[1]), phrase: "search my memory for " + m[1], subject: m[1]}}
 	}
-	if m := rememberRE.FindStringSubmatch(s); m != nil {
+	if m := rememberRE().FindStringSubmatch(s); m != nil {
 		return []wish{{tool: "memory_save", args: object1("content", m[1]), phrase: "remember that", subject: m[1], changes: true}}
 	}
 	return nil
 }
 
 func others(s string) []wish {
-	if m := runRE.FindStringSubmatch(s); m != nil {
+	if m := runRE().FindStringSubmatch(s); m != nil {
 		return []wish{shell(commandText(m[1]))}
 	}
-	if checkRE.MatchString(s) {
+	if checkRE().MatchString(s) {
 		return []wish{{tool: "diagnostics", args: json.RawMessage(`{}`), phrase: "check the code", subject: "the code"}}
 	}
-	if m := callRE.FindStringSubmatch(s); m != nil {
+	if m := callRE().FindStringSubmatch(s); m != nil {
 		args := json.RawMessage(m[2])
 		if m[2] == "" {
 			args = json.RawMessage(`{}`)
@@ -271,7 +272,7 @@ func others(s string) []wish {
 }
 
 func list(path string) wish {
-	if nothingRE.MatchString(path) {
+	if nothingRE().MatchString(path) {
 		path = "."
 	}
 	return wish{tool: "list_directory", args: object1("path", path), phrase: "list the files in " + path, subject: path}
@@ -293,7 +294,7 @@ func shell(command string) wish {
 // commandText takes a command out of a code block, back quotes or plain quotes around the whole.
 func commandText(s string) string {
 	s = strings.TrimSpace(s)
-	if m := fenceRE.FindStringSubmatch(s); m != nil {
+	if m := fenceRE().FindStringSubmatch(s); m != nil {
 		return m[1]
 	}
 	if len(s) > 2 && (s[0] == '`' || s[0] == '"') && strings.IndexByte(s[1:], s[0]) == len(s)-2 {
@@ -306,8 +307,8 @@ func commandText(s string) string {
 func clean(s string) string {
 	s = strings.TrimSpace(s)
 	for {
-		t := mentionRE.ReplaceAllString(s, "")
-		t = politeRE.ReplaceAllString(t, "")
+		t := mentionRE().ReplaceAllString(s, "")
+		t = politeRE().ReplaceAllString(t, "")
 		if t == s || t == "" {
 			return s
 		}
@@ -348,4 +349,9 @@ func arguments(m map[string]any) json.RawMessage {
 		return json.RawMessage(`{}`)
 	}
 	return data
+}
+
+// expression compiles a pattern when it is first needed: most processes have another model, and never need any of them.
+func expression(pattern string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
 }

@@ -2,7 +2,6 @@ package offline
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -14,28 +13,28 @@ import (
 const maxShown = 3000
 
 var (
-	greetRE  = regexp.MustCompile(`(?i)^(?:hi|hello|hey|good (?:morning|evening|day|afternoon)|greetings|hallo|moin)\b[\s\w,]{0,20}[!.?]*$`)
-	helpRE   = regexp.MustCompile(`(?i)^(?:help|what can you do|what do you do|/start|/help)\b[^\n]{0,20}$`)
-	whoRE    = regexp.MustCompile(`(?i)^(?:who|what) are you\b[^\n]{0,20}$`)
-	thanksRE = regexp.MustCompile(`(?i)^(?:thanks|thank you|thx|great|ok|okay|cool)\b[\s\w,]{0,20}[!.]*$`)
-	longRE   = regexp.MustCompile(`(?i)\blong answer\b`)
-	digestRE = regexp.MustCompile(`(?i)^(?:summari[sz]e|recap)\b`)
+	greetRE  = expression(`(?i)^(?:hi|hello|hey|good (?:morning|evening|day|afternoon)|greetings|hallo|moin)\b[\s\w,]{0,20}[!.?]*$`)
+	helpRE   = expression(`(?i)^(?:help|what can you do|what do you do|/start|/help)\b[^\n]{0,20}$`)
+	whoRE    = expression(`(?i)^(?:who|what) are you\b[^\n]{0,20}$`)
+	thanksRE = expression(`(?i)^(?:thanks|thank you|thx|great|ok|okay|cool)\b[\s\w,]{0,20}[!.]*$`)
+	longRE   = expression(`(?i)\blong answer\b`)
+	digestRE = expression(`(?i)^(?:summari[sz]e|recap)\b`)
 )
 
 // smallTalk answers what needs no tool.
 func smallTalk(text string, req *llm.Request, at int) (string, bool) {
 	switch {
-	case whoRE.MatchString(text):
+	case whoRE().MatchString(text):
 		return introduction(req.Tools), true
-	case helpRE.MatchString(text):
+	case helpRE().MatchString(text):
 		return introduction(req.Tools), true
-	case greetRE.MatchString(text):
+	case greetRE().MatchString(text):
 		return "Hello! " + introduction(req.Tools), true
-	case thanksRE.MatchString(text):
+	case thanksRE().MatchString(text):
 		return "You are welcome.", true
-	case longRE.MatchString(text):
+	case longRE().MatchString(text):
 		return longAnswer(), true
-	case digestRE.MatchString(text):
+	case digestRE().MatchString(text):
 		return digest(req.Messages[:at]), true
 	default:
 		return "", false

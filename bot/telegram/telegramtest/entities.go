@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -22,9 +23,9 @@ const (
 // The patterns tdlib finds commands, mentions and links with; what may stand around them is checked in code because RE2
 // has no look-around.
 var (
-	commandPattern = regexp.MustCompile(`/[a-zA-Z0-9_]{1,64}(?:@[a-zA-Z0-9_]{3,32})?`)
-	mentionPattern = regexp.MustCompile(`@[a-zA-Z0-9_]{3,32}`)
-	urlPattern     = regexp.MustCompile(`https?://[^\s<>"]+`)
+	commandPattern = expression(`/[a-zA-Z0-9_]{1,64}(?:@[a-zA-Z0-9_]{3,32})?`)
+	mentionPattern = expression(`@[a-zA-Z0-9_]{3,32}`)
+	urlPattern     = expression(`https?://[^\s<>"]+`)
 )
 
 // units is the length of s in UTF-16 code units, Telegram's measure of everything.
@@ -48,15 +49,15 @@ func detect(text string, given []models.MessageEntity) []models.MessageEntity {
 		}
 		out = append(out, e)
 	}
-	for _, at := range urlPattern.FindAllStringIndex(text, -1) {
+	for _, at := range urlPattern().FindAllStringIndex(text, -1) {
 		add(models.MessageEntityTypeURL, at[0], at[0]+len(strings.TrimRight(text[at[0]:at[1]], ".,;:!?)")))
 	}
-	for _, at := range commandPattern.FindAllStringIndex(text, -1) {
+	for _, at := range commandPattern().FindAllStringIndex(text, -1) {
 		if free(text, at, "/<>") {
 			add(models.MessageEntityTypeBotCommand, at[0], at[1])
 		}
 	}
-	for _, at := range mentionPattern.FindAllStringIndex(text, -1) {
+	for _, at := range mentionPattern().FindAllStringIndex(text, -1) {
 		if free(text, at, "") {
 			add(models.MessageEntityTypeMention, at[0], at[1])
 		}
@@ -182,4 +183,9 @@ func sameContent(a, b any) bool {
 	x, errX := json.Marshal(a)
 	y, errY := json.Marshal(b)
 	return errX == nil && errY == nil && string(x) == string(y)
+}
+
+// expression compiles a pattern when it is first needed: the simulator carries this package into every process.
+func expression(pattern string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
 }

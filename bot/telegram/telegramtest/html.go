@@ -1,7 +1,6 @@
 package telegramtest
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -28,7 +27,7 @@ func parseMode(mode, text string) (string, []models.MessageEntity, *apiError) {
 	return out, entities, nil
 }
 
-var attribute = regexp.MustCompile(`^\s*([a-zA-Z0-9-]+)(?:\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+)))?`)
+var attribute = expression(`^\s*([a-zA-Z0-9-]+)(?:\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+)))?`)
 
 // htmlReader is the state of one pass over HTML.
 type htmlReader struct {
@@ -122,7 +121,7 @@ func (h *htmlReader) openTag() *apiError {
 	name = strings.ToLower(strings.TrimSpace(name))
 	attrs := map[string]string{}
 	for {
-		m := attribute.FindStringSubmatch(rest)
+		m := attribute().FindStringSubmatch(rest)
 		if m == nil {
 			break
 		}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"time"
@@ -21,7 +20,7 @@ const (
 	maxShortDescription = 120
 )
 
-var commandName = regexp.MustCompile(`^[a-z0-9_]{1,32}$`)
+var commandName = expression(`^[a-z0-9_]{1,32}$`)
 
 func getMe(s *Server, _ *request) (any, *apiError) { return s.me, nil }
 
@@ -171,7 +170,7 @@ func setMyCommands(s *Server, r *request) (any, *apiError) {
 	}
 	for _, c := range list {
 		switch {
-		case !commandName.MatchString(c.Command):
+		case !commandName().MatchString(c.Command):
 			return nil, badRequest("BOT_COMMAND_INVALID")
 		case c.Description == "" || len([]rune(c.Description)) > maxCommandText:
 			return nil, badRequest("BOT_COMMAND_DESCRIPTION_INVALID")

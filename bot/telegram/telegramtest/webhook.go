@@ -10,7 +10,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,7 +24,7 @@ const (
 	secretHeader       = "X-Telegram-Bot-Api-Secret-Token"
 )
 
-var secretPattern = regexp.MustCompile(`^[A-Za-z0-9_-]{1,256}$`)
+var secretPattern = expression(`^[A-Za-z0-9_-]{1,256}$`)
 
 // webhook is the delivery set by setWebhook. A new setWebhook makes a new generation; lanes of an old one end.
 type webhook struct {
@@ -109,7 +108,7 @@ func (s *Server) checkWebhook(target, secret string) *apiError {
 		return badRequest("bad webhook: An HTTPS URL must be provided for webhook")
 	case !s.opt.Local && !slices.Contains([]string{"", "80", "88", "443", "8443"}, u.Port()):
 		return badRequest("bad webhook: Webhook can be set up only on ports 80, 88, 443 or 8443")
-	case secret != "" && !secretPattern.MatchString(secret):
+	case secret != "" && !secretPattern().MatchString(secret):
 		return badRequest("secret token contains unallowed characters")
 	}
 	return nil
