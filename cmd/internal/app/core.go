@@ -56,6 +56,8 @@ type Options struct {
 	Internet Internet
 	// Mode names the command that runs, such as "serve", for the process that is refused the directory.
 	Mode string
+	// Checked: a simulator runs this process, which has checked the configuration and warned already.
+	Checked bool
 	// Home is the directory of state when it is not data_dir itself.
 	Home string
 	// State is the directory for the state of the person's programs; "" = data_dir (see terminalHome).
@@ -108,7 +110,7 @@ type Core struct {
 	tell     func(mcp.Notice) // told to people; nil = nobody; set before the client runs
 	elicit   func(context.Context, mcp.Elicitation) (mcp.Answer, error)
 	passing  bool     // for one command line: nothing is stored
-	warnings []string // of what was read at the start, for the banner
+	warnings []string // of what was read at the start
 	metrics  *metrics.Metrics
 }
 
@@ -181,6 +183,9 @@ func (c *Core) open(ctx context.Context) error {
 	c.relocate(ctx)
 	if err := c.openChain(ctx); err != nil {
 		return err
+	}
+	for _, w := range c.warnings {
+		c.log.Warn().Str("config", w).Msg("start")
 	}
 	return c.openAudit()
 }

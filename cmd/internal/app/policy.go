@@ -111,7 +111,7 @@ func namedRules(cfg *config.Config, path string, list []policy.Rule) error {
 	for i, rule := range list {
 		for _, tool := range rule.Tools {
 			if problem, sure := cfg.ToolProblem(tool, true); problem != "" && sure {
-				errs = append(errs, fmt.Errorf("%s rules[%d].tool: %s", path, i, problem))
+				errs = append(errs, fmt.Errorf("%s:%d rules[%d].tool: %s", path, rule.Line, i, problem))
 			}
 		}
 	}

@@ -26,6 +26,9 @@ func Serve(ctx context.Context, opts Options) error {
 		return errors.Join(ErrConfig, errors.New("no Telegram token: set telegram.token or ZEPH_TELEGRAM_TOKEN, or try `zephbot simulate`"))
 	}
 	opts.Mode = "serve"
+	if err := ready(opts, Use{Telegram: true, Model: true}); err != nil {
+		return err
+	}
 	c, err := OpenCore(ctx, opts)
 	if err != nil {
 		return err
@@ -173,12 +176,6 @@ func (c *Core) banner(channel, allowed string) {
 		c.log.Warn().Str("sandbox", c.kit.level).Msg("start")
 	}
 	info("audit", c.auditTo())
-	for _, w := range c.cfg.Warnings {
-		c.log.Warn().Str("config", w.String()).Msg("start")
-	}
-	for _, w := range slices.Concat(c.warnings, c.stages.warnings) {
-		c.log.Warn().Str("config", w).Msg("start")
-	}
 	warn := func(when bool, text string) {
 		if when {
 			c.log.Warn().Str("insecure", text).Msg("start")
@@ -188,9 +185,6 @@ func (c *Core) banner(channel, allowed string) {
 	warn(slices.Contains(c.cfg.Telegram.AllowedChats, access.Everyone), "the bot works in every group (telegram.allowed_chats)")
 	warn(c.cfg.Security.AutonomyLevel == "full", "tools run without asking (security.autonomy_level)")
 	warn(strings.HasPrefix(c.cfg.Telegram.APIURL, "http://") && !loopback(c.cfg.Telegram.APIURL), "the token travels in clear text (telegram.api_url)")
-	if len(c.cfg.Telegram.AllowedUsers) == 0 && len(c.cfg.Telegram.Admins) == 0 && c.cfg.Telegram.Token != "" {
-		c.log.Warn().Str("allowed", "nobody may talk to this bot: write to it, it answers with your id; put that into telegram.allowed_users").Msg("start")
-	}
 }
 
 func loopback(url string) bool {

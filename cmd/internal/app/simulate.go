@@ -15,6 +15,9 @@ import (
 	"github.com/zephbot/zephbot/persistence"
 )
 
+// SimulatedFlag tells `serve` that a simulator runs it, which has checked the configuration and warned already.
+const SimulatedFlag = "--simulated"
+
 // SimulateOptions are what `zephbot simulate` was told.
 type SimulateOptions struct {
 	Listen     string
@@ -25,13 +28,19 @@ type SimulateOptions struct {
 	Open       bool
 }
 
+// simulateName is the directory of the simulator's state, below data_dir.
+const simulateName = "simulate"
+
 // simulatorLock is the file by which a simulator has its directory for itself: the bot that it starts locks the same directory as a service does.
 const simulatorLock = "simulator.lock"
 
 // Simulate runs the same service against a local Telegram, with a page to chat on.
 func Simulate(ctx context.Context, opts Options, sim SimulateOptions) error {
 	opts.Zone = time.Local // the page is looked at on this machine
-	home := filepath.Join(opts.Config.Path(opts.Config.DataDir), "simulate")
+	if err := ready(opts, Use{Model: len(opts.Config.LLM.Providers) > 0}); err != nil {
+		return err
+	}
+	home := filepath.Join(opts.Config.Path(opts.Config.DataDir), simulateName)
 	if err := os.MkdirAll(home, 0o700); err != nil {
 		return fmt.Errorf("%w: data_dir: %w", ErrConfig, err)
 	}
@@ -48,7 +57,7 @@ func Simulate(ctx context.Context, opts Options, sim SimulateOptions) error {
 		Command: func(apiURL, token string) *exec.Cmd {
 			id, _, _ := strings.Cut(token, ":")
 			stories.bot.Store(id)
-			cmd := exec.Command(sim.Executable, append([]string{"serve", "--data-dir", home}, sim.Args...)...) //nolint:noctx // the simulator ends it with its process group
+			cmd := exec.Command(sim.Executable, append([]string{"serve", SimulatedFlag, "--data-dir", home}, sim.Args...)...) //nolint:noctx // the simulator ends it with its process group
 			cmd.Env = append(childEnv(os.Environ()), simulated(opts, apiURL, token)...)
 			return cmd
 		},

@@ -51,7 +51,6 @@ type stages struct {
 	filter   tools.Middleware
 	retry    tools.Middleware
 	anomaly  *anomaly.Detector
-	warnings []string
 }
 
 // openStages builds them; c.kit, c.redactor, c.provider and the stores (nil on the command line) stand already.
@@ -60,7 +59,7 @@ func (c *Core) openStages(ctx context.Context) (err error) {
 	if s.marker, err = c.marker(ctx); err != nil {
 		return err
 	}
-	s.filter, s.warnings = c.filters(), c.filtered.warnings
+	s.filter = c.filters()
 	if c.cfg.Tools.Filters.Security.Enabled {
 		s.warn = redacting.Warn
 	}
@@ -111,10 +110,7 @@ func (c *Core) openFilter() (err error) {
 	if configured != "" {
 		configured = c.cfg.Path(configured)
 	}
-	rules, problems := filter.Load(filter.Find(configured, dir))
-	for _, p := range problems {
-		c.filtered.warnings = append(c.filtered.warnings, p.String())
-	}
+	rules, _ := filter.Load(filter.Find(configured, dir)) // Check tells what is wrong with them
 	c.engine, err = filter.NewEngine(filter.Options{Rules: rules, Disabled: !f.Enabled, Quiet: true})
 	return err
 }
@@ -360,7 +356,6 @@ type tally struct {
 	mu                      sync.Mutex
 	in, out                 int
 	full, partial, fallback int
-	warnings                []string // of the rules, from the start
 }
 
 func (t *tally) add(st filter.Stats) {

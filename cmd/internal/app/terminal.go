@@ -63,6 +63,9 @@ func Chat(ctx context.Context, opts Options, chat ChatOptions) error {
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
+	if err := ready(opts, Use{Model: true, Terminal: true}); err != nil {
+		return err
+	}
 	moved, err := moveTerminal(opts)
 	if err != nil {
 		return err

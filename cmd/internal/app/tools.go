@@ -33,6 +33,9 @@ func OpenBench(opts Options) (*Bench, error) {
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
+	if err := ready(opts, Use{Terminal: true}); err != nil {
+		return nil, err
+	}
 	opts.Home = terminalHome(opts)
 	b := &Bench{core: newCore(opts)}
 	b.core.passing = true

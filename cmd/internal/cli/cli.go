@@ -129,7 +129,7 @@ func (c *command) root() *cobra.Command {
 				return err
 			}
 			if cfg.Telegram.Token != "" {
-				return c.serve(cmd.Context(), cfg)
+				return c.serve(cmd.Context(), cfg, false)
 			}
 			return c.simulate(cmd.Context(), cfg, "127.0.0.1:0", false)
 		},
@@ -166,14 +166,22 @@ func wrapArgs(cmd *cobra.Command) {
 }
 
 // load reads the configuration: flags before environment before file before defaults.
-func (c *command) load() (*config.Config, error) {
+func (c *command) load() (*config.Config, error) { return config.Load(c.source()) }
+
+// source is where the configuration comes from.
+func (c *command) source() config.Source {
+	return config.Source{File: c.flags.config, Env: c.env.Environ, Flags: c.keys(), Home: c.env.Home, WorkDir: c.env.WorkDir}
+}
+
+// keys are the keys that flags set.
+func (c *command) keys() map[string]string {
 	flags := map[string]string{}
 	for key, value := range map[string]string{"data_dir": c.flags.dataDir, "log.level": c.flags.logLevel, "log.format": c.flags.logFormat} {
 		if value != "" {
 			flags[key] = value
 		}
 	}
-	return config.Load(config.Source{File: c.flags.config, Env: c.env.Environ, Flags: flags, Home: c.env.Home, WorkDir: c.env.WorkDir})
+	return flags
 }
 
 // logger writes to stderr: stdout belongs to answers.
@@ -219,8 +227,10 @@ func (c *command) stateDir() string {
 	}
 }
 
-func (c *command) serve(ctx context.Context, cfg *config.Config) error {
-	return app.Serve(ctx, c.options(cfg))
+func (c *command) serve(ctx context.Context, cfg *config.Config, simulated bool) error {
+	opts := c.options(cfg)
+	opts.Checked = simulated
+	return app.Serve(ctx, opts)
 }
 
 func (c *command) simulate(ctx context.Context, cfg *config.Config, listen string, open bool) error {
@@ -239,16 +249,21 @@ func (c *command) simulate(ctx context.Context, cfg *config.Config, listen strin
 }
 
 func (c *command) serveCommand() *cobra.Command {
-	return &cobra.Command{
+	var simulated bool
+	cmd := &cobra.Command{
 		Use: "serve", Short: "Serve Telegram (long polling)", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := c.load()
 			if err != nil {
 				return err
 			}
-			return c.serve(cmd.Context(), cfg)
+			return c.serve(cmd.Context(), cfg, simulated)
 		},
 	}
+	flag := strings.TrimPrefix(app.SimulatedFlag, "--")
+	cmd.Flags().BoolVar(&simulated, flag, false, "a simulator runs this")
+	cmd.Flags().Lookup(flag).Hidden = true
+	return cmd
 }
 
 func (c *command) simulateCommand() *cobra.Command {

@@ -366,3 +366,60 @@ func TestNoBackgroundRuns(t *testing.T) {
 		}
 	}
 }
+
+// TestAuditOfEveryMode: without a file, tail and verify find what every mode has written, wherever that is.
+func TestAuditOfEveryMode(t *testing.T) {
+	t.Parallel()
+	for name, destination := range map[string]string{"default": "", "configured": "ZEPH_AUDIT_DESTINATION=log/audit.jsonl"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := &world{dir: t.TempDir()}
+			w.env = []string{"ZEPH_LLM_PROVIDERS_MAIN_TYPE=offline", destination}
+			if code := w.run(t, "audit", "verify"); code != cli.Failed || !strings.Contains(w.err.String(), "no audit log was written yet; looked for ") {
+				t.Errorf("nothing there: exit %d: %s", code, w.err.String())
+			}
+			for _, args := range [][]string{{"chat", "--once", "what files are here?"}, {"tools", "call", "list_directory", `{"path":"."}`}} {
+				if code := w.run(t, args...); code != cli.Fine {
+					t.Fatalf("%v: exit %d: %s", args, code, w.err.String())
+				}
+			}
+			want := map[string]int{"chat": 1, "tools": 1, "": 2}
+			if destination == "" { // services and simulators leave theirs below data_dir, as if they had run here
+				want["serve"], want["simulate"], want[""] = 1, 1, 4
+				for mode, dir := range map[string]string{"serve": "data", "simulate": "data/simulate"} {
+					w.env = []string{w.env[0], "ZEPH_DATA_DIR=elsewhere"}
+					if code := w.run(t, "tools", "call", "list_directory", `{"path":"."}`); code != cli.Fine {
+						t.Fatalf("%s: %s", mode, w.err.String())
+					}
+					raw, err := os.ReadFile(filepath.Join(w.dir, "elsewhere/terminal/audit-cli.jsonl"))
+					if err == nil {
+						err = os.MkdirAll(filepath.Join(w.dir, dir), 0o700)
+					}
+					if err == nil {
+						err = os.WriteFile(filepath.Join(w.dir, dir, "audit.jsonl"), raw, 0o600)
+					}
+					if err != nil {
+						t.Fatal(err)
+					}
+				}
+				w.env = []string{w.env[0], destination}
+			}
+			for mode, n := range want {
+				args := []string{"audit", "verify"}
+				if mode != "" {
+					args = append(args, "--mode", mode)
+				}
+				if code := w.run(t, args...); code != cli.Fine || strings.Count(w.out.String(), "ok: ") != n {
+					t.Errorf("%v: exit %d, %s%s, want %d logs", args, code, w.out.String(), w.err.String(), n)
+				}
+				args[1] = "tail"
+				if code := w.run(t, append(args, "-n", "1")...); code != cli.Fine || strings.Count(w.out.String(), "\n") != n {
+					t.Errorf("%v: exit %d, %s%s, want %d lines", args, code, w.out.String(), w.err.String(), n)
+				}
+			}
+			if code := w.run(t, "audit", "tail", "--mode", "x"); code != cli.Usage {
+				t.Errorf("an unknown mode: exit %d", code)
+			}
+		})
+	}
+}

@@ -248,3 +248,15 @@ func TestOneProcessADirectory(t *testing.T) {
 		})
 	}
 }
+
+// TestSimulatorWarnsOnce: the simulator and the bot that it starts say together, once, what is strange.
+func TestSimulatorWarnsOnce(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	k := sit(t, zephbot(t, dir, []string{"ZEPH_DATA_DIR=" + filepath.Join(dir, "state"), "ZEPH_SOMETHING_ELSE_ALTOGETHER=1"}, "simulate"))
+	k.await(t, "connected to Telegram", 0)
+	k.press(t, ctrlC)
+	if code := ended(t, k.cmd); code != 0 || strings.Count(k.String(), "ZEPH_SOMETHING_ELSE_ALTOGETHER: names") != 1 {
+		t.Errorf("exit %d: %q", code, k.String())
+	}
+}

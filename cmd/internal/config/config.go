@@ -48,6 +48,16 @@ type Source struct {
 // Load reads the configuration. Its error is of type Problems and holds everything that is wrong; what is only strange
 // is in Config.Warnings.
 func Load(src Source) (*Config, error) {
+	c, err := Examine(src)
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// Examine reads as Load does, and gives the Config beside its error as far as it could be read, nil when it could not at all: to find more that is wrong,
+// not to work with. What is wrong has its default there.
+func Examine(src Source) (*Config, error) {
 	data, name, err := src.read()
 	if err != nil {
 		return nil, err
@@ -87,10 +97,10 @@ func Load(src Source) (*Config, error) {
 		k.stat = os.Stat
 	}
 	k.run()
-	if problems = append(problems, k.problems...); len(problems) > 0 {
-		return nil, problems.sorted()
-	}
 	c.Warnings = append(c.Warnings, k.warnings...).sorted()
+	if problems = append(problems, k.problems...); len(problems) > 0 {
+		return &c, problems.sorted()
+	}
 	return &c, nil
 }
 

@@ -70,7 +70,7 @@ func printed(t *testing.T, c *config.Config, changedOnly bool) string {
 
 func TestInitLoadsWithoutAWarning(t *testing.T) {
 	t.Parallel()
-	text := string(config.Init())
+	text := string(config.InitAll())
 	c := load(t, text)
 	if len(c.Warnings) > 0 {
 		t.Errorf("warnings: %v", warnings(c))

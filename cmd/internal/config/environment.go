@@ -126,7 +126,8 @@ func (e *environment) wrong(name, text string) {
 	e.problems = append(e.problems, Problem{Key: name, Text: text})
 }
 
-// warnUnknown tells of the variables that no key reads.
+// warnUnknown tells of the variables that no key reads. One that is nearly the name of a key is a mistake, as a key of the file would be: what it was
+// meant to set, perhaps who may talk to the bot, would silently keep its default. Others may belong to another program.
 func (e *environment) warnUnknown(known map[string]bool) {
 	names := slices.Sorted(maps.Keys(known))
 	provider := envName(envName(envPrefix, "llm"), "providers") + "_"
@@ -135,13 +136,14 @@ func (e *environment) warnUnknown(known map[string]bool) {
 		if known[name] {
 			continue
 		}
-		text := "names no known key"
+		text := "names no known key; docs/config.md lists the variables"
 		rest, ofProvider := strings.CutPrefix(name, provider)
 		who, key := splitField(rest, fields)
-		if near, ok := nearest.Nearest(name, names); ok {
-			text += "; did you mean " + near + "?"
-		} else if ofProvider && who != "" && key != "" {
+		if ofProvider && who != "" && key != "" { // perhaps one that is not configured at the moment
 			text = "has no effect: there is no provider of this name; set " + provider + who + "_MODEL too, or add it to the file"
+		} else if near, ok := nearest.Nearest(name, names); ok {
+			e.wrong(name, "names no known key; did you mean "+near+"?")
+			continue
 		}
 		e.warnings = append(e.warnings, Problem{Key: name, Text: text})
 	}

@@ -154,8 +154,8 @@ func maskURL(s string) string {
 	return u.String()
 }
 
-// Init returns a commented config file with every key at its default.
-func Init() []byte {
+// InitAll returns a commented config file with every key at its default.
+func InitAll() []byte {
 	var b bytes.Buffer
 	b.WriteString("# Configuration of zephbot. Every key stands here with its default.\n" +
 		"# A key can also be set by an environment variable: agent.concurrency by ZEPH_AGENT_CONCURRENCY.\n")

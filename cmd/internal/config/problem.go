@@ -85,3 +85,18 @@ func (o Origin) problem(key, text string) Problem {
 	}
 	return Problem{File: o.File, Line: o.Line, Key: key, Text: text}
 }
+
+// Problem puts a text about key where its value came from: the line of the file, or the variable. A key that nobody set stands where what holds it does.
+func (c *Config) Problem(key, text string) Problem { return c.place(key).problem(key, text) }
+
+// Set reports whether the file, the environment or a flag sets key.
+func (c *Config) Set(key string) bool {
+	_, ok := c.origins[key]
+	return ok
+}
+
+// Sorted orders by line; what has no line comes last, in the order it was found.
+func (p Problems) Sorted() Problems { return p.sorted() }
+
+// Entry appends the name of an entry to the key of its table, in quotes where it needs them.
+func Entry(table, name string) string { return join(table, name) }

@@ -1,11 +1,14 @@
 package config_test
 
 import (
+	"io/fs"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/zephbot/zephbot/cmd/internal/config"
 )
 
 func TestProblems(t *testing.T) {
@@ -235,15 +238,34 @@ func TestEnvironmentProblems(t *testing.T) {
 	}
 }
 
-func TestUnknownVariablesAreWarnings(t *testing.T) {
+func TestUnknownVariables(t *testing.T) {
 	t.Parallel()
-	got := warnings(load(t, "", "ZEPH_TELEGRAM_TOKN=hunter2", "ZEPH_SOMETHING_ELSE_ALTOGETHER=1", "ZEPH_LLM_PROVIDERS_MAIN_API_KEY=k"))
+	got := warnings(load(t, "[[llm.providers]]\nname = \"main\"\ntype = \"offline\"\n", "ZEPH_SOMETHING_ELSE_ALTOGETHER=1", "ZEPH_LLM_PROVIDERS_FAST_API_KEY=k"))
 	want := []string{
-		"ZEPH_LLM_PROVIDERS_MAIN_API_KEY: has no effect: there is no provider of this name; set ZEPH_LLM_PROVIDERS_MAIN_MODEL too, or add it to the file",
-		"ZEPH_SOMETHING_ELSE_ALTOGETHER: names no known key",
-		"ZEPH_TELEGRAM_TOKN: names no known key; did you mean ZEPH_TELEGRAM_TOKEN?",
+		"ZEPH_LLM_PROVIDERS_FAST_API_KEY: has no effect: there is no provider of this name; set ZEPH_LLM_PROVIDERS_FAST_MODEL too, or add it to the file",
+		"ZEPH_SOMETHING_ELSE_ALTOGETHER: names no known key; docs/config.md lists the variables",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
+	}
+}
+
+// TestMistypedVariables: a variable that is nearly the name of a key is refused, as a key of the file is.
+func TestMistypedVariables(t *testing.T) {
+	t.Parallel()
+	for name, meant := range map[string]string{
+		"ZEPH_TELEGRAM_TOKN": "ZEPH_TELEGRAM_TOKEN", "ZEPH_TELEGRAM_ALLOWED_USER": "ZEPH_TELEGRAM_ALLOWED_USERS", "ZEPH_DATADIR": "ZEPH_DATA_DIR",
+		"ZEPH_SECURITY_AUTONOMY": "", "ZEPH_TOOLS_SHELL_TIME_OUT": "ZEPH_TOOLS_SHELL_TIMEOUT",
+	} {
+		_, err := config.Load(config.Source{Env: []string{name + "=hunter2"}, ReadFile: func(string) ([]byte, error) { return nil, fs.ErrNotExist }})
+		if meant == "" {
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			continue
+		}
+		if want := name + ": names no known key; did you mean " + meant + "?"; err == nil || err.Error() != want {
+			t.Errorf("%v, want %q", err, want)
+		}
 	}
 }

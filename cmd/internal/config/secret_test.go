@@ -198,7 +198,7 @@ func TestPrintTellsWriteErrors(t *testing.T) {
 }
 
 func FuzzLoad(f *testing.F) {
-	f.Add(string(config.Init()), "ZEPH_AGENT_CONCURRENCY=3")
+	f.Add(string(config.InitAll()), "ZEPH_AGENT_CONCURRENCY=3")
 	f.Add(secretFile, "ZEPH_LLM_PROVIDERS_MAIN_MODEL=x")
 	f.Add("[[a]]\n[a.b]\n[[a]]\na={b=[{c=1}]}", "ZEPH_=")
 	f.Add("\"\" = 1\n[\"telegram::token\"]\nx=nan", "ZEPH_TELEGRAM_CHATS__1_TRIGGER=all")

@@ -1,0 +1,58 @@
+package app
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// Modes that write an audit log.
+const (
+	AuditServe    = "serve"
+	AuditSimulate = "simulate"
+	AuditChat     = "chat"
+	AuditTools    = "tools" // and the other commands that execute tools without a conversation
+)
+
+// AuditModes lists them.
+func AuditModes() []string { return []string{AuditServe, AuditSimulate, AuditChat, AuditTools} }
+
+// AuditLog is a log that a mode writes.
+type AuditLog struct {
+	Mode string
+	Path string
+	Dirs []string // whose databases may know how far the log had come
+}
+
+// AuditLogs lists the logs that this configuration makes each mode write, whether they exist or not. With audit.destination the modes that hold
+// conversations share one. With stdout they have no file.
+func AuditLogs(opts Options) []AuditLog {
+	cfg := opts.Config
+	data, terminal := cfg.Path(cfg.DataDir), terminalHome(opts)
+	simulate := filepath.Join(data, simulateName)
+	var list []AuditLog
+	switch cfg.Audit.Destination {
+	case "stdout":
+	case "":
+		list = []AuditLog{
+			{AuditServe, filepath.Join(data, auditName), []string{data}},
+			{AuditSimulate, filepath.Join(simulate, auditName), []string{simulate}},
+			{AuditChat, filepath.Join(terminal, auditName), []string{terminal}},
+		}
+	default:
+		list = []AuditLog{{AuditServe, cfg.Path(cfg.Audit.Destination), []string{data, simulate, terminal}}}
+	}
+	tools := []string{filepath.Join(terminal, "audit-cli.jsonl")}
+	more, _ := filepath.Glob(filepath.Join(terminal, "audit-cli-*.jsonl")) // a directory whose name is no pattern has none
+	slices.Sort(more)
+	for _, path := range append(tools, more...) {
+		list = append(list, AuditLog{AuditTools, path, []string{terminal}})
+	}
+	return list
+}
+
+// Exists says whether the log was written yet.
+func (l AuditLog) Exists() bool {
+	info, err := os.Stat(l.Path)
+	return err == nil && info.Mode().IsRegular()
+}

@@ -1,0 +1,318 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/rs/zerolog"
+
+	"github.com/zephbot/zephbot/bot/telegram"
+	"github.com/zephbot/zephbot/cmd/internal/config"
+	"github.com/zephbot/zephbot/policy/command"
+	"github.com/zephbot/zephbot/policy/pathrule"
+	"github.com/zephbot/zephbot/tools/filter"
+)
+
+// Use is what a configuration is checked for.
+type Use struct {
+	Telegram bool // people talk to it over Telegram
+	Model    bool // a model answers
+	Terminal bool // it runs at the terminal, with the state of that
+}
+
+// Findings are what Check found, each in the order of the file.
+type Findings struct {
+	Problems config.Problems // nothing can start like that
+	Faults   config.Problems // it starts, and the first use of something fails
+	Warnings config.Problems // strange, and perhaps meant
+}
+
+// ready is the beginning of every mode: it refuses a configuration with which nothing can start, and warns, once, of what is strange or will fail.
+func ready(opts Options, use Use) error {
+	if opts.Checked {
+		return nil
+	}
+	use.Model = use.Model && opts.Provider == nil
+	found := Check(opts, use)
+	if len(found.Problems) > 0 {
+		return found.Problems
+	}
+	for _, w := range slices.Concat(found.Faults, found.Warnings) {
+		opts.Log.Warn().Str("config", w.String()).Msg("start")
+	}
+	return nil
+}
+
+// Check finds what start or first use would find in a configuration that config.Load has read: files, patterns, programs, directories, and settings that
+// contradict each other. It changes nothing. Findings.Warnings begin with those of Load.
+func Check(opts Options, use Use) Findings {
+	k := &inspector{c: opts.Config, opts: opts}
+	k.found.Warnings = append(k.found.Warnings, opts.Config.Warnings...)
+	k.rules()
+	k.patterns()
+	k.files()
+	k.directories(use)
+	k.servers()
+	k.contradictions()
+	if use.Model {
+		k.models()
+	}
+	if use.Telegram {
+		k.telegram()
+	}
+	f := k.found
+	return Findings{Problems: f.Problems.Sorted(), Faults: f.Faults.Sorted(), Warnings: f.Warnings.Sorted()}
+}
+
+// Try builds everything that a start builds, in a directory that is thrown away, and gives what made that impossible.
+func Try(opts Options) (found Findings, err error) {
+	home, err := os.MkdirTemp("", "zephbot-check-")
+	if err != nil {
+		return found, fmt.Errorf("directory for the check: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(home) }() // left-overs are the system's
+	cfg := *opts.Config
+	cfg.Audit.Enabled = false
+	opts.Config, opts.Home, opts.Log, opts.Now = &cfg, home, zerolog.Nop(), now(opts)
+	b := &Bench{core: newCore(opts)}
+	b.core.passing = true
+	k := &inspector{c: opts.Config, opts: opts}
+	k.refuse("", b.open(context.Background()))
+	for _, w := range b.core.warnings {
+		k.found.Warnings = append(k.found.Warnings, config.Problem{Text: w})
+	}
+	return k.found, b.Close()
+}
+
+// inspector collects what is found.
+type inspector struct {
+	c     *config.Config
+	opts  Options
+	found Findings
+}
+
+func (k *inspector) wrong(key, format string, args ...any) {
+	k.found.Problems = append(k.found.Problems, k.c.Problem(key, fmt.Sprintf(format, args...)))
+}
+
+func (k *inspector) fault(key, format string, args ...any) {
+	k.found.Faults = append(k.found.Faults, k.c.Problem(key, fmt.Sprintf(format, args...)))
+}
+
+func (k *inspector) warn(key, format string, args ...any) {
+	k.found.Warnings = append(k.found.Warnings, k.c.Problem(key, fmt.Sprintf(format, args...)))
+}
+
+// refuse tells the errors of a part, one each, where they say that they are; else at key.
+func (k *inspector) refuse(key string, err error) {
+	for _, one := range leaves(err) {
+		k.found.Problems = append(k.found.Problems, k.locate(key, one.Error()))
+	}
+}
+
+// leaves takes joined errors apart.
+func leaves(err error) []error {
+	if err == nil {
+		return nil
+	}
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		var list []error
+		for _, one := range joined.Unwrap() {
+			if !errors.Is(one, ErrConfig) || one.Error() != ErrConfig.Error() {
+				list = append(list, leaves(one)...)
+			}
+		}
+		return list
+	}
+	return []error{err}
+}
+
+// locate reads "tools.permissions.bash[0].pattern: …" and "rules.toml:7 rules[2].tool: …" as what stands where.
+func (k *inspector) locate(key, text string) config.Problem {
+	where, rest, ok := strings.Cut(text, ": ")
+	if !ok {
+		return k.c.Problem(key, text)
+	}
+	name, of, ok := strings.Cut(where, " rules[")
+	if i := strings.LastIndexByte(name, ':'); ok && i > 0 { // of a file of its own
+		if line, err := strconv.Atoi(name[i+1:]); err == nil {
+			return config.Problem{File: name[:i], Line: line, Key: "rules[" + of, Text: rest}
+		}
+	}
+	if k.c.Set(where) || strings.HasPrefix(where, "tools.") && !strings.ContainsAny(where, " ") {
+		return k.c.Problem(where, rest)
+	}
+	return k.c.Problem(key, text)
+}
+
+// rules reads the rules as the start does, and the policy file.
+func (k *inspector) rules() {
+	globs, err := pathrule.New(expand(k.c.Path, k.c.Tools.File.DenyRead, "*/"), expand(k.c.Path, k.c.Tools.File.AllowRead, ""))
+	k.refuse("tools.file", err)
+	_, err = buildPolicy(k.c, k.opts.WorkDir, globs, command.NewReader())
+	k.refuse("tools.policy.policy_file", err)
+}
+
+// patterns looks at the expressions that other parts compile.
+func (k *inspector) patterns() {
+	for _, err := range leaves(checkScope(k.c.Tools.Shell.TransactionScope)) {
+		k.wrong("tools.shell.transaction_scope", "%s", err)
+	}
+}
+
+// files looks at the files that other parts read.
+func (k *inspector) files() {
+	if a := k.c.Tools.Adversarial; a.Enabled && a.PolicyFile != "" {
+		if text := unreadableFile(k.c.Path(a.PolicyFile), maxJudgeFile); text != "" {
+			k.wrong("tools.adversarial_policy.policy_file", "%s %s", a.PolicyFile, text)
+		}
+	}
+	f := k.c.Tools.Filters
+	if !f.Enabled {
+		return
+	}
+	configured, beside := "", ""
+	if f.FiltersPath != "" {
+		configured = k.c.Path(f.FiltersPath)
+	}
+	if k.c.File != "" {
+		beside = filepath.Dir(k.c.Path(k.c.File))
+	}
+	path := filter.Find(configured, beside)
+	if path == "" {
+		return
+	}
+	_, problems := filter.Load(path)
+	for _, p := range problems {
+		k.found.Faults = append(k.found.Faults, k.filterFault(p))
+	}
+}
+
+// filterFault puts what is wrong with a rule of a filter into its own file.
+func (k *inspector) filterFault(p filter.Problem) config.Problem {
+	text := p.What
+	if p.Do != "" {
+		text += "; " + p.Do
+	}
+	if p.File == "" {
+		return k.c.Problem("tools.filters", text)
+	}
+	return config.Problem{File: p.File, Key: p.Rule, Text: text}
+}
+
+// unreadableFile says why a file cannot be read; "" = it can.
+func unreadableFile(path string, limit int64) string {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "does not exist; make it, or correct the path"
+	case err != nil:
+		return "cannot be looked at: " + reason(err)
+	case info.IsDir():
+		return "is a directory; name a file in it"
+	case info.Size() > limit:
+		return fmt.Sprintf("has %d bytes; at most %d are read", info.Size(), limit)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return "cannot be read: " + reason(err) + "; change its owner or its mode"
+	}
+	_ = f.Close() // nothing was written
+	return ""
+}
+
+// reason is an error of the file system without the path.
+func reason(err error) string {
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		return e.Err.Error()
+	}
+	return err.Error()
+}
+
+// models builds what answers, as the start does.
+func (k *inspector) models() {
+	c := newCore(Options{Config: k.c, Log: zerolog.Nop(), Now: now(k.opts)})
+	if len(k.c.LLM.Providers) == 0 {
+		_, err := c.route()
+		k.refuse("llm.providers", err)
+		return
+	}
+	for i, p := range k.c.LLM.Providers {
+		at := fmt.Sprintf("llm.providers[%d]", i)
+		if _, err := c.model(p); err != nil {
+			k.wrong(at, "%s", err)
+		}
+		if p.MaxTokens >= k.c.Agent.ContextBudgetTokens {
+			k.warn(at+".max_tokens", "an answer of %d tokens leaves nothing of agent.context_budget_tokens (%d) for the conversation; lower it, or raise that",
+				p.MaxTokens, k.c.Agent.ContextBudgetTokens)
+		}
+		if p.APIKey == "" && (p.Type == "anthropic" || p.Type == "openai") && strings.HasPrefix(p.BaseURL, "https://api.") {
+			k.warn(at+".api_key", "is empty; %s refuses requests without a key: set it here, or ZEPH_LLM_PROVIDERS_%s_API_KEY", p.BaseURL, variable(p.Name))
+		}
+	}
+	if _, _, err := c.embedder(""); err != nil {
+		k.wrong("llm.embedding", "%s", err)
+	}
+	if name := k.c.MCP.ToolDiscovery.Provider; name != "" {
+		if _, _, err := c.embedder(name); err != nil {
+			k.wrong("mcp.tool_discovery.embedding_provider", "%s", err)
+		}
+	}
+}
+
+// variable is a name as it stands in environment variables.
+func variable(name string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return '_'
+	}, strings.ToUpper(name))
+}
+
+// telegram looks at the token and at who may do what.
+func (k *inspector) telegram() {
+	t := k.c.Telegram
+	if t.Token != "" {
+		client, err := telegram.NewClient(telegram.Options{Token: t.Token.Reveal(), APIURL: t.APIURL})
+		if err != nil {
+			k.refuse("telegram.token", trimmed(err))
+		} else {
+			client.Close()
+		}
+		if len(t.AllowedUsers) == 0 && len(t.Admins) == 0 {
+			k.warn("telegram.allowed_users", "nobody may talk to this bot: write to it, it answers with your id; put that into telegram.allowed_users")
+		}
+	}
+	k.everybody()
+	k.approvals("telegram.approvals_required", t.ApprovalsRequired, nil)
+	for _, id := range sortedKeys(t.Chats) {
+		chat, at := t.Chats[id], config.Entry("telegram.chats", id)
+		group, _, _ := strings.Cut(id, "/")
+		if strings.HasPrefix(group, "-") && !slices.Contains(t.AllowedChats, group) && !slices.Contains(t.AllowedChats, "*") {
+			k.warn(at, "has no effect: %s is not in telegram.allowed_chats", group)
+		}
+		if chat.ApprovalsRequired > 0 || len(chat.Approvers) > 0 {
+			required, key := chat.ApprovalsRequired, at+".approvals_required"
+			if required == 0 {
+				required, key = t.ApprovalsRequired, at
+			}
+			k.approvals(key, required, k.approversOf(id))
+		}
+	}
+}
+
+// trimmed takes the key from an error that begins with it: the place says it.
+func trimmed(err error) error {
+	if rest, ok := strings.CutPrefix(err.Error(), "telegram.token "); ok {
+		return errors.New("telegram.token: " + rest)
+	}
+	return err
+}

@@ -1,0 +1,189 @@
+package app
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/zephbot/zephbot/cmd/internal/config"
+)
+
+// sortedKeys are the keys of a map in order.
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+// everybody refuses a bot on which everyone may run everything unasked.
+func (k *inspector) everybody() {
+	t, tools := k.c.Telegram, k.c.Tools
+	if !slices.Contains(t.AllowedUsers, "*") || k.c.Security.AutonomyLevel != "full" || !tools.Enabled {
+		return
+	}
+	if len(t.AllowedTools) > 0 || tools.Policy.Enabled || tools.Authorization.Enabled || len(tools.Permissions) > 0 {
+		return // somebody has thought about what strangers may do
+	}
+	k.wrong("telegram.allowed_users", "\"*\" lets everyone on Telegram run every tool unasked, because security.autonomy_level is full; "+
+		"name people, set autonomy_level = \"supervised\", or limit the tools (telegram.allowed_tools, tools.permissions, tools.policy)")
+}
+
+// approversOf are the approvers that a chat, and the group around a topic, have of their own.
+func (k *inspector) approversOf(id string) []int64 {
+	chats := k.c.Telegram.Chats
+	own := chats[id].Approvers
+	if group, _, topic := strings.Cut(id, "/"); topic {
+		own = append(slices.Clone(own), chats[group].Approvers...)
+	}
+	return own
+}
+
+// approvals looks whether what is asked can be approved at all. own are the approvers of one chat, besides those of all.
+func (k *inspector) approvals(key string, required int, own []int64) {
+	t := k.c.Telegram
+	if k.c.Security.AutonomyLevel != "supervised" || !k.c.Tools.Enabled {
+		return // nothing is asked
+	}
+	may := map[int64]bool{}
+	for _, id := range slices.Concat(t.Approvers, t.Admins, own) {
+		may[id] = true
+	}
+	const cure = "; add people to telegram.approvers or telegram.admins, or lower the number"
+	switch others := len(may) - 1; {
+	case required > len(may) && required > 1:
+		k.fault(key, "%d people must approve, but only %s may%s", required, number(len(may)), cure)
+	case required > 1 && others < required && k.onlyApproversAsk(may):
+		k.fault(key, "%d people must approve, and of the %s who may, the one who asks does not count%s", required, number(len(may)), cure)
+	case required > 1 && others < required:
+		k.warn(key, "when one of the %s who may approve asks, only %s are left and %d must%s", number(len(may)), number(others), required, cure)
+	case required == 1 && !t.ApprovalByRequester:
+		k.byOthers(may)
+	}
+}
+
+// byOthers looks whether there is anybody to approve what people may not approve for themselves.
+func (k *inspector) byOthers(may map[int64]bool) {
+	const key, cure = "telegram.approval_by_requester", "; add people to telegram.approvers or telegram.admins, or allow it"
+	switch {
+	case len(may) == 0:
+		k.fault(key, "nobody may approve their own request, and there is nobody else who may%s", cure)
+	case len(may) == 1 && k.onlyApproversAsk(may):
+		k.fault(key, "only one person may talk to the bot and approve, and not what they ask for themselves%s", cure)
+	case len(may) == 1:
+		k.warn(key, "what the only person who may approve asks for, nobody can approve%s", cure)
+	}
+}
+
+// onlyApproversAsk says whether everybody who may talk to the bot is one of the approvers.
+func (k *inspector) onlyApproversAsk(may map[int64]bool) bool {
+	for _, user := range k.c.Telegram.AllowedUsers {
+		id, err := strconv.ParseInt(user, 10, 64)
+		if err != nil || !may[id] {
+			return false
+		}
+	}
+	return true
+}
+
+// number says a small number in words where it is none or one.
+func number(n int) string {
+	switch n {
+	case 0:
+		return "nobody"
+	case 1:
+		return "one"
+	default:
+		return strconv.Itoa(n)
+	}
+}
+
+// contradictions looks at settings that switch each other off.
+func (k *inspector) contradictions() {
+	k.uselessRules()
+	k.uselessShell()
+	t := k.c.Tools
+	if n := t.MaxToolCallsPerSession; n != nil && *n == 0 {
+		k.wrong("tools.max_tool_calls_per_session", "0 lets no tool run at all; take the key out for no limit, or set tools.enabled = false")
+	}
+	if t.Anomaly.Enabled && t.Anomaly.ErrorThreshold > t.Anomaly.FailureThreshold {
+		k.warn("tools.anomaly.error_threshold", "%g is above failure_threshold (%g): a tool is blocked before anybody is warned; make it smaller",
+			t.Anomaly.ErrorThreshold, t.Anomaly.FailureThreshold)
+	}
+	if t.Retry.MaxAttempts > 0 && t.Retry.BaseMS > t.Retry.MaxMS {
+		k.warn("tools.retry.base_ms", "%d is above max_ms (%d), which wins; make it smaller", t.Retry.BaseMS, t.Retry.MaxMS)
+	}
+	if o := t.Overflow; o.MaxOverflowBytes > 0 && o.MaxOverflowBytes < int64(o.Threshold) {
+		k.warn("tools.overflow.max_overflow_bytes", "%d is below threshold (%d): what is cut off is kept nowhere; make it larger", o.MaxOverflowBytes, o.Threshold)
+	}
+	for _, d := range t.Scrape.AllowedDomains {
+		if slices.Contains(t.Scrape.DeniedDomains, d) {
+			k.warn("tools.scrape.allowed_domains", "%s is also in denied_domains, which win; take it out of one of them", d)
+		}
+	}
+	if len(t.File.AllowRead) > 0 && len(t.File.DenyRead) == 0 {
+		k.warn("tools.file.allow_read", "has no effect: it lists exceptions from deny_read, which is empty")
+	}
+	k.circles()
+}
+
+// uselessRules looks at rules that nothing asks.
+func (k *inspector) uselessRules() {
+	p, a, t := k.c.Tools.Policy, k.c.Tools.Authorization, k.c.Tools
+	noRule := len(p.Rules) == 0 && p.File == "" && (!a.Enabled || len(a.Rules) == 0)
+	for _, w := range []struct {
+		when      bool
+		key, text string
+	}{
+		{!p.Enabled && (len(p.Rules) > 0 || p.File != ""), "tools.policy", "its rules are not in force: set tools.policy.enabled = true"},
+		{!a.Enabled && len(a.Rules) > 0, "tools.authorization", "its rules are not in force: set tools.authorization.enabled = true"},
+		{p.File != "" && len(p.Rules) > 0, "tools.policy.rules", "have no effect: tools.policy.policy_file replaces them; keep one of them"},
+		{
+			p.Enabled && p.DefaultEffect == "deny" && noRule, "tools.policy.enabled",
+			"every call is denied: there is no rule, and default_effect is deny; add rules, or set default_effect = \"allow\"",
+		},
+		{
+			!t.Adversarial.Enabled && k.c.Set("tools.adversarial_policy.policy_file"), "tools.adversarial_policy.policy_file",
+			"has no effect: set tools.adversarial_policy.enabled = true",
+		},
+		{!t.Filters.Enabled && k.c.Set("tools.filters.filters_path"), "tools.filters.filters_path", "has no effect: tools.filters.enabled is false"},
+		{
+			len(t.Permissions["bash"]) > 0 && k.c.Set("tools.shell.confirm_patterns"), "tools.shell.confirm_patterns",
+			"has no effect: tools.permissions.bash decides what is asked; write a rule there",
+		},
+	} {
+		if w.when {
+			k.warn(w.key, "%s", w.text)
+		}
+	}
+}
+
+// uselessShell looks at settings of transactions that there are none of.
+func (k *inspector) uselessShell() {
+	if k.c.Tools.Shell.Transactional {
+		return
+	}
+	for _, key := range []string{"auto_rollback", "auto_rollback_exit_codes", "snapshot_required", "transaction_scope", "max_snapshot_bytes"} {
+		if key = "tools.shell." + key; k.c.Set(key) {
+			k.warn(key, "has no effect: set tools.shell.transactional = true")
+		}
+	}
+}
+
+// circles finds tools that wait for each other.
+func (k *inspector) circles() {
+	d := k.c.Tools.Dependencies
+	if !d.Enabled {
+		return
+	}
+	for _, tool := range sortedKeys(d.Rules) {
+		seen, next := map[string]bool{}, d.Rules[tool].Requires
+		for len(next) > 0 {
+			name := next[0]
+			if next = next[1:]; name == tool {
+				k.wrong(config.Entry("tools.dependencies.rules", tool)+".requires", "%s waits for itself, so it is never offered; take one of the names out", tool)
+				break
+			}
+			if !seen[name] {
+				seen[name] = true
+				next = append(slices.Clone(next), d.Rules[name].Requires...)
+			}
+		}
+	}
+}

@@ -1,0 +1,133 @@
+package app
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/bmatcuk/doublestar/v4"
+
+	"github.com/zephbot/zephbot/cmd/internal/config"
+	"github.com/zephbot/zephbot/tools/mcp/guard"
+)
+
+// now is the clock of options that may have none.
+func now(opts Options) func() time.Time {
+	if opts.Now != nil {
+		return opts.Now
+	}
+	return time.Now
+}
+
+// checkScope finds globs that cannot be read.
+func checkScope(globs []string) error {
+	var errs []error
+	for _, g := range globs {
+		if !doublestar.ValidatePattern(g) {
+			errs = append(errs, fmt.Errorf("%q is not a valid glob; a bracket or brace may be open", g))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// directories looks at the places that are written to.
+func (k *inspector) directories(use Use) {
+	home := k.c.Path(k.c.DataDir)
+	if use.Terminal {
+		home = terminalHome(k.opts)
+	}
+	k.writable("data_dir", home)
+	if k.c.Database.URL != "" {
+		k.wrong("database.url", "databases other than SQLite are not part of this version; leave it empty for SQLite in data_dir")
+	}
+	if dir := k.c.Workspaces.Dir; dir != "" {
+		k.writable("workspaces.dir", k.c.Path(dir))
+	}
+	a := k.c.Audit
+	if !a.Enabled || a.Destination == "" || a.Destination == "stdout" {
+		return
+	}
+	path := k.c.Path(a.Destination)
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		k.wrong("audit.destination", "%s is a directory; name a file in it", a.Destination)
+		return
+	}
+	if text := notWritable(path); text != "" {
+		k.wrong("audit.destination", "%s", text)
+		return
+	}
+	k.writable("audit.destination", filepath.Dir(path))
+}
+
+// writable wants a directory to be one in which files can be made, or one that can be made.
+func (k *inspector) writable(key, dir string) {
+	for at := dir; ; at = filepath.Dir(at) {
+		info, err := os.Stat(at)
+		switch {
+		case errors.Is(err, fs.ErrNotExist) && at != filepath.Dir(at):
+			continue // it will be made
+		case errors.Is(err, fs.ErrNotExist):
+			k.wrong(key, "%s cannot be made: there is no %s", dir, at)
+		case err != nil:
+			k.wrong(key, "%s cannot be used: %s: %s", dir, at, reason(err))
+		case !info.IsDir():
+			k.wrong(key, "%s cannot be used: %s is a file; name a directory", dir, at)
+		default:
+			if text := notWritable(at); text != "" {
+				k.wrong(key, "%s", text)
+			}
+		}
+		return
+	}
+}
+
+// servers looks at the programs and directories of MCP servers.
+func (k *inspector) servers() {
+	for i, s := range k.c.MCP.Servers {
+		at := fmt.Sprintf("mcp.servers[%d]", i)
+		if s.Command != "" {
+			k.program(at+".command", s)
+		}
+		for j, r := range s.Roots {
+			u, err := url.Parse(r.URI)
+			if err != nil || u.Scheme != "file" {
+				continue // told when it was read
+			}
+			if info, err := os.Stat(u.Path); err != nil || !info.IsDir() {
+				k.fault(fmt.Sprintf("%s.roots[%d].uri", at, j), "%s is no directory that exists; make it, or correct the address", u.Path)
+			}
+		}
+		if s.OAuth.Enabled && s.URL == "" {
+			k.warn(at+".oauth", "has no effect: only a server with a url is signed in to")
+		}
+	}
+}
+
+// program wants the command of a server to be allowed and installed.
+func (k *inspector) program(key string, s config.MCPServer) {
+	if err := guard.Command(s.Command, k.c.MCP.AllowedCommands); err != nil {
+		k.fault(key, "%s", err)
+		return
+	}
+	path := os.Getenv("PATH")
+	for name, value := range s.Env {
+		if name == "PATH" {
+			path = value.Reveal()
+		}
+	}
+	for _, dir := range filepath.SplitList(path) {
+		if !filepath.IsAbs(dir) {
+			continue // the client passes over it too
+		}
+		if _, err := exec.LookPath(filepath.Join(dir, s.Command)); err == nil {
+			return
+		}
+	}
+	k.fault(key, "%s was not found in PATH; install it, or correct the name", strings.TrimSpace(s.Command))
+}
