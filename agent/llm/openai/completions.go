@@ -27,6 +27,7 @@ var newTokenField = regexp.MustCompile(`^(?:.*/)?(?:o[1-9]|gpt-[5-9])`)
 type completions struct {
 	provider *Provider
 	origin   string // host; vendors' own fields go back only to where they came from
+	tools    toolbox
 }
 
 // origins is the form of llm.ToolUse.Extra: what a host wants to see again with a tool call. Each wire reads its own fields only.
@@ -41,9 +42,12 @@ type origins struct {
 }
 
 func (w *completions) chat(ctx context.Context, x *exchange, req *llm.Request, emit func(string)) (*llm.Response, error) {
-	names := wirename.New(req)
-	body := w.request(req, names)
-	x.extras, x.stream = w.extras(req, body), true
+	names, tools, err := w.tools.of(req, chatTools)
+	if err != nil {
+		return nil, err
+	}
+	body := w.request(req, names, standIn(tools))
+	x.extras, x.tools, x.stream = w.extras(req, body), tools, true
 	stream, err := w.provider.sdk(x).CreateChatCompletionStream(ctx, body)
 	if err != nil {
 		if errors.Is(err, goopenai.ErrReasoningToolsRequireResponses) {
@@ -78,9 +82,9 @@ func (w *completions) chat(ctx context.Context, x *exchange, req *llm.Request, e
 }
 
 // request writes the conversation in the vendor's form.
-func (w *completions) request(req *llm.Request, names *wirename.Names) goopenai.ChatCompletionRequest {
+func (w *completions) request(req *llm.Request, names *wirename.Names, tools []goopenai.Tool) goopenai.ChatCompletionRequest {
 	out := goopenai.ChatCompletionRequest{
-		Model: w.provider.o.Model, User: req.User, StreamOptions: &goopenai.StreamOptions{IncludeUsage: true},
+		Model: w.provider.o.Model, User: req.User, Tools: tools, StreamOptions: &goopenai.StreamOptions{IncludeUsage: true},
 	}
 	limit := req.MaxTokens
 	if limit == 0 {
@@ -97,16 +101,22 @@ func (w *completions) request(req *llm.Request, names *wirename.Names) goopenai.
 	for i := range req.Messages {
 		out.Messages = append(out.Messages, message(&req.Messages[i], names))
 	}
+	return out
+}
+
+// chatTools writes the tools in the vendor's form.
+func chatTools(req *llm.Request, names *wirename.Names) []goopenai.Tool {
+	var list []goopenai.Tool
 	for _, t := range req.Tools {
 		schema := t.Schema
 		if !json.Valid(schema) {
 			schema = json.RawMessage(`{"type":"object","properties":{}}`)
 		}
-		out.Tools = append(out.Tools, goopenai.Tool{Type: goopenai.ToolTypeFunction, Function: &goopenai.FunctionDefinition{
+		list = append(list, goopenai.Tool{Type: goopenai.ToolTypeFunction, Function: &goopenai.FunctionDefinition{
 			Name: names.Encode(t.Name), Description: t.Description, Parameters: schema,
 		}})
 	}
-	return out
+	return list
 }
 
 // message writes one message; the SDK would drop an empty content, which some servers answer with 400.

@@ -33,6 +33,7 @@ var reasons = regexp.MustCompile(`^(?:.*/)?(?:o[1-9]|gpt-[5-9])`)
 type responses struct {
 	provider *Provider
 	origin   string // host
+	tools    toolbox
 }
 
 func (w *responses) chat(ctx context.Context, x *exchange, req *llm.Request, emit func(string)) (*llm.Response, error) {
@@ -47,9 +48,12 @@ func (w *responses) chat(ctx context.Context, x *exchange, req *llm.Request, emi
 }
 
 func (w *responses) once(ctx context.Context, x *exchange, req *llm.Request, reasoning bool, emit func(string)) (*llm.Response, error) {
-	names := wirename.New(req)
-	x.stream = true
-	stream, err := w.provider.sdk(x).CreateResponseStream(ctx, w.request(req, names, reasoning))
+	names, tools, err := w.tools.of(req, responseTools)
+	if err != nil {
+		return nil, err
+	}
+	x.tools, x.stream = tools, true
+	stream, err := w.provider.sdk(x).CreateResponseStream(ctx, w.request(req, names, reasoning, standIn(tools)))
 	if err != nil {
 		return nil, err //nolint:wrapcheck // classified by Provider
 	}
@@ -73,11 +77,11 @@ func (w *responses) once(ctx context.Context, x *exchange, req *llm.Request, rea
 }
 
 // request writes the conversation in the vendor's form.
-func (w *responses) request(req *llm.Request, names *wirename.Names, reasoning bool) goopenai.CreateResponseRequest {
+func (w *responses) request(req *llm.Request, names *wirename.Names, reasoning bool, tools []goopenai.Tool) goopenai.CreateResponseRequest {
 	store := false
 	out := goopenai.CreateResponseRequest{
 		Model: w.provider.o.Model, Instructions: req.System, Store: &store, Input: w.input(req, names, reasoning),
-		PromptCacheKey: userID(req.User), SafetyIdentifier: userID(req.User),
+		PromptCacheKey: userID(req.User), SafetyIdentifier: userID(req.User), Tools: tools,
 	}
 	if limit := cmp.Or(req.MaxTokens, w.provider.o.MaxTokens); limit > 0 {
 		out.MaxOutputTokens = max(limit, minOutput)
@@ -85,6 +89,12 @@ func (w *responses) request(req *llm.Request, names *wirename.Names, reasoning b
 	if reasons.MatchString(out.Model) && !strings.Contains(out.Model, "-chat") {
 		out.Include = []goopenai.ResponseInclude{goopenai.ResponseIncludeReasoningEncryptedContent}
 	}
+	return out
+}
+
+// responseTools writes the tools in the vendor's form.
+func responseTools(req *llm.Request, names *wirename.Names) []goopenai.Tool {
+	var list []goopenai.Tool
 	for _, t := range req.Tools {
 		schema := t.Schema
 		if !json.Valid(schema) {
@@ -95,9 +105,9 @@ func (w *responses) request(req *llm.Request, names *wirename.Names, reasoning b
 		if t.Description != "" {
 			fields["description"] = t.Description
 		}
-		out.Tools = append(out.Tools, goopenai.Tool{Type: goopenai.ToolTypeFunction, Parameters: fields})
+		list = append(list, goopenai.Tool{Type: goopenai.ToolTypeFunction, Parameters: fields})
 	}
-	return out
+	return list
 }
 
 // userID shortens an id that is too long for the vendor.

@@ -1,7 +1,6 @@
 package openai
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -24,6 +23,7 @@ type place struct{ message, call int }
 type exchange struct {
 	client *http.Client
 	extras map[place]json.RawMessage // object whose fields are added to a tool call
+	tools  []byte                    // list that takes the place of what stands in for it; nil = nothing does
 	stream bool
 	limit  int64 // of the body of an answer
 
@@ -42,7 +42,7 @@ func (p *Provider) exchange() *exchange {
 
 // again makes the exchange ready for the same conversation in another form. Only for a request that was refused before it was answered.
 func (x *exchange) again() {
-	x.sent, x.status, x.header, x.body, x.extras = false, 0, nil, nil, nil
+	x.sent, x.status, x.header, x.body, x.extras, x.tools = false, 0, nil, nil, nil, nil
 	x.listen()
 }
 
@@ -56,6 +56,9 @@ func (x *exchange) rejected(err error) (complaint, bool) {
 
 // Do implements the SDK's HTTPDoer.
 func (x *exchange) Do(req *http.Request) (*http.Response, error) {
+	if err := x.addTools(req); err != nil {
+		return nil, err
+	}
 	if err := x.addExtras(req); err != nil {
 		return nil, err
 	}
@@ -92,9 +95,7 @@ func (x *exchange) addExtras(req *http.Request) error {
 	if data, err = mergeExtras(data, x.extras); err != nil {
 		return fmt.Errorf("add vendor fields: %w", err)
 	}
-	req.ContentLength = int64(len(data))
-	req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }
-	req.Body = io.NopCloser(bytes.NewReader(data))
+	setBody(req, data)
 	return nil
 }
 

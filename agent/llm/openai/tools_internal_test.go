@@ -1,0 +1,128 @@
+package openai
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/agent/llm/wirename"
+)
+
+// catcher keeps the body of a request and refuses it.
+type catcher struct{ body []byte }
+
+func (c *catcher) RoundTrip(req *http.Request) (*http.Response, error) {
+	var err error
+	c.body, err = io.ReadAll(req.Body)
+	if err == nil && int64(len(c.body)) != req.ContentLength {
+		err = fmt.Errorf("%d bytes, said to be %d", len(c.body), req.ContentLength)
+	}
+	return nil, err
+}
+
+// requests are conversations of which each may meet what was remembered of those before it.
+func requests() []*llm.Request {
+	tool := func(name, description, schema string) llm.Tool {
+		return llm.Tool{Name: name, Description: description, Schema: json.RawMessage(schema)}
+	}
+	plain := []llm.Tool{tool("bash", "Runs <b> & more", `{"type": "object",  "properties":{"a":{"type":"string"}}}`), tool("server:do it", "", `{{`)}
+	say := func(text string, uses ...string) []llm.Message {
+		list := []llm.Message{{Role: llm.User, Text: text}}
+		for i, name := range uses {
+			id := fmt.Sprint("c", i)
+			list = append(list, llm.Message{Role: llm.Assistant, Uses: []llm.ToolUse{{
+				ID: id, Name: name, Args: json.RawMessage(`{}`), Extra: json.RawMessage(`{"host":"model.example","fields":{"extra_content":{"x":1}}}`),
+			}}}, llm.Message{Role: llm.ToolRole, Result: &llm.ToolResult{ID: id, Name: name, Text: "ok"}})
+		}
+		return list
+	}
+	return []*llm.Request{
+		{Messages: say("no tools")},
+		{Messages: say("first"), Tools: plain, System: "s", User: "u"},
+		{Messages: say("again"), Tools: plain, MaxTokens: 7},
+		{Messages: say("used", "bash"), Tools: plain},
+		{Messages: say("used another that collides", "server__do_it", "gone:away"), Tools: plain},
+		{Messages: say("after it"), Tools: plain},
+		{Messages: say(`"tools":[{"type":""}]` + standInJSON), Tools: plain},
+		{Messages: say("other order"), Tools: []llm.Tool{plain[1], plain[0]}},
+		{Messages: say("fewer"), Tools: plain[:1]},
+		{Messages: say("long"), Tools: []llm.Tool{tool("bash", strings.Repeat("x", maxToolbox), `{}`)}},
+	}
+}
+
+// TestToolsAreWrittenAsBefore: what is sent is byte for byte what the SDK writes of the whole request.
+func TestToolsAreWrittenAsBefore(t *testing.T) {
+	t.Parallel()
+	caught := &catcher{}
+	p, err := New(Options{Name: "main", BaseURL: "https://model.example/v1", Model: "m", HTTPClient: &http.Client{Transport: caught}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	chat, responses := &completions{provider: p, origin: "model.example"}, &responses{provider: p, origin: "model.example"}
+	list := requests()
+	for round := range 3 {
+		if round == 2 { // the same memory with something else in it
+			copy(list[1].Tools[0].Schema, `{"type": "object",  "properties":{"b":`)
+		}
+		for i, req := range list {
+			names := wirename.New(req)
+			body := chat.request(req, names, chatTools(req, names))
+			body.Stream = true
+			want, err := json.Marshal(body)
+			if extras := chat.extras(req, body); err == nil && len(extras) > 0 {
+				want, err = mergeExtras(want, extras)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := chat.chat(t.Context(), p.exchange(), req, func(string) {}); err == nil || !bytes.Equal(caught.body, want) {
+				t.Errorf("round %d, chat %d (%v): sent\n%.2000s\nwant\n%.2000s", round, i, err, caught.body, want)
+			}
+			other := responses.request(req, names, true, responseTools(req, names))
+			other.Stream = true
+			if want, err = json.Marshal(other); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := responses.chat(t.Context(), p.exchange(), req, func(string) {}); err == nil || !bytes.Equal(caught.body, want) {
+				t.Errorf("round %d, responses %d (%v): sent\n%.2000s\nwant\n%.2000s", round, i, err, caught.body, want)
+			}
+		}
+	}
+	if n := len(chat.tools.lists); n == 0 || n > maxToolboxes {
+		t.Errorf("%d lists are remembered", n)
+	}
+}
+
+// BenchmarkTools writes a request with 14 tools, as it is done and as the SDK does it.
+func BenchmarkTools(b *testing.B) {
+	p, err := New(Options{Name: "main", BaseURL: "https://model.example/v1", Model: "m", HTTPClient: &http.Client{Transport: &catcher{}}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	chat := &completions{provider: p}
+	req := &llm.Request{System: "s", Messages: []llm.Message{{Role: llm.User, Text: "hello"}}}
+	for i := range 14 {
+		req.Tools = append(req.Tools, llm.Tool{
+			Name: fmt.Sprint("tool", i), Description: strings.Repeat("What it does. ", 30),
+			Schema: json.RawMessage(`{"type":"object","properties":{"path":{"type":"string","description":"` + strings.Repeat("Where it is. ", 10) + `"}},"required":["path"]}`),
+		})
+	}
+	b.Run("once", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			_, _ = chat.chat(b.Context(), p.exchange(), req, func(string) {})
+		}
+	})
+	b.Run("each time", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			names := wirename.New(req)
+			_, _ = p.sdk(p.exchange()).CreateChatCompletionStream(b.Context(), chat.request(req, names, chatTools(req, names)))
+		}
+	})
+}
