@@ -100,7 +100,8 @@ type run struct {
 	fake  *telegramtest.Server
 	url   string
 	model *modelServer
-	kill  *point // nil = none, or done
+	kill  *point   // nil = none, or done
+	env   []string // further variables of the process
 
 	mu     sync.Mutex
 	counts map[string]int // requests by method and phase
@@ -189,6 +190,7 @@ func (r *run) start() error {
 		"ZEPH_LLM_PROVIDERS_MAIN_TYPE=openai", "ZEPH_LLM_PROVIDERS_MAIN_MODEL=scripted", "ZEPH_LLM_PROVIDERS_MAIN_API_KEY=opens-nothing",
 		"ZEPH_LLM_PROVIDERS_MAIN_BASE_URL=" + r.model.URL,
 	}
+	c.cmd.Env = append(c.cmd.Env, r.env...) // the last one counts
 	c.cmd.Stderr = c.log
 	stdin, err := c.cmd.StdinPipe()
 	if err != nil {
