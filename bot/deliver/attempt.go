@@ -43,9 +43,10 @@ func (o *Outbox) deliver(ctx context.Context, c *chat, it *item, held func()) {
 		o.log(&it.row).Info().Err(err).Msg("message cannot be edited; sent as a new one")
 		out.row.Edit, it.row.Edit = "", ""
 	}
-	if !o.claim(ctx, c, it) {
+	if !it.claimed && !o.claim(ctx, c, it) {
 		return
 	}
+	it.claimed = false
 	message, err := o.send(ctx, out)
 	for err != nil && out.row.Vital() && out.lessen(o.deps.Words, err) {
 		o.log(&it.row).Warn().Err(err).Str("form", out.form.String()).Msg("message refused; tried in another form")
@@ -246,8 +247,9 @@ func (o *Outbox) settle(ctx context.Context, c *chat, it *item, v verdict) {
 			o.lose(c.key, &it.row, v.update)
 		}
 		o.drop(c, it)
-		// A row that waits for the message of this one is due now.
-		o.nudge()
+		if it.row.Purpose == bot.Placeholder || it.row.Purpose == bot.Question { // a row that waits for the message of this one is due now
+			o.nudge()
+		}
 		o.settleTold(ctx, c.key, v.told)
 	}
 }

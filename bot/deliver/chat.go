@@ -13,6 +13,8 @@ const (
 	parkFrom = 5 * time.Second
 	// around is how many rows of a session are looked through for one that takes the place of another.
 	around = 64
+	// parkedProblem tells a row that was made to wait from one that was made for a later time: it keeps its place when it is read again.
+	parkedProblem = "waits behind an earlier message"
 )
 
 // chat is the queue of one chat. All fields are guarded by Outbox.mu.
@@ -27,6 +29,7 @@ type item struct {
 	row     bot.Row
 	form    form // the least that the server has refused
 	noTopic bool
+	claimed bool      // stored as being sent, and no request was made yet
 	stored  time.Time // not_before in the store, guarded by Outbox.mu; may be later than row.NotBefore while another row holds the chat up
 }
 
@@ -160,10 +163,10 @@ func (o *Outbox) park(ctx context.Context, c *chat, head *item, wait time.Durati
 	o.mu.Lock()
 	var behind []*item
 	for _, it := range c.items {
-		if it != head && it.stored.Before(until) {
+		if it != head && !it.claimed && it.stored.Before(until) {
 			behind = append(behind, it)
 			change.Rows = append(change.Rows, bot.RowUpdate{
-				ID: it.row.ID, From: []bot.RowState{bot.Pending}, To: bot.Pending, NotBefore: until, Problem: it.row.Problem,
+				ID: it.row.ID, From: []bot.RowState{bot.Pending}, To: bot.Pending, NotBefore: until, Problem: parkedProblem,
 			})
 		}
 	}
@@ -190,7 +193,7 @@ func replaceable(row *bot.Row) bool {
 
 // replaced drops a row that has not got out yet when a younger one of its session is to edit its message: that one is sent instead.
 func (o *Outbox) replaced(ctx context.Context, c *chat, it *item) bool {
-	if !it.row.Doubt.IsZero() { // it may have got out
+	if it.claimed || !it.row.Doubt.IsZero() { // it may have got out
 		return false
 	}
 	rows, err := o.deps.Store.Rows(ctx, it.row.Session, around)

@@ -39,6 +39,32 @@ func TestDeferredRowsHoldUpNobody(t *testing.T) {
 	})
 }
 
+// A row that was made to wait behind another keeps its place, also when the next process finds that other one gone.
+func TestParkedRowsKeepTheirPlace(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := setup(t)
+		w.sender.answer = func(*bot.Row) error {
+			return &bot.SendError{Outcome: bot.Throttled, RetryAfter: time.Minute, Err: errors.New("429")}
+		}
+		w.start()
+		head := w.say(row(bot.Final, "head"), row(bot.Final, "two"))[0]
+		pass(5 * time.Second)
+		w.stop()
+		w.sender.answer = nil
+		_, err := w.store.Apply(t.Context(), &bot.Change{Rows: []bot.RowUpdate{{ID: head, From: []bot.RowState{bot.Pending}, To: bot.Dead, Problem: "dropped"}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.start()
+		w.say(row(bot.Final, "three"))
+		pass(2 * time.Minute)
+		w.stop()
+		if diff := cmp.Diff([]string{"two", "three"}, w.sender.texts("7")); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
 // A row that is no longer pending is not sent, even when it was read as pending.
 func TestRowTakenAway(t *testing.T) {
 	bubble(t, func(t *testing.T) {

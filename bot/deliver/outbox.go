@@ -107,6 +107,10 @@ type Outbox struct {
 	finished map[int64]uint64 // rows that left memory, with the look at the store that was the last one then
 	looks    uint64
 	lost     map[string][]lost // by chat: what nobody was told yet
+	run      context.Context   //nolint:containedctx // of Run, which bounds the goroutines that a Change begins; nil before and after
+	current  bool              // what is due is in memory: a new row may be sent before a look
+	offers   map[string]int    // keys of rows that a Change under way stores as being sent
+	adopt    time.Time         // until then rows in state sending that nobody knows are looked for
 	busy     int               // deliveries in progress
 
 	wake  chan struct{}
@@ -129,7 +133,7 @@ func NewOutbox(deps Deps, opts Options) *Outbox {
 	opts = opts.withDefaults()
 	return &Outbox{
 		deps: deps, opts: opts,
-		chats: map[string]*chat{}, known: map[int64]bool{}, finished: map[int64]uint64{}, lost: map[string][]lost{},
+		chats: map[string]*chat{}, known: map[int64]bool{}, finished: map[int64]uint64{}, lost: map[string][]lost{}, offers: map[string]int{},
 		wake: make(chan struct{}, 1), slots: make(chan struct{}, opts.Chats), quick: make(chan struct{}, opts.Chats),
 	}
 }
@@ -137,10 +141,13 @@ func NewOutbox(deps Deps, opts Options) *Outbox {
 // Run delivers until ctx ends. Then no new row is taken, requests in flight are finished and their outcomes stored, and Run returns nil when all its
 // goroutines are gone. What is left is delivered by the next process.
 func (o *Outbox) Run(ctx context.Context) error {
-	defer o.wg.Wait()
+	defer o.leave()
 	if !o.recoverStranded(ctx) || !o.recall(ctx) || !o.resume(ctx) {
 		return nil
 	}
+	o.mu.Lock()
+	o.run = ctx
+	o.mu.Unlock()
 	failures := 0
 	for ctx.Err() == nil {
 		wait := o.opts.Poll
@@ -155,6 +162,14 @@ func (o *Outbox) Run(ctx context.Context) error {
 		o.pause(ctx, wait, failures == 0)
 	}
 	return nil
+}
+
+// leave takes no more offers and waits for all goroutines.
+func (o *Outbox) leave() {
+	o.mu.Lock()
+	o.current = false
+	o.mu.Unlock()
+	o.wg.Wait()
 }
 
 // pause waits for the next look.
@@ -270,14 +285,23 @@ func (o *Outbox) look(ctx context.Context) error {
 	now := o.deps.Now()
 	o.mu.Lock()
 	o.looks++
-	this, limit := o.looks, batch+o.listed(now)
+	this, limit, adopt := o.looks, batch+o.listed(now), now.Before(o.adopt)
 	o.mu.Unlock()
-	rows, err := o.deps.Store.Due(ctx, o.opts.Channel, o.opts.Bot, now, limit)
-	if err != nil {
-		return err
+	var begun []bot.Row
+	if adopt {
+		var err error
+		if begun, err = o.deps.Store.Stranded(ctx, o.opts.Channel, o.opts.Bot); err != nil {
+			return err
+		}
 	}
+	rows, err := o.deps.Store.Due(ctx, o.opts.Channel, o.opts.Bot, now, limit)
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if err != nil {
+		o.current = false
+		return err
+	}
+	o.adopted(ctx, begun, this)
 	fresh := 0
 	for i := range rows {
 		left, gone := o.finished[rows[i].ID]
@@ -292,7 +316,9 @@ func (o *Outbox) look(ctx context.Context) error {
 			delete(o.finished, id)
 		}
 	}
-	if fresh > 0 && len(rows) == limit {
+	more := len(rows) == limit
+	o.current = !more && !now.Before(o.adopt)
+	if fresh > 0 && more {
 		o.nudge()
 	}
 	return nil
@@ -318,14 +344,23 @@ func (o *Outbox) admit(ctx context.Context, row *bot.Row) {
 		o.wg.Go(func() { o.toast(ctx, *row) })
 		return
 	}
-	key := row.Place.ChatKey()
+	o.admitItem(ctx, &item{row: *row, stored: row.NotBefore})
+}
+
+// admitItem puts an item into the queue of its chat. o.mu is held.
+func (o *Outbox) admitItem(ctx context.Context, it *item) {
+	o.known[it.row.ID] = true
+	if it.row.Problem == parkedProblem {
+		it.row.NotBefore = time.Time{}
+	}
+	key := it.row.Place.ChatKey()
 	c := o.chats[key]
 	if c == nil {
 		c = &chat{key: key}
 		o.chats[key] = c
 		o.wg.Go(func() { o.serve(ctx, c) })
 	}
-	c.insert(&item{row: *row, stored: row.NotBefore})
+	c.insert(it)
 	c.stir()
 }
 

@@ -1,0 +1,197 @@
+package deliver_test
+
+import (
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/zephbot/zephbot/bot"
+)
+
+// A Change that writes an answer for a free chat stores it as being sent: two commits in all, and nothing is read.
+func TestOfferedRowsAreSentAtOnce(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := setup(t)
+		w.opts.Poll = time.Hour
+		w.start()
+		w.offered()
+		synctest.Wait()
+		var mu sync.Mutex
+		var states []bot.RowState
+		w.store.Hooks.BeforeApply = func(c *bot.Change) error {
+			mu.Lock()
+			defer mu.Unlock()
+			for _, r := range c.Send {
+				states = append(states, r.State)
+			}
+			for _, u := range c.Rows {
+				states = append(states, u.To)
+			}
+			return nil
+		}
+		rows := []bot.Row{row(bot.Final, "one"), row(bot.Final, "two")}
+		w.say(rows...)
+		synctest.Wait()
+		if diff := cmp.Diff([]bot.RowState{bot.Sending, "", bot.Sent, bot.Sending, bot.Sent}, states); diff != "" {
+			t.Errorf("states stored (-want +got):\n%s", diff)
+		}
+		if rows[0].State != "" {
+			t.Error("the writer's own rows were changed")
+		}
+		if diff := cmp.Diff([]string{"one", "two"}, w.sender.texts("7")); diff != "" {
+			t.Error(diff)
+		}
+		w.stop()
+	})
+}
+
+// An edit waits for its message, a notice for what is more important, a full budget for its time: such rows are stored as pending.
+func TestWhatCannotGoAtOnce(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := setup(t)
+		w.limits.PerChatPerSecond = 1
+		w.start()
+		w.offered()
+		synctest.Wait()
+		w.store.Hooks.BeforeApply = func(c *bot.Change) error {
+			for _, r := range c.Send {
+				if r.State == bot.Sending && r.Content.Text != "one" {
+					t.Errorf("%q is stored as being sent", r.Content.Text)
+				}
+			}
+			return nil
+		}
+		group := func(r bot.Row) bot.Row { return in("-9", r) }
+		first := w.say(group(row(bot.Final, "one")))[0]
+		synctest.Wait()
+		w.say(group(row(bot.Final, "over the budget")))
+		w.say(group(bot.Row{Purpose: bot.Record, EditRow: first, Content: bot.Content{Text: "edit"}}))
+		w.say(row(bot.Notice, "by the way"))
+		later := row(bot.Final, "later")
+		later.NotBefore = time.Now().Add(time.Minute)
+		w.say(in("8", later))
+		w.say(in("6", bot.Row{Purpose: bot.Toast, Query: "q", Content: bot.Content{Text: "toast"}}))
+		pass(10 * time.Second)
+		if diff := cmp.Diff([]string{"one", "over the budget", "edit m1: edit"}, w.sender.texts("-9")); diff != "" {
+			t.Error(diff)
+		}
+		if diff := cmp.Diff([][]string{{"by the way"}, nil, {"toast"}}, [][]string{w.sender.texts("7"), w.sender.texts("8"), w.sender.texts("6")}); diff != "" {
+			t.Error(diff)
+		}
+		pass(time.Minute)
+		if diff := cmp.Diff([]string{"later"}, w.sender.texts("8")); diff != "" {
+			t.Error(diff)
+		}
+		w.stop()
+	})
+}
+
+// When the answer of the commit got lost, its row is taken up at once by this process, in its place in the chat, and is not marked: no request was made.
+func TestCommitWhoseAnswerGotLost(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := setup(t)
+		w.start()
+		w.offered()
+		synctest.Wait()
+		lost := true
+		w.store.Hooks.AfterApply = func(c *bot.Change) error {
+			if lost && len(c.Send) > 0 {
+				lost = false
+				return errHiccup
+			}
+			return nil
+		}
+		began := time.Now()
+		ids := w.say(row(bot.Final, "one"), row(bot.Final, "two"))
+		w.say(row(bot.Final, "three"))
+		pass(5 * time.Second)
+		if diff := cmp.Diff([]string{"one", "two", "three"}, w.sender.texts("7")); diff != "" {
+			t.Error(diff)
+		}
+		if after := w.sender.sent()[0].at.Sub(began); after > 2*time.Second {
+			t.Errorf("sent after %s", after)
+		}
+		if got := w.row(ids[0]); got.State != bot.Sent || !got.Doubt.IsZero() {
+			t.Errorf("row %+v", got)
+		}
+		w.stop()
+	})
+}
+
+// A Change that is refused gives back what its rows held: chat, budget and place.
+func TestRefusedChangeHoldsNothing(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := setup(t)
+		w.opts.Chats = 2
+		w.start()
+		w.offered()
+		synctest.Wait()
+		refuse := true
+		w.store.Hooks.BeforeApply = func(c *bot.Change) error {
+			if refuse && len(c.Send) > 0 {
+				return bot.ErrLost
+			}
+			return nil
+		}
+		for range 10 {
+			if _, err := w.writer.Apply(t.Context(), &bot.Change{Send: []bot.Row{in("7", bot.Row{Purpose: bot.Final, Key: "k", Content: bot.Content{Text: "no"}})}}); !errors.Is(err, bot.ErrLost) {
+				t.Errorf("Apply: %v", err)
+			}
+		}
+		refuse = false
+		w.say(row(bot.Final, "yes"))
+		synctest.Wait()
+		if diff := cmp.Diff([]string{"yes"}, w.sender.texts("7")); diff != "" {
+			t.Error(diff)
+		}
+		w.stop()
+	})
+}
+
+// A row whose key exists is the old one: it is not sent again.
+func TestOfferedTwice(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := setup(t)
+		w.start()
+		w.offered()
+		synctest.Wait()
+		again := row(bot.Final, "one")
+		again.Key = "k"
+		for range 3 {
+			w.say(again)
+			pass(time.Second)
+		}
+		w.say(row(bot.Final, "two"))
+		pass(time.Second)
+		w.stop()
+		if diff := cmp.Diff([]string{"one", "two"}, w.sender.texts("7")); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+// What is offered when the end comes is sent: it is stored as being sent already.
+func TestOfferedAtTheEnd(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := setup(t)
+		w.start()
+		w.offered()
+		synctest.Wait()
+		w.store.Hooks.AfterApply = func(c *bot.Change) error {
+			if len(c.Send) > 0 {
+				w.end()
+				synctest.Wait()
+			}
+			return nil
+		}
+		id := w.say(row(bot.Final, "one"))[0]
+		w.stop()
+		if got := w.row(id); got.State != bot.Sent {
+			t.Errorf("row is %s", got.State)
+		}
+	})
+}
