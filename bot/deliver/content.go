@@ -19,21 +19,17 @@ const (
 	maxProblem = 500
 )
 
-// marked adds a line below a content. Entities stay as they are; only when there is no room for the line is the end of the text cut.
+// marked adds a line below a content, or as a dead button where the text leaves no room for it: nothing of an answer is cut for a mark.
 func marked(content bot.Content, line string) bot.Content {
-	if line == "" {
-		return content
+	switch {
+	case line == "":
+	case content.Text == "":
+		content.Text = line
+	case fits(content, line):
+		content.Text += "\n\n" + line
+	default:
+		content.Buttons = append(slices.Clip(content.Buttons), []bot.Button{{Label: line, Gray: true}})
 	}
-	sep := "\n\n"
-	if content.Text == "" {
-		sep = ""
-	}
-	room := room(content) - render.Length(sep) - render.Length(line)
-	if render.Length(content.Text) > room {
-		content.Text = render.Cut(content.Text, room)
-		content.Entities = clip(content.Entities, render.Length(content.Text))
-	}
-	content.Text += sep + line
 	return content
 }
 
@@ -43,15 +39,6 @@ func room(content bot.Content) int {
 		return maxCaption
 	}
 	return render.MaxLength
-}
-
-// clip leaves what of the entities lies within the first length units.
-func clip(entities []render.Entity, length int) []render.Entity {
-	kept := slices.Clone(entities)
-	for i := range kept {
-		kept[i].Length = min(kept[i].Length, length-kept[i].Offset)
-	}
-	return slices.DeleteFunc(kept, func(e render.Entity) bool { return e.Length <= 0 })
 }
 
 // problem is an error as it is stored with a row.

@@ -218,8 +218,8 @@ func TestMarkBelowFiles(t *testing.T) {
 		w.say(in("8", bot.Row{Purpose: bot.Final, Doubt: time.Now(), Content: bot.Content{File: &bot.File{Name: "a.txt", Data: []byte("x")}}}))
 		pass(10 * time.Second)
 		w.stop()
-		if got := w.sender.texts("7")[0]; render.Length(got) > 1024 || !strings.HasSuffix(got, mark) {
-			t.Errorf("caption of %d units", render.Length(got))
+		if got := w.sender.chats["7"][0].Content; len(got.Text) != 1024 || len(got.Buttons) != 1 || got.Buttons[0][0].Label != mark {
+			t.Errorf("caption of %d units, buttons %v", render.Length(got.Text), got.Buttons)
 		}
 		if diff := cmp.Diff([]string{mark}, w.sender.texts("8")); diff != "" {
 			t.Error(diff)

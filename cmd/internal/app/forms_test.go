@@ -58,6 +58,7 @@ func TestRefusedForms(t *testing.T) {
 		"file":               {content: bot.Content{Text: "a.txt", File: &bot.File{Name: "a.txt", Data: []byte("x")}}, faults: []telegramtest.Fault{noFiles}, text: words.Unsendable("")},
 		"nothing to see":     {text: words.Unsendable("")},
 		"held up on the way": {content: bot.Content{Text: long}, faults: []telegramtest.Fault{wait}, text: words.AsFile(""), left: "answer.txt"},
+		"full topic":         {topic: "99", content: bot.Content{Text: long[:4096]}, text: long[:4096], left: "keys"},
 		"everything":         {content: all, faults: []telegramtest.Fault{refuse("")}, state: bot.Unknown},
 	} {
 		for _, purpose := range []bot.Purpose{bot.Final, bot.Question, bot.Reply} {
