@@ -373,6 +373,38 @@ func TestParked(t *testing.T) {
 	})
 }
 
+// A question whose card was given up is sent again when somebody waits for its decision; one that is on its way, or there, is not.
+func TestCardThatWasLostIsSentAgain(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		var runs []string
+		w.runner = parker(w, &runs)
+		p := w.start()
+		w.accept(p, w.private("ann", "park"))
+		open := w.open()
+		if len(open) != 2 {
+			t.Fatalf("%d questions", len(open))
+		}
+		for i, state := range []bot.RowState{bot.Unknown, bot.Sent} {
+			_, err := w.store.Apply(t.Context(), &bot.Change{Rows: []bot.RowUpdate{{ID: open[i].Row, From: []bot.RowState{bot.Pending}, To: state}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.accept(p, w.private("ann", "b"))
+		var states []bot.RowState
+		for i := range open {
+			row, err := w.store.Row(t.Context(), open[i].Row)
+			if err != nil {
+				t.Fatal(err)
+			}
+			states = append(states, row.State)
+		}
+		if !slices.Equal(states, []bot.RowState{bot.Pending, bot.Sent}) {
+			t.Errorf("cards are %q", states)
+		}
+	})
+}
+
 // A decision whose process died before it acted, with another question open.
 func TestDecisionIsFoundAfterADeath(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
