@@ -146,8 +146,8 @@ func measureCost(ctx context.Context, tb testing.TB, n int) (cost, string) {
 
 // The most that a turn with one call of the model may cost. What costs less moves its bound.
 const (
-	mostStatements = 31
-	mostCommits    = 4
+	mostStatements = 24
+	mostCommits    = 3
 	mostTrips      = 1
 )
 
