@@ -74,9 +74,9 @@ type TAFC struct {
 
 // Options make a Catalog. Only Source is required.
 type Options struct {
-	// Source lists what is registered, allowed (nil = everything) and not hidden, always in the same order. Safe for concurrent use; the lists and
+	// Source lists what is registered, allowed (nil = everything) and not hidden in a conversation ("" = any), always in the same order. Safe for concurrent use; the lists and
 	// what they point to never change.
-	Source       func(allowed func(tool string) bool) []tools.Definition
+	Source       func(session string, allowed func(tool string) bool) []tools.Definition
 	Filter       Filter
 	Discovery    Discovery
 	Pruning      Pruning
@@ -239,7 +239,7 @@ func (c *Catalog) warn() {
 		return
 	}
 	var known []string
-	for _, d := range c.o.Source(nil) {
+	for _, d := range c.o.Source("", nil) {
 		known = append(known, d.Name)
 	}
 	odd := func(rule, name string) {

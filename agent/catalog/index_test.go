@@ -156,7 +156,7 @@ func TestABuiltInWithoutVectorIsShown(t *testing.T) {
 	late := tool("late", "A tool that comes while the turn is being looked at.")
 	n := 0
 	// The list of the turn is read first, the list for the index second.
-	o := catalog.Options{Filter: filter(), Embedder: newWords("page"), Source: func(func(string) bool) []tools.Definition {
+	o := catalog.Options{Filter: filter(), Embedder: newWords("page"), Source: func(string, func(string) bool) []tools.Definition {
 		if n++; n == 1 {
 			return append(builtins(), late)
 		}

@@ -65,7 +65,7 @@ func setup(t *testing.T, o catalog.Options, defs ...tools.Definition) *kit {
 	return k
 }
 
-func (k *kit) source(allowed func(string) bool) []tools.Definition {
+func (k *kit) source(session string, allowed func(string) bool) []tools.Definition {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	var list []tools.Definition

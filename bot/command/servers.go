@@ -31,7 +31,9 @@ type Servers interface { //nolint:interfacebloat // a method a verb of /mcp
 
 // Blocks are the tools that were taken away because they failed too often.
 type Blocks interface {
-	Blocked() []texts.Blocked
+	// Blocked lists those that a conversation may not use now; all = also those of the other conversations.
+	Blocked(session string, all bool) []texts.Blocked
+	// Unblock gives a tool back to every conversation.
 	Unblock(ctx context.Context, tool string) (was bool, err error)
 }
 
@@ -126,7 +128,7 @@ func begins(verb string, words int) bool {
 // blockedNames lists what /tools unblock works on.
 func (t *Table) blockedNames() []string {
 	var names []string
-	for _, b := range t.deps.Blocks.Blocked() {
+	for _, b := range t.deps.Blocks.Blocked("", true) {
 		names = append(names, b.Tool)
 	}
 	return names
@@ -154,7 +156,7 @@ func (t *Table) tools(ctx context.Context, call *dispatch.Call) (dispatch.Effect
 	}
 	text := w.Tools(msg.Language, t.deps.About.Tools(msg.Place))
 	if t.deps.Blocks != nil {
-		if list := t.deps.Blocks.Blocked(); len(list) > 0 {
+		if list := t.deps.Blocks.Blocked(call.Session, call.Admin); len(list) > 0 {
 			text += "\n" + w.ToolsBlocked(msg.Language, list)
 		}
 	}

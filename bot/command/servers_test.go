@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/command"
@@ -111,8 +112,12 @@ func TestServers(t *testing.T) {
 // blocks is one tool that failed too often.
 type blocks struct{ gone string }
 
-func (*blocks) Blocked() []texts.Blocked {
-	return []texts.Blocked{{Tool: "fetch", Reason: "8 of 10 calls failed"}}
+func (*blocks) Blocked(_ string, all bool) []texts.Blocked {
+	list := []texts.Blocked{{Tool: "fetch", Reason: "8 of 10 calls failed", Left: 5 * time.Minute}}
+	if all {
+		list = append(list, texts.Blocked{Tool: "grep", Reason: "it too", Left: 30 * time.Second, Elsewhere: true})
+	}
+	return list
 }
 
 func (b *blocks) Unblock(_ context.Context, tool string) (bool, error) {
@@ -127,7 +132,8 @@ func TestBlockedTools(t *testing.T) {
 		admin     bool
 		want, got string
 	}{
-		{"tools", false, "• fetch – 8 of 10 calls failed", ""},
+		{"tools", false, "• fetch – 8 of 10 calls failed (5 minutes left)", ""},
+		{"tools", true, "• fetch – 8 of 10 calls failed (5 minutes left)\n• grep – it too (30 seconds left, in another conversation)", ""},
 		{"tools unblock fetch", false, "That is for admins", ""},
 		{"tools unblock fetch", true, "fetch may be used again.", "fetch"},
 		{"tools unblock bash", true, "bash is not blocked.", "bash"},

@@ -61,6 +61,8 @@ type book struct {
 	status                                                                                                 statusBook
 	toolsHead, toolsNone, modelLine, notBuilt                                                              string
 	// tools that are blocked, servers
+	blockedLeft, blockedElsewhere, blockedEverywhere, blockedChat     string
+	toolBlocked, toolBlockedAdmins                                    string
 	toolsBlocked, unblocked, notBlocked, meant                        string
 	serverFits                                                        string
 	serversOff, serversNone, serversHead, serversHelp                 string

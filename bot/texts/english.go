@@ -166,6 +166,10 @@ func englishCommands(b *book) {
 
 // englishServers is the part about tools that are blocked, and servers.
 func englishServers(b *book) {
+	b.blockedLeft, b.blockedElsewhere = "%s left", "in another conversation"
+	b.blockedEverywhere, b.blockedChat = "everywhere", "in chat %s"
+	b.toolBlocked = "%s failed too often. I do without it in this conversation for %s; an admin can give it back with /tools unblock %s."
+	b.toolBlockedAdmins = "%s failed in %d of %d calls. It is switched off %s for %s; /tools unblock %s gives it back."
 	b.toolsBlocked = "Blocked, because they failed too often (/tools unblock NAME, admins):"
 	b.unblocked = "%s may be used again."
 	b.meant = "Did you mean %s?"

@@ -111,6 +111,10 @@ func germanCommands(b *book) {
 
 // germanServers is the part about tools that are blocked, and servers.
 func germanServers(b *book) {
+	b.blockedLeft, b.blockedElsewhere = "noch %s", "in einem anderen Gespräch"
+	b.blockedEverywhere, b.blockedChat = "überall", "im Chat %s"
+	b.toolBlocked = "%s ist zu oft gescheitert. Ich komme in diesem Gespräch %s lang ohne aus; ein Admin gibt es mit /tools unblock %s zurück."
+	b.toolBlockedAdmins = "%s ist in %d von %d Aufrufen gescheitert. Es ist %s für %s abgeschaltet; /tools unblock %s gibt es zurück."
 	b.toolsBlocked = "Gesperrt, weil sie zu oft scheiterten (/tools unblock NAME, Admins):"
 	b.meant = "War %s gemeint?"
 	b.unblocked, b.notBlocked = "%s darf wieder benutzt werden.", "%s ist nicht gesperrt."

@@ -255,21 +255,6 @@ func (w Words) ServerAdd(language string, p ServerProposal) string {
 	return strings.Join(lines, "\n")
 }
 
-// Blocked is a tool that was taken away because it failed too often.
-type Blocked struct {
-	Tool   string
-	Reason string
-}
-
-// ToolsBlocked follows /tools when something is blocked.
-func (w Words) ToolsBlocked(language string, list []Blocked) string {
-	lines := []string{w.in(language).toolsBlocked}
-	for _, t := range list {
-		lines = append(lines, "• "+t.Tool+" – "+t.Reason)
-	}
-	return lined(lines)
-}
-
 // Unblocked answers /tools unblock.
 func (w Words) Unblocked(language, tool string, was bool) string {
 	b := w.in(language)

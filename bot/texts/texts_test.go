@@ -87,7 +87,9 @@ func everything(l string) map[string][]string {
 	m["ServerPending"] = []string{w.ServerPending(l, "a", "", nil), w.ServerPending(l, "a", "c", []texts.ServerChange{{Now: []string{"x"}, New: true}})}
 	m["ServerPrograms"], m["ServerNobody"], m["ServerLong"] = []string{w.ServerPrograms(l)}, []string{w.ServerNobody(l)}, []string{w.ServerLong(l)}
 	m["ServerAdd"] = []string{w.ServerAdd(l, texts.ServerProposal{ID: "a", Program: []string{"x", "y"}, Env: []string{"E"}, Holds: "h"}), w.ServerAdd(l, texts.ServerProposal{ID: "a", URL: "u"})}
-	m["ToolsBlocked"] = []string{w.ToolsBlocked(l, []texts.Blocked{{Tool: "x", Reason: "y"}})}
+	m["ToolsBlocked"] = []string{w.ToolsBlocked(l, []texts.Blocked{{Tool: "x", Reason: "y", Left: time.Hour}, {Tool: "z", Reason: "y", Elsewhere: true}})}
+	m["ToolBlocked"] = []string{w.ToolBlocked(l, "x", 10*time.Minute)}
+	m["ToolBlockedAdmins"] = []string{w.ToolBlockedAdmins(l, "x", "", 14, 20, 10*time.Minute), w.ToolBlockedAdmins(l, "x", "-100", 14, 20, time.Hour)}
 	m["Meant"] = []string{w.Meant(l, "x")}
 	m["Unblocked"] = []string{w.Unblocked(l, "x", true), w.Unblocked(l, "x", false)}
 	for _, lane := range []bot.Lane{{}, {Turn: "t", State: bot.Running}, {Turn: "t", State: bot.Parked}, {Turn: "t", State: bot.Waiting}} {

@@ -1,13 +1,15 @@
 // Package anomaly is the stage that watches how often a tool fails, and blocks one that fails too often (seed 003: a sliding window for each
-// tool; an admin lifts the block).
+// tool).
 //
 // A failure is a run that ended with an error that says something about the tool: one that may pass (network, server, rate limit, time) or a
 // permanent one. No failures are: refusals of policy, quota or a person; questions; cancellations; mistakes of the model (unknown tool, wrong
-// arguments, a file that is not there); and a result that reports a failure of its own. A command that exits with 1, a test suite that is red or
-// a grep that finds nothing is the ordinary outcome of a shell that works: counting it would take bash away from everybody in the middle of
-// their work.
+// arguments, what is not there: a file, a page, a host, a command); and a result that reports a failure of its own. A command that exits with 1, a
+// test suite that is red or a grep that finds nothing is the ordinary outcome of a shell that works.
 //
-// A call counts once, however often it is tried.
+// A call counts once, however often it is tried. The rate is that of a full window, so that no tool is judged by its first calls.
+//
+// A block concerns one conversation and ends by itself, after ten minutes, and after twice as long as the last time when the tool goes on failing. The
+// tools of an MCP server whose calls fail in every conversation that makes any are blocked everywhere.
 package anomaly
 
 import (
@@ -15,8 +17,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"slices"
-	"strings"
+	"math"
 	"sync"
 	"syscall"
 	"time"
@@ -34,20 +35,26 @@ const (
 )
 
 const (
-	minSamples    = 3 // fewer calls say nothing
 	refreshEvery  = 5 * time.Second
 	storeTimeout  = 2 * time.Second
 	complainEvery = time.Minute
+
+	firstBlock = 10 * time.Minute // doubled each time
+	longest    = 24 * time.Hour
+	remembered = 24 * time.Hour // after its end, for how long the next one is
 )
+
+// leastConversations is how many have to call a server before its failures are those of everybody.
+const leastConversations = 2
 
 // Store keeps the blocks, for all processes and over restarts. It is safe for concurrent use.
 type Store interface {
-	// Blocks lists the blocked tools with the reasons.
-	Blocks(ctx context.Context) (map[string]string, error)
-	// Block stores a block, or replaces its reason.
-	Block(ctx context.Context, tool, reason string) error
+	// Blocks lists the blocks that were stored and not lifted, until Block.Forget: those that have ended too.
+	Blocks(ctx context.Context) ([]Block, error)
+	// Block stores a block, in the place of an older one of the same session and tool.
+	Block(ctx context.Context, b Block) error
 	// Unblock removes a block; none is no error.
-	Unblock(ctx context.Context, tool string) error
+	Unblock(ctx context.Context, session, tool string) error
 }
 
 // Level says how bad it is.
@@ -61,7 +68,9 @@ const (
 
 // Event is a tool that came to a level, or was blocked.
 type Event struct {
-	Tool     string
+	Tool     string    // "server:*" = all tools of a server
+	Session  string    // the conversation; "" = all of them
+	Until    time.Time // the end of the block
 	Level    Level
 	Failures int
 	Samples  int
@@ -70,12 +79,23 @@ type Event struct {
 	Model    string         // the reasoning model that made the calls, where that is to be said; else ""
 }
 
-// Block is a tool that may not run.
+// Block is a tool that may not run for a while.
 type Block struct {
-	Tool   string
-	Reason string
-	Since  time.Time // zero when another process, or this one before it was restarted, has blocked it
+	Tool    string    `json:"tool"`    // "server:*" = all tools of a server
+	Session string    `json:"session"` // the conversation in which; "" = in all of them
+	Reason  string    `json:"reason"`
+	Since   time.Time `json:"since"`
+	Until   time.Time `json:"until"`
+	Times   int       `json:"times"` // how often in a row, from 1
 }
+
+// Forget is when an ended block has no say any more in how long the next one lasts.
+func (b Block) Forget() time.Time { return b.Until.Add(remembered) }
+
+// place is what a window and a block are of.
+type place struct{ session, tool string }
+
+func (b Block) place() place { return place{b.Session, b.Tool} }
 
 // Options configures a Detector. The zero value watches with the defaults and blocks nothing.
 type Options struct {
@@ -109,11 +129,12 @@ type Detector struct {
 	storing sync.Mutex // held while a block is stored or lifted, so that the store ends with what this process says
 
 	mu         sync.Mutex // guards what follows
-	windows    map[string]*window
-	blocks     map[string]block
+	windows    map[place]*window
+	blocks     map[place]block
 	changes    int // of blocks by this process
 	refreshed  time.Time
 	complained time.Time
+	forgot     time.Time
 }
 
 type block struct {
@@ -141,17 +162,17 @@ func New(ctx context.Context, o Options) (*Detector, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	d := &Detector{o: o, windows: map[string]*window{}, blocks: map[string]block{}}
+	d := &Detector{o: o, windows: map[place]*window{}, blocks: map[place]block{}}
 	if err := d.load(ctx); err != nil {
 		return nil, err
 	}
 	return d, nil
 }
 
-// Middleware is the stage; it implements tools.Middleware.
+// Middleware is the stage that counts; it implements tools.Middleware. It stands next to the tool.
 func (d *Detector) Middleware(next tools.Handler) tools.Handler {
 	return func(ctx context.Context, call *tools.Call) (*tools.Result, error) {
-		if err := d.Gate(ctx, call.Def.Name); err != nil {
+		if err := d.Gate(ctx, call.Origin.Session, call.Def); err != nil {
 			return nil, err
 		}
 		before := call.Trail.Attempts
@@ -163,68 +184,34 @@ func (d *Detector) Middleware(next tools.Handler) tools.Handler {
 	}
 }
 
-// Gate refuses a blocked tool: nil, or a *tools.Error. It is cheap and may be asked before the policy is, so that nobody has to decide about a
-// call that cannot run. A store that fails leaves the blocks as they were known.
-func (d *Detector) Gate(ctx context.Context, tool string) error {
+// Block is the stage that refuses: it stands before the policy, so that nobody has to decide about a call that cannot run.
+func (d *Detector) Block(next tools.Handler) tools.Handler {
+	return func(ctx context.Context, call *tools.Call) (*tools.Result, error) {
+		if err := d.Gate(ctx, call.Origin.Session, call.Def); err != nil {
+			return nil, err
+		}
+		return next(ctx, call)
+	}
+}
+
+// Gate refuses a blocked tool: nil, or a *tools.Error. It is cheap. A store that fails leaves the blocks as they were known.
+func (d *Detector) Gate(ctx context.Context, session string, def tools.Definition) error {
 	d.refresh(ctx)
-	b, ok := d.Blocked(tool)
+	b, ok := d.Blocked(session, def)
 	if !ok {
 		return nil
 	}
+	minutes := int(math.Ceil(b.Until.Sub(d.o.Now()).Minutes()))
 	return &tools.Error{
 		Category: tools.PolicyBlocked, Denied: true,
-		Message:    fmt.Sprintf("The tool %s is blocked because it failed too often (%s).", tool, b.Reason),
-		Suggestion: fmt.Sprintf("Do it another way. An admin can lift this with /tools unblock %s: tell the user, if it matters.", tool),
+		Message:    fmt.Sprintf("The tool %s is blocked for %d more min because it failed too often (%s).", def.Name, minutes, b.Reason),
+		Suggestion: fmt.Sprintf("Do it another way. An admin can lift this with /tools unblock %s: tell the user, if it matters.", b.Tool),
 	}
-}
-
-// Blocked says whether a tool is blocked, as far as this process knows.
-func (d *Detector) Blocked(tool string) (Block, bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	b, ok := d.blocks[tool]
-	return b.Block, ok
-}
-
-// Blocks lists the blocked tools by name.
-func (d *Detector) Blocks() []Block {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	list := make([]Block, 0, len(d.blocks))
-	for _, b := range d.blocks {
-		list = append(list, b.Block)
-	}
-	slices.SortFunc(list, func(a, b Block) int { return strings.Compare(a.Tool, b.Tool) })
-	return list
-}
-
-// Unblock lifts a block, of whatever process, and forgets the failures; false when there was none. After an error the tool stays blocked.
-func (d *Detector) Unblock(ctx context.Context, tool string) (bool, error) {
-	if err := d.load(ctx); err != nil {
-		return false, err
-	}
-	d.storing.Lock()
-	defer d.storing.Unlock()
-	if _, ok := d.Blocked(tool); !ok {
-		return false, nil
-	}
-	if d.o.Store != nil {
-		if err := d.o.Store.Unblock(ctx, tool); err != nil {
-			return false, fmt.Errorf("unblock %s: %w", tool, err)
-		}
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.changes++
-	delete(d.blocks, tool)
-	delete(d.windows, tool)
-	d.o.Log.Info().Str("tool", tool).Msg("tool unblocked")
-	return true, nil
 }
 
 // record takes down how a run ended, and acts on it.
 func (d *Detector) record(ctx context.Context, call *tools.Call, err error) {
-	s := sample{failed: failed(err)}
+	s := sample{session: call.Origin.Session, failed: failed(err)}
 	if call.ID != "" {
 		s.call = call.Origin.Session + "\x00" + call.ID
 	}
@@ -234,7 +221,18 @@ func (d *Detector) record(ctx context.Context, call *tools.Call, err error) {
 		s.drop = true // neither a success nor a failure
 	}
 	again := s.failed && s.category.Transient() && call.Def.ReadOnly && call.Trail.Attempts < d.o.Attempts && ctx.Err() == nil
-	e, b := d.judge(call.Def.Name, s, again)
+	d.act(ctx, place{call.Origin.Session, call.Def.Name}, s, again)
+	if call.Def.Server != "" {
+		d.act(ctx, place{"", everyTool(call.Def.Server)}, s, again)
+	}
+}
+
+// everyTool names all tools of a server.
+func everyTool(server string) string { return server + ":*" }
+
+// act adds a sample to a window and tells what comes of it.
+func (d *Detector) act(ctx context.Context, at place, s sample, again bool) {
+	e, b := d.judge(at, s, again)
 	if e == nil {
 		return
 	}
@@ -243,8 +241,8 @@ func (d *Detector) record(ctx context.Context, call *tools.Call, err error) {
 			e.Model = model
 		}
 	}
-	line := d.o.Log.Warn().Str("tool", e.Tool).Str("level", string(e.Level)).Int("failures", e.Failures).Int("samples", e.Samples).
-		Str("category", string(e.Last)).Bool("blocked", e.Blocked)
+	line := d.o.Log.Warn().Str("tool", e.Tool).Str("session", e.Session).Str("level", string(e.Level)).Int("failures", e.Failures).Int("samples", e.Samples).
+		Float64("rate", float64(e.Failures)/float64(e.Samples)).Str("category", string(e.Last)).Bool("blocked", e.Blocked)
 	if e.Model != "" {
 		line = line.Str("reasoning_model", e.Model)
 	}
@@ -255,43 +253,62 @@ func (d *Detector) record(ctx context.Context, call *tools.Call, err error) {
 	d.o.Observe(*e)
 }
 
-// judge adds a sample to the tool's window and looks whether it came to a level that it did not have.
-func (d *Detector) judge(tool string, s sample, again bool) (*Event, *Block) {
+// judge adds a sample to a window and looks whether it came to a level that it did not have.
+func (d *Detector) judge(at place, s sample, again bool) (*Event, *Block) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if _, ok := d.blocks[tool]; ok { // it ran beside the calls that led to the block
+	now := d.o.Now()
+	before, was := d.blocks[at]
+	if was && now.Before(before.Until) { // it ran beside the calls that led to the block
 		return nil, nil
 	}
-	w := d.windows[tool]
+	w := d.windows[at]
 	if w == nil {
 		w = &window{}
-		d.windows[tool] = w
+		d.windows[at] = w
 	}
-	w.add(s, d.o.Window)
+	w.add(s, d.o.Window, now)
 	if again {
 		return nil, nil
 	}
 	failures, samples := w.count()
-	level := d.level(failures, samples)
+	level := d.level(w)
+	if at.session == "" && !w.everywhere(d.o.Critical) {
+		level = "" // the conversations have windows of their own
+	}
 	risen := level.rank() > w.level.rank()
 	w.level = level
 	if !risen {
 		return nil, nil
 	}
-	e := &Event{Tool: tool, Level: level, Failures: failures, Samples: samples, Last: w.last()}
+	e := &Event{Tool: at.tool, Session: at.session, Level: level, Failures: failures, Samples: samples, Last: w.last()}
 	if level != Critical || !d.o.AutoBlock {
 		return e, nil
 	}
-	b := Block{Tool: tool, Reason: fmt.Sprintf("%d of the last %d calls failed, the last one with %s", failures, samples, e.Last), Since: d.o.Now()}
+	b := Block{
+		Tool: at.tool, Session: at.session, Since: now, Times: 1,
+		Reason: fmt.Sprintf("%d of the last %d calls failed, the last one with %s", failures, samples, e.Last),
+	}
+	if was && now.Before(before.Forget()) {
+		b.Times = before.Times + 1
+	}
+	b.Until = now.Add(lasts(b.Times))
 	d.changes++
-	d.blocks[tool] = block{Block: b, unsaved: d.o.Store != nil}
-	delete(d.windows, tool)
-	e.Blocked = true
+	d.blocks[at] = block{Block: b, unsaved: d.o.Store != nil}
+	delete(d.windows, at)
+	e.Blocked, e.Until = true, b.Until
 	return e, &b
 }
 
-func (d *Detector) level(failures, samples int) Level {
-	if samples < min(minSamples, d.o.Window) || failures == 0 {
+// lasts is how long a block in a row of such lasts.
+func lasts(times int) time.Duration {
+	return min(firstBlock<<min(max(times-1, 0), 10), longest)
+}
+
+// level judges a full window.
+func (d *Detector) level(w *window) Level {
+	failures, samples := w.count()
+	if samples < d.o.Window || failures == 0 {
 		return ""
 	}
 	switch ratio := float64(failures) / float64(samples); {

@@ -2,18 +2,20 @@ package anomaly_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/rs/zerolog"
 
 	"github.com/zephbot/zephbot/policy"
@@ -27,7 +29,7 @@ import (
 type store struct {
 	mu    sync.Mutex
 	err   error
-	list  map[string]string
+	list  map[string]anomaly.Block
 	reads int
 }
 
@@ -37,33 +39,33 @@ func (s *store) fail(err error) {
 	s.err = err
 }
 
-func (s *store) Blocks(context.Context) (map[string]string, error) {
+func (s *store) Blocks(context.Context) ([]anomaly.Block, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.reads++
-	return maps.Clone(s.list), s.err
+	return slices.Collect(maps.Values(s.list)), s.err
 }
 
-func (s *store) Block(_ context.Context, tool, reason string) error {
+func (s *store) Block(_ context.Context, b anomaly.Block) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.err != nil {
 		return s.err
 	}
 	if s.list == nil {
-		s.list = map[string]string{}
+		s.list = map[string]anomaly.Block{}
 	}
-	s.list[tool] = reason
+	s.list[b.Session+" "+b.Tool] = b
 	return nil
 }
 
-func (s *store) Unblock(_ context.Context, tool string) error {
+func (s *store) Unblock(_ context.Context, session, tool string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.err != nil {
 		return s.err
 	}
-	delete(s.list, tool)
+	delete(s.list, session+" "+tool)
 	return nil
 }
 
@@ -71,19 +73,32 @@ func (s *store) names() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	names := []string{}
-	for name := range s.list {
-		names = append(names, name)
+	for _, b := range s.list {
+		names = append(names, b.Tool)
 	}
 	return strings.Join(names, " ")
 }
 
+// home is the conversation of a setup, unless it is said otherwise.
+const home = "telegram:42"
+
 // setup is a detector with a clock that stands still.
 type setup struct {
 	*anomaly.Detector
-	now    time.Time
-	log    bytes.Buffer
-	events []anomaly.Event
-	calls  int
+	now             time.Time
+	log             bytes.Buffer
+	events          []anomaly.Event
+	calls           int
+	session, server string // of the calls; "" = home, and a tool of our own
+}
+
+// blocked says whether home may not use a tool of our own.
+func (s *setup) blocked(tool string) (anomaly.Block, bool) {
+	return s.Blocked(home, tools.Definition{Name: tool})
+}
+
+func (s *setup) gate(ctx context.Context, tool string) error {
+	return s.Gate(ctx, home, tools.Definition{Name: tool})
 }
 
 func newSetup(t *testing.T, o anomaly.Options) *setup {
@@ -103,7 +118,8 @@ func newSetup(t *testing.T, o anomaly.Options) *setup {
 func (s *setup) run(ctx context.Context, tool string, res *tools.Result, err error) (bool, error) {
 	s.calls++
 	call := toolstest.Call(tool, `{}`)
-	call.ID, call.Def = fmt.Sprint("call-", s.calls), tools.Definition{Name: tool, ReadOnly: true}
+	call.ID, call.Def = fmt.Sprint("call-", s.calls), tools.Definition{Name: tool, ReadOnly: true, Server: s.server}
+	call.Origin.Session = cmp.Or(s.session, home)
 	ran := false
 	_, err = s.Middleware(func(_ context.Context, call *tools.Call) (*tools.Result, error) {
 		ran = true
@@ -141,17 +157,17 @@ func TestLevels(t *testing.T) {
 		want    string // the levels that were reached, with failures/samples
 	}{
 		{"five and five", anomaly.Options{Window: 10, Critical: 0.8}, "ooooofffff", "warning 5/10"},
-		{"two and eight", anomaly.Options{Window: 10, Critical: 0.8}, "ooffffffff", "warning 2/4, critical 8/10"},
+		{"two and eight", anomaly.Options{Window: 10, Critical: 0.8}, "ooffffffff", "critical 8/10"},
 		{"refusals do not count", anomaly.Options{Window: 10, Critical: 0.8}, "oobbbbbbbb", ""},
-		{"two samples", anomaly.Options{}, "ff", ""},
-		{"three samples", anomaly.Options{}, "fff", "critical 3/3"},
-		{"reached is enough", anomaly.Options{}, "ooofffffff", "warning 3/6, critical 7/10"},
-		{"not reached", anomaly.Options{}, "ooooffffff", "warning 4/8"},
+		{"all but a full window", anomaly.Options{}, strings.Repeat("f", 19), ""},
+		{"a full window", anomaly.Options{}, strings.Repeat("f", 20), "critical 20/20"},
+		{"reached is enough", anomaly.Options{Window: 10}, "ooofffffff", "critical 7/10"},
+		{"not reached", anomaly.Options{Window: 10}, "ooooffffff", "warning 6/10"},
 		{"the oldest go", anomaly.Options{Window: 4}, "oooofff", "warning 2/4, critical 3/4"},
 		{"it recovers and fails again", anomaly.Options{Window: 4}, "ooffooooff", "warning 2/4, warning 2/4"},
 		{"a small window", anomaly.Options{Window: 2}, "ff", "critical 2/2"},
 		{"all of the default window", anomaly.Options{Critical: 1}, strings.Repeat("o", 20) + strings.Repeat("f", 20), "warning 10/20, critical 20/20"},
-		{"one failure never", anomaly.Options{Warning: 0.01, Critical: 0.02}, "ooo", ""},
+		{"one failure never", anomaly.Options{Window: 3, Warning: 0.01, Critical: 0.02}, "ooo", ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -167,7 +183,7 @@ func TestLevels(t *testing.T) {
 					t.Errorf("event %+v", e)
 				}
 			}
-			if diff := cmp.Diff(tc.want, strings.Join(got, ", ")); diff != "" {
+			if diff := gocmp.Diff(tc.want, strings.Join(got, ", ")); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 			if lines := strings.Count(s.log.String(), "tool fails often"); lines != len(got) || len(s.Blocks()) != 0 {
@@ -207,23 +223,29 @@ func TestWhatFails(t *testing.T) {
 		{"no such file", nil, own(tools.PermanentFailure, fmt.Errorf("open: %w", fs.ErrNotExist)), false},
 		{"a directory", nil, &fs.PathError{Op: "read", Path: "/x", Err: syscall.EISDIR}, false},
 		{"permission", nil, fs.ErrPermission, false},
+		{"a page that is not there", nil, &tools.Error{Category: tools.PermanentFailure, Mistake: true}, false},
+		{"a host that is not there", nil, &tools.Error{Category: tools.NetworkError, Mistake: true}, false},
+		{"127", &tools.Result{Failure: &tools.Error{Category: tools.PermanentFailure, Mistake: true}, Error: true}, nil, false},
+		{"126", &tools.Result{Failure: &tools.Error{Category: tools.PolicyBlocked, Mistake: true}, Error: true}, nil, false},
+		{"a run that was stopped", &tools.Result{Failure: &tools.Error{Category: tools.Cancelled}, Error: true}, nil, false},
+		{"a run whose time was up", &tools.Result{Failure: &tools.Error{Category: tools.Timeout}, Error: true}, nil, true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			s := newSetup(t, anomaly.Options{AutoBlock: true})
+			s := newSetup(t, anomaly.Options{Window: 3, AutoBlock: true})
 			for range 3 {
 				if ran, _ := s.run(t.Context(), "x", tc.res, tc.err); !ran {
 					t.Fatal("blocked too early")
 				}
 			}
-			if _, blocked := s.Blocked("x"); blocked != tc.block {
+			if _, blocked := s.blocked("x"); blocked != tc.block {
 				t.Errorf("blocked %t", blocked)
 			}
 			if tc.block {
 				return
 			}
 			s.play(t.Context(), "x", "ff") // with a sample of one failure before it, this would be three of three
-			if _, blocked := s.Blocked("x"); blocked {
+			if _, blocked := s.blocked("x"); blocked {
 				t.Errorf("it was counted: events %+v", s.events)
 			}
 		})
@@ -232,13 +254,13 @@ func TestWhatFails(t *testing.T) {
 
 func TestBlock(t *testing.T) {
 	t.Parallel()
-	s := newSetup(t, anomaly.Options{AutoBlock: true})
+	s := newSetup(t, anomaly.Options{Window: 3, AutoBlock: true})
 	s.play(t.Context(), "grep", "oof")
 	if ran := s.play(t.Context(), "fetch", "fffff"); ran != 3 {
 		t.Fatalf("%d calls ran", ran)
 	}
-	want := anomaly.Block{Tool: "fetch", Reason: "3 of the last 3 calls failed, the last one with server_error", Since: s.now}
-	if b, ok := s.Blocked("fetch"); !ok || b != want {
+	want := anomaly.Block{Tool: "fetch", Reason: "3 of the last 3 calls failed, the last one with server_error", Since: s.now, Session: home, Until: s.now.Add(10 * time.Minute), Times: 1}
+	if b, ok := s.blocked("fetch"); !ok || b != want {
 		t.Errorf("block %+v", b)
 	}
 	if len(s.events) != 1 || !s.events[0].Blocked || s.events[0].Level != anomaly.Critical {
@@ -249,14 +271,14 @@ func TestBlock(t *testing.T) {
 	if ran || e.Category != tools.PolicyBlocked || !e.Denied || e.Retryable || !strings.Contains(e.Message, want.Reason) || !strings.Contains(e.Suggestion, "/tools unblock fetch") {
 		t.Errorf("ran %t, error %+v", ran, e)
 	}
-	if err := s.Gate(t.Context(), "fetch"); tools.AsError(err).Message != e.Message {
+	if err := s.gate(t.Context(), "fetch"); tools.AsError(err).Message != e.Message {
 		t.Errorf("gate: %v", err)
 	}
-	if err := s.Gate(t.Context(), "grep"); err != nil {
+	if err := s.gate(t.Context(), "grep"); err != nil {
 		t.Errorf("another reading tool is blocked: %v", err)
 	}
 	s.play(t.Context(), "bash", "fff")
-	if diff := cmp.Diff([]string{"bash", "fetch"}, names(s.Blocks())); diff != "" {
+	if diff := gocmp.Diff([]string{"bash", "fetch"}, names(s.Blocks())); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	for want, tool := range map[bool]string{true: "fetch", false: "grep"} {
@@ -280,7 +302,7 @@ func names(blocks []anomaly.Block) []string {
 // TestNotRun: what fails before the tool runs (a journal that is away, a tool that is gone) says nothing about the tool.
 func TestNotRun(t *testing.T) {
 	t.Parallel()
-	s := newSetup(t, anomaly.Options{AutoBlock: true})
+	s := newSetup(t, anomaly.Options{Window: 3, AutoBlock: true})
 	for i := range 5 {
 		call := toolstest.Call("x", `{}`)
 		call.ID, call.Def.Name = fmt.Sprint(i), "x"
@@ -311,7 +333,7 @@ func TestRetries(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			s := newSetup(t, anomaly.Options{AutoBlock: true, Attempts: 3})
+			s := newSetup(t, anomaly.Options{Window: 3, AutoBlock: true, Attempts: 3})
 			left := 0
 			flaky := tools.Tool{
 				Definition: tools.Definition{Name: "flaky", Schema: []byte(`{"type":"object"}`), ReadOnly: true},
@@ -339,7 +361,7 @@ func TestRetries(t *testing.T) {
 					t.Errorf("call %d: %d attempts, %v", i, call.Trail.Attempts, err)
 				}
 			}
-			if _, blocked := s.Blocked("flaky"); blocked != tc.blocked {
+			if _, blocked := s.blocked("flaky"); blocked != tc.blocked {
 				t.Errorf("blocked %t, events %+v", blocked, s.events)
 			}
 		})
@@ -363,15 +385,15 @@ func repeat(n int) tools.Middleware {
 func TestRestart(t *testing.T) {
 	t.Parallel()
 	kept := &store{}
-	first := newSetup(t, anomaly.Options{AutoBlock: true, Store: kept})
+	first := newSetup(t, anomaly.Options{Window: 3, AutoBlock: true, Store: kept})
 	first.play(t.Context(), "fetch", "fff")
 	first.play(t.Context(), "grep", "off")
-	second := newSetup(t, anomaly.Options{AutoBlock: true, Store: kept})
-	b, ok := second.Blocked("fetch")
-	if !ok || !b.Since.IsZero() || !strings.HasPrefix(b.Reason, "3 of the last 3") {
+	second := newSetup(t, anomaly.Options{Window: 3, AutoBlock: true, Store: kept})
+	b, ok := second.blocked("fetch")
+	if !ok || !b.Until.Equal(b.Since.Add(10*time.Minute)) || !strings.HasPrefix(b.Reason, "3 of the last 3") {
 		t.Errorf("block %+v", b)
 	}
-	if ran := second.play(t.Context(), "grep", "ff"); ran != 2 || second.Gate(t.Context(), "grep") != nil {
+	if ran := second.play(t.Context(), "grep", "ff"); ran != 2 || second.gate(t.Context(), "grep") != nil {
 		t.Error("the window of another process counts")
 	}
 	if ok, err := second.Unblock(t.Context(), "fetch"); !ok || err != nil {
@@ -390,28 +412,28 @@ func TestRestart(t *testing.T) {
 func TestProcesses(t *testing.T) {
 	t.Parallel()
 	kept := &store{}
-	a, b := newSetup(t, anomaly.Options{AutoBlock: true, Store: kept}), newSetup(t, anomaly.Options{AutoBlock: true, Store: kept})
+	a, b := newSetup(t, anomaly.Options{Window: 3, AutoBlock: true, Store: kept}), newSetup(t, anomaly.Options{Window: 3, AutoBlock: true, Store: kept})
 	b.play(t.Context(), "fetch", "ff")
 	a.play(t.Context(), "fetch", "fff")
 	reads := kept.reads
-	if err := b.Gate(t.Context(), "fetch"); err != nil || kept.reads != reads {
+	if err := b.gate(t.Context(), "fetch"); err != nil || kept.reads != reads {
 		t.Errorf("every call asks the store: %v", err)
 	}
 	b.now = b.now.Add(5 * time.Second)
-	if err := b.Gate(t.Context(), "fetch"); err == nil {
+	if err := b.gate(t.Context(), "fetch"); err == nil {
 		t.Error("the other process does not know")
 	}
 	if ok, err := b.Unblock(t.Context(), "fetch"); !ok || err != nil {
 		t.Errorf("unblock: %t, %v", ok, err)
 	}
-	if err := a.Gate(t.Context(), "fetch"); err == nil {
+	if err := a.gate(t.Context(), "fetch"); err == nil {
 		t.Error("the block is forgotten without a look at the store")
 	}
 	a.now = a.now.Add(5 * time.Second)
-	if err := a.Gate(t.Context(), "fetch"); err != nil {
+	if err := a.gate(t.Context(), "fetch"); err != nil {
 		t.Errorf("the block was lifted: %v", err)
 	}
-	if ran := b.play(t.Context(), "fetch", "ff"); ran != 2 || b.Gate(t.Context(), "fetch") != nil {
+	if ran := b.play(t.Context(), "fetch", "ff"); ran != 2 || b.gate(t.Context(), "fetch") != nil {
 		t.Error("old failures count after the block was lifted")
 	}
 }
@@ -420,11 +442,11 @@ func TestProcesses(t *testing.T) {
 func TestStoreAway(t *testing.T) {
 	t.Parallel()
 	kept := &store{}
-	s := newSetup(t, anomaly.Options{AutoBlock: true, Store: kept})
+	s := newSetup(t, anomaly.Options{Window: 3, AutoBlock: true, Store: kept})
 	kept.fail(errors.New("away"))
 	s.play(t.Context(), "fetch", "fff")
 	for range 3 {
-		if err := s.Gate(t.Context(), "fetch"); err == nil {
+		if err := s.gate(t.Context(), "fetch"); err == nil {
 			t.Error("the block does not hold")
 		}
 		s.now = s.now.Add(5 * time.Second)
@@ -436,7 +458,7 @@ func TestStoreAway(t *testing.T) {
 		t.Errorf("log:\n%s", s.log.String())
 	}
 	kept.fail(nil)
-	if err := s.Gate(t.Context(), "fetch"); err == nil || kept.names() != "fetch" {
+	if err := s.gate(t.Context(), "fetch"); err == nil || kept.names() != "fetch" {
 		t.Errorf("gate %v, stored %q", err, kept.names())
 	}
 	if ok, err := s.Unblock(t.Context(), "fetch"); !ok || err != nil || kept.names() != "" {
@@ -448,7 +470,7 @@ func TestStoreAway(t *testing.T) {
 func TestCallerGone(t *testing.T) {
 	t.Parallel()
 	kept := &store{}
-	s := newSetup(t, anomaly.Options{AutoBlock: true, Store: kept})
+	s := newSetup(t, anomaly.Options{Window: 3, AutoBlock: true, Store: kept})
 	s.play(t.Context(), "fetch", "ff")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -468,7 +490,7 @@ func TestReasoning(t *testing.T) {
 		if got := anomaly.Reasoning(model); got != want {
 			t.Errorf("%q: %t", model, got)
 		}
-		s := newSetup(t, anomaly.Options{ReasoningModelWarning: true, Model: func() string { return model }})
+		s := newSetup(t, anomaly.Options{Window: 3, ReasoningModelWarning: true, Model: func() string { return model }})
 		s.play(t.Context(), "x", "fff")
 		named := ""
 		if want {
@@ -484,7 +506,7 @@ func TestReasoning(t *testing.T) {
 func TestRaces(t *testing.T) {
 	t.Parallel()
 	kept := &store{}
-	d, err := anomaly.New(t.Context(), anomaly.Options{AutoBlock: true, Store: kept})
+	d, err := anomaly.New(t.Context(), anomaly.Options{Window: 3, AutoBlock: true, Store: kept})
 	if err != nil {
 		t.Fatal(err)
 	}

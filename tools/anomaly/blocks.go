@@ -1,29 +1,117 @@
 package anomaly
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
+	"time"
+
+	"github.com/zephbot/zephbot/tools"
 )
 
-// refresh reads the blocks of other processes now and then, and stores those that could not be stored before.
-func (d *Detector) refresh(ctx context.Context) {
-	if d.o.Store == nil {
-		return
+// forgetAfter is how long a conversation keeps the window of a tool that it does not call.
+const forgetAfter = 24 * time.Hour
+
+// Blocked says whether a conversation may not use a tool now, as far as this process knows, and by which block: the one that lasts longest.
+func (d *Detector) Blocked(session string, def tools.Definition) (found Block, blocked bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.blocks) == 0 {
+		return Block{}, false
 	}
+	now := d.o.Now()
+	places := []place{{session, def.Name}, {"", def.Name}}
+	if def.Server != "" {
+		places = append(places, place{"", everyTool(def.Server)})
+	}
+	for _, at := range places {
+		if b, ok := d.blocks[at]; ok && now.Before(b.Until) && b.Until.After(found.Until) {
+			found, blocked = b.Block, true
+		}
+	}
+	return found, blocked
+}
+
+// Blocks lists what is blocked now, by tool and conversation.
+func (d *Detector) Blocks() []Block {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	now := d.o.Now()
+	var list []Block
+	for _, b := range d.blocks {
+		if now.Before(b.Until) {
+			list = append(list, b.Block)
+		}
+	}
+	slices.SortFunc(list, func(a, b Block) int { return cmp.Or(cmp.Compare(a.Tool, b.Tool), cmp.Compare(a.Session, b.Session)) })
+	return list
+}
+
+// Unblock lifts the blocks of a tool, or of "server:*", in every conversation and of whatever process, and forgets the failures; false when there were
+// none. After an error what could not be lifted stays.
+func (d *Detector) Unblock(ctx context.Context, tool string) (bool, error) {
+	if err := d.load(ctx); err != nil {
+		return false, err
+	}
+	d.storing.Lock()
+	defer d.storing.Unlock()
+	was := false
+	for _, at := range d.placesOf(tool) {
+		if d.o.Store != nil {
+			if err := d.o.Store.Unblock(ctx, at.session, at.tool); err != nil {
+				return false, fmt.Errorf("unblock %s: %w", tool, err)
+			}
+		}
+		d.mu.Lock()
+		was = was || d.o.Now().Before(d.blocks[at].Until)
+		d.changes++
+		delete(d.blocks, at)
+		d.mu.Unlock()
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for at := range d.windows {
+		if at.tool == tool && was {
+			delete(d.windows, at)
+		}
+	}
+	if was {
+		d.o.Log.Info().Str("tool", tool).Msg("tool unblocked")
+	}
+	return was, nil
+}
+
+// placesOf are those where a tool has a block, or had one that is remembered.
+func (d *Detector) placesOf(tool string) []place {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var list []place
+	for at := range d.blocks {
+		if at.tool == tool {
+			list = append(list, at)
+		}
+	}
+	return list
+}
+
+// refresh reads the blocks of other processes now and then, stores those that could not be stored before, and forgets what is long over.
+func (d *Detector) refresh(ctx context.Context) {
 	d.mu.Lock()
 	now := d.o.Now()
 	due := now.Sub(d.refreshed) >= refreshEvery
+	var unsaved []Block
 	if due {
 		d.refreshed = now // others go on with what is known meanwhile
-	}
-	var unsaved []Block
-	for _, b := range d.blocks {
-		if b.unsaved && due {
-			unsaved = append(unsaved, b.Block)
+		d.forget(now)
+		for _, b := range d.blocks {
+			if b.unsaved {
+				unsaved = append(unsaved, b.Block)
+			}
 		}
 	}
 	d.mu.Unlock()
-	if !due {
+	if !due || d.o.Store == nil {
 		return
 	}
 	for _, b := range unsaved {
@@ -36,6 +124,24 @@ func (d *Detector) refresh(ctx context.Context) {
 	}
 }
 
+// forget drops what has no say any more. The caller holds the lock.
+func (d *Detector) forget(now time.Time) {
+	for at, b := range d.blocks {
+		if !now.Before(b.Forget()) {
+			delete(d.blocks, at)
+		}
+	}
+	if now.Sub(d.forgot) < forgetAfter/24 { // there may be one for each tool of each conversation
+		return
+	}
+	d.forgot = now
+	for at, w := range d.windows {
+		if now.Sub(w.used) >= forgetAfter {
+			delete(d.windows, at)
+		}
+	}
+}
+
 // load makes the blocks those of the store. What this process changes meanwhile is not undone: then the list is read again next time.
 func (d *Detector) load(ctx context.Context) error {
 	if d.o.Store == nil {
@@ -44,9 +150,13 @@ func (d *Detector) load(ctx context.Context) error {
 	d.mu.Lock()
 	changes := d.changes
 	d.mu.Unlock()
-	list, err := d.o.Store.Blocks(ctx)
+	stored, err := d.o.Store.Blocks(ctx)
 	if err != nil {
 		return fmt.Errorf("read blocked tools: %w", err)
+	}
+	list := make(map[place]Block, len(stored))
+	for _, b := range stored {
+		list[b.place()] = b
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -54,16 +164,16 @@ func (d *Detector) load(ctx context.Context) error {
 	if d.changes != changes {
 		return nil
 	}
-	for tool, b := range d.blocks {
-		if _, ok := list[tool]; !ok && !b.unsaved { // lifted by another process
-			delete(d.blocks, tool)
-			delete(d.windows, tool)
+	for at, b := range d.blocks {
+		if _, ok := list[at]; !ok && !b.unsaved { // lifted by another process
+			delete(d.blocks, at)
+			delete(d.windows, at)
 		}
 	}
-	for tool, reason := range list {
-		if _, ok := d.blocks[tool]; !ok {
-			d.blocks[tool] = block{Block: Block{Tool: tool, Reason: reason}}
-			delete(d.windows, tool)
+	for at, b := range list {
+		if known, ok := d.blocks[at]; !ok || known.Until.Before(b.Until) {
+			d.blocks[at] = block{Block: b}
+			delete(d.windows, at)
 		}
 	}
 	return nil
@@ -78,20 +188,27 @@ func (d *Detector) save(ctx context.Context, b Block) {
 	defer cancel()
 	d.storing.Lock()
 	defer d.storing.Unlock()
-	if _, ok := d.Blocked(b.Tool); !ok {
+	if known, ok := d.known(b.place()); !ok || known != b {
 		return
 	}
-	if err := d.o.Store.Block(ctx, b.Tool, b.Reason); err != nil {
+	if err := d.o.Store.Block(ctx, b); err != nil {
 		d.complain(fmt.Errorf("store block of %s: %w", b.Tool, err))
 		return
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if known, ok := d.blocks[b.Tool]; ok {
+	if known, ok := d.blocks[b.place()]; ok {
 		known.unsaved = false
-		d.blocks[b.Tool] = known
+		d.blocks[b.place()] = known
 		d.changes++ // a list that was read before this does not have it
 	}
+}
+
+func (d *Detector) known(at place) (Block, bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	b, ok := d.blocks[at]
+	return b.Block, ok
 }
 
 func (d *Detector) complain(err error) {

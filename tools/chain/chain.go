@@ -1,7 +1,7 @@
 // Package chain composes the stages that every tool call walks, in the one order that there is. Built-ins, MCP tools, scheduled work and calls
 // from the command line all come through here.
 //
-//	in ▼  audit · decode · gate · judge · quota · approve · warn · mark · cache · overflow · filter · redact · retry · anomaly · start · registry  ▲ out
+//	in ▼  audit · decode · block · gate · judge · quota · approve · warn · mark · cache · overflow · filter · redact · retry · anomaly · start · registry  ▲ out
 //
 // Downwards, policy, quota and approval stand before cache and execution, so that a cached call has passed all three. Upwards, secrets are
 // redacted in the raw output before anything keeps or shows it.
@@ -36,6 +36,8 @@ type Options struct {
 	// Approvals finds what people decided; nil means that there is nobody to ask, so that an ask is a denial.
 	Approvals approve.Lookup
 
+	// Block refuses tools that failed too often.
+	Block tools.Middleware
 	// Judge asks a model about the call (adversarial policy).
 	Judge tools.Middleware
 	// Quota counts calls per session.
@@ -54,7 +56,7 @@ type Options struct {
 	Redact tools.Middleware
 	// Retry repeats what failed for a passing reason. Everything below it runs once per attempt.
 	Retry tools.Middleware
-	// Anomaly blocks tools that fail too often.
+	// Anomaly counts how often tools fail.
 	Anomaly tools.Middleware
 
 	// Now is the clock; nil = time.Now.
@@ -87,6 +89,7 @@ func New(o Options) *Chain {
 	stages := []stage{
 		{"audit", auditor(o.Audit)},
 		{"decode", decode.New(list, o.Decode)},
+		{"block", o.Block},
 		{"gate", gate.New(list, o.Gate)},
 		{"judge", o.Judge},
 		{"quota", o.Quota},

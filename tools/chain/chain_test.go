@@ -101,7 +101,7 @@ func full(t *testing.T, tr *trace, e policy.Effect) *chain.Chain {
 			tr.add("gate")
 			return policy.Decision{Effect: e}
 		})},
-		Judge: tr.stage("judge"), Quota: tr.stage("quota"), Warn: tr.stage("warn"), Mark: tr.stage("mark"), Cache: tr.stage("cache"), Overflow: tr.stage("overflow"),
+		Block: tr.stage("block"), Judge: tr.stage("judge"), Quota: tr.stage("quota"), Warn: tr.stage("warn"), Mark: tr.stage("mark"), Cache: tr.stage("cache"), Overflow: tr.stage("overflow"),
 		Filter: tr.stage("filter"), Redact: tr.stage("redact"), Retry: tr.stage("retry"), Anomaly: tr.stage("anomaly"),
 	})
 }
@@ -116,13 +116,13 @@ func TestOrder(t *testing.T) {
 		err    bool
 		want   []string
 	}{
-		{name: "allow", effect: policy.Allow, want: append(append([]string{`decode {"a":1}`, "gate"}, down...), "audit line", "start", "registry",
-			"anomaly up", "retry up", "redact up", "filter up", "overflow up", "cache up", "mark up", "warn up", "quota up", "judge up", "audit line")},
-		{name: "ask", effect: policy.Ask, err: true, want: []string{`decode {"a":1}`, "gate", "judge", "quota", "approve", "quota up", "judge up"}},
-		{name: "deny", effect: policy.Deny, err: true, want: []string{`decode {"a":1}`, "gate", "audit line"}},
-		{name: "probe", effect: policy.Allow, probe: true, err: true, want: []string{`decode {"a":1}`, "gate", "judge", "quota", "quota up", "judge up"}},
-		{name: "probe of an ask", effect: policy.Ask, probe: true, err: true, want: []string{`decode {"a":1}`, "gate", "judge", "quota", "approve", "quota up", "judge up"}},
-		{name: "probe of a denial", effect: policy.Deny, probe: true, err: true, want: []string{`decode {"a":1}`, "gate"}},
+		{name: "allow", effect: policy.Allow, want: append(append([]string{"block", `decode {"a":1}`, "gate"}, down...), "audit line", "start", "registry",
+			"anomaly up", "retry up", "redact up", "filter up", "overflow up", "cache up", "mark up", "warn up", "quota up", "judge up", "block up", "audit line")},
+		{name: "ask", effect: policy.Ask, err: true, want: []string{"block", `decode {"a":1}`, "gate", "judge", "quota", "approve", "quota up", "judge up", "block up"}},
+		{name: "deny", effect: policy.Deny, err: true, want: []string{"block", `decode {"a":1}`, "gate", "block up", "audit line"}},
+		{name: "probe", effect: policy.Allow, probe: true, err: true, want: []string{"block", `decode {"a":1}`, "gate", "judge", "quota", "quota up", "judge up", "block up"}},
+		{name: "probe of an ask", effect: policy.Ask, probe: true, err: true, want: []string{"block", `decode {"a":1}`, "gate", "judge", "quota", "approve", "quota up", "judge up", "block up"}},
+		{name: "probe of a denial", effect: policy.Deny, probe: true, err: true, want: []string{"block", `decode {"a":1}`, "gate", "block up"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -138,7 +138,7 @@ func TestOrder(t *testing.T) {
 			if diff := cmp.Diff(tc.want, tr.steps); diff != "" {
 				t.Errorf("steps (-want +got):\n%s", diff)
 			}
-			names := strings.Fields("audit decode gate judge quota approve warn mark cache overflow filter redact retry anomaly start registry")
+			names := strings.Fields("audit decode block gate judge quota approve warn mark cache overflow filter redact retry anomaly start registry")
 			if diff := cmp.Diff(names, c.Order()); diff != "" {
 				t.Errorf("order (-want +got):\n%s", diff)
 			}

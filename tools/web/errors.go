@@ -56,7 +56,9 @@ func broken(ctx context.Context, err error) *tools.Error {
 	case errors.Is(err, ssrf.ErrProhibitedIP), errors.Is(err, ssrf.ErrProhibitedNetwork):
 		return refused(&netrule.Error{Kind: netrule.KindPrivate, Reason: "The address is not a public one.", Detail: err.Error()})
 	case errors.As(err, &dns) && dns.IsNotFound:
-		return failed(err, "The host name does not exist.", "Check the URL for typing errors, or use another page.")
+		e := failed(err, "The host name does not exist.", "Check the URL for typing errors, or use another page.")
+		e.Mistake = true
+		return e
 	case errors.As(err, &certErr), errors.As(err, &unknown):
 		return failed(err, "The server's certificate is not valid for this host.", "Use another page; the check cannot be turned off.")
 	case errors.As(err, &tlsErr):
@@ -87,7 +89,7 @@ func statusError(status int, header http.Header) *tools.Error {
 	switch {
 	case status == http.StatusNotFound, status == http.StatusGone:
 		e.Suggestion = "The page does not exist. Check the URL, or use another page."
-		e.Err = fs.ErrNotExist // as with files: the world says no, the tool has not failed
+		e.Err, e.Mistake = fs.ErrNotExist, true // as with files: the world says no, the tool has not failed
 	case e.Category == tools.InvalidParameters:
 		e.Suggestion = "Check path and query of the URL."
 	case e.Category == tools.PolicyBlocked:

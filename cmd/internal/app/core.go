@@ -31,6 +31,7 @@ import (
 	"github.com/zephbot/zephbot/policy/pathrule"
 	"github.com/zephbot/zephbot/policy/redact"
 	"github.com/zephbot/zephbot/tools"
+	"github.com/zephbot/zephbot/tools/anomaly"
 	"github.com/zephbot/zephbot/tools/approve"
 	"github.com/zephbot/zephbot/tools/audit"
 	"github.com/zephbot/zephbot/tools/chain"
@@ -103,11 +104,12 @@ type Core struct {
 	engine   *filter.Engine
 	filtered tally
 	servers  *mcp.Manager
-	signIns  *signIns         // nil = no server wants a sign-in
-	resync   chan struct{}    // the index of tools is behind
-	news     *news            // for the models of sessions
-	moves    *moves           // groups with new ids
-	tell     func(mcp.Notice) // told to people; nil = nobody; set before the client runs
+	signIns  *signIns            // nil = no server wants a sign-in
+	resync   chan struct{}       // the index of tools is behind
+	news     *news               // for the models of sessions
+	moves    *moves              // groups with new ids
+	tell     func(mcp.Notice)    // told to people; nil = nobody; set before the client runs
+	told     func(anomaly.Event) // the same of tools that failed too often; set before turns run
 	elicit   func(context.Context, mcp.Elicitation) (mcp.Answer, error)
 	passing  bool     // for one command line: nothing is stored
 	warnings []string // of what was read at the start
@@ -296,11 +298,6 @@ func (c *Core) request(ctx context.Context, call *tools.Call) (policy.Request, e
 			Suggestion: "Answer without tools; the operator can set tools.enabled.",
 		}
 	}
-	if c.stages.anomaly != nil {
-		if err := c.stages.anomaly.Gate(ctx, call.Def.Name); err != nil {
-			return r, err
-		}
-	}
 	places := c.kit.files
 	if call.Def.Name == shell.Name {
 		places = c.kit.commands
@@ -350,26 +347,26 @@ func (e executor) Execute(ctx context.Context, call *tools.Call) (*tools.Result,
 // Interrupted implements agent.Executor.
 func (e executor) Interrupted(_ context.Context, call *tools.Call) { e.audit.Interrupted(call) }
 
-// usable lists what is registered, allowed, not denied altogether, not blocked, and not of a server that is away.
-func (c *Core) usable(allowed func(tool string) bool) []tools.Definition {
+// usable lists what is registered, allowed, not denied altogether, not blocked in a conversation, and not of a server that is away.
+func (c *Core) usable(session string, allowed func(tool string) bool) []tools.Definition {
 	if !c.cfg.Tools.Enabled {
 		return nil
 	}
 	var list []tools.Definition
 	for _, d := range c.registry.Definitions() {
-		if (allowed == nil || allowed(d.Name)) && !c.policy.Hides(d.Name) && !c.blocked(d.Name) && (d.Server == "" || !c.servers.Away(d.Server)) {
+		if (allowed == nil || allowed(d.Name)) && !c.policy.Hides(d.Name) && !c.blocked(session, d) && (d.Server == "" || !c.servers.Away(d.Server)) {
 			list = append(list, d)
 		}
 	}
 	return list
 }
 
-// blocked says whether a tool was taken away because it failed too often.
-func (c *Core) blocked(tool string) bool {
+// blocked says whether a tool was taken away from a conversation because it failed too often.
+func (c *Core) blocked(session string, tool tools.Definition) bool {
 	if c.stages == nil || c.stages.anomaly == nil {
 		return false
 	}
-	_, blocked := c.stages.anomaly.Blocked(tool)
+	_, blocked := c.stages.anomaly.Blocked(session, tool)
 	return blocked
 }
 

@@ -131,7 +131,7 @@ func (s *service) about() command.About {
 		Servers: c.connected, Filters: c.filtered.sum,
 		Tools: func(place bot.Place) []string {
 			var names []string
-			for _, d := range c.usable(s.ch.guard.Rules(place).Allowed) {
+			for _, d := range c.usable("", s.ch.guard.Rules(place).Allowed) {
 				names = append(names, d.Name)
 			}
 			return names
@@ -213,7 +213,7 @@ func (s *service) run(ctx context.Context, intake func(ctx context.Context) erro
 		})
 	}
 	part(&out, "outbox", func() error { return s.outbox.Run(outCtx) })
-	s.core.tell = s.tellServers(outCtx)
+	s.core.tell, s.core.told = s.tellServers(outCtx), s.tellBlocks(outCtx)
 	mcpCtx, endMCP := context.WithCancel(outCtx)
 	defer endMCP()
 	var clients sync.WaitGroup

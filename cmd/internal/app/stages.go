@@ -13,7 +13,6 @@ import (
 	"github.com/zephbot/zephbot/agent/reformat"
 	"github.com/zephbot/zephbot/agent/summary"
 	"github.com/zephbot/zephbot/bot"
-	"github.com/zephbot/zephbot/bot/command"
 	"github.com/zephbot/zephbot/bot/terminal"
 	"github.com/zephbot/zephbot/bot/texts"
 	"github.com/zephbot/zephbot/tools"
@@ -33,7 +32,7 @@ import (
 // Buckets of facts that the stages own.
 const (
 	mendedBucket  = "mended"  // corrected arguments by session and call
-	blockedBucket = "blocked" // tools that failed too often, with the reason
+	blockedBucket = "blocked" // tools that failed too often, by tool and session
 	secretBucket  = "secret"  // keys that are made once
 )
 
@@ -240,22 +239,6 @@ func (c *Core) retries() tools.Middleware {
 	return retry.New(o)
 }
 
-func (c *Core) anomalies(ctx context.Context) (*anomaly.Detector, error) {
-	a := c.cfg.Tools.Anomaly
-	if !a.Enabled {
-		return nil, nil
-	}
-	o := anomaly.Options{
-		Window: a.WindowSize, Warning: a.ErrorThreshold, Critical: a.FailureThreshold, AutoBlock: a.AutoBlock, Attempts: max(0, c.cfg.Tools.Retry.MaxAttempts) + 1,
-		ReasoningModelWarning: a.ReasoningModelWarning, Model: c.modelLine, Now: c.now, Log: c.log.With().Str("component", "anomaly").Logger(),
-		Observe: func(e anomaly.Event) { c.metrics.Anomaly(e.Tool, string(e.Level)) },
-	}
-	if c.stores != nil {
-		o.Store = blocks{store: c.stores.Bot, now: c.now}
-	}
-	return anomaly.New(ctx, o)
-}
-
 func (c *Core) decoding() (decode.Options, error) {
 	o := decode.Options{Hides: c.policy.Hides}
 	if c.stores != nil {
@@ -281,7 +264,7 @@ func (s *stages) shape(o *chain.Options) {
 		o.Cache = s.cache.Middleware
 	}
 	if s.anomaly != nil {
-		o.Anomaly = s.anomaly.Middleware
+		o.Block, o.Anomaly = s.anomaly.Block, s.anomaly.Middleware
 	}
 }
 
@@ -300,55 +283,6 @@ func (m mended) Mended(ctx context.Context, session, call string) (string, error
 func (m mended) Remember(ctx context.Context, session, call, args string) error {
 	_, err := m.store.Apply(ctx, &bot.Change{Facts: []bot.Fact{{Bucket: mendedBucket, Key: session + "/" + call, Value: args, Expires: m.now().Add(mendedFor)}}})
 	return err
-}
-
-// blocks keeps tools that failed too often as facts.
-type blocks struct {
-	store bot.Store
-	now   func() time.Time
-}
-
-// Blocks implements anomaly.Store.
-func (b blocks) Blocks(ctx context.Context) (map[string]string, error) {
-	facts, err := b.store.FactsOf(ctx, blockedBucket, "", b.now())
-	list := map[string]string{}
-	for _, f := range facts {
-		list[f.Key] = f.Value
-	}
-	return list, err
-}
-
-// Block implements anomaly.Store.
-func (b blocks) Block(ctx context.Context, tool, reason string) error {
-	return b.set(ctx, tool, reason)
-}
-
-// Unblock implements anomaly.Store.
-func (b blocks) Unblock(ctx context.Context, tool string) error { return b.set(ctx, tool, "") }
-
-func (b blocks) set(ctx context.Context, tool, reason string) error {
-	_, err := b.store.Apply(ctx, &bot.Change{Facts: []bot.Fact{{Bucket: blockedBucket, Key: tool, Value: reason}}})
-	return err
-}
-
-// blockedTools is what /tools unblock works on; nil when nothing is ever blocked.
-func (c *Core) blockedTools() command.Blocks {
-	if c.stages.anomaly == nil {
-		return nil
-	}
-	return blocked{c.stages.anomaly}
-}
-
-// blocked is the detector as /tools sees it.
-type blocked struct{ *anomaly.Detector }
-
-// Blocked implements command.Blocks.
-func (b blocked) Blocked() []texts.Blocked {
-	var list []texts.Blocked
-	for _, block := range b.Blocks() {
-		list = append(list, texts.Blocked{Tool: block.Tool, Reason: block.Reason})
-	}
-	return list
 }
 
 // tally sums up what the filter did since the start, for /status.

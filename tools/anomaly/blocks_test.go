@@ -1,0 +1,87 @@
+package anomaly_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/zephbot/zephbot/tools"
+	"github.com/zephbot/zephbot/tools/anomaly"
+)
+
+// TestEndsByItself: ten minutes, twice as long when it goes on, and from the beginning after a good day.
+func TestEndsByItself(t *testing.T) {
+	t.Parallel()
+	kept := &store{}
+	s := newSetup(t, anomaly.Options{Window: 3, AutoBlock: true, Store: kept})
+	for i, want := range []time.Duration{10 * time.Minute, 20 * time.Minute, 40 * time.Minute, 80 * time.Minute} {
+		if ran := s.play(t.Context(), "fetch", "ffff"); ran != 3 {
+			t.Fatalf("block %d: %d calls ran", i, ran)
+		}
+		if b, ok := s.blocked("fetch"); !ok || b.Until.Sub(s.now) != want || s.events[i].Until != b.Until || s.events[i].Session != home {
+			t.Errorf("block %d: %+v, event %+v", i, b, s.events[i])
+		}
+		s.now = s.now.Add(want - time.Second)
+		if s.gate(t.Context(), "fetch") == nil {
+			t.Errorf("block %d ends early", i)
+		}
+		if s.now = s.now.Add(time.Second); s.gate(t.Context(), "fetch") != nil || len(s.Blocks()) != 0 {
+			t.Errorf("block %d does not end", i)
+		}
+	}
+}
+
+// TestOneConversation: what fails in one conversation is not taken away from another.
+func TestOneConversation(t *testing.T) {
+	t.Parallel()
+	s := newSetup(t, anomaly.Options{Window: 3, AutoBlock: true})
+	s.play(t.Context(), "bash", "fff")
+	s.session = "telegram:43"
+	if ran := s.play(t.Context(), "bash", "ooof"); ran != 4 {
+		t.Errorf("%d calls of another conversation ran", ran)
+	}
+	if _, ok := s.blocked("bash"); !ok {
+		t.Error("the one that failed is not blocked")
+	}
+}
+
+// TestServerEverywhere: the tools of a server are blocked for all only when its calls fail in every conversation, and in more than one.
+func TestServerEverywhere(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name  string
+		calls [][2]string // conversation and calls
+		want  string      // what is blocked
+	}{
+		{"one conversation", [][2]string{{"a", "ffff"}}, "a srv:x"},
+		{"two", [][2]string{{"a", "ff"}, {"b", "ff"}}, " srv:*"},
+		{"two, of which one goes well", [][2]string{{"a", "fff"}, {"b", "o"}}, ""},
+		{"two, of which one began well", [][2]string{{"b", "o"}, {"a", "fff"}, {"c", "fff"}}, " srv:*"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			s := newSetup(t, anomaly.Options{Window: 4, AutoBlock: true})
+			s.server = "srv"
+			for _, c := range tc.calls {
+				s.session = c[0]
+				s.play(t.Context(), "srv:x", c[1])
+			}
+			var got []string
+			for _, b := range s.Blocks() {
+				got = append(got, b.Session+" "+b.Tool)
+			}
+			if strings.Join(got, ",") != tc.want {
+				t.Fatalf("blocked %q, want %q", got, tc.want)
+			}
+			other := tools.Definition{Name: "srv:y", Server: "srv"}
+			if _, blocked := s.Blocked("z", other); blocked != (tc.want == " srv:*") {
+				t.Errorf("another tool in another conversation: blocked %t", blocked)
+			}
+			if strings.HasSuffix(tc.want, "*") {
+				if ok, err := s.Unblock(t.Context(), "srv:*"); !ok || err != nil || s.Gate(t.Context(), "z", other) != nil {
+					t.Errorf("unblock: %t, %v", ok, err)
+				}
+			}
+		})
+	}
+}
