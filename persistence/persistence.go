@@ -109,9 +109,12 @@ func OpenReader(ctx context.Context, dataDir string) (*sql.Reader, error) {
 // Healthy says why nothing can be stored; see sql.Store.Healthy.
 func (s *Stores) Healthy(ctx context.Context) error { return s.sql.Healthy(ctx) }
 
+// Retention says for how long what nobody needs any more is kept all the same.
+type Retention = sql.Retention
+
 // Sweep forgets what is no longer needed at now (see sql.Store.Sweep).
-func (s *Stores) Sweep(ctx context.Context, now time.Time) error {
-	_, err := s.sql.Sweep(ctx, now)
+func (s *Stores) Sweep(ctx context.Context, now time.Time, keep Retention) error {
+	_, err := s.sql.Sweep(ctx, now, keep)
 	return err
 }
 

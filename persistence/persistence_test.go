@@ -36,7 +36,7 @@ func TestOpenTakesTheDirectoryAndFreesDeadLeases(t *testing.T) {
 	if !errors.Is(err, sql.ErrLocked) || !strings.Contains(err.Error(), dir) {
 		t.Fatalf("second open: %v, want ErrLocked that names %s", err, dir)
 	}
-	if err := stores.Sweep(t.Context(), now); err != nil {
+	if err := stores.Sweep(t.Context(), now, persistence.Retention{}); err != nil {
 		t.Fatal(err)
 	}
 	if err := stores.Close(); err != nil {

@@ -114,7 +114,7 @@ func TestSweepForgetsOutputs(t *testing.T) {
 		at   time.Time
 		want int64
 	}{{noon.Add(day - 1), 0}, {noon.Add(day), many}, {noon.Add(1000 * day), 0}} {
-		swept, err := store.Sweep(t.Context(), step.at)
+		swept, err := store.Sweep(t.Context(), step.at, sql.Retention{})
 		if err != nil || swept.Outputs != step.want {
 			t.Errorf("sweep at %v: %d outputs (%v), want %d", step.at, swept.Outputs, err, step.want)
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/zephbot/zephbot/agent"
 	"github.com/zephbot/zephbot/bot"
 )
 
@@ -18,6 +19,12 @@ const (
 	largeBatch  = 20                  // rows of one transaction where each may have megabytes
 )
 
+// Retention says for how long what nobody needs any more is kept all the same; 0 = for ever.
+type Retention struct {
+	Journal time.Duration // what was said before a conversation was begun anew, from then on
+	Outbox  time.Duration // rows that were delivered or given up
+}
+
 // Swept says what a Sweep removed.
 type Swept struct {
 	Bodies   int64 // of arrivals
@@ -26,6 +33,8 @@ type Swept struct {
 	Facts    int64
 	Outputs  int64 // of tools
 	Charges  int64 // added to the sums of their days
+	Rows     int64 // of the outbox
+	Entries  int64 // of journals
 }
 
 // The old queries take a time and the size of a batch and give the keys of rows, the others take one such key. They are two, for a planner that finds
@@ -41,6 +50,18 @@ const (
 	oldOutputs    = `SELECT id FROM tool_overflow WHERE expires > 0 AND expires <= ? ORDER BY expires LIMIT CAST(? AS INTEGER)`
 	deleteOutput  = `DELETE FROM tool_overflow WHERE id = ?`
 
+	oldRows = `SELECT id FROM outbox AS old WHERE finished > 0 AND content IS NULL AND finished <= ?
+AND NOT EXISTS (SELECT 1 FROM approval WHERE card = old.id AND state = 'pending')
+AND NOT EXISTS (SELECT 1 FROM outbox WHERE edit_row = old.id AND edit_row > 0 AND finished = 0)
+ORDER BY finished LIMIT CAST(? AS INTEGER)`
+	deleteRow = `DELETE FROM outbox WHERE id = ?`
+
+	// resetsQuery finds the next reset before which something is left.
+	resetsQuery = `SELECT session, n, body FROM journal AS began WHERE reset = 1 AND (session, n) > (?, ?)
+AND EXISTS (SELECT 1 FROM journal WHERE session = began.session AND n < began.n) ORDER BY session, n LIMIT 1`
+	asideQuery  = `SELECT session, n FROM journal WHERE session = ? AND n < ? ORDER BY n LIMIT CAST(? AS INTEGER)`
+	deleteEntry = `DELETE FROM journal WHERE session = ? AND n = ?`
+
 	oldCharges   = `SELECT key, scope, unit, day, n FROM charge WHERE day < ? ORDER BY day LIMIT CAST(? AS INTEGER)`
 	deleteCharge = `DELETE FROM charge WHERE key = ?`
 	addUsage     = `INSERT INTO usage (day, scope, unit, n) VALUES (?, ?, ?, ?)
@@ -50,26 +71,47 @@ ON CONFLICT (day, scope, unit) DO UPDATE SET n = usage.n + excluded.n`
 // Sweep forgets what is no longer needed at now: bodies of arrivals finished more than 8 days ago and, after 16 days, that they came; contents
 // of rows finished more than 30 days ago (the row and its key stay); expired facts and outputs; the keys of charges of more than 3 days ago, which
 // become one sum a day, scope and unit. It works in small batches, between which Changes are made, and stops with ctx.
-func (s *Store) Sweep(ctx context.Context, now time.Time) (Swept, error) {
+//
+// What is kept no longer than keep says goes too: rows of the outbox with their keys, unless an open question or a row that is still to be sent refers to
+// them; and what stands in a journal before its last reset.
+func (s *Store) Sweep(ctx context.Context, now time.Time, keep Retention) (Swept, error) {
 	var swept Swept
-	for _, task := range []struct {
-		what  string
-		count *int64
-		batch int
-		run   func(context.Context, *queries, int) (int, error)
-	}{
+	tasks := []sweepTask{
 		{"bodies of arrivals", &swept.Bodies, sweepBatch, sweeper(1, oldBodies, forgetBody, nanos(now.Add(-rawKept)))},
 		{"arrivals", &swept.Arrivals, sweepBatch, sweeper(1, oldArrivals, deleteArrival, nanos(now.Add(-arrivalKept)))},
-		{"contents of rows", &swept.Contents, sweepBatch, sweeper(1, oldContents, forgetContent, nanos(now.Add(-contentKept)))},
+		{"contents of rows", &swept.Contents, sweepBatch, sweeper(1, oldContents, forgetContent, nanos(now.Add(-contentsKept(keep))))},
 		{"facts", &swept.Facts, sweepBatch, sweeper(2, oldFacts, deleteFact, nanos(now))},
 		{"outputs", &swept.Outputs, largeBatch, sweeper(1, oldOutputs, deleteOutput, nanos(now))},
 		{"charges", &swept.Charges, sweepBatch, sumCharges(now.Add(-chargeKept).UTC().Format(time.DateOnly))},
-	} {
+	}
+	if keep.Outbox > 0 {
+		tasks = append(tasks, sweepTask{"rows", &swept.Rows, sweepBatch, sweeper(1, oldRows, deleteRow, nanos(now.Add(-keep.Outbox)))})
+	}
+	if keep.Journal > 0 {
+		tasks = append(tasks, sweepTask{"journals", &swept.Entries, sweepBatch, (&putAside{until: now.Add(-keep.Journal)}).sweep})
+	}
+	for _, task := range tasks {
 		if err := s.sweep(ctx, task.count, task.batch, task.run); err != nil {
 			return swept, fmt.Errorf("sweep %s: %w", task.what, err)
 		}
 	}
 	return swept, nil
+}
+
+// sweepTask is one kind of what is swept.
+type sweepTask struct {
+	what  string
+	count *int64
+	batch int
+	run   func(context.Context, *queries, int) (int, error) // one batch
+}
+
+// contentsKept is for how long contents of rows are kept: not longer than the rows.
+func contentsKept(keep Retention) time.Duration {
+	if keep.Outbox > 0 {
+		return min(contentKept, keep.Outbox)
+	}
+	return contentKept
 }
 
 // sweep repeats a batch until one finds less than it may.
@@ -92,25 +134,63 @@ func (s *Store) sweep(ctx context.Context, count *int64, batch int, run func(con
 
 // sweeper runs a statement for each key, of some columns, that a query finds.
 func sweeper(columns int, find, each string, until int64) func(context.Context, *queries, int) (int, error) {
-	read := func(scan scanner) ([]any, error) {
+	return func(ctx context.Context, q *queries, batch int) (int, error) {
+		return deleteKeys(ctx, q, columns, find, each, until, batch)
+	}
+}
+
+// deleteKeys is one batch of a sweeper.
+func deleteKeys(ctx context.Context, q *queries, columns int, find, each string, args ...any) (int, error) {
+	keys, err := list(ctx, q, func(scan scanner) ([]any, error) {
 		key, dests := make([]any, columns), make([]any, columns)
 		for i := range key {
 			dests[i] = &key[i]
 		}
 		return key, scan(dests...)
+	}, find, args...)
+	if err != nil {
+		return 0, err
 	}
-	return func(ctx context.Context, q *queries, batch int) (int, error) {
-		keys, err := list(ctx, q, read, find, until, batch)
-		if err != nil {
+	for _, key := range keys {
+		if err := q.exec(ctx, each, key...); err != nil {
 			return 0, err
 		}
-		for _, key := range keys {
-			if err := q.exec(ctx, each, key...); err != nil {
-				return 0, err
+	}
+	return len(keys), nil
+}
+
+// putAside walks over the journals and deletes what stands before a reset that is old enough.
+type putAside struct {
+	until   time.Time
+	session string // where the walk is: after this reset
+	n       int64
+}
+
+// sweep deletes at most a batch of entries; fewer mean that the walk is over.
+func (p *putAside) sweep(ctx context.Context, q *queries, batch int) (deleted int, err error) {
+	for deleted < batch {
+		session, reset, found, err := p.next(ctx, q)
+		if err != nil || !found {
+			return deleted, err
+		}
+		if !reset.At.IsZero() && !reset.At.After(p.until) {
+			n, err := deleteKeys(ctx, q, 2, asideQuery, deleteEntry, session, reset.N, batch-deleted)
+			if err != nil {
+				return deleted, err
+			}
+			if deleted += n; deleted == batch {
+				return deleted, nil // there may be more before this reset
 			}
 		}
-		return len(keys), nil
+		p.session, p.n = session, reset.N
 	}
+	return deleted, nil
+}
+
+// next reads the next reset before which something is left.
+func (p *putAside) next(ctx context.Context, q *queries) (session string, reset agent.Entry, found bool, err error) {
+	found, err = q.one(ctx, func(scan scanner) error { return scan(&session, &reset.N, document{&reset}) }, resetsQuery, p.session, p.n)
+	return session, reset, found, err
 }
 
 // sumCharges adds charges of days before one to the sums of their days.

@@ -2,12 +2,14 @@ package sql_test
 
 import (
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/zephbot/zephbot/agent"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/persistence/sql"
 )
@@ -48,7 +50,7 @@ func TestSweepForgetsInItsTime(t *testing.T) {
 		{30 * day, sql.Swept{Contents: 2}},
 		{300 * day, sql.Swept{}},
 	} {
-		swept, err := store.Sweep(t.Context(), start.Add(step.after))
+		swept, err := store.Sweep(t.Context(), start.Add(step.after), sql.Retention{})
 		if err != nil || swept != step.want {
 			t.Errorf("after %v: %+v (%v), want %+v", step.after, swept, err, step.want)
 		}
@@ -124,7 +126,7 @@ func TestChargesBecomeOneSumADay(t *testing.T) {
 	}
 	sweep := func(day int, want int64) {
 		t.Helper()
-		swept, err := store.Sweep(t.Context(), time.Date(2026, 3, day, 23, 59, 0, 0, time.UTC))
+		swept, err := store.Sweep(t.Context(), time.Date(2026, 3, day, 23, 59, 0, 0, time.UTC), sql.Retention{})
 		if err != nil || swept.Charges != want {
 			t.Errorf("on March %d: %d charges were added up (%v), want %d", day, swept.Charges, err, want)
 		}
@@ -153,4 +155,78 @@ func TestChargesBecomeOneSumADay(t *testing.T) {
 	used("chat/telegram/1/bot/-200", "2026-03-02", 3)
 	sweep(9, 1)
 	used("chat/telegram/1/bot/-200", "2026-03-02", 3)
+}
+
+func TestRetentionDeletesWhatNobodyNeeds(t *testing.T) {
+	t.Parallel()
+	start := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
+	store := open(t, sql.Options{Now: func() time.Time { return start }})
+	apply := func(change *bot.Change) *bot.Applied {
+		t.Helper()
+		applied, err := store.Apply(t.Context(), change)
+		check(t, err)
+		return applied
+	}
+	said := func(text string) agent.Entry {
+		return agent.Entry{Turn: "t", Kind: agent.UserEntry, At: start, Text: text}
+	}
+	reset := func(at time.Time) agent.Entry { return agent.Entry{Kind: agent.ResetEntry, At: at} }
+	var long []agent.Entry
+	for range 700 { // more than one batch
+		long = append(long, said("old"))
+	}
+	later := start.Add(100 * day)
+	for session, entries := range map[string][]agent.Entry{
+		"a": append(slices.Clone(long), reset(start), said("kept"), said("kept")),
+		"b": {said("old"), reset(start), said("put aside later"), reset(later), said("kept")},
+		"c": {said("a conversation that goes on"), said("and on")},
+		"d": {reset(start), said("kept")},
+		"e": {said("old"), reset(start)},
+	} {
+		apply(&bot.Change{Append: &bot.Append{Session: session, Entries: entries}})
+	}
+	pending := []bot.RowState{bot.Pending}
+	rows := apply(&bot.Change{
+		Send: []bot.Row{
+			{Session: "s", Key: "sent"}, {Session: "s", Key: "dead"}, {Session: "s", Key: "waits"}, {Session: "s", Key: "card"}, {Session: "s", Key: "edited"},
+		},
+		Ask: []bot.Approval{{ID: "q", Session: "s"}}, Cards: []bot.Card{{Approval: "q", Send: 3}},
+	}).Rows
+	apply(&bot.Change{
+		Rows: []bot.RowUpdate{
+			{ID: rows[0], From: pending, To: bot.Sent},
+			{ID: rows[1], From: pending, To: bot.Dead},
+			{ID: rows[3], From: pending, To: bot.Sent, Message: "7"},
+			{ID: rows[4], From: pending, To: bot.Sent, Message: "8"},
+		},
+		Send: []bot.Row{{Session: "s", Key: "edit", EditRow: rows[4]}},
+	})
+	sweep := func(after time.Duration, rows, entries int64) {
+		t.Helper()
+		swept, err := store.Sweep(t.Context(), start.Add(after), sql.Retention{Journal: 60 * day, Outbox: 90 * day})
+		if err != nil || swept.Rows != rows || swept.Entries != entries {
+			t.Errorf("after %v: %+v (%v), want %d rows and %d entries", after, swept, err, rows, entries)
+		}
+	}
+	sweep(60*day-1, 0, 0)
+	sweep(60*day, 0, 702)
+	sweep(90*day-1, 0, 0)
+	sweep(90*day, 2, 0)
+	apply(&bot.Change{Decide: []bot.Decision{{ID: "q", State: bot.Denied}}})
+	sweep(91*day, 1, 0)
+	sweep(161*day, 0, 2)
+	sweep(900*day, 0, 0)
+	for session, want := range map[string]int{"a": 3, "b": 2, "c": 2, "d": 2, "e": 1} {
+		entries, err := store.Journal(t.Context(), session, 0)
+		if err != nil || len(entries) != want {
+			t.Errorf("%s: %d entries (%v), want %d", session, len(entries), err, want)
+		}
+	}
+	lane, err := store.Lane(t.Context(), "e")
+	check(t, err)
+	apply(&bot.Change{Append: &bot.Append{Session: "e", After: lane.Last, Entries: []agent.Entry{said("goes on")}}})
+	left, err := store.Rows(t.Context(), "s", 0)
+	if err != nil || len(left) != 3 || left[0].Key != "waits" || left[1].Key != "edited" || left[2].Key != "edit" {
+		t.Errorf("rows %+v, %v", left, err)
+	}
 }

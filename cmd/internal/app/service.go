@@ -18,6 +18,7 @@ import (
 	"github.com/zephbot/zephbot/bot/deliver"
 	"github.com/zephbot/zephbot/bot/dispatch"
 	"github.com/zephbot/zephbot/bot/quota"
+	"github.com/zephbot/zephbot/persistence"
 )
 
 // Times of a shutdown; together they stay below the 30 s that platforms give.
@@ -264,6 +265,10 @@ func (s *service) close(end func()) {
 
 // sweep forgets, once an hour, what is no longer needed.
 func (s *service) sweep(ctx context.Context) error {
+	const day = 24 * time.Hour
+	keep := persistence.Retention{
+		Journal: time.Duration(s.core.cfg.Retention.Journal) * day, Outbox: time.Duration(s.core.cfg.Retention.Outbox) * day,
+	}
 	ticker := time.NewTicker(time.Hour)
 	defer ticker.Stop()
 	for {
@@ -271,7 +276,7 @@ func (s *service) sweep(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-ticker.C:
-			if err := s.core.stores.Sweep(ctx, s.core.now()); err != nil && ctx.Err() == nil {
+			if err := s.core.stores.Sweep(ctx, s.core.now(), keep); err != nil && ctx.Err() == nil {
 				s.log.Error().Err(err).Msg("old rows not removed")
 			}
 		}

@@ -263,6 +263,8 @@ func keyDefaults() [][2]string {
 		{"workspaces.reserve_bytes", `268435456`},
 		{"redis.url", `""`},
 		{"database.url", `""`},
+		{"retention.journal", `365`},
+		{"retention.outbox", `90`},
 		{"vector.backend", `"embedded"`},
 		{"vector.url", `""`},
 		{"vector.api_key", `""`},

@@ -33,6 +33,7 @@ type Config struct {
 	Workspaces Workspaces `toml:"workspaces" doc:"The working directories of the conversations."`
 	Redis      Redis      `toml:"redis" doc:"Quotas, caches and send budgets."`
 	Database   Database   `toml:"database" doc:"Messages, journals, approvals."`
+	Retention  Retention  `toml:"retention" doc:"How long what nobody needs any more is kept."`
 	Vector     Vector     `toml:"vector" doc:"Where embeddings are kept."`
 	Index      Index      `toml:"index" idle:"the code index" doc:"The code index that search_code asks."`
 	Scheduler  Scheduler  `toml:"scheduler" idle:"the scheduler" doc:"Tasks that run at a time."`
@@ -190,6 +191,12 @@ type Redis struct {
 // Database is the table [database].
 type Database struct {
 	URL Secret `toml:"url" form:"postgres" idle:"PostgreSQL" doc:"postgres:// URL. Empty: SQLite in data_dir."`
+}
+
+// Retention is the table [retention]. What is still needed is never deleted.
+type Retention struct {
+	Journal int `toml:"journal" default:"365" min:"0" max:"36500" doc:"Days for which the words of a conversation are kept after /new or /clear began another. 0: for ever. The present conversation is always kept."`
+	Outbox  int `toml:"outbox" default:"90" min:"0" max:"36500" doc:"Days for which a record of each message that was sent is kept. 0: for ever. Its text is deleted after 30 days in any case."`
 }
 
 // Vector is the table [vector].
