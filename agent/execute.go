@@ -12,17 +12,6 @@ import (
 	"github.com/zephbot/zephbot/tools"
 )
 
-// unknownOutcome is the category of a result that nobody knows.
-const unknownOutcome = "unknown"
-
-// outcomeUnknown is what the model reads of a call that was running when the process died.
-const outcomeUnknown = "[outcome unknown]\nThis call was running when the service was interrupted. It may have finished, or not, or in part. It was not repeated. " +
-	"Tell the person so; ask whether to check first or to run it again."
-
-// cutShort is what the model reads of a call that was ended because the service stops: nobody wished for that, so it is not "cancelled".
-const cutShort = "[outcome unknown]\nThis call was ended half-way because the service was restarted. It may have done a part of its work. It was not repeated. " +
-	"Tell the person so; ask whether to check first or to run it again."
-
 // execute runs the uses of a batch that have no result yet: reading ones side by side, the others one by one in the model's order, up to the first that
 // waits for a person. Questions of all uses go out together.
 func (s *step) execute(ctx context.Context, b *batch) (*Outcome, error) {
@@ -172,6 +161,7 @@ func (s *step) perform(
 ) (Entry, *tools.Question, error) {
 	var startErr error
 	call.OnStart = func(ctx context.Context) error {
+		s.begins(u.Call)
 		if onStart != nil {
 			if startErr = onStart(ctx); startErr != nil {
 				return startErr
@@ -208,13 +198,11 @@ func shorten(ctx context.Context, entry *Entry, result *tools.Result, err error)
 		failure = result.Failure
 		_, output, _ = strings.Cut(result.Text, tools.Feedback(result.Failure))
 	}
-	switch {
-	case failure == nil || ctx.Err() == nil || !cut(failure): // the call ended by itself
-	case errors.Is(context.Cause(ctx), ErrStopped):
-		entry.Text = stoppedRunning() + output
-	default:
-		entry.Text, entry.Category = cutShort+output, unknownOutcome
+	if failure == nil || ctx.Err() == nil || !cut(failure) { // the call ended by itself
+		return
 	}
+	entry.Text, entry.Category = cutShort(ctx)
+	entry.Text += output
 }
 
 // cut says whether a call ended because its context did.
@@ -231,6 +219,9 @@ func (s *step) result(b *batch, u Use, call *tools.Call, result *tools.Result, e
 	if err != nil {
 		te := tools.AsError(err)
 		e.Text, e.Failed, e.Category = tools.Feedback(te)+reflection(te.Category, call.Def, b.failed[u.Name]), true, string(te.Category)
+		if call.Trail.Started && !u.ReadOnly {
+			e.Text += doubt(te.Category)
+		}
 		if e.Flagged { // the words of a server stand in its error
 			e.Source = "mcp:" + call.Def.Server
 		}
@@ -279,11 +270,17 @@ func (s *step) call(b *batch, u Use) *tools.Call {
 	}
 }
 
-func stoppedRunning() string {
-	return tools.Feedback(tools.Errorf(tools.Cancelled, "the person stopped this while it ran; its outcome is unknown"))
+// begins notes that a call runs.
+func (s *step) begins(call string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.begun == nil {
+		s.begun = map[string]bool{}
+	}
+	s.begun[call] = true
 }
 
-// cancelled closes the uses without a result of a turn that a person stopped.
+// cancelled closes the uses without a result of a turn that is to end.
 func (s *step) cancelled(ctx context.Context) []Entry {
 	b := s.state.batch()
 	if b == nil {
@@ -293,10 +290,16 @@ func (s *step) cancelled(ctx context.Context) []Entry {
 	defer cancel()
 	var entries []Entry
 	for _, u := range b.open() {
-		text := tools.Feedback(tools.Errorf(tools.Cancelled, "the person stopped this before it ran"))
-		if b.started[u.Call] { // another worker died while it ran, and nobody has recorded that yet
+		text := notBegun(ctx)
+		s.mu.Lock()
+		begun := s.begun[u.Call]
+		s.mu.Unlock()
+		switch {
+		case b.started[u.Call]: // another worker died while it ran, and nobody has recorded that yet
 			s.deps.Tools.Interrupted(kept, s.call(b, u))
-			text = stoppedRunning()
+			text, _ = cutShort(ctx)
+		case begun:
+			text, _ = cutShort(ctx)
 		}
 		entries = append(entries, Entry{
 			Turn: s.turn.ID, Kind: ResultEntry, At: s.deps.Now(), Call: u.Call, Tool: u.Name, Text: text, Failed: true, Category: string(tools.Cancelled),

@@ -290,15 +290,41 @@ func resultsOf(e Entry, rest []Entry) map[string]Entry {
 	return results
 }
 
+// startedOf finds the calls of an assistant entry that have begun.
+func startedOf(e Entry, rest []Entry) map[string]bool {
+	started := map[string]bool{}
+	for _, r := range rest {
+		if r.Turn != e.Turn || r.Kind == AssistantEntry {
+			break
+		}
+		if r.Kind == StartedEntry {
+			started[r.Call] = true
+		}
+	}
+	return started
+}
+
+// unclosed is what the model reads of a use whose turn ended without a result for it: given up, ended from outside.
+func unclosed(u Use, started bool) string {
+	switch {
+	case started:
+		return outcomeUnknown
+	case u.ReadOnly:
+		return readCut
+	default:
+		return notRun
+	}
+}
+
 func assistant(e Entry, rest []Entry) []llm.Message {
-	results := resultsOf(e, rest)
+	results, started := resultsOf(e, rest), startedOf(e, rest)
 	m := llm.Message{Role: llm.Assistant, Text: e.Text}
 	list := []llm.Message{m}
 	for _, u := range e.Uses {
 		list[0].Uses = append(list[0].Uses, llm.ToolUse{ID: u.Call, Name: u.Name, Args: u.Args, Extra: u.Extra})
 		r, ok := results[u.Call]
 		if !ok {
-			r.Text, r.Failed = "(no result: the work was interrupted)", true
+			r.Text, r.Failed = unclosed(u, started[u.Call]), true
 		}
 		list = append(list, llm.Message{Role: llm.ToolRole, Result: &llm.ToolResult{ID: u.Call, Name: u.Name, Text: r.Text, Error: r.Failed}})
 	}

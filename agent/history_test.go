@@ -56,7 +56,7 @@ func TestMessages(t *testing.T) {
 		}},
 		{Role: llm.ToolRole, Result: &llm.ToolResult{ID: "c1", Name: "x", Text: "first"}},
 		{Role: llm.ToolRole, Result: &llm.ToolResult{ID: "c2", Name: "y", Text: "second", Error: true}},
-		{Role: llm.ToolRole, Result: &llm.ToolResult{ID: "c3", Name: "x", Text: "(no result: the work was interrupted)", Error: true}},
+		{Role: llm.ToolRole, Result: &llm.ToolResult{ID: "c3", Name: "x", Text: "(no result: the work was interrupted before this was run)", Error: true}},
 		{Role: llm.Assistant, Text: "(Stopped.)"},
 		{Role: llm.Assistant, Text: "(no answer: cancelled)"},
 		{Role: llm.User, Text: "two"},

@@ -9,7 +9,7 @@ import (
 // volatile is the part of a result that differs although the result does not: the name under which a long output was put aside.
 var volatile = regexp.MustCompile(`overflow:[0-9a-fA-F-]{36}`)
 
-// repeated says whether the last n steps of the turn were the same, call by call and result by result (seed 003: doom loop), and what came out.
+// repeated says whether the last n steps of the turn were the same, call by call and result by result (seed 003: doom loop), and what came out, as a person is shown it.
 func repeated(entries []Entry, n int) (text string, ok bool) {
 	if n <= 0 {
 		return "", false
@@ -26,8 +26,8 @@ func repeated(entries []Entry, n int) (text string, ok bool) {
 			fmt.Fprintf(h, "use %q %s\n", u.Name, u.Args)
 		}
 		for _, u := range e.Uses {
-			last = withoutReflection(results[u.Call])
-			fmt.Fprintf(h, "result %q\n", volatile.ReplaceAllString(last, "overflow:"))
+			fmt.Fprintf(h, "result %q\n", volatile.ReplaceAllString(withoutReflection(results[u.Call]), "overflow:"))
+			last = shownResult(results[u.Call])
 		}
 		sums = append(sums, string(h.Sum(nil)))
 	}

@@ -65,7 +65,7 @@ func TestReflection(t *testing.T) {
 		{"no such tool", []string{unknown, `call cuont {"a":1}`, unknown}, []string{reflectOnName, reflectOnName, reflectNoMore}},
 		{"together is once", []string{`call* count {"by":"x"} count {"by":"y"} count {"by":"z"}`, wrong}, []string{reflectOnCall, reflectOnCall + schema}},
 		{"a tool that finds fault itself", []string{"call picky {}", `call picky {"a":1}`}, []string{reflectOnCall, reflectOnCall + schema + `{"type":"object"}`}},
-		{"not the model's fault", []string{"call away {}", `call away {"a":1}`, `call away {"a":2}`}, []string{"", "", ""}},
+		{"not the model's fault", []string{"call away {}", `call away {"a":1}`, `call away {"a":2}`}, []string{"Before it failed, ", "Before it failed, ", "Before it failed, "}},
 		{"not allowed", []string{`call count {"by":100}`}, []string{""}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -139,7 +139,7 @@ func TestLoopOfMistakes(t *testing.T) {
 	if out.Reason != agent.ReasonLoop || out.Stats.Steps != 3 {
 		t.Errorf("outcome %+v", out)
 	}
-	if block, rest := after(t, out.Text); rest != "" || !strings.Contains(block, "want integer, got string") {
+	if !strings.Contains(out.Text, "want integer, got string") || strings.Contains(out.Text, "category") || strings.Contains(out.Text, "suggestion") {
 		t.Errorf("text %q", out.Text)
 	}
 }

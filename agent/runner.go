@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -21,9 +22,13 @@ import (
 // ErrStopped is the cancellation cause of a turn that a person stopped. Any other cancellation leaves the turn for another worker.
 var ErrStopped = errors.New("stopped by a person")
 
+// ErrGone is the cancellation cause of a turn whose answer would reach nobody: the bot was blocked or removed from the chat. The turn ends.
+var ErrGone = errors.New("nothing reaches the chat any more")
+
 // Reasons of an Ended outcome and of EndEntry.Reason.
 const (
 	ReasonStopped  = "stopped"  // a person said stop
+	ReasonGone     = "gone"     // nothing reaches the chat any more: nobody is told
 	ReasonLimit    = "limit"    // max_tool_iterations reached
 	ReasonLoop     = "loop"     // the same result three times
 	ReasonContext  = "context"  // the conversation fills the model's window
@@ -119,13 +124,26 @@ func (r *Runner) Run(ctx context.Context, turn *Turn, journal Journal, sink Sink
 	}
 }
 
-// interrupted tells a person's stop from everything else.
+// ending is the reason with which a cancelled turn ends; false where it is left to another worker instead.
+func ending(ctx context.Context) (reason string, ends bool) {
+	switch cause := context.Cause(ctx); {
+	case errors.Is(cause, ErrStopped):
+		return ReasonStopped, true
+	case errors.Is(cause, ErrGone):
+		return ReasonGone, true
+	default:
+		return "", false
+	}
+}
+
+// interrupted tells a turn that is to end from one that is interrupted.
 func (r *Runner) interrupted(ctx context.Context, st *step, turn *Turn, err error) (Outcome, error) {
-	if !errors.Is(context.Cause(ctx), ErrStopped) {
+	reason, ends := ending(ctx)
+	if !ends {
 		return Outcome{}, err
 	}
-	out := Outcome{Kind: Ended, Reason: ReasonStopped, Text: st.partial.String(), Entries: st.cancelled(ctx), Stats: st.state.stats()}
-	out.Entries = append(out.Entries, Entry{Turn: turn.ID, Kind: EndEntry, At: r.deps.Now(), Reason: ReasonStopped})
+	out := Outcome{Kind: Ended, Reason: reason, Text: st.partial.String(), Entries: st.cancelled(ctx), Stats: st.state.stats()}
+	out.Entries = append(out.Entries, Entry{Turn: turn.ID, Kind: EndEntry, At: r.deps.Now(), Reason: reason})
 	return out, nil
 }
 
@@ -137,6 +155,9 @@ type step struct {
 	sink    Sink
 	state   *state
 	partial strings.Builder // text of the answer that grows
+
+	mu    sync.Mutex
+	begun map[string]bool // calls that have begun in this run; those that only read are not journalled as started
 }
 
 // next does the next thing the journal asks for. A nil outcome means: go on.
@@ -333,7 +354,8 @@ func (s *step) answer(entry Entry, resp *llm.Response) *Outcome {
 	if resp.Stop == llm.StopLength {
 		entry.Reason = ReasonLength
 	}
-	return &Outcome{Kind: Answered, Text: resp.Text, Reason: entry.Reason, Entries: []Entry{entry}}
+	text := forPeople(resp.Text)
+	return &Outcome{Kind: Answered, Text: text, Reason: entry.Reason, Entries: []Entry{entry}}
 }
 
 // endWith keeps the usage of a model call that gave no answer.

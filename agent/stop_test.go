@@ -93,7 +93,7 @@ func TestStopWhileAToolReads(t *testing.T) {
 		}
 		if errors.Is(cause, agent.ErrStopped) {
 			isStopped(t, out, err, "")
-			if r := w.results()["c2_1"]; r.Category != "cancelled" || !strings.Contains(r.Text, "before it ran") {
+			if r := w.results()["c2_1"]; r.Category != "cancelled" || !strings.Contains(r.Text, "stopped this call while it ran") {
 				t.Errorf("result %+v", r)
 			}
 			continue
@@ -118,7 +118,7 @@ func TestStopWhileAToolChangesSomething(t *testing.T) {
 		err            error
 		category, text string
 	}{
-		{"stopped", agent.ErrStopped, nil, context.Canceled, "cancelled", "stopped this while it ran; its outcome is unknown"},
+		{"stopped", agent.ErrStopped, nil, context.Canceled, "cancelled", "stopped this call while it ran. It may have finished"},
 		{"restarted", errMoved, nil, context.Canceled, "unknown", "[outcome unknown]\nThis call was ended half-way"},
 		{"restarted, wrapped", errMoved, nil, &tools.Error{Category: tools.NetworkError, Message: "x", Err: context.Canceled}, "unknown", "[outcome unknown]"},
 		{"it was done all the same", errMoved, &tools.Result{Text: "done"}, nil, "", "done"},
@@ -203,7 +203,7 @@ func TestStopAfterACrash(t *testing.T) {
 	if diff := cmp.Diff([]string{"c2_0"}, w.hand.interrupted); diff != "" {
 		t.Errorf("interrupted (-want +got):\n%s", diff)
 	}
-	if r := w.results(); !strings.Contains(r["c2_0"].Text, "outcome is unknown") || !strings.Contains(r["c2_1"].Text, "before it ran") {
+	if r := w.results(); !strings.Contains(r["c2_0"].Text, "may have finished") || !strings.Contains(r["c2_1"].Text, "before it ran") {
 		t.Errorf("results %+v", r)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/zephbot/zephbot/agent"
@@ -39,6 +40,24 @@ type Arrival struct {
 	Attempts int
 	Problem  string // why it is a dead letter
 }
+
+// Ticket is an arrival in its place in a session, without its content.
+type Ticket struct {
+	Seq     int64
+	Session string
+	At      time.Time
+}
+
+// ScopeRange gives the bounds of the session keys that belong to a scope: a session's own key, or every session of a chat. low is part of it, high is not.
+func ScopeRange(scope string) (low, high string) {
+	if strings.Count(scope, "/") >= sessionParts-1 {
+		return scope, scope + "\x00"
+	}
+	return scope + "/", scope + "0" // the sign after the slash
+}
+
+// sessionParts is how many parts a session's key has.
+const sessionParts = 6
 
 // LaneState says what a session does.
 type LaneState string
@@ -340,6 +359,10 @@ type Reader interface {
 	Ready(ctx context.Context, channel, bot string, now time.Time, limit int) ([]string, error)
 	// Next lists waiting arrivals of a session in order.
 	Next(ctx context.Context, session string, limit int) ([]Arrival, error)
+	// Tickets lists what waits in a session (Place.SessionKey) or in all sessions of a chat (Place.ChatKey), in order, without reading what it says.
+	Tickets(ctx context.Context, scope string) ([]Ticket, error)
+	// Busy lists the lanes of a chat (Place.ChatKey) that have a turn, by session.
+	Busy(ctx context.Context, chat string) ([]Lane, error)
 	// Express lists arrivals that overtake or belong to no lane, in order.
 	Express(ctx context.Context, channel, bot string, limit int) ([]Arrival, error)
 	// Journal reads entries of a session from its last reset entry on (that one included), numbered above after.

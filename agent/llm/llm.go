@@ -38,6 +38,10 @@ type ToolUse struct {
 	Extra json.RawMessage `json:"extra,omitempty"`
 }
 
+// OutcomeUnknown marks the text of a result when nobody knows how far the call had come: it may have run. What follows on it is told to the model, not
+// to people.
+const OutcomeUnknown = "[outcome unknown]"
+
 // ToolResult answers the ToolUse with the same ID.
 type ToolResult struct {
 	ID    string

@@ -21,7 +21,8 @@ import (
 // Store is what commands read.
 type Store interface {
 	Lane(ctx context.Context, session string) (bot.Lane, error)
-	Next(ctx context.Context, session string, limit int) ([]bot.Arrival, error)
+	Tickets(ctx context.Context, scope string) ([]bot.Ticket, error)
+	OpenApprovals(ctx context.Context, session string) ([]bot.Approval, error)
 	Express(ctx context.Context, channel, bot string, limit int) ([]bot.Arrival, error)
 	Counts(ctx context.Context, channel, bot string) (bot.Counts, error)
 }
@@ -53,6 +54,12 @@ type Policy interface {
 	Check(ctx context.Context, msg *bot.Message, session, tool string, args []byte) (effect, rule, reason string, err error)
 }
 
+// Background are the commands of a session that run without anybody waiting. Both count those that run at the time.
+type Background interface {
+	Running(session string) int
+	End(session string) int
+}
+
 // Deps are what the commands work with.
 type Deps struct {
 	Store     Store
@@ -62,6 +69,7 @@ type Deps struct {
 	About     About
 	Servers   Servers         // nil = there is no MCP client
 	Blocks    Blocks          // nil = nothing is ever blocked
+	Behind    Background      // nil = nothing runs in the background
 	Admins    func() []string // names or ids, for refusals
 	Words     texts.Words
 	Now       func() time.Time
@@ -203,7 +211,7 @@ func (t *Table) status(ctx context.Context, call *dispatch.Call) (dispatch.Effec
 	if err != nil {
 		return dispatch.Effect{}, err
 	}
-	waiting, err := t.deps.Store.Next(ctx, call.Session, stopBatch)
+	waiting, err := t.deps.Store.Tickets(ctx, call.Session)
 	if err != nil {
 		return dispatch.Effect{}, err
 	}
@@ -247,13 +255,13 @@ func (t *Table) decide(state bot.ApprovalState) func(context.Context, *dispatch.
 	}
 }
 
-// stopBatch bounds how many waiting messages one /stop drops.
-const stopBatch = 1000
+// expressBatch is how many overtaking messages are looked through for one's own place among them.
+const expressBatch = 1000
 
 // accepted is the place of an overtaking message in the order of acceptance: what came after a /stop is not meant by it. Both may come in one batch,
 // after a while without a connection.
 func (t *Table) accepted(ctx context.Context, msg *bot.Message) (int64, error) {
-	list, err := t.deps.Store.Express(ctx, msg.Place.Channel, msg.Place.Bot, stopBatch)
+	list, err := t.deps.Store.Express(ctx, msg.Place.Channel, msg.Place.Bot, expressBatch)
 	if err != nil {
 		return 0, err
 	}
@@ -265,13 +273,14 @@ func (t *Table) accepted(ctx context.Context, msg *bot.Message) (int64, error) {
 	return math.MaxInt64, nil // not among the express arrivals: it means all that waits
 }
 
-// stop ends the running turn and drops what waits behind it. The turn's own end says that it has stopped.
+// stop ends the running turn and drops what waits in the session: messages, open questions, commands in the background. The turn's own end says that it has
+// stopped.
 func (t *Table) stop(ctx context.Context, call *dispatch.Call) (dispatch.Effect, error) {
 	lane, err := t.deps.Store.Lane(ctx, call.Session)
 	if err != nil {
 		return dispatch.Effect{}, err
 	}
-	waiting, err := t.deps.Store.Next(ctx, call.Session, stopBatch)
+	waiting, err := t.deps.Store.Tickets(ctx, call.Session)
 	if err != nil {
 		return dispatch.Effect{}, err
 	}
@@ -280,23 +289,44 @@ func (t *Table) stop(ctx context.Context, call *dispatch.Call) (dispatch.Effect,
 		return dispatch.Effect{}, err
 	}
 	var e dispatch.Effect
-	dropped := 0
+	stopped := texts.Stopped{Running: lane.Turn != ""}
 	for _, a := range waiting {
 		if a.Seq < before && (lane.Turn == "" || a.Seq != lane.Arrival) {
 			e.Change.Done = append(e.Change.Done, a.Seq)
-			dropped++
+			stopped.Messages++
 		}
 	}
-	running := lane.Turn != ""
-	if running {
+	if stopped.Running {
 		turn := lane.Turn
 		e.Change.Lanes = []bot.LaneUpdate{{Session: call.Session, Stop: &turn}}
 		e.Stop = []string{call.Session}
+		if stopped.Questions, err = t.questions(ctx, call.Session, turn); err != nil {
+			return dispatch.Effect{}, err
+		}
 	}
-	if !running || dropped > 0 {
-		e.Change.Send = t.say(call, t.deps.Words.Stopping(call.Message.Language, running, dropped)).Change.Send
+	if t.deps.Behind != nil {
+		stopped.Commands = t.deps.Behind.Running(call.Session)
+		e.Then = func(context.Context, *bot.Applied) (dispatch.Effect, error) {
+			t.deps.Behind.End(call.Session)
+			return dispatch.Effect{}, nil
+		}
+	}
+	if !stopped.Running || stopped.Any() {
+		e.Change.Send = t.say(call, t.deps.Words.Stopping(call.Message.Language, stopped)).Change.Send
 	}
 	return e, nil
+}
+
+// questions counts the open ones of a turn: its end withdraws them.
+func (t *Table) questions(ctx context.Context, session, turn string) (int, error) {
+	open, err := t.deps.Store.OpenApprovals(ctx, session)
+	n := 0
+	for i := range open {
+		if open[i].Turn == turn {
+			n++
+		}
+	}
+	return n, err
 }
 
 // reset begins the conversation anew: the model sees nothing of what stands before.

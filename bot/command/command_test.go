@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -55,11 +56,18 @@ func (s *store) Lane(ctx context.Context, session string) (bot.Lane, error) {
 	return s.Store.Lane(ctx, session)
 }
 
-func (s *store) Next(ctx context.Context, session string, limit int) ([]bot.Arrival, error) {
-	if s.fail == "next" {
+func (s *store) Tickets(ctx context.Context, scope string) ([]bot.Ticket, error) {
+	if s.fail == "tickets" {
 		return nil, errStore
 	}
-	return s.Store.Next(ctx, session, limit)
+	return s.Store.Tickets(ctx, scope)
+}
+
+func (s *store) OpenApprovals(ctx context.Context, session string) ([]bot.Approval, error) {
+	if s.fail == "open" {
+		return nil, errStore
+	}
+	return s.Store.OpenApprovals(ctx, session)
 }
 
 func (s *store) Express(ctx context.Context, channel, id string, limit int) ([]bot.Arrival, error) {
@@ -366,6 +374,65 @@ func TestStop(t *testing.T) {
 	}
 }
 
+// behind counts the commands in the background of one session.
+type behind struct{ running, ended int }
+
+func (b *behind) Running(s string) int {
+	if s != session {
+		return 0
+	}
+	return b.running
+}
+
+func (b *behind) End(s string) int {
+	n := b.Running(s)
+	b.ended, b.running = b.ended+n, b.running-n
+	return n
+}
+
+// TestStopDropsAll: thousands of messages, the open questions of the turn and the commands in the background go, and each is counted once.
+func TestStopDropsAll(t *testing.T) {
+	t.Parallel()
+	d := setup(t)
+	commands := &behind{running: 2}
+	d.table = command.New(command.Deps{Store: d.store, Behind: commands, Words: texts.Words{}, Now: func() time.Time { return noon }})
+	ids := make([]string, 2500)
+	for i := range ids {
+		ids[i] = fmt.Sprint("m", i)
+	}
+	seqs := d.arrive(append(ids, "100")...)
+	d.begin("turn-1", seqs[0], bot.Parked)
+	ask := func(id, short, turn string) bot.Approval {
+		return bot.Approval{ID: id, Short: short, Session: session, Turn: turn, Call: id, Place: private, State: bot.Open, Needed: 1, Created: noon, Expires: noon.Add(time.Hour)}
+	}
+	if _, err := d.store.Apply(t.Context(), &bot.Change{Ask: []bot.Approval{ask("a", "a", "turn-1"), ask("b", "b", "turn-1"), ask("c", "c", "another")}}); err != nil {
+		t.Fatal(err)
+	}
+	e := d.run(call("stop", false))
+	if got, want := e.Change.Send[0].Content.Text, "Stopping. 2499 waiting messages dropped, 2 questions withdrawn, 2 commands in the background ended."; got != want {
+		t.Errorf("answer %q, want %q", got, want)
+	}
+	if commands.ended != 0 {
+		t.Error("commands are ended before it is stored that they are")
+	}
+	if _, err := d.store.Apply(t.Context(), &e.Change); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.Then(t.Context(), nil); err != nil || commands.ended != 2 {
+		t.Errorf("%d commands ended, %v", commands.ended, err)
+	}
+	if left, err := d.store.Tickets(t.Context(), session); err != nil || len(left) != 1 {
+		t.Errorf("%d messages wait, %v", len(left), err)
+	}
+	commands.running = 1
+	if _, err := d.store.Apply(t.Context(), &bot.Change{Lanes: []bot.LaneUpdate{{Session: session, Turn: new(""), Arrival: new(int64(0))}}, Done: []int64{seqs[0]}}); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := d.run(call("stop", false)).Change.Send[0].Content.Text, "1 command in the background ended."; got != want {
+		t.Errorf("answer %q, want %q", got, want)
+	}
+}
+
 func TestClear(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"clear", "new"} {
@@ -415,9 +482,10 @@ zephbot 1.2, up 3 hours`
 
 func TestStoreAway(t *testing.T) {
 	t.Parallel()
-	for name, parts := range map[string][]string{"status": {"lane", "counts", "next"}, "stop": {"lane", "next", "express"}, "clear": {"lane"}} {
+	for name, parts := range map[string][]string{"status": {"lane", "counts", "tickets"}, "stop": {"lane", "tickets", "express", "open"}, "clear": {"lane"}} {
 		for _, part := range parts {
 			d := setup(t)
+			d.begin("turn-1", d.arrive("1")[0], bot.Parked)
 			d.store.fail = part
 			if _, err := d.table.Run(t.Context(), call(name, true)); !errors.Is(err, errStore) {
 				t.Errorf("/%s without %s: %v", name, part, err)

@@ -60,6 +60,8 @@ type Spec struct {
 	Language string
 	// Placeholder makes the durable message that grows where drafts cannot be shown, or finds it again; "" while it is on its way.
 	Placeholder func(ctx context.Context) (message string, err error)
+	// Gone is told, once, when nothing reaches the place any more; nil = nobody is. It must not block.
+	Gone func()
 }
 
 // ProgressOptions tune a Progress. Zero values mean the documented default.
@@ -352,7 +354,12 @@ func (p *Progress) failed(err error, refused *bool) {
 		p.frozen = p.deps.Now().Add(wait)
 	case bot.Refused, bot.Missing, bot.NoTopic:
 		*refused = true
-	case bot.Gone, bot.Moved:
+	case bot.Gone:
+		if p.spec.Gone != nil && !p.gone {
+			p.spec.Gone()
+		}
+		p.gone = true
+	case bot.Moved:
 		p.gone = true
 	case bot.NotSent, bot.Vague:
 	}

@@ -22,13 +22,15 @@ type Dispatcher struct {
 	opts  Options
 
 	mu      sync.Mutex
-	queue   []string            // sessions to look at, first come first served
-	queued  map[string]bool     // members of queue
-	jobs    map[string]*job     // sessions being worked on
-	decided map[string]bool     // parked sessions that have a decision to act on
-	callers map[string]int      // turns in progress by caller
-	held    map[string][]string // sessions waiting because their caller has PerCaller turns already
-	retry   map[string]bool     // sessions to look at again in the next sweep: the store failed, nothing else would tell of them
+	queue   []string             // sessions to look at, first come first served
+	queued  map[string]bool      // members of queue
+	jobs    map[string]*job      // sessions being worked on
+	decided map[string]bool      // parked sessions that have a decision to act on
+	callers map[string]int       // turns in progress by caller
+	held    map[string][]string  // sessions waiting because their caller has PerCaller turns already
+	retry   map[string]bool      // sessions to look at again in the next sweep: the store failed, nothing else would tell of them
+	lost    map[string]time.Time // chats, by key, that nothing reaches any more, since when
+	leaving map[string]string    // turn, by session, that ends because of that
 	outage  outage
 	breaks  map[string]bool // sessions whose inbox may hold a command that stops the turn in progress
 	turns   context.Context //nolint:containedctx // of turns that begin; nil before Run and from its end on
@@ -58,7 +60,7 @@ func New(parts Parts, opts Options) *Dispatcher {
 	return &Dispatcher{
 		parts: parts, opts: opts.withDefaults(),
 		queued: map[string]bool{}, jobs: map[string]*job{}, decided: map[string]bool{}, callers: map[string]int{}, held: map[string][]string{},
-		retry: map[string]bool{}, breaks: map[string]bool{}, kept: newKept(keptBytes),
+		retry: map[string]bool{}, breaks: map[string]bool{}, lost: map[string]time.Time{}, leaving: map[string]string{}, kept: newKept(keptBytes),
 		work: make(chan struct{}, 1), express: make(chan struct{}, 1),
 	}
 }
@@ -164,10 +166,18 @@ func (d *Dispatcher) decide(session string) {
 func (d *Dispatcher) stop(session, turn string) {
 	d.mu.Lock()
 	if j := d.jobs[session]; j != nil && j.cancel != nil && (turn == "" || j.turn == turn) {
-		j.cancel(agent.ErrStopped)
+		j.cancel(d.stopCause(session, j.turn))
 	}
 	d.mu.Unlock()
 	d.enqueue(session)
+}
+
+// stopCause says why a turn is stopped. d.mu is held.
+func (d *Dispatcher) stopCause(session, turn string) error {
+	if d.leaving[session] == turn {
+		return agent.ErrGone
+	}
+	return agent.ErrStopped
 }
 
 // start gives queued sessions to workers, as many as may run.

@@ -24,6 +24,7 @@ func (d *Dispatcher) expressLoop(ctx context.Context) {
 		case <-d.express:
 		}
 		d.breakTurns(ctx)
+		d.leaveLost(ctx)
 		d.expressAll(ctx)
 	}
 }
@@ -283,10 +284,15 @@ func (d *Dispatcher) stopTap(ctx context.Context, msg *bot.Message) (Effect, err
 	}, nil
 }
 
-// expressMember tells a group that is not on the list, once, that it is not.
+// expressMember tells a group that is not on the list, once, that it is not, and ends the work of a chat that the bot is no longer in.
 func (d *Dispatcher) expressMember(ctx context.Context, a *bot.Arrival, msg *bot.Message) error {
 	d.parts.Log.Info().Str("chat", msg.Place.Chat).Str("status", msg.Status).Msg("membership changed")
-	if msg.Status != "joined" || !msg.Place.Group {
+	switch {
+	case msg.Status == "left" || msg.Status == "blocked":
+		return d.effect(ctx, a, func() (Effect, error) {
+			return d.leave(ctx, msg.Place.ChatKey(), func(seq int64, _ time.Time) bool { return seq < a.Seq })
+		})
+	case msg.Status != "joined" || !msg.Place.Group:
 		return d.done(ctx, a)
 	}
 	verdict, err := d.parts.Guard.Admit(ctx, msg)

@@ -142,6 +142,8 @@ type Watched struct {
 	Language string
 	// Placeholder makes the durable message that grows in a group, or finds it again; "" while it is on its way.
 	Placeholder func(ctx context.Context) (message string, err error)
+	// Gone is told when the channel says that nothing reaches the place any more. It must not block.
+	Gone func()
 }
 
 // Words are the sentences the dispatcher needs, in the reader's language (bot/texts).

@@ -42,7 +42,10 @@ func (d *Dispatcher) goOnWith(ctx context.Context, lane *bot.Lane, t *task, j *j
 		return d.orphan(ctx, lane)
 	}
 	if stop || !t.verdict.OK {
-		cancel(agent.ErrStopped)
+		d.mu.Lock()
+		cause := d.stopCause(lane.Session, lane.Turn)
+		d.mu.Unlock()
+		cancel(cause)
 	}
 	ctx = w.logged(ctx)
 	began := time.Now()
@@ -188,6 +191,7 @@ func (w *work) watch(ctx context.Context) (agent.Sink, func()) {
 	_, _ = h.Write([]byte(w.turn.ID)) // a hash never fails
 	p := w.d.parts.Progress(Watched{
 		Place: w.msg.Place, Turn: w.turn.ID, Draft: int64(h.Sum32()&0x3fffffff) + 1, Language: w.msg.Language, Placeholder: w.placeholder,
+		Gone: func() { w.d.Gone(w.msg.Place) },
 	})
 	done := make(chan struct{})
 	w.d.wg.Go(func() {
@@ -355,7 +359,9 @@ func (w *work) ended(ctx context.Context, change *bot.Change, out agent.Outcome)
 		text = w.d.parts.Words.Ended(w.msg.Language, out.Reason, out.Text, out.Stats, w.turn.Request)
 		out.Entries[len(out.Entries)-1].Text = text
 	}
-	change.Send = w.finals(w.d.parts.Composer.Compose(text))
+	if out.Reason != agent.ReasonGone { // it would reach nobody
+		change.Send = w.finals(w.d.parts.Composer.Compose(text))
+	}
 	w.finish(change, out.Entries)
 	return w.withdraw(ctx, change)
 }

@@ -51,6 +51,7 @@ func (d *Dispatcher) look(ctx context.Context, session string, j *job) (more boo
 		}
 		d.mu.Lock()
 		delete(d.decided, session)
+		delete(d.leaving, session)
 		d.mu.Unlock()
 		if len(next) == 0 {
 			return false

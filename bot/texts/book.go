@@ -19,7 +19,7 @@ func (c count) say(n int) string {
 // book is all sentences of one language. Verbs in %s and %d order are the same in every language.
 type book struct {
 	// a turn that ends without an answer
-	stopped, stoppedNothing                  string
+	stopped, stoppedNothing, gone, loopMute  string
 	limit                                    count  // steps
 	loop                                     string // output
 	context, modelRefused, key, empty        string // request
@@ -57,7 +57,7 @@ type book struct {
 	quotaTitle, quotaNone, quotaToday, quotaChat, quotaBot, quotaReset                          string
 	// commands
 	start, helpHead, helpAdmin, unknown, unknownNear, adminsOnly, cleared, newTopic, nothingRuns, stopping string
-	dropped                                                                                                count
+	dropped, droppedQuestions, endedCommands                                                               count
 	status                                                                                                 statusBook
 	toolsHead, toolsNone, modelLine, notBuilt                                                              string
 	// tools that are blocked, servers

@@ -19,6 +19,8 @@ func englishTurn(b *book) {
 		"I stopped after %d steps without a result. Say *go on* to let me continue.",
 	}
 	b.loop = "I got the same result three times and stopped, so as not to run in circles: %s"
+	b.loopMute = "I got the same result three times and stopped, so as not to run in circles."
+	b.gone = "Ended, because I was blocked or removed from the chat."
 	b.context = "This conversation has grown too long for me to go on with it. /new starts a fresh one; what matters can be said there again."
 	b.modelRefused = "The model refuses this request, so I have no answer. The operator can see why in the log. (request %s)"
 	b.key = "The model does not accept my key, so I cannot answer. The operator has to look at it. (request %s)"
@@ -138,7 +140,9 @@ func englishCommands(b *book) {
 	b.newTopic = "A fresh conversation. What is it about?"
 	b.nothingRuns = "Nothing is running here."
 	b.stopping = "Stopping."
-	b.dropped = count{"%d waiting message dropped.", "%d waiting messages dropped."}
+	b.dropped = count{"%d waiting message dropped", "%d waiting messages dropped"}
+	b.droppedQuestions = count{"%d question withdrawn", "%d questions withdrawn"}
+	b.endedCommands = count{"%d command in the background ended", "%d commands in the background ended"}
 	b.status = englishStatus()
 	b.toolsHead = "Tools in this chat:"
 	b.toolsNone = "No tools may be used in this chat."

@@ -8,6 +8,8 @@ func german() *book {
 		"Ich habe nach %d Schritten ohne Ergebnis angehalten. Mit *weiter* mache ich weiter.",
 	}
 	b.loop = "Dreimal kam dasselbe heraus, darum habe ich angehalten, statt im Kreis zu laufen: %s"
+	b.loopMute = "Dreimal kam dasselbe heraus, darum habe ich angehalten, statt im Kreis zu laufen."
+	b.gone = "Beendet, weil ich blockiert oder aus dem Chat entfernt wurde."
 	b.context = "Dieses Gespräch ist zu lang geworden, um es fortzusetzen. /new beginnt ein neues; was wichtig ist, kann dort noch einmal gesagt werden."
 	b.modelRefused = "Das Modell lehnt diese Anfrage ab, darum habe ich keine Antwort. Der Betreiber sieht den Grund im Protokoll. (Anfrage %s)"
 	b.key = "Das Modell nimmt meinen Schlüssel nicht an, darum kann ich nicht antworten. Der Betreiber muss nachsehen. (Anfrage %s)"
@@ -95,7 +97,9 @@ func germanCommands(b *book) {
 	b.adminsOnly, b.notBuilt = "Das ist für Admins dieses Bots%s.", "/%s gibt es in dieser Version noch nicht."
 	b.cleared, b.newTopic = "Erledigt. Dieses Gespräch habe ich vergessen.", "Ein neues Gespräch. Worum geht es?"
 	b.nothingRuns, b.stopping = "Hier läuft nichts.", "Ich halte an."
-	b.dropped = count{"%d wartende Nachricht verworfen.", "%d wartende Nachrichten verworfen."}
+	b.dropped = count{"%d wartende Nachricht verworfen", "%d wartende Nachrichten verworfen"}
+	b.droppedQuestions = count{"%d Frage zurückgezogen", "%d Fragen zurückgezogen"}
+	b.endedCommands = count{"%d Befehl im Hintergrund beendet", "%d Befehle im Hintergrund beendet"}
 	b.status = germanStatus()
 	b.toolsHead, b.toolsNone = "Werkzeuge in diesem Chat:", "In diesem Chat darf ich keine Werkzeuge benutzen."
 	b.modelLine = "Das Modell ist %s. Es steht in der Konfiguration."

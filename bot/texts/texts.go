@@ -62,30 +62,43 @@ func (w Words) Ended(language, reason, text string, stats agent.Stats, request s
 			return b.stoppedNothing
 		}
 		return text + "\n\n" + b.stopped
+	case agent.ReasonGone:
+		return b.gone
 	case agent.ReasonLimit:
 		return b.limit.say(stats.Steps)
 	case agent.ReasonLoop:
+		if text == "" {
+			return b.loopMute
+		}
 		return fmt.Sprintf(b.loop, "\n"+quoted(text))
 	case agent.ReasonContext:
 		return b.context
 	case agent.ReasonBudget:
 		return text
-	case agent.ReasonModel:
-		return fmt.Sprintf(b.modelRefused, request)
-	case agent.ReasonKey:
-		return fmt.Sprintf(b.key, request)
-	case agent.ReasonOvertime:
-		return fmt.Sprintf(b.overtime, request)
-	case agent.ReasonOversize:
-		return fmt.Sprintf(b.oversize, request)
 	case agent.ReasonEmpty:
 		return b.empty
 	case agent.ReasonRefusal:
 		return b.refusal
-	case agent.ReasonGivenUp:
-		return fmt.Sprintf(b.givenUp, request)
 	default:
-		return fmt.Sprintf(b.internal, request)
+		return fmt.Sprintf(b.failed(reason), request)
+	}
+}
+
+// failed is the sentence of a turn that ended by a failure; it takes the name of the request.
+func (b *book) failed(reason string) string {
+	switch reason {
+	case agent.ReasonModel:
+		return b.modelRefused
+	case agent.ReasonKey:
+		return b.key
+	case agent.ReasonOvertime:
+		return b.overtime
+	case agent.ReasonOversize:
+		return b.oversize
+	case agent.ReasonGivenUp:
+		return b.givenUp
+	default:
+		return b.internal
 	}
 }
 
@@ -380,20 +393,40 @@ func (w Words) Cleared(language string) string { return w.in(language).cleared }
 // Fresh answers /new.
 func (w Words) Fresh(language string) string { return w.in(language).newTopic }
 
+// Stopped is what a /stop has ended.
+type Stopped struct {
+	Running   bool // a turn
+	Messages  int  // that waited
+	Questions int  // that were open
+	Commands  int  // in the background
+}
+
+// Any says whether anything but the turn was ended.
+func (s Stopped) Any() bool { return s.Messages > 0 || s.Questions > 0 || s.Commands > 0 }
+
 // Stopping answers /stop.
-func (w Words) Stopping(language string, running bool, dropped int) string {
+func (w Words) Stopping(language string, s Stopped) string {
 	b := w.in(language)
-	text := b.nothingRuns
-	if running {
-		text = b.stopping
-	}
-	if dropped > 0 {
-		if !running {
-			text = ""
+	var ended []string
+	for _, thing := range []struct {
+		n     int
+		words count
+	}{{s.Messages, b.dropped}, {s.Questions, b.droppedQuestions}, {s.Commands, b.endedCommands}} {
+		if thing.n > 0 {
+			ended = append(ended, thing.words.say(thing.n))
 		}
-		text = strings.TrimSpace(text + " " + b.dropped.say(dropped))
 	}
-	return text
+	var text []string
+	switch {
+	case s.Running:
+		text = append(text, b.stopping)
+	case len(ended) == 0:
+		text = append(text, b.nothingRuns)
+	}
+	if len(ended) > 0 {
+		text = append(text, strings.Join(ended, ", ")+".")
+	}
+	return strings.Join(text, " ")
 }
 
 // Tools answers /tools.

@@ -43,7 +43,7 @@ func everything(l string) map[string][]string {
 	m := map[string][]string{
 		"Ended": {
 			ended(agent.ReasonStopped, "", 0), ended(agent.ReasonStopped, "Half", 0), ended(agent.ReasonLimit, "", 1), ended(agent.ReasonLimit, "", 10),
-			ended(agent.ReasonLoop, "a ```b```", 3), ended(agent.ReasonContext, "", 0), ended(agent.ReasonModel, "", 0), ended(agent.ReasonKey, "", 0),
+			ended(agent.ReasonLoop, "a ```b```", 3), ended(agent.ReasonLoop, "", 3), ended(agent.ReasonGone, "", 0), ended(agent.ReasonContext, "", 0), ended(agent.ReasonModel, "", 0), ended(agent.ReasonKey, "", 0),
 			ended(agent.ReasonOvertime, "", 0), ended(agent.ReasonOversize, "", 0),
 			ended(agent.ReasonEmpty, "", 0), ended(agent.ReasonRefusal, "", 0), ended(agent.ReasonGivenUp, "", 0), ended(agent.ReasonInternal, "", 0), ended("new reason", "", 0),
 		},
@@ -59,8 +59,11 @@ func everything(l string) map[string][]string {
 		"Start": {w.Start(l, "Ann"), w.Start(l, "")}, "Help": {w.Help(l, w.Names(), nil), w.Help(l, nil, []string{"policy"})},
 		"UnknownCommand": {w.UnknownCommand(l, "x", ""), w.UnknownCommand(l, "hepl", "help")}, "NotBuilt": {w.NotBuilt(l, "why")},
 		"AdminsOnly": {w.AdminsOnly(l, nil), w.AdminsOnly(l, []string{"Ben", "Cy"})}, "Cleared": {w.Cleared(l)}, "Fresh": {w.Fresh(l)},
-		"Stopping": {w.Stopping(l, false, 0), w.Stopping(l, true, 0), w.Stopping(l, true, 1), w.Stopping(l, false, 2)},
-		"Tools":    {w.Tools(l, nil), w.Tools(l, []string{"bash"})}, "Model": {w.Model(l, "gpt")},
+		"Stopping": {
+			w.Stopping(l, texts.Stopped{}), w.Stopping(l, texts.Stopped{Running: true}), w.Stopping(l, texts.Stopped{Running: true, Messages: 1, Questions: 1, Commands: 1}),
+			w.Stopping(l, texts.Stopped{Messages: 2, Questions: 2, Commands: 2}),
+		},
+		"Tools": {w.Tools(l, nil), w.Tools(l, []string{"bash"})}, "Model": {w.Model(l, "gpt")},
 		"CardHead": {w.CardHead(l, card), w.CardHead(l, full)}, "CardFoot": {w.CardFoot(l, full)}, "CardHint": {w.CardHint(l, card), w.CardHint(l, full)}, "Buttons": {once, session, deny},
 		"Decided":      {decided(bot.Approved, bot.Once), decided(bot.Approved, bot.Session), decided(bot.Approved, bot.Always), decided(bot.Denied, ""), decided(bot.Expired, ""), decided(bot.Withdrawn, "")},
 		"AlwaysButton": {w.AlwaysButton(l)}, "StoreHead": {w.StoreHead(l)}, "StoreFoot": {w.StoreFoot(l)}, "AdminsStore": {w.AdminsStore(l)}, "StoreButtons": {store, back},
@@ -178,8 +181,13 @@ func TestSentences(t *testing.T) {
 		{w.Help("en", []string{"approve", "odd"}, []string{"policy"}), "Write to me in plain words. In a group, mention me or answer one of my messages.\n\n/approve – approve a question (/approve akun)\n/odd\n\nFor admins:\n/policy – the rules, and what they would decide (/policy check bash {\"command\":\"ls\"})"},
 		{w.UnknownCommand("en", strings.Repeat("x", 100), ""), "I do not know /" + strings.Repeat("x", 31) + "…. /help shows what there is."},
 		{w.AdminsOnly("en", []string{"Ben", "Cy"}), "That is for admins of this bot (Ben, Cy)."},
-		{w.Stopping("en", true, 1), "Stopping. 1 waiting message dropped."},
-		{w.Stopping("en", false, 2), "2 waiting messages dropped."},
+		{w.Stopping("en", texts.Stopped{}), "Nothing is running here."},
+		{w.Stopping("en", texts.Stopped{Running: true}), "Stopping."},
+		{w.Stopping("en", texts.Stopped{Running: true, Messages: 1}), "Stopping. 1 waiting message dropped."},
+		{w.Stopping("en", texts.Stopped{Messages: 2}), "2 waiting messages dropped."},
+		{w.Stopping("en", texts.Stopped{Commands: 1}), "1 command in the background ended."},
+		{w.Stopping("en", texts.Stopped{Running: true, Messages: 2, Questions: 1, Commands: 3}), "Stopping. 2 waiting messages dropped, 1 question withdrawn, 3 commands in the background ended."},
+		{w.Stopping("de", texts.Stopped{Running: true, Messages: 1, Questions: 2, Commands: 1}), "Ich halte an. 1 wartende Nachricht verworfen, 2 Fragen zurückgezogen, 1 Befehl im Hintergrund beendet."},
 		{w.Duration("en", 119*time.Second), "119 seconds"},
 		{w.Duration("de", time.Second), "1 Sekunde"},
 	}

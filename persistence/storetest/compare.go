@@ -126,6 +126,8 @@ func (g *generator) views() []view {
 		{"stranded", func(ctx context.Context, s bot.Store) (any, error) { return s.Stranded(ctx, channel, g.bot) }},
 		{"lost", func(ctx context.Context, s bot.Store) (any, error) { return s.Lost(ctx, channel, g.bot) }},
 		{"counts", func(ctx context.Context, s bot.Store) (any, error) { return s.Counts(ctx, channel, g.bot) }},
+		{"queued in a chat", func(ctx context.Context, s bot.Store) (any, error) { return s.Tickets(ctx, channel+"/"+g.bot+"/bot/1") }},
+		{"busy in a chat", func(ctx context.Context, s bot.Store) (any, error) { return s.Busy(ctx, channel+"/"+g.bot+"/bot/1") }},
 		{"lanes", func(ctx context.Context, s bot.Store) (any, error) { return s.Lanes(ctx, channel, g.bot, 0) }},
 		{"charges", func(ctx context.Context, s bot.Store) (any, error) { return s.Charges(ctx, "") }},
 		{"used", func(ctx context.Context, s bot.Store) (any, error) {
@@ -143,6 +145,8 @@ func (g *generator) views() []view {
 		views = append(views,
 			view{"lane", func(ctx context.Context, s bot.Store) (any, error) { return s.Lane(ctx, name) }},
 			view{"queue", func(ctx context.Context, s bot.Store) (any, error) { return s.Next(ctx, name, 0) }},
+			view{"tickets", func(ctx context.Context, s bot.Store) (any, error) { return s.Tickets(ctx, name) }},
+			view{"busy", func(ctx context.Context, s bot.Store) (any, error) { return s.Busy(ctx, name) }},
 			view{"journal", func(ctx context.Context, s bot.Store) (any, error) { return s.Journal(ctx, name, 0) }},
 			view{"rows", func(ctx context.Context, s bot.Store) (any, error) { return s.Rows(ctx, name, 0) }},
 			view{"open", func(ctx context.Context, s bot.Store) (any, error) { return s.OpenApprovals(ctx, name) }},

@@ -108,6 +108,7 @@ type backgroundRun struct {
 	once    sync.Once
 	cancel  chan struct{}
 	bared   bool
+	told    bool // to end, or it has ended; guarded by the lock of background
 }
 
 func (b *backgroundRun) stop() { b.once.Do(func() { close(b.cancel) }) }
@@ -138,6 +139,7 @@ func (r *Runner) startBackground(ctx context.Context, call *tools.Call, text, ws
 	}
 	r.bg.wg.Go(func() {
 		done := r.runBackground(ctx, run, ws)
+		r.bg.over(run)
 		r.tell(ctx, done)
 		r.bg.gone(run)
 	})
@@ -227,6 +229,13 @@ func (r *Runner) closing() bool {
 	return r.bg.closing
 }
 
+// over notes that a run has ended; its end is still to be kept.
+func (b *background) over(run *backgroundRun) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	run.told = true
+}
+
 // reserve takes a run in, within the cap. It has to begin or to be gone.
 func (b *background) reserve(run *backgroundRun, most int) error {
 	b.mu.Lock()
@@ -285,14 +294,28 @@ func (r *Runner) Running(id string) bool {
 	return r.bg.running[id] != nil
 }
 
-// Cancel ends background runs of a session: the one with this id or short id, or all with "". It returns how many it told to end; their
-// completions come as usual.
+// Active counts the runs of a session that go on and that nobody has told to end.
+func (r *Runner) Active(session string) int {
+	r.bg.mu.Lock()
+	defer r.bg.mu.Unlock()
+	n := 0
+	for _, run := range r.bg.running {
+		if run.session == session && !run.told {
+			n++
+		}
+	}
+	return n
+}
+
+// Cancel ends background runs of a session: the one with this id or short id, or all with "". It returns how many it told to end that were not told
+// before; their completions come as usual.
 func (r *Runner) Cancel(session, id string) int {
 	r.bg.mu.Lock()
 	defer r.bg.mu.Unlock()
 	n := 0
 	for _, run := range r.bg.running {
-		if run.session == session && (id == "" || id == run.ID || id == run.Short()) {
+		if run.session == session && !run.told && (id == "" || id == run.ID || id == run.Short()) {
+			run.told = true
 			run.stop()
 			n++
 		}

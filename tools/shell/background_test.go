@@ -109,6 +109,9 @@ func TestBackgroundCancel(t *testing.T) {
 	if n := k.r.Cancel(session, first.Short()); n != 1 {
 		t.Errorf("cancelled %d, want 1", n)
 	}
+	if n, m := k.r.Cancel(session, first.ID), k.r.Active(session); n != 0 || m != 1 {
+		t.Errorf("told %d once more, %d are active", n, m)
+	}
 	if c := completed(t, k, 1)[0]; c.Ended != "cancelled" || c.ExitCode != nil || c.ID != first.ID {
 		t.Errorf("completion %+v", c)
 	}

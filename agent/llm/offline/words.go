@@ -136,6 +136,9 @@ func outcome(w wish, r *llm.ToolResult) string {
 func failure(w wish, text string) string {
 	category, reason := errorBlock(text)
 	switch {
+	case strings.Contains(text, llm.OutcomeUnknown):
+		return fmt.Sprintf("I do not know what became of this: %s. It was interrupted while it ran and may have finished, or not, or in part. "+
+			"I have not repeated it. Please look, or ask me to run it again.", describe(w))
 	case category == "policy_blocked" || category == "confirmation_required":
 		return fmt.Sprintf("I was not allowed to %s: %s", describe(w), reason)
 	case category == "cancelled":
@@ -208,7 +211,7 @@ func digest(messages []llm.Message) string {
 	const most, length = 12, 120
 	var lines []string
 	for _, msg := range messages {
-		text := strings.Join(strings.Fields(msg.Text), " ")
+		text := strings.Join(strings.Fields(quotation().ReplaceAllString(msg.Text, "")), " ")
 		if text == "" || (msg.Role != llm.User && msg.Role != llm.Assistant) {
 			continue
 		}

@@ -19,6 +19,7 @@ import (
 	"github.com/zephbot/zephbot/bot/dispatch"
 	"github.com/zephbot/zephbot/bot/quota"
 	"github.com/zephbot/zephbot/persistence"
+	"github.com/zephbot/zephbot/tools/shell"
 )
 
 // Times of a shutdown; together they stay below the 30 s that platforms give.
@@ -83,17 +84,18 @@ func newService(c *Core, ch channel) *service {
 	}, c.redis, store, words, c.now, c.metrics.Denied)
 	s.commands = command.New(command.Deps{
 		Store: store, Questions: questions, Policy: rulebook{c}, Usage: s.meter.Usage, About: s.about(), Admins: ch.admins, Words: words, Now: c.now,
-		Blocks: c.blockedTools(), Servers: mine,
+		Blocks: c.blockedTools(), Servers: mine, Behind: background{c.kit.runner},
 	})
 	s.outbox = deliver.NewOutbox(deliver.Deps{
 		Store: store, Sender: ch.sender, Pacer: pacer, Words: words, Language: func(row *bot.Row) string { return row.Content.Language }, Now: c.now, Log: c.log.With().Str("component", "outbox").Logger(),
+		Observe: s.delivered,
 	}, deliver.Options{Channel: ch.name, Bot: ch.bot})
 	progress := ch.watch
 	if progress == nil && ch.live != nil {
 		progress = func(w dispatch.Watched) dispatch.Progress {
 			return deliver.NewProgress(
 				deliver.ProgressDeps{Live: ch.live, Pacer: pacer, Words: words, Now: c.now},
-				deliver.Spec{Place: w.Place, Draft: w.Draft, Language: w.Language, Placeholder: w.Placeholder},
+				deliver.Spec{Place: w.Place, Draft: w.Draft, Language: w.Language, Placeholder: w.Placeholder, Gone: w.Gone},
 				deliver.ProgressOptions{Interval: time.Duration(c.cfg.Telegram.StreamIntervalMS) * time.Millisecond},
 			)
 		}
@@ -151,6 +153,32 @@ func (s *service) observe(o dispatch.Observation) {
 	case "queue":
 		m.Phase("queue", o.Duration)
 	}
+}
+
+// delivered hears what became of each attempt to deliver. What is refused because the chat is gone ends the work that goes on for it.
+func (s *service) delivered(row bot.Row, outcome string) {
+	if outcome == string(bot.Gone) && row.Purpose != bot.Toast {
+		s.dispatcher.Gone(row.Place)
+	}
+}
+
+// background are the commands that run without anybody waiting.
+type background struct{ runner *shell.Runner }
+
+// Running implements command.Background.
+func (b background) Running(session string) int {
+	if b.runner == nil {
+		return 0
+	}
+	return b.runner.Active(session)
+}
+
+// End implements command.Background.
+func (b background) End(session string) int {
+	if b.runner == nil {
+		return 0
+	}
+	return b.runner.Cancel(session, "")
 }
 
 // throttled counts what the Bot API told us to wait.

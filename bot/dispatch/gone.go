@@ -1,0 +1,103 @@
+package dispatch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/zephbot/zephbot/agent"
+	"github.com/zephbot/zephbot/bot"
+)
+
+// Gone says that nothing reaches a chat any more: the bot was blocked or removed, as an attempt to send has shown. Turns of the chat that run here are
+// cancelled at once; the express loop ends what else of it is under way. What is written there later is worked on as ever. Safe for concurrent use.
+func (d *Dispatcher) Gone(place bot.Place) {
+	chat := place.ChatKey()
+	now := d.parts.Now()
+	d.mu.Lock()
+	d.lost[chat] = now
+	for session, j := range d.jobs {
+		if j.cancel != nil && strings.HasPrefix(session, chat+"/") {
+			d.leaving[session] = j.turn
+			j.cancel(agent.ErrGone)
+		}
+	}
+	d.mu.Unlock()
+	d.nudge(d.express)
+}
+
+// leaveLost ends the work of chats that were found to be gone.
+func (d *Dispatcher) leaveLost(ctx context.Context) {
+	d.mu.Lock()
+	lost := d.lost
+	d.lost = map[string]time.Time{}
+	d.mu.Unlock()
+	for chat, since := range lost {
+		if err := d.leaveOne(ctx, chat, since); err != nil {
+			d.report(ctx, err, "end the work of a chat that is gone")
+			d.mu.Lock()
+			if d.lost[chat].IsZero() {
+				d.lost[chat] = since
+			}
+			d.mu.Unlock()
+		}
+	}
+}
+
+func (d *Dispatcher) leaveOne(ctx context.Context, chat string, since time.Time) error {
+	for range 4 {
+		e, err := d.leave(ctx, chat, func(_ int64, at time.Time) bool { return !at.After(since) })
+		if err != nil || len(e.Stop)+len(e.Change.Done) == 0 {
+			return err
+		}
+		_, err = d.parts.Store.Apply(ctx, &e.Change)
+		switch {
+		case err == nil:
+			d.after(e)
+			return nil
+		case !errors.Is(err, bot.ErrConflict) && !errors.Is(err, bot.ErrLost):
+			return fmt.Errorf("end the turns of a chat: %w", err)
+		}
+	}
+	return nil // it moves on too fast: what begins there meets the same refusal
+}
+
+// leave computes the end of what a chat has under way, as far as it was begun by what meant says: turns are stopped, also parked ones with their
+// questions, and waiting messages dropped. Nobody is told but the log; commands in the background go on to their end.
+func (d *Dispatcher) leave(ctx context.Context, chat string, meant func(seq int64, at time.Time) bool) (Effect, error) {
+	var e Effect
+	lanes, err := d.parts.Store.Busy(ctx, chat)
+	if err != nil {
+		return e, err
+	}
+	tickets, err := d.parts.Store.Tickets(ctx, chat)
+	if err != nil {
+		return e, err
+	}
+	own := map[int64]bot.Lane{}
+	for i := range lanes {
+		own[lanes[i].Arrival] = lanes[i]
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, t := range tickets {
+		lane, busy := own[t.Seq]
+		switch {
+		case !meant(t.Seq, t.At):
+		case !busy || lane.Session != t.Session:
+			e.Change.Done = append(e.Change.Done, t.Seq)
+		default:
+			turn := lane.Turn
+			d.leaving[t.Session] = turn
+			e.Stop = append(e.Stop, t.Session)
+			e.Change.Lanes = append(e.Change.Lanes, bot.LaneUpdate{Session: t.Session, Stop: &turn})
+		}
+	}
+	if len(e.Stop)+len(e.Change.Done) > 0 {
+		d.parts.Log.Info().Str("chat", chat).Int("turns", len(e.Stop)).Int("messages", len(e.Change.Done)).
+			Msg("the chat is gone: its turns are ended, its waiting messages dropped")
+	}
+	return e, nil
+}
