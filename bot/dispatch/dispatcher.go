@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/zephbot/zephbot/agent"
+	"github.com/zephbot/zephbot/agent/llm/fair"
 	"github.com/zephbot/zephbot/bot"
 )
 
@@ -22,12 +23,13 @@ type Dispatcher struct {
 	opts  Options
 
 	mu      sync.Mutex
-	queue   []string             // sessions to look at, first come first served
+	queue   fair.Queue[string]   // sessions to look at, by party; it counts the sessions in work of each
 	queued  map[string]bool      // members of queue
+	party   map[string]string    // of queued sessions whose key does not say it
+	weight  int64                // bytes that the turns in work are expected to hold
+	average int64                // … that the next one is expected to hold
 	jobs    map[string]*job      // sessions being worked on
 	decided map[string]bool      // parked sessions that have a decision to act on
-	callers map[string]int       // turns in progress by caller
-	held    map[string][]string  // sessions waiting because their caller has PerCaller turns already
 	retry   map[string]bool      // sessions to look at again in the next sweep: the store failed, nothing else would tell of them
 	lost    map[string]time.Time // chats, by key, that nothing reaches any more, since when
 	leaving map[string]string    // turn, by session, that ends because of that
@@ -50,16 +52,18 @@ type job struct {
 	cancel context.CancelCauseFunc // of the turn; nil between turns
 	held   bool                    // the turn has the lane; before, its beginning is on its way to the disk
 	broken bool                    // meanwhile a command came that may stop the turn
-	caller string
+	party  string
+	weight int64
 	lease  bot.Lease
 	turn   string
 }
 
 // New makes a Dispatcher.
 func New(parts Parts, opts Options) *Dispatcher {
+	opts = opts.withDefaults()
 	return &Dispatcher{
-		parts: parts, opts: opts.withDefaults(),
-		queued: map[string]bool{}, jobs: map[string]*job{}, decided: map[string]bool{}, callers: map[string]int{}, held: map[string][]string{},
+		parts: parts, opts: opts, queue: fair.Queue[string]{Most: opts.PerCaller}, party: map[string]string{}, average: firstGuess,
+		queued: map[string]bool{}, jobs: map[string]*job{}, decided: map[string]bool{},
 		retry: map[string]bool{}, breaks: map[string]bool{}, lost: map[string]time.Time{}, leaving: map[string]string{}, kept: newKept(keptBytes),
 		work: make(chan struct{}, 1), express: make(chan struct{}, 1),
 	}
@@ -128,7 +132,7 @@ func (d *Dispatcher) Working() int {
 func (d *Dispatcher) Queued() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return len(d.queue)
+	return d.queue.Len()
 }
 
 // Wake makes the dispatcher look at a session.
@@ -139,9 +143,8 @@ func (d *Dispatcher) enqueue(session string) {
 	switch j := d.jobs[session]; {
 	case j != nil:
 		j.again = true
-	case !d.queued[session]:
-		d.queued[session] = true
-		d.queue = append(d.queue, session)
+	default:
+		d.push(session)
 	}
 	d.mu.Unlock()
 	d.nudge(d.work)
@@ -180,77 +183,11 @@ func (d *Dispatcher) stopCause(session, turn string) error {
 	return agent.ErrStopped
 }
 
-// start gives queued sessions to workers, as many as may run.
-func (d *Dispatcher) start(ctx context.Context) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for len(d.queue) > 0 && len(d.jobs) < d.opts.Concurrency {
-		session := d.queue[0]
-		d.queue = d.queue[1:]
-		delete(d.queued, session)
-		if d.jobs[session] != nil {
-			d.jobs[session].again = true
-			continue
-		}
-		j := &job{}
-		d.jobs[session] = j
-		d.wg.Go(func() { d.serve(ctx, session, j) })
-	}
-}
-
-// serve works on one session until it has nothing to do, then gives its place to the next one in the queue.
-func (d *Dispatcher) serve(ctx context.Context, session string, j *job) {
-	d.release(session, j, d.look(ctx, session, j))
-}
-
-// release ends the work on a session; where there is more to do, the session stands behind those that wait.
-func (d *Dispatcher) release(session string, j *job, more bool) {
-	d.mu.Lock()
-	delete(d.jobs, session)
-	if (more || j.again) && !d.queued[session] {
-		d.queued[session] = true
-		d.queue = append(d.queue, session)
-	}
-	d.mu.Unlock()
-	d.nudge(d.work)
-}
-
-// take counts a turn of a caller; false when the caller has enough turns already: the session is then held until one of them ends.
-func (d *Dispatcher) take(session, caller string, j *job) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.callers[caller] >= d.opts.PerCaller {
-		if !slices.Contains(d.held[caller], session) {
-			d.held[caller] = append(d.held[caller], session)
-		}
-		return false
-	}
-	d.callers[caller]++
-	j.caller = caller
-	return true
-}
-
 // later makes the next sweep look at a session: something failed that time may mend.
 func (d *Dispatcher) later(session string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.retry[session] = true
-}
-
-// give ends what take began. Every session that was held for it is looked at again: the first that still has work gets the place.
-func (d *Dispatcher) give(j *job) {
-	d.mu.Lock()
-	caller := j.caller
-	j.caller = ""
-	if d.callers[caller]--; d.callers[caller] <= 0 {
-		delete(d.callers, caller)
-	}
-	held := d.held[caller]
-	delete(d.held, caller)
-	d.mu.Unlock()
-	for _, session := range held {
-		d.enqueue(session)
-	}
 }
 
 // sweep finds work that no hint told of: left by a process that died, due after a wait, decided by another replica, expired.
@@ -306,11 +243,7 @@ func (d *Dispatcher) known() (again []string, n int) {
 	}
 	slices.Sort(again)
 	clear(d.retry)
-	n = len(d.jobs) + len(d.queue) + len(again)
-	for _, held := range d.held {
-		n += len(held)
-	}
-	return again, n
+	return again, len(d.jobs) + d.queue.Len() + len(again)
 }
 
 // inherit looks once at every turn that is in progress when the process starts. No list tells of all of them: a parked turn may have a decision

@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -71,10 +72,15 @@ func (d *Dispatcher) beginFirsts(batch []incoming) {
 func (d *Dispatcher) startFirst(session string, f *first) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.turns == nil || len(d.queue) > 0 || len(d.jobs) >= d.opts.Concurrency || d.jobs[session] != nil {
+	if d.turns == nil || d.queue.Len() > 0 || len(d.jobs) >= d.opts.Concurrency || d.jobs[session] != nil || !d.room() {
 		return false
 	}
-	ctx, j := d.turns, &job{alone: true}
+	party := cmp.Or(f.msg.Person, partyOf(session))
+	if !d.queue.Begin(party) {
+		return false
+	}
+	ctx, j := d.turns, &job{alone: true, party: party, weight: d.average}
+	d.weight += j.weight
 	d.jobs[session] = j
 	d.wg.Go(func() { d.serveFirst(ctx, session, j, f) })
 	return true
@@ -148,7 +154,7 @@ func (d *Dispatcher) lookFirst(ctx context.Context, session string, j *job, f *f
 			return false
 		}
 	}
-	if lane.Turn != "" || !d.take(session, t.msg.Caller, j) {
+	if lane.Turn != "" || !d.take(session, t.msg.Person, j) {
 		return false
 	}
 	*arrival = f.arrival // it has no number before it is stored

@@ -93,7 +93,7 @@ func (d *Dispatcher) hint(list []*incoming) {
 			d.breaks[in.arrival.Session] = true
 			d.mu.Unlock()
 		}
-		d.enqueue(in.arrival.Session)
+		d.enqueueFor(in.arrival.Session, in.msg.Person)
 	}
 	if express {
 		d.nudge(d.express)

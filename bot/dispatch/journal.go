@@ -19,6 +19,7 @@ type journal struct {
 	opening *opening                      // of a turn that begins; nil = its beginning was stored before
 	notices func([]agent.Entry) []bot.Row // go out in the commit of the entries they stand in
 	wake    func()
+	weigh   func(history int64) // takes how many bytes were read
 }
 
 // Load implements agent.Journal.
@@ -39,6 +40,9 @@ func (j *journal) Load(ctx context.Context) ([]agent.Entry, error) {
 	}
 	if n := len(j.entries); n > 0 {
 		j.last = j.entries[n-1].N
+	}
+	if j.weigh != nil {
+		j.weigh(historyBytes(j.entries))
 	}
 	return slices.Clip(j.entries), nil
 }

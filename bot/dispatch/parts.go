@@ -212,8 +212,9 @@ type Observation struct {
 type Options struct {
 	Channel, Bot string
 	Owner        string        // names this process in leases; default random. A name that stays over restarts lets the next process go on at once
-	Concurrency  int           // turns at once; default 64
+	Concurrency  int           // turns at once; default 1024
 	PerCaller    int           // turns of one person at once; default a quarter of Concurrency, at least 1
+	Memory       int64         // bytes that the turns at once may hold together, by what the latest ones held; 0 = any number
 	Lease        time.Duration // default 60 s
 	Sweep        time.Duration // how often timers and other replicas' work are looked for; default 1 s
 	Tries        int           // of an arrival whose handling fails; default 3
@@ -229,7 +230,7 @@ func (o Options) withDefaults() Options {
 		}
 	}
 	if o.Concurrency <= 0 {
-		o.Concurrency = 64
+		o.Concurrency = 1024
 	}
 	if o.PerCaller <= 0 {
 		o.PerCaller = max(1, o.Concurrency/4)

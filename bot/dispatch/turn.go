@@ -63,6 +63,7 @@ func (d *Dispatcher) newWork(lane *bot.Lane, t *task) *work {
 		d: d, lane: lane, arrival: t.arrival, msg: t.msg, lease: bot.Lease{Session: lane.Session, Fence: lane.Fence}, turn: d.turnOf(lane, t), live: lane.Live,
 	}
 	w.journal = &journal{store: d.parts.Store, lease: w.lease, last: lane.Last, notices: w.notices, wake: func() { d.parts.Outbox.Wake(w.msg.Place) }}
+	w.journal.weigh = func(history int64) { d.weigh(lane.Session, history) }
 	w.journal.entries, w.journal.known = d.kept.entries(lane)
 	return w
 }

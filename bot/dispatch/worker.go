@@ -68,11 +68,7 @@ func (d *Dispatcher) guarded(ctx context.Context, session string, j *job, work f
 		p := recover()
 		d.mu.Lock()
 		j.cancel, j.held = nil, false
-		counted := j.caller != ""
 		d.mu.Unlock()
-		if counted {
-			d.give(j)
-		}
 		if p == nil {
 			return
 		}
@@ -257,7 +253,7 @@ func (d *Dispatcher) begin(ctx context.Context, lane bot.Lane, waiting []bot.Arr
 			return Effect{Change: bot.Change{Send: []bot.Row{d.reply(t.msg, bot.Reply, d.parts.Words.Nothing(t.msg.Language), "")}}}, nil
 		}))
 	}
-	if !d.take(lane.Session, t.msg.Caller, j) {
+	if !d.take(lane.Session, t.msg.Person, j) {
 		return false
 	}
 	t.waiting = waiting
@@ -324,7 +320,7 @@ func (d *Dispatcher) resume(ctx context.Context, lane bot.Lane, a *bot.Arrival, 
 	if err != nil {
 		return d.trouble(ctx, lane.Session, a, err)
 	}
-	if !d.take(lane.Session, t.msg.Caller, j) {
+	if !d.take(lane.Session, t.msg.Person, j) {
 		return false
 	}
 	applied, err := d.parts.Store.Apply(ctx, &bot.Change{

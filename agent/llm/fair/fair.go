@@ -52,6 +52,17 @@ func (q *Queue[T]) Pop() (who string, item T, ok bool) {
 	return p.who, item, true
 }
 
+// Begin counts an item of a party as in work that never waited; false, and nothing is changed, when the party has enough in work.
+func (q *Queue[T]) Begin(who string) bool {
+	p := q.party(who)
+	if q.Most > 0 && p.busy >= q.Most {
+		return false
+	}
+	p.busy++
+	q.settle(p)
+	return true
+}
+
 // Done says that one item of a party is no longer in work.
 func (q *Queue[T]) Done(who string) {
 	p := q.party(who)

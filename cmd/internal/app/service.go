@@ -112,7 +112,7 @@ func newService(c *Core, ch channel) *service {
 		Approvals: questions, Outbox: offered, Direct: deliver.Paced{Sender: ch.sender, Pacer: pacer}, Operators: ch.operators, Progress: progress, Words: words, Log: c.log.With().Str("component", "dispatcher").Logger(), Now: c.now,
 		Observe: s.observe, News: c.news.read,
 	}, dispatch.Options{
-		Channel: ch.name, Bot: ch.bot, Owner: c.owner, Concurrency: c.cfg.Agent.Concurrency, Grace: grace,
+		Channel: ch.name, Bot: ch.bot, Owner: c.owner, Concurrency: c.cfg.Agent.Concurrency, Memory: turnMemory(), Grace: grace,
 	})
 	return s
 }

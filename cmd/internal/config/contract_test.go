@@ -72,7 +72,7 @@ func keyDefaults() [][2]string {
 		{"agent.context_budget_tokens", `128000`},
 		{"agent.system_prompt", `""`},
 		{"agent.max_parallel_tools", `4`},
-		{"agent.concurrency", `64`},
+		{"agent.concurrency", `1024`},
 		{"agent.tool_filter.enabled", `false`},
 		{"agent.tool_filter.top_k", `0`},
 		{"agent.tool_filter.min_similarity", `0.3`},

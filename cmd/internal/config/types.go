@@ -146,7 +146,7 @@ type Agent struct {
 	ContextBudgetTokens int        `toml:"context_budget_tokens" default:"128000" min:"1000" doc:"Size of the model's context window, in tokens."`
 	SystemPrompt        string     `toml:"system_prompt" doc:"Text put before every conversation. Empty: the built-in one."`
 	MaxParallelTools    int        `toml:"max_parallel_tools" default:"4" min:"1" doc:"Reading tools of one step that run at the same time."`
-	Concurrency         int        `toml:"concurrency" default:"64" min:"1" doc:"Turns that run at the same time."`
+	Concurrency         int        `toml:"concurrency" default:"1024" min:"1" doc:"Turns that run at the same time, at most: fewer where the memory is short (a quarter of GOMEMLIMIT or of the machine's, by what the latest turns held), and a quarter of them for one person. Also the most requests that one provider gets at once; its 429s lower that."`
 	ToolFilter          ToolFilter `toml:"tool_filter" doc:"Show the model only the tools that fit the question."`
 }
 
