@@ -229,6 +229,7 @@ func TestBrowser(t *testing.T) {
 	}{
 		{"empty state", (*tab).emptyState},
 		{"say and hear", (*tab).sayAndHear},
+		{"composer", (*tab).composer},
 		{"entities", (*tab).entities},
 		{"button", (*tab).button},
 		{"draft", (*tab).draft},
@@ -253,6 +254,10 @@ func (b *tab) emptyState() {
 	b.until(`document.body.dataset.ready === "1001/1001/0" && document.querySelector("#pill").dataset.state === "running"`)
 	b.until(`document.querySelector("#empty").textContent.includes("delete the temp files")`)
 	b.shot("1-empty")
+	// Nothing is selected, so nothing is inspected; who asks for it all the same is told so.
+	b.until(`getComputedStyle(document.querySelector("#inspector")).display === "none"`)
+	b.do("inspect nothing", click("#inspector-button"))
+	b.until(`window.toasts.includes("The bot has not answered here yet.") && getComputedStyle(document.querySelector("#inspector")).display === "none"`)
 	b.do("try", click(".tries button"))
 	b.until(`document.activeElement.id === "text" && document.activeElement.value === "what files are here?"`)
 	b.do("clear", clearText)
@@ -278,6 +283,36 @@ func (b *tab) sayAndHear() {
 	b.do("commands", chromedp.SendKeys(chromedp.CSS("#text"), "/h"))
 	b.until(`document.querySelectorAll("#commands li").length === 1 && !document.querySelector("#commands").hidden`)
 	b.do("escape", chromedp.KeyEvent(kb.Escape), clearText)
+	b.until(`[...document.querySelectorAll(".mine .ticks")].every((e) => e.textContent === "✓✓")`)
+	// One message can be reached by Tab, whatever is in it; the arrows walk to the others.
+	b.until(`[...document.querySelectorAll("#messages li, #messages button, #messages pre")].filter((e) => e.tabIndex === 0).length === 1`)
+}
+
+// composer: a command is sent by one Enter, a long text in pieces, and a file says what becomes of it.
+func (b *tab) composer() {
+	b.do("command", chromedp.SendKeys(chromedp.CSS("#text"), "/h"))
+	b.until(`!document.querySelector("#commands").hidden`)
+	b.do("send it", enter())
+	b.until(shows(".mine", "/help"))
+	b.until(`document.querySelector("#text").value === "" && document.querySelector("#commands").hidden`)
+	b.do("complete", chromedp.SendKeys(chromedp.CSS("#text"), "/h"), chromedp.KeyEvent(kb.Tab))
+	b.until(`document.querySelector("#text").value === "/help " && document.querySelector("#commands").hidden`)
+	before := eval[int](b, `document.querySelectorAll("li.mine").length`)
+	b.do("paste", chromedp.Evaluate[chromedp.Void](`document.querySelector("#text").value = "word ".repeat(1000) + "\n" + "😀".repeat(2100)`), enter())
+	b.until(fmt.Sprintf(`document.querySelectorAll("li.mine").length === %d`, before+3))
+	sent := eval[string](b, `[...document.querySelectorAll("li.mine .text")].slice(-3).map((e) => e.textContent.length + (/[\uD800-\uDBFF]$/.test(e.textContent) ? " torn" : "")).join()`)
+	if sent != "4094,4096,1010" {
+		b.t.Errorf("pieces of %s characters", sent)
+	}
+	b.do("attach", chromedp.Evaluate[chromedp.Void](`{ const list = new DataTransfer(); list.items.add(new File(["abc"], "a.txt", { type: "text/plain" }));
+		const field = document.querySelector("#file"); field.files = list.files; field.dispatchEvent(new Event("change")); }`))
+	b.until(`document.querySelector("#strip").textContent.includes("a.txt · 3 B") && document.querySelector("#strip").textContent.includes("cannot open files")`)
+	b.do("cancel", click("#strip-close"))
+	b.until(`document.querySelector("#strip").hidden`)
+	b.do("look back", chromedp.Evaluate[chromedp.Void](`document.querySelector("#text").blur(); document.querySelector("#scroll").scrollTop = 0`))
+	b.until(`!document.querySelector("#to-end").hidden`)
+	b.do("to the end", click("#to-end"))
+	b.until(`document.querySelector("#to-end").hidden && document.activeElement.id === "text"`)
 }
 
 func (b *tab) entities() {
@@ -344,19 +379,27 @@ func (b *tab) group() {
 	b.until(`document.querySelector('.mine .mention')?.textContent === "@zephbot"`)
 	b.do("be Cy with the keyboard", chromedp.Evaluate[chromedp.Void](`document.querySelector("[data-person='1002']").focus()`), chromedp.KeyEvent(kb.ArrowRight))
 	b.until(`document.body.dataset.ready === "1003/-1001/7" && document.querySelector(".unseen")`)
+	b.do("Ann writes elsewhere", chromedp.Evaluate[chromedp.Void](`fetch("/api/say", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ me: 1001, chat: -1001, text: "hi" }) }).then(() => {})`, chromedp.EvalAwaitPromise))
+	b.until(`document.title === "(1) Zeph simulator"`)
 	b.shot("4-group")
 }
 
 func (b *tab) kill() {
-	pid := eval[string](b, `document.querySelector("#pill-text").textContent`)
+	pid := eval[string](b, `document.querySelector("#pill").dataset.pid`)
 	b.do("kill", click(`[data-do="kill"]`))
-	b.until(fmt.Sprintf(`document.querySelector("#pill").dataset.state === "running" && document.querySelector("#pill-text").textContent !== %q`, pid))
+	b.until(fmt.Sprintf(`document.querySelector("#pill").dataset.state === "running" && document.querySelector("#pill").dataset.pid !== %q`, pid))
+	b.do("process", click("#pill"))
+	b.until(`document.querySelector("#process").textContent.includes(document.querySelector("#pill").dataset.pid) && !document.querySelector("#controls").hidden`)
+	b.do("its output", click("#output"))
+	b.until(`!document.querySelector("#log").hidden && document.querySelector("#log").textContent !== ""`)
 	b.do("stop", click(`[data-do="stop"]`))
 	b.until(`document.querySelector("#pill").dataset.state === "stopped"`)
 	b.write("@zephbot still there?")
 	b.until(shows(".mine", "@zephbot still there?"))
+	b.until(`[...document.querySelectorAll(".mine .ticks")].at(-1).textContent === "✓"`)
 	b.do("start", click(`[data-do="start"]`))
 	b.until(shows(".bot-made", "echo: @zephbot still there?"))
+	b.until(`[...document.querySelectorAll(".mine .ticks")].at(-1).textContent === "✓✓"`)
 }
 
 func (b *tab) faults() {
@@ -400,6 +443,7 @@ func (b *tab) narrow() {
 	b.until(`getComputedStyle(document.querySelector(".list")).display === "none"`)
 	fits := `document.documentElement.scrollWidth <= 360 && [...document.querySelectorAll("button, textarea, .bubble")].filter((e) => e.offsetParent).every((e) => e.getBoundingClientRect().right <= 361)`
 	b.until(fits)
+	b.until(`document.querySelector("#text").getBoundingClientRect().bottom <= innerHeight`)
 	b.shot("7-narrow-chat")
 	b.do("inspect", chromedp.Click(chromedp.CSS("#inspector-button")))
 	b.until(`getComputedStyle(document.querySelector("#inspector")).display === "block"`)

@@ -59,6 +59,7 @@ type ViewMessage struct {
 	Reply  *ReplyTo `json:"reply,omitempty"`
 	Unseen bool     `json:"unseen,omitempty"` // the first message the person has not read
 	Topic  string   `json:"topic,omitempty"`  // service message: name of the topic
+	Ticks  int      `json:"ticks,omitempty"`  // of an own message: 1 = Telegram has it, 2 = the bot has fetched it
 }
 
 // ReplyTo is the head of the message that was answered.
@@ -192,6 +193,7 @@ func (w *world) messages(out *View, messages []telegramtest.Shown, seen int) {
 		names[t.ID] = t.Name
 	}
 	out.Messages = []ViewMessage{}
+	waiting := w.fake.Unfetched(out.Chat)
 	marked := false
 	for i := range messages {
 		m := &messages[i]
@@ -204,6 +206,12 @@ func (w *world) messages(out *View, messages []telegramtest.Shown, seen int) {
 			vm.Reply = &ReplyTo{ID: to.MessageID, Name: to.Name, Text: head(to)}
 			if to.Deleted {
 				vm.Reply.Text = "deleted message"
+			}
+		}
+		if m.From == out.Me && m.Service == "" {
+			vm.Ticks = 2
+			if slices.Contains(waiting, m.MessageID) {
+				vm.Ticks = 1
 			}
 		}
 		if !marked && m.MessageID > seen && m.From != out.Me {

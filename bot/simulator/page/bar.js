@@ -1,6 +1,6 @@
 // The bar on top: who am I, the bot process, faults.
-import { post } from './api.js';
-import { $, h, reconcile, toast } from './dom.js';
+import { get, post } from './api.js';
+import { $, exact, h, reconcile, toast } from './dom.js';
 import { go, state } from './app.js';
 
 const FAULTS = [
@@ -17,9 +17,11 @@ export function bar() {
     b.addEventListener('click', () => {
       attempt(post('bot', { do: b.dataset.do }));
       menu($('pill'), $('controls'), false);
+      home();
     });
   }
-  $('pill').addEventListener('click', () => menu($('pill'), $('controls'), !$('controls').classList.contains('open')));
+  $('pill').addEventListener('click', () => menu($('pill'), $('controls'), $('controls').hidden));
+  $('output').addEventListener('click', log);
   $('faults').append(...FAULTS.map(faultRow), h('div', { class: 'fault-end' },
     h('button', { type: 'button', id: 'calm', onclick: () => attempt(post('calm')) }, 'Clear all')));
   $('faults-button').addEventListener('click', () => menu($('faults-button'), $('faults'), $('faults').hidden));
@@ -41,8 +43,24 @@ export function bar() {
 
 function menu(button, panel, open) {
   button.setAttribute('aria-expanded', String(open));
-  if (panel.classList.contains('popover')) panel.hidden = !open;
-  else panel.classList.toggle('open', open);
+  panel.hidden = !open;
+  if (!open && panel.id === 'controls') $('log').hidden = true;
+}
+
+// home gives the focus back to the text field, where a hand on the keyboard is.
+export function home() {
+  if (!matchMedia('(pointer: coarse)').matches) $('text').focus({ preventScroll: true });
+}
+
+async function log() {
+  try {
+    const out = await get('log');
+    $('log').hidden = false;
+    $('log').textContent = out.lines.join('\n') || 'It has printed nothing.';
+    $('log').scrollTop = $('log').scrollHeight;
+  } catch (err) {
+    toast(err.message, true);
+  }
 }
 
 function faultRow([kind, title, text]) {
@@ -78,6 +96,8 @@ export function showBar(view) {
     key: String(p.id), version: p.id === view.me ? 'me' : String(p.unread), make: () => person(p, p.id === view.me),
   })));
   process(view);
+  const unread = view.people.reduce((n, p) => n + (p.id === view.me ? p.unread : 0), 0);
+  document.title = unread ? `(${unread}) Zeph simulator` : 'Zeph simulator';
   const total = Object.values(view.faults).reduce((a, b) => a + b, 0);
   badge($('faults-badge'), total);
   for (const el of document.querySelectorAll('[data-count]')) badge(el, view.faults[el.dataset.count] || 0);
@@ -108,8 +128,8 @@ function process(view) {
   const words = () => {
     const left = bot.next ? Math.ceil((new Date(bot.next) - Date.now() - offset) / 1000) : 0;
     switch (bot.state) {
-      case 'running': return `running · pid ${bot.pid}`;
-      case 'starting': return bot.pid ? `starting · pid ${bot.pid}` : 'starting …';
+      case 'running': return 'running';
+      case 'starting': return 'starting …';
       case 'restarting': return 'restarting …';
       case 'stopping': return 'stopping …';
       case 'dead': return left > 0 ? `dead · back in ${left} s` : 'dead · coming back';
@@ -121,7 +141,10 @@ function process(view) {
   clearInterval(ticker);
   if (bot.state === 'dead') ticker = setInterval(update, 500);
   $('pill').dataset.state = bot.state;
-  $('pill').title = [bot.exit && `last end: ${bot.exit}`, bot.last_line, view.pending ? `${view.pending} updates wait` : ''].filter(Boolean).join('\n');
+  $('pill').dataset.pid = bot.pid || '';
+  const fact = (name, value) => (value ? [h('dt', {}, name), h('dd', {}, value)] : []);
+  $('process').replaceChildren(...[fact('State', bot.state), fact('Process id', bot.pid ? String(bot.pid) : ''), fact('Since', exact(bot.since)), fact('Starts', String(bot.starts)),
+    fact('Last end', bot.exit), fact('Last words', bot.last_line), fact('Updates that wait', String(view.pending))].flat());
   const stop = document.querySelector('[data-do=stop], [data-do=start]');
   stop.dataset.do = down || bot.state === 'dead' ? 'start' : 'stop';
   stop.textContent = stop.dataset.do === 'start' ? 'Start' : 'Stop';

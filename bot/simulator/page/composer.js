@@ -23,10 +23,14 @@ export function composer() {
 function keys(e) {
   if (e.isComposing) return;
   const open = !$('commands').hidden;
-  if (open && ['ArrowDown', 'ArrowUp', 'Tab'].includes(e.key)) {
+  if (open && ['ArrowDown', 'ArrowUp'].includes(e.key)) {
     e.preventDefault();
     move(e.key === 'ArrowUp' ? -1 : 1);
-  } else if (open && e.key === 'Enter' && chosen()) {
+  } else if (open && e.key === 'Tab' && chosen()) { // to write more behind it
+    e.preventDefault();
+    suggest(`${chosen().dataset.command} `);
+    $('commands').hidden = true;
+  } else if (open && e.key === 'Enter' && !e.shiftKey && chosen()) {
     e.preventDefault();
     chosen().click();
   } else if (e.key === 'Enter' && !e.shiftKey) {
@@ -75,7 +79,7 @@ function strip() {
   const m = find(state.editing || state.reply);
   const parts = [];
   if (m) parts.push(h('strong', {}, state.editing ? 'Edit' : `Reply to ${m.name}`), h('span', {}, m.text || (m.attachment ? m.attachment.name : '')));
-  if (file) parts.push(h('strong', {}, file.name), h('span', {}, bytes(file.size)));
+  if (file) parts.push(h('strong', {}, `${file.name} · ${bytes(file.size)}`), h('span', {}, 'The bot is told its name and size; it cannot open files that are sent to it yet.'));
   $('strip').hidden = parts.length === 0;
   $('strip-text').replaceChildren(...parts);
 }
@@ -85,11 +89,35 @@ function grow() {
   $('text').style.height = `${Math.min($('text').scrollHeight, 160)}px`;
 }
 
+// Telegram's limits, in UTF-16 units.
+const MESSAGE = 4096;
+const CAPTION = 1024;
+
+// pieces cuts what is too long for one message, as Telegram's clients do: at a line break, else between words.
+export function pieces(text, limit = MESSAGE) {
+  const out = [];
+  let rest = text;
+  while (rest.length > limit) {
+    const part = rest.slice(0, limit + 1);
+    let at = Math.max(part.lastIndexOf('\n'), -1);
+    if (at < limit / 2) at = Math.max(at, part.lastIndexOf(' '));
+    if (at < limit / 2) at = /[\uD800-\uDBFF]/.test(rest[limit - 1]) ? limit - 1 : limit;
+    out.push(rest.slice(0, at));
+    rest = rest.slice(at).replace(/^[ \n]/, '');
+  }
+  if (rest.trim() || out.length === 0) out.push(rest);
+  return out.filter((p) => p.trim() || text.trim() === '');
+}
+
 async function send() {
   const text = $('text').value;
   const { me, chat, thread, reply, editing } = state;
   const sending = file;
   if (!text.trim() && !sending) return;
+  if (editing && text.length > MESSAGE) {
+    toast(`A message has at most ${MESSAGE} characters; this one has ${text.length}. Shorten it.`, true);
+    return;
+  }
   suggest('');
   $('commands').hidden = true;
   Object.assign(state, { reply: 0, editing: 0, unseen: 0 });
@@ -100,15 +128,32 @@ async function send() {
     if (editing) {
       await post('edit', { me, chat, message: editing, text });
     } else {
-      const out = { me, chat, thread, text, reply_to: reply };
-      if (sending) out.file = { name: sending.name, mime: sending.type, data: await base64(sending) };
-      await post('say', out);
+      unsaid = text;
+      await say({ me, chat, thread, reply_to: reply }, text, sending);
     }
   } catch (err) {
     toast(err.message, true);
-    if ($('text').value === '') suggest(text); // nothing typed may get lost
+    if ($('text').value === '') suggest(editing ? text : unsaid); // nothing typed may get lost
   }
   refresh();
+}
+
+let unsaid = ''; // what of a long text was not sent yet
+
+// say sends a text as one message or several; a file goes out first, with the text below it when that is short enough.
+async function say(place, text, sending) {
+  let parts = pieces(text);
+  if (sending) {
+    const below = text.length <= CAPTION ? text : '';
+    await post('say', { ...place, text: below, file: { name: sending.name, mime: sending.type, data: await base64(sending) } });
+    if (below || !text.trim()) return;
+  }
+  while (parts.length > 0) {
+    unsaid = parts.join('\n');
+    await post('say', { ...place, reply_to: sending ? 0 : place.reply_to, text: parts[0] });
+    place.reply_to = 0;
+    parts = parts.slice(1);
+  }
 }
 
 const items = () => [...$('commands').children];
@@ -129,8 +174,8 @@ function menu() {
   const fits = match && view ? view.commands.filter((c) => c.command.startsWith(match[1])) : [];
   $('commands').hidden = fits.length === 0;
   $('commands').replaceChildren(...fits.map((c, i) => h('li', {
-    role: 'option', 'aria-selected': String(i === 0),
-    onclick: () => { suggest(`/${c.command}${view.chat < 0 ? `@${view.bot_user}` : ''} `); $('commands').hidden = true; },
+    role: 'option', 'aria-selected': String(i === 0), 'data-command': `/${c.command}${view.chat < 0 ? `@${view.bot_user}` : ''}`,
+    onclick: (e) => { $('text').value = e.currentTarget.dataset.command; send(); },
   }, h('strong', {}, `/${c.command}`), h('span', {}, c.text))));
 }
 

@@ -1,6 +1,7 @@
 // The panel on the right: what happened behind an answer.
 import { get } from './api.js';
 import { $, exact, h, toast } from './dom.js';
+import { home } from './bar.js';
 import { refresh, state } from './app.js';
 
 const SIGNS = { model: '✦', tool: '⚙', approval: '✋', answer: '✓', end: '■' };
@@ -11,11 +12,23 @@ let shown = '';
 let asked = 0;
 
 export function inspector() {
-  $('inspector-button').addEventListener('click', () => panel(!document.body.classList.contains('inspecting')));
-  $('inspector-close').addEventListener('click', () => { panel(false); choose(0); });
+  $('inspector-button').addEventListener('click', () => (state.selected ? close() : newest()));
+  $('inspector-close').addEventListener('click', close);
   document.addEventListener('keydown', (e) => {
-    if (e.key === 'Escape' && document.body.classList.contains('inspecting') && !$('alert').open) panel(false);
+    if (e.key === 'Escape' && state.selected && !$('alert').open) close();
   });
+}
+
+function close() {
+  choose(0);
+  home();
+}
+
+// newest looks behind the newest answer: without one there is nothing to show, and the panel stays folded.
+function newest() {
+  const answer = state.view ? state.view.messages.filter((m) => m.from_bot && !m.service).pop() : null;
+  if (answer) choose(answer.message_id);
+  else toast('The bot has not answered here yet.');
 }
 
 function panel(yes) {
@@ -25,22 +38,20 @@ function panel(yes) {
 
 function choose(id) {
   state.selected = id;
+  panel(id !== 0);
   refresh();
 }
 
-// select shows what happened behind a message.
+// select shows what happened behind a message, or folds the panel when it does already.
 export function select(id) {
-  panel(true);
-  choose(state.selected === id && matchMedia('(min-width: 1101px)').matches ? 0 : id);
+  choose(state.selected === id ? 0 : id);
 }
 
 export async function showInspector(view) {
   const { selected } = state;
   const number = ++asked;
-  if (!selected) {
-    paint(`none ${JSON.stringify(view.bot)} ${view.pending}`, () => nothing(view));
-    return;
-  }
+  panel(selected !== 0); // it folds with a change of the conversation too
+  if (!selected) return;
   try {
     const out = await get('inspect', { me: view.me, chat: view.chat, message: selected });
     if (number === asked) paint(JSON.stringify(out), () => story(out, view));
@@ -53,30 +64,6 @@ function paint(version, make) {
   if (version === shown) return;
   shown = version;
   $('story').replaceChildren(...make().flat().filter(Boolean));
-}
-
-function nothing(view) {
-  const { bot } = view;
-  const fact = (name, value) => (value ? [h('dt', {}, name), h('dd', {}, value)] : []);
-  return [
-    h('p', { class: 'quiet' }, 'Select an answer of the bot to see its steps, the tools it used, the rule that decided, who approved, and the calls to Telegram behind it.'),
-    h('h3', {}, 'Bot process'),
-    h('dl', {}, fact('state', bot.state), fact('pid', bot.pid ? String(bot.pid) : ''), fact('since', exact(bot.since)), fact('starts', String(bot.starts)),
-      fact('last end', bot.exit), fact('last words', bot.last_line), fact('waiting updates', String(view.pending))),
-    h('button', { type: 'button', onclick: log }, 'Show its output'),
-    h('pre', { class: 'log', id: 'log', hidden: true, tabindex: '0', 'aria-label': 'Output of the bot process' }),
-  ];
-}
-
-async function log() {
-  try {
-    const out = await get('log');
-    $('log').hidden = false;
-    $('log').textContent = out.lines.join('\n') || 'It has printed nothing.';
-    $('log').scrollTop = $('log').scrollHeight;
-  } catch (err) {
-    toast(err.message, true);
-  }
 }
 
 function story(out, view) {

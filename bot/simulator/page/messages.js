@@ -1,6 +1,7 @@
 // The conversation in the middle.
 import { fileURL, post } from './api.js';
 import { $, alertBox, bytes, copy, day, dayOf, h, reconcile, time, toast } from './dom.js';
+import { home } from './bar.js';
 import { refresh, state } from './app.js';
 import { edit, replyTo, suggest } from './composer.js';
 import { select } from './inspector.js';
@@ -19,6 +20,12 @@ export function messages() {
   $('scroll').addEventListener('scroll', () => {
     stuck = atEnd();
     if (stuck) markRead();
+    below();
+  });
+  $('to-end').addEventListener('click', () => {
+    stuck = true;
+    toEnd();
+    home();
   });
   $('earlier').addEventListener('click', () => {
     state.limit += 200;
@@ -35,7 +42,16 @@ function toEnd() {
   $('scroll').scrollTop = $('scroll').scrollHeight;
 }
 
-// keys: arrows walk over the messages, Enter looks behind one, r answers it.
+// below offers the way to the end, with the number of messages that are new there.
+function below() {
+  $('to-end').hidden = stuck || atEnd();
+  const { view } = state;
+  const row = view ? view.chats.find((c) => c.chat === view.chat && c.thread === view.thread) : null;
+  $('to-end-badge').hidden = !row || row.unread === 0;
+  $('to-end-badge').textContent = row ? String(row.unread) : '';
+}
+
+// keys: arrows walk over the messages; Enter looks behind one, r answers it, e changes an own one, Delete takes it back.
 function keys(e) {
   const row = e.target.closest('li.message');
   if (!row || e.target !== row) return;
@@ -52,6 +68,11 @@ function keys(e) {
   } else if (e.key === 'r' && !e.ctrlKey && !e.metaKey) {
     e.preventDefault();
     replyTo(Number(row.dataset.message));
+  } else if (row.classList.contains('mine') && e.key === 'e' && !e.ctrlKey && !e.metaKey) {
+    e.preventDefault();
+    edit(Number(row.dataset.message));
+  } else if (row.classList.contains('mine') && e.key === 'Delete') {
+    row.querySelector('[data-act="delete"]').click();
   }
 }
 
@@ -72,6 +93,7 @@ export function showMessages(view, moved) {
   $('typing').textContent = view.typing && !view.draft ? `${view.bot_name} ${ACTIONS[view.typing] || 'is busy'} …` : '';
   announce(view, moved);
   if (stuck) markRead();
+  below();
 }
 
 // rove keeps exactly one message reachable by Tab.
@@ -122,14 +144,21 @@ function message(view, m, follows) {
   h('div', { class: 'stack' },
     h('div', { class: 'bubble', onclick: () => { if (m.from_bot && !String(getSelection())) select(m.message_id); } },
       !mine && !follows && view.chat < 0 ? h('strong', { class: `name n${m.from_bot ? 'zeph' : m.from}` }, m.name) : null,
-      m.reply ? h('button', { type: 'button', class: 'quote', onclick: (e) => { e.stopPropagation(); jump(m.reply.id); } },
+      m.reply ? h('button', { type: 'button', tabindex: '-1', class: 'quote', onclick: (e) => { e.stopPropagation(); jump(m.reply.id); } },
         h('strong', {}, m.reply.name), h('span', {}, m.quote || m.reply.text)) : null,
       m.attachment ? attachment(view, m.attachment) : null,
       m.text ? h('div', { class: 'text' }, render(m.text, m.entities, suggest)) : null,
-      h('span', { class: 'meta' }, m.edited ? h('span', { title: `edited ${m.edits} times, last ${time(m.edited_at)}` }, 'edited') : null, h('time', { datetime: m.date }, time(m.date)))),
+      h('span', { class: 'meta' }, m.edited ? h('span', { title: `edited ${m.edits} times, last ${time(m.edited_at)}` }, 'edited') : null, h('time', { datetime: m.date }, time(m.date)), ticks(m))),
     m.reactions ? h('div', { class: 'reactions' }, m.reactions.map((r) => h('span', {}, r))) : null,
     m.keyboard ? keyboard(view, m) : null),
   actions(view, m, mine));
+}
+
+// ticks: one when Telegram has the message, two when the bot has fetched it.
+function ticks(m) {
+  if (!m.ticks) return null;
+  const words = m.ticks === 2 ? 'the bot has it' : 'sent; the bot has not fetched it yet';
+  return h('span', { class: 'ticks', role: 'img', 'aria-label': words, title: words }, m.ticks === 2 ? '✓✓' : '✓');
 }
 
 function jump(id) {
@@ -141,7 +170,8 @@ function jump(id) {
 }
 
 function actions(view, m, mine) {
-  const b = (label, sign, act) => h('button', { type: 'button', 'aria-label': label, title: label, onclick: (e) => { e.stopPropagation(); act(); } }, sign);
+  // No stops of Tab: the keys of the message do the same.
+  const b = (label, sign, act) => h('button', { type: 'button', tabindex: '-1', 'data-act': label.toLowerCase(), 'aria-label': label, title: label, onclick: (e) => { e.stopPropagation(); act(); } }, sign);
   return h('div', { class: 'actions' },
     b('Reply', '↩', () => replyTo(m.message_id)),
     mine && m.text ? b('Edit', '✎', () => edit(m.message_id)) : null,
@@ -202,6 +232,7 @@ async function press(view, m, b, row, column, id) {
   if (out && state.pressing.has(id)) state.pressing.set(id, out.press);
   else state.pressing.delete(id);
   refresh();
+  if (!$('alert').open) home();
 }
 
 function draft(view) {

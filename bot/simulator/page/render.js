@@ -96,8 +96,8 @@ function pre(e, text) {
   const body = text.endsWith('\n') ? text.slice(0, -1) : text;
   return h('figure', { class: 'pre', 'data-block': '' },
     h('figcaption', {}, h('span', {}, e.language || 'text'),
-      h('button', { type: 'button', onclick: (ev) => { ev.stopPropagation(); copy(body); } }, 'Copy')),
-    h('pre', { tabindex: '0' }, h('code', {}, body)));
+      h('button', { type: 'button', tabindex: '-1', onclick: (ev) => { ev.stopPropagation(); copy(body); } }, 'Copy')),
+    h('pre', {}, h('code', {}, body)));
 }
 
 function spoiler(children) {

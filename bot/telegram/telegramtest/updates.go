@@ -33,6 +33,8 @@ type queued struct {
 	lane     string // webhook deliveries of one lane are in order
 	again    bool   // a duplicate: served once whatever the offset
 	attempts int
+	chat     int64 // of the message that it brings; 0 = none
+	message  int
 }
 
 // poll is a getUpdates being held.
@@ -74,7 +76,11 @@ func (s *Server) push(kind, lane string, life time.Duration, u *models.Update) i
 		return 0
 	}
 	s.queue.next++
-	s.enqueue(&queued{id: u.ID, raw: raw, expires: s.opt.Now().Add(life), lane: lane})
+	item := &queued{id: u.ID, raw: raw, expires: s.opt.Now().Add(life), lane: lane}
+	if u.Message != nil {
+		item.chat, item.message = u.Message.Chat.ID, u.Message.ID
+	}
+	s.enqueue(item)
 	return u.ID
 }
 
@@ -241,6 +247,20 @@ func (s *Server) PendingUpdates() int {
 	return len(s.queue.items)
 }
 
+// Unfetched lists the messages of a chat that the bot has not confirmed.
+func (s *Server) Unfetched(chat int64) []int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.queue.expire(s.opt.Now())
+	var list []int
+	for _, item := range s.queue.items {
+		if item.message != 0 && item.chat == chat {
+			list = append(list, item.message)
+		}
+	}
+	return list
+}
+
 // RawUpdate queues an update as it stands, whatever allowed_updates says: oddities, unknown kinds, broken unions. An
 // update_id is added when it has none; one it has is kept. It must be a JSON object.
 func (s *Server) RawUpdate(update []byte) (int64, error) {
@@ -262,7 +282,17 @@ func (s *Server) RawUpdate(update []byte) (int64, error) {
 		return 0, misusef("raw update: %w", err)
 	}
 	s.queue.next = max(s.queue.next, id+1)
-	s.enqueue(&queued{id: id, raw: raw, expires: s.opt.Now().Add(updateLife), lane: "raw"})
+	item := &queued{id: id, raw: raw, expires: s.opt.Now().Add(updateLife), lane: "raw"}
+	var brings struct {
+		ID   int `json:"message_id"`
+		Chat struct {
+			ID int64 `json:"id"`
+		} `json:"chat"`
+	}
+	if json.Unmarshal(fields["message"], &brings) == nil { // any oddity may stand there
+		item.chat, item.message = brings.Chat.ID, brings.ID
+	}
+	s.enqueue(item)
 	return id, nil
 }
 
@@ -274,7 +304,7 @@ func (s *Server) Redeliver(updateID int64) error {
 	if old == nil {
 		return misusef("redeliver: no update %d among the last %d", updateID, s.opt.KeepCalls)
 	}
-	s.enqueue(&queued{id: old.id, raw: old.raw, expires: s.opt.Now().Add(updateLife), lane: old.lane, again: true})
+	s.enqueue(&queued{id: old.id, raw: old.raw, chat: old.chat, message: old.message, expires: s.opt.Now().Add(updateLife), lane: old.lane, again: true})
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -53,10 +54,25 @@ func (c *Core) model(p config.Provider) (llm.Provider, error) {
 	return made, err
 }
 
+// between waits before each word; nil = no waiting.
+func between(d time.Duration) func(context.Context) error {
+	if d <= 0 {
+		return nil
+	}
+	return func(ctx context.Context) error {
+		select {
+		case <-time.After(d):
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
 func (c *Core) newModel(p config.Provider) (llm.Provider, error) {
 	switch p.Type {
 	case "offline":
-		return offline.New(offline.Options{Name: p.Name}), nil
+		return offline.New(offline.Options{Name: p.Name, Pace: between(p.Pace)}), nil
 	case "openai", "ollama":
 		provider, err := c.openai(p)
 		if err != nil {

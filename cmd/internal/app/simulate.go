@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/zephbot/zephbot/bot/simulator"
 	"github.com/zephbot/zephbot/persistence"
@@ -36,7 +35,6 @@ const simulatorLock = "simulator.lock"
 
 // Simulate runs the same service against a local Telegram, with a page to chat on.
 func Simulate(ctx context.Context, opts Options, sim SimulateOptions) error {
-	opts.Zone = time.Local // the page is looked at on this machine
 	if err := ready(opts, Use{Model: len(opts.Config.LLM.Providers) > 0}); err != nil {
 		return err
 	}
@@ -57,6 +55,9 @@ func Simulate(ctx context.Context, opts Options, sim SimulateOptions) error {
 		Command: func(apiURL, token string) *exec.Cmd {
 			id, _, _ := strings.Cut(token, ":")
 			stories.bot.Store(id)
+			if err := layOut(home, id); err != nil {
+				opts.Log.Warn().Err(err).Msg("the sample files are not there; everything else works")
+			}
 			cmd := exec.Command(sim.Executable, append([]string{"serve", SimulatedFlag, "--data-dir", home}, sim.Args...)...) //nolint:noctx // the simulator ends it with its process group
 			cmd.Env = append(childEnv(os.Environ()), simulated(opts, apiURL, token)...)
 			return cmd
@@ -86,8 +87,16 @@ func simulated(opts Options, apiURL, token string) []string {
 		"ZEPH_TELEGRAM_ALLOWED_USERS=" + join(simulator.AllowedUsers()), "ZEPH_TELEGRAM_ADMINS=" + join(simulator.Admins()),
 		"ZEPH_TELEGRAM_ALLOWED_CHATS=" + join(simulator.AllowedChats()), "ZEPH_METRICS_LISTEN=",
 	}
+	zone := opts.Config.Telegram.TimeZone
+	if zone == "" {
+		zone = "Local" // the page is looked at on this machine
+	}
+	env = append(env, "ZEPH_TELEGRAM_TIME_ZONE="+zone)
+	if opts.Config.Telegram.Language != "" {
+		env = append(env, "ZEPH_TELEGRAM_LANGUAGE="+opts.Config.Telegram.Language)
+	}
 	if len(opts.Config.LLM.Providers) == 0 {
-		env = append(env, "ZEPH_LLM_PROVIDERS_MAIN_TYPE=offline")
+		env = append(env, "ZEPH_LLM_PROVIDERS_MAIN_TYPE=offline", "ZEPH_LLM_PROVIDERS_MAIN_PACE=45ms")
 	}
 	return env
 }

@@ -63,6 +63,7 @@ func keyDefaults() [][2]string {
 		{"llm.providers[].model", `""`},
 		{"llm.providers[].embedding_model", `""`},
 		{"llm.providers[].max_tokens", `4096`},
+		{"llm.providers[].pace", `"0s"`},
 		{"llm.providers[].tool_use", `true`},
 		{"llm.providers[].input_usd_per_mtok", `0.0`},
 		{"llm.providers[].output_usd_per_mtok", `0.0`},
