@@ -135,16 +135,20 @@ func (b *Broker) keep(a *bot.Approval, msg *bot.Message, info body, g policy.Gra
 	return nil
 }
 
-// recorded has events written down once the change is in.
+// recorded has events stored with the change, and written down once it is in.
 func (b *Broker) recorded(e *dispatch.Effect, events []RuleEvent) {
-	if b.deps.Record == nil || len(events) == 0 {
+	if b.deps.Line == nil || len(events) == 0 {
+		return
+	}
+	for i := range events {
+		e.Change.Facts = append(e.Change.Facts, b.deps.Line(events[i])...)
+	}
+	if b.deps.Record == nil {
 		return
 	}
 	then := e.Then
 	e.Then = func(ctx context.Context, applied *bot.Applied) (dispatch.Effect, error) {
-		for i := range events {
-			b.deps.Record(ctx, events[i])
-		}
+		b.deps.Record(ctx)
 		if then == nil {
 			return dispatch.Effect{}, nil
 		}

@@ -64,8 +64,10 @@ type Deps struct {
 	Covers func(a *bot.Approval, q *tools.Question, grants []policy.Grant) bool
 	// Alive says whether the server of a grant is still the one that it was stored for; nil = it is.
 	Alive func(policy.Grant) bool
-	// Record takes note of a standing approval that was stored or revoked; nil = nobody does.
-	Record func(ctx context.Context, e RuleEvent)
+	// Line makes facts of a standing approval that is stored or revoked, which are stored with it, for the record; nil = there is none.
+	Line func(e RuleEvent) []bot.Fact
+	// Record writes down what Line has made facts of, once they are stored; nil = nobody does.
+	Record func(ctx context.Context)
 }
 
 // Broker asks and decides. Safe for concurrent use.

@@ -3,7 +3,9 @@ package approval_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -21,7 +23,8 @@ import (
 // ruled is a world whose admin boss may store rules; what is stored or revoked is recorded.
 type ruled struct {
 	*world
-	events []approval.RuleEvent
+	lines  int
+	events []approval.RuleEvent // that were stored when Record was called
 	dead   bool
 	covers func(q *tools.Question, grants []policy.Grant) bool
 }
@@ -35,10 +38,32 @@ func rules(t *testing.T) *ruled {
 		Covers: func(_ *bot.Approval, q *tools.Question, grants []policy.Grant) bool {
 			return r.covers != nil && r.covers(q, grants)
 		},
-		Alive:  func(policy.Grant) bool { return !r.dead },
-		Record: func(_ context.Context, e approval.RuleEvent) { r.events = append(r.events, e) },
+		Alive: func(policy.Grant) bool { return !r.dead },
+		Line: func(e approval.RuleEvent) []bot.Fact {
+			raw, err := json.Marshal(e)
+			if err != nil {
+				t.Error(err)
+			}
+			r.lines++
+			return []bot.Fact{{Bucket: "line", Key: strconv.Itoa(r.lines), Value: string(raw)}}
+		},
+		Record: func(ctx context.Context) { r.events = r.stored(ctx) },
 	}, 10*time.Minute)
 	return r
+}
+
+// stored are the events that were stored with their rules.
+func (r *ruled) stored(ctx context.Context) (list []approval.RuleEvent) {
+	facts, err := r.store.FactsOf(ctx, "line", "", r.now)
+	for _, f := range facts {
+		var e approval.RuleEvent
+		err = errors.Join(err, json.Unmarshal([]byte(f.Value), &e))
+		list = append(list, e)
+	}
+	if err != nil {
+		r.t.Error(err)
+	}
+	return list
 }
 
 var (

@@ -3,8 +3,10 @@ package command
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 
+	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/dispatch"
 	"github.com/zephbot/zephbot/bot/texts"
 	"github.com/zephbot/zephbot/policy/nearest"
@@ -14,26 +16,25 @@ import (
 var ErrNoServer = errors.New("no such server")
 
 // Servers is the MCP client as /mcp sees it. Errors are sentences for the admin who reads them; ErrNoServer among them.
-type Servers interface { //nolint:interfacebloat // a method a verb of /mcp
+type Servers interface {
 	List() []texts.Server
 	Tools(id string) ([]texts.ServerTool, error)
-	// Begin is asked to connect or to sign in: verb is "add", "restart" or "signin", target the command line, the URL or the address where a browser ended.
+	// Begin is asked to change something: verb is "add", "restart", "remove", "accept" or "signin", target the command line, the URL, the code of what
+	// Pending has shown, or the address where a browser ended.
 	// What is wrong at first sight is the error. The Effect holds what is stored with the answer and what begins once it is stored: how that went is told
 	// in the chat later, also after a restart. Where somebody has to decide first, the Effect holds the question, which is the answer then.
 	Begin(ctx context.Context, call *dispatch.Call, verb, id string, target []string) (dispatch.Effect, error)
-	// Remove ends a server that was added in the chat, and says how many tools went with it.
-	Remove(ctx context.Context, call *dispatch.Call, id string) (tools int, err error)
 	// Pending shows what of a server waits to be accepted, and the code that names exactly this; "" = nothing waits.
 	Pending(ctx context.Context, language, id string) (code string, list []texts.ServerChange, err error)
-	// Accept takes what Pending has shown under the code, and names the tools.
-	Accept(ctx context.Context, call *dispatch.Call, id, code string) (tools []string, err error)
 }
 
 // Blocks are the tools that were taken away because they failed too often.
 type Blocks interface {
 	// Blocked lists those that a conversation may not use now; all = also those of the other conversations.
 	Blocked(session string, all bool) []texts.Blocked
-	// Unblock gives a tool back to every conversation.
+	// Lifted are the facts that give a tool back to every conversation; they are stored with the answer that says so. Unblock follows, and comes to the same
+	// without them.
+	Lifted(tool string) []bot.Fact
 	Unblock(ctx context.Context, tool string) (was bool, err error)
 }
 
@@ -56,14 +57,14 @@ func (t *Table) mcp(ctx context.Context, call *dispatch.Call) (dispatch.Effect, 
 		if err != nil {
 			return t.refuse(call, id, err), nil
 		}
-		if len(begun.Change.Ask) > 0 {
+		if len(begun.Change.Ask) > 0 || verb == "remove" || verb == "accept" { // how it went is the answer
 			return begun, nil
 		}
 		e := t.say(call, w.ServerConnecting(language, id))
 		e.Change.Facts, e.Then = begun.Change.Facts, begun.Then
 		return e, nil
 	}
-	answer, err := t.served(ctx, call, verb, id, len(words))
+	answer, err := t.served(ctx, language, verb, id, len(words))
 	if err != nil {
 		return t.refuse(call, id, err), nil
 	}
@@ -87,22 +88,16 @@ func (t *Table) refuse(call *dispatch.Call, id string, err error) dispatch.Effec
 var errUsage = errors.New("usage")
 
 // served does what takes no time; n counts the words. Errors are for the admin, none is ours.
-func (t *Table) served(ctx context.Context, call *dispatch.Call, verb, id string, n int) (string, error) {
-	w, language := t.deps.Words, call.Message.Language
+func (t *Table) served(ctx context.Context, language, verb, id string, n int) (string, error) {
+	w := t.deps.Words
 	switch {
 	case verb == "list" && n <= 1:
 		return w.Servers(language, t.deps.Servers.List()), nil
-	case verb == "accept" && n == 3:
-		list, err := t.deps.Servers.Accept(ctx, call, id, strings.Fields(call.Message.Args)[2])
-		return w.ServerAccepted(language, id, list), err
 	case n != 2:
 		return "", errUsage
 	case verb == "tools":
 		list, err := t.deps.Servers.Tools(id)
 		return w.ServerTools(language, id, list), err
-	case verb == "remove":
-		tools, err := t.deps.Servers.Remove(ctx, call, id)
-		return w.ServerRemoved(language, id, tools), err
 	case verb == "accept":
 		code, list, err := t.deps.Servers.Pending(ctx, language, id)
 		return w.ServerPending(language, id, code, list), err
@@ -116,8 +111,10 @@ func begins(verb string, words int) bool {
 	switch verb {
 	case "add":
 		return words >= 3
-	case "restart":
+	case "restart", "remove":
 		return words == 2
+	case "accept":
+		return words == 3
 	case "signin":
 		return words == 2 || words == 3
 	default:
@@ -142,23 +139,36 @@ func (t *Table) tools(ctx context.Context, call *dispatch.Call) (dispatch.Effect
 		if !call.Admin {
 			return t.say(call, w.AdminsOnly(msg.Language, t.deps.Admins())), nil
 		}
-		was, err := t.deps.Blocks.Unblock(ctx, words[1])
-		if err != nil {
-			return dispatch.Effect{}, err
-		}
-		text := w.Unblocked(msg.Language, words[1], was)
-		if list := t.blockedNames(); !was {
-			if near, ok := nearest.Nearest(words[1], list); ok {
-				text += " " + w.Meant(msg.Language, near)
-			}
-		}
-		return t.say(call, text), nil
+		return t.unblock(ctx, call, words[1])
 	}
 	text := w.Tools(msg.Language, t.deps.About.Tools(msg.Place))
 	if t.deps.Blocks != nil {
 		if list := t.deps.Blocks.Blocked(call.Session, call.Admin); len(list) > 0 {
 			text += "\n" + w.ToolsBlocked(msg.Language, list)
 		}
+	}
+	return t.say(call, text), nil
+}
+
+// unblock is /tools unblock NAME. That the block is lifted is stored together with the answer: whoever dies in between, neither is true without the other.
+func (t *Table) unblock(ctx context.Context, call *dispatch.Call, tool string) (dispatch.Effect, error) {
+	w, language, names := t.deps.Words, call.Message.Language, t.blockedNames()
+	if slices.Contains(names, tool) {
+		e := t.say(call, w.Unblocked(language, tool, true))
+		e.Change.Facts = t.deps.Blocks.Lifted(tool)
+		e.Then = func(ctx context.Context, _ *bot.Applied) (dispatch.Effect, error) {
+			_, err := t.deps.Blocks.Unblock(ctx, tool)
+			return dispatch.Effect{}, err
+		}
+		return e, nil
+	}
+	was, err := t.deps.Blocks.Unblock(ctx, tool) // another process may have blocked it
+	if err != nil {
+		return dispatch.Effect{}, err
+	}
+	text := w.Unblocked(language, tool, was)
+	if near, ok := nearest.Nearest(tool, names); ok && !was {
+		text += " " + w.Meant(language, near)
 	}
 	return t.say(call, text), nil
 }

@@ -31,15 +31,11 @@ func (s *servers) Begin(_ context.Context, _ *dispatch.Call, verb, id string, ta
 	if id == "bad" {
 		return dispatch.Effect{}, errors.New("the command /bin/sh is not allowed")
 	}
+	if id == "nope" {
+		return dispatch.Effect{}, command.ErrNoServer
+	}
 	s.begun = append(s.begun, verb+" "+id+" "+strings.Join(target, " "))
 	return dispatch.Effect{Change: bot.Change{Facts: []bot.Fact{{Bucket: "begun", Key: id}}}}, nil
-}
-
-func (*servers) Remove(_ context.Context, _ *dispatch.Call, id string) (int, error) {
-	if id != "files" {
-		return 0, command.ErrNoServer
-	}
-	return 2, nil
 }
 
 func (*servers) Pending(_ context.Context, _, id string) (string, []texts.ServerChange, error) {
@@ -51,13 +47,6 @@ func (*servers) Pending(_ context.Context, _, id string) (string, []texts.Server
 		{Tool: "files:new", New: true, Now: []string{"x"}},
 		{Old: []string{"be good"}, Now: []string{"be bad"}},
 	}, nil
-}
-
-func (*servers) Accept(_ context.Context, _ *dispatch.Call, _, code string) ([]string, error) {
-	if code != "c0de" {
-		return nil, errors.New("not what was shown")
-	}
-	return []string{"write"}, nil
 }
 
 func TestServers(t *testing.T) {
@@ -77,14 +66,13 @@ func TestServers(t *testing.T) {
 		{"mcp tools files", "files · 1 tool\n• files:read – reads", ""},
 		{"mcp tools nope", "There is no server nope.", ""},
 		{"mcp tools", "/mcp tools ID", ""},
-		{"mcp remove files", "files: removed, with 2 tools.", ""},
+		{"mcp remove files", "", "remove files "},
 		{"mcp remove nope", "There is no server nope.", ""},
 		{
 			"mcp accept files",
 			"• files:write\n+ password\n• files:new (new)\n+ x\n• files: instructions\n- be good\n+ be bad\nTo take exactly this: /mcp accept files c0de", "",
 		},
-		{"mcp accept files c0de", "files: accepted as they are now: write", ""},
-		{"mcp accept files 0ld", "files: not what was shown", ""},
+		{"mcp accept files c0de", "", "accept files c0de"},
 		{"mcp accept other", "other: nothing has changed", ""},
 	}
 	for _, tt := range tests {
@@ -94,8 +82,9 @@ func TestServers(t *testing.T) {
 			s := &servers{}
 			d.deps.Servers = s
 			d.table = command.New(d.deps)
-			if got := d.answer(call(tt.text, true)); !strings.Contains(got, tt.want) {
-				t.Errorf("%q, want %q", got, tt.want)
+			e := d.run(call(tt.text, true))
+			if rows := e.Change.Send; (tt.want == "") != (len(rows) == 0) || tt.want != "" && !strings.Contains(rows[0].Content.Text, tt.want) {
+				t.Errorf("%+v, want %q", rows, tt.want)
 			}
 			if e := d.run(call(tt.text, true)); len(e.Change.Facts) != len(s.begun)/2 {
 				t.Errorf("what was begun is not stored with the answer: %+v", e.Change)
@@ -119,6 +108,8 @@ func (*blocks) Blocked(_ string, all bool) []texts.Blocked {
 	}
 	return list
 }
+
+func (*blocks) Lifted(tool string) []bot.Fact { return []bot.Fact{{Bucket: "blocked", Key: tool}} }
 
 func (b *blocks) Unblock(_ context.Context, tool string) (bool, error) {
 	b.gone = tool
@@ -144,8 +135,20 @@ func TestBlockedTools(t *testing.T) {
 			b := &blocks{}
 			d.deps.Blocks = b
 			d.table = command.New(d.deps)
-			if got := d.answer(call(tt.text, tt.admin)); !strings.Contains(got, tt.want) {
+			e := d.run(call(tt.text, tt.admin))
+			if got := e.Change.Send[0].Content.Text; !strings.Contains(got, tt.want) {
 				t.Errorf("%q, want %q", got, tt.want)
+			}
+			if lifted := len(e.Change.Facts) == 1 && e.Change.Facts[0].Key == "fetch"; lifted != (tt.got == "fetch") {
+				t.Errorf("stored with the answer: %+v", e.Change.Facts)
+			}
+			if e.Then != nil {
+				if b.gone != "" {
+					t.Error("unblocked before that was stored")
+				}
+				if _, err := e.Then(t.Context(), nil); err != nil {
+					t.Fatal(err)
+				}
 			}
 			if b.gone != tt.got {
 				t.Errorf("unblocked %q, want %q", b.gone, tt.got)

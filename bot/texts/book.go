@@ -61,21 +61,21 @@ type book struct {
 	status                                                                                                 statusBook
 	toolsHead, toolsNone, modelLine, notBuilt                                                              string
 	// tools that are blocked, servers
-	blockedLeft, blockedElsewhere, blockedEverywhere, blockedChat     string
-	toolBlocked, toolBlockedAdmins                                    string
-	toolsBlocked, unblocked, notBlocked, meant                        string
-	serverFits                                                        string
-	serversOff, serversNone, serversHead, serversHelp                 string
-	serverConnecting, serverNone, serverAccepted, serverNothing       string
-	serverFailed, serverAway, serverBack, serverChanged, serverSignIn string
-	serverFresh, serverHeld, serverPending, serverWords, serverIsNew  string
-	serverAccept, serverLong, serverMore, serverChat, serverNotNow    string
-	serverDropped                                                     count
-	serverAdd, serverAddProgram, serverAddURL, serverEnv, serverHolds string
-	serverStates                                                      map[string]string
-	serverTools, serverAdded, serverRemoved                           count
-	seconds, minutes, hours                                           count
-	commands                                                          map[string][2]string // name → what it does, example
+	blockedLeft, blockedElsewhere, blockedEverywhere, blockedChat                        string
+	toolBlocked, toolBlockedAdmins                                                       string
+	toolsBlocked, unblocked, notBlocked, meant                                           string
+	serverFits                                                                           string
+	serversOff, serversNone, serversHead, serversHelp                                    string
+	serverConnecting, serverNone, serverAccepted, serverNothing                          string
+	serverFailed, serverAway, serverBack, serverChanged, serverSignIn, signInAgain, late string
+	serverFresh, serverHeld, serverPending, serverWords, serverIsNew                     string
+	serverAccept, serverLong, serverMore, serverChat, serverNotNow                       string
+	serverDropped                                                                        count
+	serverAdd, serverAddProgram, serverAddURL, serverEnv, serverHolds                    string
+	serverStates                                                                         map[string]string
+	serverTools, serverAdded, serverRemoved                                              count
+	seconds, minutes, hours                                                              count
+	commands                                                                             map[string][2]string // name → what it does, example
 }
 
 // in chooses the book for an IETF language tag; English where there is none.

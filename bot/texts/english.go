@@ -190,6 +190,8 @@ func englishServers(b *book) {
 	b.serverFailed = "%s: %s"
 	b.serverAway = "The server %s has ended. Its tools are gone until it is back; I am trying to reach it."
 	b.serverBack = "The server %s is back with %s."
+	b.signInAgain = "I was restarted, and the link that I sent before works no longer."
+	b.late = "I was away for too long and did not do this. Say it again if you still want it."
 	b.serverSignIn = "%s wants you to sign in. Open this link in your browser:\n%s\nWhen the browser ends at a page that does not load, send me its address: /mcp signin %s ADDRESS"
 	b.serverChanged = "Tools of %s have changed and are withdrawn until an admin takes them with /mcp accept: %s"
 	b.serverFresh = "%s has new tools that wait until an admin takes them with /mcp accept: %s"

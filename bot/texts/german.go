@@ -131,6 +131,8 @@ func germanServers(b *book) {
 	b.serverFailed = "%s geht nicht: %s"
 	b.serverAway = "Der Server %s ist weg. Seine Werkzeuge fehlen, bis er wieder da ist; ich versuche es weiter."
 	b.serverBack = "Der Server %s ist wieder da, mit %s."
+	b.signInAgain = "Ich wurde neu gestartet, und die Adresse von vorhin gilt nicht mehr."
+	b.late = "Ich war zu lange weg und habe das nicht getan. Sag es noch einmal, wenn du es noch willst."
 	b.serverSignIn = "%s will eine Anmeldung. Öffne diese Adresse im Browser:\n%s\nEndet der Browser auf einer Seite, die nicht lädt, schick mir deren Adresse: /mcp signin %s ADRESSE"
 	b.serverChanged = "Werkzeuge von %s haben sich geändert und sind zurückgezogen, bis Admins sie mit /mcp accept annehmen: %s"
 	b.serverFresh = "%s hat neue Werkzeuge; sie warten, bis Admins sie mit /mcp accept annehmen: %s"

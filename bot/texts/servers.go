@@ -97,6 +97,12 @@ func (w Words) SignIn(language, id, link string) string {
 	return fmt.Sprintf(w.in(language).serverSignIn, id, link, id)
 }
 
+// SignInAgain says that the link of a sign-in has changed.
+func (Words) SignInAgain(language string) string { return in(language).signInAgain }
+
+// Late says that a command has waited for too long to be carried out.
+func (Words) Late(language string) string { return in(language).late }
+
 // ServerAdded says that a server is connected.
 func (w Words) ServerAdded(language, id string, tools int) string {
 	b := w.in(language)

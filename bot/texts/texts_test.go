@@ -82,6 +82,7 @@ func everything(l string) map[string][]string {
 	m["ServersOff"], m["ServersHelp"] = []string{w.ServersOff(l)}, []string{w.ServersHelp(l)}
 	m["ServerTools"] = []string{w.ServerTools(l, "a", []texts.ServerTool{{Name: "x", Description: "y"}, {Name: "z"}})}
 	m["ServerConnecting"], m["ServerAdded"] = []string{w.ServerConnecting(l, "a")}, []string{w.ServerAdded(l, "a", 1), w.ServerAdded(l, "a", 2)}
+	m["SignInAgain"], m["Late"] = []string{w.SignInAgain(l)}, []string{w.Late(l)}
 	m["SignIn"] = []string{w.SignIn(l, "a", "https://x")}
 	m["ServerFailed"], m["ServerRemoved"] = []string{w.ServerFailed(l, "a", "why")}, []string{w.ServerRemoved(l, "a", 3)}
 	m["ServerAccepted"] = []string{w.ServerAccepted(l, "a", nil), w.ServerAccepted(l, "a", []string{"x"})}

@@ -222,6 +222,11 @@ func (l *Log) Record(call *tools.Call, res *tools.Result, err error) {
 	_ = l.record(call, res, err) // append counts it and complains
 }
 
+// Keep is Record for a caller that keeps the call until its lines are written: after an error they are not.
+func (l *Log) Keep(call *tools.Call, res *tools.Result, err error) error {
+	return l.record(call, res, err)
+}
+
 func (l *Log) record(call *tools.Call, res *tools.Result, err error) error {
 	if l == nil || undecided(err) {
 		return nil

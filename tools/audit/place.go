@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -142,6 +143,30 @@ func (l *Log) mend(kind, reason string) {
 		level = zerolog.ErrorLevel
 	}
 	l.log.WithLevel(level).Str("file", l.path).Str("reason", reason).Msg("audit log is not as it was left")
+}
+
+// lookBack is how much of the end of the file Has reads.
+const lookBack = 1 << 20
+
+// Has says whether one of the newest lines of the file has this correlation id. A log that goes to a writer cannot be looked at, and has none.
+func (l *Log) Has(correlation string) bool {
+	if l == nil || l.path == "" || correlation == "" {
+		return false
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	f, err := os.Open(l.path)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = f.Close() }() // read only
+	info, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	from := max(0, info.Size()-lookBack)
+	data, err := io.ReadAll(io.NewSectionReader(f, from, info.Size()-from))
+	return err == nil && bytes.Contains(data, fmt.Appendf(nil, `"correlation_id":%q`, correlation))
 }
 
 // follow looks whether the file is still the one at the path, as long as it was left. A file that was moved away is left to whoever moved it, and a

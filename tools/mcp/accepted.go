@@ -13,6 +13,7 @@ import (
 
 const (
 	wordsKey   = "(instructions)" // where the instructions stand among the accepted tools; no tool can be called so
+	noteKey    = "(accepted by)"  // the newest note of Accept; no tool can be called so either
 	maxKept    = 8 << 10          // bytes of a schema that are kept to show what changed
 	codeLength = 8                // hex digits of Pending.Code
 )
@@ -211,8 +212,9 @@ func (m *Manager) Pending(ctx context.Context, id string) (Pending, error) {
 	return p, nil
 }
 
-// Accept lets what Pending showed be used, and names the tools (qualified, sorted). Where the server offers something else by now, nothing is accepted.
-func (m *Manager) Accept(ctx context.Context, id, code string) ([]string, error) {
+// Accept lets what Pending showed be used, and names the tools (qualified, sorted). Where the server offers something else by now, nothing is accepted. The
+// note is stored with what is accepted, and tells later whether it was (AcceptedBy); "" = none.
+func (m *Manager) Accept(ctx context.Context, id, code, note string) ([]string, error) {
 	s, err := m.lookup(id)
 	if err != nil {
 		return nil, err
@@ -244,6 +246,9 @@ func (m *Manager) Accept(ctx context.Context, id, code string) ([]string, error)
 	for _, name := range names {
 		list[name] = seenOf(was.known[name])
 	}
+	if note != "" {
+		list[noteKey] = seen{Print: note}
+	}
 	if was.held {
 		list[wordsKey] = seen{Print: was.words, Description: was.instructions}
 	}
@@ -257,4 +262,14 @@ func (m *Manager) Accept(ctx context.Context, id, code string) ([]string, error)
 		return nil, err
 	}
 	return s.qualified(names), nil
+}
+
+// AcceptedBy is the note of what was accepted last of a server; "" = nothing was.
+func (m *Manager) AcceptedBy(ctx context.Context, id string) (string, error) {
+	s, err := m.lookup(id)
+	if err != nil {
+		return "", err
+	}
+	list, err := s.accepted(ctx)
+	return list[noteKey].Print, err
 }

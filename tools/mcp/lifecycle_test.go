@@ -134,7 +134,7 @@ func TestListChanged(t *testing.T) {
 		if accepted, err := b.accept(t, "srv"); err != nil || len(accepted) != 0 {
 			t.Errorf("got %v, %v", accepted, err)
 		}
-		if _, err := b.Accept(t.Context(), "other", ""); err == nil {
+		if _, err := b.Accept(t.Context(), "other", "", ""); err == nil {
 			t.Error("an unknown server")
 		}
 		b.stop()

@@ -373,7 +373,7 @@ func (b *bench) accept(t *testing.T, id string) ([]string, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return b.Accept(t.Context(), id, p.Code)
+	return b.Accept(t.Context(), id, p.Code, "")
 }
 
 // call runs a tool as Ann of chat 42 would.

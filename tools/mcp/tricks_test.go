@@ -44,10 +44,10 @@ func TestChangesItsTools(t *testing.T) {
 				!strings.Contains(p.Changes[0].Now.Input, "password") || strings.Contains(p.Changes[0].Old.Input, "password") || !p.Changes[1].New {
 				t.Errorf("pending %+v, %v", p, err)
 			}
-			if got, err := s.Accept(t.Context(), "bad", "0badc0de"); err == nil || len(got) > 0 {
+			if got, err := s.Accept(t.Context(), "bad", "0badc0de", ""); err == nil || len(got) > 0 {
 				t.Errorf("accepted unseen: %v", got)
 			}
-			if got, err := s.Accept(t.Context(), "bad", p.Code); err != nil || len(got) != 2 || got[0] != "bad:echo" || got[1] != "bad:fresh" {
+			if got, err := s.Accept(t.Context(), "bad", p.Code, ""); err != nil || len(got) != 2 || got[0] != "bad:echo" || got[1] != "bad:fresh" {
 				t.Fatalf("accepted %v, %v", got, err)
 			}
 			s.want(t, "bad:fresh", `{"text":"new"}`, "new")

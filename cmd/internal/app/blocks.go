@@ -100,6 +100,17 @@ func (b blocked) Blocked(session string, all bool) []texts.Blocked {
 	return list
 }
 
+// Lifted implements command.Blocks.
+func (b blocked) Lifted(tool string) []bot.Fact {
+	var facts []bot.Fact
+	for _, block := range b.Blocks() {
+		if block.Tool == tool {
+			facts = append(facts, bot.Fact{Bucket: blockedBucket, Key: blockKey(block.Session, tool)})
+		}
+	}
+	return facts
+}
+
 // tellBlocks tells the conversation that a tool was taken away from, and the operators.
 func (s *service) tellBlocks(ctx context.Context) func(anomaly.Event) {
 	w := s.core.words()

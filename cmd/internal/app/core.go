@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -111,8 +112,9 @@ type Core struct {
 	tell     func(mcp.Notice)    // told to people; nil = nobody; set before the client runs
 	told     func(anomaly.Event) // the same of tools that failed too often; set before turns run
 	elicit   func(context.Context, mcp.Elicitation) (mcp.Answer, error)
-	passing  bool     // for one command line: nothing is stored
-	warnings []string // of what was read at the start
+	settling sync.Mutex // of the audit lines that are due
+	passing  bool       // for one command line: nothing is stored
+	warnings []string   // of what was read at the start
 	metrics  *metrics.Metrics
 }
 
@@ -189,7 +191,11 @@ func (c *Core) open(ctx context.Context) error {
 	for _, w := range c.warnings {
 		c.log.Warn().Str("config", w).Msg("start")
 	}
-	return c.openAudit()
+	if err := c.openAudit(); err != nil {
+		return err
+	}
+	c.settleAudit(ctx)
+	return nil
 }
 
 // openChain builds what stands between a model's wish and a tool: judge, stages, and the catalog that it wishes from.

@@ -37,21 +37,17 @@ func (c *Core) alive(g policy.Grant) bool {
 	return !ok || tool.Definition.Hash() == g.Definition // a server that is away for the moment is not another one
 }
 
-// recordRule writes a standing approval that was stored or revoked into the audit log.
-func (c *Core) recordRule(_ context.Context, e approval.RuleEvent) {
-	if c.audit == nil {
-		return
-	}
+// ruleLine is what the audit says of a standing approval that was stored or revoked.
+func (c *Core) ruleLine(e approval.RuleEvent) []bot.Fact {
 	args, err := json.Marshal(map[string]any{"rule": e.Grant.Grant, "chat": e.Chat, "stored_by": e.Grant.By, "stored_at": e.Grant.At})
 	if err != nil {
 		c.log.Error().Err(err).Msg("standing approval not recorded")
-		return
+		return nil
 	}
-	call := &tools.Call{
+	return c.due(&tools.Call{
 		ID: e.ID, Tool: "policy_" + e.Verb, Args: args, Trail: &tools.Trail{ApprovedBy: e.By, Rule: "grant: " + e.Grant.Tool},
 		Origin: tools.Origin{Channel: e.Place.Channel, Session: e.Session, Chat: e.Place.ChatKey(), Caller: e.By},
-	}
-	c.audit.Record(call, &tools.Result{}, nil)
+	}, nil)
 }
 
 // endGrants ends the standing approvals for the tools of a server that is no more.

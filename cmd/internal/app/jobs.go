@@ -6,11 +6,13 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/approval"
+	"github.com/zephbot/zephbot/bot/command"
 	"github.com/zephbot/zephbot/bot/dispatch"
 	"github.com/zephbot/zephbot/bot/texts"
 	"github.com/zephbot/zephbot/tools"
@@ -18,8 +20,8 @@ import (
 	"github.com/zephbot/zephbot/tools/mcp"
 )
 
-// jobBucket holds /mcp add and /mcp restart from their first answer to their last, so that a restart of the service in between loses neither. jobFor is
-// how long such a command is worth being carried out, once it may.
+// jobBucket holds the commands of /mcp that change something, from the Change that finishes their message to the one that stores how they went: whatever
+// dies in between, the next start finishes them. jobFor is how long such a command is worth being carried out, once it may.
 const (
 	jobBucket = "mcp_job"
 	jobFor    = time.Hour
@@ -33,15 +35,31 @@ const jobSession = "mcp/"
 
 // job is a command that takes a while, by the id of its message.
 type job struct {
-	Verb    string      `json:"verb"` // add, restart
+	Verb    string      `json:"verb"` // add, restart, remove, accept, signin
 	ID      string      `json:"id"`
 	Target  []string    `json:"target,omitempty"`
 	Session string      `json:"session"`
 	Message bot.Message `json:"message"`
+	At      time.Time   `json:"at"`
+	Owner   string      `json:"owner"`           // the process that carries it out; another one was interrupted
+	Count   int         `json:"count,omitempty"` // of remove: the tools that go
+	Names   []string    `json:"names,omitempty"` // of accept: the tools that are accepted
 }
 
 func (j job) call() *dispatch.Call {
 	return &dispatch.Call{Session: j.Session, Message: &j.Message, Admin: true}
+}
+
+// args are what the audit says of the command.
+func (j job) args() map[string]any {
+	switch j.Verb {
+	case "add":
+		return addArgs(j.ID, j.Target)
+	case "accept":
+		return map[string]any{"id": j.ID, "code": j.Target[0]}
+	default:
+		return map[string]any{"id": j.ID}
+	}
 }
 
 // hash is what an approval of the job binds: every word of the command, and who wrote it.
@@ -54,8 +72,70 @@ func (j job) hash() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// worth is how long a command waits to be carried out, the wait for a decision included.
-func (s servers) worth() time.Duration { return s.service.core.cfg.Telegram.ApprovalTimeout + jobFor }
+// Begin implements command.Servers. What can be seen at once is refused at once. The rest goes on beside the chat, which is told how it went; what is added is
+// asked about first.
+func (s servers) Begin(ctx context.Context, call *dispatch.Call, verb, id string, target []string) (dispatch.Effect, error) {
+	var e dispatch.Effect
+	if verb == "signin" && len(target) > 0 {
+		return e, s.audited(call, verb, map[string]any{"id": id}, "", func() error { return s.signedInAt(id, target[0]) })
+	}
+	j := job{Verb: verb, ID: id, Target: target, Session: call.Session, Message: *call.Message, At: s.service.core.now(), Owner: s.service.core.owner}
+	if err := s.prepare(ctx, call, &j); err != nil {
+		return e, err
+	}
+	value, err := json.Marshal(j)
+	if err != nil {
+		return e, fmt.Errorf("note the command: %w", err)
+	}
+	e.Change.Facts = []bot.Fact{{Bucket: jobBucket, Key: j.Message.ID, Value: string(value)}}
+	switch verb {
+	case "add":
+		return e, s.propose(ctx, j, &e.Change)
+	case "signin":
+		e.Change.Facts = append(e.Change.Facts, s.line(j, "", nil)...)
+	}
+	e.Then = func(ctx context.Context, _ *bot.Applied) (dispatch.Effect, error) {
+		s.service.core.settleAudit(ctx)
+		s.start(j)
+		return dispatch.Effect{}, nil
+	}
+	return e, nil
+}
+
+// prepare says what is wrong with a command at first sight, and notes what it is about to change.
+func (s servers) prepare(ctx context.Context, call *dispatch.Call, j *job) error {
+	if j.Verb == "add" {
+		return s.proposed(call, j.ID, j.Target)
+	}
+	st, ok := s.status(j.ID)
+	if !ok {
+		return command.ErrNoServer
+	}
+	switch j.Verb {
+	case "remove":
+		if !st.Dynamic {
+			return errors.New("it stands in the configuration; take it out there")
+		}
+		j.Count = len(st.Tools)
+	case "accept":
+		p, err := s.client.Pending(ctx, j.ID)
+		if err == nil && p.Code == j.Target[0] {
+			for _, c := range p.Changes {
+				j.Names = append(j.Names, c.Tool)
+			}
+		}
+	case "signin":
+		return s.maySignIn(j.ID)
+	}
+	return nil
+}
+
+// start carries a job out beside the chat. When the service is ending, the next start does it.
+func (s servers) start(j job) {
+	if err := s.service.beside(func(ctx context.Context) { s.perform(ctx, j) }); err != nil {
+		s.service.log.Info().Str("server", j.ID).Str("verb", j.Verb).Msg("the service ends; the next start carries the command out")
+	}
+}
 
 // propose adds the card that asks about a job to change.
 func (s servers) propose(ctx context.Context, j job, change *bot.Change) error {
@@ -71,7 +151,7 @@ func (s servers) propose(ctx context.Context, j job, change *bot.Change) error {
 		}
 		p.Holds = s.client.Holds(server)
 	}
-	raw, err := json.Marshal(addArgs(j.ID, j.Target))
+	raw, err := json.Marshal(j.args())
 	if err != nil {
 		return err
 	}
@@ -88,80 +168,26 @@ func (s servers) propose(ctx context.Context, j job, change *bot.Change) error {
 }
 
 // decided says what people have said to a job: StateOpen as long as nothing.
-func (s servers) decided(ctx context.Context, j job) (approve.Approval, error) {
+func (s servers) decided(ctx context.Context, j job) (a approve.Approval, err error) {
 	key := jobSession + j.Message.ID
-	a, err := s.service.broker.Approval(ctx, key, key, j.hash())
+	err = s.service.core.insist(ctx, func() (err error) {
+		a, err = s.service.broker.Approval(ctx, key, key, j.hash())
+		return err
+	})
 	if err == nil && a.State == approve.Approved && a.Hash != j.hash() {
 		return approve.Approval{}, errors.New("something else was approved")
 	}
 	return a, err
 }
 
-// perform does it and tells the chat how it went, in one commit with forgetting it. When the service ends meanwhile, the next start does it.
-func (s servers) perform(ctx context.Context, j job) {
-	by := ""
-	if j.Verb == "add" {
-		a, err := s.decided(ctx, j)
-		switch {
-		case err != nil:
-			s.service.log.Error().Err(err).Str("server", j.ID).Msg("decision about a server not read")
-			return
-		case a.State == approve.Denied, a.State == approve.Expired, a.State == approve.Cancelled:
-			_ = s.audited(j.call(), j.Verb, addArgs(j.ID, j.Target), a.By, func() error { return refusal(errors.New("it was not approved: " + string(a.State))) })
-			s.forget(ctx, j)
-			return
-		case a.State != approve.Approved:
-			return // the press that decides it comes here again
-		}
-		by = a.By
-	}
-	var st mcp.Status
-	args := map[string]any{"id": j.ID}
-	if j.Verb == "add" {
-		args = addArgs(j.ID, j.Target)
-	}
-	err := s.audited(j.call(), j.Verb, args, by, func() (err error) {
-		st, err = s.carryOut(ctx, j)
-		return err
-	})
-	if ctx.Err() != nil {
-		return
-	}
-	w, language := texts.Words{}, j.Message.Language
-	text := w.ServerAdded(language, j.ID, len(st.Tools))
-	if err != nil {
-		text = w.ServerFailed(language, j.ID, sentence(err))
-	}
-	s.finish(ctx, j, text)
-}
-
-func (s servers) carryOut(ctx context.Context, j job) (mcp.Status, error) {
-	if j.Verb == "restart" {
-		return s.client.Restart(ctx, j.ID)
-	}
-	server, err := s.parse(j.ID, j.Target)
-	if err != nil {
-		return mcp.Status{}, err
-	}
-	return s.client.Add(ctx, server)
-}
-
-func (s servers) finish(ctx context.Context, j job, text string) {
-	s.service.tellLater(ctx, j.call(), "end", text, bot.Fact{Bucket: jobBucket, Key: j.Message.ID})
-}
-
-// forget drops a job of which the card has said everything.
-func (s servers) forget(ctx context.Context, j job) {
-	change := &bot.Change{Facts: []bot.Fact{{Bucket: jobBucket, Key: j.Message.ID}}}
-	if _, err := s.service.core.stores.Bot.Apply(ctx, change); err != nil {
-		s.service.log.Error().Err(err).Msg("a command about a server not forgotten")
-	}
-}
-
 // begun lists the commands that an earlier process has begun. It is asked before this one takes up any.
 func (s servers) begun(ctx context.Context) []job {
 	core := s.service.core
-	facts, err := core.stores.Bot.FactsOf(ctx, jobBucket, "", core.now())
+	var facts []bot.Fact
+	err := core.insist(ctx, func() (err error) {
+		facts, err = core.stores.Bot.FactsOf(ctx, jobBucket, "", core.now())
+		return err
+	})
 	if err != nil {
 		s.service.log.Error().Err(err).Msg("commands about servers not taken up")
 	}
@@ -186,12 +212,35 @@ func (s servers) resume(ctx context.Context, list []job) {
 		return
 	}
 	for _, j := range list {
-		if j.Verb == "add" && s.known(j.ID) { // it was connected and kept before that could be told
-			s.finish(ctx, j, texts.Words{}.ServerAdded(j.Message.Language, j.ID, len(s.client.Tools(j.ID))))
-			continue
-		}
-		s.perform(ctx, j)
+		s.perform(ctx, s.relocated(j))
 	}
+}
+
+// relocated is a job in the chat where its session is now.
+func (s servers) relocated(j job) job {
+	j.Session = s.service.core.moves.current(j.Session)
+	if parts := strings.Split(j.Session, "/"); len(parts) == 6 && parts[3] != j.Message.Place.Chat {
+		j.Message.Place.Chat, j.Message.Message = parts[3], ""
+	}
+	return j
+}
+
+// interrupted says that another process had begun to carry the job out.
+func (s servers) interrupted(j job) bool { return j.Owner != s.service.core.owner }
+
+// late says that an interrupted job has waited for too long to be what somebody still wants.
+func (s servers) late(j job) bool {
+	core := s.service.core
+	return !j.At.IsZero() && core.now().Sub(j.At) > core.cfg.Telegram.ApprovalTimeout+jobFor
+}
+
+func (s servers) status(id string) (mcp.Status, bool) {
+	for _, st := range s.client.Statuses() {
+		if st.ID == id {
+			return st, true
+		}
+	}
+	return mcp.Status{}, false
 }
 
 // onlyAdmins leaves the decision about a server to admins: those who approve the calls of a chat need not be.
@@ -259,7 +308,11 @@ func (a asking) follow(ctx context.Context, e dispatch.Effect) dispatch.Effect {
 // goOn carries out the job of a message beside the chat, as far as it is decided.
 func (a asking) goOn(ctx context.Context, message string) error {
 	core := a.servers.service.core
-	text, err := core.stores.Bot.Fact(ctx, jobBucket, message, core.now())
+	var text string
+	err := core.insist(ctx, func() (err error) {
+		text, err = core.stores.Bot.Fact(ctx, jobBucket, message, core.now())
+		return err
+	})
 	if err != nil || text == "" {
 		return err
 	}
@@ -267,9 +320,7 @@ func (a asking) goOn(ctx context.Context, message string) error {
 	if err := json.Unmarshal([]byte(text), &j); err != nil {
 		return err
 	}
-	err = a.servers.service.beside(func(ctx context.Context) { a.servers.perform(ctx, j) })
-	if err != nil {
-		a.servers.service.log.Info().Str("server", j.ID).Msg("decided while the service ends; the next start goes on")
-	}
+	j.Owner = core.owner // nobody has begun it: it was not decided
+	a.servers.start(a.servers.relocated(j))
 	return nil
 }

@@ -226,44 +226,8 @@ func (s servers) Tools(id string) ([]texts.ServerTool, error) {
 }
 
 func (s servers) known(id string) bool {
-	for _, st := range s.client.Statuses() {
-		if st.ID == id {
-			return true
-		}
-	}
-	return false
-}
-
-// Begin implements command.Servers. What can be seen at once is refused at once. Connecting goes on beside the chat, which is told how it went; what is added is
-// asked about first.
-func (s servers) Begin(ctx context.Context, call *dispatch.Call, verb, id string, target []string) (dispatch.Effect, error) {
-	var e dispatch.Effect
-	switch verb {
-	case "signin":
-		err := s.audited(call, verb, map[string]any{"id": id}, "", func() error { return s.signIn(call, id, target) })
-		return e, err
-	case "restart":
-		if !s.known(id) {
-			return e, command.ErrNoServer
-		}
-	default:
-		if err := s.proposed(call, id, target); err != nil {
-			return e, err
-		}
-	}
-	j := job{Verb: verb, ID: id, Target: target, Session: call.Session, Message: *call.Message}
-	value, err := json.Marshal(j)
-	if err != nil {
-		return e, fmt.Errorf("note the command: %w", err)
-	}
-	e.Change.Facts = []bot.Fact{{Bucket: jobBucket, Key: j.Message.ID, Value: string(value), Expires: s.service.core.now().Add(s.worth())}}
-	if verb == "add" {
-		return e, s.propose(ctx, j, &e.Change)
-	}
-	e.Then = func(context.Context, *bot.Applied) (dispatch.Effect, error) {
-		return dispatch.Effect{}, s.service.beside(func(ctx context.Context) { s.perform(ctx, j) })
-	}
-	return e, nil
+	_, ok := s.status(id)
+	return ok
 }
 
 // proposed says what is wrong with /mcp add at first sight. A refusal stands in the audit.
@@ -309,23 +273,11 @@ func isURL(word string) bool {
 func (s servers) audited(call *dispatch.Call, verb string, args map[string]any, by string, work func() error) error {
 	err := work()
 	if log := s.service.core.audit; log != nil {
-		raw, jsonErr := json.Marshal(args)
-		if jsonErr != nil {
-			raw = json.RawMessage("{}")
-		}
-		id, _ := args["id"].(string)
-		c := &tools.Call{
-			ID: call.Message.ID, Tool: "/mcp " + verb, Args: raw, Trail: &tools.Trail{ApprovedBy: by, MCPServer: id},
-			Origin: tools.Origin{Channel: call.Message.Place.Channel, Session: call.Session, Chat: call.Message.Place.ChatKey(), Caller: call.Message.Caller, Admin: call.Admin},
-		}
 		var res *tools.Result
 		if err == nil {
 			res = &tools.Result{}
 		}
-		if e, ok := errors.AsType[*guard.Error](err); ok {
-			c.Trail.MCPErrorCode = string(e.Code)
-		}
-		log.Record(c, res, err)
+		log.Record(mcpCall(call, verb, args, by, err), res, err)
 	}
 	var denied *tools.Error
 	var e *guard.Error
@@ -333,6 +285,23 @@ func (s servers) audited(call *dispatch.Call, verb string, args map[string]any, 
 		return denied.Err
 	}
 	return err
+}
+
+// mcpCall is a command of /mcp as the audit sees it.
+func mcpCall(call *dispatch.Call, verb string, args map[string]any, by string, err error) *tools.Call {
+	raw, jsonErr := json.Marshal(args)
+	if jsonErr != nil {
+		raw = json.RawMessage("{}")
+	}
+	id, _ := args["id"].(string)
+	c := &tools.Call{
+		ID: call.Message.ID, Tool: "/mcp " + verb, Args: raw, Trail: &tools.Trail{ApprovedBy: by, MCPServer: id},
+		Origin: tools.Origin{Channel: call.Message.Place.Channel, Session: call.Session, Chat: call.Message.Place.ChatKey(), Caller: call.Message.Caller, Admin: call.Admin},
+	}
+	if e, ok := errors.AsType[*guard.Error](err); ok {
+		c.Trail.MCPErrorCode = string(e.Code)
+	}
+	return c
 }
 
 // parse reads what follows /mcp add ID.
@@ -351,27 +320,6 @@ func (s servers) parse(id string, target []string) (mcp.Server, error) {
 	}
 	server.Command, server.Args = first, target[1:]
 	return server, guard.Command(first, s.service.core.cfg.MCP.AllowedCommands)
-}
-
-// Remove implements command.Servers.
-func (s servers) Remove(ctx context.Context, call *dispatch.Call, id string) (int, error) {
-	for _, st := range s.client.Statuses() {
-		if st.ID == id && !st.Dynamic {
-			return 0, errors.New("it stands in the configuration; take it out there")
-		}
-	}
-	if !s.known(id) {
-		return 0, command.ErrNoServer
-	}
-	n := 0
-	err := s.audited(call, "remove", map[string]any{"id": id}, "", func() (err error) {
-		n, err = s.client.Remove(ctx, id)
-		return err
-	})
-	if err != nil {
-		return 0, errors.New(sentence(err))
-	}
-	return n, s.service.core.endGrants(ctx, id)
 }
 
 // Pending implements command.Servers.
@@ -414,22 +362,6 @@ func shownLines(language string, s mcp.Shown) []string {
 	}
 	add("", s.Hints)
 	return lines
-}
-
-// Accept implements command.Servers.
-func (s servers) Accept(ctx context.Context, call *dispatch.Call, id, code string) ([]string, error) {
-	if !s.known(id) {
-		return nil, command.ErrNoServer
-	}
-	var list []string
-	err := s.audited(call, "accept", map[string]any{"id": id, "code": code}, call.Message.Caller, func() (err error) {
-		list, err = s.client.Accept(ctx, id, code)
-		return err
-	})
-	if err != nil {
-		return nil, errors.New(sentence(err))
-	}
-	return list, nil
 }
 
 // sentence is an error as a person may read it: what the client says in plain words, else the error's own text.

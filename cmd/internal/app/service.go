@@ -71,7 +71,7 @@ func newService(c *Core, ch channel) *service {
 	}}
 	pacer := throttled{deliver.NewPacer(ch.limits, deliver.PacerOptions{Now: c.now}), c}
 	broker := approval.New(approval.Deps{
-		Store: store, Rights: onlyAdmins(ch.rights), Words: words, Now: c.now, Covers: c.covers, Alive: c.alive, Record: c.recordRule,
+		Store: store, Rights: onlyAdmins(ch.rights), Words: words, Now: c.now, Covers: c.covers, Alive: c.alive, Line: c.ruleLine, Record: c.settleAudit,
 	}, c.cfg.Telegram.ApprovalTimeout)
 	s.broker = broker
 	mine := servers{client: c.servers, service: s}

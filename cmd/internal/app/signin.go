@@ -5,14 +5,17 @@ import (
 	"errors"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"github.com/zephbot/zephbot/bot/command"
-	"github.com/zephbot/zephbot/bot/dispatch"
 	"github.com/zephbot/zephbot/bot/texts"
 	"github.com/zephbot/zephbot/cmd/internal/config"
 	"github.com/zephbot/zephbot/tools/mcp"
 	"github.com/zephbot/zephbot/tools/mcp/oauth"
 )
+
+// beginPause is the wait before a sign-in is begun again that came before its time.
+const beginPause = 50 * time.Millisecond
 
 // signIns lets people sign in to MCP servers that want it.
 type signIns struct {
@@ -81,54 +84,106 @@ func (s *signIns) ended(server string, err error) {
 	}
 }
 
-// signIn is /mcp signin ID, and /mcp signin ID ADDRESS with the address at which the browser ended.
-func (s servers) signIn(call *dispatch.Call, id string, target []string) error {
+// maySignIn says why nobody can sign in to a server now; nil = somebody can.
+func (s servers) maySignIn(id string) error {
+	in := s.service.core.signIns
+	if in == nil || in.servers[id].ID == "" {
+		return errors.New("it does not want a sign-in; oauth.enabled in its configuration turns that on")
+	}
+	if st, ok := in.manager.Status(id); ok && st.State == oauth.Waiting {
+		return errors.New("a sign-in to " + id + " is waiting already; open the link that was sent")
+	}
+	return nil
+}
+
+// signedInAt is /mcp signin ID ADDRESS, with the address at which the browser ended.
+func (s servers) signedInAt(id, address string) error {
 	in := s.service.core.signIns
 	if !s.known(id) {
 		return command.ErrNoServer
 	}
-	if in == nil || in.servers[id].ID == "" {
-		return errors.New("it does not want a sign-in; oauth.enabled in its configuration turns that on")
+	if in == nil {
+		return s.maySignIn(id)
 	}
-	if len(target) > 0 {
-		if err := in.manager.Complete(id, target[0]); err != nil {
-			return errors.New(sentence(err))
-		}
-		return nil
-	}
-	w, language := texts.Words{}, call.Message.Language
-	in.mu.Lock()
-	in.ask[id] = func(ctx context.Context, link string) error {
-		s.service.tellLater(ctx, call, "link", w.SignIn(language, id, link))
-		return nil
-	}
-	in.end[id] = func(err error) {
-		// Not in this goroutine: restarting waits for the server.
-		problem := s.service.beside(func(ctx context.Context) { s.signedIn(ctx, call, id, err) })
-		if problem != nil {
-			s.service.log.Info().Str("server", id).Msg("signed in while the service stops")
-		}
-	}
-	in.mu.Unlock()
-	if err := in.manager.Begin(id); err != nil {
+	if err := in.manager.Complete(id, address); err != nil {
 		return errors.New(sentence(err))
 	}
 	return nil
 }
 
-// signedIn connects anew after a sign-in, and tells the chat how it went.
-func (s servers) signedIn(ctx context.Context, call *dispatch.Call, id string, err error) {
-	w, language := texts.Words{}, call.Message.Language
+// signIn is /mcp signin ID: it begins a sign-in, which shows the link and says how it ended. What waits for a person ends with the process, since its listener
+// and its secrets do; the next start begins it again and says that the link has changed.
+func (s servers) signIn(ctx context.Context, j job) {
+	w, language := texts.Words{}, j.Message.Language
+	again := s.interrupted(j)
+	if again {
+		st, _ := s.status(j.ID)
+		switch err := s.maySignIn(j.ID); {
+		case st.State == mcp.Connected: // it was signed in before that could be told
+			s.finish(ctx, j, w.ServerAdded(language, j.ID, len(st.Tools)), nil)
+			return
+		case err == nil && s.late(j):
+			err = errors.New(w.Late(language))
+			fallthrough
+		case err != nil:
+			s.finish(ctx, j, w.ServerFailed(language, j.ID, err.Error()), nil)
+			return
+		}
+	}
+	err := s.service.core.signIns.begin(ctx, j.ID, func(ctx context.Context, link string) error {
+		text := w.SignIn(language, j.ID, link)
+		if again {
+			text = w.SignInAgain(language) + "\n" + text
+		}
+		s.service.tellLater(ctx, j.call(), "link-"+s.service.core.owner, text)
+		return nil
+	}, func(err error) {
+		// Not in this goroutine: restarting waits for the server.
+		if s.service.beside(func(ctx context.Context) { s.signedIn(ctx, j, err) }) != nil {
+			s.service.log.Info().Str("server", j.ID).Msg("a sign-in waits while the service stops; the next start goes on with it")
+		}
+	})
+	if err != nil && ctx.Err() == nil {
+		s.finish(ctx, j, w.ServerFailed(language, j.ID, sentence(err)), nil)
+	}
+}
+
+// begin begins a sign-in whose link goes to ask, and whose end goes to end.
+func (s *signIns) begin(ctx context.Context, id string, ask func(ctx context.Context, link string) error, end func(error)) error {
+	for {
+		s.mu.Lock()
+		err := s.manager.Begin(id)
+		if err == nil {
+			s.ask[id], s.end[id] = ask, end // nobody asks for them before the lock is free
+		}
+		s.mu.Unlock()
+		if !errors.Is(err, oauth.ErrNotRunning) {
+			return err
+		}
+		timer := time.NewTimer(beginPause)
+		select { // at the start the commands may be faster than the sign-ins
+		case <-ctx.Done():
+			timer.Stop()
+			return err
+		case <-timer.C:
+		}
+	}
+}
+
+// signedIn reconnects after a sign-in, and tells the chat how it went.
+func (s servers) signedIn(ctx context.Context, j job, err error) {
+	w, language := texts.Words{}, j.Message.Language
 	if err != nil && !errors.Is(err, oauth.ErrNotStored) {
-		s.service.tellLater(ctx, call, "end", w.ServerFailed(language, id, sentence(err)))
+		if ctx.Err() == nil {
+			s.finish(ctx, j, w.ServerFailed(language, j.ID, sentence(err)), nil)
+		}
 		return
 	}
-	st, err := s.client.Restart(ctx, id)
-	text := w.ServerAdded(language, id, len(st.Tools))
-	if err != nil {
-		text = w.ServerFailed(language, id, sentence(err))
+	st, err := s.client.Restart(ctx, j.ID)
+	if err != nil && ctx.Err() != nil {
+		return
 	}
-	s.service.tellLater(ctx, call, "end", text)
+	s.finish(ctx, j, s.outcome(j, w.ServerAdded(language, j.ID, len(st.Tools)), err), nil)
 }
 
 // SignIn signs in to a configured server at the terminal: show gets the link, and pasted gives the address at which the browser ended, if it cannot reach

@@ -93,9 +93,21 @@ func (l *lines) String() string {
 	return l.text.String()
 }
 
+// story is what happens, and what has to be true at its end.
+type story struct {
+	script  string
+	step    func(r *run, ctx context.Context) (done bool, err error)
+	promise func(r *run, ctx context.Context) error
+	fixed   bool // it comes to the same requests each time
+}
+
+// noted is the story of a command that Ann approves, and of a message that waits behind it.
+var noted = story{script: script, step: (*run).step, promise: (*run).promise, fixed: true}
+
 // run is the story told once, with or without a kill.
 type run struct {
 	t     *testing.T
+	story story
 	dir   string
 	fake  *telegramtest.Server
 	url   string
@@ -118,10 +130,10 @@ type run struct {
 	frozen    bool   // the story is told: what comes now is the end of the process
 }
 
-func newRun(t *testing.T, kill *point) *run {
+func newRun(t *testing.T, s story, kill *point) *run {
 	t.Helper()
-	r := &run{t: t, dir: t.TempDir(), kill: kill, counts: map[string]int{}, presses: map[int]string{}}
-	scripted, err := llmtest.ParseNamed("scripted", script)
+	r := &run{t: t, story: s, dir: t.TempDir(), kill: kill, counts: map[string]int{}, presses: map[int]string{}}
+	scripted, err := llmtest.ParseNamed("scripted", s.script)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -279,7 +291,7 @@ func (r *run) tell(ctx context.Context) error {
 func (r *run) listen(ctx context.Context) error {
 	for {
 		version := r.fake.Version()
-		done, err := r.step(ctx)
+		done, err := r.story.step(r, ctx)
 		if done || err != nil {
 			return err
 		}
