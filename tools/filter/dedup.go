@@ -51,14 +51,17 @@ func (d dedup) apply(j *job) ([]line, Confidence) {
 	return out, Full
 }
 
-// mergeable says whether line i may go because it repeats the lines before it. A line that has to survive must be the very same text; blank ones are
-// worth no count.
+// mergeable says whether line i may go because it repeats the lines before it. A line that has to survive must be the very same text, but for its time
+// stamp when the run succeeded; blank ones are worth no count.
 func (dedup) mergeable(j *job, i, same int) bool {
 	l, first := &j.lines[i], &j.lines[i-same]
 	if l.off != first.off || blank(l.body()) {
 		return false
 	}
-	return !l.keep && !first.keep || l.text == first.text
+	if !l.keep && !first.keep || l.text == first.text {
+		return true
+	}
+	return !j.guarded() && string(dedup{}.normal(nil, l.body())) == string(dedup{}.normal(nil, first.body()))
 }
 
 // normal writes s without what does not count.

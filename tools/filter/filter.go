@@ -121,11 +121,11 @@ func (e *Engine) condense(command string, exit *int, text string, out *Output) {
 	r := read(command)
 	rules, limited := e.match(r)
 	j := &job{exit: exit, doubt: (r.masked || r.opaque) && r.speaks, failures: e.failures, limited: limited}
-	var hidden func(string) bool
-	if j.guarded() {
-		hidden = e.failures.is
+	hidden := e.failures.is
+	if !j.guarded() {
+		hidden = func(piece string) bool { return e.failures.certain(&line{text: piece}) }
 	}
-	c := sanitize(text, len(rules) > 0, hidden)
+	c := sanitize(text, blanksOf(rules), hidden)
 	out.Dropped = c.frames
 	if len(rules) == 0 {
 		out.Text = text
@@ -162,6 +162,19 @@ func (e *Engine) condense(command string, exit *int, text string, out *Output) {
 	}
 }
 
+// blanksOf says what becomes of blank lines: nothing when no rule knows the output, and in a diff a run of them stays, since they are lines of a file.
+func blanksOf(rules []*rule) blankLines {
+	for i := range rules {
+		if _, diff := rules[i].strategy.(gitDiff); diff {
+			return blankEnd
+		}
+	}
+	if len(rules) == 0 {
+		return blanksStay
+	}
+	return blankRuns
+}
+
 // larger compares bytes, lines and characters.
 func larger(a, b string) bool {
 	if len(a) > len(b) || strings.Count(a, "\n") > strings.Count(b, "\n") {
@@ -186,8 +199,16 @@ func characters(s string) int {
 
 // guard marks what has to survive.
 func (e *Engine) guard(j *job, r reading) {
+	failed := j.failed()
+	if !j.guarded() {
+		j.named, j.doubt = e.failures.watch(j.lines, r)
+	}
 	if j.guarded() {
 		j.named = e.failures.protect(j.lines)
+	}
+	answers(j.lines, failed)
+	if r.tables() {
+		j.named += states(j.lines)
 	}
 	for i := range j.lines {
 		body := j.lines[i].body()

@@ -44,7 +44,7 @@ func (g groupByRule) apply(j *job) ([]line, Confidence) {
 	for i := range j.lines {
 		l := &j.lines[i]
 		body := l.body()
-		if j.doubt && errorHead(body) {
+		if errorHead(body) {
 			return nil, Fallback
 		}
 		w.take(l, body)
@@ -148,13 +148,21 @@ func (g *grouping) close() {
 		g.count(rule)
 	}
 	for i := range g.block {
-		if g.counted {
-			g.cover(g.block[i].src)
-		} else { // no place was found in it: it is no diagnostic that we know
+		switch l := &g.block[i]; {
+		case g.counted && (!l.keep || ofRustc(l.body())):
+			g.cover(l.src)
+		case g.counted: // it stands among the warnings and is none: the engine puts it back
+		default: // no place was found in it: it is no diagnostic that we know
 			g.out = append(g.out, g.block[i])
 		}
 	}
 	g.block, g.message, g.counted = g.block[:0], "", false
+}
+
+// ofRustc says whether a line has the form of a part of a diagnostic of rustc: its head, its place, its excerpt, its notes.
+func ofRustc(body string) bool {
+	t := strings.TrimLeft(body, " 0123456789")
+	return begin(t, "warning: ", "--> ", "::: ", "|", "= ", "...", "note: ", "help: ")
 }
 
 // count notes the diagnostic that we are in under a rule.

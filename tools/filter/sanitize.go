@@ -35,9 +35,19 @@ type clean struct {
 	whole  bool // nothing had to be changed
 }
 
-// sanitize strips terminal sequences and what a carriage return overwrote. With collapse, runs of blank lines become one and the blank end goes. hidden
-// says of an overwritten piece that it has to be seen all the same; nil = none.
-func sanitize(text string, collapse bool, hidden func(string) bool) clean {
+// blankLines says what becomes of blank lines.
+type blankLines uint8
+
+const (
+	blanksStay blankLines = iota
+	blankEnd              // those at the end go
+	blankRuns             // those at the end go, and several in a row become one
+)
+
+// sanitize strips terminal sequences, what a carriage return overwrote, and blank lines. hidden says of an overwritten piece that it has to be seen all
+// the same; nil = none.
+func sanitize(text string, blanksToo blankLines, hidden func(string) bool) clean {
+	collapse := blanksToo == blankRuns
 	c := clean{whole: true, lines: make([]line, 0, strings.Count(text, "\n")+1)}
 	if strings.IndexByte(text, 0x1b) >= 0 {
 		text, c.whole = stripEscapes(text), false
@@ -65,7 +75,7 @@ func sanitize(text string, collapse bool, hidden func(string) bool) clean {
 		}
 		c.add(one)
 	}
-	if collapse {
+	if blanksToo != blanksStay {
 		for n := len(c.lines); n > 1 && blank(c.lines[n-1].body()); n-- {
 			c.lines, c.whole = c.lines[:n-1], false
 		}

@@ -90,14 +90,20 @@ func TestSecurityLines(t *testing.T) {
 	t.Parallel()
 	e := user(t, `{ type = "strip_noise", patterns = ["."] }`)
 	for _, line := range []string{
-		"warning: unused `Result` that must be used", "thread 'main' panicked at src/main.rs:1:1", "warning: usage of unsafe block", "HTTP 403 Forbidden", "401 Unauthorized",
-		"Permission denied (publickey)", "RUSTSEC-2024-0001 x", "possible SQL injection", "weak cipher RC4", "deprecated algorithm md5", "insecure hash sha1", "unsafe query built",
-		"Security Advisory for x", "vulnerability detected in y", "Authentication failed for 'https://x'", "dereference of raw pointer is unsafe",
+		"warning: unused `Result` that must be used", "warning: usage of unsafe block", "RUSTSEC-2024-0001 x", "possible SQL injection", "weak cipher RC4",
+		"deprecated algorithm md5", "insecure hash sha1", "unsafe query built", "Security Advisory for x", "vulnerability detected in y", "dereference of raw pointer is unsafe",
 	} {
 		text := strings.Repeat("noise that is dropped by the rule\n", 5) + line
 		out := e.Filter("x", new(0), text)
 		if want := "Security lines:\n" + line; out.Text != want {
 			t.Errorf("%q, want %q", out.Text, want)
+		}
+	}
+	for _, line := range []string{ // these are failures: they stay where they stood
+		"thread 'main' panicked at src/main.rs:1:1", "HTTP 403 Forbidden", "401 Unauthorized", "Permission denied (publickey)", "Authentication failed for 'https://x'",
+	} {
+		if out := e.Filter("x", new(0), strings.Repeat("noise\n", 5)+line+"\nnoise"); strings.Count(out.Text, line) != 1 || strings.Contains(out.Text, "Security") {
+			t.Errorf("%q: %q", line, out.Text)
 		}
 	}
 	if out := e.Filter("x", new(0), "Compiling x\nFinished dev, and this is a longer line of noise"); strings.Contains(out.Text, "Security") {

@@ -199,6 +199,8 @@ func (c *tally) summary(j *job) []line {
 			verdict = "FAILED"
 		case j.failed():
 			verdict = "the run failed"
+		case j.named > 0:
+			verdict = "see above"
 		}
 		out = append(out, written(fmt.Sprintf("test result: %s. %d passed; %s%d ignored; %d filtered out", verdict, c.sums[0], c.failures(j), c.sums[2], c.sums[3])))
 	}
@@ -226,6 +228,9 @@ func (c *tally) goLine(j *job) string {
 	}
 	if c.failed || j.failed() {
 		return fmt.Sprintf("(the run failed; %d packages passed%s)", c.packages, bare)
+	}
+	if j.named > 0 {
+		return fmt.Sprintf("(%d packages passed%s)", c.packages, bare)
 	}
 	return fmt.Sprintf("ok: %d packages%s", c.packages, bare)
 }
@@ -329,71 +334,6 @@ func (c *tally) golang(body, t string) (kind, bool) {
 		return isNoise, true
 	}
 	return isLoose, false
-}
-
-// python reads lines of pytest and unittest.
-func (c *tally) python(t string) (kind, bool) {
-	switch {
-	case strings.HasPrefix(t, "=====") && strings.HasSuffix(t, "====="):
-		return c.title(strings.Trim(t, "= "))
-	case begin(t, "platform ", "cachedir: ", "rootdir: ", "configfile: ", "plugins: ", "collecting ", "collected ", "asyncio: ", "testpaths: ",
-		"hypothesis profile ", "Using --randomly-seed"):
-		return isNoise, true
-	case strings.HasPrefix(t, "Ran ") && strings.Contains(t, " test") && strings.Contains(t, " in "):
-		c.recognised = true
-		return isSummary, true
-	case strings.HasPrefix(t, "OK (skipped="), t == "OK":
-		return isSummary, true
-	case strings.HasPrefix(t, "----------------"):
-		return isNoise, true
-	case (strings.Contains(t, " passed in ") || strings.Contains(t, " failed in ") || strings.Contains(t, " passed, ") && strings.Contains(t, " in ")) && digit(t[0]):
-		c.recognised = true // pytest -q
-		return isSummary, true
-	}
-	return isLoose, false
-}
-
-// title reads a heading of pytest.
-func (c *tally) title(title string) (kind, bool) {
-	switch {
-	case strings.HasPrefix(title, "test session starts"):
-		c.recognised = true
-		return isNoise, true
-	case strings.Contains(title, " in ") && holds(title, "passed", "failed", "error", "no tests ran", "deselected", "skipped"),
-		title == "FAILURES", title == "ERRORS", title == "short test summary info", title == "warnings summary":
-		c.recognised = true
-		return isSummary, true
-	case title == "" || title == "PASSES":
-		return isNoise, true
-	}
-	return isLoose, false
-}
-
-func holds(s string, words ...string) bool {
-	for _, w := range words {
-		if strings.Contains(s, w) {
-			return true
-		}
-	}
-	return false
-}
-
-// script reads lines of jest, mocha, vitest and TAP.
-func (c *tally) script(t string) kind {
-	switch {
-	case strings.HasPrefix(t, "Tests:  "), strings.HasPrefix(t, "Test Suites:  "), strings.HasPrefix(t, "Test Suites: "), strings.HasPrefix(t, "Test Files  "),
-		strings.HasPrefix(t, "Tests  "), strings.HasPrefix(t, "ℹ tests "), strings.HasPrefix(t, "ℹ pass "), strings.HasPrefix(t, "ℹ fail "), strings.HasPrefix(t, "# tests "), strings.HasPrefix(t, "# pass "), strings.HasPrefix(t, "# fail "):
-		c.recognised = true
-		return isSummary
-	case strings.HasPrefix(t, "Snapshots:  "), strings.HasPrefix(t, "Time:  "), strings.HasPrefix(t, "Duration  "):
-		return isSummary
-	case strings.HasPrefix(t, "ℹ ") && len(strings.Fields(t)) == 3, strings.HasPrefix(t, "Ran all test suites"), strings.HasPrefix(t, "TAP version"), strings.HasPrefix(t, "Start at  "):
-		return isNoise
-	case digit(t[0]) && (strings.Contains(t, " passing (") || strings.HasSuffix(t, " failing") || strings.HasSuffix(t, " pending")):
-		c.recognised = true
-		return isSummary
-	}
-	return isLoose
 }
 
 // reports counts the lines with which a runner says that something failed.

@@ -32,7 +32,7 @@ type output struct {
 func outputs(t *testing.T) []output {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(root, "tools/filter/testdata/corpus/*.txtar"))
-	if err != nil || len(files) < 60 {
+	if err != nil || len(files) < 70 {
 		t.Fatalf("the corpus has %d files: %v", len(files), err)
 	}
 	list := make([]output, len(files))

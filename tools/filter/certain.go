@@ -1,0 +1,195 @@
+package filter
+
+import "strings"
+
+// sureWords are those words of a failure (see failureWords, each holds one of them) that tell of one even when the command says that it succeeded.
+func sureWords() []string {
+	return []string{
+		"panic:", "panicked at", "fatal:", "fatal error", "traceback (most", "segmentation fault", "core dumped", "killed", "denied", "refused", "rejected", "not found",
+		"no such file", "cannot ", "can't ", "could not ", "couldn't ", "unable to ", "timed out", "out of memory", "oomkill", "no space left", "crashloop", "backoff", "evicted",
+		"unhealthy", "notready", "conflict (", "data race", "deadlock", "exited with", "returned non-zero", "err!", "sigsegv", "sigabrt", "undefined:", "undefined reference", "not ok",
+		"*** [", "unauthorized", "forbidden", "assertionerror",
+	}
+}
+
+// certain says whether a line tells of a failure although the command ended with exit code 0: make -k and -i, a hook that refused, a crash loop among
+// healthy pods. It asks for more than has, since a run that succeeded may well speak of errors.
+func (f *failures) certain(l *line) bool {
+	bits := f.words(l)
+	if bits&failureBits == 0 {
+		return false
+	}
+	body := l.body()
+	if !f.judge(bits, body) || warns(body) || begin(trimBlanks(body), "-- ", "checking ") { // the second: what configure and cmake look for
+		return false
+	}
+	return bits&sureBit != 0 || bits&3 != 0 && f.spoken(body) || opens(body) >= opensLong
+}
+
+// spoken says whether error or fail stands in a line as a word, and not in a name: "2 errors", "TypeError: x", but neither errors.go nor --fail-fast.
+func (f *failures) spoken(body string) bool {
+	found := false
+	f.look.scanAt(body, func(bits uint64, end int) {
+		switch {
+		case bits&1 != 0:
+			found = found || standsAlone(body, end-len("error"), end)
+		case bits&2 != 0:
+			found = found || standsAlone(body, end-len("fail"), end)
+		}
+	})
+	return found
+}
+
+// standsAlone says whether the word from start, which goes on with letters from end on, is no part of a name.
+func standsAlone(body string, start, end int) bool {
+	for end < len(body) && lower(body[end]) >= 'a' && lower(body[end]) <= 'z' {
+		end++
+	}
+	next, after := byteAt(body, end), byteAt(body, end+1)
+	if next == ':' && after != ':' {
+		return true // TypeError: x
+	}
+	before := byteAt(body, start-1)
+	if wordByte(before) || before == '-' || before == '/' {
+		return false
+	}
+	return !wordByte(next) && next != '-' && next != '/' || next == '.' && (after == ' ' || after == 0)
+}
+
+// byteAt is the byte of s at i, 0 outside.
+func byteAt(s string, i int) byte {
+	if i < 0 || i >= len(s) {
+		return 0
+	}
+	return s[i]
+}
+
+// verdict says whether a line, known to be certain, is the word of a program about its own run: that run has failed, whatever its exit code says.
+func verdict(body string) bool {
+	t := trimBlanks(body)
+	return strings.Contains(t, "*** [") || strings.HasSuffix(t, "(ignored)") || begin(t, "! [", "--- FAIL", "FAIL\t", "not ok ", "npm ERR!", "npm error", "error: could not compile")
+}
+
+// watch marks what has to survive of a run with exit code 0. It says how many lines look like a failure, and whether the run has to count as doubtful.
+func (f *failures) watch(lines []line, r reading) (n int, doubt bool) {
+	left := 0
+	for i := range lines {
+		l := &lines[i]
+		looks := false
+		if r.speaks {
+			looks = f.certain(l)
+		} else {
+			looks = complains(l) && f.has(l)
+		}
+		switch {
+		case looks:
+			l.keep = true
+			n++
+			doubt = doubt || r.speaks && verdict(l.body())
+			if opens(l.body()) >= opensLong {
+				left = blockLines
+			}
+		case left == 0:
+		case boundary(l.body()), blank(l.body()):
+			left = 0
+		default:
+			l.keep = true
+			left--
+		}
+	}
+	return n, doubt
+}
+
+// complains says whether a line of a program that searches is its own word, and not what it found: "find: 'x': Permission denied".
+func complains(l *line) bool {
+	if l.off > 0 {
+		return true
+	}
+	name, _, ok := strings.Cut(l.body(), ": ")
+	return ok && searches([]string{name, "grep"})
+}
+
+// answers marks what the other side of a push said, but for its progress, when something went wrong: a hook explains itself in words of its own.
+func answers(lines []line, wrong bool) {
+	for i := 0; i < len(lines) && !wrong; i++ {
+		wrong = lines[i].keep && strings.HasPrefix(trimBlanks(lines[i].body()), "! [")
+	}
+	for i := range lines {
+		said, ok := strings.CutPrefix(lines[i].body(), "remote: ")
+		if ok && wrong && !blank(said) && !begin(said, "Enumerating ", "Counting ", "Compressing ", "Total ", "Resolving ", "Writing ", "Receiving ") {
+			lines[i].keep = true
+		}
+	}
+}
+
+// tables says whether a command prints tables of things with a state: pods, containers, services.
+func (r reading) tables() bool {
+	for _, spellings := range r.producers {
+		for _, one := range spellings {
+			if begin(one, "kubectl ", "oc ", "docker ", "podman ", "docker-compose ", "systemctl ", "helm ", "nomad ") {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// states marks the rows of a table in which something is wrong.
+func states(lines []line) (n int) {
+	for i := range lines {
+		if unwell(lines[i].body()) {
+			lines[i].keep = true
+			n++
+		}
+	}
+	return n
+}
+
+// unwell says whether a row of a table has a state that asks for somebody. Cells stand apart by two blanks or a tab.
+func unwell(row string) bool {
+	cells, short, done := 0, false, false
+	for row != "" {
+		row = trimBlanks(row)
+		end := strings.Index(row, "  ")
+		if tab := strings.IndexByte(row, '\t'); tab >= 0 && (end < 0 || tab < end) {
+			end = tab
+		}
+		if end < 0 {
+			end = len(row)
+		}
+		cell := row[:end]
+		row = row[end:]
+		if cells++; cells > 1 && badState(cell) {
+			return true
+		}
+		short = short || cells > 1 && lacking(cell)
+		done = done || cell == "Completed" || cell == "Succeeded"
+	}
+	return short && !done && cells > 2
+}
+
+// badState says whether a cell names a state in which something does not run as it should.
+func badState(cell string) bool {
+	cell = strings.TrimPrefix(cell, "Init:")
+	switch cell {
+	case "Error", "Pending", "Failed", "failed", "Unknown", "Terminating", "Evicted", "OOMKilled", "NotReady", "CrashLoopBackOff", "ContainerCannotRun", "DeadlineExceeded",
+		"Dead", "dead", "StartError", "NodeLost", "Lost", "degraded", "Degraded", "unhealthy":
+		return true
+	}
+	switch {
+	case begin(cell, "Err", "Create", "Invalid", "ImagePull", "RunContainer") && (strings.HasSuffix(cell, "Error") || strings.HasSuffix(cell, "BackOff") || strings.HasSuffix(cell, "Pull") || strings.HasSuffix(cell, "Name")):
+		return true
+	case begin(cell, "Restarting (", "NotReady,", "Ready,SchedulingDisabled"), strings.Contains(cell, "(unhealthy)"):
+		return true
+	}
+	return strings.HasPrefix(cell, "Exited (") && !strings.HasPrefix(cell, "Exited (0)")
+}
+
+// lacking says whether a cell is a count of what is ready that is not complete: 0/1.
+func lacking(cell string) bool {
+	have, want, ok := strings.Cut(cell, "/")
+	if !ok || have == "" || want == "" || strings.Trim(have+want, "0123456789") != "" {
+		return false
+	}
+	return len(have) < len(want) || len(have) == len(want) && have < want
+}

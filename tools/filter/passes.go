@@ -1,0 +1,136 @@
+package filter
+
+import "strings"
+
+// passes says whether a line says that a test or a step passed, whatever its name holds.
+func passes(s string) bool {
+	t := trimBlanks(s)
+	if t == "" {
+		return false
+	}
+	switch t[0] {
+	case '-':
+		return begin(t, "--- PASS: ", "--- SKIP: ")
+	case '=':
+		return begin(t, "=== RUN ", "=== PAUSE ", "=== CONT ", "=== NAME ")
+	case 'o':
+		return goOK(t) || tapOK(t)
+	case '?':
+		return strings.HasPrefix(t, "?   \t") && strings.HasSuffix(t, "[no test files]")
+	case '{':
+		return eventOK(t)
+	case 'P', 'S':
+		return t == "PASS" || nextestOK(t) || jestOK(t)
+	case 'C', 'D', 'F', 'U', 'L', 'A', 'B':
+		return s != t && cargoNoise(t)
+	case '\xe2': // ✓ ✔ √
+		return begin(t, "✓ ", "✔ ", "√ ")
+	}
+	return namedOK(t)
+}
+
+// namedOK is a test of cargo, unittest or pytest that passed.
+func namedOK(t string) bool { return cargoOK(t) || unittestOK(t) || pytestOK(t) }
+
+// eventOK is an event of go test -json about something that went well, whatever the test is called.
+func eventOK(t string) bool {
+	if !looksEvent(t) {
+		return false
+	}
+	const action = `"Action":"`
+	for i := strings.Index(t, action); i >= 0; {
+		rest := t[i+len(action):]
+		if begin(rest, `run"`, `start"`, `pass"`, `skip"`, `pause"`, `cont"`) {
+			return true
+		}
+		next := strings.Index(t[i+len(action)-1:], action) // its last quote may be the first of the next one
+		if next < 0 {
+			break
+		}
+		i += len(action) - 1 + next
+	}
+	_, output, ok := strings.Cut(t, `"Output":"`)
+	output = strings.TrimLeft(output, " ")
+	return ok && (strings.HasPrefix(output, "=== RUN ") || strings.HasPrefix(output, "=== PAUSE ") || strings.HasPrefix(output, "=== CONT ") ||
+		strings.HasPrefix(output, "=== NAME ") || strings.HasPrefix(output, "--- PASS: ") || strings.HasPrefix(output, "--- SKIP: ") || strings.HasPrefix(output, `ok  \t`))
+}
+
+// goOK is a package that passed: "ok  \tpath\t0.01s".
+func goOK(t string) bool {
+	return strings.HasPrefix(t, "ok  \t")
+}
+
+// cargoOK is "test a::b ... ok".
+func cargoOK(t string) bool {
+	return strings.HasPrefix(t, "test ") && (strings.HasSuffix(t, " ... ok") || strings.Contains(t, " ... ignored"))
+}
+
+// jestOK is "PASS src/a.test.js (5.1 s)".
+func jestOK(t string) bool {
+	return strings.HasPrefix(t, "PASS ") && !strings.ContainsAny(t, "✕✗") && len(strings.Fields(t)) <= 4
+}
+
+// begin says whether s begins with one of some texts.
+func begin(s string, heads ...string) bool {
+	for _, h := range heads {
+		if strings.HasPrefix(s, h) {
+			return true
+		}
+	}
+	return false
+}
+
+// tapOK is "ok 12 - name" or "ok 12 name".
+func tapOK(t string) bool {
+	return strings.HasPrefix(t, "ok ") && len(t) > 3 && t[3] >= '0' && t[3] <= '9' && !strings.Contains(t, "# TODO")
+}
+
+// nextestOK is "PASS [   0.003s] crate test" and its kin.
+func nextestOK(t string) bool {
+	return strings.HasPrefix(t, "PASS [ ") || strings.HasPrefix(t, "SKIP [ ") || strings.HasPrefix(t, "START ") && strings.Contains(t, "::")
+}
+
+// unittestOK is "test_x (pkg.Class) ... ok".
+func unittestOK(t string) bool {
+	return strings.HasSuffix(t, " ... ok") && strings.Contains(t, "(") || strings.Contains(t, ") ... skipped ")
+}
+
+// pytestOK is a line of progress in which nothing failed: "tests/test_a.py ..s. [ 10%]" and "tests/test_a.py::test_x PASSED [ 3%]".
+func pytestOK(t string) bool {
+	head := t
+	if strings.HasSuffix(t, "%]") {
+		i := strings.LastIndexByte(t, '[')
+		if i < 0 {
+			return false
+		}
+		head = strings.TrimRight(t[:i], " ")
+	} else if !strings.Contains(t, ".py") {
+		return false
+	}
+	if at := strings.Index(head, "::"); at > 0 {
+		for _, word := range []string{" PASSED", " SKIPPED", " XFAIL"} {
+			if strings.HasSuffix(head, word) || strings.Contains(head[at:], word+" (") {
+				return true
+			}
+		}
+		return false
+	}
+	name, dots, ok := strings.Cut(head, " ")
+	if !ok {
+		name, dots = "x.py", head
+	}
+	return strings.HasSuffix(name, ".py") && dots != "" && strings.Trim(dots, ".sx") == ""
+}
+
+// cargoNoise is a step of a build: "   Compiling thiserror v1.0".
+func cargoNoise(t string) bool {
+	word, rest, ok := strings.Cut(t, " ")
+	if !ok || rest == "" {
+		return false
+	}
+	switch word {
+	case "Compiling", "Checking", "Downloading", "Downloaded", "Updating", "Fetching", "Fresh", "Locking", "Adding", "Unpacking", "Blocking", "Documenting":
+		return !strings.Contains(rest, "rror:")
+	}
+	return false
+}
