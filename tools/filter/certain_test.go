@@ -83,7 +83,7 @@ func TestSureLaw(t *testing.T) {
 	built, user := engine(t, filter.Options{}), engine(t, filter.Options{Rules: rules})
 	speaking := []string{}
 	for _, c := range commands {
-		if c != "ls" && !strings.HasPrefix(c, "find") && !strings.HasPrefix(c, "grep") && !strings.HasPrefix(c, "git diff") && c != "git log" {
+		if c != "ls" && !strings.HasPrefix(c, "find") && !strings.HasPrefix(c, "grep") && !strings.HasPrefix(c, "git diff") && c != "git log" && c != "ls -R" && !strings.HasPrefix(c, "tar") {
 			speaking = append(speaking, c)
 		}
 	}

@@ -27,7 +27,7 @@ func corpus(tb testing.TB) []sample {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	if len(files) < 70 {
+	if len(files) < 80 {
 		tb.Fatalf("%d files in the corpus", len(files))
 	}
 	var list []sample

@@ -62,7 +62,10 @@ func (f *failures) has(l *line) bool { return f.judge(f.words(l), l.body()) }
 // judge says whether a text with these words looks like a failure.
 func (f *failures) judge(bits uint64, body string) bool {
 	bits &= failureBits
-	if bits == 0 && (!place(body) || warns(body)) && !shaped(body) {
+	if bits != 0 && explains(body) {
+		return false
+	}
+	if bits == 0 && (!place(body) || warns(body) || leads(body)) && !shaped(body) {
 		return false
 	}
 	if bits&4 == 0 && bits != 0 && noneCounted(f.look, body) && !place(body) && !shaped(body) {
@@ -82,6 +85,11 @@ func trimBlanks(s string) string {
 // warns says whether a compiler calls its line a warning or a note.
 func warns(body string) bool {
 	return strings.Contains(body, ": warning: ") || strings.Contains(body, ": note: ")
+}
+
+// explains says whether a line belongs to a diagnostic of a compiler and is none itself: a note, or by which files it came there.
+func explains(body string) bool {
+	return strings.Contains(body, ": note: ") && diagnose(body).severity == aNote || strings.HasPrefix(body, "In file included from ")
 }
 
 // noneCounted says whether every word of failure in a line is counted as none.
@@ -186,18 +194,19 @@ func (f *failures) told(lines []line) bool {
 func (f *failures) protect(lines []line) int {
 	n := 0
 	left, short := 0, false
+	warning := false // the excerpt of a warning is the source, whatever words stand in it
 	for i := range lines {
 		body := lines[i].body()
+		shown := warning && excerpt(body)
+		if warning = shown || warns(body); shown {
+			continue
+		}
 		looks := f.has(&lines[i])
 		if looks {
 			lines[i].keep = true
 			n++
 		}
-		kind := opensNothing
-		if looks || body != "" && (body[0] == '_' || body[0] == '-') { // heads without a word of failure: "____ test_x ____"
-			kind = opens(body)
-		}
-		switch {
+		switch kind := opened(body, looks); {
 		case kind != opensNothing:
 			left, short = blockLines, kind == opensShort && (left == 0 || short)
 			lines[i].keep = true
@@ -208,7 +217,7 @@ func (f *failures) protect(lines []line) int {
 			left = 0
 			n -= f.release(lines, i)
 		case left == 0:
-		case boundary(body), short && blank(body):
+		case ends(body, short):
 			left = 0
 		default:
 			lines[i].keep = true
@@ -216,6 +225,19 @@ func (f *failures) protect(lines []line) int {
 		}
 	}
 	return n
+}
+
+// opened is what a line opens.
+func opened(body string, looks bool) opening {
+	if looks || body != "" && (body[0] == '_' || body[0] == '-') { // heads without a word of failure: "____ test_x ____"
+		return opens(body)
+	}
+	return opensNothing
+}
+
+// ends says whether a line ends the block of a failure. A message, which is short, ends where the next one begins, too.
+func ends(body string, short bool) bool {
+	return boundary(body) || short && (blank(body) || warns(body) || leads(body))
 }
 
 // release lets go of what a Go test logged that passed in line i: t.Log names a file and a line, as compilers do. Lines with a word of failure stay.
@@ -232,7 +254,7 @@ func (f *failures) release(lines []line, i int) int {
 
 // boundary ends the block of a failure.
 func boundary(s string) bool {
-	return passes(s) || strings.HasPrefix(s, "test result: ok")
+	return passes(s) || strings.HasPrefix(s, "test result: ok") || strings.HasPrefix(trimBlanks(s), "# Subtest: ")
 }
 
 // above protects what a test printed before Go says that it failed.

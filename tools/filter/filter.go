@@ -162,17 +162,19 @@ func (e *Engine) condense(command string, exit *int, text string, out *Output) {
 	}
 }
 
-// blanksOf says what becomes of blank lines: nothing when no rule knows the output, and in a diff a run of them stays, since they are lines of a file.
+// blanksOf says what becomes of blank lines: nothing when no rule knows more of the output than its progress, and in a diff a run of them stays, since they are lines of a file.
 func blanksOf(rules []*rule) blankLines {
 	for i := range rules {
 		if _, diff := rules[i].strategy.(gitDiff); diff {
 			return blankEnd
 		}
 	}
-	if len(rules) == 0 {
-		return blanksStay
+	for i := range rules {
+		if f, ok := rules[i].strategy.(fold); !ok || !f.progress {
+			return blankRuns
+		}
 	}
-	return blankRuns
+	return blanksStay
 }
 
 // larger compares bytes, lines and characters.

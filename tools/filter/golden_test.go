@@ -23,7 +23,7 @@ func TestGolden(t *testing.T) {
 	t.Parallel()
 	builtIn, _ := filter.Load("")
 	names := builtIn.Names()
-	for s := range strings.FieldsSeq("strip_noise truncate keep_matching strip_annotated test_summary group_by_rule git_status git_diff dedup") {
+	for s := range strings.FieldsSeq("strip_noise truncate keep_matching strip_annotated test_summary group_by_rule git_status git_diff dedup fold diagnostics listing") {
 		names = append(names, "strategy-"+s)
 	}
 	for _, name := range names {

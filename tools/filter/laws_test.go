@@ -30,13 +30,16 @@ var harmless = []string{
 	"diff --git a/x b/x", "index 1..2 100644", "@@ -1 +1 @@", "+new", "-old", "  ✓ works (1 ms)", "# tests 3", "warning: unused variable: `x`", " --> src/a.rs:1:5",
 	"  = note: `#[warn(unused_variables)]` on by default", "node_modules", "target", "plain text of a program", "10%\r50%\r100%", "\x1b[32mgreen\x1b[0m", "é ü ✓ 日本", "x", "x", "x",
 	"running 1 test", "5 passing (3ms)", "===== 2 passed in 0.1s =====", "   Doc-tests a", "{\"Action\":\"run\",\"Test\":\"TestA\"}", "{\"Action\":\"pass\",\"Package\":\"a\"}",
+	"a.c:1:2: warning: unused variable ‘x’ [-Wunused]", "b.c:7:2: warning: unused variable ‘x’ [-Wunused]", "    7 | int x;", "      |     ^", "b.c:7:3: note: declared here",
+	"In file included from b.c:1:", "b.c: In function ‘f’:", "a.py:1:1: E302 expected 2 blank lines", "b.py:3:1: E302 expected 2 blank lines", "src/a/b.go", "src/a/c.go", "src/a:",
+	"10 of 40 (25 %)", "20 of 40 (50 %)", "30 of 40 (75 %)", "served 3 in 5ms", "served 4 in 7ms", "    # Subtest: adds", "  ---", "  duration_ms: 0.3", "  ...",
 }
 
 // commands reach all strategies; "user …" ones those of hostile rules.
 var commands = []string{
 	"cargo test", "cargo clippy", "cargo build", "git status", "git diff", "git log", "git push", "ls", "journalctl -u x", "docker build .", "npm install", "pip install x", "make",
 	"pytest", "go test -v ./...", "go test -json ./...", "terraform plan", "kubectl get pods", "find .", "grep -r x .", "npm test", "eslint .", "cd x && go test ./... 2>&1 | tail -80",
-	"git diff; echo done", "user all", "user none", "user cut", "user dedup", "user annotated", "user group", "frobnicate", "a; b",
+	"git diff; echo done", "make -k", "gcc -c a.c", "flake8", "tar tvf a.tar", "ls -R", "python3 run.py", "kubectl logs x", "node --test", "user all", "user none", "user cut", "user dedup", "user annotated", "user group", "user fold", "frobnicate", "a; b",
 }
 
 // hostile are rules that drop whatever they can.
@@ -65,6 +68,22 @@ strategy = { type = "strip_annotated", patterns = ["."], long_output_threshold =
 name = "group"
 match = { exact = "user group" }
 strategy = { type = "group_by_rule", location_pattern = ".*", rule_pattern = ".*" }
+[[rules]]
+name = "fold"
+match = { exact = "user fold" }
+strategy = { type = "fold" }
+[[rules]]
+name = "fold2"
+match = { exact = "user fold" }
+strategy = { type = "diagnostics" }
+[[rules]]
+name = "fold3"
+match = { exact = "user fold" }
+strategy = { type = "listing", per_directory = 0 }
+[[rules]]
+name = "fold4"
+match = { exact = "user fold" }
+strategy = { type = "truncate", max_lines = 0, head = 0, tail = 0 }
 `
 
 func drawText(t *rapid.T) string {

@@ -67,7 +67,7 @@ func changesLines(w string) bool {
 // searches says whether a program only lists what it finds: its lines name files and errors without reporting a failure of its own.
 func searches(words []string) bool {
 	switch words[0] {
-	case "grep", "egrep", "fgrep", "rg", "ag", "find", "fd", "fdfind", "locate", "ls", "tree", "du", "df", "ps":
+	case "grep", "egrep", "fgrep", "rg", "ag", "find", "fd", "fdfind", "locate", "ls", "tree", "du", "df", "ps", "tar", "bsdtar", "unzip", "zipinfo":
 		return true
 	case "git":
 		return len(words) > 1 && (words[1] == "grep" || words[1] == "log" || words[1] == "diff" || words[1] == "show")

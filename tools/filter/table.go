@@ -188,7 +188,7 @@ func (r *rule) match(t *table) {
 	r.regex = &p
 }
 
-// strategy reads one of the nine strategies.
+// strategy reads one of the twelve strategies.
 func (t *table) strategy(typ string) strategy {
 	switch typ {
 	case "strip_noise", "keep_matching":
@@ -216,10 +216,17 @@ func (t *table) strategy(typ string) strategy {
 		return gitDiff{most: t.number("max_diff_lines", 500)}
 	case "dedup":
 		return t.dedup()
+	case "fold":
+		progress, _ := t.flag("progress")
+		return fold{progress: progress}
+	case "diagnostics":
+		return diagnostics{}
+	case "listing":
+		return listing{most: t.number("per_directory", 4)}
 	case "":
 		t.fail("strategy.type is missing")
 	default:
-		t.fail("unknown strategy %q; there are strip_noise, truncate, keep_matching, strip_annotated, test_summary, group_by_rule, git_status, git_diff, dedup", typ)
+		t.fail("unknown strategy %q; there are strip_noise, truncate, keep_matching, strip_annotated, test_summary, group_by_rule, git_status, git_diff, dedup, fold, diagnostics, listing", typ)
 	}
 	return nil
 }

@@ -58,11 +58,26 @@ func (c *tally) script(t string) kind {
 		return isSummary
 	case strings.HasPrefix(t, "Snapshots:  "), strings.HasPrefix(t, "Time:  "), strings.HasPrefix(t, "Duration  "):
 		return isSummary
-	case strings.HasPrefix(t, "ℹ ") && len(strings.Fields(t)) == 3, strings.HasPrefix(t, "Ran all test suites"), strings.HasPrefix(t, "TAP version"), strings.HasPrefix(t, "Start at  "):
+	case strings.HasPrefix(t, "ℹ ") && len(strings.Fields(t)) == 3, strings.HasPrefix(t, "Ran all test suites"), begin(t, "TAP version", "# Subtest: ", "▶ ", "1.."), strings.HasPrefix(t, "Start at  "):
 		return isNoise
 	case digit(t[0]) && (strings.Contains(t, " passing (") || strings.HasSuffix(t, " failing") || strings.HasSuffix(t, " pending")):
 		c.recognised = true
 		return isSummary
 	}
 	return isLoose
+}
+
+// yamlOfPassed marks what TAP tells of tests that passed: a block from --- to ... below their line.
+func yamlOfPassed(lines []line, kinds []kind) {
+	inside := false
+	for i := 1; i < len(lines); i++ {
+		t := trimBlanks(lines[i].body())
+		if t == "---" && kinds[i-1] == isPass && tapOK(trimBlanks(lines[i-1].body())) {
+			inside = true
+		}
+		if inside && kinds[i] == isLoose {
+			kinds[i] = isNoise
+		}
+		inside = inside && t != "..."
+	}
 }

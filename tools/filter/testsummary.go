@@ -57,6 +57,7 @@ func (t testSummary) apply(j *job) ([]line, Confidence) {
 	for i := range j.lines {
 		kinds[i] = c.sort(j.lines[i].body())
 	}
+	yamlOfPassed(j.lines, kinds)
 	if !c.recognised {
 		return nil, Fallback
 	}

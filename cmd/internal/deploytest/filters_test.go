@@ -32,7 +32,7 @@ type output struct {
 func outputs(t *testing.T) []output {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(root, "tools/filter/testdata/corpus/*.txtar"))
-	if err != nil || len(files) < 70 {
+	if err != nil || len(files) < 80 {
 		t.Fatalf("the corpus has %d files: %v", len(files), err)
 	}
 	list := make([]output, len(files))
@@ -215,7 +215,7 @@ func TestFiltersDocExamples(t *testing.T) {
 			shown[s[1]] = true
 		}
 	}
-	for name := range strings.FieldsSeq("strip_noise truncate keep_matching strip_annotated test_summary group_by_rule git_status git_diff dedup") {
+	for name := range strings.FieldsSeq("strip_noise truncate keep_matching strip_annotated test_summary group_by_rule git_status git_diff dedup fold diagnostics listing") {
 		if !shown[name] {
 			t.Errorf("the strategy %s has no example", name)
 		}

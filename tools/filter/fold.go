@@ -1,0 +1,122 @@
+package filter
+
+import (
+	"fmt"
+	"strings"
+)
+
+// leastFold is from how many lines on that differ in numbers only a run is folded.
+const leastFold = 4
+
+// fold writes a run of lines that differ only in counters, times, percentages, sizes, durations and digests as its first line, a count, and its last one.
+type fold struct {
+	progress bool // only lines that tell how far something is: with a percentage, a part of a whole, a size or a duration
+}
+
+func (fold) names() bool { return true } // what stands for the others stays
+
+func (f fold) apply(j *job) ([]line, Confidence) {
+	out := make([]line, 0, len(j.lines))
+	var last, next []byte
+	for i := 0; i < len(j.lines); {
+		end := i
+		if f.folds(&j.lines[i]) {
+			last = numberless(last[:0], j.lines[i].body())
+			for end = i + 1; end < len(j.lines) && f.folds(&j.lines[end]) && j.lines[end].off == j.lines[i].off; end++ {
+				if next = numberless(next[:0], j.lines[end].body()); string(next) != string(last) {
+					break
+				}
+			}
+		}
+		if end-i < leastFold {
+			end = max(end, i+1)
+			out = append(out, j.lines[i:end]...)
+			i = end
+			continue
+		}
+		out = append(out, j.lines[i], written(fmt.Sprintf("(%d lines omitted that differ in numbers only)", end-i-2)), j.lines[end-1])
+		i = end
+	}
+	if len(out) == len(j.lines) {
+		return nil, Fallback
+	}
+	return out, Partial
+}
+
+// folds says whether a line may go into a run. One that tells of a failure stays as it is.
+func (f fold) folds(l *line) bool {
+	body := l.body()
+	if l.keep || l.src < 0 || !strings.ContainsAny(body, "0123456789") || strings.Trim(body, " \t0123456789.,:;+-%/|()[]eE") == "" {
+		return false // without a word it is data
+	}
+	return !f.progress || tellsProgress(body) && !passes(body) // tests that passed have a summary of their own
+}
+
+// numberless writes s with every number and digest as one sign. A number takes what belongs to it along: 1.5, 12:30:01, 0x1f, 3e-4, 7ms.
+func numberless(buf []byte, s string) []byte {
+	for i := 0; i < len(s); {
+		if end := number(s, i); end > i {
+			buf = append(buf, '#')
+			i = end
+			continue
+		}
+		b := s[i]
+		if b == '\t' {
+			b = ' '
+		}
+		if b != ' ' || len(buf) == 0 || buf[len(buf)-1] != ' ' { // columns move with the width of numbers
+			buf = append(buf, b)
+		}
+		i++
+	}
+	return buf
+}
+
+// number is where the number or digest ends that begins at i; i = none does.
+func number(s string, i int) int {
+	if !digitOrHex(s[i]) {
+		return i
+	}
+	if i > 0 && letter(s[i-1]) { // v12, worker3: the digits alone
+		return i + len(s[i:]) - len(strings.TrimLeft(s[i:], "0123456789"))
+	}
+	end, digits := i, false
+	for end < len(s) && (digitOrHex(s[end]) || digits && strings.IndexByte(".,:_-xTZ", s[end]) >= 0 && digitOrHex(byteAt(s, end+1))) {
+		digits = digits || digit(s[end])
+		end++
+	}
+	if !digits || !digit(s[i]) && (letter(byteAt(s, end)) || end-i < 6) {
+		return i
+	}
+	return unit(s, end)
+}
+
+// unit is where a unit of time or size ends that follows a number: 999ms and 1.1s are the same.
+func unit(s string, at int) int {
+	end := at
+	for end < len(s) && letter(s[end]) {
+		end++
+	}
+	switch s[at:end] {
+	case "ns", "us", "ms", "s", "m", "h", "d", "B", "kB", "KB", "MB", "GB", "TB", "KiB", "MiB", "GiB", "TiB", "K", "M", "G", "k":
+		return end
+	}
+	return at
+}
+
+func letter(b byte) bool { return lower(b) >= 'a' && lower(b) <= 'z' || b >= 0x80 }
+
+// tellsProgress says whether a line tells how far something is: 10%, 3/40, 3 of 40, 12 MB, 5 seconds, (1.2s).
+func tellsProgress(s string) bool {
+	for i := 1; i < len(s); i++ {
+		if !digit(s[i-1]) || digit(s[i]) || s[i] == '.' {
+			continue
+		}
+		rest := strings.TrimPrefix(s[i:], " ")
+		if begin(rest, "%", "of ", "seconds", "sec ", "KB", "MB", "GB", "KiB", "MiB", "GiB", "kB") || rest != "" && rest[0] == '/' && digit(byteAt(rest, 1)) ||
+			letter(s[i]) && unit(s, i) > i {
+			return true
+		}
+	}
+	return false
+}

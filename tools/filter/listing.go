@@ -1,0 +1,89 @@
+package filter
+
+import (
+	"fmt"
+	"strings"
+)
+
+// listing shortens long lists of files: of each directory the first entries stay, the others are counted. It reads paths (tar, find, unzip), also behind
+// columns as tar -tv and unzip -l write them, and the blocks of ls -R.
+type listing struct{ most int }
+
+func (listing) names() bool { return true } // it takes entries of lists that it recognised
+
+func (s listing) apply(j *job) ([]line, Confidence) {
+	out := make([]line, 0, len(j.lines)/4+8)
+	run, gap := 0, 0
+	folder, block := "", "" // block: the directory whose entries ls -R lists
+	flush := func(i int) {
+		switch {
+		case gap == 1:
+			out = append(out, j.lines[i-1])
+		case gap > 1:
+			out = append(out, written(fmt.Sprintf("(%d more in %s)", gap, folder)))
+		}
+		run, gap = 0, 0
+	}
+	for i := range j.lines {
+		l := &j.lines[i]
+		body := l.body()
+		here := block
+		switch head := headOfBlock(body); {
+		case head != "" && (i == 0 || blank(j.lines[i-1].body())):
+			flush(i)
+			block, folder = head, head
+			out = append(out, *l)
+			continue
+		case blank(body):
+			flush(i)
+			block = ""
+			out = append(out, *l)
+			continue
+		case block == "":
+			here = folderOf(body)
+		}
+		if here != folder || here == "" || l.keep || l.off > 0 {
+			flush(i)
+			folder = here
+			out = append(out, *l)
+			run = 1
+			continue
+		}
+		if run++; run > s.most {
+			gap++
+		} else {
+			out = append(out, *l)
+		}
+	}
+	flush(len(j.lines))
+	if len(j.lines)-len(out) < 2 {
+		return nil, Fallback
+	}
+	return out, Partial
+}
+
+// headOfBlock is the directory in a line "./a/b:" of ls -R, "" for other lines.
+func headOfBlock(body string) string {
+	name, ok := strings.CutSuffix(body, ":")
+	if !ok || name == "" || name[0] == ' ' || strings.Contains(name, ": ") {
+		return ""
+	}
+	return name
+}
+
+// folderOf is the directory of the path at the end of a line, "" without one.
+func folderOf(body string) string {
+	at := len(body)
+	if arrow := strings.Index(body, " -> "); arrow > 0 {
+		at = arrow
+	} else if link := strings.Index(body, " link to "); link > 0 {
+		at = link
+	}
+	path := strings.TrimSuffix(body[:at], "/")
+	path = path[strings.LastIndexByte(path, ' ')+1:]
+	slash := strings.LastIndexByte(path, '/')
+	if slash <= 0 {
+		return ""
+	}
+	return path[:slash+1]
+}
