@@ -296,7 +296,7 @@ func (s *step) failed(ctx context.Context, key string, estimate int, err error) 
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	zerolog.Ctx(ctx).Warn().Err(err).Str("request", s.turn.Request).Msg("the model failed")
+	zerolog.Ctx(ctx).Warn().Err(err).Msg("the model failed")
 	var e *llm.Error
 	if !errors.As(err, &e) {
 		return &Outcome{Kind: Later, Err: err}, nil

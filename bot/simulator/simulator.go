@@ -52,7 +52,7 @@ func New(opt Options) (*Simulator, error) {
 	if opt.Fake.Token == "" {
 		opt.Fake.Token = "7000000001:" + rand.Text()
 	}
-	s := &Simulator{opt: opt, log: opt.Log.With().Str("component", "simulator").Logger(), hub: newHub(), disk: &store{dir: opt.Dir}}
+	s := &Simulator{opt: opt, log: opt.Log, hub: newHub(), disk: &store{dir: opt.Dir}}
 	if err := s.remember(context.Background()); err != nil { //nolint:forbidigo // in-process calls on a fake that nobody else uses yet: nothing to cancel
 		return nil, err
 	}

@@ -241,7 +241,7 @@ func (d *Detector) act(ctx context.Context, at place, s sample, again bool) {
 			e.Model = model
 		}
 	}
-	line := d.o.Log.Warn().Str("tool", e.Tool).Str("session", e.Session).Str("level", string(e.Level)).Int("failures", e.Failures).Int("samples", e.Samples).
+	line := d.o.Log.Warn().Str("tool", e.Tool).Str("session", e.Session).Str("state", string(e.Level)).Int("failures", e.Failures).Int("samples", e.Samples).
 		Float64("rate", float64(e.Failures)/float64(e.Samples)).Str("category", string(e.Last)).Bool("blocked", e.Blocked)
 	if e.Model != "" {
 		line = line.Str("reasoning_model", e.Model)

@@ -62,7 +62,7 @@ type server struct {
 
 func newServer(m *Manager, cfg Server, dynamic bool) *server {
 	return &server{
-		m: m, cfg: cfg, log: m.o.Log.With().Str("component", "mcp").Str("server", cfg.ID).Logger(), dynamic: dynamic,
+		m: m, cfg: cfg, log: m.o.Log.With().Str("server", cfg.ID).Logger(), dynamic: dynamic,
 		limiter: guard.NewLimiter(cfg.CallsPerMinute), done: make(chan struct{}), tried: make(chan struct{}),
 		changed: make(chan struct{}, 1), suspect: make(chan *conn, 1), moved: make(chan struct{}),
 		state: Connecting, since: m.o.Now(), transport: cfg.transport(), pool: map[string]*slot{}, sessions: map[string]struct{}{},

@@ -135,7 +135,7 @@ func New(o Options) (tools.Tool, *Runner, error) {
 	if err := o.complete(); err != nil {
 		return tools.Tool{}, nil, fmt.Errorf("bash tool: %w", err)
 	}
-	r := &Runner{opts: o, log: o.Log.With().Str("component", "shell").Logger()}
+	r := &Runner{opts: o, log: o.Log}
 	r.findShell()
 	if names := r.withheld(); len(names) > 0 {
 		r.log.Info().Strs("names", names).Msg("variables that may hold credentials are withheld from commands")

@@ -32,7 +32,7 @@ func truth(whole, shown, unit string, measure func(string) int) error {
 		return fmt.Errorf("the ends are not those of the whole: %.80q … %.80q", head, tail)
 	}
 	said, err := strconv.Atoi(shown[at[2]:at[3]])
-	if is := measure(whole[len(head) : len(whole)-len(tail)]); err != nil || said != is && said != is-1 { // -1: the newline that is our own is there too
+	if is := measure(whole[len(head) : len(whole)-len(tail)]); err != nil || said != is && said != is+1 { // +1: our own newline stands where the text goes on with one
 		return fmt.Errorf("it says that %d %s are left out, and it is %d", said, unit, is)
 	}
 	return nil

@@ -120,11 +120,21 @@ func Play(t *testing.T, archive *txtar.Archive) {
 			t.Fatalf("line %d: %s: %v\n%s", i+1, line, err, s.dump())
 		}
 	}
+	s.judge()
+}
+
+// judge looks at what has to be true when a chat is over.
+func (s *scene) judge() {
+	t := s.t
+	t.Helper()
 	if p := s.fake.Problems(); len(p) > 0 {
 		t.Errorf("misuse of the fake: %v", p)
 	}
 	if lines := s.model.Broken(); len(lines) > 0 {
 		t.Errorf("the model was asked what it is never to be asked\n  %s", strings.Join(lines, "\n  "))
+	}
+	if line := doubled(s.log.String()); line != "" {
+		t.Errorf("a line of the log has a field twice: %s", line)
 	}
 	if rest := s.unused(); len(rest) > 0 {
 		t.Errorf("the chat ends before the model has said all of its script: what these lines promise is not shown\n  %s", strings.Join(rest, "\n  "))

@@ -1,6 +1,7 @@
 package apptest
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -186,4 +187,39 @@ func (s *scene) never(want string) error {
 		}
 	}
 	return nil
+}
+
+// doubled is the first line of a log in JSON that has a field twice, which readers of logs resolve each in their own way; "" = none.
+func doubled(log string) string {
+	for line := range strings.Lines(log) {
+		if twice(line) {
+			return line
+		}
+	}
+	return ""
+}
+
+// twice says whether an object in JSON has a field twice.
+func twice(object string) bool {
+	d := json.NewDecoder(strings.NewReader(object))
+	if first, err := d.Token(); err != nil || first != json.Delim('{') {
+		return false
+	}
+	seen := map[string]bool{}
+	for d.More() {
+		key, err := d.Token()
+		name, ok := key.(string)
+		if err != nil || !ok {
+			return false
+		}
+		if seen[name] {
+			return true
+		}
+		seen[name] = true
+		var value json.RawMessage
+		if d.Decode(&value) != nil {
+			return false
+		}
+	}
+	return false
 }

@@ -49,7 +49,7 @@ func newAccount(o Options, s Server) *account {
 	if tokens == nil {
 		tokens = &Memory{}
 	}
-	return &account{o: o, s: s, tokens: tokens, log: o.Log.With().Str("component", "mcp_oauth").Str("server", s.ID).Logger()}
+	return &account{o: o, s: s, tokens: tokens, log: o.Log.With().Str("server", s.ID).Logger()}
 }
 
 // source is an oauth2.TokenSource.
