@@ -104,9 +104,11 @@ func (a *automaton) link(edges [][]uint16) {
 const hit = 1 << 31
 
 // scan says which bits have a word in s.
-func (a *automaton) scan(s string) uint64 {
+func (a *automaton) scan(s string) uint64 { return a.scanFrom(0, s) }
+
+// scanFrom goes on with a scan in a state.
+func (a *automaton) scanFrom(state uint32, s string) uint64 {
 	var found uint64
-	var state uint32
 	next, class := a.next, &a.class
 	for i := range len(s) {
 		state = next[state+uint32(class[s[i]])]
@@ -117,6 +119,24 @@ func (a *automaton) scan(s string) uint64 {
 	}
 	return found
 }
+
+// scanTwo scans two texts in one loop.
+func (a *automaton) scanTwo(s, t string) (inS, inT uint64) {
+	n := min(len(s), len(t))
+	var one, two uint32
+	next, class := a.next, &a.class
+	for i := range n {
+		one, two = next[one+uint32(class[s[i]])], next[two+uint32(class[t[i]])]
+		if one|two >= hit {
+			inS, inT = inS|a.ended(one), inT|a.ended(two)
+			one, two = one&^hit, two&^hit
+		}
+	}
+	return inS | a.scanFrom(one, s[n:]), inT | a.scanFrom(two, t[n:])
+}
+
+// ended gives the bits of the words that end in a state, which may have no mark.
+func (a *automaton) ended(state uint32) uint64 { return a.out[(state&^hit)>>a.shift] }
 
 // scanAt is scan for words that stand apart: it calls do with the bits and the end of each place.
 func (a *automaton) scanAt(s string, do func(bits uint64, end int)) {

@@ -20,7 +20,7 @@ func (f *failures) certain(l *line) bool {
 		return false
 	}
 	body := l.body()
-	if !f.judge(bits, body) || warns(body) || begin(trimBlanks(body), "-- ", "checking ") { // the second: what configure and cmake look for
+	if !f.judge(bits, body) || warns(bits, body) || begin(trimBlanks(body), "-- ", "checking ") { // the second: what configure and cmake look for
 		return false
 	}
 	return bits&sureBit != 0 || bits&3 != 0 && f.spoken(body) || opens(body) >= opensLong
@@ -73,6 +73,9 @@ func verdict(body string) bool {
 // watch marks what has to survive of a run with exit code 0. It says how many lines look like a failure, and whether the run has to count as doubtful.
 func (f *failures) watch(lines []line, r reading) (n int, doubt bool) {
 	left := 0
+	if r.speaks {
+		f.lookAll(lines)
+	}
 	for i := range lines {
 		l := &lines[i]
 		looks := false
@@ -90,7 +93,7 @@ func (f *failures) watch(lines []line, r reading) (n int, doubt bool) {
 				left = blockLines
 			}
 		case left == 0:
-		case boundary(l.body()), blank(l.body()):
+		case boundary(l), blank(l.body()):
 			left = 0
 		default:
 			l.keep = true

@@ -29,18 +29,30 @@ const (
 
 // diagnostic is a line file:line:column: message.
 type diagnostic struct {
-	file, at, message string // at: line and column
-	severity          severity
+	colon    int32 // where the file ends
+	end      int32 // where line and column end
+	line     int32 // its place among the lines
+	group    int32 // of an aWarning: its place in diagnosing.groups
+	severity severity
+}
+
+// message is what a diagnostic says whose line is body.
+func (one *diagnostic) message(body string) string { return body[one.end+int32(len(": ")):] }
+
+// findings are warnings that say the same.
+type findings struct {
+	list []int // places in diagnosing.found
+	at   int   // place of the group in out, when they are leastGroup or more
 }
 
 // reader of diagnostics on its way through the lines.
 type diagnosing struct {
 	j      *job
 	out    []line
-	counts map[string]int   // findings by what they say
-	groups map[string]int   // place of the group in out
-	places map[string][]int // lines that a group stands for
-	order  []string
+	found  []diagnostic // all, in order
+	next   int          // the first of found that was not taken yet
+	groups []findings
+	placed []int  // groups that stand in out, in order
 	before []line // how the compiler came to the next diagnostic
 	last   severity
 	notes  int
@@ -49,12 +61,12 @@ type diagnosing struct {
 }
 
 func (diagnostics) apply(j *job) ([]line, Confidence) {
-	d := &diagnosing{j: j, counts: map[string]int{}, groups: map[string]int{}, places: map[string][]int{}}
-	for i := range j.lines {
-		if one := diagnose(j.lines[i].body()); one.severity == aWarning {
-			d.counts[one.says()]++
-		}
+	d := &diagnosing{j: j}
+	d.find()
+	if len(d.found) == 0 {
+		return nil, Fallback
 	}
+	d.out = make([]line, 0, len(j.lines))
 	for i := range j.lines {
 		d.take(i)
 	}
@@ -65,15 +77,41 @@ func (diagnostics) apply(j *job) ([]line, Confidence) {
 	return d.write(), Full
 }
 
+// find reads all diagnostics, and puts warnings to those that say the same.
+func (d *diagnosing) find() {
+	ids := map[string]int{}
+	var key []byte
+	for i := range d.j.lines {
+		body := d.j.lines[i].body()
+		one := diagnose(body)
+		if one.severity == noDiagnostic {
+			continue
+		}
+		one.line = int32(i)
+		if one.severity == aWarning {
+			key = says(key[:0], one.message(body))
+			id, ok := ids[string(key)]
+			if !ok {
+				id = len(d.groups)
+				ids[string(key)] = id
+				d.groups = append(d.groups, findings{at: -1})
+			}
+			one.group = int32(id)
+			d.groups[id].list = append(d.groups[id].list, len(d.found))
+		}
+		d.found = append(d.found, one)
+	}
+}
+
 // take reads one line.
 func (d *diagnosing) take(i int) {
 	l := &d.j.lines[i]
 	body := l.body()
-	one := diagnose(body)
 	switch {
-	case one.severity != noDiagnostic:
-		d.head(i, one)
-	case leads(body):
+	case d.next < len(d.found) && int(d.found[d.next].line) == i:
+		d.head(i, &d.found[d.next])
+		d.next++
+	case leads(l.hints(), body):
 		d.last = noDiagnostic
 		d.before = append(d.before, *l)
 	case d.last != noDiagnostic && excerpt(body):
@@ -90,7 +128,7 @@ func (d *diagnosing) take(i int) {
 }
 
 // head reads the first line of a diagnostic.
-func (d *diagnosing) head(i int, one diagnostic) {
+func (d *diagnosing) head(i int, one *diagnostic) {
 	l := &d.j.lines[i]
 	d.last = one.severity
 	stays := l.keep
@@ -106,8 +144,8 @@ func (d *diagnosing) head(i int, one diagnostic) {
 	default:
 		d.notes = 0
 		d.taken += len(d.before)
-		if key := one.says(); d.counts[key] >= leastGroup {
-			d.group(i, key)
+		if len(d.groups[one.group].list) >= leastGroup {
+			d.group(i, int(one.group))
 			return
 		}
 		stays = true
@@ -121,13 +159,12 @@ func (d *diagnosing) head(i int, one diagnostic) {
 }
 
 // group puts a finding to those that say the same.
-func (d *diagnosing) group(i int, key string) {
-	if _, ok := d.groups[key]; !ok {
-		d.groups[key] = len(d.out)
-		d.order = append(d.order, key)
+func (d *diagnosing) group(i, id int) {
+	if g := &d.groups[id]; g.at < 0 {
+		g.at = len(d.out)
+		d.placed = append(d.placed, id)
 		d.out = append(d.out, line{src: -1})
 	}
-	d.places[key] = append(d.places[key], i)
 	d.j.cover(d.j.lines[i].src)
 	d.before, d.shown = d.before[:0], false
 	d.taken++
@@ -135,63 +172,78 @@ func (d *diagnosing) group(i int, key string) {
 
 // write puts the groups where the first finding of each stood.
 func (d *diagnosing) write() []line {
-	at := make(map[int]string, len(d.order))
-	for _, key := range d.order {
-		at[d.groups[key]] = key
+	if len(d.placed) == 0 {
+		return d.out
 	}
-	out := make([]line, 0, len(d.out))
-	for i := range d.out {
-		if key, ok := at[i]; ok {
-			out = append(out, d.lines(d.places[key])...)
-		} else {
-			out = append(out, d.out[i])
-		}
+	out := make([]line, 0, len(d.out)+4*len(d.placed))
+	from := 0
+	w := &places{at: map[string]int{}, known: map[[2]string]bool{}}
+	for _, id := range d.placed {
+		g := &d.groups[id]
+		out = append(out, d.out[from:g.at]...)
+		out = d.lines(out, g.list, w)
+		from = g.at + 1
 	}
-	return out
+	return append(out, d.out[from:]...)
+}
+
+// places are those of a group, by file.
+type places struct {
+	texts [][]byte       // of each file, in the order in which they came
+	at    map[string]int // of a file in texts
+	known map[[2]string]bool
 }
 
 // lines writes a group: what is said, and each file with its places, each once.
-func (d *diagnosing) lines(list []int) []line {
-	head := &d.j.lines[list[0]]
-	first := diagnose(head.body())
-	out := []line{{text: fmt.Sprintf("%s%s (%d places):", head.text[:head.off], first.message, len(list)), src: -1, off: head.off, keep: true}}
-	var files []string
-	at, known := map[string]string{}, map[string]bool{}
+func (d *diagnosing) lines(out []line, list []int, w *places) []line {
+	first := &d.found[list[0]]
+	head := &d.j.lines[first.line]
+	out = append(out, line{text: fmt.Sprintf("%s%s (%d places):", head.text[:head.off], first.message(head.body()), len(list)), src: -1, off: head.off, keep: true})
+	w.texts = w.texts[:0]
+	clear(w.at)
+	clear(w.known)
 	for _, i := range list {
-		one := diagnose(d.j.lines[i].body())
-		place := one.file + ":" + one.at
-		switch {
-		case known[place]: // a header is read by every file that includes it
-		case at[one.file] == "":
-			files = append(files, one.file)
-			at[one.file] = place
-		default:
-			at[one.file] += ", " + one.at
-		}
-		known[place] = true
+		one := &d.found[i]
+		body := d.j.lines[one.line].body()
+		w.add(body[:one.colon], body[one.colon+1:one.end])
 	}
-	row := ""
-	for _, file := range files {
-		if row != "" && len(row)+len(at[file]) > placesWidth {
-			out = append(out, line{text: row, src: -1, keep: true})
-			row = ""
+	row := []byte("  ")
+	for i, text := range w.texts {
+		if i > 0 && len(row)+len(text) > placesWidth {
+			out = append(out, line{text: string(row), src: -1, keep: true})
+			row = row[:2]
+		} else if i > 0 {
+			row = append(row, "; "...)
 		}
-		if row != "" {
-			row += "; " + at[file]
-		} else {
-			row = "  " + at[file]
-		}
+		row = append(row, text...)
 	}
-	return append(out, line{text: row, src: -1, keep: true})
+	return append(out, line{text: string(row), src: -1, keep: true})
 }
 
-// says is what makes two findings the same: their words, whatever the numbers in them are. Digits of a name such as E501 count.
-func (one diagnostic) says() string {
-	s := one.message
-	if !strings.ContainsAny(s, "0123456789") {
-		return s
+// add notes a place. A header is read by every file that includes it: each place counts once.
+func (w *places) add(file, at string) {
+	place := [2]string{file, at}
+	if w.known[place] {
+		return
 	}
-	buf := make([]byte, 0, len(s))
+	w.known[place] = true
+	if i, ok := w.at[file]; ok {
+		w.texts[i] = append(append(w.texts[i], ", "...), at...)
+		return
+	}
+	w.at[file] = len(w.texts)
+	n := len(w.texts)
+	if n < cap(w.texts) { // the bytes of a group before
+		w.texts = w.texts[:n+1]
+		w.texts[n] = w.texts[n][:0]
+	} else {
+		w.texts = append(w.texts, nil)
+	}
+	w.texts[n] = append(append(append(w.texts[n], file...), ':'), at...)
+}
+
+// says appends what makes two findings the same: their words, whatever the numbers in them are. Digits of a name such as E501 count.
+func says(buf []byte, s string) []byte {
 	for i := 0; i < len(s); i++ {
 		if !digit(s[i]) || i > 0 && (letter(s[i-1]) || digit(s[i-1])) {
 			buf = append(buf, s[i])
@@ -202,7 +254,7 @@ func (one diagnostic) says() string {
 		}
 		buf = append(buf, '#')
 	}
-	return string(buf)
+	return buf
 }
 
 // diagnose reads file:line[:column]: message.
@@ -222,7 +274,7 @@ func diagnose(s string) (one diagnostic) {
 	if !ok {
 		return one
 	}
-	one = diagnostic{file: s[:colon], at: s[colon+1 : end], message: rest}
+	one = diagnostic{colon: int32(colon), end: int32(end)}
 	switch {
 	case begin(rest, "error: ", "fatal error: "):
 		one.severity = anError
@@ -256,7 +308,10 @@ func ofCode(message string) severity {
 }
 
 // leads says whether a line tells how the compiler came to the diagnostic below it.
-func leads(body string) bool {
+func leads(hints uint64, body string) bool {
+	if hints&leadHint == 0 {
+		return false
+	}
 	t := trimBlanks(body)
 	return strings.HasPrefix(body, "In file included from ") || len(t) < len(body) && strings.HasPrefix(t, "from ") && (strings.HasSuffix(t, ":") || strings.HasSuffix(t, ",")) ||
 		strings.HasSuffix(body, ":") && (strings.Contains(body, ": In function ") || strings.Contains(body, ": In instantiation of ") || strings.HasSuffix(body, ": At top level:"))

@@ -27,6 +27,10 @@ func failureWords() [][]string {
 			"✗", "✕", "✘", "✖", "❌", "❯", "×", "●", "⨯", "☓", "↯",
 		},
 		sureWords(), // 3: whatever the exit code is
+		// Hints: without one of these words a line need not be looked at more closely.
+		{": warning: ", ": note: "}, // 4: warns, explains
+		{"from ", ": in function ", ": in instantiation of ", ": at top level:"}, // 5: leads
+		{" ... ", ".py", "%]"}, // 6: namedOK
 	}
 }
 
@@ -34,13 +38,18 @@ func failureWords() [][]string {
 type failures struct{ look *automaton }
 
 const (
-	failureKinds = 4                   // of words of a failure; the bits of further words follow
+	failureKinds = 4                   // of words of a failure
 	sureBit      = 1 << 3              // of sureWords
 	failureBits  = 1<<failureKinds - 1 // their bits
-	looked       = 1 << 31             // in line.bits: the line was looked at
+	warnHint     = 1 << 4
+	leadHint     = 1 << 5
+	namedHint    = 1 << 6
+	wordKinds    = 7          // with the hints; the bits of further words follow
+	noHints      = ^uint64(0) // the line was not looked at: everything may stand in it
+	looked       = 1 << 31    // in line.bits: the line was looked at
 )
 
-// newFailures looks for further words in the same pass, for others: words[i] gives bit failureKinds+i.
+// newFailures looks for further words in the same pass, for others: words[i] gives bit wordKinds+i.
 func newFailures(words [][]string) *failures {
 	return &failures{look: newAutomaton(append(failureWords(), words...))}
 }
@@ -53,6 +62,27 @@ func (f *failures) words(l *line) uint64 {
 	return uint64(l.bits &^ looked)
 }
 
+// lookAll looks for the words of all lines, two at a time: their chains of table look-ups do not wait for each other.
+func (f *failures) lookAll(lines []line) {
+	for len(lines) > 1 {
+		a, b := &lines[0], &lines[1]
+		lines = lines[2:]
+		if a.bits != 0 && b.bits != 0 {
+			continue
+		}
+		one, two := f.look.scanTwo(a.body(), b.body())
+		a.bits, b.bits = uint32(one)|looked, uint32(two)|looked
+	}
+}
+
+// hints are the words of a line when they are known, else noHints.
+func (l *line) hints() uint64 {
+	if l.bits == 0 {
+		return noHints
+	}
+	return uint64(l.bits &^ looked)
+}
+
 // is says whether a text looks like a failure.
 func (f *failures) is(body string) bool { return f.judge(f.look.scan(body), body) }
 
@@ -61,17 +91,18 @@ func (f *failures) has(l *line) bool { return f.judge(f.words(l), l.body()) }
 
 // judge says whether a text with these words looks like a failure.
 func (f *failures) judge(bits uint64, body string) bool {
+	hints := bits
 	bits &= failureBits
-	if bits != 0 && explains(body) {
+	if bits != 0 && explains(hints, body) {
 		return false
 	}
-	if bits == 0 && (!place(body) || warns(body) || leads(body)) && !shaped(body) {
+	if bits == 0 && (!place(body) || warns(hints, body) || leads(hints, body)) && !shaped(body) {
 		return false
 	}
 	if bits&4 == 0 && bits != 0 && noneCounted(f.look, body) && !place(body) && !shaped(body) {
 		return false
 	}
-	return !passes(body)
+	return !passes(hints, body)
 }
 
 // trimBlanks takes blanks and tabs off the beginning.
@@ -83,13 +114,13 @@ func trimBlanks(s string) string {
 }
 
 // warns says whether a compiler calls its line a warning or a note.
-func warns(body string) bool {
-	return strings.Contains(body, ": warning: ") || strings.Contains(body, ": note: ")
+func warns(hints uint64, body string) bool {
+	return hints&warnHint != 0 && (strings.Contains(body, ": warning: ") || strings.Contains(body, ": note: "))
 }
 
 // explains says whether a line belongs to a diagnostic of a compiler and is none itself: a note, or by which files it came there.
-func explains(body string) bool {
-	return strings.Contains(body, ": note: ") && diagnose(body).severity == aNote || strings.HasPrefix(body, "In file included from ")
+func explains(hints uint64, body string) bool {
+	return hints&warnHint != 0 && strings.Contains(body, ": note: ") && diagnose(body).severity == aNote || strings.HasPrefix(body, "In file included from ")
 }
 
 // noneCounted says whether every word of failure in a line is counted as none.
@@ -194,11 +225,12 @@ func (f *failures) told(lines []line) bool {
 func (f *failures) protect(lines []line) int {
 	n := 0
 	left, short := 0, false
+	f.lookAll(lines)
 	warning := false // the excerpt of a warning is the source, whatever words stand in it
 	for i := range lines {
 		body := lines[i].body()
 		shown := warning && excerpt(body)
-		if warning = shown || warns(body); shown {
+		if warning = shown || warns(f.words(&lines[i]), body); shown {
 			continue
 		}
 		looks := f.has(&lines[i])
@@ -217,7 +249,7 @@ func (f *failures) protect(lines []line) int {
 			left = 0
 			n -= f.release(lines, i)
 		case left == 0:
-		case ends(body, short):
+		case ends(&lines[i], short):
 			left = 0
 		default:
 			lines[i].keep = true
@@ -236,8 +268,8 @@ func opened(body string, looks bool) opening {
 }
 
 // ends says whether a line ends the block of a failure. A message, which is short, ends where the next one begins, too.
-func ends(body string, short bool) bool {
-	return boundary(body) || short && (blank(body) || warns(body) || leads(body))
+func ends(l *line, short bool) bool {
+	return boundary(l) || short && (blank(l.body()) || warns(l.hints(), l.body()) || leads(l.hints(), l.body()))
 }
 
 // release lets go of what a Go test logged that passed in line i: t.Log names a file and a line, as compilers do. Lines with a word of failure stay.
@@ -253,8 +285,9 @@ func (f *failures) release(lines []line, i int) int {
 }
 
 // boundary ends the block of a failure.
-func boundary(s string) bool {
-	return passes(s) || strings.HasPrefix(s, "test result: ok") || strings.HasPrefix(trimBlanks(s), "# Subtest: ")
+func boundary(l *line) bool {
+	s := l.body()
+	return passes(l.hints(), s) || strings.HasPrefix(s, "test result: ok") || strings.HasPrefix(trimBlanks(s), "# Subtest: ")
 }
 
 // above protects what a test printed before Go says that it failed.
@@ -264,7 +297,7 @@ func (f *failures) above(lines []line) {
 		if l.keep && strings.Contains(l.body(), "--- FAIL") {
 			return
 		}
-		if boundary(l.body()) {
+		if boundary(l) {
 			return
 		}
 		l.keep = true

@@ -189,7 +189,7 @@ func larger(a, b string) bool {
 func characters(s string) int {
 	n := 0
 	for len(s) >= 8 {
-		if (s[0]|s[1]|s[2]|s[3]|s[4]|s[5]|s[6]|s[7])&utf8.RuneSelf == 0 {
+		if eight := uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 | uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56; eight&0x8080808080808080 == 0 {
 			s, n = s[8:], n+8
 			continue
 		}

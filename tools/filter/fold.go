@@ -46,10 +46,27 @@ func (f fold) apply(j *job) ([]line, Confidence) {
 // folds says whether a line may go into a run. One that tells of a failure stays as it is.
 func (f fold) folds(l *line) bool {
 	body := l.body()
-	if l.keep || l.src < 0 || !strings.ContainsAny(body, "0123456789") || strings.Trim(body, " \t0123456789.,:;+-%/|()[]eE") == "" {
-		return false // without a word it is data
+	if l.keep || l.src < 0 || !numberAndWord(body) {
+		return false
 	}
-	return !f.progress || tellsProgress(body) && !passes(body) // tests that passed have a summary of their own
+	return !f.progress || tellsProgress(body) && !passes(l.hints(), body) // tests that passed have a summary of their own
+}
+
+// numberAndWord says whether a line has a digit, and something besides numbers: without a word it is data.
+func numberAndWord(s string) bool {
+	at := 0
+	for at < len(s) && !digit(s[at]) {
+		at++
+	}
+	if at == len(s) {
+		return false
+	}
+	for i := range len(s) {
+		if b := lower(s[i]); b > '|' || b >= 'a' && b <= 'z' && b != 'e' || !digit(b) && strings.IndexByte(" \t.,:;+-%/|()[]e", b) < 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // numberless writes s with every number and digest as one sign. A number takes what belongs to it along: 1.5, 12:30:01, 0x1f, 3e-4, 7ms.

@@ -2,8 +2,8 @@ package filter
 
 import "strings"
 
-// passes says whether a line says that a test or a step passed, whatever its name holds.
-func passes(s string) bool {
+// passes says whether a line with these words says that a test or a step passed, whatever its name holds.
+func passes(hints uint64, s string) bool {
 	t := trimBlanks(s)
 	if t == "" {
 		return false
@@ -26,11 +26,13 @@ func passes(s string) bool {
 	case '\xe2': // ✓ ✔ √
 		return begin(t, "✓ ", "✔ ", "√ ")
 	}
-	return namedOK(t)
+	return namedOK(hints, t)
 }
 
 // namedOK is a test of cargo, unittest or pytest that passed.
-func namedOK(t string) bool { return cargoOK(t) || unittestOK(t) || pytestOK(t) }
+func namedOK(hints uint64, t string) bool {
+	return hints&namedHint != 0 && (cargoOK(t) || unittestOK(t) || pytestOK(t))
+}
 
 // eventOK is an event of go test -json about something that went well, whatever the test is called.
 func eventOK(t string) bool {

@@ -38,7 +38,7 @@ func (s *security) words() [][]string {
 
 // is says whether a line has to be seen.
 func (s *security) is(f *failures, l *line) bool {
-	hits := f.words(l)>>failureKinds | s.patterns.loose
+	hits := f.words(l)>>wordKinds | s.patterns.loose
 	return hits != 0 && s.patterns.among(hits, l.body())
 }
 

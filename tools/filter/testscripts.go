@@ -17,7 +17,7 @@ func (c *tally) python(t string) (kind, bool) {
 		return isSummary, true
 	case strings.HasPrefix(t, "----------------"):
 		return isNoise, true
-	case (strings.Contains(t, " passed in ") || strings.Contains(t, " failed in ") || strings.Contains(t, " passed, ") && strings.Contains(t, " in ")) && digit(t[0]):
+	case digit(t[0]) && (strings.Contains(t, " passed in ") || strings.Contains(t, " failed in ") || strings.Contains(t, " passed, ") && strings.Contains(t, " in ")):
 		c.recognised = true // pytest -q
 		return isSummary, true
 	}

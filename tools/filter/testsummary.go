@@ -55,7 +55,7 @@ func (t testSummary) apply(j *job) ([]line, Confidence) {
 	kinds := make([]kind, len(j.lines))
 	c := tally{}
 	for i := range j.lines {
-		kinds[i] = c.sort(j.lines[i].body())
+		kinds[i] = c.sort(&j.lines[i])
 	}
 	yamlOfPassed(j.lines, kinds)
 	if !c.recognised {
@@ -104,7 +104,7 @@ func logOf(lines []line, i int) int {
 	}
 	name, _, _ := strings.Cut(rest, " ")
 	for at := i - 1; at >= 0 && i-at <= blockLines; at-- {
-		if body := lines[at].body(); passes(body) {
+		if body := lines[at].body(); passes(lines[at].hints(), body) {
 			if run, ok := strings.CutPrefix(body, "=== RUN "); ok && strings.TrimSpace(run) == name {
 				return at + 1
 			}
@@ -130,7 +130,7 @@ func (t testSummary) bounded(lines []line) []bool {
 				left = 0
 			}
 			blocks++
-		case left > 0 && boundary(lines[i].body()):
+		case left > 0 && boundary(&lines[i]):
 			left = 0
 		case left > 0:
 			keep[i] = true
@@ -237,7 +237,8 @@ func (c *tally) goLine(j *job) string {
 }
 
 // sort says what a line is and counts it.
-func (c *tally) sort(body string) kind {
+func (c *tally) sort(l *line) kind {
+	body := l.body()
 	if body == "" {
 		return isNoise
 	}
@@ -245,7 +246,7 @@ func (c *tally) sort(body string) kind {
 	if t == "" {
 		return isNoise
 	}
-	if passes(body) {
+	if passes(l.hints(), body) {
 		switch {
 		case goOK(t):
 			c.packages++
