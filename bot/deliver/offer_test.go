@@ -195,3 +195,22 @@ func TestOfferedAtTheEnd(t *testing.T) {
 		}
 	})
 }
+
+// A row that somebody else stored stands before what is offered after it: the order of a chat holds although the outbox has not read it yet.
+func TestOfferedBehindARowOfAnother(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := setup(t)
+		w.opts.Poll = time.Hour
+		w.start()
+		w.offered()
+		synctest.Wait()
+		w.add(row(bot.Reply, "notice"))
+		w.outbox.Wake(row(bot.Reply, "").Place)
+		w.say(row(bot.Final, "answer")) // before the outbox has looked
+		synctest.Wait()
+		if diff := cmp.Diff([]string{"notice", "answer"}, w.sender.texts("7")); diff != "" {
+			t.Error(diff)
+		}
+		w.stop()
+	})
+}

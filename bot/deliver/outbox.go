@@ -106,6 +106,7 @@ type Outbox struct {
 	known    map[int64]bool   // rows in memory
 	finished map[int64]uint64 // rows that left memory, with the look at the store that was the last one then
 	looks    uint64
+	strange  uint64            // rows that were stored without being offered, so that a look has to find them
 	lost     map[string][]lost // by chat: what nobody was told yet
 	run      context.Context   //nolint:containedctx // of Run, which bounds the goroutines that a Change begins; nil before and after
 	current  bool              // what is due is in memory: a new row may be sent before a look
@@ -197,6 +198,8 @@ func (o *Outbox) stretch(wait time.Duration) time.Duration {
 // Wake says that rows for the place are there. It is a hint that saves waiting for the next look.
 func (o *Outbox) Wake(place bot.Place) {
 	o.mu.Lock()
+	o.strange++
+	o.current = false // a row of this chat may stand before the next one that is offered
 	if c := o.chats[place.ChatKey()]; c != nil {
 		c.stir()
 	}
@@ -285,7 +288,7 @@ func (o *Outbox) look(ctx context.Context) error {
 	now := o.deps.Now()
 	o.mu.Lock()
 	o.looks++
-	this, limit, adopt := o.looks, batch+o.listed(now), now.Before(o.adopt)
+	this, limit, adopt, strange := o.looks, batch+o.listed(now), now.Before(o.adopt), o.strange
 	o.mu.Unlock()
 	var begun []bot.Row
 	if adopt {
@@ -317,7 +320,7 @@ func (o *Outbox) look(ctx context.Context) error {
 		}
 	}
 	more := len(rows) == limit
-	o.current = !more && !now.Before(o.adopt)
+	o.current = !more && !now.Before(o.adopt) && strange == o.strange
 	if fresh > 0 && more {
 		o.nudge()
 	}

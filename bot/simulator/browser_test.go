@@ -309,8 +309,9 @@ func (b *tab) composer() {
 	b.until(`document.querySelector("#strip").textContent.includes("a.txt · 3 B") && document.querySelector("#strip").textContent.includes("cannot open files")`)
 	b.do("cancel", click("#strip-close"))
 	b.until(`document.querySelector("#strip").hidden`)
-	b.do("look back", chromedp.Evaluate[chromedp.Void](`document.querySelector("#text").blur(); document.querySelector("#scroll").scrollTop = 0`))
-	b.until(`!document.querySelector("#to-end").hidden`)
+	// Answers still come, and a reader at the end goes along with them: looked for until it holds.
+	b.do("look back", chromedp.Evaluate[chromedp.Void](`document.querySelector("#text").blur()`))
+	b.until(`(document.querySelector("#scroll").scrollTop = 0, !document.querySelector("#to-end").hidden)`)
 	b.do("to the end", click("#to-end"))
 	b.until(`document.querySelector("#to-end").hidden && document.activeElement.id === "text"`)
 }

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/cmd/internal/app"
@@ -134,13 +135,9 @@ func (w *world) restore(wreck string) {
 	}
 }
 
-// told starts the service on what a killed one left, and looks at what becomes of the command.
-func (w *world) told(wreck, verb, answer, list string) {
+// stored counts the answers to commands about servers that the store holds.
+func (w *world) stored(answer string) (n int) {
 	w.t.Helper()
-	w.restore(wreck)
-	w.serve()
-	w.connects(list)
-	w.halt()
 	db, err := sql.OpenReader(w.t.Context(), filepath.Join(w.dir, "data", "zephbot.db"))
 	if err != nil {
 		w.t.Fatal(err)
@@ -149,15 +146,36 @@ func (w *world) told(wreck, verb, answer, list string) {
 	if err := errors.Join(err, db.Close()); err != nil {
 		w.t.Fatal(err)
 	}
-	answers := 0
 	for _, r := range rows {
 		if strings.Contains(r.Content.Text, answer) && strings.HasPrefix(r.Key, "later/end/") {
-			answers++
+			n++
 		}
 	}
+	return n
+}
+
+// told starts the service on what a killed one left, and looks at what becomes of the command.
+func (w *world) told(wreck, verb, answer, list string) {
+	w.t.Helper()
+	w.restore(wreck)
+	w.serve()
+	w.connects(list)
+	want := map[string]int{"remove": 1, "restart": 2}[verb] // the server was added before
+	// The list is true before the answer is stored: who ends the service then leaves that to the next start.
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for late := time.After(time.Minute); w.stored(answer) < want; {
+		select {
+		case <-tick.C:
+			continue
+		case <-late:
+		}
+		break
+	}
+	w.halt()
+	answers := w.stored(answer)
 	raw, err := os.ReadFile(filepath.Join(w.dir, "data", "audit.jsonl"))
 	lines := strings.Count(string(raw), `"tool":"/mcp `+verb+`"`)
-	want := map[string]int{"remove": 1, "restart": 2}[verb] // the server was added before
 	if answers != want || lines != 1 || err != nil {
 		w.t.Errorf("commit %s: %d answers, want %d; %d audit lines, want 1; %v", filepath.Base(wreck), answers, want, lines, err)
 	}
