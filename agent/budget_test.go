@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/zephbot/zephbot/agent"
+	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/agent/llm/llmtest"
 )
@@ -132,13 +133,13 @@ then say Done`)
 	for i := range 20 {
 		turn := fmt.Sprintf("old-%d", i)
 		w.shelf.keep(
-			agent.Entry{Turn: turn, Kind: agent.UserEntry, Text: fmt.Sprintf("question %d ", i) + strings.Repeat("x", 350)}, // 100 tokens
-			agent.Entry{Turn: turn, Kind: agent.AssistantEntry, Uses: []agent.Use{{Call: turn, Name: "echo", Args: []byte(`{}`)}}},
-			agent.Entry{Turn: turn, Kind: agent.ResultEntry, Call: turn, Text: strings.Repeat("y", 350)},
-			agent.Entry{Turn: turn, Kind: agent.AnswerEntry, Text: "answer"},
+			journal.Entry{Turn: turn, Kind: journal.UserEntry, Text: fmt.Sprintf("question %d ", i) + strings.Repeat("x", 350)}, // 100 tokens
+			journal.Entry{Turn: turn, Kind: journal.AssistantEntry, Uses: []journal.Use{{Call: turn, Name: "echo", Args: []byte(`{}`)}}},
+			journal.Entry{Turn: turn, Kind: journal.ResultEntry, Call: turn, Text: strings.Repeat("y", 350)},
+			journal.Entry{Turn: turn, Kind: journal.AnswerEntry, Text: "answer"},
 		)
 	}
-	w.shelf.keep(agent.Entry{Turn: "turn-1", Kind: agent.UserEntry, Text: "now " + strings.Repeat("z", 1400)}) // 400 tokens
+	w.shelf.keep(journal.Entry{Turn: "turn-1", Kind: journal.UserEntry, Text: "now " + strings.Repeat("z", 1400)}) // 400 tokens
 	w.limits.ContextTokens = 2000
 	if out := w.must(t.Context()); out.Text != "Done" {
 		t.Fatalf("outcome %+v", out)
@@ -158,7 +159,7 @@ then say Done`)
 	// The current turn stays though it alone is more than what is aimed at.
 	m = script(t, `on "now": say Done`)
 	w.deps.Provider, w.limits.ContextTokens, w.turn.ID = m, 600, "turn-2"
-	w.shelf.keep(agent.Entry{Turn: "turn-2", Kind: agent.UserEntry, Text: "now " + strings.Repeat("z", 1050)})
+	w.shelf.keep(journal.Entry{Turn: "turn-2", Kind: journal.UserEntry, Text: "now " + strings.Repeat("z", 1050)})
 	out := w.must(t.Context())
 	if msgs := m.Requests(); out.Text != "Done" || len(msgs) != 1 || len(msgs[0].Messages) != 1 {
 		t.Errorf("outcome %+v, requests %d", out, len(msgs))
@@ -180,7 +181,7 @@ func (a *ahead) Stored() error {
 // TestAskedAhead: of what the model says before the turn is stored, nothing counts but its price; and not even that is booked before.
 func TestAskedAhead(t *testing.T) {
 	t.Parallel()
-	for _, result := range []error{nil, agent.ErrConflict} {
+	for _, result := range []error{nil, journal.ErrConflict} {
 		m := llmtest.New(llmtest.Step{Uses: []llm.ToolUse{{Name: "echo", Args: []byte(`{"text":"a"}`)}}, Usage: llm.Usage{Input: 10, Output: 1}, USD: 0.5}, llmtest.Step{Text: "Done"})
 		w := newWorld(t, m, "go")
 		money := &purse{}

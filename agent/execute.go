@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/tools"
 )
 
@@ -21,7 +22,7 @@ func (s *step) execute(ctx context.Context, b *batch) (*Outcome, error) {
 	b.step = s.state.stats().Steps
 	open := s.state.batch().open()
 	waiting, questions := s.probe(ctx, b, open)
-	var readers, writers []Use
+	var readers, writers []journal.Use
 	for _, u := range open {
 		switch {
 		case u.ReadOnly && waiting[u.Call]:
@@ -82,8 +83,8 @@ func (s *step) unknown(ctx context.Context, b *batch) error {
 			continue
 		}
 		s.deps.Tools.Interrupted(ctx, s.call(b, u))
-		err := s.append(ctx, Entry{
-			Turn: s.turn.ID, Kind: ResultEntry, At: s.deps.Now(), Call: u.Call, Tool: u.Name, Text: outcomeUnknown, Failed: true, Category: unknownOutcome,
+		err := s.append(ctx, journal.Entry{
+			Turn: s.turn.ID, Kind: journal.ResultEntry, At: s.deps.Now(), Call: u.Call, Tool: u.Name, Text: outcomeUnknown, Failed: true, Category: unknownOutcome,
 		})
 		if err != nil {
 			return err
@@ -93,7 +94,7 @@ func (s *step) unknown(ctx context.Context, b *batch) error {
 }
 
 // probe asks for every open use whether it may run now. A batch of one is not probed: running it gives the same answer.
-func (s *step) probe(ctx context.Context, b *batch, open []Use) (waiting map[string]bool, questions []tools.Question) {
+func (s *step) probe(ctx context.Context, b *batch, open []journal.Use) (waiting map[string]bool, questions []tools.Question) {
 	waiting = map[string]bool{}
 	if len(open) < 2 {
 		return waiting, nil
@@ -111,7 +112,7 @@ func (s *step) probe(ctx context.Context, b *batch, open []Use) (waiting map[str
 }
 
 // sideBySide runs reading uses, at most Limits.Parallel at once. Appends are serialised: a Journal takes one at a time.
-func (s *step) sideBySide(ctx context.Context, b *batch, uses []Use) ([]tools.Question, error) {
+func (s *step) sideBySide(ctx context.Context, b *batch, uses []journal.Use) ([]tools.Question, error) {
 	var mu sync.Mutex
 	var questions []tools.Question
 	g, gctx := errgroup.WithContext(ctx)
@@ -142,9 +143,9 @@ func (s *step) sideBySide(ctx context.Context, b *batch, uses []Use) ([]tools.Qu
 }
 
 // run executes one use that may change something: journalled as started before, with its result after.
-func (s *step) run(ctx context.Context, b *batch, u Use) (*tools.Question, error) {
+func (s *step) run(ctx context.Context, b *batch, u journal.Use) (*tools.Question, error) {
 	entry, q, err := s.perform(ctx, b, u, s.call(b, u), func(ctx context.Context) error {
-		return s.append(ctx, Entry{Turn: s.turn.ID, Kind: StartedEntry, At: s.deps.Now(), Call: u.Call, Tool: u.Name})
+		return s.append(ctx, journal.Entry{Turn: s.turn.ID, Kind: journal.StartedEntry, At: s.deps.Now(), Call: u.Call, Tool: u.Name})
 	})
 	if err != nil || q != nil {
 		return q, err
@@ -157,8 +158,8 @@ func (s *step) run(ctx context.Context, b *batch, u Use) (*tools.Question, error
 
 // perform walks the chain for one use. An error is ours (the journal, the context), never the tool's: that is a result.
 func (s *step) perform(
-	ctx context.Context, b *batch, u Use, call *tools.Call, onStart func(context.Context) error,
-) (Entry, *tools.Question, error) {
+	ctx context.Context, b *batch, u journal.Use, call *tools.Call, onStart func(context.Context) error,
+) (journal.Entry, *tools.Question, error) {
 	var startErr error
 	call.OnStart = func(ctx context.Context) error {
 		s.begins(u.Call)
@@ -177,13 +178,13 @@ func (s *step) perform(
 	var pending *tools.Pending
 	switch {
 	case errors.As(err, &pending):
-		return Entry{}, &pending.Question, nil
+		return journal.Entry{}, &pending.Question, nil
 	case startErr != nil:
-		return Entry{}, nil, startErr
+		return journal.Entry{}, nil, startErr
 	case err != nil && ctx.Err() != nil && !call.Trail.Started:
-		return Entry{}, nil, context.Cause(ctx)
+		return journal.Entry{}, nil, context.Cause(ctx)
 	case err != nil && ctx.Err() != nil && u.ReadOnly:
-		return Entry{}, nil, context.Cause(ctx) // it will be read again
+		return journal.Entry{}, nil, context.Cause(ctx) // it will be read again
 	}
 	entry := s.result(b, u, call, result, err)
 	shorten(ctx, &entry, result, err)
@@ -192,7 +193,7 @@ func (s *step) perform(
 }
 
 // shorten says of a call that ended because the turn did how it stands with it; what it had printed stays.
-func shorten(ctx context.Context, entry *Entry, result *tools.Result, err error) {
+func shorten(ctx context.Context, entry *journal.Entry, result *tools.Result, err error) {
 	failure, output := err, ""
 	if err == nil && result.Failure != nil { // it began, and what it printed is there
 		failure = result.Failure
@@ -211,9 +212,9 @@ func cut(err error) bool {
 }
 
 // result is what the journal keeps of a call that has ended. It is called beside other calls: it must not look at the journal.
-func (s *step) result(b *batch, u Use, call *tools.Call, result *tools.Result, err error) Entry {
-	e := Entry{
-		Turn: s.turn.ID, Kind: ResultEntry, At: s.deps.Now(), Call: u.Call, Tool: u.Name, Flagged: call.Trail.Injection,
+func (s *step) result(b *batch, u journal.Use, call *tools.Call, result *tools.Result, err error) journal.Entry {
+	e := journal.Entry{
+		Turn: s.turn.ID, Kind: journal.ResultEntry, At: s.deps.Now(), Call: u.Call, Tool: u.Name, Flagged: call.Trail.Injection,
 		Rule: call.Trail.Rule, By: call.Trail.ApprovedBy, Millis: call.Trail.Duration.Milliseconds(), Notices: call.Trail.Notices,
 	}
 	if err != nil {
@@ -255,13 +256,13 @@ func touched(call *tools.Call) []string {
 	return list
 }
 
-func (s *step) call(b *batch, u Use) *tools.Call {
+func (s *step) call(b *batch, u journal.Use) *tools.Call {
 	hidden := func(string) bool { return false }
 	if s.turn.Allowed != nil {
 		hidden = func(tool string) bool { return !s.turn.Allowed(tool) }
 	}
 	batches, calls := s.state.place(b.entry.N)
-	own := slices.IndexFunc(b.entry.Uses, func(other Use) bool { return other.Call == u.Call })
+	own := slices.IndexFunc(b.entry.Uses, func(other journal.Use) bool { return other.Call == u.Call })
 	return &tools.Call{
 		ID: u.Call, Batch: b.entry.N, Tool: u.Name, Args: u.Args, Definition: u.Definition,
 		Origin: s.turn.Origin, Trail: &tools.Trail{}, Hidden: hidden,
@@ -281,14 +282,14 @@ func (s *step) begins(call string) {
 }
 
 // cancelled closes the uses without a result of a turn that is to end.
-func (s *step) cancelled(ctx context.Context) []Entry {
+func (s *step) cancelled(ctx context.Context) []journal.Entry {
 	b := s.state.batch()
 	if b == nil {
 		return nil
 	}
 	kept, cancel := keep(ctx)
 	defer cancel()
-	var entries []Entry
+	var entries []journal.Entry
 	for _, u := range b.open() {
 		text := notBegun(ctx)
 		s.mu.Lock()
@@ -301,8 +302,8 @@ func (s *step) cancelled(ctx context.Context) []Entry {
 		case begun:
 			text, _ = cutShort(ctx)
 		}
-		entries = append(entries, Entry{
-			Turn: s.turn.ID, Kind: ResultEntry, At: s.deps.Now(), Call: u.Call, Tool: u.Name, Text: text, Failed: true, Category: string(tools.Cancelled),
+		entries = append(entries, journal.Entry{
+			Turn: s.turn.ID, Kind: journal.ResultEntry, At: s.deps.Now(), Call: u.Call, Tool: u.Name, Text: text, Failed: true, Category: string(tools.Cancelled),
 		})
 	}
 	return entries

@@ -9,12 +9,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/zephbot/zephbot/agent"
+	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/agent/llm/llmtest"
 )
 
 // seen is what the model sees of the entries before it answers.
-func seen(t testing.TB, shared bool, entries ...agent.Entry) []llm.Message {
+func seen(t testing.TB, shared bool, entries ...journal.Entry) []llm.Message {
 	t.Helper()
 	m := llmtest.New().On("", llmtest.Step{Text: "ok"})
 	w := newWorld(t, m, "")
@@ -29,24 +30,24 @@ func seen(t testing.TB, shared bool, entries ...agent.Entry) []llm.Message {
 	return m.Requests()[0].Messages
 }
 
-func said(text string) agent.Entry {
-	return agent.Entry{Turn: "turn-1", Kind: agent.UserEntry, Text: text, Speaker: "Ann"}
+func said(text string) journal.Entry {
+	return journal.Entry{Turn: "turn-1", Kind: journal.UserEntry, Text: text, Speaker: "Ann"}
 }
 
 func TestMessages(t *testing.T) {
 	t.Parallel()
 	got := seen(t, false,
-		agent.Entry{Turn: "a", Kind: agent.UserEntry, Text: "forgotten"},
-		agent.Entry{Turn: "reset/1", Kind: agent.ResetEntry},
-		agent.Entry{Turn: "b", Kind: agent.UserEntry, Text: "one"},
-		agent.Entry{Turn: "b", Kind: agent.AssistantEntry, Text: "Look", Uses: []agent.Use{
+		journal.Entry{Turn: "a", Kind: journal.UserEntry, Text: "forgotten"},
+		journal.Entry{Turn: "reset/1", Kind: journal.ResetEntry},
+		journal.Entry{Turn: "b", Kind: journal.UserEntry, Text: "one"},
+		journal.Entry{Turn: "b", Kind: journal.AssistantEntry, Text: "Look", Uses: []journal.Use{
 			{Call: "c1", Name: "x", Args: []byte(`{}`), Extra: []byte(`{"k":1}`)}, {Call: "c2", Name: "y", Args: []byte(`{"z":1}`)}, {Call: "c3", Name: "x", Args: []byte(`{}`)},
 		}},
-		agent.Entry{Turn: "b", Kind: agent.StartedEntry, Call: "c1"},
-		agent.Entry{Turn: "b", Kind: agent.ResultEntry, Call: "c2", Text: "second", Failed: true},
-		agent.Entry{Turn: "b", Kind: agent.ResultEntry, Call: "c1", Text: "first"},
-		agent.Entry{Turn: "b", Kind: agent.EndEntry, Text: " Stopped. ", Reason: agent.ReasonStopped},
-		agent.Entry{Turn: "c", Kind: agent.EndEntry, Reason: "cancelled", At: time.Time{}},
+		journal.Entry{Turn: "b", Kind: journal.StartedEntry, Call: "c1"},
+		journal.Entry{Turn: "b", Kind: journal.ResultEntry, Call: "c2", Text: "second", Failed: true},
+		journal.Entry{Turn: "b", Kind: journal.ResultEntry, Call: "c1", Text: "first"},
+		journal.Entry{Turn: "b", Kind: journal.EndEntry, Text: " Stopped. ", Reason: agent.ReasonStopped},
+		journal.Entry{Turn: "c", Kind: journal.EndEntry, Reason: "cancelled", At: time.Time{}},
 		said("two"),
 	)
 	want := []llm.Message{
@@ -68,12 +69,12 @@ func TestMessages(t *testing.T) {
 
 func TestQuotesAndSpeakers(t *testing.T) {
 	t.Parallel()
-	quoted := func(author, text string, own bool) agent.Entry {
+	quoted := func(author, text string, own bool) journal.Entry {
 		e := said("and this?")
-		e.Quote = &agent.Quote{Author: author, Text: text, Own: own}
+		e.Quote = &journal.Quote{Author: author, Text: text, Own: own}
 		return e
 	}
-	named := func(name string) agent.Entry {
+	named := func(name string) journal.Entry {
 		e := said("hi\nthere")
 		e.Speaker = name
 		return e
@@ -81,7 +82,7 @@ func TestQuotesAndSpeakers(t *testing.T) {
 	tests := []struct {
 		name   string
 		shared bool
-		entry  agent.Entry
+		entry  journal.Entry
 		want   string
 	}{
 		{"plain", false, said("hi"), "hi"},
@@ -126,18 +127,18 @@ func FuzzHistory(f *testing.F) {
 		if len(shape) > 40 {
 			shape = shape[:40]
 		}
-		kinds := map[rune]agent.EntryKind{
-			'u': agent.UserEntry, 'a': agent.AssistantEntry, 's': agent.StartedEntry, 'r': agent.ResultEntry, 'e': agent.EndEntry, 'c': agent.AnswerEntry, 'x': agent.ResetEntry,
+		kinds := map[rune]journal.Kind{
+			'u': journal.UserEntry, 'a': journal.AssistantEntry, 's': journal.StartedEntry, 'r': journal.ResultEntry, 'e': journal.EndEntry, 'c': journal.AnswerEntry, 'x': journal.ResetEntry,
 		}
-		var entries []agent.Entry
+		var entries []journal.Entry
 		for i, c := range shape {
-			e := agent.Entry{Turn: "old-" + string('a'+rune(i/3)), Kind: kinds[c], Text: text, Speaker: speaker, Call: "c" + string('0'+rune(i%3)), Tool: "x"}
-			if e.Kind == agent.AssistantEntry {
-				e.Uses = []agent.Use{{Call: "c0", Name: text, Args: []byte(`{}`)}, {Call: "c1", Name: "x", Args: []byte(`"` + "x" + `"`)}}
+			e := journal.Entry{Turn: "old-" + string('a'+rune(i/3)), Kind: kinds[c], Text: text, Speaker: speaker, Call: "c" + string('0'+rune(i%3)), Tool: "x"}
+			if e.Kind == journal.AssistantEntry {
+				e.Uses = []journal.Use{{Call: "c0", Name: text, Args: []byte(`{}`)}, {Call: "c1", Name: "x", Args: []byte(`"` + "x" + `"`)}}
 			}
 			entries = append(entries, e)
 		}
-		last := agent.Entry{Turn: "turn-1", Kind: agent.UserEntry, Text: "END", Speaker: speaker, Quote: &agent.Quote{Author: author, Text: quote}}
+		last := journal.Entry{Turn: "turn-1", Kind: journal.UserEntry, Text: "END", Speaker: speaker, Quote: &journal.Quote{Author: author, Text: quote}}
 		got := seen(t, shared, append(entries, last)...)
 		msg := got[len(got)-1].Text
 		if !utf8.ValidString(msg) {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/zephbot/zephbot/agent"
+	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/agent/llm/anthropic"
 	"github.com/zephbot/zephbot/agent/llm/fenced"
@@ -144,7 +145,7 @@ func measureHuge(t *testing.T, wire string, body *flood, kind agent.OutcomeKind,
 		Provider: router, Catalog: noTools{}, System: func(*agent.Turn, bool) string { return "" }, Now: time.Now,
 	}, agent.Limits{})
 	s := &shelf{t: t}
-	s.keep(agent.Entry{Turn: "t", Kind: agent.UserEntry, Text: "hi"})
+	s.keep(journal.Entry{Turn: "t", Kind: journal.UserEntry, Text: "hi"})
 	runtime.GC()
 	before := resident()
 	out, err := runner.Run(t.Context(), &agent.Turn{ID: "t"}, &handle{shelf: s}, &screen{})

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"strings"
 
+	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/tools"
 )
 
@@ -44,7 +45,7 @@ func reflection(c tools.Category, def tools.Definition, failed int) string {
 }
 
 // withoutReflection is the block alone: the sentences that follow on it change from step to step although the mistake is the same.
-func withoutReflection(e Entry) string {
+func withoutReflection(e journal.Entry) string {
 	if !e.Failed || !tools.Category(e.Category).Quality() {
 		return e.Text
 	}
@@ -116,8 +117,8 @@ func (s *step) halfWritten(ctx context.Context, b *batch) error {
 			Message:    "your answer was cut at the token limit before this call was complete, so it was not run",
 			Suggestion: "Make the call again, with shorter arguments or in several steps.",
 		})
-		err := s.append(ctx, Entry{
-			Turn: s.turn.ID, Kind: ResultEntry, At: s.deps.Now(), Call: u.Call, Tool: u.Name, Text: text, Failed: true, Category: string(tools.InvalidParameters),
+		err := s.append(ctx, journal.Entry{
+			Turn: s.turn.ID, Kind: journal.ResultEntry, At: s.deps.Now(), Call: u.Call, Tool: u.Name, Text: text, Failed: true, Category: string(tools.InvalidParameters),
 		})
 		if err != nil {
 			return err
@@ -127,7 +128,7 @@ func (s *step) halfWritten(ctx context.Context, b *batch) error {
 }
 
 // whole says whether the arguments of a use are a JSON object that was written to its end. Those of the last one may not have begun: "{}" stands for none too.
-func whole(u Use, uses []Use) bool {
+func whole(u journal.Use, uses []journal.Use) bool {
 	var object map[string]json.RawMessage
 	if json.Unmarshal(u.Args, &object) != nil || object == nil {
 		return false

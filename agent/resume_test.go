@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/zephbot/zephbot/agent"
+	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/agent/llm/llmtest"
 	"github.com/zephbot/zephbot/policy"
@@ -61,13 +62,13 @@ func TestResumeFromEveryPrefix(t *testing.T) {
 }
 
 // startedIn lists the changing calls that a journal calls started, and the one of them that has no result.
-func startedIn(entries []agent.Entry) (started map[string]bool, open string) {
+func startedIn(entries []journal.Entry) (started map[string]bool, open string) {
 	started = map[string]bool{}
 	for _, e := range entries {
 		switch e.Kind {
-		case agent.StartedEntry:
+		case journal.StartedEntry:
 			started[e.Call], open = true, e.Call
-		case agent.ResultEntry:
+		case journal.ResultEntry:
 			open = ""
 		}
 	}
@@ -104,8 +105,8 @@ func TestReadIsRepeated(t *testing.T) {
 	// Also one that an old journal calls started.
 	w = newWorld(t, script(t, "on \"go\": call echo {\"text\":\"a\"}\nthen say Done"), "go")
 	w.shelf.keep(
-		agent.Entry{Turn: "turn-1", Kind: agent.AssistantEntry, Uses: []agent.Use{{Call: "c2_0", Name: "echo", Args: []byte(`{"text":"a"}`), ReadOnly: true, Definition: toolstest.Echo().Definition.Hash()}}},
-		agent.Entry{Turn: "turn-1", Kind: agent.StartedEntry, Call: "c2_0", Tool: "echo"},
+		journal.Entry{Turn: "turn-1", Kind: journal.AssistantEntry, Uses: []journal.Use{{Call: "c2_0", Name: "echo", Args: []byte(`{"text":"a"}`), ReadOnly: true, Definition: toolstest.Echo().Definition.Hash()}}},
+		journal.Entry{Turn: "turn-1", Kind: journal.StartedEntry, Call: "c2_0", Tool: "echo"},
 	)
 	if out := w.finish(t.Context()); out.Text != "Done" || w.results()["c2_0"].Text != "a" || len(w.hand.interrupted) != 0 {
 		t.Errorf("outcome %+v, result %+v", out, w.results()["c2_0"])
@@ -205,7 +206,7 @@ func TestAnyBatches(t *testing.T) {
 			}
 		}
 		entries := w.shelf.all()
-		if last := entries[len(entries)-1]; last.Kind != agent.AnswerEntry {
+		if last := entries[len(entries)-1]; last.Kind != journal.AnswerEntry {
 			rt.Errorf("the journal ends with %s", last.Kind)
 		}
 	})
@@ -218,13 +219,13 @@ func TestConflictInABatch(t *testing.T) {
 then say Done`), "go")
 	w.shelf.before = func(n int) error {
 		if n == 2 { // the first result: meanwhile somebody else wrote
-			w.shelf.keep(agent.Entry{Turn: "turn-1", Kind: agent.ResultEntry, Call: "c2_0", Text: "from another worker"})
+			w.shelf.keep(journal.Entry{Turn: "turn-1", Kind: journal.ResultEntry, Call: "c2_0", Text: "from another worker"})
 		}
 		return nil
 	}
 	h := &handle{shelf: w.shelf}
 	_, err := agent.NewRunner(w.deps, w.limits).Run(t.Context(), w.turn, h, w.watch)
-	if !errors.Is(err, agent.ErrConflict) || w.counter.Runs() != 0 {
+	if !errors.Is(err, journal.ErrConflict) || w.counter.Runs() != 0 {
 		t.Errorf("err = %v, %d runs", err, w.counter.Runs())
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/agent/window"
 	"github.com/zephbot/zephbot/tools"
@@ -90,21 +91,21 @@ func NewRunner(deps Deps, limits Limits) *Runner {
 	return &Runner{deps: deps, limits: limits.withDefaults()}
 }
 
-// Run moves the turn as far as it goes: to an answer, an end, a question to a person, or a model that is away. An error means that the store failed
-// or that the turn belongs to another worker (ErrConflict) or that ctx ended for another reason than ErrStopped: the turn stays as journalled.
-func (r *Runner) Run(ctx context.Context, turn *Turn, journal Journal, sink Sink) (Outcome, error) {
+// Run moves the turn of a journal as far as it goes: to an answer, an end, a question to a person, or a model that is away. An error means that the store failed
+// or that the turn belongs to another worker (journal.ErrConflict) or that ctx ended for another reason than ErrStopped: the turn stays as journalled.
+func (r *Runner) Run(ctx context.Context, turn *Turn, of Journal, sink Sink) (Outcome, error) {
 	// A stopped turn is read too: its open calls have to be closed.
 	loading, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
-	entries, err := journal.Load(loading)
+	entries, err := of.Load(loading)
 	cancel()
 	if err != nil {
 		return Outcome{}, fmt.Errorf("load the journal: %w", err)
 	}
 	s := newState(entries, turn.ID)
-	step := &step{Runner: r, turn: turn, journal: journal, sink: sink, state: s}
+	step := &step{Runner: r, turn: turn, journal: of, sink: sink, state: s}
 	if e := s.over(); e != nil { // before a stop is looked at: what is over cannot be stopped
 		kind := Answered
-		if e.Kind == EndEntry {
+		if e.Kind == journal.EndEntry {
 			kind = Ended
 		}
 		return Outcome{Kind: kind, Text: e.Text, Reason: e.Reason, Stats: s.stats()}, nil
@@ -143,7 +144,7 @@ func (r *Runner) interrupted(ctx context.Context, st *step, turn *Turn, err erro
 		return Outcome{}, err
 	}
 	out := Outcome{Kind: Ended, Reason: reason, Text: st.partial.String(), Entries: st.cancelled(ctx), Stats: st.state.stats()}
-	out.Entries = append(out.Entries, Entry{Turn: turn.ID, Kind: EndEntry, At: r.deps.Now(), Reason: reason})
+	out.Entries = append(out.Entries, journal.Entry{Turn: turn.ID, Kind: journal.EndEntry, At: r.deps.Now(), Reason: reason})
 	return out, nil
 }
 
@@ -193,7 +194,7 @@ func (s *step) limit() *Outcome {
 func (s *step) end(reason, text string) *Outcome {
 	return &Outcome{
 		Kind: Ended, Reason: reason, Text: text,
-		Entries: []Entry{{Turn: s.turn.ID, Kind: EndEntry, At: s.deps.Now(), Reason: reason}},
+		Entries: []journal.Entry{{Turn: s.turn.ID, Kind: journal.EndEntry, At: s.deps.Now(), Reason: reason}},
 	}
 }
 
@@ -232,7 +233,7 @@ func (s *step) ask(ctx context.Context) (*Outcome, error) {
 	if unstored != nil {
 		return nil, unstored
 	}
-	entry := Entry{
+	entry := journal.Entry{
 		Turn: s.turn.ID, At: s.deps.Now(), Text: resp.Text, Usage: resp.Usage, USD: resp.USD, Model: resp.Model,
 		Millis: s.deps.Now().Sub(began).Milliseconds(),
 	}
@@ -317,18 +318,18 @@ func (s *step) failed(ctx context.Context, key string, estimate int, err error) 
 }
 
 // wish journals the model's wish to call tools.
-func (s *step) wish(ctx context.Context, entry Entry, resp *llm.Response, offers []Offer) error {
+func (s *step) wish(ctx context.Context, entry journal.Entry, resp *llm.Response, offers []Offer) error {
 	known := map[string]tools.Definition{}
 	for _, d := range offers {
 		known[d.Name] = d.Definition
 	}
 	n := s.state.last() + 1
-	entry.Kind = AssistantEntry
+	entry.Kind = journal.AssistantEntry
 	if resp.Stop == llm.StopLength {
 		entry.Reason = ReasonLength // a use may be half-written
 	}
 	for i, u := range resp.Uses {
-		use := Use{Call: fmt.Sprintf("c%d_%d", n, i), Model: u.ID, Name: u.Name, Args: rawArgs(u.Args), Extra: u.Extra}
+		use := journal.Use{Call: fmt.Sprintf("c%d_%d", n, i), Model: u.ID, Name: u.Name, Args: rawArgs(u.Args), Extra: u.Extra}
 		if d, ok := known[u.Name]; ok {
 			use.Definition, use.ReadOnly = d.Hash(), d.ReadOnly
 		}
@@ -342,7 +343,7 @@ func (s *step) wish(ctx context.Context, entry Entry, resp *llm.Response, offers
 }
 
 // answer ends the turn with what the model said.
-func (s *step) answer(entry Entry, resp *llm.Response) *Outcome {
+func (s *step) answer(entry journal.Entry, resp *llm.Response) *Outcome {
 	if strings.TrimSpace(resp.Text) == "" {
 		reason := ReasonEmpty
 		if resp.Stop == llm.StopRefusal {
@@ -350,23 +351,23 @@ func (s *step) answer(entry Entry, resp *llm.Response) *Outcome {
 		}
 		return s.endWith(entry, reason)
 	}
-	entry.Kind = AnswerEntry
+	entry.Kind = journal.AnswerEntry
 	if resp.Stop == llm.StopLength {
 		entry.Reason = ReasonLength
 	}
 	text := forPeople(resp.Text)
-	return &Outcome{Kind: Answered, Text: text, Reason: entry.Reason, Entries: []Entry{entry}}
+	return &Outcome{Kind: Answered, Text: text, Reason: entry.Reason, Entries: []journal.Entry{entry}}
 }
 
 // endWith keeps the usage of a model call that gave no answer.
-func (s *step) endWith(entry Entry, reason string) *Outcome {
+func (s *step) endWith(entry journal.Entry, reason string) *Outcome {
 	out := s.end(reason, "")
 	e := &out.Entries[0]
 	e.Usage, e.USD, e.Model, e.Millis = entry.Usage, entry.USD, entry.Model, entry.Millis
 	return out
 }
 
-func (s *step) append(ctx context.Context, entries ...Entry) error {
+func (s *step) append(ctx context.Context, entries ...journal.Entry) error {
 	stored, err := s.journal.Append(ctx, entries...)
 	if err != nil {
 		return fmt.Errorf("journal: %w", err)

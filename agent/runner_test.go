@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/zephbot/zephbot/agent"
+	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/agent/llm/llmtest"
 	"github.com/zephbot/zephbot/tools"
@@ -24,8 +25,8 @@ func TestPlainAnswer(t *testing.T) {
 	if out.Kind != agent.Answered || out.Text != "Hi there" || out.Reason != "" {
 		t.Errorf("outcome %+v", out)
 	}
-	want := []agent.Entry{{
-		Turn: "turn-1", Kind: agent.AnswerEntry, At: noon, Text: "Hi there", Usage: llm.Usage{Input: 7, Output: 2}, USD: 0.25, Model: "scripted",
+	want := []journal.Entry{{
+		Turn: "turn-1", Kind: journal.AnswerEntry, At: noon, Text: "Hi there", Usage: llm.Usage{Input: 7, Output: 2}, USD: 0.25, Model: "scripted",
 	}}
 	if diff := cmp.Diff(want, out.Entries); diff != "" {
 		t.Errorf("entries (-want +got):\n%s", diff)
@@ -56,7 +57,7 @@ and say Done
 and usage 20 5`)
 	w := newWorld(t, m, "go")
 	out := w.must(t.Context())
-	if out.Text != "Done" || out.Stats != (agent.Stats{Steps: 1, Calls: 2, Usage: llm.Usage{Input: 10, Output: 5}}) {
+	if out.Text != "Done" || out.Stats != (journal.Stats{Steps: 1, Calls: 2, Usage: llm.Usage{Input: 10, Output: 5}}) {
 		t.Errorf("outcome %+v", out)
 	}
 	if got, want := w.kinds(), "user assistant result started result answer"; got != want {
@@ -245,7 +246,7 @@ func TestModelFailures(t *testing.T) {
 				}
 				return
 			}
-			if out.Entries[0].Kind != agent.EndEntry || out.Entries[0].Reason != tt.reason {
+			if out.Entries[0].Kind != journal.EndEntry || out.Entries[0].Reason != tt.reason {
 				t.Errorf("entries %+v", out.Entries)
 			}
 			if again := w.must(t.Context()); again.Kind != agent.Ended || again.Reason != tt.reason || len(again.Entries) != 0 {
@@ -360,11 +361,11 @@ func TestErrorsOfTheStore(t *testing.T) {
 	deps := w.deps
 	deps.Provider = chatFunc(func(ctx context.Context, req *llm.Request, d func(string)) (*llm.Response, error) {
 		w.shelf.mu.Lock()
-		w.shelf.keep(agent.Entry{Turn: "turn-1", Kind: agent.StartedEntry})
+		w.shelf.keep(journal.Entry{Turn: "turn-1", Kind: journal.StartedEntry})
 		w.shelf.mu.Unlock()
 		return w.deps.Provider.Chat(ctx, req, d)
 	})
-	if _, err := agent.NewRunner(deps, w.limits).Run(t.Context(), w.turn, h, w.watch); !errors.Is(err, agent.ErrConflict) {
+	if _, err := agent.NewRunner(deps, w.limits).Run(t.Context(), w.turn, h, w.watch); !errors.Is(err, journal.ErrConflict) {
 		t.Errorf("err = %v, want ErrConflict", err)
 	}
 	// The results of a parallel batch cannot be stored.
@@ -387,7 +388,7 @@ func TestClearedUnderTheTurn(t *testing.T) {
 	t.Parallel()
 	m := llmtest.New()
 	w := newWorld(t, m, "go")
-	w.shelf.keep(agent.Entry{Turn: "reset/1", Kind: agent.ResetEntry})
+	w.shelf.keep(journal.Entry{Turn: "reset/1", Kind: journal.ResetEntry})
 	if out := w.must(t.Context()); out.Kind != agent.Ended || out.Reason != agent.ReasonInternal || len(m.Requests()) != 0 {
 		t.Errorf("outcome %+v", out)
 	}

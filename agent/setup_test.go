@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/zephbot/zephbot/agent"
+	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/agent/llm/llmtest"
 	"github.com/zephbot/zephbot/policy"
@@ -28,21 +29,21 @@ var errStore = errors.New("the store is away")
 type shelf struct {
 	t       testing.TB
 	mu      sync.Mutex
-	entries []agent.Entry
+	entries []journal.Entry
 	appends int
 	// before fails an append that then has no effect, after one that took effect all the same. n counts from 1.
 	before, after func(n int) error
 }
 
 // keep stores entries as a durable store does: by way of JSON.
-func (s *shelf) keep(entries ...agent.Entry) []agent.Entry {
-	var stored []agent.Entry
+func (s *shelf) keep(entries ...journal.Entry) []journal.Entry {
+	var stored []journal.Entry
 	for _, e := range entries {
 		data, err := json.Marshal(e)
 		if err != nil {
 			s.t.Errorf("entry cannot be stored: %v", err)
 		}
-		var back agent.Entry
+		var back journal.Entry
 		if err := json.Unmarshal(data, &back); err != nil {
 			s.t.Errorf("entry cannot be read: %v", err)
 		}
@@ -54,10 +55,10 @@ func (s *shelf) keep(entries ...agent.Entry) []agent.Entry {
 	return stored
 }
 
-func (s *shelf) all() []agent.Entry {
+func (s *shelf) all() []journal.Entry {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return append([]agent.Entry(nil), s.entries...)
+	return append([]journal.Entry(nil), s.entries...)
 }
 
 // handle is one holder's view; it implements agent.Journal.
@@ -68,7 +69,7 @@ type handle struct {
 	load   error
 }
 
-func (h *handle) Load(ctx context.Context) ([]agent.Entry, error) {
+func (h *handle) Load(ctx context.Context) ([]journal.Entry, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -78,14 +79,14 @@ func (h *handle) Load(ctx context.Context) ([]agent.Entry, error) {
 	list := h.all()
 	h.last = int64(len(list))
 	for i, e := range slices.Backward(list) {
-		if e.Kind == agent.ResetEntry {
+		if e.Kind == journal.ResetEntry {
 			return list[i:], nil
 		}
 	}
 	return list, nil
 }
 
-func (h *handle) Append(ctx context.Context, entries ...agent.Entry) ([]agent.Entry, error) {
+func (h *handle) Append(ctx context.Context, entries ...journal.Entry) ([]journal.Entry, error) {
 	if !h.single.TryLock() {
 		return nil, errors.New("two goroutines append at once")
 	}
@@ -102,7 +103,7 @@ func (h *handle) Append(ctx context.Context, entries ...agent.Entry) ([]agent.En
 		}
 	}
 	if h.last != int64(len(h.entries)) {
-		return nil, fmt.Errorf("append after %d, it is at %d: %w", h.last, len(h.entries), agent.ErrConflict)
+		return nil, fmt.Errorf("append after %d, it is at %d: %w", h.last, len(h.entries), journal.ErrConflict)
 	}
 	stored := h.keep(entries...)
 	h.last += int64(len(entries))
@@ -226,7 +227,7 @@ func newWorld(t testing.TB, provider llm.Provider, text string, more ...tools.To
 		Provider: provider, Tools: w.hand, Catalog: catalog(registry.Definitions),
 		System: func(*agent.Turn, bool) string { return "You are a test." }, Now: func() time.Time { return noon },
 	}
-	w.shelf.keep(agent.Entry{Turn: w.turn.ID, Kind: agent.UserEntry, At: noon, Text: text, Caller: "telegram:42", Speaker: "Ann"})
+	w.shelf.keep(journal.Entry{Turn: w.turn.ID, Kind: journal.UserEntry, At: noon, Text: text, Caller: "telegram:42", Speaker: "Ann"})
 	return w
 }
 
@@ -258,7 +259,7 @@ func (w *world) finish(ctx context.Context) agent.Outcome {
 	for range 100 {
 		out, err := w.run(ctx)
 		switch {
-		case err != nil && (errors.Is(err, errStore) || errors.Is(err, agent.ErrConflict)):
+		case err != nil && (errors.Is(err, errStore) || errors.Is(err, journal.ErrConflict)):
 		case err != nil:
 			w.t.Fatal(err)
 		case out.Kind == agent.Parked:
@@ -278,10 +279,10 @@ func (w *world) approve(out agent.Outcome) {
 }
 
 // results are the stored results by call.
-func (w *world) results() map[string]agent.Entry {
-	m := map[string]agent.Entry{}
+func (w *world) results() map[string]journal.Entry {
+	m := map[string]journal.Entry{}
 	for _, e := range w.shelf.all() {
-		if e.Kind == agent.ResultEntry {
+		if e.Kind == journal.ResultEntry {
 			m[e.Call] = e
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/zephbot/zephbot/agent"
+	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/tools"
 )
@@ -40,7 +41,7 @@ func isStopped(t *testing.T, out agent.Outcome, err error, text string) {
 	if err != nil || out.Kind != agent.Ended || out.Reason != agent.ReasonStopped || out.Text != text {
 		t.Fatalf("outcome %+v, error %v", out, err)
 	}
-	if last := out.Entries[len(out.Entries)-1]; last.Kind != agent.EndEntry || last.Reason != agent.ReasonStopped {
+	if last := out.Entries[len(out.Entries)-1]; last.Kind != journal.EndEntry || last.Reason != agent.ReasonStopped {
 		t.Errorf("last entry %+v", last)
 	}
 }
@@ -175,8 +176,8 @@ func TestStopWhileParked(t *testing.T) {
 	// The next turn sees a whole conversation.
 	m := script(t, `on "next": say Next`)
 	w.deps.Provider, w.turn.ID = m, "turn-2"
-	w.shelf.keep(agent.Entry{Turn: "turn-2", Kind: agent.UserEntry, Text: "next"})
-	if out := w.must(t.Context()); out.Text != "Next" || out.Stats != (agent.Stats{}) {
+	w.shelf.keep(journal.Entry{Turn: "turn-2", Kind: journal.UserEntry, Text: "next"})
+	if out := w.must(t.Context()); out.Text != "Next" || out.Stats != (journal.Stats{}) {
 		t.Errorf("next turn: %+v", out)
 	}
 	wellFormed(t, m.Requests())
@@ -193,8 +194,8 @@ func TestStopAfterACrash(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, script(t, ""), "go")
 	w.shelf.keep(
-		agent.Entry{Turn: "turn-1", Kind: agent.AssistantEntry, Uses: []agent.Use{{Call: "c2_0", Name: "count", Args: []byte(`{}`)}, {Call: "c2_1", Name: "count", Args: []byte(`{}`)}}},
-		agent.Entry{Turn: "turn-1", Kind: agent.StartedEntry, Call: "c2_0", Tool: "count"},
+		journal.Entry{Turn: "turn-1", Kind: journal.AssistantEntry, Uses: []journal.Use{{Call: "c2_0", Name: "count", Args: []byte(`{}`)}, {Call: "c2_1", Name: "count", Args: []byte(`{}`)}}},
+		journal.Entry{Turn: "turn-1", Kind: journal.StartedEntry, Call: "c2_0", Tool: "count"},
 	)
 	ctx, end := stopped(t, agent.ErrStopped)
 	end()

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/tools"
 )
@@ -37,19 +38,11 @@ type Outcome struct {
 	Text       string // Markdown for the person
 	Plain      bool   // Text is not Markdown
 	Reason     string // of Ended
-	Entries    []Entry
+	Entries    []journal.Entry
 	Questions  []tools.Question
 	RetryAfter time.Duration
 	Err        error // of Later: for the log
-	Stats      Stats
-}
-
-// Stats sums up a turn so far, from its journal.
-type Stats struct {
-	Steps int // model calls with tool uses
-	Calls int // tool calls with a result
-	Usage llm.Usage
-	USD   float64
+	Stats      journal.Stats
 }
 
 // EventType names what happens during a Run.

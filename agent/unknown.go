@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/tools"
 )
@@ -68,7 +69,7 @@ func forPeople(text string) string {
 
 // shownResult is what a person is shown of a result: a block of ours is cut down to what happened, without the advice that follows on it for the model;
 // "" where there is nothing that a person could use.
-func shownResult(e Entry) string {
+func shownResult(e journal.Entry) string {
 	if !e.Failed || (e.Category == "" && !strings.HasPrefix(e.Text, "[tool_error]")) {
 		return e.Text
 	}

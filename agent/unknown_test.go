@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/zephbot/zephbot/agent"
+	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/agent/llm/offline"
 	"github.com/zephbot/zephbot/tools"
@@ -28,13 +29,13 @@ type interruption struct {
 
 func interruptions() []interruption {
 	asked := func(w *world, name string, readOnly bool, started ...string) {
-		w.shelf.keep(agent.Entry{Turn: "turn-1", Kind: agent.AssistantEntry, Uses: []agent.Use{{Call: "c2_0", Name: name, Args: []byte(`{"command":"x"}`), ReadOnly: readOnly}}})
+		w.shelf.keep(journal.Entry{Turn: "turn-1", Kind: journal.AssistantEntry, Uses: []journal.Use{{Call: "c2_0", Name: name, Args: []byte(`{"command":"x"}`), ReadOnly: readOnly}}})
 		for _, call := range started {
-			w.shelf.keep(agent.Entry{Turn: "turn-1", Kind: agent.StartedEntry, Call: call, Tool: name})
+			w.shelf.keep(journal.Entry{Turn: "turn-1", Kind: journal.StartedEntry, Call: call, Tool: name})
 		}
 	}
 	over := func(w *world, reason string) {
-		w.shelf.keep(agent.Entry{Turn: "turn-1", Kind: agent.EndEntry, Reason: reason, Text: "Over."})
+		w.shelf.keep(journal.Entry{Turn: "turn-1", Kind: journal.EndEntry, Reason: reason, Text: "Over."})
 	}
 	// within runs the turn with a tool that is ended from outside while it runs.
 	within := func(cause, result error, readOnly bool) func(*testing.T, *world) {
@@ -45,7 +46,7 @@ func interruptions() []interruption {
 			w.replace(tool)
 			asked(w, "bash", readOnly)
 			_, _ = w.run(ctx)
-			if w.shelf.all()[len(w.shelf.all())-1].Kind != agent.EndEntry { // as another worker leaves it that gives up
+			if w.shelf.all()[len(w.shelf.all())-1].Kind != journal.EndEntry { // as another worker leaves it that gives up
 				over(w, agent.ReasonInternal)
 			}
 		}
@@ -159,7 +160,7 @@ func (w *world) told(t *testing.T) *llm.ToolResult {
 	t.Helper()
 	m := script(t, `on "next": say Next`)
 	w.deps.Provider, w.turn.ID = m, "turn-2"
-	w.shelf.keep(agent.Entry{Turn: "turn-2", Kind: agent.UserEntry, Text: "next"})
+	w.shelf.keep(journal.Entry{Turn: "turn-2", Kind: journal.UserEntry, Text: "next"})
 	w.must(t.Context())
 	for _, msg := range m.Requests()[len(m.Requests())-1].Messages {
 		if msg.Result != nil {
@@ -202,7 +203,7 @@ func TestModelRepeatsWhatItWasTold(t *testing.T) {
 			w.deps.Provider, w.turn.ID = chatFunc(func(context.Context, *llm.Request, func(string)) (*llm.Response, error) {
 				return &llm.Response{Text: "Here: " + told.Text, Stop: llm.StopEnd}, nil
 			}), "turn-3"
-			w.shelf.keep(agent.Entry{Turn: "turn-3", Kind: agent.UserEntry, Text: "what?"})
+			w.shelf.keep(journal.Entry{Turn: "turn-3", Kind: journal.UserEntry, Text: "what?"})
 			out := w.must(t.Context())
 			if containsAny(out.Text, orders) || len(out.Text) < 40 {
 				t.Errorf("answer %q", out.Text)

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/zephbot/zephbot/agent"
+	"github.com/zephbot/zephbot/agent/journal"
 )
 
 // Errors of a Change; errors.Is works on them. A refused Change changed nothing.
@@ -16,7 +16,7 @@ var (
 	// ErrLost: the lane is held by another worker or its lease ran out; stop at once.
 	ErrLost = errors.New("the lane is held by another worker")
 	// ErrConflict: the journal has entries that this writer does not know.
-	ErrConflict = agent.ErrConflict
+	ErrConflict = journal.ErrConflict
 	// ErrDecided: the approval is no longer pending.
 	ErrDecided = errors.New("the question is already decided")
 	// ErrNotFound: no such row.
@@ -215,7 +215,7 @@ type Charge struct {
 type Append struct {
 	Session string
 	After   int64
-	Entries []agent.Entry
+	Entries []journal.Entry
 }
 
 // Change is one atomic step: everything in it happens, or nothing. Order within: claim, lease check, then the rest as listed; Move comes last.
@@ -366,7 +366,7 @@ type Reader interface {
 	// Express lists arrivals that overtake or belong to no lane, in order.
 	Express(ctx context.Context, channel, bot string, limit int) ([]Arrival, error)
 	// Journal reads entries of a session from its last reset entry on (that one included), numbered above after.
-	Journal(ctx context.Context, session string, after int64) ([]agent.Entry, error)
+	Journal(ctx context.Context, session string, after int64) ([]journal.Entry, error)
 	// Due lists rows to deliver at now in order of id: pending ones that are due, at most limit. A row with EditRow waits while that row is pending
 	// or sending; then Edit is filled in with its message, and stays "" (send it) when that row never got out.
 	Due(ctx context.Context, channel, bot string, now time.Time, limit int) ([]Row, error)

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/zephbot/zephbot/agent"
+	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/approval"
 	"github.com/zephbot/zephbot/bot/bottest"
@@ -51,7 +51,7 @@ func question(call string) tools.Question {
 
 func asked(questions ...tools.Question) dispatch.Asked {
 	return dispatch.Asked{
-		Session: session, Turn: "t1", Place: here, Caller: "telegram:ann", Name: "Ann", ReplyTo: "12", Questions: questions, Stats: agent.Stats{Steps: 4, USD: 0.012},
+		Session: session, Turn: "t1", Place: here, Caller: "telegram:ann", Name: "Ann", ReplyTo: "12", Questions: questions, Stats: journal.Stats{Steps: 4, USD: 0.012},
 	}
 }
 

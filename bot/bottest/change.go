@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/zephbot/zephbot/agent"
+	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/bot"
 )
 
@@ -145,7 +145,7 @@ func (t *step) append() error {
 }
 
 // write adds entries at the end of a lane's journal.
-func (t *step) write(lane bot.Lane, entries []agent.Entry) error {
+func (t *step) write(lane bot.Lane, entries []journal.Entry) error {
 	journal := slices.Clone(t.journal[lane.Session])
 	for _, entry := range entries {
 		entry.At = utc(entry.At)

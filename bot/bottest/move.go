@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/zephbot/zephbot/agent"
+	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/bot"
 )
 
@@ -103,7 +103,7 @@ func (t *step) moveLane(m *bot.Move, old, session string) error {
 }
 
 // endTurn ends the turn of a lane whose session meets another turn: only one can go on.
-func (t *step) endTurn(lane bot.Lane) (agent.Entry, error) {
+func (t *step) endTurn(lane bot.Lane) (journal.Entry, error) {
 	for id, a := range t.approvals {
 		if a.Session == lane.Session && a.State == bot.Open {
 			a.State, a.Decided = bot.Withdrawn, utc(t.Now())
@@ -114,8 +114,8 @@ func (t *step) endTurn(lane bot.Lane) (agent.Entry, error) {
 		a.state = done
 		put(t, t.arrivals, a.Seq, a)
 	}
-	return copied(agent.Entry{
-		Turn: lane.Turn, Kind: agent.EndEntry, At: utc(t.Now()), Reason: "cancelled",
+	return copied(journal.Entry{
+		Turn: lane.Turn, Kind: journal.EndEntry, At: utc(t.Now()), Reason: "cancelled",
 		Text: "The group got a new id while this was being worked on, and the work was given up.",
 	})
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/zephbot/zephbot/agent"
+	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/bot"
 )
 
@@ -121,12 +121,12 @@ func (s *Store) Express(ctx context.Context, channel, botID string, limit int) (
 }
 
 // Journal implements bot.Reader.
-func (s *Store) Journal(ctx context.Context, session string, after int64) ([]agent.Entry, error) {
+func (s *Store) Journal(ctx context.Context, session string, after int64) ([]journal.Entry, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	var list []agent.Entry
+	var list []journal.Entry
 	for _, entry := range s.journal[session] {
-		if entry.Kind == agent.ResetEntry {
+		if entry.Kind == journal.ResetEntry {
 			list = nil
 		}
 		if entry.N <= after {

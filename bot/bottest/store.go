@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/zephbot/zephbot/agent"
+	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/bot"
 )
 
@@ -31,7 +31,7 @@ type Store struct {
 	arrivals  map[int64]arrival
 	arrived   map[arrivalKey]int64
 	lanes     map[string]bot.Lane
-	journal   map[string][]agent.Entry
+	journal   map[string][]journal.Entry
 	approvals map[string]approval
 	rows      map[int64]bot.Row
 	keys      map[string]int64 // Row.Key → id
@@ -72,7 +72,7 @@ func New() *Store {
 		arrivals:  map[int64]arrival{},
 		arrived:   map[arrivalKey]int64{},
 		lanes:     map[string]bot.Lane{},
-		journal:   map[string][]agent.Entry{},
+		journal:   map[string][]journal.Entry{},
 		approvals: map[string]approval{},
 		rows:      map[int64]bot.Row{},
 		keys:      map[string]int64{},

@@ -11,7 +11,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/zephbot/zephbot/agent"
+	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/dispatch"
 	"github.com/zephbot/zephbot/bot/texts"
@@ -338,8 +338,8 @@ func (t *Table) reset(word func(texts.Words, string) string) func(context.Contex
 		}
 		e := t.say(call, word(t.deps.Words, call.Message.Language))
 		e.Change.Facts = append(e.Change.Facts, bot.Fact{Bucket: bot.ResetBucket, Key: call.Session, Value: t.deps.Now().UTC().Format(time.RFC3339Nano)})
-		e.Change.Append = &bot.Append{Session: call.Session, After: lane.Last, Entries: []agent.Entry{{
-			Turn: "reset/" + call.Message.ID, Kind: agent.ResetEntry, At: t.deps.Now(), Caller: call.Message.Caller,
+		e.Change.Append = &bot.Append{Session: call.Session, After: lane.Last, Entries: []journal.Entry{{
+			Turn: "reset/" + call.Message.ID, Kind: journal.ResetEntry, At: t.deps.Now(), Caller: call.Message.Caller,
 		}}}
 		return e, nil
 	}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/zephbot/zephbot/agent"
+	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/bottest"
 	"github.com/zephbot/zephbot/bot/command"
@@ -310,7 +310,7 @@ func (d *desk) begin(turn string, arrival int64, state bot.LaneState) {
 	since := noon.Add(-5 * time.Minute)
 	_, err := d.store.Apply(d.t.Context(), &bot.Change{
 		Lanes:  []bot.LaneUpdate{{Session: session, Place: &private, State: &state, Turn: &turn, Arrival: &arrival, Since: &since}},
-		Append: &bot.Append{Session: session, Entries: []agent.Entry{{Turn: turn, Kind: agent.UserEntry, Text: "go"}}},
+		Append: &bot.Append{Session: session, Entries: []journal.Entry{{Turn: turn, Kind: journal.UserEntry, Text: "go"}}},
 	})
 	if err != nil {
 		d.t.Fatal(err)
@@ -439,7 +439,7 @@ func TestClear(t *testing.T) {
 		d := setup(t)
 		d.begin("turn-1", 0, bot.Idle)
 		e := d.run(call(name, false))
-		want := &bot.Append{Session: session, After: 1, Entries: []agent.Entry{{Turn: "reset/100", Kind: agent.ResetEntry, At: noon, Caller: "telegram:42"}}}
+		want := &bot.Append{Session: session, After: 1, Entries: []journal.Entry{{Turn: "reset/100", Kind: journal.ResetEntry, At: noon, Caller: "telegram:42"}}}
 		if diff := cmp.Diff(want, e.Change.Append); diff != "" {
 			t.Errorf("/%s (-want +got):\n%s", name, diff)
 		}
@@ -447,7 +447,7 @@ func TestClear(t *testing.T) {
 			t.Fatal(err)
 		}
 		entries, err := d.store.Journal(t.Context(), session, 0)
-		if err != nil || len(entries) == 0 || entries[len(entries)-1].Kind != agent.ResetEntry || entries[len(entries)-1].N != 2 {
+		if err != nil || len(entries) == 0 || entries[len(entries)-1].Kind != journal.ResetEntry || entries[len(entries)-1].N != 2 {
 			t.Errorf("/%s: journal %+v, %v", name, entries, err)
 		}
 	}

@@ -8,14 +8,15 @@ import (
 	"time"
 
 	"github.com/zephbot/zephbot/agent"
+	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/bot"
 )
 
 // opening is the beginning of a turn on its way to the disk.
 type opening struct {
 	change *bot.Change
-	entry  agent.Entry // with which the turn begins
-	first  *first      // the message comes with this very Change; nil = it was stored before
+	entry  journal.Entry // with which the turn begins
+	first  *first        // the message comes with this very Change; nil = it was stored before
 	gate   *gate
 	done   chan struct{}
 	hide   func() // ends what shows the turn
@@ -130,7 +131,7 @@ func (d *Dispatcher) opening(lane *bot.Lane, t *task, text string, news News, ad
 		Lanes: []bot.LaneUpdate{{
 			Session: lane.Session, State: ptr(bot.Running), Turn: &turn, Since: &now, Stop: new(""), Live: new(int64(0)), Caller: &msg.Caller,
 		}},
-		Append:  &bot.Append{Session: lane.Session, After: lane.Last, Entries: []agent.Entry{o.entry}},
+		Append:  &bot.Append{Session: lane.Session, After: lane.Last, Entries: []journal.Entry{o.entry}},
 		Charges: admission.Charges,
 		Facts:   news.Told,
 	}
@@ -222,4 +223,4 @@ func (d *Dispatcher) notBegun(ctx context.Context, o *opening, a *bot.Arrival, a
 	}
 }
 
-var _ agent.Pending = (*journal)(nil)
+var _ agent.Pending = (*laneJournal)(nil)

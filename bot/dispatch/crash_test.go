@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/zephbot/zephbot/agent"
+	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/bottest"
@@ -180,7 +181,7 @@ func (r reads) Ready(ctx context.Context, channel, id string, now time.Time, lim
 	return r.Store.Ready(ctx, channel, id, now, limit)
 }
 
-func (r reads) Journal(ctx context.Context, session string, after int64) ([]agent.Entry, error) {
+func (r reads) Journal(ctx context.Context, session string, after int64) ([]journal.Entry, error) {
 	if err := r.inject.apply(false); err != nil {
 		return nil, err
 	}

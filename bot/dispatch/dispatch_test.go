@@ -46,7 +46,7 @@ func TestManySessionsAtOnceOneTurnEach(t *testing.T) {
 		open := make(chan struct{})
 		var mu sync.Mutex
 		running, most := map[string]int{}, 0
-		w.runner = func(ctx context.Context, turn *agent.Turn, journal agent.Journal, sink agent.Sink) (agent.Outcome, error) {
+		w.runner = func(ctx context.Context, turn *agent.Turn, log agent.Journal, sink agent.Sink) (agent.Outcome, error) {
 			mu.Lock()
 			running[turn.Origin.Session]++
 			if running[turn.Origin.Session] > 1 {
@@ -58,7 +58,7 @@ func TestManySessionsAtOnceOneTurnEach(t *testing.T) {
 			if out, err, ok := until(ctx, open, turn); !ok {
 				return out, err
 			}
-			return echo(ctx, turn, journal, sink)
+			return echo(ctx, turn, log, sink)
 		}
 		w.opts.Concurrency = 5
 		p := w.start()
@@ -79,13 +79,13 @@ func TestManySessionsAtOnceOneTurnEach(t *testing.T) {
 func TestPerCallerCapStarvesNobody(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		open := make(chan struct{})
-		w.runner = func(ctx context.Context, turn *agent.Turn, journal agent.Journal, sink agent.Sink) (agent.Outcome, error) {
+		w.runner = func(ctx context.Context, turn *agent.Turn, log agent.Journal, sink agent.Sink) (agent.Outcome, error) {
 			if turn.Origin.Caller == "test:greedy" {
 				if out, err, ok := until(ctx, open, turn); !ok {
 					return out, err
 				}
 			}
-			return echo(ctx, turn, journal, sink)
+			return echo(ctx, turn, log, sink)
 		}
 		w.opts.Concurrency, w.opts.PerCaller = 4, 2
 		p := w.start()
@@ -105,7 +105,7 @@ func TestPerCallerCapStarvesNobody(t *testing.T) {
 func TestStop(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		never := make(chan struct{})
-		w.runner = func(ctx context.Context, turn *agent.Turn, journal agent.Journal, _ agent.Sink) (agent.Outcome, error) {
+		w.runner = func(ctx context.Context, turn *agent.Turn, log agent.Journal, _ agent.Sink) (agent.Outcome, error) {
 			out, err, _ := until(ctx, never, turn)
 			return out, err
 		}
@@ -138,9 +138,9 @@ func TestStop(t *testing.T) {
 func TestStopDropsAMessageThatBegins(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		open, begun := make(chan struct{}), make(chan struct{})
-		w.runner = func(ctx context.Context, turn *agent.Turn, journal agent.Journal, _ agent.Sink) (agent.Outcome, error) {
+		w.runner = func(ctx context.Context, turn *agent.Turn, log agent.Journal, _ agent.Sink) (agent.Outcome, error) {
 			if turn.Origin.Caller == "test:ann" {
-				if err := stored(journal); err != nil {
+				if err := stored(log); err != nil {
 					t.Error(err)
 				}
 				close(begun)
@@ -149,7 +149,7 @@ func TestStopDropsAMessageThatBegins(t *testing.T) {
 			}
 			out, err, ok := until(ctx, open, turn)
 			if ok {
-				return echo(ctx, turn, journal, nil)
+				return echo(ctx, turn, log, nil)
 			}
 			return out, err
 		}
@@ -174,7 +174,7 @@ func TestStopDropsAMessageThatBegins(t *testing.T) {
 func TestOrphanedTurnEnds(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		never := make(chan struct{})
-		first := func(ctx context.Context, turn *agent.Turn, journal agent.Journal, _ agent.Sink) (agent.Outcome, error) {
+		first := func(ctx context.Context, turn *agent.Turn, log agent.Journal, _ agent.Sink) (agent.Outcome, error) {
 			out, err, _ := until(ctx, never, turn)
 			return out, err
 		}
@@ -199,18 +199,18 @@ func TestOrphanedTurnEnds(t *testing.T) {
 }
 
 func TestClear(t *testing.T) {
-	park := func(ctx context.Context, turn *agent.Turn, journal agent.Journal, sink agent.Sink) (agent.Outcome, error) {
+	park := func(ctx context.Context, turn *agent.Turn, log agent.Journal, sink agent.Sink) (agent.Outcome, error) {
 		if errors.Is(context.Cause(ctx), agent.ErrStopped) {
 			return ended(turn, agent.ReasonStopped), nil
 		}
-		text, err := asked(ctx, turn, journal)
+		text, err := asked(ctx, turn, log)
 		if text != "park" {
 			return answered(turn, "re: "+text), err
 		}
 		return agent.Outcome{Kind: agent.Parked, Questions: []tools.Question{{Call: "c1", Tool: "bash", Hash: "h", Show: "ls"}}}, err
 	}
-	busy := func(ctx context.Context, turn *agent.Turn, journal agent.Journal, sink agent.Sink) (agent.Outcome, error) {
-		text, err := asked(ctx, turn, journal)
+	busy := func(ctx context.Context, turn *agent.Turn, log agent.Journal, sink agent.Sink) (agent.Outcome, error) {
+		text, err := asked(ctx, turn, log)
 		if text != "work" || err != nil {
 			return answered(turn, "re: "+text), err
 		}
@@ -318,11 +318,11 @@ func TestClear(t *testing.T) {
 
 // parker asks two questions and goes on with each as it is approved; it answers when both are.
 func parker(w *world, runs *[]string) runner {
-	return func(ctx context.Context, turn *agent.Turn, journal agent.Journal, _ agent.Sink) (agent.Outcome, error) {
+	return func(ctx context.Context, turn *agent.Turn, log agent.Journal, _ agent.Sink) (agent.Outcome, error) {
 		if errors.Is(context.Cause(ctx), agent.ErrStopped) {
 			return ended(turn, agent.ReasonStopped), nil
 		}
-		text, err := asked(ctx, turn, journal)
+		text, err := asked(ctx, turn, log)
 		if err != nil || !strings.HasPrefix(text, "park") {
 			return answered(turn, "re: "+text), err
 		}

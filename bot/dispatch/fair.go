@@ -4,7 +4,7 @@ import (
 	"context"
 	"strings"
 
-	"github.com/zephbot/zephbot/agent"
+	"github.com/zephbot/zephbot/agent/journal"
 )
 
 // This file decides whose session comes next. Sessions wait party by party: a party is the person who wrote, as far as that is known, and takes turns with
@@ -131,7 +131,7 @@ func (d *Dispatcher) weigh(session string, history int64) {
 }
 
 // historyBytes is what the entries of a conversation say.
-func historyBytes(entries []agent.Entry) int64 {
+func historyBytes(entries []journal.Entry) int64 {
 	n := 0
 	for i := range entries {
 		n += len(entries[i].Text)

@@ -20,14 +20,14 @@ type order struct {
 	open  chan struct{}
 }
 
-func (o *order) run(ctx context.Context, turn *agent.Turn, journal agent.Journal, sink agent.Sink) (agent.Outcome, error) {
+func (o *order) run(ctx context.Context, turn *agent.Turn, log agent.Journal, sink agent.Sink) (agent.Outcome, error) {
 	o.mu.Lock()
 	o.began = append(o.began, turn.Origin.Caller)
 	o.mu.Unlock()
 	if out, err, ok := until(ctx, o.open, turn); !ok {
 		return out, err
 	}
-	return echo(ctx, turn, journal, sink)
+	return echo(ctx, turn, log, sink)
 }
 
 // TestFairTurns: a person who has written in hundreds of chats, or hundreds of messages in one, lets another's first message begin after at most one more
@@ -97,11 +97,11 @@ func TestFairTurns(t *testing.T) {
 func TestMemoryBound(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		o := &order{open: make(chan struct{})}
-		w.runner = func(ctx context.Context, turn *agent.Turn, journal agent.Journal, sink agent.Sink) (agent.Outcome, error) {
-			if _, err := journal.Load(ctx); err != nil {
+		w.runner = func(ctx context.Context, turn *agent.Turn, log agent.Journal, sink agent.Sink) (agent.Outcome, error) {
+			if _, err := log.Load(ctx); err != nil {
 				return agent.Outcome{}, err
 			}
-			return o.run(ctx, turn, journal, sink)
+			return o.run(ctx, turn, log, sink)
 		}
 		w.opts.Memory = 1 << 20
 		p := w.start()

@@ -9,20 +9,21 @@ import (
 	"time"
 
 	"github.com/zephbot/zephbot/agent"
+	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/dispatch"
 )
 
 // away is a model that does not answer before a time.
 func away(till time.Time) runner {
-	return func(ctx context.Context, turn *agent.Turn, journal agent.Journal, sink agent.Sink) (agent.Outcome, error) {
+	return func(ctx context.Context, turn *agent.Turn, log agent.Journal, sink agent.Sink) (agent.Outcome, error) {
 		if errors.Is(context.Cause(ctx), agent.ErrStopped) {
 			return ended(turn, agent.ReasonStopped), nil
 		}
 		if time.Now().Before(till) {
 			return agent.Outcome{Kind: agent.Later, Err: errors.New("overloaded")}, nil
 		}
-		return echo(ctx, turn, journal, sink)
+		return echo(ctx, turn, log, sink)
 	}
 }
 
@@ -66,13 +67,13 @@ func TestModelAway(t *testing.T) {
 		in(t, func(t *testing.T, w *world) {
 			runs := 0
 			began := time.Now()
-			w.runner = func(ctx context.Context, turn *agent.Turn, journal agent.Journal, sink agent.Sink) (agent.Outcome, error) {
+			w.runner = func(ctx context.Context, turn *agent.Turn, log agent.Journal, sink agent.Sink) (agent.Outcome, error) {
 				runs++
-				if _, err := journal.Load(ctx); err != nil {
+				if _, err := log.Load(ctx); err != nil {
 					return agent.Outcome{}, err
 				}
 				if time.Since(began) < 20*time.Minute { // it says something each time, and is away again
-					_, err := journal.Append(ctx, agent.Entry{Turn: turn.ID, Kind: agent.AssistantEntry, Text: "step"})
+					_, err := log.Append(ctx, journal.Entry{Turn: turn.ID, Kind: journal.AssistantEntry, Text: "step"})
 					return agent.Outcome{Kind: agent.Later, RetryAfter: time.Minute}, err
 				}
 				return answered(turn, "done"), nil
@@ -131,7 +132,7 @@ func TestNews(t *testing.T) {
 		}
 		var told []string
 		for _, e := range entries {
-			if e.Kind == agent.UserEntry {
+			if e.Kind == journal.UserEntry {
 				told = append(told, e.Text+": "+e.News)
 			}
 		}
@@ -145,11 +146,11 @@ func TestPanics(t *testing.T) {
 	t.Run("once", func(t *testing.T) {
 		in(t, func(t *testing.T, w *world) {
 			runs := 0
-			w.runner = func(ctx context.Context, turn *agent.Turn, journal agent.Journal, sink agent.Sink) (agent.Outcome, error) {
+			w.runner = func(ctx context.Context, turn *agent.Turn, log agent.Journal, sink agent.Sink) (agent.Outcome, error) {
 				if runs++; runs == 1 {
 					panic("once")
 				}
-				return echo(ctx, turn, journal, sink)
+				return echo(ctx, turn, log, sink)
 			}
 			w.accept(w.start(), w.private("ann", "hi"))
 			w.want(bot.Final, "re: hi")
@@ -161,12 +162,12 @@ func TestPanics(t *testing.T) {
 	t.Run("always", func(t *testing.T) {
 		in(t, func(t *testing.T, w *world) {
 			runs := 0
-			w.runner = func(ctx context.Context, turn *agent.Turn, journal agent.Journal, sink agent.Sink) (agent.Outcome, error) {
-				if text, _ := asked(ctx, turn, journal); text == "bad" {
+			w.runner = func(ctx context.Context, turn *agent.Turn, log agent.Journal, sink agent.Sink) (agent.Outcome, error) {
+				if text, _ := asked(ctx, turn, log); text == "bad" {
 					runs++
 					panic("always")
 				}
-				return echo(ctx, turn, journal, sink)
+				return echo(ctx, turn, log, sink)
 			}
 			w.accept(w.start(), w.private("ann", "bad"), w.private("ann", "good"))
 			w.want(bot.Final, "re: good")
@@ -306,10 +307,10 @@ func takeover(w *world, s string) {
 func TestLeaseLost(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		var cause error
-		w.runner = func(ctx context.Context, turn *agent.Turn, journal agent.Journal, _ agent.Sink) (agent.Outcome, error) {
+		w.runner = func(ctx context.Context, turn *agent.Turn, log agent.Journal, _ agent.Sink) (agent.Outcome, error) {
 			<-ctx.Done()
 			cause = context.Cause(ctx)
-			_, err := journal.Append(context.WithoutCancel(ctx), agent.Entry{Turn: turn.ID, Kind: agent.AnswerEntry, Text: "late"})
+			_, err := log.Append(context.WithoutCancel(ctx), journal.Entry{Turn: turn.ID, Kind: journal.AnswerEntry, Text: "late"})
 			return agent.Outcome{}, err
 		}
 		w.accept(w.start(), w.private("ann", "hi"))
@@ -333,11 +334,11 @@ func TestShutdown(t *testing.T) {
 	t.Run("drains", func(t *testing.T) {
 		in(t, func(t *testing.T, w *world) {
 			open := make(chan struct{})
-			w.runner = func(ctx context.Context, turn *agent.Turn, journal agent.Journal, sink agent.Sink) (agent.Outcome, error) {
+			w.runner = func(ctx context.Context, turn *agent.Turn, log agent.Journal, sink agent.Sink) (agent.Outcome, error) {
 				if out, err, ok := until(ctx, open, turn); !ok {
 					return out, err
 				}
-				return echo(ctx, turn, journal, sink)
+				return echo(ctx, turn, log, sink)
 			}
 			p := w.start()
 			w.accept(p, w.private("ann", "hi"), w.private("ann", "left to the next"))
@@ -390,7 +391,7 @@ func TestLeaseOfADeadProcess(t *testing.T) {
 				change := &bot.Change{
 					Arrive: []bot.Arrival{{Channel: "test", Bot: "7", ID: m.ID, Session: session("ann"), Raw: r.Body, At: now}},
 					Claim:  &bot.Claim{Session: session("ann"), Place: m.Place, Owner: "same", Now: now, Until: now.Add(time.Minute)},
-					Append: &bot.Append{Session: session("ann"), Entries: []agent.Entry{{Turn: turn, Kind: agent.UserEntry, Text: "hi"}}},
+					Append: &bot.Append{Session: session("ann"), Entries: []journal.Entry{{Turn: turn, Kind: journal.UserEntry, Text: "hi"}}},
 				}
 				applied, err := w.store.Apply(t.Context(), change)
 				if err != nil {
@@ -484,12 +485,12 @@ func TestMigration(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		open := make(chan struct{})
 		runs := 0
-		w.runner = func(ctx context.Context, turn *agent.Turn, journal agent.Journal, sink agent.Sink) (agent.Outcome, error) {
+		w.runner = func(ctx context.Context, turn *agent.Turn, log agent.Journal, sink agent.Sink) (agent.Outcome, error) {
 			runs++
 			if out, err, ok := until(ctx, open, turn); !ok {
 				return out, err
 			}
-			return echo(ctx, turn, journal, sink)
+			return echo(ctx, turn, log, sink)
 		}
 		p := w.start()
 		w.accept(p, w.group("-5", "ann", "one"), w.group("-5", "ann", "two"))

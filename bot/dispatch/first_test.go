@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/zephbot/zephbot/agent"
+	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/bottest"
@@ -52,7 +53,7 @@ func (c *counting) Next(ctx context.Context, session string, limit int) ([]bot.A
 	return c.Store.Next(ctx, session, limit)
 }
 
-func (c *counting) Journal(ctx context.Context, session string, after int64) ([]agent.Entry, error) {
+func (c *counting) Journal(ctx context.Context, session string, after int64) ([]journal.Entry, error) {
 	c.note("journal")
 	return c.Store.Journal(ctx, session, after)
 }
@@ -99,16 +100,16 @@ func TestAskedWhileItIsStored(t *testing.T) {
 					}
 				}
 				asked, release := 0, make(chan struct{})
-				w.runner = func(ctx context.Context, turn *agent.Turn, journal agent.Journal, sink agent.Sink) (agent.Outcome, error) {
+				w.runner = func(ctx context.Context, turn *agent.Turn, log agent.Journal, sink agent.Sink) (agent.Outcome, error) {
 					asked++
 					sink.Emit(ctx, agent.Event{Type: agent.DeltaEvent, Text: "re"})
-					if _, err := journal.Append(ctx, agent.Entry{Turn: turn.ID, Kind: agent.AssistantEntry}); err != nil {
+					if _, err := log.Append(ctx, journal.Entry{Turn: turn.ID, Kind: journal.AssistantEntry}); err != nil {
 						if !errors.Is(context.Cause(ctx), errInjected) {
 							t.Errorf("cause %v", context.Cause(ctx))
 						}
 						return agent.Outcome{}, err
 					}
-					return echo(ctx, turn, journal, sink)
+					return echo(ctx, turn, log, sink)
 				}
 				p := w.start()
 				w.accept(p, w.private("bob", "of the first batch nothing is certain"))
@@ -158,9 +159,9 @@ func TestAskedWhileItIsStored(t *testing.T) {
 func TestKnownUpdatesAskNobody(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		asked := 0
-		w.runner = func(ctx context.Context, turn *agent.Turn, journal agent.Journal, sink agent.Sink) (agent.Outcome, error) {
+		w.runner = func(ctx context.Context, turn *agent.Turn, log agent.Journal, sink agent.Sink) (agent.Outcome, error) {
 			asked++
-			return echo(ctx, turn, journal, sink)
+			return echo(ctx, turn, log, sink)
 		}
 		p := w.start()
 		hi, again := w.private("ann", "hi"), w.private("ann", "again")
@@ -208,7 +209,7 @@ func TestWhatIsKeptIsOutOfDate(t *testing.T) {
 		"a claim": func(w *world) { takeover(w, session("ann")) },
 		"a reset": func(w *world) {
 			lane := w.lane(session("ann"))
-			change := &bot.Change{Append: &bot.Append{Session: lane.Session, After: lane.Last, Entries: []agent.Entry{{Turn: "reset", Kind: agent.ResetEntry}}}}
+			change := &bot.Change{Append: &bot.Append{Session: lane.Session, After: lane.Last, Entries: []journal.Entry{{Turn: "reset", Kind: journal.ResetEntry}}}}
 			if _, err := w.store.Apply(w.t.Context(), change); err != nil {
 				w.t.Fatal(err)
 			}
@@ -224,17 +225,17 @@ func TestWhatIsKeptIsOutOfDate(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			in(t, func(t *testing.T, w *world) {
-				var seen [][]agent.Entry
-				w.runner = func(ctx context.Context, turn *agent.Turn, journal agent.Journal, sink agent.Sink) (agent.Outcome, error) {
-					entries, err := journal.Load(ctx)
+				var seen [][]journal.Entry
+				w.runner = func(ctx context.Context, turn *agent.Turn, log agent.Journal, sink agent.Sink) (agent.Outcome, error) {
+					entries, err := log.Load(ctx)
 					if err == nil {
-						err = stored(journal)
+						err = stored(log)
 					}
 					if err != nil {
 						return agent.Outcome{}, err
 					}
 					seen = append(seen, slices.Clone(entries))
-					return echo(ctx, turn, journal, sink)
+					return echo(ctx, turn, log, sink)
 				}
 				p := w.start()
 				w.accept(p, w.private("ann", "one"))
@@ -263,10 +264,10 @@ func TestWhatIsKeptIsOutOfDate(t *testing.T) {
 func TestKeptIsWhatIsStored(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		odd := []string{"plain", "a \xff b", "tab\tnew\nline <&> \u2028", ""}
-		w.runner = func(ctx context.Context, turn *agent.Turn, journal agent.Journal, _ agent.Sink) (agent.Outcome, error) {
-			entries, err := journal.Load(ctx)
+		w.runner = func(ctx context.Context, turn *agent.Turn, log agent.Journal, _ agent.Sink) (agent.Outcome, error) {
+			entries, err := log.Load(ctx)
 			if err == nil {
-				err = stored(journal)
+				err = stored(log)
 			}
 			if err != nil {
 				return agent.Outcome{}, err
@@ -276,9 +277,9 @@ func TestKeptIsWhatIsStored(t *testing.T) {
 				t.Errorf("(-stored +seen):\n%s", diff)
 			}
 			text := odd[len(entries)%len(odd)]
-			_, appendErr := journal.Append(ctx,
-				agent.Entry{Turn: turn.ID, Kind: agent.AssistantEntry, At: time.Now(), Uses: []agent.Use{{Call: "c", Name: "look", Args: []byte(`{"a":1}`)}}},
-				agent.Entry{Turn: turn.ID, Kind: agent.ResultEntry, At: time.Now(), Call: "c", Text: text, Touched: []string{"/x"}, Usage: llm.Usage{Input: 1}})
+			_, appendErr := log.Append(ctx,
+				journal.Entry{Turn: turn.ID, Kind: journal.AssistantEntry, At: time.Now(), Uses: []journal.Use{{Call: "c", Name: "look", Args: []byte(`{"a":1}`)}}},
+				journal.Entry{Turn: turn.ID, Kind: journal.ResultEntry, At: time.Now(), Call: "c", Text: text, Touched: []string{"/x"}, Usage: llm.Usage{Input: 1}})
 			return answered(turn, "ok "+text), errors.Join(err, appendErr)
 		}
 		p := w.start()
@@ -300,8 +301,8 @@ func TestWhatIsKeptIsBounded(t *testing.T) {
 		for i := range long {
 			long[i] = 'x'
 		}
-		w.runner = func(ctx context.Context, turn *agent.Turn, journal agent.Journal, _ agent.Sink) (agent.Outcome, error) {
-			_, err := journal.Load(ctx)
+		w.runner = func(ctx context.Context, turn *agent.Turn, log agent.Journal, _ agent.Sink) (agent.Outcome, error) {
+			_, err := log.Load(ctx)
 			return answered(turn, string(long)), err
 		}
 		p := w.start()

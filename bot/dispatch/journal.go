@@ -4,26 +4,26 @@ import (
 	"context"
 	"slices"
 
-	"github.com/zephbot/zephbot/agent"
+	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/bot"
 )
 
-// journal is the session's journal as the holder of its lane writes it.
-type journal struct {
+// laneJournal is the session's journal as the holder of its lane writes it.
+type laneJournal struct {
 	store   bot.Store
 	lease   bot.Lease
 	last    int64
-	entries []agent.Entry                 // known of the conversation, up to last, as they are stored
-	known   bool                          // entries is filled
-	odd     bool                          // entries are not quite what is stored
-	opening *opening                      // of a turn that begins; nil = its beginning was stored before
-	notices func([]agent.Entry) []bot.Row // go out in the commit of the entries they stand in
+	entries []journal.Entry                 // known of the conversation, up to last, as they are stored
+	known   bool                            // entries is filled
+	odd     bool                            // entries are not quite what is stored
+	opening *opening                        // of a turn that begins; nil = its beginning was stored before
+	notices func([]journal.Entry) []bot.Row // go out in the commit of the entries they stand in
 	wake    func()
 	weigh   func(history int64) // takes how many bytes were read
 }
 
 // Load implements agent.Journal.
-func (j *journal) Load(ctx context.Context) ([]agent.Entry, error) {
+func (j *laneJournal) Load(ctx context.Context) ([]journal.Entry, error) {
 	if !j.known {
 		entries, err := j.store.Journal(ctx, j.lease.Session, 0)
 		if err != nil {
@@ -32,7 +32,7 @@ func (j *journal) Load(ctx context.Context) ([]agent.Entry, error) {
 		j.entries, j.known = entries, true
 		if j.opening != nil {
 			first := j.opening.entry.N
-			at := slices.IndexFunc(entries, func(e agent.Entry) bool { return e.N >= first })
+			at := slices.IndexFunc(entries, func(e journal.Entry) bool { return e.N >= first })
 			if at < 0 || entries[at].N != first { // the commit that adds it is not over yet
 				j.learn(j.opening.entry)
 			}
@@ -48,7 +48,7 @@ func (j *journal) Load(ctx context.Context) ([]agent.Entry, error) {
 }
 
 // Stored implements agent.Pending.
-func (j *journal) Stored() error {
+func (j *laneJournal) Stored() error {
 	if j.opening == nil {
 		return nil
 	}
@@ -56,7 +56,7 @@ func (j *journal) Stored() error {
 }
 
 // Append implements agent.Journal. A Change that has been taken up is decided by its commit: the caller learns the truth even when its context ends.
-func (j *journal) Append(ctx context.Context, entries ...agent.Entry) ([]agent.Entry, error) {
+func (j *laneJournal) Append(ctx context.Context, entries ...journal.Entry) ([]journal.Entry, error) {
 	if err := j.Stored(); err != nil {
 		return nil, err
 	}
@@ -81,7 +81,7 @@ func (j *journal) Append(ctx context.Context, entries ...agent.Entry) ([]agent.E
 }
 
 // learn adds numbered entries to what is known.
-func (j *journal) learn(entries ...agent.Entry) {
+func (j *laneJournal) learn(entries ...journal.Entry) {
 	j.entries = slices.Clip(j.entries) // what was given out stays as it is
 	for _, e := range entries {
 		stored, ok := asStored(e)

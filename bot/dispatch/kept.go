@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/zephbot/zephbot/agent"
+	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/bot"
 )
 
@@ -31,7 +32,7 @@ type kept struct {
 // keptOne is an idle session.
 type keptOne struct {
 	lane    bot.Lane
-	entries []agent.Entry // since the last reset, up to lane.Last
+	entries []journal.Entry // since the last reset, up to lane.Last
 	size    int
 }
 
@@ -51,7 +52,7 @@ func (k *kept) lane(session string) (bot.Lane, bool) {
 }
 
 // entries are the journal up to the lane's last entry, when that is what is known. The list must not be written to.
-func (k *kept) entries(lane *bot.Lane) ([]agent.Entry, bool) {
+func (k *kept) entries(lane *bot.Lane) ([]journal.Entry, bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	at, ok := k.sessions[lane.Session]
@@ -67,7 +68,7 @@ func (k *kept) entries(lane *bot.Lane) ([]agent.Entry, bool) {
 }
 
 // put remembers a session, and forgets others for it. What a journal would give back otherwise than it was written is not kept.
-func (k *kept) put(lane bot.Lane, entries []agent.Entry) {
+func (k *kept) put(lane bot.Lane, entries []journal.Entry) {
 	one := &keptOne{lane: lane, entries: entries, size: overhead}
 	for i := range entries {
 		one.size += sizeOf(&entries[i])
@@ -107,7 +108,7 @@ func (k *kept) remove(session string) {
 const overhead = 512
 
 // sizeOf estimates the memory of an entry, in bytes.
-func sizeOf(e *agent.Entry) int {
+func sizeOf(e *journal.Entry) int {
 	n := overhead + len(e.Turn) + len(e.Text) + len(e.Speaker) + len(e.Caller) + len(e.News) + len(e.Source)
 	if e.Quote != nil {
 		n += len(e.Quote.Author) + len(e.Quote.Text)
@@ -124,7 +125,7 @@ func sizeOf(e *agent.Entry) int {
 }
 
 // asStored is an entry as a journal gives it back; false when that cannot be told: JSON replaces what is not UTF-8.
-func asStored(e agent.Entry) (agent.Entry, bool) {
+func asStored(e journal.Entry) (journal.Entry, bool) {
 	e.At, e.Files = e.At.Round(0).UTC(), nil
 	if e.At.IsZero() {
 		e.At = time.Time{}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/zephbot/zephbot/agent"
+	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/tools"
 )
@@ -16,7 +17,7 @@ func TestResultsBringNoticesAndFiles(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		failed := false
 		w.store.Hooks.BeforeApply = func(c *bot.Change) error {
-			if c.Append != nil && len(c.Append.Entries) == 1 && c.Append.Entries[0].Kind == agent.ResultEntry {
+			if c.Append != nil && len(c.Append.Entries) == 1 && c.Append.Entries[0].Kind == journal.ResultEntry {
 				if len(c.Send) != 2 {
 					t.Errorf("%d rows in the commit of the result", len(c.Send))
 				}
@@ -27,16 +28,16 @@ func TestResultsBringNoticesAndFiles(t *testing.T) {
 			}
 			return nil
 		}
-		w.runner = func(ctx context.Context, turn *agent.Turn, journal agent.Journal, _ agent.Sink) (agent.Outcome, error) {
-			if _, err := journal.Load(ctx); err != nil {
+		w.runner = func(ctx context.Context, turn *agent.Turn, log agent.Journal, _ agent.Sink) (agent.Outcome, error) {
+			if _, err := log.Load(ctx); err != nil {
 				return agent.Outcome{}, err
 			}
-			entry := agent.Entry{
-				Turn: turn.ID, Kind: agent.ResultEntry, Call: "c1_0", Tool: "srv:draw", Text: "[image]",
+			entry := journal.Entry{
+				Turn: turn.ID, Kind: journal.ResultEntry, Call: "c1_0", Tool: "srv:draw", Text: "[image]",
 				Notices: []string{"The server srv asked for your city; it was declined."},
 				Files:   []tools.File{{Name: "map.png", MIME: "image/png", Data: []byte{1, 2, 3}}},
 			}
-			if _, err := journal.Append(ctx, entry); err != nil {
+			if _, err := log.Append(ctx, entry); err != nil {
 				return agent.Outcome{}, err
 			}
 			return answered(turn, "done"), nil

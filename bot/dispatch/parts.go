@@ -10,6 +10,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/zephbot/zephbot/agent"
+	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/tools"
 )
@@ -104,7 +105,7 @@ type Asked struct {
 	Language      string
 	ReplyTo       string
 	Questions     []tools.Question
-	Stats         agent.Stats
+	Stats         journal.Stats
 }
 
 // Approvals puts questions to people and takes their decisions (bot/approval).
@@ -149,7 +150,7 @@ type Watched struct {
 // Words are the sentences the dispatcher needs, in the reader's language (bot/texts).
 type Words interface { //nolint:interfacebloat // one book of sentences, read as a whole
 	// Ended says why a turn ended without an answer. Text is what the outcome carries: the partial answer, the repeated result, a quota's sentence.
-	Ended(language, reason, text string, stats agent.Stats, request string) string
+	Ended(language, reason, text string, stats journal.Stats, request string) string
 	// Cut is added under an answer that the token limit cut.
 	Cut(language string) string
 	// Away says that the model does not answer and that the message is kept.

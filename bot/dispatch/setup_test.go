@@ -16,6 +16,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/zephbot/zephbot/agent"
+	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/approval"
 	"github.com/zephbot/zephbot/bot/bottest"
@@ -49,15 +50,15 @@ func (composer) Compose(markdown string) []bot.Content {
 }
 
 // runner is a Runner by function; by default it echoes.
-type runner func(ctx context.Context, turn *agent.Turn, journal agent.Journal, sink agent.Sink) (agent.Outcome, error)
+type runner func(ctx context.Context, turn *agent.Turn, log agent.Journal, sink agent.Sink) (agent.Outcome, error)
 
-func (r runner) Run(ctx context.Context, turn *agent.Turn, journal agent.Journal, sink agent.Sink) (agent.Outcome, error) {
-	return r(ctx, turn, journal, sink)
+func (r runner) Run(ctx context.Context, turn *agent.Turn, log agent.Journal, sink agent.Sink) (agent.Outcome, error) {
+	return r(ctx, turn, log, sink)
 }
 
 // stored waits until the beginning of a turn is in the store.
-func stored(journal agent.Journal) error {
-	if pending, ok := journal.(agent.Pending); ok {
+func stored(log agent.Journal) error {
+	if pending, ok := log.(agent.Pending); ok {
 		return pending.Stored()
 	}
 	return nil
@@ -65,29 +66,29 @@ func stored(journal agent.Journal) error {
 
 // answered ends a turn.
 func answered(turn *agent.Turn, text string) agent.Outcome {
-	return agent.Outcome{Kind: agent.Answered, Text: text, Entries: []agent.Entry{{Turn: turn.ID, Kind: agent.AnswerEntry, Text: text}}}
+	return agent.Outcome{Kind: agent.Answered, Text: text, Entries: []journal.Entry{{Turn: turn.ID, Kind: journal.AnswerEntry, Text: text}}}
 }
 
 func ended(turn *agent.Turn, reason string) agent.Outcome {
-	return agent.Outcome{Kind: agent.Ended, Reason: reason, Entries: []agent.Entry{{Turn: turn.ID, Kind: agent.EndEntry, Reason: reason}}}
+	return agent.Outcome{Kind: agent.Ended, Reason: reason, Entries: []journal.Entry{{Turn: turn.ID, Kind: journal.EndEntry, Reason: reason}}}
 }
 
 // asked is what the person of a turn wrote.
-func asked(ctx context.Context, turn *agent.Turn, journal agent.Journal) (string, error) {
-	entries, err := journal.Load(ctx)
+func asked(ctx context.Context, turn *agent.Turn, log agent.Journal) (string, error) {
+	entries, err := log.Load(ctx)
 	if err != nil {
 		return "", err
 	}
 	for _, e := range entries {
-		if e.Turn == turn.ID && e.Kind == agent.UserEntry {
+		if e.Turn == turn.ID && e.Kind == journal.UserEntry {
 			return e.Text, nil
 		}
 	}
 	return "", fmt.Errorf("turn %s has no message", turn.ID)
 }
 
-func echo(ctx context.Context, turn *agent.Turn, journal agent.Journal, _ agent.Sink) (agent.Outcome, error) {
-	text, err := asked(ctx, turn, journal)
+func echo(ctx context.Context, turn *agent.Turn, log agent.Journal, _ agent.Sink) (agent.Outcome, error) {
+	text, err := asked(ctx, turn, log)
 	return answered(turn, "re: "+text), err
 }
 
@@ -219,7 +220,7 @@ func (c *commands) Run(ctx context.Context, call *dispatch.Call) (dispatch.Effec
 		return e, err
 	case "clear":
 		e := dispatch.Effect{Change: bot.Change{Send: say("cleared")}}
-		e.Change.Append = &bot.Append{Session: call.Session, After: lane.Last, Entries: []agent.Entry{{Turn: "reset", Kind: agent.ResetEntry}}}
+		e.Change.Append = &bot.Append{Session: call.Session, After: lane.Last, Entries: []journal.Entry{{Turn: "reset", Kind: journal.ResetEntry}}}
 		return e, nil
 	case "bad":
 		return dispatch.Effect{}, c.fails

@@ -51,9 +51,9 @@ func TestProgressAndPlaceholder(t *testing.T) {
 				return shown
 			}
 		}
-		w.runner = func(ctx context.Context, turn *agent.Turn, journal agent.Journal, sink agent.Sink) (agent.Outcome, error) {
+		w.runner = func(ctx context.Context, turn *agent.Turn, log agent.Journal, sink agent.Sink) (agent.Outcome, error) {
 			sink.Emit(ctx, agent.Event{Type: agent.ModelEvent})
-			if err := stored(journal); err != nil {
+			if err := stored(log); err != nil {
 				t.Error(err)
 			}
 			for range 2 { // the second time it is found again
@@ -91,7 +91,7 @@ func TestProgressThatFailsOrPanics(t *testing.T) {
 			}
 		}
 		runs := 0
-		w.runner = func(ctx context.Context, turn *agent.Turn, journal agent.Journal, sink agent.Sink) (agent.Outcome, error) {
+		w.runner = func(ctx context.Context, turn *agent.Turn, log agent.Journal, sink agent.Sink) (agent.Outcome, error) {
 			if runs++; runs == 1 {
 				panic("in the middle")
 			}

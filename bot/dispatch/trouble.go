@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 
 	"github.com/zephbot/zephbot/agent"
+	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/bot"
 )
 
@@ -106,8 +107,8 @@ func (d *Dispatcher) end(ctx context.Context, lane *bot.Lane, change *bot.Change
 	} else {
 		change.Claim = d.claim(lane, lane.Place)
 	}
-	entry := agent.Entry{Turn: lane.Turn, Kind: agent.EndEntry, At: d.parts.Now(), Reason: reason, Text: text}
-	change.Append = &bot.Append{Session: lane.Session, After: lane.Last, Entries: []agent.Entry{entry}}
+	entry := journal.Entry{Turn: lane.Turn, Kind: journal.EndEntry, At: d.parts.Now(), Reason: reason, Text: text}
+	change.Append = &bot.Append{Session: lane.Session, After: lane.Last, Entries: []journal.Entry{entry}}
 	change.Lanes = append(change.Lanes, idle(lane.Session))
 	if err := d.parts.Approvals.Withdraw(ctx, lane.Session, lane.Turn, "", change); err != nil {
 		return fmt.Errorf("withdraw questions: %w", err)
@@ -131,7 +132,7 @@ func (d *Dispatcher) claim(lane *bot.Lane, place bot.Place) *bot.Claim {
 func (d *Dispatcher) orphan(ctx context.Context, lane *bot.Lane) bool {
 	d.parts.Log.Info().Str("session", lane.Session).Str("turn", lane.Turn).Msg("turn ended: its message was dropped")
 	change := &bot.Change{}
-	text := d.parts.Words.Ended("", agent.ReasonStopped, "", agent.Stats{}, requestID(lane.Turn))
+	text := d.parts.Words.Ended("", agent.ReasonStopped, "", journal.Stats{}, requestID(lane.Turn))
 	err := d.end(ctx, lane, change, agent.ReasonStopped, text)
 	if err == nil {
 		_, err = d.parts.Store.Apply(ctx, change)

@@ -12,6 +12,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/zephbot/zephbot/agent"
+	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/bot"
 )
 
@@ -62,7 +63,7 @@ func (d *Dispatcher) newWork(lane *bot.Lane, t *task) *work {
 	w := &work{
 		d: d, lane: lane, arrival: t.arrival, msg: t.msg, lease: bot.Lease{Session: lane.Session, Fence: lane.Fence}, turn: d.turnOf(lane, t), live: lane.Live,
 	}
-	w.journal = &journal{store: d.parts.Store, lease: w.lease, last: lane.Last, notices: w.notices, wake: func() { d.parts.Outbox.Wake(w.msg.Place) }}
+	w.journal = &laneJournal{store: d.parts.Store, lease: w.lease, last: lane.Last, notices: w.notices, wake: func() { d.parts.Outbox.Wake(w.msg.Place) }}
 	w.journal.weigh = func(history int64) { d.weigh(lane.Session, history) }
 	w.journal.entries, w.journal.known = d.kept.entries(lane)
 	return w
@@ -135,8 +136,8 @@ func (w *work) faulty(ctx context.Context, cause error) bool {
 	failing := w.d.parts.Now().Sub(since)
 	if failing >= w.d.opts.GiveUp || hopeless(cause) {
 		log.Error().Err(cause).Msg("turn given up: it fails by a fault")
-		entry := agent.Entry{Turn: w.turn.ID, Kind: agent.EndEntry, At: w.d.parts.Now(), Reason: agent.ReasonInternal}
-		err := w.commit(kept, agent.Outcome{Kind: agent.Ended, Reason: agent.ReasonInternal, Entries: []agent.Entry{entry}})
+		entry := journal.Entry{Turn: w.turn.ID, Kind: journal.EndEntry, At: w.d.parts.Now(), Reason: agent.ReasonInternal}
+		err := w.commit(kept, agent.Outcome{Kind: agent.Ended, Reason: agent.ReasonInternal, Entries: []journal.Entry{entry}})
 		if err == nil {
 			w.d.parts.Outbox.Wake(w.msg.Place)
 			return true
@@ -171,7 +172,7 @@ type work struct {
 	msg     *bot.Message
 	lease   bot.Lease
 	turn    *agent.Turn
-	journal *journal
+	journal *laneJournal
 	fresh   bool // the turn has begun with this run: nobody was asked anything yet
 	alone   bool // nothing else waited in the session when it began
 
@@ -324,7 +325,7 @@ func (w *work) finals(contents []bot.Content) []bot.Row {
 	return rows
 }
 
-func (w *work) finish(change *bot.Change, entries []agent.Entry) {
+func (w *work) finish(change *bot.Change, entries []journal.Entry) {
 	if len(entries) > 0 {
 		change.Append = &bot.Append{Session: w.lane.Session, After: w.journal.last, Entries: entries}
 	}
@@ -385,8 +386,8 @@ func (w *work) later(ctx context.Context, change *bot.Change, out agent.Outcome)
 	now := w.d.parts.Now()
 	since := w.failingSince()
 	if now.Sub(since) >= w.d.opts.GiveUp {
-		entry := agent.Entry{Turn: w.turn.ID, Kind: agent.EndEntry, At: now, Reason: agent.ReasonGivenUp}
-		return w.ended(ctx, change, agent.Outcome{Kind: agent.Ended, Reason: agent.ReasonGivenUp, Entries: []agent.Entry{entry}, Stats: out.Stats})
+		entry := journal.Entry{Turn: w.turn.ID, Kind: journal.EndEntry, At: now, Reason: agent.ReasonGivenUp}
+		return w.ended(ctx, change, agent.Outcome{Kind: agent.Ended, Reason: agent.ReasonGivenUp, Entries: []journal.Entry{entry}, Stats: out.Stats})
 	}
 	wait := max(out.RetryAfter, backoff(now.Sub(since)))
 	due := now.Add(wait)
@@ -402,7 +403,7 @@ func backoff(since time.Duration) time.Duration {
 }
 
 // notices are the rows that tell the person what a call's result brought besides.
-func (w *work) notices(entries []agent.Entry) []bot.Row {
+func (w *work) notices(entries []journal.Entry) []bot.Row {
 	var rows []bot.Row
 	for _, e := range entries {
 		for i, text := range e.Notices {

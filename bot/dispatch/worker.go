@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/zephbot/zephbot/agent"
+	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/tools"
 )
@@ -306,10 +307,10 @@ func (d *Dispatcher) news(ctx context.Context, session string) (News, error) {
 }
 
 // entry is the journal's first line of a turn.
-func (d *Dispatcher) entry(msg *bot.Message, turn, text string, news News, now time.Time) agent.Entry {
-	e := agent.Entry{Turn: turn, Kind: agent.UserEntry, At: now, Text: text, Speaker: msg.Name, Caller: msg.Caller, News: news.Text, Flagged: news.Flagged}
+func (d *Dispatcher) entry(msg *bot.Message, turn, text string, news News, now time.Time) journal.Entry {
+	e := journal.Entry{Turn: turn, Kind: journal.UserEntry, At: now, Text: text, Speaker: msg.Name, Caller: msg.Caller, News: news.Text, Flagged: news.Flagged}
 	if msg.Reply != nil {
-		e.Quote = &agent.Quote{Author: msg.Reply.Author, Own: msg.Reply.Own, Text: msg.Reply.Text}
+		e.Quote = &journal.Quote{Author: msg.Reply.Author, Own: msg.Reply.Own, Text: msg.Reply.Text}
 	}
 	return e
 }

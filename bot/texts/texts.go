@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/zephbot/zephbot/agent"
+	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/render"
 	"github.com/zephbot/zephbot/bot/visible"
@@ -53,7 +54,7 @@ func (w Words) moment(t time.Time) string {
 }
 
 // Ended says why a turn ended without an answer.
-func (w Words) Ended(language, reason, text string, stats agent.Stats, request string) string {
+func (w Words) Ended(language, reason, text string, stats journal.Stats, request string) string {
 	b := w.in(language)
 	text = strings.TrimSpace(text)
 	switch reason {

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/zephbot/zephbot/agent"
+	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/texts"
 	"github.com/zephbot/zephbot/bot/visible"
@@ -28,7 +29,7 @@ var neutral = map[string]bool{"Placeholder": true, "Attached": true, "Names": tr
 // everything says every sentence there is, by method.
 func everything(l string) map[string][]string {
 	ended := func(reason, text string, steps int) string {
-		return w.Ended(l, reason, text, agent.Stats{Steps: steps}, "7f3a")
+		return w.Ended(l, reason, text, journal.Stats{Steps: steps}, "7f3a")
 	}
 	decided := func(state bot.ApprovalState, scope string) string {
 		return w.Decided(l, bot.Approval{State: state, Scope: scope, ByName: "Ann", Decided: at})
@@ -156,10 +157,10 @@ func TestLanguageTags(t *testing.T) {
 func TestSentences(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ got, want string }{
-		{w.Ended("en", agent.ReasonStopped, " Half an ", agent.Stats{}, ""), "Half an\n\nStopped."},
-		{w.Ended("en", agent.ReasonBudget, "Your tokens are used up.", agent.Stats{}, ""), "Your tokens are used up."},
-		{w.Ended("en", agent.ReasonLoop, "a ``` b", agent.Stats{}, ""), "I got the same result three times and stopped, so as not to run in circles: \n```\na ''' b\n```"},
-		{w.Ended("en", agent.ReasonLimit, "", agent.Stats{Steps: 1}, ""), "I stopped after 1 step without a result. Say *go on* to let me continue."},
+		{w.Ended("en", agent.ReasonStopped, " Half an ", journal.Stats{}, ""), "Half an\n\nStopped."},
+		{w.Ended("en", agent.ReasonBudget, "Your tokens are used up.", journal.Stats{}, ""), "Your tokens are used up."},
+		{w.Ended("en", agent.ReasonLoop, "a ``` b", journal.Stats{}, ""), "I got the same result three times and stopped, so as not to run in circles: \n```\na ''' b\n```"},
+		{w.Ended("en", agent.ReasonLimit, "", journal.Stats{Steps: 1}, ""), "I stopped after 1 step without a result. Say *go on* to let me continue."},
 		{w.Start("en", ""), "Hello. I am an assistant that can look things up and do work with tools. Just write what you need; before I change anything, I ask. /help shows what else there is."},
 		{w.Line("en", "read", " app.log\nmore", 1, 3, 6500*time.Millisecond), "⏳ Reading app.log · 2 of 3 steps · 6 s"},
 		{w.Line("en", "read", "100%d", 3, 3, 0), "⏳ Reading 100%d · 3 of 3 steps · 0 s"},

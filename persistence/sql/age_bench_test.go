@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/zephbot/zephbot/agent"
+	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/persistence/sql"
 )
@@ -94,13 +94,13 @@ func oneTurn(b *testing.B, store *sql.Store, n int) {
 	place := bot.Place{Channel: "telegram", Bot: "1", Surface: "bot", Chat: fmt.Sprint(1000 + n%20_000)}
 	apply(&bot.Change{
 		Claim:   &bot.Claim{Session: session, Place: place, Fence: lane.Fence, Owner: "o", Now: time.Now(), Until: time.Now().Add(time.Minute)},
-		Append:  &bot.Append{Session: session, After: lane.Last, Entries: []agent.Entry{{Turn: "t", Kind: agent.UserEntry, Text: "question"}}},
+		Append:  &bot.Append{Session: session, After: lane.Last, Entries: []journal.Entry{{Turn: "t", Kind: journal.UserEntry, Text: "question"}}},
 		Lanes:   []bot.LaneUpdate{{Session: session, State: &running}},
 		Charges: []bot.Charge{{Key: fmt.Sprint("user", n), Scope: "user/" + session, Unit: "turns", Day: "2026-03-05", N: 1}},
 	})
 	rows := apply(&bot.Change{
 		Lease: &bot.Lease{Session: session, Fence: lane.Fence + 1}, Done: seqs,
-		Append: &bot.Append{Session: session, After: lane.Last + 1, Entries: []agent.Entry{{Turn: "t", Kind: agent.AssistantEntry, Text: "answer"}}},
+		Append: &bot.Append{Session: session, After: lane.Last + 1, Entries: []journal.Entry{{Turn: "t", Kind: journal.AssistantEntry, Text: "answer"}}},
 		Lanes:  []bot.LaneUpdate{{Session: session, State: &idle, Release: true}},
 		Send:   []bot.Row{{Session: session, Place: place, Purpose: bot.Final, Key: fmt.Sprint("answer", n), Content: bot.Content{Text: "answer"}}},
 	}).Rows
@@ -155,13 +155,13 @@ func grouped(b *testing.B, store *sql.Store, n int) {
 	seqs := apply(&bot.Change{Arrive: []bot.Arrival{{Channel: "telegram", Bot: "1", ID: session, Session: session, Raw: make([]byte, 300)}}}).Seqs
 	apply(&bot.Change{
 		Claim:   &bot.Claim{Session: session, Place: place, Owner: "o", Now: time.Now(), Until: time.Now().Add(time.Minute)},
-		Append:  &bot.Append{Session: session, Entries: []agent.Entry{{Turn: "t", Kind: agent.UserEntry, Text: "question"}}},
+		Append:  &bot.Append{Session: session, Entries: []journal.Entry{{Turn: "t", Kind: journal.UserEntry, Text: "question"}}},
 		Lanes:   []bot.LaneUpdate{{Session: session, State: &running}},
 		Charges: []bot.Charge{{Key: session, Scope: "user/" + session, Unit: "turns", Day: "2026-03-05", N: 1}},
 	})
 	rows := apply(&bot.Change{
 		Lease: &bot.Lease{Session: session, Fence: 1}, Done: seqs,
-		Append: &bot.Append{Session: session, After: 1, Entries: []agent.Entry{{Turn: "t", Kind: agent.AssistantEntry, Text: "answer"}}},
+		Append: &bot.Append{Session: session, After: 1, Entries: []journal.Entry{{Turn: "t", Kind: journal.AssistantEntry, Text: "answer"}}},
 		Lanes:  []bot.LaneUpdate{{Session: session, State: &idle, Release: true}},
 		Send:   []bot.Row{{Session: session, Place: place, Purpose: bot.Final, Key: session, Content: bot.Content{Text: "answer"}}},
 	}).Rows

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/zephbot/zephbot/agent"
+	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/bot"
 )
 
@@ -225,7 +225,7 @@ func (t *step) append(ctx context.Context) error {
 		if err := writeEntry(ctx, t.q, a.Session, lane.Last, a.Entries[i]); err != nil {
 			return err
 		}
-		if a.Entries[i].Kind == agent.ResetEntry {
+		if a.Entries[i].Kind == journal.ResetEntry {
 			if err := t.q.exec(ctx, resetOverflow, a.Session); err != nil {
 				return fmt.Errorf("forget stored outputs: %w", err)
 			}
@@ -235,7 +235,7 @@ func (t *step) append(ctx context.Context) error {
 	return nil
 }
 
-func writeEntry(ctx context.Context, q *queries, session string, n int64, entry agent.Entry) error {
+func writeEntry(ctx context.Context, q *queries, session string, n int64, entry journal.Entry) error {
 	if !entry.At.IsZero() {
 		entry.At = entry.At.UTC()
 	}
@@ -244,7 +244,7 @@ func writeEntry(ctx context.Context, q *queries, session string, n int64, entry 
 		return err
 	}
 	reset := 0
-	if entry.Kind == agent.ResetEntry {
+	if entry.Kind == journal.ResetEntry {
 		reset = 1
 	}
 	if err := q.exec(ctx, insertEntry, session, n, reset, body); err != nil {

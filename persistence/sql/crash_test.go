@@ -9,7 +9,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/zephbot/zephbot/agent"
+	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/persistence/sql"
 )
@@ -34,7 +34,7 @@ func TestCrashChild(t *testing.T) {
 				_, err := store.Apply(t.Context(), &bot.Change{
 					Claim:  &bot.Claim{Session: session, Place: bot.Place{Channel: "telegram", Bot: "1"}, Owner: "child"},
 					Arrive: []bot.Arrival{{Channel: "telegram", Bot: "1", ID: fmt.Sprint(n), Session: session, Raw: []byte("raw")}},
-					Append: &bot.Append{Session: session, Entries: []agent.Entry{{Text: "one"}, {Text: "two"}}},
+					Append: &bot.Append{Session: session, Entries: []journal.Entry{{Text: "one"}, {Text: "two"}}},
 					Send:   []bot.Row{{Session: session, Key: session}},
 					Facts:  []bot.Fact{{Bucket: "b", Key: fmt.Sprint(n), Value: "v"}},
 				})

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/zephbot/zephbot/agent"
+	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/bottest"
 	"github.com/zephbot/zephbot/persistence/sql"
@@ -114,11 +114,11 @@ func turns(n int) (changes []*bot.Change) {
 		changes = append(changes,
 			&bot.Change{
 				Claim:  &bot.Claim{Session: "s", Place: lanePlace(), Fence: i, Owner: "o", Now: at, Until: at.Add(time.Minute)},
-				Append: &bot.Append{Session: "s", After: 2 * i, Entries: []agent.Entry{{Turn: "t", Text: "question"}}},
+				Append: &bot.Append{Session: "s", After: 2 * i, Entries: []journal.Entry{{Turn: "t", Text: "question"}}},
 				Lanes:  []bot.LaneUpdate{{Session: "s", State: &running}},
 			},
 			&bot.Change{
-				Lease: lease, Append: &bot.Append{Session: "s", After: 2*i + 1, Entries: []agent.Entry{{Turn: "t", Text: "answer"}}},
+				Lease: lease, Append: &bot.Append{Session: "s", After: 2*i + 1, Entries: []journal.Entry{{Turn: "t", Text: "answer"}}},
 				Lanes: []bot.LaneUpdate{{Session: "s", State: &idle, Release: true}}, Send: []bot.Row{{Session: "s", Place: lanePlace(), Key: fmt.Sprint(i)}},
 			})
 	}
@@ -140,7 +140,7 @@ func TestALaneIsReadOnceAndWrittenOnceAGroup(t *testing.T) {
 	if err != nil || lane.Fence != n || lane.Last != 2*n || lane.State != bot.Idle || lane.Owner != "" {
 		t.Errorf("lane %+v, %v", lane, err)
 	}
-	_, errs = g.apply(t, []*bot.Change{{Append: &bot.Append{Session: "s", After: 2 * n, Entries: []agent.Entry{{Text: "more"}}}}})
+	_, errs = g.apply(t, []*bot.Change{{Append: &bot.Append{Session: "s", After: 2 * n, Entries: []journal.Entry{{Text: "more"}}}}})
 	if errs[0] != nil || g.ran("SELECT") != 0 || g.ran("UPDATE lane") != 1 {
 		t.Errorf("in the next group: %v, %d reads", errs[0], g.ran("SELECT"))
 	}
@@ -157,8 +157,8 @@ func TestARefusalIsUndoneAlone(t *testing.T) {
 	}{
 		"before":  {&bot.Change{Lease: &bot.Lease{Session: "s", Fence: 99}, Facts: fact("refused").Facts}, bot.ErrLost, 0},
 		"after":   {&bot.Change{Send: []bot.Row{{Session: "s", Key: "refused"}}, Cards: []bot.Card{{Approval: "unknown"}}, Facts: fact("refused").Facts}, bot.ErrNotFound, 1},
-		"a lane":  {&bot.Change{Append: &bot.Append{Session: "s", After: 2, Entries: []agent.Entry{{Text: "refused"}}}, Done: []int64{9}}, bot.ErrNotFound, 0},
-		"journal": {&bot.Change{Append: &bot.Append{Session: "s", After: 2, Entries: []agent.Entry{{Text: "refused"}}}, Rows: []bot.RowUpdate{{ID: 99, From: []bot.RowState{bot.Sent}, To: bot.Dead}}}, bot.ErrNotFound, 1},
+		"a lane":  {&bot.Change{Append: &bot.Append{Session: "s", After: 2, Entries: []journal.Entry{{Text: "refused"}}}, Done: []int64{9}}, bot.ErrNotFound, 0},
+		"journal": {&bot.Change{Append: &bot.Append{Session: "s", After: 2, Entries: []journal.Entry{{Text: "refused"}}}, Rows: []bot.RowUpdate{{ID: 99, From: []bot.RowState{bot.Sent}, To: bot.Dead}}}, bot.ErrNotFound, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

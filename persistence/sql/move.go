@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/zephbot/zephbot/agent"
+	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/bot"
 )
 
@@ -188,8 +188,8 @@ func (t *step) endTurn(ctx context.Context, lane *bot.Lane) error {
 		return err
 	}
 	lane.Last++
-	err = writeEntry(ctx, t.q, lane.Session, lane.Last, agent.Entry{
-		Turn: lane.Turn, Kind: agent.EndEntry, At: now, Reason: "cancelled", Text: movedText,
+	err = writeEntry(ctx, t.q, lane.Session, lane.Last, journal.Entry{
+		Turn: lane.Turn, Kind: journal.EndEntry, At: now, Reason: "cancelled", Text: movedText,
 	})
 	lane.Turn = ""
 	return err

@@ -11,7 +11,7 @@ import (
 
 	"github.com/pressly/goose/v3"
 
-	"github.com/zephbot/zephbot/agent"
+	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/persistence/sql"
 	"github.com/zephbot/zephbot/persistence/storetest"
@@ -62,10 +62,10 @@ func TestAResetForgetsTheOutputsOfItsConversation(t *testing.T) {
 		want error
 		kept bool
 	}{
-		{"a message", &bot.Append{Session: "a", Entries: []agent.Entry{{Turn: "t", Kind: agent.UserEntry}}}, nil, true},
-		{"a reset that is refused", &bot.Append{Session: "a", After: 7, Entries: []agent.Entry{{Turn: "r", Kind: agent.ResetEntry}}}, bot.ErrConflict, true},
-		{"a reset elsewhere", &bot.Append{Session: "b", Entries: []agent.Entry{{Turn: "r", Kind: agent.ResetEntry}}}, nil, true},
-		{"a reset", &bot.Append{Session: "a", After: 1, Entries: []agent.Entry{{Turn: "r", Kind: agent.ResetEntry}}}, nil, false},
+		{"a message", &bot.Append{Session: "a", Entries: []journal.Entry{{Turn: "t", Kind: journal.UserEntry}}}, nil, true},
+		{"a reset that is refused", &bot.Append{Session: "a", After: 7, Entries: []journal.Entry{{Turn: "r", Kind: journal.ResetEntry}}}, bot.ErrConflict, true},
+		{"a reset elsewhere", &bot.Append{Session: "b", Entries: []journal.Entry{{Turn: "r", Kind: journal.ResetEntry}}}, nil, true},
+		{"a reset", &bot.Append{Session: "a", After: 1, Entries: []journal.Entry{{Turn: "r", Kind: journal.ResetEntry}}}, nil, false},
 	} {
 		if _, err := store.Apply(t.Context(), &bot.Change{Append: step.add}); !errors.Is(err, step.want) {
 			t.Fatalf("%s: %v, want %v", step.what, err, step.want)

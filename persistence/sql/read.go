@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/zephbot/zephbot/agent"
+	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/bot"
 )
 
@@ -121,7 +121,7 @@ const journalQuery = `SELECT n, body FROM journal WHERE session = ? AND n > ?
 AND n >= (SELECT COALESCE(MAX(n), 0) FROM journal WHERE session = ? AND reset = 1) ORDER BY n`
 
 // Journal implements bot.Reader.
-func (r *reader) Journal(ctx context.Context, session string, after int64) ([]agent.Entry, error) {
+func (r *reader) Journal(ctx context.Context, session string, after int64) ([]journal.Entry, error) {
 	entries, err := list(ctx, r.q, scanEntry, journalQuery, session, after, session)
 	return entries, r.problem("read journal", err)
 }

@@ -6,7 +6,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/zephbot/zephbot/agent"
+	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/bot"
 )
 
@@ -141,8 +141,8 @@ func scanLane(scan scanner) (bot.Lane, error) {
 	return l, scan(dests...)
 }
 
-func scanEntry(scan scanner) (agent.Entry, error) {
-	var e agent.Entry
+func scanEntry(scan scanner) (journal.Entry, error) {
+	var e journal.Entry
 	var n int64
 	err := scan(&n, document{&e})
 	e.N = n

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/zephbot/zephbot/agent"
+	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/bot"
 )
 
@@ -188,7 +188,7 @@ func (p *putAside) sweep(ctx context.Context, q *queries, batch int) (deleted in
 }
 
 // next reads the next reset before which something is left.
-func (p *putAside) next(ctx context.Context, q *queries) (session string, reset agent.Entry, found bool, err error) {
+func (p *putAside) next(ctx context.Context, q *queries) (session string, reset journal.Entry, found bool, err error) {
 	found, err = q.one(ctx, func(scan scanner) error { return scan(&session, &reset.N, document{&reset}) }, resetsQuery, p.session, p.n)
 	return session, reset, found, err
 }

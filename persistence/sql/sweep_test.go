@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/zephbot/zephbot/agent"
+	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/persistence/sql"
 )
@@ -167,16 +167,16 @@ func TestRetentionDeletesWhatNobodyNeeds(t *testing.T) {
 		check(t, err)
 		return applied
 	}
-	said := func(text string) agent.Entry {
-		return agent.Entry{Turn: "t", Kind: agent.UserEntry, At: start, Text: text}
+	said := func(text string) journal.Entry {
+		return journal.Entry{Turn: "t", Kind: journal.UserEntry, At: start, Text: text}
 	}
-	reset := func(at time.Time) agent.Entry { return agent.Entry{Kind: agent.ResetEntry, At: at} }
-	var long []agent.Entry
+	reset := func(at time.Time) journal.Entry { return journal.Entry{Kind: journal.ResetEntry, At: at} }
+	var long []journal.Entry
 	for range 700 { // more than one batch
 		long = append(long, said("old"))
 	}
 	later := start.Add(100 * day)
-	for session, entries := range map[string][]agent.Entry{
+	for session, entries := range map[string][]journal.Entry{
 		"a": append(slices.Clone(long), reset(start), said("kept"), said("kept")),
 		"b": {said("old"), reset(start), said("put aside later"), reset(later), said("kept")},
 		"c": {said("a conversation that goes on"), said("and on")},
@@ -224,7 +224,7 @@ func TestRetentionDeletesWhatNobodyNeeds(t *testing.T) {
 	}
 	lane, err := store.Lane(t.Context(), "e")
 	check(t, err)
-	apply(&bot.Change{Append: &bot.Append{Session: "e", After: lane.Last, Entries: []agent.Entry{said("goes on")}}})
+	apply(&bot.Change{Append: &bot.Append{Session: "e", After: lane.Last, Entries: []journal.Entry{said("goes on")}}})
 	left, err := store.Rows(t.Context(), "s", 0)
 	if err != nil || len(left) != 3 || left[0].Key != "waits" || left[1].Key != "edited" || left[2].Key != "edit" {
 		t.Errorf("rows %+v, %v", left, err)

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
-	"github.com/zephbot/zephbot/agent"
+	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/bot"
 )
 
@@ -82,8 +82,8 @@ func (g *generator) look(ctx context.Context, one, two bot.Store) {
 }
 
 // sameEnd compares entries; those that the stores wrote themselves carry each store's own time.
-func sameEnd(a, b agent.Entry) bool {
-	if a.Kind == agent.EndEntry && b.Kind == agent.EndEntry {
+func sameEnd(a, b journal.Entry) bool {
+	if a.Kind == journal.EndEntry && b.Kind == journal.EndEntry {
 		a.At, b.At = time.Time{}, time.Time{}
 	}
 	return cmp.Equal(a, b, cmpopts.EquateEmpty())

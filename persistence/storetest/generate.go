@@ -8,7 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/zephbot/zephbot/agent"
+	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/bot"
 )
 
@@ -143,7 +143,7 @@ func (g *generator) append(ctx context.Context, s bot.Store, c *bot.Change) {
 	session := g.session()
 	c.Append = &bot.Append{Session: session, After: g.read(ctx, s, session).Last + int64(pick(g, "off", 0, 0, 0, 1))}
 	for range rapid.IntRange(0, 3).Draw(g.r, "entries") {
-		c.Append.Entries = append(c.Append.Entries, agent.Entry{Turn: "t1", Kind: agent.UserEntry, At: g.time(), Text: rapid.String().Draw(g.r, "text")})
+		c.Append.Entries = append(c.Append.Entries, journal.Entry{Turn: "t1", Kind: journal.UserEntry, At: g.time(), Text: rapid.String().Draw(g.r, "text")})
 	}
 }
 

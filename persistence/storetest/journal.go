@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"sync"
 
-	"github.com/zephbot/zephbot/agent"
+	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/bot"
 )
@@ -18,16 +18,16 @@ func journalTests() map[string]func(*harness) {
 }
 
 func entriesAreNumberedAndComeBackWhole(h *harness) {
-	entries := []agent.Entry{
+	entries := []journal.Entry{
 		{
-			Turn: "t1", Kind: agent.UserEntry, At: start, Text: "hé\x00llo", Speaker: "Ann", Caller: "telegram:42",
-			Quote: &agent.Quote{Author: "Bob", Own: true, Text: "q"},
+			Turn: "t1", Kind: journal.UserEntry, At: start, Text: "hé\x00llo", Speaker: "Ann", Caller: "telegram:42",
+			Quote: &journal.Quote{Author: "Bob", Own: true, Text: "q"},
 		},
 		{
-			Turn: "t1", Kind: agent.AssistantEntry, At: start, Model: "m", USD: 0.25, Usage: llm.Usage{},
-			Uses: []agent.Use{{Call: "2.0", Model: "x", Name: "read", Args: json.RawMessage(`{"path":"a"}`), ReadOnly: true}},
+			Turn: "t1", Kind: journal.AssistantEntry, At: start, Model: "m", USD: 0.25, Usage: llm.Usage{},
+			Uses: []journal.Use{{Call: "2.0", Model: "x", Name: "read", Args: json.RawMessage(`{"path":"a"}`), ReadOnly: true}},
 		},
-		{Turn: "t1", Kind: agent.ResultEntry, At: start, Call: "2.0", Tool: "read", Failed: true, Category: "timeout", Millis: 7},
+		{Turn: "t1", Kind: journal.ResultEntry, At: start, Call: "2.0", Tool: "read", Failed: true, Category: "timeout", Millis: 7},
 	}
 	h.do(&bot.Change{Append: &bot.Append{Session: session, Entries: entries[:1]}})
 	h.do(&bot.Change{Append: &bot.Append{Session: session, After: 1, Entries: entries[1:]}})
@@ -43,9 +43,9 @@ func entriesAreNumberedAndComeBackWhole(h *harness) {
 }
 
 func whoDoesNotKnowTheLastEntryMayNotAppend(h *harness) {
-	h.do(&bot.Change{Append: &bot.Append{Session: session, Entries: []agent.Entry{said("t", "one")}}})
+	h.do(&bot.Change{Append: &bot.Append{Session: session, Entries: []journal.Entry{said("t", "one")}}})
 	for _, after := range []int64{0, 2} {
-		h.refused(&bot.Change{Append: &bot.Append{Session: session, After: after, Entries: []agent.Entry{said("t", "two")}}}, bot.ErrConflict)
+		h.refused(&bot.Change{Append: &bot.Append{Session: session, After: after, Entries: []journal.Entry{said("t", "two")}}}, bot.ErrConflict)
 	}
 	h.refused(&bot.Change{Append: &bot.Append{Session: session, After: 0}}, bot.ErrConflict)
 	same(h, "journal", texts(h.journal(session)), []string{"one"})
@@ -67,7 +67,7 @@ func aChangeWithOneRefusedPartChangesNothing(h *harness) {
 		return &bot.Change{
 			Claim:  &bot.Claim{Session: another, Place: h.place(), Owner: owner, Now: start, Until: farFuture},
 			Arrive: []bot.Arrival{{Channel: channel, Bot: botID, ID: "2", Session: session}},
-			Done:   seqs, Append: &bot.Append{Session: session, Entries: []agent.Entry{said("t", "x")}},
+			Done:   seqs, Append: &bot.Append{Session: session, Entries: []journal.Entry{said("t", "x")}},
 			Lanes:  []bot.LaneUpdate{{Session: session, State: &state}},
 			Ask:    []bot.Approval{{ID: "b", Session: session}},
 			Decide: []bot.Decision{{ID: "a", State: bot.Approved}},
@@ -176,7 +176,7 @@ func (h *harness) appender(writer, entries int) {
 			return
 		}
 		text := string(rune('a'+writer)) + string(rune('a'+i))
-		_, err = h.Apply(h.Context(), &bot.Change{Append: &bot.Append{Session: session, After: lane.Last, Entries: []agent.Entry{said("t", text)}}})
+		_, err = h.Apply(h.Context(), &bot.Change{Append: &bot.Append{Session: session, After: lane.Last, Entries: []journal.Entry{said("t", text)}}})
 		switch {
 		case err == nil:
 			i++
@@ -188,12 +188,12 @@ func (h *harness) appender(writer, entries int) {
 }
 
 func aConversationBeginsAtItsLastReset(h *harness) {
-	entries := []agent.Entry{
-		{Turn: "t1", Kind: agent.UserEntry, At: start, Text: "old"},
-		{Turn: "r1", Kind: agent.ResetEntry, At: start},
-		{Turn: "t2", Kind: agent.UserEntry, At: start, Text: "older"},
-		{Turn: "r2", Kind: agent.ResetEntry, At: start},
-		{Turn: "t3", Kind: agent.UserEntry, At: start, Text: "new"},
+	entries := []journal.Entry{
+		{Turn: "t1", Kind: journal.UserEntry, At: start, Text: "old"},
+		{Turn: "r1", Kind: journal.ResetEntry, At: start},
+		{Turn: "t2", Kind: journal.UserEntry, At: start, Text: "older"},
+		{Turn: "r2", Kind: journal.ResetEntry, At: start},
+		{Turn: "t3", Kind: journal.UserEntry, At: start, Text: "new"},
 	}
 	h.do(&bot.Change{Append: &bot.Append{Session: session, Entries: entries}})
 	for i := range entries {

@@ -1,7 +1,7 @@
 package storetest
 
 import (
-	"github.com/zephbot/zephbot/agent"
+	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/bot"
 )
 
@@ -94,7 +94,7 @@ func ofTwoTurnsTheOldChatsIsEnded(h *harness) {
 	if len(entries) != 3 || entries[0].Text != "old" || entries[2].Text != "new" {
 		h.Fatalf("journal %v", texts(entries))
 	}
-	if e := entries[1]; e.Kind != agent.EndEntry || e.Turn != "t1" || e.Reason != "cancelled" || e.N != 2 {
+	if e := entries[1]; e.Kind != journal.EndEntry || e.Turn != "t1" || e.Reason != "cancelled" || e.N != 2 {
 		h.Errorf("end of the old turn: %+v", e)
 	}
 	same(h, "turn", h.lane(moved).Turn, "t2")
@@ -102,7 +102,7 @@ func ofTwoTurnsTheOldChatsIsEnded(h *harness) {
 	queue, err := h.Next(h.Context(), moved, 10)
 	h.ok(err)
 	same(h, "queue", ids(queue), []string{"2"})
-	h.do(&bot.Change{Append: &bot.Append{Session: moved, After: 3, Entries: []agent.Entry{said("t2", "more")}}})
+	h.do(&bot.Change{Append: &bot.Append{Session: moved, After: 3, Entries: []journal.Entry{said("t2", "more")}}})
 }
 
 func aMoveToNowhereIsRefused(h *harness) {
@@ -118,7 +118,7 @@ func (h *harness) furnish() []int64 {
 	rows := h.queue(bot.Row{ReplyTo: "3"}, bot.Row{Edit: "4"})
 	h.update(rows[0], bot.Pending, bot.Sent, "5")
 	h.do(&bot.Change{
-		Append: &bot.Append{Session: session, Entries: []agent.Entry{said("t1", "one"), said("t1", "two")}},
+		Append: &bot.Append{Session: session, Entries: []journal.Entry{said("t1", "one"), said("t1", "two")}},
 		Ask:    []bot.Approval{{ID: "a", Session: session, Place: h.place()}},
 		Facts: []bot.Fact{
 			{Bucket: "b", Key: "telegram/1/bot/-100", Value: "chat"},
@@ -138,7 +138,7 @@ func (h *harness) furnish() []int64 {
 // say writes entries into a session whose turn is given.
 func (h *harness) say(session, turn string, lines ...string) {
 	h.Helper()
-	var entries []agent.Entry
+	var entries []journal.Entry
 	for _, line := range lines {
 		entries = append(entries, said("t", line))
 	}
@@ -153,6 +153,6 @@ func (h *harness) merged(want ...string) {
 	for i, entry := range entries {
 		same(h, "number", entry.N, int64(i+1))
 	}
-	h.do(&bot.Change{Append: &bot.Append{Session: moved, After: int64(len(want)), Entries: []agent.Entry{said("t", "more")}}})
+	h.do(&bot.Change{Append: &bot.Append{Session: moved, After: int64(len(want)), Entries: []journal.Entry{said("t", "more")}}})
 	same(h, "last", h.lane(moved).Last, int64(len(want)+1))
 }

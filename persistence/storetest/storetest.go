@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/zephbot/zephbot/agent"
+	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/bot"
 )
 
@@ -118,7 +118,7 @@ func (h *harness) approval(id string) bot.Approval {
 	return a
 }
 
-func (h *harness) journal(session string) []agent.Entry {
+func (h *harness) journal(session string) []journal.Entry {
 	h.Helper()
 	entries, err := h.Journal(h.Context(), session, 0)
 	h.ok(err)
@@ -163,7 +163,7 @@ func rowIDs(rows []bot.Row) []int64 {
 	return list
 }
 
-func texts(entries []agent.Entry) []string {
+func texts(entries []journal.Entry) []string {
 	var list []string
 	for _, entry := range entries {
 		list = append(list, entry.Text)
@@ -171,6 +171,6 @@ func texts(entries []agent.Entry) []string {
 	return list
 }
 
-func said(turn, text string) agent.Entry {
-	return agent.Entry{Turn: turn, Kind: agent.UserEntry, At: start, Text: text}
+func said(turn, text string) journal.Entry {
+	return journal.Entry{Turn: turn, Kind: journal.UserEntry, At: start, Text: text}
 }

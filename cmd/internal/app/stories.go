@@ -9,7 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/zephbot/zephbot/agent"
+	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/simulator"
 	"github.com/zephbot/zephbot/bot/telegram"
@@ -98,11 +98,11 @@ func find(ctx context.Context, db *sql.Reader, botID string, place bot.Place, pe
 }
 
 // turns groups a journal into turns with their steps.
-func turns(entries []agent.Entry, rows []bot.Row, lane bot.Lane) []simulator.StoryTurn {
+func turns(entries []journal.Entry, rows []bot.Row, lane bot.Lane) []simulator.StoryTurn {
 	var list []simulator.StoryTurn
 	at := map[string]int{}
 	for _, e := range entries {
-		if e.Kind == agent.ResetEntry {
+		if e.Kind == journal.ResetEntry {
 			continue
 		}
 		i, ok := at[e.Turn]
@@ -135,26 +135,26 @@ func turns(entries []agent.Entry, rows []bot.Row, lane bot.Lane) []simulator.Sto
 }
 
 // record adds an entry to its turn.
-func record(t *simulator.StoryTurn, e agent.Entry) {
+func record(t *simulator.StoryTurn, e journal.Entry) {
 	switch e.Kind {
-	case agent.UserEntry:
+	case journal.UserEntry:
 		t.Text, t.Began = e.Text, e.At
-	case agent.AssistantEntry:
+	case journal.AssistantEntry:
 		var names []string
 		for _, u := range e.Uses {
 			names = append(names, u.Name+" "+string(u.Args))
 		}
 		t.Steps = append(t.Steps, simulator.Step{Kind: "model", Name: e.Model, Text: strings.Join(names, "\n"), Millis: e.Millis, Tokens: int64(e.Usage.Total()), USD: e.USD})
-	case agent.ResultEntry:
+	case journal.ResultEntry:
 		t.Steps = append(t.Steps, simulator.Step{
 			Kind: "tool", Name: e.Tool, Text: e.Text, Rule: e.Rule, By: e.By, Millis: e.Millis, Failed: e.Failed,
 		})
-	case agent.AnswerEntry:
+	case journal.AnswerEntry:
 		t.State = "done"
 		t.Steps = append(t.Steps, simulator.Step{Kind: "answer", Name: e.Model, Text: e.Text, Millis: e.Millis, Tokens: int64(e.Usage.Total()), USD: e.USD})
-	case agent.EndEntry:
+	case journal.EndEntry:
 		t.State = "ended: " + e.Reason
 		t.Steps = append(t.Steps, simulator.Step{Kind: "end", Name: e.Reason, Text: e.Text, Failed: true})
-	case agent.StartedEntry, agent.ResetEntry:
+	case journal.StartedEntry, journal.ResetEntry:
 	}
 }

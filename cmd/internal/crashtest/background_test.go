@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/zephbot/zephbot/agent"
+	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/persistence/sql"
 )
 
@@ -84,12 +84,12 @@ func (r *run) heard(ctx context.Context) (h heard, err error) {
 				h.begun = len(facts)
 			}
 		}
-		journal, err := db.Journal(ctx, session(r.fake.BotID()), 0)
-		for _, e := range journal {
+		entries, err := db.Journal(ctx, session(r.fake.BotID()), 0)
+		for _, e := range entries {
 			switch {
-			case e.Kind == agent.UserEntry:
+			case e.Kind == journal.UserEntry:
 				h.told += strings.Count(e.News, "[background run ")
-			case e.Kind == agent.ResultEntry && strings.Contains(e.Text, "[background run "):
+			case e.Kind == journal.ResultEntry && strings.Contains(e.Text, "[background run "):
 				h.started++
 			}
 		}

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/zephbot/zephbot/agent"
+	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/telegram/telegramtest"
 	"github.com/zephbot/zephbot/bot/texts"
@@ -64,8 +64,8 @@ func inspect(ctx context.Context, dir, scratch string) (*wreck, error) {
 		for i := range rows {
 			w.Sending = append(w.Sending, rows[i].Content.Text)
 		}
-		journal, err := db.Journal(ctx, session(botOf(telegramtest.DefaultToken)), 0)
-		w.Running = len(journal) > 0 && journal[len(journal)-1].Kind == agent.StartedEntry
+		entries, err := db.Journal(ctx, session(botOf(telegramtest.DefaultToken)), 0)
+		w.Running = len(entries) > 0 && entries[len(entries)-1].Kind == journal.StartedEntry
 		return err
 	})
 	return w, err
@@ -212,20 +212,20 @@ func (r *run) stored(ctx context.Context, db *sql.Reader) (unknown bool, err err
 	add(err != nil || len(ready) > 0, "ready: %v, %w", ready, orNone(err))
 	open, err := db.OpenApprovals(ctx, "")
 	add(err != nil || len(open) > 0, "open questions: %v, %w", open, orNone(err))
-	journal, err := db.Journal(ctx, session(r.fake.BotID()), 0)
+	entries, err := db.Journal(ctx, session(r.fake.BotID()), 0)
 	add(err != nil, "journal: %w", orNone(err))
-	kinds, results, started := map[agent.EntryKind]int{}, map[string]int{}, map[string]int{}
-	for _, e := range journal {
+	kinds, results, started := map[journal.Kind]int{}, map[string]int{}, map[string]int{}
+	for _, e := range entries {
 		kinds[e.Kind]++
 		switch e.Kind {
-		case agent.ResultEntry:
+		case journal.ResultEntry:
 			results[e.Call]++
 			unknown = unknown || e.Category == "unknown"
-		case agent.StartedEntry:
+		case journal.StartedEntry:
 			started[e.Call]++
 		}
 	}
-	add(kinds[agent.UserEntry] != 2 || kinds[agent.AnswerEntry] != 2 || kinds[agent.EndEntry] != 0, "journal has entries %v", kinds)
+	add(kinds[journal.UserEntry] != 2 || kinds[journal.AnswerEntry] != 2 || kinds[journal.EndEntry] != 0, "journal has entries %v", kinds)
 	add(len(results) != 2 || len(started) != 1, "results %v and starts %v, want two and one", results, started)
 	for call, n := range results {
 		add(n != 1 || started[call] > 1, "call %s: %d starts, %d results", call, started[call], n)
