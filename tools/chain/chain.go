@@ -1,7 +1,7 @@
 // Package chain composes the stages that every tool call walks, in the one order that there is. Built-ins, MCP tools, scheduled work and calls
 // from the command line all come through here.
 //
-//	in ▼  audit · decode · block · gate · judge · quota · approve · warn · mark · cache · overflow · filter · redact · retry · anomaly · start · registry  ▲ out
+//	in ▼  audit · conclude · decode · block · gate · judge · quota · approve · probe · warn · mark · cache · overflow · filter · redact · retry · anomaly · start · registry  ▲ out
 //
 // Downwards, policy, quota and approval stand before cache and execution, so that a cached call has passed all three. Upwards, secrets are
 // redacted in the raw output before anything keeps or shows it.
@@ -88,12 +88,14 @@ func New(o Options) *Chain {
 	list := boundary{registry: registry}
 	stages := []stage{
 		{"audit", auditor(o.Audit)},
+		{"conclude", conclude},
 		{"decode", decode.New(list, o.Decode)},
 		{"block", o.Block},
 		{"gate", gate.New(list, o.Gate)},
 		{"judge", o.Judge},
 		{"quota", o.Quota},
 		{"approve", approve.New(o.Approvals)},
+		{"probe", probe},
 		{"warn", o.Warn},
 		{"mark", o.Mark},
 		{"cache", o.Cache},
@@ -107,13 +109,6 @@ func New(o Options) *Chain {
 	c := &Chain{}
 	h := runner{tools: list, now: now}.run
 	for _, s := range slices.Backward(stages) {
-
-		switch s.name {
-		case "approve": // a probe ends as soon as the call may run: no cache is asked, no tool is started
-			h = probe(h)
-		case "audit":
-			h = conclude(h)
-		}
 		if s.wrap != nil {
 			h = s.wrap(h)
 		}
@@ -149,7 +144,7 @@ func (c *Chain) Execute(ctx context.Context, call *tools.Call) (*tools.Result, e
 	return c.handler(ctx, call)
 }
 
-// probe answers a call that only asks.
+// probe answers a call that only asks. It is below approve: a probe ends as soon as the call may run, so no cache is asked and no tool is started.
 func probe(next tools.Handler) tools.Handler {
 	return func(ctx context.Context, call *tools.Call) (*tools.Result, error) {
 		if call.Probe {
@@ -159,7 +154,7 @@ func probe(next tools.Handler) tools.Handler {
 	}
 }
 
-// conclude sits right below the audit stage and brings what a call ended with into the one form that Execute promises.
+// conclude brings what a call ended with into the one form that Execute promises. It is below audit, so that what is recorded is what the caller gets.
 func conclude(next tools.Handler) tools.Handler {
 	return func(ctx context.Context, call *tools.Call) (*tools.Result, error) {
 		res, err := next(ctx, call)

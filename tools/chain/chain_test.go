@@ -138,7 +138,7 @@ func TestOrder(t *testing.T) {
 			if diff := cmp.Diff(tc.want, tr.steps); diff != "" {
 				t.Errorf("steps (-want +got):\n%s", diff)
 			}
-			names := strings.Fields("audit decode block gate judge quota approve warn mark cache overflow filter redact retry anomaly start registry")
+			names := strings.Fields("audit conclude decode block gate judge quota approve probe warn mark cache overflow filter redact retry anomaly start registry")
 			if diff := cmp.Diff(names, c.Order()); diff != "" {
 				t.Errorf("order (-want +got):\n%s", diff)
 			}
@@ -148,7 +148,7 @@ func TestOrder(t *testing.T) {
 
 func TestOptionalStages(t *testing.T) {
 	t.Parallel()
-	if diff := cmp.Diff(strings.Fields("decode gate approve start registry"), chain.New(chain.Options{}).Order()); diff != "" {
+	if diff := cmp.Diff(strings.Fields("conclude decode gate approve probe start registry"), chain.New(chain.Options{}).Order()); diff != "" {
 		t.Errorf("order (-want +got):\n%s", diff)
 	}
 	_, err := chain.New(chain.Options{}).Execute(t.Context(), &tools.Call{Tool: "echo"})
