@@ -139,7 +139,7 @@ func (s servers) start(j job) {
 
 // propose adds the card that asks about a job to change.
 func (s servers) propose(ctx context.Context, j job, change *bot.Change) error {
-	w, language := texts.Words{}, j.Message.Language
+	w, language := s.service.core.words(), j.Message.Language
 	p := texts.ServerProposal{ID: j.ID}
 	if isURL(j.Target[0]) {
 		p.URL = j.Target[0]

@@ -7,7 +7,6 @@ import (
 
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/command"
-	"github.com/zephbot/zephbot/bot/texts"
 	"github.com/zephbot/zephbot/tools/approve"
 	"github.com/zephbot/zephbot/tools/mcp"
 )
@@ -46,7 +45,7 @@ func (s servers) perform(ctx context.Context, j job) {
 
 // outcome is what the chat is told.
 func (s servers) outcome(j job, text string, err error) string {
-	w, language := texts.Words{}, j.Message.Language
+	w, language := s.service.core.words(), j.Message.Language
 	switch {
 	case errors.Is(err, command.ErrNoServer):
 		return w.ServerUnknown(language, j.ID)
@@ -58,7 +57,7 @@ func (s servers) outcome(j job, text string, err error) string {
 }
 
 func (s servers) carryOut(ctx context.Context, j job) (text string, err error) {
-	w, language := texts.Words{}, j.Message.Language
+	w, language := s.service.core.words(), j.Message.Language
 	st, known := s.status(j.ID)
 	switch j.Verb {
 	case "add":
@@ -108,7 +107,7 @@ func (s servers) accept(ctx context.Context, j job, known bool) (text string, er
 	if err == nil && by != j.Message.ID { // else it was accepted before that could be told
 		list, err = s.client.Accept(ctx, j.ID, j.Target[0], j.Message.ID)
 	}
-	return texts.Words{}.ServerAccepted(j.Message.Language, j.ID, list), err
+	return s.service.core.words().ServerAccepted(j.Message.Language, j.ID, list), err
 }
 
 // remove ends a server, and the standing approvals for its tools.
@@ -124,7 +123,7 @@ func (s servers) remove(ctx context.Context, j job, known bool) (text string, er
 		return "", err
 	}
 	err = s.service.core.insist(ctx, func() error { return s.service.core.endGrants(ctx, j.ID) })
-	return texts.Words{}.ServerRemoved(j.Message.Language, j.ID, n), err
+	return s.service.core.words().ServerRemoved(j.Message.Language, j.ID, n), err
 }
 
 // line is what the audit says of a job, as facts.

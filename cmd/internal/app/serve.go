@@ -47,7 +47,7 @@ func (c *Core) serveTelegram(ctx context.Context) error {
 		return errors.Join(ErrConfig, err)
 	}
 	defer client.Close()
-	guard := access.New(accessOptions(c), c.stores.Bot, texts.Words{}, c.now)
+	guard := access.New(accessOptions(c), c.stores.Bot, c.words(), c.now)
 	c.banner("polling "+cfg.Telegram.APIURL+", bot id "+client.ID(), guard.Summary())
 	var connected atomic.Bool
 	stopHTTP, err := c.serveHTTP(ctx, func(ctx context.Context) error {

@@ -241,11 +241,11 @@ func (s servers) proposed(call *dispatch.Call, id string, target []string) error
 	switch {
 	case err != nil:
 	case !isURL(target[0]) && !s.service.core.cfg.MCP.ChatCommands:
-		err = errors.New(texts.Words{}.ServerPrograms(call.Message.Language))
+		err = errors.New(s.service.core.words().ServerPrograms(call.Message.Language))
 	case s.known(id):
 		err = fmt.Errorf("there is a server %s already; /mcp remove %s takes it away", id, id)
 	case s.service.ch.nobody:
-		err = errors.New(texts.Words{}.ServerNobody(call.Message.Language))
+		err = errors.New(s.service.core.words().ServerNobody(call.Message.Language))
 	default:
 		return nil
 	}
@@ -327,19 +327,20 @@ func (s servers) Pending(ctx context.Context, language, id string) (string, []te
 	if !s.known(id) {
 		return "", nil, command.ErrNoServer
 	}
+	w := s.service.core.words()
 	p, err := s.client.Pending(ctx, id)
 	if err != nil {
 		return "", nil, errors.New(sentence(err))
 	}
 	list := make([]texts.ServerChange, len(p.Changes))
 	for i, c := range p.Changes {
-		list[i] = texts.ServerChange{Tool: c.Tool, New: c.New, Old: shownLines(language, c.Old), Now: shownLines(language, c.Now)}
+		list[i] = texts.ServerChange{Tool: c.Tool, New: c.New, Old: shownLines(w, language, c.Old), Now: shownLines(w, language, c.Now)}
 	}
 	return p.Code, list, nil
 }
 
 // shownLines are the lines by which a person compares two states of a tool.
-func shownLines(language string, s mcp.Shown) []string {
+func shownLines(w texts.Words, language string, s mcp.Shown) []string {
 	var lines []string
 	add := func(head, text string) {
 		for line := range strings.Lines(text) {
@@ -357,7 +358,7 @@ func shownLines(language string, s mcp.Shown) []string {
 		case json.Indent(&b, []byte(part.schema), "", " ") == nil:
 			add(part.head, b.String())
 		default:
-			add(part.head, texts.Words{}.ServerLong(language))
+			add(part.head, w.ServerLong(language))
 		}
 	}
 	add("", s.Hints)

@@ -115,6 +115,20 @@ func TestServerRefused(t *testing.T) {
 	w.end()
 }
 
+// TestServerConfiguredLanguage: where the language of a person is not known, the answers about servers are in the configured one like any other.
+func TestServerConfiguredLanguage(t *testing.T) {
+	t.Parallel()
+	w := begin(t, `on "": say never`, app.Internet{}, permitted, chatted, "ZEPH_TELEGRAM_LANGUAGE=de")
+	w.fake.AddUser(telegramtest.User{ID: 1001, FirstName: "Ann"})
+	w.say("/mcp add kind " + kindServer + " plain " + t.TempDir())
+	w.card("Den MCP-Server kind hinzufügen") // the card of a job
+	w.press("Einmal erlauben")
+	w.says("kind: verbunden", 1) // how a job went
+	w.say("/mcp remove kind")
+	w.says("kind: entfernt, mit 1 Werkzeug.", 1)
+	w.end()
+}
+
 // TestServerAddressRefused: addresses that are not public, or no addresses, are refused with the reason and a code, and never dialled.
 func TestServerAddressRefused(t *testing.T) {
 	t.Parallel()

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/zephbot/zephbot/bot/command"
-	"github.com/zephbot/zephbot/bot/texts"
 	"github.com/zephbot/zephbot/cmd/internal/config"
 	"github.com/zephbot/zephbot/tools/mcp"
 	"github.com/zephbot/zephbot/tools/mcp/oauth"
@@ -114,7 +113,7 @@ func (s servers) signedInAt(id, address string) error {
 // signIn is /mcp signin ID: it begins a sign-in, which shows the link and says how it ended. What waits for a person ends with the process, since its listener
 // and its secrets do; the next start begins it again and says that the link has changed.
 func (s servers) signIn(ctx context.Context, j job) {
-	w, language := texts.Words{}, j.Message.Language
+	w, language := s.service.core.words(), j.Message.Language
 	again := s.interrupted(j)
 	if again {
 		st, _ := s.status(j.ID)
@@ -172,7 +171,7 @@ func (s *signIns) begin(ctx context.Context, id string, ask func(ctx context.Con
 
 // signedIn reconnects after a sign-in, and tells the chat how it went.
 func (s servers) signedIn(ctx context.Context, j job, err error) {
-	w, language := texts.Words{}, j.Message.Language
+	w, language := s.service.core.words(), j.Message.Language
 	if err != nil && !errors.Is(err, oauth.ErrNotStored) {
 		if ctx.Err() == nil {
 			s.finish(ctx, j, w.ServerFailed(language, j.ID, sentence(err)), nil)
