@@ -113,7 +113,10 @@ func (c *command) complain(err error) {
 type command struct {
 	env        Env
 	interrupts interrupts
-	flags      struct{ config, dataDir, logLevel, logFormat string }
+	flags      struct {
+		config, dataDir, logLevel, logFormat string
+		version                              bool
+	}
 }
 
 func (c *command) root() *cobra.Command {
@@ -122,8 +125,11 @@ func (c *command) root() *cobra.Command {
 		Short: "A Telegram service through which people talk to an agent that runs tools",
 		Long: "zephbot serves Telegram when a token is configured, and else simulates it: a page in the browser on which several people chat with the bot.\n" +
 			"Exit codes: 0 fine, 1 failed, 2 usage or configuration.",
-		Args: oneOfSubs, SilenceErrors: true, SilenceUsage: true, Version: versionLine(),
+		Args: oneOfSubs, SilenceErrors: true, SilenceUsage: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if c.flags.version {
+				return c.printVersion()
+			}
 			cfg, err := c.load()
 			if err != nil {
 				return err
@@ -135,8 +141,9 @@ func (c *command) root() *cobra.Command {
 		},
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetFlagErrorFunc(wrongFlag)
+	// Not cobra's own flag: a version in our words needs its templates, and with text/template the linker keeps every method of every type.
+	root.Flags().BoolVarP(&c.flags.version, "version", "v", false, "print version, commit and Go version")
 	p := root.PersistentFlags()
 	p.StringVar(&c.flags.config, "config", "", "config file (default ./zephbot.toml, then $XDG_CONFIG_HOME/zephbot/zephbot.toml)")
 	p.StringVar(&c.flags.dataDir, "data-dir", "", "directory of the database, the audit log and workspaces")
@@ -305,10 +312,15 @@ func (c *command) versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "version", Short: "Print version, commit and Go version", Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintln(c.env.Out, versionLine())
-			return err
+			return c.printVersion()
 		},
 	}
+}
+
+// printVersion writes the version as a line.
+func (c *command) printVersion() error {
+	_, err := fmt.Fprintln(c.env.Out, versionLine())
+	return err
 }
 
 // versionLine is what version and --version print.
