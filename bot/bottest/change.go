@@ -1,230 +1,161 @@
 package bottest
 
 import (
-	"fmt"
 	"slices"
-	"time"
 
 	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/state"
 )
 
-func (s *Store) lane(session string) bot.Lane {
-	lane, ok := s.lanes[session]
-	if !ok {
-		return bot.Lane{Session: session, State: bot.Idle}
+// world is what the store has of what a Change depends on. Its maps are the store's own: state.Run changes nothing in them.
+func (s *Store) world(needs *state.Needs) *state.World {
+	w := &state.World{
+		Lanes: s.lanes, Arrived: s.arrived, Keys: s.keys, Facts: s.facts, Questions: s.questions,
+		Arrivals: map[int64]state.Arrival{}, Rows: map[int64]state.Delivery{},
+		Numbers: state.Numbers{
+			Arrivals:  following(s.counters.seq, needs.NewArrivals),
+			Questions: following(s.counters.question, needs.NewQuestions),
+			Rows:      following(s.counters.row, needs.NewRows),
+		},
 	}
-	return lane
-}
-
-func (t *step) claim() error {
-	c := t.change.Claim
-	if c == nil {
-		return nil
+	for _, a := range s.arrivals {
+		w.Waiting = w.Waiting || (a.state == state.Waiting && !a.Express && a.Session != "" && a.Session == needs.Waiting)
 	}
-	lane := t.lane(c.Session)
-	held := lane.Owner != "" && lane.Until.After(c.Now)
-	if held || lane.Fence != c.Fence {
-		return fmt.Errorf("claim %s: %w", c.Session, bot.ErrLost)
-	}
-	lane.Fence++
-	lane.Owner, lane.Until = c.Owner, utc(c.Until)
-	if c.Place.Channel != "" {
-		lane.Place = c.Place
-	}
-	put(t, t.lanes, c.Session, lane)
-	t.applied.Fence = lane.Fence
-	return t.mayBegin(c)
-}
-
-// mayBegin refuses a claim whose arrival does not wait any more, or has others in front of it.
-func (t *step) mayBegin(c *bot.Claim) error {
-	refused := false
-	switch {
-	case c.Arrives:
-		for _, a := range t.arrivals {
-			refused = refused || (a.state == waiting && !a.Express && a.Session == c.Session)
-		}
-	case c.Arrival != 0:
-		a, ok := t.arrivals[c.Arrival]
-		refused = !ok || a.state != waiting
-	}
-	if refused {
-		return fmt.Errorf("begin a turn of %s: %w", c.Session, bot.ErrConflict)
-	}
-	return nil
-}
-
-func (t *step) lease() error {
-	l := t.change.Lease
-	if l == nil {
-		return nil
-	}
-	if lane := t.lane(l.Session); lane.Owner == "" || lane.Fence != l.Fence {
-		return fmt.Errorf("work on %s: %w", l.Session, bot.ErrLost)
-	}
-	return nil
-}
-
-func (t *step) arrive() error {
-	for i := range t.change.Arrive {
-		a := t.change.Arrive[i]
-		key := arrivalKey{a.Channel, a.Bot, a.ID}
-		if _, ok := t.arrived[key]; ok {
-			t.applied.Seqs = append(t.applied.Seqs, 0)
-			continue
-		}
-		t.counters.seq++
-		a.Seq, a.Attempts, a.Problem, a.At = t.counters.seq, 0, "", utc(a.At)
-		a.Raw = append([]byte(nil), a.Raw...)
-		put(t, t.arrivals, a.Seq, arrival{Arrival: a, state: waiting})
-		put(t, t.arrived, key, a.Seq)
-		t.applied.Seqs = append(t.applied.Seqs, a.Seq)
-	}
-	if t.change.Claim == nil || !t.change.Claim.Arrives {
-		return nil
-	}
-	lane := t.lane(t.change.Claim.Session)
-	if lane.Arrival = t.applied.Seqs[0]; lane.Arrival == 0 {
-		return fmt.Errorf("begin a turn of %s: the arrival is known: %w", lane.Session, bot.ErrConflict)
-	}
-	put(t, t.lanes, lane.Session, lane)
-	return nil
-}
-
-func (t *step) finish() error {
-	for _, seq := range t.change.Done {
-		if err := t.arrivalUpdate(seq, func(a *arrival) { a.state = done }); err != nil {
-			return err
+	for _, seq := range needs.Arrivals {
+		if a, ok := s.arrivals[seq]; ok {
+			w.Arrivals[seq] = state.Arrival{State: a.state, Attempts: a.Attempts, Problem: a.Problem, Finished: a.finished}
 		}
 	}
-	for _, letter := range t.change.Retry {
-		err := t.arrivalUpdate(letter.Seq, func(a *arrival) {
-			if a.state == waiting {
-				a.Attempts++
-				a.Problem = letter.Problem
+	for _, id := range needs.Rows {
+		if row, ok := s.rows[id]; ok {
+			w.Rows[id] = state.DeliveryOf(&row)
+		}
+	}
+	return w
+}
+
+// following are the n numbers after one.
+func following(last int64, n int) []int64 {
+	numbers := make([]int64, n)
+	for i := range numbers {
+		numbers[i] = last + int64(i) + 1
+	}
+	return numbers
+}
+
+// contents are deep copies of what a Change brings, as a durable store makes them.
+type contents struct {
+	entries []journal.Entry
+	rows    []bot.Content
+}
+
+func copies(change *bot.Change) (c contents, err error) {
+	if change.Append != nil {
+		for _, entry := range change.Append.Entries {
+			entry.At = utc(entry.At)
+			if entry, err = copied(entry); err != nil {
+				return c, err
 			}
-		})
+			c.entries = append(c.entries, entry)
+		}
+	}
+	for i := range change.Send {
+		content, err := copied(change.Send[i].Content)
 		if err != nil {
-			return err
+			return c, err
+		}
+		c.rows = append(c.rows, content)
+	}
+	return c, nil
+}
+
+// save stores what a Change has made.
+func (s *Store) save(change *bot.Change, done *state.Result, c *contents) {
+	for _, a := range done.Arrive {
+		s.insertArrival(change.Arrive[a.Index], a.Seq)
+	}
+	for _, row := range done.Send {
+		s.insertRow(change.Send[row.Index], row, c.rows[row.Index])
+	}
+	for _, asked := range done.Ask {
+		s.saveQuestion(asked.Question)
+		s.counters.question = max(s.counters.question, asked.Question.N)
+	}
+	if len(c.entries) > 0 {
+		session := change.Append.Session
+		entries := slices.Clone(s.journal[session])
+		for i, entry := range c.entries {
+			entry.N = done.Entries + int64(i)
+			entries = append(entries, entry)
+		}
+		s.journal[session] = entries
+	}
+	for _, w := range done.Lanes {
+		s.saveLane(w.New)
+	}
+	for _, w := range done.Arrivals {
+		s.saveArrival(w.Key, w.New)
+	}
+	for _, w := range done.Questions {
+		s.saveQuestion(w.New)
+	}
+	for _, w := range done.Rows {
+		s.saveRow(w.New.On(s.rows[w.Key]))
+	}
+	s.saveFacts(done.Facts)
+	for _, charge := range change.Charges {
+		if _, ok := s.charges[charge.Key]; !ok {
+			s.charges[charge.Key] = charge
 		}
 	}
-	for _, letter := range t.change.Dead {
-		err := t.arrivalUpdate(letter.Seq, func(a *arrival) {
-			if a.state == waiting {
-				a.state, a.Problem = dead, letter.Problem
-			}
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
-func (t *step) arrivalUpdate(seq int64, set func(*arrival)) error {
-	a, ok := t.arrivals[seq]
-	if !ok {
-		return fmt.Errorf("arrival %d: %w", seq, bot.ErrNotFound)
-	}
-	set(&a)
-	put(t, t.arrivals, seq, a)
-	return nil
+func (s *Store) insertArrival(a bot.Arrival, seq int64) {
+	a.Seq, a.Attempts, a.Problem, a.At, a.Raw = seq, 0, "", utc(a.At), slices.Clone(a.Raw)
+	s.arrivals[seq] = arrival{Arrival: a, state: state.Waiting}
+	s.arrived[state.ArrivalKey{Channel: a.Channel, Bot: a.Bot, ID: a.ID}] = seq
+	s.counters.seq = max(s.counters.seq, seq)
 }
 
-func (t *step) append() error {
-	a := t.change.Append
-	if a == nil {
-		return nil
-	}
-	lane := t.lane(a.Session)
-	if lane.Last != a.After {
-		return fmt.Errorf("append to %s after %d, it is at %d: %w", a.Session, a.After, lane.Last, bot.ErrConflict)
-	}
-	return t.write(lane, a.Entries)
+func (s *Store) saveArrival(seq int64, to state.Arrival) {
+	a := s.arrivals[seq]
+	a.state, a.Attempts, a.Problem, a.finished = to.State, to.Attempts, to.Problem, to.Finished
+	s.arrivals[seq] = a
 }
 
-// write adds entries at the end of a lane's journal.
-func (t *step) write(lane bot.Lane, entries []journal.Entry) error {
-	journal := slices.Clone(t.journal[lane.Session])
-	for _, entry := range entries {
-		entry.At = utc(entry.At)
-		stored, err := copied(entry)
-		if err != nil {
-			return err
-		}
-		lane.Last++
-		stored.N = lane.Last
-		journal = append(journal, stored)
+func (s *Store) insertRow(row bot.Row, as state.NewRow, content bot.Content) {
+	row.ID, row.Content, row.Created = as.ID, content, utc(as.Created)
+	s.saveRow(as.Delivery.On(row))
+	if row.Key != "" {
+		s.keys[row.Key] = row.ID
 	}
-	put(t, t.journal, lane.Session, journal)
-	put(t, t.lanes, lane.Session, lane)
-	return nil
+	s.counters.row = max(s.counters.row, row.ID)
 }
 
-func (t *step) laneUpdates() error {
-	for i := range t.change.Lanes {
-		u := &t.change.Lanes[i]
-		lane := t.lane(u.Session)
-		set(&lane.Place, u.Place)
-		set(&lane.State, u.State)
-		set(&lane.Turn, u.Turn)
-		set(&lane.Arrival, u.Arrival)
-		setTime(&lane.Since, u.Since)
-		setTime(&lane.NotBefore, u.NotBefore)
-		setTime(&lane.Failing, u.Failing)
-		set(&lane.Stop, u.Stop)
-		set(&lane.Live, u.Live)
-		set(&lane.Notice, u.Notice)
-		set(&lane.Caller, u.Caller)
-		setTime(&lane.Until, u.Until)
-		if u.Release {
-			lane.Owner, lane.Until = "", time.Time{}
-		}
-		put(t, t.lanes, u.Session, lane)
-	}
-	return nil
+func (s *Store) saveRow(row bot.Row) {
+	row.NotBefore, row.Doubt = utc(row.NotBefore), utc(row.Doubt)
+	s.rows[row.ID] = row
 }
 
-func set[T any](field, value *T) {
-	if value != nil {
-		*field = *value
-	}
+func (s *Store) saveLane(lane bot.Lane) {
+	lane.Until, lane.Since, lane.NotBefore, lane.Failing = utc(lane.Until), utc(lane.Since), utc(lane.NotBefore), utc(lane.Failing)
+	s.lanes[lane.Session] = lane
 }
 
-func setTime(field, value *time.Time) {
-	if value != nil {
-		*field = utc(*value)
-	}
+func (s *Store) saveQuestion(q state.Question) {
+	q.Body, q.Votes = slices.Clone(q.Body), slices.Clone(q.Votes)
+	q.Created, q.Expires, q.Decided = utc(q.Created), utc(q.Expires), utc(q.Decided)
+	s.questions[q.ID] = q
 }
 
-func (t *step) setFacts() error {
-	for _, fact := range t.change.Facts {
+func (s *Store) saveFacts(facts []bot.Fact) {
+	for _, fact := range facts {
 		fact.Expires = utc(fact.Expires)
-		if key := (factKey{fact.Bucket, fact.Key}); fact.Value == "" {
-			drop(t, t.facts, key)
+		if key := (state.FactKey{Bucket: fact.Bucket, Key: fact.Key}); fact.Value == "" {
+			delete(s.facts, key)
 		} else {
-			put(t, t.facts, key, fact)
+			s.facts[key] = fact
 		}
 	}
-	for _, fact := range t.change.FactsIf {
-		fact.Expires = utc(fact.Expires)
-		key := factKey{fact.Bucket, fact.Key}
-		old, ok := t.facts[key]
-		free := !ok || over(old.Expires, t.Now())
-		if free {
-			put(t, t.facts, key, fact)
-		}
-		t.applied.Set = append(t.applied.Set, free)
-	}
-	return nil
-}
-
-func (t *step) charge() error {
-	for _, charge := range t.change.Charges {
-		if _, ok := t.charges[charge.Key]; !ok {
-			put(t, t.charges, charge.Key, charge)
-		}
-	}
-	return nil
 }

@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/state"
 )
 
 // Approval implements bot.Approvals.
@@ -73,6 +75,11 @@ func (s *Store) approvalsWhere(keep func(*bot.Approval) bool) []bot.Approval {
 	return list
 }
 
+// ordered lists questions in the order of asking.
+func (s *Store) ordered() []state.Question {
+	return slices.SortedFunc(maps.Values(s.questions), func(a, b state.Question) int { return cmp.Compare(a.N, b.N) })
+}
+
 // Counts implements bot.Inspector.
 func (s *Store) Counts(ctx context.Context, channel, botID string) (bot.Counts, error) {
 	s.mu.RLock()
@@ -119,11 +126,11 @@ func (s *Store) countArrivals(c *bot.Counts, channel, botID string) {
 			continue
 		}
 		switch a.state {
-		case waiting:
+		case state.Waiting:
 			c.Queued++
-		case dead:
+		case state.Dead:
 			c.DeadLetters++
-		case done:
+		case state.Done:
 		}
 	}
 }
@@ -187,7 +194,7 @@ func (s *Store) Lanes(ctx context.Context, channel, botID string, limit int) ([]
 func (s *Store) DeadLetters(ctx context.Context, limit int) ([]bot.Arrival, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	list := s.arrivalsIn(dead)
+	list := s.arrivalsIn(state.Dead)
 	slices.Reverse(list)
 	return first(list, limit), ctx.Err()
 }

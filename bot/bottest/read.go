@@ -10,6 +10,7 @@ import (
 
 	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/state"
 )
 
 // Lane implements bot.Reader.
@@ -67,6 +68,14 @@ func (s *Store) oldest(channel, botID string) map[string]int64 {
 	return oldest
 }
 
+func (s *Store) lane(session string) bot.Lane {
+	lane, ok := s.lanes[session]
+	if !ok {
+		return state.Idle(session)
+	}
+	return lane
+}
+
 func free(lane *bot.Lane, now time.Time) bool { return lane.Owner == "" || !lane.Until.After(now) }
 
 // runnable says whether the state of a lane lets it go on.
@@ -77,7 +86,7 @@ func (s *Store) runnable(lane *bot.Lane, now time.Time) bool {
 	if lane.State == bot.Waiting {
 		return !lane.NotBefore.After(now)
 	}
-	for _, a := range s.approvals {
+	for _, a := range s.questions {
 		if a.State == bot.Open && a.Session == lane.Session {
 			return false
 		}
@@ -87,13 +96,13 @@ func (s *Store) runnable(lane *bot.Lane, now time.Time) bool {
 
 // queue lists waiting arrivals in order.
 func (s *Store) queue() []bot.Arrival {
-	return s.arrivalsIn(waiting)
+	return s.arrivalsIn(state.Waiting)
 }
 
-func (s *Store) arrivalsIn(state arrivalState) []bot.Arrival {
+func (s *Store) arrivalsIn(in state.ArrivalState) []bot.Arrival {
 	var list []bot.Arrival
 	for _, a := range s.arrivals {
-		if a.state == state {
+		if a.state == in {
 			a.Raw = slices.Clone(a.Raw)
 			list = append(list, a.Arrival)
 		}
@@ -218,8 +227,8 @@ func (s *Store) Lost(ctx context.Context, channel, botID string) ([]bot.Row, err
 func (s *Store) Fact(ctx context.Context, bucket, key string, now time.Time) (string, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	fact := s.facts[factKey{bucket, key}]
-	if over(fact.Expires, now) {
+	fact := s.facts[state.FactKey{Bucket: bucket, Key: key}]
+	if state.Over(fact.Expires, now) {
 		return "", ctx.Err()
 	}
 	return fact.Value, ctx.Err()
@@ -231,7 +240,7 @@ func (s *Store) FactsOf(ctx context.Context, bucket, prefix string, now time.Tim
 	defer s.mu.RUnlock()
 	var list []bot.Fact
 	for key, fact := range s.facts {
-		if key.bucket == bucket && strings.HasPrefix(key.key, prefix) && !over(fact.Expires, now) {
+		if key.Bucket == bucket && strings.HasPrefix(key.Key, prefix) && !state.Over(fact.Expires, now) {
 			list = append(list, fact)
 		}
 	}

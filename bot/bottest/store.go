@@ -5,12 +5,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
 	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/state"
 )
 
 // Hooks inject failures. They run without the store's lock, so they may read the store.
@@ -29,54 +29,38 @@ type Store struct {
 	mu        sync.RWMutex
 	counters  counters
 	arrivals  map[int64]arrival
-	arrived   map[arrivalKey]int64
+	arrived   map[state.ArrivalKey]int64
 	lanes     map[string]bot.Lane
 	journal   map[string][]journal.Entry
-	approvals map[string]approval
+	questions map[string]state.Question
 	rows      map[int64]bot.Row
 	keys      map[string]int64 // Row.Key → id
-	facts     map[factKey]bot.Fact
+	facts     map[state.FactKey]bot.Fact
 	charges   map[string]bot.Charge
 }
 
 var _ bot.Store = (*Store)(nil)
 
-type counters struct{ seq, row, approval int64 }
-
-type arrivalKey struct{ channel, bot, id string }
+type counters struct{ seq, row, question int64 }
 
 type arrival struct {
 	bot.Arrival
-	state arrivalState
+	state    state.ArrivalState
+	finished time.Time
 }
-
-type arrivalState string
-
-const (
-	waiting arrivalState = "waiting"
-	done    arrivalState = "done"
-	dead    arrivalState = "dead"
-)
-
-type approval struct {
-	bot.Approval
-	n int64 // order of asking
-}
-
-type factKey struct{ bucket, key string }
 
 // New makes an empty store.
 func New() *Store {
 	return &Store{
 		Now:       time.Now,
 		arrivals:  map[int64]arrival{},
-		arrived:   map[arrivalKey]int64{},
+		arrived:   map[state.ArrivalKey]int64{},
 		lanes:     map[string]bot.Lane{},
 		journal:   map[string][]journal.Entry{},
-		approvals: map[string]approval{},
+		questions: map[string]state.Question{},
 		rows:      map[int64]bot.Row{},
 		keys:      map[string]int64{},
-		facts:     map[factKey]bot.Fact{},
+		facts:     map[state.FactKey]bot.Fact{},
 		charges:   map[string]bot.Charge{},
 	}
 }
@@ -107,58 +91,22 @@ func (s *Store) Apply(ctx context.Context, change *bot.Change) (*bot.Applied, er
 }
 
 func (s *Store) apply(change *bot.Change) (*bot.Applied, error) {
+	made, err := copies(change)
+	if err != nil {
+		return nil, err
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	t := &step{Store: s, change: change, applied: &bot.Applied{}, before: s.counters}
-	for _, part := range []func() error{
-		t.claim, t.lease, t.arrive, t.finish, t.append, t.laneUpdates, t.ask, t.decide, t.cancel, t.send, t.cards, t.rowUpdates,
-		t.setFacts, t.charge, t.placeholder, t.move,
-	} {
-		if err := part(); err != nil {
-			t.rollback()
-			return nil, err
-		}
+	now, needs := s.Now(), state.NeedsOf(change)
+	done, err := state.Run(change, s.world(&needs), now)
+	if err != nil {
+		return nil, err
 	}
-	return t.applied, nil
-}
-
-// step is one Change under way.
-type step struct {
-	*Store
-	change  *bot.Change
-	applied *bot.Applied
-	before  counters
-	undo    []func()
-}
-
-func (t *step) rollback() {
-	for _, v := range slices.Backward(t.undo) {
-		v()
+	s.save(change, done, &made)
+	if change.Move != nil {
+		s.move(change.Move, now)
 	}
-	t.counters = t.before
-}
-
-// put sets a value so that rollback takes it back.
-func put[K comparable, V any](t *step, m map[K]V, key K, value V) {
-	remember(t, m, key)
-	m[key] = value
-}
-
-// drop deletes a value so that rollback brings it back.
-func drop[K comparable, V any](t *step, m map[K]V, key K) {
-	remember(t, m, key)
-	delete(m, key)
-}
-
-func remember[K comparable, V any](t *step, m map[K]V, key K) {
-	old, had := m[key]
-	t.undo = append(t.undo, func() {
-		if had {
-			m[key] = old
-		} else {
-			delete(m, key)
-		}
-	})
+	return done.Applied, nil
 }
 
 // copied is a deep copy by way of JSON, as a durable store makes it.
@@ -181,5 +129,3 @@ func utc(at time.Time) time.Time {
 	}
 	return at.Round(0).UTC()
 }
-
-func over(at, now time.Time) bool { return !at.IsZero() && !at.After(now) }

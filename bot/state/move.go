@@ -1,0 +1,95 @@
+package state
+
+import (
+	"strings"
+	"time"
+
+	"github.com/zephbot/zephbot/agent/journal"
+	"github.com/zephbot/zephbot/bot"
+)
+
+// movedText ends a turn that had to give way when two sessions became one.
+const movedText = "The group got a new id while this was being worked on, and the work was given up."
+
+// Rename gives a key under the new id of a chat that moves: a session's, or any key that begins with the key of the chat. false = it is another's.
+func Rename(m *bot.Move, key string) (string, bool) {
+	parts := strings.SplitN(key, "/", 5) // channel, bot, surface, chat, rest
+	if len(parts) < 4 || parts[0] != m.Channel || parts[1] != m.Bot || parts[3] != m.From {
+		return key, false
+	}
+	parts[3] = m.To
+	return strings.Join(parts, "/"), true
+}
+
+// chargePrefix begins the scope of what a chat was charged.
+const chargePrefix = "chat/"
+
+// RenameScope gives the scope of a charge under the new id of the chat.
+func RenameScope(m *bot.Move, scope string) (string, bool) {
+	key, ok := strings.CutPrefix(scope, chargePrefix)
+	if !ok {
+		return scope, false
+	}
+	key, ok = Rename(m, key)
+	return chargePrefix + key, ok
+}
+
+// Relocate gives a place in the old chat its new id.
+func Relocate(m *bot.Move, place bot.Place) (bot.Place, bool) {
+	if place.Channel != m.Channel || place.Bot != m.Bot || place.Chat != m.From {
+		return place, false
+	}
+	place.Chat = m.To
+	return place, true
+}
+
+// MoveRow takes an outbox row along. Message ids of the old chat mean nothing in the new one, so they are dropped: what was to be edited is sent.
+func MoveRow(m *bot.Move, row bot.Row) (bot.Row, bool) {
+	session, ok := Rename(m, row.Session)
+	row.Session = session
+	place, moved := Relocate(m, row.Place)
+	if moved {
+		row.Place, row.Message, row.Edit, row.ReplyTo = place, "", "", ""
+	}
+	return row, ok || moved
+}
+
+// Merged is what becomes of a session whose chat moves.
+type Merged struct {
+	Lane bot.Lane // under its new key; its lease is void
+	// Ended is the lane of the old chat's turn, when it had to give way: its open questions are withdrawn, the arrival that began it is done, and End is
+	// the last entry of the old journal, numbered. nil = no turn had to give way.
+	Ended *bot.Lane
+	End   journal.Entry
+	// What is added to the numbers of the entries of both journals, which become one; one of them is 0.
+	ShiftFrom, ShiftTo int64
+}
+
+// Merge moves a session of the old chat, into the one that the new chat has when there is one (met). Both journals are kept: the one whose turn is in
+// progress comes last, else the old chat's first. When both have a turn, the old chat's is ended.
+func Merge(m *bot.Move, from, to bot.Lane, met bool, now time.Time) Merged {
+	var merged Merged
+	if !met {
+		to = bot.Lane{}
+	}
+	if from.Turn != "" && to.Turn != "" {
+		ended := from
+		from.Last++
+		merged.Ended, merged.End = &ended, journal.Entry{
+			N: from.Last, Turn: from.Turn, Kind: journal.EndEntry, At: now, Reason: "cancelled", Text: movedText,
+		}
+		from.Turn = ""
+	}
+	merged.Lane = from
+	if met && from.Turn == "" {
+		merged.Lane, merged.ShiftTo = to, from.Last
+	} else {
+		merged.ShiftFrom = to.Last
+	}
+	merged.Lane.Session, _ = Rename(m, from.Session)
+	merged.Lane.Fence = max(from.Fence, to.Fence) + 1
+	merged.Lane.Last = from.Last + to.Last
+	merged.Lane.Place, _ = Relocate(m, merged.Lane.Place)
+	merged.Lane = Release(merged.Lane)
+	return merged
+}

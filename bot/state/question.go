@@ -1,0 +1,74 @@
+package state
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/zephbot/zephbot/bot"
+)
+
+// Question is a stored approval.
+type Question struct {
+	bot.Approval
+	N int64 // order of asking
+}
+
+// Ask completes a new question: one approval is enough where nothing else is said, and it is open where it has no state.
+func Ask(a bot.Approval) bot.Approval {
+	a.Needed = max(a.Needed, 1)
+	if a.State == "" {
+		a.State = bot.Open
+	}
+	return a
+}
+
+// named says whether a new question needs a short name that no open question of its chat has.
+func named(a *bot.Approval) bool { return a.Short != "" && (a.State == "" || a.State == bot.Open) }
+
+func shortOf(a *bot.Approval) ShortName {
+	return ShortName{Place: bot.Place{Channel: a.Place.Channel, Bot: a.Place.Bot, Surface: a.Place.Surface, Chat: a.Place.Chat}, Short: a.Short}
+}
+
+// Vote counts the votes of a decision, each person once, and decides the question when that is the end of it. bot.ErrDecided when it is not open.
+func Vote(a bot.Approval, d *bot.Decision) (bot.Approval, error) {
+	if a.State != bot.Open {
+		return a, fmt.Errorf("question %s is %s: %w", d.ID, a.State, bot.ErrDecided)
+	}
+	a.Votes = votes(a.Votes, d)
+	state, scope := d.State, d.Scope
+	if state == bot.Open {
+		if len(a.Votes) < a.Needed {
+			return a, nil
+		}
+		state = bot.Approved
+		if scope == "" {
+			scope = bot.Once
+		}
+	}
+	a.State, a.Scope, a.By, a.ByName, a.Decided = state, scope, d.By, d.ByName, d.At
+	return a, nil
+}
+
+// votes adds those of a decision to a copy of what was given so far.
+func votes(given []string, d *bot.Decision) []string {
+	all := slices.Clone(given)
+	add := func(vote string) {
+		if vote != "" && !slices.Contains(all, vote) {
+			all = append(all, vote)
+		}
+	}
+	for _, vote := range d.Votes {
+		add(vote)
+	}
+	if d.State == bot.Open {
+		add(d.By)
+	}
+	return all
+}
+
+// Withdraw ends an open question that nobody has to answer any more; by is who asked for that, "" = the service.
+func Withdraw(a bot.Approval, by string, at time.Time) bot.Approval {
+	a.State, a.By, a.Decided = bot.Withdrawn, by, at
+	return a
+}

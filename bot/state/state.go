@@ -1,0 +1,220 @@
+// Package state holds the rules of bot.Change: what each part of a Change does to a lane, an arrival, a question or an outbox row, as pure functions on
+// values. A store loads, locks and saves, and decides nothing:
+//
+//	needs := state.NeedsOf(change)             // which rows the Change depends on
+//	world := …                                 // load them; lock them where others write at the same time
+//	result, err := state.Run(change, world, now) // an error refuses the Change, and nothing was written yet
+//	…                                          // insert and update what the result lists; then Move, see Merge
+//
+// # Order of locks
+//
+// The rows of one Change are loaded and locked in the order of the fields of Needs: lanes, arrivals, questions, outbox rows, facts, and within each in the
+// order of their keys (bytes; Needs is sorted). Updates are listed in the same order. Two Changes therefore never wait for each other in a circle over rows
+// that exist. New rows come in the order in which the Change lists them, because their numbers tell that order; two Changes that insert the same unique keys in
+// different orders can still meet, and an engine that reports a deadlock then has the Change repeated by its driver.
+//
+// # Guesses
+//
+// Run depends on its arguments alone, so a store may run it on a World that it remembers instead of one that it has loaded, if each write then checks that the
+// row still is what the World said (Write.Old), and the Change is run again on the loaded World when one is not. A unique key that is assumed to be new is such a
+// guess: the insert checks it.
+package state
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/zephbot/zephbot/bot"
+)
+
+// Needs lists what the outcome of a Change depends on. Every list is sorted and holds each key once.
+type Needs struct {
+	Lanes    []string     // sessions
+	Waiting  string       // session of which one must know whether any arrival waits in its lane; "" = of none
+	Arrivals []int64      // by Seq
+	Arrived  []ArrivalKey // keys of new arrivals
+	Asked    []string     // questions by id; those of new questions are among them
+	OpenOf   string       // session of which all open questions are needed; "" = of none
+	Shorts   []ShortName  // open questions with these names are needed
+	Rows     []int64      // outbox rows by id
+	Keys     []string     // keys of new outbox rows, "" left out
+	Facts    []FactKey
+	// How many numbers new rows need at most.
+	NewArrivals, NewQuestions, NewRows int
+}
+
+// ArrivalKey is what makes an arrival unique.
+type ArrivalKey struct{ Channel, Bot, ID string }
+
+// ShortName is the name of an open question in a chat.
+type ShortName struct {
+	Place bot.Place // only what Place.ChatKey names is set
+	Short string
+}
+
+// FactKey names a fact.
+type FactKey struct{ Bucket, Key string }
+
+// World is what a store has of Needs. What is missing in a map does not exist. Run changes nothing in it.
+type World struct {
+	Lanes     map[string]bot.Lane
+	Waiting   bool // an arrival waits in the lane of Needs.Waiting
+	Arrivals  map[int64]Arrival
+	Arrived   map[ArrivalKey]int64 // Seq of those that are known
+	Questions map[string]Question  // Needs.Asked, OpenOf and Shorts together
+	Rows      map[int64]Delivery
+	Keys      map[string]int64 // id of the row that has the key
+	Facts     map[FactKey]bot.Fact
+	Numbers   Numbers
+}
+
+// Numbers are free numbers for new rows, in rising order: at least as many as Needs says. Run takes them from the front.
+type Numbers struct{ Arrivals, Questions, Rows []int64 }
+
+// Write is a row that a Change updates, or a lane that it makes.
+type Write[K comparable, V any] struct {
+	Key    K
+	Old    V
+	New    V
+	Exists bool // false: insert New
+}
+
+// NewArrival is an arrival to insert: Arrive[Index] of the Change, waiting.
+type NewArrival struct {
+	Seq   int64
+	Index int
+}
+
+// NewRow is an outbox row to insert: Send[Index] of the Change with what is here instead of its own.
+type NewRow struct {
+	ID       int64
+	Index    int
+	Created  time.Time
+	Delivery Delivery
+}
+
+// NewQuestion is a question to insert: all of it is as the Change leaves it.
+type NewQuestion struct {
+	Index    int // of Ask
+	Question Question
+}
+
+// Result is what a store has to write, in this order; all of it belongs into one transaction.
+type Result struct {
+	Applied *bot.Applied
+
+	Arrive    []NewArrival
+	Send      []NewRow
+	Ask       []NewQuestion
+	Entries   int64  // number of the first entry of Append
+	Forget    string // session that began anew: its stored outputs are deleted; "" = none
+	Lanes     []Write[string, bot.Lane]
+	Arrivals  []Write[int64, Arrival]
+	Questions []Write[string, Question]
+	Rows      []Write[int64, Delivery]
+	Facts     []bot.Fact // as they are to be; "" value = absent
+}
+
+// NeedsOf lists what must be known to run a Change that is valid. Move is not part of it: see Merge.
+func NeedsOf(c *bot.Change) Needs {
+	n := Needs{NewArrivals: len(c.Arrive), NewQuestions: len(c.Ask), NewRows: len(c.Send)}
+	n.lanes(c)
+	n.arrivals(c)
+	n.questions(c)
+	n.rows(c)
+	for i := range c.FactsIf {
+		n.Facts = append(n.Facts, FactKey{c.FactsIf[i].Bucket, c.FactsIf[i].Key})
+	}
+	n.Facts = unique(n.Facts, func(a, b FactKey) int { return cmp.Or(cmp.Compare(a.Bucket, b.Bucket), cmp.Compare(a.Key, b.Key)) })
+	return n
+}
+
+func (n *Needs) lanes(c *bot.Change) {
+	if c.Claim != nil {
+		n.Lanes = append(n.Lanes, c.Claim.Session)
+	}
+	if c.Lease != nil {
+		n.Lanes = append(n.Lanes, c.Lease.Session)
+	}
+	if c.Append != nil {
+		n.Lanes = append(n.Lanes, c.Append.Session)
+	}
+	for i := range c.Lanes {
+		n.Lanes = append(n.Lanes, c.Lanes[i].Session)
+	}
+	if c.PlaceholderOf != "" {
+		n.Lanes = append(n.Lanes, c.PlaceholderOf)
+	}
+	n.Lanes = unique(n.Lanes, cmp.Compare[string])
+}
+
+func (n *Needs) arrivals(c *bot.Change) {
+	if c.Claim != nil {
+		switch {
+		case c.Claim.Arrives:
+			n.Waiting = c.Claim.Session
+		case c.Claim.Arrival != 0:
+			n.Arrivals = append(n.Arrivals, c.Claim.Arrival)
+		}
+	}
+	n.Arrivals = append(n.Arrivals, c.Done...)
+	for i := range c.Retry {
+		n.Arrivals = append(n.Arrivals, c.Retry[i].Seq)
+	}
+	for i := range c.Dead {
+		n.Arrivals = append(n.Arrivals, c.Dead[i].Seq)
+	}
+	n.Arrivals = unique(n.Arrivals, cmp.Compare[int64])
+	for i := range c.Arrive {
+		n.Arrived = append(n.Arrived, keyOf(&c.Arrive[i]))
+	}
+	n.Arrived = unique(n.Arrived, func(a, b ArrivalKey) int {
+		return cmp.Or(cmp.Compare(a.Channel, b.Channel), cmp.Compare(a.Bot, b.Bot), cmp.Compare(a.ID, b.ID))
+	})
+}
+
+func (n *Needs) questions(c *bot.Change) {
+	for i := range c.Ask {
+		a := &c.Ask[i]
+		n.Asked = append(n.Asked, a.ID)
+		if named(a) {
+			n.Shorts = append(n.Shorts, shortOf(a))
+		}
+	}
+	for i := range c.Decide {
+		n.Asked = append(n.Asked, c.Decide[i].ID)
+	}
+	for i := range c.Cards {
+		n.Asked = append(n.Asked, c.Cards[i].Approval)
+	}
+	n.Asked = unique(n.Asked, cmp.Compare[string])
+	n.Shorts = unique(n.Shorts, func(a, b ShortName) int {
+		return cmp.Or(cmp.Compare(a.Place.ChatKey(), b.Place.ChatKey()), cmp.Compare(a.Short, b.Short))
+	})
+	if c.Cancel != nil {
+		n.OpenOf = c.Cancel.Session
+	}
+}
+
+func (n *Needs) rows(c *bot.Change) {
+	for i := range c.Rows {
+		n.Rows = append(n.Rows, c.Rows[i].ID)
+	}
+	n.Rows = unique(n.Rows, cmp.Compare[int64])
+	for i := range c.Send {
+		if c.Send[i].Key != "" {
+			n.Keys = append(n.Keys, c.Send[i].Key)
+		}
+	}
+	n.Keys = unique(n.Keys, cmp.Compare[string])
+}
+
+// unique sorts a list and drops what it has twice.
+func unique[T comparable](list []T, compare func(a, b T) int) []T {
+	if len(list) < 2 {
+		return list
+	}
+	slices.SortFunc(list, compare)
+	return slices.Compact(list)
+}
