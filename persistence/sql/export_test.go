@@ -13,3 +13,6 @@ func (s *Store) Queued() int {
 	defer s.mu.Unlock()
 	return len(s.queue)
 }
+
+// Upward is the part of a migration that is run.
+var Upward = upward

@@ -3,19 +3,14 @@ package sql
 import (
 	"context"
 	"database/sql"
-	"embed"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
 
 	"github.com/pressly/goose/v3"
 )
-
-//go:embed migrations
-var migrations embed.FS
 
 const (
 	busyTimeout = "10000" // milliseconds; only a foreign program (a backup) can make us wait
@@ -98,29 +93,4 @@ func (d *dialect) open(ctx context.Context) (pools, error) {
 		return pools{}, errors.Join(d.wrap("open", err), p.close())
 	}
 	return p, nil
-}
-
-// migrate brings the schema up to date and returns its version. A schema that is newer than this program is left alone.
-func (d *dialect) migrate(ctx context.Context, db *sql.DB) (int64, error) {
-	folder, err := fs.Sub(migrations, d.folder)
-	if err != nil {
-		return 0, fmt.Errorf("read migrations: %w", err)
-	}
-	provider, err := goose.NewProvider(d.engine, db, folder)
-	if err != nil {
-		return 0, fmt.Errorf("read migrations: %w", err)
-	}
-	current, target, err := provider.GetVersions(ctx)
-	if err != nil {
-		return 0, d.wrap("open", fmt.Errorf("read schema version: %w", err))
-	}
-	if current > target {
-		return 0, &Unavailable{Path: d.path, Op: "open", Reason: fmt.Sprintf(
-			"it was written by a newer version of the program (schema %d, this one knows %d); start the newer version, or restore a backup made before it",
-			current, target)}
-	}
-	if _, err := provider.Up(ctx); err != nil {
-		return 0, d.wrap("migrate", fmt.Errorf("schema %d to %d: %w", current, target, err))
-	}
-	return target, nil
 }

@@ -1,0 +1,86 @@
+package sql
+
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+
+	"github.com/pressly/goose/v3"
+)
+
+//go:embed migrations
+var migrations embed.FS
+
+// migrate brings the schema up to date and returns its version. A schema that is newer than this program is left alone.
+func (d *dialect) migrate(ctx context.Context, db *sql.DB) (int64, error) {
+	steps, err := readMigrations(migrations, d.folder)
+	if err != nil {
+		return 0, fmt.Errorf("read migrations: %w", err)
+	}
+	provider, err := goose.NewProvider(d.engine, db, nil, goose.WithGoMigrations(steps...), goose.WithDisableGlobalRegistry(true))
+	if err != nil {
+		return 0, fmt.Errorf("read migrations: %w", err)
+	}
+	current, target, err := provider.GetVersions(ctx)
+	if err != nil {
+		return 0, d.wrap("open", fmt.Errorf("read schema version: %w", err))
+	}
+	if current > target {
+		return 0, &Unavailable{Path: d.path, Op: "open", Reason: fmt.Sprintf(
+			"it was written by a newer version of the program (schema %d, this one knows %d); start the newer version, or restore a backup made before it",
+			current, target)}
+	}
+	if current == target {
+		return target, nil
+	}
+	if _, err := provider.Up(ctx); err != nil {
+		return 0, d.wrap("migrate", fmt.Errorf("schema %d to %d: %w", current, target, err))
+	}
+	return target, nil
+}
+
+// readMigrations makes a step of goose of each file in a folder, with all statements of its upward half, which run in one transaction. goose's own
+// reader splits a file into statements with buffers of 4 MiB, of which three stay in the process; the engines take a text of several statements.
+func readMigrations(files fs.FS, folder string) ([]*goose.Migration, error) {
+	names, err := fs.Glob(files, path.Join(folder, "*.sql"))
+	if err != nil {
+		return nil, err
+	}
+	steps := make([]*goose.Migration, 0, len(names))
+	for _, name := range names {
+		version, err := goose.NumericComponent(name)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		text, err := fs.ReadFile(files, name)
+		if err != nil {
+			return nil, err
+		}
+		up, err := upward(string(text))
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		run := func(ctx context.Context, tx *sql.Tx) error {
+			_, err := tx.ExecContext(ctx, up)
+			return err
+		}
+		steps = append(steps, goose.NewGoMigration(version, &goose.GoFunc{RunTx: run}, nil))
+	}
+	return steps, nil
+}
+
+// upward is the part of a migration between the two annotations that ours have. It refuses files with any other one, whose meaning would get lost.
+func upward(text string) (string, error) {
+	const mark, up, down = "+goose", "-- +goose Up\n", "\n-- +goose Down\n"
+	_, rest, began := strings.Cut(text, up)
+	rest, _, ended := strings.Cut(rest, down)
+	if !began || !ended || strings.Count(text, mark) != 2 {
+		return "", errors.New("a migration has one line \"-- +goose Up\", later one line \"-- +goose Down\", and no other annotation")
+	}
+	return rest, nil
+}
