@@ -1,7 +1,6 @@
 package redact
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -180,30 +179,30 @@ func block(s string, n int, v value) (value, bool) {
 }
 
 // tails are ends of names that say that the value is no credential but something about one.
-var tails = regexp.MustCompile(`(?:^|[_.-])(?:length|len|count|counts|limit|min|max|min_\w+|max_\w+|type|types|name|names|url|uri|endpoint|file|path|dir|ttl|expir\w*|expires\w*|age|policy|field|label|hint|prompt|reset\w*|` +
+var tails = lazily(`(?:^|[_.-])(?:length|len|count|counts|limit|min|max|min_\w+|max_\w+|type|types|name|names|url|uri|endpoint|file|path|dir|ttl|expir\w*|expires\w*|age|policy|field|label|hint|prompt|reset\w*|` +
 	`confirm\w*|header|headers|param\w*|regex|pattern|format|id|ids|ref|refs|index|size|usage|used|bucket|source|provider|store|manager|version|status|state|enabled|required|valid\w*|error|message|msg|help|desc\w*|title|` +
 	`text_?box|placeholder|input|form|column|table|position|pos|kind|class|style|rotation|strength|issuer|scope|scopes|audience|location|attribute|attr|algorithm|alg|encryption|mechanism|method|request|response|tests?|list|map|set|func|fn|fmt)s?$`)
 
 // compounds are longer words that begin with a keyword.
-var compounds = regexp.MustCompile(`^(?:ttl|ize|izer|ized|izing|izes|ization|ary|ing|ed|ly|less|s_per|ish|ion|type|name|path|file|url|uri|kind|class|id|len|length|count|source|store|manager|field|ref|list|map|pos|index|size|error|err|` +
+var compounds = lazily(`^(?:ttl|ize|izer|ized|izing|izes|ization|ary|ing|ed|ly|less|s_per|ish|ion|type|name|path|file|url|uri|kind|class|id|len|length|count|source|store|manager|field|ref|list|map|pos|index|size|error|err|` +
 	`request|response|param|header|provider|handler|service|string\(|endpoint|value\(|usage|callback|info|policy|expires|expiry|func|set|get|parse|reader|writer|buffer|stream|scanner|stack|test|tests)(?:[a-z]*)$`)
 
 // stopWords are words of examples, placeholders and messages: a value that is made of such is none.
-var stopWords = regexp.MustCompile(`(?i)^(?:null|nil|none|undefined|true|false|yes|no|on|off|empty|unset|default|string|str|int|integer|bool|boolean|bytes?|any|object|text|varchar|char|optional|required|` +
+var stopWords = lazily(`(?i)^(?:null|nil|none|undefined|true|false|yes|no|on|off|empty|unset|default|string|str|int|integer|bool|boolean|bytes?|any|object|text|varchar|char|optional|required|` +
 	`example|sample|placeholder|dummy|test|testing|tests|fake|mock|demo|changeme|change|replace|insert|enter|todo|tbd|xxx+|foo|bar|baz|foobar|abc|abcd|abcdef|qwerty|redacted|hidden|masked|removed|secret|secrets|token|tokens|` +
 	`password|passwords|passwd|passphrase|pass|pwd|key|keys|apikey|api|access|private|public|credential|credentials|auth|authorization|bearer|basic|value|values|name|user|users|username|my|your|the|a|an|is|are|was|be|must|should|` +
 	`please|invalid|incorrect|wrong|missing|expired|expected|unexpected|failed|not|no|for|to|of|in|or|and|with|cannot|can|at|least|characters|new|old|current|forgot|reset|confirm|here|some|this|that|it|file|env|var|variable|` +
 	`input|output|type|id|client|server|app|login|signup|field|label|hint|too|short|long|weak|strong|match|matches|mismatch|database|db|root|admin|hash|hashed|hello|world|supersecret|topsecret|mysecret|mypassword|yourpassword|letmein|compat|files|ldap|sss|systemd|uintptr|\d{1,4})$`)
 
 var (
-	wordParts  = regexp.MustCompile(`[A-Z]+(?:[a-z]+|\b)|[a-z]+|\d+`)
-	identifier = regexp.MustCompile(`^[*&!@]?[A-Za-z_$][\w$]*(?:(?:\.|->|::|\?\.)[A-Za-z_$][\w$]*)*[.:]?$`)
-	variable   = regexp.MustCompile(`^[$%#@{<:?~^]|\$\{|\$\(|\{\{|%[svdq(]|<[a-z _-]+>|^\.\.\.|…|[xX]{3,}$|\*{3,}|^[A-Z][a-z0-9]+(?:-[A-Z][a-z0-9]+){2,}$`)
-	pathLike   = regexp.MustCompile(`^(?:\.{0,2}|~|[A-Za-z]:|[a-z_]+)?[/\\][\w.@/\\{}*~-]*$|^https?://|^(?:urn|arn|file|vault|ref|op|s3|gs|ssm|secretsmanager|env|keychain):`)
-	typeLike   = regexp.MustCompile(`^(?:\*|\[\]|map\[|Option<|List<|Optional|Array|Promise|Vec)`)
-	constant   = regexp.MustCompile(`^[+-]?0[xX][0-9a-fA-F]{1,16}$`)
-	hexDigits  = regexp.MustCompile(`^(?:0x)?[0-9a-fA-F]+$`)
-	allDigits  = regexp.MustCompile(`^[\d.,_:+-]+$`)
+	wordParts  = lazily(`[A-Z]+(?:[a-z]+|\b)|[a-z]+|\d+`)
+	identifier = lazily(`^[*&!@]?[A-Za-z_$][\w$]*(?:(?:\.|->|::|\?\.)[A-Za-z_$][\w$]*)*[.:]?$`)
+	variable   = lazily(`^[$%#@{<:?~^]|\$\{|\$\(|\{\{|%[svdq(]|<[a-z _-]+>|^\.\.\.|…|[xX]{3,}$|\*{3,}|^[A-Z][a-z0-9]+(?:-[A-Z][a-z0-9]+){2,}$`)
+	pathLike   = lazily(`^(?:\.{0,2}|~|[A-Za-z]:|[a-z_]+)?[/\\][\w.@/\\{}*~-]*$|^https?://|^(?:urn|arn|file|vault|ref|op|s3|gs|ssm|secretsmanager|env|keychain):`)
+	typeLike   = lazily(`^(?:\*|\[\]|map\[|Option<|List<|Optional|Array|Promise|Vec)`)
+	constant   = lazily(`^[+-]?0[xX][0-9a-fA-F]{1,16}$`)
+	hexDigits  = lazily(`^(?:0x)?[0-9a-fA-F]+$`)
+	allDigits  = lazily(`^[\d.,_:+-]+$`)
 )
 
 // credential judges a value that was assigned to a name which sounds like a credential's.
@@ -215,7 +214,7 @@ func credential(k kind, s string, v value) bool {
 	if k == password {
 		return chosen(text, v)
 	}
-	return !constant.MatchString(text) && strings.ContainsFunc(text, isLetter) && !strings.ContainsAny(text, " \t") && made(text)
+	return !constant.matches(text) && strings.ContainsFunc(text, isLetter) && !strings.ContainsAny(text, " \t") && made(text)
 }
 
 // short says whether a value is too short for its kind, or, when a machine has to have made it, without a digit.
@@ -229,12 +228,12 @@ func named(k kind, name string) bool {
 	if k == service && !slices.ContainsFunc([]string{"key", "token", "secret", "pass", "pat", "auth"}, says) {
 		return false
 	}
-	return !tails.MatchString(name) && !compounds.MatchString(name)
+	return !tails.matches(name) && !compounds.matches(name)
 }
 
 // reference says whether a value is masked already, or says only where the credential is: a variable, a template, a path.
 func reference(text string) bool {
-	return strings.Contains(text, Mask) || variable.MatchString(text) || pathLike.MatchString(text)
+	return strings.Contains(text, Mask) || variable.matches(text) || pathLike.matches(text)
 }
 
 // code says whether a value is a piece of a program: an expression, or a string with which the program goes on to work.
@@ -253,7 +252,7 @@ func made(text string) bool {
 	if len(text) < 12 {
 		least = 2.7
 	}
-	if hexDigits.MatchString(text) {
+	if hexDigits.matches(text) {
 		least = 2.6
 	}
 	if entropy(text) < least {
@@ -274,17 +273,17 @@ func made(text string) bool {
 
 // expression says whether a value without quotes is a piece of a program: a name, a field, a call, an index, a type.
 func expression(text string, next byte) bool {
-	if strings.IndexByte(`([{<\`, next) >= 0 || typeLike.MatchString(text) || len(text) < 6 && allDigits.MatchString(text) {
+	if strings.IndexByte(`([{<\`, next) >= 0 || typeLike.matches(text) || len(text) < 6 && allDigits.matches(text) {
 		return true
 	}
-	if !identifier.MatchString(text) {
+	if !identifier.matches(text) {
 		return false
 	}
 	digits := strings.ContainsAny(text, "0123456789")
 	if member(text, digits) {
 		return true
 	}
-	parts := len(wordParts.FindAllString(text, -1))
+	parts := len(wordParts.get().FindAllString(text, -1))
 	if strings.IndexByte(";,)}]|", next) >= 0 || next == '&' && parts > 0 && !digits {
 		return !dense(text)
 	}
@@ -323,7 +322,7 @@ func repeated(text string) bool {
 
 // placeholder says whether a value consists of words that stand for a value.
 func placeholder(text string) bool {
-	parts := wordParts.FindAllString(text, -1)
+	parts := wordParts.get().FindAllString(text, -1)
 	if len(parts) == 0 {
 		return !strings.ContainsFunc(text, func(r rune) bool { return r >= utf8.RuneSelf })
 	}
@@ -333,7 +332,7 @@ func placeholder(text string) bool {
 			continue // neither for nor against
 		}
 		letters += len(p)
-		if stopWords.MatchString(p) {
+		if stopWords.matches(p) {
 			stops += len(p)
 		}
 	}
@@ -341,17 +340,17 @@ func placeholder(text string) bool {
 }
 
 // prose are words that no password of several words has, but every sentence.
-var prose = regexp.MustCompile(`(?i)\b(?:the|is|are|be|must|should|please|your|not|for|to|of|with|cannot|can't|enter|invalid|required|and|or|in|on|this|a|an|you|if|will|was|has|have|from|by|at|%[a-z])\b`)
+var prose = lazily(`(?i)\b(?:the|is|are|be|must|should|please|your|not|for|to|of|with|cannot|can't|enter|invalid|required|and|or|in|on|this|a|an|you|if|will|was|has|have|from|by|at|%[a-z])\b`)
 
 // chosen says whether a value may be a password that a person chose.
 func chosen(text string, v value) bool {
 	if strings.ContainsAny(text, " \t") {
-		return len(text) < 200 && (!prose.MatchString(text) || slices.ContainsFunc(strings.Fields(text), dense)) && !strings.ContainsAny(text, "(){}=;:,<>") && strings.Count(text, " ") >= 2 || strings.Contains(text, "\n")
+		return len(text) < 200 && (!prose.matches(text) || slices.ContainsFunc(strings.Fields(text), dense)) && !strings.ContainsAny(text, "(){}=;:,<>") && strings.Count(text, " ") >= 2 || strings.Contains(text, "\n")
 	}
 	if strings.ContainsFunc(text, isLetter) && !strings.ContainsAny(text, "0123456789!@#$%^&*?~+=") {
 		return letters(text, v)
 	}
-	if allDigits.MatchString(text) {
+	if allDigits.matches(text) {
 		return len(text) >= 6 && text[0] != '-' && (v.quote != 0 || len(text) < 10)
 	}
 	return !strings.ContainsAny(text, "(){}<>") || entropy(text) > 3.3
@@ -359,7 +358,7 @@ func chosen(text string, v value) bool {
 
 // letters says whether a value of letters is a password: one word that ends its line, or that is quoted as a value of a configuration.
 func letters(text string, v value) bool {
-	if len(wordParts.FindAllString(text, -1)) > 3 || len(text) < 5 || v.quote == 0 && strings.Contains(text, "_") {
+	if len(wordParts.get().FindAllString(text, -1)) > 3 || len(text) < 5 || v.quote == 0 && strings.Contains(text, "_") {
 		return false
 	}
 	return v.tag || v.quote == 0 && (v.next == 0 || v.next == '\n' || v.next == '\r' || v.next == '&' || v.next == ';') || v.quote != 0 && len(text) >= 8 && strings.ToLower(text) == text

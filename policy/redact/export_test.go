@@ -8,3 +8,21 @@ func Patterns() map[string][]string {
 	}
 	return list
 }
+
+// Compile compiles every expression of the package, which else happens at the first text that needs it.
+func Compile() (compiled int) {
+	for _, r := range rules() {
+		if r.re != nil {
+			r.re.get()
+			compiled++
+		}
+	}
+	single := []*pattern{
+		tails, compounds, stopWords, wordParts, identifier, variable, pathLike, typeLike, constant, hexDigits, allDigits, prose, fixed,
+		secretObject, secretData, dataLine,
+	}
+	for _, p := range single {
+		p.get()
+	}
+	return compiled + len(single)
+}

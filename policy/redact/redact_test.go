@@ -270,3 +270,11 @@ func TestWarning(t *testing.T) {
 		}
 	}
 }
+
+// TestEveryExpressionCompiles: they are compiled at their first use, when it is too late to find a mistake in one.
+func TestEveryExpressionCompiles(t *testing.T) {
+	t.Parallel()
+	if n := redact.Compile(); n < 100 {
+		t.Errorf("%d expressions, which cannot be all", n)
+	}
+}

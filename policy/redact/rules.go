@@ -3,16 +3,16 @@ package redact
 import (
 	"encoding/base64"
 	"math"
-	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // rule is one shape of credential.
 type rule struct {
 	name     string
 	keywords string // lower case, blank-separated; one of them must stand where the expression is tried
-	re       *regexp.Regexp
+	re       *pattern
 	edge     bool    // no letter, digit, _ or - may stand before the keyword
 	digits   bool    // digits before the keyword belong to the credential, and there must be five to twelve
 	back     int     // bytes before the keyword that belong to the credential
@@ -37,13 +37,11 @@ const (
 
 // token makes the rule for tokens with a fixed beginning and at least least bytes after it.
 func token(name, keywords, pattern string) rule {
-	return rule{name: name, keywords: keywords, re: regexp.MustCompile(`\A(` + pattern + `)`), edge: true}
+	return rule{name: name, keywords: keywords, re: lazily(`\A(` + pattern + `)`), edge: true}
 }
 
-// rules is the table. Prefixes come from the vendors' documentation; lengths are lower bounds, since vendors change them.
-func rules() []rule {
-	return slices.Concat(tokens(), tokenRules(), values())
-}
+// rules is the table, which all Redactors share. Prefixes come from the vendors' documentation; lengths are lower bounds, since vendors change them.
+var rules = sync.OnceValue(func() []rule { return slices.Concat(tokens(), tokenRules(), values()) })
 
 // tokens are credentials that can be told by how they begin.
 func tokens() []rule {
@@ -92,8 +90,8 @@ func tokens() []rule {
 	}
 	list[0].exact = true // the key of AWS: in base64 such letters stand too
 	return append(list,
-		rule{name: "telegram", keywords: ":", re: regexp.MustCompile(`\A:(` + word + `{35,})`), digits: true},
-		rule{name: "azure", keywords: "q~", re: regexp.MustCompile(`\A(Q~[A-Za-z0-9_~.-]{31,34})`), back: 4, mixed: true},
+		rule{name: "telegram", keywords: ":", re: lazily(`\A:(` + word + `{35,})`), digits: true},
+		rule{name: "azure", keywords: "q~", re: lazily(`\A(Q~[A-Za-z0-9_~.-]{31,34})`), back: 4, mixed: true},
 	)
 }
 
@@ -101,30 +99,30 @@ func tokens() []rule {
 func values() []rule {
 	const quote = `["'` + "`" + `]`
 	list := []rule{
-		{name: "private_key", keywords: "-----begin", re: regexp.MustCompile(`\A(-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----)`), pem: true},
-		{name: "url_password", keywords: "://", re: regexp.MustCompile(`\A://[^\s/@:"'<>\[\]]{0,128}:([^\s/"'<>]{1,256})@`), written: true},
-		{name: "url_password", keywords: "://", re: regexp.MustCompile(`\A://[^\s/@:"'<>\[\]]{1,128}:([^\s/"'<>]*[^\s/"'<>\d][^\s/"'<>]*/[^\s"'<>]*)@[A-Za-z0-9.-]+(?:[:/?\s"']|\z)`)},
-		{name: "url_password", keywords: "://", re: regexp.MustCompile(`\A://([A-Za-z0-9_-]{20,128})@`), mixed: true, entropy: 3},
-		{name: "netrc", keywords: "machine", edge: true, re: regexp.MustCompile(`\A(?i:machine)\s+\S{1,128}\s+login\s+\S{1,128}\s+(?:account\s+\S{1,128}\s+)?password\s+(\S{2,256})`), written: true},
-		{name: "pgpass", keywords: ":5432: :5433: :6432:", re: regexp.MustCompile(`\A:(?:5432|5433|6432):[^:\s]{1,64}:[^:\s"']{1,64}:((?:\\.|[^\s\\:]){3,256})`)},
-		{name: "curl_user", keywords: "curl", edge: true, re: regexp.MustCompile(`\A(?i:curl)\b[^\n|;]{0,300}?\s(?:-u|--user)[ =]?["']?[^\s:"'$<{]{1,64}:([^\s"'$<{]{3,256})`), written: true},
-		{name: "docker_auth", keywords: `"auth"`, re: regexp.MustCompile(`\A"auth"\s*:\s*"([A-Za-z0-9+/]{8,}={0,2})"`), mixed: true},
-		{name: "npmrc", keywords: "_auth", re: regexp.MustCompile(`\A_auth(?i:token)?\s*=\s*["']?([^\s"'$]{8,})`), mixed: true},
-		{name: "kubeconfig", keywords: "client-key-data", re: regexp.MustCompile(`\Aclient-key-data["']?\s*:\s*["']?([A-Za-z0-9+/]{16,}={0,2})`)},
-		{name: "environment", keywords: "env arg", edge: true, re: regexp.MustCompile(`\A(?:ENV|ARG)[ \t]+[A-Z0-9_]*(?:PASSWORD|PASSWD|SECRET|TOKEN|API_?KEY|ACCESS_KEY)[A-Z0-9_]*[ \t]+["']?([^\s"'$=]{4,256})`), mixed: true},
-		{name: "flag", keywords: "--password --passwd --token --secret --api-key --auth-token --access-token", re: regexp.MustCompile(`\A--[a-z-]+[ \t]+["']?([^\s"'$<>\[\](){}|,;=-][^\s"'$<>\[\](){}|,;=]{5,256})`), mixed: true, entropy: 2.2, digit: true},
+		{name: "private_key", keywords: "-----begin", re: lazily(`\A(-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----)`), pem: true},
+		{name: "url_password", keywords: "://", re: lazily(`\A://[^\s/@:"'<>\[\]]{0,128}:([^\s/"'<>]{1,256})@`), written: true},
+		{name: "url_password", keywords: "://", re: lazily(`\A://[^\s/@:"'<>\[\]]{1,128}:([^\s/"'<>]*[^\s/"'<>\d][^\s/"'<>]*/[^\s"'<>]*)@[A-Za-z0-9.-]+(?:[:/?\s"']|\z)`)},
+		{name: "url_password", keywords: "://", re: lazily(`\A://([A-Za-z0-9_-]{20,128})@`), mixed: true, entropy: 3},
+		{name: "netrc", keywords: "machine", edge: true, re: lazily(`\A(?i:machine)\s+\S{1,128}\s+login\s+\S{1,128}\s+(?:account\s+\S{1,128}\s+)?password\s+(\S{2,256})`), written: true},
+		{name: "pgpass", keywords: ":5432: :5433: :6432:", re: lazily(`\A:(?:5432|5433|6432):[^:\s]{1,64}:[^:\s"']{1,64}:((?:\\.|[^\s\\:]){3,256})`)},
+		{name: "curl_user", keywords: "curl", edge: true, re: lazily(`\A(?i:curl)\b[^\n|;]{0,300}?\s(?:-u|--user)[ =]?["']?[^\s:"'$<{]{1,64}:([^\s"'$<{]{3,256})`), written: true},
+		{name: "docker_auth", keywords: `"auth"`, re: lazily(`\A"auth"\s*:\s*"([A-Za-z0-9+/]{8,}={0,2})"`), mixed: true},
+		{name: "npmrc", keywords: "_auth", re: lazily(`\A_auth(?i:token)?\s*=\s*["']?([^\s"'$]{8,})`), mixed: true},
+		{name: "kubeconfig", keywords: "client-key-data", re: lazily(`\Aclient-key-data["']?\s*:\s*["']?([A-Za-z0-9+/]{16,}={0,2})`)},
+		{name: "environment", keywords: "env arg", edge: true, re: lazily(`\A(?:ENV|ARG)[ \t]+[A-Z0-9_]*(?:PASSWORD|PASSWD|SECRET|TOKEN|API_?KEY|ACCESS_KEY)[A-Z0-9_]*[ \t]+["']?([^\s"'$=]{4,256})`), mixed: true},
+		{name: "flag", keywords: "--password --passwd --token --secret --api-key --auth-token --access-token", re: lazily(`\A--[a-z-]+[ \t]+["']?([^\s"'$<>\[\](){}|,;=-][^\s"'$<>\[\](){}|,;=]{5,256})`), mixed: true, entropy: 2.2, digit: true},
 		{
 			name: "authorization", keywords: "authorization x-api-key x-auth-token x-amz-security-token private-token",
-			re:      regexp.MustCompile(`(?i)\A[a-z-]+\\?` + quote + `?\s{0,4}[:=]\s{0,4}\\?` + quote + `?(?:(?:bearer|basic|token|digest|negotiate|apikey|bot)\s+)?([^\s"'` + "`" + `\\,;\[]{6,})`),
+			re:      lazily(`(?i)\A[a-z-]+\\?` + quote + `?\s{0,4}[:=]\s{0,4}\\?` + quote + `?(?:(?:bearer|basic|token|digest|negotiate|apikey|bot)\s+)?([^\s"'` + "`" + `\\,;\[]{6,})`),
 			written: true, digit: true,
 		},
-		{name: "authorization", keywords: "bearer", edge: true, re: regexp.MustCompile(`(?i)\Abearer[ \t]+([A-Za-z0-9._~+/=-]{16,})`), mixed: true},
-		{name: "authorization", keywords: "basic", edge: true, re: regexp.MustCompile(`(?i)\Abasic[ \t]+([A-Za-z0-9+/]{12,}={0,2})`), encoded: true},
-		{name: "cookie", keywords: "cookie:", re: regexp.MustCompile(`(?i)\Acookie:[ \t]*([^\s"'\[=;]{1,64}=[^;\s"'\[%&{]{6,}[^\r\n"'\[]*)`), digit: true},
-		{name: "azure", keywords: "accountkey= sharedaccesskey= sharedaccesssignature=", re: regexp.MustCompile(`(?i)\A[a-z]+=([A-Za-z0-9+/=%]{16,})`)},
-		{name: "azure", keywords: "sig=", edge: true, re: regexp.MustCompile(`(?i)\Asig=([A-Za-z0-9+/=%]{32,})`)},
+		{name: "authorization", keywords: "bearer", edge: true, re: lazily(`(?i)\Abearer[ \t]+([A-Za-z0-9._~+/=-]{16,})`), mixed: true},
+		{name: "authorization", keywords: "basic", edge: true, re: lazily(`(?i)\Abasic[ \t]+([A-Za-z0-9+/]{12,}={0,2})`), encoded: true},
+		{name: "cookie", keywords: "cookie:", re: lazily(`(?i)\Acookie:[ \t]*([^\s"'\[=;]{1,64}=[^;\s"'\[%&{]{6,}[^\r\n"'\[]*)`), digit: true},
+		{name: "azure", keywords: "accountkey= sharedaccesskey= sharedaccesssignature=", re: lazily(`(?i)\A[a-z]+=([A-Za-z0-9+/=%]{16,})`)},
+		{name: "azure", keywords: "sig=", edge: true, re: lazily(`(?i)\Asig=([A-Za-z0-9+/=%]{32,})`)},
 		{name: "password", keywords: "password passwd passphrase passwort pgpassword", kind: password},
-		{name: "password", keywords: "pwd", re: regexp.MustCompile(`(?i)\Apwd=([^\s"'` + "`" + `,;&<>(){}\[\]\\$|/.]{4,})`)},
+		{name: "password", keywords: "pwd", re: lazily(`(?i)\Apwd=([^\s"'` + "`" + `,;&<>(){}\[\]\\$|/.]{4,})`)},
 	}
 	return append(list,
 		rule{name: "secret_value", keywords: "secret api_key apikey api-key access_key accesskey access-key private_key credential auth_key authkey encryption_key encryptionkey signing_key signingkey", kind: secret},
@@ -149,7 +147,7 @@ func (r *rule) match(t *text, i int) (start, end int, ok bool) {
 		return r.value(t, i)
 	}
 	limit := min(len(t.s), i+window)
-	at := r.re.FindStringSubmatchIndex(t.s[i:limit])
+	at := r.re.get().FindStringSubmatchIndex(t.s[i:limit])
 	if at == nil {
 		return 0, 0, false
 	}
@@ -287,7 +285,7 @@ func (r *rule) likely(s string) bool {
 	if r.mixed && !strings.ContainsAny(s, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ") {
 		return false
 	}
-	if r.encoded && !pairInside(s) || r.written && (placeholder(s) || repeated(s) || variable.MatchString(s)) {
+	if r.encoded && !pairInside(s) || r.written && (placeholder(s) || repeated(s) || variable.matches(s)) {
 		return false
 	}
 	if r.digit && !strings.ContainsAny(s, "0123456789") {

@@ -30,9 +30,10 @@ type list struct {
 // build fills the index with the rule table and the spellings of the values.
 func (x *index) build(secrets []string) {
 	x.entries, x.lists = map[uint16][]entry{}, []list{{}}
-	for _, r := range rules() {
-		for keyword := range strings.FieldsSeq(r.keywords) {
-			x.add(entry{text: keyword, rule: &r})
+	table := rules()
+	for i := range table {
+		for keyword := range strings.FieldsSeq(table[i].keywords) {
+			x.add(entry{text: keyword, rule: &table[i]})
 		}
 	}
 	for _, secret := range secrets {

@@ -1,7 +1,6 @@
 package redact
 
 import (
-	"regexp"
 	"strings"
 )
 
@@ -118,9 +117,9 @@ func vendorsNToZ() []prefixed {
 // suffixed are tokens that are told by how they end, or by what stands in their middle.
 func suffixed() []rule {
 	return []rule{
-		{name: "mailchimp", keywords: "-us", re: regexp.MustCompile(`\A(-us\d\d?)(?:[^\w-]|\z)`), back: 32, body: "0123456789abcdef"},
-		{name: "maxmind", keywords: "_mmk", re: regexp.MustCompile(`\A(_mmk)(?:[^\w-]|\z)`), back: 36},
-		{name: "terraform", keywords: ".atlasv1.", re: regexp.MustCompile(`\A(\.atlasv1\.[A-Za-z0-9_=-]{60,70})`), back: 14},
+		{name: "mailchimp", keywords: "-us", re: lazily(`\A(-us\d\d?)(?:[^\w-]|\z)`), back: 32, body: "0123456789abcdef"},
+		{name: "maxmind", keywords: "_mmk", re: lazily(`\A(_mmk)(?:[^\w-]|\z)`), back: 36},
+		{name: "terraform", keywords: ".atlasv1.", re: lazily(`\A(\.atlasv1\.[A-Za-z0-9_=-]{60,70})`), back: 14},
 	}
 }
 
@@ -130,7 +129,7 @@ const services = "adafruit adobe airtable algolia asana auth0 beamer bitbucket b
 	"newrelic nytimes okta openai pagerduty plaid privateai rapidapi sendbird sendgrid sentry snyk squarespace sumologic telegram travis trello twilio twitch twitter yandex zendesk"
 
 // fixed matches the expressions of tokens that have one length.
-var fixed = regexp.MustCompile(`\{\d+\}$`)
+var fixed = lazily(`\{\d+\}$`)
 
 // tokenRules turns the table into rules.
 func tokenRules() []rule {
@@ -138,7 +137,7 @@ func tokenRules() []rule {
 	for _, v := range vendors() {
 		t := token(v.name, v.keywords, v.pattern)
 		t.mixed = v.mixed
-		t.exact = fixed.MatchString(v.pattern)
+		t.exact = fixed.matches(v.pattern)
 		if strings.HasPrefix(v.keywords, "$") || strings.HasPrefix(v.keywords, "{") || strings.HasPrefix(v.keywords, "_") || strings.Contains(v.keywords, ".com/") {
 			t.edge = false // a colon, a letter or a host may stand before it
 		}

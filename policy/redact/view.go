@@ -2,7 +2,6 @@ package redact
 
 import (
 	"cmp"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -159,9 +158,9 @@ func (x *index) seen(s string) []Finding {
 }
 
 var (
-	secretObject = regexp.MustCompile(`(?m)^[ \t-]*["']?kind["']?[ \t]*:[ \t]*["']?Secret\b`)
-	secretData   = regexp.MustCompile(`(?m)^([ \t]*)["']?(?:data|stringData)["']?[ \t]*:[ \t]*\{?[ \t]*\r?$`)
-	dataLine     = regexp.MustCompile(`(?m)^([ \t]*)["']?[A-Za-z0-9_.-]+["']?[ \t]*:[ \t]*["']?([^\s"',{}|>][^\s"',{}]{3,})["']?,?[ \t]*\r?$`)
+	secretObject = lazily(`(?m)^[ \t-]*["']?kind["']?[ \t]*:[ \t]*["']?Secret\b`)
+	secretData   = lazily(`(?m)^([ \t]*)["']?(?:data|stringData)["']?[ \t]*:[ \t]*\{?[ \t]*\r?$`)
+	dataLine     = lazily(`(?m)^([ \t]*)["']?[A-Za-z0-9_.-]+["']?[ \t]*:[ \t]*["']?([^\s"',{}|>][^\s"',{}]{3,})["']?,?[ \t]*\r?$`)
 )
 
 // maxObjects bounds how many Secrets of Kubernetes are looked for in one text.
@@ -174,11 +173,11 @@ func objects(s string) []Finding {
 	}
 	var found []Finding
 	done := 0
-	for _, at := range secretObject.FindAllStringIndex(s, maxObjects) {
+	for _, at := range secretObject.get().FindAllStringIndex(s, maxObjects) {
 		from := max(done, strings.LastIndex(s[:at[0]], "\n---")+1)
 		to := at[1] + upToText(s[at[1]:], "\n---")
 		done = to
-		for _, data := range secretData.FindAllStringSubmatchIndex(s[from:to], maxObjects) {
+		for _, data := range secretData.get().FindAllStringSubmatchIndex(s[from:to], maxObjects) {
 			found = append(found, entries(s, from+data[1], to, data[3]-data[2])...)
 		}
 	}
@@ -190,11 +189,11 @@ func entries(s string, from, to, indent int) (found []Finding) {
 	for from < to && s[from] == '\n' {
 		end := min(to, from+1+upTo(s[from+1:], "\n"))
 		line := s[from+1 : end]
-		at := dataLine.FindStringSubmatchIndex(line)
+		at := dataLine.get().FindStringSubmatchIndex(line)
 		if strings.TrimSpace(line) != "" && len(line)-len(strings.TrimLeft(line, " \t")) <= indent {
 			break
 		}
-		if at != nil && line[at[4]:at[5]] != Mask && !variable.MatchString(line[at[4]:at[5]]) {
+		if at != nil && line[at[4]:at[5]] != Mask && !variable.matches(line[at[4]:at[5]]) {
 			found = append(found, Finding{Rule: "kubernetes_secret", Start: from + 1 + at[4], End: from + 1 + at[5]})
 		}
 		from = end
