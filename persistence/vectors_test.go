@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rs/zerolog"
 
-	"github.com/zephbot/zephbot/agent/catalog"
+	"github.com/zephbot/zephbot/agent/knn"
 	"github.com/zephbot/zephbot/persistence"
 	"github.com/zephbot/zephbot/persistence/vector"
 )
@@ -23,12 +23,12 @@ func TestVectorsOutliveTheProcess(t *testing.T) {
 		}
 		index := stores.Vectors.Collection(vector.Tools)
 		if round == 0 {
-			if err := index.Upsert(t.Context(), []catalog.Point{{Key: "s:a", Hash: "1", Vector: []float32{3, 4}}}); err != nil {
+			if err := index.Upsert(t.Context(), []knn.Point{{Key: "s:a", Hash: "1", Vector: []float32{3, 4}}}); err != nil {
 				t.Fatal(err)
 			}
 		}
 		hits, err := index.Search(t.Context(), []float32{1, 0}, 5)
-		if diff := cmp.Diff([]catalog.Hit{{Key: "s:a", Score: 0.6}}, hits); err != nil || diff != "" {
+		if diff := cmp.Diff([]knn.Hit{{Key: "s:a", Score: 0.6}}, hits); err != nil || diff != "" {
 			t.Errorf("round %d: %v (-want +got):\n%s", round, err, diff)
 		}
 		if err := stores.Close(); err != nil {

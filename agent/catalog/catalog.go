@@ -16,6 +16,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/zephbot/zephbot/agent/knn"
 	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/policy/nearest"
 	"github.com/zephbot/zephbot/tools"
@@ -90,7 +91,7 @@ type Options struct {
 	Embedder   llm.Embedder // nil = tools are ranked by words
 	Model      string       // name of the embedding model: vectors of another one are made anew
 	Chooser    llm.Provider // for the strategy Llm and for pruning
-	Index      Index        // of the MCP tools; nil = in memory
+	Index      knn.Index    // of the MCP tools; nil = in memory
 	Log        zerolog.Logger
 	Observe    func(Selection)  // told of each choice, also one that only grew; nil = nobody. Must not block
 	Now        func() time.Time // nil = time.Now
@@ -168,10 +169,10 @@ func (c *Catalog) connect() {
 	}
 	index := c.o.Index
 	if index == nil {
-		index = NewMemory()
+		index = knn.NewMemory()
 	}
 	c.query = &embedding{Embedder: c.o.Embedder, now: c.o.Now, log: c.o.Log}
-	c.own = newVectors(NewMemory(), c.o, "own")
+	c.own = newVectors(knn.NewMemory(), c.o, "own")
 	c.foreign = newVectors(index, c.o, "mcp")
 }
 

@@ -12,34 +12,10 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/zeebo/blake3"
 
+	"github.com/zephbot/zephbot/agent/knn"
 	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/tools"
 )
-
-// Point is one tool in an Index. Key is the tool's qualified name, Hash tells versions of it apart. Payload: key, server_id, tool_name, description.
-type Point struct {
-	Key, Hash string
-	Vector    []float32
-	Payload   map[string]string
-}
-
-// Hit is a point that was found. Score is the cosine, -1..1.
-type Hit struct {
-	Key   string
-	Score float32
-}
-
-// Index keeps vectors. Safe for concurrent use; it keeps none of the slices it is given.
-type Index interface {
-	// Hashes lists the hash of every point by its key.
-	Hashes(ctx context.Context) (map[string]string, error)
-	// Upsert stores points; one whose key exists is replaced, also when its vector has another length.
-	Upsert(ctx context.Context, points []Point) error
-	// Delete removes points; unknown keys are none.
-	Delete(ctx context.Context, keys []string) error
-	// Search gives at most limit points, the most similar first. Points whose vectors have another length are passed over.
-	Search(ctx context.Context, vector []float32, limit int) ([]Hit, error)
-}
 
 // Bounds of the work with embeddings.
 const (
@@ -58,7 +34,7 @@ type SyncReport struct{ Added, Updated, Removed, Unchanged int }
 
 // vectors keeps an Index in step with a list of tools.
 type vectors struct {
-	index Index
+	index knn.Index
 	embed llm.Embedder
 	model string
 	name  string
@@ -76,7 +52,7 @@ type vectors struct {
 	failed  time.Time       // last failure; zero = the last sync went well
 }
 
-func newVectors(index Index, o Options, name string) *vectors {
+func newVectors(index knn.Index, o Options, name string) *vectors {
 	return &vectors{index: index, embed: o.Embedder, model: o.Model, name: name, now: o.Now, log: o.Log, servers: map[string]bool{}}
 }
 
@@ -163,7 +139,7 @@ func (v *vectors) sync(ctx context.Context, defs []tools.Definition, dim int) (r
 	}
 	marker := fmt.Sprintf("%s/%d", v.model, dim)
 	live := map[string]bool{}
-	var todo []Point
+	var todo []knn.Point
 	for _, d := range defs {
 		v.servers[d.Server], live[d.Name] = true, true
 		p := point(marker, d)
@@ -198,7 +174,7 @@ func (v *vectors) sync(ctx context.Context, defs []tools.Definition, dim int) (r
 }
 
 // store embeds and stores points in batches, so that a sync that is cut short need not begin again.
-func (v *vectors) store(ctx context.Context, todo []Point, dim int) error {
+func (v *vectors) store(ctx context.Context, todo []knn.Point, dim int) error {
 	for len(todo) > 0 {
 		n := min(len(todo), embedBatch)
 		batch := todo[:n]
@@ -261,12 +237,12 @@ func (v *vectors) forget() {
 	}
 }
 
-func point(marker string, d tools.Definition) Point {
+func point(marker string, d tools.Definition) knn.Point {
 	h := blake3.New()
 	for _, part := range []string{marker, d.Server, d.Name, d.Description, string(d.Schema)} {
 		fmt.Fprintf(h, "%d:%s", len(part), part)
 	}
-	return Point{
+	return knn.Point{
 		Key: d.Name, Hash: hex.EncodeToString(h.Sum(nil)),
 		Payload: map[string]string{"key": d.Name, "server_id": d.Server, "tool_name": bare(d), "description": d.Description},
 	}

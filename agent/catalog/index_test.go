@@ -12,16 +12,17 @@ import (
 
 	"github.com/zephbot/zephbot/agent"
 	"github.com/zephbot/zephbot/agent/catalog"
+	"github.com/zephbot/zephbot/agent/knn"
 	"github.com/zephbot/zephbot/tools"
 )
 
-func byVectors(w *words, index catalog.Index) catalog.Options {
+func byVectors(w *words, index knn.Index) catalog.Options {
 	return catalog.Options{Discovery: catalog.Discovery{TopK: 10, MinSimilarity: 0.3}, Embedder: w, Index: index, Model: "one"}
 }
 
 func TestSyncCounts(t *testing.T) {
 	t.Parallel()
-	index, w := catalog.NewMemory(), newWords("issue", "label")
+	index, w := knn.NewMemory(), newWords("issue", "label")
 	k := setup(t, byVectors(w, index), slices.Concat(builtins(), github(), files())...)
 	sync := func(want catalog.SyncReport, embedded int) {
 		t.Helper()
@@ -46,7 +47,7 @@ func TestSyncCounts(t *testing.T) {
 
 func TestPointsSayWhatTheyAre(t *testing.T) {
 	t.Parallel()
-	index := &recorder{Index: catalog.NewMemory()}
+	index := &recorder{Index: knn.NewMemory()}
 	d := tool("github:create_issue", "Opens an\nissue. "+strings.Repeat("x", 300), "repo")
 	w := newWords("issue")
 	k := setup(t, byVectors(w, index), d)
@@ -64,7 +65,7 @@ func TestPointsSayWhatTheyAre(t *testing.T) {
 
 func TestAServerThatStillConnectsKeepsItsPoints(t *testing.T) {
 	t.Parallel()
-	index, w := catalog.NewMemory(), newWords("issue", "label")
+	index, w := knn.NewMemory(), newWords("issue", "label")
 	first := setup(t, byVectors(w, index), slices.Concat(github(), files())...)
 	if _, err := first.Sync(t.Context()); err != nil {
 		t.Fatal(err)
@@ -81,7 +82,7 @@ func TestAServerThatStillConnectsKeepsItsPoints(t *testing.T) {
 
 func TestAnotherModelEmbedsAnew(t *testing.T) {
 	t.Parallel()
-	index := catalog.NewMemory()
+	index := knn.NewMemory()
 	for i, o := range []catalog.Options{byVectors(newWords("issue", "label"), index), byVectors(newWords("issue", "label", "commit"), index), byVectors(newWords("issue", "label", "commit"), index)} {
 		if i == 2 {
 			o.Model = "two"
@@ -100,7 +101,7 @@ func TestAnotherModelEmbedsAnew(t *testing.T) {
 
 func TestAnAllowListDoesNotTouchTheIndex(t *testing.T) {
 	t.Parallel()
-	index := catalog.NewMemory()
+	index := knn.NewMemory()
 	k := setup(t, byVectors(newWords("issue", "label"), index), github()...)
 	for _, only := range []string{"github:add_label", "github:list_issues"} {
 		turn := &agent.Turn{ID: only, Allowed: func(name string) bool { return name == only }}
@@ -134,7 +135,7 @@ func TestTheMessageIsEmbeddedOnceATurn(t *testing.T) {
 
 func TestWhatSomebodyElseRemovedIsMadeAgain(t *testing.T) {
 	t.Parallel()
-	index, w := catalog.NewMemory(), newWords("issue", "label")
+	index, w := knn.NewMemory(), newWords("issue", "label")
 	k := setup(t, byVectors(w, index), github()...)
 	k.show("1", "label")
 	if err := index.Delete(t.Context(), []string{"github:add_label", "nobody"}); err != nil {
@@ -176,7 +177,7 @@ func TestOneSyncForMany(t *testing.T) {
 	t.Parallel()
 	gate, arrived := make(chan struct{}), make(chan struct{}, 100)
 	w := newWords("issue", "label")
-	index := &recorder{Index: catalog.NewMemory(), before: func() {
+	index := &recorder{Index: knn.NewMemory(), before: func() {
 		arrived <- struct{}{}
 		<-gate
 	}}
@@ -206,9 +207,9 @@ func TestABrokenIndexRanksByWords(t *testing.T) {
 	for _, where := range []string{"hashes", "upsert", "delete", "search"} {
 		t.Run(where, func(t *testing.T) {
 			t.Parallel()
-			index := &recorder{Index: catalog.NewMemory()}
+			index := &recorder{Index: knn.NewMemory()}
 			if where == "delete" {
-				if err := index.Upsert(t.Context(), []catalog.Point{{Key: "github:old", Hash: "x", Vector: []float32{1, 1}}}); err != nil {
+				if err := index.Upsert(t.Context(), []knn.Point{{Key: "github:old", Hash: "x", Vector: []float32{1, 1}}}); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -236,9 +237,9 @@ func TestABrokenIndexRanksByWords(t *testing.T) {
 
 // recorder is an Index that keeps what it was given and fails on demand.
 type recorder struct {
-	catalog.Index
+	knn.Index
 	mu     sync.Mutex
-	points []catalog.Point
+	points []knn.Point
 	broken string
 	before func() // of Upsert
 }
@@ -265,7 +266,7 @@ func (r *recorder) Hashes(ctx context.Context) (map[string]string, error) {
 	return r.Index.Hashes(ctx)
 }
 
-func (r *recorder) Upsert(ctx context.Context, points []catalog.Point) error {
+func (r *recorder) Upsert(ctx context.Context, points []knn.Point) error {
 	if r.before != nil {
 		r.before()
 	}
@@ -285,61 +286,9 @@ func (r *recorder) Delete(ctx context.Context, keys []string) error {
 	return r.Index.Delete(ctx, keys)
 }
 
-func (r *recorder) Search(ctx context.Context, vector []float32, limit int) ([]catalog.Hit, error) {
+func (r *recorder) Search(ctx context.Context, vector []float32, limit int) ([]knn.Hit, error) {
 	if err := r.fails("search"); err != nil {
 		return nil, err
 	}
 	return r.Index.Search(ctx, vector, limit)
-}
-
-func TestMemory(t *testing.T) {
-	t.Parallel()
-	m := catalog.NewMemory()
-	points := []catalog.Point{
-		{Key: "a", Hash: "1", Vector: []float32{1, 0, 0, 0, 0}},
-		{Key: "b", Hash: "2", Vector: []float32{2, 2, 0, 0, 0}},
-		{Key: "zero", Vector: make([]float32, 5)},
-		{Key: "other", Vector: []float32{1}},
-		{Key: "c", Vector: []float32{-3, 0, 0, 0, 0}},
-		{Key: "d", Vector: []float32{0, 0, 0, 0, 7}},
-		{Key: "long", Vector: []float32{1, 2, 3, 4, 5, 6, 7, 8, 9}},
-	}
-	if err := m.Upsert(t.Context(), points); err != nil {
-		t.Fatal(err)
-	}
-	search := func(limit int, vector ...float32) []string {
-		t.Helper()
-		hits, err := m.Search(t.Context(), vector, limit)
-		if err != nil {
-			t.Fatal(err)
-		}
-		list := []string{}
-		for _, h := range hits {
-			list = append(list, fmt.Sprintf("%s %.2f", h.Key, h.Score))
-		}
-		return list
-	}
-	check := func(got []string, want ...string) {
-		t.Helper()
-		if !slices.Equal(got, want) {
-			t.Errorf("hits: %q, want %q", got, want)
-		}
-	}
-	check(search(9, 5, 0, 0, 0, 0), "a 1.00", "b 0.71", "d 0.00", "zero 0.00", "c -1.00")
-	check(search(1, 0, 0, 0, 0, 1), "d 1.00")
-	check(search(0, 1, 0, 0, 0, 0))
-	check(search(9, 1, 0))
-	check(search(9, 1, 2, 3, 4, 5, 6, 7, 8, 9), "long 1.00")
-	check(search(9, 9, 8, 7, 6, 5, 4, 3, 2, 1), "long 0.58") // 165 of 285
-	if err := m.Delete(t.Context(), []string{"a", "d", "d", "nobody"}); err != nil {
-		t.Fatal(err)
-	}
-	if err := m.Upsert(t.Context(), []catalog.Point{{Key: "b", Hash: "3", Vector: []float32{0, 1, 0, 0, 0}}, {Key: "e", Hash: "4", Vector: []float32{1, 0, 0, 0, 0}}}); err != nil {
-		t.Fatal(err)
-	}
-	check(search(2, 5, 0, 0, 0, 0), "e 1.00", "b 0.00")
-	hashes, err := m.Hashes(t.Context())
-	if diff := cmp.Diff(map[string]string{"b": "3", "c": "", "e": "4", "long": "", "other": "", "zero": ""}, hashes); diff != "" || err != nil {
-		t.Errorf("hashes (-want +got):\n%s%v", diff, err)
-	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/zephbot/zephbot/agent/catalog"
+	"github.com/zephbot/zephbot/agent/knn"
 	"github.com/zephbot/zephbot/tools"
 )
 
@@ -20,7 +21,7 @@ func TestATurnDoesNotWaitLongForASync(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		gate := make(chan struct{})
-		index := &recorder{Index: catalog.NewMemory(), before: func() { <-gate }}
+		index := &recorder{Index: knn.NewMemory(), before: func() { <-gate }}
 		k := setup(t, byVectors(newWords("issue", "label"), index), github()...)
 		first := make(chan error, 1)
 		go func() {
@@ -70,7 +71,7 @@ func TestASyncThatIsCutShortGoesOnWhereItStopped(t *testing.T) {
 		defs = append(defs, tool(fmt.Sprintf("many:tool_%d", i), "Does one of very many things."))
 	}
 	calls, embedded := 0, 0
-	index := catalog.NewMemory()
+	index := knn.NewMemory()
 	k := setup(t, catalog.Options{Index: index, Embedder: embedder(func(texts []string) ([][]float32, error) {
 		if calls++; calls == 3 { // the first tells the dimensions
 			return nil, errDown

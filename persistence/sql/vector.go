@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/zephbot/zephbot/agent/catalog"
+	"github.com/zephbot/zephbot/agent/knn"
 )
 
 const (
@@ -20,9 +20,9 @@ ON CONFLICT (collection, key) DO UPDATE SET hash = excluded.hash, payload = excl
 
 // EachPoint shows every point of a collection, ordered by key; an error of see ends it and is returned. A point that cannot be read is told to
 // the log and passed over: whoever misses it stores it anew.
-func (s *Store) EachPoint(ctx context.Context, collection string, see func(catalog.Point) error) error {
+func (s *Store) EachPoint(ctx context.Context, collection string, see func(knn.Point) error) error {
 	err := s.q.each(ctx, func(scan scanner) error {
-		var p catalog.Point
+		var p knn.Point
 		var payload string
 		var vector []byte
 		if err := scan(&p.Key, &p.Hash, &payload, &vector); err != nil {
@@ -37,7 +37,7 @@ func (s *Store) EachPoint(ctx context.Context, collection string, see func(catal
 	return s.problem("read the vectors of "+collection, err)
 }
 
-func readPoint(p *catalog.Point, payload string, vector []byte) error {
+func readPoint(p *knn.Point, payload string, vector []byte) error {
 	if payload != "" {
 		if err := json.Unmarshal([]byte(payload), &p.Payload); err != nil {
 			return fmt.Errorf("payload: %w", err)
@@ -55,7 +55,7 @@ func readPoint(p *catalog.Point, payload string, vector []byte) error {
 
 // UpsertPoints stores points, all or none; one whose key exists in the collection is replaced. They are durable when it returns. It gives up with
 // ctx while it waits for the writer.
-func (s *Store) UpsertPoints(ctx context.Context, collection string, points []catalog.Point) error {
+func (s *Store) UpsertPoints(ctx context.Context, collection string, points []knn.Point) error {
 	if collection == "" {
 		return errors.New("store vectors: the collection has no name")
 	}

@@ -14,15 +14,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rs/zerolog"
 
-	"github.com/zephbot/zephbot/agent/catalog"
+	"github.com/zephbot/zephbot/agent/knn"
 	"github.com/zephbot/zephbot/persistence/sql"
 )
 
 // points reads a collection.
-func points(t *testing.T, store *sql.Store, collection string) []catalog.Point {
+func points(t *testing.T, store *sql.Store, collection string) []knn.Point {
 	t.Helper()
-	var all []catalog.Point
-	check(t, store.EachPoint(t.Context(), collection, func(p catalog.Point) error {
+	var all []knn.Point
+	check(t, store.EachPoint(t.Context(), collection, func(p knn.Point) error {
 		all = append(all, p)
 		return nil
 	}))
@@ -33,13 +33,13 @@ func TestPointsAreGivenBackWhole(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "zephbot.db")
 	store := open(t, sql.Options{Path: path})
-	want := []catalog.Point{
+	want := []knn.Point{
 		{Key: "a", Hash: "1", Vector: []float32{1, -2.5, math.MaxFloat32, math.SmallestNonzeroFloat32, float32(math.Inf(-1))}},
 		{Key: "b", Hash: "2", Vector: []float32{}, Payload: map[string]string{"key": "b", "description": "\"quoted\"\n"}},
 		{Key: "c", Vector: []float32{0}},
 	}
-	other := []catalog.Point{{Key: "a", Hash: "other", Vector: []float32{7}}}
-	check(t, store.UpsertPoints(t.Context(), "tools", []catalog.Point{want[2], {Key: "a", Hash: "old", Vector: []float32{9}}, want[1]}))
+	other := []knn.Point{{Key: "a", Hash: "other", Vector: []float32{7}}}
+	check(t, store.UpsertPoints(t.Context(), "tools", []knn.Point{want[2], {Key: "a", Hash: "old", Vector: []float32{9}}, want[1]}))
 	check(t, store.UpsertPoints(t.Context(), "tools", want[:1]))
 	check(t, store.UpsertPoints(t.Context(), "other", other))
 	check(t, store.Close())
@@ -63,9 +63,9 @@ func TestPointsAreGivenBackWhole(t *testing.T) {
 func TestEachPointStopsAtAnError(t *testing.T) {
 	t.Parallel()
 	store := open(t, sql.Options{})
-	check(t, store.UpsertPoints(t.Context(), "tools", []catalog.Point{{Key: "a"}, {Key: "b"}}))
+	check(t, store.UpsertPoints(t.Context(), "tools", []knn.Point{{Key: "a"}, {Key: "b"}}))
 	enough, seen := errors.New("enough"), 0
-	err := store.EachPoint(t.Context(), "tools", func(catalog.Point) error {
+	err := store.EachPoint(t.Context(), "tools", func(knn.Point) error {
 		seen++
 		return enough
 	})
@@ -77,10 +77,10 @@ func TestEachPointStopsAtAnError(t *testing.T) {
 func TestPointsAreStoredAllOrNone(t *testing.T) {
 	t.Parallel()
 	store := open(t, sql.Options{})
-	check(t, store.UpsertPoints(t.Context(), "tools", []catalog.Point{{Key: "a", Hash: "old"}, {Key: "b", Hash: "old"}}))
+	check(t, store.UpsertPoints(t.Context(), "tools", []knn.Point{{Key: "a", Hash: "old"}, {Key: "b", Hash: "old"}}))
 	check(t, store.OnWriter(t.Context(), `CREATE TRIGGER refuse BEFORE UPDATE ON vector_point WHEN new.key = 'b' BEGIN SELECT RAISE(ABORT, 'no'); END`))
 	check(t, store.OnWriter(t.Context(), `CREATE TRIGGER keep BEFORE DELETE ON vector_point WHEN old.key = 'b' BEGIN SELECT RAISE(ABORT, 'no'); END`))
-	if err := store.UpsertPoints(t.Context(), "tools", []catalog.Point{{Key: "a", Hash: "new"}, {Key: "b", Hash: "new"}}); err == nil {
+	if err := store.UpsertPoints(t.Context(), "tools", []knn.Point{{Key: "a", Hash: "new"}, {Key: "b", Hash: "new"}}); err == nil {
 		t.Error("the refused points were stored")
 	}
 	if err := store.DeletePoints(t.Context(), "tools", []string{"a", "b"}); err == nil {
@@ -99,15 +99,15 @@ func TestPointsAreStoredAllOrNone(t *testing.T) {
 func TestPointsAreRefused(t *testing.T) {
 	t.Parallel()
 	store := open(t, sql.Options{})
-	if err := store.UpsertPoints(t.Context(), "", []catalog.Point{{Key: "a"}}); err == nil || !strings.Contains(err.Error(), "no name") {
+	if err := store.UpsertPoints(t.Context(), "", []knn.Point{{Key: "a"}}); err == nil || !strings.Contains(err.Error(), "no name") {
 		t.Errorf("without a collection: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	for what, err := range map[string]error{
-		"store":  store.UpsertPoints(ctx, "tools", []catalog.Point{{Key: "a"}}),
+		"store":  store.UpsertPoints(ctx, "tools", []knn.Point{{Key: "a"}}),
 		"remove": store.DeletePoints(ctx, "tools", []string{"a"}),
-		"read":   store.EachPoint(ctx, "tools", func(catalog.Point) error { return nil }),
+		"read":   store.EachPoint(ctx, "tools", func(knn.Point) error { return nil }),
 	} {
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("%s with a context that has ended: %v", what, err)
@@ -117,7 +117,7 @@ func TestPointsAreRefused(t *testing.T) {
 		t.Errorf("stored: %v", got)
 	}
 	check(t, store.Close())
-	if err := store.UpsertPoints(t.Context(), "tools", []catalog.Point{{Key: "a"}}); !errors.Is(err, sql.ErrClosed) {
+	if err := store.UpsertPoints(t.Context(), "tools", []knn.Point{{Key: "a"}}); !errors.Is(err, sql.ErrClosed) {
 		t.Errorf("after close: %v", err)
 	}
 }
@@ -126,9 +126,9 @@ func TestADamagedPointIsPassedOver(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "zephbot.db")
 	store := open(t, sql.Options{Path: path})
-	var all []catalog.Point
+	var all []knn.Point
 	for _, key := range []string{"cut", "good", "payload"} {
-		all = append(all, catalog.Point{Key: key, Hash: "h", Vector: []float32{1, 2}})
+		all = append(all, knn.Point{Key: key, Hash: "h", Vector: []float32{1, 2}})
 	}
 	check(t, store.UpsertPoints(t.Context(), "tools", all))
 	check(t, store.Close())

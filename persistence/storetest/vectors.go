@@ -13,11 +13,11 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/zephbot/zephbot/agent/catalog"
+	"github.com/zephbot/zephbot/agent/knn"
 )
 
 // Vectors runs the suite of catalog.Index. open gives an empty index that lives as long as its test.
-func Vectors(t *testing.T, open func(t *testing.T) catalog.Index) {
+func Vectors(t *testing.T, open func(t *testing.T) knn.Index) {
 	t.Helper()
 	for name, test := range map[string]func(*vectors){
 		"an empty index answers":                  anEmptyIndexAnswers,
@@ -44,19 +44,19 @@ func Vectors(t *testing.T, open func(t *testing.T) catalog.Index) {
 // vectors is one test with its index.
 type vectors struct {
 	*testing.T
-	catalog.Index
+	knn.Index
 }
 
-func tool(key string, vector ...float32) catalog.Point {
-	return catalog.Point{Key: key, Hash: "hash of " + key, Vector: vector, Payload: map[string]string{
+func tool(key string, vector ...float32) knn.Point {
+	return knn.Point{Key: key, Hash: "hash of " + key, Vector: vector, Payload: map[string]string{
 		"key": key, "server_id": "s", "tool_name": strings.TrimPrefix(key, "s:"), "description": "does " + key,
 	}}
 }
 
 // random gives n points of a size, the same for a seed.
-func random(seed uint64, n, size int) []catalog.Point {
+func random(seed uint64, n, size int) []knn.Point {
 	r := rand.New(rand.NewPCG(seed, 0))
-	points := make([]catalog.Point, n)
+	points := make([]knn.Point, n)
 	for i := range points {
 		points[i] = tool(fmt.Sprintf("s:t%05d", i), make([]float32, size)...)
 		for j := range size {
@@ -66,14 +66,14 @@ func random(seed uint64, n, size int) []catalog.Point {
 	return points
 }
 
-func (v *vectors) put(points ...catalog.Point) {
+func (v *vectors) put(points ...knn.Point) {
 	v.Helper()
 	if err := v.Upsert(v.Context(), points); err != nil {
 		v.Fatal(err)
 	}
 }
 
-func (v *vectors) find(limit int, vector ...float32) []catalog.Hit {
+func (v *vectors) find(limit int, vector ...float32) []knn.Hit {
 	v.Helper()
 	hits, err := v.Search(v.Context(), vector, limit)
 	if err != nil {
@@ -104,14 +104,14 @@ func (v *vectors) hashes(want map[string]string) {
 }
 
 // hits wants these, with scores as near as float32 allows.
-func (v *vectors) hits(what string, got []catalog.Hit, want ...catalog.Hit) {
+func (v *vectors) hits(what string, got []knn.Hit, want ...knn.Hit) {
 	v.Helper()
 	if diff := gocmp.Diff(want, got, cmpopts.EquateEmpty(), cmpopts.EquateApprox(0, 1e-5)); diff != "" {
 		v.Errorf("%s (-want +got):\n%s", what, diff)
 	}
 }
 
-func keysOf(hits []catalog.Hit) []string {
+func keysOf(hits []knn.Hit) []string {
 	keys := []string{}
 	for _, h := range hits {
 		keys = append(keys, h.Key)
@@ -134,23 +134,23 @@ func anEmptyIndexAnswers(v *vectors) {
 }
 
 // reference is the cosine in float64, by the definition.
-func reference(points []catalog.Point, query []float32) []catalog.Hit {
-	var hits []catalog.Hit
+func reference(points []knn.Point, query []float32) []knn.Hit {
+	var hits []knn.Hit
 	for _, p := range points {
 		var dot, a, b float64
 		for i, x := range p.Vector {
 			dot, a, b = dot+float64(x)*float64(query[i]), a+float64(x)*float64(x), b+float64(query[i])*float64(query[i])
 		}
-		hits = append(hits, catalog.Hit{Key: p.Key, Score: float32(dot / math.Sqrt(a*b))})
+		hits = append(hits, knn.Hit{Key: p.Key, Score: float32(dot / math.Sqrt(a*b))})
 	}
-	slices.SortFunc(hits, func(a, b catalog.Hit) int { return cmp.Compare(b.Score, a.Score) })
+	slices.SortFunc(hits, func(a, b knn.Hit) int { return cmp.Compare(b.Score, a.Score) })
 	return hits
 }
 
 func theMostSimilarComeFirst(v *vectors) {
 	v.put(tool("s:east", 1, 0), tool("s:north", 0, 2), tool("s:west", -3, 0), tool("s:northeast", 1, 1))
-	v.hits("known directions", v.find(9, 5, 0), catalog.Hit{Key: "s:east", Score: 1},
-		catalog.Hit{Key: "s:northeast", Score: float32(math.Sqrt(0.5))}, catalog.Hit{Key: "s:north"}, catalog.Hit{Key: "s:west", Score: -1})
+	v.hits("known directions", v.find(9, 5, 0), knn.Hit{Key: "s:east", Score: 1},
+		knn.Hit{Key: "s:northeast", Score: float32(math.Sqrt(0.5))}, knn.Hit{Key: "s:north"}, knn.Hit{Key: "s:west", Score: -1})
 
 	points := random(1, 150, 32)
 	v.put(points...)
@@ -194,8 +194,8 @@ func aPointIsReplaced(v *vectors) {
 	changed.Hash, changed.Payload = "another", nil
 	v.put(changed)
 	v.hashes(map[string]string{"s:a": "another", "s:b": "hash of s:b"})
-	v.hits("after the change", v.find(1, 0, 1), catalog.Hit{Key: "s:a", Score: 1})
-	v.hits("in the old direction", v.find(9, 1, 0), catalog.Hit{Key: "s:a"}, catalog.Hit{Key: "s:b", Score: float32(-1 / math.Sqrt(10))})
+	v.hits("after the change", v.find(1, 0, 1), knn.Hit{Key: "s:a", Score: 1})
+	v.hits("in the old direction", v.find(9, 1, 0), knn.Hit{Key: "s:a"}, knn.Hit{Key: "s:b", Score: float32(-1 / math.Sqrt(10))})
 }
 
 func aPointIsRemoved(v *vectors) {
@@ -227,7 +227,7 @@ func anotherLengthReplacesTheOld(v *vectors) {
 	v.hits("a query of another length", v.find(9, 1, 0, 0, 0))
 	v.holds("s:a", "s:b", "s:c") // a search changes nothing
 	v.put(tool("s:a", 0, 0, 0, 1))
-	v.hits("one of the new length", v.find(9, 0, 0, 0, 2), catalog.Hit{Key: "s:a", Score: 1})
+	v.hits("one of the new length", v.find(9, 0, 0, 0, 2), knn.Hit{Key: "s:a", Score: 1})
 	if got := keysOf(v.find(9, 1, 0)); slices.Contains(got, "s:a") {
 		v.Errorf("found by the old length: %v", got)
 	}
@@ -238,15 +238,15 @@ func anotherLengthReplacesTheOld(v *vectors) {
 	}
 	v.hits("by the old length", v.find(9, 1, 0))
 	v.put(tool("s:a", 1, 0), tool("s:b", 0, 1), tool("s:c", 1, 1)) // and back
-	v.hits("back", v.find(1, 1, 0), catalog.Hit{Key: "s:a", Score: 1})
+	v.hits("back", v.find(1, 1, 0), knn.Hit{Key: "s:a", Score: 1})
 	v.holds("s:a", "s:b", "s:c")
 }
 
 func withoutADirectionNothingIsSimilar(v *vectors) {
 	nan, inf := float32(math.NaN()), float32(math.Inf(1))
 	v.put(tool("s:a", 1, 0), tool("s:zero", 0, 0), tool("s:nan", nan, 1), tool("s:inf", inf, -inf))
-	v.hits("among those with a direction", v.find(9, 1, 0), catalog.Hit{Key: "s:a", Score: 1}, catalog.Hit{Key: "s:inf"}, catalog.Hit{Key: "s:nan"},
-		catalog.Hit{Key: "s:zero"})
+	v.hits("among those with a direction", v.find(9, 1, 0), knn.Hit{Key: "s:a", Score: 1}, knn.Hit{Key: "s:inf"}, knn.Hit{Key: "s:nan"},
+		knn.Hit{Key: "s:zero"})
 	v.holds("s:a", "s:inf", "s:nan", "s:zero")
 	for _, query := range [][]float32{{0, 0}, {nan, 0}, {inf, 1}} {
 		for _, h := range v.find(9, query...) {
@@ -259,16 +259,16 @@ func withoutADirectionNothingIsSimilar(v *vectors) {
 
 func theLengthOfAVectorDoesNotCount(v *vectors) {
 	v.put(tool("s:long", 3e30, 4e30), tool("s:short", 4e-30, -3e-30), tool("s:one", 1, 0))
-	v.hits("a long query", v.find(9, 2e35, 0), catalog.Hit{Key: "s:one", Score: 1}, catalog.Hit{Key: "s:short", Score: 0.8},
-		catalog.Hit{Key: "s:long", Score: 0.6})
-	v.hits("a short query", v.find(1, 0, 1e-35), catalog.Hit{Key: "s:long", Score: 0.8})
+	v.hits("a long query", v.find(9, 2e35, 0), knn.Hit{Key: "s:one", Score: 1}, knn.Hit{Key: "s:short", Score: 0.8},
+		knn.Hit{Key: "s:long", Score: 0.6})
+	v.hits("a short query", v.find(1, 0, 1e-35), knn.Hit{Key: "s:long", Score: 0.8})
 }
 
 func keysAndPayloadsAreAnyText(v *vectors) {
 	keys := []string{
 		"", "bare", "s:a/b\\c", "s:'; DROP TABLE vector_point; --", "s:\"%_*?", "s:Ä", "s:ä", "s:a\u0308", "s:\n\t", "s:" + strings.Repeat("long", 300), "😀:🏘",
 	}
-	var points []catalog.Point
+	var points []knn.Point
 	for i, key := range keys {
 		p := tool(key, 1, float32(i))
 		p.Payload["hash"], p.Payload["key"], p.Payload["\xff"] = "not the hash", "not the key", "no \xff UTF-8 \x00"
@@ -287,7 +287,7 @@ func keysAndPayloadsAreAnyText(v *vectors) {
 }
 
 func nothingThatWasGivenIsKeptOrLent(v *vectors) {
-	points := []catalog.Point{tool("s:a", 1, 0), tool("s:b", 0, 1)}
+	points := []knn.Point{tool("s:a", 1, 0), tool("s:b", 0, 1)}
 	vector := points[0].Vector
 	v.put(points...)
 	vector[0], vector[1] = 0, 7
@@ -300,12 +300,12 @@ func nothingThatWasGivenIsKeptOrLent(v *vectors) {
 	v.holds("s:a", "s:b")
 	query := []float32{1, 0}
 	hits := v.find(1, query...)
-	v.hits("after the change", hits, catalog.Hit{Key: "s:a", Score: 1})
+	v.hits("after the change", hits, knn.Hit{Key: "s:a", Score: 1})
 	hits[0].Key = "s:changed"
 	if query[0] != 1 || query[1] != 0 {
 		v.Errorf("the query became %v", query)
 	}
-	v.hits("again", v.find(1, query...), catalog.Hit{Key: "s:a", Score: 1})
+	v.hits("again", v.find(1, query...), knn.Hit{Key: "s:a", Score: 1})
 }
 
 func aThousandPointsAreAllThere(v *vectors) {
@@ -319,7 +319,7 @@ func aThousandPointsAreAllThere(v *vectors) {
 	if got := keysOf(v.find(len(keys), points[7].Vector...)); !slices.Equal(got, keys) {
 		v.Errorf("found %d of %d", len(got), len(keys))
 	}
-	v.hits("one of them", v.find(1, points[7].Vector...), catalog.Hit{Key: points[7].Key, Score: 1})
+	v.hits("one of them", v.find(1, points[7].Vector...), knn.Hit{Key: points[7].Key, Score: 1})
 	if err := v.Delete(v.Context(), keys[:1050]); err != nil {
 		v.Fatal(err)
 	}
@@ -335,7 +335,7 @@ func anIndexIsUsedFromManySides(v *vectors) {
 		wg.Go(func() {
 			kept, gone := fmt.Sprintf("s:kept%d", n), fmt.Sprintf("s:gone%d", n)
 			for step, err := range []error{
-				v.Upsert(v.Context(), []catalog.Point{tool(kept, 1, float32(n)), tool(gone, 0, 1), tool("s:shared", 1, 1)}),
+				v.Upsert(v.Context(), []knn.Point{tool(kept, 1, float32(n)), tool(gone, 0, 1), tool("s:shared", 1, 1)}),
 				v.Delete(v.Context(), []string{gone}),
 			} {
 				if err != nil {
@@ -360,5 +360,5 @@ func pointsOfTheSameKeyTheLastCounts(v *vectors) {
 	first.Hash = "the first"
 	v.put(first, tool("s:b", 1, 1), last)
 	v.holds("s:a", "s:b")
-	v.hits("the last", v.find(1, 0, 1), catalog.Hit{Key: "s:a", Score: 1})
+	v.hits("the last", v.find(1, 0, 1), knn.Hit{Key: "s:a", Score: 1})
 }

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/zephbot/zephbot/agent/catalog"
+	"github.com/zephbot/zephbot/agent/knn"
 	"github.com/zephbot/zephbot/persistence/vector"
 )
 
@@ -21,7 +21,7 @@ func filled(b *testing.B, n, size int) (vector.Store, []float32) {
 		}
 		return v
 	}
-	points := make([]catalog.Point, n)
+	points := make([]knn.Point, n)
 	for i := range points {
 		points[i] = point(fmt.Sprintf("server:tool%05d", i), "hash", random()...)
 	}
@@ -47,7 +47,7 @@ func BenchmarkSearch10000(b *testing.B) { benchmarkSearch(b, 10_000, 256) }
 // BenchmarkLoad10000 is what the first search after a start costs more.
 func BenchmarkLoad10000(b *testing.B) {
 	db := database(b, filepath.Join(b.TempDir(), "zephbot.db"))
-	points := make([]catalog.Point, 10_000)
+	points := make([]knn.Point, 10_000)
 	for i := range points {
 		points[i] = point(fmt.Sprintf("server:tool%05d", i), "hash", make([]float32, 256)...)
 	}

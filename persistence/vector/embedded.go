@@ -6,7 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/zephbot/zephbot/agent/catalog"
+	"github.com/zephbot/zephbot/agent/knn"
 )
 
 // embedded keeps points durably in Points and searches copies in memory, exactly: 10 000 vectors of 1024 numbers take some milliseconds, which no
@@ -23,7 +23,7 @@ func newEmbedded(points Points) *embedded {
 }
 
 // Collection implements Store.
-func (e *embedded) Collection(name string) catalog.Index {
+func (e *embedded) Collection(name string) knn.Index {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	c := e.named[name]
@@ -40,12 +40,12 @@ func (*embedded) Ping(ctx context.Context) error { return ctx.Err() }
 // Close implements Store. The points belong to the caller.
 func (*embedded) Close() error { return nil }
 
-// collection is a catalog.Index. Reads do not wait for writes.
+// collection is a knn.Index. Reads do not wait for writes.
 type collection struct {
 	name   string
 	points Points
-	write  chan struct{}                  // has one value while somebody loads or writes, so that both copies see the same order
-	copied atomic.Pointer[catalog.Memory] // nil = not loaded yet
+	write  chan struct{}              // has one value while somebody loads or writes, so that both copies see the same order
+	copied atomic.Pointer[knn.Memory] // nil = not loaded yet
 }
 
 // lock waits for the turn to write, at most until ctx ends.
@@ -62,7 +62,7 @@ func (c *collection) lock(ctx context.Context) (unlock func(), err error) {
 }
 
 // memory is the copy; it is loaded by the first who needs it. A load that failed is tried again by the next.
-func (c *collection) memory(ctx context.Context) (*catalog.Memory, error) {
+func (c *collection) memory(ctx context.Context) (*knn.Memory, error) {
 	if memory := c.copied.Load(); memory != nil {
 		return memory, nil
 	}
@@ -75,12 +75,12 @@ func (c *collection) memory(ctx context.Context) (*catalog.Memory, error) {
 }
 
 // load is called by the one who has the lock.
-func (c *collection) load(ctx context.Context) (*catalog.Memory, error) {
+func (c *collection) load(ctx context.Context) (*knn.Memory, error) {
 	if memory := c.copied.Load(); memory != nil {
 		return memory, nil
 	}
-	memory := catalog.NewMemory()
-	err := c.points.EachPoint(ctx, c.name, func(p catalog.Point) error { return memory.Upsert(ctx, []catalog.Point{p}) })
+	memory := knn.NewMemory()
+	err := c.points.EachPoint(ctx, c.name, func(p knn.Point) error { return memory.Upsert(ctx, []knn.Point{p}) })
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +89,7 @@ func (c *collection) load(ctx context.Context) (*catalog.Memory, error) {
 }
 
 // change writes durably, then into the copy. After a write that failed the copy is loaded anew.
-func (c *collection) change(ctx context.Context, durably func() error, copied func(*catalog.Memory) error) error {
+func (c *collection) change(ctx context.Context, durably func() error, copied func(*knn.Memory) error) error {
 	unlock, err := c.lock(ctx)
 	if err != nil {
 		return err
@@ -106,7 +106,7 @@ func (c *collection) change(ctx context.Context, durably func() error, copied fu
 	return copied(memory)
 }
 
-// Hashes implements catalog.Index.
+// Hashes implements knn.Index.
 func (c *collection) Hashes(ctx context.Context) (map[string]string, error) {
 	memory, err := c.memory(ctx)
 	if err != nil {
@@ -115,26 +115,26 @@ func (c *collection) Hashes(ctx context.Context) (map[string]string, error) {
 	return memory.Hashes(ctx)
 }
 
-// Upsert implements catalog.Index: what it stored is durable.
-func (c *collection) Upsert(ctx context.Context, points []catalog.Point) error {
+// Upsert implements knn.Index: what it stored is durable.
+func (c *collection) Upsert(ctx context.Context, points []knn.Point) error {
 	if len(points) == 0 {
 		return nil
 	}
 	return c.change(ctx, func() error { return c.points.UpsertPoints(ctx, c.name, points) },
-		func(memory *catalog.Memory) error { return memory.Upsert(context.WithoutCancel(ctx), points) })
+		func(memory *knn.Memory) error { return memory.Upsert(context.WithoutCancel(ctx), points) })
 }
 
-// Delete implements catalog.Index.
+// Delete implements knn.Index.
 func (c *collection) Delete(ctx context.Context, keys []string) error {
 	if len(keys) == 0 {
 		return nil
 	}
 	return c.change(ctx, func() error { return c.points.DeletePoints(ctx, c.name, keys) },
-		func(memory *catalog.Memory) error { return memory.Delete(context.WithoutCancel(ctx), keys) })
+		func(memory *knn.Memory) error { return memory.Delete(context.WithoutCancel(ctx), keys) })
 }
 
-// Search implements catalog.Index, exactly.
-func (c *collection) Search(ctx context.Context, vector []float32, limit int) ([]catalog.Hit, error) {
+// Search implements knn.Index, exactly.
+func (c *collection) Search(ctx context.Context, vector []float32, limit int) ([]knn.Hit, error) {
 	memory, err := c.memory(ctx)
 	if err != nil {
 		return nil, err

@@ -8,7 +8,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/zephbot/zephbot/agent/catalog"
+	"github.com/zephbot/zephbot/agent/knn"
 	"github.com/zephbot/zephbot/persistence/vector/qdrant"
 )
 
@@ -24,9 +24,9 @@ const Tools = "zeph_mcp_tools"
 // Points keeps the points of the backend Embedded. Safe for concurrent use; it keeps none of the slices it is given.
 type Points interface {
 	// EachPoint shows every point of a collection; an error of see ends it and is returned.
-	EachPoint(ctx context.Context, collection string, see func(catalog.Point) error) error
+	EachPoint(ctx context.Context, collection string, see func(knn.Point) error) error
 	// UpsertPoints stores or replaces points, all or none, durably.
-	UpsertPoints(ctx context.Context, collection string, points []catalog.Point) error
+	UpsertPoints(ctx context.Context, collection string, points []knn.Point) error
 	// DeletePoints removes points, all or none; unknown keys are none.
 	DeletePoints(ctx context.Context, collection string, keys []string) error
 }
@@ -35,7 +35,7 @@ type Points interface {
 type Store interface {
 	// Collection is there without being made: it is empty until something is stored. It works until Close. The errors of a backend that is away
 	// come from the Index.
-	Collection(name string) catalog.Index
+	Collection(name string) knn.Index
 	// Ping says whether the backend answers, within seconds.
 	Ping(ctx context.Context) error
 	Close() error

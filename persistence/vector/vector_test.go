@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/rs/zerolog"
 
-	"github.com/zephbot/zephbot/agent/catalog"
+	"github.com/zephbot/zephbot/agent/knn"
 	"github.com/zephbot/zephbot/persistence/sql"
 	"github.com/zephbot/zephbot/persistence/storetest"
 	"github.com/zephbot/zephbot/persistence/vector"
@@ -44,12 +44,12 @@ func check(t testing.TB, err error) {
 	}
 }
 
-func point(key, hash string, vector ...float32) catalog.Point {
-	return catalog.Point{Key: key, Hash: hash, Vector: vector, Payload: map[string]string{"key": key}}
+func point(key, hash string, vector ...float32) knn.Point {
+	return knn.Point{Key: key, Hash: hash, Vector: vector, Payload: map[string]string{"key": key}}
 }
 
 // holds wants these hashes.
-func holds(t *testing.T, index catalog.Index, want map[string]string) {
+func holds(t *testing.T, index knn.Index, want map[string]string) {
 	t.Helper()
 	got, err := index.Hashes(t.Context())
 	check(t, err)
@@ -58,7 +58,7 @@ func holds(t *testing.T, index catalog.Index, want map[string]string) {
 	}
 }
 
-func finds(t *testing.T, index catalog.Index, query []float32, want ...catalog.Hit) {
+func finds(t *testing.T, index knn.Index, query []float32, want ...knn.Hit) {
 	t.Helper()
 	got, err := index.Search(t.Context(), query, 10)
 	check(t, err)
@@ -73,7 +73,7 @@ func TestEmbedded(t *testing.T) {
 	check(t, database(t, made).Close())
 	empty, err := os.ReadFile(made)
 	check(t, err)
-	storetest.Vectors(t, func(t *testing.T) catalog.Index {
+	storetest.Vectors(t, func(t *testing.T) knn.Index {
 		path := filepath.Join(t.TempDir(), "zephbot.db")
 		check(t, os.WriteFile(path, empty, 0o600))
 		return embedded(t, database(t, path)).Collection(vector.Tools)
@@ -82,7 +82,7 @@ func TestEmbedded(t *testing.T) {
 
 func TestMemory(t *testing.T) {
 	t.Parallel()
-	storetest.Vectors(t, func(*testing.T) catalog.Index { return catalog.NewMemory() })
+	storetest.Vectors(t, func(*testing.T) knn.Index { return knn.NewMemory() })
 }
 
 func TestEmbeddedOutlivesTheProcess(t *testing.T) {
@@ -91,16 +91,16 @@ func TestEmbeddedOutlivesTheProcess(t *testing.T) {
 	db := database(t, path)
 	store := embedded(t, db)
 	index, other := store.Collection(vector.Tools), store.Collection("code")
-	check(t, index.Upsert(t.Context(), []catalog.Point{point("s:a", "1", 1, 0), point("s:b", "2", 0, 1), point("s:c", "3", 1, 1)}))
-	check(t, other.Upsert(t.Context(), []catalog.Point{point("s:a", "other", 0, 1)}))
+	check(t, index.Upsert(t.Context(), []knn.Point{point("s:a", "1", 1, 0), point("s:b", "2", 0, 1), point("s:c", "3", 1, 1)}))
+	check(t, other.Upsert(t.Context(), []knn.Point{point("s:a", "other", 0, 1)}))
 	check(t, index.Delete(t.Context(), []string{"s:c"}))
-	check(t, index.Upsert(t.Context(), []catalog.Point{point("s:b", "new", 3, 4)}))
+	check(t, index.Upsert(t.Context(), []knn.Point{point("s:b", "new", 3, 4)}))
 	check(t, store.Close())
 	check(t, db.Close())
 
 	store = embedded(t, database(t, path))
 	index, other = store.Collection(vector.Tools), store.Collection("code")
-	finds(t, index, []float32{1, 0}, catalog.Hit{Key: "s:a", Score: 1}, catalog.Hit{Key: "s:b", Score: 0.6})
+	finds(t, index, []float32{1, 0}, knn.Hit{Key: "s:a", Score: 1}, knn.Hit{Key: "s:b", Score: 0.6})
 	holds(t, index, map[string]string{"s:a": "1", "s:b": "new"})
 	holds(t, other, map[string]string{"s:a": "other"})
 	check(t, other.Delete(t.Context(), []string{"s:a"}))
@@ -114,7 +114,7 @@ func TestACollectionIsOneHoweverOftenItIsAskedFor(t *testing.T) {
 	check(t, store.Ping(t.Context()))
 	first, second := store.Collection(vector.Tools), store.Collection(vector.Tools)
 	holds(t, second, map[string]string{})
-	check(t, first.Upsert(t.Context(), []catalog.Point{point("s:a", "1", 1)}))
+	check(t, first.Upsert(t.Context(), []knn.Point{point("s:a", "1", 1)}))
 	holds(t, second, map[string]string{"s:a": "1"})
 }
 
@@ -126,7 +126,7 @@ type faulty struct {
 	loads         atomic.Int64
 }
 
-func (f *faulty) EachPoint(ctx context.Context, collection string, see func(catalog.Point) error) error {
+func (f *faulty) EachPoint(ctx context.Context, collection string, see func(knn.Point) error) error {
 	f.loads.Add(1)
 	if err := f.reads.Load(); err != nil {
 		return *err
@@ -134,7 +134,7 @@ func (f *faulty) EachPoint(ctx context.Context, collection string, see func(cata
 	return f.Points.EachPoint(ctx, collection, see)
 }
 
-func (f *faulty) UpsertPoints(ctx context.Context, collection string, points []catalog.Point) error {
+func (f *faulty) UpsertPoints(ctx context.Context, collection string, points []knn.Point) error {
 	if f.wait != nil {
 		f.began <- struct{}{}
 		<-f.wait
@@ -157,18 +157,18 @@ func TestWhatWasNotStoredIsNotFound(t *testing.T) {
 	full := errors.New("the disk is full")
 	db := &faulty{Points: database(t, filepath.Join(t.TempDir(), "zephbot.db"))}
 	index := embedded(t, db).Collection(vector.Tools)
-	check(t, index.Upsert(t.Context(), []catalog.Point{point("s:a", "1", 1, 0)}))
+	check(t, index.Upsert(t.Context(), []knn.Point{point("s:a", "1", 1, 0)}))
 	db.writes.Store(&full)
-	if err := index.Upsert(t.Context(), []catalog.Point{point("s:a", "2", 0, 1), point("s:b", "3", 1, 1)}); !errors.Is(err, full) {
+	if err := index.Upsert(t.Context(), []knn.Point{point("s:a", "2", 0, 1), point("s:b", "3", 1, 1)}); !errors.Is(err, full) {
 		t.Errorf("store: %v, want that the disk is full", err)
 	}
 	if err := index.Delete(t.Context(), []string{"s:a"}); !errors.Is(err, full) {
 		t.Errorf("remove: %v, want that the disk is full", err)
 	}
 	holds(t, index, map[string]string{"s:a": "1"})
-	finds(t, index, []float32{2, 0}, catalog.Hit{Key: "s:a", Score: 1})
+	finds(t, index, []float32{2, 0}, knn.Hit{Key: "s:a", Score: 1})
 	db.writes.Store(nil)
-	check(t, index.Upsert(t.Context(), []catalog.Point{point("s:b", "3", 0, 1)}))
+	check(t, index.Upsert(t.Context(), []knn.Point{point("s:b", "3", 0, 1)}))
 	holds(t, index, map[string]string{"s:a": "1", "s:b": "3"})
 }
 
@@ -184,14 +184,14 @@ func TestALoadThatFailedIsTriedAgainAndOneThatSucceededIsNot(t *testing.T) {
 	if _, err := index.Search(t.Context(), []float32{1}, 1); !errors.Is(err, broken) {
 		t.Errorf("search: %v", err)
 	}
-	if err := index.Upsert(t.Context(), []catalog.Point{point("s:a", "1", 1)}); !errors.Is(err, broken) {
+	if err := index.Upsert(t.Context(), []knn.Point{point("s:a", "1", 1)}); !errors.Is(err, broken) {
 		t.Errorf("store: %v", err)
 	}
 	db.reads.Store(nil)
 	holds(t, index, map[string]string{})
 	loads := db.loads.Load()
-	check(t, index.Upsert(t.Context(), []catalog.Point{point("s:a", "1", 1)}))
-	finds(t, index, []float32{1}, catalog.Hit{Key: "s:a", Score: 1})
+	check(t, index.Upsert(t.Context(), []knn.Point{point("s:a", "1", 1)}))
+	finds(t, index, []float32{1}, knn.Hit{Key: "s:a", Score: 1})
 	holds(t, index, map[string]string{"s:a": "1"})
 	if got := db.loads.Load(); got != loads {
 		t.Errorf("loaded %d times more", got-loads)
@@ -204,7 +204,7 @@ func TestReadsDoNotWaitForAWriteAndASecondWriteHonoursItsContext(t *testing.T) {
 	index := embedded(t, db).Collection(vector.Tools)
 	holds(t, index, map[string]string{})
 	written := make(chan error)
-	go func() { written <- index.Upsert(t.Context(), []catalog.Point{point("s:a", "1", 1)}) }()
+	go func() { written <- index.Upsert(t.Context(), []knn.Point{point("s:a", "1", 1)}) }()
 	<-db.began // the first write hangs
 	holds(t, index, map[string]string{})
 	finds(t, index, []float32{1})

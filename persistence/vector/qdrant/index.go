@@ -15,7 +15,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/zephbot/zephbot/agent/catalog"
+	"github.com/zephbot/zephbot/agent/knn"
 )
 
 // Fields of a payload; the rest is the point's own.
@@ -32,7 +32,7 @@ const (
 	maxSize     = 65536   // numbers in a vector (Qdrant)
 )
 
-// index is a catalog.Index in one collection, of vectors of one size. Vectors of another size have the collection made anew: they come from another
+// index is a knn.Index in one collection, of vectors of one size. Vectors of another size have the collection made anew: they come from another
 // model, so all others will be replaced too.
 type index struct {
 	*Store
@@ -54,7 +54,7 @@ func key(of *client.PointId, payload map[string]*client.Value) (string, bool) {
 
 func missing(err error) bool { return status.Code(err) == codes.NotFound }
 
-// Hashes implements catalog.Index.
+// Hashes implements knn.Index.
 func (x *index) Hashes(ctx context.Context) (map[string]string, error) {
 	all := map[string]string{}
 	var from *client.PointId
@@ -93,8 +93,8 @@ func (x *index) page(ctx context.Context, from *client.PointId) (points []*clien
 	return points, next, err
 }
 
-// Upsert implements catalog.Index. The vectors must be of one size.
-func (x *index) Upsert(ctx context.Context, points []catalog.Point) error {
+// Upsert implements knn.Index. The vectors must be of one size.
+func (x *index) Upsert(ctx context.Context, points []knn.Point) error {
 	if len(points) == 0 {
 		return nil
 	}
@@ -120,7 +120,7 @@ func (x *index) Upsert(ctx context.Context, points []catalog.Point) error {
 	return nil
 }
 
-func check(p catalog.Point, size int) error {
+func check(p knn.Point, size int) error {
 	switch {
 	case len(p.Vector) == 0 || len(p.Vector) > maxSize:
 		return fmt.Errorf("the vector of %q has %d numbers: want 1 to %d", p.Key, len(p.Vector), maxSize)
@@ -132,7 +132,7 @@ func check(p catalog.Point, size int) error {
 	return nil
 }
 
-func point(p catalog.Point) *client.PointStruct {
+func point(p knn.Point) *client.PointStruct {
 	payload := make(map[string]*client.Value, len(p.Payload)+2)
 	for name, text := range p.Payload {
 		payload[strings.ToValidUTF8(name, "\uFFFD")] = client.NewValueString(strings.ToValidUTF8(text, "\uFFFD"))
@@ -233,7 +233,7 @@ func (x *index) size(ctx context.Context) (int, error) {
 	return int(params.GetSize()), nil
 }
 
-// Delete implements catalog.Index.
+// Delete implements knn.Index.
 func (x *index) Delete(ctx context.Context, keys []string) error {
 	for batch := range slices.Chunk(keys, pageSize) {
 		ids := make([]*client.PointId, len(batch))
@@ -251,8 +251,8 @@ func (x *index) Delete(ctx context.Context, keys []string) error {
 	return nil
 }
 
-// Search implements catalog.Index. It asks for an exact search: with a handful of points, or all of them wanted, a graph is no faster.
-func (x *index) Search(ctx context.Context, vector []float32, limit int) ([]catalog.Hit, error) {
+// Search implements knn.Index. It asks for an exact search: with a handful of points, or all of them wanted, a graph is no faster.
+func (x *index) Search(ctx context.Context, vector []float32, limit int) ([]knn.Hit, error) {
 	if limit <= 0 || len(vector) == 0 {
 		return nil, nil
 	}
@@ -275,13 +275,13 @@ func (x *index) Search(ctx context.Context, vector []float32, limit int) ([]cata
 	case err != nil:
 		return nil, err
 	}
-	hits := make([]catalog.Hit, 0, len(points))
+	hits := make([]knn.Hit, 0, len(points))
 	for _, p := range points {
 		if key, ok := key(p.GetId(), p.GetPayload()); ok {
-			hits = append(hits, catalog.Hit{Key: key, Score: p.GetScore()})
+			hits = append(hits, knn.Hit{Key: key, Score: p.GetScore()})
 		}
 	}
-	slices.SortStableFunc(hits, func(a, b catalog.Hit) int {
+	slices.SortStableFunc(hits, func(a, b knn.Hit) int {
 		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.Key, b.Key))
 	})
 	return hits, nil

@@ -13,7 +13,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/zephbot/zephbot/agent/catalog"
+	"github.com/zephbot/zephbot/agent/knn"
 	"github.com/zephbot/zephbot/persistence/vector/qdrant"
 	"github.com/zephbot/zephbot/persistence/vector/qdrant/qdranttest"
 )
@@ -24,19 +24,19 @@ const (
 	idOfEmpty = "94382af4-8717-5639-bd07-0e8c0f590bb6"
 )
 
-func setup(t *testing.T) (*qdranttest.Server, catalog.Index) {
+func setup(t *testing.T) (*qdranttest.Server, knn.Index) {
 	t.Helper()
 	server := qdranttest.Start(t, qdranttest.Options{})
 	return server, connect(t, server, qdrant.Options{}).Collection(collection)
 }
 
-func put(t *testing.T, index catalog.Index, points ...catalog.Point) {
+func put(t *testing.T, index knn.Index, points ...knn.Point) {
 	t.Helper()
 	check(t, index.Upsert(t.Context(), points))
 }
 
 // keys of what the index holds.
-func keys(t *testing.T, index catalog.Index) []string {
+func keys(t *testing.T, index knn.Index) []string {
 	t.Helper()
 	hashes, err := index.Hashes(t.Context())
 	check(t, err)
@@ -56,9 +56,9 @@ func called(t *testing.T, server *qdranttest.Server, want map[string]int) {
 func TestWhatAPointIsToQdrant(t *testing.T) {
 	t.Parallel()
 	server, index := setup(t)
-	put(t, index, catalog.Point{Key: "files:read", Hash: "abc", Vector: []float32{1}, Payload: map[string]string{
+	put(t, index, knn.Point{Key: "files:read", Hash: "abc", Vector: []float32{1}, Payload: map[string]string{
 		"key": "files:read", "server_id": "files", "tool_name": "read", "description": "Reads a file.",
-	}}, catalog.Point{Vector: []float32{1}})
+	}}, knn.Point{Vector: []float32{1}})
 	want := map[string]string{"key": "files:read", "hash": "abc", "server_id": "files", "tool_name": "read", "description": "Reads a file."}
 	if diff := cmp.Diff(want, server.Payload(collection, idOfRead)); diff != "" {
 		t.Errorf("payload (-want +got):\n%s", diff)
@@ -95,7 +95,7 @@ func TestAnotherProcessMakesTheCollectionFirst(t *testing.T) {
 	var raced atomic.Bool
 	server.Before(func(method string) error {
 		if method == "CreateCollection" && raced.CompareAndSwap(false, true) {
-			return other.Upsert(t.Context(), []catalog.Point{point("s:other", 0, 1)})
+			return other.Upsert(t.Context(), []knn.Point{point("s:other", 0, 1)})
 		}
 		return nil
 	})
@@ -118,7 +118,7 @@ func TestACollectionOfSomebodyElseIsLeftAlone(t *testing.T) {
 			t.Parallel()
 			server, index := setup(t)
 			server.Foreign(collection, params)
-			err := index.Upsert(t.Context(), []catalog.Point{point("s:a", 1, 0)})
+			err := index.Upsert(t.Context(), []knn.Point{point("s:a", 1, 0)})
 			if err == nil || !strings.Contains(err.Error(), collection) || !strings.Contains(err.Error(), "remove or rename it") {
 				t.Errorf("got %v", err)
 			}
@@ -141,7 +141,7 @@ func TestPointsOfSomebodyElseAreNotSeen(t *testing.T) {
 	}
 	hits, err := index.Search(t.Context(), []float32{1, 0}, 9)
 	check(t, err)
-	if diff := cmp.Diff([]catalog.Hit{{Key: "s:a", Score: 1}}, hits); diff != "" {
+	if diff := cmp.Diff([]knn.Hit{{Key: "s:a", Score: 1}}, hits); diff != "" {
 		t.Errorf("hits (-want +got):\n%s", diff)
 	}
 }
@@ -149,7 +149,7 @@ func TestPointsOfSomebodyElseAreNotSeen(t *testing.T) {
 func TestManyPointsGoInPagesAndBatches(t *testing.T) {
 	t.Parallel()
 	server, index := setup(t)
-	var points []catalog.Point
+	var points []knn.Point
 	var all []string
 	for n := range 1001 {
 		points = append(points, point(fmt.Sprintf("s:t%04d", n), float32(n), 1))
@@ -161,7 +161,7 @@ func TestManyPointsGoInPagesAndBatches(t *testing.T) {
 	}
 	check(t, index.Delete(t.Context(), all))
 	called(t, server, map[string]int{"Upsert": 1 + 4, "Scroll": 2, "Delete": 2})
-	large := make([]catalog.Point, 17) // 17 of 256 KiB do not go at once
+	large := make([]knn.Point, 17) // 17 of 256 KiB do not go at once
 	for n := range large {
 		large[n] = point(fmt.Sprint(n), make([]float32, 1<<16)...)
 		large[n].Vector[n] = 1
@@ -176,14 +176,14 @@ func TestManyPointsGoInPagesAndBatches(t *testing.T) {
 func TestPointsThatCannotBeStored(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		points []catalog.Point
+		points []knn.Point
 		want   string
 	}{
-		"two sizes":        {[]catalog.Point{point("s:a", 1, 0), point("s:b", 1)}, "vectors of 2 and 1 numbers"},
-		"no vector":        {[]catalog.Point{point("s:a")}, `the vector of "s:a" has 0 numbers`},
-		"too long":         {[]catalog.Point{point("s:a", make([]float32, 65537)...)}, "has 65537 numbers: want 1 to 65536"},
-		"a key of no text": {[]catalog.Point{point("s:\xff", 1)}, "is no UTF-8"},
-		"a hash of none":   {[]catalog.Point{{Key: "s:a", Hash: "\xff", Vector: []float32{1}}}, "is no UTF-8"},
+		"two sizes":        {[]knn.Point{point("s:a", 1, 0), point("s:b", 1)}, "vectors of 2 and 1 numbers"},
+		"no vector":        {[]knn.Point{point("s:a")}, `the vector of "s:a" has 0 numbers`},
+		"too long":         {[]knn.Point{point("s:a", make([]float32, 65537)...)}, "has 65537 numbers: want 1 to 65536"},
+		"a key of no text": {[]knn.Point{point("s:\xff", 1)}, "is no UTF-8"},
+		"a hash of none":   {[]knn.Point{{Key: "s:a", Hash: "\xff", Vector: []float32{1}}}, "is no UTF-8"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -250,7 +250,7 @@ func TestACollectionThatCannotBeMade(t *testing.T) {
 				}
 				return nil
 			})
-			if err := index.Upsert(t.Context(), []catalog.Point{point("s:a", 1, 0)}); status.Code(err) != codes.Internal || !strings.Contains(err.Error(), "the disk is full") {
+			if err := index.Upsert(t.Context(), []knn.Point{point("s:a", 1, 0)}); status.Code(err) != codes.Internal || !strings.Contains(err.Error(), "the disk is full") {
 				t.Errorf("got %v", err)
 			}
 			server.Before(nil)

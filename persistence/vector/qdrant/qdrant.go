@@ -17,7 +17,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
-	"github.com/zephbot/zephbot/agent/catalog"
+	"github.com/zephbot/zephbot/agent/knn"
 )
 
 const (
@@ -105,7 +105,7 @@ func config(where address, o Options) *client.Config {
 }
 
 // Collection gives a collection; it is made with the first vector that is stored.
-func (s *Store) Collection(name string) catalog.Index { return &index{Store: s, name: name} }
+func (s *Store) Collection(name string) knn.Index { return &index{Store: s, name: name} }
 
 // Ping says whether the server answers and takes the key.
 func (s *Store) Ping(ctx context.Context) error {

@@ -21,7 +21,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/zephbot/zephbot/agent/catalog"
+	"github.com/zephbot/zephbot/agent/knn"
 	"github.com/zephbot/zephbot/persistence/storetest"
 	"github.com/zephbot/zephbot/persistence/vector/qdrant"
 	"github.com/zephbot/zephbot/persistence/vector/qdrant/qdranttest"
@@ -59,13 +59,13 @@ func check(t *testing.T, err error) {
 	}
 }
 
-func point(key string, vector ...float32) catalog.Point {
-	return catalog.Point{Key: key, Hash: "hash of " + key, Vector: vector, Payload: map[string]string{"key": key, "description": "does " + key}}
+func point(key string, vector ...float32) knn.Point {
+	return knn.Point{Key: key, Hash: "hash of " + key, Vector: vector, Payload: map[string]string{"key": key, "description": "does " + key}}
 }
 
 func TestVectors(t *testing.T) {
 	t.Parallel()
-	storetest.Vectors(t, func(t *testing.T) catalog.Index {
+	storetest.Vectors(t, func(t *testing.T) knn.Index {
 		return connect(t, qdranttest.Start(t, qdranttest.Options{}), qdrant.Options{}).Collection(collection)
 	})
 }
@@ -225,7 +225,7 @@ func TestAServerThatIsAwayIsAnErrorUntilItIsBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := qdranttest.Start(t, qdranttest.Options{})
 		index := connect(t, server, qdrant.Options{}).Collection(collection)
-		check(t, index.Upsert(t.Context(), []catalog.Point{point("s:a", 1, 0)}))
+		check(t, index.Upsert(t.Context(), []knn.Point{point("s:a", 1, 0)}))
 		server.End()
 		synctest.Wait()
 		for what, err := range every(t.Context(), index) {
@@ -243,11 +243,11 @@ func TestAServerThatIsAwayIsAnErrorUntilItIsBack(t *testing.T) {
 }
 
 // every does one of each.
-func every(ctx context.Context, index catalog.Index) map[string]error {
+func every(ctx context.Context, index knn.Index) map[string]error {
 	_, hashes := index.Hashes(ctx)
 	_, search := index.Search(ctx, []float32{1, 0}, 1)
 	return map[string]error{
-		"hashes": hashes, "search": search, "upsert": index.Upsert(ctx, []catalog.Point{point("s:b", 0, 1)}), "delete": index.Delete(ctx, []string{"s:b"}),
+		"hashes": hashes, "search": search, "upsert": index.Upsert(ctx, []knn.Point{point("s:b", 0, 1)}), "delete": index.Delete(ctx, []string{"s:b"}),
 	}
 }
 
