@@ -11,7 +11,7 @@ import (
 
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/approval"
-	"github.com/zephbot/zephbot/bot/dispatch"
+	"github.com/zephbot/zephbot/bot/turn"
 	"github.com/zephbot/zephbot/policy"
 )
 
@@ -59,7 +59,7 @@ type Words interface {
 	Unlisted(language, id string) string
 }
 
-// Guard implements dispatch.Guard. Safe for concurrent use.
+// Guard implements turn.Guard. Safe for concurrent use.
 type Guard struct {
 	opts  Options
 	store Store
@@ -73,32 +73,32 @@ func New(opts Options, store Store, words Words, now func() time.Time) *Guard {
 }
 
 // Admit says whether the sender of a message may talk here.
-func (g *Guard) Admit(ctx context.Context, msg *bot.Message) (dispatch.Verdict, error) {
+func (g *Guard) Admit(ctx context.Context, msg *bot.Message) (turn.Verdict, error) {
 	admitted, err := g.group(ctx, msg.Place)
 	if err != nil {
-		return dispatch.Verdict{}, err
+		return turn.Verdict{}, err
 	}
 	if !admitted {
-		v := dispatch.Verdict{Reason: "group not in telegram.allowed_chats"}
+		v := turn.Verdict{Reason: "group not in telegram.allowed_chats"}
 		if msg.Kind == bot.Member {
 			v.Reply, v.Once = g.words.Unlisted(msg.Language, msg.Place.Chat), "unlisted/"+msg.Place.ChatKey()
 		}
 		return v, nil
 	}
 	if msg.Kind == bot.Member {
-		return dispatch.Verdict{OK: true}, nil
+		return turn.Verdict{OK: true}, nil
 	}
 	if msg.Caller == "" {
-		return dispatch.Verdict{Reason: "not a person"}, nil
+		return turn.Verdict{Reason: "not a person"}, nil
 	}
 	if slices.Contains(g.opts.Admins, msg.Person) {
-		return dispatch.Verdict{OK: true, Admin: true}, nil
+		return turn.Verdict{OK: true, Admin: true}, nil
 	}
 	ok, err := g.known(ctx, msg)
 	if err != nil || ok {
-		return dispatch.Verdict{OK: ok}, err
+		return turn.Verdict{OK: ok}, err
 	}
-	v := dispatch.Verdict{Reason: "person not in telegram.allowed_users"}
+	v := turn.Verdict{Reason: "person not in telegram.allowed_users"}
 	switch {
 	case msg.Kind == bot.Press:
 		v.Reply = g.words.Stranger(msg.Language, msg.Person)
@@ -202,10 +202,10 @@ func (g *Guard) chat(place bot.Place) Chat {
 	return c
 }
 
-// Rules implements dispatch.Guard.
-func (g *Guard) Rules(place bot.Place) dispatch.Rules {
+// Rules implements turn.Guard.
+func (g *Guard) Rules(place bot.Place) turn.Rules {
 	c := g.chat(place)
-	r := dispatch.Rules{System: c.System, SharedSession: g.opts.SharedSession, AnyMessage: g.opts.AnyMessage}
+	r := turn.Rules{System: c.System, SharedSession: g.opts.SharedSession, AnyMessage: g.opts.AnyMessage}
 	if c.Session != "" {
 		r.SharedSession = c.Session == "chat"
 	}
@@ -290,4 +290,4 @@ func count(list []string, one, many string) string {
 	}
 }
 
-var _ dispatch.Guard = (*Guard)(nil)
+var _ turn.Guard = (*Guard)(nil)

@@ -15,8 +15,8 @@ import (
 	"github.com/zephbot/zephbot/bot/access"
 	"github.com/zephbot/zephbot/bot/approval"
 	"github.com/zephbot/zephbot/bot/bottest"
-	"github.com/zephbot/zephbot/bot/dispatch"
 	"github.com/zephbot/zephbot/bot/texts"
+	"github.com/zephbot/zephbot/bot/turn"
 )
 
 func guard(store access.Store, o access.Options) *access.Guard {
@@ -47,26 +47,26 @@ func TestAdmit(t *testing.T) {
 		name    string
 		options access.Options
 		msg     *bot.Message
-		want    dispatch.Verdict
+		want    turn.Verdict
 		reply   string
 	}{
-		{"listed id", users, from("42", "", "", bot.Text), dispatch.Verdict{OK: true}, ""},
-		{"listed id in a listed group", users, from("42", "", "-100", bot.Text), dispatch.Verdict{OK: true}, ""},
-		{"listed id in another group", users, from("42", "", "-999", bot.Text), dispatch.Verdict{Reason: "group not in telegram.allowed_chats"}, ""},
-		{"admin", users, from("7", "", "", bot.Text), dispatch.Verdict{OK: true, Admin: true}, ""},
-		{"admin in another group", users, from("7", "", "-999", bot.Text), dispatch.Verdict{Reason: "group not in telegram.allowed_chats"}, ""},
-		{"stranger", users, from("9", "", "", bot.Text), dispatch.Verdict{Once: "stranger/telegram:9", Reason: "person not in telegram.allowed_users"}, stranger},
-		{"stranger in a group", users, from("9", "", "-100", bot.Text), dispatch.Verdict{Reason: "person not in telegram.allowed_users"}, ""},
-		{"press of a stranger", users, from("9", "", "-100", bot.Press), dispatch.Verdict{Reason: "person not in telegram.allowed_users"}, stranger},
-		{"an id that reads like a listed name", users, from("@Ann", "", "", bot.Text), dispatch.Verdict{Once: "stranger/telegram:@Ann", Reason: "person not in telegram.allowed_users"}, "I only talk"},
-		{"somebody whose name is an id", users, from("9", "42", "", bot.Text), dispatch.Verdict{Once: "stranger/telegram:9", Reason: "person not in telegram.allowed_users"}, stranger},
-		{"a star as name", users, from("9", "*", "", bot.Text), dispatch.Verdict{Once: "stranger/telegram:9", Reason: "person not in telegram.allowed_users"}, stranger},
-		{"added to another group", users, from("9", "", "-999", bot.Member), dispatch.Verdict{Once: "unlisted/telegram/1/bot/-999", Reason: "group not in telegram.allowed_chats"}, unlisted},
-		{"added to a listed group", users, from("9", "", "-100", bot.Member), dispatch.Verdict{OK: true}, ""},
-		{"a channel's identity", open, nobody, dispatch.Verdict{Reason: "not a person"}, ""},
-		{"everyone", open, from("9", "", "-999", bot.Text), dispatch.Verdict{OK: true}, ""},
-		{"nobody is listed", access.Options{}, from("9", "", "", bot.Text), dispatch.Verdict{Once: "stranger/telegram:9", Reason: "person not in telegram.allowed_users"}, stranger},
-		{"no group is listed", access.Options{Users: []string{"*"}}, from("9", "", "-100", bot.Text), dispatch.Verdict{Reason: "group not in telegram.allowed_chats"}, ""},
+		{"listed id", users, from("42", "", "", bot.Text), turn.Verdict{OK: true}, ""},
+		{"listed id in a listed group", users, from("42", "", "-100", bot.Text), turn.Verdict{OK: true}, ""},
+		{"listed id in another group", users, from("42", "", "-999", bot.Text), turn.Verdict{Reason: "group not in telegram.allowed_chats"}, ""},
+		{"admin", users, from("7", "", "", bot.Text), turn.Verdict{OK: true, Admin: true}, ""},
+		{"admin in another group", users, from("7", "", "-999", bot.Text), turn.Verdict{Reason: "group not in telegram.allowed_chats"}, ""},
+		{"stranger", users, from("9", "", "", bot.Text), turn.Verdict{Once: "stranger/telegram:9", Reason: "person not in telegram.allowed_users"}, stranger},
+		{"stranger in a group", users, from("9", "", "-100", bot.Text), turn.Verdict{Reason: "person not in telegram.allowed_users"}, ""},
+		{"press of a stranger", users, from("9", "", "-100", bot.Press), turn.Verdict{Reason: "person not in telegram.allowed_users"}, stranger},
+		{"an id that reads like a listed name", users, from("@Ann", "", "", bot.Text), turn.Verdict{Once: "stranger/telegram:@Ann", Reason: "person not in telegram.allowed_users"}, "I only talk"},
+		{"somebody whose name is an id", users, from("9", "42", "", bot.Text), turn.Verdict{Once: "stranger/telegram:9", Reason: "person not in telegram.allowed_users"}, stranger},
+		{"a star as name", users, from("9", "*", "", bot.Text), turn.Verdict{Once: "stranger/telegram:9", Reason: "person not in telegram.allowed_users"}, stranger},
+		{"added to another group", users, from("9", "", "-999", bot.Member), turn.Verdict{Once: "unlisted/telegram/1/bot/-999", Reason: "group not in telegram.allowed_chats"}, unlisted},
+		{"added to a listed group", users, from("9", "", "-100", bot.Member), turn.Verdict{OK: true}, ""},
+		{"a channel's identity", open, nobody, turn.Verdict{Reason: "not a person"}, ""},
+		{"everyone", open, from("9", "", "-999", bot.Text), turn.Verdict{OK: true}, ""},
+		{"nobody is listed", access.Options{}, from("9", "", "", bot.Text), turn.Verdict{Once: "stranger/telegram:9", Reason: "person not in telegram.allowed_users"}, stranger},
+		{"no group is listed", access.Options{Users: []string{"*"}}, from("9", "", "-100", bot.Text), turn.Verdict{Reason: "group not in telegram.allowed_chats"}, ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/zephbot/zephbot/bot"
-	"github.com/zephbot/zephbot/bot/dispatch"
 	"github.com/zephbot/zephbot/bot/render"
+	"github.com/zephbot/zephbot/bot/turn"
 	"github.com/zephbot/zephbot/policy"
 	"github.com/zephbot/zephbot/tools"
 )
@@ -57,20 +57,20 @@ func ruleChoice(data string, offers int) (choice string, i int, ok bool) {
 }
 
 // standing walks an admin through storing a rule: what there is to choose, then the rule exactly, asked for once more.
-func (b *Broker) standing(ctx context.Context, a *bot.Approval, msg *bot.Message, data string, say func(text string, alert bool) bot.Row) (dispatch.Effect, error) {
+func (b *Broker) standing(ctx context.Context, a *bot.Approval, msg *bot.Message, data string, say func(text string, alert bool) bot.Row) (turn.Effect, error) {
 	w, rights := b.deps.Words, b.deps.Rights(a.Place, a.Tool)
 	info, err := read(a)
 	if err != nil {
-		return dispatch.Effect{}, err
+		return turn.Effect{}, err
 	}
 	choice, i, ok := ruleChoice(data, len(info.Question.Offers))
 	switch {
 	case !slices.Contains(rights.Admins, msg.Caller):
-		return dispatch.Effect{Change: bot.Change{Send: []bot.Row{say(w.AdminsStore(msg.Language), true)}}}, nil
+		return turn.Effect{Change: bot.Change{Send: []bot.Row{say(w.AdminsStore(msg.Language), true)}}}, nil
 	case a.State != bot.Open || !a.Expires.After(b.deps.Now()):
 		return b.decide(ctx, a, msg, bot.Denied, bot.Once, say) // says what has become of it
 	case !ok || len(info.Question.Offers) == 0:
-		return dispatch.Effect{Change: bot.Change{Send: []bot.Row{say(w.UnknownQuestion(msg.Language), true)}}}, nil
+		return turn.Effect{Change: bot.Change{Send: []bot.Row{say(w.UnknownQuestion(msg.Language), true)}}}, nil
 	case choice == storeRule:
 		return b.store(ctx, a, msg, info, info.Question.Offers[i], say)
 	}
@@ -83,11 +83,11 @@ func (b *Broker) standing(ctx context.Context, a *bot.Approval, msg *bot.Message
 	default:
 		card, err = b.ruleCard(ctx, a, info, max(i, 0))
 	}
-	return dispatch.Effect{Change: bot.Change{Send: []bot.Row{say("", false), b.edit(a, card)}}}, err
+	return turn.Effect{Change: bot.Change{Send: []bot.Row{say("", false), b.edit(a, card)}}}, err
 }
 
 // store approves the call and stores the rules of an offer.
-func (b *Broker) store(ctx context.Context, a *bot.Approval, msg *bot.Message, info body, o policy.Offer, say func(text string, alert bool) bot.Row) (dispatch.Effect, error) {
+func (b *Broker) store(ctx context.Context, a *bot.Approval, msg *bot.Message, info body, o policy.Offer, say func(text string, alert bool) bot.Row) (turn.Effect, error) {
 	e, err := b.decide(ctx, a, msg, bot.Approved, bot.Always, say)
 	if err != nil || len(e.Change.Decide) == 0 || e.Change.Decide[0].State != bot.Approved {
 		return e, err // one of several approvals so far: nothing stands yet
@@ -103,10 +103,10 @@ func (b *Broker) store(ctx context.Context, a *bot.Approval, msg *bot.Message, i
 }
 
 // whole approves the call and every later one of its tool in this conversation.
-func (b *Broker) whole(ctx context.Context, a *bot.Approval, msg *bot.Message, say func(text string, alert bool) bot.Row) (dispatch.Effect, error) {
+func (b *Broker) whole(ctx context.Context, a *bot.Approval, msg *bot.Message, say func(text string, alert bool) bot.Row) (turn.Effect, error) {
 	info, err := read(a)
 	if err != nil {
-		return dispatch.Effect{}, err
+		return turn.Effect{}, err
 	}
 	if info.Question.Whole == nil || a.Needed > 1 {
 		return b.unknown(msg), nil
@@ -136,7 +136,7 @@ func (b *Broker) keep(a *bot.Approval, msg *bot.Message, info body, g policy.Gra
 }
 
 // recorded has events stored with the change, and written down once it is in.
-func (b *Broker) recorded(e *dispatch.Effect, events []RuleEvent) {
+func (b *Broker) recorded(e *turn.Effect, events []RuleEvent) {
 	if b.deps.Line == nil || len(events) == 0 {
 		return
 	}
@@ -147,10 +147,10 @@ func (b *Broker) recorded(e *dispatch.Effect, events []RuleEvent) {
 		return
 	}
 	then := e.Then
-	e.Then = func(ctx context.Context, applied *bot.Applied) (dispatch.Effect, error) {
+	e.Then = func(ctx context.Context, applied *bot.Applied) (turn.Effect, error) {
 		b.deps.Record(ctx)
 		if then == nil {
-			return dispatch.Effect{}, nil
+			return turn.Effect{}, nil
 		}
 		return then(ctx, applied)
 	}

@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/zephbot/zephbot/bot"
-	"github.com/zephbot/zephbot/bot/dispatch"
 	"github.com/zephbot/zephbot/bot/texts"
+	"github.com/zephbot/zephbot/bot/turn"
 	"github.com/zephbot/zephbot/policy"
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/approve"
@@ -98,7 +98,7 @@ func read(a *bot.Approval) (body, error) {
 }
 
 // Ask adds what is not asked yet to change: approvals, their cards and, for long commands, files.
-func (b *Broker) Ask(ctx context.Context, asked dispatch.Asked, change *bot.Change) error {
+func (b *Broker) Ask(ctx context.Context, asked turn.Asked, change *bot.Change) error {
 	taken, err := b.shorts(ctx, asked.Place)
 	if err != nil {
 		return err
@@ -131,7 +131,7 @@ func (b *Broker) replace(a *bot.Approval, change *bot.Change) {
 	change.Send = append(change.Send, b.edit(a, b.record(after(a, d))))
 }
 
-func (b *Broker) ask(asked dispatch.Asked, q tools.Question, taken map[string]bool, change *bot.Change) error {
+func (b *Broker) ask(asked turn.Asked, q tools.Question, taken map[string]bool, change *bot.Change) error {
 	raw, err := json.Marshal(body{
 		Question: q, Steps: asked.Stats.Steps, USD: asked.Stats.USD, Language: asked.Language, Name: asked.Name,
 		Admin: slices.Contains(b.deps.Rights(asked.Place, q.Tool).Admins, asked.Caller),
@@ -236,13 +236,13 @@ func deciders(a bot.Approval) string {
 
 // Press decides by a button. Data is "a1:<id>:<choice>"; whoever has a client of their own can send anything, on any message. What is not a button of
 // this very card changes nothing and removes nothing: it is only answered.
-func (b *Broker) Press(ctx context.Context, msg *bot.Message) (dispatch.Effect, error) {
+func (b *Broker) Press(ctx context.Context, msg *bot.Message) (turn.Effect, error) {
 	if parts := strings.Split(msg.Data, ":"); len(parts) == 3 && parts[0] == pressRules {
 		return b.pressRule(ctx, msg, parts)
 	}
 	a, choice, err := b.pressed(ctx, msg)
 	if err != nil {
-		return dispatch.Effect{}, err
+		return turn.Effect{}, err
 	}
 	say := func(text string, alert bool) bot.Row {
 		return bot.Row{Place: msg.Place, Purpose: bot.Toast, Query: msg.Query, Alert: alert, Content: bot.Content{Text: text}}
@@ -251,7 +251,7 @@ func (b *Broker) Press(ctx context.Context, msg *bot.Message) (dispatch.Effect, 
 }
 
 // choose does what a button of a card says.
-func (b *Broker) choose(ctx context.Context, a *bot.Approval, msg *bot.Message, choice string, say func(text string, alert bool) bot.Row) (dispatch.Effect, error) {
+func (b *Broker) choose(ctx context.Context, a *bot.Approval, msg *bot.Message, choice string, say func(text string, alert bool) bot.Row) (turn.Effect, error) {
 	switch choice {
 	case "y":
 		return b.decide(ctx, a, msg, bot.Approved, bot.Once, say)
@@ -333,15 +333,15 @@ func (b *Broker) onCard(ctx context.Context, a *bot.Approval, msg *bot.Message) 
 }
 
 // unknown answers a button of an old deploy or a forged one.
-func (b *Broker) unknown(msg *bot.Message) dispatch.Effect {
-	return dispatch.Effect{Change: bot.Change{Send: []bot.Row{{
+func (b *Broker) unknown(msg *bot.Message) turn.Effect {
+	return turn.Effect{Change: bot.Change{Send: []bot.Row{{
 		Place: msg.Place, Purpose: bot.Toast, Query: msg.Query, Alert: true,
 		Content: bot.Content{Text: b.deps.Words.UnknownQuestion(msg.Language)},
 	}}}}
 }
 
 // Command decides by /approve and /deny: the second road, for when a press can no longer arrive.
-func (b *Broker) Command(ctx context.Context, call *dispatch.Call, state bot.ApprovalState) (dispatch.Effect, error) {
+func (b *Broker) Command(ctx context.Context, call *turn.Call, state bot.ApprovalState) (turn.Effect, error) {
 	msg := call.Message
 	say := func(text string, _ bool) bot.Row {
 		row := bot.Row{Place: msg.Place, Purpose: bot.Reply, Content: bot.Content{Text: text}}
@@ -352,7 +352,7 @@ func (b *Broker) Command(ctx context.Context, call *dispatch.Call, state bot.App
 	}
 	open, err := b.deps.Store.OpenApprovals(ctx, "")
 	if err != nil {
-		return dispatch.Effect{}, err
+		return turn.Effect{}, err
 	}
 	wanted := strings.ToLower(strings.TrimSpace(msg.Args))
 	var found []bot.Approval
@@ -369,10 +369,10 @@ func (b *Broker) Command(ctx context.Context, call *dispatch.Call, state bot.App
 	case len(found) == 1:
 		return b.decide(ctx, &found[0], msg, state, bot.Once, say)
 	case len(names) == 1:
-		return dispatch.Effect{Change: bot.Change{Send: []bot.Row{say(b.deps.Words.OneQuestion(msg.Language, names[0]), false)}}}, nil
+		return turn.Effect{Change: bot.Change{Send: []bot.Row{say(b.deps.Words.OneQuestion(msg.Language, names[0]), false)}}}, nil
 	case len(names) == 0:
-		return dispatch.Effect{Change: bot.Change{Send: []bot.Row{say(b.deps.Words.NoQuestion(msg.Language), false)}}}, nil
+		return turn.Effect{Change: bot.Change{Send: []bot.Row{say(b.deps.Words.NoQuestion(msg.Language), false)}}}, nil
 	default:
-		return dispatch.Effect{Change: bot.Change{Send: []bot.Row{say(b.deps.Words.WhichQuestion(msg.Language, names), false)}}}, nil
+		return turn.Effect{Change: bot.Change{Send: []bot.Row{say(b.deps.Words.WhichQuestion(msg.Language, names), false)}}}, nil
 	}
 }

@@ -13,9 +13,9 @@ import (
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/approval"
 	"github.com/zephbot/zephbot/bot/bottest"
-	"github.com/zephbot/zephbot/bot/dispatch"
 	"github.com/zephbot/zephbot/bot/render"
 	"github.com/zephbot/zephbot/bot/texts"
+	"github.com/zephbot/zephbot/bot/turn"
 	"github.com/zephbot/zephbot/tools"
 )
 
@@ -49,8 +49,8 @@ func question(call string) tools.Question {
 	return tools.Question{Call: call, Tool: "bash", Hash: "hash of " + call, Show: "rm " + call, Args: `{"command":"rm"}`, Reason: "no rule allows it", Caller: "telegram:ann"}
 }
 
-func asked(questions ...tools.Question) dispatch.Asked {
-	return dispatch.Asked{
+func asked(questions ...tools.Question) turn.Asked {
+	return turn.Asked{
 		Session: session, Turn: "t1", Place: here, Caller: "telegram:ann", Name: "Ann", ReplyTo: "12", Questions: questions, Stats: journal.Stats{Steps: 4, USD: 0.012},
 	}
 }
@@ -99,7 +99,7 @@ func (w *world) message(person string) bot.Message {
 }
 
 // press presses and applies what follows; it returns the toast.
-func (w *world) press(person, data string) (dispatch.Effect, bot.Row) {
+func (w *world) press(person, data string) (turn.Effect, bot.Row) {
 	w.t.Helper()
 	m := w.message(person)
 	m.Kind, m.Data = bot.Press, data
@@ -115,10 +115,10 @@ func (w *world) press(person, data string) (dispatch.Effect, bot.Row) {
 	return e, toast
 }
 
-func (w *world) follow(e dispatch.Effect, applied *bot.Applied) dispatch.Effect {
+func (w *world) follow(e turn.Effect, applied *bot.Applied) turn.Effect {
 	w.t.Helper()
 	if e.Then == nil {
-		return dispatch.Effect{}
+		return turn.Effect{}
 	}
 	next, err := e.Then(w.t.Context(), applied)
 	if err != nil {
@@ -292,13 +292,13 @@ func TestAttackForgedPress(t *testing.T) {
 }
 
 // onlyAnswers says whether an effect is no more than one toast.
-func onlyAnswers(e dispatch.Effect) bool {
+func onlyAnswers(e turn.Effect) bool {
 	sent := e.Change.Send
 	e.Change.Send = nil
 	if len(sent) != 1 || sent[0].Purpose != bot.Toast || sent[0].Edit != "" || sent[0].EditRow != 0 || sent[0].Content.Text == "" {
 		return false
 	}
-	return e.Then == nil && reflect.DeepEqual(e, dispatch.Effect{})
+	return e.Then == nil && reflect.DeepEqual(e, turn.Effect{})
 }
 
 // sent notes on which message a row went out.
@@ -449,7 +449,7 @@ func (w *world) command(person, args string, state bot.ApprovalState) string {
 	w.t.Helper()
 	m := w.message(person)
 	m.Args = args
-	e, err := w.Command(w.t.Context(), &dispatch.Call{Message: &m, Session: session}, state)
+	e, err := w.Command(w.t.Context(), &turn.Call{Message: &m, Session: session}, state)
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -6,21 +6,21 @@ import (
 	"time"
 
 	"github.com/zephbot/zephbot/bot"
-	"github.com/zephbot/zephbot/bot/dispatch"
+	"github.com/zephbot/zephbot/bot/turn"
 	"github.com/zephbot/zephbot/tools/approve"
 )
 
 // decide checks who decides and makes the Change; say answers the person who pressed or wrote.
 func (b *Broker) decide(_ context.Context, a *bot.Approval, msg *bot.Message, state bot.ApprovalState, scope string,
 	say func(text string, alert bool) bot.Row,
-) (dispatch.Effect, error) {
+) (turn.Effect, error) {
 	w, rights, now := b.deps.Words, b.deps.Rights(a.Place, a.Tool), b.deps.Now()
-	no := func(text string) (dispatch.Effect, error) {
-		return dispatch.Effect{Change: bot.Change{Send: []bot.Row{say(text, true)}}}, nil
+	no := func(text string) (turn.Effect, error) {
+		return turn.Effect{Change: bot.Change{Send: []bot.Row{say(text, true)}}}, nil
 	}
 	info, err := read(a)
 	if err != nil {
-		return dispatch.Effect{}, err
+		return turn.Effect{}, err
 	}
 	own, approver := msg.Caller == a.Caller, slices.Contains(rights.Approvers, msg.Caller)
 	switch {
@@ -48,7 +48,7 @@ func (b *Broker) decide(_ context.Context, a *bot.Approval, msg *bot.Message, st
 }
 
 // count makes the Change of a decision by somebody who may decide: a vote, or the last one.
-func (b *Broker) count(a *bot.Approval, d bot.Decision, msg *bot.Message, say func(text string, alert bool) bot.Row) (dispatch.Effect, error) {
+func (b *Broker) count(a *bot.Approval, d bot.Decision, msg *bot.Message, say func(text string, alert bool) bot.Row) (turn.Effect, error) {
 	if d.State == bot.Approved {
 		if !slices.Contains(d.Votes, msg.Caller) {
 			d.Votes = append(slices.Clone(d.Votes), msg.Caller)
@@ -79,21 +79,21 @@ func name(msg *bot.Message) string {
 
 // vote counts one of several approvals and shows it on the card. Somebody else may vote in the same moment on another replica: when the store finds
 // that the votes are complete, the card becomes the record and the turn goes on.
-func (b *Broker) vote(a *bot.Approval, d bot.Decision, answer bot.Row) (dispatch.Effect, error) {
+func (b *Broker) vote(a *bot.Approval, d bot.Decision, answer bot.Row) (turn.Effect, error) {
 	d.State = bot.Open
 	voted := *a
 	voted.Votes = d.Votes
 	card, _, err := b.card(&voted)
 	if err != nil {
-		return dispatch.Effect{}, err
+		return turn.Effect{}, err
 	}
-	return dispatch.Effect{
+	return turn.Effect{
 		Change: bot.Change{Decide: []bot.Decision{d}, Send: []bot.Row{answer, b.edit(a, card)}},
-		Then: func(ctx context.Context, applied *bot.Applied) (dispatch.Effect, error) {
+		Then: func(ctx context.Context, applied *bot.Applied) (turn.Effect, error) {
 			if len(applied.Decided) == 0 || applied.Decided[0] == bot.Open {
-				return dispatch.Effect{}, nil
+				return turn.Effect{}, nil
 			}
-			e := dispatch.Effect{Decided: []string{a.Session}}
+			e := turn.Effect{Decided: []string{a.Session}}
 			now, err := b.deps.Store.Approval(ctx, a.ID)
 			if err == nil {
 				e.Change.Send = []bot.Row{b.edit(&now, b.record(&now))}
@@ -111,8 +111,8 @@ func after(a *bot.Approval, d bot.Decision) *bot.Approval {
 }
 
 // decided makes the Change of a decision: the row, the card that becomes its record, and the turn that goes on.
-func (b *Broker) decided(a *bot.Approval, d bot.Decision) dispatch.Effect {
-	return dispatch.Effect{
+func (b *Broker) decided(a *bot.Approval, d bot.Decision) turn.Effect {
+	return turn.Effect{
 		Change:  bot.Change{Decide: []bot.Decision{d}, Send: []bot.Row{b.edit(a, b.record(after(a, d)))}},
 		Decided: []string{a.Session},
 	}
@@ -122,17 +122,17 @@ func (b *Broker) edit(a *bot.Approval, content bot.Content) bot.Row {
 	return bot.Row{Session: a.Session, Turn: a.Turn, Place: a.Place, Purpose: bot.Record, EditRow: a.Row, Content: content}
 }
 
-func (b *Broker) expire(a *bot.Approval) dispatch.Effect {
+func (b *Broker) expire(a *bot.Approval) turn.Effect {
 	return b.decided(a, bot.Decision{ID: a.ID, State: bot.Expired, At: b.deps.Now(), Votes: a.Votes})
 }
 
 // Expired decides what nobody decided in time.
-func (b *Broker) Expired(ctx context.Context, now time.Time) ([]dispatch.Effect, error) {
+func (b *Broker) Expired(ctx context.Context, now time.Time) ([]turn.Effect, error) {
 	open, err := b.deps.Store.OpenApprovals(ctx, "")
 	if err != nil {
 		return nil, err
 	}
-	var effects []dispatch.Effect
+	var effects []turn.Effect
 	for i := range open {
 		if !open[i].Expires.After(now) {
 			effects = append(effects, b.expire(&open[i]))
@@ -161,6 +161,6 @@ func (b *Broker) Withdraw(ctx context.Context, session, turn, by string, change 
 }
 
 var (
-	_ dispatch.Approvals = (*Broker)(nil)
-	_ approve.Lookup     = (*Broker)(nil)
+	_ turn.Approvals = (*Broker)(nil)
+	_ approve.Lookup = (*Broker)(nil)
 )

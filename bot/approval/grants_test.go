@@ -14,8 +14,8 @@ import (
 
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/approval"
-	"github.com/zephbot/zephbot/bot/dispatch"
 	"github.com/zephbot/zephbot/bot/texts"
+	"github.com/zephbot/zephbot/bot/turn"
 	"github.com/zephbot/zephbot/policy"
 	"github.com/zephbot/zephbot/tools"
 )
@@ -82,7 +82,7 @@ func both(call string) tools.Question {
 }
 
 // card is what the message of a question shows by now.
-func (r *ruled) card(e dispatch.Effect) bot.Content {
+func (r *ruled) card(e turn.Effect) bot.Content {
 	r.t.Helper()
 	row := e.Change.Send[len(e.Change.Send)-1]
 	if row.EditRow == 0 && row.Edit == "" {
@@ -266,7 +266,7 @@ func (r *ruled) list(place bot.Place) bot.Content {
 	r.t.Helper()
 	m := r.message("boss")
 	m.Place = place
-	e, err := r.Rules(r.t.Context(), &dispatch.Call{Message: &m, Session: session, Admin: true})
+	e, err := r.Rules(r.t.Context(), &turn.Call{Message: &m, Session: session, Admin: true})
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -322,7 +322,7 @@ func TestRulesList(t *testing.T) {
 }
 
 // pressIn presses in a place; the toast may be silent.
-func (r *ruled) pressIn(person, data string, place bot.Place) (dispatch.Effect, bot.Content) {
+func (r *ruled) pressIn(person, data string, place bot.Place) (turn.Effect, bot.Content) {
 	r.t.Helper()
 	m := r.message(person)
 	m.Kind, m.Data, m.Place = bot.Press, data, place
@@ -455,7 +455,7 @@ func TestDamagedRules(t *testing.T) {
 		t.Error("ended")
 	}
 	m := r.message("boss")
-	if _, err := r.Rules(t.Context(), &dispatch.Call{Message: &m}); err == nil {
+	if _, err := r.Rules(t.Context(), &turn.Call{Message: &m}); err == nil {
 		t.Error("listed")
 	}
 	m.Kind, m.Data = bot.Press, "g1:x:0"

@@ -10,9 +10,9 @@ import (
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/approval"
 	"github.com/zephbot/zephbot/bot/bottest"
-	"github.com/zephbot/zephbot/bot/dispatch"
 	"github.com/zephbot/zephbot/bot/render"
 	"github.com/zephbot/zephbot/bot/texts"
+	"github.com/zephbot/zephbot/bot/turn"
 	"github.com/zephbot/zephbot/tools/approve"
 )
 
@@ -171,7 +171,7 @@ func TestStoreAway(t *testing.T) {
 	m := w.message("ann")
 	m.Data = "a1:x:y"
 	_, pressErr := b.Press(t.Context(), &m)
-	_, commandErr := b.Command(t.Context(), &dispatch.Call{Message: &m}, bot.Approved)
+	_, commandErr := b.Command(t.Context(), &turn.Call{Message: &m}, bot.Approved)
 	_, expiredErr := b.Expired(t.Context(), w.now)
 	_, lookErr := b.Approval(t.Context(), session, "c", "h")
 	for name, err := range map[string]error{

@@ -7,9 +7,9 @@ import (
 	"strings"
 
 	"github.com/zephbot/zephbot/bot"
-	"github.com/zephbot/zephbot/bot/dispatch"
 	"github.com/zephbot/zephbot/bot/render"
 	"github.com/zephbot/zephbot/bot/texts"
+	"github.com/zephbot/zephbot/bot/turn"
 )
 
 // rulesPage is how many standing approvals one message lists.
@@ -19,17 +19,17 @@ const rulesPage = 5
 const pressRules = "g1"
 
 // Rules answers /policy rules. The caller is an admin.
-func (b *Broker) Rules(ctx context.Context, call *dispatch.Call) (dispatch.Effect, error) {
+func (b *Broker) Rules(ctx context.Context, call *turn.Call) (turn.Effect, error) {
 	msg := call.Message
 	content, err := b.rulesList(ctx, msg, 0, "")
 	if err != nil {
-		return dispatch.Effect{}, err
+		return turn.Effect{}, err
 	}
 	row := bot.Row{Session: call.Session, Place: msg.Place, Purpose: bot.Reply, Content: content}
 	if msg.Place.Group {
 		row.ReplyTo = msg.Message
 	}
-	return dispatch.Effect{Change: bot.Change{Send: []bot.Row{row}}}, nil
+	return turn.Effect{Change: bot.Change{Send: []bot.Row{row}}}, nil
 }
 
 // visibleRules are the standing approvals that may be seen in a place: in a group its own, in a private chat those of all chats of the bot.
@@ -95,42 +95,42 @@ func (b *Broker) shownRule(h *held, place bot.Place) texts.StoredRule {
 }
 
 // pressRule revokes a standing approval, or turns the page. Only an admin may; a second press finds the rule gone.
-func (b *Broker) pressRule(ctx context.Context, msg *bot.Message, parts []string) (dispatch.Effect, error) {
+func (b *Broker) pressRule(ctx context.Context, msg *bot.Message, parts []string) (turn.Effect, error) {
 	w := b.deps.Words
 	say := func(text string, alert bool) bot.Row {
 		return bot.Row{Place: msg.Place, Purpose: bot.Toast, Query: msg.Query, Alert: alert, Content: bot.Content{Text: text}}
 	}
 	if !slices.Contains(b.deps.Rights(msg.Place, "").Admins, msg.Caller) {
-		return dispatch.Effect{Change: bot.Change{Send: []bot.Row{say(w.AdminsStore(msg.Language), true)}}}, nil
+		return turn.Effect{Change: bot.Change{Send: []bot.Row{say(w.AdminsStore(msg.Language), true)}}}, nil
 	}
 	page, err := strconv.Atoi(parts[2])
 	if err != nil || page < 0 {
-		return dispatch.Effect{Change: bot.Change{Send: []bot.Row{say(w.UnknownQuestion(msg.Language), true)}}}, nil
+		return turn.Effect{Change: bot.Change{Send: []bot.Row{say(w.UnknownQuestion(msg.Language), true)}}}, nil
 	}
 	if parts[1] == "" {
 		content, err := b.rulesList(ctx, msg, page, "")
-		return dispatch.Effect{Change: bot.Change{Send: b.redrawn(msg, say("", false), content)}}, err
+		return turn.Effect{Change: bot.Change{Send: b.redrawn(msg, say("", false), content)}}, err
 	}
 	list, err := b.visibleRules(ctx, msg.Place)
 	if err != nil {
-		return dispatch.Effect{}, err
+		return turn.Effect{}, err
 	}
 	i := slices.IndexFunc(list, func(h held) bool { return h.id() == parts[1] })
 	if i < 0 {
 		content, err := b.rulesList(ctx, msg, page, "")
-		return dispatch.Effect{Change: bot.Change{Send: b.redrawn(msg, say(w.RevokedAlready(msg.Language), false), content)}}, err
+		return turn.Effect{Change: bot.Change{Send: b.redrawn(msg, say(w.RevokedAlready(msg.Language), false), content)}}, err
 	}
 	return b.revoke(ctx, msg, &list[i], page, say("", false))
 }
 
 // revoke ends one rule; the list is drawn again once it is gone.
-func (b *Broker) revoke(_ context.Context, msg *bot.Message, h *held, page int, answer bot.Row) (dispatch.Effect, error) {
+func (b *Broker) revoke(_ context.Context, msg *bot.Message, h *held, page int, answer bot.Row) (turn.Effect, error) {
 	rule := b.shownRule(h, msg.Place)
 	chat := strings.Join(strings.SplitN(h.key, "/", 5)[:min(4, strings.Count(h.key, "/")+1)], "/")
-	e := dispatch.Effect{Change: bot.Change{Send: []bot.Row{answer}, Facts: []bot.Fact{{Bucket: GrantBucket, Key: h.key}}}}
-	e.Then = func(ctx context.Context, _ *bot.Applied) (dispatch.Effect, error) {
+	e := turn.Effect{Change: bot.Change{Send: []bot.Row{answer}, Facts: []bot.Fact{{Bucket: GrantBucket, Key: h.key}}}}
+	e.Then = func(ctx context.Context, _ *bot.Applied) (turn.Effect, error) {
 		content, err := b.rulesList(ctx, msg, page, b.deps.Words.Revoked(msg.Language, rule))
-		return dispatch.Effect{Change: bot.Change{Send: b.redrawn(msg, bot.Row{}, content)}}, err
+		return turn.Effect{Change: bot.Change{Send: b.redrawn(msg, bot.Row{}, content)}}, err
 	}
 	b.recorded(&e, []RuleEvent{{Verb: "revoke", Grant: h.Grant, Chat: chat, Place: msg.Place, By: msg.Caller, ID: msg.ID}})
 	return e, nil

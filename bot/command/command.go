@@ -13,8 +13,8 @@ import (
 
 	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/bot"
-	"github.com/zephbot/zephbot/bot/dispatch"
 	"github.com/zephbot/zephbot/bot/texts"
+	"github.com/zephbot/zephbot/bot/turn"
 	"github.com/zephbot/zephbot/policy/nearest"
 )
 
@@ -29,9 +29,9 @@ type Store interface {
 
 // Questions decides open questions (bot/approval).
 type Questions interface {
-	Command(ctx context.Context, call *dispatch.Call, state bot.ApprovalState) (dispatch.Effect, error)
+	Command(ctx context.Context, call *turn.Call, state bot.ApprovalState) (turn.Effect, error)
 	// Rules lists what was allowed for always.
-	Rules(ctx context.Context, call *dispatch.Call) (dispatch.Effect, error)
+	Rules(ctx context.Context, call *turn.Call) (turn.Effect, error)
 }
 
 // About is what /status, /tools and /model tell.
@@ -82,34 +82,34 @@ type Table struct {
 }
 
 type entry struct {
-	class  dispatch.Class
+	class  turn.Class
 	admin  bool
 	absent bool // part of the contract, not of this version
-	run    func(ctx context.Context, call *dispatch.Call) (dispatch.Effect, error)
+	run    func(ctx context.Context, call *turn.Call) (turn.Effect, error)
 }
 
 // New makes the table.
 func New(deps Deps) *Table {
 	t := &Table{deps: deps}
 	t.commands = map[string]entry{
-		"start":   {class: dispatch.Overtakes, run: t.start},
-		"help":    {class: dispatch.Overtakes, run: t.help},
-		"status":  {class: dispatch.Overtakes, run: t.status},
-		"quota":   {class: dispatch.Overtakes, run: t.quota},
-		"tools":   {class: dispatch.Overtakes, run: t.tools},
-		"model":   {class: dispatch.Overtakes, run: t.model},
-		"stop":    {class: dispatch.Overtakes, run: t.stop},
-		"approve": {class: dispatch.Overtakes, run: t.decide(bot.Approved)},
-		"deny":    {class: dispatch.Overtakes, run: t.decide(bot.Denied)},
-		"clear":   {class: dispatch.Interrupts, run: t.reset(texts.Words.Cleared)},
-		"new":     {class: dispatch.Interrupts, run: t.reset(texts.Words.Fresh)},
-		"policy":  {class: dispatch.Overtakes, admin: true, run: t.policy},
-		"mcp":     {class: dispatch.Overtakes, admin: true, run: t.mcp},
+		"start":   {class: turn.Overtakes, run: t.start},
+		"help":    {class: turn.Overtakes, run: t.help},
+		"status":  {class: turn.Overtakes, run: t.status},
+		"quota":   {class: turn.Overtakes, run: t.quota},
+		"tools":   {class: turn.Overtakes, run: t.tools},
+		"model":   {class: turn.Overtakes, run: t.model},
+		"stop":    {class: turn.Overtakes, run: t.stop},
+		"approve": {class: turn.Overtakes, run: t.decide(bot.Approved)},
+		"deny":    {class: turn.Overtakes, run: t.decide(bot.Denied)},
+		"clear":   {class: turn.Interrupts, run: t.reset(texts.Words.Cleared)},
+		"new":     {class: turn.Interrupts, run: t.reset(texts.Words.Fresh)},
+		"policy":  {class: turn.Overtakes, admin: true, run: t.policy},
+		"mcp":     {class: turn.Overtakes, admin: true, run: t.mcp},
 	}
 	for name, admin := range map[string]bool{
 		"recap": false, "memory": false, "schedule": false, "why": false, "export": false, "forget": false,
 	} {
-		t.commands[name] = entry{class: dispatch.Overtakes, admin: admin, absent: true, run: t.notBuilt(name)}
+		t.commands[name] = entry{class: turn.Overtakes, admin: admin, absent: true, run: t.notBuilt(name)}
 	}
 	return t
 }
@@ -136,21 +136,21 @@ func (t *Table) names() (own, admin []string) {
 	return own, admin
 }
 
-// Class implements dispatch.Commands. An unknown command is answered at once.
-func (t *Table) Class(name string) dispatch.Class {
+// Class implements turn.Commands. An unknown command is answered at once.
+func (t *Table) Class(name string) turn.Class {
 	if e, ok := t.commands[strings.ToLower(name)]; ok {
 		return e.class
 	}
-	return dispatch.Overtakes
+	return turn.Overtakes
 }
 
-// Run implements dispatch.Commands.
-func (t *Table) Run(ctx context.Context, call *dispatch.Call) (dispatch.Effect, error) {
+// Run implements turn.Commands.
+func (t *Table) Run(ctx context.Context, call *turn.Call) (turn.Effect, error) {
 	name := strings.ToLower(call.Message.Command)
 	e, ok := t.commands[name]
 	switch {
 	case name == "":
-		return dispatch.Effect{}, nil
+		return turn.Effect{}, nil
 	case !ok:
 		near, _ := nearest.Nearest(name, append(t.Menu(), "start"))
 		return t.say(call, t.deps.Words.UnknownCommand(call.Message.Language, name, near)), nil
@@ -161,26 +161,26 @@ func (t *Table) Run(ctx context.Context, call *dispatch.Call) (dispatch.Effect, 
 }
 
 // say answers with plain text.
-func (t *Table) say(call *dispatch.Call, text string) dispatch.Effect {
+func (t *Table) say(call *turn.Call, text string) turn.Effect {
 	msg := call.Message
 	row := bot.Row{Session: call.Session, Place: msg.Place, Purpose: bot.Reply, Content: bot.Content{Text: text}}
 	if msg.Place.Group {
 		row.ReplyTo = msg.Message
 	}
-	return dispatch.Effect{Change: bot.Change{Send: []bot.Row{row}}}
+	return turn.Effect{Change: bot.Change{Send: []bot.Row{row}}}
 }
 
-func (t *Table) notBuilt(name string) func(context.Context, *dispatch.Call) (dispatch.Effect, error) {
-	return func(_ context.Context, call *dispatch.Call) (dispatch.Effect, error) {
+func (t *Table) notBuilt(name string) func(context.Context, *turn.Call) (turn.Effect, error) {
+	return func(_ context.Context, call *turn.Call) (turn.Effect, error) {
 		return t.say(call, t.deps.Words.NotBuilt(call.Message.Language, name)), nil
 	}
 }
 
-func (t *Table) start(_ context.Context, call *dispatch.Call) (dispatch.Effect, error) {
+func (t *Table) start(_ context.Context, call *turn.Call) (turn.Effect, error) {
 	return t.say(call, t.deps.Words.Start(call.Message.Language, call.Message.Name)), nil
 }
 
-func (t *Table) help(_ context.Context, call *dispatch.Call) (dispatch.Effect, error) {
+func (t *Table) help(_ context.Context, call *turn.Call) (turn.Effect, error) {
 	own, admin := t.names()
 	if !call.Admin {
 		admin = nil
@@ -188,15 +188,15 @@ func (t *Table) help(_ context.Context, call *dispatch.Call) (dispatch.Effect, e
 	return t.say(call, t.deps.Words.Help(call.Message.Language, own, admin)), nil
 }
 
-func (t *Table) model(_ context.Context, call *dispatch.Call) (dispatch.Effect, error) {
+func (t *Table) model(_ context.Context, call *turn.Call) (turn.Effect, error) {
 	return t.say(call, t.deps.Words.Model(call.Message.Language, t.deps.About.Model)), nil
 }
 
-func (t *Table) quota(ctx context.Context, call *dispatch.Call) (dispatch.Effect, error) {
+func (t *Table) quota(ctx context.Context, call *turn.Call) (turn.Effect, error) {
 	usage, err := t.deps.Usage(ctx, call.Message)
 	if err != nil {
 		if ctx.Err() != nil {
-			return dispatch.Effect{}, err
+			return turn.Effect{}, err
 		}
 		zerolog.Ctx(ctx).Error().Err(err).Msg("quotas not readable")
 		return t.say(call, t.deps.Words.QuotaUnread(call.Message.Language)), nil
@@ -205,15 +205,15 @@ func (t *Table) quota(ctx context.Context, call *dispatch.Call) (dispatch.Effect
 	return t.say(call, t.deps.Words.Quota(call.Message.Language, usage, since)), nil
 }
 
-func (t *Table) status(ctx context.Context, call *dispatch.Call) (dispatch.Effect, error) {
+func (t *Table) status(ctx context.Context, call *turn.Call) (turn.Effect, error) {
 	place, about := call.Message.Place, t.deps.About
 	lane, err := t.deps.Store.Lane(ctx, call.Session)
 	if err != nil {
-		return dispatch.Effect{}, err
+		return turn.Effect{}, err
 	}
 	waiting, err := t.deps.Store.Tickets(ctx, call.Session)
 	if err != nil {
-		return dispatch.Effect{}, err
+		return turn.Effect{}, err
 	}
 	s := texts.Status{Model: about.Model, Lane: lane, Waiting: len(waiting), Tools: about.Tools(place)}
 	if lane.Turn != "" { // it holds the message that it began with
@@ -227,7 +227,7 @@ func (t *Table) status(ctx context.Context, call *dispatch.Call) (dispatch.Effec
 	}
 	if call.Admin {
 		if s.Details, err = t.details(ctx, place); err != nil {
-			return dispatch.Effect{}, err
+			return turn.Effect{}, err
 		}
 	}
 	return t.say(call, t.deps.Words.Status(call.Message.Language, s)), nil
@@ -249,8 +249,8 @@ func (t *Table) details(ctx context.Context, place bot.Place) (*texts.Details, e
 	return d, nil
 }
 
-func (t *Table) decide(state bot.ApprovalState) func(context.Context, *dispatch.Call) (dispatch.Effect, error) {
-	return func(ctx context.Context, call *dispatch.Call) (dispatch.Effect, error) {
+func (t *Table) decide(state bot.ApprovalState) func(context.Context, *turn.Call) (turn.Effect, error) {
+	return func(ctx context.Context, call *turn.Call) (turn.Effect, error) {
 		return t.deps.Questions.Command(ctx, call, state)
 	}
 }
@@ -275,20 +275,20 @@ func (t *Table) accepted(ctx context.Context, msg *bot.Message) (int64, error) {
 
 // stop ends the running turn and drops what waits in the session: messages, open questions, commands in the background. The turn's own end says that it has
 // stopped.
-func (t *Table) stop(ctx context.Context, call *dispatch.Call) (dispatch.Effect, error) {
+func (t *Table) stop(ctx context.Context, call *turn.Call) (turn.Effect, error) {
 	lane, err := t.deps.Store.Lane(ctx, call.Session)
 	if err != nil {
-		return dispatch.Effect{}, err
+		return turn.Effect{}, err
 	}
 	waiting, err := t.deps.Store.Tickets(ctx, call.Session)
 	if err != nil {
-		return dispatch.Effect{}, err
+		return turn.Effect{}, err
 	}
 	before, err := t.accepted(ctx, call.Message)
 	if err != nil {
-		return dispatch.Effect{}, err
+		return turn.Effect{}, err
 	}
-	var e dispatch.Effect
+	var e turn.Effect
 	stopped := texts.Stopped{Running: lane.Turn != ""}
 	for _, a := range waiting {
 		if a.Seq < before && (lane.Turn == "" || a.Seq != lane.Arrival) {
@@ -297,18 +297,17 @@ func (t *Table) stop(ctx context.Context, call *dispatch.Call) (dispatch.Effect,
 		}
 	}
 	if stopped.Running {
-		turn := lane.Turn
-		e.Change.Lanes = []bot.LaneUpdate{{Session: call.Session, Stop: &turn}}
+		e.Change.Lanes = []bot.LaneUpdate{{Session: call.Session, Stop: &lane.Turn}}
 		e.Stop = []string{call.Session}
-		if stopped.Questions, err = t.questions(ctx, call.Session, turn); err != nil {
-			return dispatch.Effect{}, err
+		if stopped.Questions, err = t.questions(ctx, call.Session, lane.Turn); err != nil {
+			return turn.Effect{}, err
 		}
 	}
 	if t.deps.Behind != nil {
 		stopped.Commands = t.deps.Behind.Running(call.Session)
-		e.Then = func(context.Context, *bot.Applied) (dispatch.Effect, error) {
+		e.Then = func(context.Context, *bot.Applied) (turn.Effect, error) {
 			t.deps.Behind.End(call.Session)
-			return dispatch.Effect{}, nil
+			return turn.Effect{}, nil
 		}
 	}
 	if !stopped.Running || stopped.Any() {
@@ -330,11 +329,11 @@ func (t *Table) questions(ctx context.Context, session, turn string) (int, error
 }
 
 // reset begins the conversation anew: the model sees nothing of what stands before.
-func (t *Table) reset(word func(texts.Words, string) string) func(context.Context, *dispatch.Call) (dispatch.Effect, error) {
-	return func(ctx context.Context, call *dispatch.Call) (dispatch.Effect, error) {
+func (t *Table) reset(word func(texts.Words, string) string) func(context.Context, *turn.Call) (turn.Effect, error) {
+	return func(ctx context.Context, call *turn.Call) (turn.Effect, error) {
 		lane, err := t.deps.Store.Lane(ctx, call.Session)
 		if err != nil {
-			return dispatch.Effect{}, err
+			return turn.Effect{}, err
 		}
 		e := t.say(call, word(t.deps.Words, call.Message.Language))
 		e.Change.Facts = append(e.Change.Facts, bot.Fact{Bucket: bot.ResetBucket, Key: call.Session, Value: t.deps.Now().UTC().Format(time.RFC3339Nano)})
@@ -346,7 +345,7 @@ func (t *Table) reset(word func(texts.Words, string) string) func(context.Contex
 }
 
 // policy shows the rules, or what they would decide.
-func (t *Table) policy(ctx context.Context, call *dispatch.Call) (dispatch.Effect, error) {
+func (t *Table) policy(ctx context.Context, call *turn.Call) (turn.Effect, error) {
 	msg, w := call.Message, t.deps.Words
 	verb, rest, _ := strings.Cut(strings.TrimSpace(msg.Args), " ")
 	tool, args, _ := strings.Cut(strings.TrimSpace(rest), " ")

@@ -16,8 +16,8 @@ import (
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/bottest"
 	"github.com/zephbot/zephbot/bot/command"
-	"github.com/zephbot/zephbot/bot/dispatch"
 	"github.com/zephbot/zephbot/bot/texts"
+	"github.com/zephbot/zephbot/bot/turn"
 )
 
 var (
@@ -33,14 +33,14 @@ type questions struct {
 	args  string
 }
 
-func (q *questions) Command(_ context.Context, call *dispatch.Call, state bot.ApprovalState) (dispatch.Effect, error) {
+func (q *questions) Command(_ context.Context, call *turn.Call, state bot.ApprovalState) (turn.Effect, error) {
 	q.state, q.args = state, call.Message.Args
-	return dispatch.Effect{Decided: []string{call.Session}}, nil
+	return turn.Effect{Decided: []string{call.Session}}, nil
 }
 
-func (q *questions) Rules(_ context.Context, call *dispatch.Call) (dispatch.Effect, error) {
+func (q *questions) Rules(_ context.Context, call *turn.Call) (turn.Effect, error) {
 	q.args = "rules of " + call.Message.Caller
-	return dispatch.Effect{Decided: []string{call.Session}}, nil
+	return turn.Effect{Decided: []string{call.Session}}, nil
 }
 
 // store is a bot's store of which one call may fail.
@@ -126,15 +126,15 @@ func setup(t *testing.T) *desk {
 	return d
 }
 
-func call(text string, admin bool) *dispatch.Call {
+func call(text string, admin bool) *turn.Call {
 	name, args, _ := strings.Cut(text, " ")
-	return &dispatch.Call{
+	return &turn.Call{
 		Session: session, Admin: admin,
 		Message: &bot.Message{ID: "100", Kind: bot.Text, Place: private, Caller: "telegram:42", Person: "42", Name: "Ann", Command: name, Args: args, Message: "9"},
 	}
 }
 
-func (d *desk) run(c *dispatch.Call) dispatch.Effect {
+func (d *desk) run(c *turn.Call) turn.Effect {
 	d.t.Helper()
 	e, err := d.table.Run(d.t.Context(), c)
 	if err != nil {
@@ -144,7 +144,7 @@ func (d *desk) run(c *dispatch.Call) dispatch.Effect {
 }
 
 // answer is the text a command answers with.
-func (d *desk) answer(c *dispatch.Call) string {
+func (d *desk) answer(c *turn.Call) string {
 	d.t.Helper()
 	e := d.run(c)
 	if len(e.Change.Send) != 1 {
@@ -211,12 +211,12 @@ func TestClasses(t *testing.T) {
 	d := setup(t)
 	overtakes := "start help stop status quota recap tools mcp policy model memory schedule why approve deny export forget unknown STOP"
 	for name := range strings.FieldsSeq(overtakes) {
-		if got := d.table.Class(name); got != dispatch.Overtakes {
+		if got := d.table.Class(name); got != turn.Overtakes {
 			t.Errorf("/%s: class %d", name, got)
 		}
 	}
 	for _, name := range []string{"new", "clear", "Clear"} {
-		if got := d.table.Class(name); got != dispatch.Interrupts {
+		if got := d.table.Class(name); got != turn.Interrupts {
 			t.Errorf("/%s: class %d", name, got)
 		}
 	}
@@ -243,7 +243,7 @@ func TestMenu(t *testing.T) {
 
 func TestNothing(t *testing.T) {
 	t.Parallel()
-	if diff := cmp.Diff(dispatch.Effect{}, setup(t).run(call("", false))); diff != "" {
+	if diff := cmp.Diff(turn.Effect{}, setup(t).run(call("", false))); diff != "" {
 		t.Errorf("a command for another bot (-want +got):\n%s", diff)
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/zephbot/zephbot/bot"
-	"github.com/zephbot/zephbot/bot/dispatch"
 	"github.com/zephbot/zephbot/bot/texts"
+	"github.com/zephbot/zephbot/bot/turn"
 	"github.com/zephbot/zephbot/policy/nearest"
 )
 
@@ -23,7 +23,7 @@ type Servers interface {
 	// Pending has shown, or the address where a browser ended.
 	// What is wrong at first sight is the error. The Effect holds what is stored with the answer and what begins once it is stored: how that went is told
 	// in the chat later, also after a restart. Where somebody has to decide first, the Effect holds the question, which is the answer then.
-	Begin(ctx context.Context, call *dispatch.Call, verb, id string, target []string) (dispatch.Effect, error)
+	Begin(ctx context.Context, call *turn.Call, verb, id string, target []string) (turn.Effect, error)
 	// Pending shows what of a server waits to be accepted, and the code that names exactly this; "" = nothing waits.
 	Pending(ctx context.Context, language, id string) (code string, list []texts.ServerChange, err error)
 }
@@ -39,7 +39,7 @@ type Blocks interface {
 }
 
 // mcp is /mcp.
-func (t *Table) mcp(ctx context.Context, call *dispatch.Call) (dispatch.Effect, error) {
+func (t *Table) mcp(ctx context.Context, call *turn.Call) (turn.Effect, error) {
 	w, language := t.deps.Words, call.Message.Language
 	if t.deps.Servers == nil {
 		return t.say(call, w.ServersOff(language)), nil
@@ -72,7 +72,7 @@ func (t *Table) mcp(ctx context.Context, call *dispatch.Call) (dispatch.Effect, 
 }
 
 // refuse tells the admin what is wrong.
-func (t *Table) refuse(call *dispatch.Call, id string, err error) dispatch.Effect {
+func (t *Table) refuse(call *turn.Call, id string, err error) turn.Effect {
 	w, language := t.deps.Words, call.Message.Language
 	switch {
 	case errors.Is(err, errUsage):
@@ -132,7 +132,7 @@ func (t *Table) blockedNames() []string {
 }
 
 // tools is /tools and /tools unblock NAME.
-func (t *Table) tools(ctx context.Context, call *dispatch.Call) (dispatch.Effect, error) {
+func (t *Table) tools(ctx context.Context, call *turn.Call) (turn.Effect, error) {
 	w, msg := t.deps.Words, call.Message
 	words := strings.Fields(msg.Args)
 	if len(words) == 2 && strings.EqualFold(words[0], "unblock") && t.deps.Blocks != nil {
@@ -151,20 +151,20 @@ func (t *Table) tools(ctx context.Context, call *dispatch.Call) (dispatch.Effect
 }
 
 // unblock is /tools unblock NAME. That the block is lifted is stored together with the answer: whoever dies in between, neither is true without the other.
-func (t *Table) unblock(ctx context.Context, call *dispatch.Call, tool string) (dispatch.Effect, error) {
+func (t *Table) unblock(ctx context.Context, call *turn.Call, tool string) (turn.Effect, error) {
 	w, language, names := t.deps.Words, call.Message.Language, t.blockedNames()
 	if slices.Contains(names, tool) {
 		e := t.say(call, w.Unblocked(language, tool, true))
 		e.Change.Facts = t.deps.Blocks.Lifted(tool)
-		e.Then = func(ctx context.Context, _ *bot.Applied) (dispatch.Effect, error) {
+		e.Then = func(ctx context.Context, _ *bot.Applied) (turn.Effect, error) {
 			_, err := t.deps.Blocks.Unblock(ctx, tool)
-			return dispatch.Effect{}, err
+			return turn.Effect{}, err
 		}
 		return e, nil
 	}
 	was, err := t.deps.Blocks.Unblock(ctx, tool) // another process may have blocked it
 	if err != nil {
-		return dispatch.Effect{}, err
+		return turn.Effect{}, err
 	}
 	text := w.Unblocked(language, tool, was)
 	if near, ok := nearest.Nearest(tool, names); ok && !was {

@@ -9,8 +9,8 @@ import (
 
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/command"
-	"github.com/zephbot/zephbot/bot/dispatch"
 	"github.com/zephbot/zephbot/bot/texts"
+	"github.com/zephbot/zephbot/bot/turn"
 )
 
 // servers is an MCP client with one server.
@@ -27,15 +27,15 @@ func (*servers) Tools(id string) ([]texts.ServerTool, error) {
 	return []texts.ServerTool{{Name: "files:read", Description: "reads"}}, nil
 }
 
-func (s *servers) Begin(_ context.Context, _ *dispatch.Call, verb, id string, target []string) (dispatch.Effect, error) {
+func (s *servers) Begin(_ context.Context, _ *turn.Call, verb, id string, target []string) (turn.Effect, error) {
 	if id == "bad" {
-		return dispatch.Effect{}, errors.New("the command /bin/sh is not allowed")
+		return turn.Effect{}, errors.New("the command /bin/sh is not allowed")
 	}
 	if id == "nope" {
-		return dispatch.Effect{}, command.ErrNoServer
+		return turn.Effect{}, command.ErrNoServer
 	}
 	s.begun = append(s.begun, verb+" "+id+" "+strings.Join(target, " "))
-	return dispatch.Effect{Change: bot.Change{Facts: []bot.Fact{{Bucket: "begun", Key: id}}}}, nil
+	return turn.Effect{Change: bot.Change{Facts: []bot.Fact{{Bucket: "begun", Key: id}}}}, nil
 }
 
 func (*servers) Pending(_ context.Context, _, id string) (string, []texts.ServerChange, error) {

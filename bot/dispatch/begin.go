@@ -10,6 +10,7 @@ import (
 	"github.com/zephbot/zephbot/agent"
 	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/turn"
 )
 
 // opening is the beginning of a turn on its way to the disk.
@@ -101,7 +102,7 @@ func (d *Dispatcher) beginTurn(ctx context.Context, lane bot.Lane, t *task, text
 }
 
 // charge asks whether the turn may begin. What is not ok is said to the person, for a message that is stored; more says whether to look again then.
-func (d *Dispatcher) charge(ctx context.Context, lane *bot.Lane, t *task, f *first) (admission Admission, more, ok bool) {
+func (d *Dispatcher) charge(ctx context.Context, lane *bot.Lane, t *task, f *first) (admission turn.Admission, more, ok bool) {
 	a, msg := t.arrival, t.msg
 	admission, err := d.parts.Meter.Admit(ctx, msg, d.turnID(a))
 	switch {
@@ -113,17 +114,17 @@ func (d *Dispatcher) charge(ctx context.Context, lane *bot.Lane, t *task, f *fir
 		return admission, d.trouble(ctx, lane.Session, a, fmt.Errorf("charge a turn: %w", err)), false
 	}
 	d.observe("turn", "quota", 0)
-	return admission, d.settled(ctx, a, d.effect(ctx, a, func() (Effect, error) {
+	return admission, d.settled(ctx, a, d.effect(ctx, a, func() (turn.Effect, error) {
 		key := admission.Once
 		if key != "" {
 			key = "quota/" + key
 		}
-		return Effect{Change: bot.Change{Send: []bot.Row{d.reply(msg, bot.Reply, admission.Refusal, key)}}}, nil
+		return turn.Effect{Change: bot.Change{Send: []bot.Row{d.reply(msg, bot.Reply, admission.Refusal, key)}}}, nil
 	})), false
 }
 
 // opening makes the Change with which a turn begins.
-func (d *Dispatcher) opening(lane *bot.Lane, t *task, text string, news News, admission Admission) *opening {
+func (d *Dispatcher) opening(lane *bot.Lane, t *task, text string, news turn.News, admission turn.Admission) *opening {
 	msg, turn, now := t.msg, d.turnID(t.arrival), d.parts.Now()
 	o := &opening{gate: &gate{}, done: make(chan struct{}), hide: func() {}, entry: d.entry(msg, turn, text, news, now)}
 	o.change = &bot.Change{
@@ -206,7 +207,7 @@ func (w *work) store(ctx, moving context.Context, j *job, o *opening) (err error
 }
 
 // notBegun says what follows when the beginning of a turn was refused.
-func (d *Dispatcher) notBegun(ctx context.Context, o *opening, a *bot.Arrival, admission Admission, wasKept bool) bool {
+func (d *Dispatcher) notBegun(ctx context.Context, o *opening, a *bot.Arrival, admission turn.Admission, wasKept bool) bool {
 	session := o.change.Claim.Session
 	d.kept.drop(session)
 	switch {

@@ -17,6 +17,7 @@ import (
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/bottest"
 	"github.com/zephbot/zephbot/bot/dispatch"
+	"github.com/zephbot/zephbot/bot/turn"
 	"github.com/zephbot/zephbot/tools"
 )
 
@@ -222,8 +223,8 @@ func pointOf(t *testing.T, inject *injector, read bool) bool {
 		w.store.Hooks.AfterApply = func(*bot.Change) error { return inject.apply(true) }
 	}
 	p := w.start()
-	ask := []dispatch.Raw{raw(t, w.private("ann", "do it"))}
-	var press []dispatch.Raw
+	ask := []turn.Raw{raw(t, w.private("ann", "do it"))}
+	var press []turn.Raw
 	step := func() {
 		if inject.crashed() {
 			p.stop()
@@ -234,10 +235,10 @@ func pointOf(t *testing.T, inject *injector, read bool) bool {
 			ask = nil
 		}
 		if open := w.open(); len(open) == 1 && press == nil {
-			press = []dispatch.Raw{raw(t, w.press("ann", &open[0], "y"))}
+			press = []turn.Raw{raw(t, w.press("ann", &open[0], "y"))}
 		}
 		if len(press) > 0 && p.Accept(t.Context(), press) == nil {
-			press = []dispatch.Raw{}
+			press = []turn.Raw{}
 		}
 		pass(time.Second)
 	}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/zephbot/zephbot/agent"
 	"github.com/zephbot/zephbot/bot"
-	"github.com/zephbot/zephbot/bot/dispatch"
+	"github.com/zephbot/zephbot/bot/turn"
 	"github.com/zephbot/zephbot/tools"
 )
 
@@ -267,7 +267,7 @@ func TestClear(t *testing.T) {
 			p := w.start()
 			w.accept(p, w.private("ann", "park"))
 			p.stop()
-			if err := p.Accept(t.Context(), []dispatch.Raw{raw(t, w.private("ann", "/clear"))}); err != nil {
+			if err := p.Accept(t.Context(), []turn.Raw{raw(t, w.private("ann", "/clear"))}); err != nil {
 				t.Fatal(err)
 			}
 			w.start()

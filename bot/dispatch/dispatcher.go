@@ -12,6 +12,7 @@ import (
 	"github.com/zephbot/zephbot/agent"
 	"github.com/zephbot/zephbot/agent/llm/fair"
 	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/turn"
 )
 
 // allLanes is how many lanes are looked at when a process starts.
@@ -224,7 +225,7 @@ func (d *Dispatcher) sweep(ctx context.Context) {
 }
 
 // expired guards the sweep against a broken question.
-func (d *Dispatcher) expired(ctx context.Context, now time.Time) (effects []Effect, err error) {
+func (d *Dispatcher) expired(ctx context.Context, now time.Time) (effects []turn.Effect, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			d.parts.Log.Error().Interface("panic", p).Bytes("stack", debug.Stack()).Msg("expiry panicked")
@@ -276,9 +277,9 @@ func (d *Dispatcher) report(ctx context.Context, err error, what string) {
 }
 
 // after does what follows from an Effect that is in the store.
-func (d *Dispatcher) after(e Effect) {
+func (d *Dispatcher) after(e turn.Effect) {
 	for _, s := range e.Stop {
-		d.stop(s, e.stops(s))
+		d.stop(s, e.TurnToStop(s))
 	}
 	for _, s := range e.Decided {
 		d.decide(s)
@@ -289,16 +290,6 @@ func (d *Dispatcher) after(e Effect) {
 	for _, row := range e.Change.Send {
 		d.parts.Outbox.Wake(row.Place)
 	}
-}
-
-// stops is the turn of a session that the Change asks to stop; "" = any.
-func (e *Effect) stops(session string) string {
-	for i := range e.Change.Lanes {
-		if u := &e.Change.Lanes[i]; u.Session == session && u.Stop != nil {
-			return *u.Stop
-		}
-	}
-	return ""
 }
 
 // keepLeases extends the leases of turns in progress and notices when another replica was asked to stop one.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/turn"
 )
 
 // expressBatch is how many express arrivals are read at once.
@@ -127,7 +128,7 @@ func (d *Dispatcher) expressOne(ctx context.Context, a *bot.Arrival) (err error)
 	case bot.Press:
 		return d.expressPress(ctx, a, &msg)
 	case bot.StopTap:
-		return d.effect(ctx, a, func() (Effect, error) { return d.stopTap(ctx, &msg) })
+		return d.effect(ctx, a, func() (turn.Effect, error) { return d.stopTap(ctx, &msg) })
 	case bot.Member:
 		return d.expressMember(ctx, a, &msg)
 	case bot.Migrated:
@@ -164,10 +165,10 @@ func (d *Dispatcher) done(ctx context.Context, a *bot.Arrival) error {
 
 // effect applies what an arrival does, together with finishing it; asked again when the state has moved on meanwhile. What it sends has keys, so
 // that two replicas that handle the same arrival answer it once.
-func (d *Dispatcher) effect(ctx context.Context, a *bot.Arrival, compute func() (Effect, error)) error {
+func (d *Dispatcher) effect(ctx context.Context, a *bot.Arrival, compute func() (turn.Effect, error)) error {
 	var err error
 	for range 4 {
-		var e Effect
+		var e turn.Effect
 		if e, err = compute(); err != nil {
 			return err
 		}
@@ -202,7 +203,7 @@ func (d *Dispatcher) forget(change *bot.Change) {
 }
 
 // then applies what follows from what the store made of an Effect. The arrival is finished by now, so a failure is only reported.
-func (d *Dispatcher) then(ctx context.Context, e *Effect, applied *bot.Applied) {
+func (d *Dispatcher) then(ctx context.Context, e *turn.Effect, applied *bot.Applied) {
 	if e.Then == nil {
 		return
 	}
@@ -227,10 +228,10 @@ func (d *Dispatcher) expressText(ctx context.Context, a *bot.Arrival, msg *bot.M
 	if !verdict.OK {
 		return d.refuse(ctx, a, msg, verdict)
 	}
-	call := &Call{Message: msg, Session: d.session(msg), Admin: verdict.Admin}
+	call := &turn.Call{Message: msg, Session: d.session(msg), Admin: verdict.Admin}
 	call.Running = d.busy(call.Session)
 	var done []int64
-	err = d.effect(ctx, a, func() (Effect, error) {
+	err = d.effect(ctx, a, func() (turn.Effect, error) {
 		e, err := d.parts.Commands.Run(ctx, call)
 		done = e.Change.Done
 		return e, err
@@ -266,19 +267,19 @@ func (d *Dispatcher) expressPress(ctx context.Context, a *bot.Arrival, msg *bot.
 	}
 	if !verdict.OK {
 		row := bot.Row{Place: msg.Place, Purpose: bot.Toast, Query: msg.Query, Alert: true, Content: bot.Content{Text: verdict.Reply}}
-		return d.effect(ctx, a, func() (Effect, error) { return Effect{Change: bot.Change{Send: []bot.Row{row}}}, nil })
+		return d.effect(ctx, a, func() (turn.Effect, error) { return turn.Effect{Change: bot.Change{Send: []bot.Row{row}}}, nil })
 	}
-	return d.effect(ctx, a, func() (Effect, error) { return d.parts.Approvals.Press(ctx, msg) })
+	return d.effect(ctx, a, func() (turn.Effect, error) { return d.parts.Approvals.Press(ctx, msg) })
 }
 
 // stopTap is the Stop button of a growing draft.
-func (d *Dispatcher) stopTap(ctx context.Context, msg *bot.Message) (Effect, error) {
+func (d *Dispatcher) stopTap(ctx context.Context, msg *bot.Message) (turn.Effect, error) {
 	session := d.session(msg)
 	lane, err := d.parts.Store.Lane(ctx, session)
 	if err != nil || lane.Turn == "" {
-		return Effect{}, err
+		return turn.Effect{}, err
 	}
-	return Effect{
+	return turn.Effect{
 		Change: bot.Change{Lanes: []bot.LaneUpdate{{Session: session, Stop: new(lane.Turn)}}},
 		Stop:   []string{session},
 	}, nil
@@ -289,7 +290,7 @@ func (d *Dispatcher) expressMember(ctx context.Context, a *bot.Arrival, msg *bot
 	d.parts.Log.Info().Str("chat", msg.Place.Chat).Str("status", msg.Status).Msg("membership changed")
 	switch {
 	case msg.Status == "left" || msg.Status == "blocked":
-		return d.effect(ctx, a, func() (Effect, error) {
+		return d.effect(ctx, a, func() (turn.Effect, error) {
 			return d.leave(ctx, msg.Place.ChatKey(), func(seq int64, _ time.Time) bool { return seq < a.Seq })
 		})
 	case msg.Status != "joined" || !msg.Place.Group:
@@ -306,10 +307,10 @@ func (d *Dispatcher) expressMember(ctx context.Context, a *bot.Arrival, msg *bot
 }
 
 // refuse ends an arrival of somebody who may not talk here.
-func (d *Dispatcher) refuse(ctx context.Context, a *bot.Arrival, msg *bot.Message, v Verdict) error {
+func (d *Dispatcher) refuse(ctx context.Context, a *bot.Arrival, msg *bot.Message, v turn.Verdict) error {
 	d.parts.Log.Info().Str("caller", msg.Caller).Str("chat", msg.Place.Chat).Str("reason", v.Reason).Msg("refused")
-	return d.effect(ctx, a, func() (Effect, error) {
-		var e Effect
+	return d.effect(ctx, a, func() (turn.Effect, error) {
+		var e turn.Effect
 		if v.Reply != "" {
 			e.Change.Send = []bot.Row{d.reply(msg, bot.Reply, v.Reply, onceKey(v.Once, d.parts.Now(), d.opts.OnceFor))}
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/dispatch"
+	"github.com/zephbot/zephbot/bot/turn"
 )
 
 // away is a model that does not answer before a time.
@@ -109,11 +110,11 @@ func TestNews(t *testing.T) {
 		asked := 0
 		w.parts = func(p *dispatch.Parts) {
 			p.Store = &unwilling{Store: w.store, left: 2}
-			p.News = func(ctx context.Context, session string) (dispatch.News, error) {
+			p.News = func(ctx context.Context, session string) (turn.News, error) {
 				if asked++; asked == 2 {
-					return dispatch.News{}, errors.New("disk is busy")
+					return turn.News{}, errors.New("disk is busy")
 				}
-				var news dispatch.News
+				var news turn.News
 				facts, err := w.store.FactsOf(ctx, bucket, session+"/", time.Now())
 				for _, f := range facts {
 					news.Text += f.Value
@@ -277,7 +278,7 @@ func TestOutages(t *testing.T) {
 func TestPoison(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		p := w.start()
-		list := []dispatch.Raw{
+		list := []turn.Raw{
 			{ID: "a", Body: []byte("panic")}, raw(t, w.private("ann", "one")), {ID: "b", Body: []byte("{{")}, raw(t, w.private("ann", "/status")),
 		}
 		if err := p.Accept(t.Context(), list); err != nil {

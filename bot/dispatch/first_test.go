@@ -19,6 +19,7 @@ import (
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/bottest"
 	"github.com/zephbot/zephbot/bot/dispatch"
+	"github.com/zephbot/zephbot/bot/turn"
 )
 
 // counting is a store that counts the reads of single sessions.
@@ -95,7 +96,7 @@ func TestAskedWhileItIsStored(t *testing.T) {
 			in(t, func(t *testing.T, w *world) {
 				var log []string
 				w.parts = func(parts *dispatch.Parts) {
-					parts.Progress = func(watched dispatch.Watched) dispatch.Progress {
+					parts.Progress = func(watched turn.Watched) turn.Progress {
 						return &progress{watched: watched, log: &log, closed: make(chan struct{})}
 					}
 				}
@@ -128,7 +129,7 @@ func TestAskedWhileItIsStored(t *testing.T) {
 				}
 				accepted := make(chan error, 1)
 				message := raw(t, w.private("ann", "hi"))
-				go func() { accepted <- p.Accept(t.Context(), []dispatch.Raw{message}) }()
+				go func() { accepted <- p.Accept(t.Context(), []turn.Raw{message}) }()
 				synctest.Wait()
 				if asked != 1 || len(log) != 0 || len(w.texts(bot.Final)) != 1 {
 					t.Errorf("while it is stored: asked %d times, shown %q, said %q", asked, log, w.texts(bot.Final))

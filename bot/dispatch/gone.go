@@ -9,6 +9,7 @@ import (
 
 	"github.com/zephbot/zephbot/agent"
 	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/turn"
 )
 
 // Gone says that nothing reaches a chat any more: the bot was blocked or removed, as an attempt to send has shown. Turns of the chat that run here are
@@ -66,8 +67,8 @@ func (d *Dispatcher) leaveOne(ctx context.Context, chat string, since time.Time)
 
 // leave computes the end of what a chat has under way, as far as it was begun by what meant says: turns are stopped, also parked ones with their
 // questions, and waiting messages dropped. Nobody is told but the log; commands in the background go on to their end.
-func (d *Dispatcher) leave(ctx context.Context, chat string, meant func(seq int64, at time.Time) bool) (Effect, error) {
-	var e Effect
+func (d *Dispatcher) leave(ctx context.Context, chat string, meant func(seq int64, at time.Time) bool) (turn.Effect, error) {
+	var e turn.Effect
 	lanes, err := d.parts.Store.Busy(ctx, chat)
 	if err != nil {
 		return e, err

@@ -8,17 +8,12 @@ import (
 	"time"
 
 	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/turn"
 )
-
-// Raw is an update as the channel received it.
-type Raw struct {
-	ID   string // unique on the channel
-	Body []byte
-}
 
 // incoming is an update on its way into the store.
 type incoming struct {
-	raw       Raw
+	raw       turn.Raw
 	arrival   bot.Arrival
 	msg       bot.Message // zero when it cannot be decoded
 	moved     *bot.Fact
@@ -30,7 +25,7 @@ type incoming struct {
 
 // Accept stores updates. When it returns nil they are durable, each once, and will be answered whatever happens to this process; only then may the
 // channel confirm them. On an error nothing was confirmed and the same updates may be accepted again.
-func (d *Dispatcher) Accept(ctx context.Context, raws []Raw) error {
+func (d *Dispatcher) Accept(ctx context.Context, raws []turn.Raw) error {
 	if len(raws) == 0 {
 		return nil
 	}
@@ -101,7 +96,7 @@ func (d *Dispatcher) hint(list []*incoming) {
 }
 
 // arrival decides which way an update takes. It must not fail: what cannot be understood goes the express way and ends as a dead letter.
-func (d *Dispatcher) arrival(raw Raw, now time.Time) incoming {
+func (d *Dispatcher) arrival(raw turn.Raw, now time.Time) incoming {
 	in := incoming{raw: raw, arrival: bot.Arrival{Channel: d.opts.Channel, Bot: d.opts.Bot, ID: raw.ID, Raw: raw.Body, At: now, Express: true}}
 	msg, err := d.decode(raw.Body)
 	if err != nil {
@@ -119,17 +114,17 @@ func (d *Dispatcher) arrival(raw Raw, now time.Time) incoming {
 		return in
 	}
 	class := d.class(&msg)
-	if class == Overtakes {
+	if class == turn.Overtakes {
 		return in
 	}
 	in.arrival.Session, in.arrival.Express = d.session(&msg), false
-	in.interrupt, in.plain = class == Interrupts, msg.Command == ""
+	in.interrupt, in.plain = class == turn.Interrupts, msg.Command == ""
 	return in
 }
 
-func (d *Dispatcher) class(msg *bot.Message) Class {
+func (d *Dispatcher) class(msg *bot.Message) turn.Class {
 	if msg.Command == "" {
-		return Unknown
+		return turn.Unknown
 	}
 	return d.parts.Commands.Class(msg.Command)
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/turn"
 )
 
 // Limits of what is said while nothing can be stored. It goes out beside the outbox, which is out of order too.
@@ -47,7 +48,7 @@ type advice interface{ Advice() string }
 
 // unstored tells people, once a chat and outage, that what they wrote could not be stored, and admins why. Nothing of it is lost: it was not
 // confirmed, so the channel delivers it again. It says nothing about a Change that was refused for what was in it.
-func (d *Dispatcher) unstored(ctx context.Context, raws []Raw, cause error) {
+func (d *Dispatcher) unstored(ctx context.Context, raws []turn.Raw, cause error) {
 	var why advice
 	if d.parts.Direct == nil || ctx.Err() != nil || !errors.As(cause, &why) {
 		return

@@ -9,6 +9,7 @@ import (
 
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/dispatch"
+	"github.com/zephbot/zephbot/bot/turn"
 )
 
 // fullDisk is what a store says that has no room.
@@ -61,7 +62,7 @@ func TestNothingCanBeStored(t *testing.T) {
 		fail(fullDisk{})
 		ann, stranger, aside := w.private("ann", "hi"), w.private("stranger", "hi"), w.group("g", "ben", "not for the bot")
 		aside.Addressed = false
-		raws := []dispatch.Raw{raw(t, ann), raw(t, stranger), raw(t, aside)}
+		raws := []turn.Raw{raw(t, ann), raw(t, stranger), raw(t, aside)}
 		for range 3 { // the channel delivers them again
 			if err := p.Accept(t.Context(), raws); err == nil {
 				t.Fatal("confirmed")
@@ -82,7 +83,7 @@ func TestNothingCanBeStored(t *testing.T) {
 			t.Error("the next outage is not told")
 		}
 		fail(errors.New("this Change is wrong"))
-		if err := p.Accept(t.Context(), []dispatch.Raw{raw(t, w.private("cy", "hi"))}); err == nil || len(out.take()) != 0 {
+		if err := p.Accept(t.Context(), []turn.Raw{raw(t, w.private("cy", "hi"))}); err == nil || len(out.take()) != 0 {
 			t.Error("a Change that is refused is no outage")
 		}
 		fail(nil)

@@ -22,6 +22,7 @@ import (
 	"github.com/zephbot/zephbot/bot/bottest"
 	"github.com/zephbot/zephbot/bot/dispatch"
 	"github.com/zephbot/zephbot/bot/texts"
+	"github.com/zephbot/zephbot/bot/turn"
 )
 
 // decoder reads a bot.Message from JSON. "panic" panics.
@@ -113,24 +114,24 @@ type guard struct {
 	out   map[string]bool
 }
 
-func (g *guard) Admit(_ context.Context, msg *bot.Message) (dispatch.Verdict, error) {
+func (g *guard) Admit(_ context.Context, msg *bot.Message) (turn.Verdict, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	switch {
 	case g.panic:
 		panic("guard")
 	case g.fails != nil:
-		return dispatch.Verdict{}, g.fails
+		return turn.Verdict{}, g.fails
 	case msg.Kind == bot.Member:
-		return dispatch.Verdict{OK: msg.Place.Chat != "unlisted", Reply: "not set up here", Once: "unlisted/" + msg.Place.Chat}, nil
+		return turn.Verdict{OK: msg.Place.Chat != "unlisted", Reply: "not set up here", Once: "unlisted/" + msg.Place.Chat}, nil
 	case msg.Person == "stranger" || g.out[msg.Person]:
-		return dispatch.Verdict{Reply: "I do not know you", Once: "stranger/" + msg.Person, Reason: "not listed"}, nil
+		return turn.Verdict{Reply: "I do not know you", Once: "stranger/" + msg.Person, Reason: "not listed"}, nil
 	}
-	return dispatch.Verdict{OK: true, Admin: msg.Person == "admin"}, nil
+	return turn.Verdict{OK: true, Admin: msg.Person == "admin"}, nil
 }
 
-func (g *guard) Rules(place bot.Place) dispatch.Rules {
-	return dispatch.Rules{SharedSession: strings.HasPrefix(place.Chat, "s"), AnyMessage: strings.HasSuffix(place.Chat, "all"), System: "rules of " + place.Chat}
+func (g *guard) Rules(place bot.Place) turn.Rules {
+	return turn.Rules{SharedSession: strings.HasPrefix(place.Chat, "s"), AnyMessage: strings.HasSuffix(place.Chat, "all"), System: "rules of " + place.Chat}
 }
 
 func (g *guard) set(change func(*guard)) {
@@ -150,21 +151,21 @@ type meter struct {
 	invalid bool
 }
 
-func (m *meter) Admit(_ context.Context, _ *bot.Message, turn string) (dispatch.Admission, error) {
+func (m *meter) Admit(_ context.Context, _ *bot.Message, id string) (turn.Admission, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.fails != nil {
-		return dispatch.Admission{}, m.fails
+		return turn.Admission{}, m.fails
 	}
 	if m.refuse != "" {
-		return dispatch.Admission{Refusal: m.refuse, Once: "today"}, nil
+		return turn.Admission{Refusal: m.refuse, Once: "today"}, nil
 	}
-	m.turns[turn]++
-	c := bot.Charge{Key: "turn/" + turn, Unit: "turns", N: 1}
+	m.turns[id]++
+	c := bot.Charge{Key: "turn/" + id, Unit: "turns", N: 1}
 	if m.invalid {
 		c.Key = ""
 	}
-	return dispatch.Admission{Charges: []bot.Charge{c}, Notice: m.notice, NoticeKey: "near"}, nil
+	return turn.Admission{Charges: []bot.Charge{c}, Notice: m.notice, NoticeKey: "near"}, nil
 }
 
 func (m *meter) Undo(context.Context, []bot.Charge) error {
@@ -182,29 +183,29 @@ type commands struct {
 	fails  error
 }
 
-func (c *commands) Class(name string) dispatch.Class {
+func (c *commands) Class(name string) turn.Class {
 	switch name {
 	case "clear":
-		return dispatch.Interrupts
+		return turn.Interrupts
 	case "lane", "bad", "panic":
-		return dispatch.InLane
+		return turn.InLane
 	}
-	return dispatch.Overtakes
+	return turn.Overtakes
 }
 
-func (c *commands) Run(ctx context.Context, call *dispatch.Call) (dispatch.Effect, error) {
+func (c *commands) Run(ctx context.Context, call *turn.Call) (turn.Effect, error) {
 	say := func(text string) []bot.Row {
 		return []bot.Row{{Session: call.Session, Place: call.Message.Place, Purpose: bot.Reply, Content: bot.Content{Text: text}}}
 	}
 	lane, err := c.store.Lane(ctx, call.Session)
 	if err != nil {
-		return dispatch.Effect{}, err
+		return turn.Effect{}, err
 	}
 	switch call.Message.Command {
 	case "approve":
 		return c.broker.Command(ctx, call, bot.Approved)
 	case "stop":
-		e := dispatch.Effect{Change: bot.Change{Send: say("stopping")}}
+		e := turn.Effect{Change: bot.Change{Send: say("stopping")}}
 		waiting, err := c.store.Next(ctx, call.Session, 100)
 		for _, a := range waiting {
 			if lane.Turn == "" || a.Seq != lane.Arrival {
@@ -219,15 +220,15 @@ func (c *commands) Run(ctx context.Context, call *dispatch.Call) (dispatch.Effec
 		}
 		return e, err
 	case "clear":
-		e := dispatch.Effect{Change: bot.Change{Send: say("cleared")}}
+		e := turn.Effect{Change: bot.Change{Send: say("cleared")}}
 		e.Change.Append = &bot.Append{Session: call.Session, After: lane.Last, Entries: []journal.Entry{{Turn: "reset", Kind: journal.ResetEntry}}}
 		return e, nil
 	case "bad":
-		return dispatch.Effect{}, c.fails
+		return turn.Effect{}, c.fails
 	case "panic":
 		panic("command")
 	}
-	return dispatch.Effect{Change: bot.Change{Send: say(fmt.Sprintf("/%s running=%t admin=%t", call.Message.Command, call.Running, call.Admin))}}, nil
+	return turn.Effect{Change: bot.Change{Send: say(fmt.Sprintf("/%s running=%t admin=%t", call.Message.Command, call.Running, call.Admin))}}, nil
 }
 
 // outbox records nothing but that it is woken.
@@ -330,19 +331,19 @@ func (w *world) group(chat, person, text string) bot.Message {
 
 func session(person string) string { return "test/7/bot/" + person + "/0/0" }
 
-func raw(t *testing.T, m bot.Message) dispatch.Raw {
+func raw(t *testing.T, m bot.Message) turn.Raw {
 	t.Helper()
 	body, err := json.Marshal(m)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return dispatch.Raw{ID: m.ID, Body: body}
+	return turn.Raw{ID: m.ID, Body: body}
 }
 
 // accept accepts messages as one batch and waits until everything has come to rest.
 func (w *world) accept(p *process, messages ...bot.Message) {
 	w.t.Helper()
-	var list []dispatch.Raw
+	var list []turn.Raw
 	for _, m := range messages {
 		list = append(list, raw(w.t, m))
 	}

@@ -10,11 +10,12 @@ import (
 	"github.com/zephbot/zephbot/agent"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/dispatch"
+	"github.com/zephbot/zephbot/bot/turn"
 )
 
 // progress records what it is told and asks for the placeholder.
 type progress struct {
-	watched dispatch.Watched
+	watched turn.Watched
 	log     *[]string
 	closed  chan struct{}
 	fails   error
@@ -46,7 +47,7 @@ func TestProgressAndPlaceholder(t *testing.T) {
 		var shown *progress
 		w.parts = func(parts *dispatch.Parts) {
 			parts.Observe = func(o dispatch.Observation) { log = append(log, o.What+" "+o.Kind) }
-			parts.Progress = func(watched dispatch.Watched) dispatch.Progress {
+			parts.Progress = func(watched turn.Watched) turn.Progress {
 				shown = &progress{watched: watched, log: &log, closed: make(chan struct{})}
 				return shown
 			}
@@ -86,7 +87,7 @@ func TestProgressThatFailsOrPanics(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		var log []string
 		w.parts = func(parts *dispatch.Parts) {
-			parts.Progress = func(watched dispatch.Watched) dispatch.Progress {
+			parts.Progress = func(watched turn.Watched) turn.Progress {
 				return &progress{watched: watched, log: &log, closed: make(chan struct{}), fails: errors.New("no draft")}
 			}
 		}
@@ -128,9 +129,9 @@ func TestThen(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		follow := errors.New("not readable")
 		w.parts = func(parts *dispatch.Parts) {
-			parts.Commands = then{commands: w.commands, follow: func(*bot.Applied) (dispatch.Effect, error) {
+			parts.Commands = then{commands: w.commands, follow: func(*bot.Applied) (turn.Effect, error) {
 				row := bot.Row{Place: bot.Place{Channel: "test", Bot: "7"}, Purpose: bot.Record, Content: bot.Content{Text: "followed"}}
-				return dispatch.Effect{Change: bot.Change{Send: []bot.Row{row}}, Wake: []string{session("ann")}}, follow
+				return turn.Effect{Change: bot.Change{Send: []bot.Row{row}}, Wake: []string{session("ann")}}, follow
 			}}
 		}
 		p := w.start()
@@ -148,12 +149,12 @@ func TestThen(t *testing.T) {
 
 type then struct {
 	*commands
-	follow func(*bot.Applied) (dispatch.Effect, error)
+	follow func(*bot.Applied) (turn.Effect, error)
 }
 
-func (c then) Run(ctx context.Context, call *dispatch.Call) (dispatch.Effect, error) {
+func (c then) Run(ctx context.Context, call *turn.Call) (turn.Effect, error) {
 	e, err := c.commands.Run(ctx, call)
-	e.Then = func(_ context.Context, applied *bot.Applied) (dispatch.Effect, error) { return c.follow(applied) }
+	e.Then = func(_ context.Context, applied *bot.Applied) (turn.Effect, error) { return c.follow(applied) }
 	return e, err
 }
 
@@ -164,7 +165,7 @@ func TestTwoReplicas(t *testing.T) {
 		for i := range 20 {
 			p := []*process{a, b}[i%2]
 			m, s := w.private("ann", "m"), w.private("bob", "/status")
-			list := []dispatch.Raw{raw(t, m), raw(t, s), raw(t, w.private("cy", "/lane"))}
+			list := []turn.Raw{raw(t, m), raw(t, s), raw(t, w.private("cy", "/lane"))}
 			for _, p := range []*process{p, a, b} { // delivered to both
 				if err := p.Accept(t.Context(), list); err != nil {
 					t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 	"github.com/zephbot/zephbot/agent"
 	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/turn"
 )
 
 // commitTime bounds a Change that must not be given up because a turn was cancelled.
@@ -191,7 +192,7 @@ func (w *work) watch(ctx context.Context) (agent.Sink, func()) {
 	}
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(w.turn.ID)) // a hash never fails
-	p := w.d.parts.Progress(Watched{
+	p := w.d.parts.Progress(turn.Watched{
 		Place: w.msg.Place, Turn: w.turn.ID, Draft: int64(h.Sum32()&0x3fffffff) + 1, Language: w.msg.Language, Placeholder: w.placeholder,
 		Gone: func() { w.d.Gone(w.msg.Place) },
 	})
@@ -371,7 +372,7 @@ func (w *work) ended(ctx context.Context, change *bot.Change, out agent.Outcome)
 func (w *work) parked(ctx context.Context, change *bot.Change, out agent.Outcome) error {
 	now := w.d.parts.Now()
 	change.Lanes = []bot.LaneUpdate{{Session: w.lane.Session, State: ptr(bot.Parked), Since: &now, Failing: &zeroTime, Release: true}}
-	asked := Asked{
+	asked := turn.Asked{
 		Session: w.lane.Session, Turn: w.turn.ID, Place: w.msg.Place, Caller: w.msg.Caller, Name: w.msg.Name, Language: w.msg.Language,
 		Questions: out.Questions, Stats: out.Stats,
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/zephbot/zephbot/agent"
 	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/turn"
 	"github.com/zephbot/zephbot/tools"
 )
 
@@ -23,8 +24,8 @@ const lookAhead = 64
 type task struct {
 	arrival *bot.Arrival
 	msg     *bot.Message // in the chat where its session is now
-	verdict Verdict
-	rules   Rules
+	verdict turn.Verdict
+	rules   turn.Rules
 	waiting []bot.Arrival // of its session, as far as they were read
 }
 
@@ -119,7 +120,7 @@ func (d *Dispatcher) interrupted(ctx context.Context, waiting []bot.Arrival, arr
 			continue
 		}
 		msg, err := d.decode(waiting[i].Raw)
-		if err != nil || d.class(&msg) != Interrupts {
+		if err != nil || d.class(&msg) != turn.Interrupts {
 			continue
 		}
 		verdict, err := d.parts.Guard.Admit(ctx, &msg)
@@ -250,8 +251,8 @@ func (d *Dispatcher) begin(ctx context.Context, lane bot.Lane, waiting []bot.Arr
 	}
 	text := userText(t.msg, d.parts.Words)
 	if text == "" && t.msg.Reply == nil {
-		return d.settled(ctx, a, d.effect(ctx, a, func() (Effect, error) {
-			return Effect{Change: bot.Change{Send: []bot.Row{d.reply(t.msg, bot.Reply, d.parts.Words.Nothing(t.msg.Language), "")}}}, nil
+		return d.settled(ctx, a, d.effect(ctx, a, func() (turn.Effect, error) {
+			return turn.Effect{Change: bot.Change{Send: []bot.Row{d.reply(t.msg, bot.Reply, d.parts.Words.Nothing(t.msg.Language), "")}}}, nil
 		}))
 	}
 	if !d.take(lane.Session, t.msg.Person, j) {
@@ -271,8 +272,8 @@ func (d *Dispatcher) settled(ctx context.Context, a *bot.Arrival, err error) boo
 
 // command runs a command that waits for its place in the session.
 func (d *Dispatcher) command(ctx context.Context, lane bot.Lane, t *task) bool {
-	call := &Call{Message: t.msg, Session: lane.Session, Admin: t.verdict.Admin}
-	return d.settled(ctx, t.arrival, d.effect(ctx, t.arrival, func() (Effect, error) {
+	call := &turn.Call{Message: t.msg, Session: lane.Session, Admin: t.verdict.Admin}
+	return d.settled(ctx, t.arrival, d.effect(ctx, t.arrival, func() (turn.Effect, error) {
 		e, err := d.parts.Commands.Run(ctx, call)
 		update := bot.LaneUpdate{Session: lane.Session, Stop: new("")}
 		if lane.Place.Channel == "" {
@@ -299,15 +300,15 @@ func (d *Dispatcher) claimFailed(ctx context.Context, session string, err error)
 }
 
 // news is what the model has to be told besides the message.
-func (d *Dispatcher) news(ctx context.Context, session string) (News, error) {
+func (d *Dispatcher) news(ctx context.Context, session string) (turn.News, error) {
 	if d.parts.News == nil {
-		return News{}, nil
+		return turn.News{}, nil
 	}
 	return d.parts.News(ctx, session)
 }
 
 // entry is the journal's first line of a turn.
-func (d *Dispatcher) entry(msg *bot.Message, turn, text string, news News, now time.Time) journal.Entry {
+func (d *Dispatcher) entry(msg *bot.Message, turn, text string, news turn.News, now time.Time) journal.Entry {
 	e := journal.Entry{Turn: turn, Kind: journal.UserEntry, At: now, Text: text, Speaker: msg.Name, Caller: msg.Caller, News: news.Text, Flagged: news.Flagged}
 	if msg.Reply != nil {
 		e.Quote = &journal.Quote{Author: msg.Reply.Author, Own: msg.Reply.Own, Text: msg.Reply.Text}

@@ -12,8 +12,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/zephbot/zephbot/bot"
-	"github.com/zephbot/zephbot/bot/dispatch"
 	"github.com/zephbot/zephbot/bot/texts"
+	"github.com/zephbot/zephbot/bot/turn"
 )
 
 // Turns is the unit of turns.
@@ -60,7 +60,7 @@ type Words interface {
 	QuotaAway(language string) string
 }
 
-// Meter implements dispatch.Meter. Safe for concurrent use.
+// Meter implements turn.Meter. Safe for concurrent use.
 type Meter struct {
 	opts    Options
 	counter Counter
@@ -140,14 +140,14 @@ func (m *Meter) levels(msg *bot.Message) []level {
 	return append(list, level{texts.Bot, "bot/" + p.Channel + "/" + p.Bot, m.opts.Limits.Bot})
 }
 
-// Admit implements dispatch.Meter.
-func (m *Meter) Admit(ctx context.Context, msg *bot.Message, turn string) (dispatch.Admission, error) {
+// Admit implements turn.Meter.
+func (m *Meter) Admit(ctx context.Context, msg *bot.Message, id string) (turn.Admission, error) {
 	levels, today := m.levels(msg), day(m.now())
-	var a dispatch.Admission
+	var a turn.Admission
 	for _, l := range levels {
-		a.Charges = append(a.Charges, bot.Charge{Key: turn + "/" + Turns + "/" + l.name, Scope: l.name, Unit: Turns, Day: today, N: 1})
+		a.Charges = append(a.Charges, bot.Charge{Key: id + "/" + Turns + "/" + l.name, Scope: l.name, Unit: Turns, Day: today, N: 1})
 	}
-	counts, denied, err := m.take(ctx, turn, today, levels)
+	counts, denied, err := m.take(ctx, id, today, levels)
 	if err != nil {
 		m.Forget()
 		return m.away(ctx, msg, a, err)
@@ -165,9 +165,9 @@ func (m *Meter) Admit(ctx context.Context, msg *bot.Message, turn string) (dispa
 }
 
 // refuse says which limit is reached. In a group only once a day and person; alone with the bot a person gets an answer to everything.
-func (m *Meter) refuse(msg *bot.Message, l level, today string) dispatch.Admission {
+func (m *Meter) refuse(msg *bot.Message, l level, today string) turn.Admission {
 	m.denied(string(l.scope))
-	a := dispatch.Admission{Refusal: m.words.TurnsUsedUp(msg.Language, l.scope, l.limit, fresh(m.now()))}
+	a := turn.Admission{Refusal: m.words.TurnsUsedUp(msg.Language, l.scope, l.limit, fresh(m.now()))}
 	if msg.Place.Group {
 		a.Once = "used-up/" + l.name + "/" + msg.Caller + "/" + today
 	}
@@ -190,23 +190,23 @@ func (m *Meter) near(language string, l level, count int64) string {
 }
 
 // away decides for when the counters cannot be reached: closed, unless configured otherwise.
-func (m *Meter) away(ctx context.Context, msg *bot.Message, a dispatch.Admission, cause error) (dispatch.Admission, error) {
+func (m *Meter) away(ctx context.Context, msg *bot.Message, a turn.Admission, cause error) (turn.Admission, error) {
 	if ctx.Err() != nil {
-		return dispatch.Admission{}, cause
+		return turn.Admission{}, cause
 	}
 	zerolog.Ctx(ctx).Error().Err(cause).Bool("allowed", m.opts.AllowOnDown).Msg("quota counters are away")
 	if m.opts.AllowOnDown {
 		return a, nil
 	}
 	m.denied("down")
-	refusal := dispatch.Admission{Refusal: m.words.QuotaAway(msg.Language)}
+	refusal := turn.Admission{Refusal: m.words.QuotaAway(msg.Language)}
 	if msg.Place.Group {
 		refusal.Once = "away/" + msg.Place.ChatKey() + "/" + msg.Caller + "/" + m.now().UTC().Truncate(10*time.Minute).Format("2006-01-02T15:04")
 	}
 	return refusal, nil
 }
 
-// Undo implements dispatch.Meter.
+// Undo implements turn.Meter.
 func (m *Meter) Undo(ctx context.Context, charges []bot.Charge) error {
 	if len(charges) == 0 {
 		return nil
@@ -239,4 +239,4 @@ func (m *Meter) Usage(ctx context.Context, msg *bot.Message) ([]texts.Usage, err
 	return usage, nil
 }
 
-var _ dispatch.Meter = (*Meter)(nil)
+var _ turn.Meter = (*Meter)(nil)

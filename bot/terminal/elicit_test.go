@@ -13,8 +13,8 @@ import (
 
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/bottest"
-	"github.com/zephbot/zephbot/bot/dispatch"
 	"github.com/zephbot/zephbot/bot/terminal"
+	"github.com/zephbot/zephbot/bot/turn"
 	"github.com/zephbot/zephbot/tools/mcp/content"
 )
 
@@ -40,7 +40,7 @@ func asked(t *testing.T, form content.Form, input string, o terminal.Options) (t
 	var wg sync.WaitGroup
 	var reply terminal.Reply
 	var failed error
-	accept := func(context.Context, []dispatch.Raw) error {
+	accept := func(context.Context, []turn.Raw) error {
 		wg.Go(func() {
 			reply, failed = term.Elicit(t.Context(), terminal.Request{Server: "tickets", Tool: "tickets:open", Form: form, Warn: true})
 			if _, err := term.Send(t.Context(), &bot.Row{Purpose: bot.Final, Content: bot.Content{Text: "done"}}); err != nil {

@@ -12,8 +12,8 @@ import (
 
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/bottest"
-	"github.com/zephbot/zephbot/bot/dispatch"
 	"github.com/zephbot/zephbot/bot/terminal"
+	"github.com/zephbot/zephbot/bot/turn"
 )
 
 // card is an approval question with a long command.
@@ -31,7 +31,7 @@ func decided(t *testing.T, o terminal.Options, in io.Reader, seen io.Writer, sho
 	o.In, o.Out, o.Err, o.Now, o.Chat = in, &out, seen, time.Now, "main"
 	term := terminal.New(o)
 	var wg sync.WaitGroup
-	accept := func(ctx context.Context, raws []dispatch.Raw) error {
+	accept := func(ctx context.Context, raws []turn.Raw) error {
 		var m bot.Message
 		if err := json.Unmarshal(raws[0].Body, &m); err != nil {
 			return err
@@ -121,7 +121,7 @@ func TestLongInput(t *testing.T) {
 		t.Errorf("%d messages", len(messages))
 	}
 	term := terminal.New(terminal.Options{In: strings.NewReader(strings.Repeat("x", 2<<20)), Out: io.Discard, Err: io.Discard, Now: time.Now})
-	err := term.Talk(t.Context(), func(context.Context, []dispatch.Raw) error { return nil })
+	err := term.Talk(t.Context(), func(context.Context, []turn.Raw) error { return nil })
 	if err == nil || !strings.Contains(err.Error(), "a line of more than") {
 		t.Errorf("%v", err)
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/zephbot/zephbot/agent"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/approval"
-	"github.com/zephbot/zephbot/bot/dispatch"
+	"github.com/zephbot/zephbot/bot/turn"
 	"github.com/zephbot/zephbot/bot/visible"
 )
 
@@ -208,7 +208,7 @@ func (t *Terminal) show(e Event, wanted bool) {
 }
 
 // Watch implements the progress of a turn: events with --json, tool lines otherwise.
-func (t *Terminal) Watch(w dispatch.Watched) dispatch.Progress {
+func (t *Terminal) Watch(w turn.Watched) turn.Progress {
 	return &progress{t: t, turn: w.Turn, done: make(chan struct{})}
 }
 
@@ -241,7 +241,7 @@ func (p *progress) Emit(_ context.Context, e agent.Event) {
 	}
 }
 
-// Run implements dispatch.Progress.
+// Run implements turn.Progress.
 func (p *progress) Run(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
@@ -250,11 +250,11 @@ func (p *progress) Run(ctx context.Context) error {
 	return nil
 }
 
-// Close implements dispatch.Progress.
+// Close implements turn.Progress.
 func (p *progress) Close() { p.once.Do(func() { close(p.done) }) }
 
 // Accept stores arrivals durably (dispatch.Dispatcher.Accept).
-type Accept func(ctx context.Context, raws []dispatch.Raw) error
+type Accept func(ctx context.Context, raws []turn.Raw) error
 
 func (t *Terminal) hand(ctx context.Context, accept Accept, m bot.Message) error {
 	raw, err := json.Marshal(m)
@@ -264,7 +264,7 @@ func (t *Terminal) hand(ctx context.Context, accept Accept, m bot.Message) error
 	t.mu.Lock()
 	t.waiting = t.answered
 	t.mu.Unlock()
-	return accept(ctx, []dispatch.Raw{{ID: m.ID, Body: raw}})
+	return accept(ctx, []turn.Raw{{ID: m.ID, Body: raw}})
 }
 
 // await returns when the last message is answered, asking what has to be asked meanwhile.
@@ -337,20 +337,20 @@ func (t *Terminal) decide(ctx context.Context, accept Accept, q *question) error
 	if err != nil {
 		return fmt.Errorf("decision: %w", err)
 	}
-	return accept(ctx, []dispatch.Raw{{ID: m.ID, Body: raw}})
+	return accept(ctx, []turn.Raw{{ID: m.ID, Body: raw}})
 }
 
-// Admit implements dispatch.Guard: whoever sits at the terminal may do what its account may.
-func (t *Terminal) Admit(context.Context, *bot.Message) (dispatch.Verdict, error) {
-	return dispatch.Verdict{OK: true, Admin: true}, nil
+// Admit implements turn.Guard: whoever sits at the terminal may do what its account may.
+func (t *Terminal) Admit(context.Context, *bot.Message) (turn.Verdict, error) {
+	return turn.Verdict{OK: true, Admin: true}, nil
 }
 
-// Rules implements dispatch.Guard.
-func (t *Terminal) Rules(bot.Place) dispatch.Rules { return dispatch.Rules{} }
+// Rules implements turn.Guard.
+func (t *Terminal) Rules(bot.Place) turn.Rules { return turn.Rules{} }
 
 var (
-	_ bot.Sender     = (*Terminal)(nil)
-	_ bot.Decoder    = (*Terminal)(nil)
-	_ bot.Composer   = (*Terminal)(nil)
-	_ dispatch.Guard = (*Terminal)(nil)
+	_ bot.Sender   = (*Terminal)(nil)
+	_ bot.Decoder  = (*Terminal)(nil)
+	_ bot.Composer = (*Terminal)(nil)
+	_ turn.Guard   = (*Terminal)(nil)
 )

@@ -13,8 +13,8 @@ import (
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/approval"
 	"github.com/zephbot/zephbot/bot/command"
-	"github.com/zephbot/zephbot/bot/dispatch"
 	"github.com/zephbot/zephbot/bot/texts"
+	"github.com/zephbot/zephbot/bot/turn"
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/approve"
 	"github.com/zephbot/zephbot/tools/mcp"
@@ -46,8 +46,8 @@ type job struct {
 	Names   []string    `json:"names,omitempty"` // of accept: the tools that are accepted
 }
 
-func (j job) call() *dispatch.Call {
-	return &dispatch.Call{Session: j.Session, Message: &j.Message, Admin: true}
+func (j job) call() *turn.Call {
+	return &turn.Call{Session: j.Session, Message: &j.Message, Admin: true}
 }
 
 // args are what the audit says of the command.
@@ -74,8 +74,8 @@ func (j job) hash() string {
 
 // Begin implements command.Servers. What can be seen at once is refused at once. The rest goes on beside the chat, which is told how it went; what is added is
 // asked about first.
-func (s servers) Begin(ctx context.Context, call *dispatch.Call, verb, id string, target []string) (dispatch.Effect, error) {
-	var e dispatch.Effect
+func (s servers) Begin(ctx context.Context, call *turn.Call, verb, id string, target []string) (turn.Effect, error) {
+	var e turn.Effect
 	if verb == "signin" && len(target) > 0 {
 		return e, s.audited(call, verb, map[string]any{"id": id}, "", func() error { return s.signedInAt(id, target[0]) })
 	}
@@ -94,16 +94,16 @@ func (s servers) Begin(ctx context.Context, call *dispatch.Call, verb, id string
 	case "signin":
 		e.Change.Facts = append(e.Change.Facts, s.line(j, "", nil)...)
 	}
-	e.Then = func(ctx context.Context, _ *bot.Applied) (dispatch.Effect, error) {
+	e.Then = func(ctx context.Context, _ *bot.Applied) (turn.Effect, error) {
 		s.service.core.settleAudit(ctx)
 		s.start(j)
-		return dispatch.Effect{}, nil
+		return turn.Effect{}, nil
 	}
 	return e, nil
 }
 
 // prepare says what is wrong with a command at first sight, and notes what it is about to change.
-func (s servers) prepare(ctx context.Context, call *dispatch.Call, j *job) error {
+func (s servers) prepare(ctx context.Context, call *turn.Call, j *job) error {
 	if j.Verb == "add" {
 		return s.proposed(call, j.ID, j.Target)
 	}
@@ -157,7 +157,7 @@ func (s servers) propose(ctx context.Context, j job, change *bot.Change) error {
 	}
 	show := w.ServerAdd(language, p)
 	key := jobSession + j.Message.ID
-	asked := dispatch.Asked{
+	asked := turn.Asked{
 		Session: key, Turn: key, Place: j.Message.Place, Caller: j.Message.Caller, Name: j.Message.Name, Language: language,
 		Questions: []tools.Question{{Call: key, Tool: jobTool, Hash: j.hash(), Show: show, Caller: j.Message.Caller, Args: string(raw)}},
 	}
@@ -260,20 +260,20 @@ type asking struct {
 	servers servers
 }
 
-// Press implements dispatch.Approvals.
-func (a asking) Press(ctx context.Context, msg *bot.Message) (dispatch.Effect, error) {
+// Press implements turn.Approvals.
+func (a asking) Press(ctx context.Context, msg *bot.Message) (turn.Effect, error) {
 	e, err := a.counted.Press(ctx, msg)
 	return a.follow(ctx, e), err
 }
 
 // Command implements command.Questions.
-func (a asking) Command(ctx context.Context, call *dispatch.Call, state bot.ApprovalState) (dispatch.Effect, error) {
+func (a asking) Command(ctx context.Context, call *turn.Call, state bot.ApprovalState) (turn.Effect, error) {
 	e, err := a.counted.Command(ctx, call, state)
 	return a.follow(ctx, e), err
 }
 
-// Expired implements dispatch.Approvals.
-func (a asking) Expired(ctx context.Context, now time.Time) ([]dispatch.Effect, error) {
+// Expired implements turn.Approvals.
+func (a asking) Expired(ctx context.Context, now time.Time) ([]turn.Effect, error) {
 	effects, err := a.counted.Expired(ctx, now)
 	for i := range effects {
 		effects[i] = a.follow(ctx, effects[i])
@@ -282,7 +282,7 @@ func (a asking) Expired(ctx context.Context, now time.Time) ([]dispatch.Effect, 
 }
 
 // follow adds to a decision what it means for a job: no conversation goes on with it, but the job does.
-func (a asking) follow(ctx context.Context, e dispatch.Effect) dispatch.Effect {
+func (a asking) follow(ctx context.Context, e turn.Effect) turn.Effect {
 	for _, d := range e.Change.Decide {
 		q, err := a.servers.service.core.stores.Bot.Approval(ctx, d.ID)
 		if err != nil || !strings.HasPrefix(q.Session, jobSession) {
@@ -290,8 +290,8 @@ func (a asking) follow(ctx context.Context, e dispatch.Effect) dispatch.Effect {
 		}
 		e.Decided = nil // of one question: there is no conversation
 		first := e.Then
-		e.Then = func(ctx context.Context, applied *bot.Applied) (dispatch.Effect, error) {
-			var next dispatch.Effect
+		e.Then = func(ctx context.Context, applied *bot.Applied) (turn.Effect, error) {
+			var next turn.Effect
 			if first != nil {
 				var err error
 				if next, err = first(ctx, applied); err != nil {

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/zephbot/zephbot/bot"
-	"github.com/zephbot/zephbot/bot/dispatch"
+	"github.com/zephbot/zephbot/bot/turn"
 	"github.com/zephbot/zephbot/tools/mcp"
 	"github.com/zephbot/zephbot/tools/shell"
 )
@@ -185,22 +185,22 @@ func (n *news) load(ctx context.Context) error {
 }
 
 // read gives what has happened since a session's last turn. It is told once the Change that deletes News.Told is in.
-func (n *news) read(ctx context.Context, session string) (dispatch.News, error) {
+func (n *news) read(ctx context.Context, session string) (turn.News, error) {
 	if err := n.load(ctx); err != nil {
-		return dispatch.News{}, err
+		return turn.News{}, err
 	}
 	n.mu.Lock()
 	newest, may := n.may[session]
 	n.mu.Unlock()
 	if !may {
-		return dispatch.News{}, nil
+		return turn.News{}, nil
 	}
 	var found []bot.Fact
 	for _, name := range n.core.moves.names(session) {
 		for _, bucket := range []string{newsBucket, runBucket} {
 			facts, err := n.core.stores.Bot.FactsOf(ctx, bucket, name+"/", n.core.now())
 			if err != nil {
-				return dispatch.News{}, fmt.Errorf("read the news: %w", err)
+				return turn.News{}, fmt.Errorf("read the news: %w", err)
 			}
 			found = append(found, facts...)
 		}
@@ -216,10 +216,10 @@ func (n *news) read(ctx context.Context, session string) (dispatch.News, error) 
 }
 
 // tell puts news into words, in the order of time.
-func (n *news) tell(found []bot.Fact) dispatch.News {
+func (n *news) tell(found []bot.Fact) turn.News {
 	when := func(f bot.Fact) string { return strings.TrimPrefix(f.Key, sessionOf(f.Key)) }
 	slices.SortStableFunc(found, func(a, b bot.Fact) int { return cmp.Compare(when(a), when(b)) })
-	var out dispatch.News
+	var out turn.News
 	var runs, servers []string
 	for _, f := range found {
 		var i item

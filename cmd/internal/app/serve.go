@@ -14,9 +14,9 @@ import (
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/access"
 	"github.com/zephbot/zephbot/bot/deliver"
-	"github.com/zephbot/zephbot/bot/dispatch"
 	"github.com/zephbot/zephbot/bot/telegram"
 	"github.com/zephbot/zephbot/bot/texts"
+	"github.com/zephbot/zephbot/bot/turn"
 )
 
 // Serve is the Telegram service. It returns when ctx has ended and everything has stopped, or with what made it impossible to serve.
@@ -76,9 +76,9 @@ func (c *Core) serveTelegram(ctx context.Context) error {
 	})
 	s.gauges()
 	poller := telegram.NewPoller(client, func(ctx context.Context, updates []telegram.Update) error {
-		raws := make([]dispatch.Raw, len(updates))
+		raws := make([]turn.Raw, len(updates))
 		for i, u := range updates {
-			raws[i] = dispatch.Raw{ID: strconv.FormatInt(u.ID, 10), Body: u.Raw}
+			raws[i] = turn.Raw{ID: strconv.FormatInt(u.ID, 10), Body: u.Raw}
 		}
 		return s.dispatcher.Accept(ctx, raws)
 	}, c.log.With().Str("component", "telegram").Logger(), telegram.PollOptions{})

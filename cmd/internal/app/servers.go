@@ -14,8 +14,8 @@ import (
 	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/command"
-	"github.com/zephbot/zephbot/bot/dispatch"
 	"github.com/zephbot/zephbot/bot/texts"
+	"github.com/zephbot/zephbot/bot/turn"
 	"github.com/zephbot/zephbot/cmd/internal/config"
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/mcp"
@@ -231,7 +231,7 @@ func (s servers) known(id string) bool {
 }
 
 // proposed says what is wrong with /mcp add at first sight. A refusal stands in the audit.
-func (s servers) proposed(call *dispatch.Call, id string, target []string) error {
+func (s servers) proposed(call *turn.Call, id string, target []string) error {
 	server, err := s.parse(id, target)
 	if err == nil && !s.known(id) {
 		if err = s.client.Check(server); err != nil {
@@ -270,7 +270,7 @@ func isURL(word string) bool {
 
 // audited does what a command asks for, and writes a line of it into the audit like one of a tool's call: tool "/mcp VERB", the arguments, who asked, who
 // approved. It returns the error in words for the person.
-func (s servers) audited(call *dispatch.Call, verb string, args map[string]any, by string, work func() error) error {
+func (s servers) audited(call *turn.Call, verb string, args map[string]any, by string, work func() error) error {
 	err := work()
 	if log := s.service.core.audit; log != nil {
 		var res *tools.Result
@@ -288,7 +288,7 @@ func (s servers) audited(call *dispatch.Call, verb string, args map[string]any, 
 }
 
 // mcpCall is a command of /mcp as the audit sees it.
-func mcpCall(call *dispatch.Call, verb string, args map[string]any, by string, err error) *tools.Call {
+func mcpCall(call *turn.Call, verb string, args map[string]any, by string, err error) *tools.Call {
 	raw, jsonErr := json.Marshal(args)
 	if jsonErr != nil {
 		raw = json.RawMessage("{}")

@@ -6,8 +6,8 @@ import (
 	"fmt"
 
 	"github.com/zephbot/zephbot/bot"
-	"github.com/zephbot/zephbot/bot/dispatch"
 	"github.com/zephbot/zephbot/bot/texts"
+	"github.com/zephbot/zephbot/bot/turn"
 	"github.com/zephbot/zephbot/tools/mcp"
 )
 
@@ -24,7 +24,7 @@ func (s *service) beside(work func(ctx context.Context)) error {
 }
 
 // tellLater answers a command later than at once; what tells the answers of one command apart. facts are stored with it.
-func (s *service) tellLater(ctx context.Context, call *dispatch.Call, what, text string, facts ...bot.Fact) {
+func (s *service) tellLater(ctx context.Context, call *turn.Call, what, text string, facts ...bot.Fact) {
 	row := bot.Row{
 		Session: call.Session, Place: call.Message.Place, Purpose: bot.Reply, Key: "later/" + what + "/" + call.Message.ID,
 		Content: bot.Content{Text: text, Language: call.Message.Language},

@@ -18,6 +18,7 @@ import (
 	"github.com/zephbot/zephbot/bot/deliver"
 	"github.com/zephbot/zephbot/bot/dispatch"
 	"github.com/zephbot/zephbot/bot/quota"
+	"github.com/zephbot/zephbot/bot/turn"
 	"github.com/zephbot/zephbot/persistence"
 	"github.com/zephbot/zephbot/tools/shell"
 )
@@ -36,8 +37,8 @@ type channel struct {
 	composer  bot.Composer
 	sender    bot.Sender
 	live      bot.Live // nil: progress is shown by watch
-	watch     func(dispatch.Watched) dispatch.Progress
-	guard     dispatch.Guard
+	watch     func(turn.Watched) turn.Progress
+	guard     turn.Guard
 	rights    func(bot.Place, string) approval.Rights
 	admins    func() []string
 	operators []bot.Place // where admins are told of what cannot be stored
@@ -92,7 +93,7 @@ func newService(c *Core, ch channel) *service {
 	}, deliver.Options{Channel: ch.name, Bot: ch.bot})
 	progress := ch.watch
 	if progress == nil && ch.live != nil {
-		progress = func(w dispatch.Watched) dispatch.Progress {
+		progress = func(w turn.Watched) turn.Progress {
 			return deliver.NewProgress(
 				deliver.ProgressDeps{Live: ch.live, Pacer: pacer, Words: words, Now: c.now},
 				deliver.Spec{Place: w.Place, Draft: w.Draft, Language: w.Language, Placeholder: w.Placeholder, Gone: w.Gone},
@@ -200,15 +201,15 @@ type counted struct {
 	core *Core
 }
 
-// Press implements dispatch.Approvals.
-func (a counted) Press(ctx context.Context, msg *bot.Message) (dispatch.Effect, error) {
+// Press implements turn.Approvals.
+func (a counted) Press(ctx context.Context, msg *bot.Message) (turn.Effect, error) {
 	e, err := a.Broker.Press(ctx, msg)
 	a.count(e.Change.Decide)
 	return e, err
 }
 
-// Expired implements dispatch.Approvals.
-func (a counted) Expired(ctx context.Context, now time.Time) ([]dispatch.Effect, error) {
+// Expired implements turn.Approvals.
+func (a counted) Expired(ctx context.Context, now time.Time) ([]turn.Effect, error) {
 	effects, err := a.Broker.Expired(ctx, now)
 	for _, e := range effects {
 		a.count(e.Change.Decide)

@@ -11,8 +11,8 @@ import (
 
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/approval"
-	"github.com/zephbot/zephbot/bot/dispatch"
 	"github.com/zephbot/zephbot/bot/terminal"
+	"github.com/zephbot/zephbot/bot/turn"
 	"github.com/zephbot/zephbot/tools/mcp"
 )
 
@@ -99,7 +99,7 @@ func Chat(ctx context.Context, opts Options, chat ChatOptions) error {
 			defer give()
 			t.Interrupts(pressed)
 		}
-		accept := func(ctx context.Context, raws []dispatch.Raw) error { return s.dispatcher.Accept(ctx, raws) }
+		accept := func(ctx context.Context, raws []turn.Raw) error { return s.dispatcher.Accept(ctx, raws) }
 		if chat.Once != "" {
 			return t.Once(ctx, accept, chat.Once)
 		}

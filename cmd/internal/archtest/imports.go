@@ -19,6 +19,9 @@ const simulatorsFake = "bot/telegram/telegramtest"
 // stages are the steps of the chain. Who imports them could build a second chain around the first.
 var stages = []string{"audit", "decode", "gate", "quota", "approve", "mark", "cache", "overflow", "filter", "redact", "retry", "anomaly"}
 
+// engine runs turns. What takes part in a turn keeps the contract (bot/turn) and does not know who runs it; only cmd, which wires, does.
+const engine = "bot/dispatch"
+
 // stageUsers import stages and do not build a chain: the broker shares the question's type with the stage that asks,
 // the test bundle fakes approvers, persistence implements the stores that stages declare, and cmd wires.
 var stageUsers = []string{"tools/chain", "tools/toolstest", "persistence", "cmd"}
@@ -62,7 +65,7 @@ func checkImports(files []goFile) []Problem {
 	for _, f := range files {
 		for _, i := range f.imports {
 			for _, rule := range []func(goFile, imported) (name, text string){
-				layerRule, wireTypesRule, channelRule, stageRule, testsRule, confinedRule,
+				layerRule, wireTypesRule, channelRule, stageRule, engineRule, testsRule, confinedRule,
 			} {
 				if name, text := rule(f, i); text != "" {
 					out = append(out, Problem{File: f.name, Line: i.line, Rule: name, Text: text})
@@ -133,6 +136,14 @@ func stageRule(f goFile, i imported) (name, text string) {
 		return "", ""
 	}
 	return "stage", fmt.Sprintf("%s imports the stage %s; only tools/chain puts stages together", f.dir, i.local)
+}
+
+// engineRule: nobody but cmd imports the engine.
+func engineRule(f goFile, i imported) (name, text string) {
+	if i.local != engine || within(f.dir, engine) || within(f.dir, "cmd") {
+		return "", ""
+	}
+	return "engine", fmt.Sprintf("%s imports %s; the contract of a turn is bot/turn", f.dir, engine)
 }
 
 // testsRule: what exists for tests is not part of the program, but for the fake that the simulator shows.

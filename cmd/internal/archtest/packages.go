@@ -42,7 +42,7 @@ func checkName(f goFile) []Problem {
 }
 
 // maxDepth is how many imports may lie one below the other under cmd/internal/app, the package that wires.
-const maxDepth = 8
+const maxDepth = 7
 
 // wiring is the package under which depth is counted.
 const wiring = "cmd/internal/app"
