@@ -207,7 +207,7 @@ func TestPollSurvives(t *testing.T) {
 				t.Errorf("stored %v, want %v", got, want)
 			}
 			text := log.String()
-			if !strings.Contains(text, "nothing is lost") && !strings.Contains(text, "another process polls") {
+			if !strings.Contains(text, "nothing is lost") && !strings.Contains(text, "another program polls") {
 				t.Errorf("log %s", text)
 			}
 			if strings.Contains(text, "telegramtest-token") {

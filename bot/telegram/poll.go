@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -31,6 +32,8 @@ type PollOptions struct {
 	Silence  time.Duration // a poll without an answer for this long is given up; default Hold + 15 s
 	// Connected is called after the first poll that worked. May be nil.
 	Connected func()
+	// Unhook removes a webhook that keeps updates from being polled. It is called once: who sets one again meanwhile means it. May be nil.
+	Unhook func(ctx context.Context) error
 }
 
 // Poller fetches updates (Bot API getUpdates) and confirms them only after they are stored.
@@ -39,6 +42,8 @@ type Poller struct {
 	accept Accept
 	log    zerolog.Logger
 	opts   PollOptions
+
+	unhooked bool
 }
 
 // NewPoller makes a Poller.
@@ -84,17 +89,53 @@ func (p *Poller) Run(ctx context.Context) error {
 		if ctx.Err() != nil {
 			break
 		}
-		var refused *apiError
-		if errors.As(err, &refused) && refused.Code == http.StatusUnauthorized {
-			return errors.New("telegram does not accept the token (401): check telegram.token or ZEPH_TELEGRAM_TOKEN")
+		refused, _ := errors.AsType[*apiError](err)
+		if final := hopeless(refused, connected); final != nil {
+			return final
 		}
-		if refused != nil && refused.Code == http.StatusNotFound && !connected {
-			return errors.New("there is no Bot API under telegram.api_url for this token (404): check telegram.api_url and telegram.token")
+		if p.unhook(ctx, refused) {
+			continue
 		}
 		failures++
 		p.pause(ctx, err, failures)
 	}
 	return nil
+}
+
+// hopeless is a refusal that no repetition mends.
+func hopeless(refused *apiError, connected bool) error {
+	switch {
+	case refused == nil:
+		return nil
+	case refused.Code == http.StatusUnauthorized:
+		return errors.New("telegram does not accept the token (401): check telegram.token or ZEPH_TELEGRAM_TOKEN")
+	case refused.Code == http.StatusNotFound && !connected:
+		return errors.New("there is no Bot API under telegram.api_url for this token (404): check telegram.api_url and telegram.token")
+	default:
+		return nil
+	}
+}
+
+// webhookWords stand in the 409 that a webhook makes of a poll; other 409s come of another poller.
+const webhookWords = "webhook is active"
+
+// byWebhook says whether a poll was refused because a webhook is set.
+func byWebhook(refused *apiError) bool {
+	return refused != nil && refused.Code == http.StatusConflict && strings.Contains(strings.ToLower(refused.Text), webhookWords)
+}
+
+// unhook removes the webhook that refused a poll, the first time that one does.
+func (p *Poller) unhook(ctx context.Context, refused *apiError) bool {
+	if p.unhooked || p.opts.Unhook == nil || !byWebhook(refused) {
+		return false
+	}
+	if err := p.opts.Unhook(ctx); err != nil {
+		p.log.Warn().Err(err).Msg("a webhook is set for this bot, and it could not be removed; trying again")
+		return false
+	}
+	p.unhooked = true
+	p.log.Warn().Msg("a webhook was set for this bot; it is removed, because polling is configured (telegram.webhook_url is empty)")
+	return true
 }
 
 // poll makes one long poll. A connection that went silent is given up after Silence.
@@ -174,8 +215,10 @@ func (p *Poller) pause(ctx context.Context, err error, failures int) {
 		switch {
 		case errors.As(err, &unstored):
 			event.Msg("updates cannot be stored; nothing is lost, telegram keeps them for 24 hours")
+		case byWebhook(refused):
+			event.Msg("somebody has set a webhook for this bot, so nothing can be polled: stop that program, or set telegram.webhook_url; this one waits")
 		case refused != nil && refused.Code == http.StatusConflict:
-			event.Msg("another process polls with this token, or a webhook is set: stop it, this one waits")
+			event.Msg("another program polls with this token: stop it, or give one of the two a bot of its own; this one waits")
 		default:
 			event.Msg("telegram is not reachable; nothing is lost, it keeps updates for 24 hours")
 		}

@@ -291,6 +291,7 @@ func (k *inspector) telegram() {
 			k.warn("telegram.allowed_users", "nobody may talk to this bot: write to it, it answers with your id; put that into telegram.allowed_users")
 		}
 	}
+	k.webhook(t)
 	k.everybody()
 	k.approvals("telegram.approvals_required", t.ApprovalsRequired, nil)
 	for _, id := range sortedKeys(t.Chats) {

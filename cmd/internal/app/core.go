@@ -56,6 +56,8 @@ type Options struct {
 	Provider llm.Provider
 	// Internet replaces name resolution, connections and trusted roots of the web tools: tests. No check is switched off by it.
 	Internet Internet
+	// Listen replaces how addresses are opened for incoming connections: tests. nil = TCP.
+	Listen func(ctx context.Context, address string) (net.Listener, error)
 	// Mode names the command that runs, such as "serve", for the process that is refused the directory.
 	Mode string
 	// Checked: a simulator runs this process, which has checked the configuration and warned already.

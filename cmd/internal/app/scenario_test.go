@@ -43,3 +43,25 @@ func TestScenarios(t *testing.T) {
 		})
 	}
 }
+
+// hooked are the scenarios in which the way that updates come by matters: order, repetition, restarts, presses, what overtakes.
+var hooked = []string{
+	"answer_long", "approve", "approve_batch", "approve_double_press", "approve_twice", "background_restart", "chats_side_by_side", "clear_parked",
+	"duplicate", "duplicate_press", "edited", "fault_429", "fault_cut_final", "fault_drop", "queue_running", "restart_down", "restart_drains",
+	"restart_parked", "restart_waiting", "stop_draft", "stop_model", "stop_tool", "two_replies_parked", "unknown_updates",
+}
+
+// TestScenariosByWebhook plays those with updates that are delivered instead of polled.
+func TestScenariosByWebhook(t *testing.T) {
+	t.Parallel()
+	for _, name := range hooked {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			archive, err := txtar.ParseFile(filepath.Join("testdata", "scenario", name+".txtar"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			apptest.PlayHooked(t, archive)
+		})
+	}
+}

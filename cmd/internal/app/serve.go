@@ -16,7 +16,6 @@ import (
 	"github.com/zephbot/zephbot/bot/deliver"
 	"github.com/zephbot/zephbot/bot/telegram"
 	"github.com/zephbot/zephbot/bot/texts"
-	"github.com/zephbot/zephbot/bot/turn"
 )
 
 // Serve is the Telegram service. It returns when ctx has ended and everything has stopped, or with what made it impossible to serve.
@@ -48,7 +47,12 @@ func (c *Core) serveTelegram(ctx context.Context) error {
 	}
 	defer client.Close()
 	guard := access.New(accessOptions(c), c.stores.Bot, c.words(), c.now)
-	c.banner("polling "+cfg.Telegram.APIURL+", bot id "+client.ID(), guard.Summary())
+	in, err := c.intake(ctx, client)
+	if err != nil {
+		return err
+	}
+	defer in.end()
+	c.banner(in.words+", bot id "+client.ID(), guard.Summary())
 	var connected atomic.Bool
 	stopHTTP, err := c.serveHTTP(ctx, func(ctx context.Context) error {
 		if !connected.Load() {
@@ -75,17 +79,10 @@ func (c *Core) serveTelegram(ctx context.Context) error {
 		},
 	})
 	s.gauges()
-	poller := telegram.NewPoller(client, func(ctx context.Context, updates []telegram.Update) error {
-		raws := make([]turn.Raw, len(updates))
-		for i, u := range updates {
-			raws[i] = turn.Raw{ID: strconv.FormatInt(u.ID, 10), Body: u.Raw}
-		}
-		return s.dispatcher.Accept(ctx, raws)
-	}, c.log.With().Str("component", "telegram").Logger(), telegram.PollOptions{})
 	err = s.run(ctx, func(ctx context.Context) error {
 		var menu sync.WaitGroup // the menu is nice to have and must not hold up the first poll
 		menu.Go(func() { c.menu(ctx, client, s) })
-		err := poller.Run(ctx)
+		err := in.run(ctx, accepting(s.dispatcher))
 		c.log.Info().Msg("stopping")
 		menu.Wait()
 		return err

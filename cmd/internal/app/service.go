@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"sync"
 	"time"
@@ -317,9 +316,9 @@ func (c *Core) serveHTTP(ctx context.Context, ready func(context.Context) error)
 	if c.cfg.Metrics.Listen == "" {
 		return func() {}, nil
 	}
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", c.cfg.Metrics.Listen)
+	listener, err := c.listen(ctx, "metrics.listen", c.cfg.Metrics.Listen)
 	if err != nil {
-		return nil, fmt.Errorf("%w: metrics.listen: %w", ErrConfig, err)
+		return nil, err
 	}
 	server := &http.Server{Handler: c.metrics.Handler(ready), ReadHeaderTimeout: 5 * time.Second, WriteTimeout: 15 * time.Second}
 	var wg sync.WaitGroup

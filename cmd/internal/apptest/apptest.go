@@ -66,6 +66,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -90,8 +91,24 @@ const rulesFile = "filters.toml"
 // patience bounds each wait: long, because a test machine may be slow; a scenario that works never comes near it.
 const patience = 90 * time.Second
 
-// Play runs one scenario.
+// Play runs one scenario; the service polls.
 func Play(t *testing.T, archive *txtar.Archive) {
+	t.Helper()
+	play(t, archive, nil)
+}
+
+// PlayHooked runs one scenario; updates are delivered to a webhook of the service.
+func PlayHooked(t *testing.T, archive *txtar.Archive) {
+	t.Helper()
+	front, err := telegramtest.NewFront(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer front.Close()
+	play(t, archive, front)
+}
+
+func play(t *testing.T, archive *txtar.Archive, front *telegramtest.Front) {
 	t.Helper()
 	parts := map[string]string{}
 	for _, f := range archive.Files {
@@ -108,6 +125,7 @@ func Play(t *testing.T, archive *txtar.Archive) {
 	}
 	s := &scene{
 		t: t, dir: t.TempDir(), model: &knowing{Model: model}, web: openSite(parts), parts: parts, extra: parts["config"], seen: map[int64]map[int]bool{}, last: map[int64]int{}, clock: &clock{},
+		front: front,
 	}
 	s.stage()
 	defer s.close()
@@ -195,6 +213,7 @@ type scene struct {
 	parts  map[string]string
 	extra  string
 	fake   *telegramtest.Server
+	front  *telegramtest.Front // that updates are delivered to; nil: they are polled
 	url    string
 	model  *knowing
 	web    *site
@@ -244,7 +263,7 @@ func people() map[string]telegramtest.User {
 
 // stage sets up people and chats.
 func (s *scene) stage() {
-	s.fake = telegramtest.New(telegramtest.Options{Now: s.clock.now})
+	s.fake = telegramtest.New(telegramtest.Options{Now: s.clock.now, Local: s.front != nil, WebhookPause: func(int) time.Duration { return 20 * time.Millisecond }})
 	url, err := s.fake.Start()
 	if err != nil {
 		s.t.Fatal(err)
@@ -273,6 +292,7 @@ api_url = %q
 allowed_users = [1001, 1002, 1003]
 admins = [1001]
 allowed_chats = [-2001, -1001000000077]
+webhook_url = %q
 [telegram.limits]
 per_second = 0
 per_chat_per_second = 0
@@ -286,7 +306,11 @@ sandbox = "off"
 // start starts the service on the scene's state.
 func (s *scene) start() {
 	file := filepath.Join(s.dir, "zephbot.toml")
-	text := fmt.Sprintf(base, filepath.Join(s.dir, "data"), s.fake.Token(), s.url)
+	hook := ""
+	if s.front != nil {
+		hook = s.front.URL("/updates")
+	}
+	text := fmt.Sprintf(base, filepath.Join(s.dir, "data"), s.fake.Token(), s.url, hook)
 	if err := os.WriteFile(file, []byte(merge(text, s.extra)), 0o600); err != nil {
 		s.t.Fatal(err)
 	}
@@ -304,6 +328,9 @@ func (s *scene) start() {
 	opts := app.Options{
 		Config: cfg, Version: "v0.0.0-scenario", WorkDir: s.dir, Now: s.clock.now, Provider: s.model, Internet: s.web.internet(),
 		Log: zerolog.New(&s.log).With().Timestamp().Logger(),
+	}
+	if s.front != nil {
+		opts.Listen = func(context.Context, string) (net.Listener, error) { return s.front.Listen(), nil }
 	}
 	go func() { s.done <- app.Serve(ctx, opts) }()
 }

@@ -344,7 +344,7 @@ func (s *scene) still(db *sql.Reader) (bool, error) {
 func (s *scene) database() (*sql.Reader, error) {
 	var db *sql.Reader
 	err := s.wait(func() (bool, error) {
-		if !s.fake.Polling() && len(s.fake.CallsOf("getUpdates")) == 0 {
+		if !s.fake.Polling() && len(s.fake.CallsOf("getUpdates")) == 0 && len(s.fake.CallsOf("getWebhookInfo")) == 0 {
 			return false, nil
 		}
 		var err error

@@ -100,6 +100,14 @@ func TestConfigCheck(t *testing.T) {
 		"no token shape": {
 			conf: "[telegram]\ntoken = \"nonsense\"\nallowed_users = [1]\n" + offlineModel, want: []string{"@/zephbot.toml:2: telegram.token: "},
 		},
+		"a webhook that Telegram cannot reach": {
+			conf: "[telegram]\ntoken = \"" + goodToken + "\"\nallowed_users = [1]\nwebhook_url = \"http://bot.example.com/x\"\n" + offlineModel,
+			want: []string{"@/zephbot.toml:4: telegram.webhook_url: Telegram delivers to https addresses only"},
+		},
+		"a webhook at another port": {
+			conf: "[telegram]\ntoken = \"" + goodToken + "\"\nallowed_users = [1]\nwebhook_url = \"https://bot.example.com:9000/x\"\nwebhook_secret = \"with space\"\n" + offlineModel,
+			want: []string{"@/zephbot.toml:4: telegram.webhook_url: Telegram delivers to the ports 443", "@/zephbot.toml:5: telegram.webhook_secret: Telegram takes 1 to 256"},
+		},
 		"a token and no model": {
 			conf: "[telegram]\ntoken = \"" + goodToken + "\"\nallowed_users = [1]\n", want: []string{"@/zephbot.toml: llm.providers: no model is configured"},
 		},

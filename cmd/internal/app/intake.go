@@ -1,0 +1,103 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+
+	"github.com/zephbot/zephbot/bot/dispatch"
+	"github.com/zephbot/zephbot/bot/telegram"
+	"github.com/zephbot/zephbot/bot/turn"
+	"github.com/zephbot/zephbot/cmd/internal/config"
+)
+
+// listen opens an address for incoming connections; key is the one that names it.
+func (c *Core) listen(ctx context.Context, key, address string) (net.Listener, error) {
+	open := c.opts.Listen
+	if open == nil {
+		open = func(ctx context.Context, address string) (net.Listener, error) {
+			return (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+		}
+	}
+	listener, err := open(ctx, address)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrConfig, key, err)
+	}
+	return listener, nil
+}
+
+// intake is the way by which updates come in, ready to run: a webhook where one is configured, else polling.
+type intake struct {
+	run   func(ctx context.Context, accept telegram.Accept) error
+	words string // for the operator
+	end   func() // of one that never ran
+}
+
+func (c *Core) intake(ctx context.Context, client *telegram.Client) (intake, error) {
+	t := c.cfg.Telegram
+	log := c.log.With().Str("component", "telegram").Logger()
+	if t.WebhookURL == "" {
+		return intake{words: "polling " + t.APIURL, end: func() {}, run: func(ctx context.Context, accept telegram.Accept) error {
+			return telegram.NewPoller(client, accept, log, telegram.PollOptions{
+				Unhook: func(ctx context.Context) error { return client.Unhook(ctx, c.stores.Bot) },
+			}).Run(ctx)
+		}}, nil
+	}
+	listener, err := c.listen(ctx, "telegram.webhook_listen", t.WebhookListen)
+	if err != nil {
+		return intake{}, err
+	}
+	words := "webhook on " + listener.Addr().String()
+	if u, err := url.Parse(t.WebhookURL); err == nil {
+		words += " for " + u.Scheme + "://" + u.Host // the path may be a secret
+	}
+	return intake{words: words, end: func() { _ = listener.Close() }, run: func(ctx context.Context, accept telegram.Accept) error {
+		return telegram.NewHook(client, accept, c.stores.Bot, log, telegram.HookOptions{
+			URL: t.WebhookURL, Secret: t.WebhookSecret.Reveal(), Owner: c.owner, Now: c.now,
+		}).Run(ctx, listener)
+	}}, nil
+}
+
+// accepting hands updates to the dispatcher.
+func accepting(d *dispatch.Dispatcher) telegram.Accept {
+	return func(ctx context.Context, updates []telegram.Update) error {
+		raws := make([]turn.Raw, len(updates))
+		for i, u := range updates {
+			raws[i] = turn.Raw{ID: strconv.FormatInt(u.ID, 10), Body: u.Raw}
+		}
+		return d.Accept(ctx, raws)
+	}
+}
+
+// hookSecret is what Telegram takes for a secret_token (Bot API setWebhook).
+var hookSecret = regexp.MustCompile(`^[A-Za-z0-9_-]{1,256}$`)
+
+// publicAPI is the Bot API server that delivers to public addresses only.
+const publicAPI = "https://api.telegram.org"
+
+// webhook looks whether Telegram could deliver to the address, and takes the secret.
+func (k *inspector) webhook(t config.Telegram) {
+	if t.WebhookSecret != "" && !hookSecret.MatchString(t.WebhookSecret.Reveal()) {
+		k.wrong("telegram.webhook_secret", "Telegram takes 1 to 256 of A-Z, a-z, 0-9, _ and - only; leave it empty, and one is made from the token")
+	}
+	if t.WebhookURL == "" {
+		if t.WebhookSecret != "" {
+			k.warn("telegram.webhook_secret", "has no effect without telegram.webhook_url: updates are polled")
+		}
+		return
+	}
+	u, err := url.Parse(t.WebhookURL)
+	if err != nil || t.APIURL != publicAPI {
+		return // a server of one's own delivers anywhere
+	}
+	switch {
+	case u.Scheme != "https":
+		k.wrong("telegram.webhook_url", "Telegram delivers to https addresses only; a proxy before %s can hold the certificate", t.WebhookListen)
+	case !slices.Contains([]string{"", "443", "80", "88", "8443"}, u.Port()):
+		k.wrong("telegram.webhook_url", "Telegram delivers to the ports 443, 80, 88 and 8443 only; telegram.webhook_listen may have another one behind a proxy")
+	}
+}
