@@ -68,8 +68,8 @@ type Telegram struct {
 	StreamIntervalMS    int           `toml:"stream_interval_ms" default:"3000" clamp:"500..3600000" doc:"Milliseconds between two edits of a growing answer; at least 500."`
 	Language            string        `toml:"language" enum:"en|de" doc:"Language of what the bot says where a person's is not known: notices to a chat, news. Empty: English."`
 	TimeZone            string        `toml:"time_zone" form:"zone" doc:"Zone of the times in messages, such as \"Europe/Berlin\"; Telegram does not tell a person's. \"Local\": the machine's. Empty: UTC; in the terminal and the simulator the machine's."`
-	WebhookURL          string        `toml:"webhook_url" url:"https|http" doc:"Public https address at which Telegram delivers updates; a proxy, ingress or platform before webhook_listen holds the certificate. http only with a Bot API server of your own. Empty: polling."`
-	WebhookListen       string        `toml:"webhook_listen" default:":8443" form:"listen" doc:"Address the webhook listens on, in clear text. Only the path of webhook_url answers there."`
+	WebhookURL          string        `toml:"webhook_url" url:"https|http" place:"none" doc:"Public https address at which Telegram delivers updates; a proxy, ingress or platform before webhook_listen holds the certificate. http only with a Bot API server of your own. Empty: polling."`
+	WebhookListen       string        `toml:"webhook_listen" default:":8443" form:"listen" place:"none" doc:"Address the webhook listens on, in clear text. Only the path of webhook_url answers there."`
 	WebhookSecret       Secret        `toml:"webhook_secret" doc:"Secret that Telegram sends with every update: 1 to 256 of A-Z, a-z, 0-9, _ and -. Empty: made from the token, the same in every process."`
 	AllowedTools        []string      `toml:"allowed_tools" tools:"name" doc:"Tools that Telegram chats may use. Empty: all."`
 	BlockquoteMinLines  int           `toml:"expandable_blockquote_min_lines" default:"10" idle:"collapsing of long quotes" doc:"Quotes of this many lines are collapsed. 0: never."`
