@@ -168,7 +168,7 @@ func (s *step) perform(
 				return startErr
 			}
 		}
-		s.sink.Emit(ctx, Event{Type: ToolStartedEvent, Call: u.Call, Tool: u.Name, Args: call.Subject.Show, Step: b.step})
+		s.sink.Emit(ctx, Event{Type: ToolStartedEvent, Call: u.Call, Tool: u.Name, Verb: call.Def.Stated().Verb, Args: call.Subject.Show, Step: b.step})
 		return nil
 	}
 	call.Progress = func(text string) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/policy/act"
 	"github.com/zephbot/zephbot/tools"
 )
 
@@ -64,6 +65,7 @@ type Event struct {
 	Text   string
 	Call   string
 	Tool   string
+	Verb   act.Verb // what the tool does, when it has started; "" = nobody knows
 	Args   string
 	Failed bool
 	Step   int // model call within the turn, from 1

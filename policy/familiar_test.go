@@ -10,7 +10,7 @@ import (
 // TestReasonsNameNoServerPath: people read paths as they know them.
 func TestReasonsNameNoServerPath(t *testing.T) {
 	t.Parallel()
-	set, err := policy.New(policy.Options{})
+	set, err := policy.New(policy.Options{Tools: stated()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,8 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 	"github.com/pelletier/go-toml/v2/unstable"
+
+	"github.com/zephbot/zephbot/policy/act"
 )
 
 // ParseRules reads a policy file: TOML with [[rules]], at most 256 KiB and 256
@@ -42,7 +44,7 @@ func ParseRules(name string, data []byte) ([]Rule, error) {
 			continue
 		}
 		r.Line = line
-		if _, err := compileRule(r, where); err != nil {
+		if _, err := compileRule(act.Names{}, r, where); err != nil {
 			errs = append(errs, err)
 			continue
 		}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/zephbot/zephbot/policy/act"
 	"github.com/zephbot/zephbot/policy/command"
 	"github.com/zephbot/zephbot/policy/pathrule"
 )
@@ -143,13 +144,13 @@ func (c *call) target(bases []string, f command.File) target {
 	return t
 }
 
-// judgeFiles decides what bash does to files by the rules of the tools that do
+// judgeFiles decides what a command does to files by the rules of the tools that do
 // the same: a command reads no file that read may not read, and writes none
 // that write may not write. It gives the strictest answer, Allow when there is
 // nothing to say.
 func (s *Set) judgeFiles(c *call) answer {
 	worst := answer{effect: Allow}
-	if c.tool != "bash" || !s.limits.any && !slices.ContainsFunc(c.scripts, mayWrite) {
+	if !c.runs() || !s.limits.any && !slices.ContainsFunc(c.scripts, mayWrite) {
 		return worst
 	}
 	j := s.narrow(c)
@@ -193,9 +194,9 @@ func (s *Set) narrow(c *call) judges {
 	if j.files = s.files; j.files != nil && !hay.wide {
 		j.files = s.files.Narrow(&hay.all)
 	}
-	for _, tool := range toolsOf(use) {
-		if f := s.limits.tools[tool]; f.restricts {
-			j.tools[tool] = f.narrow(hay)
+	for _, d := range s.doers {
+		if f := s.limits.tools[d.tool]; d.use&use != 0 && f.restricts {
+			j.tools[d.tool] = f.narrow(hay)
 		}
 	}
 	return j
@@ -212,42 +213,20 @@ func mayWrite(sc *command.Reading) bool {
 	})
 }
 
-// toolsOf names the tools that do what a command does to a file.
-func toolsOf(use command.Use) []string {
-	var list []string
-	for _, one := range []struct {
-		use   command.Use
-		tools []string
-	}{
-		{command.UseRead, []string{"read"}},
-		{command.UseWrite, []string{"write", "edit"}},
-		{command.UseMake, []string{"create_directory"}},
-		{command.UseRemove, []string{"delete_path"}},
-		{command.UseMove, []string{"move_path"}},
-		{command.UseCopy, []string{"copy_path"}},
-	} {
-		if use&one.use != 0 {
-			list = append(list, one.tools...)
-		}
-	}
-	return list
-}
-
 // judgeTarget decides about one path.
 func (j *judges) judgeTarget(c *call, t *target) answer {
 	worst := answer{effect: Allow}
-	tools := toolsOf(t.Use)
 	for i := range t.paths {
 		p := &t.paths[i]
-		for _, tool := range tools {
-			effect, rule := j.judgeFile(c, tool, *p)
-			switch {
-			case effect == Deny && t.certain():
-				worst = worst.stricter(answer{effect: Deny, rule: rule, before: "A rule denies to " + verbOf(tool) + " ", about: p, after: "."})
-			case effect == Deny && (!t.Within || t.there || !t.looked):
-				worst = worst.stricter(answer{effect: Ask, rule: rule, before: "It may " + verbOf(tool) + " ", about: p, after: ", which a rule denies."})
-			case effect == Ask && tool == "read" && (t.Sure || t.there):
-				worst = worst.stricter(answer{effect: Ask, rule: rule, before: "To read ", about: p, after: " needs a person's approval."})
+		if j.files != nil && t.Use&command.UseRead != 0 {
+			if glob, denied := j.files.Denied(*p); denied {
+				worst = worst.stricter(t.judged(p, command.UseRead, act.Read, Deny, "tools.file.deny_read "+quoted(glob)))
+			}
+		}
+		for _, d := range j.set.doers {
+			if f := j.tools[d.tool]; f != nil && d.use&t.Use != 0 {
+				effect, rule := f.judge(c, *p)
+				worst = worst.stricter(t.judged(p, d.use, d.verb, effect, rule))
 			}
 		}
 		if t.Use&(command.UseWrite|command.UseMake) != 0 {
@@ -259,23 +238,18 @@ func (j *judges) judgeTarget(c *call, t *target) answer {
 	return worst
 }
 
-// verbOf is what a tool does, for a sentence.
-func verbOf(tool string) string {
-	verb, _, _ := strings.Cut(tool, "_")
-	return verb
-}
-
-// judgeFile decides about one path by the rules of one tool.
-func (j *judges) judgeFile(c *call, tool, p string) (Effect, string) {
-	if tool == "read" && j.files != nil {
-		if glob, denied := j.files.Denied(p); denied {
-			return Deny, "tools.file.deny_read " + quoted(glob)
-		}
+// judged is what follows for a command when a rule of a tool says effect of a
+// path that the command may use in the same way. verb is what the tool does.
+func (t *target) judged(p *string, use command.Use, verb act.Verb, effect Effect, rule string) answer {
+	switch {
+	case effect == Deny && t.certain():
+		return answer{effect: Deny, rule: rule, before: "A rule denies to " + string(verb) + " ", about: p, after: "."}
+	case effect == Deny && (!t.Within || t.there || !t.looked):
+		return answer{effect: Ask, rule: rule, before: "It may " + string(verb) + " ", about: p, after: ", which a rule denies."}
+	case effect == Ask && use == command.UseRead && (t.Sure || t.there):
+		return answer{effect: Ask, rule: rule, before: "To read ", about: p, after: " needs a person's approval."}
 	}
-	if f := j.tools[tool]; f != nil {
-		return f.judge(c, p)
-	}
-	return "", ""
+	return answer{effect: Allow}
 }
 
 // judgeUnnamed decides about the files that a command may read without a word

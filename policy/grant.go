@@ -46,7 +46,7 @@ const here = grant.Here
 // holds reports whether the grant is for this call's tool, person, conversation and server.
 func holds(g *Grant, c *call) bool {
 	r := c.req
-	if CanonicalTool(g.Tool) != c.tool || g.Session != "" && g.Session != r.Session || g.Caller != "" && g.Caller != r.Caller {
+	if g.Tool != c.tool && c.names.Canonical(g.Tool) != c.tool || g.Session != "" && g.Session != r.Session || g.Caller != "" && g.Caller != r.Caller {
 		return false
 	}
 	if isMCP(c.tool) {
@@ -55,7 +55,7 @@ func holds(g *Grant, c *call) bool {
 	return true
 }
 
-// coversInput reports whether a grant covers an input of a tool other than bash.
+// coversInput reports whether a grant covers an input of a tool that runs no commands.
 func coversInput(g *Grant, input string) bool {
 	switch g.Kind {
 	case GrantExact:
@@ -72,9 +72,9 @@ func coversInput(g *Grant, input string) bool {
 // hidden reports whether a part of a path begins with a dot: settings, hooks and keys, which nobody means by "all files".
 func hidden(below string) bool { return strings.Contains(below, "/.") }
 
-// granted turns an ask about the input of a tool other than bash into an allow when a grant covers it.
+// granted turns an ask about the input of a tool that runs no commands into an allow when a grant covers it.
 func (c *call) granted(a answer, input string) answer {
-	if a.effect != Ask || c.tool == "bash" {
+	if a.effect != Ask || c.runs() {
 		return a
 	}
 	if isMCP(c.tool) {
@@ -195,9 +195,9 @@ func below(dir, name string) string {
 }
 
 // Named lists the files that have to be looked at before a request is decided, and tells where from: names that are not absolute are meant from the
-// request's working directory. It is empty for everything but bash.
+// request's working directory. It is empty for a tool that runs no commands.
 func (s *Set) Named(r Request) []command.FileName {
-	c := s.newCall(&r, CanonicalTool(r.Tool))
+	c := s.newCall(&r)
 	if len(c.scripts) == 0 {
 		return nil
 	}

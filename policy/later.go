@@ -3,13 +3,23 @@ package policy
 import (
 	"strings"
 
+	"github.com/zephbot/zephbot/policy/act"
 	"github.com/zephbot/zephbot/policy/command"
 )
 
 // deniedPrograms are the programs that deny rules begin with, folded: "rm" of "rm *" and of "rm*". A rule that begins with a wildcard names none; it is
 // matched with the whole text anyway.
-func deniedPrograms(table []permission) map[string]bool {
+func (s *Set) deniedPrograms(list []act.Tool) map[string]bool {
 	names := map[string]bool{}
+	for i := range list {
+		if list[i].Act == act.Runs {
+			addDenied(names, s.table(list[i].Name))
+		}
+	}
+	return names
+}
+
+func addDenied(names map[string]bool, table []permission) {
 	for i := range table {
 		if table[i].action != Deny {
 			continue
@@ -22,7 +32,6 @@ func deniedPrograms(table []permission) map[string]bool {
 			names[foldText(name)] = true
 		}
 	}
-	return names
 }
 
 // later denies a script in which an unknown program may run what a deny rule is about: "choom -n 0 -- rm x" under "rm *".

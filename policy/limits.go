@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/zephbot/zephbot/policy/act"
 	"github.com/zephbot/zephbot/policy/pathrule"
 )
 
@@ -12,7 +13,10 @@ import (
 // them, so that what a command does to a file is judged by the same rules.
 type limits struct {
 	tools map[string]*fileRules
-	any   bool // some of them restrict
+	// reading are the rules of the tools that read files, and those about the
+	// files of commands.
+	reading []*fileRules
+	any     bool // some of them restrict
 	// read sums up what restricts reading.
 	read readLimits
 }
@@ -40,46 +44,56 @@ type fileRules struct {
 	restricts bool
 }
 
-// fileTools are the tools whose rules hold for what commands do to files.
-func fileTools() []string {
-	return []string{"read", "write", "edit", "create_directory", "delete_path", "move_path", "copy_path"}
-}
-
 // findLimits picks the rules about files.
 func (s *Set) findLimits(o Options) limits {
 	l := limits{tools: map[string]*fileRules{}}
-	for _, tool := range append(fileTools(), "bash") {
-		f := s.outer.aboutFiles(tool)
-		if tool != "bash" {
-			f.table = s.table(tool)
+	for i := range o.Tools {
+		tool, does := o.Tools[i].Name, o.Tools[i].Act
+		if does != act.Runs && useOf(does) == 0 {
+			continue
 		}
-		f.asks = len(f.table) > 0
-		f.restricts = f.fallback || slices.ContainsFunc(f.outer, func(r *rule) bool { return r.effect == Deny }) ||
-			slices.ContainsFunc(f.table, func(p permission) bool { return p.action == Deny || tool == "read" && p.action == Ask }) ||
-			tool == "read" && len(f.table) > 0 && !slices.ContainsFunc(f.table, func(p permission) bool { return p.action == Allow && p.glob.all })
+		f := s.fileRules(tool, does)
+		if does == act.Runs || does == act.ReadsFile {
+			l.reading = append(l.reading, f)
+		}
 		l.tools[tool] = f
 		l.any = l.any || f.restricts
 	}
-	l.read = l.reading(o.Files)
+	l.read = l.sumUp(o.Files)
 	l.any = l.any || l.read.any
 	return l
 }
 
-// reading sums up what restricts reading.
-func (l *limits) reading(files *pathrule.Rules) readLimits {
+// fileRules picks the rules of one tool that are about files.
+func (s *Set) fileRules(tool string, does act.Act) *fileRules {
+	f := s.outer.aboutFiles(tool, does == act.Runs)
+	if does != act.Runs {
+		f.table = s.table(tool)
+	}
+	reads := does == act.ReadsFile
+	f.asks = len(f.table) > 0
+	f.restricts = f.fallback || slices.ContainsFunc(f.outer, func(r *rule) bool { return r.effect == Deny }) ||
+		slices.ContainsFunc(f.table, func(p permission) bool { return p.action == Deny || reads && p.action == Ask }) ||
+		reads && len(f.table) > 0 && !slices.ContainsFunc(f.table, func(p permission) bool { return p.action == Allow && p.glob.all })
+	return f
+}
+
+// sumUp sums up what restricts reading.
+func (l *limits) sumUp(files *pathrule.Rules) readLimits {
 	var r readLimits
 	if files != nil {
 		r.patterns = files.Denies()
 	}
-	for _, tool := range []string{"read", "bash"} {
-		f := l.tools[tool]
+	for _, f := range l.reading {
 		r.wide = r.wide || f.fallback
 		for _, one := range f.outer {
 			r.outer(one)
 		}
 	}
 	r.asks = r.wide
-	r.permissions(l.tools["read"].table)
+	for _, f := range l.reading {
+		r.permissions(f.table)
+	}
 	r.any = r.asks || r.wide || len(r.patterns) > 0
 	return r
 }
@@ -115,21 +129,21 @@ func (r *readLimits) permissions(table []permission) {
 }
 
 // aboutFiles picks the outer rules that say something about the files of a
-// tool: those with paths, and those that hold for every call. For bash only
-// denials with paths count; the others were looked at with the call itself.
-func (o *outer) aboutFiles(tool string) *fileRules {
+// tool: those with paths, and those that hold for every call. For a tool that
+// runs commands only denials with paths count; the others were looked at with the call itself.
+func (o *outer) aboutFiles(tool string, runs bool) *fileRules {
 	f := &fileRules{denyWins: o.denyWins}
 	facts := &facts{tool: tool, called: tool}
 	named := false
 	for i := range o.rules {
 		r := &o.rules[i]
-		if r.toolGlob(facts) == nil || len(r.paths) == 0 && (tool == "bash" || !r.unconditional()) || tool == "bash" && r.effect != Deny {
+		if r.toolGlob(facts) == nil || len(r.paths) == 0 && (runs || !r.unconditional()) || runs && r.effect != Deny {
 			continue
 		}
 		named = named || len(r.paths) > 0
 		f.outer = append(f.outer, r)
 	}
-	f.fallback = named && tool != "bash" && o.st.Enabled && o.st.Default == Deny
+	f.fallback = named && !runs && o.st.Enabled && o.st.Default == Deny
 	return f
 }
 
@@ -289,9 +303,9 @@ func (s *Set) ReadLimits() ReadLimits {
 // request Dir, Env and Trust count. Rules that deny by default, or that ask, do
 // not count: see [ReadLimits].
 func (s *Set) DeniesRead(r *Request, p string) bool {
-	c := &call{req: r, tool: "read"}
-	for _, tool := range []string{"read", "bash"} {
-		f := *s.limits.tools[tool]
+	c := &call{req: r}
+	for _, rules := range s.limits.reading {
+		f := *rules
 		f.fallback = false
 		if effect, _ := f.judge(c, p); effect == Deny {
 			return true

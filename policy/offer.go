@@ -14,9 +14,9 @@ func (s *Set) Offers(r Request) []Offer {
 	if r.Suspicious != "" || s.Decide(r).Effect != Ask {
 		return nil
 	}
-	c := s.newCall(&r, CanonicalTool(r.Tool))
+	c := s.newCall(&r)
 	offers := s.inputOffers(c)
-	if c.tool == "bash" {
+	if c.runs() {
 		offers = s.scriptOffers(c)
 	}
 	var out []Offer
@@ -40,7 +40,7 @@ func (s *Set) scriptOffers(c *call) []Offer {
 	units := c.units(&c.scripts[0].Script)
 	for i := range units {
 		u := &units[i]
-		if s.free(c, s.table("bash"), u) {
+		if s.free(c, s.table(c.tool), u) {
 			continue
 		}
 		if g, _ := c.grantFor(u); g != nil {
@@ -59,7 +59,7 @@ func (s *Set) scriptOffers(c *call) []Offer {
 	return []Offer{exact, prefix}
 }
 
-// inputOffers are the choices for a tool other than bash.
+// inputOffers are the choices for a tool that runs no commands.
 func (s *Set) inputOffers(c *call) []Offer {
 	exact, dir, ext := Offer{Kind: OfferExact}, Offer{Kind: OfferDirectory}, Offer{Kind: OfferExtension}
 	if isMCP(c.tool) {

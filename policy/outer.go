@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/zephbot/zephbot/policy/act"
 	"github.com/zephbot/zephbot/policy/command"
 )
 
@@ -17,7 +18,7 @@ type outer struct {
 	st       Status
 }
 
-func compileOuter(policy, authorization Rules) (outer, error) {
+func compileOuter(names act.Names, policy, authorization Rules) (outer, error) {
 	o := outer{denyWins: policy.Evaluation == DenyWins}
 	o.st = Status{
 		Enabled: policy.Enabled, Authorization: authorization.Enabled,
@@ -39,10 +40,10 @@ func compileOuter(policy, authorization Rules) (outer, error) {
 		errs = append(errs, problemf("tools.policy.evaluation", "%q is unknown; use first_match or deny_wins", policy.Evaluation))
 	}
 	var err error
-	if o.st.PolicyRules, err = o.add("tools.policy", policy); err != nil {
+	if o.st.PolicyRules, err = o.add(names, "tools.policy", policy); err != nil {
 		errs = append(errs, err)
 	}
-	if o.st.AuthorizationRules, err = o.add("tools.authorization", authorization); err != nil {
+	if o.st.AuthorizationRules, err = o.add(names, "tools.authorization", authorization); err != nil {
 		errs = append(errs, err)
 	}
 	if n := len(o.rules); n > MaxRules {
@@ -54,12 +55,12 @@ func compileOuter(policy, authorization Rules) (outer, error) {
 // add compiles a table and says how many of its rules are in force. A table
 // that is switched off is compiled too, so that switching it on brings no
 // surprise, but its rules are left out.
-func (o *outer) add(table string, r Rules) (int, error) {
+func (o *outer) add(names act.Names, table string, r Rules) (int, error) {
 	src := ruleSource{table: table, file: r.File}
 	var errs []error
 	n := 0
 	for i, one := range r.List {
-		c, err := compileRule(one, src.at(i, one))
+		c, err := compileRule(names, one, src.at(i, one))
 		if err != nil {
 			errs = append(errs, err)
 			continue
@@ -220,7 +221,7 @@ func (f *facts) find() {
 			f.must = named
 		}
 	}
-	if f.call.tool == "bash" {
+	if f.call.runs() {
 		f.scripts(dir)
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/zephbot/zephbot/policy/act"
 )
 
 // permission is a compiled Permission.
@@ -68,18 +70,18 @@ func (a answer) stricter(b answer) answer {
 	return a
 }
 
-func compilePermissions(tables map[string][]Permission) (map[string][]permission, []globTable, error) {
+func (s *Set) compilePermissions(tables map[string][]Permission) (map[string][]permission, []globTable, error) {
 	exact := make(map[string][]permission)
 	from := make(map[string]string)
 	var globs []globTable
 	var errs []error
 	for _, key := range slices.Sorted(maps.Keys(tables)) {
-		rules, err := compileTable(key, tables[key])
+		rules, err := compileTable(key, tables[key], s.names.Act(s.Canonical(key)) == act.Runs)
 		if err != nil {
 			errs = append(errs, err)
 			continue
 		}
-		tool := CanonicalTool(key)
+		tool := s.Canonical(key)
 		if strings.ContainsAny(tool, "*?[") {
 			g, err := CompileGlob(tool, true)
 			if err != nil {
@@ -112,7 +114,9 @@ func tableName(tool string) string {
 	return "tools.permissions." + tool
 }
 
-func compileTable(tool string, list []Permission) ([]permission, error) {
+// compileTable compiles the rules of one key; commands says that they are about
+// commands, not about paths.
+func compileTable(tool string, list []Permission, commands bool) ([]permission, error) {
 	var errs []error
 	out := make([]permission, 0, len(list))
 	for i, p := range list {
@@ -123,7 +127,7 @@ func compileTable(tool string, list []Permission) ([]permission, error) {
 			errs = append(errs, problemf(where+".action", "%q is unknown; use allow, ask or deny", p.Action))
 		}
 		pattern := p.Pattern
-		if CanonicalTool(tool) != "bash" {
+		if !commands {
 			pattern = fromHere(pattern)
 		}
 		g, err := CompileGlob(pattern, true)
@@ -156,7 +160,7 @@ func (s *Set) table(tool string) []permission {
 // rules. The strictest answer over all inputs wins.
 func (s *Set) permit(c *call) answer {
 	table := s.table(c.tool)
-	if c.tool == "bash" {
+	if c.runs() {
 		return s.permitBash(c, table)
 	}
 	if len(table) == 0 {
@@ -226,7 +230,7 @@ func quoted(input string) string {
 
 // builtin decides for a tool without permission rules.
 func (c *call) builtin() answer {
-	if builtinAllow(c.req, c.tool) {
+	if c.builtinAllow() {
 		return answer{effect: Allow, rule: "built-in: " + c.tool + " runs without asking", before: "This tool needs no approval."}
 	}
 	return strictest(c.inputs, func(input string) answer {

@@ -9,7 +9,7 @@
 //  1. the outer rules, [tools.policy] and [tools.authorization]: a deny ends
 //     the call, an allow passes it on;
 //  2. the trust of whoever wants the call ([Trust]);
-//  3. for bash the hard blocklist, the blocked commands and the network switch;
+//  3. for commands the hard blocklist, the blocked commands and the network switch;
 //  4. the autonomy level ([Level]);
 //  5. the permission rules of the tool, or the built-in rules when it has none;
 //  6. approvals stored by "Always" ([Grant]), which turn ask into allow;
@@ -20,6 +20,7 @@ package policy
 import (
 	"errors"
 
+	"github.com/zephbot/zephbot/policy/act"
 	"github.com/zephbot/zephbot/policy/command"
 	"github.com/zephbot/zephbot/policy/pathrule"
 )
@@ -63,8 +64,11 @@ type Request struct {
 	// Caller and Chat say who asks and where; they are part of the record and
 	// do not change the answer, but that a grant may be limited to a caller.
 	Caller, Chat string
-	// Tool is the name as called; [CanonicalTool] is applied.
+	// Tool is the name as called; [Set.Canonical] is applied.
 	Tool string
+	// Says is what the tool says of itself; nil = what [Options.Tools] say of a
+	// tool with that name. A tool that says nothing asks, whatever it is.
+	Says *act.Statement
 	// Args are the arguments as the model wrote them.
 	Args map[string]any
 	// Inputs is what permission rules are matched with: the command text,
@@ -167,6 +171,10 @@ type Rules struct {
 // without network commands and without free reading commands.
 type Options struct {
 	Level Level
+	// Tools are what our own tools say of themselves: which of them run
+	// commands, whose rules hold for what a command does to a file, and their
+	// aliases. Without them no input is read as a command.
+	Tools []act.Tool
 	// Permissions maps a tool, or a glob over tools such as "github:*", to its
 	// rules. A tool's own entry beats a glob; of the globs the longest counts.
 	Permissions map[string][]Permission
@@ -204,6 +212,8 @@ type Set struct {
 	denied     map[string]bool // programs that deny rules for bash begin with
 	shell      shellRules
 	startups   startups
+	names      act.Names
+	doers      []doer
 	files      *pathrule.Rules
 	limits     limits
 	reader     *command.Reader
@@ -212,7 +222,7 @@ type Set struct {
 // New compiles the options. One wrong rule refuses everything: the error joins
 // all problems, each with table, index, key and reason.
 func New(o Options) (*Set, error) {
-	s := &Set{level: o.Level, startups: newStartups(), files: o.Files, reader: o.Reader}
+	s := &Set{level: o.Level, startups: newStartups(), names: act.NewNames(o.Tools), doers: doers(o.Tools), files: o.Files, reader: o.Reader}
 	var errs []error
 	switch o.Level {
 	case "":
@@ -222,14 +232,14 @@ func New(o Options) (*Set, error) {
 		errs = append(errs, problemf("security.autonomy_level", "%q is unknown; use readonly, supervised or full", o.Level))
 	}
 	var err error
-	if s.outer, err = compileOuter(o.Policy, o.Authorization); err != nil {
+	if s.outer, err = compileOuter(s.names, o.Policy, o.Authorization); err != nil {
 		errs = append(errs, err)
 	}
-	if s.tables, s.globTables, err = compilePermissions(o.Permissions); err != nil {
+	if s.tables, s.globTables, err = s.compilePermissions(o.Permissions); err != nil {
 		errs = append(errs, err)
 	}
 	if err == nil {
-		s.denied = deniedPrograms(s.table("bash"))
+		s.denied = s.deniedPrograms(o.Tools)
 	}
 	if s.shell, err = compileShell(o); err != nil {
 		errs = append(errs, err)
@@ -244,7 +254,7 @@ func New(o Options) (*Set, error) {
 // Decide answers a request. When an outer rule let the call pass, the trace
 // names it first: "rule[0] allow: …; built-in: …".
 func (s *Set) Decide(r Request) Decision {
-	c := s.newCall(&r, CanonicalTool(r.Tool))
+	c := s.newCall(&r)
 	passed, denied := s.outer.decide(c)
 	if denied {
 		return passed
@@ -258,14 +268,14 @@ func (s *Set) Decide(r Request) Decision {
 
 // inner decides what the outer rules let pass.
 func (s *Set) inner(c *call) Decision {
-	r, tool := c.req, c.tool
-	if d, done := trustDecision(r.Trust, tool); done {
+	r := c.req
+	if d, done := trustDecision(r.Trust, c.act); done {
 		return d
 	}
-	if d, done := s.shell.hard(c, len(s.table("bash")) == 0); done {
+	if d, done := s.shell.hard(c, c.runs() && len(s.table(c.tool)) == 0); done {
 		return d
 	}
-	if d, done := s.levelDecision(tool); done {
+	if d, done := s.levelDecision(c.act); done {
 		return d
 	}
 	a := s.permit(c)
@@ -293,8 +303,8 @@ func (s *Set) inner(c *call) Decision {
 }
 
 // levelDecision denies what the level readonly does not know.
-func (s *Set) levelDecision(tool string) (Decision, bool) {
-	if s.level != ReadOnly || readonlyTool(tool) {
+func (s *Set) levelDecision(a act.Act) (Decision, bool) {
+	if s.level != ReadOnly || a.OnlyReads() {
 		return Decision{}, false
 	}
 	return Decision{
@@ -305,10 +315,10 @@ func (s *Set) levelDecision(tool string) (Decision, bool) {
 }
 
 // Hides reports that every input of the tool would be denied, so that the
-// model need not see it.
-func (s *Set) Hides(tool string) bool {
-	tool = CanonicalTool(tool)
-	if s.level == ReadOnly && !readonlyTool(tool) {
+// model need not see it. says is as [Request.Says].
+func (s *Set) Hides(tool string, says *act.Statement) bool {
+	tool = s.Canonical(tool)
+	if s.level == ReadOnly && !s.does(&Request{Says: says}, tool).OnlyReads() {
 		return true
 	}
 	if s.outer.hides(tool) {

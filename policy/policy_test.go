@@ -7,15 +7,16 @@ import (
 	"github.com/zephbot/zephbot/policy"
 )
 
-func TestCanonicalTool(t *testing.T) {
+func TestCanonical(t *testing.T) {
 	t.Parallel()
 	tests := map[string]string{
 		"bash": "bash", "shell": "bash", "SH": "bash", " Shell ": "bash", "read_file": "read", "write_file": "write",
 		"glob": "find_path", "Read": "read", "github:Create": "github:Create", " x:sh ": "x:sh", "": "",
 	}
+	s := newSet(t, policy.Options{})
 	for name, want := range tests {
-		if got := policy.CanonicalTool(name); got != want {
-			t.Errorf("CanonicalTool(%q) = %q", name, got)
+		if got := s.Canonical(name); got != want {
+			t.Errorf("Canonical(%q) = %q", name, got)
 		}
 	}
 }
@@ -120,7 +121,7 @@ func TestSuspicious(t *testing.T) {
 		{"scrapes", s, policy.Request{Tool: "web_scrape"}, policy.Ask},
 		{"denied", s, policy.Request{Tool: "edit"}, policy.Deny},
 		{"remembers", s, policy.Request{Tool: "memory_save"}, policy.Ask},
-		{"says that it reads", s, policy.Request{Tool: "schedule_x", ReadOnly: true}, policy.Ask},
+		{"says that it reads", s, policy.Request{Tool: "schedule_periodic", ReadOnly: true}, policy.Ask},
 		{"server", s, policy.Request{Tool: "x:y", ReadOnly: true}, policy.Ask},
 		{"trusted server", s, policy.Request{Tool: "x:y", ReadOnly: true, TrustedServer: true}, policy.Ask},
 		{"granted", s, withGrant(policy.Request{Tool: "copy_path"}, "copy_path", ""), policy.Ask},

@@ -7,6 +7,8 @@ import (
 	"regexp/syntax"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/zephbot/zephbot/policy/act"
 )
 
 // Limits of the outer rules (seed 003).
@@ -152,7 +154,7 @@ func (s ruleSource) at(i int, r Rule) string {
 }
 
 // compileRule compiles one rule and reports all that is wrong with it.
-func compileRule(r Rule, where string) (rule, error) {
+func compileRule(names act.Names, r Rule, where string) (rule, error) {
 	c := rule{effect: r.Effect, env: r.Env, trust: Blocked.Severity(), where: " (" + where + ")"}
 	if r.Comment != "" {
 		c.where = " (" + where + ": " + shorten(r.Comment) + ")"
@@ -172,7 +174,7 @@ func compileRule(r Rule, where string) (rule, error) {
 		bad("tool", "is missing; write the name of a tool, or * for all")
 	}
 	for _, t := range r.Tools {
-		g, err := CompileGlob(CanonicalTool(t), true)
+		g, err := CompileGlob(names.Canonical(t), true)
 		if err != nil {
 			bad("tool", "%w", err)
 		}

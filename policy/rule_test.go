@@ -112,7 +112,7 @@ func TestAuthorizationAlonePassesOn(t *testing.T) {
 			t.Errorf("%s: %+v, want %s", tool, got, want)
 		}
 	}
-	if s.Hides("read") || !s.Hides("shell") {
+	if s.Hides("read", nil) || !s.Hides("shell", nil) {
 		t.Error("hides the wrong tools")
 	}
 }
@@ -141,7 +141,7 @@ func TestOuterHides(t *testing.T) {
 	for _, tt := range tests {
 		r := rules(tt.def, tt.list...)
 		r.Evaluation = tt.evaluation
-		if got := newSet(t, open(r)).Hides("bash"); got != tt.want {
+		if got := newSet(t, open(r)).Hides("bash", nil); got != tt.want {
 			t.Errorf("%s: %t", tt.name, got)
 		}
 	}
@@ -171,6 +171,7 @@ func TestStatus(t *testing.T) {
 func TestNewReportsEverything(t *testing.T) {
 	t.Parallel()
 	_, err := policy.New(policy.Options{
+		Tools: stated(),
 		Level: "half",
 		Policy: policy.Rules{Enabled: true, DefaultEffect: "ask", Evaluation: "last", List: []policy.Rule{
 			{},

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/zephbot/zephbot/policy/act"
 	"github.com/zephbot/zephbot/policy/command"
 )
 
@@ -14,6 +15,8 @@ import (
 type call struct {
 	req          *Request
 	tool         string
+	act          act.Act
+	names        act.Names
 	inputs       []string // never empty
 	scripts      []*command.Reading
 	reader       *command.Reader
@@ -21,12 +24,13 @@ type call struct {
 	touchedKnown bool
 }
 
-func (s *Set) newCall(r *Request, tool string) *call {
-	c := &call{req: r, tool: tool, inputs: r.Inputs, reader: s.reader}
+func (s *Set) newCall(r *Request) *call {
+	tool := s.Canonical(r.Tool)
+	c := &call{req: r, tool: tool, act: s.does(r, tool), names: s.names, inputs: r.Inputs, reader: s.reader}
 	if len(c.inputs) == 0 {
-		c.inputs = argumentInputs(tool, r.Args)
+		c.inputs = argumentInputs(c.runs(), r.Args)
 	}
-	if tool == "bash" {
+	if c.runs() {
 		c.scripts = make([]*command.Reading, 0, len(c.inputs))
 		for _, text := range c.inputs {
 			c.scripts = append(c.scripts, c.reader.Read(text))
@@ -37,9 +41,9 @@ func (s *Set) newCall(r *Request, tool string) *call {
 
 // argumentInputs finds the input when the tool did not say what it is; a call
 // without any has the empty text.
-func argumentInputs(tool string, args map[string]any) []string {
+func argumentInputs(commands bool, args map[string]any) []string {
 	keys := []string{"command"}
-	if tool != "bash" {
+	if !commands {
 		keys = []string{"file_path", "path", "source", "destination", "url", "uri"}
 	}
 	var out []string
@@ -48,7 +52,7 @@ func argumentInputs(tool string, args map[string]any) []string {
 			out = append(out, v)
 		}
 	}
-	if v, ok := args["query"].(string); ok && len(out) == 0 && tool != "bash" {
+	if v, ok := args["query"].(string); ok && len(out) == 0 && !commands {
 		out = append(out, v)
 	}
 	if len(out) == 0 {

@@ -3,6 +3,8 @@ package policy
 import (
 	"path"
 	"strings"
+
+	"github.com/zephbot/zephbot/policy/act"
 )
 
 // startup is a file, or a directory, that a program obeys when it starts: who
@@ -106,9 +108,9 @@ func above(p, entry string) bool {
 func (s *Set) startup(c *call) (answer, bool) {
 	targets := c.inputs
 	carries := false
-	switch c.tool {
-	case "write", "edit", "create_directory":
-	case "move_path", "copy_path":
+	switch c.act {
+	case act.WritesFile, act.MakesDirectory:
+	case act.MovesPath, act.CopiesPath:
 		carries = true
 		if len(targets) > 1 { // the first is where it comes from
 			targets = targets[1:]

@@ -3,65 +3,38 @@ package policy
 import (
 	"slices"
 	"strings"
-)
 
-// CanonicalTool gives the name a tool is known by: white space is trimmed and
-// the aliases shell, sh (bash), read_file (read), write_file (write) and glob
-// (find_path) are resolved. Letters of a tool of our own match in either case;
-// the qualified name of an MCP tool, server:tool, stays as it is.
-func CanonicalTool(name string) string {
-	name = strings.TrimSpace(name)
-	if strings.Contains(name, ":") {
-		return name
-	}
-	name = strings.ToLower(name)
-	switch name {
-	case "shell", "sh":
-		return "bash"
-	case "read_file":
-		return "read"
-	case "write_file":
-		return "write"
-	case "glob":
-		return "find_path"
-	}
-	return name
-}
+	"github.com/zephbot/zephbot/policy/act"
+	"github.com/zephbot/zephbot/policy/command"
+)
 
 // isMCP tells a tool of an MCP server by its qualified name.
 func isMCP(tool string) bool { return strings.Contains(tool, ":") }
 
-// readonlyTool is the list of autonomy level readonly (tools that read files
-// and the web).
-func readonlyTool(tool string) bool {
-	switch tool {
-	case "read", "find_path", "grep", "list_directory", "web_scrape", "fetch":
-		return true
+// Canonical gives the name that the rules know a tool by, see [act.Names.Canonical].
+func (s *Set) Canonical(tool string) string { return s.names.Canonical(tool) }
+
+// does is what the tool of a request says that it does. A tool of an MCP server
+// is not believed.
+func (s *Set) does(r *Request, tool string) act.Act {
+	switch {
+	case isMCP(tool):
+		return act.Unknown
+	case r.Says != nil:
+		return r.Says.Act
 	}
-	return false
+	return s.names.Act(tool)
 }
 
-// readingTool names the tools of our own that change nothing and send nothing
-// out.
-func readingTool(tool string) bool {
-	switch tool {
-	case "read", "grep", "find_path", "list_directory", "search_code",
-		"diagnostics", "read_overflow", "memory_search", "list_tasks", "tool_search":
-		return true
-	}
-	return false
-}
+// runs reports that the call runs commands.
+func (c *call) runs() bool { return c.act == act.Runs }
 
 // builtinAllow says whether a tool without rules runs without asking.
-func builtinAllow(r *Request, tool string) bool {
-	if isMCP(tool) {
-		return r.TrustedServer && r.ReadOnly
+func (c *call) builtinAllow() bool {
+	if isMCP(c.tool) {
+		return c.req.TrustedServer && c.req.ReadOnly
 	}
-	switch tool {
-	case "fetch", "web_scrape", "memory_save", "cancel_task":
-		return true
-	}
-	return readingTool(tool) || strings.HasPrefix(tool, "schedule_")
+	return c.act.Free()
 }
 
 // contained says whether a call stays within what the conversation has already
@@ -69,13 +42,49 @@ func builtinAllow(r *Request, tool string) bool {
 // that obeys a hostile text must not get at anything else, nor carry anything
 // out, without a person; what a command reads is not known well enough.
 func (c *call) contained() bool {
-	switch c.tool {
-	case "read_overflow", "memory_search", "list_tasks", "tool_search":
+	if c.act == act.Recalls {
 		return true
-	case "read", "grep", "find_path", "list_directory", "search_code", "diagnostics":
-		return len(c.req.Paths) > 0 && !slices.ContainsFunc(c.req.Paths, func(path string) bool {
-			return !slices.Contains(c.req.Touched, path)
-		})
 	}
-	return false
+	return c.act.ReadsFiles() && len(c.req.Paths) > 0 && !slices.ContainsFunc(c.req.Paths, func(path string) bool {
+		return !slices.Contains(c.req.Touched, path)
+	})
+}
+
+// doer is a tool that does to a file what commands do too: its rules hold for
+// them.
+type doer struct {
+	use  command.Use
+	tool string
+	verb act.Verb
+}
+
+// doers finds them among the tools, in their order.
+func doers(list []act.Tool) []doer {
+	var out []doer
+	for i := range list {
+		if use := useOf(list[i].Act); use != 0 {
+			out = append(out, doer{use: use, tool: list[i].Name, verb: list[i].Verb})
+		}
+	}
+	return out
+}
+
+// useOf is what an act does to a file, in the terms of commands; 0 = nothing
+// that rules for commands are taken from.
+func useOf(a act.Act) command.Use {
+	switch a {
+	case act.ReadsFile:
+		return command.UseRead
+	case act.WritesFile:
+		return command.UseWrite
+	case act.MakesDirectory:
+		return command.UseMake
+	case act.RemovesPath:
+		return command.UseRemove
+	case act.MovesPath:
+		return command.UseMove
+	case act.CopiesPath:
+		return command.UseCopy
+	}
+	return 0
 }

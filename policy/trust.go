@@ -1,6 +1,6 @@
 package policy
 
-import "strings"
+import "github.com/zephbot/zephbot/policy/act"
 
 // Trust is how far the skill or source behind a call is trusted.
 type Trust string
@@ -37,8 +37,9 @@ func (t Trust) Severity() int {
 }
 
 // trustDecision refuses what the trust level does not reach: blocked may call
-// nothing, quarantined only tools that read and send nothing out.
-func trustDecision(t Trust, tool string) (Decision, bool) {
+// nothing, quarantined only tools that read and send nothing out. A tool that says
+// nothing of itself is refused.
+func trustDecision(t Trust, a act.Act) (Decision, bool) {
 	switch sev := t.Severity(); {
 	case sev >= Blocked.Severity():
 		return Decision{
@@ -46,7 +47,7 @@ func trustDecision(t Trust, tool string) (Decision, bool) {
 			Rule:   "built-in: trust blocked",
 			Reason: "The source of this call is blocked.",
 		}, true
-	case sev == Quarantined.Severity() && !quarantineMay(tool):
+	case sev == Quarantined.Severity() && !a.Quiet():
 		return Decision{
 			Effect: Deny,
 			Rule:   "built-in: trust quarantined",
@@ -54,10 +55,4 @@ func trustDecision(t Trust, tool string) (Decision, bool) {
 		}, true
 	}
 	return Decision{}, false
-}
-
-// quarantineMay lists by what is allowed, not by what is denied: a tool that
-// nobody thought of is refused.
-func quarantineMay(tool string) bool {
-	return readingTool(tool) && !strings.Contains(tool, ":")
 }

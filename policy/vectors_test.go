@@ -11,6 +11,9 @@ import (
 // newSet compiles options that must be right.
 func newSet(t testing.TB, o policy.Options) *policy.Set {
 	t.Helper()
+	if o.Tools == nil {
+		o.Tools = stated()
+	}
 	s, err := policy.New(o)
 	if err != nil {
 		t.Fatalf("New: %v", err)
@@ -243,12 +246,12 @@ func TestPermissionVectorM6Hidden(t *testing.T) {
 	}
 	for _, tt := range tests {
 		s := newSet(t, policy.Options{Permissions: map[string][]policy.Permission{"shell": tt.list}})
-		if got := s.Hides("bash"); got != tt.want {
+		if got := s.Hides("bash", nil); got != tt.want {
 			t.Errorf("%s: %t", tt.name, got)
 		}
 	}
 	readonly := newSet(t, policy.Options{Level: policy.ReadOnly})
-	if !readonly.Hides("bash") || !readonly.Hides("x:y") || readonly.Hides("read") {
+	if !readonly.Hides("bash", nil) || !readonly.Hides("x:y", nil) || readonly.Hides("read", nil) {
 		t.Error("readonly hides the wrong tools")
 	}
 }

@@ -105,6 +105,7 @@ type Question struct {
 	Caller     string `json:"caller"`
 	Args       string `json:"args"` // canonical arguments
 	ReadOnly   bool   `json:"read_only,omitempty"`
+	Command    bool   `json:"command,omitempty"` // Show is a command of a shell
 	Destroys   bool   `json:"destroys,omitempty"`
 	Suspicious string `json:"suspicious,omitempty"` // untrusted source that was flagged in this conversation
 	// Offers are the choices of a standing approval; empty where none can cover the call.

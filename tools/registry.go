@@ -6,7 +6,20 @@ import (
 	"sort"
 	"strings"
 	"sync"
+
+	"github.com/zephbot/zephbot/policy/act"
 )
+
+// State gives each tool its statement. A tool without one is an error: it would be treated as one that may do anything.
+func State(list []Tool, says []act.Tool) ([]Tool, error) {
+	for i := range list {
+		def := &list[i].Definition
+		if def.Says = act.Of(says, def.Name); def.Says == nil {
+			return nil, fmt.Errorf("tool %s does not say what it does", def.Name)
+		}
+	}
+	return list, nil
+}
 
 // Registry holds the tools that exist. Its zero value is empty and ready. Safe for concurrent use; a reader keeps the snapshot it took.
 type Registry struct {
@@ -28,15 +41,25 @@ func NewRegistry(list ...Tool) (*Registry, error) {
 
 var nameRule = regexp.MustCompile(`^[A-Za-z0-9_.-]+(:[A-Za-z0-9_./-]+)?$`)
 
+// sound says what is wrong with a tool by itself.
+func (t *Tool) sound() error {
+	switch name := t.Definition.Name; {
+	case !nameRule.MatchString(name):
+		return fmt.Errorf("tool name %q: want letters, digits, _ . - and at most one colon", name)
+	case t.Run == nil:
+		return fmt.Errorf("tool %s: nothing to run", name)
+	case t.Definition.Server != "" && t.Definition.Says != nil:
+		return fmt.Errorf("tool %s: what a server says of its tools is not believed", name)
+	}
+	return nil
+}
+
 // Add registers a tool.
 func (r *Registry) Add(t Tool) error {
+	if err := t.sound(); err != nil {
+		return err
+	}
 	name := t.Definition.Name
-	if !nameRule.MatchString(name) {
-		return fmt.Errorf("tool name %q: want letters, digits, _ . - and at most one colon", name)
-	}
-	if t.Run == nil {
-		return fmt.Errorf("tool %s: nothing to run", name)
-	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if _, ok := r.tools[name]; ok {
@@ -72,11 +95,10 @@ func (r *Registry) Replace(server string, list []Tool) error {
 	fresh := make(map[string]Tool, len(list))
 	for _, t := range list {
 		name := t.Definition.Name
+		if err := t.sound(); err != nil {
+			return err
+		}
 		switch _, twice := fresh[name]; {
-		case !nameRule.MatchString(name):
-			return fmt.Errorf("tool name %q: want letters, digits, _ . - and at most one colon", name)
-		case t.Run == nil:
-			return fmt.Errorf("tool %s: nothing to run", name)
 		case t.Definition.Server != server || !strings.HasPrefix(name, server+":"):
 			return fmt.Errorf("tool %s: does not belong to the server %s", name, server)
 		case twice:

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/jsonschema-go/jsonschema"
 
+	"github.com/zephbot/zephbot/policy/act"
 	"github.com/zephbot/zephbot/tools"
 )
 
@@ -289,4 +290,24 @@ func TestRegistryReplaceAtOnce(t *testing.T) {
 		})
 	}
 	wg.Wait()
+}
+
+// TestServersStateNothing: what a server says of its tools lowers no guard, whichever way it comes in.
+func TestServersStateNothing(t *testing.T) {
+	t.Parallel()
+	run := func(context.Context, *tools.Call) (*tools.Result, error) { return nil, nil }
+	foreign := tools.Tool{Definition: tools.Definition{Name: "srv:read", Server: "srv", Trusted: true, Says: &act.Statement{Act: act.ReadsFile, Cache: act.Files, Gain: 1}}, Run: run}
+	var r tools.Registry
+	if err := r.Add(foreign); err == nil {
+		t.Error("added")
+	}
+	if err := r.Replace("srv", []tools.Tool{foreign}); err == nil || len(r.Names()) > 0 {
+		t.Error("replaced")
+	}
+	if got := foreign.Definition.Stated(); got.Act != act.Unknown || got.Cache != act.NotCached || got.Gain != 0 {
+		t.Errorf("believed: %+v", got)
+	}
+	if _, err := tools.State([]tools.Tool{{Definition: tools.Definition{Name: "new"}, Run: run}}, []act.Tool{{Name: "old"}}); err == nil {
+		t.Error("a tool that says nothing passed")
+	}
 }

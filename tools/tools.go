@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/zephbot/zephbot/policy/act"
 	"github.com/zephbot/zephbot/policy/grant"
 )
 
@@ -25,7 +26,20 @@ type Definition struct {
 	Server       string          // MCP server id; "" for a built-in
 	Trusted      bool            // the MCP server's annotations may be believed
 	Timeout      time.Duration   // upper limit of one run; 0 = the tool limits itself
+	Says         *act.Statement  // what a tool of our own says of itself; nil = nothing. Read it with Stated
 }
+
+// Stated is what the tool says of itself. Only our own tools are believed: of a tool of an MCP server, as of one that says nothing, the zero value is
+// given, which lowers no guard.
+func (d Definition) Stated() act.Statement {
+	if d.Says == nil || d.Server != "" {
+		return act.Statement{}
+	}
+	return *d.Says
+}
+
+// Runs reports that the tool runs commands of a shell.
+func (d Definition) Runs() bool { return d.Stated().Act == act.Runs }
 
 // Hash identifies the definition: an approval binds it, so that a tool that changed meanwhile does not run on an old yes.
 func (d Definition) Hash() string {

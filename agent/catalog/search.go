@@ -10,11 +10,17 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
+	"github.com/zephbot/zephbot/policy/act"
 	"github.com/zephbot/zephbot/tools"
 )
 
 // SearchName is the tool that finds what was not shown. The catalog offers it exactly when it leaves out a tool of a server that could be called.
 const SearchName = "tool_search"
+
+// Says is what the tool says of itself.
+func Says() []act.Tool {
+	return []act.Tool{{Name: SearchName, Statement: act.Statement{Act: act.Recalls}}}
+}
 
 // Limits of a search.
 const (
@@ -34,7 +40,7 @@ type searchArgs struct {
 func (c *Catalog) SearchTool() (tools.Tool, error) {
 	return tools.New(tools.Typed[searchArgs]{
 		Definition: tools.Definition{
-			Name: SearchName, ReadOnly: true,
+			Name: SearchName, ReadOnly: true, Says: act.Of(Says(), SearchName),
 			Description: "Finds tools that you were not shown: there are more than fit. The tools that it finds can be called from your next step on.",
 		},
 		Adjust: func(s *jsonschema.Schema) {

@@ -146,7 +146,7 @@ func sameDefinitions(a, b []tools.Definition) bool {
 
 func same(a, b *tools.Definition) bool {
 	return a.Name == b.Name && a.Description == b.Description && bytes.Equal(a.Schema, b.Schema) && bytes.Equal(a.OutputSchema, b.OutputSchema) &&
-		a.ReadOnly == b.ReadOnly && a.Destructive == b.Destructive && a.Server == b.Server && a.Trusted == b.Trusted && a.Timeout == b.Timeout
+		a.ReadOnly == b.ReadOnly && a.Destructive == b.Destructive && a.Server == b.Server && a.Trusted == b.Trusted && a.Timeout == b.Timeout && a.Says == b.Says
 }
 
 // parameters lists the names of all properties of a schema, nested ones included, each once a place.

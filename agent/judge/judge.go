@@ -27,11 +27,6 @@ const (
 	maxReason = 300
 )
 
-// DefaultExempt are the tools that are not judged (seed 003).
-func DefaultExempt() []string {
-	return []string{"memory_save", "memory_search", "read_overflow", "load_skill", "invoke_skill", "schedule_deferred", "list_tasks"}
-}
-
 // Memory keeps verdicts by call, so that a call is judged once however often its turn is resumed. Safe for concurrent use.
 type Memory interface {
 	// Verdict is the stored one; "" = none.
@@ -46,7 +41,7 @@ type Options struct {
 	Question bool          // block_on_reject = false: a person is asked about what was rejected
 	FailOpen bool          // a judge that fails lets the call pass
 	Timeout  time.Duration // of one verdict; default 3 s
-	Exempt   []string      // exact tool names; nil = DefaultExempt
+	Exempt   []string      // exact names of tools that are not judged
 	Redact   func(any) any // takes credentials out of the arguments; nil = only by key
 	Memory   Memory        // nil = none
 }
@@ -66,9 +61,6 @@ func Policies(text string) []string {
 func New(o Options) tools.Middleware {
 	if o.Timeout <= 0 {
 		o.Timeout = 3 * time.Second
-	}
-	if o.Exempt == nil {
-		o.Exempt = DefaultExempt()
 	}
 	j := &judge{o}
 	return func(next tools.Handler) tools.Handler {

@@ -124,7 +124,7 @@ func TestAttackJudgeSeesTheRequest(t *testing.T) {
 
 func TestExemptAndRemembered(t *testing.T) {
 	t.Parallel()
-	if call, err := run(t, judge.Options{Provider: llmtest.New()}, "memory_search", `{}`); err != nil || call.Trail.Judge != "" {
+	if call, err := run(t, judge.Options{Provider: llmtest.New(), Exempt: []string{"memory_search"}}, "memory_search", `{}`); err != nil || call.Trail.Judge != "" {
 		t.Errorf("an exempt tool was judged: %v, %q", err, call.Trail.Judge)
 	}
 	model, mem := llmtest.New(llmtest.Step{Text: "ALLOW"}), memory{}

@@ -12,7 +12,6 @@ import (
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/approval"
 	"github.com/zephbot/zephbot/bot/turn"
-	"github.com/zephbot/zephbot/policy"
 )
 
 // Everyone in a list admits everybody.
@@ -219,9 +218,9 @@ func (g *Guard) Rules(place bot.Place) turn.Rules {
 	return r
 }
 
-// offers says whether an allow-list, of names or aliases, has a tool; an empty one has all.
+// offers says whether an allow-list has a tool; an empty one has all.
 func offers(list []string, tool string) bool {
-	return len(list) == 0 || slices.ContainsFunc(list, func(name string) bool { return policy.CanonicalTool(name) == policy.CanonicalTool(tool) })
+	return len(list) == 0 || slices.Contains(list, tool)
 }
 
 // Rights says who may decide questions in a place.

@@ -194,7 +194,7 @@ func place(chat, thread string) bot.Place {
 func TestRules(t *testing.T) {
 	t.Parallel()
 	o := access.Options{
-		AllowedTools: []string{"shell", "read", "grep"}, SharedSession: true,
+		AllowedTools: []string{"bash", "read", "grep"}, SharedSession: true,
 		ByChat: map[string]access.Chat{
 			"-1":   {System: "Chat", Trigger: "all", Session: "user", AllowedTools: []string{"bash", "write"}},
 			"-1/7": {System: "Topic", Trigger: "mention", Session: "chat", AllowedTools: []string{"read"}},

@@ -50,7 +50,7 @@ func (b *Broker) card(a *bot.Approval) (bot.Content, *bot.File, error) {
 	if strings.Count(show, "\n") >= cardLines || render.Length(show) > cardLength {
 		sum := sha256.Sum256([]byte(exact))
 		c.FileLines, c.FileHash = strings.Count(exact, "\n")+1, hex.EncodeToString(sum[:8])
-		file = &bot.File{Name: fileName(q.Tool), Data: []byte(exact)}
+		file = &bot.File{Name: fileName(q), Data: []byte(exact)}
 		show = first(show)
 	}
 	content := framed(w.CardHead(lang, c), show, w.CardFoot(lang, c), w.CardHint(lang, c))
@@ -129,8 +129,8 @@ func first(text string) string {
 	return render.Cut(strings.Join(lines, "\n"), cardLength/2)
 }
 
-func fileName(tool string) string {
-	if tool == "bash" {
+func fileName(q tools.Question) string {
+	if q.Command {
 		return "command.sh.txt"
 	}
 	return "call.txt"

@@ -10,6 +10,7 @@ import (
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/render"
 	"github.com/zephbot/zephbot/bot/visible"
+	"github.com/zephbot/zephbot/policy/act"
 )
 
 // state is what a turn is doing: the newest only, however many events came. Safe for concurrent use.
@@ -29,7 +30,10 @@ type state struct {
 const saidLength = 200
 
 // running is a tool call in progress; said is the last line it told of itself.
-type running struct{ call, tool, show, said string }
+type running struct {
+	call, show, said string
+	does             act.Verb // "" = show is the name of the tool
+}
 
 func newState(now func() time.Time) *state { return &state{now: now} }
 
@@ -48,7 +52,11 @@ func (s *state) take(event agent.Event) {
 		if len(s.running) == 0 {
 			s.since = s.now()
 		}
-		s.running = append(s.running, running{call: event.Call, tool: event.Tool, show: event.Args})
+		show := event.Args
+		if event.Verb == "" {
+			show = event.Tool
+		}
+		s.running = append(s.running, running{call: event.Call, does: event.Verb, show: show})
 		s.total++
 	case agent.ToolFinishedEvent:
 		if i := slices.IndexFunc(s.running, func(r running) bool { return r.call == event.Call }); i >= 0 {
@@ -99,7 +107,7 @@ func (s *state) frame(words ProgressWords, language string, now time.Time) bot.C
 	}
 	s.mu.Unlock()
 	if took > lineAfter {
-		line := words.Line(language, current.tool, current.show, done, total, took)
+		line := words.Line(language, current.does, current.show, done, total, took)
 		if current.said != "" { // the last thing a long command printed
 			line += "\n" + render.Cut(visible.Name(current.said), saidLength)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/zephbot/zephbot/agent"
 	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/policy/act"
 )
 
 const (
@@ -39,8 +40,8 @@ const (
 
 // ProgressWords are the sentences that are shown while somebody waits.
 type ProgressWords interface {
-	// Line says what is being done: what is the tool, show what it works on, done and total count tool calls, took is how long the tools run already.
-	Line(language, what, show string, done, total int, took time.Duration) string
+	// Line says what is being done: does is what the tool does to show; when it is "", show is the name of the tool. done and total count tool calls, took is how long the tools run already.
+	Line(language string, does act.Verb, show string, done, total int, took time.Duration) string
 	// Thinking says that the model is at work.
 	Thinking(language string) string
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/zephbot/zephbot/agent"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/deliver"
+	"github.com/zephbot/zephbot/policy/act"
 )
 
 // sign is something that was shown.
@@ -119,7 +120,7 @@ func (w *watch) say(text string) {
 }
 
 func (w *watch) tool(call, what, show string) {
-	w.Emit(w.t.Context(), agent.Event{Type: agent.ToolStartedEvent, Call: call, Tool: what, Args: show})
+	w.Emit(w.t.Context(), agent.Event{Type: agent.ToolStartedEvent, Call: call, Tool: what, Verb: act.Verb(what), Args: show})
 }
 
 func (w *watch) finish(call string) {

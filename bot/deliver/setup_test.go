@@ -16,6 +16,7 @@ import (
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/bottest"
 	"github.com/zephbot/zephbot/bot/deliver"
+	"github.com/zephbot/zephbot/policy/act"
 )
 
 const mark = "(sent again)"
@@ -30,8 +31,8 @@ func (words) NoTopic(string) string    { return "(no topic)" }
 func (words) AsFile(string) string     { return "(as a file)" }
 func (words) Unsendable(string) string { return "(unsendable)" }
 func (words) Thinking(string) string   { return "thinking" }
-func (words) Line(_, what, show string, done, total int, took time.Duration) string {
-	return fmt.Sprintf("%s %s %d/%d %d", what, show, done, total, int(took.Seconds()))
+func (words) Line(_ string, does act.Verb, show string, done, total int, took time.Duration) string {
+	return fmt.Sprintf("%s %s %d/%d %d", does, show, done, total, int(took.Seconds()))
 }
 
 func place(chat string) bot.Place {

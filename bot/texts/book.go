@@ -4,6 +4,8 @@ package texts
 import (
 	"fmt"
 	"strings"
+
+	"github.com/zephbot/zephbot/policy/act"
 )
 
 // count is a sentence about a number: singular and plural, each with one %d.
@@ -33,7 +35,7 @@ type book struct {
 	attachedOne, attachedMany, attachedThing string // for the model: one language
 	// progress
 	thinking, working, step string
-	verbs                   map[string]string // by tool
+	verbs                   map[act.Verb]string // of a tool
 	// approval
 	mayI, inWorkspace, why, soFar, expires, longFile, needs                           string
 	steps                                                                             count

@@ -1,5 +1,7 @@
 package texts
 
+import "github.com/zephbot/zephbot/policy/act"
+
 func english() *book {
 	b := &book{}
 	englishTurn(b)
@@ -50,10 +52,10 @@ func englishTurn(b *book) {
 	b.thinking = "⏳ Thinking"
 	b.working = "⏳ %s"
 	b.step = "%d of %d steps"
-	b.verbs = map[string]string{
-		"bash": "Running %s", "read": "Reading %s", "write": "Writing %s", "edit": "Editing %s", "grep": "Searching %s", "find_path": "Looking for %s",
-		"list_directory": "Listing %s", "create_directory": "Creating %s", "delete_path": "Deleting %s", "move_path": "Moving %s", "copy_path": "Copying %s",
-		"fetch": "Fetching %s", "web_scrape": "Reading %s", "": "Using %s",
+	b.verbs = map[act.Verb]string{
+		act.Run: "Running %s", act.Read: "Reading %s", act.Write: "Writing %s", act.Edit: "Editing %s", act.Search: "Searching %s", act.Find: "Looking for %s",
+		act.List: "Listing %s", act.Create: "Creating %s", act.Delete: "Deleting %s", act.Move: "Moving %s", act.Copy: "Copying %s", act.Fetch: "Fetching %s",
+		"": "Using %s",
 	}
 }
 

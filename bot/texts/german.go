@@ -1,5 +1,7 @@
 package texts
 
+import "github.com/zephbot/zephbot/policy/act"
+
 func german() *book {
 	b := english()
 	b.stopped, b.stoppedNothing = "Angehalten.", "Angehalten, bevor etwas gesagt war."
@@ -32,10 +34,10 @@ func german() *book {
 	b.asFile = "Telegram nimmt das nicht als Nachricht an, darum kommt es hier als Datei."
 	b.unsendable = "Ich habe dir etwas zu sagen, das Telegram in keiner Form annimmt. Bitte mich, es anders zu sagen."
 	b.thinking, b.step = "⏳ Ich denke nach", "%d von %d Schritten"
-	b.verbs = map[string]string{
-		"bash": "Führe aus: %s", "read": "Lese %s", "write": "Schreibe %s", "edit": "Ändere %s", "grep": "Durchsuche %s", "find_path": "Suche %s",
-		"list_directory": "Liste %s auf", "create_directory": "Lege %s an", "delete_path": "Lösche %s", "move_path": "Verschiebe %s",
-		"copy_path": "Kopiere %s", "fetch": "Hole %s", "web_scrape": "Lese %s", "": "Benutze %s",
+	b.verbs = map[act.Verb]string{
+		act.Run: "Führe aus: %s", act.Read: "Lese %s", act.Write: "Schreibe %s", act.Edit: "Ändere %s", act.Search: "Durchsuche %s", act.Find: "Suche %s",
+		act.List: "Liste %s auf", act.Create: "Lege %s an", act.Delete: "Lösche %s", act.Move: "Verschiebe %s", act.Copy: "Kopiere %s", act.Fetch: "Hole %s",
+		"": "Benutze %s",
 	}
 	germanApprovals(b)
 	germanQuotas(b)

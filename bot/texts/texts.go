@@ -13,6 +13,7 @@ import (
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/render"
 	"github.com/zephbot/zephbot/bot/visible"
+	"github.com/zephbot/zephbot/policy/act"
 )
 
 // Words says things in the reader's language. The zero value is ready; methods are safe for concurrent use. language is an IETF tag as the client
@@ -197,12 +198,12 @@ func Bytes(n int64) string {
 // Thinking is the progress line before the first tool.
 func (w Words) Thinking(language string) string { return w.in(language).thinking }
 
-// Line is the progress line while tools run: what runs, how many steps are done, for how long.
-func (w Words) Line(language, tool, show string, done, total int, took time.Duration) string {
+// Line is the progress line while tools run: what a tool does to what (without a verb, show is the name of the tool), how many steps are done, for how long.
+func (w Words) Line(language string, does act.Verb, show string, done, total int, took time.Duration) string {
 	b := w.in(language)
-	verb, ok := b.verbs[tool]
+	verb, ok := b.verbs[does]
 	if !ok {
-		verb, show = b.verbs[""], tool
+		verb = b.verbs[""]
 	}
 	first, _, _ := strings.Cut(strings.TrimSpace(show), "\n")
 	first = visible.Name(first)

@@ -16,6 +16,7 @@ import (
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/texts"
 	"github.com/zephbot/zephbot/bot/visible"
+	"github.com/zephbot/zephbot/policy/act"
 )
 
 var (
@@ -107,8 +108,8 @@ func everything(l string) map[string][]string {
 		m["Describe"] = append(m["Describe"], w.Describe(l, name))
 	}
 	maps.Copy(m, grants(l))
-	for tool := range strings.FieldsSeq("bash read write edit grep find_path list_directory create_directory delete_path move_path copy_path fetch web_scrape github:issue") {
-		m["Line"] = append(m["Line"], w.Line(l, tool, "x", 1, 3, 6*time.Second), w.Line(l, tool, "", 0, 1, 0))
+	for _, verb := range append(act.Verbs(), "") {
+		m["Line"] = append(m["Line"], w.Line(l, verb, "x", 1, 3, 6*time.Second), w.Line(l, verb, "", 0, 1, 0))
 	}
 	return m
 }
@@ -162,10 +163,10 @@ func TestSentences(t *testing.T) {
 		{w.Ended("en", agent.ReasonLoop, "a ``` b", journal.Stats{}, ""), "I got the same result three times and stopped, so as not to run in circles: \n```\na ''' b\n```"},
 		{w.Ended("en", agent.ReasonLimit, "", journal.Stats{Steps: 1}, ""), "I stopped after 1 step without a result. Say *go on* to let me continue."},
 		{w.Start("en", ""), "Hello. I am an assistant that can look things up and do work with tools. Just write what you need; before I change anything, I ask. /help shows what else there is."},
-		{w.Line("en", "read", " app.log\nmore", 1, 3, 6500*time.Millisecond), "⏳ Reading app.log · 2 of 3 steps · 6 s"},
-		{w.Line("en", "read", "100%d", 3, 3, 0), "⏳ Reading 100%d · 3 of 3 steps · 0 s"},
-		{w.Line("en", "github:issue", "x", 0, 1, 0), "⏳ Using github:issue · 0 s"},
-		{w.Line("en", "bash", "", 0, 1, 0), "⏳ Running … · 0 s"},
+		{w.Line("en", act.Read, " app.log\nmore", 1, 3, 6500*time.Millisecond), "⏳ Reading app.log · 2 of 3 steps · 6 s"},
+		{w.Line("en", act.Read, "100%d", 3, 3, 0), "⏳ Reading 100%d · 3 of 3 steps · 0 s"},
+		{w.Line("en", "", "github:issue", 0, 1, 0), "⏳ Using github:issue · 0 s"},
+		{w.Line("en", act.Run, "", 0, 1, 0), "⏳ Running … · 0 s"},
 		{w.CardHead("en", texts.Card{Tool: "bash"}), "✋ May I run this?\nbash · in the workspace of this chat"},
 		{w.CardFoot("en", texts.Card{}), ""},
 		{w.CardHint("en", texts.Card{Expires: at, Short: "akun"}), "expires 14:22 UTC · or send /approve akun"},
@@ -230,7 +231,7 @@ func TestForeignText(t *testing.T) {
 	for _, evil := range []string{"%s%d%!", "100%"} {
 		for _, language := range w.Languages() {
 			got := []string{
-				w.Start(language, evil), w.NotYours(language, evil), w.UnknownCommand(language, evil, ""), w.Line(language, "bash", evil, 0, 1, 0),
+				w.Start(language, evil), w.NotYours(language, evil), w.UnknownCommand(language, evil, ""), w.Line(language, act.Run, evil, 0, 1, 0),
 				w.CardFoot(language, texts.Card{Reason: w.Reason(language, "No rule allows `"+evil+"`."), Suspicious: evil}), w.Decided(language, bot.Approval{State: bot.Approved, ByName: evil}), w.Model(language, evil),
 			}
 			for i, text := range got {

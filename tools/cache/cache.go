@@ -1,6 +1,6 @@
 // Package cache is the stage that answers a repeated reading call from memory (seed 003, tool result cache).
 //
-// Only an allow-list of built-in reading tools is cached. What they gave is kept in two groups per scope: what came from files, and what came
+// Only built-in tools that say so are cached. What they gave is kept in two groups per scope: what came from files, and what came
 // from the web. Any call that may change something drops the file group, before it runs and after it ended; a reader that was under way
 // meanwhile cannot store what it read (see Entry.Generation). A cached call has passed policy, quota and approval like any other.
 package cache
@@ -16,6 +16,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/zephbot/zephbot/policy/act"
 	"github.com/zephbot/zephbot/tools"
 )
 
@@ -34,26 +35,6 @@ const (
 	restAfter     = 5 * time.Second // how long a store that failed is left alone
 	complainEvery = time.Minute
 )
-
-// group names what is dropped together.
-type group string
-
-const (
-	files group = "file"
-	web   group = "web"
-)
-
-// groups is the allow-list. "edit" stands in the seed's list, but a cached edit would swallow a repeated one.
-func groups(tool string) (group, bool) {
-	switch tool {
-	case "read", "grep", "find_path", "list_directory", "diagnostics", "search_code":
-		return files, true
-	case "web_scrape", "fetch":
-		return web, true
-	default:
-		return "", false
-	}
-}
 
 // Entry is what a Store keeps under a key.
 type Entry struct {
@@ -136,16 +117,16 @@ func (c *Cache) Middleware(next tools.Handler) tools.Handler {
 		if c.o.Store != nil {
 			scope = c.o.Scope(call)
 		}
-		g, cacheable := groups(call.Def.Name)
+		group := call.Def.Stated().Cache
 		switch {
 		case scope == "":
 			c.o.Observe(Bypass)
 			return next(ctx, call)
-		case cacheable && call.Def.Server == "":
-			return c.read(ctx, call, g, place(scope, g), next)
+		case group != act.NotCached:
+			return c.read(ctx, call, group, place(scope, group), next)
 		case changes(call.Def):
 			c.o.Observe(Bypass)
-			return c.change(ctx, call, place(scope, files), next)
+			return c.change(ctx, call, place(scope, act.Files), next)
 		default:
 			c.o.Observe(Bypass)
 			return next(ctx, call)
@@ -157,12 +138,12 @@ func (c *Cache) Middleware(next tools.Handler) tools.Handler {
 // that ended, an attachment that was saved.
 func (c *Cache) Changed(ctx context.Context, scope string) {
 	if scope != "" && c.o.Store != nil {
-		c.drop(ctx, place(scope, files))
+		c.drop(ctx, place(scope, act.Files))
 	}
 }
 
 // place is the scope of a group in the store.
-func place(scope string, g group) string { return string(g) + "/" + scope }
+func place(scope string, g act.Group) string { return string(g) + "/" + scope }
 
 // changes says whether a call may change files. A server's word that its tool only reads counts only where the server is trusted.
 func changes(def tools.Definition) bool {
@@ -180,8 +161,8 @@ func (c *Cache) change(ctx context.Context, call *tools.Call, where string, next
 }
 
 // read answers a reading call from memory, or runs it and keeps the result.
-func (c *Cache) read(ctx context.Context, call *tools.Call, g group, where string, next tools.Handler) (*tools.Result, error) {
-	live := func() bool { return g == files && c.o.Live(call) }
+func (c *Cache) read(ctx context.Context, call *tools.Call, g act.Group, where string, next tools.Handler) (*tools.Result, error) {
+	live := func() bool { return g == act.Files && c.o.Live(call) }
 	if live() || !c.clean(ctx, where) {
 		c.o.Observe(Bypass)
 		return next(ctx, call)

@@ -14,11 +14,14 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/zephbot/zephbot/policy"
+	"github.com/zephbot/zephbot/policy/act"
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/cache"
 	"github.com/zephbot/zephbot/tools/cache/cachetest"
 	"github.com/zephbot/zephbot/tools/chain"
+	"github.com/zephbot/zephbot/tools/file"
 	"github.com/zephbot/zephbot/tools/toolstest"
+	"github.com/zephbot/zephbot/tools/web"
 )
 
 func TestMemory(t *testing.T) {
@@ -59,9 +62,14 @@ func newSetup(change func(*cache.Options)) *setup {
 // definition of the tools that the tests call.
 func definition(tool string) tools.Definition {
 	d := tools.Definition{Name: tool, Schema: []byte(`{}`), ReadOnly: true}
-	switch server, _, foreign := strings.Cut(tool, ":"); {
+	server, _, foreign := strings.Cut(tool, ":")
+	switch {
 	case foreign:
 		d.Server = server
+	default:
+		d.Says = act.Of(append(file.Says(), web.Says()...), tool)
+	}
+	switch {
 	case tool == "bash", tool == "write", tool == "edit", tool == "delete_path":
 		d.ReadOnly = false
 	}
@@ -110,7 +118,6 @@ func TestAllowList(t *testing.T) {
 	t.Parallel()
 	for tool, want := range map[string]string{
 		"read": cache.Hit, "grep": cache.Hit, "find_path": cache.Hit, "list_directory": cache.Hit, "web_scrape": cache.Hit, "fetch": cache.Hit,
-		"diagnostics": cache.Hit, "search_code": cache.Hit,
 		"edit": cache.Bypass, "write": cache.Bypass, "bash": cache.Bypass, "memory_search": cache.Bypass, "memory_save": cache.Bypass, "echo": cache.Bypass,
 		"server:read": cache.Bypass, "Read": cache.Bypass,
 	} {
@@ -455,7 +462,7 @@ func TestChain(t *testing.T) {
 	t.Parallel()
 	runs := 0
 	list, err := tools.NewRegistry(tools.Tool{
-		Definition: tools.Definition{Name: "grep", Schema: []byte(`{"type":"object"}`), ReadOnly: true},
+		Definition: tools.Definition{Name: "grep", Says: definition("grep").Says, Schema: []byte(`{"type":"object"}`), ReadOnly: true},
 		Run: func(context.Context, *tools.Call) (*tools.Result, error) {
 			runs++
 			return &tools.Result{Text: "found"}, nil

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/zephbot/zephbot/policy"
 	"github.com/zephbot/zephbot/policy/nearest"
 	"github.com/zephbot/zephbot/tools"
 )
@@ -22,7 +21,7 @@ type Tools interface {
 // Options configures the stage. The zero value is useful.
 type Options struct {
 	// Hides says that the policy denies every call of a tool: such a tool is not proposed in place of an unknown one. May be nil.
-	Hides func(tool string) bool
+	Hides func(tools.Definition) bool
 	// Await is asked for a tool that is not there, before the call is refused: it waits until whoever offers the tool is ready, not long, and says why it cannot
 	// be had at the moment. nil from it = look again. May be nil.
 	Await func(ctx context.Context, tool string) error
@@ -155,7 +154,7 @@ func (d *decoder) near(call *tools.Call) []string {
 	const most = 3
 	var known, found []string
 	for _, name := range d.tools.Names() {
-		if (call.Hidden == nil || !call.Hidden(name)) && (d.options.Hides == nil || !d.options.Hides(name)) {
+		if (call.Hidden == nil || !call.Hidden(name)) && !d.hides(name) {
 			known = append(known, name)
 		}
 	}
@@ -167,10 +166,10 @@ func (d *decoder) near(call *tools.Call) []string {
 			found = append(found, name)
 		}
 	}
-	alias := policy.CanonicalTool(call.Tool)
+	spelled := strings.ToLower(strings.TrimSpace(call.Tool))
 	for _, name := range known {
 		_, bare, qualified := strings.Cut(name, ":")
-		if name == alias || (qualified && bare == call.Tool) {
+		if d.called(name, spelled) || (qualified && bare == call.Tool) {
 			add(name)
 		}
 	}
@@ -178,6 +177,24 @@ func (d *decoder) near(call *tools.Call) []string {
 		add(name)
 	}
 	return found
+}
+
+// hides says whether the policy denies every call of a tool.
+func (d *decoder) hides(tool string) bool {
+	if d.options.Hides == nil {
+		return false
+	}
+	t, ok := d.tools.Lookup(tool)
+	return ok && d.options.Hides(t.Definition)
+}
+
+// called says whether a tool has a name or an alias, in lower case.
+func (d *decoder) called(tool, name string) bool {
+	if tool == name {
+		return true
+	}
+	t, ok := d.tools.Lookup(tool)
+	return ok && slices.Contains(t.Definition.Stated().Aliases, name)
 }
 
 // strips says whether "thinking" is our field and not the tool's.

@@ -9,8 +9,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/zephbot/zephbot/policy/act"
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/decode"
+	"github.com/zephbot/zephbot/tools/shell"
 )
 
 const fetchSchema = `{"type":"object","additionalProperties":false,"required":["url"],"properties":{
@@ -213,7 +215,7 @@ func TestRefusedCallIsLoggedWithoutThinking(t *testing.T) {
 func TestResolve(t *testing.T) {
 	t.Parallel()
 	read := tools.Definition{Name: "read", Schema: json.RawMessage(`{"type":"object"}`)}
-	defs := []tools.Definition{read, {Name: "bash"}, {Name: "secret_tool"}, {Name: "shadow"}, {Name: "github:issues", Server: "github"}}
+	defs := []tools.Definition{read, {Name: "bash", Says: act.Of(shell.Says(), "bash")}, {Name: "secret_tool"}, {Name: "shadow"}, {Name: "github:issues", Server: "github"}}
 	hidden := func(name string) bool { return name == "secret_tool" }
 	for _, tc := range []struct {
 		name, tool, definition string
@@ -234,7 +236,7 @@ func TestResolve(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			call := &tools.Call{Tool: tc.tool, Definition: tc.definition, Hidden: hidden}
-			_, e := walk(t, list(t, defs...), decode.Options{Hides: func(n string) bool { return n == "shadow" }}, call)
+			_, e := walk(t, list(t, defs...), decode.Options{Hides: func(d tools.Definition) bool { return d.Name == "shadow" }}, call)
 			if tc.category == "" {
 				if e != nil {
 					t.Fatalf("refused: %v", e)

@@ -24,7 +24,7 @@ const inVain = "-"
 // reformat makes the one attempt, or takes up what came of it before. When it gives nothing, the original problem stays.
 func (d *decoder) reformat(ctx context.Context, call *tools.Call, written json.RawMessage, problem *tools.Error) error {
 	name := call.Def.Name
-	if d.options.Reformat == nil || call.Hidden != nil && call.Hidden(name) || d.options.Hides != nil && d.options.Hides(name) {
+	if d.options.Reformat == nil || call.Hidden != nil && call.Hidden(name) || d.hides(name) {
 		return problem // nobody is asked for what would be denied
 	}
 	session, id := call.Origin.Session, call.ID

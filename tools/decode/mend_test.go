@@ -255,8 +255,9 @@ func TestReformatOfWhatIsDenied(t *testing.T) {
 	r := list(t, tools.Definition{Name: "fetch", Schema: json.RawMessage(fetchSchema)})
 	fetch := func(name string) bool { return name == "fetch" }
 	for name, tc := range map[string]struct {
-		hides, hidden func(string) bool
-	}{"by the policy": {fetch, nil}, "in this chat": {nil, fetch}} {
+		hides  func(tools.Definition) bool
+		hidden func(string) bool
+	}{"by the policy": {func(d tools.Definition) bool { return fetch(d.Name) }, nil}, "in this chat": {nil, fetch}} {
 		c := &corrector{say: `{"url":"x"}`}
 		call := &tools.Call{ID: "c1_0", Tool: "fetch", Args: []byte(`{}`), Hidden: tc.hidden}
 		if _, e := walk(t, r, decode.Options{Reformat: c.correct, Hides: tc.hides}, call); e == nil || len(c.asked) != 0 {

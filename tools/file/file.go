@@ -117,7 +117,7 @@ func New(o Options) ([]tools.Tool, error) {
 		}
 		list = append(list, tool)
 	}
-	return list, nil
+	return tools.State(list, Says())
 }
 
 // rootPath is a directory in which the tools work.

@@ -7,9 +7,6 @@ import (
 	"github.com/zephbot/zephbot/tools"
 )
 
-// Tool is the tool whose results are filtered.
-const Tool = "bash"
-
 // Hooks are what the stage tells of its work.
 type Hooks struct {
 	// Observe is called once for every result that went through the filter; may be nil. It must be safe for concurrent use and not block.
@@ -31,7 +28,7 @@ func New(e *Engine, h Hooks) tools.Middleware {
 	return func(next tools.Handler) tools.Handler {
 		return func(ctx context.Context, call *tools.Call) (*tools.Result, error) {
 			result, err := next(ctx, call)
-			if err != nil || call.Tool != Tool || !ran(result) {
+			if err != nil || !call.Def.Runs() || !ran(result) {
 				return result, err
 			}
 			var args struct {

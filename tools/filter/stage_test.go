@@ -9,9 +9,17 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/zephbot/zephbot/policy/act"
 	"github.com/zephbot/zephbot/tools"
+	"github.com/zephbot/zephbot/tools/file"
 	"github.com/zephbot/zephbot/tools/filter"
+	"github.com/zephbot/zephbot/tools/shell"
 )
+
+// said is the definition of a tool as the tool states it.
+func said(tool string) tools.Definition {
+	return tools.Definition{Name: tool, Says: act.Of(append(shell.Says(), file.Says()...), tool)}
+}
 
 func TestStage(t *testing.T) {
 	t.Parallel()
@@ -38,7 +46,7 @@ func TestStage(t *testing.T) {
 			var stats []filter.Stats
 			stage := filter.New(engine(t, filter.Options{}), filter.Hooks{Observe: func(s filter.Stats) { stats = append(stats, s) }})
 			own := tc.in
-			call := &tools.Call{Tool: tc.tool, Args: json.RawMessage(tc.args), Trail: &tools.Trail{}}
+			call := &tools.Call{Tool: tc.tool, Def: said(tc.tool), Args: json.RawMessage(tc.args), Trail: &tools.Trail{}}
 			got, err := stage(func(context.Context, *tools.Call) (*tools.Result, error) { return &tc.in, nil })(t.Context(), call)
 			if err != nil {
 				t.Fatal(err)
@@ -57,11 +65,11 @@ func TestStageLeavesErrors(t *testing.T) {
 	t.Parallel()
 	want := &tools.Error{Category: tools.Timeout, Message: "x"}
 	stage := filter.New(engine(t, filter.Options{}), filter.Hooks{})
-	_, err := stage(func(context.Context, *tools.Call) (*tools.Result, error) { return nil, want })(t.Context(), &tools.Call{Tool: "bash"})
+	_, err := stage(func(context.Context, *tools.Call) (*tools.Result, error) { return nil, want })(t.Context(), &tools.Call{Tool: "bash", Def: said("bash")})
 	if !errors.Is(err, error(want)) {
 		t.Errorf("%v", err)
 	}
-	if res, err := stage(func(context.Context, *tools.Call) (*tools.Result, error) { return nil, nil })(t.Context(), &tools.Call{Tool: "bash"}); res != nil || err != nil {
+	if res, err := stage(func(context.Context, *tools.Call) (*tools.Result, error) { return nil, nil })(t.Context(), &tools.Call{Tool: "bash", Def: said("bash")}); res != nil || err != nil {
 		t.Errorf("%v %v", res, err)
 	}
 }

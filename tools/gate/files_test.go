@@ -11,9 +11,11 @@ import (
 	"testing"
 
 	"github.com/zephbot/zephbot/policy"
+	"github.com/zephbot/zephbot/policy/act"
 	"github.com/zephbot/zephbot/policy/grant"
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/gate"
+	"github.com/zephbot/zephbot/tools/shell"
 )
 
 // bashAt is the gate before a bash that runs nothing, in a directory of its own.
@@ -26,7 +28,7 @@ type bashAt struct {
 
 func newBash(t *testing.T) *bashAt {
 	t.Helper()
-	set, err := policy.New(policy.Options{})
+	set, err := policy.New(policy.Options{Tools: shell.Says()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +67,7 @@ func (b *bashAt) call(text string) *tools.Call {
 		b.t.Fatal(err)
 	}
 	tool := tools.Tool{
-		Definition: tools.Definition{Name: "bash", Schema: json.RawMessage(`{"type":"object"}`)},
+		Definition: tools.Definition{Name: "bash", Says: act.Of(shell.Says(), "bash"), Schema: json.RawMessage(`{"type":"object"}`)},
 		Describe: func(context.Context, *tools.Call) (tools.Subject, error) {
 			return tools.Subject{Inputs: []string{text}, Show: text}, nil
 		},

@@ -9,6 +9,7 @@ import (
 	"fmt"
 
 	"github.com/zephbot/zephbot/policy"
+	"github.com/zephbot/zephbot/policy/act"
 	"github.com/zephbot/zephbot/policy/command"
 	"github.com/zephbot/zephbot/policy/grant"
 	"github.com/zephbot/zephbot/tools"
@@ -202,6 +203,9 @@ func (g *gate) request(ctx context.Context, call *tools.Call) (policy.Request, e
 	r.Tool, r.Args = call.Def.Name, args
 	r.Inputs, r.Paths, r.Files = call.Subject.Inputs, call.Subject.Paths, call.Subject.Files
 	r.ReadOnly = call.Def.ReadOnly
+	if r.Says = call.Def.Says; r.Says == nil || call.Def.Server != "" { // not what the rules know of its name: it is this tool that runs
+		r.Says = &act.Statement{}
+	}
 	if r.Suspicious == "" {
 		r.Suspicious = call.Suspicious
 	}

@@ -9,11 +9,17 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
+	"github.com/zephbot/zephbot/policy/act"
 	"github.com/zephbot/zephbot/tools"
 )
 
 // ToolName is the tool that reads what was put aside.
 const ToolName = "read_overflow"
+
+// Says is what the tool says of itself.
+func Says() []act.Tool {
+	return []act.Tool{{Name: ToolName, Statement: act.Statement{Act: act.Recalls}}}
+}
 
 type readArgs struct {
 	ID     string `json:"id" jsonschema:"the reference from the notice, with or without overflow: before it"`
@@ -39,7 +45,7 @@ func Tool(options Options) (tools.Tool, error) {
 	r := &reading{store: o.Store, page: page(o.Threshold), now: o.Now}
 	return tools.New(tools.Typed[readArgs]{
 		Definition: tools.Definition{
-			Name: ToolName, ReadOnly: true,
+			Name: ToolName, ReadOnly: true, Says: act.Of(Says(), ToolName),
 			Description: "Reads a long output that was put aside: a notice names it as overflow:<uuid>. Use offset and limit to read it in parts.",
 		},
 		Adjust: func(s *jsonschema.Schema) {

@@ -18,11 +18,17 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/zephbot/zephbot/policy/act"
 	"github.com/zephbot/zephbot/policy/command"
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/disk"
 	"github.com/zephbot/zephbot/tools/shell/sandbox"
 )
+
+// Says is what the tool says of itself.
+func Says() []act.Tool {
+	return []act.Tool{{Name: Name, Statement: act.Statement{Act: act.Runs, Verb: act.Run, Gain: 0.6, Aliases: []string{"shell", "sh"}}}}
+}
 
 // Name is the name of the tool.
 const Name = "bash"
@@ -142,7 +148,7 @@ func New(o Options) (tools.Tool, *Runner, error) {
 	}
 	r.bg.init()
 	tool, err := tools.New(tools.Typed[In]{
-		Definition: tools.Definition{Name: Name, Description: r.description(), Destructive: true},
+		Definition: tools.Definition{Name: Name, Description: r.description(), Destructive: true, Says: act.Of(Says(), Name)},
 		Describe:   r.describe,
 		Check:      r.may,
 		Run:        r.run,

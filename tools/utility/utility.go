@@ -10,7 +10,6 @@ import (
 	"context"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/zephbot/zephbot/tools"
 )
@@ -35,6 +34,7 @@ const (
 	maxCost        = 0.9
 	sureAfter      = 10 // calls after which nothing is uncertain any more
 	configuredGain = 0.8
+	unknownGain    = 0.5
 )
 
 // Options configures the gate.
@@ -60,7 +60,6 @@ type Options struct {
 func Defaults() Options {
 	return Options{
 		Threshold: 0.1, GainWeight: 1, CostWeight: 0.5, RedundancyWeight: 0.3, UncertaintyBonus: 0.2,
-		ExemptTools: []string{"invoke_skill", "load_skill"},
 	}
 }
 
@@ -105,26 +104,15 @@ func Decide(o Options, s Situation) Decision {
 	}
 }
 
-// Gain is what a call of a tool is expected to bring.
-func (o Options) Gain(tool string) float64 {
-	switch {
-	case slices.Contains(o.HighGainTools, tool):
+// Gain is what a call of a tool is expected to bring, from 0 to 1: what the operator says of it, else what the tool says itself.
+func (o Options) Gain(def tools.Definition) float64 {
+	if slices.Contains(o.HighGainTools, def.Name) {
 		return configuredGain
-	case strings.HasPrefix(tool, "memory"):
-		return 0.8
 	}
-	switch tool {
-	case "diagnostics", "edit", "format", "create_directory", "delete_path", "move_path", "copy_path":
-		return 0.75
-	case "search_code", "grep", "glob", "find_path", "list_directory":
-		return 0.65
-	case "bash", "shell":
-		return 0.6
-	case "read", "write":
-		return 0.55
-	default:
-		return 0.5
+	if gain := def.Stated().Gain; gain > 0 {
+		return gain
 	}
+	return unknownGain
 }
 
 // New makes the stage. It is safe for concurrent use.
@@ -153,7 +141,7 @@ func (o Options) decide(call *tools.Call) Decision {
 	if o.Seen != nil {
 		seen = o.Seen(call)
 	}
-	f := Factors{Gain: o.Gain(tool), Uncertainty: min(1, max(0, 1-float64(seen.Calls)/sureAfter))}
+	f := Factors{Gain: o.Gain(call.Def), Uncertainty: min(1, max(0, 1-float64(seen.Calls)/sureAfter))}
 	if o.Cost != nil {
 		f.Cost = o.Cost(call)
 		if !math.IsNaN(f.Cost) {

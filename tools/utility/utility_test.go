@@ -10,8 +10,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/zephbot/zephbot/policy"
+	"github.com/zephbot/zephbot/policy/act"
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/chain"
+	"github.com/zephbot/zephbot/tools/file"
+	"github.com/zephbot/zephbot/tools/shell"
 	"github.com/zephbot/zephbot/tools/toolstest"
 	"github.com/zephbot/zephbot/tools/utility"
 )
@@ -72,17 +75,21 @@ func TestDecide(t *testing.T) {
 func TestGain(t *testing.T) {
 	t.Parallel()
 	o := utility.Options{HighGainTools: []string{"read", "server:tool"}}
-	for tool, want := range map[string]float64{
-		"memory_search": 0.8, "memory_save": 0.8, "bash": 0.6, "shell": 0.6, "write": 0.55, "read": 0.8, "search_code": 0.65, "grep": 0.65, "glob": 0.65,
-		"find_path": 0.65, "list_directory": 0.65, "diagnostics": 0.75, "edit": 0.75, "format": 0.75, "create_directory": 0.75, "delete_path": 0.75,
-		"move_path": 0.75, "copy_path": 0.75, "fetch": 0.5, "server:tool": 0.8, "server:other": 0.5,
+	says := func(gain float64) *act.Statement { return &act.Statement{Gain: gain} }
+	for _, tt := range []struct {
+		def  tools.Definition
+		want float64
+	}{
+		{tools.Definition{Name: "bash", Says: says(0.6)}, 0.6},
+		{tools.Definition{Name: "read", Says: says(0.55)}, 0.8}, // the operator's word counts more
+		{tools.Definition{Name: "fetch", Says: says(0)}, 0.5},
+		{tools.Definition{Name: "new"}, 0.5},
+		{tools.Definition{Name: "server:tool", Server: "server"}, 0.8},
+		{tools.Definition{Name: "server:other", Server: "server", Says: says(0.9)}, 0.5}, // a server is not believed
 	} {
-		if got := o.Gain(tool); got != want {
-			t.Errorf("%s: %v, want %v", tool, got, want)
+		if got := o.Gain(tt.def); got != tt.want {
+			t.Errorf("%s: %v, want %v", tt.def.Name, got, tt.want)
 		}
-	}
-	if got := (utility.Options{}).Gain("read"); got != 0.55 {
-		t.Errorf("read: %v", got)
 	}
 }
 
@@ -138,7 +145,7 @@ func FuzzExplicit(f *testing.F) {
 // text is what the model reads when a call is decided on in a turn with this past.
 func text(t *testing.T, o utility.Options, call *tools.Call) string {
 	t.Helper()
-	call.Def.Name = call.Tool
+	call.Def.Name, call.Def.Says = call.Tool, act.Of(append(shell.Says(), file.Says()...), call.Tool)
 	res, err := utility.New(o)(func(context.Context, *tools.Call) (*tools.Result, error) { return &tools.Result{Text: "ran"}, nil })(t.Context(), call)
 	if err != nil || res == nil || res.Error {
 		t.Fatalf("got %+v, %v", res, err)
@@ -155,6 +162,7 @@ func TestTurn(t *testing.T) {
 	var past []utility.Past
 	var observed []string
 	o := utility.Defaults()
+	o.ExemptTools = []string{"load_skill"}
 	o.Seen = func(call *tools.Call) utility.History { return utility.Look(past, call, 0) }
 	o.Observe = func(tool string, d utility.Decision) { observed = append(observed, tool+" "+string(d)) }
 	for _, step := range []struct{ tool, args, want string }{

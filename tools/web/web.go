@@ -120,7 +120,7 @@ func New(o Options) ([]tools.Tool, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []tools.Tool{fetch, scrape}, nil
+	return tools.State([]tools.Tool{fetch, scrape}, Says())
 }
 
 func newFetch(c *client) (tools.Tool, error) {

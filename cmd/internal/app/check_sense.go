@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/zephbot/zephbot/cmd/internal/config"
+	"github.com/zephbot/zephbot/tools/shell"
 )
 
 // sortedKeys are the keys of a map in order.
@@ -144,7 +145,7 @@ func (k *inspector) uselessRules() {
 		},
 		{!t.Filters.Enabled && k.c.Set("tools.filters.filters_path"), "tools.filters.filters_path", "has no effect: tools.filters.enabled is false"},
 		{
-			len(t.Permissions["bash"]) > 0 && k.c.Set("tools.shell.confirm_patterns"), "tools.shell.confirm_patterns",
+			len(t.Permissions[shell.Name]) > 0 && k.c.Set("tools.shell.confirm_patterns"), "tools.shell.confirm_patterns",
 			"has no effect: tools.permissions.bash decides what is asked; write a rule there",
 		},
 	} {

@@ -40,7 +40,6 @@ import (
 	"github.com/zephbot/zephbot/tools/gate"
 	"github.com/zephbot/zephbot/tools/mcp"
 	redacting "github.com/zephbot/zephbot/tools/redact"
-	"github.com/zephbot/zephbot/tools/shell"
 	"github.com/zephbot/zephbot/tools/shell/sandbox"
 	"github.com/zephbot/zephbot/tools/web"
 )
@@ -307,7 +306,7 @@ func (c *Core) request(ctx context.Context, call *tools.Call) (policy.Request, e
 		}
 	}
 	places := c.kit.files
-	if call.Def.Name == shell.Name {
+	if call.Def.Runs() {
 		places = c.kit.commands
 	}
 	roots, err := places.roots(call.Origin)
@@ -324,7 +323,7 @@ func (c *Core) request(ctx context.Context, call *tools.Call) (policy.Request, e
 	}
 	r.InsidePaths = roots
 	r.Dir = sandbox.Canonical(roots[0])
-	if limits := c.policy.ReadLimits(); call.Def.Name == shell.Name && r.Confined && limits.Any && !limits.Wide {
+	if limits := c.policy.ReadLimits(); call.Def.Runs() && r.Confined && limits.Any && !limits.Wide {
 		_, r.Bared = c.kit.runner.Bars(ctx, r.Dir)
 	}
 	r.Env = environment()
@@ -362,7 +361,7 @@ func (c *Core) usable(session string, allowed func(tool string) bool) []tools.De
 	}
 	var list []tools.Definition
 	for _, d := range c.registry.Definitions() {
-		if (allowed == nil || allowed(d.Name)) && !c.policy.Hides(d.Name) && !c.blocked(session, d) && (d.Server == "" || !c.servers.Away(d.Server)) {
+		if (allowed == nil || allowed(d.Name)) && !c.policy.Hides(d.Name, d.Says) && !c.blocked(session, d) && (d.Server == "" || !c.servers.Away(d.Server)) {
 			list = append(list, d)
 		}
 	}

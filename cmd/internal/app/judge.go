@@ -34,9 +34,6 @@ func (c *Core) adversary() (tools.Middleware, error) {
 		Provider: provider, Question: !a.BlockOnReject, FailOpen: a.FailOpen, Timeout: time.Duration(a.TimeoutMS) * time.Millisecond,
 		Exempt: a.ExemptTools, Redact: c.redactor.Value,
 	}
-	if o.Exempt == nil {
-		o.Exempt = []string{}
-	}
 	if a.PolicyFile != "" {
 		f, err := os.Open(c.cfg.Path(a.PolicyFile))
 		if err != nil {

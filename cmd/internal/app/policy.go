@@ -5,16 +5,29 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
+	"github.com/zephbot/zephbot/agent/catalog"
 	"github.com/zephbot/zephbot/cmd/internal/config"
 	"github.com/zephbot/zephbot/policy"
+	"github.com/zephbot/zephbot/policy/act"
 	"github.com/zephbot/zephbot/policy/command"
 	"github.com/zephbot/zephbot/policy/pathrule"
+	"github.com/zephbot/zephbot/tools/file"
+	"github.com/zephbot/zephbot/tools/overflow"
+	"github.com/zephbot/zephbot/tools/shell"
+	"github.com/zephbot/zephbot/tools/web"
 )
+
+// builtins is what our own tools say of themselves.
+func builtins() []act.Tool {
+	return slices.Concat(shell.Says(), file.Says(), web.Says(), overflow.Says(), catalog.Says())
+}
 
 // buildPolicy turns the configuration into the rules. One wrong rule refuses all.
 func buildPolicy(cfg *config.Config, workDir string, files *pathrule.Rules, reader *command.Reader) (*policy.Set, error) {
 	opts := policy.Options{
+		Tools:           builtins(),
 		Level:           policy.Level(cfg.Security.AutonomyLevel),
 		BlockedCommands: cfg.Tools.Shell.BlockedCommands,
 		AllowedCommands: cfg.Tools.Shell.AllowedCommands,

@@ -9,7 +9,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/zephbot/zephbot/bot"
-	"github.com/zephbot/zephbot/policy"
 	"github.com/zephbot/zephbot/tools"
 )
 
@@ -50,7 +49,7 @@ func (r rulebook) Check(ctx context.Context, msg *bot.Message, session, tool str
 	}
 	id := uuid.NewString()
 	d, err := r.core.check(ctx, &tools.Call{
-		ID: id, Tool: policy.CanonicalTool(tool), Args: args, Trail: &tools.Trail{},
+		ID: id, Tool: r.core.policy.Canonical(tool), Args: args, Trail: &tools.Trail{},
 		Origin: tools.Origin{Channel: msg.Place.Channel, Session: session, Chat: msg.Place.ChatKey(), Turn: id, Caller: msg.Caller, Admin: true},
 	})
 	return d.Effect, d.Rule, d.Reason, err

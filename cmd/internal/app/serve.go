@@ -196,16 +196,25 @@ func ids(list []int64) []string {
 	return out
 }
 
+// canonical is a list of tools without aliases.
+func (c *Core) canonical(list []string) []string {
+	out := make([]string, len(list))
+	for i, tool := range list {
+		out[i] = c.policy.Canonical(tool)
+	}
+	return out
+}
+
 func accessOptions(c *Core) access.Options {
 	t := c.cfg.Telegram
 	o := access.Options{
 		Channel: telegram.Name, Users: t.AllowedUsers, Admins: ids(t.Admins), Chats: t.AllowedChats, Approvers: ids(t.Approvers),
-		ApprovalsRequired: t.ApprovalsRequired, ApprovalByRequester: t.ApprovalByRequester, AllowedTools: t.AllowedTools,
+		ApprovalsRequired: t.ApprovalsRequired, ApprovalByRequester: t.ApprovalByRequester, AllowedTools: c.canonical(t.AllowedTools),
 		SharedSession: t.Groups.Session == "chat", AnyMessage: t.Groups.Trigger == "all", ByChat: map[string]access.Chat{},
 	}
 	for id, chat := range t.Chats {
 		o.ByChat[id] = access.Chat{
-			System: chat.SystemPrompt, AllowedTools: chat.AllowedTools, Trigger: chat.Trigger, Session: chat.Session, Approvers: ids(chat.Approvers),
+			System: chat.SystemPrompt, AllowedTools: c.canonical(chat.AllowedTools), Trigger: chat.Trigger, Session: chat.Session, Approvers: ids(chat.Approvers),
 			ApprovalsRequired: chat.ApprovalsRequired,
 		}
 	}

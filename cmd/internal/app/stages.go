@@ -240,7 +240,7 @@ func (c *Core) retries() tools.Middleware {
 }
 
 func (c *Core) decoding() (decode.Options, error) {
-	o := decode.Options{Hides: c.policy.Hides}
+	o := decode.Options{Hides: func(d tools.Definition) bool { return c.policy.Hides(d.Name, d.Says) }}
 	if c.stores != nil {
 		o.Memory = mended{store: c.stores.Bot, now: c.now}
 	}

@@ -142,7 +142,7 @@ func (b *Bench) call(o CallOptions) *tools.Call {
 	}
 	id := uuid.NewString()
 	return &tools.Call{
-		ID: id, Tool: policy.CanonicalTool(o.Tool), Args: o.Args, Trail: &tools.Trail{},
+		ID: id, Tool: b.core.policy.Canonical(o.Tool), Args: o.Args, Trail: &tools.Trail{},
 		Origin: tools.Origin{Channel: terminal.Name, Session: "cli/" + id, Turn: id, Caller: caller, Admin: true},
 	}
 }

@@ -20,6 +20,9 @@ func KnownTools() []string {
 	}
 }
 
+// aliases are other names of tools, as the tools state them.
+func aliases() []string { return []string{"shell", "sh", "read_file", "write_file", "glob"} }
+
 // Kinds of tool names, the values of the tag "tools".
 const (
 	toolName   = "name"   // of a tool of our own, or server:tool
@@ -35,9 +38,9 @@ func (c *Config) ToolProblem(name string, glob bool) (problem string, sure bool)
 	if qualified {
 		return c.serverProblem(name, server, glob)
 	}
-	canonical := policy.CanonicalTool(name)
+	canonical := strings.ToLower(strings.TrimSpace(name))
 	known := KnownTools()
-	if slices.Contains(known, canonical) || glob && slices.ContainsFunc(known, func(k string) bool { return matches(canonical, k) }) {
+	if slices.Contains(known, canonical) || slices.Contains(aliases(), canonical) || glob && slices.ContainsFunc(known, func(k string) bool { return matches(canonical, k) }) {
 		return "", true
 	}
 	text := shorten(name) + " names no tool"

@@ -7,6 +7,7 @@ import (
 
 	"github.com/zephbot/zephbot/policy"
 	"github.com/zephbot/zephbot/policy/command"
+	bashtool "github.com/zephbot/zephbot/tools/shell"
 )
 
 // stands lists the programs that rules allow and that do nothing here.
@@ -48,11 +49,11 @@ func byPolicy(tb testing.TB, work string) decider {
 	for _, pattern := range []string{"bash -c *", "sh -c *"} {
 		rules = append(rules, policy.Permission{Pattern: pattern, Action: policy.Allow})
 	}
-	table, err := policy.New(policy.Options{Permissions: map[string][]policy.Permission{"bash": rules}})
+	table, err := policy.New(policy.Options{Tools: bashtool.Says(), Permissions: map[string][]policy.Permission{"bash": rules}})
 	if err != nil {
 		tb.Fatal(err)
 	}
-	reading, err := policy.New(policy.Options{AllowReading: true})
+	reading, err := policy.New(policy.Options{Tools: bashtool.Says(), AllowReading: true})
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -1,0 +1,11 @@
+package web
+
+import "github.com/zephbot/zephbot/policy/act"
+
+// Says is what the tools of this package say of themselves.
+func Says() []act.Tool {
+	return []act.Tool{
+		{Name: "fetch", Statement: act.Statement{Act: act.ReadsWeb, Verb: act.Fetch, Cache: act.Web}},
+		{Name: "web_scrape", Statement: act.Statement{Act: act.ReadsWeb, Verb: act.Read, Cache: act.Web}},
+	}
+}
