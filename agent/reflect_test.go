@@ -331,7 +331,7 @@ func TestCorrectedCallIsAsked(t *testing.T) {
 // memo is a decode.Memory for one goroutine.
 type memo map[string]string
 
-func (m memo) Mended(_ context.Context, session, call string) (string, error) {
+func (m memo) Recall(_ context.Context, session, call string) (string, error) {
 	return m[session+"/"+call], nil
 }
 

@@ -30,7 +30,7 @@ const (
 // Memory keeps verdicts by call, so that a call is judged once however often its turn is resumed. Safe for concurrent use.
 type Memory interface {
 	// Verdict is the stored one; "" = none.
-	Verdict(ctx context.Context, session, call string) (string, error)
+	Recall(ctx context.Context, session, call string) (string, error)
 	Remember(ctx context.Context, session, call, verdict string) error
 }
 
@@ -128,7 +128,7 @@ const askEffect = "ask"
 func (j *judge) verdict(ctx context.Context, call *tools.Call) (string, error) {
 	session, id := call.Origin.Session, call.ID
 	if j.Memory != nil {
-		known, err := j.Memory.Verdict(ctx, session, id)
+		known, err := j.Memory.Recall(ctx, session, id)
 		if err != nil {
 			return "", &tools.Error{Category: tools.ServerError, Message: "The safety check could not be made.", Err: fmt.Errorf("read verdict: %w", err)}
 		}

@@ -18,7 +18,7 @@ import (
 // memory is a judge.Memory in a map.
 type memory map[string]string
 
-func (m memory) Verdict(_ context.Context, session, call string) (string, error) {
+func (m memory) Recall(_ context.Context, session, call string) (string, error) {
 	return m[session+"/"+call], nil
 }
 

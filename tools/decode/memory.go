@@ -14,7 +14,7 @@ import (
 // Memory keeps the outcome of the one attempt to correct a call's arguments. Safe for concurrent use.
 type Memory interface {
 	// Mended is what Remember was told of the call; "" = nothing yet.
-	Mended(ctx context.Context, session, call string) (string, error)
+	Recall(ctx context.Context, session, call string) (string, error)
 	Remember(ctx context.Context, session, call, args string) error
 }
 
@@ -29,7 +29,7 @@ func (d *decoder) reformat(ctx context.Context, call *tools.Call, written json.R
 	}
 	session, id := call.Origin.Session, call.ID
 	if id != "" { // a call without a name cannot be told from others
-		known, err := d.options.Memory.Mended(ctx, session, id)
+		known, err := d.options.Memory.Recall(ctx, session, id)
 		switch {
 		case err != nil && ctx.Err() != nil:
 			return tools.AsError(ctx.Err())
@@ -89,7 +89,7 @@ type recent struct {
 }
 
 // Mended implements Memory.
-func (r *recent) Mended(_ context.Context, session, call string) (string, error) {
+func (r *recent) Recall(_ context.Context, session, call string) (string, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.calls[[2]string{session, call}], nil

@@ -159,7 +159,7 @@ type notebook struct {
 	read, put error
 }
 
-func (n *notebook) Mended(_ context.Context, session, call string) (string, error) {
+func (n *notebook) Recall(_ context.Context, session, call string) (string, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.notes[session+"/"+call], n.read

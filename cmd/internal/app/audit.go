@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/facts"
 	"github.com/zephbot/zephbot/cmd/internal/config"
 	"github.com/zephbot/zephbot/persistence"
 	"github.com/zephbot/zephbot/tools/audit"
@@ -37,7 +38,7 @@ func (c *Core) openAudit() error {
 		opts.Writer = os.Stdout
 	} else {
 		opts.Path = auditPath(c.cfg, c.dir)
-		opts.Anchor = marks{facts: c.stores.Bot, key: markKey(c.dir, opts.Path), now: c.now}
+		opts.Anchor = marks{facts: c.bucket(markBucket), key: markKey(c.dir, opts.Path)}
 	}
 	log, err := audit.New(opts)
 	if err != nil {
@@ -69,16 +70,15 @@ func (c *Core) auditTo() string {
 
 // marks keeps the mark of an audit log as a fact. It implements audit.Anchor.
 type marks struct {
-	facts bot.Store
+	facts facts.Bucket
 	key   string
-	now   func() time.Time
 }
 
 // Load implements audit.Anchor.
 func (m marks) Load() (audit.Mark, bool, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), markWithin)
 	defer cancel()
-	return readMark(ctx, m.facts, m.key, m.now())
+	return readMark(ctx, m.facts.Store, m.key, m.facts.Now())
 }
 
 // Save implements audit.Anchor.
@@ -89,8 +89,7 @@ func (m marks) Save(mark audit.Mark) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), markWithin)
 	defer cancel()
-	_, err = m.facts.Apply(ctx, &bot.Change{Facts: []bot.Fact{{Bucket: markBucket, Key: m.key, Value: string(value)}}})
-	return err
+	return m.facts.Save(ctx, m.key, string(value))
 }
 
 // markKey names a log within the database of dir: a directory that is moved as a whole keeps its mark.

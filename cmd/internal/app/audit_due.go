@@ -78,7 +78,7 @@ func (c *Core) settleAudit(ctx context.Context) {
 				return // what comes later stays behind it
 			}
 		}
-		if err := c.keep(ctx, &bot.Change{Facts: []bot.Fact{{Bucket: f.Bucket, Key: f.Key}}}); err != nil {
+		if err := c.keeper().Keep(ctx, &bot.Change{Facts: []bot.Fact{{Bucket: f.Bucket, Key: f.Key}}}); err != nil {
 			c.log.Error().Err(err).Msg("an audit line that was written is still noted as due")
 			return
 		}

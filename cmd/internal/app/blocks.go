@@ -8,6 +8,7 @@ import (
 
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/command"
+	"github.com/zephbot/zephbot/bot/facts"
 	"github.com/zephbot/zephbot/bot/texts"
 	"github.com/zephbot/zephbot/tools/anomaly"
 )
@@ -28,22 +29,19 @@ func (c *Core) anomalies(ctx context.Context) (*anomaly.Detector, error) {
 		},
 	}
 	if c.stores != nil {
-		o.Store = blocks{store: c.stores.Bot, now: c.now}
+		o.Store = blocks{c.bucket(blockedBucket)}
 	}
 	return anomaly.New(ctx, o)
 }
 
 // blocks keeps tools that failed too often as facts.
-type blocks struct {
-	store bot.Store
-	now   func() time.Time
-}
+type blocks struct{ facts facts.Bucket }
 
 // Blocks implements anomaly.Store. What an earlier version stored had no end; it is left out, and so lifted.
 func (b blocks) Blocks(ctx context.Context) ([]anomaly.Block, error) {
-	facts, err := b.store.FactsOf(ctx, blockedBucket, "", b.now())
+	stored, err := b.facts.List(ctx, "")
 	var list []anomaly.Block
-	for _, f := range facts {
+	for _, f := range stored {
 		var block anomaly.Block
 		if json.Unmarshal([]byte(f.Value), &block) == nil && block.Tool != "" {
 			list = append(list, block)
@@ -58,34 +56,30 @@ func (b blocks) Block(ctx context.Context, block anomaly.Block) error {
 	if err != nil {
 		return err
 	}
-	return b.set(ctx, bot.Fact{Key: blockKey(block.Session, block.Tool), Value: string(raw), Expires: block.Forget()})
+	f := b.facts.Fact(blockKey(block.Session, block.Tool), string(raw))
+	f.Expires = block.Forget()
+	return b.facts.Apply(ctx, f)
 }
 
 // Unblock implements anomaly.Store.
 func (b blocks) Unblock(ctx context.Context, session, tool string) error {
-	return b.set(ctx, bot.Fact{Key: blockKey(session, tool)})
+	return b.facts.Save(ctx, blockKey(session, tool), "")
 }
 
 func blockKey(session, tool string) string { return tool + " " + session }
-
-func (b blocks) set(ctx context.Context, f bot.Fact) error {
-	f.Bucket = blockedBucket
-	_, err := b.store.Apply(ctx, &bot.Change{Facts: []bot.Fact{f}})
-	return err
-}
 
 // blockedTools is what /tools unblock works on; nil when nothing is ever blocked.
 func (c *Core) blockedTools() command.Blocks {
 	if c.stages.anomaly == nil {
 		return nil
 	}
-	return blocked{c.stages.anomaly, c.now}
+	return blocked{c.stages.anomaly, c.bucket(blockedBucket)}
 }
 
 // blocked is the detector as /tools sees it.
 type blocked struct {
 	*anomaly.Detector
-	now func() time.Time
+	stored facts.Bucket
 }
 
 // Blocked implements command.Blocks.
@@ -94,7 +88,7 @@ func (b blocked) Blocked(session string, all bool) []texts.Blocked {
 	for _, block := range b.Blocks() {
 		here := block.Session == "" || block.Session == session
 		if here || all {
-			list = append(list, texts.Blocked{Tool: block.Tool, Reason: block.Reason, Left: block.Until.Sub(b.now()), Elsewhere: !here})
+			list = append(list, texts.Blocked{Tool: block.Tool, Reason: block.Reason, Left: block.Until.Sub(b.stored.Now()), Elsewhere: !here})
 		}
 	}
 	return list
@@ -102,13 +96,13 @@ func (b blocked) Blocked(session string, all bool) []texts.Blocked {
 
 // Lifted implements command.Blocks.
 func (b blocked) Lifted(tool string) []bot.Fact {
-	var facts []bot.Fact
+	var list []bot.Fact
 	for _, block := range b.Blocks() {
 		if block.Tool == tool {
-			facts = append(facts, bot.Fact{Bucket: blockedBucket, Key: blockKey(block.Session, tool)})
+			list = append(list, b.stored.Fact(blockKey(block.Session, tool), ""))
 		}
 	}
-	return facts
+	return list
 }
 
 // tellBlocks tells the conversation that a tool was taken away from, and the operators.

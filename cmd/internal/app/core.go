@@ -12,6 +12,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/zephbot/zephbot/bot/facts"
+
 	"github.com/google/uuid"
 	"github.com/rs/zerolog"
 	"golang.org/x/sync/errgroup"
@@ -118,6 +120,14 @@ type Core struct {
 	warnings []string   // of what was read at the start
 	metrics  *metrics.Metrics
 }
+
+// bucket is one bucket of facts in the open store.
+func (c *Core) bucket(name string) facts.Bucket {
+	return facts.Bucket{Name: name, Store: c.stores.Bot, Now: c.now}
+}
+
+// keeper makes changes in the open store that must not be lost.
+func (c *Core) keeper() facts.Keeper { return facts.Keeper{Store: c.stores.Bot, Log: c.log} }
 
 // zone is the time zone of the people; nil = UTC.
 func (c *Core) zone() *time.Location {

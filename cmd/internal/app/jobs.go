@@ -170,7 +170,7 @@ func (s servers) propose(ctx context.Context, j job, change *bot.Change) error {
 // decided says what people have said to a job: StateOpen as long as nothing.
 func (s servers) decided(ctx context.Context, j job) (a approve.Approval, err error) {
 	key := jobSession + j.Message.ID
-	err = s.service.core.insist(ctx, func() (err error) {
+	err = s.service.core.keeper().Insist(ctx, func() (err error) {
 		a, err = s.service.broker.Approval(ctx, key, key, j.hash())
 		return err
 	})
@@ -184,7 +184,7 @@ func (s servers) decided(ctx context.Context, j job) (a approve.Approval, err er
 func (s servers) begun(ctx context.Context) []job {
 	core := s.service.core
 	var facts []bot.Fact
-	err := core.insist(ctx, func() (err error) {
+	err := core.keeper().Insist(ctx, func() (err error) {
 		facts, err = core.stores.Bot.FactsOf(ctx, jobBucket, "", core.now())
 		return err
 	})
@@ -309,7 +309,7 @@ func (a asking) follow(ctx context.Context, e turn.Effect) turn.Effect {
 func (a asking) goOn(ctx context.Context, message string) error {
 	core := a.servers.service.core
 	var text string
-	err := core.insist(ctx, func() (err error) {
+	err := core.keeper().Insist(ctx, func() (err error) {
 		text, err = core.stores.Bot.Fact(ctx, jobBucket, message, core.now())
 		return err
 	})

@@ -99,7 +99,7 @@ func (s servers) accept(ctx context.Context, j job, known bool) (text string, er
 	var by string
 	list := j.Names
 	if s.interrupted(j) && known {
-		err = s.service.core.insist(ctx, func() error {
+		err = s.service.core.keeper().Insist(ctx, func() error {
 			by, err = s.client.AcceptedBy(ctx, j.ID)
 			return err
 		})
@@ -122,7 +122,7 @@ func (s servers) remove(ctx context.Context, j job, known bool) (text string, er
 	if err != nil {
 		return "", err
 	}
-	err = s.service.core.insist(ctx, func() error { return s.service.core.endGrants(ctx, j.ID) })
+	err = s.service.core.keeper().Insist(ctx, func() error { return s.service.core.endGrants(ctx, j.ID) })
 	return s.service.core.words().ServerRemoved(j.Message.Language, j.ID, n), err
 }
 
@@ -142,7 +142,7 @@ func (s servers) finish(ctx context.Context, j job, text string, facts []bot.Fac
 // forget drops a job of which the card has said everything.
 func (s servers) forget(ctx context.Context, j job, facts []bot.Fact) {
 	change := &bot.Change{Facts: append(facts, bot.Fact{Bucket: jobBucket, Key: j.Message.ID})}
-	if err := s.service.core.keep(ctx, change); err != nil {
+	if err := s.service.core.keeper().Keep(ctx, change); err != nil {
 		s.service.log.Error().Err(err).Msg("a command about a server not forgotten")
 		return
 	}

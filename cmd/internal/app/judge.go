@@ -1,7 +1,6 @@
 package app
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -10,7 +9,7 @@ import (
 
 	"github.com/zephbot/zephbot/agent/judge"
 	"github.com/zephbot/zephbot/agent/llm"
-	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/facts"
 	"github.com/zephbot/zephbot/tools"
 )
 
@@ -49,7 +48,7 @@ func (c *Core) adversary() (tools.Middleware, error) {
 		o.Policies = judge.Policies(string(text))
 	}
 	if c.stores != nil {
-		o.Memory = verdicts{store: c.stores.Bot, now: c.now}
+		o.Memory = facts.Bucket{Name: verdictBucket, Store: c.stores.Bot, Now: c.now, For: verdictsFor}
 	}
 	return judge.New(o), nil
 }
@@ -68,23 +67,4 @@ func (c *Core) judgeModel(name string) (llm.Provider, error) {
 		}
 	}
 	return nil, fmt.Errorf("provider %q is not configured", name)
-}
-
-// verdicts keeps what the judge said as facts.
-type verdicts struct {
-	store bot.Store
-	now   func() time.Time
-}
-
-// Verdict implements judge.Memory.
-func (v verdicts) Verdict(ctx context.Context, session, call string) (string, error) {
-	return v.store.Fact(ctx, verdictBucket, session+"/"+call, v.now())
-}
-
-// Remember implements judge.Memory.
-func (v verdicts) Remember(ctx context.Context, session, call, verdict string) error {
-	_, err := v.store.Apply(ctx, &bot.Change{Facts: []bot.Fact{{
-		Bucket: verdictBucket, Key: session + "/" + call, Value: verdict, Expires: v.now().Add(verdictsFor),
-	}}})
-	return err
 }

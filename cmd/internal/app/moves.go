@@ -182,7 +182,7 @@ func (c *Core) joinWorkspace(ctx context.Context, session, from, name string) er
 	told := fact(newsBucket, newsKey(session, c.now(), "files"), item{Kind: otherItem, Text: text})
 	ctx, cancel := context.WithTimeout(ctx, noteWithin)
 	defer cancel()
-	if err := c.keep(ctx, &bot.Change{Facts: []bot.Fact{told}}); err != nil {
+	if err := c.keeper().Keep(ctx, &bot.Change{Facts: []bot.Fact{told}}); err != nil {
 		return fmt.Errorf("moved to %s, which the model is not told: %w", free, err)
 	}
 	c.news.note(session)

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -60,40 +59,6 @@ type news struct {
 
 func newNews(c *Core) *news { return &news{core: c, may: map[string]int{}} }
 
-// keep applies a Change that must not be lost: again and again until the store takes it, or refuses it for good, or ctx ends. Its answer may get lost, so
-// the Change must come to the same when it is applied twice.
-func (c *Core) keep(ctx context.Context, change *bot.Change) error {
-	return c.insist(ctx, func() error {
-		_, err := c.stores.Bot.Apply(ctx, change)
-		return err
-	})
-}
-
-// insist does something with the store until it succeeds, is refused for good, or ctx ends.
-func (c *Core) insist(ctx context.Context, work func() error) error {
-	for pause := 50 * time.Millisecond; ; pause = min(2*pause, 5*time.Second) {
-		err := work()
-		if err == nil || final(err) {
-			return err
-		}
-		c.log.Warn().Err(err).Dur("wait", pause).Msg("the store refused; tried again")
-		timer := time.NewTimer(pause)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-			return errors.Join(ctx.Err(), err)
-		case <-timer.C:
-		}
-	}
-}
-
-// final says that a Change is not taken at another time either.
-func final(err error) bool {
-	return slices.ContainsFunc([]error{bot.ErrInvalid, bot.ErrNotFound, bot.ErrLost, bot.ErrConflict, bot.ErrDecided, bot.ErrTaken}, func(e error) bool {
-		return errors.Is(err, e)
-	})
-}
-
 // newsKey puts news of a session in the order of time.
 func newsKey(session string, at time.Time, id string) string {
 	return fmt.Sprintf("%s/%020d/%s", session, at.UnixNano(), id)
@@ -118,7 +83,7 @@ func begunKey(run shell.BackgroundRun) string {
 func (n *news) Begun(ctx context.Context, run shell.BackgroundRun) error {
 	ctx, cancel := context.WithTimeout(ctx, noteWithin)
 	defer cancel()
-	return n.core.keep(ctx, &bot.Change{Facts: []bot.Fact{
+	return n.core.keeper().Keep(ctx, &bot.Change{Facts: []bot.Fact{
 		fact(runBucket, begunKey(run), item{Kind: runItem, Owner: n.core.owner, ID: run.ID, Command: run.Command}),
 	}})
 }
@@ -132,7 +97,7 @@ func (n *news) Ended(ctx context.Context, done shell.Completion) error {
 		run.Origin.Session = session
 		change.Facts = append(change.Facts, bot.Fact{Bucket: runBucket, Key: begunKey(run)})
 	}
-	err := n.core.keep(ctx, change)
+	err := n.core.keeper().Keep(ctx, change)
 	n.note(done.Origin.Session)
 	return err
 }

@@ -101,7 +101,7 @@ func TestNewsSurviveRefusals(t *testing.T) {
 			t.Error("a run that cannot be noted was let through")
 		}
 		store.left, store.err = 1, fmt.Errorf("no: %w", bot.ErrInvalid)
-		if err := c.keep(t.Context(), &bot.Change{}); !errors.Is(err, bot.ErrInvalid) {
+		if err := c.keeper().Keep(t.Context(), &bot.Change{}); !errors.Is(err, bot.ErrInvalid) {
 			t.Errorf("what is refused for good: %v", err)
 		}
 	})

@@ -56,7 +56,7 @@ func (c *Core) openServers() error {
 		o.ToolTimeout = time.Duration(*m.ToolTimeoutSecs) * time.Second
 	}
 	if c.stores != nil {
-		o.Store = serverStore{store: c.stores.Bot, now: c.now}
+		o.Store = c.bucket(mcpBucket)
 	}
 	if c.elicit != nil {
 		o.Elicit = c.elicit
@@ -107,23 +107,6 @@ func serverConfig(s config.MCPServer) mcp.Server {
 		out.Roots = append(out.Roots, mcp.Root{URI: r.URI, Name: r.Name})
 	}
 	return out
-}
-
-// serverStore keeps the client's values as facts.
-type serverStore struct {
-	store bot.Store
-	now   func() time.Time
-}
-
-// Load implements mcp.Store.
-func (s serverStore) Load(ctx context.Context, key string) (string, error) {
-	return s.store.Fact(ctx, mcpBucket, key, s.now())
-}
-
-// Save implements mcp.Store.
-func (s serverStore) Save(ctx context.Context, key, value string) error {
-	_, err := s.store.Apply(ctx, &bot.Change{Facts: []bot.Fact{{Bucket: mcpBucket, Key: key, Value: value}}})
-	return err
 }
 
 // sample lets a server ask the primary model, within a call that a person has approved: its card said so.

@@ -37,7 +37,7 @@ func (s *service) tellLater(ctx context.Context, call *turn.Call, what, text str
 
 // send stores a row, and facts in the same commit, and has it delivered. The row has a key, so that it can be stored again.
 func (s *service) send(ctx context.Context, row bot.Row, facts ...bot.Fact) {
-	if err := s.core.keep(ctx, &bot.Change{Send: []bot.Row{row}, Facts: facts}); err != nil {
+	if err := s.core.keeper().Keep(ctx, &bot.Change{Send: []bot.Row{row}, Facts: facts}); err != nil {
 		s.log.Error().Err(err).Str("chat", row.Place.Chat).Msg("message not stored")
 		return
 	}
@@ -50,7 +50,7 @@ func (s *service) tellServers(ctx context.Context) func(mcp.Notice) {
 		for i, session := range n.Sessions {
 			session = s.core.moves.current(session)
 			var lane bot.Lane
-			err := s.core.insist(ctx, func() (err error) {
+			err := s.core.keeper().Insist(ctx, func() (err error) {
 				lane, err = s.core.stores.Bot.Lane(ctx, session)
 				return err
 			})
@@ -84,7 +84,7 @@ func (s *service) tellServer(ctx context.Context, n mcp.Notice, lane bot.Lane, i
 		key := fmt.Sprintf("mcp/%s/%s/%d/%d", n.Server, n.Kind, now.UnixNano(), i)
 		change.Send = []bot.Row{{Session: lane.Session, Place: lane.Place, Purpose: bot.Notice, Key: key, Content: bot.Content{Text: text}}}
 	}
-	if err := s.core.keep(ctx, change); err != nil {
+	if err := s.core.keeper().Keep(ctx, change); err != nil {
 		s.log.Error().Err(err).Str("server", n.Server).Str("chat", lane.Place.Chat).Msg("news of a server not kept")
 		return
 	}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/zephbot/zephbot/agent/reformat"
 	"github.com/zephbot/zephbot/agent/summary"
-	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/facts"
 	"github.com/zephbot/zephbot/bot/terminal"
 	"github.com/zephbot/zephbot/bot/texts"
 	"github.com/zephbot/zephbot/tools"
@@ -83,11 +83,7 @@ func (c *Core) marker(ctx context.Context) (*mark.Marker, error) {
 		return nil, fmt.Errorf("key of the marks: %w", err)
 	}
 	if c.stores != nil {
-		fresh := bot.Fact{Bucket: secretBucket, Key: "mark", Value: hex.EncodeToString(key)}
-		if _, err := c.stores.Bot.Apply(ctx, &bot.Change{FactsIf: []bot.Fact{fresh}}); err != nil {
-			return nil, fmt.Errorf("key of the marks: %w", err)
-		}
-		stored, err := c.stores.Bot.Fact(ctx, secretBucket, "mark", c.now())
+		stored, err := c.bucket(secretBucket).Once(ctx, "mark", hex.EncodeToString(key))
 		if err == nil {
 			key, err = hex.DecodeString(stored)
 		}
@@ -242,7 +238,7 @@ func (c *Core) retries() tools.Middleware {
 func (c *Core) decoding() (decode.Options, error) {
 	o := decode.Options{Hides: func(d tools.Definition) bool { return c.policy.Hides(d.Name, d.Says) }}
 	if c.stores != nil {
-		o.Memory = mended{store: c.stores.Bot, now: c.now}
+		o.Memory = facts.Bucket{Name: mendedBucket, Store: c.stores.Bot, Now: c.now, For: mendedFor}
 	}
 	if name := c.cfg.Tools.Retry.ReformatProvider; name != "" {
 		provider, err := c.judgeModel(name)
@@ -266,23 +262,6 @@ func (s *stages) shape(o *chain.Options) {
 	if s.anomaly != nil {
 		o.Block, o.Anomaly = s.anomaly.Block, s.anomaly.Middleware
 	}
-}
-
-// mended keeps corrected arguments as facts.
-type mended struct {
-	store bot.Store
-	now   func() time.Time
-}
-
-// Mended implements decode.Memory.
-func (m mended) Mended(ctx context.Context, session, call string) (string, error) {
-	return m.store.Fact(ctx, mendedBucket, session+"/"+call, m.now())
-}
-
-// Remember implements decode.Memory.
-func (m mended) Remember(ctx context.Context, session, call, args string) error {
-	_, err := m.store.Apply(ctx, &bot.Change{Facts: []bot.Fact{{Bucket: mendedBucket, Key: session + "/" + call, Value: args, Expires: m.now().Add(mendedFor)}}})
-	return err
 }
 
 // tally sums up what the filter did since the start, for /status.

@@ -1,0 +1,58 @@
+package facts
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/zephbot/zephbot/bot"
+)
+
+// Pauses between two attempts of a Keeper.
+const (
+	firstPause = 50 * time.Millisecond
+	mostPause  = 5 * time.Second
+)
+
+// Keeper makes changes that must not be lost. Safe for concurrent use; it starts no goroutines.
+type Keeper struct {
+	Store bot.Writer
+	Log   zerolog.Logger
+}
+
+// Keep applies a Change again and again until the store takes it, or refuses it for good, or ctx ends. The store's answer may get lost, so the Change must
+// come to the same when it is applied twice.
+func (k Keeper) Keep(ctx context.Context, change *bot.Change) error {
+	return k.Insist(ctx, func() error {
+		_, err := k.Store.Apply(ctx, change)
+		return err
+	})
+}
+
+// Insist does something with the store until it succeeds, is refused for good, or ctx ends; then the error is both ctx's and the store's last one.
+func (k Keeper) Insist(ctx context.Context, work func() error) error {
+	for pause := firstPause; ; pause = min(2*pause, mostPause) {
+		err := work()
+		if err == nil || final(err) {
+			return err
+		}
+		k.Log.Warn().Err(err).Dur("wait", pause).Msg("the store refused; tried again")
+		timer := time.NewTimer(pause)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return errors.Join(ctx.Err(), err)
+		case <-timer.C:
+		}
+	}
+}
+
+// final says that a Change is not taken at another time either.
+func final(err error) bool {
+	return slices.ContainsFunc([]error{bot.ErrInvalid, bot.ErrNotFound, bot.ErrLost, bot.ErrConflict, bot.ErrDecided, bot.ErrTaken}, func(e error) bool {
+		return errors.Is(err, e)
+	})
+}
