@@ -9,10 +9,11 @@ import (
 
 // Counters may lose what they held: embedded ones forget everything with their process, a server without persistence with its own. So a process fills
 // each counter from the mirror before it first relies on it. A number beside the counters of a day, drawn by whoever first finds none, tells that they
-// are still the ones that were filled: it is lost with them. It is read in the same step that takes a turn.
+// are still the ones that were filled: it is lost with them. It is read in the same step that takes a turn. A server that restarts from an old snapshot,
+// or a replica that takes over, has that number and counters that are too low: Renewals tells of those.
 
 // tries bounds how often a turn is taken again because the counters were lost meanwhile.
-const tries = 3
+const tries = 5
 
 var errUnsteady = errors.New("the counters are lost again and again")
 
@@ -29,7 +30,7 @@ func (m *Meter) take(ctx context.Context, turn, today string, levels []level) (c
 	}
 	takes = append(takes, Take{Key: mark(today)})
 	for range tries {
-		epoch, err := m.fill(ctx, today, levels)
+		state, err := m.fill(ctx, today, levels)
 		if err != nil {
 			return nil, -1, err
 		}
@@ -37,7 +38,7 @@ func (m *Meter) take(ctx context.Context, turn, today string, levels []level) (c
 		if err != nil {
 			return nil, -1, err
 		}
-		if counts[len(levels)] == epoch {
+		if m.still(state, counts[len(levels)]) {
 			return counts[:len(levels)], denied, nil
 		}
 		m.Forget()
@@ -56,7 +57,7 @@ func (m *Meter) read(ctx context.Context, today string, levels []level) ([]int64
 	}
 	keys = append(keys, mark(today))
 	for range tries {
-		epoch, err := m.fill(ctx, today, levels)
+		state, err := m.fill(ctx, today, levels)
 		if err != nil {
 			return nil, err
 		}
@@ -64,7 +65,7 @@ func (m *Meter) read(ctx context.Context, today string, levels []level) ([]int64
 		if err != nil {
 			return nil, fmt.Errorf("read quota: %w", err)
 		}
-		if counts[len(levels)] == epoch {
+		if m.still(state, counts[len(levels)]) {
 			return counts[:len(levels)], nil
 		}
 		m.Forget()
@@ -72,44 +73,54 @@ func (m *Meter) read(ctx context.Context, today string, levels []level) ([]int64
 	return nil, errUnsteady
 }
 
-// fill raises the counters of levels to what the mirror says, those that this process has not filled since they were last lost, and gives the number
-// beside them. Several may fill the same at once: a counter is only ever raised.
-func (m *Meter) fill(ctx context.Context, today string, levels []level) (int64, error) {
-	now, epoch, missing := m.missing(today, levels)
-	if epoch == 0 {
-		var err error
-		if epoch, err = m.epoch(ctx, today); err != nil {
-			return 0, err
+// state names the counters that were filled.
+type state struct {
+	epoch, renewals int64
+}
+
+// still says whether counters that have this epoch are those of a state.
+func (m *Meter) still(s state, epoch int64) bool {
+	return epoch == s.epoch && m.counter.Renewals() == s.renewals
+}
+
+// fill raises the counters of levels to what the mirror says, those that this process has not filled since they were last lost, and gives the state in
+// which it found them. Several may fill the same at once: a counter is only ever raised.
+func (m *Meter) fill(ctx context.Context, today string, levels []level) (s state, err error) {
+	now, s, missing := m.missing(today, levels)
+	if s.epoch == 0 {
+		if s.epoch, err = m.epoch(ctx, today); err != nil {
+			return s, err
 		}
+		s.renewals = m.counter.Renewals() // before anything is raised: counters that are renewed from here on are filled again
 	}
 	for _, l := range missing {
 		used, err := m.mirror.Used(ctx, l.name, Turns, today)
 		if err != nil {
-			return 0, fmt.Errorf("read charges: %w", err)
+			return s, fmt.Errorf("read charges: %w", err)
 		}
 		if used <= 0 {
 			continue
 		}
 		if err := m.counter.Restore(ctx, key(l.name, today), used, endOf(m.now())); err != nil {
-			return 0, fmt.Errorf("restore %s: %w", l.name, err)
+			return s, fmt.Errorf("restore %s: %w", l.name, err)
 		}
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.known == now && (now.epoch == 0 || now.epoch == epoch) { // else it was forgotten meanwhile, or another day began
-		now.epoch = epoch
+	if m.known == now && (now.epoch == 0 || now.state == s) { // else it was forgotten meanwhile, or another day began
+		now.state = s
 		for _, l := range missing {
 			now.filled[l.name] = true
 		}
 	}
-	return epoch, nil
+	return s, nil
 }
 
 // missing lists the levels that this process has not filled.
-func (m *Meter) missing(today string, levels []level) (now *known, epoch int64, missing []level) {
+func (m *Meter) missing(today string, levels []level) (now *known, s state, missing []level) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.known.day != today {
+	if m.known.day != today || (m.known.epoch != 0 && m.known.renewals != m.counter.Renewals()) {
 		m.known = &known{day: today, filled: map[string]bool{}}
 	}
 	for _, l := range levels {
@@ -117,7 +128,7 @@ func (m *Meter) missing(today string, levels []level) (now *known, epoch int64, 
 			missing = append(missing, l)
 		}
 	}
-	return m.known, m.known.epoch, missing
+	return m.known, m.known.state, missing
 }
 
 // epoch reads the number beside the counters of a day, and draws one where there is none.

@@ -37,6 +37,8 @@ type Counter interface {
 	Read(ctx context.Context, keys []string) ([]int64, error)
 	// Restore sets a counter to at least n.
 	Restore(ctx context.Context, key string, n int64, expire time.Time) error
+	// Renewals counts how often the counters may have become older ones, as those of a replica that took over are. It asks nobody.
+	Renewals() int64
 }
 
 // Limits are turns per day; 0 = no limit.
@@ -76,7 +78,7 @@ type Meter struct {
 // known is what this process knows of the counters: in which state of theirs it filled which of them.
 type known struct {
 	day    string
-	epoch  int64 // what stood beside the counters; 0 = nobody looked
+	state  // epoch 0 = nobody looked
 	filled map[string]bool
 }
 

@@ -93,6 +93,7 @@ const entryOverhead = 14
 
 // results keeps results of tools on a server; it implements cache.Store with one round trip for each operation.
 type results struct {
+	watch          *watch
 	client         goredis.UniversalClient
 	get, set, drop *goredis.Script
 }
@@ -100,8 +101,8 @@ type results struct {
 // Cache implements engine.
 func (s *server) Cache() cache.Store {
 	return &results{
-		client: s.client,
-		get:    goredis.NewScript(cacheGetScript), set: goredis.NewScript(cacheSetScript), drop: goredis.NewScript(cacheDropScript),
+		watch: s.watch, client: s.client,
+		get: goredis.NewScript(cacheGetScript), set: goredis.NewScript(cacheSetScript), drop: goredis.NewScript(cacheDropScript),
 	}
 }
 
@@ -114,7 +115,11 @@ func cacheKeys(scope string) []string {
 
 // Get implements cache.Store.
 func (c *results) Get(ctx context.Context, scope, key string) (cache.Entry, error) {
-	out, err := c.get.Run(ctx, c.client, cacheKeys(scope), key, rand.Text(), generationTTL.Milliseconds()).StringSlice()
+	var out []string
+	err := c.watch.do(ctx, func(ctx context.Context) (err error) {
+		out, err = c.get.Run(ctx, c.client, cacheKeys(scope), key, rand.Text(), generationTTL.Milliseconds()).StringSlice()
+		return err
+	})
 	if err != nil {
 		return cache.Entry{}, fmt.Errorf("read cache: %w", err)
 	}
@@ -137,7 +142,8 @@ func (c *results) Set(ctx context.Context, scope, key string, e cache.Entry, ttl
 		key, e.Generation, e.Value, max(1, min(ttl, cache.MaxTTL).Milliseconds()),
 		cache.MaxEntries, cache.MaxBytes + cache.MaxEntries*entryOverhead, generationTTL.Milliseconds(),
 	}
-	if err := c.set.Run(ctx, c.client, cacheKeys(scope), args...).Err(); err != nil {
+	err := c.watch.do(ctx, func(ctx context.Context) error { return c.set.Run(ctx, c.client, cacheKeys(scope), args...).Err() })
+	if err != nil {
 		return fmt.Errorf("write cache: %w", err)
 	}
 	return nil
@@ -145,7 +151,10 @@ func (c *results) Set(ctx context.Context, scope, key string, e cache.Entry, ttl
 
 // Drop implements cache.Store.
 func (c *results) Drop(ctx context.Context, scope string) error {
-	if err := c.drop.Run(ctx, c.client, cacheKeys(scope), rand.Text(), generationTTL.Milliseconds()).Err(); err != nil {
+	err := c.watch.do(ctx, func(ctx context.Context) error {
+		return c.drop.Run(ctx, c.client, cacheKeys(scope), rand.Text(), generationTTL.Milliseconds()).Err()
+	})
+	if err != nil {
 		return fmt.Errorf("drop cache: %w", err)
 	}
 	return nil

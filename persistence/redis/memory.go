@@ -173,6 +173,12 @@ func (m *memory) Ping(ctx context.Context) error {
 	return err
 }
 
+// Health implements engine.
+func (m *memory) Health() Health { return Health{State: Fine} }
+
+// Renewals implements quota.Counter: a process has one engine.
+func (m *memory) Renewals() int64 { return 0 }
+
 // Cache implements engine.
 func (m *memory) Cache() cache.Store { return m.cache }
 

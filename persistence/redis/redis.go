@@ -1,20 +1,13 @@
 // Package redis keeps what may be lost: the counters of quotas and the result cache, on a Redis server or in an engine of its own inside the process.
 // Nothing in it is the only copy of anything: quotas are mirrored in the durable store and rebuilt from there, and a cache can be empty.
+// docs/redis.md says how a server is set up, and what happens to each feature while it is slow, away, flushed, failed over or read-only.
 package redis
 
 import (
 	"context"
-	"crypto/tls"
-	"errors"
-	"fmt"
 	"io"
-	"net/url"
-	"strings"
 	"sync"
-	"time"
 
-	goredis "github.com/redis/go-redis/v9"
-	"github.com/redis/go-redis/v9/maintnotifications"
 	"github.com/rs/zerolog"
 
 	"github.com/zephbot/zephbot/bot/quota"
@@ -23,17 +16,24 @@ import (
 
 // Options choose the server.
 type Options struct {
-	// URL: "" = embedded; redis://, rediss:// and unix:// a server; redis+cluster:// a cluster (hosts separated by commas); redis+sentinel://hosts/master sentinels.
+	// URL: "" = embedded; redis://, rediss:// and unix:// a server; redis+cluster:// a cluster; redis+sentinel://…/name the primary that sentinels name.
+	// rediss+cluster:// and rediss+sentinel:// are the same over TLS. See parse.
 	URL string
-	Log zerolog.Logger
+	// CAFile has the certificates (PEM) that a server over TLS is checked with; "" = those of the system.
+	CAFile string
+	// CertFile and KeyFile have the certificate and key (PEM) that the server asks of its clients; "" = none. One without the other is an error.
+	CertFile, KeyFile string
+	Log               zerolog.Logger
 }
 
 // engine keeps the counters and the cache. Every operation is atomic and takes one round trip at most; the tests hold both engines to the same answers.
 type engine interface {
 	quota.Counter
 	io.Closer
-	// Ping says whether the engine answers.
+	// Ping says whether the engine counts: it writes.
 	Ping(ctx context.Context) error
+	// Health is what the operations before it found.
+	Health() Health
 	// Cache is the result cache.
 	Cache() cache.Store
 }
@@ -46,25 +46,26 @@ type Store struct {
 	closed error
 }
 
-// Open connects. An unreachable server is not an error here: Ping tells, and what needs it fails closed.
+// Open connects when the first operation comes: an unreachable server is not an error here. Errors are about Options, and never repeat a password.
 func Open(opts Options) (*Store, error) {
 	if opts.URL == "" {
 		opts.Log.Debug().Msg("counters and result cache are kept in the process")
 		return &Store{engine: newMemory()}, nil
 	}
-	options, err := parse(opts.URL)
+	options, err := parse(opts)
 	if err != nil {
 		return nil, err
 	}
-	return &Store{engine: newServer(connect(options))}, nil
+	return &Store{engine: newServer(options, opts.Log)}, nil
 }
 
-func connect(options *goredis.UniversalOptions) goredis.UniversalClient {
-	// Maintenance notifications are a feature of a hosted Redis; elsewhere they are errors on every connect.
-	options.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
-	options.DialTimeout, options.ReadTimeout, options.WriteTimeout = 3*time.Second, 2*time.Second, 2*time.Second
-	options.ContextTimeoutEnabled, options.MaxRetries = true, 1
-	return goredis.NewUniversalClient(options)
+// Check finds what Open would refuse, and connects nowhere.
+func Check(opts Options) error {
+	if opts.URL == "" {
+		return nil
+	}
+	_, err := parse(opts)
+	return err
 }
 
 // Close ends the connection, or the engine in the process. Again it does nothing.
@@ -79,39 +80,8 @@ func (s *Store) Embedded() bool {
 	return ok
 }
 
-// parse understands the URLs of Options. Errors never repeat the password.
-func parse(raw string) (*goredis.UniversalOptions, error) {
-	u, err := url.Parse(raw)
-	if err != nil {
-		return nil, errors.New("redis.url is not a URL")
-	}
-	if u.Host == "" && u.Scheme != "unix" {
-		return nil, fmt.Errorf("redis.url: scheme %q and no host: want something like redis://host:6379/0", u.Scheme)
-	}
-	scheme, mode, _ := strings.Cut(strings.ReplaceAll(u.Scheme, "-", "+"), "+")
-	switch mode {
-	case "":
-		o, err := goredis.ParseURL(raw)
-		if err != nil {
-			return nil, fmt.Errorf("redis.url (scheme %q, host %q) is not understood: want redis://host:6379/0, rediss://… or unix:///path/to/socket", u.Scheme, u.Host)
-		}
-		return &goredis.UniversalOptions{
-			Addrs: []string{o.Addr}, Username: o.Username, Password: o.Password, DB: o.DB, TLSConfig: o.TLSConfig,
-			DialerRetries: o.DialerRetries,
-		}, nil
-	case "cluster", "sentinel":
-		o := &goredis.UniversalOptions{Addrs: strings.Split(u.Host, ","), Username: u.User.Username(), IsClusterMode: mode == "cluster"}
-		o.Password, _ = u.User.Password()
-		if scheme == "rediss" {
-			o.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12}
-		}
-		if mode == "sentinel" {
-			if o.MasterName = strings.Trim(u.Path, "/"); o.MasterName == "" {
-				return nil, errors.New("redis.url: a sentinel URL names its master: redis+sentinel://host:26379,host2:26379/mymaster")
-			}
-		}
-		return o, nil
-	default:
-		return nil, fmt.Errorf("redis.url: unknown scheme %q: want redis, rediss, unix, redis+cluster or redis+sentinel", u.Scheme)
-	}
+// Probe asks the server and gives the state it was found in. The engine in the process is always Fine. ctx bounds the question.
+func (s *Store) Probe(ctx context.Context) Health {
+	_ = s.Ping(ctx) // Health says it
+	return s.Health()
 }

@@ -7,11 +7,13 @@ import (
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
+	"github.com/rs/zerolog"
 
 	"github.com/zephbot/zephbot/bot/quota"
 )
 
-// The scripts run atomically on the server and use nothing newer than Redis 6. In a cluster all keys of one call must be in one slot: a hash tag sees to it.
+// The scripts run atomically on the server and use nothing newer than Redis 6.0. In a cluster all keys of one call must be in one slot: a hash tag sees to it.
 const (
 	// KEYS[1] the id's marker, the rest counters; ARGV[1] expiry (unix seconds), then amount and limit for each counter.
 	takeScript = `
@@ -54,22 +56,33 @@ return 1`
 
 // server is the engine of a Redis server: each operation that changes something is one script.
 type server struct {
+	*watch
 	client            goredis.UniversalClient
+	met               *met
 	take, back, raise *goredis.Script
 }
 
-func newServer(client goredis.UniversalClient) *server {
-	return &server{
-		client: client,
-		take:   goredis.NewScript(takeScript), back: goredis.NewScript(returnScript), raise: goredis.NewScript(restoreScript),
+func newServer(options *goredis.UniversalOptions, log zerolog.Logger) *server {
+	s := &server{
+		watch: newWatch(log), met: newMet(log),
+		take: goredis.NewScript(takeScript), back: goredis.NewScript(returnScript), raise: goredis.NewScript(restoreScript),
 	}
+	options.OnConnect = s.met.connected
+	goredis.SetLogger(&logging.VoidLogger{}) // it writes lines of its own to stderr; what they tell, errors and the watch tell too
+	s.client = goredis.NewUniversalClient(options)
+	return s
 }
 
 // Close implements engine.
 func (s *server) Close() error { return s.client.Close() }
 
-// Ping implements engine.
-func (s *server) Ping(ctx context.Context) error { return s.client.Ping(ctx).Err() }
+// Ping implements engine. What it writes is beside the counters: in a cluster, the node that has those is asked.
+func (s *server) Ping(ctx context.Context) error {
+	return s.probe(ctx, func(ctx context.Context) error { return s.client.Set(ctx, tag+"quota/probe", 1, time.Minute).Err() })
+}
+
+// Renewals implements quota.Counter.
+func (s *server) Renewals() int64 { return s.met.count.Load() }
 
 // tag puts all quota keys into one slot of a cluster: they change together.
 const tag = "{quota}"
@@ -88,7 +101,11 @@ func (s *server) Take(ctx context.Context, id string, takes []quota.Take, expire
 	for _, t := range takes {
 		args = append(args, t.N, t.Limit)
 	}
-	out, err := s.take.Run(ctx, s.client, keys(id, takes), args...).Int64Slice()
+	var out []int64
+	err := s.do(ctx, func(ctx context.Context) (err error) {
+		out, err = s.take.Run(ctx, s.client, keys(id, takes), args...).Int64Slice()
+		return err
+	})
 	if err != nil {
 		return nil, -1, fmt.Errorf("take %s: %w", id, err)
 	}
@@ -104,7 +121,8 @@ func (s *server) Return(ctx context.Context, id string, takes []quota.Take) erro
 	for _, t := range takes {
 		args = append(args, t.N)
 	}
-	if err := s.back.Run(ctx, s.client, keys(id, takes), args...).Err(); err != nil {
+	err := s.do(ctx, func(ctx context.Context) error { return s.back.Run(ctx, s.client, keys(id, takes), args...).Err() })
+	if err != nil {
 		return fmt.Errorf("return %s: %w", id, err)
 	}
 	return nil
@@ -119,7 +137,11 @@ func (s *server) Read(ctx context.Context, names []string) ([]int64, error) {
 	for i, n := range names {
 		list[i] = tag + n
 	}
-	values, err := s.client.MGet(ctx, list...).Result()
+	var values []any
+	err := s.do(ctx, func(ctx context.Context) (err error) {
+		values, err = s.client.MGet(ctx, list...).Result()
+		return err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("read counters: %w", err)
 	}
@@ -138,7 +160,10 @@ func (s *server) Read(ctx context.Context, names []string) ([]int64, error) {
 
 // Restore implements quota.Counter.
 func (s *server) Restore(ctx context.Context, key string, n int64, expire time.Time) error {
-	if err := s.raise.Run(ctx, s.client, []string{tag + key}, n, expire.Unix()).Err(); err != nil {
+	err := s.do(ctx, func(ctx context.Context) error {
+		return s.raise.Run(ctx, s.client, []string{tag + key}, n, expire.Unix()).Err()
+	})
+	if err != nil {
 		return fmt.Errorf("restore %s: %w", key, err)
 	}
 	return nil

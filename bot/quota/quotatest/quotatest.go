@@ -3,6 +3,7 @@ package quotatest
 
 import (
 	"context"
+	"maps"
 	"sync"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 type Counter struct {
 	mu     sync.Mutex
 	err    error
+	renews int64
 	values map[string]int64
 	ids    map[string]bool
 }
@@ -33,13 +35,38 @@ func (c *Counter) Lose() {
 	c.values, c.ids = nil, nil
 }
 
+// Renew makes the counters older ones: values, and the ids that were taken, as a server had them when it last saved them.
+func (c *Counter) Renew(values map[string]int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.values, c.ids = values, nil
+	c.renews++
+}
+
+// Values are all counters, to be given to Renew.
+func (c *Counter) Values() map[string]int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return maps.Clone(c.values)
+}
+
+// Renewals implements quota.Counter.
+func (c *Counter) Renewals() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.renews
+}
+
 // begin checks what every call checks. Called with mu held.
 func (c *Counter) begin(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	if c.values == nil {
-		c.values, c.ids = map[string]int64{}, map[string]bool{}
+		c.values = map[string]int64{}
+	}
+	if c.ids == nil {
+		c.ids = map[string]bool{}
 	}
 	return c.err
 }

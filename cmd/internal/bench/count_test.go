@@ -125,7 +125,7 @@ type cost struct{ statements, commits, trips int64 }
 // measureCost plays n turns one after another on a service whose counters are in a Redis that counts its commands.
 func measureCost(ctx context.Context, tb testing.TB, n int) (cost, string) {
 	tb.Helper()
-	redis := redistest.Start(ctx, tb)
+	redis := redistest.Start(tb)
 	w := newWorld(tb, 1)
 	w.environment = []string{"ZEPH_REDIS_URL=" + redis.URL}
 	defer service().begin(ctx, tb, w, mirror(tb, 0))()

@@ -1,0 +1,147 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+	"github.com/rs/zerolog"
+)
+
+const (
+	// patience is how long one operation may take, its repetition included. A turn waits for it.
+	patience = 2 * time.Second
+	// fair is how long an operation that its caller ended had to wait before that is the server's fault.
+	fair = 500 * time.Millisecond
+	// rest is how long a server that did not answer in time is left alone: what comes meanwhile fails at once, rather than waiting too.
+	rest = time.Second
+)
+
+// State is how the server did when it was last asked.
+type State string
+
+// The states.
+const (
+	Fine     State = "ok"
+	Slow     State = "slow"      // connected, and no answer in time
+	Away     State = "away"      // no connection, or a server that is starting or has lost its cluster
+	ReadOnly State = "read-only" // answers, and takes no writes: a replica, a full memory or disk
+	Refused  State = "refused"   // does not accept the password, or the user may not do what is needed
+)
+
+// Health is a state and when it began.
+type Health struct {
+	State State
+	Since time.Time
+}
+
+// errResting is what is answered in place of a server that is left alone.
+var errResting = errors.New("redis did not answer in time a moment ago")
+
+// watch hears how every operation ended. Safe for concurrent use.
+type watch struct {
+	log zerolog.Logger
+
+	mu     sync.Mutex
+	health Health
+	until  time.Time // the server is left alone
+}
+
+func newWatch(log zerolog.Logger) *watch {
+	return &watch{log: log, health: Health{State: Fine, Since: time.Now()}}
+}
+
+// Health implements engine.
+func (w *watch) Health() Health {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.health
+}
+
+// do runs an operation, within patience.
+func (w *watch) do(ctx context.Context, op func(ctx context.Context) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if w.resting() {
+		return errResting
+	}
+	began := time.Now()
+	limited, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	err := op(limited)
+	switch {
+	case err == nil || ctx.Err() == nil:
+		w.heard(err)
+	case time.Since(began) >= fair: // the caller gave up, and had waited
+		w.heard(context.DeadlineExceeded)
+	}
+	return err
+}
+
+// probe runs an operation also while the server is left alone.
+func (w *watch) probe(ctx context.Context, op func(ctx context.Context) error) error {
+	w.mu.Lock()
+	w.until = time.Time{}
+	w.mu.Unlock()
+	return w.do(ctx, op)
+}
+
+func (w *watch) resting() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return time.Now().Before(w.until)
+}
+
+// heard keeps the state, and tells the log where it changed.
+func (w *watch) heard(err error) {
+	state, now := stateOf(err), time.Now()
+	w.mu.Lock()
+	before := w.health
+	if state == Slow {
+		w.until = now.Add(rest)
+	}
+	if state != before.State {
+		w.health = Health{State: state, Since: now}
+	}
+	w.mu.Unlock()
+	switch {
+	case state == before.State:
+	case state == Fine:
+		w.log.Info().Str("was", string(before.State)).Dur("for", now.Sub(before.Since)).Msg("redis works again")
+	default:
+		w.log.Warn().Err(err).Str("state", string(state)).Msg("redis does not work")
+	}
+}
+
+// stateOf says what the end of an operation tells about the server.
+func stateOf(err error) State {
+	_, replied := errors.AsType[goredis.Error](err)
+	late, timed := errors.AsType[net.Error](err)
+	switch {
+	case err == nil, errors.Is(err, goredis.Nil):
+		return Fine
+	case goredis.IsAuthError(err), goredis.IsPermissionError(err):
+		return Refused
+	case goredis.IsReadOnlyError(err), goredis.IsOOMError(err), goredis.IsNoReplicasError(err), goredis.HasErrorPrefix(err, "MISCONF"):
+		return ReadOnly
+	case goredis.IsLoadingError(err), goredis.IsClusterDownError(err), goredis.IsMasterDownError(err), goredis.IsMaxClientsError(err):
+		return Away
+	case replied: // it works; the answer is about something else
+		return Fine
+	case dialing(err):
+		return Away
+	case errors.Is(err, context.DeadlineExceeded), timed && late.Timeout():
+		return Slow
+	default:
+		return Away
+	}
+}
+
+func dialing(err error) bool {
+	op, ok := errors.AsType[*net.OpError](err)
+	return ok && op.Op == "dial"
+}

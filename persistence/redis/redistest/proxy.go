@@ -1,0 +1,269 @@
+package redistest
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+)
+
+// Fault is what a Proxy does with requests.
+type Fault int
+
+// The faults.
+const (
+	None     Fault = iota
+	Cut            // connections are cut, and new ones at once too
+	Stall          // requests are taken and not answered, until the next fault
+	ReadOnly       // what writes is answered as a replica answers it
+)
+
+// Proxy stands between clients and a server. It counts what clients write at once (a request, or several that make one trip), notes their commands, and
+// pulls the plug. Safe for concurrent use.
+type Proxy struct {
+	listener net.Listener
+	trips    atomic.Int64
+	work     sync.WaitGroup
+
+	mu       sync.Mutex
+	behind   string
+	fault    Fault
+	changed  chan struct{} // closed by the next fault
+	conns    map[net.Conn]bool
+	commands map[string]bool
+	closed   bool
+}
+
+// Between starts a proxy before the server at an address. It ends with the test, and waits for its goroutines.
+func Between(tb testing.TB, behind string) *Proxy {
+	tb.Helper()
+	listener, err := (&net.ListenConfig{}).Listen(tb.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	p := &Proxy{listener: listener, behind: behind, changed: make(chan struct{}), conns: map[net.Conn]bool{}, commands: map[string]bool{}}
+	p.work.Go(p.serve)
+	tb.Cleanup(p.close)
+	return p
+}
+
+// Addr is where clients connect to.
+func (p *Proxy) Addr() string { return p.listener.Addr().String() }
+
+// Trips is how many there were so far.
+func (p *Proxy) Trips() int64 { return p.trips.Load() }
+
+// Commands are those that were sent so far, in capitals and in order, a command of a container as "CLIENT SETINFO".
+func (p *Proxy) Commands() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var list []string
+	for name := range p.commands {
+		list = append(list, name)
+	}
+	slices.Sort(list)
+	return list
+}
+
+// Break begins a fault, and ends the one before it; None heals. Requests that were stalled are lost with their connections.
+func (p *Proxy) Break(f Fault) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.fault == Cut || p.fault == Stall || f == Cut {
+		p.cut()
+	}
+	p.fault = f
+	close(p.changed)
+	p.changed = make(chan struct{})
+}
+
+// Turn leads to another server from now on, as a failover does: connections are cut.
+func (p *Proxy) Turn(behind string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.behind = behind
+	p.cut()
+}
+
+// cut closes all connections. Called with mu held.
+func (p *Proxy) cut() {
+	for c := range p.conns {
+		_ = c.Close() // it is cut
+	}
+}
+
+func (p *Proxy) close() {
+	_ = p.listener.Close()
+	p.mu.Lock()
+	p.closed = true
+	p.cut()
+	close(p.changed)
+	p.changed = nil
+	p.mu.Unlock()
+	p.work.Wait()
+}
+
+// add keeps a connection for cut; false: the proxy has ended, or cuts.
+func (p *Proxy) add(list ...net.Conn) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed || p.fault == Cut {
+		for _, c := range list {
+			_ = c.Close()
+		}
+		return false
+	}
+	for _, c := range list {
+		p.conns[c] = true
+	}
+	return true
+}
+
+func (p *Proxy) drop(list ...net.Conn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, c := range list {
+		_ = c.Close()
+		delete(p.conns, c)
+	}
+}
+
+func (p *Proxy) serve() {
+	for {
+		client, err := p.listener.Accept()
+		if err != nil {
+			return
+		}
+		p.mu.Lock()
+		behind := p.behind
+		p.mu.Unlock()
+		server, err := (&net.Dialer{}).DialContext(context.Background(), "tcp", behind)
+		if err != nil {
+			_ = client.Close()
+			continue
+		}
+		if !p.add(client, server) {
+			continue
+		}
+		p.work.Go(func() {
+			defer p.drop(client, server)
+			_, _ = io.Copy(client, server) // ends with either side
+		})
+		p.work.Go(func() {
+			defer p.drop(client, server)
+			p.forward(client, server)
+		})
+	}
+}
+
+// counting counts the reads that gave something.
+type counting struct {
+	io.Reader
+	trips *atomic.Int64
+}
+
+func (c counting) Read(b []byte) (int, error) {
+	n, err := c.Reader.Read(b)
+	if n > 0 {
+		c.trips.Add(1)
+	}
+	return n, err
+}
+
+// forward hands requests over, one by one.
+func (p *Proxy) forward(client, server net.Conn) {
+	in := bufio.NewReaderSize(counting{client, &p.trips}, 1<<16)
+	for {
+		raw, words, err := request(in)
+		if err != nil {
+			return
+		}
+		p.note(words)
+		switch fault := p.wait(); {
+		case fault == Cut:
+			return
+		case fault == ReadOnly && writes(words[0]):
+			if _, err := io.WriteString(client, "-READONLY You can't write against a read only replica.\r\n"); err != nil {
+				return
+			}
+		default:
+			if _, err := server.Write(raw); err != nil {
+				return
+			}
+		}
+	}
+}
+
+// wait stalls while that is the fault, and gives the fault that is not; what was stalled is lost.
+func (p *Proxy) wait() Fault {
+	p.mu.Lock()
+	fault, changed := p.fault, p.changed
+	p.mu.Unlock()
+	if fault != Stall || changed == nil {
+		return fault
+	}
+	<-changed
+	return Cut
+}
+
+func (p *Proxy) note(words []string) {
+	name := strings.ToUpper(words[0])
+	if len(words) > 1 && slices.Contains([]string{"CLIENT", "CLUSTER", "COMMAND", "CONFIG", "SCRIPT", "SENTINEL"}, name) {
+		name += " " + strings.ToUpper(words[1])
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.commands[name] = true
+}
+
+// writes says whether a command that we use may write.
+func writes(command string) bool {
+	return slices.Contains([]string{"SET", "EVAL", "EVALSHA"}, strings.ToUpper(command))
+}
+
+// request reads one request: an array of strings with their lengths before them.
+func request(in *bufio.Reader) (raw []byte, words []string, err error) {
+	var out bytes.Buffer
+	n, err := length(in, &out, '*')
+	if err != nil {
+		return nil, nil, err
+	}
+	for range n {
+		size, err := length(in, &out, '$')
+		if err != nil {
+			return nil, nil, err
+		}
+		word := make([]byte, size+2)
+		if _, err := io.ReadFull(in, word); err != nil {
+			return nil, nil, err
+		}
+		out.Write(word)
+		words = append(words, string(word[:size]))
+	}
+	if len(words) == 0 {
+		return nil, nil, io.ErrUnexpectedEOF
+	}
+	return out.Bytes(), words, nil
+}
+
+// length reads a line such as "*3".
+func length(in *bufio.Reader, out *bytes.Buffer, kind byte) (int, error) {
+	line, err := in.ReadString('\n')
+	if err != nil {
+		return 0, err
+	}
+	out.WriteString(line)
+	n, err := strconv.Atoi(strings.TrimSpace(line[1:]))
+	if err != nil || line[0] != kind || n < 0 || n > 1<<24 {
+		return 0, fmt.Errorf("not a request: %q", line)
+	}
+	return n, nil
+}
