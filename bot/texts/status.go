@@ -28,9 +28,17 @@ type Details struct {
 	Sandbox string // as the log says it
 	// Embedded is true when the counters are kept in the process. Where anything is on the disk concerns the operator alone.
 	Embedded bool
+	Redis    *Redis // nil = there is no server
 	Filters  Filtered
 	Version  string
 	Up       time.Duration
+}
+
+// Redis says how the server of the counters does, and so what becomes of the features that use it.
+type Redis struct {
+	State string        // ok, slow, away, read-only, refused
+	For   time.Duration // how long it has been so
+	Open  bool          // quotas.on_redis_down = "allow"
 }
 
 // Filtered sums up what the output filters did, in characters and in outputs of each confidence.
@@ -86,10 +94,34 @@ func (w Words) details(b *book, language string, d *Details) []string {
 		strings.ToUpper(d.Sandbox[:min(1, len(d.Sandbox))]) + d.Sandbox[min(1, len(d.Sandbox)):],
 		fmt.Sprintf(b.status.stores, stores),
 	}
+	if d.Redis != nil {
+		lines = append(lines, w.redis(b, language, d.Redis))
+	}
 	if f := d.Filters; f.In > 0 {
 		lines = append(lines, fmt.Sprintf(b.status.filters, 100*float64(f.In-f.Out)/float64(f.In), f.In, f.Full, f.Partial, f.Fallback))
 	}
 	return append(lines, fmt.Sprintf(b.status.version, d.Version, w.Duration(language, d.Up)))
+}
+
+// redis says what works without it and what does not.
+func (w Words) redis(b *book, language string, r *Redis) string {
+	if r.State == "ok" {
+		return b.status.redisFine
+	}
+	quotas := b.status.redisClosed
+	if r.Open {
+		quotas = b.status.redisOpen
+	}
+	cause := b.status.redisAway
+	switch r.State {
+	case "slow":
+		cause = b.status.redisSlow
+	case "read-only":
+		cause = b.status.redisReadOnly
+	case "refused":
+		cause = b.status.redisRefused
+	}
+	return fmt.Sprintf(cause, w.Duration(language, r.For)) + " " + quotas
 }
 
 // statusBook is what /status says in one language.
@@ -100,6 +132,10 @@ type statusBook struct {
 	servers                       string // connected, all
 	all, stores, filters, version string
 	embedded, server              string
+
+	redisFine                                         string
+	redisSlow, redisAway, redisReadOnly, redisRefused string // duration
+	redisClosed, redisOpen                            string
 }
 
 func englishStatus() statusBook {
@@ -109,6 +145,11 @@ func englishStatus() statusBook {
 		servers: "MCP servers: %d of %d connected", all: "Everywhere: %d working, %d waiting for a decision, %d messages in the queue, %d not delivered yet, %d perhaps lost",
 		stores: "Stores: %s", filters: "Filters: %.1f%% of %d characters taken out, F %d P %d B %d", version: "zephbot %s, up %s",
 		embedded: "SQLite, counters in the process", server: "SQLite, Redis server",
+		redisFine: "Redis answers: quotas are counted, results of tools are cached.",
+		redisSlow: "Redis has been too slow for %s.", redisAway: "Redis has been away for %s.", redisReadOnly: "Redis has taken no writes for %s.",
+		redisRefused: "Redis has refused our password or our rights for %s.",
+		redisClosed:  "Quotas are closed: I start nothing new (quotas.on_redis_down). Results of tools are not cached.",
+		redisOpen:    "Quotas are open: turns are not limited, and are charged later (quotas.on_redis_down). Results of tools are not cached.",
 	}
 }
 
@@ -119,5 +160,10 @@ func germanStatus() statusBook {
 		servers: "MCP-Server: %d von %d verbunden", all: "Überall: %d in Arbeit, %d warten auf eine Entscheidung, %d Nachrichten in der Schlange, %d noch nicht zugestellt, %d vielleicht verloren",
 		stores: "Speicher: %s", filters: "Filter: %.1f%% von %d Zeichen herausgenommen, F %d P %d B %d", version: "zephbot %s, läuft seit %s",
 		embedded: "SQLite, Zähler im Programm", server: "SQLite, Redis-Server",
+		redisFine: "Redis antwortet: Kontingente werden gezählt, Ergebnisse von Werkzeugen zwischengespeichert.",
+		redisSlow: "Redis ist seit %s zu langsam.", redisAway: "Redis ist seit %s nicht da.", redisReadOnly: "Redis nimmt seit %s nichts an.",
+		redisRefused: "Redis lehnt seit %s unser Passwort oder unsere Rechte ab.",
+		redisClosed:  "Kontingente sind gesperrt: ich fange nichts Neues an (quotas.on_redis_down). Ergebnisse von Werkzeugen werden nicht zwischengespeichert.",
+		redisOpen:    "Kontingente sind offen: Anfragen sind nicht begrenzt und werden später angerechnet (quotas.on_redis_down). Ergebnisse von Werkzeugen werden nicht zwischengespeichert.",
 	}
 }

@@ -104,6 +104,13 @@ func everything(l string) map[string][]string {
 			Details: &texts.Details{Sandbox: "x", Embedded: lane.Turn == "", Filters: texts.Filtered{In: 10, Out: 1}, Version: "1", Up: time.Hour},
 		}))
 	}
+	for _, state := range []string{"ok", "slow", "away", "read-only", "refused"} {
+		for _, open := range []bool{false, true} {
+			m["Status"] = append(m["Status"], w.Status(l, texts.Status{Model: "gpt", Details: &texts.Details{
+				Sandbox: "x", Redis: &texts.Redis{State: state, For: time.Minute, Open: open}, Version: "1", Up: time.Hour,
+			}}))
+		}
+	}
 	for _, name := range w.Names() {
 		m["Describe"] = append(m["Describe"], w.Describe(l, name))
 	}

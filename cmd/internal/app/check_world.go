@@ -12,8 +12,10 @@ import (
 	"time"
 
 	"github.com/bmatcuk/doublestar/v4"
+	"github.com/rs/zerolog"
 
 	"github.com/zephbot/zephbot/cmd/internal/config"
+	"github.com/zephbot/zephbot/persistence/redis"
 	"github.com/zephbot/zephbot/tools/mcp/guard"
 )
 
@@ -45,6 +47,9 @@ func (k *inspector) directories(use Use) {
 	k.writable("data_dir", home)
 	if k.c.Database.URL != "" {
 		k.wrong("database.url", "databases other than SQLite are not part of this version; leave it empty for SQLite in data_dir")
+	}
+	if err := redis.Check(redisOptions(k.c, zerolog.Nop())); err != nil {
+		k.refuse("redis.url", err)
 	}
 	if dir := k.c.Workspaces.Dir; dir != "" {
 		k.writable("workspaces.dir", k.c.Path(dir))

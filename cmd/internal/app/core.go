@@ -231,7 +231,7 @@ func (c *Core) openStores(ctx context.Context) (err error) {
 	}); err != nil {
 		return err
 	}
-	if c.redis, err = redis.Open(redis.Options{URL: c.cfg.Redis.URL.Reveal(), Log: c.log.With().Str("component", "redis").Logger()}); err != nil {
+	if c.redis, err = redis.Open(redisOptions(c.cfg, c.log.With().Str("component", "redis").Logger())); err != nil {
 		return fmt.Errorf("%w: %w", ErrConfig, err)
 	}
 	return nil
@@ -283,6 +283,7 @@ func secrets(cfg *config.Config) []string {
 	for _, p := range cfg.LLM.Providers {
 		list = append(list, p.APIKey.Reveal())
 	}
+	list = append(list, redis.Passwords(cfg.Redis.URL.Reveal())...)
 	var set []string
 	for _, s := range list {
 		if s != "" {

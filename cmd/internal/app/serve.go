@@ -16,6 +16,7 @@ import (
 	"github.com/zephbot/zephbot/bot/deliver"
 	"github.com/zephbot/zephbot/bot/telegram"
 	"github.com/zephbot/zephbot/bot/texts"
+	"github.com/zephbot/zephbot/persistence/redis"
 )
 
 // Serve is the Telegram service. It returns when ctx has ended and everything has stopped, or with what made it impossible to serve.
@@ -107,8 +108,8 @@ func (c *Core) ready(ctx context.Context) error {
 	if err := c.stores.Healthy(ctx); err != nil {
 		return fmt.Errorf("nothing can be stored: %w", err)
 	}
-	if err := c.redis.Ping(ctx); err != nil {
-		return errors.New("redis does not answer")
+	if h := c.redis.Probe(ctx); h.State != redis.Fine && c.cfg.Quotas.OnRedisDown != "allow" {
+		return fmt.Errorf("redis is %s: quotas are closed", h.State)
 	}
 	return nil
 }

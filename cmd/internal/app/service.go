@@ -19,6 +19,7 @@ import (
 	"github.com/zephbot/zephbot/bot/quota"
 	"github.com/zephbot/zephbot/bot/turn"
 	"github.com/zephbot/zephbot/persistence"
+	"github.com/zephbot/zephbot/persistence/redis"
 	"github.com/zephbot/zephbot/tools/shell"
 )
 
@@ -131,7 +132,7 @@ func (s *service) about() command.About {
 	c := s.core
 	return command.About{
 		Model: c.modelLine(), Sandbox: c.kit.level, Embedded: c.redis.Embedded(), Version: c.opts.Version, Started: c.started,
-		Servers: c.connected, Filters: c.filtered.sum,
+		Servers: c.connected, Filters: c.filtered.sum, Redis: c.counting,
 		Tools: func(place bot.Place) []string {
 			var names []string
 			for _, d := range c.usable("", s.ch.guard.Rules(place).Allowed) {
@@ -342,5 +343,13 @@ func (c *Core) serveHTTP(ctx context.Context, ready func(context.Context) error)
 func (s *service) gauges() {
 	s.core.metrics.Gauge("sessions_active", "Sessions being worked on in this process.", func() float64 { return float64(s.dispatcher.Working()) })
 	s.core.metrics.GaugesBy("mcp_servers", "MCP servers by state.", "state", s.core.serverCounts)
+	if r := s.core.redis; !r.Embedded() {
+		s.core.metrics.Gauge("redis_up", "1 when the last operation on the Redis server worked, else 0.", func() float64 {
+			if r.Health().State == redis.Fine {
+				return 1
+			}
+			return 0
+		})
+	}
 	s.core.metrics.Gauge("queue_depth", "Sessions waiting for a worker in this process.", func() float64 { return float64(s.dispatcher.Queued()) })
 }

@@ -92,8 +92,14 @@ type wired struct {
 // wire starts the service; provider are further keys of [[llm.providers]], extra is appended to the configuration.
 func wire(t *testing.T, provider, extra string, answers ...string) *wired {
 	t.Helper()
+	return wireOn(t, time.Date(2026, 5, 4, 0, 0, 0, 0, time.UTC), provider, extra, answers...)
+}
+
+// wireOn does so on a day.
+func wireOn(t *testing.T, day time.Time, provider, extra string, answers ...string) *wired {
+	t.Helper()
 	// The day stands in the system prompt: the clock begins at noon, so that it does not change in the middle of a test.
-	noon, began := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC), time.Now()
+	noon, began := day.Add(12*time.Hour), time.Now()
 	w := &wired{t: t, dir: t.TempDir(), vendor: &vendor{answers: answers}, seen: map[int]bool{}, now: func() time.Time { return noon.Add(time.Since(began)) }}
 	server := httptest.NewServer(w.vendor)
 	w.fake = telegramtest.New(telegramtest.Options{Now: w.now})
@@ -104,7 +110,10 @@ func wire(t *testing.T, provider, extra string, answers ...string) *wired {
 	w.fake.AddUser(telegramtest.User{ID: 1001, FirstName: "Ann", Language: "en"})
 	w.fake.AddPrivate(1001)
 	file := filepath.Join(w.dir, "zephbot.toml")
-	text := fmt.Sprintf("data_dir = %q\n[telegram]\ntoken = %q\napi_url = %q\nadmins = [1001]\n[quotas]\non_redis_down = \"allow\"\n[[llm.providers]]\nname = \"main\"\nmodel = \"m\"\nwire = \"chat\"\nbase_url = %q\n%s\n%s\n",
+	if !strings.Contains(extra, "[quotas]") {
+		extra += "\n[quotas]\non_redis_down = \"allow\"\n"
+	}
+	text := fmt.Sprintf("data_dir = %q\n[telegram]\ntoken = %q\napi_url = %q\nadmins = [1001]\n[[llm.providers]]\nname = \"main\"\nmodel = \"m\"\nwire = \"chat\"\nbase_url = %q\n%s\n%s\n",
 		filepath.Join(w.dir, "data"), w.fake.Token(), url, server.URL+"/v1", provider, extra)
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)

@@ -186,7 +186,10 @@ type Workspaces struct {
 
 // Redis is the table [redis].
 type Redis struct {
-	URL Secret `toml:"url" form:"redis" doc:"redis://, rediss://, cluster or sentinel URL. Empty: embedded in the process."`
+	URL      Secret `toml:"url" form:"redis" doc:"redis://, rediss://, cluster or sentinel URL; docs/redis.md has the forms. Empty: embedded in the process."`
+	CAFile   string `toml:"ca_file" place:"obeyed" doc:"File (PEM) with the authorities that a server over TLS is checked with. Empty: those of the system."`
+	CertFile string `toml:"cert_file" place:"obeyed" doc:"File (PEM) with our certificate, for a server that asks its clients for one. Empty: none."`
+	KeyFile  string `toml:"key_file" place:"obeyed" doc:"File (PEM) with the key of cert_file."`
 }
 
 // Database is the table [database].
@@ -249,7 +252,7 @@ type MemoryLimits struct {
 
 // Quotas is the table [quotas].
 type Quotas struct {
-	OnRedisDown string `toml:"on_redis_down" default:"deny" enum:"deny|allow" doc:"What happens while Redis is away."`
+	OnRedisDown string `toml:"on_redis_down" default:"deny" enum:"deny|allow" doc:"While quotas cannot be counted (docs/redis.md): nobody begins a turn, or everybody may."`
 	Payer       string `toml:"payer" default:"user" enum:"user|chat|both" doc:"Who pays in a group."`
 	User        Limits `toml:"user" doc:"Limits of each person. 0: no limit."`
 	Chat        Limits `toml:"chat" doc:"Limits of each chat. 0: no limit."`
