@@ -9,8 +9,8 @@ import (
 
 // Journal is the journal of one session as the holder of its lane sees it. One goroutine at a time appends; a parallel batch is serialised by the Runner.
 type Journal interface {
-	// Load reads the entries from the last reset on.
-	Load(ctx context.Context) ([]journal.Entry, error)
+	// Load reads the end of the journal: the last turn, and of those before it the last ones, until they have room bytes (see journal.Back).
+	Load(ctx context.Context, room int) (journal.Tail, error)
 	// Append stores entries durably and numbers them; ErrConflict when the lane or the journal has moved on.
 	Append(ctx context.Context, entries ...journal.Entry) ([]journal.Entry, error)
 }

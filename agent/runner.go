@@ -96,12 +96,12 @@ func NewRunner(deps Deps, limits Limits) *Runner {
 func (r *Runner) Run(ctx context.Context, turn *Turn, of Journal, sink Sink) (Outcome, error) {
 	// A stopped turn is read too: its open calls have to be closed.
 	loading, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
-	entries, err := of.Load(loading)
+	tail, err := of.Load(loading, window.Room(r.limits.ContextTokens))
 	cancel()
 	if err != nil {
 		return Outcome{}, fmt.Errorf("load the journal: %w", err)
 	}
-	s := newState(entries, turn.ID)
+	s := newState(tail, turn.ID)
 	step := &step{Runner: r, turn: turn, journal: of, sink: sink, state: s}
 	if e := s.over(); e != nil { // before a stop is looked at: what is over cannot be stopped
 		kind := Answered
@@ -120,6 +120,7 @@ func (r *Runner) Run(ctx context.Context, turn *Turn, of Journal, sink Sink) (Ou
 		}
 		if out != nil {
 			out.Stats = s.stats()
+			s.carry(out.Entries)
 			return *out, nil
 		}
 	}
@@ -145,6 +146,7 @@ func (r *Runner) interrupted(ctx context.Context, st *step, turn *Turn, err erro
 	}
 	out := Outcome{Kind: Ended, Reason: reason, Text: st.partial.String(), Entries: st.cancelled(ctx), Stats: st.state.stats()}
 	out.Entries = append(out.Entries, journal.Entry{Turn: turn.ID, Kind: journal.EndEntry, At: r.deps.Now(), Reason: reason})
+	st.state.carry(out.Entries)
 	return out, nil
 }
 

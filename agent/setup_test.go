@@ -69,21 +69,26 @@ type handle struct {
 	load   error
 }
 
-func (h *handle) Load(ctx context.Context) ([]journal.Entry, error) {
+func (h *handle) Load(ctx context.Context, room int) (journal.Tail, error) {
 	if err := ctx.Err(); err != nil {
-		return nil, err
+		return journal.Tail{}, err
 	}
 	if h.load != nil {
-		return nil, h.load
+		return journal.Tail{}, h.load
 	}
 	list := h.all()
 	h.last = int64(len(list))
-	for i, e := range slices.Backward(list) {
-		if e.Kind == journal.ResetEntry {
-			return list[i:], nil
+	back := journal.Back{Room: room}
+	for _, e := range slices.Backward(list) {
+		if !back.Take(e) {
+			break
 		}
 	}
-	return list, nil
+	tail := back.Tail()
+	if n := back.Wants(); n > 0 {
+		return tail.With(list[n-1]), nil
+	}
+	return tail, nil
 }
 
 func (h *handle) Append(ctx context.Context, entries ...journal.Entry) ([]journal.Entry, error) {

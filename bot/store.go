@@ -365,8 +365,10 @@ type Reader interface {
 	Busy(ctx context.Context, chat string) ([]Lane, error)
 	// Express lists arrivals that overtake or belong to no lane, in order.
 	Express(ctx context.Context, channel, bot string, limit int) ([]Arrival, error)
-	// Journal reads entries of a session from its last reset entry on (that one included), numbered above after.
+	// Journal reads entries of a session from the one that begins the conversation on (the last that Begins; it is included), numbered above after.
 	Journal(ctx context.Context, session string, after int64) ([]journal.Entry, error)
+	// Tail reads the end of a session's journal, as journal.Back does with room bytes; it reads no more than that needs.
+	Tail(ctx context.Context, session string, room int) (journal.Tail, error)
 	// Due lists rows to deliver at now in order of id: pending ones that are due, at most limit. A row with EditRow waits while that row is pending
 	// or sending; then Edit is filled in with its message, and stays "" (send it) when that row never got out.
 	Due(ctx context.Context, channel, bot string, now time.Time, limit int) ([]Row, error)

@@ -22,7 +22,10 @@ const (
 	ResultEntry    Kind = "result"    // a call has ended
 	AnswerEntry    Kind = "answer"    // the answer: the turn is over
 	EndEntry       Kind = "end"       // the turn is over without an answer of the model: Text was told to the person, Reason says why
-	ResetEntry     Kind = "reset"     // /clear, /new: what stands before is not shown to the model any more
+	// SummaryEntry begins the conversation that the model sees: what is before is read no more. Text sums up what was before, "" = nothing of it is told.
+	// Standing is what still counts of it, nil = nothing: /new and /clear begin anew with an entry that has neither.
+	SummaryEntry Kind = "summary"
+	ResetEntry   Kind = "reset" // what /new and /clear wrote before there were summaries; read like an empty one
 )
 
 // Entry is one line of a session's journal. Entries are numbered from 1 without gaps and never changed.
@@ -57,7 +60,16 @@ type Entry struct {
 	Usage  llm.Usage    `json:"usage,omitzero"`   // assistant, answer
 	USD    float64      `json:"usd,omitempty"`
 	Model  string       `json:"model,omitempty"`
+
+	// Standing is carried by some entries that end a turn, so that nobody need read what is before, and by summaries.
+	Standing *Standing `json:"standing,omitempty"`
 }
+
+// Begins says whether a reader of the journal may start here.
+func (e *Entry) Begins() bool { return e.Kind == SummaryEntry || e.Kind == ResetEntry }
+
+// Anew says whether nothing that was before counts any more.
+func (e *Entry) Anew() bool { return e.Begins() && e.Standing == nil }
 
 // Quote is what a person replied to: shown to the model as an untrusted quotation.
 type Quote struct {

@@ -87,6 +87,18 @@ func Fit(groups []int, fixed, budget int) (dropped int) {
 	return dropped
 }
 
+// maxRoom bounds the history that is read for a turn, in bytes, where a window is huge or unknown.
+const maxRoom = 4 << 20
+
+// Room is how many bytes of history may have a place in a budget of tokens: four a token, which is more than High of it takes with what an entry needs
+// beside its text. 0 and less, no limit, have a bound too, of 4 MiB.
+func Room(budget int) int {
+	if budget <= 0 || budget > maxRoom/4 {
+		return maxRoom
+	}
+	return budget * 4
+}
+
 // Over says whether an estimate passes the limit at which a turn stops.
 func Over(tokens, budget int) bool {
 	return budget > 0 && float64(tokens) > float64(budget)*Limit

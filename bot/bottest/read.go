@@ -135,7 +135,7 @@ func (s *Store) Journal(ctx context.Context, session string, after int64) ([]jou
 	defer s.mu.RUnlock()
 	var list []journal.Entry
 	for _, entry := range s.journal[session] {
-		if entry.Kind == journal.ResetEntry {
+		if entry.Begins() {
 			list = nil
 		}
 		if entry.N <= after {
@@ -149,6 +149,26 @@ func (s *Store) Journal(ctx context.Context, session string, after int64) ([]jou
 		list = append(list, read)
 	}
 	return list, ctx.Err()
+}
+
+// Tail implements bot.Reader.
+func (s *Store) Tail(ctx context.Context, session string, room int) (journal.Tail, error) {
+	entries, err := s.Journal(ctx, session, 0)
+	if err != nil {
+		return journal.Tail{}, err
+	}
+	back := journal.Back{Room: room}
+	for _, e := range slices.Backward(entries) {
+		if !back.Take(e) {
+			break
+		}
+	}
+	tail := back.Tail()
+	if n := back.Wants(); n > 0 {
+		at := slices.IndexFunc(entries, func(e journal.Entry) bool { return e.N == n })
+		return tail.With(entries[at]), nil
+	}
+	return tail, nil
 }
 
 // Due implements bot.Reader.

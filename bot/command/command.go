@@ -343,7 +343,7 @@ func (t *Table) reset(word func(texts.Words, string) string) func(context.Contex
 		e := t.say(call, word(t.deps.Words, call.Message.Language))
 		e.Change.Facts = append(e.Change.Facts, bot.Fact{Bucket: bot.ResetBucket, Key: call.Session, Value: t.deps.Now().UTC().Format(time.RFC3339Nano)})
 		e.Change.Append = &bot.Append{Session: call.Session, After: lane.Last, Entries: []journal.Entry{{
-			Turn: "reset/" + call.Message.ID, Kind: journal.ResetEntry, At: t.deps.Now(), Caller: call.Message.Caller,
+			Turn: "reset/" + call.Message.ID, Kind: journal.SummaryEntry, At: t.deps.Now(), Caller: call.Message.Caller,
 		}}}
 		return e, nil
 	}

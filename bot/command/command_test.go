@@ -439,7 +439,7 @@ func TestClear(t *testing.T) {
 		d := setup(t)
 		d.begin("turn-1", 0, bot.Idle)
 		e := d.run(call(name, false))
-		want := &bot.Append{Session: session, After: 1, Entries: []journal.Entry{{Turn: "reset/100", Kind: journal.ResetEntry, At: noon, Caller: "telegram:42"}}}
+		want := &bot.Append{Session: session, After: 1, Entries: []journal.Entry{{Turn: "reset/100", Kind: journal.SummaryEntry, At: noon, Caller: "telegram:42"}}}
 		if diff := cmp.Diff(want, e.Change.Append); diff != "" {
 			t.Errorf("/%s (-want +got):\n%s", name, diff)
 		}
@@ -447,7 +447,7 @@ func TestClear(t *testing.T) {
 			t.Fatal(err)
 		}
 		entries, err := d.store.Journal(t.Context(), session, 0)
-		if err != nil || len(entries) == 0 || entries[len(entries)-1].Kind != journal.ResetEntry || entries[len(entries)-1].N != 2 {
+		if err != nil || len(entries) == 0 || entries[len(entries)-1].Kind != journal.SummaryEntry || entries[len(entries)-1].N != 2 {
 			t.Errorf("/%s: journal %+v, %v", name, entries, err)
 		}
 	}

@@ -74,7 +74,7 @@ func (d *Dispatcher) beginTurn(ctx context.Context, lane bot.Lane, t *task, text
 		return false
 	}
 	o := d.opening(&lane, t, text, news, admission)
-	entries, known := d.kept.entries(&lane)
+	tail, known := d.kept.tail(&lane)
 	if o.first = f; f != nil {
 		o.change.Claim.Arrives, o.change.Arrive = true, []bot.Arrival{*a}
 	} else {
@@ -85,7 +85,7 @@ func (d *Dispatcher) beginTurn(ctx context.Context, lane bot.Lane, t *task, text
 	w := d.newWork(&lane, t)
 	w.fresh, w.alone, w.journal.opening = true, j.alone, o
 	if w.journal.known = known; known {
-		w.journal.entries = entries
+		w.journal.tail = tail
 		w.journal.learn(o.entry)
 	}
 	moving, cancel := context.WithCancelCause(w.logged(ctx))

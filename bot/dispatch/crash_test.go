@@ -182,11 +182,11 @@ func (r reads) Ready(ctx context.Context, channel, id string, now time.Time, lim
 	return r.Store.Ready(ctx, channel, id, now, limit)
 }
 
-func (r reads) Journal(ctx context.Context, session string, after int64) ([]journal.Entry, error) {
+func (r reads) Tail(ctx context.Context, session string, room int) (journal.Tail, error) {
 	if err := r.inject.apply(false); err != nil {
-		return nil, err
+		return journal.Tail{}, err
 	}
-	return r.Store.Journal(ctx, session, after)
+	return r.Store.Tail(ctx, session, room)
 }
 
 func (r reads) OpenApprovals(ctx context.Context, session string) ([]bot.Approval, error) {

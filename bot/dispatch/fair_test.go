@@ -98,7 +98,7 @@ func TestMemoryBound(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		o := &order{open: make(chan struct{})}
 		w.runner = func(ctx context.Context, turn *agent.Turn, log agent.Journal, sink agent.Sink) (agent.Outcome, error) {
-			if _, err := log.Load(ctx); err != nil {
+			if _, err := log.Load(ctx, room); err != nil {
 				return agent.Outcome{}, err
 			}
 			return o.run(ctx, turn, log, sink)

@@ -70,7 +70,7 @@ func TestModelAway(t *testing.T) {
 			began := time.Now()
 			w.runner = func(ctx context.Context, turn *agent.Turn, log agent.Journal, sink agent.Sink) (agent.Outcome, error) {
 				runs++
-				if _, err := log.Load(ctx); err != nil {
+				if _, err := log.Load(ctx, room); err != nil {
 					return agent.Outcome{}, err
 				}
 				if time.Since(began) < 20*time.Minute { // it says something each time, and is away again

@@ -54,9 +54,9 @@ func (c *counting) Next(ctx context.Context, session string, limit int) ([]bot.A
 	return c.Store.Next(ctx, session, limit)
 }
 
-func (c *counting) Journal(ctx context.Context, session string, after int64) ([]journal.Entry, error) {
+func (c *counting) Tail(ctx context.Context, session string, room int) (journal.Tail, error) {
 	c.note("journal")
-	return c.Store.Journal(ctx, session, after)
+	return c.Store.Tail(ctx, session, room)
 }
 
 func (c *counting) OpenApprovals(ctx context.Context, session string) ([]bot.Approval, error) {
@@ -210,7 +210,7 @@ func TestWhatIsKeptIsOutOfDate(t *testing.T) {
 		"a claim": func(w *world) { takeover(w, session("ann")) },
 		"a reset": func(w *world) {
 			lane := w.lane(session("ann"))
-			change := &bot.Change{Append: &bot.Append{Session: lane.Session, After: lane.Last, Entries: []journal.Entry{{Turn: "reset", Kind: journal.ResetEntry}}}}
+			change := &bot.Change{Append: &bot.Append{Session: lane.Session, After: lane.Last, Entries: []journal.Entry{{Turn: "reset", Kind: journal.SummaryEntry}}}}
 			if _, err := w.store.Apply(w.t.Context(), change); err != nil {
 				w.t.Fatal(err)
 			}
@@ -228,7 +228,7 @@ func TestWhatIsKeptIsOutOfDate(t *testing.T) {
 			in(t, func(t *testing.T, w *world) {
 				var seen [][]journal.Entry
 				w.runner = func(ctx context.Context, turn *agent.Turn, log agent.Journal, sink agent.Sink) (agent.Outcome, error) {
-					entries, err := log.Load(ctx)
+					entries, err := history(ctx, log)
 					if err == nil {
 						err = stored(log)
 					}
@@ -263,21 +263,31 @@ func TestWhatIsKeptIsOutOfDate(t *testing.T) {
 
 // TestKeptIsWhatIsStored: whatever a turn leaves, the next one sees the same from memory as it would from the store.
 func TestKeptIsWhatIsStored(t *testing.T) {
+	for _, room := range []int{room, 4000} { // all is read, or the last turns
+		t.Run(fmt.Sprint(room), func(t *testing.T) { keptIsStored(t, room) })
+	}
+}
+
+func keptIsStored(t *testing.T, room int) {
 	in(t, func(t *testing.T, w *world) {
 		odd := []string{"plain", "a \xff b", "tab\tnew\nline <&> \u2028", ""}
 		w.runner = func(ctx context.Context, turn *agent.Turn, log agent.Journal, _ agent.Sink) (agent.Outcome, error) {
-			entries, err := log.Load(ctx)
+			tail, err := log.Load(ctx, room)
 			if err == nil {
 				err = stored(log)
 			}
 			if err != nil {
 				return agent.Outcome{}, err
 			}
-			want, err := w.store.Journal(ctx, turn.Origin.Session, 0)
-			if diff := cmp.Diff(want, entries); diff != "" {
+			want, err := w.store.Tail(ctx, turn.Origin.Session, room)
+			if diff := cmp.Diff(want.Entries, tail.Entries); diff != "" {
 				t.Errorf("(-stored +seen):\n%s", diff)
 			}
-			text := odd[len(entries)%len(odd)]
+			last := tail.Last()
+			if diff := cmp.Diff(want.Standing(last), tail.Standing(last), cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("standing (-stored +seen):\n%s", diff)
+			}
+			text := odd[int(last/4)%len(odd)]
 			_, appendErr := log.Append(ctx,
 				journal.Entry{Turn: turn.ID, Kind: journal.AssistantEntry, At: time.Now(), Uses: []journal.Use{{Call: "c", Name: "look", Args: []byte(`{"a":1}`)}}},
 				journal.Entry{Turn: turn.ID, Kind: journal.ResultEntry, At: time.Now(), Call: "c", Text: text, Touched: []string{"/x"}, Usage: llm.Usage{Input: 1}})
@@ -298,12 +308,12 @@ func TestWhatIsKeptIsBounded(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		store := &counting{Store: w.store}
 		w.parts = func(parts *dispatch.Parts) { parts.Store = store }
-		long := make([]byte, 300_000)
+		long := make([]byte, 600_000)
 		for i := range long {
 			long[i] = 'x'
 		}
 		w.runner = func(ctx context.Context, turn *agent.Turn, log agent.Journal, _ agent.Sink) (agent.Outcome, error) {
-			_, err := log.Load(ctx)
+			_, err := log.Load(ctx, room)
 			return answered(turn, string(long)), err
 		}
 		p := w.start()

@@ -13,9 +13,9 @@ type laneJournal struct {
 	store   bot.Store
 	lease   bot.Lease
 	last    int64
-	entries []journal.Entry                 // known of the conversation, up to last, as they are stored
-	known   bool                            // entries is filled
-	odd     bool                            // entries are not quite what is stored
+	tail    journal.Tail                    // known of the conversation, up to last, as it is stored
+	known   bool                            // tail is filled
+	odd     bool                            // tail is not quite what is stored
 	opening *opening                        // of a turn that begins; nil = its beginning was stored before
 	notices func([]journal.Entry) []bot.Row // go out in the commit of the entries they stand in
 	wake    func()
@@ -23,28 +23,29 @@ type laneJournal struct {
 }
 
 // Load implements agent.Journal.
-func (j *laneJournal) Load(ctx context.Context) ([]journal.Entry, error) {
+func (j *laneJournal) Load(ctx context.Context, room int) (journal.Tail, error) {
 	if !j.known {
-		entries, err := j.store.Journal(ctx, j.lease.Session, 0)
+		tail, err := j.store.Tail(ctx, j.lease.Session, room)
 		if err != nil {
-			return nil, err
+			return journal.Tail{}, err
 		}
-		j.entries, j.known = entries, true
+		j.tail, j.known = tail, true
 		if j.opening != nil {
 			first := j.opening.entry.N
-			at := slices.IndexFunc(entries, func(e journal.Entry) bool { return e.N >= first })
-			if at < 0 || entries[at].N != first { // the commit that adds it is not over yet
+			at := slices.IndexFunc(tail.Entries, func(e journal.Entry) bool { return e.N >= first })
+			if at < 0 || tail.Entries[at].N != first { // the commit that adds it is not over yet
 				j.learn(j.opening.entry)
 			}
 		}
 	}
-	if n := len(j.entries); n > 0 {
-		j.last = j.entries[n-1].N
+	j.tail = j.tail.Cut(room) // what was kept has grown since
+	if len(j.tail.Entries) > 0 {
+		j.last = j.tail.Last()
 	}
 	if j.weigh != nil {
-		j.weigh(historyBytes(j.entries))
+		j.weigh(historyBytes(j.tail.Entries))
 	}
-	return slices.Clip(j.entries), nil
+	return journal.Tail{Before: j.tail.Before, Entries: slices.Clip(j.tail.Entries)}, nil
 }
 
 // Stored implements agent.Pending.
@@ -82,10 +83,10 @@ func (j *laneJournal) Append(ctx context.Context, entries ...journal.Entry) ([]j
 
 // learn adds numbered entries to what is known.
 func (j *laneJournal) learn(entries ...journal.Entry) {
-	j.entries = slices.Clip(j.entries) // what was given out stays as it is
+	j.tail.Entries = slices.Clip(j.tail.Entries) // what was given out stays as it is
 	for _, e := range entries {
 		stored, ok := asStored(e)
 		j.odd = j.odd || !ok
-		j.entries = append(j.entries, stored)
+		j.tail.Entries = append(j.tail.Entries, stored)
 	}
 }

@@ -12,10 +12,12 @@ import (
 	"github.com/zephbot/zephbot/bot"
 )
 
-// Bounds of what is kept of sessions between their turns, in bytes as sizeOf estimates them.
+// Bounds of what is kept of sessions between their turns, in bytes as journal.Entry.Size and journal.Standing.Size estimate them. One session may have the history that fills a
+// window of 128 000 tokens, and a turn.
 const (
 	keptBytes   = 8 << 20
-	keptSession = keptBytes / 16
+	keptSession = keptBytes / 8
+	keptLane    = 512 // what a session takes beside its entries
 )
 
 // kept remembers sessions from turn to turn, so that the next turn need not read what the last one wrote. What it says may be out of date: a turn that
@@ -31,9 +33,9 @@ type kept struct {
 
 // keptOne is an idle session.
 type keptOne struct {
-	lane    bot.Lane
-	entries []journal.Entry // since the last reset, up to lane.Last
-	size    int
+	lane bot.Lane
+	tail journal.Tail // up to lane.Last
+	size int
 }
 
 func newKept(limit int) *kept {
@@ -51,27 +53,27 @@ func (k *kept) lane(session string) (bot.Lane, bool) {
 	return at.Value.(*keptOne).lane, true //nolint:forcetypeassert // only such are in the list
 }
 
-// entries are the journal up to the lane's last entry, when that is what is known. The list must not be written to.
-func (k *kept) entries(lane *bot.Lane) ([]journal.Entry, bool) {
+// tail is the end of the journal, to the lane's last entry, when that is what is known. Its entries must not be written to.
+func (k *kept) tail(lane *bot.Lane) (journal.Tail, bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	at, ok := k.sessions[lane.Session]
 	if !ok {
-		return nil, false
+		return journal.Tail{}, false
 	}
 	one := at.Value.(*keptOne) //nolint:forcetypeassert // only such are in the list
 	if one.lane.Fence != lane.Fence || one.lane.Last != lane.Last {
-		return nil, false
+		return journal.Tail{}, false
 	}
 	k.order.MoveToFront(at)
-	return one.entries, true
+	return one.tail, true
 }
 
 // put remembers a session, and forgets others for it. What a journal would give back otherwise than it was written is not kept.
-func (k *kept) put(lane bot.Lane, entries []journal.Entry) {
-	one := &keptOne{lane: lane, entries: entries, size: overhead}
-	for i := range entries {
-		one.size += sizeOf(&entries[i])
+func (k *kept) put(lane bot.Lane, tail journal.Tail) {
+	one := &keptOne{lane: lane, tail: tail, size: keptLane}
+	for i := range tail.Entries {
+		one.size += tail.Entries[i].Size() + tail.Entries[i].Standing.Size()
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -104,26 +106,6 @@ func (k *kept) remove(session string) {
 	k.size -= at.Value.(*keptOne).size //nolint:forcetypeassert // only such are in the list
 }
 
-// overhead is what a session or an entry takes beside its texts, in bytes.
-const overhead = 512
-
-// sizeOf estimates the memory of an entry, in bytes.
-func sizeOf(e *journal.Entry) int {
-	n := overhead + len(e.Turn) + len(e.Text) + len(e.Speaker) + len(e.Caller) + len(e.News) + len(e.Source)
-	if e.Quote != nil {
-		n += len(e.Quote.Author) + len(e.Quote.Text)
-	}
-	for i := range e.Uses {
-		n += 128 + len(e.Uses[i].Args) + len(e.Uses[i].Extra)
-	}
-	for _, texts := range [][]string{e.Notices, e.Touched, e.Found} {
-		for _, text := range texts {
-			n += 16 + len(text)
-		}
-	}
-	return n
-}
-
 // asStored is an entry as a journal gives it back; false when that cannot be told: JSON replaces what is not UTF-8.
 func asStored(e journal.Entry) (journal.Entry, bool) {
 	e.At, e.Files = e.At.Round(0).UTC(), nil
@@ -137,7 +119,11 @@ func asStored(e journal.Entry) (journal.Entry, bool) {
 	for _, u := range e.Uses {
 		texts = append(texts, u.Call, u.Model, u.Name, u.Definition)
 	}
-	for _, list := range [][]string{texts, e.Notices, e.Touched, e.Found} {
+	lists := [][]string{texts, e.Notices, e.Touched, e.Found}
+	if e.Standing != nil {
+		lists = append(lists, e.Standing.Succeeded, e.Standing.Touched, []string{e.Standing.Suspicious})
+	}
+	for _, list := range lists {
 		for _, text := range list {
 			if !utf8.ValidString(text) {
 				return e, false
@@ -163,5 +149,5 @@ func (w *work) keep(out agent.Outcome) {
 		w.d.kept.drop(w.lane.Session)
 		return
 	}
-	w.d.kept.put(bot.Lane{Session: w.lane.Session, Place: w.lane.Place, State: bot.Idle, Fence: w.lease.Fence, Last: j.last}, j.entries)
+	w.d.kept.put(bot.Lane{Session: w.lane.Session, Place: w.lane.Place, State: bot.Idle, Fence: w.lease.Fence, Last: j.last}, j.tail)
 }

@@ -29,7 +29,7 @@ func TestResultsBringNoticesAndFiles(t *testing.T) {
 			return nil
 		}
 		w.runner = func(ctx context.Context, turn *agent.Turn, log agent.Journal, _ agent.Sink) (agent.Outcome, error) {
-			if _, err := log.Load(ctx); err != nil {
+			if _, err := log.Load(ctx, room); err != nil {
 				return agent.Outcome{}, err
 			}
 			entry := journal.Entry{

@@ -57,6 +57,15 @@ func (r runner) Run(ctx context.Context, turn *agent.Turn, log agent.Journal, si
 	return r(ctx, turn, log, sink)
 }
 
+// room is more than any conversation of these tests has.
+const room = 1 << 20
+
+// history is what a turn sees of its conversation.
+func history(ctx context.Context, log agent.Journal) ([]journal.Entry, error) {
+	tail, err := log.Load(ctx, room)
+	return tail.Entries, err
+}
+
 // stored waits until the beginning of a turn is in the store.
 func stored(log agent.Journal) error {
 	if pending, ok := log.(agent.Pending); ok {
@@ -76,7 +85,7 @@ func ended(turn *agent.Turn, reason string) agent.Outcome {
 
 // asked is what the person of a turn wrote.
 func asked(ctx context.Context, turn *agent.Turn, log agent.Journal) (string, error) {
-	entries, err := log.Load(ctx)
+	entries, err := history(ctx, log)
 	if err != nil {
 		return "", err
 	}
@@ -221,7 +230,7 @@ func (c *commands) Run(ctx context.Context, call *turn.Call) (turn.Effect, error
 		return e, err
 	case "clear":
 		e := turn.Effect{Change: bot.Change{Send: say("cleared")}}
-		e.Change.Append = &bot.Append{Session: call.Session, After: lane.Last, Entries: []journal.Entry{{Turn: "reset", Kind: journal.ResetEntry}}}
+		e.Change.Append = &bot.Append{Session: call.Session, After: lane.Last, Entries: []journal.Entry{{Turn: "reset", Kind: journal.SummaryEntry}}}
 		return e, nil
 	case "bad":
 		return turn.Effect{}, c.fails

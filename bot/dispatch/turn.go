@@ -66,7 +66,7 @@ func (d *Dispatcher) newWork(lane *bot.Lane, t *task) *work {
 	}
 	w.journal = &laneJournal{store: d.parts.Store, lease: w.lease, last: lane.Last, notices: w.notices, wake: func() { d.parts.Outbox.Wake(w.msg.Place) }}
 	w.journal.weigh = func(history int64) { d.weigh(lane.Session, history) }
-	w.journal.entries, w.journal.known = d.kept.entries(lane)
+	w.journal.tail, w.journal.known = d.kept.tail(lane)
 	return w
 }
 

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/bot"
 )
 
@@ -49,7 +48,7 @@ func Append(lane bot.Lane, a *bot.Append) (after bot.Lane, forget bool, err erro
 		return lane, false, fmt.Errorf("append to %s after %d, it is at %d: %w", a.Session, a.After, lane.Last, bot.ErrConflict)
 	}
 	for i := range a.Entries {
-		forget = forget || a.Entries[i].Kind == journal.ResetEntry
+		forget = forget || a.Entries[i].Anew()
 	}
 	lane.Last += int64(len(a.Entries))
 	return lane, forget, nil

@@ -225,7 +225,7 @@ func (t *step) append(ctx context.Context) error {
 		if err := writeEntry(ctx, t.q, a.Session, lane.Last, a.Entries[i]); err != nil {
 			return err
 		}
-		if a.Entries[i].Kind == journal.ResetEntry {
+		if a.Entries[i].Anew() {
 			if err := t.q.exec(ctx, resetOverflow, a.Session); err != nil {
 				return fmt.Errorf("forget stored outputs: %w", err)
 			}
@@ -244,7 +244,7 @@ func writeEntry(ctx context.Context, q *queries, session string, n int64, entry 
 		return err
 	}
 	reset := 0
-	if entry.Kind == journal.ResetEntry {
+	if entry.Begins() {
 		reset = 1
 	}
 	if err := q.exec(ctx, insertEntry, session, n, reset, body); err != nil {

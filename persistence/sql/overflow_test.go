@@ -65,7 +65,12 @@ func TestAResetForgetsTheOutputsOfItsConversation(t *testing.T) {
 		{"a message", &bot.Append{Session: "a", Entries: []journal.Entry{{Turn: "t", Kind: journal.UserEntry}}}, nil, true},
 		{"a reset that is refused", &bot.Append{Session: "a", After: 7, Entries: []journal.Entry{{Turn: "r", Kind: journal.ResetEntry}}}, bot.ErrConflict, true},
 		{"a reset elsewhere", &bot.Append{Session: "b", Entries: []journal.Entry{{Turn: "r", Kind: journal.ResetEntry}}}, nil, true},
-		{"a reset", &bot.Append{Session: "a", After: 1, Entries: []journal.Entry{{Turn: "r", Kind: journal.ResetEntry}}}, nil, false},
+		{
+			"a summary of what goes on",
+			&bot.Append{Session: "a", After: 1, Entries: []journal.Entry{{Turn: "r", Kind: journal.SummaryEntry, Text: "was", Standing: &journal.Standing{}}}}, nil, true,
+		},
+		{"a new beginning", &bot.Append{Session: "a", After: 2, Entries: []journal.Entry{{Turn: "r", Kind: journal.SummaryEntry}}}, nil, false},
+		{"a reset", &bot.Append{Session: "a", After: 3, Entries: []journal.Entry{{Turn: "r", Kind: journal.ResetEntry}}}, nil, false},
 	} {
 		if _, err := store.Apply(t.Context(), &bot.Change{Append: step.add}); !errors.Is(err, step.want) {
 			t.Fatalf("%s: %v, want %v", step.what, err, step.want)

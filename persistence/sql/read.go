@@ -126,6 +126,51 @@ func (r *reader) Journal(ctx context.Context, session string, after int64) ([]jo
 	return entries, r.problem("read journal", err)
 }
 
+// tailPage bounds the rows of one query of a tail, for engines that send all of them: more than the entries that a window of 128 000 tokens gives room to.
+const tailPage = 1024
+
+const (
+	tailQuery = `SELECT n, body FROM journal WHERE session = ? AND n < ?
+AND n >= (SELECT COALESCE(MAX(n), 0) FROM journal WHERE session = ? AND reset = 1) ORDER BY n DESC LIMIT CAST(? AS INTEGER)`
+	entryQuery = `SELECT n, body FROM journal WHERE session = ? AND n = ?`
+)
+
+// Tail implements bot.Reader.
+func (r *reader) Tail(ctx context.Context, session string, room int) (journal.Tail, error) {
+	back := journal.Back{Room: room}
+	for before, more := int64(math.MaxInt64), true; more; {
+		rows := 0
+		err := r.q.each(ctx, func(scan scanner) error {
+			entry, err := scanEntry(scan)
+			if err != nil {
+				return err
+			}
+			rows, before = rows+1, entry.N
+			if more = back.Take(entry); !more {
+				return errStop
+			}
+			return nil
+		}, tailQuery, session, before, session, tailPage)
+		if err != nil {
+			return journal.Tail{}, r.problem("read the end of a journal", err)
+		}
+		more = more && rows == tailPage
+	}
+	tail := back.Tail()
+	if back.Wants() == 0 {
+		return tail, nil
+	}
+	var summary journal.Entry
+	found, err := r.q.one(ctx, func(scan scanner) (err error) {
+		summary, err = scanEntry(scan)
+		return err
+	}, entryQuery, session, back.Wants())
+	if err == nil && found {
+		tail = tail.With(summary)
+	}
+	return tail, r.problem("read the summary of a conversation", err)
+}
+
 // dueQuery names the columns one by one, for the row that is to be edited lies beside.
 const dueQuery = `SELECT o.id, o.session, o.turn, o.channel, o.bot, o.surface, o.chat, o.thread, o.grp, o.purpose, o.content, o.reply_to,
 CASE WHEN target.state = 'sent' THEN target.message ELSE o.edit END, o.edit_row, o.query, o.alert, o.key, o.state, o.message, o.attempts,

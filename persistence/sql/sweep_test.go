@@ -171,6 +171,9 @@ func TestRetentionDeletesWhatNobodyNeeds(t *testing.T) {
 		return journal.Entry{Turn: "t", Kind: journal.UserEntry, At: start, Text: text}
 	}
 	reset := func(at time.Time) journal.Entry { return journal.Entry{Kind: journal.ResetEntry, At: at} }
+	summary := func(at time.Time) journal.Entry {
+		return journal.Entry{Kind: journal.SummaryEntry, At: at, Text: "was"}
+	}
 	var long []journal.Entry
 	for range 700 { // more than one batch
 		long = append(long, said("old"))
@@ -178,7 +181,7 @@ func TestRetentionDeletesWhatNobodyNeeds(t *testing.T) {
 	later := start.Add(100 * day)
 	for session, entries := range map[string][]journal.Entry{
 		"a": append(slices.Clone(long), reset(start), said("kept"), said("kept")),
-		"b": {said("old"), reset(start), said("put aside later"), reset(later), said("kept")},
+		"b": {said("old"), summary(start), said("put aside later"), reset(later), said("kept")},
 		"c": {said("a conversation that goes on"), said("and on")},
 		"d": {reset(start), said("kept")},
 		"e": {said("old"), reset(start)},

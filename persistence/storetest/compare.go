@@ -148,6 +148,8 @@ func (g *generator) views() []view {
 			view{"tickets", func(ctx context.Context, s bot.Store) (any, error) { return s.Tickets(ctx, name) }},
 			view{"busy", func(ctx context.Context, s bot.Store) (any, error) { return s.Busy(ctx, name) }},
 			view{"journal", func(ctx context.Context, s bot.Store) (any, error) { return s.Journal(ctx, name, 0) }},
+			view{"tail", func(ctx context.Context, s bot.Store) (any, error) { return s.Tail(ctx, name, 3000) }},
+			view{"last turn", func(ctx context.Context, s bot.Store) (any, error) { return s.Tail(ctx, name, 0) }},
 			view{"rows", func(ctx context.Context, s bot.Store) (any, error) { return s.Rows(ctx, name, 0) }},
 			view{"open", func(ctx context.Context, s bot.Store) (any, error) { return s.OpenApprovals(ctx, name) }},
 			view{"question of call", func(ctx context.Context, s bot.Store) (any, error) { return timeless(s.ApprovalOf(ctx, name, "c1")) }},

@@ -143,8 +143,21 @@ func (g *generator) append(ctx context.Context, s bot.Store, c *bot.Change) {
 	session := g.session()
 	c.Append = &bot.Append{Session: session, After: g.read(ctx, s, session).Last + int64(pick(g, "off", 0, 0, 0, 1))}
 	for range rapid.IntRange(0, 3).Draw(g.r, "entries") {
-		c.Append.Entries = append(c.Append.Entries, journal.Entry{Turn: "t1", Kind: journal.UserEntry, At: g.time(), Text: rapid.String().Draw(g.r, "text")})
+		c.Append.Entries = append(c.Append.Entries, g.entry(c.Append.After+int64(len(c.Append.Entries))+1))
 	}
+}
+
+// entry makes a journal entry that may be the one with the number n: perhaps one that ends a turn and says what the conversation has come to, or a summary.
+func (g *generator) entry(n int64) journal.Entry {
+	e := journal.Entry{Turn: pick(g, "of turn", "t1", "t2"), Kind: journal.UserEntry, At: g.time(), Text: rapid.String().Draw(g.r, "text")}
+	standing := &journal.Standing{N: n + int64(pick(g, "wrong", 0, 0, 1)), Batches: rapid.IntRange(0, 9).Draw(g.r, "batches")}
+	switch e.Kind = pick(g, "kind", journal.UserEntry, journal.AnswerEntry, journal.AnswerEntry, journal.SummaryEntry, journal.ResetEntry); e.Kind {
+	case journal.AnswerEntry:
+		e.Standing = pick(g, "standing", nil, standing)
+	case journal.SummaryEntry:
+		e.Standing, e.Text = pick(g, "standing", nil, standing), pick(g, "sum", "", "what was")
+	}
+	return e
 }
 
 func (g *generator) lane(_ context.Context, _ bot.Store, c *bot.Change) {

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"encoding/json"
+	"fmt"
 	"sync"
 
 	"github.com/zephbot/zephbot/agent/journal"
@@ -14,6 +15,9 @@ func journalTests() map[string]func(*harness) {
 		"entries are numbered and come back whole":        entriesAreNumberedAndComeBackWhole,
 		"who does not know the last entry may not append": whoDoesNotKnowTheLastEntryMayNotAppend,
 		"a conversation begins at its last reset":         aConversationBeginsAtItsLastReset,
+		"a conversation begins at its last summary":       aConversationBeginsAtItsLastSummary,
+		"the end of a journal is read alone":              theEndOfAJournalIsReadAlone,
+		"a summary comes along with the end":              aSummaryComesAlongWithTheEnd,
 	}
 }
 
@@ -206,4 +210,83 @@ func aConversationBeginsAtItsLastReset(h *harness) {
 	early, err := h.Journal(h.Context(), session, 1)
 	h.ok(err)
 	same(h, "asked for more", early, entries[3:])
+}
+
+// turns writes turns of two entries each, the standing on the end of those that carry it.
+func (h *harness) turns(session string, n int, carry func(turn int) bool) {
+	h.Helper()
+	after := h.lane(session).Last
+	standing := journal.Standing{}
+	for i := range n {
+		turn := fmt.Sprint("t", i)
+		entries := []journal.Entry{said(turn, fmt.Sprint("say ", i)), {Turn: turn, Kind: journal.AnswerEntry, At: start, Text: fmt.Sprint("answer ", i)}}
+		for k := range entries {
+			entries[k].N = after + int64(k+1)
+		}
+		if standing = standing.After(entries...); carry(i) {
+			entries[1].Standing = &standing
+		}
+		h.do(&bot.Change{Append: &bot.Append{Session: session, After: after, Entries: entries}})
+		after += 2
+	}
+}
+
+func (h *harness) tail(session string, room int) journal.Tail {
+	h.Helper()
+	tail, err := h.Tail(h.Context(), session, room)
+	h.ok(err)
+	return tail
+}
+
+func always(int) bool { return true }
+
+func never(int) bool { return false }
+
+func aConversationBeginsAtItsLastSummary(h *harness) {
+	entries := []journal.Entry{
+		said("t1", "old"),
+		{Turn: "s1", Kind: journal.SummaryEntry, At: start, Text: "what was", Standing: &journal.Standing{Batches: 3, Suspicious: "a page"}},
+		said("t2", "new"),
+	}
+	h.do(&bot.Change{Append: &bot.Append{Session: session, Entries: entries}})
+	for i := range entries {
+		entries[i].N = int64(i + 1)
+	}
+	same(h, "journal", h.journal(session), entries[1:])
+	same(h, "tail", h.tail(session, 1<<20), journal.Tail{Entries: entries[1:]})
+}
+
+func theEndOfAJournalIsReadAlone(h *harness) {
+	h.turns(session, 40, always)
+	h.turns(another, 40, never)
+	for session, before := range map[string]int64{session: 80, another: 78} { // the last entry says it, or all before the last turn are counted
+		whole, last := h.tail(session, 1<<20), h.tail(session, 0)
+		same(h, "whole", whole.Entries, h.journal(session))
+		same(h, "last turn", last.Entries, h.journal(session)[78:])
+		same(h, "standing before it", last.Before.N, before)
+		some := h.tail(session, 6000)
+		if n := len(some.Entries); n%2 != 0 || n < 4 || n > 12 {
+			h.Errorf("%d entries of some 500 bytes fit into 6000", n)
+		}
+	}
+	same(h, "nothing", h.tail("telegram/1/bot/-100/0/44", 1<<20), journal.Tail{})
+}
+
+func aSummaryComesAlongWithTheEnd(h *harness) {
+	h.turns(session, 3, never)
+	h.do(&bot.Change{Append: &bot.Append{Session: session, After: 6, Entries: []journal.Entry{{Turn: "s", Kind: journal.SummaryEntry, At: start, Text: "what was"}}}})
+	standing := journal.Standing{N: 7, Began: 7, Summary: 7}
+	for i := range 20 {
+		turn, after := fmt.Sprint("u", i), int64(7+2*i)
+		entries := []journal.Entry{said(turn, "say"), {Turn: turn, Kind: journal.AnswerEntry, At: start}}
+		standing.N = after + 2
+		said := standing
+		entries[1].Standing = &said
+		h.do(&bot.Change{Append: &bot.Append{Session: session, After: after, Entries: entries}})
+	}
+	tail := h.tail(session, 0)
+	if len(tail.Entries) != 3 || tail.Entries[0].Text != "what was" || tail.Entries[0].N != 7 || tail.Entries[1].Turn != "u19" {
+		h.Errorf("tail %+v", tail)
+	}
+	same(h, "before", tail.Before, journal.Standing{N: 47, Began: 7, Summary: 7})
 }

@@ -12,6 +12,7 @@ func moveTests() map[string]func(*harness) {
 		"a group's state is found under its new id":        aGroupsStateIsFoundUnderItsNewId,
 		"who held a moved lane has lost it":                whoHeldAMovedLaneHasLostIt,
 		"two journals become one, the old chat's first":    twoJournalsBecomeOneTheOldChatsFirst,
+		"joined journals are read anew":                    joinedJournalsAreReadAnew,
 		"the journal with the turn in progress comes last": theJournalWithTheTurnInProgressComesLast,
 		"of two turns the old chat's is ended":             ofTwoTurnsTheOldChatsIsEnded,
 		"a move to nowhere is refused":                     aMoveToNowhereIsRefused,
@@ -155,4 +156,18 @@ func (h *harness) merged(want ...string) {
 	}
 	h.do(&bot.Change{Append: &bot.Append{Session: moved, After: int64(len(want)), Entries: []journal.Entry{said("t", "more")}}})
 	same(h, "last", h.lane(moved).Last, int64(len(want)+1))
+}
+
+// joinedJournalsAreReadAnew: a standing that was written before another journal was put in front knows nothing of that one.
+func joinedJournalsAreReadAnew(h *harness) {
+	h.do(&bot.Change{Append: &bot.Append{Session: session, Entries: []journal.Entry{
+		said("f", "fetch"), {Turn: "f", Kind: journal.ResultEntry, At: start, Source: "a page", Flagged: true}, {Turn: "f", Kind: journal.AnswerEntry, At: start},
+	}}})
+	h.turns(moved, 30, always)
+	same(h, "before", h.tail(moved, 0).Before.Suspicious, "")
+	h.do(&bot.Change{Move: groupMove})
+	tail := h.tail(moved, 0)
+	same(h, "suspicious", tail.Before.Suspicious, "a page")
+	same(h, "counted", tail.Before.N, int64(61))
+	same(h, "last turn", texts(tail.Entries), []string{"say 29", "answer 29"})
 }

@@ -102,7 +102,7 @@ func turns(entries []journal.Entry, rows []bot.Row, lane bot.Lane) []simulator.S
 	var list []simulator.StoryTurn
 	at := map[string]int{}
 	for _, e := range entries {
-		if e.Kind == journal.ResetEntry {
+		if e.Begins() {
 			continue
 		}
 		i, ok := at[e.Turn]
@@ -155,6 +155,6 @@ func record(t *simulator.StoryTurn, e journal.Entry) {
 	case journal.EndEntry:
 		t.State = "ended: " + e.Reason
 		t.Steps = append(t.Steps, simulator.Step{Kind: "end", Name: e.Reason, Text: e.Text, Failed: true})
-	case journal.StartedEntry, journal.ResetEntry:
+	case journal.StartedEntry, journal.SummaryEntry, journal.ResetEntry:
 	}
 }

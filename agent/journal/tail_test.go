@@ -1,0 +1,227 @@
+package journal_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
+
+	"github.com/zephbot/zephbot/agent/journal"
+)
+
+// draw makes a journal of some turns. Some ends of turns carry the true standing, as carry says.
+func draw(t *rapid.T) []journal.Entry {
+	var entries []journal.Entry
+	var standing journal.Standing
+	add := func(e journal.Entry, carries bool) {
+		e.N = int64(len(entries) + 1)
+		standing = standing.After(e)
+		if carries {
+			said := standing
+			e.Standing = &said
+		}
+		entries = append(entries, e)
+	}
+	text := rapid.SampledFrom([]string{"", "short", strings.Repeat("long ", 300)})
+	for i := range rapid.IntRange(0, 12).Draw(t, "turns") {
+		turn := fmt.Sprint("t", i)
+		if rapid.IntRange(0, 9).Draw(t, "begins") == 0 {
+			begins(t, standing, add)
+		}
+		add(journal.Entry{Turn: turn, Kind: journal.UserEntry, Text: text.Draw(t, "said"), Flagged: rapid.IntRange(0, 9).Draw(t, "news") == 0}, false)
+		for range rapid.IntRange(0, 3).Draw(t, "batches") {
+			add(journal.Entry{Turn: turn, Kind: journal.AssistantEntry, Uses: make([]journal.Use, rapid.IntRange(1, 3).Draw(t, "uses"))}, false)
+			add(journal.Entry{Turn: turn, Kind: journal.StartedEntry, Tool: "a"}, false)
+			add(journal.Entry{
+				Turn: turn, Kind: journal.ResultEntry, Tool: rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "tool"), Failed: rapid.Bool().Draw(t, "failed"),
+				Flagged: rapid.IntRange(0, 5).Draw(t, "flagged") == 0, Source: fmt.Sprint("page ", i), Text: text.Draw(t, "result"),
+				Touched: rapid.SliceOfN(rapid.SampledFrom([]string{"/x", "/y", "/z"}), 0, 2).Draw(t, "touched"),
+			}, false)
+		}
+		add(journal.Entry{Turn: turn, Kind: journal.AnswerEntry, Text: text.Draw(t, "answer")}, rapid.Bool().Draw(t, "carries"))
+	}
+	return entries
+}
+
+// begins adds a reset, a new beginning or a summary of what is before.
+func begins(t *rapid.T, standing journal.Standing, add func(journal.Entry, bool)) {
+	e := journal.Entry{Turn: "begins", Kind: journal.SummaryEntry}
+	switch rapid.SampledFrom([]string{"reset", "anew", "summary"}).Draw(t, "how") {
+	case "reset":
+		e.Kind = journal.ResetEntry
+	case "summary":
+		e.Text, e.Standing = "what was", &standing
+	}
+	add(e, false)
+}
+
+// back reads a journal from its end, and says how many entries it took.
+func back(entries []journal.Entry, room int) (tail journal.Tail, taken int) {
+	b := journal.Back{Room: room}
+	for _, e := range slices.Backward(entries) {
+		taken++
+		if !b.Take(e) {
+			break
+		}
+	}
+	tail = b.Tail()
+	if n := b.Wants(); n > 0 {
+		tail = tail.With(entries[n-1])
+	}
+	return tail, taken
+}
+
+// bare is a journal as it was written before entries carried what a conversation had come to.
+func bare(entries []journal.Entry) []journal.Entry {
+	entries = slices.Clone(entries)
+	for i := range entries {
+		if !entries[i].Begins() {
+			entries[i].Standing = nil
+		}
+	}
+	return entries
+}
+
+func rooms(t *rapid.T) int {
+	return rapid.SampledFrom([]int{0, 1, 1500, 6000, 1 << 20}).Draw(t, "room")
+}
+
+// From the tail alone everything is known that the whole journal says, and old journals tell the same as new ones.
+func TestTheTailTellsWhatTheWholeDoes(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		entries := draw(t)
+		tail, _ := back(entries, rooms(t))
+		if len(tail.Entries) == 0 {
+			return
+		}
+		first := max(tail.Before.N, tail.Entries[0].N)
+		var whole journal.Standing
+		for i := range entries {
+			whole = whole.After(entries[i])
+			if n := entries[i].N; n >= first {
+				if diff := cmp.Diff(whole, tail.Standing(n), cmpopts.EquateEmpty()); diff != "" {
+					t.Fatalf("standing at %d (-whole +tail):\n%s", n, diff)
+				}
+			}
+		}
+		if tail.Last() != int64(len(entries)) {
+			t.Errorf("last %d of %d", tail.Last(), len(entries))
+		}
+	})
+}
+
+// Whatever is carried, the same entries are read; they are whole turns, as many as have room, and no more than needed.
+func TestTheTailIsWholeTurns(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		entries, room := draw(t), rooms(t)
+		tail, taken := back(entries, room)
+		old, _ := back(bare(entries), room)
+		last := int64(len(entries))
+		if diff := cmp.Diff(old.Standing(last), tail.Standing(last), cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("what was carried changes what it has come to:\n%s", diff)
+		}
+		if diff := cmp.Diff(old.Entries, bare(tail.Entries), cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("what was carried changes what is read:\n%s", diff)
+		}
+		list := tail.Entries
+		if len(list) > 1 && list[0].Begins() && list[1].N != list[0].N+1 {
+			list = list[1:] // a summary in front of a gap
+		}
+		if len(list) == 0 {
+			return
+		}
+		first, size := list[0].N, 0
+		if first > 1 && !list[0].Begins() && entries[first-2].Turn == list[0].Turn {
+			t.Errorf("the tail begins in the middle of a turn, at %d", first)
+		}
+		for i := range list {
+			if size += list[i].Size(); list[i].N != first+int64(i) {
+				t.Fatalf("a gap at %d", list[i].N)
+			}
+		}
+		if whole := first == 1 || list[0].Begins(); !whole && size < room {
+			t.Errorf("%d bytes of %d, and more was there", size, room)
+		}
+		if last := slices.IndexFunc(list, func(e journal.Entry) bool { return e.Turn != list[0].Turn }); last > 0 && list[0].Text != "what was" {
+			for i := range list[:last] {
+				size -= list[i].Size()
+			}
+			if size >= room {
+				t.Errorf("a turn too many: %d bytes of %d without the first", size, room)
+			}
+		}
+		if taken < len(list) || taken > len(entries) {
+			t.Errorf("%d entries taken for %d", taken, len(list))
+		}
+	})
+}
+
+// A tail that is cut is the tail that would have been read, also after it has grown.
+func TestCut(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		entries, room := draw(t), rooms(t)
+		at := rapid.IntRange(0, len(entries)).Draw(t, "read at")
+		kept, _ := back(entries[:at], room)
+		for _, e := range entries[at:] {
+			if e.Begins() { // nothing of what is before is kept then
+				t.Skip("begins anew meanwhile")
+			}
+			kept.Entries = append(kept.Entries, e)
+		}
+		want, _ := back(entries, room)
+		got := kept.Cut(room)
+		if diff := cmp.Diff(want.Entries, got.Entries, cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("(-read +cut):\n%s", diff)
+		}
+		last := int64(len(entries))
+		if diff := cmp.Diff(want.Standing(last), got.Standing(last), cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("standing (-read +cut):\n%s", diff)
+		}
+	})
+}
+
+// What carries the standing ends the reading.
+func TestReadingEnds(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{20, 2000, 20_000} {
+		var entries []journal.Entry
+		var standing journal.Standing
+		for i := range n {
+			e := journal.Entry{N: int64(i + 1), Turn: fmt.Sprint(i / 4), Kind: journal.UserEntry}
+			standing = standing.After(e)
+			if i%32 == 31 {
+				said := standing
+				e.Standing = &said
+			}
+			entries = append(entries, e)
+		}
+		if _, taken := back(entries, 5*entries[0].Size()); taken > 33 {
+			t.Errorf("%d of %d entries taken", taken, n)
+		}
+		if _, taken := back(bare(entries), 5*entries[0].Size()); taken != n {
+			t.Errorf("%d of %d entries of an old journal taken", taken, n)
+		}
+	}
+}
+
+func TestTouchedIsBounded(t *testing.T) {
+	t.Parallel()
+	var s journal.Standing
+	for i := range 10 * journal.MostTouched {
+		before := s
+		s = s.After(journal.Entry{N: int64(i + 1), Kind: journal.ResultEntry, Touched: []string{fmt.Sprint(i), "again"}})
+		if i == 0 && len(before.Touched) > 0 {
+			t.Error("the standing before has changed")
+		}
+	}
+	if n := len(s.Touched); n != journal.MostTouched || s.Touched[n-1] != "again" || s.Touched[n-2] != fmt.Sprint(10*journal.MostTouched-1) {
+		t.Errorf("%d paths, %q", n, s.Touched[max(0, n-3):])
+	}
+}
