@@ -127,3 +127,38 @@ func TestOldJournals(t *testing.T) {
 		t.Errorf("%d rows are read after a turn", rows)
 	}
 }
+
+// BenchmarkTail reads what a turn needs of conversations of several ages, beside all of them: what a turn read before.
+func BenchmarkTail(b *testing.B) {
+	store := open(b, zephsql.Options{Path: filepath.Join(b.TempDir(), "zephbot.db")})
+	room := window.Room(128_000)
+	for _, of := range []struct{ name, text string }{{"outputs", strings.Repeat("line ", 5000)}, {"replies", strings.Repeat("fine ", 60)}} {
+		for _, entries := range []int{20, 2000, 20_000} {
+			if len(of.text) > 5000 && entries > 2000 {
+				continue // half a gigabyte
+			}
+			name := fmt.Sprintf("%s/%d", of.name, entries)
+			longAgo(b, store, name, entries, of.text, false)
+			b.Run(name+"/tail", func(b *testing.B) {
+				b.ReportAllocs()
+				rows := 0
+				for b.Loop() {
+					tail, err := store.Tail(b.Context(), name, room)
+					if err != nil {
+						b.Fatal(err)
+					}
+					rows = len(tail.Entries)
+				}
+				b.ReportMetric(float64(rows), "rows")
+			})
+			b.Run(name+"/all", func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					if _, err := store.Journal(b.Context(), name, 0); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
+	}
+}
