@@ -12,14 +12,22 @@ import (
 
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/bottest"
+	"github.com/zephbot/zephbot/cmd/internal/config"
+	"github.com/zephbot/zephbot/persistence"
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/audit"
 )
 
+// small is a core with a store, and nothing else.
+func small(t *testing.T, store *bottest.Store, owner string) *Core {
+	t.Helper()
+	return &Core{cfg: &config.Config{}, log: zerolog.Nop(), now: time.Now, owner: owner, stores: &persistence.Stores{Bot: store}}
+}
+
 // TestAuditDue: a line that is stored with what it is about comes into the log once, whenever the process dies, and a log that cannot be written loses none.
 func TestAuditDue(t *testing.T) {
 	t.Parallel()
-	path, store := filepath.Join(t.TempDir(), "audit.jsonl"), &refusing{Store: bottest.New()}
+	path, store := filepath.Join(t.TempDir(), "audit.jsonl"), bottest.New()
 	live := func(owner string) *Core {
 		c := small(t, store, owner)
 		log, err := audit.New(audit.Options{Path: path, ID: owner, Log: zerolog.Nop()})

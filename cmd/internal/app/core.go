@@ -12,6 +12,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/zephbot/zephbot/bot/moves"
+	"github.com/zephbot/zephbot/bot/news"
+
 	"github.com/zephbot/zephbot/bot/facts"
 
 	"github.com/google/uuid"
@@ -110,8 +113,8 @@ type Core struct {
 	servers  *mcp.Manager
 	signIns  *signIns            // nil = no server wants a sign-in
 	resync   chan struct{}       // the index of tools is behind
-	news     *news               // for the models of sessions
-	moves    *moves              // groups with new ids
+	news     *news.Ledger        // for the models of sessions
+	moves    *moves.Map          // groups with new ids
 	tell     func(mcp.Notice)    // told to people; nil = nobody; set before the client runs
 	told     func(anomaly.Event) // the same of tools that failed too often; set before turns run
 	elicit   func(context.Context, mcp.Elicitation) (mcp.Answer, error)
@@ -165,10 +168,9 @@ func OpenCore(ctx context.Context, opts Options) (*Core, error) {
 func newCore(opts Options) *Core {
 	c := &Core{
 		opts: opts, cfg: opts.Config, log: opts.Log, now: opts.Now, started: opts.Now(), dir: opts.Home, owner: uuid.NewString(), metrics: metrics.New(),
-		resync: make(chan struct{}, 1), elicit: opts.elicit, models: map[string]llm.Provider{}, moves: &moves{},
+		resync: make(chan struct{}, 1), elicit: opts.elicit, models: map[string]llm.Provider{}, moves: &moves.Map{},
 		reader: command.NewReader(),
 	}
-	c.news = newNews(c)
 	if c.dir == "" {
 		c.dir = c.cfg.Path(c.cfg.DataDir)
 	}
@@ -195,6 +197,7 @@ func (c *Core) open(ctx context.Context) error {
 		return err
 	}
 	c.registry = c.kit.registry
+	c.openNews()
 	c.relocate(ctx)
 	if err := c.openChain(ctx); err != nil {
 		return err

@@ -218,7 +218,7 @@ func (s servers) resume(ctx context.Context, list []job) {
 
 // relocated is a job in the chat where its session is now.
 func (s servers) relocated(j job) job {
-	j.Session = s.service.core.moves.current(j.Session)
+	j.Session = s.service.core.moves.Current(j.Session)
 	if parts := strings.Split(j.Session, "/"); len(parts) == 6 && parts[3] != j.Message.Place.Chat {
 		j.Message.Place.Chat, j.Message.Message = parts[3], ""
 	}

@@ -115,7 +115,20 @@ func (c *Core) ledger() shell.Ledger {
 	if c.passing {
 		return nil
 	}
-	return c.news
+	return ledger{c}
+}
+
+// ledger is the news as the runner of commands sees it, which is built beside the database and runs nothing before that is open.
+type ledger struct{ core *Core }
+
+// Begun implements shell.Ledger.
+func (l ledger) Begun(ctx context.Context, run shell.BackgroundRun) error {
+	return l.core.news.Begun(ctx, run)
+}
+
+// Ended implements shell.Ledger.
+func (l ledger) Ended(ctx context.Context, done shell.Completion) error {
+	return l.core.news.Ended(ctx, done)
 }
 
 // reach is the network of commands.

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/zephbot/zephbot/bot/moves"
+
 	"github.com/zephbot/zephbot/bot/terminal"
 	"github.com/zephbot/zephbot/cmd/internal/config"
 	"github.com/zephbot/zephbot/policy"
@@ -68,13 +70,12 @@ func (p places) roots(o tools.Origin) ([]string, error) {
 // workspaces says where a conversation works: at the terminal in the process's own directory, elsewhere in a directory of its own below workspaces.dir, which a group keeps when it gets a
 // new id.
 func (c *Core) workspaces() func(tools.Origin) (string, error) {
-	root := c.workspaceRoot()
+	dirs := moves.Workspaces{Root: c.workspaceRoot(), Map: c.moves}
 	return func(o tools.Origin) (string, error) {
 		if o.Channel == terminal.Name {
 			return c.opts.WorkDir, nil
 		}
-		name := workspaceName(c.moves.first(o.Session))
-		dir := filepath.Join(root, name)
+		dir := dirs.Dir(o.Session)
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return "", fmt.Errorf("workspace: %w", err)
 		}

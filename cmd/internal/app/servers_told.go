@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/zephbot/zephbot/bot/news"
+
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/texts"
 	"github.com/zephbot/zephbot/bot/turn"
@@ -48,7 +50,7 @@ func (s *service) send(ctx context.Context, row bot.Row, facts ...bot.Fact) {
 func (s *service) tellServers(ctx context.Context) func(mcp.Notice) {
 	return func(n mcp.Notice) {
 		for i, session := range n.Sessions {
-			session = s.core.moves.current(session)
+			session = s.core.moves.Current(session)
 			var lane bot.Lane
 			err := s.core.keeper().Insist(ctx, func() (err error) {
 				lane, err = s.core.stores.Bot.Lane(ctx, session)
@@ -66,7 +68,7 @@ func (s *service) tellServers(ctx context.Context) func(mcp.Notice) {
 func (s *service) tellServer(ctx context.Context, n mcp.Notice, lane bot.Lane, i int) {
 	w, now := s.core.words(), s.core.now()
 	change := &bot.Change{}
-	if f, ok := about(lane.Session, now, n); ok {
+	if f, ok := news.About(lane.Session, now, n); ok {
 		change.Facts = []bot.Fact{f}
 	}
 	text := n.Text
@@ -88,7 +90,7 @@ func (s *service) tellServer(ctx context.Context, n mcp.Notice, lane bot.Lane, i
 		s.log.Error().Err(err).Str("server", n.Server).Str("chat", lane.Place.Chat).Msg("news of a server not kept")
 		return
 	}
-	s.core.news.note(lane.Session)
+	s.core.news.Note(lane.Session)
 	s.outbox.Wake(lane.Place)
 }
 

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/zephbot/zephbot/bot/moves"
+
 	"github.com/rs/zerolog"
 
 	"github.com/zephbot/zephbot/bot"
@@ -66,7 +68,7 @@ type service struct {
 func newService(c *Core, ch channel) *service {
 	s := &service{core: c, ch: ch, log: c.log}
 	words := c.words()
-	store := watched{c.stores.Bot, func(ctx context.Context) {
+	store := moves.Watched{Store: c.stores.Bot, Moved: func(ctx context.Context) {
 		c.relocate(ctx)
 		s.meter.Forget() // the charges have moved; the counters follow them
 	}}
@@ -111,7 +113,7 @@ func newService(c *Core, ch channel) *service {
 	s.dispatcher = dispatch.New(dispatch.Parts{
 		Store: offered, Decoder: ch.decoder, Composer: ch.composer, Runner: runner, Guard: ch.guard, Meter: s.meter, Commands: s.commands,
 		Approvals: questions, Outbox: offered, Direct: deliver.Paced{Sender: ch.sender, Pacer: pacer}, Operators: ch.operators, Progress: progress, Words: words, Log: c.log.With().Str("component", "dispatcher").Logger(), Now: c.now,
-		Observe: s.observe, News: c.news.read,
+		Observe: s.observe, News: c.news.Read,
 	}, dispatch.Options{
 		Channel: ch.name, Bot: ch.bot, Owner: c.owner, Concurrency: c.cfg.Agent.Concurrency, Memory: turnMemory(), Grace: grace,
 	})

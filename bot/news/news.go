@@ -1,4 +1,6 @@
-package app
+// Package news keeps what the models of sessions have to be told at their next turn: ends of background commands, news of MCP servers, files that moved. It is
+// in the store until the Change that begins the turn which tells it.
+package news
 
 import (
 	"cmp"
@@ -10,7 +12,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/facts"
+	"github.com/zephbot/zephbot/bot/moves"
 	"github.com/zephbot/zephbot/bot/turn"
 	"github.com/zephbot/zephbot/tools/mcp"
 	"github.com/zephbot/zephbot/tools/shell"
@@ -46,10 +52,22 @@ const (
 	otherItem = "other"
 )
 
-// news keeps what the models of sessions have to be told, as facts. It implements shell.Ledger. Which sessions have some is remembered as a hint, so that a
-// turn without news reads nothing.
-type news struct {
-	core *Core
+// Deps are what a Ledger works with. All are needed.
+type Deps struct {
+	Store   facts.Store
+	Keeper  facts.Keeper
+	Moves   *moves.Map
+	Owner   string                                                    // names this process: a command of another one was interrupted
+	Running func(run string) bool                                     // says whether a command of this process is under way
+	Wrap    func(source, text string) (marked string, rules []string) // fences what commands printed (mark.Marker)
+	Now     func() time.Time
+	Log     zerolog.Logger
+}
+
+// Ledger keeps what the models of sessions have to be told, as facts. It implements shell.Ledger. Which sessions have some is remembered as a hint, so that a
+// turn without news reads nothing. Safe for concurrent use; it starts no goroutines.
+type Ledger struct {
+	deps Deps
 
 	mu     sync.Mutex
 	loaded bool           // may is complete
@@ -57,7 +75,8 @@ type news struct {
 	n      int
 }
 
-func newNews(c *Core) *news { return &news{core: c, may: map[string]int{}} }
+// New makes a Ledger. It reads the store when it is asked first.
+func New(deps Deps) *Ledger { return &Ledger{deps: deps, may: map[string]int{}} }
 
 // newsKey puts news of a session in the order of time.
 func newsKey(session string, at time.Time, id string) string {
@@ -80,30 +99,30 @@ func begunKey(run shell.BackgroundRun) string {
 }
 
 // Begun implements shell.Ledger.
-func (n *news) Begun(ctx context.Context, run shell.BackgroundRun) error {
+func (n *Ledger) Begun(ctx context.Context, run shell.BackgroundRun) error {
 	ctx, cancel := context.WithTimeout(ctx, noteWithin)
 	defer cancel()
-	return n.core.keeper().Keep(ctx, &bot.Change{Facts: []bot.Fact{
-		fact(runBucket, begunKey(run), item{Kind: runItem, Owner: n.core.owner, ID: run.ID, Command: run.Command}),
+	return n.deps.Keeper.Keep(ctx, &bot.Change{Facts: []bot.Fact{
+		fact(runBucket, begunKey(run), item{Kind: runItem, Owner: n.deps.Owner, ID: run.ID, Command: run.Command}),
 	}})
 }
 
 // Ended implements shell.Ledger: that it is under way ends with the news of its end.
-func (n *news) Ended(ctx context.Context, done shell.Completion) error {
+func (n *Ledger) Ended(ctx context.Context, done shell.Completion) error {
 	at := done.Started.Add(done.Elapsed)
 	change := &bot.Change{Facts: []bot.Fact{fact(newsBucket, newsKey(done.Origin.Session, at, done.ID), item{Kind: runItem, Text: done.Message()})}}
-	for _, session := range n.core.moves.names(done.Origin.Session) { // the group may have got a new id meanwhile, and the fact with it
+	for _, session := range n.deps.Moves.Names(done.Origin.Session) { // the group may have got a new id meanwhile, and the fact with it
 		run := done.BackgroundRun
 		run.Origin.Session = session
 		change.Facts = append(change.Facts, bot.Fact{Bucket: runBucket, Key: begunKey(run)})
 	}
-	err := n.core.keeper().Keep(ctx, change)
-	n.note(done.Origin.Session)
+	err := n.deps.Keeper.Keep(ctx, change)
+	n.Note(done.Origin.Session)
 	return err
 }
 
-// about is what the model of a session is told of a server; false when that concerns people alone.
-func about(session string, at time.Time, n mcp.Notice) (bot.Fact, bool) {
+// About is what the model of a session is told of a server; false when that concerns people alone.
+func About(session string, at time.Time, n mcp.Notice) (bot.Fact, bool) {
 	switch n.Kind {
 	case mcp.Away, mcp.Back, mcp.Changed, mcp.Withdrawn:
 		return fact(newsBucket, newsKey(session, at, n.Server+"-"+string(n.Kind)), item{Kind: otherItem, Text: n.Text}), true
@@ -112,23 +131,35 @@ func about(session string, at time.Time, n mcp.Notice) (bot.Fact, bool) {
 	}
 }
 
-// note remembers that a session may have news. It is called after they were stored.
-func (n *news) note(session string) {
+// TellLater has the model of a session told something of ours at its next turn. It returns once that is stored.
+func (n *Ledger) TellLater(ctx context.Context, session, text string) error {
+	ctx, cancel := context.WithTimeout(ctx, noteWithin)
+	defer cancel()
+	told := fact(newsBucket, newsKey(session, n.deps.Now(), "files"), item{Kind: otherItem, Text: text})
+	if err := n.deps.Keeper.Keep(ctx, &bot.Change{Facts: []bot.Fact{told}}); err != nil {
+		return err
+	}
+	n.Note(session)
+	return nil
+}
+
+// Note remembers that a session may have news. It is called after they were stored.
+func (n *Ledger) Note(session string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.n++
-	n.may[n.core.moves.current(session)] = n.n
+	n.may[n.deps.Moves.Current(session)] = n.n
 }
 
-// reload makes the hint anew, from the store, when it is needed next.
-func (n *news) reload() {
+// Reload makes the hint anew, from the store, when it is needed next.
+func (n *Ledger) Reload() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.loaded = false
 }
 
 // load reads which sessions have news.
-func (n *news) load(ctx context.Context) error {
+func (n *Ledger) load(ctx context.Context) error {
 	n.mu.Lock()
 	loaded := n.loaded
 	n.loaded = true // what is noted from now on is kept
@@ -137,20 +168,20 @@ func (n *news) load(ctx context.Context) error {
 		return nil
 	}
 	for _, bucket := range []string{newsBucket, runBucket} {
-		facts, err := n.core.stores.Bot.FactsOf(ctx, bucket, "", n.core.now())
+		facts, err := n.deps.Store.FactsOf(ctx, bucket, "", n.deps.Now())
 		if err != nil {
-			n.reload()
+			n.Reload()
 			return fmt.Errorf("read the news: %w", err)
 		}
 		for _, f := range facts {
-			n.note(sessionOf(f.Key))
+			n.Note(sessionOf(f.Key))
 		}
 	}
 	return nil
 }
 
-// read gives what has happened since a session's last turn. It is told once the Change that deletes News.Told is in.
-func (n *news) read(ctx context.Context, session string) (turn.News, error) {
+// Read gives what has happened since a session's last turn. It is told once the Change that deletes News.Told is in.
+func (n *Ledger) Read(ctx context.Context, session string) (turn.News, error) {
 	if err := n.load(ctx); err != nil {
 		return turn.News{}, err
 	}
@@ -161,9 +192,9 @@ func (n *news) read(ctx context.Context, session string) (turn.News, error) {
 		return turn.News{}, nil
 	}
 	var found []bot.Fact
-	for _, name := range n.core.moves.names(session) {
+	for _, name := range n.deps.Moves.Names(session) {
 		for _, bucket := range []string{newsBucket, runBucket} {
-			facts, err := n.core.stores.Bot.FactsOf(ctx, bucket, name+"/", n.core.now())
+			facts, err := n.deps.Store.FactsOf(ctx, bucket, name+"/", n.deps.Now())
 			if err != nil {
 				return turn.News{}, fmt.Errorf("read the news: %w", err)
 			}
@@ -181,7 +212,7 @@ func (n *news) read(ctx context.Context, session string) (turn.News, error) {
 }
 
 // tell puts news into words, in the order of time.
-func (n *news) tell(found []bot.Fact) turn.News {
+func (n *Ledger) tell(found []bot.Fact) turn.News {
 	when := func(f bot.Fact) string { return strings.TrimPrefix(f.Key, sessionOf(f.Key)) }
 	slices.SortStableFunc(found, func(a, b bot.Fact) int { return cmp.Compare(when(a), when(b)) })
 	var out turn.News
@@ -189,13 +220,13 @@ func (n *news) tell(found []bot.Fact) turn.News {
 	for _, f := range found {
 		var i item
 		if err := json.Unmarshal([]byte(f.Value), &i); err != nil {
-			n.core.log.Error().Err(err).Str("news", f.Key).Msg("news not readable")
+			n.deps.Log.Error().Err(err).Str("news", f.Key).Msg("news not readable")
 			i = item{}
 		}
 		switch {
-		case f.Bucket == runBucket && i.Owner == n.core.owner && n.core.kit.runner.Running(i.ID):
+		case f.Bucket == runBucket && i.Owner == n.deps.Owner && n.deps.Running(i.ID):
 			continue
-		case f.Bucket == runBucket && i.Owner == n.core.owner: // its end is kept already; it was noted under another id of the chat
+		case f.Bucket == runBucket && i.Owner == n.deps.Owner: // its end is kept already; it was noted under another id of the chat
 		case f.Bucket == runBucket:
 			runs = append(runs, interrupted(i))
 		case i.Kind == runItem:
@@ -213,7 +244,7 @@ func (n *news) tell(found []bot.Fact) turn.News {
 		out.Text = about
 		return out
 	}
-	text, rules := n.core.stages.marker.Wrap("command", strings.Join(runs, "\n"))
+	text, rules := n.deps.Wrap("command", strings.Join(runs, "\n"))
 	out.Text, out.Flagged = strings.TrimSuffix(text+"\n"+about, "\n"), len(rules) > 0
 	return out
 }
