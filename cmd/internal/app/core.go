@@ -26,6 +26,7 @@ import (
 	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/agent/prompt"
 	"github.com/zephbot/zephbot/bot/approval"
+	"github.com/zephbot/zephbot/bot/servers"
 	"github.com/zephbot/zephbot/bot/texts"
 	"github.com/zephbot/zephbot/cmd/internal/config"
 	"github.com/zephbot/zephbot/cmd/internal/metrics"
@@ -111,7 +112,7 @@ type Core struct {
 	engine   *filter.Engine
 	filtered tally
 	servers  *mcp.Manager
-	signIns  *signIns            // nil = no server wants a sign-in
+	signIns  *servers.SignIns    // nil = no server wants a sign-in
 	resync   chan struct{}       // the index of tools is behind
 	news     *news.Ledger        // for the models of sessions
 	moves    *moves.Map          // groups with new ids

@@ -19,6 +19,7 @@ import (
 	"github.com/zephbot/zephbot/bot/deliver"
 	"github.com/zephbot/zephbot/bot/dispatch"
 	"github.com/zephbot/zephbot/bot/quota"
+	"github.com/zephbot/zephbot/bot/servers"
 	"github.com/zephbot/zephbot/bot/turn"
 	"github.com/zephbot/zephbot/persistence"
 	"github.com/zephbot/zephbot/persistence/redis"
@@ -58,11 +59,8 @@ type service struct {
 	commands   *command.Table
 	broker     *approval.Broker
 	meter      *quota.Meter
+	desk       *servers.Desk // answers /mcp
 	log        zerolog.Logger
-
-	aside     sync.Mutex      // guards asideCtx
-	asideCtx  context.Context //nolint:containedctx // of run, for work that commands begin; nil before and after
-	asideWork sync.WaitGroup
 }
 
 func newService(c *Core, ch channel) *service {
@@ -74,11 +72,12 @@ func newService(c *Core, ch channel) *service {
 	}}
 	pacer := throttled{deliver.NewPacer(ch.limits, deliver.PacerOptions{Now: c.now}), c}
 	broker := approval.New(approval.Deps{
-		Store: store, Rights: onlyAdmins(ch.rights), Words: words, Now: c.now, Covers: c.covers, Alive: c.alive, Line: c.ruleLine, Record: c.settleAudit,
+		Store: store, Rights: servers.OnlyAdmins(ch.rights), Words: words, Now: c.now, Covers: c.covers, Alive: c.alive, Line: c.ruleLine, Record: c.settleAudit,
 	}, c.cfg.Telegram.ApprovalTimeout)
 	s.broker = broker
-	mine := servers{client: c.servers, service: s}
-	questions := asking{counted: counted{broker, c}, servers: mine}
+	decided := counted{broker, c}
+	s.desk = s.newDesk(decided)
+	questions := servers.Questions{Broker: decided, Desk: s.desk}
 	s.meter = quota.New(quota.Options{
 		Limits: quota.Limits{
 			User: int64(c.cfg.Quotas.User.TurnsPerDay), Chat: int64(c.cfg.Quotas.Chat.TurnsPerDay), Bot: int64(c.cfg.Quotas.Bot.TurnsPerDay),
@@ -87,7 +86,7 @@ func newService(c *Core, ch channel) *service {
 	}, c.redis, store, words, c.now, c.metrics.Denied)
 	s.commands = command.New(command.Deps{
 		Store: store, Questions: questions, Policy: rulebook{c}, Usage: s.meter.Usage, About: s.about(), Admins: ch.admins, Words: words, Now: c.now,
-		Blocks: c.blockedTools(), Servers: mine, Behind: background{c.kit.runner},
+		Blocks: c.blockedTools(), Servers: s.desk, Behind: background{c.kit.runner},
 	})
 	s.outbox = deliver.NewOutbox(deliver.Deps{
 		Store: store, Sender: ch.sender, Pacer: pacer, Words: words, Language: func(row *bot.Row) string { return row.Content.Language }, Now: c.now, Log: c.log.With().Str("component", "outbox").Logger(),
@@ -245,24 +244,23 @@ func (s *service) run(ctx context.Context, intake func(ctx context.Context) erro
 		})
 	}
 	part(&out, "outbox", func() error { return s.outbox.Run(outCtx) })
-	s.core.tell, s.core.told = s.tellServers(outCtx), s.tellBlocks(outCtx)
+	s.core.tell, s.core.told = s.desk.Tell(outCtx), s.tellBlocks(outCtx)
 	mcpCtx, endMCP := context.WithCancel(outCtx)
 	defer endMCP()
 	var clients sync.WaitGroup
 	part(&clients, "mcp", func() error { return s.core.servers.Run(mcpCtx) })
 	if in := s.core.signIns; in != nil {
-		part(&clients, "sign-ins", func() error { return in.manager.Run(mcpCtx) })
+		part(&clients, "sign-ins", func() error { return in.Run(mcpCtx) })
 	}
 	part(&clients, "index of tools", func() error { return s.core.resyncing(mcpCtx) })
-	mine := servers{client: s.core.servers, service: s}
-	begun := mine.begun(outCtx)
-	s.open(mcpCtx, func(ctx context.Context) { mine.resume(ctx, begun) })
+	begun := s.desk.Begun(outCtx)
+	s.desk.Open(mcpCtx, begun)
 	part(&work, "dispatcher", func() error { return s.dispatcher.Run(workCtx) })
 	part(&out, "housekeeping", func() error { return s.sweep(outCtx) })
 	err := intake(ctx)
 	endWork()
 	work.Wait()
-	s.close(endMCP)
+	s.desk.Close(endMCP)
 	clients.Wait()
 	drain, done := context.WithTimeout(outCtx, graceOutbox)
 	if drainErr := s.outbox.Drain(drain); drainErr != nil {
@@ -275,23 +273,6 @@ func (s *service) run(ctx context.Context, intake func(ctx context.Context) erro
 		err = cause
 	}
 	return err
-}
-
-// open lets commands begin work beside the chat, and does the first of it.
-func (s *service) open(ctx context.Context, first func(ctx context.Context)) {
-	s.aside.Lock()
-	defer s.aside.Unlock()
-	s.asideCtx = ctx
-	s.asideWork.Go(func() { first(ctx) })
-}
-
-// close ends that work.
-func (s *service) close(end func()) {
-	s.aside.Lock()
-	s.asideCtx = nil
-	s.aside.Unlock()
-	end()
-	s.asideWork.Wait()
 }
 
 // sweep forgets, once an hour, what is no longer needed.

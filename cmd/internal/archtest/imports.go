@@ -22,6 +22,9 @@ var stages = []string{"audit", "decode", "gate", "quota", "approve", "mark", "ca
 // engine runs turns. What takes part in a turn keeps the contract (bot/turn) and does not know who runs it; only cmd, which wires, does.
 const engine = "bot/dispatch"
 
+// questioners put questions to people and read their decisions, whose type the stage "approve" has.
+var questioners = []string{"bot/approval", "bot/servers"}
+
 // stageUsers import stages and do not build a chain: the broker shares the question's type with the stage that asks,
 // the test bundle fakes approvers, persistence implements the stores that stages declare, and cmd wires.
 var stageUsers = []string{"tools/chain", "tools/toolstest", "persistence", "cmd"}
@@ -128,7 +131,7 @@ func stageRule(f goFile, i imported) (name, text string) {
 	if !ok || !contains(stages, stage) || within(f.dir, "tools/"+stage) || withinAny(f.dir, stageUsers) {
 		return "", ""
 	}
-	if stage == "approve" && f.dir == "bot/approval" {
+	if stage == "approve" && contains(questioners, f.dir) {
 		return "", ""
 	}
 	// A test of what uses the chain fills in what the stages ask for, such as a policy that allows.

@@ -1,0 +1,241 @@
+package servers
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/command"
+	"github.com/zephbot/zephbot/bot/texts"
+	"github.com/zephbot/zephbot/bot/turn"
+	"github.com/zephbot/zephbot/tools"
+	"github.com/zephbot/zephbot/tools/approve"
+	"github.com/zephbot/zephbot/tools/mcp"
+)
+
+// jobBucket holds the commands of /mcp that change something, from the Change that finishes their message to the one that stores how they went: whatever
+// dies in between, the next start finishes them. jobFor is how long such a command is worth being carried out, once it may.
+const (
+	jobBucket = "mcp_job"
+	jobFor    = time.Hour
+)
+
+// jobTool is what a card about /mcp add is about, as the rights of approvers and the audit name it.
+const jobTool = "/mcp add"
+
+// jobSession is where the question of a job stands: apart from the conversation, which does not wait for it.
+const jobSession = "mcp/"
+
+// Job is a command that takes a while, by the id of its message.
+type Job struct {
+	Verb    string      `json:"verb"` // add, restart, remove, accept, signin
+	ID      string      `json:"id"`
+	Target  []string    `json:"target,omitempty"`
+	Session string      `json:"session"`
+	Message bot.Message `json:"message"`
+	At      time.Time   `json:"at"`
+	Owner   string      `json:"owner"`           // the process that carries it out; another one was interrupted
+	Count   int         `json:"count,omitempty"` // of remove: the tools that go
+	Names   []string    `json:"names,omitempty"` // of accept: the tools that are accepted
+}
+
+func (j Job) call() *turn.Call {
+	return &turn.Call{Session: j.Session, Message: &j.Message, Admin: true}
+}
+
+// args are what the audit says of the command.
+func (j Job) args() map[string]any {
+	switch j.Verb {
+	case "add":
+		return addArgs(j.ID, j.Target)
+	case "accept":
+		return map[string]any{"id": j.ID, "code": j.Target[0]}
+	default:
+		return map[string]any{"id": j.ID}
+	}
+}
+
+// hash is what an approval of the job binds: every word of the command, and who wrote it.
+func (j Job) hash() string {
+	h := sha256.New()
+	for _, word := range append([]string{j.Verb, j.ID, j.Message.Caller, j.Message.ID}, j.Target...) {
+		sum := sha256.Sum256([]byte(word))
+		h.Write(sum[:])
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// Begin implements command.Servers. What can be seen at once is refused at once. The rest goes on beside the chat, which is told how it went; what is added is
+// asked about first.
+func (d *Desk) Begin(ctx context.Context, call *turn.Call, verb, id string, target []string) (turn.Effect, error) {
+	var e turn.Effect
+	if verb == "signin" && len(target) > 0 {
+		return e, d.audited(call, verb, map[string]any{"id": id}, "", func() error { return d.signedInAt(id, target[0]) })
+	}
+	j := Job{Verb: verb, ID: id, Target: target, Session: call.Session, Message: *call.Message, At: d.deps.Now(), Owner: d.deps.Owner}
+	if err := d.prepare(ctx, call, &j); err != nil {
+		return e, err
+	}
+	value, err := json.Marshal(j)
+	if err != nil {
+		return e, fmt.Errorf("note the command: %w", err)
+	}
+	e.Change.Facts = []bot.Fact{{Bucket: jobBucket, Key: j.Message.ID, Value: string(value)}}
+	switch verb {
+	case "add":
+		return e, d.propose(ctx, j, &e.Change)
+	case "signin":
+		e.Change.Facts = append(e.Change.Facts, d.line(j, "", nil)...)
+	}
+	e.Then = func(ctx context.Context, _ *bot.Applied) (turn.Effect, error) {
+		d.deps.Audit.Settle(ctx)
+		d.start(j)
+		return turn.Effect{}, nil
+	}
+	return e, nil
+}
+
+// prepare says what is wrong with a command at first sight, and notes what it is about to change.
+func (d *Desk) prepare(ctx context.Context, call *turn.Call, j *Job) error {
+	if j.Verb == "add" {
+		return d.proposed(call, j.ID, j.Target)
+	}
+	st, ok := d.status(j.ID)
+	if !ok {
+		return command.ErrNoServer
+	}
+	switch j.Verb {
+	case "remove":
+		if !st.Dynamic {
+			return errors.New("it stands in the configuration; take it out there")
+		}
+		j.Count = len(st.Tools)
+	case "accept":
+		p, err := d.deps.Client.Pending(ctx, j.ID)
+		if err == nil && p.Code == j.Target[0] {
+			for _, c := range p.Changes {
+				j.Names = append(j.Names, c.Tool)
+			}
+		}
+	case "signin":
+		return d.maySignIn(j.ID)
+	}
+	return nil
+}
+
+// start carries a job out beside the chat. When the service is ending, the next start does it.
+func (d *Desk) start(j Job) {
+	if err := d.beside(func(ctx context.Context) { d.perform(ctx, j) }); err != nil {
+		d.deps.Log.Info().Str("server", j.ID).Str("verb", j.Verb).Msg("the service ends; the next start carries the command out")
+	}
+}
+
+// propose adds the card that asks about a job to change.
+func (d *Desk) propose(ctx context.Context, j Job, change *bot.Change) error {
+	w, language := d.deps.Words, j.Message.Language
+	p := texts.ServerProposal{ID: j.ID}
+	if isURL(j.Target[0]) {
+		p.URL = j.Target[0]
+	} else {
+		p.Program = j.Target
+		server, err := d.parse(j.ID, j.Target)
+		if err != nil {
+			return err
+		}
+		p.Holds = d.deps.Client.Holds(server)
+	}
+	raw, err := json.Marshal(j.args())
+	if err != nil {
+		return err
+	}
+	show := w.ServerAdd(language, p)
+	key := jobSession + j.Message.ID
+	asked := turn.Asked{
+		Session: key, Turn: key, Place: j.Message.Place, Caller: j.Message.Caller, Name: j.Message.Name, Language: language,
+		Questions: []tools.Question{{Call: key, Tool: jobTool, Hash: j.hash(), Show: show, Caller: j.Message.Caller, Args: string(raw)}},
+	}
+	if j.Message.Place.Group {
+		asked.ReplyTo = j.Message.Message
+	}
+	return d.deps.Broker.Ask(ctx, asked, change)
+}
+
+// decided says what people have said to a job: StateOpen as long as nothing.
+func (d *Desk) decided(ctx context.Context, j Job) (a approve.Approval, err error) {
+	key := jobSession + j.Message.ID
+	err = d.deps.Keeper.Insist(ctx, func() (err error) {
+		a, err = d.deps.Broker.Approval(ctx, key, key, j.hash())
+		return err
+	})
+	if err == nil && a.State == approve.Approved && a.Hash != j.hash() {
+		return approve.Approval{}, errors.New("something else was approved")
+	}
+	return a, err
+}
+
+// Begun lists the commands that an earlier process has begun. It is asked before this one takes up any.
+func (d *Desk) Begun(ctx context.Context) []Job {
+	var facts []bot.Fact
+	err := d.deps.Keeper.Insist(ctx, func() (err error) {
+		facts, err = d.deps.Store.FactsOf(ctx, jobBucket, "", d.deps.Now())
+		return err
+	})
+	if err != nil {
+		d.deps.Log.Error().Err(err).Msg("commands about servers not taken up")
+	}
+	var list []Job
+	for _, f := range facts {
+		var j Job
+		if err := json.Unmarshal([]byte(f.Value), &j); err != nil {
+			d.deps.Log.Error().Err(err).Str("command", f.Key).Msg("command about a server not taken up")
+			continue
+		}
+		if place := j.Message.Place; place.Channel != d.deps.Channel || place.Bot != d.deps.Bot {
+			continue
+		}
+		list = append(list, j)
+	}
+	return list
+}
+
+// resume does what an earlier process has begun.
+func (d *Desk) resume(ctx context.Context, list []Job) {
+	if len(list) == 0 || d.deps.Client.Ready(ctx) != nil { // not ready: ctx has ended
+		return
+	}
+	for _, j := range list {
+		d.perform(ctx, d.relocated(j))
+	}
+}
+
+// relocated is a job in the chat where its session is now.
+func (d *Desk) relocated(j Job) Job {
+	j.Session = d.deps.Moves.Current(j.Session)
+	if parts := strings.Split(j.Session, "/"); len(parts) == 6 && parts[3] != j.Message.Place.Chat {
+		j.Message.Place.Chat, j.Message.Message = parts[3], ""
+	}
+	return j
+}
+
+// interrupted says that another process had begun to carry the job out.
+func (d *Desk) interrupted(j Job) bool { return j.Owner != d.deps.Owner }
+
+// late says that an interrupted job has waited for too long to be what somebody still wants.
+func (d *Desk) late(j Job) bool {
+	return !j.At.IsZero() && d.deps.Now().Sub(j.At) > d.deps.Patience+jobFor
+}
+
+func (d *Desk) status(id string) (mcp.Status, bool) {
+	for _, st := range d.deps.Client.Statuses() {
+		if st.ID == id {
+			return st, true
+		}
+	}
+	return mcp.Status{}, false
+}

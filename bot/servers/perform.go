@@ -1,0 +1,150 @@
+package servers
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/command"
+	"github.com/zephbot/zephbot/tools/approve"
+	"github.com/zephbot/zephbot/tools/mcp"
+)
+
+// finishWithin bounds how long a job that is done tries to say so when the service ends: else the next start finds it done, and says it.
+const finishWithin = 10 * time.Second
+
+// perform carries a job out and tells the chat how it went, in one commit with forgetting it. Each verb comes to the same when it is done twice, or says that it was
+// done; so when the service ends meanwhile, the next start does it.
+func (d *Desk) perform(ctx context.Context, j Job) {
+	by := ""
+	if j.Verb == "add" {
+		a, err := d.decided(ctx, j)
+		switch {
+		case err != nil:
+			d.deps.Log.Error().Err(err).Str("server", j.ID).Msg("decision about a server not read")
+			return
+		case a.State == approve.Denied, a.State == approve.Expired, a.State == approve.Cancelled:
+			d.forget(ctx, j, d.line(j, a.By, refusal(errors.New("it was not approved: "+string(a.State)))))
+			return
+		case a.State != approve.Approved:
+			return // the press that decides it comes here again
+		}
+		by = a.By
+	}
+	if j.Verb == "signin" {
+		d.signIn(ctx, j)
+		return
+	}
+	text, err := d.carryOut(ctx, j)
+	if err != nil && ctx.Err() != nil {
+		return
+	}
+	d.finish(ctx, j, d.outcome(j, text, err), d.line(j, by, err))
+}
+
+// outcome is what the chat is told.
+func (d *Desk) outcome(j Job, text string, err error) string {
+	w, language := d.deps.Words, j.Message.Language
+	switch {
+	case errors.Is(err, command.ErrNoServer):
+		return w.ServerUnknown(language, j.ID)
+	case err != nil:
+		return w.ServerFailed(language, j.ID, sentence(err))
+	default:
+		return text
+	}
+}
+
+func (d *Desk) carryOut(ctx context.Context, j Job) (text string, err error) {
+	w, language := d.deps.Words, j.Message.Language
+	st, known := d.status(j.ID)
+	switch j.Verb {
+	case "add":
+		switch {
+		case d.interrupted(j) && known: // it was connected and kept before that could be told
+		case d.interrupted(j) && d.late(j):
+			return "", errors.New(w.Late(language))
+		default:
+			st, err = d.add(ctx, j)
+		}
+		return w.ServerAdded(language, j.ID, len(st.Tools)), err
+	case "restart":
+		switch {
+		case !known:
+			err = command.ErrNoServer
+		case !d.interrupted(j):
+			st, err = d.deps.Client.Restart(ctx, j.ID)
+		case st.State != mcp.Connected: // the restart of the service was one of the server, too
+			err = errors.New(st.Problem)
+		}
+		return w.ServerAdded(language, j.ID, len(st.Tools)), err
+	case "remove":
+		return d.remove(ctx, j, known)
+	default:
+		return d.accept(ctx, j, known)
+	}
+}
+
+func (d *Desk) add(ctx context.Context, j Job) (mcp.Status, error) {
+	server, err := d.parse(j.ID, j.Target)
+	if err != nil {
+		return mcp.Status{}, err
+	}
+	return d.deps.Client.Add(ctx, server)
+}
+
+// accept takes what a server offers.
+func (d *Desk) accept(ctx context.Context, j Job, known bool) (text string, err error) {
+	var by string
+	list := j.Names
+	if d.interrupted(j) && known {
+		err = d.deps.Keeper.Insist(ctx, func() error {
+			by, err = d.deps.Client.AcceptedBy(ctx, j.ID)
+			return err
+		})
+	}
+	if err == nil && by != j.Message.ID { // else it was accepted before that could be told
+		list, err = d.deps.Client.Accept(ctx, j.ID, j.Target[0], j.Message.ID)
+	}
+	return d.deps.Words.ServerAccepted(j.Message.Language, j.ID, list), err
+}
+
+// remove ends a server, and the standing approvals for its tools.
+func (d *Desk) remove(ctx context.Context, j Job, known bool) (text string, err error) {
+	n := j.Count
+	switch {
+	case known:
+		n, err = d.deps.Client.Remove(ctx, j.ID)
+	case !d.interrupted(j):
+		err = command.ErrNoServer
+	}
+	if err != nil {
+		return "", err
+	}
+	err = d.deps.Keeper.Insist(ctx, func() error { return d.deps.EndGrants(ctx, j.ID) })
+	return d.deps.Words.ServerRemoved(j.Message.Language, j.ID, n), err
+}
+
+// line is what the audit says of a job, as facts.
+func (d *Desk) line(j Job, by string, err error) []bot.Fact {
+	return d.deps.Audit.Due(mcpCall(j.call(), j.Verb, j.args(), by, err), err)
+}
+
+// finish tells the chat how a job went, and forgets it.
+func (d *Desk) finish(ctx context.Context, j Job, text string, facts []bot.Fact) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishWithin)
+	defer cancel()
+	d.tellLater(ctx, j.call(), "end", text, append(facts, bot.Fact{Bucket: jobBucket, Key: j.Message.ID})...)
+	d.deps.Audit.Settle(ctx)
+}
+
+// forget drops a job of which the card has said everything.
+func (d *Desk) forget(ctx context.Context, j Job, facts []bot.Fact) {
+	change := &bot.Change{Facts: append(facts, bot.Fact{Bucket: jobBucket, Key: j.Message.ID})}
+	if err := d.deps.Keeper.Keep(ctx, change); err != nil {
+		d.deps.Log.Error().Err(err).Msg("a command about a server not forgotten")
+		return
+	}
+	d.deps.Audit.Settle(ctx)
+}

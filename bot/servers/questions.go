@@ -1,0 +1,93 @@
+package servers
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"time"
+
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/approval"
+	"github.com/zephbot/zephbot/bot/turn"
+)
+
+// OnlyAdmins leaves the decision about a server to admins: those who approve the calls of a chat need not be.
+func OnlyAdmins(rights func(bot.Place, string) approval.Rights) func(bot.Place, string) approval.Rights {
+	return func(place bot.Place, tool string) approval.Rights {
+		r := rights(place, tool)
+		if tool == jobTool {
+			r.Approvers = r.Admins
+		}
+		return r
+	}
+}
+
+// Questions puts questions to people like the broker under it, and goes on with a job once its question is decided.
+type Questions struct {
+	Broker
+	Desk *Desk
+}
+
+// Press implements turn.Approvals.
+func (q Questions) Press(ctx context.Context, msg *bot.Message) (turn.Effect, error) {
+	e, err := q.Broker.Press(ctx, msg)
+	return q.follow(ctx, e), err
+}
+
+// Command implements command.Questions.
+func (q Questions) Command(ctx context.Context, call *turn.Call, state bot.ApprovalState) (turn.Effect, error) {
+	e, err := q.Broker.Command(ctx, call, state)
+	return q.follow(ctx, e), err
+}
+
+// Expired implements turn.Approvals.
+func (q Questions) Expired(ctx context.Context, now time.Time) ([]turn.Effect, error) {
+	effects, err := q.Broker.Expired(ctx, now)
+	for i := range effects {
+		effects[i] = q.follow(ctx, effects[i])
+	}
+	return effects, err
+}
+
+// follow adds to a decision what it means for a job: no conversation goes on with it, but the job does.
+func (q Questions) follow(ctx context.Context, e turn.Effect) turn.Effect {
+	for _, d := range e.Change.Decide {
+		asked, err := q.Desk.deps.Store.Approval(ctx, d.ID)
+		if err != nil || !strings.HasPrefix(asked.Session, jobSession) {
+			continue
+		}
+		e.Decided = nil // of one question: there is no conversation
+		first := e.Then
+		e.Then = func(ctx context.Context, applied *bot.Applied) (turn.Effect, error) {
+			var next turn.Effect
+			if first != nil {
+				var err error
+				if next, err = first(ctx, applied); err != nil {
+					return next, err
+				}
+				next.Decided = nil
+			}
+			return next, q.Desk.goOn(ctx, strings.TrimPrefix(asked.Session, jobSession))
+		}
+	}
+	return e
+}
+
+// goOn carries out the job of a message beside the chat, as far as it is decided.
+func (d *Desk) goOn(ctx context.Context, message string) error {
+	var text string
+	err := d.deps.Keeper.Insist(ctx, func() (err error) {
+		text, err = d.deps.Store.Fact(ctx, jobBucket, message, d.deps.Now())
+		return err
+	})
+	if err != nil || text == "" {
+		return err
+	}
+	var j Job
+	if err := json.Unmarshal([]byte(text), &j); err != nil {
+		return err
+	}
+	j.Owner = d.deps.Owner // nobody has begun it: it was not decided
+	d.start(d.relocated(j))
+	return nil
+}

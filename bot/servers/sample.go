@@ -1,0 +1,48 @@
+package servers
+
+import (
+	"context"
+	"errors"
+
+	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/tools/mcp"
+)
+
+// maxSampleTokens bounds what a server may have the model say at once.
+const maxSampleTokens = 2000
+
+// Approvals finds the question about a tool call.
+type Approvals interface {
+	ApprovalOf(ctx context.Context, session, call string) (bot.Approval, error)
+}
+
+// Sampler answers servers that ask the model.
+type Sampler struct {
+	Provider  llm.Provider
+	Approvals Approvals // nil: nobody approves anything, so every request is refused
+}
+
+// Sample lets a server ask the primary model, within a call that a person has approved: its card said so.
+func (s Sampler) Sample(ctx context.Context, r mcp.SampleRequest) (mcp.SampleResult, error) {
+	if s.Approvals == nil {
+		return mcp.SampleResult{}, errors.New("nobody approved this")
+	}
+	a, err := s.Approvals.ApprovalOf(ctx, r.Origin.Session, r.Call)
+	if err != nil || a.State != bot.Approved {
+		return mcp.SampleResult{}, errors.Join(errors.New("the call was not approved by a person"), err)
+	}
+	req := &llm.Request{System: r.System, MaxTokens: min(max(r.MaxTokens, 1), maxSampleTokens)}
+	for _, m := range r.Messages {
+		role := llm.User
+		if m.Role == "assistant" {
+			role = llm.Assistant
+		}
+		req.Messages = append(req.Messages, llm.Message{Role: role, Text: m.Text})
+	}
+	resp, err := s.Provider.Chat(ctx, req, nil)
+	if err != nil {
+		return mcp.SampleResult{}, err
+	}
+	return mcp.SampleResult{Text: resp.Text, Model: resp.Model}, nil
+}

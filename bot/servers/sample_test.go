@@ -1,0 +1,76 @@
+package servers_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/servers"
+	"github.com/zephbot/zephbot/tools"
+	"github.com/zephbot/zephbot/tools/mcp"
+)
+
+// model keeps the request and says one word.
+type model struct {
+	llm.Provider // no other method is called
+	asked        *llm.Request
+}
+
+func (m *model) Chat(_ context.Context, req *llm.Request, _ func(string)) (*llm.Response, error) {
+	m.asked = req
+	return &llm.Response{Text: "yes", Model: "m"}, nil
+}
+
+// one is the only question that was asked.
+type one bot.Approval
+
+func (o one) ApprovalOf(_ context.Context, session, call string) (bot.Approval, error) {
+	if session != o.Session || call != o.Call {
+		return bot.Approval{}, bot.ErrNotFound
+	}
+	return bot.Approval(o), nil
+}
+
+// TestSampler: a server asks the model only within a call that a person has approved, and for so many tokens.
+func TestSampler(t *testing.T) {
+	t.Parallel()
+	approved := one{Session: "s", Call: "c", State: bot.Approved}
+	denied := approved
+	denied.State = bot.Denied
+	for _, tt := range []struct {
+		name      string
+		approvals servers.Approvals
+		call      string
+		tokens    int
+		want      int // tokens asked for; 0 = refused
+	}{
+		{"nothing is stored", nil, "c", 5, 0},
+		{"another call", approved, "d", 5, 0},
+		{"denied", denied, "c", 5, 0},
+		{"approved", approved, "c", 5, 5},
+		{"more than anybody gets", approved, "c", 1 << 20, 2000},
+		{"no bound", approved, "c", 0, 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			m := &model{}
+			got, err := servers.Sampler{Provider: m, Approvals: tt.approvals}.Sample(t.Context(), mcp.SampleRequest{
+				Origin: tools.Origin{Session: "s"}, Call: tt.call, System: "be short", MaxTokens: tt.tokens,
+				Messages: []mcp.SampleMessage{{Role: "user", Text: "a"}, {Role: "assistant", Text: "b"}},
+			})
+			if tt.want == 0 {
+				if err == nil || m.asked != nil {
+					t.Errorf("answered %v, asked %v", got, m.asked)
+				}
+				return
+			}
+			want := &llm.Request{System: "be short", MaxTokens: tt.want, Messages: []llm.Message{{Role: llm.User, Text: "a"}, {Role: llm.Assistant, Text: "b"}}}
+			if diff := cmp.Diff(want, m.asked); diff != "" || err != nil || got != (mcp.SampleResult{Text: "yes", Model: "m"}) {
+				t.Errorf("%v, %v; asked (-want +got):\n%s", got, err, diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,121 @@
+// Package servers is what people do with MCP servers in a chat: /mcp and its jobs, sign-ins, what a server's people and models are told, and servers that ask the
+// model. The client of the servers is tools/mcp.
+package servers
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/zephbot/zephbot/agent/catalog"
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/command"
+	"github.com/zephbot/zephbot/bot/facts"
+	"github.com/zephbot/zephbot/bot/moves"
+	"github.com/zephbot/zephbot/bot/texts"
+	"github.com/zephbot/zephbot/bot/turn"
+	"github.com/zephbot/zephbot/tools"
+	"github.com/zephbot/zephbot/tools/approve"
+	"github.com/zephbot/zephbot/tools/mcp"
+)
+
+// Store is what a Desk reads (bot.Store); it writes through a Keeper.
+type Store interface {
+	bot.Facts
+	Lane(ctx context.Context, session string) (bot.Lane, error)
+	Approval(ctx context.Context, id string) (bot.Approval, error)
+}
+
+// Broker puts questions to people (approval.Broker).
+type Broker interface {
+	turn.Approvals
+	command.Questions
+	approve.Lookup
+}
+
+// Audit keeps what people did with servers on record.
+type Audit interface {
+	// Record writes a line about something that is over.
+	Record(call *tools.Call, err error)
+	// Due are facts of a line that is written once they are stored.
+	Due(call *tools.Call, err error) []bot.Fact
+	// Settle writes the lines that are due.
+	Settle(ctx context.Context)
+}
+
+// News is told which sessions have some (news.Ledger).
+type News interface{ Note(session string) }
+
+// Setup is what is configured about servers.
+type Setup struct {
+	Channel, Bot    string // of the chats that are served
+	Owner           string // names this process: what another one has begun was interrupted
+	Nobody          bool   // there is nobody to ask: nothing is added
+	Programs        bool   // programs may be added, too
+	AllowedCommands []string
+	Patience        time.Duration // how long a question waits
+}
+
+// Deps are what a Desk works with. All are needed but SignIns.
+type Deps struct {
+	Setup
+	Client    *mcp.Manager
+	SignIns   *SignIns // nil = no server wants a sign-in
+	Store     Store
+	Keeper    facts.Keeper
+	Moves     *moves.Map
+	News      News
+	Broker    Broker
+	Audit     Audit
+	Words     texts.Words
+	Shares    func() (map[string]catalog.Share, int)         // of what a model is shown
+	EndGrants func(ctx context.Context, server string) error // ends the standing approvals for a server's tools
+	Send      func(ctx context.Context, row bot.Row, facts ...bot.Fact)
+	Wake      func(place bot.Place) // a row is stored
+	Now       func() time.Time
+	Log       zerolog.Logger
+}
+
+// Desk answers /mcp. What takes a while goes on beside the chats, between Open and Close. Safe for concurrent use.
+type Desk struct {
+	deps Deps
+
+	aside     sync.Mutex      // guards asideCtx
+	asideCtx  context.Context //nolint:containedctx // of Open, for work that commands begin; nil before and after
+	asideWork sync.WaitGroup
+}
+
+// New makes a Desk.
+func New(deps Deps) *Desk { return &Desk{deps: deps} }
+
+// Open lets commands begin work beside the chats until Close, or until ctx ends, and resumes jobs that an earlier process has begun.
+func (d *Desk) Open(ctx context.Context, begun []Job) {
+	d.aside.Lock()
+	defer d.aside.Unlock()
+	d.asideCtx = ctx
+	d.asideWork.Go(func() { d.resume(ctx, begun) })
+}
+
+// Close begins no more of that work, has end stop what it needs, and waits for it.
+func (d *Desk) Close(end func()) {
+	d.aside.Lock()
+	d.asideCtx = nil
+	d.aside.Unlock()
+	end()
+	d.asideWork.Wait()
+}
+
+// beside runs work that a command began, until the service ends. Its errors are its own to tell.
+func (d *Desk) beside(work func(ctx context.Context)) error {
+	d.aside.Lock()
+	defer d.aside.Unlock()
+	if d.asideCtx == nil {
+		return errors.New("the service is stopping")
+	}
+	ctx := d.asideCtx
+	d.asideWork.Go(func() { work(ctx) })
+	return nil
+}

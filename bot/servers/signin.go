@@ -1,0 +1,201 @@
+package servers
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/zephbot/zephbot/bot/command"
+	"github.com/zephbot/zephbot/tools/mcp"
+	"github.com/zephbot/zephbot/tools/mcp/oauth"
+)
+
+// beginPause is the wait before a sign-in is begun again that came before its time.
+const beginPause = 50 * time.Millisecond
+
+// SignIns lets people sign in to MCP servers that want it. Safe for concurrent use.
+type SignIns struct {
+	manager *oauth.Manager
+	servers map[string]oauth.Server
+
+	mu  sync.Mutex
+	ask map[string]func(ctx context.Context, link string) error // by server: who is shown the link
+	end map[string]func(err error)                              // by server: who is told how it ended
+}
+
+// NewSignIns lets people sign in to these servers. Ask and Done of the options are its own.
+func NewSignIns(list map[string]oauth.Server, o oauth.Options) (*SignIns, error) {
+	s := &SignIns{servers: list, ask: map[string]func(context.Context, string) error{}, end: map[string]func(error){}}
+	o.Ask, o.Done = s.show, s.ended
+	var err error
+	s.manager, err = oauth.New(o)
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Attach has the client of the servers use the sign-ins.
+func (s *SignIns) Attach(o *mcp.Options) {
+	o.OAuth = s.manager.Hook(func(id string) (oauth.Server, bool) {
+		server, ok := s.servers[id]
+		return server, ok
+	})
+}
+
+// Run owns the sign-ins that wait for a person until ctx ends.
+func (s *SignIns) Run(ctx context.Context) error { return s.manager.Run(ctx) }
+
+// Wanted says whether a server wants a sign-in.
+func (s *SignIns) Wanted(id string) bool { return s.servers[id].ID != "" }
+
+// show implements oauth.Options.Ask.
+func (s *SignIns) show(ctx context.Context, server, link string) error {
+	s.mu.Lock()
+	ask := s.ask[server]
+	s.mu.Unlock()
+	if ask == nil {
+		return errors.New("nobody began this sign-in")
+	}
+	return ask(ctx, link)
+}
+
+// ended implements oauth.Options.Done.
+func (s *SignIns) ended(server string, err error) {
+	s.mu.Lock()
+	end := s.end[server]
+	s.mu.Unlock()
+	if end != nil {
+		end(err)
+	}
+}
+
+// maySignIn says why nobody can sign in to a server now; nil = somebody can.
+func (d *Desk) maySignIn(id string) error {
+	in := d.deps.SignIns
+	if in == nil || !in.Wanted(id) {
+		return errors.New("it does not want a sign-in; oauth.enabled in its configuration turns that on")
+	}
+	if st, ok := in.manager.Status(id); ok && st.State == oauth.Waiting {
+		return errors.New("a sign-in to " + id + " is waiting already; open the link that was sent")
+	}
+	return nil
+}
+
+// signedInAt is /mcp signin ID ADDRESS, with the address at which the browser ended.
+func (d *Desk) signedInAt(id, address string) error {
+	in := d.deps.SignIns
+	if !d.known(id) {
+		return command.ErrNoServer
+	}
+	if in == nil {
+		return d.maySignIn(id)
+	}
+	if err := in.manager.Complete(id, address); err != nil {
+		return errors.New(sentence(err))
+	}
+	return nil
+}
+
+// signIn is /mcp signin ID: it begins a sign-in, which shows the link and says how it ended. What waits for a person ends with the process, since its listener
+// and its secrets do; the next start begins it again and says that the link has changed.
+func (d *Desk) signIn(ctx context.Context, j Job) {
+	w, language := d.deps.Words, j.Message.Language
+	again := d.interrupted(j)
+	if again {
+		st, _ := d.status(j.ID)
+		switch err := d.maySignIn(j.ID); {
+		case st.State == mcp.Connected: // it was signed in before that could be told
+			d.finish(ctx, j, w.ServerAdded(language, j.ID, len(st.Tools)), nil)
+			return
+		case err == nil && d.late(j):
+			err = errors.New(w.Late(language))
+			fallthrough
+		case err != nil:
+			d.finish(ctx, j, w.ServerFailed(language, j.ID, err.Error()), nil)
+			return
+		}
+	}
+	err := d.deps.SignIns.begin(ctx, j.ID, func(ctx context.Context, link string) error {
+		text := w.SignIn(language, j.ID, link)
+		if again {
+			text = w.SignInAgain(language) + "\n" + text
+		}
+		d.tellLater(ctx, j.call(), "link-"+d.deps.Owner, text)
+		return nil
+	}, func(err error) {
+		// Not in this goroutine: restarting waits for the server.
+		if d.beside(func(ctx context.Context) { d.signedIn(ctx, j, err) }) != nil {
+			d.deps.Log.Info().Str("server", j.ID).Msg("a sign-in waits while the service stops; the next start goes on with it")
+		}
+	})
+	if err != nil && ctx.Err() == nil {
+		d.finish(ctx, j, w.ServerFailed(language, j.ID, sentence(err)), nil)
+	}
+}
+
+// begin begins a sign-in whose link goes to ask, and whose end goes to end.
+func (s *SignIns) begin(ctx context.Context, id string, ask func(ctx context.Context, link string) error, end func(error)) error {
+	for {
+		s.mu.Lock()
+		err := s.manager.Begin(id)
+		if err == nil {
+			s.ask[id], s.end[id] = ask, end // nobody asks for them before the lock is free
+		}
+		s.mu.Unlock()
+		if !errors.Is(err, oauth.ErrNotRunning) {
+			return err
+		}
+		timer := time.NewTimer(beginPause)
+		select { // at the start the commands may be faster than the sign-ins
+		case <-ctx.Done():
+			timer.Stop()
+			return err
+		case <-timer.C:
+		}
+	}
+}
+
+// signedIn reconnects after a sign-in, and tells the chat how it went.
+func (d *Desk) signedIn(ctx context.Context, j Job, err error) {
+	w, language := d.deps.Words, j.Message.Language
+	if err != nil && !errors.Is(err, oauth.ErrNotStored) {
+		if ctx.Err() == nil {
+			d.finish(ctx, j, w.ServerFailed(language, j.ID, sentence(err)), nil)
+		}
+		return
+	}
+	st, err := d.deps.Client.Restart(ctx, j.ID)
+	if err != nil && ctx.Err() != nil {
+		return
+	}
+	d.finish(ctx, j, d.outcome(j, w.ServerAdded(language, j.ID, len(st.Tools)), err), nil)
+}
+
+// Once signs in to a server that wants it, without Run, for a command line: show gets the link, and pasted gives the address at which the browser
+// ended, if it cannot reach
+// this machine.
+func (s *SignIns) Once(ctx context.Context, id string, show func(link string) error, pasted func(ctx context.Context) (string, error)) error {
+	if _, err := s.manager.Handler(s.servers[id]); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var reading sync.WaitGroup
+	defer reading.Wait()
+	s.ask[id] = func(_ context.Context, link string) error {
+		reading.Go(func() {
+			for ctx.Err() == nil {
+				address, err := pasted(ctx)
+				if err != nil || s.manager.Complete(id, address) == nil {
+					return
+				}
+			}
+		})
+		return show(link)
+	}
+	err := s.manager.SignIn(ctx, id)
+	cancel()
+	return err
+}

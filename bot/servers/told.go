@@ -1,0 +1,71 @@
+package servers
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/news"
+	"github.com/zephbot/zephbot/bot/turn"
+	"github.com/zephbot/zephbot/tools/mcp"
+)
+
+// tellLater answers a command later than at once; what tells the answers of one command apart. facts are stored with it.
+func (d *Desk) tellLater(ctx context.Context, call *turn.Call, what, text string, facts ...bot.Fact) {
+	row := bot.Row{
+		Session: call.Session, Place: call.Message.Place, Purpose: bot.Reply, Key: "later/" + what + "/" + call.Message.ID,
+		Content: bot.Content{Text: text, Language: call.Message.Language},
+	}
+	if call.Message.Place.Group {
+		row.ReplyTo = call.Message.Message
+	}
+	d.deps.Send(ctx, row, facts...)
+}
+
+// Tell returns what tells the chats that use a server, and their models at the next turn, what happened to it.
+func (d *Desk) Tell(ctx context.Context) func(mcp.Notice) {
+	return func(n mcp.Notice) {
+		for i, session := range n.Sessions {
+			session = d.deps.Moves.Current(session)
+			var lane bot.Lane
+			err := d.deps.Keeper.Insist(ctx, func() (err error) {
+				lane, err = d.deps.Store.Lane(ctx, session)
+				return err
+			})
+			if err != nil || lane.Place.Channel != d.deps.Channel || lane.Place.Bot != d.deps.Bot {
+				continue
+			}
+			d.tellServer(ctx, n, lane, i)
+		}
+	}
+}
+
+// tellServer tells one of them, in one commit.
+func (d *Desk) tellServer(ctx context.Context, n mcp.Notice, lane bot.Lane, i int) {
+	w, now := d.deps.Words, d.deps.Now()
+	change := &bot.Change{}
+	if f, ok := news.About(lane.Session, now, n); ok {
+		change.Facts = []bot.Fact{f}
+	}
+	text := n.Text
+	switch n.Kind {
+	case mcp.Away:
+		text = w.ServerAway("", n.Server)
+	case mcp.Back:
+		text = w.ServerBack("", n.Server, len(d.deps.Client.Tools(n.Server)))
+	case mcp.Withdrawn:
+		text = w.ServerWaits("", n.Server, n.Tools, n.Fresh, n.Held)
+	case mcp.Changed: // the model is told; people need not know
+		text = ""
+	}
+	if text != "" {
+		key := fmt.Sprintf("mcp/%s/%s/%d/%d", n.Server, n.Kind, now.UnixNano(), i)
+		change.Send = []bot.Row{{Session: lane.Session, Place: lane.Place, Purpose: bot.Notice, Key: key, Content: bot.Content{Text: text}}}
+	}
+	if err := d.deps.Keeper.Keep(ctx, change); err != nil {
+		d.deps.Log.Error().Err(err).Str("server", n.Server).Str("chat", lane.Place.Chat).Msg("news of a server not kept")
+		return
+	}
+	d.deps.News.Note(lane.Session)
+	d.deps.Wake(lane.Place)
+}
