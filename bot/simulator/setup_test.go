@@ -265,6 +265,12 @@ func (s *site) awaitBot(state string) simulator.BotStatus {
 	return s.await(simulator.Ann, simulator.Ann, 0, func(v *simulator.View) bool { return v.Bot.State == state }).Bot
 }
 
+// awaitStart waits until the bot process was started so often and runs.
+func (s *site) awaitStart(n int) {
+	s.t.Helper()
+	s.await(simulator.Ann, simulator.Ann, 0, func(v *simulator.View) bool { return v.Bot.State == "running" && v.Bot.Starts == n })
+}
+
 func texts(v *simulator.View) []string {
 	var out []string
 	for _, m := range v.Messages {
