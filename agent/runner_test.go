@@ -308,7 +308,7 @@ func TestCallsThatCannotRun(t *testing.T) {
 			m := script(t, "on \"go\": "+tt.call+"\nthen expect \"[tool_error]\"\nand say Done")
 			w := newWorld(t, m, "go")
 			if tt.name == "hidden" {
-				w.turn.Allowed = func(tool string) bool { return tool == "echo" }
+				w.turn.Tools = tools.Only(func(tool string) bool { return tool == "echo" })
 			}
 			if out := w.must(t.Context()); out.Text != "Done" {
 				t.Fatalf("outcome %+v", out)

@@ -15,11 +15,11 @@ import (
 type Turn struct {
 	ID      string
 	Origin  tools.Origin
-	Request string                 // short id that a person may quote to the operator
-	System  string                 // extra instructions of the chat
-	Group   bool                   // several people read
-	Shared  bool                   // several people speak in this session: label the speakers
-	Allowed func(tool string) bool // allow-list of chat and channel; nil = all
+	Request string         // short id that a person may quote to the operator
+	System  string         // extra instructions of the chat
+	Group   bool           // several people read
+	Shared  bool           // several people speak in this session: label the speakers
+	Tools   *tools.Overlay // what the turn changes of the tools: the allow-lists of chat and channel; nil = nothing
 }
 
 // OutcomeKind says how a Run ended.

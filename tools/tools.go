@@ -77,8 +77,8 @@ type Call struct {
 	Definition string
 	// Probe asks only whether the call may run now: the chain stops with ErrProbed before anything happens.
 	Probe bool
-	// Hidden lists the tools that this conversation may not use (allow-lists of chat and channel); nil = none.
-	Hidden func(tool string) bool
+	// Tools is what the turn changes of the tools that there are (allow-lists of chat and channel, tools of its own); nil = nothing.
+	Tools *Overlay
 	// OnStart is called once, right before the tool runs: the journal's "started" record. An error stops the call.
 	OnStart func(ctx context.Context) error
 	// Progress takes a line of what the tool is doing, for the person who waits; may be nil. Must not block.

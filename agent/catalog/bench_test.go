@@ -54,7 +54,7 @@ func BenchmarkChoose1000(b *testing.B) {
 	for name, o := range map[string]catalog.Options{"words": base, "embeddings": vectors} {
 		b.Run(name, func(b *testing.B) {
 			defs := thousand()
-			o.Source = func(string, func(string) bool) []tools.Definition { return defs }
+			o.Source = func(string, *tools.Overlay) []tools.Definition { return defs }
 			c, err := catalog.New(o)
 			if err != nil {
 				b.Fatal(err)
@@ -77,7 +77,7 @@ func BenchmarkChoose1000(b *testing.B) {
 	b.Run("same turn", func(b *testing.B) {
 		defs := thousand()
 		o := base
-		o.Source = func(string, func(string) bool) []tools.Definition { return defs }
+		o.Source = func(string, *tools.Overlay) []tools.Definition { return defs }
 		c, err := catalog.New(o)
 		if err != nil {
 			b.Fatal(err)
@@ -90,7 +90,7 @@ func BenchmarkChoose1000(b *testing.B) {
 	b.Run("new list", func(b *testing.B) {
 		defs := thousand()
 		o := base
-		o.Source = func(string, func(string) bool) []tools.Definition { return defs }
+		o.Source = func(string, *tools.Overlay) []tools.Definition { return defs }
 		c, err := catalog.New(o)
 		if err != nil {
 			b.Fatal(err)

@@ -75,9 +75,10 @@ type TAFC struct {
 
 // Options make a Catalog. Only Source is required.
 type Options struct {
-	// Source lists what is registered, allowed (nil = everything) and not hidden in a conversation ("" = any), always in the same order. Safe for concurrent use; the lists and
+	// Source lists what is registered, as the overlay of a turn leaves it (nil = everything), and not hidden in a conversation ("" = any), always in the same
+	// order. Safe for concurrent use; the lists and
 	// what they point to never change.
-	Source       func(session string, allowed func(tool string) bool) []tools.Definition
+	Source       func(session string, overlay *tools.Overlay) []tools.Definition
 	Filter       Filter
 	Discovery    Discovery
 	Pruning      Pruning

@@ -15,7 +15,7 @@ import (
 
 var _ agent.Catalog = (*catalog.Catalog)(nil)
 
-func none(string, func(string) bool) []tools.Definition { return nil }
+func none(string, *tools.Overlay) []tools.Definition { return nil }
 
 func TestNewRefuses(t *testing.T) {
 	t.Parallel()
@@ -54,7 +54,7 @@ func TestChoiceIsLogged(t *testing.T) {
 	t.Parallel()
 	log := &lines{}
 	c, err := catalog.New(catalog.Options{
-		Source: func(string, func(string) bool) []tools.Definition { return builtins() }, Filter: filter(), Log: zerolog.New(log),
+		Source: func(string, *tools.Overlay) []tools.Definition { return builtins() }, Filter: filter(), Log: zerolog.New(log),
 		Dependencies: rules(map[string]catalog.Rule{"edit": {Requires: []string{"read"}}}),
 	})
 	if err != nil {

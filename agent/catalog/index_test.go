@@ -104,7 +104,7 @@ func TestAnAllowListDoesNotTouchTheIndex(t *testing.T) {
 	index := knn.NewMemory()
 	k := setup(t, byVectors(newWords("issue", "label"), index), github()...)
 	for _, only := range []string{"github:add_label", "github:list_issues"} {
-		turn := &agent.Turn{ID: only, Allowed: func(name string) bool { return name == only }}
+		turn := &agent.Turn{ID: only, Tools: tools.Only(func(name string) bool { return name == only })}
 		if got := names(k.Tools(t.Context(), turn, agent.View{Query: "a label, an issue", Step: 1})); !slices.Equal(got, []string{only}) {
 			t.Errorf("shown: %v", got)
 		}
@@ -157,7 +157,7 @@ func TestABuiltInWithoutVectorIsShown(t *testing.T) {
 	late := tool("late", "A tool that comes while the turn is being looked at.")
 	n := 0
 	// The list of the turn is read first, the list for the index second.
-	o := catalog.Options{Filter: filter(), Embedder: newWords("page"), Source: func(string, func(string) bool) []tools.Definition {
+	o := catalog.Options{Filter: filter(), Embedder: newWords("page"), Source: func(string, *tools.Overlay) []tools.Definition {
 		if n++; n == 1 {
 			return append(builtins(), late)
 		}

@@ -53,13 +53,13 @@ func (c *Catalog) SearchTool() (tools.Tool, error) {
 			return tools.Subject{Inputs: []string{in.Query}, Show: "search tools: " + in.Query}, nil
 		},
 		Run: func(_ context.Context, call *tools.Call, in searchArgs) (*tools.Result, error) {
-			return c.search(call.Origin.Session, in, func(name string) bool { return call.Hidden == nil || !call.Hidden(name) }), nil
+			return c.search(call.Origin.Session, in, call.Tools), nil
 		},
 	})
 }
 
-func (c *Catalog) search(session string, in searchArgs, allowed func(string) bool) *tools.Result {
-	defs, _ := c.source(session, allowed)
+func (c *Catalog) search(session string, in searchArgs, overlay *tools.Overlay) *tools.Result {
+	defs, _ := c.source(session, overlay)
 	s := c.prepare(defs)
 	found := c.find(s, in.Query, cmp.Or(in.Max, defaultFound))
 	if len(s.foreign) == 0 {
@@ -114,8 +114,8 @@ func (c *Catalog) find(s *snapshot, query string, most int) []int {
 }
 
 // source lists the tools to choose from, and apart from them tool_search, if it may be used.
-func (c *Catalog) source(session string, allowed func(string) bool) (defs []tools.Definition, search *tools.Definition) {
-	defs = c.o.Source(session, allowed)
+func (c *Catalog) source(session string, overlay *tools.Overlay) (defs []tools.Definition, search *tools.Definition) {
+	defs = c.o.Source(session, overlay)
 	at := slices.IndexFunc(defs, func(d tools.Definition) bool { return d.Name == SearchName })
 	if at < 0 {
 		return defs, nil

@@ -65,12 +65,12 @@ func setup(t *testing.T, o catalog.Options, defs ...tools.Definition) *kit {
 	return k
 }
 
-func (k *kit) source(session string, allowed func(string) bool) []tools.Definition {
+func (k *kit) source(session string, overlay *tools.Overlay) []tools.Definition {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	var list []tools.Definition
 	for _, d := range k.defs {
-		if allowed == nil || allowed(d.Name) {
+		if !overlay.Takes(d.Name) {
 			list = append(list, d)
 		}
 	}

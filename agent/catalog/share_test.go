@@ -66,10 +66,7 @@ func (k *kit) find(query string, most int, allowed func(string) bool) *tools.Res
 	if err != nil {
 		k.t.Fatal(err)
 	}
-	call := &tools.Call{Args: args, Trail: &tools.Trail{}}
-	if allowed != nil {
-		call.Hidden = func(name string) bool { return !allowed(name) }
-	}
+	call := &tools.Call{Args: args, Trail: &tools.Trail{}, Tools: tools.Only(allowed)}
 	res, err := tool.Run(k.t.Context(), call)
 	if err != nil {
 		k.t.Fatal(err)

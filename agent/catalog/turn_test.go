@@ -115,7 +115,7 @@ func TestAgreementKeepsTheToolsOfTheTurnBefore(t *testing.T) {
 func TestAllowList(t *testing.T) {
 	t.Parallel()
 	k := setup(t, catalog.Options{}, builtins()...)
-	turn := &agent.Turn{ID: "1", Allowed: func(name string) bool { return name == "read" }}
+	turn := &agent.Turn{ID: "1", Tools: tools.Only(func(name string) bool { return name == "read" })}
 	if diff := cmp.Diff([]string{"read"}, names(k.Tools(t.Context(), turn, agent.View{Step: 1}))); diff != "" {
 		t.Errorf("shown (-want +got):\n%s", diff)
 	}

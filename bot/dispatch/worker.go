@@ -362,7 +362,7 @@ func (d *Dispatcher) settledLane(ctx context.Context, session string, err error)
 func (d *Dispatcher) turnOf(lane *bot.Lane, t *task) *agent.Turn {
 	place := t.msg.Place
 	return &agent.Turn{
-		ID: lane.Turn, Request: requestID(lane.Turn), System: t.rules.System, Allowed: t.rules.Allowed, Group: place.Group,
+		ID: lane.Turn, Request: requestID(lane.Turn), System: t.rules.System, Tools: tools.Only(t.rules.Allowed), Group: place.Group,
 		Shared: place.Group && t.rules.SharedSession,
 		Origin: tools.Origin{
 			Channel: place.Channel, Session: lane.Session, Chat: place.ChatKey(), Turn: lane.Turn, Caller: t.msg.Caller, Admin: t.verdict.Admin,

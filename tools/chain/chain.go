@@ -85,13 +85,12 @@ func New(o Options) *Chain {
 	if now == nil {
 		now = time.Now
 	}
-	list := boundary{registry: registry}
 	stages := []stage{
 		{"audit", auditor(o.Audit)},
 		{"conclude", conclude},
-		{"decode", decode.New(list, o.Decode)},
+		{"decode", decode.New(registry, o.Decode)},
 		{"block", o.Block},
-		{"gate", gate.New(list, o.Gate)},
+		{"gate", gate.New(registry, o.Gate)},
 		{"judge", o.Judge},
 		{"quota", o.Quota},
 		{"approve", approve.New(o.Approvals)},
@@ -104,10 +103,10 @@ func New(o Options) *Chain {
 		{"redact", o.Redact},
 		{"retry", o.Retry},
 		{"anomaly", o.Anomaly},
-		{"start", start(list, o.Audit)},
+		{"start", start(registry, o.Audit)},
 	}
 	c := &Chain{}
-	h := runner{tools: list, now: now}.run
+	h := runner{tools: registry, now: now}.run
 	for _, s := range slices.Backward(stages) {
 		if s.wrap != nil {
 			h = s.wrap(h)

@@ -4,11 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"strings"
 	"time"
-
-	"github.com/rs/zerolog"
 
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/audit"
@@ -17,57 +14,9 @@ import (
 // errTimeout is the cause of a context that ended because the tool's own time was up, not its caller's.
 var errTimeout = errors.New("tool timeout")
 
-// boundary is the registry with every tool's code behind a recover: nothing that a tool does takes the service down.
-type boundary struct {
-	registry *tools.Registry
-}
-
-// Names implements decode.Tools.
-func (b boundary) Names() []string { return b.registry.Names() }
-
-// Lookup implements decode.Tools and gate.Tools.
-func (b boundary) Lookup(name string) (tools.Tool, bool) {
-	t, ok := b.registry.Lookup(name)
-	if !ok {
-		return t, false
-	}
-	if describe := t.Describe; describe != nil {
-		t.Describe = func(ctx context.Context, call *tools.Call) (subject tools.Subject, err error) {
-			defer recovered(ctx, call, &err)
-			return describe(ctx, call)
-		}
-	}
-	if check := t.Check; check != nil {
-		t.Check = func(ctx context.Context, call *tools.Call) (err error) {
-			defer recovered(ctx, call, &err)
-			return check(ctx, call)
-		}
-	}
-	run := t.Run
-	t.Run = func(ctx context.Context, call *tools.Call) (res *tools.Result, err error) {
-		defer recovered(ctx, call, &err)
-		return run(ctx, call)
-	}
-	return t, true
-}
-
-// recovered turns a panic into an error that tells the model nothing of it; the log has the stack.
-func recovered(ctx context.Context, call *tools.Call, err *error) {
-	p := recover()
-	if p == nil {
-		return
-	}
-	zerolog.Ctx(ctx).Error().Str("tool", call.Def.Name).Str("call", call.ID).
-		Str("panic", fmt.Sprint(p)).Bytes("stack", debug.Stack()).Msg("tool panicked")
-	*err = &tools.Error{
-		Category: tools.PermanentFailure, Message: "The tool failed for an internal reason.",
-		Err: errors.New("tool panicked"), // the value stays in the log: it may hold anything
-	}
-}
-
 // start writes the audit's and the journal's "started" records, once per call however often it is retried. What cannot run any more, or cannot be
 // recorded, is not started.
-func start(list boundary, log *audit.Log) tools.Middleware {
+func start(list *tools.Registry, log *audit.Log) tools.Middleware {
 	return func(next tools.Handler) tools.Handler {
 		return func(ctx context.Context, call *tools.Call) (*tools.Result, error) {
 			if _, err := current(list, call); err != nil {
@@ -125,8 +74,8 @@ func notStarted(ctx context.Context, err error) error {
 }
 
 // current finds the tool once more: between the decode stage and now a server may have taken it away or put another in its place.
-func current(list boundary, call *tools.Call) (tools.Tool, error) {
-	t, ok := list.Lookup(call.Def.Name)
+func current(list *tools.Registry, call *tools.Call) (tools.Tool, error) {
+	t, ok := call.Tools.Over(list).Lookup(call.Def.Name)
 	if !ok {
 		return t, tools.Errorf(tools.PermanentFailure, "the tool %s is no longer available", call.Def.Name)
 	}
@@ -138,7 +87,7 @@ func current(list boundary, call *tools.Call) (tools.Tool, error) {
 
 // runner is the innermost handler.
 type runner struct {
-	tools boundary
+	tools *tools.Registry
 	now   func() time.Time
 }
 
@@ -155,7 +104,7 @@ func (r runner) run(ctx context.Context, call *tools.Call) (*tools.Result, error
 	}
 	call.Trail.Attempts++
 	began := r.now()
-	res, err := tool.Run(ctx, call)
+	res, err := tool.SafeRun(ctx, call)
 	call.Trail.Duration += max(0, r.now().Sub(began))
 	if err != nil {
 		return nil, timedOut(ctx, err, limit)

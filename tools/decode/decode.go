@@ -12,12 +12,6 @@ import (
 	"github.com/zephbot/zephbot/tools"
 )
 
-// Tools is the list of tools that exist; *tools.Registry is one.
-type Tools interface {
-	Lookup(name string) (tools.Tool, bool)
-	Names() []string
-}
-
 // Options configures the stage. The zero value is useful.
 type Options struct {
 	// Hides says that the policy denies every call of a tool: such a tool is not proposed in place of an unknown one. May be nil.
@@ -45,7 +39,7 @@ const thinking = "thinking"
 //
 // Arguments that are not JSON are mended where there is only one reading (see mend); then, and when they do not fit the schema, Options.Reformat is asked
 // once. What comes of it is checked like any arguments and walks the rest of the chain: policy, judge and approval see the corrected call.
-func New(list Tools, o Options) tools.Middleware {
+func New(list tools.Set, o Options) tools.Middleware {
 	if o.Memory == nil {
 		o.Memory = &recent{}
 	}
@@ -61,7 +55,7 @@ func New(list Tools, o Options) tools.Middleware {
 }
 
 type decoder struct {
-	tools   Tools
+	tools   tools.Set
 	options Options
 	schemas *cache
 }
@@ -120,14 +114,22 @@ func (d *decoder) try(ctx context.Context, call *tools.Call, corrected json.RawM
 	return true
 }
 
+// lookup finds the tool that is called, also one that the turn takes away: the gate refuses that with the reason, and the audit has its arguments.
+func (d *decoder) lookup(call *tools.Call) (tools.Tool, bool) {
+	if t, ok := call.Tools.Added(call.Tool); ok {
+		return t, true
+	}
+	return d.tools.Lookup(call.Tool)
+}
+
 // resolve finds the tool, and refuses one that is not what the model was offered.
 func (d *decoder) resolve(ctx context.Context, call *tools.Call) (tools.Tool, error) {
-	tool, ok := d.tools.Lookup(call.Tool)
+	tool, ok := d.lookup(call)
 	if !ok && d.options.Await != nil {
 		if err := d.options.Await(ctx, call.Tool); err != nil {
 			return tool, err
 		}
-		tool, ok = d.tools.Lookup(call.Tool)
+		tool, ok = d.lookup(call)
 	}
 	switch {
 	case ok && call.Definition != "" && call.Definition != tool.Definition.Hash():
@@ -153,9 +155,10 @@ func (d *decoder) resolve(ctx context.Context, call *tools.Call) (tools.Tool, er
 func (d *decoder) near(call *tools.Call) []string {
 	const most = 3
 	var known, found []string
-	for _, name := range d.tools.Names() {
-		if (call.Hidden == nil || !call.Hidden(name)) && !d.hides(name) {
-			known = append(known, name)
+	var defs []tools.Definition
+	for _, def := range call.Tools.Over(d.tools).Definitions() {
+		if !d.hides(def) {
+			defs, known = append(defs, def), append(known, def.Name)
 		}
 	}
 	add := func(name string) {
@@ -167,10 +170,10 @@ func (d *decoder) near(call *tools.Call) []string {
 		}
 	}
 	spelled := strings.ToLower(strings.TrimSpace(call.Tool))
-	for _, name := range known {
-		_, bare, qualified := strings.Cut(name, ":")
-		if d.called(name, spelled) || (qualified && bare == call.Tool) {
-			add(name)
+	for _, def := range defs {
+		_, bare, qualified := strings.Cut(def.Name, ":")
+		if def.Name == spelled || slices.Contains(def.Stated().Aliases, spelled) || (qualified && bare == call.Tool) {
+			add(def.Name)
 		}
 	}
 	if name, ok := nearest.Nearest(call.Tool, known); ok {
@@ -180,21 +183,8 @@ func (d *decoder) near(call *tools.Call) []string {
 }
 
 // hides says whether the policy denies every call of a tool.
-func (d *decoder) hides(tool string) bool {
-	if d.options.Hides == nil {
-		return false
-	}
-	t, ok := d.tools.Lookup(tool)
-	return ok && d.options.Hides(t.Definition)
-}
-
-// called says whether a tool has a name or an alias, in lower case.
-func (d *decoder) called(tool, name string) bool {
-	if tool == name {
-		return true
-	}
-	t, ok := d.tools.Lookup(tool)
-	return ok && slices.Contains(t.Definition.Stated().Aliases, name)
+func (d *decoder) hides(def tools.Definition) bool {
+	return d.options.Hides != nil && d.options.Hides(def)
 }
 
 // strips says whether "thinking" is our field and not the tool's.

@@ -235,7 +235,7 @@ func TestResolve(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			call := &tools.Call{Tool: tc.tool, Definition: tc.definition, Hidden: hidden}
+			call := &tools.Call{Tool: tc.tool, Definition: tc.definition, Tools: tools.Only(func(name string) bool { return !hidden(name) })}
 			_, e := walk(t, list(t, defs...), decode.Options{Hides: func(d tools.Definition) bool { return d.Name == "shadow" }}, call)
 			if tc.category == "" {
 				if e != nil {

@@ -23,8 +23,7 @@ const inVain = "-"
 
 // reformat makes the one attempt, or takes up what came of it before. When it gives nothing, the original problem stays.
 func (d *decoder) reformat(ctx context.Context, call *tools.Call, written json.RawMessage, problem *tools.Error) error {
-	name := call.Def.Name
-	if d.options.Reformat == nil || call.Hidden != nil && call.Hidden(name) || d.hides(name) {
+	if d.options.Reformat == nil || call.Tools.Takes(call.Def.Name) || d.hides(call.Def) {
 		return problem // nobody is asked for what would be denied
 	}
 	session, id := call.Origin.Session, call.ID

@@ -255,11 +255,11 @@ func TestReformatOfWhatIsDenied(t *testing.T) {
 	r := list(t, tools.Definition{Name: "fetch", Schema: json.RawMessage(fetchSchema)})
 	fetch := func(name string) bool { return name == "fetch" }
 	for name, tc := range map[string]struct {
-		hides  func(tools.Definition) bool
-		hidden func(string) bool
-	}{"by the policy": {func(d tools.Definition) bool { return fetch(d.Name) }, nil}, "in this chat": {nil, fetch}} {
+		hides func(tools.Definition) bool
+		tools *tools.Overlay
+	}{"by the policy": {func(d tools.Definition) bool { return fetch(d.Name) }, nil}, "in this chat": {nil, tools.Only(func(name string) bool { return !fetch(name) })}} {
 		c := &corrector{say: `{"url":"x"}`}
-		call := &tools.Call{ID: "c1_0", Tool: "fetch", Args: []byte(`{}`), Hidden: tc.hidden}
+		call := &tools.Call{ID: "c1_0", Tool: "fetch", Args: []byte(`{}`), Tools: tc.tools}
 		if _, e := walk(t, r, decode.Options{Reformat: c.correct, Hides: tc.hides}, call); e == nil || len(c.asked) != 0 {
 			t.Errorf("%s: %v, asked %v", name, e, c.asked)
 		}

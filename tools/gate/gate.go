@@ -20,11 +20,6 @@ type Decider interface {
 	Decide(policy.Request) policy.Decision
 }
 
-// Tools finds a tool by its qualified name; *tools.Registry is one.
-type Tools interface {
-	Lookup(name string) (tools.Tool, bool)
-}
-
 // Options configures the stage.
 type Options struct {
 	// Policy decides. Nil refuses everything.
@@ -35,7 +30,7 @@ type Options struct {
 }
 
 // New makes the stage.
-func New(list Tools, o Options) tools.Middleware {
+func New(list tools.Set, o Options) tools.Middleware {
 	g := &gate{tools: list, options: o}
 	return func(next tools.Handler) tools.Handler {
 		return func(ctx context.Context, call *tools.Call) (*tools.Result, error) {
@@ -48,13 +43,13 @@ func New(list Tools, o Options) tools.Middleware {
 }
 
 type gate struct {
-	tools   Tools
+	tools   tools.Set
 	options Options
 }
 
 // pass fills Subject and Trail; nil means that the call may go on to the approve stage, not that it may run.
 func (g *gate) pass(ctx context.Context, call *tools.Call) error {
-	if call.Hidden != nil && call.Hidden(call.Def.Name) {
+	if call.Tools.Takes(call.Def.Name) {
 		call.Trail.Effect, call.Trail.Rule = string(policy.Deny), "hidden in this chat"
 		return &tools.Error{
 			Category: tools.PolicyBlocked, Denied: true,
@@ -114,11 +109,11 @@ func (g *gate) possible(ctx context.Context, call *tools.Call, effect policy.Eff
 	case effect == policy.Allow:
 		return nil
 	}
-	tool, ok := g.tools.Lookup(call.Def.Name)
-	if !ok || tool.Check == nil {
+	tool, ok := call.Tools.Over(g.tools).Lookup(call.Def.Name)
+	if !ok {
 		return nil // what is gone is refused where it would run
 	}
-	err := tool.Check(ctx, call)
+	err := tool.SafeCheck(ctx, call)
 	if err == nil {
 		return nil
 	}
@@ -164,14 +159,14 @@ func denied() *tools.Error {
 
 // describe asks the tool what the policy has to look at; a tool that does not say is judged by its arguments.
 func (g *gate) describe(ctx context.Context, call *tools.Call) (tools.Subject, error) {
-	tool, ok := g.tools.Lookup(call.Def.Name)
+	tool, ok := call.Tools.Over(g.tools).Lookup(call.Def.Name)
 	if !ok {
 		return tools.Subject{}, tools.Errorf(tools.PermanentFailure, "The tool %s is no longer available.", call.Def.Name)
 	}
 	if tool.Describe == nil {
 		return tools.Subject{Inputs: []string{string(call.Args)}, Show: indent(call.Args)}, nil
 	}
-	subject, err := tool.Describe(ctx, call)
+	subject, err := tool.SafeDescribe(ctx, call)
 	if err != nil {
 		return tools.Subject{}, tools.AsError(err)
 	}

@@ -179,7 +179,7 @@ func TestRefusals(t *testing.T) {
 				tc.args = `{"text":"x"}`
 			}
 			c := decoded(t, r, tc.tool, tc.args)
-			c.Hidden = func(string) bool { return tc.hidden }
+			c.Tools = tools.Only(func(string) bool { return !tc.hidden })
 			_, err := gate.New(r, tc.options)(ran)(t.Context(), c)
 			var e *tools.Error
 			if !errors.As(err, &e) || e.Category != tc.category || e.Denied != tc.denied || e.Message != tc.message {

@@ -369,14 +369,14 @@ func (e executor) Execute(ctx context.Context, call *tools.Call) (*tools.Result,
 // Interrupted implements agent.Executor.
 func (e executor) Interrupted(_ context.Context, call *tools.Call) { e.audit.Interrupted(call) }
 
-// usable lists what is registered, allowed, not denied altogether, not blocked in a conversation, and not of a server that is away.
-func (c *Core) usable(session string, allowed func(tool string) bool) []tools.Definition {
+// usable lists what is registered, as a turn leaves it, not denied altogether, not blocked in a conversation, and not of a server that is away.
+func (c *Core) usable(session string, overlay *tools.Overlay) []tools.Definition {
 	if !c.cfg.Tools.Enabled {
 		return nil
 	}
 	var list []tools.Definition
-	for _, d := range c.registry.Definitions() {
-		if (allowed == nil || allowed(d.Name)) && !c.policy.Hides(d.Name, d.Says) && !c.blocked(session, d) && (d.Server == "" || !c.servers.Away(d.Server)) {
+	for _, d := range overlay.Over(c.registry).Definitions() {
+		if !c.policy.Hides(d.Name, d.Says) && !c.blocked(session, d) && (d.Server == "" || !c.servers.Away(d.Server)) {
 			list = append(list, d)
 		}
 	}
@@ -414,5 +414,5 @@ func (c *Core) instructions(turn *agent.Turn, withTools bool) string {
 	if !withTools {
 		return ""
 	}
-	return c.servers.Instructions(turn.Allowed)
+	return c.servers.Instructions(func(tool string) bool { return !turn.Tools.Takes(tool) })
 }

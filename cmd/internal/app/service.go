@@ -23,6 +23,7 @@ import (
 	"github.com/zephbot/zephbot/bot/turn"
 	"github.com/zephbot/zephbot/persistence"
 	"github.com/zephbot/zephbot/persistence/redis"
+	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/shell"
 )
 
@@ -136,7 +137,7 @@ func (s *service) about() command.About {
 		Servers: c.connected, Filters: c.filtered.sum, Redis: c.counting,
 		Tools: func(place bot.Place) []string {
 			var names []string
-			for _, d := range c.usable("", s.ch.guard.Rules(place).Allowed) {
+			for _, d := range c.usable("", tools.Only(s.ch.guard.Rules(place).Allowed)) {
 				names = append(names, d.Name)
 			}
 			return names
