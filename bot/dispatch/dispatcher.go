@@ -23,17 +23,11 @@ type Dispatcher struct {
 	parts Parts
 	opts  Options
 
-	mu      sync.Mutex
-	queue   fair.Queue[string]   // sessions to look at, by party; it counts the sessions in work of each
-	queued  map[string]bool      // members of queue
-	party   map[string]string    // of queued sessions whose key does not say it
-	weight  int64                // bytes that the turns in work are expected to hold
-	average int64                // … that the next one is expected to hold
-	jobs    map[string]*job      // sessions being worked on
-	decided map[string]bool      // parked sessions that have a decision to act on
-	retry   map[string]bool      // sessions to look at again in the next sweep: the store failed, nothing else would tell of them
-	lost    map[string]time.Time // chats, by key, that nothing reaches any more, since when
-	leaving map[string]string    // turn, by session, that ends because of that
+	mu sync.Mutex
+	line
+	absent
+	jobs    map[string]*job // sessions being worked on
+	decided map[string]bool // parked sessions that have a decision to act on
 	outage  outage
 	breaks  map[string]bool // sessions whose inbox may hold a command that stops the turn in progress
 	turns   context.Context //nolint:containedctx // of turns that begin; nil before Run and from its end on
@@ -44,6 +38,22 @@ type Dispatcher struct {
 	work    chan struct{} // the queue may have something
 	express chan struct{} // express arrivals may be there
 	wg      sync.WaitGroup
+}
+
+// line is who waits for a worker. Guarded by Dispatcher.mu.
+type line struct {
+	queue   fair.Queue[string] // sessions to look at, by party; it counts the sessions in work of each
+	queued  map[string]bool    // members of queue
+	party   map[string]string  // of queued sessions whose key does not say it
+	weight  int64              // bytes that the turns in work are expected to hold
+	average int64              // … that the next one is expected to hold
+	retry   map[string]bool    // sessions to look at again in the next sweep: the store failed, nothing else would tell of them
+}
+
+// absent are chats that nothing reaches. Guarded by Dispatcher.mu.
+type absent struct {
+	lost    map[string]time.Time // chats, by key, that nothing reaches any more, since when
+	leaving map[string]string    // turn, by session, that ends because of that
 }
 
 // job is a session in work.
@@ -63,9 +73,12 @@ type job struct {
 func New(parts Parts, opts Options) *Dispatcher {
 	opts = opts.withDefaults()
 	return &Dispatcher{
-		parts: parts, opts: opts, queue: fair.Queue[string]{Most: opts.PerCaller}, party: map[string]string{}, average: firstGuess,
-		queued: map[string]bool{}, jobs: map[string]*job{}, decided: map[string]bool{},
-		retry: map[string]bool{}, breaks: map[string]bool{}, lost: map[string]time.Time{}, leaving: map[string]string{}, kept: newKept(keptBytes),
+		parts: parts, opts: opts,
+		line: line{
+			queue: fair.Queue[string]{Most: opts.PerCaller}, queued: map[string]bool{}, party: map[string]string{}, average: firstGuess, retry: map[string]bool{},
+		},
+		absent: absent{lost: map[string]time.Time{}, leaving: map[string]string{}},
+		jobs:   map[string]*job{}, decided: map[string]bool{}, breaks: map[string]bool{}, kept: newKept(keptBytes),
 		work: make(chan struct{}, 1), express: make(chan struct{}, 1),
 	}
 }

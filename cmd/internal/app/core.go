@@ -9,11 +9,9 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"sync"
 	"time"
 
 	"github.com/zephbot/zephbot/bot/moves"
-	"github.com/zephbot/zephbot/bot/news"
 
 	"github.com/zephbot/zephbot/bot/facts"
 
@@ -22,11 +20,9 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/zephbot/zephbot/agent"
-	"github.com/zephbot/zephbot/agent/catalog"
 	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/agent/prompt"
 	"github.com/zephbot/zephbot/bot/approval"
-	"github.com/zephbot/zephbot/bot/servers"
 	"github.com/zephbot/zephbot/bot/texts"
 	"github.com/zephbot/zephbot/cmd/internal/config"
 	"github.com/zephbot/zephbot/cmd/internal/metrics"
@@ -38,11 +34,9 @@ import (
 	"github.com/zephbot/zephbot/policy/pathrule"
 	"github.com/zephbot/zephbot/policy/redact"
 	"github.com/zephbot/zephbot/tools"
-	"github.com/zephbot/zephbot/tools/anomaly"
 	"github.com/zephbot/zephbot/tools/approve"
 	"github.com/zephbot/zephbot/tools/audit"
 	"github.com/zephbot/zephbot/tools/chain"
-	"github.com/zephbot/zephbot/tools/filter"
 	"github.com/zephbot/zephbot/tools/gate"
 	"github.com/zephbot/zephbot/tools/mcp"
 	redacting "github.com/zephbot/zephbot/tools/redact"
@@ -84,45 +78,6 @@ type Internet struct {
 	Resolver web.Resolver
 	Dial     func(ctx context.Context, network, address string) (net.Conn, error)
 	Roots    *x509.CertPool
-}
-
-// Core is what every command that executes tools shares: stores, policy, tools, model.
-type Core struct {
-	opts     Options
-	cfg      *config.Config
-	log      zerolog.Logger
-	now      func() time.Time
-	started  time.Time
-	dir      string // of state
-	owner    string
-	stores   *persistence.Stores
-	redis    *redis.Store
-	redactor *redact.Redactor
-	policy   *policy.Set
-	globs    *pathrule.Rules // deny_read and allow_read
-	reader   *command.Reader // of the texts of commands, for all who read them
-	registry *tools.Registry
-	kit      *kit
-	audit    *audit.Log
-	provider llm.Provider
-	models   map[string]llm.Provider // by configured name
-	judge    tools.Middleware        // nil = off
-	stages   *stages
-	catalog  *catalog.Catalog
-	engine   *filter.Engine
-	filtered tally
-	servers  *mcp.Manager
-	signIns  *servers.SignIns    // nil = no server wants a sign-in
-	resync   chan struct{}       // the index of tools is behind
-	news     *news.Ledger        // for the models of sessions
-	moves    *moves.Map          // groups with new ids
-	tell     func(mcp.Notice)    // told to people; nil = nobody; set before the client runs
-	told     func(anomaly.Event) // the same of tools that failed too often; set before turns run
-	elicit   func(context.Context, mcp.Elicitation) (mcp.Answer, error)
-	settling sync.Mutex // of the audit lines that are due
-	passing  bool       // for one command line: nothing is stored
-	warnings []string   // of what was read at the start
-	metrics  *metrics.Metrics
 }
 
 // bucket is one bucket of facts in the open store.
@@ -169,8 +124,10 @@ func OpenCore(ctx context.Context, opts Options) (*Core, error) {
 func newCore(opts Options) *Core {
 	c := &Core{
 		opts: opts, cfg: opts.Config, log: opts.Log, now: opts.Now, started: opts.Now(), dir: opts.Home, owner: uuid.NewString(), metrics: metrics.New(),
-		resync: make(chan struct{}, 1), elicit: opts.elicit, models: map[string]llm.Provider{}, moves: &moves.Map{},
-		reader: command.NewReader(),
+		guarding:    guarding{reader: command.NewReader()},
+		thinking:    thinking{models: map[string]llm.Provider{}},
+		connecting:  connecting{resync: make(chan struct{}, 1), elicit: opts.elicit},
+		remembering: remembering{moves: &moves.Map{}},
 	}
 	if c.dir == "" {
 		c.dir = c.cfg.Path(c.cfg.DataDir)

@@ -66,10 +66,12 @@ func Check(tree fs.FS, names []string) ([]Problem, error) {
 		files = append(files, file)
 		problems = append(problems, file.shape()...)
 		problems = append(problems, file.comments()...)
+		problems = append(problems, file.proportions()...)
 	}
 	problems = append(problems, checkPackages(files)...)
 	problems = append(problems, checkImports(files)...)
 	problems = append(problems, checkDepth(files)...)
+	problems = append(problems, checkFunctions(files)...)
 	slices.SortStableFunc(problems, func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line))
 	})

@@ -1,0 +1,92 @@
+package app
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/zephbot/zephbot/agent/catalog"
+	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/bot/moves"
+	"github.com/zephbot/zephbot/bot/news"
+	"github.com/zephbot/zephbot/bot/servers"
+	"github.com/zephbot/zephbot/cmd/internal/config"
+	"github.com/zephbot/zephbot/cmd/internal/metrics"
+	"github.com/zephbot/zephbot/persistence"
+	"github.com/zephbot/zephbot/persistence/redis"
+	"github.com/zephbot/zephbot/policy"
+	"github.com/zephbot/zephbot/policy/command"
+	"github.com/zephbot/zephbot/policy/pathrule"
+	"github.com/zephbot/zephbot/policy/redact"
+	"github.com/zephbot/zephbot/tools"
+	"github.com/zephbot/zephbot/tools/anomaly"
+	"github.com/zephbot/zephbot/tools/audit"
+	"github.com/zephbot/zephbot/tools/filter"
+	"github.com/zephbot/zephbot/tools/mcp"
+)
+
+// Core is what every command that executes tools shares: stores, policy, tools, model.
+type Core struct {
+	opts    Options
+	cfg     *config.Config
+	log     zerolog.Logger
+	now     func() time.Time
+	started time.Time
+	dir     string // of state
+	owner   string
+	stores  *persistence.Stores
+	redis   *redis.Store
+	guarding
+	thinking
+	shaping
+	connecting
+	remembering
+	registry *tools.Registry
+	kit      *kit
+	audit    *audit.Log
+	passing  bool     // for one command line: nothing is stored
+	warnings []string // of what was read at the start
+	metrics  *metrics.Metrics
+}
+
+// guarding is what decides about calls and texts.
+type guarding struct {
+	redactor *redact.Redactor
+	policy   *policy.Set
+	globs    *pathrule.Rules  // deny_read and allow_read
+	reader   *command.Reader  // of the texts of commands, for all who read them
+	judge    tools.Middleware // nil = off
+}
+
+// thinking is the models.
+type thinking struct {
+	provider llm.Provider
+	models   map[string]llm.Provider // by configured name
+}
+
+// shaping is what tools are shown and what becomes of their results.
+type shaping struct {
+	stages   *stages
+	catalog  *catalog.Catalog
+	engine   *filter.Engine
+	filtered tally
+}
+
+// connecting is the MCP servers and those who are told of them.
+type connecting struct {
+	servers *mcp.Manager
+	signIns *servers.SignIns // nil = no server wants a sign-in
+	resync  chan struct{}    // the index of tools is behind
+	tell    func(mcp.Notice) // told to people; nil = nobody; set before the client runs
+	elicit  func(context.Context, mcp.Elicitation) (mcp.Answer, error)
+}
+
+// remembering is what is kept in the store besides conversations.
+type remembering struct {
+	news     *news.Ledger        // for the models of sessions
+	moves    *moves.Map          // groups with new ids
+	told     func(anomaly.Event) // the same of tools that failed too often; set before turns run
+	settling sync.Mutex          // of the audit lines that are due
+}
