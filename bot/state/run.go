@@ -20,27 +20,49 @@ type run struct {
 	questions table[string, Question]
 	rows      table[int64, Delivery]
 	facts     table[FactKey, bot.Fact]
-	result    Result
+	result    *Result
 }
 
 // Run does everything that a valid Change asks for, Move apart, in the order that bot.Change promises. world has what NeedsOf lists; now is the store's clock.
 // An error refuses the Change as a whole; it is one of those of bot.Change.
 func Run(c *bot.Change, world *World, now time.Time) (*Result, error) {
-	r := &run{
-		change: c, world: world, now: now, numbers: world.Numbers,
+	r := run{
+		change: c, world: world, now: now, numbers: world.Numbers, result: &Result{Applied: &bot.Applied{}},
 		lanes:     table[string, bot.Lane]{loaded: world.Lanes},
 		arrivals:  table[int64, Arrival]{loaded: world.Arrivals},
 		questions: table[string, Question]{loaded: world.Questions},
 		rows:      table[int64, Delivery]{loaded: world.Rows},
 		facts:     table[FactKey, bot.Fact]{loaded: world.Facts},
 	}
-	r.result.Applied = &bot.Applied{}
-	for _, part := range []func() error{
-		r.claim, r.lease, r.arrive, r.finish, r.append, r.laneUpdates, r.send, r.ask, r.decide, r.cancel, r.cards, r.rowUpdates,
-	} {
-		if err := part(); err != nil {
-			return nil, err
-		}
+	if err := r.claim(); err != nil {
+		return nil, err
+	}
+	if err := r.lease(); err != nil {
+		return nil, err
+	}
+	if err := r.arrive(); err != nil {
+		return nil, err
+	}
+	if err := r.finish(); err != nil {
+		return nil, err
+	}
+	if err := r.append(); err != nil {
+		return nil, err
+	}
+	r.laneUpdates()
+	if err := r.ask(); err != nil {
+		return nil, err
+	}
+	if err := r.decide(); err != nil {
+		return nil, err
+	}
+	r.cancel()
+	r.send()
+	if err := r.cards(); err != nil {
+		return nil, err
+	}
+	if err := r.rowUpdates(); err != nil {
+		return nil, err
 	}
 	r.setFacts()
 	r.placeholder()
@@ -64,7 +86,7 @@ func (r *run) done() *Result {
 	for _, w := range r.facts.sorted(func(a, b FactKey) int { return cmp.Or(cmp.Compare(a.Bucket, b.Bucket), cmp.Compare(a.Key, b.Key)) }) {
 		r.result.Facts = append(r.result.Facts, w.New)
 	}
-	return &r.result
+	return r.result
 }
 
 func (r *run) lane(session string) bot.Lane {
@@ -184,12 +206,11 @@ func (r *run) append() error {
 	return nil
 }
 
-func (r *run) laneUpdates() error {
+func (r *run) laneUpdates() {
 	for i := range r.change.Lanes {
 		u := &r.change.Lanes[i]
 		r.lanes.set(u.Session, Update(r.lane(u.Session), u))
 	}
-	return nil
 }
 
 func (r *run) ask() error {
@@ -244,10 +265,10 @@ func (r *run) decide() error {
 	return nil
 }
 
-func (r *run) cancel() error {
+func (r *run) cancel() {
 	c := r.change.Cancel
 	if c == nil {
-		return nil
+		return
 	}
 	for _, q := range r.known() {
 		if q.State != bot.Open || q.Session != c.Session || (c.Turn != "" && q.Turn != c.Turn) {
@@ -257,10 +278,9 @@ func (r *run) cancel() error {
 		r.questions.set(q.ID, q)
 		r.result.Applied.Withdrawn = append(r.result.Applied.Withdrawn, q.ID)
 	}
-	return nil
 }
 
-func (r *run) send() error {
+func (r *run) send() {
 	known := table[string, int64]{loaded: r.world.Keys}
 	for i := range r.change.Send {
 		row := &r.change.Send[i]
@@ -282,7 +302,6 @@ func (r *run) send() error {
 		r.result.Applied.Rows = append(r.result.Applied.Rows, id)
 		r.result.Applied.Skipped = append(r.result.Applied.Skipped, doubled)
 	}
-	return nil
 }
 
 func (r *run) cards() error {

@@ -34,6 +34,20 @@ func openDirect(dsn string) (*direct, error) {
 	return &direct{conn: conn, stmts: map[string]statement{}}, nil
 }
 
+// version is a number that is another one when a commit has changed the database, of this connection or of others. It costs no statement. What others did counts
+// from the next transaction on.
+func (d *direct) version() (uint32, error) {
+	file, ok := d.conn.(sqlite.FileControl)
+	if !ok {
+		return 0, fmt.Errorf("the driver's %T does not say whether somebody else has written", d.conn)
+	}
+	version, err := file.FileControlDataVersion("main")
+	if err != nil {
+		return 0, fmt.Errorf("look for other writers: %w", err)
+	}
+	return version, nil
+}
+
 // stmt prepares a statement once.
 func (d *direct) stmt(query string) (statement, error) {
 	if stmt, ok := d.stmts[query]; ok {
@@ -64,25 +78,24 @@ func (d *direct) bind(args []any) ([]driver.NamedValue, error) {
 	return d.args, nil
 }
 
-func (d *direct) run(ctx context.Context, query string, args []any) (changed, id int64, err error) {
+func (d *direct) run(ctx context.Context, query string, args []any) (changed int64, err error) {
 	stmt, err := d.stmt(query)
 	if err != nil {
-		return 0, 0, err
+		return 0, err
 	}
 	values, err := d.bind(args)
 	if err != nil {
-		return 0, 0, err
+		return 0, err
 	}
 	result, err := stmt.ExecContext(ctx, values)
 	if err != nil {
-		return 0, 0, err
+		return 0, err
 	}
-	if changed, err = result.RowsAffected(); err != nil || changed == 0 {
-		return 0, 0, err
+	if changed, err = result.RowsAffected(); err != nil {
+		return 0, err
 	}
-	d.wrote = true
-	id, err = result.LastInsertId()
-	return changed, id, err
+	d.wrote = d.wrote || changed > 0
+	return changed, nil
 }
 
 func (d *direct) read(ctx context.Context, see func(scanner) error, query string, args []any) (err error) {

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/bottest"
@@ -146,19 +148,18 @@ func TestALaneIsReadOnceAndWrittenOnceAGroup(t *testing.T) {
 	}
 }
 
-// TestARefusalIsUndoneAlone has a group of which one Change is refused: before it wrote anything, which costs nothing, and after, which costs the
-// group a second run. It is one commit all the same.
-func TestARefusalIsUndoneAlone(t *testing.T) {
+// TestARefusalCostsTheGroupNothing has a group of which one Change is refused. The refusal comes before anything is written, so nothing is undone.
+func TestARefusalCostsTheGroupNothing(t *testing.T) {
 	t.Parallel()
+	said := &bot.Append{Session: "s", After: 2, Entries: []journal.Entry{{Text: "refused"}}}
 	for name, tt := range map[string]struct {
 		refused *bot.Change
 		want    error
-		undone  int
 	}{
-		"before":  {&bot.Change{Lease: &bot.Lease{Session: "s", Fence: 99}, Facts: fact("refused").Facts}, bot.ErrLost, 0},
-		"after":   {&bot.Change{Send: []bot.Row{{Session: "s", Key: "refused"}}, Cards: []bot.Card{{Approval: "unknown"}}, Facts: fact("refused").Facts}, bot.ErrNotFound, 1},
-		"a lane":  {&bot.Change{Append: &bot.Append{Session: "s", After: 2, Entries: []journal.Entry{{Text: "refused"}}}, Done: []int64{9}}, bot.ErrNotFound, 0},
-		"journal": {&bot.Change{Append: &bot.Append{Session: "s", After: 2, Entries: []journal.Entry{{Text: "refused"}}}, Rows: []bot.RowUpdate{{ID: 99, From: []bot.RowState{bot.Sent}, To: bot.Dead}}}, bot.ErrNotFound, 1},
+		"lease":   {&bot.Change{Lease: &bot.Lease{Session: "s", Fence: 99}, Facts: fact("refused").Facts}, bot.ErrLost},
+		"card":    {&bot.Change{Send: []bot.Row{{Session: "s", Key: "refused"}}, Cards: []bot.Card{{Approval: "unknown"}}, Facts: fact("refused").Facts}, bot.ErrNotFound},
+		"arrival": {&bot.Change{Append: said, Done: []int64{9}}, bot.ErrNotFound},
+		"row":     {&bot.Change{Append: said, Rows: []bot.RowUpdate{{ID: 99, From: []bot.RowState{bot.Sent}, To: bot.Dead}}}, bot.ErrNotFound},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -171,8 +172,8 @@ func TestARefusalIsUndoneAlone(t *testing.T) {
 					t.Errorf("change %d: %v, want %v", i, err, want)
 				}
 			}
-			if got := g.ran("ROLLBACK TO"); got != tt.undone || g.groups != 1 {
-				t.Errorf("%d undone in %d commits, want %d in one", got, g.groups, tt.undone)
+			if got := g.ran("ROLLBACK"); got != 0 || g.groups != 1 {
+				t.Errorf("%d undone in %d commits, want 0 in one", got, g.groups)
 			}
 			lane, err := g.store.Lane(t.Context(), "s")
 			check(t, err)
@@ -182,6 +183,56 @@ func TestARefusalIsUndoneAlone(t *testing.T) {
 			check(t, err)
 			if lane.Last != 6 || len(entries) != 6 || len(rows) != 3 || has(t, g.store, "refused") {
 				t.Errorf("last %d, %d entries, %d rows", lane.Last, len(entries), len(rows))
+			}
+		})
+	}
+}
+
+// TestAWrongGuessIsMended has Changes whose keys are in use already, which the writer does not expect. One that wrote nothing before is run again where it is; one
+// that did costs its group a second run, in which a refused Change is undone alone.
+func TestAWrongGuessIsMended(t *testing.T) {
+	t.Parallel()
+	arrival := func(id string) bot.Arrival {
+		return bot.Arrival{Channel: "telegram", Bot: "1", ID: id, Session: "q"}
+	}
+	row := func(key string) bot.Row { return bot.Row{Session: "s", Key: key} }
+	begins := &bot.Change{
+		Claim:  &bot.Claim{Session: "q", Owner: "o", Now: time.Unix(1, 0), Until: time.Unix(2, 0), Arrives: true},
+		Arrive: []bot.Arrival{arrival("new")},
+	}
+	for name, tt := range map[string]struct {
+		change *bot.Change
+		want   *bot.Applied
+		err    error
+		undone int
+	}{
+		"a row":               {change: &bot.Change{Send: []bot.Row{row("known")}}, want: &bot.Applied{Rows: []int64{1}, Skipped: []bool{true}}},
+		"a row after another": {change: &bot.Change{Send: []bot.Row{row("new"), row("known")}}, want: &bot.Applied{Rows: []int64{2, 1}, Skipped: []bool{false, true}}, undone: 1},
+		"an arrival":          {change: &bot.Change{Arrive: []bot.Arrival{arrival("known")}}, want: &bot.Applied{Seqs: []int64{0}}},
+		"arrivals":            {change: &bot.Change{Arrive: []bot.Arrival{arrival("new"), arrival("known")}}, want: &bot.Applied{Seqs: []int64{2, 0}}, undone: 1},
+		"an arrival waits":    {change: begins, err: bot.ErrConflict},
+		"a question":          {change: &bot.Change{Ask: []bot.Approval{{ID: "known", Session: "s"}}}, err: bot.ErrTaken},
+		"a row, a question":   {change: &bot.Change{Send: []bot.Row{row("new")}, Ask: []bot.Approval{{ID: "known", Session: "s"}}}, err: bot.ErrTaken, undone: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := group(t, "")
+			_, err := g.store.Apply(t.Context(), &bot.Change{
+				Arrive: []bot.Arrival{arrival("known")}, Send: []bot.Row{row("known")}, Ask: []bot.Approval{{ID: "known", Session: "s"}},
+			})
+			check(t, err)
+			after := &bot.Change{Send: []bot.Row{row("after")}, Arrive: []bot.Arrival{arrival("after")}}
+			applied, errs := g.apply(t, []*bot.Change{fact("before"), tt.change, after})
+			check(t, errors.Join(errs[0], errs[2]))
+			if diff := cmp.Diff(tt.want, applied[1]); diff != "" || !errors.Is(errs[1], tt.err) {
+				t.Errorf("applied (-want +got):\n%s%v, want %v", diff, errs[1], tt.err)
+			}
+			if got := g.ran("ROLLBACK") - g.ran("ROLLBACK TO"); got != tt.undone || g.groups != 1 || !has(t, g.store, "before") {
+				t.Errorf("%d groups undone, %d commits, want %d and 1", got, g.groups, tt.undone)
+			}
+			given, err := g.store.Row(t.Context(), applied[2].Rows[0])
+			if err != nil || given.Key != "after" {
+				t.Errorf("the row after it: %+v, %v", given, err)
 			}
 		})
 	}

@@ -13,14 +13,14 @@ import (
 // markSuffix is added to the name of the database for the file with its high-water mark.
 const markSuffix = "-mark"
 
-// markFormat is the content of that file: which database, and how many groups of Changes were committed to it. The width is fixed, so that one write
+// markFormat is the content of that file: which database, and a number that every commit
+// to it raises: numbers given to arrivals, questions and outbox rows, and commits that gave none. The width is fixed, so that one write
 // replaces it whole.
 const markFormat = "%s %020d\n"
 
 const (
 	nameDatabase = `INSERT INTO meta (name, value) VALUES ('id', ?) ON CONFLICT (name) DO NOTHING`
 	nameQuery    = `SELECT value FROM meta WHERE name = 'id'`
-	commitsQuery = `SELECT CAST(value AS INTEGER) FROM meta WHERE name = 'commits'`
 	countCommit  = `INSERT INTO meta (name, value) VALUES ('commits', ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value`
 )
 
@@ -51,7 +51,7 @@ func (g *guard) open(ctx context.Context, q *queries) error {
 	case known != g.id:
 		return g.missing("it is not the database that was here before")
 	case count > g.count:
-		return g.missing(fmt.Sprintf("%d commits that it had are gone", count-g.count))
+		return g.missing(fmt.Sprintf("up to %d commits that it had are gone", count-g.count))
 	}
 	if g.mark, err = os.OpenFile(g.path+markSuffix, os.O_RDWR|os.O_CREATE, 0o600); err != nil {
 		return &Unavailable{Path: g.path + markSuffix, Op: "open", Reason: "the high-water mark cannot be written; check the directory and its permissions", Err: err}
@@ -73,11 +73,9 @@ func (g *guard) identify(ctx context.Context, q *queries) error {
 
 // recount reads how many commits the database knows of.
 func (g *guard) recount(ctx context.Context, q *queries) error {
-	_, err := q.one(ctx, func(scan scanner) error { return scan(&g.count) }, commitsQuery)
-	if err != nil {
-		return fmt.Errorf("read the count of commits: %w", err)
-	}
-	return nil
+	n, err := readNumbers(ctx, q)
+	g.count = n.sum()
+	return err
 }
 
 func (g *guard) missing(what string) *Unavailable {
@@ -119,18 +117,21 @@ func (g *guard) forget() {
 	delete(g.seen, "-shm")
 }
 
-// next counts the commit that is under way, within its transaction.
-func (g *guard) next(ctx context.Context, q *queries) error {
-	err := q.exec(ctx, countCommit, fmt.Sprint(g.count+1))
-	if err != nil {
+// next counts the commit that is under way, within its transaction. One that gave out a number counts by that.
+func (g *guard) next(ctx context.Context, q *queries, n *numbers) error {
+	if n.sum() > g.count {
+		return nil
+	}
+	n.commits++
+	if err := q.exec(ctx, countCommit, fmt.Sprint(n.commits)); err != nil {
 		return fmt.Errorf("count the commit: %w", err)
 	}
 	return nil
 }
 
 // done notes that the commit is durable.
-func (g *guard) done() {
-	g.count++
+func (g *guard) done(count int64) {
+	g.count = count
 	g.store()
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/persistence/sql"
 )
 
@@ -43,6 +44,41 @@ func copyFile(from, to string) (err error) {
 		err = errors.Join(err, out.Close())
 	}
 	return errors.Join(err, in.Close())
+}
+
+// TestEveryCommitRaisesTheMark looks at commits that give a number to something, which they count by, and at those that do not.
+func TestEveryCommitRaisesTheMark(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "zephbot.db")
+	store := open(t, sql.Options{Path: path})
+	mark := func() string { // of a fixed width, so that texts compare like the numbers
+		raw, err := os.ReadFile(path + "-mark")
+		check(t, err)
+		return string(raw)
+	}
+	arrival := bot.Arrival{Channel: "c", Bot: "b", ID: "1", Session: "s"}
+	sent := bot.RowUpdate{ID: 1, From: []bot.RowState{bot.Pending}, To: bot.Sent}
+	for _, step := range []struct {
+		name   string
+		change *bot.Change
+	}{
+		{"a fact", fact("k")},
+		{"an arrival", &bot.Change{Arrive: []bot.Arrival{arrival}}},
+		{"the same arrival again", &bot.Change{Arrive: []bot.Arrival{arrival}}},
+		{"a row", &bot.Change{Send: []bot.Row{{Session: "s", Key: "k"}}}},
+		{"its delivery", &bot.Change{Rows: []bot.RowUpdate{sent}}},
+		{"a question", &bot.Change{Ask: []bot.Approval{{ID: "q", Session: "s"}}}},
+		{"its decision", &bot.Change{Decide: []bot.Decision{{ID: "q", State: bot.Denied}}}},
+		{"two rows", &bot.Change{Send: []bot.Row{{Session: "s"}, {Session: "s"}}}},
+		{"a claim", &bot.Change{Claim: &bot.Claim{Session: "s", Owner: "o"}}},
+	} {
+		before := mark()
+		_, err := store.Apply(t.Context(), step.change)
+		check(t, err)
+		if after := mark(); after <= before {
+			t.Errorf("%s: the mark was %q and is %q", step.name, before, after)
+		}
+	}
 }
 
 // TestAttackDatabaseSetBack: a database that has less than it once had is not opened as if nothing had happened.

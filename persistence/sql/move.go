@@ -4,14 +4,11 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/state"
 )
-
-// movedText ends a turn that had to give way when two sessions became one.
-const movedText = "The group got a new id while this was being worked on, and the work was given up."
 
 // The queries of a move. Those that list keys take the bounds of the channel's and bot's keys; where the key is not the first column of an index,
 // the values of the columns before it are few, and are walked one by one.
@@ -20,9 +17,6 @@ const (
 	deleteLane  = `DELETE FROM lane WHERE session = ?`
 	liftJournal = `UPDATE journal SET session = ?, n = -(n + ?) WHERE session = ?`
 	landJournal = `UPDATE journal SET n = -n WHERE session = ? AND n < 0`
-
-	withdrawAll = `UPDATE approval SET state = 'cancelled', decided = ? WHERE state = 'pending' AND session = ?`
-	endArrival  = `UPDATE inbox SET state = 'done', finished = ? WHERE seq = ? AND state = 'waiting'`
 
 	queuedFrom  = `SELECT DISTINCT session FROM inbox WHERE state = 'waiting' AND express = 0 AND session <> '' AND session >= ? AND session < ?`
 	queuedMove  = `UPDATE inbox SET session = ? WHERE state = 'waiting' AND express = 0 AND session <> '' AND session = ?`
@@ -60,33 +54,21 @@ ON CONFLICT (day, scope, unit) DO UPDATE SET n = usage.n + excluded.n`
 	deleteUsage = `DELETE FROM usage WHERE day = ? AND scope = ?`
 )
 
-// rename gives the key under the new chat id: a session's, or any key that begins with the key of the chat.
-func rename(m *bot.Move, key string) (string, bool) {
-	parts := strings.SplitN(key, "/", 5) // channel, bot, surface, chat, rest
-	if len(parts) < 4 || parts[0] != m.Channel || parts[1] != m.Bot || parts[3] != m.From {
-		return key, false
-	}
-	parts[3] = m.To
-	return strings.Join(parts, "/"), true
-}
-
-// move carries a chat to its new id. It reads and writes lanes in the database, so what is remembered of them is written before and dropped then.
-func (t *step) move(ctx context.Context) error {
-	m := t.change.Move
-	if m == nil {
-		return nil
-	}
-	if err := t.lanes.flush(ctx, t.q); err != nil {
+// move carries a chat to its new id, as state.Rename, Relocate, MoveRow and Merge have it; where rows are many, in one statement for all. It reads and writes
+// lanes in the database, so what is remembered is written before and dropped then.
+func (t *step) move(ctx context.Context, m *bot.Move) error {
+	if err := t.memory.flush(ctx, t.q); err != nil {
 		return err
 	}
-	t.lanes.drop()
+	t.memory.forget()
 	for _, part := range []func(context.Context, *bot.Move) error{
 		t.moveLanes, t.moveArrivals, t.moveApprovals, t.moveRows, t.moveFacts, t.moveCharges, t.moveOverflow,
 	} {
 		if err := part(ctx, m); err != nil {
-			return fmt.Errorf("move chat %s to %s: %w", m.From, m.To, err)
+			return err
 		}
 	}
+	t.memory.forget()
 	return nil
 }
 
@@ -100,7 +82,7 @@ func (t *step) keys(ctx context.Context, m *bot.Move, prefix, query string, args
 		if err := scan(&key); err != nil {
 			return err
 		}
-		if _, ok := rename(m, strings.TrimPrefix(key, prefix)); ok {
+		if _, ok := state.Rename(m, strings.TrimPrefix(key, prefix)); ok {
 			keys = append(keys, key)
 		}
 		return nil
@@ -127,33 +109,22 @@ func (t *step) moveLanes(ctx context.Context, m *bot.Move) error {
 
 // moveLane moves one session with its journal, into the one that is there already when there is one.
 func (t *step) moveLane(ctx context.Context, m *bot.Move, from bot.Lane) error {
-	session, _ := rename(m, from.Session)
+	session, _ := state.Rename(m, from.Session)
 	to, met, err := findLane(ctx, t.q, session)
 	if err != nil {
 		return err
 	}
-	if from.Turn != "" && to.Turn != "" {
-		if err := t.endTurn(ctx, &from); err != nil {
+	merged := state.Merge(m, from, to, met, t.now)
+	if merged.Ended != nil {
+		if err := t.endTurn(ctx, merged.Ended, merged.End); err != nil {
 			return err
 		}
 	}
-	merged := from
-	if met && from.Turn == "" { // old journal first
-		if err := t.shift(ctx, session, session, from.Last); err != nil {
-			return err
-		}
-		if err := t.shift(ctx, from.Session, session, 0); err != nil {
-			return err
-		}
-		merged = to
-	} else if err := t.shift(ctx, from.Session, session, to.Last); err != nil {
+	if err := t.shift(ctx, session, session, merged.ShiftTo); err != nil {
 		return err
 	}
-	merged.Session, merged.Owner, merged.Until = session, "", time.Time{}
-	merged.Fence = max(from.Fence, to.Fence) + 1
-	merged.Last = from.Last + to.Last
-	if merged.Place.Channel == m.Channel && merged.Place.Bot == m.Bot && merged.Place.Chat == m.From {
-		merged.Place.Chat = m.To
+	if err := t.shift(ctx, from.Session, session, merged.ShiftFrom); err != nil {
+		return err
 	}
 	if err := t.q.exec(ctx, deleteLane, from.Session); err != nil {
 		return err
@@ -161,7 +132,7 @@ func (t *step) moveLane(ctx context.Context, m *bot.Move, from bot.Lane) error {
 	if err := t.q.exec(ctx, deleteLane, session); err != nil {
 		return err
 	}
-	return t.q.exec(ctx, insertLane, laneValues(&merged)...)
+	return t.q.exec(ctx, insertLane, laneValues(&merged.Lane)...)
 }
 
 // shift gives a journal to a session and moves its numbers up. In two steps, for numbers must not meet on the way.
@@ -177,22 +148,31 @@ func (t *step) shift(ctx context.Context, from, to string, by int64) error {
 }
 
 // endTurn ends the turn of a lane whose session meets another turn: only one can go on.
-func (t *step) endTurn(ctx context.Context, lane *bot.Lane) error {
-	now := t.now()
-	err := t.q.exec(ctx, withdrawAll, nanos(now), lane.Session)
+func (t *step) endTurn(ctx context.Context, lane *bot.Lane, end journal.Entry) error {
+	open, err := listApprovals(ctx, t.q, openQuery, lane.Session)
 	if err != nil {
 		return err
 	}
-	err = t.q.exec(ctx, endArrival, nanos(now), lane.Arrival)
+	for i := range open {
+		withdrawn := state.Withdraw(open[i], "", t.now)
+		if err := t.saveQuestion(ctx, &withdrawn); err != nil {
+			return err
+		}
+	}
+	a, found, err := t.memory.arrival(ctx, t.q, lane.Arrival)
 	if err != nil {
 		return err
 	}
-	lane.Last++
-	err = writeEntry(ctx, t.q, lane.Session, lane.Last, journal.Entry{
-		Turn: lane.Turn, Kind: journal.EndEntry, At: now, Reason: "cancelled", Text: movedText,
-	})
-	lane.Turn = ""
-	return err
+	if found && a.State == state.Waiting {
+		if err := t.saveArrival(ctx, lane.Arrival, a.Finish(t.now)); err != nil {
+			return err
+		}
+	}
+	body, err := encodeEntry(end)
+	if err != nil {
+		return err
+	}
+	return t.q.exec(ctx, insertEntry, lane.Session, end.N, 0, body)
 }
 
 // moveArrivals moves those that wait or were given up; nobody asks for the session of a finished one.
@@ -212,7 +192,7 @@ func (t *step) moveSessions(ctx context.Context, m *bot.Move, from, move string)
 		return err
 	}
 	for _, old := range sessions {
-		session, _ := rename(m, old)
+		session, _ := state.Rename(m, old)
 		if err := t.q.exec(ctx, move, session, old); err != nil {
 			return err
 		}
@@ -252,7 +232,7 @@ func (t *step) moveFacts(ctx context.Context, m *bot.Move) error {
 			return err
 		}
 		for _, old := range keys {
-			key, _ := rename(m, old)
+			key, _ := state.Rename(m, old)
 			if err := t.q.exec(ctx, factsMove, key, bucket, old); err != nil {
 				return err
 			}
@@ -292,7 +272,7 @@ func (t *step) moveScopes(ctx context.Context, m *bot.Move, daysOf, from string,
 			return err
 		}
 		for _, old := range scopes {
-			scope, _ := rename(m, strings.TrimPrefix(old, prefix))
+			scope, _ := state.Rename(m, strings.TrimPrefix(old, prefix))
 			if err := move(day, old, prefix+scope); err != nil {
 				return err
 			}

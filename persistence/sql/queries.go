@@ -10,8 +10,8 @@ import (
 
 // engine runs statements, each prepared once.
 type engine interface {
-	// run says how many rows a statement changed, and the number that the last row it inserted was given.
-	run(ctx context.Context, query string, args []any) (changed, id int64, err error)
+	// run says how many rows a statement changed.
+	run(ctx context.Context, query string, args []any) (changed int64, err error)
 	// read shows every row of a query; errStop ends it early.
 	read(ctx context.Context, see func(scanner) error, query string, args []any) error
 	close() error
@@ -44,18 +44,7 @@ func (q *queries) exec(ctx context.Context, query string, args ...any) error {
 // changed runs a statement and says how many rows it changed.
 func (q *queries) changed(ctx context.Context, query string, args ...any) (int64, error) {
 	q.watch(query)
-	n, _, err := q.engine.run(ctx, query, args)
-	return n, err
-}
-
-// inserted runs a statement that inserts one row or none and gives its number, 0 for none.
-func (q *queries) inserted(ctx context.Context, query string, args ...any) (int64, error) {
-	q.watch(query)
-	n, id, err := q.engine.run(ctx, query, args)
-	if n == 0 {
-		return 0, err
-	}
-	return id, err
+	return q.engine.run(ctx, query, args)
 }
 
 // one reads the only row of a query; found is false when there is none.
@@ -112,20 +101,16 @@ func (p *pooled) close() error {
 	return nil
 }
 
-func (p *pooled) run(ctx context.Context, query string, args []any) (changed, id int64, err error) {
+func (p *pooled) run(ctx context.Context, query string, args []any) (changed int64, err error) {
 	stmt, err := p.stmt(ctx, query) //nolint:sqlclosecheck // kept for the next run; close closes it
 	if err != nil {
-		return 0, 0, err
+		return 0, err
 	}
 	result, err := stmt.ExecContext(ctx, args...)
 	if err != nil {
-		return 0, 0, err
+		return 0, err
 	}
-	if changed, err = result.RowsAffected(); err != nil {
-		return 0, 0, err
-	}
-	id, err = result.LastInsertId()
-	return changed, id, err
+	return result.RowsAffected()
 }
 
 func (p *pooled) read(ctx context.Context, see func(scanner) error, query string, args []any) (err error) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/state"
 )
 
 // The columns of each table, in the order in which scan and values name them.
@@ -149,36 +150,46 @@ func scanEntry(scan scanner) (journal.Entry, error) {
 	return e, err
 }
 
+// encodeVotes makes what is stored of the votes; "" = none.
+func encodeVotes(votes []string) (string, error) {
+	if len(votes) == 0 {
+		return "", nil
+	}
+	return encode(votes)
+}
+
 func approvalValues(a *bot.Approval) ([]any, error) {
-	votes := ""
-	if len(a.Votes) > 0 {
-		encoded, err := encode(a.Votes)
-		if err != nil {
-			return nil, err
-		}
-		votes = encoded
+	votes, err := encodeVotes(a.Votes)
+	if err != nil {
+		return nil, err
 	}
 	values := append([]any{a.ID, a.Short, a.Session, a.Turn, a.Call}, placeValues(&a.Place)...)
 	return append(values, a.Caller, a.Tool, a.Hash, blob(a.Body), string(a.State), a.Scope, a.By, a.ByName, votes, a.Needed,
 		nanos(a.Created), nanos(a.Expires), nanos(a.Decided), a.Row), nil
 }
 
-func scanApproval(scan scanner) (bot.Approval, error) {
-	var a bot.Approval
+func approvalDests(a *bot.Approval) []any {
 	dests := append([]any{&a.ID, &a.Short, &a.Session, &a.Turn, &a.Call}, placeDests(&a.Place)...)
-	dests = append(dests, &a.Caller, &a.Tool, &a.Hash, (*[]byte)(&a.Body), &a.State, &a.Scope, &a.By, &a.ByName, document{&a.Votes}, &a.Needed,
+	return append(dests, &a.Caller, &a.Tool, &a.Hash, (*[]byte)(&a.Body), &a.State, &a.Scope, &a.By, &a.ByName, document{&a.Votes}, &a.Needed,
 		stamp{&a.Created}, stamp{&a.Expires}, stamp{&a.Decided}, &a.Row)
-	return a, scan(dests...)
 }
 
-func rowValues(r *bot.Row) ([]any, error) {
-	content, err := encode(r.Content)
-	if err != nil {
-		return nil, err
-	}
-	values := append([]any{r.Session, r.Turn}, placeValues(&r.Place)...)
+func scanApproval(scan scanner) (bot.Approval, error) {
+	var a bot.Approval
+	return a, scan(approvalDests(&a)...)
+}
+
+// scanQuestion reads the number, then approvalColumns.
+func scanQuestion(scan scanner) (state.Question, error) {
+	var q state.Question
+	return q, scan(append([]any{&q.N}, approvalDests(&q.Approval)...)...)
+}
+
+// rowValues are the id and rowColumns.
+func rowValues(r *bot.Row, content string) []any {
+	values := append([]any{r.ID, r.Session, r.Turn}, placeValues(&r.Place)...)
 	return append(values, string(r.Purpose), content, r.ReplyTo, r.Edit, r.EditRow, r.Query, bit(r.Alert), r.Key, string(r.State), r.Message,
-		r.Attempts, nanos(r.Doubt), nanos(r.NotBefore), nanos(r.Created), r.Problem), nil
+		r.Attempts, nanos(r.Doubt), nanos(r.NotBefore), nanos(r.Created), r.Problem)
 }
 
 // scanRow reads the id, then rowColumns.

@@ -62,7 +62,8 @@ type Store struct {
 	// Of the writer goroutine:
 	direct *direct  // nil = must reconnect
 	write  *queries // on direct
-	lanes  *lanes
+	memory *memory
+	world  *world
 	guard  *guard
 }
 
@@ -82,7 +83,7 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{options: options, dialect: d, pools: p, lanes: newLanes()}
+	s := &Store{options: options, dialect: d, pools: p, memory: newMemory(), world: newWorld()}
 	s.reader = reader{q: newQueries(newPooled(p.read), options.Hooks.Statement), dialect: d}
 	s.wake = sync.NewCond(&s.mu)
 	if err := s.prepare(ctx); err != nil {
@@ -141,10 +142,10 @@ const (
 // (LockDir): whoever else held a lease is dead.
 func (s *Store) Recover(ctx context.Context, owner string) (freed int64, err error) {
 	err = s.maintain(ctx, func(ctx context.Context, q *queries) error {
-		if err := s.lanes.flush(ctx, q); err != nil {
+		if err := s.memory.flush(ctx, q); err != nil {
 			return err
 		}
-		s.lanes.drop()
+		s.memory.forget()
 		freed, err = q.changed(ctx, freeLanes, owner)
 		if err != nil {
 			return err

@@ -13,8 +13,8 @@ const maxGroup = 256
 
 // job is a Change (or a piece of maintenance) on its way through the writer.
 type job struct {
-	change  *bot.Change // nil for maintenance
-	run     func(ctx context.Context, q *queries) error
+	change  *bot.Change                                            // nil for maintenance
+	run     func(ctx context.Context, q *queries, sure bool) error // errGuess: to be run again, and be sure
 	applied *bot.Applied
 	err     error
 	taken   bool          // guarded by Store.mu
@@ -27,10 +27,14 @@ func (s *Store) Apply(ctx context.Context, change *bot.Change) (*bot.Applied, er
 	if err := change.Validate(); err != nil {
 		return nil, err
 	}
+	made, err := prepare(change)
+	if err != nil {
+		return nil, err
+	}
 	j := &job{change: change, done: make(chan struct{})}
-	j.run = func(ctx context.Context, q *queries) error {
-		applied, err := applyChange(ctx, q, s.lanes, change, s.options.Now)
-		j.applied = applied
+	j.run = func(ctx context.Context, q *queries, sure bool) (err error) {
+		t := &step{prepared: made, q: q, memory: s.memory, world: s.world, now: s.options.Now(), sure: sure}
+		j.applied, err = t.run(ctx)
 		return err
 	}
 	if err := s.submit(ctx, j); err != nil {
@@ -41,7 +45,10 @@ func (s *Store) Apply(ctx context.Context, change *bot.Change) (*bot.Applied, er
 
 // maintain runs a piece of maintenance on the writer, as part of a group.
 func (s *Store) maintain(ctx context.Context, run func(context.Context, *queries) error) error {
-	return s.submit(ctx, &job{run: run, done: make(chan struct{})})
+	return s.submit(ctx, &job{
+		run:  func(ctx context.Context, q *queries, _ bool) error { return run(ctx, q) },
+		done: make(chan struct{}),
+	})
 }
 
 func (s *Store) submit(ctx context.Context, j *job) error {
@@ -158,7 +165,9 @@ func (s *Store) commit(ctx context.Context, group []*job) error {
 		return s.rollback(ctx, s.dialect.wrap("write", err))
 	}
 	if kept == 0 {
-		s.lanes.drop()
+		if s.direct.wrote {
+			s.memory.drop()
+		}
 		if err := s.write.exec(ctx, "ROLLBACK"); err != nil {
 			return s.dialect.wrap("write", fmt.Errorf("undo change: %w", err))
 		}
@@ -171,7 +180,20 @@ func (s *Store) begin(ctx context.Context) error {
 	if err := s.write.exec(ctx, s.dialect.begin); err != nil {
 		return fmt.Errorf("begin: %w", err)
 	}
-	return s.lanes.begin(ctx, s.write)
+	if err := s.recall(ctx); err != nil {
+		return err
+	}
+	s.guard.count = s.memory.numbers.sum()
+	return nil
+}
+
+// recall makes sure that what is remembered is what the database has.
+func (s *Store) recall(ctx context.Context) error {
+	version, err := s.direct.version()
+	if err != nil {
+		return err
+	}
+	return s.memory.begin(ctx, s.write, version)
 }
 
 // errUndo says that a Change was refused after it had written.
@@ -182,11 +204,14 @@ var errUndo = errors.New("something is to be undone")
 func (s *Store) together(ctx context.Context, group []*job) (changes []*bot.Change, kept int, err error) {
 	for _, j := range group {
 		s.direct.wrote = false
-		j.err = j.run(ctx, s.write)
+		j.err = j.run(ctx, s.write, false)
+		if errors.Is(j.err, errGuess) && !s.direct.wrote {
+			j.err = j.run(ctx, s.write, true)
+		}
 		switch {
 		case j.err != nil && s.dialect.fatal(j.err):
 			return nil, 0, j.err
-		case j.err != nil && s.direct.wrote && len(group) > 1:
+		case j.err != nil && s.direct.wrote && (len(group) > 1 || errors.Is(j.err, errGuess)):
 			return nil, 0, errUndo
 		case j.err != nil:
 			j.applied = nil
@@ -202,7 +227,7 @@ func (s *Store) together(ctx context.Context, group []*job) (changes []*bot.Chan
 
 // again undoes a group and runs its jobs once more, each so that it can be undone alone.
 func (s *Store) again(ctx context.Context, group []*job) (changes []*bot.Change, kept int, err error) {
-	s.lanes.drop()
+	s.memory.drop()
 	if err := s.write.exec(ctx, "ROLLBACK"); err != nil {
 		return nil, 0, fmt.Errorf("undo group: %w", err)
 	}
@@ -229,16 +254,20 @@ func (s *Store) finish(ctx context.Context, changes []*bot.Change) error {
 	if hook := s.options.Hooks.BeforeCommit; hook != nil && len(changes) > 0 {
 		hook(changes)
 	}
-	if err := s.lanes.flush(ctx, s.write); err != nil {
+	if err := s.memory.flush(ctx, s.write); err != nil {
 		return s.rollback(ctx, s.dialect.wrap("write", err))
 	}
-	if err := s.guard.next(ctx, s.write); err != nil {
+	if err := s.guard.next(ctx, s.write, &s.memory.numbers); err != nil {
 		return s.rollback(ctx, s.dialect.wrap("write", err))
 	}
-	if err := s.write.exec(ctx, "COMMIT"); err != nil {
+	err := s.write.exec(ctx, "COMMIT")
+	if err != nil {
 		return s.rollback(ctx, s.dialect.wrap("commit", err))
 	}
-	s.guard.done()
+	s.guard.done(s.memory.numbers.sum())
+	if s.memory.version, err = s.direct.version(); err != nil {
+		s.memory.drop() // it is read again
+	}
 	if hook := s.options.Hooks.AfterCommit; hook != nil && len(changes) > 0 {
 		hook(changes)
 	}
@@ -250,18 +279,21 @@ func (s *Store) part(ctx context.Context, j *job) error {
 	if err := s.write.exec(ctx, "SAVEPOINT part"); err != nil {
 		return fmt.Errorf("savepoint: %w", err)
 	}
-	j.err = j.run(ctx, s.write)
+	j.err = j.run(ctx, s.write, true)
 	if j.err == nil {
-		j.err = s.lanes.flush(ctx, s.write)
+		j.err = s.memory.flush(ctx, s.write)
 	}
 	if j.err != nil {
 		if s.dialect.fatal(j.err) {
 			return j.err
 		}
 		j.applied = nil
-		s.lanes.drop()
+		s.memory.drop()
 		if err := s.write.exec(ctx, "ROLLBACK TO SAVEPOINT part"); err != nil {
 			return fmt.Errorf("undo change: %w", err)
+		}
+		if err := s.recall(ctx); err != nil {
+			return err
 		}
 	}
 	if err := s.write.exec(ctx, "RELEASE SAVEPOINT part"); err != nil {
@@ -283,7 +315,7 @@ func (s *Store) connect() error {
 		return fmt.Errorf("connect: %w", err)
 	}
 	s.direct, s.write = conn, newQueries(conn, s.options.Hooks.Statement)
-	s.lanes.drop()
+	s.memory.drop()
 	return nil
 }
 
@@ -298,7 +330,7 @@ func (s *Store) reconnect(ctx context.Context) error {
 		return err
 	}
 	if s.guard.count < had {
-		s.guard.lost = s.guard.missing(fmt.Sprintf("%d commits that it had are gone", had-s.guard.count))
+		s.guard.lost = s.guard.missing(fmt.Sprintf("up to %d commits that it had are gone", had-s.guard.count))
 		return s.guard.lost
 	}
 	return nil
@@ -321,5 +353,5 @@ func (s *Store) disconnect() {
 		s.options.Log.Warn().Err(err).Msg("connection was not closed")
 	}
 	s.direct, s.write = nil, nil
-	s.lanes.drop()
+	s.memory.drop()
 }

@@ -146,7 +146,7 @@ func measureCost(ctx context.Context, tb testing.TB, n int) (cost, string) {
 
 // The most that a turn with one call of the model may cost. What costs less moves its bound.
 const (
-	mostStatements = 24
+	mostStatements = 17
 	mostCommits    = 3
 	mostTrips      = 1
 )

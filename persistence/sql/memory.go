@@ -1,0 +1,198 @@
+package sql
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/state"
+)
+
+// kept bounds what the writer remembers of each kind: as many sessions as may be at work at once, some times over.
+const kept = 4096
+
+const (
+	insertLane = `INSERT INTO lane (` + laneColumns + `) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+	// updateLane leaves the place alone, and with it an index.
+	updateLane = `UPDATE lane SET state = ?, fence = ?, owner = ?, until = ?, turn = ?, arrival = ?, since = ?, not_before = ?, failing = ?,
+stop = ?, last = ?, live = ?, notice = ?, caller = ? WHERE session = ?`
+	placeLane = `UPDATE lane SET channel = ?, bot = ?, surface = ?, chat = ?, thread = ?, grp = ? WHERE session = ?`
+	holdLane  = `UPDATE lane SET fence = ?, owner = ?, until = ? WHERE session = ?`
+
+	arrivalQuery  = `SELECT state, attempts, problem, finished FROM inbox WHERE seq = ?`
+	deliveryQuery = `SELECT state, message, not_before, attempts, resent, problem, finished FROM outbox WHERE id = ?`
+
+	// numbersQuery reads what rises with each commit: how many there were that inserted nothing, and the last numbers that were given.
+	numbersQuery = `SELECT COALESCE((SELECT CAST(value AS INTEGER) FROM meta WHERE name = 'commits'), 0),
+COALESCE((SELECT seq FROM sqlite_sequence WHERE name = 'inbox'), 0), COALESCE((SELECT seq FROM sqlite_sequence WHERE name = 'approval'), 0),
+COALESCE((SELECT seq FROM sqlite_sequence WHERE name = 'outbox'), 0)`
+)
+
+// memory is what the writer remembers of the rows that it read and wrote, so that it need not read them again. Lanes are also written only once a group of
+// Changes, though many of them touch one. Only the writer goroutine uses it. It is dropped when a transaction is undone, and when somebody else has written.
+type memory struct {
+	lanes    map[string]*known
+	dirty    []string                 // lanes to write, in the order in which they were touched
+	arrivals map[int64]state.Arrival  // those that wait
+	rows     map[int64]state.Delivery // those that are still to be delivered
+	numbers  numbers
+	version  uint32 // of the database as this connection knows it
+	valid    bool   // version and numbers are
+}
+
+type known struct {
+	lane   bot.Lane
+	stored bot.Lane // as the database has it
+	exists bool     // in the database
+	dirty  bool
+}
+
+// numbers are the last ones given.
+type numbers struct{ commits, arrival, question, row int64 }
+
+// sum rises with every commit.
+func (n *numbers) sum() int64 { return n.commits + n.arrival + n.question + n.row }
+
+func readNumbers(ctx context.Context, q *queries) (n numbers, err error) {
+	_, err = q.one(ctx, func(scan scanner) error { return scan(&n.commits, &n.arrival, &n.question, &n.row) }, numbersQuery)
+	if err != nil {
+		return n, fmt.Errorf("read the last numbers: %w", err)
+	}
+	return n, nil
+}
+
+func newMemory() *memory {
+	return &memory{lanes: map[string]*known{}, arrivals: map[int64]state.Arrival{}, rows: map[int64]state.Delivery{}}
+}
+
+// drop forgets everything.
+func (m *memory) drop() {
+	m.forget()
+	m.valid = false
+}
+
+// forget drops the rows, whose numbers stay.
+func (m *memory) forget() {
+	clear(m.lanes)
+	clear(m.arrivals)
+	clear(m.rows)
+	m.dirty = m.dirty[:0]
+}
+
+// begin is for a transaction that has just begun; version is the database's.
+func (m *memory) begin(ctx context.Context, q *queries, version uint32) (err error) {
+	if len(m.lanes) > kept || len(m.arrivals) > kept || len(m.rows) > kept {
+		m.forget()
+	}
+	if m.valid && version == m.version {
+		return nil
+	}
+	m.drop()
+	if m.numbers, err = readNumbers(ctx, q); err != nil {
+		return err
+	}
+	m.version, m.valid = version, true
+	return nil
+}
+
+// lane gives a lane as it is with all that was done so far; found is false for one that was never seen.
+func (m *memory) lane(ctx context.Context, q *queries, session string) (lane bot.Lane, found bool, err error) {
+	if k, ok := m.lanes[session]; ok {
+		return k.lane, k.exists || k.dirty, nil
+	}
+	lane, found, err = findLane(ctx, q, session)
+	if err != nil {
+		return lane, false, fmt.Errorf("read lane: %w", err)
+	}
+	m.lanes[session] = &known{lane: lane, stored: lane, exists: found}
+	return lane, found, nil
+}
+
+// put takes a lane that was read before. It is written by flush.
+func (m *memory) put(lane *bot.Lane) {
+	k := m.lanes[lane.Session]
+	k.lane = *lane
+	if !k.dirty {
+		k.dirty = true
+		m.dirty = append(m.dirty, lane.Session)
+	}
+}
+
+// flush writes what was put.
+func (m *memory) flush(ctx context.Context, q *queries) error {
+	for _, session := range m.dirty {
+		k := m.lanes[session]
+		if err := k.write(ctx, q); err != nil {
+			return fmt.Errorf("write lane: %w", err)
+		}
+		k.stored, k.exists, k.dirty = k.lane, true, false
+	}
+	m.dirty = m.dirty[:0]
+	return nil
+}
+
+// write writes the columns that changed: those of the place, those of the lease, or all but the place.
+func (k *known) write(ctx context.Context, q *queries) error {
+	values := laneValues(&k.lane)
+	if !k.exists {
+		return q.exec(ctx, insertLane, values...)
+	}
+	place, rest := values[1:1+placeWidth], values[1+placeWidth:]
+	if k.lane.Place != k.stored.Place {
+		if err := q.exec(ctx, placeLane, append(place[:placeWidth:placeWidth], k.lane.Session)...); err != nil {
+			return err
+		}
+	}
+	held := k.stored
+	held.Place, held.Fence, held.Owner, held.Until = k.lane.Place, k.lane.Fence, k.lane.Owner, k.lane.Until
+	if held == k.lane {
+		return q.exec(ctx, holdLane, k.lane.Fence, k.lane.Owner, nanos(k.lane.Until), k.lane.Session)
+	}
+	return q.exec(ctx, updateLane, append(rest, k.lane.Session)...)
+}
+
+// arrival gives what changes about an arrival.
+func (m *memory) arrival(ctx context.Context, q *queries, seq int64) (a state.Arrival, found bool, err error) {
+	if a, ok := m.arrivals[seq]; ok {
+		return a, true, nil
+	}
+	found, err = q.one(ctx, func(scan scanner) error {
+		return scan((*string)(&a.State), &a.Attempts, &a.Problem, stamp{&a.Finished})
+	}, arrivalQuery, seq)
+	if err != nil {
+		return a, false, fmt.Errorf("find arrival: %w", err)
+	}
+	return a, found, nil
+}
+
+// keepArrival remembers an arrival as it was written.
+func (m *memory) keepArrival(seq int64, a state.Arrival) {
+	if a.State == state.Waiting {
+		m.arrivals[seq] = a
+	} else {
+		delete(m.arrivals, seq)
+	}
+}
+
+// row gives what changes about an outbox row.
+func (m *memory) row(ctx context.Context, q *queries, id int64) (d state.Delivery, found bool, err error) {
+	if d, ok := m.rows[id]; ok {
+		return d, true, nil
+	}
+	found, err = q.one(ctx, func(scan scanner) error {
+		return scan((*string)(&d.State), &d.Message, stamp{&d.NotBefore}, &d.Attempts, stamp{&d.Doubt}, &d.Problem, stamp{&d.Finished})
+	}, deliveryQuery, id)
+	if err != nil {
+		return d, false, fmt.Errorf("find row: %w", err)
+	}
+	return d, found, nil
+}
+
+// keepRow remembers a row as it was written.
+func (m *memory) keepRow(id int64, d state.Delivery) {
+	if d.Finished.IsZero() {
+		m.rows[id] = d
+	} else {
+		delete(m.rows, id)
+	}
+}

@@ -1,0 +1,199 @@
+package sql
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/state"
+)
+
+// The inserts of rows with unique keys look for the key before: a conflict alone would use up a number.
+const (
+	insertArrival = `INSERT INTO inbox (seq, channel, bot, id, session, express, raw, at) SELECT ?, ?, ?, ?, ?, ?, ?, ?
+WHERE NOT EXISTS (SELECT 1 FROM inbox WHERE channel = ? AND bot = ? AND id = ?)`
+	insertFirst = insertArrival + `
+AND NOT EXISTS (SELECT 1 FROM inbox WHERE state = 'waiting' AND express = 0 AND session <> '' AND session = CAST(? AS TEXT))`
+	insertRow = `INSERT INTO outbox (id, ` + rowColumns + `, finished)
+SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?
+WHERE NOT EXISTS (SELECT 1 FROM outbox WHERE key = ? AND key <> '')`
+	insertApproval = `INSERT INTO approval (n, ` + approvalColumns + `)
+SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?
+WHERE NOT EXISTS (SELECT 1 FROM approval WHERE id = ?)`
+	insertEntry = `INSERT INTO journal (session, n, reset, body) VALUES (?, ?, ?, ?)`
+
+	updateArrival  = `UPDATE inbox SET state = ?, attempts = ?, problem = ?, finished = ? WHERE seq = ?`
+	updateApproval = `UPDATE approval SET state = ?, scope = ?, decider = ?, name = ?, votes = ?, decided = ?, card = ? WHERE id = ?`
+	updateRow      = `UPDATE outbox SET state = ?, message = ?, not_before = ?, attempts = ?, resent = ?, problem = ?, finished = ? WHERE id = ?`
+
+	deleteFact = `DELETE FROM fact WHERE bucket = ? AND key = ?`
+	setFact    = `INSERT INTO fact (bucket, key, value, expires) VALUES (?, ?, ?, ?)
+ON CONFLICT (bucket, key) DO UPDATE SET value = excluded.value, expires = excluded.expires`
+	insertCharge = `INSERT INTO charge (key, scope, unit, day, n) VALUES (?, ?, ?, ?, ?) ON CONFLICT (key) DO NOTHING`
+)
+
+// save writes a result: first the rows that a wrong guess would refuse.
+func (t *step) save(ctx context.Context, r *state.Result) error {
+	for _, part := range []func(*step, context.Context, *state.Result) error{
+		(*step).saveArrive, (*step).saveSend, (*step).saveAsk, (*step).saveEntries, (*step).saveArrivals, (*step).saveQuestions,
+		(*step).saveRows, (*step).saveFacts, (*step).saveCharges,
+	} {
+		if err := part(t, ctx, r); err != nil {
+			return err
+		}
+	}
+	for i := range r.Lanes {
+		t.memory.put(&r.Lanes[i].New)
+	}
+	return nil
+}
+
+// insert runs an insert that a unique key may refuse.
+func (t *step) insert(ctx context.Context, query string, args ...any) error {
+	n, err := t.q.changed(ctx, query, args...)
+	switch {
+	case err != nil || n > 0:
+		return err
+	case t.sure:
+		return fmt.Errorf("the key of a new row came into use meanwhile: %.40s", query)
+	}
+	return errGuess
+}
+
+func (t *step) saveArrive(ctx context.Context, r *state.Result) error {
+	for _, arrived := range r.Arrive {
+		a := &t.change.Arrive[arrived.Index]
+		query, args := insertArrival, []any{
+			arrived.Seq, a.Channel, a.Bot, a.ID, a.Session, bit(a.Express), blob(a.Raw), nanos(a.At), a.Channel, a.Bot, a.ID,
+		}
+		if t.needs.Waiting != "" && !t.sure {
+			query, args = insertFirst, append(args, t.needs.Waiting)
+		}
+		if err := t.insert(ctx, query, args...); err != nil {
+			return fmt.Errorf("store arrival: %w", err)
+		}
+		t.memory.numbers.arrival = arrived.Seq
+		t.memory.keepArrival(arrived.Seq, state.Arrival{State: state.Waiting})
+	}
+	return nil
+}
+
+func (t *step) saveSend(ctx context.Context, r *state.Result) error {
+	for _, made := range r.Send {
+		row := made.Delivery.On(t.change.Send[made.Index])
+		row.ID, row.Created = made.ID, made.Created
+		args := append(rowValues(&row, t.contents[made.Index]), nanos(made.Delivery.Finished), row.Key)
+		if err := t.insert(ctx, insertRow, args...); err != nil {
+			return fmt.Errorf("store row: %w", err)
+		}
+		t.memory.numbers.row = made.ID
+		t.memory.keepRow(made.ID, made.Delivery)
+	}
+	return nil
+}
+
+func (t *step) saveAsk(ctx context.Context, r *state.Result) error {
+	for i := range r.Ask {
+		q := &r.Ask[i].Question
+		values, err := approvalValues(&q.Approval)
+		if err != nil {
+			return err
+		}
+		args := append(append([]any{q.N}, values...), q.ID)
+		if err := t.insert(ctx, insertApproval, args...); err != nil {
+			return fmt.Errorf("store question: %w", err)
+		}
+		t.memory.numbers.question = q.N
+	}
+	return nil
+}
+
+func (t *step) saveEntries(ctx context.Context, r *state.Result) error {
+	if r.Forget != "" {
+		if err := t.q.exec(ctx, resetOverflow, r.Forget); err != nil {
+			return fmt.Errorf("forget stored outputs: %w", err)
+		}
+	}
+	for i, body := range t.entries {
+		begins := t.change.Append.Entries[i].Begins()
+		if err := t.q.exec(ctx, insertEntry, t.change.Append.Session, r.Entries+int64(i), bit(begins), body); err != nil {
+			return fmt.Errorf("write journal: %w", err)
+		}
+	}
+	return nil
+}
+
+func (t *step) saveArrivals(ctx context.Context, r *state.Result) error {
+	for i := range r.Arrivals {
+		if err := t.saveArrival(ctx, r.Arrivals[i].Key, r.Arrivals[i].New); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *step) saveArrival(ctx context.Context, seq int64, a state.Arrival) error {
+	if err := t.q.exec(ctx, updateArrival, string(a.State), a.Attempts, a.Problem, nanos(a.Finished), seq); err != nil {
+		return fmt.Errorf("update arrival: %w", err)
+	}
+	t.memory.keepArrival(seq, a)
+	return nil
+}
+
+func (t *step) saveQuestions(ctx context.Context, r *state.Result) error {
+	for i := range r.Questions {
+		if err := t.saveQuestion(ctx, &r.Questions[i].New.Approval); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *step) saveQuestion(ctx context.Context, a *bot.Approval) error {
+	votes, err := encodeVotes(a.Votes)
+	if err != nil {
+		return err
+	}
+	err = t.q.exec(ctx, updateApproval, string(a.State), a.Scope, a.By, a.ByName, votes, nanos(a.Decided), a.Row, a.ID)
+	if err != nil {
+		return fmt.Errorf("update question: %w", err)
+	}
+	return nil
+}
+
+func (t *step) saveRows(ctx context.Context, r *state.Result) error {
+	for i := range r.Rows {
+		id, d := r.Rows[i].Key, r.Rows[i].New
+		err := t.q.exec(ctx, updateRow,
+			string(d.State), d.Message, nanos(d.NotBefore), d.Attempts, nanos(d.Doubt), d.Problem, nanos(d.Finished), id)
+		if err != nil {
+			return fmt.Errorf("update row: %w", err)
+		}
+		t.memory.keepRow(id, d)
+	}
+	return nil
+}
+
+func (t *step) saveFacts(ctx context.Context, r *state.Result) error {
+	for _, f := range r.Facts {
+		var err error
+		if f.Value == "" {
+			err = t.q.exec(ctx, deleteFact, f.Bucket, f.Key)
+		} else {
+			err = t.q.exec(ctx, setFact, f.Bucket, f.Key, f.Value, nanos(f.Expires))
+		}
+		if err != nil {
+			return fmt.Errorf("store fact: %w", err)
+		}
+	}
+	return nil
+}
+
+func (t *step) saveCharges(ctx context.Context, _ *state.Result) error {
+	for _, c := range t.change.Charges {
+		if err := t.q.exec(ctx, insertCharge, c.Key, c.Scope, c.Unit, c.Day, c.N); err != nil {
+			return fmt.Errorf("store charge: %w", err)
+		}
+	}
+	return nil
+}
