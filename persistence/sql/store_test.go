@@ -62,3 +62,15 @@ func TestStoreBehavesLikeTheOneInMemory(t *testing.T) {
 	t.Parallel()
 	storetest.Compare(t, bottest.New(), open(t, sql.Options{}))
 }
+
+func TestTwoHandlesOnOneDatabase(t *testing.T) {
+	t.Parallel()
+	empty := emptyDatabase(t)
+	storetest.Race(t, func(t *testing.T) (one, two bot.Store) {
+		path := filepath.Join(t.TempDir(), "zephbot.db")
+		if err := os.WriteFile(path, empty, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return open(t, sql.Options{Path: path}), open(t, sql.Options{Path: path})
+	})
+}

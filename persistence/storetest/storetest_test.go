@@ -12,3 +12,11 @@ func TestStoreInMemory(t *testing.T) {
 	t.Parallel()
 	storetest.Run(t, func(*testing.T) bot.Store { return bottest.New() })
 }
+
+func TestRaceInMemory(t *testing.T) {
+	t.Parallel()
+	storetest.Race(t, func(*testing.T) (one, two bot.Store) {
+		store := bottest.New()
+		return store, store
+	})
+}
