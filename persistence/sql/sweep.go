@@ -15,13 +15,14 @@ const (
 	arrivalKept = 16 * 24 * time.Hour // its dedupe key
 	contentKept = 30 * 24 * time.Hour // content of a row that was delivered or given up
 	chargeKept  = 3 * 24 * time.Hour  // key of a charge; a turn that is begun again is begun within minutes
+	usageKept   = 400                 // days of sums of charges; quotas look back a month
 	sweepBatch  = 500                 // rows of one transaction, so that Changes come in between
 	largeBatch  = 20                  // rows of one transaction where each may have megabytes
 )
 
 // Retention says for how long what nobody needs any more is kept all the same; 0 = for ever.
 type Retention struct {
-	Journal time.Duration // what was said before a conversation was begun anew, from then on
+	Journal time.Duration // what was said before a conversation was begun anew, from then on; decided questions; lanes that nothing refers to
 	Outbox  time.Duration // rows that were delivered or given up
 }
 
@@ -35,6 +36,9 @@ type Swept struct {
 	Charges  int64 // added to the sums of their days
 	Rows     int64 // of the outbox
 	Entries  int64 // of journals
+	Asked    int64 // questions
+	Lanes    int64
+	Sums     int64 // of charges of a day
 }
 
 // The old queries take a time and the size of a batch and give the keys of rows, the others take one such key. They are two, for a planner that finds
@@ -73,7 +77,9 @@ ON CONFLICT (day, scope, unit) DO UPDATE SET n = usage.n + excluded.n`
 // become one sum a day, scope and unit. It works in small batches, between which Changes are made, and stops with ctx.
 //
 // What is kept no longer than keep says goes too: rows of the outbox with their keys, unless an open question or a row that is still to be sent refers to
-// them; and what stands in a journal before its last reset.
+// them; what is in a journal before its last reset; questions that were decided, unless their turn goes on or they approved something for a conversation
+// that goes on; and lanes of conversations in which nothing was said since their last reset and to which nothing refers. The fence of such a lane begins
+// at 0 again.
 func (s *Store) Sweep(ctx context.Context, now time.Time, keep Retention) (Swept, error) {
 	var swept Swept
 	tasks := []sweepTask{
@@ -83,16 +89,25 @@ func (s *Store) Sweep(ctx context.Context, now time.Time, keep Retention) (Swept
 		{"facts", &swept.Facts, sweepBatch, sweeper(2, oldFacts, deleteFact, nanos(now))},
 		{"outputs", &swept.Outputs, largeBatch, sweeper(1, oldOutputs, deleteOutput, nanos(now))},
 		{"charges", &swept.Charges, sweepBatch, sumCharges(now.Add(-chargeKept).UTC().Format(time.DateOnly))},
+		{"sums of charges", &swept.Sums, sweepBatch, func(ctx context.Context, q *queries, batch int) (int, bool, error) {
+			n, err := deleteKeys(ctx, q, usageColumns, oldUsage, forgetUsage, now.UTC().AddDate(0, 0, -usageKept).Format(time.DateOnly), batch)
+			return n, n == batch, err
+		}},
 	}
 	if keep.Outbox > 0 {
 		tasks = append(tasks, sweepTask{"rows", &swept.Rows, sweepBatch, sweeper(1, oldRows, deleteRow, nanos(now.Add(-keep.Outbox)))})
 	}
 	if keep.Journal > 0 {
-		tasks = append(tasks, sweepTask{"journals", &swept.Entries, sweepBatch, (&putAside{until: now.Add(-keep.Journal)}).sweep})
+		until := now.Add(-keep.Journal)
+		tasks = append(
+			tasks, sweepTask{"journals", &swept.Entries, sweepBatch, (&putAside{until: until}).sweep},
+			sweepTask{"questions", &swept.Asked, sweepBatch, (&oldQuestions{memory: s.memory, until: until}).sweep},
+			sweepTask{"lanes", &swept.Lanes, sweepBatch, (&emptyLanes{memory: s.memory, until: until}).sweep},
+		)
 	}
-	for _, task := range tasks {
-		if err := s.sweep(ctx, task.count, task.batch, task.run); err != nil {
-			return swept, fmt.Errorf("sweep %s: %w", task.what, err)
+	for i := range tasks {
+		if err := s.sweep(ctx, &tasks[i]); err != nil {
+			return swept, fmt.Errorf("sweep %s: %w", tasks[i].what, err)
 		}
 	}
 	return swept, nil
@@ -103,7 +118,7 @@ type sweepTask struct {
 	what  string
 	count *int64
 	batch int
-	run   func(context.Context, *queries, int) (int, error) // one batch
+	run   func(ctx context.Context, q *queries, batch int) (n int, more bool, err error) // one batch; more: there may be another
 }
 
 // contentsKept is for how long contents of rows are kept: not longer than the rows.
@@ -114,28 +129,27 @@ func contentsKept(keep Retention) time.Duration {
 	return contentKept
 }
 
-// sweep repeats a batch until one finds less than it may.
-func (s *Store) sweep(ctx context.Context, count *int64, batch int, run func(context.Context, *queries, int) (int, error)) error {
-	for {
+// sweep repeats a batch until there is nothing more.
+func (s *Store) sweep(ctx context.Context, task *sweepTask) error {
+	for more := true; more; {
 		var n int
 		err := s.maintain(ctx, func(ctx context.Context, q *queries) (err error) {
-			n, err = run(ctx, q, batch)
+			n, more, err = task.run(ctx, q, task.batch)
 			return err
 		})
 		if err != nil {
 			return err
 		}
-		*count += int64(n)
-		if n < batch {
-			return nil
-		}
+		*task.count += int64(n)
 	}
+	return nil
 }
 
 // sweeper runs a statement for each key, of some columns, that a query finds.
-func sweeper(columns int, find, each string, until int64) func(context.Context, *queries, int) (int, error) {
-	return func(ctx context.Context, q *queries, batch int) (int, error) {
-		return deleteKeys(ctx, q, columns, find, each, until, batch)
+func sweeper(columns int, find, each string, until int64) func(context.Context, *queries, int) (int, bool, error) {
+	return func(ctx context.Context, q *queries, batch int) (int, bool, error) {
+		n, err := deleteKeys(ctx, q, columns, find, each, until, batch)
+		return n, n == batch, err
 	}
 }
 
@@ -166,25 +180,25 @@ type putAside struct {
 	n       int64
 }
 
-// sweep deletes at most a batch of entries; fewer mean that the walk is over.
-func (p *putAside) sweep(ctx context.Context, q *queries, batch int) (deleted int, err error) {
+// sweep deletes at most a batch of entries; more is false when the walk is over.
+func (p *putAside) sweep(ctx context.Context, q *queries, batch int) (deleted int, more bool, err error) {
 	for deleted < batch {
 		session, reset, found, err := p.next(ctx, q)
 		if err != nil || !found {
-			return deleted, err
+			return deleted, false, err
 		}
 		if !reset.At.IsZero() && !reset.At.After(p.until) {
 			n, err := deleteKeys(ctx, q, 2, asideQuery, deleteEntry, session, reset.N, batch-deleted)
 			if err != nil {
-				return deleted, err
+				return deleted, false, err
 			}
 			if deleted += n; deleted == batch {
-				return deleted, nil // there may be more before this reset
+				return deleted, true, nil // there may be more before this reset
 			}
 		}
 		p.session, p.n = session, reset.N
 	}
-	return deleted, nil
+	return deleted, true, nil
 }
 
 // next reads the next reset before which something is left.
@@ -194,24 +208,24 @@ func (p *putAside) next(ctx context.Context, q *queries) (session string, reset 
 }
 
 // sumCharges adds charges of days before one to the sums of their days.
-func sumCharges(before string) func(context.Context, *queries, int) (int, error) {
-	return func(ctx context.Context, q *queries, batch int) (int, error) {
+func sumCharges(before string) func(context.Context, *queries, int) (int, bool, error) {
+	return func(ctx context.Context, q *queries, batch int) (int, bool, error) {
 		charges, err := list(ctx, q, scanCharge, oldCharges, before, batch)
 		if err != nil {
-			return 0, err
+			return 0, false, err
 		}
 		sums := map[bot.Charge]int64{}
 		for _, c := range charges {
 			if err := q.exec(ctx, deleteCharge, c.Key); err != nil {
-				return 0, err
+				return 0, false, err
 			}
 			sums[bot.Charge{Scope: c.Scope, Unit: c.Unit, Day: c.Day}] += c.N
 		}
 		for c, n := range sums {
 			if err := q.exec(ctx, addUsage, c.Day, c.Scope, c.Unit, n); err != nil {
-				return 0, err
+				return 0, false, err
 			}
 		}
-		return len(charges), nil
+		return len(charges), len(charges) == batch, nil
 	}
 }

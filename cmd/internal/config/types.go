@@ -199,7 +199,7 @@ type Database struct {
 
 // Retention is the table [retention]. What is still needed is never deleted.
 type Retention struct {
-	Journal int `toml:"journal" default:"365" min:"0" max:"36500" doc:"Days for which the words of a conversation are kept after /new or /clear began another. 0: for ever. The present conversation is always kept."`
+	Journal int `toml:"journal" default:"365" min:"0" max:"36500" doc:"Days for which the words of a conversation are kept after /new or /clear began another, and questions after their decision. 0: for ever. The present conversation and what was approved for it are always kept; where nothing was said since /new, the session is deleted after that time too, once no message that was sent in it is on record."`
 	Outbox  int `toml:"outbox" default:"90" min:"0" max:"36500" doc:"Days for which a record of each message that was sent is kept. 0: for ever. Its text is deleted after 30 days in any case."`
 }
 

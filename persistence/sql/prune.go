@@ -1,0 +1,137 @@
+package sql
+
+import (
+	"context"
+	"time"
+
+	"github.com/zephbot/zephbot/agent/journal"
+	"github.com/zephbot/zephbot/bot"
+)
+
+const (
+	nextQuestions  = `SELECT n, ` + approvalColumns + ` FROM approval WHERE n > ? ORDER BY n LIMIT CAST(? AS INTEGER)`
+	deleteQuestion = `DELETE FROM approval WHERE n = ?`
+	resetQuery     = `SELECT value FROM fact WHERE bucket = ? AND key = ?`
+
+	// aloneQuery finds the next conversation of which nothing is left but the entry with which it begins.
+	aloneQuery = `SELECT session, n, body FROM journal AS began WHERE reset = 1 AND (session, n) > (?, ?)
+AND NOT EXISTS (SELECT 1 FROM journal WHERE session = began.session AND n <> began.n) ORDER BY session, n LIMIT 1`
+	referredQuery = `SELECT 1 WHERE EXISTS (SELECT 1 FROM inbox WHERE state = 'waiting' AND express = 0 AND session <> '' AND session = CAST(? AS TEXT))
+OR EXISTS (SELECT 1 FROM approval WHERE session = ?) OR EXISTS (SELECT 1 FROM outbox WHERE session = ?)
+OR EXISTS (SELECT 1 FROM tool_overflow WHERE session = ?)`
+
+	oldUsage     = `SELECT day, scope, unit FROM usage WHERE day < ? ORDER BY day LIMIT CAST(? AS INTEGER)`
+	forgetUsage  = `DELETE FROM usage WHERE day = ? AND scope = ? AND unit = ?`
+	usageColumns = 3
+)
+
+// oldQuestions walks over the questions in the order of asking and deletes those that were decided long ago, unless their turn still goes on, or
+// what they approved for a conversation still counts in it.
+type oldQuestions struct {
+	memory *memory
+	until  time.Time
+	n      int64 // where the walk is: after this question
+}
+
+// sweep looks at a batch; more is false when the walk is over.
+func (p *oldQuestions) sweep(ctx context.Context, q *queries, batch int) (deleted int, more bool, err error) {
+	found, err := list(ctx, q, scanQuestion, nextQuestions, p.n, batch)
+	if err != nil {
+		return 0, false, err
+	}
+	for i := range found {
+		a := &found[i].Approval
+		if a.Created.After(p.until) {
+			return deleted, false, nil // what was asked later was decided later
+		}
+		p.n = found[i].N
+		needed, err := p.needed(ctx, q, a)
+		if err != nil {
+			return deleted, false, err
+		}
+		if needed {
+			continue
+		}
+		if err := q.exec(ctx, deleteQuestion, p.n); err != nil {
+			return deleted, false, err
+		}
+		deleted++
+	}
+	return deleted, len(found) == batch, nil
+}
+
+func (p *oldQuestions) needed(ctx context.Context, q *queries, a *bot.Approval) (bool, error) {
+	if a.State == bot.Open || a.Decided.After(p.until) {
+		return true, nil
+	}
+	lane, _, err := p.memory.lane(ctx, q, a.Session)
+	if err != nil || (lane.Turn != "" && lane.Turn == a.Turn) {
+		return true, err
+	}
+	if a.State != bot.Approved || a.Scope != bot.Session {
+		return false, nil
+	}
+	var began string
+	if _, err := q.one(ctx, func(scan scanner) error { return scan(&began) }, resetQuery, bot.ResetBucket, a.Session); err != nil {
+		return true, err
+	}
+	anew, err := time.Parse(time.RFC3339Nano, began)
+	return err != nil || a.Decided.After(anew), nil //nolint:nilerr // it never began anew
+}
+
+// emptyLanes walks over the conversations in which nothing was said since they were begun anew and deletes those that were long ago, with their lanes,
+// unless something still refers to them. A conversation that begins with a summary is not empty.
+type emptyLanes struct {
+	memory  *memory
+	until   time.Time
+	session string // where the walk is: after this reset
+	n       int64
+}
+
+// sweep looks at a batch; more is false when the walk is over.
+func (p *emptyLanes) sweep(ctx context.Context, q *queries, batch int) (deleted int, more bool, err error) {
+	for range batch {
+		var reset journal.Entry
+		var session string
+		found, err := q.one(ctx, func(scan scanner) error { return scan(&session, &reset.N, document{&reset}) }, aloneQuery, p.session, p.n)
+		if err != nil || !found {
+			return deleted, false, err
+		}
+		p.session, p.n = session, reset.N
+		if !reset.Anew() || reset.Text != "" || reset.At.IsZero() || reset.At.After(p.until) {
+			continue
+		}
+		needed, err := p.needed(ctx, q)
+		if err != nil {
+			return deleted, false, err
+		}
+		if needed {
+			continue
+		}
+		if err := p.remove(ctx, q); err != nil {
+			return deleted, false, err
+		}
+		deleted++
+	}
+	return deleted, true, nil
+}
+
+// needed says whether somebody works on the session, or something refers to it.
+func (p *emptyLanes) needed(ctx context.Context, q *queries) (bool, error) {
+	lane, _, err := p.memory.lane(ctx, q, p.session)
+	if err != nil || lane.Owner != "" || lane.Turn != "" || lane.State != bot.Idle {
+		return true, err
+	}
+	return q.one(ctx, func(scan scanner) error { return scan(new(int64)) }, referredQuery, p.session, p.session, p.session, p.session)
+}
+
+func (p *emptyLanes) remove(ctx context.Context, q *queries) error {
+	if err := p.memory.flush(ctx, q); err != nil {
+		return err
+	}
+	delete(p.memory.lanes, p.session)
+	if err := q.exec(ctx, deleteEntry, p.session, p.n); err != nil {
+		return err
+	}
+	return q.exec(ctx, deleteLane, p.session)
+}
