@@ -16,6 +16,7 @@ import (
 	"github.com/zephbot/zephbot/bot/deliver"
 	"github.com/zephbot/zephbot/bot/telegram"
 	"github.com/zephbot/zephbot/bot/texts"
+	"github.com/zephbot/zephbot/cmd/internal/metrics"
 	"github.com/zephbot/zephbot/persistence/redis"
 )
 
@@ -54,13 +55,8 @@ func (c *Core) serveTelegram(ctx context.Context) error {
 	}
 	defer in.end()
 	c.banner(in.words+", bot id "+client.ID(), guard.Summary())
-	var connected atomic.Bool
-	stopHTTP, err := c.serveHTTP(ctx, func(ctx context.Context) error {
-		if !connected.Load() {
-			return errors.New("telegram is not connected")
-		}
-		return c.ready(ctx)
-	})
+	var serving atomic.Pointer[service]
+	stopHTTP, err := c.serveHTTP(ctx, c.health(ctx, &serving))
 	if err != nil {
 		return err
 	}
@@ -69,7 +65,6 @@ func (c *Core) serveTelegram(ctx context.Context) error {
 	if err != nil || ctx.Err() != nil {
 		return err
 	}
-	connected.Store(true)
 	c.log.Info().Str("bot", "@"+me.Username).Msg("connected to Telegram")
 	s := newService(c, channel{
 		name: telegram.Name, bot: client.ID(), display: me.Name, decoder: telegram.Decoder{ID: me.ID, Username: me.Username}, composer: client, sender: client,
@@ -80,6 +75,7 @@ func (c *Core) serveTelegram(ctx context.Context) error {
 		},
 	})
 	s.gauges()
+	serving.Store(s)
 	err = s.run(ctx, func(ctx context.Context) error {
 		var menu sync.WaitGroup // the menu is nice to have and must not hold up the first poll
 		menu.Go(func() { c.menu(ctx, client, s) })
@@ -98,6 +94,27 @@ func operators(botID string, admins []int64) []bot.Place {
 		list = append(list, telegram.Private(botID, id))
 	}
 	return list
+}
+
+// health answers probes of a process that serves until ctx ends.
+func (c *Core) health(ctx context.Context, serving *atomic.Pointer[service]) metrics.Health {
+	return metrics.Health{
+		// Whatever starts, ends or looks at a turn takes the lock that this waits for.
+		Alive: func() {
+			if s := serving.Load(); s != nil {
+				s.dispatcher.Working()
+			}
+		},
+		Ready: func(request context.Context) error {
+			switch {
+			case ctx.Err() != nil:
+				return errors.New("stopping")
+			case serving.Load() == nil:
+				return errors.New("telegram is not connected")
+			}
+			return c.ready(request)
+		},
+	}
 }
 
 // ready says why the service cannot do its job.

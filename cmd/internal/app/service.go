@@ -21,6 +21,7 @@ import (
 	"github.com/zephbot/zephbot/bot/quota"
 	"github.com/zephbot/zephbot/bot/servers"
 	"github.com/zephbot/zephbot/bot/turn"
+	"github.com/zephbot/zephbot/cmd/internal/metrics"
 	"github.com/zephbot/zephbot/persistence"
 	"github.com/zephbot/zephbot/persistence/redis"
 	"github.com/zephbot/zephbot/tools"
@@ -297,7 +298,7 @@ func (s *service) sweep(ctx context.Context) error {
 }
 
 // serveHTTP serves metrics and health checks until ctx ends; no address, no server.
-func (c *Core) serveHTTP(ctx context.Context, ready func(context.Context) error) (stop func(), err error) {
+func (c *Core) serveHTTP(ctx context.Context, health metrics.Health) (stop func(), err error) {
 	if c.cfg.Metrics.Listen == "" {
 		return func() {}, nil
 	}
@@ -305,7 +306,7 @@ func (c *Core) serveHTTP(ctx context.Context, ready func(context.Context) error)
 	if err != nil {
 		return nil, err
 	}
-	server := &http.Server{Handler: c.metrics.Handler(ready), ReadHeaderTimeout: 5 * time.Second, WriteTimeout: 15 * time.Second}
+	server := &http.Server{Handler: c.metrics.Handler(health), ReadHeaderTimeout: 5 * time.Second, WriteTimeout: 15 * time.Second}
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		if err := server.Serve(listener); err != nil && !errors.Is(err, http.ErrServerClosed) {

@@ -160,17 +160,26 @@ func (m *Metrics) Request(method string, status int) {
 // Throttled counts how long the Bot API told us to wait.
 func (m *Metrics) Throttled(wait time.Duration) { m.throttled.Add(wait.Seconds()) }
 
-// Handler serves /metrics, /healthz (the process works) and /readyz (it can do its job; ready says why not).
-func (m *Metrics) Handler(ready func(ctx context.Context) error) http.Handler {
+// Health answers whoever watches the process.
+type Health struct {
+	// Alive returns once the process has shown that it moves. One that does not return is a process to be restarted: whoever asks gives up.
+	Alive func()
+	// Ready says why the process cannot do its job; nil = it can.
+	Ready func(ctx context.Context) error
+}
+
+// Handler serves /metrics, /healthz (the process moves) and /readyz (it can do its job, or the reason why not, with 503).
+func (m *Metrics) Handler(health Health) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{}))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
+		health.Alive()
 		_, _ = w.Write([]byte("ok\n")) // the prober went away: nobody to tell
 	})
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), 3*time.Second)
 		defer cancel()
-		if err := ready(ctx); err != nil {
+		if err := health.Ready(ctx); err != nil {
 			http.Error(w, "not ready: "+err.Error(), http.StatusServiceUnavailable)
 			return
 		}

@@ -2,6 +2,7 @@ package metrics_test
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -25,7 +26,7 @@ func TestNames(t *testing.T) {
 	m.GaugesBy("mcp_servers", "MCP servers by state.", "state", func() map[string]float64 { return map[string]float64{"connected": 2} })
 	m.Gauge("sessions_active", "Sessions.", func() float64 { return 3 })
 	w := httptest.NewRecorder()
-	m.Handler(func(context.Context) error { return nil }).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
+	m.Handler(metrics.Health{}).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
 	for _, want := range []string{
 		`zephbot_filter_chars_total{stage="raw"} 100`, `zephbot_filter_chars_total{stage="filtered"} 20`, `zephbot_filter_confidence_total{level="full"} 1`,
 		`zephbot_cache_requests_total{result="hit"} 1`, `zephbot_utility_decisions_total{decision="run"} 1`, `zephbot_tool_retries_total{tool="fetch"} 1`,
@@ -36,4 +37,53 @@ func TestNames(t *testing.T) {
 			t.Errorf("no line %s", want)
 		}
 	}
+}
+
+// TestHealth: a process that moves no more does not answer, so that whoever asks gives up on it; one that cannot do its job says why.
+func TestHealth(t *testing.T) {
+	t.Parallel()
+	stuck, reason := make(chan struct{}), errors.New("the database does not answer")
+	var alive func()
+	var broken bool
+	h := metrics.New().Handler(metrics.Health{
+		Alive: func() { alive() },
+		Ready: func(ctx context.Context) error {
+			if _, limited := ctx.Deadline(); !limited {
+				t.Error("a question without a limit")
+			}
+			if broken {
+				return reason
+			}
+			return nil
+		},
+	})
+	ask := func(path string) *httptest.ResponseRecorder {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
+		return w
+	}
+	alive = func() {}
+	if w := ask("/healthz"); w.Code != http.StatusOK || w.Body.String() != "ok\n" {
+		t.Errorf("/healthz: %d %q", w.Code, w.Body)
+	}
+	if w := ask("/readyz"); w.Code != http.StatusOK {
+		t.Errorf("/readyz: %d %q", w.Code, w.Body)
+	}
+	broken = true
+	if w := ask("/readyz"); w.Code != http.StatusServiceUnavailable || !strings.Contains(w.Body.String(), reason.Error()) {
+		t.Errorf("/readyz: %d %q", w.Code, w.Body)
+	}
+	alive = func() { <-stuck }
+	answered := make(chan struct{})
+	go func() {
+		defer close(answered)
+		ask("/healthz")
+	}()
+	select {
+	case <-answered:
+		t.Error("a process that is stuck is called healthy")
+	case <-time.After(50 * time.Millisecond):
+	}
+	close(stuck)
+	<-answered
 }
