@@ -27,10 +27,27 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- default (include "zephbot.fullname" .) .Values.serviceAccount.name -}}
 {{- end -}}
 
-{{/* what would lose or double messages is refused before anything is applied */}}
+{{/* what this version cannot do, and what would lose or double messages, is refused before anything is applied */}}
+{{- define "zephbot.single" -}}
+{{- if or .Values.autoscaling.enabled (gt (int .Values.replicas) 1) -}}
+{{- fail "replicas: more than one process of a bot is not part of this version: two would run the same turn and the same command twice. Set replicas: 1, and autoscaling.enabled: false" -}}
+{{- end -}}
+{{- if .Values.database.secret -}}
+{{- fail "database.secret: PostgreSQL is not part of this version; leave it empty for SQLite on the pod's volume" -}}
+{{- end -}}
+{{- end -}}
+
+{{/* values that contradict each other */}}
 {{- define "zephbot.refusals" -}}
-{{- if gt (int .Values.replicas) 1 -}}
-{{- fail "replicas: more than one needs a shared PostgreSQL (database.url) and a webhook (telegram.webhook_url), which this version does not have; two pods that poll with one token take each other's messages. Set replicas: 1" -}}
+{{- include "zephbot.single" . -}}
+{{- if and .Values.webhook.ingress.enabled (not .Values.webhook.url) -}}
+{{- fail "webhook.ingress.enabled: needs webhook.url, the public https address" -}}
+{{- end -}}
+{{- if and .Values.redis.caSecret (not .Values.redis.secret) -}}
+{{- fail "redis.caSecret: has no effect without redis.secret, which holds the URL (rediss://…)" -}}
+{{- end -}}
+{{- if and .Values.qdrant.secret (not .Values.qdrant.url) -}}
+{{- fail "qdrant.secret: has no effect without qdrant.url" -}}
 {{- end -}}
 {{- range $name, $_ := .Values.env -}}
 {{- if hasKey $.Values.secretEnv $name -}}
@@ -40,6 +57,11 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- range $name := list "ZEPH_DATA_DIR" "ZEPH_METRICS_LISTEN" "ZEPH_LOG_FORMAT" -}}
 {{- if or (hasKey $.Values.env $name) (hasKey $.Values.secretEnv $name) -}}
 {{- fail (printf "env.%s: is set by the chart" $name) -}}
+{{- end -}}
+{{- end -}}
+{{- range $name, $value := dict "ZEPH_TELEGRAM_WEBHOOK_URL" "webhook.url" "ZEPH_TELEGRAM_WEBHOOK_LISTEN" "webhook.port" "ZEPH_DATABASE_URL" "database.secret" "ZEPH_REDIS_URL" "redis.secret" "ZEPH_REDIS_CA_FILE" "redis.caSecret" "ZEPH_VECTOR_BACKEND" "qdrant.url" "ZEPH_VECTOR_URL" "qdrant.url" "ZEPH_VECTOR_API_KEY" "qdrant.secret" -}}
+{{- if or (hasKey $.Values.env $name) (hasKey $.Values.secretEnv $name) -}}
+{{- fail (printf "env.%s: use the value %s of the chart" $name $value) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}

@@ -3,11 +3,25 @@ package deploytest_test
 // objects are what the chart makes. The types hold the fields of the Kubernetes API that the chart uses and no others, so
 // that a strict decoder refuses what it does not mean.
 type objects struct {
-	stateful statefulSet
-	service  service
-	config   configMap
-	account  *serviceAccount
-	network  *networkPolicy
+	stateful   *statefulSet // with SQLite
+	deployment *deployment  // with PostgreSQL
+	service    service
+	config     configMap
+	account    *serviceAccount
+	network    *networkPolicy
+	webhook    *service
+	ingress    *ingress
+	budget     *disruptionBudget
+	scaler     *autoscaler
+	monitor    *serviceMonitor
+}
+
+// template is the pod, of whichever makes it.
+func (o *objects) template() podTemplate {
+	if o.deployment != nil {
+		return o.deployment.Spec.Template
+	}
+	return o.stateful.Spec.Template
 }
 
 type typeMeta struct {
@@ -29,15 +43,124 @@ type statefulSet struct {
 	typeMeta `yaml:",inline"`
 	Metadata metadata `yaml:"metadata"`
 	Spec     struct {
-		Replicas    int           `yaml:"replicas"`
-		ServiceName string        `yaml:"serviceName"`
-		Selector    labelSelector `yaml:"selector"`
-		Template    struct {
-			Metadata metadata `yaml:"metadata"`
-			Spec     podSpec  `yaml:"spec"`
-		} `yaml:"template"`
+		Replicas             int           `yaml:"replicas"`
+		ServiceName          string        `yaml:"serviceName"`
+		Selector             labelSelector `yaml:"selector"`
+		Template             podTemplate   `yaml:"template"`
 		VolumeClaimTemplates []volumeClaim `yaml:"volumeClaimTemplates"`
 	} `yaml:"spec"`
+}
+
+type podTemplate struct {
+	Metadata metadata `yaml:"metadata"`
+	Spec     podSpec  `yaml:"spec"`
+}
+
+type deployment struct {
+	typeMeta `yaml:",inline"`
+	Metadata metadata `yaml:"metadata"`
+	Spec     struct {
+		Replicas *int          `yaml:"replicas"`
+		Selector labelSelector `yaml:"selector"`
+		Strategy struct {
+			Type          string `yaml:"type"`
+			RollingUpdate struct {
+				MaxSurge       int `yaml:"maxSurge"`
+				MaxUnavailable int `yaml:"maxUnavailable"`
+			} `yaml:"rollingUpdate"`
+		} `yaml:"strategy"`
+		Template podTemplate `yaml:"template"`
+	} `yaml:"spec"`
+}
+
+type disruptionBudget struct {
+	typeMeta `yaml:",inline"`
+	Metadata metadata `yaml:"metadata"`
+	Spec     struct {
+		MaxUnavailable int           `yaml:"maxUnavailable"`
+		Selector       labelSelector `yaml:"selector"`
+	} `yaml:"spec"`
+}
+
+type autoscaler struct {
+	typeMeta `yaml:",inline"`
+	Metadata metadata `yaml:"metadata"`
+	Spec     struct {
+		ScaleTargetRef struct {
+			typeMeta `yaml:",inline"`
+			Name     string `yaml:"name"`
+		} `yaml:"scaleTargetRef"`
+		MinReplicas int           `yaml:"minReplicas"`
+		MaxReplicas int           `yaml:"maxReplicas"`
+		Metrics     []scaleMetric `yaml:"metrics"`
+		Behavior    struct {
+			ScaleDown struct {
+				StabilizationWindowSeconds int `yaml:"stabilizationWindowSeconds"`
+				Policies                   []struct {
+					Type          string `yaml:"type"`
+					Value         int    `yaml:"value"`
+					PeriodSeconds int    `yaml:"periodSeconds"`
+				} `yaml:"policies"`
+			} `yaml:"scaleDown"`
+		} `yaml:"behavior"`
+	} `yaml:"spec"`
+}
+
+type scaleMetric struct {
+	Type string `yaml:"type"`
+	Pods struct {
+		Metric struct {
+			Name string `yaml:"name"`
+		} `yaml:"metric"`
+		Target struct {
+			Type         string `yaml:"type"`
+			AverageValue string `yaml:"averageValue"`
+		} `yaml:"target"`
+	} `yaml:"pods"`
+}
+
+type serviceMonitor struct {
+	typeMeta `yaml:",inline"`
+	Metadata metadata `yaml:"metadata"`
+	Spec     struct {
+		Selector  labelSelector `yaml:"selector"`
+		Endpoints []struct {
+			Port     string `yaml:"port"`
+			Path     string `yaml:"path"`
+			Interval string `yaml:"interval"`
+		} `yaml:"endpoints"`
+	} `yaml:"spec"`
+}
+
+type ingress struct {
+	typeMeta `yaml:",inline"`
+	Metadata metadata `yaml:"metadata"`
+	Spec     struct {
+		IngressClassName string `yaml:"ingressClassName"`
+		TLS              []struct {
+			Hosts      []string `yaml:"hosts"`
+			SecretName string   `yaml:"secretName"`
+		} `yaml:"tls"`
+		Rules []struct {
+			Host string `yaml:"host"`
+			HTTP struct {
+				Paths []ingressPath `yaml:"paths"`
+			} `yaml:"http"`
+		} `yaml:"rules"`
+	} `yaml:"spec"`
+}
+
+type ingressPath struct {
+	Path     string `yaml:"path"`
+	PathType string `yaml:"pathType"`
+	Backend  struct {
+		Service struct {
+			Name string `yaml:"name"`
+			Port struct {
+				Name string `yaml:"name"`
+			} `yaml:"port"`
+		} `yaml:"service"`
+	} `yaml:"backend"`
 }
 
 type volumeClaim struct {
@@ -75,7 +198,8 @@ type podSecurity struct {
 	FSGroup             int    `yaml:"fsGroup"`
 	FSGroupChangePolicy string `yaml:"fsGroupChangePolicy"`
 	SeccompProfile      struct {
-		Type string `yaml:"type"`
+		Type             string `yaml:"type"`
+		LocalhostProfile string `yaml:"localhostProfile"`
 	} `yaml:"seccompProfile"`
 }
 
@@ -145,6 +269,12 @@ type volume struct {
 	ConfigMap *struct {
 		Name string `yaml:"name"`
 	} `yaml:"configMap"`
+	Secret *struct {
+		SecretName string `yaml:"secretName"`
+	} `yaml:"secret"`
+	PersistentVolumeClaim *struct {
+		ClaimName string `yaml:"claimName"`
+	} `yaml:"persistentVolumeClaim"`
 }
 
 type service struct {
