@@ -83,7 +83,7 @@ type Executor interface {
 	Interrupted(ctx context.Context, call *tools.Call)
 }
 
-// Catalog says which tools a turn may see. The snapshot holds for one model call.
+// Catalog says which tools a turn may see. The snapshot holds for one model call; its elements are shared and must not be changed.
 type Catalog interface {
 	Tools(ctx context.Context, turn *Turn, view View) []Offer
 }

@@ -3,9 +3,11 @@ package tools
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"sort"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/zephbot/zephbot/policy/act"
 )
@@ -25,7 +27,8 @@ func State(list []Tool, says []act.Tool) ([]Tool, error) {
 type Registry struct {
 	mu    sync.RWMutex
 	tools map[string]Tool
-	order []string // built-ins in the order they were added, then others by name
+	order []string                     // built-ins in the order they were added, then others by name
+	list  atomic.Pointer[[]Definition] // what Definitions gives; nil after a change
 }
 
 // NewRegistry makes a registry of the given tools; a doubled or malformed name is an error.
@@ -70,6 +73,7 @@ func (r *Registry) Add(t Tool) error {
 	}
 	r.tools[name] = t
 	r.order = append(r.order, name)
+	r.list.Store(nil)
 	return nil
 }
 
@@ -78,6 +82,7 @@ func (r *Registry) Remove(name string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.tools, name)
+	r.list.Store(nil)
 	for i, n := range r.order {
 		if n == name {
 			r.order = append(r.order[:i:i], r.order[i+1:]...)
@@ -129,6 +134,7 @@ func (r *Registry) Replace(server string, list []Tool) error {
 		order = append(order, t.Definition.Name)
 	}
 	r.order = order
+	r.list.Store(nil)
 	return nil
 }
 
@@ -141,9 +147,20 @@ func (r *Registry) Lookup(name string) (Tool, bool) {
 }
 
 // Definitions lists all tools: built-ins in the order they were added, then MCP tools by name, so that the list (and a model's prompt cache) is stable.
+// Every turn asks for it, so it is made once for each set of tools and shared: nobody may change its elements, while appending to it makes a copy.
 func (r *Registry) Definitions() []Definition {
-	r.mu.RLock()
+	if list := r.list.Load(); list != nil {
+		return *list
+	}
+	r.mu.RLock() // who changes the tools waits, so that no older list takes the place of nil
 	defer r.mu.RUnlock()
+	list := r.definitions()
+	r.list.Store(&list)
+	return list
+}
+
+// definitions makes the list; the lock is held.
+func (r *Registry) definitions() []Definition {
 	var own, foreign []Definition
 	for _, n := range r.order {
 		if d := r.tools[n].Definition; d.Server == "" {
@@ -153,7 +170,7 @@ func (r *Registry) Definitions() []Definition {
 		}
 	}
 	sort.Slice(foreign, func(i, j int) bool { return foreign[i].Name < foreign[j].Name })
-	return append(own, foreign...)
+	return slices.Clip(append(own, foreign...))
 }
 
 // Names lists the names of all tools in the order of Definitions.

@@ -73,6 +73,9 @@ func (c *Catalog) foreigners(s *snapshot, choices []Choice, candidates []int, r 
 // anyScore is less than every score.
 const anyScore = -2
 
+// unfiltered is shared by all tools that nothing filters: it has no room to grow.
+var unfiltered = []Reason{Unfiltered}
+
 // sure gives the reasons to show a tool that do not depend on its rank among others.
 func (c *Catalog) sure(s *snapshot, r *ranking, i int, used, found map[string]bool) []Reason {
 	def, in := s.defs[i], s.infos[i]
@@ -87,6 +90,9 @@ func (c *Catalog) sure(s *snapshot, r *ranking, i int, used, found map[string]bo
 	add(r.carried[def.Name], Carried)
 	if def.Server == "" {
 		if !c.o.Filter.Enabled {
+			if len(list) == 0 {
+				return unfiltered
+			}
 			return append(list, Unfiltered)
 		}
 		add(c.alwaysOn[def.Name], AlwaysOn)

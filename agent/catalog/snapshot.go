@@ -41,6 +41,7 @@ type snapshot struct {
 	// defs by kind
 	own, foreign []tools.Definition
 	words        func() *wordIndex
+	all          func() ([]string, []agent.Offer) // the names and offers of all, in order; both without room to grow
 }
 
 // prepare finds or makes what belongs to a list of definitions. Comparing is cheap: lists that did not change share their memory.
@@ -83,6 +84,12 @@ func (c *Catalog) newList(defs []tools.Definition) *snapshot {
 			docs[i] = in.document()
 		}
 		return newWordIndex(docs)
+	})
+	l.all = sync.OnceValues(func() (names []string, offers []agent.Offer) {
+		for i, in := range l.infos {
+			names, offers = append(names, l.defs[i].Name), append(offers, in.offer)
+		}
+		return slices.Clip(names), slices.Clip(offers)
 	})
 	return l
 }

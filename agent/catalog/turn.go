@@ -31,7 +31,7 @@ type turnState struct {
 	offers   []agent.Offer
 }
 
-// Tools implements agent.Catalog.
+// Tools implements agent.Catalog. Turns share the list it gives.
 func (c *Catalog) Tools(ctx context.Context, turn *agent.Turn, view agent.View) []agent.Offer {
 	began := c.o.Now()
 	defs, search := c.source(turn.Origin.Session, turn.Tools)
@@ -41,7 +41,7 @@ func (c *Catalog) Tools(ctx context.Context, turn *agent.Turn, view agent.View) 
 	defer t.mu.Unlock()
 	fresh := !t.chosen
 	if !fresh && t.query == view.Query && t.snapshot == s && slices.Equal(t.done, view.Succeeded) && slices.Equal(t.found, view.Found) {
-		return slices.Clone(t.offers)
+		return t.offers
 	}
 	r, vec := t.ranking, t.vec
 	if fresh || t.query != view.Query || t.snapshot.hash != s.hash {
@@ -70,7 +70,7 @@ func (c *Catalog) Tools(ctx context.Context, turn *agent.Turn, view agent.View) 
 	tokens, left := c.fit(s, d.choices, found, done)
 	c.tellShare(s, tokens, left)
 	names, offers := arrange(s, t.names, d.choices)
-	offers = append(offers, searching(s, d.choices, search)...)
+	offers = slices.Clip(append(offers, searching(s, d.choices, search)...))
 	c.tell(turn, view, r, d, len(offers), tokens, began)
 	if ctx.Err() != nil { // a ranking that was cut short must not stay
 		return offers
@@ -79,7 +79,7 @@ func (c *Catalog) Tools(ctx context.Context, turn *agent.Turn, view agent.View) 
 	t.done, t.before, t.gatesOff, t.names, t.offers = slices.Clone(view.Succeeded), before, d.gatesOff, names, offers
 	t.found = slices.Clone(view.Found)
 	c.remember(turn, d.choices, names)
-	return slices.Clone(offers)
+	return offers
 }
 
 // turn finds the memory of a turn, or begins one. A turn without an id has none.
@@ -117,8 +117,12 @@ func searching(s *snapshot, choices []Choice, search *tools.Definition) []agent.
 	return nil
 }
 
-// arrange puts what was shown before first and what is new behind it, in the order of the source.
+// arrange puts what was shown before first and what is new behind it, in the order of the source. What it gives is shared with other turns where
+// everything is shown.
 func arrange(s *snapshot, before []string, choices []Choice) (names []string, offers []agent.Offer) {
+	if len(before) == 0 && !slices.ContainsFunc(choices, func(ch Choice) bool { return !ch.Shown }) {
+		return s.all()
+	}
 	seen := make(map[string]bool, len(before))
 	for _, name := range before {
 		if i, ok := s.at[name]; ok && !seen[name] && choices[i].Shown {

@@ -12,26 +12,29 @@ const perMessage = 4
 
 // Tokens estimates the tokens of a text without a vocabulary: about 3.5 bytes of ASCII a token, one token a rune otherwise. It errs on the high
 // side for prose (by a quarter) and is near for JSON and code, so that a limit checked with it holds.
-func Tokens(text string) int {
-	ascii, runes := 0, 0
-	for i := 0; i < len(text); {
+func Tokens(text string) int { return estimate(ascii(text), utf8.RuneCountInString(text)) }
+
+// inJSON is Tokens of JSON, without a copy of it: every request asks for that of all its schemas.
+func inJSON(data []byte) int { return estimate(ascii(data), utf8.RuneCount(data)) }
+
+// estimate is for a text of so many runes, of which so many are ASCII.
+func estimate(ascii, runes int) int { return (ascii*2+6)/7 + runes - ascii }
+
+// ascii counts the ASCII characters of a text.
+func ascii[T string | []byte](text T) (n int) {
+	for i := range len(text) {
 		if text[i] < utf8.RuneSelf {
-			ascii++
-			i++
-			continue
+			n++
 		}
-		_, size := utf8.DecodeRuneInString(text[i:])
-		runes++
-		i += size
 	}
-	return (ascii*2+6)/7 + runes
+	return n
 }
 
 // Message estimates one message.
 func Message(m llm.Message) int {
 	n := perMessage + Tokens(m.Text)
 	for _, u := range m.Uses {
-		n += perMessage + Tokens(u.Name) + Tokens(string(u.Args))
+		n += perMessage + Tokens(u.Name) + inJSON(u.Args)
 	}
 	if m.Result != nil {
 		n += Tokens(m.Result.Text)
@@ -59,7 +62,7 @@ func Fixed(req *llm.Request) int {
 
 // Tool estimates one tool definition.
 func Tool(t llm.Tool) int {
-	return perMessage + Tokens(t.Name) + Tokens(t.Description) + Tokens(string(t.Schema))
+	return perMessage + Tokens(t.Name) + Tokens(t.Description) + inJSON(t.Schema)
 }
 
 // Shares of the budget: a request may use at most Limit of it (seed 003: stop at 80 %), and history older than the current turn is dropped, turn by

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/zephbot/zephbot/bot/moves"
@@ -331,9 +332,17 @@ func (c *Core) usable(session string, overlay *tools.Overlay) []tools.Definition
 	if !c.cfg.Tools.Enabled {
 		return nil
 	}
-	var list []tools.Definition
-	for _, d := range overlay.Over(c.registry).Definitions() {
-		if !c.policy.Hides(d.Name, d.Says) && !c.blocked(session, d) && (d.Server == "" || !c.servers.Away(d.Server)) {
+	all := overlay.Over(c.registry).Definitions()
+	hidden := func(d tools.Definition) bool {
+		return c.policy.Hides(d.Name, d.Says) || c.blocked(session, d) || d.Server != "" && c.servers.Away(d.Server)
+	}
+	first := slices.IndexFunc(all, hidden)
+	if first < 0 {
+		return all // as nearly always: no copy
+	}
+	list := append(make([]tools.Definition, 0, len(all)-1), all[:first]...)
+	for _, d := range all[first+1:] {
+		if !hidden(d) {
 			list = append(list, d)
 		}
 	}
