@@ -95,6 +95,7 @@ func (w *completions) request(req *llm.Request, names *wirename.Names, tools []g
 	} else {
 		out.MaxTokens = limit //nolint:staticcheck // deprecated at OpenAI; servers of the same form know no other field
 	}
+	out.Messages = make([]goopenai.ChatCompletionMessage, 0, len(req.Messages)+1)
 	if req.System != "" {
 		out.Messages = append(out.Messages, goopenai.ChatCompletionMessage{Role: goopenai.ChatMessageRoleSystem, Content: req.System})
 	}

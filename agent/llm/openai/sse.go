@@ -30,7 +30,12 @@ type frames struct {
 	skipLF bool // the last line ended with CR
 }
 
-func newFrames(body io.ReadCloser) *frames { return &frames{body: body, in: bufio.NewReader(body)} }
+// frameBuffer is how many bytes of a stream are read ahead: what lies below reads ahead more.
+const frameBuffer = 512
+
+func newFrames(body io.ReadCloser) *frames {
+	return &frames{body: body, in: bufio.NewReaderSize(body, frameBuffer)}
+}
 
 func (f *frames) Close() error { return f.body.Close() } //nolint:wrapcheck // a reader's own error
 

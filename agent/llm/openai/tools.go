@@ -113,20 +113,52 @@ func (x *exchange) addTools(req *http.Request) error {
 	if x.tools == nil {
 		return nil
 	}
-	data, err := io.ReadAll(req.Body)
+	data, err := ownBody(req)
 	if err != nil {
-		return fmt.Errorf("read own request: %w", err)
+		return err
 	}
 	before, after, ok := bytes.Cut(data, []byte(standInJSON))
 	if !ok {
 		return errNoPlace
 	}
-	setBody(req, slices.Concat(before, []byte(`"tools":`), x.tools, after))
+	setBody(req, before, []byte(`"tools":`), x.tools, after)
 	return nil
 }
 
-func setBody(req *http.Request, data []byte) {
-	req.ContentLength = int64(len(data))
-	req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }
-	req.Body = io.NopCloser(bytes.NewReader(data))
+// ownBody reads the body of a request that was not sent yet.
+func ownBody(req *http.Request) ([]byte, error) {
+	data := bytes.NewBuffer(make([]byte, 0, max(req.ContentLength, 0)+bytes.MinRead))
+	if _, err := data.ReadFrom(req.Body); err != nil {
+		return nil, fmt.Errorf("read own request: %w", err)
+	}
+	return data.Bytes(), nil
+}
+
+// setBody makes the body of a request of pieces, which are not joined: the tools of a request are far longer than the rest, shared by all requests, and would
+// be copied for each while its model thinks.
+func setBody(req *http.Request, parts ...[]byte) {
+	req.ContentLength = 0
+	for _, part := range parts {
+		req.ContentLength += int64(len(part))
+	}
+	req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(&pieces{rest: parts}), nil }
+	req.Body = io.NopCloser(&pieces{rest: parts})
+}
+
+// pieces reads texts one after another. It does not change them nor their list.
+type pieces struct {
+	rest [][]byte
+	read int // of the first
+}
+
+func (p *pieces) Read(into []byte) (int, error) {
+	for len(p.rest) > 0 && p.read == len(p.rest[0]) {
+		p.rest, p.read = p.rest[1:], 0
+	}
+	if len(p.rest) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(into, p.rest[0][p.read:])
+	p.read += n
+	return n, nil
 }

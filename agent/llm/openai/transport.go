@@ -88,9 +88,9 @@ func (x *exchange) addExtras(req *http.Request) error {
 	if len(x.extras) == 0 {
 		return nil
 	}
-	data, err := io.ReadAll(req.Body)
+	data, err := ownBody(req)
 	if err != nil {
-		return fmt.Errorf("read own request: %w", err)
+		return err
 	}
 	if data, err = mergeExtras(data, x.extras); err != nil {
 		return fmt.Errorf("add vendor fields: %w", err)
