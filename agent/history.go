@@ -333,10 +333,10 @@ func (s *state) fit(req *llm.Request, shared bool, budget int) (estimate int) {
 	}
 	fixed := window.Fixed(req) + window.Messages(head)
 	estimate = fixed
-	req.Messages = append(req.Messages, head...)
-	for i := window.Fit(sizes, fixed, budget); i < len(list); i++ {
-		req.Messages = append(req.Messages, list[i]...)
-		estimate += sizes[i]
+	dropped := window.Fit(sizes, fixed, budget)
+	req.Messages = slices.Concat(append([][]llm.Message{req.Messages, head}, list[dropped:]...)...)
+	for _, size := range sizes[dropped:] {
+		estimate += size
 	}
 	return estimate
 }

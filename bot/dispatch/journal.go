@@ -15,6 +15,7 @@ type laneJournal struct {
 	last    int64
 	tail    journal.Tail                    // known of the conversation, up to last, as it is stored
 	known   bool                            // tail is filled
+	own     bool                            // nobody else appends to where the entries of tail lie; what was given out of it is clipped
 	odd     bool                            // tail is not quite what is stored
 	opening *opening                        // of a turn that begins; nil = its beginning was stored before
 	notices func([]journal.Entry) []bot.Row // go out in the commit of the entries they stand in
@@ -82,9 +83,12 @@ func (j *laneJournal) Append(ctx context.Context, entries ...journal.Entry) ([]j
 }
 
 // learn adds numbered entries to what is known.
-func (j *laneJournal) learn(entries ...journal.Entry) {
-	j.tail.Entries = slices.Clip(j.tail.Entries) // what was given out stays as it is
-	for _, e := range entries {
+func (j *laneJournal) learn(list ...journal.Entry) {
+	if !j.own { // others hold the list, which stays as it is. A turn copies it once, with room for its question and its answer
+		entries := j.tail.Entries
+		j.tail.Entries, j.own = append(make([]journal.Entry, 0, len(entries)+max(2, len(list))), entries...), true
+	}
+	for _, e := range list {
 		stored, ok := asStored(e)
 		j.odd = j.odd || !ok
 		j.tail.Entries = append(j.tail.Entries, stored)
