@@ -3,29 +3,25 @@
 package bench_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"sync"
 	"testing"
 	"time"
 )
 
-// mirror speaks the OpenAI wire and gives every message itself, after some time.
+// mirror speaks the OpenAI wire and gives every message itself, after some time. It stands for another machine, so it does as little as it can with this one's
+// processor: it reads the messages of a request, which come first, and passes over its tools.
 func mirror(tb testing.TB, latency time.Duration) string {
 	tb.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		var asked struct {
-			Messages []struct {
-				Content json.RawMessage `json:"content"`
-			} `json:"messages"`
-		}
-		var text string
-		err := json.NewDecoder(r.Body).Decode(&asked)
-		if err == nil {
-			err = json.Unmarshal(asked.Messages[len(asked.Messages)-1].Content, &text)
-		}
+		text, err := lastContent(r.Body)
 		answer, _ := json.Marshal(mirrored(text)) // a string can always be written
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusBadRequest)
@@ -37,6 +33,34 @@ func mirror(tb testing.TB, latency time.Duration) string {
 	}))
 	tb.Cleanup(server.Close)
 	return server.URL
+}
+
+// requests are buffers for lastContent.
+var requests = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
+// lastContent is the text of the last message of a request.
+func lastContent(body io.Reader) (text string, err error) {
+	data := requests.Get().(*bytes.Buffer)
+	defer requests.Put(data)
+	data.Reset()
+	if _, err := data.ReadFrom(body); err != nil {
+		return "", err
+	}
+	_, rest, ok := bytes.Cut(data.Bytes(), []byte(`"messages":`))
+	if !ok {
+		return "", errors.New("a request without messages")
+	}
+	var messages []struct {
+		Content json.RawMessage `json:"content"`
+	}
+	if err := json.NewDecoder(bytes.NewReader(rest)).Decode(&messages); err != nil {
+		return "", err
+	}
+	if len(messages) == 0 {
+		return "", errors.New("a request with an empty list of messages")
+	}
+	err = json.Unmarshal(messages[len(messages)-1].Content, &text)
+	return text, err
 }
 
 // wait lets time pass.
