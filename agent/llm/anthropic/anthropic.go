@@ -16,7 +16,7 @@ import (
 
 	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/agent/llm/adapter"
-	"github.com/zephbot/zephbot/agent/llm/wirename"
+	"github.com/zephbot/zephbot/agent/llm/toolbox"
 )
 
 // Defaults of Options.
@@ -56,6 +56,8 @@ type Provider struct {
 	o      Options
 	host   string
 	client *http.Client
+
+	plain, marked toolbox.Box // tools of requests with a system prompt, and of those without
 }
 
 // New checks the options and makes a provider; nothing is sent.
@@ -120,11 +122,18 @@ func (p *Provider) Chat(ctx context.Context, req *llm.Request, onDelta func(stri
 		listen, pause = func() { timer.Reset(p.o.Idle) }, func() { timer.Stop() }
 	}
 	x := &exchange{client: p.client}
-	a := &answer{host: p.host, names: wirename.New(req), emit: func(string) {}}
+	names, tools, err := p.tools(req)
+	if err != nil {
+		return nil, fmt.Errorf("model %s: %w", p.o.Name, err)
+	}
+	a := &answer{host: p.host, names: names, emit: func(string) {}}
 	if onDelta != nil {
 		a.emit = onDelta
 	}
-	err := p.exchange(callCtx, x, p.params(req, a.names), a, listen, pause)
+	body, err := p.params(req, names, tools).encode(tools)
+	if err == nil {
+		err = p.exchange(callCtx, x, body, a, listen, pause)
+	}
 	if err == nil && !a.over && a.stop == "" {
 		err = &llm.Error{Kind: llm.Truncated, Status: x.status, Err: errors.New("stream ended without a stop_reason")}
 	}
@@ -143,11 +152,7 @@ func (p *Provider) Chat(ctx context.Context, req *llm.Request, onDelta func(stri
 }
 
 // exchange sends a request and takes the answer in, up to its end or the first failure.
-func (p *Provider) exchange(ctx context.Context, x *exchange, req *request, a *answer, listen, pause func()) error {
-	body, err := req.encode()
-	if err != nil {
-		return err
-	}
+func (p *Provider) exchange(ctx context.Context, x *exchange, body []byte, a *answer, listen, pause func()) error {
 	listen()
 	answered, err := x.send(ctx, p.o.BaseURL+"v1/messages", p.o.Key, body)
 	if err != nil {

@@ -11,23 +11,42 @@ import (
 
 // params writes a request. Its order is the vendor's cache order: tools, system, messages. Two marks tell the cache how far to keep: the end of the system
 // prompt (tools and system stay the same over a conversation), and the end of the messages (the next call begins with them).
-func (p *Provider) params(req *llm.Request, names *wirename.Names) *request {
-	out := &request{Model: p.o.Model, MaxTokens: p.o.MaxTokens, Messages: p.messages(req.Messages, names), Stream: true}
+func (p *Provider) params(req *llm.Request, names *wirename.Names, tools []byte) *request {
+	out := &request{Model: p.o.Model, MaxTokens: p.o.MaxTokens, Tools: standIn(tools), Messages: p.messages(req.Messages, names), Stream: true}
 	if req.MaxTokens > 0 {
 		out.MaxTokens = req.MaxTokens
 	}
-	for _, t := range req.Tools {
-		out.Tools = append(out.Tools, tool{Name: names.Encode(t.Name), Description: t.Description, Schema: schema(t.Schema)})
-	}
-	switch {
-	case strings.TrimSpace(req.System) != "":
+	if prompted(req) {
 		out.System = []part{textPart(req.System)}
 		mark(&out.System[0])
-	case len(out.Tools) > 0:
-		out.Tools[len(out.Tools)-1].Cache = ephemeral()
 	}
 	if req.User != "" {
 		out.Metadata = &metadata{User: req.User}
+	}
+	return out
+}
+
+// prompted says whether a request has a system prompt.
+func prompted(req *llm.Request) bool { return strings.TrimSpace(req.System) != "" }
+
+// tools gives the names and the tools of a request in the vendor's form, which is worked out once for each list. Without a system prompt the mark for the cache
+// is at the last tool.
+func (p *Provider) tools(req *llm.Request) (*wirename.Names, []byte, error) {
+	if prompted(req) {
+		return p.plain.Of(req, func(req *llm.Request, names *wirename.Names) ([]byte, error) { return plainJSON(list(req, names)) })
+	}
+	return p.marked.Of(req, func(req *llm.Request, names *wirename.Names) ([]byte, error) {
+		tools := list(req, names)
+		tools[len(tools)-1].Cache = ephemeral()
+		return plainJSON(tools)
+	})
+}
+
+// list puts the tools of a request into the vendor's form.
+func list(req *llm.Request, names *wirename.Names) []tool {
+	out := make([]tool, 0, len(req.Tools))
+	for _, t := range req.Tools {
+		out = append(out, tool{Name: names.Encode(t.Name), Description: t.Description, Schema: schema(t.Schema)})
 	}
 	return out
 }

@@ -3,6 +3,8 @@ package anthropic
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"slices"
 )
 
 // version is the form of the API that this package speaks.
@@ -30,7 +32,7 @@ type request struct {
 	Model     string    `json:"model"`
 	MaxTokens int       `json:"max_tokens"`
 	Metadata  *metadata `json:"metadata,omitempty"`
-	Tools     []tool    `json:"tools,omitempty"`
+	Tools     []any     `json:"tools,omitempty"` // standIn, or none
 	System    []part    `json:"system,omitempty"`
 	Messages  []message `json:"messages"`
 	Stream    bool      `json:"stream"`
@@ -77,15 +79,39 @@ func ephemeral() *cacheMark { return &cacheMark{Type: "ephemeral"} }
 
 func textPart(text string) part { return part{Type: partText, Text: &text} }
 
-// encode writes a request. Schemas and arguments keep every character: nothing is escaped for HTML.
-func (r *request) encode() ([]byte, error) {
+// standIn stands in a request for its tools while the rest is written.
+func standIn(tools []byte) []any {
+	if tools == nil {
+		return nil
+	}
+	return []any{0}
+}
+
+// standInJSON is what is written of standIn. Nothing before it can hold it: quotes are escaped in texts.
+const standInJSON = `"tools":[0]`
+
+// encode writes a request, with tools as they are written already. Schemas and arguments keep every character: nothing is escaped for HTML.
+func (r *request) encode(tools []byte) ([]byte, error) {
+	data, err := plainJSON(r)
+	if err != nil || tools == nil {
+		return data, err
+	}
+	before, after, ok := bytes.Cut(data, []byte(standInJSON))
+	if !ok {
+		return nil, errors.New("the request has no place for its tools")
+	}
+	return slices.Concat(before, []byte(`"tools":`), tools, after), nil
+}
+
+// plainJSON writes JSON without escapes for HTML.
+func plainJSON(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	if err := enc.Encode(r); err != nil {
+	if err := enc.Encode(v); err != nil {
 		return nil, err
 	}
-	return b.Bytes(), nil
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
 // event is one event of the stream, with the fields of all kinds.

@@ -14,6 +14,7 @@ import (
 	goopenai "github.com/sashabaranov/go-openai"
 
 	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/agent/llm/toolbox"
 	"github.com/zephbot/zephbot/agent/llm/wirename"
 )
 
@@ -27,7 +28,7 @@ var newTokenField = regexp.MustCompile(`^(?:.*/)?(?:o[1-9]|gpt-[5-9])`)
 type completions struct {
 	provider *Provider
 	origin   string // host; vendors' own fields go back only to where they came from
-	tools    toolbox
+	tools    toolbox.Box
 }
 
 // origins is the form of llm.ToolUse.Extra: what a host wants to see again with a tool call. Each wire reads its own fields only.
@@ -42,7 +43,7 @@ type origins struct {
 }
 
 func (w *completions) chat(ctx context.Context, x *exchange, req *llm.Request, emit func(string)) (*llm.Response, error) {
-	names, tools, err := w.tools.of(req, chatTools)
+	names, tools, err := w.tools.Of(req, written(chatTools))
 	if err != nil {
 		return nil, err
 	}

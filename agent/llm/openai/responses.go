@@ -15,6 +15,7 @@ import (
 	goopenai "github.com/sashabaranov/go-openai"
 
 	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/agent/llm/toolbox"
 	"github.com/zephbot/zephbot/agent/llm/wirename"
 )
 
@@ -33,7 +34,7 @@ var reasons = regexp.MustCompile(`^(?:.*/)?(?:o[1-9]|gpt-[5-9])`)
 type responses struct {
 	provider *Provider
 	origin   string // host
-	tools    toolbox
+	tools    toolbox.Box
 }
 
 func (w *responses) chat(ctx context.Context, x *exchange, req *llm.Request, emit func(string)) (*llm.Response, error) {
@@ -48,7 +49,7 @@ func (w *responses) chat(ctx context.Context, x *exchange, req *llm.Request, emi
 }
 
 func (w *responses) once(ctx context.Context, x *exchange, req *llm.Request, reasoning bool, emit func(string)) (*llm.Response, error) {
-	names, tools, err := w.tools.of(req, responseTools)
+	names, tools, err := w.tools.Of(req, written(responseTools))
 	if err != nil {
 		return nil, err
 	}

@@ -7,19 +7,11 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
-	"sync"
 
 	goopenai "github.com/sashabaranov/go-openai"
 
 	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/agent/llm/wirename"
-)
-
-// Bounds of what is remembered of lists of tools: a catalog has few, which differ from turn to turn where tools are chosen for each.
-const (
-	maxToolboxes = 16
-	maxToolbox   = 256 << 10 // bytes of one list; a longer one is encoded each time
 )
 
 // standInJSON is what the SDK writes of standIn. No text can hold it: quotes are escaped there.
@@ -33,77 +25,9 @@ func standIn(tools []byte) []goopenai.Tool {
 	return []goopenai.Tool{{}}
 }
 
-// toolbox writes tools once for each list of them: the SDK would write the definitions anew with every request. Safe for concurrent use; the zero value is
-// ready.
-type toolbox struct {
-	mu    sync.Mutex
-	lists []*written // most recently used first
-}
-
-// written is a list of tools in the vendor's form.
-type written struct {
-	tools []llm.Tool
-	names *wirename.Names
-	json  []byte
-}
-
-// of gives the names and the tools of a request: the very bytes that the SDK would write.
-func (b *toolbox) of(req *llm.Request, form func(*llm.Request, *wirename.Names) []goopenai.Tool) (*wirename.Names, []byte, error) {
-	if len(req.Tools) == 0 {
-		return wirename.New(req), nil, nil
-	}
-	if w := b.find(req.Tools); w != nil && w.covers(req) {
-		return w.names, w.json, nil
-	}
-	names := wirename.New(req)
-	data, err := json.Marshal(form(req, names))
-	if err != nil {
-		return nil, nil, fmt.Errorf("write tools: %w", err)
-	}
-	w := &written{tools: make([]llm.Tool, len(req.Tools)), names: names, json: data}
-	for i, t := range req.Tools {
-		w.tools[i] = llm.Tool{Name: t.Name, Description: t.Description, Schema: slices.Clone(t.Schema)}
-	}
-	if len(data) <= maxToolbox && w.covers(req) {
-		b.keep(w)
-	}
-	return names, data, nil
-}
-
-func (b *toolbox) find(tools []llm.Tool) *written {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	i := slices.IndexFunc(b.lists, func(w *written) bool { return slices.EqualFunc(w.tools, tools, equal) })
-	if i < 0 {
-		return nil
-	}
-	w := b.lists[i]
-	copy(b.lists[1:i+1], b.lists[:i])
-	b.lists[0] = w
-	return w
-}
-
-func equal(a, b llm.Tool) bool {
-	return a.Name == b.Name && a.Description == b.Description && bytes.Equal(a.Schema, b.Schema)
-}
-
-func (b *toolbox) keep(w *written) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.lists = slices.Insert(b.lists, 0, w)
-	b.lists = b.lists[:min(len(b.lists), maxToolboxes)]
-}
-
-// covers says whether the names are those of the request too: its history may name other tools, and names depend on each other.
-func (w *written) covers(req *llm.Request) bool {
-	for i := range req.Messages {
-		for _, u := range req.Messages[i].Uses {
-			if !slices.ContainsFunc(w.tools, func(t llm.Tool) bool { return t.Name == u.Name }) {
-				return false
-			}
-		}
-	}
-	return true
+// written is form as toolbox.Box wants it: the SDK would write the definitions anew with every request.
+func written(form func(*llm.Request, *wirename.Names) []goopenai.Tool) func(*llm.Request, *wirename.Names) ([]byte, error) {
+	return func(req *llm.Request, names *wirename.Names) ([]byte, error) { return json.Marshal(form(req, names)) } //nolint:wrapcheck // by the box
 }
 
 var errNoPlace = errors.New("the request has no place for its tools")

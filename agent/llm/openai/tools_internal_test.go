@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/agent/llm/toolbox"
 	"github.com/zephbot/zephbot/agent/llm/wirename"
 )
 
@@ -51,7 +52,7 @@ func requests() []*llm.Request {
 		{Messages: say(`"tools":[{"type":""}]` + standInJSON), Tools: plain},
 		{Messages: say("other order"), Tools: []llm.Tool{plain[1], plain[0]}},
 		{Messages: say("fewer"), Tools: plain[:1]},
-		{Messages: say("long"), Tools: []llm.Tool{tool("bash", strings.Repeat("x", maxToolbox), `{}`)}},
+		{Messages: say("long"), Tools: []llm.Tool{tool("bash", strings.Repeat("x", toolbox.MaxList), `{}`)}},
 	}
 }
 
@@ -93,7 +94,7 @@ func TestToolsAreWrittenAsBefore(t *testing.T) {
 			}
 		}
 	}
-	if n := len(chat.tools.lists); n == 0 || n > maxToolboxes {
+	if n := chat.tools.Len(); n == 0 || n > toolbox.MaxLists {
 		t.Errorf("%d lists are remembered", n)
 	}
 }
