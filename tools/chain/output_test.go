@@ -52,10 +52,7 @@ func newService(t *testing.T, o overflow.Options, s shell.Options) *service {
 	if err != nil {
 		t.Fatal(err)
 	}
-	engine, err := filter.NewEngine(filter.Options{Quiet: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	engine := filter.NewEngine(filter.Options{Quiet: true})
 	v.chain = chain.New(chain.Options{
 		Registry: list, Gate: gate.Options{Policy: toolstest.Always(policy.Allow)}, Overflow: overflow.New(o), Filter: filter.New(engine, filter.Hooks{}),
 		Redact: redacting.New(redact.New(nil)), Warn: redacting.Warn,

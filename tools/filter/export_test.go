@@ -2,8 +2,9 @@ package filter
 
 // Thorough is e without the first look at commands, for tests.
 func (e *Engine) Thorough() *Engine {
-	slow := *e
-	slow.commands, slow.always = nil, ^uint64(0)
+	slow, all := *e, *e.compiled()
+	all.commands, all.always = nil, ^uint64(0)
+	slow.compiled = func() *compiled { return &all }
 	return &slow
 }
 
@@ -20,16 +21,21 @@ func Quick(line string) (action, pkg, test string, ok bool) {
 // Judge says whether a line looks like a failure, and whether it has to be seen, by the one pass for all words.
 func (e *Engine) Judge(body string) (failure, security bool) {
 	l := line{text: body}
-	return e.failures.has(&l), e.security.is(e.failures, &l)
+	return e.compiled().failures.has(&l), e.compiled().security.is(e.compiled().failures, &l)
 }
 
 // JudgeApart asks each pattern of the security lines, and looks for the words of a failure alone.
 func (e *Engine) JudgeApart() func(body string) (failure, security bool) {
 	alone := newFailures(nil)
 	return func(body string) (failure, security bool) {
-		for i := range e.security.patterns.list {
-			security = security || e.security.patterns.list[i].re.MatchString(body)
+		for i := range e.compiled().security.patterns.list {
+			security = security || e.compiled().security.patterns.list[i].re.MatchString(body)
 		}
 		return alone.is(body), security
 	}
+}
+
+// SecurityPatterns are how many patterns of security lines there are, and how many of them compile.
+func SecurityPatterns() (all, compiled int) {
+	return len(securityPatterns()), len(newSecurity().patterns.list)
 }

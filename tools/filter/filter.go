@@ -16,6 +16,7 @@ package filter
 import (
 	"fmt"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/zephbot/zephbot/policy/redact"
@@ -35,14 +36,19 @@ type Options struct {
 
 // Engine applies rules. It is immutable and safe for concurrent use.
 type Engine struct {
-	rules       []rule
-	commands    *automaton // words of the rules' expressions, by place in the list; nil = every rule has to be tried
-	always      uint64     // bits of rules that have no words
-	failures    *failures
-	security    *security
+	compiled    func() *compiled
 	disabled    bool
 	quiet       bool
 	credentials func(string) int
+}
+
+// compiled are rules that are ready to be used. Immutable.
+type compiled struct {
+	rules    []rule
+	commands *automaton // words of the rules' expressions, by place in the list; nil = every rule has to be tried
+	always   uint64     // bits of rules that have no words
+	failures *failures
+	security *security
 }
 
 // Output is a filtered text and what was done.
@@ -62,25 +68,23 @@ type Output struct {
 	Credentials int
 }
 
-// NewEngine makes an engine. The error is a fault of the built-in rules.
-func NewEngine(o Options) (*Engine, error) {
-	rules := o.Rules
-	if rules == nil {
-		built, problems := builtIn()
-		if len(problems) > 0 {
-			return nil, fmt.Errorf("built-in filter rules: %s", problems[0])
-		}
-		rules = built
-	}
-	sec, err := newSecurity()
-	if err != nil {
-		return nil, err
-	}
-	commands, always := commandWords(rules.list)
+// NewEngine makes an engine. The built-in rules are compiled at the first text, since that takes milliseconds and more than a megabyte which a service
+// without commands never needs; a test finds what is wrong with them.
+func NewEngine(o Options) *Engine {
 	return &Engine{
-		commands: commands, always: always,
-		rules: rules.list, failures: newFailures(sec.words()), security: sec, disabled: o.Disabled, quiet: o.Quiet, credentials: o.Credentials,
-	}, nil
+		compiled: sync.OnceValue(func() *compiled { return compile(o.Rules) }),
+		disabled: o.Disabled, quiet: o.Quiet, credentials: o.Credentials,
+	}
+}
+
+// compile makes rules ready; nil = the built-in ones.
+func compile(rules *Rules) *compiled {
+	if rules == nil {
+		rules, _ = builtIn()
+	}
+	sec := newSecurity()
+	commands, always := commandWords(rules.list)
+	return &compiled{rules: rules.list, commands: commands, always: always, failures: newFailures(sec.words()), security: sec}
 }
 
 // Filter condenses what command printed. A nil exit code (a signal, a time limit) counts as failure.
@@ -119,11 +123,11 @@ func lineCount(text string) int {
 // condense sanitises the text and runs the rules.
 func (e *Engine) condense(command string, exit *int, text string, out *Output) {
 	r := read(command)
-	rules, limited := e.match(r)
-	j := &job{exit: exit, doubt: (r.masked || r.opaque) && r.speaks, failures: e.failures, limited: limited}
-	hidden := e.failures.is
+	rules, limited := e.compiled().match(r)
+	j := &job{exit: exit, doubt: (r.masked || r.opaque) && r.speaks, failures: e.compiled().failures, limited: limited}
+	hidden := j.failures.is
 	if !j.guarded() {
-		hidden = func(piece string) bool { return e.failures.certain(&line{text: piece}) }
+		hidden = func(piece string) bool { return j.failures.certain(&line{text: piece}) }
 	}
 	c := sanitize(text, blanksOf(rules), hidden)
 	out.Dropped = c.frames
@@ -203,10 +207,10 @@ func characters(s string) int {
 func (e *Engine) guard(j *job, r reading) {
 	failed := j.failed()
 	if !j.guarded() {
-		j.named, j.doubt = e.failures.watch(j.lines, r)
+		j.named, j.doubt = j.failures.watch(j.lines, r)
 	}
 	if j.guarded() {
-		j.named = e.failures.protect(j.lines)
+		j.named = j.failures.protect(j.lines)
 	}
 	answers(j.lines, failed)
 	if r.tables() {
@@ -246,8 +250,8 @@ func (e *Engine) enforce(j *job, in, lines []line, level Confidence) ([]line, Co
 	if len(lost) > 0 {
 		lines, level = putBack(lines, lost), level.Worst(Partial)
 	}
-	lines = e.security.restore(e.failures, in, lines, there)
-	if j.failed() && !e.failures.told(lines) {
+	lines = e.compiled().security.restore(j.failures, in, lines, there)
+	if j.failed() && !j.failures.told(lines) {
 		lines = append(lines, written(j.verdict()))
 	}
 	return lines, level

@@ -11,11 +11,7 @@ import (
 
 func engine(t testing.TB, o filter.Options) *filter.Engine {
 	t.Helper()
-	e, err := filter.NewEngine(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return e
+	return filter.NewEngine(o)
 }
 
 func numbered(n int) string {

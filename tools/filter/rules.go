@@ -215,7 +215,7 @@ func tables(v any) ([]map[string]any, error) {
 }
 
 // match chooses the rules for a command line. With limited only rules that name what they drop are in it.
-func (e *Engine) match(r reading) (chosen []*rule, limited bool) {
+func (e *compiled) match(r reading) (chosen []*rule, limited bool) {
 	limited = r.loose
 	likely := e.likely(r)
 	for i := range e.rules {
@@ -248,7 +248,7 @@ func commandWords(rules []rule) (look *automaton, always uint64) {
 }
 
 // likely gives the bits of rules that may match one of the commands.
-func (e *Engine) likely(r reading) uint64 {
+func (e *compiled) likely(r reading) uint64 {
 	bits := e.always
 	if e.commands == nil || len(r.producers) == 0 {
 		return bits

@@ -119,3 +119,14 @@ func TestFind(t *testing.T) {
 		}
 	}
 }
+
+// TestConstantsCompile: the built-in rules and the security patterns are compiled at the first text, where nothing could be said of a fault in them.
+func TestConstantsCompile(t *testing.T) {
+	t.Parallel()
+	if rules, problems := filter.Load(""); len(problems) > 0 || len(rules.Names()) < 40 {
+		t.Errorf("%d built-in rules, problems %v", len(rules.Names()), problems)
+	}
+	if all, compiled := filter.SecurityPatterns(); compiled != all || all == 0 {
+		t.Errorf("%d of %d security patterns compile", compiled, all)
+	}
+}

@@ -151,7 +151,7 @@ func (c *Core) open(ctx context.Context) error {
 		c.kit, err = c.tools()
 		return err
 	})
-	parts.Go(c.openFilter)
+	c.openFilter()
 	if err := parts.Wait(); err != nil {
 		return err
 	}

@@ -94,8 +94,8 @@ func (c *Core) marker(ctx context.Context) (*mark.Marker, error) {
 	return mark.New(mark.Options{Key: key})
 }
 
-// openFilter loads the rules of tools.filters; compiling them takes a while, so it is done beside other things.
-func (c *Core) openFilter() (err error) {
+// openFilter loads the rules of tools.filters. Those of a file are compiled here, the built-in ones at the first output.
+func (c *Core) openFilter() {
 	f := c.cfg.Tools.Filters
 	dir := ""
 	if c.cfg.File != "" {
@@ -105,9 +105,11 @@ func (c *Core) openFilter() (err error) {
 	if configured != "" {
 		configured = c.cfg.Path(configured)
 	}
-	rules, _ := filter.Load(filter.Find(configured, dir)) // Check tells what is wrong with them
-	c.engine, err = filter.NewEngine(filter.Options{Rules: rules, Disabled: !f.Enabled, Quiet: true})
-	return err
+	var rules *filter.Rules // the built-in ones
+	if path := filter.Find(configured, dir); path != "" {
+		rules, _ = filter.Load(path) // Check tells what is wrong with them
+	}
+	c.engine = filter.NewEngine(filter.Options{Rules: rules, Disabled: !f.Enabled, Quiet: true})
 }
 
 func (c *Core) filters() tools.Middleware {

@@ -127,6 +127,5 @@ func (c *command) outputFilter(cfg *config.Config) (*filter.Engine, func(string)
 		}
 		masked = redactor.String
 	}
-	engine, err := filter.NewEngine(filter.Options{Rules: rules, Disabled: !options.Enabled, Quiet: !options.Security.Enabled})
-	return engine, masked, err
+	return filter.NewEngine(filter.Options{Rules: rules, Disabled: !options.Enabled, Quiet: !options.Security.Enabled}), masked, nil
 }
