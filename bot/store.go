@@ -426,6 +426,8 @@ type Inspector interface {
 	Rows(ctx context.Context, session string, limit int) ([]Row, error)
 	// Lanes lists lanes of a channel and bot, by session, at most limit.
 	Lanes(ctx context.Context, channel, bot string, limit int) ([]Lane, error)
+	// ArrivalOf finds an arrival, finished or not, by the id that its channel gave it; ErrNotFound.
+	ArrivalOf(ctx context.Context, channel, botID, id string) (Arrival, error)
 	// DeadLetters lists arrivals that were given up, newest first.
 	DeadLetters(ctx context.Context, limit int) ([]Arrival, error)
 }

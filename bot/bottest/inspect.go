@@ -190,6 +190,19 @@ func (s *Store) Lanes(ctx context.Context, channel, botID string, limit int) ([]
 	return first(list, limit), ctx.Err()
 }
 
+// ArrivalOf implements bot.Inspector.
+func (s *Store) ArrivalOf(ctx context.Context, channel, botID, id string) (bot.Arrival, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	seq, ok := s.arrived[state.ArrivalKey{Channel: channel, Bot: botID, ID: id}]
+	if !ok {
+		return bot.Arrival{}, fmt.Errorf("arrival %s: %w", id, bot.ErrNotFound)
+	}
+	found := s.arrivals[seq].Arrival
+	found.Raw = slices.Clone(found.Raw)
+	return found, ctx.Err()
+}
+
 // DeadLetters implements bot.Inspector.
 func (s *Store) DeadLetters(ctx context.Context, limit int) ([]bot.Arrival, error) {
 	s.mu.RLock()

@@ -154,6 +154,20 @@ func (r *reader) Lanes(ctx context.Context, channel, botID string, limit int) ([
 	return lanes, r.problem("list lanes", err)
 }
 
+const arrivalOfQuery = `SELECT ` + arrivalColumns + ` FROM inbox WHERE channel = ? AND bot = ? AND id = ?`
+
+// ArrivalOf implements bot.Inspector.
+func (r *reader) ArrivalOf(ctx context.Context, channel, botID, id string) (bot.Arrival, error) {
+	found, err := list(ctx, r.q, scanArrival, arrivalOfQuery, channel, botID, id)
+	if err == nil && len(found) == 0 {
+		return bot.Arrival{}, fmt.Errorf("arrival %s: %w", id, bot.ErrNotFound)
+	}
+	if err != nil {
+		return bot.Arrival{}, r.problem("read arrival", err)
+	}
+	return found[0], nil
+}
+
 const deadQuery = `SELECT ` + arrivalColumns + ` FROM inbox WHERE state = 'dead' ORDER BY seq DESC LIMIT CAST(? AS INTEGER)`
 
 // DeadLetters implements bot.Inspector.

@@ -38,6 +38,7 @@ var plans = map[string]string{
 	"chargesMove":      "charge/charge_scope",
 	"chargesQuery":     "charge/charge_scope",
 	"countCommit":      "",
+	"arrivalOfQuery":   "inbox/key",
 	"countsQuery":      "inbox/every inbox_dead inbox/every inbox_express inbox/every inbox_lane lane/every lane_busy lane/lane_place outbox/every outbox_open",
 	"daysQuery":        "charge/charge_scope",
 	"deadFrom":         "inbox/every inbox_dead",

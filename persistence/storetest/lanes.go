@@ -87,6 +87,16 @@ func anArrivalIsRetriedGivenUpDone(h *harness) {
 		h.Errorf("a dead letter changed: %+v", dead[1])
 	}
 	h.do(&bot.Change{Done: []int64{seqs[0], seqs[1]}})
+	for i, id := range []string{"1", "2", "3"} {
+		a, err := h.ArrivalOf(h.Context(), channel, botID, id)
+		h.ok(err)
+		if a.Seq != seqs[i] || a.Session != session {
+			h.Errorf("arrival %s: %+v", id, a)
+		}
+	}
+	if _, err := h.ArrivalOf(h.Context(), channel, "2", "1"); !errors.Is(err, bot.ErrNotFound) {
+		h.Errorf("arrival of another bot: %v", err)
+	}
 	dead, err = h.DeadLetters(h.Context(), 10)
 	h.ok(err)
 	same(h, "dead letters after one was done", ids(dead), []string{"3"})

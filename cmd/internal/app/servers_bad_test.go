@@ -2,14 +2,17 @@ package app_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"net"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/agent/llm/llmtest"
 	"github.com/zephbot/zephbot/bot/telegram/telegramtest"
 	"github.com/zephbot/zephbot/cmd/internal/app"
@@ -278,6 +281,55 @@ func TestServerDiesInCall(t *testing.T) {
 	w.says("I am still here.", 1)
 	w.end()
 	w.audited(`"tool":"kind:echo".*"mcp_server_id":"kind".*"mcp_error_code":"transient"`)
+	w.dumped()
+}
+
+// dumped holds the dump of the newest turn that called a tool of a server against what it promises: the code of the server, what happened in which
+// order, and nothing that anybody said, unless it was asked for.
+func (w *world) dumped() {
+	w.t.Helper()
+	raw, err := os.ReadFile(filepath.Join(w.dir, "data", "audit.jsonl"))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	turns := regexp.MustCompile(`"turn":"([^"]+)".*"mcp_error_code"`).FindAllSubmatch(raw, -1)
+	turn := string(turns[len(turns)-1][1])
+	dump := func(texts bool) (*app.TurnDump, string) {
+		d, err := app.Dump(w.t.Context(), w.opts, turn, texts)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		text, err := json.Marshal(d)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		return d, string(text)
+	}
+	d, text := dump(false)
+	var kinds []journal.Kind
+	for i := range d.Entries {
+		kinds = append(kinds, d.Entries[i].Kind)
+	}
+	want := []journal.Kind{journal.UserEntry, journal.AssistantEntry, journal.StartedEntry, journal.ResultEntry, journal.AnswerEntry}
+	if !slices.Equal(kinds, want) || len(d.Rows) == 0 || d.Session == "" || d.Mode != app.AuditServe {
+		w.t.Errorf("kinds %v of session %q, %d rows", kinds, d.Session, len(d.Rows))
+	}
+	if !strings.Contains(text, `"mcp_error_code":"transient"`) {
+		w.t.Errorf("no code of the server in %s", text)
+	}
+	for _, said := range []string{"hello", "It died.", "went away"} {
+		if strings.Contains(text, said) {
+			w.t.Errorf("the dump tells %q: %s", said, text)
+		}
+	}
+	if _, text = dump(true); !strings.Contains(text, "hello") || !strings.Contains(text, "It died.") {
+		w.t.Errorf("texts were asked for: %s", text)
+	}
+	for turn, want := range map[string]string{"telegram-7-424242": "no database knows", "nonsense": "looks like telegram-"} {
+		if _, err := app.Dump(w.t.Context(), w.opts, turn, false); err == nil || !strings.Contains(err.Error(), want) {
+			w.t.Errorf("%s: %v", turn, err)
+		}
+	}
 }
 
 const changes = `

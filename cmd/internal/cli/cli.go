@@ -150,7 +150,7 @@ func (c *command) root() *cobra.Command {
 	p.StringVar(&c.flags.logLevel, "log-level", "", "trace, debug, info, warn or error")
 	p.StringVar(&c.flags.logFormat, "log-format", "", "console or json")
 	root.AddCommand(c.serveCommand(), c.simulateCommand(), c.chatCommand(), c.configCommand(), c.versionCommand(), c.renderCommand(), c.auditCommand(),
-		c.toolsCommand(), c.policyCommand(), c.scanCommand(), c.filter(), c.mcpCommand())
+		c.toolsCommand(), c.policyCommand(), c.scanCommand(), c.filter(), c.mcpCommand(), c.debugCommand())
 	for _, sub := range root.Commands() {
 		wrapArgs(sub)
 	}

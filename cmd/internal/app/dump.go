@@ -1,0 +1,264 @@
+package app
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/zephbot/zephbot/agent/journal"
+	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/persistence"
+	"github.com/zephbot/zephbot/policy/redact"
+	"github.com/zephbot/zephbot/tools/audit"
+)
+
+// TurnDump is what a report of a fault needs to know of one turn. What people, models and tools said is in it only when it was asked for, and never with
+// a credential; else its length stands in its place.
+type TurnDump struct {
+	Version  string            `json:"version"`
+	Go       string            `json:"go"`
+	System   string            `json:"system"`
+	Mode     string            `json:"mode"` // whose database knows the turn
+	Turn     string            `json:"turn"`
+	Session  string            `json:"session"`
+	State    string            `json:"state"` // of the session, now
+	Attempts int               `json:"attempts,omitempty"`
+	Problem  string            `json:"problem,omitempty"` // of the arrival that began the turn
+	Entries  []EntryDump       `json:"entries"`
+	Rows     []RowDump         `json:"outbox"`
+	Audit    []json.RawMessage `json:"audit"`
+}
+
+// EntryDump is a journal entry of a turn.
+type EntryDump struct {
+	N        int64        `json:"n"`
+	Kind     journal.Kind `json:"kind"`
+	At       time.Time    `json:"at"`
+	Call     string       `json:"call,omitempty"`
+	Tool     string       `json:"tool,omitempty"`
+	Uses     []UseDump    `json:"uses,omitempty"`
+	Failed   bool         `json:"failed,omitempty"`
+	Category string       `json:"category,omitempty"`
+	Rule     string       `json:"rule,omitempty"`
+	By       string       `json:"by,omitempty"`
+	Millis   int64        `json:"ms,omitempty"`
+	Source   string       `json:"source,omitempty"`
+	Flagged  bool         `json:"flagged,omitempty"`
+	Reason   string       `json:"reason,omitempty"`
+	Model    string       `json:"model,omitempty"`
+	Usage    llm.Usage    `json:"usage,omitzero"`
+	USD      float64      `json:"usd,omitempty"`
+	Bytes    int          `json:"bytes"` // of the text
+	Text     string       `json:"text,omitempty"`
+}
+
+// UseDump is a tool use of an entry.
+type UseDump struct {
+	Call  string `json:"call"`
+	Name  string `json:"name"`
+	Bytes int    `json:"bytes"` // of the arguments
+	Args  string `json:"args,omitempty"`
+}
+
+// RowDump is a row of the outbox.
+type RowDump struct {
+	ID       int64        `json:"id"`
+	Purpose  bot.Purpose  `json:"purpose"`
+	State    bot.RowState `json:"state"`
+	Attempts int          `json:"attempts,omitempty"`
+	Created  time.Time    `json:"created"`
+	Problem  string       `json:"problem,omitempty"`
+	Bytes    int          `json:"bytes"`
+	Text     string       `json:"text,omitempty"`
+}
+
+// dumpRows is how many of a session's newest outbox rows are looked through.
+const dumpRows = 10_000
+
+// Dump gathers what is known of a turn in the databases and audit logs of every mode, beside a service that may be running. Errors say what to do.
+func Dump(ctx context.Context, opts Options, turn string, texts bool) (*TurnDump, error) {
+	channel, botID, id, ok := turnParts(turn)
+	if !ok {
+		return nil, fmt.Errorf("%q is no turn: it looks like telegram-7000000001-100000; lines of the service's log and of the audit name it", turn)
+	}
+	redactor, err := redact.NewWith(redact.Options{Secrets: secrets(opts.Config)})
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
+	}
+	d := dumper{texts: texts, clean: redactor.String, out: &TurnDump{
+		Version: opts.Version, Go: runtime.Version(), System: runtime.GOOS + "/" + runtime.GOARCH, Turn: turn,
+		Entries: []EntryDump{}, Rows: []RowDump{}, Audit: []json.RawMessage{},
+	}}
+	for _, log := range AuditLogs(opts) {
+		if len(log.Dirs) == 0 || log.Mode == AuditTools {
+			continue
+		}
+		found, err := d.database(ctx, log, channel, botID, id)
+		if err != nil {
+			return nil, fmt.Errorf("turn %s: %w", turn, err)
+		}
+		if found {
+			return d.out, d.audit(log)
+		}
+	}
+	return nil, fmt.Errorf("no database knows the turn %s: it is too old, or --config or --data-dir name another service's", turn)
+}
+
+// turnParts takes the name of a turn apart: channel, bot and the id of the message that began it.
+func turnParts(turn string) (channel, botID, id string, ok bool) {
+	channel, rest, _ := strings.Cut(turn, "-")
+	botID, id, ok = strings.Cut(rest, "-")
+	return channel, botID, id, ok && channel != "" && id != ""
+}
+
+// dumper fills a TurnDump.
+type dumper struct {
+	out   *TurnDump
+	texts bool
+	clean func(string) string
+}
+
+// database looks for the turn where a mode keeps its state.
+func (d *dumper) database(ctx context.Context, log AuditLog, channel, botID, id string) (found bool, err error) {
+	for _, dir := range log.Dirs {
+		store, err := persistence.OpenReader(ctx, dir)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return false, err
+		}
+		arrival, err := store.ArrivalOf(ctx, channel, botID, id)
+		if err == nil {
+			found, err = true, d.read(ctx, store, &arrival)
+		}
+		if err = errors.Join(ignore(err, bot.ErrNotFound), store.Close()); err != nil || found {
+			d.out.Mode = log.Mode
+			return found, err
+		}
+	}
+	return false, nil
+}
+
+// ignore makes nothing of one error.
+func ignore(err, what error) error {
+	if errors.Is(err, what) {
+		return nil
+	}
+	return err
+}
+
+func (d *dumper) read(ctx context.Context, store bot.Reader, a *bot.Arrival) error {
+	d.out.Session, d.out.Attempts, d.out.Problem = a.Session, a.Attempts, d.clean(a.Problem)
+	lane, err := store.Lane(ctx, a.Session)
+	if err != nil {
+		return err
+	}
+	d.out.State = string(lane.State)
+	entries, err := store.Journal(ctx, a.Session, 0)
+	if err != nil {
+		return err
+	}
+	for i := range entries {
+		if e := &entries[i]; e.Turn == d.out.Turn {
+			d.out.Entries = append(d.out.Entries, d.entry(e))
+		}
+	}
+	rows, err := store.Rows(ctx, a.Session, dumpRows)
+	if err != nil {
+		return err
+	}
+	for i := range rows {
+		if r := &rows[i]; r.Turn == d.out.Turn {
+			d.out.Rows = append(d.out.Rows, RowDump{
+				ID: r.ID, Purpose: r.Purpose, State: r.State, Attempts: r.Attempts, Created: r.Created, Problem: d.clean(r.Problem),
+				Bytes: len(r.Content.Text), Text: d.text(r.Content.Text),
+			})
+		}
+	}
+	return nil
+}
+
+func (d *dumper) entry(e *journal.Entry) EntryDump {
+	out := EntryDump{
+		N: e.N, Kind: e.Kind, At: e.At, Call: e.Call, Tool: e.Tool, Failed: e.Failed, Category: e.Category, Rule: d.clean(e.Rule), By: e.By, Millis: e.Millis,
+		Source: d.clean(e.Source), Flagged: e.Flagged, Reason: e.Reason, Model: e.Model, Usage: e.Usage, USD: e.USD, Bytes: len(e.Text), Text: d.text(e.Text),
+	}
+	for _, u := range e.Uses {
+		out.Uses = append(out.Uses, UseDump{Call: u.Call, Name: u.Name, Bytes: len(u.Args), Args: d.text(string(u.Args))})
+	}
+	return out
+}
+
+func (d *dumper) text(s string) string {
+	if !d.texts {
+		return ""
+	}
+	return d.clean(s)
+}
+
+// audit takes the lines about the turn from a log and its rotated files. A log that is not there has none.
+func (d *dumper) audit(log AuditLog) error {
+	if !log.Exists() {
+		return nil
+	}
+	files, err := audit.Files(log.Path)
+	if err != nil {
+		return err
+	}
+	for _, name := range files {
+		if err := d.auditFile(name); err != nil {
+			return fmt.Errorf("audit log %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+func (d *dumper) auditFile(name string) error {
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }() // read only
+	mark, err := json.Marshal(d.out.Turn)
+	if err != nil {
+		return err
+	}
+	in := bufio.NewReader(f)
+	for {
+		line, err := in.ReadBytes('\n')
+		if bytes.Contains(line, append([]byte(`"turn":`), mark...)) {
+			d.auditLine(line)
+		}
+		if err != nil { // the end: what was read is a line being written
+			return nil
+		}
+	}
+}
+
+// auditLine keeps a line without what the call was about, unless texts were asked for. A broken line is left to audit verify.
+func (d *dumper) auditLine(line []byte) {
+	var fields map[string]any
+	if json.Unmarshal(line, &fields) != nil {
+		return
+	}
+	if !d.texts {
+		delete(fields, "args")
+		delete(fields, "url")
+		if result, ok := fields["result"].(map[string]any); ok {
+			delete(result, "reason") // it may quote a server, a command or a page
+		}
+	}
+	if kept, err := json.Marshal(fields); err == nil {
+		d.out.Audit = append(d.out.Audit, json.RawMessage(d.clean(string(kept))))
+	}
+}
