@@ -19,6 +19,8 @@ var (
 	ErrConflict = journal.ErrConflict
 	// ErrDecided: the approval is no longer pending.
 	ErrDecided = errors.New("the question is already decided")
+	// ErrHandled: somebody else has handled the arrival.
+	ErrHandled = errors.New("the arrival is handled already")
 	// ErrNotFound: no such row.
 	ErrNotFound = errors.New("not found")
 	// ErrTaken: the id of a new question exists, or its short name is in use by an open question of the chat; choose another.
@@ -223,6 +225,7 @@ type Change struct {
 	Claim   *Claim
 	Lease   *Lease // checked: ErrLost
 	Arrive  []Arrival
+	Handles int64        // the arrival that the Change is the handling of: finished by it; ErrHandled when it no longer waits. 0 = none
 	Done    []int64      // arrivals finished, dead letters too; again is no error, an unknown one is ErrNotFound
 	Retry   []DeadLetter // arrivals whose handling failed: attempts + 1; nothing when it no longer waits
 	Dead    []DeadLetter // arrivals given up; nothing when it no longer waits

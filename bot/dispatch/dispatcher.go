@@ -33,7 +33,8 @@ type Dispatcher struct {
 	turns   context.Context //nolint:containedctx // of turns that begin; nil before Run and from its end on
 	kept    *kept
 	recent  recent
-	started bool // the lanes that an earlier process left behind have been looked at; of the goroutine of Run
+	seen    map[int64]time.Time // express arrivals that are left to another process, by when they were seen first; of the express loop
+	started bool                // the lanes that an earlier process left behind have been looked at; of the goroutine of Run
 
 	work    chan struct{} // the queue may have something
 	express chan struct{} // express arrivals may be there
@@ -78,7 +79,7 @@ func New(parts Parts, opts Options) *Dispatcher {
 			queue: fair.Queue[string]{Most: opts.PerCaller}, queued: map[string]bool{}, party: map[string]string{}, average: firstGuess, retry: map[string]bool{},
 		},
 		absent: absent{lost: map[string]time.Time{}, leaving: map[string]string{}},
-		jobs:   map[string]*job{}, decided: map[string]bool{}, breaks: map[string]bool{}, kept: newKept(keptBytes),
+		jobs:   map[string]*job{}, decided: map[string]bool{}, breaks: map[string]bool{}, seen: map[int64]time.Time{}, kept: newKept(keptBytes),
 		work: make(chan struct{}, 1), express: make(chan struct{}, 1),
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -32,25 +33,48 @@ func (d *Dispatcher) expressLoop(ctx context.Context) {
 
 // expressAll handles what is there, each arrival once. What fails stays and is tried again with the next look; it holds nothing else up.
 func (d *Dispatcher) expressAll(ctx context.Context) {
-	failed := map[int64]bool{}
+	left := map[int64]bool{}
+	defer func() { maps.DeleteFunc(d.seen, func(seq int64, _ time.Time) bool { return !left[seq] }) }()
 	for more := true; more && ctx.Err() == nil; {
-		list, err := d.parts.Store.Express(ctx, d.opts.Channel, d.opts.Bot, expressBatch+len(failed))
+		list, err := d.parts.Store.Express(ctx, d.opts.Channel, d.opts.Bot, expressBatch+len(left))
 		if err != nil {
 			d.report(ctx, err, "read express arrivals")
 			return
 		}
 		more = false
 		for i := range list {
-			if failed[list[i].Seq] || ctx.Err() != nil {
+			seq := list[i].Seq
+			if left[seq] || ctx.Err() != nil {
 				continue
 			}
 			more = true
+			if d.leaves(&list[i]) {
+				left[seq] = true
+				continue
+			}
 			if err := d.expressOne(ctx, &list[i]); err != nil {
-				failed[list[i].Seq] = true
+				left[seq] = true
 				d.trouble(ctx, "", &list[i], err)
 			}
 		}
 	}
+}
+
+// patience is for how many sweeps an arrival is left to the process that accepted it.
+const patience = 2
+
+// leaves says whether an arrival is for now another process's to handle. That one knows best, and is at it; were it dead, this one takes over. Two that
+// handle the same arrival do no harm, only work. The time is that of this process alone: clocks may differ.
+func (d *Dispatcher) leaves(a *bot.Arrival) bool {
+	if !d.opts.Shared || d.recent.has(a.ID) {
+		return false
+	}
+	now := d.parts.Now()
+	first, known := d.seen[a.Seq]
+	if !known {
+		first, d.seen[a.Seq] = now, now
+	}
+	return now.Sub(first) < patience*d.opts.Sweep
 }
 
 // breakTurns stops the turns in progress that a waiting command is to interrupt.
@@ -144,11 +168,11 @@ func (d *Dispatcher) move(ctx context.Context, a *bot.Arrival, msg *bot.Message)
 		return d.done(ctx, a)
 	}
 	_, err := d.parts.Store.Apply(ctx, &bot.Change{
-		Done: []int64{a.Seq},
-		Move: &bot.Move{Channel: d.opts.Channel, Bot: d.opts.Bot, From: msg.Place.Chat, To: msg.Target},
+		Handles: a.Seq,
+		Move:    &bot.Move{Channel: d.opts.Channel, Bot: d.opts.Bot, From: msg.Place.Chat, To: msg.Target},
 	})
 	if err != nil {
-		return err
+		return handled(err)
 	}
 	for _, h := range d.holders() {
 		if parts := strings.Split(h.lease.Session, "/"); len(parts) == 6 && parts[3] == msg.Place.Chat {
@@ -159,12 +183,20 @@ func (d *Dispatcher) move(ctx context.Context, a *bot.Arrival, msg *bot.Message)
 }
 
 func (d *Dispatcher) done(ctx context.Context, a *bot.Arrival) error {
-	_, err := d.parts.Store.Apply(ctx, &bot.Change{Done: []int64{a.Seq}})
+	_, err := d.parts.Store.Apply(ctx, &bot.Change{Handles: a.Seq})
+	return handled(err)
+}
+
+// handled makes nothing of the error that another process has handled an arrival: what follows from it is that one's business.
+func handled(err error) error {
+	if errors.Is(err, bot.ErrHandled) {
+		return nil
+	}
 	return err
 }
 
-// effect applies what an arrival does, together with finishing it; asked again when the state has moved on meanwhile. What it sends has keys, so
-// that two replicas that handle the same arrival answer it once.
+// effect applies what an arrival does, together with finishing it; asked again when the state has moved on meanwhile. Of several processes that handle the
+// same arrival, the first to store what it does wins, and the others do nothing.
 func (d *Dispatcher) effect(ctx context.Context, a *bot.Arrival, compute func() (turn.Effect, error)) error {
 	var err error
 	for range 4 {
@@ -172,7 +204,7 @@ func (d *Dispatcher) effect(ctx context.Context, a *bot.Arrival, compute func() 
 		if e, err = compute(); err != nil {
 			return err
 		}
-		e.Change.Done = append(e.Change.Done, a.Seq)
+		e.Change.Handles = a.Seq
 		for i := range e.Change.Send {
 			if e.Change.Send[i].Key == "" {
 				e.Change.Send[i].Key = fmt.Sprintf("reply/%s/%d", d.turnID(a), i)
@@ -186,7 +218,7 @@ func (d *Dispatcher) effect(ctx context.Context, a *bot.Arrival, compute func() 
 			return nil
 		}
 		if !errors.Is(err, bot.ErrDecided) && !errors.Is(err, bot.ErrConflict) && !errors.Is(err, bot.ErrLost) {
-			return err
+			return handled(err)
 		}
 	}
 	return err

@@ -127,6 +127,13 @@ func (r *recent) note(batch []incoming) {
 	}
 }
 
+// has says whether this process has accepted an update lately.
+func (r *recent) has(id string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.known[id]
+}
+
 // errPlain says that a message has to be stored as any other.
 var errPlain = errors.New("its turn has not begun")
 

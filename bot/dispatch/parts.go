@@ -93,6 +93,7 @@ type Options struct {
 	GiveUp       time.Duration // how long a model, or what else a turn needs, may be away; default 10 min
 	Grace        time.Duration // how long running turns may go on at the end; default 20 s
 	OnceFor      time.Duration // how long a Verdict's reply is not repeated; default 24 h
+	Shared       bool          // other processes work on the same store: what overtakes is left for a moment to the one that accepted it
 }
 
 func (o Options) withDefaults() Options {

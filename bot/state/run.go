@@ -157,8 +157,16 @@ func take(from *[]int64) int64 {
 	return n
 }
 
-// finish moves arrivals on: done, failed, given up.
+// finish moves arrivals on: handled, done, failed, given up.
 func (r *run) finish() error {
+	if seq := r.change.Handles; seq != 0 {
+		if a, ok := r.arrivals.get(seq); ok && a.State != Waiting {
+			return fmt.Errorf("arrival %d: %w", seq, bot.ErrHandled)
+		}
+		if err := r.arrival(seq, func(a Arrival) Arrival { return a.Finish(r.now) }); err != nil {
+			return err
+		}
+	}
 	for _, seq := range r.change.Done {
 		if err := r.arrival(seq, func(a Arrival) Arrival { return a.Finish(r.now) }); err != nil {
 			return err

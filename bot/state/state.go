@@ -158,6 +158,9 @@ func (n *Needs) arrivals(c *bot.Change) {
 			n.Arrivals = append(n.Arrivals, c.Claim.Arrival)
 		}
 	}
+	if c.Handles != 0 {
+		n.Arrivals = append(n.Arrivals, c.Handles)
+	}
 	n.Arrivals = append(n.Arrivals, c.Done...)
 	for i := range c.Retry {
 		n.Arrivals = append(n.Arrivals, c.Retry[i].Seq)

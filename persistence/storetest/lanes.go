@@ -100,8 +100,13 @@ func anArrivalIsRetriedGivenUpDone(h *harness) {
 	dead, err = h.DeadLetters(h.Context(), 10)
 	h.ok(err)
 	same(h, "dead letters after one was done", ids(dead), []string{"3"})
+	more := h.arrive(session, "4", "5")
+	h.do(&bot.Change{Handles: more[0]})
+	h.refused(&bot.Change{Handles: more[0], Facts: []bot.Fact{{Bucket: "b", Key: "twice", Value: "x"}}}, bot.ErrHandled)
+	h.do(&bot.Change{Dead: []bot.DeadLetter{{Seq: more[1], Problem: "bad"}}})
+	h.refused(&bot.Change{Handles: more[1]}, bot.ErrHandled)
 	for _, change := range []bot.Change{
-		{Done: []int64{999}}, {Retry: []bot.DeadLetter{{Seq: 999}}}, {Dead: []bot.DeadLetter{{Seq: 999}}},
+		{Done: []int64{999}}, {Handles: 999}, {Retry: []bot.DeadLetter{{Seq: 999}}}, {Dead: []bot.DeadLetter{{Seq: 999}}},
 	} {
 		h.refused(&change, bot.ErrNotFound)
 	}
