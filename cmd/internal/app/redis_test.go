@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"strings"
@@ -58,26 +57,13 @@ func run(t *testing.T) *redistest.Process {
 
 func plugIn(t *testing.T, onDown string) *plugged {
 	t.Helper()
-	p := &plugged{server: run(t), http: "127.0.0.1:" + free(t)}
+	p := &plugged{server: run(t)}
 	p.plug = redistest.Between(t, p.server.Addr())
 	today := time.Now().UTC().Truncate(24 * time.Hour) // the server deletes the counters of days long ago
-	p.wired = wireOn(t, today, "", fmt.Sprintf("[redis]\nurl = \"redis://zeph:s3cret@%s\"\n[metrics]\nlisten = %q\n[quotas]\non_redis_down = %q\n[quotas.user]\nturns_per_day = 2\n",
-		p.plug.Addr(), p.http, onDown), spoken("answer 1"), spoken("answer 2"), spoken("answer 3"), spoken("answer 4"))
+	p.wired = wireOn(t, today, "", fmt.Sprintf("[redis]\nurl = \"redis://zeph:s3cret@%s\"\n[metrics]\nlisten = \"127.0.0.1:0\"\n[quotas]\non_redis_down = %q\n[quotas.user]\nturns_per_day = 2\n",
+		p.plug.Addr(), onDown), spoken("answer 1"), spoken("answer 2"), spoken("answer 3"), spoken("answer 4"))
+	p.http = <-p.opened
 	return p
-}
-
-func free(t *testing.T) string {
-	t.Helper()
-	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = l.Close() }()
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return port
 }
 
 // lag sets all counters of turns back, as if the last ones had not been saved or had not reached a replica.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -87,6 +88,7 @@ type wired struct {
 	seen   map[int]bool
 	stop   context.CancelFunc
 	done   chan error
+	opened chan string // addresses that the service listens on
 }
 
 // wire starts the service; provider are further keys of [[llm.providers]], extra is appended to the configuration.
@@ -100,7 +102,7 @@ func wireOn(t *testing.T, day time.Time, provider, extra string, answers ...stri
 	t.Helper()
 	// The day stands in the system prompt: the clock begins at noon, so that it does not change in the middle of a test.
 	noon, began := day.Add(12*time.Hour), time.Now()
-	w := &wired{t: t, dir: t.TempDir(), vendor: &vendor{answers: answers}, seen: map[int]bool{}, now: func() time.Time { return noon.Add(time.Since(began)) }}
+	w := &wired{t: t, dir: t.TempDir(), vendor: &vendor{answers: answers}, seen: map[int]bool{}, opened: make(chan string, 8), now: func() time.Time { return noon.Add(time.Since(began)) }}
 	server := httptest.NewServer(w.vendor)
 	w.fake = telegramtest.New(telegramtest.Options{Now: w.now})
 	url, err := w.fake.Start()
@@ -133,8 +135,17 @@ func wireOn(t *testing.T, day time.Time, provider, extra string, answers ...stri
 func (w *wired) serve() {
 	ctx, cancel := context.WithCancel(w.t.Context())
 	w.stop, w.done = cancel, make(chan error, 1)
-	opts := app.Options{Config: w.cfg, Version: "test", Log: zerolog.Nop(), WorkDir: w.dir, Now: w.now}
+	opts := app.Options{Config: w.cfg, Version: "test", Log: zerolog.Nop(), WorkDir: w.dir, Now: w.now, Listen: w.listen}
 	go func() { w.done <- app.Serve(ctx, opts) }()
+}
+
+// listen opens an address and tells which one it became.
+func (w *wired) listen(ctx context.Context, address string) (net.Listener, error) {
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+	if err == nil {
+		w.opened <- l.Addr().String()
+	}
+	return l, err
 }
 
 func (w *wired) end() {
