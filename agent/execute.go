@@ -187,6 +187,9 @@ func (s *step) perform(
 		return journal.Entry{}, nil, context.Cause(ctx) // it will be read again
 	}
 	entry := s.result(b, u, call, result, err)
+	if err == nil && len(result.Files) > 0 {
+		entry.Parts = s.keepFiles(ctx, result.Files)
+	}
 	shorten(ctx, &entry, result, err)
 	s.sink.Emit(ctx, Event{Type: ToolFinishedEvent, Call: u.Call, Tool: u.Name, Failed: entry.Failed, Text: call.Trail.Summary})
 	return entry, nil, nil
@@ -228,7 +231,7 @@ func (s *step) result(b *batch, u journal.Use, call *tools.Call, result *tools.R
 		}
 		return e
 	}
-	e.Text, e.Failed, e.Source, e.Files = result.Text, result.Error, result.Untrusted, result.Files
+	e.Text, e.Failed, e.Source = result.Text, result.Error, result.Untrusted
 	if result.Failure != nil {
 		e.Category = string(result.Failure.Category)
 	}

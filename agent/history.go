@@ -8,6 +8,7 @@ import (
 
 	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/agent/prompt"
 	"github.com/zephbot/zephbot/agent/window"
 	"github.com/zephbot/zephbot/tools"
 )
@@ -105,7 +106,7 @@ func (s *state) view() View {
 func (s *state) ask() string {
 	for _, e := range s.current() {
 		if e.Kind == journal.UserEntry {
-			return e.Text
+			return prompt.Said(e.Text, e.Parts)
 		}
 	}
 	return ""
@@ -199,7 +200,7 @@ func summary(e journal.Entry) []llm.Message {
 func messages(e journal.Entry, rest []journal.Entry, shared bool) []llm.Message {
 	switch e.Kind {
 	case journal.UserEntry:
-		return []llm.Message{{Role: llm.User, Text: userText(e, shared)}}
+		return []llm.Message{{Role: llm.User, Text: userText(e, shared), Parts: readable(e.Parts)}}
 	case journal.AnswerEntry:
 		return []llm.Message{{Role: llm.Assistant, Text: e.Text}}
 	case journal.EndEntry:
@@ -265,9 +266,17 @@ func assistant(e journal.Entry, rest []journal.Entry) []llm.Message {
 		if !ok {
 			r.Text, r.Failed = unclosed(u, started[u.Call]), true
 		}
-		list = append(list, llm.Message{Role: llm.ToolRole, Result: &llm.ToolResult{ID: u.Call, Name: u.Name, Text: r.Text, Error: r.Failed}})
+		list = append(list, llm.Message{Role: llm.ToolRole, Result: &llm.ToolResult{ID: u.Call, Name: u.Name, Text: r.Text, Error: r.Failed, Parts: readable(r.Parts)}})
 	}
 	return list
+}
+
+// readable are the parts that have a content.
+func readable(parts []llm.Part) []llm.Part {
+	if !slices.ContainsFunc(parts, func(p llm.Part) bool { return p.Hash == "" }) {
+		return parts
+	}
+	return slices.DeleteFunc(slices.Clone(parts), func(p llm.Part) bool { return p.Hash == "" })
 }
 
 // userText is what a person said, with what it replied to in front, marked as a quotation.
@@ -288,7 +297,7 @@ func userText(e journal.Entry, shared bool) string {
 	if shared {
 		b.WriteString(label(e.Speaker) + ": ")
 	}
-	b.WriteString(e.Text)
+	b.WriteString(prompt.Said(e.Text, e.Parts))
 	return b.String()
 }
 
@@ -325,11 +334,11 @@ func label(name string) string {
 }
 
 // fit builds the messages of a request within the budget; the estimate is of the whole request. A summary is never dropped.
-func (s *state) fit(req *llm.Request, shared bool, budget int) (estimate int) {
+func (s *state) fit(req *llm.Request, shared bool, budget int, accepts llm.Accepts) (estimate int) {
 	head, list := groups(s.tail.Entries, shared)
 	sizes := make([]int, len(list))
 	for i, g := range list {
-		sizes[i] = window.Messages(g)
+		sizes[i] = window.Messages(g) + window.Parts(g, accepts)
 	}
 	fixed := window.Fixed(req) + window.Messages(head)
 	estimate = fixed

@@ -14,6 +14,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/zephbot/zephbot/agent/blob"
 	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/agent/window"
@@ -75,6 +76,7 @@ type Deps struct {
 	Tools    Executor
 	Catalog  Catalog
 	Budget   Budget                                  // nil = nothing is reserved
+	Blobs    blob.Store                              // of what tools make that is no text; nil = it is not kept
 	System   func(turn *Turn, withTools bool) string // the system prompt
 	Now      func() time.Time
 }
@@ -208,7 +210,8 @@ func (s *step) ask(ctx context.Context) (*Outcome, error) {
 		Party:   s.turn.Origin.Caller,
 		OnReset: func() { s.partial.Reset(); s.sink.Emit(ctx, Event{Type: ResetEvent}) },
 	}
-	estimate := s.state.fit(req, s.turn.Shared, s.limits.ContextTokens)
+	estimate := s.state.fit(req, s.turn.Shared, s.limits.ContextTokens, llm.AcceptsOf(s.deps.Provider))
+	s.opens(req)
 	if window.Over(estimate, s.limits.ContextTokens) {
 		return s.end(ReasonContext, ""), nil
 	}

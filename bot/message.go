@@ -5,6 +5,8 @@ package bot
 import (
 	"strings"
 	"time"
+
+	"github.com/zephbot/zephbot/agent/llm"
 )
 
 // Kind says what arrived.
@@ -77,6 +79,20 @@ type Quote struct {
 	Author string `json:"author"`
 	Own    bool   `json:"own"` // written by this bot
 	Text   string `json:"text"`
+}
+
+// Part is the kind of what came along, for the model.
+func (a *Attachment) Part() llm.PartKind {
+	switch {
+	case a.MIME != "":
+		return llm.KindOfType(a.MIME)
+	case a.Kind == "photo":
+		return llm.ImagePart
+	case a.ID == "": // nothing to download: a place, a contact, a poll
+		return llm.TextPart
+	default:
+		return llm.FilePart
+	}
 }
 
 // Attachment is a file that came along.

@@ -1,8 +1,12 @@
 package bot
 
 import (
+	"bytes"
+	"context"
+	"io"
 	"time"
 
+	"github.com/zephbot/zephbot/agent/blob"
 	"github.com/zephbot/zephbot/bot/render"
 )
 
@@ -54,10 +58,26 @@ type Button struct {
 	Gray  bool   `json:"gray,omitempty"`  // shown but dead: a decision already made
 }
 
-// File is a document made by us.
+// File is a document that goes out. Its content is kept for the row's session, and Hash names it; or it is in Data: in rows of versions before there was a
+// place for contents, in those that must go out though nothing could be kept, and in what is made while a row is sent.
 type File struct {
 	Name string `json:"name"`
-	Data []byte `json:"data"`
+	Type string `json:"type,omitempty"` // media type, as its source says
+	Hash string `json:"hash,omitempty"` // SHA-256 in lower-case hex
+	Size int64  `json:"size,omitempty"` // bytes behind Hash
+	Data []byte `json:"data,omitempty"`
+}
+
+// Open gives the content, and how many bytes it has. The errors are those of blob.Opener. Close it.
+func (f *File) Open(ctx context.Context, session string, from blob.Opener) (io.ReadCloser, int64, error) {
+	if f.Hash == "" {
+		return io.NopCloser(bytes.NewReader(f.Data)), int64(len(f.Data)), nil
+	}
+	if from == nil {
+		return nil, 0, blob.ErrNotFound
+	}
+	content, err := from.Open(ctx, session, f.Hash)
+	return content, f.Size, err
 }
 
 // Row is one thing to deliver.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/zephbot/zephbot/agent/blob"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/persistence/sql"
 	"github.com/zephbot/zephbot/persistence/vector"
@@ -30,6 +31,7 @@ type Options struct {
 	Log         zerolog.Logger
 	Hooks       sql.Hooks // watch the commits; tests only
 	Vector      Vector
+	BlobBytes   int64 // bound of the files that are kept, all together, in bytes; 0 = no limit
 }
 
 // Vector says where vectors are kept ([vector]).
@@ -57,6 +59,7 @@ type Stores struct {
 	Bot      bot.Store
 	Overflow overflow.Store
 	Vectors  vector.Store
+	Blobs    blob.Store
 
 	sql    *sql.Store
 	unlock func()
@@ -72,7 +75,7 @@ func Open(ctx context.Context, options Options) (*Stores, error) {
 	if err != nil {
 		return nil, err
 	}
-	store, err := sql.Open(ctx, sql.Options{Path: filepath.Join(options.DataDir, fileName), Now: options.Now, Log: options.Log, Hooks: options.Hooks})
+	store, err := sql.Open(ctx, sql.Options{Path: filepath.Join(options.DataDir, fileName), Now: options.Now, Log: options.Log, Hooks: options.Hooks, BlobBytes: options.BlobBytes})
 	if err != nil {
 		unlock()
 		return nil, err
@@ -85,7 +88,7 @@ func Open(ctx context.Context, options Options) (*Stores, error) {
 		unlock()
 		return nil, err
 	}
-	stores := &Stores{Bot: store, Overflow: store, Vectors: vectors, sql: store, unlock: unlock}
+	stores := &Stores{Bot: store, Overflow: store, Vectors: vectors, Blobs: store, sql: store, unlock: unlock}
 	freed, err := store.Recover(ctx, options.Owner)
 	if err != nil {
 		return nil, errors.Join(err, stores.Close())

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/zephbot/zephbot/agent/llm"
-	"github.com/zephbot/zephbot/tools"
 )
 
 // Kind says what a journal entry records.
@@ -54,12 +53,13 @@ type Entry struct {
 
 	Found []string `json:"found,omitempty"` // result: tools that a search has found
 
-	// Files of a result go to the person in the commit of the entry. They are not kept in the journal.
-	Files  []tools.File `json:"-"`
-	Reason string       `json:"reason,omitempty"` // end: stopped, limit, loop, budget, model, panic, cancelled, expired
-	Usage  llm.Usage    `json:"usage,omitzero"`   // assistant, answer
-	USD    float64      `json:"usd,omitempty"`
-	Model  string       `json:"model,omitempty"`
+	// Parts are what is no text. Of a result: what the tool made, which goes to the person in the commit of the entry; one without a hash could not
+	// be kept. Of a user entry: what came along.
+	Parts  []llm.Part `json:"parts,omitempty"`
+	Reason string     `json:"reason,omitempty"` // end: stopped, limit, loop, budget, model, panic, cancelled, expired
+	Usage  llm.Usage  `json:"usage,omitzero"`   // assistant, answer
+	USD    float64    `json:"usd,omitempty"`
+	Model  string     `json:"model,omitempty"`
 
 	// Standing is carried by some entries that end a turn, so that nobody need read what is before, and by summaries.
 	Standing *Standing `json:"standing,omitempty"`

@@ -130,6 +130,9 @@ func (e *Entry) Size() int {
 	for i := range e.Uses {
 		n += 128 + len(e.Uses[i].Args) + len(e.Uses[i].Extra)
 	}
+	for i := range e.Parts {
+		n += 128 + len(e.Parts[i].Hash) + len(e.Parts[i].Type) + len(e.Parts[i].Name) + len(e.Parts[i].Text)
+	}
 	return n + sizeOf(e.Notices, e.Touched, e.Found)
 }
 

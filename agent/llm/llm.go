@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 )
 
@@ -25,6 +26,7 @@ const (
 type Message struct {
 	Role   Role
 	Text   string
+	Parts  []Part    // user only: what follows on the text. The text of a message is no part, so that one of text alone costs nothing more
 	Uses   []ToolUse // assistant only: the tools it wishes to call, in its order
 	Result *ToolResult
 }
@@ -48,6 +50,7 @@ type ToolResult struct {
 	Name  string
 	Text  string // never empty on the wire: adapters send "(no output)"
 	Error bool
+	Parts []Part // pictures and the like that belong to the text
 }
 
 // Tool is a definition as offered to the model.
@@ -65,6 +68,8 @@ type Request struct {
 	MaxTokens int    // of the answer; 0 = the provider's own setting
 	User      string // stable opaque id of the end user, for the vendor's abuse control; may be empty
 	Party     string // who asks, for fair turns among those who wait for a provider; never sent; may be empty
+	// Open reads the content of a part, by its hash; nil = no part has one. It is called while Chat runs, from one goroutine. Close what it gives.
+	Open func(ctx context.Context, hash string) (io.ReadCloser, error)
 	// OnReset is called by a router before it starts over after text had reached onDelta: what was shown so far is void and the
 	// answer begins afresh. Called from the goroutine that calls onDelta. With nil, a failure after streamed text is final.
 	OnReset func()

@@ -106,3 +106,29 @@ func Room(budget int) int {
 func Over(tokens, budget int) bool {
 	return budget > 0 && float64(tokens) > float64(budget)*Limit
 }
+
+// What parts cost in tokens, on the high side: a picture at the largest size that vendors scale it to, a file by its bytes (a PDF has some 60 a token).
+const (
+	partLine      = 60
+	partContent   = 1600
+	bytesPerToken = 60
+)
+
+// Parts estimates what belongs to the texts of messages: a line for each part, and its content where the model takes it.
+func Parts(list []llm.Message, accepts llm.Accepts) int {
+	n := 0
+	for i := range list {
+		for _, parts := range [...][]llm.Part{list[i].Parts, list[i].Result.Attached()} {
+			for k := range parts {
+				n += partLine
+				if accepts.Takes(parts[k].Kind) {
+					n += partContent
+				}
+				if parts[k].Kind == llm.FilePart && accepts.File {
+					n += int(parts[k].Size / bytesPerToken)
+				}
+			}
+		}
+	}
+	return n
+}

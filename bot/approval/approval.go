@@ -3,6 +3,7 @@
 package approval
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/base64"
@@ -13,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/zephbot/zephbot/agent/blob"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/texts"
 	"github.com/zephbot/zephbot/bot/turn"
@@ -60,6 +62,8 @@ type Deps struct {
 	Rights func(place bot.Place, tool string) Rights
 	Words  texts.Words
 	Now    func() time.Time
+	// Blobs keeps the long commands that go out as files; nil = the rows keep them.
+	Blobs blob.Store
 	// Covers says whether grants would have answered a question that was asked before; nil = nobody knows.
 	Covers func(a *bot.Approval, q *tools.Question, grants []policy.Grant) bool
 	// Alive says whether the server of a grant is still the one that it was stored for; nil = it is.
@@ -117,7 +121,7 @@ func (b *Broker) Ask(ctx context.Context, asked turn.Asked, change *bot.Change) 
 		if q.Changed, err = b.changedSince(ctx, asked.Session, &q); err != nil {
 			return err
 		}
-		if err := b.ask(asked, q, taken, change); err != nil {
+		if err := b.ask(ctx, asked, q, taken, change); err != nil {
 			return err
 		}
 	}
@@ -131,7 +135,7 @@ func (b *Broker) replace(a *bot.Approval, change *bot.Change) {
 	change.Send = append(change.Send, b.edit(a, b.record(after(a, d))))
 }
 
-func (b *Broker) ask(asked turn.Asked, q tools.Question, taken map[string]bool, change *bot.Change) error {
+func (b *Broker) ask(ctx context.Context, asked turn.Asked, q tools.Question, taken map[string]bool, change *bot.Change) error {
 	raw, err := json.Marshal(body{
 		Question: q, Steps: asked.Stats.Steps, USD: asked.Stats.USD, Language: asked.Language, Name: asked.Name,
 		Admin: slices.Contains(b.deps.Rights(asked.Place, q.Tool).Admins, asked.Caller),
@@ -157,7 +161,7 @@ func (b *Broker) ask(asked turn.Asked, q tools.Question, taken map[string]bool, 
 	base := bot.Row{Session: asked.Session, Turn: asked.Turn, Place: asked.Place, Purpose: bot.Question, ReplyTo: asked.ReplyTo}
 	if file != nil {
 		row := base
-		row.Content, row.Key = bot.Content{Text: file.Name, File: file}, key+"/file"
+		row.Content, row.Key = bot.Content{Text: file.Name, File: b.kept(ctx, asked.Session, file)}, key+"/file"
 		change.Send = append(change.Send, row)
 	}
 	base.Content, base.Key = card, key
@@ -165,6 +169,18 @@ func (b *Broker) ask(asked turn.Asked, q tools.Question, taken map[string]bool, 
 	change.Cards = append(change.Cards, bot.Card{Approval: a.ID, Send: len(change.Send)})
 	change.Send = append(change.Send, base)
 	return nil
+}
+
+// kept has the content of a file kept beside the row that sends it. Where that fails the row keeps it: the question has to be asked.
+func (b *Broker) kept(ctx context.Context, session string, file *bot.File) *bot.File {
+	if b.deps.Blobs == nil {
+		return file
+	}
+	ref, err := b.deps.Blobs.Put(ctx, session, bytes.NewReader(file.Data))
+	if err != nil {
+		return file
+	}
+	return &bot.File{Name: file.Name, Type: "text/plain", Hash: ref.Hash, Size: ref.Size}
 }
 
 // shorts are the short names in use among the open questions of a chat.

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/zephbot/zephbot/agent/blob"
 	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/approval"
@@ -35,12 +36,18 @@ type world struct {
 
 func setup(t *testing.T) *world {
 	t.Helper()
+	return setupWith(t, nil)
+}
+
+// setupWith is setup with a place for files.
+func setupWith(t *testing.T, files blob.Store) *world {
+	t.Helper()
 	w := &world{
 		t: t, store: bottest.New(), now: time.Date(2026, 11, 1, 14, 0, 0, 0, time.UTC),
 		rights: approval.Rights{Requester: true, Approvers: []string{"telegram:boss", "telegram:admin"}},
 	}
 	w.Broker = approval.New(approval.Deps{
-		Store: w.store, Rights: func(bot.Place, string) approval.Rights { return w.rights }, Words: texts.Words{}, Now: func() time.Time { return w.now },
+		Store: w.store, Rights: func(bot.Place, string) approval.Rights { return w.rights }, Words: texts.Words{}, Now: func() time.Time { return w.now }, Blobs: files,
 	}, 10*time.Minute)
 	return w
 }

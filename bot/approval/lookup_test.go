@@ -3,10 +3,12 @@ package approval_test
 import (
 	"context"
 	"errors"
+	"io"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/zephbot/zephbot/agent/blob/blobtest"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/approval"
 	"github.com/zephbot/zephbot/bot/bottest"
@@ -83,6 +85,37 @@ func TestLongCommand(t *testing.T) {
 			}
 		})
 	}
+	t.Run("kept beside the row", func(t *testing.T) {
+		t.Parallel()
+		var files blobtest.Store
+		w := setupWith(t, &files)
+		q := question("c1")
+		q.Show = strings.Repeat("echo line\n", 60)
+		w.ask(q)
+		rows, _ := w.store.Rows(t.Context(), session, 0)
+		if len(rows) != 2 || rows[0].Content.File == nil || rows[0].Content.File.Data != nil {
+			t.Fatalf("rows %+v", rows)
+		}
+		content, size, err := rows[0].Content.File.Open(t.Context(), rows[0].Session, &files)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := strings.TrimRight(q.Show, "\n")
+		if got, err := io.ReadAll(content); err != nil || string(got) != want || size != int64(len(want)) {
+			t.Errorf("the file has %q (%v), and %d bytes are promised", got, err, size)
+		}
+	})
+	t.Run("no room beside the row", func(t *testing.T) { // the question has to be asked all the same
+		t.Parallel()
+		w := setupWith(t, &blobtest.Store{Limit: 1})
+		q := question("c1")
+		q.Show = strings.Repeat("echo line\n", 60)
+		w.ask(q)
+		rows, _ := w.store.Rows(t.Context(), session, 0)
+		if len(rows) != 2 || string(rows[0].Content.File.Data) != strings.TrimRight(q.Show, "\n") {
+			t.Errorf("rows %+v", rows)
+		}
+	})
 	t.Run("another tool", func(t *testing.T) {
 		t.Parallel()
 		w := setup(t)

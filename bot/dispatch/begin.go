@@ -60,7 +60,7 @@ func (g *gate) open(sink agent.Sink) {
 // beginTurn charges a turn and has it begin: the charge, the message's entry and the claim of the lane are one Change, and the message itself where it is
 // new. The model is asked while that Change is on its way; before it is stored nothing is shown, no tool runs and nothing is written, and if it is refused
 // the call of the model is cancelled.
-func (d *Dispatcher) beginTurn(ctx context.Context, lane bot.Lane, t *task, text string, j *job, f *first) bool {
+func (d *Dispatcher) beginTurn(ctx context.Context, lane bot.Lane, t *task, j *job, f *first) bool {
 	a := t.arrival
 	admission, more, ok := d.charge(ctx, &lane, t, f)
 	if !ok {
@@ -73,7 +73,7 @@ func (d *Dispatcher) beginTurn(ctx context.Context, lane bot.Lane, t *task, text
 	if err != nil {
 		return false
 	}
-	o := d.opening(&lane, t, text, news, admission)
+	o := d.opening(&lane, t, news, admission)
 	tail, known := d.kept.tail(&lane)
 	if o.first = f; f != nil {
 		o.change.Claim.Arrives, o.change.Arrive = true, []bot.Arrival{*a}
@@ -124,9 +124,9 @@ func (d *Dispatcher) charge(ctx context.Context, lane *bot.Lane, t *task, f *fir
 }
 
 // opening makes the Change with which a turn begins.
-func (d *Dispatcher) opening(lane *bot.Lane, t *task, text string, news turn.News, admission turn.Admission) *opening {
+func (d *Dispatcher) opening(lane *bot.Lane, t *task, news turn.News, admission turn.Admission) *opening {
 	msg, turn, now := t.msg, d.turnID(t.arrival), d.parts.Now()
-	o := &opening{gate: &gate{}, done: make(chan struct{}), hide: func() {}, entry: d.entry(msg, turn, text, news, now)}
+	o := &opening{gate: &gate{}, done: make(chan struct{}), hide: func() {}, entry: d.entry(msg, turn, news, now)}
 	o.change = &bot.Change{
 		Claim: d.claim(lane, msg.Place),
 		Lanes: []bot.LaneUpdate{{

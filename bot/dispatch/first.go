@@ -151,8 +151,7 @@ func (d *Dispatcher) lookFirst(ctx context.Context, session string, j *job, f *f
 	if err != nil || !t.verdict.OK {
 		return false
 	}
-	text := userText(t.msg, d.parts.Words)
-	if text == "" && t.msg.Reply == nil {
+	if empty(t.msg) {
 		return false
 	}
 	lane, known := d.kept.lane(session)
@@ -165,5 +164,5 @@ func (d *Dispatcher) lookFirst(ctx context.Context, session string, j *job, f *f
 		return false
 	}
 	*arrival = f.arrival // it has no number before it is stored
-	return d.beginTurn(ctx, lane, t, text, j, f)
+	return d.beginTurn(ctx, lane, t, j, f)
 }

@@ -108,7 +108,7 @@ func (k *kept) remove(session string) {
 
 // asStored is an entry as a journal gives it back; false when that cannot be told: JSON replaces what is not UTF-8.
 func asStored(e journal.Entry) (journal.Entry, bool) {
-	e.At, e.Files = e.At.Round(0).UTC(), nil
+	e.At = e.At.Round(0).UTC()
 	if e.At.IsZero() {
 		e.At = time.Time{}
 	}
@@ -118,6 +118,9 @@ func asStored(e journal.Entry) (journal.Entry, bool) {
 	}
 	for _, u := range e.Uses {
 		texts = append(texts, u.Call, u.Model, u.Name, u.Definition)
+	}
+	for _, p := range e.Parts {
+		texts = append(texts, p.Hash, p.Type, p.Name, p.Label, p.Text)
 	}
 	lists := [][]string{texts, e.Notices, e.Touched, e.Found}
 	if e.Standing != nil {

@@ -8,8 +8,8 @@ import (
 
 	"github.com/zephbot/zephbot/agent"
 	"github.com/zephbot/zephbot/agent/journal"
+	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/bot"
-	"github.com/zephbot/zephbot/tools"
 )
 
 // TestResultsBringNoticesAndFiles: what a call's result brings besides goes out in the commit of its journal entry: both are there, or neither.
@@ -18,7 +18,7 @@ func TestResultsBringNoticesAndFiles(t *testing.T) {
 		failed := false
 		w.store.Hooks.BeforeApply = func(c *bot.Change) error {
 			if c.Append != nil && len(c.Append.Entries) == 1 && c.Append.Entries[0].Kind == journal.ResultEntry {
-				if len(c.Send) != 2 {
+				if len(c.Send) != 3 {
 					t.Errorf("%d rows in the commit of the result", len(c.Send))
 				}
 				if !failed {
@@ -35,7 +35,9 @@ func TestResultsBringNoticesAndFiles(t *testing.T) {
 			entry := journal.Entry{
 				Turn: turn.ID, Kind: journal.ResultEntry, Call: "c1_0", Tool: "srv:draw", Text: "[image]",
 				Notices: []string{"The server srv asked for your city; it was declined."},
-				Files:   []tools.File{{Name: "map.png", MIME: "image/png", Data: []byte{1, 2, 3}}},
+				Parts: []llm.Part{
+					{Kind: llm.ImagePart, Type: "image/png", Name: "map.png", Hash: "ab12", Size: 3}, {Kind: llm.ImagePart, Type: "image/png", Name: "lost.png"},
+				},
 			}
 			if _, err := log.Append(ctx, entry); err != nil {
 				return agent.Outcome{}, err
@@ -47,7 +49,16 @@ func TestResultsBringNoticesAndFiles(t *testing.T) {
 		if !failed {
 			t.Fatal("the result was never stored")
 		}
-		w.want(bot.Notice, "The server srv asked for your city; it was declined.", "srv:draw · map.png")
+		w.want(bot.Notice, "The server srv asked for your city; it was declined.", "srv:draw · map.png", "srv:draw made the file lost.png, and it could not be kept here, so I cannot send it.")
+		rows, err := w.store.Rows(t.Context(), "", 0)
+		if err != nil {
+			t.Error(err)
+		}
+		for _, row := range rows {
+			if f := row.Content.File; f != nil && (f.Hash != "ab12" || f.Size != 3 || f.Data != nil) {
+				t.Errorf("file %+v", f)
+			}
+		}
 		w.want(bot.Final, "done")
 	})
 }

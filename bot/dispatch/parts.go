@@ -35,8 +35,8 @@ type Words interface { //nolint:interfacebloat // one book of sentences, read as
 	Away(language, request string) string
 	// Behind says that a message waits behind a decision.
 	Behind(language string) string
-	// Attached describes files that came along, for the model.
-	Attached(files []bot.Attachment) string
+	// NotKept says that a file which a tool made could not be kept, and so is not sent.
+	NotKept(language, tool, name string) string
 	// Nothing answers a message without anything to work on.
 	Nothing(language string) string
 	// Placeholder is the first text of a message that will grow.

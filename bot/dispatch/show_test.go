@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/zephbot/zephbot/agent"
+	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/dispatch"
 	"github.com/zephbot/zephbot/bot/turn"
@@ -116,9 +117,9 @@ func TestMessageWithFilesAndQuote(t *testing.T) {
 		p := w.start()
 		w.accept(p, m)
 		w.accept(p, quoteOnly)
-		w.want(bot.Final, "re: look\n[attached: a photo; I cannot open it]", "re: ")
+		w.want(bot.Final, "re: look", "re: ")
 		entries, _ := w.store.Journal(t.Context(), session("ann"), 0)
-		if len(entries) != 2 || entries[0].Quote == nil || entries[0].Quote.Text != "quoted" {
+		if len(entries) != 2 || entries[0].Quote == nil || entries[0].Quote.Text != "quoted" || !slices.Equal(entries[0].Parts, []llm.Part{{Kind: llm.ImagePart, Label: "photo"}}) {
 			t.Errorf("journal %+v", entries)
 		}
 	})

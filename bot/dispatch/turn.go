@@ -13,6 +13,7 @@ import (
 
 	"github.com/zephbot/zephbot/agent"
 	"github.com/zephbot/zephbot/agent/journal"
+	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/turn"
 )
@@ -410,10 +411,19 @@ func (w *work) notices(entries []journal.Entry) []bot.Row {
 		for i, text := range e.Notices {
 			rows = append(rows, w.row(bot.Notice, bot.Content{Text: text}, "note/"+w.turn.ID+"/"+e.Call+"/"+strconv.Itoa(i)))
 		}
-		for i, f := range e.Files {
-			content := bot.Content{Text: e.Tool + " · " + f.Name, File: &bot.File{Name: f.Name, Data: f.Data}}
-			rows = append(rows, w.row(bot.Notice, content, "file/"+w.turn.ID+"/"+e.Call+"/"+strconv.Itoa(i)))
+		for i := range e.Parts {
+			if e.Kind == journal.ResultEntry {
+				rows = append(rows, w.row(bot.Notice, w.made(&e, &e.Parts[i]), "file/"+w.turn.ID+"/"+e.Call+"/"+strconv.Itoa(i)))
+			}
 		}
 	}
 	return rows
+}
+
+// made shows what a tool has made, or says that it could not be kept.
+func (w *work) made(e *journal.Entry, p *llm.Part) bot.Content {
+	if p.Hash == "" {
+		return bot.Content{Text: w.d.parts.Words.NotKept(w.msg.Language, e.Tool, p.Name)}
+	}
+	return bot.Content{Text: e.Tool + " · " + p.Name, File: &bot.File{Name: p.Name, Type: p.Type, Hash: p.Hash, Size: p.Size}}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/zephbot/zephbot/agent"
 	"github.com/zephbot/zephbot/agent/journal"
+	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/turn"
 	"github.com/zephbot/zephbot/tools"
@@ -249,8 +250,7 @@ func (d *Dispatcher) begin(ctx context.Context, lane bot.Lane, waiting []bot.Arr
 	if t.msg.Command != "" {
 		return d.command(ctx, lane, t)
 	}
-	text := userText(t.msg, d.parts.Words)
-	if text == "" && t.msg.Reply == nil {
+	if empty(t.msg) {
 		return d.settled(ctx, a, d.effect(ctx, a, func() (turn.Effect, error) {
 			return turn.Effect{Change: bot.Change{Send: []bot.Row{d.reply(t.msg, bot.Reply, d.parts.Words.Nothing(t.msg.Language), "")}}}, nil
 		}))
@@ -259,7 +259,7 @@ func (d *Dispatcher) begin(ctx context.Context, lane bot.Lane, waiting []bot.Arr
 		return false
 	}
 	t.waiting = waiting
-	return d.beginTurn(ctx, lane, t, text, j, nil)
+	return d.beginTurn(ctx, lane, t, j, nil)
 }
 
 // settled turns the error of a finished arrival into whether to look again.
@@ -284,12 +284,21 @@ func (d *Dispatcher) command(ctx context.Context, lane bot.Lane, t *task) bool {
 	}))
 }
 
-func userText(msg *bot.Message, words Words) string {
-	parts := []string{strings.TrimSpace(msg.Text)}
-	if len(msg.Files) > 0 {
-		parts = append(parts, words.Attached(msg.Files))
+// empty says that there is nothing to work on in a message.
+func empty(msg *bot.Message) bool {
+	return strings.TrimSpace(msg.Text) == "" && len(msg.Files) == 0 && msg.Reply == nil
+}
+
+// attached are the files of a message as parts whose content nobody has read.
+func attached(files []bot.Attachment) []llm.Part {
+	if len(files) == 0 {
+		return nil
 	}
-	return strings.TrimSpace(strings.Join(parts, "\n"))
+	parts := make([]llm.Part, len(files))
+	for i, f := range files {
+		parts[i] = llm.Part{Kind: f.Part(), Type: f.MIME, Name: f.Name, Size: f.Size, Label: f.Kind, Text: f.Note}
+	}
+	return parts
 }
 
 // claimFailed tells a race from a fault: a lost race needs no word, somebody else does the work.
@@ -308,8 +317,8 @@ func (d *Dispatcher) news(ctx context.Context, session string) (turn.News, error
 }
 
 // entry is the journal's first line of a turn.
-func (d *Dispatcher) entry(msg *bot.Message, turn, text string, news turn.News, now time.Time) journal.Entry {
-	e := journal.Entry{Turn: turn, Kind: journal.UserEntry, At: now, Text: text, Speaker: msg.Name, Caller: msg.Caller, News: news.Text, Flagged: news.Flagged}
+func (d *Dispatcher) entry(msg *bot.Message, turn string, news turn.News, now time.Time) journal.Entry {
+	e := journal.Entry{Turn: turn, Kind: journal.UserEntry, At: now, Text: strings.TrimSpace(msg.Text), Parts: attached(msg.Files), Speaker: msg.Name, Caller: msg.Caller, News: news.Text, Flagged: news.Flagged}
 	if msg.Reply != nil {
 		e.Quote = &journal.Quote{Author: msg.Reply.Author, Own: msg.Reply.Own, Text: msg.Reply.Text}
 	}

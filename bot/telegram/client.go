@@ -22,6 +22,7 @@ import (
 	tg "github.com/go-telegram/bot"
 	"github.com/go-telegram/bot/models"
 
+	"github.com/zephbot/zephbot/agent/blob"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/render"
 )
@@ -48,6 +49,8 @@ type Options struct {
 	Timeout time.Duration // of one request besides long polls; default 30 s
 	// Observe takes every request: method, HTTP status (0 = none) and how long it took. May be nil.
 	Observe func(method string, status int, took time.Duration)
+	// Files holds the contents that rows name; nil = rows bring their own.
+	Files blob.Opener
 }
 
 // Client speaks the Bot API. Safe for concurrent use.
@@ -141,6 +144,11 @@ func (c *Client) Do(req *http.Request) (*http.Response, error) {
 	req = req.WithContext(httptrace.WithClientTrace(req.Context(), &httptrace.ClientTrace{
 		WroteHeaders: func() { t.wrote.Store(true) },
 	}))
+	if u, ok := req.Context().Value(uploadKey{}).(*upload); ok {
+		if err := u.into(req); err != nil {
+			return nil, err
+		}
+	}
 	resp, err := c.sends.Do(req)
 	status := 0
 	if err == nil {
@@ -186,6 +194,9 @@ func (c *Client) deliver(ctx context.Context, method func(ctx context.Context) (
 
 // classify is the outcome table of a request.
 func (c *Client) classify(err error, t *trace) *bot.SendError {
+	if refused, ok := errors.AsType[*bot.SendError](err); ok { // before anything was sent
+		return refused
+	}
 	e := &bot.SendError{Err: c.redact(err)}
 	var many *tg.TooManyRequestsError
 	var moved *tg.MigrateError

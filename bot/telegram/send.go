@@ -137,9 +137,10 @@ func (c *Client) document(ctx context.Context, row *bot.Row) (string, error) {
 		marks = nil // they may point behind the cut
 	}
 	return c.deliver(ctx, func(ctx context.Context) (*models.Message, error) {
+		ctx, file := c.uploading(ctx, row)
 		return c.api.SendDocument(ctx, &tg.SendDocumentParams{
 			ChatID: chat, MessageThreadID: sendThread(row.Place), Caption: caption, CaptionEntities: marks,
-			Document:        &models.InputFileUpload{Filename: row.Content.File.Name, Data: bytes.NewReader(row.Content.File.Data)},
+			Document:        &models.InputFileUpload{Filename: row.Content.File.Name, Data: bytes.NewReader(file.mark)},
 			ReplyParameters: replyTo(row), ReplyMarkup: keyboard(row.Content.Buttons),
 		})
 	})

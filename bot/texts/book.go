@@ -21,18 +21,17 @@ func (c count) say(n int) string {
 // book is all sentences of one language. Verbs in %s and %d order are the same in every language.
 type book struct {
 	// a turn that ends without an answer
-	stopped, stoppedNothing, gone, loopMute  string
-	limit                                    count  // steps
-	loop                                     string // output
-	context, modelRefused, key, empty        string // request
-	refusal, givenUp, internal               string // request
-	overtime, oversize                       string // request
-	unstored, outOfOrder                     string // advice
-	cut, away, behind, nothing, broken       string // request
-	placeholder, resent                      string
-	lost                                     count // messages
-	noTopic, asFile, unsendable              string
-	attachedOne, attachedMany, attachedThing string // for the model: one language
+	stopped, stoppedNothing, gone, loopMute string
+	limit                                   count  // steps
+	loop                                    string // output
+	context, modelRefused, key, empty       string // request
+	refusal, givenUp, internal              string // request
+	overtime, oversize                      string // request
+	unstored, outOfOrder                    string // advice
+	cut, away, behind, nothing, broken      string // request
+	placeholder, resent                     string
+	lost                                    count // messages
+	noTopic, asFile, unsendable, notKept    string
 	// progress
 	thinking, working, step string
 	verbs                   map[act.Verb]string // of a tool

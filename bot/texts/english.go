@@ -44,10 +44,8 @@ func englishTurn(b *book) {
 	b.lost = count{"⚠ %d earlier message of mine may not have reached you. Ask again if you miss it.", "⚠ %d earlier messages of mine may not have reached you. Ask again if you miss them."}
 	b.noTopic = "(The topic this belongs to is closed or deleted, so I answer here.)"
 	b.asFile = "Telegram does not accept this as a message, so here it is as a file."
+	b.notKept = "%s made the file %s, and it could not be kept here, so I cannot send it."
 	b.unsendable = "I have something to tell you that Telegram does not accept in any form. Ask me to say it in another way."
-	b.attachedOne = "[attached: %s; I cannot open it]"
-	b.attachedMany = "[attached: %s; I cannot open them]"
-	b.attachedThing = "a %s"
 
 	b.thinking = "⏳ Thinking"
 	b.working = "⏳ %s"

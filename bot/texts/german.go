@@ -32,6 +32,7 @@ func german() *book {
 	b.lost = count{"⚠ %d frühere Nachricht von mir ist vielleicht nicht angekommen. Frag noch einmal, wenn sie dir fehlt.", "⚠ %d frühere Nachrichten von mir sind vielleicht nicht angekommen. Frag noch einmal, wenn sie dir fehlen."}
 	b.noTopic = "(Das Thema, zu dem dies gehört, ist geschlossen oder gelöscht, darum antworte ich hier.)"
 	b.asFile = "Telegram nimmt das nicht als Nachricht an, darum kommt es hier als Datei."
+	b.notKept = "%s hat die Datei %s gemacht. Sie lässt sich hier nicht aufbewahren, darum kann ich sie nicht schicken."
 	b.unsendable = "Ich habe dir etwas zu sagen, das Telegram in keiner Form annimmt. Bitte mich, es anders zu sagen."
 	b.thinking, b.step = "⏳ Ich denke nach", "%d von %d Schritten"
 	b.verbs = map[act.Verb]string{

@@ -10,7 +10,7 @@ import (
 
 	"github.com/zephbot/zephbot/agent"
 	"github.com/zephbot/zephbot/agent/journal"
-	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/agent/prompt"
 	"github.com/zephbot/zephbot/bot/render"
 	"github.com/zephbot/zephbot/bot/visible"
 	"github.com/zephbot/zephbot/policy/act"
@@ -157,43 +157,16 @@ func (w Words) NoTopic(language string) string { return w.in(language).noTopic }
 // AsFile is the caption of an answer that Telegram refuses as a text.
 func (w Words) AsFile(language string) string { return w.in(language).asFile }
 
+// NotKept says that a file which a tool made could not be kept.
+func (w Words) NotKept(language, tool, name string) string {
+	return fmt.Sprintf(w.in(language).notKept, tool, name)
+}
+
 // Unsendable takes the place of what Telegram refuses in every form.
 func (w Words) Unsendable(language string) string { return w.in(language).unsendable }
 
-// Attached tells the model which files came along. It is not for people, so it has one language.
-func (Words) Attached(files []bot.Attachment) string {
-	b := english()
-	things := make([]string, len(files))
-	for i, f := range files {
-		t := fmt.Sprintf(b.attachedThing, f.Kind)
-		if f.Name != "" {
-			t += " named " + strconv.Quote(f.Name)
-		}
-		if f.Size > 0 {
-			t += ", " + Bytes(f.Size)
-		}
-		if f.Note != "" {
-			t += ": " + f.Note
-		}
-		things[i] = t
-	}
-	if len(things) == 1 {
-		return fmt.Sprintf(b.attachedOne, things[0])
-	}
-	return fmt.Sprintf(b.attachedMany, strings.Join(things, "; "))
-}
-
 // Bytes says a size for people.
-func Bytes(n int64) string {
-	switch {
-	case n < 1000:
-		return strconv.FormatInt(n, 10) + " B"
-	case n < 999_950: // what would round to 1000.0 kB
-		return strconv.FormatFloat(float64(n)/1000, 'f', 1, 64) + " kB"
-	default:
-		return strconv.FormatFloat(float64(n)/1e6, 'f', 1, 64) + " MB"
-	}
-}
+func Bytes(n int64) string { return prompt.Bytes(n) }
 
 // Thinking is the progress line before the first tool.
 func (w Words) Thinking(language string) string { return w.in(language).thinking }

@@ -25,7 +25,7 @@ var (
 )
 
 // neutral are the methods that say the same in every language.
-var neutral = map[string]bool{"Placeholder": true, "Attached": true, "Names": true, "Languages": true}
+var neutral = map[string]bool{"Placeholder": true, "Names": true, "Languages": true}
 
 // everything says every sentence there is, by method.
 func everything(l string) map[string][]string {
@@ -51,8 +51,7 @@ func everything(l string) map[string][]string {
 		},
 		"Cut": {w.Cut(l)}, "Away": {w.Away(l, "7f3a")}, "Behind": {w.Behind(l)}, "Nothing": {w.Nothing(l)}, "Placeholder": {w.Placeholder(l)},
 		"Broken": {w.Broken(l, "7f3a")}, "Resent": {w.Resent(l)}, "Thinking": {w.Thinking(l)},
-		"Lost": {w.Lost(l, 1), w.Lost(l, 2)}, "NoTopic": {w.NoTopic(l)}, "AsFile": {w.AsFile(l)}, "Unsendable": {w.Unsendable(l)},
-		"Attached": {w.Attached([]bot.Attachment{{Kind: "photo"}})},
+		"Lost": {w.Lost(l, 1), w.Lost(l, 2)}, "NoTopic": {w.NoTopic(l)}, "AsFile": {w.AsFile(l)}, "Unsendable": {w.Unsendable(l)}, "NotKept": {w.NotKept(l, "srv:draw", "map.png")},
 		"Duration": {w.Duration(l, time.Second), w.Duration(l, 5*time.Second), w.Duration(l, 3*time.Minute), w.Duration(l, 49*time.Hour)},
 		"Stranger": {w.Stranger(l, "4711")}, "Unlisted": {w.Unlisted(l, "-100")},
 		"TurnsUsedUp": {w.TurnsUsedUp(l, texts.User, 20, at), w.TurnsUsedUp(l, texts.Chat, 20, at), w.TurnsUsedUp(l, texts.Bot, 20, at)},
@@ -185,8 +184,6 @@ func TestSentences(t *testing.T) {
 		{w.CardHint("en", texts.Card{Steps: 1, USD: 1.5, Expires: at, Short: "x"}), "So far: 1 step, $1.50 · expires 14:22 UTC · or send /approve x"},
 		{w.Already("en", bot.Approval{State: bot.Approved, ByName: "Ann", Decided: at}), "Already decided: ✅ Approved once by Ann, 14:22 UTC"},
 		{w.NotYours("en", ""), "Only the person who asked or an approver of this chat can decide this."},
-		{w.Attached([]bot.Attachment{{Kind: "document", Name: `a"b`, Size: 1_500_000}}), `[attached: a document named "a\"b", 1.5 MB; I cannot open it]`},
-		{w.Attached([]bot.Attachment{{Kind: "photo", Size: 999}, {Kind: "location", Note: "52.5, 13.4"}}), "[attached: a photo, 999 B; a location: 52.5, 13.4; I cannot open them]"},
 		{w.Quota("en", []texts.Usage{{Scope: texts.User, Used: 18, Limit: 20}, {Scope: texts.Bot, Used: 3}}, at), "Today, since 14:22 UTC\nYou ▓▓▓▓▓▓▓▓▓░ 18 / 20 turns\nThe bot: 3 turns, no limit"},
 		{w.Help("en", []string{"approve", "odd"}, []string{"policy"}), "Write to me in plain words. In a group, mention me or answer one of my messages.\n\n/approve – approve a question (/approve akun)\n/odd\n\nFor admins:\n/policy – the rules, and what they would decide (/policy check bash {\"command\":\"ls\"})"},
 		{w.UnknownCommand("en", strings.Repeat("x", 100), ""), "I do not know /" + strings.Repeat("x", 31) + "…. /help shows what there is."},

@@ -62,7 +62,7 @@ func (t *step) move(ctx context.Context, m *bot.Move) error {
 	}
 	t.memory.forget()
 	for _, part := range []func(context.Context, *bot.Move) error{
-		t.moveLanes, t.moveArrivals, t.moveApprovals, t.moveRows, t.moveFacts, t.moveCharges, t.moveOverflow,
+		t.moveLanes, t.moveArrivals, t.moveApprovals, t.moveRows, t.moveFacts, t.moveCharges, t.moveOverflow, t.moveBlobs,
 	} {
 		if err := part(ctx, m); err != nil {
 			return err

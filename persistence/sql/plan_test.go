@@ -138,6 +138,28 @@ var plans = map[string]string{
 	"usageQuery":       "usage/key",
 	"usedDaysQuery":    "usage/key",
 	"usedQuery":        "charge/charge_scope usage/key",
+	"addBlobBytes":     "",
+	"asideRefs":        "blob_ref/key",
+	"beginsQuery":      "journal/journal_reset",
+	"blobBytes":        "meta/key",
+	"blobQuery":        "blob/blob_hash blob_ref/key",
+	"copyRefs":         "blob_ref/key",
+	"deleteBlob":       "blob/rowid",
+	"deletePieces":     "blob_piece/key",
+	"deleteRef":        "blob_ref/key",
+	"deleteRefs":       "blob_ref/key",
+	"growBlob":         "blob/rowid",
+	"insertBlob":       "",
+	"insertPiece":      "",
+	"knownBlob":        "blob/blob_hash",
+	"nameBlob":         "blob/rowid",
+	"oldRefs":          "blob_ref/blob_ref_used",
+	"oldUploads":       "blob/blob_unfinished",
+	"pieceQuery":       "blob_piece/key",
+	"refOf":            "blob_ref/blob_ref_blob",
+	"refSessions":      "blob_ref/key",
+	"setRef":           "",
+	"sizeOfBlob":       "blob/rowid",
 }
 
 // verb begins a query.
@@ -307,7 +329,7 @@ func indexes(t *testing.T, db *sql.DB, query string) (found string, walks []stri
 	return strings.Join(slices.Sorted(maps.Keys(all)), " "), walks
 }
 
-var tables = []string{"inbox", "lane", "journal", "approval", "outbox", "fact", "charge", "usage", "meta", "tool_overflow", "vector_point"}
+var tables = []string{"inbox", "lane", "journal", "approval", "outbox", "fact", "charge", "usage", "meta", "tool_overflow", "vector_point", "blob", "blob_piece", "blob_ref"}
 
 // alias gives the table behind a name that a query made up.
 func alias(name string) string {

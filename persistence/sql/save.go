@@ -64,7 +64,7 @@ func (t *step) saveArrive(ctx context.Context, r *state.Result) error {
 	for _, arrived := range r.Arrive {
 		a := &t.change.Arrive[arrived.Index]
 		query, args := insertArrival, []any{
-			arrived.Seq, a.Channel, a.Bot, a.ID, a.Session, bit(a.Express), blob(a.Raw), nanos(a.At), a.Channel, a.Bot, a.ID,
+			arrived.Seq, a.Channel, a.Bot, a.ID, a.Session, bit(a.Express), orNull(a.Raw), nanos(a.At), a.Channel, a.Bot, a.ID,
 		}
 		if t.needs.Waiting != "" && !t.sure {
 			query, args = insertFirst, append(args, t.needs.Waiting)

@@ -106,8 +106,8 @@ func encode(value any) (string, error) {
 	return string(data), nil
 }
 
-// blob is how bytes are stored: none at all as NULL.
-func blob(data []byte) any {
+// orNull is how bytes are stored: none at all as NULL.
+func orNull(data []byte) any {
 	if len(data) == 0 {
 		return nil
 	}
@@ -164,7 +164,7 @@ func approvalValues(a *bot.Approval) ([]any, error) {
 		return nil, err
 	}
 	values := append([]any{a.ID, a.Short, a.Session, a.Turn, a.Call}, placeValues(&a.Place)...)
-	return append(values, a.Caller, a.Tool, a.Hash, blob(a.Body), string(a.State), a.Scope, a.By, a.ByName, votes, a.Needed,
+	return append(values, a.Caller, a.Tool, a.Hash, orNull(a.Body), string(a.State), a.Scope, a.By, a.ByName, votes, a.Needed,
 		nanos(a.Created), nanos(a.Expires), nanos(a.Decided), a.Row), nil
 }
 

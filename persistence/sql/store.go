@@ -35,6 +35,8 @@ type Options struct {
 	Now   func() time.Time // nil = time.Now; clock of FactsIf and of retention
 	Log   zerolog.Logger
 	Hooks Hooks
+	// BlobBytes bounds the files that are kept, all together, in bytes; 0 = no limit.
+	BlobBytes int64
 }
 
 func (o *Options) validate() error {

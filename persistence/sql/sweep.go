@@ -18,12 +18,15 @@ const (
 	usageKept   = 400                 // days of sums of charges; quotas look back a month
 	sweepBatch  = 500                 // rows of one transaction, so that Changes come in between
 	largeBatch  = 20                  // rows of one transaction where each may have megabytes
+	blobBatch   = 4                   // files of one transaction: deleting 20 MB takes some 50 ms
+	uploadKept  = 24 * time.Hour      // a file of which nothing has come in for so long will not be complete any more
 )
 
 // Retention says for how long what nobody needs any more is kept all the same; 0 = for ever.
 type Retention struct {
 	Journal time.Duration // what was said before a conversation was begun anew, from then on; decided questions; lanes that nothing refers to
 	Outbox  time.Duration // rows that were delivered or given up
+	Blobs   time.Duration // files, from the last time that they were put for a session
 }
 
 // Swept says what a Sweep removed.
@@ -39,6 +42,7 @@ type Swept struct {
 	Asked    int64 // questions
 	Lanes    int64
 	Sums     int64 // of charges of a day
+	Blobs    int64 // files that a session had, and those that never came in as a whole
 }
 
 // The old queries take a time and the size of a batch and give the keys of rows, the others take one such key. They are two, for a planner that finds
@@ -66,6 +70,11 @@ AND EXISTS (SELECT 1 FROM journal WHERE session = began.session AND n < began.n)
 	asideQuery  = `SELECT session, n FROM journal WHERE session = ? AND n < ? ORDER BY n LIMIT CAST(? AS INTEGER)`
 	deleteEntry = `DELETE FROM journal WHERE session = ? AND n = ?`
 
+	oldUploads  = `SELECT id FROM blob WHERE hash = '' AND begun <= ? ORDER BY begun LIMIT CAST(? AS INTEGER)`
+	oldRefs     = `SELECT session, blob FROM blob_ref WHERE used <= ? ORDER BY used LIMIT CAST(? AS INTEGER)`
+	asideRefs   = `SELECT session, blob FROM blob_ref WHERE session = ? AND used <= ? LIMIT CAST(? AS INTEGER)`
+	beginsQuery = `SELECT session, n, body FROM journal WHERE reset = 1 AND (session, n) > (?, ?) ORDER BY session, n LIMIT 1`
+
 	oldCharges   = `SELECT key, scope, unit, day, n FROM charge WHERE day < ? ORDER BY day LIMIT CAST(? AS INTEGER)`
 	deleteCharge = `DELETE FROM charge WHERE key = ?`
 	addUsage     = `INSERT INTO usage (day, scope, unit, n) VALUES (?, ?, ?, ?)
@@ -75,6 +84,8 @@ ON CONFLICT (day, scope, unit) DO UPDATE SET n = usage.n + excluded.n`
 // Sweep forgets what is no longer needed at now: bodies of arrivals finished more than 8 days ago and, after 16 days, that they came; contents
 // of rows finished more than 30 days ago (the row and its key stay); expired facts and outputs; the keys of charges of more than 3 days ago, which
 // become one sum a day, scope and unit. It works in small batches, between which Changes are made, and stops with ctx.
+//
+// Files go when keep says so, and with the conversation that they belong to; one that several sessions have goes with the last of them.
 //
 // What is kept no longer than keep says goes too: rows of the outbox with their keys, unless an open question or a row that is still to be sent refers to
 // them; what is in a journal before its last reset; questions that were decided, unless their turn goes on or they approved something for a conversation
@@ -88,6 +99,7 @@ func (s *Store) Sweep(ctx context.Context, now time.Time, keep Retention) (Swept
 		{"contents of rows", &swept.Contents, sweepBatch, sweeper(1, oldContents, forgetContent, nanos(now.Add(-contentsKept(keep))))},
 		{"facts", &swept.Facts, sweepBatch, sweeper(2, oldFacts, deleteFact, nanos(now))},
 		{"outputs", &swept.Outputs, largeBatch, sweeper(1, oldOutputs, deleteOutput, nanos(now))},
+		{"unfinished files", &swept.Blobs, blobBatch, s.sweepUploads(now.Add(-uploadKept))},
 		{"charges", &swept.Charges, sweepBatch, sumCharges(now.Add(-chargeKept).UTC().Format(time.DateOnly))},
 		{"sums of charges", &swept.Sums, sweepBatch, func(ctx context.Context, q *queries, batch int) (int, bool, error) {
 			n, err := deleteKeys(ctx, q, usageColumns, oldUsage, forgetUsage, now.UTC().AddDate(0, 0, -usageKept).Format(time.DateOnly), batch)
@@ -97,6 +109,9 @@ func (s *Store) Sweep(ctx context.Context, now time.Time, keep Retention) (Swept
 	if keep.Outbox > 0 {
 		tasks = append(tasks, sweepTask{"rows", &swept.Rows, sweepBatch, sweeper(1, oldRows, deleteRow, nanos(now.Add(-keep.Outbox)))})
 	}
+	if keep.Blobs > 0 {
+		tasks = append(tasks, sweepTask{"files", &swept.Blobs, blobBatch, s.sweepRefs(now.Add(-keep.Blobs))})
+	}
 	if keep.Journal > 0 {
 		until := now.Add(-keep.Journal)
 		tasks = append(
@@ -104,6 +119,9 @@ func (s *Store) Sweep(ctx context.Context, now time.Time, keep Retention) (Swept
 			sweepTask{"questions", &swept.Asked, sweepBatch, (&oldQuestions{memory: s.memory, until: until}).sweep},
 			sweepTask{"lanes", &swept.Lanes, sweepBatch, (&emptyLanes{memory: s.memory, until: until}).sweep},
 		)
+		files := &putAside{until: now.Add(-keep.Journal), query: beginsQuery, remove: s.asideFiles}
+		words := &putAside{until: now.Add(-keep.Journal), query: resetsQuery, remove: asideEntries}
+		tasks = append(tasks, sweepTask{"files of journals", &swept.Blobs, blobBatch, files.sweep}, sweepTask{"journals", &swept.Entries, sweepBatch, words.sweep})
 	}
 	for i := range tasks {
 		if err := s.sweep(ctx, &tasks[i]); err != nil {
@@ -173,14 +191,16 @@ func deleteKeys(ctx context.Context, q *queries, columns int, find, each string,
 	return len(keys), nil
 }
 
-// putAside walks over the journals and deletes what stands before a reset that is old enough.
+// putAside walks over the journals and deletes what belongs before a reset that is old enough.
 type putAside struct {
 	until   time.Time
+	query   string // finds the next reset
+	remove  func(ctx context.Context, q *queries, session string, reset *journal.Entry, limit int) (int, error)
 	session string // where the walk is: after this reset
 	n       int64
 }
 
-// sweep deletes at most a batch of entries; more is false when the walk is over.
+// sweep removes at most a batch; more is false when the walk is over.
 func (p *putAside) sweep(ctx context.Context, q *queries, batch int) (deleted int, more bool, err error) {
 	for deleted < batch {
 		session, reset, found, err := p.next(ctx, q)
@@ -188,7 +208,7 @@ func (p *putAside) sweep(ctx context.Context, q *queries, batch int) (deleted in
 			return deleted, false, err
 		}
 		if !reset.At.IsZero() && !reset.At.After(p.until) {
-			n, err := deleteKeys(ctx, q, 2, asideQuery, deleteEntry, session, reset.N, batch-deleted)
+			n, err := p.remove(ctx, q, session, &reset, batch-deleted)
 			if err != nil {
 				return deleted, false, err
 			}
@@ -201,10 +221,15 @@ func (p *putAside) sweep(ctx context.Context, q *queries, batch int) (deleted in
 	return deleted, true, nil
 }
 
-// next reads the next reset before which something is left.
+// next reads the next reset.
 func (p *putAside) next(ctx context.Context, q *queries) (session string, reset journal.Entry, found bool, err error) {
-	found, err = q.one(ctx, func(scan scanner) error { return scan(&session, &reset.N, document{&reset}) }, resetsQuery, p.session, p.n)
+	found, err = q.one(ctx, func(scan scanner) error { return scan(&session, &reset.N, document{&reset}) }, p.query, p.session, p.n)
 	return session, reset, found, err
+}
+
+// asideEntries deletes entries before a reset.
+func asideEntries(ctx context.Context, q *queries, session string, reset *journal.Entry, limit int) (int, error) {
+	return deleteKeys(ctx, q, 2, asideQuery, deleteEntry, session, reset.N, limit)
 }
 
 // sumCharges adds charges of days before one to the sums of their days.

@@ -3,6 +3,8 @@ package storetest_test
 import (
 	"testing"
 
+	"github.com/zephbot/zephbot/agent/blob"
+	"github.com/zephbot/zephbot/agent/blob/blobtest"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/bottest"
 	"github.com/zephbot/zephbot/persistence/storetest"
@@ -19,4 +21,9 @@ func TestRaceInMemory(t *testing.T) {
 		store := bottest.New()
 		return store, store
 	})
+}
+
+func TestBlobsInMemory(t *testing.T) {
+	t.Parallel()
+	storetest.Blobs(t, func(_ *testing.T, limit int64) blob.Store { return &blobtest.Store{Limit: limit} })
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/agent/llm/adapter"
+	"github.com/zephbot/zephbot/agent/llm/media"
 	"github.com/zephbot/zephbot/agent/llm/toolbox"
 )
 
@@ -45,6 +46,7 @@ type Options struct {
 	Idle             time.Duration
 	InputUSDPerMTok  float64
 	OutputUSDPerMTok float64
+	Accepts          *llm.Accepts     // what the model takes besides text; nil = by its name (media.OfModel). Sounds are never taken: the API has none
 	CachedUSDPerMTok *float64         // of input read from the cache; nil = a tenth of the input price
 	HTTPClient       *http.Client     // nil = an own one; redirects are never followed
 	Now              func() time.Time // for Retry-After dates; nil = time.Now
@@ -56,6 +58,7 @@ type Provider struct {
 	o      Options
 	host   string
 	client *http.Client
+	rules  media.Rules
 
 	plain, marked toolbox.Box // tools of requests with a system prompt, and of those without
 }
@@ -80,8 +83,24 @@ func New(o Options) (*Provider, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Provider{o: o, host: u.Host, client: adapter.Client(o.HTTPClient)}, nil
+	return &Provider{o: o, host: u.Host, client: adapter.Client(o.HTTPClient), rules: rules(&o)}, nil
 }
+
+// rules are what the API takes (Messages API, limits of November 2026): pictures whose base64 has at most 5 MB, PDF in requests of at most 32 MB.
+func rules(o *Options) media.Rules {
+	accepts := media.OfModel(o.Model)
+	if o.Accepts != nil {
+		accepts = *o.Accepts
+	}
+	accepts.Audio = false
+	return media.Rules{
+		Accepts: accepts, Types: []string{"image/jpeg", "image/png", "image/gif", "image/webp", "application/pdf"},
+		Image: 5_000_000 / 4 * 3, Other: 15_000_000, Total: 15_000_000,
+	}
+}
+
+// Accepts implements llm.Accepter.
+func (p *Provider) Accepts() llm.Accepts { return p.rules.Accepts }
 
 func (o *Options) validate() error {
 	switch {
@@ -110,6 +129,10 @@ var errSilence = errors.New("server is silent")
 
 // Chat implements llm.Provider.
 func (p *Provider) Chat(ctx context.Context, req *llm.Request, onDelta func(string)) (*llm.Response, error) {
+	return media.Chat(ctx, req, &p.rules, func(contents *media.Contents) (*llm.Response, error) { return p.chat(ctx, req, contents, onDelta) })
+}
+
+func (p *Provider) chat(ctx context.Context, req *llm.Request, contents *media.Contents, onDelta func(string)) (*llm.Response, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("model %s: %w", p.o.Name, err)
 	}
@@ -130,7 +153,7 @@ func (p *Provider) Chat(ctx context.Context, req *llm.Request, onDelta func(stri
 	if onDelta != nil {
 		a.emit = onDelta
 	}
-	body, err := p.params(req, names, tools).encode(tools)
+	body, err := p.params(req, names, tools, contents).encode(tools)
 	if err == nil {
 		err = p.exchange(callCtx, x, body, a, listen, pause)
 	}

@@ -6,13 +6,14 @@ import (
 	"strings"
 
 	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/agent/llm/media"
 	"github.com/zephbot/zephbot/agent/llm/wirename"
 )
 
 // params writes a request. Its order is the vendor's cache order: tools, system, messages. Two marks tell the cache how far to keep: the end of the system
 // prompt (tools and system stay the same over a conversation), and the end of the messages (the next call begins with them).
-func (p *Provider) params(req *llm.Request, names *wirename.Names, tools []byte) *request {
-	out := &request{Model: p.o.Model, MaxTokens: p.o.MaxTokens, Tools: standIn(tools), Messages: p.messages(req.Messages, names), Stream: true}
+func (p *Provider) params(req *llm.Request, names *wirename.Names, tools []byte, contents *media.Contents) *request {
+	out := &request{Model: p.o.Model, MaxTokens: p.o.MaxTokens, Tools: standIn(tools), Messages: p.messages(req.Messages, names, contents), Stream: true}
 	if req.MaxTokens > 0 {
 		out.MaxTokens = req.MaxTokens
 	}
@@ -61,7 +62,7 @@ func schema(raw json.RawMessage) json.RawMessage {
 }
 
 // messages writes the conversation: results are blocks of the user's message that follows, and neighbours of one role are one message.
-func (p *Provider) messages(list []llm.Message, names *wirename.Names) []message {
+func (p *Provider) messages(list []llm.Message, names *wirename.Names, contents *media.Contents) []message {
 	out := []message{}
 	add := func(role string, parts ...part) {
 		if n := len(out); n > 0 && out[n-1].Role == role {
@@ -74,15 +75,29 @@ func (p *Provider) messages(list []llm.Message, names *wirename.Names) []message
 		m := &list[i]
 		switch {
 		case m.Role == llm.ToolRole && m.Result != nil:
-			add(roleUser, part{Type: partResult, Use: m.Result.ID, Failed: &m.Result.Error, Content: []part{textPart(visible(m.Result.Text, "(no output)"))}})
+			add(roleUser, part{Type: partResult, Use: m.Result.ID, Failed: &m.Result.Error, Content: blocks(m.Result.Text, "(no output)", m.Result.Parts, contents)})
 		case m.Role == llm.Assistant:
 			add(roleAssistant, p.assistant(m, names)...)
 		default:
-			add(roleUser, textPart(visible(m.Text, "(empty)")))
+			add(roleUser, blocks(m.Text, "(empty)", m.Parts, contents)...)
 		}
 	}
 	if n := len(out); n > 0 {
 		mark(&out[n-1].Content[len(out[n-1].Content)-1])
+	}
+	return out
+}
+
+// blocks writes a text and the contents that belong to it.
+func blocks(text, none string, parts []llm.Part, contents *media.Contents) []part {
+	out := []part{textPart(visible(contents.Text(text, parts), none))}
+	for _, p := range contents.Sent(parts) {
+		content, _, _ := contents.Of(&p)
+		block := part{Type: partImage, Source: &source{Type: "base64", MediaType: content.Type, Data: content.Data}}
+		if p.Kind != llm.ImagePart {
+			block.Type, block.Title = partDocument, p.Name
+		}
+		out = append(out, block)
 	}
 	return out
 }

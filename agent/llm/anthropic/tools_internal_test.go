@@ -65,7 +65,7 @@ func requests() []*llm.Request {
 // whole writes a request at once, as the vendor's documentation shows it.
 func whole(p *Provider, req *llm.Request) ([]byte, error) {
 	names := wirename.New(req)
-	params := p.params(req, names, nil)
+	params := p.params(req, names, nil, nil)
 	if len(req.Tools) > 0 {
 		for _, t := range list(req, names) {
 			params.Tools = append(params.Tools, t)

@@ -20,6 +20,8 @@ const (
 	partResult   = "tool_result"
 	partThinking = "thinking"
 	partRedacted = "redacted_thinking"
+	partImage    = "image"
+	partDocument = "document"
 
 	stopToolUse   = "tool_use"
 	stopMaxTokens = "max_tokens"
@@ -67,7 +69,16 @@ type part struct {
 	Thinking  *string         `json:"thinking,omitempty"`
 	Signature *string         `json:"signature,omitempty"`
 	Data      string          `json:"data,omitempty"`
+	Source    *source         `json:"source,omitempty"`
+	Title     string          `json:"title,omitempty"`
 	Cache     *cacheMark      `json:"cache_control,omitempty"`
+}
+
+// source is the content of a picture or document.
+type source struct {
+	Type      string `json:"type"`
+	MediaType string `json:"media_type"`
+	Data      string `json:"data"`
 }
 
 // cacheMark ends what the vendor's cache keeps.

@@ -66,6 +66,9 @@ func New(inner llm.Provider, o Options) llm.Provider {
 // Name implements llm.Provider.
 func (p *provider) Name() string { return p.inner.Name() }
 
+// Accepts implements llm.Accepter.
+func (p *provider) Accepts() llm.Accepts { return llm.AcceptsOf(p.inner) }
+
 // Chat implements llm.Provider. What onDelta gets is the answer's Text: the blocks that became uses are not in it.
 func (p *provider) Chat(ctx context.Context, req *llm.Request, onDelta func(string)) (*llm.Response, error) {
 	plain := *req

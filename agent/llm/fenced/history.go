@@ -1,6 +1,7 @@
 package fenced
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -23,11 +24,13 @@ func messages(list []llm.Message) []llm.Message {
 	var out []llm.Message
 	for i := range list {
 		role, text := tell(&list[i])
+		parts := slices.Concat(list[i].Parts, list[i].Result.Attached()) // what the inner provider cannot send it puts into words
 		if last := len(out) - 1; last >= 0 && out[last].Role == role {
 			out[last].Text = join(finished(&out[last]), text)
+			out[last].Parts = append(out[last].Parts, parts...)
 			continue
 		}
-		out = append(out, llm.Message{Role: role, Text: text})
+		out = append(out, llm.Message{Role: role, Text: text, Parts: parts})
 	}
 	return out
 }

@@ -28,6 +28,7 @@
 //	and stop length                     end, tools, length, refusal
 //	on "secret": never                  to be asked here is a mistake: Broken names the line
 //	on "": say I match everything
+//	sees image file                     a line of its own: the kinds of parts that the model takes
 //	say First answer                    a line before any rule belongs to the ordered script of New
 //
 // A text in double quotes is unquoted as in Go ("two\nlines"); say <<END takes the following lines up to the line END. Names, not
@@ -46,6 +47,7 @@ import (
 	"sync"
 
 	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/agent/llm/media"
 )
 
 // Step is one answer of the script.
@@ -71,6 +73,7 @@ type Step struct {
 // Model is the scripted provider. Safe for concurrent use.
 type Model struct {
 	name string
+	sees llm.Accepts
 
 	mu       sync.Mutex
 	steps    []Step
@@ -181,10 +184,53 @@ func (m *Model) gate(name string) *gate {
 	return g
 }
 
+// Sees makes the model take parts of these kinds. What it expects of a message finds a line for each of its parts: [sees image "a.png", image/png, 12 bytes]
+// for a content that it has read, else the line in which a part is put into words. It returns the model.
+func (m *Model) Sees(accepts llm.Accepts) *Model {
+	m.sees = accepts
+	return m
+}
+
+// Accepts implements llm.Accepter.
+func (m *Model) Accepts() llm.Accepts { return m.sees }
+
+// look reads the parts of a request as a vendor's wire does, and gives the request with them in words.
+func (m *Model) look(ctx context.Context, req *llm.Request) (*llm.Request, error) {
+	contents, err := media.Read(ctx, req, &media.Rules{
+		Accepts: m.sees, Types: []string{"image/png", "image/jpeg", "application/pdf", "text/plain"}, Image: 1 << 20, Other: 1 << 20, Total: 4 << 20,
+	})
+	if err != nil || contents == nil {
+		return req, err
+	}
+	told := clone(req)
+	for i := range told.Messages {
+		msg := &told.Messages[i]
+		msg.Text = tell(contents, msg.Text, msg.Parts)
+		if msg.Result != nil {
+			msg.Result.Text = tell(contents, msg.Result.Text, msg.Result.Parts)
+		}
+	}
+	return &told, nil
+}
+
+// tell adds a line for each part to a text.
+func tell(contents *media.Contents, text string, parts []llm.Part) string {
+	text = contents.Text(text, parts)
+	for _, p := range contents.Sent(parts) {
+		content, _, _ := contents.Of(&p)
+		text += fmt.Sprintf("\n[sees %s %q, %s, %d bytes]", p.Kind, p.Name, content.Type, content.Size)
+	}
+	return text
+}
+
 // Chat implements llm.Provider. A script that does not fit the conversation is an llm.Invalid error that says what was expected.
 func (m *Model) Chat(ctx context.Context, req *llm.Request, onDelta func(string)) (*llm.Response, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("scripted model: %w", err)
+	}
+	req, err := m.look(ctx, req)
+	if err != nil {
+		return nil, err
 	}
 	step, err := m.take(req)
 	if err != nil {

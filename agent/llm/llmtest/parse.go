@@ -51,6 +51,8 @@ func (p *parser) steps() *[]Step {
 func (p *parser) line(line string) error {
 	word, rest := cut(line)
 	switch word {
+	case "sees":
+		return p.sees(rest)
 	case "on":
 		match, rest, err := ruleHead(rest)
 		if err != nil {
@@ -300,4 +302,21 @@ func unquote(s string) (string, error) {
 		return "", fmt.Errorf("read quoted text %s: %w", shorten(s), err)
 	}
 	return text, nil
+}
+
+// sees reads the kinds of parts that the model takes.
+func (p *parser) sees(rest string) error {
+	for kind := range strings.FieldsSeq(rest) {
+		switch llm.PartKind(kind) {
+		case llm.ImagePart:
+			p.model.sees.Image = true
+		case llm.AudioPart:
+			p.model.sees.Audio = true
+		case llm.FilePart:
+			p.model.sees.File = true
+		default:
+			return fmt.Errorf("nothing sees %q; it may be image, audio or file", kind)
+		}
+	}
+	return nil
 }

@@ -48,7 +48,7 @@ func New(o Options) *Model {
 // Name implements llm.Provider.
 func (m *Model) Name() string { return m.name }
 
-// Chat implements llm.Provider: the next step follows from the messages after the last user message alone.
+// Chat implements llm.Provider. It takes text only: a result's own text names what came with it. The next step follows from the messages after the last user message alone.
 func (m *Model) Chat(ctx context.Context, req *llm.Request, onDelta func(string)) (*llm.Response, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("offline model: %w", err)

@@ -10,6 +10,7 @@ import (
 	goopenai "github.com/sashabaranov/go-openai"
 
 	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/agent/llm/media"
 )
 
 // responsesOnly matches models that refuse tools on chat completions while they reason; a vendor prefix ("openai/") may stand before it.
@@ -23,16 +24,16 @@ type auto struct {
 	changed       atomic.Bool
 }
 
-func (w *auto) chat(ctx context.Context, x *exchange, req *llm.Request, emit func(string)) (*llm.Response, error) {
+func (w *auto) chat(ctx context.Context, x *exchange, req *llm.Request, contents *media.Contents, emit func(string)) (*llm.Response, error) {
 	if w.changed.Load() {
-		return w.second.chat(ctx, x, req, emit)
+		return w.second.chat(ctx, x, req, contents, emit)
 	}
-	res, err := w.first.chat(ctx, x, req, emit)
+	res, err := w.first.chat(ctx, x, req, contents, emit)
 	if err == nil || !needsResponses(x, err) {
 		return res, err
 	}
 	x.again()
-	res, err = w.second.chat(ctx, x, req, emit)
+	res, err = w.second.chat(ctx, x, req, contents, emit)
 	// A refusal may quote what a person wrote, so its word alone is not enough to change for good.
 	if err == nil && !w.changed.Swap(true) {
 		w.provider.o.Log.Info().Str("provider", w.provider.o.Name).Str("model", w.provider.o.Model).Msg("model needs the responses api")

@@ -22,6 +22,7 @@ import (
 
 	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/agent/llm/adapter"
+	"github.com/zephbot/zephbot/agent/llm/media"
 )
 
 // DefaultBaseURL is the address of the vendor itself.
@@ -53,7 +54,10 @@ type Options struct {
 	// CachedUSDPerMTok is the price of input tokens read from the vendor's cache; nil = InputUSDPerMTok, 0 = they cost nothing.
 	CachedUSDPerMTok *float64
 	// Wire is the API for conversations: WireAuto (or ""), WireChat or WireResponses.
-	Wire       string
+	Wire string
+	// Accepts is what the model takes besides text; nil = by its name (media.OfModel). Chat completions
+	// carry pictures, Responses PDF too; neither carries sounds.
+	Accepts    *llm.Accepts
 	HTTPClient *http.Client     // nil = an own one; redirects are never followed
 	Now        func() time.Time // for Retry-After dates; nil = time.Now
 	Log        zerolog.Logger
@@ -64,12 +68,13 @@ type Provider struct {
 	o      Options
 	client *http.Client
 	wire   wire
+	rules  media.Rules
 }
 
 // wire is one of the APIs for conversations a vendor offers. emit gets the text as it comes. Errors may be of any kind: Provider
 // classifies them.
 type wire interface {
-	chat(ctx context.Context, x *exchange, req *llm.Request, emit func(string)) (*llm.Response, error)
+	chat(ctx context.Context, x *exchange, req *llm.Request, contents *media.Contents, emit func(string)) (*llm.Response, error)
 }
 
 // New checks the options and makes a provider; nothing is sent.
@@ -90,8 +95,28 @@ func New(o Options) (*Provider, error) {
 	}
 	p := &Provider{o: o, client: adapter.Client(o.HTTPClient)}
 	p.wire = newWire(p, host)
+	p.rules = rules(&p.o, p.wire)
 	return p, nil
 }
+
+// rules are what the APIs take (OpenAI's guides to images and files, November 2026; a request may have 50 MB).
+func rules(o *Options, w wire) media.Rules {
+	accepts := media.OfModel(o.Model)
+	if o.Accepts != nil {
+		accepts = *o.Accepts
+	}
+	accepts.Audio = false
+	if _, ok := w.(*responses); !ok { // files go out over Responses only
+		accepts.File = false
+	}
+	return media.Rules{
+		Accepts: accepts, Types: []string{"image/png", "image/jpeg", "image/webp", "image/gif", "application/pdf"},
+		Image: 10_000_000, Other: 15_000_000, Total: 15_000_000,
+	}
+}
+
+// Accepts implements llm.Accepter.
+func (p *Provider) Accepts() llm.Accepts { return p.rules.Accepts }
 
 // newWire makes the configured wire.
 func newWire(p *Provider, host string) wire {
@@ -149,6 +174,10 @@ func (p *Provider) sdk(x *exchange) *goopenai.Client {
 
 // Chat implements llm.Provider. A server's refusal for content reasons is an answer with StopRefusal, not an error.
 func (p *Provider) Chat(ctx context.Context, req *llm.Request, onDelta func(string)) (*llm.Response, error) {
+	return media.Chat(ctx, req, &p.rules, func(contents *media.Contents) (*llm.Response, error) { return p.chat(ctx, req, contents, onDelta) })
+}
+
+func (p *Provider) chat(ctx context.Context, req *llm.Request, contents *media.Contents, onDelta func(string)) (*llm.Response, error) {
 	if p.o.Model == "" {
 		return nil, &llm.Error{Kind: llm.Invalid, Provider: p.o.Name, Err: errors.New("no model is configured for conversations")}
 	}
@@ -165,7 +194,7 @@ func (p *Provider) Chat(ctx context.Context, req *llm.Request, onDelta func(stri
 	x := p.exchange()
 	err := p.watched(ctx, x, func(ctx context.Context) error {
 		var err error
-		res, err = p.wire.chat(ctx, x, req, emit)
+		res, err = p.wire.chat(ctx, x, req, contents, emit)
 		return err
 	})
 	if err != nil {

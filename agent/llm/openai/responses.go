@@ -15,6 +15,7 @@ import (
 	goopenai "github.com/sashabaranov/go-openai"
 
 	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/agent/llm/media"
 	"github.com/zephbot/zephbot/agent/llm/toolbox"
 	"github.com/zephbot/zephbot/agent/llm/wirename"
 )
@@ -37,24 +38,24 @@ type responses struct {
 	tools    toolbox.Box
 }
 
-func (w *responses) chat(ctx context.Context, x *exchange, req *llm.Request, emit func(string)) (*llm.Response, error) {
-	res, err := w.once(ctx, x, req, true, emit)
+func (w *responses) chat(ctx context.Context, x *exchange, req *llm.Request, contents *media.Contents, emit func(string)) (*llm.Response, error) {
+	res, err := w.once(ctx, x, req, contents, true, emit)
 	if c, ok := x.rejected(err); ok && c.has("invalid_encrypted_content") {
 		// After a change of the key's organisation the server cannot read older reasoning. Without it the conversation can go on.
 		w.provider.o.Log.Warn().Str("provider", w.provider.o.Name).Msg("server cannot read its earlier reasoning; sent without it")
 		x.again()
-		return w.once(ctx, x, req, false, emit)
+		return w.once(ctx, x, req, contents, false, emit)
 	}
 	return res, err
 }
 
-func (w *responses) once(ctx context.Context, x *exchange, req *llm.Request, reasoning bool, emit func(string)) (*llm.Response, error) {
+func (w *responses) once(ctx context.Context, x *exchange, req *llm.Request, contents *media.Contents, reasoning bool, emit func(string)) (*llm.Response, error) {
 	names, tools, err := w.tools.Of(req, written(responseTools))
 	if err != nil {
 		return nil, err
 	}
 	x.tools, x.stream = tools, true
-	stream, err := w.provider.sdk(x).CreateResponseStream(ctx, w.request(req, names, reasoning, standIn(tools)))
+	stream, err := w.provider.sdk(x).CreateResponseStream(ctx, w.request(req, names, contents, reasoning, standIn(tools)))
 	if err != nil {
 		return nil, err //nolint:wrapcheck // classified by Provider
 	}
@@ -78,10 +79,12 @@ func (w *responses) once(ctx context.Context, x *exchange, req *llm.Request, rea
 }
 
 // request writes the conversation in the vendor's form.
-func (w *responses) request(req *llm.Request, names *wirename.Names, reasoning bool, tools []goopenai.Tool) goopenai.CreateResponseRequest {
+func (w *responses) request(
+	req *llm.Request, names *wirename.Names, contents *media.Contents, reasoning bool, tools []goopenai.Tool,
+) goopenai.CreateResponseRequest {
 	store := false
 	out := goopenai.CreateResponseRequest{
-		Model: w.provider.o.Model, Instructions: req.System, Store: &store, Input: w.input(req, names, reasoning),
+		Model: w.provider.o.Model, Instructions: req.System, Store: &store, Input: w.input(req, names, contents, reasoning),
 		PromptCacheKey: userID(req.User), SafetyIdentifier: userID(req.User), Tools: tools,
 	}
 	if limit := cmp.Or(req.MaxTokens, w.provider.o.MaxTokens); limit > 0 {
@@ -129,31 +132,49 @@ type functionCall struct {
 }
 
 // input writes the messages as items.
-func (w *responses) input(req *llm.Request, names *wirename.Names, reasoning bool) []any {
+func (w *responses) input(req *llm.Request, names *wirename.Names, contents *media.Contents, reasoning bool) []any {
 	items := []any{}
 	for i := range req.Messages {
 		m := &req.Messages[i]
 		switch {
 		case m.Role == llm.ToolRole && m.Result != nil:
-			items = append(items, goopenai.ResponseFunctionCallOutput{Type: "function_call_output", CallID: callID(m.Result.ID), Output: resultText(m.Result)})
+			items = append(items, goopenai.ResponseFunctionCallOutput{Type: "function_call_output", CallID: callID(m.Result.ID), Output: spoken(resultText(m.Result, contents), m.Result.Parts, contents)})
 		case len(m.Uses) > 0:
 			items = w.uses(items, m, names, reasoning)
 		default:
-			text := m.Text
+			text := contents.Text(m.Text, m.Parts)
 			if text == "" {
 				text = "(empty)"
 			}
-			items = append(items, speech(m.Role, text, ""))
+			items = append(items, speech(m.Role, spoken(text, m.Parts, contents), ""))
 		}
 	}
 	return items
 }
 
-func speech(role llm.Role, text, phase string) any {
+// spoken is a text, or a list of it and the contents that belong to it.
+func spoken(text string, parts []llm.Part, contents *media.Contents) any {
+	sent := contents.Sent(parts)
+	if len(sent) == 0 {
+		return text
+	}
+	list := []any{goopenai.ResponseInputText{Type: "input_text", Text: text}}
+	for _, p := range sent {
+		c, _, _ := contents.Of(&p)
+		if p.Kind == llm.ImagePart {
+			list = append(list, goopenai.ResponseInputImage{Type: "input_image", Detail: "auto", ImageURL: c.URL()})
+			continue
+		}
+		list = append(list, goopenai.ResponseInputFile{Type: "input_file", Filename: cmp.Or(p.Name, "file.pdf"), FileData: c.URL()})
+	}
+	return list
+}
+
+func speech(role llm.Role, content any, phase string) any {
 	if role == llm.ToolRole { // without a result it is no answer to a call
 		role = llm.User
 	}
-	return goopenai.ResponseInputMessage{Type: "message", Role: string(role), Content: text, Phase: phase}
+	return goopenai.ResponseInputMessage{Type: "message", Role: string(role), Content: content, Phase: phase}
 }
 
 // uses writes an assistant message with calls in the order in which the vendor said it: reasoning, text, reasoning, call.

@@ -72,7 +72,7 @@ func TestToolsAreWrittenAsBefore(t *testing.T) {
 		}
 		for i, req := range list {
 			names := wirename.New(req)
-			body := chat.request(req, names, chatTools(req, names))
+			body := chat.request(req, names, nil, chatTools(req, names))
 			body.Stream = true
 			want, err := json.Marshal(body)
 			if extras := chat.extras(req, body); err == nil && len(extras) > 0 {
@@ -81,15 +81,15 @@ func TestToolsAreWrittenAsBefore(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := chat.chat(t.Context(), p.exchange(), req, func(string) {}); err == nil || !bytes.Equal(caught.body, want) {
+			if _, err := chat.chat(t.Context(), p.exchange(), req, nil, func(string) {}); err == nil || !bytes.Equal(caught.body, want) {
 				t.Errorf("round %d, chat %d (%v): sent\n%.2000s\nwant\n%.2000s", round, i, err, caught.body, want)
 			}
-			other := responses.request(req, names, true, responseTools(req, names))
+			other := responses.request(req, names, nil, true, responseTools(req, names))
 			other.Stream = true
 			if want, err = json.Marshal(other); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := responses.chat(t.Context(), p.exchange(), req, func(string) {}); err == nil || !bytes.Equal(caught.body, want) {
+			if _, err := responses.chat(t.Context(), p.exchange(), req, nil, func(string) {}); err == nil || !bytes.Equal(caught.body, want) {
 				t.Errorf("round %d, responses %d (%v): sent\n%.2000s\nwant\n%.2000s", round, i, err, caught.body, want)
 			}
 		}
@@ -116,14 +116,14 @@ func BenchmarkTools(b *testing.B) {
 	b.Run("once", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			_, _ = chat.chat(b.Context(), p.exchange(), req, func(string) {})
+			_, _ = chat.chat(b.Context(), p.exchange(), req, nil, func(string) {})
 		}
 	})
 	b.Run("each time", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
 			names := wirename.New(req)
-			_, _ = p.sdk(p.exchange()).CreateChatCompletionStream(b.Context(), chat.request(req, names, chatTools(req, names)))
+			_, _ = p.sdk(p.exchange()).CreateChatCompletionStream(b.Context(), chat.request(req, names, nil, chatTools(req, names)))
 		}
 	})
 }

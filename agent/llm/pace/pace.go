@@ -68,6 +68,9 @@ func New(inner llm.Provider, o Options) llm.Provider {
 // Name implements llm.Provider.
 func (p *provider) Name() string { return p.inner.Name() }
 
+// Accepts implements llm.Accepter.
+func (p *provider) Accepts() llm.Accepts { return llm.AcceptsOf(p.inner) }
+
 // Chat implements llm.Provider. It waits for its turn as long as ctx lasts.
 func (p *provider) Chat(ctx context.Context, req *llm.Request, onDelta func(string)) (*llm.Response, error) {
 	w, err := p.enter(ctx, req.Party)

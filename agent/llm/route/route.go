@@ -148,6 +148,9 @@ func sleep(ctx context.Context, d time.Duration) error {
 // Name implements llm.Provider: the primary provider's name. Response.Provider says who answered.
 func (r *Router) Name() string { return r.providers[0].provider.Name() }
 
+// Accepts implements llm.Accepter: of the primary provider. Whoever answers in its place puts what it does not take into words.
+func (r *Router) Accepts() llm.Accepts { return llm.AcceptsOf(r.providers[0].provider) }
+
 // Chat implements llm.Provider.
 func (r *Router) Chat(ctx context.Context, req *llm.Request, onDelta func(string)) (*llm.Response, error) {
 	c := &call{router: r, onReset: req.OnReset, onDelta: onDelta, end: r.o.Now().Add(r.o.Budget)}

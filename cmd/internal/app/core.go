@@ -189,7 +189,7 @@ func (c *Core) openChain(ctx context.Context) (err error) {
 func (c *Core) openStores(ctx context.Context) (err error) {
 	if c.stores, err = persistence.Open(ctx, persistence.Options{
 		DataDir: c.dir, Mode: c.opts.Mode, DatabaseURL: c.cfg.Database.URL.Reveal(), Owner: c.owner, Now: c.now, Log: c.log.With().Str("component", "store").Logger(),
-		Hooks: c.opts.Hooks, Vector: persistence.Vector{Backend: c.cfg.Vector.Backend, URL: c.cfg.Vector.URL, APIKey: c.cfg.Vector.APIKey.Reveal()},
+		Hooks: c.opts.Hooks, BlobBytes: c.cfg.Retention.MaxBlobBytes, Vector: persistence.Vector{Backend: c.cfg.Vector.Backend, URL: c.cfg.Vector.URL, APIKey: c.cfg.Vector.APIKey.Reveal()},
 	}); err != nil {
 		return err
 	}
@@ -368,7 +368,7 @@ func (c *Core) runner(tools agent.Executor, name string) *agent.Runner {
 		})
 	}
 	return agent.NewRunner(
-		agent.Deps{Provider: c.provider, Tools: tools, Catalog: c.catalog, System: system, Now: c.now},
+		agent.Deps{Provider: c.provider, Tools: tools, Catalog: c.catalog, Blobs: c.stores.Blobs, System: system, Now: c.now},
 		agent.Limits{
 			Iterations: c.cfg.Agent.MaxToolIterations, Parallel: c.cfg.Agent.MaxParallelTools, ContextTokens: c.cfg.Agent.ContextBudgetTokens,
 		},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/zephbot/zephbot/agent/llm"
@@ -83,7 +84,7 @@ func (c *Core) newModel(p config.Provider) (llm.Provider, error) {
 		provider, err := anthropic.New(anthropic.Options{
 			Name: p.Name, BaseURL: p.BaseURL, Key: anthropic.Key(p.APIKey.Reveal()), Model: p.Model, MaxTokens: p.MaxTokens, Idle: c.cfg.LLM.Idle,
 			InputUSDPerMTok: p.InputUSDPerMTok, OutputUSDPerMTok: p.OutputUSDPerMTok, CachedUSDPerMTok: p.CachedInputUSDPerMTok,
-			Now: c.now, Log: c.log.With().Str("component", "model").Logger(),
+			Now: c.now, Log: c.log.With().Str("component", "model").Logger(), Accepts: accepts(p),
 		})
 		if err != nil {
 			return nil, err
@@ -106,8 +107,17 @@ func (c *Core) openai(p config.Provider) (*openai.Provider, error) {
 	return openai.New(openai.Options{
 		Name: p.Name, BaseURL: p.BaseURL, Key: openai.Key(p.APIKey.Reveal()), Model: p.Model, EmbeddingModel: p.EmbeddingModel,
 		MaxTokens: p.MaxTokens, Idle: c.cfg.LLM.Idle, InputUSDPerMTok: p.InputUSDPerMTok, OutputUSDPerMTok: p.OutputUSDPerMTok,
-		CachedUSDPerMTok: p.CachedInputUSDPerMTok, Wire: p.Wire, Now: c.now, Log: c.log.With().Str("component", "model").Logger(),
+		CachedUSDPerMTok: p.CachedInputUSDPerMTok, Wire: p.Wire, Accepts: accepts(p), Now: c.now, Log: c.log.With().Str("component", "model").Logger(),
 	})
+}
+
+// accepts is what the configuration says that a model takes besides text; nil = nothing.
+func accepts(p config.Provider) *llm.Accepts {
+	if len(p.Accepts) == 0 {
+		return nil
+	}
+	takes := func(kind llm.PartKind) bool { return slices.Contains(p.Accepts, string(kind)) }
+	return &llm.Accepts{Image: takes(llm.ImagePart), Audio: takes(llm.AudioPart), File: takes(llm.FilePart)}
 }
 
 // withTools lets a model without tool calls of its own write them into its text.

@@ -41,7 +41,7 @@ func Serve(ctx context.Context, opts Options) error {
 func (c *Core) serveTelegram(ctx context.Context) error {
 	cfg := c.cfg
 	client, err := telegram.NewClient(telegram.Options{
-		Token: cfg.Telegram.Token.Reveal(), APIURL: cfg.Telegram.APIURL,
+		Token: cfg.Telegram.Token.Reveal(), APIURL: cfg.Telegram.APIURL, Files: c.stores.Blobs,
 		Observe: func(method string, status int, _ time.Duration) { c.metrics.Request(method, status) },
 	})
 	if err != nil {

@@ -74,7 +74,7 @@ func newService(c *Core, ch channel) *service {
 	}}
 	pacer := throttled{deliver.NewPacer(ch.limits, deliver.PacerOptions{Now: c.now}), c}
 	broker := approval.New(approval.Deps{
-		Store: store, Rights: servers.OnlyAdmins(ch.rights), Words: words, Now: c.now, Covers: c.covers, Alive: c.alive, Line: c.ruleLine, Record: c.settleAudit,
+		Store: store, Rights: servers.OnlyAdmins(ch.rights), Words: words, Now: c.now, Blobs: c.stores.Blobs, Covers: c.covers, Alive: c.alive, Line: c.ruleLine, Record: c.settleAudit,
 	}, c.cfg.Telegram.ApprovalTimeout)
 	s.broker = broker
 	decided := counted{broker, c}
@@ -282,6 +282,7 @@ func (s *service) sweep(ctx context.Context) error {
 	const day = 24 * time.Hour
 	keep := persistence.Retention{
 		Journal: time.Duration(s.core.cfg.Retention.Journal) * day, Outbox: time.Duration(s.core.cfg.Retention.Outbox) * day,
+		Blobs: time.Duration(s.core.cfg.Retention.Blobs) * day,
 	}
 	ticker := time.NewTicker(time.Hour)
 	defer ticker.Stop()

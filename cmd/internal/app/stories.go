@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/zephbot/zephbot/agent/journal"
+	"github.com/zephbot/zephbot/agent/prompt"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/simulator"
 	"github.com/zephbot/zephbot/bot/telegram"
@@ -138,7 +139,7 @@ func turns(entries []journal.Entry, rows []bot.Row, lane bot.Lane) []simulator.S
 func record(t *simulator.StoryTurn, e journal.Entry) {
 	switch e.Kind {
 	case journal.UserEntry:
-		t.Text, t.Began = e.Text, e.At
+		t.Text, t.Began = prompt.Said(e.Text, e.Parts), e.At
 	case journal.AssistantEntry:
 		var names []string
 		for _, u := range e.Uses {

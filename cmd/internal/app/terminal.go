@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/zephbot/zephbot/agent/blob"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/approval"
 	"github.com/zephbot/zephbot/bot/terminal"
@@ -88,7 +89,7 @@ func Chat(ctx context.Context, opts Options, chat ChatOptions) error {
 		return err
 	}
 	s := newService(c, channel{
-		name: terminal.Name, bot: terminal.BotID, decoder: t, composer: t, sender: t, watch: t.Watch, guard: t, grace: graceTerminal,
+		name: terminal.Name, bot: terminal.BotID, decoder: t, composer: t, sender: opened{t, c.stores.Blobs}, watch: t.Watch, guard: t, grace: graceTerminal,
 		rights: func(bot.Place, string) approval.Rights { return approval.Rights{Required: 1, Requester: chat.Ask} },
 		admins: func() []string { return nil },
 	})
@@ -112,4 +113,29 @@ func Chat(ctx context.Context, opts Options, chat ChatOptions) error {
 		err = errors.New("left in the middle of a turn; the next start ends it")
 	}
 	return errors.Join(err, c.Close())
+}
+
+// opened is a terminal with the contents of files at hand: it prints them.
+type opened struct {
+	bot.Sender
+	files blob.Opener
+}
+
+// Send implements bot.Sender.
+func (o opened) Send(ctx context.Context, row *bot.Row) (string, error) {
+	if row.Purpose != bot.Question || row.Content.File == nil { // the command of a card; other files are named only
+		return o.Sender.Send(ctx, row)
+	}
+	content, size, err := row.Content.File.Open(ctx, row.Session, o.files)
+	if err != nil {
+		return "", &bot.SendError{Outcome: bot.NotSent, Err: err}
+	}
+	data := make([]byte, size)
+	_, err = io.ReadFull(content, data)
+	if err = errors.Join(err, content.Close()); err != nil {
+		return "", &bot.SendError{Outcome: bot.NotSent, Err: err}
+	}
+	shown, file := *row, *row.Content.File
+	file.Data, shown.Content.File = data, &file
+	return o.Sender.Send(ctx, &shown)
 }

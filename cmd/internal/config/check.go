@@ -118,6 +118,15 @@ func baseURLs() map[string]string {
 	return map[string]string{"anthropic": "https://api.anthropic.com", "ollama": "http://localhost:11434", "offline": ""}
 }
 
+// accepts checks what a model is said to take.
+func (k *checker) accepts(kinds []string, at string) {
+	for _, kind := range kinds {
+		if kind != "text" && kind != "image" && kind != "file" {
+			k.wrong(join(at, "accepts"), "%s is nothing that a model takes; allowed: text, image, file", shorten(kind))
+		}
+	}
+}
+
 func (k *checker) providers() {
 	seen := map[string]bool{}
 	for i := range k.c.LLM.Providers {
@@ -136,17 +145,24 @@ func (k *checker) providers() {
 			k.wrong(join(at, "model"), "is empty; a provider of type %s needs the name of a model (%s)", p.Type,
 				envName(envName(envName(envName(envPrefix, "llm"), "providers"), p.Name), "model"))
 		}
+		k.accepts(p.Accepts, at)
 		if base, other := baseURLs()[p.Type]; other && !k.set(join(at, "base_url")) {
 			p.BaseURL = base
 		}
-		if o := k.c.LLM.Ollama.ToolUse; o != nil && p.Type == "ollama" {
-			if k.set(join(at, "tool_use")) && p.ToolUse != *o {
-				k.wrong("llm.ollama.tool_use", "is another spelling of %s, which is also set, to something else; keep one of them",
-					join(at, "tool_use"))
-			}
-			p.ToolUse = *o
-		}
+		k.ollama(p, at)
 	}
+}
+
+// ollama takes the other spelling of tool_use.
+func (k *checker) ollama(p *Provider, at string) {
+	o := k.c.LLM.Ollama.ToolUse
+	if o == nil || p.Type != "ollama" {
+		return
+	}
+	if k.set(join(at, "tool_use")) && p.ToolUse != *o {
+		k.wrong("llm.ollama.tool_use", "is another spelling of %s, which is also set, to something else; keep one of them", join(at, "tool_use"))
+	}
+	p.ToolUse = *o
 }
 
 // set reports whether anybody set key.

@@ -84,6 +84,7 @@ func TestProblems(t *testing.T) {
 		{"qdrant", "[vector]\nbackend = 'qdrant'", []string{`zephbot.toml:1: vector.url: is empty; backend "qdrant" needs the address of Qdrant`}},
 		{"two spellings", "[tools.adversarial_policy]\nprovider = ''\npolicy_provider = 'b'", []string{"zephbot.toml:3: tools.adversarial_policy.policy_provider: is another spelling of tools.adversarial_policy.provider, which is also set, to something else; keep one of them"}},
 		{"two places", "[memory]\nvector_backend = 'qdrant'\n[vector]\nbackend = 'embedded'", []string{"zephbot.toml:2: memory.vector_backend: is another spelling of vector.backend, which is also set, to something else; keep one of them"}},
+		{"accepts", "[[llm.providers]]\nname='main'\nmodel='m'\naccepts=['images']", []string{`zephbot.toml:4: llm.providers[0].accepts: "images" is nothing that a model takes; allowed: text, image, file`}},
 		{"two places for ollama", "[llm.ollama]\ntool_use = true\n[[llm.providers]]\nname='main'\ntype='ollama'\nmodel='m'\ntool_use=false", []string{"zephbot.toml:2: llm.ollama.tool_use: is another spelling of llm.providers[0].tool_use, which is also set, to something else; keep one of them"}},
 		{"all at once", "dta_dir = 1\n[log]\nlevel = 3\nformat = 'xml'", []string{
 			"zephbot.toml:1: dta_dir: unknown key; did you mean data_dir?",

@@ -138,6 +138,7 @@ type Provider struct {
 	OutputUSDPerMTok float64       `toml:"output_usd_per_mtok" default:"0" doc:"Price of a million output tokens in USD."`
 
 	CachedInputUSDPerMTok *float64 `toml:"cached_input_usd_per_mtok" doc:"Price of a million input tokens read from the vendor's cache, in USD. Not set: a tenth of input_usd_per_mtok for anthropic, else the same."`
+	Accepts               []string `toml:"accepts" place:"none" doc:"What the model takes besides text: image, file (PDF, over anthropic and OpenAI's Responses), or text alone for nothing else. Empty: by a table of well-known models; an unknown one takes text only. What it does not take it is told in words."`
 	Wire                  string   `toml:"wire" default:"auto" enum:"auto|chat|responses" doc:"Which of OpenAI's APIs is used, for type openai. auto: chat completions, and Responses for models that take tools only there."`
 }
 
@@ -201,6 +202,9 @@ type Database struct {
 type Retention struct {
 	Journal int `toml:"journal" default:"365" min:"0" max:"36500" doc:"Days for which the words of a conversation are kept after /new or /clear began another, and questions after their decision. 0: for ever. The present conversation and what was approved for it are always kept; where nothing was said since /new, the session is deleted after that time too, once no message that was sent in it is on record."`
 	Outbox  int `toml:"outbox" default:"90" min:"0" max:"36500" doc:"Days for which a record of each message that was sent is kept. 0: for ever. Its text is deleted after 30 days in any case."`
+	Blobs   int `toml:"blobs" default:"30" min:"0" max:"36500" doc:"Days for which files of a conversation are kept (what tools made, long commands on cards). 0: as long as the conversation."`
+
+	MaxBlobBytes int64 `toml:"max_blob_bytes" default:"2147483648" min:"0" doc:"Bytes of all kept files together. What does not fit is refused, and the person is told. 0: no limit."`
 }
 
 // Vector is the table [vector].

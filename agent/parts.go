@@ -1,0 +1,43 @@
+package agent
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"slices"
+
+	"github.com/rs/zerolog"
+
+	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/tools"
+)
+
+// keepFiles puts what a tool made where journal, person and model find it. What cannot be kept is named all the same: the person is told, and the call, which
+// has run, has its result.
+func (s *step) keepFiles(ctx context.Context, files []tools.File) []llm.Part {
+	kept, cancel := keep(ctx)
+	defer cancel()
+	parts := make([]llm.Part, 0, len(files))
+	for _, f := range files {
+		part := llm.Part{Kind: llm.KindOfType(f.MIME), Type: f.MIME, Name: f.Name, Size: int64(len(f.Data))}
+		if s.deps.Blobs != nil {
+			ref, err := s.deps.Blobs.Put(kept, s.turn.Origin.Session, bytes.NewReader(f.Data))
+			if err != nil {
+				zerolog.Ctx(ctx).Error().Err(err).Str("file", f.Name).Msg("a file that a tool made was not kept")
+			}
+			part.Hash = ref.Hash
+		}
+		parts = append(parts, part)
+	}
+	return parts
+}
+
+// opens lets the provider read what the messages of a request name: only what was put for this session.
+func (s *step) opens(req *llm.Request) {
+	if s.deps.Blobs == nil || !slices.ContainsFunc(req.Messages, func(m llm.Message) bool { return len(m.Parts)+len(m.Result.Attached()) > 0 }) {
+		return
+	}
+	req.Open = func(ctx context.Context, hash string) (io.ReadCloser, error) {
+		return s.deps.Blobs.Open(ctx, s.turn.Origin.Session, hash)
+	}
+}

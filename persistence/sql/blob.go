@@ -1,0 +1,272 @@
+package sql
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"time"
+
+	"github.com/zephbot/zephbot/agent/blob"
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/state"
+)
+
+// pieceSize is how much of a content is in memory at a time, and in one row, in bytes.
+const pieceSize = 128 << 10
+
+// abandonTimeout bounds the removal of what came in before a Put failed; what is left then is swept.
+const abandonTimeout = 5 * time.Second
+
+const (
+	insertBlob  = `INSERT INTO blob (hash, size, begun) VALUES ('', 0, ?) RETURNING id`
+	insertPiece = `INSERT INTO blob_piece (blob, n, data) VALUES (?, ?, ?)`
+	growBlob    = `UPDATE blob SET size = size + ? WHERE id = ?`
+	nameBlob    = `UPDATE blob SET hash = ? WHERE id = ?`
+	knownBlob   = `SELECT id FROM blob WHERE hash = ? AND hash <> ''`
+	setRef      = `INSERT INTO blob_ref (session, blob, used) VALUES (?, ?, ?) ON CONFLICT (session, blob) DO UPDATE SET used = excluded.used`
+	blobQuery   = `SELECT blob.id, blob.size FROM blob JOIN blob_ref ON blob_ref.blob = blob.id
+WHERE blob.hash = ? AND blob.hash <> '' AND blob_ref.session = ?`
+	pieceQuery = `SELECT data FROM blob_piece WHERE blob = ? AND n = ?`
+
+	blobBytes    = `SELECT CAST(value AS INTEGER) FROM meta WHERE name = 'blob_bytes'`
+	addBlobBytes = `INSERT INTO meta (name, value) VALUES ('blob_bytes', ?)
+ON CONFLICT (name) DO UPDATE SET value = CAST(meta.value AS INTEGER) + CAST(excluded.value AS INTEGER)`
+
+	refOf        = `SELECT blob FROM blob_ref WHERE blob = ? LIMIT 1`
+	deleteRef    = `DELETE FROM blob_ref WHERE session = ? AND blob = ?`
+	sizeOfBlob   = `SELECT size FROM blob WHERE id = ?`
+	deletePieces = `DELETE FROM blob_piece WHERE blob = ?`
+	deleteBlob   = `DELETE FROM blob WHERE id = ?`
+
+	refSessions = `SELECT DISTINCT session FROM blob_ref WHERE session >= ? AND session < ?`
+	copyRefs    = `INSERT INTO blob_ref (session, blob, used) SELECT ?, blob, used FROM blob_ref WHERE session = ?
+ON CONFLICT (session, blob) DO UPDATE SET used = excluded.used`
+	deleteRefs = `DELETE FROM blob_ref WHERE session = ?`
+)
+
+var _ blob.Store = (*Store)(nil)
+
+// Put implements blob.Store. A content of one piece is one commit, a longer one a commit a piece. It gives up with ctx.
+func (s *Store) Put(ctx context.Context, session string, content io.Reader) (blob.Ref, error) {
+	if session == "" {
+		return blob.Ref{}, errors.New("keep file: it belongs to no session")
+	}
+	u := &upload{store: s, session: session, sum: sha256.New()}
+	err := u.read(ctx, content)
+	if err != nil {
+		return blob.Ref{}, fmt.Errorf("keep file: %w", errors.Join(err, u.abandon(ctx)))
+	}
+	return blob.Ref{Hash: u.hash(), Size: u.size}, nil
+}
+
+// upload is a content on its way in. For one goroutine.
+type upload struct {
+	store   *Store
+	session string
+	sum     hash.Hash
+	size    int64
+	id      int64 // of the row; 0 = none yet
+	pieces  int64 // stored
+}
+
+func (u *upload) hash() string { return hex.EncodeToString(u.sum.Sum(nil)) }
+
+// read takes the content in, piece by piece.
+func (u *upload) read(ctx context.Context, content io.Reader) error {
+	piece := make([]byte, pieceSize)
+	for {
+		n, err := io.ReadFull(content, piece)
+		last := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+		if err != nil && !last {
+			return err
+		}
+		u.sum.Write(piece[:n])
+		u.size += int64(n)
+		if err := u.add(ctx, piece[:n], last); err != nil {
+			return err
+		}
+		if last {
+			return nil
+		}
+	}
+}
+
+// add stores a piece; with the last one the content gets its name.
+func (u *upload) add(ctx context.Context, piece []byte, last bool) error {
+	id := u.id
+	err := u.store.maintain(ctx, func(ctx context.Context, q *queries) (err error) {
+		if last {
+			known, found, err := find(ctx, q, knownBlob, u.hash())
+			if err != nil {
+				return err
+			}
+			if found {
+				return errors.Join(u.store.dropBlob(ctx, q, u.id), u.refer(ctx, q, known))
+			}
+		}
+		if id, err = u.append(ctx, q, piece); err != nil || !last {
+			return err
+		}
+		return errors.Join(q.exec(ctx, nameBlob, u.hash(), id), u.refer(ctx, q, id))
+	})
+	if err != nil {
+		return err
+	}
+	u.id = id
+	u.pieces++
+	return nil
+}
+
+// append writes a piece behind those that are there, where there is room, and gives the number of the row.
+func (u *upload) append(ctx context.Context, q *queries, piece []byte) (id int64, err error) {
+	if err := u.store.reserve(ctx, q, int64(len(piece))); err != nil {
+		return 0, err
+	}
+	if id = u.id; id == 0 {
+		if id, _, err = find(ctx, q, insertBlob, nanos(u.store.options.Now())); err != nil {
+			return 0, err
+		}
+	}
+	if len(piece) == 0 {
+		return id, nil
+	}
+	return id, errors.Join(q.exec(ctx, insertPiece, id, u.pieces, piece), q.exec(ctx, growBlob, len(piece), id))
+}
+
+// refer notes that the session has the content.
+func (u *upload) refer(ctx context.Context, q *queries, id int64) error {
+	return q.exec(ctx, setRef, u.session, id, nanos(u.store.options.Now()))
+}
+
+// abandon removes what came in. The end of ctx is often why.
+func (u *upload) abandon(ctx context.Context) error {
+	if u.id == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), abandonTimeout)
+	defer cancel()
+	return u.store.maintain(ctx, func(ctx context.Context, q *queries) error { return u.store.dropBlob(ctx, q, u.id) })
+}
+
+// find reads the number that a query gives.
+func find(ctx context.Context, q *queries, query string, args ...any) (n int64, found bool, err error) {
+	found, err = q.one(ctx, func(scan scanner) error { return scan(&n) }, query, args...)
+	return n, found, err
+}
+
+// reserve counts bytes that are to be stored; ErrFull when there is no room for them.
+func (s *Store) reserve(ctx context.Context, q *queries, n int64) error {
+	if limit := s.options.BlobBytes; limit > 0 {
+		total, _, err := find(ctx, q, blobBytes)
+		if err != nil {
+			return err
+		}
+		if total+n > limit {
+			return fmt.Errorf("%w: retention.max_blob_bytes is %d, %d are in use", blob.ErrFull, limit, total)
+		}
+	}
+	return q.exec(ctx, addBlobBytes, n)
+}
+
+// dropBlob deletes a content, 0 = none.
+func (s *Store) dropBlob(ctx context.Context, q *queries, id int64) error {
+	size, found, err := find(ctx, q, sizeOfBlob, id)
+	if err != nil || !found {
+		return err
+	}
+	return errors.Join(q.exec(ctx, deletePieces, id), q.exec(ctx, deleteBlob, id), q.exec(ctx, addBlobBytes, -size))
+}
+
+// dropRef takes a content away from a session, and deletes it when no other session has it.
+func (s *Store) dropRef(ctx context.Context, q *queries, session string, id int64) error {
+	if err := q.exec(ctx, deleteRef, session, id); err != nil {
+		return err
+	}
+	if _, found, err := find(ctx, q, refOf, id); err != nil || found {
+		return err
+	}
+	return s.dropBlob(ctx, q, id)
+}
+
+// Open implements blob.Store.
+func (s *Store) Open(ctx context.Context, session, hash string) (io.ReadCloser, error) {
+	p := &pieces{ctx: ctx, store: s, want: hash, sum: sha256.New()}
+	found, err := s.q.one(ctx, func(scan scanner) error { return scan(&p.id, &p.left) }, blobQuery, hash, session)
+	if err != nil {
+		return nil, s.problem("open file", err)
+	}
+	if !found {
+		return nil, fmt.Errorf("open file: %w", blob.ErrNotFound)
+	}
+	return p, nil
+}
+
+// pieces reads a content.
+type pieces struct {
+	ctx   context.Context //nolint:containedctx // of Open: io.Reader has no place for it
+	store *Store
+	id    int64
+	next  int64
+	left  int64 // bytes that are not read from the database
+	piece []byte
+	want  string
+	sum   hash.Hash
+}
+
+// Read implements io.Reader.
+func (p *pieces) Read(b []byte) (int, error) {
+	if len(p.piece) == 0 {
+		if err := p.load(); err != nil {
+			return 0, err
+		}
+	}
+	n := copy(b, p.piece)
+	p.piece = p.piece[n:]
+	return n, nil
+}
+
+// load takes the next piece; io.EOF after the last one, when all of it was what was put.
+func (p *pieces) load() error {
+	if p.left <= 0 {
+		if p.left < 0 || hex.EncodeToString(p.sum.Sum(nil)) != p.want {
+			return fmt.Errorf("read file %s: %w", p.want, blob.ErrDamaged)
+		}
+		return io.EOF
+	}
+	found, err := p.store.q.one(p.ctx, func(scan scanner) error { return scan(&p.piece) }, pieceQuery, p.id, p.next)
+	switch {
+	case err != nil:
+		return p.store.problem("read file", err)
+	case !found: // swept
+		return fmt.Errorf("read file %s: %w", p.want, blob.ErrNotFound)
+	}
+	p.sum.Write(p.piece)
+	p.left -= int64(len(p.piece))
+	p.next++
+	return nil
+}
+
+// Close implements io.Closer. Nothing is held between two pieces.
+func (p *pieces) Close() error {
+	p.piece = nil
+	return nil
+}
+
+// moveBlobs gives a session's files to the one that it becomes.
+func (t *step) moveBlobs(ctx context.Context, m *bot.Move) error {
+	sessions, err := t.keys(ctx, m, "", refSessions)
+	if err != nil {
+		return err
+	}
+	for _, old := range sessions {
+		session, _ := state.Rename(m, old)
+		if err := errors.Join(t.q.exec(ctx, copyRefs, session, old), t.q.exec(ctx, deleteRefs, old)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,65 @@
+package sql
+
+import (
+	"context"
+	"time"
+
+	"github.com/zephbot/zephbot/agent/journal"
+)
+
+// refKey is a file that a session has.
+type refKey struct {
+	session string
+	blob    int64
+}
+
+func scanRef(scan scanner) (key refKey, err error) {
+	err = scan(&key.session, &key.blob)
+	return key, err
+}
+
+// sweepRefs takes files away from sessions that they were put for before a time.
+func (s *Store) sweepRefs(until time.Time) func(context.Context, *queries, int) (int, bool, error) {
+	return func(ctx context.Context, q *queries, batch int) (int, bool, error) {
+		n, err := s.dropRefs(ctx, q, oldRefs, nanos(until), batch)
+		return n, n == batch, err
+	}
+}
+
+// asideFiles takes away the files of a conversation that ended with a reset. What was put again since then is in use.
+func (s *Store) asideFiles(ctx context.Context, q *queries, session string, reset *journal.Entry, limit int) (int, error) {
+	return s.dropRefs(ctx, q, asideRefs, session, nanos(reset.At), limit)
+}
+
+// dropRefs takes away the files that a query lists.
+func (s *Store) dropRefs(ctx context.Context, q *queries, query string, args ...any) (int, error) {
+	keys, err := list(ctx, q, scanRef, query, args...)
+	if err != nil {
+		return 0, err
+	}
+	for _, key := range keys {
+		if err := s.dropRef(ctx, q, key.session, key.blob); err != nil {
+			return 0, err
+		}
+	}
+	return len(keys), nil
+}
+
+// sweepUploads deletes what a process that died had taken in of a file.
+func (s *Store) sweepUploads(until time.Time) func(context.Context, *queries, int) (int, bool, error) {
+	return func(ctx context.Context, q *queries, batch int) (int, bool, error) {
+		ids, err := list(ctx, q, func(scan scanner) (id int64, err error) {
+			err = scan(&id)
+			return id, err
+		}, oldUploads, nanos(until), batch)
+		if err != nil {
+			return 0, false, err
+		}
+		for _, id := range ids {
+			if err := s.dropBlob(ctx, q, id); err != nil {
+				return 0, false, err
+			}
+		}
+		return len(ids), len(ids) == batch, nil
+	}
+}
