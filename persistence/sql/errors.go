@@ -4,34 +4,15 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
-	"fmt"
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/zephbot/zephbot/persistence/keeping"
 )
 
-// Unavailable says that the database does not work, whatever the Change was. Nothing was changed.
-type Unavailable struct {
-	Path   string
-	Op     string // what was tried: "open", "read", "commit"
-	Reason string // a plain sentence with what to do
-	Err    error  // of the driver; nil when there is none
-}
-
-// Error implements error.
-func (u *Unavailable) Error() string {
-	text := fmt.Sprintf("%s %s: %s", u.Op, u.Path, u.Reason)
-	if u.Err != nil {
-		text += fmt.Sprintf(" (%v)", u.Err)
-	}
-	return text
-}
-
-// Advice says in plain words what is wrong and what to do, without paths.
-func (u *Unavailable) Advice() string { return u.Reason }
-
-// Unwrap gives the driver's error.
-func (u *Unavailable) Unwrap() error { return u.Err }
+// Unavailable says that the database does not work; see keeping.Unavailable.
+type Unavailable = keeping.Unavailable
 
 // sqliteReason says in plain words what an SQLite result code means (sqlite.org/rescode.html); "" when it is the fault of one Change, not of the
 // database.

@@ -17,17 +17,14 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/persistence/keeping"
 )
 
 // ErrClosed is returned by Apply after Close.
-var ErrClosed = errors.New("the store is closed")
+var ErrClosed = keeping.ErrClosed
 
 // Hooks watch the store. Those of commits run on the writer's goroutine; their changes are those of the group that were not refused.
-type Hooks struct {
-	BeforeCommit func(changes []*bot.Change)
-	AfterCommit  func(changes []*bot.Change) // before the callers are answered
-	Statement    func(query string)          // before each run of a statement, on any goroutine
-}
+type Hooks = keeping.Hooks
 
 // Options of Open.
 type Options struct {

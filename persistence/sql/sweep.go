@@ -7,6 +7,7 @@ import (
 
 	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/persistence/keeping"
 )
 
 // How long things are kept.
@@ -23,27 +24,10 @@ const (
 )
 
 // Retention says for how long what nobody needs any more is kept all the same; 0 = for ever.
-type Retention struct {
-	Journal time.Duration // what was said before a conversation was begun anew, from then on; decided questions; lanes that nothing refers to
-	Outbox  time.Duration // rows that were delivered or given up
-	Blobs   time.Duration // files, from the last time that they were put for a session
-}
+type Retention = keeping.Retention
 
 // Swept says what a Sweep removed.
-type Swept struct {
-	Bodies   int64 // of arrivals
-	Arrivals int64
-	Contents int64 // of outbox rows
-	Facts    int64
-	Outputs  int64 // of tools
-	Charges  int64 // added to the sums of their days
-	Rows     int64 // of the outbox
-	Entries  int64 // of journals
-	Asked    int64 // questions
-	Lanes    int64
-	Sums     int64 // of charges of a day
-	Blobs    int64 // files that a session had, and those that never came in as a whole
-}
+type Swept = keeping.Swept
 
 // The old queries take a time and the size of a batch and give the keys of rows, the others take one such key. They are two, for a planner that finds
 // the keys by a subquery may prefer to walk over the table.

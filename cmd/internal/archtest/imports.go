@@ -46,8 +46,8 @@ var confined = []struct {
 	{"github.com/modelcontextprotocol/go-sdk", []string{"tools/mcp"}},
 	{"modernc.org/sqlite/vec", []string{"persistence/vector"}},
 	{"modernc.org/sqlite", []string{"persistence/sql"}},
-	{"github.com/jackc/pgx", []string{"persistence/sql"}},
-	{"github.com/pressly/goose", []string{"persistence/sql"}},
+	{"github.com/jackc/pgx", []string{"persistence/postgres"}},
+	{"github.com/pressly/goose", []string{"persistence/sql", "persistence/postgres"}},
 	{"github.com/spf13/cobra", []string{"cmd/internal/cli"}},
 	{"github.com/coder/acp-go-sdk", []string{"bot/acp"}},
 }

@@ -1,0 +1,274 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/state"
+	"github.com/zephbot/zephbot/persistence/keeping"
+)
+
+// meetings is how often a Change may meet others that were faster, each of which was made, before it is given up.
+const meetings = 50
+
+// Apply implements bot.Writer. While the server is away it is tried again for Options.Patience, or until ctx ends; once statements are on their way,
+// the commit decides. Beside the errors of bot.Change there are *keeping.Unavailable, which says when nobody knows whether the Change was made, and
+// keeping.ErrClosed.
+func (s *Store) Apply(ctx context.Context, change *bot.Change) (*bot.Applied, error) {
+	if err := change.Validate(); err != nil {
+		return nil, err
+	}
+	done, err := s.begin()
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	needs := state.NeedsOf(change)
+	t := &try{store: s, change: s.stored(change), original: change, needs: &needs, wait: newPause(s.options.Patience)}
+	applied, err := t.run(ctx)
+	var failed *keeping.Unavailable
+	errors.As(err, &failed)
+	s.failing.Store(failed) // a Change that is refused shows that the server works
+	return applied, err
+}
+
+// stored is a Change with the ends of leases by the clock of the database.
+func (s *Store) stored(change *bot.Change) *bot.Change {
+	if s.clock.apart.Load() == 0 {
+		return change
+	}
+	c := *change
+	if c.Claim != nil {
+		claim := *c.Claim
+		claim.Now, claim.Until = s.clock.stored(claim.Now), s.clock.stored(claim.Until)
+		c.Claim = &claim
+	}
+	c.Lanes = append([]bot.LaneUpdate(nil), c.Lanes...)
+	for i := range c.Lanes {
+		if until := c.Lanes[i].Until; until != nil {
+			at := s.clock.stored(*until)
+			c.Lanes[i].Until = &at
+		}
+	}
+	return &c
+}
+
+// try is a Change on its way into the database.
+type try struct {
+	store    *Store
+	change   *bot.Change
+	original *bot.Change // for the hooks
+	needs    *state.Needs
+	wait     *pause
+	met      int
+	locked   bool // what is remembered was wrong, or too little
+}
+
+// run repeats the Change until it is made or refused.
+func (t *try) run(ctx context.Context) (*bot.Applied, error) {
+	for {
+		if err := ctx.Err(); err != nil {
+			return nil, fmt.Errorf("apply change: %w", err)
+		}
+		w := newWrite(t.change, t.needs)
+		err := t.once(ctx, w)
+		if err == nil {
+			return t.made(w), nil
+		}
+		what := fateOf(err)
+		if codeOf(err) == codeStale {
+			what = again
+		}
+		if what == unknown && w.result != nil {
+			made, settled := t.settle(ctx, w)
+			switch {
+			case settled != nil:
+				return nil, t.store.doubt(settled)
+			case made:
+				return t.made(w), nil
+			}
+		}
+		if err := t.repeat(ctx, what, err); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// repeat says whether a Change that was not made is tried again: nil, or the error that ends it.
+func (t *try) repeat(ctx context.Context, what fate, err error) error {
+	t.store.memory.forget(t.needs)
+	t.locked = true
+	switch what {
+	case again:
+		if t.met++; t.met > meetings {
+			return &keeping.Unavailable{Path: t.store.where, Op: "write", Reason: "too many others change the same rows; nothing was stored", Err: err}
+		}
+		return nil
+	case away, unknown:
+		if codeOf(err) == readOnlyServer {
+			t.store.pool.Reset() // the server was demoted: another connection may find the new primary
+		}
+		if t.wait.next(ctx) {
+			return nil
+		}
+	case refused:
+	}
+	return unavailable(t.store.where, "write", err)
+}
+
+// made tells of a Change that is durable.
+func (t *try) made(w *write) *bot.Applied {
+	w.remember(t.store.memory)
+	if w.change.Move != nil {
+		t.store.memory.drop()
+	}
+	if hook := t.store.options.Hooks.AfterCommit; hook != nil {
+		hook([]*bot.Change{t.original})
+	}
+	return w.applied()
+}
+
+// once makes the Change in one trip when what is remembered suffices, else in two.
+func (t *try) once(ctx context.Context, w *write) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), answering)
+	defer cancel()
+	if !t.locked && w.guessed(t.store.memory) {
+		if err := w.decide(t.store.options.Now()); err == nil && w.checked() {
+			return t.commit(ctx, w, t.store.pool)
+		}
+		// What is remembered refuses it, and may be out of date.
+	}
+	w.result = nil
+	conn, err := t.store.pool.Acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Release() // ends the connection when a transaction is open on it
+	return t.lock(ctx, w, conn)
+}
+
+// decide runs the Change on the world.
+func (w *write) decide(now time.Time) (err error) {
+	w.result, err = state.Run(w.change, w.world, now)
+	return err
+}
+
+// lock makes the Change with its rows locked.
+func (t *try) lock(ctx context.Context, w *write, conn *pgxpool.Conn) error {
+	if err := w.load().send(ctx, conn, t.store.told); err != nil {
+		return err
+	}
+	if err := w.decide(t.store.options.Now()); err != nil {
+		if _, undo := conn.Exec(ctx, rollbackWrite); undo != nil {
+			return undo
+		}
+		return err
+	}
+	if t.change.Move != nil {
+		return t.move(ctx, w, conn)
+	}
+	return t.commit(ctx, w, conn)
+}
+
+// commit sends the statements of a Change, which are one transaction. Without an error it is durable.
+func (t *try) commit(ctx context.Context, w *write, on sender) error {
+	s := t.store
+	if s.hold != nil {
+		s.hold.guard(&w.batch)
+	}
+	if err := w.statements(); err != nil {
+		return err
+	}
+	if !w.guess {
+		w.do(commitWrite)
+	}
+	from, database := s.options.Now(), int64(0)
+	look := w.guess && s.clock.due()
+	if look {
+		w.read(func(r row) error { return r.Scan(&database) }, clockQuery)
+	}
+	if hook := s.options.Hooks.BeforeCommit; hook != nil {
+		hook([]*bot.Change{t.original})
+	}
+	if err := w.send(ctx, on, s.told); err != nil {
+		return err
+	}
+	if look {
+		s.clock.compare(from, s.options.Now(), database)
+	}
+	return nil
+}
+
+const (
+	// giveUp keeps a Change that is not made from being made: its own statements may still be on their way.
+	giveUp = `INSERT INTO applied (change, made, at) VALUES ($1, false, (extract(epoch FROM clock_timestamp()) * 1000000000)::bigint)
+	ON CONFLICT (change) DO NOTHING`
+	wasMade  = `SELECT made FROM applied WHERE change = $1`
+	rowsMade = `SELECT id FROM outbox WHERE session = ANY($1::text[]) AND change = $2 ORDER BY id`
+)
+
+// settle finds out what became of a Change whose answer was lost, and sees to it that it is made now or never. An error means that nobody knows.
+func (t *try) settle(ctx context.Context, w *write) (made bool, err error) {
+	for {
+		made, err = t.look(ctx, w)
+		if err == nil || !passing(err) || !t.wait.next(context.WithoutCancel(ctx)) {
+			return made, err
+		}
+	}
+}
+
+func (t *try) look(ctx context.Context, w *write) (made bool, err error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), answering)
+	defer cancel()
+	w.seqs, w.ids = nil, nil
+	b := &batch{}
+	b.do(giveUp, w.number)
+	if err := b.send(ctx, t.store.pool, t.store.told); err != nil {
+		return false, err
+	}
+	b = &batch{}
+	b.read(func(r row) error { return r.Scan(&made) }, wasMade, w.number)
+	var sessions []string
+	for _, n := range w.result.Send {
+		sessions = append(sessions, w.change.Send[n.Index].Session)
+	}
+	b.read(func(r row) error {
+		var id int64
+		err := r.Scan(&id)
+		w.ids = append(w.ids, id)
+		return err
+	}, rowsMade, sessions, w.number)
+	seqs := map[state.ArrivalKey]int64{}
+	channels, bots, ids := keyColumns(t.needs.Arrived)
+	b.read(func(r row) error {
+		var key state.ArrivalKey
+		var seq int64
+		err := r.Scan(&key.Channel, &key.Bot, &key.ID, &seq)
+		seqs[key] = seq
+		return err
+	}, arrived, channels, bots, ids)
+	if err := b.send(ctx, t.store.pool, t.store.told); err != nil || !made {
+		return false, err
+	}
+	for _, n := range w.result.Arrive {
+		a := &w.change.Arrive[n.Index]
+		w.seqs = append(w.seqs, seqs[state.ArrivalKey{Channel: a.Channel, Bot: a.Bot, ID: a.ID}])
+	}
+	if len(w.ids) != len(w.result.Send) {
+		return false, fmt.Errorf("the change was made, and %d of its %d rows are found", len(w.ids), len(w.result.Send))
+	}
+	return true, nil
+}
+
+// doubt is the error of a Change of which nobody knows whether it was made.
+func (s *Store) doubt(err error) error {
+	return &keeping.Unavailable{
+		Path: s.where, Op: "commit", Err: err,
+		Reason: "the connection to the server was lost while a change was being stored; it may have been stored",
+	}
+}

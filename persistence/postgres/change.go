@@ -1,0 +1,373 @@
+package postgres
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/state"
+)
+
+// Rows get their numbers from the database, in the trip that stores them, while the Change is decided before: it uses provisional numbers, from this
+// one downwards, and each insert leaves the real one in a setting of the transaction for the statements behind it.
+const provisional = int64(-1) << 40
+
+// laterThanAll begins the numbers of new questions, which only say that they were asked after all others.
+const laterThanAll = math.MaxInt64 / 2
+
+// numbers makes provisional ones.
+func numbers(needs *state.Needs) state.Numbers {
+	var n state.Numbers
+	for i := range int64(needs.NewArrivals) {
+		n.Arrivals = append(n.Arrivals, provisional-i)
+	}
+	for i := range int64(needs.NewRows) {
+		n.Rows = append(n.Rows, provisional-i)
+	}
+	for i := range int64(needs.NewQuestions) {
+		n.Questions = append(n.Questions, laterThanAll+i)
+	}
+	return n
+}
+
+// The settings that hold real numbers, followed by the place of the provisional one.
+const (
+	arrivalSetting = "zephbot.arrival"
+	rowSetting     = "zephbot.row"
+)
+
+// The statements of a Change. Each that takes something for granted asks must; $n that may be provisional are looked up.
+const (
+	makeApplied = `INSERT INTO applied (change, made, at) VALUES ($1, true, (extract(epoch FROM clock_timestamp()) * 1000000000)::bigint)`
+
+	noneArrived = `SELECT must(NOT EXISTS (SELECT 1 FROM inbox JOIN unnest($1::text[], $2::text[], $3::text[]) AS key (channel, bot, id)
+	ON inbox.channel = key.channel AND inbox.bot = key.bot AND inbox.id = key.id), 'ZB001', 'an arrival is known')`
+	noneWaiting = `SELECT must(NOT EXISTS (SELECT 1 FROM inbox WHERE state = 'waiting' AND NOT express AND session <> '' AND session = $1),
+	'ZB001', 'an arrival waits')`
+	stillWaiting = `SELECT must(EXISTS (SELECT 1 FROM inbox WHERE seq = $1 AND state = 'waiting'), 'ZB001', 'an arrival waits no more')`
+	noneKeyed    = `SELECT must(NOT EXISTS (SELECT 1 FROM outbox WHERE key = ANY($1::text[]) AND key <> ''), 'ZB001', 'a key is known')`
+	noneAsked    = `SELECT must(NOT EXISTS (SELECT 1 FROM approval WHERE id = ANY($1::text[])), 'ZB001', 'a question is known')`
+	noneOpen     = `SELECT must(NOT EXISTS (SELECT 1 FROM approval WHERE state = 'pending' AND session = $1), 'ZB001', 'a question is open')`
+	noneNamed    = `SELECT must(NOT EXISTS (SELECT 1 FROM approval WHERE state = 'pending' AND short = $1
+	AND channel = $2 AND bot = $3 AND surface = $4 AND chat = $5), 'ZB001', 'a short name is in use')`
+	// lockNames keeps two from giving one short name of a chat to two questions.
+	lockNames = `SELECT pg_advisory_xact_lock(hashtextextended($1, 0))`
+
+	// insertLane takes a version that no lane of this session has had before: one that was deleted may still be remembered.
+	insertLane = `INSERT INTO lane (` + laneColumns + `, version) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, ` +
+		arrivalNumber13 + `, $14, $15, $16, $17, $18, ` + rowNumber19 + `, $20, $21, $22)`
+	updateLane = `WITH w AS (UPDATE lane SET channel = $2, bot = $3, surface = $4, chat = $5, thread = $6, grp = $7, state = $8, fence = $9, owner = $10,
+	until = $11, turn = $12, arrival = ` + arrivalNumber13 + `, since = $14, not_before = $15, failing = $16, stop = $17, last = $18,
+	live = ` + rowNumber19 + `, notice = $20, caller = $21, version = version + 1 WHERE session = $1 AND version = $22 RETURNING 1)
+	SELECT must(EXISTS (SELECT 1 FROM w), 'ZB001', 'a lane was written')`
+	arrivalNumber13 = `CASE WHEN $13::bigint <= -1099511627776 THEN current_setting('zephbot.arrival' || (-1099511627776 - $13))::bigint ELSE $13 END`
+	rowNumber19     = `CASE WHEN $19::bigint <= -1099511627776 THEN current_setting('zephbot.row' || (-1099511627776 - $19))::bigint ELSE $19 END`
+	keepLane        = `WITH w AS (SELECT 1 FROM lane WHERE session = $1 AND version = $2 FOR SHARE)
+	SELECT must(EXISTS (SELECT 1 FROM w), 'ZB001', 'a lane was written')`
+	noLane = `SELECT must(NOT EXISTS (SELECT 1 FROM lane WHERE session = $1), 'ZB001', 'a lane was made')`
+
+	insertArrival = `WITH w AS (INSERT INTO inbox (channel, bot, id, session, express, raw, at) VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING seq)
+	SELECT seq, set_config($8, seq::text, true) FROM w`
+	moveArrival = `WITH w AS (UPDATE inbox SET state = $2, attempts = $3, problem = $4, finished = $5
+	WHERE seq = $1 AND state = $6 AND attempts = $7 RETURNING 1) SELECT must(EXISTS (SELECT 1 FROM w), 'ZB001', 'an arrival moved on')`
+	// finishArrival is for arrivals that are only guessed to wait: nothing else is known of them.
+	finishArrival = `WITH w AS (UPDATE inbox SET state = $2, finished = $3 WHERE seq = $1 AND state = 'waiting' RETURNING 1)
+	SELECT must(EXISTS (SELECT 1 FROM w), 'ZB001', 'an arrival waits no more')`
+
+	insertEntries = `INSERT INTO journal (session, n, reset, body) SELECT $1, n, reset, body FROM unnest($2::bigint[], $3::boolean[], $4::bytea[]) AS e (n, reset, body)`
+
+	insertQuestion = `INSERT INTO approval (` + approvalColumns + `) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17,
+	$18, $19, $20, $21, $22, $23, $24, ` + rowNumber25 + `)`
+	rowNumber25  = `CASE WHEN $25::bigint <= -1099511627776 THEN current_setting('zephbot.row' || (-1099511627776 - $25))::bigint ELSE $25 END`
+	moveQuestion = `UPDATE approval SET state = $2, scope = $3, decider = $4, name = $5, votes = $6, decided = $7, card = ` + rowNumber8 + ` WHERE id = $1`
+	rowNumber8   = `CASE WHEN $8::bigint <= -1099511627776 THEN current_setting('zephbot.row' || (-1099511627776 - $8))::bigint ELSE $8 END`
+
+	insertRow = `WITH w AS (INSERT INTO outbox (session, turn, channel, bot, surface, chat, thread, grp, purpose, content, reply_to, edit, edit_row, query,
+	alert, key, state, message, attempts, resent, not_before, created, problem, finished, change)
+	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25) RETURNING id)
+	SELECT id, set_config($26, id::text, true) FROM w`
+	moveRow = `WITH w AS (UPDATE outbox SET state = $2, message = $3, not_before = $4, attempts = $5, resent = $6, problem = $7, finished = $8
+	WHERE id = $1 AND state = $9 AND message = $10 AND not_before = $11 AND attempts = $12 AND resent = $13 RETURNING 1)
+	SELECT must(EXISTS (SELECT 1 FROM w), 'ZB001', 'a row moved on')`
+
+	deleteFact = `DELETE FROM fact WHERE bucket = $1 AND key = $2`
+	setFact    = `INSERT INTO fact (bucket, key, value, expires) VALUES ($1, $2, $3, $4)
+	ON CONFLICT (bucket, key) DO UPDATE SET value = excluded.value, expires = excluded.expires`
+	insertFact    = `INSERT INTO fact (bucket, key, value, expires) VALUES ($1, $2, $3, $4)`
+	insertCharge  = `INSERT INTO charge (key, scope, unit, day, n) VALUES ($1, $2, $3, $4, $5) ON CONFLICT (key) DO NOTHING`
+	resetOverflow = `DELETE FROM tool_overflow WHERE session = $1`
+)
+
+// write is a Change that was decided, on its way into statements.
+type write struct {
+	batch
+	change *bot.Change
+	needs  *state.Needs
+	world  *state.World
+	result *state.Result
+	lanes  map[string]known
+	// versions are those of the lanes as they are written.
+	versions map[string]int64
+	guess    bool // nothing of the world is locked
+	number   int64
+	seqs     []int64 // that arrivals were given
+	ids      []int64 // that rows were given
+}
+
+func newWrite(change *bot.Change, needs *state.Needs) *write {
+	return &write{change: change, needs: needs, lanes: map[string]known{}, versions: map[string]int64{}, number: newVersion()}
+}
+
+// statements makes them. What refuses comes before what inserts, so that a refused Change uses up no number.
+func (w *write) statements() error {
+	w.do(makeApplied, w.number)
+	if w.guess {
+		w.guards()
+	}
+	w.keepLanes()
+	if err := w.writeLanes(false); err != nil {
+		return err
+	}
+	w.moveArrivals()
+	w.moveRows()
+	w.insertArrivals()
+	for _, part := range []func() error{w.insertRows, w.writeQuestions, w.insertEntries, func() error { return w.writeLanes(true) }} {
+		if err := part(); err != nil {
+			return err
+		}
+	}
+	w.writeFacts()
+	return nil
+}
+
+// guards check the guesses of a world that is not locked, apart from what each write checks itself.
+func (w *write) guards() {
+	n := w.needs
+	for _, name := range n.Shorts {
+		w.do(lockNames, name.Place.ChatKey())
+	}
+	if n.Waiting != "" {
+		w.do(noneWaiting, n.Waiting)
+	}
+	if c := w.change.Claim; c != nil && c.Arrival != 0 {
+		w.do(stillWaiting, c.Arrival)
+	}
+	if len(n.Arrived) > 0 {
+		channels, bots, ids := keyColumns(n.Arrived)
+		w.do(noneArrived, channels, bots, ids)
+	}
+	if len(n.Keys) > 0 {
+		w.do(noneKeyed, n.Keys)
+	}
+	if len(n.Asked) > 0 {
+		w.do(noneAsked, n.Asked)
+	}
+	for _, name := range n.Shorts {
+		w.do(noneNamed, name.Short, name.Place.Channel, name.Place.Bot, name.Place.Surface, name.Place.Chat)
+	}
+	if n.OpenOf != "" {
+		w.do(noneOpen, n.OpenOf)
+	}
+}
+
+// keyColumns lists keys of arrivals column by column.
+func keyColumns(keys []state.ArrivalKey) (channels, bots, ids []string) {
+	for _, key := range keys {
+		channels, bots, ids = append(channels, key.Channel), append(bots, key.Bot), append(ids, key.ID)
+	}
+	return channels, bots, ids
+}
+
+// keepLanes checks lanes that the Change depends on and does not write.
+func (w *write) keepLanes() {
+	if !w.guess {
+		return
+	}
+	for _, session := range w.needs.Lanes {
+		if slices.ContainsFunc(w.result.Lanes, func(l state.Write[string, bot.Lane]) bool { return l.Key == session }) {
+			continue
+		}
+		if version := w.lanes[session].version; version > 0 {
+			w.do(keepLane, session, version)
+		} else {
+			w.do(noLane, session)
+		}
+	}
+}
+
+// writeLanes writes those that refer to new rows, which must be there before, or the others.
+func (w *write) writeLanes(refer bool) error {
+	for i := range w.result.Lanes {
+		lane := &w.result.Lanes[i].New
+		if (lane.Arrival <= provisional || lane.Live <= provisional) != refer {
+			continue
+		}
+		values := laneValues(lane)
+		if version := w.lanes[lane.Session].version; version > 0 {
+			w.do(updateLane, append(values, version)...)
+			w.versions[lane.Session] = version + 1
+		} else {
+			w.versions[lane.Session] = newVersion()
+			w.do(insertLane, append(values, w.versions[lane.Session])...)
+		}
+	}
+	return nil
+}
+
+// newVersion is where the versions of a new lane begin.
+func newVersion() int64 { return 1 + rand.Int64N(1<<52) } //nolint:gosec // a number to tell two from each other, not a secret
+
+func (w *write) insertArrivals() {
+	for _, n := range w.result.Arrive {
+		a := &w.change.Arrive[n.Index]
+		w.read(number(&w.seqs), insertArrival, a.Channel, a.Bot, a.ID, a.Session, a.Express, bytesOf(a.Raw), nanos(a.At), setting(arrivalSetting, n.Seq))
+	}
+}
+
+// number notes the number that an insert was given.
+func number(to *[]int64) func(row) error {
+	return func(r row) error {
+		var n int64
+		*to = append(*to, 0)
+		err := r.Scan(&n, nil)
+		(*to)[len(*to)-1] = n
+		return err
+	}
+}
+
+// setting names where the real number behind a provisional one is kept.
+func setting(kind string, n int64) string { return fmt.Sprint(kind, provisional-n) }
+
+func (w *write) moveArrivals() {
+	for _, a := range w.result.Arrivals {
+		if w.guess {
+			w.do(finishArrival, a.Key, string(a.New.State), nanos(a.New.Finished))
+			continue
+		}
+		w.do(moveArrival, a.Key, string(a.New.State), a.New.Attempts, a.New.Problem, nanos(a.New.Finished), string(a.Old.State), a.Old.Attempts)
+	}
+}
+
+func (w *write) moveRows() {
+	for _, r := range w.result.Rows {
+		d, old := r.New, r.Old
+		w.do(moveRow, r.Key, string(d.State), d.Message, nanos(d.NotBefore), d.Attempts, nanos(d.Doubt), d.Problem, nanos(d.Finished),
+			string(old.State), old.Message, nanos(old.NotBefore), old.Attempts, nanos(old.Doubt))
+	}
+}
+
+func (w *write) insertRows() error {
+	for _, n := range w.result.Send {
+		r, d := &w.change.Send[n.Index], n.Delivery
+		content, err := encode(r.Content)
+		if err != nil {
+			return err
+		}
+		values := append([]any{r.Session, r.Turn}, placeValues(&r.Place)...)
+		values = append(values, string(r.Purpose), content, r.ReplyTo, r.Edit, r.EditRow, r.Query, r.Alert, r.Key, string(d.State), d.Message,
+			d.Attempts, nanos(d.Doubt), nanos(d.NotBefore), nanos(n.Created), d.Problem, nanos(d.Finished), w.number, setting(rowSetting, n.ID))
+		w.read(number(&w.ids), insertRow, values...)
+	}
+	return nil
+}
+
+func (w *write) writeQuestions() error {
+	for i := range w.result.Ask {
+		values, err := approvalValues(&w.result.Ask[i].Question.Approval)
+		if err != nil {
+			return err
+		}
+		w.do(insertQuestion, values...)
+	}
+	for i := range w.result.Questions {
+		a := &w.result.Questions[i].New.Approval
+		votes, err := encodeVotes(a.Votes)
+		if err != nil {
+			return err
+		}
+		w.do(moveQuestion, a.ID, string(a.State), a.Scope, a.By, a.ByName, votes, nanos(a.Decided), a.Row)
+	}
+	return nil
+}
+
+func (w *write) insertEntries() error {
+	a := w.change.Append
+	if a == nil || len(a.Entries) == 0 {
+		return nil
+	}
+	if w.result.Forget != "" {
+		w.do(resetOverflow, w.result.Forget)
+	}
+	var ns []int64
+	var resets []bool
+	var bodies [][]byte
+	for i := range a.Entries {
+		body, err := encodeEntry(a.Entries[i])
+		if err != nil {
+			return err
+		}
+		ns = append(ns, w.result.Entries+int64(i))
+		resets, bodies = append(resets, a.Entries[i].Begins()), append(bodies, body)
+	}
+	w.do(insertEntries, a.Session, ns, resets, bodies)
+	return nil
+}
+
+func (w *write) writeFacts() {
+	for _, f := range w.result.Facts {
+		key := state.FactKey{Bucket: f.Bucket, Key: f.Key}
+		_, exists := w.world.Facts[key]
+		switch {
+		case f.Value == "":
+			w.do(deleteFact, f.Bucket, f.Key)
+		case slices.Contains(w.needs.Facts, key) && !exists: // nobody else may have set it meanwhile
+			w.do(insertFact, f.Bucket, f.Key, []byte(f.Value), nanos(f.Expires))
+		default:
+			w.do(setFact, f.Bucket, f.Key, []byte(f.Value), nanos(f.Expires))
+		}
+	}
+	for _, c := range w.change.Charges {
+		w.do(insertCharge, c.Key, c.Scope, c.Unit, c.Day, c.N)
+	}
+}
+
+// applied is what the Change did, with real numbers.
+func (w *write) applied() *bot.Applied {
+	applied := *w.result.Applied
+	for i := range applied.Seqs {
+		applied.Seqs[i] = settle(applied.Seqs[i], w.seqs)
+	}
+	for i := range applied.Rows {
+		applied.Rows[i] = settle(applied.Rows[i], w.ids)
+	}
+	return &applied
+}
+
+// settle gives the real number behind a provisional one.
+func settle(n int64, given []int64) int64 {
+	if n > provisional {
+		return n
+	}
+	return given[provisional-n]
+}
+
+// remember teaches the memory what was written.
+func (w *write) remember(m *memory) {
+	for i := range w.result.Lanes {
+		lane := w.result.Lanes[i].New
+		lane.Arrival, lane.Live = settle(lane.Arrival, w.seqs), settle(lane.Live, w.ids)
+		for _, at := range []*time.Time{&lane.Until, &lane.Since, &lane.NotBefore, &lane.Failing} {
+			*at = timeOf(nanos(*at))
+		}
+		m.learn(known{lane: lane, version: w.versions[lane.Session]})
+	}
+	for _, r := range w.result.Rows {
+		m.learnRow(r.Key, r.New)
+	}
+	for i, n := range w.result.Send {
+		m.learnRow(w.ids[i], n.Delivery)
+	}
+}

@@ -1,0 +1,128 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"os"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/zephbot/zephbot/persistence/keeping"
+)
+
+// Codes that the function must of the schema raises. Class ZB is not one of PostgreSQL's.
+const (
+	codeStale  = "ZB001" // what the store remembers is not so any more
+	codeOusted = "ZB002" // another process has taken the database
+)
+
+// Codes of PostgreSQL (Appendix A of its documentation).
+const (
+	serializationFailure = "40001"
+	deadlockDetected     = "40P01"
+	uniqueViolation      = "23505"
+	lockNotAvailable     = "55P03"
+	readOnlyServer       = "25006"
+)
+
+// codeOf is the SQLSTATE of an error; "" when the server did not say it.
+func codeOf(err error) string {
+	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return pg.Code
+	}
+	return ""
+}
+
+// fate is what is known of a transaction that failed.
+type fate int
+
+const (
+	refused fate = iota // the server undid it, and would undo it again
+	again               // the server undid it, and it may work when it is repeated
+	away                // the server does not work at the moment; nothing was changed
+	unknown             // the answer was lost: it may have been committed
+)
+
+// fateOf tells what an error of a whole transaction means.
+func fateOf(err error) fate {
+	code := codeOf(err)
+	switch {
+	case code == serializationFailure, code == deadlockDetected, code == uniqueViolation, code == lockNotAvailable:
+		return again
+	case code == readOnlyServer:
+		return away
+	case len(code) == 5:
+		return fateOfClass(code[:2])
+	case isConnectError(err), pgconn.SafeToRetry(err):
+		return away
+	case isLost(err):
+		return unknown
+	}
+	return refused
+}
+
+// fateOfClass tells what a class of codes means. A server that shuts down may have committed what it does not answer any more.
+func fateOfClass(class string) fate {
+	switch class {
+	case "08", "57", "58", "XX":
+		return unknown
+	case "53", "28", "3D":
+		return away
+	}
+	return refused
+}
+
+func isConnectError(err error) bool {
+	_, ok := errors.AsType[*pgconn.ConnectError](err)
+	return ok
+}
+
+// isLost says whether an error comes from the connection and not from the server.
+func isLost(err error) bool {
+	var network net.Error
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) || errors.Is(err, context.DeadlineExceeded) ||
+		errors.Is(err, context.Canceled) || errors.Is(err, os.ErrDeadlineExceeded) || errors.As(err, &network)
+}
+
+// reason says in plain words what is wrong with the server; "" when it is the fault of what was asked.
+func reason(err error) string {
+	code := codeOf(err)
+	switch code {
+	case readOnlyServer:
+		return "the server can only be read; it may be a replica, or its disk may be full: name the primary in database.url"
+	case "53100":
+		return "the server's disk is full; free some space, nothing was stored"
+	case "53300":
+		return "the server has no connection left; raise its max_connections, or lower pool_max_conns in database.url"
+	case "28P01", "28000":
+		return "the server refuses the user or the password of database.url"
+	case "3D000":
+		return "the database of database.url does not exist; make it"
+	case "42501":
+		return "the user of database.url may not do this; grant it all rights on the database"
+	case codeOusted:
+		return "another zephbot has taken this database over; stop one of the two"
+	}
+	switch {
+	case fateOf(err) == unknown:
+		return "the connection to the server was lost"
+	case fateOf(err) == away, code != "" && fateOfClass(code[:2]) != refused:
+		return "the server cannot be reached; check that it runs and that database.url names it"
+	}
+	return ""
+}
+
+// unavailable makes an error that concerns the server an *keeping.Unavailable; other errors pass. What pgx says of a failed connection names the user and
+// the host, never the password.
+func unavailable(where, op string, err error) error {
+	var already *keeping.Unavailable
+	if err == nil || errors.As(err, &already) {
+		return err
+	}
+	if text := reason(err); text != "" {
+		return &keeping.Unavailable{Path: where, Op: op, Reason: text, Err: err}
+	}
+	return err
+}

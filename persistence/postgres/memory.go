@@ -1,0 +1,97 @@
+package postgres
+
+import (
+	"sync"
+
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/state"
+)
+
+// What is remembered at most: as many sessions as may be at work at once, some times over, and some rows of each.
+const (
+	lanesKept = 4096
+	rowsKept  = 8192
+)
+
+// known is a lane as the database had it. Its times are those of the database's clock.
+type known struct {
+	lane    bot.Lane
+	version int64 // of the row; 0 = there was none
+}
+
+// memory is the lanes and the open outbox rows that were read and written last. It is a guess: each use is guarded by what was remembered. Safe for
+// concurrent use.
+type memory struct {
+	mu    sync.Mutex
+	lanes map[string]known
+	rows  map[int64]state.Delivery
+}
+
+func newMemory() *memory {
+	return &memory{lanes: map[string]known{}, rows: map[int64]state.Delivery{}}
+}
+
+func (m *memory) lane(session string) (known, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	k, ok := m.lanes[session]
+	return k, ok
+}
+
+func (m *memory) row(id int64) (state.Delivery, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	d, ok := m.rows[id]
+	return d, ok
+}
+
+// learn takes a lane as it was read or written, unless a newer one is known.
+func (m *memory) learn(k known) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if old, ok := m.lanes[k.lane.Session]; !ok || old.version <= k.version {
+		put(m.lanes, k.lane.Session, k, lanesKept)
+	}
+}
+
+// learnRow takes a row as it was read or written; one that is done with is not needed again.
+func (m *memory) learnRow(id int64, d state.Delivery) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if d.State == bot.Sent || d.State == bot.Dead {
+		delete(m.rows, id)
+		return
+	}
+	put(m.rows, id, d, rowsKept)
+}
+
+// put bounds a map: there is no harm in forgetting any one.
+func put[K comparable, V any](in map[K]V, key K, value V, most int) {
+	for other := range in {
+		if len(in) < most {
+			break
+		}
+		delete(in, other)
+	}
+	in[key] = value
+}
+
+// forget drops what turned out not to be so.
+func (m *memory) forget(needs *state.Needs) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, session := range needs.Lanes {
+		delete(m.lanes, session)
+	}
+	for _, id := range needs.Rows {
+		delete(m.rows, id)
+	}
+}
+
+// drop forgets everything.
+func (m *memory) drop() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	clear(m.lanes)
+	clear(m.rows)
+}

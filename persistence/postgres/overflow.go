@@ -1,0 +1,77 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/zephbot/zephbot/tools/overflow"
+)
+
+const (
+	replaceOverflow = `DELETE FROM tool_overflow WHERE session = $1 AND turn = $2 AND call = $3`
+	insertOverflow  = `INSERT INTO tool_overflow (id, session, turn, call, tool, source, bytes, created, expires, text)
+	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`
+	overflowQuery = `SELECT turn, call, tool, source, created, expires, text FROM tool_overflow
+WHERE id = $1 AND session = $2 AND (expires = 0 OR expires > $3)`
+)
+
+var _ overflow.Store = (*Store)(nil)
+
+// Save implements overflow.Store: it is durable when Save returns.
+func (s *Store) Save(ctx context.Context, item overflow.Item) error {
+	if err := item.Validate(); err != nil {
+		return err
+	}
+	b := &batch{}
+	b.do(replaceOverflow, item.Session, item.Turn, item.Call)
+	b.do(insertOverflow, item.ID, item.Session, item.Turn, item.Call, item.Tool, item.Source, len(item.Text),
+		nanos(item.Created), nanos(item.Expires), []byte(item.Text))
+	if err := s.maintain(ctx, b); err != nil {
+		return fmt.Errorf("keep output of call %s: %w", item.Call, err)
+	}
+	return nil
+}
+
+// Load implements overflow.Store.
+func (s *Store) Load(ctx context.Context, session, id string, now time.Time) (overflow.Item, error) {
+	item := overflow.Item{ID: id, Session: session}
+	var text []byte
+	found, err := one(ctx, &s.reader, func(r row) error {
+		return r.Scan(&item.Turn, &item.Call, &item.Tool, &item.Source, stamp{&item.Created}, stamp{&item.Expires}, &text)
+	}, overflowQuery, id, session, nanos(now))
+	if err != nil {
+		return overflow.Item{}, s.problem("read output", err)
+	}
+	if !found {
+		return overflow.Item{}, fmt.Errorf("output %s: %w", id, overflow.ErrNotFound)
+	}
+	item.Text = string(text)
+	return item, nil
+}
+
+// maintain sends statements that are one transaction and may be made twice, and repeats them while the server is away.
+func (s *Store) maintain(ctx context.Context, b *batch) error {
+	done, err := s.begin()
+	if err != nil {
+		return err
+	}
+	defer done()
+	wait := newPause(s.options.Patience)
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		err := s.trip(ctx, b)
+		if err == nil || !passing(err) || codeOf(err) == uniqueViolation || !wait.next(ctx) {
+			return unavailable(s.where, "write", err)
+		}
+	}
+}
+
+// trip sends statements once. It does not stop halfway with ctx.
+func (s *Store) trip(ctx context.Context, b *batch) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), answering)
+	defer cancel()
+	return b.send(ctx, s.pool, s.told)
+}

@@ -1,0 +1,232 @@
+//go:build unix
+
+// Package pgtest runs a PostgreSQL of its own for tests: Debian's programs, a cluster in a temporary directory, a Unix socket and no port. The
+// cluster ends with the process that started it, also when that one is killed. Proxy stands between a client and the server: it counts trips and
+// breaks the connection.
+package pgtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// starting bounds how long a cluster may take to be made and to answer.
+const starting = 60 * time.Second
+
+// superuser is who owns every database of a cluster.
+const superuser = "zephbot"
+
+// settings make a cluster small and fast. It is never asked to survive a power cut: only processes of ours are killed.
+var settings = []string{
+	"listen_addresses=", "fsync=off", "full_page_writes=off", "synchronous_commit=on", "shared_buffers=32MB", "max_connections=200",
+	"logging_collector=off", "log_min_messages=panic", "autovacuum_naptime=5s", "deadlock_timeout=100ms",
+}
+
+// watchdog runs a server until its standard input ends, which happens when the process that started it is gone, and then removes its directory.
+const watchdog = `dir=$1; shift; "$@" & server=$!; cat >/dev/null; kill -QUIT $server; wait $server; rm -rf "$dir"`
+
+// Cluster is a running server. Safe for concurrent use.
+type Cluster struct {
+	dir   string
+	named atomic.Int64
+
+	cmd  *exec.Cmd
+	life io.Closer // the watchdog's standard input
+}
+
+// shared is the one cluster of a test process. A test binary is the only thing that has it.
+var shared struct {
+	sync.Mutex
+	cluster *Cluster
+	err     error
+}
+
+// Main runs the tests of a package and ends the cluster that they used, if any. It gives the code with which the process should exit.
+func Main(m *testing.M) int {
+	code := m.Run()
+	shared.Lock()
+	defer shared.Unlock()
+	if shared.cluster != nil {
+		if err := shared.cluster.Close(); err != nil {
+			fmt.Fprintln(os.Stderr, "pgtest:", err)
+			return max(code, 1)
+		}
+	}
+	return code
+}
+
+// Shared gives the cluster of this test process and starts it when it is the first to ask. Without PostgreSQL on the machine the test is skipped,
+// and fails where CI promised it (ZEPH_CI). A package that uses it calls Main.
+func Shared(tb testing.TB) *Cluster {
+	tb.Helper()
+	shared.Lock()
+	defer shared.Unlock()
+	if shared.cluster == nil && shared.err == nil {
+		shared.cluster, shared.err = Start()
+	}
+	switch {
+	case errors.Is(shared.err, errAbsent) && os.Getenv("ZEPH_CI") == "":
+		tb.Skip("no PostgreSQL on this machine")
+	case shared.err != nil:
+		tb.Fatal(shared.err)
+	}
+	return shared.cluster
+}
+
+// errAbsent says that the machine has no PostgreSQL.
+var errAbsent = errors.New("no PostgreSQL is installed below /usr/lib/postgresql or in PATH")
+
+// programs finds the directory of initdb and postgres, of the newest version when there are several.
+func programs() (string, error) {
+	found, err := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
+	if err != nil {
+		return "", err
+	}
+	version := func(path string) int {
+		n, err := strconv.Atoi(filepath.Base(filepath.Dir(filepath.Dir(path))))
+		if err != nil {
+			return 0
+		}
+		return n
+	}
+	slices.SortFunc(found, func(a, b string) int { return version(b) - version(a) })
+	if len(found) > 0 {
+		return filepath.Dir(found[0]), nil
+	}
+	if path, err := exec.LookPath("initdb"); err == nil {
+		return filepath.Dir(path), nil
+	}
+	return "", errAbsent
+}
+
+// Start makes a cluster and waits until it answers. Close it.
+func Start() (*Cluster, error) {
+	bin, err := programs()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("/tmp", "zephpg.") // a short path: the name of a Unix socket may have 107 bytes
+	if err != nil {
+		return nil, err
+	}
+	c := &Cluster{dir: dir}
+	if err := c.start(bin); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	return c, nil
+}
+
+func (c *Cluster) start(bin string) error {
+	as, err := unprivileged(c.dir)
+	if err != nil {
+		return err
+	}
+	data := filepath.Join(c.dir, "data")
+	ctx, cancel := context.WithTimeout(context.Background(), starting)
+	defer cancel()
+	initdb := exec.CommandContext(ctx, filepath.Join(bin, "initdb"), "--pgdata", data, "--username", superuser,
+		"--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync", "--no-instructions")
+	initdb.Dir, initdb.SysProcAttr = c.dir, as
+	if out, err := initdb.CombinedOutput(); err != nil {
+		return fmt.Errorf("initdb: %w\n%s", err, out)
+	}
+	args := []string{"-c", watchdog, "sh", c.dir, filepath.Join(bin, "postgres"), "-D", data, "-k", c.dir}
+	for _, setting := range settings {
+		args = append(args, "-c", setting)
+	}
+	c.cmd = exec.Command("/bin/sh", args...) //nolint:noctx // it lives as long as the process; Close ends it
+	c.cmd.Dir, c.cmd.SysProcAttr, c.cmd.Stderr = c.dir, as, os.Stderr
+	if c.life, err = c.cmd.StdinPipe(); err != nil {
+		return err
+	}
+	if err := c.cmd.Start(); err != nil {
+		return fmt.Errorf("start PostgreSQL: %w", err)
+	}
+	if err := c.answers(ctx, filepath.Join(bin, "pg_isready")); err != nil {
+		return errors.Join(err, c.Close())
+	}
+	return nil
+}
+
+// answers waits until the server takes connections.
+func (c *Cluster) answers(ctx context.Context, program string) error {
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		if exec.CommandContext(ctx, program, "-q", "-h", c.dir).Run() == nil {
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return fmt.Errorf("PostgreSQL does not answer: %w", ctx.Err())
+		}
+	}
+}
+
+// unprivileged says as whom the server runs: postgres refuses root.
+func unprivileged(dir string) (*syscall.SysProcAttr, error) {
+	if os.Geteuid() != 0 {
+		return &syscall.SysProcAttr{}, nil
+	}
+	for _, name := range []string{"postgres", "nobody"} {
+		u, err := user.Lookup(name)
+		if err != nil {
+			continue
+		}
+		uid, uidErr := strconv.Atoi(u.Uid)
+		gid, gidErr := strconv.Atoi(u.Gid)
+		if err := errors.Join(uidErr, gidErr, os.Chown(dir, uid, gid)); err != nil {
+			return nil, err
+		}
+		return &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}, nil //nolint:gosec // ids of the system
+	}
+	return nil, errors.New("neither postgres nor nobody is a user here, and PostgreSQL does not run as root")
+}
+
+// Close ends the server and removes what it had.
+func (c *Cluster) Close() error {
+	_ = c.life.Close() // the end of its input is what the watchdog waits for
+	_ = c.cmd.Wait()   // it exits with the server's signal
+	return os.RemoveAll(c.dir)
+}
+
+// Socket is the path of the server's Unix socket.
+func (c *Cluster) Socket() string { return filepath.Join(c.dir, ".s.PGSQL.5432") }
+
+// URL is the address of a database of the cluster.
+func (c *Cluster) URL(database string) string {
+	return address(c.dir, "", database)
+}
+
+// address makes a URL of a directory with a socket, or of a host and port.
+func address(socket, host, database string) string {
+	values := url.Values{"sslmode": {"disable"}}
+	if socket != "" {
+		values.Set("host", socket)
+	}
+	return (&url.URL{Scheme: "postgres", User: url.User(superuser), Host: host, Path: "/" + database, RawQuery: values.Encode()}).String()
+}
+
+// Name makes a name for a database that no other test has.
+func (c *Cluster) Name() string { return fmt.Sprintf("t%d", c.named.Add(1)) }
+
+// dial connects to the server as a Proxy does.
+func (c *Cluster) dial(ctx context.Context) (net.Conn, error) {
+	return (&net.Dialer{}).DialContext(ctx, "unix", c.Socket())
+}

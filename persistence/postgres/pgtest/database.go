@@ -1,0 +1,70 @@
+//go:build unix
+
+package pgtest
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Database makes an empty database, or a copy of a template when one is named, that is dropped with the test, and gives its name.
+func (c *Cluster) Database(tb testing.TB, template string) string {
+	tb.Helper()
+	name := c.Name()
+	create := "CREATE DATABASE " + name
+	if template != "" {
+		create += " TEMPLATE " + template
+	}
+	if err := c.Exec(tb.Context(), "postgres", create); err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		if err := c.Exec(context.WithoutCancel(tb.Context()), "postgres", "DROP DATABASE "+name+" WITH (FORCE)"); err != nil {
+			tb.Errorf("drop database: %v", err)
+		}
+	})
+	return name
+}
+
+// Exec runs statements in a database, each on its own.
+func (c *Cluster) Exec(ctx context.Context, database string, statements ...string) error {
+	conn, err := pgx.Connect(ctx, c.URL(database))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close(ctx) }()
+	for _, statement := range statements {
+		if _, err := conn.Exec(ctx, statement); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// clients lists who is connected to a database besides the one that asks.
+const clients = `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()`
+
+// Quiet waits until nobody is connected to a database: what a process that was killed had sent is done or given up.
+func (c *Cluster) Quiet(ctx context.Context, database string) error {
+	conn, err := pgx.Connect(ctx, c.URL(database))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close(ctx) }()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		var n int
+		if err := conn.QueryRow(ctx, clients).Scan(&n); err != nil || n == 0 {
+			return err
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}

@@ -1,0 +1,261 @@
+// Package postgres keeps the service's memory in PostgreSQL, version 14 or later.
+//
+// A Change is one transaction, and as a rule one trip to the server: the store remembers the lanes that it read and wrote, decides in memory, and
+// sends all statements of the Change together. Each statement guards what it takes for granted; where one finds otherwise, nothing is changed, and
+// the Change is decided again with the rows locked. The transitions themselves are in bot/state, as for every store.
+//
+// persistence.Open does not offer it yet, and database.url is refused: contents of files (agent/blob) have no table here.
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/rs/zerolog"
+
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/persistence/keeping"
+)
+
+const (
+	// poolSize is how many connections the store has at most, unless the URL says otherwise (pool_max_conns).
+	poolSize = 16
+	// connecting bounds how long one try to connect takes, unless the URL says otherwise (connect_timeout).
+	connecting = 5 * time.Second
+	// answering bounds a trip: a server that says nothing for so long is taken for gone.
+	answering = 15 * time.Second
+	// patience is for how long a Change or a read is tried while the server is away: long enough for a restart or a failover.
+	patience = 15 * time.Second
+	// minVersion is the oldest server that is supported, as server_version_num.
+	minVersion = 140000
+)
+
+// Options of Open.
+type Options struct {
+	URL   string           // postgres://…, with the parameters of libpq and pool_max_conns
+	Now   func() time.Time // nil = time.Now; clock of FactsIf and of retention
+	Log   zerolog.Logger
+	Hooks keeping.Hooks // watch the Changes; they may run on several goroutines at once
+
+	// Owner takes the database for this process alone: another one that has it is an error, and one that had it before loses it. "" = share it.
+	Owner string
+	// Patience is for how long a Change or a read is tried while the server is away; 0 = 15 s.
+	Patience time.Duration
+}
+
+// Store is a bot.Store in PostgreSQL. Safe for concurrent use. Close it.
+type Store struct {
+	reader
+	options Options
+	memory  *memory
+	hold    *hold // nil: the database is shared
+
+	working sync.WaitGroup // Changes under way
+	mu      sync.Mutex     // of closed, and of beginning to work
+	closed  bool
+
+	failing atomic.Pointer[keeping.Unavailable] // why the last Change failed; nil = it did not
+}
+
+var _ bot.Store = (*Store)(nil)
+
+// Open connects, brings the schema up to date and, with an Owner, takes the database for this process. ctx bounds the opening only. Errors of the
+// database are *keeping.Unavailable; none shows the password in the URL.
+func Open(ctx context.Context, options Options) (*Store, error) {
+	if options.Now == nil {
+		options.Now = time.Now
+	}
+	if options.Patience <= 0 {
+		options.Patience = patience
+	}
+	pool, err := connect(ctx, options.URL, false)
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{options: options, memory: newMemory()}
+	s.reader = reader{pool: pool, where: place(pool.Config()), watch: options.Hooks.Statement, patience: options.Patience, clock: &offset{now: options.Now}}
+	s.see = s.memory.learn
+	if err := s.prepare(ctx); err != nil {
+		pool.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *Store) prepare(ctx context.Context) error {
+	if err := s.supported(ctx); err != nil {
+		return err
+	}
+	version, err := migrate(ctx, s.pool, s.where)
+	if err != nil {
+		return err
+	}
+	if err := s.clock.look(ctx, &s.reader); err != nil {
+		return err
+	}
+	if s.options.Owner != "" {
+		if s.hold, err = take(ctx, &s.reader, s.options.Owner); err != nil {
+			return err
+		}
+	}
+	s.options.Log.Debug().Str("server", s.where).Int64("schema", version).Msg("store is open")
+	return nil
+}
+
+// supported refuses a server that is too old, or whose texts are not UTF-8.
+func (s *Store) supported(ctx context.Context) error {
+	var version int
+	var encoding string
+	if err := s.pool.QueryRow(ctx, serverQuery).Scan(&version, &encoding); err != nil {
+		return unavailable(s.where, "open", err)
+	}
+	switch {
+	case version < minVersion:
+		return &keeping.Unavailable{Path: s.where, Op: "open", Reason: fmt.Sprintf("the server is PostgreSQL %d, and 14 or later is needed", version/10000)}
+	case encoding != "UTF8":
+		return &keeping.Unavailable{Path: s.where, Op: "open", Reason: "the database keeps its texts in " + encoding + "; make one with the encoding UTF8"}
+	}
+	return nil
+}
+
+const serverQuery = `SELECT current_setting('server_version_num')::int, current_setting('server_encoding')`
+
+// Check says what is wrong with the form of a URL of PostgreSQL. The error shows no password.
+func Check(url string) error {
+	_, err := parse(url)
+	return err
+}
+
+func parse(url string) (*pgxpool.Config, error) {
+	config, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		return nil, errors.New("it is not a URL of PostgreSQL; one looks like postgres://user:password@host:5432/name") // err may show the password
+	}
+	return config, nil
+}
+
+// connect makes a pool and waits for its first connection. Where several hosts are named, a writer finds the one that can be written.
+func connect(ctx context.Context, url string, readOnly bool) (*pgxpool.Pool, error) {
+	config, err := parse(url)
+	if err != nil {
+		return nil, fmt.Errorf("database.url: %w", err)
+	}
+	if !strings.Contains(url, "pool_max_conns") {
+		config.MaxConns = poolSize
+	}
+	if config.ConnConfig.ConnectTimeout == 0 {
+		config.ConnConfig.ConnectTimeout = connecting
+	}
+	if config.ConnConfig.ValidateConnect == nil && !readOnly {
+		config.ConnConfig.ValidateConnect = writable
+	}
+	for name, value := range map[string]string{
+		"application_name": "zephbot",
+		// A process that stands still must not keep others waiting for the rows that it has locked.
+		"idle_in_transaction_session_timeout": "15s",
+		// A server notices within half a minute that a machine is gone, with whatever its connections had locked.
+		"tcp_keepalives_idle": "15", "tcp_keepalives_interval": "5", "tcp_keepalives_count": "3",
+		"timezone": "UTC",
+	} {
+		if config.ConnConfig.RuntimeParams[name] == "" {
+			config.ConnConfig.RuntimeParams[name] = value
+		}
+	}
+	config.AfterConnect = durable
+	pool, err := pgxpool.NewWithConfig(ctx, config)
+	if err != nil {
+		return nil, unavailable(place(config), "open", err)
+	}
+	if err := pool.Ping(ctx); err != nil {
+		pool.Close()
+		return nil, unavailable(place(config), "open", err)
+	}
+	return pool, nil
+}
+
+// writable refuses a server that can only be read.
+func writable(ctx context.Context, conn *pgconn.PgConn) error {
+	result := conn.ExecParams(ctx, readOnlyQuery, nil, nil, nil, nil).Read()
+	if result.Err != nil {
+		return result.Err
+	}
+	if len(result.Rows) == 1 && string(result.Rows[0][0]) == "on" {
+		return &pgconn.PgError{Severity: "FATAL", Code: readOnlyServer, Message: "the server can only be read"}
+	}
+	return nil
+}
+
+// durableQuery undoes what loses commits in a crash of the server, and leaves what waits for replicas as it is.
+const durableQuery = `SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'`
+
+func durable(ctx context.Context, conn *pgx.Conn) error {
+	_, err := conn.Exec(ctx, durableQuery, pgx.QueryExecModeSimpleProtocol)
+	return err
+}
+
+// place names the server and database for messages, without who connects.
+func place(config *pgxpool.Config) string {
+	c := config.ConnConfig
+	if strings.HasPrefix(c.Host, "/") {
+		return c.Host + " " + c.Database
+	}
+	return fmt.Sprintf("%s:%d/%s", c.Host, c.Port, c.Database)
+}
+
+// Close lets the Changes that are under way come to their end and closes the connections. A second Close does nothing.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	again := s.closed
+	s.closed = true
+	s.mu.Unlock()
+	s.working.Wait()
+	if again {
+		return nil
+	}
+	s.hold.release()
+	s.pool.Close()
+	return nil
+}
+
+// begin says that a Change is under way; done ends it.
+func (s *Store) begin() (done func(), err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, keeping.ErrClosed
+	}
+	s.working.Add(1)
+	return s.working.Done, nil
+}
+
+// Healthy says why nothing can be stored; nil = the last Change was fine, or the server can be written again. Errors are *keeping.Unavailable.
+func (s *Store) Healthy(ctx context.Context) error {
+	if s.failing.Load() == nil {
+		return nil
+	}
+	conn, err := s.pool.Acquire(ctx)
+	if err == nil {
+		err = writable(ctx, conn.Conn().PgConn())
+		conn.Release()
+	}
+	return s.note(unavailable(s.where, "read", err))
+}
+
+const readOnlyQuery = `SHOW transaction_read_only`
+
+// note keeps what Healthy says.
+func (s *Store) note(err error) error {
+	var failed *keeping.Unavailable
+	if errors.As(err, &failed) || err == nil {
+		s.failing.Store(failed)
+	}
+	return err
+}

@@ -1,0 +1,262 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/zephbot/zephbot/agent/journal"
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/state"
+)
+
+const laneQuery = `SELECT ` + laneColumns + `, version FROM lane WHERE session = $1`
+
+// Lane implements bot.Reader.
+func (r *reader) Lane(ctx context.Context, session string) (bot.Lane, error) {
+	k := known{lane: state.Idle(session)}
+	_, err := one(ctx, r, func(row row) (err error) {
+		k, err = scanKnown(row)
+		return err
+	}, laneQuery, session)
+	if err != nil {
+		return bot.Lane{}, r.problem("read lane", err)
+	}
+	if r.see != nil {
+		r.see(k)
+	}
+	return r.local(k.lane), nil
+}
+
+// local is a lane with the end of its lease by the clock of this process.
+func (r *reader) local(lane bot.Lane) bot.Lane {
+	lane.Until = r.clock.local(lane.Until)
+	return lane
+}
+
+// scanLane reads laneColumns, by the clock of this process.
+func (r *reader) scanLane(row row) (bot.Lane, error) {
+	var lane bot.Lane
+	err := row.Scan(laneDests(&lane)...)
+	return r.local(lane), err
+}
+
+// readyQuery takes the channel, the bot, now by the clock of the database and by that of the caller, and a limit.
+const readyQuery = `WITH queued AS (
+	SELECT session, MIN(seq) AS seq FROM inbox
+	WHERE state = 'waiting' AND NOT express AND session <> '' AND channel = $1 AND bot = $2 GROUP BY session
+)
+SELECT session FROM (
+	SELECT queued.session AS session, queued.seq AS age FROM queued LEFT JOIN lane ON lane.session = queued.session
+	WHERE lane.session IS NULL OR (lane.state = 'idle' AND (lane.owner = '' OR lane.until <= $3))
+	UNION ALL
+	SELECT lane.session AS session, CASE WHEN lane.turn <> '' THEN lane.arrival ELSE queued.seq END AS age
+	FROM lane LEFT JOIN queued ON queued.session = lane.session
+	WHERE lane.state <> 'idle' AND lane.channel = $1 AND lane.bot = $2
+	AND (lane.owner = '' OR lane.until <= $3)
+	AND (lane.turn <> '' OR queued.session IS NOT NULL)
+	AND (lane.state = 'running'
+		OR (lane.stop <> '' AND lane.stop = lane.turn)
+		OR (lane.state = 'waiting' AND lane.not_before <= $4)
+		OR (lane.state = 'parked' AND NOT EXISTS (SELECT 1 FROM approval WHERE approval.state = 'pending' AND approval.session = lane.session)))
+) AS work ORDER BY age, session LIMIT $5`
+
+// Ready implements bot.Reader.
+func (r *reader) Ready(ctx context.Context, channel, botID string, now time.Time, limit int) ([]string, error) {
+	sessions, err := list(ctx, r, text, readyQuery, channel, botID, nanos(r.clock.stored(now)), nanos(now), atMost(limit))
+	return sessions, r.problem("list ready sessions", err)
+}
+
+// text reads a row of one text.
+func text(row row) (value string, err error) { return value, row.Scan(&value) }
+
+const nextQuery = `SELECT ` + arrivalColumns + ` FROM inbox
+WHERE state = 'waiting' AND NOT express AND session <> '' AND session = $1 ORDER BY seq LIMIT $2`
+
+// Next implements bot.Reader.
+func (r *reader) Next(ctx context.Context, session string, limit int) ([]bot.Arrival, error) {
+	arrivals, err := list(ctx, r, scanArrival, nextQuery, session, atMost(limit))
+	return arrivals, r.problem("list waiting arrivals", err)
+}
+
+const expressQuery = `SELECT ` + arrivalColumns + ` FROM inbox
+WHERE state = 'waiting' AND (express OR session = '') AND channel = $1 AND bot = $2 ORDER BY seq LIMIT $3`
+
+// Express implements bot.Reader.
+func (r *reader) Express(ctx context.Context, channel, botID string, limit int) ([]bot.Arrival, error) {
+	arrivals, err := list(ctx, r, scanArrival, expressQuery, channel, botID, atMost(limit))
+	return arrivals, r.problem("list express arrivals", err)
+}
+
+const queuedQuery = `SELECT seq, session, at FROM inbox
+WHERE state = 'waiting' AND NOT express AND session <> '' AND session >= $1 AND session < $2 ORDER BY seq`
+
+// Tickets implements bot.Reader.
+func (r *reader) Tickets(ctx context.Context, scope string) ([]bot.Ticket, error) {
+	low, high := scopeRange(scope)
+	tickets, err := list(ctx, r, func(row row) (t bot.Ticket, err error) {
+		return t, row.Scan(&t.Seq, &t.Session, stamp{&t.At})
+	}, queuedQuery, low, high)
+	return tickets, r.problem("list what waits", err)
+}
+
+// scopeRange gives the bounds of a scope as PostgreSQL can hold them. U+0001 is the sign after NUL, which no key has.
+func scopeRange(scope string) (low, high string) {
+	low, high = bot.ScopeRange(scope)
+	return low, strings.ReplaceAll(high, "\x00", "\x01")
+}
+
+const busyQuery = `SELECT ` + laneColumns + ` FROM lane WHERE session >= $1 AND session < $2 AND turn <> '' ORDER BY session`
+
+// Busy implements bot.Reader.
+func (r *reader) Busy(ctx context.Context, chat string) ([]bot.Lane, error) {
+	low, high := scopeRange(chat)
+	lanes, err := list(ctx, r, r.scanLane, busyQuery, low, high)
+	return lanes, r.problem("list turns of a chat", err)
+}
+
+const journalQuery = `SELECT n, body FROM journal WHERE session = $1 AND n > $2
+AND n >= (SELECT COALESCE(MAX(n), 0) FROM journal WHERE session = $1 AND reset) ORDER BY n`
+
+// Journal implements bot.Reader.
+func (r *reader) Journal(ctx context.Context, session string, after int64) ([]journal.Entry, error) {
+	entries, err := list(ctx, r, scanEntry, journalQuery, session, after)
+	return entries, r.problem("read journal", err)
+}
+
+// The size of one look at the end of a journal: the server sends all of it. Most looks are enough.
+const (
+	tailRows  = 1024
+	tailExtra = 1 << 16 // bytes beyond the room that is asked for
+)
+
+const (
+	// tailQuery takes a session, the entry to stay before, and the most rows and bytes; the row that goes beyond these is the last one.
+	tailQuery = `SELECT n, body, bytes FROM (
+	SELECT n, body, SUM(octet_length(body)) OVER (ORDER BY n DESC) AS bytes FROM journal WHERE session = $1 AND n < $2
+	AND n >= (SELECT COALESCE(MAX(n), 0) FROM journal WHERE session = $1 AND reset) ORDER BY n DESC LIMIT $3
+) AS page WHERE bytes - octet_length(body) <= $4 ORDER BY n DESC`
+	entryQuery = `SELECT n, body FROM journal WHERE session = $1 AND n = $2`
+)
+
+// Tail implements bot.Reader.
+func (r *reader) Tail(ctx context.Context, session string, room int) (journal.Tail, error) {
+	back := journal.Back{Room: room}
+	most := int64(room) + tailExtra
+	for before, more := int64(math.MaxInt64), true; more; {
+		rows, bytes := 0, int64(0)
+		err := r.each(ctx, func(row row) error {
+			var entry journal.Entry
+			var n int64
+			if err := row.Scan(&n, document{&entry}, &bytes); err != nil {
+				return err
+			}
+			entry.N = n
+			rows, before = rows+1, n
+			if more = back.Take(entry); !more {
+				return errStop
+			}
+			return nil
+		}, tailQuery, session, before, int64(tailRows), most)
+		if err != nil {
+			return journal.Tail{}, r.problem("read the end of a journal", err)
+		}
+		more = more && (rows == tailRows || bytes > most) // else there is nothing before
+	}
+	tail := back.Tail()
+	if back.Wants() == 0 {
+		return tail, nil
+	}
+	var summary journal.Entry
+	found, err := one(ctx, r, func(row row) (err error) {
+		summary, err = scanEntry(row)
+		return err
+	}, entryQuery, session, back.Wants())
+	if err == nil && found {
+		tail = tail.With(summary)
+	}
+	return tail, r.problem("read the summary of a conversation", err)
+}
+
+// dueQuery names the columns one by one, for the row that is to be edited is joined.
+const dueQuery = `SELECT o.id, o.session, o.turn, o.channel, o.bot, o.surface, o.chat, o.thread, o.grp, o.purpose, o.content, o.reply_to,
+CASE WHEN target.state = 'sent' THEN target.message ELSE o.edit END, o.edit_row, o.query, o.alert, o.key, o.state, o.message, o.attempts,
+o.resent, o.not_before, o.created, o.problem
+FROM outbox AS o LEFT JOIN outbox AS target ON target.id = o.edit_row
+WHERE o.channel = $1 AND o.bot = $2 AND o.state = 'pending' AND o.not_before <= $3
+AND (target.id IS NULL OR (target.state <> 'pending' AND target.state <> 'sending')) ORDER BY o.id LIMIT $4`
+
+// Due implements bot.Reader.
+func (r *reader) Due(ctx context.Context, channel, botID string, now time.Time, limit int) ([]bot.Row, error) {
+	rows, err := list(ctx, r, scanRow, dueQuery, channel, botID, nanos(now), atMost(limit))
+	return rows, r.problem("list due rows", err)
+}
+
+const rowQuery = `SELECT ` + rowColumns + ` FROM outbox WHERE id = $1`
+
+// Row implements bot.Reader.
+func (r *reader) Row(ctx context.Context, id int64) (bot.Row, error) {
+	rows, err := list(ctx, r, scanRow, rowQuery, id)
+	if err != nil {
+		return bot.Row{}, r.problem("read row", err)
+	}
+	if len(rows) == 0 {
+		return bot.Row{}, fmt.Errorf("row %d: %w", id, bot.ErrNotFound)
+	}
+	return rows[0], nil
+}
+
+// stateQuery lists rows in one of the open states.
+const stateQuery = `SELECT ` + rowColumns + ` FROM outbox
+WHERE channel = $1 AND bot = $2 AND state = $3 AND state IN ('pending', 'sending', 'unknown') ORDER BY id`
+
+// Stranded implements bot.Reader.
+func (r *reader) Stranded(ctx context.Context, channel, botID string) ([]bot.Row, error) {
+	rows, err := list(ctx, r, scanRow, stateQuery, channel, botID, string(bot.Sending))
+	return rows, r.problem("list stranded rows", err)
+}
+
+// Lost implements bot.Reader.
+func (r *reader) Lost(ctx context.Context, channel, botID string) ([]bot.Row, error) {
+	rows, err := list(ctx, r, scanRow, stateQuery, channel, botID, string(bot.Unknown))
+	return rows, r.problem("list lost rows", err)
+}
+
+const (
+	factQuery  = `SELECT value FROM fact WHERE bucket = $1 AND key = $2 AND (expires = 0 OR expires > $3)`
+	factsQuery = `SELECT bucket, key, value, expires FROM fact WHERE bucket = $1 AND key >= $2 AND (expires = 0 OR expires > $3) ORDER BY key`
+)
+
+// Fact implements bot.Facts.
+func (r *reader) Fact(ctx context.Context, bucket, key string, now time.Time) (string, error) {
+	var value []byte
+	_, err := one(ctx, r, func(row row) error { return row.Scan(&value) }, factQuery, bucket, key, nanos(now))
+	return string(value), r.problem("read fact", err)
+}
+
+// FactsOf implements bot.Facts.
+func (r *reader) FactsOf(ctx context.Context, bucket, prefix string, now time.Time) ([]bot.Fact, error) {
+	var facts []bot.Fact
+	err := r.each(ctx, func(row row) error {
+		f, err := scanFact(row)
+		if err != nil {
+			return err
+		}
+		if !strings.HasPrefix(f.Key, prefix) {
+			return errStop // the keys with the prefix lie side by side
+		}
+		facts = append(facts, f)
+		return nil
+	}, factsQuery, bucket, prefix, nanos(now))
+	return facts, r.problem("list facts", err)
+}
+
+func scanFact(row row) (bot.Fact, error) {
+	var f bot.Fact
+	var value []byte
+	err := row.Scan(&f.Bucket, &f.Key, &value, stamp{&f.Expires})
+	f.Value = string(value)
+	return f, err
+}

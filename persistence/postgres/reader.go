@@ -1,0 +1,195 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// reader reads. Each query sees everything that was committed before it began. It changes nothing, so it is repeated while the server is away.
+type reader struct {
+	pool     *pgxpool.Pool
+	where    string // the server and database, for messages
+	watch    func(query string)
+	patience time.Duration
+	clock    *offset
+	see      func(known) // is shown every lane that is read; nil = nobody
+}
+
+// errStop ends the reading of an answer early.
+var errStop = errors.New("enough")
+
+// Reader reads a database that another process may be writing. Close it.
+type Reader struct{ reader }
+
+// OpenReader connects for reading. It makes no table and changes nothing. ctx bounds the opening.
+func OpenReader(ctx context.Context, url string) (*Reader, error) {
+	pool, err := connect(ctx, url, true)
+	if err != nil {
+		return nil, err
+	}
+	r := &Reader{reader{pool: pool, where: place(pool.Config()), patience: patience, clock: &offset{now: time.Now}}}
+	if err := r.clock.look(ctx, &r.reader); err != nil {
+		pool.Close()
+		return nil, err
+	}
+	return r, nil
+}
+
+// Close ends the connections.
+func (r *Reader) Close() error {
+	r.pool.Close()
+	return nil
+}
+
+// told tells of the run of a statement.
+func (r *reader) told(query string) {
+	if r.watch != nil {
+		r.watch(query)
+	}
+}
+
+// each reads every row of a query; errStop ends it early. It is repeated from its beginning when the connection is lost before the first row.
+func (r *reader) each(ctx context.Context, see func(row) error, query string, args ...any) error {
+	r.told(query)
+	wait := newPause(r.patience)
+	for {
+		began := false
+		err := r.once(ctx, func(row row) error {
+			began = true
+			return see(row)
+		}, query, args)
+		if err == nil || began || !passing(err) || !wait.next(ctx) {
+			return err
+		}
+	}
+}
+
+// passing says whether an error may be over soon.
+func passing(err error) bool {
+	switch fateOf(err) {
+	case again, away, unknown:
+		return true
+	}
+	return false
+}
+
+func (r *reader) once(ctx context.Context, see func(row) error, query string, args []any) error {
+	ctx, cancel := context.WithTimeout(ctx, answering)
+	defer cancel()
+	rows, err := r.pool.Query(ctx, query, cleaned(args)...)
+	if err != nil {
+		return err
+	}
+	return eachRow(rows, see)
+}
+
+// eachRow shows the rows of an answer and ends it.
+func eachRow(rows pgx.Rows, see func(row) error) error {
+	defer rows.Close()
+	for rows.Next() {
+		if err := see(rows); err != nil {
+			if errors.Is(err, errStop) {
+				return nil
+			}
+			return err
+		}
+	}
+	rows.Close()
+	return rows.Err()
+}
+
+// cleaned makes the texts among arguments ones that PostgreSQL takes.
+func cleaned(args []any) []any {
+	for i, arg := range args {
+		switch v := arg.(type) {
+		case string:
+			args[i] = clean(v)
+		case []string:
+			texts := make([]string, len(v))
+			for j := range v {
+				texts[j] = clean(v[j])
+			}
+			args[i] = texts
+		}
+	}
+	return args
+}
+
+// one reads the only row of a query; found is false when there is none.
+func one(ctx context.Context, r *reader, see func(row) error, query string, args ...any) (found bool, err error) {
+	err = r.each(ctx, func(row row) error {
+		if err := see(row); err != nil {
+			return err
+		}
+		found = true
+		return errStop
+	}, query, args...)
+	return found, err
+}
+
+// list reads all rows of a query.
+func list[T any](ctx context.Context, r *reader, read func(row) (T, error), query string, args ...any) ([]T, error) {
+	var all []T
+	err := r.each(ctx, func(row row) error {
+		value, err := read(row)
+		all = append(all, value)
+		return err
+	}, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	return all, nil
+}
+
+// problem wraps the error of a read.
+func (r *reader) problem(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", what, unavailable(r.where, "read", err))
+}
+
+// atMost is a LIMIT; none for 0 or less.
+func atMost(limit int) int64 {
+	if limit <= 0 {
+		return math.MaxInt64
+	}
+	return int64(limit)
+}
+
+// pause waits between tries, longer each time, until patience is over.
+type pause struct {
+	until  time.Time
+	length time.Duration
+}
+
+const (
+	firstPause = 20 * time.Millisecond
+	longPause  = time.Second
+)
+
+func newPause(patience time.Duration) *pause {
+	return &pause{until: time.Now().Add(patience), length: firstPause}
+}
+
+// next waits; false when patience or ctx is over.
+func (p *pause) next(ctx context.Context) bool {
+	if time.Now().Add(p.length).After(p.until) {
+		return false
+	}
+	timer := time.NewTimer(p.length)
+	defer timer.Stop()
+	p.length = min(2*p.length, longPause)
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,189 @@
+package postgres
+
+import (
+	"slices"
+
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/state"
+)
+
+// guessed makes the world of a Change from what is remembered; false when too little is, and the rows have to be read.
+func (w *write) guessed(m *memory) bool {
+	c, n := w.change, w.needs
+	if c.Move != nil || len(c.Retry) > 0 || len(c.Dead) > 0 || len(c.Decide) > 0 || len(n.Facts) > 0 || len(n.Asked) > len(c.Ask) {
+		return false
+	}
+	w.guess = true
+	w.world = newWorld(n)
+	for _, session := range n.Lanes {
+		k, ok := m.lane(session)
+		if !ok {
+			return false
+		}
+		w.know(k)
+	}
+	for _, seq := range n.Arrivals {
+		w.world.Arrivals[seq] = state.Arrival{State: state.Waiting}
+	}
+	for _, id := range n.Rows {
+		d, ok := m.row(id)
+		if !ok {
+			return false
+		}
+		w.world.Rows[id] = d
+	}
+	return true
+}
+
+// checked says whether the statements of a guess check all that was guessed. A row or an arrival is checked where it is written.
+func (w *write) checked() bool {
+	arrivals := len(w.needs.Arrivals)
+	if c := w.change.Claim; c != nil && c.Arrival != 0 && !slices.Contains(w.change.Done, c.Arrival) && w.change.Handles != c.Arrival {
+		arrivals-- // has a guard of its own
+	}
+	return !w.guess || (len(w.result.Rows) == len(w.needs.Rows) && len(w.result.Arrivals) == arrivals)
+}
+
+func newWorld(n *state.Needs) *state.World {
+	return &state.World{
+		Lanes: map[string]bot.Lane{}, Arrivals: map[int64]state.Arrival{}, Arrived: map[state.ArrivalKey]int64{}, Questions: map[string]state.Question{},
+		Rows: map[int64]state.Delivery{}, Keys: map[string]int64{}, Facts: map[state.FactKey]bot.Fact{}, Numbers: numbers(n),
+	}
+}
+
+// know takes a lane into the world.
+func (w *write) know(k known) {
+	w.lanes[k.lane.Session] = k
+	if k.version > 0 {
+		w.world.Lanes[k.lane.Session] = k.lane
+	}
+}
+
+// The queries that read and lock what a Change depends on, in the order of state.Needs.
+const (
+	beginWrite    = `BEGIN`
+	commitWrite   = `COMMIT`
+	rollbackWrite = `ROLLBACK`
+
+	lockLanes = `SELECT ` + laneColumns + `, version FROM lane WHERE session = ANY($1::text[]) ORDER BY session FOR UPDATE`
+	anyQueued = `SELECT seq FROM inbox WHERE state = 'waiting' AND NOT express AND session <> '' AND session = $1 LIMIT 1`
+	lockSeqs  = `SELECT seq, state, attempts, problem, finished FROM inbox WHERE seq = ANY($1::bigint[]) ORDER BY seq FOR UPDATE`
+	arrived   = `SELECT inbox.channel, inbox.bot, inbox.id, inbox.seq FROM inbox JOIN unnest($1::text[], $2::text[], $3::text[]) AS key (channel, bot, id)
+	ON inbox.channel = key.channel AND inbox.bot = key.bot AND inbox.id = key.id`
+	lockAsked = `SELECT n, ` + approvalColumns + ` FROM approval WHERE id = ANY($1::text[]) ORDER BY id FOR UPDATE`
+	lockOpen  = `SELECT n, ` + approvalColumns + ` FROM approval WHERE state = 'pending' AND session = $1 ORDER BY id FOR UPDATE`
+	named     = `SELECT n, ` + approvalColumns + ` FROM approval WHERE state = 'pending' AND short = $1
+	AND channel = $2 AND bot = $3 AND surface = $4 AND chat = $5`
+	lockRows = `SELECT id, state, message, not_before, attempts, resent, problem, finished FROM outbox
+	WHERE id = ANY($1::bigint[]) ORDER BY id FOR UPDATE`
+	keyed     = `SELECT key, id FROM outbox WHERE key = ANY($1::text[]) AND key <> ''`
+	lockFacts = `SELECT fact.bucket, fact.key, fact.value, fact.expires FROM fact JOIN unnest($1::text[], $2::text[]) AS f (bucket, key)
+	ON fact.bucket = f.bucket AND fact.key = f.key ORDER BY fact.bucket, fact.key FOR UPDATE OF fact`
+)
+
+// load begins a transaction that reads and locks what the Change depends on, in one trip.
+func (w *write) load() *batch {
+	n := w.needs
+	w.guess, w.world = false, newWorld(n)
+	b := &batch{}
+	b.do(beginWrite)
+	for _, name := range n.Shorts {
+		b.do(lockNames, name.Place.ChatKey())
+	}
+	if len(n.Lanes) > 0 {
+		for _, session := range n.Lanes {
+			w.lanes[session] = known{lane: state.Idle(session)}
+		}
+		b.read(w.readLane, lockLanes, n.Lanes)
+	}
+	if n.Waiting != "" {
+		b.read(func(row) error { w.world.Waiting = true; return nil }, anyQueued, n.Waiting)
+	}
+	if len(n.Arrivals) > 0 {
+		b.read(w.readArrival, lockSeqs, n.Arrivals)
+	}
+	if len(n.Arrived) > 0 {
+		channels, bots, ids := keyColumns(n.Arrived)
+		b.read(w.readArrived, arrived, channels, bots, ids)
+	}
+	w.loadQuestions(b)
+	if len(n.Rows) > 0 {
+		b.read(w.readRow, lockRows, n.Rows)
+	}
+	if len(n.Keys) > 0 {
+		b.read(w.readKey, keyed, n.Keys)
+	}
+	if len(n.Facts) > 0 {
+		var buckets, keys []string
+		for _, f := range n.Facts {
+			buckets, keys = append(buckets, f.Bucket), append(keys, f.Key)
+		}
+		b.read(w.readFact, lockFacts, buckets, keys)
+	}
+	return b
+}
+
+func (w *write) loadQuestions(b *batch) {
+	n := w.needs
+	if len(n.Asked) > 0 {
+		b.read(w.readQuestion, lockAsked, n.Asked)
+	}
+	if n.OpenOf != "" {
+		b.read(w.readQuestion, lockOpen, n.OpenOf)
+	}
+	for _, name := range n.Shorts {
+		b.read(w.readQuestion, named, name.Short, name.Place.Channel, name.Place.Bot, name.Place.Surface, name.Place.Chat)
+	}
+}
+
+func (w *write) readLane(r row) error {
+	k, err := scanKnown(r)
+	if err == nil {
+		w.know(k)
+	}
+	return err
+}
+
+func (w *write) readArrival(r row) error {
+	var seq int64
+	var a state.Arrival
+	err := r.Scan(&seq, &a.State, &a.Attempts, &a.Problem, stamp{&a.Finished})
+	w.world.Arrivals[seq] = a
+	return err
+}
+
+func (w *write) readArrived(r row) error {
+	var key state.ArrivalKey
+	var seq int64
+	err := r.Scan(&key.Channel, &key.Bot, &key.ID, &seq)
+	w.world.Arrived[key] = seq
+	return err
+}
+
+func (w *write) readQuestion(r row) error {
+	q, err := scanQuestion(r)
+	w.world.Questions[q.ID] = q
+	return err
+}
+
+func (w *write) readRow(r row) error {
+	var id int64
+	var d state.Delivery
+	err := r.Scan(&id, &d.State, &d.Message, stamp{&d.NotBefore}, &d.Attempts, stamp{&d.Doubt}, &d.Problem, stamp{&d.Finished})
+	w.world.Rows[id] = d
+	return err
+}
+
+func (w *write) readKey(r row) error {
+	var key string
+	var id int64
+	err := r.Scan(&key, &id)
+	w.world.Keys[key] = id
+	return err
+}
+
+func (w *write) readFact(r row) error {
+	f, err := scanFact(r)
+	w.world.Facts[state.FactKey{Bucket: f.Bucket, Key: f.Key}] = f
+	return err
+}
