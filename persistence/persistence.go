@@ -13,6 +13,7 @@ import (
 
 	"github.com/zephbot/zephbot/agent/blob"
 	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/persistence/postgres"
 	"github.com/zephbot/zephbot/persistence/sql"
 	"github.com/zephbot/zephbot/persistence/vector"
 	"github.com/zephbot/zephbot/tools/overflow"
@@ -24,7 +25,7 @@ const fileName = "zephbot.db"
 // Options of Open.
 type Options struct {
 	DataDir     string           // for embedded engines; locked for this process
-	DatabaseURL string           // "" = SQLite below DataDir
+	DatabaseURL string           // of PostgreSQL, taken for this process; "" = SQLite below DataDir
 	Mode        string           // of this process, such as "serve", for the one that is refused the directory
 	Owner       string           // of the leases of this process: unique among processes
 	Now         func() time.Time // nil = time.Now
@@ -43,15 +44,44 @@ type Vector struct {
 
 func (o *Options) validate() error {
 	switch {
-	case o.DatabaseURL != "":
+	case o.DatabaseURL != "" && !isPostgres(o.DatabaseURL):
 		scheme, _, _ := strings.Cut(o.DatabaseURL, ":") // never the rest: it holds a password
-		return fmt.Errorf("database.url: %q databases are not supported; leave it empty for SQLite in data_dir", scheme)
+		return fmt.Errorf("database.url: %q databases are not supported; give a postgres:// URL, or leave it empty for SQLite in data_dir", scheme)
 	case o.DataDir == "":
 		return errors.New("data_dir is empty: name a directory for the database")
 	case o.Owner == "":
 		return errors.New("the owner of the leases has no name")
 	}
 	return nil
+}
+
+func isPostgres(url string) bool {
+	return strings.HasPrefix(url, "postgres://") || strings.HasPrefix(url, "postgresql://")
+}
+
+// CheckURL says what is wrong with the form of a DatabaseURL; "" is fine. The error shows no password.
+func CheckURL(url string) error {
+	if url == "" {
+		return nil
+	}
+	return postgres.Check(url)
+}
+
+// database is what each of the SQL engines is.
+type database interface {
+	bot.Store
+	overflow.Store
+	vector.Points
+	blob.Store
+	keeper
+}
+
+// keeper is what is done to a database as a whole; see sql.Store.
+type keeper interface {
+	Recover(ctx context.Context, owner string) (freed int64, err error)
+	Sweep(ctx context.Context, now time.Time, keep sql.Retention) (sql.Swept, error)
+	Healthy(ctx context.Context) error
+	Close() error
 }
 
 // Stores are the open engines. Close them.
@@ -61,12 +91,28 @@ type Stores struct {
 	Vectors  vector.Store
 	Blobs    blob.Store
 
-	sql    *sql.Store
-	unlock func()
+	database database
+	unlock   func()
 }
 
-// Open takes the data directory for this process, opens the database and frees the leases that dead processes left. ctx bounds the opening.
-// Errors name the directory or file and what to do; sql.ErrLocked and *sql.Unavailable are among them.
+// openDatabase opens the engine that the options name.
+func openDatabase(ctx context.Context, o *Options) (database, error) {
+	if o.DatabaseURL != "" {
+		store, err := postgres.Open(ctx, postgres.Options{URL: o.DatabaseURL, Owner: o.Owner, Now: o.Now, Log: o.Log, Hooks: o.Hooks, BlobBytes: o.BlobBytes})
+		if err != nil {
+			return nil, err // not a nil *postgres.Store in an interface
+		}
+		return store, nil
+	}
+	store, err := sql.Open(ctx, sql.Options{Path: filepath.Join(o.DataDir, fileName), Now: o.Now, Log: o.Log, Hooks: o.Hooks, BlobBytes: o.BlobBytes})
+	if err != nil {
+		return nil, err
+	}
+	return store, nil
+}
+
+// Open takes the data directory and the database for this process, and frees the leases that dead processes left. ctx bounds the opening.
+// Errors name the directory, file or server and what to do; sql.ErrLocked and *sql.Unavailable are among them.
 func Open(ctx context.Context, options Options) (*Stores, error) {
 	if err := options.validate(); err != nil {
 		return nil, err
@@ -75,7 +121,7 @@ func Open(ctx context.Context, options Options) (*Stores, error) {
 	if err != nil {
 		return nil, err
 	}
-	store, err := sql.Open(ctx, sql.Options{Path: filepath.Join(options.DataDir, fileName), Now: options.Now, Log: options.Log, Hooks: options.Hooks, BlobBytes: options.BlobBytes})
+	store, err := openDatabase(ctx, &options)
 	if err != nil {
 		unlock()
 		return nil, err
@@ -88,7 +134,7 @@ func Open(ctx context.Context, options Options) (*Stores, error) {
 		unlock()
 		return nil, err
 	}
-	stores := &Stores{Bot: store, Overflow: store, Vectors: vectors, Blobs: store, sql: store, unlock: unlock}
+	stores := &Stores{Bot: store, Overflow: store, Vectors: vectors, Blobs: store, database: store, unlock: unlock}
 	freed, err := store.Recover(ctx, options.Owner)
 	if err != nil {
 		return nil, errors.Join(err, stores.Close())
@@ -103,27 +149,44 @@ func Open(ctx context.Context, options Options) (*Stores, error) {
 // a sentence for the operator.
 func Lock(dir, name, mode string) (release func(), err error) { return sql.LockFile(dir, name, mode) }
 
-// OpenReader opens the database below a data directory for reading, beside the process that may be working on it. Where there is none,
-// errors.Is(err, fs.ErrNotExist) holds. Close it.
-func OpenReader(ctx context.Context, dataDir string) (*sql.Reader, error) {
-	return sql.OpenReader(ctx, filepath.Join(dataDir, fileName))
+// Reader reads what a store holds. Close it.
+type Reader interface {
+	bot.Reader
+	Close() error
+}
+
+// OpenReader opens a database for reading, beside the process that may be working on it: the one at a URL of PostgreSQL, or SQLite's below a data
+// directory when url is empty. Where there is no such file, errors.Is(err, fs.ErrNotExist) holds.
+func OpenReader(ctx context.Context, dataDir, url string) (Reader, error) {
+	if url != "" {
+		reader, err := postgres.OpenReader(ctx, url)
+		if err != nil {
+			return nil, err
+		}
+		return reader, nil
+	}
+	reader, err := sql.OpenReader(ctx, filepath.Join(dataDir, fileName))
+	if err != nil {
+		return nil, err
+	}
+	return reader, nil
 }
 
 // Healthy says why nothing can be stored; see sql.Store.Healthy.
-func (s *Stores) Healthy(ctx context.Context) error { return s.sql.Healthy(ctx) }
+func (s *Stores) Healthy(ctx context.Context) error { return s.database.Healthy(ctx) }
 
 // Retention says for how long what nobody needs any more is kept all the same.
 type Retention = sql.Retention
 
 // Sweep forgets what is no longer needed at now (see sql.Store.Sweep).
 func (s *Stores) Sweep(ctx context.Context, now time.Time, keep Retention) error {
-	_, err := s.sql.Sweep(ctx, now, keep)
+	_, err := s.database.Sweep(ctx, now, keep)
 	return err
 }
 
 // Close ends what was begun, closes the engines and gives the directory back.
 func (s *Stores) Close() error {
-	err := errors.Join(s.Vectors.Close(), s.sql.Close())
+	err := errors.Join(s.Vectors.Close(), s.database.Close())
 	s.unlock()
 	return err
 }

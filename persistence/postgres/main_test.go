@@ -6,6 +6,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/zephbot/zephbot/agent/blob"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/bottest"
 	"github.com/zephbot/zephbot/persistence/postgres"
@@ -68,6 +69,14 @@ func TestOverflow(t *testing.T) {
 	cluster, empty := template(t)
 	storetest.Overflow(t, func(t *testing.T) overflow.Store {
 		return open(t, postgres.Options{URL: cluster.URL(cluster.Database(t, empty))})
+	})
+}
+
+func TestBlobs(t *testing.T) {
+	t.Parallel()
+	cluster, empty := template(t)
+	storetest.Blobs(t, func(t *testing.T, limit int64) blob.Store {
+		return open(t, postgres.Options{URL: cluster.URL(cluster.Database(t, empty)), BlobBytes: limit})
 	})
 }
 

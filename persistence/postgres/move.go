@@ -38,6 +38,9 @@ const (
 	rowsChat     = `UPDATE outbox SET chat = $1, message = '', edit = '', reply_to = '' WHERE channel = $2 AND bot = $3 AND chat = $4`
 	outputsFrom  = `SELECT DISTINCT session FROM tool_overflow WHERE session >= $1 AND session < $2`
 	moveOverflow = `UPDATE tool_overflow SET session = $1 WHERE session = $2`
+	refsFrom     = `SELECT DISTINCT session FROM blob_ref WHERE session >= $1 AND session < $2`
+	moveRefs     = `WITH gone AS (DELETE FROM blob_ref WHERE session = $2 RETURNING blob, used)
+	INSERT INTO blob_ref (session, blob, used) SELECT $1, blob, used FROM gone ON CONFLICT (session, blob) DO UPDATE SET used = excluded.used`
 
 	bucketsQuery = `WITH RECURSIVE buckets (bucket) AS (
 	SELECT MIN(bucket) FROM fact UNION ALL SELECT (SELECT MIN(fact.bucket) FROM fact WHERE fact.bucket > buckets.bucket) FROM buckets WHERE bucket IS NOT NULL
@@ -223,6 +226,7 @@ func (m *mover) sessions() error {
 		{approvalsFrom, approvalsMove},
 		{rowsFrom, rowsMove},
 		{outputsFrom, moveOverflow},
+		{refsFrom, moveRefs},
 	} {
 		keys, err := m.keys("", of.from)
 		if err != nil {

@@ -3,8 +3,6 @@
 // A Change is one transaction, and as a rule one trip to the server: the store remembers the lanes that it read and wrote, decides in memory, and
 // sends all statements of the Change together. Each statement guards what it takes for granted; where one finds otherwise, nothing is changed, and
 // the Change is decided again with the rows locked. The transitions themselves are in bot/state, as for every store.
-//
-// persistence.Open does not offer it yet, and database.url is refused: contents of files (agent/blob) have no table here.
 package postgres
 
 import (
@@ -47,6 +45,8 @@ type Options struct {
 
 	// Owner takes the database for this process alone: another one that has it is an error, and one that had it before loses it. "" = share it.
 	Owner string
+	// BlobBytes bounds the files that are kept, all together, in bytes; 0 = no limit.
+	BlobBytes int64
 	// Patience is for how long a Change or a read is tried while the server is away; 0 = 15 s.
 	Patience time.Duration
 }

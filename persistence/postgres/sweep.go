@@ -88,6 +88,9 @@ func (s *Store) Sweep(ctx context.Context, now time.Time, keep keeping.Retention
 			return swept, fmt.Errorf("sweep %s: %w", task.what, err)
 		}
 	}
+	if err := s.sweepFiles(ctx, now, keep, &swept.Blobs); err != nil {
+		return swept, fmt.Errorf("sweep files: %w", err)
+	}
 	if keep.Journal <= 0 {
 		return swept, nil
 	}

@@ -19,10 +19,7 @@ import (
 // own are the columns that only PostgreSQL has, and those that only SQLite has.
 var (
 	ownHere = []string{"lane.version", "outbox.change", "applied.change", "applied.made", "applied.at"}
-	// What files hold has no place in PostgreSQL yet.
-	ownOnly = []string{
-		"blob.id", "blob.hash", "blob.size", "blob.begun", "blob_piece.blob", "blob_piece.n", "blob_piece.data", "blob_ref.session", "blob_ref.blob", "blob_ref.used",
-	}
+	ownOnly = []string{}
 )
 
 // TestTheTablesAreThoseOfSQLite: what one engine keeps, the other keeps too.

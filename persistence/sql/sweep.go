@@ -98,14 +98,14 @@ func (s *Store) Sweep(ctx context.Context, now time.Time, keep Retention) (Swept
 	}
 	if keep.Journal > 0 {
 		until := now.Add(-keep.Journal)
+		files := &putAside{until: until, query: beginsQuery, remove: s.asideFiles}
+		words := &putAside{until: until, query: resetsQuery, remove: asideEntries}
 		tasks = append(
-			tasks, sweepTask{"journals", &swept.Entries, sweepBatch, (&putAside{until: until}).sweep},
+			tasks, sweepTask{"files of journals", &swept.Blobs, blobBatch, files.sweep},
+			sweepTask{"journals", &swept.Entries, sweepBatch, words.sweep},
 			sweepTask{"questions", &swept.Asked, sweepBatch, (&oldQuestions{memory: s.memory, until: until}).sweep},
 			sweepTask{"lanes", &swept.Lanes, sweepBatch, (&emptyLanes{memory: s.memory, until: until}).sweep},
 		)
-		files := &putAside{until: now.Add(-keep.Journal), query: beginsQuery, remove: s.asideFiles}
-		words := &putAside{until: now.Add(-keep.Journal), query: resetsQuery, remove: asideEntries}
-		tasks = append(tasks, sweepTask{"files of journals", &swept.Blobs, blobBatch, files.sweep}, sweepTask{"journals", &swept.Entries, sweepBatch, words.sweep})
 	}
 	for i := range tasks {
 		if err := s.sweep(ctx, &tasks[i]); err != nil {

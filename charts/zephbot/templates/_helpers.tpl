@@ -33,7 +33,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- fail "replicas: more than one process of a bot is not part of this version: two would run the same turn and the same command twice. Set replicas: 1, and autoscaling.enabled: false" -}}
 {{- end -}}
 {{- if .Values.database.secret -}}
-{{- fail "database.secret: PostgreSQL is not part of this version; leave it empty for SQLite on the pod's volume" -}}
+{{- fail "database.secret: the chart does not run PostgreSQL in this version: its Deployment is updated pod by pod, and one process at a time has a database. Leave it empty for SQLite on the pod's volume" -}}
 {{- end -}}
 {{- end -}}
 

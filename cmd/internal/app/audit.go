@@ -111,15 +111,23 @@ func readMark(ctx context.Context, facts bot.Facts, key string, now time.Time) (
 	return mark, true, nil
 }
 
-// AuditMark reads, for the command line, how far the service's log at path had come, while the service runs or not. The database is looked for beside
-// the log and then in each of dirs; the mark is nil when none of them knows the log.
-func AuditMark(ctx context.Context, path string, dirs ...string) (*audit.Mark, error) {
-	path, err := filepath.Abs(path)
+// AuditMark reads, for the command line, how far the service's log had come, while the service runs or not. It asks the database at log.URL, then the
+// one beside the log, and then the one in each of log.Dirs; the mark is nil when none of them knows the log.
+func AuditMark(ctx context.Context, log AuditLog) (*audit.Mark, error) {
+	path, err := filepath.Abs(log.Path)
 	if err != nil {
 		return nil, fmt.Errorf("mark of the audit log: %w", err)
 	}
-	for _, dir := range append([]string{filepath.Dir(path)}, dirs...) {
-		mark, known, err := markIn(ctx, dir, path)
+	type place struct{ dir, url string }
+	var places []place
+	if log.URL != "" && len(log.Dirs) > 0 {
+		places = append(places, place{log.Dirs[0], log.URL})
+	}
+	for _, dir := range append([]string{filepath.Dir(path)}, log.Dirs...) {
+		places = append(places, place{dir, ""})
+	}
+	for _, p := range places {
+		mark, known, err := markIn(ctx, p.dir, p.url, path)
 		if err != nil {
 			return nil, fmt.Errorf("mark of the audit log: %w", err)
 		}
@@ -130,8 +138,8 @@ func AuditMark(ctx context.Context, path string, dirs ...string) (*audit.Mark, e
 	return nil, nil
 }
 
-func markIn(ctx context.Context, dir, path string) (mark audit.Mark, known bool, err error) {
-	store, err := persistence.OpenReader(ctx, dir)
+func markIn(ctx context.Context, dir, url, path string) (mark audit.Mark, known bool, err error) {
+	store, err := persistence.OpenReader(ctx, dir, url)
 	if errors.Is(err, fs.ErrNotExist) {
 		return mark, false, nil
 	}

@@ -22,6 +22,7 @@ type AuditLog struct {
 	Mode string
 	Path string
 	Dirs []string // whose databases may know how far the log had come
+	URL  string   // of the database that is used instead of the one in the first of Dirs; "" = none. It may hold a password
 }
 
 // AuditLogs lists the logs that this configuration makes each mode write, whether they exist or not. With audit.destination the modes that hold
@@ -29,24 +30,24 @@ type AuditLog struct {
 func AuditLogs(opts Options) []AuditLog {
 	cfg := opts.Config
 	data, terminal := cfg.Path(cfg.DataDir), terminalHome(opts)
-	simulate := filepath.Join(data, simulateName)
+	simulate, url := filepath.Join(data, simulateName), cfg.Database.URL.Reveal()
 	var list []AuditLog
 	switch cfg.Audit.Destination {
 	case "stdout":
 	case "":
 		list = []AuditLog{
-			{AuditServe, filepath.Join(data, auditName), []string{data}},
-			{AuditSimulate, filepath.Join(simulate, auditName), []string{simulate}},
-			{AuditChat, filepath.Join(terminal, auditName), []string{terminal}},
+			{AuditServe, filepath.Join(data, auditName), []string{data}, url},
+			{AuditSimulate, filepath.Join(simulate, auditName), []string{simulate}, ""},
+			{AuditChat, filepath.Join(terminal, auditName), []string{terminal}, ""},
 		}
 	default:
-		list = []AuditLog{{AuditServe, cfg.Path(cfg.Audit.Destination), []string{data, simulate, terminal}}}
+		list = []AuditLog{{AuditServe, cfg.Path(cfg.Audit.Destination), []string{data, simulate, terminal}, url}}
 	}
 	tools := []string{filepath.Join(terminal, "audit-cli.jsonl")}
 	more, _ := filepath.Glob(filepath.Join(terminal, "audit-cli-*.jsonl")) // a directory whose name is no pattern has none
 	slices.Sort(more)
 	for _, path := range append(tools, more...) {
-		list = append(list, AuditLog{AuditTools, path, []string{terminal}})
+		list = append(list, AuditLog{AuditTools, path, []string{terminal}, ""})
 	}
 	return list
 }

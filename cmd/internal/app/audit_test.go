@@ -24,7 +24,7 @@ func TestAttackAuditCut(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		mark, err := app.AuditMark(t.Context(), path)
+		mark, err := app.AuditMark(t.Context(), app.AuditLog{Path: path})
 		if err != nil || mark == nil {
 			t.Fatalf("the database knows nothing of the log: %v", err)
 		}

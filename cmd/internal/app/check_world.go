@@ -15,6 +15,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/zephbot/zephbot/cmd/internal/config"
+	"github.com/zephbot/zephbot/persistence"
 	"github.com/zephbot/zephbot/persistence/redis"
 	"github.com/zephbot/zephbot/tools/mcp/guard"
 )
@@ -45,8 +46,8 @@ func (k *inspector) directories(use Use) {
 		home = terminalHome(k.opts)
 	}
 	k.writable("data_dir", home)
-	if k.c.Database.URL != "" {
-		k.wrong("database.url", "databases other than SQLite are not part of this version; leave it empty for SQLite in data_dir")
+	if err := persistence.CheckURL(k.c.Database.URL.Reveal()); err != nil {
+		k.refuse("database.url", err)
 	}
 	if err := redis.Check(redisOptions(k.c, zerolog.Nop())); err != nil {
 		k.refuse("redis.url", err)

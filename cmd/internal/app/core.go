@@ -187,8 +187,12 @@ func (c *Core) openChain(ctx context.Context) (err error) {
 
 // openStores opens the database and Redis.
 func (c *Core) openStores(ctx context.Context) (err error) {
+	url := ""
+	if c.opts.Home == "" { // the simulator and the terminal keep what is theirs in SQLite
+		url = c.cfg.Database.URL.Reveal()
+	}
 	if c.stores, err = persistence.Open(ctx, persistence.Options{
-		DataDir: c.dir, Mode: c.opts.Mode, DatabaseURL: c.cfg.Database.URL.Reveal(), Owner: c.owner, Now: c.now, Log: c.log.With().Str("component", "store").Logger(),
+		DataDir: c.dir, Mode: c.opts.Mode, DatabaseURL: url, Owner: c.owner, Now: c.now, Log: c.log.With().Str("component", "store").Logger(),
 		Hooks: c.opts.Hooks, BlobBytes: c.cfg.Retention.MaxBlobBytes, Vector: persistence.Vector{Backend: c.cfg.Vector.Backend, URL: c.cfg.Vector.URL, APIKey: c.cfg.Vector.APIKey.Reveal()},
 	}); err != nil {
 		return err

@@ -129,8 +129,12 @@ type dumper struct {
 
 // database looks for the turn where a mode keeps its state.
 func (d *dumper) database(ctx context.Context, log AuditLog, channel, botID, id string) (found bool, err error) {
-	for _, dir := range log.Dirs {
-		store, err := persistence.OpenReader(ctx, dir)
+	for i, dir := range log.Dirs {
+		url := ""
+		if i == 0 { // the database that the mode uses instead of the one there
+			url = log.URL
+		}
+		store, err := persistence.OpenReader(ctx, dir, url)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/zephbot/zephbot/cmd/internal/apptest"
+	"github.com/zephbot/zephbot/persistence/postgres/pgtest"
 )
 
 // TestMain lets the test binary be the helper of sandboxed commands, as the program is.
@@ -20,7 +21,7 @@ func TestMain(m *testing.M) {
 	if err != nil {
 		panic(err)
 	}
-	code := m.Run()
+	code := pgtest.Main(m)
 	remove()
 	os.Exit(code)
 }
@@ -62,6 +63,32 @@ func TestScenariosByWebhook(t *testing.T) {
 				t.Fatal(err)
 			}
 			apptest.PlayHooked(t, archive)
+		})
+	}
+}
+
+// fewScenarios is one in how many is played on PostgreSQL by a plain `go test`; with ZEPH_POSTGRES=full all are.
+const fewScenarios = 12
+
+// TestScenariosOnPostgreSQL plays them with the service's memory in PostgreSQL.
+func TestScenariosOnPostgreSQL(t *testing.T) {
+	t.Parallel()
+	cluster := pgtest.Shared(t)
+	files, err := filepath.Glob("testdata/scenario/*.txtar")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no scenarios: %v", err)
+	}
+	for i, file := range files {
+		if os.Getenv("ZEPH_POSTGRES") != "full" && i%fewScenarios != 0 {
+			continue
+		}
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
+			t.Parallel()
+			archive, err := txtar.ParseFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			apptest.PlayOn(t, archive, cluster.URL(cluster.Database(t, "")))
 		})
 	}
 }

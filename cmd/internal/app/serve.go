@@ -180,9 +180,13 @@ func (c *Core) banner(channel, allowed string) {
 	info("channel", channel)
 	info("allowed", allowed)
 	info("model", c.modelLine())
-	stores := "SQLite, Redis server"
+	engine := "SQLite"
+	if c.cfg.Database.URL != "" {
+		engine = "PostgreSQL"
+	}
+	stores := engine + ", Redis server"
 	if c.redis.Embedded() {
-		stores = "SQLite, counters in the process"
+		stores = engine + ", counters in the process"
 	}
 	info("stores", stores+" in "+c.dir)
 	if c.kit.confined {

@@ -82,7 +82,7 @@ import (
 	"github.com/zephbot/zephbot/bot/telegram/telegramtest"
 	"github.com/zephbot/zephbot/cmd/internal/app"
 	"github.com/zephbot/zephbot/cmd/internal/config"
-	"github.com/zephbot/zephbot/persistence/sql"
+	"github.com/zephbot/zephbot/persistence"
 )
 
 // rulesFile is the part that becomes the file of the output filter's rules.
@@ -94,7 +94,13 @@ const patience = 90 * time.Second
 // Play runs one scenario; the service polls.
 func Play(t *testing.T, archive *txtar.Archive) {
 	t.Helper()
-	play(t, archive, nil)
+	play(t, archive, &scene{})
+}
+
+// PlayOn runs one scenario on a service whose memory is in the empty database at a URL of PostgreSQL.
+func PlayOn(t *testing.T, archive *txtar.Archive, databaseURL string) {
+	t.Helper()
+	play(t, archive, &scene{databaseURL: databaseURL})
 }
 
 // PlayHooked runs one scenario; updates are delivered to a webhook of the service.
@@ -105,10 +111,11 @@ func PlayHooked(t *testing.T, archive *txtar.Archive) {
 		t.Fatal(err)
 	}
 	defer front.Close()
-	play(t, archive, front)
+	play(t, archive, &scene{front: front})
 }
 
-func play(t *testing.T, archive *txtar.Archive, front *telegramtest.Front) {
+// play runs a scenario in a scene that has what is special about it.
+func play(t *testing.T, archive *txtar.Archive, s *scene) {
 	t.Helper()
 	parts := map[string]string{}
 	for _, f := range archive.Files {
@@ -123,10 +130,9 @@ func play(t *testing.T, archive *txtar.Archive, front *telegramtest.Front) {
 	if err != nil {
 		t.Fatalf("model: %v", err)
 	}
-	s := &scene{
-		t: t, dir: t.TempDir(), model: &knowing{Model: model}, web: openSite(parts), parts: parts, extra: parts["config"], seen: map[int64]map[int]bool{}, last: map[int64]int{}, clock: &clock{},
-		front: front,
-	}
+	s.t, s.dir, s.parts, s.extra, s.clock = t, t.TempDir(), parts, parts["config"], &clock{}
+	s.model, s.web = &knowing{Model: model}, openSite(parts)
+	s.seen, s.last = map[int64]map[int]bool{}, map[int64]int{}
 	s.stage()
 	defer s.close()
 	s.start()
@@ -231,7 +237,9 @@ type scene struct {
 	} // that was pressed last
 	cancel context.CancelFunc // nil: the service does not run
 	done   chan error
-	db     *sql.Reader // of the service that runs; nil until somebody looks
+	db     persistence.Reader // of the service that runs; nil until somebody looks
+
+	databaseURL string // of PostgreSQL; "" = SQLite
 }
 
 const (
@@ -301,6 +309,8 @@ per_group_per_minute = 0
 on_redis_down = "allow"
 [tools.shell]
 sandbox = "off"
+[database]
+url = %q
 `
 
 // start starts the service on the scene's state.
@@ -310,7 +320,7 @@ func (s *scene) start() {
 	if s.front != nil {
 		hook = s.front.URL("/updates")
 	}
-	text := fmt.Sprintf(base, filepath.Join(s.dir, "data"), s.fake.Token(), s.url, hook)
+	text := fmt.Sprintf(base, filepath.Join(s.dir, "data"), s.fake.Token(), s.url, hook, s.databaseURL)
 	if err := os.WriteFile(file, []byte(merge(text, s.extra)), 0o600); err != nil {
 		s.t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/zephbot/zephbot/bot/telegram/telegramtest"
-	"github.com/zephbot/zephbot/persistence/sql"
+	"github.com/zephbot/zephbot/persistence"
 )
 
 var (
@@ -322,7 +322,7 @@ func (s *scene) idle() error {
 
 // still looks in the order in which work moves on, and at what waits once more at the end: else something that moves from one place to the next between two
 // looks would be seen in neither.
-func (s *scene) still(db *sql.Reader) (bool, error) {
+func (s *scene) still(db persistence.Reader) (bool, error) {
 	if s.fake.PendingUpdates() > 0 {
 		return false, nil
 	}
@@ -341,14 +341,14 @@ func (s *scene) still(db *sql.Reader) (bool, error) {
 }
 
 // database opens the service's database for reading, once the service has made it.
-func (s *scene) database() (*sql.Reader, error) {
-	var db *sql.Reader
+func (s *scene) database() (persistence.Reader, error) {
+	var db persistence.Reader
 	err := s.wait(func() (bool, error) {
 		if !s.fake.Polling() && len(s.fake.CallsOf("getUpdates")) == 0 && len(s.fake.CallsOf("getWebhookInfo")) == 0 {
 			return false, nil
 		}
 		var err error
-		db, err = sql.OpenReader(context.Background(), filepath.Join(s.dir, "data", "zephbot.db"))
+		db, err = persistence.OpenReader(context.Background(), filepath.Join(s.dir, "data"), s.databaseURL)
 		return err == nil, nil
 	})
 	return db, err

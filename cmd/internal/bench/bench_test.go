@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/zephbot/zephbot/persistence/postgres/pgtest"
+
 	"github.com/zephbot/zephbot/cmd/internal/cli"
 )
 
@@ -26,7 +28,7 @@ func TestMain(m *testing.M) {
 		stop()
 		os.Exit(code)
 	}
-	os.Exit(m.Run())
+	os.Exit(pgtest.Main(m))
 }
 
 // Sizes of the scenarios.

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/persistence/postgres/pgtest"
 	"github.com/zephbot/zephbot/persistence/redis/redistest"
 	"github.com/zephbot/zephbot/persistence/sql"
 )
@@ -149,7 +150,51 @@ const (
 	mostStatements = 17
 	mostCommits    = 3
 	mostTrips      = 1
+	mostTripsOfAll = 4 // to PostgreSQL and Redis together
 )
+
+// TestTurnTripsOnPostgreSQL counts every trip of a turn, to PostgreSQL and to Redis, by a proxy before each.
+func TestTurnTripsOnPostgreSQL(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	cluster := pgtest.Shared(t)
+	proxy := pgtest.NewProxy(t, cluster)
+	redis := redistest.Start(t)
+	w := newWorld(t, 1)
+	w.environment = []string{"ZEPH_REDIS_URL=" + redis.URL, "ZEPH_DATABASE_URL=" + proxy.URL(cluster.Database(t, "")) + "&pool_max_conns=2"}
+	defer service().begin(ctx, t, w, mirror(t, 0))()
+	// A person who writes before their last answer is known to be sent makes the next one wait for that: it costs a commit more.
+	quiet := func() {
+		tick := time.NewTicker(5 * time.Millisecond)
+		defer tick.Stop()
+		for seen, since := proxy.Trips(), 0; since < 4; since++ {
+			<-tick.C
+			if now := proxy.Trips(); now != seen {
+				seen, since = now, 0
+			}
+		}
+	}
+	say := func(turns int) {
+		for i := range turns {
+			if _, err := turn(ctx, w, person(0), fmt.Sprint("hello ", i)); err != nil {
+				t.Fatal(err)
+			}
+			quiet()
+		}
+	}
+	const n = 40
+	say(n) // each connection prepares each statement once
+	w.tally.reset()
+	postgres, other := proxy.Trips(), redis.Trips()
+	say(n)
+	perTurn := func(sum int64) float64 { return float64(sum) / n }
+	t.Logf("trips of a turn: %.2f to PostgreSQL, %.2f to Redis", perTurn(proxy.Trips()-postgres), perTurn(redis.Trips()-other))
+	t.Logf("statements that run in a turn:\n%s", w.tally.report(n))
+	if got := perTurn(proxy.Trips() - postgres + redis.Trips() - other); got > mostTripsOfAll+0.5 { // the looks of a clock are among them
+		t.Errorf("a turn takes %.2f trips, at most %d are wanted", got, mostTripsOfAll)
+	}
+}
 
 // TestTurnCost holds the counts of a turn, which do not depend on the machine.
 func TestTurnCost(t *testing.T) {

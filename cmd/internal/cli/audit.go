@@ -93,7 +93,7 @@ func (c *command) verifyLog(ctx context.Context, log app.AuditLog, names []strin
 			return err
 		}
 	}
-	mark, err := app.AuditMark(ctx, log.Path, log.Dirs...)
+	mark, err := app.AuditMark(ctx, log)
 	if err != nil {
 		return err
 	}

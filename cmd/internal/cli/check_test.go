@@ -166,8 +166,11 @@ func TestConfigCheck(t *testing.T) {
 				"@/zephbot.toml:2: llm.timeout: ", "@/zephbot.toml:4: agent.concurrency: ", "@/zephbot.toml:5: agent.max_tool_iterations: ", "@/zephbot.toml:7: telegram.limits.per_second: ",
 			},
 		},
-		"PostgreSQL": {
-			conf: "[database]\nurl = \"postgres://x/y\"\n", want: []string{"@/zephbot.toml:2: database.url: "},
+		"a URL that is none": {
+			conf: "[database]\nurl = \"postgres://u:hunter2@host:port/y\"\n", want: []string{"@/zephbot.toml:2: database.url: it is not a URL of PostgreSQL"},
+		},
+		"a foreign database": {
+			conf: "[database]\nurl = \"mysql://x/y\"\n", want: []string{"@/zephbot.toml:2: database.url: "},
 		},
 		"a circle of tools": {
 			conf: "[tools.dependencies]\nenabled = true\n[tools.dependencies.rules.edit]\nrequires = [\"read\"]\n[tools.dependencies.rules.read]\nrequires = [\"grep\", \"edit\"]\n",

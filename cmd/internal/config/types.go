@@ -195,7 +195,7 @@ type Redis struct {
 
 // Database is the table [database].
 type Database struct {
-	URL Secret `toml:"url" form:"postgres" idle:"PostgreSQL" doc:"postgres:// URL. Empty: SQLite in data_dir."`
+	URL Secret `toml:"url" form:"postgres" doc:"postgres:// URL of PostgreSQL 14 or later, for serve. Empty: SQLite in data_dir, as for the terminal and the simulator in any case."`
 }
 
 // Retention is the table [retention]. What is still needed is never deleted.

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/zephbot/zephbot/agent/journal"
-	"github.com/zephbot/zephbot/persistence/sql"
+	"github.com/zephbot/zephbot/persistence"
 )
 
 // background is the story of a command that nobody waits for: Ann hears of its end once, with one of her next messages.
@@ -73,7 +73,7 @@ func (r *run) heard(ctx context.Context) (h heard, err error) {
 		return h, err
 	}
 	h.ran = strings.Count(string(raw), "line\n")
-	return h, read(ctx, r.dir, func(db *sql.Reader) error {
+	return h, r.read(ctx, func(db persistence.Reader) error {
 		for _, bucket := range []string{"background", "news"} {
 			facts, err := db.FactsOf(ctx, bucket, "", time.Now())
 			if err != nil {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"strings"
+	"sync"
 	"syscall"
 
 	"github.com/rs/zerolog"
@@ -57,8 +58,9 @@ func serve() int {
 	return 0
 }
 
-// commits counts the changes of this process. Hooks run on one goroutine.
+// commits counts the changes of this process. Hooks of PostgreSQL's store run on several goroutines.
 type commits struct {
+	mu    sync.Mutex
 	n     int // changes committed
 	phase string
 	at    int // the change around which the process ends; 0 = none
@@ -78,6 +80,8 @@ func hooksOf(kill string) (sql.Hooks, error) {
 func (c *commits) here(group []*bot.Change) bool { return c.n < c.at && c.at <= c.n+len(group) }
 
 func (c *commits) before(group []*bot.Change) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	switch {
 	case !c.here(group):
 	case c.phase == before:
@@ -88,6 +92,8 @@ func (c *commits) before(group []*bot.Change) {
 }
 
 func (c *commits) after(group []*bot.Change) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if c.here(group) && c.phase == after {
 		die()
 	}

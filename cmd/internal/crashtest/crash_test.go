@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/zephbot/zephbot/persistence/postgres/pgtest"
 )
 
 // TestMain lets the test binary be the helper of sandboxed commands and the bot itself.
@@ -16,22 +18,34 @@ func TestMain(m *testing.M) {
 	if os.Getenv(childVariable) != "" {
 		os.Exit(serve())
 	}
-	os.Exit(m.Run())
+	os.Exit(pgtest.Main(m))
 }
 
 const (
 	fewPoints  = 14 // of a plain `go test`
+	fewOnPg    = 8  // … on PostgreSQL
 	sideBySide = 2
 )
 
 // TestCrash kills the process at every point of the story and looks whether the promise is kept.
 func TestCrash(t *testing.T) { crash(t, noted, fewPoints) }
 
+// TestCrashOnPostgreSQL tells the same story with the service's memory in PostgreSQL.
+func TestCrashOnPostgreSQL(t *testing.T) {
+	s := noted
+	s.cluster = pgtest.Shared(t)
+	crash(t, s, fewOnPg)
+}
+
 func crash(t *testing.T, s story, few int) {
 	t.Helper()
 	points := enumerate(t, s)
 	all := len(points)
-	if os.Getenv("ZEPH_CRASH") != "full" {
+	variable := "ZEPH_CRASH"
+	if s.cluster != nil { // CI has no time for all of it twice
+		variable = "ZEPH_POSTGRES"
+	}
+	if os.Getenv(variable) != "full" {
 		points = spread(points, few)
 	}
 	began := time.Now()

@@ -16,7 +16,7 @@ import (
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/telegram/telegramtest"
 	"github.com/zephbot/zephbot/bot/texts"
-	"github.com/zephbot/zephbot/persistence/sql"
+	"github.com/zephbot/zephbot/persistence"
 	"github.com/zephbot/zephbot/tools/audit"
 )
 
@@ -40,22 +40,37 @@ func session(botID int64) string {
 	return bot.Place{Channel: channel, Bot: fmt.Sprint(botID), Surface: "bot", Chat: fmt.Sprint(ann)}.SessionKey("")
 }
 
-// inspect reads a copy of the database, so that the next process finds it as the last one left it.
-func inspect(ctx context.Context, dir, scratch string) (*wreck, error) {
+// copyFiles copies SQLite's files, so that the next process finds them as the last one left them.
+func (r *run) copyFiles(scratch string) error {
 	for _, name := range []string{database, database + "-wal"} {
-		raw, err := os.ReadFile(filepath.Join(dir, name))
+		raw, err := os.ReadFile(filepath.Join(r.dir, name))
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			continue
 		case err != nil:
-			return nil, err
+			return err
 		}
 		if err := os.WriteFile(filepath.Join(scratch, name), raw, 0o600); err != nil {
-			return nil, err
+			return err
 		}
 	}
+	return nil
+}
+
+// inspect reads what the killed process left. On a server, what it had sent is waited for.
+func (r *run) inspect(ctx context.Context) (*wreck, error) {
+	dir := r.t.TempDir()
+	var err error
+	if r.story.cluster != nil {
+		err = r.story.cluster.Quiet(ctx, r.base)
+	} else {
+		err = r.copyFiles(dir)
+	}
+	if err != nil {
+		return nil, err
+	}
 	w := &wreck{}
-	err := read(ctx, scratch, func(db *sql.Reader) error {
+	err = r.readIn(ctx, dir, func(db persistence.Reader) error {
 		id := fmt.Sprint(botOf(telegramtest.DefaultToken))
 		rows, err := db.Stranded(ctx, channel, id)
 		if err != nil {
@@ -77,8 +92,13 @@ func botOf(token string) int64 {
 	return id
 }
 
-func read(ctx context.Context, dir string, look func(db *sql.Reader) error) error {
-	db, err := sql.OpenReader(ctx, filepath.Join(dir, database))
+func (r *run) read(ctx context.Context, look func(db persistence.Reader) error) error {
+	return r.readIn(ctx, r.dir, look)
+}
+
+// readIn reads from a copy, where the memory is in files.
+func (r *run) readIn(ctx context.Context, dir string, look func(db persistence.Reader) error) error {
+	db, err := persistence.OpenReader(ctx, dir, r.databaseURL())
 	if err != nil {
 		return err
 	}
@@ -90,7 +110,7 @@ func (r *run) still(ctx context.Context) (still bool, err error) {
 	if r.fake.PendingUpdates() > 0 {
 		return false, nil
 	}
-	err = read(ctx, r.dir, func(db *sql.Reader) error {
+	err = r.read(ctx, func(db persistence.Reader) error {
 		id := fmt.Sprint(r.fake.BotID())
 		c, err := db.Counts(ctx, channel, id)
 		still = c.Running+c.Parked+c.Waiting+c.Queued+c.Undelivered == 0
@@ -110,7 +130,7 @@ func (r *run) promise(ctx context.Context) error {
 		errs = append(errs, fmt.Errorf("misuse of the fake: %v", p))
 	}
 	unknown := false
-	errs = append(errs, read(ctx, r.dir, func(db *sql.Reader) (err error) {
+	errs = append(errs, r.read(ctx, func(db persistence.Reader) (err error) {
 		unknown, err = r.stored(ctx, db)
 		return err
 	}))
@@ -193,7 +213,7 @@ func (r *run) cards(shown []telegramtest.Shown) error {
 }
 
 // stored looks at the store: nothing is left over, each turn has one answer, each call one result. unknown: a call whose outcome nobody knows.
-func (r *run) stored(ctx context.Context, db *sql.Reader) (unknown bool, err error) {
+func (r *run) stored(ctx context.Context, db persistence.Reader) (unknown bool, err error) {
 	var errs []error
 	add := func(bad bool, format string, args ...any) {
 		if bad {

@@ -20,6 +20,7 @@ import (
 
 	"github.com/zephbot/zephbot/agent/llm/llmtest"
 	"github.com/zephbot/zephbot/bot/telegram/telegramtest"
+	"github.com/zephbot/zephbot/persistence/postgres/pgtest"
 )
 
 // Phases of a point: of a commit, a request to the Bot API, a request to the model.
@@ -98,7 +99,8 @@ type story struct {
 	script  string
 	step    func(r *run, ctx context.Context) (done bool, err error)
 	promise func(r *run, ctx context.Context) error
-	fixed   bool // it comes to the same requests each time
+	fixed   bool            // it comes to the same requests each time
+	cluster *pgtest.Cluster // has the service's memory; nil = SQLite has
 }
 
 // noted is the story of a command that Ann approves, and of a message that waits behind it.
@@ -109,6 +111,7 @@ type run struct {
 	t     *testing.T
 	story story
 	dir   string
+	base  string // name of the database on the story's cluster
 	fake  *telegramtest.Server
 	url   string
 	model *modelServer
@@ -146,6 +149,9 @@ func newRun(t *testing.T, s story, kill *point) *run {
 	r.fake.AddPrivate(ann)
 	r.model = newModelServer(scripted, func(ctx context.Context, phase string) { r.request(ctx, model, phase) })
 	t.Cleanup(r.model.Close)
+	if s.cluster != nil {
+		r.base = s.cluster.Database(t, "")
+	}
 	if err := os.MkdirAll(r.workspace(), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -183,6 +189,14 @@ func (r *run) request(ctx context.Context, method, phase string) {
 	<-ctx.Done()
 }
 
+// databaseURL is where the service's memory is; "" = in SQLite.
+func (r *run) databaseURL() string {
+	if r.story.cluster == nil {
+		return ""
+	}
+	return r.story.cluster.URL(r.base)
+}
+
 // start starts the bot on the run's state.
 func (r *run) start() error {
 	self, err := os.Executable()
@@ -200,7 +214,7 @@ func (r *run) start() error {
 		"ZEPH_DATA_DIR=" + r.dir, "ZEPH_TELEGRAM_TOKEN=" + r.fake.Token(), "ZEPH_TELEGRAM_API_URL=" + r.url,
 		fmt.Sprintf("ZEPH_TELEGRAM_ALLOWED_USERS=%d", ann), "ZEPH_TELEGRAM_LIMITS_PER_SECOND=0", "ZEPH_TELEGRAM_LIMITS_PER_CHAT_PER_SECOND=0",
 		"ZEPH_LLM_PROVIDERS_MAIN_TYPE=openai", "ZEPH_LLM_PROVIDERS_MAIN_MODEL=scripted", "ZEPH_LLM_PROVIDERS_MAIN_API_KEY=opens-nothing",
-		"ZEPH_LLM_PROVIDERS_MAIN_BASE_URL=" + r.model.URL,
+		"ZEPH_LLM_PROVIDERS_MAIN_BASE_URL=" + r.model.URL, "ZEPH_DATABASE_URL=" + r.databaseURL(),
 	}
 	c.cmd.Env = append(c.cmd.Env, r.env...) // the last one counts
 	c.cmd.Stderr = c.log
@@ -315,7 +329,7 @@ func (r *run) bury(ctx context.Context) error {
 	}
 	_ = r.child.stdin.Close() // nobody reads it any more
 	var err error
-	if r.dead, err = inspect(ctx, r.dir, r.t.TempDir()); err != nil {
+	if r.dead, err = r.inspect(ctx); err != nil {
 		return fmt.Errorf("look at the wreck: %w", err)
 	}
 	r.mu.Lock()

@@ -1,0 +1,290 @@
+package postgres
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/zephbot/zephbot/agent/blob"
+)
+
+// pieceSize is how much of a content is in memory at a time, and in one row, in bytes.
+const pieceSize = 128 << 10
+
+// abandonTimeout bounds the removal of what came in before a Put failed; what is left then is swept.
+const abandonTimeout = 5 * time.Second
+
+const (
+	newBlob     = `SELECT nextval(pg_get_serial_sequence('blob', 'id'))`
+	insertBlob  = `INSERT INTO blob (id, hash, size, begun) VALUES ($1, '', 0, $2) ON CONFLICT (id) DO NOTHING`
+	insertPiece = `INSERT INTO blob_piece (blob, n, data) VALUES ($1, $2, $3) ON CONFLICT (blob, n) DO NOTHING`
+	growBlob    = `UPDATE blob SET size = size + $2 WHERE id = $1`
+	nameBlob    = `UPDATE blob SET hash = $2 WHERE id = $1`
+	knownBlob   = `SELECT id FROM blob WHERE hash = $1 AND hash <> '' FOR UPDATE`
+	setRef      = `INSERT INTO blob_ref (session, blob, used) VALUES ($1, $2, $3) ON CONFLICT (session, blob) DO UPDATE SET used = excluded.used`
+	blobQuery   = `SELECT blob.id, blob.size FROM blob JOIN blob_ref ON blob_ref.blob = blob.id
+WHERE blob.hash = $1 AND blob.hash <> '' AND blob_ref.session = $2`
+	pieceQuery = `SELECT data FROM blob_piece WHERE blob = $1 AND n = $2`
+
+	blobBytes = `SELECT value::bigint FROM meta WHERE name = 'blob_bytes'`
+	// addBlobBytes counts bytes, at most up to a limit; 0 = none.
+	addBlobBytes = `UPDATE meta SET value = (value::bigint + $1)::text WHERE name = 'blob_bytes' AND ($2::bigint = 0 OR value::bigint + $1 <= $2)`
+
+	lockBlob     = `SELECT id FROM blob WHERE id = $1 FOR UPDATE`
+	refOf        = `SELECT blob FROM blob_ref WHERE blob = $1 LIMIT 1`
+	deleteRef    = `DELETE FROM blob_ref WHERE session = $1 AND blob = $2 AND used <= $3`
+	deletePieces = `DELETE FROM blob_piece WHERE blob = $1`
+	deleteBlob   = `DELETE FROM blob WHERE id = $1 RETURNING size`
+)
+
+var _ blob.Store = (*Store)(nil)
+
+// Put implements blob.Store. A content of one piece is one transaction, a longer one a transaction a piece. It gives up with ctx.
+func (s *Store) Put(ctx context.Context, session string, content io.Reader) (blob.Ref, error) {
+	if session == "" {
+		return blob.Ref{}, errors.New("keep file: it belongs to no session")
+	}
+	u := &upload{store: s, session: session, sum: sha256.New()}
+	if err := u.read(ctx, content); err != nil {
+		return blob.Ref{}, fmt.Errorf("keep file: %w", errors.Join(err, u.abandon(ctx)))
+	}
+	return blob.Ref{Hash: u.hash(), Size: u.size}, nil
+}
+
+// upload is a content on its way in. For one goroutine.
+type upload struct {
+	store   *Store
+	session string
+	sum     hash.Hash
+	size    int64
+	id      int64 // of the row; 0 = none yet
+	pieces  int64 // stored
+}
+
+func (u *upload) hash() string { return hex.EncodeToString(u.sum.Sum(nil)) }
+
+// read takes the content in, piece by piece.
+func (u *upload) read(ctx context.Context, content io.Reader) error {
+	piece := make([]byte, pieceSize)
+	for {
+		n, err := io.ReadFull(content, piece)
+		last := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+		if err != nil && !last {
+			return err
+		}
+		u.sum.Write(piece[:n])
+		u.size += int64(n)
+		if err := u.add(ctx, piece[:n], last); err != nil {
+			return err
+		}
+		if last {
+			return nil
+		}
+	}
+}
+
+// add stores a piece; with the last one the content gets its name. Its transaction may be made twice: the answer to the first may have been lost.
+func (u *upload) add(ctx context.Context, piece []byte, last bool) error {
+	if u.id == 0 {
+		if _, err := one(ctx, &u.store.reader, func(r row) error { return r.Scan(&u.id) }, newBlob); err != nil {
+			return u.store.problem("number a file", err)
+		}
+	}
+	err := u.store.transact(ctx, func(ctx context.Context, tx pgx.Tx) error {
+		if last {
+			known, err := numberOf(ctx, tx, knownBlob, u.hash())
+			if err != nil {
+				return err
+			}
+			if known != 0 && known != u.id {
+				return errors.Join(dropBlob(ctx, tx, u.id), u.refer(ctx, tx, known))
+			}
+		}
+		if err := u.append(ctx, tx, piece); err != nil || !last {
+			return err
+		}
+		if _, err := tx.Exec(ctx, nameBlob, u.id, u.hash()); err != nil {
+			return err
+		}
+		return u.refer(ctx, tx, u.id)
+	})
+	u.pieces++
+	return err
+}
+
+// append writes a piece behind those that are there, where there is room.
+func (u *upload) append(ctx context.Context, tx pgx.Tx, piece []byte) error {
+	if _, err := tx.Exec(ctx, insertBlob, u.id, nanos(u.store.options.Now())); err != nil || len(piece) == 0 {
+		return err
+	}
+	tag, err := tx.Exec(ctx, insertPiece, u.id, u.pieces, piece)
+	if err != nil || tag.RowsAffected() == 0 {
+		return err
+	}
+	if _, err := tx.Exec(ctx, growBlob, u.id, len(piece)); err != nil {
+		return err
+	}
+	return u.store.reserve(ctx, tx, int64(len(piece)))
+}
+
+// refer notes that the session has the content.
+func (u *upload) refer(ctx context.Context, tx pgx.Tx, id int64) error {
+	_, err := tx.Exec(ctx, setRef, clean(u.session), id, nanos(u.store.options.Now()))
+	return err
+}
+
+// abandon removes what came in. The end of ctx is often why.
+func (u *upload) abandon(ctx context.Context) error {
+	if u.pieces == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), abandonTimeout)
+	defer cancel()
+	return u.store.transact(ctx, func(ctx context.Context, tx pgx.Tx) error { return dropBlob(ctx, tx, u.id) })
+}
+
+// reserve counts bytes that are stored; ErrFull when there is no room for them.
+func (s *Store) reserve(ctx context.Context, tx pgx.Tx, n int64) error {
+	tag, err := tx.Exec(ctx, addBlobBytes, n, s.options.BlobBytes)
+	if err != nil || tag.RowsAffected() == 1 {
+		return err
+	}
+	total, err := numberOf(ctx, tx, blobBytes)
+	if err != nil {
+		return err
+	}
+	return fmt.Errorf("%w: retention.max_blob_bytes is %d, %d are in use", blob.ErrFull, s.options.BlobBytes, total)
+}
+
+// transact makes a transaction, again while the server is away or was in its way. run must bear to be made twice. It does not stop halfway with ctx.
+func (s *Store) transact(ctx context.Context, run func(ctx context.Context, tx pgx.Tx) error) error {
+	done, err := s.begin()
+	if err != nil {
+		return err
+	}
+	defer done()
+	wait := newPause(s.options.Patience)
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		err := s.transactOnce(ctx, run)
+		if err == nil || !passing(err) || !wait.next(ctx) {
+			return unavailable(s.where, "write", err)
+		}
+	}
+}
+
+func (s *Store) transactOnce(ctx context.Context, run func(ctx context.Context, tx pgx.Tx) error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), answering)
+	defer cancel()
+	return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error { return run(ctx, tx) })
+}
+
+// numberOf reads the number that a query gives; 0 = none.
+func numberOf(ctx context.Context, tx pgx.Tx, query string, args ...any) (n int64, err error) {
+	if err = tx.QueryRow(ctx, query, args...).Scan(&n); errors.Is(err, pgx.ErrNoRows) {
+		return 0, nil
+	}
+	return n, err
+}
+
+// dropBlob deletes a content, if it is there.
+func dropBlob(ctx context.Context, tx pgx.Tx, id int64) error {
+	if _, err := tx.Exec(ctx, deletePieces, id); err != nil {
+		return err
+	}
+	size, err := numberOf(ctx, tx, deleteBlob, id)
+	if err != nil || size == 0 {
+		return err
+	}
+	_, err = tx.Exec(ctx, addBlobBytes, -size, 0)
+	return err
+}
+
+// dropRef takes a content away from a session that has not put it again since a time, and deletes it when no other session has it. The row of the content
+// is locked first: who puts it meanwhile comes before or after.
+func dropRef(ctx context.Context, tx pgx.Tx, session string, id, until int64) error {
+	if _, err := tx.Exec(ctx, lockBlob, id); err != nil {
+		return err
+	}
+	if _, err := tx.Exec(ctx, deleteRef, session, id, until); err != nil {
+		return err
+	}
+	left, err := numberOf(ctx, tx, refOf, id)
+	if err != nil || left != 0 {
+		return err
+	}
+	return dropBlob(ctx, tx, id)
+}
+
+// Open implements blob.Store.
+func (s *Store) Open(ctx context.Context, session, hash string) (io.ReadCloser, error) {
+	p := &pieces{ctx: ctx, store: s, want: hash, sum: sha256.New()}
+	found, err := one(ctx, &s.reader, func(r row) error { return r.Scan(&p.id, &p.left) }, blobQuery, hash, session)
+	if err != nil {
+		return nil, s.problem("open file", err)
+	}
+	if !found {
+		return nil, fmt.Errorf("open file: %w", blob.ErrNotFound)
+	}
+	return p, nil
+}
+
+// pieces reads a content.
+type pieces struct {
+	ctx   context.Context //nolint:containedctx // of Open: io.Reader has no place for it
+	store *Store
+	id    int64
+	next  int64
+	left  int64 // bytes that are not read from the database
+	piece []byte
+	want  string
+	sum   hash.Hash
+}
+
+// Read implements io.Reader.
+func (p *pieces) Read(b []byte) (int, error) {
+	if len(p.piece) == 0 {
+		if err := p.load(); err != nil {
+			return 0, err
+		}
+	}
+	n := copy(b, p.piece)
+	p.piece = p.piece[n:]
+	return n, nil
+}
+
+// load takes the next piece; io.EOF after the last one, when all of it was what was put.
+func (p *pieces) load() error {
+	if p.left <= 0 {
+		if p.left < 0 || hex.EncodeToString(p.sum.Sum(nil)) != p.want {
+			return fmt.Errorf("read file %s: %w", p.want, blob.ErrDamaged)
+		}
+		return io.EOF
+	}
+	found, err := one(p.ctx, &p.store.reader, func(r row) error { return r.Scan(&p.piece) }, pieceQuery, p.id, p.next)
+	switch {
+	case err != nil:
+		return p.store.problem("read file", err)
+	case !found: // swept
+		return fmt.Errorf("read file %s: %w", p.want, blob.ErrNotFound)
+	}
+	p.sum.Write(p.piece)
+	p.left -= int64(len(p.piece))
+	p.next++
+	return nil
+}
+
+// Close implements io.Closer. Nothing is held between two pieces.
+func (p *pieces) Close() error {
+	p.piece = nil
+	return nil
+}

@@ -1,0 +1,95 @@
+package postgres
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/zephbot/zephbot/agent/journal"
+	"github.com/zephbot/zephbot/persistence/keeping"
+)
+
+const (
+	uploadKept = 24 * time.Hour // a file of which nothing has come in for so long will not be complete any more
+	blobBatch  = 4              // files that are listed at a time; each is deleted in a transaction of its own
+)
+
+const (
+	oldUploads = `SELECT '', id FROM blob WHERE hash = '' AND begun <= $1 ORDER BY begun LIMIT $2`
+	oldRefs    = `SELECT session, blob FROM blob_ref WHERE used <= $1 ORDER BY used LIMIT $2`
+	asideRefs  = `SELECT session, blob FROM blob_ref WHERE used <= $1 AND session = $3 LIMIT $2`
+	// beginsQuery finds the next reset.
+	beginsQuery = `SELECT session, n, body FROM journal WHERE reset AND (session, n) > ($1, $2) ORDER BY session, n LIMIT 1`
+)
+
+// refKey is a file that a session has; without a session one that nobody has yet.
+type refKey struct {
+	session string
+	blob    int64
+}
+
+func scanRef(r row) (key refKey, err error) { return key, r.Scan(&key.session, &key.blob) }
+
+// sweepFiles deletes what never came in as a whole, what is older than it is to be kept, and what belongs to conversations that ended long ago.
+func (s *Store) sweepFiles(ctx context.Context, now time.Time, keep keeping.Retention, count *int64) error {
+	if err := s.dropFiles(ctx, count, oldUploads, now.Add(-uploadKept)); err != nil {
+		return err
+	}
+	if keep.Blobs > 0 {
+		if err := s.dropFiles(ctx, count, oldRefs, now.Add(-keep.Blobs)); err != nil {
+			return err
+		}
+	}
+	if keep.Journal <= 0 {
+		return nil
+	}
+	return s.asideFiles(ctx, now.Add(-keep.Journal), count)
+}
+
+// asideFiles deletes the files of conversations that were begun anew. What was put again since then is in use.
+func (s *Store) asideFiles(ctx context.Context, until time.Time, count *int64) error {
+	var session string
+	var n int64
+	for {
+		var reset journal.Entry
+		found, err := one(ctx, &s.reader, func(r row) error { return r.Scan(&session, &n, document{&reset}) }, beginsQuery, session, n)
+		if err != nil {
+			return s.problem("find resets", err)
+		}
+		if !found {
+			return nil
+		}
+		if reset.At.IsZero() || reset.At.After(until) {
+			continue
+		}
+		if err := s.dropFiles(ctx, count, asideRefs, reset.At, session); err != nil {
+			return err
+		}
+	}
+}
+
+// dropFiles deletes what a query lists that takes a time, the size of a batch and more.
+func (s *Store) dropFiles(ctx context.Context, count *int64, query string, until time.Time, more ...any) error {
+	for {
+		keys, err := list(ctx, &s.reader, scanRef, query, append([]any{nanos(until), int64(blobBatch)}, more...)...)
+		if err != nil {
+			return s.problem("list files", err)
+		}
+		for _, key := range keys {
+			err := s.transact(ctx, func(ctx context.Context, tx pgx.Tx) error {
+				if key.session == "" {
+					return dropBlob(ctx, tx, key.blob)
+				}
+				return dropRef(ctx, tx, key.session, key.blob, nanos(until))
+			})
+			if err != nil {
+				return err
+			}
+			*count++
+		}
+		if len(keys) < blobBatch {
+			return nil
+		}
+	}
+}
