@@ -27,13 +27,15 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- default (include "zephbot.fullname" .) .Values.serviceAccount.name -}}
 {{- end -}}
 
+{{/* not empty when there may be more than one pod */}}
+{{- define "zephbot.several" -}}
+{{- if or .Values.autoscaling.enabled (gt (int .Values.replicas) 1) -}}several{{- end -}}
+{{- end -}}
+
 {{/* what this version cannot do, and what would lose or double messages, is refused before anything is applied */}}
 {{- define "zephbot.single" -}}
-{{- if or .Values.autoscaling.enabled (gt (int .Values.replicas) 1) -}}
+{{- if include "zephbot.several" . -}}
 {{- fail "replicas: more than one process of a bot is not part of this version: two would run the same turn and the same command twice. Set replicas: 1, and autoscaling.enabled: false" -}}
-{{- end -}}
-{{- if .Values.database.secret -}}
-{{- fail "database.secret: the chart does not run PostgreSQL in this version: its Deployment is updated pod by pod, and one process at a time has a database. Leave it empty for SQLite on the pod's volume" -}}
 {{- end -}}
 {{- end -}}
 

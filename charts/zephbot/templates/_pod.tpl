@@ -150,7 +150,7 @@ spec:
       secret:
         secretName: {{ . }}
     {{- end }}
-    {{- if .Values.database.secret }}
+    {{- if include "zephbot.several" . }}
     - name: data
       {{- if .Values.persistence.sharedClaim }}
       persistentVolumeClaim:

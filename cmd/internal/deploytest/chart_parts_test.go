@@ -8,7 +8,7 @@ import (
 
 // shapes are values of the chart: as it comes, with each optional part, with what an installation of one pod has around it, and with several pods.
 func shapes() map[string]map[string]any {
-	return map[string]map[string]any{"defaults": nil, "everything": everything(), "surroundings": surroundings(), "three replicas": threeReplicas()}
+	return map[string]map[string]any{"PostgreSQL": {"database": map[string]any{"secret": "db"}}, "defaults": nil, "everything": everything(), "surroundings": surroundings(), "three replicas": threeReplicas()}
 }
 
 // surroundings are values of one pod with a webhook, Redis, Qdrant and the Prometheus operator.
