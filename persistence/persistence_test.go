@@ -3,6 +3,7 @@ package persistence_test
 import (
 	"errors"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -70,7 +71,7 @@ func TestOpenRefusesBadOptions(t *testing.T) {
 	}{
 		"no directory": {persistence.Options{Owner: "one"}, "data_dir is empty"},
 		"no owner":     {persistence.Options{DataDir: "x"}, "owner"},
-		"other engine": {persistence.Options{DataDir: "x", Owner: "one", DatabaseURL: "postgres://u:hunter2@h/d"}, `"postgres" databases are not supported`},
+		"other engine": {persistence.Options{DataDir: "x", Owner: "one", DatabaseURL: "mysql://u:hunter2@h/d"}, `"mysql" databases are not supported`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -82,5 +83,20 @@ func TestOpenRefusesBadOptions(t *testing.T) {
 				t.Error("the error shows a password")
 			}
 		})
+	}
+}
+
+// TestPasswords: what must not be said of a URL is known in every form in which it may be said.
+func TestPasswords(t *testing.T) {
+	t.Parallel()
+	for url, want := range map[string][]string{
+		"": nil, "postgres://user@host/name": nil, "://": nil,
+		"postgres://user:plain@host/name":                    {"plain"},
+		"postgres://user:a%40b@host/name":                    {"a@b", "a%40b"},
+		"postgres://host/name?password=p1&sslpassword=p%202": {"p1", "p 2"},
+	} {
+		if got := persistence.Passwords(url); !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", url, got, want)
+		}
 	}
 }

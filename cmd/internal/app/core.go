@@ -250,6 +250,7 @@ func secrets(cfg *config.Config) []string {
 		list = append(list, p.APIKey.Reveal())
 	}
 	list = append(list, redis.Passwords(cfg.Redis.URL.Reveal())...)
+	list = append(list, persistence.Passwords(cfg.Database.URL.Reveal())...)
 	var set []string
 	for _, s := range list {
 		if s != "" {
