@@ -1,5 +1,5 @@
 // Package keeping is what the stores in SQL have in common for those who open and watch them: that a database does not work, what is kept for how long,
-// and what a sweep removed.
+// what a sweep removed, and how contents of files are cut into pieces.
 package keeping
 
 import (

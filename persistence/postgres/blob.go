@@ -2,21 +2,16 @@ package postgres
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/zephbot/zephbot/agent/blob"
+	"github.com/zephbot/zephbot/persistence/keeping"
 )
-
-// pieceSize is how much of a content is in memory at a time, and in one row, in bytes.
-const pieceSize = 128 << 10
 
 // abandonTimeout bounds the removal of what came in before a Put failed; what is left then is swept.
 const abandonTimeout = 5 * time.Second
@@ -51,55 +46,33 @@ func (s *Store) Put(ctx context.Context, session string, content io.Reader) (blo
 	if session == "" {
 		return blob.Ref{}, errors.New("keep file: it belongs to no session")
 	}
-	u := &upload{store: s, session: session, sum: sha256.New()}
-	if err := u.read(ctx, content); err != nil {
+	u := &upload{store: s, session: session}
+	ref, err := keeping.Take(content, func(n int64, piece []byte, whole string) error { return u.add(ctx, n, piece, whole) })
+	if err != nil {
 		return blob.Ref{}, fmt.Errorf("keep file: %w", errors.Join(err, u.abandon(ctx)))
 	}
-	return blob.Ref{Hash: u.hash(), Size: u.size}, nil
+	return ref, nil
 }
 
 // upload is a content on its way in. For one goroutine.
 type upload struct {
 	store   *Store
 	session string
-	sum     hash.Hash
-	size    int64
 	id      int64 // of the row; 0 = none yet
-	pieces  int64 // stored
-}
-
-func (u *upload) hash() string { return hex.EncodeToString(u.sum.Sum(nil)) }
-
-// read takes the content in, piece by piece.
-func (u *upload) read(ctx context.Context, content io.Reader) error {
-	piece := make([]byte, pieceSize)
-	for {
-		n, err := io.ReadFull(content, piece)
-		last := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
-		if err != nil && !last {
-			return err
-		}
-		u.sum.Write(piece[:n])
-		u.size += int64(n)
-		if err := u.add(ctx, piece[:n], last); err != nil {
-			return err
-		}
-		if last {
-			return nil
-		}
-	}
+	began   bool  // something of it may be stored
 }
 
 // add stores a piece; with the last one the content gets its name. Its transaction may be made twice: the answer to the first may have been lost.
-func (u *upload) add(ctx context.Context, piece []byte, last bool) error {
+func (u *upload) add(ctx context.Context, n int64, piece []byte, whole string) error {
 	if u.id == 0 {
 		if _, err := one(ctx, &u.store.reader, func(r row) error { return r.Scan(&u.id) }, newBlob); err != nil {
 			return u.store.problem("number a file", err)
 		}
 	}
-	err := u.store.transact(ctx, func(ctx context.Context, tx pgx.Tx) error {
-		if last {
-			known, err := numberOf(ctx, tx, knownBlob, u.hash())
+	u.began = true
+	return u.store.transact(ctx, func(ctx context.Context, tx pgx.Tx) error {
+		if whole != "" {
+			known, err := numberOf(ctx, tx, knownBlob, whole)
 			if err != nil {
 				return err
 			}
@@ -107,24 +80,22 @@ func (u *upload) add(ctx context.Context, piece []byte, last bool) error {
 				return errors.Join(dropBlob(ctx, tx, u.id), u.refer(ctx, tx, known))
 			}
 		}
-		if err := u.append(ctx, tx, piece); err != nil || !last {
+		if err := u.append(ctx, tx, n, piece); err != nil || whole == "" {
 			return err
 		}
-		if _, err := tx.Exec(ctx, nameBlob, u.id, u.hash()); err != nil {
+		if _, err := tx.Exec(ctx, nameBlob, u.id, whole); err != nil {
 			return err
 		}
 		return u.refer(ctx, tx, u.id)
 	})
-	u.pieces++
-	return err
 }
 
 // append writes a piece behind those that are there, where there is room.
-func (u *upload) append(ctx context.Context, tx pgx.Tx, piece []byte) error {
+func (u *upload) append(ctx context.Context, tx pgx.Tx, n int64, piece []byte) error {
 	if _, err := tx.Exec(ctx, insertBlob, u.id, nanos(u.store.options.Now())); err != nil || len(piece) == 0 {
 		return err
 	}
-	tag, err := tx.Exec(ctx, insertPiece, u.id, u.pieces, piece)
+	tag, err := tx.Exec(ctx, insertPiece, u.id, n, piece)
 	if err != nil || tag.RowsAffected() == 0 {
 		return err
 	}
@@ -142,7 +113,7 @@ func (u *upload) refer(ctx context.Context, tx pgx.Tx, id int64) error {
 
 // abandon removes what came in. The end of ctx is often why.
 func (u *upload) abandon(ctx context.Context) error {
-	if u.pieces == 0 {
+	if !u.began {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), abandonTimeout)
@@ -227,64 +198,16 @@ func dropRef(ctx context.Context, tx pgx.Tx, session string, id, until int64) er
 
 // Open implements blob.Store.
 func (s *Store) Open(ctx context.Context, session, hash string) (io.ReadCloser, error) {
-	p := &pieces{ctx: ctx, store: s, want: hash, sum: sha256.New()}
-	found, err := one(ctx, &s.reader, func(r row) error { return r.Scan(&p.id, &p.left) }, blobQuery, hash, session)
+	ref, id := blob.Ref{Hash: hash}, int64(0)
+	found, err := one(ctx, &s.reader, func(r row) error { return r.Scan(&id, &ref.Size) }, blobQuery, hash, session)
 	if err != nil {
 		return nil, s.problem("open file", err)
 	}
 	if !found {
 		return nil, fmt.Errorf("open file: %w", blob.ErrNotFound)
 	}
-	return p, nil
-}
-
-// pieces reads a content.
-type pieces struct {
-	ctx   context.Context //nolint:containedctx // of Open: io.Reader has no place for it
-	store *Store
-	id    int64
-	next  int64
-	left  int64 // bytes that are not read from the database
-	piece []byte
-	want  string
-	sum   hash.Hash
-}
-
-// Read implements io.Reader.
-func (p *pieces) Read(b []byte) (int, error) {
-	if len(p.piece) == 0 {
-		if err := p.load(); err != nil {
-			return 0, err
-		}
-	}
-	n := copy(b, p.piece)
-	p.piece = p.piece[n:]
-	return n, nil
-}
-
-// load takes the next piece; io.EOF after the last one, when all of it was what was put.
-func (p *pieces) load() error {
-	if p.left <= 0 {
-		if p.left < 0 || hex.EncodeToString(p.sum.Sum(nil)) != p.want {
-			return fmt.Errorf("read file %s: %w", p.want, blob.ErrDamaged)
-		}
-		return io.EOF
-	}
-	found, err := one(p.ctx, &p.store.reader, func(r row) error { return r.Scan(&p.piece) }, pieceQuery, p.id, p.next)
-	switch {
-	case err != nil:
-		return p.store.problem("read file", err)
-	case !found: // swept
-		return fmt.Errorf("read file %s: %w", p.want, blob.ErrNotFound)
-	}
-	p.sum.Write(p.piece)
-	p.left -= int64(len(p.piece))
-	p.next++
-	return nil
-}
-
-// Close implements io.Closer. Nothing is held between two pieces.
-func (p *pieces) Close() error {
-	p.piece = nil
-	return nil
+	return keeping.Give(ref, func(n int64) (piece []byte, found bool, err error) {
+		found, err = one(ctx, &s.reader, func(r row) error { return r.Scan(&piece) }, pieceQuery, id, n)
+		return piece, found, s.problem("read file", err)
+	}), nil
 }

@@ -2,21 +2,16 @@ package sql
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 	"time"
 
 	"github.com/zephbot/zephbot/agent/blob"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/state"
+	"github.com/zephbot/zephbot/persistence/keeping"
 )
-
-// pieceSize is how much of a content is in memory at a time, and in one row, in bytes.
-const pieceSize = 128 << 10
 
 // abandonTimeout bounds the removal of what came in before a Put failed; what is left then is swept.
 const abandonTimeout = 5 * time.Second
@@ -55,52 +50,27 @@ func (s *Store) Put(ctx context.Context, session string, content io.Reader) (blo
 	if session == "" {
 		return blob.Ref{}, errors.New("keep file: it belongs to no session")
 	}
-	u := &upload{store: s, session: session, sum: sha256.New()}
-	err := u.read(ctx, content)
+	u := &upload{store: s, session: session}
+	ref, err := keeping.Take(content, func(n int64, piece []byte, whole string) error { return u.add(ctx, n, piece, whole) })
 	if err != nil {
 		return blob.Ref{}, fmt.Errorf("keep file: %w", errors.Join(err, u.abandon(ctx)))
 	}
-	return blob.Ref{Hash: u.hash(), Size: u.size}, nil
+	return ref, nil
 }
 
 // upload is a content on its way in. For one goroutine.
 type upload struct {
 	store   *Store
 	session string
-	sum     hash.Hash
-	size    int64
 	id      int64 // of the row; 0 = none yet
-	pieces  int64 // stored
-}
-
-func (u *upload) hash() string { return hex.EncodeToString(u.sum.Sum(nil)) }
-
-// read takes the content in, piece by piece.
-func (u *upload) read(ctx context.Context, content io.Reader) error {
-	piece := make([]byte, pieceSize)
-	for {
-		n, err := io.ReadFull(content, piece)
-		last := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
-		if err != nil && !last {
-			return err
-		}
-		u.sum.Write(piece[:n])
-		u.size += int64(n)
-		if err := u.add(ctx, piece[:n], last); err != nil {
-			return err
-		}
-		if last {
-			return nil
-		}
-	}
 }
 
 // add stores a piece; with the last one the content gets its name.
-func (u *upload) add(ctx context.Context, piece []byte, last bool) error {
+func (u *upload) add(ctx context.Context, n int64, piece []byte, whole string) error {
 	id := u.id
 	err := u.store.maintain(ctx, func(ctx context.Context, q *queries) (err error) {
-		if last {
-			known, found, err := find(ctx, q, knownBlob, u.hash())
+		if whole != "" {
+			known, found, err := find(ctx, q, knownBlob, whole)
 			if err != nil {
 				return err
 			}
@@ -108,21 +78,20 @@ func (u *upload) add(ctx context.Context, piece []byte, last bool) error {
 				return errors.Join(u.store.dropBlob(ctx, q, u.id), u.refer(ctx, q, known))
 			}
 		}
-		if id, err = u.append(ctx, q, piece); err != nil || !last {
+		if id, err = u.append(ctx, q, n, piece); err != nil || whole == "" {
 			return err
 		}
-		return errors.Join(q.exec(ctx, nameBlob, u.hash(), id), u.refer(ctx, q, id))
+		return errors.Join(q.exec(ctx, nameBlob, whole, id), u.refer(ctx, q, id))
 	})
 	if err != nil {
 		return err
 	}
 	u.id = id
-	u.pieces++
 	return nil
 }
 
 // append writes a piece behind those that are there, where there is room, and gives the number of the row.
-func (u *upload) append(ctx context.Context, q *queries, piece []byte) (id int64, err error) {
+func (u *upload) append(ctx context.Context, q *queries, n int64, piece []byte) (id int64, err error) {
 	if err := u.store.reserve(ctx, q, int64(len(piece))); err != nil {
 		return 0, err
 	}
@@ -134,7 +103,7 @@ func (u *upload) append(ctx context.Context, q *queries, piece []byte) (id int64
 	if len(piece) == 0 {
 		return id, nil
 	}
-	return id, errors.Join(q.exec(ctx, insertPiece, id, u.pieces, piece), q.exec(ctx, growBlob, len(piece), id))
+	return id, errors.Join(q.exec(ctx, insertPiece, id, n, piece), q.exec(ctx, growBlob, len(piece), id))
 }
 
 // refer notes that the session has the content.
@@ -194,66 +163,18 @@ func (s *Store) dropRef(ctx context.Context, q *queries, session string, id int6
 
 // Open implements blob.Store.
 func (s *Store) Open(ctx context.Context, session, hash string) (io.ReadCloser, error) {
-	p := &pieces{ctx: ctx, store: s, want: hash, sum: sha256.New()}
-	found, err := s.q.one(ctx, func(scan scanner) error { return scan(&p.id, &p.left) }, blobQuery, hash, session)
+	ref, id := blob.Ref{Hash: hash}, int64(0)
+	found, err := s.q.one(ctx, func(scan scanner) error { return scan(&id, &ref.Size) }, blobQuery, hash, session)
 	if err != nil {
 		return nil, s.problem("open file", err)
 	}
 	if !found {
 		return nil, fmt.Errorf("open file: %w", blob.ErrNotFound)
 	}
-	return p, nil
-}
-
-// pieces reads a content.
-type pieces struct {
-	ctx   context.Context //nolint:containedctx // of Open: io.Reader has no place for it
-	store *Store
-	id    int64
-	next  int64
-	left  int64 // bytes that are not read from the database
-	piece []byte
-	want  string
-	sum   hash.Hash
-}
-
-// Read implements io.Reader.
-func (p *pieces) Read(b []byte) (int, error) {
-	if len(p.piece) == 0 {
-		if err := p.load(); err != nil {
-			return 0, err
-		}
-	}
-	n := copy(b, p.piece)
-	p.piece = p.piece[n:]
-	return n, nil
-}
-
-// load takes the next piece; io.EOF after the last one, when all of it was what was put.
-func (p *pieces) load() error {
-	if p.left <= 0 {
-		if p.left < 0 || hex.EncodeToString(p.sum.Sum(nil)) != p.want {
-			return fmt.Errorf("read file %s: %w", p.want, blob.ErrDamaged)
-		}
-		return io.EOF
-	}
-	found, err := p.store.q.one(p.ctx, func(scan scanner) error { return scan(&p.piece) }, pieceQuery, p.id, p.next)
-	switch {
-	case err != nil:
-		return p.store.problem("read file", err)
-	case !found: // swept
-		return fmt.Errorf("read file %s: %w", p.want, blob.ErrNotFound)
-	}
-	p.sum.Write(p.piece)
-	p.left -= int64(len(p.piece))
-	p.next++
-	return nil
-}
-
-// Close implements io.Closer. Nothing is held between two pieces.
-func (p *pieces) Close() error {
-	p.piece = nil
-	return nil
+	return keeping.Give(ref, func(n int64) (piece []byte, found bool, err error) {
+		found, err = s.q.one(ctx, func(scan scanner) error { return scan(&piece) }, pieceQuery, id, n)
+		return piece, found, s.problem("read file", err)
+	}), nil
 }
 
 // moveBlobs gives a session's files to the one that it becomes.

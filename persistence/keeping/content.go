@@ -1,0 +1,93 @@
+package keeping
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+
+	"github.com/zephbot/zephbot/agent/blob"
+)
+
+// PieceSize is how much of a content is in memory at a time, and in one row, in bytes.
+const PieceSize = 128 << 10
+
+// Take reads a content piece by piece: store is given each with the number before it, the last one, which may be empty, with the hash of the whole, the
+// others with "". The piece is store's until it returns. An error of the reader is returned as it is.
+func Take(content io.Reader, store func(n int64, piece []byte, whole string) error) (blob.Ref, error) {
+	sum, ref := sha256.New(), blob.Ref{}
+	piece := make([]byte, PieceSize)
+	for n := int64(0); ; n++ {
+		read, err := io.ReadFull(content, piece)
+		last := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+		if err != nil && !last {
+			return blob.Ref{}, err
+		}
+		sum.Write(piece[:read])
+		if ref.Size += int64(read); last {
+			ref.Hash = hex.EncodeToString(sum.Sum(nil))
+		}
+		if err := store(n, piece[:read], ref.Hash); err != nil {
+			return blob.Ref{}, err
+		}
+		if last {
+			return ref, nil
+		}
+	}
+}
+
+// Give reads what Take has stored: piece gives each by its number; found is false when it was swept. For one goroutine.
+func Give(ref blob.Ref, piece func(n int64) (data []byte, found bool, err error)) io.ReadCloser {
+	return &content{ref: ref, left: ref.Size, sum: sha256.New(), load: piece}
+}
+
+type content struct {
+	ref   blob.Ref
+	left  int64 // bytes that are not read from the database
+	next  int64
+	piece []byte
+	sum   hash.Hash
+	load  func(n int64) ([]byte, bool, error)
+}
+
+// Read implements io.Reader.
+func (c *content) Read(b []byte) (int, error) {
+	if len(c.piece) == 0 {
+		if err := c.advance(); err != nil {
+			return 0, err
+		}
+	}
+	n := copy(b, c.piece)
+	c.piece = c.piece[n:]
+	return n, nil
+}
+
+// advance takes the next piece; io.EOF after the last one, when all of it was what was put.
+func (c *content) advance() error {
+	if c.left <= 0 {
+		if c.left < 0 || hex.EncodeToString(c.sum.Sum(nil)) != c.ref.Hash {
+			return fmt.Errorf("read file %s: %w", c.ref.Hash, blob.ErrDamaged)
+		}
+		return io.EOF
+	}
+	data, found, err := c.load(c.next)
+	switch {
+	case err != nil:
+		return err
+	case !found:
+		return fmt.Errorf("read file %s: %w", c.ref.Hash, blob.ErrNotFound)
+	}
+	c.sum.Write(data)
+	c.piece = data
+	c.left -= int64(len(data))
+	c.next++
+	return nil
+}
+
+// Close implements io.Closer. Nothing is held between two pieces.
+func (c *content) Close() error {
+	c.piece = nil
+	return nil
+}
