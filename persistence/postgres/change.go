@@ -53,7 +53,7 @@ const (
 	noneOpen     = `SELECT must(NOT EXISTS (SELECT 1 FROM approval WHERE state = 'pending' AND session = $1), 'ZB001', 'a question is open')`
 	noneNamed    = `SELECT must(NOT EXISTS (SELECT 1 FROM approval WHERE state = 'pending' AND short = $1
 	AND channel = $2 AND bot = $3 AND surface = $4 AND chat = $5), 'ZB001', 'a short name is in use')`
-	// lockNames keeps two from giving one short name of a chat to two questions.
+	// lockNames keeps two from giving one short name of a chat to two questions, and one call two outputs.
 	lockNames = `SELECT pg_advisory_xact_lock(hashtextextended($1, 0))`
 
 	// insertLane takes a version that no lane of this session has had before: one that was deleted may still be remembered.

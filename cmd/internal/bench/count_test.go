@@ -23,20 +23,27 @@ import (
 	"github.com/zephbot/zephbot/persistence/sql"
 )
 
-// tally counts what a service asks of its database, and how long the disk takes to make commits durable. Hooks of commits run on one goroutine.
+// tally counts what a service asks of its database, and how long the disk takes to make commits durable: that says something of SQLite alone, whose
+// commits come one after the other.
 type tally struct {
-	began   time.Time
 	took    atomic.Int64
 	commits atomic.Int64
 
 	mu         sync.Mutex
+	began      time.Time // of the newest commit
 	statements map[string]int64
 }
 
 func (t *tally) hooks() sql.Hooks {
 	return sql.Hooks{
-		BeforeCommit: func([]*bot.Change) { t.began = time.Now() },
+		BeforeCommit: func([]*bot.Change) {
+			t.mu.Lock()
+			defer t.mu.Unlock()
+			t.began = time.Now()
+		},
 		AfterCommit: func([]*bot.Change) {
+			t.mu.Lock()
+			defer t.mu.Unlock()
 			t.took.Add(int64(time.Since(t.began)))
 			t.commits.Add(1)
 		},
