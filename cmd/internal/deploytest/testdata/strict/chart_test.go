@@ -175,7 +175,6 @@ func TestRefused(t *testing.T) {
 	for values, want := range map[string]string{
 		"replicas: 2":                              "Set replicas: 1",
 		"autoscaling: {enabled: true}":             "autoscaling.enabled: false",
-		"database: {secret: db}":                   "PostgreSQL is not part of this version",
 		"replica: 1":                               "additional properties 'replica' not allowed",
 		"redis: {url: 'redis://:secret@h'}":        "additional properties 'url' not allowed",
 		"webhook: {url: 'http://bot.example.org'}": "webhook/url",
