@@ -279,7 +279,7 @@ func TestPoison(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		p := w.start()
 		list := []turn.Raw{
-			{ID: "a", Body: []byte("panic")}, raw(t, w.private("ann", "one")), {ID: "b", Body: []byte("{{")}, raw(t, w.private("ann", "/status")),
+			{ID: "a", Body: []byte("panic")}, raw(t, w.private("ann", "one")), {ID: "b", Body: []byte("{{")}, raw(t, w.private("ben", "/status")),
 		}
 		if err := p.Accept(t.Context(), list); err != nil {
 			t.Fatal(err)
