@@ -432,7 +432,7 @@ func (s *scene) halt() error {
 }
 
 func (s *scene) close() {
-	if err := s.halt(); err != nil {
+	if err := s.halt(); err != nil && !errors.Is(err, context.Canceled) { // as the command line sees it: it was told to end
 		s.t.Errorf("the service ended with: %v\n%s", err, s.dump())
 	}
 	s.fake.Close()
