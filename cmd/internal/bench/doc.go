@@ -3,4 +3,8 @@
 //	go test ./cmd/internal/bench -run '^$' -bench .
 //
 // The echo bot polls, asks the model once and sends; it stores nothing. What the service takes longer is the price of not losing anything.
+//
+// How the service bears many active chats, in which deployment, is measured with processes of their own (docs/capacity.md):
+//
+//	bash .ci/run load
 package bench

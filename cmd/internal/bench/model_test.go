@@ -20,6 +20,12 @@ import (
 // processor: it reads the messages of a request, which come first, and passes over its tools.
 func mirror(tb testing.TB, latency time.Duration) string {
 	tb.Helper()
+	return mirrorOf(tb, latency, func(string) {})
+}
+
+// mirrorOf is a mirror that tells of each message when it is asked about it.
+func mirrorOf(tb testing.TB, latency time.Duration, asked func(text string)) string {
+	tb.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		text, err := lastContent(r.Body)
 		answer, _ := json.Marshal(mirrored(text)) // a string can always be written
@@ -27,6 +33,7 @@ func mirror(tb testing.TB, latency time.Duration) string {
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return
 		}
+		asked(text)
 		wait(r.Context(), latency)
 		w.Header().Set("Content-Type", "text/event-stream")
 		_, _ = fmt.Fprintf(w, `data: {"choices":[{"index":0,"delta":{"content":%s},"finish_reason":"stop"}]}`+"\n\ndata: [DONE]\n\n", answer)

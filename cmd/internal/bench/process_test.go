@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strconv"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -34,12 +33,12 @@ type process struct {
 	exited chan error
 }
 
-// launch starts the program on a world.
-func launch(tb testing.TB, path, dir, model string, w *world) (*process, error) {
+// launch starts the program on a world, with further variables for this process alone.
+func launch(tb testing.TB, path, dir, model string, w *world, further ...string) (*process, error) {
 	tb.Helper()
 	p := &process{cmd: exec.CommandContext(context.WithoutCancel(tb.Context()), path, "serve"), exited: make(chan error, 1)}
 	p.cmd.Dir = dir
-	p.cmd.Env = append(environment(dir, w, model), childVariable+"=1")
+	p.cmd.Env = append(append(environment(dir, w, model), childVariable+"=1"), further...) // the last of equal ones counts
 	if err := p.cmd.Start(); err != nil {
 		return nil, err
 	}
@@ -75,29 +74,7 @@ func (p *process) memory(name string) (float64, error) {
 }
 
 // cpu is the processor time of the process so far; 0 where there is no /proc.
-func (p *process) cpu() (time.Duration, error) {
-	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
-	if errors.Is(err, os.ErrNotExist) {
-		return 0, nil
-	}
-	if err != nil {
-		return 0, err
-	}
-	_, rest, _ := strings.Cut(string(raw), ") ") // behind the name, which may hold anything
-	fields := strings.Fields(rest)
-	if len(fields) < 13 {
-		return 0, errors.New("the process has no times")
-	}
-	var ticks int64
-	for _, field := range fields[11:13] { // in the user's code and in the system's
-		n, err := strconv.ParseInt(field, 10, 64)
-		if err != nil {
-			return 0, err
-		}
-		ticks += n
-	}
-	return time.Duration(ticks) * time.Second / 100, nil
-}
+func (p *process) cpu() (time.Duration, error) { return cpuOf(p.cmd.Process.Pid) }
 
 // start starts the program and says how long it took to its first poll.
 func start(ctx context.Context, tb testing.TB, path, dir, model string, w *world) (*process, time.Duration, error) {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"strings"
 	"testing"
@@ -37,6 +38,8 @@ type world struct {
 	answers chan answer
 	polled  chan time.Time // the first getUpdates
 	tally   tally
+	watch   func(telegramtest.Call) // takes every call instead of answers and polled; nil = none does
+	hooks   balancer
 
 	environment []string // of the service, besides the usual
 }
@@ -44,7 +47,9 @@ type world struct {
 func newWorld(tb testing.TB, people int) *world {
 	tb.Helper()
 	w := &world{answers: make(chan answer, 1<<14), polled: make(chan time.Time, 1)}
-	w.fake = telegramtest.New(telegramtest.Options{KeepCalls: 1000, OnCall: w.call})
+	w.fake = telegramtest.New(telegramtest.Options{
+		KeepCalls: 1000, OnCall: w.call, Local: true, WebhookClient: &http.Client{Transport: &w.hooks, Timeout: time.Minute},
+	})
 	tb.Cleanup(w.fake.Close)
 	var err error
 	if w.url, err = w.fake.Start(); err != nil {
@@ -61,6 +66,8 @@ func person(i int) int64 { return firstPerson + int64(i) }
 
 func (w *world) call(_ context.Context, c telegramtest.Call) {
 	switch {
+	case w.watch != nil:
+		w.watch(c)
 	case c.Method == "sendMessage" && c.Phase == "after":
 		w.answers <- answer{c.Chat, c.Params["text"], time.Now()}
 	case c.Method == "getUpdates" && c.Phase == "before":

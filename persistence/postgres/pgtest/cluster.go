@@ -114,8 +114,8 @@ func programs() (string, error) {
 	return "", errAbsent
 }
 
-// Start makes a cluster and waits until it answers. Close it.
-func Start() (*Cluster, error) {
+// Start makes a cluster and waits until it answers. Close it. Further settings, such as "fsync=on", overrule those of all clusters.
+func Start(further ...string) (*Cluster, error) {
 	bin, err := programs()
 	if err != nil {
 		return nil, err
@@ -125,13 +125,13 @@ func Start() (*Cluster, error) {
 		return nil, err
 	}
 	c := &Cluster{dir: dir}
-	if err := c.start(bin); err != nil {
+	if err := c.start(bin, further); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
 	return c, nil
 }
 
-func (c *Cluster) start(bin string) error {
+func (c *Cluster) start(bin string, further []string) error {
 	as, err := unprivileged(c.dir)
 	if err != nil {
 		return err
@@ -146,7 +146,7 @@ func (c *Cluster) start(bin string) error {
 		return fmt.Errorf("initdb: %w\n%s", err, out)
 	}
 	args := []string{"-c", watchdog, "sh", c.dir, filepath.Join(bin, "postgres"), "-D", data, "-k", c.dir}
-	for _, setting := range settings {
+	for _, setting := range append(slices.Clone(settings), further...) {
 		args = append(args, "-c", setting)
 	}
 	c.cmd = exec.Command("/bin/sh", args...) //nolint:noctx // it lives as long as the process; Close ends it

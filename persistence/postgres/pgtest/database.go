@@ -44,6 +44,20 @@ func (c *Cluster) Exec(ctx context.Context, database string, statements ...strin
 	return nil
 }
 
+// Numbers runs a query in a database and gives its one column.
+func (c *Cluster) Numbers(ctx context.Context, database, query string, args ...any) ([]int64, error) {
+	conn, err := pgx.Connect(ctx, c.URL(database))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = conn.Close(ctx) }()
+	rows, err := conn.Query(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowTo[int64])
+}
+
 // clients lists who is connected to a database besides the one that asks.
 const clients = `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()`
 

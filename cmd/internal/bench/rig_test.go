@@ -1,0 +1,215 @@
+//go:build unix
+
+package bench_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/zephbot/zephbot/persistence/postgres/pgtest"
+	"github.com/zephbot/zephbot/persistence/redis/redistest"
+)
+
+// setup is a deployment: where state is kept, how many processes there are, and how updates reach them.
+type setup struct {
+	engine    string // sqlite or postgres
+	processes int
+	webhook   bool
+}
+
+const (
+	sqlite   = "SQLite"
+	postgres = "PostgreSQL"
+)
+
+func (s setup) intake() string {
+	if s.webhook {
+		return "webhook"
+	}
+	return "polling"
+}
+
+// durable are the settings of a server that survives a power cut, unlike one of a test.
+var durable = []string{"fsync=on", "full_page_writes=on", "shared_buffers=256MB", "autovacuum_naptime=1min"}
+
+// loadPlaces is how many turns all processes together may have at once: more than the people who wait at any moment for a model that takes a second.
+const loadPlaces = 4096
+
+// rig is a deployment at work.
+type rig struct {
+	setup
+	world     *world
+	processes []*process
+	cluster   *pgtest.Cluster // nil with SQLite
+	database  string
+}
+
+// newRig starts the processes of a deployment and waits until updates reach them. They end with the test.
+func newRig(ctx context.Context, tb testing.TB, path string, s setup, w *world, model string, cluster *pgtest.Cluster) (*rig, error) {
+	tb.Helper()
+	r, dir := &rig{setup: s, world: w}, tb.TempDir()
+	if s.engine == postgres {
+		r.cluster, r.database = cluster, cluster.Database(tb, "")
+		w.environment = append(w.environment, "ZEPH_DATABASE_URL="+cluster.URL(r.database), "ZEPH_REDIS_URL="+redistest.Run(tb).URL())
+	}
+	w.environment = append(w.environment, "ZEPH_AGENT_CONCURRENCY="+strconv.Itoa(loadPlaces/s.processes))
+	if s.processes > 1 {
+		w.environment = append(w.environment, "ZEPH_WORKSPACES_SHARED=true")
+	}
+	if s.webhook {
+		w.environment = append(w.environment, "ZEPH_TELEGRAM_WEBHOOK_URL=http://balancer.invalid/updates")
+	}
+	var hooks []string
+	for range s.processes {
+		address, err := freeAddress(ctx)
+		if err != nil {
+			return nil, err
+		}
+		hooks = append(hooks, address)
+	}
+	w.hooks.spread(hooks...)
+	for i := range s.processes {
+		p, err := launch(tb, path, dir, model, w, "ZEPH_TELEGRAM_WEBHOOK_LISTEN="+hooks[i])
+		if err != nil {
+			return nil, err
+		}
+		tb.Cleanup(func() { _ = p.cmd.Process.Kill() }) // it has ended, unless the test failed
+		r.processes = append(r.processes, p)
+	}
+	if !s.webhook {
+		return r, w.listening(ctx)
+	}
+	for _, address := range hooks {
+		if err := answers(ctx, address); err != nil {
+			return nil, err
+		}
+	}
+	return r, w.fake.WaitFor(ctx, func() bool { return len(w.fake.CallsOf("setWebhook")) > 0 })
+}
+
+// freeAddress is one that nobody listens on.
+func freeAddress(ctx context.Context) (string, error) {
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	return l.Addr().String(), l.Close()
+}
+
+// answers waits until somebody listens at an address.
+func answers(ctx context.Context, address string) error {
+	for {
+		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
+		if err == nil {
+			return conn.Close()
+		}
+		wait(ctx, 20*time.Millisecond)
+		if ctx.Err() != nil {
+			return fmt.Errorf("nobody listens: %w", err)
+		}
+	}
+}
+
+// end stops all processes, as a deploy does.
+func (r *rig) end(ctx context.Context) error {
+	var errs []error
+	for _, p := range r.processes {
+		errs = append(errs, p.end(ctx))
+	}
+	return errors.Join(errs...)
+}
+
+// toll is what a deployment has taken from its machines so far.
+type toll struct {
+	at          time.Time
+	cpu         time.Duration // of the service
+	database    time.Duration // … of PostgreSQL
+	written     int64         // bytes that went to the disk, or into PostgreSQL's log
+	connections int64         // to PostgreSQL, at this moment
+	memory      float64       // MB of the largest process, at this moment
+}
+
+func (r *rig) toll(ctx context.Context) (t toll, err error) {
+	t.at = time.Now()
+	for _, p := range r.processes {
+		cpu, err := p.cpu()
+		if err != nil {
+			return t, err
+		}
+		memory, err := p.memory("VmRSS")
+		if err != nil {
+			return t, err
+		}
+		written, err := ioCounter(fmt.Sprintf("/proc/%d/io", p.cmd.Process.Pid), "write_bytes:")
+		if err != nil {
+			return t, err
+		}
+		t.cpu, t.memory = t.cpu+cpu, max(t.memory, memory)
+		if r.cluster == nil {
+			t.written += written
+		}
+	}
+	if r.cluster != nil {
+		err = r.serverToll(ctx, &t)
+	}
+	return t, err
+}
+
+// serverToll adds what PostgreSQL has taken. A server process that has ended takes its times with it; those of a pool do not end.
+func (r *rig) serverToll(ctx context.Context, t *toll) error {
+	pids, err := r.cluster.Numbers(ctx, r.database, "SELECT pid::bigint FROM pg_stat_activity WHERE pid <> pg_backend_pid()")
+	if err != nil {
+		return err
+	}
+	for _, pid := range pids {
+		cpu, err := cpuOf(int(pid))
+		if err != nil {
+			return err
+		}
+		t.database += cpu
+	}
+	const (
+		log     = "SELECT pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0')::bigint"
+		clients = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+	)
+	for query, value := range map[string]*int64{log: &t.written, clients: &t.connections} {
+		got, err := r.cluster.Numbers(ctx, r.database, query)
+		if err != nil {
+			return err
+		}
+		*value = got[0]
+	}
+	return nil
+}
+
+// cpuOf is the processor time of a process so far; 0 where there is no /proc, or the process has ended.
+func cpuOf(pid int) (time.Duration, error) {
+	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if errors.Is(err, os.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	_, rest, _ := strings.Cut(string(raw), ") ") // behind the name, which may hold anything
+	fields := strings.Fields(rest)
+	if len(fields) < 13 {
+		return 0, errors.New("the process has no times")
+	}
+	var ticks int64
+	for _, field := range fields[11:13] { // in the user's code and in the system's
+		n, err := strconv.ParseInt(field, 10, 64)
+		if err != nil {
+			return 0, err
+		}
+		ticks += n
+	}
+	return time.Duration(ticks) * time.Second / 100, nil
+}
