@@ -108,8 +108,9 @@ func framed(head, code, foot, hint string) bot.Content {
 		content.Entities = append(content.Entities, render.Entity{Type: "pre", Offset: offset, Length: render.Length(code)})
 	}
 	if foot != "" {
+		foot, entities := render.Quoted(foot)
 		offset := add(foot)
-		for _, e := range render.Inert(foot) {
+		for _, e := range entities {
 			e.Offset += offset
 			content.Entities = append(content.Entities, e)
 		}

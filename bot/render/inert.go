@@ -3,6 +3,7 @@ package render
 import (
 	"regexp"
 	"strings"
+	"unicode/utf8"
 )
 
 // clickable is what Telegram makes a link, a mention, a hashtag or a command of by itself, generously.
@@ -21,4 +22,55 @@ func Inert(text string) []Entity {
 		offset += Length(line) + 1
 	}
 	return list
+}
+
+// Quoted sets what a text quotes in back ticks in code, without the ticks, and makes the rest inert. A line whose ticks are not plain pairs, such as one that
+// quotes a command with ticks of its own, keeps them all and is only made inert. The entities are in the order of the text.
+func Quoted(text string) (string, []Entity) {
+	var b strings.Builder
+	var list []Entity
+	offset := 0
+	add := func(s string, entities ...Entity) {
+		for _, e := range entities {
+			e.Offset += offset
+			list = append(list, e)
+		}
+		b.WriteString(s)
+		offset += Length(s)
+	}
+	for i, line := range strings.Split(text, "\n") {
+		if i > 0 {
+			add("\n")
+		}
+		parts := strings.Split(line, "`")
+		if !paired(parts) {
+			parts = []string{line}
+		}
+		for j, part := range parts {
+			if j%2 == 1 {
+				add(part, Entity{Type: "code", Length: Length(part)})
+				continue
+			}
+			add(part, Inert(part)...)
+		}
+	}
+	return b.String(), list
+}
+
+// paired says whether the parts between back ticks are quotations in turn: each is more than space, begins after a space or an opening sign, and ends
+// before a space or a closing one.
+func paired(parts []string) bool {
+	if len(parts)%2 == 0 {
+		return false
+	}
+	for i := 1; i < len(parts); i += 2 {
+		before, _ := utf8.DecodeLastRuneInString(parts[i-1])
+		after, _ := utf8.DecodeRuneInString(parts[i+1])
+		opens := parts[i-1] == "" && i == 1 || strings.ContainsRune(" (", before)
+		closes := parts[i+1] == "" && i+2 == len(parts) || strings.ContainsRune(" .,;:!?)", after)
+		if strings.TrimSpace(parts[i]) == "" || !opens || !closes {
+			return false
+		}
+	}
+	return true
 }
