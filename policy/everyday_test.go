@@ -9,9 +9,10 @@ import (
 	"github.com/zephbot/zephbot/policy"
 )
 
-// everyday is what developers and operators type all day, with the decision about it before the options of programs were judged. It has a head line, then
-// one command a line: the decision without rules, under the typical rules, and under "allow *"; which of them has become a question since, and why; the
-// command. A question that is not announced there is a question too many.
+// everyday is what developers and operators type all day, with the decision about it before the options of programs
+// were judged. It has a head line, then one command a line: the decision without rules, under the typical rules, and
+// under "allow *"; which of them has become a question since, and why; the command. A question that is not announced
+// there is a question too many.
 //
 //go:embed testdata/everyday.tsv
 var everyday string

@@ -112,7 +112,8 @@ func (c *call) touch() []touched {
 	c.touchedKnown = true
 	for i := range c.scripts {
 		t := touched{Files: c.scripts[i].Files()}
-		if c.dir() == "" && t.Unknown == "" && slices.ContainsFunc(t.List, func(f command.File) bool { return !strings.HasPrefix(f.Path, "/") }) {
+		if c.dir() == "" && t.Unknown == "" && slices.ContainsFunc(t.List,
+			func(f command.File) bool { return !strings.HasPrefix(f.Path, "/") }) {
 			t.Unknown = "its working directory is not known"
 		}
 		bases := basesFrom(c.dir(), &t.Files)
@@ -220,7 +221,8 @@ func (j *judges) judgeTarget(c *call, t *target) answer {
 		p := &t.paths[i]
 		if j.files != nil && t.Use&command.UseRead != 0 {
 			if glob, denied := j.files.Denied(*p); denied {
-				worst = worst.stricter(t.judged(p, command.UseRead, act.Read, Deny, "tools.file.deny_read "+quoted(glob)))
+				worst = worst.stricter(t.judged(p, command.UseRead, act.Read, Deny,
+					"tools.file.deny_read "+quoted(glob)))
 			}
 		}
 		for _, d := range j.set.doers {
@@ -245,7 +247,10 @@ func (t *target) judged(p *string, use command.Use, verb act.Verb, effect Effect
 	case effect == Deny && t.certain():
 		return answer{effect: Deny, rule: rule, before: "A rule denies to " + string(verb) + " ", about: p, after: "."}
 	case effect == Deny && (!t.Within || t.there || !t.looked):
-		return answer{effect: Ask, rule: rule, before: "It may " + string(verb) + " ", about: p, after: ", which a rule denies."}
+		return answer{
+			effect: Ask, rule: rule, before: "It may " + string(verb) + " ", about: p,
+			after: ", which a rule denies.",
+		}
 	case effect == Ask && use == command.UseRead && (t.Sure || t.there):
 		return answer{effect: Ask, rule: rule, before: "To read ", about: p, after: " needs a person's approval."}
 	}
@@ -257,7 +262,10 @@ func (t *target) judged(p *string, use command.Use, verb act.Verb, effect Effect
 func (s *Set) judgeUnnamed(c *call, t *touched) answer {
 	limit := &s.limits.read
 	ask := func(before, about, after string) answer {
-		return answer{effect: Ask, rule: "built-in: files that may not be read", before: before, about: &about, after: after}
+		return answer{
+			effect: Ask, rule: "built-in: files that may not be read", before: before, about: &about,
+			after: after,
+		}
 	}
 	unseen := slices.ContainsFunc(t.targets, func(f target) bool { return f.Pattern && !f.looked })
 	switch {

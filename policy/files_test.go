@@ -107,7 +107,8 @@ func TestAttackBashObeysWhatIsThere(t *testing.T) {
 	}
 }
 
-// TestRulesBeyondASCII: letters that have more than two cases, or two spellings, are denied as the rule means them, also beside paths of ASCII.
+// TestRulesBeyondASCII: letters that have more than two cases, or two spellings, are denied as the rule means them,
+// also beside paths of ASCII.
 func TestRulesBeyondASCII(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{"/srv/über/x", "/srv/ÜBER/x", "/srv/u\u0308ber/x", "/w/a.\u212aey"} {

@@ -46,7 +46,8 @@ const here = grant.Here
 // holds reports whether the grant is for this call's tool, person, conversation and server.
 func holds(g *Grant, c *call) bool {
 	r := c.req
-	if g.Tool != c.tool && c.names.Canonical(g.Tool) != c.tool || g.Session != "" && g.Session != r.Session || g.Caller != "" && g.Caller != r.Caller {
+	if g.Tool != c.tool && c.names.Canonical(g.Tool) != c.tool || g.Session != "" && g.Session != r.Session ||
+		g.Caller != "" && g.Caller != r.Caller {
 		return false
 	}
 	if isMCP(c.tool) {
@@ -61,7 +62,8 @@ func coversInput(g *Grant, input string) bool {
 	case GrantExact:
 		return len(g.Words) == 0 && g.Input == input
 	case GrantPath:
-		return g.Dir != "" && path.IsAbs(g.Dir) && path.Clean(input) == input && input != g.Dir && pathrule.Inside(g.Dir, input) &&
+		return g.Dir != "" && path.IsAbs(g.Dir) && path.Clean(input) == input && input != g.Dir &&
+			pathrule.Inside(g.Dir, input) &&
 			strings.HasSuffix(input, g.Ext) && !hidden(strings.TrimPrefix(input, g.Dir))
 	case GrantTool:
 		return g.Server != "" && g.Session != "" && g.Caller != ""
@@ -69,7 +71,8 @@ func coversInput(g *Grant, input string) bool {
 	return false
 }
 
-// hidden reports whether a part of a path begins with a dot: settings, hooks and keys, which nobody means by "all files".
+// hidden reports whether a part of a path begins with a dot: settings, hooks and keys, which nobody means by "all
+// files".
 func hidden(below string) bool { return strings.Contains(below, "/.") }
 
 // granted turns an ask about the input of a tool that runs no commands into an allow when a grant covers it.
@@ -93,9 +96,15 @@ func allowedBy(g *Grant) answer {
 	text := g.Text()
 	if g.Kind == GrantTool {
 		text = g.Tool
-		return answer{effect: Allow, rule: "grant: " + g.Tool + " in this conversation", before: "", about: &text, after: " was approved for this conversation."}
+		return answer{
+			effect: Allow, rule: "grant: " + g.Tool + " in this conversation", before: "", about: &text,
+			after: " was approved for this conversation.",
+		}
 	}
-	return answer{effect: Allow, rule: "grant: " + g.Tool + " " + quoted(text), before: "An admin allowed ", about: &text, after: " for always."}
+	return answer{
+		effect: Allow, rule: "grant: " + g.Tool + " " + quoted(text), before: "An admin allowed ",
+		about: &text, after: " for always.",
+	}
 }
 
 // grantable reports that grants may cover the commands of a script at all.
@@ -194,8 +203,8 @@ func below(dir, name string) string {
 	return dir + "/" + name
 }
 
-// Named lists the files that have to be looked at before a request is decided, and tells where from: names that are not absolute are meant from the
-// request's working directory. It is empty for a tool that runs no commands.
+// Named lists the files that have to be looked at before a request is decided, and tells where from: names that are not
+// absolute are meant from the request's working directory. It is empty for a tool that runs no commands.
 func (s *Set) Named(r Request) []command.FileName {
 	c := s.newCall(&r)
 	if len(c.scripts) == 0 {
@@ -209,7 +218,8 @@ func (s *Set) Named(r Request) []command.FileName {
 	return slices.CompactFunc(out, func(a, b command.FileName) bool { return a.Name == b.Name })
 }
 
-// named lists the files of one script. Of a script that is not plain the directories that it changes to are tried one by one.
+// named lists the files of one script. Of a script that is not plain the directories that it changes to are tried one
+// by one.
 func (c *call) named(sc *command.Script) (out []command.FileName) {
 	add := func(dir string, names []command.FileName) {
 		for _, n := range names {
@@ -240,7 +250,8 @@ func covers(g *Grant, u *unit) (ok bool, changed []string) {
 	if g.Dir == "" || g.Dir != u.dir || len(g.Words) == 0 {
 		return false, nil
 	}
-	if g.Kind == GrantExact && !coversWords(g, u) || g.Kind == GrantPrefix && !coversPrefix(g, u) || g.Kind != GrantExact && g.Kind != GrantPrefix {
+	if g.Kind == GrantExact && !coversWords(g, u) || g.Kind == GrantPrefix && !coversPrefix(g, u) ||
+		g.Kind != GrantExact && g.Kind != GrantPrefix {
 		return false, nil
 	}
 	changed = grant.ChangedFiles(g.Files, u.files)
@@ -249,7 +260,8 @@ func covers(g *Grant, u *unit) (ok bool, changed []string) {
 
 // coversWords compares a command with all that it is fed.
 func coversWords(g *Grant, u *unit) bool {
-	return slices.Equal(g.Words, u.Words) && slices.Equal(g.Stdin, u.Stdin) && slices.EqualFunc(g.Feed, u.Feed, slices.Equal[[]string])
+	return slices.Equal(g.Words, u.Words) && slices.Equal(g.Stdin, u.Stdin) &&
+		slices.EqualFunc(g.Feed, u.Feed, slices.Equal[[]string])
 }
 
 // coversPrefix compares how a command begins, and lets its other words be data only.
@@ -265,11 +277,12 @@ func coversPrefix(g *Grant, u *unit) bool {
 // mayBecomeOption reports whether bash may put an option in the place of an unquoted word.
 func mayBecomeOption(word string) bool { return word != "" && strings.IndexByte("*?[{", word[0]) >= 0 }
 
-// harmless reports that the rules would let the command run if somebody had allowed everything: whatever lifts an allow to ask, such as an option that
-// starts another program, lifts a prefix as well.
+// harmless reports that the rules would let the command run if somebody had allowed everything: whatever lifts an allow
+// to ask, such as an option that starts another program, lifts a prefix as well.
 func harmless(u *unit) bool {
 	everything := []permission{{glob: &Glob{pattern: "*", all: true, star: true}, action: Allow, name: "prefix"}}
-	return len(u.script.Commands) == 1 && len(u.script.Commands[0].Departures()) == 0 && byTable(everything, &u.script).effect == Allow
+	return len(u.script.Commands) == 1 && len(u.script.Commands[0].Departures()) == 0 &&
+		byTable(everything, &u.script).effect == Allow
 }
 
 // grantFor finds the grant that covers a command; changed are the files for which a grant does not.
@@ -288,7 +301,8 @@ func (c *call) grantFor(u *unit) (found *Grant, changed []string) {
 	return nil, changed
 }
 
-// grantedScript turns an ask about a script into an allow when each of its commands is covered by a grant, or may run without one.
+// grantedScript turns an ask about a script into an allow when each of its commands is covered by a grant, or may run
+// without one.
 func (s *Set) grantedScript(c *call, table []permission, sc *command.Script, a answer) answer {
 	if a.effect != Ask || len(c.req.Grants) == 0 || len(c.scripts) != 1 {
 		return a
@@ -313,7 +327,8 @@ func (s *Set) grantedScript(c *call, table []permission, sc *command.Script, a a
 	return allowedBy(used)
 }
 
-// free reports that a command needs no grant. What the rules say of its paths is meant from the working directory, or from one below it.
+// free reports that a command needs no grant. What the rules say of its paths is meant from the working directory, or
+// from one below it.
 func (s *Set) free(c *call, table []permission, u *unit) bool {
 	return (u.Dir == "" || within(c.req.InsidePaths, u.dir)) && s.alone(c, table, &u.script).effect == Allow
 }
@@ -326,7 +341,8 @@ func (s *Set) alone(c *call, table []permission, sc *command.Script) answer {
 	return s.later(table, sc, byTable(table, sc))
 }
 
-// asksAsWhole reports that the operator wants to be asked about the text as a whole, not only about a command that a grant covers.
+// asksAsWhole reports that the operator wants to be asked about the text as a whole, not only about a command that a
+// grant covers.
 func (s *Set) asksAsWhole(table []permission, sc *command.Script, covered []command.Script, some bool) bool {
 	if len(table) == 0 {
 		_, asks := command.Confirm(*sc, s.shell.confirm)
@@ -342,7 +358,9 @@ func (s *Set) asksAsWhole(table []permission, sc *command.Script, covered []comm
 			continue
 		}
 		answered := slices.ContainsFunc(covered, func(one command.Script) bool {
-			return slices.ContainsFunc(one.Commands, func(cmd command.Command) bool { return p.glob.matches(newSubject(cmd.Text)) })
+			return slices.ContainsFunc(one.Commands, func(cmd command.Command) bool {
+				return p.glob.matches(newSubject(cmd.Text))
+			})
 		})
 		if !answered {
 			return true

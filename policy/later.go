@@ -7,8 +7,8 @@ import (
 	"github.com/zephbot/zephbot/policy/command"
 )
 
-// deniedPrograms are the programs that deny rules begin with, folded: "rm" of "rm *" and of "rm*". A rule that begins with a wildcard names none; it is
-// matched with the whole text anyway.
+// deniedPrograms are the programs that deny rules begin with, folded: "rm" of "rm *" and of "rm*". A rule that begins
+// with a wildcard names none; it is matched with the whole text anyway.
 func (s *Set) deniedPrograms(list []act.Tool) map[string]bool {
 	names := map[string]bool{}
 	for i := range list {
@@ -34,7 +34,8 @@ func addDenied(names map[string]bool, table []permission) {
 	}
 }
 
-// later denies a script in which an unknown program may run what a deny rule is about: "choom -n 0 -- rm x" under "rm *".
+// later denies a script in which an unknown program may run what a deny rule is about: "choom -n 0 -- rm x" under "rm
+// *".
 func (s *Set) later(table []permission, sc *command.Script, a answer) answer {
 	if a.effect == Deny || len(s.denied) == 0 {
 		return a
@@ -56,7 +57,8 @@ func (r *shellRules) blocksLater(sc *command.Script) (string, bool) {
 	for name, words := range sc.Later() {
 		for _, b := range r.blocked {
 			b = strings.TrimSpace(b)
-			if first, _, _ := strings.Cut(b, " "); name == first && startsWith(foldText(strings.Join(append([]string{name}, words[1:]...), " ")), b) {
+			if first, _, _ := strings.Cut(b, " "); name == first &&
+				startsWith(foldText(strings.Join(append([]string{name}, words[1:]...), " ")), b) {
 				return b, true
 			}
 		}

@@ -74,7 +74,8 @@ func (s *Set) fileRules(tool string, does act.Act) *fileRules {
 	f.asks = len(f.table) > 0
 	f.restricts = f.fallback || slices.ContainsFunc(f.outer, func(r *rule) bool { return r.effect == Deny }) ||
 		slices.ContainsFunc(f.table, func(p permission) bool { return p.action == Deny || reads && p.action == Ask }) ||
-		reads && len(f.table) > 0 && !slices.ContainsFunc(f.table, func(p permission) bool { return p.action == Allow && p.glob.all })
+		reads && len(f.table) > 0 && !slices.ContainsFunc(f.table,
+			func(p permission) bool { return p.action == Allow && p.glob.all })
 	return f
 }
 

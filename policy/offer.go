@@ -8,8 +8,8 @@ import (
 	"github.com/zephbot/zephbot/policy/command"
 )
 
-// Offers lists the standing approvals that would answer a request that asks. It is empty when the call does not ask, no grant could cover it, or
-// flagged content stands in this turn.
+// Offers lists the standing approvals that would answer a request that asks. It is empty when the call does not ask, no
+// grant could cover it, or flagged content stands in this turn.
 func (s *Set) Offers(r Request) []Offer {
 	if r.Suspicious != "" || s.Decide(r).Effect != Ask {
 		return nil
@@ -46,11 +46,17 @@ func (s *Set) scriptOffers(c *call) []Offer {
 		if g, _ := c.grantFor(u); g != nil {
 			continue
 		}
-		g := Grant{Tool: c.tool, Kind: GrantExact, Words: u.Words, Feed: u.Feed, Stdin: u.Stdin, Dir: u.dir, Files: u.files}
+		g := Grant{
+			Tool: c.tool, Kind: GrantExact, Words: u.Words, Feed: u.Feed, Stdin: u.Stdin, Dir: u.dir,
+			Files: u.files,
+		}
 		exact.Grants = append(exact.Grants, g)
 		n := command.PrefixWords(u.Words)
 		if every = every && n > 0; every {
-			prefix.Grants = append(prefix.Grants, Grant{Tool: c.tool, Kind: GrantPrefix, Words: u.Words[:n], Dir: u.dir, Files: u.files})
+			prefix.Grants = append(prefix.Grants, Grant{
+				Tool: c.tool, Kind: GrantPrefix, Words: u.Words[:n], Dir: u.dir,
+				Files: u.files,
+			})
 		}
 	}
 	if !every {
@@ -63,7 +69,10 @@ func (s *Set) scriptOffers(c *call) []Offer {
 func (s *Set) inputOffers(c *call) []Offer {
 	exact, dir, ext := Offer{Kind: OfferExact}, Offer{Kind: OfferDirectory}, Offer{Kind: OfferExtension}
 	if isMCP(c.tool) {
-		exact.Grants = []Grant{{Tool: c.tool, Kind: GrantExact, Input: c.inputs[0], Server: c.req.Server, Definition: c.req.Definition}}
+		exact.Grants = []Grant{{
+			Tool: c.tool, Kind: GrantExact, Input: c.inputs[0], Server: c.req.Server,
+			Definition: c.req.Definition,
+		}}
 		return []Offer{exact}
 	}
 	for _, input := range c.inputs {

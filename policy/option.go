@@ -6,8 +6,8 @@ import (
 	"github.com/zephbot/zephbot/policy/command"
 )
 
-// departs lifts an allow to ask when the command has an option by which its program runs others, writes where it is told or leads elsewhere: whoever
-// wrote "git *" meant ordinary use of git. The operator's word stands all the same
+// departs lifts an allow to ask when the command has an option by which its program runs others, writes where it is
+// told or leads elsewhere: whoever wrote "git *" meant ordinary use of git. The operator's word stands all the same
 //
 //   - for a pattern that names the option: "git -C * status", "git diff --output=out/*";
 //   - for a pattern without a star, which is the command itself;

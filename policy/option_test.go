@@ -7,8 +7,8 @@ import (
 	"github.com/zephbot/zephbot/policy"
 )
 
-// TestAttackOptionUnderRule: a rule, or a grant, for a program allows its ordinary use and no option that runs, writes or leads elsewhere. The whole list of
-// options is tried in the package command.
+// TestAttackOptionUnderRule: a rule, or a grant, for a program allows its ordinary use and no option that runs, writes
+// or leads elsewhere. The whole list of options is tried in the package command.
 func TestAttackOptionUnderRule(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
@@ -37,7 +37,8 @@ func TestAttackOptionUnderRule(t *testing.T) {
 	}
 }
 
-// TestRuleNamesOption: the operator's word stands. A pattern that names the option, one without a star, and one that names no program lift nothing.
+// TestRuleNamesOption: the operator's word stands. A pattern that names the option, one without a star, and one that
+// names no program lift nothing.
 func TestRuleNamesOption(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -68,7 +69,8 @@ func TestRuleNamesOption(t *testing.T) {
 	}
 }
 
-// TestAlwaysCoversOption: a person may allow one command with such an option for always; the grant is the command itself.
+// TestAlwaysCoversOption: a person may allow one command with such an option for always; the grant is the command
+// itself.
 func TestAlwaysCoversOption(t *testing.T) {
 	t.Parallel()
 	for _, rules := range [][]string{{"allow git *"}, {"deny nothing*"}} {
@@ -81,7 +83,8 @@ func TestAlwaysCoversOption(t *testing.T) {
 	}
 }
 
-// TestRepeatedCommand: a command that stands twice in a script is decided as it is alone; one that only looks the same is not the same.
+// TestRepeatedCommand: a command that stands twice in a script is decided as it is alone; one that only looks the same
+// is not the same.
 func TestRepeatedCommand(t *testing.T) {
 	t.Parallel()
 	set := newSet(t, policy.Options{Permissions: perms("deny rm *", "allow git *")})

@@ -30,14 +30,16 @@ func compileOuter(names act.Names, policy, authorization Rules) (outer, error) {
 		o.st.Default = Deny
 	case Allow, Deny:
 	default:
-		errs = append(errs, problemf("tools.policy.default_effect", "%q is unknown; use allow or deny", policy.DefaultEffect))
+		errs = append(errs, problemf("tools.policy.default_effect", "%q is unknown; use allow or deny",
+			policy.DefaultEffect))
 	}
 	switch policy.Evaluation {
 	case "":
 		o.st.Evaluation = FirstMatch
 	case FirstMatch, DenyWins:
 	default:
-		errs = append(errs, problemf("tools.policy.evaluation", "%q is unknown; use first_match or deny_wins", policy.Evaluation))
+		errs = append(errs, problemf("tools.policy.evaluation", "%q is unknown; use first_match or deny_wins",
+			policy.Evaluation))
 	}
 	var err error
 	if o.st.PolicyRules, err = o.add(names, "tools.policy", policy); err != nil {
@@ -47,7 +49,8 @@ func compileOuter(names act.Names, policy, authorization Rules) (outer, error) {
 		errs = append(errs, err)
 	}
 	if n := len(o.rules); n > MaxRules {
-		errs = append(errs, problemf("tools.policy.rules", "there are %d rules with those of tools.authorization; at most %d are allowed", n, MaxRules))
+		errs = append(errs, problemf("tools.policy.rules",
+			"there are %d rules with those of tools.authorization; at most %d are allowed", n, MaxRules))
 	}
 	return o, errors.Join(errs...)
 }
@@ -95,7 +98,8 @@ func (o *outer) decide(c *call) (d Decision, denied bool) {
 	switch {
 	case found != nil:
 		d.Effect, d.Reason = found.effect, "A policy rule denies this."
-		d.Rule = fmt.Sprintf("%s %s: tool=%s matched %s%s", found.name, found.effect, shorten(c.req.Tool), glob, found.where)
+		d.Rule = fmt.Sprintf("%s %s: tool=%s matched %s%s", found.name, found.effect, shorten(c.req.Tool), glob,
+			found.where)
 	case o.st.Enabled:
 		d.Effect, d.Reason = o.st.Default, "No policy rule allows this."
 		d.Rule = fmt.Sprintf("default: %s (no matching rules)", o.st.Default)

@@ -42,8 +42,8 @@ type answer struct {
 	changed []string
 }
 
-// decision gives the answer out. What it is about is said in the paths that people of the conversation know: relative to its working directory, which
-// is the first of the inside paths.
+// decision gives the answer out. What it is about is said in the paths that people of the conversation know: relative
+// to its working directory, which is the first of the inside paths.
 func (a answer) decision(inside []string) Decision {
 	d := Decision{Effect: a.effect, Rule: a.rule, Reason: a.before, Changed: a.changed}
 	if a.about != nil {
@@ -95,7 +95,8 @@ func (s *Set) compilePermissions(tables map[string][]Permission) (map[string][]p
 		case tool == "":
 			errs = append(errs, problemf(tableName(key), "the name of the tool is empty"))
 		case twice:
-			errs = append(errs, problemf(tableName(key), "is the same tool as %s; put the rules into one table", tableName(other)))
+			errs = append(errs, problemf(tableName(key), "is the same tool as %s; put the rules into one table",
+				tableName(other)))
 		}
 		from[tool], exact[tool] = key, rules
 	}
@@ -217,7 +218,10 @@ func (p *permission) answer(input string) answer {
 }
 
 func unmatched(input string) answer {
-	return answer{effect: Ask, rule: "default: ask (no matching rules)", before: "No rule allows ", about: &input, after: "."}
+	return answer{
+		effect: Ask, rule: "default: ask (no matching rules)", before: "No rule allows ", about: &input,
+		after: ".",
+	}
 }
 
 // quoted shows an input to people; an empty one is the call as such.
@@ -231,7 +235,10 @@ func quoted(input string) string {
 // builtin decides for a tool without permission rules.
 func (c *call) builtin() answer {
 	if c.builtinAllow() {
-		return answer{effect: Allow, rule: "built-in: " + c.tool + " runs without asking", before: "This tool needs no approval."}
+		return answer{
+			effect: Allow, rule: "built-in: " + c.tool + " runs without asking",
+			before: "This tool needs no approval.",
+		}
 	}
 	return strictest(c.inputs, func(input string) answer {
 		return c.granted(answer{

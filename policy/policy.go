@@ -113,7 +113,8 @@ type Request struct {
 	Grants []Grant
 	// Session names the conversation; grants may be limited to one.
 	Session string
-	// Scripts are the files that [Set.Named] lists, as they are now. A command of bash is covered by no grant without them.
+	// Scripts are the files that [Set.Named] lists, as they are now. A command of bash is covered by no grant without
+	// them.
 	Scripts []File
 	// Server and Definition are the address of a tool's MCP server and the hash of the tool's definition.
 	Server, Definition string
@@ -222,14 +223,18 @@ type Set struct {
 // New compiles the options. One wrong rule refuses everything: the error joins
 // all problems, each with table, index, key and reason.
 func New(o Options) (*Set, error) {
-	s := &Set{level: o.Level, startups: newStartups(), names: act.NewNames(o.Tools), doers: doers(o.Tools), files: o.Files, reader: o.Reader}
+	s := &Set{
+		level: o.Level, startups: newStartups(), names: act.NewNames(o.Tools), doers: doers(o.Tools),
+		files: o.Files, reader: o.Reader,
+	}
 	var errs []error
 	switch o.Level {
 	case "":
 		s.level = Supervised
 	case ReadOnly, Supervised, Full:
 	default:
-		errs = append(errs, problemf("security.autonomy_level", "%q is unknown; use readonly, supervised or full", o.Level))
+		errs = append(errs, problemf("security.autonomy_level", "%q is unknown; use readonly, supervised or full",
+			o.Level))
 	}
 	var err error
 	if s.outer, err = compileOuter(s.names, o.Policy, o.Authorization); err != nil {
@@ -296,7 +301,8 @@ func (s *Set) inner(c *call) Decision {
 		return Decision{
 			Effect: Ask,
 			Rule:   "built-in: flagged content (" + a.rule + ")",
-			Reason: "Content from " + shorten(r.Suspicious) + " tried to give instructions in this conversation, so this needs a person's approval.",
+			Reason: "Content from " + shorten(r.Suspicious) +
+				" tried to give instructions in this conversation, so this needs a person's approval.",
 		}
 	}
 	return a.decision(c.req.InsidePaths)

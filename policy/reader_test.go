@@ -13,7 +13,8 @@ import (
 	"github.com/zephbot/zephbot/policy/command"
 )
 
-// consider asks all that the chain asks about one command: its paths, the files that decide what it does, the decision, and the offers.
+// consider asks all that the chain asks about one command: its paths, the files that decide what it does, the decision,
+// and the offers.
 func consider(s *policy.Set, reader *command.Reader, r policy.Request) string {
 	text := r.Inputs[0]
 	paths, names, d, offers := policy.CommandPaths(reader.Read(text), r.Dir), s.Named(r), s.Decide(r), s.Offers(r)
@@ -31,8 +32,8 @@ func everyRule(t testing.TB, reader *command.Reader, level policy.Level) *policy
 	return newSet(t, o)
 }
 
-// TestReaderChangesNothing: whoever shares a Reader gets the answers that everybody else gets, in any order and from many goroutines at once, and nobody
-// changes what another reads.
+// TestReaderChangesNothing: whoever shares a Reader gets the answers that everybody else gets, in any order and from
+// many goroutines at once, and nobody changes what another reads.
 func TestReaderChangesNothing(t *testing.T) {
 	t.Parallel()
 	var texts []string
@@ -66,7 +67,8 @@ func TestReaderChangesNothing(t *testing.T) {
 	}
 }
 
-// TestCommandIsParsedOnce: what the tool says of a command, the policy and its offers read one text once, and each of its commands once.
+// TestCommandIsParsedOnce: what the tool says of a command, the policy and its offers read one text once, and each of
+// its commands once.
 func TestCommandIsParsedOnce(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]int{
@@ -87,7 +89,8 @@ func TestCommandIsParsedOnce(t *testing.T) {
 	}
 }
 
-// BenchmarkCall asks all that the chain asks about one new command of 1 KB: with a Reader, as the service does, and without.
+// BenchmarkCall asks all that the chain asks about one new command of 1 KB: with a Reader, as the service does, and
+// without.
 func BenchmarkCall(b *testing.B) {
 	text := strings.Repeat("git log --oneline --graph --since='2 weeks ago' -5 && go test -count=1 -run TestFoo ./... && make -j4 test; ", 9)
 	for name, reader := range map[string]func() *command.Reader{"once": command.NewReader, "again": func() *command.Reader { return nil }} {

@@ -39,7 +39,8 @@ func TestSays(t *testing.T) {
 	}
 }
 
-// TestSaysRules: a tool that says that it writes files gives its rules to commands, whatever it is called; one that is not told of gives none.
+// TestSaysRules: a tool that says that it writes files gives its rules to commands, whatever it is called; one that is
+// not told of gives none.
 func TestSaysRules(t *testing.T) {
 	t.Parallel()
 	list := append(stated(), act.Tool{Name: "patch", Statement: act.Statement{Act: act.WritesFile, Verb: "patch", Aliases: []string{"fix"}}})

@@ -144,7 +144,8 @@ func (r *shellRules) blocks(sc *command.Script, legacy bool) (string, bool) {
 		}
 		for i := range sc.Commands {
 			cmd := &sc.Commands[i]
-			if legacy && strings.Contains(foldText(cmd.Text), b) || startsWith(foldText(byName(cmd)), strings.TrimSpace(b)) {
+			if legacy && strings.Contains(foldText(cmd.Text), b) ||
+				startsWith(foldText(byName(cmd)), strings.TrimSpace(b)) {
 				return b, true
 			}
 		}
@@ -228,28 +229,6 @@ func byTable(table []permission, sc *command.Script) answer {
 	return a
 }
 
-// written is the target of the first redirection that may create or change a file.
-func written(sc *command.Script) (target string, ok bool) {
-	for i := range sc.Redirects {
-		if sc.Redirects[i].Writes {
-			return sc.Redirects[i].Target, true
-		}
-	}
-	return "", false
-}
-
-// overwrites lifts an allow to ask: a rule is about the command, not about the file that its output goes to. That
-// holds for every allow rule, also for one that names the redirection.
-func overwrites(sc *command.Script, target, rule string) answer {
-	return answer{
-		effect: Ask,
-		rule:   "built-in: redirection that writes (" + rule + ")",
-		before: "The redirection in ",
-		about:  &sc.Text,
-		after:  " writes to " + quoted(target) + ".",
-	}
-}
-
 // single reports that the text is one simple command and nothing else.
 func single(sc *command.Script) bool {
 	return len(sc.Commands) == 1 && len(sc.Redirects) == 0 && sc.Problem == "" && !assignment.MatchString(sc.Text)
@@ -305,7 +284,8 @@ type repeat struct {
 
 // byCommand is the function of that name, asked once for equal commands that all stand alone or do not.
 func (m repeats) byCommand(table []permission, cmd *command.Command, alone *subject) answer {
-	if r, ok := m[cmd.Text]; ok && slices.Equal(r.command.Words, cmd.Words) && slices.Equal(r.command.Marks, cmd.Marks) {
+	if r, ok := m[cmd.Text]; ok && slices.Equal(r.command.Words, cmd.Words) &&
+		slices.Equal(r.command.Marks, cmd.Marks) {
 		return r.answer
 	}
 	a := byCommand(table, cmd, alone)
@@ -364,7 +344,10 @@ func (r *shellRules) builtin(c *call, sc *command.Script) answer {
 		}
 	}
 	if r.readsFreely(c, sc) {
-		return answer{effect: Allow, rule: "built-in: reading command", before: "The command only reads inside the allowed paths."}
+		return answer{
+			effect: Allow, rule: "built-in: reading command",
+			before: "The command only reads inside the allowed paths.",
+		}
 	}
 	if !sc.Certain() {
 		return uncertain(sc, "bash asks")

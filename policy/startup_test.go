@@ -76,7 +76,8 @@ func TestStartupLeavesTheRest(t *testing.T) {
 	}
 }
 
-// TestStartupIsNeverAlways: no standing approval covers such a file, so none is offered; who never wants to be asked is not.
+// TestStartupIsNeverAlways: no standing approval covers such a file, so none is offered; who never wants to be asked is
+// not.
 func TestStartupIsNeverAlways(t *testing.T) {
 	t.Parallel()
 	s := newSet(t, policy.Options{})

@@ -9,8 +9,8 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// The code of a tool is run through these alone: nothing that it does takes the service down. They say of a panic no more than that the tool failed; the log has
-// the value and the stack.
+// The code of a tool is run through these alone: nothing that it does takes the service down. They say of a panic no
+// more than that the tool failed; the log has the value and the stack.
 
 // SafeDescribe runs Describe, which must not be nil.
 func (t *Tool) SafeDescribe(ctx context.Context, call *Call) (subject Subject, err error) {

@@ -16,7 +16,8 @@ import (
 	"github.com/zephbot/zephbot/policy/grant"
 )
 
-// Category classifies a failed call (seed 003, error taxonomy). It decides whether we retry, and what the model is told to do.
+// Category classifies a failed call (seed 003, error taxonomy). It decides whether we retry, and what the model is told
+// to do.
 type Category string
 
 // The eleven categories.
@@ -49,20 +50,23 @@ func (c Category) Quality() bool {
 	return c == ToolNotFound || c == InvalidParameters || c == TypeMismatch
 }
 
-// Reformat says whether one attempt to put the same arguments into the right form is worth it (seed 003). A tool that does not exist has no form.
+// Reformat says whether one attempt to put the same arguments into the right form is worth it (seed 003). A tool that
+// does not exist has no form.
 func (c Category) Reformat() bool {
 	return c == InvalidParameters || c == TypeMismatch
 }
 
-// Error is a failed call. Message and Suggestion are written for the model (and may reach a person): no internals, no secrets.
+// Error is a failed call. Message and Suggestion are written for the model (and may reach a person): no internals, no
+// secrets.
 type Error struct {
 	Category   Category
 	Message    string
 	Suggestion string // "" = the category's own
 	Retryable  bool   // set only where we will retry
 	Denied     bool   // policy, a person or a quota said no: not a failure of the tool
-	Mistake    bool   // what was asked for is not there (a page, a host, a command): the model's mistake, not a failure of the tool
-	Err        error  // the cause, for the log; may be nil
+	// what was asked for is not there (a page, a host, a command): the model's mistake, not a failure of the tool
+	Mistake bool
+	Err     error // the cause, for the log; may be nil
 	// RetryAfter is how long the other side asks us to wait before the next attempt; 0 = not said.
 	RetryAfter time.Duration
 }
@@ -110,9 +114,11 @@ type Question struct {
 	Suspicious string `json:"suspicious,omitempty"` // untrusted source that was flagged in this conversation
 	// Offers are the choices of a standing approval; empty where none can cover the call.
 	Offers []grant.Offer `json:"offers,omitempty"`
-	// Whole says that every call of the tool may be approved for this conversation: it only reads, and its definition and server are known.
+	// Whole says that every call of the tool may be approved for this conversation: it only reads, and its definition
+	// and server are known.
 	Whole *grant.Grant `json:"whole,omitempty"`
-	// Inputs and Files are what the policy decided by; Changed names files that are not what they were when this was allowed before.
+	// Inputs and Files are what the policy decided by; Changed names files that are not what they were when this was
+	// allowed before.
 	Inputs  []string     `json:"inputs,omitempty"`
 	Dir     string       `json:"dir,omitempty"`
 	Files   []grant.File `json:"files,omitempty"`
@@ -122,7 +128,8 @@ type Question struct {
 	Definition string `json:"definition,omitempty"`
 }
 
-// AsError turns any error into an *Error, classifying what it knows of the standard library (spec: io and network table of seed 003).
+// AsError turns any error into an *Error, classifying what it knows of the standard library (spec: io and network table
+// of seed 003).
 func AsError(err error) *Error {
 	var e *Error
 	if errors.As(err, &e) && e != nil {
@@ -145,12 +152,14 @@ func classify(err error) Category {
 		return Timeout
 	case errors.Is(err, fs.ErrPermission):
 		return PolicyBlocked
-	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.ECONNABORTED), errors.Is(err, syscall.EPIPE),
+	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.ECONNABORTED),
+		errors.Is(err, syscall.EPIPE),
 		errors.Is(err, io.ErrClosedPipe):
 		return NetworkError
 	case errors.Is(err, syscall.EAGAIN), errors.Is(err, syscall.EINTR):
 		return ServerError
-	case errors.As(err, &errno) && !isNetwork(err): // an errno is a net.Error by its methods: a missing file is no network failure
+	case errors.As(err, &errno) && !isNetwork(err):
+		// an errno is a net.Error by its methods: a missing file is no network failure
 		if errno == syscall.ETIMEDOUT {
 			return Timeout
 		}
@@ -165,8 +174,8 @@ func classify(err error) Category {
 	}
 }
 
-// StatusCategory classifies an HTTP status that is no success (seed 003, HTTP table): what is neither the caller's mistake, nor forbidden, nor passing
-// is permanent.
+// StatusCategory classifies an HTTP status that is no success (seed 003, HTTP table): what is neither the caller's
+// mistake, nor forbidden, nor passing is permanent.
 func StatusCategory(status int) Category {
 	switch {
 	case status == http.StatusBadRequest, status == http.StatusUnprocessableEntity:
@@ -185,8 +194,9 @@ func StatusCategory(status int) Category {
 // maxRetryAfter bounds what a server may ask for.
 const maxRetryAfter = 24 * time.Hour
 
-// FromStatus makes the error of an HTTP answer that is no success. The server's own words are left out: they are foreign text. RetryAfter comes from
-// the header (RFC 9110, 10.2.3), of passing failures only. Retryable is left to the caller, who knows whether the request may be repeated.
+// FromStatus makes the error of an HTTP answer that is no success. The server's own words are left out: they are
+// foreign text. RetryAfter comes from the header (RFC 9110, 10.2.3), of passing failures only. Retryable is left to the
+// caller, who knows whether the request may be repeated.
 func FromStatus(status int, header http.Header) *Error {
 	e := &Error{Category: StatusCategory(status), Message: fmt.Sprintf("The server answered with status %d.", status)}
 	if text := http.StatusText(status); text != "" {
@@ -201,7 +211,8 @@ func FromStatus(status int, header http.Header) *Error {
 	return e
 }
 
-// retryAfter reads seconds, or a date. A date is compared with the server's own clock, so that a wrong one, its or ours, does no harm.
+// retryAfter reads seconds, or a date. A date is compared with the server's own clock, so that a wrong one, its or
+// ours, does no harm.
 func retryAfter(header http.Header) time.Duration {
 	value := strings.TrimSpace(header.Get("Retry-After"))
 	if value == "" {
@@ -307,7 +318,8 @@ func Feedback(err error) string {
 	return b.String()
 }
 
-// oneLine keeps the block at five lines whatever the message holds, also for readers that break lines where Unicode does.
+// oneLine keeps the block at five lines whatever the message holds, also for readers that break lines where Unicode
+// does.
 func oneLine(s string) string {
 	s = strings.Join(strings.FieldsFunc(s, func(r rune) bool {
 		switch r {

@@ -10,17 +10,18 @@ type Set interface {
 	Definitions() []Definition
 }
 
-// Overlay is what one turn changes of the tools that there are: an allow-list takes some away, an editor, a sub-agent or a skill may add its own. It does not
-// change once it is made, and is safe for concurrent use. What lies below it goes on: the tools of a server that connects meanwhile are there, unless they are
-// taken away. Nil changes nothing.
+// Overlay is what one turn changes of the tools that there are: an allow-list takes some away, an editor, a sub-agent
+// or a skill may add its own. It does not change once it is made, and is safe for concurrent use. What lies below it
+// goes on: the tools of a server that connects meanwhile are there, unless they are taken away. Nil changes nothing.
 type Overlay struct {
 	takes func(name string) bool
 	added []Tool
 }
 
-// NewOverlay makes an overlay. takes says of the name of a tool whether it is taken away; it must always give the same answer and be safe for concurrent use;
-// nil takes none. Tools that are added stay, whatever takes says of their names, and cover a tool of the same name below. They are tools of our own, since
-// those of a server come and go with it (Registry.Replace).
+// NewOverlay makes an overlay. takes says of the name of a tool whether it is taken away; it must always give the same
+// answer and be safe for concurrent use; nil takes none. Tools that are added stay, whatever takes says of their names,
+// and cover a tool of the same name below. They are tools of our own, since those of a server come and go with it
+// (Registry.Replace).
 func NewOverlay(takes func(name string) bool, added ...Tool) (*Overlay, error) {
 	o := &Overlay{takes: takes}
 	for _, t := range added {

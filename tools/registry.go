@@ -23,7 +23,8 @@ func State(list []Tool, says []act.Tool) ([]Tool, error) {
 	return list, nil
 }
 
-// Registry holds the tools that exist. Its zero value is empty and ready. Safe for concurrent use; a reader keeps the snapshot it took.
+// Registry holds the tools that exist. Its zero value is empty and ready. Safe for concurrent use; a reader keeps the
+// snapshot it took.
 type Registry struct {
 	mu    sync.RWMutex
 	tools map[string]Tool
@@ -91,8 +92,9 @@ func (r *Registry) Remove(name string) {
 	}
 }
 
-// Replace puts the given tools in the place of all tools of an MCP server, at once: no reader sees a part of the change. Each must belong to the server; an
-// error changes nothing. Without tools the server's are gone; calls that run go on.
+// Replace puts the given tools in the place of all tools of an MCP server, at once: no reader sees a part of the
+// change. Each must belong to the server; an error changes nothing. Without tools the server's are gone; calls that run
+// go on.
 func (r *Registry) Replace(server string, list []Tool) error {
 	if server == "" {
 		return fmt.Errorf("replace tools: no server is named")
@@ -146,8 +148,9 @@ func (r *Registry) Lookup(name string) (Tool, bool) {
 	return t, ok
 }
 
-// Definitions lists all tools: built-ins in the order they were added, then MCP tools by name, so that the list (and a model's prompt cache) is stable.
-// Every turn asks for it, so it is made once for each set of tools and shared: nobody may change its elements, while appending to it makes a copy.
+// Definitions lists all tools: built-ins in the order they were added, then MCP tools by name, so that the list (and a
+// model's prompt cache) is stable. Every turn asks for it, so it is made once for each set of tools and shared: nobody
+// may change its elements, while appending to it makes a copy.
 func (r *Registry) Definitions() []Definition {
 	if list := r.list.Load(); list != nil {
 		return *list

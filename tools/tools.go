@@ -1,5 +1,5 @@
-// Package tools declares what a tool is, what a call of one carries, and how it may fail. Stages that guard a call live in packages below,
-// composed once in tools/chain; the built-in tools live beside them.
+// Package tools declares what a tool is, what a call of one carries, and how it may fail. Stages that guard a call live
+// in packages below, composed once in tools/chain; the built-in tools live beside them.
 package tools
 
 import (
@@ -22,15 +22,16 @@ type Definition struct {
 	OutputSchema json.RawMessage // of a structured result; may be nil
 	ReadOnly     bool            // changes nothing: may run beside others and be repeated
 	Destructive  bool            // may destroy what exists; shown on the approval card
-	Reads        bool            // its MCP server says that it only reads, trusted or not: enough for a person to approve it for a conversation
-	Server       string          // MCP server id; "" for a built-in
-	Trusted      bool            // the MCP server's annotations may be believed
-	Timeout      time.Duration   // upper limit of one run; 0 = the tool limits itself
-	Says         *act.Statement  // what a tool of our own says of itself; nil = nothing. Read it with Stated
+	// its MCP server says that it only reads, trusted or not: enough for a person to approve it for a conversation
+	Reads   bool
+	Server  string         // MCP server id; "" for a built-in
+	Trusted bool           // the MCP server's annotations may be believed
+	Timeout time.Duration  // upper limit of one run; 0 = the tool limits itself
+	Says    *act.Statement // what a tool of our own says of itself; nil = nothing. Read it with Stated
 }
 
-// Stated is what the tool says of itself. Only our own tools are believed: of a tool of an MCP server, as of one that says nothing, the zero value is
-// given, which lowers no guard.
+// Stated is what the tool says of itself. Only our own tools are believed: of a tool of an MCP server, as of one that
+// says nothing, the zero value is given, which lowers no guard.
 func (d Definition) Stated() act.Statement {
 	if d.Says == nil || d.Server != "" {
 		return act.Statement{}
@@ -41,7 +42,8 @@ func (d Definition) Stated() act.Statement {
 // Runs reports that the tool runs commands of a shell.
 func (d Definition) Runs() bool { return d.Stated().Act == act.Runs }
 
-// Hash identifies the definition: an approval binds it, so that a tool that changed meanwhile does not run on an old yes.
+// Hash identifies the definition: an approval binds it, so that a tool that changed meanwhile does not run on an old
+// yes.
 func (d Definition) Hash() string {
 	h := sha256.New()
 	for _, part := range []string{d.Name, d.Description, string(d.Schema), string(d.OutputSchema), d.Server} {
@@ -73,11 +75,13 @@ type Call struct {
 	Args   json.RawMessage // as the model wrote them; the decode stage replaces them by the canonical form
 	Origin Origin
 	Trail  *Trail // never nil inside the chain
-	// Definition is what the journal says the model was shown; the chain refuses the call when the tool has changed since. Empty = unchecked.
+	// Definition is what the journal says the model was shown; the chain refuses the call when the tool has changed
+	// since. Empty = unchecked.
 	Definition string
 	// Probe asks only whether the call may run now: the chain stops with ErrProbed before anything happens.
 	Probe bool
-	// Tools is what the turn changes of the tools that there are (allow-lists of chat and channel, tools of its own); nil = nothing.
+	// Tools is what the turn changes of the tools that there are (allow-lists of chat and channel, tools of its own);
+	// nil = nothing.
 	Tools *Overlay
 	// OnStart is called once, right before the tool runs: the journal's "started" record. An error stops the call.
 	OnStart func(ctx context.Context) error
@@ -85,19 +89,23 @@ type Call struct {
 	Progress func(text string)
 	// Ask is what the person wants in this turn, for a stage that has to judge what matters; may be empty.
 	Ask string
-	// Suspicious is the untrusted source whose content was flagged earlier in this conversation; "" = none. The gate hands it to the policy.
+	// Suspicious is the untrusted source whose content was flagged earlier in this conversation; "" = none. The gate
+	// hands it to the policy.
 	Suspicious string
-	// Touched are the canonical paths that calls of this conversation have worked on: what may be read again after flagged content.
+	// Touched are the canonical paths that calls of this conversation have worked on: what may be read again after
+	// flagged content.
 	Touched []string
-	// BatchN and CallN say which batch and which call of the conversation this is, counted from 1 since its beginning or the last /clear. They come
-	// from the journal, so that a resumed or repeated call has the same numbers. 0 = not part of a conversation.
+	// BatchN and CallN say which batch and which call of the conversation this is, counted from 1 since its beginning
+	// or the last /clear. They come from the journal, so that a resumed or repeated call has the same numbers. 0 = not
+	// part of a conversation.
 	BatchN, CallN int
 	// Began is the number of the journal entry with which the conversation began anew; 0 = from its beginning.
 	Began int64
 	// Earlier are the calls of this turn that had ended before the batch of this one was asked for, the oldest first.
 	Earlier []Earlier
 
-	// Unchanged says, right before the tool runs, whether what the call was decided by is still so; else it names what changed. nil = yes.
+	// Unchanged says, right before the tool runs, whether what the call was decided by is still so; else it names what
+	// changed. nil = yes.
 	Unchanged func(ctx context.Context) (changed []string)
 
 	// Set by the decode stage.
@@ -122,7 +130,8 @@ type Subject struct {
 	Note  string // where and under which limits: "in the workspace of this chat · network off"
 	// Dir is where the call works, set by the gate; "" = not known.
 	Dir string
-	// Scripts are the files whose content decides what the call does, as they were when it was decided; set by the gate. An approval binds them.
+	// Scripts are the files whose content decides what the call does, as they were when it was decided; set by the
+	// gate. An approval binds them.
 	Scripts []grant.File
 }
 
@@ -149,10 +158,12 @@ type Trail struct {
 	MCPErrorCode string
 	Correlation  string
 	Egress       []Egress
-	Notices      []string // what the person has to be told besides the result, one sentence each (a declined question of a server)
-	Summary      string   // one line about the result for the person who watches: "[shell] 342 lines -> 28 lines, 91.8% filtered"
-	Started      bool
-	Duration     time.Duration
+	// what the person has to be told besides the result, one sentence each (a declined question of a server)
+	Notices []string
+	// one line about the result for the person who watches: "[shell] 342 lines -> 28 lines, 91.8% filtered"
+	Summary  string
+	Started  bool
+	Duration time.Duration
 }
 
 // Egress is one outgoing request of a tool, blocked ones included.
@@ -176,8 +187,8 @@ type Result struct {
 	Truncated bool
 	Untrusted string // where foreign content came from ("https://…", "mcp:github"); "" = our own
 	Error     bool   // the tool ran and reports a failure (non-zero exit): Text says what
-	// Failure says why a run that began could not do its work (its time was up, a person stopped it); Text is what there was until then. The chain puts
-	// its block before the text. It implies Error. nil = it ended by itself.
+	// Failure says why a run that began could not do its work (its time was up, a person stopped it); Text is what
+	// there was until then. The chain puts its block before the text. It implies Error. nil = it ended by itself.
 	Failure     *Error
 	MIME        string   // content type of Text when it is not plain text
 	Credentials int      // how many were hidden in Text
@@ -201,11 +212,13 @@ type Middleware func(next Handler) Handler
 // Tool is one tool: its definition and how to run it. Run and Describe are safe for concurrent use and honour ctx.
 type Tool struct {
 	Definition Definition
-	// Describe says what the policy has to look at. Args are valid against the schema. It must not change anything. nil = the raw arguments.
+	// Describe says what the policy has to look at. Args are valid against the schema. It must not change anything. nil
+	// = the raw arguments.
 	Describe func(ctx context.Context, call *Call) (Subject, error)
-	// Check says why the call cannot run as things are, before a person is asked about it; nil = it may. It changes nothing, and Run looks again. nil = no
-	// such reasons.
+	// Check says why the call cannot run as things are, before a person is asked about it; nil = it may. It changes
+	// nothing, and Run looks again. nil = no such reasons.
 	Check func(ctx context.Context, call *Call) error
-	// Run executes the call. A failure to do what was asked is an *Error; a process that ran and failed is a Result with Error set.
+	// Run executes the call. A failure to do what was asked is an *Error; a process that ran and failed is a Result
+	// with Error set.
 	Run Handler
 }

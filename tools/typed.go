@@ -12,7 +12,8 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// Typed describes a tool whose arguments are the struct In; its schema comes from the struct (tags `json` and `jsonschema`).
+// Typed describes a tool whose arguments are the struct In; its schema comes from the struct (tags `json` and
+// `jsonschema`).
 type Typed[In any] struct {
 	Definition Definition // Schema is filled by New
 	// Describe as in Tool, with decoded arguments; nil = the raw arguments.
@@ -87,7 +88,8 @@ func simplify(s *jsonschema.Schema) {
 	simplify(s.AdditionalProperties)
 }
 
-// decode reads arguments strictly; the decode stage has validated them against the schema before, so an error here is rare but possible.
+// decode reads arguments strictly; the decode stage has validated them against the schema before, so an error here is
+// rare but possible.
 func decode[In any](args json.RawMessage) (In, error) {
 	var in In
 	if len(bytes.TrimSpace(args)) == 0 {
@@ -108,9 +110,16 @@ func decode[In any](args json.RawMessage) (In, error) {
 func misfit(err error) *Error {
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		if wrong.Field == "" {
-			return &Error{Category: TypeMismatch, Message: "arguments: want a JSON object, got " + wrong.Value, Err: err}
+			return &Error{
+				Category: TypeMismatch, Message: "arguments: want a JSON object, got " + wrong.Value,
+				Err: err,
+			}
 		}
-		return &Error{Category: TypeMismatch, Message: "field " + wrong.Field + ": got " + wrong.Value + ", which does not fit", Err: err}
+		return &Error{Category: TypeMismatch, Message: "field " + wrong.Field + ": got " + wrong.Value +
+			", which does not fit", Err: err}
 	}
-	return &Error{Category: InvalidParameters, Message: "arguments: " + strings.TrimPrefix(err.Error(), "json: "), Err: err}
+	return &Error{
+		Category: InvalidParameters, Message: "arguments: " + strings.TrimPrefix(err.Error(), "json: "),
+		Err: err,
+	}
 }

@@ -1,5 +1,6 @@
-// Package act is what a tool says of itself: what its calls do, and what follows from that for rules, cache and words. A tool says it once, in its own
-// package; nobody else knows a tool by its name. Only our own tools are believed: what an MCP server says of its tools are hints.
+// Package act is what a tool says of itself: what its calls do, and what follows from that for rules, cache and words.
+// A tool says it once, in its own package; nobody else knows a tool by its name. Only our own tools are believed: what
+// an MCP server says of its tools are hints.
 package act
 
 import "strings"
@@ -9,19 +10,22 @@ type Act uint8
 
 // The acts.
 const (
-	Unknown        Act = iota
-	Runs               // runs a command of a shell: its input is the text of the command
-	ReadsFile          // reads one file
-	Searches           // lists or searches files
-	Inspects           // reads files by way of another program (an index of code, a compiler), which the autonomy level readonly does not allow
-	WritesFile         // writes or changes a file
-	MakesDirectory     // makes a directory
-	RemovesPath        // removes a file or a directory
-	MovesPath          // moves its first input to its second
-	CopiesPath         // copies its first input to its second
-	ReadsWeb           // asks the network for a page: that brings in something new, and the address may carry something out
-	Recalls            // reads what the conversation keeps itself: long outputs, memory, tasks, the list of tools
-	Keeps              // changes what the conversation keeps itself: memory, tasks
+	Unknown   Act = iota
+	Runs          // runs a command of a shell: its input is the text of the command
+	ReadsFile     // reads one file
+	Searches      // lists or searches files
+	// reads files by way of another program (an index of code, a compiler), which the autonomy level readonly does not
+	// allow
+	Inspects
+	WritesFile     // writes or changes a file
+	MakesDirectory // makes a directory
+	RemovesPath    // removes a file or a directory
+	MovesPath      // moves its first input to its second
+	CopiesPath     // copies its first input to its second
+	// asks the network for a page: that brings in something new, and the address may carry something out
+	ReadsWeb
+	Recalls // reads what the conversation keeps itself: long outputs, memory, tasks, the list of tools
+	Keeps   // changes what the conversation keeps itself: memory, tasks
 )
 
 // OnlyReads reports what the autonomy level readonly allows: to read files and web pages (seed 003).
@@ -116,8 +120,8 @@ func NewNames(list []Tool) Names {
 // Act is what the tool with a canonical name says that it does.
 func (n Names) Act(name string) Act { return n.acts[name] }
 
-// Canonical gives the name that a tool is known by: white space is trimmed, and aliases are resolved. Letters of a tool of our own match in either case;
-// the qualified name of an MCP tool, server:tool, stays as it is.
+// Canonical gives the name that a tool is known by: white space is trimmed, and aliases are resolved. Letters of a tool
+// of our own match in either case; the qualified name of an MCP tool, server:tool, stays as it is.
 func (n Names) Canonical(name string) string {
 	if _, known := n.acts[name]; known {
 		return name

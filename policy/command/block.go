@@ -10,7 +10,10 @@ func DefaultBlocked() []string { return strings.Split(blocklist, "\n") }
 
 // DefaultConfirm lists the default confirm patterns (seed 003, tools.shell.confirm_patterns).
 func DefaultConfirm() []string {
-	return []string{"rm ", "git push -f", "git push --force", "drop table", "drop database", "truncate ", "$(", "`", "<(", ">(", "<<<", "eval "}
+	return []string{
+		"rm ", "git push -f", "git push --force", "drop table", "drop database", "truncate ", "$(", "`",
+		"<(", ">(", "<<<", "eval ",
+	}
 }
 
 // Blocked reports whether a command at any depth is on the default blocklist, and which entry it is. Entries in
@@ -69,7 +72,8 @@ func blockedCommand(c *Command, allowed []string) string {
 func blockedName(name string) string {
 	stem, _, _ := strings.Cut(name, ".")
 	switch stem {
-	case "sudo", "su", "doas", "pkexec", "fdisk", "curl", "wget", "ncat", "netcat", "shutdown", "reboot", "halt", "poweroff":
+	case "sudo", "su", "doas", "pkexec", "fdisk", "curl", "wget", "ncat", "netcat", "shutdown", "reboot", "halt",
+		"poweroff":
 		return stem
 	case "nc":
 		return "nc "
@@ -173,8 +177,10 @@ func home(path string) bool {
 func fetches(name string) bool {
 	stem, _, _ := strings.Cut(name, ".")
 	switch stem {
-	case "curl", "wget", "nc", "nc6", "ncat", "netcat", "socat", "telnet", "ssh", "scp", "sftp", "rsync", "ftp", "tftp", "lftp", "aria2c", "wget2", "lynx", "w3m", "links", "elinks",
-		"http", "https", "httpie", "xh", "axel", "ssh-copy-id", "mosh", "nmap", "dig", "nslookup", "host", "ping", "ping6", "traceroute", "whois", "rclone", "openssl-s_client":
+	case "curl", "wget", "nc", "nc6", "ncat", "netcat", "socat", "telnet", "ssh", "scp", "sftp", "rsync", "ftp", "tftp",
+		"lftp", "aria2c", "wget2", "lynx", "w3m", "links", "elinks", "http", "https", "httpie", "xh", "axel",
+		"ssh-copy-id", "mosh", "nmap", "dig", "nslookup", "host", "ping", "ping6", "traceroute", "whois", "rclone",
+		"openssl-s_client":
 		return true
 	}
 	return false

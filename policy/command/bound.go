@@ -16,9 +16,10 @@ type FileName struct {
 // maxNamed is how many files of one script are named.
 const maxNamed = 64
 
-// Names lists the files whose content decides what the commands of a script do: programs named by a path, the words of interpreters and of programs
-// that nobody knows, and what build tools read by themselves. The words of programs that are known to take them as data are left out.
-// ok is false where the names do not tell which files those are: a command changes the directory on the way, or there are too many.
+// Names lists the files whose content decides what the commands of a script do: programs named by a path, the words of
+// interpreters and of programs that nobody knows, and what build tools read by themselves. The words of programs that
+// are known to take them as data are left out. ok is false where the names do not tell which files those are: a command
+// changes the directory on the way, or there are too many.
 func (s Script) Names() (list []FileName, ok bool) {
 	ok = true
 	for i := range s.Commands {
@@ -38,7 +39,8 @@ func (s Script) Names() (list []FileName, ok bool) {
 func moves(cmd *Command) bool {
 	name := strings.ToLower(cmd.Name)
 	switch name {
-	case "cd", "pushd", "popd", "chroot", "unshare", "nsenter", "proot", "bwrap", "run0", "systemd-run", "firejail", "capsh", "parallel":
+	case "cd", "pushd", "popd", "chroot", "unshare", "nsenter", "proot", "bwrap", "run0", "systemd-run", "firejail",
+		"capsh", "parallel":
 		return true
 	case "npm", "pnpm", "yarn", "bun", "make", "gmake",
 		"just", "task", "ninja", "cmake", "env", "genv", "sudo", "doas", "go", "cargo", "poetry", "uv", "pdm":
@@ -90,8 +92,8 @@ func (c *Command) files(list []FileName) []FileName {
 	return list
 }
 
-// namedBy is the file that a word may name; "" for none. Of a build tool the words that are no values of options are targets, which often are files
-// that it makes itself.
+// namedBy is the file that a word may name; "" for none. Of a build tool the words that are no values of options are
+// targets, which often are files that it makes itself.
 func namedBy(before, word string, build bool) string {
 	if word == "" {
 		return ""
@@ -174,27 +176,32 @@ func moreImplicitFiles(name string) []string {
 // namesData names programs that read or change the files they name and run none of them.
 func namesData(name string) bool {
 	switch name {
-	case "[", "ar", "base64", "basename", "bunzip2", "bzip2", "cat", "chgrp", "chmod", "chown", "cksum", "clang", "clang++", "cmp", "column", "comm", "cp",
-		"cut", "date", "dd", "df", "diff", "dirname", "du", "echo", "expand", "expr", "false", "file", "fmt", "fold", "g++", "gcc", "cc", "c++", "git", "go",
-		"gofmt", "gofumpt", "grep", "egrep", "fgrep", "rg", "gunzip", "gzip", "head", "hexdump", "iconv", "id", "install", "jq", "join", "kill", "ld", "less", "ln",
-		"ls", "md5sum", "mkdir", "mkfifo", "mktemp", "more", "mv", "nl", "nm", "objdump", "od", "paste", "patch", "pgrep", "pkill", "ps", "pwd", "readlink",
-		"realpath", "rm", "rmdir", "rustc", "seq", "sha1sum", "sha256sum", "sha512sum", "shred", "shuf", "sleep", "sort", "split", "stat", "strip", "sum", "sync",
-		"tac", "tail", "tar", "tee", "test", "touch", "tr", "tree", "true", "truncate", "tsc", "type", "uname", "unexpand", "uniq", "unlink", "unxz", "unzip",
-		"uptime", "wc", "which", "who", "whoami", "xxd", "xz", "yes", "zip", "zstd", "systemctl", "journalctl", "kubectl", "gh":
+	case "[", "ar", "base64", "basename", "bunzip2", "bzip2", "cat", "chgrp", "chmod", "chown", "cksum", "clang",
+		"clang++", "cmp", "column", "comm", "cp", "cut", "date", "dd", "df", "diff", "dirname", "du", "echo", "expand",
+		"expr", "false", "file", "fmt", "fold", "g++", "gcc", "cc", "c++", "git", "go", "gofmt", "gofumpt", "grep",
+		"egrep", "fgrep", "rg", "gunzip", "gzip", "head", "hexdump", "iconv", "id", "install", "jq", "join", "kill",
+		"ld", "less", "ln", "ls", "md5sum", "mkdir", "mkfifo", "mktemp", "more", "mv", "nl", "nm", "objdump", "od",
+		"paste", "patch", "pgrep", "pkill", "ps", "pwd", "readlink", "realpath", "rm", "rmdir", "rustc", "seq",
+		"sha1sum", "sha256sum", "sha512sum", "shred", "shuf", "sleep", "sort", "split", "stat", "strip", "sum", "sync",
+		"tac", "tail", "tar", "tee", "test", "touch", "tr", "tree", "true", "truncate", "tsc", "type", "uname",
+		"unexpand", "uniq", "unlink", "unxz", "unzip", "uptime", "wc", "which", "who", "whoami", "xxd", "xz", "yes",
+		"zip", "zstd", "systemctl", "journalctl", "kubectl", "gh":
 		return true
 	}
 	return false
 }
 
-// PrefixWords is how many leading words a rule "these words and any others" for a command has: its program, and its subcommand where it has some.
-// It is 0 where such a rule is never offered: where the rest of the words decides what runs, or nobody knows what it decides.
+// PrefixWords is how many leading words a rule "these words and any others" for a command has: its program, and its
+// subcommand where it has some. It is 0 where such a rule is never offered: where the rest of the words decides what
+// runs, or nobody knows what it decides.
 func PrefixWords(words []string) int {
 	if len(words) == 0 {
 		return 0
 	}
 	switch words[0] {
-	case "mkdir", "touch", "cp", "mv", "gzip", "gunzip", "zip", "unzip", "diff", "cmp", "jq", "tree", "du", "df", "gofmt", "gofumpt", "journalctl",
-		"sha256sum", "md5sum", "stat", "wc", "head", "tail", "cat", "ls", "grep", "cut", "uniq", "tr", "echo", "ps", "file":
+	case "mkdir", "touch", "cp", "mv", "gzip", "gunzip", "zip", "unzip", "diff", "cmp", "jq", "tree", "du", "df",
+		"gofmt", "gofumpt", "journalctl", "sha256sum", "md5sum", "stat", "wc", "head", "tail", "cat", "ls", "grep",
+		"cut", "uniq", "tr", "echo", "ps", "file":
 		return 1
 	}
 	if len(words) > 1 && listed(subcommands(words[0]), words[1]) {
@@ -203,8 +210,8 @@ func PrefixWords(words []string) int {
 	return 0
 }
 
-// PrefixCovers reports whether the words after a prefix are data: none of them is an option that is known to start a program, to write elsewhere or to
-// bring settings. Options that nobody knows are for the rules to judge.
+// PrefixCovers reports whether the words after a prefix are data: none of them is an option that is known to start a
+// program, to write elsewhere or to bring settings. Options that nobody knows are for the rules to judge.
 func PrefixCovers(program string, rest []string) bool {
 	if program != "git" {
 		return true

@@ -235,8 +235,10 @@ func (f *finder) again(text string, at place) {
 // rough finds commands in text that does not parse, or that bash may read differently, so that a blocked name is still
 // seen. Quotes and backslashes are dropped, and every separator starts a command.
 func (f *finder) rough(text string, at place) {
-	text = strings.NewReplacer(`"`, "", `'`, "", "\\\n", "", `\`, "", "$(", "\n", "`", "\n", "<&-", "\n", ">&-", "\n").Replace(text)
-	for segment := range strings.FieldsFuncSeq(text, func(r rune) bool { return strings.ContainsRune("\n\r;|&(){}", r) }) {
+	text = strings.NewReplacer(`"`, "", `'`, "", "\\\n", "", `\`, "", "$(", "\n", "`", "\n", "<&-", "\n", ">&-",
+		"\n").Replace(text)
+	for segment := range strings.FieldsFuncSeq(text,
+		func(r rune) bool { return strings.ContainsRune("\n\r;|&(){}", r) }) {
 		var words []word
 		target := false
 		for field := range strings.FieldsSeq(segment) {

@@ -16,7 +16,8 @@ func (f *finder) command(words []word, at place) {
 	cmd.Depth, cmd.Via = at.depth, at.via
 	if f.out.Commands == nil { // most commands end with one of these bytes
 		text := f.out.Text
-		f.out.Commands = make([]Command, 0, min(64, 1+strings.Count(text, ";")+strings.Count(text, "|")+strings.Count(text, "&")/2+strings.Count(text, "\n")))
+		f.out.Commands = make([]Command, 0, min(64, 1+strings.Count(text, ";")+strings.Count(text, "|")+
+			strings.Count(text, "&")/2+strings.Count(text, "\n")))
 	}
 	f.out.Commands = append(f.out.Commands, cmd)
 	index := len(f.out.Commands)

@@ -270,7 +270,8 @@ func (f *files) command(c *Command) {
 		f.other(c)
 	}
 	// An expansion in a word was looked at with the word.
-	if c.Dynamic && (c.mark(0)&MarkExpansion != 0 || !slices.ContainsFunc(c.Marks, func(m Mark) bool { return m&MarkExpansion != 0 })) {
+	if c.Dynamic && (c.mark(0)&MarkExpansion != 0 ||
+		!slices.ContainsFunc(c.Marks, func(m Mark) bool { return m&MarkExpansion != 0 })) {
 		f.unknown("its words are not known before it runs")
 	}
 }
@@ -314,7 +315,8 @@ func recursive(c *Command) bool {
 		return true
 	case "grep", "egrep", "fgrep", "diff":
 		return slices.ContainsFunc(c.Words, func(w string) bool {
-			return strings.HasPrefix(w, "-") && !strings.HasPrefix(w, "--") && strings.ContainsAny(w, "rR") || strings.Contains(w, "recursive")
+			return strings.HasPrefix(w, "-") && !strings.HasPrefix(w, "--") && strings.ContainsAny(w, "rR") ||
+				strings.Contains(w, "recursive")
 		})
 	}
 	return false
@@ -333,7 +335,8 @@ func (f *files) other(c *Command) {
 // wraps reports that the command only runs others, which are listed themselves.
 func (f *files) wraps(c *Command) bool {
 	for i := range f.script.Commands {
-		if via := f.script.Commands[i].Via; slices.ContainsFunc(via, func(v string) bool { return v == c.Name || strings.HasPrefix(v, c.Name+" ") }) {
+		if via := f.script.Commands[i].Via; slices.ContainsFunc(via,
+			func(v string) bool { return v == c.Name || strings.HasPrefix(v, c.Name+" ") }) {
 			return true
 		}
 	}
@@ -362,7 +365,8 @@ func (f *files) any(text string, mark Mark, use Use) {
 	if !strings.ContainsAny(text, " \t\n\"'`();|&<>{}$") {
 		return
 	}
-	for piece := range strings.FieldsFuncSeq(text, func(r rune) bool { return strings.ContainsRune(" \t\n\"'`();|&<>{}[]$=,:@\\", r) }) {
+	for piece := range strings.FieldsFuncSeq(text,
+		func(r rune) bool { return strings.ContainsRune(" \t\n\"'`();|&<>{}[]$=,:@\\", r) }) {
 		f.add(File{Path: piece, Use: use, Within: true})
 	}
 }

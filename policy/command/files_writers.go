@@ -25,7 +25,9 @@ func (f *files) writer(c *Command) bool {
 	case "dd":
 		f.dd(c)
 	case "sed":
-		if !slices.ContainsFunc(c.Words, func(w string) bool { return strings.HasPrefix(w, "-i") || strings.HasPrefix(w, "--in-place") }) {
+		if !slices.ContainsFunc(c.Words, func(w string) bool {
+			return strings.HasPrefix(w, "-i") || strings.HasPrefix(w, "--in-place")
+		}) {
 			return false
 		}
 		for i := 1; i < len(c.Words); i++ {
@@ -50,7 +52,8 @@ func (f *files) dd(c *Command) {
 
 // copiesTree reports an option of cp that goes down into directories.
 func copiesTree(w string) bool {
-	return strings.HasPrefix(w, "-") && !strings.HasPrefix(w, "--") && strings.ContainsAny(w, "rRa") || w == "--recursive" || w == "--archive"
+	return strings.HasPrefix(w, "-") && !strings.HasPrefix(w, "--") && strings.ContainsAny(w, "rRa") ||
+		w == "--recursive" || w == "--archive"
 }
 
 // operands are the indexes of the words that are no options.
@@ -75,7 +78,8 @@ func (f *files) all(c *Command, use Use) {
 	}
 }
 
-// pairs notes sources and the destination of cp and mv. The destination may be a directory, in which the source keeps its name.
+// pairs notes sources and the destination of cp and mv. The destination may be a directory, in which the source keeps
+// its name.
 func (f *files) pairs(c *Command, from, to Use) {
 	target, mark, list := destination(c, operands(c))
 	if target == "" {
@@ -96,7 +100,8 @@ func (f *files) pairs(c *Command, from, to Use) {
 	f.wordPath(target, mark, to, true)
 }
 
-// destination finds where cp and mv put things: the last operand, or the value of -t. The rest of the operands are sources.
+// destination finds where cp and mv put things: the last operand, or the value of -t. The rest of the operands are
+// sources.
 func destination(c *Command, list []int) (target string, mark Mark, sources []int) {
 	for i := 1; i < len(c.Words); i++ {
 		w := c.Words[i]
@@ -148,16 +153,19 @@ func showsNothing(words []string) bool {
 	}
 	patch := has("-p -u --patch --patch-with-stat --cc -c -L -v --verbose --word-diff --color-words -U --unified --raw-diff") ||
 		slices.ContainsFunc(words, func(w string) bool {
-			return len(w) > 1 && w[0] == '-' && w[1] != '-' && strings.ContainsAny(w, "puLUSGv") || strings.HasPrefix(w, "--patch") || strings.HasPrefix(w, "--word-diff")
+			return len(w) > 1 && w[0] == '-' && w[1] != '-' && strings.ContainsAny(w, "puLUSGv") ||
+				strings.HasPrefix(w, "--patch") || strings.HasPrefix(w, "--word-diff")
 		})
 	switch words[0] {
-	case "status", "branch", "tag", "remote", "rev-parse", "ls-files", "describe", "shortlog", "fetch", "push", "pull", "config", "init", "merge-base", "rev-list",
-		"ls-tree", "reflog", "version", "help", "count-objects", "for-each-ref", "name-rev", "symbolic-ref", "check-ignore", "gc", "prune", "rm", "mv", "ls-remote":
+	case "status", "branch", "tag", "remote", "rev-parse", "ls-files", "describe", "shortlog", "fetch", "push", "pull",
+		"config", "init", "merge-base", "rev-list", "ls-tree", "reflog", "version", "help", "count-objects",
+		"for-each-ref", "name-rev", "symbolic-ref", "check-ignore", "gc", "prune", "rm", "mv", "ls-remote":
 		return true
 	case "add", "log", "commit", "whatchanged":
 		return !patch
 	case "diff", "show":
-		return !patch && has("--stat --shortstat --numstat --name-only --name-status --dirstat --summary --quiet --no-patch -s")
+		return !patch &&
+			has("--stat --shortstat --numstat --name-only --name-status --dirstat --summary --quiet --no-patch -s")
 	}
 	return false
 }

@@ -49,7 +49,8 @@ func (f *finder) gitGlobal(words []word) int {
 		case text == "-c" || strings.HasPrefix(text, "--config-env") || strings.HasPrefix(text, "--exec-path="):
 			f.indirect("git " + clip(text) + " may set a program that git runs")
 			i++
-		case text == "-C" || text == "--git-dir" || text == "--work-tree" || text == "--namespace" || text == "--attr-source":
+		case text == "-C" || text == "--git-dir" || text == "--work-tree" || text == "--namespace" ||
+			text == "--attr-source":
 			i++
 		}
 		i++
@@ -89,8 +90,9 @@ func (f *finder) gitConfig(rest []word) {
 			return
 		}
 		for _, part := range [...]string{
-			"pager", "editor", "alias.", "fsmonitor", "command", "hookspath", "askpass", "helper", "textconv", "cmd", "program", "driver", "clean", "smudge",
-			"process", "uploadpack", "receivepack", "insteadof", "include", "external", "proxy", "sendmail", "-e",
+			"pager", "editor", "alias.", "fsmonitor", "command", "hookspath", "askpass", "helper", "textconv", "cmd",
+			"program", "driver", "clean", "smudge", "process", "uploadpack", "receivepack", "insteadof", "include",
+			"external", "proxy", "sendmail", "-e",
 		} {
 			if strings.Contains(text, part) {
 				f.indirect("git config may set a program that git runs")
@@ -106,10 +108,12 @@ func (f *finder) gitTransport(rest []word) {
 		text := w.text
 		key, _, _ := strings.Cut(text, "=")
 		switch {
-		case len(key) > 4 && (strings.HasPrefix("--upload-pack", key) || strings.HasPrefix("--receive-pack", key) || strings.HasPrefix("--open-files-in-pager", key) ||
+		case len(key) > 4 && (strings.HasPrefix("--upload-pack", key) || strings.HasPrefix("--receive-pack", key) ||
+			strings.HasPrefix("--open-files-in-pager", key) ||
 			strings.HasPrefix("--extcmd", key) || strings.HasPrefix("--config", key)):
 			f.indirect("an option of git starts a program")
-		case strings.HasPrefix(text, "-O") && len(text) > 2, strings.HasPrefix(text, "ext::"), strings.HasPrefix(text, "fd::"):
+		case strings.HasPrefix(text, "-O") && len(text) > 2, strings.HasPrefix(text, "ext::"),
+			strings.HasPrefix(text, "fd::"):
 			f.indirect("an option of git starts a program")
 		case text == "-u" || text == "-c" || text == "-x":
 			f.gitShort(text)

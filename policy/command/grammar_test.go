@@ -63,7 +63,8 @@ func TestAttackGrammar(t *testing.T) {
 	}
 }
 
-// The second reading refuses by itself what the parser refuses first, and notices that the two found different commands.
+// The second reading refuses by itself what the parser refuses first, and notices that the two found different
+// commands.
 func TestPlainGrammarAlone(t *testing.T) {
 	t.Parallel()
 	for _, text := range append(texts(t, "raw"), texts(t, "ask")...) {

@@ -6,8 +6,9 @@ import (
 	"sync"
 )
 
-// takesData lists the programs that never run what their words say, besides the reading commands: what looks like a command among them is a name, a text or a file.
-// What runs a command that one of them is told in another way (git bisect run, docker exec) is followed as a command of its own.
+// takesData lists the programs that never run what their words say, besides the reading commands: what looks like a
+// command among them is a name, a text or a file. What runs a command that one of them is told in another way (git
+// bisect run, docker exec) is followed as a command of its own.
 const takesData = "git hg svn gh glab npm yarn pnpm pip pip3 pipx apt apt-get apt-cache aptitude dpkg dpkg-query brew dnf yum apk pacman snap flatpak gem bundle composer conda poetry uv " +
 	"man info whatis apropos help whereis tldr locate hash alias unalias export declare typeset local readonly set unset read readarray mapfile shift return exit break continue ulimit umask " +
 	"cp mv rm rmdir mkdir touch ln chmod chown chgrp install tee dd truncate mktemp mkfifo rename shred tar gtar bsdtar zip unzip gzip gunzip bzip2 bunzip2 xz unxz zstd 7z cpio ar " +
@@ -19,8 +20,9 @@ const takesData = "git hg svn gh glab npm yarn pnpm pip pip3 pipx apt apt-get ap
 // dataTakers is takesData for a look-up.
 var dataTakers = sync.OnceValue(func() map[string]bool { return lookup(takesData) })
 
-// Later yields what unknown programs of the script may run: each later word of a program that is not known to take it as data, as the lower-case name of a
-// command, with the words from it on. Of a word that is a text, such as 'sudo id; ls', each command in it is yielded. An unknown wrapper hides nothing that way.
+// Later yields what unknown programs of the script may run: each later word of a program that is not known to take it
+// as data, as the lower-case name of a command, with the words from it on. Of a word that is a text, such as 'sudo id;
+// ls', each command in it is yielded. An unknown wrapper hides nothing that way.
 func (s *Script) Later() iter.Seq2[string, []string] {
 	return func(yield func(string, []string) bool) {
 		for i := range s.Commands {
@@ -49,7 +51,8 @@ func later(text string, words []string, yield func(string, []string) bool) bool 
 	if !strings.ContainsAny(text, " \t\n;|&(){}`$,") {
 		return text == "" || yield(strings.ToLower(baseName(text)), words)
 	}
-	for segment := range strings.FieldsFuncSeq(text, func(r rune) bool { return strings.ContainsRune("\n;|&(){}`$,", r) }) {
+	for segment := range strings.FieldsFuncSeq(text,
+		func(r rune) bool { return strings.ContainsRune("\n;|&(){}`$,", r) }) {
 		fields := strings.Fields(segment)
 		if len(fields) > 0 && !yield(strings.ToLower(baseName(fields[0])), fields) {
 			return false
@@ -88,7 +91,8 @@ func blockedLater(s *Script, allowed []string) string {
 	return ""
 }
 
-// networkLater names the network command that an unknown program of the script may run. Names that are ordinary words count only where a command stands.
+// networkLater names the network command that an unknown program of the script may run. Names that are ordinary words
+// count only where a command stands.
 func networkLater(s *Script) (name string, ok bool) {
 	for name := range s.Later() {
 		if fetches(name) && variant(name) && !listed("host links http https ftp dig ping", name) {
@@ -98,7 +102,8 @@ func networkLater(s *Script) (name string, ok bool) {
 	return "", false
 }
 
-// variant reports whether a later word can be a program: sudo, nc.openbsd and mkfs.ext4 can; curl.py and sudo.log are more likely files.
+// variant reports whether a later word can be a program: sudo, nc.openbsd and mkfs.ext4 can; curl.py and sudo.log are
+// more likely files.
 func variant(name string) bool {
 	stem, suffix, ok := strings.Cut(name, ".")
 	return !ok || stem == "mkfs" || listed("openbsd traditional exe com real distrib dpkg-dist bin", suffix)

@@ -4,16 +4,19 @@ import (
 	"strings"
 )
 
-// Departure is one word by which a command does more than a rule for its program means: it runs another program, writes where it says, or leads elsewhere.
+// Departure is one word by which a command does more than a rule for its program means: it runs another program, writes
+// where it says, or leads elsewhere.
 type Departure struct {
-	// Option is the word as the text has it, without its value: "--output", "-C", "-uo". For a word that is no option it is the word.
+	// Option is the word as the text has it, without its value: "--output", "-C", "-uo". For a word that is no option
+	// it is the word.
 	Option string
 	// Why says in words what it does: "of git diff writes a file".
 	Why string
 }
 
-// Departures lists what a command asks for beyond the plain use of a well-known program; nil when there is nothing, or when the program is not on the tables.
-// Only what the tables call harmless is: an option that is unknown, shortened or hidden in an expansion departs.
+// Departures lists what a command asks for beyond the plain use of a well-known program; nil when there is nothing, or
+// when the program is not on the tables. Only what the tables call harmless is: an option that is unknown, shortened or
+// hidden in an expansion departs.
 func (c *Command) Departures() []Departure {
 	table := optionTable(strings.ToLower(c.Name))
 	if table == "" {
@@ -149,7 +152,8 @@ func (d *departing) next(i int) int {
 func (d *departing) mayBeOption(i int) {
 	text, mark := d.command.Words[i], d.command.mark(i)
 	switch {
-	case mark&MarkExpansion != 0 && startsOpen(text), mark&MarkPattern != 0 && text != "" && strings.IndexByte("*?[", text[0]) >= 0:
+	case mark&MarkExpansion != 0 && startsOpen(text),
+		mark&MarkPattern != 0 && text != "" && strings.IndexByte("*?[", text[0]) >= 0:
 		d.depart(text, "may become an option; write -- or ./ before it")
 	}
 }
@@ -181,7 +185,8 @@ func (d *departing) word(i int) {
 	}
 }
 
-// setting judges git config KEY VALUE and git config set KEY VALUE: of the settings only those that start nothing are harmless.
+// setting judges git config KEY VALUE and git config set KEY VALUE: of the settings only those that start nothing are
+// harmless.
 func (d *departing) setting(i int) {
 	switch text := d.command.Words[i]; {
 	case d.words == 1 && text == "set":
@@ -200,7 +205,8 @@ func harmlessSetting(key string) bool {
 			return true
 		}
 	}
-	return strings.HasPrefix(key, "remote.") && (strings.HasSuffix(key, ".url") || strings.HasSuffix(key, ".fetch") || strings.HasSuffix(key, ".prune"))
+	return strings.HasPrefix(key, "remote.") && (strings.HasSuffix(key, ".url") || strings.HasSuffix(key, ".fetch") ||
+		strings.HasSuffix(key, ".prune"))
 }
 
 // wordDeparts says what harm the nth word that is no option does, "" for none.
@@ -232,7 +238,8 @@ func (r *optionRow) wordObeyed(text string) string {
 	return ""
 }
 
-// sub goes on by the row of a subcommand. A word that has none is an ordinary one, unless the table says what to think of others.
+// sub goes on by the row of a subcommand. A word that has none is an ordinary one, unless the table says what to think
+// of others.
 func (d *departing) sub(i int) {
 	name := d.command.Words[i]
 	for _, key := range [...]string{name, "other"} {
@@ -247,7 +254,8 @@ func (d *departing) sub(i int) {
 	d.word(i)
 }
 
-// whole judges an option that is a word of its own, perhaps with a value: --output=x, or -run x where options have one dash.
+// whole judges an option that is a word of its own, perhaps with a value: --output=x, or -run x where options have one
+// dash.
 func (d *departing) whole(i int, text string) int {
 	key, value, inline := strings.Cut(text, "=")
 	spelled, _, _ := strings.Cut(d.command.Words[i], "=")
@@ -331,7 +339,8 @@ func takesValue(kind string) bool { return strings.HasPrefix(kind, ":") }
 
 // readsFile reports whether the value of an option of curl names a file instead of data.
 func readsFile(value string) bool {
-	return strings.HasPrefix(value, "@") || strings.HasPrefix(value, "<") || strings.Contains(value, "=@") || strings.Contains(value, "=<") || strings.Contains(value, "%output{")
+	return strings.HasPrefix(value, "@") || strings.HasPrefix(value, "<") || strings.Contains(value, "=@") ||
+		strings.Contains(value, "=<") || strings.Contains(value, "%output{")
 }
 
 // staysHere reports whether a path lies below the directory it is used in, as far as its text tells.
@@ -339,13 +348,15 @@ func staysHere(path string) bool {
 	switch {
 	case path == "/dev/null" || path == "/dev/stdout" || path == "/dev/stderr":
 		return true
-	case path == ".." || strings.HasPrefix(path, "../") || strings.Contains(path, "/../") || strings.HasSuffix(path, "/.."):
+	case path == ".." || strings.HasPrefix(path, "../") || strings.Contains(path, "/../") ||
+		strings.HasSuffix(path, "/.."):
 		return false
 	}
 	return path == "" || strings.IndexByte("/~$\"`", path[0]) < 0 && !strings.Contains(path, ":")
 }
 
-// address reports whether a word is a place on the network, such as https://host/path or user@host:path, and no path here.
+// address reports whether a word is a place on the network, such as https://host/path or user@host:path, and no path
+// here.
 func address(text string) bool {
 	host, rest, ok := strings.Cut(text, ":")
 	if !ok || host == "" || strings.Contains(host, "/") || strings.HasPrefix(rest, ":") {
@@ -358,5 +369,6 @@ func address(text string) bool {
 func plainVariable(text string) bool {
 	name, value, _ := strings.Cut(text, "=")
 	name = strings.TrimRight(name, ":?+") // and not NAME!=, whose value is run
-	return isName(name) && !listed("SHELL MAKE MAKEFLAGS MAKEFILES MFLAGS GNUMAKEFLAGS MAKESHELL VPATH PATH", name) && !strings.ContainsAny(value, "$`;|&<>()\n")
+	return isName(name) && !listed("SHELL MAKE MAKEFLAGS MAKEFILES MFLAGS GNUMAKEFLAGS MAKESHELL VPATH PATH", name) &&
+		!strings.ContainsAny(value, "$`;|&<>()\n")
 }

@@ -2,7 +2,8 @@ package command
 
 import "strings"
 
-// optionRow is one row of a table of options. A table is a text with one row a line; a line that begins with a blank goes on with the row before it:
+// optionRow is one row of a table of options. A table is a text with one row a line; a line that begins with a blank
+// goes on with the row before it:
 //
 //	@ --version -C: sub                         options before the subcommand, or of a program without any
 //	log, show: -p -n: --stat |writes --output   two subcommands with the same options
@@ -23,8 +24,8 @@ import "strings"
 //	-exec...     a command up to ; or +
 //	-#           a number
 //
-// The options after |runs, |writes, |leaves and |reads do just that; effectOf has the words for people. An option that is in neither part departs as well:
-// it is not known to be harmless. These words of a row come before its options:
+// The options after |runs, |writes, |leaves and |reads do just that; effectOf has the words for people. An option that
+// is in neither part departs as well: it is not known to be harmless. These words of a row come before its options:
 //
 //	"*"       only the options after the first | do harm
 //	sub       the first word chooses another row
@@ -49,7 +50,8 @@ type optionRow struct {
 	count                                                                       bool
 }
 
-// rowOf is the row of a key, "" when there is none. A row goes on in the lines that begin with a blank; a table ends with a newline.
+// rowOf is the row of a key, "" when there is none. A row goes on in the lines that begin with a blank; a table ends
+// with a newline.
 func rowOf(table, key string) string {
 	for table != "" {
 		end := strings.IndexByte(table, '\n') + 1
@@ -183,7 +185,8 @@ func (r *optionRow) unknown() (kind, effect string) {
 	return "", "is not known to be harmless"
 }
 
-// find looks a key up in both parts of the row; the closer match counts, and harm when both are as close. word is what an entry such as -W* is compared with.
+// find looks a key up in both parts of the row; the closer match counts, and harm when both are as close. word is what
+// an entry such as -W* is compared with.
 func (r *optionRow) find(key, word string) (kind, effect string, known bool) {
 	best := 0
 	if entry := holds(r.harmless, key); entry != "" {
@@ -232,8 +235,8 @@ const (
 	shortened = 500
 )
 
-// match compares an entry with an option and says how the option takes a value and how close the two are, 0 for not at all. What harms matches shortened options
-// too, as getopt and git allow them.
+// match compares an entry with an option and says how the option takes a value and how close the two are, 0 for not at
+// all. What harms matches shortened options too, as getopt and git allow them.
 func match(entry, key, word string, harms bool) (kind string, close int) {
 	if entry[0] != '-' || len(entry) > 1 && len(key) > 1 && entry[1] != key[1] {
 		return "", 0

@@ -25,7 +25,8 @@ func departures(text string) (list []command.Departure) {
 	return list
 }
 
-// TestAttackOptions: what runs, writes or leads elsewhere departs from the plain use of its program, is uncertain, or is judged as a command of its own.
+// TestAttackOptions: what runs, writes or leads elsewhere departs from the plain use of its program, is uncertain, or
+// is judged as a command of its own.
 func TestAttackOptions(t *testing.T) {
 	t.Parallel()
 	count := 0

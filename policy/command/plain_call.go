@@ -182,7 +182,10 @@ func (r *plainReader) operator() string {
 	if c := r.peek(0); c != '<' && c != '>' && (c != '&' || r.peek(1) != '>') {
 		return ""
 	}
-	for _, operator := range [...]string{"<<<", "<<-", "<<", "<&", "<>", "<(", "<", "&>>", "&>", ">>", ">&", ">|", ">("} {
+	for _, operator := range [...]string{
+		"<<<", "<<-", "<<", "<&", "<>", "<(", "<", "&>>", "&>", ">>", ">&", ">|",
+		">(",
+	} {
 		if r.has(operator) {
 			return operator
 		}

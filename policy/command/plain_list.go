@@ -53,7 +53,8 @@ func (r *plainReader) keyword() string {
 // reserved reports whether bash takes a word at the beginning of a command for grammar.
 func reserved(word string) bool {
 	switch word {
-	case "if", "then", "elif", "else", "fi", "while", "until", "for", "in", "do", "done", "case", "esac", "select", "function", "coproc", "time", "{", "}", "!", "[[", "]]":
+	case "if", "then", "elif", "else", "fi", "while", "until", "for", "in", "do", "done", "case", "esac", "select",
+		"function", "coproc", "time", "{", "}", "!", "[[", "]]":
 		return true
 	}
 	return false
@@ -300,7 +301,8 @@ func (r *plainReader) test() {
 // testTerm reads one test. Behind && and || it must begin with an operator such as -f: a shell without [[ takes what
 // is there for a command.
 func (r *plainReader) testTerm(first bool) bool {
-	if operator := r.peek(1); r.peek(0) == '-' && operator|0x20 >= 'a' && operator|0x20 <= 'z' && (r.peek(2) == ' ' || r.peek(2) == '\t') {
+	if operator := r.peek(1); r.peek(0) == '-' && operator|0x20 >= 'a' && operator|0x20 <= 'z' &&
+		(r.peek(2) == ' ' || r.peek(2) == '\t') {
 		if operator == 'v' || operator == 'R' {
 			return r.fail(reasonArithmetic)
 		}

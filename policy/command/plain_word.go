@@ -222,7 +222,10 @@ func (r *plainReader) number() bool {
 }
 
 // operators are what may follow a name in ${…}, longer ones first.
-var operators = [...]string{":-", ":=", ":+", ":?", "-", "=", "+", "?", "%%", "%", "##", "#", "//", "/#", "/%", "/", "^^", "^", ",,", ","}
+var operators = [...]string{
+	":-", ":=", ":+", ":?", "-", "=", "+", "?", "%%", "%", "##", "#", "//", "/#", "/%", "/",
+	"^^", "^", ",,", ",",
+}
 
 // parameter reads ${…}.
 func (r *plainReader) parameter(quoted bool) bool {

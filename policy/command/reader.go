@@ -22,8 +22,9 @@ func (r *Reading) Files() Files {
 	return r.files
 }
 
-// Reader reads texts as Parse does and remembers the last of them, so that those who judge a call, run it and look at its output read its text once. What it
-// gives depends on the text alone. Nil remembers nothing. Safe for concurrent use.
+// Reader reads texts as Parse does and remembers the last of them, so that those who judge a call, run it and look at
+// its output read its text once. What it gives depends on the text alone. Nil remembers nothing. Safe for concurrent
+// use.
 type Reader struct {
 	mu    sync.Mutex
 	young map[string]*Reading
@@ -72,7 +73,8 @@ func (r *Reader) find(text string) *Reading {
 	return known
 }
 
-// keep remembers a reading. When the young generation is full it becomes the old one, and the old one is forgotten. Called with mu held.
+// keep remembers a reading. When the young generation is full it becomes the old one, and the old one is forgotten.
+// Called with mu held.
 func (r *Reader) keep(text string, reading *Reading) {
 	if len(r.young) >= readerTexts || r.bytes+len(text) > readerBytes {
 		r.young, r.old, r.bytes = map[string]*Reading{}, r.young, 0

@@ -9,7 +9,8 @@ import (
 // shell reports whether name is a shell that takes -c.
 func shell(name string) bool {
 	switch name {
-	case "sh", "bash", "dash", "ash", "ksh", "mksh", "rbash", "rksh", "lksh", "yash", "zsh", "fish", "csh", "tcsh", "xonsh", "elvish", "nu", "pwsh", "powershell", "hush":
+	case "sh", "bash", "dash", "ash", "ksh", "mksh", "rbash", "rksh", "lksh", "yash", "zsh", "fish", "csh", "tcsh",
+		"xonsh", "elvish", "nu", "pwsh", "powershell", "hush":
 		return true
 	}
 	return false
@@ -65,7 +66,8 @@ func (f *finder) shellShort(name, option string, rest []word) (used int) {
 	if !strings.ContainsAny(option, "oO") || len(rest) == 0 {
 		return 0
 	}
-	if rest[0].mark != 0 || !listed("errexit nounset pipefail xtrace verbose noglob noclobber nullglob globstar dotglob", rest[0].text) {
+	if rest[0].mark != 0 ||
+		!listed("errexit nounset pipefail xtrace verbose noglob noclobber nullglob globstar dotglob", rest[0].text) {
 		f.indirect("an option of " + name + " changes how the shell reads the text")
 	}
 	return 1
@@ -113,7 +115,8 @@ func (f *finder) stdinProgram(name string, at place) {
 	}
 	if in != nil && shell(name) {
 		if strings.Contains(strings.TrimSpace(in.text), "\n") {
-			f.indirect("the commands that " + name + " reads may read the lines behind them, which are commands no more then")
+			f.indirect("the commands that " + name +
+				" reads may read the lines behind them, which are commands no more then")
 		}
 		f.nested(in.text, name, at)
 	}
@@ -152,7 +155,8 @@ func (f *finder) joined(via string, words []word, at place) {
 // interpreter is the family of a program that runs code of another language, "" for none.
 func interpreter(name string) string {
 	switch name {
-	case "perl", "ruby", "node", "nodejs", "php", "lua", "luajit", "deno", "bun", "osascript", "tclsh", "expect", "guile", "rscript", "julia", "gdb", "sqlite3", "groovy", "jshell", "ghci", "irb", "ipython", "bc", "m4":
+	case "perl", "ruby", "node", "nodejs", "php", "lua", "luajit", "deno", "bun", "osascript", "tclsh", "expect",
+		"guile", "rscript", "julia", "gdb", "sqlite3", "groovy", "jshell", "ghci", "irb", "ipython", "bc", "m4":
 		return name
 	case "awk", "gawk", "mawk", "nawk":
 		return "awk"
@@ -260,7 +264,8 @@ func versionOnly(option string) bool {
 
 // hidesShell reports whether a dot command of sqlite3 runs a program.
 func hidesShell(text string) bool {
-	return strings.Contains(text, ".sh") || strings.Contains(text, ".sy") || strings.Contains(text, "|") || strings.Contains(text, ".r") || strings.Contains(text, ".o")
+	return strings.Contains(text, ".sh") || strings.Contains(text, ".sy") || strings.Contains(text, "|") ||
+		strings.Contains(text, ".r") || strings.Contains(text, ".o")
 }
 
 // takesCode reports whether an option holds or announces code.
@@ -299,12 +304,14 @@ func (f *finder) awk(words []word) {
 
 // awkSets reports whether an option sets a variable or the field separator, in the same word.
 func awkSets(option string) bool {
-	return strings.HasPrefix(option, "-F") || strings.HasPrefix(option, "-v") || strings.HasPrefix(option, "--fie") || strings.HasPrefix(option, "--as")
+	return strings.HasPrefix(option, "-F") || strings.HasPrefix(option, "-v") || strings.HasPrefix(option, "--fie") ||
+		strings.HasPrefix(option, "--as")
 }
 
 // awkStarts reports whether an awk program may start another or talk to the network.
 func awkStarts(program string) bool {
-	return strings.Contains(program, "system") || strings.Contains(program, "|") || strings.Contains(program, "getline") ||
+	return strings.Contains(program, "system") || strings.Contains(program, "|") ||
+		strings.Contains(program, "getline") ||
 		strings.Contains(program, "@") || strings.Contains(program, "/inet")
 }
 
@@ -341,17 +348,20 @@ func (f *finder) source(name string, words []word, _ place) {
 func (f *finder) changesShell(name string, words []word, _ place) {
 	switch {
 	case len(words) == 1:
-	case name == "jobs" && !slices.ContainsFunc(words[1:], func(w word) bool { return w.mark != 0 || strings.Contains(w.text, "x") }):
+	case name == "jobs" && !slices.ContainsFunc(words[1:],
+		func(w word) bool { return w.mark != 0 || strings.Contains(w.text, "x") }):
 	case name == "shopt" && keepsGrammar(words[1:]):
 	default:
 		f.indirect(name + " changes what commands mean or runs code")
 	}
 }
 
-// keepsGrammar reports whether the words of shopt change only which files a pattern becomes, or how errors end a script.
+// keepsGrammar reports whether the words of shopt change only which files a pattern becomes, or how errors end a
+// script.
 func keepsGrammar(words []word) bool {
 	for _, w := range words {
-		if w.mark != 0 || w.added || !listed("-s -u -q -p nullglob globstar dotglob failglob nocaseglob inherit_errexit lastpipe", w.text) {
+		if w.mark != 0 || w.added ||
+			!listed("-s -u -q -p nullglob globstar dotglob failglob nocaseglob inherit_errexit lastpipe", w.text) {
 			return false
 		}
 	}

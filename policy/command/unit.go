@@ -14,7 +14,8 @@ import (
 type Unit struct {
 	// Text is its source, redirections included.
 	Text string
-	// Words are its words in one spelling: two words are equal only when bash makes the same of them. A quoted * is not an unquoted one.
+	// Words are its words in one spelling: two words are equal only when bash makes the same of them. A quoted * is not
+	// an unquoted one.
 	Words []string
 	// Feed are the words of the commands whose output it reads through a pipe, the first of the pipe first.
 	Feed [][]string
@@ -26,9 +27,9 @@ type Unit struct {
 	Dir string
 }
 
-// Units splits a plain script into its commands. Plain are simple commands with literal words, joined by ; && || or |, at most after one "cd DIR &&".
-// ok is false for everything else: an assignment, an expansion, a here-document, a redirection that writes, a loop, a function, a builtin that changes
-// what a later command means.
+// Units splits a plain script into its commands. Plain are simple commands with literal words, joined by ; && || or |,
+// at most after one "cd DIR &&". ok is false for everything else: an assignment, an expansion, a here-document, a
+// redirection that writes, a loop, a function, a builtin that changes what a later command means.
 func Units(text string) (units []Unit, ok bool) {
 	if unreadable(text) != "" || !utf8.ValidString(text) {
 		return nil, false
@@ -53,7 +54,8 @@ func Units(text string) (units []Unit, ok bool) {
 // parsed is the tree of a text; the parser's panics are errors.
 func parsed(text string) (file *syntax.File, err error) {
 	defer func() { err = cmp.Or(panicked(recover()), err) }()
-	return syntax.NewParser(syntax.Variant(syntax.LangBash), syntax.KeepComments(true)).Parse(strings.NewReader(text), "")
+	parser := syntax.NewParser(syntax.Variant(syntax.LangBash), syntax.KeepComments(true))
+	return parser.Parse(strings.NewReader(text), "")
 }
 
 // panicked is the error of a panic that was recovered; nil for none.
@@ -189,9 +191,10 @@ func (p *plainScript) redirect(u *Unit, r *syntax.Redirect) bool {
 // changesState names the builtins after which the same words may mean something else.
 func changesState(name string) bool {
 	switch name {
-	case "cd", "pushd", "popd", "export", "declare", "typeset", "local", "readonly", "set", "unset", "shopt", "alias", "unalias", "enable", "hash",
-		"trap", "umask", "ulimit", "exec", "source", ".", "eval", "read", "mapfile", "readarray", "getopts", "printf", "let", "wait", "builtin",
-		"command", "bind", "complete", "compopt", "fc", "coproc", "suspend":
+	case "cd", "pushd", "popd", "export", "declare", "typeset", "local", "readonly", "set", "unset", "shopt", "alias",
+		"unalias", "enable", "hash", "trap", "umask", "ulimit", "exec", "source", ".", "eval", "read", "mapfile",
+		"readarray", "getopts", "printf", "let", "wait", "builtin", "command", "bind", "complete", "compopt", "fc",
+		"coproc", "suspend":
 		return true
 	}
 	return false

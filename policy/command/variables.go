@@ -7,7 +7,10 @@ import (
 
 // decides reports whether the variable decides which program or code runs, or with what configuration.
 func decides(name string) bool {
-	for _, prefix := range [...]string{"LD_", "DYLD_", "BASH_", "GIT_", "PYTHON", "PERL", "RUBY", "NODE_", "NPM_CONFIG_", "npm_config_", "LUA_", "SUDO_", "SSH_", "MALLOC_", "GCONV_", "XDG_", "LESS"} {
+	for _, prefix := range [...]string{
+		"LD_", "DYLD_", "BASH_", "GIT_", "PYTHON", "PERL", "RUBY", "NODE_",
+		"NPM_CONFIG_", "npm_config_", "LUA_", "SUDO_", "SSH_", "MALLOC_", "GCONV_", "XDG_", "LESS",
+	} {
 		if strings.HasPrefix(name, prefix) {
 			return true
 		}
@@ -19,10 +22,13 @@ func decides(name string) bool {
 	switch name {
 	case "POSIXLY_CORRECT", "histchars":
 		return true
-	case "PATH", "ENV", "PROMPT_COMMAND", "PS0", "PS1", "PS2", "PS4", "IFS", "SHELLOPTS", "BASHOPTS", "CDPATH", "EXECIGNORE", "FIGNORE", "GLOBIGNORE", "HISTFILE", "HOME", "SHELL",
-		"PAGER", "MANPAGER", "EDITOR", "VISUAL", "FCEDIT", "BROWSER", "TAR_OPTIONS", "RSYNC_RSH", "GREP_OPTIONS", "MAKEFLAGS", "GNUMAKEFLAGS", "GOFLAGS", "CC", "CXX",
-		"JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS", "CLASSPATH", "OPENSSL_CONF", "LOCPATH", "HOSTALIASES", "TERMINFO", "TERMCAP", "AWKPATH", "AWKLIBPATH", "MANOPT",
-		"RIPGREP_CONFIG_PATH", "FZF_DEFAULT_COMMAND", "RUSTC_WRAPPER", "RUSTC", "RUSTFLAGS", "DOCKER_HOST", "KUBECONFIG", "WGETRC", "CURL_HOME", "PGSERVICEFILE":
+	case "PATH", "ENV", "PROMPT_COMMAND", "PS0", "PS1", "PS2", "PS4", "IFS", "SHELLOPTS", "BASHOPTS", "CDPATH",
+		"EXECIGNORE", "FIGNORE", "GLOBIGNORE", "HISTFILE", "HOME", "SHELL", "PAGER", "MANPAGER", "EDITOR", "VISUAL",
+		"FCEDIT", "BROWSER", "TAR_OPTIONS", "RSYNC_RSH", "GREP_OPTIONS", "MAKEFLAGS", "GNUMAKEFLAGS", "GOFLAGS", "CC",
+		"CXX", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS", "CLASSPATH", "OPENSSL_CONF", "LOCPATH",
+		"HOSTALIASES", "TERMINFO", "TERMCAP", "AWKPATH", "AWKLIBPATH", "MANOPT", "RIPGREP_CONFIG_PATH",
+		"FZF_DEFAULT_COMMAND", "RUSTC_WRAPPER", "RUSTC", "RUSTFLAGS", "DOCKER_HOST", "KUBECONFIG", "WGETRC",
+		"CURL_HOME", "PGSERVICEFILE":
 		return true
 	}
 	return false
@@ -42,7 +48,8 @@ func (f *finder) variable(name, by string) {
 
 // value is variable for a value that is known.
 func (f *finder) value(name, value, by string) {
-	if !locale(name) || value != "C" && value != "POSIX" && !strings.HasSuffix(strings.ToLower(value), ".utf-8") && !strings.HasSuffix(value, ".utf8") {
+	if !locale(name) || value != "C" && value != "POSIX" && !strings.HasSuffix(strings.ToLower(value), ".utf-8") &&
+		!strings.HasSuffix(value, ".utf8") {
 		f.variable(name, by)
 	}
 }
@@ -50,8 +57,8 @@ func (f *finder) value(name, value, by string) {
 // locale reports whether the variable changes which bytes are one character.
 func locale(name string) bool { return name == "LANG" || strings.HasPrefix(name, "LC_") }
 
-// calculated reports whether bash reads every value of the variable as arithmetic, or as the words of an array, which may run
-// commands.
+// calculated reports whether bash reads every value of the variable as arithmetic, or as the words of an array, which
+// may run commands.
 func calculated(name string) bool {
 	switch name {
 	case "RANDOM", "SRANDOM", "SECONDS", "HISTCMD", "OPTIND", "LINENO", "PIPESTATUS", "GROUPS", "FUNCNAME", "DIRSTACK":
@@ -162,7 +169,8 @@ func isNoName(name, option string) bool {
 	case "mapfile", "readarray":
 		letters = "dnOsu"
 	}
-	return len(option) > 1 && option[0] == '-' && option[1] != '-' && strings.IndexByte(letters, option[len(option)-1]) >= 0
+	return len(option) > 1 && option[0] == '-' && option[1] != '-' &&
+		strings.IndexByte(letters, option[len(option)-1]) >= 0
 }
 
 // letWords notes the variables in the words of let, which are arithmetic.
@@ -232,7 +240,8 @@ func (f *finder) counts(name, format string, dynamic bool, rest []word) {
 // cannot become an option.
 func harmlessStart(source string) bool {
 	source = strings.TrimLeft(source, `"`)
-	return source != "" && (source[0] == '%' || source[0]|0x20 >= 'a' && source[0]|0x20 <= 'z' || source[0] >= '0' && source[0] <= '9')
+	return source != "" && (source[0] == '%' || source[0]|0x20 >= 'a' && source[0]|0x20 <= 'z' ||
+		source[0] >= '0' && source[0] <= '9')
 }
 
 // tested reads test -v NAME, whose subscript bash evaluates.
@@ -285,7 +294,8 @@ func (f *finder) sets(name string, words []word, _ place) {
 		}
 		if strings.HasSuffix(text, "o") && i+1 < len(words) {
 			i++
-			if words[i].mark != 0 || !listed("errexit nounset pipefail xtrace verbose noglob noclobber", words[i].text) {
+			if words[i].mark != 0 || !listed("errexit nounset pipefail xtrace verbose noglob noclobber",
+				words[i].text) {
 				f.indirect(name + " -o " + clip(words[i].text) + " changes how the shell reads the text")
 				return
 			}

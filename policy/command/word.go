@@ -41,7 +41,8 @@ func (w *walker) words(list []word, n *syntax.Word) []word {
 	return list
 }
 
-// splitBraces is n with its brace expansions as parts of their own; ok is false when there is no brace. n stays as it is.
+// splitBraces is n with its brace expansions as parts of their own; ok is false when there is no brace. n stays as it
+// is.
 func splitBraces(n *syntax.Word) (split *syntax.Word, ok bool) {
 	if !slices.ContainsFunc(n.Parts, openBrace) {
 		return n, false

@@ -1,5 +1,6 @@
-// Package gram tells quickly that a text cannot contain another one: a Set holds the groups of three bytes of a text, hashed into a few thousand bits.
-// With hundreds of patterns and long texts this refuses almost all of them without a look at the text.
+// Package gram tells quickly that a text cannot contain another one: a Set holds the groups of three bytes of a text,
+// hashed into a few thousand bits. With hundreds of patterns and long texts this refuses almost all of them without a
+// look at the text.
 package gram
 
 // Set is the groups of three bytes of some texts. The zero value is empty.

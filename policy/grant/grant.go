@@ -1,4 +1,5 @@
-// Package grant is what a standing approval is made of: what it covers, and the choices that a person has. Package policy compares it with calls.
+// Package grant is what a standing approval is made of: what it covers, and the choices that a person has. Package
+// policy compares it with calls.
 package grant
 
 import (
@@ -27,7 +28,8 @@ const Here = "."
 
 // File is a file whose content decides what a command does, as it was when somebody looked.
 type File struct {
-	// Name is the word of the command, or the name that a program looks for by itself. "." is the directory where the command runs.
+	// Name is the word of the command, or the name that a program looks for by itself. "." is the directory where the
+	// command runs.
 	Name string `json:"name"`
 	// Path is the file itself: absolute, links resolved.
 	Path string `json:"path,omitempty"`
@@ -37,13 +39,14 @@ type File struct {
 	Unread bool `json:"unread,omitempty"`
 }
 
-// Grant is a standing approval: it turns ask into allow for what it covers. It stands after every denial. In bash it covers plain commands only: never
-// an expansion, an assignment, indirection or a redirection that writes.
+// Grant is a standing approval: it turns ask into allow for what it covers. It stands after every denial. In bash it
+// covers plain commands only: never an expansion, an assignment, indirection or a redirection that writes.
 type Grant struct {
 	// Tool is the canonical name.
 	Tool string `json:"tool"`
 	Kind Kind   `json:"kind"`
-	// Words are the words of one command of bash, or how they begin. Each is written as bash reads it, with quotes where it needs them.
+	// Words are the words of one command of bash, or how they begin. Each is written as bash reads it, with quotes
+	// where it needs them.
 	Words []string `json:"words,omitempty"`
 	// Feed are the commands whose output it reads, Stdin the files.
 	Feed  [][]string `json:"feed,omitempty"`
@@ -87,7 +90,8 @@ func (g Grant) Text() string {
 	return ""
 }
 
-// Relative gives the files with paths from the working directory, as long as they are in it: an approval of one conversation need not know where that is.
+// Relative gives the files with paths from the working directory, as long as they are in it: an approval of one
+// conversation need not know where that is.
 func Relative(list []File) []File {
 	root := ""
 	for _, f := range list {

@@ -156,7 +156,8 @@ func hostOf(u *url.URL) (string, netip.Addr, error) {
 	if strings.HasPrefix(u.Host, "[") {
 		addr, err := netip.ParseAddr(host)
 		if err != nil || addr.Zone() != "" || !addr.Is6() {
-			return "", netip.Addr{}, refuse(KindURL, "The address in the URL is not a plain IPv6 address.", strconv.Quote(host))
+			return "", netip.Addr{}, refuse(KindURL, "The address in the URL is not a plain IPv6 address.",
+				strconv.Quote(host))
 		}
 		return addr.String(), addr, nil
 	}
@@ -172,7 +173,8 @@ func hostOf(u *url.URL) (string, netip.Addr, error) {
 	// library, in any of a dozen spellings. Only the plain one is let through.
 	addr, err := netip.ParseAddr(name)
 	if err != nil {
-		return "", netip.Addr{}, refuse(KindPrivate, "An address must be written as four decimal numbers.", strconv.Quote(name))
+		return "", netip.Addr{}, refuse(KindPrivate, "An address must be written as four decimal numbers.",
+			strconv.Quote(name))
 	}
 	return name, addr, nil
 }
@@ -276,7 +278,8 @@ func checkLists(host string, isAddr bool, o Options) error {
 	for _, p := range o.AllowedDomains {
 		hit, err := matchDomain(p, host)
 		if err != nil {
-			return refuse(KindBadConfig, "The list of allowed domains is wrong, so nothing may be fetched.", err.Error())
+			return refuse(KindBadConfig, "The list of allowed domains is wrong, so nothing may be fetched.",
+				err.Error())
 		}
 		listed = listed || hit
 	}
@@ -320,7 +323,9 @@ func compileDomain(pattern string) (string, error) {
 	}
 	name, err := canonicalName(rest)
 	if err != nil {
-		return "", fmt.Errorf("domain %q is not a host name; write example.com or *.example.com, without scheme or path", pattern)
+		return "",
+			fmt.Errorf("domain %q is not a host name; write example.com or *.example.com, without scheme or path",
+				pattern)
 	}
 	if wild {
 		name = "*." + name

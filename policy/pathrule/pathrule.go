@@ -50,7 +50,8 @@ func longest(pattern string) string {
 		pattern = pattern[:strings.IndexAny(pattern, "{[")]
 	}
 	best := ""
-	for part := range strings.FieldsFuncSeq(pattern, func(r rune) bool { return r == '*' || r == '?' || r >= utf8.RuneSelf }) {
+	for part := range strings.FieldsFuncSeq(pattern,
+		func(r rune) bool { return r == '*' || r == '?' || r >= utf8.RuneSelf }) {
 		if part = strings.Trim(part, "/"); len(part) > len(best) {
 			best = part
 		}

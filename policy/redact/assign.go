@@ -28,7 +28,8 @@ type value struct {
 	tag        bool // it stands between the tags of XML
 }
 
-// assigned reads what is assigned to the name in which a keyword of length size stands at i: name = value, "name": "value", name := `value`, <name>value</name>.
+// assigned reads what is assigned to the name in which a keyword of length size stands at i: name = value, "name":
+// "value", name := `value`, <name>value</name>.
 func assigned(s string, i, size int) (v value, ok bool) {
 	n := nameEnd(s, i, size)
 	v.name = strings.ToLower(s[i+size : n])
@@ -61,7 +62,8 @@ func element(s string, start int, v value) (value, bool) {
 	return v, strings.HasPrefix(s[v.end:], "</")
 }
 
-// sign passes over the sign of an assignment at n: up to three of : and =, with a > as the second in =>; or the attribute value= of a tag.
+// sign passes over the sign of an assignment at n: up to three of : and =, with a > as the second in =>; or the
+// attribute value= of a tag.
 func sign(s string, n int) (after int, ok bool) {
 	from := n
 	for n < len(s) && (n-from < 3 && (s[n] == ':' || s[n] == '=') || n-from == 1 && s[n] == '>') {
@@ -108,7 +110,8 @@ func read(s string, n int, v value) (value, bool) {
 	return bare(s, n, v)
 }
 
-// quoted takes the value whose quote stands at n, alone or tripled; escaped: behind a backslash, as its closing quote is.
+// quoted takes the value whose quote stands at n, alone or tripled; escaped: behind a backslash, as its closing quote
+// is.
 func quoted(s string, n int, escaped bool, v value) (value, bool) {
 	v.quote = s[n]
 	for n < len(s) && s[n] == v.quote { // also three of them
@@ -222,7 +225,8 @@ func short(k kind, text string) bool {
 	return len(text) < 4 || k != password && (len(text) < 8 || !strings.ContainsAny(text, "0123456789"))
 }
 
-// named says whether a name whose rest behind the keyword is name is that of a credential, and not of something about one.
+// named says whether a name whose rest behind the keyword is name is that of a credential, and not of something about
+// one.
 func named(k kind, name string) bool {
 	says := func(word string) bool { return strings.Contains(name, word) }
 	if k == service && !slices.ContainsFunc([]string{"key", "token", "secret", "pass", "pat", "auth"}, says) {
@@ -231,7 +235,8 @@ func named(k kind, name string) bool {
 	return !tails.matches(name) && !compounds.matches(name)
 }
 
-// reference says whether a value is masked already, or says only where the credential is: a variable, a template, a path.
+// reference says whether a value is masked already, or says only where the credential is: a variable, a template, a
+// path.
 func reference(text string) bool {
 	return strings.Contains(text, Mask) || variable.matches(text) || pathLike.matches(text)
 }
@@ -356,7 +361,8 @@ func chosen(text string, v value) bool {
 	return !strings.ContainsAny(text, "(){}<>") || entropy(text) > 3.3
 }
 
-// letters says whether a value of letters is a password: one word that ends its line, or that is quoted as a value of a configuration.
+// letters says whether a value of letters is a password: one word that ends its line, or that is quoted as a value of a
+// configuration.
 func letters(text string, v value) bool {
 	if len(wordParts.get().FindAllString(text, -1)) > 3 || len(text) < 5 || v.quote == 0 && strings.Contains(text, "_") {
 		return false

@@ -6,13 +6,15 @@ import (
 	"sync"
 )
 
-// NamesSecret says whether the name of a variable sounds like a secret, in any case of letters: child processes do not get such by default.
+// NamesSecret says whether the name of a variable sounds like a secret, in any case of letters: child processes do not
+// get such by default.
 func NamesSecret(name string) bool {
 	name = strings.ToUpper(name)
 	words := strings.FieldsFunc(name, func(r rune) bool { return r == '_' || r == '-' || r == '.' })
 	for _, w := range words {
 		switch w {
-		case "KEY", "KEYS", "PASS", "PASSWD", "PASSPHRASE", "CREDENTIAL", "CREDENTIALS", "CREDS", "AUTH", "COOKIE", "DSN":
+		case "KEY", "KEYS", "PASS", "PASSWD", "PASSPHRASE", "CREDENTIAL", "CREDENTIALS", "CREDS", "AUTH", "COOKIE",
+			"DSN":
 			return true
 		case "PWD": // alone it is the working directory
 			if len(words) > 1 {
@@ -31,8 +33,9 @@ func NamesSecret(name string) bool {
 // shapes is a Redactor that knows shapes only.
 var shapes = sync.OnceValue(func() *Redactor { return New(nil) })
 
-// HoldsCredential says whether the value of a variable is or contains a credential, whatever the variable is called: a token of a vendor, a private key, a
-// JWT, the address of a webhook, a URL with a password, an assignment in a connection string.
+// HoldsCredential says whether the value of a variable is or contains a credential, whatever the variable is called: a
+// token of a vendor, a private key, a JWT, the address of a webhook, a URL with a password, an assignment in a
+// connection string.
 func HoldsCredential(value string) bool {
 	return HoldsPassword(value) || len(shapes().Scan(value)) > 0
 }

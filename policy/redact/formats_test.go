@@ -49,8 +49,8 @@ func made(random *rand.Rand, re *syntax.Regexp) string {
 	return b.String()
 }
 
-// TestVendors makes tokens of every row, each alone, in a sentence, in quotes, in a URL, coloured and torn, and one that is cut. None is written down, so
-// that nobody takes them for real ones.
+// TestVendors makes tokens of every row, each alone, in a sentence, in quotes, in a URL, coloured and torn, and one
+// that is cut. None is written down, so that nobody takes them for real ones.
 func TestVendors(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(5, 6))
@@ -147,7 +147,8 @@ func TestAttackHiddenValues(t *testing.T) {
 	}
 }
 
-// TestNoValues has what stood in source, configuration and messages and was masked, so that a model wrote the mask back.
+// TestNoValues has what stood in source, configuration and messages and was masked, so that a model wrote the mask
+// back.
 func TestNoValues(t *testing.T) {
 	t.Parallel()
 	r := redact.New(nil)

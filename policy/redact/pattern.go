@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// pattern is an expression that is compiled when a text first needs it: compiling all of them takes milliseconds of every start and 2 MB, and most
-// processes meet few of the shapes. It is safe for concurrent use.
+// pattern is an expression that is compiled when a text first needs it: compiling all of them takes milliseconds of
+// every start and 2 MB, and most processes meet few of the shapes. It is safe for concurrent use.
 type pattern struct {
 	text string
 	once sync.Once

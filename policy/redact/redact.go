@@ -94,8 +94,8 @@ func Warning(hidden int) string {
 	}
 }
 
-// String returns s with every credential replaced by Mask. Applied twice it gives the same as once, and the number of lines stays. The result has at most
-// 11 bytes for each byte of s.
+// String returns s with every credential replaced by Mask. Applied twice it gives the same as once, and the number of
+// lines stays. The result has at most 11 bytes for each byte of s.
 func (r *Redactor) String(s string) string {
 	for pass := 0; ; pass++ {
 		found := r.Scan(s)

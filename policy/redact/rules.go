@@ -40,7 +40,8 @@ func token(name, keywords, pattern string) rule {
 	return rule{name: name, keywords: keywords, re: lazily(`\A(` + pattern + `)`), edge: true}
 }
 
-// rules is the table, which all Redactors share. Prefixes come from the vendors' documentation; lengths are lower bounds, since vendors change them.
+// rules is the table, which all Redactors share. Prefixes come from the vendors' documentation; lengths are lower
+// bounds, since vendors change them.
 var rules = sync.OnceValue(func() []rule { return slices.Concat(tokens(), tokenRules(), values()) })
 
 // tokens are credentials that can be told by how they begin.
@@ -53,13 +54,17 @@ func tokens() []rule {
 		token("gcp", "gocspx-", `GOCSPX-`+word+`{8,}`),
 		token("github", "ghp_ gho_ ghu_ ghs_ ghr_", `gh[pousr]_[A-Za-z0-9_]{8,}`),
 		token("github", "github_pat_", `github_pat_[A-Za-z0-9_]{8,}`),
-		token("gitlab", "glpat- gldt- glrt- glcbt- glptt- gloas- glft- glimt- glagent- glsoat-", `gl(?:pat|dt|rt|cbt|ptt|oas|ft|imt|agent|soat)-[A-Za-z0-9_.-]{8,}`),
-		token("slack", "xoxa- xoxb- xoxc- xoxd- xoxe- xoxe. xoxo- xoxp- xoxr- xoxs- xapp-", `(?:xox[a-eoprs]|xapp)[-.][A-Za-z0-9.%-]{8,}`),
+		token("gitlab", "glpat- gldt- glrt- glcbt- glptt- gloas- glft- glimt- glagent- glsoat-",
+			`gl(?:pat|dt|rt|cbt|ptt|oas|ft|imt|agent|soat)-[A-Za-z0-9_.-]{8,}`),
+		token("slack", "xoxa- xoxb- xoxc- xoxd- xoxe- xoxe. xoxo- xoxp- xoxr- xoxs- xapp-",
+			`(?:xox[a-eoprs]|xapp)[-.][A-Za-z0-9.%-]{8,}`),
 		token("slack", "hooks.slack.com/", `hooks\.slack\.com/(?:services|workflows|triggers)/[A-Za-z0-9/_+-]{20,}`),
-		token("discord", "discord.com/api/webhooks/ discordapp.com/api/webhooks/", `discord(?:app)?\.com/api/webhooks/[0-9]+/`+word+`{20,}`),
+		token("discord", "discord.com/api/webhooks/ discordapp.com/api/webhooks/",
+			`discord(?:app)?\.com/api/webhooks/[0-9]+/`+word+`{20,}`),
 		token("anthropic", "sk-ant-", `sk-ant-`+word+`{8,}`),
 		token("openai", "sk-proj- sk-svcacct- sk-admin- sk-or-", `sk-(?:proj|svcacct|admin|or)-`+word+`{8,}`),
-		token("stripe", "sk_live_ sk_test_ rk_live_ rk_test_ whsec_", `(?:[sr]k_(?:live|test)|whsec)_[A-Za-z0-9+/=]{8,}`),
+		token("stripe", "sk_live_ sk_test_ rk_live_ rk_test_ whsec_",
+			`(?:[sr]k_(?:live|test)|whsec)_[A-Za-z0-9+/=]{8,}`),
 		token("pypi", "pypi-", `pypi-`+word+`{16,}`),
 		token("docker", "dckr_pat_ dckr_oat_", `dckr_[po]at_`+word+`{8,}`),
 		token("sendgrid", "sg.", `SG\.`+word+`{16,}\.`+word+`{16,}`),
@@ -99,7 +104,10 @@ func tokens() []rule {
 func values() []rule {
 	const quote = `["'` + "`" + `]`
 	list := []rule{
-		{name: "private_key", keywords: "-----begin", re: lazily(`\A(-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----)`), pem: true},
+		{
+			name: "private_key", keywords: "-----begin",
+			re: lazily(`\A(-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----)`), pem: true,
+		},
 		{name: "url_password", keywords: "://", re: lazily(`\A://[^\s/@:"'<>\[\]]{0,128}:([^\s/"'<>]{1,256})@`), written: true},
 		{name: "url_password", keywords: "://", re: lazily(`\A://[^\s/@:"'<>\[\]]{1,128}:([^\s/"'<>]*[^\s/"'<>\d][^\s/"'<>]*/[^\s"'<>]*)@[A-Za-z0-9.-]+(?:[:/?\s"']|\z)`)},
 		{name: "url_password", keywords: "://", re: lazily(`\A://([A-Za-z0-9_-]{20,128})@`), mixed: true, entropy: 3},
@@ -116,16 +124,31 @@ func values() []rule {
 			re:      lazily(`(?i)\A[a-z-]+\\?` + quote + `?\s{0,4}[:=]\s{0,4}\\?` + quote + `?(?:(?:bearer|basic|token|digest|negotiate|apikey|bot)\s+)?([^\s"'` + "`" + `\\,;\[]{6,})`),
 			written: true, digit: true,
 		},
-		{name: "authorization", keywords: "bearer", edge: true, re: lazily(`(?i)\Abearer[ \t]+([A-Za-z0-9._~+/=-]{16,})`), mixed: true},
-		{name: "authorization", keywords: "basic", edge: true, re: lazily(`(?i)\Abasic[ \t]+([A-Za-z0-9+/]{12,}={0,2})`), encoded: true},
-		{name: "cookie", keywords: "cookie:", re: lazily(`(?i)\Acookie:[ \t]*([^\s"'\[=;]{1,64}=[^;\s"'\[%&{]{6,}[^\r\n"'\[]*)`), digit: true},
-		{name: "azure", keywords: "accountkey= sharedaccesskey= sharedaccesssignature=", re: lazily(`(?i)\A[a-z]+=([A-Za-z0-9+/=%]{16,})`)},
+		{
+			name: "authorization", keywords: "bearer", edge: true,
+			re: lazily(`(?i)\Abearer[ \t]+([A-Za-z0-9._~+/=-]{16,})`), mixed: true,
+		},
+		{
+			name: "authorization", keywords: "basic", edge: true,
+			re: lazily(`(?i)\Abasic[ \t]+([A-Za-z0-9+/]{12,}={0,2})`), encoded: true,
+		},
+		{
+			name: "cookie", keywords: "cookie:",
+			re: lazily(`(?i)\Acookie:[ \t]*([^\s"'\[=;]{1,64}=[^;\s"'\[%&{]{6,}[^\r\n"'\[]*)`), digit: true,
+		},
+		{
+			name: "azure", keywords: "accountkey= sharedaccesskey= sharedaccesssignature=",
+			re: lazily(`(?i)\A[a-z]+=([A-Za-z0-9+/=%]{16,})`),
+		},
 		{name: "azure", keywords: "sig=", edge: true, re: lazily(`(?i)\Asig=([A-Za-z0-9+/=%]{32,})`)},
 		{name: "password", keywords: "password passwd passphrase passwort pgpassword", kind: password},
 		{name: "password", keywords: "pwd", re: lazily(`(?i)\Apwd=([^\s"'` + "`" + `,;&<>(){}\[\]\\$|/.]{4,})`)},
 	}
 	return append(list,
-		rule{name: "secret_value", keywords: "secret api_key apikey api-key access_key accesskey access-key private_key credential auth_key authkey encryption_key encryptionkey signing_key signingkey", kind: secret},
+		rule{
+			name:     "secret_value",
+			keywords: "secret api_key apikey api-key access_key accesskey access-key private_key credential auth_key authkey encryption_key encryptionkey signing_key signingkey", kind: secret,
+		},
 		rule{name: "token_value", keywords: "token", kind: secret},
 		rule{name: "service_key", keywords: services, kind: service},
 	)
@@ -165,7 +188,8 @@ func (r *rule) match(t *text, i int) (start, end int, ok bool) {
 	return start, end, true
 }
 
-// ending says where a credential ends of which the expression, that saw the text up to limit, has found the part up to end, and whether it is one by what follows.
+// ending says where a credential ends of which the expression, that saw the text up to limit, has found the part up to
+// end, and whether it is one by what follows.
 func (r *rule) ending(t *text, end, limit int) (last int, ok bool) {
 	switch {
 	case r.pem:
@@ -199,7 +223,8 @@ func (r *rule) value(t *text, i int) (start, end int, ok bool) {
 	return v.start, v.end, true
 }
 
-// assigns says whether a sign of assignment may follow the name that goes on at n. It saves the rest where the word is only talked about.
+// assigns says whether a sign of assignment may follow the name that goes on at n. It saves the rest where the word is
+// only talked about.
 func assigns(s string, n int) bool {
 	for n < len(s) && (wordByte(s[n]) || s[n] == '.') {
 		n++
@@ -232,14 +257,16 @@ func (r *rule) begin(t *text, i int) (from int, ok bool) {
 		}
 		return from, i-from >= 5 && i-from <= 12 && (from == t.done || !wordByte(t.s[from-1]))
 	case r.back > 0:
-		return i - r.back, i-r.back >= t.done && r.holds(t.s[i-r.back:i]) && (i-r.back == 0 || !wordByte(t.s[i-r.back-1]))
+		return i - r.back, i-r.back >= t.done && r.holds(t.s[i-r.back:i]) &&
+			(i-r.back == 0 || !wordByte(t.s[i-r.back-1]))
 	case r.edge:
 		return i, i == t.done || !wordByte(t.s[i-1])
 	}
 	return i, true
 }
 
-// body says whether what follows the first line of a private key may be the key: on a line of its own, and not only dots or Xs.
+// body says whether what follows the first line of a private key may be the key: on a line of its own, and not only
+// dots or Xs.
 func body(s string) bool {
 	s = strings.TrimLeft(s, "\r\n\t \\nr[]s>")
 	return s == "" || wordByte(s[0]) && s[:min(len(s), 4)] != "XXXX" && s[0] != '-'

@@ -97,7 +97,10 @@ func secretName(key string) bool {
 		}
 		return c
 	}, strings.ToLower(key))
-	for _, part := range [...]string{"password", "passwd", "passphrase", "secret", "credential", "apikey", "accesskey", "privatekey", "authorization", "authtoken", "accesstoken", "refreshtoken", "bearer"} {
+	for _, part := range [...]string{
+		"password", "passwd", "passphrase", "secret", "credential", "apikey", "accesskey",
+		"privatekey", "authorization", "authtoken", "accesstoken", "refreshtoken", "bearer",
+	} {
 		if strings.Contains(name, part) {
 			return true
 		}
@@ -105,7 +108,10 @@ func secretName(key string) bool {
 	if strings.HasPrefix(name, "max") {
 		return false
 	}
-	for _, whole := range [...]string{"token", "pwd", "pass", "auth", "cookie", "setcookie", "pin", "otp", "jwt", "sessionkey", "signingkey", "encryptionkey"} {
+	for _, whole := range [...]string{
+		"token", "pwd", "pass", "auth", "cookie", "setcookie", "pin", "otp", "jwt",
+		"sessionkey", "signingkey", "encryptionkey",
+	} {
 		if name == whole {
 			return true
 		}
@@ -118,12 +124,16 @@ func spellings(secret string) []string {
 	if len(secret) < minSecret || strings.Contains(Mask, secret) {
 		return nil
 	}
-	list := []string{secret, url.QueryEscape(secret), url.PathEscape(secret), hex.EncodeToString([]byte(secret)), strings.ToUpper(hex.EncodeToString([]byte(secret)))}
+	list := []string{
+		secret, url.QueryEscape(secret), url.PathEscape(secret), hex.EncodeToString([]byte(secret)),
+		strings.ToUpper(hex.EncodeToString([]byte(secret))),
+	}
 	escaped, err := json.Marshal(secret)
 	if err == nil {
 		list = append(list, strings.Trim(string(escaped), `"`))
 	}
-	// Inside a longer base64 text the value stands in one of three ways; the characters at both ends mix with its neighbours.
+	// Inside a longer base64 text the value stands in one of three ways; the characters at both ends mix with its
+	// neighbours.
 	for shift := range 3 {
 		encoded := base64.RawStdEncoding.EncodeToString(append(make([]byte, shift), secret...))
 		encoded = encoded[[...]int{0, 2, 3}[shift]:]

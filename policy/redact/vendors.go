@@ -4,7 +4,8 @@ import (
 	"strings"
 )
 
-// prefixed is a kind of token that begins in a way that nothing else does. The floor is the public list of gitleaks; lengths are lower bounds.
+// prefixed is a kind of token that begins in a way that nothing else does. The floor is the public list of gitleaks;
+// lengths are lower bounds.
 type prefixed struct {
 	name, keywords, pattern string
 	mixed                   bool // a digit or an upper-case letter must be in it
@@ -20,7 +21,10 @@ func vendors() []prefixed {
 
 func vendorsAToM() []prefixed {
 	return []prefixed{
-		{"1password", "a3-", `A3-[A-Z0-9]{6}-(?:[A-Z0-9]{11}|[A-Z0-9]{6}-[A-Z0-9]{5})-[A-Z0-9]{5}-[A-Z0-9]{5}-[A-Z0-9]{5}`, false},
+		{
+			"1password", "a3-",
+			`A3-[A-Z0-9]{6}-(?:[A-Z0-9]{11}|[A-Z0-9]{6}-[A-Z0-9]{5})-[A-Z0-9]{5}-[A-Z0-9]{5}-[A-Z0-9]{5}`, false,
+		},
 		{"1password", "ops_eyj", `ops_eyJ[A-Za-z0-9+/]{40,}`, false},
 		{"adobe", "p8e-", `(?i:p8e-)[A-Za-z0-9]{32}`, true},
 		{"airtable", "pat", `pat[A-Za-z0-9]{14}\.[a-f0-9]{64}`, false},
@@ -28,7 +32,10 @@ func vendorsAToM() []prefixed {
 		{"artifactory", "akcp", `AKCp[A-Za-z0-9]{60,}`, false},
 		{"artifactory", "cmvmd", `cmVmd[A-Za-z0-9]{50,}`, false},
 		{"atlassian", "atatt3 atctt3", `AT[AC]TT3[A-Za-z0-9_=-]{60,}`, false},
-		{"authress", "sc_ ext_ scauth_ authress_", `(?:sc|ext|scauth|authress)_[A-Za-z0-9]{5,30}\.[A-Za-z0-9]{4,6}\.acc[_-][A-Za-z0-9-]{10,32}\.[A-Za-z0-9+/_=-]{30,}`, false},
+		{
+			"authress", "sc_ ext_ scauth_ authress_",
+			`(?:sc|ext|scauth|authress)_[A-Za-z0-9]{5,30}\.[A-Za-z0-9]{4,6}\.acc[_-][A-Za-z0-9-]{10,32}\.[A-Za-z0-9+/_=-]{30,}`, false,
+		},
 		{"bedrock", "absk", `ABSK[A-Za-z0-9+/]{60,}={0,2}`, false},
 		{"bedrock", "bedrock-api-key-", `bedrock-api-key-[A-Za-z0-9+/=]{20,}`, true},
 		{"buildkite", "bkua_", `bkua_[a-z0-9]{30,}`, false},
@@ -38,7 +45,10 @@ func vendorsAToM() []prefixed {
 		{"cloudflare", "v1.0-", `v1\.0-[a-f0-9]{24}-[a-f0-9]{146}`, false},
 		{"cratesio", "cio", `cio[A-Za-z0-9]{32}`, true},
 		{"definednetworking", "dnkey-", `dnkey-[A-Za-z0-9=_-]{26}-[A-Za-z0-9=_-]{52}`, false},
-		{"doppler", "dp.pt. dp.st. dp.ct. dp.sa. dp.scim. dp.audit.", `dp\.(?:pt|st|ct|sa|scim|audit)\.[A-Za-z0-9_.-]{40,}`, false},
+		{
+			"doppler", "dp.pt. dp.st. dp.ct. dp.sa. dp.scim. dp.audit.",
+			`dp\.(?:pt|st|ct|sa|scim|audit)\.[A-Za-z0-9_.-]{40,}`, false,
+		},
 		{"dropbox", "sl.", `sl\.[A-Za-z0-9_=-]{130,}`, false},
 		{"duffel", "duffel_test_ duffel_live_", `duffel_(?:test|live)_[A-Za-z0-9_=-]{30,}`, false},
 		{"dynatrace", "dt0", `dt0[a-z]\d\d\.[A-Z0-9]{24}\.[A-Z0-9]{64}`, false},
@@ -46,7 +56,10 @@ func vendorsAToM() []prefixed {
 		{"facebook", "eaam eaac", `EAA[MC][A-Za-z0-9]{60,}`, false},
 		{"figma", "figd_", `figd_[A-Za-z0-9_-]{36,}`, true},
 		{"flutterwave", "flwseck flwpubk", `FLW(?:SECK|PUBK)(?:_TEST)?-[A-Za-z0-9]{12,}(?:-X)?`, false},
-		{"flyio", "fo1_ fm1a_ fm1r_ fm2_", `(?:fo1_[A-Za-z0-9_-]{43}|fm1[ar]_[A-Za-z0-9+/]{60,}={0,3}|fm2_[A-Za-z0-9+/]{60,}={0,3})`, false},
+		{
+			"flyio", "fo1_ fm1a_ fm1r_ fm2_",
+			`(?:fo1_[A-Za-z0-9_-]{43}|fm1[ar]_[A-Za-z0-9+/]{60,}={0,3}|fm2_[A-Za-z0-9+/]{60,}={0,3})`, false,
+		},
 		{"frameio", "fio-u-", `fio-u-[A-Za-z0-9_=-]{60,}`, false},
 		{"gitlab", "glffct-", `glffct-[A-Za-z0-9_.-]{20,}`, false},
 		{"gitlab", "gr1348941", `GR1348941[A-Za-z0-9_-]{20,}`, false},

@@ -7,14 +7,15 @@ import (
 	"unicode/utf8"
 )
 
-// view is a text as a person reads it: without the codes that colour it, continuation lines joined, percent-encoding undone, without characters that nobody
-// sees. A credential may be torn by each of them.
+// view is a text as a person reads it: without the codes that colour it, continuation lines joined, percent-encoding
+// undone, without characters that nobody sees. A credential may be torn by each of them.
 type view struct {
 	s     string
 	marks []mark // in order
 }
 
-// mark says where a byte of the view comes from, and how many bytes of the text stand for it. Those behind it come from the bytes behind that.
+// mark says where a byte of the view comes from, and how many bytes of the text stand for it. Those behind it come from
+// the bytes behind that.
 type mark struct{ at, original, size int }
 
 // place gives the bytes of the text that a byte of the view stands for.
@@ -30,7 +31,8 @@ func (v *view) place(i int) (start, end int) {
 
 // torn says whether a view of a text differs from it. It costs next to nothing.
 func torn(s string) bool {
-	return strings.IndexByte(s, 0x1B) >= 0 || strings.Contains(s, "\\\n") || strings.Contains(s, "\\\r\n") || strings.Contains(s, "%") || strings.Contains(s, "\u00ad") || strings.Contains(s, "\ufeff") ||
+	return strings.IndexByte(s, 0x1B) >= 0 || strings.Contains(s, "\\\n") || strings.Contains(s, "\\\r\n") ||
+		strings.Contains(s, "%") || strings.Contains(s, "\u00ad") || strings.Contains(s, "\ufeff") ||
 		strings.Contains(s, "\xe2\x80") || strings.Contains(s, "\xe2\x81")
 }
 
@@ -140,7 +142,8 @@ func unseen(r rune) bool {
 	case r == 0xAD, r == 0x34F, r == 0x180E, r == 0xFEFF:
 		return true
 	}
-	return r >= 0x200B && r <= 0x200F || r >= 0x202A && r <= 0x202E || r >= 0x2060 && r <= 0x206F || r >= 0xFE00 && r <= 0xFE0F
+	return r >= 0x200B && r <= 0x200F || r >= 0x202A && r <= 0x202E || r >= 0x2060 && r <= 0x206F ||
+		r >= 0xFE00 && r <= 0xFE0F
 }
 
 // seen lists the credentials in the view of a text, by their places in the text.

@@ -85,9 +85,9 @@ func corpus(tb testing.TB, name string) []string {
 	return texts
 }
 
-// TestAttackCorpus pins how many of the texts are flagged; the figures stand in docs/security.md too. The held-out halves were written before any
-// pattern was tuned, by the same hand: they say what the patterns are worth against attackers who write like us, and no more. SCAN_SHOW=hostile-tuning
-// lists what is judged wrong.
+// TestAttackCorpus pins how many of the texts are flagged; the figures stand in docs/security.md too. The held-out
+// halves were written before any pattern was tuned, by the same hand: they say what the patterns are worth against
+// attackers who write like us, and no more. SCAN_SHOW=hostile-tuning lists what is judged wrong.
 func TestAttackCorpus(t *testing.T) {
 	t.Parallel()
 	hostile, innocent := [2]int{}, [2]int{}

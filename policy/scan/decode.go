@@ -79,7 +79,8 @@ var digits64 = func() (table [256]bool) {
 	return table
 }()
 
-// runs decodes base64 and hexadecimal runs. It looks at one byte in minRun and goes back from there, so that ordinary text costs next to nothing.
+// runs decodes base64 and hexadecimal runs. It looks at one byte in minRun and goes back from there, so that ordinary
+// text costs next to nothing.
 func (d *decoder) runs(text string) {
 	for at := minRun - 1; at < len(text) && d.left > 0; {
 		if !alphabet(text[at]) {
@@ -145,7 +146,8 @@ func readable(b []byte) bool {
 func (d *decoder) spaced(text string) {
 	const stride = 16
 	for at := 0; at+stride < len(text) && d.left > 0; at += stride {
-		if w := text[at : at+5]; !(gap[w[1]] && gap[w[3]]) && !(gap[w[2]] && gap[w[4]]) { // all that ordinary text costs
+		// all that ordinary text costs
+		if w := text[at : at+5]; !(gap[w[1]] && gap[w[3]]) && !(gap[w[2]] && gap[w[4]]) {
 			continue
 		}
 		if !apart(text, at) && !apart(text, at+1) {
@@ -272,8 +274,8 @@ const (
 	minUnseen = 8
 )
 
-// hidden finds text that is written in characters nobody sees: tags, long rows of variation selectors or zero-width characters, letters that are empty, and
-// overrides of the direction, with which a text reads otherwise than it is.
+// hidden finds text that is written in characters nobody sees: tags, long rows of variation selectors or zero-width
+// characters, letters that are empty, and overrides of the direction, with which a text reads otherwise than it is.
 func hidden(text string) []span {
 	var found []span
 	start, count, tags, flag := 0, 0, 0, false
@@ -308,9 +310,9 @@ func hidden(text string) []span {
 // unseen are the characters in which text is hidden. Controls are left out: terminals write them.
 func unseen(r rune) bool { return r >= 0x7F && invisible(r) && r != 0xAD }
 
-// Visible drops characters that nobody sees and no script needs: tags but those of flags, empty letters, overrides of the direction, and rows of
-// joiners and selectors in which a message may be hidden. Joiners, selectors and marks of direction that stand alone remain: emoji and other scripts
-// are written with them.
+// Visible drops characters that nobody sees and no script needs: tags but those of flags, empty letters, overrides of
+// the direction, and rows of joiners and selectors in which a message may be hidden. Joiners, selectors and marks of
+// direction that stand alone remain: emoji and other scripts are written with them.
 func Visible(text string) string {
 	if plain(text) == len(text) || !strings.ContainsFunc(text, unseen) {
 		return text
@@ -338,6 +340,7 @@ func Visible(text string) string {
 
 // needed are characters that nobody sees and that scripts or emoji are written with.
 func needed(r rune) bool {
-	return within(r, 0x200B, 0x200F) || within(r, 0x2066, 0x2069) || within(r, 0x202A, 0x202C) || within(r, 0xFE00, 0xFE0F) || within(r, 0x180B, 0x180F) || r == 0xFEFF || r == 0x2060 ||
+	return within(r, 0x200B, 0x200F) || within(r, 0x2066, 0x2069) || within(r, 0x202A, 0x202C) ||
+		within(r, 0xFE00, 0xFE0F) || within(r, 0x180B, 0x180F) || r == 0xFEFF || r == 0x2060 ||
 		r == 0xAD || r == 0x34F || r == 0x61C || within(r, 0xE0100, 0xE01EF) || within(r, 0x17B4, 0x17B5)
 }

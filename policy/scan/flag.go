@@ -18,8 +18,8 @@ var still = sync.OnceValue(func() *regexp.Regexp {
 // around is how much text beside a match is looked at, in bytes, to tell whether it is an order.
 const around = 110
 
-// setting says in which surroundings a pattern of the table is an order. The patterns are made for definitions of tools, in which even a harmless look-alike
-// is taken out; in pages, logs and files the same words are mostly harmless.
+// setting says in which surroundings a pattern of the table is an order. The patterns are made for definitions of
+// tools, in which even a harmless look-alike is taken out; in pages, logs and files the same words are mostly harmless.
 type setting struct {
 	only *regexp.Regexp // one of these beside it or in it; nil = always
 	not  *regexp.Regexp // none of these
@@ -31,16 +31,21 @@ var settings = sync.OnceValue(func() map[string]setting {
 	devices := `phone|android|ios|iphone|ipad|device|chrome|browser|extension|windows|settings|usb|tablet|kindle|console|app\b|kernel|freebsd`
 	subjects := `eslint|lint|css|stylesheet|iptables|gitignore|compiler|optimi[sz]er|cpu|opcode|nginx|dosage|doctor|label|e-?mail|invoice|message i sent|comment|officers?|context menu|court|jury|after the return`
 	return map[string]setting{
-		"ignore_instructions":    {not: re(subjects + `|context\s+in\s+which|directionality|the\s+context\s+(?:menu|key|switch)`)},
-		"role_override":          {only: re(`you\s+are\s+now\s+(?:an?|the|no longer|free|in|going to|called|named|dan|evil|unrestricted|my|root|god)\b`), not: re(`you\s+are\s+now\s+(?:an?|the|in|my|free)\s+(?:to\b|\w+\s+)?(?:member|owner|administrator|admin|moderator|user|customer|subscriber|part|step|directory|folder|position|process|proud|registered|root|administrator of)`)},
-		"new_directive":          {not: re(`intel|arm\b|avx|risc|vector|x86`)},
-		"developer_mode":         {only: re(`(?:enter|enabl\w*|activat\w*|switch\s+to|now\s+in|turn\s+on|engage|you.re\s+in)\s+(?:\w+\s+)?developer\s+mode|developer\s+mode\s+(?:is\s+)?(?:on|enabled|activated|unlocked)`), not: re(devices)},
-		"system_prompt_leak":     {},
-		"reveal_instructions":    {},
-		"jailbreak":              {only: re(`\bDAN\b.{0,12}\bmode|(?:you\s+are|act\s+as|as|be|become|called|now)\s+DAN\b|jailbreak\s+(?:mode|yourself|prompt)|DAN[,.:]?\s+(?:an?\s+ai|which|who|do)|enter\s+jailbreak`), not: re(devices)},
-		"base64_payload":         {only: re(`(?:decode|eval|execute)\s+(?:this|the\s+following|it|and\s+(?:run|execute|follow|obey))`)},
-		"xml_tag_injection":      {not: re("`<(?:system|assistant|user)>`|" + `[\w\s=:/'"(\[|]<user>(?:[^\w\s]|\s*$|\s*\n|\s+[-<\[|])|<user>\s*[@:]|` + `<\s*(?:system|assistant|user)\s*>[^<>\s]{0,40}(?:\s[^<>\s]{1,20})?\s*<\s*/|@<host>|<\s*/\s*(?:system|assistant|user)\s*>\s*<|>[^<>\s]{1,40}<\s*/\s*(?:system|assistant|user)\s*>`)},
-		"markdown_image_exfil":   {only: re(`\([^)]*[?&#][^)=]*=|\{|secret|data=|\$`), not: re(`badge|shield|/workflows/|codecov|status|branch=|[?&](?:svg|style|label|logo|v|version)=`)},
+		"ignore_instructions": {not: re(subjects +
+			`|context\s+in\s+which|directionality|the\s+context\s+(?:menu|key|switch)`)},
+		"role_override":       {only: re(`you\s+are\s+now\s+(?:an?|the|no longer|free|in|going to|called|named|dan|evil|unrestricted|my|root|god)\b`), not: re(`you\s+are\s+now\s+(?:an?|the|in|my|free)\s+(?:to\b|\w+\s+)?(?:member|owner|administrator|admin|moderator|user|customer|subscriber|part|step|directory|folder|position|process|proud|registered|root|administrator of)`)},
+		"new_directive":       {not: re(`intel|arm\b|avx|risc|vector|x86`)},
+		"developer_mode":      {only: re(`(?:enter|enabl\w*|activat\w*|switch\s+to|now\s+in|turn\s+on|engage|you.re\s+in)\s+(?:\w+\s+)?developer\s+mode|developer\s+mode\s+(?:is\s+)?(?:on|enabled|activated|unlocked)`), not: re(devices)},
+		"system_prompt_leak":  {},
+		"reveal_instructions": {},
+		"jailbreak":           {only: re(`\bDAN\b.{0,12}\bmode|(?:you\s+are|act\s+as|as|be|become|called|now)\s+DAN\b|jailbreak\s+(?:mode|yourself|prompt)|DAN[,.:]?\s+(?:an?\s+ai|which|who|do)|enter\s+jailbreak`), not: re(devices)},
+		"base64_payload":      {only: re(`(?:decode|eval|execute)\s+(?:this|the\s+following|it|and\s+(?:run|execute|follow|obey))`)},
+		"xml_tag_injection": {not: re("`<(?:system|assistant|user)>`|" +
+			`[\w\s=:/'"(\[|]<user>(?:[^\w\s]|\s*$|\s*\n|\s+[-<\[|])|<user>\s*[@:]|` + `<\s*(?:system|assistant|user)\s*>[^<>\s]{0,40}(?:\s[^<>\s]{1,20})?\s*<\s*/|@<host>|<\s*/\s*(?:system|assistant|user)\s*>\s*<|>[^<>\s]{1,40}<\s*/\s*(?:system|assistant|user)\s*>`)},
+		"markdown_image_exfil": {
+			only: re(`\([^)]*[?&#][^)=]*=|\{|secret|data=|\$`),
+			not:  re(`badge|shield|/workflows/|codecov|status|branch=|[?&](?:svg|style|label|logo|v|version)=`),
+		},
 		"html_image_exfil":       {only: re(`src\s*=\s*["']?https?://[^"'\s>]*\?[^"'\s>]*(?:secret|data|token|key|\{|<|q=)`), not: re(`badge|shield`)},
 		"forget_everything":      {only: re(`forget\s+(?:everything|all)\s*(?:\.|!|$|,|\n|you|i\b|above|before|previous|prior|that|of\s+the|your|the|and|rules|instructions)`), not: re(`(?:don'?t|never|not|to|i|will|'ll|would|could|networks?)\s+forget|networks|password`)},
 		"disregard_instructions": {only: re(`disregard\s+(?:your|everything|all|any|the|previous).{0,60}(?:instruct|rule|prompt|guid|train|direct|told|polic|orders|constraints|programming)|disregard\s+(?:your|everything)`), not: re(subjects)},
@@ -48,14 +53,18 @@ var settings = sync.OnceValue(func() map[string]setting {
 		"act_as_if":              {only: re(`act\s+as\s+if\s+you`)},
 		"new_persona":            {only: re(`do\s+anything\s+now|pretend\s+(?:that\s+)?you.{0,50}(?:rule|restrict|limit|guideline|filter|unrestricted|ai|policy|free)|pretend\s+to\s+be\s+(?:an?\s+)?(?:unrestricted|evil|dan|ai|admin|different)|your\s+new\s+persona`)},
 		"execute_following":      {only: re(`(?:ai|assistant|llm|agent|model)s?\b.{0,60}(?:execute|run|perform)\s+the\s+following|without\s+(?:asking|approval|confirm|telling)`)},
-		"hide_from_user":         {only: re(`(?:do\s+not|don.?t|never)\s+(?:tell|inform|mention)`), not: re(`inform\s+the\s+user\s+(?:about|of)\s+(?:internal|each|every)`)},
-		"important_tag":          {},
+		"hide_from_user": {
+			only: re(`(?:do\s+not|don.?t|never)\s+(?:tell|inform|mention)`),
+			not:  re(`inform\s+the\s+user\s+(?:about|of)\s+(?:internal|each|every)`),
+		},
+		"important_tag": {},
 	}
 })
 
-// Flag lists what in the output of a tool has to be taken for an attempt to instruct the model: what Find lists, without what only looks like it. A text
-// about such attacks may quote them, a page has images and a manual has orders to people. Patterns alone never suffice, here least of all: who writes
-// something else, or poses as a manual, is not found.
+// Flag lists what in the output of a tool has to be taken for an attempt to instruct the model: what Find lists,
+// without what only looks like it. A text about such attacks may quote them, a page has images and a manual has orders
+// to people. Patterns alone never suffice, here least of all: who writes something else, or poses as a manual, is not
+// found.
 func Flag(text string) []Match { return once(heeded(text, find(text))) }
 
 // heeded lists the matches that are orders in their surroundings and are not only quoted.
@@ -82,7 +91,16 @@ var topics = sync.OnceValue(func() *regexp.Regexp {
 })
 
 // quotes are the pairs that enclose a quotation.
-var quotes = [...][2]string{{`"`, `"`}, {"`", "`"}, {"“", "”"}, {"‘", "’"}, {"„", "“"}, {"«", "»"}, {" '", "'"}, {"('", "'"}}
+var quotes = [...][2]string{
+	{`"`, `"`},
+	{"`", "`"},
+	{"“", "”"},
+	{"‘", "’"},
+	{"„", "“"},
+	{"«", "»"},
+	{" '", "'"},
+	{"('", "'"},
+}
 
 const (
 	// maxQuoted is how long a quotation may be, in bytes, to be one.

@@ -13,9 +13,12 @@ import (
 
 // looks maps letters of other scripts to the Latin ones they are mistaken for.
 var looks = map[rune]rune{
-	'а': 'a', 'е': 'e', 'о': 'o', 'р': 'p', 'с': 'c', 'у': 'y', 'х': 'x', 'і': 'i', 'ј': 'j', 'ѕ': 's', 'ԁ': 'd', 'ո': 'n', 'ɡ': 'g', 'ı': 'i',
-	'ο': 'o', 'α': 'a', 'ε': 'e', 'ι': 'i', 'ν': 'v', 'ρ': 'p', 'τ': 't', 'υ': 'u', 'χ': 'x', 'Α': 'A', 'Β': 'B', 'Ε': 'E', 'Ι': 'I', 'Ο': 'O',
-	'А': 'A', 'В': 'B', 'Е': 'E', 'К': 'K', 'М': 'M', 'Н': 'H', 'О': 'O', 'Р': 'P', 'С': 'C', 'Т': 'T', 'Х': 'X', 'І': 'I', 'Ѕ': 'S', 'Ј': 'J',
+	'а': 'a', 'е': 'e', 'о': 'o', 'р': 'p', 'с': 'c', 'у': 'y', 'х': 'x', 'і': 'i', 'ј': 'j', 'ѕ': 's', 'ԁ': 'd',
+	'ո': 'n', 'ɡ': 'g', 'ı': 'i',
+	'ο': 'o', 'α': 'a', 'ε': 'e', 'ι': 'i', 'ν': 'v', 'ρ': 'p', 'τ': 't', 'υ': 'u', 'χ': 'x', 'Α': 'A', 'Β': 'B',
+	'Ε': 'E', 'Ι': 'I', 'Ο': 'O',
+	'А': 'A', 'В': 'B', 'Е': 'E', 'К': 'K', 'М': 'M', 'Н': 'H', 'О': 'O', 'Р': 'P', 'С': 'C', 'Т': 'T', 'Х': 'X',
+	'І': 'I', 'Ѕ': 'S', 'Ј': 'J',
 	'’': '\'', '‘': '\'', '＜': '<', '＞': '>', '‐': '-', '‑': '-', '–': '-',
 }
 
@@ -27,7 +30,8 @@ type folded struct {
 	marks []mark // in order; nil = the text is the original, or the way back was not asked for
 }
 
-// mark says where a byte of the folded text comes from. Those behind it come from the bytes behind that, up to the next mark.
+// mark says where a byte of the folded text comes from. Those behind it come from the bytes behind that, up to the next
+// mark.
 type mark struct{ folded, original int }
 
 // at gives the byte offset in the original for the start of a character in the folded text, or for its end.
@@ -42,7 +46,8 @@ func (f *folded) at(i int) int {
 	return f.marks[n].original + i - f.marks[n].folded
 }
 
-// spaces stand in a folded text for white space beyond ASCII, byte by byte. Other such characters are decomposed to a blank.
+// spaces stand in a folded text for white space beyond ASCII, byte by byte. Other such characters are decomposed to a
+// blank.
 var spaces = strings.NewReplacer("\u0085", "  ", "\u1680", "   ", "\u2028", "   ", "\u2029", "   ")
 
 // spaced is the folded text with white space in ASCII only; offsets are the same.
@@ -53,7 +58,8 @@ func (f *folded) spaced() string {
 	return f.text
 }
 
-// fold makes the text that the rules look at; with back, also the way back. Of a long text the middle is looked at by nobody.
+// fold makes the text that the rules look at; with back, also the way back. Of a long text the middle is looked at by
+// nobody.
 func fold(text string, back bool) folded {
 	if len(text) <= MaxText && plain(text) == len(text) {
 		return folded{text: text, bare: true}
@@ -180,7 +186,8 @@ func high(r rune, text string) form {
 	return form{text: to, same: to == text}
 }
 
-// letters decomposes one character (full-width forms, ligatures, mathematical letters, accents) and drops what is not a letter's body.
+// letters decomposes one character (full-width forms, ligatures, mathematical letters, accents) and drops what is not a
+// letter's body.
 func letters(r rune) string {
 	return strings.Map(func(r rune) rune {
 		switch l, ok := looks[r]; {

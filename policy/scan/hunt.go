@@ -50,10 +50,12 @@ type ordered struct {
 
 // idle says that nothing was found.
 func (h *hunt) idle() bool {
-	return len(h.found) == 0 && len(h.encoded) == 0 && !slices.ContainsFunc(h.rules, func(p progress) bool { return len(p.found) > 0 })
+	return len(h.found) == 0 && len(h.encoded) == 0 &&
+		!slices.ContainsFunc(h.rules, func(p progress) bool { return len(p.found) > 0 })
 }
 
-// look follows up a phrase that ends at end. The automaton takes some bytes for others; whether they are is looked at here.
+// look follows up a phrase that ends at end. The automaton takes some bytes for others; whether they are is looked at
+// here.
 func (h *hunt) look(f *phrase, end int) {
 	start, leet := end, false
 	for i := len(f.text) - 1; i >= 0; i-- {
@@ -108,7 +110,8 @@ func (h *hunt) orders() {
 		a := h.anchors[i]
 		start := boundary(h.text, max(0, a.start-reachBack))
 		end := min(len(h.text), a.end+reachAhead)
-		for a.rule == anchorRule && i+1 < len(h.anchors) && h.anchors[i+1].rule == a.rule && h.anchors[i+1].leet == a.leet &&
+		for a.rule == anchorRule && i+1 < len(h.anchors) && h.anchors[i+1].rule == a.rule &&
+			h.anchors[i+1].leet == a.leet &&
 			h.anchors[i+1].start < end && h.anchors[i+1].end+reachAhead-start < maxStretch {
 			i++
 			end = min(len(h.text), h.anchors[i].end+reachAhead)
@@ -191,7 +194,8 @@ func upTo(s, bytes string) int {
 // stop is the next place of some bytes. The zero value knows of none.
 type stop struct{ at int }
 
-// after gives the first place of one of the bytes at i or behind it. Calls with rising i cost no more than one pass over the text.
+// after gives the first place of one of the bytes at i or behind it. Calls with rising i cost no more than one pass
+// over the text.
 func (s *stop) after(text string, i int, bytes string) int {
 	if s.at < i {
 		s.at = i + upTo(text[i:], bytes)

@@ -8,10 +8,12 @@ import (
 	"unicode/utf8"
 )
 
-// concept is an idea that orders to a model are made of, whatever the words and the language. A set of them is a bit mask.
+// concept is an idea that orders to a model are made of, whatever the words and the language. A set of them is a bit
+// mask.
 type concept uint64
 
-// The concepts. Those up to lastAnchor are seldom in ordinary text: where one is found, the text around it is looked at for all of them.
+// The concepts. Those up to lastAnchor are seldom in ordinary text: where one is found, the text around it is looked at
+// for all of them.
 const (
 	drop        concept = 1 << iota // ignore, forget, disregard
 	void                            // no longer applies, is superseded
@@ -113,7 +115,8 @@ func words(glued bool) []word {
 	return list
 }
 
-// forms are the ways a word is written that folding does not make one: capital letters of Cyrillic look like other Latin letters than small ones.
+// forms are the ways a word is written that folding does not make one: capital letters of Cyrillic look like other
+// Latin letters than small ones.
 func forms(text string) []string {
 	if strings.ContainsFunc(text, func(r rune) bool { return unicode.Is(unicode.Cyrillic, r) }) {
 		first, size := utf8.DecodeRuneInString(text)

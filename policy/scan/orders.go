@@ -9,54 +9,95 @@ type step struct {
 // order is one way to give orders to a model, told by the concepts that come together.
 type order struct {
 	name, category string
-	all            []concept // one of each has to be there, in any sequence, within span bytes; nil where steps are given
-	span           int
-	steps          []step  // in this sequence
-	far            bool    // also over the end of a sentence
-	not            concept // none of these within
+	// one of each has to be there, in any sequence, within span bytes; nil where steps are given
+	all   []concept
+	span  int
+	steps []step  // in this sequence
+	far   bool    // also over the end of a sentence
+	not   concept // none of these within
+}
+
+// together is an order whose concepts come in any sequence within span bytes: one of each.
+func together(name, category string, span int, all ...concept) order {
+	return order{name: name, category: category, span: span, all: all}
+}
+
+// inSequence is an order whose concepts come one after the other.
+func inSequence(name, category string, steps ...step) order {
+	return order{name: name, category: category, steps: steps}
+}
+
+// acrossSentences lets the concepts of an order be in different sentences.
+func (o order) acrossSentences() order {
+	o.far = true
+	return o
+}
+
+// unless excludes texts with one of these concepts among those of the order.
+func (o order) unless(not concept) order {
+	o.not = not
+	return o
 }
 
 // orders is the table. The examples of each are in TestOrders: texts that hit, texts that must not.
 func orders() []order {
 	danger := unasked | consent | steal | keyFile | secretly | obey | authority | void
 	return []order{
-		{name: "override_orders", category: "override", all: []concept{drop, past | yours, instruction}, span: 90, not: letter | technical},
-		{name: "override_orders", category: "override", all: []concept{drop, every, instruction, reveal | send | obey | now | steal | free | prompt}, span: 120, not: letter | technical},
-		{name: "override_orders", category: "override", all: []concept{drop, yours, rules_}, span: 70, not: letter | technical},
-		{name: "override_orders", category: "override", all: []concept{drop, past, rules_, reveal | send | obey | free | now | steal}, span: 140, not: letter | technical},
-		{name: "override_orders", category: "override", all: []concept{drop, prompt}, span: 60, not: letter},
-		{name: "override_orders", category: "override", all: []concept{drop, obey, past | yours}, span: 110, not: letter | technical},
-		{name: "void_orders", category: "override", all: []concept{void, instruction | rules_, past | yours | obey}, span: 110, not: letter | technical},
-		{name: "void_orders", category: "override", all: []concept{void, prompt}, span: 70},
-		{name: "unbound_role", category: "role", all: []concept{become | now, free}, span: 130, not: letter | technical},
-		{name: "unbound_role", category: "role", all: []concept{free, off}, span: 60, not: letter | technical},
-		{name: "only_this", category: "override", all: []concept{obey, now | steal | secretly | untold | authority | machine | void}, span: 150, not: letter, far: true},
-		{name: "prompt_leak", category: "extraction", steps: []step{{any: reveal}, {any: prompt, gap: 60}}},
-		{name: "prompt_leak", category: "extraction", all: []concept{reveal, prompt, foreign}, span: 90},
-		{name: "prompt_leak", category: "extraction", all: []concept{reveal, verbatim, instruction | prompt, yours | you | past}, span: 150, far: true},
-		{name: "hide_orders", category: "secrecy", steps: []step{{any: untold}, {any: user | note, gap: 40}}, not: letter},
-		{name: "hide_orders", category: "secrecy", all: []concept{untold, user, foreign}, span: 60},
-		{name: "hide_orders", category: "secrecy", all: []concept{untold, foremost | secretly | keyFile}, span: 170, far: true, not: letter},
-		{name: "secret_deed", category: "secrecy", all: []concept{secretly, keyFile | user | dialogue | steal | machine | mail, send | put | act | reveal}, span: 120},
-		{name: "secret_deed", category: "secrecy", all: []concept{softly, keyFile | dialogue | steal, send | put | act}, span: 110},
-		{name: "key_files", category: "exfiltration", all: []concept{keyFile, put | send, parameter | target | address | foremost | untold}, span: 170, far: true},
-		{name: "key_files", category: "exfiltration", all: []concept{become, keyFile, now | free | authority | steal | act}, span: 100, far: true},
-		{name: "call_first", category: "steering", all: []concept{foremost, put | send | act | reveal | use, keyFile | secret | dialogue | parameter | address}, span: 180, far: true},
-		{name: "call_first", category: "steering", all: []concept{foremost, use, tool, must | always | before}, span: 150, far: true},
-		{name: "to_the_model", category: "steering", steps: []step{{any: machine}, {any: must, gap: 60}, {any: act | respond, gap: 14}}, not: letter},
-		{name: "to_the_model", category: "steering", steps: []step{{any: machine}, {any: colon, gap: 50}, {any: act | respond | redirect, gap: 12}}, not: letter},
-		{name: "to_the_model", category: "steering", steps: []step{{any: machine}, {any: danger | whatever | drop | void | dialogue, gap: 160}, {any: act | send | put | reveal | user | you, gap: 100}}, far: true, not: letter},
-		{name: "to_the_model", category: "steering", all: []concept{machine, unasked | secretly | consent, act | send | put}, span: 180, far: true, not: letter},
-		{name: "forged_consent", category: "steering", all: []concept{consent, unasked | whatever | steal | drop | obey | free | keyFile}, span: 150, far: true},
-		{name: "forged_authority", category: "role", all: []concept{authority, free | obey | unasked | void | prompt | steal | secretly}, span: 170, far: true},
-		{name: "other_task", category: "override", all: []concept{redirect, act | send | secret | reveal | obey | keyFile | put | steal}, span: 170, far: true, not: letter},
-		{name: "carry_off", category: "exfiltration", all: []concept{dialogue | keyFile, send | put, address | target}, span: 170, far: true},
-		{name: "carry_off", category: "exfiltration", all: []concept{secret, put | send, address | target, softly | secretly | untold | foremost | unasked}, span: 190, far: true},
-		{name: "copies", category: "exfiltration", all: []concept{carbon, always, address}, span: 150},
-		{name: "kept_order", category: "steering", all: []concept{memory, unasked | address | dialogue | target | secretly | steal}, span: 160, far: true},
-		{name: "fixed_answer", category: "steering", all: []concept{respond, whatever}, span: 110, not: technical},
-		{name: "unasked_deed", category: "steering", all: []concept{unasked, steal | keyFile | secretly | authority | untold | foremost}, span: 170, far: true, not: letter},
-		{name: "role_object", category: "delimiter", all: []concept{roleObject, danger | free | now | drop}, span: 220, far: true},
+		together("override_orders", "override", 90, drop, past|yours, instruction).unless(letter | technical),
+		together("override_orders", "override", 120, drop, every, instruction,
+			reveal|send|obey|now|steal|free|prompt).unless(letter | technical),
+		together("override_orders", "override", 70, drop, yours, rules_).unless(letter | technical),
+		together("override_orders", "override", 140, drop, past, rules_,
+			reveal|send|obey|free|now|steal).unless(letter | technical),
+		together("override_orders", "override", 60, drop, prompt).unless(letter),
+		together("override_orders", "override", 110, drop, obey, past|yours).unless(letter | technical),
+		together("void_orders", "override", 110, void, instruction|rules_, past|yours|obey).unless(letter | technical),
+		together("void_orders", "override", 70, void, prompt),
+		together("unbound_role", "role", 130, become|now, free).unless(letter | technical),
+		together("unbound_role", "role", 60, free, off).unless(letter | technical),
+		together("only_this", "override", 150, obey,
+			now|steal|secretly|untold|authority|machine|void).acrossSentences().unless(letter),
+		inSequence("prompt_leak", "extraction", step{any: reveal}, step{any: prompt, gap: 60}),
+		together("prompt_leak", "extraction", 90, reveal, prompt, foreign),
+		together("prompt_leak", "extraction", 150, reveal, verbatim, instruction|prompt,
+			yours|you|past).acrossSentences(),
+		inSequence("hide_orders", "secrecy", step{any: untold}, step{any: user | note, gap: 40}).unless(letter),
+		together("hide_orders", "secrecy", 60, untold, user, foreign),
+		together("hide_orders", "secrecy", 170, untold, foremost|secretly|keyFile).acrossSentences().unless(letter),
+		together("secret_deed", "secrecy", 120, secretly, keyFile|user|dialogue|steal|machine|mail,
+			send|put|act|reveal),
+		together("secret_deed", "secrecy", 110, softly, keyFile|dialogue|steal, send|put|act),
+		together("key_files", "exfiltration", 170, keyFile, put|send,
+			parameter|target|address|foremost|untold).acrossSentences(),
+		together("key_files", "exfiltration", 100, become, keyFile, now|free|authority|steal|act).acrossSentences(),
+		together("call_first", "steering", 180, foremost, put|send|act|reveal|use,
+			keyFile|secret|dialogue|parameter|address).acrossSentences(),
+		together("call_first", "steering", 150, foremost, use, tool, must|always|before).acrossSentences(),
+		inSequence("to_the_model", "steering", step{any: machine}, step{any: must, gap: 60},
+			step{any: act | respond, gap: 14}).unless(letter),
+		inSequence("to_the_model", "steering", step{any: machine}, step{any: colon, gap: 50},
+			step{any: act | respond | redirect, gap: 12}).unless(letter),
+		inSequence("to_the_model", "steering", step{any: machine},
+			step{any: danger | whatever | drop | void | dialogue, gap: 160},
+			step{any: act | send | put | reveal | user | you, gap: 100}).acrossSentences().unless(letter),
+		together("to_the_model", "steering", 180, machine, unasked|secretly|consent,
+			act|send|put).acrossSentences().unless(letter),
+		together("forged_consent", "steering", 150, consent,
+			unasked|whatever|steal|drop|obey|free|keyFile).acrossSentences(),
+		together("forged_authority", "role", 170, authority,
+			free|obey|unasked|void|prompt|steal|secretly).acrossSentences(),
+		together("other_task", "override", 170, redirect,
+			act|send|secret|reveal|obey|keyFile|put|steal).acrossSentences().unless(letter),
+		together("carry_off", "exfiltration", 170, dialogue|keyFile, send|put, address|target).acrossSentences(),
+		together("carry_off", "exfiltration", 190, secret, put|send, address|target,
+			softly|secretly|untold|foremost|unasked).acrossSentences(),
+		together("copies", "exfiltration", 150, carbon, always, address),
+		together("kept_order", "steering", 160, memory,
+			unasked|address|dialogue|target|secretly|steal).acrossSentences(),
+		together("fixed_answer", "steering", 110, respond, whatever).unless(technical),
+		together("unasked_deed", "steering", 170, unasked,
+			steal|keyFile|secretly|authority|untold|foremost).acrossSentences().unless(letter),
+		together("role_object", "delimiter", 220, roleObject, danger|free|now|drop).acrossSentences(),
 	}
 }
 
@@ -126,7 +167,8 @@ const nearby = 40
 
 // refused says whether one of the words that speak for another subject stands close by in the same sentence.
 func (o *order) refused(events []event, first, last int) bool {
-	for i := last + 1; i < len(events) && events[i].start < events[last].end+nearby && events[i].is != sentenceEnd; i++ {
+	for i := last + 1; i < len(events) && events[i].start < events[last].end+nearby &&
+		events[i].is != sentenceEnd; i++ {
 		if events[i].is&o.not != 0 {
 			return true
 		}

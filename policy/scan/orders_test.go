@@ -8,7 +8,8 @@ import (
 	"github.com/zephbot/zephbot/policy/scan"
 )
 
-// TestAttackOrders has texts for each kind of order, and texts that are none: the words alone, another subject, a quotation.
+// TestAttackOrders has texts for each kind of order, and texts that are none: the words alone, another subject, a
+// quotation.
 func TestAttackOrders(t *testing.T) {
 	t.Parallel()
 	for rule, c := range map[string]struct{ hits, misses []string }{

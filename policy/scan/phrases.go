@@ -17,9 +17,19 @@ type phrase struct {
 }
 
 // leet are the digits and signs that people write for letters.
-var leet = [...]struct{ digit, letter byte }{{'0', 'o'}, {'1', 'i'}, {'3', 'e'}, {'4', 'a'}, {'5', 's'}, {'7', 't'}, {'@', 'a'}, {'$', 's'}}
+var leet = [...]struct{ digit, letter byte }{
+	{'0', 'o'},
+	{'1', 'i'},
+	{'3', 'e'},
+	{'4', 'a'},
+	{'5', 's'},
+	{'7', 't'},
+	{'@', 'a'},
+	{'$', 's'},
+}
 
-// expand writes out phrases: alternatives are separated by commas and, within brackets, by bars; "_" is a blank, "~" an underscore.
+// expand writes out phrases: alternatives are separated by commas and, within brackets, by bars; "_" is a blank, "~" an
+// underscore.
 func expand(list string) []string {
 	var all []string
 	for one := range strings.SplitSeq(list, ",") {
@@ -43,7 +53,8 @@ func expand(list string) []string {
 // written turns the signs of expand into what they stand for.
 var written = strings.NewReplacer("_", " ", "~", "_")
 
-// automaton finds phrases in one pass, without regard to the case of ASCII letters and the length of white space (Aho-Corasick, as a table).
+// automaton finds phrases in one pass, without regard to the case of ASCII letters and the length of white space
+// (Aho-Corasick, as a table).
 type automaton struct {
 	class [256]uint8
 	width int
@@ -94,8 +105,9 @@ func build(list []*phrase) *automaton {
 	return a
 }
 
-// classes gives every byte of a phrase a class of its own; the cases of a letter share one, and so do bytes beyond ASCII whose last bits are equal: the
-// table would be three times as large, and a hit is compared anyway. Class 0 is every other byte.
+// classes gives every byte of a phrase a class of its own; the cases of a letter share one, and so do bytes beyond
+// ASCII whose last bits are equal: the table would be three times as large, and a hit is compared anyway. Class 0 is
+// every other byte.
 func (a *automaton) classes(text string) {
 	for i := range len(text) {
 		c := text[i]

@@ -15,7 +15,8 @@ import (
 	"github.com/zephbot/zephbot/policy/scan"
 )
 
-// The reference is the plain way to do what Find does: fold character by character, then run every expression over the whole text.
+// The reference is the plain way to do what Find does: fold character by character, then run every expression over the
+// whole text.
 
 const ws = `[\s\p{Z}\x{85}\x{0B}]`
 
@@ -184,7 +185,8 @@ func TestFindManyMatches(t *testing.T) {
 func TestFoldIsThePlainWay(t *testing.T) {
 	t.Parallel()
 	for r := range rune(0xE0200) {
-		if within(r, 0x3400, 0xF900) || within(r, 0x10000, 0x1D000) || within(r, 0x1D800, 0xE0000) { // nothing in there becomes a letter of a rule
+		// nothing in there becomes a letter of a rule
+		if within(r, 0x3400, 0xF900) || within(r, 0x10000, 0x1D000) || within(r, 0x1D800, 0xE0000) {
 			continue
 		}
 		text := "a" + string(r) + "b"

@@ -1,5 +1,5 @@
-// Package scan finds text that tries to instruct a model: in tool definitions, tool results, web pages. It is a set of patterns (seed 001), widened by what
-// they miss; it marks and replaces, it never decides alone.
+// Package scan finds text that tries to instruct a model: in tool definitions, tool results, web pages. It is a set of
+// patterns (seed 001), widened by what they miss; it marks and replaces, it never decides alone.
 package scan
 
 import (
@@ -33,7 +33,8 @@ type rule struct {
 // ws is white space as people see it: Go's \s is ASCII only.
 const ws = `[\s\p{Z}\x{85}\x{0B}]`
 
-// compile writes a rule: "_" is one or more white spaces, in the pattern and in the phrases with which its matches begin; see expand.
+// compile writes a rule: "_" is one or more white spaces, in the pattern and in the phrases with which its matches
+// begin; see expand.
 func compile(name, category, phrases, pattern string) rule {
 	re := sync.OnceValue(func() *regexp.Regexp { // not at the start of the program: few texts have one of the phrases
 		return regexp.MustCompile(`(?i)\A(?:` + strings.ReplaceAll(pattern, "_", ws+"+") + `)`)
@@ -48,36 +49,46 @@ func compile(name, category, phrases, pattern string) rule {
 	})
 }
 
-// byHand writes a rule that no expression finds fast enough: what its matches span is not bounded, or nearly every page has its phrases. The comment
-// beside it says in a pattern what it finds.
+// byHand writes a rule that no expression finds fast enough: what its matches span is not bounded, or nearly every page
+// has its phrases. The comment beside it says in a pattern what it finds.
 func byHand(name, category, phrases string, find func(h *hunt, p *progress, start, end int)) rule {
 	return rule{name: name, category: category, phrases: expand(phrases), find: find}
 }
 
-// rules are the patterns of seed 001 in their order, and what they miss: several qualifiers, "disregard the above", orders to run or to become.
+// rules are the patterns of seed 001 in their order, and what they miss: several qualifiers, "disregard the above",
+// orders to run or to become.
 var rules = append([]rule{
-	compile("ignore_instructions", "override", "ignore_(all|any|every|the|of|your|my|these|those|previous|prior|earlier|above|preceding|foregoing|instruction|prompt|rule|direction|context)",
+	compile("ignore_instructions", "override",
+		"ignore_(all|any|every|the|of|your|my|these|those|previous|prior|earlier|above|preceding|foregoing|instruction|prompt|rule|direction|context)",
 		`ignore_(?:(?:all|any|every|the|of|your|my|these|those|previous|prior|earlier|above|preceding|foregoing)_){0,6}(?:instructions?|prompts?|rules?|directions?|context)`),
 	compile("role_override", "role", "you_are_now", `you_are_now`),
 	compile("new_directive", "override", "new_(instruction|directive)", `new_(?:instructions?|directives?)`+ws+`*:`),
 	compile("developer_mode", "role", "developer_mode", `developer_mode`),
-	compile("system_prompt_leak", "extraction", "(reveal|show|print|output|display|repeat|expose|dump|leak|copy|give)_(me|your|the|my|full|entire|exact|complete|system),what_(is|are|was)_(your|the|system)",
+	compile("system_prompt_leak", "extraction",
+		"(reveal|show|print|output|display|repeat|expose|dump|leak|copy|give)_(me|your|the|my|full|entire|exact|complete|system),what_(is|are|was)_(your|the|system)",
 		`(?:(?:reveal|show|print|output|display|repeat|expose|dump|leak|copy|give)_(?:me_)?(?:(?:your|the|my)_)?(?:(?:full|entire|exact|complete)_)?|what_(?:is|are|was)_(?:(?:your|the)_)?)system_prompt`),
-	compile("reveal_instructions", "extraction", "(reveal|show|display|print)_your_(instruction|prompt|rule)", `(?:reveal|show|display|print)_your_(?:instructions?|prompts?|rules?)`),
+	compile("reveal_instructions", "extraction", "(reveal|show|display|print)_your_(instruction|prompt|rule)",
+		`(?:reveal|show|display|print)_your_(?:instructions?|prompts?|rules?)`),
 	byHand("jailbreak", "jailbreak", "dan,jailbreak", wholeWord),                // \b(?:DAN|jailbreak)\b
 	byHand("base64_payload", "encoding", "decode,eval,execute,base64", payload), // (?:decode|eval|execute)[^\n]*base64
-	compile("xml_tag_injection", "delimiter", "<(|_)(|/)(|_)(system|assistant|user|tool~result|tool_result|function~call|function_call)", `<`+ws+`*/?`+ws+`*(?:system|assistant|user|tool(?:\x5f|_)result|function(?:\x5f|_)call)`+ws+`*>`),
+	compile("xml_tag_injection", "delimiter",
+		"<(|_)(|/)(|_)(system|assistant|user|tool~result|tool_result|function~call|function_call)", `<`+ws+`*/?`+ws+`*(?:system|assistant|user|tool(?:\x5f|_)result|function(?:\x5f|_)call)`+ws+`*>`),
 	byHand("markdown_image_exfil", "exfiltration", "![", markdownImage), // !\[[^\]\n]*\]\(https?://[^)\s]+\)
 	compile("forget_everything", "override", "forget_(everything|all)", `forget_(?:everything|all)`),
-	compile("disregard_instructions", "override", "disregard_(your|all|previous|the_above|the_previous|any|everything)", `disregard_(?:your|all|previous|the_(?:above|previous)|any|everything)`),
-	compile("override_directives", "override", "override_(your|all|the|any)", `override_(?:(?:your|all|the|any)_){1,2}(?:directives?|instructions?|rules?)`),
+	compile("disregard_instructions", "override", "disregard_(your|all|previous|the_above|the_previous|any|everything)",
+		`disregard_(?:your|all|previous|the_(?:above|previous)|any|everything)`),
+	compile("override_directives", "override", "override_(your|all|the|any)",
+		`override_(?:(?:your|all|the|any)_){1,2}(?:directives?|instructions?|rules?)`),
 	compile("act_as_if", "role", "act_as_if", `act_as_if`),
 	byHand("html_image_exfil", "exfiltration", "<img", htmlImage), // <img[^>]*\ssrc_*=
 	compile("delimiter_escape_tool_output", "delimiter", "<(|/)tool-output", `</?tool-output(?:`+ws+`|>)`),
 	compile("delimiter_escape_external_data", "delimiter", "<(|/)external-data", `</?external-data(?:`+ws+`|>)`),
-	compile("new_persona", "role", "new_persona,do_anything_now,pretend_(to_be|that_you|you_are)", `(?:new_persona|do_anything_now|pretend_(?:to_be|that_you|you_are))`),
-	compile("execute_following", "override", "(execute|run|perform)_the_following", `(?:execute|run|perform)_the_following_(?:commands?|instructions?|steps?)`),
-	compile("hide_from_user", "override", "(do_not|don't|dont|never)_(tell|inform|mention|show|alert|ask)", `(?:do_not|don'?t|never)_(?:tell|inform|mention_(?:this_)?to|show|alert|ask)_(?:this_to_)?the_user`),
+	compile("new_persona", "role", "new_persona,do_anything_now,pretend_(to_be|that_you|you_are)",
+		`(?:new_persona|do_anything_now|pretend_(?:to_be|that_you|you_are))`),
+	compile("execute_following", "override", "(execute|run|perform)_the_following",
+		`(?:execute|run|perform)_the_following_(?:commands?|instructions?|steps?)`),
+	compile("hide_from_user", "override", "(do_not|don't|dont|never)_(tell|inform|mention|show|alert|ask)",
+		`(?:do_not|don'?t|never)_(?:tell|inform|mention_(?:this_)?to|show|alert|ask)_(?:this_to_)?the_user`),
 }, tokenRules()...)
 
 // Names lists the rules: the patterns in their order, then the orders, then what is found behind an encoding.
@@ -94,9 +105,10 @@ func Names() []string {
 	return append(names, ruleEncoded, ruleHidden)
 }
 
-// Find lists what tries to instruct a model, in the order of the text. Look-alike letters, full-width forms and invisible characters are seen through.
-// One pass looks for the phrases with which a match begins and for words that orders are made of; only where one stands is more looked at.
-// Text that nobody sees is dropped by Clean and is no finding here; Flag lists it.
+// Find lists what tries to instruct a model, in the order of the text. Look-alike letters, full-width forms and
+// invisible characters are seen through. One pass looks for the phrases with which a match begins and for words that
+// orders are made of; only where one stands is more looked at. Text that nobody sees is dropped by Clean and is no
+// finding here; Flag lists it.
 func Find(text string) []Match {
 	found := once(find(text))
 	if !slices.ContainsFunc(found, func(m Match) bool { return m.Rule == ruleHidden }) {
@@ -121,7 +133,8 @@ func once(found []Match) []Match {
 		}
 	}
 	return slices.DeleteFunc(found, func(m Match) bool {
-		return !listed(m) && slices.ContainsFunc(known, func(k Match) bool { return k.Start < m.End && m.Start < k.End })
+		return !listed(m) && slices.ContainsFunc(known,
+			func(k Match) bool { return k.Start < m.End && m.Start < k.End })
 	})
 }
 
@@ -164,8 +177,8 @@ func inner(text string) []Match {
 	return heeded(f.text, search(&f).matches(func(i int) int { return i }))
 }
 
-// Clean replaces each match by Sanitized, keeps the rest, and drops invisible characters and controls but tab and newline. It returns the rules that
-// matched, each once.
+// Clean replaces each match by Sanitized, keeps the rest, and drops invisible characters and controls but tab and
+// newline. It returns the rules that matched, each once.
 func Clean(text string) (clean string, names []string) {
 	found := Find(text)
 	var b strings.Builder
@@ -209,7 +222,8 @@ func invisible(r rune) bool {
 	case r < 0xAD:
 		return r == 0x7F
 	case r < 0x2000:
-		return r == 0xAD || r == 0x34F || r == 0x61C || within(r, 0x115F, 0x1160) || within(r, 0x17B4, 0x17B5) || within(r, 0x180B, 0x180F)
+		return r == 0xAD || r == 0x34F || r == 0x61C || within(r, 0x115F, 0x1160) || within(r, 0x17B4, 0x17B5) ||
+			within(r, 0x180B, 0x180F)
 	case r < 0x2070:
 		return within(r, 0x200B, 0x200F) || within(r, 0x202A, 0x202E) || r >= 0x2060
 	}
@@ -218,7 +232,8 @@ func invisible(r rune) bool {
 
 // invisibleAbove is the part of the list above U+206F.
 func invisibleAbove(r rune) bool {
-	return r == 0x3164 || r == 0xFFA0 || within(r, 0xFE00, 0xFE0F) || r == 0xFEFF || within(r, 0xFFF9, 0xFFFB) || within(r, 0x1BCA0, 0x1BCA3) || within(r, 0x1D173, 0x1D17A) || within(r, 0xE0000, 0xE01EF)
+	return r == 0x3164 || r == 0xFFA0 || within(r, 0xFE00, 0xFE0F) || r == 0xFEFF || within(r, 0xFFF9, 0xFFFB) ||
+		within(r, 0x1BCA0, 0x1BCA3) || within(r, 0x1D173, 0x1D17A) || within(r, 0xE0000, 0xE01EF)
 }
 
 // within reports whether r is between first and last, both counted in.

@@ -7,7 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// Rules of anchors, below the numbers of the rule table: where one is found, the text around it is looked at as it is, or first turned back.
+// Rules of anchors, below the numbers of the rule table: where one is found, the text around it is looked at as it is,
+// or first turned back.
 const (
 	anchorRule = -1 - iota
 	rotatedRule
@@ -25,7 +26,8 @@ const (
 	maxEvents = 512
 )
 
-// twisted are words that betray a text that was turned by 13 letters or written backwards, and starts of sentences without blanks.
+// twisted are words that betray a text that was turned by 13 letters or written backwards, and starts of sentences
+// without blanks.
 const (
 	plainWords = `ignore,disregard,forget,instructions,guidelines,previous,prompt,password`
 	gluedWords = `ignore(all|any|the|your|previous),disregard(all|any|the|your|previous),forget(all|any|the|your|everything),bypass(all|your),(reveal|show|print|output)(your|the)(system|hidden|instructions)`
@@ -81,7 +83,8 @@ func (h *hunt) anchored(f *phrase, start, end int, leet bool) {
 	}) {
 		return
 	}
-	if n := len(h.anchors); n > 0 && h.anchors[n-1].rule == f.rule && h.anchors[n-1].leet == leet && start < h.anchors[n-1].start+reachBack/4 {
+	if n := len(h.anchors); n > 0 && h.anchors[n-1].rule == f.rule && h.anchors[n-1].leet == leet &&
+		start < h.anchors[n-1].start+reachBack/4 {
 		h.anchors[n-1].end = end
 		return
 	}
@@ -173,7 +176,8 @@ func lowered(text string, leetToo bool) string {
 	return string(b)
 }
 
-// events lists the words of the vocabulary in a lowered text; of the same text with line breaks, empty lines end a sentence.
+// events lists the words of the vocabulary in a lowered text; of the same text with line breaks, empty lines end a
+// sentence.
 func (d dictionary) events(text, broken string, glued bool) []event {
 	var list []event
 	for i := 0; i < len(text) && len(list) < maxEvents; i++ {
@@ -270,5 +274,6 @@ func judge(text string, leetToo, glued bool, do func(o *order, start, end int)) 
 // mailAddress says whether a name stands before and a host behind the sign at i.
 func mailAddress(text string, i int) bool {
 	host := text[i+1 : i+1+upTo(text[i+1:min(len(text), i+1+64)], " ,;:)>\"'")]
-	return i > 0 && letterByte(text[i-1]) && strings.Contains(strings.Trim(host, "."), ".") && !strings.Contains(host, "/")
+	return i > 0 && letterByte(text[i-1]) && strings.Contains(strings.Trim(host, "."), ".") &&
+		!strings.Contains(host, "/")
 }

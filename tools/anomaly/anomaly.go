@@ -1,15 +1,18 @@
-// Package anomaly is the stage that watches how often a tool fails, and blocks one that fails too often (seed 003: a sliding window for each
-// tool).
+// Package anomaly is the stage that watches how often a tool fails, and blocks one that fails too often (seed 003: a
+// sliding window for each tool).
 //
-// A failure is a run that ended with an error that says something about the tool: one that may pass (network, server, rate limit, time) or a
-// permanent one. No failures are: refusals of policy, quota or a person; questions; cancellations; mistakes of the model (unknown tool, wrong
-// arguments, what is not there: a file, a page, a host, a command); and a result that reports a failure of its own. A command that exits with 1, a
-// test suite that is red or a grep that finds nothing is the ordinary outcome of a shell that works.
+// A failure is a run that ended with an error that says something about the tool: one that may pass (network, server,
+// rate limit, time) or a permanent one. No failures are: refusals of policy, quota or a person; questions;
+// cancellations; mistakes of the model (unknown tool, wrong arguments, what is not there: a file, a page, a host, a
+// command); and a result that reports a failure of its own. A command that exits with 1, a test suite that is red or a
+// grep that finds nothing is the ordinary outcome of a shell that works.
 //
-// A call counts once, however often it is tried. The rate is that of a full window, so that no tool is judged by its first calls.
+// A call counts once, however often it is tried. The rate is that of a full window, so that no tool is judged by its
+// first calls.
 //
-// A block concerns one conversation and ends by itself, after ten minutes, and after twice as long as the last time when the tool goes on failing. The
-// tools of an MCP server whose calls fail in every conversation that makes any are blocked everywhere.
+// A block concerns one conversation and ends by itself, after ten minutes, and after twice as long as the last time
+// when the tool goes on failing. The tools of an MCP server whose calls fail in every conversation that makes any are
+// blocked everywhere.
 package anomaly
 
 import (
@@ -105,14 +108,15 @@ type Options struct {
 	Warning, Critical float64
 	// AutoBlock blocks a tool that is critical.
 	AutoBlock bool
-	// Attempts is how often a reading call is tried at most (the retry stage's repetitions and one). A passing failure that will be tried again
-	// is not judged yet. 0 = 1.
+	// Attempts is how often a reading call is tried at most (the retry stage's repetitions and one). A passing failure
+	// that will be tried again is not judged yet. 0 = 1.
 	Attempts int
 	// Store keeps the blocks; nil = this process forgets them when it ends.
 	Store Store
 	// Observe hears of every level that a tool comes to. May be nil. Must not block.
 	Observe func(Event)
-	// ReasoningModelWarning names the model in events when it is one that reasons, which is known to call tools wrongly more often.
+	// ReasoningModelWarning names the model in events when it is one that reasons, which is known to call tools wrongly
+	// more often.
 	ReasoningModelWarning bool
 	// Model is the model that is in use; may be nil. Must not block.
 	Model func() string
@@ -184,7 +188,8 @@ func (d *Detector) Middleware(next tools.Handler) tools.Handler {
 	}
 }
 
-// Block is the stage that refuses: it stands before the policy, so that nobody has to decide about a call that cannot run.
+// Block is the stage that refuses: it stands before the policy, so that nobody has to decide about a call that cannot
+// run.
 func (d *Detector) Block(next tools.Handler) tools.Handler {
 	return func(ctx context.Context, call *tools.Call) (*tools.Result, error) {
 		if err := d.Gate(ctx, call.Origin.Session, call.Def); err != nil {
@@ -194,7 +199,8 @@ func (d *Detector) Block(next tools.Handler) tools.Handler {
 	}
 }
 
-// Gate refuses a blocked tool: nil, or a *tools.Error. It is cheap. A store that fails leaves the blocks as they were known.
+// Gate refuses a blocked tool: nil, or a *tools.Error. It is cheap. A store that fails leaves the blocks as they were
+// known.
 func (d *Detector) Gate(ctx context.Context, session string, def tools.Definition) error {
 	d.refresh(ctx)
 	b, ok := d.Blocked(session, def)
@@ -204,7 +210,8 @@ func (d *Detector) Gate(ctx context.Context, session string, def tools.Definitio
 	minutes := int(math.Ceil(b.Until.Sub(d.o.Now()).Minutes()))
 	return &tools.Error{
 		Category: tools.PolicyBlocked, Denied: true,
-		Message:    fmt.Sprintf("The tool %s is blocked for %d more min because it failed too often (%s).", def.Name, minutes, b.Reason),
+		Message: fmt.Sprintf("The tool %s is blocked for %d more min because it failed too often (%s).", def.Name,
+			minutes, b.Reason),
 		Suggestion: fmt.Sprintf("Do it another way. An admin can lift this with /tools unblock %s: tell the user, if it matters.", b.Tool),
 	}
 }
@@ -220,7 +227,8 @@ func (d *Detector) record(ctx context.Context, call *tools.Call, err error) {
 	} else if err != nil {
 		s.drop = true // neither a success nor a failure
 	}
-	again := s.failed && s.category.Transient() && call.Def.ReadOnly && call.Trail.Attempts < d.o.Attempts && ctx.Err() == nil
+	again := s.failed && s.category.Transient() && call.Def.ReadOnly && call.Trail.Attempts < d.o.Attempts &&
+		ctx.Err() == nil
 	d.act(ctx, place{call.Origin.Session, call.Def.Name}, s, again)
 	if call.Def.Server != "" {
 		d.act(ctx, place{"", everyTool(call.Def.Server)}, s, again)
@@ -241,8 +249,10 @@ func (d *Detector) act(ctx context.Context, at place, s sample, again bool) {
 			e.Model = model
 		}
 	}
-	line := d.o.Log.Warn().Str("tool", e.Tool).Str("session", e.Session).Str("state", string(e.Level)).Int("failures", e.Failures).Int("samples", e.Samples).
-		Float64("rate", float64(e.Failures)/float64(e.Samples)).Str("category", string(e.Last)).Bool("blocked", e.Blocked)
+	line := d.o.Log.Warn().Str("tool", e.Tool).Str("session", e.Session).Str("state", string(e.Level)).
+		Int("failures", e.Failures).Int("samples", e.Samples).
+		Float64("rate", float64(e.Failures)/float64(e.Samples)).Str("category", string(e.Last)).
+		Bool("blocked", e.Blocked)
 	if e.Model != "" {
 		line = line.Str("reasoning_model", e.Model)
 	}
@@ -340,7 +350,8 @@ func cause(res *tools.Result, err error) error {
 	return err
 }
 
-// failed says whether an error is a failure of the tool. That nothing is at a path, or something is already, is the state of the world.
+// failed says whether an error is a failure of the tool. That nothing is at a path, or something is already, is the
+// state of the world.
 func failed(err error) bool {
 	if err == nil {
 		return false
@@ -349,7 +360,10 @@ func failed(err error) bool {
 	if e.Denied || e.Mistake || (!e.Category.Transient() && e.Category != tools.PermanentFailure) {
 		return false
 	}
-	for _, world := range []error{fs.ErrNotExist, fs.ErrExist, syscall.ENOTDIR, syscall.EISDIR, syscall.ENOTEMPTY, syscall.ENAMETOOLONG, syscall.ELOOP} {
+	for _, world := range []error{
+		fs.ErrNotExist, fs.ErrExist, syscall.ENOTDIR, syscall.EISDIR, syscall.ENOTEMPTY,
+		syscall.ENAMETOOLONG, syscall.ELOOP,
+	} {
 		if errors.Is(err, world) {
 			return false
 		}

@@ -299,7 +299,8 @@ func names(blocks []anomaly.Block) []string {
 	return list
 }
 
-// TestNotRun: what fails before the tool runs (a journal that is away, a tool that is gone) says nothing about the tool.
+// TestNotRun: what fails before the tool runs (a journal that is away, a tool that is gone) says nothing about the
+// tool.
 func TestNotRun(t *testing.T) {
 	t.Parallel()
 	s := newSetup(t, anomaly.Options{Window: 3, AutoBlock: true})

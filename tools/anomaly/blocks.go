@@ -13,7 +13,8 @@ import (
 // forgetAfter is how long a conversation keeps the window of a tool that it does not call.
 const forgetAfter = 24 * time.Hour
 
-// Blocked says whether a conversation may not use a tool now, as far as this process knows, and by which block: the one that lasts longest.
+// Blocked says whether a conversation may not use a tool now, as far as this process knows, and by which block: the one
+// that lasts longest.
 func (d *Detector) Blocked(session string, def tools.Definition) (found Block, blocked bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -44,12 +45,14 @@ func (d *Detector) Blocks() []Block {
 			list = append(list, b.Block)
 		}
 	}
-	slices.SortFunc(list, func(a, b Block) int { return cmp.Or(cmp.Compare(a.Tool, b.Tool), cmp.Compare(a.Session, b.Session)) })
+	slices.SortFunc(list, func(a, b Block) int {
+		return cmp.Or(cmp.Compare(a.Tool, b.Tool), cmp.Compare(a.Session, b.Session))
+	})
 	return list
 }
 
-// Unblock lifts the blocks of a tool, or of "server:*", in every conversation and of whatever process, and forgets the failures; false when there were
-// none. After an error what could not be lifted stays.
+// Unblock lifts the blocks of a tool, or of "server:*", in every conversation and of whatever process, and forgets the
+// failures; false when there were none. After an error what could not be lifted stays.
 func (d *Detector) Unblock(ctx context.Context, tool string) (bool, error) {
 	if err := d.load(ctx); err != nil {
 		return false, err
@@ -95,7 +98,8 @@ func (d *Detector) placesOf(tool string) []place {
 	return list
 }
 
-// refresh reads the blocks of other processes now and then, stores those that could not be stored before, and forgets what is long over.
+// refresh reads the blocks of other processes now and then, stores those that could not be stored before, and forgets
+// what is long over.
 func (d *Detector) refresh(ctx context.Context) {
 	d.mu.Lock()
 	now := d.o.Now()
@@ -142,7 +146,8 @@ func (d *Detector) forget(now time.Time) {
 	}
 }
 
-// load makes the blocks those of the store. What this process changes meanwhile is not undone: then the list is read again next time.
+// load makes the blocks those of the store. What this process changes meanwhile is not undone: then the list is read
+// again next time.
 func (d *Detector) load(ctx context.Context) error {
 	if d.o.Store == nil {
 		return nil
@@ -179,7 +184,8 @@ func (d *Detector) load(ctx context.Context) error {
 	return nil
 }
 
-// save stores a block, unless it was lifted meanwhile. One that cannot be stored holds in this process and is tried again.
+// save stores a block, unless it was lifted meanwhile. One that cannot be stored holds in this process and is tried
+// again.
 func (d *Detector) save(ctx context.Context, b Block) {
 	if d.o.Store == nil {
 		return

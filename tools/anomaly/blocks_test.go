@@ -45,7 +45,8 @@ func TestOneConversation(t *testing.T) {
 	}
 }
 
-// TestServerEverywhere: the tools of a server are blocked for all only when its calls fail in every conversation, and in more than one.
+// TestServerEverywhere: the tools of a server are blocked for all only when its calls fail in every conversation, and
+// in more than one.
 func TestServerEverywhere(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {

@@ -2,7 +2,8 @@ package anomaly
 
 import "strings"
 
-// Reasoning says whether a model is one that reasons before it answers: o1, o3, o4…, qwq, deepseek-r1, and Claude with thinking (seed 004).
+// Reasoning says whether a model is one that reasons before it answers: o1, o3, o4…, qwq, deepseek-r1, and Claude with
+// thinking (seed 004).
 func Reasoning(model string) bool {
 	name := strings.ToLower(model)
 	name = name[strings.LastIndexByte(name, '/')+1:] // "openai/o3-mini"
@@ -11,5 +12,6 @@ func Reasoning(model string) bool {
 			return true
 		}
 	}
-	return strings.Contains(name, "qwq") || strings.Contains(name, "deepseek-r1") || (strings.HasPrefix(name, "claude") && strings.Contains(name, "think"))
+	return strings.Contains(name, "qwq") || strings.Contains(name, "deepseek-r1") ||
+		(strings.HasPrefix(name, "claude") && strings.Contains(name, "think"))
 }

@@ -1,4 +1,5 @@
-// Package approve is the stage that waits for people: a call that the gate marked "ask" runs only with a stored approval of exactly this call.
+// Package approve is the stage that waits for people: a call that the gate marked "ask" runs only with a stored
+// approval of exactly this call.
 package approve
 
 import (
@@ -24,7 +25,8 @@ const (
 	Cancelled State = "cancelled"
 )
 
-// ScopeSession marks an approval "for this session": it came from another call with the same tool, arguments and caller.
+// ScopeSession marks an approval "for this session": it came from another call with the same tool, arguments and
+// caller.
 const ScopeSession = "session"
 
 // Approval is what is stored about a call's question.
@@ -42,7 +44,8 @@ type Lookup interface {
 	Approval(ctx context.Context, session, call, hash string) (Approval, error)
 }
 
-// New makes the stage. A nil lookup means that there is nobody to ask: every question is then a denial (a pipe, `tools call` without --yes).
+// New makes the stage. A nil lookup means that there is nobody to ask: every question is then a denial (a pipe, `tools
+// call` without --yes).
 func New(lookup Lookup) tools.Middleware {
 	return func(next tools.Handler) tools.Handler {
 		return func(ctx context.Context, call *tools.Call) (*tools.Result, error) {
@@ -55,7 +58,10 @@ func New(lookup Lookup) tools.Middleware {
 				}
 				return next(ctx, call)
 			default: // no decision is no permission
-				return nil, &tools.Error{Category: tools.PolicyBlocked, Message: "This call was not permitted.", Denied: true}
+				return nil, &tools.Error{
+					Category: tools.PolicyBlocked, Message: "This call was not permitted.",
+					Denied: true,
+				}
 			}
 		}
 	}
@@ -76,7 +82,10 @@ func decided(ctx context.Context, lookup Lookup, call *tools.Call) error {
 		if ctx.Err() != nil {
 			return tools.AsError(ctx.Err())
 		}
-		return &tools.Error{Category: tools.ServerError, Message: "The approval of this call could not be read.", Err: fmt.Errorf("read approval: %w", err)}
+		return &tools.Error{
+			Category: tools.ServerError, Message: "The approval of this call could not be read.",
+			Err: fmt.Errorf("read approval: %w", err),
+		}
 	}
 	switch a.State {
 	case None, Waiting, "":
@@ -100,7 +109,10 @@ func decided(ctx context.Context, lookup Lookup, call *tools.Call) error {
 			Suggestion: "Go on without it, and tell the user what still needs a decision.",
 		}
 	case Cancelled:
-		return &tools.Error{Category: tools.Cancelled, Denied: true, Message: "The question about this call was cancelled."}
+		return &tools.Error{
+			Category: tools.Cancelled, Denied: true,
+			Message: "The question about this call was cancelled.",
+		}
 	default:
 		return &tools.Error{
 			Category: tools.PermanentFailure, Message: "The approval of this call could not be read.",
@@ -124,23 +136,27 @@ func question(call *tools.Call, hash string) tools.Question {
 	q := tools.Question{
 		Call: call.ID, Tool: name(call), Hash: hash, Show: show, Note: call.Subject.Note, Reason: call.Trail.Reason,
 		Caller: call.Origin.Caller, Args: string(call.Args),
-		ReadOnly: call.Def.ReadOnly, Command: call.Def.Runs(), Destroys: call.Def.Destructive, Suspicious: call.Trail.Suspicious,
-		Offers: call.Trail.Offers, Inputs: call.Subject.Inputs, Dir: call.Subject.Dir, Files: call.Subject.Scripts, Changed: call.Trail.Changed,
-		Server: call.Trail.Server,
+		ReadOnly: call.Def.ReadOnly, Command: call.Def.Runs(), Destroys: call.Def.Destructive,
+		Suspicious: call.Trail.Suspicious,
+		Offers:     call.Trail.Offers, Inputs: call.Subject.Inputs, Dir: call.Subject.Dir, Files: call.Subject.Scripts,
+		Changed: call.Trail.Changed,
+		Server:  call.Trail.Server,
 	}
 	if call.Def.Server != "" {
 		q.Definition = call.Def.Hash()
 	}
-	if len(q.Offers) > 0 && q.Server != "" && call.Def.Reads && !q.Destroys && q.Suspicious == "" && call.Origin.Session != "" && call.Origin.Caller != "" {
+	if len(q.Offers) > 0 && q.Server != "" && call.Def.Reads && !q.Destroys && q.Suspicious == "" &&
+		call.Origin.Session != "" && call.Origin.Caller != "" {
 		q.Whole = &grant.Grant{
-			Tool: q.Tool, Kind: grant.Tool, Server: q.Server, Definition: q.Definition, Session: call.Origin.Session, Caller: call.Origin.Caller,
+			Tool: q.Tool, Kind: grant.Tool, Server: q.Server, Definition: q.Definition, Session: call.Origin.Session,
+			Caller: call.Origin.Caller,
 		}
 	}
 	return q
 }
 
-// Hash is what an approval binds: SHA-256 over tool, definition, canonical arguments, caller and the files that decide what the call does. The decode
-// stage must have run, so that arguments that mean the same hash the same.
+// Hash is what an approval binds: SHA-256 over tool, definition, canonical arguments, caller and the files that decide
+// what the call does. The decode stage must have run, so that arguments that mean the same hash the same.
 func Hash(call *tools.Call) string {
 	h := sha256.New()
 	for _, part := range []string{name(call), call.Def.Hash(), string(call.Args), call.Origin.Caller} {

@@ -129,7 +129,8 @@ func TestNobodyToAsk(t *testing.T) {
 	}
 }
 
-// TestAlone: where nobody could approve, the model hears that, and not that somebody declined. What was decided while there was somebody still counts.
+// TestAlone: where nobody could approve, the model hears that, and not that somebody declined. What was decided while
+// there was somebody still counts.
 func TestAlone(t *testing.T) {
 	t.Parallel()
 	alone := asked()

@@ -1,28 +1,29 @@
-// Package audit is the outermost stage of the chain: one JSON line for every call that was decided, and one for every request a tool sent out.
+// Package audit is the outermost stage of the chain: one JSON line for every call that was decided, and one for every
+// request a tool sent out.
 //
-// The lines form a hash chain. The last field of a line is hash: SHA-256 in hex over the line's bytes without that field; prev_hash is the hash
-// of the line before and absent in the first one. An edited, removed, inserted or moved line breaks the chain, which Verify finds. Lines cut off
-// at the end leave a shorter chain that is whole, and a file that was written anew is whole too: both are found by the [Mark], which says how far
-// the log had come and is kept outside of the file, see [Anchor].
+// The lines form a hash chain. The last field of a line is hash: SHA-256 in hex over the line's bytes without that
+// field; prev_hash is the hash of the line before and absent in the first one. An edited, removed, inserted or moved
+// line breaks the chain, which Verify finds. Lines cut off at the end leave a shorter chain that is whole, and a file
+// that was written anew is whole too: both are found by the [Mark], which says how far the log had come and is kept
+// outside of the file, see [Anchor].
 //
-// A call that may change something has a line before it runs (kind started) and one after it. A line is written to the file before the result of
-// the call is returned, so it survives the process. It is flushed to the disk at most one second later and on Close, so it survives the machine
-// from then on; the mark follows it. With Options.Required a call whose line cannot be written is refused.
+// A call that may change something has a line before it runs (kind started) and one after it. A line is written to the
+// file before the result of the call is returned, so it survives the process. It is flushed to the disk at most one
+// second later and on Close, so it survives the machine from then on; the mark follows it. With Options.Required a call
+// whose line cannot be written is refused.
 //
-// One process at a time writes a file. A file that is moved away (logrotate, mv) is rotated: the next line goes into a new file, which continues
-// the chain. A file that is removed, emptied or cut short is damage: the log says so in a line that Verify never forgives.
+// One process at a time writes a file. A file that is moved away (logrotate, mv) is rotated: the next line goes into a
+// new file, which continues the chain. A file that is removed, emptied or cut short is damage: the log says so in a
+// line that Verify never forgives.
 package audit
 
 import (
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"sync"
 	"time"
 
@@ -47,7 +48,8 @@ type Redactor interface {
 type Options struct {
 	// Path of the file; it is created with mode 0600, and its directory with 0700.
 	Path string
-	// Writer takes the lines instead of a file (destination stdout); its chain begins with this process. It is not closed.
+	// Writer takes the lines instead of a file (destination stdout); its chain begins with this process. It is not
+	// closed.
 	Writer io.Writer
 	// Redactor may be nil.
 	Redactor Redactor
@@ -59,7 +61,8 @@ type Options struct {
 	Log zerolog.Logger
 	// Required refuses a call whose line cannot be written: see Middleware.
 	Required bool
-	// Anchor keeps the mark of the file at Path; nil = nobody does, and lines that are cut off at the end are not noticed.
+	// Anchor keeps the mark of the file at Path; nil = nobody does, and lines that are cut off at the end are not
+	// noticed.
 	Anchor Anchor
 }
 
@@ -73,15 +76,16 @@ type Log struct {
 	required bool
 	anchor   Anchor // nil = none
 
-	mu         sync.Mutex // guards what follows
-	out        io.Writer
-	file       *os.File // nil with Options.Writer
-	durable    bool     // file is a regular file, which can be flushed
-	prev       string
-	lines      int64     // of the whole chain, as far as this log knows it
-	size       int64     // of the file, as this process left it
-	end        int64     // where the last whole line of the file ends
-	torn       *torn     // bytes after the last good line that are no line; a marker accounts for them before the next one
+	mu      sync.Mutex // guards what follows
+	out     io.Writer
+	file    *os.File // nil with Options.Writer
+	durable bool     // file is a regular file, which can be flushed
+	prev    string
+	lines   int64 // of the whole chain, as far as this log knows it
+	size    int64 // of the file, as this process left it
+	end     int64 // where the last whole line of the file ends
+	// bytes after the last good line that are no line; a marker accounts for them before the next one
+	torn       *torn
 	markers    []*record // go before the next line
 	lost       int       // lines that did not get through since the last one that did
 	failures   int
@@ -163,8 +167,9 @@ func (l *Log) Failures() int {
 
 // Middleware is the stage. A call that waits for a person, and a probe, leave no line.
 //
-// It changes what a call returns in one case: the log is required, the line cannot be written, and the call only read. What such a call found is
-// withheld. A call that may have changed something is refused earlier, by Started; once it ran, hiding its outcome would help nobody.
+// It changes what a call returns in one case: the log is required, the line cannot be written, and the call only read.
+// What such a call found is withheld. A call that may have changed something is refused earlier, by Started; once it
+// ran, hiding its outcome would help nobody.
 func (l *Log) Middleware(next tools.Handler) tools.Handler {
 	return func(ctx context.Context, call *tools.Call) (*tools.Result, error) {
 		res, err := next(ctx, call)
@@ -178,8 +183,9 @@ func (l *Log) Middleware(next tools.Handler) tools.Handler {
 	}
 }
 
-// Started is to be called right before a tool runs. For a call that may change something it writes a line of the kind started. Its error is a
-// *tools.Error, and only comes when the log is required and cannot be written: then the call must not run.
+// Started is to be called right before a tool runs. For a call that may change something it writes a line of the kind
+// started. Its error is a *tools.Error, and only comes when the log is required and cannot be written: then the call
+// must not run.
 func (l *Log) Started(call *tools.Call) error {
 	if l == nil {
 		return nil
@@ -201,7 +207,8 @@ func (l *Log) Started(call *tools.Call) error {
 	return nil
 }
 
-// changes says whether a call may change something. What an MCP server says of itself counts when the operator trusts it.
+// changes says whether a call may change something. What an MCP server says of itself counts when the operator trusts
+// it.
 func changes(call *tools.Call) bool {
 	return !call.Def.ReadOnly || call.Def.Server != "" && !call.Def.Trusted
 }
@@ -216,8 +223,9 @@ func unrecorded(err error) *tools.Error {
 	}
 }
 
-// Record writes the lines of a call that ended with res and err: its requests first, then the call itself. The stage does this for every call
-// that walked the chain; a caller needs it only for a call that never did, such as one that was cancelled while it waited.
+// Record writes the lines of a call that ended with res and err: its requests first, then the call itself. The stage
+// does this for every call that walked the chain; a caller needs it only for a call that never did, such as one that
+// was cancelled while it waited.
 func (l *Log) Record(call *tools.Call, res *tools.Result, err error) {
 	_ = l.record(call, res, err) // append counts it and complains
 }
@@ -249,99 +257,6 @@ func undecided(err error) bool {
 	return errors.As(err, &pending) || errors.Is(err, tools.ErrProbed)
 }
 
-// append writes records in one piece; without any it accounts for what was lost. Failing is counted and complained of.
-func (l *Log) append(list ...*record) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	through, err := l.write(list)
-	if err == nil {
-		return nil
-	}
-	failed := len(list) - through
-	l.failures += failed
-	l.lost += failed
-	l.complain(err, "audit line not written")
-	return err
-}
-
-// complain tells the operator, at most once in complainEvery.
-func (l *Log) complain(err error, what string) {
-	if now := l.now(); l.complained.IsZero() || now.Sub(l.complained) >= complainEvery {
-		l.complained = now
-		l.log.Error().Err(err).Int("failures", l.failures).Msg(what)
-	}
-}
-
-// write extends the chain by the records, after the markers when there is something to account for. It returns how many records got through.
-func (l *Log) write(list []*record) (through int, err error) {
-	if l.closed {
-		return 0, ErrClosed
-	}
-	if err := l.follow(); err != nil {
-		return 0, err
-	}
-	markers := l.markers
-	if l.torn != nil || l.lost > 0 { // it has to come right after what it accounts for
-		markers = append([]*record{l.marker()}, markers...)
-	}
-	if len(markers)+len(list) == 0 {
-		return 0, nil
-	}
-	var buf []byte
-	if l.torn != nil && !l.torn.ended() {
-		buf = append(buf, '\n')
-	}
-	buf, links, err := l.link(buf, slices.Concat(markers, list))
-	if err != nil {
-		return 0, err
-	}
-	n, err := l.out.Write(buf)
-	if err == nil && n < len(buf) {
-		err = io.ErrShortWrite
-	}
-	whole := written(links, n)
-	l.advance(links[:whole], buf[:min(max(n, 0), len(buf))])
-	if whole > 0 {
-		l.lost = 0
-		l.markers = l.markers[min(len(l.markers), max(0, whole-(len(markers)-len(l.markers)))):]
-	}
-	if err != nil {
-		err = fmt.Errorf("write audit line: %w", err)
-	}
-	return max(0, whole-len(markers)), err
-}
-
-// advance notes what got into the file: the chain goes on from the last line that is whole.
-func (l *Log) advance(whole []link, data []byte) {
-	rest := data
-	if len(whole) > 0 {
-		last := whole[len(whole)-1]
-		l.prev, l.torn, rest = last.hash, nil, data[last.end:]
-		l.lines += int64(len(whole))
-		l.end = l.size + int64(last.end)
-		l.flushSoon()
-	}
-	l.size += int64(len(data))
-	if len(rest) > 0 {
-		l.torn = l.torn.extend(rest)
-	}
-}
-
-// link is one line of a piece that is to be written: where it ends, and its hash.
-type link struct {
-	end  int
-	hash string
-}
-
-// written is how many of the lines are whole within the first n bytes.
-func written(links []link, n int) int {
-	whole := 0
-	for whole < len(links) && links[whole].end <= n {
-		whole++
-	}
-	return whole
-}
-
 // link adds the records to buf, each bound to the one before.
 func (l *Log) link(buf []byte, list []*record) ([]byte, []link, error) {
 	prev := l.prev
@@ -356,38 +271,4 @@ func (l *Log) link(buf []byte, list []*record) ([]byte, []link, error) {
 		links = append(links, link{end: len(buf), hash: hash})
 	}
 	return buf, links, nil
-}
-
-// flushSoon makes sure that what was written reaches the disk within syncAfter; one flush serves all lines written meanwhile.
-func (l *Log) flushSoon() {
-	if !l.durable || l.timer != nil {
-		return
-	}
-	l.timer = time.AfterFunc(syncAfter, l.flush)
-}
-
-func (l *Log) flush() {
-	l.syncing.Lock()
-	defer l.syncing.Unlock()
-	l.mu.Lock()
-	l.timer = nil // lines from now on need another flush
-	file, mark, closed := l.file, l.mark(), l.closed
-	l.mu.Unlock()
-	if closed {
-		return
-	}
-	if err := file.Sync(); err != nil {
-		l.log.Error().Err(err).Msg("audit log not flushed to disk")
-		return
-	}
-	if err := l.remember(mark); err != nil {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.complain(err, "mark of the audit log not stored")
-	}
-}
-
-func digest(b []byte) string {
-	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:])
 }

@@ -15,8 +15,9 @@ import (
 // maxFiles bounds the files of one chain.
 const maxFiles = 10_000
 
-// Files finds the files of the chain that ends in the log at path, the oldest first: beside it, under names that begin as its own does
-// (audit.jsonl.1, audit-20260304.jsonl). They are told by the hashes, not by their names or times. A log that is not rotated is the only one.
+// Files finds the files of the chain that ends in the log at path, the oldest first: beside it, under names that begin
+// as its own does (audit.jsonl.1, audit-20260304.jsonl). They are told by the hashes, not by their names or times. A
+// log that is not rotated is the only one.
 func Files(path string) ([]string, error) {
 	stem := strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
 	entries, err := os.ReadDir(filepath.Dir(path))
@@ -26,10 +27,12 @@ func Files(path string) ([]string, error) {
 	byLast := map[string]string{} // the file that ends with a hash
 	for _, e := range entries {
 		name := filepath.Join(filepath.Dir(path), e.Name())
-		if !e.Type().IsRegular() || !strings.HasPrefix(e.Name(), stem) || name == filepath.Clean(path) || len(byLast) >= maxFiles {
+		if !e.Type().IsRegular() || !strings.HasPrefix(e.Name(), stem) || name == filepath.Clean(path) ||
+			len(byLast) >= maxFiles {
 			continue
 		}
-		if ends, err := ends(name); err == nil && ends.last != "" { // what cannot be read is no part of the chain; Verify misses it
+		// what cannot be read is no part of the chain; Verify misses it
+		if ends, err := ends(name); err == nil && ends.last != "" {
 			byLast[ends.last] = name
 		}
 	}

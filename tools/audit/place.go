@@ -12,15 +12,17 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// Mark says how far a log had come. Kept where the file is not, it shows that the file was cut, emptied or written anew.
+// Mark says how far a log had come. Kept where the file is not, it shows that the file was cut, emptied or written
+// anew.
 type Mark struct {
 	Lines int64  `json:"lines"` // of the whole chain
 	Hash  string `json:"hash"`  // of the last line
 	End   int64  `json:"end"`   // where that line ends in its file, in bytes
 }
 
-// Anchor keeps the mark of one log outside of its file. The mark follows the lines by a second at most: what was written within the last second
-// before a crash is in the file and not in the mark. Both methods are called by one goroutine at a time and bound their time themselves.
+// Anchor keeps the mark of one log outside of its file. The mark follows the lines by a second at most: what was
+// written within the last second before a crash is in the file and not in the mark. Both methods are called by one
+// goroutine at a time and bound their time themselves.
 type Anchor interface {
 	// Load gives the mark that was saved last; false when there is none yet.
 	Load() (Mark, bool, error)
@@ -118,13 +120,15 @@ func (l *Log) compare(mark Mark, known bool) error {
 	switch {
 	case !known:
 	case l.size == 0:
-		// Somebody moved the file away, or took it: only who has the earlier file can tell. The new one continues the chain either way.
+		// Somebody moved the file away, or took it: only who has the earlier file can tell. The new one continues the
+		// chain either way.
 		l.prev, l.lines = mark.Hash, mark.Lines
 		l.mend(kindContinue, fmt.Sprintf("the chain goes on after line %d, which is in an earlier file", mark.Lines))
 		return nil
 	case !lineEndsAt(l.file, mark.End, mark.Hash):
 		l.lines = mark.Lines
-		l.mend(kindDamage, fmt.Sprintf("lines were cut off or rewritten while nobody wrote: line %d with hash %s is not where it was", mark.Lines, mark.Hash))
+		l.mend(kindDamage,
+			fmt.Sprintf("lines were cut off or rewritten while nobody wrote: line %d with hash %s is not where it was", mark.Lines, mark.Hash))
 		return nil
 	}
 	n, err := countLines(io.NewSectionReader(l.file, begin, l.end-begin))
@@ -148,7 +152,8 @@ func (l *Log) mend(kind, reason string) {
 // lookBack is how much of the end of the file Has reads.
 const lookBack = 1 << 20
 
-// Has says whether one of the newest lines of the file has this correlation id. A log that goes to a writer cannot be looked at, and has none.
+// Has says whether one of the newest lines of the file has this correlation id. A log that goes to a writer cannot be
+// looked at, and has none.
 func (l *Log) Has(correlation string) bool {
 	if l == nil || l.path == "" || correlation == "" {
 		return false
@@ -169,8 +174,8 @@ func (l *Log) Has(correlation string) bool {
 	return err == nil && bytes.Contains(data, fmt.Appendf(nil, `"correlation_id":%q`, correlation))
 }
 
-// follow looks whether the file is still the one at the path, as long as it was left. A file that was moved away is left to whoever moved it, and a
-// new one continues the chain. It costs two system calls a line.
+// follow looks whether the file is still the one at the path, as long as it was left. A file that was moved away is
+// left to whoever moved it, and a new one continues the chain. It costs two system calls a line.
 func (l *Log) follow() error {
 	if !l.durable {
 		return nil
@@ -184,7 +189,8 @@ func (l *Log) follow() error {
 	case err == nil && os.SameFile(mine, there) && mine.Size() >= l.size:
 		return nil
 	case err == nil && os.SameFile(mine, there):
-		reason := fmt.Sprintf("the file was cut by %d bytes while it was written: line %d with hash %s is gone", l.size-mine.Size(), l.lines, l.prev)
+		reason := fmt.Sprintf("the file was cut by %d bytes while it was written: line %d with hash %s is gone",
+			l.size-mine.Size(), l.lines, l.prev)
 		if err := l.resume(mine.Size()); err != nil {
 			return err
 		}
@@ -208,7 +214,8 @@ func (l *Log) reopen(left uint64) error {
 	}
 	switch {
 	case stranger:
-		l.mend(kindDamage, fmt.Sprintf("another file took the place of the log while it was written; line %d has hash %s", l.lines, prev))
+		l.mend(kindDamage,
+			fmt.Sprintf("another file took the place of the log while it was written; line %d has hash %s", l.lines, prev))
 	case left == 0:
 		l.mend(kindDamage, fmt.Sprintf("the file with line %d was removed while it was written", l.lines))
 	default:

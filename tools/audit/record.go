@@ -186,7 +186,8 @@ func (l *Log) egress(call *tools.Call) []*record {
 	return list
 }
 
-// marker says that the file does not tell everything here. It takes the chain up again after the last line that can be trusted.
+// marker says that the file does not tell everything here. It takes the chain up again after the last line that can be
+// trusted.
 func (l *Log) marker() *record {
 	r := &record{Timestamp: l.stamp(), Kind: kindRestart, Lost: l.lost}
 	switch t := l.torn; {
@@ -201,8 +202,8 @@ func (l *Log) marker() *record {
 	return r
 }
 
-// args are the redacted arguments: the JSON object itself, or, when it is not valid or longer than maxArgs, a string of its beginning.
-// Redacting comes before cutting, so that no half of a secret stays.
+// args are the redacted arguments: the JSON object itself, or, when it is not valid or longer than maxArgs, a string of
+// its beginning. Redacting comes before cutting, so that no half of a secret stays.
 func (l *Log) args(raw json.RawMessage) json.RawMessage {
 	if len(bytes.TrimSpace(raw)) == 0 {
 		return nil

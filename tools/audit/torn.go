@@ -13,10 +13,12 @@ import (
 // maxEnd is how much of a file's end is looked at. No line is nearly as long.
 const maxEnd = 1 << 20
 
-// torn is what stands after the last good line and is no line: the beginning of one that a crash or a full disk cut short.
+// torn is what stands after the last good line and is no line: the beginning of one that a crash or a full disk cut
+// short.
 type torn struct {
-	data    []byte
-	foreign bool // it ended with a newline when the file was opened: no crash does that, so the marker does not excuse it
+	data []byte
+	// it ended with a newline when the file was opened: no crash does that, so the marker does not excuse it
+	foreign bool
 }
 
 // extend adds bytes that got into the file without making a line. The receiver may be nil.

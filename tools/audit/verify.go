@@ -34,8 +34,8 @@ type File struct {
 	io.Reader
 }
 
-// Verify walks the hash chain through its files, the oldest first. mark says how far the log had come, as its [Anchor] has it; nil = not known. The
-// error is one of reading; what is wrong with the log itself is in Problems.
+// Verify walks the hash chain through its files, the oldest first. mark says how far the log had come, as its [Anchor]
+// has it; nil = not known. The error is one of reading; what is wrong with the log itself is in Problems.
 func Verify(mark *Mark, files ...File) (Report, error) {
 	v := verifier{mark: mark}
 	for _, f := range files {
@@ -46,9 +46,11 @@ func Verify(mark *Mark, files ...File) (Report, error) {
 	switch {
 	case mark == nil || mark.Lines == 0:
 	case v.marked == 0:
-		v.problem(0, fmt.Sprintf("the service remembers line %d with hash %s, which is not here: lines were cut off or rewritten", mark.Lines, mark.Hash))
+		v.problem(0,
+			fmt.Sprintf("the service remembers line %d with hash %s, which is not here: lines were cut off or rewritten", mark.Lines, mark.Hash))
 	case v.whole && v.marked != mark.Lines:
-		v.problem(0, fmt.Sprintf("the service remembers %d lines up to the hash %s, here are %d: lines were taken out or added", mark.Lines, mark.Hash, v.marked))
+		v.problem(0,
+			fmt.Sprintf("the service remembers %d lines up to the hash %s, here are %d: lines were taken out or added", mark.Lines, mark.Hash, v.marked))
 	}
 	return v.report, nil
 }
@@ -62,7 +64,8 @@ func (v *verifier) read(f File) error {
 			return fmt.Errorf("read audit log: %w", err)
 		}
 		if len(raw) > 0 {
-			v.line(number, bytes.TrimSuffix(raw, []byte("\n"))) // a whole line without newline is whole: somebody is writing the next bytes
+			// a whole line without newline is whole: somebody is writing the next bytes
+			v.line(number, bytes.TrimSuffix(raw, []byte("\n")))
 		}
 		if err != nil {
 			break
@@ -129,7 +132,8 @@ func (v *verifier) link(number int, r *record) {
 	case r.PrevHash == v.report.Last:
 		v.whole = v.whole || first
 	case first:
-		v.problem(number, "it continues a chain whose earlier lines are not here: name their files too, the oldest first")
+		v.problem(number,
+			"it continues a chain whose earlier lines are not here: name their files too, the oldest first")
 	case r.PrevHash == "":
 		v.problem(number, "a new chain begins here: the lines before it may have been replaced")
 	default:
@@ -154,7 +158,8 @@ const hashField = `,"hash":"`
 // unseal splits a line into the bytes that were hashed and the hash.
 func unseal(line []byte) (body []byte, hash string, ok bool) {
 	const tail = len(hashField) + 64 + len(`"}`)
-	if len(line) < tail+1 || !bytes.HasPrefix(line[len(line)-tail:], []byte(hashField)) || !bytes.HasSuffix(line, []byte(`"}`)) {
+	if len(line) < tail+1 || !bytes.HasPrefix(line[len(line)-tail:], []byte(hashField)) ||
+		!bytes.HasSuffix(line, []byte(`"}`)) {
 		return nil, "", false
 	}
 	hash = string(line[len(line)-66 : len(line)-2])

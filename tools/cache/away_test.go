@@ -12,7 +12,8 @@ import (
 	"github.com/zephbot/zephbot/tools/cache"
 )
 
-// TestStoreAway: no call fails because of the store, it is asked no more for a while, and what could not be dropped is never an answer.
+// TestStoreAway: no call fails because of the store, it is asked no more for a while, and what could not be dropped is
+// never an answer.
 func TestStoreAway(t *testing.T) {
 	t.Parallel()
 	s := newSetup(nil)

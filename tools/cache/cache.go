@@ -1,8 +1,9 @@
 // Package cache is the stage that answers a repeated reading call from memory (seed 003, tool result cache).
 //
-// Only built-in tools that say so are cached. What they gave is kept in two groups per scope: what came from files, and what came
-// from the web. Any call that may change something drops the file group, before it runs and after it ended; a reader that was under way
-// meanwhile cannot store what it read (see Entry.Generation). A cached call has passed policy, quota and approval like any other.
+// Only built-in tools that say so are cached. What they gave is kept in two groups per scope: what came from files, and
+// what came from the web. Any call that may change something drops the file group, before it runs and after it ended; a
+// reader that was under way meanwhile cannot store what it read (see Entry.Generation). A cached call has passed
+// policy, quota and approval like any other.
 package cache
 
 import (
@@ -40,17 +41,18 @@ const (
 type Entry struct {
 	// Value is nil for a miss.
 	Value []byte
-	// Generation names the state of the scope at the time of Get. Set stores nothing when the scope was dropped in between. It is never used
-	// twice, also not when the store forgot the scope.
+	// Generation names the state of the scope at the time of Get. Set stores nothing when the scope was dropped in
+	// between. It is never used twice, also not when the store forgot the scope.
 	Generation string
 }
 
-// Store keeps values by scope and key, a bounded number of them per scope, the oldest going first. It is safe for concurrent use. It may forget
-// anything at any time.
+// Store keeps values by scope and key, a bounded number of them per scope, the oldest going first. It is safe for
+// concurrent use. It may forget anything at any time.
 type Store interface {
 	// Get finds a value. A miss has the generation too, and no error.
 	Get(ctx context.Context, scope, key string) (Entry, error)
-	// Set keeps e.Value for ttl if the scope still has e.Generation, and does nothing otherwise. The store keeps a copy.
+	// Set keeps e.Value for ttl if the scope still has e.Generation, and does nothing otherwise. The store keeps a
+	// copy.
 	Set(ctx context.Context, scope, key string, e Entry, ttl time.Duration) error
 	// Drop forgets the scope and gives it a new generation.
 	Drop(ctx context.Context, scope string) error
@@ -62,10 +64,12 @@ type Options struct {
 	Store Store
 	// TTL is how long a result is kept; 0 (and anything above) = MaxTTL.
 	TTL time.Duration
-	// Scope says who shares results: one conversation, from its beginning or the last /clear on. "" = nothing is cached. Nil: the session.
+	// Scope says who shares results: one conversation, from its beginning or the last /clear on. "" = nothing is
+	// cached. Nil: the session.
 	Scope func(call *tools.Call) string
-	// Live says that files may change behind the chain's back right now: a background run of the session, an editor on the same directory.
-	// Results from files are then neither answered from memory nor kept. May be nil. Must not block.
+	// Live says that files may change behind the chain's back right now: a background run of the session, an editor on
+	// the same directory. Results from files are then neither answered from memory nor kept. May be nil. Must not
+	// block.
 	Live func(call *tools.Call) bool
 	// Observe hears Hit, Miss or Bypass, once per call. May be nil. Must not block.
 	Observe func(result string)
@@ -134,8 +138,8 @@ func (c *Cache) Middleware(next tools.Handler) tools.Handler {
 	}
 }
 
-// Changed forgets what was read from files in a scope (see Options.Scope), because something changed them that was no call: a background run
-// that ended, an attachment that was saved.
+// Changed forgets what was read from files in a scope (see Options.Scope), because something changed them that was no
+// call: a background run that ended, an attachment that was saved.
 func (c *Cache) Changed(ctx context.Context, scope string) {
 	if scope != "" && c.o.Store != nil {
 		c.drop(ctx, place(scope, act.Files))
@@ -145,7 +149,8 @@ func (c *Cache) Changed(ctx context.Context, scope string) {
 // place is the scope of a group in the store.
 func place(scope string, g act.Group) string { return string(g) + "/" + scope }
 
-// changes says whether a call may change files. A server's word that its tool only reads counts only where the server is trusted.
+// changes says whether a call may change files. A server's word that its tool only reads counts only where the server
+// is trusted.
 func changes(def tools.Definition) bool {
 	return !def.ReadOnly || (def.Server != "" && !def.Trusted)
 }
@@ -161,7 +166,9 @@ func (c *Cache) change(ctx context.Context, call *tools.Call, where string, next
 }
 
 // read answers a reading call from memory, or runs it and keeps the result.
-func (c *Cache) read(ctx context.Context, call *tools.Call, g act.Group, where string, next tools.Handler) (*tools.Result, error) {
+func (c *Cache) read(ctx context.Context, call *tools.Call, g act.Group, where string,
+	next tools.Handler,
+) (*tools.Result, error) {
 	live := func() bool { return g == act.Files && c.o.Live(call) }
 	if live() || !c.clean(ctx, where) {
 		c.o.Observe(Bypass)

@@ -206,7 +206,8 @@ func TestDrop(t *testing.T) {
 	}
 }
 
-// TestDropTwice: what a reader stored while the other call ran is dropped when that one ends, also when nobody waits for it any more.
+// TestDropTwice: what a reader stored while the other call ran is dropped when that one ends, also when nobody waits
+// for it any more.
 func TestDropTwice(t *testing.T) {
 	t.Parallel()
 	for _, stopped := range []bool{false, true} {

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// marks remembers the scopes whose drop did not reach the store, so that a store that comes back does not answer with what is stale. Its zero
-// value is ready. A mark outlives everything that the store could hold by then.
+// marks remembers the scopes whose drop did not reach the store, so that a store that comes back does not answer with
+// what is stale. Its zero value is ready. A mark outlives everything that the store could hold by then.
 type marks struct {
 	mu   sync.Mutex
 	last int64

@@ -22,11 +22,13 @@ const (
 )
 
 const (
-	sweepEvery = time.Minute      // how often scopes that have expired are deleted
-	beginning  = 10 * time.Minute // how long a scope without entries is kept at least: what its reader is doing takes less
+	sweepEvery = time.Minute // how often scopes that have expired are deleted
+	// how long a scope without entries is kept at least: what its reader is doing takes less
+	beginning = 10 * time.Minute
 )
 
-// Memory is a Store in the process. What it holds is bounded; a scope that was forgotten is empty, never stale. Safe for concurrent use.
+// Memory is a Store in the process. What it holds is bounded; a scope that was forgotten is empty, never stale. Safe
+// for concurrent use.
 type Memory struct {
 	now func() time.Time
 

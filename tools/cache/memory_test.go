@@ -46,7 +46,8 @@ func TestMemoryScopes(t *testing.T) {
 	}
 }
 
-// TestMemorySweep: what nobody asks for again is deleted when its time is over; a conversation that has just begun is not.
+// TestMemorySweep: what nobody asks for again is deleted when its time is over; a conversation that has just begun is
+// not.
 func TestMemorySweep(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)

@@ -41,7 +41,8 @@ func encode(r *tools.Result) ([]byte, bool) {
 		}
 	}
 	v := value{
-		Layout: layout, Text: r.Text, Whole: r.Whole, ExitCode: r.ExitCode, Truncated: r.Truncated, Untrusted: r.Untrusted, Error: r.Error, MIME: r.MIME,
+		Layout: layout, Text: r.Text, Whole: r.Whole, ExitCode: r.ExitCode, Truncated: r.Truncated,
+		Untrusted: r.Untrusted, Error: r.Error, MIME: r.MIME,
 		Credentials: r.Credentials,
 	}
 	if r.Raw != nil {
@@ -78,7 +79,8 @@ func decode(data []byte) (*tools.Result, error) {
 		return nil, errLayout
 	}
 	r := &tools.Result{
-		Text: v.Text, Whole: v.Whole, ExitCode: v.ExitCode, Truncated: v.Truncated, Untrusted: v.Untrusted, Error: v.Error, MIME: v.MIME,
+		Text: v.Text, Whole: v.Whole, ExitCode: v.ExitCode, Truncated: v.Truncated, Untrusted: v.Untrusted,
+		Error: v.Error, MIME: v.MIME,
 		Credentials: v.Credentials,
 	}
 	if len(v.Raw) > 0 {

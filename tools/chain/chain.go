@@ -1,10 +1,10 @@
-// Package chain composes the stages that every tool call walks, in the one order that there is. Built-ins, MCP tools, scheduled work and calls
-// from the command line all come through here.
+// Package chain composes the stages that every tool call walks, in the one order that there is. Built-ins, MCP tools,
+// scheduled work and calls from the command line all come through here.
 //
 //	in ▼  audit · conclude · decode · block · gate · judge · quota · approve · probe · warn · mark · cache · overflow · filter · redact · retry · anomaly · start · registry  ▲ out
 //
-// Downwards, policy, quota and approval stand before cache and execution, so that a cached call has passed all three. Upwards, secrets are
-// redacted in the raw output before anything keeps or shows it.
+// Downwards, policy, quota and approval stand before cache and execution, so that a cached call has passed all three.
+// Upwards, secrets are redacted in the raw output before anything keeps or shows it.
 package chain
 
 import (
@@ -132,10 +132,12 @@ func auditor(log *audit.Log) tools.Middleware {
 // Order names the stages that stand, the outermost first.
 func (c *Chain) Order() []string { return append([]string(nil), c.order...) }
 
-// Execute takes a call through the chain. It fills call.Trail, also where the call fails, and replaces call.Args by their canonical form.
+// Execute takes a call through the chain. It fills call.Trail, also where the call fails, and replaces call.Args by
+// their canonical form.
 //
-// The error is always one of three: *tools.Error (tools.Feedback makes text for the model of it), *tools.Pending when a person has to decide
-// first, or tools.ErrProbed for a Probe that may run. Judge and Quota see probes too. With a nil error the result is not nil and has a text.
+// The error is always one of three: *tools.Error (tools.Feedback makes text for the model of it), *tools.Pending when a
+// person has to decide first, or tools.ErrProbed for a Probe that may run. Judge and Quota see probes too. With a nil
+// error the result is not nil and has a text.
 func (c *Chain) Execute(ctx context.Context, call *tools.Call) (*tools.Result, error) {
 	if call.Trail == nil {
 		call.Trail = &tools.Trail{}
@@ -143,7 +145,8 @@ func (c *Chain) Execute(ctx context.Context, call *tools.Call) (*tools.Result, e
 	return c.handler(ctx, call)
 }
 
-// probe answers a call that only asks. It is below approve: a probe ends as soon as the call may run, so no cache is asked and no tool is started.
+// probe answers a call that only asks. It is below approve: a probe ends as soon as the call may run, so no cache is
+// asked and no tool is started.
 func probe(next tools.Handler) tools.Handler {
 	return func(ctx context.Context, call *tools.Call) (*tools.Result, error) {
 		if call.Probe {
@@ -153,7 +156,8 @@ func probe(next tools.Handler) tools.Handler {
 	}
 }
 
-// conclude brings what a call ended with into the one form that Execute promises. It is below audit, so that what is recorded is what the caller gets.
+// conclude brings what a call ended with into the one form that Execute promises. It is below audit, so that what is
+// recorded is what the caller gets.
 func conclude(next tools.Handler) tools.Handler {
 	return func(ctx context.Context, call *tools.Call) (*tools.Result, error) {
 		res, err := next(ctx, call)
@@ -173,7 +177,8 @@ func conclude(next tools.Handler) tools.Handler {
 			shown := *res
 			shown.Text, shown.Error = tools.Feedback(f)+"\n"+res.Text, true
 			call.Trail.Category, res = f.Category, &shown
-		} else if res.Error && call.Def.Server != "" { // a foreign tool says that it failed: it ran, and nobody knows more
+		} else if res.Error && call.Def.Server != "" {
+			// a foreign tool says that it failed: it ran, and nobody knows more
 			call.Trail.Category = tools.ServerError
 		}
 		if call.Trail.ExitCode == nil {

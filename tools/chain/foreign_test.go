@@ -76,7 +76,8 @@ func TestFailureOfForeignTool(t *testing.T) {
 	}
 }
 
-// TestAttackSchemaHangsChat: a few kilobytes of schema take neither a chat nor the stop of the service hostage, be they for arguments or for a result.
+// TestAttackSchemaHangsChat: a few kilobytes of schema take neither a chat nor the stop of the service hostage, be they
+// for arguments or for a result.
 func TestAttackSchemaHangsChat(t *testing.T) {
 	t.Parallel()
 	c, _ := foreign(t, mcptest.Options{Behaviour: mcptest.SchemaBomb}.Handler(), nil)
@@ -102,7 +103,8 @@ func TestAttackSchemaHangsChat(t *testing.T) {
 	}
 }
 
-// TestCallWaitsForItsServer: a call that was approved before a restart comes before its server is connected, and waits for it.
+// TestCallWaitsForItsServer: a call that was approved before a restart comes before its server is connected, and waits
+// for it.
 func TestCallWaitsForItsServer(t *testing.T) {
 	t.Parallel()
 	kind := mcptest.Options{Behaviour: mcptest.Plain}.Handler()

@@ -121,8 +121,8 @@ func (v *service) whole(res *tools.Result) string {
 
 const secret = "ghp_0123456789abcdefghijABCDEFGHIJ012345"
 
-// TestOutputIsNeverLost: what the filter drops and overflow cuts can be read back, byte for byte and without credentials, up to 10 MiB, however the
-// command ended.
+// TestOutputIsNeverLost: what the filter drops and overflow cuts can be read back, byte for byte and without
+// credentials, up to 10 MiB, however the command ended.
 func TestOutputIsNeverLost(t *testing.T) {
 	t.Parallel()
 	build := strings.Repeat("   Compiling serde v1.0.0 (a/b/ü)\n", 3000) + "error[E0308]: mismatched types\n"

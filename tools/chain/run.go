@@ -14,8 +14,8 @@ import (
 // errTimeout is the cause of a context that ended because the tool's own time was up, not its caller's.
 var errTimeout = errors.New("tool timeout")
 
-// start writes the audit's and the journal's "started" records, once per call however often it is retried. What cannot run any more, or cannot be
-// recorded, is not started.
+// start writes the audit's and the journal's "started" records, once per call however often it is retried. What cannot
+// run any more, or cannot be recorded, is not started.
 func start(list *tools.Registry, log *audit.Log) tools.Middleware {
 	return func(next tools.Handler) tools.Handler {
 		return func(ctx context.Context, call *tools.Call) (*tools.Result, error) {
@@ -73,7 +73,8 @@ func notStarted(ctx context.Context, err error) error {
 	}
 }
 
-// current finds the tool once more: between the decode stage and now a server may have taken it away or put another in its place.
+// current finds the tool once more: between the decode stage and now a server may have taken it away or put another in
+// its place.
 func current(list *tools.Registry, call *tools.Call) (tools.Tool, error) {
 	t, ok := call.Tools.Over(list).Lookup(call.Def.Name)
 	if !ok {
@@ -124,7 +125,10 @@ func timedOut(ctx context.Context, err error, limit time.Duration) error {
 	if errors.As(err, &e) || !errors.Is(context.Cause(ctx), errTimeout) {
 		return err
 	}
-	return &tools.Error{Category: tools.Timeout, Message: fmt.Sprintf("The tool was stopped after %s.", limit), Err: err}
+	return &tools.Error{
+		Category: tools.Timeout, Message: fmt.Sprintf("The tool was stopped after %s.", limit),
+		Err: err,
+	}
 }
 
 // failure makes a *tools.Error of what is neither a question nor the answer to a probe, and notes its category.

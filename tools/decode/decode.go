@@ -1,5 +1,6 @@
-// Package decode is the stage that turns what a model wrote into a call: it finds the tool, checks the arguments against the tool's schema and
-// brings them into one canonical form, so that equal calls are equal bytes for the policy, an approval and the cache.
+// Package decode is the stage that turns what a model wrote into a call: it finds the tool, checks the arguments
+// against the tool's schema and brings them into one canonical form, so that equal calls are equal bytes for the
+// policy, an approval and the cache.
 package decode
 
 import (
@@ -14,31 +15,38 @@ import (
 
 // Options configures the stage. The zero value is useful.
 type Options struct {
-	// Hides says that the policy denies every call of a tool: such a tool is not proposed in place of an unknown one. May be nil.
+	// Hides says that the policy denies every call of a tool: such a tool is not proposed in place of an unknown one.
+	// May be nil.
 	Hides func(tools.Definition) bool
-	// Await is asked for a tool that is not there, before the call is refused: it waits until whoever offers the tool is ready, not long, and says why it cannot
-	// be had at the moment. nil from it = look again. May be nil.
+	// Await is asked for a tool that is not there, before the call is refused: it waits until whoever offers the tool
+	// is ready, not long, and says why it cannot be had at the moment. nil from it = look again. May be nil.
 	Await func(ctx context.Context, tool string) error
-	// Thinking says that the model was shown the field "thinking" in addition to the tool's own (TAFC, seed 003), so that it is taken out
-	// before validation. Where the schema admits no other fields than its own, it is taken out without asking. May be nil.
+	// Thinking says that the model was shown the field "thinking" in addition to the tool's own (TAFC, seed 003), so
+	// that it is taken out before validation. Where the schema admits no other fields than its own, it is taken out
+	// without asking. May be nil.
 	Thinking func(tools.Definition) bool
-	// Reformat is asked once for arguments that are not JSON or do not fit the schema (invalid_parameters, type_mismatch): args are what the model wrote
-	// (any text), problem is what is wrong. It returns a corrected JSON object. It is called for probes too and must be safe for concurrent use. nil = off.
+	// Reformat is asked once for arguments that are not JSON or do not fit the schema (invalid_parameters,
+	// type_mismatch): args are what the model wrote (any text), problem is what is wrong. It returns a corrected JSON
+	// object. It is called for probes too and must be safe for concurrent use. nil = off.
 	Reformat Reformat
-	// Memory keeps what Reformat said, so that a call that is resumed has the same arguments, and an approval the same hash. nil = in this process only.
+	// Memory keeps what Reformat said, so that a call that is resumed has the same arguments, and an approval the same
+	// hash. nil = in this process only.
 	Memory Memory
 }
 
 // Reformat corrects the form of arguments.
-type Reformat func(ctx context.Context, def tools.Definition, call *tools.Call, args json.RawMessage, problem *tools.Error) (json.RawMessage, error)
+type Reformat func(ctx context.Context, def tools.Definition, call *tools.Call, args json.RawMessage,
+	problem *tools.Error) (json.RawMessage, error)
 
 // thinking is the field that carries a model's reasoning; it is never validated, run or logged.
 const thinking = "thinking"
 
-// New makes the stage. It sets Def and replaces Args by the canonical form: keys sorted, no insignificant space, numbers as they were written.
+// New makes the stage. It sets Def and replaces Args by the canonical form: keys sorted, no insignificant space,
+// numbers as they were written.
 //
-// Arguments that are not JSON are mended where there is only one reading (see mend); then, and when they do not fit the schema, Options.Reformat is asked
-// once. What comes of it is checked like any arguments and walks the rest of the chain: policy, judge and approval see the corrected call.
+// Arguments that are not JSON are mended where there is only one reading (see mend); then, and when they do not fit the
+// schema, Options.Reformat is asked once. What comes of it is checked like any arguments and walks the rest of the
+// chain: policy, judge and approval see the corrected call.
 func New(list tools.Set, o Options) tools.Middleware {
 	if o.Memory == nil {
 		o.Memory = &recent{}
@@ -95,7 +103,8 @@ func (d *decoder) read(ctx context.Context, call *tools.Call, written json.RawMe
 	if d.strips(call.Def, checked, args) {
 		delete(args, thinking)
 	}
-	call.Args = encode(args) // before validation: the audit line of a refused call is canonical too, and free of thinking
+	// before validation: the audit line of a refused call is canonical too, and free of thinking
+	call.Args = encode(args)
 	args, failed = checked.validate(ctx, args)
 	if failed != nil {
 		return failed
@@ -114,7 +123,8 @@ func (d *decoder) try(ctx context.Context, call *tools.Call, corrected json.RawM
 	return true
 }
 
-// lookup finds the tool that is called, also one that the turn takes away: the gate refuses that with the reason, and the audit has its arguments.
+// lookup finds the tool that is called, also one that the turn takes away: the gate refuses that with the reason, and
+// the audit has its arguments.
 func (d *decoder) lookup(call *tools.Call) (tools.Tool, bool) {
 	if t, ok := call.Tools.Added(call.Tool); ok {
 		return t, true
@@ -145,13 +155,14 @@ func (d *decoder) resolve(ctx context.Context, call *tools.Call) (tools.Tool, er
 	}
 	e := tools.Errorf(tools.ToolNotFound, "there is no tool named %q", shorten(call.Tool))
 	if near := d.near(call); len(near) > 0 {
-		e.Suggestion = "Did you mean " + strings.Join(near, " or ") + "? Check the name against the list of available tools."
+		e.Suggestion = "Did you mean " + strings.Join(near, " or ") +
+			"? Check the name against the list of available tools."
 	}
 	return tool, e
 }
 
-// near lists the tools that an unknown name may have meant: its alias, the tool of any server with this bare name, the nearest spelling.
-// What this conversation may not use is not mentioned.
+// near lists the tools that an unknown name may have meant: its alias, the tool of any server with this bare name, the
+// nearest spelling. What this conversation may not use is not mentioned.
 func (d *decoder) near(call *tools.Call) []string {
 	const most = 3
 	var known, found []string

@@ -34,7 +34,8 @@ type problem struct {
 	text  string
 }
 
-// explain says what is wrong in words a model can act on: "missing required field: url". The first problem decides the category.
+// explain says what is wrong in words a model can act on: "missing required field: url". The first problem decides the
+// category.
 func (s *argSchema) explain(e *jsonschema.ValidationError) *tools.Error {
 	problems := s.problems(e)
 	if len(problems) == 0 {
@@ -44,7 +45,8 @@ func (s *argSchema) explain(e *jsonschema.ValidationError) *tools.Error {
 		if a.class != b.class {
 			return a.class - b.class
 		}
-		return strings.Compare(a.text, b.text) // the validator walks maps: without this the order would change from call to call
+		// the validator walks maps: without this the order would change from call to call
+		return strings.Compare(a.text, b.text)
 	})
 	problems = slices.CompactFunc(problems, func(a, b problem) bool { return a == b })
 	texts := make([]string, 0, maxProblems)
@@ -79,7 +81,8 @@ func (s *argSchema) problems(e *jsonschema.ValidationError) []problem {
 	return s.leaf(e)
 }
 
-// alternatives explains a value that fits none of several forms. When one form has the right type, its problems are what the model needs to hear.
+// alternatives explains a value that fits none of several forms. When one form has the right type, its problems are
+// what the model needs to hear.
 func (s *argSchema) alternatives(e *jsonschema.ValidationError) []problem {
 	var wants []string
 	var right []*jsonschema.ValidationError
@@ -99,7 +102,8 @@ func (s *argSchema) alternatives(e *jsonschema.ValidationError) []problem {
 	}
 	switch {
 	case len(right) == 0:
-		return []problem{{mistyped, fmt.Sprintf("field %s: want %s, got %s", where(e.InstanceLocation), strings.Join(wants, " or "), got)}}
+		return []problem{{mistyped, fmt.Sprintf("field %s: want %s, got %s", where(e.InstanceLocation),
+			strings.Join(wants, " or "), got)}}
 	case len(right) == 1:
 		return s.problems(right[0])
 	}
@@ -111,7 +115,8 @@ func (s *argSchema) alternatives(e *jsonschema.ValidationError) []problem {
 	}
 	slices.Sort(forms)
 	forms = slices.Compact(forms)
-	text := fmt.Sprintf("field %s fits none of the allowed forms (%s)", where(e.InstanceLocation), strings.Join(forms[:min(len(forms), maxProblems)], " / "))
+	text := fmt.Sprintf("field %s fits none of the allowed forms (%s)", where(e.InstanceLocation),
+		strings.Join(forms[:min(len(forms), maxProblems)], " / "))
 	return []problem{{misvalued, text}}
 }
 
@@ -143,13 +148,15 @@ func (s *argSchema) leaf(e *jsonschema.ValidationError) []problem {
 	case *kind.FalseSchema:
 		return []problem{{unknown, "field " + where(at) + " is not allowed here"}}
 	case *kind.Type:
-		return []problem{{mistyped, fmt.Sprintf("field %s: want %s, got %s", where(at), strings.Join(k.Want, " or "), k.Got)}}
+		return []problem{{mistyped, fmt.Sprintf("field %s: want %s, got %s", where(at), strings.Join(k.Want, " or "),
+			k.Got)}}
 	case *kind.Not: // {"not": {}} is how "no other fields" is sometimes written
 		if len(at) > 0 {
 			return s.notAllowed(e)
 		}
 	case *kind.Enum:
-		return []problem{{misvalued, fmt.Sprintf("field %s: want one of %s, got %s", where(at), values(k.Want), value(k.Got))}}
+		return []problem{{misvalued, fmt.Sprintf("field %s: want one of %s, got %s", where(at), values(k.Want),
+			value(k.Got))}}
 	case *kind.Const:
 		return []problem{{misvalued, fmt.Sprintf("field %s: want %s, got %s", where(at), value(k.Want), value(k.Got))}}
 	}

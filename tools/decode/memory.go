@@ -21,7 +21,8 @@ type Memory interface {
 // inVain is remembered of an attempt that gave nothing. It is no JSON object.
 const inVain = "-"
 
-// reformat makes the one attempt, or takes up what came of it before. When it gives nothing, the original problem stays.
+// reformat makes the one attempt, or takes up what came of it before. When it gives nothing, the original problem
+// stays.
 func (d *decoder) reformat(ctx context.Context, call *tools.Call, written json.RawMessage, problem *tools.Error) error {
 	if d.options.Reformat == nil || call.Tools.Takes(call.Def.Name) || d.hides(call.Def) {
 		return problem // nobody is asked for what would be denied
@@ -34,8 +35,9 @@ func (d *decoder) reformat(ctx context.Context, call *tools.Call, written json.R
 			return tools.AsError(ctx.Err())
 		case err != nil: // a person may have approved the corrected call: it must not end as something else
 			return &tools.Error{
-				Category: tools.ServerError, Message: "The corrected arguments of this call could not be read, so it was not run.",
-				Err: fmt.Errorf("read corrected arguments: %w", err),
+				Category: tools.ServerError,
+				Message:  "The corrected arguments of this call could not be read, so it was not run.",
+				Err:      fmt.Errorf("read corrected arguments: %w", err),
 			}
 		case known == inVain:
 			return problem

@@ -5,17 +5,19 @@ import (
 	"unicode/utf8"
 )
 
-// mend writes arguments that are almost JSON as JSON. It forgives the slips of spelling that leave one reading, and nothing else:
+// mend writes arguments that are almost JSON as JSON. It forgives the slips of spelling that leave one reading, and
+// nothing else:
 //
 //   - a Markdown code fence around the whole object;
 //   - commas before a closing bracket;
 //   - strings in single quotes, keys among them;
 //   - line ends and tabs within strings that should have been written \n, \r and \t;
-//   - closing brackets that are missing at the very end, after a value that is whole, where nothing could as well belong further out: in
-//     {"a":{"b":1,"c":2} the bracket may be missing before "c".
+//   - closing brackets that are missing at the very end, after a value that is whole, where nothing could as well
+//     belong further out: in {"a":{"b":1,"c":2} the bracket may be missing before "c".
 //
-// It never invents or drops a value: a text that ends within a string, after a comma or a colon, or in a number that may have had more digits is not
-// mended, nor are words without quotes, comments, wrong brackets or anything before and after the object. The caller validates what comes out.
+// It never invents or drops a value: a text that ends within a string, after a comma or a colon, or in a number that
+// may have had more digits is not mended, nor are words without quotes, comments, wrong brackets or anything before and
+// after the object. The caller validates what comes out.
 func mend(text string) (string, bool) {
 	if len(text) > maxBytes || !utf8.ValidString(text) {
 		return "", false
@@ -141,7 +143,8 @@ func (m *mender) key() bool {
 	return true
 }
 
-// text reads a string up to the quote it began with. A quote that does not end it is seen by the caller: no comma, colon or bracket follows.
+// text reads a string up to the quote it began with. A quote that does not end it is seen by the caller: no comma,
+// colon or bracket follows.
 func (m *mender) text() bool {
 	quote := m.in[m.at]
 	m.out.WriteByte('"')
@@ -187,7 +190,8 @@ func (m *mender) escape() bool {
 	return true
 }
 
-// word copies a number, true, false or null; the JSON parser checks its spelling. A number at the very end may have had more digits.
+// word copies a number, true, false or null; the JSON parser checks its spelling. A number at the very end may have had
+// more digits.
 func (m *mender) word() bool {
 	from := m.at
 	for m.at < len(m.in) && strings.IndexByte(" \t\r\n,:{}[]\"'", m.in[m.at]) < 0 {

@@ -134,7 +134,8 @@ func FuzzMend(f *testing.F) {
 			}
 			return
 		}
-		if strings.ContainsAny(text, "\\`") { // escapes are resolved and fences fall off: compared above where the text is JSON
+		// escapes are resolved and fences fall off: compared above where the text is JSON
+		if strings.ContainsAny(text, "\\`") {
 			return
 		}
 		count := map[rune]int{}
@@ -223,7 +224,8 @@ func TestReformat(t *testing.T) {
 			t.Parallel()
 			r := list(t, tools.Definition{Name: "fetch", Schema: json.RawMessage(fetchSchema)})
 			c, memory := &corrector{say: tc.say, err: tc.err}, &notebook{}
-			for _, what := range []string{"first", "probe", "after a restart"} { // the answer is asked for once, and stays the same
+			// the answer is asked for once, and stays the same
+			for _, what := range []string{"first", "probe", "after a restart"} {
 				call := &tools.Call{ID: "c1_0", Tool: tc.tool, Args: json.RawMessage(tc.args), Probe: what == "probe", Origin: tools.Origin{Session: "s"}}
 				got, e := walk(t, r, decode.Options{Reformat: c.correct, Memory: memory}, call)
 				if e != nil {

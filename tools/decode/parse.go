@@ -19,8 +19,8 @@ const (
 	maxPower  = 400     // exponent of one number: "1e999999" would cost a validator megabytes
 )
 
-// parse reads the arguments into a tree of map[string]any, []any, string, json.Number, bool and nil. Unlike encoding/json it refuses
-// duplicate keys and broken UTF-8: two readers of such a text may see two different calls.
+// parse reads the arguments into a tree of map[string]any, []any, string, json.Number, bool and nil. Unlike
+// encoding/json it refuses duplicate keys and broken UTF-8: two readers of such a text may see two different calls.
 func parse(raw []byte) (map[string]any, *tools.Error) {
 	if len(raw) > maxBytes {
 		return nil, invalid("the arguments have %d bytes; at most %d are allowed", len(raw), maxBytes)
@@ -43,7 +43,8 @@ func parse(raw []byte) (map[string]any, *tools.Error) {
 		return nil, failed
 	}
 	args, ok := v.(map[string]any)
-	if text, isText := v.(string); isText && strings.TrimSpace(text) != "" { // how arguments that are not JSON are kept in a journal
+	// how arguments that are not JSON are kept in a journal
+	if text, isText := v.(string); isText && strings.TrimSpace(text) != "" {
 		if err := json.Unmarshal([]byte(text), &whole); err != nil {
 			return nil, malformed(err, []byte(text), len(text))
 		}
@@ -135,7 +136,8 @@ func checkNumber(path, n string) *tools.Error {
 	return nil
 }
 
-// spelled is the text of arguments that were not written as a JSON object: raw itself, or the string that holds them in a journal.
+// spelled is the text of arguments that were not written as a JSON object: raw itself, or the string that holds them in
+// a journal.
 func spelled(raw json.RawMessage) (string, bool) {
 	if len(raw) > 6*maxBytes { // a string of maxBytes may be that long
 		return "", false

@@ -45,8 +45,8 @@ func (c *cache) of(def tools.Definition) *argSchema {
 	return s
 }
 
-// argSchema is a tool's schema in two forms. compiled is nil when it cannot be checked here: then there is no local validation, because a foreign
-// tool in, say, a dialect of its own is still a good tool whose server validates itself.
+// argSchema is a tool's schema in two forms. compiled is nil when it cannot be checked here: then there is no local
+// validation, because a foreign tool in, say, a dialect of its own is still a good tool whose server validates itself.
 type argSchema struct {
 	doc      map[string]any
 	compiled *schema.Schema
@@ -79,7 +79,8 @@ func (s *argSchema) closed() bool {
 	return false
 }
 
-// validate checks the arguments. Where nothing is wrong but null for an optional field, the field is dropped and the rest returned.
+// validate checks the arguments. Where nothing is wrong but null for an optional field, the field is dropped and the
+// rest returned.
 func (s *argSchema) validate(ctx context.Context, args map[string]any) (map[string]any, *tools.Error) {
 	if s.compiled == nil {
 		return args, nil
@@ -108,7 +109,8 @@ func (s *argSchema) validate(ctx context.Context, args map[string]any) (map[stri
 	return nil, s.explain(failed)
 }
 
-// check gives what does not fit, or why that cannot be said: ctx has ended, or the schema makes too much work of these arguments.
+// check gives what does not fit, or why that cannot be said: ctx has ended, or the schema makes too much work of these
+// arguments.
 func (s *argSchema) check(ctx context.Context, args map[string]any) (*jsonschema.ValidationError, *tools.Error) {
 	err := s.compiled.Validate(ctx, args)
 	if err == nil {
@@ -119,7 +121,8 @@ func (s *argSchema) check(ctx context.Context, args map[string]any) (*jsonschema
 	}
 	if errors.Is(err, schema.ErrTooCostly) {
 		return nil, &tools.Error{
-			Category: tools.PermanentFailure, Message: "the arguments cannot be checked against the tool's schema: " + err.Error(), Err: err,
+			Category: tools.PermanentFailure, Message: "the arguments cannot be checked against the tool's schema: " +
+				err.Error(), Err: err,
 			Suggestion: "Call the tool with smaller or simpler arguments, or use another one.",
 		}
 	}

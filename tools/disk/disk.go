@@ -1,7 +1,9 @@
-// Package disk keeps the tools from filling the disk: what a conversation may store, and how much stays free for the bot's own files.
+// Package disk keeps the tools from filling the disk: what a conversation may store, and how much stays free for the
+// bot's own files.
 //
-// A workspace is measured by walking it, which is costly, so it is done only when the free space says that the limit may have been reached: what was
-// used at the last walk, and what the disk has lost since then, is more than the workspace can hold.
+// A workspace is measured by walking it, which is costly, so it is done only when the free space says that the limit
+// may have been reached: what was used at the last walk, and what the disk has lost since then, is more than the
+// workspace can hold.
 package disk
 
 import (
@@ -21,11 +23,12 @@ import (
 )
 
 const (
-	minEntry   = 1 << 10         // bytes that a file counts at least: many empty ones fill a disk too
-	remember   = 2 * time.Minute // how long a measurement is believed, however little the disk lost
-	walkShare  = 20              // a walk costs at most one part in so many of the time
-	slack      = 1 << 20         // how far a command may grow a workspace that is over its limit already, so that it can clean up
-	fastest    = 4 << 30         // bytes that a command writes in a second at most: so often is the disk looked at
+	minEntry  = 1 << 10         // bytes that a file counts at least: many empty ones fill a disk too
+	remember  = 2 * time.Minute // how long a measurement is believed, however little the disk lost
+	walkShare = 20              // a walk costs at most one part in so many of the time
+	// how far a command may grow a workspace that is over its limit already, so that it can clean up
+	slack      = 1 << 20
+	fastest    = 4 << 30 // bytes that a command writes in a second at most: so often is the disk looked at
 	shortest   = 10 * time.Millisecond
 	longest    = 500 * time.Millisecond
 	leastShare = 8 // the reserve is at most this part of the disk
@@ -33,11 +36,13 @@ const (
 
 // Options configures a Guard.
 type Options struct {
-	// Root holds the workspaces: each directory directly in it is one. What a conversation stores elsewhere is not counted.
+	// Root holds the workspaces: each directory directly in it is one. What a conversation stores elsewhere is not
+	// counted.
 	Root string
 	// MaxBytes is what the files of one workspace may take; 0 = no limit.
 	MaxBytes int64
-	// Reserve are the bytes that stay free on every disk that is written to, and on that of Own; at most an eighth of the disk. 0 = none.
+	// Reserve are the bytes that stay free on every disk that is written to, and on that of Own; at most an eighth of
+	// the disk. 0 = none.
 	Reserve int64
 	// Own is the directory of the bot's own files.
 	Own string
@@ -80,7 +85,8 @@ func New(o Options) *Guard {
 	return &Guard{o: o, last: map[string]measured{}}
 }
 
-// Admit refuses to write so many bytes more at a canonical path. The error is a *tools.Error for the model; bytes that are not more than zero pass.
+// Admit refuses to write so many bytes more at a canonical path. The error is a *tools.Error for the model; bytes that
+// are not more than zero pass.
 func (g *Guard) Admit(ctx context.Context, path string, bytes int64) error {
 	if g == nil || bytes <= 0 {
 		return nil
@@ -92,8 +98,8 @@ func (g *Guard) Admit(ctx context.Context, path string, bytes int64) error {
 	return full
 }
 
-// Room says how many bytes more may be written at a canonical path, as far as they matter to who wants to write so many, and with which error more is
-// refused.
+// Room says how many bytes more may be written at a canonical path, as far as they matter to who wants to write so
+// many, and with which error more is refused.
 func (g *Guard) Room(ctx context.Context, path string, want int64) (int64, error) {
 	const plenty = 1 << 62
 	if g == nil {
@@ -101,7 +107,10 @@ func (g *Guard) Room(ctx context.Context, path string, want int64) (int64, error
 	}
 	room, reserve, err := g.spare(path)
 	if err != nil {
-		return 0, &tools.Error{Category: tools.PermanentFailure, Message: "the disk cannot be looked at, so nothing is written", Err: err}
+		return 0, &tools.Error{
+			Category: tools.PermanentFailure,
+			Message:  "the disk cannot be looked at, so nothing is written", Err: err,
+		}
 	}
 	full := reserveFull(reserve)
 	ws := g.workspace(path)
@@ -118,7 +127,8 @@ func (g *Guard) Room(ctx context.Context, path string, want int64) (int64, error
 	return room, full
 }
 
-// spare is what may be written before a reserve is touched: that of the disk of path, and of the disk of the bot's own files when it is the same.
+// spare is what may be written before a reserve is touched: that of the disk of path, and of the disk of the bot's own
+// files when it is the same.
 func (g *Guard) spare(path string) (room, reserve int64, err error) {
 	const plenty = 1 << 62
 	if g.o.Reserve <= 0 {
@@ -142,8 +152,8 @@ func (g *Guard) workspace(path string) string {
 	return filepath.Join(g.o.Root, name)
 }
 
-// measured says what a workspace uses, and how long it took to find out. As long as it cannot have come over the limit it is the upper bound of that, which
-// costs nothing.
+// measured says what a workspace uses, and how long it took to find out. As long as it cannot have come over the limit
+// it is the upper bound of that, which costs nothing.
 func (g *Guard) measured(ctx context.Context, ws string, limit int64) (bytes int64, cost time.Duration, err error) {
 	now := g.o.Now()
 	left, _, err := g.o.Free(ws)
@@ -184,7 +194,8 @@ func (g *Guard) quotaFull() *tools.Error {
 func reserveFull(reserve int64) *tools.Error {
 	return &tools.Error{
 		Category: tools.PolicyBlocked, Denied: true,
-		Message:    fmt.Sprintf("the disk is almost full: %s stay free for the bot (workspaces.reserve_bytes)", bytes(reserve)),
+		Message: fmt.Sprintf("the disk is almost full: %s stay free for the bot (workspaces.reserve_bytes)",
+			bytes(reserve)),
 		Suggestion: "Delete files that are no longer needed, and tell the user that the disk of the bot is almost full.",
 	}
 }

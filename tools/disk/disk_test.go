@@ -69,7 +69,8 @@ func TestAdmit(t *testing.T) {
 	}
 }
 
-// TestWalksAreRare: a workspace is walked once, and again only when the disk lost so much that the limit may be reached.
+// TestWalksAreRare: a workspace is walked once, and again only when the disk lost so much that the limit may be
+// reached.
 func TestWalksAreRare(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -17,7 +17,8 @@ type Watch struct {
 	limit int64 // of the workspace
 }
 
-// Watch begins to follow a command in a canonical directory. The error refuses the command: the disk has no room for it.
+// Watch begins to follow a command in a canonical directory. The error refuses the command: the disk has no room for
+// it.
 func (g *Guard) Watch(ctx context.Context, dir string) (*Watch, error) {
 	if g == nil {
 		return nil, nil //nolint:nilnil // a nil Watch is never over
@@ -43,8 +44,8 @@ func (g *Guard) Watch(ctx context.Context, dir string) (*Watch, error) {
 	return w, nil
 }
 
-// Follow looks until ctx ends, or until the command has to end: then it says why. The reserve and the limit of the workspace are looked at side by side, because
-// a walk over a large workspace takes a while.
+// Follow looks until ctx ends, or until the command has to end: then it says why. The reserve and the limit of the
+// workspace are looked at side by side, because a walk over a large workspace takes a while.
 func (w *Watch) Follow(ctx context.Context) error {
 	if w == nil {
 		return nil
@@ -77,7 +78,8 @@ func (w *Watch) Follow(ctx context.Context) error {
 	return nil
 }
 
-// Reserve says why the command has to end because the disk is almost full, nil when it may go on, and when to look again.
+// Reserve says why the command has to end because the disk is almost full, nil when it may go on, and when to look
+// again.
 func (w *Watch) Reserve(context.Context) (next time.Duration, over error) {
 	next = longest
 	for _, dir := range []string{w.dir, w.g.o.Own} {
@@ -96,8 +98,8 @@ func (w *Watch) Reserve(context.Context) (next time.Duration, over error) {
 	return next, nil
 }
 
-// Quota says why the command has to end because its workspace is full, nil when it may go on, and when to look again. The workspace is walked only when it
-// may have come over its limit, and for no more than a twentieth of the time.
+// Quota says why the command has to end because its workspace is full, nil when it may go on, and when to look again.
+// The workspace is walked only when it may have come over its limit, and for no more than a twentieth of the time.
 func (w *Watch) Quota(ctx context.Context) (next time.Duration, over error) {
 	if w.ws == "" {
 		return time.Hour, nil

@@ -12,7 +12,8 @@ import (
 	"github.com/zephbot/zephbot/tools/file"
 )
 
-// everyPath calls every tool with a path in each of its places, and checks that nothing of outside comes back or changes.
+// everyPath calls every tool with a path in each of its places, and checks that nothing of outside comes back or
+// changes.
 func everyPath(b *box, path string) {
 	b.t.Helper()
 	b.put("plain.txt", "plain")
@@ -223,7 +224,8 @@ func TestDeniedInside(t *testing.T) {
 	if b.exists("copy/zephbot.toml") || !b.exists("copy/plain") {
 		t.Error("the wrong files were copied")
 	}
-	b.refuse("read", args{"path": "etc/zephbot.tom"}, tools.PermanentFailure, "Use list_directory") // and no hint at the denied name
+	// and no hint at the denied name
+	b.refuse("read", args{"path": "etc/zephbot.tom"}, tools.PermanentFailure, "Use list_directory")
 }
 
 // A file that may not be read stays unread, whatever way round is tried.

@@ -38,8 +38,8 @@ func grepCases() []grepCase {
 	}
 }
 
-// BenchmarkGrep searches Go's own net packages and reports how much longer that takes than grep -r over the same files: metric x-of-grep. The
-// patterns match nothing or little, so that both read everything.
+// BenchmarkGrep searches Go's own net packages and reports how much longer that takes than grep -r over the same files:
+// metric x-of-grep. The patterns match nothing or little, so that both read everything.
 func BenchmarkGrep(b *testing.B) {
 	grep, err := exec.LookPath("grep")
 	if err != nil {

@@ -21,7 +21,8 @@ func (b *box) check(name string, in args) string {
 	return ""
 }
 
-// TestAttackAskedInVain: what a tool will refuse whoever approves it is known before anybody is asked, and asking changes nothing.
+// TestAttackAskedInVain: what a tool will refuse whoever approves it is known before anybody is asked, and asking
+// changes nothing.
 func TestAttackAskedInVain(t *testing.T) {
 	t.Parallel()
 	b := denying(t, "data/workspaces/one/*.key")

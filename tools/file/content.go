@@ -45,8 +45,8 @@ func (s *scope) readable(p place) error {
 	return f.Close()
 }
 
-// openFile opens a regular file in d for reading. That its path may be read is the caller's business; that it is not a second name of a file
-// that may not be read is checked here.
+// openFile opens a regular file in d for reading. That its path may be read is the caller's business; that it is not a
+// second name of a file that may not be read is checked here.
 func (s *scope) openFile(d dir, name string) (*os.File, unix.Stat_t, error) {
 	f, err := d.openat(name, unix.O_RDONLY, 0)
 	var st unix.Stat_t
@@ -98,8 +98,8 @@ type linkIndex struct {
 	complete bool
 }
 
-// otherName says whether a file with several names may be one that must not be read. With deny globs nobody can tell, because they may match
-// anywhere on the disk.
+// otherName says whether a file with several names may be one that must not be read. With deny globs nobody can tell,
+// because they may match anywhere on the disk.
 func (s *scope) otherName(st unix.Stat_t) bool {
 	if s.rules {
 		return true
@@ -113,7 +113,8 @@ func (s *scope) otherName(st unix.Stat_t) bool {
 
 var errEnough = errors.New("enough")
 
-// indexLinks looks through the denied paths, apart from the workspace, once per call and only when a file with several names turns up.
+// indexLinks looks through the denied paths, apart from the workspace, once per call and only when a file with several
+// names turns up.
 func (s *scope) indexLinks() *linkIndex {
 	index := &linkIndex{files: map[inode]bool{}, complete: true}
 	seen := 0

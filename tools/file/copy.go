@@ -46,7 +46,8 @@ func (t *toolset) copyPath() (tools.Tool, error) {
 // mayCopy refuses what cannot be copied as a whole.
 func mayCopy(s *scope, from, _ place) error {
 	if from.isRoot() {
-		return failed("Copy what is in it.", "%s is a working directory and is not copied as a whole", quote(from.given))
+		return failed("Copy what is in it.", "%s is a working directory and is not copied as a whole",
+			quote(from.given))
 	}
 	if from.regular() {
 		return s.readable(from) // also by another name of the same file
@@ -102,7 +103,8 @@ func (c *copier) told() string {
 	return text
 }
 
-// run copies beside the destination first and gives it its name in the end, so that nobody sees half a copy. With whole, nothing may be skipped.
+// run copies beside the destination first and gives it its name in the end, so that nobody sees half a copy. With
+// whole, nothing may be skipped.
 func (c *copier) run(src dir, from place, dst dir, to place, whole bool) error {
 	temp := tempName()
 	err := c.one(step{src: src, name: from.base(), dst: dst, as: temp, final: to.abs, top: true})
@@ -228,7 +230,10 @@ func (c *copier) dir(e step, mode fs.FileMode) error {
 	final := dir{path: e.final}
 	for _, entry := range list {
 		name := entry.Name()
-		if err := c.one(step{src: src, name: name, dst: dst, as: name, final: final.join(name), depth: e.depth + 1}); err != nil {
+		if err := c.one(step{
+			src: src, name: name, dst: dst, as: name, final: final.join(name),
+			depth: e.depth + 1,
+		}); err != nil {
 			return err
 		}
 	}

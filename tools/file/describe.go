@@ -16,7 +16,8 @@ type onPath[In any] struct {
 	// show is what a person reads; it may look at the place but changes nothing.
 	show func(s *scope, p place, in In) string
 	note func(s *scope, p place, in In) string // beside where it is; may be nil
-	// check refuses what the arguments alone show to be wrong, before a person is asked, and once more before it is done; may be nil.
+	// check refuses what the arguments alone show to be wrong, before a person is asked, and once more before it is
+	// done; may be nil.
 	check func(s *scope, p place, in In) error
 	// may says why it cannot be done as things are (tools.Tool.Check); may be nil.
 	may    func(s *scope, p place, in In) error

@@ -10,7 +10,8 @@ import (
 	"github.com/zephbot/zephbot/tools/file"
 )
 
-// TestAttackFillTheDiskWithFiles: no file tool grows a workspace over its limit, and what makes it smaller is not refused.
+// TestAttackFillTheDiskWithFiles: no file tool grows a workspace over its limit, and what makes it smaller is not
+// refused.
 func TestAttackFillTheDiskWithFiles(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, func(b *box, o *file.Options) {

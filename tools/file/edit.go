@@ -33,7 +33,8 @@ func (t *toolset) edit() (tools.Tool, error) {
 			if in.ReplaceAll {
 				all = " (every occurrence)"
 			}
-			return "edit " + show(s.display(p.abs)) + all + "\n" + prefixed("- ", in.OldString) + prefixed("+ ", in.NewString)
+			return "edit " + show(s.display(p.abs)) + all + "\n" + prefixed("- ", in.OldString) +
+				prefixed("+ ", in.NewString)
 		},
 		check: func(s *scope, p place, in editArgs) error {
 			if strings.Count(in.NewString, redact.Mask) > strings.Count(in.OldString, redact.Mask) ||
@@ -47,7 +48,8 @@ func (t *toolset) edit() (tools.Tool, error) {
 	}.tool(t)
 }
 
-// mayEdit refuses what cannot be edited whatever is in it: what a file holds is not told to somebody who may have to ask before it is read.
+// mayEdit refuses what cannot be edited whatever is in it: what a file holds is not told to somebody who may have to
+// ask before it is read.
 func mayEdit(s *scope, p place, in editArgs) error {
 	switch {
 	case in.OldString == "":
@@ -94,13 +96,15 @@ func editFile(s *scope, p place, in editArgs) (*tools.Result, error) {
 	}
 	c := change{old: content, found: found, from: in.OldString, to: in.NewString}
 	after := c.apply(0, len(content))
-	if strings.Count(after, redact.Mask) > strings.Count(content, redact.Mask) { // also one that the edit only completes
+	// also one that the edit only completes
+	if strings.Count(after, redact.Mask) > strings.Count(content, redact.Mask) {
 		return nil, masked(p)
 	}
 	if err := s.replace(p, after, &st); err != nil {
 		return nil, because(err, "edit", p.given)
 	}
-	text := fmt.Sprintf("Replaced %s in %s\n%s", count(len(found), "occurrence", "occurrences"), show(s.display(p.abs)), c.diff())
+	text := fmt.Sprintf("Replaced %s in %s\n%s", count(len(found), "occurrence", "occurrences"), show(s.display(p.abs)),
+		c.diff())
 	return &tools.Result{Text: strings.TrimRight(text, "\n")}, nil
 }
 
@@ -115,10 +119,12 @@ func (s *scope) editable(p place) (string, unix.Stat_t, error) {
 		return "", st, err
 	}
 	if st.Nlink > 1 {
-		return "", st, refused("Write to another name instead.", "%s has several names (hard links) and is not written", quote(p.given))
+		return "", st, refused("Write to another name instead.", "%s has several names (hard links) and is not written",
+			quote(p.given))
 	}
 	if st.Size > int64(s.MaxWrite) {
-		return "", st, failed("", "%s has %d bytes; files up to %d bytes can be edited", quote(p.given), st.Size, s.MaxWrite)
+		return "", st, failed("", "%s has %d bytes; files up to %d bytes can be edited", quote(p.given), st.Size,
+			s.MaxWrite)
 	}
 	content, err := io.ReadAll(io.LimitReader(f, int64(s.MaxWrite)+1))
 	if err != nil {
@@ -128,7 +134,8 @@ func (s *scope) editable(p place) (string, unix.Stat_t, error) {
 		return "", st, failed("Try again.", "%s changed while it was read", quote(p.given))
 	}
 	if enc := encoding(content, true); enc != "" {
-		return "", st, failed("Convert it to UTF-8 first.", "%s is not UTF-8 text (%s) and cannot be edited", quote(p.given), enc)
+		return "", st, failed("Convert it to UTF-8 first.", "%s is not UTF-8 text (%s) and cannot be edited",
+			quote(p.given), enc)
 	}
 	return string(content), st, nil
 }
@@ -209,7 +216,8 @@ func looseAt(have, want []string) bool {
 	if last == 0 {
 		return strings.Contains(have[0], want[0])
 	}
-	return strings.HasSuffix(have[0], want[0]) && strings.HasPrefix(have[last], want[last]) && slices.Equal(have[1:last], want[1:last])
+	return strings.HasSuffix(have[0], want[0]) && strings.HasPrefix(have[last], want[last]) &&
+		slices.Equal(have[1:last], want[1:last])
 }
 
 func looseLines(s string) []string {

@@ -14,7 +14,10 @@ import (
 
 // refused is an error of policy: the call is not allowed, and the tool did not fail.
 func refused(suggestion, format string, args ...any) *tools.Error {
-	return &tools.Error{Category: tools.PolicyBlocked, Message: fmt.Sprintf(format, args...), Suggestion: suggestion, Denied: true}
+	return &tools.Error{
+		Category: tools.PolicyBlocked, Message: fmt.Sprintf(format, args...), Suggestion: suggestion,
+		Denied: true,
+	}
 }
 
 // failed is an error that another call may mend.
@@ -24,7 +27,10 @@ func failed(suggestion, format string, args ...any) *tools.Error {
 
 // wrong is an error in the arguments.
 func wrong(suggestion, format string, args ...any) *tools.Error {
-	return &tools.Error{Category: tools.InvalidParameters, Message: fmt.Sprintf(format, args...), Suggestion: suggestion}
+	return &tools.Error{
+		Category: tools.InvalidParameters, Message: fmt.Sprintf(format, args...),
+		Suggestion: suggestion,
+	}
 }
 
 // because turns an error of the system into one that names the path as the model knows it, not as the disk does.
@@ -38,13 +44,27 @@ func because(err error, verb, path string) error {
 	e := tools.AsError(err)
 	switch {
 	case errors.Is(err, fs.ErrPermission):
-		return &tools.Error{Category: tools.PolicyBlocked, Message: fmt.Sprintf("cannot %s %s: permission denied", verb, quote(path)), Suggestion: "The system does not let this service do it. Try another path.", Err: err}
+		return &tools.Error{
+			Category:   tools.PolicyBlocked,
+			Message:    fmt.Sprintf("cannot %s %s: permission denied", verb, quote(path)),
+			Suggestion: "The system does not let this service do it. Try another path.", Err: err,
+		}
 	case errors.Is(err, syscall.ELOOP), errors.Is(err, syscall.ENOTDIR):
-		return &tools.Error{Category: tools.PermanentFailure, Message: fmt.Sprintf("cannot %s %s: the path changed or passes through something that is not a directory", verb, quote(path)), Err: err}
+		return &tools.Error{
+			Category: tools.PermanentFailure,
+			Message: fmt.Sprintf("cannot %s %s: the path changed or passes through something that is not a directory",
+				verb, quote(path)), Err: err,
+		}
 	case errors.Is(err, syscall.ENOTEMPTY):
-		return &tools.Error{Category: tools.PermanentFailure, Message: fmt.Sprintf("cannot %s %s: the directory is not empty", verb, quote(path)), Err: err}
+		return &tools.Error{
+			Category: tools.PermanentFailure,
+			Message:  fmt.Sprintf("cannot %s %s: the directory is not empty", verb, quote(path)), Err: err,
+		}
 	}
-	return &tools.Error{Category: e.Category, Message: fmt.Sprintf("cannot %s %s: %s", verb, quote(path), e.Message), Err: err}
+	return &tools.Error{
+		Category: e.Category, Message: fmt.Sprintf("cannot %s %s: %s", verb, quote(path), e.Message),
+		Err: err,
+	}
 }
 
 // quote puts a name between double quotes; what would break the line or hide itself is escaped.

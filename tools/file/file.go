@@ -1,14 +1,17 @@
-// Package file has the ten file tools: read, write, edit, find_path, grep, list_directory, create_directory, delete_path, move_path and copy_path
-// (seed 003, FileExecutor). They reach nothing but the working directory of the conversation and the configured paths.
+// Package file has the ten file tools: read, write, edit, find_path, grep, list_directory, create_directory,
+// delete_path, move_path and copy_path (seed 003, FileExecutor). They reach nothing but the working directory of the
+// conversation and the configured paths.
 //
-// How that holds: every allowed place is held by an os.Root. A path is made absolute by its letters and walked down from the handle of its root, name
-// by name; a link is read, not followed, and the walk begins again where it leads, if that is an allowed place. So nothing outside is ever looked at.
-// The path that comes out holds no links; it is opened from the root's handle once more, following none (O_NOFOLLOW at every name), so that whoever
-// swaps a directory for a link between the check and the use gets an error. What is done, is done relative to the handle of the directory.
+// How that holds: every allowed place is held by an os.Root. A path is made absolute by its letters and walked down
+// from the handle of its root, name by name; a link is read, not followed, and the walk begins again where it leads, if
+// that is an allowed place. So nothing outside is ever looked at. The path that comes out holds no links; it is opened
+// from the root's handle once more, following none (O_NOFOLLOW at every name), so that whoever swaps a directory for a
+// link between the check and the use gets an error. What is done, is done relative to the handle of the directory.
 //
-// The deny globs (deny_read, allow_read) protect content, not names: read, grep, edit, copy and move refuse a denied file, and the names of such
-// files are listed and found, so that a model does not overwrite what it cannot see. Denied paths (the configuration, the data directory) are not
-// reached, listed or found by any tool. Where something is denied, a file with a second name that may be a denied one is not read either.
+// The deny globs (deny_read, allow_read) protect content, not names: read, grep, edit, copy and move refuse a denied
+// file, and the names of such files are listed and found, so that a model does not overwrite what it cannot see. Denied
+// paths (the configuration, the data directory) are not reached, listed or found by any tool. Where something is
+// denied, a file with a second name that may be a denied one is not read either.
 package file
 
 import (
@@ -25,12 +28,13 @@ import (
 
 // Options configures the tools. Workspace is required; the rest has useful zero values.
 type Options struct {
-	// Workspace is the working directory of a call: an absolute path. Relative paths start there. It is made when it is absent.
+	// Workspace is the working directory of a call: an absolute path. Relative paths start there. It is made when it is
+	// absent.
 	Workspace func(tools.Origin) (dir string, err error)
 	// AllowedPaths are further directories (absolute, they exist) in which the tools work.
 	AllowedPaths []string
-	// DeniedPaths are files and directories (absolute) that no tool reaches, even inside an allowed path: the configuration file, the data directory.
-	// The workspace may lie inside one and is reached all the same.
+	// DeniedPaths are files and directories (absolute) that no tool reaches, even inside an allowed path: the
+	// configuration file, the data directory. The workspace may lie inside one and is reached all the same.
 	DeniedPaths []string
 	// Rules are the globs of deny_read and allow_read; nil denies nothing.
 	Rules *pathrule.Rules
@@ -109,7 +113,8 @@ func New(o Options) ([]tools.Tool, error) {
 	}
 	var list []tools.Tool
 	for _, build := range []func() (tools.Tool, error){
-		t.read, t.write, t.edit, t.findPath, t.grep, t.listDirectory, t.createDirectory, t.deletePath, t.movePath, t.copyPath,
+		t.read, t.write, t.edit, t.findPath, t.grep, t.listDirectory, t.createDirectory, t.deletePath, t.movePath,
+		t.copyPath,
 	} {
 		tool, err := build()
 		if err != nil {

@@ -15,7 +15,8 @@ import (
 	"github.com/zephbot/zephbot/tools/file"
 )
 
-// box is a set of tools with the directories around it: data (denied) holds the workspace, shared is allowed, outside is not.
+// box is a set of tools with the directories around it: data (denied) holds the workspace, shared is allowed, outside
+// is not.
 type box struct {
 	t                              testing.TB
 	tools                          map[string]tools.Tool
@@ -164,7 +165,8 @@ func (b *box) refuse(name string, in args, category tools.Category, holds string
 	b.harmless(feedback, in)
 }
 
-// harmless fails when a text holds what nobody may read, or tells where the data directory is; what the call itself said does not count.
+// harmless fails when a text holds what nobody may read, or tells where the data directory is; what the call itself
+// said does not count.
 func (b *box) harmless(text string, in args) {
 	b.t.Helper()
 	for _, v := range in {

@@ -51,7 +51,10 @@ func (t *toolset) findPath() (tools.Tool, error) {
 				p.abs = abs
 			}
 			paths := []string{p.abs}
-			return tools.Subject{Inputs: paths, Paths: paths, Show: "find " + show(pattern) + " in " + show(s.display(p.abs)), Note: s.note(p)}, nil
+			return tools.Subject{
+				Inputs: paths, Paths: paths,
+				Show: "find " + show(pattern) + " in " + show(s.display(p.abs)), Note: s.note(p),
+			}, nil
 		},
 		Run: func(ctx context.Context, call *tools.Call, in findArgs) (*tools.Result, error) {
 			s, err := t.enter(ctx, call.Origin, true)
@@ -142,7 +145,8 @@ func answer(found []string, none string, more bool, w *walker, notes []string) *
 		lines = []string{none}
 	}
 	if more {
-		lines = append(lines, fmt.Sprintf("[more results: only the first %d are shown; narrow the pattern or the path]", len(found)))
+		lines = append(lines, fmt.Sprintf("[more results: only the first %d are shown; narrow the pattern or the path]",
+			len(found)))
 	}
 	if w.stopped != "" {
 		lines = append(lines, "[the search is not complete, because "+w.stopped+": narrow the path]")

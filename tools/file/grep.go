@@ -232,7 +232,8 @@ func (g *search) enough() bool {
 	return g.lines > maxMatches
 }
 
-// result joins the findings in order. Batches behind the one that filled the answer do not count: whether they were searched is chance.
+// result joins the findings in order. Batches behind the one that filled the answer do not count: whether they were
+// searched is chance.
 func (g *search) result() (total finding, more bool) {
 	for seq := range g.done {
 		total.add(g.found[seq])

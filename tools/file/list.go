@@ -31,7 +31,8 @@ func list(s *scope, p place) (*tools.Result, error) {
 	case !p.exists():
 		return nil, s.missing(p)
 	case !p.isDir():
-		return nil, failed("Use read to see its content.", "%s is not a directory, but %s", quote(p.given), kindName(p.info.mode))
+		return nil, failed("Use read to see its content.", "%s is not a directory, but %s", quote(p.given),
+			kindName(p.info.mode))
 	}
 	d, err := s.dirAt(p.root, p.abs)
 	if err != nil {
@@ -78,7 +79,8 @@ func listing(groups map[string][]string, total int) *tools.Result {
 	}
 	cut := total > maxListed
 	if cut {
-		lines = append(lines, "… and "+count(total-maxListed, "more entry", "more entries")+": use find_path with a pattern")
+		lines = append(lines, "… and "+count(total-maxListed, "more entry", "more entries")+
+			": use find_path with a pattern")
 	}
 	return &tools.Result{Text: strings.Join(lines, "\n"), Truncated: cut}
 }

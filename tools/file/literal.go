@@ -35,7 +35,8 @@ func needed(re *syntax.Regexp) need {
 		return need{best: n.best, fold: n.fold}
 	case syntax.OpCharClass:
 		return classNeed(re)
-	case syntax.OpEmptyMatch, syntax.OpBeginLine, syntax.OpEndLine, syntax.OpBeginText, syntax.OpEndText, syntax.OpWordBoundary, syntax.OpNoWordBoundary:
+	case syntax.OpEmptyMatch, syntax.OpBeginLine, syntax.OpEndLine, syntax.OpBeginText, syntax.OpEndText,
+		syntax.OpWordBoundary, syntax.OpNoWordBoundary:
 		return need{exact: []string{""}}
 	case syntax.OpAlternate:
 		return alternateNeed(re)
@@ -46,7 +47,8 @@ func needed(re *syntax.Regexp) need {
 	}
 }
 
-// literalNeed takes a literal, or of one that ignores case its longest run of ASCII: other letters change their length with their case.
+// literalNeed takes a literal, or of one that ignores case its longest run of ASCII: other letters change their length
+// with their case.
 func literalNeed(re *syntax.Regexp) need {
 	if re.Flags&syntax.FoldCase == 0 {
 		if slices.Contains(re.Rune, utf8.RuneError) { // also stands for bytes that are no text

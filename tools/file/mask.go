@@ -7,8 +7,9 @@ import (
 	"github.com/zephbot/zephbot/policy/redact"
 )
 
-// What a model reads went through the redactor: a credential is shown to it as redact.Mask. A model that writes back what it saw would destroy the
-// credential, so no call may put more masks into a file than there were. A file that has the mask as a text of its own keeps it.
+// What a model reads went through the redactor: a credential is shown to it as redact.Mask. A model that writes back
+// what it saw would destroy the credential, so no call may put more masks into a file than there were. A file that has
+// the mask as a text of its own keeps it.
 
 // masked refuses to write the mask.
 func masked(p place) error {

@@ -30,14 +30,16 @@ func newMatcher(pattern string, caseSensitive bool) (*matcher, error) {
 		return nil, wrong("", "pattern has %d bytes; at most %d are possible", len(pattern), maxPattern)
 	}
 	if strings.Contains(pattern, "\n") {
-		return nil, wrong("Search for a part that stands on one line.", "pattern holds a line break; lines are searched one by one")
+		return nil, wrong("Search for a part that stands on one line.",
+			"pattern holds a line break; lines are searched one by one")
 	}
 	flags := "(?m)"
 	if !caseSensitive {
 		flags = "(?mi)"
 	}
 	if _, err := syntax.Parse(pattern, syntax.Perl); err != nil {
-		e := wrong("Escape special characters with a backslash, for example \\( or \\[.", "pattern is not a valid regular expression: %s", strings.TrimPrefix(err.Error(), "error parsing regexp: "))
+		e := wrong("Escape special characters with a backslash, for example \\( or \\[.",
+			"pattern is not a valid regular expression: %s", strings.TrimPrefix(err.Error(), "error parsing regexp: "))
 		e.Err = err
 		return nil, e
 	}
@@ -87,7 +89,8 @@ func (m *matcher) literals(tree *syntax.Regexp) {
 // hit is a line that matches: its bounds in the buffer and where in it the match begins.
 type hit struct{ start, end, at int }
 
-// next finds the first line at or after from that matches. from is the start of a line. low is the buffer in lower case when m.fold is set.
+// next finds the first line at or after from that matches. from is the start of a line. low is the buffer in lower case
+// when m.fold is set.
 func (m *matcher) next(buf, low []byte, from int, useLits bool) (hit, bool) {
 	switch {
 	case useLits:
@@ -101,7 +104,8 @@ func (m *matcher) next(buf, low []byte, from int, useLits bool) (hit, bool) {
 
 var crlfEnd = []byte("\r\n")
 
-// usable says whether the literals can be trusted in a buffer: letters such as the Kelvin sign fold to k, and have other bytes.
+// usable says whether the literals can be trusted in a buffer: letters such as the Kelvin sign fold to k, and have
+// other bytes.
 func (m *matcher) usable(buf []byte) bool {
 	if len(m.lits) == 0 {
 		return false

@@ -17,9 +17,11 @@ type pairArgs struct {
 	Destination string `json:"destination" jsonschema:"its full new path, with the new name; the directories above it are made"`
 }
 
-// pair builds a tool that works on a source and a destination; the policy sees both. may says why it cannot be done as things are.
+// pair builds a tool that works on a source and a destination; the policy sees both. may says why it cannot be done as
+// things are.
 func (t *toolset) pair(
-	def tools.Definition, verb string, may func(s *scope, from, to place) error, run func(*scope, place, place) (*tools.Result, error),
+	def tools.Definition, verb string, may func(s *scope, from, to place) error,
+	run func(*scope, place, place) (*tools.Result, error),
 ) (tools.Tool, error) {
 	return tools.New(tools.Typed[pairArgs]{
 		Definition: def,
@@ -57,8 +59,11 @@ func (t *toolset) pair(
 	})
 }
 
-// withBoth does something with the two places that a call names; create says whether the directories it works in are made.
-func (t *toolset) withBoth(ctx context.Context, call *tools.Call, in pairArgs, create bool, do func(s *scope, from, to place) error) error {
+// withBoth does something with the two places that a call names; create says whether the directories it works in are
+// made.
+func (t *toolset) withBoth(ctx context.Context, call *tools.Call, in pairArgs, create bool,
+	do func(s *scope, from, to place) error,
+) error {
 	s, err := t.enter(ctx, call.Origin, create)
 	if err != nil {
 		return err
@@ -102,7 +107,8 @@ func (s *scope) mayTake(from, to place) error {
 	case !from.isDir() && !from.isLink() && !from.regular():
 		return failed("", "%s is %s and stays where it is", quote(from.given), kindName(from.info.mode))
 	case to.isDir():
-		return failed(fmt.Sprintf("Give the full new path, for example %s.", quote(filepath.Join(to.given, from.base()))),
+		return failed(fmt.Sprintf("Give the full new path, for example %s.",
+			quote(filepath.Join(to.given, from.base()))),
 			"%s is a directory and is not overwritten", quote(to.given))
 	case to.exists() && from.isDir():
 		return failed("", "%s exists already; a directory does not overwrite it", quote(to.given))
@@ -195,7 +201,8 @@ func (s *scope) linkStays(d dir, from, to place) error {
 	return nil
 }
 
-// staysInside says whether a link at a canonical path leads to an allowed place. What it says may be a link again: whoever follows it is checked.
+// staysInside says whether a link at a canonical path leads to an allowed place. What it says may be a link again:
+// whoever follows it is checked.
 func (s *scope) staysInside(target, at string) bool {
 	if !filepath.IsAbs(target) {
 		target = filepath.Join(filepath.Dir(at), target)

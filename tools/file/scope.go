@@ -48,7 +48,10 @@ func (t *toolset) enter(ctx context.Context, origin tools.Origin, prepare bool) 
 			return nil, fmt.Errorf("make the working directory: %w", err)
 		}
 	}
-	s := &scope{toolset: t, ctx: ctx, cwd: rootPath{alias: filepath.Clean(dir), path: canonical(dir)}, roots: map[string]*os.Root{}}
+	s := &scope{
+		toolset: t, ctx: ctx, cwd: rootPath{alias: filepath.Clean(dir), path: canonical(dir)},
+		roots: map[string]*os.Root{},
+	}
 	s.all = append([]rootPath{s.cwd}, t.roots...)
 	s.links = sync.OnceValue(s.indexLinks)
 	return s, nil
@@ -92,8 +95,8 @@ func components(root, path string) []string {
 	return strings.Split(rel, "/")
 }
 
-// resolve finds the canonical place of a path that a model wrote. The last component is followed when it is a link and follow is set.
-// What lies outside the allowed places is never looked at, so that nobody learns what is there.
+// resolve finds the canonical place of a path that a model wrote. The last component is followed when it is a link and
+// follow is set. What lies outside the allowed places is never looked at, so that nobody learns what is there.
 func (s *scope) resolve(given string, follow bool) (place, error) {
 	abs, err := s.absolute(given)
 	if err != nil {
@@ -183,7 +186,8 @@ func (s *scope) absolute(given string) (string, error) {
 	case strings.ContainsRune(given, 0) || !utf8.ValidString(given):
 		return "", wrong("", "%s is not a path: it holds characters that no name may have", quote(given))
 	case given == "~" || strings.HasPrefix(given, "~/"):
-		return "", wrong("Give a path relative to the working directory, or an absolute one.", "%s: ~ is not expanded here", quote(given))
+		return "", wrong("Give a path relative to the working directory, or an absolute one.",
+			"%s: ~ is not expanded here", quote(given))
 	}
 	abs := given
 	if !filepath.IsAbs(abs) {
@@ -273,7 +277,8 @@ func (s *scope) holdsRoot(abs string) bool {
 	return false
 }
 
-// outside is the refusal of a path that is not in an allowed place; it gives away neither where the workspace is nor what is denied.
+// outside is the refusal of a path that is not in an allowed place; it gives away neither where the workspace is nor
+// what is denied.
 func (s *scope) outside(given string) error {
 	return refused("Use a path relative to the working directory, such as \"notes.txt\".",
 		"%s is off limits: files are reached only in %s", quote(given), s.places())

@@ -9,7 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Sizes of the buffer that files are read into, in bytes. A line that is longer than the larger one is searched in pieces.
+// Sizes of the buffer that files are read into, in bytes. A line that is longer than the larger one is searched in
+// pieces.
 const (
 	leastBuffer = 64 << 10
 	mostBuffer  = 4 << 20

@@ -56,7 +56,8 @@ func (h *hooked) Err() error {
 	return h.Context.Err()
 }
 
-// At every step at which a tool looks whether it may go on, its directory becomes a link to outside, and a file a link to a denied one.
+// At every step at which a tool looks whether it may go on, its directory becomes a link to outside, and a file a link
+// to a denied one.
 func TestSwapBetweenSteps(t *testing.T) {
 	t.Parallel()
 	b := denying(t, "data/workspaces/one/private.txt")

@@ -13,7 +13,8 @@ const sniff = 16 << 10
 
 var utf8BOM = []byte("\xef\xbb\xbf")
 
-// encoding says what the beginning of a file holds when it is not UTF-8 text; "" when it is. whole says that head is the whole file.
+// encoding says what the beginning of a file holds when it is not UTF-8 text; "" when it is. whole says that head is
+// the whole file.
 func encoding(head []byte, whole bool) string {
 	switch {
 	case bytes.HasPrefix(head, []byte("\xff\xfe\x00\x00")), bytes.HasPrefix(head, []byte("\x00\x00\xfe\xff")):
@@ -28,7 +29,8 @@ func encoding(head []byte, whole bool) string {
 	case validHead(head, whole):
 		return ""
 	}
-	if m := mime(head); (!strings.HasPrefix(m, "text/") && m != "application/octet-stream") || bytes.ContainsFunc(head, control) {
+	if m := mime(head); (!strings.HasPrefix(m, "text/") && m != "application/octet-stream") ||
+		bytes.ContainsFunc(head, control) {
 		return "binary"
 	}
 	return "text in an 8-bit encoding such as Latin-1 or Windows-1252"

@@ -35,7 +35,8 @@ func (s *scope) entries(d dir) ([]fs.DirEntry, error) {
 			return nil, err
 		}
 		if len(all) > s.MaxEntries {
-			return nil, failed("Use find_path with a narrower pattern, or a directory further down.", "%s holds more than %d names", quote(s.display(d.path)), s.MaxEntries)
+			return nil, failed("Use find_path with a narrower pattern, or a directory further down.",
+				"%s holds more than %d names", quote(s.display(d.path)), s.MaxEntries)
 		}
 	}
 	slices.SortFunc(all, func(a, b fs.DirEntry) int { return cmp.Compare(a.Name(), b.Name()) })
@@ -108,7 +109,8 @@ func (s *scope) count(p place, each func(abs string) error) (census, error) {
 			c.others++
 		}
 		if c.total() > s.MaxEntries {
-			return failed("Take a directory further down.", "%s holds more than %d files and directories", quote(p.given), s.MaxEntries)
+			return failed("Take a directory further down.", "%s holds more than %d files and directories",
+				quote(p.given), s.MaxEntries)
 		}
 		if each != nil {
 			return each(d.join(e.Name()))
@@ -131,7 +133,8 @@ func (s *scope) contents(p place) string {
 	}
 	c, err := s.count(p, nil)
 	if err != nil {
-		return fmt.Sprintf("directory with at least %s; not everything could be counted", count(c.total(), "entry", "entries"))
+		return fmt.Sprintf("directory with at least %s; not everything could be counted",
+			count(c.total(), "entry", "entries"))
 	}
 	return c.String()
 }
@@ -230,7 +233,8 @@ func remove(s *scope, p place, in deleteArgs) (*tools.Result, error) {
 func (s *scope) mayGo(p place, done string) error {
 	switch {
 	case s.holdsRoot(p.abs):
-		return refused("Name something inside it.", "%s is a working directory or holds one; it cannot be %s", quote(p.given), done)
+		return refused("Name something inside it.", "%s is a working directory or holds one; it cannot be %s",
+			quote(p.given), done)
 	case !p.exists():
 		return s.missing(p)
 	case s.holdsHidden(p.abs):

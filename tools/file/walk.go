@@ -147,8 +147,9 @@ func skipped(e fs.DirEntry) bool {
 
 const ignoreFile = ".gitignore"
 
-// rulesAbove collects the .gitignore files from the top of the repository, or of the root, down to the directory above p, and says how p is called
-// from there. When p itself is ignored, somebody asked for it by name: then nothing above it counts.
+// rulesAbove collects the .gitignore files from the top of the repository, or of the root, down to the directory above
+// p, and says how p is called from there. When p itself is ignored, somebody asked for it by name: then nothing above
+// it counts.
 func (s *scope) rulesAbove(p place) (*ignore.List, string, error) {
 	var rules *ignore.List
 	base := ""

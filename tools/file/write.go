@@ -27,7 +27,8 @@ func (t *toolset) write() (tools.Tool, error) {
 		},
 		path: func(in writeArgs) string { return in.Path }, follow: true,
 		show: func(s *scope, p place, in writeArgs) string {
-			return fmt.Sprintf("write %s (%s)\n%s", show(s.display(p.abs)), count(len(in.Content), "byte", "bytes"), in.Content)
+			return fmt.Sprintf("write %s (%s)\n%s", show(s.display(p.abs)), count(len(in.Content), "byte", "bytes"),
+				in.Content)
 		},
 		note: func(_ *scope, p place, _ writeArgs) string {
 			if p.regular() {
@@ -53,7 +54,8 @@ func (t *toolset) write() (tools.Tool, error) {
 			if p.exists() {
 				verb = "Replaced the content:"
 			}
-			return &tools.Result{Text: fmt.Sprintf("%s %s to %s", verb, count(len(in.Content), "byte", "bytes"), show(s.display(p.abs)))}, nil
+			return &tools.Result{Text: fmt.Sprintf("%s %s to %s", verb, count(len(in.Content), "byte", "bytes"),
+				show(s.display(p.abs)))}, nil
 		},
 	}.tool(t)
 }
@@ -61,7 +63,8 @@ func (t *toolset) write() (tools.Tool, error) {
 // mayWrite refuses what is too long, and to put a file where there can be none.
 func mayWrite(s *scope, p place, in writeArgs) error {
 	if len(in.Content) > s.MaxWrite {
-		return wrong("Write less at once.", "content has %d bytes; at most %d may be written", len(in.Content), s.MaxWrite)
+		return wrong("Write less at once.", "content has %d bytes; at most %d may be written", len(in.Content),
+			s.MaxWrite)
 	}
 	if err := s.writable(p); err != nil {
 		return err
@@ -119,13 +122,14 @@ func sole(d dir, name, given string) error {
 	case kind(st) != unix.S_IFREG:
 		return failed("", "%s is not a regular file", quote(given))
 	case st.Nlink > 1:
-		return refused("Write to another name instead.", "%s has several names (hard links) and is not written", quote(given))
+		return refused("Write to another name instead.", "%s has several names (hard links) and is not written",
+			quote(given))
 	}
 	return nil
 }
 
-// replace puts content at p in one step: whoever reads sees the old or the new file, also after a crash. With read, the file must still be the one
-// that was read.
+// replace puts content at p in one step: whoever reads sees the old or the new file, also after a crash. With read, the
+// file must still be the one that was read.
 func (s *scope) replace(p place, content string, read *unix.Stat_t) error {
 	growth := int64(len(content))
 	if p.exists() {

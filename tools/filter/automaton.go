@@ -5,11 +5,12 @@ import "math/bits"
 // maxStates bounds an automaton, so that a state fits in 16 bits.
 const maxStates = 60000
 
-// maxLiteral is how many bytes of a word an automaton looks at: what is longer is decided by its beginning, which is enough for a first look.
+// maxLiteral is how many bytes of a word an automaton looks at: what is longer is decided by its beginning, which is
+// enough for a first look.
 const maxLiteral = 24
 
-// automaton finds which of some words stand in a text, in one pass and without regard to the case of ASCII letters (Aho-Corasick, as a table). It is
-// the cheap first look before a regular expression is tried. Immutable.
+// automaton finds which of some words stand in a text, in one pass and without regard to the case of ASCII letters
+// (Aho-Corasick, as a table). It is the cheap first look before a regular expression is tried. Immutable.
 type automaton struct {
 	class [256]uint8
 	width int      // number of classes

@@ -2,31 +2,37 @@ package filter
 
 import "strings"
 
-// sureWords are those words of a failure (see failureWords, each holds one of them) that tell of one even when the command says that it succeeded.
+// sureWords are those words of a failure (see failureWords, each holds one of them) that tell of one even when the
+// command says that it succeeded.
 func sureWords() []string {
 	return []string{
-		"panic:", "panicked at", "fatal:", "fatal error", "traceback (most", "segmentation fault", "core dumped", "killed", "denied", "refused", "rejected", "not found",
-		"no such file", "cannot ", "can't ", "could not ", "couldn't ", "unable to ", "timed out", "out of memory", "oomkill", "no space left", "crashloop", "backoff", "evicted",
-		"unhealthy", "notready", "conflict (", "data race", "deadlock", "exited with", "returned non-zero", "err!", "sigsegv", "sigabrt", "undefined:", "undefined reference", "not ok",
-		"*** [", "unauthorized", "forbidden", "assertionerror",
+		"panic:", "panicked at", "fatal:", "fatal error", "traceback (most", "segmentation fault", "core dumped",
+		"killed", "denied", "refused", "rejected", "not found", "no such file", "cannot ", "can't ", "could not ",
+		"couldn't ", "unable to ", "timed out", "out of memory", "oomkill", "no space left", "crashloop", "backoff",
+		"evicted", "unhealthy", "notready", "conflict (", "data race", "deadlock", "exited with", "returned non-zero",
+		"err!", "sigsegv", "sigabrt", "undefined:", "undefined reference", "not ok", "*** [", "unauthorized",
+		"forbidden", "assertionerror",
 	}
 }
 
-// certain says whether a line tells of a failure although the command ended with exit code 0: make -k and -i, a hook that refused, a crash loop among
-// healthy pods. It asks for more than has, since a run that succeeded may well speak of errors.
+// certain says whether a line tells of a failure although the command ended with exit code 0: make -k and -i, a hook
+// that refused, a crash loop among healthy pods. It asks for more than has, since a run that succeeded may well speak
+// of errors.
 func (f *failures) certain(l *line) bool {
 	bits := f.words(l)
 	if bits&failureBits == 0 {
 		return false
 	}
 	body := l.body()
-	if !f.judge(bits, body) || warns(bits, body) || begin(trimBlanks(body), "-- ", "checking ") { // the second: what configure and cmake look for
+	// the second: what configure and cmake look for
+	if !f.judge(bits, body) || warns(bits, body) || begin(trimBlanks(body), "-- ", "checking ") {
 		return false
 	}
 	return bits&sureBit != 0 || bits&3 != 0 && f.spoken(body) || opens(body) >= opensLong
 }
 
-// spoken says whether error or fail stands in a line as a word, and not in a name: "2 errors", "TypeError: x", but neither errors.go nor --fail-fast.
+// spoken says whether error or fail stands in a line as a word, and not in a name: "2 errors", "TypeError: x", but
+// neither errors.go nor --fail-fast.
 func (f *failures) spoken(body string) bool {
 	found := false
 	f.look.scanAt(body, func(bits uint64, end int) {
@@ -64,13 +70,16 @@ func byteAt(s string, i int) byte {
 	return s[i]
 }
 
-// verdict says whether a line, known to be certain, is the word of a program about its own run: that run has failed, whatever its exit code says.
+// verdict says whether a line, known to be certain, is the word of a program about its own run: that run has failed,
+// whatever its exit code says.
 func verdict(body string) bool {
 	t := trimBlanks(body)
-	return strings.Contains(t, "*** [") || strings.HasSuffix(t, "(ignored)") || begin(t, "! [", "--- FAIL", "FAIL\t", "not ok ", "npm ERR!", "npm error", "error: could not compile")
+	return strings.Contains(t, "*** [") || strings.HasSuffix(t, "(ignored)") ||
+		begin(t, "! [", "--- FAIL", "FAIL\t", "not ok ", "npm ERR!", "npm error", "error: could not compile")
 }
 
-// watch marks what has to survive of a run with exit code 0. It says how many lines look like a failure, and whether the run has to count as doubtful.
+// watch marks what has to survive of a run with exit code 0. It says how many lines look like a failure, and whether
+// the run has to count as doubtful.
 func (f *failures) watch(lines []line, r reading) (n int, doubt bool) {
 	left := 0
 	if r.speaks {
@@ -103,7 +112,8 @@ func (f *failures) watch(lines []line, r reading) (n int, doubt bool) {
 	return n, doubt
 }
 
-// complains says whether a line of a program that searches is its own word, and not what it found: "find: 'x': Permission denied".
+// complains says whether a line of a program that searches is its own word, and not what it found: "find: 'x':
+// Permission denied".
 func complains(l *line) bool {
 	if l.off > 0 {
 		return true
@@ -112,14 +122,16 @@ func complains(l *line) bool {
 	return ok && searches([]string{name, "grep"})
 }
 
-// answers marks what the other side of a push said, but for its progress, when something went wrong: a hook explains itself in words of its own.
+// answers marks what the other side of a push said, but for its progress, when something went wrong: a hook explains
+// itself in words of its own.
 func answers(lines []line, wrong bool) {
 	for i := 0; i < len(lines) && !wrong; i++ {
 		wrong = lines[i].keep && strings.HasPrefix(trimBlanks(lines[i].body()), "! [")
 	}
 	for i := range lines {
 		said, ok := strings.CutPrefix(lines[i].body(), "remote: ")
-		if ok && wrong && !blank(said) && !begin(said, "Enumerating ", "Counting ", "Compressing ", "Total ", "Resolving ", "Writing ", "Receiving ") {
+		if ok && wrong && !blank(said) && !begin(said, "Enumerating ", "Counting ", "Compressing ", "Total ",
+			"Resolving ", "Writing ", "Receiving ") {
 			lines[i].keep = true
 		}
 	}
@@ -175,12 +187,15 @@ func unwell(row string) bool {
 func badState(cell string) bool {
 	cell = strings.TrimPrefix(cell, "Init:")
 	switch cell {
-	case "Error", "Pending", "Failed", "failed", "Unknown", "Terminating", "Evicted", "OOMKilled", "NotReady", "CrashLoopBackOff", "ContainerCannotRun", "DeadlineExceeded",
-		"Dead", "dead", "StartError", "NodeLost", "Lost", "degraded", "Degraded", "unhealthy":
+	case "Error", "Pending", "Failed", "failed", "Unknown", "Terminating", "Evicted", "OOMKilled", "NotReady",
+		"CrashLoopBackOff", "ContainerCannotRun", "DeadlineExceeded", "Dead", "dead", "StartError", "NodeLost", "Lost",
+		"degraded", "Degraded", "unhealthy":
 		return true
 	}
 	switch {
-	case begin(cell, "Err", "Create", "Invalid", "ImagePull", "RunContainer") && (strings.HasSuffix(cell, "Error") || strings.HasSuffix(cell, "BackOff") || strings.HasSuffix(cell, "Pull") || strings.HasSuffix(cell, "Name")):
+	case begin(cell, "Err", "Create", "Invalid", "ImagePull", "RunContainer") &&
+		(strings.HasSuffix(cell, "Error") || strings.HasSuffix(cell, "BackOff") || strings.HasSuffix(cell, "Pull") ||
+			strings.HasSuffix(cell, "Name")):
 		return true
 	case begin(cell, "Restarting (", "NotReady,", "Ready,SchedulingDisabled"), strings.Contains(cell, "(unhealthy)"):
 		return true

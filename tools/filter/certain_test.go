@@ -40,8 +40,8 @@ func survives(t interface{ Fatalf(string, ...any) }, out filter.Output, line str
 	t.Fatalf("%q is hidden in\n%s", line, out.Text)
 }
 
-// TestFailuresOfSuccess: exit code 0 hides no failure either. One bad line among many good ones survives every command that speaks, and nothing that
-// the filter itself writes reads as success beside it.
+// TestFailuresOfSuccess: exit code 0 hides no failure either. One bad line among many good ones survives every command
+// that speaks, and nothing that the filter itself writes reads as success beside it.
 func TestFailuresOfSuccess(t *testing.T) {
 	t.Parallel()
 	e := engine(t, filter.Options{})
@@ -123,7 +123,8 @@ func TestSearchesThatFail(t *testing.T) {
 	}
 }
 
-// TestRefusedPush: what the other side says of a push that it refused stays, with and without a word of failure; its progress goes.
+// TestRefusedPush: what the other side says of a push that it refused stays, with and without a word of failure; its
+// progress goes.
 func TestRefusedPush(t *testing.T) {
 	t.Parallel()
 	text := "remote: Enumerating objects: 5, done.\nremote: Counting objects: 100% (5/5), done.\nWriting objects: 100% (3/3), 300 bytes, done.\n" +
@@ -141,7 +142,8 @@ func TestRefusedPush(t *testing.T) {
 	}
 }
 
-// TestBlankRuns: a rule collapses runs of blank lines; what no rule knows, and a diff, whose blank lines are lines of a file, keep theirs.
+// TestBlankRuns: a rule collapses runs of blank lines; what no rule knows, and a diff, whose blank lines are lines of a
+// file, keep theirs.
 func TestBlankRuns(t *testing.T) {
 	t.Parallel()
 	e := engine(t, filter.Options{})

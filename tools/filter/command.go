@@ -198,7 +198,8 @@ func simple(text string) []string {
 		return nil
 	}
 	at := 0
-	for at+1 < len(s.Commands) && transparent(s.Commands[at].Name) && len(s.Commands[at+1].Via) > len(s.Commands[at].Via) {
+	for at+1 < len(s.Commands) && transparent(s.Commands[at].Name) &&
+		len(s.Commands[at+1].Via) > len(s.Commands[at].Via) {
 		at++
 	}
 	words := slices.Clone(s.Commands[at].Words)
@@ -252,7 +253,8 @@ func (r *reader) set(words []string) {
 // echo notes with what the lines begin that echo writes.
 func (r *reader) echo(words []string) {
 	at := 1
-	for at < len(words) && (words[at] == "-e" || words[at] == "-n" || words[at] == "-ne" || words[at] == "-en" || words[at] == "--") {
+	for at < len(words) && (words[at] == "-e" || words[at] == "-n" || words[at] == "-ne" || words[at] == "-en" ||
+		words[at] == "--") {
 		at++
 	}
 	known, _, whole := cutAny(strings.Join(words[at:], " "), "$`\\%*?")
@@ -289,8 +291,8 @@ func shellScript(words []string) (string, bool) {
 	return "", false
 }
 
-// spellings are the forms of a command that rules are matched with: as written, without assignments, wrappers and path, and with the runner and global
-// options seen through.
+// spellings are the forms of a command that rules are matched with: as written, without assignments, wrappers and path,
+// and with the runner and global options seen through.
 func spellings(own string, words []string) []string {
 	out := []string{strings.TrimSpace(own), strings.Join(words, " ")}
 	inner := words

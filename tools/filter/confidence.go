@@ -7,7 +7,8 @@ type Confidence uint8
 const (
 	// None: no rule applied; the text is sanitised only.
 	None Confidence = iota
-	// Fallback: a rule matched the command, but the output had not the structure that it knows; the text is sanitised only.
+	// Fallback: a rule matched the command, but the output had not the structure that it knows; the text is sanitised
+	// only.
 	Fallback
 	// Partial: a heuristic; some content may have been left out that mattered.
 	Partial

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// dedup merges lines that follow each other and differ only in time stamps and UUIDs (seed 003), or in what further patterns name.
+// dedup merges lines that follow each other and differ only in time stamps and UUIDs (seed 003), or in what further
+// patterns name.
 type dedup struct {
 	replace []replacement
 }
@@ -51,8 +52,8 @@ func (d dedup) apply(j *job) ([]line, Confidence) {
 	return out, Full
 }
 
-// mergeable says whether line i may go because it repeats the lines before it. A line that has to survive must be the very same text, but for its time
-// stamp when the run succeeded; blank ones are worth no count.
+// mergeable says whether line i may go because it repeats the lines before it. A line that has to survive must be the
+// very same text, but for its time stamp when the run succeeded; blank ones are worth no count.
 func (dedup) mergeable(j *job, i, same int) bool {
 	l, first := &j.lines[i], &j.lines[i-same]
 	if l.off != first.off || blank(l.body()) {
@@ -100,7 +101,8 @@ func wordByte(b byte) bool {
 	return b >= '0' && b <= '9' || b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b == '_' || b == '.'
 }
 
-// stamp is the length of a time stamp at the start of s: 2026-01-02T03:04:05.678Z and its kin, 03:04:05, 02/Jan/2026:03:04:05 +0000; 0 = none.
+// stamp is the length of a time stamp at the start of s: 2026-01-02T03:04:05.678Z and its kin, 03:04:05,
+// 02/Jan/2026:03:04:05 +0000; 0 = none.
 func stamp(s string) int {
 	n := shape(s, "dddd-dd-dd")
 	if n == 0 {
@@ -139,7 +141,8 @@ func zone(s string) int {
 	return 0
 }
 
-// shape says whether s begins with a form of d (a digit), a (a letter) and other bytes for themselves; it gives the length of the form or 0.
+// shape says whether s begins with a form of d (a digit), a (a letter) and other bytes for themselves; it gives the
+// length of the form or 0.
 func shape(s, form string) int {
 	if len(s) < len(form) {
 		return 0

@@ -11,8 +11,9 @@ const (
 	notesOfError = 2   // notes of a compiler that stay below an error
 )
 
-// diagnostics shortens what compilers and linters of the form file:line:column print: warnings that say the same become one group with all their places,
-// excerpts of the source and notes go, but for the first notes below an error. Errors stay as they are, with their excerpt.
+// diagnostics shortens what compilers and linters of the form file:line:column print: warnings that say the same become
+// one group with all their places, excerpts of the source and notes go, but for the first notes below an error. Errors
+// stay as they are, with their excerpt.
 type diagnostics struct{}
 
 func (diagnostics) names() bool { return true } // it takes lines that it recognised; every other one stays
@@ -198,7 +199,8 @@ type places struct {
 func (d *diagnosing) lines(out []line, list []int, w *places) []line {
 	first := &d.found[list[0]]
 	head := &d.j.lines[first.line]
-	out = append(out, line{text: fmt.Sprintf("%s%s (%d places):", head.text[:head.off], first.message(head.body()), len(list)), src: -1, off: head.off, keep: true})
+	out = append(out,
+		line{text: fmt.Sprintf("%s%s (%d places):", head.text[:head.off], first.message(head.body()), len(list)), src: -1, off: head.off, keep: true})
 	w.texts = w.texts[:0]
 	clear(w.at)
 	clear(w.known)
@@ -242,7 +244,8 @@ func (w *places) add(file, at string) {
 	w.texts[n] = append(append(append(w.texts[n], file...), ':'), at...)
 }
 
-// says appends what makes two findings the same: their words, whatever the numbers in them are. Digits of a name such as E501 count.
+// says appends what makes two findings the same: their words, whatever the numbers in them are. Digits of a name such
+// as E501 count.
 func says(buf []byte, s string) []byte {
 	for i := 0; i < len(s); i++ {
 		if !digit(s[i]) || i > 0 && (letter(s[i-1]) || digit(s[i-1])) {
@@ -288,8 +291,8 @@ func diagnose(s string) (one diagnostic) {
 	return one
 }
 
-// ofCode is the severity of a finding that begins with the code of a linter: E302, C0114:, SC2086. What says that the program cannot run is an error:
-// E9, F63, F7 and F82 of flake8, E and F of pylint.
+// ofCode is the severity of a finding that begins with the code of a linter: E302, C0114:, SC2086. What says that the
+// program cannot run is an error: E9, F63, F7 and F82 of flake8, E and F of pylint.
 func ofCode(message string) severity {
 	word, _, _ := strings.Cut(message, " ")
 	word = strings.TrimSuffix(word, ":")
@@ -313,8 +316,11 @@ func leads(hints uint64, body string) bool {
 		return false
 	}
 	t := trimBlanks(body)
-	return strings.HasPrefix(body, "In file included from ") || len(t) < len(body) && strings.HasPrefix(t, "from ") && (strings.HasSuffix(t, ":") || strings.HasSuffix(t, ",")) ||
-		strings.HasSuffix(body, ":") && (strings.Contains(body, ": In function ") || strings.Contains(body, ": In instantiation of ") || strings.HasSuffix(body, ": At top level:"))
+	return strings.HasPrefix(body, "In file included from ") ||
+		len(t) < len(body) && strings.HasPrefix(t, "from ") &&
+			(strings.HasSuffix(t, ":") || strings.HasSuffix(t, ",")) ||
+		strings.HasSuffix(body, ":") && (strings.Contains(body, ": In function ") ||
+			strings.Contains(body, ": In instantiation of ") || strings.HasSuffix(body, ": At top level:"))
 }
 
 // excerpt says whether a line shows the source below a diagnostic: "   12 | int x;" and "      |     ^~~".

@@ -7,24 +7,28 @@ import (
 // blockLines is how many lines below the head of a failure belong to it and survive with it.
 const blockLines = 50
 
-// The words of a failure, in whatever case. A line of a run that failed survives when it has one of them, or names a place in a file (a/b.go:12:5), or
-// stands in the block of a failure; see opens. Lines that say that something passed (passes) are the exception.
+// The words of a failure, in whatever case. A line of a run that failed survives when it has one of them, or names a
+// place in a file (a/b.go:12:5), or stands in the block of a failure; see opens. Lines that say that something passed
+// (passes) are the exception.
 func failureWords() [][]string {
 	return [][]string{
 		// 0, 1: not when every one of them is counted as none ("0 errors", "failed: 0").
 		{"error"},
 		{"fail"},
 		{ // 2: always
-			"panic", "fatal", "traceback", "exception", "assert", "undefined", "undeclared", "unresolved", "cannot", "can't", "can not", "could not",
-			"couldn't", "unable to", "not found", "no such", "does not exist", "doesn't exist", "not exist", "denied", "refused", "rejected", "forbidden",
-			"unauthorized", "timed out", "timeout", "exit status", "exit code", "exited with", "returned non-zero", "non-zero", "err!", " err ", "errno",
-			"enoent", "eacces", "segmentation fault", "sigsegv", "sigkill", "sigabrt", "core dumped", "abort", "signal:", "killed", "out of memory", "oom",
-			"no space left", "data race", "deadlock", "not ok", "mismatch", "conflict", "corrupt", "invalid", "illegal", "unexpected", "unknown",
-			"unrecognized", "unsupported", "not supported", "not allowed", "not permitted", "missing", "required", "expected", "actual", "caused by",
-			"violat", "crash", "broken", "incompatible", "duplicate", "unreachable", "overflow", "underflow", "critical", "emerg", "alert", "severe",
-			"***", "===>", ", line ", "backoff", "evicted", "insufficient", "unhealthy", "notready", "usage:", "bad ", "wrong", "nil pointer",
-			"not a ", "must ", "want ", "got:", "got =", "got ", "left:", "right:", "problem", "expired", "unterminated", "too many", "too few",
-			"✗", "✕", "✘", "✖", "❌", "❯", "×", "●", "⨯", "☓", "↯",
+			"panic", "fatal", "traceback", "exception", "assert", "undefined", "undeclared", "unresolved", "cannot",
+			"can't", "can not", "could not", "couldn't", "unable to", "not found", "no such", "does not exist",
+			"doesn't exist", "not exist", "denied", "refused", "rejected", "forbidden", "unauthorized", "timed out",
+			"timeout", "exit status", "exit code", "exited with", "returned non-zero", "non-zero", "err!", " err ",
+			"errno", "enoent", "eacces", "segmentation fault", "sigsegv", "sigkill", "sigabrt", "core dumped", "abort",
+			"signal:", "killed", "out of memory", "oom", "no space left", "data race", "deadlock", "not ok", "mismatch",
+			"conflict", "corrupt", "invalid", "illegal", "unexpected", "unknown", "unrecognized", "unsupported",
+			"not supported", "not allowed", "not permitted", "missing", "required", "expected", "actual", "caused by",
+			"violat", "crash", "broken", "incompatible", "duplicate", "unreachable", "overflow", "underflow",
+			"critical", "emerg", "alert", "severe", "***", "===>", ", line ", "backoff", "evicted", "insufficient",
+			"unhealthy", "notready", "usage:", "bad ", "wrong", "nil pointer", "not a ", "must ", "want ", "got:",
+			"got =", "got ", "left:", "right:", "problem", "expired", "unterminated", "too many", "too few", "✗", "✕",
+			"✘", "✖", "❌", "❯", "×", "●", "⨯", "☓", "↯",
 		},
 		sureWords(), // 3: whatever the exit code is
 		// Hints: without one of these words a line need not be looked at more closely.
@@ -118,9 +122,11 @@ func warns(hints uint64, body string) bool {
 	return hints&warnHint != 0 && (strings.Contains(body, ": warning: ") || strings.Contains(body, ": note: "))
 }
 
-// explains says whether a line belongs to a diagnostic of a compiler and is none itself: a note, or by which files it came there.
+// explains says whether a line belongs to a diagnostic of a compiler and is none itself: a note, or by which files it
+// came there.
 func explains(hints uint64, body string) bool {
-	return hints&warnHint != 0 && strings.Contains(body, ": note: ") && diagnose(body).severity == aNote || strings.HasPrefix(body, "In file included from ")
+	return hints&warnHint != 0 && strings.Contains(body, ": note: ") && diagnose(body).severity == aNote ||
+		strings.HasPrefix(body, "In file included from ")
 }
 
 // noneCounted says whether every word of failure in a line is counted as none.
@@ -137,7 +143,8 @@ func noneCounted(look *automaton, body string) bool {
 		before := strings.TrimRight(body[:end-size], " \t")
 		after := strings.TrimLeft(body[end:], "abcdefghijklmnopqrstuvwxyz()")
 		after = trimBlanks(after)
-		none := endsInWord(before, "0") || endsInWord(before, "no") || endsInWord(before, "No") || endsInWord(before, "without") || endsInWord(before, "zero") ||
+		none := endsInWord(before, "0") || endsInWord(before, "no") || endsInWord(before, "No") ||
+			endsInWord(before, "without") || endsInWord(before, "zero") ||
 			startsNone(after)
 		all = all && none
 	})
@@ -198,7 +205,8 @@ func fileEndsAt(s string) bool {
 	return dot && letter
 }
 
-// shaped says whether a line has the shape of a part of a failure: pytest's "E   " and ">   " lines, a frame of a stack.
+// shaped says whether a line has the shape of a part of a failure: pytest's "E   " and ">   " lines, a frame of a
+// stack.
 func shaped(s string) bool {
 	if len(s) < 2 {
 		return false
@@ -207,7 +215,8 @@ func shaped(s string) bool {
 		return true
 	}
 	t := trimBlanks(s)
-	return strings.HasPrefix(t, "--> ") || len(t) < len(s) && strings.HasPrefix(t, "at ") || strings.HasPrefix(t, "goroutine ") ||
+	return strings.HasPrefix(t, "--> ") || len(t) < len(s) && strings.HasPrefix(t, "at ") ||
+		strings.HasPrefix(t, "goroutine ") ||
 		len(t) < len(s) && (strings.HasPrefix(t, "+ ") || strings.HasPrefix(t, "- "))
 }
 
@@ -221,7 +230,8 @@ func (f *failures) told(lines []line) bool {
 	return false
 }
 
-// protect marks the lines that no strategy may drop because they look like a failure or belong to one. It says how many look like one.
+// protect marks the lines that no strategy may drop because they look like a failure or belong to one. It says how many
+// look like one.
 func (f *failures) protect(lines []line) int {
 	n := 0
 	left, short := 0, false
@@ -261,7 +271,8 @@ func (f *failures) protect(lines []line) int {
 
 // opened is what a line opens.
 func opened(body string, looks bool) opening {
-	if looks || body != "" && (body[0] == '_' || body[0] == '-') { // heads without a word of failure: "____ test_x ____"
+	// heads without a word of failure: "____ test_x ____"
+	if looks || body != "" && (body[0] == '_' || body[0] == '-') {
 		return opens(body)
 	}
 	return opensNothing
@@ -272,7 +283,8 @@ func ends(l *line, short bool) bool {
 	return boundary(l) || short && (blank(l.body()) || warns(l.hints(), l.body()) || leads(l.hints(), l.body()))
 }
 
-// release lets go of what a Go test logged that passed in line i: t.Log names a file and a line, as compilers do. Lines with a word of failure stay.
+// release lets go of what a Go test logged that passed in line i: t.Log names a file and a line, as compilers do. Lines
+// with a word of failure stay.
 func (f *failures) release(lines []line, i int) int {
 	n := 0
 	for at := logOf(lines, i); at < i; at++ {
@@ -287,7 +299,8 @@ func (f *failures) release(lines []line, i int) int {
 // boundary ends the block of a failure.
 func boundary(l *line) bool {
 	s := l.body()
-	return passes(l.hints(), s) || strings.HasPrefix(s, "test result: ok") || strings.HasPrefix(trimBlanks(s), "# Subtest: ")
+	return passes(l.hints(), s) || strings.HasPrefix(s, "test result: ok") ||
+		strings.HasPrefix(trimBlanks(s), "# Subtest: ")
 }
 
 // above protects what a test printed before Go says that it failed.

@@ -1,16 +1,18 @@
-// Package filter condenses what shell commands print before a model reads it: declarative rules (seed 003, "Output Filter Pipeline"), chosen by the
-// command, drop noise and keep what matters.
+// Package filter condenses what shell commands print before a model reads it: declarative rules (seed 003, "Output
+// Filter Pipeline"), chosen by the command, drop noise and keep what matters.
 //
 // Three laws bind every rule, also those of a user's file; the engine enforces them whatever a strategy does:
 //
-//  1. A failure is never hidden. When the exit code is not zero, unknown, or says nothing about the command (a pipe, "|| true"), every line that looks
-//     like a failure survives, with its block (failures), and the text does not read as success.
-//  2. The output is never larger than the sanitised input, in bytes, characters and lines; else the sanitised input is given back. What is appended
-//     about credentials comes on top.
+//  1. A failure is never hidden. When the exit code is not zero, unknown, or says nothing about the command (a pipe,
+//     "|| true"), every line that looks like a failure survives, with its block (failures), and the text does not read
+//     as success.
+//  2. The output is never larger than the sanitised input, in bytes, characters and lines; else the sanitised input is
+//     given back. What is appended about credentials comes on top.
 //  3. Nothing is lost without saying so: Output.Dropped tells the caller to keep the raw text.
 //
-// Several matching rules run one after the other, in the order of the file, each on what the one before left. A rule that finds nothing to do has no say
-// in the confidence, so that it cannot spoil that of another one; among the others the worst counts; when none did anything it is Fallback.
+// Several matching rules run one after the other, in the order of the file, each on what the one before left. A rule
+// that finds nothing to do has no say in the confidence, so that it cannot spoil that of another one; among the others
+// the worst counts; when none did anything it is Fallback.
 package filter
 
 import (
@@ -59,17 +61,18 @@ type Output struct {
 	Rules []string
 	// Level is None when no rule matched.
 	Level Confidence
-	// LinesIn and CharsIn measure the text as it came, LinesOut and CharsOut what came of it, without the warning about credentials. Chars are Unicode
-	// code points.
+	// LinesIn and CharsIn measure the text as it came, LinesOut and CharsOut what came of it, without the warning about
+	// credentials. Chars are Unicode code points.
 	LinesIn, LinesOut, CharsIn, CharsOut int
-	// Dropped says that something of the text (besides terminal sequences and blank lines) is not in Text: keep the raw text.
+	// Dropped says that something of the text (besides terminal sequences and blank lines) is not in Text: keep the raw
+	// text.
 	Dropped bool
 	// Credentials is how many credentials the text holds, masked ones included.
 	Credentials int
 }
 
-// NewEngine makes an engine. The built-in rules are compiled at the first text, since that takes milliseconds and more than a megabyte which a service
-// without commands never needs; a test finds what is wrong with them.
+// NewEngine makes an engine. The built-in rules are compiled at the first text, since that takes milliseconds and more
+// than a megabyte which a service without commands never needs; a test finds what is wrong with them.
 func NewEngine(o Options) *Engine {
 	return &Engine{
 		compiled: sync.OnceValue(func() *compiled { return compile(o.Rules) }),
@@ -84,7 +87,10 @@ func compile(rules *Rules) *compiled {
 	}
 	sec := newSecurity()
 	commands, always := commandWords(rules.list)
-	return &compiled{rules: rules.list, commands: commands, always: always, failures: newFailures(sec.words()), security: sec}
+	return &compiled{
+		rules: rules.list, commands: commands, always: always, failures: newFailures(sec.words()),
+		security: sec,
+	}
 }
 
 // Filter condenses what command printed. A nil exit code (a signal, a time limit) counts as failure.
@@ -108,7 +114,8 @@ func (o Output) Stats() string {
 	if o.LinesOut >= o.LinesIn {
 		return ""
 	}
-	return fmt.Sprintf("[shell] %d lines -> %d lines, %.1f%% filtered", o.LinesIn, o.LinesOut, 100*(1-float64(o.LinesOut)/float64(o.LinesIn)))
+	return fmt.Sprintf("[shell] %d lines -> %d lines, %.1f%% filtered", o.LinesIn, o.LinesOut,
+		100*(1-float64(o.LinesOut)/float64(o.LinesIn)))
 }
 
 // lineCount counts lines as an editor does; "" has none.
@@ -166,7 +173,8 @@ func (e *Engine) condense(command string, exit *int, text string, out *Output) {
 	}
 }
 
-// blanksOf says what becomes of blank lines: nothing when no rule knows more of the output than its progress, and in a diff a run of them stays, since they are lines of a file.
+// blanksOf says what becomes of blank lines: nothing when no rule knows more of the output than its progress, and in a
+// diff a run of them stays, since they are lines of a file.
 func blanksOf(rules []*rule) blankLines {
 	for i := range rules {
 		if _, diff := rules[i].strategy.(gitDiff); diff {
@@ -193,7 +201,8 @@ func larger(a, b string) bool {
 func characters(s string) int {
 	n := 0
 	for len(s) >= 8 {
-		if eight := uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 | uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56; eight&0x8080808080808080 == 0 {
+		if eight := uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 | uint64(s[4])<<32 |
+			uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56; eight&0x8080808080808080 == 0 {
 			s, n = s[8:], n+8
 			continue
 		}
@@ -229,7 +238,8 @@ func (e *Engine) guard(j *job, r reading) {
 	}
 }
 
-// enforce puts back what had to survive and is gone, says that a run failed when nothing else does, and appends dropped security lines.
+// enforce puts back what had to survive and is gone, says that a run failed when nothing else does, and appends dropped
+// security lines.
 func (e *Engine) enforce(j *job, in, lines []line, level Confidence) ([]line, Confidence) {
 	there := j.covered
 	if there == nil {

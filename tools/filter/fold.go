@@ -8,9 +8,11 @@ import (
 // leastFold is from how many lines on that differ in numbers only a run is folded.
 const leastFold = 4
 
-// fold writes a run of lines that differ only in counters, times, percentages, sizes, durations and digests as its first line, a count, and its last one.
+// fold writes a run of lines that differ only in counters, times, percentages, sizes, durations and digests as its
+// first line, a count, and its last one.
 type fold struct {
-	progress bool // only lines that tell how far something is: with a percentage, a part of a whole, a size or a duration
+	// only lines that tell how far something is: with a percentage, a part of a whole, a size or a duration
+	progress bool
 }
 
 func (fold) names() bool { return true } // what stands for the others stays
@@ -34,7 +36,8 @@ func (f fold) apply(j *job) ([]line, Confidence) {
 			i = end
 			continue
 		}
-		out = append(out, j.lines[i], written(fmt.Sprintf("(%d lines omitted that differ in numbers only)", end-i-2)), j.lines[end-1])
+		out = append(out, j.lines[i], written(fmt.Sprintf("(%d lines omitted that differ in numbers only)", end-i-2)),
+			j.lines[end-1])
 		i = end
 	}
 	if len(out) == len(j.lines) {
@@ -49,7 +52,8 @@ func (f fold) folds(l *line) bool {
 	if l.keep || l.src < 0 || !numberAndWord(body) {
 		return false
 	}
-	return !f.progress || tellsProgress(body) && !passes(l.hints(), body) // tests that passed have a summary of their own
+	// tests that passed have a summary of their own
+	return !f.progress || tellsProgress(body) && !passes(l.hints(), body)
 }
 
 // numberAndWord says whether a line has a digit, and something besides numbers: without a word it is data.
@@ -62,14 +66,16 @@ func numberAndWord(s string) bool {
 		return false
 	}
 	for i := range len(s) {
-		if b := lower(s[i]); b > '|' || b >= 'a' && b <= 'z' && b != 'e' || !digit(b) && strings.IndexByte(" \t.,:;+-%/|()[]e", b) < 0 {
+		if b := lower(s[i]); b > '|' || b >= 'a' && b <= 'z' && b != 'e' ||
+			!digit(b) && strings.IndexByte(" \t.,:;+-%/|()[]e", b) < 0 {
 			return true
 		}
 	}
 	return false
 }
 
-// numberless writes s with every number and digest as one sign. A number takes what belongs to it along: 1.5, 12:30:01, 0x1f, 3e-4, 7ms.
+// numberless writes s with every number and digest as one sign. A number takes what belongs to it along: 1.5, 12:30:01,
+// 0x1f, 3e-4, 7ms.
 func numberless(buf []byte, s string) []byte {
 	for i := 0; i < len(s); {
 		if end := number(s, i); end > i {
@@ -98,7 +104,8 @@ func number(s string, i int) int {
 		return i + len(s[i:]) - len(strings.TrimLeft(s[i:], "0123456789"))
 	}
 	end, digits := i, false
-	for end < len(s) && (digitOrHex(s[end]) || digits && strings.IndexByte(".,:_-xTZ", s[end]) >= 0 && digitOrHex(byteAt(s, end+1))) {
+	for end < len(s) && (digitOrHex(s[end]) || digits && strings.IndexByte(".,:_-xTZ", s[end]) >= 0 &&
+		digitOrHex(byteAt(s, end+1))) {
 		digits = digits || digit(s[end])
 		end++
 	}
@@ -115,7 +122,8 @@ func unit(s string, at int) int {
 		end++
 	}
 	switch s[at:end] {
-	case "ns", "us", "ms", "s", "m", "h", "d", "B", "kB", "KB", "MB", "GB", "TB", "KiB", "MiB", "GiB", "TiB", "K", "M", "G", "k":
+	case "ns", "us", "ms", "s", "m", "h", "d", "B", "kB", "KB", "MB", "GB", "TB", "KiB", "MiB", "GiB", "TiB", "K", "M",
+		"G", "k":
 		return end
 	}
 	return at
@@ -130,7 +138,8 @@ func tellsProgress(s string) bool {
 			continue
 		}
 		rest := strings.TrimPrefix(s[i:], " ")
-		if begin(rest, "%", "of ", "seconds", "sec ", "KB", "MB", "GB", "KiB", "MiB", "GiB", "kB") || rest != "" && rest[0] == '/' && digit(byteAt(rest, 1)) ||
+		if begin(rest, "%", "of ", "seconds", "sec ", "KB", "MB", "GB", "KiB", "MiB", "GiB", "kB") ||
+			rest != "" && rest[0] == '/' && digit(byteAt(rest, 1)) ||
 			letter(s[i]) && unit(s, i) > i {
 			return true
 		}

@@ -8,8 +8,8 @@ import (
 	"github.com/zephbot/zephbot/tools/filter"
 )
 
-// TestFolds: runs of lines that differ in counters, times, percentages, sizes, durations and digests fold, first and last stay; what carries another
-// word, what is data without a word, and what tells of a failure stays.
+// TestFolds: runs of lines that differ in counters, times, percentages, sizes, durations and digests fold, first and
+// last stay; what carries another word, what is data without a word, and what tells of a failure stays.
 func TestFolds(t *testing.T) {
 	t.Parallel()
 	e := engine(t, filter.Options{})
@@ -43,7 +43,8 @@ func TestFolds(t *testing.T) {
 	}
 }
 
-// TestDiagnostics: every place of a group is named, errors and their first notes stay word for word, on the error stream too.
+// TestDiagnostics: every place of a group is named, errors and their first notes stay word for word, on the error
+// stream too.
 func TestDiagnostics(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder

@@ -9,8 +9,8 @@ import (
 // maxWords is how many words a form may have.
 const maxWords = 64
 
-// form is a regular expression that is nothing but words, perhaps after white space at the start of the line: most patterns of rules are. It is matched
-// without the regexp engine.
+// form is a regular expression that is nothing but words, perhaps after white space at the start of the line: most
+// patterns of rules are. It is matched without the regexp engine.
 type form struct {
 	anchored bool // ^
 	space    bool // \s* after it
@@ -188,7 +188,8 @@ func firstBytes(re *syntax.Regexp, set *[256]bool) (nullable bool) {
 			nullable = firstBytes(sub, set) || nullable
 		}
 		return nullable
-	case syntax.OpEmptyMatch, syntax.OpBeginText, syntax.OpEndText, syntax.OpBeginLine, syntax.OpEndLine, syntax.OpWordBoundary, syntax.OpNoWordBoundary:
+	case syntax.OpEmptyMatch, syntax.OpBeginText, syntax.OpEndText, syntax.OpBeginLine, syntax.OpEndLine,
+		syntax.OpWordBoundary, syntax.OpNoWordBoundary:
 		return true
 	default:
 		all(set)

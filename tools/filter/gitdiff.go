@@ -52,7 +52,8 @@ func (d gitDiff) apply(j *job) ([]line, Confidence) {
 		budget -= room
 		kept, left := upTo(hunks, room)
 		out = append(out, kept...)
-		out = append(out, written(fmt.Sprintf("(%d lines omitted of %s: +%d -%d in all)", left, f.name, f.plus, f.minus)))
+		out = append(out,
+			written(fmt.Sprintf("(%d lines omitted of %s: +%d -%d in all)", left, f.name, f.plus, f.minus)))
 	}
 	if dropped == 0 && !cut {
 		return nil, Fallback
@@ -94,7 +95,8 @@ func diffFiles(lines []line) []fileDiff {
 	for i := range lines {
 		s := lines[i].body()
 		switch {
-		case strings.HasPrefix(s, "diff --git "), strings.HasPrefix(s, "diff --cc "), strings.HasPrefix(s, "diff --combined "):
+		case strings.HasPrefix(s, "diff --git "), strings.HasPrefix(s, "diff --cc "),
+			strings.HasPrefix(s, "diff --combined "):
 			if n := len(files); n > 0 {
 				files[n-1].end(i)
 			}
@@ -139,8 +141,10 @@ func diffName(head string) string {
 // generated says whether people seldom read the changes of a file: they go first when a diff is too long.
 func generated(name string) bool {
 	switch path.Base(name) {
-	case "package-lock.json", "yarn.lock", "pnpm-lock.yaml", "Cargo.lock", "go.sum", "poetry.lock", "uv.lock", "Gemfile.lock", "composer.lock", "bun.lock", "flake.lock":
+	case "package-lock.json", "yarn.lock", "pnpm-lock.yaml", "Cargo.lock", "go.sum", "poetry.lock", "uv.lock",
+		"Gemfile.lock", "composer.lock", "bun.lock", "flake.lock":
 		return true
 	}
-	return strings.HasSuffix(name, ".min.js") || strings.HasSuffix(name, ".min.css") || strings.HasSuffix(name, ".map") || strings.HasSuffix(name, ".snap")
+	return strings.HasSuffix(name, ".min.js") || strings.HasSuffix(name, ".min.css") ||
+		strings.HasSuffix(name, ".map") || strings.HasSuffix(name, ".snap")
 }

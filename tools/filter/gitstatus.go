@@ -99,7 +99,12 @@ func longTitle(body string) string {
 // longName turns "modified:   a.go" into "M a.go".
 func longName(s string) string {
 	for _, kind := range []struct{ long, short string }{
-		{"modified:", "M"}, {"new file:", "A"}, {"deleted:", "D"}, {"renamed:", "R"}, {"copied:", "C"}, {"typechange:", "T"},
+		{"modified:", "M"},
+		{"new file:", "A"},
+		{"deleted:", "D"},
+		{"renamed:", "R"},
+		{"copied:", "C"},
+		{"typechange:", "T"},
 	} {
 		if rest, ok := strings.CutPrefix(s, kind.long); ok {
 			return kind.short + " " + strings.TrimSpace(rest)
@@ -110,7 +115,8 @@ func longName(s string) string {
 
 // short reads a line of the short form: "XY name".
 func (s *status) short(body string) bool {
-	if len(body) < 4 || body[2] != ' ' || body[3] == ' ' || strings.Trim(body[:2], "MADRCTU?! ") != "" || body[:2] == "  " {
+	if len(body) < 4 || body[2] != ' ' || body[3] == ' ' || strings.Trim(body[:2], "MADRCTU?! ") != "" ||
+		body[:2] == "  " {
 		return false
 	}
 	x, y, name := body[0], body[1], body[3:]
@@ -153,7 +159,8 @@ func (s *status) flush() {
 			more = fmt.Sprintf(", and %d more", len(names)-maxNames)
 			names, s.cut = names[:maxNames], true
 		}
-		s.out = append(s.out, written(fmt.Sprintf("%s (%d): %s%s", sec.title, len(sec.names), strings.Join(grouped(names), ", "), more)))
+		s.out = append(s.out,
+			written(fmt.Sprintf("%s (%d): %s%s", sec.title, len(sec.names), strings.Join(grouped(names), ", "), more)))
 	}
 	s.sections = nil
 }

@@ -6,12 +6,14 @@ import (
 	"strings"
 )
 
-// groupByRule writes diagnostics (Clippy's warnings) as one block per lint rule: its message and its places (seed 003). Errors stay whole.
+// groupByRule writes diagnostics (Clippy's warnings) as one block per lint rule: its message and its places (seed 003).
+// Errors stay whole.
 type groupByRule struct {
 	location, rule pattern
 }
 
-func (groupByRule) names() bool { return true } // it takes blocks of warnings that it recognised; every other line stays
+// it takes blocks of warnings that it recognised; every other line stays
+func (groupByRule) names() bool { return true }
 
 // finding is one rule and where it was broken.
 type finding struct {
@@ -159,7 +161,8 @@ func (g *grouping) close() {
 	g.block, g.message, g.counted = g.block[:0], "", false
 }
 
-// ofRustc says whether a line has the form of a part of a diagnostic of rustc: its head, its place, its excerpt, its notes.
+// ofRustc says whether a line has the form of a part of a diagnostic of rustc: its head, its place, its excerpt, its
+// notes.
 func ofRustc(body string) bool {
 	t := strings.TrimLeft(body, " 0123456789")
 	return begin(t, "warning: ", "--> ", "::: ", "|", "= ", "...", "note: ", "help: ")

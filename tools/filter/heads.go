@@ -21,18 +21,25 @@ func opens(s string) opening {
 	switch {
 	case strings.HasPrefix(t, "--- FAIL"):
 		return opensBoth
-	case strings.HasPrefix(t, "panic:"), strings.HasPrefix(t, "fatal error:"), strings.HasPrefix(t, "Traceback"), strings.HasPrefix(t, "not ok"),
-		strings.HasPrefix(t, "●"), strings.HasPrefix(t, "✕"), strings.HasPrefix(t, "✗"), strings.HasPrefix(t, "✖"), strings.HasPrefix(t, "⨯"),
+	case strings.HasPrefix(t, "panic:"), strings.HasPrefix(t, "fatal error:"), strings.HasPrefix(t, "Traceback"),
+		strings.HasPrefix(t, "not ok"),
+		strings.HasPrefix(t, "●"), strings.HasPrefix(t, "✕"), strings.HasPrefix(t, "✗"), strings.HasPrefix(t, "✖"),
+		strings.HasPrefix(t, "⨯"),
 		strings.HasPrefix(t, "FAIL"), strings.HasPrefix(t, "ERROR: "), strings.HasPrefix(t, "WARNING: DATA RACE"),
-		strings.HasPrefix(t, "thread '") && strings.Contains(t, "panicked"), strings.HasPrefix(t, "Caused by"), strings.HasPrefix(t, "Exception"):
+		strings.HasPrefix(t, "thread '") && strings.Contains(t, "panicked"), strings.HasPrefix(t, "Caused by"),
+		strings.HasPrefix(t, "Exception"):
 		return opensLong
-	case strings.HasPrefix(t, "---- ") && strings.HasSuffix(t, " ----"), strings.HasPrefix(t, "___") && strings.HasSuffix(t, "___"),
-		strings.HasPrefix(t, "TIMEOUT ["), strings.HasPrefix(t, "SIGABRT ["), strings.HasPrefix(t, "SIGSEGV ["), strings.HasPrefix(t, "stack backtrace"):
+	case strings.HasPrefix(t, "---- ") && strings.HasSuffix(t, " ----"),
+		strings.HasPrefix(t, "___") && strings.HasSuffix(t, "___"),
+		strings.HasPrefix(t, "TIMEOUT ["), strings.HasPrefix(t, "SIGABRT ["), strings.HasPrefix(t, "SIGSEGV ["),
+		strings.HasPrefix(t, "stack backtrace"):
 		return opensLong
 	case numbered(t):
 		return opensLong
-	case strings.HasPrefix(t, "error"), strings.HasPrefix(t, "Error"), strings.HasPrefix(t, "[ERROR]"), strings.HasPrefix(t, "fatal:"),
-		strings.HasPrefix(t, "E "), strings.Contains(t, "Error: "), strings.Contains(t, "Exception"), strings.Contains(t, ": error"), strings.Contains(t, "CONFLICT"):
+	case strings.HasPrefix(t, "error"), strings.HasPrefix(t, "Error"), strings.HasPrefix(t, "[ERROR]"),
+		strings.HasPrefix(t, "fatal:"),
+		strings.HasPrefix(t, "E "), strings.Contains(t, "Error: "), strings.Contains(t, "Exception"),
+		strings.Contains(t, ": error"), strings.Contains(t, "CONFLICT"):
 		return opensShort
 	}
 	return opensNothing
@@ -52,7 +59,9 @@ func note(s string) bool {
 	if s == "" || s[0] != '[' {
 		return false
 	}
-	return strings.HasPrefix(s, "[exit code ") || strings.HasPrefix(s, "[killed by signal") || strings.HasPrefix(s, "[warn]") || strings.HasPrefix(s, "[note]") || strings.HasPrefix(s, "[stopped after") ||
-		strings.HasPrefix(s, "[error]") || strings.HasPrefix(s, "[… about ") || strings.HasPrefix(s, "[rolled back") || strings.HasPrefix(s, "[snapshot") ||
+	return strings.HasPrefix(s, "[exit code ") || strings.HasPrefix(s, "[killed by signal") ||
+		strings.HasPrefix(s, "[warn]") || strings.HasPrefix(s, "[note]") || strings.HasPrefix(s, "[stopped after") ||
+		strings.HasPrefix(s, "[error]") || strings.HasPrefix(s, "[… about ") || strings.HasPrefix(s, "[rolled back") ||
+		strings.HasPrefix(s, "[snapshot") ||
 		strings.HasPrefix(s, "[binary output")
 }

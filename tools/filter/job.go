@@ -41,10 +41,12 @@ func (j *job) verdict() string {
 	return fmt.Sprintf("(the command failed: exit code %d)", *j.exit)
 }
 
-// strategy shortens a text. It must not change j.lines, and gives Fallback when it found nothing to do. Line order is the input's.
+// strategy shortens a text. It must not change j.lines, and gives Fallback when it found nothing to do. Line order is
+// the input's.
 type strategy interface {
 	apply(j *job) ([]line, Confidence)
-	// names says whether it drops only lines that are named by patterns or recognised one by one, so that foreign lines in the text are safe.
+	// names says whether it drops only lines that are named by patterns or recognised one by one, so that foreign lines
+	// in the text are safe.
 	names() bool
 }
 

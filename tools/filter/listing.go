@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// listing shortens long lists of files: of each directory the first entries stay, the others are counted. It reads paths (tar, find, unzip), also behind
-// columns as tar -tv and unzip -l write them, and the blocks of ls -R.
+// listing shortens long lists of files: of each directory the first entries stay, the others are counted. It reads
+// paths (tar, find, unzip), also behind columns as tar -tv and unzip -l write them, and the blocks of ls -R.
 type listing struct{ most int }
 
 func (listing) names() bool { return true } // it takes entries of lists that it recognised

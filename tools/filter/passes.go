@@ -53,7 +53,8 @@ func eventOK(t string) bool {
 	}
 	_, output, ok := strings.Cut(t, `"Output":"`)
 	output = strings.TrimLeft(output, " ")
-	return ok && (strings.HasPrefix(output, "=== RUN ") || strings.HasPrefix(output, "=== PAUSE ") || strings.HasPrefix(output, "=== CONT ") ||
+	return ok && (strings.HasPrefix(output, "=== RUN ") || strings.HasPrefix(output, "=== PAUSE ") ||
+		strings.HasPrefix(output, "=== CONT ") ||
 		strings.HasPrefix(output, "=== NAME ") || strings.HasPrefix(output, "--- PASS: ") || strings.HasPrefix(output, "--- SKIP: ") || strings.HasPrefix(output, `ok  \t`))
 }
 
@@ -89,7 +90,8 @@ func tapOK(t string) bool {
 
 // nextestOK is "PASS [   0.003s] crate test" and its kin.
 func nextestOK(t string) bool {
-	return strings.HasPrefix(t, "PASS [ ") || strings.HasPrefix(t, "SKIP [ ") || strings.HasPrefix(t, "START ") && strings.Contains(t, "::")
+	return strings.HasPrefix(t, "PASS [ ") || strings.HasPrefix(t, "SKIP [ ") ||
+		strings.HasPrefix(t, "START ") && strings.Contains(t, "::")
 }
 
 // unittestOK is "test_x (pkg.Class) ... ok".
@@ -97,7 +99,8 @@ func unittestOK(t string) bool {
 	return strings.HasSuffix(t, " ... ok") && strings.Contains(t, "(") || strings.Contains(t, ") ... skipped ")
 }
 
-// pytestOK is a line of progress in which nothing failed: "tests/test_a.py ..s. [ 10%]" and "tests/test_a.py::test_x PASSED [ 3%]".
+// pytestOK is a line of progress in which nothing failed: "tests/test_a.py ..s. [ 10%]" and "tests/test_a.py::test_x
+// PASSED [ 3%]".
 func pytestOK(t string) bool {
 	head := t
 	if strings.HasSuffix(t, "%]") {
@@ -131,7 +134,8 @@ func cargoNoise(t string) bool {
 		return false
 	}
 	switch word {
-	case "Compiling", "Checking", "Downloading", "Downloaded", "Updating", "Fetching", "Fresh", "Locking", "Adding", "Unpacking", "Blocking", "Documenting":
+	case "Compiling", "Checking", "Downloading", "Downloaded", "Updating", "Fetching", "Fresh", "Locking", "Adding",
+		"Unpacking", "Blocking", "Documenting":
 		return !strings.Contains(rest, "rror:")
 	}
 	return false

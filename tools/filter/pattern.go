@@ -32,21 +32,26 @@ type pattern struct {
 // newPattern compiles an expression within the limits.
 func newPattern(expr string) (pattern, error) {
 	if len(expr) > MaxPattern {
-		return pattern{}, fmt.Errorf("the regular expression has %d bytes, at most %d are allowed", len(expr), MaxPattern)
+		return pattern{}, fmt.Errorf("the regular expression has %d bytes, at most %d are allowed", len(expr),
+			MaxPattern)
 	}
 	tree, err := syntax.Parse(expr, syntax.Perl)
 	if err != nil {
 		return pattern{}, fmt.Errorf("bad regular expression %q: %w", expr, err)
 	}
 	if weight(tree) > maxProgram {
-		return pattern{}, fmt.Errorf("the regular expression %q is too large when its repetitions are written out", expr)
+		return pattern{}, fmt.Errorf("the regular expression %q is too large when its repetitions are written out",
+			expr)
 	}
 	re, err := regexp.Compile(expr)
 	if err != nil {
 		return pattern{}, fmt.Errorf("bad regular expression %q: %w", expr, err)
 	}
 	tree = tree.Simplify()
-	return pattern{re: re, need: needed(tree), blank: expr == `^\s*$`, form: formOf(tree), tree: tree, every: every(tree), head: head(tree)}, nil
+	return pattern{
+		re: re, need: needed(tree), blank: expr == `^\s*$`, form: formOf(tree), tree: tree,
+		every: every(tree), head: head(tree),
+	}, nil
 }
 
 // head is the text with which a line begins that an expression matches, where case counts; "" when that is not known.
@@ -142,7 +147,8 @@ func best(subs []*syntax.Regexp) []string {
 	return chosen
 }
 
-// literal is the text of a literal. Where case does not count, letters that have a second form beyond ASCII (k, s) split it: the longest piece is taken.
+// literal is the text of a literal. Where case does not count, letters that have a second form beyond ASCII (k, s)
+// split it: the longest piece is taken.
 func literal(re *syntax.Regexp) string {
 	if re.Flags&syntax.FoldCase == 0 {
 		return string(re.Rune)

@@ -9,8 +9,8 @@ import (
 // transparent says whether a program runs another one whose output it passes on.
 func transparent(name string) bool {
 	switch name {
-	case "env", "time", "timeout", "gtimeout", "nice", "ionice", "nohup", "stdbuf", "setsid", "sudo", "doas", "command", "exec", "builtin", "unbuffer", "chronic",
-		"taskset", "chrt", "caffeinate", "watchdog":
+	case "env", "time", "timeout", "gtimeout", "nice", "ionice", "nohup", "stdbuf", "setsid", "sudo", "doas", "command",
+		"exec", "builtin", "unbuffer", "chronic", "taskset", "chrt", "caffeinate", "watchdog":
 		return true
 	}
 	return false
@@ -28,10 +28,14 @@ func shells(name string) bool {
 // silent says whether a command prints nothing when it succeeds.
 func silent(words []string) bool {
 	switch words[0] {
-	case "cd", "pushd", "popd", "export", "set", "unset", "shopt", "source", ".", "true", "false", ":", "umask", "ulimit", "alias", "unalias", "trap", "touch", "mkdir",
-		"rm", "rmdir", "cp", "mv", "ln", "chmod", "chown", "sleep", "test", "[", "[[", "read", "wait", "exit", "return", "break", "continue", "shift", "local", "declare",
-		"readonly", "typeset", "kill", "deactivate", "activate", "truncate", "exec", "getopts", "mkfifo", "sync", "disown", "hash":
-		return !slices.ContainsFunc(words[1:], func(w string) bool { return w == "-v" || w == "--verbose" || w == "-x" })
+	case "cd", "pushd", "popd", "export", "set", "unset", "shopt", "source", ".", "true", "false", ":", "umask",
+		"ulimit", "alias", "unalias", "trap", "touch", "mkdir", "rm", "rmdir", "cp", "mv", "ln", "chmod", "chown",
+		"sleep", "test", "[", "[[", "read", "wait", "exit", "return", "break", "continue", "shift", "local", "declare",
+		"readonly", "typeset", "kill", "deactivate", "activate", "truncate", "exec", "getopts", "mkfifo", "sync",
+		"disown", "hash":
+		return !slices.ContainsFunc(words[1:], func(w string) bool {
+			return w == "-v" || w == "--verbose" || w == "-x"
+		})
 	case "eval":
 		return false
 	case "git":
@@ -47,11 +51,13 @@ func lineStage(words []string) bool {
 	args := words[1:]
 	switch words[0] {
 	case "tail", "head", "cat", "tee", "less", "more", "sort", "uniq", "ts", "unbuffer", "tac":
-		return words[0] != "uniq" || !slices.ContainsFunc(args, func(w string) bool { return strings.HasPrefix(w, "-c") })
+		return words[0] != "uniq" || !slices.ContainsFunc(args,
+			func(w string) bool { return strings.HasPrefix(w, "-c") })
 	case "grep", "egrep", "fgrep", "rg":
 		return !slices.ContainsFunc(args, changesLines)
 	case "sed":
-		return len(args) == 2 && args[0] == "-n" || len(args) == 1 && (args[0] == "1d" || args[0] == "$d" || args[0] == "/^$/d")
+		return len(args) == 2 && args[0] == "-n" || len(args) == 1 &&
+			(args[0] == "1d" || args[0] == "$d" || args[0] == "/^$/d")
 	}
 	return false
 }
@@ -59,15 +65,18 @@ func lineStage(words []string) bool {
 // changesLines says whether an option of grep makes it print something else than lines.
 func changesLines(w string) bool {
 	if strings.HasPrefix(w, "--") {
-		return w == "--count" || w == "--only-matching" || w == "--quiet" || w == "--files-with-matches" || w == "--line-number"
+		return w == "--count" || w == "--only-matching" || w == "--quiet" || w == "--files-with-matches" ||
+			w == "--line-number"
 	}
 	return strings.HasPrefix(w, "-") && strings.ContainsAny(w, "lqcon") && !strings.ContainsAny(w, "0123456789")
 }
 
-// searches says whether a program only lists what it finds: its lines name files and errors without reporting a failure of its own.
+// searches says whether a program only lists what it finds: its lines name files and errors without reporting a failure
+// of its own.
 func searches(words []string) bool {
 	switch words[0] {
-	case "grep", "egrep", "fgrep", "rg", "ag", "find", "fd", "fdfind", "locate", "ls", "tree", "du", "df", "ps", "tar", "bsdtar", "unzip", "zipinfo":
+	case "grep", "egrep", "fgrep", "rg", "ag", "find", "fd", "fdfind", "locate", "ls", "tree", "du", "df", "ps", "tar",
+		"bsdtar", "unzip", "zipinfo":
 		return true
 	case "git":
 		return len(words) > 1 && (words[1] == "grep" || words[1] == "log" || words[1] == "diff" || words[1] == "show")

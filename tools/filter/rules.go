@@ -74,8 +74,8 @@ func (p Problem) String() string {
 	return where + ": " + p.What + "; " + p.Do
 }
 
-// Find says which file of rules to load: configured is a file, or a directory that holds filters.toml; without one it is the one beside the
-// configuration, if it exists. "" = the built-in rules.
+// Find says which file of rules to load: configured is a file, or a directory that holds filters.toml; without one it
+// is the one beside the configuration, if it exists. "" = the built-in rules.
 func Find(configured, besideConfigDir string) string {
 	if configured != "" {
 		if info, err := os.Stat(configured); err == nil && info.IsDir() {
@@ -93,8 +93,8 @@ func Find(configured, besideConfigDir string) string {
 	return path
 }
 
-// Load reads a file of rules, which replaces the built-in ones; path "" is the built-in set. A rule that is wrong is left out and named; a file that
-// cannot be read as a whole gives the built-in rules and one problem.
+// Load reads a file of rules, which replaces the built-in ones; path "" is the built-in set. A rule that is wrong is
+// left out and named; a file that cannot be read as a whole gives the built-in rules and one problem.
 func Load(path string) (*Rules, []Problem) {
 	if path == "" {
 		return builtIn()
@@ -107,7 +107,10 @@ func Load(path string) (*Rules, []Problem) {
 	}
 	if err != nil {
 		rules, problems = builtIn()
-		return rules, append(problems, Problem{File: path, What: err.Error(), Do: "the built-in filter rules are used until it is mended"})
+		return rules, append(problems, Problem{
+			File: path, What: err.Error(),
+			Do: "the built-in filter rules are used until it is mended",
+		})
 	}
 	return rules, problems
 }
@@ -160,7 +163,10 @@ func parse(text, file string) (*Rules, []Problem, error) {
 	var problems []Problem
 	for _, key := range sortedKeys(top) {
 		if key != "rules" {
-			problems = append(problems, Problem{File: file, What: fmt.Sprintf("unknown key %q", key), Do: "the file holds [[rules]] only: remove it"})
+			problems = append(problems, Problem{
+				File: file, What: fmt.Sprintf("unknown key %q", key),
+				Do: "the file holds [[rules]] only: remove it",
+			})
 		}
 	}
 	entries, err := tables(top["rules"])
@@ -186,7 +192,10 @@ func parse(text, file string) (*Rules, []Problem, error) {
 			if name != "" {
 				where += fmt.Sprintf(" (%q)", name)
 			}
-			problems = append(problems, Problem{File: file, Rule: where, What: err.Error(), Do: "the rule is left out: mend or remove it"})
+			problems = append(problems, Problem{
+				File: file, Rule: where, What: err.Error(),
+				Do: "the rule is left out: mend or remove it",
+			})
 			continue
 		}
 		rules.list = append(rules.list, r)
@@ -220,7 +229,8 @@ func (e *compiled) match(r reading) (chosen []*rule, limited bool) {
 	likely := e.likely(r)
 	for i := range e.rules {
 		candidate := &e.rules[i]
-		if candidate.exact != "" && candidate.exact == r.whole || !r.opaque && likely&(1<<min(i, 63)) != 0 && candidate.fits(r) {
+		if candidate.exact != "" && candidate.exact == r.whole ||
+			!r.opaque && likely&(1<<min(i, 63)) != 0 && candidate.fits(r) {
 			chosen = append(chosen, candidate)
 		}
 	}
@@ -262,7 +272,8 @@ func (e *compiled) likely(r reading) uint64 {
 	return bits
 }
 
-// fits says whether a rule is one for all commands that printed something. (A rule for one of several must not touch what the others printed.)
+// fits says whether a rule is one for all commands that printed something. (A rule for one of several must not touch
+// what the others printed.)
 func (r *rule) fits(cmd reading) bool {
 	if len(cmd.producers) == 0 {
 		return false

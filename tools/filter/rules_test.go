@@ -112,7 +112,8 @@ func TestFind(t *testing.T) {
 		{"", without, ""},
 		{with, without, file},
 		{file, "", file},
-		{filepath.Join(without, "other.toml"), with, filepath.Join(without, "other.toml")}, // named, so that Load says that it is not there
+		// named, so that Load says that it is not there
+		{filepath.Join(without, "other.toml"), with, filepath.Join(without, "other.toml")},
 	} {
 		if got := filter.Find(tc.configured, tc.beside); got != tc.want {
 			t.Errorf("Find(%q, %q) = %q, want %q", tc.configured, tc.beside, got, tc.want)
@@ -120,7 +121,8 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// TestConstantsCompile: the built-in rules and the security patterns are compiled at the first text, where nothing could be said of a fault in them.
+// TestConstantsCompile: the built-in rules and the security patterns are compiled at the first text, where nothing
+// could be said of a fault in them.
 func TestConstantsCompile(t *testing.T) {
 	t.Parallel()
 	if rules, problems := filter.Load(""); len(problems) > 0 || len(rules.Names()) < 40 {

@@ -9,8 +9,8 @@ import (
 // stderrMark is how the shell marks lines of the error stream.
 const stderrMark = "[stderr] "
 
-// maxSequence is how many bytes a terminal control sequence may have. What does not end within them, or within its line, is text: an open sequence must
-// not hide what follows.
+// maxSequence is how many bytes a terminal control sequence may have. What does not end within them, or within its
+// line, is text: an open sequence must not hide what follows.
 const maxSequence = 4096
 
 // line is one line of output on its way through the strategies.
@@ -44,8 +44,8 @@ const (
 	blankRuns             // those at the end go, and several in a row become one
 )
 
-// sanitize strips terminal sequences, what a carriage return overwrote, and blank lines. hidden says of an overwritten piece that it has to be seen all
-// the same; nil = none.
+// sanitize strips terminal sequences, what a carriage return overwrote, and blank lines. hidden says of an overwritten
+// piece that it has to be seen all the same; nil = none.
 func sanitize(text string, blanksToo blankLines, hidden func(string) bool) clean {
 	collapse := blanksToo == blankRuns
 	c := clean{whole: true, lines: make([]line, 0, strings.Count(text, "\n")+1)}

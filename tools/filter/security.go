@@ -10,9 +10,12 @@ const securityHeading = "Security lines:"
 // securityPatterns name lines that have to be seen whatever a rule drops (seed 003 and the newest list of it).
 func securityPatterns() []string {
 	return []string{
-		`warning: unused .*Result`, `warning:.*must be used`, `thread '.*' panicked at`, `warning:.*unsafe`, `(?i)dereference of raw pointer|raw pointer dereference`,
-		`(?i)authentication failed`, `(?i)unauthorized`, `(?i)permission denied`, `(?i)\b(401|403)\s+(Unauthorized|Forbidden)`, `(?i)weak cipher`,
-		`(?i)deprecated algorithm`, `(?i)insecure hash`, `(?i)SQL injection`, `(?i)unsafe query`, `RUSTSEC-\d{4}-\d{4}`, `(?i)security advisory`,
+		`warning: unused .*Result`, `warning:.*must be used`, `thread '.*' panicked at`, `warning:.*unsafe`,
+		`(?i)dereference of raw pointer|raw pointer dereference`,
+		`(?i)authentication failed`, `(?i)unauthorized`, `(?i)permission denied`,
+		`(?i)\b(401|403)\s+(Unauthorized|Forbidden)`, `(?i)weak cipher`,
+		`(?i)deprecated algorithm`, `(?i)insecure hash`, `(?i)SQL injection`, `(?i)unsafe query`, `RUSTSEC-\d{4}-\d{4}`,
+		`(?i)security advisory`,
 		`(?i)vulnerability detected`,
 	}
 }

@@ -9,7 +9,8 @@ import (
 
 // Hooks are what the stage tells of its work.
 type Hooks struct {
-	// Observe is called once for every result that went through the filter; may be nil. It must be safe for concurrent use and not block.
+	// Observe is called once for every result that went through the filter; may be nil. It must be safe for concurrent
+	// use and not block.
 	Observe func(Stats)
 }
 
@@ -23,7 +24,8 @@ type Stats struct {
 	Credentials       int
 }
 
-// New makes the stage. It changes Result.Text, and sets Whole when something was left out; the raw form stays as the shell gave it.
+// New makes the stage. It changes Result.Text, and sets Whole when something was left out; the raw form stays as the
+// shell gave it.
 func New(e *Engine, h Hooks) tools.Middleware {
 	return func(next tools.Handler) tools.Handler {
 		return func(ctx context.Context, call *tools.Call) (*tools.Result, error) {
@@ -44,7 +46,8 @@ func New(e *Engine, h Hooks) tools.Middleware {
 			out := e.Filter(args.Command, exit, result.Text)
 			if h.Observe != nil {
 				h.Observe(Stats{
-					Rules: out.Rules, Level: out.Level, CharsIn: out.CharsIn, CharsOut: out.CharsOut, LinesIn: out.LinesIn, LinesOut: out.LinesOut,
+					Rules: out.Rules, Level: out.Level, CharsIn: out.CharsIn, CharsOut: out.CharsOut,
+					LinesIn: out.LinesIn, LinesOut: out.LinesOut,
 					Dropped: out.Dropped, Credentials: out.Credentials,
 				})
 			}
@@ -56,7 +59,8 @@ func New(e *Engine, h Hooks) tools.Middleware {
 	}
 }
 
-// ran says whether a command has run to its end and printed something: without an exit code and without a failure a background run was started.
+// ran says whether a command has run to its end and printed something: without an exit code and without a failure a
+// background run was started.
 func ran(r *tools.Result) bool {
 	return r != nil && r.Text != "" && (r.ExitCode != nil || r.Error)
 }

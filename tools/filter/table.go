@@ -9,7 +9,8 @@ import (
 	"strings"
 )
 
-// table reads the keys of a rule. The first thing that is wrong stays in err; every key that was asked for counts as known.
+// table reads the keys of a rule. The first thing that is wrong stays in err; every key that was asked for counts as
+// known.
 type table struct {
 	values map[string]any
 	known  []string
@@ -209,7 +210,10 @@ func (t *table) strategy(typ string) strategy {
 	case "test_summary":
 		return testSummary{most: t.number("max_failures", 10), trace: t.number("truncate_stack_trace", 50)}
 	case "group_by_rule":
-		return groupByRule{location: t.one("location_pattern", `^\s*-->\s*(.+:\d+)`), rule: t.one("rule_pattern", `#\[(?:warn|deny)\(([^)]+)\)\]`)}
+		return groupByRule{
+			location: t.one("location_pattern", `^\s*-->\s*(.+:\d+)`),
+			rule:     t.one("rule_pattern", `#\[(?:warn|deny)\(([^)]+)\)\]`),
+		}
 	case "git_status":
 		return gitStatus{}
 	case "git_diff":
@@ -240,7 +244,10 @@ func (t *table) annotated() strategy {
 		}
 		exprs = append(exprs, `^[\s=|]*`+regexp.QuoteMeta(prefix))
 	}
-	a := annotated{most: t.number("long_output_threshold", 0), head: t.number("keep_head", 10), tail: t.number("keep_tail", 5)}
+	a := annotated{
+		most: t.number("long_output_threshold", 0), head: t.number("keep_head", 10),
+		tail: t.number("keep_tail", 5),
+	}
 	if expr := t.text("summary_pattern"); expr != "" {
 		a.summary = t.compiled("summary_pattern", []string{expr})
 	}

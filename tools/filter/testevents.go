@@ -23,7 +23,8 @@ func (e *event) read(line string) bool {
 	return json.Unmarshal([]byte(line), e) == nil
 }
 
-// quick decodes a line as test2json writes it, but for Output, which nobody reads. What has another form, even one that is as good, is left to the decoder.
+// quick decodes a line as test2json writes it, but for Output, which nobody reads. What has another form, even one that
+// is as good, is left to the decoder.
 func (e *event) quick(line string) bool {
 	rest, ok := strings.CutPrefix(line, "{")
 	for ok {

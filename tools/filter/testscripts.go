@@ -7,7 +7,8 @@ func (c *tally) python(t string) (kind, bool) {
 	switch {
 	case strings.HasPrefix(t, "=====") && strings.HasSuffix(t, "====="):
 		return c.title(strings.Trim(t, "= "))
-	case begin(t, "platform ", "cachedir: ", "rootdir: ", "configfile: ", "plugins: ", "collecting ", "collected ", "asyncio: ", "testpaths: ",
+	case begin(t, "platform ", "cachedir: ", "rootdir: ", "configfile: ", "plugins: ", "collecting ", "collected ",
+		"asyncio: ", "testpaths: ",
 		"hypothesis profile ", "Using --randomly-seed"):
 		return isNoise, true
 	case strings.HasPrefix(t, "Ran ") && strings.Contains(t, " test") && strings.Contains(t, " in "):
@@ -17,7 +18,8 @@ func (c *tally) python(t string) (kind, bool) {
 		return isSummary, true
 	case strings.HasPrefix(t, "----------------"):
 		return isNoise, true
-	case digit(t[0]) && (strings.Contains(t, " passed in ") || strings.Contains(t, " failed in ") || strings.Contains(t, " passed, ") && strings.Contains(t, " in ")):
+	case digit(t[0]) && (strings.Contains(t, " passed in ") || strings.Contains(t, " failed in ") ||
+		strings.Contains(t, " passed, ") && strings.Contains(t, " in ")):
 		c.recognised = true // pytest -q
 		return isSummary, true
 	}
@@ -30,7 +32,8 @@ func (c *tally) title(title string) (kind, bool) {
 	case strings.HasPrefix(title, "test session starts"):
 		c.recognised = true
 		return isNoise, true
-	case strings.Contains(title, " in ") && holds(title, "passed", "failed", "error", "no tests ran", "deselected", "skipped"),
+	case strings.Contains(title, " in ") && holds(title, "passed", "failed", "error", "no tests ran", "deselected",
+		"skipped"),
 		title == "FAILURES", title == "ERRORS", title == "short test summary info", title == "warnings summary":
 		c.recognised = true
 		return isSummary, true
@@ -52,15 +55,20 @@ func holds(s string, words ...string) bool {
 // script reads lines of jest, mocha, vitest and TAP.
 func (c *tally) script(t string) kind {
 	switch {
-	case strings.HasPrefix(t, "Tests:  "), strings.HasPrefix(t, "Test Suites:  "), strings.HasPrefix(t, "Test Suites: "), strings.HasPrefix(t, "Test Files  "),
-		strings.HasPrefix(t, "Tests  "), strings.HasPrefix(t, "ℹ tests "), strings.HasPrefix(t, "ℹ pass "), strings.HasPrefix(t, "ℹ fail "), strings.HasPrefix(t, "# tests "), strings.HasPrefix(t, "# pass "), strings.HasPrefix(t, "# fail "):
+	case strings.HasPrefix(t, "Tests:  "), strings.HasPrefix(t, "Test Suites:  "),
+		strings.HasPrefix(t, "Test Suites: "), strings.HasPrefix(t, "Test Files  "),
+		strings.HasPrefix(t, "Tests  "), strings.HasPrefix(t, "ℹ tests "), strings.HasPrefix(t, "ℹ pass "),
+		strings.HasPrefix(t, "ℹ fail "), strings.HasPrefix(t, "# tests "), strings.HasPrefix(t, "# pass "),
+		strings.HasPrefix(t, "# fail "):
 		c.recognised = true
 		return isSummary
 	case strings.HasPrefix(t, "Snapshots:  "), strings.HasPrefix(t, "Time:  "), strings.HasPrefix(t, "Duration  "):
 		return isSummary
-	case strings.HasPrefix(t, "ℹ ") && len(strings.Fields(t)) == 3, strings.HasPrefix(t, "Ran all test suites"), begin(t, "TAP version", "# Subtest: ", "▶ ", "1.."), strings.HasPrefix(t, "Start at  "):
+	case strings.HasPrefix(t, "ℹ ") && len(strings.Fields(t)) == 3, strings.HasPrefix(t, "Ran all test suites"),
+		begin(t, "TAP version", "# Subtest: ", "▶ ", "1.."), strings.HasPrefix(t, "Start at  "):
 		return isNoise
-	case digit(t[0]) && (strings.Contains(t, " passing (") || strings.HasSuffix(t, " failing") || strings.HasSuffix(t, " pending")):
+	case digit(t[0]) && (strings.Contains(t, " passing (") || strings.HasSuffix(t, " failing") ||
+		strings.HasSuffix(t, " pending")):
 		c.recognised = true
 		return isSummary
 	}

@@ -13,8 +13,8 @@ const (
 	looseMost = 60 // of a run that failed
 )
 
-// testSummary keeps failures and the final summary of test runs and drops what passed (seed 003): cargo test, nextest, go test (also -v and -json),
-// pytest, unittest, jest, mocha, vitest, TAP.
+// testSummary keeps failures and the final summary of test runs and drops what passed (seed 003): cargo test, nextest,
+// go test (also -v and -json), pytest, unittest, jest, mocha, vitest, TAP.
 type testSummary struct {
 	most  int // failures that are shown whole; of further ones what names and explains them
 	trace int // lines below the head of a failure
@@ -96,7 +96,8 @@ func logsOfPassed(lines []line, kinds []kind) {
 	}
 }
 
-// logOf says where the log of a Go test begins that passed in line i: right below its "=== RUN". Without such a log it is i.
+// logOf says where the log of a Go test begins that passed in line i: right below its "=== RUN". Without such a log it
+// is i.
 func logOf(lines []line, i int) int {
 	rest, ok := strings.CutPrefix(lines[i].body(), "--- PASS: ")
 	if !ok {
@@ -114,7 +115,8 @@ func logOf(lines []line, i int) int {
 	return i
 }
 
-// bounded says which lines stay because they belong to a failure. In a run with many failures those beyond the most keep what the law protects.
+// bounded says which lines stay because they belong to a failure. In a run with many failures those beyond the most
+// keep what the law protects.
 func (t testSummary) bounded(lines []line) []bool {
 	keep := make([]bool, len(lines))
 	left, blocks := 0, 0
@@ -203,7 +205,8 @@ func (c *tally) summary(j *job) []line {
 		case j.named > 0:
 			verdict = "see above"
 		}
-		out = append(out, written(fmt.Sprintf("test result: %s. %d passed; %s%d ignored; %d filtered out", verdict, c.sums[0], c.failures(j), c.sums[2], c.sums[3])))
+		out = append(out,
+			written(fmt.Sprintf("test result: %s. %d passed; %s%d ignored; %d filtered out", verdict, c.sums[0], c.failures(j), c.sums[2], c.sums[3])))
 	}
 	if c.packages+c.bare > 0 {
 		out = append(out, written(c.goLine(j)))
@@ -343,7 +346,8 @@ func (f *failures) reports(lines []line) int {
 	n := 0
 	for i := range lines {
 		body := lines[i].body()
-		if f.words(&lines[i])&2 != 0 && f.has(&lines[i]) && (opens(body) != opensNothing || strings.Contains(body, "FAILED") || strings.Contains(body, " failed")) {
+		if f.words(&lines[i])&2 != 0 && f.has(&lines[i]) &&
+			(opens(body) != opensNothing || strings.Contains(body, "FAILED") || strings.Contains(body, " failed")) {
 			n++
 		}
 	}

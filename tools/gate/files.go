@@ -18,7 +18,8 @@ import (
 // maxContent is the largest file, in bytes, whose content is looked at.
 const maxContent = 32 << 20
 
-// look finds out what the named files are now. dir is where relative names are meant from. It never fails: what cannot be read is told as such.
+// look finds out what the named files are now. dir is where relative names are meant from. It never fails: what cannot
+// be read is told as such.
 func look(ctx context.Context, dir string, names []command.FileName) []policy.File {
 	files := make([]policy.File, 0, len(names))
 	for _, n := range names {
@@ -52,7 +53,8 @@ func look(ctx context.Context, dir string, names []command.FileName) []policy.Fi
 	return files
 }
 
-// system reports a file that belongs to the machine: a command cannot change it, and an update of the machine is no change of a script.
+// system reports a file that belongs to the machine: a command cannot change it, and an update of the machine is no
+// change of a script.
 func system(path string) bool {
 	for _, root := range []string{"/usr/", "/bin/", "/sbin/", "/lib", "/nix/store/"} {
 		if strings.HasPrefix(path, root) && !strings.HasPrefix(path, "/usr/local/") {
@@ -62,7 +64,8 @@ func system(path string) bool {
 	return false
 }
 
-// content identifies what a regular file holds. A file that is too large, or cannot be read, is known by its looks only.
+// content identifies what a regular file holds. A file that is too large, or cannot be read, is known by its looks
+// only.
 func content(path string, info os.FileInfo) (hash string, unread bool) {
 	looks := fmt.Sprintf("%d bytes, %d", info.Size(), info.ModTime().UnixNano())
 	if info.Size() > maxContent {

@@ -90,8 +90,8 @@ func (b *bashAt) call(text string) *tools.Call {
 // bound is what an approval binds of the files of a call.
 func bound(c *tools.Call) string { return fmt.Sprint(grant.Relative(c.Subject.Scripts)) }
 
-// TestAttackScriptSwapped: whatever is put in the place of a script that was allowed, the call asks again, an approval of the call does not hold, and
-// what is swapped after the decision is noticed right before the run.
+// TestAttackScriptSwapped: whatever is put in the place of a script that was allowed, the call asks again, an approval
+// of the call does not hold, and what is swapped after the decision is noticed right before the run.
 func TestAttackScriptSwapped(t *testing.T) {
 	t.Parallel()
 	for name, swap := range map[string]func(b *bashAt){

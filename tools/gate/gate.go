@@ -24,8 +24,9 @@ type Decider interface {
 type Options struct {
 	// Policy decides. Nil refuses everything.
 	Policy Decider
-	// Request yields what the service knows beside the call: Env, Trust, Confined, Bared, Dir, InsidePaths, Suspicious, Grants, Server. The gate fills in the rest
-	// from the call, whose Def and Subject are set already. Nil = nothing known. An error refuses the call.
+	// Request yields what the service knows beside the call: Env, Trust, Confined, Bared, Dir, InsidePaths, Suspicious,
+	// Grants, Server. The gate fills in the rest from the call, whose Def and Subject are set already. Nil = nothing
+	// known. An error refuses the call.
 	Request func(ctx context.Context, call *tools.Call) (policy.Request, error)
 }
 
@@ -76,7 +77,10 @@ func (g *gate) pass(ctx context.Context, call *tools.Call) error {
 	if err := g.possible(ctx, call, d.Effect); err != nil {
 		return err
 	}
-	call.Trail.Rule, call.Trail.Reason, call.Trail.Suspicious, call.Trail.Changed = d.Rule, d.Reason, request.Suspicious, d.Changed
+	call.Trail.Rule = d.Rule
+	call.Trail.Reason = d.Reason
+	call.Trail.Suspicious = request.Suspicious
+	call.Trail.Changed = d.Changed
 	call.Trail.Server = request.Server
 	if o, ok := g.options.Policy.(offerer); ok && d.Effect == policy.Ask {
 		call.Trail.Offers = o.Offers(request)
@@ -94,8 +98,9 @@ func (g *gate) pass(ctx context.Context, call *tools.Call) error {
 
 // possible refuses what the policy would let through and could not run all the same.
 //
-// A tool that the model was not shown, for whatever reason (tools.dependencies, a filter, the tool came later), cannot be called by its name: the name may be
-// all that an injected text knows of it. A conversation's journal keeps what was shown. And nobody is asked about a call that its tool will refuse.
+// A tool that the model was not shown, for whatever reason (tools.dependencies, a filter, the tool came later), cannot
+// be called by its name: the name may be all that an injected text knows of it. A conversation's journal keeps what was
+// shown. And nobody is asked about a call that its tool will refuse.
 func (g *gate) possible(ctx context.Context, call *tools.Call, effect policy.Effect) error {
 	switch {
 	case effect != policy.Allow && effect != policy.Ask:
@@ -103,7 +108,8 @@ func (g *gate) possible(ctx context.Context, call *tools.Call, effect policy.Eff
 	case call.BatchN > 0 && call.Definition == "":
 		call.Trail.Effect, call.Trail.Rule = string(policy.Deny), "not offered"
 		return &tools.Error{
-			Category: tools.PolicyBlocked, Denied: true, Message: "The tool " + call.Def.Name + " was not offered in this step.",
+			Category: tools.PolicyBlocked, Denied: true, Message: "The tool " + call.Def.Name +
+				" was not offered in this step.",
 			Suggestion: "Use one of the tools you were offered; others may be offered later.",
 		}
 	case effect == policy.Allow:
@@ -148,7 +154,8 @@ func (g *gate) files(ctx context.Context, call *tools.Call, request *policy.Requ
 	call.Unchanged = func(ctx context.Context) []string { return grant.ChangedFiles(decided, look(ctx, dir, names)) }
 }
 
-// denied is the one sentence the model hears: rule, pattern and path would teach it (or whoever steers it) how to get around.
+// denied is the one sentence the model hears: rule, pattern and path would teach it (or whoever steers it) how to get
+// around.
 func denied() *tools.Error {
 	return &tools.Error{
 		Category: tools.PolicyBlocked, Denied: true,
@@ -161,7 +168,8 @@ func denied() *tools.Error {
 func (g *gate) describe(ctx context.Context, call *tools.Call) (tools.Subject, error) {
 	tool, ok := call.Tools.Over(g.tools).Lookup(call.Def.Name)
 	if !ok {
-		return tools.Subject{}, tools.Errorf(tools.PermanentFailure, "The tool %s is no longer available.", call.Def.Name)
+		return tools.Subject{}, tools.Errorf(tools.PermanentFailure, "The tool %s is no longer available.",
+			call.Def.Name)
 	}
 	if tool.Describe == nil {
 		return tools.Subject{Inputs: []string{string(call.Args)}, Show: indent(call.Args)}, nil
@@ -187,18 +195,26 @@ func (g *gate) request(ctx context.Context, call *tools.Call) (policy.Request, e
 			if e, ok := errors.AsType[*tools.Error](err); ok {
 				return r, e
 			}
-			return r, &tools.Error{Category: tools.ServerError, Message: "The permissions for this call could not be read.", Err: fmt.Errorf("read permissions: %w", err)}
+			return r, &tools.Error{
+				Category: tools.ServerError,
+				Message:  "The permissions for this call could not be read.",
+				Err:      fmt.Errorf("read permissions: %w", err),
+			}
 		}
 	}
 	args, err := object(call.Args)
 	if err != nil {
-		return r, &tools.Error{Category: tools.InvalidParameters, Message: "The arguments are not a JSON object.", Err: err}
+		return r, &tools.Error{
+			Category: tools.InvalidParameters, Message: "The arguments are not a JSON object.",
+			Err: err,
+		}
 	}
 	r.Caller, r.Chat = call.Origin.Caller, call.Origin.Chat
 	r.Tool, r.Args = call.Def.Name, args
 	r.Inputs, r.Paths, r.Files = call.Subject.Inputs, call.Subject.Paths, call.Subject.Files
 	r.ReadOnly = call.Def.ReadOnly
-	if r.Says = call.Def.Says; r.Says == nil || call.Def.Server != "" { // not what the rules know of its name: it is this tool that runs
+	// not what the rules know of its name: it is this tool that runs
+	if r.Says = call.Def.Says; r.Says == nil || call.Def.Server != "" {
 		r.Says = &act.Statement{}
 	}
 	if r.Suspicious == "" {

@@ -192,7 +192,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestAttackAskedInVain: nobody is asked about a call that its tool will refuse; where nobody would be asked, the tool refuses by itself.
+// TestAttackAskedInVain: nobody is asked about a call that its tool will refuse; where nobody would be asked, the tool
+// refuses by itself.
 func TestAttackAskedInVain(t *testing.T) {
 	t.Parallel()
 	for effect, want := range map[policy.Effect]string{policy.Ask: "not possible", policy.Allow: "rule", policy.Deny: "rule"} {
@@ -219,7 +220,8 @@ func TestAttackAskedInVain(t *testing.T) {
 	}
 }
 
-// TestAttackNotOffered: a tool that the model was not shown cannot be called by its name, in a conversation; what the policy denies stays denied by it.
+// TestAttackNotOffered: a tool that the model was not shown cannot be called by its name, in a conversation; what the
+// policy denies stays denied by it.
 func TestAttackNotOffered(t *testing.T) {
 	t.Parallel()
 	r := registry(t)

@@ -12,7 +12,8 @@ import (
 // Forged is the rule under which marks that imitate ours are reported when no rule of package scan has found them.
 const Forged = "forged_mark"
 
-// defuse writes the first character of each imitated mark as an entity: nothing is lost, and nothing reads as a mark. It returns where they stood.
+// defuse writes the first character of each imitated mark as an entity: nothing is lost, and nothing reads as a mark.
+// It returns where they stood.
 func defuse(text string) (harmless string, at []int) {
 	folded, _ := fold(text, false)
 	if at = imitations(folded); len(at) == 0 {
@@ -50,11 +51,13 @@ func imitations(folded string) (at []int) {
 	return at
 }
 
-// maxGap is how much space within a mark is looked over, in bytes: more is no mark to any reader, and looking on would cost time without end.
+// maxGap is how much space within a mark is looked over, in bytes: more is no mark to any reader, and looking on would
+// cost time without end.
 const maxGap = 64
 
-// imitates says whether a bracket with this text behind it begins a mark that a model may take for ours, or for one of a related program: <external-data,
-// </tool-output, [TOOL_OUTPUT::. Spaces and the sign between the words do not matter. The text is folded.
+// imitates says whether a bracket with this text behind it begins a mark that a model may take for ours, or for one of
+// a related program: <external-data, </tool-output, [TOOL_OUTPUT::. Spaces and the sign between the words do not
+// matter. The text is folded.
 func imitates(bracket byte, rest string) bool {
 	rest = gap(strings.TrimPrefix(gap(rest), "/"))
 	name, ok := join(rest, "tool", "output")
@@ -87,8 +90,8 @@ func join(s, first, second string) (rest string, ok bool) {
 	return strings.CutPrefix(s, second)
 }
 
-// fold makes the text in which marks are looked for: lower case, without what nobody sees, look-alike characters replaced by what they look like. With
-// back, offset leads from a byte of it to the character in the original.
+// fold makes the text in which marks are looked for: lower case, without what nobody sees, look-alike characters
+// replaced by what they look like. With back, offset leads from a byte of it to the character in the original.
 func fold(text string, back bool) (folded string, offset func(int) int) {
 	if ascii(text) {
 		return strings.ToLower(text), func(i int) int { return i }
@@ -176,7 +179,8 @@ func plain(b *strings.Builder, r rune) {
 	}
 }
 
-// unseen are controls, format characters, marks that combine with the letter before, and letters that are drawn as nothing.
+// unseen are controls, format characters, marks that combine with the letter before, and letters that are drawn as
+// nothing.
 func unseen(r rune) bool {
 	switch r {
 	case 0x85, 0x2028, 0x2029:
@@ -187,11 +191,12 @@ func unseen(r rune) bool {
 	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Mn, unicode.Me) || r >= 0xE0000 && r <= 0xE0FFF
 }
 
-// looks maps characters of other scripts to those of our marks that they are mistaken for. What Unicode itself decomposes (full width, mathematical
-// letters, accents) is not listed.
+// looks maps characters of other scripts to those of our marks that they are mistaken for. What Unicode itself
+// decomposes (full width, mathematical letters, accents) is not listed.
 var looks = lookalikes(map[rune]string{
 	'<': "‹〈⟨❮ᐸ˂", '/': "⁄∕╱⧸", '[': "⟦【〔❲", ':': "∶ː׃։﹕꞉", '_': "ˍ",
-	'a': "аαΑАɑ", 'd': "ԁԀᑯ", 'e': "еεΕЕҽ℮", 'l': "ӏΙІіıӀǀ", 'n': "ոΝпη", 'o': "οоΟОօ", 'p': "рρΡР", 'r': "гᴦɼ", 't': "τтΤТ", 'u': "υսцUԱ",
+	'a': "аαΑАɑ", 'd': "ԁԀᑯ", 'e': "еεΕЕҽ℮", 'l': "ӏΙІіıӀǀ", 'n': "ոΝпη", 'o': "οоΟОօ", 'p': "рρΡР", 'r': "гᴦɼ",
+	't': "τтΤТ", 'u': "υսцUԱ",
 	'x': "хχΧХ×", '-': "−‐‑‒–—﹣",
 })
 

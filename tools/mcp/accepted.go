@@ -45,7 +45,8 @@ func seenOf(t guard.Tool) seen {
 		return raw
 	}
 	return seen{
-		Print: t.Fingerprint, Title: t.Display(), Description: t.Description, Input: kept(t.Input), Output: kept(t.Output), Hints: t.Annotations.Note(guard.Trusted),
+		Print: t.Fingerprint, Title: t.Display(), Description: t.Description, Input: kept(t.Input),
+		Output: kept(t.Output), Hints: t.Annotations.Note(guard.Trusted),
 	}
 }
 
@@ -62,7 +63,10 @@ type Shown struct {
 }
 
 func (s seen) shown() Shown {
-	return Shown{Title: s.Title, Description: s.Description, Input: string(s.Input), Output: string(s.Output), Hints: s.Hints}
+	return Shown{
+		Title: s.Title, Description: s.Description, Input: string(s.Input), Output: string(s.Output),
+		Hints: s.Hints,
+	}
 }
 
 // Pending is what waits for an admin. Code names exactly this: nothing else can be accepted by it.
@@ -100,13 +104,16 @@ func (s *server) accept(ctx context.Context, list map[string]seen) error {
 	return nil
 }
 
-// compare finds what of an offer has to wait for an admin, for servers that are not trusted: tools that changed, tools that came after the first time and that
-// no allowlist names, instructions that changed. What is there at the first time is accepted; of a tool that is gone it is kept what it was, so that it
-// cannot come back as another.
+// compare finds what of an offer has to wait for an admin, for servers that are not trusted: tools that changed, tools
+// that came after the first time and that no allowlist names, instructions that changed. What is there at the first
+// time is accepted; of a tool that is gone it is kept what it was, so that it cannot come back as another.
 func (s *server) compare(ctx context.Context, o *offer) error {
 	old, err := s.accepted(ctx)
 	if err != nil {
-		return &guard.Error{Code: guard.Transient, Server: s.cfg.ID, Message: "what was accepted of the server's tools cannot be read at the moment", Err: err}
+		return &guard.Error{
+			Code: guard.Transient, Server: s.cfg.ID,
+			Message: "what was accepted of the server's tools cannot be read at the moment", Err: err,
+		}
 	}
 	next := maps.Clone(old)
 	if next == nil {
@@ -123,7 +130,10 @@ func (s *server) compare(ctx context.Context, o *offer) error {
 		return nil
 	}
 	if err := s.accept(ctx, next); err != nil {
-		return &guard.Error{Code: guard.Transient, Server: s.cfg.ID, Message: "what was accepted of the server's tools cannot be stored at the moment", Err: err}
+		return &guard.Error{
+			Code: guard.Transient, Server: s.cfg.ID,
+			Message: "what was accepted of the server's tools cannot be stored at the moment", Err: err,
+		}
 	}
 	return nil
 }
@@ -163,7 +173,10 @@ func (s *server) currentOffer() (*offer, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.offered == nil || s.main == nil {
-		return nil, &guard.Error{Code: guard.Transient, Server: s.cfg.ID, Message: "the server " + s.cfg.ID + " is not connected; its tools can be accepted when it is back"}
+		return nil, &guard.Error{
+			Code: guard.Transient, Server: s.cfg.ID,
+			Message: "the server " + s.cfg.ID + " is not connected; its tools can be accepted when it is back",
+		}
 	}
 	return s.offered, nil
 }
@@ -201,19 +214,29 @@ func (m *Manager) Pending(ctx context.Context, id string) (Pending, error) {
 	}
 	p := Pending{Code: o.code()}
 	for _, name := range o.withdrawn {
-		p.Changes = append(p.Changes, Change{Tool: guard.Qualified(id, name), Old: old[name].shown(), Now: seenOf(o.known[name]).shown()})
+		p.Changes = append(p.Changes, Change{
+			Tool: guard.Qualified(id, name), Old: old[name].shown(),
+			Now: seenOf(o.known[name]).shown(),
+		})
 	}
 	for _, name := range o.fresh {
-		p.Changes = append(p.Changes, Change{Tool: guard.Qualified(id, name), New: true, Now: seenOf(o.known[name]).shown()})
+		p.Changes = append(p.Changes, Change{
+			Tool: guard.Qualified(id, name), New: true,
+			Now: seenOf(o.known[name]).shown(),
+		})
 	}
 	if o.held {
-		p.Changes = append(p.Changes, Change{New: old[wordsKey].Print == "", Old: old[wordsKey].shown(), Now: Shown{Description: o.instructions}})
+		p.Changes = append(p.Changes, Change{
+			New: old[wordsKey].Print == "", Old: old[wordsKey].shown(),
+			Now: Shown{Description: o.instructions},
+		})
 	}
 	return p, nil
 }
 
-// Accept lets what Pending showed be used, and names the tools (qualified, sorted). Where the server offers something else by now, nothing is accepted. The
-// note is stored with what is accepted, and tells later whether it was (AcceptedBy); "" = none.
+// Accept lets what Pending showed be used, and names the tools (qualified, sorted). Where the server offers something
+// else by now, nothing is accepted. The note is stored with what is accepted, and tells later whether it was
+// (AcceptedBy); "" = none.
 func (m *Manager) Accept(ctx context.Context, id, code, note string) ([]string, error) {
 	s, err := m.lookup(id)
 	if err != nil {
@@ -231,7 +254,8 @@ func (m *Manager) Accept(ctx context.Context, id, code, note string) ([]string, 
 	case now != code:
 		return nil, &guard.Error{
 			Code: guard.InvalidInput, Server: id,
-			Message: "what the server " + id + " offers is not what was shown under this code; look at it again with /mcp accept " + id,
+			Message: "what the server " + id +
+				" offers is not what was shown under this code; look at it again with /mcp accept " + id,
 		}
 	}
 	list, err := s.accepted(ctx)

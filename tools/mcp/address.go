@@ -6,8 +6,9 @@ import (
 	"fmt"
 )
 
-// Address identifies where a server is: its URL, or the words of its command line and the directory where it runs. Whoever approved a tool of the
-// server approved it at this address. It is a hash, since addresses may hold credentials. "" = there is no such server.
+// Address identifies where a server is: its URL, or the words of its command line and the directory where it runs.
+// Whoever approved a tool of the server approved it at this address. It is a hash, since addresses may hold
+// credentials. "" = there is no such server.
 func (m *Manager) Address(id string) string {
 	s, err := m.lookup(id)
 	if err != nil {

@@ -14,7 +14,8 @@ const (
 	breakerMost  = 5 * time.Minute
 )
 
-// legacy is the newest protocol revision with a handshake: what a server is tried with that does not get along with the newest one.
+// legacy is the newest protocol revision with a handshake: what a server is tried with that does not get along with the
+// newest one.
 const legacy = "2025-11-25"
 
 // pause waits before the next attempt; false when ctx ended.
@@ -29,7 +30,8 @@ func (s *server) pause(ctx context.Context, failures int) bool {
 	}
 }
 
-// delay is the time before the next attempt after so many failures in a row: the back-off of seed 001 at first, long pauses once the circuit is open.
+// delay is the time before the next attempt after so many failures in a row: the back-off of seed 001 at first, long
+// pauses once the circuit is open.
 func (o Options) delay(failures int) time.Duration {
 	d := breakerMost
 	if failures < o.ConnectAttempts {
@@ -43,8 +45,8 @@ func (o Options) delay(failures int) time.Duration {
 	return d - rand.N(d/4+1) // 75 to 100 %, so that servers that fell together do not come back together
 }
 
-// attempt opens the first connection and takes in what the server offers. Some servers do not get along with the newest protocol and hang: they are tried
-// once more with the revision before it.
+// attempt opens the first connection and takes in what the server offers. Some servers do not get along with the newest
+// protocol and hang: they are tried once more with the revision before it.
 func (s *server) attempt(ctx context.Context) (*conn, error) {
 	pin, patience := s.pinned(), s.m.o.ListTimeout
 	if pin != "" || s.cfg.Protocol != "" {

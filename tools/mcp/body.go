@@ -58,7 +58,8 @@ func (b *body) refuse(code guard.Code, text string) *guard.Error {
 	return e
 }
 
-// tooLong is said of an answer that is cut off. It is the call's fault as far as the model is concerned: the same call will not do better.
+// tooLong is said of an answer that is cut off. It is the call's fault as far as the model is concerned: the same call
+// will not do better.
 func tooLong(limit int64) string {
 	return fmt.Sprintf("its answer is longer than %d bytes, which is more than can be taken; ask for less", limit)
 }

@@ -5,15 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/zephbot/zephbot/tools"
@@ -28,7 +25,8 @@ const (
 	maxProgress  = 200 // bytes of a line
 )
 
-// callerKey is where a server finds in _meta for whom a call is made. The conversation is not told: its key holds ids of chats.
+// callerKey is where a server finds in _meta for whom a call is made. The conversation is not told: its key holds ids
+// of chats.
 const callerKey = "zephbot/caller"
 
 // Reasons for which we break a call off.
@@ -56,8 +54,8 @@ type flight struct {
 	paused   int
 }
 
-// flightKey finds the flight in the context of what the library does for it: the newest protocol asks questions within the call, and the answer of the
-// network belongs to it.
+// flightKey finds the flight in the context of what the library does for it: the newest protocol asks questions within
+// the call, and the answer of the network belongs to it.
 type flightKey struct{}
 
 // callTimeout is how long a server may take for a call.
@@ -68,7 +66,8 @@ func (s *server) callTimeout() time.Duration {
 	return s.cfg.Timeout
 }
 
-// outerTimeout is the limit that the chain sets: behind ours, which knows better what to say and stands still while a person is asked.
+// outerTimeout is the limit that the chain sets: behind ours, which knows better what to say and stands still while a
+// person is asked.
 func (s *server) outerTimeout() time.Duration {
 	d := s.callTimeout() + outerGrace
 	if s.mayAsk() {
@@ -81,7 +80,9 @@ func (s *server) outerTimeout() time.Duration {
 }
 
 // run1 executes a call of a tool of this server.
-func (s *server) run1(ctx context.Context, call *tools.Call, t guard.Tool, schema func() *content.Schema) (*tools.Result, error) {
+func (s *server) run1(ctx context.Context, call *tools.Call, t guard.Tool,
+	schema func() *content.Schema,
+) (*tools.Result, error) {
 	call.Trail.MCPServer, call.Trail.MCPErrorCode = s.cfg.ID, ""
 	res, err := s.perform(ctx, call, t, schema)
 	if err == nil {
@@ -93,11 +94,14 @@ func (s *server) run1(ctx context.Context, call *tools.Call, t guard.Tool, schem
 	e := guard.AsError(err, s.cfg.ID, t.Name)
 	e.Message = s.m.o.Redact(e.Message)
 	e.Mark(call.Trail)
-	s.log.Info().Str("tool", call.Def.Name).Str("mcp_error_code", string(e.Code)).Str("session", call.Origin.Session).Str("turn", call.Origin.Turn).Msg("mcp call failed")
+	s.log.Info().Str("tool", call.Def.Name).Str("mcp_error_code", string(e.Code)).Str("session", call.Origin.Session).
+		Str("turn", call.Origin.Turn).Msg("mcp call failed")
 	return nil, e
 }
 
-func (s *server) perform(ctx context.Context, call *tools.Call, t guard.Tool, schema func() *content.Schema) (*tools.Result, error) {
+func (s *server) perform(ctx context.Context, call *tools.Call, t guard.Tool,
+	schema func() *content.Schema,
+) (*tools.Result, error) {
 	if e := s.permitted(t); e != nil {
 		return nil, e
 	}
@@ -218,159 +222,6 @@ func (f *flight) pause() (resume func()) {
 		if f.paused--; f.paused == 0 && !f.over && f.timer != nil {
 			f.timer.Reset(f.limit)
 		}
-	}
-}
-
-// failure puts the end of a call into words and a code. reasons say which questions of the server were declined.
-func (c *conn) failure(ctx context.Context, f *flight, err error, reasons []string) error {
-	e := c.ours(ctx, f, err)
-	if e == nil {
-		e = c.theirs(f, err)
-	}
-	if len(reasons) == 0 || e.Code == "" {
-		return e
-	}
-	e.Message += " (" + strings.Join(reasons, " ") + ")"
-	if e.Code == guard.ServerError || e.Code == guard.Transient {
-		e.Code = guard.InvalidInput
-	}
-	if e.Code == guard.InvalidInput {
-		e.Suggestion = "Do not repeat the call as it is: the server would ask again. Give what it asks for in the arguments, or tell the user."
-	}
-	return e
-}
-
-// ours is the failure of a call that we broke off; nil when we did not.
-func (c *conn) ours(ctx context.Context, f *flight, err error) *guard.Error {
-	id := c.s.cfg.ID
-	switch {
-	case errors.Is(ctx.Err(), context.Canceled):
-		return &guard.Error{Server: id, Message: "the call was cancelled", Err: context.Canceled}
-	case errors.Is(err, errNagging):
-		c.mute()
-		return nagging(id, err)
-	case errors.Is(err, errSlow), errors.Is(err, context.DeadlineExceeded):
-		return &guard.Error{Code: guard.Transient, Server: id, Message: fmt.Sprintf("the server %s did not answer within %s", id, f.limit), Err: err}
-	}
-	return nil
-}
-
-// theirs is the failure of a call that the server or the network broke.
-func (c *conn) theirs(f *flight, err error) *guard.Error {
-	id := c.s.cfg.ID
-	rpc, ok := errors.AsType[*jsonrpc.Error](err)
-	switch status := int(f.status.Load()); {
-	case errors.Is(err, sdk.ErrSessionMissing):
-		return &guard.Error{Code: guard.Transient, Server: id, Message: "the server " + id + " has forgotten us; it is being connected again", Err: err}
-	case ok && rpc.Code == sdk.CodeURLElicitationRequired:
-		return pageNeeded(id, rpc)
-	case ok && rpc.Code == notSupported:
-		text := "the server " + id + " wanted to ask the model within the call, and servers may not ask the model here"
-		return &guard.Error{Code: guard.PolicyBlocked, Server: id, Message: text, Err: err}
-	case ok && !transportCode(rpc.Code):
-		return &guard.Error{Code: guard.CodeOfRPC(rpc.Code), Server: id, Message: "the server " + id + " refused the call: " + guard.Line(rpc.Message, 500), Err: err}
-	case status >= http.StatusBadRequest:
-		return statusFailure(id, status, "", err)
-	case c.over(), errors.Is(err, sdk.ErrConnectionClosed), errors.Is(err, io.EOF):
-		c.doubt()
-		return c.broken(err)
-	case f.nagged(): // the library has given up before us
-		return nagging(id, err)
-	default:
-		return c.odd(err)
-	}
-}
-
-// pageNeeded is the failure of a call before which the server wants a page visited by the person. It is told as it is; nothing opens the page.
-func pageNeeded(id string, rpc *jsonrpc.Error) *guard.Error {
-	var data struct {
-		Elicitations []*sdk.ElicitParams `json:"elicitations"`
-	}
-	e := &guard.Error{
-		Code: guard.AuthFailure, Server: id, Err: rpc,
-		Message:    "the server " + id + " wants the person to open a page before it does this: " + guard.Line(rpc.Message, 300),
-		Suggestion: "Tell the user what the server wants and show the address as it is; do not open it. Call the tool again when the user says that it is done.",
-	}
-	if json.Unmarshal(rpc.Data, &data) != nil {
-		return e
-	}
-	for _, p := range data.Elicitations[:min(len(data.Elicitations), maxQuestions)] {
-		if p == nil {
-			continue
-		}
-		p.Mode = "url"
-		if form := content.Elicit(p); form.Problem == "" {
-			e.Message += fmt.Sprintf(" (%s %s)", form.Message, guard.Line(form.URL, 1000))
-		}
-	}
-	return e
-}
-
-// notSupported is the code of the library's own no to a server that wants, by its answer, what we do not offer: an answer of the model.
-const notSupported = -31001
-
-// nagging is the failure of a call in which the server takes no for no answer.
-func nagging(id string, err error) *guard.Error {
-	return &guard.Error{Code: guard.InvalidInput, Server: id, Message: "the server " + id + " keeps asking questions within one call; the call was broken off", Err: err}
-}
-
-// nagged says whether the server has asked more often than anybody was told.
-func (f *flight) nagged() bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.asked > maxQuestions
-}
-
-// transportCode says whether the library made an error itself, because a message could not be sent: it gives such errors codes as if a server had
-// answered.
-func transportCode(code int64) bool {
-	switch code {
-	case -32003, -32004, -32005: // client closing, server closing, rejected by the transport
-		return true
-	default:
-		return false
-	}
-}
-
-// broken says how a connection ended in the middle of a call.
-func (c *conn) broken(err error) *guard.Error {
-	e := &guard.Error{Code: guard.Transient, Server: c.s.cfg.ID, Message: "the server " + c.s.cfg.ID + " went away during the call", Err: err}
-	if why, ok := errors.AsType[*guard.Error](c.explain(err)); ok {
-		e.Message += ": " + why.Message
-		if why.Code == guard.InvalidInput { // it was the answer that was wrong
-			e.Code = why.Code
-		}
-	}
-	return e
-}
-
-// odd is a failure that the library has no type for.
-func (c *conn) odd(err error) *guard.Error {
-	err = c.explain(err)
-	e := guard.AsError(err, c.s.cfg.ID, "")
-	if _, ok := errors.AsType[*guard.Error](err); ok {
-		return e
-	}
-	switch {
-	case c.web != nil: // an answer that never came, or a network that failed
-		if e.Code == guard.ServerError {
-			e.Code, e.Message = guard.Transient, "the connection to the server "+c.s.cfg.ID+" broke during the call"
-		}
-		c.doubt()
-	case e.Code == guard.ServerError:
-		e.Message = "the answer of the server " + c.s.cfg.ID + " cannot be used: " + guard.Line(err.Error(), 300)
-	}
-	return e
-}
-
-// doubt lets run find out whether the connection is still good.
-func (c *conn) doubt() {
-	if c.over() || c.proc != nil {
-		return // it is known, or will be: the end of a process cannot be missed
-	}
-	select {
-	case c.s.suspect <- c:
-	default: // others doubt already
 	}
 }
 

@@ -22,8 +22,8 @@ type Sandbox struct {
 	Level   string   // what the kernel enforces here, for people
 }
 
-// network is what a server may reach: its own key, or by trust. A trusted one reaches what we reach, one that is not trusted the internet but not this machine,
-// a sandboxed one nothing.
+// network is what a server may reach: its own key, or by trust. A trusted one reaches what we reach, one that is not
+// trusted the internet but not this machine, a sandboxed one nothing.
 func (s Server) network() sandbox.Network {
 	switch s.Network {
 	case "off":
@@ -48,7 +48,8 @@ func (s Server) held(o Options) bool {
 	return !o.Sandbox.Off && o.Sandbox.Helper != "" && s.Confine != "off"
 }
 
-// Holds says in a few words what keeps the program of a server from the rest of the machine, for the card that asks about it.
+// Holds says in a few words what keeps the program of a server from the rest of the machine, for the card that asks
+// about it.
 func (m *Manager) Holds(cfg Server) string {
 	if !cfg.held(m.o) {
 		return "nothing but its environment and its directory: it has the rights of the bot"
@@ -69,7 +70,8 @@ func (c *conn) spec(path, dir string, env []string) sandbox.Spec {
 	s := c.s
 	o := s.m.o
 	spec := sandbox.Spec{
-		Helper: o.Sandbox.Helper, Argv: append([]string{path}, s.cfg.Args...), Dir: dir, Env: env, Off: true, Linger: -1, Network: sandbox.NetworkAll, Grace: termGrace,
+		Helper: o.Sandbox.Helper, Argv: append([]string{path}, s.cfg.Args...), Dir: dir, Env: env, Off: true,
+		Linger: -1, Network: sandbox.NetworkAll, Grace: termGrace,
 	}
 	if !s.cfg.held(o) {
 		return spec
@@ -91,7 +93,8 @@ func (c *conn) spec(path, dir string, env []string) sandbox.Spec {
 	}
 	for _, d := range argDirs(s.cfg) {
 		if c.tooWide(d) {
-			s.log.Warn().Str("directory", d).Msg("a directory among the arguments of an mcp server holds the bot's own files; it is not granted")
+			s.log.Warn().Str("directory", d).
+				Msg("a directory among the arguments of an mcp server holds the bot's own files; it is not granted")
 			continue
 		}
 		spec.Write = append(spec.Write, d)
@@ -104,7 +107,8 @@ func (c *conn) spec(path, dir string, env []string) sandbox.Spec {
 	return spec
 }
 
-// installed are the directories that a program is made of besides the system's own: where it was found, where it really lies, and the tree around a bin.
+// installed are the directories that a program is made of besides the system's own: where it was found, where it really
+// lies, and the tree around a bin.
 func installed(path string) []string {
 	var dirs []string
 	add := func(file string) {
@@ -124,11 +128,14 @@ func installed(path string) []string {
 
 // denied is what is out of the program's reach: everything that is denied, but not what its own command line names.
 func (c *conn) denied() []string {
-	own := append(argDirs(c.s.cfg), args(c.s.cfg, func(info os.FileInfo) bool { return info.Mode().IsRegular() }, func(p string) string { return p })...)
-	return slices.DeleteFunc(slices.Clone(c.s.m.o.Sandbox.Deny), func(p string) bool { return slices.Contains(own, filepath.Clean(p)) })
+	own := append(argDirs(c.s.cfg), args(c.s.cfg, func(info os.FileInfo) bool { return info.Mode().IsRegular() },
+		func(p string) string { return p })...)
+	return slices.DeleteFunc(slices.Clone(c.s.m.o.Sandbox.Deny),
+		func(p string) bool { return slices.Contains(own, filepath.Clean(p)) })
 }
 
-// tooWide says whether a directory holds what no server may have: the whole machine, our own home, or anything that is denied.
+// tooWide says whether a directory holds what no server may have: the whole machine, our own home, or anything that is
+// denied.
 func (c *conn) tooWide(dir string) bool {
 	return c.holdsHome(dir) || slices.ContainsFunc(c.denied(), func(p string) bool { return holds(dir, p) })
 }
@@ -180,7 +187,8 @@ func args(cfg Server, want func(os.FileInfo) bool, of func(string) string) []str
 	return list
 }
 
-// privateEnv makes the program's directory its home: what it caches and configures stays with it. What the operator has configured wins.
+// privateEnv makes the program's directory its home: what it caches and configures stays with it. What the operator has
+// configured wins.
 func privateEnv(env []string, dir string, configured map[string]string) ([]string, error) {
 	tmp := filepath.Join(dir, "tmp")
 	if err := os.MkdirAll(tmp, 0o700); err != nil {
@@ -194,7 +202,8 @@ func privateEnv(env []string, dir string, configured map[string]string) ([]strin
 		}
 		lower := strings.ToLower(name)
 		_, ours := own[name]
-		return ours || strings.HasPrefix(name, "XDG_") || strings.HasPrefix(lower, "npm_config_") || strings.HasPrefix(name, "UV_") || name == "PYTHONUSERBASE" || name == "OLDPWD"
+		return ours || strings.HasPrefix(name, "XDG_") || strings.HasPrefix(lower, "npm_config_") ||
+			strings.HasPrefix(name, "UV_") || name == "PYTHONUSERBASE" || name == "OLDPWD"
 	})
 	for name, value := range own {
 		if _, ok := configured[name]; !ok {
@@ -208,7 +217,8 @@ func privateEnv(env []string, dir string, configured map[string]string) ([]strin
 // barred are the words of programs that were refused something by the kernel or the network.
 var barred = regexp.MustCompile(`(?i)\b(?:EACCES|EPERM|EROFS|ENOENT|ENOTFOUND|EAI_AGAIN|ENETUNREACH|ECONNREFUSED|EHOSTUNREACH)\b|permission denied|not permitted|read-only file system|no such file|name resolution|network is unreachable|dns error|fetch failed|getaddrinfo`)
 
-// confinedHint names the keys that decide what a confined program may reach, where its last words sound as if it had been refused something.
+// confinedHint names the keys that decide what a confined program may reach, where its last words sound as if it had
+// been refused something.
 func (c *conn) confinedHint(text string) string {
 	if c.proc == nil || !c.s.cfg.held(c.s.m.o) || !barred.MatchString(text) {
 		return ""

@@ -51,7 +51,8 @@ func reacher(t *testing.T, set func(*mcp.Options, *mcp.Server)) (*bench, func(wh
 	}
 }
 
-// TestAttackServerReachesFiles: a server's program reads and writes its own directory and what it was granted, and nothing of the bot or the rest of the machine.
+// TestAttackServerReachesFiles: a server's program reads and writes its own directory and what it was granted, and
+// nothing of the bot or the rest of the machine.
 func TestAttackServerReachesFiles(t *testing.T) {
 	t.Parallel()
 	confined(t)
@@ -71,7 +72,8 @@ func TestAttackServerReachesFiles(t *testing.T) {
 		o.WorkDir = filepath.Join(data, "mcp")
 		o.Sandbox = mcp.Sandbox{Helper: sandbox.Self, Deny: []string{denied, data}}
 		s.Roots = []mcp.Root{{URI: "file://" + root}}
-		s.Args = []string{"--dir=" + named, data, "/", base} // what holds the bot's own files is not granted by being named
+		// what holds the bot's own files is not granted by being named
+		s.Args = []string{"--dir=" + named, data, "/", base}
 	})
 	for _, what := range []string{
 		"read " + filepath.Join(data, "zephbot.db"), "write " + filepath.Join(data, "zephbot.db"), "list " + data, "write " + filepath.Join(data, "mcp", "other"),
@@ -97,7 +99,8 @@ func TestAttackServerReachesFiles(t *testing.T) {
 	}
 }
 
-// TestAttackServerReachesNetwork: a sandboxed server reaches no address, and none reaches one by its own key; the bot's loopback is an address too.
+// TestAttackServerReachesNetwork: a sandboxed server reaches no address, and none reaches one by its own key; the bot's
+// loopback is an address too.
 func TestAttackServerReachesNetwork(t *testing.T) {
 	t.Parallel()
 	confined(t)
@@ -122,8 +125,9 @@ func TestAttackServerReachesNetwork(t *testing.T) {
 	}
 }
 
-// TestAttackServerLeavesProcess: what a server leaves in a session of its own ends with it, and heeds no SIGTERM in vain; by /mcp remove or restart, by its own
-// end, confined or not. It holds the end of a named pipe, by which it is known: its number may be one of a namespace.
+// TestAttackServerLeavesProcess: what a server leaves in a session of its own ends with it, and heeds no SIGTERM in
+// vain; by /mcp remove or restart, by its own end, confined or not. It holds the end of a named pipe, by which it is
+// known: its number may be one of a namespace.
 func TestAttackServerLeavesProcess(t *testing.T) {
 	t.Parallel()
 	for _, confine := range []string{"on", "off"} {
@@ -152,7 +156,8 @@ func TestAttackServerLeavesProcess(t *testing.T) {
 			if err := pipe.SetReadDeadline(time.Now().Add(patience)); err != nil {
 				t.Fatal(err)
 			}
-			if said, err := io.ReadAll(pipe); err != nil || string(said) != "held" { // the end comes when nobody holds the pipe
+			// the end comes when nobody holds the pipe
+			if said, err := io.ReadAll(pipe); err != nil || string(said) != "held" {
 				t.Errorf("a process is left: %q, %v", said, err)
 			}
 		})

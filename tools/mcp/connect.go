@@ -61,7 +61,8 @@ type conn struct {
 	endOne   sync.Once
 }
 
-// open connects to the server on behalf of origin (empty for the first connection). pin is a protocol revision, "" = any.
+// open connects to the server on behalf of origin (empty for the first connection). pin is a protocol revision, "" =
+// any.
 func (s *server) open(ctx context.Context, origin tools.Origin, pin string) (*conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.StartupTimeout)
 	defer cancel()
@@ -94,7 +95,8 @@ func (s *server) open(ctx context.Context, origin tools.Origin, pin string) (*co
 func (s *server) openBy(ctx context.Context, kind string, origin tools.Origin, pin string) (*conn, error) {
 	c := &conn{
 		s: s, origin: origin, transport: kind, done: make(chan struct{}), calls: map[string]*flight{},
-		strays: bucket{size: maxQuestions, perSecond: 1.0 / 60}, logs: bucket{size: logsBurst, perSecond: logsPerSecond},
+		strays: bucket{size: maxQuestions, perSecond: 1.0 / 60},
+		logs:   bucket{size: logsBurst, perSecond: logsPerSecond},
 	}
 	c.life, c.kill = context.WithCancelCause(context.WithoutCancel(ctx))
 	t, err := s.dial(ctx, c)
@@ -129,15 +131,17 @@ func (s *server) unreachable(err error) error {
 	e := guard.AsError(err, s.cfg.ID, "")
 	switch {
 	case isTimeout(err):
-		e.Code, e.Message = guard.Transient, "the server "+s.cfg.ID+" did not answer within "+s.cfg.StartupTimeout.String()
+		e.Code, e.Message = guard.Transient, "the server "+s.cfg.ID+" did not answer within "+
+			s.cfg.StartupTimeout.String()
 	case e.Code == guard.ServerError:
-		e.Code, e.Message = guard.Transient, "the server "+s.cfg.ID+" could not be connected: "+guard.Line(err.Error(), 300)
+		e.Code, e.Message = guard.Transient, "the server "+s.cfg.ID+" could not be connected: "+
+			guard.Line(err.Error(), 300)
 	}
 	return e
 }
 
-// capture keeps the connection that a transport opens, because the session cannot be broken off otherwise. The context it connects with is the
-// connection's own: a stream that is opened must outlive the handshake.
+// capture keeps the connection that a transport opens, because the session cannot be broken off otherwise. The context
+// it connects with is the connection's own: a stream that is opened must outlive the handshake.
 type capture struct {
 	inner sdk.Transport
 	c     *conn
@@ -167,7 +171,8 @@ func (c *conn) shake(ctx context.Context, t sdk.Transport, pin string) error {
 		err     error
 	}
 	result := make(chan outcome, 1)
-	client := sdk.NewClient(&sdk.Implementation{Name: "zephbot", Title: "Zephbot", Version: c.s.m.o.Version}, c.options())
+	client := sdk.NewClient(&sdk.Implementation{Name: "zephbot", Title: "Zephbot", Version: c.s.m.o.Version},
+		c.options())
 	c.addRoots(client)
 	c.wg.Go(func() {
 		session, err := client.Connect(ctx, capture{inner: t, c: c}, &sdk.ClientSessionOptions{ProtocolVersion: pin})
@@ -196,13 +201,17 @@ func (c *conn) shake(ctx context.Context, t sdk.Transport, pin string) error {
 // options tell the library what we can do and where it hands things to.
 func (c *conn) options() *sdk.ClientOptions {
 	caps := &sdk.ClientCapabilities{
-		Elicitation: &sdk.ElicitationCapabilities{Form: &sdk.FormElicitationCapabilities{}, URL: &sdk.URLElicitationCapabilities{}},
+		Elicitation: &sdk.ElicitationCapabilities{
+			Form: &sdk.FormElicitationCapabilities{},
+			URL:  &sdk.URLElicitationCapabilities{},
+		},
 	}
 	if len(c.roots()) > 0 {
 		caps.RootsV2 = &sdk.RootCapabilities{} //nolint:staticcheck // most servers speak an older revision
 	}
+	log := c.s.log.Level(max(c.s.log.GetLevel(), zerolog.WarnLevel))
 	o := &sdk.ClientOptions{
-		Logger:                      slog.New(zerolog.NewSlogHandler(c.s.log.Level(max(c.s.log.GetLevel(), zerolog.WarnLevel)))),
+		Logger:                      slog.New(zerolog.NewSlogHandler(log)),
 		Capabilities:                caps,
 		ElicitationHandler:          c.elicit,
 		LoggingMessageHandler:       c.logged, //nolint:staticcheck // most servers speak an older revision
@@ -227,7 +236,8 @@ func (s *server) poke() {
 	}
 }
 
-// alive asks the server for a sign of life after a call has failed. The newest protocol has none: there a new connection is the test.
+// alive asks the server for a sign of life after a call has failed. The newest protocol has none: there a new
+// connection is the test.
 func (c *conn) alive(ctx context.Context) bool {
 	session := c.ready()
 	if session == nil || c.protocol() > legacy {
@@ -238,8 +248,8 @@ func (c *conn) alive(ctx context.Context) bool {
 	return c.do(ctx, func(ctx context.Context) error { return session.Ping(ctx, nil) }) == nil
 }
 
-// do runs a request of the library beside us, because writing to a server that does not read blocks whatever ctx says. What is left behind ends with the
-// connection.
+// do runs a request of the library beside us, because writing to a server that does not read blocks whatever ctx says.
+// What is left behind ends with the connection.
 func (c *conn) do(ctx context.Context, request func(ctx context.Context) error) error {
 	result := make(chan error, 1)
 	c.mu.Lock()
@@ -316,7 +326,8 @@ func (c *conn) cause() error {
 	return c.reason
 }
 
-// explain puts what we know better in the place of what the library says: the process ended, the server answered with a status.
+// explain puts what we know better in the place of what the library says: the process ended, the server answered with a
+// status.
 func (c *conn) explain(err error) error {
 	if err == nil {
 		return nil
@@ -332,7 +343,8 @@ func (c *conn) explain(err error) error {
 	} else if c.web != nil {
 		err = c.web.explain(err)
 	}
-	if _, ok := errors.AsType[*guard.Error](err); !ok && (errors.Is(err, io.EOF) || errors.Is(err, sdk.ErrConnectionClosed) || errors.Is(err, sdk.ErrSessionMissing)) {
+	if _, ok := errors.AsType[*guard.Error](err); !ok &&
+		(errors.Is(err, io.EOF) || errors.Is(err, sdk.ErrConnectionClosed) || errors.Is(err, sdk.ErrSessionMissing)) {
 		return &guard.Error{Code: guard.Transient, Server: c.s.cfg.ID, Message: "the connection ended", Err: err}
 	}
 	return err

@@ -18,12 +18,14 @@ const (
 
 // pathKeys are the names of arguments that hold paths or addresses, in lower case without separators.
 var pathKeys = []string{
-	"path", "paths", "file", "files", "filepath", "filepaths", "filename", "directory", "dir", "folder", "cwd", "workdir", "workingdirectory", "root",
-	"dest", "destination", "target", "output", "outputpath", "source", "src", "input", "inputpath", "from", "to", "oldpath", "newpath",
-	"repo", "repopath", "uri", "uris", "url", "urls", "link", "href", "endpoint", "host", "image", "imageurl", "baseurl",
+	"path", "paths", "file", "files", "filepath", "filepaths", "filename", "directory", "dir", "folder", "cwd",
+	"workdir", "workingdirectory", "root", "dest", "destination", "target", "output", "outputpath", "source", "src",
+	"input", "inputpath", "from", "to", "oldpath", "newpath", "repo", "repopath", "uri", "uris", "url", "urls", "link",
+	"href", "endpoint", "host", "image", "imageurl", "baseurl",
 }
 
-// describe says what policy has to look at. A foreign tool's arguments mean what its server makes of them: all that can be said is what stands there.
+// describe says what policy has to look at. A foreign tool's arguments mean what its server makes of them: all that can
+// be said is what stands there.
 func (s *server) describe(call *tools.Call, t guard.Tool) (tools.Subject, error) {
 	args := call.Args
 	if len(bytes.TrimSpace(args)) == 0 {
@@ -33,14 +35,23 @@ func (s *server) describe(call *tools.Call, t guard.Tool) (tools.Subject, error)
 	d.UseNumber()
 	var doc any
 	if err := d.Decode(&doc); err != nil {
-		return tools.Subject{}, &tools.Error{Category: tools.InvalidParameters, Message: "the arguments are no JSON", Err: err}
+		return tools.Subject{}, &tools.Error{
+			Category: tools.InvalidParameters, Message: "the arguments are no JSON",
+			Err: err,
+		}
 	}
 	var compact, pretty bytes.Buffer
 	if err := json.Compact(&compact, args); err != nil {
-		return tools.Subject{}, &tools.Error{Category: tools.InvalidParameters, Message: "the arguments are no JSON", Err: err}
+		return tools.Subject{}, &tools.Error{
+			Category: tools.InvalidParameters, Message: "the arguments are no JSON",
+			Err: err,
+		}
 	}
 	if err := json.Indent(&pretty, compact.Bytes(), "", "  "); err != nil {
-		return tools.Subject{}, &tools.Error{Category: tools.InvalidParameters, Message: "the arguments are no JSON", Err: err}
+		return tools.Subject{}, &tools.Error{
+			Category: tools.InvalidParameters, Message: "the arguments are no JSON",
+			Err: err,
+		}
 	}
 	raw := compact.String()
 	found := finder{}

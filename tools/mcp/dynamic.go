@@ -93,8 +93,8 @@ func (m *Manager) rewrite(ctx context.Context, change func(map[string]Server)) e
 	return m.o.Store.Save(ctx, dynamicKey, string(data))
 }
 
-// Sync brings the dynamic servers in line with the store: another instance of the service may have added or removed some. Run does it at its start. It does
-// not wait for connections of servers that are new.
+// Sync brings the dynamic servers in line with the store: another instance of the service may have added or removed
+// some. Run does it at its start. It does not wait for connections of servers that are new.
 func (m *Manager) Sync(ctx context.Context) error {
 	want, err := m.stored(ctx)
 	if err != nil {

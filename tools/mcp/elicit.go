@@ -50,8 +50,9 @@ func (s *server) deaf() string {
 	return ""
 }
 
-// elicit answers a question of the server. It runs in a goroutine of the library and never waits for the call in which it is asked. The capability is
-// always there and the answer mostly no: a server that sees no capability may fail instead.
+// elicit answers a question of the server. It runs in a goroutine of the library and never waits for the call in which
+// it is asked. The capability is always there and the answer mostly no: a server that sees no capability may fail
+// instead.
 func (c *conn) elicit(ctx context.Context, req *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
 	f := c.asker(ctx)
 	if f == nil && c.muted() || f != nil && !f.question() {
@@ -90,7 +91,8 @@ func (c *conn) ask(ctx context.Context, f *flight, form content.Form) (*sdk.Elic
 	defer cancel()
 	defer context.AfterFunc(c.life, cancel)()
 	a, err := m.o.Elicit(wait, Elicitation{
-		Server: c.s.cfg.ID, Trust: c.s.cfg.Trust, Tool: f.call.Def.Name, Call: f.call.ID, Origin: f.call.Origin, Form: form,
+		Server: c.s.cfg.ID, Trust: c.s.cfg.Trust, Tool: f.call.Def.Name, Call: f.call.ID, Origin: f.call.Origin,
+		Form: form,
 	})
 	switch {
 	case err != nil && errors.Is(wait.Err(), context.DeadlineExceeded):
@@ -111,7 +113,8 @@ func (c *conn) ask(ctx context.Context, f *flight, form content.Form) (*sdk.Elic
 	return &sdk.ElicitResult{Action: "decline"}, nil
 }
 
-// asker is the call in which the server asks: the one that the library says it is, or else the only one that is under way on this connection.
+// asker is the call in which the server asks: the one that the library says it is, or else the only one that is under
+// way on this connection.
 func (c *conn) asker(ctx context.Context) *flight {
 	if f, ok := ctx.Value(flightKey{}).(*flight); ok {
 		return f
@@ -127,8 +130,8 @@ func (c *conn) asker(ctx context.Context) *flight {
 	return nil
 }
 
-// muteFor is how long questions are not heard after a call was broken off because of them: the server may still be asking on behalf of that call, and
-// another must not answer for it.
+// muteFor is how long questions are not heard after a call was broken off because of them: the server may still be
+// asking on behalf of that call, and another must not answer for it.
 const muteFor = time.Minute
 
 func (c *conn) mute() {
@@ -143,7 +146,8 @@ func (c *conn) muted() bool {
 	return c.s.m.o.Now().Before(c.silence)
 }
 
-// question counts a question; false when the server asks too much within the call. One that does not stop has its call broken off.
+// question counts a question; false when the server asks too much within the call. One that does not stop has its call
+// broken off.
 func (f *flight) question() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -154,7 +158,8 @@ func (f *flight) question() bool {
 	return f.asked <= maxQuestions
 }
 
-// declined tells person and model of a question that was not answered. Where it belongs to no call, those who may have to do with it hear of it.
+// declined tells person and model of a question that was not answered. Where it belongs to no call, those who may have
+// to do with it hear of it.
 func (c *conn) declined(f *flight, form content.Form, why string, tell bool) {
 	id := c.s.cfg.ID
 	notice := fmt.Sprintf("The server %s asked: “%s”. It was declined: %s.", id, form.Summary(), trimDot(why))
@@ -171,7 +176,8 @@ func (c *conn) declined(f *flight, form content.Form, why string, tell bool) {
 	if tell {
 		f.notices = append(f.notices, notice)
 	}
-	f.reasons = append(f.reasons, fmt.Sprintf("The server asked for input: “%s”. It was declined: %s.", form.Summary(), trimDot(why)))
+	f.reasons = append(f.reasons, fmt.Sprintf("The server asked for input: “%s”. It was declined: %s.", form.Summary(),
+		trimDot(why)))
 }
 
 func trimDot(s string) string {

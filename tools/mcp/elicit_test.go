@@ -98,7 +98,8 @@ func TestElicitation(t *testing.T) {
 	}
 }
 
-// TestElicitationTimeout leaves a question unanswered: the clock of the call stands still meanwhile, then it is declined.
+// TestElicitationTimeout leaves a question unanswered: the clock of the call stands still meanwhile, then it is
+// declined.
 func TestElicitationTimeout(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -23,8 +23,8 @@ import (
 // fleetTools is how many tools a server of a fleet has, echo among them.
 const fleetTools = 20
 
-// fleet starts a manager with so many servers and waits until each was tried; stop ends it and waits for the processes. dir is where PATH finds the
-// program, pids where the servers leave their numbers.
+// fleet starts a manager with so many servers and waits until each was tried; stop ends it and waits for the processes.
+// dir is where PATH finds the program, pids where the servers leave their numbers.
 func fleet(tb testing.TB, n int, dir, pids string) (m *mcp.Manager, registry *tools.Registry, stop func()) {
 	tb.Helper()
 	o := mcp.Options{
@@ -100,8 +100,8 @@ func TestFleet(t *testing.T) {
 	nobodyLeft(t, pids)
 }
 
-// BenchmarkFleet50 measures what 50 servers with 20 tools each cost us: the time to connect all, and what is added to our own memory. The goals are 10 s on
-// two cores and 100 MB. The servers run on the same cores.
+// BenchmarkFleet50 measures what 50 servers with 20 tools each cost us: the time to connect all, and what is added to
+// our own memory. The goals are 10 s on two cores and 100 MB. The servers run on the same cores.
 func BenchmarkFleet50(b *testing.B) {
 	const n = 50
 	self, err := os.Executable()

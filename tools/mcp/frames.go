@@ -23,8 +23,9 @@ const (
 	maxBurst     = 10000   // messages at once
 )
 
-// frames reads the messages from a server's standard output: a JSON object or array per line. What else is printed there (a banner, a progress bar) is passed
-// over, up to a limit; a line that is too long, or a flood, ends the connection with a clear error.
+// frames reads the messages from a server's standard output: a JSON object or array per line. What else is printed
+// there (a banner, a progress bar) is passed over, up to a limit; a line that is too long, or a flood, ends the
+// connection with a clear error.
 type frames struct {
 	f     io.ReadCloser
 	r     *bufio.Reader
@@ -43,7 +44,10 @@ type frames struct {
 }
 
 func newFrames(f io.ReadCloser, limit int, now func() time.Time, log zerolog.Logger) *frames {
-	return &frames{f: f, r: bufio.NewReaderSize(f, 32<<10), limit: limit, now: now, log: log, flow: bucket{size: maxBurst, perSecond: maxFlow}}
+	return &frames{
+		f: f, r: bufio.NewReaderSize(f, 32<<10), limit: limit, now: now, log: log,
+		flow: bucket{size: maxBurst, perSecond: maxFlow},
+	}
 }
 
 // Read implements io.Reader.
@@ -108,7 +112,8 @@ func (f *frames) skip() error {
 	}
 	f.junk++
 	if f.junk <= shownJunk {
-		f.log.Warn().Str("text", guard.Line(string(line[:min(len(line), 400)]), 200)).Msg("the mcp server prints something else than messages on its standard output")
+		f.log.Warn().Str("text", guard.Line(string(line[:min(len(line), 400)]), 200)).
+			Msg("the mcp server prints something else than messages on its standard output")
 	}
 	if f.junk > maxJunkLines {
 		return junkError()
@@ -117,7 +122,10 @@ func (f *frames) skip() error {
 }
 
 func junkError() error {
-	return &guard.Error{Code: guard.ServerError, Message: "it prints something else than MCP messages on its standard output"}
+	return &guard.Error{
+		Code:    guard.ServerError,
+		Message: "it prints something else than MCP messages on its standard output",
+	}
 }
 
 func looksLikeMessage(line []byte) bool {

@@ -40,7 +40,8 @@ func TestTaskTools(t *testing.T) {
 	}
 }
 
-// TestPageNeeded tells what a server wants when it refuses a call until a page was visited: the words, the address, and that nobody opens it.
+// TestPageNeeded tells what a server wants when it refuses a call until a page was visited: the words, the address, and
+// that nobody opens it.
 func TestPageNeeded(t *testing.T) {
 	t.Parallel()
 	s := stage(t, byProcess, mcptest.Options{Behaviour: mcptest.PageNeeded}, nil)

@@ -29,8 +29,10 @@ const (
 	streamFlow   = 2 << 20         // bytes a second of a stream over a while
 	streamFactor = 4               // a stream may bring so many of the largest messages at once
 	httpRetries  = 3               // of a broken stream
-	maxIdle      = 64              // connections to a server that wait for the next calls; the default of net/http is two
-	eventFrame   = 64 << 10        // bytes of an event besides the message: body says what is too long before the library does
+	// connections to a server that wait for the next calls; the default of net/http is two
+	maxIdle = 64
+	// bytes of an event besides the message: body says what is too long before the library does
+	eventFrame = 64 << 10
 )
 
 // httpTransport makes the transport of a server on the network.
@@ -52,16 +54,24 @@ func (s *server) httpTransport(c *conn) (sdk.Transport, error) {
 			return nil, refuse(guard.AuthFailure, err, "the sign-in could not be prepared")
 		}
 	}
-	c.web = &roundTripper{c: c, host: u.Host, scheme: u.Scheme, headers: headers, base: s.m.o.httpBase(s.cfg.Trust == guard.Trusted)}
+	c.web = &roundTripper{
+		c: c, host: u.Host, scheme: u.Scheme, headers: headers,
+		base: s.m.o.httpBase(s.cfg.Trust == guard.Trusted),
+	}
 	client := &http.Client{
-		Transport:     c.web,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // credentials do not travel
+		Transport: c.web,
+		// credentials do not travel
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	if c.transport == kindSSE {
-		return &sdk.SSEClientTransport{Endpoint: u.String(), HTTPClient: client, MaxEventSize: s.m.o.MaxMessage + eventFrame}, nil
+		return &sdk.SSEClientTransport{
+			Endpoint: u.String(), HTTPClient: client,
+			MaxEventSize: s.m.o.MaxMessage + eventFrame,
+		}, nil
 	}
 	return &sdk.StreamableClientTransport{
-		Endpoint: u.String(), HTTPClient: client, MaxEventSize: s.m.o.MaxMessage + eventFrame, MaxRetries: httpRetries, OAuthHandler: sign,
+		Endpoint: u.String(), HTTPClient: client, MaxEventSize: s.m.o.MaxMessage + eventFrame, MaxRetries: httpRetries,
+		OAuthHandler: sign,
 	}, nil
 }
 
@@ -78,8 +88,8 @@ func blockedURL(id string, err error) *guard.Error {
 	return e
 }
 
-// Transport is what requests to servers go through, for whoever has to reach what belongs to a server: its authorization server. Only Resolver, Dial and CAs
-// of the options count.
+// Transport is what requests to servers go through, for whoever has to reach what belongs to a server: its
+// authorization server. Only Resolver, Dial and CAs of the options count.
 func (o Options) Transport(trusted bool) http.RoundTripper {
 	if o.Resolver == nil {
 		o.Resolver = net.DefaultResolver
@@ -108,7 +118,8 @@ func (o Options) dialer(trusted bool) func(ctx context.Context, network, address
 	if dial == nil {
 		d := &net.Dialer{Timeout: dialLimit}
 		if !trusted {
-			d.Control = ssrf.New(ssrf.WithAnyPort()).Safe // the last line, should the checks before it ever be passed by
+			// the last line, should the checks before it ever be passed by
+			d.Control = ssrf.New(ssrf.WithAnyPort()).Safe
 		}
 		dial = d.DialContext
 	}
@@ -161,8 +172,8 @@ func (o Options) resolve(ctx context.Context, host string, trusted bool) ([]neti
 	return addrs, nil
 }
 
-// roundTripper makes the requests of one connection: it adds the headers, keeps them to the configured host, bounds what comes back, ends with the
-// connection and remembers how the server answered.
+// roundTripper makes the requests of one connection: it adds the headers, keeps them to the configured host, bounds
+// what comes back, ends with the connection and remembers how the server answered.
 type roundTripper struct {
 	c            *conn
 	scheme, host string
@@ -211,8 +222,8 @@ func (t *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 
 var errNoStream = errors.New("the server does not answer the request for a stream")
 
-// send makes the request. The stream that a server need not offer is given up when it does not come: some servers hold its header back until there is
-// something to say, and the library would wait for it.
+// send makes the request. The stream that a server need not offer is given up when it does not come: some servers hold
+// its header back until there is something to say, and the library would wait for it.
 func (t *roundTripper) send(req *http.Request, cancel context.CancelCauseFunc) (*http.Response, error) {
 	optional := req.Method == http.MethodGet && t.c.transport == kindHTTP && req.Header.Get("Last-Event-ID") == ""
 	if !optional {
@@ -226,8 +237,9 @@ func (t *roundTripper) send(req *http.Request, cancel context.CancelCauseFunc) (
 	}
 	if err != nil && errors.Is(context.Cause(req.Context()), errNoStream) {
 		return &http.Response{
-			StatusCode: http.StatusMethodNotAllowed, Status: "405 Method Not Allowed", Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-			Header: http.Header{}, Body: http.NoBody, Request: req,
+			StatusCode: http.StatusMethodNotAllowed, Status: "405 Method Not Allowed", Proto: "HTTP/1.1", ProtoMajor: 1,
+			ProtoMinor: 1,
+			Header:     http.Header{}, Body: http.NoBody, Request: req,
 		}, nil
 	}
 	return resp, err
@@ -245,7 +257,8 @@ func (t *roundTripper) note(req *http.Request, resp *http.Response) {
 		}
 	}
 	t.mu.Lock()
-	if t.status != http.StatusUnauthorized || resp.StatusCode < 300 { // a server that wants a sign-in answers the library's next attempts with anything
+	// a server that wants a sign-in answers the library's next attempts with anything
+	if t.status != http.StatusUnauthorized || resp.StatusCode < 300 {
 		t.status, t.target = resp.StatusCode, target
 	}
 	t.mu.Unlock()
@@ -257,7 +270,10 @@ func (t *roundTripper) note(req *http.Request, resp *http.Response) {
 // bound limits what an answer may bring: a document at once, a stream over time.
 func (t *roundTripper) bound(resp *http.Response, release func()) io.ReadCloser {
 	limit := t.c.s.m.o.MaxMessage
-	b := &body{r: resp.Body, release: release, limit: int64(limit), left: int64(limit), now: t.c.s.m.o.Now, fault: t.blame}
+	b := &body{
+		r: resp.Body, release: release, limit: int64(limit), left: int64(limit), now: t.c.s.m.o.Now,
+		fault: t.blame,
+	}
 	if strings.HasPrefix(strings.ToLower(resp.Header.Get("Content-Type")), "text/event-stream") {
 		b.left = -1
 		b.flow = bucket{size: float64(streamFactor * limit), perSecond: streamFlow}
@@ -272,14 +288,16 @@ func (t *roundTripper) blame(e *guard.Error) {
 	t.fault = e
 }
 
-// maySpeakSSE says whether a server that refused the current transport may know the older one (specification, backwards compatibility).
+// maySpeakSSE says whether a server that refused the current transport may know the older one (specification, backwards
+// compatibility).
 func maySpeakSSE(err error) bool {
 	e, ok := errors.AsType[*statusError](err)
 	if !ok {
 		return false
 	}
 	switch e.status {
-	case http.StatusBadRequest, http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusNotAcceptable, http.StatusUnsupportedMediaType, http.StatusNotImplemented:
+	case http.StatusBadRequest, http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusNotAcceptable,
+		http.StatusUnsupportedMediaType, http.StatusNotImplemented:
 		return true
 	default:
 		return false
@@ -329,9 +347,11 @@ func statusFailure(id string, status int, target string, err error) *guard.Error
 	switch {
 	case target != "":
 		e.Code = guard.InvalidInput
-		e.Message = fmt.Sprintf("the server %s has moved to %s; write the new address into the configuration", id, guard.Line(target, 120))
+		e.Message = fmt.Sprintf("the server %s has moved to %s; write the new address into the configuration", id,
+			guard.Line(target, 120))
 	case status == http.StatusUnauthorized:
-		e.Message = "the server " + id + " wants a sign-in (401): give it credentials in headers, or set oauth.enabled = true"
+		e.Message = "the server " + id +
+			" wants a sign-in (401): give it credentials in headers, or set oauth.enabled = true"
 	case status == http.StatusForbidden:
 		e.Message = "the server " + id + " refuses our credentials (403)"
 	case status == http.StatusNotFound || status == http.StatusGone:

@@ -141,7 +141,8 @@ func TestListChanged(t *testing.T) {
 	})
 }
 
-// TestDrift has a server come back with a changed tool after a restart of the program; what was accepted is in the store.
+// TestDrift has a server come back with a changed tool after a restart of the program; what was accepted is in the
+// store.
 func TestDrift(t *testing.T) {
 	t.Parallel()
 	for _, trust := range []guard.Trust{guard.Untrusted, guard.Trusted} {

@@ -45,7 +45,10 @@ func (c *conn) fetch(ctx context.Context, timeout time.Duration) ([]guard.Tool, 
 			break
 		}
 		if seen[page.NextCursor] || len(seen) == maxPages {
-			return nil, &guard.Error{Code: guard.ServerError, Server: c.s.cfg.ID, Message: "the server's list of tools does not end"}
+			return nil, &guard.Error{
+				Code: guard.ServerError, Server: c.s.cfg.ID,
+				Message: "the server's list of tools does not end",
+			}
 		}
 		seen[page.NextCursor] = true
 		params.Cursor = page.NextCursor
@@ -60,7 +63,8 @@ func (c *conn) fetch(ctx context.Context, timeout time.Duration) ([]guard.Tool, 
 // admit chooses and cleans what a server offers.
 func (s *server) admit(list []guard.Tool) guard.Admitted {
 	return guard.Server{
-		ID: s.cfg.ID, Trust: s.cfg.Trust, Allow: s.cfg.Allowlist, Expected: s.cfg.ExpectedTools, MaxDescription: s.m.o.MaxDescriptionBytes,
+		ID: s.cfg.ID, Trust: s.cfg.Trust, Allow: s.cfg.Allowlist, Expected: s.cfg.ExpectedTools,
+		MaxDescription: s.m.o.MaxDescriptionBytes,
 	}.Admit(list)
 }
 
@@ -104,7 +108,10 @@ func (s *server) lock(a *guard.Admitted) {
 	a.Tools = slices.DeleteFunc(a.Tools, func(t guard.Tool) bool {
 		_, ok := s.locked[t.Name]
 		if !ok {
-			a.Dropped = append(a.Dropped, guard.Drop{Tool: t.Name, Reason: "it came after the start, and lock_tool_list is set"})
+			a.Dropped = append(a.Dropped, guard.Drop{
+				Tool:   t.Name,
+				Reason: "it came after the start, and lock_tool_list is set",
+			})
 		}
 		return !ok
 	})
@@ -120,7 +127,8 @@ func (s *server) build(o *offer) {
 	}
 }
 
-// logOffer says in the log what a person has to know of an offer; texts of the server stand there in quoted, bounded pieces only.
+// logOffer says in the log what a person has to know of an offer; texts of the server stand there in quoted, bounded
+// pieces only.
 func (s *server) logOffer(o *offer) {
 	for _, text := range o.warnings {
 		s.log.Warn().Msg(text)
@@ -130,7 +138,8 @@ func (s *server) logOffer(o *offer) {
 	}
 	for _, f := range o.findings {
 		if f.Injection() {
-			s.log.Warn().Str("tool", f.Tool).Str("field", f.Field).Str("rule", f.Rule).Str("preview", f.Preview).Msg("mcp definition tries to instruct the model")
+			s.log.Warn().Str("tool", f.Tool).Str("field", f.Field).Str("rule", f.Rule).Str("preview", f.Preview).
+				Msg("mcp definition tries to instruct the model")
 		}
 	}
 }
@@ -164,7 +173,10 @@ func (s *server) register(next *offer) error {
 
 func (s *server) registerLocked(next *offer) error {
 	if err := s.m.o.Registry.Replace(s.cfg.ID, next.tools); err != nil {
-		return &guard.Error{Code: guard.InvalidInput, Server: s.cfg.ID, Message: "the server's tools cannot be offered: " + err.Error(), Err: err}
+		return &guard.Error{
+			Code: guard.InvalidInput, Server: s.cfg.ID,
+			Message: "the server's tools cannot be offered: " + err.Error(), Err: err,
+		}
 	}
 	s.mu.Lock()
 	was := s.offered
@@ -195,7 +207,10 @@ func (s *server) tell(was, next *offer) {
 	}
 	if len(parts) > 0 {
 		parts = append(parts, "They cannot be used until an admin accepts them (/mcp accept "+s.cfg.ID+").")
-		s.announce(Notice{Kind: Withdrawn, Text: strings.Join(parts, " "), Tools: s.qualified(changed), Fresh: s.qualified(fresh), Held: next.held && !was.held})
+		s.announce(Notice{
+			Kind: Withdrawn, Text: strings.Join(parts, " "), Tools: s.qualified(changed),
+			Fresh: s.qualified(fresh), Held: next.held && !was.held,
+		})
 	}
 	if was.known != nil { // else it was not connected
 		s.tellOthers(was, next)
@@ -223,7 +238,8 @@ func (s *server) tellOthers(was, next *offer) {
 		parts = append(parts, "gone: "+someOf(gone))
 	}
 	if len(parts) > 0 {
-		s.notify(Changed, fmt.Sprintf("The server %s offers other tools now (%s).", s.cfg.ID, strings.Join(parts, "; ")), s.qualified(append(added, gone...)))
+		s.notify(Changed, fmt.Sprintf("The server %s offers other tools now (%s).", s.cfg.ID,
+			strings.Join(parts, "; ")), s.qualified(append(added, gone...)))
 	}
 }
 
@@ -255,7 +271,8 @@ func (s *server) refresh(ctx context.Context, c *conn) {
 	}
 }
 
-// refresher spaces out the lists that a server makes us fetch: the first at once, the next after a pause, and never one lost.
+// refresher spaces out the lists that a server makes us fetch: the first at once, the next after a pause, and never one
+// lost.
 type refresher struct {
 	s     *server
 	timer *time.Timer // set while one is due

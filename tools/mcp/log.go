@@ -42,7 +42,8 @@ func (c *conn) logged(_ context.Context, req *sdk.LoggingMessageRequest) {
 		text = string(data)
 	}
 	text = guard.Line(c.s.m.o.Redact(bounded(text, 4*maxLogged)), maxLogged)
-	c.s.log.WithLevel(levelOf(req.Params.Level)).Str("logger", guard.Line(req.Params.Logger, 80)).Int("lost", lost).Str("text", text).Msg("mcp server logs")
+	c.s.log.WithLevel(levelOf(req.Params.Level)).Str("logger", guard.Line(req.Params.Logger, 80)).Int("lost", lost).
+		Str("text", text).Msg("mcp server logs")
 }
 
 // levelOf puts a server's level one below ours: its errors are not errors of the service.

@@ -1,5 +1,6 @@
-// Package mcp connects to MCP servers and offers their tools as if they were our own: it starts and watches them, brings them back when they die, lists
-// their tools, calls them, and answers what they ask. What may come in is decided in package guard, what a result looks like in package content.
+// Package mcp connects to MCP servers and offers their tools as if they were our own: it starts and watches them,
+// brings them back when they die, lists their tools, calls them, and answers what they ask. What may come in is decided
+// in package guard, what a result looks like in package content.
 package mcp
 
 import (
@@ -44,7 +45,8 @@ func New(o Options) (*Manager, error) {
 		return nil, err
 	}
 	m := &Manager{
-		o: o, servers: map[string]*server{}, busy: map[string]bool{}, notices: newNotices(o.Notify, o.Log), began: make(chan struct{}),
+		o: o, servers: map[string]*server{}, busy: map[string]bool{}, notices: newNotices(o.Notify, o.Log),
+		began:  make(chan struct{}),
 		asking: make(chan struct{}, max(o.ElicitationQueue, 0)),
 	}
 	for _, cfg := range o.Servers {
@@ -61,8 +63,9 @@ func New(o Options) (*Manager, error) {
 	return m, nil
 }
 
-// Run starts the configured servers and those that were added earlier, and keeps them alive until ctx ends. It returns when every connection is closed and
-// every process is gone, which takes at most a few seconds; always nil. It may be called once.
+// Run starts the configured servers and those that were added earlier, and keeps them alive until ctx ends. It returns
+// when every connection is closed and every process is gone, which takes at most a few seconds; always nil. It may be
+// called once.
 func (m *Manager) Run(ctx context.Context) error {
 	stop := m.notices.start()
 	defer stop()
@@ -124,10 +127,14 @@ func (m *Manager) unknown(id string) *guard.Error {
 	if len(known) > 0 {
 		text = "there are " + strings.Join(known, ", ")
 	}
-	return &guard.Error{Code: guard.NotFound, Server: id, Message: fmt.Sprintf("there is no server %q; %s", bounded(id, 80), text)}
+	return &guard.Error{
+		Code: guard.NotFound, Server: id,
+		Message: fmt.Sprintf("there is no server %q; %s", bounded(id, 80), text),
+	}
 }
 
-// Add connects a server that is not configured. It tries once: a server that cannot be reached is not kept. One that can survives a restart.
+// Add connects a server that is not configured. It tries once: a server that cannot be reached is not kept. One that
+// can survives a restart.
 func (m *Manager) Add(ctx context.Context, cfg Server) (Status, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
@@ -154,14 +161,18 @@ func (m *Manager) Add(ctx context.Context, cfg Server) (Status, error) {
 	return s.status(), nil
 }
 
-// Check says what is wrong with a server that Add would refuse, as far as that can be known without reaching it: before anybody is asked about it.
+// Check says what is wrong with a server that Add would refuse, as far as that can be known without reaching it: before
+// anybody is asked about it.
 func (m *Manager) Check(cfg Server) error {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
 		return &guard.Error{Code: guard.InvalidInput, Server: cfg.ID, Message: err.Error()}
 	}
 	if cfg.URL != "" {
-		if _, err := netrule.CheckURL(cfg.URL, netrule.Options{AllowHTTP: true, AllowPrivate: cfg.Trust == guard.Trusted}); err != nil {
+		if _, err := netrule.CheckURL(cfg.URL, netrule.Options{
+			AllowHTTP:    true,
+			AllowPrivate: cfg.Trust == guard.Trusted,
+		}); err != nil {
 			return blockedURL(cfg.ID, err)
 		}
 	}
@@ -173,7 +184,10 @@ func (m *Manager) Check(cfg Server) error {
 // room says whether a dynamic server may be added under an id; the lock is held.
 func (m *Manager) room(id string) error {
 	if _, ok := m.servers[id]; ok {
-		return &guard.Error{Code: guard.InvalidInput, Server: id, Message: "there is a server " + id + " already; remove it first or take another id"}
+		return &guard.Error{
+			Code: guard.InvalidInput, Server: id,
+			Message: "there is a server " + id + " already; remove it first or take another id",
+		}
 	}
 	dynamic := 0
 	for _, other := range m.servers {
@@ -184,7 +198,8 @@ func (m *Manager) room(id string) error {
 	if limit := max(m.o.MaxDynamicServers, 0); dynamic >= limit {
 		return &guard.Error{
 			Code: guard.PolicyBlocked, Server: id,
-			Message: fmt.Sprintf("the limit of servers that may be added is reached (%d of %d); remove one first", dynamic, limit),
+			Message: fmt.Sprintf("the limit of servers that may be added is reached (%d of %d); remove one first",
+				dynamic, limit),
 		}
 	}
 	return nil
@@ -219,7 +234,8 @@ func (m *Manager) drop(s *server) {
 	}
 }
 
-// Remove disconnects a server and says how many tools went with it. A configured one is back after a restart of the program.
+// Remove disconnects a server and says how many tools went with it. A configured one is back after a restart of the
+// program.
 func (m *Manager) Remove(ctx context.Context, id string) (int, error) {
 	done, err := m.reserve(id)
 	if err != nil {
@@ -243,7 +259,8 @@ func (m *Manager) Remove(ctx context.Context, id string) (int, error) {
 	return n, nil
 }
 
-// Restart closes a server's connections, forgets its failures and connects again. It waits for the first attempt and returns its error.
+// Restart closes a server's connections, forgets its failures and connects again. It waits for the first attempt and
+// returns its error.
 func (m *Manager) Restart(ctx context.Context, id string) (Status, error) {
 	done, err := m.reserve(id)
 	if err != nil {
@@ -290,7 +307,8 @@ func (m *Manager) all() []*server {
 	return list
 }
 
-// Ready waits until Run has begun and every server has had its first attempt to connect, for commands that print what there is. The start of the service never waits.
+// Ready waits until Run has begun and every server has had its first attempt to connect, for commands that print what
+// there is. The start of the service never waits.
 func (m *Manager) Ready(ctx context.Context) error {
 	select {
 	case <-m.began:

@@ -59,7 +59,8 @@ func stage(t *testing.T, way over, bad mcptest.Options, set func(*mcp.Options, *
 
 // process is a server that is the test binary once more.
 func process(id string, o mcptest.Options) mcp.Server {
-	return mcp.Server{ID: id, Command: commandName, Env: o.Env(), Timeout: time.Minute, Confine: "off"} // it notes its number where the test looks
+	// it notes its number where the test looks
+	return mcp.Server{ID: id, Command: commandName, Env: o.Env(), Timeout: time.Minute, Confine: "off"}
 }
 
 // nobodyLeft checks that every process that left its number is gone, and its group with it.
@@ -209,7 +210,8 @@ func TestNeverConnects(t *testing.T) {
 	}
 }
 
-// TestCallGoesWrong has servers that connect and then fail a call: the error is typed and says what happened, and the other server works.
+// TestCallGoesWrong has servers that connect and then fail a call: the error is typed and says what happened, and the
+// other server works.
 func TestCallGoesWrong(t *testing.T) {
 	t.Parallel()
 	still := func(o *mcp.Options, _ *mcp.Server) { o.MaxMessage, o.Now = 1<<20, frozen() }
@@ -454,8 +456,8 @@ func heap() runtime.MemStats {
 	return m
 }
 
-// TestStrictSignIn has a server that wants a sign-in and answers the older handshake, which the library tries next, with another refusal: what counts is
-// that it wants a sign-in.
+// TestStrictSignIn has a server that wants a sign-in and answers the older handshake, which the library tries next,
+// with another refusal: what counts is that it wants a sign-in.
 func TestStrictSignIn(t *testing.T) {
 	t.Parallel()
 	b := start(t, mcp.Options{})

@@ -30,7 +30,8 @@ const (
 	PerCaller  Scope = "caller"  // one per person
 )
 
-// Root is a directory that a server may use. It is a grant, not a hint: some servers replace their own directories with it.
+// Root is a directory that a server may use. It is a grant, not a hint: some servers replace their own directories with
+// it.
 type Root struct {
 	URI  string `json:"uri"` // file://…
 	Name string `json:"name,omitempty"`
@@ -123,11 +124,14 @@ type Options struct {
 	IdleTimeout    time.Duration // after which an unused connection of a scope is closed; 0 = 10 min
 	KeepAlive      time.Duration // between pings, where the protocol has them; 0 = 30 s
 
-	// Elicit asks the person; nil declines every question at once. It is called from several goroutines and has to honour ctx.
+	// Elicit asks the person; nil declines every question at once. It is called from several goroutines and has to
+	// honour ctx.
 	Elicit func(ctx context.Context, e Elicitation) (Answer, error)
-	// Sample asks the model on behalf of a server; nil refuses. It is called from several goroutines and has to honour ctx.
+	// Sample asks the model on behalf of a server; nil refuses. It is called from several goroutines and has to honour
+	// ctx.
 	Sample func(ctx context.Context, r SampleRequest) (SampleResult, error)
-	// Notify is told what happened to servers, one call after the other, from one goroutine of Run. A slow one delays and may lose notices, nothing else.
+	// Notify is told what happened to servers, one call after the other, from one goroutine of Run. A slow one delays
+	// and may lose notices, nothing else.
 	Notify func(Notice)
 	// Redact takes secrets out of what servers print; nil = nothing is redacted.
 	Redact func(string) string
@@ -138,12 +142,14 @@ type Options struct {
 
 	Sandbox Sandbox  // how programs are held; its zero value holds nothing
 	Environ []string // what processes inherit, before it is cleaned
-	WorkDir string   // below it every process has a directory of its own; "" = the system's directory for temporary files
-	Version string   // of this program, told to servers
+	// below it every process has a directory of its own; "" = the system's directory for temporary files
+	WorkDir string
+	Version string // of this program, told to servers
 
 	Resolver Resolver       // nil = the system's
 	CAs      *x509.CertPool // nil = the system's
-	// Dial opens a connection to an address that was checked; nil = a dialer that refuses private addresses once more, at the socket. For tests.
+	// Dial opens a connection to an address that was checked; nil = a dialer that refuses private addresses once more,
+	// at the socket. For tests.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	Now  func() time.Time // nil = time.Now
 	Log  zerolog.Logger
@@ -204,8 +210,9 @@ func (o Options) withDefaults() (Options, error) {
 	return o, nil
 }
 
-// withDefaults checks what can be checked without starting anything. What a running server needs besides (a permitted command, a public address) is
-// checked at every connect, so that a wrong entry is a broken server and not a service that does not start.
+// withDefaults checks what can be checked without starting anything. What a running server needs besides (a permitted
+// command, a public address) is checked at every connect, so that a wrong entry is a broken server and not a service
+// that does not start.
 func (s Server) withDefaults() (Server, error) {
 	if err := guard.ServerID(s.ID); err != nil {
 		return s, err

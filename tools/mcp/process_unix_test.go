@@ -31,8 +31,8 @@ func (b *bench) pid(t *testing.T) (int, string) {
 	return n, dir
 }
 
-// TestDies has a server die in the middle of a call: the call ends at once with a typed error, the tools are gone until it is back, and the conversation
-// that used it is told both.
+// TestDies has a server die in the middle of a call: the call ends at once with a typed error, the tools are gone until
+// it is back, and the conversation that used it is told both.
 func TestDies(t *testing.T) {
 	t.Parallel()
 	cfg := stdio("srv", "plain")

@@ -26,7 +26,8 @@ import (
 //
 // The network namespace matters for the tests over HTTP: server-everything listens on all interfaces.
 
-// real gives the PATH in which the servers and node are found, and an empty directory; it skips where they are not there.
+// real gives the PATH in which the servers and node are found, and an empty directory; it skips where they are not
+// there.
 func real(t *testing.T, program string) (search, dir string) {
 	t.Helper()
 	root := os.Getenv("ZEPH_MCP_SERVERS")
@@ -161,7 +162,8 @@ func everythingOverHTTP(t *testing.T, search, dir string) string {
 	return "http://" + address + "/mcp"
 }
 
-// TestRealFilesystem has the server for files. The roots that it is given take the place of the directory on its command line.
+// TestRealFilesystem has the server for files. The roots that it is given take the place of the directory on its
+// command line.
 func TestRealFilesystem(t *testing.T) {
 	t.Parallel()
 	for _, granted := range []string{"command line", "roots"} {

@@ -65,13 +65,15 @@ func (s *server) key(origin tools.Origin) (string, *guard.Error) {
 	if key == "" {
 		return "", &guard.Error{
 			Code: guard.PolicyBlocked, Server: s.cfg.ID,
-			Message: fmt.Sprintf("the server %s has one connection per %s, and this call has none", s.cfg.ID, s.cfg.Scope),
+			Message: fmt.Sprintf("the server %s has one connection per %s, and this call has none", s.cfg.ID,
+				s.cfg.Scope),
 		}
 	}
 	return key, nil
 }
 
-// acquire gives the connection for a call; release has to be called when it is over. It waits a while for a server that is away.
+// acquire gives the connection for a call; release has to be called when it is over. It waits a while for a server that
+// is away.
 func (s *server) acquire(ctx context.Context, origin tools.Origin) (c *conn, release func(), err error) {
 	key, e := s.key(origin)
 	if e != nil {
@@ -105,12 +107,18 @@ func (s *server) acquire(ctx context.Context, origin tools.Origin) (c *conn, rel
 	return sl.conn, release, nil
 }
 
-// reserve finds or makes the slot of a key and holds it. Where there are too many, the one that was not used for the longest time has to go.
-func (s *server) reserve(ctx context.Context, key string, origin tools.Origin) (sl *slot, evicted *conn, e *guard.Error) {
+// reserve finds or makes the slot of a key and holds it. Where there are too many, the one that was not used for the
+// longest time has to go.
+func (s *server) reserve(ctx context.Context, key string,
+	origin tools.Origin,
+) (sl *slot, evicted *conn, e *guard.Error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
-		return nil, nil, &guard.Error{Code: guard.Transient, Server: s.cfg.ID, Message: "the server " + s.cfg.ID + " is being stopped"}
+		return nil, nil, &guard.Error{
+			Code: guard.Transient, Server: s.cfg.ID,
+			Message: "the server " + s.cfg.ID + " is being stopped",
+		}
 	}
 	if sl = s.pool[key]; sl != nil && !sl.dead() {
 		sl.users++
@@ -130,7 +138,8 @@ func (s *server) reserve(ctx context.Context, key string, origin tools.Origin) (
 		if oldest == "" {
 			return nil, evicted, &guard.Error{
 				Code: guard.RateLimited, Server: s.cfg.ID,
-				Message: fmt.Sprintf("all %d connections to the server %s are in use; try again later", len(s.pool), s.cfg.ID),
+				Message: fmt.Sprintf("all %d connections to the server %s are in use; try again later", len(s.pool),
+					s.cfg.ID),
 			}
 		}
 		evicted = s.pool[oldest].conn
@@ -138,7 +147,8 @@ func (s *server) reserve(ctx context.Context, key string, origin tools.Origin) (
 	}
 	sl = &slot{ready: make(chan struct{}), users: 1, last: s.m.o.Now(), cancel: func() {}}
 	s.pool[key] = sl
-	s.filling.Go(func() { s.fill(context.WithoutCancel(ctx), key, sl, origin) }) // apart from this call: others may wait for it too
+	// apart from this call: others may wait for it too
+	s.filling.Go(func() { s.fill(context.WithoutCancel(ctx), key, sl, origin) })
 	return sl, evicted, nil
 }
 
@@ -181,7 +191,10 @@ func (s *server) fill(ctx context.Context, key string, sl *slot, origin tools.Or
 	}
 	s.mu.Lock()
 	if err == nil && s.closed {
-		err = &guard.Error{Code: guard.Transient, Server: s.cfg.ID, Message: "the server " + s.cfg.ID + " is being stopped"}
+		err = &guard.Error{
+			Code: guard.Transient, Server: s.cfg.ID,
+			Message: "the server " + s.cfg.ID + " is being stopped",
+		}
 		defer c.close()
 	}
 	if err != nil {
@@ -203,9 +216,16 @@ func (c *conn) same(t guard.Tool) *guard.Error {
 	}
 	switch print, ok := c.prints[t.Name]; {
 	case !ok:
-		return &guard.Error{Code: guard.NotFound, Server: c.s.cfg.ID, Tool: t.Name, Message: "the server does not have the tool " + t.Name + " for this person"}
+		return &guard.Error{
+			Code: guard.NotFound, Server: c.s.cfg.ID, Tool: t.Name,
+			Message: "the server does not have the tool " + t.Name + " for this person",
+		}
 	case print != t.Fingerprint:
-		return &guard.Error{Code: guard.PolicyBlocked, Server: c.s.cfg.ID, Tool: t.Name, Message: "the tool " + t.Name + " is another one for this person than the one that was offered; it is not called"}
+		return &guard.Error{
+			Code: guard.PolicyBlocked, Server: c.s.cfg.ID, Tool: t.Name,
+			Message: "the tool " + t.Name +
+				" is another one for this person than the one that was offered; it is not called",
+		}
 	}
 	return nil
 }

@@ -19,7 +19,8 @@ const (
 	sweepEvery  = time.Minute
 )
 
-// server is one configured or added server. Its goroutine (run) is the only one that connects it and that changes what is registered.
+// server is one configured or added server. Its goroutine (run) is the only one that connects it and that changes what
+// is registered.
 type server struct {
 	m       *Manager
 	cfg     Server
@@ -65,8 +66,9 @@ func newServer(m *Manager, cfg Server, dynamic bool) *server {
 		m: m, cfg: cfg, log: m.o.Log.With().Str("server", cfg.ID).Logger(), dynamic: dynamic,
 		limiter: guard.NewLimiter(cfg.CallsPerMinute), done: make(chan struct{}), tried: make(chan struct{}),
 		changed: make(chan struct{}, 1), suspect: make(chan *conn, 1), moved: make(chan struct{}),
-		state: Connecting, since: m.o.Now(), transport: cfg.transport(), pool: map[string]*slot{}, sessions: map[string]struct{}{},
-		cancel: func() {},
+		state: Connecting, since: m.o.Now(), transport: cfg.transport(), pool: map[string]*slot{},
+		sessions: map[string]struct{}{},
+		cancel:   func() {},
 	}
 }
 
@@ -149,8 +151,8 @@ func (s *server) connect(ctx context.Context, failures *int) *conn {
 	}
 }
 
-// hopeless says whether there is no point in trying again. A server that was connected once is always tried again: what it answers while it is
-// being redeployed says nothing about our configuration.
+// hopeless says whether there is no point in trying again. A server that was connected once is always tried again: what
+// it answers while it is being redeployed says nothing about our configuration.
 func (s *server) hopeless(err error) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -226,7 +228,8 @@ func (s *server) take(ctx context.Context, c *conn, timeout time.Duration) error
 	s.set(Connected, "") // now that its tools are there: who sees it connected may look for them
 	s.log.Info().Str("protocol", c.protocol()).Int("tools", len(next.tools)).Msg("mcp server connected")
 	if was == Gone && !first {
-		s.notify(Back, fmt.Sprintf("The server %s is back; its %d tools can be used again.", s.cfg.ID, len(next.tools)), nil)
+		s.notify(Back, fmt.Sprintf("The server %s is back; its %d tools can be used again.", s.cfg.ID, len(next.tools)),
+			nil)
 	}
 	return nil
 }
@@ -271,8 +274,8 @@ func (s *server) serve(ctx context.Context, c *conn) {
 	}
 }
 
-// replace is what follows the death of a connection. Where only the connection was lost (an expired session), a new one takes its place before anybody
-// notices; else the tools are withdrawn and everybody is told.
+// replace is what follows the death of a connection. Where only the connection was lost (an expired session), a new one
+// takes its place before anybody notices; else the tools are withdrawn and everybody is told.
 func (s *server) replace(ctx context.Context, c *conn) *conn {
 	cause := c.explain(c.cause())
 	c.close()
@@ -290,7 +293,8 @@ func (s *server) replace(ctx context.Context, c *conn) *conn {
 	return nil
 }
 
-// lost says that a server went away. Its tools keep their names: who calls one is told that the server is away, and not that there is no such tool.
+// lost says that a server went away. Its tools keep their names: who calls one is told that the server is away, and not
+// that there is no such tool.
 func (s *server) lost(cause error) {
 	text := s.m.o.Redact(guard.AsError(cause, s.cfg.ID, "").Message)
 	s.log.Warn().Err(cause).Msg("mcp server lost")
@@ -298,7 +302,8 @@ func (s *server) lost(cause error) {
 	s.main = nil
 	s.mu.Unlock()
 	s.set(Gone, text)
-	s.notify(Away, fmt.Sprintf("The server %s went away: %s. Its tools cannot be used until it is back.", s.cfg.ID, text), nil)
+	s.notify(Away, fmt.Sprintf("The server %s went away: %s. Its tools cannot be used until it is back.", s.cfg.ID,
+		text), nil)
 }
 
 // withdraw takes the tools out of the registry and the instructions out of the prompt.
@@ -311,106 +316,6 @@ func (s *server) withdraw() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.main, s.offered = nil, nil
-}
-
-// goneWait is how long a call waits for a server that went away: long enough for one that is started again at once.
-const goneWait = 5 * time.Second
-
-// beginWait is how long a call waits for Run to begin, which follows within moments of the start of a program.
-const beginWait = 30 * time.Second
-
-// current is the connection for calls, or why there is none. It waits for a server that is being connected, within ctx and the time that a server has for it.
-func (s *server) current(ctx context.Context) (*conn, error) {
-	var limit <-chan time.Time
-	for {
-		s.mu.Lock()
-		main, state, problem, moved := s.main, s.state, s.problem, s.moved
-		s.mu.Unlock()
-		if main != nil && state == Connected && !main.over() {
-			return main, nil
-		}
-		patience := s.patience(state)
-		if patience > 0 && limit == nil {
-			t := time.NewTimer(patience)
-			defer t.Stop()
-			limit = t.C
-		}
-		if patience == 0 {
-			return nil, s.absent(problem)
-		}
-		select {
-		case <-moved:
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		case <-limit:
-			return nil, s.absent(problem)
-		}
-	}
-}
-
-// Await waits for the server of a tool that is not registered, within ctx and the time that a server has to connect. The error says that it is away; nil = it is
-// connected, or there is no such server: then there is no such tool.
-func (m *Manager) Await(ctx context.Context, tool string) error {
-	id, name, ok := guard.Split(tool)
-	if !ok {
-		return nil
-	}
-	t := time.NewTimer(beginWait)
-	defer t.Stop()
-	select {
-	case <-m.began: // servers that were added in the chat are known from here on
-	case <-t.C:
-		return nil // nobody runs the manager
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-	s, err := m.lookup(id)
-	if err != nil {
-		return nil //nolint:nilerr // no server: no tool
-	}
-	if _, err = s.current(ctx); err == nil || ctx.Err() != nil {
-		return err
-	}
-	e := guard.AsError(err, id, name)
-	e.Message = m.o.Redact(e.Message)
-	return e
-}
-
-// Away says whether a server is there and not connected: its tools keep their names, and calls of them fail.
-func (m *Manager) Away(id string) bool {
-	s, err := m.lookup(id)
-	if err != nil {
-		return false
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.state != Connected
-}
-
-// patience is how long a call waits for a server in a state; 0 = not at all.
-func (s *server) patience(state State) time.Duration {
-	switch state {
-	case Connecting:
-		return s.cfg.StartupTimeout
-	case Connected: // its connection has ended, and its goroutine is about to notice
-		return goneWait
-	case Gone:
-		return goneWait
-	default:
-		return 0
-	}
-}
-
-// absent is the failure of a call of a server that is away.
-func (s *server) absent(problem string) *guard.Error {
-	text := "the server " + s.cfg.ID + " is not connected at the moment"
-	if problem != "" {
-		text += ": " + problem
-	}
-	return &guard.Error{
-		Code: guard.Transient, Server: s.cfg.ID, Message: text,
-		Suggestion: "The tool exists, but its server is away. Do without it, or tell the user; it may be back later.",
-	}
 }
 
 // used remembers a conversation that has to be told when the server goes away.

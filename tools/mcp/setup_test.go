@@ -52,7 +52,8 @@ func serveStdio(mode string) {
 		fmt.Fprintln(os.Stdout, "{broken")
 	case "exit":
 		fmt.Fprintln(os.Stderr, "no license key: sk-secret-123")
-		// Not os.Exit: with -cover it would say that the coverage of this process goes nowhere, and that would be the last it said.
+		// Not os.Exit: with -cover it would say that the coverage of this process goes nowhere, and that would be the
+		// last it said.
 		fmt.Fprintln(os.Stderr, syscall.Exec("/bin/sh", []string{"sh", "-c", "exit 3"}, nil))
 	case "flood":
 		flood()

@@ -73,9 +73,10 @@ func (l *stderrLog) last() string {
 	return bounded(telling(l.tail), 200)
 }
 
-// telling chooses the line of a program's last words that a person needs. What stands at the very end is mostly a frame of a stack, a hint where a log lies, or
-// the version of what ran it. The last line that was thrown wins ("TypeError: …"), then the first one of npm, then the last one that sounds like a failure,
-// then the last one that is no decoration.
+// telling chooses the line of a program's last words that a person needs. What stands at the very end is mostly a frame
+// of a stack, a hint where a log lies, or the version of what ran it. The last line that was thrown wins ("TypeError:
+// …"), then the first one of npm, then the last one that sounds like a failure, then the last one that is no
+// decoration.
 func telling(lines []string) string {
 	best, bestRank := "", 0
 	for _, line := range lines {
@@ -109,7 +110,8 @@ func rankOf(line string) (rank int, first bool) {
 	npm := text != line
 	text = strings.TrimSpace(text)
 	switch {
-	case npm && !strings.HasPrefix(line, "npm ERR!") && !strings.HasPrefix(line, "npm error"), stderrNoise.MatchString(text):
+	case npm && !strings.HasPrefix(line, "npm ERR!") && !strings.HasPrefix(line, "npm error"),
+		stderrNoise.MatchString(text):
 		return 0, false
 	case stderrThrown.MatchString(text):
 		return 4, false

@@ -25,7 +25,8 @@ const (
 	drainLimit = 500 * time.Millisecond // for what a dead process has left in its pipes
 )
 
-// process is a server that we have started. Everything it starts ends with it, whatever group it is in, and it ends with us.
+// process is a server that we have started. Everything it starts ends with it, whatever group it is in, and it ends
+// with us.
 type process struct {
 	run    *sandbox.Piped
 	stdin  *os.File
@@ -40,7 +41,10 @@ type process struct {
 // startProcess starts the server's program and gives the transport to it.
 func (s *server) startProcess(ctx context.Context, c *conn) (sdk.Transport, error) {
 	refuse := func(err error) error {
-		return &guard.Error{Code: guard.PolicyBlocked, Server: s.cfg.ID, Message: "server " + s.cfg.ID + ": " + err.Error(), Err: err}
+		return &guard.Error{
+			Code: guard.PolicyBlocked, Server: s.cfg.ID,
+			Message: "server " + s.cfg.ID + ": " + err.Error(), Err: err,
+		}
 	}
 	o := s.m.o
 	if s.dynamic && !o.ChatCommands {
@@ -62,7 +66,8 @@ func (s *server) startProcess(ctx context.Context, c *conn) (sdk.Transport, erro
 		return nil, refuse(err)
 	}
 	if names := guard.Withheld(o.Environ); len(names) > 0 && !isolated {
-		s.log.Info().Strs("names", names).Msg("variables that may hold credentials are withheld from the mcp server; name them in its env to pass them on")
+		s.log.Info().Strs("names", names).
+			Msg("variables that may hold credentials are withheld from the mcp server; name them in its env to pass them on")
 	}
 	path, err := lookPath(s.cfg.Command, env)
 	if err != nil {
@@ -79,7 +84,10 @@ func (s *server) startProcess(ctx context.Context, c *conn) (sdk.Transport, erro
 	}
 	p, err := s.launch(ctx, c.spec(path, dir, env))
 	if err != nil {
-		return nil, &guard.Error{Code: guard.PolicyBlocked, Server: s.cfg.ID, Message: fmt.Sprintf("the program %s of server %s could not be started", s.cfg.Command, s.cfg.ID), Err: err}
+		return nil, &guard.Error{
+			Code: guard.PolicyBlocked, Server: s.cfg.ID,
+			Message: fmt.Sprintf("the program %s of server %s could not be started", s.cfg.Command, s.cfg.ID), Err: err,
+		}
 	}
 	c.proc = p
 	p.stdout.see = c.tasks.see // nobody reads yet
@@ -138,12 +146,14 @@ func dirName(id string) string {
 
 // launch starts the process.
 func (s *server) launch(ctx context.Context, spec sandbox.Spec) (*process, error) {
-	run, err := sandbox.StartPiped(context.WithoutCancel(ctx), spec) // its life is that of the connection, not of the attempt
+	// its life is that of the connection, not of the attempt
+	run, err := sandbox.StartPiped(context.WithoutCancel(ctx), spec)
 	if err != nil {
 		return nil, err
 	}
 	p := &process{
-		run: run, stdin: run.Stdin, exited: make(chan struct{}), stdout: newFrames(run.Stdout, s.m.o.MaxMessage, s.m.o.Now, s.log),
+		run: run, stdin: run.Stdin, exited: make(chan struct{}),
+		stdout: newFrames(run.Stdout, s.m.o.MaxMessage, s.m.o.Now, s.log),
 		stderr: &stderrLog{r: run.Stderr, done: make(chan struct{}), redact: s.m.o.Redact, now: s.m.o.Now, log: s.log},
 	}
 	p.wg.Go(p.stderr.run)
@@ -163,7 +173,8 @@ func (p *process) reap() {
 	close(p.exited)
 }
 
-// stop ends the process and its whole tree: first by closing its input, then with SIGTERM, then with SIGKILL. It returns when they are gone.
+// stop ends the process and its whole tree: first by closing its input, then with SIGTERM, then with SIGKILL. It
+// returns when they are gone.
 func (p *process) stop() {
 	p.stopOne.Do(func() {
 		_ = p.stdin.Close()

@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// taskWatch notes which tools can only be called as a task (execution.taskSupport = "required"). The protocol's library does not know the field and drops it, so it
-// is read beside the library from what the server sends.
+// taskWatch notes which tools can only be called as a task (execution.taskSupport = "required"). The protocol's library
+// does not know the field and drops it, so it is read beside the library from what the server sends.
 type taskWatch struct {
 	mu     sync.Mutex
 	needed map[string]bool // by the server's own name

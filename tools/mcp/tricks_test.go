@@ -17,7 +17,8 @@ import (
 	"github.com/zephbot/zephbot/tools/mcp/mcptest"
 )
 
-// TestChangesItsTools has a server that puts another tool in the place of one that was accepted. It is withdrawn until an admin has seen it.
+// TestChangesItsTools has a server that puts another tool in the place of one that was accepted. It is withdrawn until
+// an admin has seen it.
 func TestChangesItsTools(t *testing.T) {
 	t.Parallel()
 	for name, protocol := range map[string]string{"newest": "", "older": "2025-11-25"} {
@@ -94,7 +95,8 @@ func TestLies(t *testing.T) {
 	}
 }
 
-// TestAsksInVain has servers that want something of the client in the middle of a call. The call comes to an end with a no, and person and model are told.
+// TestAsksInVain has servers that want something of the client in the middle of a call. The call comes to an end with a
+// no, and person and model are told.
 func TestAsksInVain(t *testing.T) {
 	t.Parallel()
 	const asked = "The server bad asked: “" + mcptest.Question
@@ -150,7 +152,8 @@ func TestAsksInVain(t *testing.T) {
 	}
 }
 
-// TestAnswerDuringCall has a person answer the question of a server. While they think, other calls work, those of the same connection too.
+// TestAnswerDuringCall has a person answer the question of a server. While they think, other calls work, those of the
+// same connection too.
 func TestAnswerDuringCall(t *testing.T) {
 	t.Parallel()
 	for name, protocol := range map[string]string{"newest": "", "older": "2025-11-25"} {

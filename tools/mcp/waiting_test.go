@@ -12,8 +12,8 @@ import (
 	"github.com/zephbot/zephbot/tools/mcp/guard"
 )
 
-// TestAttackChangedInstructions: what a server says about itself is withheld when it is another text than the accepted one, also over a restart, and also
-// where it said nothing at first. A trusted server is believed.
+// TestAttackChangedInstructions: what a server says about itself is withheld when it is another text than the accepted
+// one, also over a restart, and also where it said nothing at first. A trusted server is believed.
 func TestAttackChangedInstructions(t *testing.T) {
 	t.Parallel()
 	for _, first := range []string{"Use one.", ""} {
@@ -67,7 +67,8 @@ func TestAttackChangedInstructions(t *testing.T) {
 	}
 }
 
-// TestAttackChangeBeforeAccept: between what an admin was shown and the yes the server puts another tool in its place. Nothing of it is accepted.
+// TestAttackChangeBeforeAccept: between what an admin was shown and the yes the server puts another tool in its place.
+// Nothing of it is accepted.
 func TestAttackChangeBeforeAccept(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

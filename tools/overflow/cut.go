@@ -8,12 +8,14 @@ import (
 	"github.com/clipperhouse/uax29/v2/graphemes"
 )
 
-// window is how far around a place its grapheme cluster is looked for, in bytes. A cluster that reaches farther is no character of any script.
+// window is how far around a place its grapheme cluster is looked for, in bytes. A cluster that reaches farther is no
+// character of any script.
 const window = 1024
 
-// Cut shows the first and the last limit/2 characters (code points) of a text that has more than limit, with a line between them that names how
-// many are left out; dropped is that number. A shorter text comes back as it is. Bytes that are no UTF-8 are replaced. A character that is made of
-// several code points is left out rather than cut. The text is not longer than limit and Extra.
+// Cut shows the first and the last limit/2 characters (code points) of a text that has more than limit, with a line
+// between them that names how many are left out; dropped is that number. A shorter text comes back as it is. Bytes that
+// are no UTF-8 are replaced. A character that is made of several code points is left out rather than cut. The text is
+// not longer than limit and Extra.
 func Cut(text string, limit int) (shown string, dropped int) {
 	text = valid(text)
 	if !longer(text, limit) {
@@ -27,8 +29,8 @@ func Cut(text string, limit int) (shown string, dropped int) {
 	return onNewLine(head, fmt.Sprintf("[… %d characters left out …]\n", dropped)) + tail, dropped
 }
 
-// ends is the beginning and the end of a text with more than most bytes, in no more than these, with a line between them that names how many characters
-// are left out; dropped is that number.
+// ends is the beginning and the end of a text with more than most bytes, in no more than these, with a line between
+// them that names how many characters are left out; dropped is that number.
 func ends(text string, most int) (shown string, dropped int) {
 	half := (most - Extra) / 2
 	end, begin := half, len(text)-half
@@ -89,7 +91,8 @@ func before(text string, n int) int {
 	return at
 }
 
-// cluster gives begin and end of the grapheme cluster (UAX #29) that the place at lies within; both are at where it lies between two.
+// cluster gives begin and end of the grapheme cluster (UAX #29) that the place at lies within; both are at where it
+// lies between two.
 func cluster(text string, at int) (begin, end int) {
 	if between(text, at) {
 		return at, at
@@ -111,7 +114,8 @@ func cluster(text string, at int) (begin, end int) {
 	return at, at
 }
 
-// around gives the piece of text in which the cluster at a place is looked for. It begins where surely a cluster does, or a window before.
+// around gives the piece of text in which the cluster at a place is looked for. It begins where surely a cluster does,
+// or a window before.
 func around(text string, at int) (from, to int) {
 	for from = at; at-from < window && !between(text, from); {
 		from--
@@ -125,8 +129,8 @@ func around(text string, at int) (from, to int) {
 	return from, to
 }
 
-// between says that a place is surely not within a cluster: it is an end of the text, or lies between two ASCII characters, of which UAX #29 joins
-// none but CR LF.
+// between says that a place is surely not within a cluster: it is an end of the text, or lies between two ASCII
+// characters, of which UAX #29 joins none but CR LF.
 func between(text string, at int) bool {
 	if at <= 0 || at >= len(text) {
 		return true

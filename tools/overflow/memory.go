@@ -11,7 +11,8 @@ import (
 // DefaultMemory is how many bytes a Memory without a bound of its own keeps.
 const DefaultMemory = 64 << 20
 
-// Memory is a Store for a process that has no database: what it keeps ends with the process. When it is full, the oldest outputs make room.
+// Memory is a Store for a process that has no database: what it keeps ends with the process. When it is full, the
+// oldest outputs make room.
 type Memory struct {
 	max int
 

@@ -1,5 +1,6 @@
-// Package overflow is the stage that keeps long output out of the model's context: the model sees head and tail, or a summary, and a reference
-// overflow:<uuid> under which the tool read_overflow gives the whole, page by page (seeds 003 and 004).
+// Package overflow is the stage that keeps long output out of the model's context: the model sees head and tail, or a
+// summary, and a reference overflow:<uuid> under which the tool read_overflow gives the whole, page by page (seeds 003
+// and 004).
 package overflow
 
 import (
@@ -21,7 +22,8 @@ const (
 	DefaultMaxBytes  = 10 << 20
 )
 
-// Extra is how many characters a shown text may be longer than the threshold: the marker of what is left out and the notice of the reference.
+// Extra is how many characters a shown text may be longer than the threshold: the marker of what is left out and the
+// notice of the reference.
 const Extra = 256
 
 // Prefix stands before an id in what a model reads.
@@ -35,8 +37,8 @@ const (
 	saveTimeout    = 10 * time.Second
 )
 
-// ErrNotFound is the answer of Store.Load for what it does not have, what has expired and what belongs to another conversation: who asks cannot
-// tell one from the other.
+// ErrNotFound is the answer of Store.Load for what it does not have, what has expired and what belongs to another
+// conversation: who asks cannot tell one from the other.
 var ErrNotFound = errors.New("no such stored output")
 
 // Item is one output that is kept whole.
@@ -67,8 +69,8 @@ func (i *Item) Validate() error {
 
 // Store keeps outputs. It is safe for concurrent use and keeps an Item until it expires or its conversation is reset.
 type Store interface {
-	// Save keeps the item, all of it or nothing. An item of the same session, turn and call is replaced: a call that is repeated after a crash
-	// leaves one. An id that another call has is an error.
+	// Save keeps the item, all of it or nothing. An item of the same session, turn and call is replaced: a call that is
+	// repeated after a crash leaves one. An id that another call has is an error.
 	Save(ctx context.Context, item Item) error
 	// Load gives the item of this session that has not expired at now, or ErrNotFound.
 	Load(ctx context.Context, session, id string, now time.Time) (Item, error)
@@ -84,11 +86,13 @@ type Options struct {
 	Limit func(call *tools.Call) int
 	// Retention is how long an output is kept; 0 or less = DefaultRetention.
 	Retention time.Duration
-	// MaxBytes is the largest output that is kept whole; of a larger one its ends are, when there is room for them. 0 or less = no limit.
+	// MaxBytes is the largest output that is kept whole; of a larger one its ends are, when there is room for them. 0
+	// or less = no limit.
 	MaxBytes int64
-	// Summarize puts a long output in fewer words, which then stand in place of head and tail; nil = off. question is what the person wants, text
-	// is the output already cut to the threshold. What fails, says nothing or takes too long leaves head and tail. It is not asked for untrusted
-	// content: a summary would carry an injection past the scan of the stage that marks.
+	// Summarize puts a long output in fewer words, which then stand in place of head and tail; nil = off. question is
+	// what the person wants, text is the output already cut to the threshold. What fails, says nothing or takes too
+	// long leaves head and tail. It is not asked for untrusted content: a summary would carry an injection past the
+	// scan of the stage that marks.
 	Summarize func(ctx context.Context, question, tool, text string) (string, error)
 	// SummaryTimeout bounds one summary; 0 or less = 30 seconds.
 	SummaryTimeout time.Duration
@@ -117,14 +121,16 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// New makes the stage. It expects texts from which credentials are gone. A result that is cut has Truncated set; Whole is empty in every result
-// that leaves the stage, for what it held is kept or given up. No failure of the stage is a failure of the call.
+// New makes the stage. It expects texts from which credentials are gone. A result that is cut has Truncated set; Whole
+// is empty in every result that leaves the stage, for what it held is kept or given up. No failure of the stage is a
+// failure of the call.
 func New(options Options) tools.Middleware {
 	s := &stage{Options: options.withDefaults()}
 	return func(next tools.Handler) tools.Handler {
 		return func(ctx context.Context, call *tools.Call) (*tools.Result, error) {
 			result, err := next(ctx, call)
-			if err != nil || result == nil || toolOf(call) == ToolName { // what read_overflow gives is bounded by itself
+			// what read_overflow gives is bounded by itself
+			if err != nil || result == nil || toolOf(call) == ToolName {
 				return result, err
 			}
 			return s.shape(ctx, call, result), nil
@@ -191,14 +197,16 @@ func (s *stage) shorten(ctx context.Context, call *tools.Call, result *tools.Res
 		return ends
 	}
 	if err != nil || blank(summary) {
-		s.Log.Warn().Err(err).Str("call", call.ID).Str("tool", toolOf(call)).Msg("output was not summarised, head and tail are shown")
+		s.Log.Warn().Err(err).Str("call", call.ID).Str("tool", toolOf(call)).
+			Msg("output was not summarised, head and tail are shown")
 		return ends
 	}
 	summary, _ = Cut("[summary of a long output]\n"+summary, limit)
 	return summary
 }
 
-// keep stores the first of the texts that is not too large, or the ends of the first, and says in one line where it is or why it is nowhere.
+// keep stores the first of the texts that is not too large, or the ends of the first, and says in one line where it is
+// or why it is nowhere.
 func (s *stage) keep(ctx context.Context, call *tools.Call, texts []string, source string) string {
 	text, part := "", ""
 	for _, candidate := range texts {
@@ -213,17 +221,20 @@ func (s *stage) keep(ctx context.Context, call *tools.Call, texts []string, sour
 		part = fmt.Sprintf(" without %d in the middle", dropped)
 	}
 	if text == "" {
-		s.Log.Warn().Str("call", call.ID).Str("tool", toolOf(call)).Int("bytes", len(texts[0])).Msg("output is too large to be kept")
+		s.Log.Warn().Str("call", call.ID).Str("tool", toolOf(call)).Int("bytes", len(texts[0])).
+			Msg("output is too large to be kept")
 		return fmt.Sprintf("[the whole output, %d characters, could not be kept: it is larger than %d bytes; ask for less at once]",
 			count(texts[0]), s.MaxBytes)
 	}
 	item := s.item(call, text, source)
 	if err := s.save(ctx, item); err != nil {
-		s.Log.Error().Err(err).Str("call", call.ID).Str("tool", item.Tool).Int("bytes", len(text)).Msg("output was not kept")
+		s.Log.Error().Err(err).Str("call", call.ID).Str("tool", item.Tool).Int("bytes", len(text)).
+			Msg("output was not kept")
 		return fmt.Sprintf("[the whole output, %d characters, could not be kept]", count(texts[0]))
 	}
 	if part != "" {
-		return fmt.Sprintf("[%d characters%s kept as %s%s; %s reads them]", count(texts[0]), part, Prefix, item.ID, ToolName)
+		return fmt.Sprintf("[%d characters%s kept as %s%s; %s reads them]", count(texts[0]), part, Prefix, item.ID,
+			ToolName)
 	}
 	return fmt.Sprintf("[%d characters kept as %s%s; %s reads them]", count(text), Prefix, item.ID, ToolName)
 }
@@ -259,7 +270,8 @@ func isID(id string) bool {
 	return err == nil && parsed.String() == id
 }
 
-// Whole is the stage for where nobody can read a reference: every result has its whole text. A result that a tool has cut itself says so.
+// Whole is the stage for where nobody can read a reference: every result has its whole text. A result that a tool has
+// cut itself says so.
 func Whole(next tools.Handler) tools.Handler {
 	return func(ctx context.Context, call *tools.Call) (*tools.Result, error) {
 		result, err := next(ctx, call)

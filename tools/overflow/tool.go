@@ -36,7 +36,8 @@ func errUnknown() *tools.Error {
 	}
 }
 
-// Tool makes read_overflow: it reads Options.Store in pages that are never cut again. The error is a programmer's: there is no Store.
+// Tool makes read_overflow: it reads Options.Store in pages that are never cut again. The error is a programmer's:
+// there is no Store.
 func Tool(options Options) (tools.Tool, error) {
 	if options.Store == nil {
 		return tools.Tool{}, fmt.Errorf("tool %s: there is no store to read from", ToolName)
@@ -107,7 +108,10 @@ func (r *reading) run(ctx context.Context, call *tools.Call, in readArgs) (*tool
 	case err != nil && ctx.Err() != nil:
 		return nil, err
 	case err != nil:
-		return nil, &tools.Error{Category: tools.ServerError, Message: "the stored output cannot be read at the moment", Err: err}
+		return nil, &tools.Error{
+			Category: tools.ServerError, Message: "the stored output cannot be read at the moment",
+			Err: err,
+		}
 	}
 	text, err := r.part(valid(item.Text), in)
 	if err != nil {
@@ -120,7 +124,8 @@ func (r *reading) run(ctx context.Context, call *tools.Call, in readArgs) (*tool
 func (r *reading) part(text string, in readArgs) (string, error) {
 	total := count(text)
 	if in.Offset > 0 && in.Offset >= total {
-		return "", tools.Errorf(tools.InvalidParameters, "offset: %d is behind the end; the output has %d characters", in.Offset, total)
+		return "", tools.Errorf(tools.InvalidParameters, "offset: %d is behind the end; the output has %d characters",
+			in.Offset, total)
 	}
 	limit := r.page
 	if in.Limit > 0 {
@@ -128,7 +133,8 @@ func (r *reading) part(text string, in readArgs) (string, error) {
 	}
 	from := after(text, 0, in.Offset)
 	to := after(text, from, limit)
-	if begin, _ := cluster(text, to); begin > from { // a character that is made of several code points opens the next page
+	// a character that is made of several code points opens the next page
+	if begin, _ := cluster(text, to); begin > from {
 		to = begin
 	}
 	next := in.Offset + count(text[from:to])

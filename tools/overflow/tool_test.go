@@ -143,7 +143,8 @@ func TestReadWithAStoreThatFails(t *testing.T) {
 	}
 }
 
-// TestEveryPageOfALongOutput goes through the whole chain: a tool prints too much, the model reads page after page by what each says, and has it all.
+// TestEveryPageOfALongOutput goes through the whole chain: a tool prints too much, the model reads page after page by
+// what each says, and has it all.
 func TestEveryPageOfALongOutput(t *testing.T) {
 	t.Parallel()
 	var lines strings.Builder

@@ -1,7 +1,9 @@
-// Package quota is the stage that bounds how many tool calls a conversation may make (seeds 001 and 003: max_tool_calls_per_session).
+// Package quota is the stage that bounds how many tool calls a conversation may make (seeds 001 and 003:
+// max_tool_calls_per_session).
 //
-// It counts nothing itself: a call carries its place in the conversation (Call.BatchN and Call.CallN, made from the journal). That is why a
-// retry, a call that waited for a person, and one that another process takes up after a crash are never counted twice.
+// It counts nothing itself: a call carries its place in the conversation (Call.BatchN and Call.CallN, made from the
+// journal). That is why a retry, a call that waited for a person, and one that another process takes up after a crash
+// are never counted twice.
 package quota
 
 import (
@@ -30,8 +32,8 @@ type Options struct {
 	Unit string
 }
 
-// New makes the stage. It holds no state and is safe for concurrent use. A call that is not part of a conversation (number 0) passes; a probe
-// is judged as the call itself.
+// New makes the stage. It holds no state and is safe for concurrent use. A call that is not part of a conversation
+// (number 0) passes; a probe is judged as the call itself.
 func New(o Options) tools.Middleware {
 	return func(next tools.Handler) tools.Handler {
 		return func(ctx context.Context, call *tools.Call) (*tools.Result, error) {

@@ -96,7 +96,8 @@ func TestUncounted(t *testing.T) {
 	}
 }
 
-// TestChain: the quota stands before the question to a person, and a probe hears it too; the same call may come any number of times.
+// TestChain: the quota stands before the question to a person, and a probe hears it too; the same call may come any
+// number of times.
 func TestChain(t *testing.T) {
 	t.Parallel()
 	var counter toolstest.Counter

@@ -1,4 +1,5 @@
-// Package redact is the stage that takes credentials out of what a tool gave back, before the model, the chat or the journal see it.
+// Package redact is the stage that takes credentials out of what a tool gave back, before the model, the chat or the
+// journal see it.
 package redact
 
 import (
@@ -30,7 +31,8 @@ func New(r Redactor) tools.Middleware {
 			clean := *result
 			clean.Text = r.String(result.Text)
 			if clean.Text != result.Text {
-				clean.Credentials += max(1, strings.Count(clean.Text, redact.Mask)-strings.Count(result.Text, redact.Mask))
+				clean.Credentials += max(1, strings.Count(clean.Text, redact.Mask)-strings.Count(result.Text,
+					redact.Mask))
 			}
 			if result.Failure != nil {
 				clean.Failure = failure(r, result.Failure)
@@ -43,8 +45,8 @@ func New(r Redactor) tools.Middleware {
 	}
 }
 
-// Warn is the stage that tells the model at the end of a result how many credentials were hidden in it, whatever tool it is of. It stands above all
-// that shortens, keeps or fences a text.
+// Warn is the stage that tells the model at the end of a result how many credentials were hidden in it, whatever tool
+// it is of. It stands above all that shortens, keeps or fences a text.
 func Warn(next tools.Handler) tools.Handler {
 	return func(ctx context.Context, call *tools.Call) (*tools.Result, error) {
 		result, err := next(ctx, call)

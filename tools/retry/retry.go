@@ -1,7 +1,9 @@
-// Package retry is the stage that repeats what failed for a passing reason, where repeating is safe (seed 003: rate_limited, server_error,
-// network_error and timeout are repeated with back-off; what changes something is never repeated after it may have run).
+// Package retry is the stage that repeats what failed for a passing reason, where repeating is safe (seed 003:
+// rate_limited, server_error, network_error and timeout are repeated with back-off; what changes something is never
+// repeated after it may have run).
 //
-// What leaves the stage is never marked retryable: a model that reads "retryable: true" waits for us, and by then nothing is repeated any more.
+// What leaves the stage is never marked retryable: a model that reads "retryable: true" waits for us, and by then
+// nothing is repeated any more.
 package retry
 
 import (
@@ -36,8 +38,8 @@ type Options struct {
 	Cap time.Duration
 	// Budget bounds all waits and repetitions of one call together, counted from its first failure. 0 = no limit.
 	Budget time.Duration
-	// Safe says whether a call that failed with err may be repeated. Nil: a call that only reads (of a server: if its word is trusted). It is
-	// asked only about passing failures, and must not block.
+	// Safe says whether a call that failed with err may be repeated. Nil: a call that only reads (of a server: if its
+	// word is trusted). It is asked only about passing failures, and must not block.
 	Safe func(call *tools.Call, err error) bool
 	// Rand gives numbers in [0,1); nil = math/rand.
 	Rand func() float64
@@ -45,12 +47,13 @@ type Options struct {
 	Wait func(ctx context.Context, d time.Duration) error
 	// Now is the clock; nil = time.Now.
 	Now func() time.Time
-	// Observe hears of every call that was repeated, after the last time: how often, and whether it went well then. May be nil. Must not block.
+	// Observe hears of every call that was repeated, after the last time: how often, and whether it went well then. May
+	// be nil. Must not block.
 	Observe func(tool string, repetitions int, ok bool)
 }
 
-// Backoff is the wait before repetition n, counted from 0: random (in [0,1)) times the smaller of limit and base·2^n ("full jitter"). The
-// doubling ends at n = 10.
+// Backoff is the wait before repetition n, counted from 0: random (in [0,1)) times the smaller of limit and base·2^n
+// ("full jitter"). The doubling ends at n = 10.
 func Backoff(n int, base, limit time.Duration, random float64) time.Duration {
 	ceiling := min(float64(limit), float64(base)*math.Exp2(float64(min(max(n, 0), 10))))
 	return time.Duration(random * ceiling)
@@ -125,7 +128,8 @@ func (o Options) run(ctx context.Context, call *tools.Call, next tools.Handler) 
 	switch {
 	case err == nil:
 		return res, nil
-	case ctx.Err() != nil && p.meant && transient(err): // the caller's end is the reason that it was not repeated (again)
+	case ctx.Err() != nil && p.meant && transient(err):
+		// the caller's end is the reason that it was not repeated (again)
 		ended := *tools.AsError(ctx.Err())
 		ended.Err = errors.Join(ctx.Err(), err)
 		return nil, &ended
@@ -165,7 +169,9 @@ func (o Options) left(began time.Time) (left time.Duration, bounded bool) {
 }
 
 // attempt repeats the call within the budget.
-func (o Options) attempt(ctx context.Context, call *tools.Call, next tools.Handler, began time.Time) (*tools.Result, error) {
+func (o Options) attempt(ctx context.Context, call *tools.Call, next tools.Handler,
+	began time.Time,
+) (*tools.Result, error) {
 	if left, bounded := o.left(began); bounded {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, max(left, 0))
@@ -174,9 +180,13 @@ func (o Options) attempt(ctx context.Context, call *tools.Call, next tools.Handl
 	return next(ctx, call)
 }
 
-// renew forgets what the failed run left in the trail and the next one may not overwrite. Requests that went out, notices and counts stay.
+// renew forgets what the failed run left in the trail and the next one may not overwrite. Requests that went out,
+// notices and counts stay.
 func renew(trail *tools.Trail, before tools.Trail) {
-	trail.ExitCode, trail.MCPErrorCode, trail.Truncated, trail.RolledBack = before.ExitCode, before.MCPErrorCode, before.Truncated, before.RolledBack
+	trail.ExitCode = before.ExitCode
+	trail.MCPErrorCode = before.MCPErrorCode
+	trail.Truncated = before.Truncated
+	trail.RolledBack = before.RolledBack
 	trail.Summary = before.Summary
 }
 

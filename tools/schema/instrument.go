@@ -7,8 +7,9 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// instrument puts the meter into every part of a compiled schema. The library checks the format of a value before it looks into it or follows a reference, and a
-// format may be any function: there every visit is paid for, together with what the visit costs by itself.
+// instrument puts the meter into every part of a compiled schema. The library checks the format of a value before it
+// looks into it or follows a reference, and a format may be any function: there every visit is paid for, together with
+// what the visit costs by itself.
 func instrument(root *jsonschema.Schema, owner *Schema) {
 	seen := map[*jsonschema.Schema]bool{}
 	queue := []*jsonschema.Schema{root}
@@ -25,7 +26,8 @@ func instrument(root *jsonschema.Schema, owner *Schema) {
 	}
 }
 
-// prepare makes one part pay. What reads the content of strings is taken out: it is not asserted by default, and its price is not ours to bound.
+// prepare makes one part pay. What reads the content of strings is taken out: it is not asserted by default, and its
+// price is not ours to bound.
 func prepare(s *jsonschema.Schema, owner *Schema, breadth int) {
 	s.ContentEncoding, s.ContentMediaType, s.ContentSchema = nil, nil, nil
 	fixed := 1 + breadth + len(s.Required) + len(s.DependentRequired)
@@ -98,7 +100,8 @@ func weight(v any) int {
 // subschemas lists what a schema may ask next.
 func subschemas(s *jsonschema.Schema) []*jsonschema.Schema {
 	list := []*jsonschema.Schema{
-		s.Ref, s.RecursiveRef, s.Not, s.If, s.Then, s.Else, s.PropertyNames, s.UnevaluatedProperties, s.Contains, s.Items2020, s.UnevaluatedItems,
+		s.Ref, s.RecursiveRef, s.Not, s.If, s.Then, s.Else, s.PropertyNames, s.UnevaluatedProperties, s.Contains,
+		s.Items2020, s.UnevaluatedItems,
 	}
 	list = append(append(append(append(list, s.AllOf...), s.AnyOf...), s.OneOf...), s.PrefixItems...)
 	if s.DynamicRef != nil {

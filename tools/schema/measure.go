@@ -26,13 +26,14 @@ const (
 
 // Size is how large a schema is.
 type Size struct {
-	Nodes, Depth int      // references followed
-	Refs         int      // references
-	Patterns     []string // regular expressions that cannot be checked here: RE2 does not know them, or they are too large
+	Nodes, Depth int // references followed
+	Refs         int // references
+	// regular expressions that cannot be checked here: RE2 does not know them, or they are too large
+	Patterns []string
 }
 
-// Measure says how large a schema is once its references are followed, and in words what makes it inadmissible; "" = nothing. Its own price is linear in the
-// bytes of the schema.
+// Measure says how large a schema is once its references are followed, and in words what makes it inadmissible; "" =
+// nothing. Its own price is linear in the bytes of the schema.
 func Measure(raw json.RawMessage) (Size, string) {
 	if len(raw) > MaxBytes {
 		return Size{}, fmt.Sprintf("it has %d bytes; the limit is %d", len(raw), MaxBytes)
@@ -65,7 +66,8 @@ func measure(doc any, size int) (Size, string) {
 // extent is the size of a part; both saturate above the limits.
 type extent struct{ nodes, depth int }
 
-// ruler measures a document. Every part is measured once, however often it is referred to; within itself it counts as one.
+// ruler measures a document. Every part is measured once, however often it is referred to; within itself it counts as
+// one.
 type ruler struct {
 	root     any
 	anchors  map[string]any
@@ -151,7 +153,8 @@ func (r *ruler) inside(v any, level int) extent {
 	return e
 }
 
-// address tells one object or list from every other; 0 for anything else, and for what is empty, which has no size worth remembering.
+// address tells one object or list from every other; 0 for anything else, and for what is empty, which has no size
+// worth remembering.
 func address(v any) uintptr {
 	switch v := v.(type) {
 	case map[string]any:
@@ -219,7 +222,8 @@ func (r *ruler) pattern(text string) {
 	r.programs = min(r.programs+n, maxRegexps+1)
 }
 
-// program says how many parts a regular expression has once its repetitions are written out, which is what compiling one costs.
+// program says how many parts a regular expression has once its repetitions are written out, which is what compiling
+// one costs.
 func program(text string) (int, error) {
 	if len(text) > MaxPattern {
 		return 0, fmt.Errorf("the pattern has %d bytes; the limit is %d", len(text), MaxPattern)
@@ -246,8 +250,8 @@ func parts(t *syntax.Regexp) int {
 	return n
 }
 
-// plain says that a schema has nothing that makes the price of a check unknown: dialects of its own, references that are resolved while validating or lead out of
-// it, numbers of a million digits.
+// plain says that a schema has nothing that makes the price of a check unknown: dialects of its own, references that
+// are resolved while validating or lead out of it, numbers of a million digits.
 func plain(v any) bool {
 	switch v := v.(type) {
 	case map[string]any:

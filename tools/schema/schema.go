@@ -1,5 +1,6 @@
-// Package schema compiles the JSON schemas of tools, which strangers wrote, and validates values against them at a price that is bounded: by an amount of
-// work, and by the context of whoever asks. It also says before any of that how large a schema becomes when its references are followed.
+// Package schema compiles the JSON schemas of tools, which strangers wrote, and validates values against them at a
+// price that is bounded: by an amount of work, and by the context of whoever asks. It also says before any of that how
+// large a schema becomes when its references are followed.
 package schema
 
 import (
@@ -16,8 +17,8 @@ import (
 // Base is the address of a schema while it is compiled: one that no loader knows. It stands in the locations of errors.
 const Base = "urn:tool"
 
-// MaxWork bounds one validation, in steps of about a microsecond. Arguments of a hundred fields take a few hundred; a result with 20 000 rows of two fields
-// takes 200 000, one with 100 000 rows does not get through.
+// MaxWork bounds one validation, in steps of about a microsecond. Arguments of a hundred fields take a few hundred; a
+// result with 20 000 rows of two fields takes 200 000, one with 100 000 rows does not get through.
 const MaxWork = 300_000
 
 // ErrTooCostly is the error of a validation that would take more than MaxWork.
@@ -30,9 +31,10 @@ type Schema struct {
 	meter    *meter        // of whoever holds it
 }
 
-// Compile reads a schema, as draft 2020-12 unless it says otherwise, else as draft 7: older schemas often come without $schema. References to other documents
-// are never followed. nil where there is none, where it is larger than Measure admits, or where it cannot be compiled (a foreign dialect): then nothing
-// can be checked here, which is no fault of a value. A pattern that RE2 does not know, or that would be too large, admits everything.
+// Compile reads a schema, as draft 2020-12 unless it says otherwise, else as draft 7: older schemas often come without
+// $schema. References to other documents are never followed. nil where there is none, where it is larger than Measure
+// admits, or where it cannot be compiled (a foreign dialect): then nothing can be checked here, which is no fault of a
+// value. A pattern that RE2 does not know, or that would be too large, admits everything.
 func Compile(raw json.RawMessage) *Schema {
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
 	if err != nil || doc == nil {
@@ -65,8 +67,8 @@ func (denyAll) Load(url string) (any, error) {
 	return nil, fmt.Errorf("schema refers to %s: references to other documents are not followed", url)
 }
 
-// Validate checks a value as jsonschema.UnmarshalJSON reads it. The error is a *jsonschema.ValidationError where it does not fit, ErrTooCostly, or the cause of
-// ctx. Nothing goes on after it has returned.
+// Validate checks a value as jsonschema.UnmarshalJSON reads it. The error is a *jsonschema.ValidationError where it
+// does not fit, ErrTooCostly, or the cause of ctx. Nothing goes on after it has returned.
 func (s *Schema) Validate(ctx context.Context, value any) (err error) {
 	select {
 	case s.turn <- struct{}{}:
@@ -113,7 +115,8 @@ func prune(e *jsonschema.ValidationError, left *int) {
 	}
 }
 
-// ended says why a validation was broken off. What the library itself stumbles over (a number that it cannot read) cannot be checked either.
+// ended says why a validation was broken off. What the library itself stumbles over (a number that it cannot read)
+// cannot be checked either.
 func ended(p any) error {
 	if s, ok := p.(stopped); ok {
 		return s.err

@@ -23,7 +23,8 @@ func value(t *testing.T, text string) any {
 	return v
 }
 
-// doubling makes a schema each of whose definitions asks the next one twice, in the way of form: a few kilobytes that take 2^n steps.
+// doubling makes a schema each of whose definitions asks the next one twice, in the way of form: a few kilobytes that
+// take 2^n steps.
 func doubling(n int, form, leaf string) string {
 	var b bytes.Buffer
 	b.WriteString(`{"type":"object","properties":{"a":{"$ref":"#/$defs/d0"}},"$defs":{`)
@@ -81,7 +82,8 @@ func fits(err error) bool {
 	return ok
 }
 
-// TestAttackRecursiveSchema: a schema that is small however it is looked at, and a value that makes it ask itself twice at every level.
+// TestAttackRecursiveSchema: a schema that is small however it is looked at, and a value that makes it ask itself twice
+// at every level.
 func TestAttackRecursiveSchema(t *testing.T) {
 	t.Parallel()
 	s := schema.Compile(json.RawMessage(`{"$defs":{"n":{"anyOf":[{"properties":{"x":{"$ref":"#/$defs/n"}},"required":["y"]},{"properties":{"x":{"$ref":"#/$defs/n"}},"required":["z"]}]}},"$ref":"#/$defs/n"}`))

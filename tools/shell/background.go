@@ -47,15 +47,18 @@ func (c Completion) Message() string {
 	if c.ExitCode != nil {
 		how = fmt.Sprintf("exit code %d", *c.ExitCode)
 	}
-	return fmt.Sprintf("[background run %s ended: %s after %s]\n$ %s\n%s", c.Short(), how, c.Elapsed.Round(time.Second), c.Command, c.Text)
+	return fmt.Sprintf("[background run %s ended: %s after %s]\n$ %s\n%s", c.Short(), how, c.Elapsed.Round(time.Second),
+		c.Command, c.Text)
 }
 
-// Ledger keeps what becomes of background runs, beyond the end of the process where it can. Its methods are called by many goroutines.
+// Ledger keeps what becomes of background runs, beyond the end of the process where it can. Its methods are called by
+// many goroutines.
 type Ledger interface {
-	// Begun is told of a run before it starts; after an error it does not start. The call that starts it waits for this.
+	// Begun is told of a run before it starts; after an error it does not start. The call that starts it waits for
+	// this.
 	Begun(ctx context.Context, run BackgroundRun) error
-	// Ended is told how a run ended, once for each that has begun. It returns when that is kept, or with an error when ctx has ended before: a run that
-	// the ledger still knows as begun was interrupted.
+	// Ended is told how a run ended, once for each that has begun. It returns when that is kept, or with an error when
+	// ctx has ended before: a run that the ledger still knows as begun was interrupted.
 	Ended(ctx context.Context, done Completion) error
 }
 
@@ -76,7 +79,8 @@ func (m *Memory) Ended(_ context.Context, done Completion) error {
 	return nil
 }
 
-// Completed hands over the runs of a session that ended since it was asked last, in the order of their ends. Each is handed over once.
+// Completed hands over the runs of a session that ended since it was asked last, in the order of their ends. Each is
+// handed over once.
 func (m *Memory) Completed(session string) []Completion {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -123,9 +127,12 @@ func (r *Runner) startBackground(ctx context.Context, call *tools.Call, text, ws
 	if _, err := rand.Read(raw[:]); err != nil {
 		return nil, fmt.Errorf("make run id: %w", err)
 	}
-	run := &backgroundRun{cancel: make(chan struct{}), bared: bared(call), session: call.Origin.Session, BackgroundRun: BackgroundRun{
-		ID: hex.EncodeToString(raw[:]), Call: call.ID, Origin: call.Origin, Command: text, Started: r.opts.Now(),
-	}}
+	run := &backgroundRun{
+		cancel: make(chan struct{}), bared: bared(call), session: call.Origin.Session,
+		BackgroundRun: BackgroundRun{
+			ID: hex.EncodeToString(raw[:]), Call: call.ID, Origin: call.Origin, Command: text, Started: r.opts.Now(),
+		},
+	}
 	ctx = context.WithoutCancel(ctx) // it outlives the turn; Shutdown ends it
 	if err := r.bg.reserve(run, r.opts.MaxBackgroundRuns); err != nil {
 		return nil, err
@@ -134,7 +141,8 @@ func (r *Runner) startBackground(ctx context.Context, call *tools.Call, text, ws
 		r.bg.gone(run)
 		return nil, &tools.Error{
 			Category: tools.PermanentFailure, Err: fmt.Errorf("note a background run: %w", err),
-			Message: "the run could not be noted, and was not started: nobody would hear of its end", Suggestion: "Try again in a minute.",
+			Message:    "the run could not be noted, and was not started: nobody would hear of its end",
+			Suggestion: "Try again in a minute.",
 		}
 	}
 	r.bg.wg.Go(func() {
@@ -143,14 +151,18 @@ func (r *Runner) startBackground(ctx context.Context, call *tools.Call, text, ws
 		r.tell(ctx, done)
 		r.bg.gone(run)
 	})
-	text = fmt.Sprintf("[background run %s started; it may run %s; its output comes with a later message]", run.Short(), r.opts.BackgroundTimeout)
+	text = fmt.Sprintf("[background run %s started; it may run %s; its output comes with a later message]", run.Short(),
+		r.opts.BackgroundTimeout)
 	return &tools.Result{Text: text, Raw: map[string]string{"run_id": run.ID}}, nil
 }
 
 // runBackground runs to the end and says how it was.
 func (r *Runner) runBackground(ctx context.Context, run *backgroundRun, ws string) Completion {
 	done := Completion{BackgroundRun: run.BackgroundRun, Ended: "failed"}
-	o, err := r.execute(ctx, job{text: run.Command, ws: ws, timeout: r.opts.BackgroundTimeout, cancel: run.cancel, bared: run.bared})
+	o, err := r.execute(ctx, job{
+		text: run.Command, ws: ws, timeout: r.opts.BackgroundTimeout, cancel: run.cancel,
+		bared: run.bared,
+	})
 	done.Elapsed = max(0, r.opts.Now().Sub(run.Started))
 	if err != nil {
 		r.log.Error().Err(err).Str("run", run.ID).Str("session", run.Origin.Session).Msg("background run failed")
@@ -177,8 +189,9 @@ func (r *Runner) runBackground(ctx context.Context, run *backgroundRun, ws strin
 		done.Ended = "exit"
 	}
 	result := &tools.Result{
-		Text: render(o.text, o, nil, notes), Raw: r.envelope(o, done.ExitCode), ExitCode: done.ExitCode, Truncated: o.omitted > 0,
-		Error: done.ExitCode == nil || *done.ExitCode != 0,
+		Text: render(o.text, o, nil, notes), Raw: r.envelope(o, done.ExitCode), ExitCode: done.ExitCode,
+		Truncated: o.omitted > 0,
+		Error:     done.ExitCode == nil || *done.ExitCode != 0,
 	}
 	done.Truncated = result.Truncated
 	done.Text = r.shape(ctx, run, result)
@@ -196,12 +209,14 @@ func (r *Runner) shape(ctx context.Context, run *backgroundRun, result *tools.Re
 		args = []byte("{}")
 	}
 	call := &tools.Call{
-		ID: "background/" + run.ID, Tool: Name, Args: args, Origin: run.Origin, Def: tools.Definition{Name: Name, Destructive: true}, Trail: &tools.Trail{},
+		ID: "background/" + run.ID, Tool: Name, Args: args, Origin: run.Origin,
+		Def: tools.Definition{Name: Name, Destructive: true}, Trail: &tools.Trail{},
 	}
 	return r.opts.Shape(ctx, call, result)
 }
 
-// tell hands the end of a run to the ledger. When the runner has to stop before the ledger could take it, the ledger still knows the run as begun.
+// tell hands the end of a run to the ledger. When the runner has to stop before the ledger could take it, the ledger
+// still knows the run as begun.
 func (r *Runner) tell(ctx context.Context, done Completion) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -241,11 +256,15 @@ func (b *background) reserve(run *backgroundRun, most int) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closing {
-		return &tools.Error{Category: tools.PolicyBlocked, Denied: true, Message: "the bot is shutting down: no new background runs", Suggestion: "Try again in a minute."}
+		return &tools.Error{
+			Category: tools.PolicyBlocked, Denied: true,
+			Message: "the bot is shutting down: no new background runs", Suggestion: "Try again in a minute.",
+		}
 	}
 	if len(b.running) >= most {
 		return &tools.Error{
-			Category: tools.PolicyBlocked, Denied: true, Message: fmt.Sprintf("%d background runs are active, which is the limit", len(b.running)),
+			Category: tools.PolicyBlocked, Denied: true,
+			Message:    fmt.Sprintf("%d background runs are active, which is the limit", len(b.running)),
 			Suggestion: "Wait until one has ended, or run it without background.",
 		}
 	}
@@ -307,8 +326,8 @@ func (r *Runner) Active(session string) int {
 	return n
 }
 
-// Cancel ends background runs of a session: the one with this id or short id, or all with "". It returns how many it told to end that were not told
-// before; their completions come as usual.
+// Cancel ends background runs of a session: the one with this id or short id, or all with "". It returns how many it
+// told to end that were not told before; their completions come as usual.
 func (r *Runner) Cancel(session, id string) int {
 	r.bg.mu.Lock()
 	defer r.bg.mu.Unlock()

@@ -59,8 +59,9 @@ func (e *ends) text() (string, int64) {
 	return joined(string(e.head), string(tail), missing, "bytes", func(s string) int { return len(s) })
 }
 
-// joined puts a note between the two ends of a text that says how much is missing between them, and gives that number. The edges of the gap are whole
-// lines where lines are short and whole characters elsewhere; measure counts what is left out for that.
+// joined puts a note between the two ends of a text that says how much is missing between them, and gives that number.
+// The edges of the gap are whole lines where lines are short and whole characters elsewhere; measure counts what is
+// left out for that.
 func joined(head, tail string, missing int64, unit string, measure func(string) int) (text string, left int64) {
 	const near = 2000
 	var first string
@@ -133,10 +134,13 @@ type capture struct {
 	flood chan struct{} // closed when more came
 }
 
-// newCapture keeps maxBytes of both streams together, beyond memory in a file in dir, and maxStream of each of them apart. It tells when more than
-// maxOutput bytes came; 0 = never. close it.
+// newCapture keeps maxBytes of both streams together, beyond memory in a file in dir, and maxStream of each of them
+// apart. It tells when more than maxOutput bytes came; 0 = never. close it.
 func newCapture(maxBytes, maxStream int, maxOutput int64, dir string) *capture {
-	c := &capture{fresh: true, both: spool{max: int64(max(maxBytes, 2)), dir: dir}, room: maxOutput, flood: make(chan struct{})}
+	c := &capture{
+		fresh: true, both: spool{max: int64(max(maxBytes, 2)), dir: dir}, room: maxOutput,
+		flood: make(chan struct{}),
+	}
 	if maxOutput <= 0 {
 		c.room = -1
 	}

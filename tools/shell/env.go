@@ -14,20 +14,22 @@ func DefaultEnvBlocklist() []string {
 	return []string{"ZEPH_", "AWS_", "AZURE_", "GCP_", "GOOGLE_", "OPENAI_", "ANTHROPIC_", "HF_", "HUGGING"}
 }
 
-// unwanted says whether a variable changes how a shell starts, reaches an agent that holds keys, or points out of the workspace.
+// unwanted says whether a variable changes how a shell starts, reaches an agent that holds keys, or points out of the
+// workspace.
 func unwanted(name string) bool {
 	switch name {
-	case "BASH_ENV", "ENV", "SHELLOPTS", "BASHOPTS", "PROMPT_COMMAND", "IFS", "PS4", "CDPATH", "SSH_AUTH_SOCK", "SSH_AGENT_PID",
-		"SSH_ASKPASS", "GIT_ASKPASS", "SUDO_ASKPASS", "GPG_AGENT_INFO", "DBUS_SESSION_BUS_ADDRESS", "XAUTHORITY", "DISPLAY",
-		"WAYLAND_DISPLAY", "DOCKER_HOST", "KUBECONFIG", "HOME", "TMPDIR", "TMP", "TEMP", "PWD", "OLDPWD", "HISTFILE", "NOTIFY_SOCKET",
-		"LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES", "CREDENTIALS_DIRECTORY", "GOCOVERDIR", "PGPASSFILE":
+	case "BASH_ENV", "ENV", "SHELLOPTS", "BASHOPTS", "PROMPT_COMMAND", "IFS", "PS4", "CDPATH", "SSH_AUTH_SOCK",
+		"SSH_AGENT_PID", "SSH_ASKPASS", "GIT_ASKPASS", "SUDO_ASKPASS", "GPG_AGENT_INFO", "DBUS_SESSION_BUS_ADDRESS",
+		"XAUTHORITY", "DISPLAY", "WAYLAND_DISPLAY", "DOCKER_HOST", "KUBECONFIG", "HOME", "TMPDIR", "TMP", "TEMP", "PWD",
+		"OLDPWD", "HISTFILE", "NOTIFY_SOCKET", "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES", "CREDENTIALS_DIRECTORY",
+		"GOCOVERDIR", "PGPASSFILE":
 		return true
 	}
 	return false
 }
 
-// environment is what a command sees: the process's own, without what the blocklist names, what looks like a credential, and what loads code
-// into programs; home and temporary files are inside the workspace.
+// environment is what a command sees: the process's own, without what the blocklist names, what looks like a
+// credential, and what loads code into programs; home and temporary files are inside the workspace.
 func (r *Runner) environment(ws, tmp string) []string {
 	keep := map[string]string{}
 	for _, kv := range r.opts.Environ() {
@@ -39,7 +41,8 @@ func (r *Runner) environment(ws, tmp string) []string {
 	}
 	set := map[string]string{
 		"HOME": ws, "TMPDIR": tmp, "TAR_OPTIONS": "--no-same-owner", // a command of root may not change owners
-		"PWD": ws, "TERM": "dumb", "PAGER": "cat", "GIT_PAGER": "cat", "GIT_TERMINAL_PROMPT": "0", "HISTFILE": "/dev/null",
+		"PWD": ws, "TERM": "dumb", "PAGER": "cat", "GIT_PAGER": "cat", "GIT_TERMINAL_PROMPT": "0",
+		"HISTFILE": "/dev/null",
 	}
 	maps.Copy(keep, set)
 	if keep["PATH"] == "" {
@@ -67,11 +70,13 @@ func (r *Runner) hidden(name, value string) bool {
 	return unwanted(upper) || loader(upper) || redact.NamesSecret(name) || redact.HoldsCredential(value)
 }
 
-// withheld lists the names of variables that commands do not get because of what they are called or hold, in order. Values are never shown.
+// withheld lists the names of variables that commands do not get because of what they are called or hold, in order.
+// Values are never shown.
 func (r *Runner) withheld() []string {
 	names := []string{}
 	for _, kv := range r.opts.Environ() {
-		if name, value, ok := strings.Cut(kv, "="); ok && name != "" && r.hidden(name, value) && !unwanted(strings.ToUpper(name)) && !loader(strings.ToUpper(name)) {
+		if name, value, ok := strings.Cut(kv, "="); ok && name != "" && r.hidden(name, value) &&
+			!unwanted(strings.ToUpper(name)) && !loader(strings.ToUpper(name)) {
 			names = append(names, name)
 		}
 	}

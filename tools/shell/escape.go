@@ -2,9 +2,9 @@ package shell
 
 import "strings"
 
-// withoutEscapes drops terminal control sequences (ECMA-48: CSI, OSC and other strings, single escapes) from a line of progress. A library that does
-// this builds width tables at start, which every sandboxed command would pay for, because the program starts itself for each. A string sequence that is
-// not ended is dropped up to the end of the line only.
+// withoutEscapes drops terminal control sequences (ECMA-48: CSI, OSC and other strings, single escapes) from a line of
+// progress. A library that does this builds width tables at start, which every sandboxed command would pay for, because
+// the program starts itself for each. A string sequence that is not ended is dropped up to the end of the line only.
 func withoutEscapes(line string) string {
 	if strings.IndexByte(line, 0x1b) < 0 {
 		return line

@@ -76,7 +76,8 @@ func (h *hostile) gitIn(dir string, words ...string) {
 	}
 }
 
-// set writes settings into the repository's own configuration, NAME=VALUE each; @ is the program that leaves the canary.
+// set writes settings into the repository's own configuration, NAME=VALUE each; @ is the program that leaves the
+// canary.
 func (h *hostile) set(settings ...string) {
 	for _, s := range settings {
 		name, value, _ := strings.Cut(s, "=")
@@ -84,7 +85,8 @@ func (h *hostile) set(settings ...string) {
 	}
 }
 
-// readingScripts are reading git commands that need no approval: each command of the table, with the options that make it look at more.
+// readingScripts are reading git commands that need no approval: each command of the table, with the options that make
+// it look at more.
 func readingScripts() []string {
 	return []string{
 		"git status", "git status -v --ignored --show-stash\ngit --no-pager status --porcelain", "git log", "git log -p", "git show --format=%G? HEAD", "git diff", "git diff --cached; git diff --stat HEAD~1",
@@ -297,7 +299,8 @@ func TestReadingGitShowsWhatGitShows(t *testing.T) {
 	}
 }
 
-// TestApprovedGitKeepsItsHooks: a command that changes something was allowed by somebody, and runs as the repository says.
+// TestApprovedGitKeepsItsHooks: a command that changes something was allowed by somebody, and runs as the repository
+// says.
 func TestApprovedGitKeepsItsHooks(t *testing.T) {
 	t.Parallel()
 	h := newHostile(t)

@@ -9,7 +9,8 @@ import (
 // nonblock keeps an open of a pipe from waiting for its other side.
 const nonblock = syscall.O_NONBLOCK | syscall.O_NOFOLLOW
 
-// identity tells whether a file is still the same one, untouched since: the kernel sets the change time on every change, and nobody else can.
+// identity tells whether a file is still the same one, untouched since: the kernel sets the change time on every
+// change, and nobody else can.
 type identity struct {
 	dev, ino   uint64
 	links      uint64
@@ -36,7 +37,8 @@ func (i identity) inode() identity { return identity{dev: i.dev, ino: i.ino} }
 // untouched says whether info is the same file in the same state. The number of its names does not count.
 func (i identity) untouched(info fs.FileInfo) bool {
 	now := identify(info)
-	return i.ino != 0 && now.inode() == i.inode() && now.ctime == i.ctime && now.ns == i.ns && now.size == i.size && now.mtimeNanos == i.mtimeNanos
+	return i.ino != 0 && now.inode() == i.inode() && now.ctime == i.ctime && now.ns == i.ns && now.size == i.size &&
+		now.mtimeNanos == i.mtimeNanos
 }
 
 // changedAfter says whether the last change was after t.

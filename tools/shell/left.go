@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// left says for the model what differs from the snapshot, without touching it: what a failed command leaves behind is half of something.
+// left says for the model what differs from the snapshot, without touching it: what a failed command leaves behind is
+// half of something.
 func (s *snapshot) left() string {
 	var changed, deleted []string
 	for i := range s.entries {
@@ -54,7 +55,8 @@ func someOf(paths []string) string {
 	return strings.Join(named, ", ")
 }
 
-// differs says whether what is at the place of an entry is something else now. The times of a directory do not count: what is in it is looked at itself.
+// differs says whether what is at the place of an entry is something else now. The times of a directory do not count:
+// what is in it is looked at itself.
 func (s *snapshot) differs(e *entry, info fs.FileInfo) bool {
 	switch {
 	case info.Mode() != e.mode:

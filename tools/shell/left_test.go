@@ -11,7 +11,8 @@ import (
 	"github.com/zephbot/zephbot/tools/shell"
 )
 
-// TestTransactionalAlone: without auto_rollback a failed command stays as it is, and what it left behind is told against the snapshot.
+// TestTransactionalAlone: without auto_rollback a failed command stays as it is, and what it left behind is told
+// against the snapshot.
 func TestTransactionalAlone(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

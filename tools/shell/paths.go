@@ -25,8 +25,8 @@ const (
 	maxWalk    = 5 * time.Second // for the search
 )
 
-// lookAt finds what is at the paths that a command names: the canonical paths, none when nothing is there. A path that is missing from the answer was
-// not looked at.
+// lookAt finds what is at the paths that a command names: the canonical paths, none when nothing is there. A path that
+// is missing from the answer was not looked at.
 func lookAt(r *command.Reading, dir string) map[string][]string {
 	found := map[string][]string{}
 	for _, p := range policy.CommandPaths(r, dir) {
@@ -49,11 +49,13 @@ func lookAt(r *command.Reading, dir string) map[string][]string {
 	return found
 }
 
-// expand finds the files that a pattern of the shell matches; false when they are too many or the pattern is not one that is understood.
+// expand finds the files that a pattern of the shell matches; false when they are too many or the pattern is not one
+// that is understood.
 func expand(pattern string) ([]string, bool) {
 	// Only the last name may hold a pattern: further up it would be a search of the disk.
 	dir, last := filepath.Dir(pattern), filepath.Base(pattern)
-	if strings.ContainsAny(dir, "*?[") || strings.Contains(last, "**") || strings.Contains(last, `\`) || strings.Contains(last, "[!") || strings.Contains(last, "[^") ||
+	if strings.ContainsAny(dir, "*?[") || strings.Contains(last, "**") || strings.Contains(last, `\`) ||
+		strings.Contains(last, "[!") || strings.Contains(last, "[^") ||
 		strings.Contains(last, "[:") {
 		return nil, false
 	}
@@ -97,8 +99,8 @@ func realPaths(paths []string) []string {
 	return list
 }
 
-// Unreadable says which files a command may not read, as the file tools may not. It is asked about canonical paths below the places that a command
-// may reach.
+// Unreadable says which files a command may not read, as the file tools may not. It is asked about canonical paths
+// below the places that a command may reach.
 type Unreadable struct {
 	// Denied reports a file that may not be read. For a directory it reports that nothing in it may be read.
 	Denied func(path string, dir bool) bool
@@ -117,8 +119,8 @@ type search struct {
 	partial bool
 }
 
-// Bars finds the files that a command in ws may not read, to keep them away from it. Complete is false when not all were found: there are too many
-// files to search, or too many to cover. What is made later is not among them.
+// Bars finds the files that a command in ws may not read, to keep them away from it. Complete is false when not all
+// were found: there are too many files to search, or too many to cover. What is made later is not among them.
 func (r *Runner) Bars(ctx context.Context, ws string) (list []string, complete bool) {
 	if r.opts.Unreadable == nil {
 		return nil, true
@@ -136,7 +138,8 @@ func (r *Runner) Bars(ctx context.Context, ws string) (list []string, complete b
 	var kept []string
 	for _, root := range roots {
 		above := slices.ContainsFunc(roots, func(other string) bool { return other != root && below(other, root) })
-		outside := slices.Contains(u.Places, root) && above // what lies above a place that is searched anyway is not granted
+		// what lies above a place that is searched anyway is not granted
+		outside := slices.Contains(u.Places, root) && above
 		if !outside && !slices.ContainsFunc(kept, func(dir string) bool { return below(root, dir) }) {
 			kept = append(kept, root)
 		}
@@ -166,7 +169,8 @@ func (s *search) walk(root string, visit func(path string, e fs.DirEntry) error)
 		case err != nil:
 			return nil
 		}
-		if s.walked++; s.walked > maxWalked || s.walked%1024 == 0 && (s.ctx.Err() != nil || time.Now().After(s.until)) || len(s.found) > maxBarred {
+		if s.walked++; s.walked > maxWalked || s.walked%1024 == 0 &&
+			(s.ctx.Err() != nil || time.Now().After(s.until)) || len(s.found) > maxBarred {
 			s.partial = true
 			return fs.SkipAll
 		}

@@ -346,7 +346,8 @@ func (s *snapshot) parents(path string) error {
 		if err == nil && info.IsDir() {
 			continue
 		}
-		if err == nil { // something else stands there, which is not in scope: it has to give way, or the file cannot come back
+		// something else stands there, which is not in scope: it has to give way, or the file cannot come back
+		if err == nil {
 			if err := s.root.Remove(made); err != nil {
 				return err
 			}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -59,7 +58,8 @@ type outcome struct {
 	took   time.Duration
 }
 
-// failed says whether a transaction has to be taken back: exit 2 and above or a listed code, a signal, a timeout, a cancel.
+// failed says whether a transaction has to be taken back: exit 2 and above or a listed code, a signal, a timeout, a
+// cancel.
 func (o *outcome) failed(codes []int) bool {
 	if o.ending != ended || o.status.Signal != "" || o.status.Hit != "" {
 		return true
@@ -84,7 +84,8 @@ func (r *Runner) execute(ctx context.Context, j job) (*outcome, error) {
 	bars, complete := r.Bars(ctx, j.ws)
 	if j.bared && !complete {
 		return nil, &tools.Error{
-			Category: tools.PolicyBlocked, Denied: true, Message: "the command was not run: the files changed, and what it may not read can no longer be kept away from it",
+			Category: tools.PolicyBlocked, Denied: true,
+			Message:    "the command was not run: the files changed, and what it may not read can no longer be kept away from it",
 			Suggestion: "Run it again, so that a person is asked.",
 		}
 	}
@@ -142,7 +143,9 @@ func (r *Runner) read(c *capture, f *os.File, which int) {
 }
 
 // wait lets the command run until it ends or has to, and shows what it does meanwhile.
-func (r *Runner) wait(ctx context.Context, j job, p *sandbox.Process, c *capture, watch *disk.Watch) (ending, *tools.Error) {
+func (r *Runner) wait(ctx context.Context, j job, p *sandbox.Process, c *capture,
+	watch *disk.Watch,
+) (ending, *tools.Error) {
 	timer := time.NewTimer(j.timeout)
 	defer timer.Stop()
 	var watcher sync.WaitGroup
@@ -257,7 +260,10 @@ func (r *Runner) foreground(ctx context.Context, call *tools.Call, text, ws stri
 		return nil, err
 	}
 	defer tx.close()
-	o, err := r.execute(ctx, job{text: text, ws: ws, timeout: r.opts.Timeout, progress: call.Progress, bared: bared(call)})
+	o, err := r.execute(ctx, job{
+		text: text, ws: ws, timeout: r.opts.Timeout, progress: call.Progress,
+		bared: bared(call),
+	})
 	if err != nil {
 		return nil, startFailure(err)
 	}
@@ -274,7 +280,10 @@ func bared(call *tools.Call) bool { return call.Trail != nil && call.Trail.Bared
 // startFailure says why nothing ran.
 func startFailure(err error) error {
 	if errors.Is(err, sandbox.ErrUnavailable) {
-		return &tools.Error{Category: tools.PermanentFailure, Message: "the command was not run: the kernel sandbox is required and could not be set up", Err: err}
+		return &tools.Error{
+			Category: tools.PermanentFailure,
+			Message:  "the command was not run: the kernel sandbox is required and could not be set up", Err: err,
+		}
 	}
 	if known := new(tools.Error); errors.As(err, &known) {
 		return known
@@ -282,150 +291,8 @@ func startFailure(err error) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return tools.AsError(err)
 	}
-	return &tools.Error{Category: tools.PermanentFailure, Message: "the command could not be started", Err: fmt.Errorf("run command: %w", err)}
-}
-
-// conclude makes the result of a run. One that could not do its work has a Failure besides what it printed.
-func (r *Runner) conclude(call *tools.Call, o *outcome, before, after []string) *tools.Result {
-	code := o.exitCode()
-	if o.ending != ended && o.ending != flooded { // the signal was ours; the failure says why
-		code = nil
+	return &tools.Error{
+		Category: tools.PermanentFailure, Message: "the command could not be started",
+		Err: fmt.Errorf("run command: %w", err),
 	}
-	if call.Trail != nil {
-		call.Trail.ExitCode = code
-		call.Trail.Truncated = call.Trail.Truncated || o.omitted > 0
-	}
-	failure := r.failure(o, code)
-	return &tools.Result{
-		Text:      render(o.text, o, before, append(r.remarks(o), after...)),
-		Raw:       r.envelope(o, code),
-		ExitCode:  code,
-		Truncated: o.omitted > 0,
-		Error:     code == nil || *code != 0,
-		Failure:   failure,
-	}
-}
-
-func (r *Runner) envelope(o *outcome, code *int) Envelope {
-	return Envelope{
-		Stdout: o.stdout, Stderr: o.stderr, ExitCode: code, Truncated: o.omitted > 0, Omitted: o.omitted, Signal: o.signal(), Ended: o.ending.String(),
-		Millis: o.took.Milliseconds(),
-	}
-}
-
-// signal is what ended the command, when it was not us.
-func (o *outcome) signal() string {
-	if o.ending != ended && o.ending != flooded {
-		return ""
-	}
-	return o.status.Signal
-}
-
-// failure says why a run could not do its work; nil = it ended by itself, well or not. 126 and 127 are the model's mistakes.
-func (r *Runner) failure(o *outcome, code *int) *tools.Error {
-	switch {
-	case o.ending == timedOut:
-		return &tools.Error{Category: tools.Timeout, Message: fmt.Sprintf("the command was stopped after %s", r.opts.Timeout), Suggestion: r.tooLong()}
-	case o.ending == filled:
-		return &tools.Error{Category: o.full.Category, Message: "the command was stopped: " + o.full.Message, Suggestion: o.full.Suggestion}
-	case o.ending == cancelled:
-		return &tools.Error{Category: tools.Cancelled, Message: "the command was cancelled while it ran"}
-	case o.ending == vanished:
-		return &tools.Error{
-			Category: tools.PermanentFailure, Message: "[outcome unknown] The command was running when its supervisor was killed from outside, " +
-				"as happens when the machine runs out of memory. It was ended; it may have done all of its work, or a part, or nothing.",
-			Suggestion: "Look at what is there before you decide to run it again.",
-		}
-	case code != nil && *code == 126:
-		return &tools.Error{
-			Category: tools.PolicyBlocked, Message: "exit code 126: a file may not be executed", Mistake: true,
-			Suggestion: "Run it with its interpreter, or make it executable first.",
-		}
-	case code != nil && *code == 127:
-		return &tools.Error{
-			Category: tools.PermanentFailure, Message: "exit code 127: a command was not found", Mistake: true,
-			Suggestion: "Check the name, or use a command that is installed.",
-		}
-	}
-	return nil
-}
-
-func (r *Runner) tooLong() string {
-	if r.opts.MaxBackgroundRuns > 0 {
-		return "Try a smaller step, or run it with background=true."
-	}
-	return "Try a smaller step."
-}
-
-// remarks are what there is to say about how a run ended, besides its exit code.
-func (r *Runner) remarks(o *outcome) []string {
-	lines := r.overLimit(o)
-	if o.status.Left > 0 {
-		lines = append(lines, "[warn] processes that it left behind were ended; use background=true for what has to go on")
-	}
-	if o.status.Stuck || o.held {
-		lines = append(lines, "[warn] a process that it started could not be ended and may still run")
-	}
-	if r.note != "" {
-		lines = append(lines, r.note)
-	}
-	return lines
-}
-
-// overLimit says which limit a command met, its value and its key.
-func (r *Runner) overLimit(o *outcome) []string {
-	const table = "tools.shell.limits."
-	l := r.opts.Limits
-	var lines []string
-	stopped := func(what, key string) { lines = append(lines, "[warn] stopped: "+what+" ("+table+key+")") }
-	switch {
-	case o.ending == flooded:
-		stopped("it printed more than "+bytesText(r.opts.MaxOutput), "output_bytes")
-	case o.status.Hit == sandbox.LimitProcs:
-		stopped(fmt.Sprintf("more than %d processes at one time", l.Procs), "processes")
-	case o.status.Hit == sandbox.LimitMemory:
-		stopped("its processes used more than "+bytesText(l.Memory)+" of memory together", "memory_bytes")
-	case o.status.Hit == sandbox.LimitFileSize:
-		stopped("a file would have become larger than "+bytesText(l.FileSize), "file_bytes")
-	case o.status.Hit == sandbox.LimitCPU:
-		stopped(fmt.Sprintf("a process used more than %s of processor time", l.CPU), "cpu_seconds")
-	}
-	met := func(sign, what, key string, limit int64) {
-		if limit > 0 && strings.Contains(o.stderr, sign) {
-			lines = append(lines, "[note] "+what+" ("+table+key+")")
-		}
-	}
-	met("Too many open files", fmt.Sprintf("a process may have %d files open", l.Files), "open_files", int64(l.Files))
-	met("File too large", "a file may have "+bytesText(l.FileSize), "file_bytes", l.FileSize)
-	met("fork: retry:", fmt.Sprintf("a command may have %d processes", l.Procs), "processes", int64(l.Procs))
-	met("annot allocate memory", "a command may have "+bytesText(l.Memory)+" of memory", "memory_bytes", l.Memory)
-	return lines
-}
-
-// bytesText is a number of bytes for people: whole units where there are any.
-func bytesText(n int64) string {
-	units := []string{"bytes", "KiB", "MiB", "GiB"}
-	unit := 0
-	for unit+1 < len(units) && n >= 1024 && n%1024 == 0 {
-		n, unit = n/1024, unit+1
-	}
-	for unit+1 < len(units) && n >= 10*1024 {
-		n, unit = n/1024, unit+1
-	}
-	return fmt.Sprintf("%d %s", n, units[unit])
-}
-
-// render is the text for the model: what was printed, how it ended, and notes before and after.
-func render(body string, o *outcome, before, after []string) string {
-	if strings.TrimSpace(body) == "" {
-		body = "(no output)"
-	}
-	lines := append(slices.Clone(before), body)
-	switch code := o.exitCode(); {
-	case o.signal() != "":
-		lines = append(lines, "[killed by signal: "+o.signal()+"]")
-	case code != nil && *code != 0 && o.ending == ended:
-		lines = append(lines, fmt.Sprintf("[exit code %d]", *code))
-	}
-	return strings.Join(append(lines, after...), "\n")
 }

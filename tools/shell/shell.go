@@ -1,5 +1,5 @@
-// Package shell is the bash tool: it runs the text a model wrote in the session's working directory, with a scrubbed environment, inside a
-// sandbox, bounded in time, output and processes, and gives back what was printed.
+// Package shell is the bash tool: it runs the text a model wrote in the session's working directory, with a scrubbed
+// environment, inside a sandbox, bounded in time, output and processes, and gives back what was printed.
 //
 // Whether a command may run is decided before, by the policy; only the blocklist is looked at once more here.
 package shell
@@ -27,7 +27,10 @@ import (
 
 // Says is what the tool says of itself.
 func Says() []act.Tool {
-	return []act.Tool{{Name: Name, Statement: act.Statement{Act: act.Runs, Verb: act.Run, Gain: 0.6, Aliases: []string{"shell", "sh"}}}}
+	return []act.Tool{{Name: Name, Statement: act.Statement{
+		Act: act.Runs, Verb: act.Run, Gain: 0.6,
+		Aliases: []string{"shell", "sh"},
+	}}}
 }
 
 // Name is the name of the tool.
@@ -48,28 +51,35 @@ const (
 	SandboxOff      = "off"
 )
 
-// Options configure the tool; fields named after a key of [tools.shell] mean what the key means (seed 003). Only Workspace is required.
+// Options configure the tool; fields named after a key of [tools.shell] mean what the key means (seed 003). Only
+// Workspace is required.
 type Options struct {
 	Timeout time.Duration // of a foreground run; 0 = DefaultTimeout
 	// Workspace gives the session's working directory, an absolute path. It is made when absent.
 	Workspace    func(tools.Origin) (string, error)
 	AllowedPaths []string // may be read and changed besides the workspace
-	ReadPaths    []string // may be read and executed besides the system's directories, such as a tool chain in a home directory
-	// DeniedPaths are out of reach also inside the workspace and AllowedPaths: the config file, the data directory. See sandbox.Spec.Deny.
-	// A rollback does not touch them. One that is not there when a command starts is left out: whether a command may make it is for the policy to say.
+	// may be read and executed besides the system's directories, such as a tool chain in a home directory
+	ReadPaths []string
+	// DeniedPaths are out of reach also inside the workspace and AllowedPaths: the config file, the data directory. See
+	// sandbox.Spec.Deny. A rollback does not touch them. One that is not there when a command starts is left out:
+	// whether a command may make it is for the policy to say.
 	DeniedPaths []string
-	// Unreadable says what commands in a directory may not read, as the file tools may not; false when nothing restricts reading, nil is never. Such
-	// files are found when a command starts and kept away from it. Those that are made while it runs are not.
+	// Unreadable says what commands in a directory may not read, as the file tools may not; false when nothing
+	// restricts reading, nil is never. Such files are found when a command starts and kept away from it. Those that are
+	// made while it runs are not.
 	Unreadable func(dir string) (Unreadable, bool)
 	// Disk ends commands that fill the disk; nil = nothing does.
-	Disk            *disk.Guard
-	Network         sandbox.Network
-	Reader          *command.Reader // shared with the policy, so that a command is parsed once; nil = it is parsed each time
-	AllowedCommands []string        // taken off the built-in blocklist
-	EnvBlocklist    []string        // name prefixes; nil = DefaultEnvBlocklist. What looks like a credential goes in any case
-	Environ         func() []string // nil = os.Environ
-	// MaxCapture is how many bytes of what a command prints are kept: all of it up to there, the first and the last half of more; 0 = DefaultMaxCapture.
-	// The first MiB is in memory, the rest in a file without a name in SnapshotDir until the command ends.
+	Disk    *disk.Guard
+	Network sandbox.Network
+	// shared with the policy, so that a command is parsed once; nil = it is parsed each time
+	Reader          *command.Reader
+	AllowedCommands []string // taken off the built-in blocklist
+	// name prefixes; nil = DefaultEnvBlocklist. What looks like a credential goes in any case
+	EnvBlocklist []string
+	Environ      func() []string // nil = os.Environ
+	// MaxCapture is how many bytes of what a command prints are kept: all of it up to there, the first and the last
+	// half of more; 0 = DefaultMaxCapture. The first MiB is in memory, the rest in a file without a name in SnapshotDir
+	// until the command ends.
 	MaxCapture int
 
 	Transactional         bool
@@ -78,7 +88,8 @@ type Options struct {
 	SnapshotRequired      bool     // do not run what cannot be taken back
 	TransactionScope      []string // globs, relative to the workspace, of what is snapshotted; empty = everything
 	MaxSnapshotBytes      int64    // 0 = unlimited
-	SnapshotDir           string   // where the copies and long output are while a command runs; "" = the system's directory for temporary files
+	// where the copies and long output are while a command runs; "" = the system's directory for temporary files
+	SnapshotDir string
 
 	MaxBackgroundRuns int           // of all sessions; 0 = DefaultMaxBackgroundRuns, negative = none
 	BackgroundTimeout time.Duration // 0 = DefaultBackgroundTimeout
@@ -92,11 +103,11 @@ type Options struct {
 	// MaxOutput is how many bytes a command may print before it is ended; 0 = any number.
 	MaxOutput int64
 
-	// Redact takes credentials out of what does not walk through the chain: progress lines, and the output of background runs without Shape. nil = as it
-	// is.
+	// Redact takes credentials out of what does not walk through the chain: progress lines, and the output of
+	// background runs without Shape. nil = as it is.
 	Redact func(string) string
-	// Shape takes the result of a background run through the stages that every result walks, and gives the text for the model. nil = Redact, and no more
-	// than 50 000 characters.
+	// Shape takes the result of a background run through the stages that every result walks, and gives the text for the
+	// model. nil = Redact, and no more than 50 000 characters.
 	Shape func(ctx context.Context, call *tools.Call, result *tools.Result) string
 	Now   func() time.Time // nil = time.Now
 	Log   zerolog.Logger
@@ -108,7 +119,8 @@ type In struct {
 	Background bool   `json:"background,omitempty" jsonschema:"return at once with a run id; the output comes with a later message"`
 }
 
-// maxStream is how many bytes of each stream the envelope has, half from its start and half from its end; the text has the whole.
+// maxStream is how many bytes of each stream the envelope has, half from its start and half from its end; the text has
+// the whole.
 const maxStream = 128 << 10
 
 // Envelope is Result.Raw: the two streams apart (seed 003, shell output envelope). Every run that began has one.
@@ -148,10 +160,13 @@ func New(o Options) (tools.Tool, *Runner, error) {
 	}
 	r.bg.init()
 	tool, err := tools.New(tools.Typed[In]{
-		Definition: tools.Definition{Name: Name, Description: r.description(), Destructive: true, Says: act.Of(Says(), Name)},
-		Describe:   r.describe,
-		Check:      r.may,
-		Run:        r.run,
+		Definition: tools.Definition{
+			Name: Name, Description: r.description(), Destructive: true,
+			Says: act.Of(Says(), Name),
+		},
+		Describe: r.describe,
+		Check:    r.may,
+		Run:      r.run,
 	})
 	if err != nil {
 		return tools.Tool{}, nil, err
@@ -244,13 +259,15 @@ func (r *Runner) description() string {
 	default:
 	}
 	if r.opts.MaxBackgroundRuns > 0 {
-		fmt.Fprintf(&b, "With background=true it returns at once and may run %s; its output comes with a later message. ", r.opts.BackgroundTimeout)
+		fmt.Fprintf(&b,
+			"With background=true it returns at once and may run %s; its output comes with a later message. ", r.opts.BackgroundTimeout)
 	}
 	b.WriteString("Lines of standard error begin with [stderr].")
 	return b.String()
 }
 
-// describe says what the policy and a person look at. The paths are those that stand in the text as absolute words or redirections.
+// describe says what the policy and a person look at. The paths are those that stand in the text as absolute words or
+// redirections.
 func (r *Runner) describe(_ context.Context, call *tools.Call, in In) (tools.Subject, error) {
 	if err := checkText(in.Command); err != nil {
 		return tools.Subject{}, err
@@ -292,7 +309,10 @@ func (r *Runner) describe(_ context.Context, call *tools.Call, in In) (tools.Sub
 	if in.Background {
 		note += " · in the background"
 	}
-	return tools.Subject{Inputs: []string{in.Command}, Paths: paths, Files: lookAt(script, sandbox.Canonical(ws)), Show: in.Command, Note: note}, nil
+	return tools.Subject{
+		Inputs: []string{in.Command}, Paths: paths, Files: lookAt(script, sandbox.Canonical(ws)),
+		Show: in.Command, Note: note,
+	}, nil
 }
 
 // maxCommand bounds the text in bytes: what the parser reads, and less than the kernel takes as one argument.
@@ -303,7 +323,8 @@ func checkText(text string) error {
 	case strings.TrimSpace(text) == "":
 		return tools.Errorf(tools.InvalidParameters, "command is empty")
 	case len(text) > maxCommand:
-		return tools.Errorf(tools.InvalidParameters, "command is %d bytes long, more than %d: write it to a file first", len(text), maxCommand)
+		return tools.Errorf(tools.InvalidParameters, "command is %d bytes long, more than %d: write it to a file first",
+			len(text), maxCommand)
 	case strings.ContainsRune(text, 0):
 		return tools.Errorf(tools.InvalidParameters, "command holds a NUL byte")
 	}
@@ -328,7 +349,8 @@ func (r *Runner) may(ctx context.Context, _ *tools.Call, in In) error {
 	if r.opts.Sandbox == SandboxRequired {
 		if level := r.Level(ctx); !level.Full() {
 			return &tools.Error{
-				Category: tools.PermanentFailure, Message: "commands may run only inside the kernel sandbox, which is not there: " + level.String(),
+				Category:   tools.PermanentFailure,
+				Message:    "commands may run only inside the kernel sandbox, which is not there: " + level.String(),
 				Suggestion: "Tell the user that the operator has to enable it or set tools.shell.sandbox.",
 			}
 		}

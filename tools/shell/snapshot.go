@@ -26,11 +26,13 @@ func (e *sizeError) Error() string { return e.text }
 
 // snapshotOptions say what is snapshotted.
 type snapshotOptions struct {
-	root     string
-	store    string          // directory for the copies; "" = the system's for temporary files
-	scope    []string        // globs; empty = everything
-	deny     map[string]bool // relative to the root; neither copied nor touched, with all that is in them: a command cannot change them, others do meanwhile
-	maxBytes int64           // 0 = unlimited
+	root  string
+	store string   // directory for the copies; "" = the system's for temporary files
+	scope []string // globs; empty = everything
+	// relative to the root; neither copied nor touched, with all that is in them: a command cannot change them, others
+	// do meanwhile
+	deny     map[string]bool
+	maxBytes int64 // 0 = unlimited
 }
 
 // entry is what is remembered of one file, directory or link.
@@ -48,7 +50,8 @@ type entry struct {
 // freshFor is more than the step of the kernel's clock for file times.
 const freshFor = 100 * time.Millisecond
 
-// snapshot is the state of a directory at one time: contents, modes, links, times and owners; not extended attributes. It belongs to one goroutine.
+// snapshot is the state of a directory at one time: contents, modes, links, times and owners; not extended attributes.
+// It belongs to one goroutine.
 type snapshot struct {
 	opts    snapshotOptions
 	root    *os.Root
@@ -156,7 +159,8 @@ func (s *snapshot) count(e entry) error {
 		s.bytes += e.size
 	}
 	if s.opts.maxBytes > 0 && s.bytes > s.opts.maxBytes {
-		return &sizeError{fmt.Sprintf("the working directory is larger than the %d bytes that are snapshotted at most", s.opts.maxBytes)}
+		return &sizeError{fmt.Sprintf("the working directory is larger than the %d bytes that are snapshotted at most",
+			s.opts.maxBytes)}
 	}
 	return nil
 }

@@ -6,11 +6,13 @@ import (
 	"strings"
 )
 
-// inMemory is how many bytes of what a command prints are held in memory while it runs; what comes after them is in a file.
+// inMemory is how many bytes of what a command prints are held in memory while it runs; what comes after them is in a
+// file.
 const inMemory = 1 << 20
 
-// spool keeps a text that grows: whole up to max bytes, of a longer one the first and the last half of max. What is beyond inMemory is in a file
-// without a name, or in memory too where there is no room for a file. It is not safe for concurrent use.
+// spool keeps a text that grows: whole up to max bytes, of a longer one the first and the last half of max. What is
+// beyond inMemory is in a file without a name, or in memory too where there is no room for a file. It is not safe for
+// concurrent use.
 type spool struct {
 	max   int64  // bytes, at least 2
 	dir   string // of the file
@@ -116,7 +118,8 @@ func (s *spool) close() {
 	}
 }
 
-// text is what was kept, with a note where something is missing, and how many bytes are. It fails when the file cannot be read.
+// text is what was kept, with a note where something is missing, and how many bytes are. It fails when the file cannot
+// be read.
 func (s *spool) text() (text string, missing int64, err error) {
 	kept := min(s.total, s.max)
 	all := make([]byte, kept)
@@ -138,6 +141,7 @@ func (s *spool) text() (text string, missing int64, err error) {
 	tail.Grow(int(s.ring()))
 	tail.Write(all[half+turn:])
 	tail.Write(all[half : half+turn])
-	text, missing = joined(string(all[:half]), tail.String(), s.total-s.max, "bytes", func(s string) int { return len(s) })
+	text, missing = joined(string(all[:half]), tail.String(), s.total-s.max, "bytes",
+		func(s string) int { return len(s) })
 	return text, missing, nil
 }

@@ -15,7 +15,8 @@ import (
 
 var gap = regexp.MustCompile(`\[… (\d+) (bytes|characters) left out …\]\n`)
 
-// truth checks a text with a note: what stands before and after it are the ends of the whole, and the note's number is what lies between.
+// truth checks a text with a note: what stands before and after it are the ends of the whole, and the note's number is
+// what lies between.
 func truth(whole, shown, unit string, measure func(string) int) error {
 	at := gap.FindStringSubmatchIndex(shown)
 	if at == nil {
@@ -32,7 +33,8 @@ func truth(whole, shown, unit string, measure func(string) int) error {
 		return fmt.Errorf("the ends are not those of the whole: %.80q … %.80q", head, tail)
 	}
 	said, err := strconv.Atoi(shown[at[2]:at[3]])
-	if is := measure(whole[len(head) : len(whole)-len(tail)]); err != nil || said != is && said != is+1 { // +1: our own newline stands where the text goes on with one
+	// +1: our own newline stands where the text goes on with one
+	if is := measure(whole[len(head) : len(whole)-len(tail)]); err != nil || said != is && said != is+1 {
 		return fmt.Errorf("it says that %d %s are left out, and it is %d", said, unit, is)
 	}
 	return nil
@@ -51,7 +53,8 @@ func noise(r *rand.Rand, size int) string {
 	return b.String()
 }
 
-// TestSpoolTellsTheTruth: whatever is written in whatever pieces under whatever limit, all is there, or the ends and the number of what is not.
+// TestSpoolTellsTheTruth: whatever is written in whatever pieces under whatever limit, all is there, or the ends and
+// the number of what is not.
 func TestSpoolTellsTheTruth(t *testing.T) {
 	t.Parallel()
 	check := func(seed uint64) bool {

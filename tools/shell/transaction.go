@@ -33,8 +33,8 @@ type transaction struct {
 	warnings []string
 }
 
-// begin takes the snapshot, unless the command only reads. Transactional runs in one workspace come one after the other, so that none takes back, or is
-// told to have changed, what another did.
+// begin takes the snapshot, unless the command only reads. Transactional runs in one workspace come one after the
+// other, so that none takes back, or is told to have changed, what another did.
 func (r *Runner) begin(ctx context.Context, text, ws string) (*transaction, error) {
 	tx := &transaction{r: r}
 	if !r.opts.Transactional {
@@ -49,7 +49,8 @@ func (r *Runner) begin(ctx context.Context, text, ws string) (*transaction, erro
 	}
 	tx.release = release
 	snap, err := takeSnapshot(ctx, snapshotOptions{
-		root: ws, store: r.opts.SnapshotDir, scope: r.opts.TransactionScope, deny: r.deniedInside(ws), maxBytes: r.opts.MaxSnapshotBytes,
+		root: ws, store: r.opts.SnapshotDir, scope: r.opts.TransactionScope, deny: r.deniedInside(ws),
+		maxBytes: r.opts.MaxSnapshotBytes,
 	})
 	switch {
 	case err == nil:
@@ -61,7 +62,8 @@ func (r *Runner) begin(ctx context.Context, text, ws string) (*transaction, erro
 	case r.opts.SnapshotRequired:
 		tx.close()
 		return nil, &tools.Error{
-			Category: tools.PermanentFailure, Message: "the command was not run: " + why(err) + ": " + r.lost(), Err: err,
+			Category: tools.PermanentFailure, Message: "the command was not run: " + why(err) + ": " + r.lost(),
+			Err:        err,
 			Suggestion: "Remove what is not needed from the working directory, or tell the user.",
 		}
 	default:
@@ -101,8 +103,8 @@ func (t *transaction) close() {
 	}
 }
 
-// settle compares with the snapshot when the run failed, whatever became of the call meanwhile: with auto_rollback it takes the run back, else it
-// tells what the run has left behind.
+// settle compares with the snapshot when the run failed, whatever became of the call meanwhile: with auto_rollback it
+// takes the run back, else it tells what the run has left behind.
 func (t *transaction) settle(call *tools.Call, o *outcome) []string {
 	if t.snap == nil || !o.failed(t.r.opts.AutoRollbackExitCodes) {
 		return nil

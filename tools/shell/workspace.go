@@ -22,7 +22,11 @@ func (r *Runner) workspace(o tools.Origin) (string, error) {
 		return "", noWorkspace(err)
 	}
 	broken := func(err error) error {
-		return &tools.Error{Category: tools.PermanentFailure, Message: "the working directory of this conversation cannot be used", Err: fmt.Errorf("open workspace: %w", err)}
+		return &tools.Error{
+			Category: tools.PermanentFailure,
+			Message:  "the working directory of this conversation cannot be used",
+			Err:      fmt.Errorf("open workspace: %w", err),
+		}
 	}
 	if !filepath.IsAbs(dir) {
 		return "", broken(fmt.Errorf("%q is not absolute", dir))
@@ -38,10 +42,14 @@ func (r *Runner) workspace(o tools.Origin) (string, error) {
 }
 
 func noWorkspace(err error) error {
-	return &tools.Error{Category: tools.PermanentFailure, Message: "this conversation has no working directory", Err: fmt.Errorf("find workspace: %w", err)}
+	return &tools.Error{
+		Category: tools.PermanentFailure, Message: "this conversation has no working directory",
+		Err: fmt.Errorf("find workspace: %w", err),
+	}
 }
 
-// tmpDir makes the directory for temporary files below ws. A command may have put anything in its place: then ws itself has to do.
+// tmpDir makes the directory for temporary files below ws. A command may have put anything in its place: then ws itself
+// has to do.
 func tmpDir(ws string) string {
 	dir := filepath.Join(ws, tmpName)
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
@@ -53,8 +61,8 @@ func tmpDir(ws string) string {
 	return dir
 }
 
-// barred are the denied paths that are there. What lies outside of all that a command may change matters only where it could be read, which is
-// everywhere but for a program: those may be run.
+// barred are the denied paths that are there. What lies outside of all that a command may change matters only where it
+// could be read, which is everywhere but for a program: those may be run.
 func (r *Runner) barred(ws string) []string {
 	var list []string
 	for _, d := range r.opts.DeniedPaths {

@@ -51,7 +51,8 @@ func Echo() tools.Tool {
 	}))
 }
 
-// Counter is a tool, "count", that changes something: it adds By (1 when absent) to a sum. It is safe for concurrent use.
+// Counter is a tool, "count", that changes something: it adds By (1 when absent) to a sum. It is safe for concurrent
+// use.
 type Counter struct {
 	mu   sync.Mutex
 	sum  int
@@ -68,7 +69,10 @@ func (c *Counter) Tool() tools.Tool {
 	return must(tools.New(tools.Typed[CounterArgs]{
 		Definition: tools.Definition{Name: "count", Description: "Adds to the sum.", Destructive: true},
 		Describe: func(_ context.Context, _ *tools.Call, in CounterArgs) (tools.Subject, error) {
-			return tools.Subject{Inputs: []string{fmt.Sprint(in.By)}, Show: fmt.Sprintf("add %d", max(in.By, 1)), Note: "in memory"}, nil
+			return tools.Subject{
+				Inputs: []string{fmt.Sprint(in.By)}, Show: fmt.Sprintf("add %d", max(in.By, 1)),
+				Note: "in memory",
+			}, nil
 		},
 		Run: func(_ context.Context, _ *tools.Call, in CounterArgs) (*tools.Result, error) {
 			c.mu.Lock()
@@ -156,7 +160,10 @@ func (l *Lookup) Approve(session string, err error, by string) error {
 	if !errors.As(err, &pending) {
 		return fmt.Errorf("nothing to approve: %w", err)
 	}
-	l.Set(session, pending.Question.Call, approve.Approval{State: approve.Approved, By: by, Hash: pending.Question.Hash})
+	l.Set(session, pending.Question.Call, approve.Approval{
+		State: approve.Approved, By: by,
+		Hash: pending.Question.Hash,
+	})
 	return nil
 }
 
@@ -185,7 +192,10 @@ func (l *Lookup) Approval(_ context.Context, session, call, _ string) (approve.A
 func Call(tool, args string) *tools.Call {
 	return &tools.Call{
 		ID: "call-1", Batch: 1, Tool: tool, Args: json.RawMessage(args), Trail: &tools.Trail{},
-		Origin: tools.Origin{Channel: "telegram", Session: "telegram:42", Chat: "42", Turn: "turn-1", Caller: "telegram:42"},
+		Origin: tools.Origin{
+			Channel: "telegram", Session: "telegram:42", Chat: "42", Turn: "turn-1",
+			Caller: "telegram:42",
+		},
 	}
 }
 

@@ -25,7 +25,8 @@ type Past struct {
 	Text string          // of the result
 }
 
-// Look makes a History of the earlier calls of the turn, the oldest first. window > 0 looks for the same call only among the last so many.
+// Look makes a History of the earlier calls of the turn, the oldest first. window > 0 looks for the same call only
+// among the last so many.
 func Look(past []Past, call *tools.Call, window int) History {
 	var h History
 	args := canonical(call.Args)
@@ -82,8 +83,8 @@ const around = 60
 // maxAsk bounds how much of a message is looked at.
 const maxAsk = 4000
 
-// Explicit says whether the person asked for this tool, or for tools as such: "use the grep tool", "run bash". The bare mention of a word that is
-// a tool's name too ("read the file") is no request.
+// Explicit says whether the person asked for this tool, or for tools as such: "use the grep tool", "run bash". The bare
+// mention of a word that is a tool's name too ("read the file") is no request.
 func Explicit(ask, tool string) bool {
 	if len(ask) > maxAsk {
 		ask = ask[:maxAsk]
@@ -109,7 +110,8 @@ func explicit(ask, name string) bool {
 			return false
 		}
 		begin, end := from+i, from+i+len(name)
-		if word(lower, begin, end) && (verbs.MatchString(lower[max(0, begin-around):begin]) || nouns.MatchString(lower[end:min(len(lower), end+around)])) {
+		if word(lower, begin, end) && (verbs.MatchString(lower[max(0, begin-around):begin]) ||
+			nouns.MatchString(lower[end:min(len(lower), end+around)])) {
 			return true
 		}
 		from = end

@@ -1,9 +1,9 @@
-// Package utility is the stage that skips tool calls which promise little ([tools.utility], off by default). It weighs what a call is likely to
-// bring against what was spent and done in the turn already.
+// Package utility is the stage that skips tool calls which promise little ([tools.utility], off by default). It weighs
+// what a call is likely to bring against what was spent and done in the turn already.
 //
-// A call that is skipped has a result that says so, not an error: nothing failed, and the model is to go on in the way that the text names. The
-// stage holds no state: what was done in the turn comes from the journal, so that a call which waited for a person, or is taken up by another
-// process, is judged again in the same way.
+// A call that is skipped has a result that says so, not an error: nothing failed, and the model is to go on in the way
+// that the text names. The stage holds no state: what was done in the turn comes from the journal, so that a call which
+// waited for a person, or is taken up by another process, is judged again in the same way.
 package utility
 
 import (
@@ -47,8 +47,8 @@ type Options struct {
 	ExemptTools []string
 	// HighGainTools always promise much.
 	HighGainTools []string
-	// Seen says what happened in the turn before this batch (before Call.Batch, so that the answer stays the same when the call comes again);
-	// see Look. Nil = nothing. Must not block.
+	// Seen says what happened in the turn before this batch (before Call.Batch, so that the answer stays the same when
+	// the call comes again); see Look. Nil = nothing. Must not block.
 	Seen func(call *tools.Call) History
 	// Cost is the share of the turn's budget that is spent, 0 to 1. Nil = 0. Must not block.
 	Cost func(call *tools.Call) float64
@@ -70,7 +70,8 @@ type Factors struct {
 
 // Score is the utility: g·gain − c·cost − r·redundancy + u·uncertainty.
 func Score(o Options, f Factors) float64 {
-	return o.GainWeight*f.Gain - o.CostWeight*f.Cost - o.RedundancyWeight*f.Redundancy + o.UncertaintyBonus*f.Uncertainty
+	return o.GainWeight*f.Gain - o.CostWeight*f.Cost - o.RedundancyWeight*f.Redundancy +
+		o.UncertaintyBonus*f.Uncertainty
 }
 
 // Situation is what is decided about.
@@ -104,7 +105,8 @@ func Decide(o Options, s Situation) Decision {
 	}
 }
 
-// Gain is what a call of a tool is expected to bring, from 0 to 1: what the operator says of it, else what the tool says itself.
+// Gain is what a call of a tool is expected to bring, from 0 to 1: what the operator says of it, else what the tool
+// says itself.
 func (o Options) Gain(def tools.Definition) float64 {
 	if slices.Contains(o.HighGainTools, def.Name) {
 		return configuredGain
@@ -151,7 +153,10 @@ func (o Options) decide(call *tools.Call) Decision {
 	if seen.Repeated {
 		f.Redundancy = 1
 	}
-	return Decide(o, Situation{Factors: f, Explicit: Explicit(call.Ask, tool), Mandated: seen.PutOff, Calls: seen.Calls})
+	return Decide(o, Situation{
+		Factors: f, Explicit: Explicit(call.Ask, tool), Mandated: seen.PutOff,
+		Calls: seen.Calls,
+	})
 }
 
 // The beginnings of the texts that stand in for a result.
@@ -165,11 +170,13 @@ const (
 func texts(d Decision) string {
 	switch d {
 	case Retrieve:
-		return putOff + " Fetch the context that it needs first, then call the tool again with the same arguments: it runs then."
+		return putOff +
+			" Fetch the context that it needs first, then call the tool again with the same arguments: it runs then."
 	case Verify:
 		return skipped + " This call promises little now. Check what you have found so far before you go on."
 	case Stop:
-		return stopped + " This turn has used up what it may spend on tools. Call no more tools and answer with what you have."
+		return stopped +
+			" This turn has used up what it may spend on tools. Call no more tools and answer with what you have."
 	default:
 		return skipped + " This call brings nothing new. Answer with what you have."
 	}

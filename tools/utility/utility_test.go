@@ -179,7 +179,8 @@ func TestTurn(t *testing.T) {
 		if !strings.HasPrefix(got, step.want) {
 			t.Errorf("%s %s: %q, want %q", step.tool, step.args, got, step.want)
 		}
-		if again := text(t, o, toolstest.Call(step.tool, step.args)); again != got { // the turn was taken up again before the result was stored
+		// the turn was taken up again before the result was stored
+		if again := text(t, o, toolstest.Call(step.tool, step.args)); again != got {
 			t.Errorf("%s: %q, then %q", step.tool, got, again)
 		}
 		past = append(past, utility.Past{Tool: step.tool, Args: []byte(step.args), Text: got})
@@ -260,7 +261,8 @@ func TestLook(t *testing.T) {
 	}
 }
 
-// TestChain: a probe is answered like the call itself and not counted, and nobody is asked about a call that is skipped.
+// TestChain: a probe is answered like the call itself and not counted, and nobody is asked about a call that is
+// skipped.
 func TestChain(t *testing.T) {
 	t.Parallel()
 	var counter toolstest.Counter

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// slack is what a compressed body may be larger than the text in it, in bytes; without a bound on the wire an endless stream of empty gzip members
-// would be read for as long as there is time.
+// slack is what a compressed body may be larger than the text in it, in bytes; without a bound on the wire an endless
+// stream of empty gzip members would be read for as long as there is time.
 const slack = 64 << 10
 
 // errWire ends a body that is too large while it is still compressed.
@@ -29,7 +29,8 @@ func readBody(r io.Reader, encoding string, limit int) (body []byte, more bool, 
 		}
 		r = z
 	default:
-		return nil, false, failed(nil, "The server sent the page in a compression that was not asked for.", "Use another page.")
+		return nil, false, failed(nil, "The server sent the page in a compression that was not asked for.",
+			"Use another page.")
 	}
 	body, err = io.ReadAll(io.LimitReader(r, int64(limit)+1))
 	switch {

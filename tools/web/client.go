@@ -35,8 +35,8 @@ func newClient(o Options) *client {
 	return c
 }
 
-// guarded is a dialer whose sockets refuse every address that is not public: the last line, should the checks before it ever be passed by. Any port,
-// as in the URL rules.
+// guarded is a dialer whose sockets refuse every address that is not public: the last line, should the checks before it
+// ever be passed by. Any port, as in the URL rules.
 func guarded(timeout time.Duration) *net.Dialer {
 	return &net.Dialer{Timeout: timeout / 3, KeepAlive: -1, Control: ssrf.New(ssrf.WithAnyPort()).Safe}
 }
@@ -71,7 +71,8 @@ func (c *client) get(ctx context.Context, call *tools.Call, raw string) (*page, 
 			return p, nil
 		}
 		if hop == c.o.MaxRedirects {
-			return nil, failed(nil, "The page redirects too often.", "Use the address of the page where the redirects lead, if you know it.")
+			return nil, failed(nil, "The page redirects too often.",
+				"Use the address of the page where the redirects lead, if you know it.")
 		}
 		raw = next
 	}
@@ -103,13 +104,15 @@ func (c *client) hop(ctx context.Context, call *tools.Call, u *url.URL, hop int)
 	return nil, "", failure
 }
 
-// resolve gives the addresses of a host. One that is not public spoils all: whoever answers with public and private addresses is up to something.
+// resolve gives the addresses of a host. One that is not public spoils all: whoever answers with public and private
+// addresses is up to something.
 func (c *client) resolve(ctx context.Context, u *url.URL) ([]netip.AddrPort, error) {
 	var addrs []netip.Addr
 	host := u.Hostname()
 	if a, err := netip.ParseAddr(host); err == nil {
 		addrs = []netip.Addr{a}
-	} else if addrs, err = c.o.Resolver.LookupNetIP(ctx, "ip", host+"."); err != nil { // rooted, so that no search domain is tried
+	} else if addrs, err = c.o.Resolver.LookupNetIP(ctx, "ip", host+"."); err != nil {
+		// rooted, so that no search domain is tried
 		return nil, err
 	}
 	if len(addrs) == 0 {
@@ -159,7 +162,9 @@ func (c *client) transport(addrs []netip.AddrPort) *http.Transport {
 }
 
 // request asks one server. A round trip follows no redirect and keeps no cookie.
-func (c *client) request(ctx context.Context, u *url.URL, addrs []netip.AddrPort, e *tools.Egress) (*page, string, error) {
+func (c *client) request(ctx context.Context, u *url.URL, addrs []netip.AddrPort,
+	e *tools.Egress,
+) (*page, string, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), http.NoBody)
 	if err != nil {
 		return nil, "", err
@@ -176,7 +181,8 @@ func (c *client) request(ctx context.Context, u *url.URL, addrs []netip.AddrPort
 	defer func() { _ = resp.Body.Close() }() // what is not read is not wanted
 	e.Status = resp.StatusCode
 	switch resp.StatusCode {
-	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect,
+		http.StatusPermanentRedirect:
 		next, err := target(u, resp.Header.Get("Location"))
 		return nil, next, err
 	}

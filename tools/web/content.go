@@ -46,7 +46,8 @@ func isText(mediaType string) bool {
 		return true
 	}
 	switch rest {
-	case "json", "xml", "javascript", "ecmascript", "yaml", "x-yaml", "toml", "x-ndjson", "jsonlines", "json-seq", "graphql", "sql", "x-sh", "x-www-form-urlencoded":
+	case "json", "xml", "javascript", "ecmascript", "yaml", "x-yaml", "toml", "x-ndjson", "jsonlines", "json-seq",
+		"graphql", "sql", "x-sh", "x-www-form-urlencoded":
 		return true
 	}
 	return false
@@ -55,8 +56,8 @@ func isText(mediaType string) bool {
 // xmlEncoding finds the encoding in an XML declaration, which the HTML rules do not look at.
 var xmlEncoding = regexp.MustCompile(`^\s*<\?xml[^>]*?\sencoding\s*=\s*["']([A-Za-z0-9._:-]+)["']`)
 
-// text decodes the body to UTF-8. The character set is that of the byte order mark, the header, the document, or a guess, in this order. What does
-// not fit into it becomes U+FFFD.
+// text decodes the body to UTF-8. The character set is that of the byte order mark, the header, the document, or a
+// guess, in this order. What does not fit into it becomes U+FFFD.
 func (p *page) text() (string, error) {
 	body := p.body
 	enc, name, certain := charset.DetermineEncoding(body, p.header)
@@ -155,10 +156,12 @@ func (c *client) read(p *page) (*tools.Result, error) {
 
 // unreadable refuses what is no text. The type is foreign text: it is shown only as far as it looks like one.
 func unreadable(mediaType string, err error) *tools.Error {
-	if len(mediaType) > 100 || strings.ContainsFunc(mediaType, func(r rune) bool { return r > unicode.MaxASCII || !unicode.IsPrint(r) }) {
+	if len(mediaType) > 100 || strings.ContainsFunc(mediaType,
+		func(r rune) bool { return r > unicode.MaxASCII || !unicode.IsPrint(r) }) {
 		mediaType = "an unknown type"
 	}
-	return failed(err, "The address leads to "+mediaType+", not to a page of text.", "Only HTML, JSON, XML and plain text can be read. Use another page.")
+	return failed(err, "The address leads to "+mediaType+", not to a page of text.",
+		"Only HTML, JSON, XML and plain text can be read. Use another page.")
 }
 
 // cut bounds a text, in bytes, at a character.

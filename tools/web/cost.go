@@ -8,8 +8,9 @@ import (
 	"github.com/zephbot/zephbot/tools"
 )
 
-// maxSteps bounds what the matcher may do for a single element, in steps of a few nanoseconds: between elements the time of the call is looked at,
-// within one nothing can stop it. A few "~" in a selector and a page with a hundred thousand neighbours would keep a processor busy for days.
+// maxSteps bounds what the matcher may do for a single element, in steps of a few nanoseconds: between elements the
+// time of the call is looked at, within one nothing can stop it. A few "~" in a selector and a page with a hundred
+// thousand neighbours would keep a processor busy for days.
 const maxSteps = 1e9
 
 // shape is what the cost of a selector depends on.
@@ -34,15 +35,18 @@ func (s *shape) measure(n *html.Node, depth float64) {
 	s.siblings = max(s.siblings, width)
 }
 
-// affordable refuses a selector that may take too long on this page. It is an upper bound, far above what selectors of style sheets cost.
+// affordable refuses a selector that may take too long on this page. It is an upper bound, far above what selectors of
+// style sheets cost.
 func affordable(selector string, doc *html.Node) error {
 	if shapeOf(doc).cost(selector) <= maxSteps {
 		return nil
 	}
-	return tools.Errorf(tools.InvalidParameters, "select: this selector is too complicated for so large a page; use a shorter one, with > instead of spaces and without ~ and :has")
+	return tools.Errorf(tools.InvalidParameters,
+		"select: this selector is too complicated for so large a page; use a shorter one, with > instead of spaces and without ~ and :has")
 }
 
-// cost bounds the steps of matching one element: a combinator tries every ancestor or neighbour for every one that the combinator before it tried.
+// cost bounds the steps of matching one element: a combinator tries every ancestor or neighbour for every one that the
+// combinator before it tried.
 func (s shape) cost(selector string) float64 {
 	sum, combined, pseudo, ancestors, neighbours := 0.0, 1.0, 1.0, 0.0, 0.0
 	finish := func() {
@@ -90,7 +94,8 @@ func (s shape) pseudo(name, argument string) float64 {
 	return 1
 }
 
-// combinator says that the white space at i stands for "somewhere below": it is the last of its run, and neither side is another combinator.
+// combinator says that the white space at i stands for "somewhere below": it is the last of its run, and neither side
+// is another combinator.
 func combinator(s string, i int) bool {
 	const space = " \t\n\r\f"
 	if i+1 < len(s) && strings.IndexByte(space, s[i+1]) >= 0 {

@@ -38,8 +38,8 @@ func passing(c tools.Category, err error, message string) *tools.Error {
 	return &tools.Error{Category: c, Message: message, Retryable: c.Transient(), Err: err}
 }
 
-// broken classifies what went wrong between us and the server. It names no address and repeats no word of the other side. The end of the caller's
-// context comes first: everything that fails after it fails because of it.
+// broken classifies what went wrong between us and the server. It names no address and repeats no word of the other
+// side. The end of the caller's context comes first: everything that fails after it fails because of it.
 func broken(ctx context.Context, err error) *tools.Error {
 	if own, ok := errors.AsType[*tools.Error](err); ok {
 		return own
@@ -54,13 +54,17 @@ func broken(ctx context.Context, err error) *tools.Error {
 	var netErr net.Error
 	switch {
 	case errors.Is(err, ssrf.ErrProhibitedIP), errors.Is(err, ssrf.ErrProhibitedNetwork):
-		return refused(&netrule.Error{Kind: netrule.KindPrivate, Reason: "The address is not a public one.", Detail: err.Error()})
+		return refused(&netrule.Error{
+			Kind: netrule.KindPrivate, Reason: "The address is not a public one.",
+			Detail: err.Error(),
+		})
 	case errors.As(err, &dns) && dns.IsNotFound:
 		e := failed(err, "The host name does not exist.", "Check the URL for typing errors, or use another page.")
 		e.Mistake = true
 		return e
 	case errors.As(err, &certErr), errors.As(err, &unknown):
-		return failed(err, "The server's certificate is not valid for this host.", "Use another page; the check cannot be turned off.")
+		return failed(err, "The server's certificate is not valid for this host.",
+			"Use another page; the check cannot be turned off.")
 	case errors.As(err, &tlsErr):
 		return failed(err, "The server does not speak TLS on this port.", "Check the port of the URL.")
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &netErr) && netErr.Timeout():
@@ -82,7 +86,8 @@ func ended(done, err error) *tools.Error {
 	return &tools.Error{Category: tools.Cancelled, Message: "The call was cancelled.", Err: errors.Join(done, err)}
 }
 
-// statusError says a status that is no success, with what to do about a page. Reading is repeated where the failure may pass.
+// statusError says a status that is no success, with what to do about a page. Reading is repeated where the failure may
+// pass.
 func statusError(status int, header http.Header) *tools.Error {
 	e := tools.FromStatus(status, header)
 	e.Retryable = e.Category.Transient()

@@ -294,7 +294,8 @@ func TestBodyIsBounded(t *testing.T) {
 
 func TestCutCharacter(t *testing.T) {
 	t.Parallel()
-	for limit := 1000; limit < 1004; limit++ { // a cut at every byte of a character, with and without a declared character set
+	// a cut at every byte of a character, with and without a declared character set
+	for limit := 1000; limit < 1004; limit++ {
 		for _, contentType := range []string{"text/plain", "text/plain; charset=utf-8"} {
 			w := newWorld(t, sends(contentType, strings.Repeat("x", 999)+strings.Repeat("😀", 9)), func(o *web.Options) { o.MaxBody = limit })
 			res := w.must("https://site.example/")

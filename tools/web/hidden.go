@@ -8,8 +8,8 @@ import (
 	"golang.org/x/net/html"
 )
 
-// hidden says that a person who looks at the page does not see the element, as far as the element itself says so: what style sheets and scripts hide
-// is not known here.
+// hidden says that a person who looks at the page does not see the element, as far as the element itself says so: what
+// style sheets and scripts hide is not known here.
 func hidden(n *html.Node) bool {
 	for _, a := range n.Attr {
 		switch a.Key {
@@ -50,7 +50,8 @@ var (
 	cssEscape  = regexp.MustCompile(`\\([0-9a-fA-F]{1,6})[ \t\r\n\f]?|\\([^0-9a-fA-F\r\n\f])`)
 )
 
-// hiddenStyle reads an inline style. Any declaration that hides counts, whatever follows it: a style that says both means no good.
+// hiddenStyle reads an inline style. Any declaration that hides counts, whatever follows it: a style that says both
+// means no good.
 func hiddenStyle(style string) bool {
 	style = cssEscape.ReplaceAllStringFunc(cssComment.ReplaceAllString(style, ""), func(s string) string {
 		if code, err := strconv.ParseUint(strings.TrimSpace(s[1:]), 16, 32); err == nil {
@@ -103,7 +104,9 @@ func hides(key, value string) bool {
 
 // length reads "12px" and the like.
 func length(value string) (n float64, unit string, ok bool) {
-	end := strings.IndexFunc(value, func(r rune) bool { return (r < '0' || r > '9') && r != '.' && r != '-' && r != '+' })
+	end := strings.IndexFunc(value, func(r rune) bool {
+		return (r < '0' || r > '9') && r != '.' && r != '-' && r != '+'
+	})
 	if end < 0 {
 		end = len(value)
 	}
@@ -123,8 +126,8 @@ func tiny(n float64, unit string) bool {
 	}
 }
 
-// invisible are characters that take no room and carry no meaning for a reader: soft hyphens, zero-width spaces, direction overrides, tags. Joiners
-// stay: scripts and emoji need them.
+// invisible are characters that take no room and carry no meaning for a reader: soft hyphens, zero-width spaces,
+// direction overrides, tags. Joiners stay: scripts and emoji need them.
 func invisible(r rune) rune {
 	switch {
 	case r == 0xAD, r == 0x200B, r == 0x200E, r == 0x200F, r == 0xFEFF,

@@ -14,8 +14,8 @@ import (
 	"golang.org/x/net/html"
 )
 
-// The bounds keep the work of the converter in proportion to the page: it copies the text of a list, a quotation or a link once per level of
-// nesting, and fills tables up to their widest row.
+// The bounds keep the work of the converter in proportion to the page: it copies the text of a list, a quotation or a
+// link once per level of nesting, and fills tables up to their widest row.
 const (
 	maxLevels  = 6    // of nested lists, quotations, links and emphasis
 	maxColumns = 64   // of a table
@@ -41,17 +41,20 @@ func markdown(doc *html.Node, location *url.URL) (string, error) {
 	flatten(doc, map[string]int{})
 	tables(d)
 	conv := converter.NewConverter(
-		// Without escapes: they are noise to a model, and finding out which are needed takes the square of the text's length.
+		// Without escapes: they are noise to a model, and finding out which are needed takes the square of the text's
+		// length.
 		converter.WithEscapeMode(converter.EscapeModeDisabled),
 		converter.WithPlugins(
 			base.NewBasePlugin(),
 			commonmark.NewCommonmarkPlugin(commonmark.WithListEndComment(false)),
-			table.NewTablePlugin(table.WithCellPaddingBehavior(table.CellPaddingBehaviorMinimal), table.WithHeaderPromotion(true)),
+			table.NewTablePlugin(table.WithCellPaddingBehavior(table.CellPaddingBehaviorMinimal),
+				table.WithHeaderPromotion(true)),
 		),
 	)
 	out, err := conv.ConvertNode(doc)
 	if err != nil {
-		return "", failed(err, "The page could not be turned into text.", "Use another page, or pick elements with web_scrape.")
+		return "", failed(err, "The page could not be turned into text.",
+			"Use another page, or pick elements with web_scrape.")
 	}
 	text := strings.TrimSpace(lineEnds.ReplaceAllString(strings.Map(invisible, string(out)), "\n"))
 	if first, _, _ := strings.Cut(text, "\n"); title == "" || strings.TrimSpace(strings.TrimLeft(first, "#")) == title {
@@ -102,8 +105,8 @@ func onWeb(u *url.URL) bool {
 	return (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.User == nil
 }
 
-// addresses makes links absolute and leaves the text alone of those that lead nowhere: within the page, into a script, into data. Titles go, because
-// only a pointer that rests on the link shows them.
+// addresses makes links absolute and leaves the text alone of those that lead nowhere: within the page, into a script,
+// into data. Titles go, because only a pointer that rests on the link shows them.
 func addresses(d *goquery.Document, home *url.URL) {
 	d.Find("a").Each(func(_ int, s *goquery.Selection) {
 		n := s.Get(0)
@@ -153,7 +156,8 @@ func flatten(n *html.Node, levels map[string]int) {
 		case "ul", "ol", "blockquote":
 			family = "block"
 			stripStart(n)
-		case "b", "strong", "i", "em", "code", "kbd", "samp", "tt", "var", "a", "del", "s", "h1", "h2", "h3", "h4", "h5", "h6":
+		case "b", "strong", "i", "em", "code", "kbd", "samp", "tt", "var", "a", "del", "s", "h1", "h2", "h3", "h4",
+			"h5", "h6":
 			family = "inline"
 		}
 	}
@@ -182,8 +186,8 @@ func stripStart(n *html.Node) {
 	}
 }
 
-// tables dissolves what is no table of data: those that hold other tables, which are there for the layout and cost the converter the power of their
-// depth, and those too wide to be read. Spans too wide to be true go as well.
+// tables dissolves what is no table of data: those that hold other tables, which are there for the layout and cost the
+// converter the power of their depth, and those too wide to be read. Spans too wide to be true go as well.
 func tables(d *goquery.Document) {
 	dissolve := map[*html.Node]bool{}
 	d.Find("table table").Each(func(_ int, s *goquery.Selection) {

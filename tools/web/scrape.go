@@ -28,14 +28,19 @@ type query struct {
 func newQuery(in scrapeArgs) (query, error) {
 	q := query{selector: strings.TrimSpace(in.Select), limit: defaultLimit, extract: visibleText}
 	wrong := func(message, suggestion string, err error) (query, error) {
-		return query{}, &tools.Error{Category: tools.InvalidParameters, Message: message, Suggestion: suggestion, Err: err}
+		return query{}, &tools.Error{
+			Category: tools.InvalidParameters, Message: message, Suggestion: suggestion,
+			Err: err,
+		}
 	}
 	if q.selector == "" || len(q.selector) > maxSelector {
-		return wrong(fmt.Sprintf("select: want a CSS selector of 1 to %d bytes", maxSelector), "For example: article h2", nil)
+		return wrong(fmt.Sprintf("select: want a CSS selector of 1 to %d bytes", maxSelector),
+			"For example: article h2", nil)
 	}
 	match, err := cascadia.ParseGroup(q.selector)
 	if err != nil {
-		return wrong("select: this is not a valid CSS selector", "Use tag, .class, #id, [attribute], > and : forms, for example: div.price > span", err)
+		return wrong("select: this is not a valid CSS selector",
+			"Use tag, .class, #id, [attribute], > and : forms, for example: div.price > span", err)
 	}
 	q.match = match
 	if in.Limit != nil {
@@ -56,11 +61,13 @@ func newQuery(in scrapeArgs) (query, error) {
 	return q, nil
 }
 
-// scrape is the web_scrape tool. It looks at one element after the other, so that it stops at the limit and when the time is up.
+// scrape is the web_scrape tool. It looks at one element after the other, so that it stops at the limit and when the
+// time is up.
 func (c *client) scrape(ctx context.Context, p *page, q query) (*tools.Result, error) {
 	if t := p.mediaType(); len(p.body) > 0 && !isHTML(t) {
 		e := unreadable(t, nil)
-		e.Message, e.Suggestion = strings.Replace(e.Message, "a page of text", "an HTML page", 1), "Use fetch for JSON and plain text."
+		e.Message, e.Suggestion = strings.Replace(e.Message, "a page of text", "an HTML page", 1),
+			"Use fetch for JSON and plain text."
 		return nil, e
 	}
 	doc, err := p.parse()
@@ -89,8 +96,8 @@ func (c *client) scrape(ctx context.Context, p *page, q query) (*tools.Result, e
 	return res, nil
 }
 
-// find gives the values of the matching elements, until there are enough of them or enough text, and how many elements matched. Empty values count,
-// but are left out.
+// find gives the values of the matching elements, until there are enough of them or enough text, and how many elements
+// matched. Empty values count, but are left out.
 func (q query) find(ctx context.Context, doc *html.Node, enough int) (values []string, found int, err error) {
 	size := 0
 	for n := range doc.Descendants() {
@@ -114,8 +121,9 @@ func (q query) find(ctx context.Context, doc *html.Node, enough int) (values []s
 	return values, found, nil
 }
 
-// visibleText is the text of an element as a reader sees it, in one line, with a space where a block ends. It is empty inside of what is hidden; an
-// element like script, which is never shown, gives its own text when it was asked for by name.
+// visibleText is the text of an element as a reader sees it, in one line, with a space where a block ends. It is empty
+// inside of what is hidden; an element like script, which is never shown, gives its own text when it was asked for by
+// name.
 func visibleText(n *html.Node) string {
 	var b strings.Builder
 	if !raw(n) {
@@ -160,8 +168,9 @@ func collect(b *strings.Builder, n *html.Node) {
 // inline lists the elements that do not interrupt a line of text.
 func inline(tag string) bool {
 	switch tag {
-	case "a", "abbr", "b", "bdi", "bdo", "big", "cite", "code", "data", "del", "dfn", "em", "font", "i", "ins", "kbd", "label", "mark", "q", "rp", "rt",
-		"ruby", "s", "samp", "small", "span", "strike", "strong", "sub", "sup", "time", "tt", "u", "var", "wbr":
+	case "a", "abbr", "b", "bdi", "bdo", "big", "cite", "code", "data", "del", "dfn", "em", "font", "i", "ins", "kbd",
+		"label", "mark", "q", "rp", "rt", "ruby", "s", "samp", "small", "span", "strike", "strong", "sub", "sup",
+		"time", "tt", "u", "var", "wbr":
 		return true
 	}
 	return false

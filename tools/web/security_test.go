@@ -111,7 +111,8 @@ func TestPrivateAnswers(t *testing.T) {
 	}
 }
 
-// A name that is public when it is checked and private a moment later is asked once, and the checked address is dialled.
+// A name that is public when it is checked and private a moment later is asked once, and the checked address is
+// dialled.
 func TestRebinding(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, sends("text/plain", "hello"), nil)

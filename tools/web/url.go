@@ -8,17 +8,22 @@ import (
 	"github.com/zephbot/zephbot/policy/netrule"
 )
 
-// check applies the rules that need no look-up and gives the URL in the one form in which rules see it and servers get it.
+// check applies the rules that need no look-up and gives the URL in the one form in which rules see it and servers get
+// it.
 func (c *client) check(raw string) (*url.URL, error) {
-	u, err := netrule.CheckURL(raw, netrule.Options{AllowedDomains: c.o.AllowedDomains, DeniedDomains: c.o.DeniedDomains})
+	u, err := netrule.CheckURL(raw, netrule.Options{
+		AllowedDomains: c.o.AllowedDomains,
+		DeniedDomains:  c.o.DeniedDomains,
+	})
 	if err != nil {
 		return nil, err
 	}
 	return normal(u)
 }
 
-// normal rewrites a URL to the equivalent form of RFC 3986, section 6.2: no escapes that are not needed, no dot segments, no default port, no
-// fragment. A rule for https://example.com/public/* must not be passed with /public/%2e%2e/private.
+// normal rewrites a URL to the equivalent form of RFC 3986, section 6.2: no escapes that are not needed, no dot
+// segments, no default port, no fragment. A rule for https://example.com/public/* must not be passed with
+// /public/%2e%2e/private.
 func normal(u *url.URL) (*url.URL, error) {
 	path := unescapeUnreserved(u.EscapedPath())
 	if path == "" {
@@ -36,7 +41,8 @@ func normal(u *url.URL) (*url.URL, error) {
 	return n.ResolveReference(n), nil // resolving an absolute URL removes its dot segments
 }
 
-// unescapeUnreserved decodes the escapes of letters, digits and -._~ in an escaped path, and writes the others in capitals.
+// unescapeUnreserved decodes the escapes of letters, digits and -._~ in an escaped path, and writes the others in
+// capitals.
 func unescapeUnreserved(path string) string {
 	var b strings.Builder
 	for i := 0; i < len(path); i++ {

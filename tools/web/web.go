@@ -1,13 +1,15 @@
-// Package web has the two tools that read the web: fetch gives a page as readable text, web_scrape the elements that a CSS selector matches
-// (seed 003, WebScrapeExecutor).
+// Package web has the two tools that read the web: fetch gives a page as readable text, web_scrape the elements that a
+// CSS selector matches (seed 003, WebScrapeExecutor).
 //
-// Every hop of a request, the first one and each redirect, takes the same way: the URL is checked before any name is resolved, the name is resolved
-// once, every answer has to be a public address, and exactly the addresses that were checked are dialled. A name that resolves differently a moment
-// later is never asked again, so there is nothing to rebind. The socket itself refuses what is not public once more. There are no cookies, no
-// credentials, no proxy, and no connection outlives its hop.
+// Every hop of a request, the first one and each redirect, takes the same way: the URL is checked before any name is
+// resolved, the name is resolved once, every answer has to be a public address, and exactly the addresses that were
+// checked are dialled. A name that resolves differently a moment later is never asked again, so there is nothing to
+// rebind. The socket itself refuses what is not public once more. There are no cookies, no credentials, no proxy, and
+// no connection outlives its hop.
 //
-// What a page says is foreign content and is marked as such in the result. fetch leaves out what a person who looks at the page would not see;
-// that takes the simplest hiding places away from a page that wants to instruct a model, not all of them.
+// What a page says is foreign content and is marked as such in the result. fetch leaves out what a person who looks at
+// the page would not see; that takes the simplest hiding places away from a page that wants to instruct a model, not
+// all of them.
 package web
 
 import (
@@ -26,8 +28,8 @@ import (
 	"github.com/zephbot/zephbot/tools"
 )
 
-// Resolver looks host names up; *net.Resolver is one. It is called once per hop, with network "ip" and a rooted name ("example.com."), and may be
-// called concurrently.
+// Resolver looks host names up; *net.Resolver is one. It is called once per hop, with network "ip" and a rooted name
+// ("example.com."), and may be called concurrently.
 type Resolver interface {
 	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
 }
@@ -48,8 +50,9 @@ type Options struct {
 	Resolver Resolver         // nil = the system's
 	Roots    *x509.CertPool   // certificate authorities; nil = the system's
 	Now      func() time.Time // clock of the egress log; nil = time.Now
-	// Dial opens the connection to an address that was checked; nil = a dialer that refuses addresses which are not public once more, at the socket.
-	// It is there for tests, which answer for public addresses on a local one: all checks stand before it and know nothing of it.
+	// Dial opens the connection to an address that was checked; nil = a dialer that refuses addresses which are not
+	// public once more, at the socket. It is there for tests, which answer for public addresses on a local one: all
+	// checks stand before it and know nothing of it.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
@@ -135,7 +138,9 @@ func newFetch(c *client) (tools.Tool, error) {
 			return c.describe(call, in.URL)
 		},
 		Run: func(ctx context.Context, call *tools.Call, in fetchArgs) (*tools.Result, error) {
-			return c.run(ctx, call, in.URL, func(_ context.Context, p *page) (*tools.Result, error) { return c.read(p) })
+			return c.run(ctx, call, in.URL, func(_ context.Context, p *page) (*tools.Result, error) {
+				return c.read(p)
+			})
 		},
 	})
 }
@@ -150,7 +155,8 @@ func newScrape(c *client) (tools.Tool, error) {
 		},
 		Adjust: func(s *jsonschema.Schema) {
 			limit := s.Properties["limit"]
-			limit.Type, limit.Types = "integer", nil // a pointer is no number or null here, but a number that may be absent
+			// a pointer is no number or null here, but a number that may be absent
+			limit.Type, limit.Types = "integer", nil
 			limit.Minimum = new(float64)
 		},
 		Describe: func(_ context.Context, call *tools.Call, in scrapeArgs) (tools.Subject, error) {
@@ -164,13 +170,15 @@ func newScrape(c *client) (tools.Tool, error) {
 			if err != nil {
 				return nil, err
 			}
-			return c.run(ctx, call, in.URL, func(ctx context.Context, p *page) (*tools.Result, error) { return c.scrape(ctx, p, q) })
+			return c.run(ctx, call, in.URL, func(ctx context.Context, p *page) (*tools.Result, error) {
+				return c.scrape(ctx, p, q)
+			})
 		},
 	})
 }
 
-// describe names the URL in the form in which it is requested, so that a rule and the request mean the same. A URL that will never be requested is
-// refused here, before anybody is asked about it, and goes into the egress log all the same.
+// describe names the URL in the form in which it is requested, so that a rule and the request mean the same. A URL that
+// will never be requested is refused here, before anybody is asked about it, and goes into the egress log all the same.
 func (c *client) describe(call *tools.Call, raw string) (tools.Subject, error) {
 	u, err := c.check(raw)
 	if err != nil {
@@ -182,7 +190,9 @@ func (c *client) describe(call *tools.Call, raw string) (tools.Subject, error) {
 }
 
 // run gets a page and hands it to use; both share the time of the call.
-func (c *client) run(ctx context.Context, call *tools.Call, raw string, use func(context.Context, *page) (*tools.Result, error)) (*tools.Result, error) {
+func (c *client) run(ctx context.Context, call *tools.Call, raw string,
+	use func(context.Context, *page) (*tools.Result, error),
+) (*tools.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.o.Timeout)
 	defer cancel()
 	p, err := c.get(ctx, call, raw)

@@ -27,7 +27,8 @@ import (
 
 const publicAddr = "93.184.216.34"
 
-// identity is a certificate for the hosts of the tests, and the pool that trusts it. It is valid at any time, also in the year 2000 of synctest.
+// identity is a certificate for the hosts of the tests, and the pool that trusts it. It is valid at any time, also in
+// the year 2000 of synctest.
 func identity(t testing.TB) (tls.Certificate, *x509.CertPool) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -55,7 +56,8 @@ func identity(t testing.TB) (tls.Certificate, *x509.CertPool) {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, pool
 }
 
-// names is a resolver that answers from a table; a list of several answers is given one after the other, the last one for ever.
+// names is a resolver that answers from a table; a list of several answers is given one after the other, the last one
+// for ever.
 type names struct {
 	mu      sync.Mutex
 	answers map[string][][]string
@@ -109,7 +111,8 @@ func newWorld(t testing.TB, handler http.HandlerFunc, change func(*web.Options))
 	w.server = httptest.NewUnstartedServer(handler)
 	w.server.TLS = &tls.Config{Certificates: []tls.Certificate{cert}}
 	w.server.EnableHTTP2 = true
-	w.server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError) // failed handshakes are what some tests are about
+	// failed handshakes are what some tests are about
+	w.server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
 	w.server.StartTLS()
 	t.Cleanup(w.server.Close)
 	o := web.Options{

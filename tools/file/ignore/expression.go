@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// expression is a wildcard pattern as a regular expression over bytes: git counts bytes, not characters, and Go's expressions take linear time.
+// expression is a wildcard pattern as a regular expression over bytes: git counts bytes, not characters, and Go's
+// expressions take linear time.
 type expression struct{ re *regexp.Regexp }
 
 func (e *expression) match(name string) bool { return e.re.MatchString(widen(name)) }

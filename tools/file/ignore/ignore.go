@@ -1,4 +1,5 @@
-// Package ignore matches paths with the patterns of .gitignore files, nested ones included, as git does (gitignore(5)). It reads no files itself.
+// Package ignore matches paths with the patterns of .gitignore files, nested ones included, as git does (gitignore(5)).
+// It reads no files itself.
 package ignore
 
 import (
@@ -20,7 +21,8 @@ type List struct {
 	patterns []pattern
 }
 
-// Below adds the .gitignore in dir (slash-separated, relative to the top, "" = the top) to the patterns that hold above it.
+// Below adds the .gitignore in dir (slash-separated, relative to the top, "" = the top) to the patterns that hold above
+// it.
 func (l *List) Below(dir string, content []byte) *List {
 	if dir != "" {
 		dir += "/"
@@ -41,8 +43,8 @@ func (l *List) Below(dir string, content []byte) *List {
 	return next
 }
 
-// Ignored says whether a path (slash-separated, relative to the top) is ignored by name. The directories above it are not looked at: what lies in an
-// ignored directory is ignored whatever its own name says, so a walk does not enter one.
+// Ignored says whether a path (slash-separated, relative to the top) is ignored by name. The directories above it are
+// not looked at: what lies in an ignored directory is ignored whatever its own name says, so a walk does not enter one.
 func (l *List) Ignored(path string, isDir bool) bool {
 	base := path[strings.LastIndexByte(path, '/')+1:]
 	for ; l != nil; l = l.above {

@@ -15,9 +15,10 @@ import (
 	"unicode/utf8"
 )
 
-// Parse reads what a person wrote for a field: yes and 1, no and 0 for a boolean; a signed 64-bit integer; a finite number; for an enum the number of an option
-// counted from 1, or its text; several of those with commas between them for a multi-select; other text as it is, trimmed. An empty text is the default,
-// or nil, which leaves the field out, or an error where the field is required. Errors are sentences for the person.
+// Parse reads what a person wrote for a field: yes and 1, no and 0 for a boolean; a signed 64-bit integer; a finite
+// number; for an enum the number of an option counted from 1, or its text; several of those with commas between them
+// for a multi-select; other text as it is, trimmed. An empty text is the default, or nil, which leaves the field out,
+// or an error where the field is required. Errors are sentences for the person.
 func Parse(f Field, text string) (any, error) {
 	text = strings.TrimSpace(text)
 	if text == "" {
@@ -161,7 +162,8 @@ func (f Field) mistyped() error {
 	}
 }
 
-// normal brings the forms that a value may have to one: whole numbers to int64, lists to []string. What has no such form stays.
+// normal brings the forms that a value may have to one: whole numbers to int64, lists to []string. What has no such
+// form stays.
 func (f Field) normal(value any) any {
 	switch v := value.(type) {
 	case int:
@@ -250,7 +252,8 @@ func (f Field) checkChoice(list []string) error {
 	return nil
 }
 
-// Validate checks a whole answer: every required field is there, every value fits its field, nothing else is in it. The error names the first field.
+// Validate checks a whole answer: every required field is there, every value fits its field, nothing else is in it. The
+// error names the first field.
 func (f Form) Validate(values map[string]any) error {
 	known := map[string]bool{}
 	for _, field := range f.Fields {

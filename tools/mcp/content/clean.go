@@ -5,11 +5,12 @@ import (
 	"unicode/utf8"
 )
 
-// maxControl bounds the text of a control string (a window title): an unfinished one must not hide the rest of a result.
+// maxControl bounds the text of a control string (a window title): an unfinished one must not hide the rest of a
+// result.
 const maxControl = 4096
 
-// Clean makes foreign text fit to be shown: invalid UTF-8 becomes U+FFFD, line ends become newlines, terminal control sequences (ECMA-48) and control
-// characters but tab and newline are dropped. Text of its own result is the same.
+// Clean makes foreign text fit to be shown: invalid UTF-8 becomes U+FFFD, line ends become newlines, terminal control
+// sequences (ECMA-48) and control characters but tab and newline are dropped. Text of its own result is the same.
 func Clean(text string) string {
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	if !strings.ContainsFunc(text, control) {

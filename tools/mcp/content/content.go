@@ -1,5 +1,6 @@
-// Package content turns what MCP servers send into what the bot works with: results of tools into text for the model and parts for the chat, definitions into
-// those of package guard, requests for input into forms. It is pure; everything a server wrote is cleaned and bounded here.
+// Package content turns what MCP servers send into what the bot works with: results of tools into text for the model
+// and parts for the chat, definitions into those of package guard, requests for input into forms. It is pure;
+// everything a server wrote is cleaned and bounded here.
 package content
 
 import (
@@ -66,9 +67,10 @@ const (
 	Link     Kind = "resource link" // its content has to be fetched
 )
 
-// Render makes a result for the chain. Text is what the server said, parts that are no text as a line each, and the structured result where there is no other
-// text; it is valid UTF-8 without control sequences and bounded. The result is marked as foreign always. It never fails: what cannot be shown is said. ctx ends the
-// check of the structured result.
+// Render makes a result for the chain. Text is what the server said, parts that are no text as a line each, and the
+// structured result where there is no other text; it is valid UTF-8 without control sequences and bounded. The result
+// is marked as foreign always. It never fails: what cannot be shown is said. ctx ends the check of the structured
+// result.
 func Render(ctx context.Context, res *mcp.CallToolResult, o Options) *tools.Result {
 	out := &tools.Result{Untrusted: "mcp:" + o.Server}
 	if res == nil {
@@ -204,7 +206,10 @@ func (w *writer) part(p Part) {
 		w.more++
 		return
 	}
-	p.MIME, p.Name, p.URI, p.Note = guard.Line(Clean(p.MIME), maxLabel), guard.Line(Clean(p.Name), maxLabel), guard.Line(Clean(p.URI), 4*maxLabel), guard.Line(Clean(p.Note), 2*maxLabel)
+	p.MIME = guard.Line(Clean(p.MIME), maxLabel)
+	p.Name = guard.Line(Clean(p.Name), maxLabel)
+	p.URI = guard.Line(Clean(p.URI), 4*maxLabel)
+	p.Note = guard.Line(Clean(p.Note), 2*maxLabel)
 	if len(p.Data) > w.data {
 		p.Data, p.Omitted = nil, true
 	}

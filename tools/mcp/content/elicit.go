@@ -39,8 +39,8 @@ const (
 	Multi   Type = "multi" // any number of the options
 )
 
-// Form is a server's request for input by a person. Texts are cleaned; names of fields and values of options are as the server wrote them, for
-// the answer has to repeat them: show Label instead.
+// Form is a server's request for input by a person. Texts are cleaned; names of fields and values of options are as the
+// server wrote them, for the answer has to repeat them: show Label instead.
 type Form struct {
 	Mode    Mode
 	Message string  // at most 500 characters, on one line
@@ -96,7 +96,8 @@ func (f Form) Sensitive() bool {
 	return slices.ContainsFunc(f.Fields, func(f Field) bool { return f.Sensitive })
 }
 
-// Summary says on one line what the server wants to know, fit for a notice to the person and for the model; it holds at most 700 bytes.
+// Summary says on one line what the server wants to know, fit for a notice to the person and for the model; it holds at
+// most 700 bytes.
 func (f Form) Summary() string {
 	text := f.Message
 	if text == "" {
@@ -199,8 +200,8 @@ func Elicit(params *mcp.ElicitParams) Form {
 	return form
 }
 
-// harmless says whether the protocol's library can check an answer against the schema of a form: it does so without any bound, and follows a reference to itself
-// until the stack is full.
+// harmless says whether the protocol's library can check an answer against the schema of a form: it does so without any
+// bound, and follows a reference to itself until the stack is full.
 func harmless(raw json.RawMessage) bool {
 	size, problem := schema.Measure(raw)
 	return problem == "" && size.Nodes <= maxFormNodes && size.Refs == 0 && len(size.Patterns) == 0
@@ -241,7 +242,8 @@ func readField(name string, raw json.RawMessage) (f Field, problem string) {
 	}
 	f = Field{
 		Name: name, Title: line(p.Title, maxText), Description: line(p.Description, maxText), Type: Type(p.Type),
-		MinLength: p.MinLength, MaxLength: p.MaxLength, Minimum: p.Minimum, Maximum: p.Maximum, MinItems: p.MinItems, MaxItems: p.MaxItems,
+		MinLength: p.MinLength, MaxLength: p.MaxLength, Minimum: p.Minimum, Maximum: p.Maximum, MinItems: p.MinItems,
+		MaxItems: p.MaxItems,
 	}
 	switch p.Format {
 	case "email", "uri", "date", "date-time":
@@ -318,18 +320,20 @@ func options(enum []any, names []string, choices []titled) (list []Option, probl
 
 // secretWords are the words that make a name sound like a secret (seed 001's list with plurals and compounds).
 var secretWords = []string{
-	"password", "passwords", "passwd", "pwd", "token", "tokens", "secret", "secrets", "key", "keys", "apikey", "credential", "credentials", "auth", "oauth",
-	"authorization", "private", "passphrase", "pin", "otp", "cvv",
+	"password", "passwords", "passwd", "pwd", "token", "tokens", "secret", "secrets", "key", "keys", "apikey",
+	"credential", "credentials", "auth", "oauth", "authorization", "private", "passphrase", "pin", "otp", "cvv",
 }
 
-// Sensitive says whether a name sounds like a secret: by its words, so that "shipping" holds no pin and "keyboard" no key.
+// Sensitive says whether a name sounds like a secret: by its words, so that "shipping" holds no pin and "keyboard" no
+// key.
 func Sensitive(name string) bool {
 	words := splitWords(cutText(name, 1000))
 	for i, w := range words {
 		if slices.Contains(secretWords, w) {
 			return true
 		}
-		for _, s := range []string{"password", "passphrase", "secret", "token", "credential"} { // long enough to be no part of another word
+		// long enough to be no part of another word
+		for _, s := range []string{"password", "passphrase", "secret", "token", "credential"} {
 			if strings.Contains(w, s) {
 				return true
 			}
@@ -343,7 +347,8 @@ func Sensitive(name string) bool {
 	return false
 }
 
-// splitWords takes a name apart at what is no letter or digit, and where a capital follows a small letter; in lower case.
+// splitWords takes a name apart at what is no letter or digit, and where a capital follows a small letter; in lower
+// case.
 func splitWords(name string) []string {
 	var words []string
 	var word []rune
@@ -360,7 +365,8 @@ func splitWords(name string) []string {
 		case !unicode.IsLetter(r) && !unicode.IsDigit(r):
 			end()
 		case unicode.IsUpper(r) && (unicode.IsLower(before) || unicode.IsDigit(before)),
-			unicode.IsUpper(r) && unicode.IsUpper(before) && i+1 < len(runes) && unicode.IsLower(runes[i+1]): // APIKey: API, Key
+			// APIKey: API, Key
+			unicode.IsUpper(r) && unicode.IsUpper(before) && i+1 < len(runes) && unicode.IsLower(runes[i+1]):
 			end()
 			word = append(word, r)
 		case unicode.IsDigit(r) != unicode.IsDigit(before) && len(word) > 0: // token2

@@ -12,7 +12,8 @@ import (
 // maxFiles is how many files of one result a person is shown.
 const maxFiles = 10
 
-// Files are the pictures, sounds and binary contents of a result, for the person: the model reads only that they are there.
+// Files are the pictures, sounds and binary contents of a result, for the person: the model reads only that they are
+// there.
 func (r Raw) Files() []tools.File {
 	var list []tools.File
 	for i, p := range r.Parts {
@@ -24,7 +25,8 @@ func (r Raw) Files() []tools.File {
 	return list
 }
 
-// fileName is the last part of what the server calls it, made harmless, or its kind and number; with an ending that fits its type.
+// fileName is the last part of what the server calls it, made harmless, or its kind and number; with an ending that
+// fits its type.
 func fileName(p Part, n int) string {
 	name := p.Name
 	if name == "" {

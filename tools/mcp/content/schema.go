@@ -26,7 +26,8 @@ type Schema struct {
 	compiled *schema.Schema
 }
 
-// Compile reads an output schema. nil where there is none or where it cannot be checked here: then the results are not checked.
+// Compile reads an output schema. nil where there is none or where it cannot be checked here: then the results are not
+// checked.
 func Compile(raw json.RawMessage) *Schema {
 	compiled := schema.Compile(raw)
 	if compiled == nil {
@@ -35,7 +36,8 @@ func Compile(raw json.RawMessage) *Schema {
 	return &Schema{compiled: compiled}
 }
 
-// Check says on one line what of a value does not fit; "" = it fits, or it is too much to be checked. A nil Schema admits everything. It ends with ctx.
+// Check says on one line what of a value does not fit; "" = it fits, or it is too much to be checked. A nil Schema
+// admits everything. It ends with ctx.
 func (s *Schema) Check(ctx context.Context, value json.RawMessage) string {
 	if s == nil {
 		return ""

@@ -9,7 +9,8 @@ import (
 	"github.com/zephbot/zephbot/tools/mcp/guard"
 )
 
-// Tool is a tool of a server as package guard knows it; nothing is sanitised yet. A schema that cannot be written becomes none.
+// Tool is a tool of a server as package guard knows it; nothing is sanitised yet. A schema that cannot be written
+// becomes none.
 func Tool(t *mcp.Tool) guard.Tool {
 	if t == nil {
 		return guard.Tool{}
@@ -46,8 +47,8 @@ func document(schema any) json.RawMessage {
 	return raw
 }
 
-// Annotations are a server's words on what a tool does. The protocol's library does not tell a hint that is false from one that is absent for
-// readOnlyHint and idempotentHint: a server that annotates a tool at all is taken to say both.
+// Annotations are a server's words on what a tool does. The protocol's library does not tell a hint that is false from
+// one that is absent for readOnlyHint and idempotentHint: a server that annotates a tool at all is taken to say both.
 func Annotations(a *mcp.ToolAnnotations) guard.Annotations {
 	if a == nil {
 		return guard.Annotations{}
@@ -63,7 +64,8 @@ func Annotations(a *mcp.ToolAnnotations) guard.Annotations {
 // maxResultKey is where a tool's _meta asks for longer results.
 const maxResultKey = "zeph/maxResultSizeChars"
 
-// MaxResultChars is the size of results in characters that a _meta (of a tool or of a result) asks for; 0 = it asks for none.
+// MaxResultChars is the size of results in characters that a _meta (of a tool or of a result) asks for; 0 = it asks for
+// none.
 func MaxResultChars(meta mcp.Meta) int {
 	switch n := meta[maxResultKey].(type) {
 	case float64:

@@ -28,8 +28,9 @@ type Admitted struct {
 	Warnings []string // for the log and for "mcp test", one sentence each
 }
 
-// Admit chooses among the tools that a server offers, in this order: the first 100, sanitised (always), without those that need tasks, and without those that hide instructions where they cannot
-// be taken out (servers that are not trusted), expected, listed.
+// Admit chooses among the tools that a server offers, in this order: the first 100, sanitised (always), without those
+// that need tasks, and without those that hide instructions where they cannot be taken out (servers that are not
+// trusted), expected, listed.
 func (s Server) Admit(offered []Tool) Admitted {
 	var a Admitted
 	if len(offered) > MaxTools {
@@ -70,7 +71,8 @@ func (a *Admitted) keep(reason func(t Tool) string) {
 	a.Tools = kept
 }
 
-// withhold drops tools with instructions in names of parameters, which a valid call has to repeat, so that they cannot be replaced.
+// withhold drops tools with instructions in names of parameters, which a valid call has to repeat, so that they cannot
+// be replaced.
 func (s Server) withhold(a *Admitted) {
 	bad := map[string]string{}
 	for _, f := range a.Findings {
@@ -84,7 +86,8 @@ func (s Server) withhold(a *Admitted) {
 	if s.Trust == Trusted {
 		for _, t := range a.Tools {
 			if field := bad[t.Name]; field != "" {
-				a.warn("the tool %s tries to instruct the model at %s, where it cannot be taken out", Qualified(s.ID, t.Name), field)
+				a.warn("the tool %s tries to instruct the model at %s, where it cannot be taken out",
+					Qualified(s.ID, t.Name), field)
 			}
 		}
 		return
@@ -97,7 +100,8 @@ func (s Server) withhold(a *Admitted) {
 	})
 }
 
-// attest compares with expected_tools: a trusted server's other tools are kept with a warning, those of the rest are dropped. Fewer tools are fine.
+// attest compares with expected_tools: a trusted server's other tools are kept with a warning, those of the rest are
+// dropped. Fewer tools are fine.
 func (s Server) attest(a *Admitted) {
 	if len(s.Expected) == 0 {
 		return
@@ -140,10 +144,12 @@ func (s Server) list(a *Admitted, all []string) {
 		}
 	}
 	if len(strangers) > 0 {
-		a.warn("tool_allowlist of the server %s names what it does not have: %s", s.ID, strings.Join(strangers[:min(len(strangers), 10)], ", "))
+		a.warn("tool_allowlist of the server %s names what it does not have: %s", s.ID,
+			strings.Join(strangers[:min(len(strangers), 10)], ", "))
 	}
 	if len(allow) == 0 && len(a.Tools) > 0 {
-		a.warn("the server %s is %s and its tool_allowlist is empty: none of its %d tools is offered", s.ID, s.Trust, len(a.Tools))
+		a.warn("the server %s is %s and its tool_allowlist is empty: none of its %d tools is offered", s.ID, s.Trust,
+			len(a.Tools))
 	}
 	a.keep(func(t Tool) string {
 		if slices.Contains(allow, t.Name) {

@@ -50,7 +50,8 @@ var suggestions = map[Code]string{
 	Transient:   "The server did not answer as it should. It may work later.",
 }
 
-// Error is a failed call of a server's tool. errors.As finds a *tools.Error in it. Message is written for the model; no secrets.
+// Error is a failed call of a server's tool. errors.As finds a *tools.Error in it. Message is written for the model; no
+// secrets.
 type Error struct {
 	Code       Code   // "" = the call was cancelled
 	Server     string // id
@@ -90,7 +91,8 @@ func (e *Error) As(target any) bool {
 	return ok
 }
 
-// Category is the place of the failure in the taxonomy: by code, finer where the cause says more (a call that took too long, one that was cancelled).
+// Category is the place of the failure in the taxonomy: by code, finer where the cause says more (a call that took too
+// long, one that was cancelled).
 func (e *Error) Category() tools.Category {
 	switch {
 	case e.Code == "":
@@ -124,8 +126,9 @@ func (e *Error) Mark(trail *tools.Trail) {
 	trail.MCPServer, trail.MCPErrorCode = e.Server, string(e.Code)
 }
 
-// AsError makes an *Error of what a connection returned: what is one already is kept, with server and tool filled in. An error of the network or of time is
-// transient; anything else is a server_error. Errors with a code of their own: use CodeOfRPC and CodeOfStatus first.
+// AsError makes an *Error of what a connection returned: what is one already is kept, with server and tool filled in.
+// An error of the network or of time is transient; anything else is a server_error. Errors with a code of their own:
+// use CodeOfRPC and CodeOfStatus first.
 func AsError(err error, server, tool string) *Error {
 	if e, ok := errors.AsType[*Error](err); ok && e != nil {
 		own := *e
@@ -137,7 +140,10 @@ func AsError(err error, server, tool string) *Error {
 		}
 		return &own
 	}
-	e := &Error{Code: ServerError, Server: server, Tool: tool, Err: err, Message: "the server " + server + " failed in a way we do not know; the log has the details"}
+	e := &Error{
+		Code: ServerError, Server: server, Tool: tool, Err: err,
+		Message: "the server " + server + " failed in a way we do not know; the log has the details",
+	}
 	switch c := tools.AsError(err).Category; c {
 	case tools.Cancelled:
 		e.Code, e.Message = "", "the call was cancelled"
@@ -158,7 +164,8 @@ func CodeOfStatus(status int) Code {
 		return NotFound
 	case http.StatusTooManyRequests:
 		return RateLimited
-	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusBadGateway, http.StatusServiceUnavailable,
+		http.StatusGatewayTimeout:
 		return Transient
 	}
 	if status >= 500 {

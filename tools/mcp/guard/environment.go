@@ -10,7 +10,8 @@ import (
 	"github.com/zephbot/zephbot/policy/redact"
 )
 
-// loaders are variables that make a program load foreign code (seed 001's list, and what debugs our own library). Matching is exact.
+// loaders are variables that make a program load foreign code (seed 001's list, and what debugs our own library).
+// Matching is exact.
 var loaders = []string{
 	"LD_PRELOAD", "LD_LIBRARY_PATH", "LD_AUDIT", "LD_PROFILE",
 	"DYLD_INSERT_LIBRARIES", "DYLD_LIBRARY_PATH", "DYLD_FRAMEWORK_PATH", "DYLD_FALLBACK_LIBRARY_PATH",
@@ -20,22 +21,27 @@ var loaders = []string{
 	"MCPGODEBUG",
 }
 
-// secrets are variables that hold credentials and sound like nothing; names that sound like one go by credential. Our own ZEPH_* go by prefix.
+// secrets are variables that hold credentials and sound like nothing; names that sound like one go by credential. Our
+// own ZEPH_* go by prefix.
 var secrets = []string{
-	"AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AZURE_CLIENT_SECRET", "GCP_SERVICE_ACCOUNT_KEY", "GOOGLE_APPLICATION_CREDENTIALS",
-	"DATABASE_URL", "REDIS_URL", "GITHUB_TOKEN", "GITLAB_TOKEN", "NPM_TOKEN",
+	"AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AZURE_CLIENT_SECRET", "GCP_SERVICE_ACCOUNT_KEY",
+	"GOOGLE_APPLICATION_CREDENTIALS", "DATABASE_URL", "REDIS_URL", "GITHUB_TOKEN", "GITLAB_TOKEN", "NPM_TOKEN",
 	"CARGO_REGISTRY_TOKEN", "DOCKER_PASSWORD", "VAULT_TOKEN", "SSH_AUTH_SOCK",
 }
 
 // base are the variables that an isolated server inherits.
-var base = []string{"PATH", "HOME", "USER", "LANG", "LC_ALL", "TERM", "SHELL", "TMPDIR", "XDG_RUNTIME_DIR", "XDG_CONFIG_HOME"}
+var base = []string{
+	"PATH", "HOME", "USER", "LANG", "LC_ALL", "TERM", "SHELL", "TMPDIR", "XDG_RUNTIME_DIR",
+	"XDG_CONFIG_HOME",
+}
 
 // functions is how bash hands functions to its children.
 const functions = "BASH_FUNC_"
 
-// Environment makes the environment of a server's process. From the inherited one, variables that load code, our own ZEPH_* and credentials are taken out;
-// isolated leaves ten base names only. The configured one is laid over it: it may carry a credential on purpose, but a variable that loads code is an error.
-// The result is sorted by name and is never nil, so that an empty one is not taken for "inherit everything" by os/exec.
+// Environment makes the environment of a server's process. From the inherited one, variables that load code, our own
+// ZEPH_* and credentials are taken out; isolated leaves ten base names only. The configured one is laid over it: it may
+// carry a credential on purpose, but a variable that loads code is an error. The result is sorted by name and is never
+// nil, so that an empty one is not taken for "inherit everything" by os/exec.
 func Environment(inherited []string, configured map[string]string, isolated bool) ([]string, error) {
 	if err := checkConfigured(configured); err != nil {
 		return nil, err
@@ -60,7 +66,8 @@ func Environment(inherited []string, configured map[string]string, isolated bool
 	return list, nil
 }
 
-// Withheld lists the names of inherited variables that a server does not get because of what they are called or hold, in order. Values are never shown.
+// Withheld lists the names of inherited variables that a server does not get because of what they are called or hold,
+// in order. Values are never shown.
 func Withheld(inherited []string) []string {
 	names := []string{}
 	for _, kv := range inherited {
@@ -86,7 +93,8 @@ func checkConfigured(configured map[string]string) error {
 		case strings.ContainsRune(configured[name], 0):
 			return fmt.Errorf("env: the value of %s has a NUL byte in it", shown(name))
 		case loads(name):
-			return fmt.Errorf("env: %s is not allowed: it makes the server's process load foreign code; remove it", name)
+			return fmt.Errorf("env: %s is not allowed: it makes the server's process load foreign code; remove it",
+				name)
 		}
 	}
 	return nil
@@ -98,5 +106,6 @@ func loads(name string) bool {
 
 // stripped says whether an inherited variable stays away from servers.
 func stripped(name, value string) bool {
-	return loads(name) || strings.HasPrefix(name, "ZEPH_") || slices.Contains(secrets, name) || redact.NamesSecret(name) || redact.HoldsCredential(value)
+	return loads(name) || strings.HasPrefix(name, "ZEPH_") || slices.Contains(secrets, name) ||
+		redact.NamesSecret(name) || redact.HoldsCredential(value)
 }

@@ -50,7 +50,8 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
-// TestAttackCredentialInVariable has credentials in variables whose names say nothing; what the configuration names passes.
+// TestAttackCredentialInVariable has credentials in variables whose names say nothing; what the configuration names
+// passes.
 func TestAttackCredentialInVariable(t *testing.T) {
 	t.Parallel()
 	key := "sk_" + "live_" + strings.Repeat("aB3d", 6)

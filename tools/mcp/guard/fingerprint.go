@@ -13,15 +13,16 @@ func writePart(w io.StringWriter, part string) {
 	_, _ = w.WriteString(strconv.Itoa(len(part)) + ":" + part) // hashes do not fail
 }
 
-// Fingerprint identifies a tool as a server offers it: BLAKE3 (64 hex digits) over server id, name, title, description, both schemas and annotations. The
-// order of the keys of a schema and white space in it do not matter.
+// Fingerprint identifies a tool as a server offers it: BLAKE3 (64 hex digits) over server id, name, title, description,
+// both schemas and annotations. The order of the keys of a schema and white space in it do not matter.
 func Fingerprint(server string, t Tool) string {
 	name := t.Original
 	if name == "" {
 		name = t.Name
 	}
 	annotations, _ := json.Marshal(t.Annotations) // strings and booleans can always be written
-	return digest("tool", server, name, t.Title, t.Description, canonical(t.Input), canonical(t.Output), string(annotations))
+	return digest("tool", server, name, t.Title, t.Description, canonical(t.Input), canonical(t.Output),
+		string(annotations))
 }
 
 // canonical writes a document with sorted keys and without white space; what is no JSON stays as it is.
@@ -56,7 +57,8 @@ type Drifted struct {
 // Any says whether anything happened.
 func (d Drifted) Any() bool { return len(d.Added)+len(d.Changed)+len(d.Gone) > 0 }
 
-// Drift compares the fingerprints of a server's tools. Changed tools of servers that are not trusted are withdrawn until a person accepts them.
+// Drift compares the fingerprints of a server's tools. Changed tools of servers that are not trusted are withdrawn
+// until a person accepts them.
 func Drift(old, now map[string]string) Drifted {
 	var d Drifted
 	for name, print := range now {

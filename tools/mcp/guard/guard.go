@@ -1,5 +1,6 @@
-// Package guard decides what of an MCP server may come in: which program may be started and with which environment, which tools are offered, what of
-// their texts a model may read, how often they may be called, and what a failure means. It is pure: no connection, no goroutine, no clock of its own.
+// Package guard decides what of an MCP server may come in: which program may be started and with which environment,
+// which tools are offered, what of their texts a model may read, how often they may be called, and what a failure
+// means. It is pure: no connection, no goroutine, no clock of its own.
 package guard
 
 import (
@@ -59,8 +60,8 @@ func (t Trust) known() Trust {
 	return t
 }
 
-// Command says whether a program may be started as a server: a bare name that stands in the list, letter by letter. The list comes from
-// mcp.allowed_commands; an empty list permits nothing.
+// Command says whether a program may be started as a server: a bare name that stands in the list, letter by letter. The
+// list comes from mcp.allowed_commands; an empty list permits nothing.
 func Command(name string, allowed []string) error {
 	permitted := "nothing is permitted: mcp.allowed_commands is empty"
 	if len(allowed) > 0 {
@@ -70,7 +71,8 @@ func Command(name string, allowed []string) error {
 	case name == "":
 		return fmt.Errorf("no command is given; %s", permitted)
 	case strings.ContainsAny(name, `/\`):
-		return fmt.Errorf("command %s has a path in it: write the bare name of a program, it is looked up in PATH; %s", shown(name), permitted)
+		return fmt.Errorf("command %s has a path in it: write the bare name of a program, it is looked up in PATH; %s",
+			shown(name), permitted)
 	case !slices.Contains(allowed, name):
 		return fmt.Errorf("command %s is not allowed; %s", shown(name), permitted)
 	}
@@ -89,10 +91,11 @@ type Annotations struct {
 	OpenWorld   *bool  `json:"open_world,omitempty"`
 }
 
-// Apply puts the annotations into a definition that has its name. Only a trusted server is believed that a tool reads only, or that it destroys nothing; that
-// it destroys is believed of anybody and against anything: of its hint, and of a name such as delete_file. The protocol's default for a tool that is not
-// read-only is that it may destroy, but only a server that annotates a tool at all is taken by that. What anybody says of reading goes into Reads, on which
-// a person may act.
+// Apply puts the annotations into a definition that has its name. Only a trusted server is believed that a tool reads
+// only, or that it destroys nothing; that it destroys is believed of anybody and against anything: of its hint, and of
+// a name such as delete_file. The protocol's default for a tool that is not read-only is that it may destroy, but only
+// a server that annotates a tool at all is taken by that. What anybody says of reading goes into Reads, on which a
+// person may act.
 func (a Annotations) Apply(def *tools.Definition, trust Trust) {
 	def.Trusted = trust == Trusted
 	readOnly := a.ReadOnly != nil && *a.ReadOnly
@@ -113,7 +116,10 @@ func (a Annotations) Apply(def *tools.Definition, trust Trust) {
 }
 
 // destroying are verbs that no tool has in its name that only reads.
-var destroying = []string{"delete", "remove", "drop", "destroy", "erase", "purge", "wipe", "truncate", "kill", "uninstall", "overwrite", "revoke", "terminate"}
+var destroying = []string{
+	"delete", "remove", "drop", "destroy", "erase", "purge", "wipe", "truncate", "kill",
+	"uninstall", "overwrite", "revoke", "terminate",
+}
 
 // namesDestruction says whether a tool's name begins or ends with such a verb: list_deleted does not.
 func namesDestruction(qualified string) bool {
@@ -125,7 +131,8 @@ func namesDestruction(qualified string) bool {
 	if len(words) == 0 {
 		return false
 	}
-	return slices.Contains(destroying, strings.ToLower(words[0])) || slices.Contains(destroying, strings.ToLower(words[len(words)-1]))
+	return slices.Contains(destroying, strings.ToLower(words[0])) ||
+		slices.Contains(destroying, strings.ToLower(words[len(words)-1]))
 }
 
 // Note says the annotations in one sentence for the approval card; "" when the server says nothing.

@@ -10,9 +10,10 @@ import (
 // hintDepth is how far the notation of Hint goes into a schema.
 const hintDepth = 6
 
-// Hint says in at most limit bytes what a structured result looks like, for a model whose API has no field for an output schema. The schema itself when it fits
-// without white space, else a short notation of its types ({"rows": [{"id": integer}], "count"?: integer}), cut where need be. "" where there is
-// nothing to say. The schema is one that Sanitise has returned.
+// Hint says in at most limit bytes what a structured result looks like, for a model whose API has no field for an
+// output schema. The schema itself when it fits without white space, else a short notation of its types ({"rows":
+// [{"id": integer}], "count"?: integer}), cut where need be. "" where there is nothing to say. The schema is one that
+// Sanitise has returned.
 func Hint(schema json.RawMessage, limit int) string {
 	const lead = "Structured result: "
 	room := limit - len(lead)

@@ -9,7 +9,8 @@ import (
 // window is the span over which calls are counted (seed 001: calls a minute, sliding).
 const window = time.Minute
 
-// Limiter bounds the calls of one server in any 60 seconds. Only permitted calls count. Safe for concurrent use; a nil Limiter permits everything.
+// Limiter bounds the calls of one server in any 60 seconds. Only permitted calls count. Safe for concurrent use; a nil
+// Limiter permits everything.
 type Limiter struct {
 	max   int
 	mu    sync.Mutex
@@ -24,7 +25,8 @@ func NewLimiter(perMinute int) *Limiter {
 	return &Limiter{max: perMinute}
 }
 
-// Allow counts a call at now and permits it, or says how long to wait until one would be permitted (above 0, at most a minute).
+// Allow counts a call at now and permits it, or says how long to wait until one would be permitted (above 0, at most a
+// minute).
 func (l *Limiter) Allow(now time.Time) (ok bool, retryAfter time.Duration) {
 	if l == nil {
 		return true, 0
@@ -47,7 +49,8 @@ func (l *Limiter) Allow(now time.Time) (ok bool, retryAfter time.Duration) {
 	return true, 0
 }
 
-// Policy is what the operator says of the calls of one server ([mcp.servers.policy]). Names are a tool's own or qualified.
+// Policy is what the operator says of the calls of one server ([mcp.servers.policy]). Names are a tool's own or
+// qualified.
 type Policy struct {
 	Allowed *[]string // nil = all; empty = none
 	Denied  []string  // wins
@@ -60,14 +63,21 @@ func (p Policy) Check(server, tool string) *Error {
 	}
 	switch {
 	case named(p.Denied):
-		return &Error{Code: PolicyBlocked, Server: server, Tool: tool, Message: "the policy of this server denies the tool " + tool}
+		return &Error{
+			Code: PolicyBlocked, Server: server, Tool: tool,
+			Message: "the policy of this server denies the tool " + tool,
+		}
 	case p.Allowed != nil && !named(*p.Allowed):
-		return &Error{Code: PolicyBlocked, Server: server, Tool: tool, Message: "the policy of this server does not list the tool " + tool}
+		return &Error{
+			Code: PolicyBlocked, Server: server, Tool: tool,
+			Message: "the policy of this server does not list the tool " + tool,
+		}
 	}
 	return nil
 }
 
-// Limited is the error of a call that the limiter refused: policy_blocked, because it is our own rule (rate_limited comes from servers).
+// Limited is the error of a call that the limiter refused: policy_blocked, because it is our own rule (rate_limited
+// comes from servers).
 func Limited(server, tool string, retryAfter time.Duration) *Error {
 	wait := (max(retryAfter, time.Nanosecond) + time.Second - 1).Truncate(time.Second).String() // rounded up
 	return &Error{

@@ -12,9 +12,10 @@ import (
 // unnamed is what a tool without a name is called.
 const unnamed = "_unnamed"
 
-// Names makes the names of one server's tools fit for "server:tool": each character outside A-Z a-z 0-9 _ . - / becomes _, and what is longer than 128 bytes
-// is cut. Where two different names would become one, the one that was right already keeps it, or else the first in the order of the alphabet; the others get
-// a hash of the original as their end. So a name does not depend on the order in which the server lists its tools. names are different from each other.
+// Names makes the names of one server's tools fit for "server:tool": each character outside A-Z a-z 0-9 _ . - / becomes
+// _, and what is longer than 128 bytes is cut. Where two different names would become one, the one that was right
+// already keeps it, or else the first in the order of the alphabet; the others get a hash of the original as their end.
+// So a name does not depend on the order in which the server lists its tools. names are different from each other.
 func Names(names []string) []string {
 	order := make([]int, len(names))
 	for i := range order {
@@ -69,7 +70,8 @@ func digest(parts ...string) string {
 // minReferred is the shortest name that is looked for in descriptions: shorter ones are words of any text.
 const minReferred = 4
 
-// references finds descriptions that name another tool of the same server: one tool may try to steer calls of another. High when the tool was flagged.
+// references finds descriptions that name another tool of the same server: one tool may try to steer calls of another.
+// High when the tool was flagged.
 func references(list []Tool, findings []Finding) []Finding {
 	flagged := Flagged(findings)
 	var found []Finding
@@ -84,7 +86,10 @@ func references(list []Tool, findings []Finding) []Finding {
 				continue
 			}
 			if mentions(text, strings.ToLower(other.Name)) || mentions(text, strings.ToLower(other.Original)) {
-				found = append(found, Finding{Tool: t.Name, Field: "description", Rule: RuleReference, Severity: severity, Other: other.Name, Kept: true})
+				found = append(found, Finding{
+					Tool: t.Name, Field: "description", Rule: RuleReference,
+					Severity: severity, Other: other.Name, Kept: true,
+				})
 			}
 		}
 	}

@@ -13,11 +13,12 @@ import (
 
 // Limits of schemas.
 const (
-	maxSchema  = 256 << 10 // bytes of one schema; a longer one is not shown
-	maxSchemas = 1 << 20   // bytes of all schemas of a server; further ones are not shown: looking at them must not cost us seconds
-	maxString  = 512       // bytes of one text in it (seed 001)
-	maxDepth   = 10        // nesting that seed 001 looks into; deeper places are reported, and looked into all the same
-	maxNested  = 200       // nesting of a schema that is shown at all
+	maxSchema = 256 << 10 // bytes of one schema; a longer one is not shown
+	// bytes of all schemas of a server; further ones are not shown: looking at them must not cost us seconds
+	maxSchemas = 1 << 20
+	maxString  = 512 // bytes of one text in it (seed 001)
+	maxDepth   = 10  // nesting that seed 001 looks into; deeper places are reported, and looked into all the same
+	maxNested  = 200 // nesting of a schema that is shown at all
 )
 
 // what says how the value at a place of a schema is treated.
@@ -32,13 +33,17 @@ const (
 
 // keywords whose values are not schemas or texts (JSON Schema 2020-12, and older drafts).
 var keywords = map[string]what{
-	"properties": named, "patternProperties": named, "$defs": named, "definitions": named, "dependentSchemas": named, "dependencies": named,
-	"enum": data, "const": data, "default": data, "examples": data, "example": data,
-	"required": exact, "dependentRequired": exact, "pattern": exact, "$schema": exact, "$id": exact, "id": exact, "$ref": exact, "$anchor": exact,
-	"$dynamicRef": exact, "$dynamicAnchor": exact, "$recursiveRef": exact, "$recursiveAnchor": exact, "$vocabulary": exact,
+	"properties": named, "patternProperties": named, "$defs": named, "definitions": named, "dependentSchemas": named,
+	"dependencies": named,
+	"enum":         data, "const": data, "default": data, "examples": data, "example": data,
+	"required": exact, "dependentRequired": exact, "pattern": exact, "$schema": exact, "$id": exact, "id": exact,
+	"$ref": exact, "$anchor": exact,
+	"$dynamicRef": exact, "$dynamicAnchor": exact, "$recursiveRef": exact, "$recursiveAnchor": exact,
+	"$vocabulary": exact,
 }
 
-// mender walks a JSON document and replaces strings in it, so that every byte that is not part of such a string stays what it was.
+// mender walks a JSON document and replaces strings in it, so that every byte that is not part of such a string stays
+// what it was.
 type mender struct {
 	src    []byte
 	pos    int
@@ -49,11 +54,12 @@ type mender struct {
 	report func(f Finding)
 }
 
-// mendSchema sanitises the texts of a schema. Where there is nothing to mend the result is raw itself. ok is false when raw is no JSON object, or is longer than
-// limit or nested too deep.
+// mendSchema sanitises the texts of a schema. Where there is nothing to mend the result is raw itself. ok is false when
+// raw is no JSON object, or is longer than limit or nested too deep.
 func mendSchema(raw json.RawMessage, limit int, report func(f Finding)) (clean json.RawMessage, ok bool) {
 	trimmed := bytes.TrimSpace(raw)
-	if len(raw) > min(limit, maxSchema) || len(trimmed) == 0 || trimmed[0] != '{' || !json.Valid(raw) || nesting(raw) > maxNested {
+	if len(raw) > min(limit, maxSchema) || len(trimmed) == 0 || trimmed[0] != '{' || !json.Valid(raw) ||
+		nesting(raw) > maxNested {
 		return nil, false
 	}
 	m := &mender{src: raw, report: report}
@@ -237,8 +243,9 @@ func (m *mender) exact(s string) {
 	}
 }
 
-// instructs lists the rules that a name or a value matches. A single word, or a few of them put together as names are, instructs nobody (a property called
-// "dan", a tool called "show_system_prompt"); more of them are a sentence, whatever stands between them.
+// instructs lists the rules that a name or a value matches. A single word, or a few of them put together as names are,
+// instructs nobody (a property called "dan", a tool called "show_system_prompt"); more of them are a sentence, whatever
+// stands between them.
 func instructs(s string) []string {
 	text := s
 	if identifier(s) {
@@ -279,11 +286,13 @@ func wordsOf(name string) []string {
 
 func identifier(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool {
-		return r != '_' && r != '-' && r != '.' && r != '$' && r != '/' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
+		return r != '_' && r != '-' && r != '.' && r != '$' && r != '/' && (r < '0' || r > '9') &&
+			(r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
 	})
 }
 
-// mendData sanitises a value that a call may have to repeat: it is not cut, and characters are dropped from it only where they hide text.
+// mendData sanitises a value that a call may have to repeat: it is not cut, and characters are dropped from it only
+// where they hide text.
 func mendData(s string) (clean string, rules []string) {
 	if rules := instructs(s); len(rules) > 0 {
 		if identifier(s) {
@@ -300,7 +309,8 @@ func mendData(s string) (clean string, rules []string) {
 	return s, nil
 }
 
-// hidden says whether characters stand in s that nobody sees and that no script or emoji needs: text may be written in them.
+// hidden says whether characters stand in s that nobody sees and that no script or emoji needs: text may be written in
+// them.
 func hidden(s string) bool {
 	return strings.ContainsFunc(s, func(r rune) bool {
 		switch {

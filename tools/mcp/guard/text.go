@@ -11,7 +11,8 @@ import (
 // rounds bounds how often a text is looked at again: what a match leaves behind may be one with its new neighbours.
 const rounds = 8
 
-// maxLooked bounds how much of a text is looked at, in bytes, where little of it will be shown: a server must not cost us seconds by long texts.
+// maxLooked bounds how much of a text is looked at, in bytes, where little of it will be shown: a server must not cost
+// us seconds by long texts.
 const maxLooked = 16 << 10
 
 // cut shortens s to at most limit bytes, at the border of a character.
@@ -26,8 +27,9 @@ func cut(s string, limit int) string {
 	return s[:limit]
 }
 
-// Text makes a server's text fit for a model: matches of the patterns become [sanitized], invisible characters and controls but tab and newline go, and what
-// is longer than limit bytes is cut. rules are the patterns that matched, each once. Text of its own result is the same.
+// Text makes a server's text fit for a model: matches of the patterns become [sanitized], invisible characters and
+// controls but tab and newline go, and what is longer than limit bytes is cut. rules are the patterns that matched,
+// each once. Text of its own result is the same.
 func Text(text string, limit int) (clean string, rules []string) { return mend(text, limit, "") }
 
 // Line is Text on one line: for names, titles, log lines.

@@ -53,16 +53,18 @@ const (
 
 // Rules of findings besides the patterns of policy/scan.
 const (
-	RuleHidden    = "hidden_characters" // invisible characters in a name or a value
-	RuleTooLong   = "too_long"          // a text was cut
-	RuleTooDeep   = "too_deep"          // a schema is nested deeper than ten levels
-	RuleSchema    = "invalid_schema"    // no JSON object, too large, or not for an object: replaced by one that admits any object
-	RuleCostly    = "too_costly"        // too large once its references are followed: replaced by one that admits any object
-	RulePattern   = "pattern"           // a regular expression that we cannot check; the server has to
-	RuleRemoteRef = "remote_reference"  // a $ref to another document; it is never followed
-	RuleReference = "cross_reference"   // a description names another tool of the server
-	RuleName      = "renamed"           // the name had characters that names may not have, or met another one
-	RuleDuplicate = "duplicate"         // the same name twice: the second is left out
+	RuleHidden  = "hidden_characters" // invisible characters in a name or a value
+	RuleTooLong = "too_long"          // a text was cut
+	RuleTooDeep = "too_deep"          // a schema is nested deeper than ten levels
+	// no JSON object, too large, or not for an object: replaced by one that admits any object
+	RuleSchema = "invalid_schema"
+	// too large once its references are followed: replaced by one that admits any object
+	RuleCostly    = "too_costly"
+	RulePattern   = "pattern"          // a regular expression that we cannot check; the server has to
+	RuleRemoteRef = "remote_reference" // a $ref to another document; it is never followed
+	RuleReference = "cross_reference"  // a description names another tool of the server
+	RuleName      = "renamed"          // the name had characters that names may not have, or met another one
+	RuleDuplicate = "duplicate"        // the same name twice: the second is left out
 )
 
 // Finding is one thing that was noticed about a tool or about a server's instructions.
@@ -108,7 +110,8 @@ func Flagged(findings []Finding) []string {
 	return names
 }
 
-// Penalties counts what one registration costs a server's trust score: at most three for injections and three for cross references of flagged tools.
+// Penalties counts what one registration costs a server's trust score: at most three for injections and three for cross
+// references of flagged tools.
 func Penalties(findings []Finding) int {
 	refs := 0
 	for _, f := range findings {
@@ -119,8 +122,9 @@ func Penalties(findings []Finding) int {
 	return min(Injections(findings), 3) + min(refs, 3)
 }
 
-// Sanitise makes the tools of a server fit for a model. The order is kept; a second tool of the same name is left out. It is always applied, to trusted
-// servers too, and no tool is left out for what its texts say. maxDescription is in bytes, 0 = DefaultMaxDescription.
+// Sanitise makes the tools of a server fit for a model. The order is kept; a second tool of the same name is left out.
+// It is always applied, to trusted servers too, and no tool is left out for what its texts say. maxDescription is in
+// bytes, 0 = DefaultMaxDescription.
 func Sanitise(server string, offered []Tool, maxDescription int) ([]Tool, []Finding) {
 	if maxDescription <= 0 {
 		maxDescription = DefaultMaxDescription
@@ -254,8 +258,8 @@ func forObject(raw json.RawMessage) bool {
 	return false
 }
 
-// Instructions makes a server's instructions fit for the system prompt: as Text, and what was cut ends with "...". limit is in bytes, 0 =
-// DefaultMaxInstruction.
+// Instructions makes a server's instructions fit for the system prompt: as Text, and what was cut ends with "...".
+// limit is in bytes, 0 = DefaultMaxInstruction.
 func Instructions(text string, limit int) (string, []Finding) {
 	if limit <= 0 {
 		limit = DefaultMaxInstruction

@@ -23,7 +23,8 @@ func one(t *testing.T, tool guard.Tool) (guard.Tool, []guard.Finding) {
 	return list[0], findings
 }
 
-// TestText has the rows of seed 001's table of injection strings that stand for a rule each, as a description: the match goes, the rest stays.
+// TestText has the rows of seed 001's table of injection strings that stand for a rule each, as a description: the
+// match goes, the rest stays.
 func TestText(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ text, want, rule string }{

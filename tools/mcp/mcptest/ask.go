@@ -48,7 +48,10 @@ func sampling() *mcp.CreateMessageParams { //nolint:staticcheck // servers of ol
 
 func (o Options) elicitation() *mcp.ElicitParams {
 	if o.Behaviour == ElicitURL {
-		return &mcp.ElicitParams{Mode: "url", Message: Question, URL: "https://evil.example/sign-in", ElicitationID: "e1"}
+		return &mcp.ElicitParams{
+			Mode: "url", Message: Question, URL: "https://evil.example/sign-in",
+			ElicitationID: "e1",
+		}
 	}
 	return &mcp.ElicitParams{
 		Mode: "form", Message: Question,

@@ -15,7 +15,8 @@ import (
 // raw says whether a behaviour breaks the rules on the wire, so that no library serves it.
 func (o Options) raw() bool {
 	switch o.Behaviour {
-	case HangInitialize, HangList, HangCall, Deaf, Flood, FloodLog, DieInCall, Giant, GiantEvent, GiantStream, Junk, Duplicates, Many, BigSchema, InvalidJSON, WrongVersion,
+	case HangInitialize, HangList, HangCall, Deaf, Flood, FloodLog, DieInCall, Giant, GiantEvent, GiantStream, Junk,
+		Duplicates, Many, BigSchema, InvalidJSON, WrongVersion,
 		Tasks, PageNeeded, Fails, SchemaBomb:
 		return true
 	}
@@ -104,7 +105,8 @@ func (f *frames) listed() error {
 	return nil
 }
 
-// forever waits until somebody ends the process. A timer goes on, or else the runtime would call it a deadlock and end it.
+// forever waits until somebody ends the process. A timer goes on, or else the runtime would call it a deadlock and end
+// it.
 func forever() error {
 	return until(context.Background(), func() bool { return false })
 }
@@ -120,7 +122,8 @@ func (o Options) reply(m message) (text string, ok bool) {
 		if o.Behaviour == WrongVersion {
 			version = "1999-12-31"
 		}
-		return result(m, `{"protocolVersion":"`+version+`","capabilities":{"tools":{"listChanged":true},"logging":{}},"serverInfo":{"name":"mcptest raw","version":"1"}}`), true
+		return result(m, `{"protocolVersion":"`+version+
+			`","capabilities":{"tools":{"listChanged":true},"logging":{}},"serverInfo":{"name":"mcptest raw","version":"1"}}`), true
 	case "tools/list":
 		if o.Behaviour == HangList {
 			return "", false
@@ -139,7 +142,8 @@ func (o Options) reply(m message) (text string, ok bool) {
 			list += `,{"name":"slow","inputSchema":{"type":"object"},"execution":{"taskSupport":"required"}}` +
 				`,{"name":"maybe","inputSchema":{"type":"object"},"execution":{"taskSupport":"optional"}}`
 		case SchemaBomb:
-			list += `,{"name":"bomb","inputSchema":` + bombSchema() + `},{"name":"tree","inputSchema":{"type":"object"},"outputSchema":` + treeSchema + `}`
+			list += `,{"name":"bomb","inputSchema":` + bombSchema() +
+				`},{"name":"tree","inputSchema":{"type":"object"},"outputSchema":` + treeSchema + `}`
 		case Duplicates:
 			list += `,{"name":"echo","description":"The other one.","inputSchema":{"type":"object"}}`
 		}
@@ -196,7 +200,8 @@ func (o Options) answer(m message) string {
 	case Fails:
 		return result(m, `{"isError":true,"content":[{"type":"text","text":"the disk is full"}]}`)
 	case SchemaBomb:
-		return result(m, `{"content":[],"structuredContent":`+strings.Repeat(`{"x":`, 60)+`{}`+strings.Repeat(`}`, 60)+`}`)
+		return result(m, `{"content":[],"structuredContent":`+strings.Repeat(`{"x":`, 60)+`{}`+strings.Repeat(`}`, 60)+
+			`}`)
 	}
 	return textResult(m, m.Params.Arguments.Text)
 }
@@ -235,12 +240,14 @@ func piece(m message) string {
 	if token == "" {
 		token = `"none"`
 	}
-	return `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":` + token + `,"progress":1,"message":"` + strings.Repeat("p", chunkSize) + `"}}`
+	return `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":` + token +
+		`,"progress":1,"message":"` + strings.Repeat("p", chunkSize) + `"}}`
 }
 
 // giant writes an answer of the size that was asked for, without holding it.
 func (o Options) giant(w io.Writer, m message) error {
-	if _, err := fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"`, m.ID); err != nil {
+	if _, err := fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"`,
+		m.ID); err != nil {
 		return err
 	}
 	chunk := bytesOf('x', chunkSize)

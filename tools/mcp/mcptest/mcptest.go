@@ -1,5 +1,6 @@
-// Package mcptest is an MCP server that is not kind: it hangs, floods, dies, lies, changes its mind and answers with a gigabyte, as it is told. Tests run
-// it as a process of its own (the test binary once more, see Main) or behind httptest (Handler).
+// Package mcptest is an MCP server that is not kind: it hangs, floods, dies, lies, changes its mind and answers with a
+// gigabyte, as it is told. Tests run it as a process of its own (the test binary once more, see Main) or behind
+// httptest (Handler).
 package mcptest
 
 import (
@@ -23,8 +24,8 @@ const Variable = "MCPTEST_SERVER"
 // Behaviour is what a server does.
 type Behaviour string
 
-// The behaviours. Servers have the tool echo unless it says otherwise, and it works. Those marked "raw" write their frames themselves and know the
-// revisions before 2026-07-28 only.
+// The behaviours. Servers have the tool echo unless it says otherwise, and it works. Those marked "raw" write their
+// frames themselves and know the revisions before 2026-07-28 only.
 const (
 	Plain Behaviour = "plain" // behaves well: echo, and the tools of Options.Tools
 
@@ -33,7 +34,8 @@ const (
 	HangCall       Behaviour = "hang at a call"     // raw; no call is ever answered, and cancellation is ignored
 	Deaf           Behaviour = "deaf"               // raw; after the list it reads nothing any more
 
-	Flood    Behaviour = "flood"     // raw; notifications without an end, once its tools were listed; over HTTP as the answer to a call
+	// raw; notifications without an end, once its tools were listed; over HTTP as the answer to a call
+	Flood    Behaviour = "flood"
 	FloodLog Behaviour = "flood log" // raw; the same with log messages
 
 	DieInCall  Behaviour = "die in mid-call" // raw; any call kills it
@@ -48,29 +50,37 @@ const (
 	Sample     Behaviour = "sample"           // the tool ask asks for an answer of the model
 	Roots      Behaviour = "roots"            // the tool ask lists the client's roots
 
-	Giant       Behaviour = "giant"        // raw; a call is answered with Options.Size bytes in one message (over HTTP: one JSON document)
-	GiantEvent  Behaviour = "giant event"  // raw; over HTTP the same in one event of a stream
-	GiantStream Behaviour = "giant stream" // raw; Options.Size bytes come as notifications of 64 KiB before the answer does
+	// raw; a call is answered with Options.Size bytes in one message (over HTTP: one JSON document)
+	Giant      Behaviour = "giant"
+	GiantEvent Behaviour = "giant event" // raw; over HTTP the same in one event of a stream
+	// raw; Options.Size bytes come as notifications of 64 KiB before the answer does
+	GiantStream Behaviour = "giant stream"
 
 	Junk        Behaviour = "junk"         // raw; prints what is no message before and between frames
 	StderrFlood Behaviour = "stderr flood" // writes Options.Size bytes to standard error before it serves
 	Grandchild  Behaviour = "grandchild"   // has a child that ignores SIGTERM and keeps the pipes open
-	SlowStart   Behaviour = "slow start"   // serves when the file Options.Gate is there, or after 5 s where it names none
+	// serves when the file Options.Gate is there, or after 5 s where it names none
+	SlowStart Behaviour = "slow start"
 
-	Duplicates   Behaviour = "duplicates"    // raw; two tools of one name
-	Many         Behaviour = "many"          // raw; 10 000 tools, all in one page
-	BigSchema    Behaviour = "big schema"    // raw; the tool big has a schema of Options.Size bytes
-	Inject       Behaviour = "inject"        // instructions, and the description and schema of the tool poison, try to instruct the model
-	Mismatch     Behaviour = "mismatch"      // the tool count gives a structured result that its output schema does not admit
+	Duplicates Behaviour = "duplicates" // raw; two tools of one name
+	Many       Behaviour = "many"       // raw; 10 000 tools, all in one page
+	BigSchema  Behaviour = "big schema" // raw; the tool big has a schema of Options.Size bytes
+	// instructions, and the description and schema of the tool poison, try to instruct the model
+	Inject Behaviour = "inject"
+	// the tool count gives a structured result that its output schema does not admit
+	Mismatch     Behaviour = "mismatch"
 	InvalidJSON  Behaviour = "invalid json"  // raw; a call is answered with half an object
 	WrongVersion Behaviour = "wrong version" // raw; agrees to a revision that does not exist
 
 	Tasks      Behaviour = "tasks"       // raw; the tool slow needs a task, the tool maybe can have one
 	PageNeeded Behaviour = "page needed" // raw; every call is refused until a page was visited
 	Fails      Behaviour = "fails"       // raw; every call reports a failure of its own
-	SchemaBomb Behaviour = "schema bomb" // raw; the tools bomb and tree have schemas that take longer than the universe to check
+	// raw; the tools bomb and tree have schemas that take longer than the universe to check
+	SchemaBomb Behaviour = "schema bomb"
 
-	Reach  Behaviour = "reach"  // the tool reach tries to read or write a file, to connect to an address, or to signal a process, and says what came of it
+	// the tool reach tries to read or write a file, to connect to an address, or to signal a process, and says what
+	// came of it
+	Reach  Behaviour = "reach"
 	Escape Behaviour = "escape" // the tool escape leaves a process in a session of its own behind, and says its number
 
 	stay Behaviour = "stay" // the grandchild
@@ -82,10 +92,11 @@ const GiB = 1 << 30
 // Options of a server.
 type Options struct {
 	Behaviour Behaviour
-	Size      int64  `json:",omitempty"` // bytes, for the behaviours that name it; 0 = GiB
-	Tools     int    `json:",omitempty"` // of Plain, besides echo
-	Pids      string `json:",omitempty"` // directory in which every process of the server leaves a file that is named by its number
-	Gate      string `json:",omitempty"` // of SlowStart
+	Size      int64 `json:",omitempty"` // bytes, for the behaviours that name it; 0 = GiB
+	Tools     int   `json:",omitempty"` // of Plain, besides echo
+	// directory in which every process of the server leaves a file that is named by its number
+	Pids string `json:",omitempty"`
+	Gate string `json:",omitempty"` // of SlowStart
 }
 
 // Env gives the environment of a process that Main turns into this server.
@@ -105,8 +116,8 @@ func (o Options) size() int64 {
 	return GiB
 }
 
-// Main serves on standard input and output where Variable is set, and gives the code to exit with; ok is false where it is not set. TestMain calls it
-// first:
+// Main serves on standard input and output where Variable is set, and gives the code to exit with; ok is false where it
+// is not set. TestMain calls it first:
 //
 //	if code, ok := mcptest.Main(); ok {
 //		os.Exit(code)
@@ -169,7 +180,8 @@ func (o Options) serve(ctx context.Context) error {
 	return o.server().Run(ctx, &mcp.StdioTransport{})
 }
 
-// Handler serves over streamable HTTP. Behaviours that are about processes and standard streams behave well here. DieInCall breaks the connection.
+// Handler serves over streamable HTTP. Behaviours that are about processes and standard streams behave well here.
+// DieInCall breaks the connection.
 func (o Options) Handler() http.Handler {
 	if o.raw() {
 		return http.HandlerFunc(o.rawHTTP)

@@ -42,7 +42,8 @@ func reach(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, 
 	return said("done"), nil
 }
 
-// escape leaves a process behind that is in no group of ours, heeds no SIGTERM, and holds the named pipe "hold" of our directory open, in which it says so.
+// escape leaves a process behind that is in no group of ours, heeds no SIGTERM, and holds the named pipe "hold" of our
+// directory open, in which it says so.
 func escape(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	script := `trap "" TERM HUP; exec 9>hold; printf held >&9; touch escaped; while :; do sleep 1000 9>&-; done`
 	c := exec.CommandContext(context.WithoutCancel(ctx), "setsid", "--fork", "sh", "-c", script)

@@ -58,7 +58,8 @@ type source func() (*oauth2.Token, error)
 // Token implements oauth2.TokenSource.
 func (s source) Token() (*oauth2.Token, error) { return s() }
 
-// TokenSource implements auth.OAuthHandler. The source gives nil where there is no token: the request is made without one, and Authorize hears of it.
+// TokenSource implements auth.OAuthHandler. The source gives nil where there is no token: the request is made without
+// one, and Authorize hears of it.
 func (a *account) TokenSource(ctx context.Context) (oauth2.TokenSource, error) {
 	return source(func() (*oauth2.Token, error) {
 		a.turn.Lock()
@@ -96,7 +97,8 @@ func (a *account) held() *Token {
 	return a.token
 }
 
-// load reads the stored token once. One that belongs to another configuration is left where it is and not used. turn is held.
+// load reads the stored token once. One that belongs to another configuration is left where it is and not used. turn is
+// held.
 func (a *account) load(ctx context.Context) error {
 	a.mu.Lock()
 	loaded := a.loaded
@@ -110,7 +112,10 @@ func (a *account) load(ctx context.Context) error {
 		a.log.Error().Err(err).Msg("stored sign-in not used")
 		t = nil
 	case err != nil:
-		return &guard.Error{Code: guard.Transient, Server: a.s.ID, Message: "the stored sign-in to " + a.s.ID + " could not be read", Err: err}
+		return &guard.Error{
+			Code: guard.Transient, Server: a.s.ID,
+			Message: "the stored sign-in to " + a.s.ID + " could not be read", Err: err,
+		}
 	}
 	if t = a.fitting(t); t != nil {
 		a.log.Debug().Str("issuer", t.Issuer).Msg("stored sign-in loaded")
@@ -135,10 +140,12 @@ func (a *account) fitting(t *Token) *Token {
 
 // renew fetches a new access token. A refusal ends the sign-in; any other failure may pass. turn is held.
 func (a *account) renew(ctx context.Context, t *Token) (*Token, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), renewLimit) // an answer that nobody waits for would be a lost refresh token
+	// an answer that nobody waits for would be a lost refresh token
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), renewLimit)
 	defer cancel()
 	w := newWire(a.s)
-	// oauth2 renews without the resource that MCP asks for. Exchange takes it; the empty code counts as left out (RFC 6749, 3.2).
+	// oauth2 renews without the resource that MCP asks for. Exchange takes it; the empty code counts as left out (RFC
+	// 6749, 3.2).
 	got, err := t.config(a.s).Exchange(context.WithValue(ctx, oauth2.HTTPClient, w.client()), "",
 		oauth2.SetAuthURLParam("grant_type", "refresh_token"),
 		oauth2.SetAuthURLParam("refresh_token", string(t.RefreshToken)),
@@ -166,7 +173,10 @@ func (a *account) notRenewed(ctx context.Context, w *wire, t *Token, err error) 
 			code = codeOf(answer)
 		}
 		cause := errors.New(guard.Line(w.scrub(err), maxForeign))
-		return nil, &guard.Error{Code: code, Server: a.s.ID, Message: "the sign-in to " + a.s.ID + " could not be renewed at the moment", Err: cause}
+		return nil, &guard.Error{
+			Code: code, Server: a.s.ID,
+			Message: "the sign-in to " + a.s.ID + " could not be renewed at the moment", Err: cause,
+		}
 	}
 	if other, err := a.tokens.Load(ctx, a.s.ID); err == nil { // somebody else may have renewed it, which uses it up
 		if other = a.fitting(other); other != nil && other.RefreshToken != t.RefreshToken && other.fresh(a.o.Now()) {
@@ -215,13 +225,17 @@ func (a *account) want(reason string) {
 	a.reason = reason
 }
 
-// Authorize implements auth.OAuthHandler. It asks nobody: either there is a better token by now, or the request fails with auth_failure.
+// Authorize implements auth.OAuthHandler. It asks nobody: either there is a better token by now, or the request fails
+// with auth_failure.
 func (a *account) Authorize(ctx context.Context, req *http.Request, resp *http.Response) error {
 	_, _ = io.CopyN(io.Discard, resp.Body, 4<<10) // so that the connection can be used again
 	_ = resp.Body.Close()
 	more := wantsScope(resp)
 	if resp.StatusCode == http.StatusForbidden && !more {
-		return &guard.Error{Code: guard.AuthFailure, Server: a.s.ID, Message: "the server " + a.s.ID + " refuses our credentials (403)"}
+		return &guard.Error{
+			Code: guard.AuthFailure, Server: a.s.ID,
+			Message: "the server " + a.s.ID + " refuses our credentials (403)",
+		}
 	}
 	a.mu.Lock()
 	a.challenge, a.step = http.Header{"Www-Authenticate": slices.Clone(resp.Header.Values("WWW-Authenticate"))}, more

@@ -89,8 +89,8 @@ func (s *signIn) complete(text string) error {
 	return s.deliver(q)
 }
 
-// deliver hands an answer of the authorization server to who waits for it. Only one is taken, and only one that belongs to our link: a foreign one changes
-// nothing. The error is for the person who brought it.
+// deliver hands an answer of the authorization server to who waits for it. Only one is taken, and only one that belongs
+// to our link: a foreign one changes nothing. The error is for the person who brought it.
 func (s *signIn) deliver(q url.Values) error {
 	id := s.a.s.ID
 	for _, name := range []string{"code", "state", "iss", "error"} {
@@ -102,7 +102,8 @@ func (s *signIn) deliver(q url.Values) error {
 	defer s.mu.Unlock()
 	switch state := q.Get("state"); {
 	case s.state == "" || subtle.ConstantTimeCompare([]byte(state), []byte(s.state)) == 0:
-		return invalid(id, "this address does not belong to the sign-in that is waiting; open the link of the newest message")
+		return invalid(id,
+			"this address does not belong to the sign-in that is waiting; open the link of the newest message")
 	case s.taken:
 		return invalid(id, "the answer to this sign-in has come already")
 	case q.Get("error") == "" && q.Get("code") == "":

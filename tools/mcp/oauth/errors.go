@@ -43,25 +43,33 @@ func invalid(server, message string) *guard.Error {
 
 // wanted is the error of a request to a server that wants a sign-in.
 func wanted(server, reason string) *guard.Error {
-	return &guard.Error{Code: guard.AuthFailure, Server: server, Message: "the server " + server + " wants a sign-in: " + reason + "; an admin has to begin it"}
+	return &guard.Error{
+		Code: guard.AuthFailure, Server: server,
+		Message: "the server " + server + " wants a sign-in: " + reason + "; an admin has to begin it",
+	}
 }
 
 // refusedAddress is the error of an address that a server named and that we do not touch.
 func refusedAddress(server string, err error) *guard.Error {
-	e := &guard.Error{Code: guard.PolicyBlocked, Server: server, Err: err, Message: "the server " + server + " names an address for the sign-in that may not be used"}
+	e := &guard.Error{
+		Code: guard.PolicyBlocked, Server: server, Err: err,
+		Message: "the server " + server + " names an address for the sign-in that may not be used",
+	}
 	if rule, ok := errors.AsType[*netrule.Error](err); ok {
 		e.Message += ": " + rule.Reason
 	}
 	return e
 }
 
-// failure puts the end of a sign-in into words. The library's errors may quote answers that hold secrets, so their text goes through w and their chain ends.
+// failure puts the end of a sign-in into words. The library's errors may quote answers that hold secrets, so their text
+// goes through w and their chain ends.
 func failure(server string, w *wire, err error) error {
 	e := &guard.Error{Code: guard.AuthFailure, Server: server, Err: err}
 	at := "the sign-in to " + server
 	switch no := (*denied)(nil); {
 	case errors.Is(err, ErrNotStored):
-		e.Code, e.Message = guard.ServerError, at+" succeeded, but it could not be stored: it is lost when the program ends; the log has the details"
+		e.Code, e.Message = guard.ServerError,
+			at+" succeeded, but it could not be stored: it is lost when the program ends; the log has the details"
 		return e
 	case errors.Is(err, ErrNobody):
 		e.Message = at + " failed: nobody signed in in time; begin it again"

@@ -1,14 +1,17 @@
-// Package oauth signs in to MCP servers that ask for OAuth 2.1 (MCP 2025-11-25 and 2026-07-28, authorization). The protocol is the SDK's: discovery of the
-// resource and of its authorization server, registration of the client, PKCE, the resource indicator and the check of the issuer. This package adds what a
-// bot needs around it: a person who is asked to open a link, a listener on this machine that the browser comes back to, the same address pasted into the
-// chat where the browser runs elsewhere, storage of tokens, their renewal, and bounds on what a server may make us request.
+// Package oauth signs in to MCP servers that ask for OAuth 2.1 (MCP 2025-11-25 and 2026-07-28, authorization). The
+// protocol is the SDK's: discovery of the resource and of its authorization server, registration of the client, PKCE,
+// the resource indicator and the check of the issuer. This package adds what a bot needs around it: a person who is
+// asked to open a link, a listener on this machine that the browser comes back to, the same address pasted into the
+// chat where the browser runs elsewhere, storage of tokens, their renewal, and bounds on what a server may make us
+// request.
 //
-// Nothing starts by itself. A server without a token answers with 401, its connection fails with the code auth_failure, and it stays so until somebody calls
-// Begin or SignIn. A token in the store makes that unnecessary, and a refresh token that is refused makes it necessary again.
+// Nothing starts by itself. A server without a token answers with 401, its connection fails with the code auth_failure,
+// and it stays so until somebody calls Begin or SignIn. A token in the store makes that unnecessary, and a refresh
+// token that is refused makes it necessary again.
 //
-// Only the authorization code is offered, that is, a person signs in. Client credentials (a machine signs in for itself) are not part of the SDK's own
-// handler for MCP clients and are not offered here, nor are DPoP, workload identity and enterprise-managed authorization: such a server needs a token in its
-// headers.
+// Only the authorization code is offered, that is, a person signs in. Client credentials (a machine signs in for
+// itself) are not part of the SDK's own handler for MCP clients and are not offered here, nor are DPoP, workload
+// identity and enterprise-managed authorization: such a server needs a token in its headers.
 package oauth
 
 import (
@@ -41,22 +44,24 @@ type Server struct {
 	// CallbackPort is the port on 127.0.0.1 that the browser comes back to; 0 = any that is free.
 	CallbackPort int
 	ClientName   string // to register with; "" = zephbot
-	// ClientID is a client that is registered already; an https address of a client metadata document is used as such; "" = registers itself.
+	// ClientID is a client that is registered already; an https address of a client metadata document is used as such;
+	// "" = registers itself.
 	ClientID     string
 	ClientSecret Secret // of ClientID; "" = it has none
 
 	Store Store // "" = in memory
-	// Transport carries all requests to the server's metadata and to its authorization server. It is the guarded one of the connection itself: whether an
-	// address may be dialled is decided there. Required.
+	// Transport carries all requests to the server's metadata and to its authorization server. It is the guarded one of
+	// the connection itself: whether an address may be dialled is decided there. Required.
 	Transport http.RoundTripper
 }
 
 // Options configure a Manager. Only Ask is required.
 type Options struct {
-	// Ask shows the link to a person who may sign in. It is called once in a sign-in and has to honour ctx. The link holds no secret of ours, but whoever
-	// opens it signs in as himself: show it to admins only.
+	// Ask shows the link to a person who may sign in. It is called once in a sign-in and has to honour ctx. The link
+	// holds no secret of ours, but whoever opens it signs in as himself: show it to admins only.
 	Ask func(ctx context.Context, server, link string) error
-	// Done is told how a sign-in ended that Begin began; nil err = signed in, and the server may be connected again. It is called once for each.
+	// Done is told how a sign-in ended that Begin began; nil err = signed in, and the server may be connected again. It
+	// is called once for each.
 	Done func(server string, err error)
 
 	Wait time.Duration    // for the person; 0, or more than MaxWait = MaxWait
@@ -94,7 +99,8 @@ func New(o Options) (*Manager, error) {
 	return &Manager{o: o, accounts: map[string]*account{}}, nil
 }
 
-// Run lets Begin work until ctx ends, then breaks off the sign-ins that wait and returns when their listeners are closed; always nil. It may be called once.
+// Run lets Begin work until ctx ends, then breaks off the sign-ins that wait and returns when their listeners are
+// closed; always nil. It may be called once.
 func (m *Manager) Run(ctx context.Context) error {
 	m.mu.Lock()
 	m.ctx = ctx
@@ -107,8 +113,9 @@ func (m *Manager) Run(ctx context.Context) error {
 	return nil
 }
 
-// Handler gives what the transport of a connection signs its requests with. All connections of a server share one; a changed configuration makes a new one
-// and breaks off a sign-in that waits for the old. Nothing is read or requested yet.
+// Handler gives what the transport of a connection signs its requests with. All connections of a server share one; a
+// changed configuration makes a new one and breaks off a sign-in that waits for the old. Nothing is read or requested
+// yet.
 func (m *Manager) Handler(s Server) (auth.OAuthHandler, error) {
 	if err := s.check(); err != nil {
 		return nil, err
@@ -186,7 +193,8 @@ func (m *Manager) account(id string) (*account, error) {
 	}
 }
 
-// Begin starts a sign-in and returns as soon as its listener is open; Options.Ask and Options.Done tell the rest. A server has one sign-in at a time.
+// Begin starts a sign-in and returns as soon as its listener is open; Options.Ask and Options.Done tell the rest. A
+// server has one sign-in at a time.
 func (m *Manager) Begin(id string) error {
 	a, err := m.account(id)
 	if err != nil {
@@ -206,7 +214,8 @@ func (m *Manager) Begin(id string) error {
 	return nil
 }
 
-// SignIn signs in and returns when that has succeeded or failed, after MaxWait and some requests at most. It needs no Run: for the terminal.
+// SignIn signs in and returns when that has succeeded or failed, after MaxWait and some requests at most. It needs no
+// Run: for the terminal.
 func (m *Manager) SignIn(ctx context.Context, id string) error {
 	a, err := m.account(id)
 	if err != nil {
@@ -219,8 +228,9 @@ func (m *Manager) SignIn(ctx context.Context, id string) error {
 	return s.run(ctx)
 }
 
-// Complete takes the address at which the browser ended, for a browser that runs on another machine: there the page cannot be shown, but its address holds
-// what we need. nil means that it fits the sign-in that waits; how that goes on is told as in any other case. After an error the sign-in still waits.
+// Complete takes the address at which the browser ended, for a browser that runs on another machine: there the page
+// cannot be shown, but its address holds what we need. nil means that it fits the sign-in that waits; how that goes on
+// is told as in any other case. After an error the sign-in still waits.
 func (m *Manager) Complete(id, redirectedURL string) error {
 	a, err := m.account(id)
 	if err != nil {

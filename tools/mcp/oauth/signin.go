@@ -51,7 +51,8 @@ func (a *account) prepare(ctx context.Context) (*signIn, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.waiting != nil {
-		return nil, invalid(a.s.ID, "a sign-in to "+a.s.ID+" is waiting already; open the link that was sent, or cancel it first")
+		return nil, invalid(a.s.ID, "a sign-in to "+a.s.ID+
+			" is waiting already; open the link that was sent, or cancel it first")
 	}
 	port := strconv.Itoa(a.s.CallbackPort)
 	var err error
@@ -158,7 +159,8 @@ func (s *signIn) recall(ctx context.Context) error {
 	return nil
 }
 
-// refusal is the server's answer to a request without a token: it says where to sign in, and for what. Without one the well-known addresses are tried.
+// refusal is the server's answer to a request without a token: it says where to sign in, and for what. Without one the
+// well-known addresses are tried.
 func (s *signIn) refusal(ctx context.Context) (status int, challenge http.Header, err error) {
 	a := s.a
 	a.mu.Lock()
@@ -170,7 +172,8 @@ func (s *signIn) refusal(ctx context.Context) (status int, challenge http.Header
 	case known != nil:
 		return http.StatusUnauthorized, known, nil
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, a.s.URL, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"ping"}`))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, a.s.URL,
+		strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"ping"}`))
 	if err != nil {
 		return 0, nil, err
 	}
@@ -219,7 +222,8 @@ func (s *signIn) config(more bool) *auth.AuthorizationCodeHandlerConfig {
 		if cfg.ClientSecret != "" {
 			c.PreregisteredClient.ClientSecretAuth = &oauthex.ClientSecretAuth{ClientSecret: string(cfg.ClientSecret)}
 		}
-		if s.prior != nil { // the client is known to one issuer; a server that names another one later does not get its secret
+		// the client is known to one issuer; a server that names another one later does not get its secret
+		if s.prior != nil {
 			c.PreregisteredClient.Issuer = s.prior.Issuer
 		}
 	}
@@ -285,7 +289,8 @@ func (s *signIn) signedIn(ctx context.Context, cfg *oauth2.Config, got *oauth2.T
 	own := s.a.s
 	t := Token{
 		Server: own.ID, URL: own.URL, ConfiguredID: own.ClientID, Issuer: issuer,
-		ClientID: s.clientID, TokenURL: cfg.Endpoint.TokenURL, AuthStyle: int(cfg.Endpoint.AuthStyle), Resource: s.resource,
+		ClientID: s.clientID, TokenURL: cfg.Endpoint.TokenURL, AuthStyle: int(cfg.Endpoint.AuthStyle),
+		Resource: s.resource,
 	}
 	if t.ClientID != own.ClientID {
 		t.ClientSecret = Secret(cfg.ClientSecret)

@@ -14,7 +14,8 @@ import (
 	"github.com/zephbot/zephbot/tools/mcp/guard"
 )
 
-// Store keeps tokens by the id of their server. Implementations are safe for concurrent use and print nothing of what they keep.
+// Store keeps tokens by the id of their server. Implementations are safe for concurrent use and print nothing of what
+// they keep.
 type Store interface {
 	// Load gives a token; nil when there is none, ErrDamaged when it cannot be read.
 	Load(ctx context.Context, server string) (*Token, error)
@@ -65,7 +66,8 @@ const maxFile = 256 << 10
 // Files is a Store with one file for each server, readable for the owner alone. Only one Files may work in a directory.
 type Files struct {
 	dir string
-	mu  sync.Mutex // one change at a time: the temporary file has a fixed name, so that crashes leave nothing that piles up
+	// one change at a time: the temporary file has a fixed name, so that crashes leave nothing that piles up
+	mu sync.Mutex
 }
 
 // NewFiles makes a store in dir, which is made when the first token is saved.

@@ -29,7 +29,8 @@ func (s Secret) MarshalText() ([]byte, error) {
 	return []byte(redacted), nil
 }
 
-// Token is what a sign-in brought, and what it is good for. Printing it, also as JSON, shows no secrets; Encode keeps them.
+// Token is what a sign-in brought, and what it is good for. Printing it, also as JSON, shows no secrets; Encode keeps
+// them.
 type Token struct {
 	Server       string // id
 	URL          string // of the MCP server: it is sent to no other
@@ -75,7 +76,8 @@ var ErrDamaged = errors.New("the stored sign-in is damaged")
 func (t Token) Encode() ([]byte, error) {
 	return json.Marshal(stored{
 		Version: storedVersion, Server: t.Server, URL: t.URL, ConfiguredID: t.ConfiguredID, Issuer: t.Issuer,
-		ClientID: t.ClientID, ClientSecret: string(t.ClientSecret), TokenURL: t.TokenURL, AuthStyle: t.AuthStyle, Resource: t.Resource,
+		ClientID: t.ClientID, ClientSecret: string(t.ClientSecret), TokenURL: t.TokenURL, AuthStyle: t.AuthStyle,
+		Resource:    t.Resource,
 		AccessToken: string(t.AccessToken), RefreshToken: string(t.RefreshToken), Expiry: t.Expiry, Scopes: t.Scopes,
 	})
 }
@@ -83,12 +85,14 @@ func (t Token) Encode() ([]byte, error) {
 // Decode reads what Encode gave. The error is ErrDamaged and shows nothing of the data.
 func Decode(data []byte) (Token, error) {
 	var s stored
-	if err := json.Unmarshal(data, &s); err != nil || s.Version != storedVersion || s.Server == "" || s.URL == "" || s.Issuer == "" {
+	if err := json.Unmarshal(data, &s); err != nil || s.Version != storedVersion || s.Server == "" || s.URL == "" ||
+		s.Issuer == "" {
 		return Token{}, ErrDamaged
 	}
 	return Token{
 		Server: s.Server, URL: s.URL, ConfiguredID: s.ConfiguredID, Issuer: s.Issuer,
-		ClientID: s.ClientID, ClientSecret: Secret(s.ClientSecret), TokenURL: s.TokenURL, AuthStyle: s.AuthStyle, Resource: s.Resource,
+		ClientID: s.ClientID, ClientSecret: Secret(s.ClientSecret), TokenURL: s.TokenURL, AuthStyle: s.AuthStyle,
+		Resource:    s.Resource,
 		AccessToken: Secret(s.AccessToken), RefreshToken: Secret(s.RefreshToken), Expiry: s.Expiry, Scopes: s.Scopes,
 	}, nil
 }

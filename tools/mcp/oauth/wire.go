@@ -24,8 +24,9 @@ const (
 	requestLimit = 20 * time.Second
 )
 
-// wire carries the requests of one sign-in or renewal. It holds them to addresses that the server may name, bounds what comes back, and remembers what the
-// library does not hand on: which issuer a token endpoint belongs to, why an address was refused, and the words that must not get into a log.
+// wire carries the requests of one sign-in or renewal. It holds them to addresses that the server may name, bounds what
+// comes back, and remembers what the library does not hand on: which issuer a token endpoint belongs to, why an address
+// was refused, and the words that must not get into a log.
 type wire struct {
 	base    http.RoundTripper
 	trusted bool
@@ -44,19 +45,22 @@ func newWire(s Server) *wire {
 
 // client makes requests through w.
 func (w *wire) client() *http.Client {
-	return &http.Client{Transport: w, Timeout: requestLimit, CheckRedirect: func(req *http.Request, via []*http.Request) error {
-		first, last := via[0], via[len(via)-1]
-		switch {
-		case first.Method != http.MethodGet:
-			return http.ErrUseLastResponse // a code or a refresh token does not travel
-		case len(via) > maxRedirects:
-			return errors.New("too many redirects")
-		case last.URL.Scheme == "https" && req.URL.Scheme != "https":
-			return errors.New("a redirect from https to http")
-		default:
-			return nil
-		}
-	}}
+	return &http.Client{
+		Transport: w, Timeout: requestLimit,
+		CheckRedirect: func(req *http.Request, via []*http.Request) error {
+			first, last := via[0], via[len(via)-1]
+			switch {
+			case first.Method != http.MethodGet:
+				return http.ErrUseLastResponse // a code or a refresh token does not travel
+			case len(via) > maxRedirects:
+				return errors.New("too many redirects")
+			case last.URL.Scheme == "https" && req.URL.Scheme != "https":
+				return errors.New("a redirect from https to http")
+			default:
+				return nil
+			}
+		},
+	}
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -67,7 +71,8 @@ func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	resp, err := w.base.RoundTrip(req)
 	if err != nil {
-		if rule, ok := errors.AsType[*netrule.Error](err); ok { // the guard of the transport, which knows the resolved address
+		// the guard of the transport, which knows the resolved address
+		if rule, ok := errors.AsType[*netrule.Error](err); ok {
 			w.refuse(rule)
 		}
 		return nil, err
@@ -112,14 +117,16 @@ func (w *wire) note(req *http.Request, resp *http.Response, body []byte) {
 		TokenURL string   `json:"token_endpoint"`
 		Methods  []string `json:"code_challenge_methods_supported"`
 	}
-	if resp.StatusCode != http.StatusOK || json.Unmarshal(body, &meta) != nil || meta.Issuer == "" || meta.TokenURL == "" {
+	if resp.StatusCode != http.StatusOK || json.Unmarshal(body, &meta) != nil || meta.Issuer == "" ||
+		meta.TokenURL == "" {
 		return
 	}
 	w.issuers[meta.TokenURL] = meta.Issuer
 	w.noPKCE = w.noPKCE || !slices.Contains(meta.Methods, "S256")
 }
 
-// issuer gives the authorization server of a token endpoint. Without metadata that is its origin (MCP 2025-03-26, fallback).
+// issuer gives the authorization server of a token endpoint. Without metadata that is its origin (MCP 2025-03-26,
+// fallback).
 func (w *wire) issuer(tokenURL string) (string, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -169,7 +176,8 @@ func (w *wire) used() {
 	w.granted = false
 }
 
-// scrub takes the answers of token and registration endpoints out of the text of an error: the library quotes what it cannot read, in whole or in part.
+// scrub takes the answers of token and registration endpoints out of the text of an error: the library quotes what it
+// cannot read, in whole or in part.
 func (w *wire) scrub(err error) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -183,8 +191,8 @@ func (w *wire) scrub(err error) string {
 	return text
 }
 
-// checkAddress says whether an address may be requested, or shown to a person to be opened: https and public, for a trusted server also private and, on this
-// machine, http.
+// checkAddress says whether an address may be requested, or shown to a person to be opened: https and public, for a
+// trusted server also private and, on this machine, http.
 func checkAddress(u *url.URL, trusted bool) error {
 	plain := trusted && isLoopback(u.Hostname())
 	if _, err := netrule.CheckURL(u.String(), netrule.Options{AllowPrivate: trusted, AllowHTTP: plain}); err != nil {

@@ -27,7 +27,8 @@ type attempt struct {
 	bare bool
 }
 
-// attack runs attempts inside the sandbox, where they must fail, and outside, where they must succeed: else they prove nothing.
+// attack runs attempts inside the sandbox, where they must fail, and outside, where they must succeed: else they prove
+// nothing.
 func attack(t *testing.T, attempts []attempt, spec func(*testing.T) sandbox.Spec) {
 	t.Helper()
 	needLandlock(t)
@@ -217,7 +218,8 @@ func TestAttackShared(t *testing.T) {
 	}
 }
 
-// TestAttackLoopback: with the internet allowed this machine is not reached, by any address it has and by any call that carries one.
+// TestAttackLoopback: with the internet allowed this machine is not reached, by any address it has and by any call that
+// carries one.
 func TestAttackLoopback(t *testing.T) {
 	t.Parallel()
 	ln, err := net.Listen("tcp", ":0") //nolint:noctx,gosec // a listener of a test, on all addresses
@@ -271,7 +273,8 @@ func TestAttackLoopback(t *testing.T) {
 	}, internet)
 }
 
-// TestAttackAddressSwap: an address that changes while the call is judged does not get through: what is judged is what is used.
+// TestAttackAddressSwap: an address that changes while the call is judged does not get through: what is judged is what
+// is used.
 func TestAttackAddressSwap(t *testing.T) {
 	t.Parallel()
 	if level := needLandlock(t); !level.Guard {

@@ -14,7 +14,8 @@ import (
 	"github.com/zephbot/zephbot/tools/shell/sandbox"
 )
 
-// nested is a spec whose working directory holds denied paths: the directory data, the file zephbot.toml, and deep/er/key two directories down.
+// nested is a spec whose working directory holds denied paths: the directory data, the file zephbot.toml, and
+// deep/er/key two directories down.
 func nested(t *testing.T) sandbox.Spec {
 	t.Helper()
 	spec := confined(t)
@@ -49,7 +50,8 @@ func intact(t *testing.T, dir string) {
 	}
 }
 
-// needCovers skips where the kernel lets nobody mount: a container without CAP_SYS_ADMIN and without user namespaces, root or not.
+// needCovers skips where the kernel lets nobody mount: a container without CAP_SYS_ADMIN and without user namespaces,
+// root or not.
 func needCovers(t *testing.T) {
 	t.Helper()
 	needLandlock(t)
@@ -123,8 +125,8 @@ func TestCoveredRights(t *testing.T) {
 	}
 }
 
-// TestCarved: a denied path that cannot be covered, because something inside it is granted or because it is not there, is taken out of the
-// grant: the directory above can be listed, not changed.
+// TestCarved: a denied path that cannot be covered, because something inside it is granted or because it is not there,
+// is taken out of the grant: the directory above can be listed, not changed.
 func TestCarved(t *testing.T) {
 	t.Parallel()
 	needLandlock(t)

@@ -17,8 +17,8 @@ const (
 // ownSession gives a command a session without a terminal, and with it a process group.
 func ownSession() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
 
-// signalTree signals the process group of pid, every process below it, and those of known; it returns the processes it found, because
-// they cannot be found any more once their parents are gone.
+// signalTree signals the process group of pid, every process below it, and those of known; it returns the processes it
+// found, because they cannot be found any more once their parents are gone.
 func signalTree(pid int, sig syscall.Signal, known []int) []int {
 	found := append(warden.Descendants(pid), known...)
 	_ = syscall.Kill(-pid, sig) // gone is as good as signalled

@@ -23,13 +23,14 @@ const maxCarved = 20_000
 func systemRead() []string {
 	return []string{
 		"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix/store", "/run/current-system",
-		"/dev/random", "/dev/urandom",
-		"/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/loadavg", "/proc/uptime", "/proc/version", "/proc/filesystems", "/proc/sys/kernel", "/proc/sys/vm",
-		"/sys/devices/system/cpu", "/sys/kernel/mm/transparent_hugepage",
+		"/dev/random", "/dev/urandom", "/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/loadavg", "/proc/uptime",
+		"/proc/version", "/proc/filesystems", "/proc/sys/kernel", "/proc/sys/vm", "/sys/devices/system/cpu",
+		"/sys/kernel/mm/transparent_hugepage",
 	}
 }
 
-// systemConfig is what may be read of /etc: what programs need, and nothing that may hold a secret (shadow, keys, other services' settings).
+// systemConfig is what may be read of /etc: what programs need, and nothing that may hold a secret (shadow, keys, other
+// services' settings).
 func systemConfig() []string {
 	names := strings.Fields(`passwd group hosts hostname host.conf resolv.conf nsswitch.conf gai.conf services protocols networks rpc ethertypes
 		localtime timezone ld.so.cache ld.so.conf ld.so.conf.d ssl/certs ssl/openssl.cnf ssl/cert.pem pki/tls/certs pki/tls/openssl.cnf
@@ -85,20 +86,26 @@ func landlockRules(p *warden.Plan, spec Spec, can abilities, deny []string, cove
 
 // handled are the accesses that a version of Landlock can bound.
 func handled(abi int) landlock.Config {
-	versions := []landlock.Config{landlock.V1, landlock.V2, landlock.V3, landlock.V4, landlock.V5, landlock.V6, landlock.V7}
+	versions := []landlock.Config{
+		landlock.V1, landlock.V2, landlock.V3, landlock.V4, landlock.V5, landlock.V6,
+		landlock.V7,
+	}
 	return versions[min(abi, len(versions))-1]
 }
 
 // Accesses that are granted together.
 const (
-	accessFile  = llsys.AccessFSExecute | llsys.AccessFSReadFile | llsys.AccessFSWriteFile | llsys.AccessFSTruncate // all that a file can have
-	accessRead  = llsys.AccessFSExecute | llsys.AccessFSReadFile | llsys.AccessFSReadDir
-	accessWrite = accessRead | llsys.AccessFSWriteFile | llsys.AccessFSTruncate | llsys.AccessFSRemoveDir | llsys.AccessFSRemoveFile | llsys.AccessFSMakeDir |
-		llsys.AccessFSMakeReg | llsys.AccessFSMakeSock | llsys.AccessFSMakeFifo | llsys.AccessFSMakeSym | llsys.AccessFSRefer // no devices
+	// all that a file can have
+	accessFile = llsys.AccessFSExecute | llsys.AccessFSReadFile | llsys.AccessFSWriteFile | llsys.AccessFSTruncate
+	accessRead = llsys.AccessFSExecute | llsys.AccessFSReadFile | llsys.AccessFSReadDir
+	// accessWrite does not let a command make devices.
+	accessWrite = accessRead | llsys.AccessFSWriteFile | llsys.AccessFSTruncate | llsys.AccessFSRemoveDir |
+		llsys.AccessFSRemoveFile | llsys.AccessFSMakeDir | llsys.AccessFSMakeReg | llsys.AccessFSMakeSock |
+		llsys.AccessFSMakeFifo | llsys.AccessFSMakeSym | llsys.AccessFSRefer
 )
 
-// denied are the canonical paths that spec denies. A denied link is denied with what it points to: put in its place, a command's own file would
-// be taken for it.
+// denied are the canonical paths that spec denies. A denied link is denied with what it points to: put in its place, a
+// command's own file would be taken for it.
 func denied(spec Spec) []string {
 	var out []string
 	for _, p := range spec.Deny {
@@ -121,8 +128,8 @@ type grants struct {
 	err     error
 }
 
-// add grants what is at p; what does not exist needs no grant. A denied path at or below p is left out. A denied path above p does not
-// count: who grants p knows better.
+// add grants what is at p; what does not exist needs no grant. A denied path at or below p is left out. A denied path
+// above p does not count: who grants p knows better.
 func (g *grants) add(p string, write bool) {
 	real, err := filepath.EvalSymlinks(p)
 	if err != nil {
@@ -131,9 +138,10 @@ func (g *grants) add(p string, write bool) {
 	g.carve(real, write)
 }
 
-// carve grants p but for what is denied below. Landlock cannot take out a part of what it grants, so the rest is granted piece by piece.
-// New entries cannot be made directly in a directory that is granted in pieces. It can be listed, and because that right reaches down as all
-// rights do, so can the denied directories below it: their names are seen, their contents are not.
+// carve grants p but for what is denied below. Landlock cannot take out a part of what it grants, so the rest is
+// granted piece by piece. New entries cannot be made directly in a directory that is granted in pieces. It can be
+// listed, and because that right reaches down as all rights do, so can the denied directories below it: their names are
+// seen, their contents are not.
 func (g *grants) carve(p string, write bool) {
 	if g.err != nil {
 		return

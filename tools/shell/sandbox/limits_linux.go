@@ -11,9 +11,9 @@ import (
 	"github.com/zephbot/zephbot/tools/shell/sandbox/warden"
 )
 
-// resources are the limits that the kernel keeps for each process of a command. RLIMIT_AS is not among them: it kills runtimes that reserve
-// address space (Go, Java, Node). What one process may have for itself is bounded at twice the sum that the supervisor watches, because a
-// reservation counts before it is used.
+// resources are the limits that the kernel keeps for each process of a command. RLIMIT_AS is not among them: it kills
+// runtimes that reserve address space (Go, Java, Node). What one process may have for itself is bounded at twice the
+// sum that the supervisor watches, because a reservation counts before it is used.
 func (l Limits) resources(can abilities) []warden.Rlimit {
 	all := []warden.Rlimit{{What: unix.RLIMIT_CORE}}
 	add := func(what int, soft, hard uint64) {
@@ -38,8 +38,8 @@ func (l Limits) resources(can abilities) []warden.Rlimit {
 	return all
 }
 
-// tasks bounds the threads of the user, which is all that the kernel can count: those of a user namespace, or else all, with room for what runs
-// besides the command. Root is not bound by it; the supervisor counts processes in any case.
+// tasks bounds the threads of the user, which is all that the kernel can count: those of a user namespace, or else all,
+// with room for what runs besides the command. Root is not bound by it; the supervisor counts processes in any case.
 func (l Limits) tasks(can abilities) uint64 {
 	switch {
 	case l.Procs <= 0, os.Getuid() == 0:

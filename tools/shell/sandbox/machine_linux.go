@@ -28,7 +28,8 @@ type abilities struct {
 	reason string // why something is missing
 }
 
-// machine remembers the abilities by helper. They do not change while the program runs, and to find them out takes some milliseconds.
+// machine remembers the abilities by helper. They do not change while the program runs, and to find them out takes some
+// milliseconds.
 var machine = struct {
 	sync.Mutex
 	known map[string]abilities
@@ -133,11 +134,13 @@ func Probe(ctx context.Context, helper string) Level {
 	}
 	can := learn(ctx, helper)
 	return Level{
-		Landlock: can.abi, Seccomp: can.calls, Root: can.root, Processes: can.pid, Guard: can.guard, Unix: can.unixSockets(), Reason: can.reason,
+		Landlock: can.abi, Seccomp: can.calls, Root: can.root, Processes: can.pid, Guard: can.guard,
+		Unix: can.unixSockets(), Reason: can.reason,
 	}
 }
 
-// unixSockets says whether a command may use Unix sockets: those outside must be out of its reach, by path (a root of its own) and by name.
+// unixSockets says whether a command may use Unix sockets: those outside must be out of its reach, by path (a root of
+// its own) and by name.
 func (can abilities) unixSockets() bool { return !can.calls || can.root && can.abi >= scopingABI }
 
 // scopingABI is the version of Landlock from which on signals and names of sockets end at the domain.
@@ -161,7 +164,8 @@ func (can abilities) attributes() *syscall.SysProcAttr {
 	}
 	if can.user { // the helper maps its user itself
 		attr.Cloneflags |= syscall.CLONE_NEWUSER
-		attr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SETPCAP, unix.CAP_SETUID, unix.CAP_SETGID} // kept when the helper starts; the command does not get them
+		// kept when the helper starts; the command does not get them
+		attr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SETPCAP, unix.CAP_SETUID, unix.CAP_SETGID}
 	}
 	return attr
 }

@@ -24,7 +24,8 @@ func MachineMemory() int64 {
 		if err != nil {
 			continue
 		}
-		if n, err := strconv.ParseInt(strings.TrimSpace(string(raw)), 10, 64); err == nil && n > 0 && (total == 0 || n < total) {
+		if n, err := strconv.ParseInt(strings.TrimSpace(string(raw)), 10, 64); err == nil && n > 0 &&
+			(total == 0 || n < total) {
 			total = n
 		}
 	}

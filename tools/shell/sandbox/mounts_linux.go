@@ -12,12 +12,14 @@ import (
 	"github.com/zephbot/zephbot/tools/shell/sandbox/warden"
 )
 
-// Where it can be had, a command gets a root of its own in which only what is granted is, and what may not be changed is read-only. A denied path
-// inside a granted directory is covered there: an empty directory lies over it, or a device that nobody can open. Then the whole directory can
-// be granted. Elsewhere Landlock grants the directory in pieces (see carve).
+// Where it can be had, a command gets a root of its own in which only what is granted is, and what may not be changed
+// is read-only. A denied path inside a granted directory is covered there: an empty directory lies over it, or a device
+// that nobody can open. Then the whole directory can be granted. Elsewhere Landlock grants the directory in pieces (see
+// carve).
 //
-// A cover hides a name. When somebody outside the sandbox replaces a covered file by renaming another over it, or removes it, the kernel takes
-// the cover away, and a command that still runs sees the new file. A directory is safe as long as it is not itself removed.
+// A cover hides a name. When somebody outside the sandbox replaces a covered file by renaming another over it, or
+// removes it, the kernel takes the cover away, and a command that still runs sees the new file. A directory is safe as
+// long as it is not itself removed.
 
 // maxLinks bounds the links on the way to a path, as the kernel does.
 const maxLinks = 40
@@ -96,7 +98,10 @@ func rootMounts(spec Spec, can abilities, deny []string) ([]warden.Mount, map[st
 	if dir := l.resolve(spec.Dir); dir != "" {
 		mounts = append(mounts, warden.Mount{Kind: warden.MountDir, Path: dir})
 	}
-	for name, target := range map[string]string{"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2"} {
+	for name, target := range map[string]string{
+		"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0",
+		"stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2",
+	} {
 		mounts = append(mounts, warden.Mount{Kind: warden.MountLink, Path: "/dev/" + name, Source: target})
 	}
 	mounts = append(mounts, warden.Mount{Kind: warden.MountTmpfs, Path: "/dev/shm", Size: sharedMemory})
@@ -107,7 +112,8 @@ func rootMounts(spec Spec, can abilities, deny []string) ([]warden.Mount, map[st
 	return append(mounts, covers...), covered
 }
 
-// mounts are the steps in an order in which what is above comes first. What lies in a directory that is granted alike comes with it.
+// mounts are the steps in an order in which what is above comes first. What lies in a directory that is granted alike
+// comes with it.
 func (l *layout) mounts() []warden.Mount {
 	var list []warden.Mount
 	within := func(p string) (inside, write bool) {
@@ -152,8 +158,8 @@ func grantedPaths(spec Spec) (read, write []string) {
 	return resolve(systemRead(), systemConfig(), spec.Read), resolve(spec.Write)
 }
 
-// coverable are the denied paths that can be covered, a directory before what is in it: those that are there, inside something granted, and
-// not above something granted, which would be hidden too.
+// coverable are the denied paths that can be covered, a directory before what is in it: those that are there, inside
+// something granted, and not above something granted, which would be hidden too.
 func coverable(spec Spec, deny, read, write []string) []string {
 	all := slices.Concat(read, write)
 	dir := Canonical(spec.Dir)
@@ -212,8 +218,8 @@ func belowAny(d string, dirs map[string]bool) bool {
 	return false
 }
 
-// pins are the directories above d that a command could otherwise rename, from above: a mount point keeps its name. Moved away with its cover,
-// d would lie bare under another name for the next command.
+// pins are the directories above d that a command could otherwise rename, from above: a mount point keeps its name.
+// Moved away with its cover, d would lie bare under another name for the next command.
 func pins(d string, write []string, pinned map[string]bool) []string {
 	var dirs []string
 	for dir := filepath.Dir(d); dir != "/"; dir = filepath.Dir(dir) {
@@ -226,6 +232,6 @@ func pins(d string, write []string, pinned map[string]bool) []string {
 	return dirs
 }
 
-// keptCapabilities are what root still may inside the sandbox: read and change files of other owners in the directories that are granted. It
-// changes no owners, and modes and times only of what belongs to root.
+// keptCapabilities are what root still may inside the sandbox: read and change files of other owners in the directories
+// that are granted. It changes no owners, and modes and times only of what belongs to root.
 const keptCapabilities = 1 << unix.CAP_DAC_OVERRIDE

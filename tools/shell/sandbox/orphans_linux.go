@@ -13,9 +13,10 @@ import (
 	"github.com/zephbot/zephbot/tools/shell/sandbox/warden"
 )
 
-// Shield keeps this process out of the reach of what it starts: its memory, files and environment cannot be read through /proc, not even by its
-// own user, and a process that lost its helper becomes its child, so that it can be found and ended. A program calls it once, at its start;
-// from then on it starts processes in sessions of their own only by this package, and only with a helper.
+// Shield keeps this process out of the reach of what it starts: its memory, files and environment cannot be read
+// through /proc, not even by its own user, and a process that lost its helper becomes its child, so that it can be
+// found and ended. A program calls it once, at its start; from then on it starts processes in sessions of their own
+// only by this package, and only with a helper.
 func Shield() error {
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		return err
@@ -63,8 +64,8 @@ func (h *helperSet) wait(cmd *exec.Cmd) {
 // orphanRounds is how often orphans are looked for: the children of one that was killed are the next.
 const orphanRounds = 100
 
-// killOrphans ends the processes that we adopted because their helper is gone. Whatever a command starts is in a session of its own; what we
-// start ourselves besides helpers is in ours.
+// killOrphans ends the processes that we adopted because their helper is gone. Whatever a command starts is in a
+// session of its own; what we start ourselves besides helpers is in ours.
 func (h *helperSet) killOrphans() {
 	for range orphanRounds {
 		found := h.orphans()

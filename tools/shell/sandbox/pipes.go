@@ -7,8 +7,8 @@ import (
 	"os"
 )
 
-// Piped is a run with pipes to its standard streams, such as a server that speaks over them. The streams are the caller's to close; a read of
-// Stdout or Stderr ends when the last process that holds the other side has ended.
+// Piped is a run with pipes to its standard streams, such as a server that speaks over them. The streams are the
+// caller's to close; a read of Stdout or Stderr ends when the last process that holds the other side has ended.
 type Piped struct {
 	*Process
 
@@ -20,8 +20,8 @@ type Piped struct {
 // Close closes the three streams. It does not end the run: Stop does.
 func (p *Piped) Close() error { return closeAll(p.Stdin, p.Stdout, p.Stderr) }
 
-// StartPiped is Start with pipes for the three streams; spec.Stdin must be nil. A long-lived process needs no more: its tree ends when it ends
-// itself, by Stop, or with the program that started it; Done and Status tell when and why.
+// StartPiped is Start with pipes for the three streams; spec.Stdin must be nil. A long-lived process needs no more: its
+// tree ends when it ends itself, by Stop, or with the program that started it; Done and Status tell when and why.
 func StartPiped(ctx context.Context, spec Spec) (*Piped, error) {
 	if spec.Stdin != nil {
 		return nil, errors.New("start a command with pipes: its input is given already")

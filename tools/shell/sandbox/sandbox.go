@@ -1,11 +1,11 @@
-// Package sandbox runs one command so that the kernel bounds what it may reach (Landlock, seccomp, resource limits) and so that every process
-// it leaves behind ends with it.
+// Package sandbox runs one command so that the kernel bounds what it may reach (Landlock, seccomp, resource limits) and
+// so that every process it leaves behind ends with it.
 //
-// On Linux the program starts itself again as its own helper, which is done before main begins. The helper stays as the parent of the command,
-// adopts what the command detaches, and ends it all when told to, or when the program that asked is gone. Rights are taken from the one
-// thread that starts the command: Landlock, seccomp and capabilities belong to threads. Denied paths inside what is granted are covered by
-// mounts that only the command sees. Without a helper, and on other systems, a command runs in a process group of its own and nothing is
-// enforced.
+// On Linux the program starts itself again as its own helper, which is done before main begins. The helper stays as the
+// parent of the command, adopts what the command detaches, and ends it all when told to, or when the program that asked
+// is gone. Rights are taken from the one thread that starts the command: Landlock, seccomp and capabilities belong to
+// threads. Denied paths inside what is granted are covered by mounts that only the command sees. Without a helper, and
+// on other systems, a command runs in a process group of its own and nothing is enforced.
 package sandbox
 
 import (
@@ -19,13 +19,15 @@ import (
 	"time"
 )
 
-// Self is the helper of a program that links this package: the program itself, also when its file was replaced meanwhile.
+// Self is the helper of a program that links this package: the program itself, also when its file was replaced
+// meanwhile.
 const Self = "/proc/self/exe"
 
 // Times that are used when a Spec has none.
 const (
-	DefaultGrace  = 250 * time.Millisecond // between TERM and KILL (seed 003)
-	DefaultLinger = time.Second            // for children that outlive the command, such as tee in a process substitution
+	DefaultGrace = 250 * time.Millisecond // between TERM and KILL (seed 003)
+	// for children that outlive the command, such as tee in a process substitution
+	DefaultLinger = time.Second
 )
 
 // stuckAfter is how long killed processes get to vanish before the call ends without them.
@@ -62,10 +64,11 @@ type Spec struct {
 	Env    []string
 	Read   []string // may be read and executed, besides the system's own directories
 	Write  []string // may be read, executed and changed
-	// Deny is out of reach, also inside Read and Write. What is inside a grant is covered in a mount namespace of the command's own, by root or
-	// in a user namespace. What cannot be covered (the kernel refuses, it does not exist, or it holds a grant or Dir) is carved out: the
-	// directories above it inside the grant can be listed, names below what is denied too, and nothing can be made in them.
-	// A covered file that others replace or remove while the command runs loses its cover.
+	// Deny is out of reach, also inside Read and Write. What is inside a grant is covered in a mount namespace of the
+	// command's own, by root or in a user namespace. What cannot be covered (the kernel refuses, it does not exist, or
+	// it holds a grant or Dir) is carved out: the directories above it inside the grant can be listed, names below what
+	// is denied too, and nothing can be made in them. A covered file that others replace or remove while the command
+	// runs loses its cover.
 	Deny    []string
 	Network Network
 	Off     bool // no Landlock, no seccomp; limits and supervision stay
@@ -75,7 +78,8 @@ type Spec struct {
 	Grace  time.Duration // between TERM and KILL; 0 = DefaultGrace
 	Linger time.Duration // for children that outlive the command; 0 = DefaultLinger, negative = none
 
-	// Stdin is the command's standard input; nil = /dev/null. It is the caller's to close, and may be closed once Start has returned.
+	// Stdin is the command's standard input; nil = /dev/null. It is the caller's to close, and may be closed once Start
+	// has returned.
 	Stdin *os.File
 }
 
@@ -87,9 +91,10 @@ type Network int
 
 // Networks.
 const (
-	NetworkOff      Network = iota // nothing
-	NetworkInternet                // what is not this machine: no loopback, no link-local addresses, no metadata service of a cloud
-	NetworkAll                     // everything that the program that starts the command reaches
+	NetworkOff Network = iota // nothing
+	// what is not this machine: no loopback, no link-local addresses, no metadata service of a cloud
+	NetworkInternet
+	NetworkAll // everything that the program that starts the command reaches
 )
 
 // String names the network as the configuration does.
@@ -111,8 +116,8 @@ type Status struct {
 	Left   int    // processes that outlived the command and were ended
 	Stuck  bool   // a process could not be ended
 	Hit    Limit  // the limit that ended it; "" = none
-	// Vanished says that the helper was killed from outside, as the kernel does when memory runs out. Everything it had started was ended; what
-	// the command did until then is unknown.
+	// Vanished says that the helper was killed from outside, as the kernel does when memory runs out. Everything it had
+	// started was ended; what the command did until then is unknown.
 	Vanished bool
 	Err      error // the command was not started
 }
@@ -147,10 +152,12 @@ type Process struct {
 	status Status
 }
 
-// Stop ends the command and everything it started: TERM, then KILL after the grace. It returns at once; Done tells the end.
+// Stop ends the command and everything it started: TERM, then KILL after the grace. It returns at once; Done tells the
+// end.
 func (p *Process) Stop() { p.once.Do(p.stop) }
 
-// Done is closed when the run has ended, or when what is left of it cannot be ended (Status.Stuck). It always comes after Stop.
+// Done is closed when the run has ended, or when what is left of it cannot be ended (Status.Stuck). It always comes
+// after Stop.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
 // Status is how the run ended; it must not be called before Done is closed.
@@ -182,9 +189,10 @@ func Start(ctx context.Context, spec Spec, stdout, stderr *os.File) (*Process, e
 
 // Level is what the kernel enforces on this machine.
 type Level struct {
-	Landlock  int    // ABI version that is enforced, at most 7; 0 = none
-	Seccomp   bool   // system calls are filtered
-	Root      bool   // a command sees a root, shared memory and semaphores of its own; what it may not change is read-only
+	Landlock int  // ABI version that is enforced, at most 7; 0 = none
+	Seccomp  bool // system calls are filtered
+	// a command sees a root, shared memory and semaphores of its own; what it may not change is read-only
+	Root      bool
 	Processes bool   // a command sees no process but its own, and all of them end with their supervisor
 	Guard     bool   // a command can have the internet without this machine and its link (NetworkInternet)
 	Unix      bool   // a command may use Unix sockets, because those outside are out of its reach

@@ -29,7 +29,8 @@ func run(t *testing.T, spec sandbox.Spec, text string) result {
 	return wait()
 }
 
-// start is run without waiting. The channel is closed when the text has printed the line "ready", or nothing more comes.
+// start is run without waiting. The channel is closed when the text has printed the line "ready", or nothing more
+// comes.
 func start(t *testing.T, spec sandbox.Spec, text string) (*sandbox.Process, <-chan struct{}, func() result) {
 	t.Helper()
 	r, w, err := os.Pipe()
@@ -386,7 +387,8 @@ func TestEnds(t *testing.T) {
 	}
 }
 
-// TestHelperKilled: a command without Landlock may kill its helper; the run ends all the same, with all that it left behind, and says so.
+// TestHelperKilled: a command without Landlock may kill its helper; the run ends all the same, with all that it left
+// behind, and says so.
 func TestHelperKilled(t *testing.T) {
 	t.Parallel()
 	bot := exec.CommandContext(t.Context(), sandbox.Self, "-test.run=^TestBeBot$")

@@ -31,7 +31,8 @@ const (
 )
 
 // newNamespaces are the flags of clone(2) that make a namespace.
-const newNamespaces = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC | unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET
+const newNamespaces = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC |
+	unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET
 
 // ownerBits make a program run with the rights of its owner, for whoever starts it outside.
 const ownerBits = unix.S_ISUID | unix.S_ISGID
@@ -62,7 +63,8 @@ func filterProgram(o filterOptions) ([]byte, error) {
 	return out, nil
 }
 
-// program collects blocks. Each begins with the number of the call loaded, and leaves it loaded where it does not answer.
+// program collects blocks. Each begins with the number of the call loaded, and leaves it loaded where it does not
+// answer.
 type program []bpf.Instruction
 
 // answer gives one answer to a call, whatever its arguments.
@@ -96,7 +98,8 @@ func (p *program) unless(nr, ret uint32, tests ...test) { p.decide(nr, retAllow,
 func (p *program) decide(nr, passed, other uint32, tests []test) {
 	var body []bpf.Instruction
 	for _, t := range tests {
-		body = append(body, bpf.LoadAbsolute{Off: t.offset(), Size: 4}, bpf.JumpIf{Cond: t.cond, Val: t.val, SkipFalse: 1}, bpf.RetConstant{Val: passed})
+		body = append(body, bpf.LoadAbsolute{Off: t.offset(), Size: 4},
+			bpf.JumpIf{Cond: t.cond, Val: t.val, SkipFalse: 1}, bpf.RetConstant{Val: passed})
 	}
 	body = append(body, bpf.RetConstant{Val: other})
 	*p = append(*p, bpf.JumpIf{Cond: bpf.JumpEqual, Val: nr, SkipFalse: uint8(len(body))}) //nolint:gosec // some tests
@@ -122,42 +125,56 @@ func filter(o filterOptions) []bpf.Instruction {
 	}
 	p.answer(unix.SYS_CLONE3, retMissing) // its flags are in memory, out of sight; C libraries fall back to clone
 	p.when(unix.SYS_CLONE, retRefuse, test{arg: 0, cond: bpf.JumpBitsSet, val: newNamespaces})
-	p.when(unix.SYS_IOCTL, retRefuse, test{arg: 1, cond: bpf.JumpEqual, val: unix.TIOCSTI}, test{arg: 1, cond: bpf.JumpEqual, val: unix.TIOCLINUX}) // types into a terminal
+	// types into a terminal
+	p.when(unix.SYS_IOCTL, retRefuse, test{arg: 1, cond: bpf.JumpEqual, val: unix.TIOCSTI},
+		test{arg: 1, cond: bpf.JumpEqual, val: unix.TIOCLINUX})
 	p.others(o.pid)
 	p.modes()
 	p.sockets(o)
 	return append(p, bpf.RetConstant{Val: retAllow})
 }
 
-// others refuses what is done to other processes. Signals are held by Landlock, and by the namespace: here they must not reach the helper or
-// who started it. A process may set its own limits and its own place in the order of the processor.
+// others refuses what is done to other processes. Signals are held by Landlock, and by the namespace: here they must
+// not reach the helper or who started it. A process may set its own limits and its own place in the order of the
+// processor.
 func (p *program) others(pid bool) {
 	self := func(arg uint32) test { return test{arg: arg, cond: bpf.JumpEqual, val: 0} }
 	for _, nr := range []uint32{
-		unix.SYS_PRLIMIT64, unix.SYS_SCHED_SETAFFINITY, unix.SYS_SCHED_SETSCHEDULER, unix.SYS_SCHED_SETPARAM, unix.SYS_SCHED_SETATTR,
+		unix.SYS_PRLIMIT64, unix.SYS_SCHED_SETAFFINITY, unix.SYS_SCHED_SETSCHEDULER, unix.SYS_SCHED_SETPARAM,
+		unix.SYS_SCHED_SETATTR,
 	} {
 		p.unless(nr, retRefuse, self(0))
 	}
 	for nr, which := range map[uint32]uint32{unix.SYS_SETPRIORITY: unix.PRIO_PROCESS, unix.SYS_IOPRIO_SET: 1} {
-		p.when(nr, retRefuse, test{arg: 0, cond: bpf.JumpNotEqual, val: which}, test{arg: 1, cond: bpf.JumpNotEqual, val: 0})
+		p.when(nr, retRefuse, test{arg: 0, cond: bpf.JumpNotEqual, val: which},
+			test{arg: 1, cond: bpf.JumpNotEqual, val: 0})
 	}
 	forbidden := []uint32{1} // the helper
 	if !pid {
 		const all = 0xffff_ffff
-		forbidden = []uint32{all, 1, warden.PlaceSelf, warden.PlaceParent, warden.PlaceSelfGroup, warden.PlaceParentGroup}
+		forbidden = []uint32{
+			all, 1, warden.PlaceSelf, warden.PlaceParent, warden.PlaceSelfGroup,
+			warden.PlaceParentGroup,
+		}
 	}
 	var tests []test
 	for _, target := range forbidden {
 		tests = append(tests, test{arg: 0, cond: bpf.JumpEqual, val: target})
 	}
-	for _, nr := range []uint32{unix.SYS_KILL, unix.SYS_TKILL, unix.SYS_TGKILL, unix.SYS_RT_SIGQUEUEINFO, unix.SYS_RT_TGSIGQUEUEINFO, unix.SYS_PIDFD_OPEN} {
+	for _, nr := range []uint32{
+		unix.SYS_KILL, unix.SYS_TKILL, unix.SYS_TGKILL, unix.SYS_RT_SIGQUEUEINFO,
+		unix.SYS_RT_TGSIGQUEUEINFO, unix.SYS_PIDFD_OPEN,
+	} {
 		p.when(nr, retRefuse, tests...)
 	}
 }
 
 // modes refuses to make programs that run with the rights of their owner.
 func (p *program) modes() {
-	args := map[uint32]uint32{unix.SYS_FCHMOD: 1, unix.SYS_FCHMODAT: 2, unix.SYS_FCHMODAT2: 2, unix.SYS_OPENAT: 3, unix.SYS_MKNODAT: 2}
+	args := map[uint32]uint32{
+		unix.SYS_FCHMOD: 1, unix.SYS_FCHMODAT: 2, unix.SYS_FCHMODAT2: 2, unix.SYS_OPENAT: 3,
+		unix.SYS_MKNODAT: 2,
+	}
 	maps.Copy(args, archModes())
 	for nr, arg := range args {
 		tests := []test{{arg: arg, cond: bpf.JumpBitsSet, val: ownerBits}}
@@ -170,7 +187,8 @@ func (p *program) modes() {
 	p.answer(unix.SYS_OPENAT2, retMissing) // its mode is in memory
 }
 
-// whenCreating refuses an open that makes a file with ownerBits; without O_CREAT the mode means nothing and may hold anything.
+// whenCreating refuses an open that makes a file with ownerBits; without O_CREAT the mode means nothing and may hold
+// anything.
 func (p *program) whenCreating(nr, flags, mode uint32) {
 	*p = append(*p,
 		bpf.JumpIf{Cond: bpf.JumpEqual, Val: nr, SkipFalse: 7},
@@ -204,7 +222,8 @@ func (p *program) sockets(o filterOptions) {
 		inet = nil
 	case NetworkInternet:
 		families = append(families, unix.AF_NETLINK)
-		p.when(unix.SYS_SENDTO, retAsk, test{arg: 4, cond: bpf.JumpNotEqual}, test{arg: 4, cond: bpf.JumpNotEqual, high: true})
+		p.when(unix.SYS_SENDTO, retAsk, test{arg: 4, cond: bpf.JumpNotEqual},
+			test{arg: 4, cond: bpf.JumpNotEqual, high: true})
 		for _, nr := range []uint32{unix.SYS_CONNECT, unix.SYS_SENDMSG, unix.SYS_SENDMMSG} {
 			p.answer(nr, retAsk)
 		}
@@ -216,10 +235,13 @@ func (p *program) sockets(o filterOptions) {
 		body = append(body, bpf.JumpIf{Cond: bpf.JumpEqual, Val: f, SkipFalse: 1}, bpf.RetConstant{Val: retAllow})
 	}
 	if len(inet) > 0 {
-		body = append(body, bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.AF_INET, SkipTrue: 2}, bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.AF_INET6, SkipTrue: 1}, bpf.RetConstant{Val: retRefuse})
+		body = append(body, bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.AF_INET, SkipTrue: 2},
+			bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.AF_INET6, SkipTrue: 1}, bpf.RetConstant{Val: retRefuse})
 		body = append(body, bpf.LoadAbsolute{Off: offArgs + 2*argSize, Size: 4})
-		for _, proto := range []uint32{0, unix.IPPROTO_TCP, unix.IPPROTO_UDP, unix.IPPROTO_ICMP, unix.IPPROTO_ICMPV6} { // others carry addresses in options
-			body = append(body, bpf.JumpIf{Cond: bpf.JumpEqual, Val: proto, SkipFalse: 1}, bpf.RetConstant{Val: retAllow})
+		// others carry addresses in options
+		for _, proto := range []uint32{0, unix.IPPROTO_TCP, unix.IPPROTO_UDP, unix.IPPROTO_ICMP, unix.IPPROTO_ICMPV6} {
+			body = append(body, bpf.JumpIf{Cond: bpf.JumpEqual, Val: proto, SkipFalse: 1},
+				bpf.RetConstant{Val: retAllow})
 		}
 		body = append(body, bpf.RetConstant{Val: retUnknown})
 	} else {
@@ -229,20 +251,27 @@ func (p *program) sockets(o filterOptions) {
 	*p = append(*p, body...)
 }
 
-// refusedCalls are refused whatever their arguments: they look into other processes, change the machine or the namespaces, reach the kernel's
-// key ring, or do unseen what the filter looks at (io_uring opens sockets).
+// refusedCalls are refused whatever their arguments: they look into other processes, change the machine or the
+// namespaces, reach the kernel's key ring, or do unseen what the filter looks at (io_uring opens sockets).
 func refusedCalls() []uint32 {
 	const openTreeAttr, quotactlFd = 467, 443
 	return append([]uint32{
-		unix.SYS_PTRACE, unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV, unix.SYS_PROCESS_MADVISE, unix.SYS_PROCESS_MRELEASE, unix.SYS_KCMP,
+		unix.SYS_PTRACE, unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV, unix.SYS_PROCESS_MADVISE,
+		unix.SYS_PROCESS_MRELEASE, unix.SYS_KCMP,
 		unix.SYS_PIDFD_GETFD, unix.SYS_PERF_EVENT_OPEN, unix.SYS_MIGRATE_PAGES, unix.SYS_MOVE_PAGES,
-		unix.SYS_BPF, unix.SYS_USERFAULTFD, unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER,
+		unix.SYS_BPF, unix.SYS_USERFAULTFD, unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER,
+		unix.SYS_IO_URING_REGISTER,
 		unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY, unix.SYS_KEYCTL,
-		unix.SYS_UNSHARE, unix.SYS_SETNS, unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_CHROOT, unix.SYS_MOVE_MOUNT,
-		unix.SYS_OPEN_TREE, openTreeAttr, unix.SYS_FSOPEN, unix.SYS_FSCONFIG, unix.SYS_FSMOUNT, unix.SYS_FSPICK, unix.SYS_MOUNT_SETATTR,
-		unix.SYS_OPEN_BY_HANDLE_AT, unix.SYS_FANOTIFY_INIT, unix.SYS_QUOTACTL, quotactlFd, unix.SYS_SWAPON, unix.SYS_SWAPOFF, unix.SYS_ACCT,
-		unix.SYS_KEXEC_LOAD, unix.SYS_KEXEC_FILE_LOAD, unix.SYS_INIT_MODULE, unix.SYS_FINIT_MODULE, unix.SYS_DELETE_MODULE, unix.SYS_REBOOT,
-		unix.SYS_SETTIMEOFDAY, unix.SYS_CLOCK_SETTIME, unix.SYS_CLOCK_ADJTIME, unix.SYS_ADJTIMEX, unix.SYS_SETHOSTNAME, unix.SYS_SETDOMAINNAME,
+		unix.SYS_UNSHARE, unix.SYS_SETNS, unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_CHROOT,
+		unix.SYS_MOVE_MOUNT,
+		unix.SYS_OPEN_TREE, openTreeAttr, unix.SYS_FSOPEN, unix.SYS_FSCONFIG, unix.SYS_FSMOUNT, unix.SYS_FSPICK,
+		unix.SYS_MOUNT_SETATTR,
+		unix.SYS_OPEN_BY_HANDLE_AT, unix.SYS_FANOTIFY_INIT, unix.SYS_QUOTACTL, quotactlFd, unix.SYS_SWAPON,
+		unix.SYS_SWAPOFF, unix.SYS_ACCT,
+		unix.SYS_KEXEC_LOAD, unix.SYS_KEXEC_FILE_LOAD, unix.SYS_INIT_MODULE, unix.SYS_FINIT_MODULE,
+		unix.SYS_DELETE_MODULE, unix.SYS_REBOOT,
+		unix.SYS_SETTIMEOFDAY, unix.SYS_CLOCK_SETTIME, unix.SYS_CLOCK_ADJTIME, unix.SYS_ADJTIMEX, unix.SYS_SETHOSTNAME,
+		unix.SYS_SETDOMAINNAME,
 		unix.SYS_SYSLOG, unix.SYS_VHANGUP, unix.SYS_LOOKUP_DCOOKIE, unix.SYS_NFSSERVCTL,
 	}, archRefused()...)
 }

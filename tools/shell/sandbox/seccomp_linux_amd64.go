@@ -18,7 +18,10 @@ func archFilter() []bpf.Instruction {
 }
 
 func archRefused() []uint32 {
-	return []uint32{unix.SYS_IOPL, unix.SYS_IOPERM, unix.SYS_MODIFY_LDT, unix.SYS_USELIB, unix.SYS__SYSCTL, unix.SYS_CREATE_MODULE}
+	return []uint32{
+		unix.SYS_IOPL, unix.SYS_IOPERM, unix.SYS_MODIFY_LDT, unix.SYS_USELIB, unix.SYS__SYSCTL,
+		unix.SYS_CREATE_MODULE,
+	}
 }
 
 // archModes are older calls that set a mode, with the argument it is in.

@@ -26,7 +26,9 @@ type helperProcess struct {
 const noLinger = "GORACE=atexit_sleep_ms=0"
 
 // startHelper starts a helper that carries out a plan.
-func startHelper(ctx context.Context, helper, mode string, p *warden.Plan, can abilities, stdin, stdout, stderr *os.File) (*helperProcess, error) {
+func startHelper(ctx context.Context, helper, mode string, p *warden.Plan, can abilities, stdin, stdout,
+	stderr *os.File,
+) (*helperProcess, error) {
 	run, err := planFile(p)
 	if err != nil {
 		return nil, err
@@ -150,7 +152,8 @@ type watcher struct {
 	ended    bool
 }
 
-// watch waits for the last report. It does not wait for ever: after the word to stop the helper has its time, then everything we know is killed.
+// watch waits for the last report. It does not wait for ever: after the word to stop the helper has its time, then
+// everything we know is killed.
 func (w *watcher) watch() Status {
 	stopped := w.stopped
 	var late <-chan time.Time
@@ -212,12 +215,14 @@ func (w *watcher) gone() Status {
 	}
 	w.hunt()
 	if !w.starting {
-		return Status{Signal: "killed", Err: errors.Join(w.status.Err, errors.New("the helper ended without a word about the command"))}
+		return Status{Signal: "killed", Err: errors.Join(w.status.Err,
+			errors.New("the helper ended without a word about the command"))}
 	}
 	return Status{Signal: "killed", Vanished: true}
 }
 
-// hunt kills what can be found of a run whose helper does not do it. In a namespace of their own all processes end with the helper.
+// hunt kills what can be found of a run whose helper does not do it. In a namespace of their own all processes end with
+// the helper.
 func (w *watcher) hunt() {
 	if w.pid {
 		_ = w.cmd.Process.Kill() // gone is as good

@@ -11,7 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestSwapAddress is an attacker that changes an address in its memory while the kernel, or who judges for it, reads it.
+// TestSwapAddress is an attacker that changes an address in its memory while the kernel, or who judges for it, reads
+// it.
 func TestSwapAddress(t *testing.T) {
 	port, err := strconv.Atoi(os.Getenv(swapPort))
 	if err != nil {

@@ -11,8 +11,9 @@ const (
 
 const dnsPort = 53
 
-// Allows says whether a command may reach the internet address ip (4 or 16 bytes) at a port: not this machine, not the link it is on, not the
-// services that clouds answer their machines with. Private networks may be reached: they are somebody else's.
+// Allows says whether a command may reach the internet address ip (4 or 16 bytes) at a port: not this machine, not the
+// link it is on, not the services that clouds answer their machines with. Private networks may be reached: they are
+// somebody else's.
 func (g *Guard) Allows(ip []byte, port int) bool {
 	for _, server := range g.Servers {
 		if port == dnsPort && same(server, ip) {

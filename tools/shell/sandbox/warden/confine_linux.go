@@ -7,8 +7,8 @@ import (
 	"unsafe"
 )
 
-// confine takes away from the calling thread, which must not change, and from what it starts, what the plan does not grant. It gives the file
-// from which to read what the filter asks; -1 when it does not ask.
+// confine takes away from the calling thread, which must not change, and from what it starts, what the plan does not
+// grant. It gives the file from which to read what the filter asks; -1 when it does not ask.
 func confine(p *Plan) (asks int, err error) {
 	asks = -1
 	if err := prctl(prSetNoNewPrivs, 1); err != nil { // Landlock and seccomp ask for it
@@ -85,7 +85,8 @@ func dropCapabilities(keep uint64) {
 		pid     int32
 	}{version: capabilityVersion3}
 	var data [2]struct{ effective, permitted, inheritable uint32 }
-	if _, _, errno := syscall.Syscall(syscall.SYS_CAPGET, uintptr(unsafe.Pointer(&head)), uintptr(unsafe.Pointer(&data)), 0); errno != 0 {
+	if _, _, errno := syscall.Syscall(syscall.SYS_CAPGET, uintptr(unsafe.Pointer(&head)),
+		uintptr(unsafe.Pointer(&data)), 0); errno != 0 {
 		return
 	}
 	for i := range data {

@@ -10,9 +10,9 @@ import (
 	"unsafe"
 )
 
-// A command sees a root of its own: an empty, read-only file system in which only the granted paths are, read-only too but for those that may
-// be changed. What is not there cannot be looked at, changed in its mode, owner, times or attributes, or connected to, be it a socket of a
-// database, of a container engine or of the system's manager.
+// A command sees a root of its own: an empty, read-only file system in which only the granted paths are, read-only too
+// but for those that may be changed. What is not there cannot be looked at, changed in its mode, owner, times or
+// attributes, or connected to, be it a socket of a database, of a container engine or of the system's manager.
 
 // mountAttr is struct mount_attr.
 type mountAttr struct{ set, clear, propagation, userns uint64 }
@@ -24,7 +24,8 @@ func openTree(p string) (int, error) {
 		return -1, err
 	}
 	dir := atFdcwd
-	fd, _, errno := syscall.Syscall(sysOpenTree, uintptr(dir), uintptr(unsafe.Pointer(b)), openTreeClone|syscall.O_CLOEXEC|atRecursive)
+	fd, _, errno := syscall.Syscall(sysOpenTree, uintptr(dir), uintptr(unsafe.Pointer(b)),
+		openTreeClone|syscall.O_CLOEXEC|atRecursive)
 	runtime.KeepAlive(b)
 	if errno != 0 {
 		return -1, errno
@@ -38,7 +39,8 @@ func setAttr(fd int, attr mountAttr, flags uintptr) error {
 	if err != nil {
 		return err
 	}
-	_, _, errno := syscall.Syscall6(sysMountSetattr, uintptr(fd), uintptr(unsafe.Pointer(empty)), atEmptyPath|flags, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr), 0)
+	_, _, errno := syscall.Syscall6(sysMountSetattr, uintptr(fd), uintptr(unsafe.Pointer(empty)), atEmptyPath|flags,
+		uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr), 0)
 	if errno != 0 {
 		return errno
 	}
@@ -53,7 +55,8 @@ func moveMount(fd int, p string) error {
 		return err
 	}
 	dir := atFdcwd
-	_, _, errno := syscall.Syscall6(sysMoveMount, uintptr(fd), uintptr(unsafe.Pointer(empty)), uintptr(dir), uintptr(unsafe.Pointer(b)), moveMountFEmpty, 0)
+	_, _, errno := syscall.Syscall6(sysMoveMount, uintptr(fd), uintptr(unsafe.Pointer(empty)), uintptr(dir),
+		uintptr(unsafe.Pointer(b)), moveMountFEmpty, 0)
 	if errno != 0 {
 		return errno
 	}
@@ -96,7 +99,8 @@ func newRoot(mounts []Mount) error {
 	if err := cover(mounts); err != nil {
 		return err
 	}
-	return fail("close the root", syscall.Mount("", "/", "", syscall.MS_REMOUNT|syscall.MS_BIND|syscall.MS_RDONLY|syscall.MS_NOSUID, ""))
+	return fail("close the root", syscall.Mount("", "/", "",
+		syscall.MS_REMOUNT|syscall.MS_BIND|syscall.MS_RDONLY|syscall.MS_NOSUID, ""))
 }
 
 // copyTree copies the mounts of a bind; -1 when there is nothing any more.
@@ -119,7 +123,8 @@ func copyTree(m Mount) (int, error) {
 func enterEmpty() error {
 	var err error
 	for _, at := range []string{"/proc", "/sys", "/dev", "/tmp"} {
-		if err = syscall.Mount("zephbot", at, "tmpfs", syscall.MS_NOSUID|syscall.MS_NODEV, "mode=0755,size=4m"); err == nil {
+		if err = syscall.Mount("zephbot", at, "tmpfs", syscall.MS_NOSUID|syscall.MS_NODEV,
+			"mode=0755,size=4m"); err == nil {
 			return fail("enter the new root", os.Chdir(at))
 		}
 	}
@@ -155,7 +160,8 @@ func place(m Mount, tree int) error {
 		if err := os.MkdirAll(at, 0o755); err != nil {
 			return err
 		}
-		return syscall.Mount("zephbot", at, "tmpfs", syscall.MS_NOSUID|syscall.MS_NODEV|syscall.MS_NOEXEC, "mode=1777,nr_inodes=16k,size="+strconv.FormatInt(m.Size, 10))
+		return syscall.Mount("zephbot", at, "tmpfs", syscall.MS_NOSUID|syscall.MS_NODEV|syscall.MS_NOEXEC,
+			"mode=1777,nr_inodes=16k,size="+strconv.FormatInt(m.Size, 10))
 	case MountProc:
 		if err := os.MkdirAll(at, 0o755); err != nil {
 			return err
@@ -212,7 +218,8 @@ func hide(m Mount) error {
 	}
 	if m.Dir {
 		err = syscall.Mount("none", m.Path, "tmpfs", sealed, "size=4k,nr_inodes=2,mode=0000")
-	} else if err = syscall.Mount("/dev/null", m.Path, "", syscall.MS_BIND, ""); err == nil { // devices do not open under nodev, not even for root
+	} else if err = syscall.Mount("/dev/null", m.Path, "", syscall.MS_BIND, ""); err == nil {
+		// devices do not open under nodev, not even for root
 		err = syscall.Mount("", m.Path, "", syscall.MS_REMOUNT|syscall.MS_BIND|sealed, "")
 	}
 	if err != nil {

@@ -1,9 +1,11 @@
-// Package warden is the parent of a confined command: the program, started again as its own helper, carries out a Plan that its caller made.
+// Package warden is the parent of a confined command: the program, started again as its own helper, carries out a Plan
+// that its caller made.
 //
-// On Linux the work happens while the packages of the program are being initialised, before nearly all others: the linker initialises packages
-// in the order of their import paths as soon as what they import is initialised. This package imports only the smallest packages of the
-// standard library, so a helper never pays for the rest of the program (about 20 ms). That is also why plans and reports have a plain binary
-// form, and why some numbers of the kernel are repeated here instead of taken from golang.org/x/sys/unix.
+// On Linux the work happens while the packages of the program are being initialised, before nearly all others: the
+// linker initialises packages in the order of their import paths as soon as what they import is initialised. This
+// package imports only the smallest packages of the standard library, so a helper never pays for the rest of the
+// program (about 20 ms). That is also why plans and reports have a plain binary form, and why some numbers of the
+// kernel are repeated here instead of taken from golang.org/x/sys/unix.
 package warden
 
 import (
@@ -288,9 +290,15 @@ func (p *Plan) Encode() []byte {
 // DecodePlan reads what Encode wrote. The error says that something is missing or too much.
 func DecodePlan(b []byte) (*Plan, error) {
 	r := &reader{b: b}
-	p := &Plan{Argv: r.strings(), Dir: r.string(), Env: r.strings(), UserSpace: r.bool(), UID: r.int(), GID: r.int(), PIDSpace: r.bool()}
+	p := &Plan{
+		Argv: r.strings(), Dir: r.string(), Env: r.strings(), UserSpace: r.bool(), UID: r.int(), GID: r.int(),
+		PIDSpace: r.bool(),
+	}
 	for range r.count(8) {
-		p.Mounts = append(p.Mounts, Mount{Kind: MountKind(r.int()), Path: r.string(), Source: r.string(), Write: r.bool(), Dir: r.bool(), Size: int64(r.int())})
+		p.Mounts = append(p.Mounts, Mount{
+			Kind: MountKind(r.int()), Path: r.string(), Source: r.string(),
+			Write: r.bool(), Dir: r.bool(), Size: int64(r.int()),
+		})
 	}
 	p.Confine, p.Keep, p.ABI, p.FS, p.Net, p.Scoped = r.bool(), r.uint(), r.int(), r.uint(), r.uint(), r.uint()
 	for range r.count(8) {

@@ -11,7 +11,8 @@ func lower(limits []Rlimit) (back func(), err error) {
 	var before []Rlimit
 	back = func() {
 		for _, b := range before {
-			_ = syscall.Setrlimit(b.What, &syscall.Rlimit{Cur: b.Soft, Max: b.Hard}) // up to the hard limit is always allowed
+			// up to the hard limit is always allowed
+			_ = syscall.Setrlimit(b.What, &syscall.Rlimit{Cur: b.Soft, Max: b.Hard})
 		}
 	}
 	for _, l := range limits {
@@ -47,7 +48,8 @@ func harden(pid int, limits []Rlimit) error {
 }
 
 func prlimit(pid, what int, set, get *syscall.Rlimit) error {
-	_, _, errno := syscall.Syscall6(syscall.SYS_PRLIMIT64, uintptr(pid), uintptr(what), uintptr(unsafe.Pointer(set)), uintptr(unsafe.Pointer(get)), 0, 0)
+	_, _, errno := syscall.Syscall6(syscall.SYS_PRLIMIT64, uintptr(pid), uintptr(what), uintptr(unsafe.Pointer(set)),
+		uintptr(unsafe.Pointer(get)), 0, 0)
 	if errno != 0 {
 		return errno
 	}

@@ -9,7 +9,8 @@ import (
 	"syscall"
 )
 
-// A helper is done before the program begins: see the package comment. The variable is the one way to run something at that time.
+// A helper is done before the program begins: see the package comment. The variable is the one way to run something at
+// that time.
 var _ = helped(os.Args) //nolint:gochecknoglobals // holds nothing
 
 // helped does the work of a helper and ends the process, when it is one.
@@ -51,8 +52,8 @@ func readPlan() (*Plan, error) {
 	return DecodePlan(raw)
 }
 
-// keepIdentity maps the user and group of the helper to themselves. The helper does it, since its files in /proc are its own, while those of a
-// process that cannot be dumped are not.
+// keepIdentity maps the user and group of the helper to themselves. The helper does it, since its files in /proc are
+// its own, while those of a process that cannot be dumped are not.
 func keepIdentity(p *Plan) error {
 	one := func(id int) string { return strconv.Itoa(id) + " " + strconv.Itoa(id) + " 1" }
 	for _, f := range [][2]string{{"setgroups", "deny"}, {"uid_map", one(p.UID)}, {"gid_map", one(p.GID)}} {
@@ -106,7 +107,8 @@ func (p *Plan) tryConfine(r *Report) error {
 		}
 	}
 	if len(p.Filter) > 0 {
-		if fd, err := syscall.Socket(syscall.AF_PACKET, syscall.SOCK_RAW|syscall.SOCK_CLOEXEC, 0); errors.Is(err, syscall.EPERM) && p.refuses() {
+		if fd, err := syscall.Socket(syscall.AF_PACKET, syscall.SOCK_RAW|syscall.SOCK_CLOEXEC, 0); errors.Is(err,
+			syscall.EPERM) && p.refuses() {
 			r.Held |= HeldCalls
 		} else if err == nil {
 			_ = syscall.Close(fd)

@@ -53,7 +53,8 @@ func supervise(p *Plan, out *os.File) {
 	say(out, s.end)
 }
 
-// start confines a thread, lets it start the command, and lets it end: no thread of the helper is left in the domain of the command.
+// start confines a thread, lets it start the command, and lets it end: no thread of the helper is left in the domain of
+// the command.
 func (s *supervisor) start(out *os.File) error {
 	if err := prctl(prSetSubreaper, 1); err != nil {
 		return fail("adopt orphans", err)
@@ -78,7 +79,8 @@ func (s *supervisor) start(out *os.File) error {
 	return nil
 }
 
-// expendable makes this process, and what it starts now, the first that the kernel ends when memory runs out. It gives what was.
+// expendable makes this process, and what it starts now, the first that the kernel ends when memory runs out. It gives
+// what was.
 func expendable() []byte {
 	before, err := os.ReadFile("/proc/self/oom_score_adj")
 	if err == nil {
@@ -135,7 +137,8 @@ func (s *supervisor) spawn() error {
 	return nil
 }
 
-// letGo gives up the streams, which are the command's from now on: a reader sees the end without us, and nothing of ours gets into it.
+// letGo gives up the streams, which are the command's from now on: a reader sees the end without us, and nothing of
+// ours gets into it.
 func letGo() {
 	null, err := syscall.Open("/dev/null", syscall.O_RDWR|syscall.O_CLOEXEC, 0)
 	for fd := range 3 {

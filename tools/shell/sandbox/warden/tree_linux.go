@@ -112,9 +112,9 @@ func parents() map[int][]int {
 	return table
 }
 
-// over says whether the processes have more than limit bytes for themselves, with what is in the shared memory of the run. Pages of files do not
-// count: the kernel takes them back when it needs them. What several processes share counts once; as that is costly to find out, it is looked
-// at only when it matters.
+// over says whether the processes have more than limit bytes for themselves, with what is in the shared memory of the
+// run. Pages of files do not count: the kernel takes them back when it needs them. What several processes share counts
+// once; as that is costly to find out, it is looked at only when it matters.
 func over(limit uint64, pids []int, shared bool) bool {
 	var files uint64
 	if shared {

@@ -1,0 +1,27 @@
+package policy
+
+import (
+	"github.com/zephbot/zephbot/policy/command"
+)
+
+// written is the target of the first redirection that may create or change a file.
+func written(sc *command.Script) (target string, ok bool) {
+	for i := range sc.Redirects {
+		if sc.Redirects[i].Writes {
+			return sc.Redirects[i].Target, true
+		}
+	}
+	return "", false
+}
+
+// overwrites lifts an allow to ask: a rule is about the command, not about the file that its output goes to. That
+// holds for every allow rule, also for one that names the redirection.
+func overwrites(sc *command.Script, target, rule string) answer {
+	return answer{
+		effect: Ask,
+		rule:   "built-in: redirection that writes (" + rule + ")",
+		before: "The redirection in ",
+		about:  &sc.Text,
+		after:  " writes to " + quoted(target) + ".",
+	}
+}

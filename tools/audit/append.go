@@ -1,0 +1,139 @@
+package audit
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+)
+
+// append writes records in one piece; without any it accounts for what was lost. Failing is counted and complained of.
+func (l *Log) append(list ...*record) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	through, err := l.write(list)
+	if err == nil {
+		return nil
+	}
+	failed := len(list) - through
+	l.failures += failed
+	l.lost += failed
+	l.complain(err, "audit line not written")
+	return err
+}
+
+// complain tells the operator, at most once in complainEvery.
+func (l *Log) complain(err error, what string) {
+	if now := l.now(); l.complained.IsZero() || now.Sub(l.complained) >= complainEvery {
+		l.complained = now
+		l.log.Error().Err(err).Int("failures", l.failures).Msg(what)
+	}
+}
+
+// write extends the chain by the records, after the markers when there is something to account for. It returns how many
+// records got through.
+func (l *Log) write(list []*record) (through int, err error) {
+	if l.closed {
+		return 0, ErrClosed
+	}
+	if err := l.follow(); err != nil {
+		return 0, err
+	}
+	markers := l.markers
+	if l.torn != nil || l.lost > 0 { // it has to come right after what it accounts for
+		markers = append([]*record{l.marker()}, markers...)
+	}
+	if len(markers)+len(list) == 0 {
+		return 0, nil
+	}
+	var buf []byte
+	if l.torn != nil && !l.torn.ended() {
+		buf = append(buf, '\n')
+	}
+	buf, links, err := l.link(buf, slices.Concat(markers, list))
+	if err != nil {
+		return 0, err
+	}
+	n, err := l.out.Write(buf)
+	if err == nil && n < len(buf) {
+		err = io.ErrShortWrite
+	}
+	whole := written(links, n)
+	l.advance(links[:whole], buf[:min(max(n, 0), len(buf))])
+	if whole > 0 {
+		l.lost = 0
+		l.markers = l.markers[min(len(l.markers), max(0, whole-(len(markers)-len(l.markers)))):]
+	}
+	if err != nil {
+		err = fmt.Errorf("write audit line: %w", err)
+	}
+	return max(0, whole-len(markers)), err
+}
+
+// advance notes what got into the file: the chain goes on from the last line that is whole.
+func (l *Log) advance(whole []link, data []byte) {
+	rest := data
+	if len(whole) > 0 {
+		last := whole[len(whole)-1]
+		l.prev, l.torn, rest = last.hash, nil, data[last.end:]
+		l.lines += int64(len(whole))
+		l.end = l.size + int64(last.end)
+		l.flushSoon()
+	}
+	l.size += int64(len(data))
+	if len(rest) > 0 {
+		l.torn = l.torn.extend(rest)
+	}
+}
+
+// link is one line of a piece that is to be written: where it ends, and its hash.
+type link struct {
+	end  int
+	hash string
+}
+
+// written is how many of the lines are whole within the first n bytes.
+func written(links []link, n int) int {
+	whole := 0
+	for whole < len(links) && links[whole].end <= n {
+		whole++
+	}
+	return whole
+}
+
+// flushSoon makes sure that what was written reaches the disk within syncAfter; one flush serves all lines written
+// meanwhile.
+func (l *Log) flushSoon() {
+	if !l.durable || l.timer != nil {
+		return
+	}
+	l.timer = time.AfterFunc(syncAfter, l.flush)
+}
+
+func (l *Log) flush() {
+	l.syncing.Lock()
+	defer l.syncing.Unlock()
+	l.mu.Lock()
+	l.timer = nil // lines from now on need another flush
+	file, mark, closed := l.file, l.mark(), l.closed
+	l.mu.Unlock()
+	if closed {
+		return
+	}
+	if err := file.Sync(); err != nil {
+		l.log.Error().Err(err).Msg("audit log not flushed to disk")
+		return
+	}
+	if err := l.remember(mark); err != nil {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.complain(err, "mark of the audit log not stored")
+	}
+}
+
+func digest(b []byte) string {
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}
