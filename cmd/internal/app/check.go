@@ -65,6 +65,7 @@ func Check(opts Options, use Use) Findings {
 		k.models()
 	}
 	if use.Telegram {
+		k.sharing()
 		k.telegram()
 	}
 	f := k.found

@@ -104,6 +104,17 @@ func TestConfigCheck(t *testing.T) {
 			conf: "[telegram]\ntoken = \"" + goodToken + "\"\nallowed_users = [1]\nwebhook_url = \"http://bot.example.com/x\"\n" + offlineModel,
 			want: []string{"@/zephbot.toml:4: telegram.webhook_url: Telegram delivers to https addresses only"},
 		},
+		"several processes with nothing in common": {
+			conf: "[telegram]\ntoken = \"" + goodToken + "\"\nallowed_users = [1]\n[workspaces]\nshared = true\n" + offlineModel,
+			want: []string{
+				"@/zephbot.toml:5: workspaces.shared: several processes need one database", "@/zephbot.toml:5: workspaces.shared: several processes need one Redis server",
+				"@/zephbot.toml:5: workspaces.shared: workspaces.dir is empty",
+			},
+		},
+		"several processes": {
+			conf: "[workspaces]\ndir = \"files\"\nshared = true\n[database]\nurl = \"postgres://zephbot@db/zephbot\"\n[redis]\nurl = \"redis://redis\"\n[audit]\ndestination = \"a.jsonl\"\n",
+			warn: []string{"zephbot.toml:9: audit.destination: every process writes a chain of its own"},
+		},
 		"a webhook at another port": {
 			conf: "[telegram]\ntoken = \"" + goodToken + "\"\nallowed_users = [1]\nwebhook_url = \"https://bot.example.com:9000/x\"\nwebhook_secret = \"with space\"\n" + offlineModel,
 			want: []string{"@/zephbot.toml:4: telegram.webhook_url: Telegram delivers to the ports 443", "@/zephbot.toml:5: telegram.webhook_secret: Telegram takes 1 to 256"},

@@ -261,6 +261,7 @@ func keyDefaults() [][2]string {
 		{"mcp.servers[].oauth.client_id", `""`},
 		{"mcp.servers[].oauth.client_secret", `""`},
 		{"workspaces.dir", `""`},
+		{"workspaces.shared", `false`},
 		{"workspaces.max_bytes", `1073741824`},
 		{"workspaces.reserve_bytes", `268435456`},
 		{"redis.url", `""`},

@@ -181,6 +181,7 @@ type Security struct {
 // Workspaces is the table [workspaces].
 type Workspaces struct {
 	Dir          string `toml:"dir" place:"obeyed" doc:"Directory of the working directories. Empty: data_dir/workspaces."`
+	Shared       bool   `toml:"shared" default:"false" doc:"The directory is on a volume that every process of the service sees: several may run on one database. Needs dir, database.url and redis.url; docs/postgresql.md says how. The terminal and the simulator ignore it."`
 	MaxBytes     int64  `toml:"max_bytes" default:"1073741824" doc:"Bytes that the files of one conversation may take. 0: no limit."`
 	ReserveBytes int64  `toml:"reserve_bytes" default:"268435456" doc:"Bytes of the disk that stay free for the bot's own files, at most an eighth of the disk. 0: none."`
 }
