@@ -89,8 +89,8 @@ const (
 type Pacer interface {
 	// Wait returns when a request to the chat may go out, or with ctx's error. Low never takes what is kept for the others.
 	Wait(ctx context.Context, place Place, priority Priority) (done func(), err error)
-	// Try is Wait without waiting.
-	Try(place Place, priority Priority) (done func(), ok bool)
+	// Try is Wait without waiting for the budget; one on a server may be asked.
+	Try(ctx context.Context, place Place, priority Priority) (done func(), ok bool)
 	// Freeze stops all requests to the chat for a while; several chats frozen together freeze the bot.
 	Freeze(place Place, wait time.Duration)
 }

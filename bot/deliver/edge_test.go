@@ -248,7 +248,7 @@ func TestTryYieldsToWaiters(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p := exact(deliver.Limits{PerChatPerSecond: 1})
 		group := place("-7")
-		try(p, group, bot.High)
+		try(t, p, group, bot.High)
 		done := make(chan error, 1)
 		go func() {
 			over, err := p.Wait(t.Context(), group, bot.High)
@@ -258,14 +258,14 @@ func TestTryYieldsToWaiters(t *testing.T) {
 			done <- err
 		}()
 		synctest.Wait()
-		if try(p, group, bot.Low) {
+		if try(t, p, group, bot.Low) {
 			t.Error("a modest request overtook an answer")
 		}
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
 		pass(time.Second)
-		if !try(p, group, bot.Low) {
+		if !try(t, p, group, bot.Low) {
 			t.Error("nothing waits any more")
 		}
 	})

@@ -54,7 +54,14 @@ type offer struct {
 	index int // in Change.Send
 	key   string
 	chat  *chat
-	held  func()
+	held  func() // nil = the budget is asked before the request
+}
+
+// leave gives the place in the budget back.
+func (f *offer) leave() {
+	if f.held != nil {
+		f.held()
+	}
 }
 
 // offer marks the rows that can be sent as soon as they are stored: the first of each chat.
@@ -86,7 +93,7 @@ func (o *Outbox) hold(row *bot.Row, chatKey string) *offer {
 	default:
 		return nil
 	}
-	held, ok := o.deps.Pacer.Try(row.Place, priority(row.Purpose))
+	held, ok := o.reserve(row)
 	if !ok {
 		<-o.slots
 		return nil
@@ -96,6 +103,17 @@ func (o *Outbox) hold(row *bot.Row, chatKey string) *offer {
 	o.offers[row.Key]++
 	o.wg.Add(1) // its goroutine
 	return f
+}
+
+// reserve takes a row's place in the budget. One on a server is asked right before the request instead, so that nobody waits for it here: held is nil then.
+func (o *Outbox) reserve(row *bot.Row) (held func(), ok bool) {
+	at := priority(row.Purpose)
+	if shared, is := o.deps.Pacer.(interface {
+		Likely(place bot.Place, priority bot.Priority) bool
+	}); is {
+		return nil, shared.Likely(row.Place, at)
+	}
+	return o.deps.Pacer.Try(o.run, row.Place, at)
 }
 
 // mine says that a row is for this outbox.
@@ -115,7 +133,7 @@ func (o *Outbox) withdraw(offers []*offer, doubtful bool) {
 	defer o.mu.Unlock()
 	for _, f := range offers {
 		o.release(f)
-		f.held()
+		f.leave()
 		<-o.slots
 		ctx := o.run
 		go o.serveAndLeave(ctx, f.chat)
@@ -170,7 +188,7 @@ func (o *Outbox) begun(row *bot.Row, f *offer, skipped bool) {
 	o.release(f)
 	ctx := o.run
 	if skipped || o.known[row.ID] { // the row was there before, and has had its turn
-		f.held()
+		f.leave()
 		<-o.slots
 		go o.serveAndLeave(ctx, f.chat)
 		return
@@ -184,7 +202,7 @@ func (o *Outbox) begun(row *bot.Row, f *offer, skipped bool) {
 		func() {
 			defer o.end()
 			defer func() { <-o.slots }()
-			defer f.held()
+			defer f.leave()
 			o.deliver(ctx, f.chat, it, f.held)
 		}()
 		o.serve(ctx, f.chat)

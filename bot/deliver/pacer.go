@@ -37,6 +37,8 @@ type Limits struct {
 type PacerOptions struct {
 	Now    func() time.Time                              // default time.Now
 	Jitter func(wait time.Duration) (more time.Duration) // added to a freeze; default random, at most a tenth of wait and 1 s
+	// Throttled hears of every 429 before it counts. It must be fast. May be nil.
+	Throttled func(place bot.Place, wait time.Duration)
 }
 
 // Pacer keeps the send budget of one bot in this process and implements bot.Pacer. Chats that are not written to are forgotten. Safe for concurrent use.
@@ -44,6 +46,7 @@ type Pacer struct {
 	limits Limits
 	now    func() time.Time
 	jitter func(time.Duration) time.Duration
+	told   func(bot.Place, time.Duration)
 
 	mu      sync.Mutex
 	all     window // of the bot: a second
@@ -113,7 +116,10 @@ func NewPacer(limits Limits, opts PacerOptions) *Pacer {
 			return rand.N(min(wait/10, time.Second) + 1)
 		}
 	}
-	return &Pacer{limits: limits, now: opts.Now, jitter: opts.Jitter, all: window{per: time.Second}, chats: map[string]*budget{}}
+	if opts.Throttled == nil {
+		opts.Throttled = func(bot.Place, time.Duration) {}
+	}
+	return &Pacer{limits: limits, now: opts.Now, jitter: opts.Jitter, told: opts.Throttled, all: window{per: time.Second}, chats: map[string]*budget{}}
 }
 
 // Wait implements bot.Pacer.
@@ -148,7 +154,7 @@ func (p *Pacer) Wait(ctx context.Context, place bot.Place, priority bot.Priority
 }
 
 // Try implements bot.Pacer.
-func (p *Pacer) Try(place bot.Place, priority bot.Priority) (done func(), ok bool) {
+func (p *Pacer) Try(_ context.Context, place bot.Place, priority bot.Priority) (done func(), ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := p.now()
@@ -167,6 +173,7 @@ func (p *Pacer) Try(place bot.Place, priority bot.Priority) (done func(), ok boo
 // Freeze implements bot.Pacer. Three or more chats frozen within 2 s freeze the bot until the first of them may be written to again, and not a moment
 // longer: only the chats themselves wait for the jitter too.
 func (p *Pacer) Freeze(place bot.Place, wait time.Duration) {
+	p.told(place, wait)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := p.now()
@@ -253,7 +260,7 @@ func (p *Pacer) delay(place bot.Place, priority bot.Priority, now time.Time) tim
 // common is the part of delay that all chats share.
 func (p *Pacer) common(priority bot.Priority, now time.Time) time.Duration {
 	limit := p.limits.PerSecond
-	return max(p.frozen.Sub(now), p.all.delay(limit, share(limit, 4, 5), priority >= bot.Low, now), 0)
+	return max(p.frozen.Sub(now), p.all.delay(limit, fifths(limit, 4), priority >= bot.Low, now), 0)
 }
 
 // own is the part of delay that is the chat's.
@@ -262,7 +269,7 @@ func (p *Pacer) own(place bot.Place, priority bot.Priority, now time.Time) time.
 	wait := max(chat.frozen.Sub(now), 0)
 	low := priority >= bot.Low
 	if place.Group {
-		wait = max(wait, chat.minute.delay(p.limits.PerGroupPerMinute, share(p.limits.PerGroupPerMinute, 3, 5), low, now))
+		wait = max(wait, chat.minute.delay(p.limits.PerGroupPerMinute, fifths(p.limits.PerGroupPerMinute, 3), low, now))
 	}
 	if rate := float64(p.limits.PerChatPerSecond); rate > 0 {
 		need := 1.0
@@ -308,12 +315,7 @@ func (p *Pacer) over(chat *budget, place bot.Place, d *departure) {
 }
 
 // burst is how many requests may go to a chat at once.
-func (p *Pacer) burst(place bot.Place) float64 {
-	if place.Group {
-		return float64(p.limits.PerChatPerSecond)
-	}
-	return float64(p.limits.PerChatPerSecond * privateBurst)
-}
+func (p *Pacer) burst(place bot.Place) float64 { return float64(p.limits.burst(place)) }
 
 // fill is the number of tokens of a chat at now.
 func (p *Pacer) fill(chat *budget, place bot.Place, now time.Time) float64 {
@@ -350,8 +352,8 @@ func (p *Pacer) sweep(now time.Time) {
 	}
 }
 
-// share is the part of a limit that Low may use, at least one.
-func share(limit, part, of int) int { return max(1, limit*part/of) }
+// fifths is the part of a limit that Low may use, at least one.
+func fifths(limit, part int) int { return max(1, limit*part/5) }
 
 // forget drops what no longer counts.
 func (w *window) forget(now time.Time) {

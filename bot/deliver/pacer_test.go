@@ -21,8 +21,8 @@ func exact(limits deliver.Limits) *deliver.Pacer {
 }
 
 // try makes a request that takes no time, if the budget has room for it.
-func try(p *deliver.Pacer, at bot.Place, priority bot.Priority) bool {
-	done, ok := p.Try(at, priority)
+func try(t *testing.T, p *deliver.Pacer, at bot.Place, priority bot.Priority) bool {
+	done, ok := p.Try(t.Context(), at, priority)
 	if ok {
 		done()
 	}
@@ -58,7 +58,7 @@ func TestPacerChat(t *testing.T) {
 		if diff := cmp.Diff([]float64{0, 0, 1}, grants(t, p, place("8"), bot.Low, 3)); diff != "" {
 			t.Errorf("modest in a private chat: %s", diff)
 		}
-		if !try(p, place("8"), bot.High) {
+		if !try(t, p, place("8"), bot.High) {
 			t.Error("nothing was left for an answer")
 		}
 	})
@@ -71,10 +71,10 @@ func TestPacerGroupMinute(t *testing.T) {
 		began := time.Now()
 		var all, low []time.Time
 		for time.Since(began) < 5*time.Minute {
-			if try(p, group, bot.Low) {
+			if try(t, p, group, bot.Low) {
 				low, all = append(low, time.Now()), append(all, time.Now())
 			}
-			if time.Since(began) > 2*time.Minute && try(p, group, bot.High) {
+			if time.Since(began) > 2*time.Minute && try(t, p, group, bot.High) {
 				all = append(all, time.Now())
 			}
 			pass(500 * time.Millisecond)
@@ -162,7 +162,7 @@ func TestPacerFreeze(t *testing.T) {
 		p := exact(deliver.Limits{PerSecond: 30, PerChatPerSecond: 1, PerGroupPerMinute: 20})
 		p.Freeze(place("1"), 5*time.Second)
 		p.Freeze(place("1"), time.Second) // shorter: changes nothing
-		if !p.Frozen(place("1")) || p.Frozen(place("2")) || try(p, place("1"), bot.High) || !try(p, place("2"), bot.Low) {
+		if !p.Frozen(place("1")) || p.Frozen(place("2")) || try(t, p, place("1"), bot.High) || !try(t, p, place("2"), bot.Low) {
 			t.Error("one frozen chat: it alone must wait")
 		}
 		pass(3 * time.Second)
@@ -212,15 +212,15 @@ func TestPacerForgetsChats(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p := exact(deliver.Limits{PerSecond: 1000, PerChatPerSecond: 1, PerGroupPerMinute: 20})
 		for i := range 900 {
-			try(p, place(fmt.Sprint(-i-1)), bot.High)
+			try(t, p, place(fmt.Sprint(-i-1)), bot.High)
 		}
 		p.Freeze(place("-3"), time.Hour)
 		pass(3 * time.Minute)
-		try(p, place("1"), bot.High)
+		try(t, p, place("1"), bot.High)
 		if n := p.Chats(); n > 2 {
 			t.Errorf("%d chats remembered, want the frozen and the new one", n)
 		}
-		if try(p, place("-3"), bot.High) {
+		if try(t, p, place("-3"), bot.High) {
 			t.Error("a frozen chat was forgotten")
 		}
 	})

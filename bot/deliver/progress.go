@@ -240,7 +240,7 @@ func (p *Progress) frame(ctx context.Context, now time.Time, t track) time.Durat
 	if p.showing && !stale && !g.line && g.version == p.version {
 		return min(g.change, p.last.Add(t.again).Sub(now))
 	}
-	over, ok := p.deps.Pacer.Try(p.spec.Place, bot.Low)
+	over, ok := p.deps.Pacer.Try(ctx, p.spec.Place, bot.Low)
 	if !ok {
 		p.next = now.Add(budgetPoll)
 		return budgetPoll

@@ -270,7 +270,7 @@ func TestThrottledKeepsTheNewestFrame(t *testing.T) {
 		}})
 		w.say("a")
 		pass(time.Second)
-		if try(w.pacer, place("7"), bot.High) {
+		if try(t, w.pacer, place("7"), bot.High) {
 			t.Error("the chat is not frozen for the others")
 		}
 		for _, text := range []string{"b", "c", "d"} {

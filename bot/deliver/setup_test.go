@@ -153,6 +153,7 @@ type world struct {
 	outbox *deliver.Outbox
 	log    *syncBuffer
 	limits deliver.Limits
+	pacer  bot.Pacer // nil = one of its own, with limits
 	opts   deliver.Options
 	writer bot.Writer // of say; default the store
 	keys   int
@@ -171,8 +172,12 @@ func setup(t *testing.T) *world {
 // start runs an outbox; the bubble's end stops it.
 func (w *world) start() {
 	w.t.Helper()
+	pacer := w.pacer
+	if pacer == nil {
+		pacer = deliver.NewPacer(w.limits, deliver.PacerOptions{})
+	}
 	w.outbox = deliver.NewOutbox(deliver.Deps{
-		Store: w.store, Sender: w.sender, Pacer: deliver.NewPacer(w.limits, deliver.PacerOptions{}), Words: words{}, Log: zerolog.New(w.log),
+		Store: w.store, Sender: w.sender, Pacer: pacer, Words: words{}, Log: zerolog.New(w.log),
 	}, w.opts)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(w.t.Context()))
 	w.end, w.done = cancel, make(chan error, 1)

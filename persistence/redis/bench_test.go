@@ -2,14 +2,18 @@ package redis_test
 
 import (
 	"fmt"
+	"strconv"
 	"testing"
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
 	"github.com/rs/zerolog"
 
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/deliver"
 	"github.com/zephbot/zephbot/bot/quota"
 	"github.com/zephbot/zephbot/persistence/redis"
+	"github.com/zephbot/zephbot/persistence/redis/redistest"
 )
 
 // BenchmarkTake reserves a turn over three counters: in the process, and over a socket on a server in the process that runs the scripts.
@@ -33,5 +37,30 @@ func BenchmarkTake(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// BenchmarkSpend asks a send budget on a server for a request, and tells of the one before it.
+func BenchmarkSpend(b *testing.B) {
+	real := redistest.Run(b)
+	s, err := redis.Open(redis.Options{URL: real.URL(), Log: zerolog.Nop()})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer func() { _ = s.Close() }()
+	budget, err := s.Budget("1")
+	if err != nil {
+		b.Fatal(err)
+	}
+	var over []deliver.Over
+	for i := 0; b.Loop(); i++ {
+		ask := limits().Ask(strconv.Itoa(i), chatOf(strconv.Itoa(1+i%1000)), bot.High)
+		v, err := budget.Spend(b.Context(), ask, over)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if over = over[:0]; v.Granted {
+			over = append(over, deliver.Over{Ask: ask})
+		}
 	}
 }

@@ -26,7 +26,8 @@ var since = map[string]string{
 	"EVAL": "2.6", "EVALSHA": "2.6", "MGET": "1.0", "SET": "1.0",
 	// In scripts.
 	"DECRBY": "1.0", "DEL": "1.0", "EXISTS": "1.0", "EXPIREAT": "1.2", "GET": "1.0", "HDEL": "2.0", "HGET": "2.0", "HINCRBY": "2.0", "HSET": "2.0",
-	"HSTRLEN": "3.2", "INCRBY": "1.0", "PEXPIRE": "2.6", "PTTL": "2.6", "TIME": "2.6", "ZADD": "1.2", "ZCARD": "1.2", "ZRANGE": "1.2", "ZREM": "1.2",
+	"HGETALL": "2.0", "HSTRLEN": "3.2", "INCRBY": "1.0", "PEXPIRE": "2.6", "PTTL": "2.6", "TIME": "2.6", "ZADD": "1.2", "ZCARD": "1.2", "ZRANGE": "1.2", "ZRANGEBYSCORE": "1.0", "ZREM": "1.2",
+	"ZREMRANGEBYSCORE": "1.2", "ZSCORE": "1.2",
 }
 
 // inScripts is every command that a script calls.
@@ -84,6 +85,7 @@ func TestCommands(t *testing.T) {
 		quotatest.Suite(t, func(t *testing.T) quota.Counter { return d.open(t) })
 		cachetest.Suite(t, func(t *testing.T) cache.Store { return scoped{open(t, d.url).Cache(), t.Name()} })
 		works(t, open(t, d.url))
+		paces(t, open(t, d.url))
 	})
 	all := inScripts(t)
 	for _, name := range plug.Commands() {

@@ -66,7 +66,7 @@ func (c *Core) serveTelegram(ctx context.Context) error {
 		return err
 	}
 	c.log.Info().Str("bot", "@"+me.Username).Msg("connected to Telegram")
-	s := newService(c, channel{
+	s, err := newService(c, channel{
 		name: telegram.Name, bot: client.ID(), display: me.Name, decoder: telegram.Decoder{ID: me.ID, Username: me.Username}, composer: client, sender: client,
 		live: client, guard: guard, rights: guard.Rights, admins: guard.Admins, operators: operators(client.ID(), cfg.Telegram.Admins),
 		limits: deliver.Limits{
@@ -74,6 +74,9 @@ func (c *Core) serveTelegram(ctx context.Context) error {
 			PerGroupPerMinute: cfg.Telegram.Limits.PerGroupPerMinute,
 		},
 	})
+	if err != nil {
+		return err
+	}
 	s.gauges()
 	serving.Store(s)
 	err = s.run(ctx, func(ctx context.Context) error {

@@ -61,18 +61,23 @@ type service struct {
 	commands   *command.Table
 	broker     *approval.Broker
 	meter      *quota.Meter
-	desk       *servers.Desk // answers /mcp
+	desk       *servers.Desk               // answers /mcp
+	pacing     func(context.Context) error // keeps the send budget with other processes; nil = there are none
 	log        zerolog.Logger
 }
 
-func newService(c *Core, ch channel) *service {
+func newService(c *Core, ch channel) (*service, error) {
 	s := &service{core: c, ch: ch, log: c.log}
 	words := c.words()
 	store := moves.Watched{Store: c.stores.Bot, Moved: func(ctx context.Context) {
 		c.relocate(ctx)
 		s.meter.Forget() // the charges have moved; the counters follow them
 	}}
-	pacer := throttled{deliver.NewPacer(ch.limits, deliver.PacerOptions{Now: c.now}), c}
+	pacer, pacing, err := c.pacer(ch)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
+	}
+	s.pacing = pacing
 	broker := approval.New(approval.Deps{
 		Store: store, Rights: servers.OnlyAdmins(ch.rights), Words: words, Now: c.now, Blobs: c.stores.Blobs, Covers: c.covers, Alive: c.alive, Line: c.ruleLine, Record: c.settleAudit,
 	}, c.cfg.Telegram.ApprovalTimeout)
@@ -116,9 +121,9 @@ func newService(c *Core, ch channel) *service {
 		Approvals: questions, Outbox: offered, Direct: deliver.Paced{Sender: ch.sender, Pacer: pacer}, Operators: ch.operators, Progress: progress, Words: words, Log: c.log.With().Str("component", "dispatcher").Logger(), Now: c.now,
 		Observe: s.observe, News: c.news.Read,
 	}, dispatch.Options{
-		Channel: ch.name, Bot: ch.bot, Owner: c.owner, Concurrency: c.cfg.Agent.Concurrency, Memory: turnMemory(), Grace: grace,
+		Channel: ch.name, Bot: ch.bot, Owner: c.owner, Concurrency: c.cfg.Agent.Concurrency, Memory: turnMemory(), Grace: grace, Shared: c.shared(),
 	})
-	return s
+	return s, nil
 }
 
 func chatQuotas(c *Core) map[string]int64 {
@@ -186,16 +191,9 @@ func (b background) End(session string) int {
 }
 
 // throttled counts what the Bot API told us to wait.
-type throttled struct {
-	bot.Pacer
-	core *Core
-}
-
-// Freeze implements bot.Pacer.
-func (t throttled) Freeze(place bot.Place, wait time.Duration) {
-	t.core.metrics.Throttled(wait)
-	t.core.log.Warn().Str("chat", place.Chat).Dur("wait", wait).Msg("told to slow down")
-	t.Pacer.Freeze(place, wait)
+func (c *Core) throttled(place bot.Place, wait time.Duration) {
+	c.metrics.Throttled(wait)
+	c.log.Warn().Str("chat", place.Chat).Dur("wait", wait).Msg("told to slow down")
 }
 
 // counted counts decisions.
@@ -246,6 +244,9 @@ func (s *service) run(ctx context.Context, intake func(ctx context.Context) erro
 		})
 	}
 	part(&out, "outbox", func() error { return s.outbox.Run(outCtx) })
+	if s.pacing != nil {
+		part(&out, "send budget", func() error { return s.pacing(outCtx) })
+	}
 	s.core.tell, s.core.told = s.desk.Tell(outCtx), s.tellBlocks(outCtx)
 	mcpCtx, endMCP := context.WithCancel(outCtx)
 	defer endMCP()

@@ -1,5 +1,15 @@
 package app
 
+import (
+	"context"
+
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/deliver"
+)
+
+// shared says whether other processes work on the same database. The simulator and the terminal are alone with theirs.
+func (c *Core) shared() bool { return c.cfg.Workspaces.Shared && c.opts.Home == "" }
+
 // sharing wants what several processes have to have in common.
 func (k *inspector) sharing() {
 	if !k.c.Workspaces.Shared {
@@ -18,4 +28,20 @@ func (k *inspector) sharing() {
 	if k.c.Audit.Enabled && k.c.Audit.Destination != "" && k.c.Audit.Destination != "stdout" {
 		k.warn("audit.destination", "every process writes a chain of its own beside this file; on a volume that not all of them see, `zephbot audit` finds only some")
 	}
+}
+
+// pacer keeps the send budget of a channel, with the other processes where there are some. run is nil when nothing has to run for it.
+func (c *Core) pacer(ch channel) (pacer bot.Pacer, run func(context.Context) error, err error) {
+	o := deliver.PacerOptions{Now: c.now, Throttled: c.throttled}
+	if !c.shared() {
+		return deliver.NewPacer(ch.limits, o), nil, nil
+	}
+	budget, err := c.redis.Budget(ch.bot)
+	if err != nil {
+		return nil, nil, err
+	}
+	p := deliver.NewSharedPacer(budget, ch.limits, deliver.SharedOptions{
+		PacerOptions: o, Log: c.log.With().Str("component", "pacer").Logger(),
+	})
+	return p, p.Run, nil
 }

@@ -88,11 +88,14 @@ func Chat(ctx context.Context, opts Options, chat ChatOptions) error {
 	if err != nil {
 		return err
 	}
-	s := newService(c, channel{
+	s, err := newService(c, channel{
 		name: terminal.Name, bot: terminal.BotID, decoder: t, composer: t, sender: opened{t, c.stores.Blobs}, watch: t.Watch, guard: t, grace: graceTerminal,
 		rights: func(bot.Place, string) approval.Rights { return approval.Rights{Required: 1, Requester: chat.Ask} },
 		admins: func() []string { return nil },
 	})
+	if err != nil {
+		return errors.Join(err, c.Close())
+	}
 	err = s.run(ctx, func(ctx context.Context) error {
 		c.awaitServers(ctx)
 		if chat.Interrupts != nil {
