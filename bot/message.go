@@ -38,17 +38,6 @@ func (p Place) ChatKey() string {
 	return strings.Join([]string{p.Channel, p.Bot, p.Surface, p.Chat}, "/")
 }
 
-// SessionKey names the conversation: chat, topic and, where each person of a group has an own one, the person (design: session key).
-func (p Place) SessionKey(person string) string {
-	part := func(s string) string {
-		if s == "" {
-			return "0"
-		}
-		return s
-	}
-	return p.ChatKey() + "/" + part(p.Thread) + "/" + part(person)
-}
-
 // Message is one arrival, decoded.
 type Message struct {
 	ID        string       `json:"id"` // the channel's id of the arrival (update id): with Channel and Bot the dedupe key

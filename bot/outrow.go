@@ -69,38 +69,38 @@ type File struct {
 }
 
 // Open gives the content, and how many bytes it has. The errors are those of blob.Opener. Close it.
-func (f *File) Open(ctx context.Context, session string, from blob.Opener) (io.ReadCloser, int64, error) {
+func (f *File) Open(ctx context.Context, session SessionKey, from blob.Opener) (io.ReadCloser, int64, error) {
 	if f.Hash == "" {
 		return io.NopCloser(bytes.NewReader(f.Data)), int64(len(f.Data)), nil
 	}
 	if from == nil {
 		return nil, 0, blob.ErrNotFound
 	}
-	content, err := from.Open(ctx, session, f.Hash)
+	content, err := from.Open(ctx, string(session), f.Hash)
 	return content, f.Size, err
 }
 
 // Row is one thing to deliver.
 type Row struct {
-	ID        int64     `json:"id"` // given by the store, increasing
-	Session   string    `json:"session"`
-	Turn      string    `json:"turn"`
-	Place     Place     `json:"place"`
-	Purpose   Purpose   `json:"purpose"`
-	Content   Content   `json:"content"`
-	ReplyTo   string    `json:"reply_to,omitempty"` // message to answer, in groups
-	Edit      string    `json:"edit,omitempty"`     // message id to edit instead of sending
-	EditRow   int64     `json:"edit_row,omitempty"` // row whose message is edited once it is known; when that row never got out, it is replaced by a send
-	Query     string    `json:"query,omitempty"`    // Toast: id of the press
-	Alert     bool      `json:"alert,omitempty"`    // Toast: as a pop-up
-	Key       string    `json:"key,omitempty"`      // unique when set: a second insert with the same key is ignored (retries, resumed steps)
-	State     RowState  `json:"state"`
-	Message   string    `json:"message,omitempty"` // id on the channel once sent
-	Attempts  int       `json:"attempts"`
-	Doubt     time.Time `json:"doubt"` // since when nobody knows whether it arrived: what is sent from then on is marked for the reader
-	NotBefore time.Time `json:"not_before"`
-	Created   time.Time `json:"created"` // by the clock of the store when zero
-	Problem   string    `json:"problem,omitempty"`
+	ID        int64      `json:"id"` // given by the store, increasing
+	Session   SessionKey `json:"session"`
+	Turn      string     `json:"turn"`
+	Place     Place      `json:"place"`
+	Purpose   Purpose    `json:"purpose"`
+	Content   Content    `json:"content"`
+	ReplyTo   string     `json:"reply_to,omitempty"` // message to answer, in groups
+	Edit      string     `json:"edit,omitempty"`     // message id to edit instead of sending
+	EditRow   int64      `json:"edit_row,omitempty"` // row whose message is edited once it is known; when that row never got out, it is replaced by a send
+	Query     string     `json:"query,omitempty"`    // Toast: id of the press
+	Alert     bool       `json:"alert,omitempty"`    // Toast: as a pop-up
+	Key       string     `json:"key,omitempty"`      // unique when set: a second insert with the same key is ignored (retries, resumed steps)
+	State     RowState   `json:"state"`
+	Message   string     `json:"message,omitempty"` // id on the channel once sent
+	Attempts  int        `json:"attempts"`
+	Doubt     time.Time  `json:"doubt"` // since when nobody knows whether it arrived: what is sent from then on is marked for the reader
+	NotBefore time.Time  `json:"not_before"`
+	Created   time.Time  `json:"created"` // by the clock of the store when zero
+	Problem   string     `json:"problem,omitempty"`
 }
 
 // RowUpdate moves a row on; it takes effect only from one of the From states (compare and set, From must not be empty). An unknown row is ErrNotFound.

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/zephbot/zephbot/agent/journal"
@@ -34,10 +33,10 @@ type Arrival struct {
 	Seq      int64 // given by the store: the order of acceptance
 	Channel  string
 	Bot      string
-	ID       string // with Channel and Bot unique for ever (≥ 7 days)
-	Session  string // lane; "" for arrivals that belong to none (presses, unknown kinds)
-	Express  bool   // acts on a running turn: does not wait in the lane
-	Raw      []byte // the update, byte by byte
+	ID       string     // with Channel and Bot unique for ever (≥ 7 days)
+	Session  SessionKey // lane; "" for arrivals that belong to none (presses, unknown kinds)
+	Express  bool       // acts on a running turn: does not wait in the lane
+	Raw      []byte     // the update, byte by byte
 	At       time.Time
 	Attempts int
 	Problem  string // why it is a dead letter
@@ -46,20 +45,9 @@ type Arrival struct {
 // Ticket is an arrival in its place in a session, without its content.
 type Ticket struct {
 	Seq     int64
-	Session string
+	Session SessionKey
 	At      time.Time
 }
-
-// ScopeRange gives the bounds of the session keys that belong to a scope: a session's own key, or every session of a chat. low is part of it, high is not.
-func ScopeRange(scope string) (low, high string) {
-	if strings.Count(scope, "/") >= sessionParts-1 {
-		return scope, scope + "\x00"
-	}
-	return scope + "/", scope + "0" // the sign after the slash
-}
-
-// sessionParts is how many parts a session's key has.
-const sessionParts = 6
 
 // LaneState says what a session does.
 type LaneState string
@@ -74,7 +62,7 @@ const (
 
 // Lane is the right to work on one session, and what is known of the session's work.
 type Lane struct {
-	Session   string
+	Session   SessionKey
 	Place     Place
 	State     LaneState
 	Fence     int64     // grows with every claim
@@ -95,14 +83,14 @@ type Lane struct {
 // Lease is what a worker holds. It counts until somebody else claims the lane or it is given back: the fence decides, not the clock, so a worker
 // whose lease ran out unnoticed goes on as long as nobody took over.
 type Lease struct {
-	Session string
+	Session SessionKey
 	Fence   int64
 }
 
 // Claim takes a free lane (nobody holds it, or the lease ended at or before Now). Fence is the fence as read before; another claim since → ErrLost.
 // The state stays as it is; Place is kept when Place.Channel is empty.
 type Claim struct {
-	Session string
+	Session SessionKey
 	Place   Place
 	Fence   int64
 	Owner   string
@@ -117,7 +105,7 @@ type Claim struct {
 
 // LaneUpdate sets what is not nil. Release counts last.
 type LaneUpdate struct {
-	Session   string
+	Session   SessionKey
 	Place     *Place // for a lane that is made by the update: without a place neither Lanes nor Counts find it before its first Claim
 	State     *LaneState
 	Turn      *string
@@ -164,7 +152,7 @@ const (
 type Approval struct {
 	ID      string // 22 characters, 128 random bits: goes into callback data
 	Short   string // for /approve: unique among open ones of a chat
-	Session string
+	Session SessionKey
 	Turn    string
 	Call    string
 	Place   Place
@@ -215,7 +203,7 @@ type Charge struct {
 
 // Append adds entries to a session's journal. After is the number of the last entry the writer knows; a mismatch is ErrConflict.
 type Append struct {
-	Session string
+	Session SessionKey
 	After   int64
 	Entries []journal.Entry
 }
@@ -242,7 +230,7 @@ type Change struct {
 	Charges []Charge
 	Move    *Move
 	// PlaceholderOf is the session whose lane gets Send[0] as its placeholder (Lane.Live); "" = none.
-	PlaceholderOf string
+	PlaceholderOf SessionKey
 }
 
 // Validate finds what is wrong with a Change whatever the store holds; every Writer calls it first. Errors are ErrInvalid.
@@ -273,7 +261,7 @@ func (c *Change) validateParts() error {
 
 // validateLists looks at what a Change has any number of.
 // arrives says whether the Change brings one arrival, and that it waits in the session's lane.
-func (c *Change) arrives(session string) bool {
+func (c *Change) arrives(session SessionKey) bool {
 	return len(c.Arrive) == 1 && c.Arrive[0].Session == session && !c.Arrive[0].Express
 }
 
@@ -311,7 +299,7 @@ type DeadLetter struct {
 
 // Cancel withdraws every open question of a turn (all turns of the session when Turn is "").
 type Cancel struct {
-	Session string
+	Session SessionKey
 	Turn    string
 	By      string
 	At      time.Time
@@ -355,13 +343,13 @@ type Writer interface {
 // Reader reads what the loops need. Reads see every Change applied before. A limit of 0 or less means no limit. Times come back in UTC.
 type Reader interface {
 	// Lane reads a lane; a session never seen is an Idle lane with Fence 0.
-	Lane(ctx context.Context, session string) (Lane, error)
+	Lane(ctx context.Context, session SessionKey) (Lane, error)
 	// Ready lists sessions of the channel and bot with work to do at now, oldest work first. The lane must be free (never held, given back, or its
 	// lease is over) and have work (a turn, or a waiting arrival). An idle lane is ready for a waiting arrival; a running one always; a waiting one
 	// after NotBefore; a parked one when the session has no open question; waiting and parked ones too when the stop of their turn was asked for.
-	Ready(ctx context.Context, channel, bot string, now time.Time, limit int) ([]string, error)
+	Ready(ctx context.Context, channel, bot string, now time.Time, limit int) ([]SessionKey, error)
 	// Next lists waiting arrivals of a session in order.
-	Next(ctx context.Context, session string, limit int) ([]Arrival, error)
+	Next(ctx context.Context, session SessionKey, limit int) ([]Arrival, error)
 	// Tickets lists what waits in a session (Place.SessionKey) or in all sessions of a chat (Place.ChatKey), in order, without reading what it says.
 	Tickets(ctx context.Context, scope string) ([]Ticket, error)
 	// Busy lists the lanes of a chat (Place.ChatKey) that have a turn, by session.
@@ -369,9 +357,9 @@ type Reader interface {
 	// Express lists arrivals that overtake or belong to no lane, in order.
 	Express(ctx context.Context, channel, bot string, limit int) ([]Arrival, error)
 	// Journal reads entries of a session from the one that begins the conversation on (the last that Begins; it is included), numbered above after.
-	Journal(ctx context.Context, session string, after int64) ([]journal.Entry, error)
+	Journal(ctx context.Context, session SessionKey, after int64) ([]journal.Entry, error)
 	// Tail reads the end of a session's journal, as journal.Back does with room bytes; it reads no more than that needs.
-	Tail(ctx context.Context, session string, room int) (journal.Tail, error)
+	Tail(ctx context.Context, session SessionKey, room int) (journal.Tail, error)
 	// Due lists rows to deliver at now in order of id: pending ones that are due, at most limit. A row with EditRow waits while that row is pending
 	// or sending; then Edit is filled in with its message, and stays "" (send it) when that row never got out.
 	Due(ctx context.Context, channel, bot string, now time.Time, limit int) ([]Row, error)
@@ -399,11 +387,11 @@ type Approvals interface {
 	// Approval finds by id; ErrNotFound.
 	Approval(ctx context.Context, id string) (Approval, error)
 	// ApprovalOf finds the question of a call; ErrNotFound.
-	ApprovalOf(ctx context.Context, session, call string) (Approval, error)
+	ApprovalOf(ctx context.Context, session SessionKey, call string) (Approval, error)
 	// OpenApprovals lists open questions of a session ("" = all), oldest first.
-	OpenApprovals(ctx context.Context, session string) ([]Approval, error)
+	OpenApprovals(ctx context.Context, session SessionKey) ([]Approval, error)
 	// GrantedInSession says whether a question with this hash was approved with scope session in this session, and by whom.
-	GrantedInSession(ctx context.Context, session, hash string) (Approval, bool, error)
+	GrantedInSession(ctx context.Context, session SessionKey, hash string) (Approval, bool, error)
 	// AskedSince lists questions about calls of a tool that were asked after since, in all chats of the bot, newest first, at most limit.
 	AskedSince(ctx context.Context, channel, bot, tool string, since time.Time, limit int) ([]Approval, error)
 }
@@ -426,7 +414,7 @@ type Inspector interface {
 	// Used adds up the charges of a scope on one day.
 	Used(ctx context.Context, scope, unit, day string) (int64, error)
 	// Rows lists outbox rows of a session, newest last, at most limit.
-	Rows(ctx context.Context, session string, limit int) ([]Row, error)
+	Rows(ctx context.Context, session SessionKey, limit int) ([]Row, error)
 	// Lanes lists lanes of a channel and bot, by session, at most limit.
 	Lanes(ctx context.Context, channel, bot string, limit int) ([]Lane, error)
 	// ArrivalOf finds an arrival, finished or not, by the id that its channel gave it; ErrNotFound.

@@ -37,7 +37,7 @@ type RuleEvent struct {
 	Verb    string // store, revoke
 	Grant   Grant
 	Chat    string
-	Session string
+	Session bot.SessionKey
 	Place   bot.Place
 	By      string
 	ID      string // of the arrival that did it

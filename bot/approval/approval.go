@@ -53,7 +53,7 @@ type Store interface {
 	bot.Approvals
 	bot.Facts
 	Row(ctx context.Context, id int64) (bot.Row, error)
-	Lane(ctx context.Context, session string) (bot.Lane, error)
+	Lane(ctx context.Context, session bot.SessionKey) (bot.Lane, error)
 }
 
 // Deps are what a Broker works with.
@@ -172,11 +172,11 @@ func (b *Broker) ask(ctx context.Context, asked turn.Asked, q tools.Question, ta
 }
 
 // kept has the content of a file kept beside the row that sends it. Where that fails the row keeps it: the question has to be asked.
-func (b *Broker) kept(ctx context.Context, session string, file *bot.File) *bot.File {
+func (b *Broker) kept(ctx context.Context, session bot.SessionKey, file *bot.File) *bot.File {
 	if b.deps.Blobs == nil {
 		return file
 	}
-	ref, err := b.deps.Blobs.Put(ctx, session, bytes.NewReader(file.Data))
+	ref, err := b.deps.Blobs.Put(ctx, string(session), bytes.NewReader(file.Data))
 	if err != nil {
 		return file
 	}
@@ -224,19 +224,19 @@ func (b *Broker) Reachable(place bot.Place, caller string) bool {
 
 // Approval implements approve.Lookup.
 func (b *Broker) Approval(ctx context.Context, session, call, hash string) (approve.Approval, error) {
-	a, err := b.deps.Store.ApprovalOf(ctx, session, call)
+	a, err := b.deps.Store.ApprovalOf(ctx, bot.SessionKey(session), call)
 	if err == nil && (a.State != bot.Open || a.Hash == hash) {
 		return approve.Approval{State: approve.State(a.State), By: deciders(a), Hash: a.Hash, Scope: a.Scope}, nil
 	}
 	if err != nil && !errors.Is(err, bot.ErrNotFound) {
 		return approve.Approval{}, err
 	}
-	granted, ok, err := b.deps.Store.GrantedInSession(ctx, session, hash)
+	granted, ok, err := b.deps.Store.GrantedInSession(ctx, bot.SessionKey(session), hash)
 	if err != nil || !ok {
 		return approve.Approval{}, err
 	}
 	// "For this session" ends with the conversation.
-	if over, err := beganSince(ctx, b.deps.Store, session, granted.Decided, b.deps.Now()); over || err != nil {
+	if over, err := beganSince(ctx, b.deps.Store, bot.SessionKey(session), granted.Decided, b.deps.Now()); over || err != nil {
 		return approve.Approval{}, err
 	}
 	return approve.Approval{State: approve.Approved, By: deciders(granted), Hash: granted.Hash, Scope: bot.Session}, nil

@@ -93,7 +93,7 @@ func (b *Broker) vote(a *bot.Approval, d bot.Decision, answer bot.Row) (turn.Eff
 			if len(applied.Decided) == 0 || applied.Decided[0] == bot.Open {
 				return turn.Effect{}, nil
 			}
-			e := turn.Effect{Decided: []string{a.Session}}
+			e := turn.Effect{Decided: []bot.SessionKey{a.Session}}
 			now, err := b.deps.Store.Approval(ctx, a.ID)
 			if err == nil {
 				e.Change.Send = []bot.Row{b.edit(&now, b.record(&now))}
@@ -114,7 +114,7 @@ func after(a *bot.Approval, d bot.Decision) *bot.Approval {
 func (b *Broker) decided(a *bot.Approval, d bot.Decision) turn.Effect {
 	return turn.Effect{
 		Change:  bot.Change{Decide: []bot.Decision{d}, Send: []bot.Row{b.edit(a, b.record(after(a, d)))}},
-		Decided: []string{a.Session},
+		Decided: []bot.SessionKey{a.Session},
 	}
 }
 
@@ -142,7 +142,7 @@ func (b *Broker) Expired(ctx context.Context, now time.Time) ([]turn.Effect, err
 }
 
 // Withdraw adds the withdrawal of a turn's open questions to change.
-func (b *Broker) Withdraw(ctx context.Context, session, turn, by string, change *bot.Change) error {
+func (b *Broker) Withdraw(ctx context.Context, session bot.SessionKey, turn, by string, change *bot.Change) error {
 	open, err := b.deps.Store.OpenApprovals(ctx, session)
 	if err != nil {
 		return err

@@ -46,20 +46,26 @@ type held struct {
 // id names a stored grant in callback data.
 func (h *held) id() string { return shortHash(h.key) }
 
+// chat is where it was stored.
+func (h *held) chat() bot.Place {
+	place, _, _ := bot.CutChat(h.key)
+	return place
+}
+
 func shortHash(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:8])
 }
 
 // Grants lists the standing approvals that hold for a conversation of a chat.
-func Grants(ctx context.Context, facts bot.Facts, chat, session string, now time.Time) ([]policy.Grant, error) {
+func Grants(ctx context.Context, facts bot.Facts, chat string, session bot.SessionKey, now time.Time) ([]policy.Grant, error) {
 	list, err := grantsOf(ctx, facts, chat+"/", now)
 	if err != nil {
 		return nil, err
 	}
 	var out []policy.Grant
 	for i := range list {
-		if g := &list[i]; g.Session == "" || g.Session == session {
+		if g := &list[i]; g.Session == "" || g.Session == string(session) {
 			out = append(out, g.Grant.Grant)
 		}
 	}
@@ -79,7 +85,7 @@ func grantsOf(ctx context.Context, facts bot.Facts, prefix string, now time.Time
 			return nil, fmt.Errorf("standing approval %s: %w", f.Key, err)
 		}
 		if h.Session != "" {
-			over, err := beganSince(ctx, facts, h.Session, h.At, now)
+			over, err := beganSince(ctx, facts, bot.SessionKey(h.Session), h.At, now)
 			if err != nil {
 				return nil, err
 			}
@@ -93,8 +99,8 @@ func grantsOf(ctx context.Context, facts bot.Facts, prefix string, now time.Time
 }
 
 // beganSince says whether a conversation began anew at or after a time.
-func beganSince(ctx context.Context, facts bot.Facts, session string, at, now time.Time) (bool, error) {
-	began, err := facts.Fact(ctx, bot.ResetBucket, session, now)
+func beganSince(ctx context.Context, facts bot.Facts, session bot.SessionKey, at, now time.Time) (bool, error) {
+	began, err := facts.Fact(ctx, bot.ResetBucket, string(session), now)
 	if err != nil {
 		return false, fmt.Errorf("read the beginning of the conversation: %w", err)
 	}
@@ -136,12 +142,12 @@ func newest(list []held) {
 }
 
 // allowedKey names a call by what it is, whatever its files hold.
-func allowedKey(session string, q *tools.Question) string {
-	return session + "/" + shortHash(fmt.Sprintf("%d:%s%d:%s%s", len(q.Tool), q.Tool, len(q.Caller), q.Caller, q.Args))
+func allowedKey(session bot.SessionKey, q *tools.Question) string {
+	return string(session) + "/" + shortHash(fmt.Sprintf("%d:%s%d:%s%s", len(q.Tool), q.Tool, len(q.Caller), q.Caller, q.Args))
 }
 
 // remember notes the files of a call that was approved, so that the next question can say which of them changed.
-func remember(session string, q *tools.Question, now time.Time, change *bot.Change) error {
+func remember(session bot.SessionKey, q *tools.Question, now time.Time, change *bot.Change) error {
 	if len(q.Files) == 0 {
 		return nil
 	}
@@ -154,7 +160,7 @@ func remember(session string, q *tools.Question, now time.Time, change *bot.Chan
 }
 
 // changedSince names the files of a call that are not what they were when it was last approved in this conversation.
-func (b *Broker) changedSince(ctx context.Context, session string, q *tools.Question) ([]string, error) {
+func (b *Broker) changedSince(ctx context.Context, session bot.SessionKey, q *tools.Question) ([]string, error) {
 	if len(q.Files) == 0 || len(q.Changed) > 0 {
 		return q.Changed, nil
 	}

@@ -100,7 +100,7 @@ func labels(c bot.Content) (out []string) {
 	return out
 }
 
-func (r *ruled) granted(chat, session string) []policy.Grant {
+func (r *ruled) granted(chat string, session bot.SessionKey) []policy.Grant {
 	r.t.Helper()
 	list, err := approval.Grants(r.t.Context(), r.store, chat, session, r.now)
 	if err != nil {

@@ -192,10 +192,13 @@ var errAway = errors.New("away")
 
 func (away) Approval(context.Context, string) (bot.Approval, error) { return bot.Approval{}, errAway }
 
-func (away) ApprovalOf(context.Context, string, string) (bot.Approval, error) {
+func (away) ApprovalOf(context.Context, bot.SessionKey, string) (bot.Approval, error) {
 	return bot.Approval{}, errAway
 }
-func (away) OpenApprovals(context.Context, string) ([]bot.Approval, error) { return nil, errAway }
+
+func (away) OpenApprovals(context.Context, bot.SessionKey) ([]bot.Approval, error) {
+	return nil, errAway
+}
 
 func TestStoreAway(t *testing.T) {
 	t.Parallel()

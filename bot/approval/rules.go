@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/render"
@@ -87,9 +86,8 @@ func (b *Broker) shownRule(h *held, place bot.Place) texts.StoredRule {
 		r.Grant.Input, r.Grant.Kind = h.Pattern, "exact"
 	}
 	r.Ended = b.deps.Alive != nil && h.Server != "" && !b.deps.Alive(h.Grant.Grant)
-	if chat := place.ChatKey() + "/"; !strings.HasPrefix(h.key, chat) {
-		parts := strings.Split(h.key, "/")
-		r.Chat = parts[min(3, len(parts)-1)]
+	if chat := h.chat(); chat.ChatKey() != place.ChatKey() {
+		r.Chat = chat.Chat
 	}
 	return r
 }
@@ -126,13 +124,12 @@ func (b *Broker) pressRule(ctx context.Context, msg *bot.Message, parts []string
 // revoke ends one rule; the list is drawn again once it is gone.
 func (b *Broker) revoke(_ context.Context, msg *bot.Message, h *held, page int, answer bot.Row) (turn.Effect, error) {
 	rule := b.shownRule(h, msg.Place)
-	chat := strings.Join(strings.SplitN(h.key, "/", 5)[:min(4, strings.Count(h.key, "/")+1)], "/")
 	e := turn.Effect{Change: bot.Change{Send: []bot.Row{answer}, Facts: []bot.Fact{{Bucket: GrantBucket, Key: h.key}}}}
 	e.Then = func(ctx context.Context, _ *bot.Applied) (turn.Effect, error) {
 		content, err := b.rulesList(ctx, msg, page, b.deps.Words.Revoked(msg.Language, rule))
 		return turn.Effect{Change: bot.Change{Send: b.redrawn(msg, bot.Row{}, content)}}, err
 	}
-	b.recorded(&e, []RuleEvent{{Verb: "revoke", Grant: h.Grant, Chat: chat, Place: msg.Place, By: msg.Caller, ID: msg.ID}})
+	b.recorded(&e, []RuleEvent{{Verb: "revoke", Grant: h.Grant, Chat: h.chat().ChatKey(), Place: msg.Place, By: msg.Caller, ID: msg.ID}})
 	return e, nil
 }
 

@@ -19,7 +19,7 @@ func (s *Store) Approval(ctx context.Context, id string) (bot.Approval, error) {
 }
 
 // ApprovalOf implements bot.Approvals.
-func (s *Store) ApprovalOf(ctx context.Context, session, call string) (bot.Approval, error) {
+func (s *Store) ApprovalOf(ctx context.Context, session bot.SessionKey, call string) (bot.Approval, error) {
 	return s.lastApproval(ctx, "question of call "+call, func(a *bot.Approval) bool { return a.Session == session && a.Call == call })
 }
 
@@ -32,14 +32,14 @@ func (s *Store) lastApproval(ctx context.Context, what string, is func(*bot.Appr
 }
 
 // OpenApprovals implements bot.Approvals.
-func (s *Store) OpenApprovals(ctx context.Context, session string) ([]bot.Approval, error) {
+func (s *Store) OpenApprovals(ctx context.Context, session bot.SessionKey) ([]bot.Approval, error) {
 	return s.approvalsWhere(func(a *bot.Approval) bool {
 		return a.State == bot.Open && (session == "" || a.Session == session)
 	}), ctx.Err()
 }
 
 // GrantedInSession implements bot.Approvals.
-func (s *Store) GrantedInSession(ctx context.Context, session, hash string) (bot.Approval, bool, error) {
+func (s *Store) GrantedInSession(ctx context.Context, session bot.SessionKey, hash string) (bot.Approval, bool, error) {
 	list := s.approvalsWhere(func(a *bot.Approval) bool {
 		return a.Session == session && a.Hash == hash && a.State == bot.Approved && a.Scope == bot.Session
 	})
@@ -165,7 +165,7 @@ func (s *Store) Used(ctx context.Context, scope, unit, day string) (int64, error
 }
 
 // Rows implements bot.Inspector.
-func (s *Store) Rows(ctx context.Context, session string, limit int) ([]bot.Row, error) {
+func (s *Store) Rows(ctx context.Context, session bot.SessionKey, limit int) ([]bot.Row, error) {
 	rows, err := s.rowsWhere(func(r *bot.Row) bool { return r.Session == session }, false)
 	if err != nil {
 		return nil, err
@@ -186,7 +186,7 @@ func (s *Store) Lanes(ctx context.Context, channel, botID string, limit int) ([]
 			list = append(list, lane)
 		}
 	}
-	slices.SortFunc(list, func(a, b bot.Lane) int { return strings.Compare(a.Session, b.Session) })
+	slices.SortFunc(list, func(a, b bot.Lane) int { return cmp.Compare(a.Session, b.Session) })
 	return first(list, limit), ctx.Err()
 }
 

@@ -36,7 +36,7 @@ func (s *Store) move(m *bot.Move, now time.Time) {
 }
 
 // moveLane moves one session, its journal too.
-func (s *Store) moveLane(old string, merged state.Merged, now time.Time) {
+func (s *Store) moveLane(old bot.SessionKey, merged state.Merged, now time.Time) {
 	from, to := s.journal[old], s.journal[merged.Lane.Session]
 	if merged.Ended != nil {
 		s.endTurn(merged.Ended, now)

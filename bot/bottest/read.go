@@ -14,19 +14,19 @@ import (
 )
 
 // Lane implements bot.Reader.
-func (s *Store) Lane(ctx context.Context, session string) (bot.Lane, error) {
+func (s *Store) Lane(ctx context.Context, session bot.SessionKey) (bot.Lane, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.lane(session), ctx.Err()
 }
 
 // Ready implements bot.Reader.
-func (s *Store) Ready(ctx context.Context, channel, botID string, now time.Time, limit int) ([]string, error) {
+func (s *Store) Ready(ctx context.Context, channel, botID string, now time.Time, limit int) ([]bot.SessionKey, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	oldest := s.oldest(channel, botID)
 	type work struct {
-		session string
+		session bot.SessionKey
 		age     int64
 	}
 	var ready []work
@@ -48,9 +48,9 @@ func (s *Store) Ready(ctx context.Context, channel, botID string, now time.Time,
 		}
 	}
 	slices.SortFunc(ready, func(a, b work) int {
-		return cmp.Or(cmp.Compare(a.age, b.age), strings.Compare(a.session, b.session))
+		return cmp.Or(cmp.Compare(a.age, b.age), cmp.Compare(a.session, b.session))
 	})
-	var sessions []string
+	var sessions []bot.SessionKey
 	for _, w := range ready {
 		sessions = append(sessions, w.session)
 	}
@@ -58,8 +58,8 @@ func (s *Store) Ready(ctx context.Context, channel, botID string, now time.Time,
 }
 
 // oldest maps each session of a bot to its first waiting arrival.
-func (s *Store) oldest(channel, botID string) map[string]int64 {
-	oldest := map[string]int64{}
+func (s *Store) oldest(channel, botID string) map[bot.SessionKey]int64 {
+	oldest := map[bot.SessionKey]int64{}
 	for _, a := range s.queue() {
 		if _, ok := oldest[a.Session]; !ok && !a.Express && a.Session != "" && a.Channel == channel && a.Bot == botID {
 			oldest[a.Session] = a.Seq
@@ -68,7 +68,7 @@ func (s *Store) oldest(channel, botID string) map[string]int64 {
 	return oldest
 }
 
-func (s *Store) lane(session string) bot.Lane {
+func (s *Store) lane(session bot.SessionKey) bot.Lane {
 	lane, ok := s.lanes[session]
 	if !ok {
 		return state.Idle(session)
@@ -112,7 +112,7 @@ func (s *Store) arrivalsIn(in state.ArrivalState) []bot.Arrival {
 }
 
 // Next implements bot.Reader.
-func (s *Store) Next(ctx context.Context, session string, limit int) ([]bot.Arrival, error) {
+func (s *Store) Next(ctx context.Context, session bot.SessionKey, limit int) ([]bot.Arrival, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	list := slices.DeleteFunc(s.queue(), func(a bot.Arrival) bool { return a.Express || a.Session != session || session == "" })
@@ -130,7 +130,7 @@ func (s *Store) Express(ctx context.Context, channel, botID string, limit int) (
 }
 
 // Journal implements bot.Reader.
-func (s *Store) Journal(ctx context.Context, session string, after int64) ([]journal.Entry, error) {
+func (s *Store) Journal(ctx context.Context, session bot.SessionKey, after int64) ([]journal.Entry, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	var list []journal.Entry
@@ -152,7 +152,7 @@ func (s *Store) Journal(ctx context.Context, session string, after int64) ([]jou
 }
 
 // Tail implements bot.Reader.
-func (s *Store) Tail(ctx context.Context, session string, room int) (journal.Tail, error) {
+func (s *Store) Tail(ctx context.Context, session bot.SessionKey, room int) (journal.Tail, error) {
 	entries, err := s.Journal(ctx, session, 0)
 	if err != nil {
 		return journal.Tail{}, err

@@ -1,9 +1,9 @@
 package bottest
 
 import (
+	"cmp"
 	"context"
 	"slices"
-	"strings"
 
 	"github.com/zephbot/zephbot/bot"
 )
@@ -31,11 +31,11 @@ func (s *Store) Busy(ctx context.Context, chat string) ([]bot.Lane, error) {
 			list = append(list, lane)
 		}
 	}
-	slices.SortFunc(list, func(a, b bot.Lane) int { return strings.Compare(a.Session, b.Session) })
+	slices.SortFunc(list, func(a, b bot.Lane) int { return cmp.Compare(a.Session, b.Session) })
 	return list, ctx.Err()
 }
 
-func within(session, scope string) bool {
+func within(session bot.SessionKey, scope string) bool {
 	low, high := bot.ScopeRange(scope)
 	return session != "" && session >= low && session < high
 }

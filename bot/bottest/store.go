@@ -30,8 +30,8 @@ type Store struct {
 	counters  counters
 	arrivals  map[int64]arrival
 	arrived   map[state.ArrivalKey]int64
-	lanes     map[string]bot.Lane
-	journal   map[string][]journal.Entry
+	lanes     map[bot.SessionKey]bot.Lane
+	journal   map[bot.SessionKey][]journal.Entry
 	questions map[string]state.Question
 	rows      map[int64]bot.Row
 	keys      map[string]int64 // Row.Key → id
@@ -55,8 +55,8 @@ func New() *Store {
 		Now:       time.Now,
 		arrivals:  map[int64]arrival{},
 		arrived:   map[state.ArrivalKey]int64{},
-		lanes:     map[string]bot.Lane{},
-		journal:   map[string][]journal.Entry{},
+		lanes:     map[bot.SessionKey]bot.Lane{},
+		journal:   map[bot.SessionKey][]journal.Entry{},
 		questions: map[string]state.Question{},
 		rows:      map[int64]bot.Row{},
 		keys:      map[string]int64{},

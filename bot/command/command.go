@@ -20,9 +20,9 @@ import (
 
 // Store is what commands read.
 type Store interface {
-	Lane(ctx context.Context, session string) (bot.Lane, error)
+	Lane(ctx context.Context, session bot.SessionKey) (bot.Lane, error)
 	Tickets(ctx context.Context, scope string) ([]bot.Ticket, error)
-	OpenApprovals(ctx context.Context, session string) ([]bot.Approval, error)
+	OpenApprovals(ctx context.Context, session bot.SessionKey) ([]bot.Approval, error)
 	Express(ctx context.Context, channel, bot string, limit int) ([]bot.Arrival, error)
 	Counts(ctx context.Context, channel, bot string) (bot.Counts, error)
 }
@@ -53,13 +53,13 @@ type Policy interface {
 	// Status lists the rules in force, one line a table.
 	Status() []string
 	// Check says what the rules would decide about a call of msg's sender, without doing anything. The error is about the arguments, for a person.
-	Check(ctx context.Context, msg *bot.Message, session, tool string, args []byte) (effect, rule, reason string, err error)
+	Check(ctx context.Context, msg *bot.Message, session bot.SessionKey, tool string, args []byte) (effect, rule, reason string, err error)
 }
 
 // Background are the commands of a session that run without anybody waiting. Both count those that run at the time.
 type Background interface {
-	Running(session string) int
-	End(session string) int
+	Running(session bot.SessionKey) int
+	End(session bot.SessionKey) int
 }
 
 // Deps are what the commands work with.
@@ -213,7 +213,7 @@ func (t *Table) status(ctx context.Context, call *turn.Call) (turn.Effect, error
 	if err != nil {
 		return turn.Effect{}, err
 	}
-	waiting, err := t.deps.Store.Tickets(ctx, call.Session)
+	waiting, err := t.deps.Store.Tickets(ctx, string(call.Session))
 	if err != nil {
 		return turn.Effect{}, err
 	}
@@ -285,7 +285,7 @@ func (t *Table) stop(ctx context.Context, call *turn.Call) (turn.Effect, error) 
 	if err != nil {
 		return turn.Effect{}, err
 	}
-	waiting, err := t.deps.Store.Tickets(ctx, call.Session)
+	waiting, err := t.deps.Store.Tickets(ctx, string(call.Session))
 	if err != nil {
 		return turn.Effect{}, err
 	}
@@ -303,7 +303,7 @@ func (t *Table) stop(ctx context.Context, call *turn.Call) (turn.Effect, error) 
 	}
 	if stopped.Running {
 		e.Change.Lanes = []bot.LaneUpdate{{Session: call.Session, Stop: &lane.Turn}}
-		e.Stop = []string{call.Session}
+		e.Stop = []bot.SessionKey{call.Session}
 		if stopped.Questions, err = t.questions(ctx, call.Session, lane.Turn); err != nil {
 			return turn.Effect{}, err
 		}
@@ -322,7 +322,7 @@ func (t *Table) stop(ctx context.Context, call *turn.Call) (turn.Effect, error) 
 }
 
 // questions counts the open ones of a turn: its end withdraws them.
-func (t *Table) questions(ctx context.Context, session, turn string) (int, error) {
+func (t *Table) questions(ctx context.Context, session bot.SessionKey, turn string) (int, error) {
 	open, err := t.deps.Store.OpenApprovals(ctx, session)
 	n := 0
 	for i := range open {
@@ -341,7 +341,7 @@ func (t *Table) reset(word func(texts.Words, string) string) func(context.Contex
 			return turn.Effect{}, err
 		}
 		e := t.say(call, word(t.deps.Words, call.Message.Language))
-		e.Change.Facts = append(e.Change.Facts, bot.Fact{Bucket: bot.ResetBucket, Key: call.Session, Value: t.deps.Now().UTC().Format(time.RFC3339Nano)})
+		e.Change.Facts = append(e.Change.Facts, bot.Fact{Bucket: bot.ResetBucket, Key: string(call.Session), Value: t.deps.Now().UTC().Format(time.RFC3339Nano)})
 		e.Change.Append = &bot.Append{Session: call.Session, After: lane.Last, Entries: []journal.Entry{{
 			Turn: "reset/" + call.Message.ID, Kind: journal.SummaryEntry, At: t.deps.Now(), Caller: call.Message.Caller,
 		}}}

@@ -35,12 +35,12 @@ type questions struct {
 
 func (q *questions) Command(_ context.Context, call *turn.Call, state bot.ApprovalState) (turn.Effect, error) {
 	q.state, q.args = state, call.Message.Args
-	return turn.Effect{Decided: []string{call.Session}}, nil
+	return turn.Effect{Decided: []bot.SessionKey{call.Session}}, nil
 }
 
 func (q *questions) Rules(_ context.Context, call *turn.Call) (turn.Effect, error) {
 	q.args = "rules of " + call.Message.Caller
-	return turn.Effect{Decided: []string{call.Session}}, nil
+	return turn.Effect{Decided: []bot.SessionKey{call.Session}}, nil
 }
 
 // store is a bot's store of which one call may fail.
@@ -49,7 +49,7 @@ type store struct {
 	fail string
 }
 
-func (s *store) Lane(ctx context.Context, session string) (bot.Lane, error) {
+func (s *store) Lane(ctx context.Context, session bot.SessionKey) (bot.Lane, error) {
 	if s.fail == "lane" {
 		return bot.Lane{}, errStore
 	}
@@ -63,7 +63,7 @@ func (s *store) Tickets(ctx context.Context, scope string) ([]bot.Ticket, error)
 	return s.Store.Tickets(ctx, scope)
 }
 
-func (s *store) OpenApprovals(ctx context.Context, session string) ([]bot.Approval, error) {
+func (s *store) OpenApprovals(ctx context.Context, session bot.SessionKey) ([]bot.Approval, error) {
 	if s.fail == "open" {
 		return nil, errStore
 	}
@@ -89,7 +89,7 @@ type rules struct{}
 
 func (rules) Status() []string { return []string{"one rule"} }
 
-func (rules) Check(_ context.Context, _ *bot.Message, _, tool string, args []byte) (effect, rule, reason string, err error) {
+func (rules) Check(_ context.Context, _ *bot.Message, _ bot.SessionKey, tool string, args []byte) (effect, rule, reason string, err error) {
 	if !json.Valid(args) {
 		return "", "", "", errors.New("not JSON")
 	}
@@ -367,7 +367,7 @@ func TestStop(t *testing.T) {
 				}
 				return
 			}
-			if !slices.Equal(e.Stop, []string{session}) || len(e.Change.Lanes) != 1 || *e.Change.Lanes[0].Stop != tt.turn {
+			if !slices.Equal(e.Stop, []bot.SessionKey{session}) || len(e.Change.Lanes) != 1 || *e.Change.Lanes[0].Stop != tt.turn {
 				t.Errorf("effect %+v", e)
 			}
 		})
@@ -377,14 +377,14 @@ func TestStop(t *testing.T) {
 // behind counts the commands in the background of one session.
 type behind struct{ running, ended int }
 
-func (b *behind) Running(s string) int {
+func (b *behind) Running(s bot.SessionKey) int {
 	if s != session {
 		return 0
 	}
 	return b.running
 }
 
-func (b *behind) End(s string) int {
+func (b *behind) End(s bot.SessionKey) int {
 	n := b.Running(s)
 	b.ended, b.running = b.ended+n, b.running-n
 	return n
@@ -421,7 +421,7 @@ func TestStopDropsAll(t *testing.T) {
 	if _, err := e.Then(t.Context(), nil); err != nil || commands.ended != 2 {
 		t.Errorf("%d commands ended, %v", commands.ended, err)
 	}
-	if left, err := d.store.Tickets(t.Context(), session); err != nil || len(left) != 1 {
+	if left, err := d.store.Tickets(t.Context(), string(session)); err != nil || len(left) != 1 {
 		t.Errorf("%d messages wait, %v", len(left), err)
 	}
 	commands.running = 1

@@ -31,7 +31,7 @@ type Servers interface {
 // Blocks are the tools that were taken away because they failed too often.
 type Blocks interface {
 	// Blocked lists those that a conversation may not use now; all = also those of the other conversations.
-	Blocked(session string, all bool) []texts.Blocked
+	Blocked(session bot.SessionKey, all bool) []texts.Blocked
 	// Lifted are the facts that give a tool back to every conversation; they are stored with the answer that says so. Unblock follows, and comes to the same
 	// without them.
 	Lifted(tool string) []bot.Fact

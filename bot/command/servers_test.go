@@ -101,7 +101,7 @@ func TestServers(t *testing.T) {
 // blocks is one tool that failed too often.
 type blocks struct{ gone string }
 
-func (*blocks) Blocked(_ string, all bool) []texts.Blocked {
+func (*blocks) Blocked(_ bot.SessionKey, all bool) []texts.Blocked {
 	list := []texts.Blocked{{Tool: "fetch", Reason: "8 of 10 calls failed", Left: 5 * time.Minute}}
 	if all {
 		list = append(list, texts.Blocked{Tool: "grep", Reason: "it too", Left: 30 * time.Second, Elsewhere: true})

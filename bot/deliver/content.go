@@ -57,7 +57,7 @@ func problem(err error) string {
 // log is a logger that names the row.
 func (o *Outbox) log(row *bot.Row) *zerolog.Logger {
 	log := o.deps.Log.With().Int64("row", row.ID).Str("purpose", string(row.Purpose)).Str("chat", row.Place.ChatKey()).
-		Str("session", row.Session).Str("turn", row.Turn).Logger()
+		Str("session", string(row.Session)).Str("turn", row.Turn).Logger()
 	return &log
 }
 

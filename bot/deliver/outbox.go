@@ -26,7 +26,7 @@ const (
 type Store interface {
 	bot.Writer
 	Due(ctx context.Context, channel, bot string, now time.Time, limit int) ([]bot.Row, error)
-	Rows(ctx context.Context, session string, limit int) ([]bot.Row, error)
+	Rows(ctx context.Context, session bot.SessionKey, limit int) ([]bot.Row, error)
 	Stranded(ctx context.Context, channel, bot string) ([]bot.Row, error)
 	Lost(ctx context.Context, channel, bot string) ([]bot.Row, error)
 }

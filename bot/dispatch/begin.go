@@ -174,7 +174,7 @@ func (w *work) store(ctx, moving context.Context, j *job, o *opening) (err error
 	d := w.d
 	defer func() {
 		if p := recover(); p != nil {
-			d.parts.Log.Error().Interface("panic", p).Bytes("stack", debug.Stack()).Str("session", w.lane.Session).Msg("beginning of a turn panicked")
+			d.parts.Log.Error().Interface("panic", p).Bytes("stack", debug.Stack()).Str("session", string(w.lane.Session)).Msg("beginning of a turn panicked")
 			err = poison{fmt.Errorf("panic: %v", p)}
 		}
 	}()

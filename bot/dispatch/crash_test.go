@@ -147,7 +147,7 @@ type reads struct {
 	inject *injector
 }
 
-func (r reads) Lane(ctx context.Context, session string) (bot.Lane, error) {
+func (r reads) Lane(ctx context.Context, session bot.SessionKey) (bot.Lane, error) {
 	if err := r.inject.apply(false); err != nil {
 		return bot.Lane{}, err
 	}
@@ -161,7 +161,7 @@ func (r reads) Lanes(ctx context.Context, channel, id string, limit int) ([]bot.
 	return r.Store.Lanes(ctx, channel, id, limit)
 }
 
-func (r reads) Next(ctx context.Context, session string, limit int) ([]bot.Arrival, error) {
+func (r reads) Next(ctx context.Context, session bot.SessionKey, limit int) ([]bot.Arrival, error) {
 	if err := r.inject.apply(false); err != nil {
 		return nil, err
 	}
@@ -175,21 +175,21 @@ func (r reads) Express(ctx context.Context, channel, id string, limit int) ([]bo
 	return r.Store.Express(ctx, channel, id, limit)
 }
 
-func (r reads) Ready(ctx context.Context, channel, id string, now time.Time, limit int) ([]string, error) {
+func (r reads) Ready(ctx context.Context, channel, id string, now time.Time, limit int) ([]bot.SessionKey, error) {
 	if err := r.inject.apply(false); err != nil {
 		return nil, err
 	}
 	return r.Store.Ready(ctx, channel, id, now, limit)
 }
 
-func (r reads) Tail(ctx context.Context, session string, room int) (journal.Tail, error) {
+func (r reads) Tail(ctx context.Context, session bot.SessionKey, room int) (journal.Tail, error) {
 	if err := r.inject.apply(false); err != nil {
 		return journal.Tail{}, err
 	}
 	return r.Store.Tail(ctx, session, room)
 }
 
-func (r reads) OpenApprovals(ctx context.Context, session string) ([]bot.Approval, error) {
+func (r reads) OpenApprovals(ctx context.Context, session bot.SessionKey) ([]bot.Approval, error) {
 	if err := r.inject.apply(false); err != nil {
 		return nil, err
 	}

@@ -26,11 +26,11 @@ type Dispatcher struct {
 	mu sync.Mutex
 	line
 	absent
-	jobs    map[string]*job // sessions being worked on
-	decided map[string]bool // parked sessions that have a decision to act on
+	jobs    map[bot.SessionKey]*job // sessions being worked on
+	decided map[bot.SessionKey]bool // parked sessions that have a decision to act on
 	outage  outage
-	breaks  map[string]bool // sessions whose inbox may hold a command that stops the turn in progress
-	turns   context.Context //nolint:containedctx // of turns that begin; nil before Run and from its end on
+	breaks  map[bot.SessionKey]bool // sessions whose inbox may hold a command that stops the turn in progress
+	turns   context.Context         //nolint:containedctx // of turns that begin; nil before Run and from its end on
 	kept    *kept
 	recent  recent
 	seen    map[int64]time.Time // express arrivals that are left to another process, by when they were seen first; of the express loop
@@ -43,18 +43,18 @@ type Dispatcher struct {
 
 // line is who waits for a worker. Guarded by Dispatcher.mu.
 type line struct {
-	queue   fair.Queue[string] // sessions to look at, by party; it counts the sessions in work of each
-	queued  map[string]bool    // members of queue
-	party   map[string]string  // of queued sessions whose key does not say it
-	weight  int64              // bytes that the turns in work are expected to hold
-	average int64              // … that the next one is expected to hold
-	retry   map[string]bool    // sessions to look at again in the next sweep: the store failed, nothing else would tell of them
+	queue   fair.Queue[bot.SessionKey] // sessions to look at, by party; it counts the sessions in work of each
+	queued  map[bot.SessionKey]bool    // members of queue
+	party   map[bot.SessionKey]string  // of queued sessions whose key does not say it
+	weight  int64                      // bytes that the turns in work are expected to hold
+	average int64                      // … that the next one is expected to hold
+	retry   map[bot.SessionKey]bool    // sessions to look at again in the next sweep: the store failed, nothing else would tell of them
 }
 
 // absent are chats that nothing reaches. Guarded by Dispatcher.mu.
 type absent struct {
-	lost    map[string]time.Time // chats, by key, that nothing reaches any more, since when
-	leaving map[string]string    // turn, by session, that ends because of that
+	lost    map[string]time.Time      // chats, by key, that nothing reaches any more, since when
+	leaving map[bot.SessionKey]string // turn, by session, that ends because of that
 }
 
 // job is a session in work.
@@ -76,10 +76,10 @@ func New(parts Parts, opts Options) *Dispatcher {
 	return &Dispatcher{
 		parts: parts, opts: opts,
 		line: line{
-			queue: fair.Queue[string]{Most: opts.PerCaller}, queued: map[string]bool{}, party: map[string]string{}, average: firstGuess, retry: map[string]bool{},
+			queue: fair.Queue[bot.SessionKey]{Most: opts.PerCaller}, queued: map[bot.SessionKey]bool{}, party: map[bot.SessionKey]string{}, average: firstGuess, retry: map[bot.SessionKey]bool{},
 		},
-		absent: absent{lost: map[string]time.Time{}, leaving: map[string]string{}},
-		jobs:   map[string]*job{}, decided: map[string]bool{}, breaks: map[string]bool{}, seen: map[int64]time.Time{}, kept: newKept(keptBytes),
+		absent: absent{lost: map[string]time.Time{}, leaving: map[bot.SessionKey]string{}},
+		jobs:   map[bot.SessionKey]*job{}, decided: map[bot.SessionKey]bool{}, breaks: map[bot.SessionKey]bool{}, seen: map[int64]time.Time{}, kept: newKept(keptBytes),
 		work: make(chan struct{}, 1), express: make(chan struct{}, 1),
 	}
 }
@@ -151,9 +151,9 @@ func (d *Dispatcher) Queued() int {
 }
 
 // Wake makes the dispatcher look at a session.
-func (d *Dispatcher) Wake(session string) { d.enqueue(session) }
+func (d *Dispatcher) Wake(session bot.SessionKey) { d.enqueue(session) }
 
-func (d *Dispatcher) enqueue(session string) {
+func (d *Dispatcher) enqueue(session bot.SessionKey) {
 	d.mu.Lock()
 	switch j := d.jobs[session]; {
 	case j != nil:
@@ -173,7 +173,7 @@ func (d *Dispatcher) nudge(c chan struct{}) {
 }
 
 // decide notes that a parked session has something to act on, and wakes it.
-func (d *Dispatcher) decide(session string) {
+func (d *Dispatcher) decide(session bot.SessionKey) {
 	d.mu.Lock()
 	d.decided[session] = true
 	d.mu.Unlock()
@@ -181,7 +181,7 @@ func (d *Dispatcher) decide(session string) {
 }
 
 // stop cancels a turn, if it runs here, and wakes the session, so that a parked turn is ended too. The turn "" is whichever runs.
-func (d *Dispatcher) stop(session, turn string) {
+func (d *Dispatcher) stop(session bot.SessionKey, turn string) {
 	d.mu.Lock()
 	if j := d.jobs[session]; j != nil && j.cancel != nil && (turn == "" || j.turn == turn) {
 		j.cancel(d.stopCause(session, j.turn))
@@ -191,7 +191,7 @@ func (d *Dispatcher) stop(session, turn string) {
 }
 
 // stopCause says why a turn is stopped. d.mu is held.
-func (d *Dispatcher) stopCause(session, turn string) error {
+func (d *Dispatcher) stopCause(session bot.SessionKey, turn string) error {
 	if d.leaving[session] == turn {
 		return agent.ErrGone
 	}
@@ -199,7 +199,7 @@ func (d *Dispatcher) stopCause(session, turn string) error {
 }
 
 // later makes the next sweep look at a session: something failed that time may mend.
-func (d *Dispatcher) later(session string) {
+func (d *Dispatcher) later(session bot.SessionKey) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.retry[session] = true
@@ -250,7 +250,7 @@ func (d *Dispatcher) expired(ctx context.Context, now time.Time) (effects []turn
 }
 
 // known takes the sessions to look at again, and counts those this process has in hand: Ready lists them too.
-func (d *Dispatcher) known() (again []string, n int) {
+func (d *Dispatcher) known() (again []bot.SessionKey, n int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for session := range d.retry {

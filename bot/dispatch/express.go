@@ -7,7 +7,6 @@ import (
 	"maps"
 	"runtime/debug"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/zephbot/zephbot/bot"
@@ -81,7 +80,7 @@ func (d *Dispatcher) leaves(a *bot.Arrival) bool {
 func (d *Dispatcher) breakTurns(ctx context.Context) {
 	d.mu.Lock()
 	sessions := d.breaks
-	d.breaks = map[string]bool{}
+	d.breaks = map[bot.SessionKey]bool{}
 	d.mu.Unlock()
 	for session := range sessions {
 		if err := d.breakTurn(ctx, session); err != nil {
@@ -93,7 +92,7 @@ func (d *Dispatcher) breakTurns(ctx context.Context) {
 	}
 }
 
-func (d *Dispatcher) breakTurn(ctx context.Context, session string) (err error) {
+func (d *Dispatcher) breakTurn(ctx context.Context, session bot.SessionKey) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			d.parts.Log.Error().Interface("panic", p).Bytes("stack", debug.Stack()).Msg("stopping a turn panicked")
@@ -117,7 +116,7 @@ func (d *Dispatcher) breakTurn(ctx context.Context, session string) (err error) 
 }
 
 // breakLater has a turn whose beginning is on its way to the disk looked at again once it is there. It reports whether it is there already.
-func (d *Dispatcher) breakLater(session string) (begun bool) {
+func (d *Dispatcher) breakLater(session bot.SessionKey) (begun bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	j := d.jobs[session]
@@ -175,7 +174,7 @@ func (d *Dispatcher) move(ctx context.Context, a *bot.Arrival, msg *bot.Message)
 		return handled(err)
 	}
 	for _, h := range d.holders() {
-		if parts := strings.Split(h.lease.Session, "/"); len(parts) == 6 && parts[3] == msg.Place.Chat {
+		if h.lease.Session.Chat() == msg.Place.Chat {
 			h.cancel(bot.ErrLost)
 		}
 	}
@@ -276,7 +275,7 @@ func (d *Dispatcher) expressText(ctx context.Context, a *bot.Arrival, msg *bot.M
 }
 
 // dropped stops a turn whose message was dropped by a command in the moment it began.
-func (d *Dispatcher) dropped(ctx context.Context, session string, done []int64) {
+func (d *Dispatcher) dropped(ctx context.Context, session bot.SessionKey, done []int64) {
 	lane, err := d.parts.Store.Lane(ctx, session)
 	if err == nil && lane.Turn != "" && !stopped(&lane) && slices.Contains(done, lane.Arrival) {
 		err = d.stopTurn(ctx, &lane)
@@ -285,7 +284,7 @@ func (d *Dispatcher) dropped(ctx context.Context, session string, done []int64) 
 }
 
 // busy says whether a turn of the session runs in this process.
-func (d *Dispatcher) busy(session string) bool {
+func (d *Dispatcher) busy(session bot.SessionKey) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	j := d.jobs[session]
@@ -313,7 +312,7 @@ func (d *Dispatcher) stopTap(ctx context.Context, msg *bot.Message) (turn.Effect
 	}
 	return turn.Effect{
 		Change: bot.Change{Lanes: []bot.LaneUpdate{{Session: session, Stop: new(lane.Turn)}}},
-		Stop:   []string{session},
+		Stop:   []bot.SessionKey{session},
 	}, nil
 }
 

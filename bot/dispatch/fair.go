@@ -1,29 +1,23 @@
 package dispatch
 
 import (
+	"cmp"
 	"context"
-	"strings"
 
 	"github.com/zephbot/zephbot/agent/journal"
+	"github.com/zephbot/zephbot/bot"
 )
 
 // This file decides whose session comes next. Sessions wait party by party: a party is the person who wrote, as far as that is known, and takes turns with
 // the others, so that whoever waits in thousands of chats does not stand before somebody's first message.
 
 // partyOf is the party of a session by its key: the person where the session belongs to one, else the chat.
-func partyOf(session string) string {
-	parts := strings.Split(session, "/") // channel, bot, surface, chat, thread, person
-	if len(parts) != 6 {
-		return session
-	}
-	if parts[5] != "0" {
-		return parts[5]
-	}
-	return parts[3]
+func partyOf(session bot.SessionKey) string {
+	return cmp.Or(session.Person(), session.Chat(), string(session))
 }
 
 // push makes a session wait for its party's turn. d.mu is held.
-func (d *Dispatcher) push(session string) {
+func (d *Dispatcher) push(session bot.SessionKey) {
 	if d.queued[session] {
 		return
 	}
@@ -36,7 +30,7 @@ func (d *Dispatcher) push(session string) {
 }
 
 // enqueueFor is enqueue for a session in which a person has written, who is then its party.
-func (d *Dispatcher) enqueueFor(session, person string) {
+func (d *Dispatcher) enqueueFor(session bot.SessionKey, person string) {
 	if person != "" && person != partyOf(session) {
 		d.mu.Lock()
 		if !d.queued[session] && d.jobs[session] == nil {
@@ -71,12 +65,12 @@ func (d *Dispatcher) start(ctx context.Context) {
 }
 
 // serve works on one session until it has nothing to do, then gives its place to the next one in the queue.
-func (d *Dispatcher) serve(ctx context.Context, session string, j *job) {
+func (d *Dispatcher) serve(ctx context.Context, session bot.SessionKey, j *job) {
 	d.release(session, j, d.look(ctx, session, j))
 }
 
 // release ends the work on a session; where there is more to do, the session stands behind those of its party that wait.
-func (d *Dispatcher) release(session string, j *job, more bool) {
+func (d *Dispatcher) release(session bot.SessionKey, j *job, more bool) {
 	d.mu.Lock()
 	delete(d.jobs, session)
 	d.queue.Done(j.party)
@@ -90,7 +84,7 @@ func (d *Dispatcher) release(session string, j *job, more bool) {
 
 // take counts the work on a session for the person whose turn it is; false when that person has enough turns already: the session then waits among the
 // person's others.
-func (d *Dispatcher) take(session, person string, j *job) bool {
+func (d *Dispatcher) take(session bot.SessionKey, person string, j *job) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if person == "" || d.queue.Move(j.party, person) {
@@ -117,7 +111,7 @@ const (
 )
 
 // weigh notes how much history a turn has read, in bytes. The turns to come are expected to be like the latest ones.
-func (d *Dispatcher) weigh(session string, history int64) {
+func (d *Dispatcher) weigh(session bot.SessionKey, history int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	j := d.jobs[session]

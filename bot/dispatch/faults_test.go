@@ -104,18 +104,18 @@ func (u *unwilling) Apply(ctx context.Context, change *bot.Change) (*bot.Applied
 func TestNews(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		const bucket = "news"
-		if _, err := w.store.Apply(t.Context(), &bot.Change{Facts: []bot.Fact{{Bucket: bucket, Key: session("ann") + "/1", Value: "it ended"}}}); err != nil {
+		if _, err := w.store.Apply(t.Context(), &bot.Change{Facts: []bot.Fact{{Bucket: bucket, Key: string(session("ann")) + "/1", Value: "it ended"}}}); err != nil {
 			t.Fatal(err)
 		}
 		asked := 0
 		w.parts = func(p *dispatch.Parts) {
 			p.Store = &unwilling{Store: w.store, left: 2}
-			p.News = func(ctx context.Context, session string) (turn.News, error) {
+			p.News = func(ctx context.Context, session bot.SessionKey) (turn.News, error) {
 				if asked++; asked == 2 {
 					return turn.News{}, errors.New("disk is busy")
 				}
 				var news turn.News
-				facts, err := w.store.FactsOf(ctx, bucket, session+"/", time.Now())
+				facts, err := w.store.FactsOf(ctx, bucket, string(session+"/"), time.Now())
 				for _, f := range facts {
 					news.Text += f.Value
 					news.Told = append(news.Told, bot.Fact{Bucket: f.Bucket, Key: f.Key})
@@ -295,7 +295,7 @@ func TestPoison(t *testing.T) {
 }
 
 // takeover makes another owner claim the lane after its lease ended.
-func takeover(w *world, s string) {
+func takeover(w *world, s bot.SessionKey) {
 	lane := w.lane(s)
 	_, err := w.store.Apply(w.t.Context(), &bot.Change{Claim: &bot.Claim{
 		Session: s, Fence: lane.Fence, Owner: "other", Now: lane.Until, Until: lane.Until.Add(time.Hour),

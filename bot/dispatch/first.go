@@ -69,7 +69,7 @@ func (d *Dispatcher) beginFirsts(batch []incoming) {
 }
 
 // startFirst gives the session of a message to a worker at once. It reports false when somebody works on it, or waits for a place.
-func (d *Dispatcher) startFirst(session string, f *first) bool {
+func (d *Dispatcher) startFirst(session bot.SessionKey, f *first) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.turns == nil || d.queue.Len() > 0 || len(d.jobs) >= d.opts.Concurrency || d.jobs[session] != nil || !d.room() {
@@ -87,7 +87,7 @@ func (d *Dispatcher) startFirst(session string, f *first) bool {
 }
 
 // serveFirst is serve for a session whose message is not stored yet.
-func (d *Dispatcher) serveFirst(ctx context.Context, session string, j *job, f *first) {
+func (d *Dispatcher) serveFirst(ctx context.Context, session bot.SessionKey, j *job, f *first) {
 	more := d.guarded(ctx, session, j, func(arrival **bot.Arrival) bool {
 		defer f.refuse() // also after a panic
 		return d.lookFirst(ctx, session, j, f, arrival)
@@ -146,7 +146,7 @@ func (f *first) refuse() {
 }
 
 // lookFirst begins the turn of a message, unless there is any reason to take the longer way.
-func (d *Dispatcher) lookFirst(ctx context.Context, session string, j *job, f *first, arrival **bot.Arrival) bool {
+func (d *Dispatcher) lookFirst(ctx context.Context, session bot.SessionKey, j *job, f *first, arrival **bot.Arrival) bool {
 	t, err := d.taskOf(ctx, f.arrival, f.msg)
 	if err != nil || !t.verdict.OK {
 		return false

@@ -44,22 +44,22 @@ func (c *counting) take() []string {
 	return list
 }
 
-func (c *counting) Lane(ctx context.Context, session string) (bot.Lane, error) {
+func (c *counting) Lane(ctx context.Context, session bot.SessionKey) (bot.Lane, error) {
 	c.note("lane")
 	return c.Store.Lane(ctx, session)
 }
 
-func (c *counting) Next(ctx context.Context, session string, limit int) ([]bot.Arrival, error) {
+func (c *counting) Next(ctx context.Context, session bot.SessionKey, limit int) ([]bot.Arrival, error) {
 	c.note("inbox")
 	return c.Store.Next(ctx, session, limit)
 }
 
-func (c *counting) Tail(ctx context.Context, session string, room int) (journal.Tail, error) {
+func (c *counting) Tail(ctx context.Context, session bot.SessionKey, room int) (journal.Tail, error) {
 	c.note("journal")
 	return c.Store.Tail(ctx, session, room)
 }
 
-func (c *counting) OpenApprovals(ctx context.Context, session string) ([]bot.Approval, error) {
+func (c *counting) OpenApprovals(ctx context.Context, session bot.SessionKey) ([]bot.Approval, error) {
 	c.note("approvals")
 	return c.Store.OpenApprovals(ctx, session)
 }
@@ -279,7 +279,7 @@ func keptIsStored(t *testing.T, room int) {
 			if err != nil {
 				return agent.Outcome{}, err
 			}
-			want, err := w.store.Tail(ctx, turn.Origin.Session, room)
+			want, err := w.store.Tail(ctx, bot.SessionKey(turn.Origin.Session), room)
 			if diff := cmp.Diff(want.Entries, tail.Entries); diff != "" {
 				t.Errorf("(-stored +seen):\n%s", diff)
 			}

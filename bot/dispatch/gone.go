@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/zephbot/zephbot/agent"
@@ -20,7 +19,7 @@ func (d *Dispatcher) Gone(place bot.Place) {
 	d.mu.Lock()
 	d.lost[chat] = now
 	for session, j := range d.jobs {
-		if j.cancel != nil && strings.HasPrefix(session, chat+"/") {
+		if j.cancel != nil && session.InChat(chat) {
 			d.leaving[session] = j.turn
 			j.cancel(agent.ErrGone)
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"runtime/debug"
-	"strings"
 	"time"
 
 	"github.com/zephbot/zephbot/bot"
@@ -135,7 +134,7 @@ func (d *Dispatcher) addressed(msg *bot.Message) bool {
 }
 
 // session is the key of the conversation a message belongs to.
-func (d *Dispatcher) session(msg *bot.Message) string {
+func (d *Dispatcher) session(msg *bot.Message) bot.SessionKey {
 	person := ""
 	if msg.Place.Group && !d.parts.Guard.Rules(msg.Place).SharedSession {
 		person = msg.Person
@@ -156,10 +155,9 @@ func (d *Dispatcher) decode(raw []byte) (msg bot.Message, err error) {
 
 // relocate gives a message the chat its session is in now: a group may have got a new id since the message was written. Message ids of the old chat
 // mean nothing in the new one.
-func relocate(msg *bot.Message, session string) {
-	parts := strings.Split(session, "/") // channel, bot, surface, chat, thread, person
-	if len(parts) == 6 && parts[3] != msg.Place.Chat {
-		msg.Place.Chat, msg.Message = parts[3], ""
+func relocate(msg *bot.Message, session bot.SessionKey) {
+	if chat := session.Chat(); chat != "" && chat != msg.Place.Chat {
+		msg.Place.Chat, msg.Message = chat, ""
 	}
 }
 

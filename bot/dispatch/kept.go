@@ -26,7 +26,7 @@ type kept struct {
 	limit int
 
 	mu       sync.Mutex
-	sessions map[string]*list.Element
+	sessions map[bot.SessionKey]*list.Element
 	order    *list.List // of *keptOne, the latest first
 	size     int
 }
@@ -39,11 +39,11 @@ type keptOne struct {
 }
 
 func newKept(limit int) *kept {
-	return &kept{limit: limit, sessions: map[string]*list.Element{}, order: list.New()}
+	return &kept{limit: limit, sessions: map[bot.SessionKey]*list.Element{}, order: list.New()}
 }
 
 // lane is the lane of a session as its last turn left it.
-func (k *kept) lane(session string) (bot.Lane, bool) {
+func (k *kept) lane(session bot.SessionKey) (bot.Lane, bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	at, ok := k.sessions[session]
@@ -89,14 +89,14 @@ func (k *kept) put(lane bot.Lane, tail journal.Tail) {
 }
 
 // drop forgets a session.
-func (k *kept) drop(session string) {
+func (k *kept) drop(session bot.SessionKey) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.remove(session)
 }
 
 // remove forgets a session. k.mu is held.
-func (k *kept) remove(session string) {
+func (k *kept) remove(session bot.SessionKey) {
 	at, ok := k.sessions[session]
 	if !ok {
 		return

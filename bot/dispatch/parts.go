@@ -68,7 +68,7 @@ type Parts struct {
 	Log       zerolog.Logger
 	Now       func() time.Time
 	// News reads what has happened since the session's last turn, for the model; may be nil.
-	News func(ctx context.Context, session string) (turn.News, error)
+	News func(ctx context.Context, session bot.SessionKey) (turn.News, error)
 	// Observe takes what metrics count; may be nil. Must not block.
 	Observe func(Observation)
 }

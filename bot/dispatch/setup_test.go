@@ -222,7 +222,7 @@ func (c *commands) Run(ctx context.Context, call *turn.Call) (turn.Effect, error
 			}
 		}
 		if lane.Turn != "" {
-			e.Change.Lanes, e.Stop = []bot.LaneUpdate{{Session: call.Session, Stop: &lane.Turn}}, []string{call.Session}
+			e.Change.Lanes, e.Stop = []bot.LaneUpdate{{Session: call.Session, Stop: &lane.Turn}}, []bot.SessionKey{call.Session}
 		}
 		if c.during != nil {
 			c.during()
@@ -338,7 +338,7 @@ func (w *world) group(chat, person, text string) bot.Message {
 	return m
 }
 
-func session(person string) string { return "test/7/bot/" + person + "/0/0" }
+func session(person string) bot.SessionKey { return bot.SessionKey("test/7/bot/" + person + "/0/0") }
 
 func raw(t *testing.T, m bot.Message) turn.Raw {
 	t.Helper()
@@ -400,7 +400,7 @@ func (w *world) want(purpose bot.Purpose, want ...string) {
 	}
 }
 
-func (w *world) lane(session string) bot.Lane {
+func (w *world) lane(session bot.SessionKey) bot.Lane {
 	w.t.Helper()
 	lane, err := w.store.Lane(w.t.Context(), session)
 	if err != nil {

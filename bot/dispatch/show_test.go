@@ -132,7 +132,7 @@ func TestThen(t *testing.T) {
 		w.parts = func(parts *dispatch.Parts) {
 			parts.Commands = then{commands: w.commands, follow: func(*bot.Applied) (turn.Effect, error) {
 				row := bot.Row{Place: bot.Place{Channel: "test", Bot: "7"}, Purpose: bot.Record, Content: bot.Content{Text: "followed"}}
-				return turn.Effect{Change: bot.Change{Send: []bot.Row{row}}, Wake: []string{session("ann")}}, follow
+				return turn.Effect{Change: bot.Change{Send: []bot.Row{row}}, Wake: []bot.SessionKey{session("ann")}}, follow
 			}}
 		}
 		p := w.start()

@@ -25,7 +25,7 @@ func hopeless(err error) bool {
 
 // trouble counts a failed attempt at an arrival. At the last one the arrival becomes a dead letter, the person is told and the session goes on. It
 // reports whether the session has more to do at once.
-func (d *Dispatcher) trouble(ctx context.Context, session string, a *bot.Arrival, cause error) (more bool) {
+func (d *Dispatcher) trouble(ctx context.Context, session bot.SessionKey, a *bot.Arrival, cause error) (more bool) {
 	defer func() {
 		if p := recover(); p != nil {
 			d.parts.Log.Error().Interface("panic", p).Bytes("stack", debug.Stack()).Str("arrival", a.ID).Msg("giving up an arrival panicked")
@@ -45,7 +45,7 @@ func (d *Dispatcher) trouble(ctx context.Context, session string, a *bot.Arrival
 	}
 	dead := attempt >= tries
 	if dead || attempt&(attempt-1) == 0 { // the 1st, 2nd, 4th, 8th …
-		d.parts.Log.Error().Err(cause).Str("arrival", a.ID).Str("session", session).Int("attempt", attempt).Bool("given_up", dead).Msg("arrival not handled")
+		d.parts.Log.Error().Err(cause).Str("arrival", a.ID).Str("session", string(session)).Int("attempt", attempt).Bool("given_up", dead).Msg("arrival not handled")
 	}
 	letter := bot.DeadLetter{Seq: a.Seq, Problem: cause.Error()}
 	if dead {
@@ -57,7 +57,7 @@ func (d *Dispatcher) trouble(ctx context.Context, session string, a *bot.Arrival
 }
 
 // giveUp makes an arrival a dead letter, ends the turn it began, and tells the person.
-func (d *Dispatcher) giveUp(ctx context.Context, session string, a *bot.Arrival, letter bot.DeadLetter) bool {
+func (d *Dispatcher) giveUp(ctx context.Context, session bot.SessionKey, a *bot.Arrival, letter bot.DeadLetter) bool {
 	change := &bot.Change{Dead: []bot.DeadLetter{letter}}
 	turn, text := d.turnID(a), ""
 	msg, err := d.decode(a.Raw)
@@ -130,7 +130,7 @@ func (d *Dispatcher) claim(lane *bot.Lane, place bot.Place) *bot.Claim {
 // orphan ends a turn whose message is no longer waiting: a command dropped it in the moment the turn began, and the process died before it could
 // stop it. The person has been told by that command.
 func (d *Dispatcher) orphan(ctx context.Context, lane *bot.Lane) bool {
-	d.parts.Log.Info().Str("session", lane.Session).Str("turn", lane.Turn).Msg("turn ended: its message was dropped")
+	d.parts.Log.Info().Str("session", string(lane.Session)).Str("turn", lane.Turn).Msg("turn ended: its message was dropped")
 	change := &bot.Change{}
 	text := d.parts.Words.Ended("", agent.ReasonStopped, "", journal.Stats{}, requestID(lane.Turn))
 	err := d.end(ctx, lane, change, agent.ReasonStopped, text)

@@ -73,7 +73,7 @@ func (d *Dispatcher) newWork(lane *bot.Lane, t *task) *work {
 
 // logged is a context whose log names the turn.
 func (w *work) logged(ctx context.Context) context.Context {
-	log := w.d.parts.Log.With().Str("session", w.lane.Session).Str("turn", w.lane.Turn).Str("caller", w.msg.Caller).Str("request", w.turn.Request).Logger()
+	log := w.d.parts.Log.With().Str("session", string(w.lane.Session)).Str("turn", w.lane.Turn).Str("caller", w.msg.Caller).Str("request", w.turn.Request).Logger()
 	return log.WithContext(ctx)
 }
 

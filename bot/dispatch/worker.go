@@ -31,7 +31,7 @@ type task struct {
 }
 
 // look does the next thing a session needs: begin a turn, go on with one, or say that it waits. It reports whether there may be more to do.
-func (d *Dispatcher) look(ctx context.Context, session string, j *job) (more bool) {
+func (d *Dispatcher) look(ctx context.Context, session bot.SessionKey, j *job) (more bool) {
 	if ctx.Err() != nil {
 		return false
 	}
@@ -65,7 +65,7 @@ func (d *Dispatcher) look(ctx context.Context, session string, j *job) (more boo
 }
 
 // guarded works on a session. A panic is counted against the arrival that is in hand by then.
-func (d *Dispatcher) guarded(ctx context.Context, session string, j *job, work func(arrival **bot.Arrival) bool) (more bool) {
+func (d *Dispatcher) guarded(ctx context.Context, session bot.SessionKey, j *job, work func(arrival **bot.Arrival) bool) (more bool) {
 	var arrival *bot.Arrival
 	defer func() {
 		p := recover()
@@ -75,7 +75,7 @@ func (d *Dispatcher) guarded(ctx context.Context, session string, j *job, work f
 		if p == nil {
 			return
 		}
-		d.parts.Log.Error().Interface("panic", p).Bytes("stack", debug.Stack()).Str("session", session).Msg("worker panicked")
+		d.parts.Log.Error().Interface("panic", p).Bytes("stack", debug.Stack()).Str("session", string(session)).Msg("worker panicked")
 		if more = false; arrival != nil && arrival.Seq != 0 {
 			more = d.trouble(context.WithoutCancel(ctx), session, arrival, poison{fmt.Errorf("panic: %v", p)})
 		}
@@ -84,7 +84,7 @@ func (d *Dispatcher) guarded(ctx context.Context, session string, j *job, work f
 }
 
 // failed reports a failure of the store and has the session looked at again.
-func (d *Dispatcher) failed(ctx context.Context, session string, err error, what string) {
+func (d *Dispatcher) failed(ctx context.Context, session bot.SessionKey, err error, what string) {
 	d.report(ctx, err, what)
 	d.later(session)
 }
@@ -153,7 +153,7 @@ func (d *Dispatcher) taskOf(ctx context.Context, a *bot.Arrival, msg bot.Message
 	return &task{arrival: a, msg: &msg, verdict: verdict, rules: rules}, nil
 }
 
-func idle(session string) bot.LaneUpdate {
+func idle(session bot.SessionKey) bot.LaneUpdate {
 	return bot.LaneUpdate{
 		Session: session, State: ptr(bot.Idle), Turn: new(""), Arrival: new(int64(0)), Stop: new(""), Live: new(int64(0)), Notice: new(""),
 		Failing: &zeroTime, NotBefore: &zeroTime, Caller: new(""), Release: true,
@@ -216,7 +216,7 @@ func (d *Dispatcher) sayBehind(ctx context.Context, lane bot.Lane, waiting []bot
 }
 
 // againCards sends the cards of open questions once more that were given up: nobody can decide what they were never shown.
-func (d *Dispatcher) againCards(ctx context.Context, session string, change *bot.Change) error {
+func (d *Dispatcher) againCards(ctx context.Context, session bot.SessionKey, change *bot.Change) error {
 	open, err := d.parts.Store.OpenApprovals(ctx, session)
 	for i := range open {
 		if open[i].Row != 0 {
@@ -302,14 +302,14 @@ func attached(files []bot.Attachment) []llm.Part {
 }
 
 // claimFailed tells a race from a fault: a lost race needs no word, somebody else does the work.
-func (d *Dispatcher) claimFailed(ctx context.Context, session string, err error) {
+func (d *Dispatcher) claimFailed(ctx context.Context, session bot.SessionKey, err error) {
 	if !taken(err) {
 		d.failed(ctx, session, err, "take a lane")
 	}
 }
 
 // news is what the model has to be told besides the message.
-func (d *Dispatcher) news(ctx context.Context, session string) (turn.News, error) {
+func (d *Dispatcher) news(ctx context.Context, session bot.SessionKey) (turn.News, error) {
 	if d.parts.News == nil {
 		return turn.News{}, nil
 	}
@@ -359,7 +359,7 @@ func (d *Dispatcher) resume(ctx context.Context, lane bot.Lane, a *bot.Arrival, 
 	return d.goOnWith(ctx, &held, t, j)
 }
 
-func (d *Dispatcher) settledLane(ctx context.Context, session string, err error) bool {
+func (d *Dispatcher) settledLane(ctx context.Context, session bot.SessionKey, err error) bool {
 	if err != nil {
 		d.claimFailed(ctx, session, err)
 		return false
@@ -374,7 +374,7 @@ func (d *Dispatcher) turnOf(lane *bot.Lane, t *task) *agent.Turn {
 		ID: lane.Turn, Request: requestID(lane.Turn), System: t.rules.System, Tools: tools.Only(t.rules.Allowed), Group: place.Group,
 		Shared: place.Group && t.rules.SharedSession,
 		Origin: tools.Origin{
-			Channel: place.Channel, Session: lane.Session, Chat: place.ChatKey(), Turn: lane.Turn, Caller: t.msg.Caller, Admin: t.verdict.Admin,
+			Channel: place.Channel, Session: string(lane.Session), Chat: place.ChatKey(), Turn: lane.Turn, Caller: t.msg.Caller, Admin: t.verdict.Admin,
 			Alone: !d.parts.Approvals.Reachable(place, t.msg.Caller),
 		},
 	}

@@ -42,39 +42,35 @@ func (m *Map) Load(ctx context.Context, store bot.Facts, now time.Time) error {
 }
 
 // follow gives the names of a session from this one on along the ids of its chat.
-func (m *Map) follow(session string, ids func(*Map) map[string]string) []string {
-	list := []string{session}
-	parts := strings.Split(session, "/") // channel, bot, surface, chat, thread, person
-	if len(parts) < 4 {
-		return list
-	}
+func (m *Map) follow(session bot.SessionKey, ids func(*Map) map[string]string) []bot.SessionKey {
+	list := []bot.SessionKey{session}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for range ids(m) { // bounded: ids that lead in a circle come from no messenger
-		id, ok := ids(m)[parts[0]+"/"+parts[3]]
+		id, ok := ids(m)[session.Channel()+"/"+session.Chat()]
 		if !ok {
 			break
 		}
-		parts[3] = id
-		list = append(list, strings.Join(parts, "/"))
+		session = session.WithChat(id)
+		list = append(list, session)
 	}
 	return list
 }
 
 // First is the name of a session as long as its chat had its first id.
-func (m *Map) First(session string) string {
+func (m *Map) First(session bot.SessionKey) bot.SessionKey {
 	list := m.follow(session, func(m *Map) map[string]string { return m.old })
 	return list[len(list)-1]
 }
 
 // Current is the name of a session now.
-func (m *Map) Current(session string) string {
+func (m *Map) Current(session bot.SessionKey) bot.SessionKey {
 	list := m.follow(session, func(m *Map) map[string]string { return m.next })
 	return list[len(list)-1]
 }
 
 // Names are all names of a session that there were, its current one first.
-func (m *Map) Names(session string) []string {
+func (m *Map) Names(session bot.SessionKey) []bot.SessionKey {
 	return m.follow(m.Current(session), func(m *Map) map[string]string { return m.old })
 }
 

@@ -37,8 +37,8 @@ func TestNames(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	got := [][]string{m.Names(first), m.Names(last), {m.First(last), m.First(second), m.Current(second), m.Current("terminal/main"), m.First("x")}}
-	want := [][]string{{last, second, first}, {last, second, first}, {first, first, last, "terminal/main", "x"}}
+	got := [][]bot.SessionKey{m.Names(first), m.Names(last), {m.First(last), m.First(second), m.Current(second), m.Current("terminal/main"), m.First("x")}}
+	want := [][]bot.SessionKey{{last, second, first}, {last, second, first}, {first, first, last, "terminal/main", "x"}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("names (-want +got):\n%s", diff)
 	}
@@ -66,8 +66,8 @@ func TestJoinWorkspaces(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			store, told := bottest.New(), []string{}
-			c := moves.Workspaces{Root: t.TempDir(), Map: &moves.Map{}, Log: zerolog.Nop(), Tell: func(_ context.Context, session, text string) error {
-				told = append(told, session+" "+text)
+			c := moves.Workspaces{Root: t.TempDir(), Map: &moves.Map{}, Log: zerolog.Nop(), Tell: func(_ context.Context, session bot.SessionKey, text string) error {
+				told = append(told, string(session)+" "+text)
 				return nil
 			}}
 			moved := bot.Fact{Bucket: bot.MovedBucket, Key: "telegram/-6", Value: "-5"}

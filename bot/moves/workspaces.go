@@ -10,16 +10,21 @@ import (
 	"strings"
 
 	"github.com/rs/zerolog"
+
+	"github.com/zephbot/zephbot/bot"
 )
 
 // WorkspaceName is the directory of a session.
-func WorkspaceName(session string) string {
+func WorkspaceName(session bot.SessionKey) string { return directory(string(session)) }
+
+// directory is a text as the name of a directory.
+func directory(text string) string {
 	name := strings.Map(func(r rune) rune {
 		if r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r == '-' {
 			return r
 		}
 		return '_'
-	}, strings.ToLower(session))
+	}, strings.ToLower(text))
 	if name == "" {
 		return "none"
 	}
@@ -31,12 +36,12 @@ type Workspaces struct {
 	Root string
 	Map  *Map
 	// Tell has the model of a session told about its files at its next turn.
-	Tell func(ctx context.Context, session, text string) error
+	Tell func(ctx context.Context, session bot.SessionKey, text string) error
 	Log  zerolog.Logger
 }
 
 // Dir is the directory of a session. It need not exist.
-func (w *Workspaces) Dir(session string) string {
+func (w *Workspaces) Dir(session bot.SessionKey) string {
 	return filepath.Join(w.Root, WorkspaceName(w.Map.First(session)))
 }
 
@@ -60,17 +65,14 @@ func (w *Workspaces) Join(ctx context.Context) {
 }
 
 // movedSession reads the name of a directory as that of a session of a chat; names of sessions hold "/" only between their parts.
-func movedSession(name, channel, chat string) (session string, ok bool) {
-	parts := strings.Split(name, "_")
-	if len(parts) != 6 || parts[0] != WorkspaceName(channel) || parts[3] != chat {
-		return "", false
-	}
-	parts[0] = channel
-	return strings.Join(parts, "/"), true
+func movedSession(name, channel, chat string) (session bot.SessionKey, ok bool) {
+	rest, ok := strings.CutPrefix(name, directory(channel)+"_")
+	session = bot.SessionKey(channel + "/" + strings.ReplaceAll(rest, "_", "/"))
+	return session, ok && session.Valid() && session.Chat() == chat
 }
 
 // join moves a directory to where its session works: as the session's directory, or into that under a name.
-func (w *Workspaces) join(ctx context.Context, session, from, name string) error {
+func (w *Workspaces) join(ctx context.Context, session bot.SessionKey, from, name string) error {
 	source, target := filepath.Join(w.Root, from), w.Dir(session)
 	if source == target {
 		return nil

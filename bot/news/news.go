@@ -70,23 +70,25 @@ type Ledger struct {
 	deps Deps
 
 	mu     sync.Mutex
-	loaded bool           // may is complete
-	may    map[string]int // by session: the number of its newest piece
+	loaded bool                   // may is complete
+	may    map[bot.SessionKey]int // by session: the number of its newest piece
 	n      int
 }
 
 // New makes a Ledger. It reads the store when it is asked first.
-func New(deps Deps) *Ledger { return &Ledger{deps: deps, may: map[string]int{}} }
+func New(deps Deps) *Ledger { return &Ledger{deps: deps, may: map[bot.SessionKey]int{}} }
 
 // newsKey puts news of a session in the order of time.
-func newsKey(session string, at time.Time, id string) string {
+func newsKey(session bot.SessionKey, at time.Time, id string) string {
 	return fmt.Sprintf("%s/%020d/%s", session, at.UnixNano(), id)
 }
 
 // sessionOf is the session in a key.
-func sessionOf(key string) string {
-	parts := strings.Split(key, "/")
-	return strings.Join(parts[:max(0, len(parts)-2)], "/")
+func sessionOf(key string) bot.SessionKey {
+	for range 2 { // the id and the time
+		key = key[:max(0, strings.LastIndexByte(key, '/'))]
+	}
+	return bot.SessionKey(key)
 }
 
 func fact(bucket, key string, i item) bot.Fact {
@@ -95,7 +97,7 @@ func fact(bucket, key string, i item) bot.Fact {
 }
 
 func begunKey(run shell.BackgroundRun) string {
-	return newsKey(run.Origin.Session, run.Started, run.ID)
+	return newsKey(bot.SessionKey(run.Origin.Session), run.Started, run.ID)
 }
 
 // Begun implements shell.Ledger.
@@ -109,20 +111,20 @@ func (n *Ledger) Begun(ctx context.Context, run shell.BackgroundRun) error {
 
 // Ended implements shell.Ledger: that it is under way ends with the news of its end.
 func (n *Ledger) Ended(ctx context.Context, done shell.Completion) error {
-	at := done.Started.Add(done.Elapsed)
-	change := &bot.Change{Facts: []bot.Fact{fact(newsBucket, newsKey(done.Origin.Session, at, done.ID), item{Kind: runItem, Text: done.Message()})}}
-	for _, session := range n.deps.Moves.Names(done.Origin.Session) { // the group may have got a new id meanwhile, and the fact with it
+	at, session := done.Started.Add(done.Elapsed), bot.SessionKey(done.Origin.Session)
+	change := &bot.Change{Facts: []bot.Fact{fact(newsBucket, newsKey(session, at, done.ID), item{Kind: runItem, Text: done.Message()})}}
+	for _, name := range n.deps.Moves.Names(session) { // the group may have got a new id meanwhile, and the fact with it
 		run := done.BackgroundRun
-		run.Origin.Session = session
+		run.Origin.Session = string(name)
 		change.Facts = append(change.Facts, bot.Fact{Bucket: runBucket, Key: begunKey(run)})
 	}
 	err := n.deps.Keeper.Keep(ctx, change)
-	n.Note(done.Origin.Session)
+	n.Note(session)
 	return err
 }
 
 // About is what the model of a session is told of a server; false when that concerns people alone.
-func About(session string, at time.Time, n mcp.Notice) (bot.Fact, bool) {
+func About(session bot.SessionKey, at time.Time, n mcp.Notice) (bot.Fact, bool) {
 	switch n.Kind {
 	case mcp.Away, mcp.Back, mcp.Changed, mcp.Withdrawn:
 		return fact(newsBucket, newsKey(session, at, n.Server+"-"+string(n.Kind)), item{Kind: otherItem, Text: n.Text}), true
@@ -132,7 +134,7 @@ func About(session string, at time.Time, n mcp.Notice) (bot.Fact, bool) {
 }
 
 // TellLater has the model of a session told something of ours at its next turn. It returns once that is stored.
-func (n *Ledger) TellLater(ctx context.Context, session, text string) error {
+func (n *Ledger) TellLater(ctx context.Context, session bot.SessionKey, text string) error {
 	ctx, cancel := context.WithTimeout(ctx, noteWithin)
 	defer cancel()
 	told := fact(newsBucket, newsKey(session, n.deps.Now(), "files"), item{Kind: otherItem, Text: text})
@@ -144,7 +146,7 @@ func (n *Ledger) TellLater(ctx context.Context, session, text string) error {
 }
 
 // Note remembers that a session may have news. It is called after they were stored.
-func (n *Ledger) Note(session string) {
+func (n *Ledger) Note(session bot.SessionKey) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.n++
@@ -181,7 +183,7 @@ func (n *Ledger) load(ctx context.Context) error {
 }
 
 // Read gives what has happened since a session's last turn. It is told once the Change that deletes News.Told is in.
-func (n *Ledger) Read(ctx context.Context, session string) (turn.News, error) {
+func (n *Ledger) Read(ctx context.Context, session bot.SessionKey) (turn.News, error) {
 	if err := n.load(ctx); err != nil {
 		return turn.News{}, err
 	}
@@ -194,7 +196,7 @@ func (n *Ledger) Read(ctx context.Context, session string) (turn.News, error) {
 	var found []bot.Fact
 	for _, name := range n.deps.Moves.Names(session) {
 		for _, bucket := range []string{newsBucket, runBucket} {
-			facts, err := n.deps.Store.FactsOf(ctx, bucket, name+"/", n.deps.Now())
+			facts, err := n.deps.Store.FactsOf(ctx, bucket, string(name)+"/", n.deps.Now())
 			if err != nil {
 				return turn.News{}, fmt.Errorf("read the news: %w", err)
 			}
@@ -213,7 +215,7 @@ func (n *Ledger) Read(ctx context.Context, session string) (turn.News, error) {
 
 // tell puts news into words, in the order of time.
 func (n *Ledger) tell(found []bot.Fact) turn.News {
-	when := func(f bot.Fact) string { return strings.TrimPrefix(f.Key, sessionOf(f.Key)) }
+	when := func(f bot.Fact) string { return strings.TrimPrefix(f.Key, string(sessionOf(f.Key))) }
 	slices.SortStableFunc(found, func(a, b bot.Fact) int { return cmp.Compare(when(a), when(b)) })
 	var out turn.News
 	var runs, servers []string

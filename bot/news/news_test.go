@@ -61,7 +61,7 @@ func run(id string, started time.Time) shell.BackgroundRun {
 }
 
 // told reads the news of a session and begins a turn with them.
-func told(t *testing.T, l *living, session string) string {
+func told(t *testing.T, l *living, session bot.SessionKey) string {
 	t.Helper()
 	told, err := l.Read(t.Context(), session)
 	if err != nil {
@@ -172,7 +172,7 @@ func TestNewsFollowAGroup(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.Reload()
-	now := strings.Replace(session, "-5", "-7", 1)
+	now := bot.SessionKey(session).WithChat("-7")
 	if text := told(t, c, now); !strings.Contains(text, "built") {
 		t.Errorf("told %q", text)
 	}

@@ -123,7 +123,7 @@ func mcpCall(call *turn.Call, verb string, args map[string]any, by string, err e
 	id, _ := args["id"].(string)
 	c := &tools.Call{
 		ID: call.Message.ID, Tool: "/mcp " + verb, Args: raw, Trail: &tools.Trail{ApprovedBy: by, MCPServer: id},
-		Origin: tools.Origin{Channel: call.Message.Place.Channel, Session: call.Session, Chat: call.Message.Place.ChatKey(), Caller: call.Message.Caller, Admin: call.Admin},
+		Origin: tools.Origin{Channel: call.Message.Place.Channel, Session: string(call.Session), Chat: call.Message.Place.ChatKey(), Caller: call.Message.Caller, Admin: call.Admin},
 	}
 	if e, ok := errors.AsType[*guard.Error](err); ok {
 		c.Trail.MCPErrorCode = string(e.Code)

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/zephbot/zephbot/bot"
@@ -34,15 +33,15 @@ const jobSession = "mcp/"
 
 // Job is a command that takes a while, by the id of its message.
 type Job struct {
-	Verb    string      `json:"verb"` // add, restart, remove, accept, signin
-	ID      string      `json:"id"`
-	Target  []string    `json:"target,omitempty"`
-	Session string      `json:"session"`
-	Message bot.Message `json:"message"`
-	At      time.Time   `json:"at"`
-	Owner   string      `json:"owner"`           // the process that carries it out; another one was interrupted
-	Count   int         `json:"count,omitempty"` // of remove: the tools that go
-	Names   []string    `json:"names,omitempty"` // of accept: the tools that are accepted
+	Verb    string         `json:"verb"` // add, restart, remove, accept, signin
+	ID      string         `json:"id"`
+	Target  []string       `json:"target,omitempty"`
+	Session bot.SessionKey `json:"session"`
+	Message bot.Message    `json:"message"`
+	At      time.Time      `json:"at"`
+	Owner   string         `json:"owner"`           // the process that carries it out; another one was interrupted
+	Count   int            `json:"count,omitempty"` // of remove: the tools that go
+	Names   []string       `json:"names,omitempty"` // of accept: the tools that are accepted
 }
 
 func (j Job) call() *turn.Call {
@@ -157,7 +156,7 @@ func (d *Desk) propose(ctx context.Context, j Job, change *bot.Change) error {
 	show := w.ServerAdd(language, p)
 	key := jobSession + j.Message.ID
 	asked := turn.Asked{
-		Session: key, Turn: key, Place: j.Message.Place, Caller: j.Message.Caller, Name: j.Message.Name, Language: language,
+		Session: bot.SessionKey(key), Turn: key, Place: j.Message.Place, Caller: j.Message.Caller, Name: j.Message.Name, Language: language,
 		Questions: []tools.Question{{Call: key, Tool: jobTool, Hash: j.hash(), Show: show, Caller: j.Message.Caller, Args: string(raw)}},
 	}
 	if j.Message.Place.Group {
@@ -217,8 +216,8 @@ func (d *Desk) resume(ctx context.Context, list []Job) {
 // relocated is a job in the chat where its session is now.
 func (d *Desk) relocated(j Job) Job {
 	j.Session = d.deps.Moves.Current(j.Session)
-	if parts := strings.Split(j.Session, "/"); len(parts) == 6 && parts[3] != j.Message.Place.Chat {
-		j.Message.Place.Chat, j.Message.Message = parts[3], ""
+	if chat := j.Session.Chat(); chat != "" && chat != j.Message.Place.Chat {
+		j.Message.Place.Chat, j.Message.Message = chat, ""
 	}
 	return j
 }

@@ -53,7 +53,8 @@ func (q Questions) Expired(ctx context.Context, now time.Time) ([]turn.Effect, e
 func (q Questions) follow(ctx context.Context, e turn.Effect) turn.Effect {
 	for _, d := range e.Change.Decide {
 		asked, err := q.Desk.deps.Store.Approval(ctx, d.ID)
-		if err != nil || !strings.HasPrefix(asked.Session, jobSession) {
+		job, ok := strings.CutPrefix(string(asked.Session), jobSession)
+		if err != nil || !ok {
 			continue
 		}
 		e.Decided = nil // of one question: there is no conversation
@@ -67,7 +68,7 @@ func (q Questions) follow(ctx context.Context, e turn.Effect) turn.Effect {
 				}
 				next.Decided = nil
 			}
-			return next, q.Desk.goOn(ctx, strings.TrimPrefix(asked.Session, jobSession))
+			return next, q.Desk.goOn(ctx, job)
 		}
 	}
 	return e

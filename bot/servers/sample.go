@@ -14,7 +14,7 @@ const maxSampleTokens = 2000
 
 // Approvals finds the question about a tool call.
 type Approvals interface {
-	ApprovalOf(ctx context.Context, session, call string) (bot.Approval, error)
+	ApprovalOf(ctx context.Context, session bot.SessionKey, call string) (bot.Approval, error)
 }
 
 // Sampler answers servers that ask the model.
@@ -28,7 +28,7 @@ func (s Sampler) Sample(ctx context.Context, r mcp.SampleRequest) (mcp.SampleRes
 	if s.Approvals == nil {
 		return mcp.SampleResult{}, errors.New("nobody approved this")
 	}
-	a, err := s.Approvals.ApprovalOf(ctx, r.Origin.Session, r.Call)
+	a, err := s.Approvals.ApprovalOf(ctx, bot.SessionKey(r.Origin.Session), r.Call)
 	if err != nil || a.State != bot.Approved {
 		return mcp.SampleResult{}, errors.Join(errors.New("the call was not approved by a person"), err)
 	}

@@ -27,7 +27,7 @@ func (m *model) Chat(_ context.Context, req *llm.Request, _ func(string)) (*llm.
 // one is the only question that was asked.
 type one bot.Approval
 
-func (o one) ApprovalOf(_ context.Context, session, call string) (bot.Approval, error) {
+func (o one) ApprovalOf(_ context.Context, session bot.SessionKey, call string) (bot.Approval, error) {
 	if session != o.Session || call != o.Call {
 		return bot.Approval{}, bot.ErrNotFound
 	}

@@ -25,7 +25,7 @@ import (
 // Store is what a Desk reads (bot.Store); it writes through a Keeper.
 type Store interface {
 	bot.Facts
-	Lane(ctx context.Context, session string) (bot.Lane, error)
+	Lane(ctx context.Context, session bot.SessionKey) (bot.Lane, error)
 	Approval(ctx context.Context, id string) (bot.Approval, error)
 }
 
@@ -47,7 +47,7 @@ type Audit interface {
 }
 
 // News is told which sessions have some (news.Ledger).
-type News interface{ Note(session string) }
+type News interface{ Note(session bot.SessionKey) }
 
 // Setup is what is configured about servers.
 type Setup struct {

@@ -25,8 +25,8 @@ func (d *Desk) tellLater(ctx context.Context, call *turn.Call, what, text string
 // Tell returns what tells the chats that use a server, and their models at the next turn, what happened to it.
 func (d *Desk) Tell(ctx context.Context) func(mcp.Notice) {
 	return func(n mcp.Notice) {
-		for i, session := range n.Sessions {
-			session = d.deps.Moves.Current(session)
+		for i, name := range n.Sessions {
+			session := d.deps.Moves.Current(bot.SessionKey(name))
 			var lane bot.Lane
 			err := d.deps.Keeper.Insist(ctx, func() (err error) {
 				lane, err = d.deps.Store.Lane(ctx, session)

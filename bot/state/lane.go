@@ -8,7 +8,7 @@ import (
 )
 
 // Idle is the lane of a session that was never seen.
-func Idle(session string) bot.Lane { return bot.Lane{Session: session, State: bot.Idle} }
+func Idle(session bot.SessionKey) bot.Lane { return bot.Lane{Session: session, State: bot.Idle} }
 
 // Claim takes a lane for a worker. bot.ErrLost when somebody else holds it, or has held it since the claimant read its fence.
 func Claim(lane bot.Lane, c *bot.Claim) (bot.Lane, error) {

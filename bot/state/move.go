@@ -12,13 +12,13 @@ import (
 const movedText = "The group got a new id while this was being worked on, and the work was given up."
 
 // Rename gives a key under the new id of a chat that moves: a session's, or any key that begins with the key of the chat. false = it is another's.
-func Rename(m *bot.Move, key string) (string, bool) {
-	parts := strings.SplitN(key, "/", 5) // channel, bot, surface, chat, rest
-	if len(parts) < 4 || parts[0] != m.Channel || parts[1] != m.Bot || parts[3] != m.From {
+func Rename[K ~string](m *bot.Move, key K) (K, bool) {
+	place, rest, ok := bot.CutChat(string(key))
+	if !ok || place.Channel != m.Channel || place.Bot != m.Bot || place.Chat != m.From {
 		return key, false
 	}
-	parts[3] = m.To
-	return strings.Join(parts, "/"), true
+	place.Chat = m.To
+	return K(place.ChatKey() + rest), true
 }
 
 // chargePrefix begins the scope of what a chat was charged.

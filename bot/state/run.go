@@ -15,7 +15,7 @@ type run struct {
 	world     *World
 	now       time.Time
 	numbers   Numbers
-	lanes     table[string, bot.Lane]
+	lanes     table[bot.SessionKey, bot.Lane]
 	arrivals  table[int64, Arrival]
 	questions table[string, Question]
 	rows      table[int64, Delivery]
@@ -28,7 +28,7 @@ type run struct {
 func Run(c *bot.Change, world *World, now time.Time) (*Result, error) {
 	r := run{
 		change: c, world: world, now: now, numbers: world.Numbers, result: &Result{Applied: &bot.Applied{}},
-		lanes:     table[string, bot.Lane]{loaded: world.Lanes},
+		lanes:     table[bot.SessionKey, bot.Lane]{loaded: world.Lanes},
 		arrivals:  table[int64, Arrival]{loaded: world.Arrivals},
 		questions: table[string, Question]{loaded: world.Questions},
 		rows:      table[int64, Delivery]{loaded: world.Rows},
@@ -71,7 +71,7 @@ func Run(c *bot.Change, world *World, now time.Time) (*Result, error) {
 
 // done lists what is to be written.
 func (r *run) done() *Result {
-	r.result.Lanes = r.lanes.sorted(cmp.Compare[string])
+	r.result.Lanes = r.lanes.sorted(cmp.Compare[bot.SessionKey])
 	r.result.Arrivals = r.arrivals.sorted(cmp.Compare[int64])
 	r.result.Rows = r.rows.sorted(cmp.Compare[int64])
 	for _, w := range r.questions.sorted(cmp.Compare[string]) {
@@ -89,7 +89,7 @@ func (r *run) done() *Result {
 	return r.result
 }
 
-func (r *run) lane(session string) bot.Lane {
+func (r *run) lane(session bot.SessionKey) bot.Lane {
 	if lane, ok := r.lanes.get(session); ok {
 		return lane
 	}

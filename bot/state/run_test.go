@@ -35,7 +35,7 @@ func full() (*bot.Change, *state.World) {
 	}
 	waiting := state.Arrival{State: state.Waiting}
 	world := &state.World{
-		Lanes:    map[string]bot.Lane{"s": {Session: "s", State: bot.Idle, Fence: 1, Last: 5}},
+		Lanes:    map[bot.SessionKey]bot.Lane{"s": {Session: "s", State: bot.Idle, Fence: 1, Last: 5}},
 		Arrivals: map[int64]state.Arrival{1: waiting, 2: waiting, 3: waiting, 4: waiting},
 		Questions: map[string]state.Question{
 			"q1": {Approval: bot.Approval{ID: "q1", State: bot.Open, Session: "s", Needed: 1}, N: 1},
@@ -69,8 +69,8 @@ func TestRunDoesAllParts(t *testing.T) {
 	same(t, "questions", got.Ask, []state.NewQuestion{{Question: state.Question{
 		N: 31, Approval: bot.Approval{ID: "q2", Session: "s", Short: "x", Turn: "t", State: bot.Open, Needed: 1, Row: 41},
 	}}})
-	same(t, "journal", []any{got.Entries, got.Forget}, []any{int64(6), "s"})
-	same(t, "lanes", got.Lanes, []state.Write[string, bot.Lane]{
+	same(t, "journal", []any{got.Entries, got.Forget}, []any{int64(6), bot.SessionKey("s")})
+	same(t, "lanes", got.Lanes, []state.Write[bot.SessionKey, bot.Lane]{
 		{Key: "a", New: bot.Lane{Session: "a", State: bot.Running}},
 		{
 			Key: "s", Exists: true, Old: world.Lanes["s"],
@@ -109,7 +109,7 @@ func TestNeedsOf(t *testing.T) {
 	t.Parallel()
 	change, _ := full()
 	same(t, "needs", state.NeedsOf(change), state.Needs{
-		Lanes: []string{"a", "s"}, Waiting: "s", Arrivals: []int64{1, 2, 3, 4}, Arrived: []state.ArrivalKey{{Channel: "c", Bot: "b", ID: "9"}},
+		Lanes: []bot.SessionKey{"a", "s"}, Waiting: "s", Arrivals: []int64{1, 2, 3, 4}, Arrived: []state.ArrivalKey{{Channel: "c", Bot: "b", ID: "9"}},
 		Asked: []string{"q1", "q2"}, OpenOf: "a", Shorts: []state.ShortName{{Short: "x"}}, Rows: []int64{6}, Keys: []string{"known", "new"},
 		Facts: []state.FactKey{{Bucket: "a", Key: "k"}, {Bucket: "b", Key: "k"}}, NewArrivals: 1, NewQuestions: 1, NewRows: 4,
 	})

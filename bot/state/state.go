@@ -30,15 +30,15 @@ import (
 
 // Needs lists what the outcome of a Change depends on. Every list is sorted and holds each key once.
 type Needs struct {
-	Lanes    []string     // sessions
-	Waiting  string       // session of which one must know whether any arrival waits in its lane; "" = of none
-	Arrivals []int64      // by Seq
-	Arrived  []ArrivalKey // keys of new arrivals
-	Asked    []string     // questions by id; those of new questions are among them
-	OpenOf   string       // session of which all open questions are needed; "" = of none
-	Shorts   []ShortName  // open questions with these names are needed
-	Rows     []int64      // outbox rows by id
-	Keys     []string     // keys of new outbox rows, "" left out
+	Lanes    []bot.SessionKey
+	Waiting  bot.SessionKey // session of which one must know whether any arrival waits in its lane; "" = of none
+	Arrivals []int64        // by Seq
+	Arrived  []ArrivalKey   // keys of new arrivals
+	Asked    []string       // questions by id; those of new questions are among them
+	OpenOf   bot.SessionKey // session of which all open questions are needed; "" = of none
+	Shorts   []ShortName    // open questions with these names are needed
+	Rows     []int64        // outbox rows by id
+	Keys     []string       // keys of new outbox rows, "" left out
 	Facts    []FactKey
 	// How many numbers new rows need at most.
 	NewArrivals, NewQuestions, NewRows int
@@ -58,7 +58,7 @@ type FactKey struct{ Bucket, Key string }
 
 // World is what a store has of Needs. What is missing in a map does not exist. Run changes nothing in it.
 type World struct {
-	Lanes     map[string]bot.Lane
+	Lanes     map[bot.SessionKey]bot.Lane
 	Waiting   bool // an arrival waits in the lane of Needs.Waiting
 	Arrivals  map[int64]Arrival
 	Arrived   map[ArrivalKey]int64 // Seq of those that are known
@@ -107,9 +107,9 @@ type Result struct {
 	Arrive    []NewArrival
 	Send      []NewRow
 	Ask       []NewQuestion
-	Entries   int64  // number of the first entry of Append
-	Forget    string // session that began anew: its stored outputs are deleted; "" = none
-	Lanes     []Write[string, bot.Lane]
+	Entries   int64          // number of the first entry of Append
+	Forget    bot.SessionKey // session that began anew: its stored outputs are deleted; "" = none
+	Lanes     []Write[bot.SessionKey, bot.Lane]
 	Arrivals  []Write[int64, Arrival]
 	Questions []Write[string, Question]
 	Rows      []Write[int64, Delivery]
@@ -146,7 +146,7 @@ func (n *Needs) lanes(c *bot.Change) {
 	if c.PlaceholderOf != "" {
 		n.Lanes = append(n.Lanes, c.PlaceholderOf)
 	}
-	n.Lanes = unique(n.Lanes, cmp.Compare[string])
+	n.Lanes = unique(n.Lanes, cmp.Compare[bot.SessionKey])
 }
 
 func (n *Needs) arrivals(c *bot.Change) {

@@ -19,7 +19,7 @@ type upload struct {
 	mark []byte
 	file *bot.File
 	from blob.Opener
-	of   string          // session
+	of   bot.SessionKey
 	ctx  context.Context //nolint:containedctx // of the request, for a content that is opened while it is sent
 }
 

@@ -72,13 +72,13 @@ func New(opts Options) *Terminal {
 
 // Event is one line of --json output.
 type Event struct {
-	Type     string `json:"type"` // delta tool_started tool_finished notice approval answer error
-	Session  string `json:"session"`
-	Turn     string `json:"turn"`
-	Text     string `json:"text,omitempty"`
-	Call     string `json:"call,omitempty"`
-	Tool     string `json:"tool,omitempty"`
-	Approval string `json:"approval,omitempty"`
+	Type     string         `json:"type"` // delta tool_started tool_finished notice approval answer error
+	Session  bot.SessionKey `json:"session"`
+	Turn     string         `json:"turn"`
+	Text     string         `json:"text,omitempty"`
+	Call     string         `json:"call,omitempty"`
+	Tool     string         `json:"tool,omitempty"`
+	Approval string         `json:"approval,omitempty"`
 }
 
 func (t *Terminal) place() bot.Place {
@@ -86,7 +86,7 @@ func (t *Terminal) place() bot.Place {
 }
 
 // Session is the key of the conversation.
-func (t *Terminal) Session() string { return t.place().SessionKey("") }
+func (t *Terminal) Session() bot.SessionKey { return t.place().SessionKey("") }
 
 // Decode implements bot.Decoder: what is stored is the message itself.
 func (t *Terminal) Decode(raw []byte) (bot.Message, error) {

@@ -73,7 +73,7 @@ const (
 // Call is a command on its way.
 type Call struct {
 	Message *bot.Message
-	Session string
+	Session bot.SessionKey
 	Admin   bool
 	Running bool // a turn of this session is running in this process
 }
@@ -82,15 +82,15 @@ type Call struct {
 // state moved on (ErrDecided, ErrConflict), it is asked for again.
 type Effect struct {
 	Change  bot.Change
-	Stop    []string // sessions whose running turn is to be stopped once the Change is in
-	Decided []string // sessions whose parked turn has a decision
-	Wake    []string // sessions to look at
+	Stop    []bot.SessionKey // sessions whose running turn is to be stopped once the Change is in
+	Decided []bot.SessionKey // sessions whose parked turn has a decision
+	Wake    []bot.SessionKey // sessions to look at
 	// Then says what follows from what the store made of the Change (a vote that turned out to be the last); may be nil. It is applied too.
 	Then func(ctx context.Context, applied *bot.Applied) (Effect, error)
 }
 
 // TurnToStop is the turn of a session that the Change asks to stop; "" = any.
-func (e *Effect) TurnToStop(session string) string {
+func (e *Effect) TurnToStop(session bot.SessionKey) string {
 	for i := range e.Change.Lanes {
 		if u := &e.Change.Lanes[i]; u.Session == session && u.Stop != nil {
 			return *u.Stop
@@ -107,13 +107,14 @@ type Commands interface {
 
 // Asked is a turn's questions on their way to people.
 type Asked struct {
-	Session, Turn string
-	Place         bot.Place
-	Caller, Name  string
-	Language      string
-	ReplyTo       string
-	Questions     []tools.Question
-	Stats         journal.Stats
+	Session      bot.SessionKey
+	Turn         string
+	Place        bot.Place
+	Caller, Name string
+	Language     string
+	ReplyTo      string
+	Questions    []tools.Question
+	Stats        journal.Stats
 }
 
 // Approvals puts questions to people and takes their decisions (bot/approval).
@@ -126,7 +127,7 @@ type Approvals interface {
 	// Expired decides what nobody decided in time; nil effects when there is nothing.
 	Expired(ctx context.Context, now time.Time) ([]Effect, error)
 	// Withdraw adds the withdrawal of a turn's open questions, and of their cards, to change.
-	Withdraw(ctx context.Context, session, turn, by string, change *bot.Change) error
+	Withdraw(ctx context.Context, session bot.SessionKey, turn, by string, change *bot.Change) error
 }
 
 // Progress shows a running turn to the person who waits.

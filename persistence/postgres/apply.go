@@ -233,7 +233,7 @@ func (t *try) look(ctx context.Context, w *write) (made bool, err error) {
 	}
 	b = &batch{}
 	b.read(func(r row) error { return r.Scan(&made) }, wasMade, w.number)
-	var sessions []string
+	var sessions []bot.SessionKey
 	for _, n := range w.result.Send {
 		sessions = append(sessions, w.change.Send[n.Index].Session)
 	}

@@ -108,9 +108,9 @@ type write struct {
 	needs  *state.Needs
 	world  *state.World
 	result *state.Result
-	lanes  map[string]known
+	lanes  map[bot.SessionKey]known
 	// versions are those of the lanes as they are written.
-	versions map[string]int64
+	versions map[bot.SessionKey]int64
 	guess    bool // nothing of the world is locked
 	number   int64
 	seqs     []int64 // that arrivals were given
@@ -118,7 +118,7 @@ type write struct {
 }
 
 func newWrite(change *bot.Change, needs *state.Needs) *write {
-	return &write{change: change, needs: needs, lanes: map[string]known{}, versions: map[string]int64{}, number: newVersion()}
+	return &write{change: change, needs: needs, lanes: map[bot.SessionKey]known{}, versions: map[bot.SessionKey]int64{}, number: newVersion()}
 }
 
 // statements makes them. What refuses comes before what inserts, so that a refused Change uses up no number.
@@ -187,7 +187,7 @@ func (w *write) keepLanes() {
 		return
 	}
 	for _, session := range w.needs.Lanes {
-		if slices.ContainsFunc(w.result.Lanes, func(l state.Write[string, bot.Lane]) bool { return l.Key == session }) {
+		if slices.ContainsFunc(w.result.Lanes, func(l state.Write[bot.SessionKey, bot.Lane]) bool { return l.Key == session }) {
 			continue
 		}
 		if version := w.lanes[session].version; version > 0 {

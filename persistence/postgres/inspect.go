@@ -27,7 +27,7 @@ func (r *reader) Approval(ctx context.Context, id string) (bot.Approval, error) 
 }
 
 // ApprovalOf implements bot.Approvals.
-func (r *reader) ApprovalOf(ctx context.Context, session, call string) (bot.Approval, error) {
+func (r *reader) ApprovalOf(ctx context.Context, session bot.SessionKey, call string) (bot.Approval, error) {
 	return r.onlyApproval(ctx, "read question of call", "question of call "+call, approvalOfQuery, session, call)
 }
 
@@ -44,7 +44,7 @@ func (r *reader) onlyApproval(ctx context.Context, doing, what, query string, ar
 }
 
 // OpenApprovals implements bot.Approvals.
-func (r *reader) OpenApprovals(ctx context.Context, session string) ([]bot.Approval, error) {
+func (r *reader) OpenApprovals(ctx context.Context, session bot.SessionKey) ([]bot.Approval, error) {
 	query, args := openAllQuery, []any(nil)
 	if session != "" {
 		query, args = openQuery, []any{session}
@@ -54,7 +54,7 @@ func (r *reader) OpenApprovals(ctx context.Context, session string) ([]bot.Appro
 }
 
 // GrantedInSession implements bot.Approvals.
-func (r *reader) GrantedInSession(ctx context.Context, session, hash string) (bot.Approval, bool, error) {
+func (r *reader) GrantedInSession(ctx context.Context, session bot.SessionKey, hash string) (bot.Approval, bool, error) {
 	found, err := list(ctx, r, scanApproval, grantedQuery, session, hash)
 	if err != nil || len(found) == 0 {
 		return bot.Approval{}, false, r.problem("read grants", err)
@@ -126,7 +126,7 @@ const (
 )
 
 // Rows implements bot.Inspector.
-func (r *reader) Rows(ctx context.Context, session string, limit int) ([]bot.Row, error) {
+func (r *reader) Rows(ctx context.Context, session bot.SessionKey, limit int) ([]bot.Row, error) {
 	rows, err := list(ctx, r, scanRow, rowsQuery, session, atMost(limit))
 	slices.Reverse(rows)
 	return rows, r.problem("list rows", err)

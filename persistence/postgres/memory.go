@@ -23,15 +23,15 @@ type known struct {
 // concurrent use.
 type memory struct {
 	mu    sync.Mutex
-	lanes map[string]known
+	lanes map[bot.SessionKey]known
 	rows  map[int64]state.Delivery
 }
 
 func newMemory() *memory {
-	return &memory{lanes: map[string]known{}, rows: map[int64]state.Delivery{}}
+	return &memory{lanes: map[bot.SessionKey]known{}, rows: map[int64]state.Delivery{}}
 }
 
-func (m *memory) lane(session string) (known, bool) {
+func (m *memory) lane(session bot.SessionKey) (known, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	k, ok := m.lanes[session]

@@ -110,7 +110,7 @@ func (m *mover) texts(query string, args ...any) ([]string, error) {
 	}
 	var all []string
 	err = eachRow(rows, func(r row) error {
-		value, err := text(r)
+		value, err := text[string](r)
 		all = append(all, value)
 		return err
 	})
@@ -144,7 +144,7 @@ func (m *mover) lanes() error {
 	for from, to := range keys {
 		sessions = append(sessions, from, to)
 	}
-	locked := map[string]known{}
+	locked := map[bot.SessionKey]known{}
 	rows, err := m.conn.Query(m.ctx, lockLanes, sessions)
 	if err != nil {
 		return err
@@ -157,8 +157,8 @@ func (m *mover) lanes() error {
 		return err
 	}
 	for from, to := range keys {
-		met, found := locked[to]
-		if err := m.lane(locked[from].lane, met.lane, found); err != nil {
+		met, found := locked[bot.SessionKey(to)]
+		if err := m.lane(locked[bot.SessionKey(from)].lane, met.lane, found); err != nil {
 			return fmt.Errorf("session %s: %w", from, err)
 		}
 	}
@@ -182,7 +182,7 @@ func (m *mover) lane(from, to bot.Lane, met bool) error {
 	if err := m.shift(from.Session, session, merged.ShiftFrom); err != nil {
 		return err
 	}
-	for _, gone := range []string{from.Session, session} {
+	for _, gone := range []bot.SessionKey{from.Session, session} {
 		if err := m.exec(deleteLane, gone); err != nil {
 			return err
 		}
@@ -206,7 +206,7 @@ func (m *mover) end(merged *state.Merged) error {
 }
 
 // shift gives a journal to a session and moves its numbers up. In two steps, for numbers must not meet on the way.
-func (m *mover) shift(from, to string, by int64) error {
+func (m *mover) shift(from, to bot.SessionKey, by int64) error {
 	if from == to && by == 0 {
 		return nil
 	}

@@ -15,7 +15,7 @@ import (
 const laneQuery = `SELECT ` + laneColumns + `, version FROM lane WHERE session = $1`
 
 // Lane implements bot.Reader.
-func (r *reader) Lane(ctx context.Context, session string) (bot.Lane, error) {
+func (r *reader) Lane(ctx context.Context, session bot.SessionKey) (bot.Lane, error) {
 	k := known{lane: state.Idle(session)}
 	_, err := one(ctx, r, func(row row) (err error) {
 		k, err = scanKnown(row)
@@ -64,19 +64,23 @@ SELECT session FROM (
 ) AS work ORDER BY age, session LIMIT $5`
 
 // Ready implements bot.Reader.
-func (r *reader) Ready(ctx context.Context, channel, botID string, now time.Time, limit int) ([]string, error) {
-	sessions, err := list(ctx, r, text, readyQuery, channel, botID, nanos(r.clock.stored(now)), nanos(now), atMost(limit))
+func (r *reader) Ready(ctx context.Context, channel, botID string, now time.Time, limit int) ([]bot.SessionKey, error) {
+	sessions, err := list(ctx, r, text[bot.SessionKey], readyQuery, channel, botID, nanos(r.clock.stored(now)), nanos(now), atMost(limit))
 	return sessions, r.problem("list ready sessions", err)
 }
 
 // text reads a row of one text.
-func text(row row) (value string, err error) { return value, row.Scan(&value) }
+func text[K ~string](row row) (K, error) {
+	var value string
+	err := row.Scan(&value)
+	return K(value), err
+}
 
 const nextQuery = `SELECT ` + arrivalColumns + ` FROM inbox
 WHERE state = 'waiting' AND NOT express AND session <> '' AND session = $1 ORDER BY seq LIMIT $2`
 
 // Next implements bot.Reader.
-func (r *reader) Next(ctx context.Context, session string, limit int) ([]bot.Arrival, error) {
+func (r *reader) Next(ctx context.Context, session bot.SessionKey, limit int) ([]bot.Arrival, error) {
 	arrivals, err := list(ctx, r, scanArrival, nextQuery, session, atMost(limit))
 	return arrivals, r.problem("list waiting arrivals", err)
 }
@@ -97,15 +101,15 @@ WHERE state = 'waiting' AND NOT express AND session <> '' AND session >= $1 AND 
 func (r *reader) Tickets(ctx context.Context, scope string) ([]bot.Ticket, error) {
 	low, high := scopeRange(scope)
 	tickets, err := list(ctx, r, func(row row) (t bot.Ticket, err error) {
-		return t, row.Scan(&t.Seq, &t.Session, stamp{&t.At})
+		return t, row.Scan(&t.Seq, (*string)(&t.Session), stamp{&t.At})
 	}, queuedQuery, low, high)
 	return tickets, r.problem("list what waits", err)
 }
 
 // scopeRange gives the bounds of a scope as PostgreSQL can hold them. U+0001 is the sign after NUL, which no key has.
 func scopeRange(scope string) (low, high string) {
-	low, high = bot.ScopeRange(scope)
-	return low, strings.ReplaceAll(high, "\x00", "\x01")
+	from, until := bot.ScopeRange(scope)
+	return string(from), strings.ReplaceAll(string(until), "\x00", "\x01")
 }
 
 const busyQuery = `SELECT ` + laneColumns + ` FROM lane WHERE session >= $1 AND session < $2 AND turn <> '' ORDER BY session`
@@ -121,7 +125,7 @@ const journalQuery = `SELECT n, body FROM journal WHERE session = $1 AND n > $2
 AND n >= (SELECT COALESCE(MAX(n), 0) FROM journal WHERE session = $1 AND reset) ORDER BY n`
 
 // Journal implements bot.Reader.
-func (r *reader) Journal(ctx context.Context, session string, after int64) ([]journal.Entry, error) {
+func (r *reader) Journal(ctx context.Context, session bot.SessionKey, after int64) ([]journal.Entry, error) {
 	entries, err := list(ctx, r, scanEntry, journalQuery, session, after)
 	return entries, r.problem("read journal", err)
 }
@@ -142,7 +146,7 @@ const (
 )
 
 // Tail implements bot.Reader.
-func (r *reader) Tail(ctx context.Context, session string, room int) (journal.Tail, error) {
+func (r *reader) Tail(ctx context.Context, session bot.SessionKey, room int) (journal.Tail, error) {
 	back := journal.Back{Room: room}
 	most := int64(room) + tailExtra
 	for before, more := int64(math.MaxInt64), true; more; {

@@ -9,6 +9,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/zephbot/zephbot/bot"
 )
 
 // reader reads. Each query sees everything that was committed before it began. It changes nothing, so it is repeated while the server is away.
@@ -114,6 +116,14 @@ func cleaned(args []any) []any {
 			texts := make([]string, len(v))
 			for j := range v {
 				texts[j] = clean(v[j])
+			}
+			args[i] = texts
+		case bot.SessionKey:
+			args[i] = clean(string(v))
+		case []bot.SessionKey:
+			texts := make([]string, len(v))
+			for j := range v {
+				texts[j] = clean(string(v[j]))
 			}
 			args[i] = texts
 		}

@@ -134,7 +134,7 @@ func placeDests(p *bot.Place) []any {
 
 func scanArrival(r row) (bot.Arrival, error) {
 	var a bot.Arrival
-	err := r.Scan(&a.Seq, &a.Channel, &a.Bot, &a.ID, &a.Session, &a.Express, &a.Raw, stamp{&a.At}, &a.Attempts, &a.Problem)
+	err := r.Scan(&a.Seq, &a.Channel, &a.Bot, &a.ID, (*string)(&a.Session), &a.Express, &a.Raw, stamp{&a.At}, &a.Attempts, &a.Problem)
 	return a, err
 }
 
@@ -146,7 +146,7 @@ func laneValues(l *bot.Lane) []any {
 }
 
 func laneDests(l *bot.Lane) []any {
-	dests := append([]any{&l.Session}, placeDests(&l.Place)...)
+	dests := append([]any{(*string)(&l.Session)}, placeDests(&l.Place)...)
 	return append(dests, &l.State, &l.Fence, &l.Owner, stamp{&l.Until}, &l.Turn, &l.Arrival, stamp{&l.Since}, stamp{&l.NotBefore},
 		stamp{&l.Failing}, &l.Stop, &l.Last, &l.Live, &l.Notice, &l.Caller)
 }
@@ -176,7 +176,7 @@ func approvalValues(a *bot.Approval) ([]any, error) {
 }
 
 func approvalDests(a *bot.Approval) []any {
-	dests := append([]any{&a.ID, &a.Short, &a.Session, &a.Turn, &a.Call}, placeDests(&a.Place)...)
+	dests := append([]any{&a.ID, &a.Short, (*string)(&a.Session), &a.Turn, &a.Call}, placeDests(&a.Place)...)
 	return append(dests, &a.Caller, &a.Tool, &a.Hash, (*[]byte)(&a.Body), &a.State, &a.Scope, &a.By, &a.ByName, document{&a.Votes}, &a.Needed,
 		stamp{&a.Created}, stamp{&a.Expires}, stamp{&a.Decided}, &a.Row)
 }
@@ -194,7 +194,7 @@ func scanQuestion(r row) (state.Question, error) {
 
 func scanRow(r row) (bot.Row, error) {
 	var o bot.Row
-	dests := append([]any{&o.ID, &o.Session, &o.Turn}, placeDests(&o.Place)...)
+	dests := append([]any{&o.ID, (*string)(&o.Session), &o.Turn}, placeDests(&o.Place)...)
 	dests = append(dests, &o.Purpose, document{&o.Content}, &o.ReplyTo, &o.Edit, &o.EditRow, &o.Query, &o.Alert, &o.Key, &o.State,
 		&o.Message, &o.Attempts, stamp{&o.Doubt}, stamp{&o.NotBefore}, stamp{&o.Created}, &o.Problem)
 	return o, r.Scan(dests...)

@@ -82,7 +82,7 @@ func TestSweepDeletesEmptyConversations(t *testing.T) {
 	store := open(t, postgres.Options{URL: cluster.URL(cluster.Database(t, "")), Now: func() time.Time { return start }})
 	anew := journal.Entry{Kind: journal.SummaryEntry, At: start}
 	said := journal.Entry{Kind: journal.UserEntry, At: start, Text: "hello"}
-	for name, change := range map[string]*bot.Change{
+	for name, change := range map[bot.SessionKey]*bot.Change{
 		"empty":   {Append: &bot.Append{Entries: []journal.Entry{anew}}},
 		"said":    {Append: &bot.Append{Entries: []journal.Entry{anew, said}}},
 		"summary": {Append: &bot.Append{Entries: []journal.Entry{{Kind: journal.SummaryEntry, At: start, Text: "was", Standing: &journal.Standing{}}}}},

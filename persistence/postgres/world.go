@@ -46,7 +46,7 @@ func (w *write) checked() bool {
 
 func newWorld(n *state.Needs) *state.World {
 	return &state.World{
-		Lanes: map[string]bot.Lane{}, Arrivals: map[int64]state.Arrival{}, Arrived: map[state.ArrivalKey]int64{}, Questions: map[string]state.Question{},
+		Lanes: map[bot.SessionKey]bot.Lane{}, Arrivals: map[int64]state.Arrival{}, Arrived: map[state.ArrivalKey]int64{}, Questions: map[string]state.Question{},
 		Rows: map[int64]state.Delivery{}, Keys: map[string]int64{}, Facts: map[state.FactKey]bot.Fact{}, Numbers: numbers(n),
 	}
 }

@@ -72,7 +72,7 @@ func BenchmarkAge(b *testing.B) {
 // oneTurn is what a message does to the store.
 func oneTurn(b *testing.B, store *sql.Store, n int) {
 	b.Helper()
-	session := fmt.Sprintf("telegram/1/bot/%d/0/%d", 1000+n%20_000, 1000+n%20_000)
+	session := bot.SessionKey(fmt.Sprintf("telegram/1/bot/%d/0/%d", 1000+n%20_000, 1000+n%20_000))
 	apply := func(change *bot.Change) *bot.Applied {
 		applied, err := store.Apply(b.Context(), change)
 		if err != nil {
@@ -96,7 +96,7 @@ func oneTurn(b *testing.B, store *sql.Store, n int) {
 		Claim:   &bot.Claim{Session: session, Place: place, Fence: lane.Fence, Owner: "o", Now: time.Now(), Until: time.Now().Add(time.Minute)},
 		Append:  &bot.Append{Session: session, After: lane.Last, Entries: []journal.Entry{{Turn: "t", Kind: journal.UserEntry, Text: "question"}}},
 		Lanes:   []bot.LaneUpdate{{Session: session, State: &running}},
-		Charges: []bot.Charge{{Key: fmt.Sprint("user", n), Scope: "user/" + session, Unit: "turns", Day: "2026-03-05", N: 1}},
+		Charges: []bot.Charge{{Key: fmt.Sprint("user", n), Scope: "user/" + string(session), Unit: "turns", Day: "2026-03-05", N: 1}},
 	})
 	rows := apply(&bot.Change{
 		Lease: &bot.Lease{Session: session, Fence: lane.Fence + 1}, Done: seqs,
@@ -141,7 +141,7 @@ func BenchmarkTurnsGrouped(b *testing.B) {
 
 // grouped are the Changes of a turn without what is read between them.
 func grouped(b *testing.B, store *sql.Store, n int) {
-	session := fmt.Sprint("s", n)
+	session := bot.SessionKey(fmt.Sprint("s", n))
 	apply := func(change *bot.Change) *bot.Applied {
 		applied, err := store.Apply(b.Context(), change)
 		if err != nil {
@@ -151,19 +151,19 @@ func grouped(b *testing.B, store *sql.Store, n int) {
 		return applied
 	}
 	running, idle := bot.Running, bot.Idle
-	place := bot.Place{Channel: "telegram", Bot: "1", Surface: "bot", Chat: session}
-	seqs := apply(&bot.Change{Arrive: []bot.Arrival{{Channel: "telegram", Bot: "1", ID: session, Session: session, Raw: make([]byte, 300)}}}).Seqs
+	place := bot.Place{Channel: "telegram", Bot: "1", Surface: "bot", Chat: string(session)}
+	seqs := apply(&bot.Change{Arrive: []bot.Arrival{{Channel: "telegram", Bot: "1", ID: string(session), Session: session, Raw: make([]byte, 300)}}}).Seqs
 	apply(&bot.Change{
 		Claim:   &bot.Claim{Session: session, Place: place, Owner: "o", Now: time.Now(), Until: time.Now().Add(time.Minute)},
 		Append:  &bot.Append{Session: session, Entries: []journal.Entry{{Turn: "t", Kind: journal.UserEntry, Text: "question"}}},
 		Lanes:   []bot.LaneUpdate{{Session: session, State: &running}},
-		Charges: []bot.Charge{{Key: session, Scope: "user/" + session, Unit: "turns", Day: "2026-03-05", N: 1}},
+		Charges: []bot.Charge{{Key: string(session), Scope: "user/" + string(session), Unit: "turns", Day: "2026-03-05", N: 1}},
 	})
 	rows := apply(&bot.Change{
 		Lease: &bot.Lease{Session: session, Fence: 1}, Done: seqs,
 		Append: &bot.Append{Session: session, After: 1, Entries: []journal.Entry{{Turn: "t", Kind: journal.AssistantEntry, Text: "answer"}}},
 		Lanes:  []bot.LaneUpdate{{Session: session, State: &idle, Release: true}},
-		Send:   []bot.Row{{Session: session, Place: place, Purpose: bot.Final, Key: session, Content: bot.Content{Text: "answer"}}},
+		Send:   []bot.Row{{Session: session, Place: place, Purpose: bot.Final, Key: string(session), Content: bot.Content{Text: "answer"}}},
 	}).Rows
 	apply(&bot.Change{Rows: []bot.RowUpdate{{ID: rows[0], From: []bot.RowState{bot.Pending}, To: bot.Sending}}})
 	apply(&bot.Change{Rows: []bot.RowUpdate{{ID: rows[0], From: []bot.RowState{bot.Sending}, To: bot.Sent, Message: "7"}}})

@@ -56,7 +56,7 @@ type world struct{ state.World }
 
 func newWorld() *world {
 	return &world{state.World{
-		Lanes: map[string]bot.Lane{}, Arrivals: map[int64]state.Arrival{}, Arrived: map[state.ArrivalKey]int64{},
+		Lanes: map[bot.SessionKey]bot.Lane{}, Arrivals: map[int64]state.Arrival{}, Arrived: map[state.ArrivalKey]int64{},
 		Questions: map[string]state.Question{}, Rows: map[int64]state.Delivery{}, Keys: map[string]int64{}, Facts: map[state.FactKey]bot.Fact{},
 	}}
 }

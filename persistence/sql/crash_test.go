@@ -17,7 +17,9 @@ import (
 // crashFile names the database of TestCrashChild; the test does nothing without it.
 const crashFile = "ZEPHBOT_TEST_CRASH_FILE"
 
-func crashSession(n int) string { return fmt.Sprintf("telegram/1/bot/%d/0/0", n) }
+func crashSession(n int) bot.SessionKey {
+	return bot.SessionKey(fmt.Sprintf("telegram/1/bot/%d/0/0", n))
+}
 
 // TestCrashChild writes Changes from many goroutines and prints each when it is acknowledged, until it is killed.
 func TestCrashChild(t *testing.T) {
@@ -35,7 +37,7 @@ func TestCrashChild(t *testing.T) {
 					Claim:  &bot.Claim{Session: session, Place: bot.Place{Channel: "telegram", Bot: "1"}, Owner: "child"},
 					Arrive: []bot.Arrival{{Channel: "telegram", Bot: "1", ID: fmt.Sprint(n), Session: session, Raw: []byte("raw")}},
 					Append: &bot.Append{Session: session, Entries: []journal.Entry{{Text: "one"}, {Text: "two"}}},
-					Send:   []bot.Row{{Session: session, Key: session}},
+					Send:   []bot.Row{{Session: session, Key: string(session)}},
 					Facts:  []bot.Fact{{Bucket: "b", Key: fmt.Sprint(n), Value: "v"}},
 				})
 				if err != nil {

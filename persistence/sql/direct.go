@@ -10,6 +10,8 @@ import (
 	"reflect"
 
 	"modernc.org/sqlite"
+
+	"github.com/zephbot/zephbot/bot"
 )
 
 // direct is a connection to the driver without what database/sql puts between: one goroutine uses it, and nobody ends a statement that runs.
@@ -184,8 +186,12 @@ func assignOne(dest any, value driver.Value) bool {
 			return true
 		}
 	case string:
-		if d, ok := dest.(*string); ok {
+		switch d := dest.(type) {
+		case *string:
 			*d = v
+			return true
+		case *bot.SessionKey:
+			*d = bot.SessionKey(v)
 			return true
 		}
 		if d := reflect.ValueOf(dest); d.Kind() == reflect.Pointer && d.Elem().Kind() == reflect.String { // a type of its own

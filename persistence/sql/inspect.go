@@ -38,7 +38,7 @@ func (r *reader) Approval(ctx context.Context, id string) (bot.Approval, error) 
 const approvalOfQuery = `SELECT ` + approvalColumns + ` FROM approval WHERE session = ? AND call = ? ORDER BY n DESC LIMIT 1`
 
 // ApprovalOf implements bot.Approvals.
-func (r *reader) ApprovalOf(ctx context.Context, session, call string) (bot.Approval, error) {
+func (r *reader) ApprovalOf(ctx context.Context, session bot.SessionKey, call string) (bot.Approval, error) {
 	found, err := listApprovals(ctx, r.q, approvalOfQuery, session, call)
 	if err != nil {
 		return bot.Approval{}, r.problem("read question of call", err)
@@ -57,7 +57,7 @@ WHERE state = 'approved' AND scope = 'session' AND session = ? AND hash = ? ORDE
 )
 
 // OpenApprovals implements bot.Approvals.
-func (r *reader) OpenApprovals(ctx context.Context, session string) ([]bot.Approval, error) {
+func (r *reader) OpenApprovals(ctx context.Context, session bot.SessionKey) ([]bot.Approval, error) {
 	query, args := openAllQuery, []any(nil)
 	if session != "" {
 		query, args = openQuery, []any{session}
@@ -67,7 +67,7 @@ func (r *reader) OpenApprovals(ctx context.Context, session string) ([]bot.Appro
 }
 
 // GrantedInSession implements bot.Approvals.
-func (r *reader) GrantedInSession(ctx context.Context, session, hash string) (bot.Approval, bool, error) {
+func (r *reader) GrantedInSession(ctx context.Context, session bot.SessionKey, hash string) (bot.Approval, bool, error) {
 	found, err := listApprovals(ctx, r.q, grantedQuery, session, hash)
 	if err != nil || len(found) == 0 {
 		return bot.Approval{}, false, r.problem("read grants", err)
@@ -140,7 +140,7 @@ func (r *reader) Used(ctx context.Context, scope, unit, day string) (int64, erro
 }
 
 // Rows implements bot.Inspector.
-func (r *reader) Rows(ctx context.Context, session string, limit int) ([]bot.Row, error) {
+func (r *reader) Rows(ctx context.Context, session bot.SessionKey, limit int) ([]bot.Row, error) {
 	rows, err := list(ctx, r.q, scanRow, rowsQuery, session, atMost(limit))
 	slices.Reverse(rows)
 	return rows, r.problem("list rows", err)

@@ -31,8 +31,8 @@ COALESCE((SELECT seq FROM sqlite_sequence WHERE name = 'outbox'), 0)`
 // memory is what the writer remembers of the rows that it read and wrote, so that it need not read them again. Lanes are also written only once a group of
 // Changes, though many of them touch one. Only the writer goroutine uses it. It is dropped when a transaction is undone, and when somebody else has written.
 type memory struct {
-	lanes    map[string]*known
-	dirty    []string                 // lanes to write, in the order in which they were touched
+	lanes    map[bot.SessionKey]*known
+	dirty    []bot.SessionKey         // lanes to write, in the order in which they were touched
 	arrivals map[int64]state.Arrival  // those that wait
 	rows     map[int64]state.Delivery // those that are still to be delivered
 	numbers  numbers
@@ -62,7 +62,7 @@ func readNumbers(ctx context.Context, q *queries) (n numbers, err error) {
 }
 
 func newMemory() *memory {
-	return &memory{lanes: map[string]*known{}, arrivals: map[int64]state.Arrival{}, rows: map[int64]state.Delivery{}}
+	return &memory{lanes: map[bot.SessionKey]*known{}, arrivals: map[int64]state.Arrival{}, rows: map[int64]state.Delivery{}}
 }
 
 // drop forgets everything.
@@ -96,7 +96,7 @@ func (m *memory) begin(ctx context.Context, q *queries, version uint32) (err err
 }
 
 // lane gives a lane as it is with all that was done so far; found is false for one that was never seen.
-func (m *memory) lane(ctx context.Context, q *queries, session string) (lane bot.Lane, found bool, err error) {
+func (m *memory) lane(ctx context.Context, q *queries, session bot.SessionKey) (lane bot.Lane, found bool, err error) {
 	if k, ok := m.lanes[session]; ok {
 		return k.lane, k.exists || k.dirty, nil
 	}
@@ -139,16 +139,16 @@ func (k *known) write(ctx context.Context, q *queries) error {
 	}
 	place, rest := values[1:1+placeWidth], values[1+placeWidth:]
 	if k.lane.Place != k.stored.Place {
-		if err := q.exec(ctx, placeLane, append(place[:placeWidth:placeWidth], k.lane.Session)...); err != nil {
+		if err := q.exec(ctx, placeLane, append(place[:placeWidth:placeWidth], string(k.lane.Session))...); err != nil {
 			return err
 		}
 	}
 	held := k.stored
 	held.Place, held.Fence, held.Owner, held.Until = k.lane.Place, k.lane.Fence, k.lane.Owner, k.lane.Until
 	if held == k.lane {
-		return q.exec(ctx, holdLane, k.lane.Fence, k.lane.Owner, nanos(k.lane.Until), k.lane.Session)
+		return q.exec(ctx, holdLane, k.lane.Fence, k.lane.Owner, nanos(k.lane.Until), string(k.lane.Session))
 	}
-	return q.exec(ctx, updateLane, append(rest, k.lane.Session)...)
+	return q.exec(ctx, updateLane, append(rest, string(k.lane.Session))...)
 }
 
 // arrival gives what changes about an arrival.

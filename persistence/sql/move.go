@@ -96,7 +96,7 @@ func (t *step) moveLanes(ctx context.Context, m *bot.Move) error {
 		return err
 	}
 	for _, old := range sessions {
-		from, _, err := findLane(ctx, t.q, old)
+		from, _, err := findLane(ctx, t.q, bot.SessionKey(old))
 		if err != nil {
 			return err
 		}
@@ -136,7 +136,7 @@ func (t *step) moveLane(ctx context.Context, m *bot.Move, from bot.Lane) error {
 }
 
 // shift gives a journal to a session and moves its numbers up. In two steps, for numbers must not meet on the way.
-func (t *step) shift(ctx context.Context, from, to string, by int64) error {
+func (t *step) shift(ctx context.Context, from, to bot.SessionKey, by int64) error {
 	if from == to && by == 0 {
 		return nil
 	}

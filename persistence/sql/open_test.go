@@ -97,7 +97,7 @@ func TestRecoverFreesTheLeasesOfOthers(t *testing.T) {
 	t.Parallel()
 	store := open(t, sql.Options{})
 	until := time.Now().Add(time.Hour)
-	for session, owner := range map[string]string{"a": "dead", "b": "me"} {
+	for session, owner := range map[bot.SessionKey]string{"a": "dead", "b": "me"} {
 		_, err := store.Apply(t.Context(), &bot.Change{Claim: &bot.Claim{Session: session, Owner: owner, Until: until}})
 		check(t, err)
 	}
@@ -105,7 +105,7 @@ func TestRecoverFreesTheLeasesOfOthers(t *testing.T) {
 	if err != nil || freed != 1 {
 		t.Errorf("freed %d (%v), want 1", freed, err)
 	}
-	for session, want := range map[string]error{"a": bot.ErrLost, "b": nil} {
+	for session, want := range map[bot.SessionKey]error{"a": bot.ErrLost, "b": nil} {
 		_, err := store.Apply(t.Context(), &bot.Change{Lease: &bot.Lease{Session: session, Fence: 1}})
 		if !errors.Is(err, want) {
 			t.Errorf("work on %s: %v, want %v", session, err, want)

@@ -84,7 +84,7 @@ func (p *oldQuestions) needed(ctx context.Context, q *queries, a *bot.Approval) 
 type emptyLanes struct {
 	memory  *memory
 	until   time.Time
-	session string // where the walk is: after this reset
+	session bot.SessionKey // where the walk is: after this reset
 	n       int64
 }
 
@@ -92,7 +92,7 @@ type emptyLanes struct {
 func (p *emptyLanes) sweep(ctx context.Context, q *queries, batch int) (deleted int, more bool, err error) {
 	for range batch {
 		var reset journal.Entry
-		var session string
+		var session bot.SessionKey
 		found, err := q.one(ctx, func(scan scanner) error { return scan(&session, &reset.N, document{&reset}) }, aloneQuery, p.session, p.n)
 		if err != nil || !found {
 			return deleted, false, err

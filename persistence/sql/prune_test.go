@@ -118,7 +118,7 @@ func TestRetentionDeletesEmptyLanes(t *testing.T) {
 	reset := []journal.Entry{{Kind: journal.ResetEntry, At: o.start}}
 	said := journal.Entry{Turn: "t", Kind: journal.UserEntry, At: o.start, Text: "hello"}
 	place := bot.Place{Channel: "telegram", Bot: "1", Surface: "bot", Chat: "7"}
-	sessions := []string{"empty", "goes on", "held", "busy", "waited for", "asked", "sent"}
+	sessions := []bot.SessionKey{"empty", "goes on", "held", "busy", "waited for", "asked", "sent"}
 	for _, session := range sessions {
 		o.apply(&bot.Change{
 			Claim:  &bot.Claim{Session: session, Place: place, Owner: "o", Now: o.start, Until: o.start.Add(time.Minute)},
@@ -140,12 +140,12 @@ func TestRetentionDeletesEmptyLanes(t *testing.T) {
 		Send:   []bot.Row{{Session: "sent", State: bot.Sent}},
 	})
 	keep := sql.Retention{Journal: 60 * day, Outbox: 90 * day}
-	wants := func(after time.Duration, want ...string) {
+	wants := func(after time.Duration, want ...bot.SessionKey) {
 		t.Helper()
 		o.sweep(after, keep)
 		lanes, err := o.store.Lanes(t.Context(), "telegram", "1", 0)
 		check(t, err)
-		var got []string
+		var got []bot.SessionKey
 		for _, lane := range lanes {
 			got = append(got, lane.Session)
 		}

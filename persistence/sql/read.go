@@ -54,11 +54,11 @@ const ofBot = `COALESCE(channel, '') = ? AND COALESCE(bot, '') = ?`
 const laneQuery = `SELECT ` + laneColumns + ` FROM lane WHERE session = ?`
 
 // findLane reads a lane; one never seen is idle.
-func findLane(ctx context.Context, q *queries, session string) (lane bot.Lane, found bool, err error) {
+func findLane(ctx context.Context, q *queries, session bot.SessionKey) (lane bot.Lane, found bool, err error) {
 	found, err = q.one(ctx, func(scan scanner) (err error) {
 		lane, err = scanLane(scan)
 		return err
-	}, laneQuery, session)
+	}, laneQuery, string(session))
 	if !found {
 		lane = bot.Lane{Session: session, State: bot.Idle}
 	}
@@ -66,7 +66,7 @@ func findLane(ctx context.Context, q *queries, session string) (lane bot.Lane, f
 }
 
 // Lane implements bot.Reader.
-func (r *reader) Lane(ctx context.Context, session string) (bot.Lane, error) {
+func (r *reader) Lane(ctx context.Context, session bot.SessionKey) (bot.Lane, error) {
 	lane, _, err := findLane(ctx, r.q, session)
 	return lane, r.problem("read lane", err)
 }
@@ -91,9 +91,9 @@ SELECT session FROM (
 ) AS work ORDER BY age, session LIMIT CAST(? AS INTEGER)`
 
 // Ready implements bot.Reader.
-func (r *reader) Ready(ctx context.Context, channel, botID string, now time.Time, limit int) ([]string, error) {
+func (r *reader) Ready(ctx context.Context, channel, botID string, now time.Time, limit int) ([]bot.SessionKey, error) {
 	at := nanos(now)
-	sessions, err := list(ctx, r.q, func(scan scanner) (session string, err error) { return session, scan(&session) },
+	sessions, err := list(ctx, r.q, func(scan scanner) (session bot.SessionKey, err error) { return session, scan(&session) },
 		readyQuery, channel, botID, at, channel, botID, at, at, atMost(limit))
 	return sessions, r.problem("list ready sessions", err)
 }
@@ -103,8 +103,8 @@ const nextQuery = `SELECT ` + arrivalColumns + ` FROM inbox
 WHERE state = 'waiting' AND express = 0 AND session <> '' AND session = CAST(? AS TEXT) ORDER BY seq LIMIT CAST(? AS INTEGER)`
 
 // Next implements bot.Reader.
-func (r *reader) Next(ctx context.Context, session string, limit int) ([]bot.Arrival, error) {
-	arrivals, err := list(ctx, r.q, scanArrival, nextQuery, session, atMost(limit))
+func (r *reader) Next(ctx context.Context, session bot.SessionKey, limit int) ([]bot.Arrival, error) {
+	arrivals, err := list(ctx, r.q, scanArrival, nextQuery, string(session), atMost(limit))
 	return arrivals, r.problem("list waiting arrivals", err)
 }
 
@@ -121,7 +121,7 @@ const journalQuery = `SELECT n, body FROM journal WHERE session = ? AND n > ?
 AND n >= (SELECT COALESCE(MAX(n), 0) FROM journal WHERE session = ? AND reset = 1) ORDER BY n`
 
 // Journal implements bot.Reader.
-func (r *reader) Journal(ctx context.Context, session string, after int64) ([]journal.Entry, error) {
+func (r *reader) Journal(ctx context.Context, session bot.SessionKey, after int64) ([]journal.Entry, error) {
 	entries, err := list(ctx, r.q, scanEntry, journalQuery, session, after, session)
 	return entries, r.problem("read journal", err)
 }
@@ -136,7 +136,7 @@ AND n >= (SELECT COALESCE(MAX(n), 0) FROM journal WHERE session = ? AND reset = 
 )
 
 // Tail implements bot.Reader.
-func (r *reader) Tail(ctx context.Context, session string, room int) (journal.Tail, error) {
+func (r *reader) Tail(ctx context.Context, session bot.SessionKey, room int) (journal.Tail, error) {
 	back := journal.Back{Room: room}
 	for before, more := int64(math.MaxInt64), true; more; {
 		rows := 0
@@ -150,7 +150,7 @@ func (r *reader) Tail(ctx context.Context, session string, room int) (journal.Ta
 				return errStop
 			}
 			return nil
-		}, tailQuery, session, before, session, tailPage)
+		}, tailQuery, string(session), before, string(session), tailPage)
 		if err != nil {
 			return journal.Tail{}, r.problem("read the end of a journal", err)
 		}

@@ -64,7 +64,7 @@ func (t *step) saveArrive(ctx context.Context, r *state.Result) error {
 	for _, arrived := range r.Arrive {
 		a := &t.change.Arrive[arrived.Index]
 		query, args := insertArrival, []any{
-			arrived.Seq, a.Channel, a.Bot, a.ID, a.Session, bit(a.Express), orNull(a.Raw), nanos(a.At), a.Channel, a.Bot, a.ID,
+			arrived.Seq, a.Channel, a.Bot, a.ID, string(a.Session), bit(a.Express), orNull(a.Raw), nanos(a.At), a.Channel, a.Bot, a.ID,
 		}
 		if t.needs.Waiting != "" && !t.sure {
 			query, args = insertFirst, append(args, t.needs.Waiting)
@@ -116,7 +116,7 @@ func (t *step) saveEntries(ctx context.Context, r *state.Result) error {
 	}
 	for i, body := range t.entries {
 		begins := t.change.Append.Entries[i].Begins()
-		if err := t.q.exec(ctx, insertEntry, t.change.Append.Session, r.Entries+int64(i), bit(begins), body); err != nil {
+		if err := t.q.exec(ctx, insertEntry, string(t.change.Append.Session), r.Entries+int64(i), bit(begins), body); err != nil {
 			return fmt.Errorf("write journal: %w", err)
 		}
 	}

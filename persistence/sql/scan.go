@@ -129,7 +129,7 @@ func scanArrival(scan scanner) (bot.Arrival, error) {
 }
 
 func laneValues(l *bot.Lane) []any {
-	values := append([]any{l.Session}, placeValues(&l.Place)...)
+	values := append([]any{string(l.Session)}, placeValues(&l.Place)...)
 	return append(values, string(l.State), l.Fence, l.Owner, nanos(l.Until), l.Turn, l.Arrival, nanos(l.Since), nanos(l.NotBefore),
 		nanos(l.Failing), l.Stop, l.Last, l.Live, l.Notice, l.Caller)
 }
@@ -163,7 +163,7 @@ func approvalValues(a *bot.Approval) ([]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	values := append([]any{a.ID, a.Short, a.Session, a.Turn, a.Call}, placeValues(&a.Place)...)
+	values := append([]any{a.ID, a.Short, string(a.Session), a.Turn, a.Call}, placeValues(&a.Place)...)
 	return append(values, a.Caller, a.Tool, a.Hash, orNull(a.Body), string(a.State), a.Scope, a.By, a.ByName, votes, a.Needed,
 		nanos(a.Created), nanos(a.Expires), nanos(a.Decided), a.Row), nil
 }
@@ -187,7 +187,7 @@ func scanQuestion(scan scanner) (state.Question, error) {
 
 // rowValues are the id and rowColumns.
 func rowValues(r *bot.Row, content string) []any {
-	values := append([]any{r.ID, r.Session, r.Turn}, placeValues(&r.Place)...)
+	values := append([]any{r.ID, string(r.Session), r.Turn}, placeValues(&r.Place)...)
 	return append(values, string(r.Purpose), content, r.ReplyTo, r.Edit, r.EditRow, r.Query, bit(r.Alert), r.Key, string(r.State), r.Message,
 		r.Attempts, nanos(r.Doubt), nanos(r.NotBefore), nanos(r.Created), r.Problem)
 }

@@ -179,7 +179,7 @@ func TestRetentionDeletesWhatNobodyNeeds(t *testing.T) {
 		long = append(long, said("old"))
 	}
 	later := start.Add(100 * day)
-	for session, entries := range map[string][]journal.Entry{
+	for session, entries := range map[bot.SessionKey][]journal.Entry{
 		"a": append(slices.Clone(long), reset(start), said("kept"), said("kept")),
 		"b": {said("old"), summary(start), said("put aside later"), reset(later), said("kept")},
 		"c": {said("a conversation that goes on"), said("and on")},
@@ -219,7 +219,7 @@ func TestRetentionDeletesWhatNobodyNeeds(t *testing.T) {
 	sweep(91*day, 1, 0)
 	sweep(161*day, 0, 2)
 	sweep(900*day, 0, 0)
-	for session, want := range map[string]int{"a": 3, "b": 2, "c": 2, "d": 2, "e": 0} {
+	for session, want := range map[bot.SessionKey]int{"a": 3, "b": 2, "c": 2, "d": 2, "e": 0} {
 		entries, err := store.Journal(t.Context(), session, 0)
 		if err != nil || len(entries) != want {
 			t.Errorf("%s: %d entries (%v), want %d", session, len(entries), err, want)

@@ -15,7 +15,7 @@ import (
 )
 
 // longAgo writes a session with so many entries of a text, four a turn, the way turns leave them; old ones carry no standing.
-func longAgo(t testing.TB, store *zephsql.Store, session string, entries int, text string, old bool) {
+func longAgo(t testing.TB, store *zephsql.Store, session bot.SessionKey, entries int, text string, old bool) {
 	t.Helper()
 	var standing journal.Standing
 	var batch []journal.Entry
@@ -53,7 +53,7 @@ func longAgo(t testing.TB, store *zephsql.Store, session string, entries int, te
 
 // rowsRead counts how many rows of a journal a read of its tail takes: a row that was read is one whose body may not be spoiled. It also gives the bytes
 // of their bodies.
-func rowsRead(t *testing.T, store *zephsql.Store, db *sql.DB, session string, entries, room int) (rows int, bytes int64) {
+func rowsRead(t *testing.T, store *zephsql.Store, db *sql.DB, session bot.SessionKey, entries, room int) (rows int, bytes int64) {
 	t.Helper()
 	first := sort.Search(entries, func(i int) bool { // the first entry, from 0, that is read
 		var body string
@@ -86,7 +86,7 @@ func TestAgeOfAConversation(t *testing.T) {
 			room := window.Room(of.window)
 			var few int
 			for _, entries := range []int{of.few, 20_000 / (1 + len(of.text)/5000)} {
-				session := fmt.Sprint("s", entries)
+				session := bot.SessionKey(fmt.Sprint("s", entries))
 				longAgo(t, store, session, entries, of.text, false)
 				rows, bytes := rowsRead(t, store, db, session, entries, room)
 				t.Logf("%d entries: %d rows, %d bytes of %d are read", entries, rows, bytes, room)
@@ -137,9 +137,9 @@ func BenchmarkTail(b *testing.B) {
 			if len(of.text) > 5000 && entries > 2000 {
 				continue // half a gigabyte
 			}
-			name := fmt.Sprintf("%s/%d", of.name, entries)
+			name := bot.SessionKey(fmt.Sprintf("%s/%d", of.name, entries))
 			longAgo(b, store, name, entries, of.text, false)
-			b.Run(name+"/tail", func(b *testing.B) {
+			b.Run(string(name)+"/tail", func(b *testing.B) {
 				b.ReportAllocs()
 				rows := 0
 				for b.Loop() {
@@ -151,7 +151,7 @@ func BenchmarkTail(b *testing.B) {
 				}
 				b.ReportMetric(float64(rows), "rows")
 			})
-			b.Run(name+"/all", func(b *testing.B) {
+			b.Run(string(name)+"/all", func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
 					if _, err := store.Journal(b.Context(), name, 0); err != nil {

@@ -77,8 +77,8 @@ func theFirstDecisionCounts(h *harness) {
 	h.ok(err)
 	same(h, "grant", got, want)
 	same(h, "granted", granted, true)
-	for _, other := range [][2]string{{another, "h"}, {session, "other"}} {
-		_, granted, err = h.GrantedInSession(h.Context(), other[0], other[1])
+	for _, other := range []bot.Approval{{Session: another, Hash: "h"}, {Session: session, Hash: "other"}} {
+		_, granted, err = h.GrantedInSession(h.Context(), other.Session, other.Hash)
 		h.ok(err)
 		same(h, "granted elsewhere", granted, false)
 	}
@@ -144,14 +144,14 @@ func openQuestionsOldestFirst(h *harness) {
 		{ID: "z", Session: session}, {ID: "y", Session: another}, {ID: "x", Session: session},
 	}})
 	h.do(&bot.Change{Ask: []bot.Approval{{ID: "w", Session: session}}, Decide: []bot.Decision{{ID: "z", State: bot.Expired}}})
-	for of, want := range map[string][]string{"": {"y", "x", "w"}, session: {"x", "w"}, "none": nil} {
+	for of, want := range map[bot.SessionKey][]string{"": {"y", "x", "w"}, session: {"x", "w"}, "none": nil} {
 		open, err := h.OpenApprovals(h.Context(), of)
 		h.ok(err)
 		var got []string
 		for _, a := range open {
 			got = append(got, a.ID)
 		}
-		same(h, "open of "+of, got, want)
+		same(h, "open of "+string(of), got, want)
 	}
 }
 

@@ -111,7 +111,7 @@ func inspectTests() map[string]func(*harness) {
 }
 
 func countsMatch(h *harness) {
-	for name, state := range map[string]bot.LaneState{"a": bot.Idle, "b": bot.Running, "c": bot.Parked, "d": bot.Waiting, "e": bot.Waiting} {
+	for name, state := range map[bot.SessionKey]bot.LaneState{"a": bot.Idle, "b": bot.Running, "c": bot.Parked, "d": bot.Waiting, "e": bot.Waiting} {
 		h.turnOf(name, state, "t", 0)
 	}
 	seqs := h.arrive(session, "1", "2", "3", "4")
@@ -139,16 +139,16 @@ func countsMatch(h *harness) {
 }
 
 func lanesBySession(h *harness) {
-	for _, name := range []string{"b", "c", "a"} {
+	for _, name := range []bot.SessionKey{"b", "c", "a"} {
 		h.claim(name, 0)
 	}
 	h.do(&bot.Change{Claim: &bot.Claim{
 		Session: "other", Place: bot.Place{Channel: channel, Bot: "2"}, Owner: owner, Now: start, Until: farFuture,
 	}})
-	for limit, want := range map[int][]string{0: {"a", "b", "c"}, 2: {"a", "b"}} {
+	for limit, want := range map[int][]bot.SessionKey{0: {"a", "b", "c"}, 2: {"a", "b"}} {
 		lanes, err := h.Lanes(h.Context(), channel, botID, limit)
 		h.ok(err)
-		var names []string
+		var names []bot.SessionKey
 		for _, lane := range lanes {
 			names = append(names, lane.Session)
 		}

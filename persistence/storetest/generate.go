@@ -16,7 +16,7 @@ import (
 type generator struct {
 	r        *rapid.T
 	bot      string // no other generator uses it
-	sessions []string
+	sessions []bot.SessionKey
 	seqs     []int64
 	rows     []int64
 	asked    []string
@@ -25,7 +25,7 @@ type generator struct {
 func newGenerator(r *rapid.T, botID string) *generator {
 	g := &generator{r: r, bot: botID}
 	for _, rest := range []string{"-1/0/42", "-1/0/43", "-2/0/42"} {
-		g.sessions = append(g.sessions, channel+"/"+botID+"/bot/"+rest)
+		g.sessions = append(g.sessions, bot.SessionKey(channel+"/"+botID+"/bot/"+rest))
 	}
 	return g
 }
@@ -42,9 +42,9 @@ func known[T any](g *generator, what string, values []T, unknown T) T {
 	return pick(g, what, values...)
 }
 
-func (g *generator) session() string { return pick(g, "session", g.sessions...) }
+func (g *generator) session() bot.SessionKey { return pick(g, "session", g.sessions...) }
 
-func (g *generator) place(session string) bot.Place {
+func (g *generator) place(session bot.SessionKey) bot.Place {
 	chat := "-1"
 	if session == g.sessions[2] {
 		chat = "-2"
@@ -90,7 +90,7 @@ func (g *generator) learn(applied *bot.Applied) {
 	}
 }
 
-func (g *generator) read(ctx context.Context, s bot.Store, session string) bot.Lane {
+func (g *generator) read(ctx context.Context, s bot.Store, session bot.SessionKey) bot.Lane {
 	lane, err := s.Lane(ctx, session)
 	if err != nil {
 		g.r.Fatal(err)
@@ -122,7 +122,7 @@ func (g *generator) lease(ctx context.Context, s bot.Store, c *bot.Change) {
 
 func (g *generator) arrive(_ context.Context, _ bot.Store, c *bot.Change) {
 	c.Arrive = append(c.Arrive, bot.Arrival{
-		Channel: channel, Bot: g.bot, ID: g.name("id"), Session: pick(g, "of", append([]string{""}, g.sessions...)...),
+		Channel: channel, Bot: g.bot, ID: g.name("id"), Session: pick(g, "of", append([]bot.SessionKey{""}, g.sessions...)...),
 		Express: pick(g, "express", false, false, true), Raw: []byte(pick(g, "raw", "", "{}")), At: g.time(),
 	})
 }
@@ -224,7 +224,7 @@ func (g *generator) update(_ context.Context, _ bot.Store, c *bot.Change) {
 
 func (g *generator) facts(_ context.Context, _ bot.Store, c *bot.Change) {
 	fact := bot.Fact{
-		Bucket: g.bot, Key: pick(g, "fact", append([]string{"k", channel + "/" + g.bot + "/bot/-1"}, g.sessions...)...),
+		Bucket: g.bot, Key: pick(g, "fact", "k", channel+"/"+g.bot+"/bot/-1", string(g.session())),
 		Value: pick(g, "value", "1", "2"), Expires: pick(g, "expires", time.Time{}, longAgo, farFuture),
 	}
 	if pick(g, "if", true, false) {

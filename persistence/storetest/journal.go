@@ -213,7 +213,7 @@ func aConversationBeginsAtItsLastReset(h *harness) {
 }
 
 // turns writes turns of two entries each, the standing on the end of those that carry it.
-func (h *harness) turns(session string, n int, carry func(turn int) bool) {
+func (h *harness) turns(session bot.SessionKey, n int, carry func(turn int) bool) {
 	h.Helper()
 	after := h.lane(session).Last
 	standing := journal.Standing{}
@@ -231,7 +231,7 @@ func (h *harness) turns(session string, n int, carry func(turn int) bool) {
 	}
 }
 
-func (h *harness) tail(session string, room int) journal.Tail {
+func (h *harness) tail(session bot.SessionKey, room int) journal.Tail {
 	h.Helper()
 	tail, err := h.Tail(h.Context(), session, room)
 	h.ok(err)
@@ -259,7 +259,7 @@ func aConversationBeginsAtItsLastSummary(h *harness) {
 func theEndOfAJournalIsReadAlone(h *harness) {
 	h.turns(session, 40, always)
 	h.turns(another, 40, never)
-	for session, before := range map[string]int64{session: 80, another: 78} { // the last entry says it, or all before the last turn are counted
+	for session, before := range map[bot.SessionKey]int64{session: 80, another: 78} { // the last entry says it, or all before the last turn are counted
 		whole, last := h.tail(session, 1<<20), h.tail(session, 0)
 		same(h, "whole", whole.Entries, h.journal(session))
 		same(h, "last turn", last.Entries, h.journal(session)[78:])

@@ -37,7 +37,7 @@ func aGroupsStateIsFoundUnderItsNewId(h *harness) {
 	h.ok(err)
 	same(h, "dead letter", dead[0].Session, moved)
 	a := h.approval("a")
-	same(h, "question", []any{a.Session, a.Place}, []any{moved, place})
+	same(h, "question", []any{a.Session, a.Place}, []any{bot.SessionKey(moved), place})
 	got, err := h.Rows(h.Context(), moved, 10)
 	h.ok(err)
 	same(h, "rows", rowIDs(got), rows)
@@ -137,7 +137,7 @@ func (h *harness) furnish() []int64 {
 }
 
 // say writes entries into a session whose turn is given.
-func (h *harness) say(session, turn string, lines ...string) {
+func (h *harness) say(session bot.SessionKey, turn string, lines ...string) {
 	h.Helper()
 	var entries []journal.Entry
 	for _, line := range lines {

@@ -98,9 +98,11 @@ func (r *racers) onlyOne(what string, first, second bool) {
 }
 
 // alone gives each round a session of its own.
-func alone(round int) string { return fmt.Sprintf("telegram/1/bot/-100/%d/42", round+1) }
+func alone(round int) bot.SessionKey {
+	return bot.SessionKey(fmt.Sprintf("telegram/1/bot/-100/%d/42", round+1))
+}
 
-func take(session, by string, fence int64) *bot.Change {
+func take(session bot.SessionKey, by string, fence int64) *bot.Change {
 	return &bot.Change{Claim: &bot.Claim{Session: session, Fence: fence, Owner: by, Now: start, Until: start.Add(time.Hour)}}
 }
 

@@ -22,12 +22,12 @@ func anIdleLaneIsReadyForAWaitingArrival(h *harness) {
 	same(h, "empty", h.ready(start), nil)
 	seqs := h.arrive(session, "1")
 	h.arrive(another, "2")
-	same(h, "oldest first", h.ready(start), []string{session, another})
+	same(h, "oldest first", h.ready(start), []bot.SessionKey{session, another})
 	h.claim(session, 0)
-	same(h, "while it is held", h.ready(start), []string{another})
-	same(h, "when the lease is over", h.ready(start.Add(time.Minute)), []string{session, another})
+	same(h, "while it is held", h.ready(start), []bot.SessionKey{another})
+	same(h, "when the lease is over", h.ready(start.Add(time.Minute)), []bot.SessionKey{session, another})
 	h.do(&bot.Change{Done: seqs})
-	same(h, "when the arrival is done", h.ready(start.Add(time.Minute)), []string{another})
+	same(h, "when the arrival is done", h.ready(start.Add(time.Minute)), []bot.SessionKey{another})
 }
 
 func whatIsNotQueuedMakesNoLaneReady(h *harness) {
@@ -42,9 +42,9 @@ func whatIsNotQueuedMakesNoLaneReady(h *harness) {
 func aRunningLaneIsReadyWhenNobodyHoldsIt(h *harness) {
 	h.turn(bot.Running, "t1")
 	same(h, "held", h.ready(start), nil)
-	same(h, "lease over", h.ready(start.Add(time.Minute)), []string{session})
+	same(h, "lease over", h.ready(start.Add(time.Minute)), []bot.SessionKey{session})
 	h.do(&bot.Change{Lanes: []bot.LaneUpdate{{Session: session, Release: true}}})
-	same(h, "given back", h.ready(start), []string{session})
+	same(h, "given back", h.ready(start), []bot.SessionKey{session})
 	sessions, err := h.Ready(h.Context(), channel, "2", start, 10)
 	h.ok(err)
 	same(h, "of another bot", sessions, nil)
@@ -57,7 +57,7 @@ func aLaneWithoutWorkIsNotReady(h *harness) {
 		same(h, string(state), h.ready(start), nil)
 	}
 	h.arrive(session, "1")
-	same(h, "with an arrival", h.ready(start), []string{session})
+	same(h, "with an arrival", h.ready(start), []bot.SessionKey{session})
 }
 
 func aWaitingLaneIsReadyAfterItsTimeOrWhenStopped(h *harness) {
@@ -66,10 +66,10 @@ func aWaitingLaneIsReadyAfterItsTimeOrWhenStopped(h *harness) {
 	h.do(&bot.Change{Lanes: []bot.LaneUpdate{{Session: session, NotBefore: &at, Release: true}}})
 	h.arrive(session, "1")
 	same(h, "before", h.ready(at.Add(-1)), nil)
-	same(h, "then", h.ready(at), []string{session})
+	same(h, "then", h.ready(at), []bot.SessionKey{session})
 	stop := "t1"
 	h.do(&bot.Change{Lanes: []bot.LaneUpdate{{Session: session, Stop: &stop}}})
-	same(h, "stopped", h.ready(start), []string{session})
+	same(h, "stopped", h.ready(start), []bot.SessionKey{session})
 }
 
 func aParkedLaneIsReadyWhenItsQuestionsAreDecidedOrWhenStopped(h *harness) {
@@ -87,10 +87,10 @@ func aParkedLaneIsReadyWhenItsQuestionsAreDecidedOrWhenStopped(h *harness) {
 	same(h, "an older turn stopped", h.ready(start), nil)
 	stop := "t1"
 	h.do(&bot.Change{Lanes: []bot.LaneUpdate{{Session: session, Stop: &stop}}})
-	same(h, "stopped", h.ready(start), []string{session})
+	same(h, "stopped", h.ready(start), []bot.SessionKey{session})
 	none := ""
 	h.do(&bot.Change{Lanes: []bot.LaneUpdate{{Session: session, Stop: &none}}, Decide: []bot.Decision{{ID: "b", State: bot.Denied}}})
-	same(h, "all decided", h.ready(start), []string{session})
+	same(h, "all decided", h.ready(start), []bot.SessionKey{session})
 }
 
 func readyListsTheOldestWorkFirstAndObeysTheLimit(h *harness) {
@@ -99,10 +99,10 @@ func readyListsTheOldestWorkFirstAndObeysTheLimit(h *harness) {
 	h.arrive("s1", "3")
 	h.turnOf("s2", bot.Running, "t1", seqs[0])
 	h.do(&bot.Change{Lanes: []bot.LaneUpdate{{Session: "s2", Release: true}}})
-	same(h, "all", h.ready(start), []string{"s3", "s2", "s1"})
+	same(h, "all", h.ready(start), []bot.SessionKey{"s3", "s2", "s1"})
 	sessions, err := h.Ready(h.Context(), channel, botID, start, 2)
 	h.ok(err)
-	same(h, "limited", sessions, []string{"s3", "s2"})
+	same(h, "limited", sessions, []bot.SessionKey{"s3", "s2"})
 }
 
 // turn claims the session's lane and puts it into a state with a turn.
@@ -111,7 +111,7 @@ func (h *harness) turn(state bot.LaneState, turn string) {
 	h.turnOf(session, state, turn, 0)
 }
 
-func (h *harness) turnOf(session string, state bot.LaneState, turn string, arrival int64) {
+func (h *harness) turnOf(session bot.SessionKey, state bot.LaneState, turn string, arrival int64) {
 	h.Helper()
 	h.claim(session, h.lane(session).Fence)
 	h.do(&bot.Change{Lanes: []bot.LaneUpdate{{Session: session, State: &state, Turn: &turn, Arrival: &arrival}}})

@@ -80,7 +80,7 @@ func (h *harness) refused(change *bot.Change, want error) {
 }
 
 // arrive stores arrivals of a session and gives their numbers.
-func (h *harness) arrive(session string, ids ...string) []int64 {
+func (h *harness) arrive(session bot.SessionKey, ids ...string) []int64 {
 	h.Helper()
 	var change bot.Change
 	for _, id := range ids {
@@ -90,14 +90,14 @@ func (h *harness) arrive(session string, ids ...string) []int64 {
 }
 
 // claim takes a lane until one minute after start.
-func (h *harness) claim(session string, fence int64) int64 {
+func (h *harness) claim(session bot.SessionKey, fence int64) int64 {
 	h.Helper()
 	return h.do(&bot.Change{Claim: &bot.Claim{
 		Session: session, Place: h.place(), Fence: fence, Owner: owner, Now: start, Until: start.Add(time.Minute),
 	}}).Fence
 }
 
-func (h *harness) lane(session string) bot.Lane {
+func (h *harness) lane(session bot.SessionKey) bot.Lane {
 	h.Helper()
 	lane, err := h.Lane(h.Context(), session)
 	h.ok(err)
@@ -118,14 +118,14 @@ func (h *harness) approval(id string) bot.Approval {
 	return a
 }
 
-func (h *harness) journal(session string) []journal.Entry {
+func (h *harness) journal(session bot.SessionKey) []journal.Entry {
 	h.Helper()
 	entries, err := h.Journal(h.Context(), session, 0)
 	h.ok(err)
 	return entries
 }
 
-func (h *harness) ready(now time.Time) []string {
+func (h *harness) ready(now time.Time) []bot.SessionKey {
 	h.Helper()
 	sessions, err := h.Ready(h.Context(), channel, botID, now, 10)
 	h.ok(err)

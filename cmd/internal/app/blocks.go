@@ -83,10 +83,10 @@ type blocked struct {
 }
 
 // Blocked implements command.Blocks.
-func (b blocked) Blocked(session string, all bool) []texts.Blocked {
+func (b blocked) Blocked(session bot.SessionKey, all bool) []texts.Blocked {
 	var list []texts.Blocked
 	for _, block := range b.Blocks() {
-		here := block.Session == "" || block.Session == session
+		here := block.Session == "" || block.Session == string(session)
 		if here || all {
 			list = append(list, texts.Blocked{Tool: block.Tool, Reason: block.Reason, Left: block.Until.Sub(b.stored.Now()), Elsewhere: !here})
 		}
@@ -113,12 +113,12 @@ func (s *service) tellBlocks(ctx context.Context) func(anomaly.Event) {
 		left := e.Until.Sub(s.core.now()).Round(time.Minute)
 		told, where := bot.Place{}, ""
 		if e.Session != "" {
-			lane, err := s.core.stores.Bot.Lane(ctx, e.Session)
+			lane, err := s.core.stores.Bot.Lane(ctx, bot.SessionKey(e.Session))
 			if err != nil {
 				s.log.Error().Err(err).Str("tool", e.Tool).Str("session", e.Session).Msg("nobody was told of a blocked tool")
 			} else if lane.Place.Channel == s.ch.name && lane.Place.Bot == s.ch.bot {
 				told, where = lane.Place, lane.Place.Chat
-				s.send(ctx, bot.Row{Session: e.Session, Place: told, Purpose: bot.Reply, Key: key, Content: bot.Content{Text: w.ToolBlocked("", e.Tool, left)}})
+				s.send(ctx, bot.Row{Session: bot.SessionKey(e.Session), Place: told, Purpose: bot.Reply, Key: key, Content: bot.Content{Text: w.ToolBlocked("", e.Tool, left)}})
 			}
 		}
 		for i, place := range s.ch.operators {

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/moves"
 
 	"github.com/zephbot/zephbot/bot/facts"
@@ -292,7 +293,7 @@ func (c *Core) request(ctx context.Context, call *tools.Call) (policy.Request, e
 		return r, err
 	}
 	if c.stores != nil {
-		if r.Grants, err = approval.Grants(ctx, c.stores.Bot, call.Origin.Chat, call.Origin.Session, c.now()); err != nil {
+		if r.Grants, err = approval.Grants(ctx, c.stores.Bot, call.Origin.Chat, bot.SessionKey(call.Origin.Session), c.now()); err != nil {
 			return r, err
 		}
 	}

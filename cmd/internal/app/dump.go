@@ -162,7 +162,7 @@ func ignore(err, what error) error {
 }
 
 func (d *dumper) read(ctx context.Context, store bot.Reader, a *bot.Arrival) error {
-	d.out.Session, d.out.Attempts, d.out.Problem = a.Session, a.Attempts, d.clean(a.Problem)
+	d.out.Session, d.out.Attempts, d.out.Problem = string(a.Session), a.Attempts, d.clean(a.Problem)
 	lane, err := store.Lane(ctx, a.Session)
 	if err != nil {
 		return err

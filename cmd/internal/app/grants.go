@@ -14,7 +14,7 @@ import (
 // covers says whether grants would have answered a question that was asked before, by the rules of today.
 func (c *Core) covers(a *bot.Approval, q *tools.Question, grants []policy.Grant) bool {
 	r := policy.Request{
-		Caller: a.Caller, Chat: a.Place.ChatKey(), Session: a.Session, Tool: q.Tool, Inputs: q.Inputs, Dir: q.Dir, Scripts: q.Files, ReadOnly: q.ReadOnly,
+		Caller: a.Caller, Chat: a.Place.ChatKey(), Session: string(a.Session), Tool: q.Tool, Inputs: q.Inputs, Dir: q.Dir, Scripts: q.Files, ReadOnly: q.ReadOnly,
 		Trust: policy.Trusted, Confined: c.kit.confined, Server: q.Server, Definition: q.Definition,
 	}
 	if q.Dir != "" {
@@ -46,7 +46,7 @@ func (c *Core) ruleLine(e approval.RuleEvent) []bot.Fact {
 	}
 	return c.due(&tools.Call{
 		ID: e.ID, Tool: "policy_" + e.Verb, Args: args, Trail: &tools.Trail{ApprovedBy: e.By, Rule: "grant: " + e.Grant.Tool},
-		Origin: tools.Origin{Channel: e.Place.Channel, Session: e.Session, Chat: e.Place.ChatKey(), Caller: e.By},
+		Origin: tools.Origin{Channel: e.Place.Channel, Session: string(e.Session), Chat: e.Place.ChatKey(), Caller: e.By},
 	}, nil)
 }
 

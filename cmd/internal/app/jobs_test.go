@@ -142,7 +142,7 @@ func (w *world) stored(answer string) (n int) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	rows, err := db.Rows(w.t.Context(), fmt.Sprintf("telegram/%d/bot/1001/0/0", w.fake.BotID()), 1000)
+	rows, err := db.Rows(w.t.Context(), bot.SessionKey(fmt.Sprintf("telegram/%d/bot/1001/0/0", w.fake.BotID())), 1000)
 	if err := errors.Join(err, db.Close()); err != nil {
 		w.t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 
+	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/moves"
 	"github.com/zephbot/zephbot/bot/news"
 )
@@ -13,7 +14,7 @@ func (c *Core) relocate(ctx context.Context) {
 		c.log.Error().Err(err).Msg("a group's new id is heeded at the next start only")
 		return
 	}
-	c.kit.runner.Rename(c.moves.Current)
+	c.kit.runner.Rename(func(session string) string { return string(c.moves.Current(bot.SessionKey(session))) })
 	c.news.Reload()
 	c.dirs().Join(ctx)
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/moves"
 
 	"github.com/zephbot/zephbot/bot/terminal"
@@ -75,7 +76,7 @@ func (c *Core) workspaces() func(tools.Origin) (string, error) {
 		if o.Channel == terminal.Name {
 			return c.opts.WorkDir, nil
 		}
-		dir := dirs.Dir(o.Session)
+		dir := dirs.Dir(bot.SessionKey(o.Session))
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return "", fmt.Errorf("workspace: %w", err)
 		}

@@ -43,14 +43,14 @@ func (r rulebook) Status() []string {
 }
 
 // Check implements command.Policy.
-func (r rulebook) Check(ctx context.Context, msg *bot.Message, session, tool string, args []byte) (effect, rule, reason string, err error) {
+func (r rulebook) Check(ctx context.Context, msg *bot.Message, session bot.SessionKey, tool string, args []byte) (effect, rule, reason string, err error) {
 	if !json.Valid(args) {
 		return "", "", "", fmt.Errorf("these arguments are not JSON: %s", strings.TrimSpace(string(args)))
 	}
 	id := uuid.NewString()
 	d, err := r.core.check(ctx, &tools.Call{
 		ID: id, Tool: r.core.policy.Canonical(tool), Args: args, Trail: &tools.Trail{},
-		Origin: tools.Origin{Channel: msg.Place.Channel, Session: session, Chat: msg.Place.ChatKey(), Turn: id, Caller: msg.Caller, Admin: true},
+		Origin: tools.Origin{Channel: msg.Place.Channel, Session: string(session), Chat: msg.Place.ChatKey(), Turn: id, Caller: msg.Caller, Admin: true},
 	})
 	return d.Effect, d.Rule, d.Reason, err
 }

@@ -175,19 +175,19 @@ func (s *service) delivered(row bot.Row, outcome string) {
 type background struct{ runner *shell.Runner }
 
 // Running implements command.Background.
-func (b background) Running(session string) int {
+func (b background) Running(session bot.SessionKey) int {
 	if b.runner == nil {
 		return 0
 	}
-	return b.runner.Active(session)
+	return b.runner.Active(string(session))
 }
 
 // End implements command.Background.
-func (b background) End(session string) int {
+func (b background) End(session bot.SessionKey) int {
 	if b.runner == nil {
 		return 0
 	}
-	return b.runner.Cancel(session, "")
+	return b.runner.Cancel(string(session), "")
 }
 
 // throttled counts what the Bot API told us to wait.

@@ -85,10 +85,10 @@ func find(ctx context.Context, db *sql.Reader, botID string, place bot.Place, pe
 		if l.Place.Chat != place.Chat || l.Place.Thread != place.Thread {
 			continue
 		}
-		switch last := l.Session[strings.LastIndexByte(l.Session, '/')+1:]; last {
+		switch l.Session.Person() {
 		case person:
 			return l, true, nil
-		case "0":
+		case "":
 			shared = &lanes[i]
 		}
 	}

@@ -66,6 +66,7 @@ func Check(tree fs.FS, names []string) ([]Problem, error) {
 		files = append(files, file)
 		problems = append(problems, file.shape()...)
 		problems = append(problems, file.comments()...)
+		problems = append(problems, file.sessionKeys()...)
 		problems = append(problems, file.proportions()...)
 	}
 	problems = append(problems, checkPackages(files)...)

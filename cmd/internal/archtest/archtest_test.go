@@ -220,6 +220,11 @@ func TestBroken(t *testing.T) {
 		{"place of a machine", "tools/a.go", pkg("tools") + "\n// in /" + "work/main/x\n", []string{"tools/a.go:5 foreign"}},
 		{"a path beside", "tools/a.go", pkg("tools") + "\nvar a = \"../shared/a\"\n", nil},
 		{"a path that is only like it", "tools/a.go", pkg("tools") + "\nvar a = \"/work/a\"\n", nil},
+		{"a split key", "bot/x/a.go", pkg("x", "strings") + "\nvar a = strings.SplitN(b, \"/\", 4)\n", []string{"bot/x/a.go:6 key"}},
+		{"a split key in the wiring", "cmd/internal/app/a.go", pkg("app") + "\nvar a = strings.Split(b, \"/\")\n", []string{"cmd/internal/app/a.go:5 key"}},
+		{"where keys are read", "bot/session.go", pkg("bot") + "\nvar a = strings.Split(b, \"/\")\n", nil},
+		{"a split text", "bot/a.go", pkg("bot") + "\nvar a = strings.Split(b, \"\\n\")\n", nil},
+		{"a split path elsewhere", "tools/a.go", pkg("tools") + "\nvar a = strings.Split(b, \"/\")\n", nil},
 		{"syntax", "tools/a.go", "package\n", []string{"tools/a.go:0 syntax"}},
 	}
 	for _, tt := range tests {

@@ -17,6 +17,9 @@ const maxLines = 600
 // topLevels are the directories at the root; design knows no others.
 var topLevels = []string{"cmd", "bot", "agent", "tools", "policy", "persistence", "charts", "docs", ".ci", ".github"}
 
+// keysAreReadIn is where the form of a session key is known.
+const keysAreReadIn = "bot/session.go"
+
 // vagueNames say nothing about what a package is for.
 var vagueNames = []string{"util", "utils", "common", "helper", "helpers", "shared", "base", "types", "models", "interfaces"}
 
@@ -99,6 +102,38 @@ func (f goFile) comments() []Problem {
 		}
 	}
 	return out
+}
+
+// sessionKeys checks that the keys of sessions are taken apart in one place: in the packages that hold them, nothing else is split at slashes.
+func (f goFile) sessionKeys() []Problem {
+	if f.test || f.name == keysAreReadIn || !contains([]string{"bot", "persistence", wiring}, topOf(f.dir)) {
+		return nil
+	}
+	var out []Problem
+	ast.Inspect(f.ast, func(n ast.Node) bool {
+		call, ok := n.(*ast.CallExpr)
+		if !ok || len(call.Args) < 2 {
+			return true
+		}
+		split, ok := call.Fun.(*ast.SelectorExpr)
+		if !ok || !strings.HasPrefix(split.Sel.Name, "Split") {
+			return true
+		}
+		if at, ok := call.Args[1].(*ast.BasicLit); ok && at.Value == `"/"` {
+			out = append(out, f.at(call.Pos(), "key", "a session's key is read by the methods of bot.SessionKey, any key of a chat by bot.CutChat"))
+		}
+		return true
+	})
+	return out
+}
+
+// topOf is the top-level directory of a package; the wiring counts as one.
+func topOf(dir string) string {
+	if dir == wiring {
+		return dir
+	}
+	top, _, _ := strings.Cut(dir, "/")
+	return top
 }
 
 func (f goFile) at(pos token.Pos, rule, text string) Problem {

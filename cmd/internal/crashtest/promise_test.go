@@ -36,7 +36,7 @@ type wreck struct {
 }
 
 // session is the key of the only conversation.
-func session(botID int64) string {
+func session(botID int64) bot.SessionKey {
 	return bot.Place{Channel: channel, Bot: fmt.Sprint(botID), Surface: "bot", Chat: fmt.Sprint(ann)}.SessionKey("")
 }
 
