@@ -93,3 +93,9 @@ func TestStoreBehavesLikeTheOneInMemory(t *testing.T) {
 	t.Parallel()
 	storetest.Compare(t, bottest.New(), fresh(t))
 }
+
+func TestUpkeep(t *testing.T) {
+	t.Parallel()
+	cluster := pgtest.Shared(t)
+	storetest.Upkeep(t, open(t, postgres.Options{URL: cluster.URL(cluster.Database(t, "")), Owner: "alive"}))
+}

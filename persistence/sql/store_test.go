@@ -74,3 +74,8 @@ func TestTwoHandlesOnOneDatabase(t *testing.T) {
 		return open(t, sql.Options{Path: path}), open(t, sql.Options{Path: path})
 	})
 }
+
+func TestUpkeep(t *testing.T) {
+	t.Parallel()
+	storetest.Upkeep(t, open(t, sql.Options{}))
+}

@@ -23,7 +23,9 @@ type Proxy struct {
 	mu    sync.Mutex
 	away  bool                // connections are refused
 	when  func([]byte) Broken // nil = never
-	far   time.Duration       // is what each trip takes besides the server's work
+	hear  func(conn int, sent []byte)
+	links int           // connections that there were
+	far   time.Duration // is what each trip takes besides the server's work
 	conns map[net.Conn]bool
 }
 
@@ -88,6 +90,26 @@ func (p *Proxy) Break(when func(sent []byte) Broken) {
 	p.when = when
 }
 
+// Hear shows hear everything that clients send from now on, by the number of their connection, one piece after the other. It must not keep a piece.
+func (p *Proxy) Hear(hear func(conn int, sent []byte)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.hear = hear
+}
+
+// heard tells of a piece, and numbers a connection that has no number yet.
+func (p *Proxy) heard(l *link, sent []byte) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if l.number == 0 {
+		p.links++
+		l.number = p.links
+	}
+	if p.hear != nil {
+		p.hear(l.number, sent)
+	}
+}
+
 // Far puts the server at a distance: each trip takes so much longer.
 func (p *Proxy) Far(trip time.Duration) {
 	p.mu.Lock()
@@ -118,6 +140,7 @@ func (p *Proxy) accept(ctx context.Context) {
 // link is one connection through the proxy.
 type link struct {
 	client, server net.Conn
+	number         int         // from 1; 0 = nothing was sent yet
 	asked          atomic.Bool // the client has sent something and had no answer yet
 	deaf           atomic.Bool // answers are thrown away; their first one ends the connection
 }
@@ -179,6 +202,7 @@ func (p *Proxy) ask(l *link) {
 			return
 		}
 		sent := buffer[:n]
+		p.heard(l, sent)
 		if sent[0] != 'X' && !l.asked.Swap(true) {
 			p.trips.Add(1)
 			p.travel()
