@@ -169,7 +169,7 @@ func connect(ctx context.Context, url string, readOnly bool) (*pgxpool.Pool, err
 			config.ConnConfig.RuntimeParams[name] = value
 		}
 	}
-	config.AfterConnect = durable
+	config.AfterConnect = prepared
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
 		return nil, unavailable(place(config), "open", err)
@@ -193,11 +193,16 @@ func writable(ctx context.Context, conn *pgconn.PgConn) error {
 	return nil
 }
 
-// durableQuery undoes what loses commits in a crash of the server, and leaves what waits for replicas as it is.
-const durableQuery = `SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'`
+// connectionQuery undoes what loses commits in a crash of the server, and leaves what waits for replicas as it is.
+//
+// It also keeps plans to the indexes that every query here has. A plan is made once for a connection; made while a table is small, or before the
+// server has counted its rows, it would read the whole table each time until the next ANALYZE, which under load comes minutes too late. Without such
+// plans nothing here is worth compiling, but a walk that has no index would look expensive enough for it.
+const connectionQuery = `SELECT set_config('enable_seqscan', 'off', false), set_config('jit', 'off', false),
+	CASE current_setting('synchronous_commit') WHEN 'off' THEN set_config('synchronous_commit', 'on', false) END`
 
-func durable(ctx context.Context, conn *pgx.Conn) error {
-	_, err := conn.Exec(ctx, durableQuery, pgx.QueryExecModeSimpleProtocol)
+func prepared(ctx context.Context, conn *pgx.Conn) error {
+	_, err := conn.Exec(ctx, connectionQuery, pgx.QueryExecModeSimpleProtocol)
 	return err
 }
 
