@@ -81,7 +81,10 @@ func (c *Core) serveTelegram(ctx context.Context) error {
 	serving.Store(s)
 	err = s.run(ctx, func(ctx context.Context) error {
 		var menu sync.WaitGroup // the menu is nice to have and must not hold up the first poll
-		menu.Go(func() { c.menu(ctx, client, s) })
+		menu.Go(func() {
+			releaseStart()
+			c.menu(ctx, client, s)
+		})
 		err := in.run(ctx, accepting(s.dispatcher))
 		c.log.Info().Msg("stopping")
 		menu.Wait()
