@@ -15,6 +15,7 @@ import (
 
 	"github.com/zephbot/zephbot/agent/blob"
 	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/persistence/keeping"
 	"github.com/zephbot/zephbot/persistence/postgres"
 	"github.com/zephbot/zephbot/persistence/sql"
 	"github.com/zephbot/zephbot/persistence/vector"
@@ -186,6 +187,26 @@ func OpenReader(ctx context.Context, dataDir, url string) (Reader, error) {
 		return nil, err
 	}
 	return reader, nil
+}
+
+// Schema says which schema a database has, and which this program makes of it.
+type Schema = keeping.Schema
+
+// ReadSchema reads which schema a database has, beside processes that may be working on it: the one at a URL of PostgreSQL, or SQLite's below a data directory
+// when url is empty. It changes nothing. A database of a newer version is an error.
+func ReadSchema(ctx context.Context, dataDir, url string) (Schema, error) {
+	if url != "" {
+		return postgres.Schema(ctx, url)
+	}
+	return sql.Schema(ctx, filepath.Join(dataDir, fileName))
+}
+
+// Migrate brings a database up to date, as Open does, beside processes that may be working on it, and says which schema it had.
+func Migrate(ctx context.Context, dataDir, url string) (Schema, error) {
+	if url != "" {
+		return postgres.Migrate(ctx, url)
+	}
+	return sql.Migrate(ctx, filepath.Join(dataDir, fileName))
 }
 
 // Healthy says why nothing can be stored; see sql.Store.Healthy.

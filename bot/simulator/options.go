@@ -116,12 +116,20 @@ func (o Options) validate() error {
 	if o.Command == nil {
 		return errors.New("simulator: Options.Command is missing: it makes the bot process")
 	}
-	host, _, err := net.SplitHostPort(o.Listen)
+	if err := CheckListen(o.Listen); err != nil {
+		return fmt.Errorf("simulator: %w", err)
+	}
+	return nil
+}
+
+// CheckListen says what is wrong with an address of the page.
+func CheckListen(address string) error {
+	host, _, err := net.SplitHostPort(address)
 	if err != nil {
-		return fmt.Errorf("simulator: listen address %q: want HOST:PORT, such as %s: %w", o.Listen, defaultListen, err)
+		return fmt.Errorf("listen address %q: want HOST:PORT, such as %s: %w", address, defaultListen, err)
 	}
 	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return fmt.Errorf("simulator: listen address %q is not a loopback address: whoever reaches the page can act as every person; use %s", o.Listen, defaultListen)
+		return fmt.Errorf("listen address %q is not a loopback address: whoever reaches the page can act as every person; use %s", address, defaultListen)
 	}
 	return nil
 }

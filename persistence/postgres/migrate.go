@@ -52,9 +52,7 @@ func migrate(ctx context.Context, pool *pgxpool.Pool, where string) (version int
 	case current == target:
 		return target, nil
 	case current > target:
-		return 0, &keeping.Unavailable{Path: where, Op: "open", Reason: fmt.Sprintf(
-			"it was written by a newer version of the program (schema %d, this one knows %d); start the newer version, or restore a backup made before it",
-			current, target)}
+		return 0, keeping.Newer(where, current, target)
 	}
 	if _, err := provider.Up(ctx); err != nil {
 		return 0, unavailable(where, "migrate", fmt.Errorf("schema %d to %d: %w", current, target, err))

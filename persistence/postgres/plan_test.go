@@ -146,6 +146,7 @@ var plans = map[string]string{
 	"usageQuery":      "all of usage",
 	"usedDaysQuery":   "usage_pkey",
 	"usedQuery":       "charge_scope usage_pkey",
+	"versionQuery":    "all of goose_db_version",
 	"wasMade":         "applied_pkey",
 	"withdrawAll":     "open approval",
 }
@@ -154,7 +155,7 @@ var plans = map[string]string{
 var walked = []string{"inbox_lane", "inbox_express", "inbox_dead", "lane_busy", "lane_held", "approval_pending", "approval_open", "approval_card", "outbox_open", "outbox_edits"}
 
 // whole are the tables that a query may walk over: one of a few rows, and those of queries that want a great part of them.
-var whole = map[string]string{"ownerSays": "meta", "countsQuery": "lane", "usageQuery": "usage", "addBlobBytes": "meta", "blobBytes": "meta"}
+var whole = map[string]string{"ownerSays": "meta", "countsQuery": "lane", "usageQuery": "usage", "addBlobBytes": "meta", "blobBytes": "meta", "versionQuery": "goose_db_version"}
 
 // byEither are the queries for one session and one file: an index by either finds the row.
 var byEither = []string{"blobQuery", "deleteRef"}

@@ -111,17 +111,17 @@ func (s *Store) prepare(ctx context.Context) error {
 }
 
 // supported refuses a server that is too old, or whose texts are not UTF-8.
-func (s *Store) supported(ctx context.Context) error {
+func (r *reader) supported(ctx context.Context) error {
 	var version int
 	var encoding string
-	if err := s.pool.QueryRow(ctx, serverQuery).Scan(&version, &encoding); err != nil {
-		return unavailable(s.where, "open", err)
+	if err := r.pool.QueryRow(ctx, serverQuery).Scan(&version, &encoding); err != nil {
+		return unavailable(r.where, "open", err)
 	}
 	switch {
 	case version < minVersion:
-		return &keeping.Unavailable{Path: s.where, Op: "open", Reason: fmt.Sprintf("the server is PostgreSQL %d, and 14 or later is needed", version/10000)}
+		return &keeping.Unavailable{Path: r.where, Op: "open", Reason: fmt.Sprintf("the server is PostgreSQL %d, and 14 or later is needed", version/10000)}
 	case encoding != "UTF8":
-		return &keeping.Unavailable{Path: s.where, Op: "open", Reason: "the database keeps its texts in " + encoding + "; make one with the encoding UTF8"}
+		return &keeping.Unavailable{Path: r.where, Op: "open", Reason: "the database keeps its texts in " + encoding + "; make one with the encoding UTF8"}
 	}
 	return nil
 }

@@ -29,14 +29,15 @@ var errStop = errors.New("enough")
 // Reader reads a database that another process may be writing. Close it.
 type Reader struct{ reader }
 
-// OpenReader connects for reading. It makes no table and changes nothing. ctx bounds the opening.
+// OpenReader connects for reading. It makes no table and changes nothing. ctx bounds the opening. A database whose schema is another
+// one than that of this program is a *keeping.Unavailable.
 func OpenReader(ctx context.Context, url string) (*Reader, error) {
 	pool, err := connect(ctx, url, true)
 	if err != nil {
 		return nil, err
 	}
 	r := &Reader{reader{pool: pool, where: place(pool.Config()), patience: patience, clock: &offset{now: time.Now}}}
-	if err := r.clock.look(ctx, &r.reader); err != nil {
+	if err := errors.Join(r.current(ctx), r.clock.look(ctx, &r.reader)); err != nil {
 		pool.Close()
 		return nil, err
 	}

@@ -11,12 +11,15 @@ import (
 	"strings"
 
 	"github.com/pressly/goose/v3"
+
+	"github.com/zephbot/zephbot/persistence/keeping"
 )
 
 //go:embed migrations
 var migrations embed.FS
 
-// migrate brings the schema up to date and returns its version. A schema that is newer than this program is left alone.
+// migrate brings the schema up to date and returns its version. A schema that is newer than this program is left alone. Processes may migrate at the same time:
+// each step is one transaction.
 func (d *dialect) migrate(ctx context.Context, db *sql.DB) (int64, error) {
 	steps, err := readMigrations(migrations, d.folder)
 	if err != nil {
@@ -26,22 +29,25 @@ func (d *dialect) migrate(ctx context.Context, db *sql.DB) (int64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("read migrations: %w", err)
 	}
-	current, target, err := provider.GetVersions(ctx)
-	if err != nil {
-		return 0, d.wrap("open", fmt.Errorf("read schema version: %w", err))
+	for before := int64(-1); ; {
+		current, target, err := provider.GetVersions(ctx)
+		switch {
+		case err != nil:
+			return 0, d.wrap("open", fmt.Errorf("read schema version: %w", err))
+		case current > target:
+			return 0, keeping.Newer(d.path, current, target)
+		case current == target:
+			return target, nil
+		}
+		_, err = provider.Up(ctx)
+		if err == nil {
+			return target, nil
+		}
+		if current == before { // else another process migrates at the same time, and one of us comes too late for a step
+			return 0, d.wrap("migrate", fmt.Errorf("schema %d to %d: %w", current, target, err))
+		}
+		before = current
 	}
-	if current > target {
-		return 0, &Unavailable{Path: d.path, Op: "open", Reason: fmt.Sprintf(
-			"it was written by a newer version of the program (schema %d, this one knows %d); start the newer version, or restore a backup made before it",
-			current, target)}
-	}
-	if current == target {
-		return target, nil
-	}
-	if _, err := provider.Up(ctx); err != nil {
-		return 0, d.wrap("migrate", fmt.Errorf("schema %d to %d: %w", current, target, err))
-	}
-	return target, nil
 }
 
 // readMigrations makes a step of goose of each file in a folder, with all statements of its upward half, which run in one transaction. goose's own

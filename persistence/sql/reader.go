@@ -14,7 +14,8 @@ type Reader struct {
 	pool *sql.DB
 }
 
-// OpenReader opens the SQLite file at path for reading. A file that is not there is an error for which errors.Is(err, fs.ErrNotExist) holds.
+// OpenReader opens the SQLite file at path for reading. A file that is not there is an error for which errors.Is(err, fs.ErrNotExist) holds; one whose
+// schema is another one than that of this program is an *Unavailable.
 func OpenReader(ctx context.Context, path string) (*Reader, error) {
 	if _, err := os.Stat(path); err != nil {
 		return nil, fmt.Errorf("open for reading: %w", err)
@@ -27,6 +28,9 @@ func OpenReader(ctx context.Context, path string) (*Reader, error) {
 	pool.SetMaxOpenConns(readers)
 	if err := pool.PingContext(ctx); err != nil {
 		return nil, errors.Join(d.wrap("open", err), pool.Close())
+	}
+	if err := d.current(ctx, pool); err != nil {
+		return nil, errors.Join(err, pool.Close())
 	}
 	return &Reader{reader: reader{q: newQueries(newPooled(pool), nil), dialect: d}, pool: pool}, nil
 }

@@ -88,7 +88,7 @@ const dumpRows = 10_000
 func Dump(ctx context.Context, opts Options, turn string, texts bool) (*TurnDump, error) {
 	channel, botID, id, ok := turnParts(turn)
 	if !ok {
-		return nil, fmt.Errorf("%q is no turn: it looks like telegram-7000000001-100000; lines of the service's log and of the audit name it", turn)
+		return nil, fmt.Errorf("%w: %q is no turn: it looks like telegram-7000000001-100000; lines of the service's log and of the audit name it", ErrConfig, turn)
 	}
 	redactor, err := redact.NewWith(redact.Options{Secrets: secrets(opts.Config)})
 	if err != nil {

@@ -35,6 +35,9 @@ const simulatorLock = "simulator.lock"
 
 // Simulate runs the same service against a local Telegram, with a page to chat on.
 func Simulate(ctx context.Context, opts Options, sim SimulateOptions) error {
+	if err := simulator.CheckListen(sim.Listen); err != nil {
+		return fmt.Errorf("%w: --listen: %w", ErrConfig, err)
+	}
 	if err := ready(opts, Use{Model: len(opts.Config.LLM.Providers) > 0}); err != nil {
 		return err
 	}

@@ -25,7 +25,12 @@ func (c *command) auditCommand() *cobra.Command {
 	var lines int
 	tail := &cobra.Command{
 		Use: "tail [FILE]", Short: "Print the last lines of each log; which it is of stands on stderr", Args: cobra.MaximumNArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error { return c.tailAudit(args, mode, lines) },
+		RunE: func(_ *cobra.Command, args []string) error {
+			if lines < 1 {
+				return usageError{fmt.Errorf("--lines %d: want 1 or more", lines)}
+			}
+			return c.tailAudit(args, mode, lines)
+		},
 	}
 	tail.Flags().IntVarP(&lines, "lines", "n", 20, "how many lines")
 	verify := &cobra.Command{

@@ -150,21 +150,22 @@ func (c *command) root() *cobra.Command {
 	p.StringVar(&c.flags.logLevel, "log-level", "", "trace, debug, info, warn or error")
 	p.StringVar(&c.flags.logFormat, "log-format", "", "console or json")
 	root.AddCommand(c.serveCommand(), c.simulateCommand(), c.chatCommand(), c.configCommand(), c.versionCommand(), c.renderCommand(), c.auditCommand(),
-		c.toolsCommand(), c.policyCommand(), c.scanCommand(), c.filter(), c.mcpCommand(), c.debugCommand())
+		c.toolsCommand(), c.policyCommand(), c.scanCommand(), c.filter(), c.mcpCommand(), c.migrateCommand(), c.debugCommand())
 	for _, sub := range root.Commands() {
 		wrapArgs(sub)
 	}
 	return root
 }
 
-// wrapArgs makes wrong arguments a usage error.
+// wrapArgs makes wrong arguments a usage error that shows what is right.
 func wrapArgs(cmd *cobra.Command) {
 	if check := cmd.Args; check != nil {
 		cmd.Args = func(cmd *cobra.Command, args []string) error {
-			if err := check(cmd, args); err != nil {
-				return usageError{err}
+			err := check(cmd, args)
+			if _, told := errors.AsType[usageError](err); err == nil || told {
+				return err
 			}
-			return nil
+			return usageError{fmt.Errorf("%s: %w; it is used as: %s", cmd.CommandPath(), err, cmd.UseLine())}
 		}
 	}
 	for _, sub := range cmd.Commands() {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/zephbot/zephbot/cmd/internal/cli"
+	"github.com/zephbot/zephbot/persistence/postgres/pgtest"
 	"github.com/zephbot/zephbot/tools/mcp/mcptest"
 )
 
@@ -25,7 +26,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asZephbot) != "" {
 		os.Exit(cli.Process(os.Args[1:]))
 	}
-	code := m.Run()
+	code := pgtest.Main(m)
 	remove()
 	os.Exit(code)
 }
@@ -83,8 +84,9 @@ func TestExitCodes(t *testing.T) {
 		{args: []string{"version", "x"}, code: cli.Usage},
 		{args: []string{"serve", "--nonsense"}, code: cli.Usage, err: "unknown flag"},
 		{args: []string{"render", "x"}, code: cli.Usage, err: "x"},
-		{args: []string{"tools", "call", "bash"}, code: cli.Usage, err: "accepts 2 arg(s)"},
+		{args: []string{"tools", "call", "bash"}, code: cli.Usage, err: "accepts 2 arg(s), received 1; it is used as: zephbot tools call NAME JSON"},
 		{args: []string{"tools"}, code: cli.Usage, err: "subcommands"},
+		{args: []string{"debug", "dump", "nonsense"}, code: cli.Usage, err: "nonsense\" is no turn"},
 		{args: []string{"policy", "check", "bash"}, code: cli.Usage, err: "needs TOOL and JSON"},
 		{args: []string{"scan", "x"}, code: cli.Usage, err: "secrets or injection"},
 		{args: []string{"chat", "--once", " "}, code: cli.Usage, err: "--once needs a message"},

@@ -1,0 +1,96 @@
+package sql
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+
+	"github.com/zephbot/zephbot/persistence/keeping"
+)
+
+const (
+	hasVersions  = `SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = 'goose_db_version'`
+	versionQuery = `SELECT coalesce(max(version_id), 0) FROM goose_db_version WHERE is_applied = 1`
+)
+
+// Schema reads which schema the SQLite file at path has, beside a process that may be writing; a file that is not there has none. One of a newer version
+// is an *Unavailable. It changes nothing.
+func Schema(ctx context.Context, path string) (keeping.Schema, error) {
+	d := sqliteDialect(path)
+	steps, err := d.steps()
+	if err != nil {
+		return keeping.Schema{}, err
+	}
+	if _, err := os.Stat(d.path); errors.Is(err, fs.ErrNotExist) {
+		return keeping.SchemaOf(d.path, 0, steps)
+	}
+	pool, err := sql.Open(d.driver, d.dsn(true))
+	if err != nil {
+		return keeping.Schema{}, fmt.Errorf("open %s: %w", d.path, err)
+	}
+	found, err := schemaVersion(ctx, pool)
+	if err = errors.Join(err, pool.Close()); err != nil {
+		return keeping.Schema{}, d.wrap("read", err)
+	}
+	return keeping.SchemaOf(d.path, found, steps)
+}
+
+// Migrate brings the SQLite file at path up to date, beside processes that may be writing or migrating it, and says which schema it had. The file is made
+// when it is absent. Errors are those of Open.
+func Migrate(ctx context.Context, path string) (keeping.Schema, error) {
+	before, err := Schema(ctx, path)
+	if err != nil {
+		return keeping.Schema{}, err
+	}
+	d := sqliteDialect(path)
+	p, err := d.open(ctx)
+	if err != nil {
+		return keeping.Schema{}, err
+	}
+	_, err = d.migrate(ctx, p.write)
+	return before, errors.Join(err, p.close())
+}
+
+// schemaVersion reads the newest migration that a database has; 0 = none.
+func schemaVersion(ctx context.Context, db *sql.DB) (found int64, err error) {
+	if err := db.QueryRowContext(ctx, hasVersions).Scan(&found); err != nil || found == 0 {
+		return 0, err
+	}
+	return found, db.QueryRowContext(ctx, versionQuery).Scan(&found)
+}
+
+// current refuses a database whose schema this program cannot read.
+func (d *dialect) current(ctx context.Context, db *sql.DB) error {
+	steps, err := d.steps()
+	if err != nil {
+		return err
+	}
+	found, err := schemaVersion(ctx, db)
+	if err != nil {
+		return d.wrap("read", err)
+	}
+	schema, err := keeping.SchemaOf(d.path, found, steps)
+	if err != nil || len(schema.Steps) == 0 {
+		return err
+	}
+	return keeping.Older(d.path, found, schema.Known)
+}
+
+// steps lists the migrations, in order.
+func (d *dialect) steps() ([]keeping.Step, error) {
+	names, err := fs.Glob(migrations, path.Join(d.folder, "*.sql"))
+	if err != nil {
+		return nil, err
+	}
+	steps := make([]keeping.Step, len(names))
+	for i, name := range names {
+		if steps[i], err = keeping.StepOf(name); err != nil {
+			return nil, err
+		}
+	}
+	return steps, nil
+}
