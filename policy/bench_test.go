@@ -9,7 +9,7 @@ import (
 	"github.com/zephbot/zephbot/policy/command"
 )
 
-// kilobyte is a command of 1 KB with several simple commands.
+// kilobyte returns a command of 1 KB with several simple commands.
 func kilobyte() string {
 	text := "git status && cd src && go test -run 'TestOne|TestTwo' ./... | tail -20; "
 	return text + "grep -n " + strings.Repeat("pattern-in-a-long-line ", (1024-len(text)-8)/23+1)

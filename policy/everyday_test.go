@@ -39,7 +39,7 @@ func everydayRows(tb testing.TB) (list []everydayRow) {
 	return list
 }
 
-// typicalRules are the permissions of somebody who works with these tools all day and does not want to be asked.
+// typicalRules returns the permissions of somebody who works with these tools all day and does not want to be asked.
 func typicalRules() []string {
 	names := "git go gofmt npm npx yarn pnpm node cargo rustc make cmake ninja gradle ./gradlew mvn pytest python python3 pip ruff black mypy eslint prettier tsc perl ruby php bash sh " +
 		"gcc g++ clang javac java docker docker-compose kubectl helm systemctl journalctl dmesg ss netstat ip lsof curl wget ping dig tar zip unzip gzip gunzip zcat zgrep " +
@@ -53,7 +53,7 @@ func typicalRules() []string {
 	return rules
 }
 
-// everydaySets are the three rule sets, in the order of the columns.
+// everydaySets returns the three rule sets, in the order of the columns.
 func everydaySets(tb testing.TB) [3]*policy.Set {
 	tb.Helper()
 	return [3]*policy.Set{
@@ -63,7 +63,7 @@ func everydaySets(tb testing.TB) [3]*policy.Set {
 	}
 }
 
-// everydayCall is a command in a workspace that the kernel confines.
+// everydayCall returns a command in a workspace that the kernel confines.
 func everydayCall(command string) policy.Request {
 	r := bash(command)
 	r.Confined, r.InsidePaths = true, []string{"/srv/work/repo"}

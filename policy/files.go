@@ -55,7 +55,7 @@ func CommandPaths(r *command.Reading, dir string) []CommandPath {
 	return list
 }
 
-// basesFrom are the directories that relative paths of a script may start at, absolute and clean.
+// basesFrom returns the directories that relative paths of a script may start at, absolute and clean.
 func basesFrom(dir string, files *command.Files) []string {
 	list := make([]string, 0, len(files.Bases))
 	for _, base := range files.Bases {
@@ -64,7 +64,7 @@ func basesFrom(dir string, files *command.Files) []string {
 	return list
 }
 
-// lexical gives what a path of a command means by its letters.
+// lexical returns what a path of a command means by its letters.
 func lexical(dir string, bases []string, p string) []string {
 	if strings.HasPrefix(p, "/") || strings.HasPrefix(p, "~") {
 		return []string{lexicalFrom(dir, dir, p)}
@@ -87,7 +87,7 @@ func join(base, p string) string {
 	return base + "/" + p
 }
 
-// lexicalFrom gives what a path means in base; dir is the working directory and the home directory, "" is the root.
+// lexicalFrom returns what a path means in base; dir is the working directory and the home directory, "" is the root.
 func lexicalFrom(dir, base, p string) string {
 	if dir == "" {
 		dir = "/"
@@ -240,7 +240,7 @@ func (j *judges) judgeTarget(c *call, t *target) answer {
 	return worst
 }
 
-// judged is what follows for a command when a rule of a tool says effect of a
+// judged returns what follows for a command when a rule of a tool says effect of a
 // path that the command may use in the same way. verb is what the tool does.
 func (t *target) judged(p *string, use command.Use, verb act.Verb, effect Effect, rule string) answer {
 	switch {

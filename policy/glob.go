@@ -210,7 +210,7 @@ func (g *Glob) match(text string) bool {
 	return true
 }
 
-// prefix gives the length of what the part matches at the start of s.
+// prefix returns the length of what the part matches at the start of s.
 func (p *part) prefix(s string) (int, bool) {
 	if p.elems == nil {
 		return len(p.literal), strings.HasPrefix(s, p.literal)
@@ -226,7 +226,7 @@ func (p *part) prefix(s string) (int, bool) {
 	return at, true
 }
 
-// suffix gives the length of what the part matches at the end of s.
+// suffix returns the length of what the part matches at the end of s.
 func (p *part) suffix(s string) (int, bool) {
 	if p.elems == nil {
 		return len(p.literal), strings.HasSuffix(s, p.literal)
@@ -242,7 +242,7 @@ func (p *part) suffix(s string) (int, bool) {
 	return len(s) - end, true
 }
 
-// find gives the end of the leftmost match in s.
+// find returns the end of the leftmost match in s.
 func (p *part) find(s string) (int, bool) {
 	if p.elems == nil {
 		i := strings.Index(s, p.literal)

@@ -91,7 +91,7 @@ func (c *call) granted(a answer, input string) answer {
 	return a
 }
 
-// allowedBy is the answer of a grant.
+// allowedBy returns the answer of a grant.
 func allowedBy(g *Grant) answer {
 	text := g.Text()
 	if g.Kind == GrantTool {
@@ -162,7 +162,7 @@ func (c *call) units(sc *command.Script) []unit {
 	return units
 }
 
-// fileNames are the files that decide what a command does, those that it is fed among them.
+// fileNames returns the files that decide what a command does, those that it is fed among them.
 func (c *call) fileNames(u command.Unit, script *command.Script) ([]command.FileName, bool) {
 	names, ok := script.Names()
 	for _, text := range u.Fed {
@@ -195,7 +195,7 @@ func (c *call) file(dir string, name command.FileName) (File, bool) {
 	return File{}, false
 }
 
-// below is a name in a directory. It is not cleaned: what .. means depends on links.
+// below returns a name in a directory. It is not cleaned: what .. means depends on links.
 func below(dir, name string) string {
 	if dir == "" || path.IsAbs(name) {
 		return name

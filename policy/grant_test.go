@@ -13,7 +13,7 @@ import (
 // files are the contents of a disk by path. A path with -> is a link.
 type files map[string]string
 
-// inWork is a call of bash in /work with what the gate finds out about its files.
+// inWork returns a call of bash in /work with what the gate finds out about its files.
 func inWork(s *policy.Set, text string, disk files) policy.Request {
 	r := bash(text)
 	r.Dir, r.Confined, r.InsidePaths, r.Session, r.Caller = "/work", true, []string{"/work"}, "s", "ann"
@@ -43,7 +43,7 @@ func inWork(s *policy.Set, text string, disk files) policy.Request {
 	return r
 }
 
-// offered is what a choice of "Always" stores for a call.
+// offered returns what a choice of "Always" stores for a call.
 func offered(t *testing.T, s *policy.Set, r policy.Request, kind policy.OfferKind) []policy.Grant {
 	t.Helper()
 	for _, o := range s.Offers(r) {

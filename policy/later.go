@@ -7,8 +7,8 @@ import (
 	"github.com/zephbot/zephbot/policy/command"
 )
 
-// deniedPrograms are the programs that deny rules begin with, folded: "rm" of "rm *" and of "rm*". A rule that begins
-// with a wildcard names none; it is matched with the whole text anyway.
+// deniedPrograms returns the programs that deny rules begin with, folded: "rm" of "rm *" and of "rm*". A rule that
+// begins with a wildcard names none; it is matched with the whole text anyway.
 func (s *Set) deniedPrograms(list []act.Tool) map[string]bool {
 	names := map[string]bool{}
 	for i := range list {

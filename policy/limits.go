@@ -176,7 +176,7 @@ func (f *fileRules) judge(c *call, p string) (Effect, string) {
 	return f.unmatched()
 }
 
-// unmatched is what is said of a path that no rule is about.
+// unmatched returns what is said of a path that no rule is about.
 func (f *fileRules) unmatched() (Effect, string) {
 	if !f.asks {
 		return "", ""
@@ -202,7 +202,7 @@ func (f *fileRules) narrow(hay *haystack) *fileRules {
 	return &n
 }
 
-// outerRule is the rule that decides about a path, nil when none does.
+// outerRule returns the rule that decides about a path, nil when none does.
 func (f *fileRules) outerRule(c *call, forms pathForms) *rule {
 	find := func(effect Effect) *rule {
 		for _, r := range f.outer {
@@ -235,7 +235,7 @@ func (r *rule) aboutFile(c *call, forms pathForms) bool {
 	return r.args == nil || r.args.MatchString(forms[0])
 }
 
-// firstMatch is the first permission rule that matches one of the forms.
+// firstMatch returns the first permission rule that matches one of the forms.
 func firstMatch(table []permission, forms pathForms) *permission {
 	if len(table) == 0 {
 		return nil
@@ -324,7 +324,7 @@ func (s *Set) deniesContent(p string) bool {
 	return denied
 }
 
-// dir is the working directory of the call, "" when it is not known.
+// dir returns the working directory of the call, "" when it is not known.
 func (c *call) dir() string {
 	if c.req.Dir == "" && len(c.req.InsidePaths) > 0 {
 		return c.req.InsidePaths[0]
@@ -332,7 +332,7 @@ func (c *call) dir() string {
 	return c.req.Dir
 }
 
-// relative is an absolute path as one would write it in dir; both are clean.
+// relative returns an absolute path as one would write it in dir; both are clean.
 func relative(dir, p string) (string, bool) {
 	if !path.IsAbs(dir) || !path.IsAbs(p) {
 		return "", false

@@ -30,7 +30,7 @@ func (s *Set) Offers(r Request) []Offer {
 	return out
 }
 
-// scriptOffers are the choices for the commands of a script that ask.
+// scriptOffers returns the choices for the commands of a script that ask.
 func (s *Set) scriptOffers(c *call) []Offer {
 	if len(c.scripts) != 1 {
 		return nil
@@ -65,7 +65,7 @@ func (s *Set) scriptOffers(c *call) []Offer {
 	return []Offer{exact, prefix}
 }
 
-// inputOffers are the choices for a tool that runs no commands.
+// inputOffers returns the choices for a tool that runs no commands.
 func (s *Set) inputOffers(c *call) []Offer {
 	exact, dir, ext := Offer{Kind: OfferExact}, Offer{Kind: OfferDirectory}, Offer{Kind: OfferExtension}
 	if isMCP(c.tool) {

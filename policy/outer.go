@@ -79,7 +79,7 @@ func (o *outer) add(names act.Names, table string, r Rules) (int, error) {
 
 func (o *outer) status() Status { return o.st }
 
-// decide says whether the outer rules deny the call. When they do not, the
+// decide reports whether the outer rules deny the call. When they do not, the
 // decision holds only the trace of what let it pass, "" without any rules.
 func (o *outer) decide(c *call) (d Decision, denied bool) {
 	if len(o.rules) == 0 && !o.st.Enabled {
@@ -107,7 +107,7 @@ func (o *outer) decide(c *call) (d Decision, denied bool) {
 	return d, d.Effect == Deny
 }
 
-// match gives the first rule of the effect ("" = any) that holds, and the tool
+// match returns the first rule of the effect ("" = any) that holds, and the tool
 // pattern it matched with.
 func (o *outer) match(f *facts, effect Effect) (*rule, string) {
 	for i := range o.rules {
@@ -196,13 +196,13 @@ func newFacts(c *call) *facts {
 	return f
 }
 
-// touched are all paths the call names, canonical or not: for deny rules.
+// touched returns all paths the call names, canonical or not: for deny rules.
 func (f *facts) touched() []pathForms {
 	f.find()
 	return f.all
 }
 
-// claimed are the paths an allow rule must cover: the canonical ones where the
+// claimed returns the paths an allow rule must cover: the canonical ones where the
 // gate knows them, else what stands in the arguments.
 func (f *facts) claimed() []pathForms {
 	f.find()
@@ -230,7 +230,7 @@ func (f *facts) find() {
 	}
 }
 
-// hay is what all touched paths look like together.
+// hay returns what all touched paths look like together.
 func (f *facts) hay() *haystack {
 	if f.allHay == nil {
 		f.allHay = &haystack{}

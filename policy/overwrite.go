@@ -4,7 +4,7 @@ import (
 	"github.com/zephbot/zephbot/policy/command"
 )
 
-// written is the target of the first redirection that may create or change a file.
+// written returns the target of the first redirection that may create or change a file.
 func written(sc *command.Script) (target string, ok bool) {
 	for i := range sc.Redirects {
 		if sc.Redirects[i].Writes {

@@ -23,7 +23,7 @@ func (p pathForms) any(globs []*Glob) bool {
 	return false
 }
 
-// pathKeys are the arguments that name a path or a URL: those of the original
+// pathKeys returns the arguments that name a path or a URL: those of the original
 // (file_path, path, uri, url; directory, dest, source) and what they miss. Its
 // query comes last, see argumentPaths.
 func pathKeys() []string {
@@ -81,7 +81,7 @@ func argumentPaths(c *call) (out []pathForms, doubtful int) {
 	return out, 0
 }
 
-// formsOf gives the spellings of an argument: as below, absolute when it is
+// formsOf returns the spellings of an argument: as below, absolute when it is
 // relative and the working directory is known, relative when it is absolute.
 func (c *call) formsOf(v string) pathForms {
 	forms := formsOf(v)
@@ -99,7 +99,7 @@ func (c *call) formsOf(v string) pathForms {
 	return forms
 }
 
-// formsOf gives the spellings of one value: as written, without quotes,
+// formsOf returns the spellings of one value: as written, without quotes,
 // cleaned; for a file URL its path too.
 func formsOf(v string) pathForms {
 	v = strings.Trim(strings.TrimSpace(v), `"'`)

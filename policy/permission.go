@@ -42,7 +42,7 @@ type answer struct {
 	changed []string
 }
 
-// decision gives the answer out. What it is about is said in the paths that people of the conversation know: relative
+// decision returns the answer out. What it is about is said in the paths that people of the conversation know: relative
 // to its working directory, which is the first of the inside paths.
 func (a answer) decision(inside []string) Decision {
 	d := Decision{Effect: a.effect, Rule: a.rule, Reason: a.before, Changed: a.changed}
@@ -107,7 +107,7 @@ func (s *Set) compilePermissions(tables map[string][]Permission) (map[string][]p
 	return exact, globs, errors.Join(errs...)
 }
 
-// tableName is the key of a table in the config.
+// tableName returns the key of a table in the config.
 func tableName(tool string) string {
 	if strings.ContainsAny(tool, ":*?[]. ") || tool == "" {
 		return fmt.Sprintf("tools.permissions.%q", tool)
@@ -144,7 +144,7 @@ func compileTable(tool string, list []Permission, commands bool) ([]permission, 
 	return out, errors.Join(errs...)
 }
 
-// table gives the permission rules of a tool, nil when it has none.
+// table returns the permission rules of a tool, nil when it has none.
 func (s *Set) table(tool string) []permission {
 	if t, ok := s.tables[tool]; ok {
 		return t

@@ -21,7 +21,7 @@ func consider(s *policy.Set, reader *command.Reader, r policy.Request) string {
 	return fmt.Sprintf("%q: %v %v %+v %+v", text, paths, names, d, offers)
 }
 
-// everyRule is a set with rules of all kinds.
+// everyRule returns a set with rules of all kinds.
 func everyRule(t testing.TB, reader *command.Reader, level policy.Level) *policy.Set {
 	o := open(rules(policy.Allow, deny("read")))
 	o.Reader, o.Level, o.AllowReading = reader, level, true

@@ -204,7 +204,7 @@ func compileRule(names act.Names, r Rule, where string) (rule, error) {
 	return c, errors.Join(errs...)
 }
 
-// fromHere is a pattern without the "./" that says the same as nothing.
+// fromHere returns a pattern without the "./" that says the same as nothing.
 func fromHere(pattern string) string {
 	if rest, ok := strings.CutPrefix(pattern, "./"); ok && rest != "" {
 		return rest

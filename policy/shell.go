@@ -153,7 +153,7 @@ func (r *shellRules) blocks(sc *command.Script, legacy bool) (string, bool) {
 	return r.blocksLater(sc)
 }
 
-// byName is the command with the base name instead of the path of its program.
+// byName returns the command with the base name instead of the path of its program.
 func byName(cmd *command.Command) string {
 	if len(cmd.Words) < 2 {
 		return cmd.Name
@@ -282,7 +282,7 @@ type repeat struct {
 	answer  answer
 }
 
-// byCommand is the function of that name, asked once for equal commands that all stand alone or do not.
+// byCommand returns the function of that name, asked once for equal commands that all stand alone or do not.
 func (m repeats) byCommand(table []permission, cmd *command.Command, alone *subject) answer {
 	if r, ok := m[cmd.Text]; ok && slices.Equal(r.command.Words, cmd.Words) &&
 		slices.Equal(r.command.Marks, cmd.Marks) {

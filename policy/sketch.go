@@ -42,7 +42,7 @@ func newSubject(text string) *subject {
 	return s
 }
 
-// first is the byte that the text begins with, 0 for none; of no text it is other.
+// first returns the byte that the text begins with, 0 for none; of no text it is other.
 func (s *subject) first(other byte) byte {
 	if s == nil {
 		return other

@@ -19,7 +19,7 @@ type startup struct {
 	runs string
 }
 
-// startupFiles is the table. Files of a project that run nothing unless
+// startupFiles returns the table. Files of a project that run nothing unless
 // somebody builds it (Makefile, package.json, pyproject.toml) are not on it:
 // they are what people work on.
 func startupFiles() []startup {
@@ -134,7 +134,7 @@ func (s *Set) startup(c *call) (answer, bool) {
 	return answer{}, false
 }
 
-// obeyed is the question about one file.
+// obeyed returns the question about one file.
 func (s *Set) obeyed(target string, carries bool) (answer, bool) {
 	runs := s.startups.find(target, carries)
 	if runs == "" {

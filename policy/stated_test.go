@@ -2,7 +2,7 @@ package policy_test
 
 import "github.com/zephbot/zephbot/policy/act"
 
-// stated is what tools like those of the service say of themselves.
+// stated returns what tools like those of the service say of themselves.
 func stated() []act.Tool {
 	tool := func(name string, does act.Act, verb act.Verb, aliases ...string) act.Tool {
 		return act.Tool{Name: name, Statement: act.Statement{Act: does, Verb: verb, Aliases: aliases}}

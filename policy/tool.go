@@ -11,10 +11,10 @@ import (
 // isMCP tells a tool of an MCP server by its qualified name.
 func isMCP(tool string) bool { return strings.Contains(tool, ":") }
 
-// Canonical gives the name that the rules know a tool by, see [act.Names.Canonical].
+// Canonical returns the name that the rules know a tool by, see [act.Names.Canonical].
 func (s *Set) Canonical(tool string) string { return s.names.Canonical(tool) }
 
-// does is what the tool of a request says that it does. A tool of an MCP server
+// does returns what the tool of a request says that it does. A tool of an MCP server
 // is not believed.
 func (s *Set) does(r *Request, tool string) act.Act {
 	switch {
@@ -29,7 +29,7 @@ func (s *Set) does(r *Request, tool string) act.Act {
 // runs reports that the call runs commands.
 func (c *call) runs() bool { return c.act == act.Runs }
 
-// builtinAllow says whether a tool without rules runs without asking.
+// builtinAllow reports whether a tool without rules runs without asking.
 func (c *call) builtinAllow() bool {
 	if isMCP(c.tool) {
 		return c.req.TrustedServer && c.req.ReadOnly
@@ -37,7 +37,7 @@ func (c *call) builtinAllow() bool {
 	return c.act.Free()
 }
 
-// contained says whether a call stays within what the conversation has already
+// contained reports whether a call stays within what the conversation has already
 // seen: it reads again what was read, or the conversation's own memory. A model
 // that obeys a hostile text must not get at anything else, nor carry anything
 // out, without a person; what a command reads is not known well enough.
@@ -69,7 +69,7 @@ func doers(list []act.Tool) []doer {
 	return out
 }
 
-// useOf is what an act does to a file, in the terms of commands; 0 = nothing
+// useOf returns what an act does to a file, in the terms of commands; 0 = nothing
 // that rules for commands are taken from.
 func useOf(a act.Act) command.Use {
 	switch a {

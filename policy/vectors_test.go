@@ -21,12 +21,12 @@ func newSet(t testing.TB, o policy.Options) *policy.Set {
 	return s
 }
 
-// bash is a request for a command.
+// bash returns a request for a command.
 func bash(command string) policy.Request {
 	return policy.Request{Tool: "bash", Args: map[string]any{"command": command}, Inputs: []string{command}}
 }
 
-// rules is an enabled policy table.
+// rules returns an enabled policy table.
 func rules(def policy.Effect, list ...policy.Rule) policy.Rules {
 	return policy.Rules{Enabled: true, DefaultEffect: def, List: list}
 }

@@ -35,7 +35,7 @@ const (
 	Timeout              Category = "timeout"
 )
 
-// Transient says whether the same call may succeed later without anybody changing anything.
+// Transient reports whether the same call may succeed later although nothing was changed.
 func (c Category) Transient() bool {
 	switch c {
 	case RateLimited, ServerError, NetworkError, Timeout:
@@ -45,29 +45,29 @@ func (c Category) Transient() bool {
 	}
 }
 
-// Quality says whether the model made the mistake and may mend it by another call.
+// Quality reports whether the model made a mistake that another call may correct.
 func (c Category) Quality() bool {
 	return c == ToolNotFound || c == InvalidParameters || c == TypeMismatch
 }
 
-// Reformat says whether one attempt to put the same arguments into the right form is worth it (seed 003). A tool that
-// does not exist has no form.
+// Reformat reports whether it is worth one attempt to bring the same arguments into the right form (seed 003). A tool
+// that does not exist has no such form.
 func (c Category) Reformat() bool {
 	return c == InvalidParameters || c == TypeMismatch
 }
 
-// Error is a failed call. Message and Suggestion are written for the model (and may reach a person): no internals, no
-// secrets.
+// Error is a failed call. Message and Suggestion are written for the model and may be shown to a person; they contain
+// no internals and no secrets.
 type Error struct {
 	Category   Category
 	Message    string
-	Suggestion string // "" = the category's own
-	Retryable  bool   // set only where we will retry
-	Denied     bool   // policy, a person or a quota said no: not a failure of the tool
-	// what was asked for is not there (a page, a host, a command): the model's mistake, not a failure of the tool
+	Suggestion string // "" = that of the category
+	Retryable  bool   // set only if we will retry
+	Denied     bool   // policy, a person or a quota refused it: not a failure of the tool
+	// what was requested does not exist (a page, a host, a command): the model's mistake, not a failure of the tool
 	Mistake bool
 	Err     error // the cause, for the log; may be nil
-	// RetryAfter is how long the other side asks us to wait before the next attempt; 0 = not said.
+	// RetryAfter is how long the other side asks us to wait before the next attempt; 0 = not specified.
 	RetryAfter time.Duration
 }
 
@@ -79,18 +79,18 @@ func (e *Error) Error() string {
 	return string(e.Category) + ": " + e.Message
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Errorf makes an *Error with a message for the model.
+// Errorf returns an *Error with a message for the model.
 func Errorf(c Category, format string, args ...any) *Error {
 	return &Error{Category: c, Message: fmt.Sprintf(format, args...)}
 }
 
-// ErrProbed is what a call with Probe set ends with when it may run now.
+// ErrProbed is the outcome of a call with Probe set that may run now.
 var ErrProbed = errors.New("the call may run")
 
-// Pending is the error of a call that waits for a person. It is no failure: the turn is parked.
+// Pending is the error of a call that waits for a person. It is not a failure: the turn is parked.
 type Pending struct {
 	Question Question
 }
@@ -102,22 +102,22 @@ func (p *Pending) Error() string { return "approval of " + p.Question.Tool + " i
 type Question struct {
 	Call       string `json:"call"` // Call.ID
 	Tool       string `json:"tool"`
-	Hash       string `json:"hash"` // of tool, definition, arguments and caller: what an approval binds
+	Hash       string `json:"hash"` // of tool, definition, arguments and caller, see approve.Hash
 	Show       string `json:"show"` // the whole command or input
 	Note       string `json:"note,omitempty"`
-	Reason     string `json:"reason,omitempty"` // why it is asked
+	Reason     string `json:"reason,omitempty"` // why the question is asked
 	Caller     string `json:"caller"`
 	Args       string `json:"args"` // canonical arguments
 	ReadOnly   bool   `json:"read_only,omitempty"`
-	Command    bool   `json:"command,omitempty"` // Show is a command of a shell
+	Command    bool   `json:"command,omitempty"` // Show is a shell command
 	Destroys   bool   `json:"destroys,omitempty"`
-	Suspicious string `json:"suspicious,omitempty"` // untrusted source that was flagged in this conversation
-	// Offers are the choices of a standing approval; empty where none can cover the call.
+	Suspicious string `json:"suspicious,omitempty"` // untrusted source that was flagged in this session
+	// Offers are the choices of a standing approval; empty if none can cover the call.
 	Offers []grant.Offer `json:"offers,omitempty"`
-	// Whole says that every call of the tool may be approved for this conversation: it only reads, and its definition
-	// and server are known.
+	// Whole is set if every call of the tool can be approved for this session: it only reads, and its definition and
+	// server are known.
 	Whole *grant.Grant `json:"whole,omitempty"`
-	// Inputs and Files are what the policy decided by; Changed names files that are not what they were when this was
+	// Inputs and Files are what the policy's decision was based on. Changed lists files that changed since the call was
 	// allowed before.
 	Inputs  []string     `json:"inputs,omitempty"`
 	Dir     string       `json:"dir,omitempty"`
@@ -128,8 +128,8 @@ type Question struct {
 	Definition string `json:"definition,omitempty"`
 }
 
-// AsError turns any error into an *Error, classifying what it knows of the standard library (spec: io and network table
-// of seed 003).
+// AsError converts any error to an *Error and classifies the errors of the standard library that it knows (seed 003,
+// tables for io and network).
 func AsError(err error) *Error {
 	var e *Error
 	if errors.As(err, &e) && e != nil {
@@ -159,7 +159,7 @@ func classify(err error) Category {
 	case errors.Is(err, syscall.EAGAIN), errors.Is(err, syscall.EINTR):
 		return ServerError
 	case errors.As(err, &errno) && !isNetwork(err):
-		// an errno is a net.Error by its methods: a missing file is no network failure
+		// an errno also implements net.Error, but a missing file is not a network failure
 		if errno == syscall.ETIMEDOUT {
 			return Timeout
 		}
@@ -174,8 +174,8 @@ func classify(err error) Category {
 	}
 }
 
-// StatusCategory classifies an HTTP status that is no success (seed 003, HTTP table): what is neither the caller's
-// mistake, nor forbidden, nor passing is permanent.
+// StatusCategory classifies an HTTP status that is not a success (seed 003, HTTP table). What is neither the caller's
+// mistake, nor forbidden, nor temporary is permanent.
 func StatusCategory(status int) Category {
 	switch {
 	case status == http.StatusBadRequest, status == http.StatusUnprocessableEntity:
@@ -186,17 +186,17 @@ func StatusCategory(status int) Category {
 		return RateLimited
 	case status >= 500 && status <= 599:
 		return ServerError
-	default: // 404 and 410 among them
+	default: // including 404 and 410
 		return PermanentFailure
 	}
 }
 
-// maxRetryAfter bounds what a server may ask for.
+// maxRetryAfter is the longest delay that a server can ask for.
 const maxRetryAfter = 24 * time.Hour
 
-// FromStatus makes the error of an HTTP answer that is no success. The server's own words are left out: they are
-// foreign text. RetryAfter comes from the header (RFC 9110, 10.2.3), of passing failures only. Retryable is left to the
-// caller, who knows whether the request may be repeated.
+// FromStatus returns the error of an HTTP answer that is not a success. It leaves out the server's own words, because
+// they are foreign text. RetryAfter comes from the header (RFC 9110, 10.2.3), for temporary failures only. The caller
+// sets Retryable, because only the caller knows whether the request may be repeated.
 func FromStatus(status int, header http.Header) *Error {
 	e := &Error{Category: StatusCategory(status), Message: fmt.Sprintf("The server answered with status %d.", status)}
 	if text := http.StatusText(status); text != "" {
@@ -211,8 +211,8 @@ func FromStatus(status int, header http.Header) *Error {
 	return e
 }
 
-// retryAfter reads seconds, or a date. A date is compared with the server's own clock, so that a wrong one, its or
-// ours, does no harm.
+// retryAfter parses a number of seconds, or a date. A date is compared with the server's own clock, so that a wrong
+// clock on either side does not matter.
 func retryAfter(header http.Header) time.Duration {
 	value := strings.TrimSpace(header.Get("Retry-After"))
 	if value == "" {
@@ -222,7 +222,7 @@ func retryAfter(header http.Header) time.Duration {
 	switch {
 	case err == nil:
 		return min(time.Duration(seconds)*time.Second, maxRetryAfter)
-	case strings.Trim(value, "0123456789") == "": // more digits than there are seconds
+	case strings.Trim(value, "0123456789") == "": // more seconds than fit in a number
 		return maxRetryAfter
 	default:
 		return untilDate(value, header.Get("Date"))
@@ -241,13 +241,13 @@ func untilDate(then, now string) time.Duration {
 	return min(max(until.Sub(since), 0), maxRetryAfter)
 }
 
-// isNetwork says whether a network operation stands in the chain of err.
+// isNetwork reports whether err wraps an error of a network operation.
 func isNetwork(err error) bool {
 	var op *net.OpError
 	return errors.As(err, &op)
 }
 
-// plain says an unknown error in words that give away no internals.
+// plain describes an unknown error without internals.
 func plain(err error) string {
 	switch {
 	case errors.Is(err, context.Canceled):
@@ -281,7 +281,7 @@ func plain(err error) string {
 	}
 }
 
-// suggestions say what to do, by category.
+// suggestions are the default suggestions by category.
 var suggestions = map[Category]string{
 	ToolNotFound:         "Check the name against the list of available tools.",
 	InvalidParameters:    "Review the tool schema and provide correct parameters.",
@@ -296,10 +296,10 @@ var suggestions = map[Category]string{
 	Timeout:              "It took too long. Try a smaller step.",
 }
 
-// maxFeedback bounds message and suggestion, in characters: they go into the model's context.
+// maxFeedback limits message and suggestion, in characters, because they go into the model's context.
 const maxFeedback = 2000
 
-// Feedback is the block that the model reads instead of a result (contract: tool error block, five lines).
+// Feedback returns the text that the model reads instead of a result (contract: tool error block, five lines).
 func Feedback(err error) string {
 	e := AsError(err)
 	suggestion := e.Suggestion
@@ -318,8 +318,7 @@ func Feedback(err error) string {
 	return b.String()
 }
 
-// oneLine keeps the block at five lines whatever the message holds, also for readers that break lines where Unicode
-// does.
+// oneLine replaces line breaks, including those of Unicode, so that the block always has five lines.
 func oneLine(s string) string {
 	s = strings.Join(strings.FieldsFunc(s, func(r rune) bool {
 		switch r {

@@ -40,7 +40,7 @@ func NewOverlay(takes func(name string) bool, added ...Tool) (*Overlay, error) {
 	return o, nil
 }
 
-// Only is the overlay of an allow-list: what it does not allow is taken away. A nil list allows all.
+// Only returns the overlay of an allow-list: what it does not allow is taken away. A nil list allows all.
 func Only(allowed func(name string) bool) *Overlay {
 	if allowed == nil {
 		return nil
@@ -48,7 +48,7 @@ func Only(allowed func(name string) bool) *Overlay {
 	return &Overlay{takes: func(name string) bool { return !allowed(name) }}
 }
 
-// Takes says whether a tool is taken away.
+// Takes reports whether a tool is taken away.
 func (o *Overlay) Takes(name string) bool {
 	if o == nil || o.takes == nil {
 		return false
@@ -69,7 +69,7 @@ func (o *Overlay) Added(name string) (Tool, bool) {
 	return Tool{}, false
 }
 
-// Over is a set of tools as the turn sees it.
+// Over returns a set of tools as the turn sees it.
 func (o *Overlay) Over(below Set) View { return View{below: below, overlay: o} }
 
 // View is a set of tools under an overlay. Safe for concurrent use.

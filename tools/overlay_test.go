@@ -12,7 +12,7 @@ import (
 	"github.com/zephbot/zephbot/tools"
 )
 
-// layered is a tool that says where it comes from.
+// layered returns a tool that says where it comes from.
 func layered(name, from string) tools.Tool {
 	server, _, foreign := strings.Cut(name, ":")
 	if !foreign {

@@ -12,7 +12,8 @@ import (
 	"github.com/zephbot/zephbot/policy/act"
 )
 
-// State gives each tool its statement. A tool without one is an error: it would be treated as one that may do anything.
+// State adds to each tool its statement. A tool without one is an error, because it would be treated as one that may do
+// anything.
 func State(list []Tool, says []act.Tool) ([]Tool, error) {
 	for i := range list {
 		def := &list[i].Definition
@@ -23,16 +24,16 @@ func State(list []Tool, says []act.Tool) ([]Tool, error) {
 	return list, nil
 }
 
-// Registry holds the tools that exist. Its zero value is empty and ready. Safe for concurrent use; a reader keeps the
-// snapshot it took.
+// Registry contains the available tools. Its zero value is empty and ready to use. It is safe for concurrent use; a
+// reader keeps the snapshot that it got.
 type Registry struct {
 	mu    sync.RWMutex
 	tools map[string]Tool
-	order []string                     // built-ins in the order they were added, then others by name
-	list  atomic.Pointer[[]Definition] // what Definitions gives; nil after a change
+	order []string                     // built-ins in the order in which they were added, then the others by name
+	list  atomic.Pointer[[]Definition] // result of Definitions; nil after a change
 }
 
-// NewRegistry makes a registry of the given tools; a doubled or malformed name is an error.
+// NewRegistry returns a registry of the given tools. A duplicate or malformed name is an error.
 func NewRegistry(list ...Tool) (*Registry, error) {
 	r := &Registry{}
 	for _, t := range list {
@@ -45,7 +46,7 @@ func NewRegistry(list ...Tool) (*Registry, error) {
 
 var nameRule = regexp.MustCompile(`^[A-Za-z0-9_.-]+(:[A-Za-z0-9_./-]+)?$`)
 
-// sound says what is wrong with a tool by itself.
+// sound returns an error if a tool is not valid by itself.
 func (t *Tool) sound() error {
 	switch name := t.Definition.Name; {
 	case !nameRule.MatchString(name):
@@ -78,7 +79,7 @@ func (r *Registry) Add(t Tool) error {
 	return nil
 }
 
-// Remove takes a tool out; calls that run go on.
+// Remove removes a tool. Calls in progress continue.
 func (r *Registry) Remove(name string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -92,9 +93,9 @@ func (r *Registry) Remove(name string) {
 	}
 }
 
-// Replace puts the given tools in the place of all tools of an MCP server, at once: no reader sees a part of the
-// change. Each must belong to the server; an error changes nothing. Without tools the server's are gone; calls that run
-// go on.
+// Replace atomically replaces all tools of an MCP server by the given ones, so that no reader sees half of the change.
+// Each tool must belong to the server; after an error nothing has changed. An empty list removes the server's tools.
+// Calls in progress continue.
 func (r *Registry) Replace(server string, list []Tool) error {
 	if server == "" {
 		return fmt.Errorf("replace tools: no server is named")
@@ -140,7 +141,7 @@ func (r *Registry) Replace(server string, list []Tool) error {
 	return nil
 }
 
-// Lookup finds a tool by its qualified name.
+// Lookup returns a tool by its qualified name.
 func (r *Registry) Lookup(name string) (Tool, bool) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
@@ -148,21 +149,21 @@ func (r *Registry) Lookup(name string) (Tool, bool) {
 	return t, ok
 }
 
-// Definitions lists all tools: built-ins in the order they were added, then MCP tools by name, so that the list (and a
-// model's prompt cache) is stable. Every turn asks for it, so it is made once for each set of tools and shared: nobody
-// may change its elements, while appending to it makes a copy.
+// Definitions returns all tools: built-ins in the order in which they were added, then MCP tools by name. The order is
+// stable, which keeps the prompt cache of a model valid. Since every turn needs the list, it is built once per set of
+// tools and shared. Callers must not change its elements; appending makes a copy.
 func (r *Registry) Definitions() []Definition {
 	if list := r.list.Load(); list != nil {
 		return *list
 	}
-	r.mu.RLock() // who changes the tools waits, so that no older list takes the place of nil
+	r.mu.RLock() // excludes writers, so that no older list replaces nil
 	defer r.mu.RUnlock()
 	list := r.definitions()
 	r.list.Store(&list)
 	return list
 }
 
-// definitions makes the list; the lock is held.
+// definitions builds the list. The caller holds the lock.
 func (r *Registry) definitions() []Definition {
 	var own, foreign []Definition
 	for _, n := range r.order {
@@ -176,7 +177,7 @@ func (r *Registry) definitions() []Definition {
 	return slices.Clip(append(own, foreign...))
 }
 
-// Names lists the names of all tools in the order of Definitions.
+// Names returns the names of all tools in the order of Definitions.
 func (r *Registry) Names() []string {
 	defs := r.Definitions()
 	names := make([]string, len(defs))

@@ -1,5 +1,5 @@
-// Package tools declares what a tool is, what a call of one carries, and how it may fail. Stages that guard a call live
-// in packages below, composed once in tools/chain; the built-in tools live beside them.
+// Package tools defines what a tool is, what a call carries, and how it can fail. The stages that guard a call are in
+// packages below and are composed in tools/chain; the built-in tools are next to them.
 package tools
 
 import (
@@ -14,24 +14,25 @@ import (
 	"github.com/zephbot/zephbot/policy/grant"
 )
 
-// Definition is what a model, a person and a policy know of a tool.
+// Definition is what models, people and the policy know about a tool.
 type Definition struct {
 	Name         string          // "bash", or "server:tool" for MCP
 	Description  string          // for the model
 	Schema       json.RawMessage // JSON Schema of the arguments: always an object
-	OutputSchema json.RawMessage // of a structured result; may be nil
-	ReadOnly     bool            // changes nothing: may run beside others and be repeated
-	Destructive  bool            // may destroy what exists; shown on the approval card
-	// its MCP server says that it only reads, trusted or not: enough for a person to approve it for a conversation
+	OutputSchema json.RawMessage // for a structured result; may be nil
+	ReadOnly     bool            // changes nothing: can run concurrently with others and be retried
+	Destructive  bool            // may destroy existing data; shown on the approval card
+	// its MCP server states that it only reads, whether the server is trusted or not: enough for a person to approve it
+	// for a session
 	Reads   bool
 	Server  string         // MCP server id; "" for a built-in
-	Trusted bool           // the MCP server's annotations may be believed
-	Timeout time.Duration  // upper limit of one run; 0 = the tool limits itself
-	Says    *act.Statement // what a tool of our own says of itself; nil = nothing. Read it with Stated
+	Trusted bool           // the annotations of the MCP server are believed
+	Timeout time.Duration  // limit for one run; 0 = the tool limits itself
+	Says    *act.Statement // statement of a built-in tool; nil = none. Use Stated to read it
 }
 
-// Stated is what the tool says of itself. Only our own tools are believed: of a tool of an MCP server, as of one that
-// says nothing, the zero value is given, which lowers no guard.
+// Stated returns the tool's statement. Only built-in tools are believed: for a tool of an MCP server, and for one
+// without a statement, the result is the zero value, which relaxes no check.
 func (d Definition) Stated() act.Statement {
 	if d.Says == nil || d.Server != "" {
 		return act.Statement{}
@@ -39,15 +40,15 @@ func (d Definition) Stated() act.Statement {
 	return *d.Says
 }
 
-// Runs reports that the tool runs commands of a shell.
+// Runs reports whether the tool runs shell commands.
 func (d Definition) Runs() bool { return d.Stated().Act == act.Runs }
 
-// Hash identifies the definition: an approval binds it, so that a tool that changed meanwhile does not run on an old
-// yes.
+// Hash identifies the definition. An approval includes it, so that a tool that changed meanwhile does not run on an old
+// approval.
 func (d Definition) Hash() string {
 	h := sha256.New()
 	for _, part := range []string{d.Name, d.Description, string(d.Schema), string(d.OutputSchema), d.Server} {
-		fmt.Fprintf(h, "%d:%s", len(part), part) // with its length, so that no two definitions read the same
+		fmt.Fprintf(h, "%d:%s", len(part), part) // prefixed by its length, so that no two definitions collide
 	}
 	fmt.Fprintf(h, "%t %t %t", d.ReadOnly, d.Destructive, d.Trusted)
 	if d.Reads {
@@ -60,52 +61,53 @@ func (d Definition) Hash() string {
 type Origin struct {
 	Channel string // "telegram", "terminal", …
 	Session string // session key
-	Chat    string // chat the answer goes to, for per-chat rules
+	Chat    string // chat that gets the answer, for rules per chat
 	Turn    string // id of the turn
-	Caller  string // "telegram:42"; "" only where there is no person (tools call without --caller)
+	Caller  string // "telegram:42"; "" only if there is no person (tools call without --caller)
 	Admin   bool
-	Alone   bool // nobody could approve a call: no approver, or nobody at the terminal
+	Alone   bool // nobody can approve a call: there is no approver, or nobody at the terminal
 }
 
-// Call is one call of a tool on its way through the chain. It is owned by one goroutine at a time.
+// Call is one call of a tool. It is owned by one goroutine at a time.
 type Call struct {
-	ID     string          // unique within the session, stable over restarts
-	Batch  int64           // journal number of the assistant message that asked for it
+	ID     string          // unique within the session, stable across restarts
+	Batch  int64           // journal number of the assistant message that requested it
 	Tool   string          // qualified name, as the model wrote it
-	Args   json.RawMessage // as the model wrote them; the decode stage replaces them by the canonical form
+	Args   json.RawMessage // as the model wrote them; the decode stage replaces them by their canonical form
 	Origin Origin
-	Trail  *Trail // never nil inside the chain
-	// Definition is what the journal says the model was shown; the chain refuses the call when the tool has changed
-	// since. Empty = unchecked.
+	Trail  *Trail // never nil within the chain
+	// Definition is the hash of the definition that the model was shown, according to the journal. The chain refuses
+	// the call if the tool has changed since. Empty = not checked.
 	Definition string
-	// Probe asks only whether the call may run now: the chain stops with ErrProbed before anything happens.
+	// Probe only asks whether the call may run now: the chain ends with ErrProbed before anything happens.
 	Probe bool
-	// Tools is what the turn changes of the tools that there are (allow-lists of chat and channel, tools of its own);
-	// nil = nothing.
+	// Tools is how the turn modifies the set of tools (allow-lists of chat and channel, additional tools); nil = not at
+	// all.
 	Tools *Overlay
-	// OnStart is called once, right before the tool runs: the journal's "started" record. An error stops the call.
+	// OnStart is called once, just before the tool runs, for the journal's "started" record. An error stops the call.
 	OnStart func(ctx context.Context) error
-	// Progress takes a line of what the tool is doing, for the person who waits; may be nil. Must not block.
+	// Progress receives a line about what the tool is doing, for the person who waits. It may be nil and must not
+	// block.
 	Progress func(text string)
-	// Ask is what the person wants in this turn, for a stage that has to judge what matters; may be empty.
+	// Ask is what the person wants in this turn, for stages that judge relevance; may be empty.
 	Ask string
-	// Suspicious is the untrusted source whose content was flagged earlier in this conversation; "" = none. The gate
-	// hands it to the policy.
+	// Suspicious is the untrusted source whose content was flagged earlier in this session; "" = none. The gate passes
+	// it to the policy.
 	Suspicious string
-	// Touched are the canonical paths that calls of this conversation have worked on: what may be read again after
-	// flagged content.
+	// Touched are the canonical paths that calls of this session have worked on. They may be read again after flagged
+	// content.
 	Touched []string
-	// BatchN and CallN say which batch and which call of the conversation this is, counted from 1 since its beginning
-	// or the last /clear. They come from the journal, so that a resumed or repeated call has the same numbers. 0 = not
-	// part of a conversation.
+	// BatchN and CallN number the batch and the call within the session, from 1, since its beginning or the last
+	// /clear. They come from the journal, so that a resumed or repeated call has the same numbers. 0 = the call is not
+	// part of a session.
 	BatchN, CallN int
-	// Began is the number of the journal entry with which the conversation began anew; 0 = from its beginning.
+	// Began is the number of the journal entry at which the session was last cleared; 0 = never.
 	Began int64
-	// Earlier are the calls of this turn that had ended before the batch of this one was asked for, the oldest first.
+	// Earlier are the calls of this turn that had ended before this batch was requested, oldest first.
 	Earlier []Earlier
 
-	// Unchanged says, right before the tool runs, whether what the call was decided by is still so; else it names what
-	// changed. nil = yes.
+	// Unchanged checks, just before the tool runs, whether everything that the decision depended on is still the same.
+	// It returns what changed; nil = nothing.
 	Unchanged func(ctx context.Context) (changed []string)
 
 	// Set by the decode stage.
@@ -120,32 +122,32 @@ type Earlier struct {
 	Text string // of its result
 }
 
-// Subject is what policy looks at: the call in canonical form, said by the tool itself.
+// Subject is what the policy checks: the call in canonical form, as described by the tool itself.
 type Subject struct {
-	Inputs []string // what permission rules are matched with: command text, canonical paths, URLs
+	Inputs []string // matched by permission rules: command text, canonical paths, URLs
 	Paths  []string // canonical paths and URLs, for the rules of [tools.policy]
-	// Files says for the paths that a command may touch what is there, see policy.Request.Files; nil = nobody looked.
+	// Files maps the paths that a command may touch to what is there, see policy.Request.Files; nil = not determined.
 	Files map[string][]string
-	Show  string // what a person is shown when asked: the whole command, the path …
-	Note  string // where and under which limits: "in the workspace of this chat · network off"
-	// Dir is where the call works, set by the gate; "" = not known.
+	Show  string // what a person sees when asked: the whole command, the path …
+	Note  string // location and limits: "in the workspace of this chat · network off"
+	// Dir is the working directory of the call, set by the gate; "" = not known.
 	Dir string
-	// Scripts are the files whose content decides what the call does, as they were when it was decided; set by the
-	// gate. An approval binds them.
+	// Scripts are the files whose content determines what the call does, as they were at the time of the decision; set
+	// by the gate. An approval includes them.
 	Scripts []grant.File
 }
 
-// Trail is what the stages found out about a call: the audit record in the making.
+// Trail is what the stages record about a call. The audit record is made from it.
 type Trail struct {
 	Rule         string // the rule that decided
 	Effect       string // allow, ask, deny
 	Reason       string // the decision in one sentence for people
-	Bared        bool   // allowed because the kernel keeps from the command what it may not read
-	Suspicious   string // untrusted source that was flagged in this conversation
+	Bared        bool   // allowed because the kernel hides from the command what it must not read
+	Suspicious   string // untrusted source that was flagged in this session
 	ApprovedBy   string
-	Offers       []grant.Offer // choices of a standing approval for a call that asks
-	Server       string        // address of the MCP server, as the policy knows it
-	Changed      []string      // files that are not what they were when a standing approval for this call was stored
+	Offers       []grant.Offer // choices of a standing approval, for a call that asks
+	Server       string        // address of the MCP server, for the policy
+	Changed      []string      // files that changed since a standing approval for this call was stored
 	Judge        string        // allow, deny:<reason>, error:<text>
 	Cached       bool
 	Attempts     int // runs of the tool
@@ -153,20 +155,20 @@ type Trail struct {
 	ExitCode     *int
 	Truncated    bool
 	RolledBack   bool
-	Injection    bool // the result carried marks of prompt injection
+	Injection    bool // the result contained signs of prompt injection
 	MCPServer    string
 	MCPErrorCode string
 	Correlation  string
 	Egress       []Egress
-	// what the person has to be told besides the result, one sentence each (a declined question of a server)
+	// what the person has to be told in addition to the result, one sentence each (a declined question of a server)
 	Notices []string
-	// one line about the result for the person who watches: "[shell] 342 lines -> 28 lines, 91.8% filtered"
+	// one line about the result, for the person who watches: "[shell] 342 lines -> 28 lines, 91.8% filtered"
 	Summary  string
 	Started  bool
 	Duration time.Duration
 }
 
-// Egress is one outgoing request of a tool, blocked ones included.
+// Egress is one outgoing request of a tool, including blocked ones.
 type Egress struct {
 	URL     string `json:"url"` // without userinfo and query
 	Host    string `json:"host"`
@@ -178,25 +180,25 @@ type Egress struct {
 	Millis  int64  `json:"duration_ms"`
 }
 
-// Result is what a tool gives back.
+// Result is the result of a tool.
 type Result struct {
 	Text      string // for the model; "" becomes "(no output)"
-	Whole     string // the whole (redacted) text when a stage has left something out of Text; "" = Text is whole
-	Raw       any    // JSON-able raw form (the shell's envelope); may be nil
+	Whole     string // the whole (redacted) text, if a stage has left something out of Text; "" = Text is complete
+	Raw       any    // raw form that can be encoded as JSON (the shell's envelope); may be nil
 	ExitCode  *int   // of a process; nil when there was none or a signal ended it
 	Truncated bool
-	Untrusted string // where foreign content came from ("https://…", "mcp:github"); "" = our own
-	Error     bool   // the tool ran and reports a failure (non-zero exit): Text says what
-	// Failure says why a run that began could not do its work (its time was up, a person stopped it); Text is what
-	// there was until then. The chain puts its block before the text. It implies Error. nil = it ended by itself.
+	Untrusted string // source of foreign content ("https://…", "mcp:github"); "" = our own
+	Error     bool   // the tool ran and reports a failure (non-zero exit), described in Text
+	// Failure says why a run that began could not do its work, for example a timeout or a stop by a person. Text is the
+	// output until then; the chain puts the error before it. Failure implies Error. nil = the run ended by itself.
 	Failure     *Error
 	MIME        string   // content type of Text when it is not plain text
 	Credentials int      // how many were hidden in Text
-	Found       []string // tools that a search has found, which are shown from then on in the turn
-	Files       []File   // pictures and the like, for the person; the model reads only that they are there
+	Found       []string // tools found by a search, which are shown for the rest of the turn
+	Files       []File   // images and the like, for the person; the model only reads that they exist
 }
 
-// File is something a tool made that is no text.
+// File is output that is not text.
 type File struct {
 	Name string
 	MIME string
@@ -206,19 +208,19 @@ type File struct {
 // Handler executes a call.
 type Handler func(ctx context.Context, call *Call) (*Result, error)
 
-// Middleware wraps a Handler; in a list the first is the outermost.
+// Middleware wraps a Handler. In a list, the first is the outermost.
 type Middleware func(next Handler) Handler
 
-// Tool is one tool: its definition and how to run it. Run and Describe are safe for concurrent use and honour ctx.
+// Tool is a definition with the functions that run it. Run and Describe are safe for concurrent use and honour ctx.
 type Tool struct {
 	Definition Definition
-	// Describe says what the policy has to look at. Args are valid against the schema. It must not change anything. nil
-	// = the raw arguments.
+	// Describe returns what the policy has to check. The arguments are valid for the schema. Describe must not change
+	// anything. nil = the raw arguments.
 	Describe func(ctx context.Context, call *Call) (Subject, error)
-	// Check says why the call cannot run as things are, before a person is asked about it; nil = it may. It changes
-	// nothing, and Run looks again. nil = no such reasons.
+	// Check returns why the call cannot run at present, before a person is asked about it; nil = it can. It changes
+	// nothing, and Run checks again. A nil Check never refuses.
 	Check func(ctx context.Context, call *Call) error
-	// Run executes the call. A failure to do what was asked is an *Error; a process that ran and failed is a Result
-	// with Error set.
+	// Run executes the call. If it cannot do what was asked, it returns an *Error. A process that ran and failed is a
+	// Result with Error set.
 	Run Handler
 }

@@ -12,20 +12,20 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// Typed describes a tool whose arguments are the struct In; its schema comes from the struct (tags `json` and
+// Typed describes a tool whose arguments are the struct In. The schema is derived from the struct (tags `json` and
 // `jsonschema`).
 type Typed[In any] struct {
-	Definition Definition // Schema is filled by New
-	// Describe as in Tool, with decoded arguments; nil = the raw arguments.
+	Definition Definition // Schema is set by New
+	// Describe is like Tool.Describe, with decoded arguments; nil = the raw arguments.
 	Describe func(ctx context.Context, call *Call, in In) (Subject, error)
-	// Check as in Tool, with decoded arguments; may be nil.
+	// Check is like Tool.Check, with decoded arguments; may be nil.
 	Check func(ctx context.Context, call *Call, in In) error
 	Run   func(ctx context.Context, call *Call, in In) (*Result, error)
-	// Adjust may refine the generated schema (enums, bounds); may be nil.
+	// Adjust can refine the generated schema (enums, limits); may be nil.
 	Adjust func(s *jsonschema.Schema)
 }
 
-// New makes a Tool of a typed one. The error is a programmer's: a struct that has no schema.
+// New converts a typed tool. An error is a programming mistake: the struct has no schema.
 func New[In any](t Typed[In]) (Tool, error) {
 	schema, err := jsonschema.For[In](nil)
 	if err != nil {
@@ -70,7 +70,7 @@ func New[In any](t Typed[In]) (Tool, error) {
 	return tool, nil
 }
 
-// simplify removes what some providers refuse: type arrays such as ["null","array"] for slices.
+// simplify removes what some providers reject: type arrays such as ["null","array"] for slices.
 func simplify(s *jsonschema.Schema) {
 	if s == nil {
 		return
@@ -88,8 +88,8 @@ func simplify(s *jsonschema.Schema) {
 	simplify(s.AdditionalProperties)
 }
 
-// decode reads arguments strictly; the decode stage has validated them against the schema before, so an error here is
-// rare but possible.
+// decode decodes arguments strictly. The decode stage has already validated them against the schema, so errors are rare
+// but possible.
 func decode[In any](args json.RawMessage) (In, error) {
 	var in In
 	if len(bytes.TrimSpace(args)) == 0 {
@@ -106,7 +106,7 @@ func decode[In any](args json.RawMessage) (In, error) {
 	return in, nil
 }
 
-// misfit says a decoding error in the terms of the caller's JSON, not of our structs.
+// misfit converts a decoding error to the terms of the caller's JSON instead of our structs.
 func misfit(err error) *Error {
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		if wrong.Field == "" {

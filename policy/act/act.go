@@ -117,11 +117,11 @@ func NewNames(list []Tool) Names {
 	return n
 }
 
-// Act is what the tool with a canonical name says that it does.
+// Act returns what the tool with a canonical name says that it does.
 func (n Names) Act(name string) Act { return n.acts[name] }
 
-// Canonical gives the name that a tool is known by: white space is trimmed, and aliases are resolved. Letters of a tool
-// of our own match in either case; the qualified name of an MCP tool, server:tool, stays as it is.
+// Canonical returns the name that a tool is known by: white space is trimmed, and aliases are resolved. Letters of a
+// tool of our own match in either case; the qualified name of an MCP tool, server:tool, stays as it is.
 func (n Names) Canonical(name string) string {
 	if _, known := n.acts[name]; known {
 		return name

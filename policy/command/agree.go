@@ -35,7 +35,7 @@ func (r *plainReader) differs(tokens []token) (reason string, doubt bool) {
 	return "", false
 }
 
-// notPlain is the reason for a person.
+// notPlain returns the reason for a person.
 func notPlain(reason string) string {
 	if reason == reasonArithmetic {
 		return reason

@@ -7,7 +7,7 @@ import (
 	"github.com/zephbot/zephbot/policy/command"
 )
 
-// oneKB is a command of about 1 KB as a model writes it.
+// oneKB returns a command of about 1 KB as a model writes it.
 func oneKB() string {
 	line := `cd /srv/app && git status --short | head -n 20; for f in *.go; do grep -n "TODO" "$f" || true; done` + "\n" +
 		`timeout 30 env CGO_ENABLED=0 go test ./... 2>&1 | tail -n 40 > /tmp/out.txt; echo "exit: $?"` + "\n"

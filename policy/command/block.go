@@ -41,7 +41,7 @@ func off(allowed []string, entry string) bool {
 	return false
 }
 
-// blockedCommand is the entry that blocks one command, "" when none does.
+// blockedCommand returns the entry that blocks one command, "" when none does.
 func blockedCommand(c *Command, allowed []string) string {
 	name := c.Name
 	if len(name) > 64 {
@@ -67,7 +67,7 @@ func blockedCommand(c *Command, allowed []string) string {
 	return entry
 }
 
-// blockedName is the entry that a command's lower-case name alone is on. Like the seed's list it also means
+// blockedName returns the entry that a command's lower-case name alone is on. Like the seed's list it also means
 // NAME.anything: mkfs.ext4, curl.exe. nc_helper.sh is another name.
 func blockedName(name string) string {
 	stem, _, _ := strings.Cut(name, ".")
@@ -86,7 +86,7 @@ func blockedName(name string) string {
 	return ""
 }
 
-// blockedCopy is the entry for dd, which the seed blocks whatever it reads; writing is the documented addition.
+// blockedCopy returns the entry for dd, which the seed blocks whatever it reads; writing is the documented addition.
 func blockedCopy(words []string, allowed []string) string {
 	for _, entry := range [...]string{"dd if=", "dd of="} {
 		for _, w := range words {

@@ -92,8 +92,8 @@ func (c *Command) files(list []FileName) []FileName {
 	return list
 }
 
-// namedBy is the file that a word may name; "" for none. Of a build tool the words that are no values of options are
-// targets, which often are files that it makes itself.
+// namedBy returns the file that a word may name; "" for none. Of a build tool the words that are no values of options
+// are targets, which often are files that it makes itself.
 func namedBy(before, word string, build bool) string {
 	if word == "" {
 		return ""
@@ -113,7 +113,7 @@ func namedBy(before, word string, build bool) string {
 	return ""
 }
 
-// implicitFiles are what a program reads from its working directory and obeys. That one is missing counts as well.
+// implicitFiles returns what a program reads from its working directory and obeys. That one is missing counts as well.
 func implicitFiles(name string) []string {
 	switch name {
 	case "make", "gmake":
@@ -142,7 +142,7 @@ func implicitFiles(name string) []string {
 	return moreImplicitFiles(name)
 }
 
-// moreImplicitFiles is the rest of the table.
+// moreImplicitFiles returns the rest of the table.
 func moreImplicitFiles(name string) []string {
 	switch name {
 	case "gradle", "gradlew":
@@ -191,9 +191,9 @@ func namesData(name string) bool {
 	return false
 }
 
-// PrefixWords is how many leading words a rule "these words and any others" for a command has: its program, and its
-// subcommand where it has some. It is 0 where such a rule is never offered: where the rest of the words decides what
-// runs, or nobody knows what it decides.
+// PrefixWords returns how many leading words a rule "these words and any others" for a command has: its program, and
+// its subcommand where it has some. It is 0 where such a rule is never offered: where the rest of the words decides
+// what runs, or nobody knows what it decides.
 func PrefixWords(words []string) int {
 	if len(words) == 0 {
 		return 0

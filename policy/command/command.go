@@ -152,7 +152,7 @@ type stdin struct {
 	here  bool // a here-string: always indirect for an interpreter
 }
 
-// below is the place of what a wrapper at p runs.
+// below returns the place of what a wrapper at p runs.
 func (p place) below(via string) place {
 	p.depth++
 	p.nest++

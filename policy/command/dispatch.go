@@ -36,7 +36,7 @@ func (f *finder) command(words []word, at place) {
 	}
 }
 
-// plain is the Command for words.
+// plain returns the Command for words.
 func (f *finder) plain(words []word) Command {
 	text := f.written
 	f.written = ""
@@ -82,7 +82,7 @@ func spells(text string, words []string) bool {
 	return text == ""
 }
 
-// baseName is the part of a path after the last slash.
+// baseName returns the part of a path after the last slash.
 func baseName(path string) string {
 	return path[strings.LastIndexByte(path, '/')+1:]
 }

@@ -11,7 +11,7 @@ func ReadPlain(text string) string {
 	return reason
 }
 
-// TableOf is the table of options of a program.
+// TableOf returns the table of options of a program.
 func TableOf(name string) string { return optionTable(strings.ToLower(name)) }
 
 // Tabled names one program of each table.
@@ -19,5 +19,5 @@ const Tabled = "git make npm npx yarn go cargo cmake ninja gradle mvn rustc java
 	"less man vim nano emacs env xargs time strace watch systemctl journalctl date pandoc pdflatex jq apt ssh scp sftp curl wget docker docker-compose kubectl helm terraform " +
 	"sqlite3 psql mysql openssl ffmpeg tcpdump nmap python node perl ruby php lua deno gcc julia bash"
 
-// Panicked is what a panic of the parser becomes.
+// Panicked returns what a panic of the parser becomes.
 func Panicked(value any) error { return panicked(value) }

@@ -180,7 +180,7 @@ func (f *files) enter(c *Command, i int, text string) {
 	f.unknown("it goes to a directory that is not known before it runs")
 }
 
-// path is what a word becomes: its text, with a home directory as "~".
+// path returns what a word becomes: its text, with a home directory as "~".
 func (f *files) path(text string, mark Mark) (path string, pattern, ok bool) {
 	pattern = mark&MarkPattern != 0
 	if mark&MarkExpansion != 0 {
@@ -284,7 +284,7 @@ const namesOnly = "ls stat test [ du df realpath readlink basename dirname which
 // namers is namesOnly for a look-up.
 var namers = sync.OnceValue(func() map[string]bool { return lookup(namesOnly) })
 
-// namedReads are the paths of a reading command that reads what it names and nothing else.
+// namedReads returns the paths of a reading command that reads what it names and nothing else.
 func (c *Command) namedReads() (paths []string, ok bool) {
 	if c.Dynamic || !reads(c.Name) || c.Name != c.Words[0] {
 		return nil, false
@@ -371,7 +371,7 @@ func (f *files) any(text string, mark Mark, use Use) {
 	}
 }
 
-// tilde is the mark of a part that may be a home directory.
+// tilde returns the mark of a part that may be a home directory.
 func tilde(part string) Mark {
 	if part == "~" || strings.HasPrefix(part, "~/") {
 		return MarkTilde

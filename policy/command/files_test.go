@@ -21,7 +21,7 @@ func uses(u command.Use) string {
 	return b.String()
 }
 
-// described is what Files found, in one line: each path as use:path, ? for one that may be one, ~ for a piece of code,
+// described returns what Files found, in one line: each path as use:path, ? for one that may be one, ~ for a piece of code,
 // * for a pattern.
 func described(s command.Script) string {
 	f := s.Files()

@@ -56,7 +56,7 @@ func copiesTree(w string) bool {
 		w == "--recursive" || w == "--archive"
 }
 
-// operands are the indexes of the words that are no options.
+// operands returns the indexes of the words that are no options.
 func operands(c *Command) []int {
 	var list []int
 	ended := false

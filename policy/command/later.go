@@ -78,7 +78,7 @@ func (c *Command) mayRunWords() bool {
 	return !spec.read(name, words).known
 }
 
-// blockedLater is the entry that blocks what an unknown program of the script may run, "" when none does.
+// blockedLater returns the entry that blocks what an unknown program of the script may run, "" when none does.
 func blockedLater(s *Script, allowed []string) string {
 	for name, words := range s.Later() {
 		if !variant(name) {

@@ -225,7 +225,7 @@ func (r *optionRow) wordDeparts(text string, n int) string {
 	return r.wordObeyed(text)
 }
 
-// wordObeyed says whether a program obeys a word as it does an option: @file, +command, SHELL=program.
+// wordObeyed reports whether a program obeys a word as it does an option: @file, +command, SHELL=program.
 func (r *optionRow) wordObeyed(text string) string {
 	switch {
 	case r.at && strings.HasPrefix(text, "@"):

@@ -50,8 +50,8 @@ type optionRow struct {
 	count                                                                       bool
 }
 
-// rowOf is the row of a key, "" when there is none. A row goes on in the lines that begin with a blank; a table ends
-// with a newline.
+// rowOf returns the row of a key, "" when there is none. A row goes on in the lines that begin with a blank; a table
+// ends with a newline.
 func rowOf(table, key string) string {
 	for table != "" {
 		end := strings.IndexByte(table, '\n') + 1
@@ -177,7 +177,7 @@ func (r *optionRow) short(word string, letter byte) (kind, effect string) {
 	return r.unknown()
 }
 
-// unknown is the answer for an option that the row does not list.
+// unknown returns the answer for an option that the row does not list.
 func (r *optionRow) unknown() (kind, effect string) {
 	if r.any {
 		return "", ""
@@ -211,7 +211,7 @@ func (r *optionRow) find(key, word string) (kind, effect string, known bool) {
 	return kind, effect, best > 0
 }
 
-// holds is the entry of a list for a key, with how it takes a value, "" when there is none.
+// holds returns the entry of a list for a key, with how it takes a value, "" when there is none.
 func holds(list, key string) string {
 	for from := 0; ; {
 		at := strings.Index(list[from:], key)

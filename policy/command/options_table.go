@@ -5,7 +5,7 @@ import "strings"
 // programTable gives programs their table of options.
 type programTable struct{ names, options string }
 
-// optionTable is the table of a program by its lower-case name, "" when it has none.
+// optionTable returns the table of a program by its lower-case name, "" when it has none.
 func optionTable(name string) string {
 	for _, find := range [...]func(string) string{buildTable, fileTable, terminalTable, reachTable} {
 		if options := find(name); options != "" {
@@ -20,7 +20,7 @@ func optionTable(name string) string {
 	return languageTable(stem)
 }
 
-// tableIn is the table of a program in one list.
+// tableIn returns the table of a program in one list.
 func tableIn(list []programTable, name string) string {
 	for i := range list {
 		if strings.Contains(list[i].names, name) && listed(list[i].names, name) {

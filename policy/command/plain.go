@@ -39,7 +39,7 @@ type heredoc struct {
 // number so that lists of them sort quickly; MaxText fits.
 type token uint64
 
-// tokenAt is the token of a kind between two offsets.
+// tokenAt returns the token of a kind between two offsets.
 func tokenAt(kind byte, from, to int) token { return token(from)<<32 | token(to)<<8 | token(kind) }
 
 // The kinds of tokens.
@@ -93,7 +93,7 @@ func (r *plainReader) control() bool {
 	return true
 }
 
-// peek is the byte n places on, 0 behind the end.
+// peek returns the byte n places on, 0 behind the end.
 func (r *plainReader) peek(n int) byte {
 	if r.pos+n < len(r.src) {
 		return r.src[r.pos+n]

@@ -177,7 +177,7 @@ func (r *plainReader) target(at int) bool {
 	return ok
 }
 
-// operator is the redirection operator at pos, "" when there is none.
+// operator returns the redirection operator at pos, "" when there is none.
 func (r *plainReader) operator() string {
 	if c := r.peek(0); c != '<' && c != '>' && (c != '&' || r.peek(1) != '>') {
 		return ""

@@ -36,7 +36,7 @@ func (r *plainReader) over(end byte) bool {
 	return false
 }
 
-// keyword is the reserved word at pos, "" when there is none.
+// keyword returns the reserved word at pos, "" when there is none.
 func (r *plainReader) keyword() string {
 	for i := r.pos; ; i++ {
 		if i < len(r.src) && (r.src[i] >= 'a' && r.src[i] <= 'z' || strings.IndexByte("{}![]", r.src[i]) >= 0) {

@@ -185,7 +185,7 @@ func runsByOption(name string) string {
 	return runsInTerminal(name)
 }
 
-// runsInTerminal is the part of the table for programs that a person works in: editors, pagers, terminals.
+// runsInTerminal returns the part of the table for programs that a person works in: editors, pagers, terminals.
 func runsInTerminal(name string) string {
 	switch name {
 	case "vim", "vi", "nvim", "view", "ex", "vimdiff", "gvim", "rvim":

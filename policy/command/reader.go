@@ -36,7 +36,7 @@ type Reader struct {
 // NewReader makes a Reader. It holds some megabytes at most.
 func NewReader() *Reader { return &Reader{young: map[string]*Reading{}} }
 
-// Read gives the reading of a text.
+// Read returns the reading of a text.
 func (r *Reader) Read(text string) *Reading {
 	if r == nil {
 		return &Reading{Script: Parse(text)}

@@ -32,7 +32,7 @@ func reads(name string) bool { return readers()[name] }
 // readers is readingNames for a look-up.
 var readers = sync.OnceValue(func() map[string]bool { return lookup(readingNames) })
 
-// lookup is a blank-separated list as a set.
+// lookup returns a blank-separated list as a set.
 func lookup(list string) map[string]bool {
 	set := map[string]bool{}
 	for entry := range strings.FieldsSeq(list) {
@@ -109,7 +109,7 @@ func (c *Command) entersDir() bool {
 		c.mark(1) == 0
 }
 
-// mark is the Mark of one word.
+// mark returns the Mark of one word.
 func (c *Command) mark(i int) Mark {
 	if c.Marks == nil {
 		return 0

@@ -1,6 +1,6 @@
 package command
 
-// readingRule is the table of commands that follow the common rules for flags.
+// readingRule returns the table of commands that follow the common rules for flags.
 func readingRule(name string) (reading, bool) {
 	switch name {
 	case "cat":
@@ -42,7 +42,7 @@ func readingRule(name string) (reading, bool) {
 	return listingRule(name)
 }
 
-// listingRule is the part of the table that shows what there is, not what is in it.
+// listingRule returns the part of the table that shows what there is, not what is in it.
 func listingRule(name string) (reading, bool) {
 	switch name {
 	case "ls":
@@ -73,7 +73,7 @@ func listingRule(name string) (reading, bool) {
 	return plainRule(name)
 }
 
-// plainRule is the part of the table whose words are no paths, and the searching commands.
+// plainRule returns the part of the table whose words are no paths, and the searching commands.
 func plainRule(name string) (reading, bool) {
 	switch name {
 	case "grep", "egrep", "fgrep":
@@ -117,7 +117,7 @@ func plainRule(name string) (reading, bool) {
 	return reading{}, false
 }
 
-// gitRule is the table of reading git commands.
+// gitRule returns the table of reading git commands.
 func gitRule(sub string) (reading, bool) {
 	const show = " stat shortstat numstat name-only name-status summary patch no-patch oneline graph decorate all pretty format abbrev-commit abbrev date since until after before author committer grep max-count " +
 		"no-merges merges first-parent reverse cached staged color no-color word-diff unified raw cc diff-filter find-renames follow no-renames check ignore-all-space ignore-space-change no-ext-diff no-textconv stdin-paths topo-order date-order left-right cherry-pick tags branches remotes relative "

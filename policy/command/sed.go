@@ -13,7 +13,7 @@ func (f *finder) sed(_ string, words []word, _ place) {
 	}
 }
 
-// sedScripts are the scripts among the words of sed: the values of -e, or the first word that is no option.
+// sedScripts returns the scripts among the words of sed: the values of -e, or the first word that is no option.
 func sedScripts(words []word) (scripts []word) {
 	given := false
 	for i := 1; i < len(words); i++ {

@@ -152,7 +152,7 @@ func (f *finder) joined(via string, words []word, at place) {
 	f.code(via, all, at)
 }
 
-// interpreter is the family of a program that runs code of another language, "" for none.
+// interpreter returns the family of a program that runs code of another language, "" for none.
 func interpreter(name string) string {
 	switch name {
 	case "perl", "ruby", "node", "nodejs", "php", "lua", "luajit", "deno", "bun", "osascript", "tclsh", "expect",
@@ -171,7 +171,7 @@ func interpreter(name string) string {
 	return ""
 }
 
-// codeOptions are the short and long options by which an interpreter takes code.
+// codeOptions returns the short and long options by which an interpreter takes code.
 func codeOptions(family string) (short, long string) {
 	switch family {
 	case "python", "pypy", "ipython":

@@ -51,14 +51,14 @@ func Units(text string) (units []Unit, ok bool) {
 	return p.units, true
 }
 
-// parsed is the tree of a text; the parser's panics are errors.
+// parsed returns the tree of a text; the parser's panics are errors.
 func parsed(text string) (file *syntax.File, err error) {
 	defer func() { err = cmp.Or(panicked(recover()), err) }()
 	parser := syntax.NewParser(syntax.Variant(syntax.LangBash), syntax.KeepComments(true))
 	return parser.Parse(strings.NewReader(text), "")
 }
 
-// panicked is the error of a panic that was recovered; nil for none.
+// panicked returns the error of a panic that was recovered; nil for none.
 func panicked(value any) error {
 	if value == nil {
 		return nil
@@ -207,7 +207,7 @@ type plainWord struct {
 	open  bool   // an unquoted character that bash may expand
 }
 
-// text is the one spelling of the word.
+// text returns the one spelling of the word.
 func (w plainWord) text() string {
 	if w.open {
 		return w.exact

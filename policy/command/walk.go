@@ -24,7 +24,7 @@ type frame struct {
 	from   int  // number of commands before it
 }
 
-// visit is the callback of syntax.Walk.
+// visit returns the callback of syntax.Walk.
 func (w *walker) visit(node syntax.Node) bool {
 	if node == nil {
 		w.leave()
@@ -246,7 +246,7 @@ func (w *walker) redirects(list []*syntax.Redirect) *stdin {
 	return in
 }
 
-// heredoc is the body of a here-document as the command reads it.
+// heredoc returns the body of a here-document as the command reads it.
 func (w *walker) heredoc(n *syntax.Redirect) stdin {
 	body := stdin{known: true}
 	quoted := true
@@ -286,7 +286,7 @@ func writes(op syntax.RedirOperator, target word) bool {
 	return target.text != "/dev/null"
 }
 
-// source is the text of a node. A position outside the text would be the parser's mistake, and ends in "gave up".
+// source returns the text of a node. A position outside the text would be the parser's mistake, and ends in "gave up".
 func (w *walker) source(n syntax.Node) string {
 	return w.src[n.Pos().Offset():n.End().Offset()]
 }

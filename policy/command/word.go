@@ -69,7 +69,7 @@ func hasQuotes(n *syntax.Word) bool {
 	return false
 }
 
-// braceCount is how many words the parts become, at most a little over maxBraces.
+// braceCount returns how many words the parts become, at most a little over maxBraces.
 func braceCount(parts []syntax.WordPart) int {
 	count := 1
 	for _, part := range parts {

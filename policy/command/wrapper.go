@@ -19,7 +19,7 @@ type wrapper struct {
 	shell    bool   // without a command it starts a shell
 }
 
-// wrapperOf is the table of wrappers.
+// wrapperOf returns the table of wrappers.
 func wrapperOf(name string) (wrapper, bool) {
 	switch name {
 	case "env", "genv":
@@ -69,7 +69,7 @@ func wrapperOf(name string) (wrapper, bool) {
 	return privilegeWrapper(name)
 }
 
-// privilegeWrapper is the part of the table that changes who or where a command runs.
+// privilegeWrapper returns the part of the table that changes who or where a command runs.
 func privilegeWrapper(name string) (wrapper, bool) {
 	switch name {
 	case "sudo", "sudoedit":
@@ -182,7 +182,7 @@ func (f *finder) ownWords(name string, words []word, known bool) {
 	}
 }
 
-// inner is the place of the command a wrapper runs. Its standard input stays the same, but not below xargs.
+// inner returns the place of the command a wrapper runs. Its standard input stays the same, but not below xargs.
 func (f *finder) inner(name string, at place) place {
 	below := at.below(name)
 	if name == "xargs" {
@@ -325,7 +325,7 @@ func (s wrapper) set(option string, value word, got *wrapped) {
 	}
 }
 
-// longMatch is the entry of a blank-separated list that key is or begins, "" when there is none.
+// longMatch returns the entry of a blank-separated list that key is or begins, "" when there is none.
 func longMatch(list, key string) string {
 	found := ""
 	for entry := range strings.FieldsSeq(list) {

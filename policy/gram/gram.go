@@ -12,7 +12,7 @@ const maxGrams = 12
 // Needle is what a text that contains a certain other one has in its Set.
 type Needle []uint16
 
-// Of gives the needle of a text; one of less than three bytes is in every Set.
+// Of returns the needle of a text; one of less than three bytes is in every Set.
 func Of(text string) Needle {
 	var n Needle
 	for i := 0; i+2 < len(text) && len(n) < maxGrams; i++ {

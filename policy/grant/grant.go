@@ -67,7 +67,7 @@ type Grant struct {
 	Caller  string `json:"caller,omitempty"`
 }
 
-// Text is the rule as people read it: words, a path with *, arguments.
+// Text returns the rule as people read it: words, a path with *, arguments.
 func (g Grant) Text() string {
 	switch g.Kind {
 	case Exact, Prefix:
@@ -90,7 +90,7 @@ func (g Grant) Text() string {
 	return ""
 }
 
-// Relative gives the files with paths from the working directory, as long as they are in it: an approval of one
+// Relative returns the files with paths from the working directory, as long as they are in it: an approval of one
 // conversation need not know where that is.
 func Relative(list []File) []File {
 	root := ""

@@ -39,7 +39,7 @@ func Nearest(word string, known []string) (string, bool) {
 	return best, found
 }
 
-// distance is the optimal string alignment distance of a and b.
+// distance returns the optimal string alignment distance of a and b.
 func distance(a, b []rune) int {
 	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range last {

@@ -18,7 +18,7 @@ func v6(high [8]byte, bits int, name string) block {
 	return block{netip.PrefixFrom(netip.AddrFrom16(a), bits), name}
 }
 
-// special4 is the IANA IPv4 Special-Purpose Address Registry (what is not
+// special4 returns the IANA IPv4 Special-Purpose Address Registry (what is not
 // globally reachable), multicast, and one address of a cloud's metadata
 // service that looks public.
 func special4() []block {
@@ -45,7 +45,7 @@ func special4() []block {
 	}
 }
 
-// special6 is what the IANA IPv6 Special-Purpose Address Registry holds,
+// special6 returns what the IANA IPv6 Special-Purpose Address Registry holds,
 // inside and outside of 2000::/3; the ranges outside are listed for their names.
 func special6() []block {
 	return []block{

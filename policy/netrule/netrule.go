@@ -137,7 +137,7 @@ func forbidden(r rune) bool {
 	return r <= ' ' || r == '\\' || r == 0x7f || r == 0xfeff || r >= 0x80 && r <= 0xa0 || r >= 0x2028 && r <= 0x202e
 }
 
-// portOf gives the port, "" for the usual one.
+// portOf returns the port, "" for the usual one.
 func portOf(u *url.URL) (string, error) {
 	port := u.Port()
 	if port == "" {
@@ -150,7 +150,7 @@ func portOf(u *url.URL) (string, error) {
 	return strconv.FormatUint(n, 10), nil
 }
 
-// hostOf gives the canonical host, and its address when it is one.
+// hostOf returns the canonical host, and its address when it is one.
 func hostOf(u *url.URL) (string, netip.Addr, error) {
 	host := u.Hostname()
 	if strings.HasPrefix(u.Host, "[") {
@@ -249,7 +249,7 @@ func checkPublic(host string, addr netip.Addr) error {
 	return nil
 }
 
-// privateSuffixes are the special-use names that lead to no public server
+// privateSuffixes returns the special-use names that lead to no public server
 // (RFC 6761, 6762, 7686, 8375, 9476, ICANN's .internal) and those that routers
 // and companies use by habit.
 func privateSuffixes() []string {

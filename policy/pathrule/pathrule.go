@@ -33,7 +33,7 @@ type glob struct {
 	grams   gram.Needle // of literal
 }
 
-// lower is a path in lower case when all of it is ASCII. Other letters have
+// lower returns a path in lower case when all of it is ASCII. Other letters have
 // more than two cases, and are left to the expressions.
 func lower(p string) (string, bool) {
 	for i := range len(p) {
@@ -44,7 +44,7 @@ func lower(p string) (string, bool) {
 	return strings.ToLower(p), true
 }
 
-// longest is the longest text in a glob that stands for itself.
+// longest returns the longest text in a glob that stands for itself.
 func longest(pattern string) string {
 	if strings.ContainsAny(pattern, "{[") {
 		pattern = pattern[:strings.IndexAny(pattern, "{[")]
@@ -237,7 +237,7 @@ func (t *translator) next() error {
 	return nil
 }
 
-// one is the expression for one character.
+// one returns the expression for one character.
 func (t *translator) one() string {
 	if t.wide {
 		return "."

@@ -46,7 +46,7 @@ func assigned(s string, i, size int) (v value, ok bool) {
 	return read(s, skip(s, n, " \t", 64), v)
 }
 
-// nameEnd is where the name ends in which a keyword of length size stands at i. It reads 64 bytes at most.
+// nameEnd returns where the name ends in which a keyword of length size stands at i. It reads 64 bytes at most.
 func nameEnd(s string, i, size int) int {
 	n := i + size
 	for n < len(s) && (wordByte(s[n]) || s[n] == '.') && n-i < 64 {
@@ -85,7 +85,7 @@ func skip(s string, n int, bytes string, most int) int {
 	return n
 }
 
-// upTo is the length of s before the first of some bytes.
+// upTo returns the length of s before the first of some bytes.
 func upTo(s, bytes string) int {
 	if i := strings.IndexAny(s, bytes); i >= 0 {
 		return i
@@ -122,7 +122,8 @@ func quoted(s string, n int, escaped bool, v value) (value, bool) {
 	return v, v.end > v.start
 }
 
-// quoteEnd is where a value ends that begins at n, behind its quote. Only between backquotes it may have several lines.
+// quoteEnd returns where a value ends that begins at n, behind its quote. Only between backquotes it may have several
+// lines.
 func quoteEnd(s string, n int, quote byte, escaped bool) int {
 	end := n
 	for end < len(s) && end-n < maxValue && s[end] != quote && (s[end] != '\n' || quote == '`') {
@@ -147,7 +148,7 @@ func bare(s string, n int, v value) (value, bool) {
 	return v, v.end > v.start
 }
 
-// following is the byte at i, 0 at the end of the text.
+// following returns the byte at i, 0 at the end of the text.
 func following(s string, i int) byte {
 	if i >= len(s) {
 		return 0
@@ -220,13 +221,13 @@ func credential(k kind, s string, v value) bool {
 	return !constant.matches(text) && strings.ContainsFunc(text, isLetter) && !strings.ContainsAny(text, " \t") && made(text)
 }
 
-// short says whether a value is too short for its kind, or, when a machine has to have made it, without a digit.
+// short reports whether a value is too short for its kind, or, when a machine has to have made it, without a digit.
 func short(k kind, text string) bool {
 	return len(text) < 4 || k != password && (len(text) < 8 || !strings.ContainsAny(text, "0123456789"))
 }
 
-// named says whether a name whose rest behind the keyword is name is that of a credential, and not of something about
-// one.
+// named reports whether a name whose rest behind the keyword is name is that of a credential, and not of something
+// about one.
 func named(k kind, name string) bool {
 	says := func(word string) bool { return strings.Contains(name, word) }
 	if k == service && !slices.ContainsFunc([]string{"key", "token", "secret", "pass", "pat", "auth"}, says) {
@@ -235,13 +236,14 @@ func named(k kind, name string) bool {
 	return !tails.matches(name) && !compounds.matches(name)
 }
 
-// reference says whether a value is masked already, or says only where the credential is: a variable, a template, a
+// reference reports whether a value is masked already, or says only where the credential is: a variable, a template, a
 // path.
 func reference(text string) bool {
 	return strings.Contains(text, Mask) || variable.matches(text) || pathLike.matches(text)
 }
 
-// code says whether a value is a piece of a program: an expression, or a string with which the program goes on to work.
+// code reports whether a value is a piece of a program: an expression, or a string with which the program goes on to
+// work.
 func code(text string, v value) bool {
 	if v.quote != 0 {
 		return strings.IndexByte("+[.(%", v.next) >= 0
@@ -251,7 +253,7 @@ func code(text string, v value) bool {
 
 func isLetter(r rune) bool { return r|0x20 >= 'a' && r|0x20 <= 'z' }
 
-// made says whether a value looks as if a machine had made it: no words with a number behind, no version, no date.
+// made reports whether a value looks as if a machine had made it: no words with a number behind, no version, no date.
 func made(text string) bool {
 	least := 3.0
 	if len(text) < 12 {
@@ -276,7 +278,7 @@ func made(text string) bool {
 	return turns >= 3 || digits*4 >= len(text) || len(text) >= 32 && turns >= 2 && entropy(text) >= 4
 }
 
-// expression says whether a value without quotes is a piece of a program: a name, a field, a call, an index, a type.
+// expression reports whether a value without quotes is a piece of a program: a name, a field, a call, an index, a type.
 func expression(text string, next byte) bool {
 	if strings.IndexByte(`([{<\`, next) >= 0 || typeLike.matches(text) || len(text) < 6 && allDigits.matches(text) {
 		return true
@@ -296,12 +298,12 @@ func expression(text string, next byte) bool {
 	return !digits && (parts > 1 || strings.IndexByte(" \t:=", next) >= 0)
 }
 
-// member says whether an identifier names a part of something: a.b without digits, a->b, a::b.
+// member reports whether an identifier names a part of something: a.b without digits, a->b, a::b.
 func member(text string, digits bool) bool {
 	return !digits && strings.Contains(strings.TrimRight(text, ".:"), ".") || strings.Contains(text, "->") || strings.Contains(text, "::")
 }
 
-// dense says whether digits stand in several places of a name.
+// dense reports whether digits stand in several places of a name.
 func dense(text string) bool {
 	turns := 0
 	for i := 1; i < len(text); i++ {
@@ -312,7 +314,7 @@ func dense(text string) bool {
 	return turns >= 3
 }
 
-// repeated says whether a value is a mask, or one made of hardly any characters.
+// repeated reports whether a value is a mask, or one made of hardly any characters.
 func repeated(text string) bool {
 	seen := map[rune]bool{}
 	n := 0
@@ -325,7 +327,7 @@ func repeated(text string) bool {
 	return n >= 4 || len(seen) == 1
 }
 
-// placeholder says whether a value consists of words that stand for a value.
+// placeholder reports whether a value consists of words that stand for a value.
 func placeholder(text string) bool {
 	parts := wordParts.get().FindAllString(text, -1)
 	if len(parts) == 0 {
@@ -347,7 +349,7 @@ func placeholder(text string) bool {
 // prose are words that no password of several words has, but every sentence.
 var prose = lazily(`(?i)\b(?:the|is|are|be|must|should|please|your|not|for|to|of|with|cannot|can't|enter|invalid|required|and|or|in|on|this|a|an|you|if|will|was|has|have|from|by|at|%[a-z])\b`)
 
-// chosen says whether a value may be a password that a person chose.
+// chosen reports whether a value may be a password that a person chose.
 func chosen(text string, v value) bool {
 	if strings.ContainsAny(text, " \t") {
 		return len(text) < 200 && (!prose.matches(text) || slices.ContainsFunc(strings.Fields(text), dense)) && !strings.ContainsAny(text, "(){}=;:,<>") && strings.Count(text, " ") >= 2 || strings.Contains(text, "\n")
@@ -361,8 +363,8 @@ func chosen(text string, v value) bool {
 	return !strings.ContainsAny(text, "(){}<>") || entropy(text) > 3.3
 }
 
-// letters says whether a value of letters is a password: one word that ends its line, or that is quoted as a value of a
-// configuration.
+// letters reports whether a value of letters is a password: one word that ends its line, or that is quoted as a value
+// of a configuration.
 func letters(text string, v value) bool {
 	if len(wordParts.get().FindAllString(text, -1)) > 3 || len(text) < 5 || v.quote == 0 && strings.Contains(text, "_") {
 		return false

@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// NamesSecret says whether the name of a variable sounds like a secret, in any case of letters: child processes do not
-// get such by default.
+// NamesSecret reports whether the name of a variable sounds like a secret, in any case of letters: child processes do
+// not get such by default.
 func NamesSecret(name string) bool {
 	name = strings.ToUpper(name)
 	words := strings.FieldsFunc(name, func(r rune) bool { return r == '_' || r == '-' || r == '.' })
@@ -33,14 +33,14 @@ func NamesSecret(name string) bool {
 // shapes is a Redactor that knows shapes only.
 var shapes = sync.OnceValue(func() *Redactor { return New(nil) })
 
-// HoldsCredential says whether the value of a variable is or contains a credential, whatever the variable is called: a
-// token of a vendor, a private key, a JWT, the address of a webhook, a URL with a password, an assignment in a
+// HoldsCredential reports whether the value of a variable is or contains a credential, whatever the variable is called:
+// a token of a vendor, a private key, a JWT, the address of a webhook, a URL with a password, an assignment in a
 // connection string.
 func HoldsCredential(value string) bool {
 	return HoldsPassword(value) || len(shapes().Scan(value)) > 0
 }
 
-// HoldsPassword says whether a value is a URL with a password, as in DATABASE_URL.
+// HoldsPassword reports whether a value is a URL with a password, as in DATABASE_URL.
 func HoldsPassword(value string) bool {
 	if !strings.Contains(value, "://") || !strings.Contains(value, "@") {
 		return false

@@ -1,6 +1,6 @@
 package redact
 
-// Patterns are the expressions of the table of vendors, by name.
+// Patterns returns the expressions of the table of vendors, by name.
 func Patterns() map[string][]string {
 	list := map[string][]string{}
 	for _, v := range vendors() {

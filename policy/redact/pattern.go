@@ -16,7 +16,7 @@ type pattern struct {
 // lazily makes a pattern. A text that does not compile panics at its first use; a test compiles them all.
 func lazily(text string) *pattern { return &pattern{text: text} }
 
-// get is the compiled expression.
+// get returns the compiled expression.
 func (p *pattern) get() *regexp.Regexp {
 	p.once.Do(func() { p.re = regexp.MustCompile(p.text) })
 	return p.re

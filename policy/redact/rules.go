@@ -223,8 +223,8 @@ func (r *rule) value(t *text, i int) (start, end int, ok bool) {
 	return v.start, v.end, true
 }
 
-// assigns says whether a sign of assignment may follow the name that goes on at n. It saves the rest where the word is
-// only talked about.
+// assigns reports whether a sign of assignment may follow the name that goes on at n. It saves the rest where the word
+// is only talked about.
 func assigns(s string, n int) bool {
 	for n < len(s) && (wordByte(s[n]) || s[n] == '.') {
 		n++
@@ -237,7 +237,7 @@ func assigns(s string, n int) bool {
 	return n < len(s) && (s[n] == '=' || s[n] == ':' || s[n] == '>' || s[n] == 'v')
 }
 
-// holds says whether the bytes before the keyword may be the body of the credential.
+// holds reports whether the bytes before the keyword may be the body of the credential.
 func (r *rule) holds(s string) bool {
 	for i := range len(s) {
 		if r.body != "" && strings.IndexByte(r.body, s[i]) < 0 || r.body == "" && !wordByte(s[i]) {
@@ -265,14 +265,14 @@ func (r *rule) begin(t *text, i int) (from int, ok bool) {
 	return i, true
 }
 
-// body says whether what follows the first line of a private key may be the key: on a line of its own, and not only
+// body reports whether what follows the first line of a private key may be the key: on a line of its own, and not only
 // dots or Xs.
 func body(s string) bool {
 	s = strings.TrimLeft(s, "\r\n\t \\nr[]s>")
 	return s == "" || wordByte(s[0]) && s[:min(len(s), 4)] != "XXXX" && s[0] != '-'
 }
 
-// keyEnd is where the private key ends whose first line ends at from: behind its last line, or, when that was cut
+// keyEnd returns where the private key ends whose first line ends at from: behind its last line, or, when that was cut
 // off, behind what looks like the key.
 func (t *text) keyEnd(from int) int {
 	rest := t.s[from:min(len(t.s), from+maxKey)]
@@ -290,7 +290,7 @@ func (t *text) keyEnd(from int) int {
 	return end
 }
 
-// goesOn is the end of a credential that is longer than the window.
+// goesOn returns the end of a credential that is longer than the window.
 func goesOn(s string, end int) int {
 	for end < len(s) && (wordByte(s[end]) || strings.IndexByte("+/=.~%", s[end]) >= 0) {
 		end++
@@ -321,7 +321,7 @@ func (r *rule) likely(s string) bool {
 	return r.entropy == 0 || entropy(s) >= r.entropy
 }
 
-// entropy is the Shannon entropy of s in bits a byte.
+// entropy returns the Shannon entropy of s in bits a byte.
 func entropy(s string) (bits float64) {
 	var count [256]int
 	for i := range len(s) {
@@ -336,7 +336,7 @@ func entropy(s string) (bits float64) {
 	return bits
 }
 
-// pairInside says whether base64 holds a name and a password, as in HTTP's basic authentication.
+// pairInside reports whether base64 holds a name and a password, as in HTTP's basic authentication.
 func pairInside(s string) bool {
 	plain, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(s, "="))
 	return err == nil && strings.Contains(string(plain), ":")

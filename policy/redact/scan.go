@@ -96,7 +96,7 @@ func (x *index) put(key uint16, e entry) {
 	x.entries[key] = append(x.entries[key], e)
 }
 
-// pair is the key of two bytes, without case.
+// pair returns the key of two bytes, without case.
 func pair(a, b byte) uint16 { return uint16(lower(a))<<8 | uint16(lower(b)) }
 
 // lower folds an ASCII letter.

@@ -73,7 +73,7 @@ func (r *Redactor) other(v any, depth int) any {
 	return r.value(tree, depth+1)
 }
 
-// field is the value of a named field.
+// field returns the value of a named field.
 func (r *Redactor) field(key string, v any, depth int) any {
 	if secretName(key) {
 		switch v := v.(type) {
@@ -119,7 +119,7 @@ func secretName(key string) bool {
 	return strings.HasSuffix(name, "token") || strings.HasSuffix(name, "cookie")
 }
 
-// spellings are the ways an exact value may be written.
+// spellings returns the ways an exact value may be written.
 func spellings(secret string) []string {
 	if len(secret) < minSecret || strings.Contains(Mask, secret) {
 		return nil

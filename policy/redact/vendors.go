@@ -14,7 +14,7 @@ type prefixed struct {
 // uuid is the shape of a UUID.
 const uuid = `[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}`
 
-// vendors is the table. TestVendors makes a token of each row and one that is cut.
+// vendors returns the table. TestVendors makes a token of each row and one that is cut.
 func vendors() []prefixed {
 	return append(vendorsAToM(), vendorsNToZ()...)
 }

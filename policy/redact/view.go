@@ -18,7 +18,7 @@ type view struct {
 // the bytes behind that.
 type mark struct{ at, original, size int }
 
-// place gives the bytes of the text that a byte of the view stands for.
+// place returns the bytes of the text that a byte of the view stands for.
 func (v *view) place(i int) (start, end int) {
 	n, exact := slices.BinarySearchFunc(v.marks, i, func(m mark, i int) int { return cmp.Compare(m.at, i) })
 	if exact {
@@ -29,7 +29,7 @@ func (v *view) place(i int) (start, end int) {
 	return start, start + 1
 }
 
-// torn says whether a view of a text differs from it. It costs next to nothing.
+// torn reports whether a view of a text differs from it. It costs next to nothing.
 func torn(s string) bool {
 	return strings.IndexByte(s, 0x1B) >= 0 || strings.Contains(s, "\\\n") || strings.Contains(s, "\\\r\n") ||
 		strings.Contains(s, "%") || strings.Contains(s, "\u00ad") || strings.Contains(s, "\ufeff") ||
@@ -85,7 +85,7 @@ func look(s string) view {
 // maxEscape bounds a code of a terminal in bytes; what does not end is no code.
 const maxEscape = 256
 
-// escape is the length of the code of a terminal that s begins with.
+// escape returns the length of the code of a terminal that s begins with.
 func escape(s string) int {
 	s = s[:min(len(s), maxEscape)]
 	if len(s) < 2 {
@@ -111,7 +111,7 @@ func escape(s string) int {
 	return 1
 }
 
-// continuation is the length of a backslash with the end of the line.
+// continuation returns the length of a backslash with the end of the line.
 func continuation(s string) int {
 	switch {
 	case strings.HasPrefix(s, "\\\n"):
@@ -187,7 +187,7 @@ func objects(s string) []Finding {
 	return found
 }
 
-// entries are the values of the lines from from on that are indented by more than indent.
+// entries returns the values of the lines from from on that are indented by more than indent.
 func entries(s string, from, to, indent int) (found []Finding) {
 	for from < to && s[from] == '\n' {
 		end := min(to, from+1+upTo(s[from+1:], "\n"))
@@ -204,7 +204,7 @@ func entries(s string, from, to, indent int) (found []Finding) {
 	return found
 }
 
-// upToText is the length of s before a text.
+// upToText returns the length of s before a text.
 func upToText(s, text string) int {
 	if i := strings.Index(s, text); i >= 0 {
 		return i

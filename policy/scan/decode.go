@@ -69,7 +69,7 @@ func decode(text string) []span {
 	return d.found
 }
 
-// alphabet are the characters of base64 in both kinds, and so the hexadecimal digits too.
+// alphabet returns the characters of base64 in both kinds, and so the hexadecimal digits too.
 func alphabet(c byte) bool { return digits64[c] }
 
 var digits64 = func() (table [256]bool) {
@@ -129,7 +129,7 @@ func btoi(b bool) int {
 	return 0
 }
 
-// readable says whether decoded bytes are text. The last character may be cut.
+// readable reports whether decoded bytes are text. The last character may be cut.
 func readable(b []byte) bool {
 	odd := 0
 	for i := 0; i < len(b); {
@@ -172,7 +172,7 @@ func (d *decoder) spaced(text string) {
 	}
 }
 
-// apart says whether single letters with something between them stand at i.
+// apart reports whether single letters with something between them stand at i.
 func apart(text string, i int) bool {
 	return i+3 < len(text) && between(text[i+1]) && between(text[i+3]) && single(text[i]) && single(text[i+2])
 }
@@ -307,7 +307,7 @@ func hidden(text string) []span {
 	return found
 }
 
-// unseen are the characters in which text is hidden. Controls are left out: terminals write them.
+// unseen returns the characters in which text is hidden. Controls are left out: terminals write them.
 func unseen(r rune) bool { return r >= 0x7F && invisible(r) && r != 0xAD }
 
 // Visible drops characters that nobody sees and no script needs: tags but those of flags, empty letters, overrides of

@@ -72,7 +72,7 @@ func heeded(text string, found []Match) []Match {
 	return slices.DeleteFunc(slices.Clone(found), func(m Match) bool { return !heed(text, m) || mentioned(text, m) })
 }
 
-// heed says whether a match is an order in its surroundings.
+// heed reports whether a match is an order in its surroundings.
 func heed(text string, m Match) bool {
 	s, ok := settings()[m.Rule]
 	if !ok {
@@ -109,7 +109,7 @@ const (
 	aboutIt = 260
 )
 
-// mentioned says whether a match is quoted by a text that talks about such attacks.
+// mentioned reports whether a match is quoted by a text that talks about such attacks.
 func mentioned(text string, m Match) bool {
 	line := text[max(0, strings.LastIndexByte(text[:m.Start], '\n')+1):]
 	offset := len(text) - len(line)

@@ -34,7 +34,7 @@ type folded struct {
 // mark.
 type mark struct{ folded, original int }
 
-// at gives the byte offset in the original for the start of a character in the folded text, or for its end.
+// at returns the byte offset in the original for the start of a character in the folded text, or for its end.
 func (f *folded) at(i int) int {
 	if f.marks == nil {
 		return i
@@ -50,7 +50,7 @@ func (f *folded) at(i int) int {
 // blank.
 var spaces = strings.NewReplacer("\u0085", "  ", "\u1680", "   ", "\u2028", "   ", "\u2029", "   ")
 
-// spaced is the folded text with white space in ASCII only; offsets are the same.
+// spaced returns the folded text with white space in ASCII only; offsets are the same.
 func (f *folded) spaced() string {
 	if f.odd {
 		return spaces.Replace(f.text)
@@ -77,7 +77,7 @@ func fold(text string, back bool) folded {
 	return folded{text: f.buf.String(), odd: f.odd, bare: !f.dropped, marks: f.marks}
 }
 
-// boundary is where the first character begins at i or behind it.
+// boundary returns where the first character begins at i or behind it.
 func boundary(text string, i int) int {
 	for start := i - 1; start >= max(0, i-utf8.UTFMax+1); start-- {
 		if utf8.RuneStart(text[start]) {
@@ -88,7 +88,7 @@ func boundary(text string, i int) int {
 	return i
 }
 
-// plain is the length of the beginning of a text in which nothing has to be seen through.
+// plain returns the length of the beginning of a text in which nothing has to be seen through.
 func plain(text string) int {
 	for i := range len(text) {
 		if c := text[i]; c-' ' >= 0x7F-' ' && c != '\t' && c != '\n' {
@@ -176,7 +176,7 @@ var low = sync.OnceValue(func() *[lowRunes]form {
 	return &table
 })
 
-// high is the form of a character from lowRunes on.
+// high returns the form of a character from lowRunes on.
 func high(r rune, text string) form {
 	_, look := looks[r]
 	if !look && r != utf8.RuneError && norm.NFKD.PropertiesString(text).Decomposition() == nil {

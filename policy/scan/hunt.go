@@ -25,7 +25,7 @@ type progress struct {
 // add notes a match.
 func (p *progress) add(start, end int) { p.found = append(p.found, span{start, end}) }
 
-// free says whether a further match may begin at i: matches of one rule do not overlap.
+// free reports whether a further match may begin at i: matches of one rule do not overlap.
 func (p *progress) free(i int) bool {
 	n := len(p.found)
 	return n == 0 || n < maxMatches && p.found[n-1].end <= i
@@ -155,7 +155,7 @@ func (h *hunt) add(o *order, s span) {
 	h.found = append(h.found, ordered{o, s})
 }
 
-// space says whether c is white space of a folded text.
+// space reports whether c is white space of a folded text.
 func space(c byte) bool { return c == ' ' || c == '\t' || c == '\n' }
 
 // wholeWord takes a phrase that is no part of a longer word.
@@ -183,7 +183,7 @@ func payload(h *hunt, p *progress, start, end int) {
 	}
 }
 
-// upTo is the length of s before the first of some bytes.
+// upTo returns the length of s before the first of some bytes.
 func upTo(s, bytes string) int {
 	if i := strings.IndexAny(s, bytes); i >= 0 {
 		return i
@@ -194,7 +194,7 @@ func upTo(s, bytes string) int {
 // stop is the next place of some bytes. The zero value knows of none.
 type stop struct{ at int }
 
-// after gives the first place of one of the bytes at i or behind it. Calls with rising i cost no more than one pass
+// after returns the first place of one of the bytes at i or behind it. Calls with rising i cost no more than one pass
 // over the text.
 func (s *stop) after(text string, i int, bytes string) int {
 	if s.at < i {

@@ -115,7 +115,7 @@ func words(glued bool) []word {
 	return list
 }
 
-// forms are the ways a word is written that folding does not make one: capital letters of Cyrillic look like other
+// forms returns the ways a word is written that folding does not make one: capital letters of Cyrillic look like other
 // Latin letters than small ones.
 func forms(text string) []string {
 	if strings.ContainsFunc(text, func(r rune) bool { return unicode.Is(unicode.Cyrillic, r) }) {
@@ -139,7 +139,7 @@ func entry(text string, c concept, glued bool) word {
 	return w
 }
 
-// letterByte says whether c belongs to a word: a letter, a digit, or a part of a letter beyond ASCII.
+// letterByte reports whether c belongs to a word: a letter, a digit, or a part of a letter beyond ASCII.
 func letterByte(c byte) bool { return c != '_' && wordByte(c) || c >= utf8.RuneSelf }
 
 // level turns what joins words into blanks, byte by byte.

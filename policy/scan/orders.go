@@ -17,12 +17,12 @@ type order struct {
 	not   concept // none of these within
 }
 
-// together is an order whose concepts come in any sequence within span bytes: one of each.
+// together returns an order whose concepts come in any sequence within span bytes: one of each.
 func together(name, category string, span int, all ...concept) order {
 	return order{name: name, category: category, span: span, all: all}
 }
 
-// inSequence is an order whose concepts come one after the other.
+// inSequence returns an order whose concepts come one after the other.
 func inSequence(name, category string, steps ...step) order {
 	return order{name: name, category: category, steps: steps}
 }
@@ -39,7 +39,7 @@ func (o order) unless(not concept) order {
 	return o
 }
 
-// orders is the table. The examples of each are in TestOrders: texts that hit, texts that must not.
+// orders returns the table. The examples of each are in TestOrders: texts that hit, texts that must not.
 func orders() []order {
 	danger := unasked | consent | steal | keyFile | secretly | obey | authority | void
 	return []order{
@@ -131,7 +131,7 @@ func (o *order) match(events []event, i int) (last int, ok bool) {
 	return 0, false
 }
 
-// complete says whether one of each concept was seen.
+// complete reports whether one of each concept was seen.
 func (o *order) complete(seen concept) bool {
 	for _, c := range o.all {
 		if seen&c == 0 {
@@ -165,7 +165,7 @@ func (o *order) follow(events []event, i int) (last int, ok bool) {
 // nearby is how far before and behind an order, in bytes, a word of another subject speaks for it.
 const nearby = 40
 
-// refused says whether one of the words that speak for another subject stands close by in the same sentence.
+// refused reports whether one of the words that speak for another subject stands close by in the same sentence.
 func (o *order) refused(events []event, first, last int) bool {
 	for i := last + 1; i < len(events) && events[i].start < events[last].end+nearby &&
 		events[i].is != sentenceEnd; i++ {

@@ -134,7 +134,7 @@ func (a *automaton) classes(text string) {
 	}
 }
 
-// entry is where the table says what follows on a byte.
+// entry returns where the table says what follows on a byte.
 func (a *automaton) entry(state uint16, c byte) int {
 	return int(state)<<a.shift | int(a.class[c])
 }

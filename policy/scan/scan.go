@@ -159,7 +159,7 @@ func find(text string) []Match {
 	return found
 }
 
-// ends is the part of a long text in which characters that nobody sees are looked for: its beginning.
+// ends returns the part of a long text in which characters that nobody sees are looked for: its beginning.
 func ends(text string) string { return text[:min(len(text), MaxText)] }
 
 // search looks for phrases and orders in a folded text.
@@ -214,7 +214,7 @@ func Strip(text string) string {
 	}, text)
 }
 
-// invisible are the characters of seed 001's list, with U+180E and variation selectors.
+// invisible returns the characters of seed 001's list, with U+180E and variation selectors.
 func invisible(r rune) bool {
 	switch {
 	case r < 0x20:
@@ -230,7 +230,7 @@ func invisible(r rune) bool {
 	return invisibleAbove(r)
 }
 
-// invisibleAbove is the part of the list above U+206F.
+// invisibleAbove returns the part of the list above U+206F.
 func invisibleAbove(r rune) bool {
 	return r == 0x3164 || r == 0xFFA0 || within(r, 0xFE00, 0xFE0F) || r == 0xFEFF || within(r, 0xFFF9, 0xFFFB) ||
 		within(r, 0x1BCA0, 0x1BCA3) || within(r, 0x1D173, 0x1D17A) || within(r, 0xE0000, 0xE01EF)

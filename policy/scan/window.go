@@ -33,7 +33,7 @@ const (
 	gluedWords = `ignore(all|any|the|your|previous),disregard(all|any|the|your|previous),forget(all|any|the|your|everything),bypass(all|your),(reveal|show|print|output)(your|the)(system|hidden|instructions)`
 )
 
-// anchorPhrases are the anchors for the automaton, each text once.
+// anchorPhrases returns the anchors for the automaton, each text once.
 func anchorPhrases() []*phrase {
 	short := map[string]*phrase{}
 	var list []*phrase
@@ -91,7 +91,7 @@ func (h *hunt) anchored(f *phrase, start, end int, leet bool) {
 	h.anchors = append(h.anchors, anchor{start: start, end: end, rule: f.rule, leet: leet})
 }
 
-// stands says whether a word of the vocabulary is written at i, in any case of letters, and where it ends.
+// stands reports whether a word of the vocabulary is written at i, in any case of letters, and where it ends.
 func stands(text string, i int, word string, leetToo bool) (end int, ok bool) {
 	for n := 0; n < len(word); n++ {
 		if i >= len(text) {
@@ -114,12 +114,12 @@ func stands(text string, i int, word string, leetToo bool) (end int, ok bool) {
 	return i, true
 }
 
-// blank says whether c joins or parts words.
+// blank reports whether c joins or parts words.
 func blank(c byte) bool { return space(c) || c == '_' || c == '-' }
 
 func latin(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
 
-// fits says whether a word stands by itself in a text.
+// fits reports whether a word stands by itself in a text.
 func fits(text string, start, end int, stem, loose bool) bool {
 	if loose {
 		return true
@@ -156,7 +156,7 @@ func index(list []word) dictionary {
 	return d
 }
 
-// lowered is a text in lower case with blanks for what joins words and for white space, byte by byte.
+// lowered returns a text in lower case with blanks for what joins words and for white space, byte by byte.
 func lowered(text string, leetToo bool) string {
 	b := []byte(text)
 	for i, c := range b {
@@ -225,7 +225,7 @@ func stopAt(text, broken string, i int) (event, bool) {
 	return event{}, false
 }
 
-// spans says whether a word stands at i, and where it ends: a blank of it stands for several.
+// spans reports whether a word stands at i, and where it ends: a blank of it stands for several.
 func spans(text string, i int, word string) (end int, ok bool) {
 	for n := 0; n < len(word); n++ {
 		if i >= len(text) || text[i] != word[n] {
@@ -271,7 +271,7 @@ func judge(text string, leetToo, glued bool, do func(o *order, start, end int)) 
 	}
 }
 
-// mailAddress says whether a name stands before and a host behind the sign at i.
+// mailAddress reports whether a name stands before and a host behind the sign at i.
 func mailAddress(text string, i int) bool {
 	host := text[i+1 : i+1+upTo(text[i+1:min(len(text), i+1+64)], " ,;:)>\"'")]
 	return i > 0 && letterByte(text[i-1]) && strings.Contains(strings.Trim(host, "."), ".") &&

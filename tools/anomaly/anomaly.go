@@ -1,18 +1,18 @@
-// Package anomaly is the stage that watches how often a tool fails, and blocks one that fails too often (seed 003: a
+// Package anomaly is the stage that counts how often a tool fails, and blocks one that fails too often (seed 003: a
 // sliding window for each tool).
 //
-// A failure is a run that ended with an error that says something about the tool: one that may pass (network, server,
-// rate limit, time) or a permanent one. No failures are: refusals of policy, quota or a person; questions;
-// cancellations; mistakes of the model (unknown tool, wrong arguments, what is not there: a file, a page, a host, a
-// command); and a result that reports a failure of its own. A command that exits with 1, a test suite that is red or a
-// grep that finds nothing is the ordinary outcome of a shell that works.
+// A failure is a run whose error says something about the tool: a temporary one (network, server, rate limit, timeout)
+// or a permanent one. The following are not failures: refusals by policy, quota or a person; questions; cancellations;
+// mistakes of the model (an unknown tool, wrong arguments, or a file, page, host or command that does not exist); and a
+// result that reports a failure of its own. A command that exits with 1, failing tests and a grep without matches are
+// ordinary results of a shell that works.
 //
-// A call counts once, however often it is tried. The rate is that of a full window, so that no tool is judged by its
+// A call counts once, regardless of retries. The rate is computed over a full window, so that no tool is judged by its
 // first calls.
 //
-// A block concerns one conversation and ends by itself, after ten minutes, and after twice as long as the last time
-// when the tool goes on failing. The tools of an MCP server whose calls fail in every conversation that makes any are
-// blocked everywhere.
+// A block applies to one session. It ends after ten minutes, and each time the tool continues to fail, the next block
+// lasts twice as long. The tools of an MCP server are blocked for everybody if its calls fail in every session that
+// makes any.
 package anomaly
 
 import (
@@ -30,7 +30,7 @@ import (
 	"github.com/zephbot/zephbot/tools"
 )
 
-// The defaults of [tools.anomaly].
+// Defaults of [tools.anomaly].
 const (
 	defaultWindow   = 20
 	defaultWarning  = 0.5
@@ -44,98 +44,98 @@ const (
 
 	firstBlock = 10 * time.Minute // doubled each time
 	longest    = 24 * time.Hour
-	remembered = 24 * time.Hour // after its end, for how long the next one is
+	remembered = 24 * time.Hour // how long after its end a block still doubles the next one
 )
 
-// leastConversations is how many have to call a server before its failures are those of everybody.
+// leastConversations is the number of sessions that must have called a server before its tools can be blocked for all.
 const leastConversations = 2
 
-// Store keeps the blocks, for all processes and over restarts. It is safe for concurrent use.
+// Store keeps the blocks for all processes and across restarts. It is safe for concurrent use.
 type Store interface {
-	// Blocks lists the blocks that were stored and not lifted, until Block.Forget: those that have ended too.
+	// Blocks returns the stored blocks that were not lifted, including ended ones until Block.Forget.
 	Blocks(ctx context.Context) ([]Block, error)
-	// Block stores a block, in the place of an older one of the same session and tool.
+	// Block stores a block and replaces an older one of the same session and tool.
 	Block(ctx context.Context, b Block) error
-	// Unblock removes a block; none is no error.
+	// Unblock removes a block. It is not an error if there is none.
 	Unblock(ctx context.Context, session, tool string) error
 }
 
-// Level says how bad it is.
+// Level is the severity of an Event.
 type Level string
 
-// The levels of an Event.
+// Levels.
 const (
 	Warning  Level = "warning"
 	Critical Level = "critical"
 )
 
-// Event is a tool that came to a level, or was blocked.
+// Event reports that a tool reached a level or was blocked.
 type Event struct {
 	Tool     string    // "server:*" = all tools of a server
-	Session  string    // the conversation; "" = all of them
+	Session  string    // the session; "" = all
 	Until    time.Time // the end of the block
 	Level    Level
 	Failures int
 	Samples  int
 	Last     tools.Category // of the last failure
 	Blocked  bool           // it is blocked from now on
-	Model    string         // the reasoning model that made the calls, where that is to be said; else ""
+	Model    string         // the reasoning model that made the calls, if it is to be named; else ""
 }
 
-// Block is a tool that may not run for a while.
+// Block says that a tool must not run for a while.
 type Block struct {
 	Tool    string    `json:"tool"`    // "server:*" = all tools of a server
-	Session string    `json:"session"` // the conversation in which; "" = in all of them
+	Session string    `json:"session"` // the session in which it is blocked; "" = all
 	Reason  string    `json:"reason"`
 	Since   time.Time `json:"since"`
 	Until   time.Time `json:"until"`
-	Times   int       `json:"times"` // how often in a row, from 1
+	Times   int       `json:"times"` // number of blocks in a row, from 1
 }
 
-// Forget is when an ended block has no say any more in how long the next one lasts.
+// Forget returns when an ended block no longer affects the length of the next one.
 func (b Block) Forget() time.Time { return b.Until.Add(remembered) }
 
-// place is what a window and a block are of.
+// place identifies a window or a block.
 type place struct{ session, tool string }
 
 func (b Block) place() place { return place{b.Session, b.Tool} }
 
-// Options configures a Detector. The zero value watches with the defaults and blocks nothing.
+// Options configures a Detector. The zero value uses the defaults and blocks nothing.
 type Options struct {
-	// Window is how many calls of a tool are looked at; 0 = 20.
+	// Window is the number of calls of a tool that are evaluated; 0 = 20.
 	Window int
-	// Warning and Critical are shares of failures, from 0 to 1, that are reached; 0 = 0.5 and 0.7.
+	// Warning and Critical are rates of failure, from 0 to 1, from which a level is reached; 0 = 0.5 and 0.7.
 	Warning, Critical float64
-	// AutoBlock blocks a tool that is critical.
+	// AutoBlock blocks tools at the level critical.
 	AutoBlock bool
-	// Attempts is how often a reading call is tried at most (the retry stage's repetitions and one). A passing failure
-	// that will be tried again is not judged yet. 0 = 1.
+	// Attempts is the maximum number of attempts of a reading call: the retries of the retry stage plus one. A
+	// temporary failure is not counted if the call is retried. 0 = 1.
 	Attempts int
-	// Store keeps the blocks; nil = this process forgets them when it ends.
+	// Store keeps the blocks; nil = they are lost when this process ends.
 	Store Store
-	// Observe hears of every level that a tool comes to. May be nil. Must not block.
+	// Observe receives every level that a tool reaches. It may be nil and must not block.
 	Observe func(Event)
-	// ReasoningModelWarning names the model in events when it is one that reasons, which is known to call tools wrongly
-	// more often.
+	// ReasoningModelWarning names the model in events if it is a reasoning model; these are known to make more wrong
+	// tool calls.
 	ReasoningModelWarning bool
-	// Model is the model that is in use; may be nil. Must not block.
+	// Model returns the current model; may be nil. It must not block.
 	Model func() string
 	// Now is the clock; nil = time.Now.
 	Now func() time.Time
-	// Log hears of levels, blocks and a Store that fails.
+	// Log receives levels, blocks and errors of the Store.
 	Log zerolog.Logger
 }
 
-// Detector is the stage and the list of blocks. It is safe for concurrent use.
+// Detector is the stage, with the list of blocks. It is safe for concurrent use.
 type Detector struct {
 	o Options
 
-	storing sync.Mutex // held while a block is stored or lifted, so that the store ends with what this process says
+	storing sync.Mutex // held while a block is stored or lifted, so that the store and this process agree in the end
 
-	mu         sync.Mutex // guards what follows
+	mu         sync.Mutex // guards the fields below
 	windows    map[place]*window
 	blocks     map[place]block
-	changes    int // of blocks by this process
+	changes    int // number of changes of blocks by this process
 	refreshed  time.Time
 	complained time.Time
 	forgot     time.Time
@@ -143,10 +143,10 @@ type Detector struct {
 
 type block struct {
 	Block
-	unsaved bool // the store does not have it yet
+	unsaved bool // not stored yet
 }
 
-// New makes the detector and reads the blocks from the store. ctx bounds the reading.
+// New returns a detector with the blocks from the store. ctx limits the reading.
 func New(ctx context.Context, o Options) (*Detector, error) {
 	if o.Window <= 0 {
 		o.Window = defaultWindow
@@ -173,7 +173,7 @@ func New(ctx context.Context, o Options) (*Detector, error) {
 	return d, nil
 }
 
-// Middleware is the stage that counts; it implements tools.Middleware. It stands next to the tool.
+// Middleware returns the stage that counts; it implements tools.Middleware. It stands next to the tool.
 func (d *Detector) Middleware(next tools.Handler) tools.Handler {
 	return func(ctx context.Context, call *tools.Call) (*tools.Result, error) {
 		if err := d.Gate(ctx, call.Origin.Session, call.Def); err != nil {
@@ -181,15 +181,15 @@ func (d *Detector) Middleware(next tools.Handler) tools.Handler {
 		}
 		before := call.Trail.Attempts
 		res, err := next(ctx, call)
-		if call.Trail.Attempts > before { // it ran: what fails before that says nothing about the tool
+		if call.Trail.Attempts > before { // it ran: earlier errors say nothing about the tool
 			d.record(ctx, call, cause(res, err))
 		}
 		return res, err
 	}
 }
 
-// Block is the stage that refuses: it stands before the policy, so that nobody has to decide about a call that cannot
-// run.
+// Block returns the stage that refuses calls of blocked tools. It comes before the policy, so that nobody has to decide
+// about a call that cannot run.
 func (d *Detector) Block(next tools.Handler) tools.Handler {
 	return func(ctx context.Context, call *tools.Call) (*tools.Result, error) {
 		if err := d.Gate(ctx, call.Origin.Session, call.Def); err != nil {
@@ -199,8 +199,8 @@ func (d *Detector) Block(next tools.Handler) tools.Handler {
 	}
 }
 
-// Gate refuses a blocked tool: nil, or a *tools.Error. It is cheap. A store that fails leaves the blocks as they were
-// known.
+// Gate returns a *tools.Error for a blocked tool, else nil. It is cheap. If the store fails, Gate uses the blocks that
+// it knows.
 func (d *Detector) Gate(ctx context.Context, session string, def tools.Definition) error {
 	d.refresh(ctx)
 	b, ok := d.Blocked(session, def)
@@ -216,7 +216,7 @@ func (d *Detector) Gate(ctx context.Context, session string, def tools.Definitio
 	}
 }
 
-// record takes down how a run ended, and acts on it.
+// record records the outcome of a run and acts on it.
 func (d *Detector) record(ctx context.Context, call *tools.Call, err error) {
 	s := sample{session: call.Origin.Session, failed: failed(err)}
 	if call.ID != "" {
@@ -235,10 +235,10 @@ func (d *Detector) record(ctx context.Context, call *tools.Call, err error) {
 	}
 }
 
-// everyTool names all tools of a server.
+// everyTool returns the name that stands for all tools of a server.
 func everyTool(server string) string { return server + ":*" }
 
-// act adds a sample to a window and tells what comes of it.
+// act adds a sample to a window, and reports and stores the consequences.
 func (d *Detector) act(ctx context.Context, at place, s sample, again bool) {
 	e, b := d.judge(at, s, again)
 	if e == nil {
@@ -263,13 +263,13 @@ func (d *Detector) act(ctx context.Context, at place, s sample, again bool) {
 	d.o.Observe(*e)
 }
 
-// judge adds a sample to a window and looks whether it came to a level that it did not have.
+// judge adds a sample to a window and returns an event, and perhaps a block, if it reached a new level.
 func (d *Detector) judge(at place, s sample, again bool) (*Event, *Block) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	now := d.o.Now()
 	before, was := d.blocks[at]
-	if was && now.Before(before.Until) { // it ran beside the calls that led to the block
+	if was && now.Before(before.Until) { // it ran at the same time as the calls that led to the block
 		return nil, nil
 	}
 	w := d.windows[at]
@@ -284,7 +284,7 @@ func (d *Detector) judge(at place, s sample, again bool) (*Event, *Block) {
 	failures, samples := w.count()
 	level := d.level(w)
 	if at.session == "" && !w.everywhere(d.o.Critical) {
-		level = "" // the conversations have windows of their own
+		level = "" // each session has its own window
 	}
 	risen := level.rank() > w.level.rank()
 	w.level = level
@@ -310,12 +310,12 @@ func (d *Detector) judge(at place, s sample, again bool) (*Event, *Block) {
 	return e, &b
 }
 
-// lasts is how long a block in a row of such lasts.
+// lasts returns the duration of the n-th block in a row.
 func lasts(times int) time.Duration {
 	return min(firstBlock<<min(max(times-1, 0), 10), longest)
 }
 
-// level judges a full window.
+// level returns the level of a full window.
 func (d *Detector) level(w *window) Level {
 	failures, samples := w.count()
 	if samples < d.o.Window || failures == 0 {
@@ -342,7 +342,7 @@ func (l Level) rank() int {
 	}
 }
 
-// cause is why a run did not do its work, also where it left something; nil = it did.
+// cause returns the error of a run that did not do its work, even if it has a result; nil if it did.
 func cause(res *tools.Result, err error) error {
 	if err == nil && res != nil && res.Failure != nil {
 		return res.Failure
@@ -350,8 +350,7 @@ func cause(res *tools.Result, err error) error {
 	return err
 }
 
-// failed says whether an error is a failure of the tool. That nothing is at a path, or something is already, is the
-// state of the world.
+// failed reports whether an error is a failure of the tool. That a path does not exist, or exists already, is not.
 func failed(err error) bool {
 	if err == nil {
 		return false

@@ -92,7 +92,7 @@ type setup struct {
 	session, server string // of the calls; "" = home, and a tool of our own
 }
 
-// blocked says whether home may not use a tool of our own.
+// blocked reports whether home may not use a tool of our own.
 func (s *setup) blocked(tool string) (anomaly.Block, bool) {
 	return s.Blocked(home, tools.Definition{Name: tool})
 }

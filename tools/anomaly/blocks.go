@@ -10,11 +10,11 @@ import (
 	"github.com/zephbot/zephbot/tools"
 )
 
-// forgetAfter is how long a conversation keeps the window of a tool that it does not call.
+// forgetAfter is how long a session keeps the window of a tool that it does not call.
 const forgetAfter = 24 * time.Hour
 
-// Blocked says whether a conversation may not use a tool now, as far as this process knows, and by which block: the one
-// that lasts longest.
+// Blocked returns the block, if any, that prevents a session from using a tool now, as far as this process knows. If
+// there are several, it returns the one that lasts longest.
 func (d *Detector) Blocked(session string, def tools.Definition) (found Block, blocked bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -34,7 +34,7 @@ func (d *Detector) Blocked(session string, def tools.Definition) (found Block, b
 	return found, blocked
 }
 
-// Blocks lists what is blocked now, by tool and conversation.
+// Blocks returns the current blocks, sorted by tool and session.
 func (d *Detector) Blocks() []Block {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -51,8 +51,8 @@ func (d *Detector) Blocks() []Block {
 	return list
 }
 
-// Unblock lifts the blocks of a tool, or of "server:*", in every conversation and of whatever process, and forgets the
-// failures; false when there were none. After an error what could not be lifted stays.
+// Unblock lifts the blocks of a tool, or of "server:*", in every session and from any process, and forgets the
+// failures. It returns false when there were none. After an error, blocks that could not be lifted remain.
 func (d *Detector) Unblock(ctx context.Context, tool string) (bool, error) {
 	if err := d.load(ctx); err != nil {
 		return false, err
@@ -85,7 +85,7 @@ func (d *Detector) Unblock(ctx context.Context, tool string) (bool, error) {
 	return was, nil
 }
 
-// placesOf are those where a tool has a block, or had one that is remembered.
+// placesOf returns the places where a tool has a block, or had one that is not forgotten.
 func (d *Detector) placesOf(tool string) []place {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -98,8 +98,8 @@ func (d *Detector) placesOf(tool string) []place {
 	return list
 }
 
-// refresh reads the blocks of other processes now and then, stores those that could not be stored before, and forgets
-// what is long over.
+// refresh reads the blocks of other processes from time to time, stores those that could not be stored before, and
+// drops old ones.
 func (d *Detector) refresh(ctx context.Context) {
 	d.mu.Lock()
 	now := d.o.Now()

@@ -2,8 +2,8 @@ package anomaly
 
 import "strings"
 
-// Reasoning says whether a model is one that reasons before it answers: o1, o3, o4…, qwq, deepseek-r1, and Claude with
-// thinking (seed 004).
+// Reasoning reports whether a model reasons before it answers: o1, o3, o4…, qwq, deepseek-r1, and Claude with thinking
+// (seed 004).
 func Reasoning(model string) bool {
 	name := strings.ToLower(model)
 	name = name[strings.LastIndexByte(name, '/')+1:] // "openai/o3-mini"

@@ -7,19 +7,20 @@ import (
 	"github.com/zephbot/zephbot/tools"
 )
 
-// window holds the last calls of one tool, the oldest first.
+// window holds the latest calls of one tool, oldest first.
 type window struct {
 	used    time.Time
 	samples []sample
-	level   Level // that was reached last
+	level   Level // the level reached last
 }
 
-// sample is how one call ended, or how it stands between two tries.
+// sample is the outcome of one call, or its state between two attempts.
 type sample struct {
-	session  string
-	call     string // session and call id: another try of the same call takes its place; "" = a call without an id
+	session string
+	// session and call id: a further attempt of the same call replaces the sample; "" = a call without an id
+	call     string
 	failed   bool
-	drop     bool // it says nothing
+	drop     bool // it does not count
 	category tools.Category
 }
 
@@ -44,7 +45,7 @@ func (w *window) count() (failures, samples int) {
 	return failures, len(w.samples)
 }
 
-// last is the category of the last failure.
+// last returns the category of the last failure.
 func (w *window) last() tools.Category {
 	for _, s := range slices.Backward(w.samples) {
 		if s.failed {
@@ -54,7 +55,7 @@ func (w *window) last() tools.Category {
 	return ""
 }
 
-// everywhere says that several conversations made the calls, and that they failed to each of them.
+// everywhere reports whether several sessions made the calls and the calls failed in each of them.
 func (w *window) everywhere(critical float64) bool {
 	all, bad := map[string]int{}, map[string]int{}
 	for _, s := range w.samples {

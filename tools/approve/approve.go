@@ -1,4 +1,4 @@
-// Package approve is the stage that waits for people: a call that the gate marked "ask" runs only with a stored
+// Package approve is the stage that requires approvals: a call that the gate marked "ask" runs only with a stored
 // approval of exactly this call.
 package approve
 
@@ -12,10 +12,10 @@ import (
 	"github.com/zephbot/zephbot/tools"
 )
 
-// State is where the question about a call stands.
+// State is the state of the question about a call.
 type State string
 
-// The states of a question. "" counts as None.
+// States of a question. "" counts as None.
 const (
 	None      State = "none"
 	Waiting   State = "pending"
@@ -25,27 +25,27 @@ const (
 	Cancelled State = "cancelled"
 )
 
-// ScopeSession marks an approval "for this session": it came from another call with the same tool, arguments and
+// ScopeSession marks an approval "for this session". It came from another call with the same tool, arguments and
 // caller.
 const ScopeSession = "session"
 
-// Approval is what is stored about a call's question.
+// Approval is what is stored about the question of a call.
 type Approval struct {
 	State State
-	By    string // who decided: "telegram:42", or several, as the store says it
-	Hash  string // what was approved, see Hash
-	Scope string // "" (once), ScopeSession, or what else the store knows
+	By    string // who decided: "telegram:42", or several people, in the form of the store
+	Hash  string // hash of what was approved, see Hash
+	Scope string // "" (once), ScopeSession, or another value of the store
 }
 
-// Lookup finds the stored approval of a call. A call that was never asked about has State None and no error.
-// It is safe for concurrent use; an error refuses the call.
+// Lookup finds the stored approval of a call. A call that was never asked about has State None and no error. An error
+// refuses the call. Implementations are safe for concurrent use.
 type Lookup interface {
-	// Approval finds the approval of the call, or one of the whole session for the same hash.
+	// Approval returns the approval of the call, or one of the whole session with the same hash.
 	Approval(ctx context.Context, session, call, hash string) (Approval, error)
 }
 
-// New makes the stage. A nil lookup means that there is nobody to ask: every question is then a denial (a pipe, `tools
-// call` without --yes).
+// New returns the stage. With a nil lookup there is nobody to ask, and every question is denied (a pipe, `tools call`
+// without --yes).
 func New(lookup Lookup) tools.Middleware {
 	return func(next tools.Handler) tools.Handler {
 		return func(ctx context.Context, call *tools.Call) (*tools.Result, error) {
@@ -57,7 +57,7 @@ func New(lookup Lookup) tools.Middleware {
 					return nil, err
 				}
 				return next(ctx, call)
-			default: // no decision is no permission
+			default: // without a decision there is no permission
 				return nil, &tools.Error{
 					Category: tools.PolicyBlocked, Message: "This call was not permitted.",
 					Denied: true,
@@ -91,7 +91,7 @@ func decided(ctx context.Context, lookup Lookup, call *tools.Call) error {
 	case None, Waiting, "":
 		return &tools.Pending{Question: question(call, hash)}
 	case Approved:
-		if a.Hash != hash { // somebody said yes to something else
+		if a.Hash != hash { // something else was approved
 			return &tools.Pending{Question: question(call, hash)}
 		}
 		call.Trail.ApprovedBy = a.By
@@ -121,13 +121,13 @@ func decided(ctx context.Context, lookup Lookup, call *tools.Call) error {
 	}
 }
 
-// known says whether something was decided about a call, at a time when there was somebody to ask.
+// known reports whether a call was decided while there was somebody to ask.
 func known(ctx context.Context, lookup Lookup, call *tools.Call) bool {
 	a, err := lookup.Approval(ctx, call.Origin.Session, call.ID, Hash(call))
 	return err != nil || a.State != None && a.State != "" && a.State != Waiting
 }
 
-// question puts down everything a person needs to decide; nothing is cut.
+// question returns everything that a person needs to decide. Nothing is shortened.
 func question(call *tools.Call, hash string) tools.Question {
 	show := call.Subject.Show
 	if show == "" {
@@ -155,12 +155,12 @@ func question(call *tools.Call, hash string) tools.Question {
 	return q
 }
 
-// Hash is what an approval binds: SHA-256 over tool, definition, canonical arguments, caller and the files that decide
-// what the call does. The decode stage must have run, so that arguments that mean the same hash the same.
+// Hash returns the SHA-256 of what an approval covers: tool, definition, canonical arguments, caller and the files that
+// determine what the call does. The decode stage must have run, so that equivalent arguments have the same hash.
 func Hash(call *tools.Call) string {
 	h := sha256.New()
 	for _, part := range []string{name(call), call.Def.Hash(), string(call.Args), call.Origin.Caller} {
-		fmt.Fprintf(h, "%d:%s", len(part), part) // with its length, so that no two calls read the same
+		fmt.Fprintf(h, "%d:%s", len(part), part) // prefixed by its length, so that no two calls collide
 	}
 	for _, f := range grant.Relative(call.Subject.Scripts) {
 		fmt.Fprintf(h, "%d:%s%d:%s%d:%s", len(f.Name), f.Name, len(f.Path), f.Path, len(f.Hash), f.Hash)

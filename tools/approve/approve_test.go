@@ -15,7 +15,7 @@ import (
 	"github.com/zephbot/zephbot/tools/toolstest"
 )
 
-// asked is a call as it comes out of the gate.
+// asked returns a call as it comes out of the gate.
 func asked() *tools.Call {
 	c := toolstest.Call("bash", `{"command":"rm a"}`)
 	c.Def = tools.Definition{Name: "bash", Destructive: true}

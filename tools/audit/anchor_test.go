@@ -86,7 +86,7 @@ func rewrite(t *testing.T, path string, n int) {
 	}
 }
 
-// damages are what somebody may do to the file.
+// damages returns what somebody may do to the file.
 func damages(t *testing.T) map[string]func(path string) error {
 	return map[string]func(path string) error{
 		"emptied": func(path string) error { return os.Truncate(path, 0) },

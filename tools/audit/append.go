@@ -94,7 +94,7 @@ type link struct {
 	hash string
 }
 
-// written is how many of the lines are whole within the first n bytes.
+// written returns how many of the lines are whole within the first n bytes.
 func written(links []link, n int) int {
 	whole := 0
 	for whole < len(links) && links[whole].end <= n {

@@ -165,7 +165,7 @@ func (l *Log) Failures() int {
 	return l.failures
 }
 
-// Middleware is the stage. A call that waits for a person, and a probe, leave no line.
+// Middleware returns the stage. A call that waits for a person, and a probe, leave no line.
 //
 // It changes what a call returns in one case: the log is required, the line cannot be written, and the call only read.
 // What such a call found is withheld. A call that may have changed something is refused earlier, by Started; once it
@@ -207,13 +207,13 @@ func (l *Log) Started(call *tools.Call) error {
 	return nil
 }
 
-// changes says whether a call may change something. What an MCP server says of itself counts when the operator trusts
-// it.
+// changes reports whether a call may change something. What an MCP server says of itself counts when the operator
+// trusts it.
 func changes(call *tools.Call) bool {
 	return !call.Def.ReadOnly || call.Def.Server != "" && !call.Def.Trusted
 }
 
-// unrecorded is what a call is refused with when there is no record of it.
+// unrecorded returns what a call is refused with when there is no record of it.
 func unrecorded(err error) *tools.Error {
 	return &tools.Error{
 		Category: tools.PolicyBlocked, Denied: true,

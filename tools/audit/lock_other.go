@@ -10,5 +10,5 @@ func lock(*os.File) error { return nil }
 // unlock does nothing where nothing was locked.
 func unlock(*os.File) {}
 
-// names is how many names a file has; where nobody can tell, it was moved.
+// names returns how many names a file has; where nobody can tell, it was moved.
 func names(os.FileInfo) uint64 { return 1 }

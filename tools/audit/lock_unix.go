@@ -27,7 +27,7 @@ func lock(f *os.File) error {
 // unlock gives the file back before it is closed: a child that is just being made shares it for a moment.
 func unlock(f *os.File) { _ = syscall.Flock(int(f.Fd()), syscall.LOCK_UN) }
 
-// names is how many names a file has: none when it was removed.
+// names returns how many names a file has: none when it was removed.
 func names(info os.FileInfo) uint64 {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
 		return uint64(st.Nlink) //nolint:unconvert // narrower on other systems

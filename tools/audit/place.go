@@ -152,8 +152,8 @@ func (l *Log) mend(kind, reason string) {
 // lookBack is how much of the end of the file Has reads.
 const lookBack = 1 << 20
 
-// Has says whether one of the newest lines of the file has this correlation id. A log that goes to a writer cannot be
-// looked at, and has none.
+// Has reports whether one of the newest lines of the file has this correlation id. A log that goes to a writer cannot
+// be looked at, and has none.
 func (l *Log) Has(correlation string) bool {
 	if l == nil || l.path == "" || correlation == "" {
 		return false
@@ -228,7 +228,7 @@ func (l *Log) reopen(left uint64) error {
 	return nil
 }
 
-// mark is how far the file has come.
+// mark returns how far the file has come.
 func (l *Log) mark() Mark { return Mark{Lines: l.lines, Hash: l.prev, End: l.end} }
 
 // remember stores a mark.

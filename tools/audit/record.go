@@ -89,10 +89,10 @@ func seal(r *record) (line []byte, hash string, err error) {
 	return line, hash, nil
 }
 
-// stamp is the time of a line.
+// stamp returns the time of a line.
 func (l *Log) stamp() string { return l.now().UTC().Format(timestamp) }
 
-// head is what every line about a call has.
+// head returns what every line about a call has.
 func (l *Log) head(call *tools.Call) *record {
 	o := call.Origin
 	name := call.Def.Name
@@ -105,7 +105,7 @@ func (l *Log) head(call *tools.Call) *record {
 	}
 }
 
-// line is the record of a call that ended.
+// line returns the record of a call that ended.
 func (l *Log) line(call *tools.Call, res *tools.Result, err error) *record {
 	r := l.head(call)
 	t := call.Trail
@@ -202,8 +202,8 @@ func (l *Log) marker() *record {
 	return r
 }
 
-// args are the redacted arguments: the JSON object itself, or, when it is not valid or longer than maxArgs, a string of
-// its beginning. Redacting comes before cutting, so that no half of a secret stays.
+// args returns the redacted arguments: the JSON object itself, or, when it is not valid or longer than maxArgs, a
+// string of its beginning. Redacting comes before cutting, so that no half of a secret stays.
 func (l *Log) args(raw json.RawMessage) json.RawMessage {
 	if len(bytes.TrimSpace(raw)) == 0 {
 		return nil
@@ -230,7 +230,7 @@ func (l *Log) args(raw json.RawMessage) json.RawMessage {
 	return json.RawMessage(text)
 }
 
-// text is a redacted text of bounded length.
+// text returns a redacted text of bounded length.
 func (l *Log) text(s string) string { return cut(l.redact(s), maxText) }
 
 func (l *Log) redact(s string) string {

@@ -79,7 +79,7 @@ func after(rest []byte) *torn {
 	return &torn{data: bytes.Clone(rest), foreign: bytes.Contains(rest, []byte("\n"))}
 }
 
-// lineEndsAt says whether the line that ends at the offset is whole and has the hash.
+// lineEndsAt reports whether the line that ends at the offset is whole and has the hash.
 func lineEndsAt(f io.ReaderAt, offset int64, hash string) bool {
 	begin := max(0, offset-maxEnd)
 	data := make([]byte, max(0, offset-begin))

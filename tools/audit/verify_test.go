@@ -13,7 +13,7 @@ import (
 	"github.com/zephbot/zephbot/tools/audit"
 )
 
-// written is a log of five calls.
+// written returns a log of five calls.
 func written(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "audit.jsonl")

@@ -1,9 +1,9 @@
 // Package cache is the stage that answers a repeated reading call from memory (seed 003, tool result cache).
 //
-// Only built-in tools that say so are cached. What they gave is kept in two groups per scope: what came from files, and
-// what came from the web. Any call that may change something drops the file group, before it runs and after it ended; a
-// reader that was under way meanwhile cannot store what it read (see Entry.Generation). A cached call has passed
-// policy, quota and approval like any other.
+// Only built-in tools whose statement allows it are cached. Their results are stored in two groups per scope: results
+// from files, and results from the web. Any call that may change something drops the file group before it runs and
+// after it ended. A reader that was in progress meanwhile cannot store what it read (see Entry.Generation). A cached
+// call has passed policy, quota and approval like any other.
 package cache
 
 import (
@@ -21,10 +21,10 @@ import (
 	"github.com/zephbot/zephbot/tools"
 )
 
-// MaxTTL bounds how long a result is kept, also where TTL says "as long as the conversation".
+// MaxTTL is the maximum time for which a result is stored, even when TTL says "as long as the session".
 const MaxTTL = 24 * time.Hour
 
-// The outcomes that Options.Observe hears of.
+// Outcomes that Options.Observe receives.
 const (
 	Hit    = "hit"
 	Miss   = "miss"
@@ -33,28 +33,27 @@ const (
 
 const (
 	storeTimeout  = time.Second
-	restAfter     = 5 * time.Second // how long a store that failed is left alone
+	restAfter     = 5 * time.Second // pause after a failure of the store
 	complainEvery = time.Minute
 )
 
-// Entry is what a Store keeps under a key.
+// Entry is the value of a key in a Store.
 type Entry struct {
 	// Value is nil for a miss.
 	Value []byte
-	// Generation names the state of the scope at the time of Get. Set stores nothing when the scope was dropped in
-	// between. It is never used twice, also not when the store forgot the scope.
+	// Generation identifies the state of the scope at the time of Get. Set stores nothing if the scope was dropped in
+	// between. A generation is never used twice, even if the store forgot the scope.
 	Generation string
 }
 
-// Store keeps values by scope and key, a bounded number of them per scope, the oldest going first. It is safe for
-// concurrent use. It may forget anything at any time.
+// Store stores values by scope and key. The number of values per scope is limited, and the oldest is dropped first. It
+// may forget anything at any time. Implementations are safe for concurrent use.
 type Store interface {
-	// Get finds a value. A miss has the generation too, and no error.
+	// Get returns a value. A miss returns the generation too, and no error.
 	Get(ctx context.Context, scope, key string) (Entry, error)
-	// Set keeps e.Value for ttl if the scope still has e.Generation, and does nothing otherwise. The store keeps a
-	// copy.
+	// Set stores a copy of e.Value for ttl if the scope still has e.Generation, and does nothing otherwise.
 	Set(ctx context.Context, scope, key string, e Entry, ttl time.Duration) error
-	// Drop forgets the scope and gives it a new generation.
+	// Drop deletes everything in the scope and gives it a new generation.
 	Drop(ctx context.Context, scope string) error
 }
 
@@ -62,36 +61,36 @@ type Store interface {
 type Options struct {
 	// Store is required.
 	Store Store
-	// TTL is how long a result is kept; 0 (and anything above) = MaxTTL.
+	// TTL is how long a result is stored; 0 or more than MaxTTL = MaxTTL.
 	TTL time.Duration
-	// Scope says who shares results: one conversation, from its beginning or the last /clear on. "" = nothing is
-	// cached. Nil: the session.
+	// Scope returns who shares results: one session, since its beginning or the last /clear. "" = nothing is cached.
+	// Nil: the session.
 	Scope func(call *tools.Call) string
-	// Live says that files may change behind the chain's back right now: a background run of the session, an editor on
-	// the same directory. Results from files are then neither answered from memory nor kept. May be nil. Must not
+	// Live reports whether files may change without a call right now, because of a background run of the session or an
+	// editor in the same directory. Results from files are then neither used nor stored. It may be nil and must not
 	// block.
 	Live func(call *tools.Call) bool
-	// Observe hears Hit, Miss or Bypass, once per call. May be nil. Must not block.
+	// Observe receives Hit, Miss or Bypass, once per call. It may be nil and must not block.
 	Observe func(result string)
-	// Timeout bounds one operation of the store; 0 = 1 s.
+	// Timeout limits one operation of the store; 0 = 1 s.
 	Timeout time.Duration
 	// Now is the clock; nil = time.Now.
 	Now func() time.Time
-	// Log hears of a store that fails, once a minute.
+	// Log receives errors of the store, once a minute.
 	Log zerolog.Logger
 }
 
-// Cache is the stage. It is safe for concurrent use. A store that fails is a miss, never a failed call.
+// Cache is the stage. It is safe for concurrent use. An error of the store is a miss, never a failed call.
 type Cache struct {
 	o     Options
 	stale marks
 
-	mu         sync.Mutex // guards what follows
-	restUntil  time.Time  // the store failed: it is not asked before
+	mu         sync.Mutex // guards the fields below
+	restUntil  time.Time  // after an error, the store is not used before this time
 	complained time.Time
 }
 
-// New makes the stage. Without a store nothing is cached.
+// New returns the stage. Without a store, nothing is cached.
 func New(o Options) *Cache {
 	if o.TTL <= 0 || o.TTL > MaxTTL {
 		o.TTL = MaxTTL
@@ -114,7 +113,7 @@ func New(o Options) *Cache {
 	return &Cache{o: o}
 }
 
-// Middleware is the stage; it implements tools.Middleware.
+// Middleware returns the stage; it implements tools.Middleware.
 func (c *Cache) Middleware(next tools.Handler) tools.Handler {
 	return func(ctx context.Context, call *tools.Call) (*tools.Result, error) {
 		scope := ""
@@ -138,19 +137,19 @@ func (c *Cache) Middleware(next tools.Handler) tools.Handler {
 	}
 }
 
-// Changed forgets what was read from files in a scope (see Options.Scope), because something changed them that was no
-// call: a background run that ended, an attachment that was saved.
+// Changed drops the results from files in a scope (see Options.Scope), because something other than a call changed
+// files: a background run that ended, an attachment that was saved.
 func (c *Cache) Changed(ctx context.Context, scope string) {
 	if scope != "" && c.o.Store != nil {
 		c.drop(ctx, place(scope, act.Files))
 	}
 }
 
-// place is the scope of a group in the store.
+// place returns the scope in the store for a group.
 func place(scope string, g act.Group) string { return string(g) + "/" + scope }
 
-// changes says whether a call may change files. A server's word that its tool only reads counts only where the server
-// is trusted.
+// changes reports whether a call may change files. The statement of a server that its tool only reads counts only if
+// the server is trusted.
 func changes(def tools.Definition) bool {
 	return !def.ReadOnly || (def.Server != "" && !def.Trusted)
 }
@@ -159,13 +158,13 @@ func changes(def tools.Definition) bool {
 func (c *Cache) change(ctx context.Context, call *tools.Call, where string, next tools.Handler) (*tools.Result, error) {
 	c.drop(ctx, where)
 	res, err := next(ctx, call)
-	if err == nil || call.Trail.Started { // it ran, wholly or in part
+	if err == nil || call.Trail.Started { // it ran, completely or in part
 		c.drop(context.WithoutCancel(ctx), where)
 	}
 	return res, err
 }
 
-// read answers a reading call from memory, or runs it and keeps the result.
+// read answers a reading call from the store, or runs it and stores the result.
 func (c *Cache) read(ctx context.Context, call *tools.Call, g act.Group, where string,
 	next tools.Handler,
 ) (*tools.Result, error) {
@@ -189,7 +188,7 @@ func (c *Cache) read(ctx context.Context, call *tools.Call, g act.Group, where s
 			call.Trail.Cached = true
 			c.o.Observe(Hit)
 			return res, nil
-		} // of another version, or damaged: it is written anew
+		} // of another version, or damaged: it is replaced
 	}
 	c.o.Observe(Miss)
 	res, err := next(ctx, call)
@@ -197,7 +196,7 @@ func (c *Cache) read(ctx context.Context, call *tools.Call, g act.Group, where s
 		return res, err
 	}
 	if value, ok := encode(res); ok {
-		// A value that is not kept costs one more run; ask has said it in the log.
+		// If storing fails, the call runs once more next time; ask has logged the error.
 		_ = c.ask(ctx, func(ctx context.Context) error {
 			return c.o.Store.Set(ctx, where, key, Entry{Value: value, Generation: found.Generation}, c.o.TTL)
 		})
@@ -205,14 +204,14 @@ func (c *Cache) read(ctx context.Context, call *tools.Call, g act.Group, where s
 	return res, nil
 }
 
-// key identifies what is asked: the tool as it is defined now, and the canonical arguments.
+// key identifies a call: the current definition of the tool, and the canonical arguments.
 func key(call *tools.Call) string {
 	h := sha256.New()
 	fmt.Fprintf(h, "%d:%s %s %s", len(call.Def.Name), call.Def.Name, call.Def.Hash(), call.Args)
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// clean says whether a scope holds nothing stale: a drop that did not reach the store is made up for first.
+// clean reports whether a scope contains nothing stale. It first repeats a drop that did not reach the store.
 func (c *Cache) clean(ctx context.Context, where string) bool {
 	if c.stale.version(where) == 0 {
 		return true
@@ -221,7 +220,7 @@ func (c *Cache) clean(ctx context.Context, where string) bool {
 	return c.stale.version(where) == 0
 }
 
-// drop forgets a scope, or remembers that it has to be forgotten.
+// drop drops a scope, or records that it has to be dropped.
 func (c *Cache) drop(ctx context.Context, where string) {
 	version := c.stale.version(where)
 	if err := c.ask(ctx, func(ctx context.Context) error { return c.o.Store.Drop(ctx, where) }); err != nil {
@@ -231,10 +230,10 @@ func (c *Cache) drop(ctx context.Context, where string) {
 	c.stale.clear(where, version)
 }
 
-// errResting is the error of a store that failed a moment ago.
+// errResting means that the store failed a moment ago and is not used now.
 var errResting = errors.New("the cache is left alone after a failure")
 
-// ask runs one operation of the store, bounded in time, and logs where it fails.
+// ask runs one operation of the store with a timeout, and logs its error.
 func (c *Cache) ask(ctx context.Context, op func(ctx context.Context) error) error {
 	c.mu.Lock()
 	resting := c.o.Now().Before(c.restUntil)
@@ -245,7 +244,7 @@ func (c *Cache) ask(ctx context.Context, op func(ctx context.Context) error) err
 	bounded, cancel := context.WithTimeout(ctx, c.o.Timeout)
 	defer cancel()
 	err := op(bounded)
-	if err == nil || ctx.Err() != nil { // the caller's end is no failure of the store
+	if err == nil || ctx.Err() != nil { // the end of the caller's context is not a failure of the store
 		return err
 	}
 	c.mu.Lock()

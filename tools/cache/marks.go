@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// marks remembers the scopes whose drop did not reach the store, so that a store that comes back does not answer with
-// what is stale. Its zero value is ready. A mark outlives everything that the store could hold by then.
+// marks records the scopes whose drop did not reach the store, so that no stale values are used when the store works
+// again. Its zero value is ready to use. A mark lasts longer than anything that the store could contain.
 type marks struct {
 	mu   sync.Mutex
 	last int64
@@ -14,16 +14,16 @@ type marks struct {
 }
 
 type mark struct {
-	version int64 // counts the failed drops of all scopes, from 1
+	version int64 // number of failed drops in all scopes
 	until   time.Time
 }
 
 const (
-	markFor   = MaxTTL + time.Hour // a reader that was under way may still store for MaxTTL
-	sweepFrom = 1024               // marks at which those that are over are taken out
+	markFor   = MaxTTL + time.Hour // a reader in progress may still store something for MaxTTL
+	sweepFrom = 1024               // number of marks from which expired ones are removed
 )
 
-// version is the mark of a scope; 0 = none.
+// version returns the mark of a scope; 0 = none.
 func (m *marks) version(where string) int64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -47,7 +47,7 @@ func (m *marks) set(where string, now time.Time) {
 	m.list[where] = mark{version: m.last, until: now.Add(markFor)}
 }
 
-// clear takes a mark away, unless another drop has failed since it had the given version.
+// clear removes a mark, unless another drop has failed since the given version.
 func (m *marks) clear(where string, version int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// The bounds of one scope, in every Store: the oldest entries go first.
+// Limits of one scope, in every Store: the oldest entries are dropped first.
 const (
 	MaxEntries = 512
-	MaxBytes   = 8 << 20 // of all values together
+	MaxBytes   = 8 << 20 // of all values
 )
 
-// The bounds of Memory as a whole; beyond them any scope is forgotten.
+// Limits of Memory as a whole. Above them, arbitrary scopes are dropped.
 const (
 	maxScopes = 8192
 	maxTotal  = 64 << 20 // bytes of all values
@@ -23,17 +23,17 @@ const (
 
 const (
 	sweepEvery = time.Minute // how often scopes that have expired are deleted
-	// how long a scope without entries is kept at least: what its reader is doing takes less
+	// minimum lifetime of a scope without entries: a reader takes less time
 	beginning = 10 * time.Minute
 )
 
-// Memory is a Store in the process. What it holds is bounded; a scope that was forgotten is empty, never stale. Safe
-// for concurrent use.
+// Memory is a Store in this process, of limited size. A scope that was dropped is empty, never stale. It is safe for
+// concurrent use.
 type Memory struct {
 	now func() time.Time
 
 	mu     sync.Mutex
-	last   int64 // generation that was given out last
+	last   int64 // the latest generation
 	swept  time.Time
 	bytes  int // of all scopes
 	scopes map[string]*scope
@@ -42,9 +42,9 @@ type Memory struct {
 type scope struct {
 	generation string
 	entries    map[string]entry
-	order      []string // keys, the oldest first
+	order      []string // keys, oldest first
 	bytes      int
-	until      time.Time // its last entry expires
+	until      time.Time // when its last entry expires
 }
 
 type entry struct {
@@ -52,7 +52,7 @@ type entry struct {
 	until time.Time
 }
 
-// NewMemory makes an empty store; now is the clock, nil = time.Now.
+// NewMemory returns an empty store. now is the clock; nil = time.Now.
 func NewMemory(now func() time.Time) *Memory {
 	if now == nil {
 		now = time.Now
@@ -60,7 +60,7 @@ func NewMemory(now func() time.Time) *Memory {
 	return &Memory{now: now, scopes: map[string]*scope{}}
 }
 
-// scope finds or makes a scope. Called with mu held.
+// scope finds or creates a scope. The caller holds mu.
 func (m *Memory) scope(name string, now time.Time) *scope {
 	if s := m.scopes[name]; s != nil {
 		return s
@@ -77,7 +77,7 @@ func (m *Memory) scope(name string, now time.Time) *scope {
 	return s
 }
 
-// forget deletes a scope, if it is there. Called with mu held.
+// forget deletes a scope if it exists. The caller holds mu.
 func (m *Memory) forget(name string) {
 	if s := m.scopes[name]; s != nil {
 		m.bytes -= s.bytes
@@ -85,7 +85,7 @@ func (m *Memory) forget(name string) {
 	}
 }
 
-// sweep forgets the scopes that have expired. Called with mu held.
+// sweep deletes expired scopes. The caller holds mu.
 func (m *Memory) sweep(now time.Time) {
 	if now.Sub(m.swept) < sweepEvery {
 		return
@@ -98,7 +98,7 @@ func (m *Memory) sweep(now time.Time) {
 	}
 }
 
-// remove takes an entry out, if it is there. Called with mu held.
+// remove deletes an entry if it exists. The caller holds mu.
 func (m *Memory) remove(s *scope, key string) {
 	e, ok := s.entries[key]
 	if !ok {
@@ -178,6 +178,6 @@ func (m *Memory) Drop(ctx context.Context, name string) error {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.forget(name) // the next generation is a new one
+	m.forget(name) // the next scope has a new generation
 	return nil
 }

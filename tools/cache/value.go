@@ -10,13 +10,13 @@ import (
 	"github.com/zephbot/zephbot/tools"
 )
 
-// maxValue is the size of the largest result that is kept, in bytes as it is stored.
+// maxValue is the size of the largest stored result, in bytes of its stored form.
 const maxValue = 64 << 10
 
-// layout is the version of value; a stored value of another one is a miss.
+// layout is the version of value. A stored value with another version is a miss.
 const layout = 1
 
-// value is a Result as it is stored.
+// value is the stored form of a Result.
 type value struct {
 	Layout      int             `json:"v"`
 	Text        string          `json:"text"`
@@ -30,13 +30,13 @@ type value struct {
 	Credentials int             `json:"credentials,omitempty"`
 }
 
-// encode makes the stored form; false when the result is too large, or would come back as another one.
+// encode returns the stored form. It returns false when the result is too large, or would change by being stored.
 func encode(r *tools.Result) ([]byte, bool) {
 	if len(r.Text)+len(r.Whole) > maxValue {
 		return nil, false
 	}
 	for _, s := range []string{r.Text, r.Whole, r.Untrusted, r.MIME} {
-		if !utf8.ValidString(s) { // JSON would mend it
+		if !utf8.ValidString(s) { // JSON would change it
 			return nil, false
 		}
 	}
@@ -56,7 +56,7 @@ func encode(r *tools.Result) ([]byte, bool) {
 	return data, err == nil && len(data) <= maxValue
 }
 
-// plain is JSON without the escapes that are meant for HTML.
+// plain returns JSON without the escapes for HTML.
 func plain(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -69,7 +69,7 @@ func plain(v any) ([]byte, error) {
 
 var errLayout = errors.New("the stored result has another layout")
 
-// decode makes a Result of its stored form. Raw comes back as a tree of JSON values, numbers as json.Number.
+// decode converts a stored value to a Result. Raw becomes a tree of JSON values, with numbers as json.Number.
 func decode(data []byte) (*tools.Result, error) {
 	var v value
 	if err := json.Unmarshal(data, &v); err != nil {

@@ -1,10 +1,11 @@
-// Package chain composes the stages that every tool call walks, in the one order that there is. Built-ins, MCP tools,
-// scheduled work and calls from the command line all come through here.
+// Package chain composes the stages that every tool call passes through, in one fixed order. Built-in tools, MCP tools,
+// scheduled work and calls from the command line all use it.
 //
-//	in ▼  audit · conclude · decode · block · gate · judge · quota · approve · probe · warn · mark · cache · overflow · filter · redact · retry · anomaly · start · registry  ▲ out
+//	in ▼  audit · conclude · decode · block · gate · judge · quota · approve · probe · warn ·
+//	      mark · cache · overflow · filter · redact · retry · anomaly · start · registry  ▲ out
 //
-// Downwards, policy, quota and approval stand before cache and execution, so that a cached call has passed all three.
-// Upwards, secrets are redacted in the raw output before anything keeps or shows it.
+// On the way in, policy, quota and approval come before cache and execution, so a cached call has passed all three. On
+// the way out, secrets are redacted from the raw output before anything stores or shows it.
 package chain
 
 import (
@@ -20,43 +21,43 @@ import (
 	"github.com/zephbot/zephbot/tools/gate"
 )
 
-// NoOutput is what a model reads of a tool that said nothing.
+// NoOutput is the text that a model reads when a tool returned none.
 const NoOutput = "(no output)"
 
 // Options are the parts of a chain. A Middleware that is nil is left out.
 type Options struct {
 	// Registry holds the tools; nil is an empty one.
 	Registry *tools.Registry
-	// Audit may be nil: nothing is recorded then.
+	// Audit may be nil; nothing is recorded then.
 	Audit *audit.Log
-	// Decode configures the decode stage; its zero value is useful.
+	// Decode configures the decode stage. Its zero value is usable.
 	Decode decode.Options
-	// Gate carries the policy; without one every call is denied.
+	// Gate holds the policy; without one, every call is denied.
 	Gate gate.Options
-	// Approvals finds what people decided; nil means that there is nobody to ask, so that an ask is a denial.
+	// Approvals finds the decisions of people; nil means that there is nobody to ask, so that an ask becomes a denial.
 	Approvals approve.Lookup
 
-	// Block refuses tools that failed too often.
+	// Block refuses tools that have failed too often.
 	Block tools.Middleware
 	// Judge asks a model about the call (adversarial policy).
 	Judge tools.Middleware
 	// Quota counts calls per session.
 	Quota tools.Middleware
-	// Warn tells of credentials that were hidden.
+	// Warn reports credentials that were hidden.
 	Warn tools.Middleware
-	// Mark fences untrusted content.
+	// Mark marks untrusted content.
 	Mark tools.Middleware
 	// Cache answers repeated reads.
 	Cache tools.Middleware
-	// Overflow stores what is too long for the model.
+	// Overflow stores output that is too long for the model.
 	Overflow tools.Middleware
-	// Filter condenses output.
+	// Filter shortens output.
 	Filter tools.Middleware
-	// Redact takes secrets out of the raw output.
+	// Redact removes secrets from the raw output.
 	Redact tools.Middleware
-	// Retry repeats what failed for a passing reason. Everything below it runs once per attempt.
+	// Retry repeats calls that failed for a temporary reason. Every stage below it runs once per attempt.
 	Retry tools.Middleware
-	// Anomaly counts how often tools fail.
+	// Anomaly counts the failures of tools.
 	Anomaly tools.Middleware
 
 	// Now is the clock; nil = time.Now.
@@ -69,13 +70,13 @@ type Chain struct {
 	order   []string
 }
 
-// stage is a named place in the order.
+// stage is a named stage.
 type stage struct {
 	name string
 	wrap tools.Middleware
 }
 
-// New composes a chain.
+// New returns a chain of the given parts.
 func New(o Options) *Chain {
 	registry := o.Registry
 	if registry == nil {
@@ -129,15 +130,15 @@ func auditor(log *audit.Log) tools.Middleware {
 	return log.Middleware
 }
 
-// Order names the stages that stand, the outermost first.
+// Order returns the names of the active stages, outermost first.
 func (c *Chain) Order() []string { return append([]string(nil), c.order...) }
 
-// Execute takes a call through the chain. It fills call.Trail, also where the call fails, and replaces call.Args by
-// their canonical form.
+// Execute runs a call through the chain. It fills call.Trail even if the call fails, and replaces call.Args by their
+// canonical form.
 //
-// The error is always one of three: *tools.Error (tools.Feedback makes text for the model of it), *tools.Pending when a
-// person has to decide first, or tools.ErrProbed for a Probe that may run. Judge and Quota see probes too. With a nil
-// error the result is not nil and has a text.
+// The error is always one of three: a *tools.Error, which tools.Feedback turns into text for the model; a
+// *tools.Pending, when a person has to decide first; or tools.ErrProbed, for a Probe that may run. Judge and Quota see
+// probes too. When the error is nil, the result is not nil and has a text.
 func (c *Chain) Execute(ctx context.Context, call *tools.Call) (*tools.Result, error) {
 	if call.Trail == nil {
 		call.Trail = &tools.Trail{}
@@ -145,8 +146,8 @@ func (c *Chain) Execute(ctx context.Context, call *tools.Call) (*tools.Result, e
 	return c.handler(ctx, call)
 }
 
-// probe answers a call that only asks. It is below approve: a probe ends as soon as the call may run, so no cache is
-// asked and no tool is started.
+// probe ends a call that is only a probe. It comes after approve: a probe is over as soon as the call may run, without
+// using the cache or starting a tool.
 func probe(next tools.Handler) tools.Handler {
 	return func(ctx context.Context, call *tools.Call) (*tools.Result, error) {
 		if call.Probe {
@@ -156,8 +157,8 @@ func probe(next tools.Handler) tools.Handler {
 	}
 }
 
-// conclude brings what a call ended with into the one form that Execute promises. It is below audit, so that what is
-// recorded is what the caller gets.
+// conclude converts every outcome to the form that Execute promises. It is inside audit, so that the audit records what
+// the caller gets.
 func conclude(next tools.Handler) tools.Handler {
 	return func(ctx context.Context, call *tools.Call) (*tools.Result, error) {
 		res, err := next(ctx, call)
@@ -168,7 +169,7 @@ func conclude(next tools.Handler) tools.Handler {
 			res = &tools.Result{}
 		}
 		if strings.TrimSpace(res.Text) == "" {
-			shown := *res // it may be shared with a cache
+			shown := *res // a cache may share it
 			shown.Text = NoOutput
 			res = &shown
 		}
@@ -178,7 +179,7 @@ func conclude(next tools.Handler) tools.Handler {
 			shown.Text, shown.Error = tools.Feedback(f)+"\n"+res.Text, true
 			call.Trail.Category, res = f.Category, &shown
 		} else if res.Error && call.Def.Server != "" {
-			// a foreign tool says that it failed: it ran, and nobody knows more
+			// a foreign tool reports its own failure: it ran, and nothing more is known
 			call.Trail.Category = tools.ServerError
 		}
 		if call.Trail.ExitCode == nil {

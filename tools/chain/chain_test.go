@@ -69,18 +69,18 @@ func registry(t *testing.T, list ...tools.Tool) *tools.Registry {
 	return r
 }
 
-// simple is a chain of policy and tools alone.
+// simple returns a chain of policy and tools alone.
 func simple(t *testing.T, e policy.Effect, list ...tools.Tool) *chain.Chain {
 	t.Helper()
 	return chain.New(chain.Options{Registry: registry(t, list...), Gate: gate.Options{Policy: toolstest.Always(e)}})
 }
 
-// bare is a tool without schema.
+// bare returns a tool without schema.
 func bare(name string, run tools.Handler) tools.Tool {
 	return tools.Tool{Definition: tools.Definition{Name: name, Schema: json.RawMessage(`{"type":"object"}`)}, Run: run}
 }
 
-// full is a chain with every stage, all of which note that they were passed.
+// full returns a chain with every stage, all of which note that they were passed.
 func full(t *testing.T, tr *trace, e policy.Effect) *chain.Chain {
 	t.Helper()
 	log, err := audit.New(audit.Options{Writer: tr})

@@ -22,7 +22,7 @@ import (
 	"github.com/zephbot/zephbot/tools/toolstest"
 )
 
-// foreign is a chain over the tools of a server "bad" that behaves as told.
+// foreign returns a chain over the tools of a server "bad" that behaves as told.
 func foreign(t *testing.T, h http.Handler, log *audit.Log) (*chain.Chain, *mcp.Manager) {
 	t.Helper()
 	web := httptest.NewServer(h)

@@ -11,11 +11,11 @@ import (
 	"github.com/zephbot/zephbot/tools/audit"
 )
 
-// errTimeout is the cause of a context that ended because the tool's own time was up, not its caller's.
+// errTimeout is the cause of a context that ended because of the tool's own limit, not the caller's.
 var errTimeout = errors.New("tool timeout")
 
-// start writes the audit's and the journal's "started" records, once per call however often it is retried. What cannot
-// run any more, or cannot be recorded, is not started.
+// start writes the "started" records of the audit and the journal, once per call regardless of retries. A call that can
+// no longer run, or cannot be recorded, is not started.
 func start(list *tools.Registry, log *audit.Log) tools.Middleware {
 	return func(next tools.Handler) tools.Handler {
 		return func(ctx context.Context, call *tools.Call) (*tools.Result, error) {
@@ -44,7 +44,7 @@ func start(list *tools.Registry, log *audit.Log) tools.Middleware {
 	}
 }
 
-// unchanged refuses a call when a file that decides what it does was changed after the decision.
+// unchanged refuses a call if a file that determines what it does was changed after the decision.
 func unchanged(ctx context.Context, call *tools.Call) error {
 	if call.Unchanged == nil || call.Trail.Started {
 		return nil
@@ -73,8 +73,7 @@ func notStarted(ctx context.Context, err error) error {
 	}
 }
 
-// current finds the tool once more: between the decode stage and now a server may have taken it away or put another in
-// its place.
+// current looks the tool up again. Since the decode stage, a server may have withdrawn or replaced it.
 func current(list *tools.Registry, call *tools.Call) (tools.Tool, error) {
 	t, ok := call.Tools.Over(list).Lookup(call.Def.Name)
 	if !ok {
@@ -110,7 +109,7 @@ func (r runner) run(ctx context.Context, call *tools.Call) (*tools.Result, error
 	if err != nil {
 		return nil, timedOut(ctx, err, limit)
 	}
-	if res == nil { // a tool with nothing to say
+	if res == nil { // a tool without output
 		res = &tools.Result{}
 	}
 	if res.ExitCode != nil {
@@ -119,7 +118,7 @@ func (r runner) run(ctx context.Context, call *tools.Call) (*tools.Result, error
 	return res, nil
 }
 
-// timedOut says it plainly when it was the tool's own limit that ended the run. What a tool says itself stays.
+// timedOut returns a clear error when the tool's own limit ended the run. An error made by the tool itself is kept.
 func timedOut(ctx context.Context, err error, limit time.Duration) error {
 	var e *tools.Error
 	if errors.As(err, &e) || !errors.Is(context.Cause(ctx), errTimeout) {
@@ -131,7 +130,7 @@ func timedOut(ctx context.Context, err error, limit time.Duration) error {
 	}
 }
 
-// failure makes a *tools.Error of what is neither a question nor the answer to a probe, and notes its category.
+// failure converts any error other than a Pending or ErrProbed to a *tools.Error, and records its category.
 func failure(call *tools.Call, err error) error {
 	if errors.Is(err, tools.ErrProbed) {
 		return tools.ErrProbed

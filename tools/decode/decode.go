@@ -193,12 +193,12 @@ func (d *decoder) near(call *tools.Call) []string {
 	return found
 }
 
-// hides says whether the policy denies every call of a tool.
+// hides reports whether the policy denies every call of a tool.
 func (d *decoder) hides(def tools.Definition) bool {
 	return d.options.Hides != nil && d.options.Hides(def)
 }
 
-// strips says whether "thinking" is our field and not the tool's.
+// strips reports whether "thinking" is our field and not the tool's.
 func (d *decoder) strips(def tools.Definition, s *argSchema, args map[string]any) bool {
 	if _, ok := args[thinking]; !ok || s.declares(thinking) {
 		return false

@@ -26,7 +26,7 @@ const fetchSchema = `{"type":"object","additionalProperties":false,"required":["
 	"code":{"type":"string","pattern":"^[a-z]+$"}
 }}`
 
-// list is a registry of tools by name, in order.
+// list returns a registry of tools by name, in order.
 func list(t testing.TB, defs ...tools.Definition) *tools.Registry {
 	t.Helper()
 	r := &tools.Registry{}

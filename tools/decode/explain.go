@@ -120,7 +120,7 @@ func (s *argSchema) alternatives(e *jsonschema.ValidationError) []problem {
 	return []problem{{misvalued, text}}
 }
 
-// typeAt is the type error about the value itself, not about something in it; nil when the type is right.
+// typeAt returns the type error about the value itself, not about something in it; nil when the type is right.
 func typeAt(e *jsonschema.ValidationError, place []string) *kind.Type {
 	if t, ok := e.ErrorKind.(*kind.Type); ok && slices.Equal(e.InstanceLocation, place) {
 		return t

@@ -71,7 +71,7 @@ func (m *mender) space() {
 	}
 }
 
-// peek is the next byte that is no space; 0 at the end.
+// peek returns the next byte that is no space; 0 at the end.
 func (m *mender) peek() byte {
 	m.space()
 	if m.at == len(m.in) {

@@ -14,7 +14,7 @@ import (
 	"github.com/zephbot/zephbot/tools/decode"
 )
 
-// quoted is how a journal keeps arguments that are not JSON.
+// quoted returns how a journal keeps arguments that are not JSON.
 func quoted(t testing.TB, text string) json.RawMessage {
 	t.Helper()
 	raw, err := json.Marshal(text)
@@ -99,7 +99,7 @@ func TestMend(t *testing.T) {
 	}
 }
 
-// letters is what no mending may change: everything but the signs of JSON and the letters of its escapes.
+// letters returns what no mending may change: everything but the signs of JSON and the letters of its escapes.
 func letters(text string) string {
 	return strings.Map(func(r rune) rune {
 		if strings.ContainsRune(" \t\r\n\"'\\,{}[]`nrtu", r) {

@@ -136,8 +136,8 @@ func checkNumber(path, n string) *tools.Error {
 	return nil
 }
 
-// spelled is the text of arguments that were not written as a JSON object: raw itself, or the string that holds them in
-// a journal.
+// spelled returns the text of arguments that were not written as a JSON object: raw itself, or the string that holds
+// them in a journal.
 func spelled(raw json.RawMessage) (string, bool) {
 	if len(raw) > 6*maxBytes { // a string of maxBytes may be that long
 		return "", false
@@ -183,7 +183,7 @@ func invalid(format string, args ...any) *tools.Error {
 	return tools.Errorf(tools.InvalidParameters, format, args...)
 }
 
-// badUTF8 is the offset of the first byte that is no UTF-8, or -1.
+// badUTF8 returns the offset of the first byte that is no UTF-8, or -1.
 func badUTF8(b []byte) int {
 	if utf8.Valid(b) {
 		return -1

@@ -109,8 +109,8 @@ func (s *argSchema) validate(ctx context.Context, args map[string]any) (map[stri
 	return nil, s.explain(failed)
 }
 
-// check gives what does not fit, or why that cannot be said: ctx has ended, or the schema makes too much work of these
-// arguments.
+// check returns what does not fit, or why that cannot be said: ctx has ended, or the schema makes too much work of
+// these arguments.
 func (s *argSchema) check(ctx context.Context, args map[string]any) (*jsonschema.ValidationError, *tools.Error) {
 	err := s.compiled.Validate(ctx, args)
 	if err == nil {
@@ -177,7 +177,7 @@ func dropIn(v any, at []string, gone map[string]bool) any {
 	}
 }
 
-// requires says whether one of the places was required after all.
+// requires reports whether one of the places was required after all.
 func requires(e *jsonschema.ValidationError, places [][]string) bool {
 	if r, ok := e.ErrorKind.(*kind.Required); ok {
 		for _, p := range places {
@@ -189,7 +189,7 @@ func requires(e *jsonschema.ValidationError, places [][]string) bool {
 	return slices.ContainsFunc(e.Causes, func(c *jsonschema.ValidationError) bool { return requires(c, places) })
 }
 
-// pointer is a place as a JSON pointer (RFC 6901).
+// pointer returns a place as a JSON pointer (RFC 6901).
 func pointer(place []string) string {
 	var b strings.Builder
 	for _, p := range place {

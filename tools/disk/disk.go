@@ -127,8 +127,8 @@ func (g *Guard) Room(ctx context.Context, path string, want int64) (int64, error
 	return room, full
 }
 
-// spare is what may be written before a reserve is touched: that of the disk of path, and of the disk of the bot's own
-// files when it is the same.
+// spare returns what may be written before a reserve is touched: that of the disk of path, and of the disk of the bot's
+// own files when it is the same.
 func (g *Guard) spare(path string) (room, reserve int64, err error) {
 	const plenty = 1 << 62
 	if g.o.Reserve <= 0 {
@@ -142,7 +142,7 @@ func (g *Guard) spare(path string) (room, reserve int64, err error) {
 	return max(0, left-reserve), reserve, nil
 }
 
-// workspace is the workspace that holds a path, "" when none does.
+// workspace returns the workspace that holds a path, "" when none does.
 func (g *Guard) workspace(path string) string {
 	rel, err := filepath.Rel(g.o.Root, path)
 	if err != nil || rel == "." || !filepath.IsLocal(rel) {
@@ -181,7 +181,7 @@ func (g *Guard) measured(ctx context.Context, ws string, limit int64) (bytes int
 	return bytes, end.Sub(now), nil
 }
 
-// quotaFull is the error of a workspace that is full.
+// quotaFull returns the error of a workspace that is full.
 func (g *Guard) quotaFull() *tools.Error {
 	return &tools.Error{
 		Category: tools.PolicyBlocked, Denied: true,
@@ -190,7 +190,7 @@ func (g *Guard) quotaFull() *tools.Error {
 	}
 }
 
-// reserveFull is the error of a disk that is full.
+// reserveFull returns the error of a disk that is full.
 func reserveFull(reserve int64) *tools.Error {
 	return &tools.Error{
 		Category: tools.PolicyBlocked, Denied: true,
@@ -226,7 +226,7 @@ func free(path string) (left, total int64, err error) {
 	if err != nil {
 		return 0, 0, &fs.PathError{Op: "statfs", Path: path, Err: err}
 	}
-	size := uint64(st.Bsize)                                     //nolint:gosec,unconvert // positive; its type differs between systems
+	size := uint64(st.Bsize)                                     //nolint:gosec,unconvert // type depends on the system
 	return int64(st.Bavail * size), int64(st.Blocks * size), nil //nolint:gosec,unconvert // no disk has 2^63 bytes
 }
 

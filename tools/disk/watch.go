@@ -114,7 +114,7 @@ func (w *Watch) Quota(ctx context.Context) (next time.Duration, over error) {
 	return max(min(longest, interval(w.limit-used)), walkShare*cost), nil
 }
 
-// interval is how soon so much room can be used up.
+// interval returns how soon so much room can be used up.
 func interval(room int64) time.Duration {
 	if room > fastest {
 		return longest

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openContent opens a regular file whose content may be read, and checks what was really opened.
+// openContent opens a regular file whose content may be read, and checks the file that was actually opened.
 func (s *scope) openContent(p place) (*os.File, unix.Stat_t, error) {
 	var none unix.Stat_t
 	switch {
@@ -36,7 +36,7 @@ func (s *scope) openContent(p place) (*os.File, unix.Stat_t, error) {
 	return f, st, nil
 }
 
-// readable says why the content of a file may not be had, without having it.
+// readable returns the error with which reading the content of a file would be refused, without reading it.
 func (s *scope) readable(p place) error {
 	f, _, err := s.openContent(p)
 	if err != nil {
@@ -45,8 +45,8 @@ func (s *scope) readable(p place) error {
 	return f.Close()
 }
 
-// openFile opens a regular file in d for reading. That its path may be read is the caller's business; that it is not a
-// second name of a file that may not be read is checked here.
+// openFile opens a regular file in d for reading. The caller has checked that its path may be read. openFile checks
+// that it is not another name of a file that must not be read.
 func (s *scope) openFile(d dir, name string) (*os.File, unix.Stat_t, error) {
 	f, err := d.openat(name, unix.O_RDONLY, 0)
 	var st unix.Stat_t
@@ -69,7 +69,7 @@ func (s *scope) openFile(d dir, name string) (*os.File, unix.Stat_t, error) {
 	return f, st, nil
 }
 
-// kindName says what a file is, for people.
+// kindName returns what kind of file a mode is, for people.
 func kindName(m fs.FileMode) string {
 	switch {
 	case m&fs.ModeSymlink != 0:
@@ -87,19 +87,19 @@ func kindName(m fs.FileMode) string {
 	}
 }
 
-// inode names a file whatever its name.
+// inode identifies a file independently of its name.
 type inode struct{ dev, ino uint64 }
 
 func inodeOf(st unix.Stat_t) inode { return inode{uint64(st.Dev), st.Ino} }
 
-// linkIndex holds the files below the denied paths that have several names.
+// linkIndex contains the files below the denied paths that have several names.
 type linkIndex struct {
 	files    map[inode]bool
 	complete bool
 }
 
-// otherName says whether a file with several names may be one that must not be read. With deny globs nobody can tell,
-// because they may match anywhere on the disk.
+// otherName reports whether a file with several names may be one that must not be read. With deny globs this cannot be
+// excluded, because they may match anywhere on the disk.
 func (s *scope) otherName(st unix.Stat_t) bool {
 	if s.rules {
 		return true
@@ -113,8 +113,8 @@ func (s *scope) otherName(st unix.Stat_t) bool {
 
 var errEnough = errors.New("enough")
 
-// indexLinks looks through the denied paths, apart from the workspace, once per call and only when a file with several
-// names turns up.
+// indexLinks searches the denied paths, except for the workspace. This is done at most once per call, and only when the
+// call meets a file with several names.
 func (s *scope) indexLinks() *linkIndex {
 	index := &linkIndex{files: map[inode]bool{}, complete: true}
 	seen := 0

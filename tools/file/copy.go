@@ -43,31 +43,31 @@ func (t *toolset) copyPath() (tools.Tool, error) {
 	})
 }
 
-// mayCopy refuses what cannot be copied as a whole.
+// mayCopy refuses what cannot be copied completely.
 func mayCopy(s *scope, from, _ place) error {
 	if from.isRoot() {
 		return failed("Copy what is in it.", "%s is a working directory and is not copied as a whole",
 			quote(from.given))
 	}
 	if from.regular() {
-		return s.readable(from) // also by another name of the same file
+		return s.readable(from) // another name of the same file is covered too
 	}
 	return nil
 }
 
-// copier is one copy on its way.
+// copier is one copy operation.
 type copier struct {
 	*scope
 	budget  int64 // bytes that may be copied
 	left    int64 // bytes that may still be copied
-	full    error // why it is not more; nil = MaxCopy
+	full    error // why the limit is lower than MaxCopy; nil = it is not
 	files   int
 	entries int
 	skipped []string
-	more    int // skipped, but not named
+	more    int // skipped without being named
 }
 
-// copier begins a copy to a place, within what one call and the disk allow.
+// copier returns a copy operation to a place, within the limits of one call and of the disk.
 func (s *scope) copier(to place) (copier, error) {
 	c := copier{scope: s, budget: s.MaxCopy}
 	room, full := s.Disk.Room(s.ctx, to.abs, s.MaxCopy)
@@ -80,10 +80,10 @@ func (s *scope) copier(to place) (copier, error) {
 	return c, nil
 }
 
-// maxTold bounds how many skipped files are named.
+// maxTold limits how many skipped files are named.
 const maxTold = 20
 
-// skip notes what is not copied, and why.
+// skip records a file that is not copied, and the reason.
 func (c *copier) skip(abs, why string) {
 	if len(c.skipped) == maxTold {
 		c.more++
@@ -103,8 +103,8 @@ func (c *copier) told() string {
 	return text
 }
 
-// run copies beside the destination first and gives it its name in the end, so that nobody sees half a copy. With
-// whole, nothing may be skipped.
+// run copies next to the destination and renames at the end, so that an incomplete copy is never visible. With whole,
+// skipping a file is an error.
 func (c *copier) run(src dir, from place, dst dir, to place, whole bool) error {
 	temp := tempName()
 	err := c.one(step{src: src, name: from.base(), dst: dst, as: temp, final: to.abs, top: true})
@@ -120,7 +120,7 @@ func (c *copier) run(src dir, from place, dst dir, to place, whole bool) error {
 	return errors.Join(err, ignoreMissing(c.discard(dst, temp)))
 }
 
-// discard removes what was copied, also when the call is cancelled.
+// discard removes an incomplete copy, even if the call was cancelled.
 func (c *copier) discard(d dir, name string) error {
 	st, ok, err := d.lstat(name)
 	if err != nil || !ok {
@@ -152,9 +152,9 @@ type step struct {
 	name  string
 	dst   dir
 	as    string
-	final string // canonical path that the copy will have
+	final string // canonical path of the finished copy
 	depth int
-	top   bool // what the call names; it is refused where others are skipped
+	top   bool // named by the call itself: an error where others are skipped
 }
 
 func (c *copier) one(e step) error {
@@ -167,7 +167,7 @@ func (c *copier) one(e step) error {
 	from := e.src.join(e.name)
 	st, ok, err := e.src.lstat(e.name)
 	if err != nil || !ok {
-		return err // what vanished meanwhile is not copied
+		return err // it disappeared meanwhile
 	}
 	if _, denied := c.Rules.Denied(from); denied {
 		return c.refuse(e, "it may not be read here")
@@ -280,7 +280,7 @@ func (c *copier) tooMuch() error {
 	return failed("Copy less at once.", "one call copies at most %d bytes", c.MaxCopy)
 }
 
-// contextReader ends when the call does.
+// contextReader fails when the call is cancelled.
 type contextReader struct {
 	s *scope
 	r io.Reader

@@ -8,18 +8,18 @@ import (
 	"github.com/zephbot/zephbot/tools"
 )
 
-// onPath builds a tool that works on the single path of its arguments.
+// onPath builds a tool that works on the one path in its arguments.
 type onPath[In any] struct {
 	def    tools.Definition
 	path   func(In) string
-	follow bool // a link as the last component stands for its target
-	// show is what a person reads; it may look at the place but changes nothing.
+	follow bool // if the last component is a link, use its target
+	// show returns what a person reads. It may inspect the place but changes nothing.
 	show func(s *scope, p place, in In) string
-	note func(s *scope, p place, in In) string // beside where it is; may be nil
-	// check refuses what the arguments alone show to be wrong, before a person is asked, and once more before it is
-	// done; may be nil.
+	note func(s *scope, p place, in In) string // in addition to the location; may be nil
+	// check refuses what is wrong with the arguments alone. It runs before a person is asked and again before
+	// execution; may be nil.
 	check func(s *scope, p place, in In) error
-	// may says why it cannot be done as things are (tools.Tool.Check); may be nil.
+	// may returns why the call cannot be executed at present (tools.Tool.Check); may be nil.
 	may    func(s *scope, p place, in In) error
 	run    func(s *scope, p place, in In) (*tools.Result, error)
 	adjust func(*jsonschema.Schema)
@@ -78,12 +78,12 @@ func (o onPath[In]) tool(t *toolset) (tools.Tool, error) {
 	})
 }
 
-// said is the common part of Show: the verb and the path.
+// said returns a show function with only the verb and the path.
 func said[In any](verb string) func(*scope, place, In) string {
 	return func(s *scope, p place, _ In) string { return verb + " " + show(s.display(p.abs)) }
 }
 
-// place finds the place of the arguments, and checks them.
+// place resolves the path in the arguments and checks them.
 func (o onPath[In]) place(s *scope, in In) (place, error) {
 	p, err := s.resolve(o.path(in), o.follow)
 	if err == nil && o.check != nil {

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// dir is an open directory at a known canonical path. Its methods take single names and follow no link.
+// dir is an open directory with a known canonical path. Its methods take single names and follow no links.
 type dir struct {
 	f    *os.File
 	path string
@@ -22,7 +22,7 @@ func (d dir) fd() int                 { return int(d.f.Fd()) }
 func (d dir) close()                  { _ = d.f.Close() } // nothing was written through the handle
 func (d dir) join(name string) string { return filepath.Join(d.path, name) }
 
-// open gives the os.Root of a canonical path, and makes sure that the path still leads where it did.
+// open returns the os.Root of a canonical path, after checking that the path still leads to the same directory.
 func (s *scope) open(path string) (*os.Root, error) {
 	if r, ok := s.roots[path]; ok {
 		return r, nil
@@ -37,14 +37,15 @@ func (s *scope) open(path string) (*os.Root, error) {
 		return nil, err
 	}
 	if err := sameAs(r, path); err != nil {
-		_ = r.Close() // only its identity was asked
+		_ = r.Close() // only its identity was needed
 		return nil, err
 	}
 	s.roots[path] = r
 	return r, nil
 }
 
-// sameAs checks that an open root is the directory at path. Where the kernel tells the path of a handle, it decides.
+// sameAs returns an error unless an open root is the directory at path. If the kernel can report the path of a handle,
+// that path is compared.
 func sameAs(r *os.Root, path string) error {
 	f, err := r.Open(".")
 	if err != nil {
@@ -94,7 +95,7 @@ func (s *scope) dirAt(root, path string) (dir, error) {
 	return d, nil
 }
 
-// parent opens the directory that p is in.
+// parent opens the directory that contains p.
 func (s *scope) parent(p place) (dir, error) {
 	if p.isRoot() {
 		return dir{}, errors.New("a root has no parent here")
@@ -102,7 +103,7 @@ func (s *scope) parent(p place) (dir, error) {
 	return s.dirAt(p.root, p.parent())
 }
 
-// sub opens a directory in d.
+// sub opens a subdirectory of d.
 func (d dir) sub(name string) (dir, error) {
 	f, err := d.openat(name, unix.O_RDONLY|unix.O_DIRECTORY, 0)
 	if err != nil {
@@ -111,7 +112,7 @@ func (d dir) sub(name string) (dir, error) {
 	return dir{f: f, path: d.join(name)}, nil
 }
 
-// openat opens a name in d; a link is an error (ELOOP), a FIFO or device does not block.
+// openat opens a name in d. A link is an error (ELOOP); a FIFO or device does not block.
 func (d dir) openat(name string, flags int, mode uint32) (*os.File, error) {
 	for {
 		fd, err := unix.Openat(d.fd(), name, flags|unix.O_NOFOLLOW|unix.O_CLOEXEC|unix.O_NONBLOCK, mode)
@@ -125,7 +126,7 @@ func (d dir) openat(name string, flags int, mode uint32) (*os.File, error) {
 	}
 }
 
-// lstat looks at a name in d. ok is false when there is nothing.
+// lstat returns the state of a name in d. ok is false when it does not exist.
 func (d dir) lstat(name string) (st unix.Stat_t, ok bool, err error) {
 	err = unix.Fstatat(d.fd(), name, &st, unix.AT_SYMLINK_NOFOLLOW)
 	if errors.Is(err, unix.ENOENT) {
@@ -139,7 +140,7 @@ func (d dir) lstat(name string) (st unix.Stat_t, ok bool, err error) {
 
 func kind(st unix.Stat_t) uint32 { return uint32(st.Mode) & unix.S_IFMT }
 
-// modeOf writes a mode as Go does.
+// modeOf converts a mode to Go's form.
 func modeOf(st unix.Stat_t) fs.FileMode {
 	mode := fs.FileMode(st.Mode).Perm()
 	switch kind(st) {
@@ -158,7 +159,7 @@ func modeOf(st unix.Stat_t) fs.FileMode {
 	}
 }
 
-// remove takes a name out of d.
+// remove removes a name from d.
 func (d dir) remove(name string, isDir bool) error {
 	flags := 0
 	if isDir {
@@ -170,7 +171,7 @@ func (d dir) remove(name string, isDir bool) error {
 	return nil
 }
 
-// rename moves a name of d to another directory of the same file system.
+// rename moves a name from d to another directory of the same file system.
 func (d dir) rename(name string, to dir, newName string) error {
 	if err := unix.Renameat(d.fd(), name, to.fd(), newName); err != nil {
 		return &os.LinkError{Op: "renameat", Old: d.join(name), New: to.join(newName), Err: err}
@@ -178,7 +179,7 @@ func (d dir) rename(name string, to dir, newName string) error {
 	return nil
 }
 
-// mkdir makes a directory in d; that it is there already is fine.
+// mkdir creates a directory in d. It is not an error if it exists already.
 func (d dir) mkdir(name string) error {
 	err := unix.Mkdirat(d.fd(), name, 0o755)
 	if err != nil && !errors.Is(err, unix.EEXIST) {
@@ -187,7 +188,7 @@ func (d dir) mkdir(name string) error {
 	return nil
 }
 
-// readlink gives the target of a link in d.
+// readlink returns the target of a link in d.
 func (d dir) readlink(name string) (string, error) {
 	buf := make([]byte, maxPath)
 	n, err := unix.Readlinkat(d.fd(), name, buf)
@@ -197,7 +198,7 @@ func (d dir) readlink(name string) (string, error) {
 	return string(buf[:n]), nil
 }
 
-// sync makes the names of d survive a crash, where the file system can.
+// sync makes the names in d survive a crash, if the file system supports it.
 func (d dir) sync() error {
 	if err := d.f.Sync(); err != nil && !errors.Is(err, syscall.EINVAL) {
 		return fmt.Errorf("sync directory: %w", err)
@@ -205,7 +206,7 @@ func (d dir) sync() error {
 	return nil
 }
 
-// makeDirs opens the directory at path below root and makes what is missing of it. made counts the new ones.
+// makeDirs opens the directory at path below root and creates missing directories. made is the number of new ones.
 func (s *scope) makeDirs(root, path string) (d dir, made int, err error) {
 	d, err = s.dirAt(root, root)
 	if err != nil {

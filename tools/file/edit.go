@@ -48,8 +48,8 @@ func (t *toolset) edit() (tools.Tool, error) {
 	}.tool(t)
 }
 
-// mayEdit refuses what cannot be edited whatever is in it: what a file holds is not told to somebody who may have to
-// ask before it is read.
+// mayEdit refuses what cannot be edited regardless of its content. It does not use the content, because the caller may
+// need an approval to read it.
 func mayEdit(s *scope, p place, in editArgs) error {
 	switch {
 	case in.OldString == "":
@@ -63,7 +63,7 @@ func mayEdit(s *scope, p place, in editArgs) error {
 	return s.writable(p)
 }
 
-// prefixed puts a mark before every line of text.
+// prefixed puts a prefix before every line of text.
 func prefixed(mark, text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
@@ -96,7 +96,7 @@ func editFile(s *scope, p place, in editArgs) (*tools.Result, error) {
 	}
 	c := change{old: content, found: found, from: in.OldString, to: in.NewString}
 	after := c.apply(0, len(content))
-	// also one that the edit only completes
+	// this also covers a mask that the edit only completes
 	if strings.Count(after, redact.Mask) > strings.Count(content, redact.Mask) {
 		return nil, masked(p)
 	}
@@ -108,7 +108,7 @@ func editFile(s *scope, p place, in editArgs) (*tools.Result, error) {
 	return &tools.Result{Text: strings.TrimRight(text, "\n")}, nil
 }
 
-// editable reads a whole text file that may be written again.
+// editable reads the whole text of a file that may be written.
 func (s *scope) editable(p place) (string, unix.Stat_t, error) {
 	f, st, err := s.openContent(p)
 	if err != nil {
@@ -144,7 +144,7 @@ func crlf(s string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(s, "\r\n", "\n"), "\n", "\r\n")
 }
 
-// occurrences finds where s stands in content, not overlapping.
+// occurrences returns the positions of s in content, without overlaps.
 func occurrences(content, s string) []int {
 	var at []int
 	for i := 0; ; {
@@ -157,10 +157,10 @@ func occurrences(content, s string) []int {
 	}
 }
 
-// lineAt is the 1-based line of a position.
+// lineAt returns the 1-based line of a position.
 func lineAt(content string, at int) int { return 1 + strings.Count(content[:at], "\n") }
 
-// lineList names the lines of positions: "3, 8, 15 …".
+// lineList returns the line numbers of positions: "3, 8, 15 …".
 func lineList(content string, at []int) string {
 	const most = 10
 	var b strings.Builder
@@ -180,7 +180,7 @@ func lineList(content string, at []int) string {
 	return b.String()
 }
 
-// absent says that the text is not there, and whether only white space keeps it from being found.
+// absent returns the error for text that was not found. It says whether only white space differs.
 func absent(p place, content, old string) error {
 	suggestion := "Read the file again and copy the text exactly."
 	if first, last, ok := looseMatch(content, old); ok {
@@ -195,7 +195,7 @@ func absent(p place, content, old string) error {
 	return e
 }
 
-// looseMatch finds the lines that equal old when white space is not counted.
+// looseMatch finds the lines that equal old if white space is ignored.
 func looseMatch(content, old string) (first, last int, ok bool) {
 	want := looseLines(strings.Trim(old, " \t\r\n"))
 	if len(want) == 0 || want[0] == "" {
@@ -210,7 +210,7 @@ func looseMatch(content, old string) (first, last int, ok bool) {
 	return 0, 0, false
 }
 
-// looseAt compares lines: the first may have more before it, the last more after it.
+// looseAt compares lines. The first may have more text before it, the last more text after it.
 func looseAt(have, want []string) bool {
 	last := len(want) - 1
 	if last == 0 {
@@ -228,14 +228,14 @@ func looseLines(s string) []string {
 	return lines
 }
 
-// change is a replacement of from by to at the positions found.
+// change replaces from by to at the given positions.
 type change struct {
 	old      string
 	found    []int
 	from, to string
 }
 
-// apply gives the changed text between two positions of the old one, which cut no occurrence.
+// apply returns the changed text between two positions of the old text, which must not be inside an occurrence.
 func (c change) apply(start, end int) string {
 	var b strings.Builder
 	at := start
@@ -251,14 +251,14 @@ func (c change) apply(start, end int) string {
 	return b.String()
 }
 
-// Bounds of the diff in an answer.
+// Limits of the diff in an answer.
 const (
 	maxHunks    = 10
 	maxDiffLine = 200
 	around      = 2 // lines of context
 )
 
-// diff shows the changed lines with what stands around them.
+// diff returns the changed lines with their context.
 func (c change) diff() string {
 	var b strings.Builder
 	hunks := 0
@@ -299,7 +299,7 @@ func (c change) hunk(b *strings.Builder, start, end int) {
 
 func (c change) lineStart(at int) int { return strings.LastIndexByte(c.old[:at], '\n') + 1 }
 
-// lineEnd is the position after the line in which the byte before at stands.
+// lineEnd returns the position after the line that contains the byte before at.
 func (c change) lineEnd(at int) int {
 	if at > 0 && c.old[at-1] == '\n' {
 		return at

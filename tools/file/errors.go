@@ -12,7 +12,7 @@ import (
 	"github.com/zephbot/zephbot/tools"
 )
 
-// refused is an error of policy: the call is not allowed, and the tool did not fail.
+// refused returns a policy error: the call is not allowed, and the tool has not failed.
 func refused(suggestion, format string, args ...any) *tools.Error {
 	return &tools.Error{
 		Category: tools.PolicyBlocked, Message: fmt.Sprintf(format, args...), Suggestion: suggestion,
@@ -20,12 +20,12 @@ func refused(suggestion, format string, args ...any) *tools.Error {
 	}
 }
 
-// failed is an error that another call may mend.
+// failed returns an error that a different call can avoid.
 func failed(suggestion, format string, args ...any) *tools.Error {
 	return &tools.Error{Category: tools.PermanentFailure, Message: fmt.Sprintf(format, args...), Suggestion: suggestion}
 }
 
-// wrong is an error in the arguments.
+// wrong returns an error about the arguments.
 func wrong(suggestion, format string, args ...any) *tools.Error {
 	return &tools.Error{
 		Category: tools.InvalidParameters, Message: fmt.Sprintf(format, args...),
@@ -33,7 +33,7 @@ func wrong(suggestion, format string, args ...any) *tools.Error {
 	}
 }
 
-// because turns an error of the system into one that names the path as the model knows it, not as the disk does.
+// because converts an error of the system to one with the path as the model knows it, rather than as it is on the disk.
 func because(err error, verb, path string) error {
 	if err == nil {
 		return nil
@@ -67,7 +67,7 @@ func because(err error, verb, path string) error {
 	}
 }
 
-// quote puts a name between double quotes; what would break the line or hide itself is escaped.
+// quote returns a name in double quotes. Characters that break the line or are invisible are escaped.
 func quote(name string) string {
 	if plainName(name) {
 		return `"` + name + `"`
@@ -75,7 +75,7 @@ func quote(name string) string {
 	return strconv.Quote(name)
 }
 
-// show gives a name as it is, or quoted when it holds what a reader would not see or would misread.
+// show returns a name unchanged, or quoted if it contains characters that a reader would not see or would misread.
 func show(name string) string {
 	if plainName(name) {
 		return name
@@ -92,7 +92,7 @@ func plainName(name string) bool {
 	return true
 }
 
-// missing says that there is nothing at p, and what there is that sounds alike.
+// missing returns the error for a path that does not exist, with similar names that do.
 func (s *scope) missing(p place) error {
 	suggestion := "Use list_directory or find_path to see what is there."
 	if names := s.siblings(p); len(names) > 0 {
@@ -105,10 +105,10 @@ func (s *scope) missing(p place) error {
 	return e
 }
 
-// maxSiblings bounds the names that are looked at for a suggestion.
+// maxSiblings limits the names that are compared for a suggestion.
 const maxSiblings = 500
 
-// siblings lists the names beside p that may be known.
+// siblings returns the names next to p that the caller may know.
 func (s *scope) siblings(p place) []string {
 	d, err := s.parent(p)
 	if err != nil {

@@ -1,17 +1,18 @@
 // Package file has the ten file tools: read, write, edit, find_path, grep, list_directory, create_directory,
-// delete_path, move_path and copy_path (seed 003, FileExecutor). They reach nothing but the working directory of the
-// conversation and the configured paths.
+// delete_path, move_path and copy_path (seed 003, FileExecutor). They reach only the working directory of the session
+// and the configured paths.
 //
-// How that holds: every allowed place is held by an os.Root. A path is made absolute by its letters and walked down
-// from the handle of its root, name by name; a link is read, not followed, and the walk begins again where it leads, if
-// that is an allowed place. So nothing outside is ever looked at. The path that comes out holds no links; it is opened
-// from the root's handle once more, following none (O_NOFOLLOW at every name), so that whoever swaps a directory for a
-// link between the check and the use gets an error. What is done, is done relative to the handle of the directory.
+// Every allowed place is held by an os.Root. A path is made absolute without using the disk, and is then walked down
+// from the handle of its root, one name at a time. A link is read rather than followed: if it leads to an allowed
+// place, the walk starts again there. Nothing outside is therefore ever inspected. The resulting path contains no
+// links. It is opened once more from the handle of the root with O_NOFOLLOW at every name, so that replacing a
+// directory by a link between the check and the use causes an error. All operations are relative to the handle of the
+// directory.
 //
-// The deny globs (deny_read, allow_read) protect content, not names: read, grep, edit, copy and move refuse a denied
-// file, and the names of such files are listed and found, so that a model does not overwrite what it cannot see. Denied
-// paths (the configuration, the data directory) are not reached, listed or found by any tool. Where something is
-// denied, a file with a second name that may be a denied one is not read either.
+// The deny globs (deny_read, allow_read) protect content, not names. read, grep, edit, copy and move refuse a denied
+// file, but its name is listed and found, so that a model does not overwrite what it cannot see. No tool reaches, lists
+// or finds denied paths (the configuration, the data directory). If anything is denied, a file with several names that
+// may be a denied one is not read either.
 package file
 
 import (
@@ -26,29 +27,29 @@ import (
 	"github.com/zephbot/zephbot/tools/disk"
 )
 
-// Options configures the tools. Workspace is required; the rest has useful zero values.
+// Options configures the tools. Workspace is required; other fields have useful zero values.
 type Options struct {
-	// Workspace is the working directory of a call: an absolute path. Relative paths start there. It is made when it is
-	// absent.
+	// Workspace returns the working directory of a call as an absolute path. Relative paths start there. The directory
+	// is created if it does not exist.
 	Workspace func(tools.Origin) (dir string, err error)
-	// AllowedPaths are further directories (absolute, they exist) in which the tools work.
+	// AllowedPaths are further directories in which the tools work. They are absolute and exist.
 	AllowedPaths []string
-	// DeniedPaths are files and directories (absolute) that no tool reaches, even inside an allowed path: the
-	// configuration file, the data directory. The workspace may lie inside one and is reached all the same.
+	// DeniedPaths are absolute paths of files and directories that no tool reaches, even inside an allowed path: the
+	// configuration file, the data directory. The workspace may be inside one of them and can still be reached.
 	DeniedPaths []string
 	// Rules are the globs of deny_read and allow_read; nil denies nothing.
 	Rules *pathrule.Rules
 
-	// Disk says how much more may be written; nil = as much as there is.
+	// Disk limits how much may be written; nil = no limit.
 	Disk *disk.Guard
 
 	MaxRead    int              // bytes of text in one answer of read; 0 = 256 KiB
 	MaxWrite   int              // bytes that write and edit may leave in a file; 0 = 10 MiB
-	MaxCopy    int64            // bytes that one call may copy; 0 = 256 MiB
-	MaxEntries int              // files and directories that one call may copy, delete or look at; 0 = 100 000
-	MaxResults int              // paths that find_path gives when not told otherwise; 0 = 200
-	MaxTime    time.Duration    // how long grep and find_path look; 0 = 20 s
-	Now        func() time.Time // the clock of MaxTime; nil = time.Now
+	MaxCopy    int64            // bytes that one call can copy; 0 = 256 MiB
+	MaxEntries int              // files and directories that one call can copy, delete or inspect; 0 = 100 000
+	MaxResults int              // default number of paths returned by find_path; 0 = 200
+	MaxTime    time.Duration    // duration of grep and find_path; 0 = 20 s
+	Now        func() time.Time // clock for MaxTime; nil = time.Now
 }
 
 func (o Options) withDefaults() Options {
@@ -73,15 +74,15 @@ func fill[T int | int64 | time.Duration](v *T, def T) {
 	}
 }
 
-// toolset is what the ten tools share. It is immutable after New.
+// toolset is shared by the ten tools. It is immutable after New.
 type toolset struct {
 	Options
 	roots  []rootPath
-	denied []deniedPath // canonical and as configured
-	rules  bool         // something is denied by a glob
+	denied []deniedPath // both the canonical and the configured form
+	rules  bool         // a glob denies something
 }
 
-// New makes the ten tools in the order of the registry. The error names every configured path that is not usable.
+// New returns the ten tools in the order of the registry. The error lists every configured path that is not usable.
 func New(o Options) ([]tools.Tool, error) {
 	t := &toolset{Options: o.withDefaults()}
 	var errs []error
@@ -106,7 +107,7 @@ func New(o Options) ([]tools.Tool, error) {
 			t.denied = append(t.denied, deniedPath{resolved, fold(resolved)})
 		}
 	}
-	// A path that is not canonical is denied exactly when there is a deny glob.
+	// A path that is not canonical is denied exactly if there is a deny glob.
 	_, t.rules = t.Rules.Denied("")
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
@@ -149,7 +150,7 @@ func allowedRoot(p string) (rootPath, error) {
 	return rootPath{alias: filepath.Clean(p), path: resolved}, nil
 }
 
-// canonical resolves the links of what exists of p and keeps the rest.
+// canonical resolves links in the part of p that exists, and keeps the rest.
 func canonical(p string) string {
 	p = filepath.Clean(p)
 	rest := ""

@@ -408,7 +408,7 @@ func TestVectorsListAndDeny(t *testing.T) {
 	})
 }
 
-// quoted is a string as JSON.
+// quoted returns a string as JSON.
 func quoted(t *testing.T, s string) string {
 	t.Helper()
 	raw, err := json.Marshal(s)

@@ -20,11 +20,11 @@ type findArgs struct {
 	MaxResults *int   `json:"max_results,omitempty" jsonschema:"how many paths to give at most"`
 }
 
-// Bounds of find_path.
+// Limits of find_path.
 const (
 	maxResults  = 10_000
 	maxPattern  = 1024
-	maxDoubling = 8 // "**" in one pattern: every one multiplies the work
+	maxDoubling = 8 // number of "**" in a pattern: each one multiplies the work
 )
 
 func (t *toolset) findPath() (tools.Tool, error) {
@@ -43,7 +43,7 @@ func (t *toolset) findPath() (tools.Tool, error) {
 			base, pattern := in.split()
 			p, err := s.resolve(base, true)
 			if err != nil {
-				// What is outside gives no result; the policy sees the path as it was written.
+				// A path outside has no result. The policy gets the path as it was written.
 				abs, bad := s.absolute(base)
 				if !isRefused(err) || bad != nil {
 					return tools.Subject{}, err
@@ -67,7 +67,8 @@ func (t *toolset) findPath() (tools.Tool, error) {
 	})
 }
 
-// split gives the directory to walk and the pattern below it: what comes before the first wildcard leads the way.
+// split returns the directory to search and the pattern below it. The directory is what comes before the first
+// wildcard.
 func (in findArgs) split() (base, pattern string) {
 	base, pattern = doublestar.SplitPattern(filepath.Clean(in.Pattern))
 	if !strings.HasPrefix(base, "/") && in.Path != "" {
@@ -122,7 +123,7 @@ func find(s *scope, in findArgs) (*tools.Result, error) {
 	var found []string
 	more := false
 	w := &walker{s: s, visit: func(d *shared, rel string, e fs.DirEntry) error {
-		if ok, _ := doublestar.Match(pattern, rel); !ok { // the pattern is valid
+		if ok, _ := doublestar.Match(pattern, rel); !ok { // the pattern was validated before
 			return nil
 		}
 		if len(found) == limit {
@@ -138,7 +139,7 @@ func find(s *scope, in findArgs) (*tools.Result, error) {
 	return answer(found, none.Text, more, w, nil), nil
 }
 
-// answer puts what was found together with what has to be said about the search.
+// answer joins what was found with remarks about the search.
 func answer(found []string, none string, more bool, w *walker, notes []string) *tools.Result {
 	lines := found
 	if len(found) == 0 {

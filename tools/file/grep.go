@@ -19,11 +19,11 @@ type grepArgs struct {
 	CaseSensitive *bool  `json:"case_sensitive,omitempty" jsonschema:"false: upper and lower case are the same; true when not given"`
 }
 
-// Bounds of grep.
+// Limits of grep.
 const (
 	maxMatches     = 100
 	maxMatchText   = 400     // bytes of a line that are shown
-	maxSearch      = 4 << 30 // bytes that one call looks at
+	maxSearch      = 4 << 30 // bytes that one call searches
 	filesPerBatch  = 32
 	mostSearchers  = 8
 	leastSearchers = 2
@@ -76,9 +76,9 @@ func grep(s *scope, p place, in grepArgs) (*tools.Result, error) {
 	return answer(total.lines, none, more, &g.w, total.notes()), nil
 }
 
-// grepFile searches the one file that was named.
+// grepFile searches a single file that the call names.
 func grepFile(s *scope, p place, m *matcher, none string) (*tools.Result, error) {
-	f, _, err := s.openContent(p) // says why it may not be read
+	f, _, err := s.openContent(p) // reports why it must not be read
 	if err != nil {
 		return nil, err
 	}
@@ -99,14 +99,14 @@ func grepFile(s *scope, p place, m *matcher, none string) (*tools.Result, error)
 	return answer(found.lines, none, more, &walker{}, found.notes()), nil
 }
 
-// batch is some files of one directory, in order.
+// batch is a number of files from one directory, in order.
 type batch struct {
 	seq   int
 	d     *shared
 	names []string
 }
 
-// finding is what came out of a batch.
+// finding is the result of a batch.
 type finding struct {
 	lines                        []string
 	denied, locked, foreign, big int
@@ -120,7 +120,7 @@ func (f *finding) add(o finding) {
 	f.big += o.big
 }
 
-// notes tells what was not searched.
+// notes returns remarks about what was not searched.
 func (f *finding) notes() []string {
 	var notes []string
 	say := func(n int, why string) {
@@ -135,7 +135,7 @@ func (f *finding) notes() []string {
 	return notes
 }
 
-// search is one walk whose files are searched by several goroutines; the answer comes in the order of the walk.
+// search is a walk whose files are searched by several goroutines. The results are in the order of the walk.
 type search struct {
 	s       *scope
 	m       *matcher
@@ -144,16 +144,16 @@ type search struct {
 	batches chan batch
 	spent   atomic.Int64
 
-	seq     int // of the walk alone
+	seq     int // used only by the walk
 	current batch
 
 	mu    sync.Mutex
 	found map[int]finding
-	done  int // batches from the beginning that are searched
+	done  int // number of successive batches, from the first, that are finished
 	lines int // matches in them
 }
 
-// run returns when the walk is over and nobody searches any more.
+// run returns when the walk is over and all searchers have finished.
 func (g *search) run(p place) error {
 	var wg sync.WaitGroup
 	for range min(max(runtime.GOMAXPROCS(0), leastSearchers), mostSearchers) {
@@ -174,7 +174,7 @@ func (g *search) run(p place) error {
 	close(g.batches)
 	wg.Wait()
 	if g.enough() {
-		return nil // the walk was cancelled, because everything that is shown was found
+		return nil // the walk was stopped because the answer is full
 	}
 	return err
 }
@@ -194,7 +194,7 @@ func (g *search) visit(d *shared, _ string, e fs.DirEntry) error {
 	return nil
 }
 
-// flush hands the files collected so far to a searcher.
+// flush passes the collected files to a searcher.
 func (g *search) flush() error {
 	if g.current.d == nil {
 		return nil
@@ -208,7 +208,7 @@ func (g *search) flush() error {
 	}
 }
 
-// keep stores a finding, and ends the search when the first batches without a gap have enough.
+// keep stores a finding, and stops the search when the finished batches at the beginning fill the answer.
 func (g *search) keep(seq int, f finding) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -232,8 +232,8 @@ func (g *search) enough() bool {
 	return g.lines > maxMatches
 }
 
-// result joins the findings in order. Batches behind the one that filled the answer do not count: whether they were
-// searched is chance.
+// result joins the findings in order. Batches after the one that filled the answer do not count, because it is random
+// whether they were searched.
 func (g *search) result() (total finding, more bool) {
 	for seq := range g.done {
 		total.add(g.found[seq])
@@ -246,7 +246,7 @@ func (g *search) result() (total finding, more bool) {
 	return total, false
 }
 
-// shownMatch is a line of the answer.
+// shownMatch returns a line of the answer.
 func shownMatch(path string, line int, text []byte, at int) string {
 	text = bytes.TrimSuffix(text, []byte("\r"))
 	before, after := "", ""

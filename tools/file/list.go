@@ -23,7 +23,7 @@ func (t *toolset) listDirectory() (tools.Tool, error) {
 	}.tool(t)
 }
 
-// maxListed bounds the lines of one listing.
+// maxListed limits the lines of a listing.
 const maxListed = 2000
 
 func list(s *scope, p place) (*tools.Result, error) {

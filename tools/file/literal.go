@@ -6,18 +6,18 @@ import (
 	"unicode/utf8"
 )
 
-// maxSet bounds how many literals are looked for at once.
+// maxSet limits how many literals are searched at once.
 const maxSet = 16
 
-// need is what a text must hold to be matched by an expression.
+// need says which literals a text must contain to match an expression.
 type need struct {
-	exact    []string // the expression matches one of these and nothing else; nil = unknown
-	best     []string // one of these stands in every match; nil = unknown
-	fold     bool     // without regard to the case of ASCII letters
-	complete bool     // of a literal: all of it is in exact
+	exact    []string // the expression matches exactly these texts; nil = unknown
+	best     []string // every match contains one of these; nil = unknown
+	fold     bool     // ignoring the case of ASCII letters
+	complete bool     // for a literal: exact contains all of it
 }
 
-// needed finds the literals without which an expression does not match.
+// needed returns the literals that an expression needs for a match.
 func needed(re *syntax.Regexp) need {
 	switch re.Op {
 	case syntax.OpLiteral:
@@ -47,11 +47,11 @@ func needed(re *syntax.Regexp) need {
 	}
 }
 
-// literalNeed takes a literal, or of one that ignores case its longest run of ASCII: other letters change their length
-// with their case.
+// literalNeed handles a literal. If it ignores case, only its longest run of ASCII is used, because other letters can
+// change their length with their case.
 func literalNeed(re *syntax.Regexp) need {
 	if re.Flags&syntax.FoldCase == 0 {
-		if slices.Contains(re.Rune, utf8.RuneError) { // also stands for bytes that are no text
+		if slices.Contains(re.Rune, utf8.RuneError) { // it also represents bytes that are not text
 			return need{}
 		}
 		text := []string{string(re.Rune)}
@@ -77,7 +77,7 @@ func literalNeed(re *syntax.Regexp) need {
 	return n
 }
 
-// classNeed takes a small class letter by letter.
+// classNeed handles a small class by enumerating its letters.
 func classNeed(re *syntax.Regexp) need {
 	var n need
 	for i := 0; i < len(re.Rune); i += 2 {
@@ -112,7 +112,7 @@ func alternateNeed(re *syntax.Regexp) need {
 	return n
 }
 
-// concatNeed joins neighbours whose text is known and keeps the best of what it meets.
+// concatNeed joins neighbours whose text is known, and keeps the best set that it finds.
 func concatNeed(re *syntax.Regexp) need {
 	n := need{exact: []string{""}}
 	run := []string{""}
@@ -149,7 +149,7 @@ func cross(a, b []string) []string {
 	return out
 }
 
-// worth says whether every literal of a set says something.
+// worth reports whether every literal in a set is not empty.
 func worth(set []string) bool { return len(set) > 0 && shortest(set) > 0 }
 
 func shortest(set []string) int {
@@ -160,7 +160,7 @@ func shortest(set []string) int {
 	return n
 }
 
-// better picks the set that hits less: long literals, then few.
+// better returns the more selective set: the longer literals, or else fewer of them.
 func better(a, b []string) []string {
 	switch {
 	case !worth(b):

@@ -10,18 +10,18 @@ import (
 	"github.com/zephbot/zephbot/tools"
 )
 
-// matcher finds the lines that an expression matches. It is immutable.
+// matcher finds lines that match an expression. It is immutable.
 type matcher struct {
 	re     *regexp.Regexp
-	buffer bool     // re may run over many lines at once: a line that matches is never missed
-	ends   bool     // the expression asks for the end of a line, where \r may stand
-	fold   bool     // literals are in lower case and looked up without regard to case
-	exotic bool     // a literal holds k or s, which other letters than theirs fold to
-	whole  bool     // the expression is nothing but its literal
-	lits   [][]byte // one of these stands in every line that matches; none = unknown
+	buffer bool     // re can run over several lines at once without missing a match
+	ends   bool     // the expression contains an end of line, where \r may occur
+	fold   bool     // literals are in lower case and are searched ignoring case
+	exotic bool     // a literal contains k or s, to which non-ASCII letters fold too
+	whole  bool     // the expression consists only of its literal
+	lits   [][]byte // every matching line contains one of these; none = unknown
 }
 
-// newMatcher compiles an expression of the syntax of Go (RE2).
+// newMatcher compiles an expression in Go's syntax (RE2).
 func newMatcher(pattern string, caseSensitive bool) (*matcher, error) {
 	if pattern == "" {
 		return nil, wrong("", "pattern is empty")
@@ -69,7 +69,7 @@ func has(re *syntax.Regexp, ops ...syntax.Op) bool {
 	return false
 }
 
-// literals finds what a matching line must hold.
+// literals determines what a matching line must contain.
 func (m *matcher) literals(tree *syntax.Regexp) {
 	need := needed(tree)
 	if len(need.best) == 0 {
@@ -86,11 +86,11 @@ func (m *matcher) literals(tree *syntax.Regexp) {
 	}
 }
 
-// hit is a line that matches: its bounds in the buffer and where in it the match begins.
+// hit is a matching line: its bounds in the buffer and the start of the match.
 type hit struct{ start, end, at int }
 
-// next finds the first line at or after from that matches. from is the start of a line. low is the buffer in lower case
-// when m.fold is set.
+// next returns the first matching line at or after from, which must be the start of a line. low is the buffer in lower
+// case if m.fold is set.
 func (m *matcher) next(buf, low []byte, from int, useLits bool) (hit, bool) {
 	switch {
 	case useLits:
@@ -104,8 +104,8 @@ func (m *matcher) next(buf, low []byte, from int, useLits bool) (hit, bool) {
 
 var crlfEnd = []byte("\r\n")
 
-// usable says whether the literals can be trusted in a buffer: letters such as the Kelvin sign fold to k, and have
-// other bytes.
+// usable reports whether the literals are valid for a buffer. Letters such as the Kelvin sign fold to k but have
+// different bytes.
 func (m *matcher) usable(buf []byte) bool {
 	if len(m.lits) == 0 {
 		return false
@@ -118,7 +118,7 @@ func (m *matcher) byLiteral(buf, low []byte, from int) (hit, bool) {
 	if m.fold {
 		text = low
 	}
-	next := make([]int, len(m.lits)) // where each literal stands next, -1 when nowhere
+	next := make([]int, len(m.lits)) // next position of each literal; -1 = none
 	for i, l := range m.lits {
 		next[i] = index(text, l, from)
 	}
@@ -153,7 +153,7 @@ func index(text, l []byte, from int) int {
 	return -1
 }
 
-// byBuffer lets the expression run over everything: no line that matches lies before where it first matches.
+// byBuffer runs the expression over the whole buffer: there is no matching line before its first match.
 func (m *matcher) byBuffer(buf []byte, from int) (hit, bool) {
 	for from < len(buf) {
 		loc := m.re.FindIndex(buf[from:])
@@ -161,7 +161,7 @@ func (m *matcher) byBuffer(buf []byte, from int) (hit, bool) {
 			return hit{}, false
 		}
 		at := from + loc[0]
-		if at == len(buf) && buf[at-1] == '\n' { // matches the nothing after the last line
+		if at == len(buf) && buf[at-1] == '\n' { // it matches the empty text after the last line
 			return hit{}, false
 		}
 		h := lineAround(buf, at)
@@ -184,7 +184,7 @@ func (m *matcher) byLine(buf []byte, from int) (hit, bool) {
 	return hit{}, false
 }
 
-// check runs the expression over the one line.
+// check runs the expression over one line.
 func (m *matcher) check(buf []byte, h *hit) bool {
 	loc := m.re.FindIndex(bytes.TrimSuffix(buf[h.start:h.end], []byte("\r")))
 	if loc == nil {
@@ -194,7 +194,7 @@ func (m *matcher) check(buf []byte, h *hit) bool {
 	return true
 }
 
-// lineAround is the line in which a position stands, without its end.
+// lineAround returns the line that contains a position, without its end.
 func lineAround(buf []byte, at int) hit {
 	start := bytes.LastIndexByte(buf[:at], '\n') + 1
 	end := len(buf)
@@ -204,7 +204,7 @@ func lineAround(buf []byte, at int) hit {
 	return hit{start: start, end: end, at: at}
 }
 
-// lower writes src in lower case, ASCII letters alone, into dst, which it grows.
+// lower writes src to dst with ASCII letters in lower case. It grows dst if necessary.
 func lower(dst, src []byte) []byte {
 	if cap(dst) < len(src) {
 		dst = make([]byte, len(src), max(len(src), 64<<10))

@@ -17,8 +17,8 @@ type pairArgs struct {
 	Destination string `json:"destination" jsonschema:"its full new path, with the new name; the directories above it are made"`
 }
 
-// pair builds a tool that works on a source and a destination; the policy sees both. may says why it cannot be done as
-// things are.
+// pair builds a tool that works on a source and a destination. The policy gets both. may returns why the call cannot be
+// executed at present.
 func (t *toolset) pair(
 	def tools.Definition, verb string, may func(s *scope, from, to place) error,
 	run func(*scope, place, place) (*tools.Result, error),
@@ -59,8 +59,7 @@ func (t *toolset) pair(
 	})
 }
 
-// withBoth does something with the two places that a call names; create says whether the directories it works in are
-// made.
+// withBoth calls do with the two places of a call. create says whether missing directories are created.
 func (t *toolset) withBoth(ctx context.Context, call *tools.Call, in pairArgs, create bool,
 	do func(s *scope, from, to place) error,
 ) error {
@@ -76,7 +75,7 @@ func (t *toolset) withBoth(ctx context.Context, call *tools.Call, in pairArgs, c
 	return do(s, from, to)
 }
 
-// describePair says what the policy and a person look at.
+// describePair returns what the policy and a person check.
 func (s *scope) describePair(verb string, from, to place) tools.Subject {
 	paths := []string{from.abs, to.abs}
 	note := s.note(to)
@@ -95,7 +94,7 @@ func (s *scope) both(in pairArgs) (from, to place, err error) {
 	return from, to, err
 }
 
-// mayTake refuses what can be neither moved nor copied.
+// mayTake refuses what can neither be moved nor copied.
 func (s *scope) mayTake(from, to place) error {
 	switch {
 	case !from.exists():
@@ -126,13 +125,13 @@ func (t *toolset) movePath() (tools.Tool, error) {
 	}, "move", mayMove, move)
 }
 
-// mayMove refuses what has to stay where it is.
+// mayMove refuses what must not be moved.
 func mayMove(s *scope, from, to place) error {
 	if err := s.mayGo(from, "moved"); err != nil {
 		return err
 	}
 	if from.isDir() {
-		// Under another name a denied file would be readable.
+		// Under another name, a denied file would be readable.
 		_, err := s.count(from, func(abs string) error { return s.unreadable(abs, s.display(abs)) })
 		return err
 	}
@@ -174,7 +173,7 @@ func move(s *scope, from, to place) (*tools.Result, error) {
 	return &tools.Result{Text: fmt.Sprintf("Moved %s to %s", show(s.display(from.abs)), show(s.display(to.abs)))}, nil
 }
 
-// carry moves between file systems: everything is copied, then the source is deleted.
+// carry moves between file systems: it copies everything and then deletes the source.
 func (s *scope) carry(src dir, from place, dst dir, to place) error {
 	c, err := s.copier(to)
 	if err != nil {
@@ -189,7 +188,7 @@ func (s *scope) carry(src dir, from place, dst dir, to place) error {
 	return src.remove(from.base(), false)
 }
 
-// linkStays refuses to put a link where it would lead out of the allowed places.
+// linkStays refuses to move a link to where it would lead out of the allowed places.
 func (s *scope) linkStays(d dir, from, to place) error {
 	target, err := d.readlink(from.base())
 	if err != nil {
@@ -201,8 +200,8 @@ func (s *scope) linkStays(d dir, from, to place) error {
 	return nil
 }
 
-// staysInside says whether a link at a canonical path leads to an allowed place. What it says may be a link again:
-// whoever follows it is checked.
+// staysInside reports whether a link at a canonical path leads to an allowed place. Its target may be a link too, which
+// is checked when it is followed.
 func (s *scope) staysInside(target, at string) bool {
 	if !filepath.IsAbs(target) {
 		target = filepath.Join(filepath.Dir(at), target)

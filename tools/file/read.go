@@ -62,7 +62,7 @@ func readFile(s *scope, p place, in readArgs) (*tools.Result, error) {
 		return &tools.Result{Text: unreadableText(enc, head, st.Size)}, nil
 	}
 	if bytes.HasPrefix(head, utf8BOM) {
-		_, _ = r.Discard(len(utf8BOM)) // peeked just now
+		_, _ = r.Discard(len(utf8BOM)) // it was peeked just now
 	}
 	pager := &pager{s: s, r: r, max: s.MaxRead, in: in}
 	text, more, err := pager.page()
@@ -72,7 +72,7 @@ func readFile(s *scope, p place, in readArgs) (*tools.Result, error) {
 	return &tools.Result{Text: text, Truncated: more}, nil
 }
 
-// maxLine is how much of one line is shown, in bytes.
+// maxLine is how many bytes of a line are shown.
 const maxLine = 2000
 
 // pager numbers the lines of a file.
@@ -84,7 +84,7 @@ type pager struct {
 	out strings.Builder
 }
 
-// page gives the lines that were asked for; more says that lines were left out for their size.
+// page returns the requested lines. more reports that lines were left out because of the size limit.
 func (p *pager) page() (text string, more bool, err error) {
 	given := 0
 	for n := 0; ; n++ {
@@ -111,7 +111,7 @@ func (p *pager) page() (text string, more bool, err error) {
 	}
 }
 
-// end is the answer when the file ended after n lines.
+// end returns the answer for a file that ended after n lines.
 func (p *pager) end(n, given int) string {
 	if given == 0 {
 		return fmt.Sprintf("[the file has %s: nothing at offset %d]", count(n, "line", "lines"), p.in.Offset)
@@ -119,7 +119,7 @@ func (p *pager) end(n, given int) string {
 	return p.out.String()
 }
 
-// line reads one line without its end. Of a long one only the beginning is kept; size is the whole.
+// line reads one line without its end. Only the beginning of a long line is kept; size is its full length.
 func (p *pager) line() (line []byte, size int, err error) {
 	var kept []byte
 	for {
@@ -152,7 +152,7 @@ func (p *pager) line() (line []byte, size int, err error) {
 	return kept, size, nil
 }
 
-// shownLine is a line as the model reads it: cut when it is long, told when it is not text.
+// shownLine returns a line as the model reads it: cut if it is long, described if it is not text.
 func shownLine(line []byte, size int) string {
 	cut := size > maxLine
 	if cut {
@@ -170,7 +170,7 @@ func shownLine(line []byte, size int) string {
 	return string(line)
 }
 
-// lastRune is where the last character of b begins.
+// lastRune returns the start of the last character of b.
 func lastRune(b []byte) int {
 	i := len(b) - 1
 	for i > 0 && len(b)-i < utf8.UTFMax && !utf8.RuneStart(b[i]) {

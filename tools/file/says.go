@@ -2,7 +2,7 @@ package file
 
 import "github.com/zephbot/zephbot/policy/act"
 
-// Says is what the tools of this package say of themselves.
+// Says returns the statements of this package's tools for the policy.
 func Says() []act.Tool {
 	return []act.Tool{
 		{Name: "read", Statement: act.Statement{
@@ -13,7 +13,7 @@ func Says() []act.Tool {
 			Act: act.WritesFile, Verb: act.Write, Gain: 0.55,
 			Aliases: []string{"write_file"},
 		}},
-		// The seed's list of cached tools has edit; a cached edit would swallow a repeated one.
+		// The list of cached tools in the seed includes edit. A cached edit would swallow a repeated one.
 		{Name: "edit", Statement: act.Statement{Act: act.WritesFile, Verb: act.Edit, Gain: 0.75}},
 		{Name: "find_path", Statement: act.Statement{
 			Act: act.Searches, Verb: act.Find, Cache: act.Files, Gain: 0.65,

@@ -17,24 +17,24 @@ import (
 	"github.com/zephbot/zephbot/tools"
 )
 
-// Limits of a path, those of Linux.
+// Limits of a path on Linux.
 const (
 	maxPath  = 4096
 	maxName  = 255
 	maxLinks = 40
 )
 
-// scope is what one call may reach. It belongs to one call and holds its handles until close.
+// scope is what one call can reach. It belongs to one call and holds its handles until close.
 type scope struct {
 	*toolset
 	ctx   context.Context //nolint:containedctx // a scope lives as long as the call whose context it is
 	cwd   rootPath
 	all   []rootPath // cwd and the allowed paths
 	roots map[string]*os.Root
-	links func() *linkIndex // what has a second name among the denied paths; found on first use
+	links func() *linkIndex // files below the denied paths with several names; determined on first use
 }
 
-// enter makes the scope of a call. With prepare the workspace is made when it is absent.
+// enter returns the scope of a call. With prepare, the workspace is created if it does not exist.
 func (t *toolset) enter(ctx context.Context, origin tools.Origin, prepare bool) (*scope, error) {
 	dir, err := t.Workspace(origin)
 	if err != nil {
@@ -63,15 +63,15 @@ func (s *scope) close() {
 	}
 }
 
-// place is a path that was resolved: below a root, without links but perhaps the last component.
+// place is a resolved path: below a root, without links except perhaps the last component.
 type place struct {
 	given string // as the model wrote it
 	abs   string // canonical
-	root  string // canonical path of the root it lies in
-	info  *info  // nil = nothing is there
+	root  string // canonical path of its root
+	info  *info  // nil = it does not exist
 }
 
-// info is what was at a place when it was looked at.
+// info is the state of a place when it was resolved.
 type info struct {
 	mode fs.FileMode
 	size int64
@@ -86,7 +86,7 @@ func (p place) regular() bool  { return p.info != nil && p.info.mode.IsRegular()
 func (p place) rel() []string  { return components(p.root, p.abs) }
 func (p place) parent() string { return filepath.Dir(p.abs) }
 
-// components are the parts of path below root.
+// components returns the components of path below root.
 func components(root, path string) []string {
 	rel := strings.Trim(strings.TrimPrefix(path, root), "/")
 	if rel == "" {
@@ -95,8 +95,8 @@ func components(root, path string) []string {
 	return strings.Split(rel, "/")
 }
 
-// resolve finds the canonical place of a path that a model wrote. The last component is followed when it is a link and
-// follow is set. What lies outside the allowed places is never looked at, so that nobody learns what is there.
+// resolve returns the canonical place of a path from a model. With follow, a link as the last component is followed.
+// Nothing outside the allowed places is ever inspected, so that a model cannot find out what is there.
 func (s *scope) resolve(given string, follow bool) (place, error) {
 	abs, err := s.absolute(given)
 	if err != nil {
@@ -124,11 +124,11 @@ func (s *scope) resolve(given string, follow bool) (place, error) {
 	return p, failed("", "%s cannot be used: too many links", quote(given))
 }
 
-// step walks down to p.abs, handle by handle. It stops at the first link and gives the path that it leads to.
+// step walks down to p.abs, one handle at a time. It stops at the first link and returns the path to which it leads.
 func (s *scope) step(p *place, follow bool) (next string, err error) {
 	p.info = nil
 	d, err := s.dirAt(p.root, p.root)
-	if errors.Is(err, fs.ErrNotExist) { // a workspace that nobody has used yet
+	if errors.Is(err, fs.ErrNotExist) { // the workspace was never used
 		return "", nil
 	}
 	if err != nil {
@@ -166,7 +166,7 @@ func (s *scope) step(p *place, follow bool) (next string, err error) {
 	return "", nil
 }
 
-// target is the absolute path that a link in d leads to, with what follows it.
+// target returns the absolute path to which a link in d leads, with the rest appended.
 func (d dir) target(name string, rest []string) (string, error) {
 	to, err := d.readlink(name)
 	if err != nil {
@@ -178,7 +178,7 @@ func (d dir) target(name string, rest []string) (string, error) {
 	return filepath.Join(append([]string{to}, rest...)...), nil
 }
 
-// absolute makes a path absolute by its letters alone.
+// absolute makes a path absolute without using the disk.
 func (s *scope) absolute(given string) (string, error) {
 	switch {
 	case given == "":
@@ -205,7 +205,7 @@ func (s *scope) absolute(given string) (string, error) {
 	return abs, nil
 }
 
-// rootOf finds the innermost root that holds an absolute path.
+// rootOf returns the innermost root that contains an absolute path.
 func (s *scope) rootOf(abs string) (rootPath, bool) {
 	var best rootPath
 	found := false
@@ -219,14 +219,14 @@ func (s *scope) rootOf(abs string) (rootPath, bool) {
 	return best, found
 }
 
-// hidden says whether a canonical path belongs to what no tool may reach.
+// hidden reports whether no tool may reach a canonical path.
 func (s *scope) hidden(abs string) bool {
 	if len(s.denied) == 0 {
 		return false
 	}
 	folded := fold(abs)
 	for _, d := range s.denied {
-		// Letters in either case and form, because a file system may not tell them apart.
+		// Case and Unicode form are ignored, because the file system may ignore them too.
 		if !pathrule.Inside(d.folded, folded) {
 			continue
 		}
@@ -238,7 +238,7 @@ func (s *scope) hidden(abs string) bool {
 	return false
 }
 
-// hidesIn says whether something directly in a directory that is not hidden itself may be hidden.
+// hidesIn reports whether something directly inside a directory that is not hidden may be hidden.
 func (s *scope) hidesIn(dir string) bool {
 	if len(s.denied) == 0 {
 		return false
@@ -252,12 +252,12 @@ func (s *scope) hidesIn(dir string) bool {
 	return false
 }
 
-// deniedPath is what no tool may reach.
+// deniedPath is a path that no tool may reach.
 type deniedPath struct{ path, folded string }
 
 func fold(p string) string { return norm.NFC.String(strings.ToLower(norm.NFC.String(p))) }
 
-// holdsHidden says whether something that no tool may reach lies at or below a directory.
+// holdsHidden reports whether something at or below a directory is hidden.
 func (s *scope) holdsHidden(abs string) bool {
 	for _, d := range s.denied {
 		if pathrule.Inside(fold(abs), d.folded) && !pathrule.Inside(d.path, s.cwd.path) {
@@ -267,7 +267,7 @@ func (s *scope) holdsHidden(abs string) bool {
 	return false
 }
 
-// holdsRoot says whether a path is a root or something above one.
+// holdsRoot reports whether a path is a root or contains one.
 func (s *scope) holdsRoot(abs string) bool {
 	for _, r := range s.all {
 		if pathrule.Inside(abs, r.path) || pathrule.Inside(abs, r.alias) {
@@ -277,8 +277,8 @@ func (s *scope) holdsRoot(abs string) bool {
 	return false
 }
 
-// outside is the refusal of a path that is not in an allowed place; it gives away neither where the workspace is nor
-// what is denied.
+// outside returns the error for a path that is not in an allowed place. It reveals neither the location of the
+// workspace nor the denied paths.
 func (s *scope) outside(given string) error {
 	return refused("Use a path relative to the working directory, such as \"notes.txt\".",
 		"%s is off limits: files are reached only in %s", quote(given), s.places())
@@ -295,7 +295,7 @@ func (s *scope) places() string {
 	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
 }
 
-// display is a canonical path as a model and a person read it: relative to the working directory where it lies there.
+// display returns a canonical path as models and people read it: relative to the working directory if it is inside.
 func (s *scope) display(abs string) string {
 	if abs == s.cwd.path {
 		return "."
@@ -306,7 +306,7 @@ func (s *scope) display(abs string) string {
 	return abs
 }
 
-// note says where a place is, for the person who is asked.
+// note returns where a place is, for the person who is asked.
 func (s *scope) note(p place) string {
 	if pathrule.Inside(s.cwd.path, p.abs) {
 		return "in the working directory of this conversation"
@@ -319,7 +319,7 @@ func (s *scope) note(p place) string {
 	return ""
 }
 
-// unreadable refuses a path whose content is denied.
+// unreadable returns an error if the content of a path is denied.
 func (s *scope) unreadable(abs, given string) error {
 	if _, denied := s.Rules.Denied(abs); denied {
 		return refused("", "%s may not be read here", quote(given))

@@ -9,18 +9,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Sizes of the buffer that files are read into, in bytes. A line that is longer than the larger one is searched in
+// Sizes in bytes of the buffer into which files are read. A line that is longer than the larger one is searched in
 // pieces.
 const (
 	leastBuffer = 64 << 10
 	mostBuffer  = 4 << 20
 )
 
-// searcher searches files one by one with buffers of its own.
+// searcher searches files one by one and has its own buffers.
 type searcher struct {
 	s     *scope
 	m     *matcher
-	spent *atomic.Int64 // bytes that the whole call has read
+	spent *atomic.Int64 // bytes read by the whole call
 	buf   []byte
 	low   []byte
 }
@@ -36,7 +36,7 @@ func (w *searcher) batch(b batch) finding {
 	return f
 }
 
-// file searches one file. It works with bare descriptors, because an os.File costs more than reading a small file.
+// file searches one file. It uses bare descriptors, because an os.File costs more than reading a small file.
 func (w *searcher) file(d dir, name string, f *finding) {
 	if w.s.rules {
 		if _, denied := w.s.Rules.Denied(d.join(name)); denied {
@@ -76,7 +76,7 @@ func (w *searcher) file(d dir, name string, f *finding) {
 	}
 }
 
-// size makes room for a file, or for as much of it as is held at once.
+// size makes room for a file, up to the maximum size of the buffer.
 func (w *searcher) size(n int64) {
 	want := int(min(max(n+1, leastBuffer), mostBuffer))
 	if len(w.buf) < want {
@@ -86,7 +86,7 @@ func (w *searcher) size(n int64) {
 
 var errForeign = errors.New("not UTF-8 text")
 
-// read searches a file of a size, piece by piece, where a piece ends with a line.
+// read searches a file of the given size in pieces that end with a line.
 func (w *searcher) read(fd int, size int64, path string, f *finding) error {
 	held, line := 0, 1
 	for total := int64(0); ; {
@@ -122,7 +122,8 @@ func (w *searcher) read(fd int, size int64, path string, f *finding) error {
 	}
 }
 
-// wholeLines is how much of buf is whole lines: all when nothing follows, and all when there is no end of a line.
+// wholeLines returns how many bytes of buf are whole lines. It returns all if nothing follows, and all if there is no
+// line end.
 func wholeLines(buf []byte, last bool) int {
 	if cut := bytes.LastIndexByte(buf, '\n'); !last && cut >= 0 {
 		return cut + 1
@@ -130,7 +131,7 @@ func wholeLines(buf []byte, last bool) int {
 	return len(buf)
 }
 
-// piece searches whole lines, the first of which has the number given, and says how many line ends there are.
+// piece searches whole lines, of which the first has the given number. It returns the number of line ends.
 func (w *searcher) piece(buf []byte, path string, line int, f *finding) (int, error) {
 	useLits := w.m.usable(buf)
 	if useLits && w.m.fold {

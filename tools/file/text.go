@@ -8,13 +8,13 @@ import (
 	"unicode/utf8"
 )
 
-// sniff is how much of a file is looked at to tell text from the rest, in bytes.
+// sniff is how many bytes of a file are inspected to decide whether it is text.
 const sniff = 16 << 10
 
 var utf8BOM = []byte("\xef\xbb\xbf")
 
-// encoding says what the beginning of a file holds when it is not UTF-8 text; "" when it is. whole says that head is
-// the whole file.
+// encoding returns what a file contains instead of UTF-8 text, judging by its beginning; "" if it is UTF-8. whole says
+// that head is the whole file.
 func encoding(head []byte, whole bool) string {
 	switch {
 	case bytes.HasPrefix(head, []byte("\xff\xfe\x00\x00")), bytes.HasPrefix(head, []byte("\x00\x00\xfe\xff")):
@@ -36,10 +36,10 @@ func encoding(head []byte, whole bool) string {
 	return "text in an 8-bit encoding such as Latin-1 or Windows-1252"
 }
 
-// control says whether a character does not stand in text.
+// control reports whether a character does not occur in text.
 func control(r rune) bool { return (r < 0x20 && !strings.ContainsRune("\n\r\t\f\x1b", r)) || r == 0x7f }
 
-// validHead says whether head is UTF-8; when it is not the whole file, its last character may be cut.
+// validHead reports whether head is UTF-8. If it is not the whole file, its last character may be incomplete.
 func validHead(head []byte, whole bool) bool {
 	if !whole {
 		for i := 1; i < utf8.UTFMax && i <= len(head); i++ {
@@ -55,7 +55,7 @@ func validHead(head []byte, whole bool) bool {
 	return utf8.Valid(head)
 }
 
-// utf16Like says whether every second byte is mostly zero, as in Latin text in UTF-16.
+// utf16Like reports whether most of every second byte is zero, as in Latin text in UTF-16.
 func utf16Like(head []byte) bool {
 	if len(head) < 8 {
 		return false
@@ -75,7 +75,7 @@ func mime(head []byte) string {
 	return m
 }
 
-// unreadableText tells about a file that is not text we can show.
+// unreadableText describes a file that is not text we can show.
 func unreadableText(enc string, head []byte, size int64) string {
 	if enc != "binary" {
 		return fmt.Sprintf("This file is not UTF-8: it looks like %s, %d bytes. It is not shown, because it would be garbled. Convert it first, for example with iconv.", enc, size)
@@ -87,7 +87,7 @@ func unreadableText(enc string, head []byte, size int64) string {
 	return fmt.Sprintf("binary file, %d bytes, looks like %s", size, m)
 }
 
-// count writes a number with its noun: "1 file", "2 files".
+// count returns a number with its noun: "1 file", "2 files".
 func count[N int | int64](n N, one, many string) string {
 	if n == 1 {
 		return "1 " + one

@@ -11,10 +11,10 @@ import (
 	"github.com/zephbot/zephbot/tools"
 )
 
-// maxDepth bounds how deep a tree is walked: every level holds a handle.
+// maxDepth limits the depth of a walk, because every level holds a handle.
 const maxDepth = 200
 
-// entries reads the names in a directory, sorted. What no tool may reach is left out.
+// entries returns the entries of a directory, sorted by name, without those that no tool may reach.
 func (s *scope) entries(d dir) ([]fs.DirEntry, error) {
 	var all []fs.DirEntry
 	check := s.hidesIn(d.path)
@@ -43,7 +43,7 @@ func (s *scope) entries(d dir) ([]fs.DirEntry, error) {
 	return all, nil
 }
 
-// tree visits everything in and below d, a directory before what is in it. It goes into no link.
+// tree visits everything in and below d, directories before their contents. It follows no links.
 func (s *scope) tree(d dir, depth int, visit func(d dir, e fs.DirEntry) error) error {
 	if depth > maxDepth {
 		return failed("", "%s is nested deeper than %d directories", quote(s.display(d.path)), maxDepth)
@@ -72,7 +72,7 @@ func (s *scope) tree(d dir, depth int, visit func(d dir, e fs.DirEntry) error) e
 	return nil
 }
 
-// census counts what is in a tree.
+// census counts the contents of a tree.
 type census struct{ files, dirs, others int }
 
 func (c census) total() int { return c.files + c.dirs + c.others }
@@ -91,7 +91,7 @@ func (c census) String() string {
 	return text
 }
 
-// count walks through the directory at p; each may refuse an entry by its canonical path.
+// count counts the contents of the directory at p. each can refuse an entry by its canonical path.
 func (s *scope) count(p place, each func(abs string) error) (census, error) {
 	var c census
 	d, err := s.dirAt(p.root, p.abs)
@@ -120,7 +120,7 @@ func (s *scope) count(p place, each func(abs string) error) (census, error) {
 	return c, err
 }
 
-// contents says what is at p, for the person who is asked.
+// contents describes what is at p, for the person who is asked.
 func (s *scope) contents(p place) string {
 	switch {
 	case !p.exists():
@@ -174,7 +174,7 @@ func (t *toolset) createDirectory() (tools.Tool, error) {
 	}.tool(t)
 }
 
-// mayCreate refuses to put a directory where something else is.
+// mayCreate refuses to create a directory in place of something else.
 func mayCreate(_ *scope, p place, _ createArgs) error {
 	if p.exists() && !p.isDir() {
 		return failed("", "%s exists already and is %s", quote(p.given), kindName(p.info.mode))
@@ -213,7 +213,7 @@ func remove(s *scope, p place, in deleteArgs) (*tools.Result, error) {
 	}
 	defer d.close()
 	if p.isDir() && (in.Recursive == nil || *in.Recursive) {
-		if _, err := s.count(p, nil); err != nil { // refuse before anything is gone
+		if _, err := s.count(p, nil); err != nil { // refuse before anything is deleted
 			return nil, because(err, "delete", p.given)
 		}
 		err = s.removeTree(d, p.base())
@@ -229,7 +229,7 @@ func remove(s *scope, p place, in deleteArgs) (*tools.Result, error) {
 	return &tools.Result{Text: "Deleted " + show(s.display(p.abs)) + " (" + what + ")"}, nil
 }
 
-// mayGo refuses to take away a root, what holds one, and what holds something that no tool may reach.
+// mayGo refuses to delete or move a root, what contains one, and what contains something that no tool may reach.
 func (s *scope) mayGo(p place, done string) error {
 	switch {
 	case s.holdsRoot(p.abs):
@@ -243,7 +243,7 @@ func (s *scope) mayGo(p place, done string) error {
 	return nil
 }
 
-// removeTree deletes a directory of d with all that is in it, following no link.
+// removeTree deletes a directory in d with its contents, and follows no links.
 func (s *scope) removeTree(d dir, name string) error {
 	sub, err := d.sub(name)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/zephbot/zephbot/tools/file/ignore"
 )
 
-// shared is a directory handle that the walk and those who read the files in it use; the last one closes it.
+// shared is a directory handle used by the walk and by the goroutines that read its files. The last user closes it.
 type shared struct {
 	dir
 	refs atomic.Int32
@@ -37,21 +37,21 @@ func (s *shared) release() {
 	}
 }
 
-// walker visits a tree in the order of the names, and goes on where something cannot be read.
+// walker visits a tree in the order of names. It continues when something cannot be read.
 type walker struct {
 	s       *scope
 	start   time.Time
-	tidy    bool // leave out what grep does not search: hidden names, .gitignore, build directories
+	tidy    bool // skip what grep does not search: hidden names, .gitignore, build directories
 	visit   func(d *shared, rel string, e fs.DirEntry) error
-	leave   func() error // before the walk goes into or out of a directory; may be nil
+	leave   func() error // called before the walk enters or leaves a directory; may be nil
 	seen    int
 	locked  int    // directories that could not be opened
-	stopped string // why the walk ended early; "" when it did not
+	stopped string // why the walk ended early; "" if it did not
 }
 
 var errStop = errors.New("stop")
 
-// run walks through the directory at p. The paths it gives are relative to it.
+// run walks the directory at p. It reports paths relative to p.
 func (w *walker) run(p place) error {
 	w.start = w.s.Now()
 	d, err := w.s.dirAt(p.root, p.abs)
@@ -74,7 +74,8 @@ func (w *walker) run(p place) error {
 	return err
 }
 
-// dir walks through one directory. rel is its path from the start, base that from where the ignore rules begin.
+// dir walks one directory. rel is its path relative to the start, base its path relative to where the ignore rules
+// begin.
 func (w *walker) dir(d *shared, rel, base string, rules *ignore.List, depth int) error {
 	list, err := w.s.entries(d.dir)
 	if err != nil {
@@ -136,10 +137,10 @@ func (w *walker) down(d *shared, rel, base string, rules *ignore.List, depth int
 	return w.dir(next, path.Join(rel, name), path.Join(base, name), rules, depth+1)
 }
 
-// expired says whether the time for looking around is over.
+// expired reports whether the time limit for a walk has passed.
 func (s *scope) expired(start time.Time) bool { return s.Now().Sub(start) > s.MaxTime }
 
-// skipped says whether grep leaves a name out: hidden files, and directories with what was built or fetched.
+// skipped reports whether grep skips a name: hidden files, and directories with built or downloaded files.
 func skipped(e fs.DirEntry) bool {
 	name := e.Name()
 	return strings.HasPrefix(name, ".") || (e.IsDir() && (name == "target" || name == "node_modules"))
@@ -148,8 +149,8 @@ func skipped(e fs.DirEntry) bool {
 const ignoreFile = ".gitignore"
 
 // rulesAbove collects the .gitignore files from the top of the repository, or of the root, down to the directory above
-// p, and says how p is called from there. When p itself is ignored, somebody asked for it by name: then nothing above
-// it counts.
+// p. It also returns the path of p from there. If p itself is ignored, it was requested explicitly, and the rules above
+// it do not apply.
 func (s *scope) rulesAbove(p place) (*ignore.List, string, error) {
 	var rules *ignore.List
 	base := ""
@@ -159,7 +160,7 @@ func (s *scope) rulesAbove(p place) (*ignore.List, string, error) {
 	}
 	defer func() { d.close() }()
 	for _, name := range p.rel() {
-		if _, repo, _ := d.lstat(".git"); repo { // what cannot be looked at counts as absent
+		if _, repo, _ := d.lstat(".git"); repo { // what cannot be inspected counts as absent
 			rules, base = nil, ""
 		}
 		rules = rules.Below(base, readIgnore(d))
@@ -176,20 +177,20 @@ func (s *scope) rulesAbove(p place) (*ignore.List, string, error) {
 	return rules, base, nil
 }
 
-// rulesIn adds the .gitignore of a directory; a repository inside another begins anew.
+// rulesIn adds the .gitignore of a directory. A nested repository starts with an empty list.
 func (s *scope) rulesIn(d dir, base string, rules *ignore.List, list []fs.DirEntry) (*ignore.List, string) {
 	for _, e := range list {
 		switch e.Name() {
 		case ".git":
 			rules, base = nil, ""
-		case ignoreFile: // sorted after .git
+		case ignoreFile: // sorts after .git
 			rules = rules.Below(base, readIgnore(d))
 		}
 	}
 	return rules, base
 }
 
-// readIgnore gives the patterns in d; none when the file is missing, is a link (as in git) or cannot be read.
+// readIgnore returns the .gitignore in d; nil if it does not exist, is a link (as in git) or cannot be read.
 func readIgnore(d dir) []byte {
 	f, err := d.openat(ignoreFile, unix.O_RDONLY, 0)
 	if err != nil {

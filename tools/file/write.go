@@ -60,7 +60,7 @@ func (t *toolset) write() (tools.Tool, error) {
 	}.tool(t)
 }
 
-// mayWrite refuses what is too long, and to put a file where there can be none.
+// mayWrite refuses content that is too long, and paths where no file can be created.
 func mayWrite(s *scope, p place, in writeArgs) error {
 	if len(in.Content) > s.MaxWrite {
 		return wrong("Write less at once.", "content has %d bytes; at most %d may be written", len(in.Content),
@@ -72,7 +72,7 @@ func mayWrite(s *scope, p place, in writeArgs) error {
 	return s.soleAt(p)
 }
 
-// soleAt refuses a place where a file with a second name is; the directories above it need not be there.
+// soleAt refuses a path whose file has several names. The directories above it need not exist.
 func (s *scope) soleAt(p place) error {
 	if !p.exists() {
 		return nil
@@ -88,7 +88,7 @@ func (s *scope) soleAt(p place) error {
 // newMode is the mode of a new file, before the umask.
 const newMode = 0o644
 
-// mode is the mode that a file written at p gets: that of the file it replaces.
+// mode returns the mode of a file written at p: that of the file it replaces.
 func (p place) mode() fs.FileMode {
 	if p.exists() {
 		return p.info.mode.Perm()
@@ -96,7 +96,7 @@ func (p place) mode() fs.FileMode {
 	return 0
 }
 
-// writable refuses to put a file where something else is, or where a file has a second name.
+// writable refuses to replace something other than a file, and a file with several names.
 func (s *scope) writable(p place) error {
 	switch {
 	case p.isRoot() || p.isDir():
@@ -111,7 +111,7 @@ func (s *scope) writable(p place) error {
 	return nil
 }
 
-// sole refuses a file that has a second name: what is written here would show up, or be missed, in another place.
+// sole refuses a file with several names: the change would also appear, or be missing, under the other name.
 func sole(d dir, name, given string) error {
 	st, ok, err := d.lstat(name)
 	switch {
@@ -128,8 +128,8 @@ func sole(d dir, name, given string) error {
 	return nil
 }
 
-// replace puts content at p in one step: whoever reads sees the old or the new file, also after a crash. With read, the
-// file must still be the one that was read.
+// replace puts content at p atomically: a reader sees the old or the new file, even after a crash. With read, the file
+// must still be the one that was read.
 func (s *scope) replace(p place, content string, read *unix.Stat_t) error {
 	growth := int64(len(content))
 	if p.exists() {
@@ -163,7 +163,7 @@ func (s *scope) replace(p place, content string, read *unix.Stat_t) error {
 	return d.sync()
 }
 
-// unchanged refuses to overwrite what somebody else wrote since it was read.
+// unchanged refuses to overwrite a file that was changed since it was read.
 func unchanged(d dir, p place, read unix.Stat_t) error {
 	now, ok, err := d.lstat(p.base())
 	if err != nil {
@@ -184,7 +184,7 @@ func ignoreMissing(err error) error {
 	return err
 }
 
-// fill makes a new file in d with content, and has it on the disk before it returns.
+// fill creates a new file in d with content, and syncs it before it returns.
 func (d dir) fill(name, content string, mode fs.FileMode) error {
 	f, err := d.openat(name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL, newMode)
 	if err != nil {

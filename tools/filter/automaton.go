@@ -2,24 +2,25 @@ package filter
 
 import "math/bits"
 
-// maxStates bounds an automaton, so that a state fits in 16 bits.
+// maxStates limits an automaton, so that a state fits in 16 bits.
 const maxStates = 60000
 
-// maxLiteral is how many bytes of a word an automaton looks at: what is longer is decided by its beginning, which is
-// enough for a first look.
+// maxLiteral is how many bytes of a word an automaton compares. A longer word is matched by its beginning, which is
+// enough for a prefilter.
 const maxLiteral = 24
 
-// automaton finds which of some words stand in a text, in one pass and without regard to the case of ASCII letters
-// (Aho-Corasick, as a table). It is the cheap first look before a regular expression is tried. Immutable.
+// automaton finds which of a set of words occur in a text, in one pass and ignoring the case of ASCII letters
+// (Aho-Corasick, as a table). It is a cheap prefilter for regular expressions. It is immutable.
 type automaton struct {
 	class [256]uint8
-	width int      // number of classes
+	width int      // number of byte classes
 	shift uint     // a row of the table has 1<<shift entries
-	next  []uint32 // by row + class: the row of the next state, with a mark where it ends a word
+	next  []uint32 // by row + class: the row of the next state, marked if that state ends a word
 	out   []uint64 // bits of the words that end in a state
 }
 
-// newAutomaton takes the words of up to 64 bits: words[i] belong to bit i. nil when they are too many.
+// newAutomaton returns an automaton for the words of up to 64 bits: words[i] set bit i. It returns nil when there are
+// too many.
 func newAutomaton(words [][]string) *automaton {
 	a := &automaton{width: 1}
 	for _, list := range words {
@@ -53,7 +54,7 @@ func newAutomaton(words [][]string) *automaton {
 	return a
 }
 
-// classes gives every byte of a word a class of its own; the cases of a letter share one. Class 0 is every other byte.
+// classes assigns a class to every byte of a word; both cases of a letter share one. Class 0 is for all other bytes.
 func (a *automaton) classes(w string) {
 	for i := range min(len(w), maxLiteral) {
 		low := lower(w[i])
@@ -68,7 +69,7 @@ func (a *automaton) classes(w string) {
 	}
 }
 
-// link completes the tree to an automaton, breadth first.
+// link turns the tree into an automaton, breadth first.
 func (a *automaton) link(edges [][]uint16) {
 	a.shift = uint(bits.Len(uint(a.width - 1)))
 	a.next = make([]uint32, len(edges)<<a.shift)
@@ -104,10 +105,10 @@ func (a *automaton) link(edges [][]uint16) {
 // hit marks a table entry whose state ends a word.
 const hit = 1 << 31
 
-// scan says which bits have a word in s.
+// scan returns the bits of the words that occur in s.
 func (a *automaton) scan(s string) uint64 { return a.scanFrom(0, s) }
 
-// scanFrom goes on with a scan in a state.
+// scanFrom continues a scan in a state.
 func (a *automaton) scanFrom(state uint32, s string) uint64 {
 	var found uint64
 	next, class := a.next, &a.class
@@ -136,10 +137,10 @@ func (a *automaton) scanTwo(s, t string) (inS, inT uint64) {
 	return inS | a.scanFrom(one, s[n:]), inT | a.scanFrom(two, t[n:])
 }
 
-// ended gives the bits of the words that end in a state, which may have no mark.
+// ended returns the bits of the words that end in a state. The state may carry the mark.
 func (a *automaton) ended(state uint32) uint64 { return a.out[(state&^hit)>>a.shift] }
 
-// scanAt is scan for words that stand apart: it calls do with the bits and the end of each place.
+// scanAt is like scan, but calls do with the bits and the end of each match.
 func (a *automaton) scanAt(s string, do func(bits uint64, end int)) {
 	var state uint32
 	for i := range len(s) {

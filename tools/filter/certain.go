@@ -2,8 +2,7 @@ package filter
 
 import "strings"
 
-// sureWords are those words of a failure (see failureWords, each holds one of them) that tell of one even when the
-// command says that it succeeded.
+// sureWords lists the words that mean a failure even when the exit code is 0. Every entry contains one of failureWords.
 func sureWords() []string {
 	return []string{
 		"panic:", "panicked at", "fatal:", "fatal error", "traceback (most", "segmentation fault", "core dumped",
@@ -15,24 +14,24 @@ func sureWords() []string {
 	}
 }
 
-// certain says whether a line tells of a failure although the command ended with exit code 0: make -k and -i, a hook
-// that refused, a crash loop among healthy pods. It asks for more than has, since a run that succeeded may well speak
-// of errors.
+// certain reports whether a line means a failure although the command ended with exit code 0: make -k and -i, a hook
+// that refused, a crash loop among healthy pods. It is stricter than has, because a successful run may well mention
+// errors.
 func (f *failures) certain(l *line) bool {
 	bits := f.words(l)
 	if bits&failureBits == 0 {
 		return false
 	}
 	body := l.body()
-	// the second: what configure and cmake look for
+	// the last condition excludes lines about what configure and cmake look for
 	if !f.judge(bits, body) || warns(bits, body) || begin(trimBlanks(body), "-- ", "checking ") {
 		return false
 	}
 	return bits&sureBit != 0 || bits&3 != 0 && f.spoken(body) || opens(body) >= opensLong
 }
 
-// spoken says whether error or fail stands in a line as a word, and not in a name: "2 errors", "TypeError: x", but
-// neither errors.go nor --fail-fast.
+// spoken reports whether error or fail occurs in a line as a word and not in a name: it does in "2 errors" and
+// "TypeError: x", but not in errors.go and --fail-fast.
 func (f *failures) spoken(body string) bool {
 	found := false
 	f.look.scanAt(body, func(bits uint64, end int) {
@@ -46,7 +45,7 @@ func (f *failures) spoken(body string) bool {
 	return found
 }
 
-// standsAlone says whether the word from start, which goes on with letters from end on, is no part of a name.
+// standsAlone reports whether the word from start, which continues with letters from end, is not part of a name.
 func standsAlone(body string, start, end int) bool {
 	for end < len(body) && lower(body[end]) >= 'a' && lower(body[end]) <= 'z' {
 		end++
@@ -62,7 +61,7 @@ func standsAlone(body string, start, end int) bool {
 	return !wordByte(next) && next != '-' && next != '/' || next == '.' && (after == ' ' || after == 0)
 }
 
-// byteAt is the byte of s at i, 0 outside.
+// byteAt returns the byte of s at i; 0 outside of s.
 func byteAt(s string, i int) byte {
 	if i < 0 || i >= len(s) {
 		return 0
@@ -70,16 +69,16 @@ func byteAt(s string, i int) byte {
 	return s[i]
 }
 
-// verdict says whether a line, known to be certain, is the word of a program about its own run: that run has failed,
-// whatever its exit code says.
+// verdict reports whether a certain line is a program's statement about its own run. Such a run has failed, whatever
+// its exit code.
 func verdict(body string) bool {
 	t := trimBlanks(body)
 	return strings.Contains(t, "*** [") || strings.HasSuffix(t, "(ignored)") ||
 		begin(t, "! [", "--- FAIL", "FAIL\t", "not ok ", "npm ERR!", "npm error", "error: could not compile")
 }
 
-// watch marks what has to survive of a run with exit code 0. It says how many lines look like a failure, and whether
-// the run has to count as doubtful.
+// watch marks the lines of a run with exit code 0 that must be kept. It returns how many lines look like a failure, and
+// whether the success of the run is doubtful.
 func (f *failures) watch(lines []line, r reading) (n int, doubt bool) {
 	left := 0
 	if r.speaks {
@@ -112,8 +111,8 @@ func (f *failures) watch(lines []line, r reading) (n int, doubt bool) {
 	return n, doubt
 }
 
-// complains says whether a line of a program that searches is its own word, and not what it found: "find: 'x':
-// Permission denied".
+// complains reports whether a line of a search program is its own message rather than a match: "find: 'x': Permission
+// denied".
 func complains(l *line) bool {
 	if l.off > 0 {
 		return true
@@ -122,8 +121,8 @@ func complains(l *line) bool {
 	return ok && searches([]string{name, "grep"})
 }
 
-// answers marks what the other side of a push said, but for its progress, when something went wrong: a hook explains
-// itself in words of its own.
+// answers marks what the remote side of a push said when something went wrong, except its progress, because the text of
+// a hook can have any form.
 func answers(lines []line, wrong bool) {
 	for i := 0; i < len(lines) && !wrong; i++ {
 		wrong = lines[i].keep && strings.HasPrefix(trimBlanks(lines[i].body()), "! [")
@@ -137,7 +136,7 @@ func answers(lines []line, wrong bool) {
 	}
 }
 
-// tables says whether a command prints tables of things with a state: pods, containers, services.
+// tables reports whether a command prints tables of objects with a state: pods, containers, services.
 func (r reading) tables() bool {
 	for _, spellings := range r.producers {
 		for _, one := range spellings {
@@ -149,7 +148,7 @@ func (r reading) tables() bool {
 	return false
 }
 
-// states marks the rows of a table in which something is wrong.
+// states marks the rows of a table that show a problem.
 func states(lines []line) (n int) {
 	for i := range lines {
 		if unwell(lines[i].body()) {
@@ -160,7 +159,7 @@ func states(lines []line) (n int) {
 	return n
 }
 
-// unwell says whether a row of a table has a state that asks for somebody. Cells stand apart by two blanks or a tab.
+// unwell reports whether a row of a table has a state that needs attention. Cells are separated by two blanks or a tab.
 func unwell(row string) bool {
 	cells, short, done := 0, false, false
 	for row != "" {
@@ -183,7 +182,7 @@ func unwell(row string) bool {
 	return short && !done && cells > 2
 }
 
-// badState says whether a cell names a state in which something does not run as it should.
+// badState reports whether a cell names a state in which something does not run as it should.
 func badState(cell string) bool {
 	cell = strings.TrimPrefix(cell, "Init:")
 	switch cell {
@@ -203,7 +202,7 @@ func badState(cell string) bool {
 	return strings.HasPrefix(cell, "Exited (") && !strings.HasPrefix(cell, "Exited (0)")
 }
 
-// lacking says whether a cell is a count of what is ready that is not complete: 0/1.
+// lacking reports whether a cell is an incomplete count of ready instances: 0/1.
 func lacking(cell string) bool {
 	have, want, ok := strings.Cut(cell, "/")
 	if !ok || have == "" || want == "" || strings.Trim(have+want, "0123456789") != "" {

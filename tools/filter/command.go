@@ -10,26 +10,26 @@ import (
 )
 
 const (
-	// maxCommand is the longest command in bytes that is read; a longer one has no rule.
+	// maxCommand is the maximum length of a command in bytes; a longer one matches no rule.
 	maxCommand = command.MaxText
-	// maxShells is how deep bash -c "…" is followed.
+	// maxShells is how many levels of bash -c "…" are followed.
 	maxShells = 4
-	// maxProducers is how many commands that print something are looked at.
+	// maxProducers is how many printing commands are examined.
 	maxProducers = 64
 )
 
-// reading is what a command line says about the text that it printed.
+// reading is what a command line tells about the text that it printed.
 type reading struct {
 	whole     string     // the command line itself, for exact rules
-	producers [][]string // each command that prints something, in the spellings that rules are matched with
-	echoes    []string   // beginnings of lines that echo and printf wrote between
-	loose     bool       // an echo whose text is not known
-	opaque    bool       // the text was made by something that no rule knows, or the command cannot be read
-	speaks    bool       // a program printed something that does not search
+	producers [][]string // each command that prints something, in the spellings that rules match
+	echoes    []string   // prefixes of lines that echo and printf wrote in between
+	loose     bool       // an echo printed a text that is not known
+	opaque    bool       // an unknown command made the text, or the command line cannot be parsed
+	speaks    bool       // a program other than a search program printed something
 	masked    bool       // exit code 0 does not say that the first producer succeeded
 }
 
-// read takes a command line apart. It never fails: what it cannot read is opaque.
+// read analyses a command line. It never fails: what it cannot parse is opaque.
 func read(text string) reading {
 	r := &reader{out: reading{whole: strings.TrimSpace(text)}}
 	if len(text) > maxCommand {
@@ -63,7 +63,7 @@ func (r *reader) script(text string, depth int) {
 	r.list(file.Stmts, text, depth)
 }
 
-// brackets says whether brackets are nested deeper than the parser should be asked to follow.
+// brackets reports whether brackets are nested too deeply for the parser.
 func brackets(text string) bool {
 	open := 0
 	for i := range len(text) {
@@ -89,7 +89,7 @@ func (r *reader) list(stmts []*syntax.Stmt, text string, depth int) {
 	}
 }
 
-// stmt notes what a statement prints.
+// stmt records what a statement prints.
 func (r *reader) stmt(s *syntax.Stmt, text string, depth int) {
 	if len(r.out.producers) >= maxProducers {
 		r.out.opaque = true
@@ -116,7 +116,7 @@ func (r *reader) stmt(s *syntax.Stmt, text string, depth int) {
 	}
 }
 
-// compound reads what holds lists of statements.
+// compound reads commands that contain lists of statements.
 func (r *reader) compound(cmd syntax.Command, text string, depth int) {
 	switch c := cmd.(type) {
 	case *syntax.Block:
@@ -160,7 +160,7 @@ func (r *reader) binary(c *syntax.BinaryCmd, text string, depth int) {
 	}
 }
 
-// passesOn says whether a stage of a pipe lets lines through as they are.
+// passesOn reports whether a stage of a pipe passes lines through unchanged.
 func (r *reader) passesOn(s *syntax.Stmt, text string) bool {
 	call, ok := s.Cmd.(*syntax.CallExpr)
 	if !ok || toFile(s.Redirs) {
@@ -170,7 +170,7 @@ func (r *reader) passesOn(s *syntax.Stmt, text string) bool {
 	return len(words) > 0 && lineStage(words)
 }
 
-// toFile says whether standard output goes elsewhere.
+// toFile reports whether standard output is redirected.
 func toFile(redirects []*syntax.Redirect) bool {
 	for _, rd := range redirects {
 		switch rd.Op {
@@ -191,7 +191,7 @@ func source(n syntax.Node, text string) string {
 	return text[from:to]
 }
 
-// simple gives the words of a simple command, behind its wrappers; nil when it cannot be read.
+// simple returns the words of a simple command without its wrappers; nil when it cannot be parsed.
 func simple(text string) []string {
 	s := command.Parse(text)
 	if s.Problem != "" || len(s.Commands) == 0 {
@@ -209,7 +209,7 @@ func simple(text string) []string {
 	return words
 }
 
-// call notes what a simple command prints.
+// call records what a simple command prints.
 func (r *reader) call(c *syntax.CallExpr, text string, depth int) {
 	if len(c.Args) == 0 { // assignments alone
 		return
@@ -242,15 +242,15 @@ func (r *reader) call(c *syntax.CallExpr, text string, depth int) {
 	}
 }
 
-// set reads the options that matter here.
+// set reads the shell options that matter here.
 func (r *reader) set(words []string) {
 	r.pipefail = r.pipefail || slices.Contains(words, "pipefail")
 	if len(words) > 1 && strings.HasPrefix(words[1], "-") && strings.Contains(words[1], "x") {
-		r.out.echoes = append(r.out.echoes, "+ ") // the shell tells what it runs
+		r.out.echoes = append(r.out.echoes, "+ ") // the shell prints the commands that it runs
 	}
 }
 
-// echo notes with what the lines begin that echo writes.
+// echo records the prefixes of the lines that echo writes.
 func (r *reader) echo(words []string) {
 	at := 1
 	for at < len(words) && (words[at] == "-e" || words[at] == "-n" || words[at] == "-ne" || words[at] == "-en" ||
@@ -270,7 +270,7 @@ func (r *reader) echo(words []string) {
 	}
 }
 
-// cutAny cuts at the first of some bytes; whole says that none was there.
+// cutAny cuts before the first occurrence of any of the bytes. whole reports that there was none.
 func cutAny(s, bytes string) (before, after string, whole bool) {
 	if i := strings.IndexAny(s, bytes); i >= 0 {
 		return s[:i], s[i:], false
@@ -278,7 +278,7 @@ func cutAny(s, bytes string) (before, after string, whole bool) {
 	return s, "", true
 }
 
-// shellScript is the text of bash -c "text".
+// shellScript returns the text of bash -c "text".
 func shellScript(words []string) (string, bool) {
 	for i, w := range words[1:] {
 		if strings.HasPrefix(w, "-") && !strings.HasPrefix(w, "--") && strings.HasSuffix(w, "c") && i+2 < len(words) {
@@ -291,8 +291,8 @@ func shellScript(words []string) (string, bool) {
 	return "", false
 }
 
-// spellings are the forms of a command that rules are matched with: as written, without assignments, wrappers and path,
-// and with the runner and global options seen through.
+// spellings returns the forms of a command that rules are matched with: as written; without assignments, wrappers and
+// path; and without runner and global options.
 func spellings(own string, words []string) []string {
 	out := []string{strings.TrimSpace(own), strings.Join(words, " ")}
 	inner := words

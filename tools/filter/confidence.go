@@ -1,22 +1,22 @@
 package filter
 
-// Confidence says how sure the filter is of what it did to a text (seed 003).
+// Confidence says how certain the filter is about its result (seed 003).
 type Confidence uint8
 
-// The levels, from none to best.
+// Levels, lowest first.
 const (
-	// None: no rule applied; the text is sanitised only.
+	// None: no rule applied; the text is only sanitised.
 	None Confidence = iota
-	// Fallback: a rule matched the command, but the output had not the structure that it knows; the text is sanitised
-	// only.
+	// Fallback: a rule matched the command, but the output does not have the structure that it expects; the text is
+	// only sanitised.
 	Fallback
-	// Partial: a heuristic; some content may have been left out that mattered.
+	// Partial: a heuristic was used; some relevant content may be missing.
 	Partial
 	// Full: the filter is certain that it handled this output correctly.
 	Full
 )
 
-// String is the name in JSON and metrics.
+// String returns the name used in JSON and metrics.
 func (c Confidence) String() string {
 	switch c {
 	case Fallback:
@@ -30,7 +30,7 @@ func (c Confidence) String() string {
 	}
 }
 
-// Letter is the short form of counters: F, P, B, and "" for None.
+// Letter returns the short form used by counters: F, P, B, and "" for None.
 func (c Confidence) Letter() string {
 	switch c {
 	case Fallback:
@@ -44,5 +44,5 @@ func (c Confidence) Letter() string {
 	}
 }
 
-// Worst is the lower of two levels.
+// Worst returns the lower of two levels.
 func (c Confidence) Worst(other Confidence) Confidence { return min(c, other) }

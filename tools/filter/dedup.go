@@ -6,19 +6,19 @@ import (
 	"strings"
 )
 
-// dedup merges lines that follow each other and differ only in time stamps and UUIDs (seed 003), or in what further
-// patterns name.
+// dedup merges successive lines that differ only in time stamps and UUIDs (seed 003), or in what further patterns
+// match.
 type dedup struct {
 	replace []replacement
 }
 
-// replacement is a pattern of what does not count when lines are compared.
+// replacement is a pattern whose matches are ignored when lines are compared.
 type replacement struct {
 	pattern pattern
 	with    string
 }
 
-func (dedup) names() bool { return true } // a merged line still stands there
+func (dedup) names() bool { return true } // the remaining line represents the merged ones
 
 func (d dedup) apply(j *job) ([]line, Confidence) {
 	if len(j.lines) < 3 {
@@ -52,8 +52,8 @@ func (d dedup) apply(j *job) ([]line, Confidence) {
 	return out, Full
 }
 
-// mergeable says whether line i may go because it repeats the lines before it. A line that has to survive must be the
-// very same text, but for its time stamp when the run succeeded; blank ones are worth no count.
+// mergeable reports whether line i can be dropped because it repeats the lines before it. A line that must be kept has
+// to be the same text, apart from its time stamp if the run succeeded. Blank lines are not worth a count.
 func (dedup) mergeable(j *job, i, same int) bool {
 	l, first := &j.lines[i], &j.lines[i-same]
 	if l.off != first.off || blank(l.body()) {
@@ -65,7 +65,7 @@ func (dedup) mergeable(j *job, i, same int) bool {
 	return !j.guarded() && string(dedup{}.normal(nil, l.body())) == string(dedup{}.normal(nil, first.body()))
 }
 
-// normal writes s without what does not count.
+// normal appends s without the parts that are ignored.
 func (d dedup) normal(buf []byte, s string) []byte {
 	if len(d.replace) > 0 {
 		for _, r := range d.replace {
@@ -101,7 +101,7 @@ func wordByte(b byte) bool {
 	return b >= '0' && b <= '9' || b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b == '_' || b == '.'
 }
 
-// stamp is the length of a time stamp at the start of s: 2026-01-02T03:04:05.678Z and its kin, 03:04:05,
+// stamp returns the length of a time stamp at the start of s: 2026-01-02T03:04:05.678Z and similar forms, 03:04:05,
 // 02/Jan/2026:03:04:05 +0000; 0 = none.
 func stamp(s string) int {
 	n := shape(s, "dddd-dd-dd")
@@ -110,7 +110,7 @@ func stamp(s string) int {
 	}
 	if n > 0 {
 		if len(s) <= n || s[n] != 'T' && s[n] != ' ' {
-			return 0 // a date alone is a value
+			return 0 // a date without a time is a value
 		}
 		n++
 	} else {
@@ -128,7 +128,7 @@ func stamp(s string) int {
 	return n + zone(s[n:])
 }
 
-// zone is the length of a time zone at the start of s.
+// zone returns the length of a time zone at the start of s.
 func zone(s string) int {
 	if strings.HasPrefix(s, "Z") {
 		return 1
@@ -141,8 +141,8 @@ func zone(s string) int {
 	return 0
 }
 
-// shape says whether s begins with a form of d (a digit), a (a letter) and other bytes for themselves; it gives the
-// length of the form or 0.
+// shape returns the length of form if s begins with it, else 0. In form, d stands for a digit, a for a letter, and
+// other bytes for themselves.
 func shape(s, form string) int {
 	if len(s) < len(form) {
 		return 0

@@ -6,19 +6,19 @@ import (
 )
 
 const (
-	leastGroup   = 4   // findings that say the same are one group from so many on
-	placesWidth  = 150 // bytes of a line of places
-	notesOfError = 2   // notes of a compiler that stay below an error
+	leastGroup   = 4   // from this many equal findings on, they form a group
+	placesWidth  = 150 // bytes of a line of locations
+	notesOfError = 2   // compiler notes that are kept below an error
 )
 
-// diagnostics shortens what compilers and linters of the form file:line:column print: warnings that say the same become
-// one group with all their places, excerpts of the source and notes go, but for the first notes below an error. Errors
-// stay as they are, with their excerpt.
+// diagnostics shortens the output of compilers and linters with lines of the form file:line:column. Equal warnings
+// become one group with all their locations. Excerpts of the source and notes are dropped, except the first notes below
+// an error. Errors are kept, with their excerpt.
 type diagnostics struct{}
 
-func (diagnostics) names() bool { return true } // it takes lines that it recognised; every other one stays
+func (diagnostics) names() bool { return true } // it drops only lines that it recognises
 
-// severity is what a diagnostic is.
+// severity is the kind of a diagnostic.
 type severity uint8
 
 const (
@@ -30,35 +30,35 @@ const (
 
 // diagnostic is a line file:line:column: message.
 type diagnostic struct {
-	colon    int32 // where the file ends
-	end      int32 // where line and column end
-	line     int32 // its place among the lines
-	group    int32 // of an aWarning: its place in diagnosing.groups
+	colon    int32 // end of the file name
+	end      int32 // end of line and column
+	line     int32 // index among the lines
+	group    int32 // for aWarning: index in diagnosing.groups
 	severity severity
 }
 
-// message is what a diagnostic says whose line is body.
+// message returns the message of a diagnostic with this line.
 func (one *diagnostic) message(body string) string { return body[one.end+int32(len(": ")):] }
 
-// findings are warnings that say the same.
+// findings is a group of equal warnings.
 type findings struct {
-	list []int // places in diagnosing.found
-	at   int   // place of the group in out, when they are leastGroup or more
+	list []int // indexes in diagnosing.found
+	at   int   // index of the group in out, if it has at least leastGroup findings
 }
 
-// reader of diagnostics on its way through the lines.
+// diagnosing is a pass over the lines.
 type diagnosing struct {
 	j      *job
 	out    []line
 	found  []diagnostic // all, in order
-	next   int          // the first of found that was not taken yet
+	next   int          // the first of found that was not handled yet
 	groups []findings
-	placed []int  // groups that stand in out, in order
+	placed []int  // groups already in out, in order
 	before []line // how the compiler came to the next diagnostic
 	last   severity
 	notes  int
-	shown  bool // the excerpt of the diagnostic that we are in stays
-	taken  int  // lines that went
+	shown  bool // the excerpt of the current diagnostic is kept
+	taken  int  // number of dropped lines
 }
 
 func (diagnostics) apply(j *job) ([]line, Confidence) {
@@ -78,7 +78,7 @@ func (diagnostics) apply(j *job) ([]line, Confidence) {
 	return d.write(), Full
 }
 
-// find reads all diagnostics, and puts warnings to those that say the same.
+// find finds all diagnostics and groups equal warnings.
 func (d *diagnosing) find() {
 	ids := map[string]int{}
 	var key []byte
@@ -104,7 +104,7 @@ func (d *diagnosing) find() {
 	}
 }
 
-// take reads one line.
+// take handles one line.
 func (d *diagnosing) take(i int) {
 	l := &d.j.lines[i]
 	body := l.body()
@@ -128,7 +128,7 @@ func (d *diagnosing) take(i int) {
 	}
 }
 
-// head reads the first line of a diagnostic.
+// head handles the first line of a diagnostic.
 func (d *diagnosing) head(i int, one *diagnostic) {
 	l := &d.j.lines[i]
 	d.last = one.severity
@@ -159,7 +159,7 @@ func (d *diagnosing) head(i int, one *diagnostic) {
 	}
 }
 
-// group puts a finding to those that say the same.
+// group adds a finding to its group.
 func (d *diagnosing) group(i, id int) {
 	if g := &d.groups[id]; g.at < 0 {
 		g.at = len(d.out)
@@ -171,7 +171,7 @@ func (d *diagnosing) group(i, id int) {
 	d.taken++
 }
 
-// write puts the groups where the first finding of each stood.
+// write inserts each group at the place of its first finding.
 func (d *diagnosing) write() []line {
 	if len(d.placed) == 0 {
 		return d.out
@@ -188,14 +188,14 @@ func (d *diagnosing) write() []line {
 	return append(out, d.out[from:]...)
 }
 
-// places are those of a group, by file.
+// places collects the locations of a group, by file.
 type places struct {
-	texts [][]byte       // of each file, in the order in which they came
-	at    map[string]int // of a file in texts
+	texts [][]byte       // of each file, in order of appearance
+	at    map[string]int // index of a file in texts
 	known map[[2]string]bool
 }
 
-// lines writes a group: what is said, and each file with its places, each once.
+// lines writes a group: the message, then each file with its locations, without duplicates.
 func (d *diagnosing) lines(out []line, list []int, w *places) []line {
 	first := &d.found[list[0]]
 	head := &d.j.lines[first.line]
@@ -222,7 +222,7 @@ func (d *diagnosing) lines(out []line, list []int, w *places) []line {
 	return append(out, line{text: string(row), src: -1, keep: true})
 }
 
-// add notes a place. A header is read by every file that includes it: each place counts once.
+// add adds a location. A header is compiled once for every file that includes it, but each location counts once.
 func (w *places) add(file, at string) {
 	place := [2]string{file, at}
 	if w.known[place] {
@@ -235,7 +235,7 @@ func (w *places) add(file, at string) {
 	}
 	w.at[file] = len(w.texts)
 	n := len(w.texts)
-	if n < cap(w.texts) { // the bytes of a group before
+	if n < cap(w.texts) { // reuse the buffer of an earlier group
 		w.texts = w.texts[:n+1]
 		w.texts[n] = w.texts[n][:0]
 	} else {
@@ -244,8 +244,8 @@ func (w *places) add(file, at string) {
 	w.texts[n] = append(append(append(w.texts[n], file...), ':'), at...)
 }
 
-// says appends what makes two findings the same: their words, whatever the numbers in them are. Digits of a name such
-// as E501 count.
+// says appends the key by which findings are equal: their message, ignoring numbers. Digits in a name such as E501 are
+// not ignored.
 func says(buf []byte, s string) []byte {
 	for i := 0; i < len(s); i++ {
 		if !digit(s[i]) || i > 0 && (letter(s[i-1]) || digit(s[i-1])) {
@@ -260,7 +260,7 @@ func says(buf []byte, s string) []byte {
 	return buf
 }
 
-// diagnose reads file:line[:column]: message.
+// diagnose parses file:line[:column]: message.
 func diagnose(s string) (one diagnostic) {
 	if s == "" || s[0] == ' ' || s[0] == '\t' {
 		return one
@@ -291,8 +291,8 @@ func diagnose(s string) (one diagnostic) {
 	return one
 }
 
-// ofCode is the severity of a finding that begins with the code of a linter: E302, C0114:, SC2086. What says that the
-// program cannot run is an error: E9, F63, F7 and F82 of flake8, E and F of pylint.
+// ofCode returns the severity of a finding that begins with a linter's code: E302, C0114:, SC2086. Codes for programs
+// that cannot run are errors: E9, F63, F7 and F82 of flake8, E and F of pylint.
 func ofCode(message string) severity {
 	word, _, _ := strings.Cut(message, " ")
 	word = strings.TrimSuffix(word, ":")
@@ -310,7 +310,7 @@ func ofCode(message string) severity {
 	return aWarning
 }
 
-// leads says whether a line tells how the compiler came to the diagnostic below it.
+// leads reports whether a line says how the compiler came to the diagnostic below it.
 func leads(hints uint64, body string) bool {
 	if hints&leadHint == 0 {
 		return false
@@ -323,7 +323,7 @@ func leads(hints uint64, body string) bool {
 			strings.Contains(body, ": In instantiation of ") || strings.HasSuffix(body, ": At top level:"))
 }
 
-// excerpt says whether a line shows the source below a diagnostic: "   12 | int x;" and "      |     ^~~".
+// excerpt reports whether a line shows the source below a diagnostic: "   12 | int x;" and "      |     ^~~".
 func excerpt(body string) bool {
 	t := strings.TrimLeft(body, " 0123456789")
 	return t != "" && t[0] == '|' && t != body

@@ -18,7 +18,7 @@ func Quick(line string) (action, pkg, test string, ok bool) {
 	return e.Action, e.Package, e.Test, ok
 }
 
-// Judge says whether a line looks like a failure, and whether it has to be seen, by the one pass for all words.
+// Judge reports whether a line looks like a failure, and whether it has to be seen, by the one pass for all words.
 func (e *Engine) Judge(body string) (failure, security bool) {
 	l := line{text: body}
 	return e.compiled().failures.has(&l), e.compiled().security.is(e.compiled().failures, &l)
@@ -35,7 +35,7 @@ func (e *Engine) JudgeApart() func(body string) (failure, security bool) {
 	}
 }
 
-// SecurityPatterns are how many patterns of security lines there are, and how many of them compile.
+// SecurityPatterns returns how many patterns of security lines there are, and how many of them compile.
 func SecurityPatterns() (all, compiled int) {
 	return len(securityPatterns()), len(newSecurity().patterns.list)
 }

@@ -4,15 +4,15 @@ import (
 	"strings"
 )
 
-// blockLines is how many lines below the head of a failure belong to it and survive with it.
+// blockLines is how many lines below the head of a failure are kept with it.
 const blockLines = 50
 
-// The words of a failure, in whatever case. A line of a run that failed survives when it has one of them, or names a
-// place in a file (a/b.go:12:5), or stands in the block of a failure; see opens. Lines that say that something passed
-// (passes) are the exception.
+// failureWords lists the words of a failure, in any case. A line of a failed run is kept when it contains one of them,
+// names a location in a file (a/b.go:12:5), or is in the block of a failure (see opens). Lines that say that something
+// passed (passes) are the exception.
 func failureWords() [][]string {
 	return [][]string{
-		// 0, 1: not when every one of them is counted as none ("0 errors", "failed: 0").
+		// 0, 1: unless every one of them is counted as none ("0 errors", "failed: 0").
 		{"error"},
 		{"fail"},
 		{ // 2: always
@@ -30,35 +30,35 @@ func failureWords() [][]string {
 			"got =", "got ", "left:", "right:", "problem", "expired", "unterminated", "too many", "too few", "✗", "✕",
 			"✘", "✖", "❌", "❯", "×", "●", "⨯", "☓", "↯",
 		},
-		sureWords(), // 3: whatever the exit code is
-		// Hints: without one of these words a line need not be looked at more closely.
+		sureWords(), // 3: regardless of the exit code
+		// Hints: a line without one of these words needs no closer look.
 		{": warning: ", ": note: "}, // 4: warns, explains
 		{"from ", ": in function ", ": in instantiation of ", ": at top level:"}, // 5: leads
 		{" ... ", ".py", "%]"}, // 6: namedOK
 	}
 }
 
-// failures recognises lines of failures. Immutable.
+// failures recognises lines of failures. It is immutable.
 type failures struct{ look *automaton }
 
 const (
-	failureKinds = 4                   // of words of a failure
+	failureKinds = 4                   // kinds of words of a failure
 	sureBit      = 1 << 3              // of sureWords
 	failureBits  = 1<<failureKinds - 1 // their bits
 	warnHint     = 1 << 4
 	leadHint     = 1 << 5
 	namedHint    = 1 << 6
-	wordKinds    = 7          // with the hints; the bits of further words follow
-	noHints      = ^uint64(0) // the line was not looked at: everything may stand in it
-	looked       = 1 << 31    // in line.bits: the line was looked at
+	wordKinds    = 7          // including the hints; the bits of further words follow
+	noHints      = ^uint64(0) // the line was not scanned: anything may occur in it
+	looked       = 1 << 31    // in line.bits: the line was scanned
 )
 
-// newFailures looks for further words in the same pass, for others: words[i] gives bit wordKinds+i.
+// newFailures searches further words in the same pass, for other users: words[i] sets bit wordKinds+i.
 func newFailures(words [][]string) *failures {
 	return &failures{look: newAutomaton(append(failureWords(), words...))}
 }
 
-// words says which words stand in a line. It looks once.
+// words returns the bits of the words in a line. It scans a line only once.
 func (f *failures) words(l *line) uint64 {
 	if l.bits == 0 {
 		l.bits = uint32(f.look.scan(l.body())) | looked
@@ -66,7 +66,7 @@ func (f *failures) words(l *line) uint64 {
 	return uint64(l.bits &^ looked)
 }
 
-// lookAll looks for the words of all lines, two at a time: their chains of table look-ups do not wait for each other.
+// lookAll scans all lines, two at a time: the table look-ups of one do not wait for those of the other.
 func (f *failures) lookAll(lines []line) {
 	for len(lines) > 1 {
 		a, b := &lines[0], &lines[1]
@@ -79,7 +79,7 @@ func (f *failures) lookAll(lines []line) {
 	}
 }
 
-// hints are the words of a line when they are known, else noHints.
+// hints returns the words of a line if it was scanned, else noHints.
 func (l *line) hints() uint64 {
 	if l.bits == 0 {
 		return noHints
@@ -87,13 +87,13 @@ func (l *line) hints() uint64 {
 	return uint64(l.bits &^ looked)
 }
 
-// is says whether a text looks like a failure.
+// is reports whether a text looks like a failure.
 func (f *failures) is(body string) bool { return f.judge(f.look.scan(body), body) }
 
-// has says whether a line looks like a failure.
+// has reports whether a line looks like a failure.
 func (f *failures) has(l *line) bool { return f.judge(f.words(l), l.body()) }
 
-// judge says whether a text with these words looks like a failure.
+// judge reports whether a text that contains these words looks like a failure.
 func (f *failures) judge(bits uint64, body string) bool {
 	hints := bits
 	bits &= failureBits
@@ -109,7 +109,7 @@ func (f *failures) judge(bits uint64, body string) bool {
 	return !passes(hints, body)
 }
 
-// trimBlanks takes blanks and tabs off the beginning.
+// trimBlanks removes leading blanks and tabs.
 func trimBlanks(s string) string {
 	for s != "" && (s[0] == ' ' || s[0] == '\t') {
 		s = s[1:]
@@ -117,19 +117,19 @@ func trimBlanks(s string) string {
 	return s
 }
 
-// warns says whether a compiler calls its line a warning or a note.
+// warns reports whether a compiler marks its line as a warning or a note.
 func warns(hints uint64, body string) bool {
 	return hints&warnHint != 0 && (strings.Contains(body, ": warning: ") || strings.Contains(body, ": note: "))
 }
 
-// explains says whether a line belongs to a diagnostic of a compiler and is none itself: a note, or by which files it
-// came there.
+// explains reports whether a line belongs to a compiler's diagnostic without being one: a note, or the files by which
+// it was included.
 func explains(hints uint64, body string) bool {
 	return hints&warnHint != 0 && strings.Contains(body, ": note: ") && diagnose(body).severity == aNote ||
 		strings.HasPrefix(body, "In file included from ")
 }
 
-// noneCounted says whether every word of failure in a line is counted as none.
+// noneCounted reports whether every word of failure in a line is counted as none.
 func noneCounted(look *automaton, body string) bool {
 	all := true
 	look.scanAt(body, func(bits uint64, end int) {
@@ -160,7 +160,7 @@ func endsInWord(s, word string) bool {
 	return last == ' ' || last == '\t' || last == '(' || last == '[' || last == ',' || last == ':' || last == '|'
 }
 
-// startsNone reads "= 0", ": 0" and "=0," after a word.
+// startsNone matches "= 0", ": 0" and "=0," after a word.
 func startsNone(s string) bool {
 	if s == "" || s[0] != '=' && s[0] != ':' {
 		return false
@@ -169,7 +169,7 @@ func startsNone(s string) bool {
 	return s != "" && s[0] == '0' && (len(s) == 1 || (s[1] < '0' || s[1] > '9') && s[1] != '.')
 }
 
-// place says whether a line names a position in a file, as compilers do: path.ext:12, path.ext:12:5, path.ext(12,5).
+// place reports whether a line names a location in a file, as compilers do: path.ext:12, path.ext:12:5, path.ext(12,5).
 func place(s string) bool {
 	for i := 1; i < len(s)-1; {
 		at := strings.IndexByte(s[i:], ':')
@@ -189,7 +189,7 @@ func place(s string) bool {
 	return false
 }
 
-// fileEndsAt says whether s ends in something like a file name: with a dot or a slash, and a letter.
+// fileEndsAt reports whether s ends in something like a file name: with a dot or a slash, and a letter.
 func fileEndsAt(s string) bool {
 	dot, letter := false, false
 	for i := len(s) - 1; i >= 0 && i >= len(s)-200; i-- {
@@ -199,13 +199,13 @@ func fileEndsAt(s string) bool {
 		case ' ', '\t', '(', '[', '"', '\'', '=':
 			return dot && letter
 		default:
-			letter = letter || lower(b) >= 'a' // and what is no ASCII
+			letter = letter || lower(b) >= 'a' // or not ASCII
 		}
 	}
 	return dot && letter
 }
 
-// shaped says whether a line has the shape of a part of a failure: pytest's "E   " and ">   " lines, a frame of a
+// shaped reports whether a line has the shape of a part of a failure: pytest's "E   " and ">   " lines, a frame of a
 // stack.
 func shaped(s string) bool {
 	if len(s) < 2 {
@@ -220,7 +220,7 @@ func shaped(s string) bool {
 		len(t) < len(s) && (strings.HasPrefix(t, "+ ") || strings.HasPrefix(t, "- "))
 }
 
-// told says whether a line of the input says in so many words that the run failed.
+// told reports whether a line of the input states that the run failed.
 func (f *failures) told(lines []line) bool {
 	for i := range lines {
 		if l := &lines[i]; l.src >= 0 && (note(l.body()) || f.words(l)&3 != 0 && f.has(l)) {
@@ -230,13 +230,13 @@ func (f *failures) told(lines []line) bool {
 	return false
 }
 
-// protect marks the lines that no strategy may drop because they look like a failure or belong to one. It says how many
-// look like one.
+// protect marks the lines that no strategy may drop because they look like a failure or belong to one. It returns how
+// many look like one.
 func (f *failures) protect(lines []line) int {
 	n := 0
 	left, short := 0, false
 	f.lookAll(lines)
-	warning := false // the excerpt of a warning is the source, whatever words stand in it
+	warning := false // in the excerpt of a warning, words are source code
 	for i := range lines {
 		body := lines[i].body()
 		shown := warning && excerpt(body)
@@ -269,7 +269,7 @@ func (f *failures) protect(lines []line) int {
 	return n
 }
 
-// opened is what a line opens.
+// opened returns what a line opens.
 func opened(body string, looks bool) opening {
 	// heads without a word of failure: "____ test_x ____"
 	if looks || body != "" && (body[0] == '_' || body[0] == '-') {
@@ -278,13 +278,13 @@ func opened(body string, looks bool) opening {
 	return opensNothing
 }
 
-// ends says whether a line ends the block of a failure. A message, which is short, ends where the next one begins, too.
+// ends reports whether a line ends the block of a failure. The block of a short message also ends at the next message.
 func ends(l *line, short bool) bool {
 	return boundary(l) || short && (blank(l.body()) || warns(l.hints(), l.body()) || leads(l.hints(), l.body()))
 }
 
-// release lets go of what a Go test logged that passed in line i: t.Log names a file and a line, as compilers do. Lines
-// with a word of failure stay.
+// release releases what the passing Go test of line i logged: t.Log prints a file and a line, like a compiler. Lines
+// with a word of failure are kept.
 func (f *failures) release(lines []line, i int) int {
 	n := 0
 	for at := logOf(lines, i); at < i; at++ {
@@ -296,14 +296,14 @@ func (f *failures) release(lines []line, i int) int {
 	return n
 }
 
-// boundary ends the block of a failure.
+// boundary reports whether a line ends the block of a failure.
 func boundary(l *line) bool {
 	s := l.body()
 	return passes(l.hints(), s) || strings.HasPrefix(s, "test result: ok") ||
 		strings.HasPrefix(trimBlanks(s), "# Subtest: ")
 }
 
-// above protects what a test printed before Go says that it failed.
+// above protects what a Go test printed before the line that says that it failed.
 func (f *failures) above(lines []line) {
 	for n := 1; n <= min(blockLines, len(lines)); n++ {
 		l := &lines[len(lines)-n]

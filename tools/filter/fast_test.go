@@ -65,7 +65,7 @@ func TestCharacters(t *testing.T) {
 	}
 }
 
-// plainEvent is what the decoder says of a line.
+// plainEvent returns what the decoder says of a line.
 func plainEvent(line string) (action, pkg, test string, ok bool) {
 	var e struct{ Action, Package, Test, Output string }
 	ok = json.Unmarshal([]byte(line), &e) == nil

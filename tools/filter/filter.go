@@ -1,18 +1,18 @@
-// Package filter condenses what shell commands print before a model reads it: declarative rules (seed 003, "Output
-// Filter Pipeline"), chosen by the command, drop noise and keep what matters.
+// Package filter shortens the output of shell commands before a model reads it. Declarative rules (seed 003, "Output
+// Filter Pipeline"), selected by the command, drop noise and keep what matters.
 //
-// Three laws bind every rule, also those of a user's file; the engine enforces them whatever a strategy does:
+// Three laws hold for every rule, including those of a user's file. The engine enforces them whatever a strategy does:
 //
-//  1. A failure is never hidden. When the exit code is not zero, unknown, or says nothing about the command (a pipe,
-//     "|| true"), every line that looks like a failure survives, with its block (failures), and the text does not read
-//     as success.
-//  2. The output is never larger than the sanitised input, in bytes, characters and lines; else the sanitised input is
-//     given back. What is appended about credentials comes on top.
-//  3. Nothing is lost without saying so: Output.Dropped tells the caller to keep the raw text.
+//  1. A failure is never hidden. When the exit code is not zero, is unknown, or says nothing about the command (a pipe,
+//     "|| true"), every line that looks like a failure is kept with its block (failures), and the text does not look
+//     like success.
+//  2. The output is never larger than the sanitised input, in bytes, characters and lines; otherwise the result is the
+//     sanitised input. A warning about credentials is added to that.
+//  3. Nothing is lost silently: Output.Dropped tells the caller to keep the raw text.
 //
-// Several matching rules run one after the other, in the order of the file, each on what the one before left. A rule
-// that finds nothing to do has no say in the confidence, so that it cannot spoil that of another one; among the others
-// the worst counts; when none did anything it is Fallback.
+// Several matching rules run one after the other, in the order of the file, each on the result of the previous one. A
+// rule that finds nothing to do does not affect the confidence. Among the others, the lowest confidence counts; if no
+// rule did anything, it is Fallback.
 package filter
 
 import (
@@ -24,13 +24,13 @@ import (
 	"github.com/zephbot/zephbot/policy/redact"
 )
 
-// Options configure an Engine. The zero value is the built-in rules without a credential scan.
+// Options configure an Engine. The zero value uses the built-in rules and no credential scan.
 type Options struct {
-	// Rules replace the built-in ones; nil = built-in. See Load.
+	// Rules replace the built-in rules; nil = built-in. See Load.
 	Rules *Rules
-	// Disabled turns all rules and the sanitising off.
+	// Disabled turns off all rules and the sanitising.
 	Disabled bool
-	// Credentials counts the credentials in a text; nil = only those that a redactor has masked are counted.
+	// Credentials counts the credentials in a text; nil = only those that were already masked are counted.
 	Credentials func(text string) int
 	// Quiet leaves out the warning about credentials.
 	Quiet bool
@@ -44,35 +44,35 @@ type Engine struct {
 	credentials func(string) int
 }
 
-// compiled are rules that are ready to be used. Immutable.
+// compiled is a set of compiled rules. It is immutable.
 type compiled struct {
 	rules    []rule
-	commands *automaton // words of the rules' expressions, by place in the list; nil = every rule has to be tried
-	always   uint64     // bits of rules that have no words
+	commands *automaton // words of the rules' expressions, by index; nil = every rule has to be tried
+	always   uint64     // bits of rules without words
 	failures *failures
 	security *security
 }
 
-// Output is a filtered text and what was done.
+// Output is a filtered text with information about it.
 type Output struct {
-	// Text is the filtered text, with security lines that were dropped and the warning about credentials at its end.
+	// Text is the filtered text. Dropped security lines and the warning about credentials are at its end.
 	Text string
-	// Rules names the rules that matched, in order; empty = the text is sanitised only.
+	// Rules lists the rules that matched, in order; empty = the text is only sanitised.
 	Rules []string
 	// Level is None when no rule matched.
 	Level Confidence
-	// LinesIn and CharsIn measure the text as it came, LinesOut and CharsOut what came of it, without the warning about
+	// LinesIn and CharsIn measure the original text, LinesOut and CharsOut the filtered one without the warning about
 	// credentials. Chars are Unicode code points.
 	LinesIn, LinesOut, CharsIn, CharsOut int
-	// Dropped says that something of the text (besides terminal sequences and blank lines) is not in Text: keep the raw
-	// text.
+	// Dropped reports that Text lacks parts of the text other than terminal sequences and blank lines. The caller has
+	// to keep the raw text then.
 	Dropped bool
-	// Credentials is how many credentials the text holds, masked ones included.
+	// Credentials is the number of credentials in the text, including masked ones.
 	Credentials int
 }
 
-// NewEngine makes an engine. The built-in rules are compiled at the first text, since that takes milliseconds and more
-// than a megabyte which a service without commands never needs; a test finds what is wrong with them.
+// NewEngine returns an engine. The built-in rules are compiled for the first text, because that takes milliseconds and
+// more than a megabyte, which a service without commands never needs. A test detects errors in them.
 func NewEngine(o Options) *Engine {
 	return &Engine{
 		compiled: sync.OnceValue(func() *compiled { return compile(o.Rules) }),
@@ -80,7 +80,7 @@ func NewEngine(o Options) *Engine {
 	}
 }
 
-// compile makes rules ready; nil = the built-in ones.
+// compile compiles rules; nil = the built-in ones.
 func compile(rules *Rules) *compiled {
 	if rules == nil {
 		rules, _ = builtIn()
@@ -93,7 +93,7 @@ func compile(rules *Rules) *compiled {
 	}
 }
 
-// Filter condenses what command printed. A nil exit code (a signal, a time limit) counts as failure.
+// Filter shortens the output of a command. A nil exit code (a signal, a time limit) counts as failure.
 func (e *Engine) Filter(command string, exit *int, text string) Output {
 	out := Output{LinesIn: lineCount(text), CharsIn: characters(text)}
 	if e.disabled {
@@ -109,7 +109,8 @@ func (e *Engine) Filter(command string, exit *int, text string) Output {
 	return out
 }
 
-// Stats is the line for the person who watches, "" when no lines were removed (seed 003). The share is one of lines.
+// Stats returns a line for the person who watches; "" when no lines were removed (seed 003). The percentage refers to
+// lines.
 func (o Output) Stats() string {
 	if o.LinesOut >= o.LinesIn {
 		return ""
@@ -159,7 +160,7 @@ func (e *Engine) condense(command string, exit *int, text string, out *Output) {
 	}
 	lines, level = e.enforce(j, c.lines, lines, level)
 	out.Text, out.Level = join(lines), level
-	if strings.TrimSpace(out.Text) == "" { // an empty text would read as a command that printed nothing
+	if strings.TrimSpace(out.Text) == "" { // an empty text would look as if the command had printed nothing
 		out.Text = fmt.Sprintf("(%d noise lines removed)", len(c.lines))
 	}
 	sane := text
@@ -173,8 +174,8 @@ func (e *Engine) condense(command string, exit *int, text string, out *Output) {
 	}
 }
 
-// blanksOf says what becomes of blank lines: nothing when no rule knows more of the output than its progress, and in a
-// diff a run of them stays, since they are lines of a file.
+// blanksOf returns how blank lines are treated. They are kept when no rule knows more about the output than its
+// progress. In a diff, runs of them are kept because they are lines of a file.
 func blanksOf(rules []*rule) blankLines {
 	for i := range rules {
 		if _, diff := rules[i].strategy.(gitDiff); diff {
@@ -189,15 +190,15 @@ func blanksOf(rules []*rule) blankLines {
 	return blanksStay
 }
 
-// larger compares bytes, lines and characters.
+// larger reports whether a is larger than b in bytes, lines or characters.
 func larger(a, b string) bool {
 	if len(a) > len(b) || strings.Count(a, "\n") > strings.Count(b, "\n") {
 		return true
 	}
-	return len(a) > len(b)/utf8.UTFMax && characters(a) > characters(b) // a character has so many bytes at most
+	return len(a) > len(b)/utf8.UTFMax && characters(a) > characters(b) // a character has at most UTFMax bytes
 }
 
-// characters is utf8.RuneCountInString, faster for text that is mostly ASCII: eight bytes at a time.
+// characters is utf8.RuneCountInString, but faster for text that is mostly ASCII: it reads eight bytes at a time.
 func characters(s string) int {
 	n := 0
 	for len(s) >= 8 {
@@ -212,7 +213,7 @@ func characters(s string) int {
 	return n + utf8.RuneCountInString(s)
 }
 
-// guard marks what has to survive.
+// guard marks the lines that must be kept.
 func (e *Engine) guard(j *job, r reading) {
 	failed := j.failed()
 	if !j.guarded() {
@@ -238,8 +239,8 @@ func (e *Engine) guard(j *job, r reading) {
 	}
 }
 
-// enforce puts back what had to survive and is gone, says that a run failed when nothing else does, and appends dropped
-// security lines.
+// enforce restores lines that must be kept and were dropped, states that a run failed if nothing else does, and appends
+// dropped security lines.
 func (e *Engine) enforce(j *job, in, lines []line, level Confidence) ([]line, Confidence) {
 	there := j.covered
 	if there == nil {
@@ -267,7 +268,7 @@ func (e *Engine) enforce(j *job, in, lines []line, level Confidence) ([]line, Co
 	return lines, level
 }
 
-// putBack merges lost lines into the others by their place in the input.
+// putBack merges lost lines into the others, by their position in the input.
 func putBack(lines, lost []line) []line {
 	out := make([]line, 0, len(lines)+len(lost))
 	for i := range lines {
@@ -279,7 +280,7 @@ func putBack(lines, lost []line) []line {
 	return append(out, lost...)
 }
 
-// warn counts credentials and says so, without a value.
+// warn counts credentials and adds a warning that contains no value.
 func (e *Engine) warn(text string, out *Output) {
 	if e.quiet {
 		return

@@ -22,7 +22,7 @@ func numbered(n int) string {
 	return b.String()
 }
 
-// user is an engine with one rule for the command "x".
+// user returns an engine with one rule for the command "x".
 func user(t *testing.T, strategy string) *filter.Engine {
 	t.Helper()
 	rules, problems := load(t, "[[rules]]\nname = \"r\"\nmatch = { prefix = \"x\" }\nstrategy = "+strategy+"\n")

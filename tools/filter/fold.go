@@ -5,17 +5,17 @@ import (
 	"strings"
 )
 
-// leastFold is from how many lines on that differ in numbers only a run is folded.
+// leastFold is the number of lines that differ only in numbers from which a run is folded.
 const leastFold = 4
 
-// fold writes a run of lines that differ only in counters, times, percentages, sizes, durations and digests as its
-// first line, a count, and its last one.
+// fold replaces a run of lines that differ only in counters, times, percentages, sizes, durations and digests by its
+// first line, a count, and its last line.
 type fold struct {
-	// only lines that tell how far something is: with a percentage, a part of a whole, a size or a duration
+	// fold only lines that report progress: with a percentage, a part of a whole, a size or a duration
 	progress bool
 }
 
-func (fold) names() bool { return true } // what stands for the others stays
+func (fold) names() bool { return true } // the remaining lines represent the dropped ones
 
 func (f fold) apply(j *job) ([]line, Confidence) {
 	out := make([]line, 0, len(j.lines))
@@ -46,17 +46,18 @@ func (f fold) apply(j *job) ([]line, Confidence) {
 	return out, Partial
 }
 
-// folds says whether a line may go into a run. One that tells of a failure stays as it is.
+// folds reports whether a line may become part of a run. One that reports a failure may not.
 func (f fold) folds(l *line) bool {
 	body := l.body()
 	if l.keep || l.src < 0 || !numberAndWord(body) {
 		return false
 	}
-	// tests that passed have a summary of their own
+	// passed tests have a summary of their own
 	return !f.progress || tellsProgress(body) && !passes(l.hints(), body)
 }
 
-// numberAndWord says whether a line has a digit, and something besides numbers: without a word it is data.
+// numberAndWord reports whether a line contains a digit and also something other than numbers. Without a word it is
+// data.
 func numberAndWord(s string) bool {
 	at := 0
 	for at < len(s) && !digit(s[at]) {
@@ -74,8 +75,8 @@ func numberAndWord(s string) bool {
 	return false
 }
 
-// numberless writes s with every number and digest as one sign. A number takes what belongs to it along: 1.5, 12:30:01,
-// 0x1f, 3e-4, 7ms.
+// numberless appends s with every number and digest replaced by one sign. What belongs to a number is part of it: 1.5,
+// 12:30:01, 0x1f, 3e-4, 7ms.
 func numberless(buf []byte, s string) []byte {
 	for i := 0; i < len(s); {
 		if end := number(s, i); end > i {
@@ -87,7 +88,7 @@ func numberless(buf []byte, s string) []byte {
 		if b == '\t' {
 			b = ' '
 		}
-		if b != ' ' || len(buf) == 0 || buf[len(buf)-1] != ' ' { // columns move with the width of numbers
+		if b != ' ' || len(buf) == 0 || buf[len(buf)-1] != ' ' { // the width of columns changes with the numbers
 			buf = append(buf, b)
 		}
 		i++
@@ -95,12 +96,12 @@ func numberless(buf []byte, s string) []byte {
 	return buf
 }
 
-// number is where the number or digest ends that begins at i; i = none does.
+// number returns the end of the number or digest that begins at i; i if there is none.
 func number(s string, i int) int {
 	if !digitOrHex(s[i]) {
 		return i
 	}
-	if i > 0 && letter(s[i-1]) { // v12, worker3: the digits alone
+	if i > 0 && letter(s[i-1]) { // v12, worker3: only the digits
 		return i + len(s[i:]) - len(strings.TrimLeft(s[i:], "0123456789"))
 	}
 	end, digits := i, false
@@ -115,7 +116,7 @@ func number(s string, i int) int {
 	return unit(s, end)
 }
 
-// unit is where a unit of time or size ends that follows a number: 999ms and 1.1s are the same.
+// unit returns the end of a unit of time or size after a number: 999ms and 1.1s compare as equal.
 func unit(s string, at int) int {
 	end := at
 	for end < len(s) && letter(s[end]) {
@@ -131,7 +132,7 @@ func unit(s string, at int) int {
 
 func letter(b byte) bool { return lower(b) >= 'a' && lower(b) <= 'z' || b >= 0x80 }
 
-// tellsProgress says whether a line tells how far something is: 10%, 3/40, 3 of 40, 12 MB, 5 seconds, (1.2s).
+// tellsProgress reports whether a line reports progress: 10%, 3/40, 3 of 40, 12 MB, 5 seconds, (1.2s).
 func tellsProgress(s string) bool {
 	for i := 1; i < len(s); i++ {
 		if !digit(s[i-1]) || digit(s[i]) || s[i] == '.' {

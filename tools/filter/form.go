@@ -6,11 +6,11 @@ import (
 	"unicode/utf8"
 )
 
-// maxWords is how many words a form may have.
+// maxWords is the maximum number of words of a form.
 const maxWords = 64
 
-// form is a regular expression that is nothing but words, perhaps after white space at the start of the line: most
-// patterns of rules are. It is matched without the regexp engine.
+// form is a regular expression that consists only of words, perhaps after white space at the start of the line, as most
+// patterns of rules do. It is matched without the regexp engine.
 type form struct {
 	anchored bool // ^
 	space    bool // \s* after it
@@ -18,7 +18,7 @@ type form struct {
 	words    []string
 }
 
-// formOf gives the form of an expression, or nil when it is none.
+// formOf returns the form of an expression, or nil if it has none.
 func formOf(re *syntax.Regexp) *form {
 	f := &form{words: []string{""}}
 	for _, sub := range f.peel(re) {
@@ -27,14 +27,14 @@ func formOf(re *syntax.Regexp) *form {
 		}
 	}
 	for _, w := range f.words {
-		if w == "" || f.space && strings.TrimLeft(w, " \t\f\r") != w { // spaces in the word would have to be shared out
+		if w == "" || f.space && strings.TrimLeft(w, " \t\f\r") != w { // white space in the word would overlap with \s*
 			return nil
 		}
 	}
 	return f
 }
 
-// peel takes off what stands around the words.
+// peel removes what surrounds the words.
 func (f *form) peel(re *syntax.Regexp) []*syntax.Regexp {
 	subs := []*syntax.Regexp{re}
 	if re.Op == syntax.OpConcat {
@@ -56,7 +56,7 @@ func whiteSpace(re *syntax.Regexp) bool {
 	return re.Op == syntax.OpCharClass && re.String() == `[\t\n\f\r ]`
 }
 
-// expand lists all texts that an expression matches; nil when they are not few and finite.
+// expand returns all texts that an expression matches; nil when there are too many or infinitely many.
 func expand(re *syntax.Regexp) []string {
 	switch re.Op {
 	case syntax.OpEmptyMatch:
@@ -98,7 +98,7 @@ func expand(re *syntax.Regexp) []string {
 	}
 }
 
-// expandClass lists the characters of a small class.
+// expandClass returns the characters of a small class.
 func expandClass(ranges []rune) []string {
 	var out []string
 	for i := 0; i+1 < len(ranges); i += 2 {
@@ -124,7 +124,7 @@ func times(a, b []string) []string {
 	return out
 }
 
-// trimSpace takes white space off the beginning of a line.
+// trimSpace removes white space at the beginning of a line.
 func trimSpace(s string) string {
 	for s != "" && (s[0] == ' ' || s[0] == '\t' || s[0] == '\f' || s[0] == '\r') {
 		s = s[1:]
@@ -157,7 +157,8 @@ func (f *form) match(s string) bool {
 	return false
 }
 
-// firstBytes marks the bytes that a match of an expression can begin with. nullable says that it can match nothing.
+// firstBytes marks the bytes with which a match of an expression can begin. nullable reports that it can match the
+// empty text.
 func firstBytes(re *syntax.Regexp, set *[256]bool) (nullable bool) {
 	switch re.Op {
 	case syntax.OpLiteral:
@@ -228,7 +229,7 @@ func all(set *[256]bool) {
 	}
 }
 
-// begins says whether an expression matches at the start of the text only.
+// begins reports whether an expression matches only at the start of the text.
 func begins(re *syntax.Regexp) bool {
 	switch re.Op {
 	case syntax.OpBeginText:

@@ -11,7 +11,7 @@ type gitDiff struct{ most int }
 
 func (gitDiff) names() bool { return false }
 
-// fileDiff is the part of a diff that is about one file.
+// fileDiff is the part of a diff about one file.
 type fileDiff struct {
 	name       string
 	from, body int // first line, and first line of the hunks
@@ -67,7 +67,7 @@ func (d gitDiff) apply(j *job) ([]line, Confidence) {
 	return out, Full
 }
 
-// counts is the last line of git diff --stat.
+// counts returns a line like the last one of git diff --stat.
 func counts(files []fileDiff) string {
 	plus, minus := 0, 0
 	for _, f := range files {
@@ -76,7 +76,7 @@ func counts(files []fileDiff) string {
 	return fmt.Sprintf("%d files changed, %d insertions(+), %d deletions(-)", len(files), plus, minus)
 }
 
-// upTo keeps the first lines, and of the others those that have to survive.
+// upTo keeps the first lines, and among the rest those that must be kept.
 func upTo(lines []line, room int) (kept []line, left int) {
 	kept = append(kept, lines[:room]...)
 	for _, l := range lines[room:] {
@@ -89,7 +89,7 @@ func upTo(lines []line, room int) (kept []line, left int) {
 	return kept, left
 }
 
-// diffFiles finds the files of a diff, also of a combined one.
+// diffFiles returns the files of a diff, which may be a combined one.
 func diffFiles(lines []line) []fileDiff {
 	var files []fileDiff
 	for i := range lines {
@@ -130,7 +130,7 @@ func (f *fileDiff) end(at int) {
 	}
 }
 
-// diffName is the name of the file in "diff --git a/x b/x".
+// diffName returns the name of the file in "diff --git a/x b/x".
 func diffName(head string) string {
 	if i := strings.LastIndex(head, " b/"); i >= 0 {
 		return head[i+3:]
@@ -138,7 +138,7 @@ func diffName(head string) string {
 	return head[strings.LastIndexByte(head, ' ')+1:]
 }
 
-// generated says whether people seldom read the changes of a file: they go first when a diff is too long.
+// generated reports whether the changes of a file are rarely read: they are dropped first when a diff is too long.
 func generated(name string) bool {
 	switch path.Base(name) {
 	case "package-lock.json", "yarn.lock", "pnpm-lock.yaml", "Cargo.lock", "go.sum", "poetry.lock", "uv.lock",

@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// maxNames is how many files of one section git_status names.
+// maxNames is how many files git_status lists per section.
 const maxNames = 40
 
-// gitStatus writes git status in a compact form that keeps the branch and the sections (seed 003).
+// gitStatus converts git status to a compact form with the branch and the sections (seed 003).
 type gitStatus struct{}
 
 func (gitStatus) names() bool { return false }
@@ -45,12 +45,12 @@ func (gitStatus) apply(j *job) ([]line, Confidence) {
 type status struct {
 	out      []line
 	sections []section
-	current  string // title of the section of the long form that we are in
+	current  string // title of the current section of the long form
 	dropped  int
-	cut      bool // not all files are named
+	cut      bool // not all files are listed
 }
 
-// take reads a line; false = it stays as it is.
+// take handles a line; false = it is kept as it is.
 func (s *status) take(body string, foreign bool) bool {
 	if foreign {
 		return false
@@ -79,7 +79,7 @@ func (s *status) take(body string, foreign bool) bool {
 	return false
 }
 
-// longTitle is the short title of a section of the long form.
+// longTitle returns the short title for a section of the long form.
 func longTitle(body string) string {
 	switch body {
 	case "Changes to be committed:":
@@ -96,7 +96,7 @@ func longTitle(body string) string {
 	return ""
 }
 
-// longName turns "modified:   a.go" into "M a.go".
+// longName converts "modified: a.go" to "M a.go".
 func longName(s string) string {
 	for _, kind := range []struct{ long, short string }{
 		{"modified:", "M"},
@@ -113,7 +113,7 @@ func longName(s string) string {
 	return s
 }
 
-// short reads a line of the short form: "XY name".
+// short handles a line of the short form: "XY name".
 func (s *status) short(body string) bool {
 	if len(body) < 4 || body[2] != ' ' || body[3] == ' ' || strings.Trim(body[:2], "MADRCTU?! ") != "" ||
 		body[:2] == "  " {
@@ -150,7 +150,7 @@ func (s *status) add(title, name string) {
 	s.sections = append(s.sections, section{title, []string{name}})
 }
 
-// flush writes the sections that were read: "staged (2): M a, M b".
+// flush writes the sections read so far: "staged (2): M a, M b".
 func (s *status) flush() {
 	for _, sec := range s.sections {
 		names := sec.names
@@ -165,7 +165,7 @@ func (s *status) flush() {
 	s.sections = nil
 }
 
-// grouped writes the kind once for neighbours: "M a", "b", "c".
+// grouped writes the kind once for successive names: "M a", "b", "c".
 func grouped(names []string) []string {
 	out := make([]string, len(names))
 	last := ""

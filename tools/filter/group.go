@@ -6,36 +6,36 @@ import (
 	"strings"
 )
 
-// groupByRule writes diagnostics (Clippy's warnings) as one block per lint rule: its message and its places (seed 003).
-// Errors stay whole.
+// groupByRule writes diagnostics (Clippy's warnings) as one block per lint rule, with its message and its locations
+// (seed 003). Errors are kept whole.
 type groupByRule struct {
 	location, rule pattern
 }
 
-// it takes blocks of warnings that it recognised; every other line stays
+// it drops only blocks of warnings that it recognises
 func (groupByRule) names() bool { return true }
 
-// finding is one rule and where it was broken.
+// finding is one rule and the places where it was violated.
 type finding struct {
 	rule, message string
 	places        []string
 }
 
-// grouping is a walk over the lines.
+// grouping is a pass over the lines.
 type grouping struct {
 	groupByRule
 	out      []line
 	found    []finding
 	byRule   map[string]int
-	message  string // of the diagnostic that we are in
-	place    string // not yet counted
-	first    int    // where the groups go
-	block    []line // lines of the diagnostic that we are in
+	message  string // of the current diagnostic
+	place    string // not counted yet
+	first    int    // where the groups are inserted
+	block    []line // lines of the current diagnostic
 	known    map[string]string
 	warnings int
 	noise    int
-	counted  bool        // the diagnostic that we are in has been counted
-	cover    func(int32) // says that a line stands in a group
+	counted  bool        // the current diagnostic has been counted
+	cover    func(int32) // reports that a group contains a line
 }
 
 func (g groupByRule) apply(j *job) ([]line, Confidence) {
@@ -68,7 +68,7 @@ func errorHead(body string) bool {
 	return strings.HasPrefix(body, "error[") || strings.HasPrefix(body, "error:")
 }
 
-// take reads one line.
+// take handles one line.
 func (g *grouping) take(l *line, body string) {
 	head := strings.HasPrefix(body, "warning:")
 	switch {
@@ -85,7 +85,7 @@ func (g *grouping) take(l *line, body string) {
 	if head {
 		text := strings.TrimSpace(strings.TrimPrefix(body, "warning:"))
 		if strings.HasPrefix(text, "`") && strings.Contains(text, ") generated ") {
-			g.noise++ // the count is said again below
+			g.noise++ // the count is repeated below
 			return
 		}
 		g.message = text
@@ -93,7 +93,7 @@ func (g *grouping) take(l *line, body string) {
 	g.sort(l, body)
 }
 
-// sort finds out what a line says of the diagnostic that we are in.
+// sort determines what a line says about the current diagnostic.
 func (g *grouping) sort(l *line, body string) {
 	place, rule := g.location.re.FindStringSubmatch(body), g.rule.re.FindStringSubmatch(body)
 	if place != nil && g.counted && g.message == "" {
@@ -117,10 +117,10 @@ func (g *grouping) sort(l *line, body string) {
 	}
 }
 
-// inside says whether a diagnostic has begun.
+// inside reports whether a diagnostic has begun.
 func (g *grouping) inside() bool { return g.message != "" || len(g.block) > 0 }
 
-// stepOfCargo is a step of a build that succeeded.
+// stepOfCargo reports whether a line is a step of a successful build.
 func stepOfCargo(t string) bool {
 	return cargoNoise(t) || strings.HasPrefix(t, "Running ")
 }
@@ -132,7 +132,7 @@ func group(m []string) string {
 	return m[0]
 }
 
-// clippyLink is the lint in a help line with Clippy's address.
+// clippyLink returns the lint named by a help line with a link to Clippy.
 func clippyLink(body string) string {
 	if !strings.Contains(body, "rust-clippy/") {
 		return ""
@@ -140,7 +140,7 @@ func clippyLink(body string) string {
 	return "clippy::" + body[strings.LastIndexByte(body, '#')+1:]
 }
 
-// close ends a diagnostic. One without a rule of its own has that of an earlier one with the same message.
+// close ends a diagnostic. Without a rule of its own, it gets that of an earlier one with the same message.
 func (g *grouping) close() {
 	if g.place != "" {
 		rule := g.known[g.message]
@@ -153,22 +153,21 @@ func (g *grouping) close() {
 		switch l := &g.block[i]; {
 		case g.counted && (!l.keep || ofRustc(l.body())):
 			g.cover(l.src)
-		case g.counted: // it stands among the warnings and is none: the engine puts it back
-		default: // no place was found in it: it is no diagnostic that we know
+		case g.counted: // it is among the warnings without being one: the engine restores it
+		default: // without a location it is not a diagnostic that we know
 			g.out = append(g.out, g.block[i])
 		}
 	}
 	g.block, g.message, g.counted = g.block[:0], "", false
 }
 
-// ofRustc says whether a line has the form of a part of a diagnostic of rustc: its head, its place, its excerpt, its
-// notes.
+// ofRustc reports whether a line has the form of a part of a rustc diagnostic: head, location, excerpt, notes.
 func ofRustc(body string) bool {
 	t := strings.TrimLeft(body, " 0123456789")
 	return begin(t, "warning: ", "--> ", "::: ", "|", "= ", "...", "note: ", "help: ")
 }
 
-// count notes the diagnostic that we are in under a rule.
+// count adds the current diagnostic to a rule.
 func (g *grouping) count(rule string) {
 	if g.first < 0 {
 		g.first = len(g.out)
@@ -176,7 +175,7 @@ func (g *grouping) count(rule string) {
 	if g.known[g.message] == "" {
 		g.known[g.message] = rule
 	}
-	if rule == "other" { // without a rule the message is all there is
+	if rule == "other" { // without a rule there is only the message
 		rule = g.message
 	}
 	i, ok := g.byRule[rule]
@@ -195,7 +194,7 @@ func (g *grouping) count(rule string) {
 	g.place, g.counted = "", true
 }
 
-// groups writes what was found, sorted by rule.
+// groups writes the findings, sorted by rule.
 func (g *grouping) groups() []line {
 	slices.SortStableFunc(g.found, func(a, b finding) int { return strings.Compare(a.rule, b.rule) })
 	var out []line

@@ -2,17 +2,17 @@ package filter
 
 import "strings"
 
-// opening says what a line opens.
+// opening says which kind of block a line opens.
 type opening uint8
 
 const (
 	opensNothing opening = iota
 	opensShort           // a message: up to the next blank line
-	opensLong            // the report of a test, a trace: up to the next line that passes
-	opensBoth            // Go's --- FAIL: also what stands above it
+	opensLong            // the report of a test, or a trace: up to the next passing line
+	opensBoth            // Go's --- FAIL: also what is above it
 )
 
-// opens says whether a line is the head of a failure, whose lines belong to it.
+// opens returns which kind of block of a failure a line opens.
 func opens(s string) opening {
 	t := trimBlanks(s)
 	if len(t) < 3 {
@@ -45,7 +45,7 @@ func opens(s string) opening {
 	return opensNothing
 }
 
-// numbered is the head of a failure as mocha and rspec write it: "  1) name".
+// numbered reports whether a line is the head of a failure in the form of mocha and rspec: " 1) name".
 func numbered(t string) bool {
 	i := 0
 	for i < len(t) && t[i] >= '0' && t[i] <= '9' {
@@ -54,7 +54,7 @@ func numbered(t string) bool {
 	return i > 0 && i < 4 && strings.HasPrefix(t[i:], ") ")
 }
 
-// note says whether a line was written by the shell around the output: these always survive.
+// note reports whether the shell tool wrote a line around the output. Such lines are always kept.
 func note(s string) bool {
 	if s == "" || s[0] != '[' {
 		return false

@@ -2,25 +2,25 @@ package filter
 
 import "fmt"
 
-// job is one text on its way through the rules that match.
+// job is one text while the matching rules are applied.
 type job struct {
-	lines    []line // what the stages before left
+	lines    []line // the result of the rules so far
 	exit     *int
-	doubt    bool // exit code 0 does not say that the command succeeded
-	limited  bool // other commands printed into the text: only lines that a rule names may go
-	named    int  // lines that look like a failure; counted only when guarded
+	doubt    bool // exit code 0 does not mean that the command succeeded
+	limited  bool // other commands also printed into the text: only lines that a rule names may be dropped
+	named    int  // lines that look like a failure; counted only if guarded
 	failures *failures
-	covered  []bool // lines of the input that stand in the output as the repetition of another one
+	covered  []bool // lines of the input that the output contains in merged form
 	total    int    // lines of the input
 }
 
-// failed says whether the run is known to have failed. Without an exit code it has.
+// failed reports whether the run failed. A run without an exit code counts as failed.
 func (j *job) failed() bool { return j.exit == nil || *j.exit != 0 }
 
-// guarded says whether lines of failure have to survive.
+// guarded reports whether lines of failure must be kept.
 func (j *job) guarded() bool { return j.failed() || j.doubt }
 
-// blind says that the run failed and no line says why: then only what a rule names as noise may go.
+// blind reports that the run failed and no line says why. Only what a rule names as noise may be dropped then.
 func (j *job) blind() bool { return j.failed() && j.named == 0 }
 
 func (j *job) cover(src int32) {
@@ -33,7 +33,7 @@ func (j *job) cover(src int32) {
 	j.covered[src] = true
 }
 
-// verdict is the sentence about a failed run whose output does not say so.
+// verdict returns a sentence about a failed run whose output does not say that it failed.
 func (j *job) verdict() string {
 	if j.exit == nil {
 		return "(the command failed: it did not end by itself)"
@@ -41,12 +41,12 @@ func (j *job) verdict() string {
 	return fmt.Sprintf("(the command failed: exit code %d)", *j.exit)
 }
 
-// strategy shortens a text. It must not change j.lines, and gives Fallback when it found nothing to do. Line order is
-// the input's.
+// strategy shortens a text. It must not change j.lines, must keep the order of lines, and returns Fallback if it found
+// nothing to do.
 type strategy interface {
 	apply(j *job) ([]line, Confidence)
-	// names says whether it drops only lines that are named by patterns or recognised one by one, so that foreign lines
-	// in the text are safe.
+	// names reports whether the strategy drops only lines that are named by patterns or recognised one by one, so that
+	// foreign lines in the text are safe.
 	names() bool
 }
 

@@ -91,7 +91,7 @@ func drawText(t *rapid.T) string {
 	return strings.Join(lines, "\n")
 }
 
-// sane is the text as rules get it.
+// sane returns the text as rules get it.
 func sane(e *filter.Engine, exit *int, text string) string {
 	return e.Filter("nothing", exit, text).Text
 }

@@ -2,7 +2,7 @@ package filter
 
 import "fmt"
 
-// drop removes lines by patterns: strip_noise, and keep_matching with invert.
+// drop removes lines by patterns. It implements strip_noise, and keep_matching with invert.
 type drop struct {
 	patterns *patterns
 	invert   bool // drop what does not match
@@ -29,14 +29,14 @@ func (d drop) apply(j *job) ([]line, Confidence) {
 	return kept, Full
 }
 
-// truncate keeps the beginning and the end.
+// truncate keeps the beginning and the end of a text.
 type truncate struct{ most, head, tail int }
 
 func (truncate) names() bool { return false }
 
 func (t truncate) apply(j *job) ([]line, Confidence) {
 	most, head, tail := t.most, t.head, t.tail
-	if j.blind() { // the reason may stand anywhere: show far more, most of all of the end
+	if j.blind() { // the reason may be anywhere: show far more, especially of the end
 		most, head, tail = max(most, 200), max(head, 40), max(tail, 120)
 	}
 	lines, cut := shorten(j.lines, most, head, tail)
@@ -46,7 +46,8 @@ func (t truncate) apply(j *job) ([]line, Confidence) {
 	return lines, Partial
 }
 
-// shorten keeps head and tail lines of more than most, and between them those that have to survive.
+// shorten keeps the first head and the last tail lines of a text with more than most lines, and between them the lines
+// that must be kept.
 func shorten(lines []line, most, head, tail int) ([]line, bool) {
 	if len(lines) <= most {
 		return lines, false
@@ -55,7 +56,7 @@ func shorten(lines []line, most, head, tail int) ([]line, bool) {
 	gap := 0
 	flush := func(next int) {
 		switch {
-		case gap == 1: // a marker is no shorter
+		case gap == 1: // a marker would not be shorter
 			out = append(out, lines[next-1])
 		case gap > 1:
 			out = append(out, omitted(gap))
@@ -78,11 +79,11 @@ func shorten(lines []line, most, head, tail int) ([]line, bool) {
 
 func omitted(n int) line { return written(fmt.Sprintf("(%d lines omitted)", n)) }
 
-// annotated drops lines that carry an annotation: a prefix such as note: or help:, or a pattern.
+// annotated drops lines with an annotation: a prefix such as note: or help:, or a pattern.
 type annotated struct {
 	patterns *patterns
-	summary  *patterns // lines that always stay
-	most     int       // above so many lines what is left is shortened, when the run succeeded; 0 = never
+	summary  *patterns // lines that are always kept
+	most     int       // above this number of lines, the rest is shortened if the run succeeded; 0 = never
 	head     int
 	tail     int
 }

@@ -5,11 +5,12 @@ import (
 	"strings"
 )
 
-// listing shortens long lists of files: of each directory the first entries stay, the others are counted. It reads
-// paths (tar, find, unzip), also behind columns as tar -tv and unzip -l write them, and the blocks of ls -R.
+// listing shortens long lists of files. It keeps the first entries of each directory and counts the others. It
+// understands paths (tar, find, unzip), with or without columns before them (tar -tv, unzip -l), and the blocks of ls
+// -R.
 type listing struct{ most int }
 
-func (listing) names() bool { return true } // it takes entries of lists that it recognised
+func (listing) names() bool { return true } // it drops only entries that it recognises
 
 func (s listing) apply(j *job) ([]line, Confidence) {
 	out := make([]line, 0, len(j.lines)/4+8)
@@ -62,7 +63,7 @@ func (s listing) apply(j *job) ([]line, Confidence) {
 	return out, Partial
 }
 
-// headOfBlock is the directory in a line "./a/b:" of ls -R, "" for other lines.
+// headOfBlock returns the directory in a line "./a/b:" of ls -R; "" for other lines.
 func headOfBlock(body string) string {
 	name, ok := strings.CutSuffix(body, ":")
 	if !ok || name == "" || name[0] == ' ' || strings.Contains(name, ": ") {
@@ -71,7 +72,7 @@ func headOfBlock(body string) string {
 	return name
 }
 
-// folderOf is the directory of the path at the end of a line, "" without one.
+// folderOf returns the directory of the path at the end of a line; "" without one.
 func folderOf(body string) string {
 	at := len(body)
 	if arrow := strings.Index(body, " -> "); arrow > 0 {

@@ -2,7 +2,7 @@ package filter
 
 import "strings"
 
-// passes says whether a line with these words says that a test or a step passed, whatever its name holds.
+// passes reports whether a line says that a test or a step passed, whatever its name. hints are the words in the line.
 func passes(hints uint64, s string) bool {
 	t := trimBlanks(s)
 	if t == "" {
@@ -29,12 +29,12 @@ func passes(hints uint64, s string) bool {
 	return namedOK(hints, t)
 }
 
-// namedOK is a test of cargo, unittest or pytest that passed.
+// namedOK reports whether a line is about a passed test of cargo, unittest or pytest.
 func namedOK(hints uint64, t string) bool {
 	return hints&namedHint != 0 && (cargoOK(t) || unittestOK(t) || pytestOK(t))
 }
 
-// eventOK is an event of go test -json about something that went well, whatever the test is called.
+// eventOK reports whether a line is an event of go test -json about success, whatever the name of the test.
 func eventOK(t string) bool {
 	if !looksEvent(t) {
 		return false
@@ -45,7 +45,8 @@ func eventOK(t string) bool {
 		if begin(rest, `run"`, `start"`, `pass"`, `skip"`, `pause"`, `cont"`) {
 			return true
 		}
-		next := strings.Index(t[i+len(action)-1:], action) // its last quote may be the first of the next one
+		// its closing quote may be the opening quote of the next match
+		next := strings.Index(t[i+len(action)-1:], action)
 		if next < 0 {
 			break
 		}
@@ -58,22 +59,22 @@ func eventOK(t string) bool {
 		strings.HasPrefix(output, "=== NAME ") || strings.HasPrefix(output, "--- PASS: ") || strings.HasPrefix(output, "--- SKIP: ") || strings.HasPrefix(output, `ok  \t`))
 }
 
-// goOK is a package that passed: "ok  \tpath\t0.01s".
+// goOK reports whether a line is about a package that passed: "ok \tpath\t0.01s".
 func goOK(t string) bool {
 	return strings.HasPrefix(t, "ok  \t")
 }
 
-// cargoOK is "test a::b ... ok".
+// cargoOK matches "test a::b ... ok".
 func cargoOK(t string) bool {
 	return strings.HasPrefix(t, "test ") && (strings.HasSuffix(t, " ... ok") || strings.Contains(t, " ... ignored"))
 }
 
-// jestOK is "PASS src/a.test.js (5.1 s)".
+// jestOK matches "PASS src/a.test.js (5.1 s)".
 func jestOK(t string) bool {
 	return strings.HasPrefix(t, "PASS ") && !strings.ContainsAny(t, "✕✗") && len(strings.Fields(t)) <= 4
 }
 
-// begin says whether s begins with one of some texts.
+// begin reports whether s begins with one of the texts.
 func begin(s string, heads ...string) bool {
 	for _, h := range heads {
 		if strings.HasPrefix(s, h) {
@@ -83,7 +84,7 @@ func begin(s string, heads ...string) bool {
 	return false
 }
 
-// tapOK is "ok 12 - name" or "ok 12 name".
+// tapOK matches "ok 12 - name" and "ok 12 name".
 func tapOK(t string) bool {
 	return strings.HasPrefix(t, "ok ") && len(t) > 3 && t[3] >= '0' && t[3] <= '9' && !strings.Contains(t, "# TODO")
 }
@@ -94,13 +95,13 @@ func nextestOK(t string) bool {
 		strings.HasPrefix(t, "START ") && strings.Contains(t, "::")
 }
 
-// unittestOK is "test_x (pkg.Class) ... ok".
+// unittestOK matches "test_x (pkg.Class) ... ok".
 func unittestOK(t string) bool {
 	return strings.HasSuffix(t, " ... ok") && strings.Contains(t, "(") || strings.Contains(t, ") ... skipped ")
 }
 
-// pytestOK is a line of progress in which nothing failed: "tests/test_a.py ..s. [ 10%]" and "tests/test_a.py::test_x
-// PASSED [ 3%]".
+// pytestOK reports whether a line is progress without a failure: "tests/test_a.py ..s. [ 10%]" and
+// "tests/test_a.py::test_x PASSED [ 3%]".
 func pytestOK(t string) bool {
 	head := t
 	if strings.HasSuffix(t, "%]") {
@@ -127,7 +128,7 @@ func pytestOK(t string) bool {
 	return strings.HasSuffix(name, ".py") && dots != "" && strings.Trim(dots, ".sx") == ""
 }
 
-// cargoNoise is a step of a build: "   Compiling thiserror v1.0".
+// cargoNoise reports whether a line is a step of a build: "Compiling thiserror v1.0".
 func cargoNoise(t string) bool {
 	word, rest, ok := strings.Cut(t, " ")
 	if !ok || rest == "" {

@@ -9,24 +9,24 @@ import (
 )
 
 const (
-	// MaxPattern is the longest regular expression of a rule in bytes (seed 003).
+	// MaxPattern is the maximum length of a rule's regular expression in bytes (seed 003).
 	MaxPattern = 512
-	// maxProgram is how many instructions a compiled expression may have: about a MiB.
+	// maxProgram is the maximum number of instructions of a compiled expression: about a MiB.
 	maxProgram = 26_000
-	// maxNeed is how many words stand for one expression at most.
+	// maxNeed is the maximum number of words that represent one expression.
 	maxNeed = 32
 )
 
-// pattern is a regular expression with what every match of it contains.
+// pattern is a regular expression with conditions that hold for every match.
 type pattern struct {
 	re    *regexp.Regexp
-	need  []string // one of these stands in every match, in whatever case; nil = not known
-	blank bool     // it is ^\s*$, the most frequent one
-	form  *form    // it is words only; nil = not
+	need  []string // every match contains one of these, in any case; nil = not known
+	blank bool     // it is ^\s*$, the most frequent expression
+	form  *form    // set if it consists only of words
 	tree  *syntax.Regexp
-	// every lists words all of which stand in a match, in their own case; nil = not known.
+	// every match contains all of these, in this case; nil = not known
 	every []string
-	head  string // every match begins the line with it
+	head  string // every matching line begins with it
 }
 
 // newPattern compiles an expression within the limits.
@@ -54,7 +54,7 @@ func newPattern(expr string) (pattern, error) {
 	}, nil
 }
 
-// head is the text with which a line begins that an expression matches, where case counts; "" when that is not known.
+// head returns the text with which every matching line begins, where case matters; "" when it is not known.
 func head(re *syntax.Regexp) string {
 	if re.Op != syntax.OpConcat || len(re.Sub) < 2 || re.Sub[0].Op != syntax.OpBeginText {
 		return ""
@@ -65,7 +65,7 @@ func head(re *syntax.Regexp) string {
 	return ""
 }
 
-// every lists words all of which stand in every match, where case counts.
+// every returns words that all occur in every match, where case matters.
 func every(re *syntax.Regexp) []string {
 	if re.Op != syntax.OpConcat {
 		return nil
@@ -79,7 +79,7 @@ func every(re *syntax.Regexp) []string {
 	return words
 }
 
-// weight estimates the instructions that an expression compiles to.
+// weight estimates the number of instructions of a compiled expression.
 func weight(re *syntax.Regexp) int {
 	n := 1
 	switch re.Op {
@@ -97,7 +97,7 @@ func weight(re *syntax.Regexp) int {
 	return min(n, 1<<30)
 }
 
-// needed are words one of which stands in every match, or nil.
+// needed returns words of which one occurs in every match, or nil.
 func needed(re *syntax.Regexp) []string {
 	switch re.Op {
 	case syntax.OpLiteral:
@@ -129,7 +129,7 @@ func needed(re *syntax.Regexp) []string {
 	}
 }
 
-// best is the most telling of several conditions that all have to hold.
+// best returns the most selective of several conditions that must all hold.
 func best(subs []*syntax.Regexp) []string {
 	var chosen []string
 	short := func(words []string) int {
@@ -147,8 +147,8 @@ func best(subs []*syntax.Regexp) []string {
 	return chosen
 }
 
-// literal is the text of a literal. Where case does not count, letters that have a second form beyond ASCII (k, s)
-// split it: the longest piece is taken.
+// literal returns the text of a literal. If case does not matter, letters with a further form outside ASCII (k, s)
+// split it, and the result is the longest piece.
 func literal(re *syntax.Regexp) string {
 	if re.Flags&syntax.FoldCase == 0 {
 		return string(re.Rune)
@@ -187,13 +187,13 @@ func (p *pattern) match(s string) bool {
 	return p.re.MatchString(s)
 }
 
-// patterns are several expressions with one first look for all of them.
+// patterns are several expressions with a common prefilter.
 type patterns struct {
 	list  []pattern
-	first [256]uint64 // bits of expressions that match at the start only, by the first byte of the line
-	empty uint64      // of those that may match an empty line
-	look  *automaton  // the others, by their words; nil = there are none
-	loose uint64      // bits of others that have no words
+	first [256]uint64 // bits of expressions that match only at the start, by the first byte of the line
+	empty uint64      // bits of those that may match an empty line
+	look  *automaton  // finds the others by their words; nil = there are none
+	loose uint64      // bits of others without words
 }
 
 func newPatterns(exprs []string) (*patterns, error) {
@@ -224,7 +224,7 @@ func newPatterns(exprs []string) (*patterns, error) {
 	return p, nil
 }
 
-// start notes with which bytes a line begins that an expression matches.
+// start records the first bytes of lines that an expression matches.
 func (p *patterns) start(tree *syntax.Regexp, bit uint64) {
 	var set [256]bool
 	if firstBytes(tree, &set) {
@@ -238,7 +238,7 @@ func (p *patterns) start(tree *syntax.Regexp, bit uint64) {
 	}
 }
 
-// match says whether one of the expressions matches s.
+// match reports whether one of the expressions matches s.
 func (p *patterns) match(s string) bool {
 	if p == nil {
 		return false
@@ -255,7 +255,7 @@ func (p *patterns) match(s string) bool {
 	return hits != 0 && p.among(hits, s)
 }
 
-// among says whether one of the expressions with these bits matches s.
+// among reports whether one of the expressions with these bits matches s.
 func (p *patterns) among(hits uint64, s string) bool {
 	for i := range p.list {
 		if hits&(1<<min(i, 63)) != 0 && p.list[i].match(s) {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// transparent says whether a program runs another one whose output it passes on.
+// transparent reports whether a program runs another one and passes its output on.
 func transparent(name string) bool {
 	switch name {
 	case "env", "time", "timeout", "gtimeout", "nice", "ionice", "nohup", "stdbuf", "setsid", "sudo", "doas", "command",
@@ -16,7 +16,7 @@ func transparent(name string) bool {
 	return false
 }
 
-// shells says whether a program is a shell that takes a script with -c.
+// shells reports whether a program is a shell with the option -c for a script.
 func shells(name string) bool {
 	switch name {
 	case "bash", "sh", "zsh", "dash", "ksh", "ash":
@@ -25,7 +25,7 @@ func shells(name string) bool {
 	return false
 }
 
-// silent says whether a command prints nothing when it succeeds.
+// silent reports whether a command prints nothing when it succeeds.
 func silent(words []string) bool {
 	switch words[0] {
 	case "cd", "pushd", "popd", "export", "set", "unset", "shopt", "source", ".", "true", "false", ":", "umask",
@@ -46,7 +46,7 @@ func silent(words []string) bool {
 	return false
 }
 
-// lineStage says whether a stage of a pipe gives out only lines that came in, as they were.
+// lineStage reports whether a stage of a pipe outputs only unchanged lines of its input.
 func lineStage(words []string) bool {
 	args := words[1:]
 	switch words[0] {
@@ -62,7 +62,7 @@ func lineStage(words []string) bool {
 	return false
 }
 
-// changesLines says whether an option of grep makes it print something else than lines.
+// changesLines reports whether an option makes grep print something other than lines.
 func changesLines(w string) bool {
 	if strings.HasPrefix(w, "--") {
 		return w == "--count" || w == "--only-matching" || w == "--quiet" || w == "--files-with-matches" ||
@@ -71,8 +71,8 @@ func changesLines(w string) bool {
 	return strings.HasPrefix(w, "-") && strings.ContainsAny(w, "lqcon") && !strings.ContainsAny(w, "0123456789")
 }
 
-// searches says whether a program only lists what it finds: its lines name files and errors without reporting a failure
-// of its own.
+// searches reports whether a program only lists what it finds. File names and errors in its output do not mean that it
+// failed.
 func searches(words []string) bool {
 	switch words[0] {
 	case "grep", "egrep", "fgrep", "rg", "ag", "find", "fd", "fdfind", "locate", "ls", "tree", "du", "df", "ps", "tar",
@@ -84,7 +84,7 @@ func searches(words []string) bool {
 	return false
 }
 
-// unwrap takes off a runner of programs: python -m, npx, poetry run …; nil when there is none.
+// unwrap removes a runner: python -m, npx, poetry run …; nil when there is none.
 func unwrap(words []string) []string {
 	if len(words) < 2 {
 		return nil
@@ -116,7 +116,7 @@ func unwrap(words []string) []string {
 	return base(args[skip:])
 }
 
-// pythonModule reads python [options] -m module.
+// pythonModule parses python [options] -m module.
 func pythonModule(args []string) []string {
 	skip := 0
 	for skip < len(args) && strings.HasPrefix(args[skip], "-") && args[skip] != "-m" {
@@ -134,7 +134,7 @@ func pythonModule(args []string) []string {
 	return args[skip+1:]
 }
 
-// runner takes off "run [flags]".
+// runner removes "run [flags]".
 func runner(args []string, verb string) []string {
 	if args[0] != verb {
 		return nil
@@ -146,7 +146,7 @@ func runner(args []string, verb string) []string {
 	return base(args[skip:])
 }
 
-// nodeRunner reads pnpm exec jest, npm exec -- jest, yarn jest, pnpm vitest.
+// nodeRunner parses pnpm exec jest, npm exec -- jest, yarn jest, pnpm vitest.
 func nodeRunner(name string, args []string) []string {
 	if args[0] == "exec" || args[0] == "dlx" || args[0] == "x" {
 		skip := 1 + flags(args[1:], "-p --package -w --workspace")
@@ -171,7 +171,7 @@ func base(words []string) []string {
 	return words
 }
 
-// flags counts the options at the start; valued names those with a value of their own.
+// flags returns the number of leading options. valued lists those with a separate value.
 func flags(args []string, valued string) int {
 	i := 0
 	for i < len(args) && strings.HasPrefix(args[i], "-") {
@@ -186,7 +186,7 @@ func flags(args []string, valued string) int {
 	return i
 }
 
-// globals names the options with a value that a program takes before its subcommand.
+// globals returns the options with a value that a program accepts before its subcommand.
 func globals(name string) (valued string, known bool) {
 	switch name {
 	case "git":
@@ -209,7 +209,7 @@ func globals(name string) (valued string, known bool) {
 	return "", false
 }
 
-// withoutGlobals drops the options between a program and its subcommand: git -C dir status; nil when there are none.
+// withoutGlobals removes the options between a program and its subcommand: git -C dir status; nil when there are none.
 func withoutGlobals(words []string) []string {
 	if len(words) < 3 {
 		return nil

@@ -14,11 +14,11 @@ import (
 )
 
 const (
-	// FileName is the name of a file of rules beside a configuration.
+	// FileName is the name of a file of rules next to a configuration.
 	FileName = "filters.toml"
-	// MaxFile is from how many bytes on a file of rules is not read (seed 003).
+	// MaxFile is the size in bytes from which a file of rules is not read (seed 003).
 	MaxFile = 1 << 20
-	// maxRules bounds the rules of a file.
+	// maxRules limits the rules of a file.
 	maxRules = 1000
 )
 
@@ -28,7 +28,7 @@ var embedded string
 // Rules are rules in the order of their file.
 type Rules struct{ list []rule }
 
-// Names lists the rules in order.
+// Names returns the names of the rules in order.
 func (r *Rules) Names() []string {
 	names := make([]string, len(r.list))
 	for i := range r.list {
@@ -57,15 +57,15 @@ func (r *rule) matches(command string) bool {
 	}
 }
 
-// Problem is something wrong with a file of rules.
+// Problem describes an error in a file of rules.
 type Problem struct {
 	File string
-	Rule string // name of the rule, or "rule 3" when it has none; "" = the file as a whole
+	Rule string // name of the rule, or "rule 3" without one; "" = the whole file
 	What string
-	Do   string // what to do about it
+	Do   string // how to solve it
 }
 
-// String is the problem as one line.
+// String returns the problem as one line.
 func (p Problem) String() string {
 	where := p.File
 	if p.Rule != "" {
@@ -74,8 +74,8 @@ func (p Problem) String() string {
 	return where + ": " + p.What + "; " + p.Do
 }
 
-// Find says which file of rules to load: configured is a file, or a directory that holds filters.toml; without one it
-// is the one beside the configuration, if it exists. "" = the built-in rules.
+// Find returns the file of rules to load. configured is a file or a directory with filters.toml; without it, the result
+// is the file next to the configuration, if it exists, or "" for the built-in rules.
 func Find(configured, besideConfigDir string) string {
 	if configured != "" {
 		if info, err := os.Stat(configured); err == nil && info.IsDir() {
@@ -93,8 +93,8 @@ func Find(configured, besideConfigDir string) string {
 	return path
 }
 
-// Load reads a file of rules, which replaces the built-in ones; path "" is the built-in set. A rule that is wrong is
-// left out and named; a file that cannot be read as a whole gives the built-in rules and one problem.
+// Load reads a file of rules, which replaces the built-in ones; path "" is the built-in set. A rule with an error is
+// left out and reported. If the whole file is unusable, Load returns the built-in rules and one problem.
 func Load(path string) (*Rules, []Problem) {
 	if path == "" {
 		return builtIn()
@@ -142,7 +142,7 @@ func readFile(path string) (string, error) {
 	return string(raw), nil
 }
 
-// plain takes the path out of an error: it is said already.
+// plain removes the path from an error, because the path is already in the message.
 func plain(err error) error {
 	if e, ok := errors.AsType[*os.PathError](err); ok {
 		return e.Err
@@ -150,7 +150,7 @@ func plain(err error) error {
 	return err
 }
 
-// parse reads a file of rules. The error says why the file as a whole is of no use.
+// parse parses a file of rules. The error says why the whole file is unusable.
 func parse(text, file string) (*Rules, []Problem, error) {
 	var top map[string]any
 	if err := toml.Unmarshal([]byte(text), &top); err != nil {
@@ -223,7 +223,7 @@ func tables(v any) ([]map[string]any, error) {
 	return out, nil
 }
 
-// match chooses the rules for a command line. With limited only rules that name what they drop are in it.
+// match selects the rules for a command line. If limited, it selects only rules that name what they drop.
 func (e *compiled) match(r reading) (chosen []*rule, limited bool) {
 	limited = r.loose
 	likely := e.likely(r)
@@ -240,7 +240,7 @@ func (e *compiled) match(r reading) (chosen []*rule, limited bool) {
 	return chosen, limited
 }
 
-// commandWords makes the first look for the expressions of rules. Bit 63 is that of all further rules.
+// commandWords builds the prefilter for the expressions of rules. All rules from the 64th on share bit 63.
 func commandWords(rules []rule) (look *automaton, always uint64) {
 	words := make([][]string, min(len(rules), 64))
 	for i := range rules {
@@ -257,7 +257,7 @@ func commandWords(rules []rule) (look *automaton, always uint64) {
 	return look, always
 }
 
-// likely gives the bits of rules that may match one of the commands.
+// likely returns the bits of rules that may match one of the commands.
 func (e *compiled) likely(r reading) uint64 {
 	bits := e.always
 	if e.commands == nil || len(r.producers) == 0 {
@@ -272,8 +272,8 @@ func (e *compiled) likely(r reading) uint64 {
 	return bits
 }
 
-// fits says whether a rule is one for all commands that printed something. (A rule for one of several must not touch
-// what the others printed.)
+// fits reports whether a rule matches all commands that printed something. A rule for only some of them must not touch
+// the output of the others.
 func (r *rule) fits(cmd reading) bool {
 	if len(cmd.producers) == 0 {
 		return false

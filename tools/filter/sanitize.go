@@ -6,46 +6,46 @@ import (
 	"github.com/charmbracelet/x/ansi/parser"
 )
 
-// stderrMark is how the shell marks lines of the error stream.
+// stderrMark is the prefix with which the shell tool marks lines of standard error.
 const stderrMark = "[stderr] "
 
-// maxSequence is how many bytes a terminal control sequence may have. What does not end within them, or within its
-// line, is text: an open sequence must not hide what follows.
+// maxSequence is the maximum length of a terminal control sequence in bytes. A sequence that does not end within it, or
+// within its line, is treated as text, so that an open sequence cannot hide what follows.
 const maxSequence = 4096
 
-// line is one line of output on its way through the strategies.
+// line is one line of output while strategies are applied.
 type line struct {
-	text string // as it stands in the output
-	src  int32  // number of the sanitised line; -1 = written by a strategy
-	bits uint32 // what failures.words has found in its body; 0 = not looked at yet
-	off  uint8  // bytes of text before its body
+	text string // as in the output
+	src  int32  // index of the sanitised line; -1 = written by a strategy
+	bits uint32 // result of failures.words for its body; 0 = not scanned yet
+	off  uint8  // bytes of text before the body
 	keep bool   // no strategy may drop it
 }
 
-// body is what patterns see: without the mark of the error stream.
+// body returns what patterns see: the line without the mark of standard error.
 func (l *line) body() string { return l.text[l.off:] }
 
-// written makes a line that was not in the input.
+// written returns a line that was not in the input.
 func written(text string) line { return line{text: text, src: -1} }
 
 // clean is a sanitised text.
 type clean struct {
 	lines  []line
-	frames bool // something was overwritten by a carriage return
+	frames bool // something was overwritten after a carriage return
 	whole  bool // nothing had to be changed
 }
 
-// blankLines says what becomes of blank lines.
+// blankLines says how blank lines are treated.
 type blankLines uint8
 
 const (
 	blanksStay blankLines = iota
-	blankEnd              // those at the end go
-	blankRuns             // those at the end go, and several in a row become one
+	blankEnd              // drop those at the end
+	blankRuns             // drop those at the end, and keep one of several in a row
 )
 
-// sanitize strips terminal sequences, what a carriage return overwrote, and blank lines. hidden says of an overwritten
-// piece that it has to be seen all the same; nil = none.
+// sanitize removes terminal sequences, text overwritten after a carriage return, and blank lines. hidden reports that
+// an overwritten piece has to be shown anyway; nil = none.
 func sanitize(text string, blanksToo blankLines, hidden func(string) bool) clean {
 	collapse := blanksToo == blankRuns
 	c := clean{whole: true, lines: make([]line, 0, strings.Count(text, "\n")+1)}
@@ -103,7 +103,7 @@ func blank(s string) bool {
 	return true
 }
 
-// overwrite is what a terminal would show of a line in the end: what stands after the last carriage return.
+// overwrite returns what a terminal would finally show of a line: the text after the last carriage return.
 func (c *clean) overwrite(one string, hidden func(string) bool) string {
 	one = strings.TrimRight(one, "\r")
 	at := strings.LastIndexByte(one, '\r')
@@ -129,7 +129,7 @@ func (c *clean) overwrite(one string, hidden func(string) bool) string {
 	return mark + rest
 }
 
-// stripEscapes drops terminal control sequences (ECMA-48: CSI, OSC, DCS and the other strings, single escapes).
+// stripEscapes removes terminal control sequences (ECMA-48: CSI, OSC, DCS and other strings, single escapes).
 func stripEscapes(text string) string {
 	var b strings.Builder
 	b.Grow(len(text))
@@ -144,7 +144,8 @@ func stripEscapes(text string) string {
 	}
 }
 
-// sequence is the length of the control sequence that s begins with; of one that does not end, only its introducer.
+// sequence returns the length of the control sequence at the start of s. For one without an end, that is the length of
+// its introducer.
 func sequence(s string) int {
 	state := parser.EscapeState
 	limit := min(len(s), maxSequence)
@@ -159,7 +160,7 @@ func sequence(s string) int {
 			if inString && i+1 < limit && s[i+1] == '\\' {
 				return i + 2
 			}
-			return min(2, i) // a new sequence begins: this one is broken, its text stays
+			return min(2, i) // a new sequence begins: this one is broken and its text is kept
 		case inString && b == 0x07:
 			return i + 1
 		case inString && b >= 0x80:
@@ -176,7 +177,7 @@ func sequence(s string) int {
 	return min(2, len(s))
 }
 
-// join puts lines back together.
+// join joins lines.
 func join(lines []line) string {
 	size := max(0, len(lines)-1)
 	for i := range lines {

@@ -2,12 +2,12 @@ package filter
 
 import "fmt"
 
-// maxSecurity is how many different security lines are put back.
+// maxSecurity is how many different security lines are restored.
 const maxSecurity = 100
 
 const securityHeading = "Security lines:"
 
-// securityPatterns name lines that have to be seen whatever a rule drops (seed 003 and the newest list of it).
+// securityPatterns match lines that must be shown regardless of the rules (seed 003 and the newest list of it).
 func securityPatterns() []string {
 	return []string{
 		`warning: unused .*Result`, `warning:.*must be used`, `thread '.*' panicked at`, `warning:.*unsafe`,
@@ -22,7 +22,7 @@ func securityPatterns() []string {
 
 type security struct{ patterns *patterns }
 
-// newSecurity compiles the patterns, which are constant: a test holds that all of them are there.
+// newSecurity compiles the patterns. They are constant, and a test checks that all of them are present.
 func newSecurity() *security {
 	p, err := newPatterns(securityPatterns())
 	if err != nil {
@@ -31,7 +31,7 @@ func newSecurity() *security {
 	return &security{patterns: p}
 }
 
-// words are those by which the patterns are found in the pass that looks for words of a failure.
+// words returns the words by which the patterns are found in the same pass as the words of a failure.
 func (s *security) words() [][]string {
 	words := make([][]string, len(s.patterns.list))
 	for i := range s.patterns.list {
@@ -40,13 +40,13 @@ func (s *security) words() [][]string {
 	return words
 }
 
-// is says whether a line has to be seen.
+// is reports whether a line must be shown.
 func (s *security) is(f *failures, l *line) bool {
 	hits := f.words(l)>>wordKinds | s.patterns.loose
 	return hits != 0 && s.patterns.among(hits, l.body())
 }
 
-// restore appends the security lines of in that are not there, each once, under a heading.
+// restore appends the security lines of in that are missing in the result, each once, below a heading.
 func (s *security) restore(f *failures, in, lines []line, there []bool) []line {
 	seen := map[string]bool{}
 	more := 0

@@ -7,10 +7,10 @@ import (
 	"github.com/zephbot/zephbot/tools"
 )
 
-// Hooks are what the stage tells of its work.
+// Hooks receive information about the stage's work.
 type Hooks struct {
-	// Observe is called once for every result that went through the filter; may be nil. It must be safe for concurrent
-	// use and not block.
+	// Observe is called once for every result that was filtered; may be nil. It must be safe for concurrent use and
+	// must not block.
 	Observe func(Stats)
 }
 
@@ -24,8 +24,8 @@ type Stats struct {
 	Credentials       int
 }
 
-// New makes the stage. It changes Result.Text, and sets Whole when something was left out; the raw form stays as the
-// shell gave it.
+// New returns the stage. It changes Result.Text, and sets Whole when something was left out. The raw form is not
+// changed.
 func New(e *Engine, h Hooks) tools.Middleware {
 	return func(next tools.Handler) tools.Handler {
 		return func(ctx context.Context, call *tools.Call) (*tools.Result, error) {
@@ -41,7 +41,7 @@ func New(e *Engine, h Hooks) tools.Middleware {
 			}
 			exit := result.ExitCode
 			if result.Error && exit != nil && *exit == 0 {
-				exit = nil // it says that it failed: believe that
+				exit = nil // the result states a failure: believe it
 			}
 			out := e.Filter(args.Command, exit, result.Text)
 			if h.Observe != nil {
@@ -59,13 +59,13 @@ func New(e *Engine, h Hooks) tools.Middleware {
 	}
 }
 
-// ran says whether a command has run to its end and printed something: without an exit code and without a failure a
-// background run was started.
+// ran reports whether a command has run to its end and printed something. A result without exit code and failure means
+// that a background run was started.
 func ran(r *tools.Result) bool {
 	return r != nil && r.Text != "" && (r.ExitCode != nil || r.Error)
 }
 
-// show is the result with the filtered text; the tool's own may be shared.
+// show returns a copy of the result with the filtered text, because the original may be shared.
 func show(result *tools.Result, out Output) *tools.Result {
 	shown := *result
 	if shown.Whole == "" && out.Dropped {

@@ -16,7 +16,7 @@ import (
 	"github.com/zephbot/zephbot/tools/shell"
 )
 
-// said is the definition of a tool as the tool states it.
+// said returns the definition of a tool as the tool states it.
 func said(tool string) tools.Definition {
 	return tools.Definition{Name: tool, Says: act.Of(append(shell.Says(), file.Says()...), tool)}
 }

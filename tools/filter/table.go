@@ -9,8 +9,7 @@ import (
 	"strings"
 )
 
-// table reads the keys of a rule. The first thing that is wrong stays in err; every key that was asked for counts as
-// known.
+// table reads the keys of a rule. err is the first error. Every key that was read counts as known.
 type table struct {
 	values map[string]any
 	known  []string
@@ -99,7 +98,7 @@ func (t *table) patterns(key string) *patterns {
 	return p
 }
 
-// one reads a regular expression; "" = otherwise.
+// one reads a regular expression; otherwise is its default.
 func (t *table) one(key, otherwise string) pattern {
 	expr := t.text(key)
 	if expr == "" {
@@ -112,7 +111,7 @@ func (t *table) one(key, otherwise string) pattern {
 	return p
 }
 
-// sub reads a table inside.
+// sub reads a nested table.
 func (t *table) sub(key string) *table {
 	v, ok := t.take(key)
 	m, isTable := v.(map[string]any)
@@ -125,7 +124,7 @@ func (t *table) sub(key string) *table {
 	return &table{values: m}
 }
 
-// done gives the first thing that was wrong, unknown keys included.
+// done returns the first error, including unknown keys.
 func (t *table) done(what string) error {
 	if t.err != nil {
 		return t.err
@@ -161,7 +160,7 @@ func (t *table) rule(name string) (rule, error) {
 	return r, nil
 }
 
-// match reads what a rule is for: exactly one of exact, prefix and regex.
+// match reads what a rule applies to: exactly one of exact, prefix and regex.
 func (r *rule) match(t *table) {
 	if t.err != nil || t.values == nil {
 		return
@@ -270,7 +269,7 @@ func (t *table) compiled(key string, exprs []string) *patterns {
 	return p
 }
 
-// dedup reads what else does not count when lines are compared.
+// dedup reads the patterns of what is ignored when lines are compared.
 func (t *table) dedup() strategy {
 	var d dedup
 	v, given := t.take("normalize_patterns")

@@ -14,7 +14,7 @@ type event struct {
 	Output  string
 }
 
-// read decodes a line; false = it is no event.
+// read decodes a line; false = it is not an event.
 func (e *event) read(line string) bool {
 	if e.quick(line) {
 		return true
@@ -23,8 +23,8 @@ func (e *event) read(line string) bool {
 	return json.Unmarshal([]byte(line), e) == nil
 }
 
-// quick decodes a line as test2json writes it, but for Output, which nobody reads. What has another form, even one that
-// is as good, is left to the decoder.
+// quick decodes a line in the exact form of test2json, without Output, which is not needed. Any other form, even a
+// valid one, is left to the JSON decoder.
 func (e *event) quick(line string) bool {
 	rest, ok := strings.CutPrefix(line, "{")
 	for ok {
@@ -71,7 +71,7 @@ func (e *event) set(name, value string) {
 	}
 }
 
-// quoted takes a JSON string off the beginning of s, as it is written.
+// quoted splits a JSON string, still encoded, off the beginning of s.
 func quoted(s string) (text, rest string, ok bool) {
 	if s == "" || s[0] != '"' {
 		return "", "", false
@@ -89,10 +89,10 @@ func quoted(s string) (text, rest string, ok bool) {
 	return "", "", false
 }
 
-// plainEscapes says whether a JSON string has no escapes but those that name one character and \u with four digits.
+// plainEscapes reports whether the only escapes in a JSON string are those of one character and \u with four digits.
 func plainEscapes(s string) bool {
 	for i := strings.IndexByte(s, '\\'); i >= 0; {
-		switch s = s[i+1:]; { // quoted has seen to it that a byte follows
+		switch s = s[i+1:]; { // quoted has made sure that a byte follows
 		case strings.IndexByte(`"\/bfnrt`, s[0]) >= 0:
 			s = s[1:]
 		case s[0] == 'u' && len(s) > 4 && digitOrHex(s[1]) && digitOrHex(s[2]) && digitOrHex(s[3]) && digitOrHex(s[4]):
@@ -105,7 +105,7 @@ func plainEscapes(s string) bool {
 	return true
 }
 
-// escaped says whether a JSON string stands for another text than it is written as.
+// escaped reports whether a JSON string contains escapes.
 func escaped(s string) bool {
 	for i := range len(s) {
 		if s[i] == '\\' || s[i] >= utf8.RuneSelf {
@@ -115,10 +115,10 @@ func escaped(s string) bool {
 	return false
 }
 
-// id names a test of a package.
+// id identifies a test of a package.
 type id struct{ pkg, test string }
 
-// jsonEvents says whether a text is the output of go test -json.
+// jsonEvents reports whether a text is the output of go test -json.
 func jsonEvents(lines []line) bool {
 	n := 0
 	for i := range min(len(lines), 20) {
@@ -147,7 +147,7 @@ func (c *tally) event(e event) {
 	}
 }
 
-// events keeps, word for word, the events of tests and packages that failed, and every line that is no event.
+// events keeps, unchanged, the events of failed tests and packages, and every line that is not an event.
 func (t testSummary) events(j *job) ([]line, Confidence) {
 	failed := map[id]bool{}
 	list := make([]event, len(j.lines))

@@ -2,7 +2,7 @@ package filter
 
 import "strings"
 
-// python reads lines of pytest and unittest.
+// python handles lines of pytest and unittest.
 func (c *tally) python(t string) (kind, bool) {
 	switch {
 	case strings.HasPrefix(t, "=====") && strings.HasSuffix(t, "====="):
@@ -26,7 +26,7 @@ func (c *tally) python(t string) (kind, bool) {
 	return isLoose, false
 }
 
-// title reads a heading of pytest.
+// title handles a heading of pytest.
 func (c *tally) title(title string) (kind, bool) {
 	switch {
 	case strings.HasPrefix(title, "test session starts"):
@@ -52,7 +52,7 @@ func holds(s string, words ...string) bool {
 	return false
 }
 
-// script reads lines of jest, mocha, vitest and TAP.
+// script handles lines of jest, mocha, vitest and TAP.
 func (c *tally) script(t string) kind {
 	switch {
 	case strings.HasPrefix(t, "Tests:  "), strings.HasPrefix(t, "Test Suites:  "),
@@ -75,7 +75,7 @@ func (c *tally) script(t string) kind {
 	return isLoose
 }
 
-// yamlOfPassed marks what TAP tells of tests that passed: a block from --- to ... below their line.
+// yamlOfPassed marks the details that TAP prints below passed tests: a block from --- to ....
 func yamlOfPassed(lines []line, kinds []kind) {
 	inside := false
 	for i := 1; i < len(lines); i++ {

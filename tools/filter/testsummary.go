@@ -6,23 +6,23 @@ import (
 	"strings"
 )
 
-// loose lines are those that a test run printed and that no runner's form explains; so many of them are shown.
+// Limits for loose lines, which a test run printed and which have no known form.
 const (
 	looseHead = 20
 	looseTail = 20
-	looseMost = 60 // of a run that failed
+	looseMost = 60 // for a failed run
 )
 
 // testSummary keeps failures and the final summary of test runs and drops what passed (seed 003): cargo test, nextest,
 // go test (also -v and -json), pytest, unittest, jest, mocha, vitest, TAP.
 type testSummary struct {
-	most  int // failures that are shown whole; of further ones what names and explains them
-	trace int // lines below the head of a failure
+	most  int // failures that are kept whole; of others, only the lines that name and explain them
+	trace int // lines kept below the head of a failure
 }
 
-func (testSummary) names() bool { return true } // foreign lines stay; see looseHead
+func (testSummary) names() bool { return true } // foreign lines are kept; see looseHead
 
-// kind is what a line of a test run is.
+// kind classifies a line of a test run.
 type kind uint8
 
 const (
@@ -30,20 +30,20 @@ const (
 	isPass
 	isNoise
 	isSummary
-	isResult // cargo's "test result:", summed up
+	isResult // cargo's "test result:", which is added up
 	isGoOK
 )
 
-// tally is what was counted.
+// tally holds the counts.
 type tally struct {
-	recognised bool // a line that only a test runner writes
+	recognised bool // a line was seen that only a test runner writes
 	sums       [4]int
-	results    int  // of cargo that were summed up
-	shown      bool // another one stands there as it is
+	results    int  // of cargo, added up
+	shown      bool // another one is kept as it is
 	failed     bool
-	packages   int // go packages that passed
-	bare       int // go packages without tests
-	passed     int // go tests that passed in -json
+	packages   int // Go packages that passed
+	bare       int // Go packages without tests
+	passed     int // Go tests that passed in -json
 	clean      bool
 	loose      int
 }
@@ -61,7 +61,7 @@ func (t testSummary) apply(j *job) ([]line, Confidence) {
 	if !c.recognised {
 		return nil, Fallback
 	}
-	if !j.guarded() { // the runner may say that it failed although the exit code does not
+	if !j.guarded() { // the runner may report a failure even if the exit code does not
 		c.clean = j.failures.reports(j.lines) == 0
 		if !c.clean {
 			j.failures.protect(j.lines)
@@ -84,7 +84,7 @@ func (t testSummary) apply(j *job) ([]line, Confidence) {
 	return out, Full
 }
 
-// logsOfPassed marks what passing Go tests logged: of a run in which others failed it does not matter.
+// logsOfPassed marks what passing Go tests logged. It does not matter in a run in which others failed.
 func logsOfPassed(lines []line, kinds []kind) {
 	for i := range lines {
 		from := logOf(lines, i)
@@ -96,8 +96,8 @@ func logsOfPassed(lines []line, kinds []kind) {
 	}
 }
 
-// logOf says where the log of a Go test begins that passed in line i: right below its "=== RUN". Without such a log it
-// is i.
+// logOf returns where the log of the passing Go test of line i begins: just after its "=== RUN". Without such a log it
+// returns i.
 func logOf(lines []line, i int) int {
 	rest, ok := strings.CutPrefix(lines[i].body(), "--- PASS: ")
 	if !ok {
@@ -115,8 +115,8 @@ func logOf(lines []line, i int) int {
 	return i
 }
 
-// bounded says which lines stay because they belong to a failure. In a run with many failures those beyond the most
-// keep what the law protects.
+// bounded returns which lines are kept because they belong to a failure. In a run with many failures, those beyond the
+// limit keep only what is protected.
 func (t testSummary) bounded(lines []line) []bool {
 	keep := make([]bool, len(lines))
 	left, blocks := 0, 0
@@ -178,7 +178,7 @@ func (c *tally) collect(j *job, kinds []kind, keep []bool) (out []line, cut bool
 	return out, cut
 }
 
-// limits say how many loose lines are shown.
+// limits returns how many loose lines are kept.
 func (c *tally) limits(j *job) (head, tail int) {
 	switch {
 	case j.blind() || j.limited:
@@ -189,7 +189,7 @@ func (c *tally) limits(j *job) (head, tail int) {
 	return looseHead, looseTail
 }
 
-// summary is what the runner's own lines come to.
+// summary returns the totals of the runner's own lines.
 func (c *tally) summary(j *job) []line {
 	var out []line
 	switch {
@@ -217,7 +217,7 @@ func (c *tally) summary(j *job) []line {
 	return out
 }
 
-// failures is the count of failed tests; "0 failed" is not said of a run that failed.
+// failures returns the number of failed tests as text. It never says "0 failed" for a failed run.
 func (c *tally) failures(j *job) string {
 	if c.sums[1] == 0 && (j.failed() || c.failed) {
 		return ""
@@ -239,7 +239,7 @@ func (c *tally) goLine(j *job) string {
 	return fmt.Sprintf("ok: %d packages%s", c.packages, bare)
 }
 
-// sort says what a line is and counts it.
+// sort returns the kind of a line and counts it.
 func (c *tally) sort(l *line) kind {
 	body := l.body()
 	if body == "" {
@@ -275,7 +275,7 @@ func (c *tally) sort(l *line) kind {
 	return c.script(t)
 }
 
-// cargo reads lines of cargo test and nextest.
+// cargo handles lines of cargo test and nextest.
 func (c *tally) cargo(body, t string) (kind, bool) {
 	switch {
 	case strings.HasPrefix(body, "test result: "):
@@ -320,7 +320,7 @@ func (c *tally) result(body string) {
 	}
 }
 
-// golang reads lines of go test.
+// golang handles lines of go test.
 func (c *tally) golang(body, t string) (kind, bool) {
 	switch {
 	case strings.HasPrefix(t, "--- FAIL: "), strings.HasPrefix(body, "FAIL\t"):
@@ -341,7 +341,7 @@ func (c *tally) golang(body, t string) (kind, bool) {
 	return isLoose, false
 }
 
-// reports counts the lines with which a runner says that something failed.
+// reports counts the lines in which a runner reports that something failed.
 func (f *failures) reports(lines []line) int {
 	n := 0
 	for i := range lines {

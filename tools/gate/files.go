@@ -15,17 +15,17 @@ import (
 	"github.com/zephbot/zephbot/policy/command"
 )
 
-// maxContent is the largest file, in bytes, whose content is looked at.
+// maxContent is the size in bytes of the largest file whose content is hashed.
 const maxContent = 32 << 20
 
-// look finds out what the named files are now. dir is where relative names are meant from. It never fails: what cannot
-// be read is told as such.
+// look returns the current state of the named files. Relative names start at dir. It never fails: the result says which
+// files cannot be read.
 func look(ctx context.Context, dir string, names []command.FileName) []policy.File {
 	files := make([]policy.File, 0, len(names))
 	for _, n := range names {
 		path := n.Name
 		if !filepath.IsAbs(path) {
-			path = dir + "/" + path // not cleaned: the kernel follows links before it goes up
+			path = dir + "/" + path // not cleaned, because the kernel follows links before it applies ".."
 		}
 		f := policy.File{Name: n.Name, Unread: true}
 		real, err := filepath.EvalSymlinks(path)
@@ -53,8 +53,8 @@ func look(ctx context.Context, dir string, names []command.FileName) []policy.Fi
 	return files
 }
 
-// system reports a file that belongs to the machine: a command cannot change it, and an update of the machine is no
-// change of a script.
+// system reports whether a file belongs to the machine: commands cannot change it, and an update of the machine does
+// not count as a change of a script.
 func system(path string) bool {
 	for _, root := range []string{"/usr/", "/bin/", "/sbin/", "/lib", "/nix/store/"} {
 		if strings.HasPrefix(path, root) && !strings.HasPrefix(path, "/usr/local/") {
@@ -64,14 +64,14 @@ func system(path string) bool {
 	return false
 }
 
-// content identifies what a regular file holds. A file that is too large, or cannot be read, is known by its looks
-// only.
+// content returns the hash of a regular file. For a file that is too large or cannot be read, unread is true and only
+// its metadata is used.
 func content(path string, info os.FileInfo) (hash string, unread bool) {
 	looks := fmt.Sprintf("%d bytes, %d", info.Size(), info.ModTime().UnixNano())
 	if info.Size() > maxContent {
 		return looks, true
 	}
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // it may have become a pipe, which must not block us
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // it may have become a pipe, which must not block
 	if err != nil {
 		return looks, true
 	}

@@ -87,7 +87,7 @@ func (b *bashAt) call(text string) *tools.Call {
 	return c
 }
 
-// bound is what an approval binds of the files of a call.
+// bound returns what an approval binds of the files of a call.
 func bound(c *tools.Call) string { return fmt.Sprint(grant.Relative(c.Subject.Scripts)) }
 
 // TestAttackScriptSwapped: whatever is put in the place of a script that was allowed, the call asks again, an approval

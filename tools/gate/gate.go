@@ -1,4 +1,4 @@
-// Package gate is the stage that asks the policy. It has the tool say what the call is about, and obeys the decision.
+// Package gate is the stage that asks the policy. It lets the tool describe the call, and enforces the decision.
 package gate
 
 import (
@@ -15,22 +15,22 @@ import (
 	"github.com/zephbot/zephbot/tools"
 )
 
-// Decider decides a request; *policy.Set is one. It is pure and safe for concurrent use.
+// Decider decides a request; *policy.Set implements it. It is pure and safe for concurrent use.
 type Decider interface {
 	Decide(policy.Request) policy.Decision
 }
 
 // Options configures the stage.
 type Options struct {
-	// Policy decides. Nil refuses everything.
+	// Policy makes the decisions. Nil refuses everything.
 	Policy Decider
-	// Request yields what the service knows beside the call: Env, Trust, Confined, Bared, Dir, InsidePaths, Suspicious,
-	// Grants, Server. The gate fills in the rest from the call, whose Def and Subject are set already. Nil = nothing
-	// known. An error refuses the call.
+	// Request returns what the service knows in addition to the call: Env, Trust, Confined, Bared, Dir, InsidePaths,
+	// Suspicious, Grants, Server. The gate adds the rest from the call, whose Def and Subject are already set. Nil =
+	// nothing is known. An error refuses the call.
 	Request func(ctx context.Context, call *tools.Call) (policy.Request, error)
 }
 
-// New makes the stage.
+// New returns the stage.
 func New(list tools.Set, o Options) tools.Middleware {
 	g := &gate{tools: list, options: o}
 	return func(next tools.Handler) tools.Handler {
@@ -48,7 +48,7 @@ type gate struct {
 	options Options
 }
 
-// pass fills Subject and Trail; nil means that the call may go on to the approve stage, not that it may run.
+// pass sets Subject and Trail. nil means that the call goes on to the approve stage, not that it may run.
 func (g *gate) pass(ctx context.Context, call *tools.Call) error {
 	if call.Tools.Takes(call.Def.Name) {
 		call.Trail.Effect, call.Trail.Rule = string(policy.Deny), "hidden in this chat"
@@ -90,17 +90,17 @@ func (g *gate) pass(ctx context.Context, call *tools.Call) error {
 		call.Trail.Effect = string(d.Effect)
 		call.Trail.Bared = d.Effect == policy.Allow && request.Bared
 		return nil
-	default: // an effect that nobody knows is a denial too
+	default: // an unknown effect is a denial too
 		call.Trail.Effect = string(policy.Deny)
 		return denied()
 	}
 }
 
-// possible refuses what the policy would let through and could not run all the same.
+// possible refuses calls that the policy permits but that cannot run.
 //
 // A tool that the model was not shown, for whatever reason (tools.dependencies, a filter, the tool came later), cannot
-// be called by its name: the name may be all that an injected text knows of it. A conversation's journal keeps what was
-// shown. And nobody is asked about a call that its tool will refuse.
+// be called: an injected text may know its name. The journal of a session records what was shown. In addition, nobody
+// is asked about a call that its tool will refuse.
 func (g *gate) possible(ctx context.Context, call *tools.Call, effect policy.Effect) error {
 	switch {
 	case effect != policy.Allow && effect != policy.Ask:
@@ -117,7 +117,7 @@ func (g *gate) possible(ctx context.Context, call *tools.Call, effect policy.Eff
 	}
 	tool, ok := call.Tools.Over(g.tools).Lookup(call.Def.Name)
 	if !ok {
-		return nil // what is gone is refused where it would run
+		return nil // a tool that is gone is refused when it would run
 	}
 	err := tool.SafeCheck(ctx, call)
 	if err == nil {
@@ -128,17 +128,18 @@ func (g *gate) possible(ctx context.Context, call *tools.Call, effect policy.Eff
 	return e
 }
 
-// offerer says what a standing approval would store; *policy.Set is one.
+// offerer returns what a standing approval would store; *policy.Set implements it.
 type offerer interface {
 	Offers(policy.Request) []policy.Offer
 }
 
-// namer says which files decide what a call does; *policy.Set is one.
+// namer returns which files determine what a call does; *policy.Set implements it.
 type namer interface {
 	Named(policy.Request) []command.FileName
 }
 
-// files looks at the files that decide what the call does, and has them looked at once more right before it runs.
+// files records the state of the files that determine what the call does, and has it checked again just before the call
+// runs.
 func (g *gate) files(ctx context.Context, call *tools.Call, request *policy.Request) {
 	n, ok := g.options.Policy.(namer)
 	if !ok || request.Dir == "" {
@@ -154,8 +155,8 @@ func (g *gate) files(ctx context.Context, call *tools.Call, request *policy.Requ
 	call.Unchanged = func(ctx context.Context) []string { return grant.ChangedFiles(decided, look(ctx, dir, names)) }
 }
 
-// denied is the one sentence the model hears: rule, pattern and path would teach it (or whoever steers it) how to get
-// around.
+// denied returns the only message that the model gets. The rule, pattern and path would tell it, or whoever controls
+// it, how to evade them.
 func denied() *tools.Error {
 	return &tools.Error{
 		Category: tools.PolicyBlocked, Denied: true,
@@ -164,7 +165,7 @@ func denied() *tools.Error {
 	}
 }
 
-// describe asks the tool what the policy has to look at; a tool that does not say is judged by its arguments.
+// describe asks the tool what the policy has to check. A tool without a description is judged by its arguments.
 func (g *gate) describe(ctx context.Context, call *tools.Call) (tools.Subject, error) {
 	tool, ok := call.Tools.Over(g.tools).Lookup(call.Def.Name)
 	if !ok {
@@ -213,7 +214,7 @@ func (g *gate) request(ctx context.Context, call *tools.Call) (policy.Request, e
 	r.Tool, r.Args = call.Def.Name, args
 	r.Inputs, r.Paths, r.Files = call.Subject.Inputs, call.Subject.Paths, call.Subject.Files
 	r.ReadOnly = call.Def.ReadOnly
-	// not what the rules know of its name: it is this tool that runs
+	// not the statement that the rules have for the name: this is the tool that runs
 	if r.Says = call.Def.Says; r.Says == nil || call.Def.Server != "" {
 		r.Says = &act.Statement{}
 	}

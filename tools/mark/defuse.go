@@ -9,11 +9,11 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Forged is the rule under which marks that imitate ours are reported when no rule of package scan has found them.
+// Forged is the rule for marks that imitate ours, if no rule of package scan has matched them.
 const Forged = "forged_mark"
 
-// defuse writes the first character of each imitated mark as an entity: nothing is lost, and nothing reads as a mark.
-// It returns where they stood.
+// defuse replaces the first character of each imitated mark by an entity, so that nothing is lost and nothing reads as
+// a mark. It returns their positions.
 func defuse(text string) (harmless string, at []int) {
 	folded, _ := fold(text, false)
 	if at = imitations(folded); len(at) == 0 {
@@ -38,7 +38,7 @@ func defuse(text string) (harmless string, at []int) {
 	return b.String(), at
 }
 
-// imitations are the places of brackets in a folded text that begin an imitated mark.
+// imitations returns the positions of brackets in a folded text that begin an imitated mark.
 func imitations(folded string) (at []int) {
 	if !strings.Contains(folded, "external") && !strings.Contains(folded, "tool") {
 		return nil
@@ -51,12 +51,12 @@ func imitations(folded string) (at []int) {
 	return at
 }
 
-// maxGap is how much space within a mark is looked over, in bytes: more is no mark to any reader, and looking on would
-// cost time without end.
+// maxGap is how many bytes of white space within a mark are skipped. No reader takes more for a mark, and without a
+// limit the search could take very long.
 const maxGap = 64
 
-// imitates says whether a bracket with this text behind it begins a mark that a model may take for ours, or for one of
-// a related program: <external-data, </tool-output, [TOOL_OUTPUT::. Spaces and the sign between the words do not
+// imitates reports whether a bracket with this text behind it begins a mark that a model may take for ours, or for one
+// of a related program: <external-data, </tool-output, [TOOL_OUTPUT::. Spaces and the sign between the words do not
 // matter. The text is folded.
 func imitates(bracket byte, rest string) bool {
 	rest = gap(strings.TrimPrefix(gap(rest), "/"))

@@ -48,8 +48,8 @@ func New(o Options) (*Marker, error) {
 	return &Marker{key: slices.Clone(o.Key)}, nil
 }
 
-// Middleware is the stage. A result with Untrusted is fenced; Whole and Raw stay as they are. An error of a foreign
-// server is one line and is not fenced: what tries to give instructions in it is replaced. In both cases
+// Middleware returns the stage. A result with Untrusted is fenced; Whole and Raw stay as they are. An error of a
+// foreign server is one line and is not fenced: what tries to give instructions in it is replaced. In both cases
 // Trail.Injection says that something was found.
 func (m *Marker) Middleware(next tools.Handler) tools.Handler {
 	return func(ctx context.Context, call *tools.Call) (*tools.Result, error) {
@@ -149,8 +149,8 @@ func attempts(n int) string {
 	return fmt.Sprintf("%d passages in it try", n)
 }
 
-// findings are the rules that match, each once, and how many passages do. Images alone are none: every page has some,
-// and they leak nothing before somebody is told to fill in their address. Beside another finding they count.
+// findings returns the rules that match, each once, and how many passages do. Images alone are none: every page has
+// some, and they leak nothing before somebody is told to fill in their address. Beside another finding they count.
 func findings(found []scan.Match) (rules []string, count int) {
 	if !slices.ContainsFunc(found, func(m scan.Match) bool { return m.Category != "exfiltration" }) {
 		return nil, 0
@@ -175,8 +175,8 @@ func delimiter(rules []string) bool {
 // the nonce.
 var volatile = regexp.MustCompile(`overflow:[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}`)
 
-// nonce is a keyed hash of what is fenced: equal for equal content, and unknown to whoever wrote that. Should it stand
-// in the content all the same, the next one is taken.
+// nonce returns a keyed hash of what is fenced: equal for equal content, and unknown to whoever wrote that. Should it
+// stand in the content all the same, the next one is taken.
 func (m *Marker) nonce(source, text, head string) string {
 	content := volatile.ReplaceAllString(text, "overflow:")
 	for n := uint64(0); ; n++ {

@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	wordsKey   = "(instructions)" // where the instructions stand among the accepted tools; no tool can be called so
-	noteKey    = "(accepted by)"  // the newest note of Accept; no tool can be called so either
-	maxKept    = 8 << 10          // bytes of a schema that are kept to show what changed
+	wordsKey   = "(instructions)" // key of the instructions among the accepted tools; no tool can have this name
+	noteKey    = "(accepted by)"  // key of the note of the latest Accept; no tool can have this name
+	maxKept    = 8 << 10          // bytes of a schema that are stored to show what changed
 	codeLength = 8                // hex digits of Pending.Code
 )
 
@@ -23,12 +23,13 @@ type seen struct {
 	Print       string          `json:"print"`
 	Title       string          `json:"title,omitempty"`
 	Description string          `json:"description,omitempty"`
-	Input       json.RawMessage `json:"input,omitempty"` // where it is short enough to be shown
+	Input       json.RawMessage `json:"input,omitempty"` // stored only when it is short enough to be shown
 	Output      json.RawMessage `json:"output,omitempty"`
 	Hints       string          `json:"hints,omitempty"`
 }
 
-// UnmarshalJSON implements json.Unmarshaler. An earlier version kept the fingerprint alone.
+// UnmarshalJSON implements json.Unmarshaler. It also reads the format of an earlier version, which stored only the
+// fingerprint.
 func (s *seen) UnmarshalJSON(data []byte) error {
 	if len(data) > 0 && data[0] == '"' {
 		return json.Unmarshal(data, &s.Print)
@@ -50,11 +51,11 @@ func seenOf(t guard.Tool) seen {
 	}
 }
 
-// Change is something of a server that waits for an admin.
+// Change is one thing about a server that waits for an admin: a tool, or its instructions.
 type Change struct {
-	Tool     string // qualified; "" = the instructions
+	Tool     string // qualified; "" for the instructions
 	New      bool   // it was not there before
-	Old, Now Shown  // Old is empty where nothing of it was kept
+	Old, Now Shown  // Old is empty when its text was not stored
 }
 
 // Shown is what a person compares. Everything is the server's words, sanitised.
@@ -69,7 +70,8 @@ func (s seen) shown() Shown {
 	}
 }
 
-// Pending is what waits for an admin. Code names exactly this: nothing else can be accepted by it.
+// Pending is everything about a server that waits for an admin. Code identifies exactly this state: Accept refuses any
+// other.
 type Pending struct {
 	Code    string
 	Changes []Change
@@ -77,7 +79,7 @@ type Pending struct {
 
 func (s *server) storeKey() string { return "mcp/tools/" + s.cfg.ID }
 
-// accepted reads what was accepted; nil = the server was never seen.
+// accepted loads what was accepted of the server. It returns nil when the server was never seen.
 func (s *server) accepted(ctx context.Context) (map[string]seen, error) {
 	text, err := s.m.o.Store.Load(ctx, s.storeKey())
 	if err != nil {
@@ -104,9 +106,10 @@ func (s *server) accept(ctx context.Context, list map[string]seen) error {
 	return nil
 }
 
-// compare finds what of an offer has to wait for an admin, for servers that are not trusted: tools that changed, tools
-// that came after the first time and that no allowlist names, instructions that changed. What is there at the first
-// time is accepted; of a tool that is gone it is kept what it was, so that it cannot come back as another.
+// compare decides which parts of an offer have to wait for an admin: tools that changed, tools that appeared after the
+// first connect and are on no allowlist, and changed instructions. It applies to servers that are not trusted;
+// everything that they offer on the first connect is accepted. The record of a tool that disappeared is kept, so that
+// it cannot come back with a different definition.
 func (s *server) compare(ctx context.Context, o *offer) error {
 	old, err := s.accepted(ctx)
 	if err != nil {
@@ -138,7 +141,7 @@ func (s *server) compare(ctx context.Context, o *offer) error {
 	return nil
 }
 
-// sort puts the tools of an offer into next where they are accepted, else among those that wait.
+// sort moves the accepted tools of an offer into next and lists the others as waiting.
 func (s *server) sort(o *offer, old, next map[string]seen) {
 	for _, name := range o.order {
 		t := o.known[name]
@@ -157,7 +160,7 @@ func (s *server) sort(o *offer, old, next map[string]seen) {
 	slices.Sort(o.fresh)
 }
 
-// believes says whether a tool is taken as it is although nobody has looked at it.
+// believes reports whether a tool is accepted without an admin having looked at it.
 func (s *server) believes(old map[string]seen, name string, ok bool) bool {
 	switch {
 	case old == nil, s.cfg.Trust == guard.Trusted:
@@ -168,7 +171,7 @@ func (s *server) believes(old map[string]seen, name string, ok bool) bool {
 	return s.cfg.Allowlist != nil && slices.Contains(*s.cfg.Allowlist, name)
 }
 
-// currentOffer is the offer of a connected server.
+// currentOffer returns the offer of a server, or an error when the server is not connected.
 func (s *server) currentOffer() (*offer, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -181,7 +184,7 @@ func (s *server) currentOffer() (*offer, error) {
 	return s.offered, nil
 }
 
-// code names what waits, by the fingerprints of what would be accepted.
+// code returns a short name for what waits, derived from the fingerprints that would be accepted.
 func (o *offer) code() string {
 	names := slices.Concat(o.withdrawn, o.fresh)
 	slices.Sort(names)
@@ -198,7 +201,7 @@ func (o *offer) code() string {
 	return guard.Digest(b.String())[:codeLength]
 }
 
-// Pending shows what of a server waits for an admin; Code is "" when nothing does.
+// Pending returns what waits for an admin. Code is "" when nothing does.
 func (m *Manager) Pending(ctx context.Context, id string) (Pending, error) {
 	s, err := m.lookup(id)
 	if err != nil {
@@ -234,9 +237,9 @@ func (m *Manager) Pending(ctx context.Context, id string) (Pending, error) {
 	return p, nil
 }
 
-// Accept lets what Pending showed be used, and names the tools (qualified, sorted). Where the server offers something
-// else by now, nothing is accepted. The note is stored with what is accepted, and tells later whether it was
-// (AcceptedBy); "" = none.
+// Accept accepts what Pending returned under code, and returns the qualified names of those tools, sorted. If the
+// server offers something else by now, Accept changes nothing and returns an error. The note is stored with the
+// accepted definitions, and AcceptedBy returns it; "" stores none.
 func (m *Manager) Accept(ctx context.Context, id, code, note string) ([]string, error) {
 	s, err := m.lookup(id)
 	if err != nil {
@@ -288,7 +291,7 @@ func (m *Manager) Accept(ctx context.Context, id, code, note string) ([]string, 
 	return s.qualified(names), nil
 }
 
-// AcceptedBy is the note of what was accepted last of a server; "" = nothing was.
+// AcceptedBy returns the note of the latest Accept; "" when there was none.
 func (m *Manager) AcceptedBy(ctx context.Context, id string) (string, error) {
 	s, err := m.lookup(id)
 	if err != nil {

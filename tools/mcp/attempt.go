@@ -10,15 +10,15 @@ import (
 
 const (
 	maxBackoff   = 8 * time.Second  // between attempts at start (seed 001)
-	breakerFirst = 30 * time.Second // pause once the circuit is open, doubled up to breakerMost
+	breakerFirst = 30 * time.Second // pause once the circuit breaker is open, doubled up to breakerMost
 	breakerMost  = 5 * time.Minute
 )
 
-// legacy is the newest protocol revision with a handshake: what a server is tried with that does not get along with the
-// newest one.
+// legacy is the newest protocol revision with a handshake. A server that does not work with the newest revision is
+// tried again with this one.
 const legacy = "2025-11-25"
 
-// pause waits before the next attempt; false when ctx ended.
+// pause waits before the next attempt. It returns false when ctx ended.
 func (s *server) pause(ctx context.Context, failures int) bool {
 	t := time.NewTimer(s.m.o.delay(failures))
 	defer t.Stop()
@@ -30,8 +30,8 @@ func (s *server) pause(ctx context.Context, failures int) bool {
 	}
 }
 
-// delay is the time before the next attempt after so many failures in a row: the back-off of seed 001 at first, long
-// pauses once the circuit is open.
+// delay returns the time before the next attempt after a number of failures in a row. It starts with the back-off of
+// seed 001 and becomes a long pause once the circuit breaker is open.
 func (o Options) delay(failures int) time.Duration {
 	d := breakerMost
 	if failures < o.ConnectAttempts {
@@ -42,11 +42,11 @@ func (o Options) delay(failures int) time.Duration {
 	if d <= 0 {
 		d = maxBackoff
 	}
-	return d - rand.N(d/4+1) // 75 to 100 %, so that servers that fell together do not come back together
+	return d - rand.N(d/4+1) // 75 to 100 %, so that servers that failed together do not retry together
 }
 
-// attempt opens the first connection and takes in what the server offers. Some servers do not get along with the newest
-// protocol and hang: they are tried once more with the revision before it.
+// attempt opens the first connection and reads what the server offers. Some servers hang when they see the newest
+// protocol; attempt retries those once with the revision before it.
 func (s *server) attempt(ctx context.Context) (*conn, error) {
 	pin, patience := s.pinned(), s.m.o.ListTimeout
 	if pin != "" || s.cfg.Protocol != "" {
@@ -62,7 +62,7 @@ func (s *server) attempt(ctx context.Context) (*conn, error) {
 	s.log.Info().Str("protocol", legacy).Msg("the mcp server does not answer; trying an older protocol")
 	again, err2 := s.tryPinned(ctx, legacy, s.cfg.Timeout)
 	if err2 != nil {
-		return nil, err // the first error says more
+		return nil, err // the first error is more informative
 	}
 	s.setPin(legacy)
 	return again, nil

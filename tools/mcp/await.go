@@ -7,14 +7,14 @@ import (
 	"github.com/zephbot/zephbot/tools/mcp/guard"
 )
 
-// goneWait is how long a call waits for a server that went away: long enough for one that is started again at once.
+// goneWait is how long a call waits for a server that went away. It is enough for a server that is restarted at once.
 const goneWait = 5 * time.Second
 
-// beginWait is how long a call waits for Run to begin, which follows within moments of the start of a program.
+// beginWait is how long a call waits for Run to begin, which normally happens within moments of the start of a program.
 const beginWait = 30 * time.Second
 
-// current is the connection for calls, or why there is none. It waits for a server that is being connected, within ctx
-// and the time that a server has for it.
+// current returns the connection for calls, or the reason why there is none. It waits for a server that is still
+// connecting, for at most the time that patience allows and until ctx ends.
 func (s *server) current(ctx context.Context) (*conn, error) {
 	var limit <-chan time.Time
 	for {
@@ -43,8 +43,9 @@ func (s *server) current(ctx context.Context) (*conn, error) {
 	}
 }
 
-// Await waits for the server of a tool that is not registered, within ctx and the time that a server has to connect.
-// The error says that it is away; nil = it is connected, or there is no such server: then there is no such tool.
+// Await waits for the server of a tool that is not registered, until ctx ends or the server's time to connect is over;
+// the error then says that the server is away. It returns nil once the server is connected, and also when there is no
+// such server, because then there is no such tool.
 func (m *Manager) Await(ctx context.Context, tool string) error {
 	id, name, ok := guard.Split(tool)
 	if !ok {
@@ -53,9 +54,9 @@ func (m *Manager) Await(ctx context.Context, tool string) error {
 	t := time.NewTimer(beginWait)
 	defer t.Stop()
 	select {
-	case <-m.began: // servers that were added in the chat are known from here on
+	case <-m.began: // from here on, the servers that were added in the chat are known
 	case <-t.C:
-		return nil // nobody runs the manager
+		return nil // Run was never called
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
@@ -71,7 +72,7 @@ func (m *Manager) Await(ctx context.Context, tool string) error {
 	return e
 }
 
-// Away says whether a server is there and not connected: its tools keep their names, and calls of them fail.
+// Away reports whether a server is known but not connected. Its tools keep their names, and calls of them fail.
 func (m *Manager) Away(id string) bool {
 	s, err := m.lookup(id)
 	if err != nil {
@@ -82,12 +83,12 @@ func (m *Manager) Away(id string) bool {
 	return s.state != Connected
 }
 
-// patience is how long a call waits for a server in a state; 0 = not at all.
+// patience returns how long a call waits for a server in a given state; 0 means not at all.
 func (s *server) patience(state State) time.Duration {
 	switch state {
 	case Connecting:
 		return s.cfg.StartupTimeout
-	case Connected: // its connection has ended, and its goroutine is about to notice
+	case Connected: // its connection has ended, and its goroutine has not noticed yet
 		return goneWait
 	case Gone:
 		return goneWait
@@ -96,7 +97,7 @@ func (s *server) patience(state State) time.Duration {
 	}
 }
 
-// absent is the failure of a call of a server that is away.
+// absent returns the error for a call of a server that is away.
 func (s *server) absent(problem string) *guard.Error {
 	text := "the server " + s.cfg.ID + " is not connected at the moment"
 	if problem != "" {

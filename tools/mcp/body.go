@@ -10,17 +10,17 @@ import (
 	"github.com/zephbot/zephbot/tools/mcp/guard"
 )
 
-// body bounds an answer. Reading may go on in one goroutine while another closes.
+// body limits the size and the rate of an HTTP answer. One goroutine may read while another closes it.
 type body struct {
 	r       io.ReadCloser
-	release func() // once, when it is closed
+	release func() // called once, when it is closed
 	limit   int64
-	left    int64 // of a document; negative for a stream
-	line    int64 // bytes since the last line break, of a stream: a message is one line of it
+	left    int64 // bytes left of a document; negative for a stream
+	line    int64 // bytes of a stream since the last line break: a message is one line
 	flow    bucket
 	lines   bucket
 	now     func() time.Time
-	fault   func(*guard.Error) // told once what is wrong with it
+	fault   func(*guard.Error) // called once with what is wrong with the answer
 	once    sync.Once
 }
 
@@ -58,8 +58,8 @@ func (b *body) refuse(code guard.Code, text string) *guard.Error {
 	return e
 }
 
-// tooLong is said of an answer that is cut off. It is the call's fault as far as the model is concerned: the same call
-// will not do better.
+// tooLong returns the message for an answer that was cut off. It blames the call, because the model would get the same
+// result from the same call.
 func tooLong(limit int64) string {
 	return fmt.Sprintf("its answer is longer than %d bytes, which is more than can be taken; ask for less", limit)
 }

@@ -19,46 +19,46 @@ import (
 )
 
 const (
-	maxQuestions = 3  // of a server within one call that anybody hears of
-	maxNagging   = 20 // until the call is broken off
+	maxQuestions = 3  // questions of a server within one call that reach a person
+	maxNagging   = 20 // questions after which the call is aborted
 	outerGrace   = 10 * time.Second
 	maxProgress  = 200 // bytes of a line
 )
 
-// callerKey is where a server finds in _meta for whom a call is made. The conversation is not told: its key holds ids
-// of chats.
+// callerKey is the key in _meta under which a server finds for whom a call is made. The session is not sent, because
+// its key contains ids of chats.
 const callerKey = "zephbot/caller"
 
-// Reasons for which we break a call off.
+// Causes with which we cancel a call.
 var (
 	errSlow    = fmt.Errorf("the time of the call is up: %w", context.DeadlineExceeded)
 	errNagging = errors.New("the server keeps asking")
 )
 
-// flight is a call that is under way.
+// flight is a call in progress.
 type flight struct {
 	call   *tools.Call
 	token  string
-	status atomic.Int64 // of the last HTTP answer
+	status atomic.Int64 // of the latest HTTP answer
 
 	mu       sync.Mutex
-	cancel   context.CancelCauseFunc // nil until it is sent
+	cancel   context.CancelCauseFunc // nil until the call is sent
 	over     bool
 	asked    int
 	notices  []string // for the person
 	reasons  []string // for the model
-	progress string   // the last line
+	progress string   // the latest line
 	flow     bucket
 	timer    *time.Timer
 	limit    time.Duration
 	paused   int
 }
 
-// flightKey finds the flight in the context of what the library does for it: the newest protocol asks questions within
-// the call, and the answer of the network belongs to it.
+// flightKey is the context key of the flight. The library passes this context on: with the newest protocol it asks the
+// server's questions within the call, and the HTTP answer belongs to that call too.
 type flightKey struct{}
 
-// callTimeout is how long a server may take for a call.
+// callTimeout returns how long a server may take for a call.
 func (s *server) callTimeout() time.Duration {
 	if s.m.o.ToolTimeout > 0 {
 		return s.m.o.ToolTimeout
@@ -66,8 +66,8 @@ func (s *server) callTimeout() time.Duration {
 	return s.cfg.Timeout
 }
 
-// outerTimeout is the limit that the chain sets: behind ours, which knows better what to say and stands still while a
-// person is asked.
+// outerTimeout returns the limit that the chain sets. It is longer than our own limit, because ours gives a better
+// error and does not count the time in which a person is asked.
 func (s *server) outerTimeout() time.Duration {
 	d := s.callTimeout() + outerGrace
 	if s.mayAsk() {
@@ -79,14 +79,14 @@ func (s *server) outerTimeout() time.Duration {
 	return d
 }
 
-// run1 executes a call of a tool of this server.
-func (s *server) run1(ctx context.Context, call *tools.Call, t guard.Tool,
+// call executes a tool of this server.
+func (s *server) runTool(ctx context.Context, call *tools.Call, t guard.Tool,
 	schema func() *content.Schema,
 ) (*tools.Result, error) {
 	call.Trail.MCPServer, call.Trail.MCPErrorCode = s.cfg.ID, ""
 	res, err := s.perform(ctx, call, t, schema)
 	if err == nil {
-		if res.Error { // the tool ran and says itself that it failed
+		if res.Error { // the tool ran and reports a failure of its own
 			call.Trail.MCPErrorCode = string(guard.ServerError)
 		}
 		return res, nil
@@ -131,12 +131,12 @@ func (s *server) perform(ctx context.Context, call *tools.Call, t guard.Tool,
 	return out, nil
 }
 
-// permitted applies the operator's policy for the server's calls.
+// permitted applies the operator's policy to a call.
 func (s *server) permitted(t guard.Tool) *guard.Error {
 	if e := s.cfg.Policy.Check(s.cfg.ID, t.Name); e != nil {
 		return e
 	}
-	if t.Original != t.Name { // a denial may name it as the server does
+	if t.Original != t.Name { // a denial may use the name that the server gave the tool
 		if e := (guard.Policy{Denied: s.cfg.Policy.Denied}).Check(s.cfg.ID, t.Original); e != nil {
 			return e
 		}
@@ -147,12 +147,12 @@ func (s *server) permitted(t guard.Tool) *guard.Error {
 	return nil
 }
 
-// token names a call to the server, once in the life of the process.
+// token returns an identifier for a call, unique within this process.
 func (m *Manager) token(call *tools.Call) string {
 	return strconv.FormatUint(m.calls.Add(1), 36) + "-" + bounded(call.ID, 60)
 }
 
-// begin notes a call as under way.
+// begin registers a call as in progress.
 func (c *conn) begin(call *tools.Call, limit time.Duration) *flight {
 	f := &flight{call: call, token: c.s.m.token(call), limit: limit, flow: bucket{size: 10, perSecond: 5}}
 	c.mu.Lock()
@@ -161,7 +161,7 @@ func (c *conn) begin(call *tools.Call, limit time.Duration) *flight {
 	return f
 }
 
-// finish takes a call off the list: nothing reaches its Call any more.
+// finish removes a call from the list. Nothing reaches its Call after that.
 func (c *conn) finish(f *flight) (notices, reasons []string) {
 	c.mu.Lock()
 	delete(c.calls, f.token)
@@ -208,7 +208,7 @@ func (c *conn) callTool(ctx context.Context, f *flight, t guard.Tool) (*sdk.Call
 	return res, nil
 }
 
-// pause stops the clock of a call while a person is asked.
+// pause stops the timeout of a call while a person is asked.
 func (f *flight) pause() (resume func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -225,7 +225,7 @@ func (f *flight) pause() (resume func()) {
 	}
 }
 
-// progressed hands a progress notification to the call that it belongs to.
+// progressed passes a progress notification to its call.
 func (c *conn) progressed(_ context.Context, req *sdk.ProgressNotificationClientRequest) {
 	if req == nil || req.Params == nil {
 		return
@@ -247,10 +247,10 @@ func (c *conn) progressed(_ context.Context, req *sdk.ProgressNotificationClient
 		return
 	}
 	f.progress = text
-	f.call.Progress(text) // under the lock, so that none comes after the call has returned
+	f.call.Progress(text) // under the lock, so that no progress is reported after the call has returned
 }
 
-// progressText is the line that a person sees.
+// progressText returns the line that people see.
 func progressText(p *sdk.ProgressNotificationParams) string {
 	text := guard.Line(bounded(p.Message, 4*maxProgress), maxProgress)
 	count := ""

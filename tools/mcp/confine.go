@@ -13,17 +13,18 @@ import (
 	"github.com/zephbot/zephbot/tools/shell/sandbox"
 )
 
-// Sandbox says how the programs of servers are held.
+// Sandbox says how the programs of servers are confined.
 type Sandbox struct {
-	Helper  string   // how to start the helper: sandbox.Self, or "" where the program is none; then nothing is enforced
-	Off     bool     // files and network are not held; a program's whole tree ends with it all the same
-	Require bool     // start no program where the kernel cannot hold it
-	Deny    []string // out of reach of every program, also inside what it is granted
+	Helper  string   // how to start the helper: sandbox.Self, or "" when there is none, and nothing is enforced
+	Off     bool     // do not confine files and network; the whole process tree still ends with the server
+	Require bool     // refuse to start a program when the kernel cannot confine it
+	Deny    []string // paths that no program may reach, not even inside directories that are granted to it
 	Level   string   // what the kernel enforces here, for people
 }
 
-// network is what a server may reach: its own key, or by trust. A trusted one reaches what we reach, one that is not
-// trusted the internet but not this machine, a sandboxed one nothing.
+// network returns what a server may reach: what its configuration says, or else a default by trust. The default is
+// everything that we can reach for a trusted server, the internet without this machine for an untrusted one, and
+// nothing for a sandboxed one.
 func (s Server) network() sandbox.Network {
 	switch s.Network {
 	case "off":
@@ -43,13 +44,13 @@ func (s Server) network() sandbox.Network {
 	}
 }
 
-// held says whether the kernel holds the server's program.
+// held reports whether the kernel confines the server's program.
 func (s Server) held(o Options) bool {
 	return !o.Sandbox.Off && o.Sandbox.Helper != "" && s.Confine != "off"
 }
 
-// Holds says in a few words what keeps the program of a server from the rest of the machine, for the card that asks
-// about it.
+// Holds describes in a few words how the program of a server is kept away from the rest of the machine. The card that
+// asks about the server shows it.
 func (m *Manager) Holds(cfg Server) string {
 	if !cfg.held(m.o) {
 		return "nothing but its environment and its directory: it has the rights of the bot"
@@ -65,7 +66,7 @@ func (m *Manager) Holds(cfg Server) string {
 	return text
 }
 
-// spec is what the program of a connection runs with. dir is its own directory.
+// spec returns the sandbox specification of a connection's program. dir is its own directory.
 func (c *conn) spec(path, dir string, env []string) sandbox.Spec {
 	s := c.s
 	o := s.m.o
@@ -77,7 +78,7 @@ func (c *conn) spec(path, dir string, env []string) sandbox.Spec {
 		return spec
 	}
 	spec.Off, spec.Require, spec.Network, spec.Deny = false, o.Sandbox.Require, s.cfg.network(), c.denied()
-	for _, d := range installed(path) { // a file that is denied stays so: the bot may be installed beside it
+	for _, d := range installed(path) { // a denied file stays denied: the bot may be installed in the same directory
 		if !c.holdsHome(d) {
 			spec.Read = append(spec.Read, d)
 		}
@@ -107,8 +108,8 @@ func (c *conn) spec(path, dir string, env []string) sandbox.Spec {
 	return spec
 }
 
-// installed are the directories that a program is made of besides the system's own: where it was found, where it really
-// lies, and the tree around a bin.
+// installed returns the directories that a program consists of, apart from the system's: where it was found, where its
+// symbolic link leads, and the tree around a bin directory.
 func installed(path string) []string {
 	var dirs []string
 	add := func(file string) {
@@ -126,7 +127,8 @@ func installed(path string) []string {
 	return dirs
 }
 
-// denied is what is out of the program's reach: everything that is denied, but not what its own command line names.
+// denied returns the paths that the program cannot reach: everything that is denied, except what its own command line
+// names.
 func (c *conn) denied() []string {
 	own := append(argDirs(c.s.cfg), args(c.s.cfg, func(info os.FileInfo) bool { return info.Mode().IsRegular() },
 		func(p string) string { return p })...)
@@ -134,13 +136,13 @@ func (c *conn) denied() []string {
 		func(p string) bool { return slices.Contains(own, filepath.Clean(p)) })
 }
 
-// tooWide says whether a directory holds what no server may have: the whole machine, our own home, or anything that is
-// denied.
+// tooWide reports whether a directory contains what no server may have: the whole machine, our home directory, or
+// anything that is denied.
 func (c *conn) tooWide(dir string) bool {
 	return c.holdsHome(dir) || slices.ContainsFunc(c.denied(), func(p string) bool { return holds(dir, p) })
 }
 
-// holdsHome says whether a directory holds our home or our data, or is the whole machine.
+// holdsHome reports whether a directory is the root or contains our home directory or our data.
 func (c *conn) holdsHome(dir string) bool {
 	o := c.s.m.o
 	own := []string{"/"}
@@ -155,18 +157,19 @@ func (c *conn) holdsHome(dir string) bool {
 	return slices.ContainsFunc(own, func(p string) bool { return holds(dir, p) })
 }
 
-// holds says whether a path lies in a directory, or is it.
+// holds reports whether a path is dir or lies inside it.
 func holds(dir, path string) bool {
 	rel, err := filepath.Rel(dir, path)
 	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }
 
-// argDirs are the directories that stand among a server's arguments: whoever wrote or approved them has granted them.
+// argDirs returns the directories among a server's arguments. Whoever configured or approved the arguments has thereby
+// granted them.
 func argDirs(cfg Server) []string {
 	return args(cfg, func(info os.FileInfo) bool { return info.IsDir() }, func(p string) string { return p })
 }
 
-// argFiles are the directories of the files that stand there: a script, with what it loads.
+// argFiles returns the directories of the files among a server's arguments: a script, with what it loads.
 func argFiles(cfg Server) []string {
 	return args(cfg, func(info os.FileInfo) bool { return info.Mode().IsRegular() }, filepath.Dir)
 }
@@ -187,8 +190,8 @@ func args(cfg Server, want func(os.FileInfo) bool, of func(string) string) []str
 	return list
 }
 
-// privateEnv makes the program's directory its home: what it caches and configures stays with it. What the operator has
-// configured wins.
+// privateEnv makes the program's own directory its home, so that its caches and settings stay there. Variables that the
+// operator configured win.
 func privateEnv(env []string, dir string, configured map[string]string) ([]string, error) {
 	tmp := filepath.Join(dir, "tmp")
 	if err := os.MkdirAll(tmp, 0o700); err != nil {
@@ -214,11 +217,11 @@ func privateEnv(env []string, dir string, configured map[string]string) ([]strin
 	return out, nil
 }
 
-// barred are the words of programs that were refused something by the kernel or the network.
+// barred matches what programs print when the kernel or the network refused them something.
 var barred = regexp.MustCompile(`(?i)\b(?:EACCES|EPERM|EROFS|ENOENT|ENOTFOUND|EAI_AGAIN|ENETUNREACH|ECONNREFUSED|EHOSTUNREACH)\b|permission denied|not permitted|read-only file system|no such file|name resolution|network is unreachable|dns error|fetch failed|getaddrinfo`)
 
-// confinedHint names the keys that decide what a confined program may reach, where its last words sound as if it had
-// been refused something.
+// confinedHint names the settings that decide what a confined program may reach. It returns "" unless the program's
+// last words suggest that something was refused.
 func (c *conn) confinedHint(text string) string {
 	if c.proc == nil || !c.s.cfg.held(c.s.m.o) || !barred.MatchString(text) {
 		return ""

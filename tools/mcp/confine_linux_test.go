@@ -18,7 +18,7 @@ import (
 	"github.com/zephbot/zephbot/tools/shell/sandbox"
 )
 
-// confined says whether this kernel holds files; where it does not there is nothing to prove.
+// confined reports whether this kernel holds files; where it does not there is nothing to prove.
 func confined(t *testing.T) {
 	t.Helper()
 	if level := sandbox.Probe(t.Context(), sandbox.Self); level.Landlock == 0 {
@@ -29,7 +29,7 @@ func confined(t *testing.T) {
 	}
 }
 
-// reacher is a server that tries what it is told.
+// reacher returns a server that tries what it is told.
 func reacher(t *testing.T, set func(*mcp.Options, *mcp.Server)) (*bench, func(what string) string) {
 	t.Helper()
 	cfg := process("bad", mcptest.Options{Behaviour: mcptest.Reach})

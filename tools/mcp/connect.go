@@ -18,11 +18,11 @@ import (
 )
 
 const (
-	closeGrace = 2 * time.Second // for a server to take notice that we go
-	closeLimit = 5 * time.Second // until a connection that does not end is given up
+	closeGrace = 2 * time.Second // for a server to react to our goodbye
+	closeLimit = 5 * time.Second // until we stop waiting for a connection to end
 )
 
-// Kinds of transports, as a person reads them.
+// Transports, as people read them.
 const (
 	kindStdio     = "stdio"
 	kindHTTP      = "http"
@@ -30,39 +30,39 @@ const (
 	kindInProcess = "in process"
 )
 
-// conn is one connection to a server. It is never reopened.
+// conn is one connection to a server. It is never reopened: a new one replaces it.
 type conn struct {
 	s         *server
-	origin    tools.Origin // whose connection it is, for servers with a scope
+	origin    tools.Origin // who it belongs to, for servers with a scope
 	transport string       // stdio, http, sse, in process
-	proc      *process     // of stdio
+	proc      *process     // for stdio; else nil
 	web       *roundTripper
 
-	life context.Context //nolint:containedctx // of the connection, which this struct is: its requests and handlers end with it
+	life context.Context //nolint:containedctx // lifetime of the connection, its requests and handlers
 	kill context.CancelCauseFunc
 	wg   sync.WaitGroup // its goroutines
 
-	done chan struct{} // it is over, whoever ended it
+	done chan struct{} // closed when the connection is over, whoever ended it
 
 	tasks taskWatch
 
 	mu       sync.Mutex
-	raw      sdk.Connection // what the session talks through
+	raw      sdk.Connection // the transport below the session
 	session  *sdk.ClientSession
-	shutting bool  // what comes now comes too late
-	reason   error // why it is over
+	shutting bool  // set by close: no new goroutines are started
+	reason   error // why the connection is over
 	calls    map[string]*flight
-	prints   map[string]string // fingerprints, of a connection of a scope
-	silence  time.Time         // until then questions are declined unheard
-	strays   bucket            // questions that belong to no call
-	logs     bucket            // messages of the server for the log
-	lost     int               // of them since the last that was written
+	prints   map[string]string // fingerprints of its tools; for connections of a scope
+	silence  time.Time         // until then, questions are declined without asking anybody
+	strays   bucket            // limits questions that belong to no call
+	logs     bucket            // limits the server's messages for the log
+	lost     int               // messages dropped since the last one that was logged
 	shutOne  sync.Once
 	endOne   sync.Once
 }
 
-// open connects to the server on behalf of origin (empty for the first connection). pin is a protocol revision, "" =
-// any.
+// open connects to the server on behalf of origin, which is empty for the first connection. pin is a protocol revision;
+// "" allows any.
 func (s *server) open(ctx context.Context, origin tools.Origin, pin string) (*conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.StartupTimeout)
 	defer cancel()
@@ -73,7 +73,7 @@ func (s *server) open(ctx context.Context, origin tools.Origin, pin string) (*co
 	if ways[0] == kindHTTP {
 		s.mu.Lock()
 		if s.transport == kindSSE {
-			ways[0] = kindSSE // as it was found out before
+			ways[0] = kindSSE // as an earlier connection found out
 		} else {
 			ways = append(ways, kindSSE)
 		}
@@ -81,7 +81,7 @@ func (s *server) open(ctx context.Context, origin tools.Origin, pin string) (*co
 	}
 	c, err := s.openBy(ctx, ways[0], origin, pin)
 	if err != nil && len(ways) > 1 && maySpeakSSE(err) && ctx.Err() == nil {
-		if pin == "" { // the older transport knows the older protocols only
+		if pin == "" { // the older transport supports only older revisions
 			pin = legacy
 		}
 		if older, err2 := s.openBy(ctx, ways[1], origin, pin); err2 == nil {
@@ -111,7 +111,7 @@ func (s *server) openBy(ctx context.Context, kind string, origin tools.Origin, p
 	return nil, s.unreachable(err)
 }
 
-// dial makes the transport.
+// dial returns the transport of a connection. For stdio, it starts the program.
 func (s *server) dial(ctx context.Context, c *conn) (sdk.Transport, error) {
 	switch c.transport {
 	case kindInProcess:
@@ -123,7 +123,7 @@ func (s *server) dial(ctx context.Context, c *conn) (sdk.Transport, error) {
 	}
 }
 
-// unreachable gives a failed attempt its words.
+// unreachable returns the error of a failed attempt, in words for people.
 func (s *server) unreachable(err error) error {
 	if _, ok := errors.AsType[*guard.Error](err); ok {
 		return err
@@ -140,8 +140,8 @@ func (s *server) unreachable(err error) error {
 	return e
 }
 
-// capture keeps the connection that a transport opens, because the session cannot be broken off otherwise. The context
-// it connects with is the connection's own: a stream that is opened must outlive the handshake.
+// capture remembers the connection that a transport opens, because a session cannot be aborted in any other way. It
+// connects with the connection's own context: an open stream must outlive the handshake.
 type capture struct {
 	inner sdk.Transport
 	c     *conn
@@ -158,13 +158,14 @@ func (t capture) Connect(context.Context) (sdk.Connection, error) {
 	t.c.raw = raw
 	t.c.mu.Unlock()
 	if late {
-		_ = raw.Close() // nobody else will
+		_ = raw.Close() // nobody else closes it
 		return nil, errClosed
 	}
 	return raw, nil
 }
 
-// shake runs the handshake. The library does not heed ctx everywhere, so it runs beside us and is broken off by shut.
+// shake runs the handshake. The library does not honour ctx everywhere, so the handshake runs in a goroutine of its own
+// and shut aborts it.
 func (c *conn) shake(ctx context.Context, t sdk.Transport, pin string) error {
 	type outcome struct {
 		session *sdk.ClientSession
@@ -182,7 +183,7 @@ func (c *conn) shake(ctx context.Context, t sdk.Transport, pin string) error {
 		}
 		cause := session.Wait()
 		c.end(cause)
-		_ = session.Close() // ends what the library does beside it; the connection is gone already
+		_ = session.Close() // ends the library's goroutines; the connection itself is already gone
 	})
 	select {
 	case o := <-result:
@@ -198,14 +199,10 @@ func (c *conn) shake(ctx context.Context, t sdk.Transport, pin string) error {
 	}
 }
 
-// options tell the library what we can do and where it hands things to.
+// options returns what we offer to the server, and the callbacks for what it sends us.
 func (c *conn) options() *sdk.ClientOptions {
-	caps := &sdk.ClientCapabilities{
-		Elicitation: &sdk.ElicitationCapabilities{
-			Form: &sdk.FormElicitationCapabilities{},
-			URL:  &sdk.URLElicitationCapabilities{},
-		},
-	}
+	ask := sdk.ElicitationCapabilities{Form: &sdk.FormElicitationCapabilities{}, URL: &sdk.URLElicitationCapabilities{}}
+	caps := &sdk.ClientCapabilities{Elicitation: &ask}
 	if len(c.roots()) > 0 {
 		caps.RootsV2 = &sdk.RootCapabilities{} //nolint:staticcheck // most servers speak an older revision
 	}
@@ -228,7 +225,7 @@ func (c *conn) options() *sdk.ClientOptions {
 	return o
 }
 
-// poke asks run to list the tools again. It never blocks: one request that waits is as good as many.
+// poke asks run to list the tools again. It never blocks: one pending request is enough.
 func (s *server) poke() {
 	select {
 	case s.changed <- struct{}{}:
@@ -236,8 +233,8 @@ func (s *server) poke() {
 	}
 }
 
-// alive asks the server for a sign of life after a call has failed. The newest protocol has none: there a new
-// connection is the test.
+// alive checks a connection after a call has failed. The newest protocol has no ping; there, the test is to open a new
+// connection.
 func (c *conn) alive(ctx context.Context) bool {
 	session := c.ready()
 	if session == nil || c.protocol() > legacy {
@@ -248,12 +245,12 @@ func (c *conn) alive(ctx context.Context) bool {
 	return c.do(ctx, func(ctx context.Context) error { return session.Ping(ctx, nil) }) == nil
 }
 
-// do runs a request of the library beside us, because writing to a server that does not read blocks whatever ctx says.
-// What is left behind ends with the connection.
+// do runs a request of the library in a goroutine, because a write to a server that does not read blocks regardless of
+// ctx. A request that is left behind ends with the connection.
 func (c *conn) do(ctx context.Context, request func(ctx context.Context) error) error {
 	result := make(chan error, 1)
 	c.mu.Lock()
-	if c.shutting { // close may be waiting for the last goroutine already
+	if c.shutting { // close may already be waiting for the last goroutine
 		c.mu.Unlock()
 		return fmt.Errorf("%w: %w", sdk.ErrConnectionClosed, errClosed)
 	}
@@ -266,7 +263,7 @@ func (c *conn) do(ctx context.Context, request func(ctx context.Context) error) 
 		return context.Cause(ctx)
 	case <-c.done:
 		select {
-		case err := <-result: // it may have been both
+		case err := <-result: // both may have happened
 			return err
 		default:
 			return fmt.Errorf("%w: %w", sdk.ErrConnectionClosed, c.cause())
@@ -287,7 +284,7 @@ func (c *conn) protocol() string {
 	return ""
 }
 
-// serverName is what the server calls itself.
+// serverName returns the name that the server gives itself.
 func (c *conn) serverName() string {
 	session := c.ready()
 	if session == nil || session.InitializeResult() == nil || session.InitializeResult().ServerInfo == nil {
@@ -319,15 +316,15 @@ func (c *conn) over() bool {
 	}
 }
 
-// cause is why the connection is over.
+// cause returns why the connection is over.
 func (c *conn) cause() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.reason
 }
 
-// explain puts what we know better in the place of what the library says: the process ended, the server answered with a
-// status.
+// explain replaces an error of the library by a better one where we know more: the process ended, or the server
+// answered with an HTTP status.
 func (c *conn) explain(err error) error {
 	if err == nil {
 		return nil
@@ -350,19 +347,20 @@ func (c *conn) explain(err error) error {
 	return err
 }
 
-// renewable says whether only the connection was lost, and not what the server knew of us.
+// renewable reports whether only the connection was lost and the server still knows our session.
 func (c *conn) renewable() bool { return c.proc == nil && c.web != nil }
 
-// shut breaks the connection off: nothing waits for the server any more.
+// shut aborts the connection. Nothing waits for the server after that.
 func (c *conn) shut() {
 	c.shutOne.Do(func() {
 		c.mu.Lock()
 		raw := c.raw
 		c.shutting = true
 		c.mu.Unlock()
-		stop := time.AfterFunc(closeGrace, func() { c.kill(errClosed) }) // a server that does not answer the farewell
+		// for a server that does not answer our goodbye
+		stop := time.AfterFunc(closeGrace, func() { c.kill(errClosed) })
 		if raw != nil {
-			_ = raw.Close() // a failed farewell changes nothing
+			_ = raw.Close() // a failed goodbye changes nothing
 		}
 		stop.Stop()
 		c.kill(errClosed)
@@ -375,7 +373,7 @@ func (c *conn) shut() {
 
 var errClosed = errors.New("the connection was closed")
 
-// close breaks the connection off and waits until everything that belongs to it is gone.
+// close aborts the connection and waits until everything that belongs to it has ended.
 func (c *conn) close() {
 	c.shut()
 	gone := make(chan struct{})
@@ -394,7 +392,7 @@ func (c *conn) close() {
 	}
 }
 
-// isTimeout says whether somebody waited in vain.
+// isTimeout reports whether an error is a timeout.
 func isTimeout(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded)
 }

@@ -12,11 +12,11 @@ import (
 )
 
 const (
-	maxSubjectPaths = 100 // that are looked for in arguments
+	maxSubjectPaths = 100 // paths to look for in the arguments of one call
 	maxSubjectDepth = 10
 )
 
-// pathKeys are the names of arguments that hold paths or addresses, in lower case without separators.
+// pathKeys lists the names of arguments that hold paths or addresses, in lower case and without separators.
 var pathKeys = []string{
 	"path", "paths", "file", "files", "filepath", "filepaths", "filename", "directory", "dir", "folder", "cwd",
 	"workdir", "workingdirectory", "root", "dest", "destination", "target", "output", "outputpath", "source", "src",
@@ -24,8 +24,8 @@ var pathKeys = []string{
 	"href", "endpoint", "host", "image", "imageurl", "baseurl",
 }
 
-// describe says what policy has to look at. A foreign tool's arguments mean what its server makes of them: all that can
-// be said is what stands there.
+// describe returns what the policy has to check. Only the server knows what the arguments of its tools mean, so the
+// description is limited to what the arguments contain.
 func (s *server) describe(call *tools.Call, t guard.Tool) (tools.Subject, error) {
 	args := call.Args
 	if len(bytes.TrimSpace(args)) == 0 {
@@ -65,7 +65,8 @@ func (s *server) describe(call *tools.Call, t guard.Tool) (tools.Subject, error)
 	return tools.Subject{Inputs: inputs, Paths: found.list, Show: pretty.String(), Note: s.note(t)}, nil
 }
 
-// note says in one line whose tool it is, what an approval covers besides the call, and what the server says of it.
+// note returns one line that says whose tool this is, what an approval covers besides the call, and how the server
+// describes the tool.
 func (s *server) note(t guard.Tool) string {
 	text := "server " + s.cfg.ID + " · " + string(s.cfg.Trust)
 	if s.m.o.Sample != nil && s.cfg.Trust != guard.Sandboxed {
@@ -82,7 +83,7 @@ type finder struct {
 	list []string
 }
 
-// walk looks at a value; named says that it stands under a key that holds paths.
+// walk collects from one value. named says that its key is one that holds paths.
 func (f *finder) walk(v any, named bool, depth int) {
 	if depth > maxSubjectDepth || len(f.list) >= maxSubjectPaths {
 		return
@@ -106,7 +107,7 @@ func (f *finder) walk(v any, named bool, depth int) {
 	}
 }
 
-// text takes a value that is a path or an address by its key or by its looks.
+// text adds a string that is a path or an address, according to its key or its form.
 func (f *finder) text(s string, named bool) {
 	if s == "" || len(s) > 4096 || strings.ContainsAny(s, "\n\x00") {
 		return
@@ -114,7 +115,7 @@ func (f *finder) text(s string, named bool) {
 	switch {
 	case strings.Contains(s, "://"):
 		if i := strings.Index(s, "://"); strings.ContainsAny(s[:i], " \t\"'(") {
-			return // an address within a text
+			return // an address inside a longer text
 		}
 	case strings.HasPrefix(s, "/"), strings.HasPrefix(s, "~/"), strings.HasPrefix(s, "../"), strings.HasPrefix(s, "./"):
 		if strings.ContainsAny(s, "\t") {

@@ -9,10 +9,10 @@ import (
 	"sync"
 )
 
-// dynamicKey holds the servers that were added in the chat.
+// dynamicKey is the store key of the servers that were added in the chat.
 const dynamicKey = "mcp/servers"
 
-// memory is the Store of a manager that has none: it lasts as long as the manager.
+// memory is the Store of a manager that was given none. It lasts as long as the manager.
 type memory struct {
 	mu     sync.Mutex
 	values map[string]string
@@ -36,7 +36,7 @@ func (m *memory) Save(_ context.Context, key, value string) error {
 	return nil
 }
 
-// stored reads the servers that were added. An entry that cannot be used any more is left out with a word in the log.
+// stored reads the servers that were added. An entry that is no longer valid is logged and left out.
 func (m *Manager) stored(ctx context.Context) (map[string]Server, error) {
 	text, err := m.o.Store.Load(ctx, dynamicKey)
 	if err != nil {
@@ -73,7 +73,7 @@ func (m *Manager) keep(ctx context.Context, cfg Server) error {
 	return m.rewrite(ctx, func(list map[string]Server) { list[cfg.ID] = cfg })
 }
 
-// forget takes a server out of the store.
+// forget deletes a server from the store.
 func (m *Manager) forget(ctx context.Context, id string) error {
 	return m.rewrite(ctx, func(list map[string]Server) { delete(list, id) })
 }
@@ -93,8 +93,8 @@ func (m *Manager) rewrite(ctx context.Context, change func(map[string]Server)) e
 	return m.o.Store.Save(ctx, dynamicKey, string(data))
 }
 
-// Sync brings the dynamic servers in line with the store: another instance of the service may have added or removed
-// some. Run does it at its start. It does not wait for connections of servers that are new.
+// Sync brings the dynamic servers in line with the store, where another instance of the service may have added or
+// removed some. It does not wait for new servers to connect. Run calls it at its start.
 func (m *Manager) Sync(ctx context.Context) error {
 	want, err := m.stored(ctx)
 	if err != nil {
@@ -115,7 +115,7 @@ func (m *Manager) Sync(ctx context.Context) error {
 	return nil
 }
 
-// appear starts a stored server that is not there, or is another one now.
+// appear starts a stored server that is missing here, and replaces one that has changed.
 func (m *Manager) appear(cfg Server) error {
 	done, err := m.reserve(cfg.ID)
 	if errors.Is(err, ErrNotRunning) {
@@ -138,7 +138,7 @@ func (m *Manager) appear(cfg Server) error {
 	return nil
 }
 
-// vanish drops a server that is not stored any more, unless it was added here after the store was read.
+// vanish drops a server that is no longer stored, unless it was added here after the store was read.
 func (m *Manager) vanish(ctx context.Context, s *server) {
 	done, err := m.reserve(s.cfg.ID)
 	if err != nil {

@@ -13,27 +13,27 @@ import (
 	"github.com/zephbot/zephbot/tools/mcp/guard"
 )
 
-// Elicitation is a question of a server to a person.
+// Elicitation is a question from a server to a person.
 type Elicitation struct {
-	Server string // say it first, before any field
+	Server string // show it first, before any field
 	Trust  guard.Trust
-	Tool   string // qualified; of the call in which it is asked
+	Tool   string // qualified name of the tool whose call the server asks in
 	Call   string // id of the call
 	Origin tools.Origin
 	Form   content.Form
 }
 
-// Answer is what the person said.
+// Answer is the person's reply.
 type Answer struct {
 	Accept bool           // false = no
-	Cancel bool           // the person wants nothing more of it
-	Values map[string]any // by Field.Name, where accepted
+	Cancel bool           // dismissed, rather than declined
+	Values map[string]any // by Field.Name; only with Accept
 }
 
-// mayAsk says whether the server's questions reach anybody.
+// mayAsk reports whether the server's questions reach a person.
 func (s *server) mayAsk() bool { return s.deaf() == "" }
 
-// deaf says why no question of the server reaches anybody; "" = they do.
+// deaf returns the reason why the server's questions reach nobody; "" when they do.
 func (s *server) deaf() string {
 	enabled := s.m.o.Elicitation
 	if s.cfg.Elicitation != nil {
@@ -51,8 +51,8 @@ func (s *server) deaf() string {
 }
 
 // elicit answers a question of the server. It runs in a goroutine of the library and never waits for the call in which
-// it is asked. The capability is always there and the answer mostly no: a server that sees no capability may fail
-// instead.
+// it is asked. The capability is always announced, although most questions are declined: some servers fail when it is
+// missing.
 func (c *conn) elicit(ctx context.Context, req *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
 	f := c.asker(ctx)
 	if f == nil && c.muted() || f != nil && !f.question() {
@@ -76,7 +76,7 @@ func (c *conn) elicit(ctx context.Context, req *sdk.ElicitRequest) (*sdk.ElicitR
 	return c.ask(ctx, f, form)
 }
 
-// ask puts the question to the person, if there is a place in the queue.
+// ask puts the question to the person. It is declined when the queue is full.
 func (c *conn) ask(ctx context.Context, f *flight, form content.Form) (*sdk.ElicitResult, error) {
 	m := c.s.m
 	select {
@@ -113,8 +113,8 @@ func (c *conn) ask(ctx context.Context, f *flight, form content.Form) (*sdk.Elic
 	return &sdk.ElicitResult{Action: "decline"}, nil
 }
 
-// asker is the call in which the server asks: the one that the library says it is, or else the only one that is under
-// way on this connection.
+// asker returns the call in which the server asks: the one named by the library, or else the only one in progress on
+// this connection.
 func (c *conn) asker(ctx context.Context) *flight {
 	if f, ok := ctx.Value(flightKey{}).(*flight); ok {
 		return f
@@ -130,8 +130,8 @@ func (c *conn) asker(ctx context.Context) *flight {
 	return nil
 }
 
-// muteFor is how long questions are not heard after a call was broken off because of them: the server may still be
-// asking on behalf of that call, and another must not answer for it.
+// muteFor is how long questions are declined after a call was aborted because of them. The server may still be asking
+// on behalf of that call, and the next call must not answer for it.
 const muteFor = time.Minute
 
 func (c *conn) mute() {
@@ -146,8 +146,8 @@ func (c *conn) muted() bool {
 	return c.s.m.o.Now().Before(c.silence)
 }
 
-// question counts a question; false when the server asks too much within the call. One that does not stop has its call
-// broken off.
+// question counts a question of the server. It returns false when there were too many within the call, and aborts the
+// call of a server that does not stop.
 func (f *flight) question() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -158,8 +158,8 @@ func (f *flight) question() bool {
 	return f.asked <= maxQuestions
 }
 
-// declined tells person and model of a question that was not answered. Where it belongs to no call, those who may have
-// to do with it hear of it.
+// declined reports a declined question to the person and the model. A question that belongs to no call is reported to
+// everybody it may concern.
 func (c *conn) declined(f *flight, form content.Form, why string, tell bool) {
 	id := c.s.cfg.ID
 	notice := fmt.Sprintf("The server %s asked: “%s”. It was declined: %s.", id, form.Summary(), trimDot(why))
@@ -187,7 +187,7 @@ func trimDot(s string) string {
 	return s
 }
 
-// stray tells of a question that belongs to no call, a few times.
+// stray reports a question that belongs to no call, up to a limited rate.
 func (c *conn) stray(text string) {
 	c.mu.Lock()
 	ok := c.strays.take(c.s.m.o.Now(), 1)

@@ -11,7 +11,7 @@ import (
 	"github.com/zephbot/zephbot/tools/mcp/guard"
 )
 
-// Describe is the description of a call of a tool without annotations.
+// Describe returns the description of a call of a tool without annotations.
 func Describe(args json.RawMessage) (tools.Subject, error) {
 	s := &server{m: &Manager{}, cfg: Server{ID: "srv", Trust: guard.Untrusted}}
 	return s.describe(&tools.Call{Tool: "srv:t", Args: args}, guard.Tool{Name: "t"})

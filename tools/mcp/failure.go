@@ -16,7 +16,7 @@ import (
 	"github.com/zephbot/zephbot/tools/mcp/guard"
 )
 
-// failure puts the end of a call into words and a code. reasons say which questions of the server were declined.
+// failure returns the error of a failed call. reasons say which questions of the server were declined.
 func (c *conn) failure(ctx context.Context, f *flight, err error, reasons []string) error {
 	e := c.ours(ctx, f, err)
 	if e == nil {
@@ -35,7 +35,7 @@ func (c *conn) failure(ctx context.Context, f *flight, err error, reasons []stri
 	return e
 }
 
-// ours is the failure of a call that we broke off; nil when we did not.
+// ours returns the error of a call that we aborted; nil when we did not.
 func (c *conn) ours(ctx context.Context, f *flight, err error) *guard.Error {
 	id := c.s.cfg.ID
 	switch {
@@ -53,7 +53,7 @@ func (c *conn) ours(ctx context.Context, f *flight, err error) *guard.Error {
 	return nil
 }
 
-// theirs is the failure of a call that the server or the network broke.
+// theirs returns the error of a call that failed at the server or in the network.
 func (c *conn) theirs(f *flight, err error) *guard.Error {
 	id := c.s.cfg.ID
 	rpc, ok := errors.AsType[*jsonrpc.Error](err)
@@ -78,15 +78,15 @@ func (c *conn) theirs(f *flight, err error) *guard.Error {
 	case c.over(), errors.Is(err, sdk.ErrConnectionClosed), errors.Is(err, io.EOF):
 		c.doubt()
 		return c.broken(err)
-	case f.nagged(): // the library has given up before us
+	case f.nagged(): // the library gave up before we did
 		return nagging(id, err)
 	default:
 		return c.odd(err)
 	}
 }
 
-// pageNeeded is the failure of a call before which the server wants a page visited by the person. It is told as it is;
-// nothing opens the page.
+// pageNeeded returns the error of a call for which the server first wants the person to open a page. The address is
+// only passed on; nothing opens the page.
 func pageNeeded(id string, rpc *jsonrpc.Error) *guard.Error {
 	var data struct {
 		Elicitations []*sdk.ElicitParams `json:"elicitations"`
@@ -112,11 +112,10 @@ func pageNeeded(id string, rpc *jsonrpc.Error) *guard.Error {
 	return e
 }
 
-// notSupported is the code of the library's own no to a server that wants, by its answer, what we do not offer: an
-// answer of the model.
+// notSupported is the library's own code for an answer that asks for something that we do not offer, such as sampling.
 const notSupported = -31001
 
-// nagging is the failure of a call in which the server takes no for no answer.
+// nagging returns the error of a call in which the server keeps asking although its questions are declined.
 func nagging(id string, err error) *guard.Error {
 	return &guard.Error{
 		Code: guard.InvalidInput, Server: id,
@@ -124,15 +123,15 @@ func nagging(id string, err error) *guard.Error {
 	}
 }
 
-// nagged says whether the server has asked more often than anybody was told.
+// nagged reports whether the server asked more often than the person was told.
 func (f *flight) nagged() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.asked > maxQuestions
 }
 
-// transportCode says whether the library made an error itself, because a message could not be sent: it gives such
-// errors codes as if a server had answered.
+// transportCode reports whether the library itself made an error because a message could not be sent. It gives such
+// errors codes that look like a server's.
 func transportCode(code int64) bool {
 	switch code {
 	case -32003, -32004, -32005: // client closing, server closing, rejected by the transport
@@ -142,7 +141,7 @@ func transportCode(code int64) bool {
 	}
 }
 
-// broken says how a connection ended in the middle of a call.
+// broken returns the error of a call during which the connection ended.
 func (c *conn) broken(err error) *guard.Error {
 	e := &guard.Error{
 		Code: guard.Transient, Server: c.s.cfg.ID,
@@ -150,14 +149,14 @@ func (c *conn) broken(err error) *guard.Error {
 	}
 	if why, ok := errors.AsType[*guard.Error](c.explain(err)); ok {
 		e.Message += ": " + why.Message
-		if why.Code == guard.InvalidInput { // it was the answer that was wrong
+		if why.Code == guard.InvalidInput { // the answer itself was bad
 			e.Code = why.Code
 		}
 	}
 	return e
 }
 
-// odd is a failure that the library has no type for.
+// odd returns the error for a failure that the library has no type for.
 func (c *conn) odd(err error) *guard.Error {
 	err = c.explain(err)
 	e := guard.AsError(err, c.s.cfg.ID, "")
@@ -165,7 +164,7 @@ func (c *conn) odd(err error) *guard.Error {
 		return e
 	}
 	switch {
-	case c.web != nil: // an answer that never came, or a network that failed
+	case c.web != nil: // the answer never came, or the network failed
 		if e.Code == guard.ServerError {
 			e.Code, e.Message = guard.Transient, "the connection to the server "+c.s.cfg.ID+" broke during the call"
 		}
@@ -176,13 +175,13 @@ func (c *conn) odd(err error) *guard.Error {
 	return e
 }
 
-// doubt lets run find out whether the connection is still good.
+// doubt asks run to check whether the connection still works.
 func (c *conn) doubt() {
 	if c.over() || c.proc != nil {
-		return // it is known, or will be: the end of a process cannot be missed
+		return // for stdio, the end of the process is always noticed
 	}
 	select {
 	case c.s.suspect <- c:
-	default: // others doubt already
+	default: // a check is already pending
 	}
 }

@@ -16,15 +16,15 @@ import (
 )
 
 const (
-	maxJunkLines = 1000    // of output that is no message, before the server is given up
-	maxJunkLine  = 1 << 20 // bytes of one
-	shownJunk    = 5       // of them in the log
-	maxFlow      = 2000    // messages a second over a while
+	maxJunkLines = 1000    // lines that are not messages, until the server is given up
+	maxJunkLine  = 1 << 20 // bytes of one such line
+	shownJunk    = 5       // such lines that are logged
+	maxFlow      = 2000    // messages a second, sustained
 	maxBurst     = 10000   // messages at once
 )
 
-// frames reads the messages from a server's standard output: a JSON object or array per line. What else is printed
-// there (a banner, a progress bar) is passed over, up to a limit; a line that is too long, or a flood, ends the
+// frames reads messages from a server's standard output: one JSON object or array per line. Other output, such as a
+// banner or a progress bar, is skipped up to a limit. A line that is too long, or a flood of messages, ends the
 // connection with a clear error.
 type frames struct {
 	f     io.ReadCloser
@@ -32,10 +32,10 @@ type frames struct {
 	limit int
 	now   func() time.Time
 	log   zerolog.Logger
-	see   func(message []byte) // is shown every message; may be nil
+	see   func(message []byte) // called with every message; may be nil
 
-	rest []byte // of a message that was begun to be handed out
-	line []byte // is collected here
+	rest []byte // the part of the current message that Read has not returned yet
+	line []byte // buffer for the current message
 	junk int
 	flow bucket
 
@@ -64,10 +64,10 @@ func (f *frames) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// next gives the next message with its line break; the slice is valid until the next call.
+// next returns the next message with its line break. The slice is valid until the next call.
 func (f *frames) next() ([]byte, error) {
 	if cap(f.line) > 256<<10 {
-		f.line = nil // a large message does not hold its memory for the life of the connection
+		f.line = nil // do not keep the memory of a large message for the life of the connection
 	}
 	f.line = f.line[:0]
 	for {
@@ -104,7 +104,7 @@ func (f *frames) next() ([]byte, error) {
 	}
 }
 
-// skip passes over a line that is no message.
+// skip skips a line that is not a message.
 func (f *frames) skip() error {
 	line := bytes.TrimSpace(f.line)
 	if len(line) == 0 {
@@ -133,7 +133,7 @@ func looksLikeMessage(line []byte) bool {
 	return len(line) > 0 && (line[0] == '{' || line[0] == '[')
 }
 
-// isMessage tells a message from a program's log in JSON.
+// isMessage distinguishes a message from a log line in JSON.
 func isMessage(line []byte) bool {
 	if !looksLikeMessage(line) {
 		return false
@@ -160,7 +160,7 @@ func isMessage(line []byte) bool {
 	return true
 }
 
-// failed remembers what was wrong with the output.
+// failed remembers the first thing that was wrong with the output.
 func (f *frames) failed(err error) error {
 	if errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, os.ErrClosed) {
 		return io.EOF
@@ -189,14 +189,14 @@ func (f *frames) setDeadline(t time.Time) error {
 // Close implements io.Closer.
 func (f *frames) Close() error { return f.f.Close() }
 
-// bucket is a token bucket; its zero value lets nothing through. Not safe for concurrent use.
+// bucket is a token bucket. Its zero value lets nothing through. It is not safe for concurrent use.
 type bucket struct {
 	size, perSecond float64
 	used            float64
 	last            time.Time
 }
 
-// take takes n tokens; false when there are not as many.
+// take takes n tokens. It returns false, and takes none, when there are fewer.
 func (b *bucket) take(now time.Time, n float64) bool {
 	if !b.last.IsZero() {
 		b.used = max(0, b.used-b.perSecond*max(0, now.Sub(b.last).Seconds()))

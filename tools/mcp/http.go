@@ -25,17 +25,17 @@ import (
 const (
 	maxHeader    = 64 << 10 // bytes of an answer's header
 	dialLimit    = 10 * time.Second
-	streamWait   = 5 * time.Second // for the header of a stream that servers need not offer
-	streamFlow   = 2 << 20         // bytes a second of a stream over a while
-	streamFactor = 4               // a stream may bring so many of the largest messages at once
-	httpRetries  = 3               // of a broken stream
-	// connections to a server that wait for the next calls; the default of net/http is two
+	streamWait   = 5 * time.Second // for the header of a stream that is optional for servers
+	streamFlow   = 2 << 20         // bytes a second of a stream, sustained
+	streamFactor = 4               // burst of a stream, in messages of the largest size
+	httpRetries  = 3               // to reopen a broken stream
+	// idle connections kept to a server; the default of net/http is two
 	maxIdle = 64
-	// bytes of an event besides the message: body says what is too long before the library does
+	// bytes of an event beyond the message: body reports what is too long before the library does
 	eventFrame = 64 << 10
 )
 
-// httpTransport makes the transport of a server on the network.
+// httpTransport returns the transport of a server on the network.
 func (s *server) httpTransport(c *conn) (sdk.Transport, error) {
 	refuse := func(code guard.Code, err error, text string) error {
 		return &guard.Error{Code: code, Server: s.cfg.ID, Message: "server " + s.cfg.ID + ": " + text, Err: err}
@@ -60,7 +60,7 @@ func (s *server) httpTransport(c *conn) (sdk.Transport, error) {
 	}
 	client := &http.Client{
 		Transport: c.web,
-		// credentials do not travel
+		// redirects are not followed: credentials must not travel
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	if c.transport == kindSSE {
@@ -75,7 +75,7 @@ func (s *server) httpTransport(c *conn) (sdk.Transport, error) {
 	}, nil
 }
 
-// blockedURL is the error of an address that may not be reached.
+// blockedURL returns the error for an address that must not be reached.
 func blockedURL(id string, err error) *guard.Error {
 	e := &guard.Error{Code: guard.InvalidInput, Server: id, Message: "server " + id + ": " + err.Error(), Err: err}
 	if rule, ok := errors.AsType[*netrule.Error](err); ok {
@@ -88,8 +88,8 @@ func blockedURL(id string, err error) *guard.Error {
 	return e
 }
 
-// Transport is what requests to servers go through, for whoever has to reach what belongs to a server: its
-// authorization server. Only Resolver, Dial and CAs of the options count.
+// Transport returns the RoundTripper for requests to servers, for code that has to reach something that belongs to a
+// server, such as its authorization server. It uses only Resolver, Dial and CAs of the options.
 func (o Options) Transport(trusted bool) http.RoundTripper {
 	if o.Resolver == nil {
 		o.Resolver = net.DefaultResolver
@@ -97,7 +97,7 @@ func (o Options) Transport(trusted bool) http.RoundTripper {
 	return o.httpBase(trusted)
 }
 
-// httpBase makes what requests go through: no proxy, no compression, and connections to checked addresses only.
+// httpBase returns the transport below: without a proxy and without compression, connecting to checked addresses only.
 func (o Options) httpBase(trusted bool) *http.Transport {
 	return &http.Transport{
 		Proxy:                  nil, // an environment variable must not decide where credentials go
@@ -107,18 +107,18 @@ func (o Options) httpBase(trusted bool) *http.Transport {
 		MaxResponseHeaderBytes: maxHeader,
 		IdleConnTimeout:        time.Minute,
 		MaxIdleConnsPerHost:    maxIdle,
-		DisableCompression:     true, // a bomb would be unpacked before it is counted
+		DisableCompression:     true, // a compression bomb would be unpacked before its bytes are counted
 		ForceAttemptHTTP2:      true,
 	}
 }
 
-// dialer resolves a name, checks every address and dials exactly those.
+// dialer returns a dial function that resolves a name, checks every address and dials only those.
 func (o Options) dialer(trusted bool) func(ctx context.Context, network, address string) (net.Conn, error) {
 	dial := o.Dial
 	if dial == nil {
 		d := &net.Dialer{Timeout: dialLimit}
 		if !trusted {
-			// the last line, should the checks before it ever be passed by
+			// the last defence, should the checks before it ever be bypassed
 			d.Control = ssrf.New(ssrf.WithAnyPort()).Safe
 		}
 		dial = d.DialContext
@@ -144,7 +144,8 @@ func (o Options) dialer(trusted bool) func(ctx context.Context, network, address
 	}
 }
 
-// resolve gives the addresses of a host. One that is not public spoils all, for servers that are not trusted.
+// resolve returns the addresses of a host. For servers that are not trusted, a single address that is not public is an
+// error.
 func (o Options) resolve(ctx context.Context, host string, trusted bool) ([]netip.Addr, error) {
 	addrs := []netip.Addr{}
 	if a, err := netip.ParseAddr(host); err == nil {
@@ -152,7 +153,7 @@ func (o Options) resolve(ctx context.Context, host string, trusted bool) ([]neti
 	} else {
 		name := host
 		if !trusted {
-			name += "." // rooted, so that no search domain is tried
+			name += "." // absolute, so that no search domain is tried
 		}
 		if addrs, err = o.Resolver.LookupNetIP(ctx, "ip", name); err != nil {
 			return nil, err
@@ -172,8 +173,8 @@ func (o Options) resolve(ctx context.Context, host string, trusted bool) ([]neti
 	return addrs, nil
 }
 
-// roundTripper makes the requests of one connection: it adds the headers, keeps them to the configured host, bounds
-// what comes back, ends with the connection and remembers how the server answered.
+// roundTripper makes the requests of one connection. It adds the headers, refuses hosts other than the configured one,
+// limits the answers, ends with the connection, and remembers how the server answered.
 type roundTripper struct {
 	c            *conn
 	scheme, host string
@@ -181,8 +182,8 @@ type roundTripper struct {
 	base         *http.Transport
 
 	mu     sync.Mutex
-	status int          // of the last answer
-	target string       // host that it redirects to
+	status int          // of the latest answer
+	target string       // host that it redirected to
 	fault  *guard.Error // what was wrong with an answer
 }
 
@@ -222,8 +223,8 @@ func (t *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 
 var errNoStream = errors.New("the server does not answer the request for a stream")
 
-// send makes the request. The stream that a server need not offer is given up when it does not come: some servers hold
-// its header back until there is something to say, and the library would wait for it.
+// send makes the request. It gives up on the optional stream when its header does not come in time: some servers hold
+// it back until they have something to say, and the library would wait for it.
 func (t *roundTripper) send(req *http.Request, cancel context.CancelCauseFunc) (*http.Response, error) {
 	optional := req.Method == http.MethodGet && t.c.transport == kindHTTP && req.Header.Get("Last-Event-ID") == ""
 	if !optional {
@@ -232,7 +233,7 @@ func (t *roundTripper) send(req *http.Request, cancel context.CancelCauseFunc) (
 	patience := time.AfterFunc(streamWait, func() { cancel(errNoStream) })
 	resp, err := t.base.RoundTrip(req)
 	if !patience.Stop() && err == nil {
-		_ = resp.Body.Close() // it came when we had given it up
+		_ = resp.Body.Close() // the answer came after we had given up
 		err = errNoStream
 	}
 	if err != nil && errors.Is(context.Cause(req.Context()), errNoStream) {
@@ -245,10 +246,10 @@ func (t *roundTripper) send(req *http.Request, cancel context.CancelCauseFunc) (
 	return resp, err
 }
 
-// note remembers how the server answered: the library's errors do not say it.
+// note remembers how the server answered, because the library's errors do not contain it.
 func (t *roundTripper) note(req *http.Request, resp *http.Response) {
 	if req.Method == http.MethodDelete || req.Method == http.MethodGet && t.c.transport == kindHTTP {
-		return // the farewell, and the stream that need not be there
+		return // the goodbye and the optional stream may be refused
 	}
 	target := ""
 	if resp.StatusCode >= 300 && resp.StatusCode < 400 {
@@ -257,7 +258,7 @@ func (t *roundTripper) note(req *http.Request, resp *http.Response) {
 		}
 	}
 	t.mu.Lock()
-	// a server that wants a sign-in answers the library's next attempts with anything
+	// once a server has asked for a sign-in, its answers to the library's further attempts mean nothing
 	if t.status != http.StatusUnauthorized || resp.StatusCode < 300 {
 		t.status, t.target = resp.StatusCode, target
 	}
@@ -267,7 +268,7 @@ func (t *roundTripper) note(req *http.Request, resp *http.Response) {
 	}
 }
 
-// bound limits what an answer may bring: a document at once, a stream over time.
+// bound limits an answer: a document by its size, a stream by its rate.
 func (t *roundTripper) bound(resp *http.Response, release func()) io.ReadCloser {
 	limit := t.c.s.m.o.MaxMessage
 	b := &body{
@@ -288,8 +289,8 @@ func (t *roundTripper) blame(e *guard.Error) {
 	t.fault = e
 }
 
-// maySpeakSSE says whether a server that refused the current transport may know the older one (specification, backwards
-// compatibility).
+// maySpeakSSE reports whether a server that refused the current transport may support the older one (specification,
+// backwards compatibility).
 func maySpeakSSE(err error) bool {
 	e, ok := errors.AsType[*statusError](err)
 	if !ok {
@@ -304,7 +305,7 @@ func maySpeakSSE(err error) bool {
 	}
 }
 
-// statusError is the status of an answer.
+// statusError is an HTTP status with the error of the library.
 type statusError struct {
 	status int
 	err    error
@@ -313,10 +314,10 @@ type statusError struct {
 // Error implements error.
 func (e *statusError) Error() string { return fmt.Sprintf("status %d: %v", e.status, e.err) }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *statusError) Unwrap() error { return e.err }
 
-// explain says what stands behind an error of the library.
+// explain returns the cause of an error of the library.
 func (t *roundTripper) explain(err error) error {
 	id := t.c.s.cfg.ID
 	if rule, ok := errors.AsType[*netrule.Error](err); ok {
@@ -330,7 +331,7 @@ func (t *roundTripper) explain(err error) error {
 	}
 	if isTimeout(err) || status < 300 {
 		if u, ok := errors.AsType[*url.Error](err); ok {
-			err = u.Err // the address may hold a key in its query
+			err = u.Err // the address may contain a key in its query
 		}
 		return err
 	}
@@ -341,7 +342,7 @@ func (t *roundTripper) explain(err error) error {
 	return e
 }
 
-// statusFailure puts an answer's status into words.
+// statusFailure returns the error for an HTTP status.
 func statusFailure(id string, status int, target string, err error) *guard.Error {
 	e := &guard.Error{Code: guard.CodeOfStatus(status), Server: id, Err: &statusError{status: status, err: err}}
 	switch {

@@ -17,15 +17,15 @@ import (
 
 const (
 	maxPages   = 20              // of a list
-	maxListed  = 1000            // tools that are looked at; package guard keeps 100
-	refreshGap = 5 * time.Second // between two lists that a server makes us fetch (seed 001)
+	maxListed  = 1000            // tools that are read; package guard keeps 100
+	refreshGap = 5 * time.Second // between two lists that a server triggers (seed 001)
 )
 
 // fetch lists the tools of a server.
 func (c *conn) fetch(ctx context.Context, timeout time.Duration) ([]guard.Tool, error) {
 	session := c.ready()
 	if res := session.InitializeResult(); res == nil || res.Capabilities == nil || res.Capabilities.Tools == nil {
-		return nil, nil // it says that it has none
+		return nil, nil // it announces that it has no tools
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -60,7 +60,7 @@ func (c *conn) fetch(ctx context.Context, timeout time.Duration) ([]guard.Tool, 
 	return offered, nil
 }
 
-// admit chooses and cleans what a server offers.
+// admit selects and sanitises the tools that a server offers.
 func (s *server) admit(list []guard.Tool) guard.Admitted {
 	return guard.Server{
 		ID: s.cfg.ID, Trust: s.cfg.Trust, Allow: s.cfg.Allowlist, Expected: s.cfg.ExpectedTools,
@@ -68,7 +68,7 @@ func (s *server) admit(list []guard.Tool) guard.Admitted {
 	}.Admit(list)
 }
 
-// ingest makes an offer of what the server has: listed, cleaned, compared with what was accepted.
+// ingest lists the server's tools, sanitises them and compares them with what was accepted.
 func (s *server) ingest(ctx context.Context, c *conn, timeout time.Duration) (*offer, error) {
 	list, err := c.fetch(ctx, timeout)
 	if err != nil {
@@ -94,7 +94,7 @@ func (s *server) ingest(ctx context.Context, c *conn, timeout time.Duration) (*o
 	return o, nil
 }
 
-// lock drops what was not there at the first connect, where the lists are locked.
+// lock drops tools that were not there at the first connect, when LockToolList is set.
 func (s *server) lock(a *guard.Admitted) {
 	if !s.m.o.LockToolList {
 		return
@@ -117,7 +117,7 @@ func (s *server) lock(a *guard.Admitted) {
 	})
 }
 
-// build makes the tools of an offer that do not wait for an admin.
+// build creates the tools of an offer that do not wait for an admin.
 func (s *server) build(o *offer) {
 	o.tools = make([]tools.Tool, 0, len(o.order))
 	for _, name := range o.order {
@@ -127,8 +127,7 @@ func (s *server) build(o *offer) {
 	}
 }
 
-// logOffer says in the log what a person has to know of an offer; texts of the server stand there in quoted, bounded
-// pieces only.
+// logOffer logs what a person has to know about an offer. Texts of the server appear only as short quoted excerpts.
 func (s *server) logOffer(o *offer) {
 	for _, text := range o.warnings {
 		s.log.Warn().Msg(text)
@@ -144,7 +143,7 @@ func (s *server) logOffer(o *offer) {
 	}
 }
 
-// tool makes one tool of the registry.
+// tool returns one tool for the registry.
 func (s *server) tool(t guard.Tool) tools.Tool {
 	d := tools.Definition{
 		Name: guard.Qualified(s.cfg.ID, t.Name), Description: t.Description, Schema: t.Input, OutputSchema: t.Output,
@@ -154,17 +153,18 @@ func (s *server) tool(t guard.Tool) tools.Tool {
 		d.Description = strings.TrimSpace(d.Description + "\n" + hint)
 	}
 	t.Annotations.Apply(&d, s.cfg.Trust)
-	schema := sync.OnceValue(func() *content.Schema { return content.Compile(t.Output) }) // most tools are never called
+	// compiled on first use: most tools are never called
+	schema := sync.OnceValue(func() *content.Schema { return content.Compile(t.Output) })
 	return tools.Tool{
 		Definition: d,
 		Describe:   func(_ context.Context, call *tools.Call) (tools.Subject, error) { return s.describe(call, t) },
 		Run: func(ctx context.Context, call *tools.Call) (*tools.Result, error) {
-			return s.run1(ctx, call, t, schema)
+			return s.runTool(ctx, call, t, schema)
 		},
 	}
 }
 
-// register puts an offer into the registry and tells who used the server what is different.
+// register puts an offer into the registry and notifies those who used the server of the differences.
 func (s *server) register(next *offer) error {
 	s.listing.Lock()
 	defer s.listing.Unlock()
@@ -189,7 +189,7 @@ func (s *server) registerLocked(next *offer) error {
 	return nil
 }
 
-// tell says what changed between two offers.
+// tell reports the differences between two offers.
 func (s *server) tell(was, next *offer) {
 	since := func(now, before []string) []string {
 		return slices.DeleteFunc(slices.Clone(now), func(name string) bool { return slices.Contains(before, name) })
@@ -212,12 +212,12 @@ func (s *server) tell(was, next *offer) {
 			Fresh: s.qualified(fresh), Held: next.held && !was.held,
 		})
 	}
-	if was.known != nil { // else it was not connected
+	if was.known != nil { // nil: it was not connected before
 		s.tellOthers(was, next)
 	}
 }
 
-// tellOthers says which tools may be used now, and which are gone.
+// tellOthers reports which tools can now be used, and which are gone.
 func (s *server) tellOthers(was, next *offer) {
 	var added, gone []string
 	for _, name := range next.order {
@@ -251,7 +251,7 @@ func (s *server) qualified(names []string) []string {
 	return out
 }
 
-// someOf lists names for a sentence, not too many.
+// someOf joins names for a sentence, and shortens a long list.
 func someOf(names []string) string {
 	const most = 10
 	if len(names) <= most {
@@ -260,7 +260,7 @@ func someOf(names []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }
 
-// refresh lists the tools again. When that fails the old list stays.
+// refresh lists the tools again. On failure, the old list stays.
 func (s *server) refresh(ctx context.Context, c *conn) {
 	next, err := s.ingest(ctx, c, s.cfg.Timeout)
 	if err == nil && ctx.Err() == nil {
@@ -271,22 +271,22 @@ func (s *server) refresh(ctx context.Context, c *conn) {
 	}
 }
 
-// refresher spaces out the lists that a server makes us fetch: the first at once, the next after a pause, and never one
-// lost.
+// refresher limits how often a server can make us list its tools: the first request runs at once, the next after a
+// pause, and none is lost.
 type refresher struct {
 	s     *server
-	timer *time.Timer // set while one is due
+	timer *time.Timer // set while a list is due
 	last  time.Time
 }
 
-// want asks for a list.
+// want requests a list.
 func (r *refresher) want() {
 	if r.timer == nil {
 		r.timer = time.NewTimer(max(0, refreshGap-time.Since(r.last)))
 	}
 }
 
-// due fires when it is time; it never does when nothing is wanted.
+// due returns a channel that fires when it is time to list, and never when nothing was requested.
 func (r *refresher) due() <-chan time.Time {
 	if r.timer == nil {
 		return nil

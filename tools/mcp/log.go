@@ -16,7 +16,7 @@ const (
 	logsBurst     = 50
 )
 
-// logged writes a server's log message into ours, not more than so many.
+// logged writes a log message of the server into our log, up to a limited rate.
 func (c *conn) logged(_ context.Context, req *sdk.LoggingMessageRequest) {
 	if req == nil || req.Params == nil {
 		return
@@ -46,7 +46,7 @@ func (c *conn) logged(_ context.Context, req *sdk.LoggingMessageRequest) {
 		Str("text", text).Msg("mcp server logs")
 }
 
-// levelOf puts a server's level one below ours: its errors are not errors of the service.
+// levelOf returns our level for a server's level: one below, because its errors are not errors of the service.
 func levelOf(l sdk.LoggingLevel) zerolog.Level { //nolint:staticcheck // most servers speak an older revision
 	switch l {
 	case "emergency", "alert", "critical", "error":

@@ -1,6 +1,6 @@
-// Package mcp connects to MCP servers and offers their tools as if they were our own: it starts and watches them,
-// brings them back when they die, lists their tools, calls them, and answers what they ask. What may come in is decided
-// in package guard, what a result looks like in package content.
+// Package mcp connects to MCP servers and offers their tools as if they were our own. It starts the servers, restarts
+// those that die, lists and calls their tools, and answers their questions. Package guard decides what is let in;
+// package content decides what a result looks like.
 package mcp
 
 import (
@@ -21,24 +21,24 @@ import (
 type Manager struct {
 	o       Options
 	notices *notices
-	asking  chan struct{} // one place per question that waits for a person
+	asking  chan struct{} // one slot per question that waits for a person
 
 	mu      sync.Mutex
 	servers map[string]*server
 	busy    map[string]bool // ids that are being added, removed or restarted
-	order   []string        // of configuration, then of adding
-	began   chan struct{}   // Run has started the servers
-	ctx     context.Context //nolint:containedctx // of Run, which bounds the goroutine of every server; nil before and after
+	order   []string        // as configured, then as added
+	began   chan struct{}   // closed when Run has started the servers
+	ctx     context.Context //nolint:containedctx // set by Run, for the goroutines of servers; else nil
 	wg      sync.WaitGroup  // one per server
 
-	storing sync.Mutex    // one change of the store at a time
-	calls   atomic.Uint64 // numbers them
+	storing sync.Mutex    // serialises changes of the store
+	calls   atomic.Uint64 // number of calls so far
 }
 
-// ErrNotRunning is the error of everything that needs Run.
+// ErrNotRunning is returned by everything that needs Run.
 var ErrNotRunning = errors.New("the MCP manager does not run")
 
-// New checks the options; it starts nothing.
+// New checks the options and returns a manager. It starts nothing.
 func New(o Options) (*Manager, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -64,8 +64,8 @@ func New(o Options) (*Manager, error) {
 }
 
 // Run starts the configured servers and those that were added earlier, and keeps them alive until ctx ends. It returns
-// when every connection is closed and every process is gone, which takes at most a few seconds; always nil. It may be
-// called once.
+// nil once every connection is closed and every process has ended, which takes at most a few seconds. It may be called
+// once.
 func (m *Manager) Run(ctx context.Context) error {
 	stop := m.notices.start()
 	defer stop()
@@ -81,20 +81,20 @@ func (m *Manager) Run(ctx context.Context) error {
 	close(m.began)
 	<-ctx.Done()
 	m.mu.Lock()
-	m.ctx = nil // nothing is started any more
+	m.ctx = nil // nothing may be started after this
 	m.mu.Unlock()
 	m.wg.Wait()
 	return nil
 }
 
-// start runs the goroutine of a server; the lock is held and Run is going on.
+// start starts the goroutine of a server. The caller holds the lock, and Run has begun.
 func (m *Manager) start(s *server) {
 	ctx, cancel := context.WithCancel(m.ctx)
 	s.cancel = cancel
 	m.wg.Go(func() { s.run(ctx) })
 }
 
-// reserve keeps others away from an id while it is added, removed or restarted.
+// reserve locks an id while its server is added, removed or restarted. The returned function releases it.
 func (m *Manager) reserve(id string) (func(), error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -133,8 +133,8 @@ func (m *Manager) unknown(id string) *guard.Error {
 	}
 }
 
-// Add connects a server that is not configured. It tries once: a server that cannot be reached is not kept. One that
-// can survives a restart.
+// Add connects a server that is not configured. It tries once and drops a server that it cannot reach. A server that
+// was added survives a restart.
 func (m *Manager) Add(ctx context.Context, cfg Server) (Status, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
@@ -161,8 +161,8 @@ func (m *Manager) Add(ctx context.Context, cfg Server) (Status, error) {
 	return s.status(), nil
 }
 
-// Check says what is wrong with a server that Add would refuse, as far as that can be known without reaching it: before
-// anybody is asked about it.
+// Check returns the error with which Add would refuse a server, as far as that is known without connecting. Callers use
+// it before they ask a person about the server.
 func (m *Manager) Check(cfg Server) error {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
@@ -181,7 +181,7 @@ func (m *Manager) Check(cfg Server) error {
 	return m.room(cfg.ID)
 }
 
-// room says whether a dynamic server may be added under an id; the lock is held.
+// room reports whether a dynamic server can be added under an id. The caller holds the lock.
 func (m *Manager) room(id string) error {
 	if _, ok := m.servers[id]; ok {
 		return &guard.Error{
@@ -205,7 +205,7 @@ func (m *Manager) room(id string) error {
 	return nil
 }
 
-// admit puts a dynamic server among the others and starts it.
+// admit adds a dynamic server to the list and starts it.
 func (m *Manager) admit(s *server) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -222,7 +222,7 @@ func (m *Manager) admit(s *server) error {
 	return nil
 }
 
-// drop stops a server, waits until it is gone and forgets it.
+// drop stops a server, waits until it has ended and removes it from the list.
 func (m *Manager) drop(s *server) {
 	s.cancel()
 	<-s.done
@@ -234,7 +234,7 @@ func (m *Manager) drop(s *server) {
 	}
 }
 
-// Remove disconnects a server and says how many tools went with it. A configured one is back after a restart of the
+// Remove disconnects a server and returns how many tools it had. A configured server is back after a restart of the
 // program.
 func (m *Manager) Remove(ctx context.Context, id string) (int, error) {
 	done, err := m.reserve(id)
@@ -250,7 +250,7 @@ func (m *Manager) Remove(ctx context.Context, id string) (int, error) {
 		if err := m.forget(ctx, id); err != nil {
 			return 0, fmt.Errorf("forget server %s: %w", id, err)
 		}
-		if err := m.o.Store.Save(ctx, s.storeKey(), ""); err != nil { // another server may get the id
+		if err := m.o.Store.Save(ctx, s.storeKey(), ""); err != nil { // another server may use this id later
 			return 0, fmt.Errorf("forget the tools of server %s: %w", id, err)
 		}
 	}
@@ -259,7 +259,7 @@ func (m *Manager) Remove(ctx context.Context, id string) (int, error) {
 	return n, nil
 }
 
-// Restart closes a server's connections, forgets its failures and connects again. It waits for the first attempt and
+// Restart closes a server's connections, resets its failures and connects again. It waits for the first attempt and
 // returns its error.
 func (m *Manager) Restart(ctx context.Context, id string) (Status, error) {
 	done, err := m.reserve(id)
@@ -295,7 +295,7 @@ func (m *Manager) Statuses() []Status {
 	return list
 }
 
-// all gives the servers sorted by id.
+// all returns the servers sorted by id.
 func (m *Manager) all() []*server {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -307,8 +307,8 @@ func (m *Manager) all() []*server {
 	return list
 }
 
-// Ready waits until Run has begun and every server has had its first attempt to connect, for commands that print what
-// there is. The start of the service never waits.
+// Ready waits until Run has begun and every server has tried to connect once. It is for commands that print the result;
+// the start of the service does not wait.
 func (m *Manager) Ready(ctx context.Context) error {
 	select {
 	case <-m.began:

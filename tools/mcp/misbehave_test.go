@@ -57,7 +57,7 @@ func stage(t *testing.T, way over, bad mcptest.Options, set func(*mcp.Options, *
 	return scene{bench: start(t, o), pids: bad.Pids}
 }
 
-// process is a server that is the test binary once more.
+// process returns a server that is the test binary once more.
 func process(id string, o mcptest.Options) mcp.Server {
 	// it notes its number where the test looks
 	return mcp.Server{ID: id, Command: commandName, Env: o.Env(), Timeout: time.Minute, Confine: "off"}
@@ -106,7 +106,7 @@ func buried(ctx context.Context, pid int) bool {
 	return true
 }
 
-// of is the status of one server.
+// of returns the status of one server.
 func (s scene) of(t *testing.T, id string) mcp.Status {
 	t.Helper()
 	for _, st := range s.Statuses() {
@@ -150,7 +150,7 @@ func (s scene) trouble(t *testing.T, words string) {
 	}
 }
 
-// frozen is a clock that stands still: what is bounded over time is bounded for good, however slow the machine is.
+// frozen returns a clock that stands still: what is bounded over time is bounded for good, however slow the machine is.
 func frozen() func() time.Time {
 	at := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	return func() time.Time { return at }
@@ -354,10 +354,10 @@ func TestBearable(t *testing.T) {
 	}
 }
 
-// full says whether there is time for what takes minutes on a slow machine.
+// full reports whether there is time for what takes minutes on a slow machine.
 func full() bool { return os.Getenv("ZEPH_MCP") == "full" }
 
-// bulk is how much a server sends where all of it is read.
+// bulk returns how much a server sends where all of it is read.
 func bulk() int64 {
 	if full() {
 		return mcptest.GiB

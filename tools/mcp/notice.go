@@ -6,33 +6,33 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// Kind is what a notice is about.
+// Kind says what a notice is about.
 type Kind string
 
-// The kinds of notices.
+// Kinds of notices.
 const (
-	Away      Kind = "away"      // the server is gone, its tools with it
-	Back      Kind = "back"      // it is there again
-	Changed   Kind = "changed"   // it offers other tools
+	Away      Kind = "away"      // the server went away, with its tools
+	Back      Kind = "back"      // it is connected again
+	Changed   Kind = "changed"   // it offers different tools
 	Withdrawn Kind = "withdrawn" // tools or instructions changed or are new, and wait for an admin
 	Declined  Kind = "declined"  // a question of the server was declined and belongs to no call
 )
 
-// Notice says what happened to a server.
+// Notice reports what happened to a server.
 type Notice struct {
 	Server   string
 	Kind     Kind
 	Text     string   // a sentence for people
-	Sessions []string // those that used the server since it connected, sorted
-	Tools    []string // qualified names it is about, where it is about tools
-	Fresh    []string // of Withdrawn: qualified names of new tools that wait, besides Tools, which changed
-	Held     bool     // of Withdrawn: the instructions changed and wait
+	Sessions []string // sessions that used the server since it connected, sorted
+	Tools    []string // qualified names, when the notice is about tools
+	Fresh    []string // with Withdrawn: qualified names of new tools that wait; Tools holds those that changed
+	Held     bool     // with Withdrawn: the instructions changed and wait
 }
 
-// maxNotices bounds those that wait for a slow receiver.
+// maxNotices is how many notices may wait for a slow receiver.
 const maxNotices = 256
 
-// notices hands notices on from a goroutine of its own, so that nobody waits for the receiver.
+// notices passes notices to the receiver from a goroutine of its own, so that the sender never waits.
 type notices struct {
 	to  func(Notice)
 	log zerolog.Logger
@@ -43,7 +43,7 @@ func newNotices(to func(Notice), log zerolog.Logger) *notices {
 	return &notices{to: to, log: log, c: make(chan Notice, maxNotices)}
 }
 
-// send never blocks; a notice that finds no place is only logged.
+// send never blocks. When the queue is full, the notice is only logged.
 func (n *notices) send(v Notice) {
 	n.log.Info().Str("server", v.Server).Str("kind", string(v.Kind)).Strs("tools", v.Tools).Msg(v.Text)
 	if n.to == nil {
@@ -56,7 +56,7 @@ func (n *notices) send(v Notice) {
 	}
 }
 
-// start begins to deliver; the returned function ends it after what has come so far was delivered.
+// start begins to deliver. The returned function stops it after everything sent so far was delivered.
 func (n *notices) start() (stop func()) {
 	if n.to == nil {
 		return func() {}

@@ -20,33 +20,33 @@ import (
 	"github.com/zephbot/zephbot/tools/mcp/guard"
 )
 
-// Scope says who shares a connection.
+// Scope says who shares a connection to a server.
 type Scope string
 
-// The scopes.
+// Scopes.
 const (
 	Shared     Scope = "shared"  // one connection for all; the default
 	PerSession Scope = "session" // one per conversation
 	PerCaller  Scope = "caller"  // one per person
 )
 
-// Root is a directory that a server may use. It is a grant, not a hint: some servers replace their own directories with
-// it.
+// Root is a directory that a server may use. It is a grant rather than a hint: some servers use it in place of the
+// directories they were configured with.
 type Root struct {
 	URI  string `json:"uri"` // file://…
 	Name string `json:"name,omitempty"`
 }
 
-// Server says how to reach a server and how far to trust it. It has a Command or a URL.
+// Server is the configuration of a server: how to reach it and how far to trust it. It has either a Command or a URL.
 type Server struct {
 	ID      string            `json:"id"`
 	Command string            `json:"command,omitempty"`
 	Args    []string          `json:"args,omitempty"`
 	Env     map[string]string `json:"env,omitempty"` // values may hold ${caller} when Scope is not shared
-	Dir     string            `json:"dir,omitempty"` // working directory; "" = an own one below Options.WorkDir
+	Dir     string            `json:"dir,omitempty"` // working directory; "" = one of its own below Options.WorkDir
 	URL     string            `json:"url,omitempty"`
 	Headers map[string]string `json:"headers,omitempty"` // values may hold ${caller} when Scope is not shared
-	// Protocol pins a protocol revision ("2025-11-25"); "" = the newest that both sides know.
+	// Protocol pins a protocol revision ("2025-11-25"); "" = the newest one that both sides support.
 	Protocol string `json:"protocol,omitempty"`
 
 	Timeout        time.Duration `json:"timeout,omitempty"`         // to connect, to list and for a call; 0 = 30 s
@@ -60,18 +60,18 @@ type Server struct {
 	EnvIsolation  *bool       `json:"env_isolation,omitempty"`
 	Scope         Scope       `json:"scope,omitempty"` // "" = shared
 
-	Confine string `json:"confine,omitempty"` // "" or "on": the kernel holds the program; "off": it does not
+	Confine string `json:"confine,omitempty"` // "" or "on": the kernel confines the program; "off": it does not
 	Network string `json:"network,omitempty"` // off, internet or all; "" = by Trust
 
 	Policy         guard.Policy `json:"policy,omitzero"`
 	CallsPerMinute int          `json:"calls_per_minute,omitempty"` // 0 = no limit
 	OAuth          bool         `json:"oauth,omitempty"`            // sign in through Options.OAuth
 
-	// Connect gives a transport to a server that lives in this program; Command and URL are empty then.
+	// Connect returns a transport to a server inside this program. Command and URL are empty then.
 	Connect func(ctx context.Context) (sdk.Transport, error) `json:"-"`
 }
 
-// transport names how a server is reached, for people.
+// transport returns how a server is reached, in words for people.
 func (s Server) transport() string {
 	switch {
 	case s.Connect != nil:
@@ -83,9 +83,9 @@ func (s Server) transport() string {
 	}
 }
 
-// Store keeps what has to survive a restart: which tools were accepted, and the servers that were added in the chat.
+// Store keeps what has to survive a restart: what was accepted, and the servers that were added in the chat.
 type Store interface {
-	// Load gives the value of a key; "" when there is none.
+	// Load returns the value of a key; "" when there is none.
 	Load(ctx context.Context, key string) (string, error)
 	// Save stores the value of a key; "" may delete it.
 	Save(ctx context.Context, key, value string) error
@@ -103,53 +103,53 @@ type Options struct {
 	Store    Store // nil = nothing survives a restart
 
 	AllowedCommands       []string      // programs that may be started; empty = none
-	ChatCommands          bool          // programs may be added with Add, and those that were added earlier are started
+	ChatCommands          bool          // Add may add programs, and those that were added earlier are started
 	MaxDynamicServers     int           // added with Add; 0 = 10, negative = none
-	MaxDescriptionBytes   int           // of a tool's description; 0 = 2048
-	MaxInstructionsBytes  int           // of a server's instructions; 0 = 2048
-	OutputSchemaHintBytes int           // of an output schema in a description; 0 = 1024
-	ConnectAttempts       int           // before the circuit opens; 0 = 3
+	MaxDescriptionBytes   int           // for the description of a tool; 0 = 2048
+	MaxInstructionsBytes  int           // for the instructions of a server; 0 = 2048
+	OutputSchemaHintBytes int           // for the part of an output schema in a description; 0 = 1024
+	ConnectAttempts       int           // before the circuit breaker opens; 0 = 3
 	Backoff               time.Duration // before the second attempt, doubled each time; 0 = 1 s
 	ToolTimeout           time.Duration // of a call; 0 = the server's Timeout
-	ListTimeout           time.Duration // of the first list call, short because some servers hang there; 0 = 5 s
-	LockToolList          bool          // ignore changes of the lists after the start
+	ListTimeout           time.Duration // for the first list, short because some servers hang there; 0 = 5 s
+	LockToolList          bool          // ignore changes of the tool list after the start
 	EnvIsolation          bool          // start processes with an almost empty environment
 
-	Elicitation        bool          // let servers ask people, where Elicit is set
+	Elicitation        bool          // let servers ask people; needs Elicit
 	ElicitationTimeout time.Duration // to wait for an answer; 0 = 120 s
 	ElicitationQueue   int           // questions that may wait at once, over all servers; 0 = 16
 
-	MaxMessage     int           // bytes of one message of a server; 0 = 8 MiB
+	MaxMessage     int           // bytes of one message from a server; 0 = 8 MiB
 	MaxConnections int           // per server with a scope; 0 = 16
-	IdleTimeout    time.Duration // after which an unused connection of a scope is closed; 0 = 10 min
-	KeepAlive      time.Duration // between pings, where the protocol has them; 0 = 30 s
+	IdleTimeout    time.Duration // until an unused connection of a scope is closed; 0 = 10 min
+	KeepAlive      time.Duration // between pings, if the protocol has them; 0 = 30 s
 
-	// Elicit asks the person; nil declines every question at once. It is called from several goroutines and has to
-	// honour ctx.
-	Elicit func(ctx context.Context, e Elicitation) (Answer, error)
-	// Sample asks the model on behalf of a server; nil refuses. It is called from several goroutines and has to honour
+	// Elicit asks the person; nil declines every question at once. It is called from several goroutines and must honour
 	// ctx.
+	Elicit func(ctx context.Context, e Elicitation) (Answer, error)
+	// Sample asks the model on behalf of a server; nil refuses every request. It is called from several goroutines and
+	// must honour ctx.
 	Sample func(ctx context.Context, r SampleRequest) (SampleResult, error)
-	// Notify is told what happened to servers, one call after the other, from one goroutine of Run. A slow one delays
-	// and may lose notices, nothing else.
+	// Notify receives what happened to servers: one call at a time, from a goroutine of Run. A slow one delays notices
+	// and may lose some, but blocks nothing else.
 	Notify func(Notice)
-	// Redact takes secrets out of what servers print; nil = nothing is redacted.
+	// Redact removes secrets from what servers print; nil = nothing is redacted.
 	Redact func(string) string
-	// Roots gives the directories of a conversation, for servers with a scope; nil = the configured ones.
+	// Roots returns the directories of a session, for servers with a scope; nil = the configured ones.
 	Roots func(origin tools.Origin) []string
-	// OAuth gives what signs in to a server; nil = a server that asks for it is an auth_failure.
+	// OAuth returns the handler that signs in to a server; nil = a server that asks for a sign-in is an auth_failure.
 	OAuth func(Server) (auth.OAuthHandler, error)
 
-	Sandbox Sandbox  // how programs are held; its zero value holds nothing
-	Environ []string // what processes inherit, before it is cleaned
-	// below it every process has a directory of its own; "" = the system's directory for temporary files
+	Sandbox Sandbox  // how programs are confined; its zero value confines nothing
+	Environ []string // environment that processes inherit, before it is filtered
+	// every process has a directory of its own below it; "" = the system's directory for temporary files
 	WorkDir string
-	Version string // of this program, told to servers
+	Version string // of this program, sent to servers
 
 	Resolver Resolver       // nil = the system's
 	CAs      *x509.CertPool // nil = the system's
-	// Dial opens a connection to an address that was checked; nil = a dialer that refuses private addresses once more,
-	// at the socket. For tests.
+	// Dial opens a connection to a checked address; nil = a dialer that checks for private addresses again at the
+	// socket. It is for tests.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	Now  func() time.Time // nil = time.Now
 	Log  zerolog.Logger
@@ -210,9 +210,9 @@ func (o Options) withDefaults() (Options, error) {
 	return o, nil
 }
 
-// withDefaults checks what can be checked without starting anything. What a running server needs besides (a permitted
-// command, a public address) is checked at every connect, so that a wrong entry is a broken server and not a service
-// that does not start.
+// withDefaults fills in defaults and checks what can be checked without starting anything. What else a server needs at
+// run time, such as a permitted command and a public address, is checked at every connect. A wrong entry is therefore a
+// broken server and not a service that does not start.
 func (s Server) withDefaults() (Server, error) {
 	if err := guard.ServerID(s.ID); err != nil {
 		return s, err

@@ -26,7 +26,7 @@ import (
 //
 // The network namespace matters for the tests over HTTP: server-everything listens on all interfaces.
 
-// real gives the PATH in which the servers and node are found, and an empty directory; it skips where they are not
+// real returns the PATH in which the servers and node are found, and an empty directory; it skips where they are not
 // there.
 func real(t *testing.T, program string) (search, dir string) {
 	t.Helper()

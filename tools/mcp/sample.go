@@ -12,22 +12,22 @@ import (
 	"github.com/zephbot/zephbot/tools/mcp/guard"
 )
 
-// SampleRequest is a server's request for an answer of the model.
+// SampleRequest is a server's request for an answer from the model.
 type SampleRequest struct {
 	Server      string
 	Trust       guard.Trust
-	Tool        string // qualified; of the call in which it is asked
+	Tool        string // qualified name of the tool whose call the server asks in
 	Call        string
 	Origin      tools.Origin
-	System      string // the server's words, bounded
+	System      string // text from the server, limited in length
 	Messages    []SampleMessage
 	MaxTokens   int
 	Temperature float64
 }
 
-// SampleMessage is one message of a request; its text is the server's, bounded.
+// SampleMessage is one message of a request. Its text is from the server and limited in length.
 type SampleMessage struct {
-	Role string // user, assistant
+	Role string // user or assistant
 	Text string
 }
 
@@ -42,8 +42,10 @@ const (
 	maxSampleMessages = 50
 )
 
-// sample asks the model for a server, within a call and not too often.
-func (c *conn) sample(ctx context.Context, req *sdk.CreateMessageRequest) (*sdk.CreateMessageResult, error) { //nolint:staticcheck // most servers speak an older revision
+// sample asks the model for a server: only within a call, and at a limited rate.
+func (c *conn) sample(
+	ctx context.Context, req *sdk.CreateMessageRequest,
+) (*sdk.CreateMessageResult, error) { //nolint:staticcheck // for servers of older revisions
 	refuse := func(text string) error {
 		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: text}
 	}
@@ -75,8 +77,10 @@ func (c *conn) sample(ctx context.Context, req *sdk.CreateMessageRequest) (*sdk.
 	}, nil
 }
 
-// sampleRequest reads a request; problem says why it cannot be met.
-func sampleRequest(p *sdk.CreateMessageParams) (r SampleRequest, problem string) { //nolint:staticcheck // most servers speak an older revision
+// sampleRequest converts a request. problem says why it cannot be answered.
+func sampleRequest(
+	p *sdk.CreateMessageParams, //nolint:staticcheck // for servers of older revisions
+) (r SampleRequest, problem string) {
 	if p == nil || len(p.Messages) == 0 {
 		return r, "the request has no messages"
 	}

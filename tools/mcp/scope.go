@@ -13,23 +13,23 @@ import (
 	"github.com/zephbot/zephbot/tools/mcp/guard"
 )
 
-// slot is the place of a connection of a scope. It is made before the connection, so that two calls do not open two.
+// slot holds the connection of one scope key. It is created before the connection, so that two calls do not open two.
 type slot struct {
-	ready chan struct{} // the attempt is over
-	conn  *conn         // nil when it failed
+	ready chan struct{} // closed when the attempt is over
+	conn  *conn         // nil when the attempt failed
 	err   error
-	// The server's lock guards what follows.
-	users  int // calls that hold it
+	// guarded by the server's lock
+	users  int // calls that use it
 	last   time.Time
-	cancel context.CancelFunc // ends the attempt
+	cancel context.CancelFunc // cancels the attempt
 }
 
-// rootOf makes a root of a directory.
+// rootOf returns a directory as a Root.
 func rootOf(dir string) Root {
 	return Root{URI: (&url.URL{Scheme: "file", Path: filepath.ToSlash(dir)}).String(), Name: filepath.Base(dir)}
 }
 
-// roots are the directories that the server may use through this connection.
+// roots returns the directories that the server may use through this connection.
 func (c *conn) roots() []Root {
 	s := c.s
 	if s.cfg.Trust == guard.Sandboxed {
@@ -47,11 +47,11 @@ func (c *conn) roots() []Root {
 
 func (c *conn) addRoots(client *sdk.Client) {
 	for _, r := range c.roots() {
-		client.AddRoots(&sdk.Root{URI: r.URI, Name: r.Name}) //nolint:staticcheck // most servers speak an older revision
+		client.AddRoots(&sdk.Root{URI: r.URI, Name: r.Name}) //nolint:staticcheck // for servers of older revisions
 	}
 }
 
-// key says whose connection a call uses; "" = everybody's.
+// key returns whose connection a call uses; "" = the one shared by all.
 func (s *server) key(origin tools.Origin) (string, *guard.Error) {
 	key := ""
 	switch s.cfg.Scope {
@@ -72,8 +72,8 @@ func (s *server) key(origin tools.Origin) (string, *guard.Error) {
 	return key, nil
 }
 
-// acquire gives the connection for a call; release has to be called when it is over. It waits a while for a server that
-// is away.
+// acquire returns the connection for a call. The caller calls release when the call is over. acquire waits a limited
+// time for a server that is away.
 func (s *server) acquire(ctx context.Context, origin tools.Origin) (c *conn, release func(), err error) {
 	key, e := s.key(origin)
 	if e != nil {
@@ -107,8 +107,8 @@ func (s *server) acquire(ctx context.Context, origin tools.Origin) (c *conn, rel
 	return sl.conn, release, nil
 }
 
-// reserve finds or makes the slot of a key and holds it. Where there are too many, the one that was not used for the
-// longest time has to go.
+// reserve finds or creates the slot of a key and counts the caller as a user. When there are too many slots, it evicts
+// the one that was unused for the longest time.
 func (s *server) reserve(ctx context.Context, key string,
 	origin tools.Origin,
 ) (sl *slot, evicted *conn, e *guard.Error) {
@@ -124,7 +124,7 @@ func (s *server) reserve(ctx context.Context, key string,
 		sl.users++
 		return sl, nil, nil
 	}
-	if sl != nil { // it is dead: those who hold it will notice
+	if sl != nil { // it is dead: its users will notice
 		evicted = sl.conn
 		delete(s.pool, key)
 	}
@@ -147,12 +147,12 @@ func (s *server) reserve(ctx context.Context, key string,
 	}
 	sl = &slot{ready: make(chan struct{}), users: 1, last: s.m.o.Now(), cancel: func() {}}
 	s.pool[key] = sl
-	// apart from this call: others may wait for it too
+	// independent of this call: others may wait for it too
 	s.filling.Go(func() { s.fill(context.WithoutCancel(ctx), key, sl, origin) })
 	return sl, evicted, nil
 }
 
-// dead says whether the connection is over; the attempt may still go on.
+// dead reports whether the connection is over. It returns false while the attempt is in progress.
 func (sl *slot) dead() bool {
 	select {
 	case <-sl.ready:
@@ -169,7 +169,7 @@ func (s *server) release(sl *slot) {
 	sl.last = s.m.o.Now()
 }
 
-// fill opens the connection of a slot and lists its tools: they have to be those that were offered.
+// fill opens the connection of a slot and lists its tools, which must be the ones that were offered.
 func (s *server) fill(ctx context.Context, key string, sl *slot, origin tools.Origin) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -209,10 +209,11 @@ func (s *server) fill(ctx context.Context, key string, sl *slot, origin tools.Or
 	s.mu.Unlock()
 }
 
-// same says whether the tool is on this connection what was offered: a server may show other tools to other people.
+// same checks that a tool on this connection is the one that was offered. A server may show different people different
+// tools.
 func (c *conn) same(t guard.Tool) *guard.Error {
 	if c.prints == nil {
-		return nil // it is the connection that was listed
+		return nil // the offer was listed on this connection
 	}
 	switch print, ok := c.prints[t.Name]; {
 	case !ok:
@@ -230,7 +231,7 @@ func (c *conn) same(t guard.Tool) *guard.Error {
 	return nil
 }
 
-// sweep closes the connections that are dead or were not used for a while.
+// sweep closes connections that are dead or were unused for IdleTimeout.
 func (s *server) sweep() {
 	now := s.m.o.Now()
 	s.mu.Lock()
@@ -254,7 +255,7 @@ func (s *server) sweep() {
 	}
 }
 
-// closePool closes all connections of scopes for good, those that are being opened as well.
+// closePool closes all connections of scopes for good, including those that are being opened.
 func (s *server) closePool() {
 	s.mu.Lock()
 	s.closed = true

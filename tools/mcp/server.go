@@ -14,13 +14,12 @@ import (
 )
 
 const (
-	stable      = time.Minute // a connection that lasted so long makes up for failures before it
-	maxSessions = 1000        // remembered as users of a server
+	stable      = time.Minute // a connection that lasted this long resets the count of failures
+	maxSessions = 1000        // sessions that are remembered as users of a server
 	sweepEvery  = time.Minute
 )
 
-// server is one configured or added server. Its goroutine (run) is the only one that connects it and that changes what
-// is registered.
+// server is one configured or added server. Only its goroutine (run) connects it and changes its registered tools.
 type server struct {
 	m       *Manager
 	cfg     Server
@@ -30,15 +29,15 @@ type server struct {
 	limiter *guard.Limiter
 
 	cancel context.CancelFunc // ends run
-	done   chan struct{}      // run is over
-	tried  chan struct{}      // the first attempt is over
+	done   chan struct{}      // closed when run is over
+	tried  chan struct{}      // closed when the first attempt is over
 
-	changed chan struct{} // the server says that its list changed, or an admin accepted tools
-	suspect chan *conn    // a call on this connection failed in a way that may mean that it is dead
+	changed chan struct{} // the server reported a changed list, or an admin accepted tools
+	suspect chan *conn    // a call failed in a way that suggests that this connection is dead
 
-	moved chan struct{} // closed and made anew when the state changes; mu
+	moved chan struct{} // closed and replaced when the state changes; guarded by mu
 
-	listing sync.Mutex // one change of the offer at a time; taken before mu
+	listing sync.Mutex // serialises changes of the offer; locked before mu
 
 	mu        sync.Mutex
 	state     State
@@ -49,16 +48,16 @@ type server struct {
 	transport string
 	protocol  string
 	name      string
-	pin       string // revision that is used because the newest did not work
+	pin       string // protocol revision in use because the newest did not work
 	main      *conn
 	offered   *offer
 	pool      map[string]*slot
-	filling   sync.WaitGroup // its slots that are being filled
-	closed    bool           // no connection of a scope is opened any more
+	filling   sync.WaitGroup // slots that are being filled
+	closed    bool           // no further connection of a scope is opened
 	sessions  map[string]struct{}
-	locked    map[string]string // fingerprints of the first connect, with LockToolList
-	told      []string          // tools that wait for an admin and were told of before the server went away
-	toldHeld  bool              // the same of its instructions
+	locked    map[string]string // fingerprints at the first connect, with LockToolList
+	told      []string          // waiting tools that were reported before the server went away
+	toldHeld  bool              // the same for its instructions
 }
 
 func newServer(m *Manager, cfg Server, dynamic bool) *server {
@@ -72,7 +71,7 @@ func newServer(m *Manager, cfg Server, dynamic bool) *server {
 	}
 }
 
-// firstAttempt waits for the outcome of the first attempt to connect.
+// firstAttempt waits for the first attempt to connect and returns its error.
 func (s *server) firstAttempt(ctx context.Context) error {
 	select {
 	case <-s.tried:
@@ -84,7 +83,7 @@ func (s *server) firstAttempt(ctx context.Context) error {
 	}
 }
 
-// run connects the server and keeps it connected until ctx ends. All connections are closed when it returns.
+// run connects the server and keeps it connected until ctx ends. When it returns, all its connections are closed.
 func (s *server) run(ctx context.Context) {
 	defer close(s.done)
 	defer s.settle(errors.New("the server was stopped before it was connected"))
@@ -110,7 +109,7 @@ func (s *server) run(ctx context.Context) {
 	s.set(Stopped, "")
 }
 
-// settle makes the outcome of the first attempt known; later ones change nothing.
+// settle publishes the outcome of the first attempt. Later calls do nothing.
 func (s *server) settle(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -122,11 +121,11 @@ func (s *server) settle(err error) {
 	}
 }
 
-// connect tries until the server is connected. It gives up, with nil, when ctx ends or when trying again cannot help.
+// connect tries until the server is connected. It returns nil when ctx ends, or when another attempt cannot help.
 func (s *server) connect(ctx context.Context, failures *int) *conn {
 	for first := true; ; first = false {
 		if *failures > 0 {
-			quick := first && *failures == 1 // after a long good time the first try is made at once
+			quick := first && *failures == 1 // after a long stable connection, the first attempt is made at once
 			if !quick && !s.pause(ctx, *failures) {
 				return nil
 			}
@@ -151,15 +150,15 @@ func (s *server) connect(ctx context.Context, failures *int) *conn {
 	}
 }
 
-// hopeless says whether there is no point in trying again. A server that was connected once is always tried again: what
-// it answers while it is being redeployed says nothing about our configuration.
+// hopeless reports whether another attempt is pointless. A server that was connected before is always tried again: what
+// it answers during a redeployment says nothing about our configuration.
 func (s *server) hopeless(err error) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.protocol == "" && (s.once || final(err))
 }
 
-// failed notes why an attempt failed.
+// failed records why an attempt failed.
 func (s *server) failed(err error, failures int) {
 	e := guard.AsError(err, s.cfg.ID, "")
 	s.log.Warn().Err(err).Str("mcp_error_code", string(e.Code)).Int("attempt", failures).Msg("mcp server not connected")
@@ -180,7 +179,7 @@ func (s *server) failed(err error, failures int) {
 	s.mu.Unlock()
 }
 
-// final says whether trying again cannot help: the configuration is wrong or the server refuses us.
+// final reports whether another attempt cannot help, because the configuration is wrong or the server refuses us.
 func final(err error) bool {
 	e, ok := errors.AsType[*guard.Error](err)
 	if !ok {
@@ -205,7 +204,7 @@ func (s *server) set(state State, problem string) {
 	s.moved = make(chan struct{})
 }
 
-// take makes a fresh connection the server's own and registers its tools.
+// take adopts a new connection and registers its tools.
 func (s *server) take(ctx context.Context, c *conn, timeout time.Duration) error {
 	next, err := s.ingest(ctx, c, timeout)
 	if err != nil {
@@ -225,7 +224,7 @@ func (s *server) take(ctx context.Context, c *conn, timeout time.Duration) error
 		s.mu.Unlock()
 		return err
 	}
-	s.set(Connected, "") // now that its tools are there: who sees it connected may look for them
+	s.set(Connected, "") // only now: a caller that sees Connected may look for the tools
 	s.log.Info().Str("protocol", c.protocol()).Int("tools", len(next.tools)).Msg("mcp server connected")
 	if was == Gone && !first {
 		s.notify(Back, fmt.Sprintf("The server %s is back; its %d tools can be used again.", s.cfg.ID, len(next.tools)),
@@ -234,7 +233,7 @@ func (s *server) take(ctx context.Context, c *conn, timeout time.Duration) error
 	return nil
 }
 
-// keepSessions keeps those who have to hear that the server is back; the lock is held.
+// keepSessions returns the sessions that have to be told when the server is back. The caller holds the lock.
 func (s *server) keepSessions(was State) map[string]struct{} {
 	if was == Gone {
 		return s.sessions
@@ -242,7 +241,7 @@ func (s *server) keepSessions(was State) map[string]struct{} {
 	return map[string]struct{}{}
 }
 
-// serve keeps a connection until it dies or ctx ends. It is closed on return, and the tools are withdrawn.
+// serve uses a connection until it dies or ctx ends. On return, the connection is closed and the tools are withdrawn.
 func (s *server) serve(ctx context.Context, c *conn) {
 	sweep := time.NewTicker(sweepEvery)
 	defer sweep.Stop()
@@ -274,8 +273,8 @@ func (s *server) serve(ctx context.Context, c *conn) {
 	}
 }
 
-// replace is what follows the death of a connection. Where only the connection was lost (an expired session), a new one
-// takes its place before anybody notices; else the tools are withdrawn and everybody is told.
+// replace handles the end of a connection. If only the connection was lost, such as an expired session, a new one
+// replaces it before anybody notices. Otherwise the tools are withdrawn and their users are notified.
 func (s *server) replace(ctx context.Context, c *conn) *conn {
 	cause := c.explain(c.cause())
 	c.close()
@@ -293,8 +292,8 @@ func (s *server) replace(ctx context.Context, c *conn) *conn {
 	return nil
 }
 
-// lost says that a server went away. Its tools keep their names: who calls one is told that the server is away, and not
-// that there is no such tool.
+// lost reports that a server went away. Its tools keep their names, so that a call is told that the server is away
+// rather than that there is no such tool.
 func (s *server) lost(cause error) {
 	text := s.m.o.Redact(guard.AsError(cause, s.cfg.ID, "").Message)
 	s.log.Warn().Err(cause).Msg("mcp server lost")
@@ -306,7 +305,7 @@ func (s *server) lost(cause error) {
 		text), nil)
 }
 
-// withdraw takes the tools out of the registry and the instructions out of the prompt.
+// withdraw removes the tools from the registry and the instructions from the prompt.
 func (s *server) withdraw() {
 	s.listing.Lock()
 	defer s.listing.Unlock()
@@ -318,7 +317,7 @@ func (s *server) withdraw() {
 	s.main, s.offered = nil, nil
 }
 
-// used remembers a conversation that has to be told when the server goes away.
+// used remembers a session that has to be told when the server goes away.
 func (s *server) used(session string) {
 	if session == "" {
 		return
@@ -334,7 +333,7 @@ func (s *server) notify(kind Kind, text string, names []string) {
 	s.announce(Notice{Kind: kind, Text: text, Tools: names})
 }
 
-// announce sends a notice to those who use the server.
+// announce sends a notice to the sessions that use the server.
 func (s *server) announce(n Notice) {
 	s.mu.Lock()
 	for id := range s.sessions {

@@ -122,7 +122,7 @@ type sumOut struct {
 	Sum int `json:"sum"`
 }
 
-// testServer is a well-behaved server.
+// testServer returns a well-behaved server.
 func testServer() *sdk.Server {
 	s := sdk.NewServer(&sdk.Implementation{Name: "tester", Version: "1.0"}, &sdk.ServerOptions{Instructions: "Use echo to hear yourself."})
 	sdk.AddTool(s, &sdk.Tool{Name: "echo", Description: "Says the text.", Annotations: &sdk.ToolAnnotations{ReadOnlyHint: true}},
@@ -192,12 +192,12 @@ func path(t *testing.T) string {
 	return dir
 }
 
-// stdio is a server that runs the test binary in a mode.
+// stdio returns a server that runs the test binary in a mode.
 func stdio(id, mode string) mcp.Server {
 	return mcp.Server{ID: id, Command: commandName, Env: map[string]string{modeVariable: mode, "GORACE": "atexit_sleep_ms=0"}, Timeout: time.Minute}
 }
 
-// inProcess is a server that lives here; stop breaks its newest connection.
+// inProcess returns a server that lives here; stop breaks its newest connection.
 func inProcess(t *testing.T, id string, make func() *sdk.Server) (cfg mcp.Server, stop func()) {
 	t.Helper()
 	var mu sync.Mutex
@@ -224,7 +224,7 @@ func inProcess(t *testing.T, id string, make func() *sdk.Server) (cfg mcp.Server
 	return mcp.Server{ID: id, Timeout: time.Minute, Connect: connect}, stop
 }
 
-// web is a server on the network; trusted, because it is a local one.
+// web returns a server on the network; trusted, because it is a local one.
 func web(t *testing.T, id string, h http.Handler) mcp.Server {
 	t.Helper()
 	s := httptest.NewServer(h)
@@ -357,7 +357,7 @@ func (b *bench) notice(t *testing.T, kind mcp.Kind) mcp.Notice {
 	}
 }
 
-// status is the state of the only server.
+// status returns the state of the only server.
 func (b *bench) status(t *testing.T) mcp.Status {
 	t.Helper()
 	list := b.Statuses()
@@ -417,7 +417,7 @@ func code(t *testing.T, err error) (guard.Code, *tools.Error) {
 	return e.Code, te
 }
 
-// hosted is a test server whose sessions end with the test: a client that was cut off cannot say goodbye.
+// hosted returns a test server whose sessions end with the test: a client that was cut off cannot say goodbye.
 func hosted(t *testing.T) *sdk.Server {
 	t.Helper()
 	s := testServer()

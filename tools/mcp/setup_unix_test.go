@@ -9,5 +9,5 @@ import (
 
 func ignoreTerm() { signal.Ignore(syscall.SIGTERM) }
 
-// alive says whether a process is there.
+// alive reports whether a process is there.
 func alive(pid int) bool { return syscall.Kill(pid, 0) == nil }

@@ -11,19 +11,19 @@ import (
 	"github.com/zephbot/zephbot/tools/mcp/guard"
 )
 
-// State is how it stands with a server.
+// State is the state of a server.
 type State string
 
-// The states.
+// States of a server.
 const (
 	Connecting State = "connecting" // the first attempts
 	Connected  State = "connected"
-	Gone       State = "away"   // it was connected; we try to bring it back
+	Gone       State = "away"   // it was connected before, and we try to reconnect
 	Broken     State = "broken" // it cannot be connected; Status.Problem says why and whether we try again
 	Stopped    State = "stopped"
 )
 
-// Status describes a server for people.
+// Status describes a server, for people.
 type Status struct {
 	ID        string
 	Transport string // stdio, http, sse, in process
@@ -31,33 +31,33 @@ type Status struct {
 	Scope     Scope
 	Dynamic   bool // added in the chat
 	State     State
-	Problem   string // in words, without secrets; "" when there is none
+	Problem   string // without secrets; "" when there is none
 	Since     time.Time
 	Attempts  int // to connect, since the last success
 	Protocol  string
-	Name      string // what the server calls itself
-	// Instructions are sanitised; they are the server's words, not ours.
+	Name      string // the name that the server gives itself
+	// Instructions are sanitised. They are the server's words, not ours.
 	Instructions string
-	Tools        []string // qualified names of those that are offered
-	Withdrawn    []string // qualified names of those that changed and wait to be accepted
-	Fresh        []string // qualified names of those that came later and wait to be accepted
-	Held         bool     // its instructions changed and wait to be accepted; Instructions is "" then
+	Tools        []string // qualified names of the tools that are offered
+	Withdrawn    []string // qualified names of tools that changed and wait to be accepted
+	Fresh        []string // qualified names of new tools that wait to be accepted
+	Held         bool     // its instructions changed and wait to be accepted; Instructions is "" meanwhile
 	Dropped      []guard.Drop
 	Findings     []guard.Finding
 	Warnings     []string
-	Connections  int // open ones, the first included
+	Connections  int // open connections, including the first
 }
 
-// offer is what a server has to offer at present. It is replaced as a whole and never changed.
+// offer is what a server offers at present. It is immutable and replaced as a whole.
 type offer struct {
-	tools        []tools.Tool          // that are registered
-	known        map[string]guard.Tool // by sanitised name, also withdrawn ones
+	tools        []tools.Tool          // the registered ones
+	known        map[string]guard.Tool // by sanitised name, including withdrawn ones
 	order        []string              // sanitised names in the server's order
-	withdrawn    []string              // sanitised names of those that changed
-	fresh        []string              // sanitised names of those that came later
+	withdrawn    []string              // sanitised names of tools that changed
+	fresh        []string              // sanitised names of new tools
 	instructions string                // sanitised, for the model
 	words        string                // digest of what the server sent; "" = nothing
-	held         bool                  // the instructions changed: the model does not read them
+	held         bool                  // the instructions changed and are hidden from the model
 	findings     []guard.Finding
 	dropped      []guard.Drop
 	warnings     []string
@@ -92,7 +92,7 @@ func (s *server) status() Status {
 	return st
 }
 
-// Tools gives the definitions of a server's tools as they are offered; nil where there is no such server or it is not
+// Tools returns the definitions of the tools that a server offers; nil when there is no such server or it is not
 // connected.
 func (m *Manager) Tools(id string) []tools.Definition {
 	s, err := m.lookup(id)
@@ -111,9 +111,9 @@ func (m *Manager) Tools(id string) []tools.Definition {
 	return list
 }
 
-// Instructions is the block for the system prompt: what the connected servers say about themselves, by server id with a
-// blank line between, each marked as foreign text. A server none of whose tools is allowed says nothing; allowed takes
-// a qualified name, nil allows all. "" when there is nothing to say.
+// Instructions returns the block for the system prompt: what the connected servers say about themselves, ordered by
+// server id, separated by blank lines and each marked as foreign text. allowed takes a qualified name; a server without
+// any allowed tool is left out, and nil allows all. The result is "" when there is nothing to say.
 func (m *Manager) Instructions(allowed func(tool string) bool) string {
 	var parts []string
 	for _, s := range m.all() {
@@ -130,7 +130,7 @@ func (m *Manager) Instructions(allowed func(tool string) bool) string {
 	return strings.Join(parts, "\n\n")
 }
 
-// Counts counts the servers by state, for metrics.
+// Counts returns the number of servers in each state, for metrics.
 func (m *Manager) Counts() map[State]int {
 	n := map[State]int{}
 	for _, s := range m.all() {
@@ -141,7 +141,7 @@ func (m *Manager) Counts() map[State]int {
 	return n
 }
 
-// bounded cuts a text to so many bytes at the end of a character.
+// bounded cuts a text to at most limit bytes, at the end of a character.
 func bounded(s string, limit int) string {
 	if len(s) <= limit {
 		return s

@@ -16,15 +16,15 @@ import (
 
 const (
 	stderrLine      = 500 // bytes of a line that are kept
-	stderrPerSecond = 5   // lines that are logged
+	stderrPerSecond = 5   // lines a second that are logged
 	stderrBurst     = 50
-	stderrTail      = 60 // lines that are looked at for why a program ended
+	stderrTail      = 60 // last lines that are searched for the reason why a program ended
 )
 
-// stderrLog writes what a process prints on its standard error into our log, line by line and not more than so many.
+// stderrLog copies the standard error of a process into our log, line by line and at a limited rate.
 type stderrLog struct {
 	r      *os.File
-	done   chan struct{} // everything was read
+	done   chan struct{} // closed when everything was read
 	redact func(string) string
 	now    func() time.Time
 	log    zerolog.Logger
@@ -33,7 +33,7 @@ type stderrLog struct {
 	tail []string // the last lines
 }
 
-// run reads until the process is gone.
+// run reads until the process has ended.
 func (l *stderrLog) run() {
 	defer close(l.done)
 	defer func() { _ = l.r.Close() }()
@@ -43,7 +43,7 @@ func (l *stderrLog) run() {
 	for {
 		line, err := b.ReadSlice('\n')
 		head := string(line[:min(len(line), stderrLine)])
-		for errors.Is(err, bufio.ErrBufferFull) { // the rest of a long line is not wanted
+		for errors.Is(err, bufio.ErrBufferFull) { // the rest of a long line is dropped
 			_, err = b.ReadSlice('\n')
 		}
 		if text := guard.Line(l.redact(head), stderrLine); text != "" {
@@ -66,16 +66,16 @@ func (l *stderrLog) run() {
 	}
 }
 
-// last is the line among the last ones that says most of why the program ended.
+// last returns the line among the last ones that best explains why the program ended.
 func (l *stderrLog) last() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return bounded(telling(l.tail), 200)
 }
 
-// telling chooses the line of a program's last words that a person needs. What stands at the very end is mostly a frame
-// of a stack, a hint where a log lies, or the version of what ran it. The last line that was thrown wins ("TypeError:
-// …"), then the first one of npm, then the last one that sounds like a failure, then the last one that is no
+// telling picks the line of a program's last output that a person needs. The very last lines are mostly a stack frame,
+// the path of a log file, or the version of the runtime. The order of preference is the last line with a thrown error
+// ("TypeError: …"), the first one of npm, the last one that sounds like a failure, and the last one that is not
 // decoration.
 func telling(lines []string) string {
 	best, bestRank := "", 0
@@ -88,7 +88,7 @@ func telling(lines []string) string {
 	return best
 }
 
-// What the regular expressions know are the words of node, npm, Python, uv and Go.
+// These expressions cover the messages of node, npm, Python, uv and Go.
 const (
 	stackFrame   = `at .*|File ".*", line \d+.*|Traceback \(most recent call last\):|goroutine \d+ .*|\S+:\d+(?::\d+)?\)?(?: \+0x[0-9a-f]+)?|\w+\.\w+\(.*\)|throw .*|exit status \d+`
 	decoration   = `[^\pL\pN]*|Node\.js v.*|(?:errno|syscall|path|spawnargs|code|dest|requireStack|address|port|type|cache|file)(?::|\b).*|Require stack:|\d{3}`
@@ -103,7 +103,8 @@ var (
 	stderrNamed  = regexp.MustCompile(`(?i)(?:^|\W)(?:` + failureWords + `)(?:\W|$)`)
 )
 
-// rankOf says how much a line tells; 0 = nothing. first says that of lines like it the first one tells most.
+// rankOf returns how informative a line is; 0 = not at all. first means that among lines of this rank the first one is
+// the best.
 func rankOf(line string) (rank int, first bool) {
 	line = strings.TrimSpace(line)
 	text := stderrNPM.ReplaceAllString(line, "")

@@ -20,12 +20,12 @@ import (
 )
 
 const (
-	writeLimit = 10 * time.Second       // for a server to read what we send it
-	termGrace  = time.Second            // between one way of ending a process and the next, harder one
-	drainLimit = 500 * time.Millisecond // for what a dead process has left in its pipes
+	writeLimit = 10 * time.Second       // for a server to read what we send
+	termGrace  = time.Second            // between closing the input, SIGTERM and SIGKILL
+	drainLimit = 500 * time.Millisecond // for what a dead process left in its pipes
 )
 
-// process is a server that we have started. Everything it starts ends with it, whatever group it is in, and it ends
+// process is a server that we started. Everything that it starts ends with it, whatever its process group, and it ends
 // with us.
 type process struct {
 	run    *sandbox.Piped
@@ -33,12 +33,12 @@ type process struct {
 	stdout *frames
 	stderr *stderrLog
 
-	exited  chan struct{} // it is reaped, and its group is gone
+	exited  chan struct{} // closed when it is reaped and its process tree has ended
 	wg      sync.WaitGroup
 	stopOne sync.Once
 }
 
-// startProcess starts the server's program and gives the transport to it.
+// startProcess starts the server's program and returns the transport to it.
 func (s *server) startProcess(ctx context.Context, c *conn) (sdk.Transport, error) {
 	refuse := func(err error) error {
 		return &guard.Error{
@@ -90,11 +90,11 @@ func (s *server) startProcess(ctx context.Context, c *conn) (sdk.Transport, erro
 		}
 	}
 	c.proc = p
-	p.stdout.see = c.tasks.see // nobody reads yet
+	p.stdout.see = c.tasks.see // nobody reads yet, so this does not race
 	return &sdk.IOTransport{Reader: p.stdout, Writer: stdinWriter{p.stdin}, MaxLineLength: o.MaxMessage + 4096}, nil
 }
 
-// callerOf is what ${caller} stands for: the person, or for the connection that only lists the tools, the bot itself.
+// callerOf returns the value of ${caller}: the person, or the bot itself for the connection that only lists the tools.
 func (s *server) callerOf(origin tools.Origin) string {
 	if origin.Caller != "" {
 		return origin.Caller
@@ -102,7 +102,7 @@ func (s *server) callerOf(origin tools.Origin) string {
 	return "zephbot"
 }
 
-// lookPath finds a program in the PATH that it will run with; an entry that is not absolute is passed over.
+// lookPath finds a program in the PATH that it will run with. Entries that are not absolute are skipped.
 func lookPath(name string, env []string) (string, error) {
 	for _, kv := range env {
 		const key = "PATH="
@@ -121,7 +121,8 @@ func lookPath(name string, env []string) (string, error) {
 	return "", fmt.Errorf("command %s was not found in PATH; install it or correct the configuration", name)
 }
 
-// workDir is the directory the process starts in: an own one, so that servers do not find each other's files by chance.
+// workDir returns the directory that the process starts in. Each server has one of its own, so that servers do not find
+// each other's files by accident.
 func (s *server) workDir() (string, error) {
 	if s.cfg.Dir != "" {
 		return s.cfg.Dir, nil
@@ -136,7 +137,7 @@ func (s *server) workDir() (string, error) {
 	return dir, nil
 }
 
-// dirName makes an id fit for a directory: "." and ".." are ids too.
+// dirName makes an id usable as the name of a directory: "." and ".." are valid ids too.
 func dirName(id string) string {
 	if id == "." || id == ".." {
 		return "_" + id
@@ -146,7 +147,7 @@ func dirName(id string) string {
 
 // launch starts the process.
 func (s *server) launch(ctx context.Context, spec sandbox.Spec) (*process, error) {
-	// its life is that of the connection, not of the attempt
+	// it lives as long as the connection, not as long as the attempt
 	run, err := sandbox.StartPiped(context.WithoutCancel(ctx), spec)
 	if err != nil {
 		return nil, err
@@ -161,20 +162,20 @@ func (s *server) launch(ctx context.Context, spec sandbox.Spec) (*process, error
 	return p, nil
 }
 
-// reap waits for the process and everything that belongs to it, and lets the readers come to an end.
+// reap waits for the process tree to end and lets the readers finish.
 func (p *process) reap() {
 	<-p.run.Done()
-	deadline := time.Now().Add(drainLimit) // of a file; a process that could not be ended may keep the pipe open
+	deadline := time.Now().Add(drainLimit) // files only; a process that could not be killed may keep the pipe open
 	_ = p.stdout.setDeadline(deadline)
 	if p.stderr.r.SetReadDeadline(deadline) != nil {
-		_ = p.stderr.r.Close() // there are no deadlines here
+		_ = p.stderr.r.Close() // this kind of reader has no deadlines
 	}
-	<-p.stderr.done // its last words say why it ended
+	<-p.stderr.done // its last output says why it ended
 	close(p.exited)
 }
 
-// stop ends the process and its whole tree: first by closing its input, then with SIGTERM, then with SIGKILL. It
-// returns when they are gone.
+// stop ends the process and its whole tree: it closes the input, then sends SIGTERM, then SIGKILL. It returns when all
+// have ended.
 func (p *process) stop() {
 	p.stopOne.Do(func() {
 		_ = p.stdin.Close()
@@ -191,7 +192,7 @@ func (p *process) stop() {
 	p.wg.Wait()
 }
 
-// explain says how the process ended, when it has, and what it printed last; or what was wrong with its output.
+// explain returns how the process ended and the last thing it printed, or what was wrong with its output.
 func (p *process) explain(err error) error {
 	if fault := p.stdout.fault(); fault != nil {
 		return fault
@@ -199,7 +200,7 @@ func (p *process) explain(err error) error {
 	if !ended(err) {
 		return err
 	}
-	t := time.NewTimer(closeLimit) // its output ended, so it is about to
+	t := time.NewTimer(closeLimit) // its output ended, so the process is about to
 	defer t.Stop()
 	select {
 	case <-p.exited:
@@ -213,7 +214,7 @@ func (p *process) explain(err error) error {
 	return &guard.Error{Code: guard.Transient, Message: text, Err: err}
 }
 
-// exitText says how a program ended.
+// exitText returns how a program ended, in words.
 func exitText(s sandbox.Status) string {
 	switch {
 	case s.Err != nil || s.Vanished:
@@ -224,7 +225,7 @@ func exitText(s sandbox.Status) string {
 	return fmt.Sprintf("exit status %d", s.Code)
 }
 
-// ended says whether an error means that the other end of a pipe is gone.
+// ended reports whether an error means that the other end of a pipe is closed.
 func ended(err error) bool {
 	for _, e := range []error{io.EOF, os.ErrClosed, syscall.EPIPE, sdk.ErrConnectionClosed, errClosed} {
 		if errors.Is(err, e) {
@@ -234,7 +235,7 @@ func ended(err error) bool {
 	return false
 }
 
-// stdinWriter bounds how long a server may leave what we send unread: a full pipe would hold every call.
+// stdinWriter limits how long a server may leave our messages unread. A full pipe would block every call.
 type stdinWriter struct {
 	f *os.File
 }

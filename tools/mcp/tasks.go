@@ -8,17 +8,17 @@ import (
 	"sync"
 )
 
-// taskWatch notes which tools can only be called as a task (execution.taskSupport = "required"). The protocol's library
-// does not know the field and drops it, so it is read beside the library from what the server sends.
+// taskWatch records which tools can only be called as a task (execution.taskSupport = "required"). The protocol library
+// does not know this field and drops it, so taskWatch reads it from the server's messages.
 type taskWatch struct {
 	mu     sync.Mutex
-	needed map[string]bool // by the server's own name
-	buf    []byte          // of answers over HTTP, until somebody asks
+	needed map[string]bool // by the server's own name of the tool
+	buf    []byte          // answers over HTTP that were not parsed yet
 }
 
 var taskField = []byte(`"taskSupport"`)
 
-// see looks at one message.
+// see inspects one message.
 func (w *taskWatch) see(message []byte) {
 	if !bytes.Contains(message, taskField) {
 		return
@@ -46,14 +46,14 @@ func (w *taskWatch) see(message []byte) {
 	}
 }
 
-// required says whether a tool needs a task.
+// required reports whether a tool needs a task.
 func (w *taskWatch) required(name string) bool {
 	w.mu.Lock()
 	buf := w.buf
 	w.buf = nil
 	w.mu.Unlock()
 	if len(buf) > 0 {
-		w.see(buf) // a document
+		w.see(buf) // a JSON document
 		for line := range bytes.Lines(buf) {
 			if data, ok := bytes.CutPrefix(line, []byte("data:")); ok { // an event of a stream
 				w.see(data)
@@ -65,7 +65,7 @@ func (w *taskWatch) required(name string) bool {
 	return w.needed[name]
 }
 
-// listens says whether a request asks for the list of tools.
+// listens reports whether a request asks for the list of tools.
 func listens(req *http.Request) bool {
 	if req.Method != http.MethodPost || req.GetBody == nil {
 		return false
@@ -74,12 +74,12 @@ func listens(req *http.Request) bool {
 	if err != nil {
 		return false
 	}
-	defer func() { _ = r.Close() }() // it is memory
+	defer func() { _ = r.Close() }() // it is in memory
 	head, err := io.ReadAll(io.LimitReader(r, 4096))
 	return err == nil && bytes.Contains(head, []byte(`"tools/list"`))
 }
 
-// tee keeps what is read of an answer, up to limit bytes of all that nobody has asked for yet.
+// tee copies what is read from an answer, up to limit bytes that nobody has asked for yet.
 type tee struct {
 	io.ReadCloser
 	w     *taskWatch

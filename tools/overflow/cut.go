@@ -29,8 +29,8 @@ func Cut(text string, limit int) (shown string, dropped int) {
 	return onNewLine(head, fmt.Sprintf("[… %d characters left out …]\n", dropped)) + tail, dropped
 }
 
-// ends is the beginning and the end of a text with more than most bytes, in no more than these, with a line between
-// them that names how many characters are left out; dropped is that number.
+// ends returns the beginning and the end of a text with more than most bytes, in no more than these, with a line
+// between them that names how many characters are left out; dropped is that number.
 func ends(text string, most int) (shown string, dropped int) {
 	half := (most - Extra) / 2
 	end, begin := half, len(text)-half
@@ -52,7 +52,7 @@ func valid(text string) string {
 	return strings.ToValidUTF8(text, string(utf8.RuneError))
 }
 
-// count is how many characters a text has: in UTF-8, which it must be, the bytes that begin one.
+// count returns how many characters a text has: in UTF-8, which it must be, the bytes that begin one.
 func count(text string) int {
 	n := len(text)
 	for i := range len(text) {
@@ -65,12 +65,12 @@ func count(text string) int {
 
 func blank(text string) bool { return strings.TrimSpace(text) == "" }
 
-// longer says whether a text has more than limit characters.
+// longer reports whether a text has more than limit characters.
 func longer(text string, limit int) bool {
 	return len(text) > limit && after(text, 0, max(limit, 0)) < len(text)
 }
 
-// after is the place n characters after from, or the end.
+// after returns the place n characters after from, or the end.
 func after(text string, from, n int) int {
 	for i := range text[from:] {
 		if n == 0 {
@@ -81,7 +81,7 @@ func after(text string, from, n int) int {
 	return len(text)
 }
 
-// before is the place n characters before the end, or the beginning.
+// before returns the place n characters before the end, or the beginning.
 func before(text string, n int) int {
 	at := len(text)
 	for ; n > 0 && at > 0; n-- {
@@ -114,8 +114,8 @@ func cluster(text string, at int) (begin, end int) {
 	return at, at
 }
 
-// around gives the piece of text in which the cluster at a place is looked for. It begins where surely a cluster does,
-// or a window before.
+// around returns the piece of text in which the cluster at a place is looked for. It begins where surely a cluster
+// does, or a window before.
 func around(text string, at int) (from, to int) {
 	for from = at; at-from < window && !between(text, from); {
 		from--

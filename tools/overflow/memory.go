@@ -68,7 +68,7 @@ func (m *Memory) remove(which func(Item) bool) {
 	})
 }
 
-// over says whether an item has expired; at its end it has.
+// over reports whether an item has expired; at its end it has.
 func over(i Item, now time.Time) bool { return !i.Expires.IsZero() && !now.Before(i.Expires) }
 
 // Load implements Store.

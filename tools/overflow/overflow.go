@@ -148,7 +148,7 @@ func toolOf(call *tools.Call) string {
 // stage is what New makes.
 type stage struct{ Options }
 
-// shape gives the result as the model sees it.
+// shape returns the result as the model sees it.
 func (s *stage) shape(ctx context.Context, call *tools.Call, result *tools.Result) *tools.Result {
 	shown := *result // the original may be shared
 	shown.Text, shown.Whole = valid(result.Text), ""
@@ -184,7 +184,7 @@ func (s *stage) limit(call *tools.Call) int {
 	return s.Threshold
 }
 
-// shorten gives a summary or head and tail, in any case not more than limit characters and a marker.
+// shorten returns a summary or head and tail, in any case not more than limit characters and a marker.
 func (s *stage) shorten(ctx context.Context, call *tools.Call, result *tools.Result, limit int) string {
 	ends, _ := Cut(result.Text, limit)
 	if s.Summarize == nil || result.Untrusted != "" {
@@ -270,8 +270,8 @@ func isID(id string) bool {
 	return err == nil && parsed.String() == id
 }
 
-// Whole is the stage for where nobody can read a reference: every result has its whole text. A result that a tool has
-// cut itself says so.
+// Whole returns the stage for where nobody can read a reference: every result has its whole text. A result that a tool
+// has cut itself says so.
 func Whole(next tools.Handler) tools.Handler {
 	return func(ctx context.Context, call *tools.Call) (*tools.Result, error) {
 		result, err := next(ctx, call)

@@ -44,7 +44,7 @@ func options(store overflow.Store) overflow.Options {
 	}
 }
 
-// gives is a handler with this result.
+// gives returns a handler with this result.
 func gives(result tools.Result) tools.Handler {
 	return func(context.Context, *tools.Call) (*tools.Result, error) { return &result, nil }
 }

@@ -16,7 +16,7 @@ import (
 // ToolName is the tool that reads what was put aside.
 const ToolName = "read_overflow"
 
-// Says is what the tool says of itself.
+// Says returns what the tool says of itself.
 func Says() []act.Tool {
 	return []act.Tool{{Name: ToolName, Statement: act.Statement{Act: act.Recalls}}}
 }
@@ -27,7 +27,8 @@ type readArgs struct {
 	Limit  int    `json:"limit,omitempty" jsonschema:"how many characters to give"`
 }
 
-// errUnknown is the one answer for all that is not there to be read: it gives away nothing about other conversations.
+// errUnknown returns the one answer for all that is not there to be read: it gives away nothing about other
+// conversations.
 func errUnknown() *tools.Error {
 	return &tools.Error{
 		Category:   tools.PermanentFailure,
@@ -59,7 +60,7 @@ func Tool(options Options) (tools.Tool, error) {
 	})
 }
 
-// page is how much is read at once, so that a page with its last line stays below the threshold.
+// page returns how much is read at once, so that a page with its last line stays below the threshold.
 func page(threshold int) int {
 	return max(threshold-Extra, threshold/2, 1)
 }
@@ -72,7 +73,7 @@ func describe(_ context.Context, _ *tools.Call, in readArgs) (tools.Subject, err
 	return tools.Subject{Inputs: []string{id}, Show: "read " + Prefix + id, Note: "an output of this conversation"}, nil
 }
 
-// id is the reference in the form in which it is stored.
+// id returns the reference in the form in which it is stored.
 func (in *readArgs) id() (string, error) {
 	id := strings.ToLower(strings.TrimSpace(in.ID))
 	id = strings.TrimPrefix(id, Prefix)
@@ -120,7 +121,7 @@ func (r *reading) run(ctx context.Context, call *tools.Call, in readArgs) (*tool
 	return &tools.Result{Text: text, Untrusted: item.Source}, nil
 }
 
-// part is the page that was asked for, and a line that says where to go on.
+// part returns the page that was asked for, and a line that says where to go on.
 func (r *reading) part(text string, in readArgs) (string, error) {
 	total := count(text)
 	if in.Offset > 0 && in.Offset >= total {

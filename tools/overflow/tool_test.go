@@ -27,7 +27,7 @@ func readTool(t *testing.T, o overflow.Options) tools.Tool {
 	return tool
 }
 
-// stored is a memory with one output of the usual session.
+// stored returns a memory with one output of the usual session.
 func stored(t *testing.T, text string) *overflow.Memory {
 	t.Helper()
 	memory := overflow.NewMemory(0)

@@ -1,9 +1,9 @@
-// Package quota is the stage that bounds how many tool calls a conversation may make (seeds 001 and 003:
+// Package quota is the stage that limits how many tool calls a session may make (seeds 001 and 003:
 // max_tool_calls_per_session).
 //
-// It counts nothing itself: a call carries its place in the conversation (Call.BatchN and Call.CallN, made from the
-// journal). That is why a retry, a call that waited for a person, and one that another process takes up after a crash
-// are never counted twice.
+// The stage counts nothing itself. A call carries its numbers (Call.BatchN and Call.CallN), which come from the
+// journal. A retry, a call that waited for a person, and one that another process continues after a crash are therefore
+// never counted twice.
 package quota
 
 import (
@@ -13,27 +13,28 @@ import (
 	"github.com/zephbot/zephbot/tools"
 )
 
-// The units that can be counted.
+// Units of counting.
 const (
-	// Batch counts what the model asked for at once as one (seed 003). A batch beyond the limit is blocked as a whole.
+	// Batch counts all calls that the model requests at once as one (seed 003). A batch beyond the limit is blocked as
+	// a whole.
 	Batch = "batch"
-	// Call counts every call. Those of a batch that are within the limit run, in the order of the model.
+	// Call counts every call. Of a batch, those within the limit run, in the model's order.
 	Call = "call"
 )
 
-// Rule is what the trail of a blocked call names as the rule that decided.
+// Rule is the rule named in the trail of a blocked call.
 const Rule = "tools.max_tool_calls_per_session"
 
 // Options configures the stage.
 type Options struct {
-	// Max is how many units a conversation may use; 0 or less allows none. Without a limit there is no stage.
+	// Max is how many units a session may use; 0 or less allows none. Leave the stage out for no limit.
 	Max int
-	// Unit is Batch or Call; "" = Batch. Anything else counts calls, which is the stricter of the two.
+	// Unit is Batch or Call; "" = Batch. Any other value counts calls, which is stricter.
 	Unit string
 }
 
-// New makes the stage. It holds no state and is safe for concurrent use. A call that is not part of a conversation
-// (number 0) passes; a probe is judged as the call itself.
+// New returns the stage. It has no state and is safe for concurrent use. A call outside of a session (number 0) passes.
+// A probe is treated like the call itself.
 func New(o Options) tools.Middleware {
 	return func(next tools.Handler) tools.Handler {
 		return func(ctx context.Context, call *tools.Call) (*tools.Result, error) {
@@ -46,7 +47,7 @@ func New(o Options) tools.Middleware {
 	}
 }
 
-// place is the number of the call in the unit that counts, and the unit's name for people.
+// place returns the number of the call in the unit, and the name of the unit for people.
 func (o Options) place(call *tools.Call) (int, string) {
 	if o.Unit == Batch || o.Unit == "" {
 		return call.BatchN, "rounds of tool calls"

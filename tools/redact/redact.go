@@ -1,5 +1,5 @@
-// Package redact is the stage that takes credentials out of what a tool gave back, before the model, the chat or the
-// journal see it.
+// Package redact is the stage that removes credentials from the result of a tool, before the model, the chat or the
+// journal get it.
 package redact
 
 import (
@@ -17,7 +17,7 @@ type Redactor interface {
 	Value(v any) any
 }
 
-// New makes the stage. Result.Raw becomes a redacted tree of JSON values.
+// New returns the stage. It replaces Result.Raw by a redacted tree of JSON values.
 func New(r Redactor) tools.Middleware {
 	return func(next tools.Handler) tools.Handler {
 		return func(ctx context.Context, call *tools.Call) (*tools.Result, error) {
@@ -45,15 +45,15 @@ func New(r Redactor) tools.Middleware {
 	}
 }
 
-// Warn is the stage that tells the model at the end of a result how many credentials were hidden in it, whatever tool
-// it is of. It stands above all that shortens, keeps or fences a text.
+// Warn returns the stage that tells the model, at the end of a result, how many credentials were hidden in it, whatever
+// the tool. It is outside of all stages that shorten, store or mark a text.
 func Warn(next tools.Handler) tools.Handler {
 	return func(ctx context.Context, call *tools.Call) (*tools.Result, error) {
 		result, err := next(ctx, call)
 		if err != nil || result == nil || result.Credentials <= 0 {
 			return result, err
 		}
-		shown := *result // it may be shared with a cache
+		shown := *result // a cache may share it
 		if shown.Text != "" && !strings.HasSuffix(shown.Text, "\n") {
 			shown.Text += "\n"
 		}

@@ -52,8 +52,8 @@ type Options struct {
 	Observe func(tool string, repetitions int, ok bool)
 }
 
-// Backoff is the wait before repetition n, counted from 0: random (in [0,1)) times the smaller of limit and base·2^n
-// ("full jitter"). The doubling ends at n = 10.
+// Backoff returns the wait before repetition n, counted from 0: random (in [0,1)) times the smaller of limit and
+// base·2^n ("full jitter"). The doubling ends at n = 10.
 func Backoff(n int, base, limit time.Duration, random float64) time.Duration {
 	ceiling := min(float64(limit), float64(base)*math.Exp2(float64(min(max(n, 0), 10))))
 	return time.Duration(random * ceiling)
@@ -163,7 +163,7 @@ func (o Options) again(ctx context.Context, call *tools.Call, err error, began t
 	return true
 }
 
-// left is what the budget still holds.
+// left returns what the budget still holds.
 func (o Options) left(began time.Time) (left time.Duration, bounded bool) {
 	return o.Budget - o.Now().Sub(began), o.Budget > 0
 }
@@ -190,13 +190,13 @@ func renew(trail *tools.Trail, before tools.Trail) {
 	trail.Summary = before.Summary
 }
 
-// transient says whether the failure may be gone in a moment. A refusal never is, whatever its category.
+// transient reports whether the failure may be gone in a moment. A refusal never is, whatever its category.
 func transient(err error) bool {
 	e := tools.AsError(err)
 	return e.Category.Transient() && !e.Denied
 }
 
-// retryAfter is how long the other side wants us to wait, where an error of the chain says so; 0 = it does not.
+// retryAfter returns how long the other side wants us to wait, where an error of the chain says so; 0 = it does not.
 func retryAfter(err error) time.Duration {
 	e, ok := errors.AsType[*tools.Error](err)
 	if !ok {
@@ -205,7 +205,7 @@ func retryAfter(err error) time.Duration {
 	return max(e.RetryAfter, 0)
 }
 
-// final is the error as the model gets it: with the number of tries, and without a promise that is over.
+// final returns the error as the model gets it: with the number of tries, and without a promise that is over.
 func (p plan) final(err error) error {
 	if _, ok := errors.AsType[*tools.Pending](err); ok || errors.Is(err, tools.ErrProbed) {
 		return err

@@ -69,7 +69,7 @@ func prepare(s *jsonschema.Schema, owner *Schema, breadth int) {
 	}}
 }
 
-// name is what an error calls a format; never "regex", for which the library does not ask the format.
+// name returns what an error calls a format; never "regex", for which the library does not ask the format.
 func name(f *jsonschema.Format) string {
 	if f == nil || f.Name == "regex" {
 		return "any"

@@ -292,7 +292,7 @@ func plainKeyword(key string, v any) bool {
 	return true
 }
 
-// modest says whether a number costs no more than its text.
+// modest reports whether a number costs no more than its text.
 func modest(number string) bool {
 	if len(number) > maxNumber {
 		return false

@@ -13,13 +13,13 @@ import (
 	"github.com/zephbot/zephbot/tools"
 )
 
-// maxCompletion bounds the text of a completion that no stage shortens, in characters.
+// maxCompletion limits the text of a completion that no stage shortens, in characters.
 const maxCompletion = 50_000
 
-// shortID is how many characters of a run's id people need.
+// shortID is the number of characters of a run's id that people see.
 const shortID = 8
 
-// BackgroundRun is a command that runs without anybody waiting.
+// BackgroundRun is a command that runs without a call waiting for it.
 type BackgroundRun struct {
 	ID      string // 32 hex digits
 	Call    string // id of the call that started it
@@ -28,20 +28,21 @@ type BackgroundRun struct {
 	Started time.Time
 }
 
-// Short is the id as people see it.
+// Short returns the id in the form that people see.
 func (b BackgroundRun) Short() string { return b.ID[:shortID] }
 
 // Completion is a background run that ended.
 type Completion struct {
 	BackgroundRun
 	Elapsed   time.Duration
-	Ended     string // "exit", "signal", "timeout", "cancelled", "stopped" (the disk), "failed"
+	Ended     string // "exit", "signal", "timeout", "cancelled", "stopped" (by the disk guard), "failed"
 	ExitCode  *int   // nil unless Ended is "exit"
-	Text      string // what it printed, redacted and bounded, with notes about its end
+	Text      string // output, redacted and shortened, with notes about how the run ended
 	Truncated bool
 }
 
-// Message tells the model about the end, at the start of its next turn. The output is not marked as untrusted here.
+// Message returns the text that tells the model about the end, at the start of its next turn. The output in it is not
+// marked as untrusted.
 func (c Completion) Message() string {
 	how := c.Ended
 	if c.ExitCode != nil {
@@ -51,18 +52,18 @@ func (c Completion) Message() string {
 		c.Command, c.Text)
 }
 
-// Ledger keeps what becomes of background runs, beyond the end of the process where it can. Its methods are called by
-// many goroutines.
+// Ledger records background runs, if possible beyond the end of the process. Its methods are called from many
+// goroutines.
 type Ledger interface {
-	// Begun is told of a run before it starts; after an error it does not start. The call that starts it waits for
-	// this.
+	// Begun records a run before it starts; after an error the run does not start. The call that starts the run waits
+	// for Begun.
 	Begun(ctx context.Context, run BackgroundRun) error
-	// Ended is told how a run ended, once for each that has begun. It returns when that is kept, or with an error when
-	// ctx has ended before: a run that the ledger still knows as begun was interrupted.
+	// Ended records how a run ended, once for each run that began. It returns when that is stored, or with an error
+	// when ctx ends first. A run for which only Begun is recorded was interrupted.
 	Ended(ctx context.Context, done Completion) error
 }
 
-// Memory is a Ledger that lasts as long as the process. The zero value is ready.
+// Memory is a Ledger that lasts as long as the process. The zero value is ready to use.
 type Memory struct {
 	mu    sync.Mutex
 	ended []Completion
@@ -79,8 +80,8 @@ func (m *Memory) Ended(_ context.Context, done Completion) error {
 	return nil
 }
 
-// Completed hands over the runs of a session that ended since it was asked last, in the order of their ends. Each is
-// handed over once.
+// Completed returns the runs of a session that ended since the last call, in the order in which they ended. It returns
+// each run once.
 func (m *Memory) Completed(session string) []Completion {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -94,7 +95,7 @@ func (m *Memory) Completed(session string) []Completion {
 	return list
 }
 
-// background owns the runs that nobody waits for.
+// background owns the background runs.
 type background struct {
 	mu      sync.Mutex
 	closing bool
@@ -103,16 +104,16 @@ type background struct {
 	once    sync.Once
 	idle    chan struct{} // closed when it is closing and nothing runs
 	hurry   sync.Once
-	giveUp  chan struct{} // closed when nobody waits for the ends of runs to be kept any longer
+	giveUp  chan struct{} // closed when Shutdown stops waiting for the ends of runs to be recorded
 }
 
 type backgroundRun struct {
 	BackgroundRun
-	session string // as it is called now; guarded by the lock of background
+	session string // current name of the session; guarded by the lock of background
 	once    sync.Once
 	cancel  chan struct{}
 	bared   bool
-	told    bool // to end, or it has ended; guarded by the lock of background
+	told    bool // it was told to end, or it has ended; guarded by the lock of background
 }
 
 func (b *backgroundRun) stop() { b.once.Do(func() { close(b.cancel) }) }
@@ -121,7 +122,7 @@ func (b *background) init() {
 	b.running, b.idle, b.giveUp = map[string]*backgroundRun{}, make(chan struct{}), make(chan struct{})
 }
 
-// startBackground starts a run and returns at once.
+// startBackground starts a run and returns immediately.
 func (r *Runner) startBackground(ctx context.Context, call *tools.Call, text, ws string) (*tools.Result, error) {
 	var raw [16]byte
 	if _, err := rand.Read(raw[:]); err != nil {
@@ -156,7 +157,7 @@ func (r *Runner) startBackground(ctx context.Context, call *tools.Call, text, ws
 	return &tools.Result{Text: text, Raw: map[string]string{"run_id": run.ID}}, nil
 }
 
-// runBackground runs to the end and says how it was.
+// runBackground runs a command to its end and returns the completion.
 func (r *Runner) runBackground(ctx context.Context, run *backgroundRun, ws string) Completion {
 	done := Completion{BackgroundRun: run.BackgroundRun, Ended: "failed"}
 	o, err := r.execute(ctx, job{
@@ -198,7 +199,7 @@ func (r *Runner) runBackground(ctx context.Context, run *backgroundRun, ws strin
 	return done
 }
 
-// shape makes the text of a completion: what no stage shortens is shortened here.
+// shape returns the text of a completion, and shortens it if no stage has done so.
 func (r *Runner) shape(ctx context.Context, run *backgroundRun, result *tools.Result) string {
 	if r.opts.Shape == nil {
 		text, _ := shorten(r.opts.Redact(result.Text), maxCompletion)
@@ -215,8 +216,7 @@ func (r *Runner) shape(ctx context.Context, run *backgroundRun, result *tools.Re
 	return r.opts.Shape(ctx, call, result)
 }
 
-// tell hands the end of a run to the ledger. When the runner has to stop before the ledger could take it, the ledger
-// still knows the run as begun.
+// tell records the end of a run in the ledger. If the runner has to stop first, the ledger still has the run as begun.
 func (r *Runner) tell(ctx context.Context, done Completion) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -244,14 +244,14 @@ func (r *Runner) closing() bool {
 	return r.bg.closing
 }
 
-// over notes that a run has ended; its end is still to be kept.
+// over marks a run as ended while its end is still to be recorded.
 func (b *background) over(run *backgroundRun) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	run.told = true
 }
 
-// reserve takes a run in, within the cap. It has to begin or to be gone.
+// reserve adds a run unless the limit is reached. Every run that was added is later removed by gone.
 func (b *background) reserve(run *backgroundRun, most int) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -272,7 +272,7 @@ func (b *background) reserve(run *backgroundRun, most int) error {
 	return nil
 }
 
-// gone lets go of a run that has ended or did not begin.
+// gone removes a run that has ended or did not begin.
 func (b *background) gone(run *backgroundRun) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -280,14 +280,14 @@ func (b *background) gone(run *backgroundRun) {
 	b.tellIdle()
 }
 
-// tellIdle says when nothing runs any more and nothing more comes. The caller holds the lock.
+// tellIdle closes idle once nothing runs and no new runs are accepted. The caller holds the lock.
 func (b *background) tellIdle() {
 	if b.closing && len(b.running) == 0 {
 		b.once.Do(func() { close(b.idle) })
 	}
 }
 
-// Background lists the runs of a session that are still going, oldest first.
+// Background returns the active runs of a session, oldest first.
 func (r *Runner) Background(session string) []BackgroundRun {
 	r.bg.mu.Lock()
 	defer r.bg.mu.Unlock()
@@ -306,14 +306,14 @@ func (r *Runner) Background(session string) []BackgroundRun {
 	return list
 }
 
-// Running says whether the run with this id, the long one, is under way, or its end is being kept.
+// Running reports whether the run with this full id is active, or its end is being recorded.
 func (r *Runner) Running(id string) bool {
 	r.bg.mu.Lock()
 	defer r.bg.mu.Unlock()
 	return r.bg.running[id] != nil
 }
 
-// Active counts the runs of a session that go on and that nobody has told to end.
+// Active returns the number of a session's runs that are active and were not told to end.
 func (r *Runner) Active(session string) int {
 	r.bg.mu.Lock()
 	defer r.bg.mu.Unlock()
@@ -326,8 +326,8 @@ func (r *Runner) Active(session string) int {
 	return n
 }
 
-// Cancel ends background runs of a session: the one with this id or short id, or all with "". It returns how many it
-// told to end that were not told before; their completions come as usual.
+// Cancel cancels background runs of a session: the one with this id or short id, or all for "". It returns the number
+// of runs that were not being cancelled before. Their completions arrive as usual.
 func (r *Runner) Cancel(session, id string) int {
 	r.bg.mu.Lock()
 	defer r.bg.mu.Unlock()
@@ -342,7 +342,7 @@ func (r *Runner) Cancel(session, id string) int {
 	return n
 }
 
-// Rename gives the runs of sessions that have other names now their new ones.
+// Rename moves the runs of renamed sessions to their new names.
 func (r *Runner) Rename(name func(session string) string) {
 	r.bg.mu.Lock()
 	defer r.bg.mu.Unlock()
@@ -351,7 +351,7 @@ func (r *Runner) Rename(name func(session string) string) {
 	}
 }
 
-// Shutdown ends all background runs and waits for them until ctx ends. New ones are refused from now on.
+// Shutdown cancels all background runs and waits for them until ctx ends. New runs are refused from now on.
 func (r *Runner) Shutdown(ctx context.Context) error {
 	r.bg.mu.Lock()
 	r.bg.closing = true

@@ -18,7 +18,7 @@ import (
 
 const session = "telegram:42" // of toolstest.Call
 
-// gate is a named pipe: a command that reads it waits until it is opened.
+// gate returns a named pipe: a command that reads it waits until it is opened.
 func gate(t *testing.T, k *kit) (open func()) {
 	t.Helper()
 	path := filepath.Join(k.dir, "gate")

@@ -17,13 +17,13 @@ const (
 
 const stderrMark = "[stderr] "
 
-// maxPiece is how many bytes of an unfinished line are held back.
+// maxPiece is the number of bytes of an unfinished line that are buffered.
 const maxPiece = 64 << 10
 
-// maxLast bounds the line that progress shows, in characters.
+// maxLast limits the line that progress shows, in characters.
 const maxLast = 200
 
-// ends keeps the start and the end of a stream in bounded memory.
+// ends keeps the beginning and the end of a stream in a limited amount of memory.
 type ends struct {
 	max   int // bytes, half for each end
 	head  []byte
@@ -43,12 +43,12 @@ func (e *ends) write(b []byte) {
 		b = b[len(b)-half:]
 	}
 	e.tail = append(e.tail, b...)
-	if len(e.tail) > 2*half { // seldom, so that a byte is moved once on average
+	if len(e.tail) > 2*half { // rarely, so that on average a byte is moved once
 		e.tail = append(e.tail[:0], e.tail[len(e.tail)-half:]...)
 	}
 }
 
-// text is what was kept, and how many bytes between are missing.
+// text returns what was kept, and how many bytes are missing in the middle.
 func (e *ends) text() (string, int64) {
 	half := e.max - e.max/2
 	tail := e.tail[max(0, len(e.tail)-half):]
@@ -59,9 +59,9 @@ func (e *ends) text() (string, int64) {
 	return joined(string(e.head), string(tail), missing, "bytes", func(s string) int { return len(s) })
 }
 
-// joined puts a note between the two ends of a text that says how much is missing between them, and gives that number.
-// The edges of the gap are whole lines where lines are short and whole characters elsewhere; measure counts what is
-// left out for that.
+// joined joins both ends of a text with a note about how much is missing, and returns that amount too. The gap begins
+// and ends at line breaks where lines are short, and at characters otherwise; measure counts what is additionally left
+// out for that.
 func joined(head, tail string, missing int64, unit string, measure func(string) int) (text string, left int64) {
 	const near = 2000
 	var first string
@@ -85,7 +85,7 @@ func joined(head, tail string, missing int64, unit string, measure func(string) 
 	return first + fmt.Sprintf("[… %d %s left out …]\n", left, unit) + last, left
 }
 
-// trimPartialEnd cuts a character that does not end within s.
+// trimPartialEnd removes an incomplete character at the end of s.
 func trimPartialEnd(s string) string {
 	for i := 1; i <= min(utf8.UTFMax, len(s)); i++ {
 		if c := s[len(s)-i]; utf8.RuneStart(c) {
@@ -101,13 +101,13 @@ func trimPartialEnd(s string) string {
 // stream is one output of a command.
 type stream struct {
 	ends
-	odd int64 // bytes that are no text
+	odd int64 // bytes that do not occur in text
 }
 
-// binary says whether the stream is no text: a tenth of it are control bytes or no UTF-8.
+// binary reports whether the stream is not text: more than a tenth of it are control bytes or invalid UTF-8.
 func (s *stream) binary() bool { return s.odd > 0 && s.odd*10 > s.total }
 
-// String is the stream as valid UTF-8.
+// render returns the stream as valid UTF-8.
 func (s *stream) render() (text string, missing int64) {
 	if s.binary() {
 		return fmt.Sprintf("[binary output, %d bytes]", s.total), 0
@@ -120,22 +120,23 @@ func clean(s string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
 }
 
-// capture collects both outputs of a command, line by line, apart and together in the order of arrival.
+// capture collects both outputs of a command line by line: each on its own, and both in the order of arrival.
 type capture struct {
 	mu      sync.Mutex
 	streams [2]stream
 	both    spool
-	page    []byte // what take makes of a piece
+	page    []byte // buffer of take
 	fresh   bool   // both is at the start of a line
-	from    int    // the stream of both's last byte
+	from    int    // the stream that the last byte of both came from
 	last    string
 
-	room  int64         // bytes that may still come; negative = any number
-	flood chan struct{} // closed when more came
+	room  int64         // bytes until the output limit; negative = no limit
+	flood chan struct{} // closed when the limit is exceeded
 }
 
-// newCapture keeps maxBytes of both streams together, beyond memory in a file in dir, and maxStream of each of them
-// apart. It tells when more than maxOutput bytes came; 0 = never. close it.
+// newCapture returns a capture that keeps maxBytes of both streams together, using a file in dir beyond a certain size,
+// and maxStream of each stream on its own. It closes flood when more than maxOutput bytes arrive; 0 means no limit. The
+// caller has to close it.
 func newCapture(maxBytes, maxStream int, maxOutput int64, dir string) *capture {
 	c := &capture{
 		fresh: true, both: spool{max: int64(max(maxBytes, 2)), dir: dir}, room: maxOutput,
@@ -156,7 +157,7 @@ func (c *capture) close() {
 	c.both.close()
 }
 
-// read takes a stream in until it ends or is closed.
+// read reads a stream until it ends or is closed.
 func (c *capture) read(r io.Reader, which int) error {
 	buf := make([]byte, 32<<10)
 	var pending []byte
@@ -183,7 +184,7 @@ func (c *capture) read(r io.Reader, which int) error {
 	}
 }
 
-// take adds a piece that ends with a line, or is cut from a very long one.
+// take adds a piece, which ends with a line break or is part of a very long line.
 func (c *capture) take(piece []byte, which int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -215,7 +216,7 @@ func (c *capture) take(piece []byte, which int) {
 	c.page = page
 }
 
-// oddBytes counts what does not stand in text.
+// oddBytes counts bytes that do not occur in text.
 func oddBytes(b []byte) int64 {
 	var n int64
 	for len(b) > 0 {
@@ -228,7 +229,7 @@ func oddBytes(b []byte) int64 {
 	return n
 }
 
-// lastLine is the newest line with something in it, without colours and control characters.
+// lastLine returns the latest line that is not empty, without colours and control characters.
 func (c *capture) lastLine() string {
 	c.mu.Lock()
 	line, binary := c.last, c.streams[stdout].binary() || c.streams[stderr].binary()
@@ -236,7 +237,7 @@ func (c *capture) lastLine() string {
 	if binary {
 		return ""
 	}
-	if i := strings.LastIndexByte(line, '\r'); i >= 0 { // a progress bar draws over itself
+	if i := strings.LastIndexByte(line, '\r'); i >= 0 { // a progress bar overwrites its line
 		line = line[i+1:]
 	}
 	line = strings.TrimSpace(strings.Map(func(r rune) rune {
@@ -253,13 +254,13 @@ func (c *capture) lastLine() string {
 
 // output is what a command printed.
 type output struct {
-	text    string // both streams for the model
-	stdout  string // the ends of it
+	text    string // both streams, for the model
+	stdout  string // its beginning and end
 	stderr  string
-	omitted int64 // bytes that text does not have
+	omitted int64 // bytes missing in text
 }
 
-// output renders what was captured. It fails when what is in a file cannot be read.
+// output returns what was captured. It fails when the file cannot be read.
 func (c *capture) output() (o output, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -276,7 +277,7 @@ func (c *capture) output() (o output, err error) {
 	return o, err
 }
 
-// apart puts stderr after stdout, for streams that do not mix.
+// apart puts stderr after stdout, when the streams are not mixed.
 func apart(out, err string) string {
 	var b strings.Builder
 	b.WriteString(out)
@@ -289,7 +290,7 @@ func apart(out, err string) string {
 	return b.String()
 }
 
-// shorten keeps the first and last half of the characters allowed.
+// shorten keeps the first and the last half of the allowed characters.
 func shorten(s string, maxText int) (string, bool) {
 	if len(s) <= maxText {
 		return s, false

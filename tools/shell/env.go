@@ -9,13 +9,13 @@ import (
 	"github.com/zephbot/zephbot/policy/redact"
 )
 
-// DefaultEnvBlocklist lists the prefixes of names that no command sees (seed 003, tools.shell.env_blocklist).
+// DefaultEnvBlocklist returns the prefixes of variables that commands do not get (seed 003, tools.shell.env_blocklist).
 func DefaultEnvBlocklist() []string {
 	return []string{"ZEPH_", "AWS_", "AZURE_", "GCP_", "GOOGLE_", "OPENAI_", "ANTHROPIC_", "HF_", "HUGGING"}
 }
 
-// unwanted says whether a variable changes how a shell starts, reaches an agent that holds keys, or points out of the
-// workspace.
+// unwanted reports whether a variable changes how a shell starts, leads to an agent that holds keys, or points out of
+// the workspace.
 func unwanted(name string) bool {
 	switch name {
 	case "BASH_ENV", "ENV", "SHELLOPTS", "BASHOPTS", "PROMPT_COMMAND", "IFS", "PS4", "CDPATH", "SSH_AUTH_SOCK",
@@ -28,8 +28,9 @@ func unwanted(name string) bool {
 	return false
 }
 
-// environment is what a command sees: the process's own, without what the blocklist names, what looks like a
-// credential, and what loads code into programs; home and temporary files are inside the workspace.
+// environment returns the environment of a command. It is that of the process without variables on the blocklist,
+// without those that look like a credential, and without those that load code into programs. Home and temporary
+// directory are inside the workspace.
 func (r *Runner) environment(ws, tmp string) []string {
 	keep := map[string]string{}
 	for _, kv := range r.opts.Environ() {
@@ -40,7 +41,7 @@ func (r *Runner) environment(ws, tmp string) []string {
 		keep[name] = value
 	}
 	set := map[string]string{
-		"HOME": ws, "TMPDIR": tmp, "TAR_OPTIONS": "--no-same-owner", // a command of root may not change owners
+		"HOME": ws, "TMPDIR": tmp, "TAR_OPTIONS": "--no-same-owner", // commands of root must not change owners
 		"PWD": ws, "TERM": "dumb", "PAGER": "cat", "GIT_PAGER": "cat", "GIT_TERMINAL_PROMPT": "0",
 		"HISTFILE": "/dev/null",
 	}
@@ -59,7 +60,7 @@ func (r *Runner) environment(ws, tmp string) []string {
 	return env
 }
 
-// hidden says whether a variable stays with us.
+// hidden reports whether commands do not get a variable.
 func (r *Runner) hidden(name, value string) bool {
 	upper := strings.ToUpper(name)
 	for _, prefix := range r.opts.EnvBlocklist {
@@ -70,8 +71,8 @@ func (r *Runner) hidden(name, value string) bool {
 	return unwanted(upper) || loader(upper) || redact.NamesSecret(name) || redact.HoldsCredential(value)
 }
 
-// withheld lists the names of variables that commands do not get because of what they are called or hold, in order.
-// Values are never shown.
+// withheld returns the sorted names of variables that commands do not get because of their name or value. It never
+// returns values.
 func (r *Runner) withheld() []string {
 	names := []string{}
 	for _, kv := range r.opts.Environ() {
@@ -84,7 +85,7 @@ func (r *Runner) withheld() []string {
 	return slices.Compact(names)
 }
 
-// loader says whether the dynamic loader, a shell or an interpreter would load code because of the variable.
+// loader reports whether the variable makes the dynamic loader, a shell or an interpreter load code.
 func loader(name string) bool {
 	for _, prefix := range []string{"LD_", "DYLD_", "BASH_FUNC_", "XDG_"} { // XDG_ points out of the workspace
 		if strings.HasPrefix(name, prefix) {
@@ -94,7 +95,7 @@ func loader(name string) bool {
 	return name == "NODE_OPTIONS" || name == "PYTHONSTARTUP" || name == "PERL5OPT" || name == "RUBYOPT"
 }
 
-// shellDir is where the shell program lives, so that a sandbox lets it start also from an unusual place.
+// shellDir returns the directory of the shell program, so that the sandbox can start it from an unusual place too.
 func (r *Runner) shellDir() []string {
 	path, err := filepath.EvalSymlinks(r.shell[0])
 	if err != nil {

@@ -2,9 +2,10 @@ package shell
 
 import "strings"
 
-// withoutEscapes drops terminal control sequences (ECMA-48: CSI, OSC and other strings, single escapes) from a line of
-// progress. A library that does this builds width tables at start, which every sandboxed command would pay for, because
-// the program starts itself for each. A string sequence that is not ended is dropped up to the end of the line only.
+// withoutEscapes removes terminal control sequences (ECMA-48: CSI, OSC and other strings, single escapes) from a line
+// of progress. The libraries that do this build width tables at start, and every sandboxed command would pay for that
+// because the program starts itself for each command. A string sequence without an end is removed up to the end of the
+// line.
 func withoutEscapes(line string) string {
 	if strings.IndexByte(line, 0x1b) < 0 {
 		return line
@@ -21,7 +22,7 @@ func withoutEscapes(line string) string {
 	return b.String()
 }
 
-// sequence is the length of the control sequence that s begins with.
+// sequence returns the length of the control sequence that s begins with.
 func sequence(s string) int {
 	if len(s) < 2 {
 		return len(s)
@@ -34,7 +35,7 @@ func sequence(s string) int {
 			}
 		}
 		return len(s)
-	case ']', 'P', 'X', '^', '_': // strings: until BEL or ESC \\
+	case ']', 'P', 'X', '^', '_': // strings, up to BEL or ESC \\
 		for i := 2; i < len(s); i++ {
 			if s[i] == 0x07 {
 				return i + 1
@@ -44,7 +45,7 @@ func sequence(s string) int {
 			}
 		}
 		return len(s)
-	case '(', ')', '*', '+', '#', ' ': // charset and the like: one more byte
+	case '(', ')', '*', '+', '#', ' ': // charsets and similar: one more byte
 		return min(3, len(s))
 	default:
 		return 2

@@ -7,19 +7,19 @@ import (
 	"github.com/zephbot/zephbot/policy/command"
 )
 
-// readingGit is a shell function that stands in place of git in scripts whose git commands only read. It starts nothing
-// that a repository names.
+// readingGit is a shell function that replaces git in scripts whose git commands only read. It prevents git from
+// starting programs that a repository names.
 //
 //go:embed reading.sh
 var readingGit string
 
-// readingVariable hands the function to the shell. The text of the command stays on its line, and so do the numbers in
-// what bash says about it.
+// readingVariable is the environment variable that passes the function to the shell. The text of the command therefore
+// stays on its lines, and so do the line numbers in messages of bash.
 const readingVariable = "GIT_READING_FUNCTION"
 
-// guard is what the shell runs for a text, and the variables it needs besides: a script whose git commands only read
-// gets a git that runs no program which the repository names, since nobody was asked about it. What changes something
-// was allowed by somebody, and keeps its hooks and filters.
+// guard returns what the shell runs for a text, and additional variables. A script whose git commands only read gets a
+// git that does not run programs named by the repository, because nobody was asked about those. A command that changes
+// something was approved, and keeps its hooks and filters.
 func (r *Runner) guard(text string) (run string, env []string) {
 	if !command.ReadsGit(r.opts.Reader.Read(text).Script) {
 		return text, nil
@@ -28,7 +28,7 @@ func (r *Runner) guard(text string) (run string, env []string) {
 		text, []string{readingVariable + "=" + readingGit}
 }
 
-// commandLine is the program with its arguments, and its environment.
+// commandLine returns the program with its arguments, and its environment.
 func (r *Runner) commandLine(j job) (argv, env []string) {
 	text, more := r.guard(j.text)
 	return append(slices.Clone(r.shell), text), append(r.environment(j.ws, tmpDir(j.ws)), more...)

@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// nonblock keeps an open of a pipe from waiting for its other side.
+// nonblock prevents opening a pipe from waiting for its other end.
 const nonblock = syscall.O_NONBLOCK | syscall.O_NOFOLLOW
 
-// identity tells whether a file is still the same one, untouched since: the kernel sets the change time on every
-// change, and nobody else can.
+// identity tells whether a file is still the same and unmodified. The kernel sets the change time on every change, and
+// nobody else can set it.
 type identity struct {
 	dev, ino   uint64
 	links      uint64
@@ -31,15 +31,15 @@ func identify(info fs.FileInfo) identity {
 	}
 }
 
-// inode is the part that says which file it is.
+// inode returns the part that identifies the file.
 func (i identity) inode() identity { return identity{dev: i.dev, ino: i.ino} }
 
-// untouched says whether info is the same file in the same state. The number of its names does not count.
+// untouched reports whether info is the same file in the same state. The number of its names does not matter.
 func (i identity) untouched(info fs.FileInfo) bool {
 	now := identify(info)
 	return i.ino != 0 && now.inode() == i.inode() && now.ctime == i.ctime && now.ns == i.ns && now.size == i.size &&
 		now.mtimeNanos == i.mtimeNanos
 }
 
-// changedAfter says whether the last change was after t.
+// changedAfter reports whether the last change was after t.
 func (i identity) changedAfter(t time.Time) bool { return time.Unix(i.ctime, i.ns).After(t) }

@@ -9,7 +9,7 @@ import (
 
 const nonblock = 0
 
-// identity is unknown here: every file counts as touched.
+// identity is not available here: every file counts as modified.
 type identity struct {
 	links    uint64
 	uid, gid int

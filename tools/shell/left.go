@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// left says for the model what differs from the snapshot, without touching it: what a failed command leaves behind is
-// half of something.
+// left returns a note for the model about what differs from the snapshot. It changes nothing. A failed command may
+// leave its work half done.
 func (s *snapshot) left() string {
 	var changed, deleted []string
 	for i := range s.entries {
@@ -43,7 +43,7 @@ func (s *snapshot) left() string {
 	return "[compared with the snapshot, not rolled back: " + strings.Join(parts, ", ") + "]"
 }
 
-// someOf names the first few of a list.
+// someOf joins the first few names of a list.
 func someOf(paths []string) string {
 	named := make([]string, 0, maxNamed)
 	for _, p := range paths[:min(len(paths), maxNamed)] {
@@ -55,8 +55,8 @@ func someOf(paths []string) string {
 	return strings.Join(named, ", ")
 }
 
-// differs says whether what is at the place of an entry is something else now. The times of a directory do not count:
-// what is in it is looked at itself.
+// differs reports whether the file at the place of an entry is now different. The times of a directory do not count,
+// because its contents are compared one by one.
 func (s *snapshot) differs(e *entry, info fs.FileInfo) bool {
 	switch {
 	case info.Mode() != e.mode:
@@ -71,11 +71,11 @@ func (s *snapshot) differs(e *entry, info fs.FileInfo) bool {
 	}
 }
 
-// created lists what is in dir and was not there; of a new directory only itself.
+// created appends what is new in dir. Of a new directory it appends only the directory itself.
 func (s *snapshot) created(dir string, list *[]string) {
 	names, err := s.list(dir)
 	if err != nil {
-		return // locked by the command: the directory itself counts as changed
+		return // locked by the command: the directory itself is reported as changed
 	}
 	for _, name := range names {
 		path := filepath.Join(dir, name)

@@ -82,7 +82,7 @@ func TestSnapshotRequiredAlone(t *testing.T) {
 	}
 }
 
-// contents are the names and texts of the files below dir.
+// contents returns the names and texts of the files below dir.
 func contents(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}

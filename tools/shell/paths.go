@@ -16,17 +16,17 @@ import (
 	"github.com/zephbot/zephbot/tools/shell/sandbox"
 )
 
-// Bounds of what is looked at on the disk before a command runs.
+// Limits of the search of the disk before a command runs.
 const (
-	maxLooked  = 256             // paths that its words name
+	maxLooked  = 256             // paths named by the command
 	maxMatches = 1000            // files that one pattern of the shell matches
-	maxWalked  = 200_000         // files and directories that are searched for what may not be read
-	maxBarred  = 2000            // files that are covered one by one
-	maxWalk    = 5 * time.Second // for the search
+	maxWalked  = 200_000         // files and directories that are searched for unreadable ones
+	maxBarred  = 2000            // unreadable files that are covered one by one
+	maxWalk    = 5 * time.Second // duration of the search
 )
 
-// lookAt finds what is at the paths that a command names: the canonical paths, none when nothing is there. A path that
-// is missing from the answer was not looked at.
+// lookAt resolves the paths that a command names: each maps to its canonical paths, or to none when nothing exists
+// there. A path that is missing in the result was not resolved.
 func lookAt(r *command.Reading, dir string) map[string][]string {
 	found := map[string][]string{}
 	for _, p := range policy.CommandPaths(r, dir) {
@@ -40,7 +40,7 @@ func lookAt(r *command.Reading, dir string) map[string][]string {
 		if !p.Pattern {
 			there = realPaths([]string{p.Path})
 		} else if matches, ok := expand(p.Path); ok {
-			there = realPaths(append(matches, p.Path)) // without a match it is a name like any other
+			there = realPaths(append(matches, p.Path)) // without a match, the shell takes the pattern as a name
 		} else {
 			continue
 		}
@@ -49,10 +49,10 @@ func lookAt(r *command.Reading, dir string) map[string][]string {
 	return found
 }
 
-// expand finds the files that a pattern of the shell matches; false when they are too many or the pattern is not one
-// that is understood.
+// expand returns the files that match a pattern of the shell. The bool is false when there are too many, or when the
+// pattern is of a kind that is not supported.
 func expand(pattern string) ([]string, bool) {
-	// Only the last name may hold a pattern: further up it would be a search of the disk.
+	// Only the last element may be a pattern: otherwise this would be a search of the disk.
 	dir, last := filepath.Dir(pattern), filepath.Base(pattern)
 	if strings.ContainsAny(dir, "*?[") || strings.Contains(last, "**") || strings.Contains(last, `\`) ||
 		strings.Contains(last, "[!") || strings.Contains(last, "[^") ||
@@ -65,7 +65,7 @@ func expand(pattern string) ([]string, bool) {
 	}
 	defer func() { _ = f.Close() }() // opened for reading
 	const most = 20 * maxMatches
-	names, _ := f.Readdirnames(most) // an error leaves what was read; at the end of the directory it is one
+	names, _ := f.Readdirnames(most) // on an error, use what was read; at the end of the directory it is io.EOF
 	if len(names) == most {
 		return nil, false
 	}
@@ -85,7 +85,7 @@ func expand(pattern string) ([]string, bool) {
 	return list, true
 }
 
-// realPaths are the canonical paths of those that exist.
+// realPaths returns the canonical paths of those that exist.
 func realPaths(paths []string) []string {
 	list := []string{}
 	for _, p := range paths {
@@ -99,28 +99,29 @@ func realPaths(paths []string) []string {
 	return list
 }
 
-// Unreadable says which files a command may not read, as the file tools may not. It is asked about canonical paths
-// below the places that a command may reach.
+// Unreadable says which files a command must not read; the file tools have the same restriction. Its functions get
+// canonical paths below the places that a command can reach.
 type Unreadable struct {
-	// Denied reports a file that may not be read. For a directory it reports that nothing in it may be read.
+	// Denied reports whether a file must not be read. For a directory, it reports whether nothing in it may be read.
 	Denied func(path string, dir bool) bool
-	// Places are searched besides the working directory and the allowed paths: files and directories.
+	// Places are files and directories that are searched in addition to the working directory and the allowed paths.
 	Places []string
 }
 
-// search is one search for files that may not be read.
+// search is one search for unreadable files.
 type search struct {
 	Unreadable
 	ctx     context.Context //nolint:containedctx // a search lives as long as the call whose context it is
 	until   time.Time
 	walked  int
 	found   []string
-	inodes  map[[2]uint64]bool // of what was found and has several names
+	inodes  map[[2]uint64]bool // of unreadable files that have several names
 	partial bool
 }
 
-// Bars finds the files that a command in ws may not read, to keep them away from it. Complete is false when not all
-// were found: there are too many files to search, or too many to cover. What is made later is not among them.
+// Bars returns the files that a command in ws must not read, so that the sandbox can hide them. complete is false when
+// some are missing, because there are too many files to search or too many to cover. Files that are created later are
+// not included.
 func (r *Runner) Bars(ctx context.Context, ws string) (list []string, complete bool) {
 	if r.opts.Unreadable == nil {
 		return nil, true
@@ -138,7 +139,7 @@ func (r *Runner) Bars(ctx context.Context, ws string) (list []string, complete b
 	var kept []string
 	for _, root := range roots {
 		above := slices.ContainsFunc(roots, func(other string) bool { return other != root && below(other, root) })
-		// what lies above a place that is searched anyway is not granted
+		// a place above one that is searched anyway is not granted
 		outside := slices.Contains(u.Places, root) && above
 		if !outside && !slices.ContainsFunc(kept, func(dir string) bool { return below(root, dir) }) {
 			kept = append(kept, root)
@@ -147,7 +148,7 @@ func (r *Runner) Bars(ctx context.Context, ws string) (list []string, complete b
 	for _, root := range kept {
 		s.walk(root, s.look)
 	}
-	if len(s.inodes) > 0 { // a second name of a file is the file
+	if len(s.inodes) > 0 { // another name of an unreadable file is unreadable too
 		for _, root := range kept {
 			s.walk(root, s.sameFile)
 		}
@@ -160,12 +161,12 @@ func below(p, dir string) bool {
 	return p == dir || strings.HasPrefix(p, strings.TrimSuffix(dir, "/")+"/")
 }
 
-// walk visits what is below root, within bounds.
+// walk calls visit for everything below root, within the limits.
 func (s *search) walk(root string, visit func(path string, e fs.DirEntry) error) {
 	err := filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
 		switch {
 		case err != nil && e != nil && e.IsDir() && path != root:
-			return fs.SkipDir // what we cannot read ourselves is granted to nobody
+			return fs.SkipDir // the sandbox does not grant what we cannot read ourselves
 		case err != nil:
 			return nil
 		}
@@ -181,7 +182,7 @@ func (s *search) walk(root string, visit func(path string, e fs.DirEntry) error)
 	}
 }
 
-// look notes a file that may not be read.
+// look adds a file that must not be read.
 func (s *search) look(path string, e fs.DirEntry) error {
 	if e.Type()&fs.ModeSymlink != 0 || !s.Denied(path, e.IsDir()) {
 		return nil
@@ -197,7 +198,7 @@ func (s *search) look(path string, e fs.DirEntry) error {
 	return nil
 }
 
-// sameFile notes a file that is one that may not be read, under another name.
+// sameFile adds a file that is an unreadable one under another name.
 func (s *search) sameFile(path string, e fs.DirEntry) error {
 	if !e.Type().IsRegular() {
 		return nil

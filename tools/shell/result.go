@@ -9,7 +9,7 @@ import (
 	"github.com/zephbot/zephbot/tools/shell/sandbox"
 )
 
-// conclude makes the result of a run. One that could not do its work has a Failure besides what it printed.
+// conclude returns the result of a run. If the run could not do its work, the result has a Failure besides the output.
 func (r *Runner) conclude(call *tools.Call, o *outcome, before, after []string) *tools.Result {
 	code := o.exitCode()
 	if o.ending != ended && o.ending != flooded { // the signal was ours; the failure says why
@@ -38,7 +38,7 @@ func (r *Runner) envelope(o *outcome, code *int) Envelope {
 	}
 }
 
-// signal is what ended the command, when it was not us.
+// signal returns the signal that ended the command; "" if it was ours or there was none.
 func (o *outcome) signal() string {
 	if o.ending != ended && o.ending != flooded {
 		return ""
@@ -46,8 +46,8 @@ func (o *outcome) signal() string {
 	return o.status.Signal
 }
 
-// failure says why a run could not do its work; nil = it ended by itself, well or not. 126 and 127 are the model's
-// mistakes.
+// failure returns the error of a run that could not do its work; nil if the command ended by itself, whatever its exit
+// code. Exit codes 126 and 127 are the model's mistakes.
 func (r *Runner) failure(o *outcome, code *int) *tools.Error {
 	switch {
 	case o.ending == timedOut:
@@ -88,7 +88,7 @@ func (r *Runner) tooLong() string {
 	return "Try a smaller step."
 }
 
-// remarks are what there is to say about how a run ended, besides its exit code.
+// remarks returns notes about how a run ended, besides its exit code.
 func (r *Runner) remarks(o *outcome) []string {
 	lines := r.overLimit(o)
 	if o.status.Left > 0 {
@@ -104,7 +104,7 @@ func (r *Runner) remarks(o *outcome) []string {
 	return lines
 }
 
-// overLimit says which limit a command met, its value and its key.
+// overLimit returns notes about the limit that a command reached, with its value and key.
 func (r *Runner) overLimit(o *outcome) []string {
 	const table = "tools.shell.limits."
 	l := r.opts.Limits
@@ -134,7 +134,7 @@ func (r *Runner) overLimit(o *outcome) []string {
 	return lines
 }
 
-// bytesText is a number of bytes for people: whole units where there are any.
+// bytesText formats a number of bytes for people, in whole units if possible.
 func bytesText(n int64) string {
 	units := []string{"bytes", "KiB", "MiB", "GiB"}
 	unit := 0
@@ -147,7 +147,7 @@ func bytesText(n int64) string {
 	return fmt.Sprintf("%d %s", n, units[unit])
 }
 
-// render is the text for the model: what was printed, how it ended, and notes before and after.
+// render returns the text for the model: the output, how the run ended, and the notes before and after.
 func render(body string, o *outcome, before, after []string) string {
 	if strings.TrimSpace(body) == "" {
 		body = "(no output)"

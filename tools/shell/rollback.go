@@ -12,13 +12,13 @@ import (
 	"strings"
 )
 
-// restoreName begins the name of a file while it is being restored.
+// restoreName is the prefix of the name of a file while it is being restored.
 const restoreName = ".zephbot-restore-"
 
-// rolledBack says what a rollback did.
+// rolledBack is the result of a rollback.
 type rolledBack struct {
-	restored int // files, links and directories brought back or changed back
-	deleted  int // that the command had made, directories with all that is in them as one
+	restored int // files, links and directories that were restored
+	deleted  int // created by the command; a directory with its contents counts as one
 	failed   []notRestored
 }
 
@@ -27,7 +27,7 @@ type notRestored struct {
 	err  error
 }
 
-// rollback brings back the state of the snapshot. It goes on after a failure, and names what it could not restore.
+// rollback restores the state of the snapshot. It continues after a failure and reports what it could not restore.
 func (s *snapshot) rollback() rolledBack {
 	var done rolledBack
 	if info, err := s.root.Stat("."); err == nil && info.Mode() != s.mode {
@@ -36,7 +36,7 @@ func (s *snapshot) rollback() rolledBack {
 		}
 	}
 	s.prune(".", &done)
-	linked := map[identity]string{} // one restored name of each inode that has several
+	linked := map[identity]string{} // one restored name of each inode that has several names
 	var dirs []int
 	for i := range s.entries {
 		e := &s.entries[i]
@@ -54,7 +54,7 @@ func (s *snapshot) rollback() rolledBack {
 			dirs = append(dirs, i)
 		}
 	}
-	for _, i := range slices.Backward(dirs) { // last, because work in a directory changes its time
+	for _, i := range slices.Backward(dirs) { // last, because changes in a directory change its time
 		if err := s.settleDir(&s.entries[i]); err != nil {
 			done.failed = append(done.failed, notRestored{s.entries[i].path, err})
 		}
@@ -62,10 +62,10 @@ func (s *snapshot) rollback() rolledBack {
 	return done
 }
 
-// prune deletes what was not there, and what is of another kind now.
+// prune deletes what was created since, and what is of another kind now.
 func (s *snapshot) prune(dir string, done *rolledBack) {
 	names, err := s.list(dir)
-	if err != nil && dir != "." { // a command may have locked us out
+	if err != nil && dir != "." { // a command may have removed our permission
 		if err = s.root.Chmod(dir, 0o700); err == nil {
 			names, err = s.list(dir)
 		}
@@ -78,7 +78,7 @@ func (s *snapshot) prune(dir string, done *rolledBack) {
 		path := filepath.Join(dir, name)
 		info, err := s.root.Lstat(path)
 		if err != nil {
-			continue // gone is what it should be, or restore will find out
+			continue // if it is gone, that is right; otherwise restore will fail
 		}
 		if stays, deeper := s.stays(path, info); stays {
 			if deeper {
@@ -96,21 +96,21 @@ func (s *snapshot) prune(dir string, done *rolledBack) {
 	}
 }
 
-// stays says whether a rollback leaves what is at path, and whether it has to look at what is inside.
+// stays reports whether a rollback keeps what is at path, and whether it has to look inside.
 func (s *snapshot) stays(path string, info fs.FileInfo) (stays, deeper bool) {
 	i, known := s.byPath[path]
 	switch {
 	case known && s.entries[i].mode.Type() == info.Mode().Type():
 		return true, info.IsDir()
-	case info.IsDir() && s.aboveDenied(path): // somebody else made it meanwhile, for what we must not touch
+	case info.IsDir() && s.aboveDenied(path): // somebody else created it meanwhile, above a denied path
 		return true, true
 	case !s.inScope(path):
-		return true, info.IsDir() && len(s.opts.scope) > 0 // what is inside may be in scope
+		return true, info.IsDir() && len(s.opts.scope) > 0 // its contents may be in scope
 	}
 	return false, false
 }
 
-// remove deletes path with all that is in it, also where directories are locked.
+// remove deletes path with its contents, even if directories are read-only.
 func (s *snapshot) remove(path string) error {
 	err := s.root.RemoveAll(path)
 	if err == nil {
@@ -121,14 +121,14 @@ func (s *snapshot) remove(path string) error {
 	return s.root.RemoveAll(path)
 }
 
-// unlock gives us the rights to change a directory; restore gives it its mode back.
+// unlock makes a directory writable for us; restore restores its mode.
 func (s *snapshot) unlock(dir string) {
 	if info, err := s.root.Lstat(dir); err == nil && info.IsDir() && info.Mode().Perm()&0o700 != 0o700 {
-		_ = s.root.Chmod(dir, info.Mode().Perm()|0o700) // what follows fails if this does
+		_ = s.root.Chmod(dir, info.Mode().Perm()|0o700) // if this fails, so does what follows
 	}
 }
 
-// unlockAll unlocks a directory tree.
+// unlockAll unlocks a tree of directories.
 func (s *snapshot) unlockAll(dir string) {
 	info, err := s.root.Lstat(dir)
 	if err != nil || !info.IsDir() {
@@ -144,7 +144,7 @@ func (s *snapshot) unlockAll(dir string) {
 	}
 }
 
-// restore brings one entry back; changed says whether there was anything to do.
+// restore restores one entry. changed reports whether there was anything to do.
 func (s *snapshot) restore(e *entry, linked map[identity]string) (changed bool, err error) {
 	info, err := s.root.Lstat(e.path)
 	there := err == nil && info.Mode().Type() == e.mode.Type()
@@ -156,7 +156,7 @@ func (s *snapshot) restore(e *entry, linked map[identity]string) (changed bool, 
 	switch {
 	case e.mode.IsDir():
 		if there {
-			return false, nil // its mode and time come last
+			return false, nil // directories get their mode and time at the end
 		}
 		return true, s.root.Mkdir(e.path, 0o700)
 	case e.mode&fs.ModeSymlink != 0:
@@ -172,13 +172,13 @@ func (s *snapshot) restore(e *entry, linked map[identity]string) (changed bool, 
 	case e.mode.IsRegular():
 		return s.restoreFile(e, info, there, linked)
 	case there:
-		return false, nil // a pipe, socket or device has no contents
+		return false, nil // pipes, sockets and devices have no contents
 	default:
 		return false, fmt.Errorf("a %s cannot be made again", e.mode.Type())
 	}
 }
 
-// restoreFile brings the contents, mode, time and owner of a regular file back.
+// restoreFile restores contents, mode, time and owner of a regular file.
 func (s *snapshot) restoreFile(e *entry, info fs.FileInfo, there bool, linked map[identity]string) (bool, error) {
 	many := e.id.links > 1
 	if there && e.id.untouched(info) && info.Mode() == e.mode && (!e.fresh || s.sameContents(e)) {
@@ -202,11 +202,11 @@ func (s *snapshot) restoreFile(e *entry, info fs.FileInfo, there bool, linked ma
 	return true, nil
 }
 
-// relink makes e another name of first, which is restored already.
+// relink makes e a hard link to first, which is already restored.
 func (s *snapshot) relink(e *entry, first string, there bool) error {
 	if there {
 		if sameFile(s.root, first, e.path) {
-			return nil // restored under its other name
+			return nil // already restored through its other name
 		}
 		if err := s.root.Remove(e.path); err != nil {
 			return err
@@ -215,7 +215,8 @@ func (s *snapshot) relink(e *entry, first string, there bool) error {
 	return s.root.Link(first, e.path)
 }
 
-// rewrite gives a file its contents back. One that is still the same inode keeps it, and so its other names.
+// rewrite restores the contents of a file. If the inode is still the same, it is kept, and with it the file's other
+// names.
 func (s *snapshot) rewrite(e *entry, info fs.FileInfo, there bool) error {
 	if there && e.id.links > 1 && identify(info).inode() == e.id.inode() {
 		return s.overwrite(e)
@@ -223,7 +224,7 @@ func (s *snapshot) rewrite(e *entry, info fs.FileInfo, there bool) error {
 	return s.replace(e)
 }
 
-// sameContents says whether a file is what was copied of it.
+// sameContents reports whether a file equals its copy.
 func (s *snapshot) sameContents(e *entry) bool {
 	if e.copied == "" {
 		return false
@@ -245,27 +246,27 @@ func (s *snapshot) sameContents(e *entry) bool {
 		if !bytes.Equal(a[:n], b[:m]) {
 			return false
 		}
-		if err1 != nil || err2 != nil { // both at their ends, or one cannot be read
+		if err1 != nil || err2 != nil { // both ended, or one cannot be read
 			return atEnd(err1) && atEnd(err2)
 		}
 	}
 }
 
-// atEnd says whether an error of io.ReadFull is the end of the file.
+// atEnd reports whether an error of io.ReadFull is the end of the file.
 func atEnd(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
-// sameFile says whether two names are one file.
+// sameFile reports whether two names refer to the same file.
 func sameFile(root *os.Root, a, b string) bool {
 	x, err1 := root.Lstat(a)
 	y, err2 := root.Lstat(b)
 	return err1 == nil && err2 == nil && os.SameFile(x, y)
 }
 
-// overwrite writes the contents into the file that is there.
+// overwrite writes the contents into the existing file.
 func (s *snapshot) overwrite(e *entry) error {
-	_ = s.root.Chmod(e.path, 0o600) // opening fails if this does
+	_ = s.root.Chmod(e.path, 0o600) // if this fails, so does opening the file
 	f, err := s.root.OpenFile(e.path, os.O_WRONLY|os.O_TRUNC|nonblock, 0)
 	if err != nil {
 		return err
@@ -273,7 +274,7 @@ func (s *snapshot) overwrite(e *entry) error {
 	return s.fill(f, e, e.path)
 }
 
-// replace puts a new file with the contents in the place of whatever is there.
+// replace replaces whatever is at the path by a new file with the contents.
 func (s *snapshot) replace(e *entry) error {
 	tmp := filepath.Join(filepath.Dir(e.path), restoreName+e.copied)
 	if err := s.root.RemoveAll(tmp); err != nil {
@@ -292,7 +293,7 @@ func (s *snapshot) replace(e *entry) error {
 	return nil
 }
 
-// fill writes contents, owner, mode and time of e into f, which is at path; it closes f.
+// fill writes contents, owner, mode and time of e into f, which is at path, and closes f.
 func (s *snapshot) fill(f *os.File, e *entry, path string) error {
 	src, err := os.Open(filepath.Join(s.store, e.copied))
 	if err != nil {
@@ -305,7 +306,8 @@ func (s *snapshot) fill(f *os.File, e *entry, path string) error {
 	return s.dress(e, path)
 }
 
-// dress gives path the owner, mode and time of e. The owner is ours where we may not give files away.
+// dress sets owner, mode and time of path to those of e. We remain the owner if we are not permitted to give files
+// away.
 func (s *snapshot) dress(e *entry, path string) error {
 	if info, err := s.root.Lstat(path); err == nil {
 		if now := identify(info); now.uid != e.id.uid || now.gid != e.id.gid {
@@ -320,7 +322,7 @@ func (s *snapshot) dress(e *entry, path string) error {
 	return s.root.Chtimes(path, e.mtime, e.mtime)
 }
 
-// settleDir gives a directory its mode and time back, when they differ.
+// settleDir restores mode and time of a directory if they differ.
 func (s *snapshot) settleDir(e *entry) error {
 	info, err := s.root.Lstat(e.path)
 	if err != nil {
@@ -332,7 +334,7 @@ func (s *snapshot) settleDir(e *entry) error {
 	return s.dress(e, e.path)
 }
 
-// parents makes the directories above path that are gone. Their own entries, where in scope, came before.
+// parents creates missing directories above path. Those in scope were restored before.
 func (s *snapshot) parents(path string) error {
 	dir := filepath.Dir(path)
 	if dir == "." {
@@ -346,7 +348,7 @@ func (s *snapshot) parents(path string) error {
 		if err == nil && info.IsDir() {
 			continue
 		}
-		// something else stands there, which is not in scope: it has to give way, or the file cannot come back
+		// something else is there and is not in scope: it is replaced, because otherwise the file could not be restored
 		if err == nil {
 			if err := s.root.Remove(made); err != nil {
 				return err

@@ -15,25 +15,25 @@ import (
 )
 
 const (
-	drainAfter      = 2 * time.Second        // for readers after the last process we know of is gone
-	progressAfter   = 2 * time.Second        // before a person is shown what a command does
+	drainAfter      = 2 * time.Second        // for the readers, after the last known process has ended
+	progressAfter   = 2 * time.Second        // before a person sees what a command does
 	progressEvery   = 500 * time.Millisecond // between two progress lines
 	shownInProgress = 200                    // characters
 )
 
-// ending says why a run is over.
+// ending says why a run ended.
 type ending int
 
 const (
 	ended ending = iota
 	timedOut
 	cancelled
-	flooded  // it printed more than it may
+	flooded  // it printed more than allowed
 	filled   // the disk is full
-	vanished // its supervisor was killed from outside
+	vanished // its supervisor was killed by somebody else
 )
 
-// String is the ending as the envelope has it.
+// String returns the name used in the envelope.
 func (e ending) String() string {
 	return [...]string{"", "timeout", "cancelled", "output_limit", "disk_full", "unknown"}[e]
 }
@@ -43,23 +43,23 @@ type job struct {
 	text     string
 	ws       string
 	timeout  time.Duration
-	cancel   <-chan struct{} // besides the context; may be nil
+	cancel   <-chan struct{} // in addition to the context; may be nil
 	progress func(string)    // may be nil
-	bared    bool            // it was allowed because what it may not read is kept away from it
+	bared    bool            // allowed because the kernel hides from it the files that it must not read
 }
 
-// outcome is how a job went.
+// outcome is the result of a job.
 type outcome struct {
 	output
 	status sandbox.Status
 	ending ending
-	full   *tools.Error // why the disk ended it
-	held   bool         // something unknown still holds the output
+	full   *tools.Error // the error, if the disk guard ended it
+	held   bool         // an unknown process still holds the output open
 	took   time.Duration
 }
 
-// failed says whether a transaction has to be taken back: exit 2 and above or a listed code, a signal, a timeout, a
-// cancel.
+// failed reports whether a transaction has to be rolled back: after exit code 2 or above or a listed code, a signal, a
+// timeout or a cancellation.
 func (o *outcome) failed(codes []int) bool {
 	if o.ending != ended || o.status.Signal != "" || o.status.Hit != "" {
 		return true
@@ -70,7 +70,7 @@ func (o *outcome) failed(codes []int) bool {
 	return o.status.Code >= 2
 }
 
-// exitCode is nil when a signal ended the command.
+// exitCode returns nil when a signal ended the command.
 func (o *outcome) exitCode() *int {
 	if o.status.Signal != "" {
 		return nil
@@ -79,7 +79,7 @@ func (o *outcome) exitCode() *int {
 	return &code
 }
 
-// execute runs a job to its end. It always comes back: what cannot be killed is left and said.
+// execute runs a job to its end. It always returns: a process that cannot be killed is left behind and reported.
 func (r *Runner) execute(ctx context.Context, j job) (*outcome, error) {
 	bars, complete := r.Bars(ctx, j.ws)
 	if j.bared && !complete {
@@ -135,14 +135,14 @@ func (r *Runner) execute(ctx context.Context, j job) (*outcome, error) {
 	return o, nil
 }
 
-// read takes in one stream; a pipe that was closed over a reader is no news.
+// read reads one stream. An error because the pipe was closed meanwhile is ignored.
 func (r *Runner) read(c *capture, f *os.File, which int) {
 	if err := c.read(f, which); err != nil && !errors.Is(err, os.ErrClosed) {
 		r.log.Warn().Err(err).Msg("output of a command was lost")
 	}
 }
 
-// wait lets the command run until it ends or has to, and shows what it does meanwhile.
+// wait waits until the command ends or has to be ended, and reports progress.
 func (r *Runner) wait(ctx context.Context, j job, p *sandbox.Process, c *capture,
 	watch *disk.Watch,
 ) (ending, *tools.Error) {
@@ -187,7 +187,7 @@ func (r *Runner) wait(ctx context.Context, j job, p *sandbox.Process, c *capture
 	return end, why
 }
 
-// watch shows the last line of what takes long, when it is a new one.
+// watch reports the last line of a command that takes long, whenever it changes.
 func (r *Runner) watch(show func(string), done <-chan struct{}, c *capture) {
 	first := time.NewTimer(progressAfter)
 	defer first.Stop()
@@ -213,7 +213,8 @@ func (r *Runner) watch(show func(string), done <-chan struct{}, c *capture) {
 	}
 }
 
-// drain waits for the readers, bounded: a process that got away may hold a pipe for ever. It closes the files.
+// drain waits for the readers for a limited time, because a process that escaped may hold a pipe open forever. It
+// closes the files.
 func drain(readers *sync.WaitGroup, files ...*os.File) (held bool) {
 	done := make(chan struct{})
 	var waiter sync.WaitGroup
@@ -235,7 +236,7 @@ func drain(readers *sync.WaitGroup, files ...*os.File) (held bool) {
 	return held
 }
 
-// spec says to the sandbox what to run and what it may reach.
+// spec returns the sandbox specification: what to run and what it may reach.
 func (r *Runner) spec(j job, bars []string) sandbox.Spec {
 	argv, env := r.commandLine(j)
 	return sandbox.Spec{
@@ -268,16 +269,16 @@ func (r *Runner) foreground(ctx context.Context, call *tools.Call, text, ws stri
 		return nil, startFailure(err)
 	}
 	var lines []string
-	if o.ending != vanished { // nobody knows what of it still runs
+	if o.ending != vanished { // otherwise parts of it may still be running
 		lines = tx.settle(call, o)
 	}
 	return r.conclude(call, o, tx.warnings, lines), nil
 }
 
-// bared reports that a call was allowed without a question because the kernel keeps from it what it may not read.
+// bared reports whether a call was allowed without a question because the kernel hides from it what it must not read.
 func bared(call *tools.Call) bool { return call.Trail != nil && call.Trail.Bared }
 
-// startFailure says why nothing ran.
+// startFailure returns the error of a command that was not started.
 func startFailure(err error) error {
 	if errors.Is(err, sandbox.ErrUnavailable) {
 		return &tools.Error{

@@ -1,7 +1,7 @@
-// Package shell is the bash tool: it runs the text a model wrote in the session's working directory, with a scrubbed
-// environment, inside a sandbox, bounded in time, output and processes, and gives back what was printed.
+// Package shell is the bash tool. It runs a command written by a model in the session's working directory, inside a
+// sandbox, with a filtered environment and with limits on time, output and processes, and returns the output.
 //
-// Whether a command may run is decided before, by the policy; only the blocklist is looked at once more here.
+// The policy decides beforehand whether a command may run. Only the blocklist is checked again here.
 package shell
 
 import (
@@ -25,7 +25,7 @@ import (
 	"github.com/zephbot/zephbot/tools/shell/sandbox"
 )
 
-// Says is what the tool says of itself.
+// Says returns the tool's statement for the policy.
 func Says() []act.Tool {
 	return []act.Tool{{Name: Name, Statement: act.Statement{
 		Act: act.Runs, Verb: act.Run, Gain: 0.6,
@@ -51,95 +51,96 @@ const (
 	SandboxOff      = "off"
 )
 
-// Options configure the tool; fields named after a key of [tools.shell] mean what the key means (seed 003). Only
+// Options configure the tool. A field named after a key of [tools.shell] has the meaning of that key (seed 003). Only
 // Workspace is required.
 type Options struct {
-	Timeout time.Duration // of a foreground run; 0 = DefaultTimeout
-	// Workspace gives the session's working directory, an absolute path. It is made when absent.
+	Timeout time.Duration // for a foreground run; 0 = DefaultTimeout
+	// Workspace returns the session's working directory as an absolute path. The directory is created if it does not
+	// exist.
 	Workspace    func(tools.Origin) (string, error)
-	AllowedPaths []string // may be read and changed besides the workspace
-	// may be read and executed besides the system's directories, such as a tool chain in a home directory
+	AllowedPaths []string // readable and writable in addition to the workspace
+	// readable and executable in addition to the system's directories, such as a toolchain in a home directory
 	ReadPaths []string
-	// DeniedPaths are out of reach also inside the workspace and AllowedPaths: the config file, the data directory. See
-	// sandbox.Spec.Deny. A rollback does not touch them. One that is not there when a command starts is left out:
-	// whether a command may make it is for the policy to say.
+	// DeniedPaths cannot be reached even inside the workspace and AllowedPaths: the config file, the data directory.
+	// See sandbox.Spec.Deny. A rollback does not touch them. A path that does not exist when a command starts is
+	// ignored; the policy decides whether a command may create it.
 	DeniedPaths []string
-	// Unreadable says what commands in a directory may not read, as the file tools may not; false when nothing
-	// restricts reading, nil is never. Such files are found when a command starts and kept away from it. Those that are
-	// made while it runs are not.
+	// Unreadable returns which files commands in a directory must not read; the file tools have the same restriction.
+	// ok is false when reading is not restricted; a nil function never restricts it. Such files are found and hidden
+	// when a command starts. Files created while it runs are not hidden.
 	Unreadable func(dir string) (Unreadable, bool)
-	// Disk ends commands that fill the disk; nil = nothing does.
+	// Disk ends commands that fill the disk; nil = no limit.
 	Disk    *disk.Guard
 	Network sandbox.Network
-	// shared with the policy, so that a command is parsed once; nil = it is parsed each time
+	// shared with the policy, so that a command is parsed only once; nil = it is parsed each time
 	Reader          *command.Reader
-	AllowedCommands []string // taken off the built-in blocklist
-	// name prefixes; nil = DefaultEnvBlocklist. What looks like a credential goes in any case
+	AllowedCommands []string // removed from the built-in blocklist
+	// prefixes of names; nil = DefaultEnvBlocklist. Variables that look like credentials are always removed
 	EnvBlocklist []string
 	Environ      func() []string // nil = os.Environ
-	// MaxCapture is how many bytes of what a command prints are kept: all of it up to there, the first and the last
-	// half of more; 0 = DefaultMaxCapture. The first MiB is in memory, the rest in a file without a name in SnapshotDir
-	// until the command ends.
+	// MaxCapture is how many bytes of a command's output are kept: all of a shorter output, the first and the last half
+	// of a longer one; 0 = DefaultMaxCapture. The first MiB is held in memory. The rest is in an unnamed file in
+	// SnapshotDir until the command ends.
 	MaxCapture int
 
 	Transactional         bool
 	AutoRollback          bool
 	AutoRollbackExitCodes []int    // empty = 2 and above
-	SnapshotRequired      bool     // do not run what cannot be taken back
-	TransactionScope      []string // globs, relative to the workspace, of what is snapshotted; empty = everything
+	SnapshotRequired      bool     // do not run commands that cannot be rolled back
+	TransactionScope      []string // globs, relative to the workspace, of what a snapshot contains; empty = everything
 	MaxSnapshotBytes      int64    // 0 = unlimited
-	// where the copies and long output are while a command runs; "" = the system's directory for temporary files
+	// for copies and long output while a command runs; "" = the system's directory for temporary files
 	SnapshotDir string
 
-	MaxBackgroundRuns int           // of all sessions; 0 = DefaultMaxBackgroundRuns, negative = none
+	MaxBackgroundRuns int           // for all sessions; 0 = DefaultMaxBackgroundRuns, negative = none
 	BackgroundTimeout time.Duration // 0 = DefaultBackgroundTimeout
-	Ledger            Ledger        // of background runs; nil = in memory, and nobody is told of their ends
+	Ledger            Ledger        // records background runs; nil = in memory, and their ends are not reported
 
-	Sandbox string // "auto" (default when ""), "required", "off"
-	// Helper is how the program starts itself as sandbox helper: sandbox.Self, or "".
-	// Without a helper there is no kernel sandbox.
+	Sandbox string // "auto" (also ""), "required", "off"
+	// Helper is how the program starts itself as the sandbox helper: sandbox.Self, or "". Without a helper there is no
+	// kernel sandbox.
 	Helper string
 	Limits sandbox.Limits
-	// MaxOutput is how many bytes a command may print before it is ended; 0 = any number.
+	// MaxOutput is how many bytes a command may print before it is ended; 0 = no limit.
 	MaxOutput int64
 
-	// Redact takes credentials out of what does not walk through the chain: progress lines, and the output of
-	// background runs without Shape. nil = as it is.
+	// Redact removes credentials from text that does not pass through the chain: progress lines, and the output of
+	// background runs without Shape. nil = the text is unchanged.
 	Redact func(string) string
-	// Shape takes the result of a background run through the stages that every result walks, and gives the text for the
-	// model. nil = Redact, and no more than 50 000 characters.
+	// Shape passes the result of a background run through the stages that every result passes, and returns the text for
+	// the model. nil = Redact, limited to 50 000 characters.
 	Shape func(ctx context.Context, call *tools.Call, result *tools.Result) string
 	Now   func() time.Time // nil = time.Now
 	Log   zerolog.Logger
 }
 
-// In is the argument of the tool.
+// In is the tool's argument.
 type In struct {
 	Command    string `json:"command" jsonschema:"the bash text to run"`
 	Background bool   `json:"background,omitempty" jsonschema:"return at once with a run id; the output comes with a later message"`
 }
 
-// maxStream is how many bytes of each stream the envelope has, half from its start and half from its end; the text has
-// the whole.
+// maxStream is how many bytes of each stream the envelope contains, half from its beginning and half from its end. The
+// text contains the whole stream.
 const maxStream = 128 << 10
 
-// Envelope is Result.Raw: the two streams apart (seed 003, shell output envelope). Every run that began has one.
+// Envelope is Result.Raw: both streams separately (seed 003, shell output envelope). Every run that began has one.
 type Envelope struct {
-	Stdout    string `json:"stdout"` // 128 KiB at most, as Stderr: first and last half of a longer one
+	Stdout    string `json:"stdout"` // at most 128 KiB, like Stderr: the first and the last half of a longer stream
 	Stderr    string `json:"stderr"`
-	ExitCode  *int   `json:"exit_code"`               // null when a signal ended the process, or we did
-	Truncated bool   `json:"truncated"`               // Result.Text has not all of it
-	Omitted   int64  `json:"omitted_bytes,omitempty"` // what Result.Text has not
+	ExitCode  *int   `json:"exit_code"`               // null when a signal or we ended the process
+	Truncated bool   `json:"truncated"`               // Result.Text is incomplete
+	Omitted   int64  `json:"omitted_bytes,omitempty"` // bytes missing in Result.Text
 	Signal    string `json:"signal,omitempty"`
 	Ended     string `json:"ended,omitempty"` // timeout, cancelled, output_limit, disk_full, unknown; "" = by itself
 	Millis    int64  `json:"duration_ms"`
 }
 
-// Runner runs commands. It is safe for concurrent use. Shutdown ends it.
+// Runner runs commands. It is safe for concurrent use. Shutdown stops it.
 type Runner struct {
 	opts  Options
 	shell []string // program and flags before the text
-	note  string   // said once per result when the shell is not bash
+	note  string   // said once per result if the shell is not bash
 	log   zerolog.Logger
 	locks locks
 	bg    background
@@ -148,7 +149,7 @@ type Runner struct {
 	level *sandbox.Level
 }
 
-// New makes the tool and its runner. The error is about the options.
+// New returns the tool and its runner. The error is about the options.
 func New(o Options) (tools.Tool, *Runner, error) {
 	if err := o.complete(); err != nil {
 		return tools.Tool{}, nil, fmt.Errorf("bash tool: %w", err)
@@ -174,7 +175,7 @@ func New(o Options) (tools.Tool, *Runner, error) {
 	return tool, r, nil
 }
 
-// complete fills the defaults and checks the rest.
+// complete sets defaults and checks the options.
 func (o *Options) complete() error {
 	if o.Workspace == nil {
 		return errors.New("no workspace given")
@@ -203,7 +204,7 @@ func (o *Options) complete() error {
 	return checkScope(o.TransactionScope)
 }
 
-// join puts something in the place of the collaborators that are not given.
+// join sets defaults for the collaborators that are nil.
 func (o *Options) join() {
 	if o.Environ == nil {
 		o.Environ = os.Environ
@@ -219,7 +220,7 @@ func (o *Options) join() {
 	}
 }
 
-// absolute checks that every path of the lists is.
+// absolute returns an error unless every path in the lists is absolute.
 func absolute(lists ...[]string) error {
 	for _, p := range slices.Concat(lists...) {
 		if !filepath.IsAbs(p) {
@@ -236,7 +237,7 @@ func orDefault[T int | time.Duration](v, def T) T {
 	return v
 }
 
-// findShell looks for bash, else sh.
+// findShell looks for bash, then for sh.
 func (r *Runner) findShell() {
 	if path, err := exec.LookPath("bash"); err == nil {
 		r.shell = []string{path, "--noprofile", "--norc", "-c"}
@@ -266,13 +267,13 @@ func (r *Runner) description() string {
 	return b.String()
 }
 
-// describe says what the policy and a person look at. The paths are those that stand in the text as absolute words or
-// redirections.
+// describe returns what the policy and a person check. The paths are absolute words and targets of redirections in the
+// text.
 func (r *Runner) describe(_ context.Context, call *tools.Call, in In) (tools.Subject, error) {
 	if err := checkText(in.Command); err != nil {
 		return tools.Subject{}, err
 	}
-	ws, err := r.opts.Workspace(call.Origin) // not made: describing changes nothing
+	ws, err := r.opts.Workspace(call.Origin) // not created: describing changes nothing
 	if err != nil {
 		return tools.Subject{}, noWorkspace(err)
 	}
@@ -315,7 +316,8 @@ func (r *Runner) describe(_ context.Context, call *tools.Call, in In) (tools.Sub
 	}, nil
 }
 
-// maxCommand bounds the text in bytes: what the parser reads, and less than the kernel takes as one argument.
+// maxCommand is the maximum length of the text in bytes. It is what the parser reads, and less than the kernel accepts
+// as one argument.
 const maxCommand = command.MaxText
 
 func checkText(text string) error {
@@ -331,7 +333,7 @@ func checkText(text string) error {
 	return nil
 }
 
-// may says why a command cannot run here, whoever approves it.
+// may returns why a command cannot run here even if it is approved.
 func (r *Runner) may(ctx context.Context, _ *tools.Call, in In) error {
 	if err := checkText(in.Command); err != nil {
 		return err
@@ -358,7 +360,7 @@ func (r *Runner) may(ctx context.Context, _ *tools.Call, in In) error {
 	return nil
 }
 
-// run is the tool.
+// run executes the tool.
 func (r *Runner) run(ctx context.Context, call *tools.Call, in In) (*tools.Result, error) {
 	if err := r.may(ctx, call, in); err != nil {
 		return nil, err
@@ -373,7 +375,7 @@ func (r *Runner) run(ctx context.Context, call *tools.Call, in In) (*tools.Resul
 	return r.foreground(ctx, call, in.Command, ws)
 }
 
-// Level is what the kernel enforces, found out once. When ctx ends first, it is found out again by the next call.
+// Level returns what the kernel enforces. The result is determined once; if ctx ends first, the next call tries again.
 func (r *Runner) Level(ctx context.Context) sandbox.Level {
 	r.probe.Lock()
 	defer r.probe.Unlock()

@@ -16,53 +16,53 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// maxEntries bounds what is remembered of a directory tree.
+// maxEntries limits the size of a snapshot's directory tree.
 const maxEntries = 200_000
 
-// sizeError is a workspace that is too large for a snapshot.
+// sizeError means that a workspace is too large for a snapshot.
 type sizeError struct{ text string }
 
 func (e *sizeError) Error() string { return e.text }
 
-// snapshotOptions say what is snapshotted.
+// snapshotOptions say what a snapshot contains.
 type snapshotOptions struct {
 	root  string
-	store string   // directory for the copies; "" = the system's for temporary files
+	store string   // directory for the copies; "" = the system's directory for temporary files
 	scope []string // globs; empty = everything
-	// relative to the root; neither copied nor touched, with all that is in them: a command cannot change them, others
-	// do meanwhile
+	// relative to the root; these paths are neither copied nor restored: commands cannot change them, but others can
 	deny     map[string]bool
 	maxBytes int64 // 0 = unlimited
 }
 
-// entry is what is remembered of one file, directory or link.
+// entry is one file, directory or link in the snapshot.
 type entry struct {
 	path   string // relative to the root
 	mode   fs.FileMode
 	mtime  time.Time
 	size   int64
-	target string   // of a symbolic link
-	id     identity // to see whether it is still the same, untouched
-	copied string   // name of the copy in the store; "" = contents are not remembered
-	fresh  bool     // changed so shortly before that its change time may not tell a later change apart
+	target string   // for a symbolic link
+	id     identity // to detect changes
+	copied string   // name of the copy in the store; "" = contents were not copied
+	fresh  bool     // modified so recently that its change time may not reveal a later change
 }
 
-// freshFor is more than the step of the kernel's clock for file times.
+// freshFor is longer than the resolution of the kernel's file times.
 const freshFor = 100 * time.Millisecond
 
-// snapshot is the state of a directory at one time: contents, modes, links, times and owners; not extended attributes.
-// It belongs to one goroutine.
+// snapshot is the state of a directory at one time: contents, modes, links, times and owners, but no extended
+// attributes. It is not safe for concurrent use.
 type snapshot struct {
 	opts    snapshotOptions
 	root    *os.Root
 	mode    fs.FileMode // of the root itself
 	store   string
-	entries []entry // a directory before what is in it
+	entries []entry // a directory comes before its contents
 	byPath  map[string]int
 	bytes   int64
 }
 
-// takeSnapshot copies what is in scope. Links are not followed and the root is not left. The caller has to discard it.
+// takeSnapshot copies what is in scope. It does not follow links and does not leave the root. The caller has to discard
+// the snapshot.
 func takeSnapshot(ctx context.Context, o snapshotOptions) (*snapshot, error) {
 	root, err := os.OpenRoot(o.root)
 	if err != nil {
@@ -89,7 +89,7 @@ func (s *snapshot) take(ctx context.Context) error {
 		return fmt.Errorf("make the snapshot's directory: %w", err)
 	}
 	s.store = store
-	inodes := map[identity]string{} // hard links share a copy
+	inodes := map[identity]string{} // hard links share one copy
 	for i := range s.entries {
 		e := &s.entries[i]
 		if !e.mode.IsRegular() || !s.inScope(e.path) {
@@ -111,7 +111,7 @@ func (s *snapshot) take(ctx context.Context) error {
 	return nil
 }
 
-// scan remembers what is below dir, and sees early whether it is too much.
+// scan adds everything below dir, and fails early when it is too much.
 func (s *snapshot) scan(ctx context.Context, dir string) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("scan the working directory: %w", err)
@@ -150,7 +150,7 @@ func (s *snapshot) scan(ctx context.Context, dir string) error {
 	return nil
 }
 
-// count adds an entry to the sums and compares them with the limits.
+// count adds an entry to the totals and compares them with the limits.
 func (s *snapshot) count(e entry) error {
 	if len(s.entries) >= maxEntries {
 		return &sizeError{fmt.Sprintf("the working directory has more than %d files", maxEntries)}
@@ -165,7 +165,7 @@ func (s *snapshot) count(e entry) error {
 	return nil
 }
 
-// list names what is in dir, without the directory for temporary files and without what is denied.
+// list returns the names in dir, without the directory for temporary files and without denied paths.
 func (s *snapshot) list(dir string) ([]string, error) {
 	f, err := s.root.Open(dir)
 	if err != nil {
@@ -181,7 +181,7 @@ func (s *snapshot) list(dir string) ([]string, error) {
 	}), nil
 }
 
-// aboveDenied says whether something denied is inside path.
+// aboveDenied reports whether a denied path is inside path.
 func (s *snapshot) aboveDenied(path string) bool {
 	for d := range s.opts.deny {
 		if strings.HasPrefix(d, path+string(filepath.Separator)) {
@@ -191,7 +191,7 @@ func (s *snapshot) aboveDenied(path string) bool {
 	return false
 }
 
-// inScope says whether changes of path are taken back.
+// inScope reports whether changes of path are rolled back.
 func (s *snapshot) inScope(path string) bool {
 	if len(s.opts.scope) == 0 {
 		return true
@@ -205,11 +205,11 @@ func (s *snapshot) inScope(path string) bool {
 	return false
 }
 
-// copyOut copies the contents of a file into the store.
+// copyOut copies the contents of a file to the store.
 func (s *snapshot) copyOut(e *entry) error {
 	src, err := openRegular(s.root, e.path)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNotRegular) {
-		e.copied = "" // a background run was quicker
+		e.copied = "" // a background run removed it first
 		return nil
 	}
 	if err != nil {
@@ -220,7 +220,7 @@ func (s *snapshot) copyOut(e *entry) error {
 	if err != nil {
 		return fmt.Errorf("copy a file: %w", err)
 	}
-	_, err = io.Copy(dst, io.LimitReader(src, e.size)) // a file that grows meanwhile does not break the limit
+	_, err = io.Copy(dst, io.LimitReader(src, e.size)) // the limit holds even if the file grows meanwhile
 	if err = errors.Join(err, dst.Close()); err != nil {
 		return fmt.Errorf("copy a file: %w", err)
 	}
@@ -229,7 +229,7 @@ func (s *snapshot) copyOut(e *entry) error {
 
 var errNotRegular = errors.New("not a regular file")
 
-// openRegular opens a regular file for reading; anything else, such as a pipe, does not hold it up.
+// openRegular opens a regular file for reading. Other kinds, such as a pipe, are an error and do not block.
 func openRegular(root *os.Root, path string) (*os.File, error) {
 	f, err := root.OpenFile(path, os.O_RDONLY|nonblock, 0)
 	if err != nil {

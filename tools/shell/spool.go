@@ -6,23 +6,21 @@ import (
 	"strings"
 )
 
-// inMemory is how many bytes of what a command prints are held in memory while it runs; what comes after them is in a
-// file.
+// inMemory is how many bytes of a command's output are held in memory while it runs. The rest is in a file.
 const inMemory = 1 << 20
 
-// spool keeps a text that grows: whole up to max bytes, of a longer one the first and the last half of max. What is
-// beyond inMemory is in a file without a name, or in memory too where there is no room for a file. It is not safe for
-// concurrent use.
+// spool stores a growing text: all of it up to max bytes, then the first and the last half of max. What exceeds
+// inMemory is in an unnamed file, or in memory if the file cannot be written. It is not safe for concurrent use.
 type spool struct {
 	max   int64  // bytes, at least 2
-	dir   string // of the file
-	total int64  // bytes that came
+	dir   string // directory for the file
+	total int64  // bytes written so far
 	front []byte // the first of them
-	rest  []byte // the others, where they are not in file
+	rest  []byte // the rest, if it is not in file
 	file  *os.File
 }
 
-// fronts is how many bytes are held in memory.
+// fronts returns how many bytes stay in memory.
 func (s *spool) fronts() int64 { return min(inMemory, s.max/2) }
 
 // write adds b.
@@ -33,7 +31,7 @@ func (s *spool) write(b []byte) {
 		s.total += n
 		b = b[n:]
 	}
-	if over := int64(len(b)) - s.ring(); over > 0 { // its own end pushes it out
+	if over := int64(len(b)) - s.ring(); over > 0 { // its own end would overwrite it
 		if room := s.max/2 - s.total; room > 0 {
 			n := room
 			s.put(b[:n])
@@ -47,10 +45,10 @@ func (s *spool) write(b []byte) {
 	s.put(b)
 }
 
-// ring is the size of the end that is kept, in bytes.
+// ring returns the size of the end that is kept, in bytes.
 func (s *spool) ring() int64 { return s.max - s.max/2 }
 
-// at is where the byte at a place of the text stands behind front: in the first half, or in a ring behind that.
+// at returns where the byte at a place of the text is stored behind front: in the first half, or in the ring after it.
 func (s *spool) at(place int64) (offset, run int64) {
 	half := s.max / 2
 	if place < half {
@@ -88,14 +86,14 @@ func (s *spool) store(b []byte, offset int64) {
 	copy(s.rest[offset:], b)
 }
 
-// open makes the file and takes its name away, so that nobody finds it and nothing is left of it.
+// open creates the file and removes its name, so that nobody can open it and nothing stays behind.
 func (s *spool) open() {
 	f, err := os.CreateTemp(s.dir, "zephbot-output-*")
 	if err != nil {
 		s.rest = []byte{}
 		return
 	}
-	if os.Remove(f.Name()) != nil { // a system that cannot: better memory than a file that stays
+	if os.Remove(f.Name()) != nil { // not supported by this system: use memory rather than a file that stays behind
 		_ = f.Close()
 		s.rest = []byte{}
 		return
@@ -103,14 +101,15 @@ func (s *spool) open() {
 	s.file = f
 }
 
-// toMemory takes back what a file holds that takes no more, such as one on a full disk.
+// toMemory moves the contents of the file to memory, when the file cannot be written any more, for example because the
+// disk is full.
 func (s *spool) toMemory() {
 	s.rest = make([]byte, min(s.total, s.max)-s.fronts())
-	_, _ = s.file.ReadAt(s.rest, 0) // it was written a moment ago; what cannot be read shows as NUL, and is no text
+	_, _ = s.file.ReadAt(s.rest, 0) // it was written just now; what cannot be read shows as NUL, which is not text
 	s.close()
 }
 
-// close gives the file back. What was kept is gone then.
+// close releases the file and with it what was kept.
 func (s *spool) close() {
 	if s.file != nil {
 		_ = s.file.Close()
@@ -118,8 +117,8 @@ func (s *spool) close() {
 	}
 }
 
-// text is what was kept, with a note where something is missing, and how many bytes are. It fails when the file cannot
-// be read.
+// text returns what was kept, with a note where something is missing, and the number of missing bytes. It fails when
+// the file cannot be read.
 func (s *spool) text() (text string, missing int64, err error) {
 	kept := min(s.total, s.max)
 	all := make([]byte, kept)

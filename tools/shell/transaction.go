@@ -12,10 +12,10 @@ import (
 	"github.com/zephbot/zephbot/tools"
 )
 
-// maxNamed is how many files that could not be restored are named to the model.
+// maxNamed is the maximum number of names in the note about files that could not be restored.
 const maxNamed = 10
 
-// checkScope refuses globs that cannot be read.
+// checkScope returns an error for globs that are not valid.
 func checkScope(globs []string) error {
 	for _, g := range globs {
 		if !doublestar.ValidatePattern(g) {
@@ -25,7 +25,7 @@ func checkScope(globs []string) error {
 	return nil
 }
 
-// transaction is a run that may be taken back. Its zero value is one that may not.
+// transaction is a run that may be rolled back. Its zero value is a run without a snapshot.
 type transaction struct {
 	r        *Runner
 	snap     *snapshot
@@ -33,8 +33,8 @@ type transaction struct {
 	warnings []string
 }
 
-// begin takes the snapshot, unless the command only reads. Transactional runs in one workspace come one after the
-// other, so that none takes back, or is told to have changed, what another did.
+// begin takes the snapshot, unless the command only reads. Transactional runs in one workspace are serialised, so that
+// none rolls back, or is blamed for, the changes of another.
 func (r *Runner) begin(ctx context.Context, text, ws string) (*transaction, error) {
 	tx := &transaction{r: r}
 	if !r.opts.Transactional {
@@ -73,7 +73,7 @@ func (r *Runner) begin(ctx context.Context, text, ws string) (*transaction, erro
 	}
 }
 
-// lost says what does not work without a snapshot.
+// lost says which feature is not available without a snapshot.
 func (r *Runner) lost() string {
 	if r.opts.AutoRollback {
 		return "this command cannot be rolled back"
@@ -81,7 +81,7 @@ func (r *Runner) lost() string {
 	return "what this command changes cannot be told"
 }
 
-// why says a failed snapshot in words for the model.
+// why returns the reason for a failed snapshot, in words for the model.
 func why(err error) string {
 	if size, ok := errors.AsType[*sizeError](err); ok {
 		return size.Error()
@@ -89,7 +89,7 @@ func why(err error) string {
 	return "no snapshot of the working directory could be taken"
 }
 
-// close throws the snapshot away and lets the next run begin.
+// close discards the snapshot and lets the next run begin.
 func (t *transaction) close() {
 	if t.snap != nil {
 		if err := t.snap.discard(); err != nil {
@@ -103,8 +103,8 @@ func (t *transaction) close() {
 	}
 }
 
-// settle compares with the snapshot when the run failed, whatever became of the call meanwhile: with auto_rollback it
-// takes the run back, else it tells what the run has left behind.
+// settle compares the workspace with the snapshot if the run failed, even if the call was cancelled. With auto_rollback
+// it rolls the run back; otherwise it reports what the run left behind.
 func (t *transaction) settle(call *tools.Call, o *outcome) []string {
 	if t.snap == nil || !o.failed(t.r.opts.AutoRollbackExitCodes) {
 		return nil

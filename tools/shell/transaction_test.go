@@ -64,7 +64,7 @@ func tree(t *testing.T, dir string) map[string]string {
 	return all
 }
 
-// transactional is a tool with files in its workspace.
+// transactional returns a tool with files in its workspace.
 func transactional(t *testing.T, o shell.Options) *kit {
 	t.Helper()
 	o.Transactional, o.AutoRollback = true, true

@@ -12,10 +12,10 @@ import (
 	"github.com/zephbot/zephbot/tools/shell/sandbox"
 )
 
-// tmpName is the directory for temporary files below the workspace. It is never snapshotted.
+// tmpName is the directory for temporary files in the workspace. It is never part of a snapshot.
 const tmpName = ".tmp"
 
-// workspace is the canonical working directory of a session, made when absent.
+// workspace returns the canonical working directory of a session, and creates it if it does not exist.
 func (r *Runner) workspace(o tools.Origin) (string, error) {
 	dir, err := r.opts.Workspace(o)
 	if err != nil {
@@ -48,8 +48,8 @@ func noWorkspace(err error) error {
 	}
 }
 
-// tmpDir makes the directory for temporary files below ws. A command may have put anything in its place: then ws itself
-// has to do.
+// tmpDir creates the directory for temporary files in ws. If a command has put something else in its place, the result
+// is ws itself.
 func tmpDir(ws string) string {
 	dir := filepath.Join(ws, tmpName)
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
@@ -61,8 +61,8 @@ func tmpDir(ws string) string {
 	return dir
 }
 
-// barred are the denied paths that are there. What lies outside of all that a command may change matters only where it
-// could be read, which is everywhere but for a program: those may be run.
+// barred returns the denied paths that exist. It leaves out programs that a command in ws cannot change: commands may
+// run those.
 func (r *Runner) barred(ws string) []string {
 	var list []string
 	for _, d := range r.opts.DeniedPaths {
@@ -79,7 +79,7 @@ func (r *Runner) barred(ws string) []string {
 	return list
 }
 
-// changeable reports that a command in ws could change the canonical path p.
+// changeable reports whether a command in ws could change the canonical path p.
 func (r *Runner) changeable(ws, p string) bool {
 	for _, root := range append([]string{ws}, r.opts.AllowedPaths...) {
 		if rel, err := filepath.Rel(sandbox.Canonical(root), p); err == nil && filepath.IsLocal(rel) {
@@ -89,7 +89,7 @@ func (r *Runner) changeable(ws, p string) bool {
 	return false
 }
 
-// deniedInside are the denied paths inside the canonical directory ws, relative to it.
+// deniedInside returns the denied paths inside the canonical directory ws, relative to it.
 func (r *Runner) deniedInside(ws string) map[string]bool {
 	inside := map[string]bool{}
 	for _, d := range r.opts.DeniedPaths {
@@ -101,7 +101,7 @@ func (r *Runner) deniedInside(ws string) map[string]bool {
 	return inside
 }
 
-// locks are mutexes by name; one that nobody holds or waits for is gone.
+// locks are mutexes by name. A mutex that nobody holds or waits for is removed.
 type locks struct {
 	mu   sync.Mutex
 	held map[string]*lock
@@ -112,7 +112,7 @@ type lock struct {
 	users int
 }
 
-// acquire takes the lock of name; the channel of done gives up. The returned function lets it go.
+// acquire locks name, or gives up when done is closed. The returned function unlocks it.
 func (l *locks) acquire(done <-chan struct{}, name string) (release func(), ok bool) {
 	l.mu.Lock()
 	if l.held == nil {

@@ -20,7 +20,7 @@ type Decide func(policy.Request) policy.Decision
 // Decide implements gate.Decider.
 func (f Decide) Decide(r policy.Request) policy.Decision { return f(r) }
 
-// Always is a policy that decides the same for every call.
+// Always returns a policy that decides the same for every call.
 func Always(e policy.Effect) Decide {
 	return func(policy.Request) policy.Decision {
 		return policy.Decision{Effect: e, Rule: "test: " + string(e), Reason: "The test says " + string(e) + "."}
@@ -33,7 +33,7 @@ type EchoArgs struct {
 	Times int    `json:"times,omitempty" jsonschema:"how often"`
 }
 
-// Echo is a reading tool, "echo", that says Text, Times times (at least once), a line each.
+// Echo returns a reading tool, "echo", that says Text, Times times (at least once), a line each.
 func Echo() tools.Tool {
 	return must(tools.New(tools.Typed[EchoArgs]{
 		Definition: tools.Definition{Name: "echo", Description: "Says the text.", ReadOnly: true},
@@ -64,7 +64,7 @@ type CounterArgs struct {
 	By int `json:"by,omitempty" jsonschema:"how much to add"`
 }
 
-// Tool is the tool that counts.
+// Tool returns the tool that counts.
 func (c *Counter) Tool() tools.Tool {
 	return must(tools.New(tools.Typed[CounterArgs]{
 		Definition: tools.Definition{Name: "count", Description: "Adds to the sum.", Destructive: true},
@@ -87,14 +87,14 @@ func (c *Counter) Tool() tools.Tool {
 	}))
 }
 
-// Sum is what was added up.
+// Sum returns what was added up.
 func (c *Counter) Sum() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.sum
 }
 
-// Runs is how often the tool ran.
+// Runs returns how often the tool ran.
 func (c *Counter) Runs() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -114,7 +114,7 @@ func NewBlocker() *Blocker {
 	return &Blocker{Started: make(chan string), Release: make(chan struct{})}
 }
 
-// Tool is the tool that waits.
+// Tool returns the tool that waits.
 func (b *Blocker) Tool() tools.Tool {
 	return must(tools.New(tools.Typed[struct{}]{
 		Definition: tools.Definition{Name: "block", Description: "Waits.", ReadOnly: true},

@@ -83,8 +83,8 @@ const around = 60
 // maxAsk bounds how much of a message is looked at.
 const maxAsk = 4000
 
-// Explicit says whether the person asked for this tool, or for tools as such: "use the grep tool", "run bash". The bare
-// mention of a word that is a tool's name too ("read the file") is no request.
+// Explicit reports whether the person asked for this tool, or for tools as such: "use the grep tool", "run bash". The
+// bare mention of a word that is a tool's name too ("read the file") is no request.
 func Explicit(ask, tool string) bool {
 	if len(ask) > maxAsk {
 		ask = ask[:maxAsk]
@@ -118,7 +118,7 @@ func explicit(ask, name string) bool {
 	}
 }
 
-// word says whether lower[begin:end] stands alone.
+// word reports whether lower[begin:end] stands alone.
 func word(text string, begin, end int) bool {
 	before, _ := utf8.DecodeLastRuneInString(text[:begin])
 	after, _ := utf8.DecodeRuneInString(text[end:])

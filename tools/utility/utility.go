@@ -56,7 +56,7 @@ type Options struct {
 	Observe func(tool string, d Decision)
 }
 
-// Defaults are the numbers of [tools.utility].
+// Defaults returns the numbers of [tools.utility].
 func Defaults() Options {
 	return Options{
 		Threshold: 0.1, GainWeight: 1, CostWeight: 0.5, RedundancyWeight: 0.3, UncertaintyBonus: 0.2,
@@ -68,7 +68,7 @@ type Factors struct {
 	Gain, Cost, Redundancy, Uncertainty float64
 }
 
-// Score is the utility: g·gain − c·cost − r·redundancy + u·uncertainty.
+// Score returns the utility: g·gain − c·cost − r·redundancy + u·uncertainty.
 func Score(o Options, f Factors) float64 {
 	return o.GainWeight*f.Gain - o.CostWeight*f.Cost - o.RedundancyWeight*f.Redundancy +
 		o.UncertaintyBonus*f.Uncertainty
@@ -105,8 +105,8 @@ func Decide(o Options, s Situation) Decision {
 	}
 }
 
-// Gain is what a call of a tool is expected to bring, from 0 to 1: what the operator says of it, else what the tool
-// says itself.
+// Gain returns what a call of a tool is expected to bring, from 0 to 1: what the operator says of it, else what the
+// tool says itself.
 func (o Options) Gain(def tools.Definition) float64 {
 	if slices.Contains(o.HighGainTools, def.Name) {
 		return configuredGain
@@ -166,7 +166,7 @@ const (
 	putOff  = skipped + " Not enough is known for this call yet."
 )
 
-// texts is what the model reads instead of a result.
+// texts returns what the model reads instead of a result.
 func texts(d Decision) string {
 	switch d {
 	case Retrieve:

@@ -142,7 +142,7 @@ func FuzzExplicit(f *testing.F) {
 	})
 }
 
-// text is what the model reads when a call is decided on in a turn with this past.
+// text returns what the model reads when a call is decided on in a turn with this past.
 func text(t *testing.T, o utility.Options, call *tools.Call) string {
 	t.Helper()
 	call.Def.Name, call.Def.Says = call.Tool, act.Of(append(shell.Says(), file.Says()...), call.Tool)

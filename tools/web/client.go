@@ -35,8 +35,8 @@ func newClient(o Options) *client {
 	return c
 }
 
-// guarded is a dialer whose sockets refuse every address that is not public: the last line, should the checks before it
-// ever be passed by. Any port, as in the URL rules.
+// guarded returns a dialer whose sockets refuse every address that is not public: the last line, should the checks
+// before it ever be passed by. Any port, as in the URL rules.
 func guarded(timeout time.Duration) *net.Dialer {
 	return &net.Dialer{Timeout: timeout / 3, KeepAlive: -1, Control: ssrf.New(ssrf.WithAnyPort()).Safe}
 }
@@ -104,7 +104,7 @@ func (c *client) hop(ctx context.Context, call *tools.Call, u *url.URL, hop int)
 	return nil, "", failure
 }
 
-// resolve gives the addresses of a host. One that is not public spoils all: whoever answers with public and private
+// resolve returns the addresses of a host. One that is not public spoils all: whoever answers with public and private
 // addresses is up to something.
 func (c *client) resolve(ctx context.Context, u *url.URL) ([]netip.AddrPort, error) {
 	var addrs []netip.Addr
@@ -231,7 +231,7 @@ func (c *client) log(call *tools.Call, e tools.Egress) {
 	call.Trail.Egress = append(call.Trail.Egress, e)
 }
 
-// blocked is the entry of a URL that was refused before anything was resolved.
+// blocked returns the entry of a URL that was refused before anything was resolved.
 func (c *client) blocked(raw string, err error, hop int) tools.Egress {
 	text, host := publicRaw(raw)
 	return tools.Egress{URL: text, Host: host, Method: http.MethodGet, Blocked: reason(err), Hop: hop}

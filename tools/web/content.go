@@ -17,7 +17,7 @@ import (
 	"github.com/zephbot/zephbot/tools"
 )
 
-// mediaType is the type of a page, as declared or, where nothing usable is declared, as it looks.
+// mediaType returns the type of a page, as declared or, where nothing usable is declared, as it looks.
 func (p *page) mediaType() string {
 	if t, _, err := mime.ParseMediaType(p.header); err == nil && t != "" {
 		return t
@@ -111,7 +111,7 @@ func (p *page) parse() (*html.Node, error) {
 	return doc, nil
 }
 
-// read is the fetch tool: the page as text.
+// read returns the fetch tool: the page as text.
 func (c *client) read(p *page) (*tools.Result, error) {
 	mediaType := p.mediaType()
 	if len(bytes.TrimSpace(p.body)) == 0 {

@@ -79,7 +79,7 @@ func (s shape) cost(selector string) float64 {
 	return sum
 }
 
-// pseudo is the cost of a pseudo class.
+// pseudo returns the cost of a pseudo class.
 func (s shape) pseudo(name, argument string) float64 {
 	switch {
 	case name == "has", name == "haschild":

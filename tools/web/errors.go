@@ -28,12 +28,12 @@ func refused(err error) *tools.Error {
 	}
 }
 
-// failed is a failure that repeating the call does not mend.
+// failed returns a failure that repeating the call does not mend.
 func failed(err error, message, suggestion string) *tools.Error {
 	return &tools.Error{Category: tools.PermanentFailure, Message: message, Suggestion: suggestion, Err: err}
 }
 
-// passing is a failure that may be gone in a moment; reading is repeated for it.
+// passing returns a failure that may be gone in a moment; reading is repeated for it.
 func passing(c tools.Category, err error, message string) *tools.Error {
 	return &tools.Error{Category: c, Message: message, Retryable: c.Transient(), Err: err}
 }

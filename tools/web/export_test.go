@@ -8,13 +8,13 @@ import (
 	"golang.org/x/net/html"
 )
 
-// Guarded is the dialer of production, whose sockets refuse what is not public.
+// Guarded returns the dialer of production, whose sockets refuse what is not public.
 func Guarded() *net.Dialer { return guarded(time.Minute) }
 
-// Cost is the bound on matching one element of the document.
+// Cost returns the bound on matching one element of the document.
 func Cost(selector string, doc *html.Node) float64 { return shapeOf(doc).cost(selector) }
 
-// HiddenStyle says whether an inline style hides.
+// HiddenStyle reports whether an inline style hides.
 func HiddenStyle(style string) bool { return hiddenStyle(style) }
 
 // Markdown converts a page.

@@ -63,7 +63,7 @@ func markdown(doc *html.Node, location *url.URL) (string, error) {
 	return strings.TrimSpace("# " + title + "\n\n" + text), nil
 }
 
-// flat is the text of a selection in one line.
+// flat returns the text of a selection in one line.
 func flat(s *goquery.Selection) string {
 	return strings.Join(strings.Fields(strings.Map(invisible, s.Text())), " ")
 }
@@ -91,7 +91,7 @@ func clean(d *goquery.Document) {
 	})
 }
 
-// baseOf is what relative links of the page are relative to.
+// baseOf returns what relative links of the page are relative to.
 func baseOf(d *goquery.Document, location *url.URL) *url.URL {
 	if href, ok := d.Find("base[href]").First().Attr("href"); ok {
 		if u, err := location.Parse(strings.TrimSpace(href)); err == nil && onWeb(u) {

@@ -61,8 +61,8 @@ func newQuery(in scrapeArgs) (query, error) {
 	return q, nil
 }
 
-// scrape is the web_scrape tool. It looks at one element after the other, so that it stops at the limit and when the
-// time is up.
+// scrape returns the web_scrape tool. It looks at one element after the other, so that it stops at the limit and when
+// the time is up.
 func (c *client) scrape(ctx context.Context, p *page, q query) (*tools.Result, error) {
 	if t := p.mediaType(); len(p.body) > 0 && !isHTML(t) {
 		e := unreadable(t, nil)
@@ -96,8 +96,8 @@ func (c *client) scrape(ctx context.Context, p *page, q query) (*tools.Result, e
 	return res, nil
 }
 
-// find gives the values of the matching elements, until there are enough of them or enough text, and how many elements
-// matched. Empty values count, but are left out.
+// find returns the values of the matching elements, until there are enough of them or enough text, and how many
+// elements matched. Empty values count, but are left out.
 func (q query) find(ctx context.Context, doc *html.Node, enough int) (values []string, found int, err error) {
 	size := 0
 	for n := range doc.Descendants() {
@@ -121,9 +121,9 @@ func (q query) find(ctx context.Context, doc *html.Node, enough int) (values []s
 	return values, found, nil
 }
 
-// visibleText is the text of an element as a reader sees it, in one line, with a space where a block ends. It is empty
-// inside of what is hidden; an element like script, which is never shown, gives its own text when it was asked for by
-// name.
+// visibleText returns the text of an element as a reader sees it, in one line, with a space where a block ends. It is
+// empty inside of what is hidden; an element like script, which is never shown, gives its own text when it was asked
+// for by name.
 func visibleText(n *html.Node) string {
 	var b strings.Builder
 	if !raw(n) {
@@ -176,7 +176,7 @@ func inline(tag string) bool {
 	return false
 }
 
-// innerHTML is the markup inside of an element, as it is.
+// innerHTML returns the markup inside of an element, as it is.
 func innerHTML(n *html.Node) string {
 	var b strings.Builder
 	for child := range n.ChildNodes() {

@@ -76,7 +76,7 @@ func unreserved(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("-._~", c) >= 0
 }
 
-// public is the part of a URL that may be written down: origin and path. Query and user name may be secrets.
+// public returns the part of a URL that may be written down: origin and path. Query and user name may be secrets.
 func public(u *url.URL) string {
 	if u.Opaque != "" || u.Host == "" {
 		return u.Scheme + ":"
@@ -96,7 +96,7 @@ func publicRaw(raw string) (text, host string) {
 	return public(u), u.Hostname()
 }
 
-// reason is the block_reason of a refusal. What is no URL at all is refused where the scheme is looked at.
+// reason returns the block_reason of a refusal. What is no URL at all is refused where the scheme is looked at.
 func reason(err error) string {
 	if e, ok := errors.AsType[*netrule.Error](err); ok {
 		switch e.Kind {

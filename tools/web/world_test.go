@@ -27,7 +27,7 @@ import (
 
 const publicAddr = "93.184.216.34"
 
-// identity is a certificate for the hosts of the tests, and the pool that trusts it. It is valid at any time, also in
+// identity returns a certificate for the hosts of the tests, and the pool that trusts it. It is valid at any time, also in
 // the year 2000 of synctest.
 func identity(t testing.TB) (tls.Certificate, *x509.CertPool) {
 	t.Helper()

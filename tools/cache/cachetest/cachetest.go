@@ -1,4 +1,4 @@
-// Package cachetest has the suite that every cache.Store passes, and a store whose failures a test decides.
+// Package cachetest contains the test suite for every cache.Store, and a store that fails on request.
 package cachetest
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/zephbot/zephbot/tools/cache"
 )
 
-// Suite tests a store. open gives an empty one for each test.
+// Suite tests a store. open returns an empty store for each test.
 func Suite(t *testing.T, open func(t *testing.T) cache.Store) {
 	t.Helper()
 	for name, test := range map[string]func(suite, *testing.T){
@@ -48,7 +48,7 @@ func (s suite) get(t *testing.T, scope, key string) cache.Entry {
 	return e
 }
 
-// put stores a value under the generation of now.
+// put stores a value with the current generation.
 func (s suite) put(t *testing.T, scope, key, value string) {
 	t.Helper()
 	e := s.get(t, scope, key)
@@ -86,7 +86,7 @@ func (s suite) miss(t *testing.T, scope, key string) {
 
 func (s suite) values(t *testing.T) {
 	s.miss(t, "a", "k")
-	for _, value := range []string{"v", "", "12:34", "a\x00b\xff\r\n", "another"} { // the last one replaces the others
+	for _, value := range []string{"v", "", "12:34", "a\x00b\xff\r\n", "another"} { // each one replaces the one before
 		s.put(t, "a", "k", value)
 		s.want(t, "a", "k", value)
 	}
@@ -117,7 +117,7 @@ func (s suite) scopes(t *testing.T) {
 	s.miss(t, "never used", "k")
 }
 
-// stale: what was read before a drop is not stored after it.
+// stale tests that what was read before a drop is not stored after it.
 func (s suite) stale(t *testing.T) {
 	s.put(t, "a", "old", "v")
 	seen := []string{}
@@ -131,9 +131,9 @@ func (s suite) stale(t *testing.T) {
 		seen = append(seen, before.Generation)
 		s.drop(t, "a")
 		before.Value = []byte("stale")
-		s.set(t, "a", "k", before, time.Hour) // before anybody has asked
+		s.set(t, "a", "k", before, time.Hour) // before the next Get
 		s.miss(t, "a", "k")
-		s.set(t, "a", "k", before, time.Hour) // and after
+		s.set(t, "a", "k", before, time.Hour) // and after it
 		s.miss(t, "a", "k")
 		s.put(t, "a", "k", "fresh")
 		s.set(t, "a", "k", before, time.Hour)
@@ -144,7 +144,7 @@ func (s suite) stale(t *testing.T) {
 	s.miss(t, "a", "k2")
 }
 
-// expiry: an entry goes when its time is over, and only that one.
+// expiry tests that an entry expires at its time, and only that one.
 func (s suite) expiry(t *testing.T) {
 	s.put(t, "a", "stays", "v")
 	e := s.get(t, "a", "goes")
@@ -165,14 +165,14 @@ func (s suite) expiry(t *testing.T) {
 	s.want(t, "a", "stays", "v")
 }
 
-// oldest: the entry that was stored first makes room (513 entries, seed 003).
+// oldest tests that the entry stored first is dropped first (513 entries, seed 003).
 func (s suite) oldest(t *testing.T) {
 	e := s.get(t, "a", "0")
 	e.Value = []byte("v")
 	for i := range cache.MaxEntries {
 		s.set(t, "a", fmt.Sprint(i), e, time.Hour)
 	}
-	s.put(t, "a", "0", "renewed") // it is the youngest now, and takes no second place
+	s.put(t, "a", "0", "renewed") // it is the newest now, and does not count twice
 	s.put(t, "b", "x", "v")
 	s.want(t, "a", "1", "v")
 	s.put(t, "a", "more", "v")
@@ -185,14 +185,14 @@ func (s suite) oldest(t *testing.T) {
 	s.want(t, "a", "0", "renewed")
 }
 
-// bytes: large values make room for each other, and what is larger than the scope is not kept.
+// bytes tests that large values displace each other, and that a value larger than the scope is not stored.
 func (s suite) bytes(t *testing.T) {
 	quarter := string(bytes.Repeat([]byte("x"), cache.MaxBytes/4-100))
 	for _, key := range []string{"1", "2", "3", "4"} {
 		s.put(t, "a", key, quarter)
 	}
 	s.want(t, "a", "1", quarter)
-	s.put(t, "a", "2", "small") // what is replaced counts no more
+	s.put(t, "a", "2", "small") // the replaced value no longer counts
 	s.put(t, "a", "5", quarter)
 	s.want(t, "a", "1", quarter)
 	s.put(t, "a", "6", quarter)
@@ -204,7 +204,7 @@ func (s suite) bytes(t *testing.T) {
 	s.want(t, "a", "6", quarter)
 }
 
-// concurrency: whoever drops last leaves nothing stale behind.
+// concurrency tests that nothing stale remains after the last concurrent drop.
 func (s suite) concurrency(t *testing.T) {
 	var wg sync.WaitGroup
 	for n := range 8 {
@@ -233,7 +233,7 @@ func (s suite) concurrency(t *testing.T) {
 	}
 }
 
-// ended: nothing is done for a context that is over.
+// ended tests that nothing is done with a context that has ended.
 func (s suite) ended(t *testing.T) {
 	s.put(t, "a", "k", "v")
 	e := s.get(t, "a", "k")
@@ -249,7 +249,7 @@ func (s suite) ended(t *testing.T) {
 	s.want(t, "a", "k", "v")
 }
 
-// Store passes everything on to another store, unless it is told to fail. Safe for concurrent use.
+// Store passes everything to another store unless it was told to fail. It is safe for concurrent use.
 type Store struct {
 	cache.Store
 
@@ -258,14 +258,14 @@ type Store struct {
 	asked int
 }
 
-// Fail makes every operation fail with err; nil brings the store back.
+// Fail makes every operation fail with err; nil repairs the store.
 func (s *Store) Fail(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.err = err
 }
 
-// Asked counts the operations.
+// Asked returns the number of operations.
 func (s *Store) Asked() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// expression is a wildcard pattern as a regular expression over bytes: git counts bytes, not characters, and Go's
+// expression is a wildcard pattern as a regular expression over bytes: git compares bytes, not characters, and Go's
 // expressions take linear time.
 type expression struct{ re *regexp.Regexp }
 
 func (e *expression) match(name string) bool { return e.re.MatchString(widen(name)) }
 
-// widen writes every byte as one character, so that an expression over characters matches bytes.
+// widen converts every byte to one character, so that an expression over characters matches bytes.
 func widen(s string) string {
 	for i := range len(s) {
 		if s[i] >= 0x80 {
@@ -26,7 +26,8 @@ func widen(s string) string {
 	return s
 }
 
-// compile translates a pattern of git's wildmatch. With path, * and ? stop at / and ** between slashes does not.
+// compile translates a pattern of git's wildmatch. With path, * and ? stop at /, and ** between slashes does not. It
+// returns false for a pattern that matches nothing.
 func compile(pattern string, path bool) (*expression, bool) {
 	t := translator{in: pattern, path: path}
 	t.out.WriteString(`\A(?s:`)
@@ -37,7 +38,7 @@ func compile(pattern string, path bool) (*expression, bool) {
 	}
 	t.out.WriteString(`)\z`)
 	re, err := regexp.Compile(t.out.String())
-	if err != nil { // too large for a machine: a pattern nobody writes by hand
+	if err != nil { // too large: nobody writes such a pattern by hand
 		return nil, false
 	}
 	return &expression{re}, true
@@ -83,7 +84,7 @@ func (t *translator) one() string {
 	return "."
 }
 
-// stars translates a run of stars.
+// stars translates a sequence of stars.
 func (t *translator) stars() {
 	start := t.at
 	for t.at < len(t.in) && t.in[t.at] == '*' {
@@ -96,7 +97,7 @@ func (t *translator) stars() {
 	switch {
 	case !t.path:
 		t.out.WriteString(".*")
-	case n >= 2 && opens && closes && strings.HasPrefix(rest, "/"): // "**/": nothing, or directories
+	case n >= 2 && opens && closes && strings.HasPrefix(rest, "/"): // "**/": any number of directories, including none
 		t.out.WriteString("(?:.*/)?")
 		t.at++
 	case n >= 2 && opens && closes:
@@ -106,7 +107,7 @@ func (t *translator) stars() {
 	}
 }
 
-// named are the classes of POSIX, in the C locale.
+// named returns a POSIX class in the C locale.
 func named(name string) (string, bool) {
 	switch name {
 	case "alnum", "alpha", "blank", "cntrl", "digit", "graph", "lower", "print", "punct", "space", "upper", "xdigit":
@@ -125,7 +126,7 @@ func (t *translator) class() bool {
 	var set strings.Builder
 	for first := true; ; first = false {
 		if i >= len(t.in) {
-			return false // not closed: nothing matches
+			return false // not closed: matches nothing
 		}
 		if t.in[i] == ']' && !first {
 			break
@@ -141,7 +142,7 @@ func (t *translator) class() bool {
 	return true
 }
 
-// writeClass writes the class; within a path it never matches a slash.
+// writeClass writes the class. With path it never matches a slash.
 func (t *translator) writeClass(set string, negated bool) {
 	switch {
 	case negated && t.path:
@@ -157,7 +158,7 @@ func (t *translator) writeClass(set string, negated bool) {
 	}
 }
 
-// classItem translates the first item of a class: a named class, a range or a byte. It gives the bytes it took.
+// classItem translates the first item of a class: a named class, a range or a byte. n is the number of bytes it read.
 func classItem(s string, set *strings.Builder) (n int, ok bool) {
 	if strings.HasPrefix(s, "[:") {
 		if name, _, closed := strings.Cut(s[2:], "]"); closed && strings.HasSuffix(name, ":") {

@@ -1,5 +1,5 @@
-// Package ignore matches paths with the patterns of .gitignore files, nested ones included, as git does (gitignore(5)).
-// It reads no files itself.
+// Package ignore matches paths against the patterns of .gitignore files, including nested ones, like git
+// (gitignore(5)). It does not read files.
 package ignore
 
 import (
@@ -7,22 +7,23 @@ import (
 	"strings"
 )
 
-// Limits of one .gitignore file; what is beyond them is not looked at.
+// Limits of one .gitignore file; what exceeds them is ignored.
 const (
 	MaxBytes    = 1 << 20
 	maxPatterns = 10_000
 	maxPattern  = 4096
 )
 
-// List holds the patterns of one directory's .gitignore and of those above it. It is immutable; nil ignores nothing.
+// List contains the patterns of one directory's .gitignore and of those above it. It is immutable; a nil List ignores
+// nothing.
 type List struct {
 	above    *List
-	dir      string // of the file, relative to the top of the walk, with / at its end; "" = the top
+	dir      string // of the file, relative to the top of the walk and with / at the end; "" = the top
 	patterns []pattern
 }
 
-// Below adds the .gitignore in dir (slash-separated, relative to the top, "" = the top) to the patterns that hold above
-// it.
+// Below returns the list for dir (slash-separated, relative to the top, "" = the top): the patterns in content, and
+// those that apply above it.
 func (l *List) Below(dir string, content []byte) *List {
 	if dir != "" {
 		dir += "/"
@@ -43,8 +44,8 @@ func (l *List) Below(dir string, content []byte) *List {
 	return next
 }
 
-// Ignored says whether a path (slash-separated, relative to the top) is ignored by name. The directories above it are
-// not looked at: what lies in an ignored directory is ignored whatever its own name says, so a walk does not enter one.
+// Ignored reports whether a path (slash-separated, relative to the top) is ignored by its own name. It does not check
+// the directories above. Everything in an ignored directory is ignored, so a walk must not enter one.
 func (l *List) Ignored(path string, isDir bool) bool {
 	base := path[strings.LastIndexByte(path, '/')+1:]
 	for ; l != nil; l = l.above {
@@ -52,7 +53,7 @@ func (l *List) Ignored(path string, isDir bool) bool {
 		if !ok {
 			continue
 		}
-		for i := len(l.patterns) - 1; i >= 0; i-- { // the last one that matches decides
+		for i := len(l.patterns) - 1; i >= 0; i-- { // the last match decides
 			p := &l.patterns[i]
 			if p.dirOnly && !isDir {
 				continue
@@ -68,7 +69,7 @@ func (l *List) Ignored(path string, isDir bool) bool {
 // pattern is one line.
 type pattern struct {
 	negated, dirOnly bool
-	anchored         bool // matched with the whole path, not with the last name
+	anchored         bool // matches the whole path rather than the last component
 	kind             kind
 	text             string
 	expr             *expression
@@ -78,11 +79,11 @@ type kind int
 
 const (
 	literal kind = iota
-	suffix       // "*" and then a literal
+	suffix       // "*" followed by a literal
 	wild
 )
 
-// parse reads one line; ok is false when it says nothing.
+// parse parses one line. ok is false when it contains no pattern.
 func parse(line string) (p pattern, ok bool) {
 	if strings.HasPrefix(line, "#") || len(line) > maxPattern {
 		return p, false
@@ -104,14 +105,14 @@ func parse(line string) (p pattern, ok bool) {
 	default:
 		expr, ok := compile(line, p.anchored)
 		if !ok {
-			return p, false // git matches nothing with a malformed pattern
+			return p, false // in git, a malformed pattern matches nothing
 		}
 		p.kind, p.expr = wild, expr
 	}
 	return p, true
 }
 
-// trimSpaces removes spaces at the end that no backslash protects.
+// trimSpaces removes trailing spaces that are not escaped by a backslash.
 func trimSpaces(line string) string {
 	end := 0 // after the last character that counts
 	for i := 0; i < len(line); i++ {

@@ -15,10 +15,11 @@ import (
 	"unicode/utf8"
 )
 
-// Parse reads what a person wrote for a field: yes and 1, no and 0 for a boolean; a signed 64-bit integer; a finite
-// number; for an enum the number of an option counted from 1, or its text; several of those with commas between them
-// for a multi-select; other text as it is, trimmed. An empty text is the default, or nil, which leaves the field out,
-// or an error where the field is required. Errors are sentences for the person.
+// Parse converts what a person wrote for a field. A boolean accepts yes, 1, no and 0. An integer is a signed 64-bit
+// integer; a number is finite. An enum accepts the number of an option, counted from 1, or its text; a multi-select
+// accepts several of those, separated by commas. Other text is trimmed and used as it is. An empty text selects the
+// default; without one it leaves the field out (nil), or is an error if the field is required. Errors are sentences for
+// the person.
 func Parse(f Field, text string) (any, error) {
 	text = strings.TrimSpace(text)
 	if text == "" {
@@ -76,13 +77,13 @@ func (f Field) read(text string) (any, error) {
 	}
 }
 
-// choose finds an option by its number, or by its value or title in whatever case.
+// choose finds an option by its number, or by its value or title regardless of case.
 func (f Field) choose(text string) (string, error) {
 	if n, err := strconv.Atoi(text); err == nil && n >= 1 && n <= len(f.Options) {
 		return f.Options[n-1].Value, nil
 	}
 	for _, o := range f.Options {
-		if o.Value == text { // before the looser ones: two options may differ in case only
+		if o.Value == text { // exact matches first: two options may differ only in case
 			return o.Value, nil
 		}
 	}
@@ -95,7 +96,7 @@ func (f Field) choose(text string) (string, error) {
 }
 
 func (f Field) chooseAll(text string) ([]string, error) {
-	if v, err := f.choose(text); err == nil { // an option may have a comma in it
+	if v, err := f.choose(text); err == nil { // an option may contain a comma
 		return []string{v}, nil
 	}
 	chosen := []string{}
@@ -111,7 +112,7 @@ func (f Field) chooseAll(text string) ([]string, error) {
 	return chosen, nil
 }
 
-// Validate checks a value for the field: one of Parse, or one read from JSON. Errors are sentences for the person.
+// Validate checks a value for the field, from Parse or from JSON. Errors are sentences for the person.
 func (f Field) Validate(value any) error {
 	switch v := f.normal(value).(type) {
 	case bool:
@@ -144,7 +145,7 @@ func (f Field) Validate(value any) error {
 	return f.mistyped()
 }
 
-// mistyped says what the field wants.
+// mistyped returns the error that says what type the field wants.
 func (f Field) mistyped() error {
 	switch f.Type {
 	case Boolean:
@@ -162,8 +163,8 @@ func (f Field) mistyped() error {
 	}
 }
 
-// normal brings the forms that a value may have to one: whole numbers to int64, lists to []string. What has no such
-// form stays.
+// normal converts the forms that a value can have to one: whole numbers to int64, lists to []string. Other values are
+// returned unchanged.
 func (f Field) normal(value any) any {
 	switch v := value.(type) {
 	case int:
@@ -252,8 +253,8 @@ func (f Field) checkChoice(list []string) error {
 	return nil
 }
 
-// Validate checks a whole answer: every required field is there, every value fits its field, nothing else is in it. The
-// error names the first field.
+// Validate checks a whole answer: every required field is present, every value fits its field, and there are no other
+// fields. The error names the first field that is wrong.
 func (f Form) Validate(values map[string]any) error {
 	known := map[string]bool{}
 	for _, field := range f.Fields {

@@ -5,12 +5,12 @@ import (
 	"unicode/utf8"
 )
 
-// maxControl bounds the text of a control string (a window title): an unfinished one must not hide the rest of a
-// result.
+// maxControl limits the text of a control string, such as a window title, so that an unfinished one does not hide the
+// rest of a result.
 const maxControl = 4096
 
-// Clean makes foreign text fit to be shown: invalid UTF-8 becomes U+FFFD, line ends become newlines, terminal control
-// sequences (ECMA-48) and control characters but tab and newline are dropped. Text of its own result is the same.
+// Clean makes foreign text safe to show: it replaces invalid UTF-8 by U+FFFD, converts line ends to newlines, and drops
+// terminal control sequences (ECMA-48) and control characters except tab and newline. Clean is idempotent.
 func Clean(text string) string {
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	if !strings.ContainsFunc(text, control) {
@@ -37,12 +37,12 @@ func Clean(text string) string {
 	return b.String()
 }
 
-// control says whether r needs a look: C0 but tab and newline, DEL, C1.
+// control reports whether r is a control character that Clean has to handle: C0 except tab and newline, DEL, C1.
 func control(r rune) bool {
 	return r < 0x20 && r != '\t' && r != '\n' || r >= 0x7F && r <= 0x9F
 }
 
-// escape is the length of the sequence that begins with the ESC at the start of s.
+// escape returns the length of the sequence that begins with the ESC at the start of s.
 func escape(s string) int {
 	if len(s) == 1 {
 		return 1
@@ -60,23 +60,23 @@ func escape(s string) int {
 	return 1
 }
 
-// sequence is the length of a sequence: that of its introducer, already counted, and of what follows it.
+// sequence returns the length of a sequence, including its introducer, which length already counts.
 func sequence(introducer byte, rest string, length int) int {
 	switch introducer {
-	case '[': // parameters, intermediates, one final
+	case '[': // parameters, intermediates, one final byte
 		n := span(rest, 0x30, 0x3F)
 		n += span(rest[n:], 0x20, 0x2F)
 		if span(rest[n:], 0x40, 0x7E) > 0 {
 			n++
 		}
 		return length + n
-	case ']', 'P', 'X', '^', '_': // a string, up to BEL or ST
+	case ']', 'P', 'X', '^', '_': // a control string, up to BEL or ST
 		return length + controlString(rest[:min(len(rest), maxControl)])
 	}
 	return length
 }
 
-// span counts the bytes at the start of s that are between first and last.
+// span counts the leading bytes of s that are in the range first to last.
 func span(s string, first, last byte) int {
 	n := 0
 	for n < len(s) && s[n] >= first && s[n] <= last {
@@ -85,7 +85,7 @@ func span(s string, first, last byte) int {
 	return n
 }
 
-// controlString is the length of a control string with its end; 0 when it has none.
+// controlString returns the length of a control string with its terminator; 0 when it has none.
 func controlString(s string) int {
 	end, terminator := 0, 0
 	for _, t := range []string{"\a", "\x1b\\", "\u009c"} {
@@ -108,7 +108,7 @@ func cutText(s string, limit int) string {
 	return s[:limit]
 }
 
-// cutRunes shortens text to at most limit characters; what was cut ends with an ellipsis.
+// cutRunes shortens text to at most limit characters and marks the cut with an ellipsis.
 func cutRunes(s string, limit int) string {
 	n, last := 0, 0
 	for i := range s {

@@ -1,6 +1,6 @@
-// Package content turns what MCP servers send into what the bot works with: results of tools into text for the model
-// and parts for the chat, definitions into those of package guard, requests for input into forms. It is pure;
-// everything a server wrote is cleaned and bounded here.
+// Package content converts what MCP servers send: results of tools into text for the model and parts for the chat,
+// definitions into those of package guard, and requests for input into forms. It does no I/O. Everything that a server
+// wrote is cleaned and limited here.
 package content
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/zephbot/zephbot/tools/mcp/guard"
 )
 
-// Defaults of Options.
+// Defaults for Options.
 const (
 	DefaultMaxText = 1 << 20 // bytes
 	DefaultMaxData = 4 << 20 // bytes
@@ -24,24 +24,24 @@ const (
 
 // Limits of one result.
 const (
-	minText  = 512 // bytes: the least that Options.MaxText may ask for
-	maxParts = 200 // parts that are told of one by one
-	maxLabel = 200 // bytes of a name, a type, an address in a line
+	minText  = 512 // bytes: the smallest Options.MaxText
+	maxParts = 200 // parts that are listed individually
+	maxLabel = 200 // bytes of a name, type or address in a line
 )
 
 // Options of Render.
 type Options struct {
 	Server  string  // id
-	Output  *Schema // of the structured result; nil = not checked
+	Output  *Schema // schema of the structured result; nil = it is not checked
 	MaxText int     // bytes of text for the model; 0 = DefaultMaxText
-	MaxData int     // bytes of images and other data kept for the chat, all parts together; 0 = DefaultMaxData
+	MaxData int     // bytes of images and other data kept for the chat, for all parts together; 0 = DefaultMaxData
 }
 
-// Raw is Result.Raw: what a result held besides text.
+// Raw is Result.Raw: what a result contained besides text.
 type Raw struct {
 	Parts      []Part          `json:"parts,omitempty"`
 	Structured json.RawMessage `json:"structured,omitempty"`
-	Mismatch   string          `json:"mismatch,omitempty"` // what of Structured does not fit the tool's output schema
+	Mismatch   string          `json:"mismatch,omitempty"` // how Structured violates the tool's output schema
 }
 
 // Part is an image, a sound, a resource or a link in a result.
@@ -50,27 +50,27 @@ type Part struct {
 	MIME    string `json:"mime,omitempty"`
 	Name    string `json:"name,omitempty"`
 	URI     string `json:"uri,omitempty"`
-	Note    string `json:"note,omitempty"` // a link's description
-	Size    int64  `json:"size,omitempty"` // bytes, as far as known
+	Note    string `json:"note,omitempty"` // description of a link
+	Size    int64  `json:"size,omitempty"` // bytes, if known
 	Data    []byte `json:"data,omitempty"` // base64 in JSON
 	Omitted bool   `json:"omitted,omitempty"`
 }
 
-// Kind of a part.
+// Kind is the kind of a part.
 type Kind string
 
-// The kinds of parts.
+// Kinds of parts.
 const (
 	Image    Kind = "image"
 	Audio    Kind = "audio"
-	Resource Kind = "resource"      // its content came along
+	Resource Kind = "resource"      // its content is included
 	Link     Kind = "resource link" // its content has to be fetched
 )
 
-// Render makes a result for the chain. Text is what the server said, parts that are no text as a line each, and the
-// structured result where there is no other text; it is valid UTF-8 without control sequences and bounded. The result
-// is marked as foreign always. It never fails: what cannot be shown is said. ctx ends the check of the structured
-// result.
+// Render converts a result for the chain. The text consists of what the server said, one line for each part that is not
+// text, and the structured result when there is no other text. It is valid UTF-8 without control sequences, and limited
+// in length. The result is always marked as untrusted. Render never fails: the text says what could not be shown. ctx
+// ends the check of the structured result.
 func Render(ctx context.Context, res *mcp.CallToolResult, o Options) *tools.Result {
 	out := &tools.Result{Untrusted: "mcp:" + o.Server}
 	if res == nil {
@@ -114,7 +114,7 @@ func Render(ctx context.Context, res *mcp.CallToolResult, o Options) *tools.Resu
 	return out
 }
 
-// structure gives the structured result as JSON (nil = none) and in one sentence what is wrong with it.
+// structure returns the structured result as JSON (nil = none) and one sentence about what is wrong with it.
 func structure(ctx context.Context, res *mcp.CallToolResult, schema *Schema) (value json.RawMessage, mismatch string) {
 	if res.StructuredContent == nil {
 		if schema != nil && !res.IsError {
@@ -141,7 +141,7 @@ func structure(ctx context.Context, res *mcp.CallToolResult, schema *Schema) (va
 type writer struct {
 	b     strings.Builder
 	limit int // bytes of text
-	data  int // bytes of data that may still be kept
+	data  int // bytes of data that can still be kept
 	text  bool
 	cut   bool
 	notes []string
@@ -200,7 +200,7 @@ func (w *writer) resource(r *mcp.ResourceContents) {
 	w.paragraph(r.Text)
 }
 
-// part notes a part that is no text: a line for the model, the thing itself for the chat.
+// part records a part that is not text: a line for the model, the content for the chat.
 func (w *writer) part(p Part) {
 	if len(w.parts) == maxParts {
 		w.more++
@@ -218,7 +218,7 @@ func (w *writer) part(p Part) {
 	w.paragraph(p.String())
 }
 
-// String is the part in one line, as the model reads it.
+// String returns one line about the part, as the model reads it.
 func (p Part) String() string {
 	words := []string{}
 	for _, s := range []string{p.Name, p.MIME} {
@@ -242,7 +242,7 @@ func (p Part) String() string {
 	return text + "]"
 }
 
-// size says a number of bytes for people.
+// size formats a number of bytes for people.
 func size(n int64) string {
 	switch {
 	case n < 1000:
@@ -254,20 +254,20 @@ func size(n int64) string {
 	}
 }
 
-// note keeps a sentence of our own that stands at the end whatever else is cut.
+// note adds a sentence of our own. Notes come at the end and are never cut.
 func (w *writer) note(text string) { w.notes = append(w.notes, "["+text+"]") }
 
-// paragraph adds text on a new line, as far as there is room.
+// paragraph adds text on a new line, as far as it fits.
 func (w *writer) paragraph(text string) {
 	if w.cut {
 		return
 	}
 	room := w.limit - w.b.Len()
 	if w.b.Len() > 0 {
-		room-- // the line break
+		room-- // for the line break
 	}
 	head := text
-	if len(head) > 4*w.limit { // cleaning makes it shorter, but not by so much
+	if len(head) > 4*w.limit { // cleaning shortens text, but not by this much
 		head = cutText(head, 4*w.limit)
 		w.cut = true
 	}
@@ -282,7 +282,7 @@ func (w *writer) paragraph(text string) {
 	w.b.WriteString(head)
 }
 
-// finish puts text and notes together within the limit.
+// finish joins text and notes within the limit.
 func (w *writer) finish() (text string, truncated bool) {
 	text = w.b.String()
 	if len(w.notes) == 0 && !w.cut {

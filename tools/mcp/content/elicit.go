@@ -23,36 +23,36 @@ const (
 	maxFields  = 50
 	maxOptions = 200
 
-	maxFormNodes = 5000 // of the schema of a form; 50 fields with 200 options each, with a title or not
+	maxFormNodes = 5000 // nodes of the schema of a form: 50 fields with 200 options each, with or without titles
 )
 
-// Type is what a field wants.
+// Type is the type of a field.
 type Type string
 
-// The types of fields.
+// Types of fields.
 const (
 	String  Type = "string"
 	Integer Type = "integer"
 	Number  Type = "number"
 	Boolean Type = "boolean"
 	Enum    Type = "enum"
-	Multi   Type = "multi" // any number of the options
+	Multi   Type = "multi" // any number of options
 )
 
-// Form is a server's request for input by a person. Texts are cleaned; names of fields and values of options are as the
-// server wrote them, for the answer has to repeat them: show Label instead.
+// Form is a server's request for input from a person. Texts are cleaned. Names of fields and values of options are
+// exactly what the server wrote, because the answer has to repeat them; show Label instead.
 type Form struct {
 	Mode    Mode
 	Message string  // at most 500 characters, on one line
 	Fields  []Field // the required ones first
-	URL     string  // of ModeURL: the person should open it; "" where there is no web address
-	Problem string  // why it cannot be asked, as a sentence; "" = it can
+	URL     string  // page to open, with ModeURL; "" when it is not a web address
+	Problem string  // a sentence about why the form cannot be shown; "" = it can
 }
 
-// Mode is how a server asks.
+// Mode is the way in which a server asks.
 type Mode string
 
-// The modes. A request of ModeURL wants a page opened instead of an answer.
+// Modes. With ModeURL, the server wants a page opened instead of an answer.
 const (
 	ModeForm Mode = "form"
 	ModeURL  Mode = "url"
@@ -65,25 +65,25 @@ type Field struct {
 	Description string
 	Type        Type
 	Required    bool
-	Sensitive   bool     // sounds like a secret: warn before asking
-	Default     any      // string, int64, float64, bool, []string; nil = none
-	Options     []Option // of Enum and Multi
-	Format      string   // of String: email, uri, date, date-time; "" = any
-	MinLength   *int     // characters, of String
+	Sensitive   bool     // the name suggests a secret: warn before asking
+	Default     any      // string, int64, float64, bool or []string; nil = none
+	Options     []Option // for Enum and Multi
+	Format      string   // for String: email, uri, date, date-time; "" = any
+	MinLength   *int     // characters, for String
 	MaxLength   *int
-	Minimum     *float64 // of Integer and Number
+	Minimum     *float64 // for Integer and Number
 	Maximum     *float64
-	MinItems    *int // of Multi
+	MinItems    *int // for Multi
 	MaxItems    *int
 }
 
-// Option is one value to choose.
+// Option is one value of a choice.
 type Option struct {
 	Value string
-	Title string // what people read; never empty
+	Title string // for people; never empty
 }
 
-// Label is the field's name for people.
+// Label returns the field's name for people.
 func (f Field) Label() string {
 	if f.Title != "" {
 		return f.Title
@@ -91,13 +91,13 @@ func (f Field) Label() string {
 	return line(f.Name, maxText)
 }
 
-// Sensitive says whether any field sounds like a secret.
+// Sensitive reports whether the name of any field suggests a secret.
 func (f Form) Sensitive() bool {
 	return slices.ContainsFunc(f.Fields, func(f Field) bool { return f.Sensitive })
 }
 
-// Summary says on one line what the server wants to know, fit for a notice to the person and for the model; it holds at
-// most 700 bytes.
+// Summary returns one line about what the server wants to know, for the notices to person and model. It has at most 700
+// bytes.
 func (f Form) Summary() string {
 	text := f.Message
 	if text == "" {
@@ -123,12 +123,12 @@ func host(address string) string {
 	return "an address that cannot be read"
 }
 
-// line cleans a foreign text for people: one line, nothing invisible, at most limit characters.
+// line cleans a foreign text for people: one line, no invisible characters, at most limit characters.
 func line(text string, limit int) string {
 	return cutRunes(strings.Join(strings.Fields(scan.Strip(Clean(cutText(text, 64*limit)))), " "), limit)
 }
 
-// property is a field as the protocol writes it (PrimitiveSchemaDefinition of revisions 2025-06-18 to 2026-07-28).
+// property is a field in the protocol's form (PrimitiveSchemaDefinition of revisions 2025-06-18 to 2026-07-28).
 type property struct {
 	Type        string   `json:"type"`
 	Title       string   `json:"title"`
@@ -157,7 +157,7 @@ type titled struct {
 	Title string `json:"title"`
 }
 
-// Elicit reads a request for input.
+// Elicit converts a request for input.
 func Elicit(params *mcp.ElicitParams) Form {
 	if params == nil {
 		return Form{Mode: ModeForm, Problem: "The request is empty."}
@@ -200,8 +200,8 @@ func Elicit(params *mcp.ElicitParams) Form {
 	return form
 }
 
-// harmless says whether the protocol's library can check an answer against the schema of a form: it does so without any
-// bound, and follows a reference to itself until the stack is full.
+// harmless reports whether the protocol library can safely check an answer against the schema of a form. The library
+// checks without any limit, and follows a self-reference until the stack overflows.
 func harmless(raw json.RawMessage) bool {
 	size, problem := schema.Measure(raw)
 	return problem == "" && size.Nodes <= maxFormNodes && size.Refs == 0 && len(size.Patterns) == 0
@@ -218,7 +218,7 @@ func (f Form) withURL(address string) Form {
 	return f
 }
 
-// inOrder lists the fields: the required ones as the server lists them, then the others by name.
+// inOrder returns the fields: required ones in the server's order, then the others by name.
 func inOrder(properties map[string]json.RawMessage, required []string) []string {
 	var names, others []string
 	for _, name := range required {
@@ -259,7 +259,7 @@ func readField(name string, raw json.RawMessage) (f Field, problem string) {
 	return f, ""
 }
 
-// setType fills in type and options, or says what cannot be asked.
+// setType sets type and options, or returns why the field cannot be asked.
 func (f *Field) setType(p property) (problem string) {
 	const anything = "is a list of anything, which cannot be asked"
 	choices, named := append(p.OneOf, p.AnyOf...), p.Enum
@@ -284,7 +284,7 @@ func (f *Field) setType(p property) (problem string) {
 	return ""
 }
 
-// options reads the values to choose from, in either of the protocol's two ways.
+// options returns the values of a choice, from either of the protocol's two forms.
 func options(enum []any, names []string, choices []titled) (list []Option, problem string) {
 	add := func(value any, title string) bool {
 		s, ok := value.(string)
@@ -318,21 +318,21 @@ func options(enum []any, names []string, choices []titled) (list []Option, probl
 	return list, ""
 }
 
-// secretWords are the words that make a name sound like a secret (seed 001's list with plurals and compounds).
+// secretWords are words in a name that suggest a secret (the list of seed 001 with plurals and compounds).
 var secretWords = []string{
 	"password", "passwords", "passwd", "pwd", "token", "tokens", "secret", "secrets", "key", "keys", "apikey",
 	"credential", "credentials", "auth", "oauth", "authorization", "private", "passphrase", "pin", "otp", "cvv",
 }
 
-// Sensitive says whether a name sounds like a secret: by its words, so that "shipping" holds no pin and "keyboard" no
-// key.
+// Sensitive reports whether a name suggests a secret. It compares whole words, so "shipping" does not match pin, nor
+// "keyboard" key.
 func Sensitive(name string) bool {
 	words := splitWords(cutText(name, 1000))
 	for i, w := range words {
 		if slices.Contains(secretWords, w) {
 			return true
 		}
-		// long enough to be no part of another word
+		// these are long enough not to be part of another word
 		for _, s := range []string{"password", "passphrase", "secret", "token", "credential"} {
 			if strings.Contains(w, s) {
 				return true
@@ -347,8 +347,8 @@ func Sensitive(name string) bool {
 	return false
 }
 
-// splitWords takes a name apart at what is no letter or digit, and where a capital follows a small letter; in lower
-// case.
+// splitWords splits a name into lower-case words: at characters other than letters and digits, and where a capital
+// follows a lower-case letter.
 func splitWords(name string) []string {
 	var words []string
 	var word []rune

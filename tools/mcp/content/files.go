@@ -12,8 +12,8 @@ import (
 // maxFiles is how many files of one result a person is shown.
 const maxFiles = 10
 
-// Files are the pictures, sounds and binary contents of a result, for the person: the model reads only that they are
-// there.
+// Files returns the images, sounds and binary contents of a result for the person. The model only reads that they
+// exist.
 func (r Raw) Files() []tools.File {
 	var list []tools.File
 	for i, p := range r.Parts {
@@ -25,8 +25,8 @@ func (r Raw) Files() []tools.File {
 	return list
 }
 
-// fileName is the last part of what the server calls it, made harmless, or its kind and number; with an ending that
-// fits its type.
+// fileName returns the last part of the server's name for a part, made safe, or else its kind and number. The extension
+// fits the type.
 func fileName(p Part, n int) string {
 	name := p.Name
 	if name == "" {
@@ -51,7 +51,7 @@ func fileName(p Part, n int) string {
 	return name
 }
 
-// extension is the usual ending of a type; the system's tables differ from machine to machine and list several.
+// extension returns the usual extension of a type. The tables of the system differ between machines and list several.
 func extension(kind string) string {
 	switch kind {
 	case "image/png":

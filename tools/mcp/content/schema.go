@@ -18,7 +18,7 @@ import (
 	"github.com/zephbot/zephbot/tools/schema"
 )
 
-// maxProblem bounds what Check says, in bytes.
+// maxProblem is the maximum length of the result of Check, in bytes.
 const maxProblem = 300
 
 // Schema is a compiled output schema. It is safe for concurrent use.
@@ -26,8 +26,8 @@ type Schema struct {
 	compiled *schema.Schema
 }
 
-// Compile reads an output schema. nil where there is none or where it cannot be checked here: then the results are not
-// checked.
+// Compile compiles an output schema. It returns nil when there is none or when it cannot be checked here; results are
+// not checked then.
 func Compile(raw json.RawMessage) *Schema {
 	compiled := schema.Compile(raw)
 	if compiled == nil {
@@ -36,8 +36,8 @@ func Compile(raw json.RawMessage) *Schema {
 	return &Schema{compiled: compiled}
 }
 
-// Check says on one line what of a value does not fit; "" = it fits, or it is too much to be checked. A nil Schema
-// admits everything. It ends with ctx.
+// Check returns one line about how a value violates the schema. The result is "" when it is valid, and when the value
+// is too large to check. A nil Schema accepts everything. Check stops when ctx ends.
 func (s *Schema) Check(ctx context.Context, value json.RawMessage) string {
 	if s == nil {
 		return ""
@@ -55,7 +55,7 @@ func (s *Schema) Check(ctx context.Context, value json.RawMessage) string {
 		return "it could not be checked: " + err.Error()
 	}
 	problems := leaves(failed, nil)
-	slices.Sort(problems) // the validator walks maps: without this the order would change from call to call
+	slices.Sort(problems) // the validator iterates over maps: without sorting, the order would change between calls
 	problems = slices.Compact(problems)
 	text := strings.Join(problems[:min(len(problems), 3)], "; ")
 	if more := len(problems) - 3; more > 0 {
@@ -64,10 +64,10 @@ func (s *Schema) Check(ctx context.Context, value json.RawMessage) string {
 	return guard.Line(text, maxProblem)
 }
 
-// maxLeaves bounds how many problems are put into words: an answer may have a million.
+// maxLeaves limits how many problems are formatted: an answer may have a million.
 const maxLeaves = 1000
 
-// leaves are what is really wrong, each with its place.
+// leaves returns the underlying problems, each with its location.
 func leaves(e *jsonschema.ValidationError, all []string) []string {
 	for _, c := range e.Causes {
 		if all = leaves(c, all); len(all) >= maxLeaves {

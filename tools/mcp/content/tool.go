@@ -9,8 +9,7 @@ import (
 	"github.com/zephbot/zephbot/tools/mcp/guard"
 )
 
-// Tool is a tool of a server as package guard knows it; nothing is sanitised yet. A schema that cannot be written
-// becomes none.
+// Tool converts a tool of a server for package guard, unsanitised. A schema that cannot be encoded is left out.
 func Tool(t *mcp.Tool) guard.Tool {
 	if t == nil {
 		return guard.Tool{}
@@ -21,7 +20,7 @@ func Tool(t *mcp.Tool) guard.Tool {
 	}
 }
 
-// Tools is Tool for a list.
+// Tools converts a list of tools.
 func Tools(list []*mcp.Tool) []guard.Tool {
 	out := make([]guard.Tool, 0, len(list))
 	for _, t := range list {
@@ -32,7 +31,7 @@ func Tools(list []*mcp.Tool) []guard.Tool {
 	return out
 }
 
-// document writes a schema: as it came, or with sorted keys where it was decoded already.
+// document encodes a schema: as it was received, or with sorted keys if it was already decoded.
 func document(schema any) json.RawMessage {
 	switch s := schema.(type) {
 	case nil:
@@ -47,8 +46,8 @@ func document(schema any) json.RawMessage {
 	return raw
 }
 
-// Annotations are a server's words on what a tool does. The protocol's library does not tell a hint that is false from
-// one that is absent for readOnlyHint and idempotentHint: a server that annotates a tool at all is taken to say both.
+// Annotations converts a server's statements about a tool. For readOnlyHint and idempotentHint, the protocol library
+// does not distinguish false from absent; a server that annotates a tool at all is taken to state both.
 func Annotations(a *mcp.ToolAnnotations) guard.Annotations {
 	if a == nil {
 		return guard.Annotations{}
@@ -61,11 +60,11 @@ func Annotations(a *mcp.ToolAnnotations) guard.Annotations {
 	return out
 }
 
-// maxResultKey is where a tool's _meta asks for longer results.
+// maxResultKey is the key in a tool's _meta that asks for longer results.
 const maxResultKey = "zeph/maxResultSizeChars"
 
-// MaxResultChars is the size of results in characters that a _meta (of a tool or of a result) asks for; 0 = it asks for
-// none.
+// MaxResultChars returns the length of results, in characters, that a _meta of a tool or result asks for; 0 = not
+// given.
 func MaxResultChars(meta mcp.Meta) int {
 	switch n := meta[maxResultKey].(type) {
 	case float64:

@@ -6,31 +6,31 @@ import (
 	"strings"
 )
 
-// Server is what the operator says of one server, as far as the choice of its tools depends on it.
+// Server is the part of a server's configuration that decides which of its tools are admitted.
 type Server struct {
 	ID             string
 	Trust          Trust
-	Allow          *[]string // tool_allowlist: nil = not set; names as sanitised
+	Allow          *[]string // tool_allowlist, with sanitised names; nil = not set
 	Expected       []string  // expected_tools; empty = anything
 	MaxDescription int       // bytes; 0 = DefaultMaxDescription
 }
 
-// Drop is a tool that was not admitted, and why, in one sentence without a full stop.
+// Drop is a tool that was not admitted, and the reason: one sentence without a full stop.
 type Drop struct {
 	Tool, Reason string
 }
 
-// Admitted is what of a server's tools may be offered to a model.
+// Admitted is the result of Admit: the tools that a model may be offered.
 type Admitted struct {
 	Tools    []Tool    // in the server's order
-	Findings []Finding // also of tools that were dropped
+	Findings []Finding // including those about dropped tools
 	Dropped  []Drop
 	Warnings []string // for the log and for "mcp test", one sentence each
 }
 
-// Admit chooses among the tools that a server offers, in this order: the first 100, sanitised (always), without those
-// that need tasks, and without those that hide instructions where they cannot be taken out (servers that are not
-// trusted), expected, listed.
+// Admit selects from the tools that a server offers, in this order: the first 100; sanitised, always; without those
+// that need tasks; for servers that are not trusted, without those with instructions in places that cannot be changed;
+// those in expected_tools; those in tool_allowlist.
 func (s Server) Admit(offered []Tool) Admitted {
 	var a Admitted
 	if len(offered) > MaxTools {
@@ -58,7 +58,7 @@ func (a *Admitted) warn(format string, args ...any) {
 	a.Warnings = append(a.Warnings, fmt.Sprintf(format, args...))
 }
 
-// keep drops the tools for which reason says something.
+// keep drops the tools for which reason returns a text.
 func (a *Admitted) keep(reason func(t Tool) string) {
 	kept := a.Tools[:0]
 	for _, t := range a.Tools {
@@ -71,8 +71,8 @@ func (a *Admitted) keep(reason func(t Tool) string) {
 	a.Tools = kept
 }
 
-// withhold drops tools with instructions in names of parameters, which a valid call has to repeat, so that they cannot
-// be replaced.
+// withhold drops tools with instructions in the names of parameters. A valid call has to repeat those names, so they
+// cannot be replaced.
 func (s Server) withhold(a *Admitted) {
 	bad := map[string]string{}
 	for _, f := range a.Findings {
@@ -100,8 +100,8 @@ func (s Server) withhold(a *Admitted) {
 	})
 }
 
-// attest compares with expected_tools: a trusted server's other tools are kept with a warning, those of the rest are
-// dropped. Fewer tools are fine.
+// attest compares the tools with expected_tools. Other tools are kept with a warning for a trusted server, and dropped
+// for the rest. Missing tools are fine.
 func (s Server) attest(a *Admitted) {
 	if len(s.Expected) == 0 {
 		return
@@ -122,7 +122,7 @@ func (s Server) attest(a *Admitted) {
 	})
 }
 
-// list applies tool_allowlist by the level of trust. all are the names that the server has.
+// list applies tool_allowlist according to the trust level. all are the names of the server's tools.
 func (s Server) list(a *Admitted, all []string) {
 	switch {
 	case s.Trust == Trusted:

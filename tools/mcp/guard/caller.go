@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// callerMark is what a header or a variable may hold for the id of the person a connection belongs to.
+// callerMark is the placeholder in a header or variable for the id of the person to whom a connection belongs.
 const callerMark = "${caller}"
 
-// UsesCaller says whether one of the values holds ${caller}: such a server needs a connection per session or caller.
+// UsesCaller reports whether a value contains ${caller}. Such a server needs one connection per session or caller.
 func UsesCaller(values map[string]string) bool {
 	for _, v := range values {
 		if strings.Contains(v, callerMark) {
@@ -19,9 +19,9 @@ func UsesCaller(values map[string]string) bool {
 	return false
 }
 
-// Interpolate puts the caller's id ("telegram:42") in the place of ${caller} in the values of headers or of an
-// environment; the given map is left alone. It is an error where there is no caller, where its id could not stand in a
-// header, and where a name holds the mark. Nothing else is interpolated.
+// Interpolate replaces ${caller} in the values of headers or of an environment by the caller's id ("telegram:42"). It
+// returns a new map. It fails when there is no caller, when the id is not valid in a header, and when a name contains
+// ${caller}. Nothing else is interpolated.
 func Interpolate(values map[string]string, caller string) (map[string]string, error) {
 	names := make([]string, 0, len(values))
 	for name := range values {
@@ -60,7 +60,7 @@ func checkCaller(name, caller string) error {
 	return nil
 }
 
-// RefuseCaller is the error of a command line that holds ${caller}: what a person writes must never become part of a
+// RefuseCaller returns an error if a command line contains ${caller}: an id from outside must never become part of a
 // command.
 func RefuseCaller(command string, args []string) error {
 	if strings.Contains(command, callerMark) {

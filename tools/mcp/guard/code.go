@@ -7,10 +7,10 @@ import (
 	"github.com/zephbot/zephbot/tools"
 )
 
-// Code is what kind of failure a call of a server's tool had (seed 001, structured error codes).
+// Code classifies why a call of a server's tool failed (seed 001, structured error codes).
 type Code string
 
-// The seven codes.
+// Codes.
 const (
 	Transient     Code = "transient"
 	RateLimited   Code = "rate_limited"
@@ -21,10 +21,10 @@ const (
 	PolicyBlocked Code = "policy_blocked"
 )
 
-// Retryable says whether the same call may succeed later.
+// Retryable reports whether the same call may succeed later.
 func (c Code) Retryable() bool { return c == Transient || c == RateLimited || c == ServerError }
 
-// Category is the code in the taxonomy of all tools.
+// Category returns the category of tools.Error that the code belongs to.
 func (c Code) Category() tools.Category {
 	switch c {
 	case Transient:
@@ -44,20 +44,20 @@ func (c Code) Category() tools.Category {
 	}
 }
 
-// suggestions say what to do where the category's own words do not fit.
+// suggestions replace the suggestion of the category for some codes.
 var suggestions = map[Code]string{
 	AuthFailure: "The server did not accept our credentials. Tell the user that an admin has to sign in again; do not repeat the call.",
 	Transient:   "The server did not answer as it should. It may work later.",
 }
 
-// Error is a failed call of a server's tool. errors.As finds a *tools.Error in it. Message is written for the model; no
-// secrets.
+// Error is a failed call of a server's tool. errors.As finds a *tools.Error in it. Message is written for the model and
+// contains no secrets.
 type Error struct {
 	Code       Code   // "" = the call was cancelled
 	Server     string // id
-	Tool       string // its own name, without the server
+	Tool       string // the tool's own name, without the server
 	Message    string
-	Suggestion string // "" = the code's or the category's own
+	Suggestion string // "" = the one of the code or category
 	Err        error  // the cause, for the log; may be nil
 }
 
@@ -79,7 +79,7 @@ func (e *Error) Error() string {
 	return text
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
 // As implements the interface of errors.As for *tools.Error.
@@ -91,8 +91,8 @@ func (e *Error) As(target any) bool {
 	return ok
 }
 
-// Category is the place of the failure in the taxonomy: by code, finer where the cause says more (a call that took too
-// long, one that was cancelled).
+// Category returns the category of the failure: that of the code, or a more precise one if the cause is a timeout or a
+// cancellation.
 func (e *Error) Category() tools.Category {
 	switch {
 	case e.Code == "":
@@ -104,7 +104,7 @@ func (e *Error) Category() tools.Category {
 	}
 }
 
-// ToolError is the failure as the chain knows it.
+// ToolError returns the failure as a *tools.Error, for the chain.
 func (e *Error) ToolError() *tools.Error {
 	c := e.Category()
 	suggestion := e.Suggestion
@@ -118,7 +118,7 @@ func (e *Error) ToolError() *tools.Error {
 	}
 }
 
-// Mark writes server and code into the trail of a call, for log and audit.
+// Mark records server and code in the trail of a call, for log and audit.
 func (e *Error) Mark(trail *tools.Trail) {
 	if trail == nil {
 		return
@@ -126,9 +126,9 @@ func (e *Error) Mark(trail *tools.Trail) {
 	trail.MCPServer, trail.MCPErrorCode = e.Server, string(e.Code)
 }
 
-// AsError makes an *Error of what a connection returned: what is one already is kept, with server and tool filled in.
-// An error of the network or of time is transient; anything else is a server_error. Errors with a code of their own:
-// use CodeOfRPC and CodeOfStatus first.
+// AsError converts the error of a connection to an *Error. An existing *Error is kept, with server and tool filled in.
+// Network errors and timeouts are transient; anything else is a server_error. For errors with a code of their own, use
+// CodeOfRPC and CodeOfStatus first.
 func AsError(err error, server, tool string) *Error {
 	if e, ok := errors.AsType[*Error](err); ok && e != nil {
 		own := *e
@@ -155,7 +155,7 @@ func AsError(err error, server, tool string) *Error {
 	return e
 }
 
-// CodeOfStatus is the code of an HTTP status above 399.
+// CodeOfStatus returns the code for an HTTP status of 400 or more.
 func CodeOfStatus(status int) Code {
 	switch status {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusProxyAuthRequired:
@@ -174,18 +174,18 @@ func CodeOfStatus(status int) Code {
 	return InvalidInput
 }
 
-// CodeOfRPC is the code of a JSON-RPC error (JSON-RPC 2.0; MCP 2025-11-25 and 2026-07-28).
+// CodeOfRPC returns the code for a JSON-RPC error (JSON-RPC 2.0; MCP 2025-11-25 and 2026-07-28).
 func CodeOfRPC(code int64) Code {
 	switch code {
 	case -32601, -32002: // no such method; no such resource
 		return NotFound
 	case -32602: // invalid parameters
 		return InvalidInput
-	case -32001: // request timed out, as the reference implementations say it
+	case -32001: // request timed out, as the reference implementations report it
 		return Transient
-	case -32042: // the person has to visit a URL first, to sign in
+	case -32042: // the person has to open a URL first, to sign in
 		return AuthFailure
-	case -32021: // it wants a capability that we do not give
+	case -32021: // the server needs a capability that we do not offer
 		return PolicyBlocked
 	default:
 		return ServerError

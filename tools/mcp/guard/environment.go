@@ -10,8 +10,8 @@ import (
 	"github.com/zephbot/zephbot/policy/redact"
 )
 
-// loaders are variables that make a program load foreign code (seed 001's list, and what debugs our own library).
-// Matching is exact.
+// loaders are variables that make a program load foreign code: the list of seed 001, and the debugging variables of our
+// own library. They match exactly.
 var loaders = []string{
 	"LD_PRELOAD", "LD_LIBRARY_PATH", "LD_AUDIT", "LD_PROFILE",
 	"DYLD_INSERT_LIBRARIES", "DYLD_LIBRARY_PATH", "DYLD_FRAMEWORK_PATH", "DYLD_FALLBACK_LIBRARY_PATH",
@@ -21,27 +21,27 @@ var loaders = []string{
 	"MCPGODEBUG",
 }
 
-// secrets are variables that hold credentials and sound like nothing; names that sound like one go by credential. Our
-// own ZEPH_* go by prefix.
+// secrets are variables that hold credentials although their names do not suggest it. Suggestive names are found by
+// redact.NamesSecret, and our own by the prefix ZEPH_.
 var secrets = []string{
 	"AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AZURE_CLIENT_SECRET", "GCP_SERVICE_ACCOUNT_KEY",
 	"GOOGLE_APPLICATION_CREDENTIALS", "DATABASE_URL", "REDIS_URL", "GITHUB_TOKEN", "GITLAB_TOKEN", "NPM_TOKEN",
 	"CARGO_REGISTRY_TOKEN", "DOCKER_PASSWORD", "VAULT_TOKEN", "SSH_AUTH_SOCK",
 }
 
-// base are the variables that an isolated server inherits.
+// base lists the variables that an isolated server inherits.
 var base = []string{
 	"PATH", "HOME", "USER", "LANG", "LC_ALL", "TERM", "SHELL", "TMPDIR", "XDG_RUNTIME_DIR",
 	"XDG_CONFIG_HOME",
 }
 
-// functions is how bash hands functions to its children.
+// functions is the prefix with which bash exports functions to its children.
 const functions = "BASH_FUNC_"
 
-// Environment makes the environment of a server's process. From the inherited one, variables that load code, our own
-// ZEPH_* and credentials are taken out; isolated leaves ten base names only. The configured one is laid over it: it may
-// carry a credential on purpose, but a variable that loads code is an error. The result is sorted by name and is never
-// nil, so that an empty one is not taken for "inherit everything" by os/exec.
+// Environment returns the environment of a server's process. It removes from the inherited variables those that load
+// code, our own ZEPH_* and credentials; with isolated, it keeps only ten base names. The configured variables are added
+// last: they may hold a credential on purpose, but one that loads code is an error. The result is sorted by name. It is
+// never nil, because os/exec takes nil for "inherit everything".
 func Environment(inherited []string, configured map[string]string, isolated bool) ([]string, error) {
 	if err := checkConfigured(configured); err != nil {
 		return nil, err
@@ -66,8 +66,8 @@ func Environment(inherited []string, configured map[string]string, isolated bool
 	return list, nil
 }
 
-// Withheld lists the names of inherited variables that a server does not get because of what they are called or hold,
-// in order. Values are never shown.
+// Withheld returns the sorted names of inherited variables that a server does not get because of their name or value.
+// It never returns values.
 func Withheld(inherited []string) []string {
 	names := []string{}
 	for _, kv := range inherited {
@@ -79,13 +79,14 @@ func Withheld(inherited []string) []string {
 	return slices.Compact(names)
 }
 
-// checkConfigured refuses what would load code or cannot be a variable. Values are never shown: they may be secret.
+// checkConfigured returns an error for variables that load code or are not valid. Errors never contain values, which
+// may be secret.
 func checkConfigured(configured map[string]string) error {
 	names := make([]string, 0, len(configured))
 	for name := range configured {
 		names = append(names, name)
 	}
-	sort.Strings(names) // so that of two errors it is always the same one
+	sort.Strings(names) // so that the same error is reported every time
 	for _, name := range names {
 		switch {
 		case name == "" || strings.ContainsAny(name, "=\x00"):
@@ -104,7 +105,7 @@ func loads(name string) bool {
 	return slices.Contains(loaders, name) || strings.HasPrefix(name, functions)
 }
 
-// stripped says whether an inherited variable stays away from servers.
+// stripped reports whether an inherited variable is withheld from servers.
 func stripped(name, value string) bool {
 	return loads(name) || strings.HasPrefix(name, "ZEPH_") || slices.Contains(secrets, name) ||
 		redact.NamesSecret(name) || redact.HoldsCredential(value)

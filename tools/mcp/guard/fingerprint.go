@@ -8,24 +8,24 @@ import (
 	"strconv"
 )
 
-// writePart writes a part with its length before it, so that no two lists of parts read the same.
+// writePart writes a part preceded by its length, so that different lists of parts never have the same hash.
 func writePart(w io.StringWriter, part string) {
 	_, _ = w.WriteString(strconv.Itoa(len(part)) + ":" + part) // hashes do not fail
 }
 
 // Fingerprint identifies a tool as a server offers it: BLAKE3 (64 hex digits) over server id, name, title, description,
-// both schemas and annotations. The order of the keys of a schema and white space in it do not matter.
+// both schemas and annotations. The order of keys and the white space in a schema do not matter.
 func Fingerprint(server string, t Tool) string {
 	name := t.Original
 	if name == "" {
 		name = t.Name
 	}
-	annotations, _ := json.Marshal(t.Annotations) // strings and booleans can always be written
+	annotations, _ := json.Marshal(t.Annotations) // strings and booleans can always be encoded
 	return digest("tool", server, name, t.Title, t.Description, canonical(t.Input), canonical(t.Output),
 		string(annotations))
 }
 
-// canonical writes a document with sorted keys and without white space; what is no JSON stays as it is.
+// canonical returns a document with sorted keys and without white space. Text that is not JSON is returned unchanged.
 func canonical(raw json.RawMessage) string {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
@@ -40,7 +40,7 @@ func canonical(raw json.RawMessage) string {
 	return string(b)
 }
 
-// Fingerprints are those of sanitised tools by name: what is stored, and what Drift compares.
+// Fingerprints returns the fingerprints of sanitised tools by name. This is what is stored, and what Drift compares.
 func Fingerprints(list []Tool) map[string]string {
 	prints := make(map[string]string, len(list))
 	for _, t := range list {
@@ -49,12 +49,12 @@ func Fingerprints(list []Tool) map[string]string {
 	return prints
 }
 
-// Drifted are the names of tools by what happened to them since they were stored, each sorted.
+// Drifted lists the names of tools that were added, changed or removed since they were stored, each list sorted.
 type Drifted struct {
 	Added, Changed, Gone []string
 }
 
-// Any says whether anything happened.
+// Any reports whether there is any difference.
 func (d Drifted) Any() bool { return len(d.Added)+len(d.Changed)+len(d.Gone) > 0 }
 
 // Drift compares the fingerprints of a server's tools. Changed tools of servers that are not trusted are withdrawn

@@ -1,6 +1,6 @@
-// Package guard decides what of an MCP server may come in: which program may be started and with which environment,
-// which tools are offered, what of their texts a model may read, how often they may be called, and what a failure
-// means. It is pure: no connection, no goroutine, no clock of its own.
+// Package guard decides what an MCP server is allowed: which program may be started and with which environment, which
+// tools are offered, which of their texts a model may read, how often they may be called, and what a failure means. It
+// is pure: it has no connections, no goroutines and no clock.
 package guard
 
 import (
@@ -12,17 +12,17 @@ import (
 	"github.com/zephbot/zephbot/tools"
 )
 
-// Trust is how far a server is believed (seed 001). The zero value is no level: use ParseTrust.
+// Trust says how far a server is trusted (seed 001). The zero value is not a valid level: use ParseTrust.
 type Trust string
 
-// The levels, from the most to the least trusted.
+// Levels of trust, from the highest to the lowest.
 const (
 	Trusted   Trust = "trusted"
 	Untrusted Trust = "untrusted" // the default
 	Sandboxed Trust = "sandboxed"
 )
 
-// ParseTrust reads a level; "" is Untrusted.
+// ParseTrust parses a level; "" is Untrusted.
 func ParseTrust(s string) (Trust, error) {
 	switch t := Trust(s); t {
 	case "":
@@ -34,7 +34,7 @@ func ParseTrust(s string) (Trust, error) {
 	}
 }
 
-// Stricter gives the more restricted of two levels. A level that is unknown counts as Sandboxed.
+// Stricter returns the more restricted of two levels. An unknown level counts as Sandboxed.
 func Stricter(a, b Trust) Trust {
 	if a.rank() >= b.rank() {
 		return a.known()
@@ -60,8 +60,8 @@ func (t Trust) known() Trust {
 	return t
 }
 
-// Command says whether a program may be started as a server: a bare name that stands in the list, letter by letter. The
-// list comes from mcp.allowed_commands; an empty list permits nothing.
+// Command returns an error unless a program may be started as a server: its bare name must be in the list exactly. The
+// list is mcp.allowed_commands; an empty list permits nothing.
 func Command(name string, allowed []string) error {
 	permitted := "nothing is permitted: mcp.allowed_commands is empty"
 	if len(allowed) > 0 {
@@ -79,10 +79,10 @@ func Command(name string, allowed []string) error {
 	return nil
 }
 
-// shown is a foreign word for an error: quoted, bounded.
+// shown returns a foreign word for an error: quoted and shortened.
 func shown(s string) string { return fmt.Sprintf("%q", cut(s, 80)) }
 
-// Annotations are a server's own words on what a tool does. Nil means that it says nothing.
+// Annotations are a server's own statements about a tool. Nil means that the server states nothing.
 type Annotations struct {
 	Title       string `json:"title,omitempty"`
 	ReadOnly    *bool  `json:"read_only,omitempty"`
@@ -91,11 +91,11 @@ type Annotations struct {
 	OpenWorld   *bool  `json:"open_world,omitempty"`
 }
 
-// Apply puts the annotations into a definition that has its name. Only a trusted server is believed that a tool reads
-// only, or that it destroys nothing; that it destroys is believed of anybody and against anything: of its hint, and of
-// a name such as delete_file. The protocol's default for a tool that is not read-only is that it may destroy, but only
-// a server that annotates a tool at all is taken by that. What anybody says of reading goes into Reads, on which a
-// person may act.
+// Apply copies the annotations into a definition, which must already have its name. Only a trusted server is believed
+// when it states that a tool only reads or destroys nothing. That a tool destroys is believed of any server, and a name
+// such as delete_file overrides the annotations. By the protocol's default, a tool that is not read-only may destroy;
+// this default is used only for servers that annotate the tool at all. A statement that a tool only reads goes into
+// Reads in any case, for a person to act on.
 func (a Annotations) Apply(def *tools.Definition, trust Trust) {
 	def.Trusted = trust == Trusted
 	readOnly := a.ReadOnly != nil && *a.ReadOnly
@@ -115,13 +115,13 @@ func (a Annotations) Apply(def *tools.Definition, trust Trust) {
 	}
 }
 
-// destroying are verbs that no tool has in its name that only reads.
+// destroying lists verbs that the name of a read-only tool does not contain.
 var destroying = []string{
 	"delete", "remove", "drop", "destroy", "erase", "purge", "wipe", "truncate", "kill",
 	"uninstall", "overwrite", "revoke", "terminate",
 }
 
-// namesDestruction says whether a tool's name begins or ends with such a verb: list_deleted does not.
+// namesDestruction reports whether a tool's name begins or ends with such a verb. list_deleted does not.
 func namesDestruction(qualified string) bool {
 	_, name, ok := strings.Cut(qualified, ":")
 	if !ok {
@@ -135,7 +135,7 @@ func namesDestruction(qualified string) bool {
 		slices.Contains(destroying, strings.ToLower(words[len(words)-1]))
 }
 
-// Note says the annotations in one sentence for the approval card; "" when the server says nothing.
+// Note returns the annotations as a sentence for the approval card; "" when the server states nothing.
 func (a Annotations) Note(trust Trust) string {
 	var says []string
 	add := func(hint *bool, yes, no string) {
@@ -165,13 +165,14 @@ func (a Annotations) Note(trust Trust) string {
 
 // Limits of names.
 const (
-	maxName     = 128 // of a tool: the protocol's guidance of 2025-11-25
+	maxName     = 128 // of a tool, as the protocol recommends (2025-11-25)
 	maxServerID = 128
 )
 
 var serverRule = regexp.MustCompile(`^[A-Za-z0-9_.-]+$`)
 
-// ServerID says whether an id may name a server: it becomes the part before the colon in the names of its tools.
+// ServerID returns an error unless an id is valid as the name of a server. It becomes the part before the colon in the
+// names of its tools.
 func ServerID(id string) error {
 	switch {
 	case id == "":
@@ -184,10 +185,10 @@ func ServerID(id string) error {
 	return nil
 }
 
-// Qualified is the name of a tool everywhere in the bot: "server:tool".
+// Qualified returns the name under which the whole bot knows a tool: "server:tool".
 func Qualified(server, tool string) string { return server + ":" + tool }
 
-// Split takes a qualified name apart; ok is false for a built-in's name.
+// Split splits a qualified name. ok is false for the name of a built-in tool.
 func Split(qualified string) (server, tool string, ok bool) {
 	server, tool, ok = strings.Cut(qualified, ":")
 	if !ok || server == "" || tool == "" {

@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// hintDepth is how far the notation of Hint goes into a schema.
+// hintDepth is the number of schema levels that Hint describes.
 const hintDepth = 6
 
-// Hint says in at most limit bytes what a structured result looks like, for a model whose API has no field for an
-// output schema. The schema itself when it fits without white space, else a short notation of its types ({"rows":
-// [{"id": integer}], "count"?: integer}), cut where need be. "" where there is nothing to say. The schema is one that
-// Sanitise has returned.
+// Hint describes a structured result in at most limit bytes, for models whose API has no field for an output schema. It
+// returns the schema itself if it fits without white space, or else a short notation of its types ({"rows": [{"id":
+// integer}], "count"?: integer}), cut if necessary. It returns "" when there is nothing to say. The schema must come
+// from Sanitise.
 func Hint(schema json.RawMessage, limit int) string {
 	const lead = "Structured result: "
 	room := limit - len(lead)
@@ -42,10 +42,10 @@ func Hint(schema json.RawMessage, limit int) string {
 	return lead + text
 }
 
-// scanHint is as long as a notation may get before it is cut.
+// scanHint is the maximum length of the notation before it is cut.
 const scanHint = maxSchema
 
-// shape writes a schema as a type.
+// shape returns the notation of a schema.
 func shape(v any, depth int) string {
 	s, ok := v.(map[string]any)
 	if !ok || depth == 0 {
@@ -125,7 +125,7 @@ func compactValue(v any) []byte {
 	return bytes.TrimSpace(b.Bytes())
 }
 
-// object writes properties, the required ones first, each group by name.
+// object returns the notation of properties: required ones first, each group by name.
 func object(s map[string]any, depth int) string {
 	props, _ := s["properties"].(map[string]any)
 	if len(props) == 0 {

@@ -6,18 +6,18 @@ import (
 	"time"
 )
 
-// window is the span over which calls are counted (seed 001: calls a minute, sliding).
+// window is the time over which calls are counted (seed 001: a sliding window of a minute).
 const window = time.Minute
 
-// Limiter bounds the calls of one server in any 60 seconds. Only permitted calls count. Safe for concurrent use; a nil
-// Limiter permits everything.
+// Limiter limits the calls of one server in any 60 seconds. Only permitted calls count. It is safe for concurrent use;
+// a nil Limiter permits everything.
 type Limiter struct {
 	max   int
 	mu    sync.Mutex
 	calls []time.Time // permitted within the window, oldest first
 }
 
-// NewLimiter makes a limiter of so many calls a minute; 0 or less = no limit (nil).
+// NewLimiter returns a limiter of perMinute calls; for 0 or less it returns nil, which is no limit.
 func NewLimiter(perMinute int) *Limiter {
 	if perMinute <= 0 {
 		return nil
@@ -25,7 +25,7 @@ func NewLimiter(perMinute int) *Limiter {
 	return &Limiter{max: perMinute}
 }
 
-// Allow counts a call at now and permits it, or says how long to wait until one would be permitted (above 0, at most a
+// Allow counts and permits a call at now, or returns how long to wait until one would be permitted (above 0, at most a
 // minute).
 func (l *Limiter) Allow(now time.Time) (ok bool, retryAfter time.Duration) {
 	if l == nil {
@@ -35,7 +35,7 @@ func (l *Limiter) Allow(now time.Time) (ok bool, retryAfter time.Duration) {
 	defer l.mu.Unlock()
 	gone := 0
 	for i, t := range l.calls {
-		if t.After(now) { // the clock was set back: the call was made, at the latest now
+		if t.After(now) { // the clock was set back: assume that the call was made now
 			l.calls[i] = now
 		} else if now.Sub(t) >= window {
 			gone = i + 1
@@ -49,14 +49,14 @@ func (l *Limiter) Allow(now time.Time) (ok bool, retryAfter time.Duration) {
 	return true, 0
 }
 
-// Policy is what the operator says of the calls of one server ([mcp.servers.policy]). Names are a tool's own or
+// Policy is the operator's policy for the calls of one server ([mcp.servers.policy]). Names can be a tool's own or
 // qualified.
 type Policy struct {
 	Allowed *[]string // nil = all; empty = none
-	Denied  []string  // wins
+	Denied  []string  // takes precedence
 }
 
-// Check says whether a tool may be called; nil = yes. The error is policy_blocked.
+// Check returns nil if a tool may be called, or else a policy_blocked error.
 func (p Policy) Check(server, tool string) *Error {
 	named := func(list []string) bool {
 		return slices.Contains(list, tool) || slices.Contains(list, Qualified(server, tool))
@@ -76,8 +76,8 @@ func (p Policy) Check(server, tool string) *Error {
 	return nil
 }
 
-// Limited is the error of a call that the limiter refused: policy_blocked, because it is our own rule (rate_limited
-// comes from servers).
+// Limited returns the error of a call that the limiter refused. Its code is policy_blocked because the rule is ours;
+// rate_limited comes from servers.
 func Limited(server, tool string, retryAfter time.Duration) *Error {
 	wait := (max(retryAfter, time.Nanosecond) + time.Second - 1).Truncate(time.Second).String() // rounded up
 	return &Error{

@@ -9,13 +9,13 @@ import (
 	"github.com/zeebo/blake3"
 )
 
-// unnamed is what a tool without a name is called.
+// unnamed is the name given to a tool without one.
 const unnamed = "_unnamed"
 
-// Names makes the names of one server's tools fit for "server:tool": each character outside A-Z a-z 0-9 _ . - / becomes
-// _, and what is longer than 128 bytes is cut. Where two different names would become one, the one that was right
-// already keeps it, or else the first in the order of the alphabet; the others get a hash of the original as their end.
-// So a name does not depend on the order in which the server lists its tools. names are different from each other.
+// Names converts the names of one server's tools for "server:tool": every character outside A-Z a-z 0-9 _ . - / becomes
+// _, and names are cut to 128 bytes. When two names would become equal, the one that was valid to begin with keeps the
+// result, or else the first alphabetically; the others end in a hash of the original. The result therefore does not
+// depend on the order in which the server lists its tools. The given names must be distinct.
 func Names(names []string) []string {
 	order := make([]int, len(names))
 	for i := range order {
@@ -67,11 +67,11 @@ func digest(parts ...string) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// minReferred is the shortest name that is looked for in descriptions: shorter ones are words of any text.
+// minReferred is the shortest name that is searched for in descriptions. Shorter names are common words.
 const minReferred = 4
 
-// references finds descriptions that name another tool of the same server: one tool may try to steer calls of another.
-// High when the tool was flagged.
+// references finds descriptions that mention another tool of the same server, because one tool may try to influence
+// calls of another. The severity is High when the tool was flagged.
 func references(list []Tool, findings []Finding) []Finding {
 	flagged := Flagged(findings)
 	var found []Finding
@@ -96,7 +96,7 @@ func references(list []Tool, findings []Finding) []Finding {
 	return found
 }
 
-// mentions says whether name stands in text as a word of its own; both are in lower case.
+// mentions reports whether text contains name as a word of its own. Both are in lower case.
 func mentions(text, name string) bool {
 	if len(name) < minReferred {
 		return false

@@ -14,24 +14,24 @@ import (
 // Limits of schemas.
 const (
 	maxSchema = 256 << 10 // bytes of one schema; a longer one is not shown
-	// bytes of all schemas of a server; further ones are not shown: looking at them must not cost us seconds
+	// bytes of all schemas of a server; further ones are not shown, so that checking them does not take seconds
 	maxSchemas = 1 << 20
-	maxString  = 512 // bytes of one text in it (seed 001)
-	maxDepth   = 10  // nesting that seed 001 looks into; deeper places are reported, and looked into all the same
+	maxString  = 512 // bytes of one text in a schema (seed 001)
+	maxDepth   = 10  // nesting up to which seed 001 checks; deeper levels are reported, and checked anyway
 	maxNested  = 200 // nesting of a schema that is shown at all
 )
 
-// what says how the value at a place of a schema is treated.
+// what says how the value at a place in a schema is treated.
 type what int
 
 const (
 	subschema what = iota // keywords; its strings are texts
-	named                 // names to schemas: properties, $defs
-	data                  // values that a call may have to repeat byte by byte: enum, const, default, examples
+	named                 // maps names to schemas: properties, $defs
+	data                  // values that a call may have to repeat exactly: enum, const, default, examples
 	exact                 // names, references, expressions: never changed
 )
 
-// keywords whose values are not schemas or texts (JSON Schema 2020-12, and older drafts).
+// keywords whose values are neither schemas nor texts (JSON Schema 2020-12, and older drafts).
 var keywords = map[string]what{
 	"properties": named, "patternProperties": named, "$defs": named, "definitions": named, "dependentSchemas": named,
 	"dependencies": named,
@@ -42,20 +42,19 @@ var keywords = map[string]what{
 	"$vocabulary": exact,
 }
 
-// mender walks a JSON document and replaces strings in it, so that every byte that is not part of such a string stays
-// what it was.
+// mender walks a JSON document and replaces strings in it. All other bytes stay exactly the same.
 type mender struct {
 	src    []byte
 	pos    int
 	out    bytes.Buffer
-	copied int // src up to here is in out
+	copied int // src up to here has been copied to out
 	path   []string
 	deep   bool
 	report func(f Finding)
 }
 
-// mendSchema sanitises the texts of a schema. Where there is nothing to mend the result is raw itself. ok is false when
-// raw is no JSON object, or is longer than limit or nested too deep.
+// mendSchema sanitises the texts of a schema. It returns raw itself if nothing has to change. ok is false when raw is
+// not a JSON object, is longer than limit or is nested too deeply.
 func mendSchema(raw json.RawMessage, limit int, report func(f Finding)) (clean json.RawMessage, ok bool) {
 	trimmed := bytes.TrimSpace(raw)
 	if len(raw) > min(limit, maxSchema) || len(trimmed) == 0 || trimmed[0] != '{' || !json.Valid(raw) ||
@@ -74,7 +73,7 @@ func mendSchema(raw json.RawMessage, limit int, report func(f Finding)) (clean j
 	return m.out.Bytes(), true
 }
 
-// nesting counts how deep a valid document goes.
+// nesting returns the depth of a valid document.
 func nesting(raw []byte) int {
 	depth, deepest, text := 0, 0, false
 	for i := 0; i < len(raw); i++ {
@@ -97,7 +96,7 @@ func nesting(raw []byte) int {
 func (m *mender) space() byte {
 	for m.pos < len(m.src) {
 		switch c := m.src[m.pos]; c {
-		case ' ', '\t', '\r', '\n', ',', ':': // the document is valid, so separators need no care
+		case ' ', '\t', '\r', '\n', ',', ':': // the document is valid, so separators can be skipped
 			m.pos++
 		default:
 			return c
@@ -142,7 +141,7 @@ func (m *mender) object(w what) {
 		case named:
 			inner = subschema
 		case subschema:
-			inner = keywords[key] // subschema for any other word
+			inner = keywords[key] // subschema for any other key
 		}
 		m.enter(key, inner)
 	}
@@ -158,7 +157,7 @@ func (m *mender) enter(step string, w what) {
 	m.path = m.path[:len(m.path)-1]
 }
 
-// token reads a string. whole is false when its bytes are no proper Unicode and have to be written anew.
+// token reads a string. whole is false when its bytes are not valid Unicode and have to be written again.
 func (m *mender) token() (s string, whole bool) {
 	start := m.pos
 	for m.pos++; m.src[m.pos] != '"'; m.pos++ {
@@ -167,13 +166,13 @@ func (m *mender) token() (s string, whole bool) {
 		}
 	}
 	m.pos++
-	if err := json.Unmarshal(m.src[start:m.pos], &s); err != nil { // cannot be: the document is valid
+	if err := json.Unmarshal(m.src[start:m.pos], &s); err != nil { // cannot happen: the document is valid
 		return "", false
 	}
 	return s, utf8.Valid(m.src[start:m.pos]) && !loneSurrogate(m.src[start:m.pos], s)
 }
 
-// loneSurrogate says whether half of a pair stands in the token: other readers of JSON refuse it.
+// loneSurrogate reports whether the token contains half of a surrogate pair, which other JSON parsers reject.
 func loneSurrogate(token []byte, s string) bool {
 	return strings.ContainsRune(s, utf8.RuneError) && bytes.Contains(bytes.ToLower(token), []byte(`\ud`))
 }
@@ -184,16 +183,16 @@ func (m *mender) replace(start, end int, by string) {
 	m.copied = end
 }
 
-// quote writes a JSON string without escaping for HTML.
+// quote encodes a JSON string without escaping for HTML.
 func quote(s string) []byte {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	_ = e.Encode(s) // a string can always be written
+	_ = e.Encode(s) // a string can always be encoded
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
-// text looks at the string at pos.
+// text handles the string at pos.
 func (m *mender) text(w what) {
 	start := m.pos
 	s, whole := m.token()
@@ -226,7 +225,7 @@ func (m *mender) found(s string, rules []string) {
 	}
 }
 
-// key looks at a name. It stays what it is, for a call has to repeat it; prose in it is reported as kept.
+// key handles a name. It is not changed, because a call has to repeat it; instructions in it are reported as kept.
 func (m *mender) key(name string) {
 	m.path = append(m.path, name)
 	m.exact(name)
@@ -243,9 +242,9 @@ func (m *mender) exact(s string) {
 	}
 }
 
-// instructs lists the rules that a name or a value matches. A single word, or a few of them put together as names are,
-// instructs nobody (a property called "dan", a tool called "show_system_prompt"); more of them are a sentence, whatever
-// stands between them.
+// instructs returns the rules that a name or a value matches. A single word, or a few of them joined as names are, does
+// not count as an instruction (a property called "dan", a tool called "show_system_prompt"). More words count as a
+// sentence, whatever separates them.
 func instructs(s string) []string {
 	text := s
 	if identifier(s) {
@@ -264,10 +263,10 @@ func instructs(s string) []string {
 	return names
 }
 
-// minSentence is from how many words on a name is read as a sentence.
+// minSentence is the number of words from which a name is read as a sentence.
 const minSentence = 4
 
-// wordsOf takes a name apart: read_file, read-file, readFile.
+// wordsOf splits a name: read_file, read-file, readFile.
 func wordsOf(name string) []string {
 	var b strings.Builder
 	var last rune
@@ -291,8 +290,8 @@ func identifier(s string) bool {
 	})
 }
 
-// mendData sanitises a value that a call may have to repeat: it is not cut, and characters are dropped from it only
-// where they hide text.
+// mendData sanitises a value that a call may have to repeat. It is not cut, and characters are dropped only where they
+// hide text.
 func mendData(s string) (clean string, rules []string) {
 	if rules := instructs(s); len(rules) > 0 {
 		if identifier(s) {
@@ -309,21 +308,20 @@ func mendData(s string) (clean string, rules []string) {
 	return s, nil
 }
 
-// hidden says whether characters stand in s that nobody sees and that no script or emoji needs: text may be written in
-// them.
+// hidden reports whether s contains invisible characters that no script or emoji needs. They can encode hidden text.
 func hidden(s string) bool {
 	return strings.ContainsFunc(s, func(r rune) bool {
 		switch {
-		case r < 0x20 || r == 0x7F: // controls: a model sees them escaped
+		case r < 0x20 || r == 0x7F: // control characters: a model sees them escaped
 			return false
-		case r == 0x200C || r == 0x200D || r >= 0xFE00 && r <= 0xFE0F: // joiners and variants, as in emoji
+		case r == 0x200C || r == 0x200D || r >= 0xFE00 && r <= 0xFE0F: // joiners and variation selectors, as in emoji
 			return false
 		}
 		return scan.Strip(string(r)) == ""
 	})
 }
 
-// at is the place as a JSON pointer (RFC 6901).
+// at returns the current place as a JSON pointer (RFC 6901).
 func (m *mender) at() string {
 	var b strings.Builder
 	for _, p := range m.path {

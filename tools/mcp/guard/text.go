@@ -8,14 +8,14 @@ import (
 	"github.com/zephbot/zephbot/policy/scan"
 )
 
-// rounds bounds how often a text is looked at again: what a match leaves behind may be one with its new neighbours.
+// rounds limits how often a text is scanned again: removing a match can create a new one.
 const rounds = 8
 
-// maxLooked bounds how much of a text is looked at, in bytes, where little of it will be shown: a server must not cost
-// us seconds by long texts.
+// maxLooked limits, in bytes, how much is scanned of a text of which little will be shown. Without it, a server could
+// cost us seconds with long texts.
 const maxLooked = 16 << 10
 
-// cut shortens s to at most limit bytes, at the border of a character.
+// cut shortens s to at most limit bytes, at the end of a character.
 func cut(s string, limit int) string {
 	if len(s) <= limit {
 		return s
@@ -27,9 +27,9 @@ func cut(s string, limit int) string {
 	return s[:limit]
 }
 
-// Text makes a server's text fit for a model: matches of the patterns become [sanitized], invisible characters and
-// controls but tab and newline go, and what is longer than limit bytes is cut. rules are the patterns that matched,
-// each once. Text of its own result is the same.
+// Text makes a server's text safe for a model: it replaces matches of the patterns by [sanitized], drops invisible and
+// control characters except tab and newline, and cuts the text at limit bytes. rules are the patterns that matched,
+// each once. Text is idempotent.
 func Text(text string, limit int) (clean string, rules []string) { return mend(text, limit, "") }
 
 // Line is Text on one line: for names, titles, log lines.
@@ -38,7 +38,7 @@ func Line(text string, limit int) string {
 	return strings.TrimRight(strings.Join(strings.Fields(clean), " "), " ")
 }
 
-// mend is Text; tail stands at the end of what was cut.
+// mend implements Text. tail marks the end of a text that was cut.
 func mend(text string, limit int, tail string) (clean string, rules []string) {
 	text = strings.ToValidUTF8(cut(text, max(4*limit, maxLooked)), "\uFFFD")
 	for range rounds {
@@ -60,7 +60,7 @@ func mend(text string, limit int, tail string) (clean string, rules []string) {
 		}
 		text = stripped
 	}
-	if len(scan.Find(text)) > 0 { // it was made to match again and again
+	if len(scan.Find(text)) > 0 { // it was constructed to match again and again
 		return cut(scan.Sanitized, limit), rules
 	}
 	return text, rules

@@ -9,9 +9,9 @@ import (
 	"github.com/zephbot/zephbot/tools/schema"
 )
 
-// Limits of what one server offers.
+// Limits for what one server offers.
 const (
-	MaxTools              = 100  // tools of one server; more are cut off
+	MaxTools              = 100  // tools of one server; further ones are dropped
 	DefaultMaxDescription = 2048 // bytes
 	DefaultMaxInstruction = 2048 // bytes
 	maxTitle              = 128  // bytes
@@ -19,8 +19,8 @@ const (
 
 // Tool is one tool of a server.
 type Tool struct {
-	Name        string          // as offered; after Sanitise what the bot calls it
-	Original    string          // what a call has to name to the server; set by Sanitise
+	Name        string          // as offered; after Sanitise, the name in the bot
+	Original    string          // the name to use in a call to the server; set by Sanitise
 	Title       string          // for people
 	Description string          // for the model
 	Input       json.RawMessage // schema of the arguments
@@ -30,7 +30,7 @@ type Tool struct {
 	Fingerprint string // of the tool as it was offered; set by Sanitise
 }
 
-// Display is the tool's name for people: the title, the title among the annotations, or the name.
+// Display returns the tool's name for people: the title, the title among the annotations, or the name.
 func (t Tool) Display() string {
 	switch {
 	case t.Title != "":
@@ -44,44 +44,44 @@ func (t Tool) Display() string {
 // Severity of a finding.
 type Severity int
 
-// The severities. Only Warning and High are about text that tries to instruct a model.
+// Severities. Only Warning and High are about text that tries to instruct a model.
 const (
 	Info Severity = iota
 	Warning
 	High
 )
 
-// Rules of findings besides the patterns of policy/scan.
+// Rules of findings, besides the patterns of policy/scan.
 const (
 	RuleHidden  = "hidden_characters" // invisible characters in a name or a value
 	RuleTooLong = "too_long"          // a text was cut
 	RuleTooDeep = "too_deep"          // a schema is nested deeper than ten levels
-	// no JSON object, too large, or not for an object: replaced by one that admits any object
+	// not a JSON object, too large, or not for an object: replaced by a schema that accepts any object
 	RuleSchema = "invalid_schema"
-	// too large once its references are followed: replaced by one that admits any object
+	// too large once its references are followed: replaced by a schema that accepts any object
 	RuleCostly    = "too_costly"
-	RulePattern   = "pattern"          // a regular expression that we cannot check; the server has to
+	RulePattern   = "pattern"          // a regular expression that only the server can check
 	RuleRemoteRef = "remote_reference" // a $ref to another document; it is never followed
 	RuleReference = "cross_reference"  // a description names another tool of the server
-	RuleName      = "renamed"          // the name had characters that names may not have, or met another one
+	RuleName      = "renamed"          // the name contained invalid characters, or collided with another
 	RuleDuplicate = "duplicate"        // the same name twice: the second is left out
 )
 
-// Finding is one thing that was noticed about a tool or about a server's instructions.
+// Finding is something noticed about a tool or about a server's instructions.
 type Finding struct {
 	Tool     string // sanitised name; "" = the server's instructions
 	Field    string // "name", "title", "description", "input/properties/url/description", "output/…", "instructions"
 	Rule     string // of policy/scan, or one of the Rule constants
 	Severity Severity
-	Other    string // the tool that is referred to, or the name before a change
+	Other    string // the tool that is mentioned, or the name before a change
 	Preview  string // at most 64 bytes of the text, quoted, for the log
-	Kept     bool   // the text still stands: a call has to repeat it
+	Kept     bool   // the text was kept, because a call has to repeat it
 }
 
-// Injection says whether the finding is text that tries to instruct a model.
+// Injection reports whether the finding is about text that tries to instruct a model.
 func (f Finding) Injection() bool { return f.Severity >= Warning && f.Rule != RuleReference }
 
-// preview is the beginning of a foreign text for a log: quoted, in ASCII.
+// preview returns the beginning of a foreign text for a log: quoted, in ASCII.
 func preview(s string) string {
 	quoted := fmt.Sprintf("%+q", cut(s, 64))
 	return cut(quoted, 64)
@@ -98,7 +98,7 @@ func Injections(findings []Finding) int {
 	return len(places)
 }
 
-// Flagged lists the tools with such a place, sorted.
+// Flagged returns the tools with such a place, sorted.
 func Flagged(findings []Finding) []string {
 	var names []string
 	for _, f := range findings {
@@ -110,8 +110,8 @@ func Flagged(findings []Finding) []string {
 	return names
 }
 
-// Penalties counts what one registration costs a server's trust score: at most three for injections and three for cross
-// references of flagged tools.
+// Penalties returns how many points one registration costs in a server's trust score: at most three for injections and
+// three for cross references of flagged tools.
 func Penalties(findings []Finding) int {
 	refs := 0
 	for _, f := range findings {
@@ -122,9 +122,9 @@ func Penalties(findings []Finding) int {
 	return min(Injections(findings), 3) + min(refs, 3)
 }
 
-// Sanitise makes the tools of a server fit for a model. The order is kept; a second tool of the same name is left out.
-// It is always applied, to trusted servers too, and no tool is left out for what its texts say. maxDescription is in
-// bytes, 0 = DefaultMaxDescription.
+// Sanitise makes the tools of a server safe for a model, in the same order. It leaves out a second tool of the same
+// name. It applies to trusted servers too, and never leaves out a tool because of its texts. maxDescription is in
+// bytes; 0 = DefaultMaxDescription.
 func Sanitise(server string, offered []Tool, maxDescription int) ([]Tool, []Finding) {
 	if maxDescription <= 0 {
 		maxDescription = DefaultMaxDescription
@@ -169,7 +169,7 @@ func Sanitise(server string, offered []Tool, maxDescription int) ([]Tool, []Find
 	return unique, append(findings, references(unique, findings)...)
 }
 
-// sanitiseTexts mends the texts of one tool in place.
+// sanitiseTexts sanitises the texts of one tool in place.
 func sanitiseTexts(t *Tool, maxDescription int, report func(Finding)) {
 	field := func(name, text string, limit int) string {
 		clean, rules := Text(text, limit)
@@ -190,7 +190,7 @@ func sanitiseTexts(t *Tool, maxDescription int, report func(Finding)) {
 	t.Description = field("description", t.Description, maxDescription)
 }
 
-// sanitiseSchemas mends the schemas of one tool in place; limit is how many bytes one may have.
+// sanitiseSchemas sanitises the schemas of one tool in place. limit is the maximum length of one, in bytes.
 func sanitiseSchemas(t *Tool, limit int, report func(Finding)) {
 	under := func(part string) func(Finding) {
 		return func(f Finding) {
@@ -220,10 +220,10 @@ func sanitiseSchemas(t *Tool, limit int, report func(Finding)) {
 	t.Output = clean
 }
 
-// anyObject is the schema of a tool whose own cannot be used: its server checks the arguments.
+// anyObject is the schema of a tool whose own schema cannot be used. Its server checks the arguments.
 const anyObject = `{"type":"object"}`
 
-// affordable says whether a schema may be shown and checked: one of a few kilobytes can stand for one that takes years.
+// affordable reports whether a schema may be shown and checked. A schema of a few kilobytes can take years to check.
 func affordable(raw json.RawMessage, report func(Finding)) bool {
 	size, problem := schema.Measure(raw)
 	if problem != "" {
@@ -236,10 +236,10 @@ func affordable(raw json.RawMessage, report func(Finding)) bool {
 	return true
 }
 
-// maxBadPatterns bounds the findings of one schema.
+// maxBadPatterns limits the findings of one schema.
 const maxBadPatterns = 5
 
-// forObject says whether a schema is one for objects, as arguments are.
+// forObject reports whether a schema describes objects, as arguments are.
 func forObject(raw json.RawMessage) bool {
 	var s struct {
 		Type any `json:"type"`
@@ -258,8 +258,8 @@ func forObject(raw json.RawMessage) bool {
 	return false
 }
 
-// Instructions makes a server's instructions fit for the system prompt: as Text, and what was cut ends with "...".
-// limit is in bytes, 0 = DefaultMaxInstruction.
+// Instructions makes a server's instructions safe for the system prompt. It does what Text does and ends a cut text
+// with "...". limit is in bytes; 0 = DefaultMaxInstruction.
 func Instructions(text string, limit int) (string, []Finding) {
 	if limit <= 0 {
 		limit = DefaultMaxInstruction

@@ -12,7 +12,7 @@ import (
 	"sync"
 )
 
-// raw says whether a behaviour breaks the rules on the wire, so that no library serves it.
+// raw reports whether a behaviour violates the protocol on the wire and therefore cannot use the library.
 func (o Options) raw() bool {
 	switch o.Behaviour {
 	case HangInitialize, HangList, HangCall, Deaf, Flood, FloodLog, DieInCall, Giant, GiantEvent, GiantStream, Junk,
@@ -37,7 +37,7 @@ type message struct {
 	} `json:"params"`
 }
 
-// frames talks to a client without a library.
+// frames talks to a client without the library.
 type frames struct {
 	o    Options
 	mu   sync.Mutex
@@ -56,7 +56,7 @@ func (f *frames) write(text string) error {
 	return err
 }
 
-// serve reads until the client is gone. A flood that goes on then fails at the closed pipe.
+// serve reads until the client is gone. A flood that is still running then fails at the closed pipe.
 func (f *frames) serve(in io.Reader) error {
 	defer f.wg.Wait()
 	r := bufio.NewReader(in)
@@ -75,7 +75,7 @@ func (f *frames) serve(in io.Reader) error {
 	}
 }
 
-// react does what the behaviour does at a message.
+// react handles a message according to the behaviour.
 func (f *frames) react(m message) error {
 	switch {
 	case len(m.ID) == 0:
@@ -94,7 +94,7 @@ func (f *frames) react(m message) error {
 	return nil
 }
 
-// listed is what some do once they are connected.
+// listed does what some behaviours do once they are connected.
 func (f *frames) listed() error {
 	switch f.o.Behaviour {
 	case Deaf:
@@ -105,13 +105,13 @@ func (f *frames) listed() error {
 	return nil
 }
 
-// forever waits until somebody ends the process. A timer goes on, or else the runtime would call it a deadlock and end
-// it.
+// forever waits until the process is killed. It uses a timer, because the runtime would otherwise detect a deadlock and
+// exit.
 func forever() error {
 	return until(context.Background(), func() bool { return false })
 }
 
-// reply is the answer to a request that is no call; ok is false where there is none.
+// reply returns the answer to a request other than a call; ok is false when there is none.
 func (o Options) reply(m message) (text string, ok bool) {
 	if o.Behaviour == HangInitialize {
 		return "", false
@@ -191,7 +191,7 @@ func (f *frames) call(m message) error {
 	return f.write(f.o.answer(m))
 }
 
-// answer is the answer to a call that works.
+// answer returns the answer to a call that works.
 func (o Options) answer(m message) string {
 	switch o.Behaviour {
 	case PageNeeded:
@@ -206,7 +206,7 @@ func (o Options) answer(m message) string {
 	return textResult(m, m.Params.Arguments.Text)
 }
 
-// bombSchema is a schema of a few kilobytes that asks 2^200 questions of any argument.
+// bombSchema returns a schema of a few kilobytes whose check takes 2^200 steps for any argument.
 func bombSchema() string {
 	var b strings.Builder
 	b.WriteString(`{"type":"object","properties":{"text":{"$ref":"#/$defs/d0"}},"$defs":{`)
@@ -217,10 +217,10 @@ func bombSchema() string {
 	return b.String()
 }
 
-// treeSchema is small by every measure; each level of a value doubles the work.
+// treeSchema is small in size, but each level of a value doubles the work of checking it.
 const treeSchema = `{"type":"object","$defs":{"n":{"anyOf":[{"properties":{"x":{"$ref":"#/$defs/n"}},"required":["y"]},{"properties":{"x":{"$ref":"#/$defs/n"}},"required":["z"]}]}},"$ref":"#/$defs/n"}`
 
-// die ends this process as a crash does.
+// die kills this process, as a crash would.
 func die() error {
 	self, err := os.FindProcess(os.Getpid())
 	if err != nil {
@@ -234,7 +234,7 @@ func die() error {
 
 const chunkSize = 64 << 10
 
-// piece is one notification of GiantStream.
+// piece returns one notification of GiantStream.
 func piece(m message) string {
 	token := string(m.Params.Meta.Token)
 	if token == "" {
@@ -244,7 +244,7 @@ func piece(m message) string {
 		`,"progress":1,"message":"` + strings.Repeat("p", chunkSize) + `"}}`
 }
 
-// giant writes an answer of the size that was asked for, without holding it.
+// giant writes an answer of the requested size without holding it in memory.
 func (o Options) giant(w io.Writer, m message) error {
 	if _, err := fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"`,
 		m.ID); err != nil {
@@ -260,7 +260,7 @@ func (o Options) giant(w io.Writer, m message) error {
 	return err
 }
 
-// noise is what the floods consist of.
+// noise returns the content of the floods.
 func (o Options) noise() string {
 	if o.Behaviour == FloodLog {
 		return `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"error","logger":"flood","data":"` + strings.Repeat("l", 500) + `"}}`
@@ -278,7 +278,7 @@ func (f *frames) flood() {
 	}
 }
 
-// rawHTTP is one request over HTTP.
+// rawHTTP handles one request over HTTP.
 func (o Options) rawHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodPost {
 		w.WriteHeader(http.StatusMethodNotAllowed)
@@ -305,7 +305,7 @@ func (o Options) rawHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// callHTTP answers a call over HTTP. What cannot be written any more is not wanted.
+// callHTTP answers a call over HTTP. Write errors are ignored.
 func (o Options) callHTTP(w http.ResponseWriter, r *http.Request, m message) {
 	stream := func() { w.Header().Set("Content-Type", "text/event-stream") }
 	w.Header().Set("Content-Type", "application/json")
@@ -346,7 +346,7 @@ func (o Options) callHTTP(w http.ResponseWriter, r *http.Request, m message) {
 	}
 }
 
-// bigSchema is an object with so many properties that it has n bytes.
+// bigSchema returns an object schema with enough properties to have n bytes.
 func bigSchema(n int64) string {
 	var b strings.Builder
 	b.WriteString(`{"type":"object","properties":{`)

@@ -1,5 +1,5 @@
-// Package mcptest is an MCP server that is not kind: it hangs, floods, dies, lies, changes its mind and answers with a
-// gigabyte, as it is told. Tests run it as a process of its own (the test binary once more, see Main) or behind
+// Package mcptest is an MCP server that misbehaves: depending on its options it hangs, floods, dies, lies, changes its
+// tools and answers with a gigabyte. Tests run it as a separate process (the test binary itself, see Main) or behind
 // httptest (Handler).
 package mcptest
 
@@ -18,94 +18,95 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Variable holds the Options of a process that Main turns into a server.
+// Variable is the environment variable with the Options of a process that Main turns into a server.
 const Variable = "MCPTEST_SERVER"
 
-// Behaviour is what a server does.
+// Behaviour says how a server behaves.
 type Behaviour string
 
-// The behaviours. Servers have the tool echo unless it says otherwise, and it works. Those marked "raw" write their
-// frames themselves and know the revisions before 2026-07-28 only.
+// Behaviours. Unless stated otherwise, a server has the tool echo, which works. Those marked "raw" write their frames
+// themselves and support only revisions before 2026-07-28.
 const (
 	Plain Behaviour = "plain" // behaves well: echo, and the tools of Options.Tools
 
 	HangInitialize Behaviour = "hang at initialize" // raw; answers nothing at all
 	HangList       Behaviour = "hang at tools/list" // raw
 	HangCall       Behaviour = "hang at a call"     // raw; no call is ever answered, and cancellation is ignored
-	Deaf           Behaviour = "deaf"               // raw; after the list it reads nothing any more
+	Deaf           Behaviour = "deaf"               // raw; stops reading after the list
 
-	// raw; notifications without an end, once its tools were listed; over HTTP as the answer to a call
+	// raw; sends notifications without end once its tools were listed; over HTTP, as the answer to a call
 	Flood    Behaviour = "flood"
 	FloodLog Behaviour = "flood log" // raw; the same with log messages
 
-	DieInCall  Behaviour = "die in mid-call" // raw; any call kills it
+	DieInCall  Behaviour = "die in mid-call" // raw; any call kills the process
 	ExitAtOnce Behaviour = "exit at once"    // with status 3
 
-	Change Behaviour = "change" // the tool change gives echo another schema and description, and adds the tool fresh
-	Lie    Behaviour = "lie"    // the tool tidy says that it only reads, and removes the file of its argument
+	// the tool change gives echo a different schema and description, and adds the tool fresh
+	Change Behaviour = "change"
+	Lie    Behaviour = "lie" // the tool tidy claims to be read-only, and removes the file named by its argument
 
-	ElicitForm Behaviour = "elicit a form"    // the tool ask asks once and says what was answered
-	ElicitURL  Behaviour = "elicit a page"    // the same with an address to visit
-	ElicitLoop Behaviour = "elicit in a loop" // the tool ask takes no for no answer
-	Sample     Behaviour = "sample"           // the tool ask asks for an answer of the model
+	ElicitForm Behaviour = "elicit a form"    // the tool ask asks once and returns the answer
+	ElicitURL  Behaviour = "elicit a page"    // the same with an address to open
+	ElicitLoop Behaviour = "elicit in a loop" // the tool ask keeps asking after it was declined
+	Sample     Behaviour = "sample"           // the tool ask asks the model
 	Roots      Behaviour = "roots"            // the tool ask lists the client's roots
 
-	// raw; a call is answered with Options.Size bytes in one message (over HTTP: one JSON document)
+	// raw; answers a call with Options.Size bytes in one message (over HTTP: one JSON document)
 	Giant      Behaviour = "giant"
 	GiantEvent Behaviour = "giant event" // raw; over HTTP the same in one event of a stream
-	// raw; Options.Size bytes come as notifications of 64 KiB before the answer does
+	// raw; sends Options.Size bytes as notifications of 64 KiB before the answer
 	GiantStream Behaviour = "giant stream"
 
-	Junk        Behaviour = "junk"         // raw; prints what is no message before and between frames
+	Junk        Behaviour = "junk"         // raw; prints other text before and between frames
 	StderrFlood Behaviour = "stderr flood" // writes Options.Size bytes to standard error before it serves
-	Grandchild  Behaviour = "grandchild"   // has a child that ignores SIGTERM and keeps the pipes open
-	// serves when the file Options.Gate is there, or after 5 s where it names none
+	Grandchild  Behaviour = "grandchild"   // has a child process that ignores SIGTERM and keeps the pipes open
+	// serves once the file Options.Gate exists; without Gate, after 5 s
 	SlowStart Behaviour = "slow start"
 
-	Duplicates Behaviour = "duplicates" // raw; two tools of one name
+	Duplicates Behaviour = "duplicates" // raw; two tools with the same name
 	Many       Behaviour = "many"       // raw; 10 000 tools, all in one page
 	BigSchema  Behaviour = "big schema" // raw; the tool big has a schema of Options.Size bytes
 	// instructions, and the description and schema of the tool poison, try to instruct the model
 	Inject Behaviour = "inject"
-	// the tool count gives a structured result that its output schema does not admit
+	// the tool count returns a structured result that violates its output schema
 	Mismatch     Behaviour = "mismatch"
-	InvalidJSON  Behaviour = "invalid json"  // raw; a call is answered with half an object
+	InvalidJSON  Behaviour = "invalid json"  // raw; answers a call with half an object
 	WrongVersion Behaviour = "wrong version" // raw; agrees to a revision that does not exist
 
-	Tasks      Behaviour = "tasks"       // raw; the tool slow needs a task, the tool maybe can have one
-	PageNeeded Behaviour = "page needed" // raw; every call is refused until a page was visited
+	Tasks      Behaviour = "tasks"       // raw; the tool slow needs a task, the tool maybe supports one
+	PageNeeded Behaviour = "page needed" // raw; refuses every call until a page was opened
 	Fails      Behaviour = "fails"       // raw; every call reports a failure of its own
-	// raw; the tools bomb and tree have schemas that take longer than the universe to check
+	// raw; the tools bomb and tree have schemas whose check never ends in practice
 	SchemaBomb Behaviour = "schema bomb"
 
-	// the tool reach tries to read or write a file, to connect to an address, or to signal a process, and says what
-	// came of it
+	// the tool reach tries to read or write a file, to connect to an address, or to signal a process, and returns the
+	// outcome
 	Reach  Behaviour = "reach"
-	Escape Behaviour = "escape" // the tool escape leaves a process in a session of its own behind, and says its number
+	Escape Behaviour = "escape" // the tool escape leaves a process in a new session behind and returns its process id
 
 	stay Behaviour = "stay" // the grandchild
 )
 
-// GiB is the normal size of what is too much.
+// GiB is the default size of what is too large.
 const GiB = 1 << 30
 
 // Options of a server.
 type Options struct {
 	Behaviour Behaviour
 	Size      int64 `json:",omitempty"` // bytes, for the behaviours that name it; 0 = GiB
-	Tools     int   `json:",omitempty"` // of Plain, besides echo
-	// directory in which every process of the server leaves a file that is named by its number
+	Tools     int   `json:",omitempty"` // for Plain: number of tools besides echo
+	// directory in which every process of the server creates a file named after its process id
 	Pids string `json:",omitempty"`
-	Gate string `json:",omitempty"` // of SlowStart
+	Gate string `json:",omitempty"` // for SlowStart
 }
 
-// Env gives the environment of a process that Main turns into this server.
+// Env returns the environment of a process that Main turns into this server.
 func (o Options) Env() map[string]string {
 	data, err := json.Marshal(o)
 	if err != nil {
 		panic(err) //nolint:forbidigo // strings and numbers always marshal
 	}
-	// A process that was built with the race detector waits a second at its end; nobody needs that here.
+	// A process built with the race detector sleeps a second before it exits; that is not needed here.
 	return map[string]string{Variable: string(data), "GORACE": "atexit_sleep_ms=0"}
 }
 
@@ -139,7 +140,7 @@ func Main() (code int, ok bool) {
 	return 0, true
 }
 
-// errExit ends ExitAtOnce.
+// errExit is the error of ExitAtOnce.
 var errExit = errors.New("fatal: there is no licence for this server")
 
 func exitCode(err error) int {
@@ -149,7 +150,7 @@ func exitCode(err error) int {
 	return 1
 }
 
-// serve is the life of a server process.
+// serve runs a server process.
 func (o Options) serve(ctx context.Context) error {
 	if o.Pids != "" {
 		if err := os.WriteFile(filepath.Join(o.Pids, strconv.Itoa(os.Getpid())), nil, 0o600); err != nil {
@@ -180,8 +181,8 @@ func (o Options) serve(ctx context.Context) error {
 	return o.server().Run(ctx, &mcp.StdioTransport{})
 }
 
-// Handler serves over streamable HTTP. Behaviours that are about processes and standard streams behave well here.
-// DieInCall breaks the connection.
+// Handler serves over streamable HTTP. Behaviours about processes and standard streams behave normally here. DieInCall
+// closes the connection.
 func (o Options) Handler() http.Handler {
 	if o.raw() {
 		return http.HandlerFunc(o.rawHTTP)
@@ -201,7 +202,7 @@ func (o Options) complain() error {
 	return nil
 }
 
-// wait holds the start back.
+// wait delays the start.
 func (o Options) wait(ctx context.Context) error {
 	if o.Gate == "" {
 		t := time.NewTimer(5 * time.Second)
@@ -215,7 +216,7 @@ func (o Options) wait(ctx context.Context) error {
 	})
 }
 
-// until waits for a state of the file system, which tells nobody when it changes.
+// until polls for a state of the file system, which sends no notification when it changes.
 func until(ctx context.Context, reached func() bool) error {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()

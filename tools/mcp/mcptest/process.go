@@ -10,8 +10,8 @@ import (
 	"syscall"
 )
 
-// multiply starts the grandchild and waits until it has left its number, so that whoever counts processes later finds
-// it.
+// multiply starts the grandchild and waits until it has written its process id, so that a test that counts processes
+// finds it.
 func (o Options) multiply(ctx context.Context) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -32,8 +32,8 @@ func (o Options) multiply(ctx context.Context) error {
 	})
 }
 
-// stay is a process that heeds nothing. It ends with the directory of its number, so that a failed test does not leave
-// it behind for good.
+// stay runs a process that ignores signals. It ends when the directory of its process id is removed, so that a failed
+// test does not leave it behind.
 func (o Options) stay() error {
 	signal.Ignore(syscall.SIGTERM, os.Interrupt)
 	return until(context.Background(), func() bool {

@@ -12,7 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// reach does one thing and says what came of it: "read FILE", "write FILE", "dial ADDRESS", "env NAME".
+// reach does one thing and returns the outcome: "read FILE", "write FILE", "dial ADDRESS", "env NAME".
 func reach(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	what, of, _ := strings.Cut(textOf(req), " ")
 	var err error
@@ -42,8 +42,8 @@ func reach(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, 
 	return said("done"), nil
 }
 
-// escape leaves a process behind that is in no group of ours, heeds no SIGTERM, and holds the named pipe "hold" of our
-// directory open, in which it says so.
+// escape leaves a process behind that is in none of our process groups, ignores SIGTERM, and holds the named pipe
+// "hold" in our directory open, to which it writes that it runs.
 func escape(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	script := `trap "" TERM HUP; exec 9>hold; printf held >&9; touch escaped; while :; do sleep 1000 9>&-; done`
 	c := exec.CommandContext(context.WithoutCancel(ctx), "setsid", "--fork", "sh", "-c", script)

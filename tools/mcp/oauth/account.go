@@ -21,26 +21,26 @@ import (
 
 const (
 	renewLimit = 30 * time.Second
-	renewPause = time.Minute // a token that was renewed because it was refused is not renewed again so soon
+	renewPause = time.Minute // a token that was renewed because it was refused is not renewed again within this time
 )
 
-// account is the sign-in at one server. It is the auth.OAuthHandler of all its connections.
+// account is the sign-in at one server. It is the auth.OAuthHandler of all connections to it.
 type account struct {
 	o      Options
 	s      Server
 	tokens Store
 	log    zerolog.Logger
 
-	// turn is held by who loads or renews the token: others wait for what comes of it. It is taken before mu.
+	// turn serialises loading and renewing the token, so that others wait for the result. It is locked before mu.
 	turn sync.Mutex
 
 	mu        sync.Mutex
 	loaded    bool
-	token     *Token      // nil = none; never changed, only replaced
-	forced    time.Time   // when it was last renewed because the server refused it
-	reason    string      // why a sign-in is wanted; "" = it is not
-	challenge http.Header // of the server's last refusal
-	step      bool        // which wanted more scopes
+	token     *Token      // nil = none; immutable, only replaced
+	forced    time.Time   // when it was last renewed because the server had refused it
+	reason    string      // why a sign-in is needed; "" = it is not
+	challenge http.Header // of the server's latest refusal
+	step      bool        // the refusal asked for more scopes
 	waiting   *signIn
 }
 
@@ -72,7 +72,7 @@ func (a *account) TokenSource(ctx context.Context) (oauth2.TokenSource, error) {
 	}), nil
 }
 
-// current gives a token that may be used, renewed when it is time; nil when there is none. turn is held.
+// current returns a usable token, renewed when it is due; nil when there is none. The caller holds turn.
 func (a *account) current(ctx context.Context) (*Token, error) {
 	if err := a.load(ctx); err != nil {
 		return nil, err
@@ -97,8 +97,8 @@ func (a *account) held() *Token {
 	return a.token
 }
 
-// load reads the stored token once. One that belongs to another configuration is left where it is and not used. turn is
-// held.
+// load reads the stored token, once. A token that belongs to another configuration is not used and stays in the store.
+// The caller holds turn.
 func (a *account) load(ctx context.Context) error {
 	a.mu.Lock()
 	loaded := a.loaded
@@ -126,7 +126,7 @@ func (a *account) load(ctx context.Context) error {
 	return nil
 }
 
-// fitting gives a stored token only when it belongs to the configuration.
+// fitting returns a stored token if it belongs to the configuration; else nil.
 func (a *account) fitting(t *Token) *Token {
 	if t == nil {
 		return nil
@@ -138,14 +138,14 @@ func (a *account) fitting(t *Token) *Token {
 	return t
 }
 
-// renew fetches a new access token. A refusal ends the sign-in; any other failure may pass. turn is held.
+// renew fetches a new access token. A refusal ends the sign-in; other failures may be temporary. The caller holds turn.
 func (a *account) renew(ctx context.Context, t *Token) (*Token, error) {
-	// an answer that nobody waits for would be a lost refresh token
+	// detached from ctx: an answer that nobody waited for would mean a lost refresh token
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), renewLimit)
 	defer cancel()
 	w := newWire(a.s)
-	// oauth2 renews without the resource that MCP asks for. Exchange takes it; the empty code counts as left out (RFC
-	// 6749, 3.2).
+	// oauth2 renews without the resource parameter that MCP requires. Exchange accepts it; the empty code counts as
+	// left out (RFC 6749, 3.2).
 	got, err := t.config(a.s).Exchange(context.WithValue(ctx, oauth2.HTTPClient, w.client()), "",
 		oauth2.SetAuthURLParam("grant_type", "refresh_token"),
 		oauth2.SetAuthURLParam("refresh_token", string(t.RefreshToken)),
@@ -178,7 +178,8 @@ func (a *account) notRenewed(ctx context.Context, w *wire, t *Token, err error) 
 			Message: "the sign-in to " + a.s.ID + " could not be renewed at the moment", Err: cause,
 		}
 	}
-	if other, err := a.tokens.Load(ctx, a.s.ID); err == nil { // somebody else may have renewed it, which uses it up
+	// another process may have renewed it, which invalidates this refresh token
+	if other, err := a.tokens.Load(ctx, a.s.ID); err == nil {
 		if other = a.fitting(other); other != nil && other.RefreshToken != t.RefreshToken && other.fresh(a.o.Now()) {
 			a.set(*other)
 			return other, nil
@@ -192,7 +193,7 @@ func (a *account) notRenewed(ctx context.Context, w *wire, t *Token, err error) 
 	return nil, nil
 }
 
-// take fills in what a token endpoint gave.
+// take copies the answer of a token endpoint into the token.
 func (t *Token) take(got *oauth2.Token, now time.Time, asked []string) {
 	t.AccessToken, t.RefreshToken, t.Expiry = Secret(got.AccessToken), Secret(got.RefreshToken), got.Expiry
 	if got.ExpiresIn > 0 {
@@ -204,7 +205,7 @@ func (t *Token) take(got *oauth2.Token, now time.Time, asked []string) {
 	}
 }
 
-// keep makes a token the one in use, and stores it. It is in use also when it could not be stored.
+// keep stores a token and uses it from now on. It is used even if it could not be stored.
 func (a *account) keep(ctx context.Context, t Token) error {
 	a.set(t)
 	return a.tokens.Save(ctx, t)
@@ -228,7 +229,7 @@ func (a *account) want(reason string) {
 // Authorize implements auth.OAuthHandler. It asks nobody: either there is a better token by now, or the request fails
 // with auth_failure.
 func (a *account) Authorize(ctx context.Context, req *http.Request, resp *http.Response) error {
-	_, _ = io.CopyN(io.Discard, resp.Body, 4<<10) // so that the connection can be used again
+	_, _ = io.CopyN(io.Discard, resp.Body, 4<<10) // so that the connection can be reused
 	_ = resp.Body.Close()
 	more := wantsScope(resp)
 	if resp.StatusCode == http.StatusForbidden && !more {
@@ -261,7 +262,8 @@ func (a *account) Authorize(ctx context.Context, req *http.Request, resp *http.R
 	return wanted(a.s.ID, a.reason)
 }
 
-// better says whether there is another token than the one that was refused, renewing it if need be. turn is held.
+// better reports whether there is a token other than the one that was refused. It renews the token if necessary. The
+// caller holds turn.
 func (a *account) better(ctx context.Context, sent string) (bool, error) {
 	t, err := a.current(ctx)
 	if t == nil || err != nil {
@@ -287,7 +289,7 @@ func (a *account) better(ctx context.Context, sent string) (bool, error) {
 	return true, nil
 }
 
-// wantsScope says whether an answer asks for more permissions (RFC 6750, 3.1; MCP step-up authorization).
+// wantsScope reports whether an answer asks for more permissions (RFC 6750, 3.1; MCP step-up authorization).
 func wantsScope(resp *http.Response) bool {
 	if resp.StatusCode != http.StatusForbidden {
 		return false

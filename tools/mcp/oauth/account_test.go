@@ -37,7 +37,7 @@ func (f *failing) Save(ctx context.Context, t oauth.Token) error {
 	return f.Memory.Save(ctx, t)
 }
 
-// signedIn is a world with a token in a store.
+// signedIn returns a world with a token in a store.
 func signedIn(t *testing.T, change func(w *world, s *oauth.Server)) (*world, *bench, oauth.Server) {
 	t.Helper()
 	w := newWorld(t)

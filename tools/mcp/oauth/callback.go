@@ -15,23 +15,23 @@ import (
 )
 
 const (
-	callbackLimit  = 10 * time.Second // for a browser to send its request and to take the page
-	callbackHeader = 32 << 10         // bytes, the address among them
+	callbackLimit  = 10 * time.Second // for a browser to send its request and to receive the page
+	callbackHeader = 32 << 10         // bytes, including the address
 )
 
-// page is all that the browser sees.
+// page is the only page that the browser sees.
 const page = `<!doctype html>
 <html lang="en"><meta charset="utf-8"><title>zephbot</title>
 <body><h1>%s</h1><p>You can close this window.</p></body></html>
 `
 
-// server answers the browser that comes back.
+// server returns the HTTP server that receives the browser's redirect.
 func (s *signIn) server() *http.Server {
 	server := &http.Server{
 		Handler:     http.HandlerFunc(s.callback),
 		ReadTimeout: callbackLimit, WriteTimeout: callbackLimit, MaxHeaderBytes: callbackHeader,
 	}
-	server.SetKeepAlivesEnabled(false) // there is one request
+	server.SetKeepAlivesEnabled(false) // there is only one request
 	return server
 }
 
@@ -42,7 +42,7 @@ func (s *signIn) callback(w http.ResponseWriter, r *http.Request) {
 		status, text = http.StatusNotFound, "There is nothing here."
 	case r.Method != http.MethodGet:
 		status, text = http.StatusMethodNotAllowed, "Only GET is possible."
-	case !s.ours(r.Host): // a name that somebody else lets point at this machine
+	case !s.ours(r.Host): // DNS rebinding: a foreign name that resolves to this machine
 		status, text = http.StatusForbidden, "This address is not ours."
 	default:
 		if err := s.deliver(r.URL.Query()); err != nil {
@@ -53,21 +53,21 @@ func (s *signIn) callback(w http.ResponseWriter, r *http.Request) {
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	h.Set("Cache-Control", "no-store")
 	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
-	h.Set("Referrer-Policy", "no-referrer") // the address holds the code
+	h.Set("Referrer-Policy", "no-referrer") // the address contains the code
 	h.Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(status)
-	// Not html/template: with it the linker keeps every method of every type, which costs 15 MB.
+	// html/template is not used: it makes the linker keep every method of every type, which costs 15 MB.
 	_, _ = fmt.Fprintf(w, page, html.EscapeString(text)) // the browser may be gone
 }
 
-// ours says whether a host is that of the listener.
+// ours reports whether a host is the listener's.
 func (s *signIn) ours(host string) bool {
 	own := s.listener.Addr().String()
 	_, port, _ := strings.Cut(own, ":")
 	return host == own || host == "localhost:"+port
 }
 
-// complete takes the address that a person copied from the browser.
+// complete accepts the address that a person copied from the browser.
 func (s *signIn) complete(text string) error {
 	id := s.a.s.ID
 	wrong := invalid(id, "this is not the address at which the browser ended; it begins with "+s.redirect+"?")
@@ -76,7 +76,7 @@ func (s *signIn) complete(text string) error {
 		return wrong
 	}
 	if !strings.Contains(text, "://") {
-		text = "http://" + text // browsers hide it
+		text = "http://" + text // browsers hide the scheme
 	}
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "http" || !s.ours(u.Host) || u.Path != callbackPath || u.User != nil {
@@ -89,8 +89,8 @@ func (s *signIn) complete(text string) error {
 	return s.deliver(q)
 }
 
-// deliver hands an answer of the authorization server to who waits for it. Only one is taken, and only one that belongs
-// to our link: a foreign one changes nothing. The error is for the person who brought it.
+// deliver passes an answer of the authorization server to the waiting sign-in. It accepts only one answer, and only one
+// that belongs to our link; any other changes nothing. The error is for the person who brought the answer.
 func (s *signIn) deliver(q url.Values) error {
 	id := s.a.s.ID
 	for _, name := range []string{"code", "state", "iss", "error"} {

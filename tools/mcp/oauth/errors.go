@@ -13,20 +13,20 @@ import (
 	"github.com/zephbot/zephbot/tools/mcp/guard"
 )
 
-// The ends of a sign-in that nobody has to look for in a log.
+// Errors of a sign-in that need no look at the log.
 var (
-	// ErrNobody is the cause when nobody has signed in in time.
+	// ErrNobody means that nobody signed in within the time limit.
 	ErrNobody = errors.New("nobody signed in in time")
-	// ErrCancelled is the cause when a sign-in was broken off.
+	// ErrCancelled means that the sign-in was cancelled.
 	ErrCancelled = errors.New("the sign-in was cancelled")
-	// ErrNotStored is the cause when the sign-in is good until the program ends, and not longer.
+	// ErrNotStored means that the sign-in is lost when the program ends.
 	ErrNotStored = errors.New("the sign-in could not be stored")
 )
 
-// maxForeign bounds what is shown of another side's words, in characters.
+// maxForeign limits how much of a foreign text is shown, in characters.
 const maxForeign = 300
 
-// denied is an answer of the authorization server that is no code (RFC 6749, 4.1.2.1).
+// denied is an answer of the authorization server with an error instead of a code (RFC 6749, 4.1.2.1).
 type denied struct{ code, text string }
 
 // Error implements error.
@@ -41,7 +41,7 @@ func invalid(server, message string) *guard.Error {
 	return &guard.Error{Code: guard.InvalidInput, Server: server, Message: message}
 }
 
-// wanted is the error of a request to a server that wants a sign-in.
+// wanted returns the error of a request to a server that needs a sign-in.
 func wanted(server, reason string) *guard.Error {
 	return &guard.Error{
 		Code: guard.AuthFailure, Server: server,
@@ -49,7 +49,7 @@ func wanted(server, reason string) *guard.Error {
 	}
 }
 
-// refusedAddress is the error of an address that a server named and that we do not touch.
+// refusedAddress returns the error for an address that a server named and that must not be used.
 func refusedAddress(server string, err error) *guard.Error {
 	e := &guard.Error{
 		Code: guard.PolicyBlocked, Server: server, Err: err,
@@ -61,8 +61,8 @@ func refusedAddress(server string, err error) *guard.Error {
 	return e
 }
 
-// failure puts the end of a sign-in into words. The library's errors may quote answers that hold secrets, so their text
-// goes through w and their chain ends.
+// failure returns the error with which a sign-in ended. Errors of the library may quote answers that contain secrets,
+// so their text is scrubbed by w and they are not wrapped.
 func failure(server string, w *wire, err error) error {
 	e := &guard.Error{Code: guard.AuthFailure, Server: server, Err: err}
 	at := "the sign-in to " + server
@@ -102,7 +102,7 @@ func failure(server string, w *wire, err error) error {
 	return e
 }
 
-// answerOf is what a token endpoint said, without the answer itself.
+// answerOf returns the error that a token endpoint reported, without the raw answer.
 func answerOf(e *oauth2.RetrieveError) *denied {
 	d := &denied{code: guard.Line(e.ErrorCode, 60), text: guard.Line(e.ErrorDescription, maxForeign)}
 	if d.code == "" && e.Response != nil {
@@ -111,7 +111,7 @@ func answerOf(e *oauth2.RetrieveError) *denied {
 	return d
 }
 
-// codeOf tells a refusal from a failure that may pass.
+// codeOf distinguishes a refusal from a temporary failure.
 func codeOf(e *oauth2.RetrieveError) guard.Code {
 	if e.Response == nil {
 		return guard.AuthFailure

@@ -8,7 +8,7 @@ import (
 	"github.com/zephbot/zephbot/tools/mcp"
 )
 
-// Hook is what mcp.Options.OAuth wants: find says how to sign in to the server with an id.
+// Hook returns the function for mcp.Options.OAuth. find returns how to sign in to the server with a given id.
 func (m *Manager) Hook(find func(id string) (Server, bool)) func(mcp.Server) (auth.OAuthHandler, error) {
 	return func(s mcp.Server) (auth.OAuthHandler, error) {
 		server, ok := find(s.ID)

@@ -1,17 +1,16 @@
-// Package oauth signs in to MCP servers that ask for OAuth 2.1 (MCP 2025-11-25 and 2026-07-28, authorization). The
-// protocol is the SDK's: discovery of the resource and of its authorization server, registration of the client, PKCE,
-// the resource indicator and the check of the issuer. This package adds what a bot needs around it: a person who is
-// asked to open a link, a listener on this machine that the browser comes back to, the same address pasted into the
-// chat where the browser runs elsewhere, storage of tokens, their renewal, and bounds on what a server may make us
-// request.
+// Package oauth signs in to MCP servers that ask for OAuth 2.1 (MCP 2025-11-25 and 2026-07-28, authorization). The SDK
+// implements the protocol: discovery of the resource and of its authorization server, registration of the client, PKCE,
+// the resource indicator and the check of the issuer. This package adds what a bot needs in addition: it asks a person
+// to open a link, listens on this machine for the browser, accepts the address pasted into the chat when the browser
+// runs elsewhere, stores and renews tokens, and limits what a server can make us request.
 //
-// Nothing starts by itself. A server without a token answers with 401, its connection fails with the code auth_failure,
-// and it stays so until somebody calls Begin or SignIn. A token in the store makes that unnecessary, and a refresh
-// token that is refused makes it necessary again.
+// A sign-in never starts by itself. A server without a token answers with 401, its connection fails with the code
+// auth_failure, and this does not change until somebody calls Begin or SignIn. With a stored token no sign-in is
+// needed, until its refresh token is refused.
 //
-// Only the authorization code is offered, that is, a person signs in. Client credentials (a machine signs in for
-// itself) are not part of the SDK's own handler for MCP clients and are not offered here, nor are DPoP, workload
-// identity and enterprise-managed authorization: such a server needs a token in its headers.
+// The only grant is the authorization code: a person signs in. Client credentials, where a machine signs in for itself,
+// are not part of the SDK's handler for MCP clients and are not supported; neither are DPoP, workload identity and
+// enterprise-managed authorization. Such a server needs a token in its headers.
 package oauth
 
 import (
@@ -31,37 +30,37 @@ import (
 	"github.com/zephbot/zephbot/tools/mcp/guard"
 )
 
-// MaxWait is how long a sign-in waits for a person at most (seed 001).
+// MaxWait is how long a sign-in waits for a person (seed 001).
 const MaxWait = 300 * time.Second
 
 // Server says how to sign in to a server.
 type Server struct {
 	ID      string
 	URL     string // of the MCP endpoint; https, or http on this machine for a trusted server
-	Trusted bool   // its addresses, and those it names, may be private ones
+	Trusted bool   // its addresses, and those it names, may be private
 
 	Scopes []string // to ask for; empty = what the server names
-	// CallbackPort is the port on 127.0.0.1 that the browser comes back to; 0 = any that is free.
+	// CallbackPort is the port on 127.0.0.1 for the browser's redirect; 0 = any free port.
 	CallbackPort int
-	ClientName   string // to register with; "" = zephbot
-	// ClientID is a client that is registered already; an https address of a client metadata document is used as such;
-	// "" = registers itself.
+	ClientName   string // name to register with; "" = zephbot
+	// ClientID is a client that is already registered. An https address is used as that of a client metadata document;
+	// "" registers a new client.
 	ClientID     string
 	ClientSecret Secret // of ClientID; "" = it has none
 
 	Store Store // "" = in memory
-	// Transport carries all requests to the server's metadata and to its authorization server. It is the guarded one of
-	// the connection itself: whether an address may be dialled is decided there. Required.
+	// Transport carries all requests to the server's metadata and to its authorization server. It must be the guarded
+	// transport of the connection, because it decides which addresses may be dialled. Required.
 	Transport http.RoundTripper
 }
 
 // Options configure a Manager. Only Ask is required.
 type Options struct {
-	// Ask shows the link to a person who may sign in. It is called once in a sign-in and has to honour ctx. The link
-	// holds no secret of ours, but whoever opens it signs in as himself: show it to admins only.
+	// Ask shows the link to a person who may sign in. It is called once per sign-in and must honour ctx. The link
+	// contains no secret of ours, but anybody who opens it signs in with their own account, so show it to admins only.
 	Ask func(ctx context.Context, server, link string) error
-	// Done is told how a sign-in ended that Begin began; nil err = signed in, and the server may be connected again. It
-	// is called once for each.
+	// Done is called once for every sign-in that Begin started. A nil err means that it succeeded and that the server
+	// can be reconnected.
 	Done func(server string, err error)
 
 	Wait time.Duration    // for the person; 0, or more than MaxWait = MaxWait
@@ -69,20 +68,20 @@ type Options struct {
 	Log  zerolog.Logger
 }
 
-// Manager knows who is signed in where. Its methods are safe for concurrent use.
+// Manager manages the sign-ins of all servers. Its methods are safe for concurrent use.
 type Manager struct {
 	o Options
 
 	mu       sync.Mutex
 	accounts map[string]*account
 	ctx      context.Context //nolint:containedctx // of Run, which bounds the goroutines of Begin; nil before and after
-	wg       sync.WaitGroup  // of Begin
+	wg       sync.WaitGroup  // for Begin
 }
 
-// ErrNotRunning is the error of Begin before and after Run.
+// ErrNotRunning is returned by Begin before and after Run.
 var ErrNotRunning = errors.New("sign-ins are not running")
 
-// New checks the options; it starts nothing.
+// New checks the options and returns a manager. It starts nothing.
 func New(o Options) (*Manager, error) {
 	if o.Ask == nil {
 		return nil, errors.New("oauth: Ask is required")
@@ -99,8 +98,8 @@ func New(o Options) (*Manager, error) {
 	return &Manager{o: o, accounts: map[string]*account{}}, nil
 }
 
-// Run lets Begin work until ctx ends, then breaks off the sign-ins that wait and returns when their listeners are
-// closed; always nil. It may be called once.
+// Run lets Begin work until ctx ends. It then cancels the sign-ins in progress and returns nil when their listeners are
+// closed. It may be called once.
 func (m *Manager) Run(ctx context.Context) error {
 	m.mu.Lock()
 	m.ctx = ctx
@@ -113,9 +112,8 @@ func (m *Manager) Run(ctx context.Context) error {
 	return nil
 }
 
-// Handler gives what the transport of a connection signs its requests with. All connections of a server share one; a
-// changed configuration makes a new one and breaks off a sign-in that waits for the old. Nothing is read or requested
-// yet.
+// Handler returns the handler that authorizes the requests of a connection. All connections of a server share one; a
+// changed configuration replaces it and cancels a sign-in in progress. Handler reads and requests nothing.
 func (m *Manager) Handler(s Server) (auth.OAuthHandler, error) {
 	if err := s.check(); err != nil {
 		return nil, err
@@ -129,7 +127,7 @@ func (m *Manager) Handler(s Server) (auth.OAuthHandler, error) {
 	a := newAccount(m.o, s)
 	if old != nil {
 		if s.Store == nil && old.s.Store == nil {
-			a.tokens = old.tokens // what is only in memory is bound to its server like the rest
+			a.tokens = old.tokens // tokens that are only in memory stay with their server
 		}
 		_ = old.cancel() // there may be none
 	}
@@ -137,7 +135,7 @@ func (m *Manager) Handler(s Server) (auth.OAuthHandler, error) {
 	return a, nil
 }
 
-// check says whether the configuration makes sense.
+// check returns an error if the configuration makes no sense.
 func (s Server) check() error {
 	if err := guard.ServerID(s.ID); err != nil {
 		return err
@@ -164,7 +162,7 @@ func (s Server) check() error {
 	return nil
 }
 
-// same compares what a person may configure; a transport is made anew for every connection.
+// same compares the settings that a person can change. It ignores the transport, which is new for every connection.
 func (s Server) same(other Server) bool {
 	s.Transport, other.Transport = nil, nil
 	sameStore := sameStore(s.Store, other.Store)
@@ -193,8 +191,8 @@ func (m *Manager) account(id string) (*account, error) {
 	}
 }
 
-// Begin starts a sign-in and returns as soon as its listener is open; Options.Ask and Options.Done tell the rest. A
-// server has one sign-in at a time.
+// Begin starts a sign-in and returns once its listener is open. Options.Ask and Options.Done report the rest. A server
+// can have one sign-in at a time.
 func (m *Manager) Begin(id string) error {
 	a, err := m.account(id)
 	if err != nil {
@@ -214,8 +212,8 @@ func (m *Manager) Begin(id string) error {
 	return nil
 }
 
-// SignIn signs in and returns when that has succeeded or failed, after MaxWait and some requests at most. It needs no
-// Run: for the terminal.
+// SignIn signs in and returns when that has succeeded or failed, at the latest after MaxWait and the time of a few
+// requests. It does not need Run; it is for the terminal.
 func (m *Manager) SignIn(ctx context.Context, id string) error {
 	a, err := m.account(id)
 	if err != nil {
@@ -228,9 +226,9 @@ func (m *Manager) SignIn(ctx context.Context, id string) error {
 	return s.run(ctx)
 }
 
-// Complete takes the address at which the browser ended, for a browser that runs on another machine: there the page
-// cannot be shown, but its address holds what we need. nil means that it fits the sign-in that waits; how that goes on
-// is told as in any other case. After an error the sign-in still waits.
+// Complete accepts the address at which the browser ended, for a browser on another machine. The page cannot be shown
+// there, but its address contains the answer. nil means that the answer fits the sign-in in progress, whose outcome is
+// reported as usual. After an error, the sign-in continues to wait.
 func (m *Manager) Complete(id, redirectedURL string) error {
 	a, err := m.account(id)
 	if err != nil {
@@ -243,7 +241,7 @@ func (m *Manager) Complete(id, redirectedURL string) error {
 	return s.complete(redirectedURL)
 }
 
-// Cancel breaks off the sign-in that waits.
+// Cancel cancels the sign-in in progress.
 func (m *Manager) Cancel(id string) error {
 	a, err := m.account(id)
 	if err != nil {
@@ -252,7 +250,8 @@ func (m *Manager) Cancel(id string) error {
 	return a.cancel()
 }
 
-// Forget deletes what is stored of a server: the next connection wants a sign-in. The authorization server is not told.
+// Forget deletes what is stored about a server, so that its next connection needs a sign-in. The authorization server
+// is not notified.
 func (m *Manager) Forget(ctx context.Context, id string) error {
 	a, err := m.account(id)
 	if err != nil {
@@ -262,28 +261,28 @@ func (m *Manager) Forget(ctx context.Context, id string) error {
 	return a.forget(ctx)
 }
 
-// State says where a server stands.
+// State is the state of a sign-in.
 type State string
 
-// The states.
+// States of a sign-in.
 const (
 	Unknown  State = "unknown"         // no request was made yet
-	Wanted   State = "wants a sign-in" // somebody has to begin one
+	Wanted   State = "wants a sign-in" // somebody has to start one
 	Waiting  State = "waiting"         // a sign-in waits for a person
 	SignedIn State = "signed in"       // there is a token
 )
 
-// Status describes a server for people. It holds no secrets.
+// Status describes a sign-in, for people. It contains no secrets.
 type Status struct {
 	Server string
 	State  State
-	Reason string    // why a sign-in is wanted
+	Reason string    // why a sign-in is needed
 	Issuer string    // the authorization server; "" = none known
-	Scopes []string  // that were granted
-	Expiry time.Time // of the access token, which is renewed by itself; zero = not said
+	Scopes []string  // the scopes that were granted
+	Expiry time.Time // of the access token, which is renewed automatically; zero = not known
 }
 
-// Status describes a server; false when it does not sign in with OAuth.
+// Status describes the sign-in of a server. The bool is false when the server does not use OAuth.
 func (m *Manager) Status(id string) (Status, bool) {
 	a, err := m.account(id)
 	if err != nil {

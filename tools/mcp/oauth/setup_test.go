@@ -86,7 +86,7 @@ func newWorld(t *testing.T) *world {
 
 func (w *world) url() string { return w.rs.URL + "/mcp" }
 
-// mcpServer is an MCP server behind bearer tokens.
+// mcpServer returns an MCP server behind bearer tokens.
 func (w *world) mcpServer() http.Handler {
 	server := sdk.NewServer(&sdk.Implementation{Name: "guarded", Version: "1"}, nil)
 	sdk.AddTool(server, &sdk.Tool{Name: "echo", Description: "Says the text."},
@@ -259,7 +259,7 @@ func (w *world) asked() []url.Values {
 	return slices.Clone(w.forms)
 }
 
-// server is the configuration of the world's MCP server.
+// server returns the configuration of the world's MCP server.
 func (w *world) server() oauth.Server {
 	return oauth.Server{ID: "docs", URL: w.url(), Trusted: true, Transport: w.base}
 }
@@ -302,7 +302,7 @@ func (w *world) land(ctx context.Context, link string) string {
 	return resp.Header.Get("Location")
 }
 
-// browse is an Ask of a person who signs in at once.
+// browse returns an Ask of a person who signs in at once.
 func (w *world) browse(ctx context.Context, _, link string) error {
 	if status, page := w.get(ctx, link); status != http.StatusOK || !strings.Contains(page, "Thank you") {
 		w.t.Errorf("the browser ends with %d: %s", status, page)
@@ -391,7 +391,7 @@ func (l *lines) String() string {
 	return l.b.String()
 }
 
-// token is what a request would be signed with; "" = nothing.
+// token returns what a request would be signed with; "" = nothing.
 func token(t *testing.T, h auth.OAuthHandler) (string, error) {
 	t.Helper()
 	src, err := h.TokenSource(t.Context())

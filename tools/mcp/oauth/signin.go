@@ -32,20 +32,20 @@ type signIn struct {
 	w        *wire
 	listener net.Listener
 	redirect string // http://127.0.0.1:port/callback
-	prior    *Token // what is known of an earlier sign-in; may be nil
+	prior    *Token // what is known from an earlier sign-in; may be nil
 	answers  chan *auth.AuthorizationResult
 	stopped  chan struct{}
 
-	resource, clientID string // of the link; written and read in run
+	resource, clientID string // of the link; used only in run
 
 	mu     sync.Mutex
 	cause  error  // why it was stopped
-	state  string // of the link; "" = nobody was asked yet
-	taken  bool   // an answer has come
-	refuse error  // it was a refusal
+	state  string // of the link; "" = nobody has been asked yet
+	taken  bool   // an answer has arrived
+	refuse error  // set when the answer was a refusal
 }
 
-// prepare opens the listener of a sign-in. run must follow.
+// prepare opens the listener of a sign-in. The caller has to call run afterwards.
 func (a *account) prepare(ctx context.Context) (*signIn, error) {
 	s := &signIn{a: a, w: newWire(a.s), answers: make(chan *auth.AuthorizationResult, 1), stopped: make(chan struct{})}
 	a.mu.Lock()
@@ -67,7 +67,7 @@ func (a *account) prepare(ctx context.Context) (*signIn, error) {
 	return s, nil
 }
 
-// stop ends the sign-in; the first cause counts.
+// stop ends the sign-in. The first cause counts.
 func (s *signIn) stop(cause error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -83,7 +83,7 @@ func (s *signIn) stopCause() error {
 	return s.cause
 }
 
-// run signs in. The listener is closed when it returns.
+// run signs in. When it returns, the listener is closed.
 func (s *signIn) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -99,7 +99,7 @@ func (s *signIn) run(ctx context.Context) error {
 	wg.Go(func() { _ = server.Serve(s.listener) }) // it ends when it is closed
 	err := s.flow(ctx)
 	if err != nil && ctx.Err() != nil && !errors.Is(err, ErrNotStored) {
-		err = context.Cause(ctx) // the library does not hand it on everywhere
+		err = context.Cause(ctx) // the library does not always return it
 	}
 	s.close(ctx, server)
 	cancel(nil)
@@ -113,11 +113,11 @@ func (s *signIn) run(ctx context.Context) error {
 	return nil
 }
 
-// close ends the listener, letting a page that is on its way arrive.
+// close shuts down the listener, but lets a page that is being sent arrive.
 func (s *signIn) close(ctx context.Context, server *http.Server) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeLimit)
 	defer cancel()
-	_ = s.listener.Close() // also when Serve has not come to it yet
+	_ = s.listener.Close() // in case Serve has not started yet
 	if server.Shutdown(ctx) != nil {
 		_ = server.Close()
 	}
@@ -128,7 +128,7 @@ func (s *signIn) close(ctx context.Context, server *http.Server) {
 	}
 }
 
-// flow is the whole protocol, from discovery to the stored token.
+// flow runs the whole protocol, from discovery to the stored token.
 func (s *signIn) flow(ctx context.Context) error {
 	if err := s.recall(ctx); err != nil {
 		return err
@@ -148,7 +148,7 @@ func (s *signIn) flow(ctx context.Context) error {
 	return h.Authorize(ctx, req, &http.Response{StatusCode: status, Header: challenge, Body: http.NoBody, Request: req})
 }
 
-// recall looks up what is known of an earlier sign-in.
+// recall loads what is known from an earlier sign-in.
 func (s *signIn) recall(ctx context.Context) error {
 	s.a.turn.Lock()
 	defer s.a.turn.Unlock()
@@ -159,8 +159,8 @@ func (s *signIn) recall(ctx context.Context) error {
 	return nil
 }
 
-// refusal is the server's answer to a request without a token: it says where to sign in, and for what. Without one the
-// well-known addresses are tried.
+// refusal returns the server's answer to a request without a token, which says where to sign in, and for what. Without
+// that information the well-known addresses are tried.
 func (s *signIn) refusal(ctx context.Context) (status int, challenge http.Header, err error) {
 	a := s.a
 	a.mu.Lock()
@@ -183,7 +183,7 @@ func (s *signIn) refusal(ctx context.Context) (status int, challenge http.Header
 	if err != nil {
 		return 0, nil, err
 	}
-	defer func() { _ = resp.Body.Close() }() // only its header is read
+	defer func() { _ = resp.Body.Close() }() // only its header is needed
 	s.w.used()
 	if resp.StatusCode == http.StatusUnauthorized {
 		return resp.StatusCode, resp.Header, nil
@@ -191,14 +191,15 @@ func (s *signIn) refusal(ctx context.Context) (status int, challenge http.Header
 	return http.StatusUnauthorized, http.Header{}, nil
 }
 
-// config is the library's part of the sign-in. more = the server asked for more permissions than we have.
+// config returns the library's configuration of the sign-in. more means that the server asked for more permissions than
+// we have.
 func (s *signIn) config(more bool) *auth.AuthorizationCodeHandlerConfig {
 	cfg := s.a.s
 	c := &auth.AuthorizationCodeHandlerConfig{
 		RedirectURL:              s.redirect,
 		AuthorizationCodeFetcher: s.ask,
 		RequestRefreshToken:      true,
-		AcceptUnadvertisedIss:    true, // it is compared all the same
+		AcceptUnadvertisedIss:    true, // it is compared anyway
 		Client:                   s.w.client(),
 		NewTokenSource:           s.signedIn,
 		ScopeFilter:              func(named []string) []string { return s.scopes(named, more) },
@@ -222,7 +223,7 @@ func (s *signIn) config(more bool) *auth.AuthorizationCodeHandlerConfig {
 		if cfg.ClientSecret != "" {
 			c.PreregisteredClient.ClientSecretAuth = &oauthex.ClientSecretAuth{ClientSecret: string(cfg.ClientSecret)}
 		}
-		// the client is known to one issuer; a server that names another one later does not get its secret
+		// the client belongs to one issuer; a server that names another one later does not get its secret
 		if s.prior != nil {
 			c.PreregisteredClient.Issuer = s.prior.Issuer
 		}
@@ -230,7 +231,8 @@ func (s *signIn) config(more bool) *auth.AuthorizationCodeHandlerConfig {
 	return c
 }
 
-// scopes are what is asked for: what is configured, else what the server names; when it wants more than we have, both.
+// scopes returns the scopes to ask for: the configured ones, or else the ones that the server names. If the server
+// wants more than we have, it returns both.
 func (s *signIn) scopes(named []string, more bool) []string {
 	list := slices.Clone(named)
 	switch {
@@ -246,7 +248,7 @@ func (s *signIn) scopes(named []string, more bool) []string {
 	return slices.Compact(list)
 }
 
-// ask shows the link and waits for what comes back.
+// ask shows the link and waits for the answer.
 func (s *signIn) ask(ctx context.Context, args *auth.AuthorizationArgs) (*auth.AuthorizationResult, error) {
 	s.w.used()
 	u, err := url.Parse(args.URL)
@@ -280,7 +282,7 @@ func (s *signIn) ask(ctx context.Context, args *auth.AuthorizationArgs) (*auth.A
 	}
 }
 
-// signedIn stores what the sign-in brought.
+// signedIn stores the result of the sign-in.
 func (s *signIn) signedIn(ctx context.Context, cfg *oauth2.Config, got *oauth2.Token) (oauth2.TokenSource, error) {
 	issuer, err := s.w.issuer(cfg.Endpoint.TokenURL)
 	if err != nil {

@@ -23,7 +23,7 @@ import (
 	"github.com/zephbot/zephbot/tools/mcp/oauth"
 )
 
-// codeOf is the code of an error of ours.
+// codeOf returns the code of an error of ours.
 func codeOf(t *testing.T, err error) guard.Code {
 	t.Helper()
 	e, ok := errors.AsType[*guard.Error](err)

@@ -14,18 +14,19 @@ import (
 	"github.com/zephbot/zephbot/tools/mcp/guard"
 )
 
-// Store keeps tokens by the id of their server. Implementations are safe for concurrent use and print nothing of what
-// they keep.
+// Store keeps tokens by the id of their server. Implementations are safe for concurrent use and never print what they
+// keep.
 type Store interface {
-	// Load gives a token; nil when there is none, ErrDamaged when it cannot be read.
+	// Load returns a token, nil when there is none, or ErrDamaged when it cannot be read.
 	Load(ctx context.Context, server string) (*Token, error)
-	// Save replaces the token of t.Server. When it returns nil, the token survives a crash as far as the store does.
+	// Save replaces the token of t.Server. When it returns nil, the token survives a crash as far as the store can
+	// guarantee it.
 	Save(ctx context.Context, t Token) error
-	// Delete removes a token; that there is none is no error.
+	// Delete removes a token. It is not an error if there is none.
 	Delete(ctx context.Context, server string) error
 }
 
-// Memory is a Store that forgets everything with the process. The zero value is ready.
+// Memory is a Store that is lost when the process ends. The zero value is ready to use.
 type Memory struct {
 	mu     sync.Mutex
 	tokens map[string]Token
@@ -60,17 +61,17 @@ func (m *Memory) Delete(_ context.Context, server string) error {
 	return nil
 }
 
-// maxFile bounds a stored token, in bytes.
+// maxFile limits a stored token, in bytes.
 const maxFile = 256 << 10
 
-// Files is a Store with one file for each server, readable for the owner alone. Only one Files may work in a directory.
+// Files is a Store with one file per server, readable only by the owner. Only one Files may use a directory.
 type Files struct {
 	dir string
-	// one change at a time: the temporary file has a fixed name, so that crashes leave nothing that piles up
+	// serialises changes: the temporary file has a fixed name, so that crashes leave at most one behind
 	mu sync.Mutex
 }
 
-// NewFiles makes a store in dir, which is made when the first token is saved.
+// NewFiles returns a store in dir. The directory is created when the first token is saved.
 func NewFiles(dir string) *Files { return &Files{dir: dir} }
 
 // Load implements Store.
@@ -145,7 +146,7 @@ func (f *Files) write(name string, data []byte) (err error) {
 	if info, err := os.Stat(f.dir); err != nil {
 		return err
 	} else if info.Mode().Perm()&0o077 != 0 {
-		if err := os.Chmod(f.dir, 0o700); err != nil { // it was there before
+		if err := os.Chmod(f.dir, 0o700); err != nil { // the directory existed before
 			return err
 		}
 	}
@@ -172,7 +173,7 @@ func (f *Files) write(name string, data []byte) (err error) {
 	return syncDir(root)
 }
 
-// fill writes a new file that others cannot read, not even for a moment.
+// fill writes a new file that is never readable by others, not even for a moment.
 func fill(root *os.Root, name string, data []byte) error {
 	file, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -185,7 +186,7 @@ func fill(root *os.Root, name string, data []byte) error {
 	return errors.Join(err, file.Close())
 }
 
-// syncDir makes names survive a crash, where the file system can.
+// syncDir makes new names survive a crash, if the file system supports it.
 func syncDir(root *os.Root) error {
 	dir, err := root.Open(".")
 	if err != nil {

@@ -29,27 +29,27 @@ func (s Secret) MarshalText() ([]byte, error) {
 	return []byte(redacted), nil
 }
 
-// Token is what a sign-in brought, and what it is good for. Printing it, also as JSON, shows no secrets; Encode keeps
-// them.
+// Token is the result of a sign-in together with what it is valid for. Printing it, including as JSON, shows no
+// secrets; Encode includes them.
 type Token struct {
 	Server       string // id
-	URL          string // of the MCP server: it is sent to no other
+	URL          string // of the MCP server: the token is sent to no other
 	ConfiguredID string // Server.ClientID at the time
 	Issuer       string // the authorization server
 
 	ClientID     string
-	ClientSecret Secret // of a client that registered itself
-	TokenURL     string // where it is renewed
-	AuthStyle    int    // how the client names itself there (oauth2.AuthStyle)
+	ClientSecret Secret // of a client that was registered automatically
+	TokenURL     string // where the token is renewed
+	AuthStyle    int    // how the client authenticates there (oauth2.AuthStyle)
 	Resource     string // the resource indicator (RFC 8707)
 
-	AccessToken  Secret // "" = used up; the rest is kept, so that a client stays bound to its issuer
-	RefreshToken Secret // "" = cannot be renewed
+	AccessToken  Secret // "" = no longer valid; the rest is kept, so that a client stays bound to its issuer
+	RefreshToken Secret // "" = the token cannot be renewed
 	Expiry       time.Time
 	Scopes       []string
 }
 
-// stored is Token in the form in which it is kept.
+// stored is the stored form of Token.
 type stored struct {
 	Version      int       `json:"version"`
 	Server       string    `json:"server"`
@@ -69,10 +69,10 @@ type stored struct {
 
 const storedVersion = 1
 
-// ErrDamaged is the error of a token that cannot be read. Signing in again replaces it.
+// ErrDamaged means that a stored token cannot be read. A new sign-in replaces it.
 var ErrDamaged = errors.New("the stored sign-in is damaged")
 
-// Encode gives the token with its secrets, for a store.
+// Encode returns the token with its secrets, for a store.
 func (t Token) Encode() ([]byte, error) {
 	return json.Marshal(stored{
 		Version: storedVersion, Server: t.Server, URL: t.URL, ConfiguredID: t.ConfiguredID, Issuer: t.Issuer,
@@ -82,7 +82,7 @@ func (t Token) Encode() ([]byte, error) {
 	})
 }
 
-// Decode reads what Encode gave. The error is ErrDamaged and shows nothing of the data.
+// Decode decodes the result of Encode. Its only error is ErrDamaged, which contains nothing of the data.
 func Decode(data []byte) (Token, error) {
 	var s stored
 	if err := json.Unmarshal(data, &s); err != nil || s.Version != storedVersion || s.Server == "" || s.URL == "" ||
@@ -97,21 +97,21 @@ func Decode(data []byte) (Token, error) {
 	}, nil
 }
 
-// early is how long before its end a token is renewed: requests take a while, and clocks differ.
+// early is how long before its expiry a token is renewed: requests take time, and clocks differ.
 const early = 10 * time.Second
 
-// fresh says whether the access token may still be used.
+// fresh reports whether the access token can still be used.
 func (t Token) fresh(now time.Time) bool {
 	return t.AccessToken != "" && (t.Expiry.IsZero() || now.Add(early).Before(t.Expiry))
 }
 
-// spent is the token without what it was good for.
+// spent returns the token without its credentials.
 func (t Token) spent() Token {
 	t.AccessToken, t.RefreshToken, t.Expiry, t.Scopes = "", "", time.Time{}, nil
 	return t
 }
 
-// bound says whether the token belongs to this configuration; why not, otherwise.
+// bound returns "" if the token belongs to this configuration, or else the reason why not.
 func (t Token) bound(s Server) string {
 	switch {
 	case t.Server != s.ID:
@@ -125,11 +125,11 @@ func (t Token) bound(s Server) string {
 	}
 }
 
-// config is what renews the token.
+// config returns the OAuth configuration for renewing the token.
 func (t Token) config(s Server) *oauth2.Config {
 	secret := t.ClientSecret
 	if s.ClientID != "" && t.ClientID == s.ClientID {
-		secret = s.ClientSecret // the configured one, which may have been changed, is not stored
+		secret = s.ClientSecret // the configured secret is not stored, because it may have been changed
 	}
 	return &oauth2.Config{
 		ClientID: t.ClientID, ClientSecret: string(secret),

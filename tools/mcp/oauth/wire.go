@@ -24,26 +24,26 @@ const (
 	requestLimit = 20 * time.Second
 )
 
-// wire carries the requests of one sign-in or renewal. It holds them to addresses that the server may name, bounds what
-// comes back, and remembers what the library does not hand on: which issuer a token endpoint belongs to, why an address
-// was refused, and the words that must not get into a log.
+// wire carries the requests of one sign-in or renewal. It restricts them to addresses that the server may name, limits
+// the answers, and records what the library does not report: the issuer of a token endpoint, why an address was
+// refused, and the texts that must not be logged.
 type wire struct {
 	base    http.RoundTripper
 	trusted bool
 
 	mu      sync.Mutex
 	issuers map[string]string // by token endpoint
-	noPKCE  bool              // an authorization server does not offer S256
+	noPKCE  bool              // an authorization server does not support S256
 	refusal error             // of the first address that was refused
 	answers []string          // of token and registration endpoints
-	granted bool              // the last of them brought a secret
+	granted bool              // the last answer contained a secret
 }
 
 func newWire(s Server) *wire {
 	return &wire{base: s.Transport, trusted: s.Trusted, issuers: map[string]string{}}
 }
 
-// client makes requests through w.
+// client returns an HTTP client that makes its requests through w.
 func (w *wire) client() *http.Client {
 	return &http.Client{
 		Transport: w, Timeout: requestLimit,
@@ -51,7 +51,7 @@ func (w *wire) client() *http.Client {
 			first, last := via[0], via[len(via)-1]
 			switch {
 			case first.Method != http.MethodGet:
-				return http.ErrUseLastResponse // a code or a refresh token does not travel
+				return http.ErrUseLastResponse // a code or a refresh token must not be redirected
 			case len(via) > maxRedirects:
 				return errors.New("too many redirects")
 			case last.URL.Scheme == "https" && req.URL.Scheme != "https":
@@ -78,7 +78,7 @@ func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	if strings.HasPrefix(strings.ToLower(resp.Header.Get("Content-Type")), "text/event-stream") {
-		return resp, nil // an MCP server that wants no sign-in; nobody reads it
+		return resp, nil // an MCP server that needs no sign-in; nobody reads the answer
 	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
 	err = errors.Join(err, resp.Body.Close())
@@ -101,7 +101,7 @@ func (w *wire) refuse(err error) {
 	}
 }
 
-// note remembers what stands in an answer.
+// note records what an answer contains.
 func (w *wire) note(req *http.Request, resp *http.Response, body []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -125,8 +125,8 @@ func (w *wire) note(req *http.Request, resp *http.Response, body []byte) {
 	w.noPKCE = w.noPKCE || !slices.Contains(meta.Methods, "S256")
 }
 
-// issuer gives the authorization server of a token endpoint. Without metadata that is its origin (MCP 2025-03-26,
-// fallback).
+// issuer returns the authorization server of a token endpoint. Without metadata it is the origin of the endpoint (MCP
+// 2025-03-26, fallback).
 func (w *wire) issuer(tokenURL string) (string, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -140,7 +140,7 @@ func (w *wire) issuer(tokenURL string) (string, error) {
 	return u.Scheme + "://" + u.Host, nil
 }
 
-// checkEndpoints says whether the token endpoints may be used, before a person signs in for nothing.
+// checkEndpoints checks the token endpoints before a person signs in in vain.
 func (w *wire) checkEndpoints() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -156,7 +156,8 @@ func (w *wire) checkEndpoints() error {
 	return nil
 }
 
-// offersS256 says whether the only method of PKCE that we use is offered; the library is content with any.
+// offersS256 reports whether the server supports S256, the only PKCE method that we use. The library does not check
+// this.
 func (w *wire) offersS256() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -169,15 +170,15 @@ func (w *wire) refused() error {
 	return w.refusal
 }
 
-// used says that the answers so far were understood: an error that follows does not quote them.
+// used marks the answers so far as understood: later errors do not quote them.
 func (w *wire) used() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.granted = false
 }
 
-// scrub takes the answers of token and registration endpoints out of the text of an error: the library quotes what it
-// cannot read, in whole or in part.
+// scrub removes the answers of token and registration endpoints from the text of an error. The library quotes answers
+// that it cannot read, in whole or in part.
 func (w *wire) scrub(err error) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -191,8 +192,8 @@ func (w *wire) scrub(err error) string {
 	return text
 }
 
-// checkAddress says whether an address may be requested, or shown to a person to be opened: https and public, for a
-// trusted server also private and, on this machine, http.
+// checkAddress returns an error unless an address may be requested, or shown to a person to open: it must be https and
+// public. A trusted server may also use private addresses and, on this machine, http.
 func checkAddress(u *url.URL, trusted bool) error {
 	plain := trusted && isLoopback(u.Hostname())
 	if _, err := netrule.CheckURL(u.String(), netrule.Options{AllowPrivate: trusted, AllowHTTP: plain}); err != nil {
@@ -209,11 +210,11 @@ func isLoopback(host string) bool {
 	return err == nil && a.IsLoopback()
 }
 
-// isDocument says whether a client id is the address of a client metadata document.
+// isDocument reports whether a client id is the address of a client metadata document.
 func isDocument(clientID string) bool {
 	u, err := url.Parse(clientID)
 	return err == nil && u.Scheme == "https" && u.Host != "" && u.Path != "" && u.Path != "/"
 }
 
-// local is the address of a listener on this machine.
+// local returns the address of a listener on this machine.
 func local(port string) string { return net.JoinHostPort("127.0.0.1", port) }

@@ -53,7 +53,7 @@ func attack(t *testing.T, attempts []attempt, spec func(*testing.T) sandbox.Spec
 	}
 }
 
-// sleeper is a process outside the sandbox that an attack may aim at.
+// sleeper returns a process outside the sandbox that an attack may aim at.
 func sleeper(t *testing.T) int {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "sleep", "600")
@@ -119,7 +119,7 @@ func TestAttackHelperStays(t *testing.T) {
 	}
 }
 
-// outsideFile is a place outside the sandbox with a file and a directory that everybody may change.
+// outsideFile returns a place outside the sandbox with a file and a directory that everybody may change.
 func outsideFile(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "outside-") //nolint:usetesting // nobody may not enter the directories of t.TempDir

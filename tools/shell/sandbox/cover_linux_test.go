@@ -14,7 +14,7 @@ import (
 	"github.com/zephbot/zephbot/tools/shell/sandbox"
 )
 
-// nested is a spec whose working directory holds denied paths: the directory data, the file zephbot.toml, and
+// nested returns a spec whose working directory holds denied paths: the directory data, the file zephbot.toml, and
 // deep/er/key two directories down.
 func nested(t *testing.T) sandbox.Spec {
 	t.Helper()

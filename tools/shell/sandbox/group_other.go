@@ -14,7 +14,7 @@ const (
 
 func ownSession() *syscall.SysProcAttr { return nil }
 
-// signalTree ends the process; there is no gentle way here.
+// signalTree kills the process. This system has no gentler way.
 func signalTree(pid int, _ syscall.Signal, known []int) []int {
 	if p, err := os.FindProcess(pid); err == nil {
 		_ = p.Kill()

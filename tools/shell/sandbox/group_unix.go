@@ -14,21 +14,21 @@ const (
 	kill = syscall.SIGKILL
 )
 
-// ownSession gives a command a session without a terminal, and with it a process group.
+// ownSession starts a command in a session of its own, without a terminal and with its own process group.
 func ownSession() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
 
-// signalTree signals the process group of pid, every process below it, and those of known; it returns the processes it
-// found, because they cannot be found any more once their parents are gone.
+// signalTree signals the process group of pid, every process below it, and those in known. It returns the processes
+// that it found, because they cannot be found again once their parents are gone.
 func signalTree(pid int, sig syscall.Signal, known []int) []int {
 	found := append(warden.Descendants(pid), known...)
-	_ = syscall.Kill(-pid, sig) // gone is as good as signalled
+	_ = syscall.Kill(-pid, sig) // it may have ended already
 	for _, p := range found {
 		_ = syscall.Kill(p, sig)
 	}
 	return found
 }
 
-// groupAlive says whether a process of the group of pid is left.
+// groupAlive reports whether a process of the group of pid is left.
 func groupAlive(pid int) bool { return syscall.Kill(-pid, 0) == nil }
 
 // signalOf names the signal that ended a process; "" when it exited.

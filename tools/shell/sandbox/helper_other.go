@@ -9,12 +9,12 @@ import (
 	"runtime"
 )
 
-// Probe says what the kernel enforces: nothing on this system.
+// Probe returns what the kernel enforces: nothing on this system.
 func Probe(context.Context, string) Level {
 	return Level{Reason: "only Linux has one, this is " + runtime.GOOS}
 }
 
-// startHelped runs without a helper, because there is none on this system.
+// startHelped starts a command without a helper, which does not exist on this system.
 func startHelped(ctx context.Context, spec Spec, stdout, stderr *os.File) (*Process, error) {
 	if spec.Require {
 		return nil, fmt.Errorf("%w on %s", ErrUnavailable, runtime.GOOS)
@@ -22,5 +22,5 @@ func startHelped(ctx context.Context, spec Spec, stdout, stderr *os.File) (*Proc
 	return startPlain(ctx, spec, stdout, stderr)
 }
 
-// Shield has nothing to do on this system.
+// Shield does nothing on this system.
 func Shield() error { return nil }

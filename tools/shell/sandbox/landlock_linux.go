@@ -13,13 +13,13 @@ import (
 	"github.com/zephbot/zephbot/tools/shell/sandbox/warden"
 )
 
-// maxABI is the newest Landlock that the rules here are made for.
+// maxABI is the newest version of Landlock that these rules support.
 const maxABI = 7
 
-// maxCarved bounds the entries that are granted one by one because a denied path lies between them.
+// maxCarved limits the entries that are granted one by one because a denied path lies between them.
 const maxCarved = 20_000
 
-// systemRead may be read and executed in every sandbox.
+// systemRead returns the paths that every sandbox may read and execute.
 func systemRead() []string {
 	return []string{
 		"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix/store", "/run/current-system",
@@ -29,8 +29,8 @@ func systemRead() []string {
 	}
 }
 
-// systemConfig is what may be read of /etc: what programs need, and nothing that may hold a secret (shadow, keys, other
-// services' settings).
+// systemConfig returns the parts of /etc that commands may read: what programs need, and nothing that may contain a
+// secret (shadow, keys, settings of other services).
 func systemConfig() []string {
 	names := strings.Fields(`passwd group hosts hostname host.conf resolv.conf nsswitch.conf gai.conf services protocols networks rpc ethertypes
 		localtime timezone ld.so.cache ld.so.conf ld.so.conf.d ssl/certs ssl/openssl.cnf ssl/cert.pem pki/tls/certs pki/tls/openssl.cnf
@@ -46,7 +46,7 @@ func systemConfig() []string {
 	return paths
 }
 
-// landlockABI is the version of Landlock that can be enforced here; 0 when there is none.
+// landlockABI returns the version of Landlock that can be enforced; 0 when there is none.
 func landlockABI() int {
 	v, err := llsys.LandlockGetABIVersion()
 	if err != nil || v < 1 {
@@ -55,10 +55,10 @@ func landlockABI() int {
 	return min(v, maxABI)
 }
 
-// systemDevices may be read and written in every sandbox.
+// systemDevices returns the devices that every sandbox may read and write.
 func systemDevices() []string { return []string{"/dev/null", "/dev/zero", "/dev/full"} }
 
-// landlockRules puts the file and network part of spec into the plan.
+// landlockRules adds the file and network part of spec to the plan.
 func landlockRules(p *warden.Plan, spec Spec, can abilities, deny []string, covered map[string]bool) error {
 	g := grants{deny: deny, covered: covered}
 	for _, path := range slices.Concat(systemRead(), systemConfig(), spec.Read) {
@@ -75,7 +75,7 @@ func landlockRules(p *warden.Plan, spec Spec, can abilities, deny []string, cove
 	if spec.Network == NetworkOff {
 		p.Net = uint64(cfg.HandledAccessNet)
 	}
-	if can.root { // it is the command's own
+	if can.root { // /dev/shm is the command's own
 		g.rules = append(g.rules, warden.Rule{Path: "/dev/shm", Access: accessWrite})
 	}
 	for _, r := range g.rules {
@@ -84,7 +84,7 @@ func landlockRules(p *warden.Plan, spec Spec, can abilities, deny []string, cove
 	return nil
 }
 
-// handled are the accesses that a version of Landlock can bound.
+// handled returns the accesses that a version of Landlock can restrict.
 func handled(abi int) landlock.Config {
 	versions := []landlock.Config{
 		landlock.V1, landlock.V2, landlock.V3, landlock.V4, landlock.V5, landlock.V6,
@@ -95,17 +95,17 @@ func handled(abi int) landlock.Config {
 
 // Accesses that are granted together.
 const (
-	// all that a file can have
+	// accessFile is everything that can be granted for a file.
 	accessFile = llsys.AccessFSExecute | llsys.AccessFSReadFile | llsys.AccessFSWriteFile | llsys.AccessFSTruncate
 	accessRead = llsys.AccessFSExecute | llsys.AccessFSReadFile | llsys.AccessFSReadDir
-	// accessWrite does not let a command make devices.
+	// accessWrite does not let a command create devices.
 	accessWrite = accessRead | llsys.AccessFSWriteFile | llsys.AccessFSTruncate | llsys.AccessFSRemoveDir |
 		llsys.AccessFSRemoveFile | llsys.AccessFSMakeDir | llsys.AccessFSMakeReg | llsys.AccessFSMakeSock |
 		llsys.AccessFSMakeFifo | llsys.AccessFSMakeSym | llsys.AccessFSRefer
 )
 
-// denied are the canonical paths that spec denies. A denied link is denied with what it points to: put in its place, a
-// command's own file would be taken for it.
+// denied returns the canonical paths that spec denies. A link is denied together with its target, because a command
+// could otherwise replace the link by a file of its own.
 func denied(spec Spec) []string {
 	var out []string
 	for _, p := range spec.Deny {
@@ -121,15 +121,15 @@ func denied(spec Spec) []string {
 // grants collects rules.
 type grants struct {
 	deny []string // canonical
-	// covered are those of deny that may be granted with the directory they are in, because something lies over them.
+	// covered lists the paths in deny that a mount covers. They may be granted together with their directory.
 	covered map[string]bool
 	rules   []warden.Rule
 	n       int
 	err     error
 }
 
-// add grants what is at p; what does not exist needs no grant. A denied path at or below p is left out. A denied path
-// above p does not count: who grants p knows better.
+// add grants p. A path that does not exist needs no grant. Denied paths at or below p are left out. A denied path above
+// p is ignored: the grant is more specific.
 func (g *grants) add(p string, write bool) {
 	real, err := filepath.EvalSymlinks(p)
 	if err != nil {
@@ -138,10 +138,10 @@ func (g *grants) add(p string, write bool) {
 	g.carve(real, write)
 }
 
-// carve grants p but for what is denied below. Landlock cannot take out a part of what it grants, so the rest is
-// granted piece by piece. New entries cannot be made directly in a directory that is granted in pieces. It can be
-// listed, and because that right reaches down as all rights do, so can the denied directories below it: their names are
-// seen, their contents are not.
+// carve grants p except for what is denied below it. Landlock cannot exclude a part of what it grants, so everything
+// else is granted piece by piece. In a directory that is granted in pieces, no entries can be created. The directory
+// can be listed. Like all rights, this one also holds further down, so the names in denied directories below can be
+// seen, but not their contents.
 func (g *grants) carve(p string, write bool) {
 	if g.err != nil {
 		return
@@ -159,17 +159,17 @@ func (g *grants) carve(p string, write bool) {
 	}
 	entries, err := os.ReadDir(p)
 	if err != nil {
-		return // nothing that we cannot read ourselves is granted
+		return // do not grant what we cannot read ourselves
 	}
 	g.rules = append(g.rules, warden.Rule{Path: p, Access: llsys.AccessFSReadDir})
 	for _, e := range entries {
-		if e.Type()&os.ModeSymlink == 0 { // what a link points to is granted where it is, or not
+		if e.Type()&os.ModeSymlink == 0 { // the target of a link has its own grant, or none
 			g.carve(filepath.Join(p, e.Name()), write)
 		}
 	}
 }
 
-// below says whether d is inside the directory p.
+// below reports whether d is inside the directory p.
 func below(d, p string) bool {
 	return strings.HasPrefix(d, strings.TrimSuffix(p, "/")+"/")
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/zephbot/zephbot/tools/shell/sandbox/warden"
 )
 
-// resources are the limits that the kernel keeps for each process of a command. RLIMIT_AS is not among them: it kills
-// runtimes that reserve address space (Go, Java, Node). What one process may have for itself is bounded at twice the
-// sum that the supervisor watches, because a reservation counts before it is used.
+// resources returns the limits that the kernel enforces for each process of a command. RLIMIT_AS is not one of them: it
+// kills runtimes that reserve address space (Go, Java, Node). The private memory of one process is limited to twice the
+// total that the supervisor watches, because memory counts when it is reserved, before it is used.
 func (l Limits) resources(can abilities) []warden.Rlimit {
 	all := []warden.Rlimit{{What: unix.RLIMIT_CORE}}
 	add := func(what int, soft, hard uint64) {
@@ -38,8 +38,9 @@ func (l Limits) resources(can abilities) []warden.Rlimit {
 	return all
 }
 
-// tasks bounds the threads of the user, which is all that the kernel can count: those of a user namespace, or else all,
-// with room for what runs besides the command. Root is not bound by it; the supervisor counts processes in any case.
+// tasks returns the limit for threads of the user, which is all that the kernel can count: those in a user namespace,
+// or else all of them, with room for what runs besides the command. It does not apply to root. The supervisor counts
+// processes in any case.
 func (l Limits) tasks(can abilities) uint64 {
 	switch {
 	case l.Procs <= 0, os.Getuid() == 0:
@@ -51,7 +52,7 @@ func (l Limits) tasks(can abilities) uint64 {
 	}
 }
 
-// hit says which limit of the kernel ended a command, or a process in it whose end a shell passed on.
+// hit returns the kernel limit that ended a command, or a process in it whose exit status a shell passed on.
 func (l Limits) hit(code int, sig syscall.Signal) Limit {
 	ended := func(s syscall.Signal) bool { return sig == s || sig == 0 && code == 128+int(s) }
 	switch {
@@ -64,7 +65,7 @@ func (l Limits) hit(code int, sig syscall.Signal) Limit {
 	}
 }
 
-// tasksOf counts the threads of a user.
+// tasksOf returns the number of threads of a user.
 func tasksOf(uid int) int {
 	dirs, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {

@@ -13,29 +13,29 @@ import (
 	"github.com/zephbot/zephbot/tools/shell/sandbox/warden"
 )
 
-// probeTimeout bounds one look at what the machine can do.
+// probeTimeout limits one probe of the machine.
 const probeTimeout = 30 * time.Second
 
-// abilities are what the machine lets us do.
+// abilities are the kinds of confinement that the machine supports.
 type abilities struct {
-	user  bool // namespaces are made inside a user namespace
-	pid   bool // processes of a command are in a namespace of their own
-	root  bool // a command has a root and shared memory of its own
-	abi   int  // Landlock
+	user  bool // namespaces are created inside a user namespace
+	pid   bool // processes of a command have a PID namespace of their own
+	root  bool // a command has its own root and shared memory
+	abi   int  // version of Landlock
 	calls bool // seccomp
-	guard bool // seccomp asks us
+	guard bool // seccomp can ask the helper
 
 	reason string // why something is missing
 }
 
-// machine remembers the abilities by helper. They do not change while the program runs, and to find them out takes some
+// machine caches the abilities for each helper. They do not change while the program runs, and a probe takes some
 // milliseconds.
 var machine = struct {
 	sync.Mutex
 	known map[string]abilities
 }{known: map[string]abilities{}}
 
-// learn gives the abilities of the machine. What could not be found out is found out again by the next call.
+// learn returns the abilities of the machine. What could not be determined is probed again by the next call.
 func learn(ctx context.Context, helper string) abilities {
 	machine.Lock()
 	defer machine.Unlock()
@@ -62,7 +62,7 @@ func explore(ctx context.Context, helper string) (abilities, bool) {
 		}
 		can.abi, can.calls, can.guard = abi, calls, calls
 		r, err := ask(ctx, helper, can)
-		if err == nil && r.Error != "" && can.guard { // perhaps only the asking is missing
+		if err == nil && r.Error != "" && can.guard { // perhaps only seccomp notification is missing
 			can.guard = false
 			r, err = ask(ctx, helper, can)
 		}
@@ -82,7 +82,7 @@ func explore(ctx context.Context, helper string) (abilities, bool) {
 	return abilities{reason: why}, true
 }
 
-// settle takes what held, and words for what did not.
+// settle keeps what the probe found to work, and the reason for the rest.
 func (can abilities) settle(r *warden.Report, why string) abilities {
 	var missing []string
 	if r.Held&warden.HeldFiles == 0 {
@@ -100,7 +100,7 @@ func (can abilities) settle(r *warden.Report, why string) abilities {
 	return can
 }
 
-// ask lets a helper confine itself and tell what holds.
+// ask lets a helper confine itself and report what works.
 func ask(ctx context.Context, helper string, can abilities) (*warden.Report, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -127,7 +127,7 @@ func ask(ctx context.Context, helper string, can abilities) (*warden.Report, err
 	return r, nil
 }
 
-// Probe finds out what the kernel enforces, by confining a helper and looking whether it is. helper as in Spec.
+// Probe determines what the kernel enforces by confining a helper and checking the result. helper is as in Spec.
 func Probe(ctx context.Context, helper string) Level {
 	if helper == "" {
 		return Level{Reason: "this program is not set up as its own helper"}
@@ -139,21 +139,21 @@ func Probe(ctx context.Context, helper string) Level {
 	}
 }
 
-// unixSockets says whether a command may use Unix sockets: those outside must be out of its reach, by path (a root of
-// its own) and by name.
+// unixSockets reports whether a command may use Unix sockets. Those outside must be out of its reach, by path (its own
+// root) and by name.
 func (can abilities) unixSockets() bool { return !can.calls || can.root && can.abi >= scopingABI }
 
-// scopingABI is the version of Landlock from which on signals and names of sockets end at the domain.
+// scopingABI is the version of Landlock from which signals and names of sockets are limited to the domain.
 const scopingABI = 6
 
-// mayMount says whether this process may make namespaces as it is.
+// mayMount reports whether this process may create namespaces without a user namespace.
 func mayMount() bool {
 	head := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var data [2]unix.CapUserData
 	return unix.Capget(&head, &data[0]) == nil && data[0].Effective&(1<<unix.CAP_SYS_ADMIN) != 0
 }
 
-// attributes are how a helper is started.
+// attributes returns how a helper is started.
 func (can abilities) attributes() *syscall.SysProcAttr {
 	attr := ownSession()
 	if can.root {
@@ -164,7 +164,7 @@ func (can abilities) attributes() *syscall.SysProcAttr {
 	}
 	if can.user { // the helper maps its user itself
 		attr.Cloneflags |= syscall.CLONE_NEWUSER
-		// kept when the helper starts; the command does not get them
+		// the helper keeps these; the command does not get them
 		attr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SETPCAP, unix.CAP_SETUID, unix.CAP_SETGID}
 	}
 	return attr

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// MachineMemory is how much memory this machine has, in bytes, or the container if that is less; 0 = unknown.
+// MachineMemory returns the memory of this machine in bytes, or of the container if that is less; 0 = unknown.
 func MachineMemory() int64 {
 	var total int64
 	if raw, err := os.ReadFile("/proc/meminfo"); err == nil {

@@ -12,32 +12,32 @@ import (
 	"github.com/zephbot/zephbot/tools/shell/sandbox/warden"
 )
 
-// Where it can be had, a command gets a root of its own in which only what is granted is, and what may not be changed
-// is read-only. A denied path inside a granted directory is covered there: an empty directory lies over it, or a device
-// that nobody can open. Then the whole directory can be granted. Elsewhere Landlock grants the directory in pieces (see
-// carve).
+// If possible, a command gets its own root, which contains only what is granted, and in which everything that must not
+// be changed is read-only. A denied path inside a granted directory is covered there by an empty directory, or by a
+// device that cannot be opened. The whole directory can then be granted. Otherwise Landlock grants the directory in
+// pieces (see carve).
 //
 // A cover hides a name. When somebody outside the sandbox replaces a covered file by renaming another over it, or
-// removes it, the kernel takes the cover away, and a command that still runs sees the new file. A directory is safe as
-// long as it is not itself removed.
+// removes it, the kernel removes the cover, and a running command sees the new file. A directory is safe as long as it
+// is not itself removed.
 
-// maxLinks bounds the links on the way to a path, as the kernel does.
+// maxLinks limits the links on the way to a path, like the kernel does.
 const maxLinks = 40
 
-// layout is the root of a command while it is planned.
+// layout is the plan of a command's root.
 type layout struct {
-	links map[string]string // text of the links on the way to what is granted, by path
-	binds map[string]bool   // what is granted, and whether it may be changed
+	links map[string]string // targets of the links on the way to what is granted, by path
+	binds map[string]bool   // what is granted; true = it may be changed
 }
 
-// add grants p, by its real path and by every link on the way.
+// add grants p: its real path, and every link on the way.
 func (l *layout) add(p string, write bool) {
 	if real := l.resolve(p); real != "" && real != "/" {
 		l.binds[real] = l.binds[real] || write
 	}
 }
 
-// resolve follows the links of p and keeps them; "" when it leads nowhere.
+// resolve returns the real path of p and records its links; "" when it leads nowhere.
 func (l *layout) resolve(p string) string {
 	at, rest := "/", strings.Split(strings.Trim(filepath.Clean(p), "/"), "/")
 	for links := 0; len(rest) > 0; {
@@ -46,7 +46,7 @@ func (l *layout) resolve(p string) string {
 		if name == "" || name == "." {
 			continue
 		}
-		next := filepath.Join(at, name) // ".." is right: at holds no links
+		next := filepath.Join(at, name) // ".." is correct because at contains no links
 		info, err := os.Lstat(next)
 		if err != nil {
 			return ""
@@ -68,7 +68,7 @@ func (l *layout) resolve(p string) string {
 	return at
 }
 
-// rootMounts plans the root, and says which of the denied paths are covered in it.
+// rootMounts returns the mounts of the root, and which denied paths they cover.
 func rootMounts(spec Spec, can abilities, deny []string) ([]warden.Mount, map[string]bool) {
 	l := &layout{links: map[string]string{}, binds: map[string]bool{}}
 	for _, p := range systemRead() {
@@ -76,7 +76,7 @@ func rootMounts(spec Spec, can abilities, deny []string) ([]warden.Mount, map[st
 			l.add(p, false)
 		}
 	}
-	if can.abi > 0 { // Landlock picks out of it
+	if can.abi > 0 { // Landlock restricts it further
 		l.add("/etc", false)
 	}
 	for _, p := range systemConfig() {
@@ -112,8 +112,8 @@ func rootMounts(spec Spec, can abilities, deny []string) ([]warden.Mount, map[st
 	return append(mounts, covers...), covered
 }
 
-// mounts are the steps in an order in which what is above comes first. What lies in a directory that is granted alike
-// comes with it.
+// mounts returns the steps in an order in which parents come first. Something inside a directory with the same grant
+// needs no step.
 func (l *layout) mounts() []warden.Mount {
 	var list []warden.Mount
 	within := func(p string) (inside, write bool) {
@@ -144,7 +144,7 @@ func (l *layout) mounts() []warden.Mount {
 	return list
 }
 
-// grantedPaths are the canonical paths that spec grants, those that may be changed apart from the rest.
+// grantedPaths returns the canonical paths that spec grants: those for reading, and those that may be changed.
 func grantedPaths(spec Spec) (read, write []string) {
 	resolve := func(lists ...[]string) []string {
 		var out []string
@@ -158,8 +158,8 @@ func grantedPaths(spec Spec) (read, write []string) {
 	return resolve(systemRead(), systemConfig(), spec.Read), resolve(spec.Write)
 }
 
-// coverable are the denied paths that can be covered, a directory before what is in it: those that are there, inside
-// something granted, and not above something granted, which would be hidden too.
+// coverable returns the denied paths that can be covered, parents first. They exist, are inside something granted, and
+// contain nothing granted, which would be hidden too.
 func coverable(spec Spec, deny, read, write []string) []string {
 	all := slices.Concat(read, write)
 	dir := Canonical(spec.Dir)
@@ -178,7 +178,7 @@ func coverable(spec Spec, deny, read, write []string) []string {
 	return slices.Compact(places)
 }
 
-// coverMounts plans the covers of what can be covered, and says which denied paths those are.
+// coverMounts returns the mounts that cover denied paths, and which paths those are.
 func coverMounts(spec Spec, deny []string) ([]warden.Mount, map[string]bool) {
 	if len(deny) == 0 {
 		return nil, nil
@@ -218,8 +218,9 @@ func belowAny(d string, dirs map[string]bool) bool {
 	return false
 }
 
-// pins are the directories above d that a command could otherwise rename, from above: a mount point keeps its name.
-// Moved away with its cover, d would lie bare under another name for the next command.
+// pins returns the directories above d that a command could otherwise rename, topmost first. A mount point cannot be
+// renamed. If a command moved the directory together with the cover, the next command would find d uncovered under
+// another name.
 func pins(d string, write []string, pinned map[string]bool) []string {
 	var dirs []string
 	for dir := filepath.Dir(d); dir != "/"; dir = filepath.Dir(dir) {
@@ -232,6 +233,6 @@ func pins(d string, write []string, pinned map[string]bool) []string {
 	return dirs
 }
 
-// keptCapabilities are what root still may inside the sandbox: read and change files of other owners in the directories
-// that are granted. It changes no owners, and modes and times only of what belongs to root.
+// keptCapabilities is what root keeps inside the sandbox: it may read and change files of other owners in the granted
+// directories. It cannot change owners, and changes modes and times only of root's own files.
 const keptCapabilities = 1 << unix.CAP_DAC_OVERRIDE

@@ -13,10 +13,10 @@ import (
 	"github.com/zephbot/zephbot/tools/shell/sandbox/warden"
 )
 
-// Shield keeps this process out of the reach of what it starts: its memory, files and environment cannot be read
-// through /proc, not even by its own user, and a process that lost its helper becomes its child, so that it can be
-// found and ended. A program calls it once, at its start; from then on it starts processes in sessions of their own
-// only by this package, and only with a helper.
+// Shield protects this process from the processes that it starts: its memory, files and environment cannot be read
+// through /proc, not even by its own user. A process that has lost its helper becomes a child of this process, so that
+// it can be found and ended. A program calls Shield once, at its start. From then on, it starts processes in sessions
+// of their own only through this package, and only with a helper.
 func Shield() error {
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		return err
@@ -24,19 +24,20 @@ func Shield() error {
 	return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 }
 
-// adopts says whether Shield was called.
+// adopts reports whether Shield was called.
 func adopts() bool {
 	var on int32
 	err := unix.Prctl(unix.PR_GET_CHILD_SUBREAPER, uintptr(unsafe.Pointer(&on)), 0, 0, 0)
 	return err == nil && on != 0
 }
 
-// helpers are the helpers of this process that run.
+// helpers is the set of running helpers of this process.
 var helpers = &helperSet{running: map[int]bool{}}
 
-// helperSet knows which children are helpers. Its methods are safe for concurrent use.
+// helperSet records which children are helpers. Its methods are safe for concurrent use.
 type helperSet struct {
-	mu      sync.RWMutex // held for writing while children are looked through: a helper is then known, or not yet born
+	// write-locked while children are inspected: a helper is then either registered or not yet started
+	mu      sync.RWMutex
 	list    sync.Mutex
 	running map[int]bool
 }
@@ -53,7 +54,7 @@ func (h *helperSet) start(cmd *exec.Cmd) error {
 	return nil
 }
 
-// wait waits for a helper. Its status says nothing: the report did.
+// wait waits for a helper. The status is not needed, because the helper has reported everything.
 func (h *helperSet) wait(cmd *exec.Cmd) {
 	_ = cmd.Wait()
 	h.list.Lock()
@@ -61,11 +62,11 @@ func (h *helperSet) wait(cmd *exec.Cmd) {
 	delete(h.running, cmd.Process.Pid)
 }
 
-// orphanRounds is how often orphans are looked for: the children of one that was killed are the next.
+// orphanRounds is how often orphans are searched: the children of a killed orphan become orphans too.
 const orphanRounds = 100
 
-// killOrphans ends the processes that we adopted because their helper is gone. Whatever a command starts is in a
-// session of its own; what we start ourselves besides helpers is in ours.
+// killOrphans kills the processes that we adopted because their helper is gone. Everything that a command starts is in
+// another session, while our own processes other than helpers are in ours.
 func (h *helperSet) killOrphans() {
 	for range orphanRounds {
 		found := h.orphans()
@@ -74,7 +75,7 @@ func (h *helperSet) killOrphans() {
 		}
 		for _, pid := range found {
 			for _, p := range append(warden.Descendants(pid), pid) {
-				_ = syscall.Kill(p, syscall.SIGKILL) // gone is as good
+				_ = syscall.Kill(p, syscall.SIGKILL) // it may have ended already
 			}
 		}
 		for _, pid := range found {
@@ -101,7 +102,7 @@ func (h *helperSet) orphans() []int {
 	return found
 }
 
-// reap takes in a killed child; one that does not die is left.
+// reap waits for a killed child, and leaves one that does not die.
 func reap(pid int) {
 	for end := time.Now().Add(stuckAfter); time.Now().Before(end); <-time.After(time.Millisecond) {
 		var ws syscall.WaitStatus

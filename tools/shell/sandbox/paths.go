@@ -2,7 +2,7 @@ package sandbox
 
 import "path/filepath"
 
-// Canonical resolves the links of the absolute path p, also where its last parts do not exist.
+// Canonical resolves the links of the absolute path p, even if its last elements do not exist.
 func Canonical(p string) string {
 	p = filepath.Clean(p)
 	if real, err := filepath.EvalSymlinks(p); err == nil {

@@ -7,12 +7,12 @@ import (
 	"os"
 )
 
-// Piped is a run with pipes to its standard streams, such as a server that speaks over them. The streams are the
-// caller's to close; a read of Stdout or Stderr ends when the last process that holds the other side has ended.
+// Piped is a run with pipes for its standard streams, such as a server that communicates through them. The caller
+// closes the streams. A read of Stdout or Stderr ends when the last process that holds the other end has ended.
 type Piped struct {
 	*Process
 
-	Stdin  *os.File // to write to; closing it is the end of the command's input
+	Stdin  *os.File // to write to; closing it ends the command's input
 	Stdout *os.File // to read from
 	Stderr *os.File // to read from
 }
@@ -20,8 +20,9 @@ type Piped struct {
 // Close closes the three streams. It does not end the run: Stop does.
 func (p *Piped) Close() error { return closeAll(p.Stdin, p.Stdout, p.Stderr) }
 
-// StartPiped is Start with pipes for the three streams; spec.Stdin must be nil. A long-lived process needs no more: its
-// tree ends when it ends itself, by Stop, or with the program that started it; Done and Status tell when and why.
+// StartPiped is Start with pipes for the three streams; spec.Stdin must be nil. It is made for long-lived processes:
+// the process tree ends when the command ends, on Stop, or with the program that started it. Done and Status say when
+// and why.
 func StartPiped(ctx context.Context, spec Spec) (*Piped, error) {
 	if spec.Stdin != nil {
 		return nil, errors.New("start a command with pipes: its input is given already")
@@ -50,7 +51,7 @@ func StartPiped(ctx context.Context, spec Spec) (*Piped, error) {
 	return &Piped{Process: p, Stdin: mine[0], Stdout: mine[1], Stderr: mine[2]}, nil
 }
 
-// closeAll closes the files that are there.
+// closeAll closes the files that are not nil.
 func closeAll(files ...*os.File) error {
 	var errs []error
 	for _, f := range files {

@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// startPlain runs the command without a helper, in a session and process group of its own.
+// startPlain starts the command without a helper, in its own session and process group.
 func startPlain(ctx context.Context, spec Spec, stdout, stderr *os.File) (*Process, error) {
-	cmd := exec.CommandContext(context.WithoutCancel(ctx), spec.Argv[0], spec.Argv[1:]...) //nolint:gosec // running commands is what this is for
+	cmd := exec.CommandContext(context.WithoutCancel(ctx), spec.Argv[0], spec.Argv[1:]...) //nolint:gosec // running commands is its purpose
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = spec.Dir, spec.Env, stdout, stderr
 	if spec.Stdin != nil {
 		cmd.Stdin = spec.Stdin
@@ -60,13 +60,13 @@ func watchPlain(pid int, spec Spec, ended <-chan error, stopped <-chan struct{})
 	}
 	lingerPlain(pid, spec.Linger, stopped)
 	if groupAlive(pid) {
-		s.Left = 1 // how many cannot be told without a helper
+		s.Left = 1 // without a helper, the number is not known
 		signalTree(pid, kill, nil)
 	}
 	return s
 }
 
-// lingerPlain waits for the rest of the group, bounded.
+// lingerPlain waits for the rest of the process group, for a limited time.
 func lingerPlain(pid int, linger time.Duration, stopped <-chan struct{}) {
 	deadline := time.NewTimer(linger)
 	defer deadline.Stop()
@@ -83,7 +83,7 @@ func lingerPlain(pid int, linger time.Duration, stopped <-chan struct{}) {
 	}
 }
 
-// plainStatus reads what exec says about the end.
+// plainStatus converts the result of exec.Cmd.Wait.
 func plainStatus(err error) Status {
 	var exit *exec.ExitError
 	switch {

@@ -9,10 +9,10 @@ import (
 	"github.com/zephbot/zephbot/tools/shell/sandbox/warden"
 )
 
-// sharedMemory is how much a run may have in /dev/shm, in bytes.
+// sharedMemory is the size of a run's /dev/shm, in bytes.
 const sharedMemory = 256 << 20
 
-// makePlan says to the helper what to do for spec on a machine that can do so much.
+// makePlan returns the helper's plan for spec on a machine with these abilities.
 func makePlan(spec Spec, can abilities) (*warden.Plan, error) {
 	p := &warden.Plan{
 		Argv: spec.Argv, Dir: spec.Dir, Env: spec.Env, Grace: spec.Grace, Linger: spec.Linger,
@@ -51,7 +51,7 @@ func makePlan(spec Spec, can abilities) (*warden.Plan, error) {
 	return p, nil
 }
 
-// guard gives the addresses of this machine, which count as loopback, and its name servers.
+// guard returns the addresses of this machine, which count as loopback, and its name servers.
 func guard() *warden.Guard {
 	g := &warden.Guard{}
 	if own, err := net.InterfaceAddrs(); err == nil {
@@ -75,7 +75,7 @@ func guard() *warden.Guard {
 	return g
 }
 
-// shortIP is an address in 4 bytes where it has no more.
+// shortIP returns an IPv4 address in 4 bytes, others unchanged.
 func shortIP(ip net.IP) []byte {
 	if v4 := ip.To4(); v4 != nil {
 		return v4

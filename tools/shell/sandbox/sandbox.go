@@ -1,11 +1,12 @@
-// Package sandbox runs one command so that the kernel bounds what it may reach (Landlock, seccomp, resource limits) and
-// so that every process it leaves behind ends with it.
+// Package sandbox runs a command so that the kernel restricts what it can reach (Landlock, seccomp, resource limits),
+// and so that every process it leaves behind ends with it.
 //
-// On Linux the program starts itself again as its own helper, which is done before main begins. The helper stays as the
-// parent of the command, adopts what the command detaches, and ends it all when told to, or when the program that asked
-// is gone. Rights are taken from the one thread that starts the command: Landlock, seccomp and capabilities belong to
-// threads. Denied paths inside what is granted are covered by mounts that only the command sees. Without a helper, and
-// on other systems, a command runs in a process group of its own and nothing is enforced.
+// On Linux, the program starts itself again as its own helper, which does its work before main begins. The helper
+// remains the parent of the command, adopts the processes that the command detaches, and ends everything when it is
+// told to or when the program that started it is gone. Only the thread that starts the command is restricted, because
+// Landlock, seccomp and capabilities belong to threads. Denied paths inside granted directories are covered by mounts
+// that only the command sees. Without a helper, and on other systems, a command runs in its own process group and
+// nothing is enforced.
 package sandbox
 
 import (
@@ -19,33 +20,33 @@ import (
 	"time"
 )
 
-// Self is the helper of a program that links this package: the program itself, also when its file was replaced
-// meanwhile.
+// Self is the path with which a program that links this package starts itself as the helper. It works even if the
+// program's file was replaced meanwhile.
 const Self = "/proc/self/exe"
 
-// Times that are used when a Spec has none.
+// Default times of a Spec.
 const (
 	DefaultGrace = 250 * time.Millisecond // between TERM and KILL (seed 003)
 	// for children that outlive the command, such as tee in a process substitution
 	DefaultLinger = time.Second
 )
 
-// stuckAfter is how long killed processes get to vanish before the call ends without them.
+// stuckAfter is how long killed processes may take to disappear before the call returns without them.
 const stuckAfter = 5 * time.Second
 
-// ErrUnavailable is the error of a run that requires a sandbox where there is none.
+// ErrUnavailable means that a run requires a sandbox and there is none.
 var ErrUnavailable = errors.New("the kernel sandbox is not available")
 
-// Limits bound a run. Zero = unlimited.
+// Limits of a run. Zero = unlimited.
 type Limits struct {
-	Procs    int           // processes at one time; over it the run is ended
-	Memory   int64         // bytes of all processes together, without the pages of files; over it the run is ended
+	Procs    int           // processes at one time; above it, the run is ended
+	Memory   int64         // bytes of all processes together, without file pages; above it, the run is ended
 	FileSize int64         // bytes of the largest file that may be written
 	Files    int           // open files of one process
 	CPU      time.Duration // processor time of one process, rounded up to seconds
 }
 
-// Limit names a limit that ended a run.
+// Limit is the name of a limit that ended a run.
 type Limit string
 
 // Limits that can end a run.
@@ -62,28 +63,28 @@ type Spec struct {
 	Argv   []string
 	Dir    string
 	Env    []string
-	Read   []string // may be read and executed, besides the system's own directories
-	Write  []string // may be read, executed and changed
-	// Deny is out of reach, also inside Read and Write. What is inside a grant is covered in a mount namespace of the
-	// command's own, by root or in a user namespace. What cannot be covered (the kernel refuses, it does not exist, or
-	// it holds a grant or Dir) is carved out: the directories above it inside the grant can be listed, names below what
-	// is denied too, and nothing can be made in them. A covered file that others replace or remove while the command
-	// runs loses its cover.
+	Read   []string // readable and executable, in addition to the system's directories
+	Write  []string // readable, executable and writable
+	// Deny cannot be reached even inside Read and Write. Paths inside a grant are covered in the command's mount
+	// namespace, which needs root or a user namespace. A path that cannot be covered is carved out: the kernel refuses
+	// the mount, the path does not exist, or it contains a grant or Dir. The directories above a carved path, up to the
+	// grant, can be listed, including names below the denied path, and nothing can be created in them. A covered file
+	// that others replace or remove while the command runs loses its cover.
 	Deny    []string
 	Network Network
-	Off     bool // no Landlock, no seccomp; limits and supervision stay
-	Require bool // do not run without Landlock and seccomp
+	Off     bool // no Landlock and no seccomp; limits and supervision remain
+	Require bool // fail without Landlock and seccomp
 	Limits  Limits
 
 	Grace  time.Duration // between TERM and KILL; 0 = DefaultGrace
 	Linger time.Duration // for children that outlive the command; 0 = DefaultLinger, negative = none
 
-	// Stdin is the command's standard input; nil = /dev/null. It is the caller's to close, and may be closed once Start
-	// has returned.
+	// Stdin is the command's standard input; nil = /dev/null. The caller closes it, which is possible once Start has
+	// returned.
 	Stdin *os.File
 }
 
-// Forever is the Linger of a run that goes on as long as any of its processes does.
+// Forever is a Linger for runs that last as long as any of their processes.
 const Forever = time.Duration(math.MaxInt64)
 
 // Network says what a command may reach.
@@ -92,12 +93,12 @@ type Network int
 // Networks.
 const (
 	NetworkOff Network = iota // nothing
-	// what is not this machine: no loopback, no link-local addresses, no metadata service of a cloud
+	// everything but this machine: no loopback, no link-local addresses, no metadata service of a cloud
 	NetworkInternet
-	NetworkAll // everything that the program that starts the command reaches
+	NetworkAll // everything that this program can reach
 )
 
-// String names the network as the configuration does.
+// String returns the name of the network in the configuration.
 func (n Network) String() string {
 	switch n {
 	case NetworkOff:
@@ -109,20 +110,20 @@ func (n Network) String() string {
 	}
 }
 
-// Status is how a run ended.
+// Status says how a run ended.
 type Status struct {
 	Code   int    // exit code; meaningless when Signal is set
 	Signal string // the signal that ended the command, such as "killed"
 	Left   int    // processes that outlived the command and were ended
 	Stuck  bool   // a process could not be ended
 	Hit    Limit  // the limit that ended it; "" = none
-	// Vanished says that the helper was killed from outside, as the kernel does when memory runs out. Everything it had
-	// started was ended; what the command did until then is unknown.
+	// Vanished means that the helper was killed from outside, for example by the kernel when memory ran out. Everything
+	// it had started was ended. What the command did until then is unknown.
 	Vanished bool
-	Err      error // the command was not started
+	Err      error // why the command was not started
 }
 
-// Why says in words how the run ended.
+// Why returns how the run ended, in words.
 func (s Status) Why() string {
 	var why string
 	switch {
@@ -152,18 +153,18 @@ type Process struct {
 	status Status
 }
 
-// Stop ends the command and everything it started: TERM, then KILL after the grace. It returns at once; Done tells the
-// end.
+// Stop ends the command and everything it started: TERM, then KILL after the grace period. It returns immediately; Done
+// reports the end.
 func (p *Process) Stop() { p.once.Do(p.stop) }
 
-// Done is closed when the run has ended, or when what is left of it cannot be ended (Status.Stuck). It always comes
-// after Stop.
+// Done returns a channel that is closed when the run has ended, or when the rest of it cannot be ended (Status.Stuck).
+// After Stop, it is always closed eventually.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Status is how the run ended; it must not be called before Done is closed.
+// Status returns how the run ended. It must not be called before Done is closed.
 func (p *Process) Status() Status { return p.status }
 
-// Start runs what spec says. The context bounds only the start. Stdout and stderr are the caller's to close.
+// Start runs a command. ctx limits only the start. The caller closes stdout and stderr.
 func Start(ctx context.Context, spec Spec, stdout, stderr *os.File) (*Process, error) {
 	if len(spec.Argv) == 0 {
 		return nil, errors.New("start a command: nothing to run")
@@ -187,22 +188,22 @@ func Start(ctx context.Context, spec Spec, stdout, stderr *os.File) (*Process, e
 	return startHelped(ctx, spec, stdout, stderr)
 }
 
-// Level is what the kernel enforces on this machine.
+// Level says what the kernel enforces on this machine.
 type Level struct {
 	Landlock int  // ABI version that is enforced, at most 7; 0 = none
 	Seccomp  bool // system calls are filtered
-	// a command sees a root, shared memory and semaphores of its own; what it may not change is read-only
+	// a command has its own root, shared memory and semaphores; what it must not change is read-only
 	Root      bool
-	Processes bool   // a command sees no process but its own, and all of them end with their supervisor
-	Guard     bool   // a command can have the internet without this machine and its link (NetworkInternet)
-	Unix      bool   // a command may use Unix sockets, because those outside are out of its reach
+	Processes bool   // a command sees only its own processes, and all of them end with their supervisor
+	Guard     bool   // a command can reach the internet without reaching this machine and its link (NetworkInternet)
+	Unix      bool   // a command may use Unix sockets, because it cannot reach those outside
 	Reason    string // why something is missing; "" when nothing is
 }
 
-// Full says whether files and system calls are both enforced.
+// Full reports whether files and system calls are both enforced.
 func (l Level) Full() bool { return l.Landlock > 0 && l.Seccomp }
 
-// String says the level in words for people, with what each missing part means.
+// String describes the level for people, with the consequence of each missing part.
 func (l Level) String() string {
 	var have, lost []string
 	if l.Landlock > 0 {

@@ -100,7 +100,7 @@ func needLandlock(t *testing.T) sandbox.Level {
 	return level
 }
 
-// confined is a spec with a workspace.
+// confined returns a spec with a workspace.
 func confined(t *testing.T) sandbox.Spec {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())

@@ -13,7 +13,7 @@ import (
 	"github.com/zephbot/zephbot/tools/shell/sandbox/warden"
 )
 
-// Offsets in struct seccomp_data. Both processors are little-endian: the low half of an argument comes first.
+// Offsets in struct seccomp_data. Both processors are little-endian, so the lower half of an argument comes first.
 const (
 	offCall = 0
 	offArch = 4
@@ -21,7 +21,7 @@ const (
 	argSize = 8
 )
 
-// What the filter answers.
+// Results of the filter.
 const (
 	retAllow   = unix.SECCOMP_RET_ALLOW
 	retAsk     = unix.SECCOMP_RET_USER_NOTIF
@@ -30,25 +30,25 @@ const (
 	retUnknown = unix.SECCOMP_RET_ERRNO | uint32(unix.EPROTONOSUPPORT)
 )
 
-// newNamespaces are the flags of clone(2) that make a namespace.
+// newNamespaces are the flags of clone(2) that create a namespace.
 const newNamespaces = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC |
 	unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET
 
-// ownerBits make a program run with the rights of its owner, for whoever starts it outside.
+// ownerBits let anybody who starts a program run it with the rights of its owner.
 const ownerBits = unix.S_ISUID | unix.S_ISGID
 
-// filterable says whether there is a filter for this processor.
+// filterable reports whether there is a filter for this processor.
 func filterable() bool { return true }
 
-// filterOptions are what the filter depends on.
+// filterOptions is what the filter depends on.
 type filterOptions struct {
 	network Network
-	unix    bool // Unix sockets; pairs of sockets are always there
-	memory  bool // the shared memory is the command's own
-	pid     bool // the process numbers are the command's own, and the helper is the first
+	unix    bool // Unix sockets; socket pairs are always allowed
+	memory  bool // the command has its own shared memory
+	pid     bool // the command has its own PID namespace, in which the helper is process 1
 }
 
-// filterProgram is the filter in the form that the kernel reads.
+// filterProgram returns the filter in the form that the kernel loads.
 func filterProgram(o filterOptions) ([]byte, error) {
 	raw, err := bpf.Assemble(filter(o))
 	if err != nil {
@@ -63,24 +63,24 @@ func filterProgram(o filterOptions) ([]byte, error) {
 	return out, nil
 }
 
-// program collects blocks. Each begins with the number of the call loaded, and leaves it loaded where it does not
-// answer.
+// program collects blocks. Each starts with the number of the system call loaded, and leaves it loaded unless it
+// returns a result.
 type program []bpf.Instruction
 
-// answer gives one answer to a call, whatever its arguments.
+// answer returns the same result for a call regardless of its arguments.
 func (p *program) answer(nr, ret uint32) {
 	*p = append(*p, bpf.JumpIf{Cond: bpf.JumpEqual, Val: nr, SkipFalse: 1}, bpf.RetConstant{Val: ret})
 }
 
-// test is a look at an argument.
+// test is a condition on an argument.
 type test struct {
 	arg  uint32
 	cond bpf.JumpTest
 	val  uint32
-	high bool // look at the upper half
+	high bool // compare the upper half
 }
 
-// offset is where the filter finds the argument.
+// offset returns the offset of the argument in struct seccomp_data.
 func (t test) offset() uint32 {
 	off := offArgs + argSize*t.arg
 	if t.high {
@@ -89,10 +89,10 @@ func (t test) offset() uint32 {
 	return off
 }
 
-// when answers a call that passes one of the tests, and allows the others, or goes on to rest.
+// when returns ret for a call that passes one of the tests, and allows other calls of it.
 func (p *program) when(nr, ret uint32, tests ...test) { p.decide(nr, ret, retAllow, tests) }
 
-// unless answers a call that passes none of the tests, and allows the others.
+// unless returns ret for a call that passes none of the tests, and allows other calls of it.
 func (p *program) unless(nr, ret uint32, tests ...test) { p.decide(nr, retAllow, ret, tests) }
 
 func (p *program) decide(nr, passed, other uint32, tests []test) {
@@ -106,12 +106,12 @@ func (p *program) decide(nr, passed, other uint32, tests []test) {
 	*p = append(*p, body...)
 }
 
-// filter is the program: what it does not refuse is allowed.
+// filter returns the program. It allows everything that it does not refuse.
 func filter(o filterOptions) []bpf.Instruction {
 	p := program{
 		bpf.LoadAbsolute{Off: offArch, Size: 4},
 		bpf.JumpIf{Cond: bpf.JumpEqual, Val: auditArch, SkipTrue: 1},
-		bpf.RetConstant{Val: retRefuse}, // calls of another processor mode have other numbers
+		bpf.RetConstant{Val: retRefuse}, // calls of another processor mode have different numbers
 		bpf.LoadAbsolute{Off: offCall, Size: 4},
 	}
 	p = append(p, archFilter()...)
@@ -123,9 +123,10 @@ func filter(o filterOptions) []bpf.Instruction {
 			p.answer(nr, retRefuse)
 		}
 	}
-	p.answer(unix.SYS_CLONE3, retMissing) // its flags are in memory, out of sight; C libraries fall back to clone
+	// its flags are in memory, where the filter cannot read them; C libraries fall back to clone
+	p.answer(unix.SYS_CLONE3, retMissing)
 	p.when(unix.SYS_CLONE, retRefuse, test{arg: 0, cond: bpf.JumpBitsSet, val: newNamespaces})
-	// types into a terminal
+	// these type into a terminal
 	p.when(unix.SYS_IOCTL, retRefuse, test{arg: 1, cond: bpf.JumpEqual, val: unix.TIOCSTI},
 		test{arg: 1, cond: bpf.JumpEqual, val: unix.TIOCLINUX})
 	p.others(o.pid)
@@ -134,9 +135,8 @@ func filter(o filterOptions) []bpf.Instruction {
 	return append(p, bpf.RetConstant{Val: retAllow})
 }
 
-// others refuses what is done to other processes. Signals are held by Landlock, and by the namespace: here they must
-// not reach the helper or who started it. A process may set its own limits and its own place in the order of the
-// processor.
+// others refuses calls that affect other processes. Landlock and the namespace restrict signals; the filter only
+// protects the helper and its parent. A process may set its own limits and its own priority.
 func (p *program) others(pid bool) {
 	self := func(arg uint32) test { return test{arg: arg, cond: bpf.JumpEqual, val: 0} }
 	for _, nr := range []uint32{
@@ -169,7 +169,7 @@ func (p *program) others(pid bool) {
 	}
 }
 
-// modes refuses to make programs that run with the rights of their owner.
+// modes refuses to create programs that run with the rights of their owner.
 func (p *program) modes() {
 	args := map[uint32]uint32{
 		unix.SYS_FCHMOD: 1, unix.SYS_FCHMODAT: 2, unix.SYS_FCHMODAT2: 2, unix.SYS_OPENAT: 3,
@@ -187,8 +187,8 @@ func (p *program) modes() {
 	p.answer(unix.SYS_OPENAT2, retMissing) // its mode is in memory
 }
 
-// whenCreating refuses an open that makes a file with ownerBits; without O_CREAT the mode means nothing and may hold
-// anything.
+// whenCreating refuses an open that creates a file with ownerBits. Without O_CREAT, the mode is ignored and may have
+// any value.
 func (p *program) whenCreating(nr, flags, mode uint32) {
 	*p = append(*p,
 		bpf.JumpIf{Cond: bpf.JumpEqual, Val: nr, SkipFalse: 7},
@@ -202,7 +202,7 @@ func (p *program) whenCreating(nr, flags, mode uint32) {
 	)
 }
 
-// openFlags says which argument of an open holds its flags.
+// openFlags returns which argument of an open contains its flags.
 func openFlags(nr uint32) (arg uint32, opens bool) {
 	if nr == unix.SYS_OPENAT {
 		return 2, true
@@ -210,7 +210,8 @@ func openFlags(nr uint32) (arg uint32, opens bool) {
 	return archOpenFlags(nr)
 }
 
-// sockets bounds what may be connected to. Pairs of sockets of one process tree are always allowed.
+// sockets restricts which kinds of sockets exist and what they connect to. Socket pairs within one process tree are
+// always allowed.
 func (p *program) sockets(o filterOptions) {
 	var families []uint32
 	if o.unix {
@@ -251,8 +252,8 @@ func (p *program) sockets(o filterOptions) {
 	*p = append(*p, body...)
 }
 
-// refusedCalls are refused whatever their arguments: they look into other processes, change the machine or the
-// namespaces, reach the kernel's key ring, or do unseen what the filter looks at (io_uring opens sockets).
+// refusedCalls lists calls that are refused regardless of their arguments: they look into other processes, change the
+// machine or the namespaces, use the kernel's key ring, or bypass the filter (io_uring opens sockets).
 func refusedCalls() []uint32 {
 	const openTreeAttr, quotactlFd = 467, 443
 	return append([]uint32{

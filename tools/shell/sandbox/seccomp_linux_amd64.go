@@ -7,7 +7,7 @@ import (
 
 const auditArch = unix.AUDIT_ARCH_X86_64
 
-// x32Bit marks the calls of the x32 mode, which come under the same architecture with other numbers.
+// x32Bit marks the calls of the x32 mode, which have the same architecture and other numbers.
 const x32Bit = 0x4000_0000
 
 func archFilter() []bpf.Instruction {
@@ -24,10 +24,10 @@ func archRefused() []uint32 {
 	}
 }
 
-// archModes are older calls that set a mode, with the argument it is in.
+// archModes returns older calls that set a mode, with the argument that contains it.
 func archModes() map[uint32]uint32 {
 	return map[uint32]uint32{unix.SYS_CHMOD: 1, unix.SYS_CREAT: 1, unix.SYS_MKNOD: 1, unix.SYS_OPEN: 2}
 }
 
-// archOpenFlags says which argument of an older open holds its flags.
+// archOpenFlags returns which argument of an older open contains its flags.
 func archOpenFlags(nr uint32) (arg uint32, opens bool) { return 1, nr == unix.SYS_OPEN }

@@ -7,16 +7,16 @@ import (
 	"runtime"
 )
 
-// filterOptions are what the filter depends on.
+// filterOptions is what the filter depends on.
 type filterOptions struct {
 	network           Network
 	unix, memory, pid bool
 }
 
-// filterable says whether there is a filter for this processor.
+// filterable reports whether there is a filter for this processor.
 func filterable() bool { return false }
 
-// filterProgram has no filter for this processor.
+// filterProgram returns no filter: there is none for this processor.
 func filterProgram(filterOptions) ([]byte, error) {
 	return nil, fmt.Errorf("there is no call filter for %s", runtime.GOARCH)
 }

@@ -15,17 +15,17 @@ import (
 	"github.com/zephbot/zephbot/tools/shell/sandbox/warden"
 )
 
-// helperProcess is a helper that runs.
+// helperProcess is a running helper.
 type helperProcess struct {
 	cmd     *exec.Cmd
 	control *os.File
 	reports *os.File
 }
 
-// noLinger keeps a helper that was built with the race detector from lingering for a second at its end.
+// noLinger prevents a helper that was built with the race detector from sleeping a second before it exits.
 const noLinger = "GORACE=atexit_sleep_ms=0"
 
-// startHelper starts a helper that carries out a plan.
+// startHelper starts a helper that executes a plan.
 func startHelper(ctx context.Context, helper, mode string, p *warden.Plan, can abilities, stdin, stdout,
 	stderr *os.File,
 ) (*helperProcess, error) {
@@ -46,7 +46,7 @@ func startHelper(ctx context.Context, helper, mode string, p *warden.Plan, can a
 	defer func() { _ = reportW.Close() }() // the helper's end
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), helper, warden.Arg, mode)
 	cmd.Dir, cmd.Env = "/", []string{warden.Marker + "=1", "GOMAXPROCS=2", "GOGC=off", "GOMEMLIMIT=64MiB", noLinger}
-	if stdin != nil { // a nil *os.File is no nil io.Reader
+	if stdin != nil { // a nil *os.File is not a nil io.Reader
 		cmd.Stdin = stdin
 	}
 	if stdout != nil {
@@ -71,16 +71,16 @@ func (h *helperProcess) report() (*warden.Report, error) {
 	})
 }
 
-// close waits for a helper, which has nothing to do any more, and lets everything go.
+// close waits for a helper that has nothing left to do, and releases everything.
 func (h *helperProcess) close() {
 	late := time.AfterFunc(stuckAfter, func() { _ = h.cmd.Process.Kill() })
 	helpers.wait(h.cmd)
 	late.Stop()
-	_ = h.control.Close() // closed already after a stop
+	_ = h.control.Close() // already closed after a stop
 	_ = h.reports.Close()
 }
 
-// planFile puts the plan into a file without a name, which the helper inherits.
+// planFile writes the plan to an unnamed file, which the helper inherits.
 func planFile(p *warden.Plan) (*os.File, error) {
 	fd, err := unix.MemfdCreate("run", unix.MFD_CLOEXEC)
 	if err != nil {
@@ -125,13 +125,13 @@ func startHelped(ctx context.Context, spec Spec, stdout, stderr *os.File) (*Proc
 	return proc, nil
 }
 
-// listen hands on the reports of a helper until it is gone.
+// listen passes on the reports of a helper until it ends.
 func listen(h *helperProcess, to chan<- *warden.Report) {
 	defer close(to)
 	for {
 		r, err := h.report()
 		if err != nil {
-			return // the end, or a helper that died in the middle of a word
+			return // the end, or a helper that died in the middle of a report
 		}
 		to <- r
 	}
@@ -146,14 +146,14 @@ type watcher struct {
 	reports <-chan *warden.Report
 	stopped <-chan struct{}
 
-	starting bool // the command may run
-	main     int  // process id of the command, as the helper sees it
+	starting bool // the command may be running
+	main     int  // process id of the command in the helper's namespace
 	status   Status
 	ended    bool
 }
 
-// watch waits for the last report. It does not wait for ever: after the word to stop the helper has its time, then
-// everything we know is killed.
+// watch waits for the last report, but not forever: after the request to stop, the helper has a limited time, and then
+// all known processes are killed.
 func (w *watcher) watch() Status {
 	stopped := w.stopped
 	var late <-chan time.Time
@@ -166,7 +166,7 @@ func (w *watcher) watch() Status {
 			w.take(r)
 		case <-stopped:
 			stopped = nil
-			_ = w.control.Close() // a helper that is gone needs no word
+			_ = w.control.Close() // a helper that has ended needs no request
 			timer := time.NewTimer(w.spec.Grace + 2*stuckAfter)
 			defer timer.Stop()
 			late = timer.C
@@ -177,7 +177,7 @@ func (w *watcher) watch() Status {
 	}
 }
 
-// take takes in one report.
+// take processes one report.
 func (w *watcher) take(r *warden.Report) {
 	switch {
 	case r.Starting:
@@ -208,7 +208,7 @@ func (w *watcher) take(r *warden.Report) {
 	}
 }
 
-// gone is the end of the reports: the helper is at its end too.
+// gone returns the status when the reports have ended, and with them the helper.
 func (w *watcher) gone() Status {
 	if w.ended {
 		return w.status
@@ -221,11 +221,11 @@ func (w *watcher) gone() Status {
 	return Status{Signal: "killed", Vanished: true}
 }
 
-// hunt kills what can be found of a run whose helper does not do it. In a namespace of their own all processes end with
-// the helper.
+// hunt kills what can be found of a run whose helper does not do so. In a PID namespace, all processes end with the
+// helper.
 func (w *watcher) hunt() {
 	if w.pid {
-		_ = w.cmd.Process.Kill() // gone is as good
+		_ = w.cmd.Process.Kill() // it may have ended already
 		return
 	}
 	tree := warden.Descendants(w.cmd.Process.Pid)
@@ -233,7 +233,7 @@ func (w *watcher) hunt() {
 		tree = signalTree(w.main, kill, tree)
 	}
 	signalTree(w.cmd.Process.Pid, kill, tree)
-	helpers.wait(w.cmd) // what it leaves is ours only when it is quite gone
+	helpers.wait(w.cmd) // its processes become ours only after it has ended completely
 	if adopts() {
 		helpers.killOrphans()
 	}

@@ -1,6 +1,6 @@
 package warden
 
-// Families of addresses, as the first two bytes of a sockaddr.
+// Address families, as in the first two bytes of a sockaddr.
 const (
 	familyNone    = 0
 	familyUnix    = 1
@@ -11,9 +11,9 @@ const (
 
 const dnsPort = 53
 
-// Allows says whether a command may reach the internet address ip (4 or 16 bytes) at a port: not this machine, not the
-// link it is on, not the services that clouds answer their machines with. Private networks may be reached: they are
-// somebody else's.
+// Allows reports whether a command may reach the internet address ip (4 or 16 bytes) at a port. Refused are this
+// machine, its link, and the services from which clouds provide secrets to their machines. Private networks are
+// allowed, because they belong to somebody else.
 func (g *Guard) Allows(ip []byte, port int) bool {
 	for _, server := range g.Servers {
 		if port == dnsPort && same(server, ip) {
@@ -38,7 +38,7 @@ func (g *Guard) Allows(ip []byte, port int) bool {
 	}
 }
 
-// same compares addresses; an IPv4 address may be written as IPv6.
+// same compares addresses. An IPv4 address may be written as IPv6.
 func same(a, b []byte) bool {
 	if len(a) == 16 && hasPrefix(a, mapped) {
 		a = a[12:]
@@ -49,7 +49,7 @@ func same(a, b []byte) bool {
 	return string(a) == string(b)
 }
 
-// Beginnings of addresses.
+// Prefixes of addresses.
 var (
 	mapped     = []byte{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff}
 	compatible = make([]byte, 12)
@@ -58,7 +58,7 @@ var (
 	sixToFour  = []byte{0x20, 0x02}
 )
 
-// embedded is the IPv4 address that an IPv6 one stands for, or nil.
+// embedded returns the IPv4 address contained in an IPv6 address, or nil.
 func embedded(ip []byte) []byte {
 	switch {
 	case hasPrefix(ip, mapped), hasPrefix(ip, nat64):
@@ -72,7 +72,7 @@ func embedded(ip []byte) []byte {
 	}
 }
 
-// metadata4 and metadata6 are where clouds tell a machine its secrets, outside the link-local addresses.
+// metadata4 and metadata6 are where clouds provide secrets to a machine, outside the link-local addresses.
 var (
 	metadata4 = [][]byte{{100, 100, 100, 200}, {192, 0, 0, 192}, {168, 63, 129, 16}}
 	metadata6 = [][]byte{
@@ -88,7 +88,7 @@ func publicIPv4(ip []byte) bool {
 		return false
 	case ip[0] == 169 && ip[1] == 254: // the link
 		return false
-	case ip[0] >= 224: // many machines at once, and what is reserved
+	case ip[0] >= 224: // multicast and reserved addresses
 		return false
 	}
 	return !listed(metadata4, ip)
@@ -98,7 +98,8 @@ func publicIPv6(ip []byte) bool {
 	switch {
 	case string(ip) == string(loopback6):
 		return false
-	case ip[0] == 0xfe && ip[1]&0x80 == 0x80: // the link (fe80::/10), and what came before private networks (fec0::/10)
+	case ip[0] == 0xfe && ip[1]&0x80 == 0x80:
+		// the link (fe80::/10), and the predecessor of private networks (fec0::/10)
 		return false
 	case ip[0] == 0xff:
 		return false

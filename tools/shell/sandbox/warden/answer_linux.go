@@ -9,18 +9,18 @@ import (
 	"unsafe"
 )
 
-// The filter cannot read addresses, which are in the memory of the command and may be changed there by another thread
-// after anybody looked. So the helper makes the call in place of the command: it copies the address and the data once,
-// judges the copy, and connects or sends with a duplicate of the command's socket.
+// The filter cannot read addresses, because they are in the memory of the command, where another thread may change them
+// after the check. The helper therefore makes the call for the command: it copies the address and the data once, checks
+// the copy, and connects or sends with a duplicate of the command's socket.
 
 const (
 	notifRecv  = 0xc050_2100
 	notifSend  = 0xc018_2101
 	notifValid = 0x4008_2102
 
-	maxAsked    = 256       // questions that are answered at one time
+	maxAsked    = 256       // requests that are handled at one time
 	maxAddress  = 128       // bytes of a sockaddr
-	maxSent     = 256 << 10 // bytes of one message; more is sent in pieces, or is too long
+	maxSent     = 256 << 10 // bytes of one message; a longer one is sent in parts, or refused
 	maxMessages = 64        // messages of one sendmmsg
 	maxPieces   = 1024      // pieces of one message
 )
@@ -52,27 +52,27 @@ func ioctl(fd int, what uintptr, arg unsafe.Pointer) error {
 	return nil
 }
 
-// answer answers the filter until nobody asks any more.
+// answer answers requests of the filter until there are no more.
 func answer(fd int, g *Guard) {
 	busy := make(chan struct{}, maxAsked)
 	for {
 		n := &notif{}
 		err := ioctl(fd, notifRecv, unsafe.Pointer(n))
 		if errors.Is(err, syscall.EINTR) || errors.Is(err, syscall.ENOENT) {
-			continue // ENOENT: who asked is gone
+			continue // ENOENT: the thread that asked is gone
 		}
 		if err != nil {
 			return
 		}
 		busy <- struct{}{}
-		go func() { // bounded by busy; a connection may take minutes
+		go func() { // limited by busy; connecting may take minutes
 			defer func() { <-busy }()
 			val, err := (&asked{notif: n, listener: fd, guard: g}).do()
 			r := response{id: n.id, val: val}
 			if err != nil {
 				r.val, r.error = 0, -int32(errnoOf(err)) //nolint:gosec // error numbers are small
 			}
-			_ = ioctl(fd, notifSend, unsafe.Pointer(&r)) // who asked may be gone
+			_ = ioctl(fd, notifSend, unsafe.Pointer(&r)) // the thread that asked may be gone
 		}()
 	}
 }
@@ -84,13 +84,13 @@ func errnoOf(err error) syscall.Errno {
 	return syscall.EPERM
 }
 
-// asked is a call that the command wants to make.
+// asked is a system call that the command wants to make.
 type asked struct {
 	*notif
 
 	listener int
 	guard    *Guard
-	process  int // a pidfd of it
+	process  int // pidfd of the process
 }
 
 // do makes the call.
@@ -120,7 +120,7 @@ func (a *asked) do() (int64, error) {
 	}
 }
 
-// open gives a handle of the process that the asking thread belongs to.
+// open returns a pidfd of the process to which the asking thread belongs.
 func (a *asked) open() (int, error) {
 	raw, err := os.ReadFile("/proc/" + strconv.Itoa(int(a.pid)) + "/status")
 	if err != nil {
@@ -138,8 +138,8 @@ func (a *asked) open() (int, error) {
 	return int(fd), err
 }
 
-// valid says whether the thread still waits for the answer, so that what was read is its own and not of a later process
-// with its number.
+// valid returns an error unless the thread still waits for the answer. What was read is then its own, and not that of a
+// later process with the same number.
 func (a *asked) valid() error {
 	id := a.id
 	return ioctl(a.listener, notifValid, unsafe.Pointer(&id))
@@ -158,7 +158,7 @@ func (a *asked) file(fd int) (int, error) {
 	return int(dup), nil
 }
 
-// read copies memory of the process.
+// read copies from the memory of the process.
 func (a *asked) read(at uintptr, n int) ([]byte, error) {
 	if n == 0 {
 		return nil, nil
@@ -175,7 +175,7 @@ func (a *asked) read(at uintptr, n int) ([]byte, error) {
 	return buf, a.valid()
 }
 
-// write puts bytes into the memory of the process.
+// write writes to the memory of the process.
 func (a *asked) write(at uintptr, b []byte) error {
 	local := [2]uintptr{uintptr(unsafe.Pointer(&b[0])), uintptr(len(b))}
 	remote := [2]uintptr{at, uintptr(len(b))}
@@ -188,7 +188,7 @@ func (a *asked) write(at uintptr, b []byte) error {
 	return nil
 }
 
-// address reads and judges an address.
+// address reads and checks an address.
 func (a *asked) address(at uintptr, n int, sends bool) ([]byte, error) {
 	if n < 2 || n > maxAddress {
 		return nil, syscall.EINVAL
@@ -200,8 +200,8 @@ func (a *asked) address(at uintptr, n int, sends bool) ([]byte, error) {
 	return b, a.judge(b, sends)
 }
 
-// judge says whether an address may be reached. The family none ends a connection, but where something is sent the
-// kernel takes it for IPv4.
+// judge returns an error unless an address may be reached. AF_UNSPEC ends a connection, but when sending, the kernel
+// takes it for IPv4.
 func (a *asked) judge(b []byte, sends bool) error {
 	refused := syscall.EACCES
 	port := func() int { return int(b[2])<<8 | int(b[3]) }
@@ -211,7 +211,7 @@ func (a *asked) judge(b []byte, sends bool) error {
 			return nil
 		}
 	case familyUnix:
-		// a path, which leads nowhere out of the root; names without a path are everybody's
+		// a path cannot lead out of the root, but names without a path are shared with everybody
 		if len(b) > 2 && b[2] != 0 {
 			return nil
 		}
@@ -231,7 +231,7 @@ func (a *asked) judge(b []byte, sends bool) error {
 	return refused
 }
 
-// path makes a relative path of a socket one that is right for us: the working directory is the command's.
+// path converts the relative path of a socket so that it works for us, because the working directory is the command's.
 func (a *asked) path(b []byte) (local []byte, done func(), err error) {
 	done = func() {}
 	if int(b[0])|int(b[1])<<8 != familyUnix || len(b) < 3 || b[2] == '/' {

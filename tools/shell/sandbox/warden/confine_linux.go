@@ -7,11 +7,11 @@ import (
 	"unsafe"
 )
 
-// confine takes away from the calling thread, which must not change, and from what it starts, what the plan does not
-// grant. It gives the file from which to read what the filter asks; -1 when it does not ask.
+// confine removes the rights that the plan does not grant from the calling thread and from what it starts. The caller
+// must be locked to its thread. asks is the file from which to read requests of the filter; -1 when it makes none.
 func confine(p *Plan) (asks int, err error) {
 	asks = -1
-	if err := prctl(prSetNoNewPrivs, 1); err != nil { // Landlock and seccomp ask for it
+	if err := prctl(prSetNoNewPrivs, 1); err != nil { // required by Landlock and seccomp
 		return asks, fail("give up new privileges", err)
 	}
 	if p.ABI > 0 {
@@ -27,7 +27,7 @@ func confine(p *Plan) (asks int, err error) {
 	return asks, fail("load the call filter", err)
 }
 
-// restrict applies the rules. A path that vanished meanwhile needs none.
+// restrict applies the Landlock rules. A path that disappeared meanwhile needs none.
 func restrict(p *Plan) error {
 	attr := [3]uint64{p.FS, p.Net, p.Scoped}
 	size := uintptr(8)
@@ -41,7 +41,7 @@ func restrict(p *Plan) error {
 	if errno != 0 {
 		return fail("make the rules", errno)
 	}
-	defer func() { _ = syscall.Close(int(set)) }() // the kernel has the rules, or nothing holds
+	defer func() { _ = syscall.Close(int(set)) }() // the kernel has the rules, or restrict has failed
 	for _, r := range p.Rules {
 		if err := grant(int(set), r); err != nil {
 			return fail("grant "+r.Path, err)
@@ -61,7 +61,7 @@ func grant(set int, r Rule) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = syscall.Close(fd) }() // opened for its path only
+	defer func() { _ = syscall.Close(fd) }() // opened only as a path
 	var attr [12]byte                        // struct landlock_path_beneath_attr is packed
 	*(*uint64)(unsafe.Pointer(&attr[0])) = r.Access
 	*(*int32)(unsafe.Pointer(&attr[8])) = int32(fd) //nolint:gosec // file numbers are small
@@ -72,7 +72,7 @@ func grant(set int, r Rule) error {
 	return nil
 }
 
-// dropCapabilities leaves keep at most. It fails where there is nothing to drop.
+// dropCapabilities drops all capabilities except keep. It has no effect where there are none.
 func dropCapabilities(keep uint64) {
 	_, _ = call(syscall.SYS_PRCTL, prCapAmbient, prCapAmbientClear, 0, 0, 0)
 	for c := range uintptr(64) {
@@ -136,7 +136,7 @@ func filter(p *Plan) (asks int, err error) {
 	return -1, err
 }
 
-// fill puts a process id in its place.
+// fill replaces a placeholder by the process id.
 func fill(k *uint32) {
 	switch *k {
 	case PlaceSelf:

@@ -10,14 +10,14 @@ import (
 	"unsafe"
 )
 
-// A command sees a root of its own: an empty, read-only file system in which only the granted paths are, read-only too
-// but for those that may be changed. What is not there cannot be looked at, changed in its mode, owner, times or
-// attributes, or connected to, be it a socket of a database, of a container engine or of the system's manager.
+// A command has its own root: an empty, read-only file system that contains only the granted paths. They are read-only
+// too, except those that may be changed. A command cannot look at what is not there, change its mode, owner, times or
+// attributes, or connect to it, for example to the socket of a database, a container engine or the service manager.
 
 // mountAttr is struct mount_attr.
 type mountAttr struct{ set, clear, propagation, userns uint64 }
 
-// openTree copies the mounts at p, to be put elsewhere.
+// openTree copies the mounts at p, so that they can be mounted elsewhere.
 func openTree(p string) (int, error) {
 	b, err := syscall.BytePtrFromString(p)
 	if err != nil {
@@ -33,7 +33,7 @@ func openTree(p string) (int, error) {
 	return int(fd), nil
 }
 
-// setAttr sets attributes of the mount at fd and of all below it.
+// setAttr sets attributes of the mount at fd and of all mounts below it.
 func setAttr(fd int, attr mountAttr, flags uintptr) error {
 	empty, err := syscall.BytePtrFromString("")
 	if err != nil {
@@ -47,7 +47,7 @@ func setAttr(fd int, attr mountAttr, flags uintptr) error {
 	return nil
 }
 
-// moveMount puts what openTree copied at p.
+// moveMount mounts what openTree copied at p.
 func moveMount(fd int, p string) error {
 	empty, err1 := syscall.BytePtrFromString("")
 	b, err2 := syscall.BytePtrFromString(p)
@@ -63,7 +63,7 @@ func moveMount(fd int, p string) error {
 	return nil
 }
 
-// newRoot makes the root of the plan and enters it. The process has a mount namespace of its own.
+// newRoot creates the root of the plan and enters it. The process must have its own mount namespace.
 func newRoot(mounts []Mount) error {
 	if err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""); err != nil {
 		return fail("keep mounts to ourselves", err)
@@ -103,7 +103,7 @@ func newRoot(mounts []Mount) error {
 		syscall.MS_REMOUNT|syscall.MS_BIND|syscall.MS_RDONLY|syscall.MS_NOSUID, ""))
 }
 
-// copyTree copies the mounts of a bind; -1 when there is nothing any more.
+// copyTree copies the mounts of a bind. The result is -1 when the path no longer exists.
 func copyTree(m Mount) (int, error) {
 	fd, err := openTree(m.Source)
 	if errors.Is(err, syscall.ENOENT) {
@@ -119,7 +119,7 @@ func copyTree(m Mount) (int, error) {
 	return fd, setAttr(fd, attr, atRecursive)
 }
 
-// enterEmpty mounts the empty file system that becomes the root over a directory that nobody needs from here on.
+// enterEmpty mounts an empty file system, which becomes the root, over a directory that is not needed any more.
 func enterEmpty() error {
 	var err error
 	for _, at := range []string{"/proc", "/sys", "/dev", "/tmp"} {
@@ -131,12 +131,12 @@ func enterEmpty() error {
 	return fail("make a new root", err)
 }
 
-// place makes one entry of the root, which is the working directory.
+// place creates one entry of the root, which is the working directory.
 func place(m Mount, tree int) error {
 	at := "." + m.Path
 	switch m.Kind {
 	case MountHide, MountPin:
-		return nil // once everything is there
+		return nil // done later, when everything is in place
 	case MountLink:
 		if err := os.MkdirAll(path.Dir(at), 0o755); err != nil {
 			return err
@@ -149,7 +149,7 @@ func place(m Mount, tree int) error {
 		if tree < 0 {
 			return nil
 		}
-		defer func() { _ = syscall.Close(tree) }() // it is mounted, or given up
+		defer func() { _ = syscall.Close(tree) }() // it is mounted, or the mount failed
 		if err := makeTarget(at, m.Dir); err != nil {
 			return err
 		}
@@ -172,7 +172,7 @@ func place(m Mount, tree int) error {
 	}
 }
 
-// makeTarget makes what a tree can be mounted on; inside a mount it is there already.
+// makeTarget creates the file or directory on which a tree is mounted. Inside another mount it already exists.
 func makeTarget(at string, dir bool) error {
 	if dir {
 		return os.MkdirAll(at, 0o755)
@@ -190,7 +190,7 @@ func makeTarget(at string, dir bool) error {
 	return f.Close()
 }
 
-// cover carries out the steps that change what is mounted already.
+// cover executes the steps that change existing mounts.
 func cover(mounts []Mount) error {
 	for _, m := range mounts {
 		var err error
@@ -209,7 +209,7 @@ func cover(mounts []Mount) error {
 	return nil
 }
 
-// hide mounts a cover over a path and looks whether it is there.
+// hide mounts a cover over a path and checks that it is effective.
 func hide(m Mount) error {
 	const sealed = syscall.MS_RDONLY | syscall.MS_NOSUID | syscall.MS_NODEV | syscall.MS_NOEXEC
 	before, err := os.Lstat(m.Path)
@@ -219,7 +219,7 @@ func hide(m Mount) error {
 	if m.Dir {
 		err = syscall.Mount("none", m.Path, "tmpfs", sealed, "size=4k,nr_inodes=2,mode=0000")
 	} else if err = syscall.Mount("/dev/null", m.Path, "", syscall.MS_BIND, ""); err == nil {
-		// devices do not open under nodev, not even for root
+		// under nodev, devices cannot be opened, not even by root
 		err = syscall.Mount("", m.Path, "", syscall.MS_REMOUNT|syscall.MS_BIND|sealed, "")
 	}
 	if err != nil {

@@ -1,11 +1,11 @@
-// Package warden is the parent of a confined command: the program, started again as its own helper, carries out a Plan
-// that its caller made.
+// Package warden is the parent process of a confined command: the program, started again as its own helper, executes a
+// Plan.
 //
-// On Linux the work happens while the packages of the program are being initialised, before nearly all others: the
-// linker initialises packages in the order of their import paths as soon as what they import is initialised. This
-// package imports only the smallest packages of the standard library, so a helper never pays for the rest of the
-// program (about 20 ms). That is also why plans and reports have a plain binary form, and why some numbers of the
-// kernel are repeated here instead of taken from golang.org/x/sys/unix.
+// On Linux, the work is done during package initialisation, before nearly all other packages. The linker initialises
+// packages in the order of their import paths, as soon as their own imports are initialised. This package imports only
+// the smallest packages of the standard library, so a helper does not pay for the rest of the program (about 20 ms).
+// This is also why plans and reports have a simple binary form, and why some constants of the kernel are repeated here
+// instead of imported from golang.org/x/sys/unix.
 package warden
 
 import (
@@ -14,75 +14,75 @@ import (
 	"time"
 )
 
-// Arg is the first argument of a helper, and Marker the variable that its environment holds besides.
+// Arg is the first argument of a helper. Marker is a variable that its environment must contain as well.
 const (
 	Arg    = "__sandbox"
 	Marker = "ZEPHBOT_SANDBOX_HELPER"
 )
 
-// What a helper is started for: the second argument.
+// Modes of a helper: its second argument.
 const (
-	ModeRun   = "run"   // carry out the plan of file FDPlan
-	ModeProbe = "probe" // the same, but instead of starting a command look whether it holds
+	ModeRun   = "run"   // execute the plan in file FDPlan
+	ModeProbe = "probe" // the same, but check the confinement instead of starting a command
 )
 
-// Files that a helper inherits.
+// File descriptors that a helper inherits.
 const (
 	FDPlan    = 3
-	FDControl = 4 // its end is the word to end the run
+	FDControl = 4 // its end is the request to end the run
 	FDReport  = 5
 )
 
-// Plan is everything a helper does. All paths are absolute and free of links.
+// Plan is everything that a helper does. All paths are absolute and free of links.
 type Plan struct {
 	Argv []string
 	Dir  string
 	Env  []string
 
-	UserSpace bool // the helper is in a user namespace of its own, in which it keeps this user and group
+	UserSpace bool // the helper has its own user namespace, in which it keeps this user and group
 	UID, GID  int
 	PIDSpace  bool    // the helper is the first process of a PID namespace
-	Mounts    []Mount // the new root, in order; none = the file system stays as it is
+	Mounts    []Mount // of the new root, in order; none = the file system is unchanged
 
-	Confine bool   // give up new privileges and capabilities, apply what follows
+	Confine bool   // drop privileges and capabilities, and apply the fields below
 	Keep    uint64 // capabilities that are kept
-	ABI     int    // Landlock; 0 = none
+	ABI     int    // version of Landlock; 0 = none
 	FS      uint64 // handled rights
 	Net     uint64
 	Scoped  uint64
 	Rules   []Rule
-	Filter  []byte // the seccomp program as an array of struct sock_filter; none = no filter
-	Guard   *Guard // judges addresses; the filter asks it; nil = the filter does not ask
+	Filter  []byte // the seccomp program, an array of struct sock_filter; none = no filter
+	Guard   *Guard // checks addresses for the filter; nil = the filter does not ask
 
 	Rlimits []Rlimit
-	Procs   int    // processes at one time; 0 = any number
-	Memory  uint64 // bytes of all processes together; 0 = any number
+	Procs   int    // processes at one time; 0 = unlimited
+	Memory  uint64 // bytes of all processes together; 0 = unlimited
 
 	Grace  time.Duration
 	Linger time.Duration
 }
 
-// MountKind is what a Mount does.
+// MountKind is a kind of Mount.
 type MountKind int
 
 // Kinds of mounts.
 const (
-	MountBind  MountKind = iota // Source at Path, with everything mounted below it
-	MountLink                   // a symbolic link at Path that says Source
-	MountDir                    // an empty directory
-	MountTmpfs                  // an empty file system of at most Size bytes
-	MountProc                   // the processes of the PID namespace
-	MountHide                   // something that nobody can open over Path; what is no longer there is passed over
-	MountPin                    // Path over itself, so that nobody can rename it
+	MountBind  MountKind = iota // mount Source at Path, with everything mounted below it
+	MountLink                   // create a symbolic link at Path with the target Source
+	MountDir                    // create an empty directory
+	MountTmpfs                  // mount an empty file system of at most Size bytes
+	MountProc                   // mount the processes of the PID namespace
+	MountHide                   // cover Path with something that cannot be opened; skipped if Path no longer exists
+	MountPin                    // mount Path over itself, so that nobody can rename it
 )
 
-// Mount is one step in the making of the root that the command sees.
+// Mount is one step in the construction of the command's root.
 type Mount struct {
 	Kind   MountKind
 	Path   string
 	Source string
-	Write  bool // of a bind: what is in it may be changed
-	Dir    bool // of a bind or a hide: Path is a directory
+	Write  bool // for a bind: writable
+	Dir    bool // for a bind or a hide: Path is a directory
 	Size   int64
 }
 
@@ -98,9 +98,9 @@ type Rlimit struct {
 	Soft, Hard uint64
 }
 
-// Guard judges the addresses that a command wants to reach.
+// Guard decides which addresses a command may reach.
 type Guard struct {
-	Own     [][]byte // addresses of this machine, 4 or 16 bytes each, which count as loopback
+	Own     [][]byte // addresses of this machine, 4 or 16 bytes each; they count as loopback
 	Servers [][]byte // name servers, which may be reached on port 53 wherever they are
 }
 
@@ -110,13 +110,13 @@ const (
 	HitMemory             // Plan.Memory
 )
 
-// Report is what a helper says on its way. The last one has Ended set.
+// Report is a message from a helper. The last one has Ended set.
 type Report struct {
-	Starting bool   // from here on the command may run
-	PID      int    // of the command, in the namespace of the helper
-	Error    string // it was not started
-	Missing  bool   // Error is about something that the kernel does not have
-	Held     uint64 // of a probe: what holds
+	Starting bool   // from now on, the command may be running
+	PID      int    // process id of the command in the helper's namespace
+	Error    string // why it was not started
+	Missing  bool   // Error is about a missing feature of the kernel
+	Held     uint64 // for a probe: what works
 	Ended    bool
 	Code     int
 	Signal   int
@@ -125,7 +125,7 @@ type Report struct {
 	Hit      uint64
 }
 
-// What holds, in Report.Held.
+// Flags of Report.Held.
 const (
 	HeldFiles = 1 << iota // Landlock
 	HeldCalls             // seccomp
@@ -134,10 +134,10 @@ const (
 	HeldGuard             // addresses
 )
 
-// Numbers that a filter holds in place of process ids that only the helper knows.
+// Placeholders in a filter for process ids that only the helper knows.
 const (
 	PlaceSelf        = 0x7fff_fff1 // the helper
-	PlaceParent      = 0x7fff_fff2 // who started it
+	PlaceParent      = 0x7fff_fff2 // its parent
 	PlaceSelfGroup   = 0x7fff_fff3 // their process groups
 	PlaceParentGroup = 0x7fff_fff4
 )
@@ -183,7 +183,7 @@ func (w *writer) byteLists(list [][]byte) {
 	}
 }
 
-// reader takes values off, and remembers the first that is not there.
+// reader decodes values, and remembers the first error.
 type reader struct {
 	b   []byte
 	err error
@@ -205,7 +205,7 @@ func (r *reader) uint() uint64 {
 func (r *reader) int() int   { return int(r.uint()) } //nolint:gosec // two's complement
 func (r *reader) bool() bool { return r.uint() != 0 }
 
-// count is the length of what follows, of which every element takes at least size bytes.
+// count returns the length of a list whose elements have at least size bytes each.
 func (r *reader) count(size int) int {
 	n := r.uint()
 	if n > math.MaxInt32 || int(n) > len(r.b)/size {
@@ -238,7 +238,7 @@ func (r *reader) byteLists() [][]byte {
 	return list
 }
 
-// Encode gives the binary form.
+// Encode returns the binary form.
 func (p *Plan) Encode() []byte {
 	w := &writer{}
 	w.strings(p.Argv)
@@ -287,7 +287,7 @@ func (p *Plan) Encode() []byte {
 	return w.b
 }
 
-// DecodePlan reads what Encode wrote. The error says that something is missing or too much.
+// DecodePlan decodes the result of Encode. It fails when data is missing or left over.
 func DecodePlan(b []byte) (*Plan, error) {
 	r := &reader{b: b}
 	p := &Plan{
@@ -318,7 +318,7 @@ func DecodePlan(b []byte) (*Plan, error) {
 	return p, r.err
 }
 
-// Encode gives the binary form, with its length before it.
+// Encode returns the binary form, preceded by its length.
 func (p *Report) Encode() []byte {
 	w := &writer{}
 	w.bool(p.Starting)
@@ -337,10 +337,10 @@ func (p *Report) Encode() []byte {
 	return append(head.b, w.b...)
 }
 
-// maxReport bounds a report in bytes.
+// maxReport limits a report, in bytes.
 const maxReport = 1 << 20
 
-// ReadReport reads one report; read fills its argument or fails, as io.ReadFull does.
+// ReadReport reads one report. read must fill its argument or fail, like io.ReadFull.
 func ReadReport(read func([]byte) error) (*Report, error) {
 	head := make([]byte, 8)
 	if err := read(head); err != nil {

@@ -6,12 +6,12 @@ import (
 	"unsafe"
 )
 
-// lower sets the soft limits of this process, for a command to inherit; back restores them.
+// lower lowers the soft limits of this process, so that a command inherits them; back restores them.
 func lower(limits []Rlimit) (back func(), err error) {
 	var before []Rlimit
 	back = func() {
 		for _, b := range before {
-			// up to the hard limit is always allowed
+			// raising a soft limit up to the hard limit is always allowed
 			_ = syscall.Setrlimit(b.What, &syscall.Rlimit{Cur: b.Soft, Max: b.Hard})
 		}
 	}
@@ -32,7 +32,7 @@ func lower(limits []Rlimit) (back func(), err error) {
 	return back, nil
 }
 
-// harden sets the hard limits of a command that has just started, so that it cannot raise the soft ones.
+// harden sets the hard limits of a command that has just started, so that it cannot raise its soft limits.
 func harden(pid int, limits []Rlimit) error {
 	for _, l := range limits {
 		var now syscall.Rlimit
@@ -40,7 +40,7 @@ func harden(pid int, limits []Rlimit) error {
 		if err == nil {
 			err = prlimit(pid, l.What, &syscall.Rlimit{Cur: min(l.Soft, now.Max), Max: min(l.Hard, now.Max)}, nil)
 		}
-		if err != nil && !errors.Is(err, syscall.ESRCH) { // it may be over already
+		if err != nil && !errors.Is(err, syscall.ESRCH) { // it may have ended already
 			return fail("set resource limits", err)
 		}
 	}

@@ -9,11 +9,11 @@ import (
 	"syscall"
 )
 
-// A helper is done before the program begins: see the package comment. The variable is the one way to run something at
+// A helper finishes before main begins: see the package comment. Initialising a variable is the only way to run code at
 // that time.
 var _ = helped(os.Args) //nolint:gochecknoglobals // holds nothing
 
-// helped does the work of a helper and ends the process, when it is one.
+// helped does the work of a helper and exits, if this process is one.
 func helped(args []string) bool {
 	if len(args) < 3 || args[1] != Arg || os.Getenv(Marker) == "" {
 		return false
@@ -52,8 +52,8 @@ func readPlan() (*Plan, error) {
 	return DecodePlan(raw)
 }
 
-// keepIdentity maps the user and group of the helper to themselves. The helper does it, since its files in /proc are
-// its own, while those of a process that cannot be dumped are not.
+// keepIdentity maps the user and group of the helper to themselves. The helper does this itself, because it can write
+// its own files in /proc, while those of a process that is not dumpable cannot be written by others.
 func keepIdentity(p *Plan) error {
 	one := func(id int) string { return strconv.Itoa(id) + " " + strconv.Itoa(id) + " 1" }
 	for _, f := range [][2]string{{"setgroups", "deny"}, {"uid_map", one(p.UID)}, {"gid_map", one(p.GID)}} {
@@ -64,10 +64,10 @@ func keepIdentity(p *Plan) error {
 	return nil
 }
 
-// say writes a report; nobody is left to tell when that fails.
+// say writes a report. If that fails, there is nobody left to tell.
 func say(out io.Writer, r Report) { _, _ = out.Write(r.Encode()) }
 
-// probe confines a thread as the plan says and reports what holds. The plan grants nothing but /usr.
+// probe confines a thread according to the plan and reports what works. The plan grants only /usr.
 func probe(p *Plan, out *os.File) {
 	r := Report{Ended: true}
 	err := error(nil)
@@ -90,7 +90,7 @@ func probe(p *Plan, out *os.File) {
 	say(out, r)
 }
 
-// tryConfine confines the thread and looks what it may do then.
+// tryConfine confines the thread and checks what it can still do.
 func (p *Plan) tryConfine(r *Report) error {
 	asks, err := confine(p)
 	if err != nil {
@@ -117,7 +117,7 @@ func (p *Plan) tryConfine(r *Report) error {
 	return nil
 }
 
-// refuses says whether a call that everybody may make is refused, so that it is the filter who does.
+// refuses reports whether the filter refuses a call that is otherwise always permitted.
 func (p *Plan) refuses() bool {
 	_, err := call(syscall.SYS_PTRACE, 0) // PTRACE_TRACEME
 	return errors.Is(err, syscall.EPERM)

@@ -2,5 +2,5 @@
 
 package warden
 
-// Descendants are unknown here; the process group has to do.
+// Descendants returns nothing, because they are unknown here. The process group has to be enough.
 func Descendants(int) []int { return nil }

@@ -31,7 +31,7 @@ func isDatagram(sock int) bool {
 	return err != nil || kind != syscall.SOCK_STREAM
 }
 
-// send sends a message whose parts are ours.
+// send sends a message from our memory.
 func (a *asked) send(sock int, name, data, control []byte, flags int) (int, error) {
 	var msg syscall.Msghdr
 	var iov syscall.Iovec
@@ -80,7 +80,7 @@ type header struct {
 	_          int32
 }
 
-// sendMsg makes a call of sendmsg.
+// sendMsg executes sendmsg.
 func (a *asked) sendMsg(sock int, at uintptr, flags int) (int, error) {
 	raw, err := a.read(at, headerSize)
 	if err != nil {
@@ -133,7 +133,7 @@ func (a *asked) gather(h header, whole bool) ([]byte, error) {
 	return data, nil
 }
 
-// control copies what goes along with a message; files that are sent are duplicated first.
+// control copies the control data of a message. Files in it are duplicated first.
 func (a *asked) control(h header) (b []byte, done func(), err error) {
 	var files []int
 	done = func() {
@@ -158,7 +158,7 @@ func (a *asked) control(h header) (b []byte, done func(), err error) {
 		if m.Header.Level != syscall.SOL_SOCKET || m.Header.Type != syscall.SCM_RIGHTS {
 			continue
 		}
-		for at := 0; at+4 <= len(m.Data); at += 4 { // Data lies in b
+		for at := 0; at+4 <= len(m.Data); at += 4 { // Data points into b
 			slot := (*int32)(unsafe.Pointer(&m.Data[at]))
 			fd, err := a.file(int(*slot))
 			if err != nil {
@@ -171,9 +171,9 @@ func (a *asked) control(h header) (b []byte, done func(), err error) {
 	return b, done, nil
 }
 
-// sendMany makes a call of sendmmsg.
+// sendMany executes sendmmsg.
 func (a *asked) sendMany(sock int) (int64, error) {
-	const size = headerSize + 8 // with the number of bytes that were sent
+	const size = headerSize + 8 // with the number of bytes sent
 	count := min(a.args[2], maxMessages)
 	for i := range count {
 		at := uintptr(a.args[1]) + uintptr(i)*uintptr(size)

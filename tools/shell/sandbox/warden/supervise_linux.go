@@ -10,32 +10,32 @@ import (
 )
 
 const (
-	guardEvery = 50 * time.Millisecond // between two looks at the processes
+	guardEvery = 50 * time.Millisecond // between two checks of the processes
 	killEvery  = 5 * time.Millisecond  // between two rounds of killing, doubled each time
-	stopRounds = 50                    // rounds of stopping processes that multiply
-	stuckAfter = 5 * time.Second       // for killed processes to vanish
+	stopRounds = 50                    // rounds of stopping processes that keep forking
+	stuckAfter = 5 * time.Second       // for killed processes to disappear
 )
 
-// supervisor is the parent of a command, and of everything the command detaches from itself.
+// supervisor is the parent of a command and of everything that the command detaches.
 type supervisor struct {
 	plan  *Plan
 	self  int
 	main  int // process id of the command
 	end   Report
-	exits chan exit     // closed when no child is left
+	exits chan exit     // closed when there is no child left
 	stop  chan struct{} // closed when the run has to end
 	round time.Duration
 
-	linger, grace, kill, stuck <-chan time.Time // running timers; nil when not
+	linger, grace, kill, stuck <-chan time.Time // running timers; nil = not running
 }
 
-// exit is the end of a child.
+// exit describes the end of a child.
 type exit struct {
 	pid    int
 	status syscall.WaitStatus
 }
 
-// supervise carries out the plan and reports how the command ended. Goroutines that are left die with the helper.
+// supervise executes the plan and reports how the command ended. Remaining goroutines end with the helper.
 func supervise(p *Plan, out *os.File) {
 	s := &supervisor{plan: p, self: os.Getpid(), exits: make(chan exit), stop: make(chan struct{}), round: killEvery}
 	if err := s.start(out); err != nil {
@@ -44,7 +44,7 @@ func supervise(p *Plan, out *os.File) {
 	}
 	say(out, Report{PID: s.main})
 	letGo()
-	_ = prctl(prSetDumpable, 0) // nobody looks into the helper
+	_ = prctl(prSetDumpable, 0) // the command must not read our memory
 	var wg sync.WaitGroup
 	wg.Go(s.reap)
 	wg.Go(s.listen)
@@ -53,8 +53,8 @@ func supervise(p *Plan, out *os.File) {
 	say(out, s.end)
 }
 
-// start confines a thread, lets it start the command, and lets it end: no thread of the helper is left in the domain of
-// the command.
+// start confines a thread, lets it start the command, and lets it end, so that no thread of the helper is in the
+// confined domain.
 func (s *supervisor) start(out *os.File) error {
 	if err := prctl(prSetSubreaper, 1); err != nil {
 		return fail("adopt orphans", err)
@@ -79,8 +79,8 @@ func (s *supervisor) start(out *os.File) error {
 	return nil
 }
 
-// expendable makes this process, and what it starts now, the first that the kernel ends when memory runs out. It gives
-// what was.
+// expendable makes this process, and the processes it starts from now on, the first that the kernel kills when memory
+// runs out. It returns the previous value.
 func expendable() []byte {
 	before, err := os.ReadFile("/proc/self/oom_score_adj")
 	if err == nil {
@@ -89,18 +89,19 @@ func expendable() []byte {
 	return before
 }
 
-// keepAlive takes that back for the helper: the command dies first, then the helper, and never who started it.
+// keepAlive restores that value for the helper, so that the command dies first, then the helper, and the program that
+// started it last.
 func keepAlive(before []byte) {
 	if len(before) > 0 {
 		_ = os.WriteFile("/proc/self/oom_score_adj", before, 0)
 	}
 }
 
-// onOtherThread runs f on a thread that is not the program's first and does not outlive f.
+// onOtherThread runs f on a new thread that ends when f returns.
 func onOtherThread(f func()) {
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		runtime.LockOSThread() // without an unlock the thread ends with the goroutine
+		runtime.LockOSThread() // without an unlock, the thread ends with the goroutine
 		if syscall.Gettid() == os.Getpid() {
 			onOtherThread(f)
 			runtime.UnlockOSThread()
@@ -111,7 +112,7 @@ func onOtherThread(f func()) {
 	wg.Wait()
 }
 
-// spawn starts the command on the calling thread, which loses its rights first: the command inherits what is left.
+// spawn starts the command on the calling thread, which drops its rights first. The command inherits what is left.
 func (s *supervisor) spawn() error {
 	if s.plan.Confine {
 		asks, err := confine(s.plan)
@@ -119,16 +120,16 @@ func (s *supervisor) spawn() error {
 			return err
 		}
 		if asks >= 0 {
-			go answer(asks, s.plan.Guard) // until the helper ends
+			go answer(asks, s.plan.Guard) // runs until the helper ends
 		}
 	}
 	back, err := lower(s.plan.Rlimits)
 	if err != nil {
 		return err
 	}
-	s.main, err = syscall.ForkExec(s.plan.Argv[0], s.plan.Argv, &syscall.ProcAttr{ //nolint:gosec // running commands is what this is for
+	s.main, err = syscall.ForkExec(s.plan.Argv[0], s.plan.Argv, &syscall.ProcAttr{ //nolint:gosec // running commands is its purpose
 		Dir: s.plan.Dir, Env: s.plan.Env, Files: []uintptr{0, 1, 2},
-		Sys: &syscall.SysProcAttr{Setsid: true}, // so that a command that signals its group does not signal us
+		Sys: &syscall.SysProcAttr{Setsid: true}, // so that a command that signals its own group does not signal us
 	})
 	back()
 	if err != nil {
@@ -137,8 +138,8 @@ func (s *supervisor) spawn() error {
 	return nil
 }
 
-// letGo gives up the streams, which are the command's from now on: a reader sees the end without us, and nothing of
-// ours gets into it.
+// letGo closes our copies of the streams, which now belong to the command. A reader then sees when they end, and
+// nothing of ours is written to them.
 func letGo() {
 	null, err := syscall.Open("/dev/null", syscall.O_RDWR|syscall.O_CLOEXEC, 0)
 	for fd := range 3 {
@@ -153,7 +154,7 @@ func letGo() {
 	}
 }
 
-// reap takes in every child that ends, until there is none left: then nothing of the run is left.
+// reap waits for children until none is left, which means that nothing of the run is left.
 func (s *supervisor) reap() {
 	defer close(s.exits)
 	for {
@@ -169,7 +170,7 @@ func (s *supervisor) reap() {
 	}
 }
 
-// listen waits for the word to stop: a byte, or the end of the program that started us.
+// listen waits for the request to stop: a byte, or the end of the program that started us.
 func (s *supervisor) listen() {
 	defer close(s.stop)
 	for {
@@ -179,7 +180,7 @@ func (s *supervisor) listen() {
 	}
 }
 
-// watch sees to it that the run ends: by itself, by the word to stop, by a limit, or by outliving its command.
+// watch ends the run: when its command ends or after the linger time, on request, or at a limit.
 func (s *supervisor) watch() {
 	var guard <-chan time.Time
 	if s.plan.Procs > 0 || s.plan.Memory > 0 {
@@ -216,7 +217,7 @@ func (s *supervisor) watch() {
 	}
 }
 
-// weigh ends the run when it is over a limit.
+// weigh ends the run when it exceeds a limit.
 func (s *supervisor) weigh() {
 	if s.end.Hit != 0 {
 		return
@@ -242,14 +243,14 @@ func (s *supervisor) mainEnded(ws syscall.WaitStatus) {
 	s.linger = time.After(s.plan.Linger)
 }
 
-// terminate asks everything to end, and does not ask after the grace.
+// terminate asks all processes to end, and kills them after the grace period.
 func (s *supervisor) terminate() {
 	s.linger = nil
 	if s.grace != nil || s.kill != nil {
 		return
 	}
 	if s.plan.PIDSpace {
-		_ = syscall.Kill(-1, syscall.SIGTERM) // everybody but us
+		_ = syscall.Kill(-1, syscall.SIGTERM) // all processes except this one
 	} else {
 		for _, pid := range s.members() {
 			_ = syscall.Kill(pid, syscall.SIGTERM)
@@ -258,11 +259,11 @@ func (s *supervisor) terminate() {
 	s.grace = time.After(s.plan.Grace)
 }
 
-// killAll ends everything.
+// killAll kills all processes.
 func (s *supervisor) killAll() {
 	s.linger, s.grace = nil, nil
 	if s.plan.PIDSpace {
-		_ = syscall.Kill(-1, syscall.SIGKILL) // in one step: who is being born while this happens is not born
+		_ = syscall.Kill(-1, syscall.SIGKILL) // atomically: no process can fork meanwhile
 	} else {
 		s.hunt()
 	}
@@ -273,7 +274,7 @@ func (s *supervisor) killAll() {
 	s.round = min(2*s.round, 100*time.Millisecond)
 }
 
-// hunt kills what is below us. Processes are stopped first, so that none is born while the others die.
+// hunt kills what is below us. It stops processes first, so that they do not fork while others die.
 func (s *supervisor) hunt() {
 	stopped := map[int]bool{}
 	for range stopRounds {

@@ -5,7 +5,7 @@ import (
 	"syscall"
 )
 
-// Numbers of the kernel that package syscall does not know. The calls after 400 have the same number on all processors.
+// Constants of the kernel that package syscall does not have. Calls from 400 on have the same number on all processors.
 const (
 	sysOpenTree         = 428
 	sysMoveMount        = 429
@@ -39,7 +39,7 @@ const (
 	seccompWaitKillable = 1 << 5
 )
 
-// call makes a system call and turns its answer into an error.
+// call makes a system call and returns its error as a Go error.
 func call(nr uintptr, args ...uintptr) (uintptr, error) {
 	var a [6]uintptr
 	copy(a[:], args)
@@ -55,7 +55,7 @@ func prctl(option, arg uintptr) error {
 	return err
 }
 
-// failed is an error with what was being done; package fmt is too big for a helper.
+// failed is an error with its operation. Package fmt is too large for a helper.
 type failed struct {
 	what string
 	err  error
@@ -71,7 +71,7 @@ func fail(what string, err error) error {
 	return &failed{what: what, err: err}
 }
 
-// lacking says whether the kernel does not have, or does not let us have, what was asked for.
+// lacking reports whether the kernel lacks what was requested, or does not permit it.
 func lacking(err error) bool {
 	return errors.Is(err, syscall.ENOSYS) || errors.Is(err, syscall.EOPNOTSUPP) || errors.Is(err, errMissing)
 }

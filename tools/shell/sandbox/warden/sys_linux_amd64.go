@@ -1,6 +1,6 @@
 package warden
 
-// Calls that package syscall does not know.
+// Calls that package syscall does not have.
 const (
 	sysSeccomp  = 317
 	sysReadv    = 310 // process_vm_readv

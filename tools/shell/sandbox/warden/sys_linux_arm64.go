@@ -1,6 +1,6 @@
 package warden
 
-// Calls that package syscall does not know.
+// Calls that package syscall does not have.
 const (
 	sysSeccomp  = 277
 	sysReadv    = 270 // process_vm_readv

@@ -2,7 +2,7 @@
 
 package warden
 
-// There is no call filter for other processors, so nobody asks for these.
+// There is no filter for other processors, so these calls are never used.
 const (
 	sysSeccomp  = ^uintptr(0)
 	sysReadv    = ^uintptr(0)

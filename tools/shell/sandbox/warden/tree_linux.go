@@ -6,7 +6,7 @@ import (
 	"syscall"
 )
 
-// members lists every process of the run but the helper: all of its PID namespace, or what is below it.
+// members returns every process of the run except the helper: all of its PID namespace, or what is below it.
 func (s *supervisor) members() []int {
 	if !s.plan.PIDSpace {
 		return Descendants(s.self)
@@ -34,7 +34,7 @@ func readNames(dir string) ([]string, error) {
 	return names, err
 }
 
-// Descendants lists every process below pid, nearest first.
+// Descendants returns every process below pid, nearest first.
 func Descendants(pid int) []int {
 	var all []int
 	seen := map[int]bool{pid: true}
@@ -51,10 +51,10 @@ func Descendants(pid int) []int {
 	return all
 }
 
-// Children lists the children of pid.
+// Children returns the children of pid.
 func Children(pid int) []int { return family()(pid) }
 
-// family is how the children of a process are found.
+// family returns a function that finds the children of a process.
 func family() func(int) []int {
 	if _, err := os.Stat("/proc/thread-self/children"); err != nil { // a kernel without CONFIG_PROC_CHILDREN
 		table := parents()
@@ -68,7 +68,7 @@ func childrenOf(pid int) []int {
 	dir := "/proc/" + strconv.Itoa(pid) + "/task"
 	threads, err := readNames(dir)
 	if err != nil {
-		return nil // it ended meanwhile
+		return nil // it has ended meanwhile
 	}
 	var pids []int
 	for _, t := range threads {
@@ -85,7 +85,7 @@ func childrenOf(pid int) []int {
 	return pids
 }
 
-// parents reads the whole process table: children by parent.
+// parents reads the whole process table and returns the children of each parent.
 func parents() map[int][]int {
 	table := map[int][]int{}
 	names, err := readNames("/proc")
@@ -101,7 +101,7 @@ func parents() map[int][]int {
 		if err != nil {
 			continue
 		}
-		words := fields(afterLast(string(raw), ')')) // the name may hold blanks and parentheses
+		words := fields(afterLast(string(raw), ')')) // the name may contain blanks and parentheses
 		if len(words) < 2 {
 			continue
 		}
@@ -112,15 +112,15 @@ func parents() map[int][]int {
 	return table
 }
 
-// over says whether the processes have more than limit bytes for themselves, with what is in the shared memory of the
-// run. Pages of files do not count: the kernel takes them back when it needs them. What several processes share counts
-// once; as that is costly to find out, it is looked at only when it matters.
+// over reports whether the private memory of the processes, together with the shared memory of the run, exceeds limit
+// bytes. File pages do not count, because the kernel reclaims them when necessary. Memory shared between processes
+// counts once. This is expensive to find out, so it is checked only when it matters.
 func over(limit uint64, pids []int, shared bool) bool {
 	var files uint64
 	if shared {
 		var fs syscall.Statfs_t
 		if syscall.Statfs("/dev/shm", &fs) == nil {
-			files = (fs.Blocks - fs.Bfree) * uint64(fs.Bsize) //nolint:gosec,unconvert // positive; another type elsewhere
+			files = (fs.Blocks - fs.Bfree) * uint64(fs.Bsize) //nolint:gosec,unconvert // type depends on the system
 		}
 	}
 	most := files
@@ -137,11 +137,11 @@ func over(limit uint64, pids []int, shared bool) bool {
 	return sum > limit
 }
 
-// kilobytes sums lines of a file of a process, in bytes.
+// kilobytes adds up lines of a file of a process, and returns bytes.
 func kilobytes(pid int, file string, names ...string) uint64 {
 	raw, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/" + file)
 	if err != nil {
-		return 0 // it ended meanwhile
+		return 0 // it has ended meanwhile
 	}
 	var sum uint64
 	for _, name := range names {

@@ -1,6 +1,6 @@
 package warden
 
-// Package strings would do this, but it initialises late: see the package comment.
+// Package strings has these functions, but is initialised too late: see the package comment.
 
 // fields splits s at blanks and line ends.
 func fields(s string) []string {
@@ -20,7 +20,7 @@ func fields(s string) []string {
 	return list
 }
 
-// after is what follows the first mark in s; "" when there is none.
+// after returns the text after the first mark in s; "" when there is none.
 func after(s, mark string) string {
 	for i := 0; i+len(mark) <= len(s); i++ {
 		if s[i:i+len(mark)] == mark {
@@ -30,7 +30,7 @@ func after(s, mark string) string {
 	return ""
 }
 
-// afterLast is what follows the last c in s; "" when there is none.
+// afterLast returns the text after the last c in s; "" when there is none.
 func afterLast(s string, c byte) string {
 	for i := len(s) - 1; i >= 0; i-- {
 		if s[i] == c {
@@ -40,7 +40,7 @@ func afterLast(s string, c byte) string {
 	return ""
 }
 
-// untilNull is s up to its first zero byte.
+// untilNull returns s up to its first zero byte.
 func untilNull(s string) string {
 	for i := range len(s) {
 		if s[i] == 0 {
