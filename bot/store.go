@@ -136,6 +136,9 @@ const (
 // MovedBucket holds, by the new id of a group, the id it had before: who was admitted there is admitted here.
 const MovedBucket = "moved"
 
+// LeaderBucket holds, by what there is to lead, the process that leads (the owner of its leases). A store deletes what a process leads when that is gone.
+const LeaderBucket = "leader"
+
 // ResetBucket holds, by session, when its conversation began anew (RFC 3339): what was approved "for this session" before counts no more.
 const ResetBucket = "reset"
 

@@ -28,9 +28,10 @@ const fileName = "zephbot.db"
 // Options of Open.
 type Options struct {
 	DataDir     string           // for embedded engines; locked for this process
-	DatabaseURL string           // of PostgreSQL, taken for this process; "" = SQLite below DataDir
+	DatabaseURL string           // of PostgreSQL; "" = SQLite below DataDir
+	Shared      bool             // other processes that share may work on the database too: PostgreSQL only
 	Mode        string           // of this process, such as "serve", for the one that is refused the directory
-	Owner       string           // of the leases of this process: unique among processes
+	Owner       string           // names this process, also in leases: another one for each start
 	Now         func() time.Time // nil = time.Now
 	Log         zerolog.Logger
 	Hooks       sql.Hooks // watch the commits; tests only
@@ -50,6 +51,8 @@ func (o *Options) validate() error {
 	case o.DatabaseURL != "" && !isPostgres(o.DatabaseURL):
 		scheme, _, _ := strings.Cut(o.DatabaseURL, ":") // never the rest: it holds a password
 		return fmt.Errorf("database.url: %q databases are not supported; give a postgres:// URL, or leave it empty for SQLite in data_dir", scheme)
+	case o.Shared && o.DatabaseURL == "":
+		return errors.New("a database in data_dir is for one process: set database.url to share one, or workspaces.shared = false")
 	case o.DataDir == "":
 		return errors.New("data_dir is empty: name a directory for the database")
 	case o.Owner == "":
@@ -99,6 +102,14 @@ type keeper interface {
 	Sweep(ctx context.Context, now time.Time, keep sql.Retention) (sql.Swept, error)
 	Healthy(ctx context.Context) error
 	Close() error
+	member
+}
+
+// member is what a database knows of the processes that work on it; see Stores.
+type member interface {
+	Alive() bool
+	Buried() <-chan struct{}
+	Living(ctx context.Context) ([]string, error)
 }
 
 // Stores are the open engines. Close them.
@@ -115,20 +126,22 @@ type Stores struct {
 // openDatabase opens the engine that the options name.
 func openDatabase(ctx context.Context, o *Options) (database, error) {
 	if o.DatabaseURL != "" {
-		store, err := postgres.Open(ctx, postgres.Options{URL: o.DatabaseURL, Owner: o.Owner, Now: o.Now, Log: o.Log, Hooks: o.Hooks, BlobBytes: o.BlobBytes})
+		store, err := postgres.Open(ctx, postgres.Options{
+			URL: o.DatabaseURL, Owner: o.Owner, Shared: o.Shared, Now: o.Now, Log: o.Log, Hooks: o.Hooks, BlobBytes: o.BlobBytes,
+		})
 		if err != nil {
 			return nil, err // not a nil *postgres.Store in an interface
 		}
 		return store, nil
 	}
-	store, err := sql.Open(ctx, sql.Options{Path: filepath.Join(o.DataDir, fileName), Now: o.Now, Log: o.Log, Hooks: o.Hooks, BlobBytes: o.BlobBytes})
+	store, err := sql.Open(ctx, sql.Options{Path: filepath.Join(o.DataDir, fileName), Owner: o.Owner, Now: o.Now, Log: o.Log, Hooks: o.Hooks, BlobBytes: o.BlobBytes})
 	if err != nil {
 		return nil, err
 	}
 	return store, nil
 }
 
-// Open takes the data directory and the database for this process, and frees the leases that dead processes left. ctx bounds the opening.
+// Open takes the data directory for this process, makes it one of those that work on the database, and frees the leases that dead processes left. ctx bounds the opening.
 // Errors name the directory, file or server and what to do; sql.ErrLocked and *sql.Unavailable are among them.
 func Open(ctx context.Context, options Options) (*Stores, error) {
 	if err := options.validate(); err != nil {
@@ -208,6 +221,21 @@ func Migrate(ctx context.Context, dataDir, url string) (Schema, error) {
 	}
 	return sql.Migrate(ctx, filepath.Join(dataDir, fileName))
 }
+
+// Alive says whether this process can be sure that no other one has taken over its work; it asks nobody, and may be called as often as one likes. What
+// is no Change and cannot be undone (a request to somebody else, the start of a tool) is begun only while it holds.
+func (s *Stores) Alive() bool { return s.database.Alive() }
+
+// Buried is closed when others have taken this process for dead and gone on with its work: it can store nothing any more (ErrBuried), and has to end. It
+// is nil where that cannot be.
+func (s *Stores) Buried() <-chan struct{} { return s.database.Buried() }
+
+// Living lists the processes that work on the database by the names of their leases, this one among them, sorted. One that died is listed until the others
+// have taken over its work, a few seconds later.
+func (s *Stores) Living(ctx context.Context) ([]string, error) { return s.database.Living(ctx) }
+
+// ErrBuried is the error of Changes of a process that others have taken for dead.
+var ErrBuried = keeping.ErrBuried
 
 // Healthy says why nothing can be stored; see sql.Store.Healthy.
 func (s *Stores) Healthy(ctx context.Context) error { return s.database.Healthy(ctx) }

@@ -36,6 +36,8 @@ type Dispatcher struct {
 	seen    map[int64]time.Time // express arrivals that are left to another process, by when they were seen first; of the express loop
 	started bool                // the lanes that an earlier process left behind have been looked at; of the goroutine of Run
 
+	gone    chan struct{} // closed by Abandon
+	once    sync.Once     // of gone
 	work    chan struct{} // the queue may have something
 	express chan struct{} // express arrivals may be there
 	wg      sync.WaitGroup
@@ -80,7 +82,7 @@ func New(parts Parts, opts Options) *Dispatcher {
 		},
 		absent: absent{lost: map[string]time.Time{}, leaving: map[bot.SessionKey]string{}},
 		jobs:   map[bot.SessionKey]*job{}, decided: map[bot.SessionKey]bool{}, breaks: map[bot.SessionKey]bool{}, seen: map[int64]time.Time{}, kept: newKept(keptBytes),
-		work: make(chan struct{}, 1), express: make(chan struct{}, 1),
+		work: make(chan struct{}, 1), express: make(chan struct{}, 1), gone: make(chan struct{}),
 	}
 }
 
@@ -89,6 +91,16 @@ func New(parts Parts, opts Options) *Dispatcher {
 func (d *Dispatcher) Run(ctx context.Context) error {
 	turns, endTurns := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer endTurns(nil)
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	d.wg.Go(func() {
+		select {
+		case <-d.gone:
+			endTurns(bot.ErrLost)
+			end()
+		case <-turns.Done():
+		}
+	})
 	d.wg.Go(func() { d.expressLoop(ctx) })
 	d.wg.Go(func() { d.keepLeases(turns) })
 	d.nudge(d.express)
@@ -111,6 +123,9 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	return nil
 }
 
+// Abandon ends Run at once: other processes have gone on with what this one had, and it can store nothing any more. May be called at any time.
+func (d *Dispatcher) Abandon() { d.once.Do(func() { close(d.gone) }) }
+
 // admit says whether turns begin as their messages arrive.
 func (d *Dispatcher) admit(turns context.Context, open bool) {
 	d.mu.Lock()
@@ -127,6 +142,8 @@ func (d *Dispatcher) drain(endTurns context.CancelCauseFunc) {
 	for waiting := true; waiting && d.Working() > 0; {
 		select {
 		case <-d.work: // a session has ended, or another has come: it is left to the next process
+		case <-d.gone:
+			waiting = false
 		case <-grace.C:
 			d.parts.Log.Warn().Int("turns", d.Working()).Msg("turns are interrupted; the next start goes on with them")
 			waiting = false

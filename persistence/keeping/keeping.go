@@ -13,6 +13,9 @@ import (
 // ErrClosed is returned by Apply after Close.
 var ErrClosed = errors.New("the store is closed")
 
+// ErrBuried is returned by Apply when other processes have taken this one for dead and gone on with its work: it can store nothing any more, and has to end.
+var ErrBuried = errors.New("other processes have taken this one for dead and gone on with its work; start it anew")
+
 // Unavailable says that the database does not work, whatever the Change was. Nothing was changed.
 type Unavailable struct {
 	Path   string

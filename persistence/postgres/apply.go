@@ -17,8 +17,8 @@ import (
 const meetings = 50
 
 // Apply implements bot.Writer. While the server is away it is tried again for Options.Patience, or until ctx ends; once statements are on their way,
-// the commit decides. Beside the errors of bot.Change there are *keeping.Unavailable, which says when nobody knows whether the Change was made, and
-// keeping.ErrClosed.
+// the commit decides. Beside the errors of bot.Change there are *keeping.Unavailable, which says when nobody knows whether the Change was made,
+// keeping.ErrBuried and keeping.ErrClosed.
 func (s *Store) Apply(ctx context.Context, change *bot.Change) (*bot.Applied, error) {
 	if err := change.Validate(); err != nil {
 		return nil, err
@@ -31,6 +31,9 @@ func (s *Store) Apply(ctx context.Context, change *bot.Change) (*bot.Applied, er
 	needs := state.NeedsOf(change)
 	t := &try{store: s, change: s.stored(change), original: change, needs: &needs, wait: newPause(s.options.Patience)}
 	applied, err := t.run(ctx)
+	if codeOf(err) == codeOusted {
+		s.hold.end()
+	}
 	var failed *keeping.Unavailable
 	errors.As(err, &failed)
 	s.failing.Store(failed) // a Change that is refused shows that the server works
@@ -160,7 +163,7 @@ func (w *write) decide(now time.Time) (err error) {
 
 // lock makes the Change with its rows locked.
 func (t *try) lock(ctx context.Context, w *write, conn *pgxpool.Conn) error {
-	if err := w.load().send(ctx, conn, t.store.told); err != nil {
+	if err := w.load(t.store.hold).send(ctx, conn, t.store.told); err != nil {
 		return err
 	}
 	if err := w.decide(t.store.options.Now()); err != nil {
@@ -178,7 +181,7 @@ func (t *try) lock(ctx context.Context, w *write, conn *pgxpool.Conn) error {
 // commit sends the statements of a Change, which are one transaction. Without an error it is durable.
 func (t *try) commit(ctx context.Context, w *write, on sender) error {
 	s := t.store
-	if s.hold != nil {
+	if w.guess {
 		s.hold.guard(&w.batch)
 	}
 	if err := w.statements(); err != nil {

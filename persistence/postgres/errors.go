@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
@@ -15,7 +16,8 @@ import (
 // Codes that the function must of the schema raises. Class ZB is not one of PostgreSQL's.
 const (
 	codeStale  = "ZB001" // what the store remembers is not so any more
-	codeOusted = "ZB002" // another process has taken the database
+	codeOusted = "ZB002" // this process was buried
+	codeLives  = "ZB003" // a process lives, or was buried already
 )
 
 // Codes of PostgreSQL (Appendix A of its documentation).
@@ -86,6 +88,9 @@ func isLost(err error) bool {
 		errors.Is(err, context.Canceled) || errors.Is(err, os.ErrDeadlineExceeded) || errors.As(err, &network)
 }
 
+// buriedText is what became of a process that was buried.
+const buriedText = "another zephbot has taken over what this one had, because it was not heard of for a while or was started beside it; start this one anew"
+
 // reason says in plain words what is wrong with the server; "" when it is the fault of what was asked.
 func reason(err error) string {
 	code := codeOf(err)
@@ -103,7 +108,7 @@ func reason(err error) string {
 	case "42501":
 		return "the user of database.url may not do this; grant it all rights on the database"
 	case codeOusted:
-		return "another zephbot has taken this database over; stop one of the two"
+		return buriedText
 	}
 	switch {
 	case fateOf(err) == unknown:
@@ -120,6 +125,9 @@ func unavailable(where, op string, err error) error {
 	var already *keeping.Unavailable
 	if err == nil || errors.As(err, &already) {
 		return err
+	}
+	if codeOf(err) == codeOusted {
+		err = fmt.Errorf("%w: %w", keeping.ErrBuried, err)
 	}
 	if text := reason(err); text != "" {
 		return &keeping.Unavailable{Path: where, Op: op, Reason: text, Err: err}

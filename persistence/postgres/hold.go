@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -11,80 +12,204 @@ import (
 	"github.com/zephbot/zephbot/persistence/keeping"
 )
 
-// holdLock is the advisory lock of the process that has the database for itself.
-const holdLock = 0x7a657068_00000002
+// life is how long a process counts as alive after its last beat, unless Options.Life says otherwise: together with two looks, for it and for its work,
+// it stays below 5 s.
+const life = 3 * time.Second
 
-// ending is for how long a start waits for a process that has just ended: the server notices a moment later.
-const ending = 3 * time.Second
-
+// Parts of a life.
 const (
-	tryHold   = `SELECT pg_try_advisory_lock($1)`
-	nameOwner = `INSERT INTO meta (name, value) VALUES ('owner', $1) ON CONFLICT (name) DO UPDATE SET value = excluded.value`
-	ownerSays = `SELECT must(EXISTS (SELECT 1 FROM meta WHERE name = 'owner' AND value = $1), 'ZB002', 'the database has another owner')`
-	// freeLanes is for who has just taken the database: whoever else held a lease cannot store anything any more.
-	freeLanes = `UPDATE lane SET owner = '', until = 0, version = version + 1 WHERE owner <> '' AND owner <> $1`
+	beatsOfLife  = 6                      // beats in one: some may fail
+	ending       = 500 * time.Millisecond // a start waits for a life and this longer for a process that has just ended: the server notices a moment later
+	buryingWaits = "2s"                   // for Changes of the dead that are under way; the next beat tries again
 )
 
-// hold says that this process has the database for itself, as the lock of a data directory does for SQLite. A lock keeps a second process from
-// starting. When the connection that has the lock is lost, the name in the table decides: whoever wrote it last is the owner, and each Change of
-// another one is refused.
-type hold struct {
-	owner string
-	close func() // ends the connection that has the lock
+// Advisory locks.
+const (
+	// holdLock is held for itself by a process that does not share the database, and together by those that do, for as long as it is connected.
+	holdLock = 0x7a657068_00000002
+	// startLock makes processes that start decide one after the other who may.
+	startLock = 0x7a657068_00000003
+)
+
+const (
+	lockAlone  = `SELECT pg_try_advisory_lock($1)`
+	lockShared = `SELECT pg_try_advisory_lock_shared($1)`
+	lockStart  = `SELECT pg_advisory_xact_lock($1)`
+
+	// nameOwner ends the right of a version that knows no table of processes to store anything.
+	nameOwner = `INSERT INTO meta (name, value) VALUES ('owner', $1) ON CONFLICT (name) DO UPDATE SET value = excluded.value`
+
+	register = `INSERT INTO process (id, until, shared, started, host, pid) VALUES ($1, ` + clockNow + ` + $2, $3, ` + clockNow + `, $4, $5)`
+	// standing lists all processes, with whether their time is over.
+	standing = `SELECT id, shared, host, pid, until <= ` + clockNow + ` FROM process ORDER BY started, id`
+	clockNow = `(extract(epoch FROM clock_timestamp()) * 1000000000)::bigint`
+
+	sayLiving   = `SELECT living($1)`
+	livingQuery = `SELECT id FROM process ORDER BY id`
+	// freeLanes is for leases of processes that are gone: they cannot store anything any more.
+	freeLanes = `UPDATE lane SET owner = '', until = 0, version = version + 1
+	WHERE owner <> '' AND owner <> $1 AND NOT EXISTS (SELECT 1 FROM process WHERE id = lane.owner)`
+)
+
+// process is one of those that work on the database.
+type process struct {
+	id     string
+	shared bool
+	host   string
+	pid    int
+	over   bool // its life has ended, and it is not buried yet
 }
 
-// take takes the database for an owner; *keeping.Unavailable when another process has it.
-func take(ctx context.Context, r *reader, owner string) (*hold, error) {
-	conn, err := pgx.ConnectConfig(ctx, r.pool.Config().ConnConfig)
-	if err != nil {
+func scanProcess(r row) (p process, err error) {
+	return p, r.Scan(&p.id, &p.shared, &p.host, &p.pid, &p.over)
+}
+
+// where is the process for people.
+func (p *process) where() string { return fmt.Sprintf("process %d on %s", p.pid, p.host) }
+
+// admit says which of the others are dead before this one begins, or who is in its way. free says that this one has got the lock: then nobody is
+// connected who does not share the database with it.
+func (p *process) admit(others []process, free bool) (dead []process, refused string) {
+	const advice = "another running zephbot has this database"
+	stranger := !free // a version that knows no table of processes
+	for _, other := range others {
+		together := p.shared && other.shared
+		switch {
+		case other.over, free && !together:
+			stranger = false
+			dead = append(dead, other)
+		case together:
+		case p.shared:
+			return nil, fmt.Sprintf("%s for itself (%s); let both share it, or stop that one", advice, other.where())
+		case other.shared:
+			return nil, fmt.Sprintf("%s and shares it (%s), which this one does not; let this one share it too, or name another database", advice, other.where())
+		default:
+			return nil, fmt.Sprintf("%s (%s); stop that one, or name another database", advice, other.where())
+		}
+	}
+	if stranger {
+		return nil, advice + "; stop that one, or name another database"
+	}
+	return dead, ""
+}
+
+// enlist makes this process one of those that work on the database; *keeping.Unavailable when others do that it does not stand beside.
+func enlist(ctx context.Context, r *reader, options *Options) (*hold, error) {
+	h := newHold(r, options)
+	wait := newPause(h.life + ending)
+	for {
+		refused, err := h.enter(ctx)
+		if (refused != "" || codeOf(err) == codeLives) && wait.next(ctx) { // the others may be gone soon; or somebody buried one of them in this moment
+			continue
+		}
+		switch {
+		case err == nil && refused == "":
+			h.start(ctx)
+			return h, nil
+		case err == nil && ctx.Err() != nil:
+			err = ctx.Err()
+		case err == nil:
+			err = &keeping.Unavailable{Path: r.where, Op: "open", Reason: refused}
+		}
+		h.disconnect(ctx)
 		return nil, unavailable(r.where, "open", err)
 	}
-	taken, err := hasLock(ctx, conn)
+}
+
+// enter tries once to become one of the processes; refused says who is in the way.
+func (h *hold) enter(ctx context.Context) (refused string, err error) {
+	if h.conn == nil {
+		if err := h.connect(ctx); err != nil {
+			return "", err
+		}
+	}
+	tx, err := h.conn.Begin(ctx)
 	if err != nil {
-		return nil, errors.Join(unavailable(r.where, "open", err), conn.Close(ctx))
+		return "", err
 	}
-	if !taken {
-		err := &keeping.Unavailable{Path: r.where, Op: "open", Reason: "another running zephbot has this database; stop that one, or name another database"}
-		return nil, errors.Join(err, conn.Close(ctx))
+	defer func() { err = errors.Join(err, h.undo(ctx, tx)) }()
+	if _, err := tx.Exec(ctx, lockStart, int64(startLock)); err != nil {
+		return "", err
 	}
-	if _, err := conn.Exec(ctx, nameOwner, owner); err != nil {
-		return nil, errors.Join(unavailable(r.where, "open", err), conn.Close(ctx))
+	if err := h.lock(ctx); err != nil {
+		return "", err
 	}
-	return &hold{owner: owner, close: func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), connecting)
-		defer cancel()
-		_ = conn.Close(ctx) // the server ends the lock with the connection, however that ends
-	}}, nil
+	rows, err := tx.Query(ctx, standing)
+	if err != nil {
+		return "", err
+	}
+	var others []process
+	if err := eachRow(rows, func(r row) error {
+		p, err := scanProcess(r)
+		others = append(others, p)
+		return err
+	}); err != nil {
+		return "", err
+	}
+	dead, refused := h.me.admit(others, h.locked)
+	if refused != "" {
+		return refused, nil
+	}
+	b := &batch{}
+	for _, p := range dead {
+		bury(b, p.id, true)
+	}
+	b.do(nameOwner, h.me.id)
+	b.do(register, h.me.id, int64(h.life), h.me.shared, h.me.host, h.me.pid)
+	from := time.Now()
+	if err := b.send(ctx, h.conn, h.reader.told); err != nil {
+		return "", err
+	}
+	if err := tx.Commit(ctx); err != nil {
+		return "", err
+	}
+	for _, p := range dead {
+		h.log.Info().Str("process", p.where()).Msg("took over from a process that ended early")
+	}
+	h.beaten(from)
+	return "", nil
 }
 
-// hasLock takes the lock, and waits a little for a process that has just ended.
-func hasLock(ctx context.Context, conn *pgx.Conn) (taken bool, err error) {
-	wait := newPause(ending)
-	for {
-		if err := conn.QueryRow(ctx, tryHold, int64(holdLock)).Scan(&taken); err != nil || taken {
-			return taken, err
-		}
-		if !wait.next(ctx) {
-			return false, ctx.Err()
-		}
+// undo ends a transaction that was not committed.
+func (h *hold) undo(ctx context.Context, tx pgx.Tx) error {
+	if err := tx.Rollback(ctx); err != nil && !errors.Is(err, pgx.ErrTxClosed) && !h.conn.IsClosed() {
+		return err
 	}
+	return nil
 }
 
-// guard makes a Change depend on the hold.
-func (h *hold) guard(b *batch) { b.do(ownerSays, h.owner) }
+// lock takes the lock of processes that are connected, if it is to be had and this process has not got it.
+func (h *hold) lock(ctx context.Context) error {
+	if h.locked {
+		return nil
+	}
+	query := lockAlone
+	if h.me.shared {
+		query = lockShared
+	}
+	return h.conn.QueryRow(ctx, query, int64(holdLock)).Scan(&h.locked)
+}
 
-// release lets another process have the database.
-func (h *hold) release() {
+// myself is this process as others see it.
+func myself(options *Options) process {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "an unknown host"
+	}
+	return process{id: options.Owner, shared: options.Shared, host: host, pid: os.Getpid()}
+}
+
+// guard makes a Change depend on this process being among those that work on the database, until it is committed.
+func (h *hold) guard(b *batch) {
 	if h != nil {
-		h.close()
+		b.do(sayLiving, h.me.id)
 	}
 }
 
-// Recover frees the leases of all other owners and returns how many there were. It is for the start of a process that has the database for itself:
-// whoever else held a lease is dead, or can store nothing any more.
+// Recover frees the leases of processes that are gone and returns how many there were. It is for the start.
 func (s *Store) Recover(ctx context.Context, owner string) (freed int64, err error) {
 	if s.hold == nil {
-		return 0, errors.New("free leases: the database is shared")
+		return 0, errors.New("free leases: nobody knows which processes live")
 	}
 	tag, err := s.pool.Exec(ctx, freeLanes, owner)
 	if err != nil {
@@ -92,4 +217,22 @@ func (s *Store) Recover(ctx context.Context, owner string) (freed int64, err err
 	}
 	s.memory.drop()
 	return tag.RowsAffected(), nil
+}
+
+// Living lists the processes that work on the database by name, this one among them. One that died is listed until it is buried.
+func (s *Store) Living(ctx context.Context) ([]string, error) {
+	names, err := list(ctx, &s.reader, text[string], livingQuery)
+	return names, s.problem("list processes", err)
+}
+
+// Alive says whether this process can be sure that no other one has taken over its work: it asks nobody. What cannot be undone and is no Change, such as
+// a request to somebody else, is begun only while it holds.
+func (s *Store) Alive() bool { return s.hold == nil || s.hold.alive() }
+
+// Buried is closed when this process has been buried: another one has taken over its work, and Apply refuses everything with keeping.ErrBuried.
+func (s *Store) Buried() <-chan struct{} {
+	if s.hold == nil {
+		return nil
+	}
+	return s.hold.buried
 }

@@ -74,9 +74,6 @@ type mover struct {
 
 // move makes a Change with a Move: what it has beside is written first.
 func (t *try) move(ctx context.Context, w *write, conn *pgxpool.Conn) error {
-	if t.store.hold != nil {
-		t.store.hold.guard(&w.batch)
-	}
 	if err := w.statements(); err != nil {
 		return err
 	}

@@ -9,7 +9,6 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/zephbot/zephbot/bot"
-	"github.com/zephbot/zephbot/persistence/keeping"
 	"github.com/zephbot/zephbot/persistence/postgres"
 	"github.com/zephbot/zephbot/persistence/postgres/pgtest"
 )
@@ -63,55 +62,6 @@ func TestProcessesThatStartTogetherMigrateOnce(t *testing.T) {
 	}
 	for range processes {
 		check(t, <-opened)
-	}
-}
-
-func TestADatabaseIsForOneOwner(t *testing.T) {
-	t.Parallel()
-	cluster := pgtest.Shared(t)
-	url := cluster.URL(cluster.Database(t, ""))
-	first := open(t, postgres.Options{URL: url, Owner: "first"})
-	now := time.Now()
-	_, err := first.Apply(t.Context(), &bot.Change{Claim: &bot.Claim{Session: session, Place: place, Owner: "first", Now: now, Until: now.Add(time.Hour)}})
-	check(t, err)
-	_, err = postgres.Open(t.Context(), postgres.Options{URL: url, Owner: "second", Log: zerolog.Nop()})
-	unavailable(t, "a second owner", err, "another running zephbot")
-	check(t, first.Close())
-	_, err = first.Apply(t.Context(), &bot.Change{})
-	if !errors.Is(err, keeping.ErrClosed) {
-		t.Errorf("after Close: %v", err)
-	}
-	second := open(t, postgres.Options{URL: url, Owner: "second"})
-	freed, err := second.Recover(t.Context(), "second")
-	check(t, err)
-	lane, err := second.Lane(t.Context(), session)
-	check(t, err)
-	if freed != 1 || lane.Owner != "" || lane.Fence != 1 {
-		t.Errorf("freed %d lanes; lane %+v", freed, lane)
-	}
-}
-
-// TestWhoWasReplacedStoresNothing: the connection with the lock is lost, and another process takes the database.
-func TestWhoWasReplacedStoresNothing(t *testing.T) {
-	t.Parallel()
-	cluster := pgtest.Shared(t)
-	proxy := pgtest.NewProxy(t, cluster)
-	name := cluster.Database(t, "")
-	first := open(t, postgres.Options{URL: proxy.URL(name), Owner: "first"})
-	change := &bot.Change{Facts: []bot.Fact{{Bucket: "b", Key: "k", Value: "v"}}}
-	_, err := first.Apply(t.Context(), change)
-	check(t, err)
-	proxy.Cut()
-	_, err = first.Apply(t.Context(), change)
-	check(t, err) // nobody has taken its place
-	proxy.Cut()
-	second := open(t, postgres.Options{URL: cluster.URL(name), Owner: "second"})
-	_, err = first.Apply(t.Context(), &bot.Change{Facts: []bot.Fact{{Bucket: "b", Key: "k", Value: "of the first"}}})
-	unavailable(t, "the first", err, "another zephbot has taken this database over")
-	value, err := second.Fact(t.Context(), "b", "k", time.Now())
-	check(t, err)
-	if value != "v" {
-		t.Errorf("the fact is %q", value)
 	}
 }
 

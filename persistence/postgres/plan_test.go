@@ -35,6 +35,7 @@ var plans = map[string]string{
 	"arrived":         "inbox_channel_bot_id_key",
 	"asideRefs":       "blob_ref_pkey",
 	"askedQuery":      "approval_asked",
+	"beat":            "all of process",
 	"beginsQuery":     "journal_reset",
 	"blobBytes":       "all of meta",
 	"blobQuery":       "blob_hash blob_ref_pkey",
@@ -59,6 +60,7 @@ var plans = map[string]string{
 	"deleteOutputs":   "tool_overflow_expires tool_overflow_id_key",
 	"deletePieces":    "blob_piece_pkey",
 	"deletePoints":    "vector_point_pkey",
+	"deleteProcess":   "all of process",
 	"deleteQuestions": "approval_n",
 	"deleteRef":       "blob_ref_pkey",
 	"deleteRows":      "open approval open outbox outbox_finished outbox_id",
@@ -77,7 +79,9 @@ var plans = map[string]string{
 	"finishArrival":   "inbox_seq",
 	"forgetBodies":    "inbox_raw inbox_seq",
 	"forgetContents":  "outbox_content outbox_id",
-	"freeLanes":       "open lane",
+	"freeLanes":       "all of process open lane",
+	"freeLanesOf":     "open lane",
+	"freeLeader":      "fact_pkey",
 	"grantedQuery":    "approval_granted",
 	"growBlob":        "blob_pkey",
 	"journalQuery":    "journal_pkey journal_reset",
@@ -89,6 +93,7 @@ var plans = map[string]string{
 	"lanesFrom":       "lane_pkey",
 	"lanesQuery":      "lane_place",
 	"liftJournal":     "journal_pkey",
+	"livingQuery":     "all of process",
 	"lockAsked":       "approval_id_key",
 	"lockBlob":        "blob_pkey",
 	"lockFacts":       "fact_pkey",
@@ -118,7 +123,7 @@ var plans = map[string]string{
 	"openQuery":       "open approval",
 	"outputsFrom":     "tool_overflow_call",
 	"overflowQuery":   "tool_overflow_id_key",
-	"ownerSays":       "all of meta",
+	"overQuery":       "all of process",
 	"pieceQuery":      "blob_piece_pkey",
 	"pointsQuery":     "vector_point_pkey",
 	"queuedFrom":      "open inbox",
@@ -136,6 +141,7 @@ var plans = map[string]string{
 	"rowsMade":        "outbox_pkey",
 	"rowsMove":        "outbox_pkey",
 	"rowsQuery":       "outbox_pkey",
+	"standing":        "all of process",
 	"stateQuery":      "open outbox",
 	"stillWaiting":    "inbox_seq",
 	"sumCharges":      "charge_pkey charge_scope",
@@ -155,7 +161,10 @@ var plans = map[string]string{
 var walked = []string{"inbox_lane", "inbox_express", "inbox_dead", "lane_busy", "lane_held", "approval_pending", "approval_open", "approval_card", "outbox_open", "outbox_edits"}
 
 // whole are the tables that a query may walk over: one of a few rows, and those of queries that want a great part of them.
-var whole = map[string]string{"ownerSays": "meta", "countsQuery": "lane", "usageQuery": "usage", "addBlobBytes": "meta", "blobBytes": "meta", "versionQuery": "goose_db_version"}
+var whole = map[string]string{
+	"countsQuery": "lane", "usageQuery": "usage", "addBlobBytes": "meta", "blobBytes": "meta", "beat": "process", "deleteProcess": "process",
+	"freeLanes": "process", "livingQuery": "process", "overQuery": "process", "standing": "process", "versionQuery": "goose_db_version",
+}
 
 // byEither are the queries for one session and one file: an index by either finds the row.
 var byEither = []string{"blobQuery", "deleteRef"}

@@ -43,8 +43,13 @@ type Options struct {
 	Log   zerolog.Logger
 	Hooks keeping.Hooks // watch the Changes; they may run on several goroutines at once
 
-	// Owner takes the database for this process alone: another one that has it is an error, and one that had it before loses it. "" = share it.
+	// Owner names this process among those that work on the database, in leases too: another name for each start. A process that lost its connection is
+	// buried by one that may not stand beside it, one that is silent for a life by any other. "" = it is not one of them, and depends on nobody.
 	Owner string
+	// Shared lets this process stand beside others that share the database; without it, another one is an error.
+	Shared bool
+	// Life is how long a process counts as alive after it was heard last; all processes of a database have the same. 0 = 3 s.
+	Life time.Duration
 	// BlobBytes bounds the files that are kept, all together, in bytes; 0 = no limit.
 	BlobBytes int64
 	// Patience is for how long a Change or a read is tried while the server is away; 0 = 15 s.
@@ -56,7 +61,7 @@ type Store struct {
 	reader
 	options Options
 	memory  *memory
-	hold    *hold // nil: the database is shared
+	hold    *hold // nil: it is none of the processes that have a name
 
 	working sync.WaitGroup // Changes under way
 	mu      sync.Mutex     // of closed, and of beginning to work
@@ -67,7 +72,7 @@ type Store struct {
 
 var _ bot.Store = (*Store)(nil)
 
-// Open connects, brings the schema up to date and, with an Owner, takes the database for this process. ctx bounds the opening only. Errors of the
+// Open connects, brings the schema up to date and, with an Owner, makes this process one of those that work on the database. ctx bounds the opening only. Errors of the
 // database are *keeping.Unavailable; none shows the password in the URL.
 func Open(ctx context.Context, options Options) (*Store, error) {
 	if options.Now == nil {
@@ -75,6 +80,9 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 	}
 	if options.Patience <= 0 {
 		options.Patience = patience
+	}
+	if options.Life <= 0 {
+		options.Life = life
 	}
 	pool, err := connect(ctx, options.URL, false)
 	if err != nil {
@@ -102,7 +110,7 @@ func (s *Store) prepare(ctx context.Context) error {
 		return err
 	}
 	if s.options.Owner != "" {
-		if s.hold, err = take(ctx, &s.reader, s.options.Owner); err != nil {
+		if s.hold, err = enlist(ctx, &s.reader, &s.options); err != nil {
 			return err
 		}
 	}
@@ -160,7 +168,7 @@ func connect(ctx context.Context, url string, readOnly bool) (*pgxpool.Pool, err
 	for name, value := range map[string]string{
 		"application_name": "zephbot",
 		// A process that stands still must not keep others waiting for the rows that it has locked.
-		"idle_in_transaction_session_timeout": "15s",
+		"idle_in_transaction_session_timeout": "4s",
 		// A server notices within half a minute that a machine is gone, with whatever its connections had locked.
 		"tcp_keepalives_idle": "15", "tcp_keepalives_interval": "5", "tcp_keepalives_count": "3",
 		"timezone": "UTC",

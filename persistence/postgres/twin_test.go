@@ -18,7 +18,11 @@ import (
 
 // own are the columns that only PostgreSQL has, and those that only SQLite has.
 var (
-	ownHere = []string{"lane.version", "outbox.change", "applied.change", "applied.made", "applied.at"}
+	ownHere = []string{
+		"lane.version", "outbox.change", "applied.change", "applied.made", "applied.at",
+		"process.id", "process.until", "process.shared", "process.started", "process.host", "process.pid", // SQLite has one process, which locks the directory
+		"outbox.owner",
+	}
 	ownOnly = []string{}
 )
 

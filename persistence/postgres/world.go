@@ -82,11 +82,12 @@ const (
 )
 
 // load begins a transaction that reads and locks what the Change depends on, in one trip.
-func (w *write) load() *batch {
+func (w *write) load(h *hold) *batch {
 	n := w.needs
 	w.guess, w.world = false, newWorld(n)
 	b := &batch{}
 	b.do(beginWrite)
+	h.guard(b) // before any row is locked: who buries this process holds the guard and waits for rows
 	for _, name := range n.Shorts {
 		b.do(lockNames, name.Place.ChatKey())
 	}

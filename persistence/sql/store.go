@@ -29,6 +29,7 @@ type Hooks = keeping.Hooks
 // Options of Open.
 type Options struct {
 	Path  string           // of the SQLite file; made when absent, its directory too
+	Owner string           // names this process, the only one that works on the database (LockDir)
 	Now   func() time.Time // nil = time.Now; clock of FactsIf and of retention
 	Log   zerolog.Logger
 	Hooks Hooks
@@ -136,6 +137,15 @@ const (
 	freeLanes = `UPDATE lane SET owner = '', until = 0 WHERE owner <> '' AND owner <> ?`
 	nameOwner = `INSERT INTO meta (name, value) VALUES ('owner', ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value`
 )
+
+// Alive says that nobody has taken over the work of this process: it is the only one.
+func (s *Store) Alive() bool { return true }
+
+// Buried is nil: nobody takes this process for dead.
+func (s *Store) Buried() <-chan struct{} { return nil }
+
+// Living lists this process, the only one.
+func (s *Store) Living(context.Context) ([]string, error) { return []string{s.options.Owner}, nil }
 
 // Recover frees the leases of all other owners and returns how many there were. It is for the start of a process that has the store for itself
 // (LockDir): whoever else held a lease is dead.

@@ -193,7 +193,7 @@ func (c *Core) openStores(ctx context.Context) (err error) {
 		url = c.cfg.Database.URL.Reveal()
 	}
 	if c.stores, err = persistence.Open(ctx, persistence.Options{
-		DataDir: c.dir, Mode: c.opts.Mode, DatabaseURL: url, Owner: c.owner, Now: c.now, Log: c.log.With().Str("component", "store").Logger(),
+		DataDir: c.dir, Mode: c.opts.Mode, DatabaseURL: url, Owner: c.owner, Shared: url != "" && c.shared(), Now: c.now, Log: c.log.With().Str("component", "store").Logger(),
 		Hooks: c.opts.Hooks, BlobBytes: c.cfg.Retention.MaxBlobBytes, Vector: persistence.Vector{Backend: c.cfg.Vector.Backend, URL: c.cfg.Vector.URL, APIKey: c.cfg.Vector.APIKey.Reveal()},
 	}); err != nil {
 		return err

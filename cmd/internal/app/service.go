@@ -243,6 +243,10 @@ func (s *service) run(ctx context.Context, intake func(ctx context.Context) erro
 			}
 		})
 	}
+	defer s.whenBuried(func() {
+		cancel(persistence.ErrBuried)
+		endOut()
+	})()
 	part(&out, "outbox", func() error { return s.outbox.Run(outCtx) })
 	if s.pacing != nil {
 		part(&out, "send budget", func() error { return s.pacing(outCtx) })
@@ -276,6 +280,25 @@ func (s *service) run(ctx context.Context, intake func(ctx context.Context) erro
 		err = cause
 	}
 	return err
+}
+
+// whenBuried ends the work of a process that was taken for dead: nothing that it does counts any more. stop ends the watch.
+func (s *service) whenBuried(end func()) (stop func()) {
+	var watching sync.WaitGroup
+	over := make(chan struct{})
+	watching.Go(func() {
+		select {
+		case <-s.core.stores.Buried():
+			s.log.Error().Err(persistence.ErrBuried).Msg("stopping at once")
+			s.dispatcher.Abandon()
+			end()
+		case <-over:
+		}
+	})
+	return func() {
+		close(over)
+		watching.Wait()
+	}
 }
 
 // sweep forgets, once an hour, what is no longer needed.
