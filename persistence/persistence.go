@@ -226,6 +226,27 @@ func Migrate(ctx context.Context, dataDir, url string) (Schema, error) {
 // is no Change and cannot be undone (a request to somebody else, the start of a tool) is begun only while it holds.
 func (s *Stores) Alive() bool { return s.database.Alive() }
 
+// Sure waits until Alive holds: the next beat brings it, where the server is not away. ErrBuried when it never will, or the error of ctx.
+func (s *Stores) Sure(ctx context.Context) error {
+	if s.Alive() {
+		return nil
+	}
+	ticker := time.NewTicker(20 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-s.Buried():
+			return ErrBuried
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-ticker.C:
+			if s.Alive() {
+				return nil
+			}
+		}
+	}
+}
+
 // Buried is closed when others have taken this process for dead and gone on with its work: it can store nothing any more (ErrBuried), and has to end. It
 // is nil where that cannot be.
 func (s *Stores) Buried() <-chan struct{} { return s.database.Buried() }

@@ -60,6 +60,10 @@ type Options struct {
 	// Anomaly counts the failures of tools.
 	Anomaly tools.Middleware
 
+	// Sure waits until this process can be sure that its work is still its own, after a call was recorded as started and
+	// before each of its runs; an error when it is not any more. nil = it always is.
+	Sure func(ctx context.Context) error
+
 	// Now is the clock; nil = time.Now.
 	Now func() time.Time
 }
@@ -104,7 +108,7 @@ func New(o Options) *Chain {
 		{"redact", o.Redact},
 		{"retry", o.Retry},
 		{"anomaly", o.Anomaly},
-		{"start", start(registry, o.Audit)},
+		{"start", start(registry, o.Audit, o.Sure)},
 	}
 	c := &Chain{}
 	h := runner{tools: registry, now: now}.run

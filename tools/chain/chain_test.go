@@ -341,6 +341,25 @@ func TestStart(t *testing.T) {
 	}
 }
 
+// TestSure: what is recorded as started runs only in a process that is sure of its work, at every attempt.
+func TestSure(t *testing.T) {
+	t.Parallel()
+	var counter toolstest.Counter
+	gone := errors.New("taken for dead")
+	asked, started := 0, false
+	c := chain.New(chain.Options{Registry: registry(t, counter.Tool()), Gate: gate.Options{Policy: toolstest.Always(policy.Allow)}, Sure: func(context.Context) error {
+		if asked++; !started {
+			t.Error("asked before the start is recorded")
+		}
+		return gone
+	}})
+	call := toolstest.Call(counter.Tool().Definition.Name, `{}`)
+	call.OnStart = func(context.Context) error { started = true; return nil }
+	if _, err := c.Execute(t.Context(), call); !errors.Is(err, gone) || counter.Runs() != 0 || asked != 1 {
+		t.Errorf("ran %d times, asked %d times: %v", counter.Runs(), asked, err)
+	}
+}
+
 // TestApproval follows one question to its end: asked, answered, run; and a yes to something else does not count.
 func TestApproval(t *testing.T) {
 	t.Parallel()

@@ -15,8 +15,8 @@ import (
 var errTimeout = errors.New("tool timeout")
 
 // start writes the "started" records of the audit and the journal, once per call regardless of retries. A call that can
-// no longer run, or cannot be recorded, is not started.
-func start(list *tools.Registry, log *audit.Log) tools.Middleware {
+// no longer run, or cannot be recorded, is not started; nor is any by a process that is not sure of its work.
+func start(list *tools.Registry, log *audit.Log, sure func(context.Context) error) tools.Middleware {
 	return func(next tools.Handler) tools.Handler {
 		return func(ctx context.Context, call *tools.Call) (*tools.Result, error) {
 			if _, err := current(list, call); err != nil {
@@ -39,6 +39,11 @@ func start(list *tools.Registry, log *audit.Log) tools.Middleware {
 				}
 			}
 			call.Trail.Started = true
+			if sure != nil {
+				if err := sure(ctx); err != nil {
+					return nil, notStarted(ctx, err)
+				}
+			}
 			return next(ctx, call)
 		}
 	}

@@ -264,6 +264,7 @@ func secrets(cfg *config.Config) []string {
 // chain builds the one chain; approvals is nil where there is nobody to ask.
 func (c *Core) chain(approvals approve.Lookup, requests func(context.Context, *tools.Call) (policy.Request, error)) *chain.Chain {
 	o := chain.Options{
+		Sure:     c.stores.Sure,
 		Registry: c.registry, Audit: c.audit, Approvals: approvals, Now: c.now,
 		Gate: gate.Options{Policy: c.policy, Request: requests}, Judge: c.judge, Redact: redacting.New(c.redactor),
 	}

@@ -67,6 +67,10 @@ type service struct {
 }
 
 func newService(c *Core, ch channel) (*service, error) {
+	ch.sender = surely{ch.sender, c.stores.Sure}
+	if ch.live != nil {
+		ch.live = surelyLive{ch.live, c.stores.Sure}
+	}
 	s := &service{core: c, ch: ch, log: c.log}
 	words := c.words()
 	store := moves.Watched{Store: c.stores.Bot, Moved: func(ctx context.Context) {
