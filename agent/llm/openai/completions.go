@@ -49,7 +49,15 @@ func (w *completions) chat(ctx context.Context, x *exchange, req *llm.Request, c
 		return nil, err
 	}
 	body := w.request(req, names, contents, standIn(tools))
-	x.extras, x.tools, x.stream = w.extras(req, body), tools, true
+	messages, err := writeMessages(body.Messages)
+	if err == nil {
+		messages, err = mergeExtras(messages, w.extras(req, body))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("write the messages: %w", err)
+	}
+	body.Messages = messagesIn()
+	x.messages, x.tools, x.stream = messages, tools, true
 	stream, err := w.provider.sdk(x).CreateChatCompletionStream(ctx, body)
 	if err != nil {
 		if errors.Is(err, goopenai.ErrReasoningToolsRequireResponses) {

@@ -24,6 +24,7 @@ type frames struct {
 	opened bool
 	json   bool // the body is JSON, not a stream
 
+	buffer []byte // of a line, used again and again
 	event  string
 	data   []byte
 	has    bool // data has begun; it may be empty
@@ -114,9 +115,10 @@ func (f *frames) whole() error {
 	}
 }
 
-// line reads up to CR, LF or CRLF.
+// line reads up to CR, LF or CRLF. What it returns is overwritten by the next one.
 func (f *frames) line() ([]byte, error) {
-	var line []byte
+	line := f.buffer[:0]
+	defer func() { f.buffer = line }()
 	for {
 		c, err := f.in.ReadByte()
 		if err != nil {
@@ -164,7 +166,7 @@ func (f *frames) take(line []byte) {
 // dispatch writes the event that has been collected.
 func (f *frames) dispatch() {
 	data, event := bytes.TrimSpace(f.data), f.event
-	f.event, f.data, f.has = "", nil, false
+	f.event, f.data, f.has = "", f.data[:0], false // every case copies
 	switch {
 	case event == "error":
 		f.failure(data)
@@ -177,20 +179,44 @@ func (f *frames) dispatch() {
 }
 
 func (f *frames) frame(data []byte) {
-	var compact bytes.Buffer
-	if json.Compact(&compact, data) != nil {
+	if !json.Valid(data) {
 		f.failure([]byte(`{"message":"an event of the stream is not JSON","code":"garbled"}`))
 		return
 	}
 	var head struct {
 		Error json.RawMessage `json:"error"`
 	}
-	// Not an object: no error field, and the reader of the frame will refuse it.
-	if json.Unmarshal(data, &head) == nil && len(head.Error) > 0 && string(head.Error) != "null" {
+	// Not an object: no error field, and the reader of the frame will refuse it. Most events hold no such word and are not read twice.
+	if mayName(data, "error") && json.Unmarshal(data, &head) == nil && len(head.Error) > 0 && string(head.Error) != "null" {
 		f.failure(data)
 		return
 	}
-	fmt.Fprintf(&f.out, "data: {\"frame\":%s}\n\n", compact.Bytes())
+	f.out.WriteString(`data: {"frame":`)
+	if bytes.IndexByte(data, '\n') < 0 {
+		f.out.Write(data)
+	} else {
+		f.compact(data)
+	}
+	f.out.WriteString("}\n\n")
+}
+
+// compact writes valid JSON as one line.
+func (f *frames) compact(data []byte) {
+	_ = json.Compact(&f.out, data) // it is valid
+}
+
+// mayName is false when no object in a JSON text has a field of that name, which holds neither k nor s: encoding/json matches names whatever their case, where
+// these two letters have forms beyond ASCII, and an escape may stand for any letter.
+func mayName(data []byte, name string) bool {
+	if bytes.Contains(data, []byte(`\u`)) {
+		return true
+	}
+	for i := 0; i+len(name) <= len(data); i++ {
+		if data[i]|0x20 == name[0] && bytes.EqualFold(data[i:i+len(name)], []byte(name)) {
+			return true
+		}
+	}
+	return false
 }
 
 func (f *frames) failure(data []byte) {

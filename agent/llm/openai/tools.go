@@ -30,22 +30,63 @@ func written(form func(*llm.Request, *wirename.Names) []goopenai.Tool) func(*llm
 	return func(req *llm.Request, names *wirename.Names) ([]byte, error) { return json.Marshal(form(req, names)) } //nolint:wrapcheck // by the box
 }
 
-var errNoPlace = errors.New("the request has no place for its tools")
+// messagesInJSON is what the SDK writes of messagesIn.
+const messagesInJSON = `"messages":[{"role":""}]`
 
-// addTools puts the tools into a request in place of what stands in for them.
-func (x *exchange) addTools(req *http.Request) error {
-	if x.tools == nil {
+// messagesIn stands in a request for its messages while the SDK writes it: the SDK would write each one twice.
+func messagesIn() []goopenai.ChatCompletionMessage { return []goopenai.ChatCompletionMessage{{}} }
+
+// chatMessage is goopenai.ChatCompletionMessage as it is written.
+type chatMessage struct {
+	Role    string `json:"role"`
+	Content any    `json:"content,omitempty"` // a string, or a list of parts
+
+	ToolCalls  []goopenai.ToolCall `json:"tool_calls,omitempty"`
+	ToolCallID string              `json:"tool_call_id,omitempty"`
+}
+
+// writeMessages writes messages as the SDK does.
+func writeMessages(messages []goopenai.ChatCompletionMessage) ([]byte, error) {
+	list := make([]chatMessage, len(messages))
+	for i := range messages {
+		m := &messages[i]
+		list[i] = chatMessage{Role: m.Role, ToolCalls: m.ToolCalls, ToolCallID: m.ToolCallID}
+		switch {
+		case len(m.MultiContent) > 0:
+			list[i].Content = m.MultiContent
+		case m.Content != "":
+			list[i].Content = m.Content
+		}
+	}
+	return json.Marshal(list)
+}
+
+var errNoPlace = errors.New("the request has no place for what was written before")
+
+// fill puts messages and tools into a request in place of what stands in for them.
+func (x *exchange) fill(req *http.Request) error {
+	if x.messages == nil && x.tools == nil {
 		return nil
 	}
-	data, err := ownBody(req)
+	rest, err := ownBody(req)
 	if err != nil {
 		return err
 	}
-	before, after, ok := bytes.Cut(data, []byte(standInJSON))
-	if !ok {
-		return errNoPlace
+	var parts [][]byte
+	for _, part := range []struct{ standIn, name, value []byte }{ // in the order of the request
+		{[]byte(messagesInJSON), []byte(`"messages":`), x.messages},
+		{[]byte(standInJSON), []byte(`"tools":`), x.tools},
+	} {
+		if part.value == nil {
+			continue
+		}
+		before, after, ok := bytes.Cut(rest, part.standIn)
+		if !ok {
+			return errNoPlace
+		}
+		parts, rest = append(parts, before, part.name, part.value), after
 	}
-	setBody(req, before, []byte(`"tools":`), x.tools, after)
+	setBody(req, append(parts, rest)...)
 	return nil
 }
 

@@ -49,7 +49,9 @@ func requests() []*llm.Request {
 		{Messages: say("used", "bash"), Tools: plain},
 		{Messages: say("used another that collides", "server__do_it", "gone:away"), Tools: plain},
 		{Messages: say("after it"), Tools: plain},
-		{Messages: say(`"tools":[{"type":""}]` + standInJSON), Tools: plain},
+		{Messages: say(`"tools":[{"type":""}]` + standInJSON + messagesInJSON), Tools: plain},
+		{Messages: say("no tools" + messagesInJSON)},
+		{Messages: []llm.Message{{Role: llm.User}, {Role: llm.Assistant, Text: "<b> & \u2028"}, {Role: llm.User, Text: "x", Parts: []llm.Part{{Name: "a.png"}}}}, System: "s"},
 		{Messages: say("other order"), Tools: []llm.Tool{plain[1], plain[0]}},
 		{Messages: say("fewer"), Tools: plain[:1]},
 		{Messages: say("long"), Tools: []llm.Tool{tool("bash", strings.Repeat("x", toolbox.MaxList), `{}`)}},
@@ -76,7 +78,9 @@ func TestToolsAreWrittenAsBefore(t *testing.T) {
 			body.Stream = true
 			want, err := json.Marshal(body)
 			if extras := chat.extras(req, body); err == nil && len(extras) > 0 {
-				want, err = mergeExtras(want, extras)
+				plain, _ := json.Marshal(body.Messages)
+				merged, failed := mergeExtras(plain, extras)
+				want, err = bytes.Replace(want, plain, merged, 1), failed
 			}
 			if err != nil {
 				t.Fatal(err)

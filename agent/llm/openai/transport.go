@@ -3,7 +3,6 @@ package openai
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 
@@ -18,14 +17,14 @@ var errRefused = errors.New("server refused the request")
 // place says where in a request a tool call stands: message and call index.
 type place struct{ message, call int }
 
-// exchange carries one request. The SDK loses the headers and the body of errors and fields it does not know; exchange keeps the first
-// and adds the second. Not safe for concurrent use.
+// exchange carries one request. The SDK loses the headers and the body of errors, and writes messages and tools slowly; exchange keeps the first
+// and puts the second, written before, into the request. Not safe for concurrent use.
 type exchange struct {
-	client *http.Client
-	extras map[place]json.RawMessage // object whose fields are added to a tool call
-	tools  []byte                    // list that takes the place of what stands in for it; nil = nothing does
-	stream bool
-	limit  int64 // of the body of an answer
+	client   *http.Client
+	messages []byte // list that takes the place of what stands in for it; nil = nothing does
+	tools    []byte // the same
+	stream   bool
+	limit    int64 // of the body of an answer
 
 	sent    bool
 	status  int
@@ -42,7 +41,7 @@ func (p *Provider) exchange() *exchange {
 
 // again makes the exchange ready for the same conversation in another form. Only for a request that was refused before it was answered.
 func (x *exchange) again() {
-	x.sent, x.status, x.header, x.body, x.extras, x.tools = false, 0, nil, nil, nil, nil
+	x.sent, x.status, x.header, x.body, x.messages, x.tools = false, 0, nil, nil, nil, nil
 	x.listen()
 }
 
@@ -56,10 +55,7 @@ func (x *exchange) rejected(err error) (complaint, bool) {
 
 // Do implements the SDK's HTTPDoer.
 func (x *exchange) Do(req *http.Request) (*http.Response, error) {
-	if err := x.addTools(req); err != nil {
-		return nil, err
-	}
-	if err := x.addExtras(req); err != nil {
+	if err := x.fill(req); err != nil {
 		return nil, err
 	}
 	req.Header.Set("User-Agent", "zephbot")
@@ -83,29 +79,13 @@ func (x *exchange) Do(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// addExtras puts vendors' own fields back into the tool calls they came from.
-func (x *exchange) addExtras(req *http.Request) error {
-	if len(x.extras) == 0 {
-		return nil
+// mergeExtras puts vendors' own fields back into the tool calls of a list of messages. Messages without such fields stay byte for byte what they were.
+func mergeExtras(list []byte, extras map[place]json.RawMessage) ([]byte, error) {
+	if len(extras) == 0 {
+		return list, nil
 	}
-	data, err := ownBody(req)
-	if err != nil {
-		return err
-	}
-	if data, err = mergeExtras(data, x.extras); err != nil {
-		return fmt.Errorf("add vendor fields: %w", err)
-	}
-	setBody(req, data)
-	return nil
-}
-
-func mergeExtras(data []byte, extras map[place]json.RawMessage) ([]byte, error) {
-	var request map[string]json.RawMessage
-	if err := json.Unmarshal(data, &request); err != nil {
-		return nil, err
-	}
-	var messages []json.RawMessage // those without extras stay byte for byte what they were
-	if err := json.Unmarshal(request["messages"], &messages); err != nil {
+	var messages []json.RawMessage
+	if err := json.Unmarshal(list, &messages); err != nil {
 		return nil, err
 	}
 	calls := map[int]map[int]json.RawMessage{}
@@ -122,12 +102,7 @@ func mergeExtras(data []byte, extras map[place]json.RawMessage) ([]byte, error) 
 		}
 		messages[i] = merged
 	}
-	merged, err := json.Marshal(messages)
-	if err != nil {
-		return nil, err
-	}
-	request["messages"] = merged
-	return json.Marshal(request)
+	return json.Marshal(messages)
 }
 
 // mergeCalls adds fields to the calls of one message, by the call's index. What the call has already stays.
