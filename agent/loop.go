@@ -23,7 +23,7 @@ func repeated(entries []journal.Entry, n int) (text string, ok bool) {
 			continue
 		}
 		h := sha256.New()
-		results := resultsOf(e, entries[i+1:])
+		results := resultsOf(&entries[i], entries[i+1:])
 		for _, u := range e.Uses {
 			fmt.Fprintf(h, "use %q %s\n", u.Name, u.Args)
 		}

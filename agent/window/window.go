@@ -12,10 +12,22 @@ const perMessage = 4
 
 // Tokens estimates the tokens of a text without a vocabulary: about 3.5 bytes of ASCII a token, one token a rune otherwise. It errs on the high
 // side for prose (by a quarter) and is near for JSON and code, so that a limit checked with it holds.
-func Tokens(text string) int { return estimate(ascii(text), utf8.RuneCountInString(text)) }
+func Tokens(text string) int {
+	n := ascii(text)
+	if n == len(text) {
+		return estimate(n, n)
+	}
+	return estimate(n, utf8.RuneCountInString(text))
+}
 
 // inJSON is Tokens of JSON, without a copy of it: every request asks for that of all its schemas.
-func inJSON(data []byte) int { return estimate(ascii(data), utf8.RuneCount(data)) }
+func inJSON(data []byte) int {
+	n := ascii(data)
+	if n == len(data) {
+		return estimate(n, n)
+	}
+	return estimate(n, utf8.RuneCount(data))
+}
 
 // estimate is for a text of so many runes, of which so many are ASCII.
 func estimate(ascii, runes int) int { return (ascii*2+6)/7 + runes - ascii }
@@ -45,8 +57,8 @@ func Message(m llm.Message) int {
 // Messages estimates a list of messages.
 func Messages(list []llm.Message) int {
 	n := 0
-	for _, m := range list {
-		n += Message(m)
+	for i := range list {
+		n += Message(list[i])
 	}
 	return n
 }
