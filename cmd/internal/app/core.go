@@ -73,6 +73,8 @@ type Options struct {
 	elicit func(context.Context, mcp.Elicitation) (mcp.Answer, error)
 	// Hooks watch the database's commits: crash tests end the process in them.
 	Hooks sql.Hooks
+	// Housekeeping is the time between two sweeps of what retention forgets: tests. 0 = an hour, and a minute from the start to the first.
+	Housekeeping time.Duration
 }
 
 // Internet is what the web tools see of the network; the zero value is the real one.

@@ -305,23 +305,33 @@ func (s *service) whenBuried(end func()) (stop func()) {
 	}
 }
 
-// sweep forgets, once an hour, what is no longer needed.
+// When the service forgets what is no longer needed: soon after its start, so that one that is restarted often does so too, and then by the hour.
+const (
+	firstSweep = time.Minute
+	sweepEvery = time.Hour
+)
+
+// sweep forgets, again and again, what is no longer needed.
 func (s *service) sweep(ctx context.Context) error {
 	const day = 24 * time.Hour
 	keep := persistence.Retention{
 		Journal: time.Duration(s.core.cfg.Retention.Journal) * day, Outbox: time.Duration(s.core.cfg.Retention.Outbox) * day,
 		Blobs: time.Duration(s.core.cfg.Retention.Blobs) * day,
 	}
-	ticker := time.NewTicker(time.Hour)
-	defer ticker.Stop()
+	own := s.core.opts.Housekeeping
+	timer := time.NewTimer(cmp.Or(own, firstSweep))
+	defer timer.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-ticker.C:
-			if err := s.core.stores.Sweep(ctx, s.core.now(), keep); err != nil && ctx.Err() == nil {
+		case <-timer.C:
+			err := s.core.stores.Sweep(ctx, s.core.now(), keep)
+			if err != nil && ctx.Err() == nil {
 				s.log.Error().Err(err).Msg("old rows not removed")
 			}
+			s.core.metrics.Swept(err == nil)
+			timer.Reset(cmp.Or(own, sweepEvery))
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/zephbot/zephbot/persistence/postgres/pgtest"
+	"github.com/zephbot/zephbot/tools/mcp/mcptest"
 
 	"github.com/zephbot/zephbot/cmd/internal/cli"
 )
@@ -22,6 +23,12 @@ const childVariable = "BENCH_CHILD"
 
 // TestMain lets the test binary be the helper of sandboxed commands, as the program is, and the program itself.
 func TestMain(m *testing.M) {
+	if code, ok := mcptest.Main(); ok {
+		os.Exit(code)
+	}
+	if os.Getenv(soakVariable) != "" && len(os.Args) > 1 && os.Args[1] == "serve" {
+		os.Exit(soakService())
+	}
 	if os.Getenv(childVariable) != "" {
 		ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 		code := cli.Main(ctx, os.Args[1:], cli.Standard())

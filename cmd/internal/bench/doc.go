@@ -7,4 +7,8 @@
 // How the service bears many active chats, in which deployment, is measured with processes of their own (docs/capacity.md):
 //
 //	bash .ci/run load
+//
+// Whether it holds out is looked for by soaking it: months of its own time in minutes.
+//
+//	bash .ci/run soak
 package bench

@@ -37,7 +37,7 @@ type process struct {
 func launch(tb testing.TB, path, dir, model string, w *world, further ...string) (*process, error) {
 	tb.Helper()
 	p := &process{cmd: exec.CommandContext(context.WithoutCancel(tb.Context()), path, "serve"), exited: make(chan error, 1)}
-	p.cmd.Dir = dir
+	p.cmd.Dir, p.cmd.Stderr = dir, os.Stderr
 	p.cmd.Env = append(append(environment(dir, w, model), childVariable+"=1"), further...) // the last of equal ones counts
 	if err := p.cmd.Start(); err != nil {
 		return nil, err

@@ -54,14 +54,14 @@ type rig struct {
 // newRig starts the processes of a deployment and waits until updates reach them. They end with the test.
 func newRig(ctx context.Context, tb testing.TB, path string, s setup, w *world, model string, cluster *pgtest.Cluster) (*rig, error) {
 	tb.Helper()
-	r, dir := &rig{setup: s, world: w}, tb.TempDir()
+	r := &rig{setup: s, world: w}
 	if s.engine == postgres {
 		r.cluster, r.database = cluster, cluster.Database(tb, "")
 		w.environment = append(w.environment, "ZEPH_DATABASE_URL="+cluster.URL(r.database), "ZEPH_REDIS_URL="+redistest.Run(tb).URL())
 	}
 	w.environment = append(w.environment, "ZEPH_AGENT_CONCURRENCY="+strconv.Itoa(loadPlaces/s.processes))
 	if s.processes > 1 {
-		w.environment = append(w.environment, "ZEPH_WORKSPACES_SHARED=true")
+		w.environment = append(w.environment, "ZEPH_WORKSPACES_SHARED=true", "ZEPH_WORKSPACES_DIR="+tb.TempDir())
 	}
 	if s.webhook {
 		w.environment = append(w.environment, "ZEPH_TELEGRAM_WEBHOOK_URL=http://balancer.invalid/updates")
@@ -76,7 +76,7 @@ func newRig(ctx context.Context, tb testing.TB, path string, s setup, w *world, 
 	}
 	w.hooks.spread(hooks...)
 	for i := range s.processes {
-		p, err := launch(tb, path, dir, model, w, "ZEPH_TELEGRAM_WEBHOOK_LISTEN="+hooks[i])
+		p, err := launch(tb, path, tb.TempDir(), model, w, "ZEPH_TELEGRAM_WEBHOOK_LISTEN="+hooks[i])
 		if err != nil {
 			return nil, err
 		}
@@ -86,8 +86,8 @@ func newRig(ctx context.Context, tb testing.TB, path string, s setup, w *world, 
 	if !s.webhook {
 		return r, w.listening(ctx)
 	}
-	for _, address := range hooks {
-		if err := answers(ctx, address); err != nil {
+	for i, address := range hooks {
+		if err := r.processes[i].answers(ctx, address); err != nil {
 			return nil, err
 		}
 	}
@@ -103,12 +103,17 @@ func freeAddress(ctx context.Context) (string, error) {
 	return l.Addr().String(), l.Close()
 }
 
-// answers waits until somebody listens at an address.
-func answers(ctx context.Context, address string) error {
+// answers waits until the process listens at an address.
+func (p *process) answers(ctx context.Context, address string) error {
 	for {
 		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
 		if err == nil {
 			return conn.Close()
+		}
+		select {
+		case err := <-p.exited:
+			return fmt.Errorf("the process has ended: %w", errors.Join(err, errors.New("before it listened")))
+		default:
 		}
 		wait(ctx, 20*time.Millisecond)
 		if ctx.Err() != nil {

@@ -32,6 +32,7 @@ type Metrics struct {
 	utility   *prometheus.CounterVec
 	retries   *prometheus.CounterVec
 	anomalies *prometheus.CounterVec
+	sweeps    *prometheus.CounterVec
 }
 
 // New makes the metrics.
@@ -66,8 +67,9 @@ func New() *Metrics {
 	m.utility = counter("utility_decisions_total", "Decisions of the utility gate.", "decision")
 	m.retries = counter("tool_retries_total", "Repetitions of tool calls that failed for a passing reason.", "tool")
 	m.anomalies = counter("tool_anomalies_total", "Tools that failed too often: warning, critical.", "tool", "level")
+	m.sweeps = counter("retention_sweeps_total", "Sweeps of what retention forgets, by outcome: ok, error.", "outcome")
 	m.registry.MustRegister(
-		m.chars, m.levels, m.cached, m.utility, m.retries, m.anomalies, m.updates, m.turns, m.turnTime, m.calls, m.callTime, m.approvals, m.denied, m.tokens, m.cost, m.requests, m.throttled,
+		m.sweeps, m.chars, m.levels, m.cached, m.utility, m.retries, m.anomalies, m.updates, m.turns, m.turnTime, m.calls, m.callTime, m.approvals, m.denied, m.tokens, m.cost, m.requests, m.throttled,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
 	return m
@@ -130,6 +132,15 @@ func (m *Metrics) Retried(tool string) { m.retries.WithLabelValues(tool).Inc() }
 
 // Anomaly counts a tool that failed too often.
 func (m *Metrics) Anomaly(tool, level string) { m.anomalies.WithLabelValues(tool, level).Inc() }
+
+// Swept counts a sweep of what retention forgets.
+func (m *Metrics) Swept(ok bool) {
+	outcome := "ok"
+	if !ok {
+		outcome = "error"
+	}
+	m.sweeps.WithLabelValues(outcome).Inc()
+}
 
 // GaugesBy registers gauges with one label that are read when somebody asks: mcp_servers by state.
 func (m *Metrics) GaugesBy(name, help, label string, read func() map[string]float64) {

@@ -24,6 +24,8 @@ func TestNames(t *testing.T) {
 	m.Call("bash", "", time.Second)
 	m.Model("main", 10, 4, 2, 0.5)
 	m.GaugesBy("mcp_servers", "MCP servers by state.", "state", func() map[string]float64 { return map[string]float64{"connected": 2} })
+	m.Swept(true)
+	m.Swept(false)
 	m.Gauge("sessions_active", "Sessions.", func() float64 { return 3 })
 	w := httptest.NewRecorder()
 	m.Handler(metrics.Health{}).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
@@ -32,6 +34,7 @@ func TestNames(t *testing.T) {
 		`zephbot_cache_requests_total{result="hit"} 1`, `zephbot_utility_decisions_total{decision="run"} 1`, `zephbot_tool_retries_total{tool="fetch"} 1`,
 		`zephbot_tool_anomalies_total{level="critical",tool="fetch"} 1`, `zephbot_tool_calls_total{category="ok",tool="bash"} 1`,
 		`zephbot_llm_tokens_total{kind="cached",provider="main"} 4`, `zephbot_mcp_servers{state="connected"} 2`, `zephbot_sessions_active 3`,
+		`zephbot_retention_sweeps_total{outcome="ok"} 1`, `zephbot_retention_sweeps_total{outcome="error"} 1`,
 	} {
 		if !strings.Contains(w.Body.String(), want+"\n") {
 			t.Errorf("no line %s", want)

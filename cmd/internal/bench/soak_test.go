@@ -1,0 +1,446 @@
+//go:build unix
+
+package bench_test
+
+import (
+	"cmp"
+	"context"
+	"database/sql" //nolint:depguard // the tables are counted beside the service
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/zephbot/zephbot/bot/telegram/telegramtest"
+	"github.com/zephbot/zephbot/bot/texts"
+	"github.com/zephbot/zephbot/tools/mcp/mcptest"
+)
+
+// soaking is how long and how much the service is soaked. In each round everybody says something, which every tenth person needs a tool for, and begins
+// a new conversation; between two rounds four days pass. In the first rounds the process is ended or killed again and again, then it lives on.
+type soaking struct {
+	people    int
+	restarted int // rounds with restarts
+	rounds    int
+	sweep     time.Duration // between two sweeps of retention
+}
+
+// settled is the first round by which everything that is kept for some days is there: the longest is 16 days, four rounds.
+const settled = 6
+
+// soak is a service that is soaked.
+type soak struct {
+	soaking
+	tb      testing.TB
+	world   *world
+	dir     string
+	path    string
+	model   string
+	metrics string // address
+	servers string // directory of the numbers of its servers' processes
+	process *process
+	strides int
+	heard   hearing
+	seen    []sample
+}
+
+// sample is what was counted after a round.
+type sample struct {
+	life   int
+	counts map[string]float64
+}
+
+// hearing waits until each chat has got a text.
+type hearing struct {
+	mu   sync.Mutex
+	want map[int64]string
+	half chan struct{} // closed when half of them have it
+	all  chan struct{} // closed when all have it
+	of   int
+}
+
+// expect begins to wait.
+func (h *hearing) expect(want map[int64]string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.want, h.of, h.half, h.all = want, len(want), make(chan struct{}), make(chan struct{})
+}
+
+// missing is what was expected and did not come.
+func (h *hearing) missing() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Sorted(maps.Values(h.want))
+}
+
+func (h *hearing) call(c telegramtest.Call) {
+	if c.Phase != "after" || c.Method != "sendMessage" {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	want, ok := h.want[c.Chat]
+	if !ok || !strings.Contains(c.Params["text"], want) { // a repeated answer is marked
+		return
+	}
+	delete(h.want, c.Chat)
+	if len(h.want) == h.of/2 {
+		close(h.half)
+	}
+	if len(h.want) == 0 {
+		close(h.all)
+	}
+}
+
+// config gives the service two servers: one that is killed from outside, and one that dies in each call.
+func (s *soak) config() error {
+	bin := filepath.Join(s.dir, "bin")
+	if err := errors.Join(os.Mkdir(bin, 0o700), os.Mkdir(s.servers, 0o700), os.Symlink(s.path, filepath.Join(bin, "soakserver"))); err != nil {
+		return err
+	}
+	text := "[mcp]\nallowed_commands = [\"soakserver\"]\n"
+	for id, behaviour := range map[string]mcptest.Behaviour{"kind": mcptest.Plain, "frail": mcptest.DieInCall} {
+		text += fmt.Sprintf("[[mcp.servers]]\nid = %q\ncommand = \"soakserver\"\ntrust_level = \"trusted\"\nconfine = \"off\"\n[mcp.servers.env]\n", id)
+		for name, value := range (mcptest.Options{Behaviour: behaviour, Pids: s.servers}).Env() {
+			text += fmt.Sprintf("%s = %q\n", name, value)
+		}
+	}
+	people := make([]string, s.people)
+	for i := range people {
+		people[i] = strconv.FormatInt(person(i), 10)
+	}
+	s.world.environment = append(
+		s.world.environment, "ZEPH_TELEGRAM_ALLOWED_USERS="+strings.Join(people, ","), "PATH="+bin+":"+os.Getenv("PATH"), "ZEPH_SECURITY_AUTONOMY_LEVEL=full", "ZEPH_METRICS_LISTEN="+s.metrics,
+		"ZEPH_RETENTION_JOURNAL=2", "ZEPH_RETENTION_OUTBOX=2", "ZEPH_RETENTION_BLOBS=2",
+	)
+	return os.WriteFile(filepath.Join(s.dir, "zephbot.toml"), []byte(text), 0o600)
+}
+
+// start starts the service in the time of the soak.
+func (s *soak) start(ctx context.Context) (err error) {
+	s.process, err = launch(s.tb, s.path, s.dir, s.model, s.world, fmt.Sprintf("%s=%d %d", soakVariable, s.strides, s.sweep))
+	if err != nil {
+		return err
+	}
+	process := s.process.cmd.Process
+	s.tb.Cleanup(func() { _ = process.Kill() }) // it has ended, unless the test failed
+	listening := make(chan error, 1)
+	waiting, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() { listening <- s.world.listening(waiting) }()
+	select {
+	case err := <-listening:
+		return err
+	case err := <-s.process.exited:
+		return fmt.Errorf("the service has ended: %w", errors.Join(err, errors.New("before it listened")))
+	}
+}
+
+// kill ends the service at once.
+func (s *soak) kill(ctx context.Context) error {
+	if err := s.process.cmd.Process.Kill(); err != nil {
+		return err
+	}
+	if err := <-s.process.exited; err == nil {
+		return errors.New("the service ended by itself before it was killed")
+	}
+	return s.start(ctx)
+}
+
+// say lets everybody write and gives what each is to be told.
+func (s *soak) say(text func(i int) string, answer func(text string) string) error {
+	want := map[int64]string{}
+	for i := range s.people {
+		want[person(i)] = answer(text(i))
+	}
+	s.heard.expect(want)
+	for i := range s.people {
+		if err := s.world.say(person(i), text(i)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// round is a round of the soak. Where the process is to be killed, it is as soon as half of the people have their answers.
+func (s *soak) round(ctx context.Context, n int, killed bool) error {
+	err := s.say(func(i int) string {
+		text := fmt.Sprintf("message %d of %d", n, person(i))
+		switch i % 20 {
+		case 0:
+			text += " with kind__echo"
+		case 10:
+			text += " with frail__echo"
+		}
+		return text
+	}, mirrored)
+	if err != nil {
+		return err
+	}
+	if err := await(ctx, s.heard.half); err != nil {
+		return err
+	}
+	if killed {
+		if err := s.kill(ctx); err != nil {
+			return err
+		}
+	}
+	if err := s.endServers(); err != nil {
+		return err
+	}
+	if err := await(ctx, s.heard.all); err != nil {
+		return fmt.Errorf("round %d: %w: %v", n, err, s.heard.missing())
+	}
+	if err := s.say(func(int) string { return "/new" }, func(string) string { return texts.Words{}.Fresh("en") }); err != nil {
+		return err
+	}
+	if err := await(ctx, s.heard.all); err != nil {
+		return fmt.Errorf("new conversations of round %d: %w", n, err)
+	}
+	return nil
+}
+
+// endServers kills the processes of the servers.
+func (s *soak) endServers() error {
+	list, err := os.ReadDir(s.servers)
+	if err != nil {
+		return err
+	}
+	for _, entry := range list {
+		pid, err := strconv.Atoi(entry.Name())
+		if err != nil {
+			return err
+		}
+		_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended already
+		if err := os.Remove(filepath.Join(s.servers, entry.Name())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pass lets days pass: at a restart, or in the life of the process.
+func (s *soak) pass(ctx context.Context, restart bool) error {
+	s.strides++
+	if !restart {
+		return s.process.cmd.Process.Signal(syscall.SIGUSR1)
+	}
+	if err := s.process.end(ctx); err != nil {
+		return err
+	}
+	return s.start(ctx)
+}
+
+// count adds a sample, once the service has forgotten what it has to.
+func (s *soak) count(ctx context.Context, life int) error {
+	const sweeps = `zephbot_retention_sweeps_total{outcome="ok"}`
+	for from := -1.0; ; {
+		got, err := scrape(ctx, s.metrics)
+		if err != nil {
+			return err
+		}
+		if from < 0 {
+			from = got[sweeps]
+		}
+		if got[sweeps] >= from+2 { // the second one began after the round
+			break
+		}
+		if got[`zephbot_retention_sweeps_total{outcome="error"}`] > 0 {
+			return errors.New("a sweep failed")
+		}
+		if wait(ctx, s.sweep/4); ctx.Err() != nil {
+			return errors.New("nothing is swept")
+		}
+	}
+	got, err := scrape(ctx, s.metrics)
+	if err != nil {
+		return err
+	}
+	counts := map[string]float64{
+		"MB": got["process_resident_memory_bytes"] / (1 << 20), "goroutines": got["go_goroutines"], "descriptors": got["process_open_fds"],
+	}
+	if err := countRows(ctx, filepath.Join(s.dir, "zephbot.db"), counts); err != nil {
+		return err
+	}
+	err = filepath.WalkDir(s.dir, func(string, fs.DirEntry, error) error {
+		counts["files"]++
+		return nil
+	})
+	s.seen = append(s.seen, sample{life, counts})
+	return err
+}
+
+// countRows counts the rows of each table.
+func countRows(ctx context.Context, path string, counts map[string]float64) (err error) {
+	db, err := sql.Open("sqlite", "file:"+path+"?mode=ro&_pragma=busy_timeout(5000)")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	rows, err := db.QueryContext(ctx, "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, rows.Close(), rows.Err()) }()
+	var tables []string
+	for rows.Next() {
+		var name string
+		if err := rows.Scan(&name); err != nil {
+			return err
+		}
+		tables = append(tables, name)
+	}
+	for _, table := range tables {
+		var n float64
+		if err := db.QueryRowContext(ctx, "SELECT COUNT(*) FROM "+table).Scan(&n); err != nil {
+			return err
+		}
+		counts["rows of "+table] = n
+	}
+	var pages float64
+	if err := db.QueryRowContext(ctx, "PRAGMA page_count").Scan(&pages); err != nil {
+		return err
+	}
+	counts["pages"] = pages
+	return nil
+}
+
+// play soaks the service.
+func (s *soak) play(ctx context.Context) error {
+	if err := s.config(); err != nil {
+		return err
+	}
+	if err := s.start(ctx); err != nil {
+		return err
+	}
+	life := 0
+	for n := range s.rounds {
+		restarts := n < s.restarted
+		killed := restarts && n%2 == 1
+		if err := s.round(ctx, n, killed); err != nil {
+			return err
+		}
+		if killed {
+			life++
+		}
+		if err := s.count(ctx, life); err != nil {
+			return err
+		}
+		if n+1 == s.rounds {
+			break
+		}
+		if err := s.pass(ctx, restarts); err != nil {
+			return err
+		}
+		if restarts {
+			life++
+		}
+	}
+	return s.process.end(ctx)
+}
+
+// grows are what grows for good reasons: a sum for each day, person and unit is kept for 400 days.
+var grows = []string{"rows of usage"}
+
+// slack is by how much a fitted line may rise over the rounds that it is fitted to: a share of the median, and a few besides.
+var slack = map[string]struct{ share, few float64 }{
+	"MB": {0.10, 4}, "goroutines": {0.15, 8}, "descriptors": {0.15, 6}, "files": {0, 2}, "pages": {0.05, 40},
+}
+
+// check fails for what is not flat, and gives a table of all.
+func (s *soak) check(t *testing.T) string {
+	t.Helper()
+	var names []string
+	for name := range s.seen[0].counts {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	last := s.seen[len(s.seen)-1].life
+	table := "| what | after a third of the rounds | at the end | rise over the rounds that are fitted |\n|---|---|---|---|\n"
+	for _, name := range names {
+		var values []float64
+		for n, seen := range s.seen {
+			process := name == "MB" || name == "goroutines" || name == "descriptors" // of one process only, which has warmed up
+			if n >= settled && (!process || seen.life == last && n > s.restarted+1) {
+				values = append(values, seen.counts[name])
+			}
+		}
+		rise := fit(values) * float64(len(values)-1)
+		table += fmt.Sprintf("| %s | %.0f | %.0f | %+.1f |\n", name, s.seen[len(s.seen)/3].counts[name], s.seen[len(s.seen)-1].counts[name], rise)
+		allowed, ok := slack[name]
+		if !ok {
+			allowed = struct{ share, few float64 }{0.02, 3}
+		}
+		if most := allowed.share*median(values) + allowed.few; rise > most && !slices.Contains(grows, name) {
+			t.Errorf("%s rises by %.1f over %d rounds, more than %.1f: %v", name, rise, len(values), most, values)
+		}
+	}
+	return table
+}
+
+// fit is the slope of the line through values of which up to a quarter may be anything (Theil and Sen: the median of the slopes between all pairs).
+func fit(values []float64) float64 {
+	var slopes []float64
+	for i := range values {
+		for j := range i {
+			slopes = append(slopes, (values[i]-values[j])/float64(i-j))
+		}
+	}
+	return median(slopes)
+}
+
+// median of values; 0 of none.
+func median(values []float64) float64 {
+	if len(values) == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(values))
+	return (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
+}
+
+func TestFit(t *testing.T) {
+	t.Parallel()
+	for want, values := range map[float64][]float64{0: {5, 5, 90, 5, 5, 5}, 2: {0, 2, 4, -70, 8, 10, 12}, -1: {3, 2, 1}} {
+		if got := fit(values); cmp.Compare(got, want) != 0 {
+			t.Errorf("fit(%v) = %v, want %v", values, got, want)
+		}
+	}
+}
+
+// TestSoak is a service that runs for months in minutes, while its servers die and it is killed: what it takes of the machine, and what it keeps, does not
+// grow. ZEPH_SOAK=full (.ci/run soak) has a thousand people talk with it.
+func TestSoak(t *testing.T) {
+	if _, err := os.Stat("/proc/self/status"); err != nil {
+		t.Skip("descriptors and memory are read from /proc, which this system does not have")
+	}
+	size, limit := soaking{people: 20, restarted: 4, rounds: 14, sweep: 100 * time.Millisecond}, 2*time.Minute
+	if os.Getenv("ZEPH_SOAK") == "full" {
+		size, limit = soaking{people: 1000, restarted: 12, rounds: 36, sweep: time.Second}, 40*time.Minute
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	path, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	address, err := freeAddress(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	s := &soak{soaking: size, tb: t, world: newWorld(t, size.people), dir: dir, path: path, model: soakModel(t), metrics: address, servers: filepath.Join(dir, "servers")}
+	s.world.watch = s.heard.call
+	if err := s.play(ctx); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d people, %d rounds\n%s", size.people, size.rounds, s.check(t))
+}
