@@ -18,6 +18,8 @@ const (
 	privateBurst = 3
 	// together is how close the freezes of several chats must lie to count as one of the whole bot.
 	together = 2 * time.Second
+	// lengthens is how much longer a wait gets by a request that does not keep it.
+	lengthens = time.Second
 	// manyChats is how many chats frozen together freeze the bot.
 	manyChats = 3
 	// sweepEvery is how often idle chats are forgotten.
@@ -170,8 +172,9 @@ func (p *Pacer) Try(_ context.Context, place bot.Place, priority bot.Priority) (
 	return p.take(place, priority, now), true
 }
 
-// Freeze implements bot.Pacer. Three or more chats frozen within 2 s freeze the bot until the first of them may be written to again, and not a moment
-// longer: only the chats themselves wait for the jitter too.
+// Freeze implements bot.Pacer. Three or more chats frozen within 2 s freeze the bot: until the first of them may be written to again, and a second more for
+// every other one, as far as they were told to wait. Where the bot as a whole sends too fast, each refusal makes the wait longer, so the first time that was
+// told is no longer true; a bot that believed it would be refused for ever. Only the chats themselves wait for the jitter too.
 func (p *Pacer) Freeze(place bot.Place, wait time.Duration) {
 	p.told(place, wait)
 	p.mu.Lock()
@@ -187,13 +190,17 @@ func (p *Pacer) Freeze(place bot.Place, wait time.Duration) {
 	if len(p.freezes) < manyChats {
 		return
 	}
-	shortest := until
+	first, last := until, until
 	for _, f := range p.freezes {
-		if f.until.Before(shortest) {
-			shortest = f.until
+		if f.until.Before(first) {
+			first = f.until
 		}
+		last = latest(last, f.until)
 	}
-	p.frozen = latest(p.frozen, shortest)
+	if stop := first.Add(time.Duration(len(p.freezes)-1) * lengthens); stop.Before(last) {
+		last = stop
+	}
+	p.frozen = latest(p.frozen, last)
 }
 
 // Frozen says whether a 429 stops all requests to the place at the moment. It takes nothing from the budget.

@@ -172,12 +172,62 @@ func TestPacerFreeze(t *testing.T) {
 			t.Error("two chats frozen together froze the bot")
 		}
 		p.Freeze(place("4"), 40*time.Second)
-		if diff := cmp.Diff([]float64{20}, grants(t, p, place("9"), bot.High, 1)); diff != "" {
+		if diff := cmp.Diff([]float64{22}, grants(t, p, place("9"), bot.High, 1)); diff != "" {
 			t.Errorf("three chats frozen together: %s", diff)
 		}
-		if diff := cmp.Diff([]float64{20}, grants(t, p, place("4"), bot.High, 1)); diff != "" {
+		if diff := cmp.Diff([]float64{18}, grants(t, p, place("4"), bot.High, 1)); diff != "" {
 			t.Errorf("the longest freeze: %s", diff)
 		}
+	})
+}
+
+// TestPacerEndsAFlood: many chats are refused because the bot sends too fast, and each request within the wait makes it a second longer. All of them
+// arrive in the end: the bot does not keep the server angry by asking too early, one chat after the other.
+func TestPacerEndsAFlood(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p := exact(deliver.Limits{PerSecond: 30, PerChatPerSecond: 1})
+		began := time.Now()
+		var server struct {
+			sync.Mutex
+			frozen  time.Time
+			refused int
+		}
+		server.frozen = began.Add(10 * time.Second)
+		ask := func() (wait time.Duration) {
+			server.Lock()
+			defer server.Unlock()
+			if now := time.Now(); now.Before(server.frozen) {
+				server.frozen = server.frozen.Add(time.Second)
+				server.refused++
+				return server.frozen.Sub(now).Truncate(time.Second) + time.Second
+			}
+			return 0
+		}
+		var chats sync.WaitGroup
+		for i := range 40 {
+			chats.Go(func() {
+				at := place(fmt.Sprint(i))
+				for time.Since(began) < 10*time.Minute {
+					over, err := p.Wait(t.Context(), at, bot.High)
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					wait := ask()
+					<-time.After(100 * time.Millisecond) // the answer is on its way, and so are requests to other chats
+					if wait == 0 {
+						over()
+						return
+					}
+					p.Freeze(at, wait)
+					over()
+					<-time.After(wait) // what is to be sent waits as long as it was told
+				}
+				t.Errorf("chat %d was refused for ten minutes", i)
+			})
+		}
+		chats.Wait()
+		t.Logf("all have arrived after %s; %d requests were refused", time.Since(began).Round(time.Second), server.refused)
 	})
 }
 

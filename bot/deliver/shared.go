@@ -69,7 +69,7 @@ type Budget interface {
 	Spend(ctx context.Context, ask Ask, over []Over) (Verdict, error)
 	// End books what is over.
 	End(ctx context.Context, over []Over) error
-	// Freeze stops a chat for wait and more; three or more chats within 2 s stop the bot, for the shortest wait of them.
+	// Freeze stops a chat for wait and more; three or more chats within 2 s stop the bot, as those of a Pacer do.
 	Freeze(ctx context.Context, chat string, wait, more time.Duration) error
 }
 

@@ -112,17 +112,17 @@ redis.call('HSET', KEYS[3], 'z', ms(z))
 redis.call('PEXPIRE', KEYS[3], ms(z - now + 20000))
 redis.call('HSET', KEYS[2], ARGV[1], ms(now) .. ' ' .. ms(last))
 redis.call('PEXPIRE', KEYS[2], 5000)
-local list, chats, shortest = redis.call('HGETALL', KEYS[2]), 0, last
+local list, chats, first, longest = redis.call('HGETALL', KEYS[2]), 0, last, last
 for i = 1, #list, 2 do
   local at, ends = string.match(list[i+1], '^(%d+) (%d+)$')
   if now - tonumber(at) > 2000 then
     redis.call('HDEL', KEYS[2], list[i])
   else
-    chats, shortest = chats + 1, math.min(shortest, tonumber(ends))
+    chats, first, longest = chats + 1, math.min(first, tonumber(ends)), math.max(longest, tonumber(ends))
   end
 end
 if chats < 3 then return 0 end
-local stopped = math.max(tonumber(redis.call('GET', KEYS[1]) or '0'), shortest)
+local stopped = math.max(tonumber(redis.call('GET', KEYS[1]) or '0'), math.min(longest, first + (chats - 1) * 1000))
 redis.call('SET', KEYS[1], ms(stopped))
 redis.call('PEXPIRE', KEYS[1], ms(stopped - now + 1000))
 return 1`
