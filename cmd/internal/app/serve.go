@@ -32,10 +32,18 @@ func Serve(ctx context.Context, opts Options) error {
 	}
 	c, err := OpenCore(ctx, opts)
 	if err != nil {
-		return err
+		return unlessTold(ctx, err)
 	}
 	err = c.serveTelegram(ctx)
-	return errors.Join(err, c.Close())
+	return errors.Join(unlessTold(ctx, err), c.Close())
+}
+
+// unlessTold takes back the error of a start that was broken off because the process was told to end: that is what was wanted.
+func unlessTold(ctx context.Context, err error) error {
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		return nil
+	}
+	return err
 }
 
 func (c *Core) serveTelegram(ctx context.Context) error {
