@@ -278,16 +278,11 @@ func (r *run) ranOnce(unknown bool) error {
 
 // audited: the log's chain is whole, and it tells of the command.
 func (r *run) audited(unknown bool) error {
-	f, err := os.Open(filepath.Join(r.dir, "audit.jsonl"))
-	if err != nil {
+	name := filepath.Join(r.dir, "audit.jsonl")
+	if err := whole(name); err != nil {
 		return err
 	}
-	defer func() { _ = f.Close() }() // read only
-	report, err := audit.Verify(nil, audit.File{Reader: f})
-	if err != nil || len(report.Problems) > 0 {
-		return fmt.Errorf("audit log: %v, %w", report.Problems, orNone(err))
-	}
-	raw, err := os.ReadFile(f.Name())
+	raw, err := os.ReadFile(name)
 	if err != nil {
 		return err
 	}
@@ -302,6 +297,24 @@ func (r *run) audited(unknown bool) error {
 	}
 	if calls == 0 || done > 1 || (done == 0 && !unknown) {
 		return fmt.Errorf("the audit log has the command %d times, %d times as a success; outcome unknown %v", calls, done, unknown)
+	}
+	return nil
+}
+
+// whole looks at the chain of an audit log, over its files from the oldest to the newest.
+func whole(names ...string) error {
+	var files []audit.File
+	for _, name := range names {
+		f, err := os.Open(name)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = f.Close() }() // read only
+		files = append(files, audit.File{Reader: f})
+	}
+	report, err := audit.Verify(nil, files...)
+	if err != nil || len(report.Problems) > 0 {
+		return fmt.Errorf("audit log: %v, %w", report.Problems, orNone(err))
 	}
 	return nil
 }

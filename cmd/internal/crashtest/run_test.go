@@ -3,18 +3,13 @@
 package crashtest_test
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -64,36 +59,6 @@ const (
 	model  = "model"
 )
 
-// child is a bot process at work.
-type child struct {
-	cmd    *exec.Cmd
-	stdin  io.Closer     // the process ends when it closes
-	log    *lines        // its log
-	news   chan struct{} // it has committed something
-	report *lines        // a line a change
-	exited chan struct{} // closed when err is set
-	err    error
-}
-
-// lines is a text that is read while it is written.
-type lines struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-// Write implements io.Writer.
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
-
 // story is what happens, and what has to be true at its end.
 type story struct {
 	script  string
@@ -115,8 +80,7 @@ type run struct {
 	fake  *telegramtest.Server
 	url   string
 	model *modelServer
-	kill  *point   // nil = none, or done
-	env   []string // further variables of the process
+	kill  *point // nil = none, or done
 
 	mu     sync.Mutex
 	counts map[string]int // requests by method and phase
@@ -199,79 +163,30 @@ func (r *run) databaseURL() string {
 
 // start starts the bot on the run's state.
 func (r *run) start() error {
-	self, err := os.Executable()
-	if err != nil {
-		return err
-	}
 	kill := ""
 	if r.kill != nil && r.kill.What == commit {
 		kill = fmt.Sprintf("%s %d", r.kill.Phase, r.kill.N)
 	}
-	c := &child{log: &lines{}, report: &lines{}, news: make(chan struct{}, 1), exited: make(chan struct{})}
-	c.cmd = exec.CommandContext(context.WithoutCancel(r.t.Context()), self)
-	c.cmd.Env = []string{
-		"PATH=" + os.Getenv("PATH"), "TMPDIR=" + os.TempDir(), "HOME=" + r.dir, childVariable + "=1", killVariable + "=" + kill,
+	env := []string{
+		killVariable + "=" + kill,
 		"ZEPH_DATA_DIR=" + r.dir, "ZEPH_TELEGRAM_TOKEN=" + r.fake.Token(), "ZEPH_TELEGRAM_API_URL=" + r.url,
 		fmt.Sprintf("ZEPH_TELEGRAM_ALLOWED_USERS=%d", ann), "ZEPH_TELEGRAM_LIMITS_PER_SECOND=0", "ZEPH_TELEGRAM_LIMITS_PER_CHAT_PER_SECOND=0",
 		"ZEPH_LLM_PROVIDERS_MAIN_TYPE=openai", "ZEPH_LLM_PROVIDERS_MAIN_MODEL=scripted", "ZEPH_LLM_PROVIDERS_MAIN_API_KEY=opens-nothing",
 		"ZEPH_LLM_PROVIDERS_MAIN_BASE_URL=" + r.model.URL, "ZEPH_DATABASE_URL=" + r.databaseURL(),
 	}
-	c.cmd.Env = append(c.cmd.Env, r.env...) // the last one counts
-	c.cmd.Stderr = c.log
-	stdin, err := c.cmd.StdinPipe()
-	if err != nil {
-		return err
-	}
-	c.stdin = stdin
-	stdout, err := c.cmd.StdoutPipe()
+	c, err := newChild(r.t.Context(), r.dir, env, &lines{})
 	if err != nil {
 		return err
 	}
 	r.mu.Lock() // the first request comes after the child is known
 	defer r.mu.Unlock()
-	if err := c.cmd.Start(); err != nil {
+	if err := c.begin(r.t); err != nil {
 		return err
 	}
 	r.child = c
 	r.lives++
 	r.polls = r.counts["getUpdates/"+before]
-	go c.watch(stdout)
-	r.t.Cleanup(func() { // ended already, unless the run failed
-		_ = c.stdin.Close()
-		_ = c.cmd.Process.Kill()
-		<-c.exited
-	})
 	return nil
-}
-
-// watch reads the process's report and waits for its end.
-func (c *child) watch(stdout io.Reader) {
-	for in := bufio.NewScanner(stdout); in.Scan(); {
-		_, _ = fmt.Fprintln(c.report, in.Text())
-		select {
-		case c.news <- struct{}{}:
-		default:
-		}
-	}
-	c.err = c.cmd.Wait()
-	close(c.exited)
-}
-
-// killed says whether the process ended by SIGKILL.
-func (c *child) killed() bool {
-	status, ok := c.cmd.ProcessState.Sys().(syscall.WaitStatus)
-	return ok && status.Signaled() && status.Signal() == syscall.SIGKILL
-}
-
-// end ends the process as a deploy does and waits for it.
-func (c *child) end(ctx context.Context) error {
-	_ = c.cmd.Process.Signal(syscall.SIGTERM) // it may be gone already: then its exit says more
-	select {
-	case <-c.exited:
-		return c.err
-	case <-ctx.Done():
-		return errors.New("the process does not end")
-	}
 }
 
 // close ends the service. Where the last of it fell to the kill, the next process finishes first.

@@ -1,0 +1,348 @@
+//go:build unix
+
+package crashtest_test
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/zephbot/zephbot/bot/telegram/telegramtest"
+)
+
+var (
+	faultsWanted = flag.Int("faults", 0, "TestMachine: how many faults; 0 = a few, with ZEPH_CRASH=full those of a minute")
+	machineSeed  = flag.Uint64("seed", 0, "TestMachine: what the plan of faults is made of; 0 = a new one")
+	machineDir   = flag.String("keep", "", "TestMachine: an existing directory for the state and the logs of the processes, kept; empty = one that is removed")
+)
+
+const (
+	fewFaults     = 40  // of a plain `go test`
+	minuteFaults  = 250 // … with ZEPH_CRASH=full
+	maxViolations = 200
+	// aftermath is how long the service may take after the last fault until nothing is on its way any more. Model and Bot API are asked again after
+	// pauses that grow, so it takes minutes where much was broken at the end.
+	aftermath = 6 * time.Minute
+	// firstPerson and firstGroup are the ids of the people and groups of a machine's world.
+	firstPerson = 2000
+	firstGroup  = -5000
+)
+
+// machine is a world with many people whose service is broken again and again, in every manner that the plan of a seed lists. What people saw is looked at
+// from the outside: the fake Bot API, the file that every command leaves a line in, the audit log, the database.
+type machine struct {
+	t        *testing.T
+	seed     uint64
+	dir      string
+	fake     *telegramtest.Server
+	url      string
+	oracle   *oracle
+	nodes    []*node
+	talkers  []*talker
+	store    engine
+	began    time.Time
+	working  sync.WaitGroup // what ends by itself soon after the last fault
+	pressing sync.WaitGroup // people before a card
+	over     chan struct{}  // closed when nobody presses any more
+	sky      sync.Mutex     // held by an outage
+	tally    tally
+
+	mu        sync.Mutex
+	hits      map[string]int // faults that met something, by kind
+	questions []*question
+	commands  []*command
+	presses   int
+	updates   int
+	newest    int64 // update
+	unasked   int   // 429s that no fault asked for
+	wrong     []string
+}
+
+// TestMachine makes faults by a plan and looks whether every promise is kept. It prints the seed, which repeats the plan:
+//
+//	go test ./cmd/internal/crashtest -run TestMachine -v -timeout 0 -faults 10000 -seed 7
+//
+// The plan (which fault, when, of which process, how long) is a function of the seed; which request or which instruction a fault meets depends on the
+// scheduler of the machine too. So a seed that failed makes the failure likely again, not certain.
+func TestMachine(t *testing.T) {
+	wanted, seed := *faultsWanted, *machineSeed
+	switch {
+	case wanted > 0:
+	case os.Getenv("ZEPH_CRASH") == "full":
+		wanted = minuteFaults
+	default:
+		wanted = fewFaults
+		t.Parallel()
+	}
+	if seed == 0 {
+		seed = rand.Uint64N(1_000_000) + 1
+	}
+	t.Logf("seed %d, %d faults; again: go test ./cmd/internal/crashtest -run TestMachine -v -timeout 0 -faults %d -seed %d", seed, wanted, wanted, seed)
+	m := newMachine(t, seed, newFiles(t), 1)
+	m.run(wanted)
+}
+
+func newMachine(t *testing.T, seed uint64, store engine, processes int) *machine {
+	t.Helper()
+	m := &machine{t: t, seed: seed, dir: *machineDir, store: store, began: time.Now(), hits: map[string]int{}, over: make(chan struct{})}
+	if m.dir == "" {
+		m.dir = t.TempDir()
+	}
+	// Telegram's own limits: a 429 that no fault asked for is a budget that was not kept.
+	m.fake = telegramtest.New(telegramtest.Options{PrivacyOff: true, Log: m.saw, Budgets: telegramtest.Budgets{
+		Global: telegramtest.Limit{Count: 30, Per: time.Second}, Group: telegramtest.Limit{Count: 20, Per: time.Minute},
+		Chat: telegramtest.Limit{Count: 4, Per: time.Second},
+	}})
+	t.Cleanup(m.fake.Close)
+	var err error
+	if m.url, err = m.fake.Start(); err != nil {
+		t.Fatal(err)
+	}
+	m.oracle = newOracle(t, m)
+	m.populate()
+	for i := range processes {
+		m.nodes = append(m.nodes, newNode(m, i))
+	}
+	return m
+}
+
+// run makes the wanted number of faults and gives the verdict.
+func (m *machine) run(wanted int) {
+	t := m.t
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var processes, people sync.WaitGroup
+	for _, n := range m.nodes {
+		processes.Go(func() { n.run(ctx) })
+	}
+	talking, silence := context.WithCancel(ctx)
+	for _, p := range m.talkers {
+		people.Go(func() { p.talk(talking) })
+	}
+	m.storm(ctx, wanted)
+	silence()
+	people.Wait()
+	m.calm()
+	m.working.Wait()
+	if err := m.settle(ctx); err != nil {
+		m.fail("%v", err)
+	}
+	cancel()
+	processes.Wait()
+	close(m.over)
+	m.pressing.Wait()
+	m.judge()
+	t.Log(m.table())
+	if len(m.wrong) > 0 {
+		t.Errorf("seed %d: %d promises not kept\n  %s", m.seed, len(m.wrong), strings.Join(m.wrong, "\n  "))
+		m.keep()
+	}
+}
+
+// storm makes faults by the plan until enough of them have met something.
+func (m *machine) storm(ctx context.Context, wanted int) {
+	p := newPlan(m.seed, len(m.nodes), m.store.kinds()...)
+	told := time.Now()
+	for m.faults() < wanted && len(m.violations()) < maxViolations && ctx.Err() == nil {
+		f := p.next()
+		pause(ctx, f.After)
+		m.apply(ctx, f)
+		if time.Since(told) > 30*time.Second {
+			told = time.Now()
+			m.t.Log(m.summary())
+		}
+	}
+}
+
+// apply makes one fault.
+func (m *machine) apply(ctx context.Context, f fault) {
+	kind, ofBotAPI := strings.CutPrefix(f.Kind, faultTelegram)
+	switch {
+	case ofBotAPI:
+		m.breakCalls(ctx, kind, f)
+	case strings.HasPrefix(f.Kind, faultModel):
+		m.oracle.add(f)
+	case f.Kind == faultAgain:
+		m.again(f)
+	case f.Kind == faultOutage:
+		m.working.Go(func() { m.outage(ctx, f) })
+	case f.Kind == faultKill:
+		m.nodes[f.Node].kill()
+	case f.Kind == faultStop:
+		m.nodes[f.Node].stop(ctx, f.Length)
+	case f.Kind == faultTerm:
+		m.nodes[f.Node].term()
+	default:
+		m.store.apply(ctx, m, f)
+	}
+}
+
+// breakCalls makes the next calls of the Bot API go wrong. They are counted when they do.
+func (m *machine) breakCalls(ctx context.Context, kind string, f fault) {
+	if len(m.fake.Faults()) >= 8 { // nobody has met those yet
+		return
+	}
+	armed := telegramtest.Fault{Method: f.Method, Kind: kind, Count: f.Count}
+	switch kind {
+	case telegramtest.Fault429:
+		armed.RetryAfter = int(f.Length / time.Second)
+	case telegramtest.FaultSlow:
+		armed.Delay = f.Length
+	case telegramtest.FaultHang, telegramtest.FaultStall:
+		m.working.Go(func() {
+			pause(ctx, f.Length)
+			m.fake.ClearFaults()
+		})
+	}
+	m.fake.AddFault(armed)
+}
+
+// outage breaks the way to Telegram for a while, in a mix of manners: all of it, or sending alone.
+func (m *machine) outage(ctx context.Context, f fault) {
+	if !m.sky.TryLock() {
+		return
+	}
+	defer m.sky.Unlock()
+	m.hit(f.Kind)
+	manners := []telegramtest.FaultKind{telegramtest.Fault502, telegramtest.FaultDrop, telegramtest.FaultCut, telegramtest.Fault500, telegramtest.Fault429, telegramtest.FaultHang, telegramtest.FaultStall}
+	random := rand.New(rand.NewPCG(f.Dice, 7))
+	kinds, first := 1+random.IntN(len(manners)), random.IntN(len(manners))
+	method := []string{"", "send*", "send*"}[random.IntN(3)]
+	ctx, cancel := context.WithTimeout(ctx, f.Length)
+	defer cancel()
+	for ctx.Err() == nil {
+		version := m.fake.Version()
+		if len(m.fake.Faults()) < 4 {
+			kind := manners[(first+random.IntN(kinds))%len(manners)]
+			m.fake.AddFault(telegramtest.Fault{Method: method, Kind: kind, RetryAfter: 1 + random.IntN(2), Count: 1 + random.IntN(3)})
+			continue
+		}
+		select {
+		case <-m.fake.Changed(version):
+		case <-ctx.Done():
+		}
+	}
+	m.fake.ClearFaults()
+}
+
+// again delivers one of the latest updates a second time.
+func (m *machine) again(f fault) {
+	m.mu.Lock()
+	newest, seen := m.newest, m.updates
+	m.mu.Unlock()
+	if seen == 0 {
+		return
+	}
+	if m.fake.Redeliver(newest-int64(f.Dice%uint64(min(seen, 60)))) == nil { //nolint:gosec // below 60
+		m.hit(f.Kind)
+	}
+}
+
+// calm ends every fault. What a stopped process missed comes when it goes on.
+func (m *machine) calm() {
+	m.fake.ClearFaults()
+	m.oracle.clear()
+}
+
+// pause lets time go by: people and the weather keep their own time.
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// hit counts a fault that met something.
+func (m *machine) hit(kind string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.hits[kind]++
+}
+
+func (m *machine) faults() (n int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, k := range m.hits {
+		n += k
+	}
+	return n
+}
+
+// fail notes a promise that was not kept.
+func (m *machine) fail(format string, args ...any) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.wrong = append(m.wrong, fmt.Sprintf("%6.1f s: ", time.Since(m.began).Seconds())+fmt.Sprintf(format, args...))
+}
+
+func (m *machine) violations() []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.wrong)
+}
+
+// summary is one line about how far it is.
+func (m *machine) summary() string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	open, answered, faults := 0, 0, 0
+	for _, q := range m.questions {
+		switch {
+		case q.heard:
+			answered++
+		case !q.excused:
+			open++
+		}
+	}
+	for _, k := range m.hits {
+		faults += k
+	}
+	return fmt.Sprintf("%.0f s: %d faults, %d questions, %d answered, %d open, %d wrong", time.Since(m.began).Seconds(), faults, len(m.questions), answered, open, len(m.wrong))
+}
+
+// table is the outcome.
+func (m *machine) table() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "seed %d, %s, %d process(es), %d faults in %.0f s\n", m.seed, m.store.name(), len(m.nodes), m.faults(), time.Since(m.began).Seconds())
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, kind := range slices.Sorted(maps.Keys(m.hits)) {
+		fmt.Fprintf(&b, "  %-28s %6d\n", kind, m.hits[kind])
+	}
+	return b.String() + m.tally.String()
+}
+
+// keep saves the logs of a run that failed.
+func (m *machine) keep() {
+	if *machineDir != "" {
+		m.t.Logf("logs and state are in %s", m.dir)
+		return
+	}
+	dir, err := os.MkdirTemp("", fmt.Sprintf("machine-%d-", m.seed))
+	if err != nil {
+		m.t.Log(err)
+		return
+	}
+	for _, n := range m.nodes {
+		raw, err := os.ReadFile(n.logName())
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, filepath.Base(n.logName())), raw, 0o600)
+		}
+		if err != nil {
+			m.t.Log(err)
+		}
+	}
+	m.t.Logf("logs of the processes: %s", dir)
+}

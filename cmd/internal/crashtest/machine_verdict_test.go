@@ -1,0 +1,390 @@
+//go:build unix
+
+package crashtest_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/zephbot/zephbot/agent/journal"
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/persistence"
+)
+
+// tally is what the verdict counted.
+type tally struct {
+	questions, answered, excused, again           int
+	commands, ran, unknown, refused, doubtful     int
+	orders, presses, updates, lives, own, unasked int
+}
+
+func (s tally) String() string {
+	return fmt.Sprintf(`  updates %d · questions %d: answered %d (%d more times, marked), ended by /stop %d · commands to the bot %d · presses %d
+  commands of the shell %d: ran %d, not allowed %d, outcome unknown %d, failed half-way %d · lives of processes %d, ended by themselves %d · 429s that no fault asked for %d`,
+		s.updates, s.questions, s.answered, s.again, s.excused, s.orders, s.presses, s.commands, s.ran, s.refused, s.unknown, s.doubtful, s.lives, s.own, s.unasked)
+}
+
+// settle waits until nothing is on its way any more.
+func (m *machine) settle(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, aftermath)
+	defer cancel()
+	last := ""
+	for ctx.Err() == nil {
+		waits, err := m.waits(ctx)
+		if err == nil && waits == "" {
+			return nil
+		}
+		if err != nil {
+			waits = err.Error()
+		}
+		if last != "" && waits != last {
+			m.t.Logf("still on its way: %s", waits)
+		}
+		last = waits
+		pause(ctx, 250*time.Millisecond)
+	}
+	return fmt.Errorf("%s after the last fault this is still on its way: %s", aftermath, last)
+}
+
+// waits names what is still on its way; "" = nothing.
+func (m *machine) waits(ctx context.Context) (string, error) {
+	var list []string
+	m.mu.Lock()
+	for _, q := range m.questions {
+		if !q.heard && !q.excused {
+			list = append(list, fmt.Sprintf("q%dq", q.n))
+		}
+	}
+	for _, c := range m.commands {
+		if !c.heard {
+			list = append(list, fmt.Sprintf("%s in chat %d", c.text, c.talker.chat))
+		}
+	}
+	m.mu.Unlock()
+	if n := m.fake.PendingUpdates(); n > 0 {
+		list = append(list, fmt.Sprintf("%d updates", n))
+	}
+	if len(list) > 0 {
+		return strings.Join(list[:min(len(list), 12)], " "), nil
+	}
+	err := m.read(ctx, func(db persistence.Reader) error {
+		c, err := db.Counts(ctx, channel, fmt.Sprint(m.fake.BotID()))
+		if err == nil && c.Running+c.Parked+c.Waiting+c.Queued+c.Undelivered > 0 {
+			list = append(list, fmt.Sprintf("in the store: %+v", c))
+		}
+		return err
+	})
+	return strings.Join(list, " "), err
+}
+
+func (m *machine) read(ctx context.Context, look func(db persistence.Reader) error) error {
+	db, err := persistence.OpenReader(ctx, m.store.home(m, 0), m.store.url())
+	if err != nil {
+		return err
+	}
+	return errors.Join(look(db), db.Close())
+}
+
+// judge gives the verdict: what people saw, what ran, what is stored, what the logs say.
+func (m *machine) judge() {
+	if p := m.fake.Problems(); len(p) > 0 {
+		m.fail("misuse of the fake: %v", p)
+	}
+	ran := m.ran()
+	m.mu.Lock()
+	questions := slices.Clone(m.questions)
+	m.tally.presses, m.tally.updates, m.tally.orders, m.tally.unasked = m.presses, m.updates, len(m.commands), m.unasked
+	m.mu.Unlock()
+	answers := m.answers()
+	m.tally.questions = len(questions)
+	for _, q := range questions {
+		m.judgeQuestion(q, answers[q.n], ran)
+	}
+	m.replied()
+	if err := m.read(m.t.Context(), m.stored); err != nil {
+		m.fail("%v", err)
+	}
+	for _, n := range m.nodes {
+		m.tally.lives, m.tally.own = m.tally.lives+n.lives, m.tally.own+len(n.own)
+		m.logs(n)
+	}
+}
+
+// said is one message that answers a question.
+type said struct {
+	words  string // what came of its commands: " a=done b=unknown"
+	marked bool   // it says that it comes again
+}
+
+// answers collects the answers by question, and looks at their order: in each conversation that of the questions.
+func (m *machine) answers() map[int][]said {
+	all, torn := map[int][]said{}, regexp.MustCompile(`Answer q([0-9]+)q`)
+	seen := map[int64]bool{}
+	last := map[*talker]int{}
+	for _, p := range m.talkers {
+		if seen[p.chat] {
+			continue
+		}
+		seen[p.chat] = true
+		for _, msg := range m.fake.Chat(p.chat) {
+			begun := torn.FindStringSubmatch(msg.Text)
+			if !msg.FromBot || msg.Deleted || begun == nil {
+				continue
+			}
+			n, err := strconv.Atoi(begun[1])
+			if err != nil || n >= len(m.questions) {
+				m.fail("chat %d has an answer to a question that nobody asked: %q", p.chat, msg.Text)
+				continue
+			}
+			q := m.questions[n]
+			whole := answered.FindStringSubmatch(msg.Text)
+			switch {
+			case q.talker.chat != p.chat:
+				m.fail("the answer to q%dq went to chat %d instead of %d", n, p.chat, q.talker.chat)
+			case whole == nil && !q.excused:
+				m.fail("half an answer to q%dq stays in chat %d: %q", n, p.chat, msg.Text)
+			case whole != nil:
+				all[n] = append(all[n], said{whole[2], strings.Contains(msg.Text, resent())})
+			}
+			if before, ok := last[q.talker]; ok && n < before {
+				m.fail("chat %d: the answer to q%dq comes after that to q%dq; %s", p.chat, n, before, m.story(p.chat, q.n, before))
+			}
+			last[q.talker] = n
+		}
+	}
+	return all
+}
+
+// story tells what a chat shows about some questions, and the calls that made it.
+func (m *machine) story(chat int64, about ...int) string {
+	var b strings.Builder
+	names := func(text string) bool {
+		return slices.ContainsFunc(about, func(n int) bool { return strings.Contains(text, fmt.Sprintf("q%dq", n)) })
+	}
+	shown := map[int]bool{}
+	for _, msg := range m.fake.Chat(chat) {
+		if names(msg.Text) {
+			shown[msg.MessageID] = true
+			fmt.Fprintf(&b, "\n    message %d of %s, %d edits, answers %d: %.90q", msg.MessageID, msg.Name, msg.Edits, msg.ReplyTo, msg.Text)
+		}
+	}
+	for _, c := range m.fake.Calls() {
+		if c.Chat == chat && (names(c.Params["text"]) || shown[c.Message]) {
+			fmt.Fprintf(&b, "\n    %6.1f s: call %d %s, message %d, status %d, executed %v, fault %q: %.60q", c.At.Sub(m.began).Seconds(), c.N, c.Method, c.Message, c.Status, c.Executed, c.Fault, c.Params["text"])
+		}
+	}
+	return b.String()
+}
+
+// mayHaveRun are the outcomes of a command that may have run, or not.
+var mayHaveRun = []string{"unknown", "timeout", "network_error", "server_error", "cancelled", "permanent_failure"}
+
+// judgeQuestion looks at one question: answered, once without a mark, and its commands ran as often as the answer says.
+func (m *machine) judgeQuestion(q *question, answers []said, ran map[string]int) {
+	plain, words := 0, map[string]string{}
+	for _, a := range answers {
+		if !a.marked {
+			plain++
+		}
+		for word := range strings.FieldsSeq(a.words) {
+			step, outcome, _ := strings.Cut(word, "=")
+			if before, ok := words[step]; ok && before != outcome {
+				m.fail("q%dq: one answer says %s of command %s, another %s", q.n, before, step, outcome)
+			}
+			words[step] = outcome
+		}
+	}
+	switch {
+	case len(answers) == 0 && q.excused:
+		m.tally.excused++
+	case len(answers) == 0:
+		m.fail("q%dq (%s, asked after %.1f s in chat %d) has no answer", q.n, q.kind, q.at.Sub(m.began).Seconds(), q.talker.chat)
+	case plain > 1:
+		m.fail("q%dq was answered %d times without saying so", q.n, plain)
+	default:
+		m.tally.answered++
+		m.tally.again += len(answers) - 1
+	}
+	for _, step := range map[string][]string{askFree: {"a"}, askHeld: {"a"}, askPair: {"a", "b"}}[q.kind] {
+		m.judgeEffect(q, step, words[step], len(answers) > 0, ran[fmt.Sprintf("q%dq-%s", q.n, step)])
+	}
+}
+
+// judgeEffect compares what the answer says of a command with how often it ran.
+func (m *machine) judgeEffect(q *question, step, outcome string, told bool, n int) {
+	m.tally.commands++
+	m.tally.ran += n
+	switch {
+	case outcome == "unknown":
+		m.tally.unknown++
+	case outcome == "policy_blocked":
+		m.tally.refused++
+	case slices.Contains(mayHaveRun, outcome):
+		m.tally.doubtful++
+	}
+	switch {
+	case n > 1:
+		m.fail("command %s of q%dq ran %d times", step, q.n, n)
+	case outcome == "done" && n == 0:
+		m.fail("command %s of q%dq did not run, and the answer says that it did", step, q.n)
+	case outcome != "done" && !slices.Contains(mayHaveRun, outcome) && n > 0 && (told || !q.excused):
+		m.fail("command %s of q%dq ran, and the answer says %q", step, q.n, outcome)
+	case outcome == "odd":
+		m.fail("command %s of q%dq has an odd result", step, q.n)
+	}
+}
+
+// ran counts the lines that commands have left, in every workspace.
+func (m *machine) ran() map[string]int {
+	counts := map[string]int{}
+	err := filepath.WalkDir(m.workspaces(), func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.Name() != effects {
+			return err
+		}
+		raw, err := os.ReadFile(path)
+		for line := range strings.Lines(string(raw)) {
+			words := strings.Fields(line)
+			counts[words[len(words)-1]]++
+		}
+		return err
+	})
+	if err != nil {
+		m.fail("workspaces: %v", err)
+	}
+	return counts
+}
+
+// replied counts the replies to commands, in each chat: as many as there were commands, and those that come again say so.
+func (m *machine) replied() {
+	for _, p := range m.talkers {
+		if p.chat < 0 {
+			continue
+		}
+		shown := m.fake.Chat(p.chat)
+		for text, pattern := range replies {
+			ordered, plain, all := 0, 0, 0
+			for _, c := range m.commands {
+				if c.talker == p && c.text == text {
+					ordered++
+				}
+			}
+			for _, msg := range shown {
+				if !msg.FromBot || !pattern.MatchString(msg.Text) {
+					continue
+				}
+				all++
+				if !strings.Contains(msg.Text, resent()) {
+					plain++
+				}
+			}
+			if plain > ordered {
+				m.fail("chat %d: %s was said %d times and answered %d times, %d of them without saying that it comes again", p.chat, text, ordered, all, plain)
+			}
+		}
+	}
+}
+
+// stored looks at the store: nothing is left over; each message has one turn, each turn one end, each call one result and at most one start.
+func (m *machine) stored(db persistence.Reader) error {
+	ctx, id := m.t.Context(), fmt.Sprint(m.fake.BotID())
+	c, err := db.Counts(ctx, channel, id)
+	if err != nil {
+		return err
+	}
+	c.Sessions = 0
+	c.Lost = 0 // notices, of which nobody has to be told
+	if c != (bot.Counts{}) {
+		m.fail("left over in the store: %+v", c)
+	}
+	lanes, err := db.Lanes(ctx, channel, id, manyRows)
+	if err != nil {
+		return err
+	}
+	for _, l := range lanes {
+		if l.State != bot.Idle || l.Turn != "" || l.Owner != "" {
+			m.fail("lane %+v is not idle", l)
+		}
+		entries, err := db.Journal(ctx, l.Session, 0)
+		if err != nil {
+			return err
+		}
+		m.journal(string(l.Session), entries)
+	}
+	open, err := db.OpenApprovals(ctx, "")
+	if err != nil || len(open) > 0 {
+		m.fail("open questions: %+v, %v", open, err)
+	}
+	return nil
+}
+
+// journal looks at one conversation.
+func (m *machine) journal(session string, entries []journal.Entry) {
+	asked, results, started, turns := map[string]int{}, map[string]int{}, map[string]int{}, map[string]int{}
+	for i := range entries {
+		e := &entries[i]
+		switch e.Kind {
+		case journal.UserEntry:
+			turns[e.Turn]++
+			if found := askedFor.FindAllStringSubmatch(e.Text, -1); len(found) > 0 {
+				asked[found[len(found)-1][1]]++
+			}
+		case journal.StartedEntry:
+			started[e.Call]++
+		case journal.ResultEntry:
+			results[e.Call]++
+		case journal.AnswerEntry, journal.EndEntry:
+			turns[e.Turn] -= 1000
+		}
+	}
+	for n, times := range asked {
+		if times > 1 {
+			m.fail("%s: q%sq was begun %d times", session, n, times)
+		}
+	}
+	for turn, n := range turns {
+		if n != -999 {
+			m.fail("%s: turn %s has %d beginnings and %d ends", session, turn, (n%1000+1000)%1000, (999-n)/1000)
+		}
+	}
+	for call, n := range started {
+		if n > 1 || results[call] != 1 {
+			m.fail("%s: call %s was started %d times and has %d results", session, call, n, results[call])
+		}
+	}
+	for call, n := range results {
+		if n != 1 {
+			m.fail("%s: call %s has %d results", session, call, n)
+		}
+	}
+}
+
+// logs looks at the audit log of a process, and for panics in its log.
+func (m *machine) logs(n *node) {
+	names, err := filepath.Glob(filepath.Join(n.dir, "audit*.jsonl*"))
+	if err != nil || len(names) == 0 {
+		m.fail("audit log of process %d: %v, %v", n.index, names, err)
+		return
+	}
+	slices.Sort(names)
+	if err := whole(names...); err != nil {
+		m.fail("process %d: %v", n.index, err)
+	}
+	raw, err := os.ReadFile(n.logName())
+	if err != nil {
+		m.fail("%v", err)
+	}
+	for line := range strings.Lines(string(raw)) {
+		if strings.Contains(line, "panic") || strings.HasPrefix(line, "fatal error:") || strings.Contains(line, "WARNING: DATA RACE") {
+			m.fail("process %d: %s", n.index, strings.TrimSpace(line))
+		}
+	}
+}
