@@ -263,13 +263,20 @@ func (o *Outbox) recoverStranded(ctx context.Context) bool {
 	return false
 }
 
-// resume takes rows into memory that wait for a later time, so that no younger row of their chat overtakes them; false when ctx ended first.
+// resume takes rows into memory that wait for a later time, with all others of their chats, so that no younger row overtakes an older one; false when ctx
+// ended first.
 func (o *Outbox) resume(ctx context.Context) bool {
 	for n := 0; ctx.Err() == nil; n++ {
 		now := o.deps.Now()
 		rows, err := o.deps.Store.Due(ctx, o.opts.Channel, o.opts.Bot, now.Add(ages), 0)
 		if err == nil {
-			rows = slices.DeleteFunc(rows, func(r bot.Row) bool { return r.Purpose == bot.Toast || !r.NotBefore.After(now) })
+			later := map[string]bool{}
+			for i := range rows {
+				if rows[i].NotBefore.After(now) {
+					later[rows[i].Place.ChatKey()] = true
+				}
+			}
+			rows = slices.DeleteFunc(rows, func(r bot.Row) bool { return r.Purpose == bot.Toast || !later[r.Place.ChatKey()] })
 			o.mu.Lock()
 			defer o.mu.Unlock()
 			for i := range rows {

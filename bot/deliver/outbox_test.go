@@ -1,10 +1,12 @@
 package deliver_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/deliver"
 	"github.com/zephbot/zephbot/bot/render"
 )
 
@@ -173,6 +176,43 @@ func TestOrderSurvivesBackoffAndRestart(t *testing.T) {
 		}
 		if got := w.row(three); got.State != bot.Sent {
 			t.Errorf("row behind: %s", got.State)
+		}
+	})
+}
+
+// slowDue answers a later look at what is due after a while only.
+type slowDue struct {
+	deliver.Store
+	looks atomic.Int64
+}
+
+func (s *slowDue) Due(ctx context.Context, channel, id string, now time.Time, limit int) ([]bot.Row, error) {
+	if s.looks.Add(1) > 1 {
+		<-time.After(time.Second)
+	}
+	return s.Store.Due(ctx, channel, id, now, limit)
+}
+
+// A row that waits behind an earlier one does so after a restart too, where the earlier one may be sent again and its own time has not come.
+func TestRowsBehindKeepTheirPlaceAfterARestart(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := setup(t)
+		ids := w.add(row(bot.Final, "one"), row(bot.Final, "two"))
+		pending := []bot.RowState{bot.Pending}
+		_, err := w.store.Apply(t.Context(), &bot.Change{Rows: []bot.RowUpdate{
+			{ID: ids[0], From: pending, To: bot.Pending, Attempts: 1, NotBefore: time.Now(), Problem: "429"},
+			{ID: ids[1], From: pending, To: bot.Pending, NotBefore: time.Now().Add(5 * time.Second), Problem: "waits behind an earlier message"},
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Second)
+		w.read = &slowDue{Store: w.store}
+		w.start()
+		pass(time.Minute)
+		w.stop()
+		if diff := cmp.Diff([]string{"one", "two"}, w.sender.texts("7")); diff != "" {
+			t.Error(diff)
 		}
 	})
 }

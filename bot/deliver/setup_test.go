@@ -157,6 +157,7 @@ type world struct {
 	opts   deliver.Options
 	writer bot.Writer // of say; default the store
 	keys   int
+	read   deliver.Store // what the outbox works on; nil = store
 	end    context.CancelFunc
 	done   chan error
 }
@@ -176,8 +177,12 @@ func (w *world) start() {
 	if pacer == nil {
 		pacer = deliver.NewPacer(w.limits, deliver.PacerOptions{})
 	}
+	var store deliver.Store = w.store
+	if w.read != nil {
+		store = w.read
+	}
 	w.outbox = deliver.NewOutbox(deliver.Deps{
-		Store: w.store, Sender: w.sender, Pacer: pacer, Words: words{}, Log: zerolog.New(w.log),
+		Store: store, Sender: w.sender, Pacer: pacer, Words: words{}, Log: zerolog.New(w.log),
 	}, w.opts)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(w.t.Context()))
 	w.end, w.done = cancel, make(chan error, 1)
