@@ -216,14 +216,20 @@ func (m *machine) config(n *node) string {
 			chats = append(chats, fmt.Sprint(p.chat))
 		}
 	}
+	hook := ""
+	if m.front != nil {
+		hook = fmt.Sprintf("webhook_url = \"http://front.example/updates\"\nwebhook_listen = %q", m.front.listen(m.t))
+	}
 	return fmt.Sprintf(`
 [telegram]
+%s
 token = %q
 api_url = %q
 allowed_users = [%s]
 allowed_chats = [%s]
 [workspaces]
 dir = %q
+shared = %v
 [llm]
 timeout = "30s"
 idle_timeout = "6s"
@@ -243,5 +249,5 @@ action = "ask"
 enabled = false
 [quotas]
 on_redis_down = "allow"
-%s`, m.fake.Token(), m.url, strings.Join(users, ", "), strings.Join(chats, ", "), m.workspaces(), m.oracle.URL, n.index, m.store.config(m, n))
+%s`, hook, m.fake.Token(), m.url, strings.Join(users, ", "), strings.Join(chats, ", "), m.workspaces(), m.shared, m.oracle.URL, n.index, m.store.config(m, n))
 }

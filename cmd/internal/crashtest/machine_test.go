@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -22,6 +23,8 @@ import (
 var (
 	faultsWanted = flag.Int("faults", 0, "TestMachine: how many faults; 0 = a few, with ZEPH_CRASH=full those of a minute")
 	machineSeed  = flag.Uint64("seed", 0, "TestMachine: what the plan of faults is made of; 0 = a new one")
+	processes    = flag.Int("processes", 0, "TestMachine: 0 = one process on SQLite; else how many, on PostgreSQL and Redis")
+	hooked       = flag.Bool("webhook", false, "TestMachine: updates are delivered to the processes in turn, instead of being polled")
 	machineDir   = flag.String("keep", "", "TestMachine: an existing directory for the state and the logs of the processes, kept; empty = one that is removed")
 )
 
@@ -31,7 +34,7 @@ const (
 	maxViolations = 200
 	// aftermath is how long the service may take after the last fault until nothing is on its way any more. Model and Bot API are asked again after
 	// pauses that grow, so it takes minutes where much was broken at the end.
-	aftermath = 6 * time.Minute
+	aftermath = 4 * time.Minute
 	// firstPerson and firstGroup are the ids of the people and groups of a machine's world.
 	firstPerson = 2000
 	firstGroup  = -5000
@@ -49,6 +52,8 @@ type machine struct {
 	nodes    []*node
 	talkers  []*talker
 	store    engine
+	shared   bool      // several processes work on it
+	front    *balancer // before their webhooks; nil: updates are polled
 	began    time.Time
 	working  sync.WaitGroup // what ends by itself soon after the last fault
 	pressing sync.WaitGroup // people before a card
@@ -86,19 +91,27 @@ func TestMachine(t *testing.T) {
 	if seed == 0 {
 		seed = rand.Uint64N(1_000_000) + 1
 	}
-	t.Logf("seed %d, %d faults; again: go test ./cmd/internal/crashtest -run TestMachine -v -timeout 0 -faults %d -seed %d", seed, wanted, wanted, seed)
-	m := newMachine(t, seed, newFiles(t), 1)
-	m.run(wanted)
+	t.Logf("seed %d, %d faults; again: go test ./cmd/internal/crashtest -run TestMachine -v -timeout 0 -faults %d -seed %d -processes %d -webhook=%v", seed, wanted, wanted, seed, *processes, *hooked)
+	var store engine
+	if *processes > 0 {
+		store = newServers(t)
+	} else {
+		store = newFiles(t)
+	}
+	newMachine(t, seed, store, max(1, *processes), *hooked).run(wanted)
 }
 
-func newMachine(t *testing.T, seed uint64, store engine, processes int) *machine {
+func newMachine(t *testing.T, seed uint64, store engine, processes int, webhook bool) *machine {
 	t.Helper()
-	m := &machine{t: t, seed: seed, dir: *machineDir, store: store, began: time.Now(), hits: map[string]int{}, over: make(chan struct{})}
+	m := &machine{t: t, seed: seed, dir: *machineDir, store: store, shared: processes > 1, began: time.Now(), hits: map[string]int{}, over: make(chan struct{})}
 	if m.dir == "" {
 		m.dir = t.TempDir()
 	}
+	if webhook {
+		m.front = &balancer{}
+	}
 	// Telegram's own limits: a 429 that no fault asked for is a budget that was not kept.
-	m.fake = telegramtest.New(telegramtest.Options{PrivacyOff: true, Log: m.saw, Budgets: telegramtest.Budgets{
+	m.fake = telegramtest.New(telegramtest.Options{PrivacyOff: true, Log: m.saw, Local: webhook, WebhookClient: m.client(), WebhookPause: hookPause, Budgets: telegramtest.Budgets{
 		Global: telegramtest.Limit{Count: 30, Per: time.Second}, Group: telegramtest.Limit{Count: 20, Per: time.Minute},
 		Chat: telegramtest.Limit{Count: 4, Per: time.Second},
 	}})
@@ -113,6 +126,19 @@ func newMachine(t *testing.T, seed uint64, store engine, processes int) *machine
 		m.nodes = append(m.nodes, newNode(m, i))
 	}
 	return m
+}
+
+// client delivers updates to webhooks; nil where they are polled. A process that does not answer loses its turn after a while.
+func (m *machine) client() *http.Client {
+	if m.front == nil {
+		return nil
+	}
+	return &http.Client{Transport: m.front, Timeout: 5 * time.Second}
+}
+
+// hookPause is shorter than Telegram's minute at most: what a storm of a minute shows is not to wait for that.
+func hookPause(attempt int) time.Duration {
+	return min(time.Duration(attempt)*100*time.Millisecond, 3*time.Second)
 }
 
 // run makes the wanted number of faults and gives the verdict.

@@ -109,6 +109,11 @@ func (m *machine) judge() {
 	for _, q := range questions {
 		m.judgeQuestion(q, answers[q.n], ran)
 	}
+	for _, c := range m.commands {
+		if !c.heard {
+			m.fail("%s of %.1f s has no reply in chat %d: %s", c.text, c.at.Sub(m.began).Seconds(), c.talker.chat, m.lines(c.talker.chat, c.at))
+		}
+	}
 	m.replied()
 	if err := m.read(m.t.Context(), m.stored); err != nil {
 		m.fail("%v", err)
@@ -181,6 +186,32 @@ func (m *machine) story(chat int64, about ...int) string {
 		if c.Chat == chat && (names(c.Params["text"]) || shown[c.Message]) {
 			fmt.Fprintf(&b, "\n    %6.1f s: call %d %s, message %d, status %d, executed %v, fault %q: %.60q", c.At.Sub(m.began).Seconds(), c.N, c.Method, c.Message, c.Status, c.Executed, c.Fault, c.Params["text"])
 		}
+	}
+	return b.String()
+}
+
+// lines are what a chat shows from a moment on, at most ten messages.
+func (m *machine) lines(chat int64, from time.Time) string {
+	var b strings.Builder
+	left := 10
+	for _, msg := range m.fake.Chat(chat) {
+		if late := msg.Date.Before(from.Truncate(time.Second)); late || left == 0 {
+			continue
+		}
+		left--
+		fmt.Fprintf(&b, "\n    message %d of %s at %s: %.90q", msg.MessageID, msg.Name, msg.Date.Format(time.TimeOnly), msg.Text)
+	}
+	err := m.read(m.t.Context(), func(db persistence.Reader) error {
+		place := bot.Place{Channel: channel, Bot: fmt.Sprint(m.fake.BotID()), Surface: "bot", Chat: fmt.Sprint(chat)}
+		rows, err := db.Rows(m.t.Context(), place.SessionKey(""), 12)
+		for i := range rows {
+			r := &rows[i]
+			fmt.Fprintf(&b, "\n    row %d %s %s, %d attempts, %s, message %s: %.60q", r.ID, r.Purpose, r.State, r.Attempts, r.Problem, r.Message, r.Content.Text)
+		}
+		return err
+	})
+	if err != nil {
+		fmt.Fprintf(&b, "\n    %v", err)
 	}
 	return b.String()
 }
