@@ -53,7 +53,8 @@ type command struct {
 // replies are what commands are answered with, in a private chat.
 var replies = map[string]*regexp.Regexp{
 	"/help": regexp.MustCompile(`^Write to me in plain words`),
-	"/stop": regexp.MustCompile(`^(Stopping|Nothing is running here|\d+ waiting message|\d+ question)`),
+	// The end of the turn says that it has stopped, or is its answer, where that was quicker; what else was dropped is told besides.
+	"/stop": regexp.MustCompile(`(?:^(?:Stopping|Nothing is running here|\d+ waiting message|\d+ question)|(?:^|\n)Stopped(?: before anything was said)?\.)`),
 	"/new":  regexp.MustCompile(`^A fresh conversation`),
 }
 
@@ -202,6 +203,11 @@ func (m *machine) saw(c telegramtest.Call) {
 	if found := answered.FindStringSubmatch(text); found != nil {
 		if n, err := strconv.Atoi(found[1]); err == nil && n < len(m.questions) {
 			m.questions[n].heard = true
+			for _, cmd := range m.commands {
+				if cmd.text == "/stop" && cmd.talker == m.questions[n].talker && m.questions[n].excused {
+					cmd.heard = true
+				}
+			}
 		}
 	}
 	for _, cmd := range m.commands {

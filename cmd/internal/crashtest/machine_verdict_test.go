@@ -114,6 +114,9 @@ func (m *machine) judge() {
 			m.fail("%s of %.1f s has no reply in chat %d: %s", c.text, c.at.Sub(m.began).Seconds(), c.talker.chat, m.lines(c.talker.chat, c.at))
 		}
 	}
+	if could := m.tally.commands - m.tally.refused; could > 20 && m.tally.ran < could/2 {
+		m.fail("only %d of %d commands ran: this proves nothing about commands", m.tally.ran, could)
+	}
 	m.replied()
 	if err := m.read(m.t.Context(), m.stored); err != nil {
 		m.fail("%v", err)
@@ -307,6 +310,9 @@ func (m *machine) replied() {
 				if c.talker == p && c.text == text {
 					ordered++
 				}
+			}
+			if text == "/stop" {
+				ordered *= 2 // the turn's own end says so too
 			}
 			for _, msg := range shown {
 				if !msg.FromBot || !pattern.MatchString(msg.Text) {

@@ -96,9 +96,12 @@ func (c *child) watch() {
 }
 
 // killed says whether the process ended by SIGKILL.
-func (c *child) killed() bool {
+func (c *child) killed() bool { return c.ended(syscall.SIGKILL) }
+
+// ended says whether the process ended by a signal.
+func (c *child) ended(by syscall.Signal) bool {
 	status, ok := c.cmd.ProcessState.Sys().(syscall.WaitStatus)
-	return ok && status.Signaled() && status.Signal() == syscall.SIGKILL
+	return ok && status.Signaled() && status.Signal() == by
 }
 
 // end ends the process as a deploy does and waits for it.
