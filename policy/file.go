@@ -11,9 +11,8 @@ import (
 	"github.com/zephbot/zephbot/policy/act"
 )
 
-// ParseRules reads a policy file: TOML with [[rules]], at most 256 KiB and 256
-// rules, in either spelling of [RawRule]. Unknown keys are errors. Problems
-// are joined, each with the name of the file and the line.
+// ParseRules parses a policy file: TOML with [[rules]], at most 256 KiB and 256 rules, in either spelling of [RawRule].
+// Unknown keys are errors. The error joins all problems, each with the name of the file and the line.
 func ParseRules(name string, data []byte) ([]Rule, error) {
 	if len(data) > MaxPolicyFile {
 		return nil, fmt.Errorf("%s: the file has %d bytes; at most %d are allowed", name, len(data), MaxPolicyFile)
@@ -56,7 +55,7 @@ func ParseRules(name string, data []byte) ([]Rule, error) {
 	return rules, nil
 }
 
-// decodeProblem puts file and line before what the TOML reader says.
+// decodeProblem adds file and line to an error of the TOML parser.
 func decodeProblem(name string, err error) error {
 	if strict, ok := errors.AsType[*toml.StrictMissingError](err); ok {
 		var errs []error
@@ -84,8 +83,8 @@ func joinKey(key toml.Key) string {
 	return b.String()
 }
 
-// ruleLines finds the line of each [[rules]] header. A file that writes the
-// rules as an inline array has none.
+// ruleLines returns the line of each [[rules]] header. It finds none in a file that writes the rules as an inline
+// array.
 func ruleLines(data []byte) []int {
 	var p unstable.Parser
 	p.Reset(data)

@@ -13,14 +13,14 @@ import (
 // target is a path that a command may touch.
 type target struct {
 	command.File
-	// paths are what it may mean: by its letters, one for each directory the
-	// script goes to, and what is really there.
+	// paths are its possible meanings: lexically, one for each directory that the script changes to, and what really
+	// exists there.
 	paths []string
-	// there: something is; looked: somebody has looked.
+	// there: something exists; looked: the disk was inspected.
 	there, looked bool
 }
 
-// certain reports that the command touches the target, as far as one can say.
+// certain reports whether the command certainly touches the target.
 func (t *target) certain() bool { return t.Sure || t.there && !t.Within }
 
 // touched is what one script may touch.
@@ -29,20 +29,20 @@ type touched struct {
 	targets []target
 }
 
-// CommandPath is a path that a command may touch, absolute and clean. Links are
-// not resolved. With Pattern it holds wildcards of the shell.
+// CommandPath is a path that a command may touch, absolute and clean. Links are not resolved. With Pattern, it contains
+// wildcards of the shell.
 type CommandPath struct {
 	Path    string
 	Pattern bool
 }
 
-// CommandPaths lists the paths that a command may touch when it runs in dir.
-// Whoever can look at the disk tells in Request.Files what is there.
+// CommandPaths returns the paths that a command may touch when it runs in dir. A caller with access to the disk puts
+// what exists there into Request.Files.
 func CommandPaths(r *command.Reading, dir string) []CommandPath {
 	var list []CommandPath
 	files := r.Files()
 	bases := basesFrom(dir, &files)
-	for _, pattern := range []bool{true, false} { // what is a pattern in one place may be a name in another
+	for _, pattern := range []bool{true, false} { // a pattern in one place may be a name in another
 		for _, f := range files.List {
 			if f.Pattern != pattern {
 				continue
@@ -55,7 +55,7 @@ func CommandPaths(r *command.Reading, dir string) []CommandPath {
 	return list
 }
 
-// basesFrom returns the directories that relative paths of a script may start at, absolute and clean.
+// basesFrom returns the directories from which relative paths of a script may start, absolute and clean.
 func basesFrom(dir string, files *command.Files) []string {
 	list := make([]string, 0, len(files.Bases))
 	for _, base := range files.Bases {
@@ -64,7 +64,7 @@ func basesFrom(dir string, files *command.Files) []string {
 	return list
 }
 
-// lexical returns what a path of a command means by its letters.
+// lexical returns the lexical meanings of a path in a command.
 func lexical(dir string, bases []string, p string) []string {
 	if strings.HasPrefix(p, "/") || strings.HasPrefix(p, "~") {
 		return []string{lexicalFrom(dir, dir, p)}
@@ -79,7 +79,7 @@ func lexical(dir string, bases []string, p string) []string {
 	return list
 }
 
-// join is path.Join for a clean path, most of which are put together as they are.
+// join is path.Join, optimised for clean paths.
 func join(base, p string) string {
 	if len(base) < 2 || base[0] != '/' || p[0] == '.' {
 		return path.Join(base, p)
@@ -87,7 +87,8 @@ func join(base, p string) string {
 	return base + "/" + p
 }
 
-// lexicalFrom returns what a path means in base; dir is the working directory and the home directory, "" is the root.
+// lexicalFrom returns the meaning of a path in base. dir is the working directory and also the home directory; "" is
+// the root.
 func lexicalFrom(dir, base, p string) string {
 	if dir == "" {
 		dir = "/"
@@ -104,7 +105,7 @@ func lexicalFrom(dir, base, p string) string {
 	return path.Join(base, p)
 }
 
-// touch works out, once, what the scripts of a call may touch.
+// touch determines, once, what the scripts of a call may touch.
 func (c *call) touch() []touched {
 	if c.touchedKnown {
 		return c.touchedList
@@ -126,7 +127,7 @@ func (c *call) touch() []touched {
 	return c.touchedList
 }
 
-// target finds what a path of a command is.
+// target returns what a path of a command may mean.
 func (c *call) target(bases []string, f command.File) target {
 	t := target{File: f, looked: c.req.Files != nil}
 	for _, p := range lexical(c.dir(), bases, f.Path) {
@@ -145,10 +146,9 @@ func (c *call) target(bases []string, f command.File) target {
 	return t
 }
 
-// judgeFiles decides what a command does to files by the rules of the tools that do
-// the same: a command reads no file that read may not read, and writes none
-// that write may not write. It gives the strictest answer, Allow when there is
-// nothing to say.
+// judgeFiles decides what a command does to files by the rules of the tools that do the same: a command must not read a
+// file that read must not read, or write one that write must not write. It returns the strictest answer, and Allow when
+// no rule applies.
 func (s *Set) judgeFiles(c *call) answer {
 	worst := answer{effect: Allow}
 	if !c.runs() || !s.limits.any && !slices.ContainsFunc(c.scripts, mayWrite) {
@@ -164,14 +164,14 @@ func (s *Set) judgeFiles(c *call) answer {
 	return worst
 }
 
-// judges are the rules that may be about the files of one call.
+// judges are the rules that may apply to the files of one call.
 type judges struct {
 	set   *Set
 	tools map[string]*fileRules
 	files *pathrule.Rules
 }
 
-// narrow picks the rules that may be about the files of a call: most are not.
+// narrow selects the rules that may apply to the files of a call; most do not.
 func (s *Set) narrow(c *call) judges {
 	j := judges{set: s, tools: map[string]*fileRules{}}
 	if !s.limits.any {
@@ -185,7 +185,7 @@ func (s *Set) narrow(c *call) judges {
 			use |= t.targets[i].Use
 			for _, p := range t.targets[i].paths {
 				hay.add(p)
-				// Below dir the relative form is a part of the absolute one.
+				// Below dir, the relative form is a suffix of the absolute one.
 				if rel, ok := relative(dir, p); ok && !strings.HasSuffix(p, rel) {
 					hay.add(rel)
 				}
@@ -203,7 +203,7 @@ func (s *Set) narrow(c *call) judges {
 	return j
 }
 
-// mayWrite reports that the words of a script may name files to write.
+// mayWrite reports whether the words of a script may name files to write.
 func mayWrite(sc *command.Reading) bool {
 	return len(sc.Redirects) > 0 || slices.ContainsFunc(sc.Commands, func(c command.Command) bool {
 		switch c.Name {
@@ -240,8 +240,8 @@ func (j *judges) judgeTarget(c *call, t *target) answer {
 	return worst
 }
 
-// judged returns what follows for a command when a rule of a tool says effect of a
-// path that the command may use in the same way. verb is what the tool does.
+// judged returns what follows for a command from the effect of a tool's rule on a path that the command may use in the
+// same way. verb is what the tool does.
 func (t *target) judged(p *string, use command.Use, verb act.Verb, effect Effect, rule string) answer {
 	switch {
 	case effect == Deny && t.certain():
@@ -257,8 +257,7 @@ func (t *target) judged(p *string, use command.Use, verb act.Verb, effect Effect
 	return answer{effect: Allow}
 }
 
-// judgeUnnamed decides about the files that a command may read without a word
-// for them.
+// judgeUnnamed decides about the files that a command may read without naming them.
 func (s *Set) judgeUnnamed(c *call, t *touched) answer {
 	limit := &s.limits.read
 	ask := func(before, about, after string) answer {

@@ -10,21 +10,20 @@ import (
 	"github.com/zephbot/zephbot/policy/gram"
 )
 
-// Glob is a compiled pattern. Matching takes time linear in the text for each
-// part of the pattern between two stars and never backtracks over a star.
+// Glob is a compiled pattern. For each part of the pattern between two stars, matching takes time linear in the text;
+// it never backtracks over a star.
 type Glob struct {
 	pattern string
 	fold    bool
-	all     bool // nothing but stars
-	star    bool // at least one star: the first part is a prefix, the last a suffix
+	all     bool // only stars
+	star    bool // at least one star: the first part is a prefix and the last one a suffix
 	parts   []part
 	head    byte        // every match begins with it; 0 = not known
 	need    sketch      // of the literal text
 	grams   gram.Needle // of the longest literal part
 }
 
-// part is the text between two stars. When it has no wildcard, literal is all
-// of it and elems is nil.
+// part is the text between two stars. If it has no wildcard, literal is all of it and elems is nil.
 type part struct {
 	literal string
 	elems   []elem
@@ -49,11 +48,10 @@ const (
 
 type runeRange struct{ lo, hi rune }
 
-// CompileGlob compiles a pattern that is matched with a whole text. `*` (and
-// `**`) matches anything, also slashes and newlines, `?` one character,
-// `[abc]` and `[a-z]` one of a set, `[!abc]` one outside of it; to match a
-// wildcard itself write `[*]`. Everything else stands for itself. With fold
-// letters match in either case. An invalid pattern is an error.
+// CompileGlob compiles a pattern that must match a whole text. `*` (and `**`) matches anything, including slashes and
+// newlines, `?` matches one character, `[abc]` and `[a-z]` one of a set, and `[!abc]` one outside of it. To match a
+// wildcard itself, write `[*]`. Everything else matches itself. With fold, letters match in any case. An invalid
+// pattern is an error.
 func CompileGlob(pattern string, fold bool) (*Glob, error) {
 	if pattern == "" {
 		return nil, errors.New("the pattern is empty; write * to match everything")
@@ -105,7 +103,7 @@ func (p part) done() part {
 	return part{literal: b.String()}
 }
 
-// parseElem reads one element and its length in bytes.
+// parseElem parses one element and returns its length in bytes.
 func parseElem(s string, fold bool) (elem, int, error) {
 	r, n := utf8.DecodeRuneInString(s)
 	switch r {
@@ -120,7 +118,7 @@ func parseElem(s string, fold bool) (elem, int, error) {
 	return elem{kind: elemRune, r: r}, n, nil
 }
 
-// parseClass reads `[…]`. A `]` that comes first stands for itself.
+// parseClass parses `[…]`. A `]` in first place is a literal.
 func parseClass(s string, fold bool) (elem, int, error) {
 	e := elem{kind: elemClass, fold: fold}
 	i := 1
@@ -154,7 +152,7 @@ func parseClass(s string, fold bool) (elem, int, error) {
 	}
 }
 
-// QuoteGlob returns a pattern that matches exactly the text.
+// QuoteGlob returns a pattern that matches only the text.
 func QuoteGlob(text string) string {
 	var b strings.Builder
 	for i := range len(text) {
@@ -171,8 +169,8 @@ func QuoteGlob(text string) string {
 // String returns the pattern.
 func (g *Glob) String() string { return g.pattern }
 
-// Match reports whether the pattern matches the whole text. It does not
-// allocate, save for a folding pattern and a text with something to fold.
+// Match reports whether the pattern matches the whole text. It allocates only if the pattern folds and the text has
+// something to fold.
 func (g *Glob) Match(text string) bool {
 	if g.fold {
 		text = foldText(text)
@@ -180,7 +178,7 @@ func (g *Glob) Match(text string) bool {
 	return g.match(text)
 }
 
-// match expects a text that is folded already when g folds.
+// match is Match for text that is already folded if g folds.
 func (g *Glob) match(text string) bool {
 	if g.all {
 		return true
@@ -210,7 +208,7 @@ func (g *Glob) match(text string) bool {
 	return true
 }
 
-// prefix returns the length of what the part matches at the start of s.
+// prefix returns the length of the match at the start of s.
 func (p *part) prefix(s string) (int, bool) {
 	if p.elems == nil {
 		return len(p.literal), strings.HasPrefix(s, p.literal)
@@ -226,7 +224,7 @@ func (p *part) prefix(s string) (int, bool) {
 	return at, true
 }
 
-// suffix returns the length of what the part matches at the end of s.
+// suffix returns the length of the match at the end of s.
 func (p *part) suffix(s string) (int, bool) {
 	if p.elems == nil {
 		return len(p.literal), strings.HasSuffix(s, p.literal)
@@ -258,8 +256,7 @@ func (p *part) find(s string) (int, bool) {
 	return 0, false
 }
 
-// match compares one rune of n bytes. A byte that is not UTF-8 (n = 1) is no
-// literal U+FFFD.
+// match matches one rune of n bytes. A byte that is not UTF-8 (n = 1) does not match a literal U+FFFD.
 func (e *elem) match(r rune, n int) bool {
 	switch e.kind {
 	case elemRune:
@@ -270,8 +267,7 @@ func (e *elem) match(r rune, n int) bool {
 	return e.in(r) != e.negate
 }
 
-// in looks a rune up in the class. A folded rune stands for its upper case
-// too.
+// in reports whether the class contains a rune. A folded rune also represents its upper case.
 func (e *elem) in(r rune) bool {
 	up := r
 	if e.fold {
@@ -285,7 +281,7 @@ func (e *elem) in(r rune) bool {
 	return false
 }
 
-// foldRune maps the cases of a letter to one of them.
+// foldRune maps both cases of a letter to the same rune.
 func foldRune(r rune) rune {
 	if r < utf8.RuneSelf {
 		if 'A' <= r && r <= 'Z' {
@@ -296,19 +292,19 @@ func foldRune(r rune) rune {
 	return unicode.ToLower(unicode.ToUpper(r))
 }
 
-// foldText folds a text; it returns the text itself when nothing changes.
+// foldText folds a text. It returns the text itself if nothing changes.
 func foldText(s string) string {
 	upper, wide := cases(s)
 	switch {
 	case wide:
 		return strings.Map(foldRune, s)
 	case upper:
-		return strings.ToLower(s) // of ASCII alone, and much faster
+		return strings.ToLower(s) // equivalent for ASCII, and much faster
 	}
 	return s
 }
 
-// cases reports that a text has capital letters of ASCII, and that it has anything beyond ASCII.
+// cases reports whether a text has ASCII capitals, and whether it has anything beyond ASCII.
 func cases(s string) (upper, wide bool) {
 	for i := range len(s) {
 		c := s[i]

@@ -10,21 +10,21 @@ import (
 	"github.com/zephbot/zephbot/policy/pathrule"
 )
 
-// What a standing approval is made of lives in a package of its own, which needs no rules.
+// The parts of a standing approval are in a package of their own, which does not depend on rules.
 type (
 	// Grant is a standing approval.
 	Grant = grant.Grant
-	// GrantKind says how much it covers.
+	// GrantKind says how much a grant covers.
 	GrantKind = grant.Kind
-	// File is a file whose content decides what a command does.
+	// File is a file whose content determines what a command does.
 	File = grant.File
 	// Offer is one choice of a standing approval.
 	Offer = grant.Offer
-	// OfferKind says which.
+	// OfferKind is the kind of an Offer.
 	OfferKind = grant.OfferKind
 )
 
-// The kinds of grants.
+// Kinds of grants.
 const (
 	GrantExact  = grant.Exact
 	GrantPrefix = grant.Prefix
@@ -32,7 +32,7 @@ const (
 	GrantTool   = grant.Tool
 )
 
-// The choices.
+// Kinds of offers.
 const (
 	OfferExact     = grant.OfferExact
 	OfferPrefix    = grant.OfferPrefix
@@ -40,10 +40,10 @@ const (
 	OfferExtension = grant.OfferExtension
 )
 
-// here is the name of the directory in which a command runs.
+// here is the name for the directory in which a command runs.
 const here = grant.Here
 
-// holds reports whether the grant is for this call's tool, person, conversation and server.
+// holds reports whether the grant applies to the tool, person, session and server of the call.
 func holds(g *Grant, c *call) bool {
 	r := c.req
 	if g.Tool != c.tool && c.names.Canonical(g.Tool) != c.tool || g.Session != "" && g.Session != r.Session ||
@@ -71,17 +71,17 @@ func coversInput(g *Grant, input string) bool {
 	return false
 }
 
-// hidden reports whether a part of a path begins with a dot: settings, hooks and keys, which nobody means by "all
+// hidden reports whether a component of a path begins with a dot: settings, hooks and keys, which nobody means by "all
 // files".
 func hidden(below string) bool { return strings.Contains(below, "/.") }
 
-// granted turns an ask about the input of a tool that runs no commands into an allow when a grant covers it.
+// granted changes an ask about an input of a tool that runs no commands to an allow if a grant covers the input.
 func (c *call) granted(a answer, input string) answer {
 	if a.effect != Ask || c.runs() {
 		return a
 	}
 	if isMCP(c.tool) {
-		input = c.inputs[0] // all arguments; the paths after them are taken from there
+		input = c.inputs[0] // all arguments; the paths after them come from there
 	}
 	for i := range c.req.Grants {
 		if g := &c.req.Grants[i]; holds(g, c) && coversInput(g, input) {
@@ -91,7 +91,7 @@ func (c *call) granted(a answer, input string) answer {
 	return a
 }
 
-// allowedBy returns the answer of a grant.
+// allowedBy returns the answer for a grant.
 func allowedBy(g *Grant) answer {
 	text := g.Text()
 	if g.Kind == GrantTool {
@@ -107,12 +107,12 @@ func allowedBy(g *Grant) answer {
 	}
 }
 
-// grantable reports that grants may cover the commands of a script at all.
+// grantable reports whether grants can cover the commands of a script.
 func grantable(sc *command.Script) bool {
 	return sc.Certain() && !writes(sc)
 }
 
-// writes reports a redirection that may change a file.
+// writes reports whether a redirection may change a file.
 func writes(sc *command.Script) bool {
 	for _, r := range sc.Redirects {
 		if r.Writes {
@@ -122,16 +122,16 @@ func writes(sc *command.Script) bool {
 	return false
 }
 
-// unit is one command of a plain script with what a grant compares.
+// unit is one command of a plain script with what a grant is compared with.
 type unit struct {
 	command.Unit
-	script command.Script // of this command alone
+	script command.Script // only this command
 	dir    string         // where it runs
 	files  []File
-	bound  bool // files are all that decide what it does
+	bound  bool // only files determine what it does
 }
 
-// units splits a script of the call; nil when no grant may cover any of it.
+// units splits a script of the call. It returns nil if no grant can cover any part.
 func (c *call) units(sc *command.Script) []unit {
 	if !grantable(sc) {
 		return nil
@@ -162,7 +162,7 @@ func (c *call) units(sc *command.Script) []unit {
 	return units
 }
 
-// fileNames returns the files that decide what a command does, those that it is fed among them.
+// fileNames returns the files that determine what a command does, including those that are its input.
 func (c *call) fileNames(u command.Unit, script *command.Script) ([]command.FileName, bool) {
 	names, ok := script.Names()
 	for _, text := range u.Fed {
@@ -184,7 +184,7 @@ func (c *call) fileNames(u command.Unit, script *command.Script) ([]command.File
 	return names, ok
 }
 
-// file finds what is known of a file that is named in a directory of the script.
+// file returns what is known about a file that is named in a directory of the script.
 func (c *call) file(dir string, name command.FileName) (File, bool) {
 	key := below(dir, name.Name)
 	for _, f := range c.req.Scripts {
@@ -195,7 +195,7 @@ func (c *call) file(dir string, name command.FileName) (File, bool) {
 	return File{}, false
 }
 
-// below returns a name in a directory. It is not cleaned: what .. means depends on links.
+// below returns a name in a directory. It is not cleaned, because the meaning of .. depends on links.
 func below(dir, name string) string {
 	if dir == "" || path.IsAbs(name) {
 		return name
@@ -203,8 +203,8 @@ func below(dir, name string) string {
 	return dir + "/" + name
 }
 
-// Named lists the files that have to be looked at before a request is decided, and tells where from: names that are not
-// absolute are meant from the request's working directory. It is empty for a tool that runs no commands.
+// Named returns the files that must be inspected before a request is decided. Names that are not absolute are relative
+// to the request's working directory. The result is empty for a tool that runs no commands.
 func (s *Set) Named(r Request) []command.FileName {
 	c := s.newCall(&r)
 	if len(c.scripts) == 0 {
@@ -218,8 +218,7 @@ func (s *Set) Named(r Request) []command.FileName {
 	return slices.CompactFunc(out, func(a, b command.FileName) bool { return a.Name == b.Name })
 }
 
-// named lists the files of one script. Of a script that is not plain the directories that it changes to are tried one
-// by one.
+// named returns the files of one script. For a script that is not plain, each directory that it changes to is tried.
 func (c *call) named(sc *command.Script) (out []command.FileName) {
 	add := func(dir string, names []command.FileName) {
 		for _, n := range names {
@@ -245,7 +244,7 @@ func (c *call) named(sc *command.Script) (out []command.FileName) {
 	return out
 }
 
-// covers reports whether a grant covers one command, and which files keep it from doing so.
+// covers reports whether a grant covers one command, and which files prevent it.
 func covers(g *Grant, u *unit) (ok bool, changed []string) {
 	if g.Dir == "" || g.Dir != u.dir || len(g.Words) == 0 {
 		return false, nil
@@ -258,13 +257,13 @@ func covers(g *Grant, u *unit) (ok bool, changed []string) {
 	return u.bound && len(changed) == 0, changed
 }
 
-// coversWords compares a command with all that it is fed.
+// coversWords compares a command, including its input.
 func coversWords(g *Grant, u *unit) bool {
 	return slices.Equal(g.Words, u.Words) && slices.Equal(g.Stdin, u.Stdin) &&
 		slices.EqualFunc(g.Feed, u.Feed, slices.Equal[[]string])
 }
 
-// coversPrefix compares how a command begins, and lets its other words be data only.
+// coversPrefix compares the beginning of a command, and accepts only data in the remaining words.
 func coversPrefix(g *Grant, u *unit) bool {
 	n := command.PrefixWords(u.Words)
 	if n == 0 || n != len(g.Words) || !slices.Equal(g.Words, u.Words[:n]) || len(u.Feed)+len(u.Stdin) > 0 {
@@ -274,18 +273,18 @@ func coversPrefix(g *Grant, u *unit) bool {
 	return !slices.ContainsFunc(rest, mayBecomeOption) && command.PrefixCovers(u.Words[0], rest) && harmless(u)
 }
 
-// mayBecomeOption reports whether bash may put an option in the place of an unquoted word.
+// mayBecomeOption reports whether bash may expand an unquoted word to an option.
 func mayBecomeOption(word string) bool { return word != "" && strings.IndexByte("*?[{", word[0]) >= 0 }
 
-// harmless reports that the rules would let the command run if somebody had allowed everything: whatever lifts an allow
-// to ask, such as an option that starts another program, lifts a prefix as well.
+// harmless reports whether the rules would let the command run if everything were allowed. What turns an allow into an
+// ask, such as an option that starts another program, also applies to a prefix.
 func harmless(u *unit) bool {
 	everything := []permission{{glob: &Glob{pattern: "*", all: true, star: true}, action: Allow, name: "prefix"}}
 	return len(u.script.Commands) == 1 && len(u.script.Commands[0].Departures()) == 0 &&
 		byTable(everything, &u.script).effect == Allow
 }
 
-// grantFor finds the grant that covers a command; changed are the files for which a grant does not.
+// grantFor returns the grant that covers a command. changed are the files because of which a grant does not.
 func (c *call) grantFor(u *unit) (found *Grant, changed []string) {
 	for i := range c.req.Grants {
 		g := &c.req.Grants[i]
@@ -301,8 +300,7 @@ func (c *call) grantFor(u *unit) (found *Grant, changed []string) {
 	return nil, changed
 }
 
-// grantedScript turns an ask about a script into an allow when each of its commands is covered by a grant, or may run
-// without one.
+// grantedScript changes an ask about a script to an allow if each of its commands is covered by a grant or needs none.
 func (s *Set) grantedScript(c *call, table []permission, sc *command.Script, a answer) answer {
 	if a.effect != Ask || len(c.req.Grants) == 0 || len(c.scripts) != 1 {
 		return a
@@ -327,8 +325,8 @@ func (s *Set) grantedScript(c *call, table []permission, sc *command.Script, a a
 	return allowedBy(used)
 }
 
-// free reports that a command needs no grant. What the rules say of its paths is meant from the working directory, or
-// from one below it.
+// free reports whether a command needs no grant. The rules about its paths must allow it from the working directory and
+// from a directory below it.
 func (s *Set) free(c *call, table []permission, u *unit) bool {
 	return (u.Dir == "" || within(c.req.InsidePaths, u.dir)) && s.alone(c, table, &u.script).effect == Allow
 }
@@ -341,8 +339,8 @@ func (s *Set) alone(c *call, table []permission, sc *command.Script) answer {
 	return s.later(table, sc, byTable(table, sc))
 }
 
-// asksAsWhole reports that the operator wants to be asked about the text as a whole, not only about a command that a
-// grant covers.
+// asksAsWhole reports whether the operator wants to be asked about the text as a whole, rather than only about a
+// command that a grant covers.
 func (s *Set) asksAsWhole(table []permission, sc *command.Script, covered []command.Script, some bool) bool {
 	if len(table) == 0 {
 		_, asks := command.Confirm(*sc, s.shell.confirm)

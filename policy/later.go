@@ -7,8 +7,8 @@ import (
 	"github.com/zephbot/zephbot/policy/command"
 )
 
-// deniedPrograms returns the programs that deny rules begin with, folded: "rm" of "rm *" and of "rm*". A rule that
-// begins with a wildcard names none; it is matched with the whole text anyway.
+// deniedPrograms returns the programs with which deny rules begin, folded: "rm" for "rm *" and for "rm*". A rule that
+// begins with a wildcard names none, but it is matched against the whole text anyway.
 func (s *Set) deniedPrograms(list []act.Tool) map[string]bool {
 	names := map[string]bool{}
 	for i := range list {
@@ -34,8 +34,8 @@ func addDenied(names map[string]bool, table []permission) {
 	}
 }
 
-// later denies a script in which an unknown program may run what a deny rule is about: "choom -n 0 -- rm x" under "rm
-// *".
+// later denies a script in which an unknown program may run something that a deny rule matches: "choom -n 0 -- rm x"
+// with the rule "rm *".
 func (s *Set) later(table []permission, sc *command.Script, a answer) answer {
 	if a.effect == Deny || len(s.denied) == 0 {
 		return a
@@ -52,7 +52,7 @@ func (s *Set) later(table []permission, sc *command.Script, a answer) answer {
 	return a
 }
 
-// blocksLater looks for a blocked command among the words that an unknown program may run.
+// blocksLater searches for a blocked command among the words that an unknown program may run.
 func (r *shellRules) blocksLater(sc *command.Script) (string, bool) {
 	for name, words := range sc.Later() {
 		for _, b := range r.blocked {

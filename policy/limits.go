@@ -9,26 +9,25 @@ import (
 	"github.com/zephbot/zephbot/policy/pathrule"
 )
 
-// limits are the rules about files, worked out once for each tool that touches
-// them, so that what a command does to a file is judged by the same rules.
+// limits are the rules about files, prepared for each tool that touches files, so that the effect of a command on a
+// file is judged by the same rules.
 type limits struct {
 	tools map[string]*fileRules
-	// reading are the rules of the tools that read files, and those about the
-	// files of commands.
+	// reading are the rules of the tools that read files, and the rules about files of commands.
 	reading []*fileRules
-	any     bool // some of them restrict
-	// read sums up what restricts reading.
+	any     bool // some of them restrict reading
+	// read summarises what restricts reading.
 	read readLimits
 }
 
-// readLimits is what restricts reading.
+// readLimits summarises what restricts reading.
 type readLimits struct {
 	any  bool
-	asks bool // some files are neither allowed nor denied: only a person can say
+	asks bool // some files are neither allowed nor denied: only a person can decide
 	wide bool // more is denied than can be covered file by file
-	// exceptions: an allow rule comes before a deny rule.
+	// exceptions: an allow rule precedes a deny rule.
 	exceptions bool
-	// patterns are those of the rules that ask or deny.
+	// patterns are the patterns of the rules that ask or deny.
 	patterns []string
 }
 
@@ -36,15 +35,14 @@ type readLimits struct {
 type fileRules struct {
 	outer    []*rule
 	denyWins bool
-	// fallback: what no outer rule with paths allows is denied, because a rule
-	// with paths names this tool.
+	// fallback: what no outer rule with paths allows is denied, because a rule with paths names this tool.
 	fallback  bool
 	table     []permission
 	asks      bool // what no permission rule matches
 	restricts bool
 }
 
-// findLimits picks the rules about files.
+// findLimits selects the rules about files.
 func (s *Set) findLimits(o Options) limits {
 	l := limits{tools: map[string]*fileRules{}}
 	for i := range o.Tools {
@@ -64,7 +62,7 @@ func (s *Set) findLimits(o Options) limits {
 	return l
 }
 
-// fileRules picks the rules of one tool that are about files.
+// fileRules selects the rules of one tool that are about files.
 func (s *Set) fileRules(tool string, does act.Act) *fileRules {
 	f := s.outer.aboutFiles(tool, does == act.Runs)
 	if does != act.Runs {
@@ -79,7 +77,7 @@ func (s *Set) fileRules(tool string, does act.Act) *fileRules {
 	return f
 }
 
-// sumUp sums up what restricts reading.
+// sumUp summarises what restricts reading.
 func (l *limits) sumUp(files *pathrule.Rules) readLimits {
 	var r readLimits
 	if files != nil {
@@ -99,7 +97,7 @@ func (l *limits) sumUp(files *pathrule.Rules) readLimits {
 	return r
 }
 
-// outer adds what an outer rule says.
+// outer adds an outer rule.
 func (r *readLimits) outer(one *rule) {
 	if one.effect != Deny {
 		r.exceptions = true
@@ -111,7 +109,7 @@ func (r *readLimits) outer(one *rule) {
 	}
 }
 
-// permissions adds what the permission rules of read say.
+// permissions adds the permission rules of read.
 func (r *readLimits) permissions(table []permission) {
 	open := len(table) == 0
 	for _, p := range table {
@@ -129,9 +127,8 @@ func (r *readLimits) permissions(table []permission) {
 	r.asks = r.asks || !open
 }
 
-// aboutFiles picks the outer rules that say something about the files of a
-// tool: those with paths, and those that hold for every call. For a tool that
-// runs commands only denials with paths count; the others were looked at with the call itself.
+// aboutFiles selects the outer rules that apply to the files of a tool: those with paths, and those that apply to every
+// call. For a tool that runs commands, only denials with paths count; the others were applied to the call itself.
 func (o *outer) aboutFiles(tool string, runs bool) *fileRules {
 	f := &fileRules{denyWins: o.denyWins}
 	facts := &facts{tool: tool, called: tool}
@@ -148,11 +145,11 @@ func (o *outer) aboutFiles(tool string, runs bool) *fileRules {
 	return f
 }
 
-// judge says what the rules of the tool say of one path, "" when nothing, and
-// which rule. A path that no permission rule matches asks, as the tool would.
+// judge returns the effect of the tool's rules on one path, "" for none, and the rule. A path that no permission rule
+// matches asks, as the tool would.
 func (f *fileRules) judge(c *call, p string) (Effect, string) {
 	if len(f.outer) == 0 && !f.fallback {
-		switch { // most often, the same of every path
+		switch { // often, the answer is the same for every path
 		case len(f.table) == 0:
 			return f.unmatched()
 		case f.table[0].glob.all:
@@ -176,7 +173,7 @@ func (f *fileRules) judge(c *call, p string) (Effect, string) {
 	return f.unmatched()
 }
 
-// unmatched returns what is said of a path that no rule is about.
+// unmatched returns the effect on a path that no rule matches.
 func (f *fileRules) unmatched() (Effect, string) {
 	if !f.asks {
 		return "", ""
@@ -184,7 +181,7 @@ func (f *fileRules) unmatched() (Effect, string) {
 	return Ask, "default: ask (no matching rules)"
 }
 
-// narrow leaves out the rules that can match none of the paths in the hay.
+// narrow leaves out the rules that cannot match any path in the hay.
 func (f *fileRules) narrow(hay *haystack) *fileRules {
 	n := *f
 	n.outer, n.table = nil, nil
@@ -202,7 +199,7 @@ func (f *fileRules) narrow(hay *haystack) *fileRules {
 	return &n
 }
 
-// outerRule returns the rule that decides about a path, nil when none does.
+// outerRule returns the rule that decides about a path; nil if there is none.
 func (f *fileRules) outerRule(c *call, forms pathForms) *rule {
 	find := func(effect Effect) *rule {
 		for _, r := range f.outer {
@@ -221,8 +218,8 @@ func (f *fileRules) outerRule(c *call, forms pathForms) *rule {
 	return find(Allow)
 }
 
-// aboutFile reports that the rule holds for a file of the call. The expression
-// of a rule is matched with the path, the only argument there is.
+// aboutFile reports whether the rule applies to a file of the call. The expression of a rule is matched against the
+// path, which is the only argument.
 func (r *rule) aboutFile(c *call, forms pathForms) bool {
 	if c.req.Trust.Severity() > r.trust || len(r.paths) > 0 && !forms.any(r.paths) {
 		return false
@@ -252,8 +249,7 @@ func firstMatch(table []permission, forms pathForms) *permission {
 	return nil
 }
 
-// reach reports that a rule which restricts reading may be about something
-// below a directory.
+// reach reports whether a rule that restricts reading may apply to something below a directory.
 func (r *readLimits) reach(dir string) bool {
 	if r.asks || r.wide || dir == "" {
 		return true
@@ -268,21 +264,20 @@ func (r *readLimits) reach(dir string) bool {
 	})
 }
 
-// ReadLimits says what is to be known to keep a command away from files that
-// may not be read.
+// ReadLimits is what a sandbox must know to hide files that must not be read from a command.
 type ReadLimits struct {
 	// Any: something restricts reading.
 	Any bool
 	// Wide: more is denied than can be covered file by file.
 	Wide bool
-	// Exceptions: below a denied directory something may be allowed.
+	// Exceptions: something below a denied directory may be allowed.
 	Exceptions bool
-	// Places are the directories and files outside of any working directory
-	// that deny rules are about: their patterns up to the first wildcard.
+	// Places are directories and files outside of any working directory to which deny rules apply: their patterns up to
+	// the first wildcard.
 	Places []string
 }
 
-// ReadLimits sums up the rules that deny reading.
+// ReadLimits summarises the rules that deny reading.
 func (s *Set) ReadLimits() ReadLimits {
 	l := ReadLimits{Any: s.limits.read.any, Wide: s.limits.read.wide}
 	for _, pattern := range s.limits.read.patterns {
@@ -300,9 +295,8 @@ func (s *Set) ReadLimits() ReadLimits {
 	return l
 }
 
-// DeniesRead reports that a rule denies to read the canonical path. Of the
-// request Dir, Env and Trust count. Rules that deny by default, or that ask, do
-// not count: see [ReadLimits].
+// DeniesRead reports whether a rule denies reading a canonical path. It uses Dir, Env and Trust of the request. Rules
+// that deny by default or that ask do not count: see [ReadLimits].
 func (s *Set) DeniesRead(r *Request, p string) bool {
 	c := &call{req: r}
 	for _, rules := range s.limits.reading {
@@ -315,7 +309,7 @@ func (s *Set) DeniesRead(r *Request, p string) bool {
 	return s.deniesContent(p)
 }
 
-// deniesContent reports that deny_read holds for the canonical path.
+// deniesContent reports whether deny_read applies to the canonical path.
 func (s *Set) deniesContent(p string) bool {
 	if s.files == nil {
 		return false
@@ -324,7 +318,7 @@ func (s *Set) deniesContent(p string) bool {
 	return denied
 }
 
-// dir returns the working directory of the call, "" when it is not known.
+// dir returns the working directory of the call; "" if it is not known.
 func (c *call) dir() string {
 	if c.req.Dir == "" && len(c.req.InsidePaths) > 0 {
 		return c.req.InsidePaths[0]
@@ -332,7 +326,7 @@ func (c *call) dir() string {
 	return c.req.Dir
 }
 
-// relative returns an absolute path as one would write it in dir; both are clean.
+// relative returns an absolute path relative to dir, if it is inside; both must be clean.
 func relative(dir, p string) (string, bool) {
 	if !path.IsAbs(dir) || !path.IsAbs(p) {
 		return "", false

@@ -8,8 +8,8 @@ import (
 	"github.com/zephbot/zephbot/policy/command"
 )
 
-// Offers lists the standing approvals that would answer a request that asks. It is empty when the call does not ask, no
-// grant could cover it, or flagged content stands in this turn.
+// Offers returns the standing approvals that would answer a request that asks. It is empty if the call does not ask, if
+// no grant can cover it, and if there is flagged content in this turn.
 func (s *Set) Offers(r Request) []Offer {
 	if r.Suspicious != "" || s.Decide(r).Effect != Ask {
 		return nil

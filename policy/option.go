@@ -6,8 +6,9 @@ import (
 	"github.com/zephbot/zephbot/policy/command"
 )
 
-// departs lifts an allow to ask when the command has an option by which its program runs others, writes where it is
-// told or leads elsewhere: whoever wrote "git *" meant ordinary use of git. The operator's word stands all the same
+// departs turns an allow into an ask if the command has an option that makes its program run other programs, write to
+// a given place or work elsewhere: the rule "git *" means ordinary use of git. The rule still allows the command in
+// three cases:
 //
 //   - for a pattern that names the option: "git -C * status", "git diff --output=out/*";
 //   - for a pattern without a star, which is the command itself;
@@ -27,7 +28,7 @@ func departs(g *Glob, name string, cmd *command.Command) (answer, bool) {
 	return answer{}, false
 }
 
-// names reports whether the literal text of a pattern holds the option as a word, with or without a value.
+// names reports whether the literal text of a pattern contains the option as a word, with or without a value.
 func (g *Glob) names(option string) bool {
 	for word := range strings.FieldsSeq(g.pattern) {
 		if at := strings.IndexAny(word, "*?["); at >= 0 {

@@ -11,7 +11,7 @@ import (
 	"github.com/zephbot/zephbot/policy/command"
 )
 
-// outer is [tools.policy] and [tools.authorization], compiled into one list.
+// outer is [tools.policy] and [tools.authorization], compiled to one list.
 type outer struct {
 	rules    []rule
 	denyWins bool
@@ -55,9 +55,8 @@ func compileOuter(names act.Names, policy, authorization Rules) (outer, error) {
 	return o, errors.Join(errs...)
 }
 
-// add compiles a table and says how many of its rules are in force. A table
-// that is switched off is compiled too, so that switching it on brings no
-// surprise, but its rules are left out.
+// add compiles a table and returns how many of its rules are active. A disabled table is compiled too, so that enabling
+// it causes no surprise, but its rules are left out.
 func (o *outer) add(names act.Names, table string, r Rules) (int, error) {
 	src := ruleSource{table: table, file: r.File}
 	var errs []error
@@ -79,8 +78,8 @@ func (o *outer) add(names act.Names, table string, r Rules) (int, error) {
 
 func (o *outer) status() Status { return o.st }
 
-// decide reports whether the outer rules deny the call. When they do not, the
-// decision holds only the trace of what let it pass, "" without any rules.
+// decide reports whether the outer rules deny the call. If they do not, the decision contains only the trace of the
+// rule that let it pass; "" without any rules.
 func (o *outer) decide(c *call) (d Decision, denied bool) {
 	if len(o.rules) == 0 && !o.st.Enabled {
 		return Decision{}, false
@@ -107,8 +106,7 @@ func (o *outer) decide(c *call) (d Decision, denied bool) {
 	return d, d.Effect == Deny
 }
 
-// match returns the first rule of the effect ("" = any) that holds, and the tool
-// pattern it matched with.
+// match returns the first matching rule with this effect ("" = any), and the tool pattern that matched.
 func (o *outer) match(f *facts, effect Effect) (*rule, string) {
 	for i := range o.rules {
 		r := &o.rules[i]
@@ -122,7 +120,7 @@ func (o *outer) match(f *facts, effect Effect) (*rule, string) {
 	return nil, ""
 }
 
-// hides reports that the outer rules deny every call of the tool.
+// hides reports whether the outer rules deny every call of the tool.
 func (o *outer) hides(tool string) bool {
 	f := &facts{tool: foldText(tool), called: foldText(tool)}
 	allowed := false
@@ -142,8 +140,8 @@ func (o *outer) hides(tool string) bool {
 	return !allowed && o.st.Enabled && o.st.Default == Deny
 }
 
-// literalIn finds a text that stands in everything the expression matches, so
-// that the costly match is tried only where it can succeed. "" says nothing.
+// literalIn returns a text that every match of the expression contains, so that the expensive match is tried only if it
+// can succeed. "" means that there is none.
 func literalIn(re *syntax.Regexp) string {
 	switch re.Op {
 	case syntax.OpLiteral:
@@ -164,15 +162,15 @@ func literalIn(re *syntax.Regexp) string {
 	return ""
 }
 
-// facts are what the outer rules look at, worked out once per call.
+// facts are the inputs of the outer rules, determined once per call.
 type facts struct {
 	call         *call
-	tool, called string // folded; called is the name before aliases
+	tool, called string // folded; called is the name before resolving aliases
 	severity     int
 	env          map[string]bool
 	texts        []subject   // top-level text arguments, as written
-	all          []pathForms // what a deny rule looks at
-	must         []pathForms // what an allow rule must cover
+	all          []pathForms // paths for deny rules
+	must         []pathForms // paths that an allow rule must cover
 	allHay       *haystack   // of all
 	allKnown     bool
 }
@@ -196,20 +194,20 @@ func newFacts(c *call) *facts {
 	return f
 }
 
-// touched returns all paths the call names, canonical or not: for deny rules.
+// touched returns all paths that the call names, canonical or not, for deny rules.
 func (f *facts) touched() []pathForms {
 	f.find()
 	return f.all
 }
 
-// claimed returns the paths an allow rule must cover: the canonical ones where the
-// gate knows them, else what stands in the arguments.
+// claimed returns the paths that an allow rule must cover: the canonical ones if the gate knows them, or else those in
+// the arguments.
 func (f *facts) claimed() []pathForms {
 	f.find()
 	return f.must
 }
 
-// find works out the paths of the call.
+// find determines the paths of the call.
 func (f *facts) find() {
 	if f.allKnown {
 		return
@@ -230,7 +228,7 @@ func (f *facts) find() {
 	}
 }
 
-// hay returns what all touched paths look like together.
+// hay returns the haystack of all touched paths.
 func (f *facts) hay() *haystack {
 	if f.allHay == nil {
 		f.allHay = &haystack{}
@@ -243,8 +241,8 @@ func (f *facts) hay() *haystack {
 	return f.allHay
 }
 
-// scripts adds the paths that the words of a command name. An allow rule must
-// cover those that are certain; it covers nothing when some are not known.
+// scripts adds the paths named by the words of a command. An allow rule must cover those that are certain. If some are
+// not known, it covers nothing.
 func (f *facts) scripts(dir string) {
 	if !slices.ContainsFunc(f.call.scripts, func(sc *command.Reading) bool { return sc.Text != "" }) {
 		return
@@ -263,7 +261,7 @@ func (f *facts) scripts(dir string) {
 			}
 		}
 		if t.Unknown != "" {
-			f.must = append(f.must, pathForms{""}) // matched by * alone
+			f.must = append(f.must, pathForms{""}) // matched only by *
 		}
 	}
 }

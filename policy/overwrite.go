@@ -14,8 +14,8 @@ func written(sc *command.Script) (target string, ok bool) {
 	return "", false
 }
 
-// overwrites lifts an allow to ask: a rule is about the command, not about the file that its output goes to. That
-// holds for every allow rule, also for one that names the redirection.
+// overwrites turns an allow into an ask: a rule is about the command, not about the file that its output goes to. This
+// applies to every allow rule, including one that names the redirection.
 func overwrites(sc *command.Script, target, rule string) answer {
 	return answer{
 		effect: Ask,

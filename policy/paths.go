@@ -10,8 +10,7 @@ import (
 	"github.com/zephbot/zephbot/policy/pathrule"
 )
 
-// pathForms are the spellings of one path or URL; a glob that matches one of
-// them matches the path.
+// pathForms are the spellings of one path or URL. A glob matches the path if it matches one of them.
 type pathForms []string
 
 func (p pathForms) any(globs []*Glob) bool {
@@ -23,9 +22,9 @@ func (p pathForms) any(globs []*Glob) bool {
 	return false
 }
 
-// pathKeys returns the arguments that name a path or a URL: those of the original
-// (file_path, path, uri, url; directory, dest, source) and what they miss. Its
-// query comes last, see argumentPaths.
+// pathKeys returns the arguments that name a path or a URL: those of the original (file_path, path, uri, url;
+// directory, dest, source), and others that are missing there. query, which is from the original, comes last; see
+// argumentPaths.
 func pathKeys() []string {
 	return []string{
 		"file_path", "path", "uri", "url", "directory", "dir", "dest",
@@ -33,8 +32,7 @@ func pathKeys() []string {
 	}
 }
 
-// canonicalForms takes the paths, which are clean already, as they are and as
-// one would write them in the working directory.
+// canonicalForms returns the forms of clean paths: absolute, and relative to the working directory.
 func canonicalForms(dir string, paths []string) []pathForms {
 	out := make([]pathForms, 0, len(paths))
 	for _, p := range paths {
@@ -47,11 +45,11 @@ func canonicalForms(dir string, paths []string) []pathForms {
 	return out
 }
 
-// argumentPaths collects the paths that the arguments name, and for bash those
-// in the command. It is lexical: "." and ".." are resolved, links are not.
+// argumentPaths collects the paths that the arguments name, and for bash those in the command. It is lexical: "." and
+// ".." are resolved, links are not.
 //
-// The original takes query for a path too. Most queries are none, so it counts
-// for deny rules only; doubtful is its number, at the end of the list.
+// Like the original, it takes query for a path. Most queries are not, so these count only for deny rules; doubtful is
+// their number, at the end of the list.
 func argumentPaths(c *call) (out []pathForms, doubtful int) {
 	for _, key := range pathKeys() {
 		switch v := c.req.Args[key].(type) {
@@ -81,8 +79,8 @@ func argumentPaths(c *call) (out []pathForms, doubtful int) {
 	return out, 0
 }
 
-// formsOf returns the spellings of an argument: as below, absolute when it is
-// relative and the working directory is known, relative when it is absolute.
+// formsOf returns the spellings of an argument: those of the function formsOf, and both the absolute and the relative
+// form if the working directory is known.
 func (c *call) formsOf(v string) pathForms {
 	forms := formsOf(v)
 	clean, dir := path.Clean(forms[0]), c.dir()
@@ -99,8 +97,7 @@ func (c *call) formsOf(v string) pathForms {
 	return forms
 }
 
-// formsOf returns the spellings of one value: as written, without quotes,
-// cleaned; for a file URL its path too.
+// formsOf returns the spellings of one value: as written, without quotes, and cleaned; for a file URL also its path.
 func formsOf(v string) pathForms {
 	v = strings.Trim(strings.TrimSpace(v), `"'`)
 	forms := pathForms{v}
@@ -130,10 +127,9 @@ func textPaths(text string) []pathForms {
 	return out
 }
 
-// scriptPaths finds the absolute paths in a script: in its text, as the
-// original does, and in the words as the shell would read them, so that
-// quotes inside a path hide nothing. A path that leads upwards is taken from
-// the root, where enough of ".." ends.
+// scriptPaths finds the absolute paths in a script: in its text, like the original, and in the words as the shell reads
+// them, so that quotes in a path hide nothing. A path that leads upwards is resolved from the root, where enough ".."
+// always end.
 func scriptPaths(sc *command.Script) []pathForms {
 	out := textPaths(sc.Text)
 	for _, c := range sc.Commands {
@@ -151,10 +147,9 @@ func scriptPaths(sc *command.Script) []pathForms {
 	return out
 }
 
-// within reports that p, as a command wrote it, lies below one of the roots. A
-// relative path is taken from a working directory that is inside; one that
-// leaves it, a home directory and what the shell would expand to several
-// places are outside.
+// within reports whether p, as written in a command, is below one of the roots. A relative path starts at a working
+// directory that is inside. A path that leaves it, a home directory, and what the shell would expand to several places
+// are outside.
 func within(roots []string, p string) bool {
 	if p == "" || strings.ContainsAny(p, "{}$`\x00") || strings.HasPrefix(p, "~") {
 		return false

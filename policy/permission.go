@@ -15,11 +15,11 @@ import (
 type permission struct {
 	glob   *Glob
 	action Effect
-	head   byte   // of the glob
+	head   byte   // first byte of the glob
 	name   string // `permissions.bash[2] "git *" allow`
 }
 
-// mayBegin reports that what the rule matches may begin with one of the bytes.
+// mayBegin reports whether matches of the rule may begin with one of the bytes.
 func (p *permission) mayBegin(firsts [3]byte) bool {
 	return p.head == 0 || p.head == firsts[0] || p.head == firsts[1] || p.head == firsts[2]
 }
@@ -30,20 +30,20 @@ type globTable struct {
 	rules []permission
 }
 
-// answer is a decision on one input or one simple command. Its reason is put
-// together only when it is given out, because most answers are not.
+// answer is a decision about one input or one simple command. Its reason is put together only when it is needed,
+// because most reasons are not.
 type answer struct {
 	effect Effect
 	rule   string
-	before string  // the reason up to what it is about
-	about  *string // the input; nil = before is all of the reason
+	before string  // the reason up to the input
+	about  *string // the input; nil = before is the whole reason
 	after  string
-	// changed are the files for which a grant does not cover the call any more.
+	// changed are the files because of which a grant no longer covers the call.
 	changed []string
 }
 
-// decision returns the answer out. What it is about is said in the paths that people of the conversation know: relative
-// to its working directory, which is the first of the inside paths.
+// decision returns the answer as a Decision. Paths in the reason are relative to the session's working directory, the
+// first of the inside paths, as people know them.
 func (a answer) decision(inside []string) Decision {
 	d := Decision{Effect: a.effect, Rule: a.rule, Reason: a.before, Changed: a.changed}
 	if a.about != nil {
@@ -62,7 +62,7 @@ func familiar(input string, inside []string) string {
 	return strings.ReplaceAll(input, inside[0]+"/", "")
 }
 
-// stricter keeps the first of the strictest answers.
+// stricter returns the first of the strictest answers.
 func (a answer) stricter(b answer) answer {
 	if b.effect.rank() > a.effect.rank() {
 		return b
@@ -100,14 +100,14 @@ func (s *Set) compilePermissions(tables map[string][]Permission) (map[string][]p
 		}
 		from[tool], exact[tool] = key, rules
 	}
-	// The longest glob counts; of equal ones the first by name.
+	// The longest glob wins, and among equally long ones the first by name.
 	slices.SortStableFunc(globs, func(a, b globTable) int {
 		return cmp.Compare(len(b.tool.pattern), len(a.tool.pattern))
 	})
 	return exact, globs, errors.Join(errs...)
 }
 
-// tableName returns the key of a table in the config.
+// tableName returns the config key of a table.
 func tableName(tool string) string {
 	if strings.ContainsAny(tool, ":*?[]. ") || tool == "" {
 		return fmt.Sprintf("tools.permissions.%q", tool)
@@ -115,8 +115,7 @@ func tableName(tool string) string {
 	return "tools.permissions." + tool
 }
 
-// compileTable compiles the rules of one key; commands says that they are about
-// commands, not about paths.
+// compileTable compiles the rules of one key. commands says that they are about commands rather than paths.
 func compileTable(tool string, list []Permission, commands bool) ([]permission, error) {
 	var errs []error
 	out := make([]permission, 0, len(list))
@@ -144,7 +143,7 @@ func compileTable(tool string, list []Permission, commands bool) ([]permission, 
 	return out, errors.Join(errs...)
 }
 
-// table returns the permission rules of a tool, nil when it has none.
+// table returns the permission rules of a tool; nil if it has none.
 func (s *Set) table(tool string) []permission {
 	if t, ok := s.tables[tool]; ok {
 		return t
@@ -157,8 +156,7 @@ func (s *Set) table(tool string) []permission {
 	return nil
 }
 
-// permit decides by the permissions of the tool, stored grants and built-in
-// rules. The strictest answer over all inputs wins.
+// permit decides by the tool's permissions, stored grants and built-in rules. The strictest answer for all inputs wins.
 func (s *Set) permit(c *call) answer {
 	table := s.table(c.tool)
 	if c.runs() {
@@ -172,8 +170,8 @@ func (s *Set) permit(c *call) answer {
 	})
 }
 
-// byPath is byRules for a tool whose input may be a path: a pattern matches it
-// as it is, or as one would write it in the working directory.
+// byPath is byRules for a tool whose input may be a path: a pattern matches it as it is, or relative to the working
+// directory.
 func (c *call) byPath(table []permission, input string) answer {
 	rel, ok := relative(c.dir(), input)
 	if !ok {
@@ -185,7 +183,7 @@ func (c *call) byPath(table []permission, input string) answer {
 	return unmatched(input)
 }
 
-// strictest decides each input; inputs is never empty.
+// strictest returns the strictest answer for the inputs, which must not be empty.
 func strictest(inputs []string, decide func(string) answer) answer {
 	a := decide(inputs[0])
 	for _, input := range inputs[1:] {
@@ -194,7 +192,7 @@ func strictest(inputs []string, decide func(string) answer) answer {
 	return a
 }
 
-// byRules takes the first rule that matches; nothing matched asks.
+// byRules applies the first rule that matches. Without a match, it asks.
 func byRules(table []permission, input string) answer {
 	s := newSubject(input)
 	for i := range table {
@@ -205,7 +203,7 @@ func byRules(table []permission, input string) answer {
 	return unmatched(input)
 }
 
-// answer says what the rule says of what it matched.
+// answer returns the rule's answer about its match.
 func (p *permission) answer(input string) answer {
 	a := answer{effect: p.action, rule: p.name, before: "A rule denies ", about: &input, after: "."}
 	switch p.action {
@@ -224,7 +222,7 @@ func unmatched(input string) answer {
 	}
 }
 
-// quoted shows an input to people; an empty one is the call as such.
+// quoted formats an input for people. An empty one is the call itself.
 func quoted(input string) string {
 	if input == "" {
 		return "this"

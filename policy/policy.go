@@ -1,20 +1,18 @@
 // Package policy decides whether a tool call may run: allow, ask a person, or deny.
 //
-// It is pure: no I/O, no clock, no goroutine, no context. The gate stage turns
-// a call into a [Request] (canonical paths, command text, URLs) and obeys the
-// [Decision]; the same request always gets the same answer.
+// It is pure: no I/O, no clock, no goroutine, no context. The gate stage turns a call into a [Request] (canonical
+// paths, command text, URLs) and enforces the [Decision]. The same request always gets the same answer.
 //
-// The answer is found in this order; the first denial ends it:
+// The following are applied in this order, and the first denial ends the decision:
 //
-//  1. the outer rules, [tools.policy] and [tools.authorization]: a deny ends
-//     the call, an allow passes it on;
-//  2. the trust of whoever wants the call ([Trust]);
-//  3. for commands the hard blocklist, the blocked commands and the network switch;
+//  1. the outer rules, [tools.policy] and [tools.authorization]: a deny ends the call, an allow lets it pass;
+//  2. the trust level of the source of the call ([Trust]);
+//  3. for commands, the hard blocklist, the blocked commands and the network switch;
 //  4. the autonomy level ([Level]);
-//  5. the permission rules of the tool, or the built-in rules when it has none;
-//  6. approvals stored by "Always" ([Grant]), which turn ask into allow;
-//  7. what programs obey when they start (.bashrc, .git/hooks): writing it is
-//     never allowed unasked.
+//  5. the permission rules of the tool, or the built-in rules if it has none;
+//  6. approvals stored by "Always" ([Grant]), which turn an ask into an allow;
+//  7. files that programs obey when they start (.bashrc, .git/hooks): writing one is never allowed
+//     without asking.
 package policy
 
 import (
@@ -28,14 +26,14 @@ import (
 // Effect is what a decision says about a call.
 type Effect string
 
-// The three effects, from mild to strict.
+// Effects, from mild to strict.
 const (
 	Allow Effect = "allow"
 	Ask   Effect = "ask"
 	Deny  Effect = "deny"
 )
 
-// rank orders effects by strictness; what is unknown is the strictest.
+// rank orders effects by strictness. An unknown effect is the strictest.
 func (e Effect) rank() int {
 	switch e {
 	case Allow:
@@ -49,11 +47,11 @@ func (e Effect) rank() int {
 // Level is security.autonomy_level.
 type Level string
 
-// The autonomy levels. The blocklist and deny rules hold at every level.
+// Autonomy levels. The blocklist and deny rules apply at every level.
 const (
-	// ReadOnly lets only the six tools that read files and the web be called.
+	// ReadOnly permits only the six tools that read files and the web.
 	ReadOnly Level = "readonly"
-	// Supervised follows the rules and asks where no rule allows.
+	// Supervised follows the rules, and asks where no rule allows a call.
 	Supervised Level = "supervised"
 	// Full never asks.
 	Full Level = "full"
@@ -61,156 +59,143 @@ const (
 
 // Request describes one tool call.
 type Request struct {
-	// Caller and Chat say who asks and where; they are part of the record and
-	// do not change the answer, but that a grant may be limited to a caller.
+	// Caller and Chat say who makes the call and where. They are recorded and do not affect the answer, except that a
+	// grant may be limited to a caller.
 	Caller, Chat string
-	// Tool is the name as called; [Set.Canonical] is applied.
+	// Tool is the name as called. [Set.Canonical] is applied to it.
 	Tool string
-	// Says is what the tool says of itself; nil = what [Options.Tools] say of a
-	// tool with that name. A tool that says nothing asks, whatever it is.
+	// Says is the tool's statement; nil = the statement in [Options.Tools] for this name. A tool without a statement
+	// asks.
 	Says *act.Statement
 	// Args are the arguments as the model wrote them.
 	Args map[string]any
-	// Inputs is what permission rules are matched with: the command text,
-	// canonical paths, URLs. The strictest answer over all of them wins. When
-	// it is empty the arguments are looked at (command, file_path, path,
-	// source, destination, url, uri, query).
+	// Inputs are matched by permission rules: the command text, canonical paths, URLs. The strictest answer for all of
+	// them wins. If it is empty, the arguments are used (command, file_path, path, source, destination, url, uri,
+	// query).
 	Inputs []string
-	// Paths are the canonical paths the call touches; rules of [tools.policy]
-	// with paths are matched with them and with what stands in Args.
+	// Paths are the canonical paths that the call touches. Rules of [tools.policy] with paths are matched against them
+	// and against the paths in Args.
 	Paths []string
-	// Env holds the names of the environment variables the call would see.
+	// Env lists the names of the environment variables that the call would see.
 	Env []string
-	// Trust is the trust of the skill or source behind the call; "" is trusted.
+	// Trust is the trust level of the skill or source behind the call; "" is trusted.
 	Trust Trust
-	// ReadOnly: the tool says of itself that it changes nothing.
+	// ReadOnly: the tool states that it changes nothing.
 	ReadOnly bool
-	// TrustedServer: an MCP tool of a server with trust_level trusted.
+	// TrustedServer: the MCP server of the tool has trust_level trusted.
 	TrustedServer bool
 	// Confined: the kernel sandbox is active for child processes.
 	Confined bool
-	// InsidePaths are the allowed roots (canonical, absolute). A reading
-	// command is let through only when all its paths lie below one of them.
+	// InsidePaths are the allowed roots (canonical, absolute). A reading command runs without a question only if all
+	// its paths are below one of them.
 	InsidePaths []string
-	// Dir is the working directory (canonical): relative paths of rules, of the
-	// arguments and of commands start there. "" takes the first of InsidePaths.
+	// Dir is the working directory (canonical), at which relative paths of rules, arguments and commands start. "" =
+	// the first of InsidePaths.
 	Dir string
-	// Files says for the paths that a command may touch (see [CommandPaths])
-	// what is there: the canonical paths, none when nothing is. Nil means that
-	// nobody looked.
+	// Files maps the paths that a command may touch (see [CommandPaths]) to the canonical paths of what exists there,
+	// or to none. Nil means that the disk was not inspected.
 	Files map[string][]string
-	// Bared: what the rules forbid to read is out of reach of the command by
-	// the kernel, so that only the words it names have to be judged.
+	// Bared: the kernel hides from the command what the rules forbid to read, so that only the words of the command
+	// have to be judged.
 	Bared bool
-	// Suspicious names the untrusted source whose content was flagged in this
-	// conversation. An allow becomes ask for everything that changes something,
-	// brings in something new or could carry something out.
+	// Suspicious is the untrusted source whose content was flagged in this session. An allow becomes an ask for
+	// everything that changes something, brings in something new or could carry something out.
 	Suspicious string
-	// Touched are the canonical paths this conversation has worked on; they may
-	// be read again in spite of Suspicious.
+	// Touched are the canonical paths on which this session has worked. They may be read again in spite of Suspicious.
 	Touched []string
 	// Grants are the standing approvals of the chat.
 	Grants []Grant
-	// Session names the conversation; grants may be limited to one.
+	// Session identifies the session; grants may be limited to one.
 	Session string
-	// Scripts are the files that [Set.Named] lists, as they are now. A command of bash is covered by no grant without
-	// them.
+	// Scripts is the current state of the files that [Set.Named] returns. Without it, no grant covers a bash command.
 	Scripts []File
-	// Server and Definition are the address of a tool's MCP server and the hash of the tool's definition.
+	// Server and Definition are the address of the tool's MCP server and the hash of the tool's definition.
 	Server, Definition string
 }
 
 // Decision is the answer to a Request.
 type Decision struct {
 	Effect Effect `json:"effect"`
-	// Rule is the trace for operators and the audit log, never for the model:
-	// which rule of which table decided.
+	// Rule is the trace for operators and the audit log, never for the model: which rule of which table decided.
 	Rule string `json:"rule"`
 	// Reason is one plain sentence for people.
 	Reason string `json:"reason"`
-	// Changed names the files that are not what they were when a standing approval for this call was stored.
+	// Changed lists the files that changed since a standing approval for this call was stored.
 	Changed []string `json:"changed,omitempty"`
 }
 
 // Permission is one entry of [[tools.permissions.<tool>]] (seed 003).
 type Permission struct {
-	// Pattern is a glob over the whole input, see [CompileGlob]; letters match
-	// in either case.
+	// Pattern is a glob over the whole input, see [CompileGlob]. Letters match in any case.
 	Pattern string
 	// Action is Allow, Ask or Deny.
 	Action Effect
 }
 
-// Evaluation says how the outer rules are weighed.
+// Evaluation is the way in which the outer rules are evaluated.
 type Evaluation string
 
-// The evaluations of [tools.policy].
+// Evaluations of [tools.policy].
 const (
-	// FirstMatch takes the first rule that matches, policy rules before
-	// authorization rules (seed 001, seed 003).
+	// FirstMatch applies the first rule that matches, policy rules before authorization rules (seed 001, seed 003).
 	FirstMatch Evaluation = "first_match"
-	// DenyWins looks at all deny rules first; the order does not matter.
+	// DenyWins applies all deny rules first, regardless of the order.
 	DenyWins Evaluation = "deny_wins"
 )
 
 // Rules is [tools.policy] or [tools.authorization].
 type Rules struct {
-	// Enabled: the list is ignored when it is false.
+	// Enabled: the list is ignored if this is false.
 	Enabled bool
-	// DefaultEffect (allow or deny, "" = deny) decides what matches no rule.
-	// It counts for the policy table only.
+	// DefaultEffect (allow or deny, "" = deny) applies to what matches no rule. It is used only for the policy table.
 	DefaultEffect Effect
-	// Evaluation "" is FirstMatch. It counts for the policy table only.
+	// Evaluation: "" is FirstMatch. It is used only for the policy table.
 	Evaluation Evaluation
-	// List holds at most 256 rules, both tables taken together.
+	// List has at most 256 rules, counting both tables.
 	List []Rule
-	// File names the policy file the list came from, "" for the config.
+	// File is the policy file that contains the list; "" for the config.
 	File string
 }
 
-// Options configures a Set. The zero value is supervised, without rules,
-// without network commands and without free reading commands.
+// Options configures a Set. The zero value is supervised and has no rules, no network commands and no free reading
+// commands.
 type Options struct {
 	Level Level
-	// Tools are what our own tools say of themselves: which of them run
-	// commands, whose rules hold for what a command does to a file, and their
-	// aliases. Without them no input is read as a command.
+	// Tools are the statements of the built-in tools: which of them run commands, whose rules apply to what a command
+	// does to a file, and their aliases. Without them, no input is read as a command.
 	Tools []act.Tool
-	// Permissions maps a tool, or a glob over tools such as "github:*", to its
-	// rules. A tool's own entry beats a glob; of the globs the longest counts.
+	// Permissions maps a tool, or a glob over tools such as "github:*", to its rules. The tool's own entry takes
+	// precedence over globs, and the longest glob over others.
 	Permissions map[string][]Permission
-	// BlockedCommands (tools.shell) are denied by name at every level, also
-	// beside permission rules; without permission rules for bash they are
-	// denied wherever they stand in the text (seed 003).
+	// BlockedCommands (tools.shell) are denied by name at every level, even if there are permission rules. Without
+	// permission rules for bash, they are denied wherever they occur in the text (seed 003).
 	BlockedCommands []string
-	// AllowedCommands are taken out of the built-in blocklist.
+	// AllowedCommands are removed from the built-in blocklist.
 	AllowedCommands []string
-	// ConfirmPatterns ask, when bash has no permission rules.
+	// ConfirmPatterns ask, if bash has no permission rules.
 	ConfirmPatterns []string
-	// AllowNetwork: network commands (curl, wget, nc …) are not denied outright
-	// but ask like anything else; running a download stays blocked.
+	// AllowNetwork: network commands (curl, wget, nc …) are not denied outright, but ask like other commands. Running a
+	// download stays blocked.
 	AllowNetwork bool
-	// AllowReading: reading commands run without asking, when bash has no
-	// permission rules, the sandbox is active and all paths are inside.
+	// AllowReading: reading commands run without a question if bash has no permission rules, the sandbox is active and
+	// all paths are inside.
 	AllowReading bool
 	// Policy and Authorization are the outer rules.
 	Policy, Authorization Rules
-	// Files are the globs of tools.file.deny_read and allow_read, which hold
-	// for what commands read; the file tools obey them themselves. Nil denies
-	// nothing.
+	// Files are the globs of tools.file.deny_read and allow_read, for what commands read; the file tools enforce them
+	// themselves. Nil denies nothing.
 	Files *pathrule.Rules
-	// Reader remembers the texts of commands for all who read them in one call.
-	// Nil remembers nothing.
+	// Reader caches parsed commands, for all who parse them during one call. Nil caches nothing.
 	Reader *command.Reader
 }
 
-// Set is a compiled, immutable set of rules; it is safe for concurrent use.
+// Set is a compiled, immutable set of rules. It is safe for concurrent use.
 type Set struct {
 	level      Level
 	outer      outer
 	tables     map[string][]permission
 	globTables []globTable
-	denied     map[string]bool // programs that deny rules for bash begin with
+	denied     map[string]bool // programs with which deny rules for bash begin
 	shell      shellRules
 	startups   startups
 	names      act.Names
@@ -220,8 +205,8 @@ type Set struct {
 	reader     *command.Reader
 }
 
-// New compiles the options. One wrong rule refuses everything: the error joins
-// all problems, each with table, index, key and reason.
+// New compiles the options. One wrong rule makes it fail: the error joins all problems, each with table, index, key and
+// reason.
 func New(o Options) (*Set, error) {
 	s := &Set{
 		level: o.Level, startups: newStartups(), names: act.NewNames(o.Tools), doers: doers(o.Tools),
@@ -256,8 +241,8 @@ func New(o Options) (*Set, error) {
 	return s, nil
 }
 
-// Decide answers a request. When an outer rule let the call pass, the trace
-// names it first: "rule[0] allow: …; built-in: …".
+// Decide decides a request. If an outer rule let the call pass, the trace names that rule first: "rule[0] allow: …;
+// built-in: …".
 func (s *Set) Decide(r Request) Decision {
 	c := s.newCall(&r)
 	passed, denied := s.outer.decide(c)
@@ -271,7 +256,7 @@ func (s *Set) Decide(r Request) Decision {
 	return d
 }
 
-// inner decides what the outer rules let pass.
+// inner decides calls that pass the outer rules.
 func (s *Set) inner(c *call) Decision {
 	r := c.req
 	if d, done := trustDecision(r.Trust, c.act); done {
@@ -308,7 +293,7 @@ func (s *Set) inner(c *call) Decision {
 	return a.decision(c.req.InsidePaths)
 }
 
-// levelDecision denies what the level readonly does not know.
+// levelDecision denies what the level readonly does not permit.
 func (s *Set) levelDecision(a act.Act) (Decision, bool) {
 	if s.level != ReadOnly || a.OnlyReads() {
 		return Decision{}, false
@@ -320,8 +305,8 @@ func (s *Set) levelDecision(a act.Act) (Decision, bool) {
 	}, true
 }
 
-// Hides reports that every input of the tool would be denied, so that the
-// model need not see it. says is as [Request.Says].
+// Hides reports whether every input of the tool would be denied, so that the model need not see it. says is like
+// [Request.Says].
 func (s *Set) Hides(tool string, says *act.Statement) bool {
 	tool = s.Canonical(tool)
 	if s.level == ReadOnly && !s.does(&Request{Says: says}, tool).OnlyReads() {
@@ -343,20 +328,20 @@ func (s *Set) Hides(tool string, says *act.Statement) bool {
 
 // Status is what /policy status shows.
 type Status struct {
-	// Enabled is tools.policy.enabled, Authorization its counterpart.
+	// Enabled is tools.policy.enabled; Authorization is its counterpart.
 	Enabled, Authorization bool
-	// PolicyRules and AuthorizationRules count the rules in force.
+	// PolicyRules and AuthorizationRules count the active rules.
 	PolicyRules, AuthorizationRules int
 	// PermissionTools and PermissionRules count [tools.permissions].
 	PermissionTools, PermissionRules int
 	Default                          Effect
 	Evaluation                       Evaluation
-	// File is the policy file, "" when the rules stand in the config.
+	// File is the policy file; "" if the rules are in the config.
 	File  string
 	Level Level
 }
 
-// Status says what is in force.
+// Status returns a summary of the active rules.
 func (s *Set) Status() Status {
 	st := s.outer.status()
 	st.Level = s.level

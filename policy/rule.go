@@ -13,32 +13,28 @@ import (
 
 // Limits of the outer rules (seed 003).
 const (
-	// MaxRules is the number of policy and authorization rules together.
+	// MaxRules is the maximum number of policy and authorization rules together.
 	MaxRules = 256
-	// MaxArgsMatch is the length of one args_match in bytes.
+	// MaxArgsMatch is the maximum length of an args_match in bytes.
 	MaxArgsMatch = 1024
-	// MaxPolicyFile is the size of a policy file in bytes.
+	// MaxPolicyFile is the maximum size of a policy file in bytes.
 	MaxPolicyFile = 256 << 10
 )
 
-// Rule is one rule of [tools.policy] or [tools.authorization]. All conditions
-// that are present must hold.
+// Rule is one rule of [tools.policy] or [tools.authorization]. All conditions that are given must hold.
 type Rule struct {
 	// Effect is Allow or Deny.
 	Effect Effect
 	// Tools are globs over tool names; one of them must match.
 	Tools []string
-	// Paths are globs over paths, in exact case. A deny rule holds when any
-	// path of the call matches, an allow rule when all of them do; a call
-	// without a path matches neither.
+	// Paths are globs over paths and match case exactly. A deny rule matches if any path of the call does, an allow
+	// rule if all of them do. A call without a path matches neither.
 	Paths []string
 	// Env: all these variables are set for the call.
 	Env []string
-	// Trust: the rule holds for callers at most this severe, so "quarantined"
-	// covers trusted and verified too.
+	// Trust: the rule matches callers of at most this severity, so "quarantined" includes trusted and verified.
 	Trust Trust
-	// ArgsMatch is a regular expression (RE2, not anchored) over each
-	// top-level text argument.
+	// ArgsMatch is a regular expression (RE2, not anchored) for each top-level text argument.
 	ArgsMatch string
 	// Capabilities is reserved and has no effect (seed 003).
 	Capabilities []string
@@ -48,8 +44,7 @@ type Rule struct {
 	Line int
 }
 
-// RawRule is a rule as it is written, in either spelling. The two spellings of
-// one field may both be given when they say the same.
+// RawRule is a rule as written, in either spelling. Both spellings of one field may be given if they are equal.
 type RawRule struct {
 	Effect       string   `toml:"effect" mapstructure:"effect"`
 	Action       string   `toml:"action" mapstructure:"action"`
@@ -63,7 +58,7 @@ type RawRule struct {
 	Comment      string   `toml:"comment" mapstructure:"comment"`
 }
 
-// Rule brings the two spellings together.
+// Rule combines the two spellings.
 func (r RawRule) Rule() (Rule, error) {
 	effect, action := r.Effect, r.Action
 	if effect == "" {
@@ -115,7 +110,7 @@ func textList(key string, v any) ([]string, error) {
 	return nil, fmt.Errorf("%s: must be a text or a list of texts, not %T", key, v)
 }
 
-// problemf makes one line of the error that New returns.
+// problemf returns one line of the error that New returns.
 func problemf(where, format string, args ...any) error {
 	return fmt.Errorf("%s: %w", where, fmt.Errorf(format, args...))
 }
@@ -134,7 +129,7 @@ type rule struct {
 	where  string // " (tools.authorization.rules[1])", with file, line and comment
 }
 
-// unconditional reports that nothing but the tool matters.
+// unconditional reports whether the rule depends only on the tool.
 func (r *rule) unconditional() bool {
 	return len(r.paths) == 0 && len(r.env) == 0 && r.args == nil && r.trust >= Blocked.Severity()
 }
@@ -142,7 +137,7 @@ func (r *rule) unconditional() bool {
 // ruleSource says where a list of rules was written.
 type ruleSource struct{ table, file string }
 
-// at names one rule: "tools.policy.rules[3]" or "policy.toml:12 rules[3]".
+// at returns the name of one rule: "tools.policy.rules[3]" or "policy.toml:12 rules[3]".
 func (s ruleSource) at(i int, r Rule) string {
 	switch {
 	case s.file != "" && r.Line > 0:
@@ -153,7 +148,7 @@ func (s ruleSource) at(i int, r Rule) string {
 	return fmt.Sprintf("%s.rules[%d]", s.table, i)
 }
 
-// compileRule compiles one rule and reports all that is wrong with it.
+// compileRule compiles one rule and reports everything that is wrong with it.
 func compileRule(names act.Names, r Rule, where string) (rule, error) {
 	c := rule{effect: r.Effect, env: r.Env, trust: Blocked.Severity(), where: " (" + where + ")"}
 	if r.Comment != "" {
@@ -204,7 +199,7 @@ func compileRule(names act.Names, r Rule, where string) (rule, error) {
 	return c, errors.Join(errs...)
 }
 
-// fromHere returns a pattern without the "./" that says the same as nothing.
+// fromHere removes a leading "./" from a pattern.
 func fromHere(pattern string) string {
 	if rest, ok := strings.CutPrefix(pattern, "./"); ok && rest != "" {
 		return rest
@@ -229,8 +224,7 @@ func (r *rule) compileArgs(expr string) error {
 	return err
 }
 
-// matches tells whether the rule holds for the call, and names the tool
-// pattern that matched.
+// matches reports whether the rule matches the call, and returns the tool pattern that matched.
 func (r *rule) matches(f *facts) (string, bool) {
 	glob := r.toolGlob(f)
 	if glob == nil || f.severity > r.trust || !r.pathsMatch(f) {
@@ -247,8 +241,8 @@ func (r *rule) matches(f *facts) (string, bool) {
 	return glob.pattern, true
 }
 
-// toolGlob finds the pattern that names the tool. A deny rule may also name it
-// as it was called, before aliases.
+// toolGlob returns the pattern that matches the tool. A deny rule may also match the name as called, before resolving
+// aliases.
 func (r *rule) toolGlob(f *facts) *Glob {
 	for _, g := range r.tools {
 		if g.match(f.tool) || r.effect == Deny && g.match(f.called) {
@@ -258,8 +252,8 @@ func (r *rule) toolGlob(f *facts) *Glob {
 	return nil
 }
 
-// pathsMatch: a deny needs one path that matches, an allow needs all of them,
-// so that a copy from an allowed place to another one is not allowed by half.
+// pathsMatch reports whether the paths match: a deny needs one matching path, an allow needs all, so that a copy from
+// an allowed place to another one is not allowed by half.
 func (r *rule) pathsMatch(f *facts) bool {
 	if len(r.paths) == 0 {
 		return true
@@ -297,8 +291,8 @@ func (r *rule) argsMatch(f *facts) bool {
 	return false
 }
 
-// shorten keeps a text for people to one line of at most 80 characters; the
-// middle goes, because both ends of a command say what it does.
+// shorten shortens a text for people to one line of at most 80 characters. It removes the middle, because both ends of
+// a command say what it does.
 func shorten(s string) string {
 	const window = 400
 	if len(s) > 2*window {

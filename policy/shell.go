@@ -11,7 +11,7 @@ import (
 	"github.com/zephbot/zephbot/policy/command"
 )
 
-// call is a request as the permissions look at it.
+// call is a request in the form that the permissions need.
 type call struct {
 	req          *Request
 	tool         string
@@ -39,8 +39,7 @@ func (s *Set) newCall(r *Request) *call {
 	return c
 }
 
-// argumentInputs finds the input when the tool did not say what it is; a call
-// without any has the empty text.
+// argumentInputs returns the inputs of a call whose tool did not describe them. Without any, it returns the empty text.
 func argumentInputs(commands bool, args map[string]any) []string {
 	keys := []string{"command"}
 	if !commands {
@@ -61,7 +60,7 @@ func argumentInputs(commands bool, args map[string]any) []string {
 	return out
 }
 
-// shellRules are the switches of [tools.shell] that policy knows.
+// shellRules are the settings of [tools.shell] that the policy uses.
 type shellRules struct {
 	blocked      []string // folded, as written
 	allowed      []string
@@ -70,7 +69,7 @@ type shellRules struct {
 	allowReading bool
 }
 
-// assignment matches a text that begins with one.
+// assignment matches a text that begins with an assignment.
 var assignment = regexp.MustCompile(`^\s*[A-Za-z_][A-Za-z0-9_]*(\[[^]]*\])?\+?=`)
 
 func compileShell(o Options) (shellRules, error) {
@@ -93,15 +92,14 @@ func compileShell(o Options) (shellRules, error) {
 		r.blocked = append(r.blocked, foldText(b))
 	}
 	if o.AllowNetwork {
-		// With the network on, network commands ask like anything else; only
-		// running a download stays blocked.
+		// With the network on, network commands ask like other commands; only running a download stays blocked.
 		r.allowed = append(r.allowed, "curl", "wget", "nc", "ncat", "netcat")
 	}
 	return r, errors.Join(errs...)
 }
 
-// hard denies what no permission can allow: the built-in blocklist, the
-// blocked commands of the config and, with the network off, network commands.
+// hard denies what no permission can allow: the built-in blocklist, the blocked commands of the config and, with the
+// network off, network commands.
 func (r *shellRules) hard(c *call, legacy bool) (Decision, bool) {
 	for i := range c.scripts {
 		sc := &c.scripts[i].Script
@@ -130,9 +128,8 @@ func (r *shellRules) hard(c *call, legacy bool) (Decision, bool) {
 	return Decision{}, false
 }
 
-// blocks looks for a blocked command. By name it always counts. Without
-// permission rules for bash it is a deny rule `*cmd*` too (seed 003), which
-// finds it anywhere in the text.
+// blocks returns the blocked command that occurs in a script. It always matches by name. Without permission rules for
+// bash, it also matches anywhere in the text, like a deny rule `*cmd*` (seed 003).
 func (r *shellRules) blocks(sc *command.Script, legacy bool) (string, bool) {
 	if len(r.blocked) == 0 {
 		return "", false
@@ -153,7 +150,7 @@ func (r *shellRules) blocks(sc *command.Script, legacy bool) (string, bool) {
 	return r.blocksLater(sc)
 }
 
-// byName returns the command with the base name instead of the path of its program.
+// byName returns the command with the base name of its program instead of its path.
 func byName(cmd *command.Command) string {
 	if len(cmd.Words) < 2 {
 		return cmd.Name
@@ -161,8 +158,8 @@ func byName(cmd *command.Command) string {
 	return cmd.Name + " " + strings.Join(cmd.Words[1:], " ")
 }
 
-// startsWith compares a command with a blocked one: a name is the whole name
-// (mkfs also means mkfs.ext4), several words are the start of the text.
+// startsWith compares a command with a blocked one. A name must match the whole name (mkfs also matches mkfs.ext4);
+// several words must match the start of the text.
 func startsWith(text, blocked string) bool {
 	if strings.Contains(blocked, " ") {
 		return strings.HasPrefix(text, blocked)
@@ -171,7 +168,7 @@ func startsWith(text, blocked string) bool {
 	return name == blocked || strings.HasPrefix(name, blocked+".")
 }
 
-// permitBash decides every script of the call; the strictest answer wins.
+// permitBash decides about every script of the call. The strictest answer wins.
 func (s *Set) permitBash(c *call, table []permission) answer {
 	var a answer
 	for i := range c.scripts {
@@ -191,9 +188,8 @@ func (s *Set) permitBash(c *call, table []permission) answer {
 	return a
 }
 
-// byTable decides a script by the permission rules: each simple command by
-// first match, the whole text by every deny and ask rule, and what nobody can
-// foresee is never allowed without asking.
+// byTable decides about a script by the permission rules: each simple command by the first match, and the whole text by
+// every deny and ask rule. What cannot be foreseen is never allowed without asking.
 func byTable(table []permission, sc *command.Script) answer {
 	one := single(sc)
 	var a answer
@@ -229,16 +225,15 @@ func byTable(table []permission, sc *command.Script) answer {
 	return a
 }
 
-// single reports that the text is one simple command and nothing else.
+// single reports whether the text is just one simple command.
 func single(sc *command.Script) bool {
 	return len(sc.Commands) == 1 && len(sc.Redirects) == 0 && sc.Problem == "" && !assignment.MatchString(sc.Text)
 }
 
-// byCommand takes the first rule that matches a simple command. An allow rule
-// must match the words as the shell reads them; a deny or ask rule may also
-// match the base name instead of a path, or the text the command stands alone
-// in (nil = it does not). An allow rule that the command's options go beyond
-// does not match; when nothing else does, the answer names the option.
+// byCommand applies the first rule that matches a simple command. An allow rule must match the words as the shell reads
+// them. A deny or ask rule may also match the base name instead of a path, or the text if it contains only this command
+// (alone; nil = it does not). An allow rule does not match if the options of the command go beyond it; if no other rule
+// matches, the answer names the option.
 func byCommand(table []permission, cmd *command.Command, alone *subject) answer {
 	text := newSubject(cmd.Text)
 	var name *subject
@@ -274,7 +269,7 @@ func byCommand(table []permission, cmd *command.Command, alone *subject) answer 
 	return none
 }
 
-// repeats remembers what the rules say of a command, which scripts often run again, by its text.
+// repeats caches the answers for commands by their text, because scripts often repeat commands.
 type repeats map[string]repeat
 
 type repeat struct {
@@ -282,7 +277,7 @@ type repeat struct {
 	answer  answer
 }
 
-// byCommand returns the function of that name, asked once for equal commands that all stand alone or do not.
+// byCommand returns the function byCommand with a cache for equal commands.
 func (m repeats) byCommand(table []permission, cmd *command.Command, alone *subject) answer {
 	if r, ok := m[cmd.Text]; ok && slices.Equal(r.command.Words, cmd.Words) &&
 		slices.Equal(r.command.Marks, cmd.Marks) {
@@ -293,13 +288,12 @@ func (m repeats) byCommand(table []permission, cmd *command.Command, alone *subj
 	return a
 }
 
-// odd reports that the name of a command has blanks in it: its text then looks like another command with words.
+// odd reports whether the name of a command contains blanks. Its text then looks like a different command with words.
 func odd(cmd *command.Command) bool {
 	return len(cmd.Words) > 0 && strings.ContainsAny(cmd.Words[0], " \t\n")
 }
 
-// byWhole matches deny and ask rules other than a bare * with the whole text
-// and with its redirections.
+// byWhole matches deny and ask rules, except a bare *, against the whole text and against its redirections.
 func byWhole(table []permission, sc *command.Script, whole *subject, a answer) answer {
 	texts := []*subject{whole}
 	for _, r := range sc.Redirects {
@@ -317,7 +311,7 @@ func byWhole(table []permission, sc *command.Script, whole *subject, a answer) a
 	return a
 }
 
-// uncertain lifts an allow to ask.
+// uncertain turns an allow into an ask.
 func uncertain(sc *command.Script, rule string) answer {
 	why := sc.Problem
 	if why == "" {
@@ -332,7 +326,7 @@ func uncertain(sc *command.Script, rule string) answer {
 	}
 }
 
-// builtin decides a script when bash has no permission rules.
+// builtin decides about a script if bash has no permission rules.
 func (r *shellRules) builtin(c *call, sc *command.Script) answer {
 	if pattern, ok := command.Confirm(*sc, r.confirm); ok {
 		return answer{
@@ -359,9 +353,8 @@ func (r *shellRules) builtin(c *call, sc *command.Script) answer {
 	return answer{effect: Ask, rule: "built-in: bash asks", before: "No rule allows ", about: &text, after: "."}
 }
 
-// readsFreely reports that a script is on the table of reading commands, that
-// nothing is redirected or indirect, that all its paths are inside and that
-// the kernel holds it there.
+// readsFreely reports whether a script consists of reading commands without redirections and indirections, all its
+// paths are inside, and the kernel confines it.
 func (r *shellRules) readsFreely(c *call, sc *command.Script) bool {
 	if !r.allowReading || !c.req.Confined || len(sc.Redirects) > 0 || !sc.Certain() || len(sc.Commands) == 0 {
 		return false

@@ -6,12 +6,11 @@ import (
 	"github.com/zephbot/zephbot/policy/gram"
 )
 
-// sketch is a set of the pairs of neighbouring bytes in a text, hashed into 512
-// bits. A pattern whose own pairs are not all in the sketch of a text cannot
-// match it; this refuses almost every rule without looking at the text again.
+// sketch is the set of pairs of neighbouring bytes in a text, hashed to 512 bits. A pattern with a pair that is not in
+// the sketch of a text cannot match it. This excludes almost every rule without searching the text again.
 type sketch [8]uint64
 
-// add puts the pairs of s into the sketch.
+// add adds the pairs of s.
 func (k *sketch) add(s string) {
 	for i := 1; i < len(s); i++ {
 		h := (uint32(s[i-1])<<8 | uint32(s[i])) * 0x9e3779b1 >> 23
@@ -19,7 +18,7 @@ func (k *sketch) add(s string) {
 	}
 }
 
-// lacks reports that a pair of need is not in k.
+// lacks reports whether a pair of need is not in k.
 func (k *sketch) lacks(need *sketch) bool {
 	for i := range k {
 		if need[i]&^k[i] != 0 {
@@ -29,7 +28,7 @@ func (k *sketch) lacks(need *sketch) bool {
 	return false
 }
 
-// subject is a text that many patterns are matched with, and its sketch.
+// subject is a text that is matched against many patterns, with its sketch.
 type subject struct {
 	text string
 	has  sketch
@@ -42,7 +41,7 @@ func newSubject(text string) *subject {
 	return s
 }
 
-// first returns the byte that the text begins with, 0 for none; of no text it is other.
+// first returns the first byte of the text; 0 if it is empty, and other if there is no text.
 func (s *subject) first(other byte) byte {
 	if s == nil {
 		return other
@@ -53,20 +52,20 @@ func (s *subject) first(other byte) byte {
 	return s.text[0]
 }
 
-// matches is match with the sketch before it; g must fold.
+// matches is match with a check of the sketch; g must fold.
 func (g *Glob) matches(s *subject) bool {
 	return !s.has.lacks(&g.need) && g.match(s.text)
 }
 
-// haystack is many texts, in which a pattern is looked for roughly before it is
-// matched with each of them. It holds each text as it is and folded.
+// haystack is a set of texts, used to exclude patterns before they are matched against each text. It contains each text
+// as it is and folded.
 type haystack struct {
 	all gram.Set
 	// wide: a text has letters beyond ASCII.
 	wide bool
 }
 
-// add puts a text into the hay.
+// add adds a text.
 func (h *haystack) add(text string) {
 	h.all.Add(text)
 	upper, wide := cases(text)
@@ -76,7 +75,7 @@ func (h *haystack) add(text string) {
 	h.wide = h.wide || wide
 }
 
-// may reports that the pattern may match one of the texts.
+// may reports whether the pattern may match one of the texts.
 func (h *haystack) may(g *Glob) bool { return h.all.May(g.grams) }
 
 // mayAny is may for several patterns.

@@ -7,21 +7,19 @@ import (
 	"github.com/zephbot/zephbot/policy/act"
 )
 
-// startup is a file, or a directory, that a program obeys when it starts: who
-// writes it decides what the next command runs. The home directory of a command
-// is the working directory of its conversation, so such a file lies within
-// reach of the file tools.
+// startup is a file or directory that a program executes or obeys when it starts: writing it determines what the next
+// command runs. The home directory of commands is the session's working directory, so the file tools can reach such
+// files.
 type startup struct {
-	// name is the path from a home directory or from the top of a repository,
-	// in lower case. One that ends in "/" is a directory, with all below it.
+	// name is the path from a home directory or from the top of a repository, in lower case. With a final "/" it is a
+	// directory with everything below it.
 	name string
-	// runs says what obeys it.
+	// runs says which program obeys it.
 	runs string
 }
 
-// startupFiles returns the table. Files of a project that run nothing unless
-// somebody builds it (Makefile, package.json, pyproject.toml) are not on it:
-// they are what people work on.
+// startupFiles returns the table. It does not contain project files that run only when somebody builds the project
+// (Makefile, package.json, pyproject.toml), because these are what people work on.
 func startupFiles() []startup {
 	var list []startup
 	add := func(runs, names string) {
@@ -59,9 +57,9 @@ func startupFiles() []startup {
 	return list
 }
 
-// startups is the table by what a path ends in.
+// startups is the table, indexed by the end of the path.
 type startups struct {
-	files map[string]string // last name → name of the entry that has it, see find
+	files map[string]string // last component → name of its entry, see find
 	all   []startup
 }
 
@@ -75,8 +73,8 @@ func newStartups() startups {
 	return s
 }
 
-// find says what obeys a file at p, or "". With carries a directory above such
-// a file counts too, because what is put in its place brings the file along.
+// find returns which program obeys a file at p; "" for none. With carries, a directory above such a file counts too,
+// because moving or copying a directory brings its files along.
 func (s *startups) find(p string, carries bool) string {
 	folded := "/" + strings.Trim(foldText(path.Clean(p)), "/")
 	known := false
@@ -101,8 +99,7 @@ func (s *startups) find(p string, carries bool) string {
 	return ""
 }
 
-// above reports that p ends in a directory that leads to the entry: /w/.git
-// leads to /.git/hooks.
+// above reports whether p ends in a directory that leads to the entry: /w/.git leads to /.git/hooks.
 func above(p, entry string) bool {
 	for i := 1; i < len(entry); i++ {
 		if entry[i] == '/' && strings.HasSuffix(p, entry[:i]) {
@@ -112,7 +109,7 @@ func above(p, entry string) bool {
 	return false
 }
 
-// startup asks where an allowed call would write what a later command obeys.
+// startup asks if an allowed call would write something that a later command obeys.
 func (s *Set) startup(c *call) (answer, bool) {
 	targets := c.inputs
 	carries := false
@@ -120,7 +117,7 @@ func (s *Set) startup(c *call) (answer, bool) {
 	case act.WritesFile, act.MakesDirectory:
 	case act.MovesPath, act.CopiesPath:
 		carries = true
-		if len(targets) > 1 { // the first is where it comes from
+		if len(targets) > 1 { // the first is the source
 			targets = targets[1:]
 		}
 	default:

@@ -8,14 +8,13 @@ import (
 	"github.com/zephbot/zephbot/policy/command"
 )
 
-// isMCP tells a tool of an MCP server by its qualified name.
+// isMCP reports whether a tool belongs to an MCP server, by its qualified name.
 func isMCP(tool string) bool { return strings.Contains(tool, ":") }
 
-// Canonical returns the name that the rules know a tool by, see [act.Names.Canonical].
+// Canonical returns the name by which the rules know a tool, see [act.Names.Canonical].
 func (s *Set) Canonical(tool string) string { return s.names.Canonical(tool) }
 
-// does returns what the tool of a request says that it does. A tool of an MCP server
-// is not believed.
+// does returns the act of a request's tool. A tool of an MCP server is not believed.
 func (s *Set) does(r *Request, tool string) act.Act {
 	switch {
 	case isMCP(tool):
@@ -26,7 +25,7 @@ func (s *Set) does(r *Request, tool string) act.Act {
 	return s.names.Act(tool)
 }
 
-// runs reports that the call runs commands.
+// runs reports whether the call runs commands.
 func (c *call) runs() bool { return c.act == act.Runs }
 
 // builtinAllow reports whether a tool without rules runs without asking.
@@ -37,10 +36,9 @@ func (c *call) builtinAllow() bool {
 	return c.act.Free()
 }
 
-// contained reports whether a call stays within what the conversation has already
-// seen: it reads again what was read, or the conversation's own memory. A model
-// that obeys a hostile text must not get at anything else, nor carry anything
-// out, without a person; what a command reads is not known well enough.
+// contained reports whether a call uses only what the session has already seen: it reads files again, or the session's
+// own memory. A model that obeys a hostile text must not, without a person, read anything else or carry anything out.
+// What a command reads is not known precisely enough.
 func (c *call) contained() bool {
 	if c.act == act.Recalls {
 		return true
@@ -50,15 +48,14 @@ func (c *call) contained() bool {
 	})
 }
 
-// doer is a tool that does to a file what commands do too: its rules hold for
-// them.
+// doer is a tool that does to files what commands can do too, so that its rules apply to commands.
 type doer struct {
 	use  command.Use
 	tool string
 	verb act.Verb
 }
 
-// doers finds them among the tools, in their order.
+// doers returns these tools, in the given order.
 func doers(list []act.Tool) []doer {
 	var out []doer
 	for i := range list {
@@ -69,8 +66,7 @@ func doers(list []act.Tool) []doer {
 	return out
 }
 
-// useOf returns what an act does to a file, in the terms of commands; 0 = nothing
-// that rules for commands are taken from.
+// useOf returns what an act does to a file, in the terms of package command; 0 = nothing for which commands are judged.
 func useOf(a act.Act) command.Use {
 	switch a {
 	case act.ReadsFile:

@@ -2,10 +2,10 @@ package policy
 
 import "github.com/zephbot/zephbot/policy/act"
 
-// Trust is how far the skill or source behind a call is trusted.
+// Trust is the trust level of the skill or source behind a call.
 type Trust string
 
-// The trust levels, from most to least trusted. The zero value is trusted.
+// Trust levels, from most to least trusted. The zero value is trusted.
 const (
 	Trusted     Trust = "trusted"
 	Verified    Trust = "verified"
@@ -22,8 +22,8 @@ func (t Trust) Known() bool {
 	return false
 }
 
-// Severity is 0 for trusted, 1 for verified, 2 for quarantined, 3 for blocked.
-// An unknown level is as severe as blocked.
+// Severity returns 0 for trusted, 1 for verified, 2 for quarantined and 3 for blocked. An unknown level is as severe as
+// blocked.
 func (t Trust) Severity() int {
 	switch t {
 	case "", Trusted:
@@ -36,9 +36,8 @@ func (t Trust) Severity() int {
 	return 3
 }
 
-// trustDecision refuses what the trust level does not reach: blocked may call
-// nothing, quarantined only tools that read and send nothing out. A tool that says
-// nothing of itself is refused.
+// trustDecision denies what the trust level does not permit: blocked permits nothing, quarantined only tools that read
+// and send nothing out. A tool without a statement is denied.
 func trustDecision(t Trust, a act.Act) (Decision, bool) {
 	switch sev := t.Severity(); {
 	case sev >= Blocked.Severity():

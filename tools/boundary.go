@@ -9,16 +9,16 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// The code of a tool is run through these alone: nothing that it does takes the service down. They say of a panic no
-// more than that the tool failed; the log has the value and the stack.
+// The code of a tool is called only through these functions, so that a panic in it does not end the service. The error
+// says only that the tool failed; the log has the value and the stack.
 
-// SafeDescribe runs Describe, which must not be nil.
+// SafeDescribe calls Describe, which must not be nil.
 func (t *Tool) SafeDescribe(ctx context.Context, call *Call) (subject Subject, err error) {
 	defer recovered(ctx, call, &err)
 	return t.Describe(ctx, call)
 }
 
-// SafeCheck runs Check; without one the call may run.
+// SafeCheck calls Check; if it is nil, the call may run.
 func (t *Tool) SafeCheck(ctx context.Context, call *Call) (err error) {
 	if t.Check == nil {
 		return nil
@@ -27,13 +27,13 @@ func (t *Tool) SafeCheck(ctx context.Context, call *Call) (err error) {
 	return t.Check(ctx, call)
 }
 
-// SafeRun runs Run.
+// SafeRun calls Run.
 func (t *Tool) SafeRun(ctx context.Context, call *Call) (res *Result, err error) {
 	defer recovered(ctx, call, &err)
 	return t.Run(ctx, call)
 }
 
-// recovered turns a panic into an error that tells the model nothing of it.
+// recovered converts a panic to an error without details for the model.
 func recovered(ctx context.Context, call *Call, err *error) {
 	p := recover()
 	if p == nil {
@@ -43,6 +43,6 @@ func recovered(ctx context.Context, call *Call, err *error) {
 		Str("panic", fmt.Sprint(p)).Bytes("stack", debug.Stack()).Msg("tool panicked")
 	*err = &Error{
 		Category: PermanentFailure, Message: "The tool failed for an internal reason.",
-		Err: errors.New("tool panicked"), // the value stays in the log: it may hold anything
+		Err: errors.New("tool panicked"), // the value is only logged: it may contain anything
 	}
 }

@@ -6,22 +6,21 @@ import "fmt"
 type Set interface {
 	// Lookup finds a tool by its qualified name.
 	Lookup(name string) (Tool, bool)
-	// Definitions lists the tools: our own first, those of servers by name.
+	// Definitions returns the definitions of the tools: built-ins first, then those of servers by name.
 	Definitions() []Definition
 }
 
-// Overlay is what one turn changes of the tools that there are: an allow-list takes some away, an editor, a sub-agent
-// or a skill may add its own. It does not change once it is made, and is safe for concurrent use. What lies below it
-// goes on: the tools of a server that connects meanwhile are there, unless they are taken away. Nil changes nothing.
+// Overlay is how one turn changes the set of tools: an allow-list removes some, and an editor, a sub-agent or a skill
+// may add some. It is immutable and safe for concurrent use. The set below it can still change: the tools of a server
+// that connects meanwhile appear, unless they are removed. A nil Overlay changes nothing.
 type Overlay struct {
 	takes func(name string) bool
 	added []Tool
 }
 
-// NewOverlay makes an overlay. takes says of the name of a tool whether it is taken away; it must always give the same
-// answer and be safe for concurrent use; nil takes none. Tools that are added stay, whatever takes says of their names,
-// and cover a tool of the same name below. They are tools of our own, since those of a server come and go with it
-// (Registry.Replace).
+// NewOverlay returns an overlay. takes reports whether a tool is removed, by its name. It must always return the same
+// result and be safe for concurrent use; nil removes none. Added tools are never removed, and hide a tool of the same
+// name below. They must be built-in tools, because those of a server come and go with it (Registry.Replace).
 func NewOverlay(takes func(name string) bool, added ...Tool) (*Overlay, error) {
 	o := &Overlay{takes: takes}
 	for _, t := range added {
@@ -40,7 +39,7 @@ func NewOverlay(takes func(name string) bool, added ...Tool) (*Overlay, error) {
 	return o, nil
 }
 
-// Only returns the overlay of an allow-list: what it does not allow is taken away. A nil list allows all.
+// Only returns the overlay of an allow-list: it removes what the list does not allow. A nil list allows everything.
 func Only(allowed func(name string) bool) *Overlay {
 	if allowed == nil {
 		return nil
@@ -48,7 +47,7 @@ func Only(allowed func(name string) bool) *Overlay {
 	return &Overlay{takes: func(name string) bool { return !allowed(name) }}
 }
 
-// Takes reports whether a tool is taken away.
+// Takes reports whether a tool is removed.
 func (o *Overlay) Takes(name string) bool {
 	if o == nil || o.takes == nil {
 		return false
@@ -57,7 +56,7 @@ func (o *Overlay) Takes(name string) bool {
 	return !added && o.takes(name)
 }
 
-// Added finds a tool that the turn adds.
+// Added returns a tool that the turn adds.
 func (o *Overlay) Added(name string) (Tool, bool) {
 	if o != nil {
 		for _, t := range o.added {
@@ -69,10 +68,10 @@ func (o *Overlay) Added(name string) (Tool, bool) {
 	return Tool{}, false
 }
 
-// Over returns a set of tools as the turn sees it.
+// Over returns the set of tools below as the turn sees it.
 func (o *Overlay) Over(below Set) View { return View{below: below, overlay: o} }
 
-// View is a set of tools under an overlay. Safe for concurrent use.
+// View is a set of tools with an overlay. It is safe for concurrent use.
 type View struct {
 	below   Set
 	overlay *Overlay

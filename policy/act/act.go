@@ -1,49 +1,48 @@
-// Package act is what a tool says of itself: what its calls do, and what follows from that for rules, cache and words.
-// A tool says it once, in its own package; nobody else knows a tool by its name. Only our own tools are believed: what
-// an MCP server says of its tools are hints.
+// Package act defines what a tool states about itself: what its calls do, and consequently how rules, cache and texts
+// treat them. A tool makes its statement once, in its own package, and no other package knows tools by name. Only
+// built-in tools are believed; what an MCP server states about its tools are hints.
 package act
 
 import "strings"
 
-// Act is what a call of a tool does. The zero value says nothing, and is treated as the most that a tool can do.
+// Act is what a call of a tool does. The zero value says nothing and is treated as the most that a tool can do.
 type Act uint8
 
-// The acts.
+// Acts.
 const (
 	Unknown   Act = iota
-	Runs          // runs a command of a shell: its input is the text of the command
+	Runs          // runs a shell command: its input is the text of the command
 	ReadsFile     // reads one file
 	Searches      // lists or searches files
-	// reads files by way of another program (an index of code, a compiler), which the autonomy level readonly does not
-	// allow
+	// reads files through another program (a code index, a compiler), which the autonomy level readonly does not allow
 	Inspects
 	WritesFile     // writes or changes a file
-	MakesDirectory // makes a directory
+	MakesDirectory // creates a directory
 	RemovesPath    // removes a file or a directory
 	MovesPath      // moves its first input to its second
 	CopiesPath     // copies its first input to its second
-	// asks the network for a page: that brings in something new, and the address may carry something out
+	// fetches a page from the network: the page brings something in, and its address may carry something out
 	ReadsWeb
-	Recalls // reads what the conversation keeps itself: long outputs, memory, tasks, the list of tools
-	Keeps   // changes what the conversation keeps itself: memory, tasks
+	Recalls // reads the session's own data: long outputs, memory, tasks, the list of tools
+	Keeps   // changes the session's own data: memory, tasks
 )
 
-// OnlyReads reports what the autonomy level readonly allows: to read files and web pages (seed 003).
+// OnlyReads reports whether the autonomy level readonly allows the act: it reads files or web pages (seed 003).
 func (a Act) OnlyReads() bool { return a == ReadsFile || a == Searches || a == ReadsWeb }
 
-// Quiet reports that a call changes nothing and sends nothing out.
+// Quiet reports whether a call changes nothing and sends nothing out.
 func (a Act) Quiet() bool { return a == Recalls || a.ReadsFiles() }
 
-// ReadsFiles reports that a call reads files and does nothing else.
+// ReadsFiles reports whether a call reads files and does nothing else.
 func (a Act) ReadsFiles() bool { return a == ReadsFile || a == Searches || a == Inspects }
 
-// Free reports that a call needs no approval where no rule speaks of its tool.
+// Free reports whether a call needs no approval if no rule mentions its tool.
 func (a Act) Free() bool { return a.Quiet() || a == ReadsWeb || a == Keeps }
 
-// Verb is what a call does in one English word, for sentences. "" = the tool is called by its name.
+// Verb is an English word for what a call does, for use in sentences. "" = use the tool's name.
 type Verb string
 
-// The verbs.
+// Verbs.
 const (
 	Run    Verb = "run"
 	Read   Verb = "read"
@@ -59,7 +58,7 @@ const (
 	Fetch  Verb = "fetch"
 )
 
-// Verbs lists all of them.
+// Verbs returns all verbs.
 func Verbs() []Verb {
 	return []Verb{Run, Read, Write, Edit, Search, Find, List, Create, Delete, Move, Copy, Fetch}
 }
@@ -67,20 +66,20 @@ func Verbs() []Verb {
 // Group is a group of cached results that are dropped together.
 type Group string
 
-// The groups. The zero value: results are not cached.
+// Groups. With the zero value, results are not cached.
 const (
 	NotCached Group = ""
 	Files     Group = "file" // dropped by every call that may change something
 	Web       Group = "web"
 )
 
-// Statement is what a tool says of itself besides its definition. It is not changed after it is given to a registry.
+// Statement is what a tool states besides its definition. It must not be changed after it was given to a registry.
 type Statement struct {
 	Aliases []string // other names that rules and callers may use, in lower case
 	Act     Act
 	Verb    Verb
 	Cache   Group
-	Gain    float64 // what a call is expected to bring, from 0 to 1, for the utility gate; 0 = nothing is known
+	Gain    float64 // expected gain of a call, from 0 to 1, for the utility gate; 0 = unknown
 }
 
 // Tool is a statement with the name of its tool.
@@ -89,7 +88,7 @@ type Tool struct {
 	Statement
 }
 
-// Of finds the statement of a tool in a list; nil when it is not there.
+// Of returns the statement of a tool in a list; nil if the tool is not in it.
 func Of(list []Tool, name string) *Statement {
 	for i := range list {
 		if list[i].Name == name {
@@ -105,7 +104,7 @@ type Names struct {
 	aliases map[string]string
 }
 
-// NewNames makes Names of statements.
+// NewNames returns the Names of a list of tools.
 func NewNames(list []Tool) Names {
 	n := Names{acts: make(map[string]Act, len(list)), aliases: map[string]string{}}
 	for i := range list {
@@ -117,11 +116,11 @@ func NewNames(list []Tool) Names {
 	return n
 }
 
-// Act returns what the tool with a canonical name says that it does.
+// Act returns the act of the tool with a canonical name.
 func (n Names) Act(name string) Act { return n.acts[name] }
 
-// Canonical returns the name that a tool is known by: white space is trimmed, and aliases are resolved. Letters of a
-// tool of our own match in either case; the qualified name of an MCP tool, server:tool, stays as it is.
+// Canonical returns the canonical name of a tool: without surrounding white space, and with aliases resolved. The names
+// of built-in tools match in any case. The qualified name of an MCP tool, server:tool, is not changed.
 func (n Names) Canonical(name string) string {
 	if _, known := n.acts[name]; known {
 		return name

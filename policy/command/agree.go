@@ -9,9 +9,9 @@ import (
 // reasonArithmetic is why arithmetic with anything but numbers is not certain.
 const reasonArithmetic = "arithmetic may run code that is hidden in a value"
 
-// agree compares what the parser found in the text of w with what the plain grammar finds there, and notes why bash may
-// run something else. It reports whether other commands than those of the tree may run, so that the text must be
-// searched for names once more.
+// agree compares what the parser found in the text of w with what the plain grammar finds, and records why bash may run
+// something else. doubt reports that commands other than those in the tree may run, so that the text must be searched
+// for names again.
 func (w *walker) agree() (doubt bool) {
 	plain := readPlain(w.src, make([]token, 0, len(w.tokens)))
 	reason, doubt := plain.differs(w.tokens)
@@ -21,8 +21,8 @@ func (w *walker) agree() (doubt bool) {
 	return doubt
 }
 
-// differs says why a text is not plain, or how its tokens differ from those that another reading found; "" when it is
-// plain and they are the same. It sorts both lists.
+// differs returns why a text is not plain, or how its tokens differ from those of another reading; "" if it is plain
+// and they are equal. It sorts both lists.
 func (r *plainReader) differs(tokens []token) (reason string, doubt bool) {
 	if r.reason != "" {
 		return notPlain(r.reason), r.doubt
@@ -43,12 +43,12 @@ func notPlain(reason string) string {
 	return "the text has " + reason + ", which shells may read differently"
 }
 
-// mark keeps what the parser found at a node for agree.
+// mark stores, for agree, what the parser found at a node.
 func (w *walker) mark(kind byte, from, to syntax.Pos) {
 	w.tokens = append(w.tokens, tokenAt(kind, int(from.Offset()), int(to.Offset())))
 }
 
-// markCall keeps the words and assignments of a simple command.
+// markCall marks the words and assignments of a simple command.
 func (w *walker) markCall(n *syntax.CallExpr) {
 	for _, assign := range n.Assigns {
 		w.mark(tokenAssign, assign.Pos(), assign.End())
@@ -62,7 +62,7 @@ func (w *walker) markCall(n *syntax.CallExpr) {
 	w.mark(tokenCall, n.Args[0].Pos(), n.Args[len(n.Args)-1].End())
 }
 
-// markDeclaration keeps the words of declare and its like.
+// markDeclaration marks the words of declare and similar builtins.
 func (w *walker) markDeclaration(n *syntax.DeclClause) {
 	w.mark(tokenWord, n.Variant.Pos(), n.Variant.End())
 	end := n.Variant.End()
@@ -73,7 +73,7 @@ func (w *walker) markDeclaration(n *syntax.DeclClause) {
 	w.mark(tokenCall, n.Variant.Pos(), end)
 }
 
-// markRedirect keeps a redirection.
+// markRedirect marks a redirection.
 func (w *walker) markRedirect(n *syntax.Redirect) {
 	w.mark(tokenRedirect, n.OpPos, n.Word.End())
 	if n.Hdoc != nil && len(n.Hdoc.Parts) > 0 {

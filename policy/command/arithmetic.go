@@ -6,8 +6,8 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// arithmetic notes what bash would calculate from anything but decimal numbers: it runs the command substitutions that
-// it finds in the value of a variable, and in the subscripts that the value names.
+// arithmetic records arithmetic with anything but decimal numbers: bash runs the command substitutions that it finds in
+// the value of a variable, and in subscripts named by the value.
 func (w *walker) arithmetic(node syntax.Node) {
 	known := true
 	switch n := node.(type) {
@@ -32,7 +32,7 @@ func (w *walker) arithmetic(node syntax.Node) {
 	}
 }
 
-// numeric reports whether an expression holds nothing but decimal numbers, or is missing.
+// numeric reports whether an expression consists only of decimal numbers, or is missing.
 func numeric(x syntax.ArithmExpr) (known bool) {
 	switch n := x.(type) {
 	case nil:
@@ -55,12 +55,12 @@ func numericTest(x syntax.TestExpr) bool {
 	return ok && isNumber(strings.TrimPrefix(operand.Lit(), "-"))
 }
 
-// isNumber reports whether text is a decimal number that cannot be taken for an octal one.
+// isNumber reports whether text is a decimal number that is not also octal.
 func isNumber(text string) bool {
 	return text != "" && strings.Trim(text, "0123456789") == "" && (text[0] != '0' || len(text) == 1)
 }
 
-// subscript notes an index that is neither a number nor all of an array.
+// subscript records an index that is neither a number nor all of an array.
 func (w *walker) subscript(x syntax.ArithmExpr) {
 	if operand, ok := x.(*syntax.Word); ok && (operand.Lit() == "@" || operand.Lit() == "*") {
 		return

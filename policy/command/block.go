@@ -5,10 +5,10 @@ import "strings"
 // blocklist is the default blocklist (seed 003, tools.shell.blocked_commands, and its documented additions).
 const blocklist = "rm -rf /\nsudo\nsu\ndoas\npkexec\nmkfs\nfdisk\ndd if=\ndd of=\ncurl\nwget\nnc \nncat\nnetcat\nshutdown\nreboot\nhalt\npoweroff\ncurl|bash"
 
-// DefaultBlocked lists the names of the default blocklist, as tools.shell.allowed_commands takes them back out.
+// DefaultBlocked returns the default blocklist, in the spelling of tools.shell.allowed_commands.
 func DefaultBlocked() []string { return strings.Split(blocklist, "\n") }
 
-// DefaultConfirm lists the default confirm patterns (seed 003, tools.shell.confirm_patterns).
+// DefaultConfirm returns the default confirm patterns (seed 003, tools.shell.confirm_patterns).
 func DefaultConfirm() []string {
 	return []string{
 		"rm ", "git push -f", "git push --force", "drop table", "drop database", "truncate ", "$(", "`",
@@ -16,8 +16,8 @@ func DefaultConfirm() []string {
 	}
 }
 
-// Blocked reports whether a command at any depth is on the default blocklist, and which entry it is. Entries in
-// allowed (any case, blanks around them ignored) are off the list.
+// Blocked reports whether a command at any depth is on the default blocklist, and by which entry. Entries in allowed
+// (in any case, with or without surrounding blanks) are removed from the list.
 func Blocked(s Script, allowed []string) (pattern string, blocked bool) {
 	if s.RunsDownload && !off(allowed, "curl|bash") {
 		return "curl|bash", true
@@ -31,7 +31,7 @@ func Blocked(s Script, allowed []string) (pattern string, blocked bool) {
 	return pattern, pattern != ""
 }
 
-// off reports whether allowed takes entry off the list.
+// off reports whether allowed removes entry from the list.
 func off(allowed []string, entry string) bool {
 	for _, each := range allowed {
 		if strings.EqualFold(strings.TrimSpace(each), strings.TrimSpace(entry)) {
@@ -41,7 +41,7 @@ func off(allowed []string, entry string) bool {
 	return false
 }
 
-// blockedCommand returns the entry that blocks one command, "" when none does.
+// blockedCommand returns the entry that blocks one command; "" for none.
 func blockedCommand(c *Command, allowed []string) string {
 	name := c.Name
 	if len(name) > 64 {
@@ -67,8 +67,8 @@ func blockedCommand(c *Command, allowed []string) string {
 	return entry
 }
 
-// blockedName returns the entry that a command's lower-case name alone is on. Like the seed's list it also means
-// NAME.anything: mkfs.ext4, curl.exe. nc_helper.sh is another name.
+// blockedName returns the entry that blocks a command by its lower-case name alone. As in the seed, an entry also
+// matches NAME.anything: mkfs.ext4, curl.exe. nc_helper.sh is a different name.
 func blockedName(name string) string {
 	stem, _, _ := strings.Cut(name, ".")
 	switch stem {
@@ -86,7 +86,7 @@ func blockedName(name string) string {
 	return ""
 }
 
-// blockedCopy returns the entry for dd, which the seed blocks whatever it reads; writing is the documented addition.
+// blockedCopy returns the entry for dd. The seed blocks every if=; of= is the documented addition.
 func blockedCopy(words []string, allowed []string) string {
 	for _, entry := range [...]string{"dd if=", "dd of="} {
 		for _, w := range words {
@@ -98,14 +98,14 @@ func blockedCopy(words []string, allowed []string) string {
 	return ""
 }
 
-// removal is what the words of rm say.
+// removal is the meaning of the words of rm.
 type removal struct {
 	recursive, force, root bool
 	targets                []string
 }
 
-// wipes reports whether the words of rm delete an absolute path recursively and without asking, or a root, a
-// top-level directory or a home directory recursively.
+// wipes reports whether the words of rm delete an absolute path recursively and without asking, or a root, a top-level
+// directory or a home directory recursively.
 func wipes(words []string) bool {
 	r := readRemoval(words)
 	if !r.recursive {
@@ -122,7 +122,7 @@ func wipes(words []string) bool {
 	return false
 }
 
-// readRemoval reads the words of rm.
+// readRemoval parses the words of rm.
 func readRemoval(words []string) (r removal) {
 	ended := false
 	for _, w := range words {
@@ -138,7 +138,7 @@ func readRemoval(words []string) (r removal) {
 	return r
 }
 
-// option reads one option; rm takes any unambiguous beginning of a long one.
+// option parses one option. rm accepts any unambiguous prefix of a long one.
 func (r *removal) option(w string) {
 	if strings.HasPrefix(w, "--") {
 		r.recursive = r.recursive || strings.HasPrefix("--recursive", w)
@@ -173,7 +173,7 @@ func home(path string) bool {
 	return path == "$HOME" || path == "${HOME}" || strings.HasPrefix(path, "~") && !strings.Contains(path, "/")
 }
 
-// fetches reports whether the lower-case name is a program that talks to the network.
+// fetches reports whether a program with this lower-case name uses the network.
 func fetches(name string) bool {
 	stem, _, _ := strings.Cut(name, ".")
 	switch stem {
@@ -191,7 +191,7 @@ func socket(target string) bool {
 	return strings.Contains(target, "/dev/tcp/") || strings.Contains(target, "/dev/udp/")
 }
 
-// Network names the first program or redirection that talks to the network.
+// Network returns the first program or redirection that uses the network.
 func Network(s Script) (name string, ok bool) {
 	for i := range s.Commands {
 		name = strings.ToLower(s.Commands[i].Name)
@@ -217,12 +217,12 @@ func Network(s Script) (name string, ok bool) {
 	return "", false
 }
 
-// Confirm reports the first default or given pattern that stands anywhere in the text, or in a command after its
-// quotes are undone; upper and lower case are the same.
+// Confirm returns the first default or given pattern that occurs in the text, or in a command without its quotes. Case
+// is ignored.
 func Confirm(s Script, patterns []string) (pattern string, ok bool) {
 	var all strings.Builder
 	all.WriteString(strings.ToLower(s.Text))
-	from := 0 // commands come in the order of the text, so most are found right behind the last one
+	from := 0 // commands are in the order of the text, so most are found just after the previous one
 	for i := range s.Commands {
 		resolved := s.Commands[i].Text
 		if at := strings.Index(s.Text[from:], resolved); at >= 0 {

@@ -5,21 +5,21 @@ import (
 	"strings"
 )
 
-// FileName is a file whose content decides what a command does, as the command names it.
+// FileName is the name, in a command, of a file whose content determines what the command does.
 type FileName struct {
-	// Name is the word, or the name of a file that the program reads by itself ("Makefile").
+	// Name is a word, or the name of a file that the program reads by itself ("Makefile").
 	Name string
-	// Optional: the word may be something else than a file, and counts only when there is a file of that name.
+	// Optional: the word may not be a file name, and counts only if such a file exists.
 	Optional bool
 }
 
-// maxNamed is how many files of one script are named.
+// maxNamed limits the files named by one script.
 const maxNamed = 64
 
-// Names lists the files whose content decides what the commands of a script do: programs named by a path, the words of
-// interpreters and of programs that nobody knows, and what build tools read by themselves. The words of programs that
-// are known to take them as data are left out. ok is false where the names do not tell which files those are: a command
-// changes the directory on the way, or there are too many.
+// Names returns the files whose content determines what the commands of a script do: programs named by a path, the
+// words of interpreters and of unknown programs, and what build tools read by themselves. It leaves out the words of
+// programs that are known to take them as data. ok is false if the names do not identify the files, because a command
+// changes the directory in between or there are too many.
 func (s Script) Names() (list []FileName, ok bool) {
 	ok = true
 	for i := range s.Commands {
@@ -35,7 +35,7 @@ func (s Script) Names() (list []FileName, ok bool) {
 	return list, ok
 }
 
-// moves reports that a command runs another one in a directory, or below a root, of its own.
+// moves reports whether a command runs another one in a different directory, or below a different root.
 func moves(cmd *Command) bool {
 	name := strings.ToLower(cmd.Name)
 	switch name {
@@ -49,7 +49,7 @@ func moves(cmd *Command) bool {
 	return false
 }
 
-// movesBy reports whether a word is an option of the program that names a directory to work in.
+// movesBy reports whether a word is an option of the program for the directory to work in.
 func movesBy(name, word string) bool {
 	if len(word) < 2 || word[0] != '-' {
 		return false
@@ -68,7 +68,7 @@ func movesBy(name, word string) bool {
 	return false
 }
 
-// files appends what one command names.
+// files appends the names in one command.
 func (c *Command) files(list []FileName) []FileName {
 	if strings.Contains(c.Words[0], "/") {
 		list = append(list, FileName{Name: c.Words[0]})
@@ -92,8 +92,8 @@ func (c *Command) files(list []FileName) []FileName {
 	return list
 }
 
-// namedBy returns the file that a word may name; "" for none. Of a build tool the words that are no values of options
-// are targets, which often are files that it makes itself.
+// namedBy returns the file that a word may name; "" for none. For a build tool, words that are not values of options
+// are targets, which are often files that the tool itself makes.
 func namedBy(before, word string, build bool) string {
 	if word == "" {
 		return ""
@@ -113,7 +113,8 @@ func namedBy(before, word string, build bool) string {
 	return ""
 }
 
-// implicitFiles returns what a program reads from its working directory and obeys. That one is missing counts as well.
+// implicitFiles returns the files in its working directory that a program reads and obeys. A missing file counts as
+// well.
 func implicitFiles(name string) []string {
 	switch name {
 	case "make", "gmake":
@@ -142,7 +143,7 @@ func implicitFiles(name string) []string {
 	return moreImplicitFiles(name)
 }
 
-// moreImplicitFiles returns the rest of the table.
+// moreImplicitFiles is the rest of the table.
 func moreImplicitFiles(name string) []string {
 	switch name {
 	case "gradle", "gradlew":
@@ -173,7 +174,7 @@ func moreImplicitFiles(name string) []string {
 	return nil
 }
 
-// namesData names programs that read or change the files they name and run none of them.
+// namesData reports whether a program reads or changes the files that it names, and runs none of them.
 func namesData(name string) bool {
 	switch name {
 	case "[", "ar", "base64", "basename", "bunzip2", "bzip2", "cat", "chgrp", "chmod", "chown", "cksum", "clang",
@@ -192,8 +193,8 @@ func namesData(name string) bool {
 }
 
 // PrefixWords returns how many leading words a rule "these words and any others" for a command has: its program, and
-// its subcommand where it has some. It is 0 where such a rule is never offered: where the rest of the words decides
-// what runs, or nobody knows what it decides.
+// its subcommand if it has any. It returns 0 if such a rule is never offered, because the other words determine what
+// runs, or because that is not known.
 func PrefixWords(words []string) int {
 	if len(words) == 0 {
 		return 0
@@ -211,7 +212,7 @@ func PrefixWords(words []string) int {
 }
 
 // PrefixCovers reports whether the words after a prefix are data: none of them is an option that is known to start a
-// program, to write elsewhere or to bring settings. Options that nobody knows are for the rules to judge.
+// program, to write elsewhere or to load settings. Unknown options are left to the rules.
 func PrefixCovers(program string, rest []string) bool {
 	if program != "git" {
 		return true
@@ -232,7 +233,7 @@ func PrefixCovers(program string, rest []string) bool {
 	return true
 }
 
-// subcommands are those of a program whose further words name data, blank-separated.
+// subcommands returns the subcommands of a program whose further words are data, separated by blanks.
 func subcommands(program string) string {
 	switch program {
 	case "git":

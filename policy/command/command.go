@@ -1,9 +1,9 @@
-// Package command reads bash text and says which commands it would run, without running anything.
+// Package command parses bash text and determines which commands it would run, without running anything.
 //
 // It parses with mvdan.cc/sh, resolves quotes and escapes, and follows wrappers (env, timeout, xargs, find -exec …),
-// interpreters (sh -c …) and eval into what they run. What cannot be known from the text alone is said in words
-// (Script.Indirect), so that the caller can ask a person. The package is pure: no I/O, no clock, no goroutine.
-// It is analysis, not enforcement: the kernel sandbox stands behind it.
+// interpreters (sh -c …) and eval to what they run. What the text alone does not reveal is described in words
+// (Script.Indirect), so that the caller can ask a person. The package is pure: no I/O, no clock, no goroutine. It is
+// analysis, not enforcement; the kernel sandbox enforces.
 package command
 
 import (
@@ -14,17 +14,17 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// Limits of one Parse. Over any of them the script is not Certain.
+// Limits of one Parse. A script that exceeds any of them is not Certain.
 const (
-	// MaxText is the longest text in bytes that is parsed.
+	// MaxText is the maximum length of a parsed text in bytes.
 	MaxText = 64 << 10
-	// maxNested is how many bytes of nested text (sh -c, eval, here-documents …) are parsed in all.
+	// maxNested limits the bytes of nested text (sh -c, eval, here-documents …).
 	maxNested = 256 << 10
-	// maxDepth is how deep texts and wrappers may be nested in each other.
+	// maxDepth limits the nesting of texts and wrappers.
 	maxDepth = 24
-	// maxBrackets is how deep brackets may be open, counted without regard to quotes.
+	// maxBrackets limits the nesting of brackets, counted without regard to quotes.
 	maxBrackets = 400
-	// maxReasons is how many reasons Indirect holds.
+	// maxReasons limits the reasons in Indirect.
 	maxReasons = 16
 )
 
@@ -32,13 +32,13 @@ const (
 type Script struct {
 	// Text is the text as it was given.
 	Text string
-	// Commands are all simple commands at any depth, an outer one before those it runs.
+	// Commands are all simple commands at any depth, an outer one before those that it runs.
 	Commands []Command
 	// Redirects are all redirections at any depth.
 	Redirects []Redirect
-	// Indirect says in words why it cannot be known for sure what runs; empty when it can.
+	// Indirect says in words why it is uncertain what runs; empty if it is certain.
 	Indirect []string
-	// Problem says why the text cannot be parsed; "" when it can. Commands then holds what a rough reading found.
+	// Problem says why the text cannot be parsed; "" if it can. Commands then contains what a rough reading found.
 	Problem string
 	// RunsDownload is true when an interpreter gets its program from a network command ("curl … | bash").
 	RunsDownload bool
@@ -46,32 +46,32 @@ type Script struct {
 
 // Command is one simple command.
 type Command struct {
-	// Name is the base name of the first word, in the spelling of the text.
+	// Name is the base name of the first word, in the case of the text.
 	Name string
 	// Words are the words with quotes and escapes undone. A word with an expansion keeps its source text.
 	Words []string
-	// Marks says for each word what the shell would still do with it; nil when nothing for all of them.
+	// Marks says for each word what the shell would still do with it; nil if nothing for all of them.
 	Marks []Mark
-	// Dynamic is true when a word has an expansion, or words are added when it runs (xargs).
+	// Dynamic is true if a word contains an expansion, or if words are added at run time (xargs).
 	Dynamic bool
-	// Text is Words joined by one space; permission rules are matched against it.
+	// Text is Words joined by spaces; permission rules match it.
 	Text string
-	// Depth counts the subshells, substitutions, functions, wrappers and interpreters around the command.
+	// Depth is the number of subshells, substitutions, functions, wrappers and interpreters around the command.
 	Depth int
-	// Via names the wrappers and interpreters it was found through, outermost first: "sudo", "sh -c", "find -exec".
+	// Via lists the wrappers and interpreters around it, outermost first: "sudo", "sh -c", "find -exec".
 	Via []string
 }
 
-// Mark is a set of what the shell does with a word before the command sees it.
+// Mark is the set of what the shell does with a word before the command gets it.
 type Mark uint8
 
-// The bits of a Mark.
+// Bits of a Mark.
 const (
-	// MarkExpansion: the word's value is not known before it runs.
+	// MarkExpansion: the word's value is only known at run time.
 	MarkExpansion Mark = 1 << iota
-	// MarkPattern: an unquoted * ? or [ may become file names.
+	// MarkPattern: an unquoted * ? or [ may expand to file names.
 	MarkPattern
-	// MarkTilde: an unquoted ~ may become a home directory.
+	// MarkTilde: an unquoted ~ may expand to a home directory.
 	MarkTilde
 )
 
@@ -81,13 +81,13 @@ type Redirect struct {
 	Op string
 	// Target is the file, descriptor or here-string; "" for a here-document.
 	Target string
-	// Dynamic is true when Target has an expansion; it is then the source text.
+	// Dynamic is true if Target contains an expansion; it is the source text then.
 	Dynamic bool
-	// Writes is true when a file may be created or changed; false for /dev/null and for copied descriptors.
+	// Writes is true if a file may be created or changed; false for /dev/null and for copied descriptors.
 	Writes bool
 }
 
-// Parse reads text as bash would. It never panics and its work is bounded: text over MaxText bytes is a Problem.
+// Parse parses text like bash. It never panics, and its work is limited: text longer than MaxText is a Problem.
 func Parse(text string) Script {
 	f := &finder{budget: maxNested}
 	f.out.Text = text
@@ -116,7 +116,7 @@ func (s Script) Certain() bool {
 	return s.Problem == "" && len(s.Indirect) == 0
 }
 
-// unreadable says why a text is not even given to the parser, or "".
+// unreadable returns why a text is not given to the parser at all; "" if it is.
 func unreadable(text string) string {
 	if len(text) > MaxText {
 		return "the command is longer than 64 KiB"
@@ -137,22 +137,22 @@ func unreadable(text string) string {
 	return ""
 }
 
-// place is where in the script a command stands.
+// place is the position of a command in the script.
 type place struct {
 	depth int
 	via   []string
 	nest  int    // texts and wrappers around it
-	stdin *stdin // what a here-document or here-string feeds it
+	stdin *stdin // input from a here-document or here-string
 }
 
-// stdin is the standard input of a command as far as the text tells it.
+// stdin is what the text tells about the standard input of a command.
 type stdin struct {
 	text  string
 	known bool
 	here  bool // a here-string: always indirect for an interpreter
 }
 
-// below returns the place of what a wrapper at p runs.
+// below returns the place of the command that a wrapper at p runs.
 func (p place) below(via string) place {
 	p.depth++
 	p.nest++
@@ -160,26 +160,26 @@ func (p place) below(via string) place {
 	return p
 }
 
-// finder collects what one Parse finds.
+// finder collects the results of one Parse.
 type finder struct {
 	out          Script
 	budget       int    // bytes of nested text that may still be parsed
-	declared     bool   // the command being read is a declaration by grammar, whose values are not split
-	arrays       bool   // a variable is made an array
-	values       bool   // a declaration has a value that is not known
-	written      string // the source of the command that is noted next, whose text it often is
-	lastDownload int    // 1 + index of the last command that fetches from the network
-	lastTake     int    // 1 + index of the last command that runs a program nobody can see
+	declared     bool   // the current command is a declaration in the grammar, so its values are not split
+	arrays       bool   // a variable becomes an array
+	values       bool   // a declaration has an unknown value
+	written      string // the source of the next command, which is often its text
+	lastDownload int    // 1 + index of the last command that uses the network
+	lastTake     int    // 1 + index of the last command that runs an unknown program
 }
 
-// indirect notes a reason once.
+// indirect adds a reason, once.
 func (f *finder) indirect(reason string) {
 	if len(f.out.Indirect) < maxReasons && !slices.Contains(f.out.Indirect, reason) {
 		f.out.Indirect = append(f.out.Indirect, reason)
 	}
 }
 
-// nested reads text that a command runs as shell code.
+// nested parses text that a command runs as shell code.
 func (f *finder) nested(text, via string, at place) {
 	at = at.below(via)
 	at.stdin = nil
@@ -194,7 +194,7 @@ func (f *finder) nested(text, via string, at place) {
 	}
 }
 
-// parse walks one text and says why it cannot be parsed, or "".
+// parse walks one text and returns why it cannot be parsed; "" if it can.
 func (f *finder) parse(text string, at place) (problem string) {
 	defer func() {
 		if recover() != nil {
@@ -213,7 +213,7 @@ func (f *finder) parse(text string, at place) (problem string) {
 	return ""
 }
 
-// again adds what a rough reading finds and the parser did not, in text that bash may read differently.
+// again adds what a rough reading finds in addition to the parser, for text that bash may read differently.
 func (f *finder) again(text string, at place) {
 	n := len(f.out.Commands)
 	f.rough(text, at)
@@ -232,8 +232,8 @@ func (f *finder) again(text string, at place) {
 	f.out.Commands = kept
 }
 
-// rough finds commands in text that does not parse, or that bash may read differently, so that a blocked name is still
-// seen. Quotes and backslashes are dropped, and every separator starts a command.
+// rough finds commands in text that cannot be parsed, or that bash may read differently, so that blocked names are
+// still found. It drops quotes and backslashes, and every separator starts a command.
 func (f *finder) rough(text string, at place) {
 	text = strings.NewReplacer(`"`, "", `'`, "", "\\\n", "", `\`, "", "$(", "\n", "`", "\n", "<&-", "\n", ">&-",
 		"\n").Replace(text)

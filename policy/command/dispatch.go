@@ -2,7 +2,7 @@ package command
 
 import "strings"
 
-// handler looks at what a command runs besides itself.
+// handler handles what a command runs besides itself.
 type handler func(f *finder, name string, words []word, at place)
 
 // command records one command and follows what it runs.
@@ -64,7 +64,7 @@ func (f *finder) plain(words []word) Command {
 	return cmd
 }
 
-// spells reports whether a text is the words with one blank between them, as most commands are written.
+// spells reports whether a text consists of the words separated by one blank, as most commands do.
 func spells(text string, words []string) bool {
 	for i, w := range words {
 		if i > 0 {
@@ -87,7 +87,7 @@ func baseName(path string) string {
 	return path[strings.LastIndexByte(path, '/')+1:]
 }
 
-// clip shortens a text for a reason that a person reads.
+// clip shortens a text in a reason for a person.
 func clip(text string) string {
 	const most = 40
 	if len(text) <= most {
@@ -96,7 +96,7 @@ func clip(text string) string {
 	return strings.ToValidUTF8(text[:most], "") + "…"
 }
 
-// handlerOf finds what to do with the lower-case name; variant is the name the handler works with.
+// handlerOf returns the handler for a lower-case name, and the name with which it works.
 func handlerOf(name string) (handle handler, variant string, ok bool) {
 	if shell(name) {
 		return (*finder).shell, name, true
@@ -116,7 +116,7 @@ func handlerOf(name string) (handle handler, variant string, ok bool) {
 	return nil, "", false
 }
 
-// builtinHandler is for what bash itself runs.
+// builtinHandler returns the handler of a builtin.
 func builtinHandler(name string) handler {
 	switch name {
 	case "eval":
@@ -137,7 +137,7 @@ func builtinHandler(name string) handler {
 	return nil
 }
 
-// programHandler is for programs that run others in their own way.
+// programHandler returns the handler of a program that runs others in its own way.
 func programHandler(name string) handler {
 	switch name {
 	case "find", "gfind", "bfs":

@@ -9,17 +9,17 @@ import (
 // Use is a set of what a command does with a file.
 type Use uint8
 
-// The bits of a Use.
+// Bits of a Use.
 const (
 	// UseRead: its content is read.
 	UseRead Use = 1 << iota
-	// UseWrite: it is made or changed.
+	// UseWrite: it is created or changed.
 	UseWrite
-	// UseMake: it is a directory that is made.
+	// UseMake: it is created as a directory.
 	UseMake
-	// UseRemove: it is taken away.
+	// UseRemove: it is removed.
 	UseRemove
-	// UseMove: it gets another name, or is the other name.
+	// UseMove: it is renamed, or is the new name.
 	UseMove
 	// UseCopy: it is copied, or is the copy.
 	UseCopy
@@ -27,31 +27,32 @@ const (
 
 // File is a path that a script may touch.
 type File struct {
-	// Path is what the text names: absolute, relative to one of Files.Bases, or "~/…" for the home directory.
+	// Path is as in the text: absolute, relative to one of Files.Bases, or "~/…" for the home directory.
 	Path string
 	Use  Use
-	// Sure: the word is a path. Otherwise it may be one.
+	// Sure: the word is certainly a path. Otherwise it may be one.
 	Sure bool
-	// Within: the path is a piece of a word that holds more, such as code.
+	// Within: the path is part of a longer word, such as code.
 	Within bool
-	// Pattern: unquoted * ? or [ in it may become other names.
+	// Pattern: it contains an unquoted * ? or [, which may expand to other names.
 	Pattern bool
 }
 
-// Files are the paths that a script may touch, as far as its text tells.
+// Files are the paths that a script may touch, as far as the text shows.
 type Files struct {
 	List []File
-	// Bases are where relative paths may start: "" is the working directory, others are where the script goes to.
+	// Bases are the directories at which relative paths may start: "" is the working directory, others are where the
+	// script changes to.
 	Bases []string
-	// Unknown says why not all paths can be known; "" when they are.
+	// Unknown says why some paths are not known; "" if all are.
 	Unknown string
-	// Deep names a command that may read files which it does not name; "" when there is none.
+	// Deep is a command that may read files that it does not name; "" for none.
 	Deep string
-	// Objects names a git command that shows content out of the repository; "" when there is none.
+	// Objects is a git command that shows content from the repository; "" for none.
 	Objects string
 }
 
-// maxFiles bounds the paths of one script, maxBases the directories it goes to.
+// maxFiles limits the paths of one script, maxBases its directories.
 const (
 	maxFiles = 256
 	maxBases = 8
@@ -82,12 +83,12 @@ func (s Script) Files() Files {
 	return f.out
 }
 
-// files collects what one call of Script.Files finds.
+// files collects the results of one call of Script.Files.
 type files struct {
 	script    *Script
 	out       Files
 	seen      map[File]bool
-	home, pwd bool // $HOME, $PWD are what they were at the start
+	home, pwd bool // $HOME, $PWD are unchanged
 }
 
 func (f *files) unknown(why string) {
@@ -102,7 +103,7 @@ func (f *files) deep(c *Command) {
 	}
 }
 
-// add notes a path once.
+// add adds a path, once.
 func (f *files) add(file File) {
 	if file.Path == "" || file.Path == "-" || f.seen[file] {
 		return
@@ -118,7 +119,7 @@ func (f *files) add(file File) {
 	f.out.List = append(f.out.List, file)
 }
 
-// base notes a directory that relative paths may start at.
+// base adds a directory at which relative paths may start.
 func (f *files) base(dir string) {
 	if slices.Contains(f.out.Bases, dir) {
 		return
@@ -127,7 +128,7 @@ func (f *files) base(dir string) {
 		f.unknown("it goes to too many directories")
 		return
 	}
-	// A relative directory starts at any of those before it.
+	// A relative directory can start at any of the previous ones.
 	for _, b := range slices.Clone(f.out.Bases) {
 		if b != "" && !strings.HasPrefix(dir, "/") && !strings.HasPrefix(dir, "~") && len(f.out.Bases) < maxBases {
 			f.out.Bases = append(f.out.Bases, strings.TrimSuffix(b, "/")+"/"+dir)
@@ -171,7 +172,7 @@ func (f *files) enters(c *Command) {
 	}
 }
 
-// enter notes the directory that a word names.
+// enter handles the directory named by a word.
 func (f *files) enter(c *Command, i int, text string) {
 	if path, _, ok := f.path(text, c.mark(i)&^MarkPattern); ok && c.mark(i)&MarkPattern == 0 {
 		f.base(path)
@@ -180,7 +181,7 @@ func (f *files) enter(c *Command, i int, text string) {
 	f.unknown("it goes to a directory that is not known before it runs")
 }
 
-// path returns what a word becomes: its text, with a home directory as "~".
+// path returns the meaning of a word: its text, with a home directory as "~".
 func (f *files) path(text string, mark Mark) (path string, pattern, ok bool) {
 	pattern = mark&MarkPattern != 0
 	if mark&MarkExpansion != 0 {
@@ -196,7 +197,7 @@ func (f *files) path(text string, mark Mark) (path string, pattern, ok bool) {
 	return text, pattern, true
 }
 
-// expand undoes $HOME and $PWD at the start of a word, which is given as it is written.
+// expand replaces $HOME and $PWD at the start of a word in source form.
 func (f *files) expand(source string) (path string, ok bool) {
 	text := strings.ReplaceAll(source, `"`, "")
 	for _, v := range []struct {
@@ -212,7 +213,7 @@ func (f *files) expand(source string) (path string, ok bool) {
 	return text, !strings.ContainsAny(text, "$`\\'*?[{(")
 }
 
-// wordPath notes the path that a whole word is.
+// wordPath adds the path that a whole word is.
 func (f *files) wordPath(text string, mark Mark, use Use, sure bool) {
 	path, pattern, ok := f.path(text, mark)
 	if !ok {
@@ -222,7 +223,7 @@ func (f *files) wordPath(text string, mark Mark, use Use, sure bool) {
 	f.add(File{Path: path, Use: use, Sure: sure, Pattern: pattern})
 }
 
-// redirect notes the file of a redirection.
+// redirect adds the file of a redirection.
 func (f *files) redirect(r *Redirect) {
 	if r.Target == "" || r.Target == "/dev/null" || r.Op == "<<<" {
 		return
@@ -248,7 +249,7 @@ func (f *files) redirect(r *Redirect) {
 	f.wordPath(r.Target, mark, use, true)
 }
 
-// command notes what one command touches.
+// command adds what one command touches.
 func (f *files) command(c *Command) {
 	if len(c.Words) == 0 {
 		return
@@ -269,22 +270,22 @@ func (f *files) command(c *Command) {
 		}
 		f.other(c)
 	}
-	// An expansion in a word was looked at with the word.
+	// An expansion in a word was handled with the word.
 	if c.Dynamic && (c.mark(0)&MarkExpansion != 0 ||
 		!slices.ContainsFunc(c.Marks, func(m Mark) bool { return m&MarkExpansion != 0 })) {
 		f.unknown("its words are not known before it runs")
 	}
 }
 
-// namesOnly are commands that look at names, sizes and times of files, at no content, and print what they are given.
+// namesOnly lists commands that use only names, sizes and times of files, and print their arguments.
 const namesOnly = "ls stat test [ du df realpath readlink basename dirname which type pwd cd pushd popd echo printf true false : date seq whoami id groups uname uptime free " +
 	"sleep kill tree find exit return export unset set shift wait umask ulimit alias unalias hash jobs local declare typeset readonly break continue getopts hostname nproc ps " +
 	"arch tty clear tput chmod chown chgrp"
 
-// namers is namesOnly for a look-up.
+// namers is namesOnly as a set.
 var namers = sync.OnceValue(func() map[string]bool { return lookup(namesOnly) })
 
-// namedReads returns the paths of a reading command that reads what it names and nothing else.
+// namedReads returns the paths of a command that reads only what it names.
 func (c *Command) namedReads() (paths []string, ok bool) {
 	if c.Dynamic || !reads(c.Name) || c.Name != c.Words[0] {
 		return nil, false
@@ -292,9 +293,9 @@ func (c *Command) namedReads() (paths []string, ok bool) {
 	return c.reads()
 }
 
-// reads notes the paths of a reading command.
+// reads adds the paths of a reading command.
 func (f *files) reads(c *Command, paths []string) {
-	for _, p := range paths { // most are words of their own, some the value inside of one
+	for _, p := range paths { // most are words of their own, some are values within one
 		mark := Mark(0)
 		for i, w := range c.Words {
 			if w == p {
@@ -308,7 +309,7 @@ func (f *files) reads(c *Command, paths []string) {
 	}
 }
 
-// recursive reports a reading command that goes down into directories.
+// recursive reports whether a reading command descends into directories.
 func recursive(c *Command) bool {
 	switch c.Name {
 	case "rg":
@@ -322,7 +323,7 @@ func recursive(c *Command) bool {
 	return false
 }
 
-// other notes every word of a command that nobody knows.
+// other adds every word of an unknown command.
 func (f *files) other(c *Command) {
 	for i := 1; i < len(c.Words); i++ {
 		f.any(c.Words[i], c.mark(i), UseRead)
@@ -332,7 +333,7 @@ func (f *files) other(c *Command) {
 	}
 }
 
-// wraps reports that the command only runs others, which are listed themselves.
+// wraps reports whether the command only runs others, which are listed themselves.
 func (f *files) wraps(c *Command) bool {
 	for i := range f.script.Commands {
 		if via := f.script.Commands[i].Via; slices.ContainsFunc(via,
@@ -343,7 +344,7 @@ func (f *files) wraps(c *Command) bool {
 	return false
 }
 
-// any notes what a word may name: itself, the value of an option, and the pieces of code.
+// any adds what a word may name: itself, the value of an option, and pieces of code.
 func (f *files) any(text string, mark Mark, use Use) {
 	if mark&MarkExpansion != 0 {
 		f.wordPath(text, mark, use, false)

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// writer notes the files of the well-known commands that write.
+// writer handles the well-known commands that write files. It returns false for others.
 func (f *files) writer(c *Command) bool {
 	switch c.Name {
 	case "tee", "touch", "truncate", "mkfifo":
@@ -16,7 +16,7 @@ func (f *files) writer(c *Command) bool {
 		f.all(c, UseRemove)
 	case "mv":
 		f.pairs(c, UseRead|UseMove|UseRemove, UseWrite|UseMove)
-		f.deep(c) // what it moves has another name for the commands after it
+		f.deep(c) // what it moves has another name for the following commands
 	case "cp", "install", "ln", "rsync":
 		f.pairs(c, UseRead|UseCopy, UseWrite|UseCopy)
 		if c.Name == "rsync" || c.Name == "ln" || slices.ContainsFunc(c.Words, copiesTree) {
@@ -39,7 +39,7 @@ func (f *files) writer(c *Command) bool {
 	return true
 }
 
-// dd notes the files of if= and of=.
+// dd adds the files of if= and of=.
 func (f *files) dd(c *Command) {
 	for i, w := range c.Words {
 		if path, ok := strings.CutPrefix(w, "if="); ok {
@@ -50,13 +50,13 @@ func (f *files) dd(c *Command) {
 	}
 }
 
-// copiesTree reports an option of cp that goes down into directories.
+// copiesTree reports whether an option makes cp descend into directories.
 func copiesTree(w string) bool {
 	return strings.HasPrefix(w, "-") && !strings.HasPrefix(w, "--") && strings.ContainsAny(w, "rRa") ||
 		w == "--recursive" || w == "--archive"
 }
 
-// operands returns the indexes of the words that are no options.
+// operands returns the indexes of the words that are not options.
 func operands(c *Command) []int {
 	var list []int
 	ended := false
@@ -71,15 +71,15 @@ func operands(c *Command) []int {
 	return list
 }
 
-// all notes every operand for one use.
+// all adds every operand with one use.
 func (f *files) all(c *Command, use Use) {
 	for _, i := range operands(c) {
 		f.wordPath(c.Words[i], c.mark(i), use, true)
 	}
 }
 
-// pairs notes sources and the destination of cp and mv. The destination may be a directory, in which the source keeps
-// its name.
+// pairs adds sources and destination of cp and mv. The destination may be a directory, in which the source keeps its
+// name.
 func (f *files) pairs(c *Command, from, to Use) {
 	target, mark, list := destination(c, operands(c))
 	if target == "" {
@@ -100,7 +100,7 @@ func (f *files) pairs(c *Command, from, to Use) {
 	f.wordPath(target, mark, to, true)
 }
 
-// destination finds where cp and mv put things: the last operand, or the value of -t. The rest of the operands are
+// destination returns the destination of cp and mv: the last operand, or the value of -t. The other operands are
 // sources.
 func destination(c *Command, list []int) (target string, mark Mark, sources []int) {
 	for i := 1; i < len(c.Words); i++ {
@@ -123,7 +123,7 @@ func destination(c *Command, list []int) (target string, mark Mark, sources []in
 	return c.Words[last], c.mark(last), list[:len(list)-1]
 }
 
-// git notes the words of a git command, and whether it shows content that is kept in the repository.
+// git adds the words of a git command, and records whether it shows content from the repository.
 func (f *files) git(c *Command) {
 	sub := 1
 	for sub < len(c.Words) && strings.HasPrefix(c.Words[sub], "-") {
@@ -143,7 +143,7 @@ func (f *files) git(c *Command) {
 	}
 }
 
-// showsNothing reports a git command that prints names, messages and counts, but no content of files.
+// showsNothing reports whether a git command prints names, messages and counts, but no content of files.
 func showsNothing(words []string) bool {
 	has := func(list string) bool {
 		return slices.ContainsFunc(words, func(w string) bool {

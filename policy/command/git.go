@@ -2,7 +2,7 @@ package command
 
 import "strings"
 
-// git follows bisect run, rebase --exec and submodule foreach, and notes configuration that starts programs.
+// git follows bisect run, rebase --exec and submodule foreach, and records configuration that starts programs.
 func (f *finder) git(name string, words []word, at place) {
 	sub := f.gitGlobal(words)
 	if sub >= len(words) {
@@ -37,7 +37,7 @@ func (f *finder) git(name string, words []word, at place) {
 	f.gitTransport(rest)
 }
 
-// gitGlobal reads the options before the git command and returns its index.
+// gitGlobal parses the options before the git command and returns its index.
 func (f *finder) gitGlobal(words []word) int {
 	i := 1
 	for i < len(words) {
@@ -58,7 +58,7 @@ func (f *finder) gitGlobal(words []word) int {
 	return i
 }
 
-// foreach follows git submodule foreach: one word is shell code, more are a command.
+// foreach follows git submodule foreach: a single word is shell code, several words are a command.
 func (f *finder) foreach(rest []word, at place) {
 	for len(rest) > 0 && strings.HasPrefix(rest[0].text, "-") {
 		rest = rest[1:]
@@ -81,7 +81,7 @@ func (f *finder) gitExec(rest []word, at place) {
 	}
 }
 
-// gitConfig notes settings by which git later starts programs.
+// gitConfig records settings with which git starts programs later.
 func (f *finder) gitConfig(rest []word) {
 	for _, w := range rest {
 		text := strings.ToLower(w.text)
@@ -102,7 +102,7 @@ func (f *finder) gitConfig(rest []word) {
 	}
 }
 
-// gitTransport notes options and addresses by which git starts programs.
+// gitTransport records options and addresses with which git starts programs.
 func (f *finder) gitTransport(rest []word) {
 	for _, w := range rest {
 		text := w.text
@@ -121,7 +121,7 @@ func (f *finder) gitTransport(rest []word) {
 	}
 }
 
-// gitShort notes short options that may name a program for some git commands.
+// gitShort records short options that name a program for some git commands.
 func (f *finder) gitShort(option string) {
 	if option == "-c" {
 		f.indirect("an option of git may set a program that git runs")

@@ -15,7 +15,7 @@ import (
 //go:embed testdata/grammar.tsv
 var grammar string
 
-// texts lists the texts of a verdict.
+// texts returns the texts of a verdict.
 func texts(tb testing.TB, verdict string) (list []string) {
 	tb.Helper()
 	for line := range strings.Lines(grammar) {

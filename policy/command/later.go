@@ -6,9 +6,9 @@ import (
 	"sync"
 )
 
-// takesData lists the programs that never run what their words say, besides the reading commands: what looks like a
-// command among them is a name, a text or a file. What runs a command that one of them is told in another way (git
-// bisect run, docker exec) is followed as a command of its own.
+// takesData lists the programs, besides the reading commands, that never run their arguments: what looks like a command
+// among them is a name, a text or a file. Where one of them does run a command (git bisect run, docker exec), it is
+// followed separately.
 const takesData = "git hg svn gh glab npm yarn pnpm pip pip3 pipx apt apt-get apt-cache aptitude dpkg dpkg-query brew dnf yum apk pacman snap flatpak gem bundle composer conda poetry uv " +
 	"man info whatis apropos help whereis tldr locate hash alias unalias export declare typeset local readonly set unset read readarray mapfile shift return exit break continue ulimit umask " +
 	"cp mv rm rmdir mkdir touch ln chmod chown chgrp install tee dd truncate mktemp mkfifo rename shred tar gtar bsdtar zip unzip gzip gunzip bzip2 bunzip2 xz unxz zstd 7z cpio ar " +
@@ -17,12 +17,12 @@ const takesData = "git hg svn gh glab npm yarn pnpm pip pip3 pipx apt apt-get ap
 	"pytest mypy ruff black flake8 eslint prettier jest psql mysql sqlite3 redis-cli mongosh openssl gpg md5 xxd zcat zgrep bzgrep xzgrep ack ag fd fdfind gfind bfs split csplit shuf factor expr bc cal " +
 	"lscpu lsblk mount umount dmesg hostname locale env_file printenv nproc tput clear history logger wall write mail mailx ssh-keygen gsort gtee gcat gls ggrep gecho gfold pandoc ffmpeg convert sqlite"
 
-// dataTakers is takesData for a look-up.
+// dataTakers is takesData as a set.
 var dataTakers = sync.OnceValue(func() map[string]bool { return lookup(takesData) })
 
-// Later yields what unknown programs of the script may run: each later word of a program that is not known to take it
-// as data, as the lower-case name of a command, with the words from it on. Of a word that is a text, such as 'sudo id;
-// ls', each command in it is yielded. An unknown wrapper hides nothing that way.
+// Later yields what unknown programs of the script may run: for each later word of a program that is not known to take
+// data, its lower-case name as a command, and the words from there on. If a word is a text such as 'sudo id; ls', each
+// command in it is yielded. An unknown wrapper therefore hides nothing.
 func (s *Script) Later() iter.Seq2[string, []string] {
 	return func(yield func(string, []string) bool) {
 		for i := range s.Commands {
@@ -39,7 +39,7 @@ func (s *Script) Later() iter.Seq2[string, []string] {
 	}
 }
 
-// later yields the commands that one word may be or hold.
+// later yields the commands that one word may be or contain.
 func later(text string, words []string, yield func(string, []string) bool) bool {
 	if strings.HasPrefix(text, "-") || isAssignment(text) {
 		_, value, ok := strings.Cut(text, "=")
@@ -61,7 +61,7 @@ func later(text string, words []string, yield func(string, []string) bool) bool 
 	return true
 }
 
-// mayRunWords reports whether a program may run what its later words say, and is not followed into it.
+// mayRunWords reports whether a program may run its later words and is not otherwise followed.
 func (c *Command) mayRunWords() bool {
 	name := strings.ToLower(c.Name)
 	if len(c.Words) < 2 || reads(name) || dataTakers()[name] || name == "ssh" || name == "eval" {
@@ -78,7 +78,7 @@ func (c *Command) mayRunWords() bool {
 	return !spec.read(name, words).known
 }
 
-// blockedLater returns the entry that blocks what an unknown program of the script may run, "" when none does.
+// blockedLater returns the entry that blocks something an unknown program of the script may run; "" for none.
 func blockedLater(s *Script, allowed []string) string {
 	for name, words := range s.Later() {
 		if !variant(name) {
@@ -91,8 +91,8 @@ func blockedLater(s *Script, allowed []string) string {
 	return ""
 }
 
-// networkLater names the network command that an unknown program of the script may run. Names that are ordinary words
-// count only where a command stands.
+// networkLater returns the network command that an unknown program of the script may run. Names that are ordinary words
+// count only in the position of a command.
 func networkLater(s *Script) (name string, ok bool) {
 	for name := range s.Later() {
 		if fetches(name) && variant(name) && !listed("host links http https ftp dig ping", name) {

@@ -4,18 +4,18 @@ import (
 	"strings"
 )
 
-// Departure is one word by which a command does more than a rule for its program means: it runs another program, writes
-// where it says, or leads elsewhere.
+// Departure is a word with which a command does more than a rule for its program means: it runs another program, writes
+// to a given place, or works elsewhere.
 type Departure struct {
-	// Option is the word as the text has it, without its value: "--output", "-C", "-uo". For a word that is no option
-	// it is the word.
+	// Option is the word as in the text, without its value: "--output", "-C", "-uo". If the word is not an option, it
+	// is the word itself.
 	Option string
 	// Why says in words what it does: "of git diff writes a file".
 	Why string
 }
 
-// Departures lists what a command asks for beyond the plain use of a well-known program; nil when there is nothing, or
-// when the program is not on the tables. Only what the tables call harmless is: an option that is unknown, shortened or
+// Departures returns what a command asks for beyond the plain use of a well-known program; nil if there is nothing, or
+// if the program is not in the tables. Only what the tables list is harmless: an option that is unknown, abbreviated or
 // hidden in an expansion departs.
 func (c *Command) Departures() []Departure {
 	table := optionTable(strings.ToLower(c.Name))
@@ -27,20 +27,20 @@ func (c *Command) Departures() []Departure {
 	return d.found
 }
 
-// departing reads the words of one command against the rows of its program.
+// departing compares the words of one command with the rows of its program.
 type departing struct {
 	command *Command
 	table   string
 	program string
 	title   string // "git diff", for people
-	key     string // of the row, "" for the first: "stash "
+	key     string // of the row; "" for the first, else such as "stash "
 	row     optionRow
-	words   int  // words that are no options, since the row began
-	ended   bool // no options follow
+	words   int  // words other than options since the row began
+	ended   bool // no more options follow
 	found   []Departure
 }
 
-// run reads all words. A row with subcommands hands over to the row of the first word.
+// run handles all words. A row with subcommands continues with the row of the first word.
 func (d *departing) run() {
 	d.enter("@")
 	d.texts()
@@ -54,7 +54,7 @@ func (d *departing) run() {
 	}
 }
 
-// texts judges the words that hold text of another language: a script, a question to a database.
+// texts judges the words that contain another language: a script, a database query.
 func (d *departing) texts() {
 	row := d.row
 	for i := 1; i < len(d.command.Words); i++ {
@@ -79,7 +79,7 @@ func (d *departing) texts() {
 	}
 }
 
-// awkWrites reports whether an awk program sends what it prints to a file: print … > "name".
+// awkWrites reports whether an awk program writes its output to a file: print … > "name".
 func awkWrites(program string) bool {
 	for {
 		at := strings.Index(program, "print")
@@ -109,7 +109,7 @@ func awkWrites(program string) bool {
 	}
 }
 
-// enter goes on by another row; a program without the row lets no option pass.
+// enter continues with another row. For a program without that row, no option is harmless.
 func (d *departing) enter(key string) {
 	single := d.row.single
 	d.row = readRow(rowOf(d.table, key))
@@ -120,12 +120,12 @@ func (d *departing) enter(key string) {
 	}
 }
 
-// depart notes a departure; what names it in a rule is its option.
+// depart records a departure. A rule can name it by its option.
 func (d *departing) depart(option, why string) {
 	d.found = append(d.found, Departure{Option: option, Why: "of " + d.title + " " + why})
 }
 
-// next judges the word at i and returns how many words after it belong to it.
+// next judges the word at i and returns how many following words belong to it.
 func (d *departing) next(i int) int {
 	text := d.command.Words[i]
 	if d.ended {
@@ -148,7 +148,7 @@ func (d *departing) next(i int) int {
 	return 0
 }
 
-// mayBeOption notes an expansion or a pattern that may turn into an option.
+// mayBeOption records an expansion or a pattern that may become an option.
 func (d *departing) mayBeOption(i int) {
 	text, mark := d.command.Words[i], d.command.mark(i)
 	switch {
@@ -158,13 +158,13 @@ func (d *departing) mayBeOption(i int) {
 	}
 }
 
-// startsOpen reports whether the first character of a word is not known before it runs.
+// startsOpen reports whether the first character of a word is only known at run time.
 func startsOpen(text string) bool {
 	text = strings.TrimLeft(text, `"`)
 	return text == "" || strings.IndexByte("$`*?[@!+{", text[0]) >= 0
 }
 
-// word judges a word that is no option.
+// word judges a word that is not an option.
 func (d *departing) word(i int) {
 	text := d.command.Words[i]
 	if d.row.subs && d.words == 0 {
@@ -185,8 +185,7 @@ func (d *departing) word(i int) {
 	}
 }
 
-// setting judges git config KEY VALUE and git config set KEY VALUE: of the settings only those that start nothing are
-// harmless.
+// setting judges git config KEY VALUE and git config set KEY VALUE. Only settings that start nothing are harmless.
 func (d *departing) setting(i int) {
 	switch text := d.command.Words[i]; {
 	case d.words == 1 && text == "set":
@@ -196,7 +195,7 @@ func (d *departing) setting(i int) {
 	}
 }
 
-// harmlessSetting reports whether no program, file or address depends on a key of the configuration of git.
+// harmlessSetting reports whether a key of git's configuration affects no program, file or address.
 func harmlessSetting(key string) bool {
 	for begin := range strings.FieldsSeq("user. author. committer. branch. pull. push. fetch. color. advice. commit.verbose commit.gpgsign rerere. rebase.auto merge.ff merge.conflictstyle " +
 		"core.autocrlf core.filemode core.ignorecase core.eol core.quotepath core.safecrlf core.symlinks core.abbrev init.defaultbranch log. status. tag.sort tag.gpgsign gc. pack. " +
@@ -209,7 +208,7 @@ func harmlessSetting(key string) bool {
 		strings.HasSuffix(key, ".prune"))
 }
 
-// wordDeparts says what harm the nth word that is no option does, "" for none.
+// wordDeparts returns what harm the nth word that is not an option does; "" for none.
 func (r *optionRow) wordDeparts(text string, n int) string {
 	lower := strings.ToLower(text)
 	switch {
@@ -225,7 +224,8 @@ func (r *optionRow) wordDeparts(text string, n int) string {
 	return r.wordObeyed(text)
 }
 
-// wordObeyed reports whether a program obeys a word as it does an option: @file, +command, SHELL=program.
+// wordObeyed returns what a word does that the program treats like an option: @file, +command, SHELL=program; "" for
+// none.
 func (r *optionRow) wordObeyed(text string) string {
 	switch {
 	case r.at && strings.HasPrefix(text, "@"):
@@ -238,8 +238,8 @@ func (r *optionRow) wordObeyed(text string) string {
 	return ""
 }
 
-// sub goes on by the row of a subcommand. A word that has none is an ordinary one, unless the table says what to think
-// of others.
+// sub continues with the row of a subcommand. A word without a row is an ordinary one, unless the table has a row for
+// others.
 func (d *departing) sub(i int) {
 	name := d.command.Words[i]
 	for _, key := range [...]string{name, "other"} {
@@ -254,8 +254,7 @@ func (d *departing) sub(i int) {
 	d.word(i)
 }
 
-// whole judges an option that is a word of its own, perhaps with a value: --output=x, or -run x where options have one
-// dash.
+// whole judges an option that is a whole word, perhaps with a value: --output=x, or -run x where options have one dash.
 func (d *departing) whole(i int, text string) int {
 	key, value, inline := strings.Cut(text, "=")
 	spelled, _, _ := strings.Cut(d.command.Words[i], "=")
@@ -271,7 +270,7 @@ func (d *departing) whole(i int, text string) int {
 	return used
 }
 
-// inner skips the command after -exec, which is judged as a command of its own.
+// inner skips the command after -exec, which is judged separately.
 func (d *departing) inner(i int) int {
 	for n, w := range d.command.Words[i+1:] {
 		if w == ";" || w == "+" {
@@ -281,7 +280,7 @@ func (d *departing) inner(i int) int {
 	return len(d.command.Words) - i - 1
 }
 
-// letters judges a word of one-letter options. In an old-style bundle every letter may take a word of its own.
+// letters judges a word of one-letter options. In an old-style bundle, every letter may take a separate word.
 func (d *departing) letters(i int, text string) int {
 	used, bundle := 0, d.command.Words[i][0] != '-'
 	if d.row.count && strings.Trim(text[1:], "0123456789") == "" {
@@ -315,7 +314,7 @@ func (d *departing) letters(i int, text string) int {
 	return used
 }
 
-// judge notes what one option departs in. kind is how the table writes its value.
+// judge records the departure of one option. kind is the notation for its value in the table.
 func (d *departing) judge(option, kind, effect, value string) {
 	switch {
 	case effect != "":
@@ -334,7 +333,7 @@ func (d *departing) judge(option, kind, effect, value string) {
 	}
 }
 
-// takesValue reports whether an option has a value in its word or in the next.
+// takesValue reports whether an option has a value, in its word or in the next.
 func takesValue(kind string) bool { return strings.HasPrefix(kind, ":") }
 
 // readsFile reports whether the value of an option of curl names a file instead of data.
@@ -343,7 +342,7 @@ func readsFile(value string) bool {
 		strings.Contains(value, "=<") || strings.Contains(value, "%output{")
 }
 
-// staysHere reports whether a path lies below the directory it is used in, as far as its text tells.
+// staysHere reports whether a path is below the directory in which it is used, as far as its text shows.
 func staysHere(path string) bool {
 	switch {
 	case path == "/dev/null" || path == "/dev/stdout" || path == "/dev/stderr":
@@ -355,8 +354,8 @@ func staysHere(path string) bool {
 	return path == "" || strings.IndexByte("/~$\"`", path[0]) < 0 && !strings.Contains(path, ":")
 }
 
-// address reports whether a word is a place on the network, such as https://host/path or user@host:path, and no path
-// here.
+// address reports whether a word is an address on the network, such as https://host/path or user@host:path, rather than
+// a path.
 func address(text string) bool {
 	host, rest, ok := strings.Cut(text, ":")
 	if !ok || host == "" || strings.Contains(host, "/") || strings.HasPrefix(rest, ":") {
@@ -365,10 +364,10 @@ func address(text string) bool {
 	return !strings.HasPrefix(rest, "//") || listed("https http ssh git", host)
 }
 
-// plainVariable reports whether NAME=value of make neither names a program for make itself nor is expanded by it.
+// plainVariable reports whether NAME=value for make neither sets a program of make itself nor is expanded by it.
 func plainVariable(text string) bool {
 	name, value, _ := strings.Cut(text, "=")
-	name = strings.TrimRight(name, ":?+") // and not NAME!=, whose value is run
+	name = strings.TrimRight(name, ":?+") // but not NAME!=, whose value is executed
 	return isName(name) && !listed("SHELL MAKE MAKEFLAGS MAKEFILES MFLAGS GNUMAKEFLAGS MAKESHELL VPATH PATH", name) &&
 		!strings.ContainsAny(value, "$`;|&<>()\n")
 }

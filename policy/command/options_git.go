@@ -16,8 +16,8 @@ const gitShowing = ` -p -u -s -w -b -z -i -a -c -m -t -r -W -R -D -E -F -P -g -q
   --regexp-ignore-case --walk-reflogs --clear-decorations --notes --show-notes --log-size --no-walk --diff-merges
   --ours --theirs --base --ws-error-highlight: --show-signature --not `
 
-// gitOptions lists, for each git command, what it may be told under a rule such as "git *" without going beyond
-// ordinary use of this repository.
+// gitOptions lists, for each git command, the options that are ordinary use of this repository, as meant by a rule such
+// as "git *".
 const gitOptions = `
 @ sub --no-pager -P -p --paginate --no-optional-locks --literal-pathspecs --glob-pathspecs --icase-pathspecs --version
   -v --help -h --no-replace-objects --no-advice |leaves -C: --git-dir: --work-tree: --namespace: --bare --attr-source:

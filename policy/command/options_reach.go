@@ -1,6 +1,6 @@
 package command
 
-// Tables of programs that reach other machines, containers and databases, and of interpreters.
+// Tables of programs that access other machines, containers and databases, and of interpreters.
 const (
 	sshOptions = `
 @ first=2 -v -q -4 -6 -T -t -C -n -N -a -x -V -p: -l: -i: -b: -c: -m: -B: -Q: -k -K -A |runs -o: -F: -S: -O: -I:

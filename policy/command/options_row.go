@@ -50,8 +50,8 @@ type optionRow struct {
 	count                                                                       bool
 }
 
-// rowOf returns the row of a key, "" when there is none. A row goes on in the lines that begin with a blank; a table
-// ends with a newline.
+// rowOf returns the row of a key; "" for none. A row continues on lines that begin with a blank; a table ends with a
+// newline.
 func rowOf(table, key string) string {
 	for table != "" {
 		end := strings.IndexByte(table, '\n') + 1
@@ -71,7 +71,7 @@ func rowOf(table, key string) string {
 	return ""
 }
 
-// named reports whether a list with commas holds a name.
+// named reports whether a list with commas contains a name.
 func named(list, name string) bool {
 	for each := range strings.SplitSeq(list, ",") {
 		if strings.TrimSpace(each) == name {
@@ -81,7 +81,7 @@ func named(list, name string) bool {
 	return false
 }
 
-// readRow reads a row. Words that are no options come first in it.
+// readRow parses a row. Words that are not options come first.
 func readRow(row string) (r optionRow) {
 	row = " " + row + " "
 	r.harmless = row
@@ -103,7 +103,7 @@ func readRow(row string) (r optionRow) {
 	return r
 }
 
-// token reads one word of a row that is no option.
+// token parses one word of a row that is not an option.
 func (r *optionRow) token(token string) {
 	name, value, _ := strings.Cut(token, "=")
 	switch name {
@@ -140,7 +140,7 @@ func (r *optionRow) token(token string) {
 	}
 }
 
-// forbids reports whether a word holds one of the texts of the row.
+// forbids reports whether a word contains one of the row's texts.
 func (r *optionRow) forbids(text string) bool {
 	if r.texts == "" {
 		return false
@@ -154,7 +154,7 @@ func (r *optionRow) forbids(text string) bool {
 	return false
 }
 
-// long finds an option that is a whole word: how it takes a value, and what harm it does.
+// long returns how an option that is a whole word takes a value, and what harm it does.
 func (r *optionRow) long(key string) (kind, effect string) {
 	kind, effect, known := r.find(key, key)
 	if known {
@@ -168,7 +168,7 @@ func (r *optionRow) long(key string) (kind, effect string) {
 	return r.unknown()
 }
 
-// short finds a one-letter option. word is the word it begins, "" when it does not stand at its beginning.
+// short does the same for a one-letter option. word is the word that begins with it; "" if it is not the first letter.
 func (r *optionRow) short(word string, letter byte) (kind, effect string) {
 	kind, effect, known := r.find("-"+string(letter), word)
 	if known {
@@ -185,8 +185,8 @@ func (r *optionRow) unknown() (kind, effect string) {
 	return "", "is not known to be harmless"
 }
 
-// find looks a key up in both parts of the row; the closer match counts, and harm when both are as close. word is what
-// an entry such as -W* is compared with.
+// find searches a key in both parts of the row. The closer match counts; if both are equally close, the harmful one
+// does. word is what an entry such as -W* is compared with.
 func (r *optionRow) find(key, word string) (kind, effect string, known bool) {
 	best := 0
 	if entry := holds(r.harmless, key); entry != "" {
@@ -211,7 +211,7 @@ func (r *optionRow) find(key, word string) (kind, effect string, known bool) {
 	return kind, effect, best > 0
 }
 
-// holds returns the entry of a list for a key, with how it takes a value, "" when there is none.
+// holds returns the entry of a list for a key, with its notation for a value; "" for none.
 func holds(list, key string) string {
 	for from := 0; ; {
 		at := strings.Index(list[from:], key)
@@ -229,14 +229,14 @@ func holds(list, key string) string {
 // blank reports whether a byte ends an entry.
 func blank(c byte) bool { return c == ' ' || c == '\n' }
 
-// How close an entry of a table may be to an option, besides the length of what they share.
+// How close an entry of a table is to an option, in addition to the length of what they share.
 const (
 	exact     = 1000
 	shortened = 500
 )
 
-// match compares an entry with an option and says how the option takes a value and how close the two are, 0 for not at
-// all. What harms matches shortened options too, as getopt and git allow them.
+// match compares an entry with an option. It returns how the option takes a value and how close the two are, 0 for no
+// match. Harmful entries also match abbreviated options, which getopt and git allow.
 func match(entry, key, word string, harms bool) (kind string, close int) {
 	if entry[0] != '-' || len(entry) > 1 && len(key) > 1 && entry[1] != key[1] {
 		return "", 0
@@ -257,7 +257,7 @@ func match(entry, key, word string, harms bool) (kind string, close int) {
 	return "", 0
 }
 
-// entryParts divides an entry into its option and how it takes a value.
+// entryParts splits an entry into its option and the notation for its value.
 func entryParts(entry, key string) (name, kind string) {
 	if at := strings.IndexAny(entry, ":?"); at > 1 && !strings.HasPrefix(key, entry) {
 		return entry[:at], entry[at:]
@@ -268,7 +268,7 @@ func entryParts(entry, key string) (name, kind string) {
 	return entry, ""
 }
 
-// effectOf says in words what the options behind a word of the table do.
+// effectOf describes what the options after a keyword of the table do.
 func effectOf(word string) string {
 	switch word {
 	case "|runs":

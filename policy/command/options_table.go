@@ -2,17 +2,17 @@ package command
 
 import "strings"
 
-// programTable gives programs their table of options.
+// programTable assigns a table of options to programs.
 type programTable struct{ names, options string }
 
-// optionTable returns the table of a program by its lower-case name, "" when it has none.
+// optionTable returns the table of a program by its lower-case name; "" if it has none.
 func optionTable(name string) string {
 	for _, find := range [...]func(string) string{buildTable, fileTable, terminalTable, reachTable} {
 		if options := find(name); options != "" {
 			return options
 		}
 	}
-	// Interpreters and compilers are often installed with a version in their names.
+	// The names of interpreters and compilers often contain a version.
 	stem := strings.TrimRight(name, "0123456789.-")
 	if shell(stem) {
 		return shellOptions
@@ -30,7 +30,7 @@ func tableIn(list []programTable, name string) string {
 	return ""
 }
 
-// buildTable is about programs that build, test and install.
+// buildTable is the part for programs that build, test and install.
 func buildTable(name string) string {
 	list := [...]programTable{
 		{"git", gitOptions},
@@ -53,7 +53,7 @@ func buildTable(name string) string {
 	return tableIn(list[:], name)
 }
 
-// fileTable is about programs that work with files.
+// fileTable is the part for programs that work with files.
 func fileTable(name string) string {
 	list := [...]programTable{
 		{"tar gtar bsdtar", tarOptions},
@@ -76,7 +76,7 @@ func fileTable(name string) string {
 	return tableIn(list[:], name)
 }
 
-// terminalTable is about pagers, editors, wrappers and the system.
+// terminalTable is the part for pagers, editors, wrappers and the system.
 func terminalTable(name string) string {
 	list := [...]programTable{
 		{"less more most pg", lessOptions},
@@ -100,7 +100,7 @@ func terminalTable(name string) string {
 	return tableIn(list[:], name)
 }
 
-// reachTable is about other machines, containers and databases.
+// reachTable is the part for other machines, containers and databases.
 func reachTable(name string) string {
 	list := [...]programTable{
 		{"ssh", sshOptions},
@@ -124,7 +124,7 @@ func reachTable(name string) string {
 	return tableIn(list[:], name)
 }
 
-// languageTable is about interpreters and compilers.
+// languageTable is the part for interpreters and compilers.
 func languageTable(name string) string {
 	list := [...]programTable{
 		{"python pypy", pythonOptions},

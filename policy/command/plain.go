@@ -6,26 +6,26 @@ import (
 	"unicode/utf8"
 )
 
-// maxPlain is how deep lists may be nested in each other in the plain grammar.
+// maxPlain limits the nesting of lists in the plain grammar.
 const maxPlain = 24
 
-// plainReader reads the plain grammar: the small part of bash that every shell and parser reads in the same way. It
-// is independent of the parser in [walker]; what the two find must be the same, else the text is not certain.
+// plainReader reads the plain grammar: the small part of bash that every shell and parser reads in the same way. It is
+// independent of the parser in [walker]. Both must find the same, or else the text is not certain.
 //
 // It accepts simple commands, pipelines, lists, groups, subshells, if, while, until, for, case, [[ ]] without
 // arithmetic, here-documents with a plain delimiter, and words made of literals, quotes, simple expansions and command
-// substitutions. It stops at the first thing that is none of these and says what it was.
+// substitutions. It stops at the first other construct and says what it was.
 type plainReader struct {
 	src     string
 	pos     int
 	depth   int
 	inner   int  // command substitutions around pos
-	back    bool // within backquotes
+	back    bool // inside backquotes
 	reason  string
-	doubt   bool // parsers may find other commands behind the reason
+	doubt   bool // parsers may find different commands behind the reason
 	tokens  []token
 	here    heredoc
-	pending bool // a here-document begins at the next newline
+	pending bool // the body of a here-document begins at the next newline
 }
 
 // heredoc is a here-document whose body was not read yet.
@@ -35,14 +35,14 @@ type heredoc struct {
 	tabs   bool
 }
 
-// token is one piece of the text that both readings must agree about: where it begins and ends, and its kind. It is a
-// number so that lists of them sort quickly; MaxText fits.
+// token is one piece of the text on which both readings must agree: its beginning, its end and its kind. It is a
+// number, so that lists of tokens can be sorted quickly; MaxText fits.
 type token uint64
 
-// tokenAt returns the token of a kind between two offsets.
+// tokenAt returns a token of a kind between two offsets.
 func tokenAt(kind byte, from, to int) token { return token(from)<<32 | token(to)<<8 | token(kind) }
 
-// The kinds of tokens.
+// Kinds of tokens.
 const (
 	tokenCall     = 'C' // a simple command, from its first to its last word
 	tokenWord     = 'w' // a word of it
@@ -52,7 +52,7 @@ const (
 	tokenBody     = 'h' // the first byte of a here-document
 )
 
-// readPlain reads text and says why it is not plain, or "". Then the tokens are complete.
+// readPlain reads text. The result says why it is not plain; otherwise its tokens are complete.
 func readPlain(text string, tokens []token) *plainReader {
 	r := &plainReader{src: text, tokens: tokens}
 	if !r.control() {
@@ -68,7 +68,7 @@ func readPlain(text string, tokens []token) *plainReader {
 	return r
 }
 
-// fail notes the first reason why the text is not plain and ends the reading.
+// fail records the first reason why the text is not plain and ends the reading. It returns false.
 func (r *plainReader) fail(reason string) bool {
 	if r.reason == "" {
 		r.reason = reason
@@ -77,13 +77,13 @@ func (r *plainReader) fail(reason string) bool {
 	return false
 }
 
-// failDoubt is fail for a form behind which bash may run other commands than the parser finds.
+// failDoubt is fail for constructs behind which bash may run other commands than the parser finds.
 func (r *plainReader) failDoubt(reason string) bool {
 	r.doubt = r.doubt || r.reason == ""
 	return r.fail(reason)
 }
 
-// control refuses the characters that parsers drop or shells use for themselves.
+// control refuses the characters that parsers drop or shells use internally.
 func (r *plainReader) control() bool {
 	for i := range len(r.src) {
 		if c := r.src[i]; c < ' ' && c != '\n' && c != '\t' || c == 0x7f {
@@ -93,7 +93,7 @@ func (r *plainReader) control() bool {
 	return true
 }
 
-// peek returns the byte n places on, 0 behind the end.
+// peek returns the byte n places ahead; 0 beyond the end.
 func (r *plainReader) peek(n int) byte {
 	if r.pos+n < len(r.src) {
 		return r.src[r.pos+n]
@@ -104,12 +104,12 @@ func (r *plainReader) peek(n int) byte {
 // has reports whether the rest begins with text.
 func (r *plainReader) has(text string) bool { return strings.HasPrefix(r.src[r.pos:], text) }
 
-// note keeps a token.
+// note adds a token.
 func (r *plainReader) note(kind byte, from, to int) {
 	r.tokens = append(r.tokens, tokenAt(kind, from, to))
 }
 
-// blanks skips blanks, continued lines and a comment, not the newline that ends it.
+// blanks skips blanks, continued lines and a comment, but not the newline that ends it.
 func (r *plainReader) blanks() {
 	continued := false
 	for r.pos < len(r.src) {
@@ -148,14 +148,14 @@ func (r *plainReader) comment(continued bool) {
 	}
 }
 
-// newlines skips blanks, comments and newlines, with the here-documents behind them.
+// newlines skips blanks, comments and newlines, with the here-documents after them.
 func (r *plainReader) newlines() {
 	for r.blanks(); r.peek(0) == '\n'; r.blanks() {
 		r.newline()
 	}
 }
 
-// newline skips one newline and the body of the here-document that was begun in its line.
+// newline skips one newline and the body of the here-document that began on its line.
 func (r *plainReader) newline() {
 	r.pos++
 	if !r.pending {
@@ -236,7 +236,7 @@ func (r *plainReader) digits() bool {
 	return r.pos > from
 }
 
-// visible reads one character beyond ASCII outside quotes.
+// visible reads one non-ASCII character outside quotes.
 func (r *plainReader) visible() bool {
 	c, size := utf8.DecodeRuneInString(r.src[r.pos:])
 	if c == utf8.RuneError || !unicode.IsGraphic(c) || unicode.IsSpace(c) {

@@ -2,7 +2,7 @@ package command
 
 import "strings"
 
-// simpleCall is what was read of a simple command.
+// simpleCall is the state of a simple command.
 type simpleCall struct {
 	from, to int  // its words; from is negative before the first
 	set      bool // it has an assignment
@@ -54,7 +54,7 @@ func (r *plainReader) argument(c *simpleCall) {
 	r.note(tokenWord, word.from, word.to)
 }
 
-// fits checks a word for its place in the command.
+// fits checks whether a word may be at its place in the command.
 func (r *plainReader) fits(word piece, c *simpleCall) bool {
 	text, first := r.src[word.from:word.to], c.from < 0
 	switch {
@@ -72,7 +72,7 @@ func (r *plainReader) fits(word piece, c *simpleCall) bool {
 	return true
 }
 
-// declaration reports whether bash reads the words behind name as assignments.
+// declaration reports whether bash reads the words after name as assignments.
 func declaration(name string) bool {
 	switch name {
 	case "declare", "typeset", "local", "export", "readonly", "nameref":
@@ -81,7 +81,7 @@ func declaration(name string) bool {
 	return false
 }
 
-// subscripted reports whether a word begins as NAME[ does.
+// subscripted reports whether a word begins with NAME[.
 func subscripted(text string) bool {
 	at := strings.IndexByte(text, '[')
 	return at > 0 && isName(text[:at])
@@ -159,7 +159,7 @@ func (r *plainReader) redirection() bool {
 	return r.target(at)
 }
 
-// target reads the file of the redirection whose operator is at the index.
+// target reads the file of a redirection whose operator is at the index.
 func (r *plainReader) target(at int) bool {
 	for r.peek(0) == ' ' || r.peek(0) == '\t' {
 		r.pos++
@@ -177,7 +177,7 @@ func (r *plainReader) target(at int) bool {
 	return ok
 }
 
-// operator returns the redirection operator at pos, "" when there is none.
+// operator returns the redirection operator at pos; "" for none.
 func (r *plainReader) operator() string {
 	if c := r.peek(0); c != '<' && c != '>' && (c != '&' || r.peek(1) != '>') {
 		return ""
@@ -193,7 +193,7 @@ func (r *plainReader) operator() string {
 	return ">"
 }
 
-// duplicate reads the descriptor behind <& or >&: a digit or -, and nothing else.
+// duplicate reads the descriptor after <& or >&: only a digit or -.
 func (r *plainReader) duplicate(at int) bool {
 	c := r.peek(0)
 	if c != '-' && (c < '0' || c > '9') || !ends(r.peek(1)) {

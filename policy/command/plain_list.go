@@ -36,7 +36,7 @@ func (r *plainReader) over(end byte) bool {
 	return false
 }
 
-// keyword returns the reserved word at pos, "" when there is none.
+// keyword returns the reserved word at pos; "" for none.
 func (r *plainReader) keyword() string {
 	for i := r.pos; ; i++ {
 		if i < len(r.src) && (r.src[i] >= 'a' && r.src[i] <= 'z' || strings.IndexByte("{}![]", r.src[i]) >= 0) {
@@ -50,7 +50,7 @@ func (r *plainReader) keyword() string {
 	}
 }
 
-// reserved reports whether bash takes a word at the beginning of a command for grammar.
+// reserved reports whether a word at the beginning of a command is grammar for bash.
 func reserved(word string) bool {
 	switch word {
 	case "if", "then", "elif", "else", "fi", "while", "until", "for", "in", "do", "done", "case", "esac", "select",
@@ -222,7 +222,7 @@ func (r *plainReader) forClause() {
 	r.doGroup(false)
 }
 
-// stopped reports whether an operator, a newline or the end of the text stops a row of words.
+// stopped reports whether an operator, a newline or the end of the text ends a sequence of words.
 func (r *plainReader) stopped() bool {
 	c := r.peek(0)
 	return ends(c) && (c != '`' || r.back)
@@ -255,7 +255,7 @@ func (r *plainReader) caseClause() {
 	r.want("esac")
 }
 
-// patterns reads the patterns of one case and the ) behind them.
+// patterns reads the patterns of one case and the ) after them.
 func (r *plainReader) patterns() bool {
 	for {
 		r.blanks()
@@ -298,8 +298,8 @@ func (r *plainReader) test() {
 	r.want("]]")
 }
 
-// testTerm reads one test. Behind && and || it must begin with an operator such as -f: a shell without [[ takes what
-// is there for a command.
+// testTerm reads one test. After && and || it must begin with an operator such as -f, because a shell without [[ takes
+// what follows for a command.
 func (r *plainReader) testTerm(first bool) bool {
 	if operator := r.peek(1); r.peek(0) == '-' && operator|0x20 >= 'a' && operator|0x20 <= 'z' &&
 		(r.peek(2) == ' ' || r.peek(2) == '\t') {

@@ -2,7 +2,7 @@ package command
 
 import "strings"
 
-// isLiteral reports whether c is an ASCII character that means itself, or a pattern, in a word outside quotes.
+// isLiteral reports whether c is an ASCII character that represents itself, or a pattern, in a word outside quotes.
 func isLiteral(c byte) bool {
 	return c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '*' && c <= ':' || strings.IndexByte("_=@%^?[]~#!", c) >= 0
 }
@@ -10,7 +10,7 @@ func isLiteral(c byte) bool {
 // isSpecial reports whether c names a special parameter such as $?.
 func isSpecial(c byte) bool { return c != 0 && strings.IndexByte("?$!#@*-", c) >= 0 }
 
-// ends reports whether c cannot be part of a word, so that the word before it is over.
+// ends reports whether c cannot be part of a word and therefore ends it.
 func ends(c byte) bool {
 	switch c {
 	case 0, ' ', '\t', '\n', ';', '&', '|', '(', ')', '<', '>', '`':
@@ -19,10 +19,10 @@ func ends(c byte) bool {
 	return false
 }
 
-// piece is a word as the plain grammar knows it.
+// piece is a word of the plain grammar.
 type piece struct {
 	from, to int
-	brace    bool // has a brace outside quotes
+	brace    bool // it has a brace outside quotes
 	plain    bool // nothing in it is quoted or expanded
 }
 
@@ -131,7 +131,7 @@ func (r *plainReader) doubleQuoted() bool {
 	return r.failDoubt("a quote that does not end")
 }
 
-// backQuoted reads `…` with a command in it that has neither quotes nor escapes.
+// backQuoted reads `…` with a command that contains neither quotes nor escapes.
 func (r *plainReader) backQuoted() bool {
 	from := r.pos
 	r.pos++
@@ -196,7 +196,7 @@ func (r *plainReader) substitution() bool {
 	return true
 }
 
-// lone accepts a $ that means itself.
+// lone accepts a $ that represents itself.
 func (r *plainReader) lone(c byte, quoted bool) bool {
 	if c == '\'' || c == '"' && !quoted {
 		return r.fail("$ before a quote")
@@ -207,7 +207,7 @@ func (r *plainReader) lone(c byte, quoted bool) bool {
 	return r.failDoubt("a dollar sign that shells read differently")
 }
 
-// number reads $((…)) with nothing but decimal numbers in it.
+// number reads $((…)) with only decimal numbers in it.
 func (r *plainReader) number() bool {
 	r.pos += 2
 	from := r.pos
@@ -221,7 +221,7 @@ func (r *plainReader) number() bool {
 	return true
 }
 
-// operators are what may follow a name in ${…}, longer ones first.
+// operators can follow a name in ${…}, longer ones first.
 var operators = [...]string{
 	":-", ":=", ":+", ":?", "-", "=", "+", "?", "%%", "%", "##", "#", "//", "/#", "/%", "/",
 	"^^", "^", ",,", ",",
@@ -258,7 +258,7 @@ func (r *plainReader) second() bool {
 	return r.index()
 }
 
-// index reads a number that cannot be taken for an octal one.
+// index reads a number that is not also octal.
 func (r *plainReader) index() bool {
 	from := r.pos
 	return r.digits() && (r.src[from] != '0' || r.pos == from+1)
@@ -291,7 +291,7 @@ func (r *plainReader) parameterName() bool {
 	return true
 }
 
-// operand reads the word behind an operator of ${…}: literals and $name.
+// operand reads the word after an operator of ${…}: literals and $name.
 func (r *plainReader) operand(quoted bool) bool {
 	for r.pos < len(r.src) {
 		switch c := r.src[r.pos]; {
@@ -320,7 +320,7 @@ func (r *plainReader) close() bool {
 	return true
 }
 
-// brace reads a brace outside quotes: {a,b}, {1..9}, or one that means itself such as {} and @{1}.
+// brace reads a brace outside quotes: {a,b}, {1..9}, or a literal one such as {} and @{1}.
 func (r *plainReader) brace() bool {
 	end := strings.IndexByte(r.src[r.pos:], '}')
 	if end < 0 {

@@ -2,7 +2,7 @@ package command
 
 import "strings"
 
-// find follows -exec and its like.
+// find follows -exec and similar actions.
 func (f *finder) find(name string, words []word, at place) {
 	for i := 1; i < len(words); i++ {
 		option := words[i].text
@@ -11,7 +11,7 @@ func (f *finder) find(name string, words []word, at place) {
 		default:
 			if words[i].dynamic() || words[i].added {
 				if i > 1 && strings.HasPrefix(words[i-1].text, "-") && strings.HasPrefix(words[i].text, `"`) && !strings.Contains(words[i].text, "@") {
-					continue // the value of a test, which stays one word
+					continue // the value of a test, which remains one word
 				}
 				f.indirect("an expansion among the words of " + name + " may be -exec")
 			}
@@ -27,7 +27,7 @@ func (f *finder) find(name string, words []word, at place) {
 	}
 }
 
-// placeholder follows a command in which {} stands for file names.
+// placeholder follows a command in which {} represents file names.
 func (f *finder) placeholder(via string, words []word, at place) {
 	if len(words) == 0 {
 		return
@@ -82,7 +82,7 @@ func (f *finder) parallel(name string, words []word, at place) {
 	}
 }
 
-// ssh follows the command that runs on the other host, and options that start a local one.
+// ssh follows the command that runs on the other host, and records options that start a local one.
 func (f *finder) ssh(name string, words []word, at place) {
 	i := 1
 	for ; i < len(words); i++ {
@@ -153,8 +153,8 @@ func (f *finder) wrapped(via string, words []word, at place) {
 	f.command(words, at.below(via))
 }
 
-// runsByOption lists the options by which a program starts another: blank-separated, long names without dashes,
-// one-letter ones with.
+// runsByOption returns the options with which a program starts another one, separated by blanks: long names without
+// dashes, one-letter ones with.
 func runsByOption(name string) string {
 	switch name {
 	case "tar", "gtar", "bsdtar":
@@ -185,7 +185,7 @@ func runsByOption(name string) string {
 	return runsInTerminal(name)
 }
 
-// runsInTerminal returns the part of the table for programs that a person works in: editors, pagers, terminals.
+// runsInTerminal is the part of the table for interactive programs: editors, pagers, terminals.
 func runsInTerminal(name string) string {
 	switch name {
 	case "vim", "vi", "nvim", "view", "ex", "vimdiff", "gvim", "rvim":
@@ -204,7 +204,7 @@ func runsInTerminal(name string) string {
 	return ""
 }
 
-// byOption notes options that start another program.
+// byOption records options that start another program.
 func (f *finder) byOption(name string, words []word, _ place) {
 	options := runsByOption(name)
 	for i, w := range words[1:] {

@@ -2,13 +2,13 @@ package command
 
 import "sync"
 
-// What a Reader remembers, in each of two generations.
+// Limits of a Reader, for each of two generations.
 const (
 	readerTexts = 128
 	readerBytes = 128 << 10
 )
 
-// Reading is a text as Parse reads it, and the paths in it. It is shared: nobody changes what it holds.
+// Reading is a parsed text with its paths. It is shared and must not be changed.
 type Reading struct {
 	Script
 
@@ -16,15 +16,15 @@ type Reading struct {
 	files Files
 }
 
-// Files is Script.Files, worked out once.
+// Files returns Script.Files, which is computed once.
 func (r *Reading) Files() Files {
 	r.once.Do(func() { r.files = r.Script.Files() })
 	return r.files
 }
 
-// Reader reads texts as Parse does and remembers the last of them, so that those who judge a call, run it and look at
-// its output read its text once. What it gives depends on the text alone. Nil remembers nothing. Safe for concurrent
-// use.
+// Reader parses texts like Parse and caches the latest of them, so that the parts that judge a call, run it and filter
+// its output parse the text once. Its results depend only on the text. A nil Reader caches nothing. It is safe for
+// concurrent use.
 type Reader struct {
 	mu    sync.Mutex
 	young map[string]*Reading
@@ -33,7 +33,7 @@ type Reader struct {
 	read  int
 }
 
-// NewReader makes a Reader. It holds some megabytes at most.
+// NewReader returns a Reader. It uses some megabytes at most.
 func NewReader() *Reader { return &Reader{young: map[string]*Reading{}} }
 
 // Read returns the reading of a text.
@@ -52,14 +52,14 @@ func (r *Reader) Read(text string) *Reading {
 	return reading
 }
 
-// Parsed counts the texts that were not remembered.
+// Parsed returns the number of texts that were not cached.
 func (r *Reader) Parsed() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.read
 }
 
-// find looks for a reading; one of the old generation becomes young again.
+// find returns a cached reading. One of the old generation becomes young again.
 func (r *Reader) find(text string) *Reading {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -73,8 +73,7 @@ func (r *Reader) find(text string) *Reading {
 	return known
 }
 
-// keep remembers a reading. When the young generation is full it becomes the old one, and the old one is forgotten.
-// Called with mu held.
+// keep caches a reading. When the young generation is full, it replaces the old one. The caller holds mu.
 func (r *Reader) keep(text string, reading *Reading) {
 	if len(r.young) >= readerTexts || r.bytes+len(text) > readerBytes {
 		r.young, r.old, r.bytes = map[string]*Reading{}, r.young, 0

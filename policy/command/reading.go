@@ -5,34 +5,34 @@ import (
 	"sync"
 )
 
-// reading says how a command may be called to be sure that it only reads.
+// reading says with which arguments a command certainly only reads.
 type reading struct {
 	flags  string // one-letter flags without a value
-	values string // one-letter flags with a value that is no path
+	values string // one-letter flags with a value other than a path
 	paths  string // one-letter flags with a value that is a path
-	long   string // long flags, blank-separated, with or without "=value"; the value is no path
-	count  bool   // -5 means a number
-	plain  bool   // the words are no paths: echo, seq
-	most   int    // how many words besides flags are allowed; 0 = any number
-	skip   int    // words before the paths that are none: the pattern of grep
-	any    bool   // no flag at all can do harm, so patterns may stand anywhere
+	long   string // long flags, separated by blanks, with or without "=value"; the value is not a path
+	count  bool   // -5 is a number
+	plain  bool   // the words are not paths: echo, seq
+	most   int    // maximum number of words besides flags; 0 = any number
+	skip   int    // words before the paths: the pattern of grep
+	any    bool   // no flag can do harm, so patterns may be anywhere
 	prefix string // every word besides flags must start with it, such as + for date
 }
 
-// readingNames lists the table for people; readingRule is its content.
+// readingNames lists the commands of the table for people; readingRule is its content.
 const readingNames = "ls pwd date wc head tail cat stat du df file which type echo true false : basename dirname realpath readlink sort uniq cut tr nl tac rev grep egrep fgrep rg " +
 	"diff cmp comm column fold expand paste join seq id whoami groups uname uptime free md5sum sha1sum sha256sum sha512sum cksum b2sum od hexdump strings base64 tree printf test [ sleep find sed git cd"
 
-// ReadingCommands lists the commands that ReadsOnly knows.
+// ReadingCommands returns the commands that ReadsOnly knows.
 func ReadingCommands() []string { return strings.Fields(readingNames) }
 
-// reads reports whether name is on the table of reading commands.
+// reads reports whether name is in the table of reading commands.
 func reads(name string) bool { return readers()[name] }
 
-// readers is readingNames for a look-up.
+// readers is readingNames as a set.
 var readers = sync.OnceValue(func() map[string]bool { return lookup(readingNames) })
 
-// lookup returns a blank-separated list as a set.
+// lookup converts a list separated by blanks to a set.
 func lookup(list string) map[string]bool {
 	set := map[string]bool{}
 	for entry := range strings.FieldsSeq(list) {
@@ -42,8 +42,9 @@ func lookup(list string) map[string]bool {
 }
 
 // ReadsOnly reports whether every command of the script is a known reading command with harmless flags, nothing is
-// redirected but to /dev/null or between descriptors, and nothing is indirect. paths are all words that may be
-// paths, as they stand; after a leading "cd DIR" each relative one also as DIR/word. The caller checks them.
+// redirected except to /dev/null or between descriptors, and nothing is indirect. paths are all words that may be
+// paths, as in the text; after a leading "cd DIR", relative ones are also returned as DIR/word. The caller has to check
+// them.
 func ReadsOnly(s Script) (paths []string, ok bool) {
 	if !s.Certain() || len(s.Commands) == 0 || !redirectsNothing(s.Redirects) {
 		return nil, false
@@ -76,7 +77,7 @@ func ReadsOnly(s Script) (paths []string, ok bool) {
 	return paths, true
 }
 
-// ReadsGit reports whether the script has git commands and all of them only read, whatever else it does.
+// ReadsGit reports whether the script contains git commands that all only read, whatever else it does.
 func ReadsGit(s Script) bool {
 	found := false
 	for i := range s.Commands {
@@ -103,7 +104,7 @@ func redirectsNothing(list []Redirect) bool {
 	return true
 }
 
-// entersDir reports whether cd goes to one directory that its text names, for all that follows.
+// entersDir reports whether cd changes to one directory, named in the text, for everything that follows.
 func (c *Command) entersDir() bool {
 	return c.Depth == 0 && len(c.Words) == 2 && c.Words[1] != "" && !strings.HasPrefix(c.Words[1], "-") &&
 		c.mark(1) == 0
@@ -134,7 +135,7 @@ func (c *Command) reads() (paths []string, ok bool) {
 	return c.follow(rule, 1)
 }
 
-// follow checks the words from index from on against a rule.
+// follow checks the words from index from against a rule.
 func (c *Command) follow(rule reading, from int) (paths []string, ok bool) {
 	ended, words := false, 0
 	for i := from; i < len(c.Words); i++ {
@@ -168,12 +169,12 @@ func (c *Command) follow(rule reading, from int) (paths []string, ok bool) {
 	return paths, true
 }
 
-// takes reports whether a word is no flag.
+// takes reports whether a word is not a flag.
 func (r reading) takes(text string) bool {
 	return len(text) < 2 || text[0] != '-' || r.plain && r.flags == "" && r.values == ""
 }
 
-// word checks the nth word that is no flag, counted from 1, and says whether it may be a path.
+// word checks the nth word that is not a flag, from 1, and returns whether it may be a path.
 func (r reading) word(n int, text string, mark Mark) (path, ok bool) {
 	switch {
 	case r.most != 0 && n > r.most:
@@ -184,11 +185,11 @@ func (r reading) word(n int, text string, mark Mark) (path, ok bool) {
 	return !r.plain || mark&MarkPattern != 0, strings.HasPrefix(text, r.prefix)
 }
 
-// forgives reports whether a flag that is not in the rule does no harm: echo prints it, and seq takes it for a number
-// or fails.
+// forgives reports whether a flag that is not in the rule is harmless: echo prints it, and seq takes it for a number or
+// fails.
 func (r reading) forgives(name string) bool { return name == "echo" || r.plain && r.count }
 
-// flag checks one word of flags: path is a value that may be a path, used how many further words it takes.
+// flag checks one word of flags. path is a value that may be a path, and used is how many following words it takes.
 func (r reading) flag(words []string) (path string, used int, ok bool) {
 	text := words[0]
 	if strings.HasPrefix(text, "--") {
@@ -221,8 +222,8 @@ func (r reading) flag(words []string) (path string, used int, ok bool) {
 	return "", 0, true
 }
 
-// tame reports whether a pattern can only become files below the directory it names: the last part alone holds it
-// and does not begin with a dot, and it cannot become a flag.
+// tame reports whether a pattern can only expand to files below the directory that it names: only the last component
+// contains it, which does not begin with a dot, and it cannot become a flag.
 func tame(text string, anywhere bool) bool {
 	dir, last := "", text
 	if at := strings.LastIndexByte(text, '/'); at >= 0 {
@@ -234,14 +235,14 @@ func tame(text string, anywhere bool) bool {
 	return anywhere || dir != "" || strings.IndexByte("*?[", text[0]) < 0
 }
 
-// contained reports whether the shell leaves the word at i as it is, or can only make files out of it that lie below
-// the directory it names.
+// contained reports whether the shell leaves the word at i unchanged, or can only expand it to files below the
+// directory that it names.
 func (c *Command) contained(i int) bool {
 	mark := c.mark(i)
 	return mark == 0 || mark&MarkTilde == 0 && tame(c.Words[i], false)
 }
 
-// readsFind allows the tests and prints of find and nothing that acts.
+// readsFind accepts the tests and prints of find, and no actions.
 func (c *Command) readsFind() (paths []string, ok bool) {
 	expression := false
 	for i := 1; i < len(c.Words); i++ {
@@ -271,7 +272,7 @@ func (c *Command) readsFind() (paths []string, ok bool) {
 	return paths, true
 }
 
-// readsSed allows sed -n with scripts that only print.
+// readsSed accepts sed -n with scripts that only print.
 func (c *Command) readsSed() (paths []string, ok bool) {
 	script := false
 	for i := 1; i < len(c.Words); i++ {
@@ -298,7 +299,7 @@ func (c *Command) readsSed() (paths []string, ok bool) {
 	return paths, script
 }
 
-// readsGit allows the reading git commands with flags that neither run a program nor write.
+// readsGit accepts reading git commands with flags that neither run a program nor write.
 func (c *Command) readsGit() (paths []string, ok bool) {
 	i := 1
 	for i < len(c.Words) && listed("--no-pager -P --no-optional-locks --literal-pathspecs", c.Words[i]) {

@@ -42,7 +42,7 @@ func readingRule(name string) (reading, bool) {
 	return listingRule(name)
 }
 
-// listingRule returns the part of the table that shows what there is, not what is in it.
+// listingRule is the part of the table for commands that show what exists, not its content.
 func listingRule(name string) (reading, bool) {
 	switch name {
 	case "ls":
@@ -73,7 +73,7 @@ func listingRule(name string) (reading, bool) {
 	return plainRule(name)
 }
 
-// plainRule returns the part of the table whose words are no paths, and the searching commands.
+// plainRule is the part of the table for commands whose words are not paths, and for search commands.
 func plainRule(name string) (reading, bool) {
 	switch name {
 	case "grep", "egrep", "fgrep":
@@ -127,7 +127,7 @@ func gitRule(sub string) (reading, bool) {
 			flags: "sbvz",
 			long:  "short branch porcelain long verbose untracked-files ignored show-stash ahead-behind no-renames",
 		}, true
-	case "log", "show", "diff": // and not whatchanged: new versions of git let an alias take its place
+	case "log", "show", "diff": // but not whatchanged: new versions of git allow an alias to replace it
 		return reading{flags: "psuzwbiEFRMC", values: "nUSGL", count: true, long: show}, true
 	case "shortlog":
 		return reading{flags: "nse", long: "numbered summary email all no-merges since until"}, true

@@ -2,7 +2,7 @@ package command
 
 import "strings"
 
-// sed notes scripts that run commands: the e command and the e flag of s, both GNU extensions.
+// sed records scripts that run commands: the e command and the e flag of s, both GNU extensions.
 func (f *finder) sed(_ string, words []word, _ place) {
 	for _, script := range sedScripts(words) {
 		if script.dynamic() || script.added {
@@ -13,7 +13,7 @@ func (f *finder) sed(_ string, words []word, _ place) {
 	}
 }
 
-// sedScripts returns the scripts among the words of sed: the values of -e, or the first word that is no option.
+// sedScripts returns the scripts among the words of sed: the values of -e, or the first word that is not an option.
 func sedScripts(words []word) (scripts []word) {
 	given := false
 	for i := 1; i < len(words); i++ {
@@ -34,8 +34,8 @@ func sedScripts(words []word) (scripts []word) {
 	return scripts
 }
 
-// sedOption reads the option words[0]: script is the script it holds, gives whether the program is named by it (-f
-// names a file), used how many further words it takes.
+// sedOption parses the option words[0]. script is the script in it, gives reports whether it names the program (-f
+// names a file), and used is how many following words it takes.
 func sedOption(words []word) (script *word, gives bool, used int) {
 	text := words[0].text
 	switch {
@@ -54,7 +54,7 @@ func sedOption(words []word) (script *word, gives bool, used int) {
 	return sedLetters(words)
 }
 
-// sedLetters is sedOption for one-letter options, of which -e and -f take the rest of the word or the next one.
+// sedLetters is sedOption for one-letter options, of which -e and -f take the rest of the word or the next word.
 func sedLetters(words []word) (script *word, gives bool, used int) {
 	text := words[0].text
 	at := strings.IndexAny(text, "ef")
@@ -71,16 +71,16 @@ func sedLetters(words []word) (script *word, gives bool, used int) {
 	return &value, true, used
 }
 
-// sedKind is what a sed script can do besides printing.
+// sedKind classifies what a sed script does besides printing.
 type sedKind int
 
 const (
 	sedPrints sedKind = iota
-	sedWrites         // w, W, r and their like: touches other files
-	sedRuns           // runs commands, or cannot be read
+	sedWrites         // w, W, r and similar: uses other files
+	sedRuns           // runs commands, or cannot be parsed
 )
 
-// sedScript reads a script just far enough to know its commands.
+// sedScript parses a script just far enough to know its commands.
 func sedScript(s string) sedKind {
 	kind := sedPrints
 	for {
@@ -100,7 +100,7 @@ func sedScript(s string) sedKind {
 	}
 }
 
-// sedCommand skips what belongs to a command.
+// sedCommand skips the arguments of a command.
 func sedCommand(command byte, args string) (rest string, kind sedKind) {
 	switch {
 	case command == '#' || command == ':' || strings.IndexByte("btTaic", command) >= 0:
@@ -141,7 +141,7 @@ func sedAddress(s string) (rest string, ok bool) {
 	return "", true
 }
 
-// sedDelimited skips to behind the next delimiter.
+// sedDelimited skips past the next delimiter.
 func sedDelimited(s string, delimiter byte) (rest string, ok bool) {
 	bracket := false
 	for i := 0; i < len(s); i++ {
@@ -185,7 +185,7 @@ func sedSubstitute(s string) (rest string, kind sedKind) {
 	return "", sedRuns
 }
 
-// sedReplacement skips the second part, where brackets mean nothing.
+// sedReplacement skips the second part, in which brackets have no meaning.
 func sedReplacement(s string, delimiter byte) (rest string, ok bool) {
 	for i := 0; i < len(s); i++ {
 		switch s[i] {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// shell reports whether name is a shell that takes -c.
+// shell reports whether name is a shell with the option -c.
 func shell(name string) bool {
 	switch name {
 	case "sh", "bash", "dash", "ash", "ksh", "mksh", "rbash", "rksh", "lksh", "yash", "zsh", "fish", "csh", "tcsh",
@@ -16,7 +16,7 @@ func shell(name string) bool {
 	return false
 }
 
-// bashLike reports whether the shell's text means what the parser takes it for.
+// bashLike reports whether the shell reads the text like the parser.
 func bashLike(name string) bool {
 	switch name {
 	case "sh", "bash", "dash", "ash", "rbash", "hush":
@@ -25,7 +25,7 @@ func bashLike(name string) bool {
 	return false
 }
 
-// shell follows sh -c TEXT, a here-document, or notes that the program is not known.
+// shell follows sh -c TEXT or a here-document, or records that the program is not known.
 func (f *finder) shell(name string, words []word, at place) {
 	if !bashLike(name) {
 		f.indirect(name + " has another grammar than bash")
@@ -55,7 +55,7 @@ func (f *finder) shell(name string, words []word, at place) {
 	f.program(name, words, i, withText, at)
 }
 
-// shellShort reads short options of a shell and says how many more words they take.
+// shellShort parses short options of a shell and returns how many following words they take.
 func (f *finder) shellShort(name, option string, rest []word) (used int) {
 	if strings.ContainsAny(option, "il") {
 		f.indirect("the shell reads a start-up file")
@@ -73,7 +73,7 @@ func (f *finder) shellShort(name, option string, rest []word) (used int) {
 	return 1
 }
 
-// shellLong says how many more words a long option of bash takes.
+// shellLong returns how many more words a long option of bash takes.
 func (f *finder) shellLong(option string, rest []word) int {
 	switch {
 	case option == "--rcfile" || option == "--init-file":
@@ -85,7 +85,7 @@ func (f *finder) shellLong(option string, rest []word) int {
 	return 0
 }
 
-// program follows what a shell runs once its options are read; i is the first word after them.
+// program follows what a shell runs after its options; i is the first word after them.
 func (f *finder) program(name string, words []word, i int, withText bool, at place) {
 	switch {
 	case withText && i < len(words):
@@ -100,13 +100,13 @@ func (f *finder) program(name string, words []word, i int, withText bool, at pla
 	}
 }
 
-// stdinFile reports whether a path may name the standard input or another descriptor.
+// stdinFile reports whether a path may refer to the standard input or another descriptor.
 func stdinFile(name string) bool {
 	name = path.Clean(name)
 	return strings.HasPrefix(name, "/dev/") || strings.HasPrefix(name, "/proc/")
 }
 
-// stdinProgram is for an interpreter that reads its program from the standard input.
+// stdinProgram handles an interpreter that reads its program from the standard input.
 func (f *finder) stdinProgram(name string, at place) {
 	in := at.stdin
 	if in == nil || !in.known || in.here || !bashLike(name) {
@@ -124,7 +124,7 @@ func (f *finder) stdinProgram(name string, at place) {
 
 // code follows shell text in one word.
 func (f *finder) code(via string, text word, at place) {
-	// File names that a pattern becomes would be read as code too.
+	// File names to which a pattern expands would be read as code too.
 	if text.mark&^MarkTilde != 0 || text.added {
 		f.indirect("the text given to " + via + " is not known before it runs")
 		f.lastTake = len(f.out.Commands)
@@ -133,7 +133,7 @@ func (f *finder) code(via string, text word, at place) {
 	f.nested(text.text, via, at)
 }
 
-// joined follows words that are joined by spaces and run by a shell.
+// joined follows words that a shell runs, joined by spaces.
 func (f *finder) joined(via string, words []word, at place) {
 	if len(words) == 0 {
 		return
@@ -152,7 +152,7 @@ func (f *finder) joined(via string, words []word, at place) {
 	f.code(via, all, at)
 }
 
-// interpreter returns the family of a program that runs code of another language, "" for none.
+// interpreter returns the family of a program that runs code of another language; "" for none.
 func interpreter(name string) string {
 	switch name {
 	case "perl", "ruby", "node", "nodejs", "php", "lua", "luajit", "deno", "bun", "osascript", "tclsh", "expect",
@@ -192,7 +192,7 @@ func codeOptions(family string) (short, long string) {
 	return "eclrC", "eval"
 }
 
-// interpreter notes code in an argument and programs read from the standard input.
+// interpreter records code in an argument, and programs read from the standard input.
 func (f *finder) interpreter(family string, words []word, at place) {
 	switch {
 	case family == "awk":
@@ -204,8 +204,8 @@ func (f *finder) interpreter(family string, words []word, at place) {
 	}
 }
 
-// interpreted notes code among the arguments of an interpreter. It reports whether they say what runs; if not, the
-// program comes from the standard input.
+// interpreted records code among the arguments of an interpreter. It reports whether they determine what runs; if not,
+// the program comes from the standard input.
 func (f *finder) interpreted(family string, words []word) (file bool) {
 	short, long := codeOptions(family)
 	for i, w := range words {
@@ -237,7 +237,7 @@ func (f *finder) interpreted(family string, words []word) (file bool) {
 	return file
 }
 
-// codeWord reports whether a word that is no option holds or announces code.
+// codeWord reports whether a word that is not an option contains or announces code.
 func codeWord(family, text string) bool {
 	switch family {
 	case "deno":
@@ -268,7 +268,7 @@ func hidesShell(text string) bool {
 		strings.Contains(text, ".r") || strings.Contains(text, ".o")
 }
 
-// takesCode reports whether an option holds or announces code.
+// takesCode reports whether an option contains or announces code.
 func takesCode(option, short, long string) bool {
 	if strings.HasPrefix(option, "--") {
 		key, _, _ := strings.Cut(option[2:], "=")
@@ -277,7 +277,7 @@ func takesCode(option, short, long string) bool {
 	return strings.ContainsAny(option[1:], short)
 }
 
-// awk notes programs that can start others.
+// awk records programs that can start others.
 func (f *finder) awk(words []word) {
 	for i := 1; i < len(words); i++ {
 		text := words[i].text
@@ -302,20 +302,20 @@ func (f *finder) awk(words []word) {
 	}
 }
 
-// awkSets reports whether an option sets a variable or the field separator, in the same word.
+// awkSets reports whether an option sets a variable or the field separator in the same word.
 func awkSets(option string) bool {
 	return strings.HasPrefix(option, "-F") || strings.HasPrefix(option, "-v") || strings.HasPrefix(option, "--fie") ||
 		strings.HasPrefix(option, "--as")
 }
 
-// awkStarts reports whether an awk program may start another or talk to the network.
+// awkStarts reports whether an awk program may start another one or use the network.
 func awkStarts(program string) bool {
 	return strings.Contains(program, "system") || strings.Contains(program, "|") ||
 		strings.Contains(program, "getline") ||
 		strings.Contains(program, "@") || strings.Contains(program, "/inet")
 }
 
-// eval follows literal words and gives up on others.
+// eval follows literal words; with others, what runs is not known.
 func (f *finder) eval(name string, words []word, at place) {
 	rest := words[1:]
 	if len(rest) > 0 && rest[0].text == "--" {
@@ -336,7 +336,7 @@ func (f *finder) trap(name string, words []word, at place) {
 	f.code(name, rest[0], at)
 }
 
-// source notes a file that is run in the same shell.
+// source records a file that is run in the same shell.
 func (f *finder) source(name string, words []word, _ place) {
 	if len(words) > 1 {
 		f.indirect(name + " runs the commands of a file in this shell")
@@ -344,7 +344,7 @@ func (f *finder) source(name string, words []word, _ place) {
 	}
 }
 
-// changesShell notes builtins that change what later words mean or run code on their own terms.
+// changesShell records builtins that change the meaning of later words or run code in their own way.
 func (f *finder) changesShell(name string, words []word, _ place) {
 	switch {
 	case len(words) == 1:
@@ -356,8 +356,7 @@ func (f *finder) changesShell(name string, words []word, _ place) {
 	}
 }
 
-// keepsGrammar reports whether the words of shopt change only which files a pattern becomes, or how errors end a
-// script.
+// keepsGrammar reports whether the words of shopt only change how patterns expand, or how errors end a script.
 func keepsGrammar(words []word) bool {
 	for _, w := range words {
 		if w.mark != 0 || w.added ||

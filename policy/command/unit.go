@@ -10,26 +10,26 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// Unit is one simple command of a plain script, as a standing approval compares it.
+// Unit is one simple command of a plain script, in the form that standing approvals compare.
 type Unit struct {
-	// Text is its source, redirections included.
+	// Text is its source, including redirections.
 	Text string
-	// Words are its words in one spelling: two words are equal only when bash makes the same of them. A quoted * is not
-	// an unquoted one.
+	// Words are its words in a normal form: two words are equal only if bash reads them in the same way. A quoted *
+	// differs from an unquoted one.
 	Words []string
-	// Feed are the words of the commands whose output it reads through a pipe, the first of the pipe first.
+	// Feed are the words of the commands whose output it reads through a pipe, in the order of the pipe.
 	Feed [][]string
-	// Fed is the same as source text.
+	// Fed is Feed as source text.
 	Fed []string
-	// Stdin are the files that are redirected into it.
+	// Stdin are the files that are redirected to its input.
 	Stdin []string
-	// Dir is where it runs: the directory of a leading "cd DIR &&", "" for the script's own.
+	// Dir is the directory in which it runs: that of a leading "cd DIR &&"; "" for the script's own.
 	Dir string
 }
 
-// Units splits a plain script into its commands. Plain are simple commands with literal words, joined by ; && || or |,
-// at most after one "cd DIR &&". ok is false for everything else: an assignment, an expansion, a here-document, a
-// redirection that writes, a loop, a function, a builtin that changes what a later command means.
+// Units splits a plain script into its commands. Plain means simple commands with literal words, joined by ; && || or
+// |, after at most one "cd DIR &&". ok is false for everything else: an assignment, an expansion, a here-document, a
+// redirection that writes, a loop, a function, a builtin that changes the meaning of later commands.
 func Units(text string) (units []Unit, ok bool) {
 	if unreadable(text) != "" || !utf8.ValidString(text) {
 		return nil, false
@@ -51,14 +51,14 @@ func Units(text string) (units []Unit, ok bool) {
 	return p.units, true
 }
 
-// parsed returns the tree of a text; the parser's panics are errors.
+// parsed returns the syntax tree of a text. It converts panics of the parser to errors.
 func parsed(text string) (file *syntax.File, err error) {
 	defer func() { err = cmp.Or(panicked(recover()), err) }()
 	parser := syntax.NewParser(syntax.Variant(syntax.LangBash), syntax.KeepComments(true))
 	return parser.Parse(strings.NewReader(text), "")
 }
 
-// panicked returns the error of a panic that was recovered; nil for none.
+// panicked returns the error for a recovered value; nil for none.
 func panicked(value any) error {
 	if value == nil {
 		return nil
@@ -70,12 +70,12 @@ func panicked(value any) error {
 type plainScript struct {
 	src   string
 	dir   string
-	first *syntax.Stmt // the leading cd, which is no unit
+	first *syntax.Stmt // the leading cd, which is not a unit
 	units []Unit
 	ok    bool
 }
 
-// leave finds a leading "cd DIR &&" on which everything after it depends.
+// leave returns the directory of a leading "cd DIR &&" on which everything after it depends.
 func (p *plainScript) leave(stmt *syntax.Stmt) string {
 	and := false
 	for bare(stmt) {
@@ -100,7 +100,7 @@ func (p *plainScript) leave(stmt *syntax.Stmt) string {
 	return to.value
 }
 
-// bare reports that a statement is its command and nothing else.
+// bare reports whether a statement consists only of its command.
 func bare(stmt *syntax.Stmt) bool {
 	return len(stmt.Redirs) == 0 && len(stmt.Comments) == 0 && !stmt.Negated && !stmt.Background && !stmt.Coprocess
 }
@@ -121,7 +121,7 @@ func (p *plainScript) statement(stmt *syntax.Stmt, feed []Unit) {
 		p.ok = p.ok && len(stmt.Redirs) == 0
 		switch {
 		case cmd.Op == syntax.AndStmt || cmd.Op == syntax.OrStmt:
-			// A list that reads a pipe is a group, which is not plain.
+			// A list that reads from a pipe is a group, which is not plain.
 			p.statement(cmd.X, feed)
 			p.statement(cmd.Y, feed)
 		case cmd.Op == syntax.Pipe:
@@ -166,7 +166,7 @@ func (p *plainScript) call(stmt *syntax.Stmt, cmd *syntax.CallExpr, feed []Unit)
 	p.units = append(p.units, u)
 }
 
-// redirect takes a redirection that only reads a named file, copies a descriptor or drops output.
+// redirect accepts a redirection that only reads a named file, copies a descriptor or drops output.
 func (p *plainScript) redirect(u *Unit, r *syntax.Redirect) bool {
 	if r.Word == nil || r.Hdoc != nil || r.N != nil && strings.Trim(r.N.Value, "0123456789") != "" {
 		return false
@@ -188,7 +188,7 @@ func (p *plainScript) redirect(u *Unit, r *syntax.Redirect) bool {
 	}
 }
 
-// changesState names the builtins after which the same words may mean something else.
+// changesState reports whether a builtin may change the meaning of the same words after it.
 func changesState(name string) bool {
 	switch name {
 	case "cd", "pushd", "popd", "export", "declare", "typeset", "local", "readonly", "set", "unset", "shopt", "alias",
@@ -200,14 +200,14 @@ func changesState(name string) bool {
 	return false
 }
 
-// plainWord is a word whose value bash cannot change but by file names.
+// plainWord is a word that bash can only expand to file names.
 type plainWord struct {
 	value string // with quotes undone
 	exact string // each character with its quoting, for an open word
 	open  bool   // an unquoted character that bash may expand
 }
 
-// text returns the one spelling of the word.
+// text returns the normal form of the word.
 func (w plainWord) text() string {
 	if w.open {
 		return w.exact
@@ -221,7 +221,7 @@ func (w plainWord) text() string {
 // wordSafe are the characters that need no quotes.
 const wordSafe = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_@%+=:,./-"
 
-// word reads a literal word; ok is false when it is none.
+// word converts a literal word; ok is false if it is not literal.
 func (p *plainScript) word(n *syntax.Word) (w plainWord, ok bool) {
 	var value, exact strings.Builder
 	quoted := func(s string) {
@@ -259,7 +259,7 @@ func (p *plainScript) word(n *syntax.Word) (w plainWord, ok bool) {
 	return w, !w.open || !strings.Contains(w.value, "\n")
 }
 
-// literal reads the unquoted part of a word, and reports a character that bash may expand.
+// literal reads the unquoted part of a word. open reports a character that bash may expand.
 func literal(text string, value, exact *strings.Builder, quoted func(string)) (open bool) {
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; {
@@ -282,7 +282,7 @@ func literal(text string, value, exact *strings.Builder, quoted func(string)) (o
 	return open
 }
 
-// homeMayStart reports whether an unquoted ~ after before may become a home directory.
+// homeMayStart reports whether an unquoted ~ after before may expand to a home directory.
 func homeMayStart(before string) bool {
 	return before == "" || strings.HasSuffix(before, ":") || strings.HasSuffix(before, "=")
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// decides reports whether the variable decides which program or code runs, or with what configuration.
+// decides reports whether the variable determines which program or code runs, or with which configuration.
 func decides(name string) bool {
 	for _, prefix := range [...]string{
 		"LD_", "DYLD_", "BASH_", "GIT_", "PYTHON", "PERL", "RUBY", "NODE_",
@@ -34,7 +34,7 @@ func decides(name string) bool {
 	return false
 }
 
-// variable notes that by sets the variable name.
+// variable records that by sets the variable name.
 func (f *finder) variable(name, by string) {
 	switch {
 	case calculated(name):
@@ -46,7 +46,7 @@ func (f *finder) variable(name, by string) {
 	}
 }
 
-// value is variable for a value that is known.
+// value is variable for a known value.
 func (f *finder) value(name, value, by string) {
 	if !locale(name) || value != "C" && value != "POSIX" && !strings.HasSuffix(strings.ToLower(value), ".utf-8") &&
 		!strings.HasSuffix(value, ".utf8") {
@@ -67,7 +67,7 @@ func calculated(name string) bool {
 	return false
 }
 
-// oneWord reports whether the shell cannot make several words of w, or none.
+// oneWord reports whether the shell cannot turn w into several words or none.
 func (w word) oneWord() bool {
 	if w.added {
 		return false
@@ -83,7 +83,7 @@ func (w word) oneWord() bool {
 	return quoted && !strings.Contains(w.text, "@")
 }
 
-// declares reads declare, export and their like.
+// declares handles declare, export and similar builtins.
 func (f *finder) declares(name string, words []word, _ place) {
 	for _, w := range words[1:] {
 		variable, value, assigned := strings.Cut(w.text, "=")
@@ -103,7 +103,7 @@ func (f *finder) declares(name string, words []word, _ place) {
 	}
 }
 
-// declareOption notes what an option of declare makes of a variable.
+// declareOption records the type that an option of declare gives to a variable.
 func (f *finder) declareOption(name, option string) {
 	if strings.Contains(option, "n") && name != "export" {
 		f.indirect("a variable becomes a name for another")
@@ -117,7 +117,7 @@ func (f *finder) declareOption(name, option string) {
 	}
 }
 
-// names checks a literal that a builtin takes for a variable.
+// names checks a literal that a builtin takes for the name of a variable.
 func (f *finder) names(builtin, text string) {
 	variable, value, _ := strings.Cut(text, "=")
 	variable, index, subscript := strings.Cut(strings.TrimSuffix(variable, "+"), "[")
@@ -127,7 +127,7 @@ func (f *finder) names(builtin, text string) {
 	f.value(variable, value, builtin)
 }
 
-// fillsVariable reads builtins that set or test variables by name; bash runs $(…) inside their subscripts.
+// fillsVariable handles builtins that set or test variables by name; bash runs $(…) inside their subscripts.
 func (f *finder) fillsVariable(name string, words []word, _ place) {
 	switch name {
 	case "let":
@@ -143,7 +143,7 @@ func (f *finder) fillsVariable(name string, words []word, _ place) {
 	f.named(name, words)
 }
 
-// named reads builtins whose words are names, or options and their values.
+// named handles builtins whose words are names, or options and their values.
 func (f *finder) named(name string, words []word) {
 	mapfile := name == "mapfile" || name == "readarray"
 	for i, w := range words[1:] {
@@ -160,7 +160,7 @@ func (f *finder) named(name string, words []word) {
 	}
 }
 
-// isNoName reports whether the word before another makes it the value of an option of read or mapfile, no variable.
+// isNoName reports whether the option before a word of read or mapfile makes it a value instead of a variable.
 func isNoName(name, option string) bool {
 	letters := ""
 	switch name {
@@ -173,7 +173,7 @@ func isNoName(name, option string) bool {
 		strings.IndexByte(letters, option[len(option)-1]) >= 0
 }
 
-// letWords notes the variables in the words of let, which are arithmetic.
+// letWords records the variables in the words of let, which are arithmetic.
 func (f *finder) letWords(words []word) {
 	f.indirect(reasonArithmetic)
 	for _, w := range words {
@@ -181,7 +181,7 @@ func (f *finder) letWords(words []word) {
 	}
 }
 
-// byDashName reads printf -v NAME and wait -p NAME.
+// byDashName handles printf -v NAME and wait -p NAME.
 func (f *finder) byDashName(name string, words []word) {
 	option := "-v"
 	if name == "wait" {
@@ -214,7 +214,7 @@ func (f *finder) byDashName(name string, words []word) {
 	}
 }
 
-// counts notes the variables that printf sets by %n in its format.
+// counts records the variables that printf sets through %n in its format.
 func (f *finder) counts(name, format string, dynamic bool, rest []word) {
 	if name != "printf" || !dynamic && !strings.Contains(format, "%") {
 		return
@@ -244,7 +244,7 @@ func harmlessStart(source string) bool {
 		source[0] >= '0' && source[0] <= '9')
 }
 
-// tested reads test -v NAME, whose subscript bash evaluates.
+// tested handles test -v NAME, whose subscript bash evaluates.
 func (f *finder) tested(words []word) {
 	words = words[1:]
 	if n := len(words); n > 0 && words[n-1].text == "]" {
@@ -263,8 +263,8 @@ func (f *finder) tested(words []word) {
 	}
 }
 
-// mayTestVariable reports whether one of the words of test, some of which are not known, may be taken for -v: with
-// more than three words, or where the operator is not known.
+// mayTestVariable reports whether one of the words of test, some of which are unknown, may be -v: if there are more
+// than three words, or if the operator is unknown.
 func mayTestVariable(words []word) bool {
 	if words[0].text == "!" {
 		words = words[1:]
@@ -278,7 +278,7 @@ func mayTestVariable(words []word) bool {
 	return len(words) > 3
 }
 
-// sets reads set: only options that change nothing about how the text is read are certain.
+// sets handles set. Only options that do not change how the text is read are certain.
 func (f *finder) sets(name string, words []word, _ place) {
 	for i := 1; i < len(words); i++ {
 		text := words[i].text

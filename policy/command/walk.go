@@ -6,21 +6,21 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// walker visits the tree of one text.
+// walker visits the syntax tree of one text.
 type walker struct {
 	*finder
 	src    string
 	at     place
 	frames []frame
-	piped  *stdin  // of the statement being entered
+	piped  *stdin  // input of the statement being entered
 	tokens []token // what the second reading must find too
-	room   []word  // for those of one command
+	room   []word  // buffer for the words of one command
 }
 
-// frame remembers a node until its children are done.
+// frame describes a node until its children are done.
 type frame struct {
-	deeper bool // the node added to the depth
-	runs   bool // a call or pipe: see whether it runs what it downloads
+	deeper bool // the node has increased the depth
+	runs   bool // a call or pipe: check whether it runs what it downloads
 	from   int  // number of commands before it
 }
 
@@ -72,7 +72,7 @@ func (w *walker) leave() {
 	}
 }
 
-// detail looks at the nodes that are no commands but may run or change something.
+// detail handles the nodes that are not commands but may run or change something.
 func (w *walker) detail(node syntax.Node) {
 	switch n := node.(type) {
 	case *syntax.DeclClause:
@@ -94,7 +94,7 @@ func (w *walker) detail(node syntax.Node) {
 	}
 }
 
-// arithAssign notices arithmetic that sets a variable which decides what runs: ((PATH=1)).
+// arithAssign records arithmetic that sets a variable that determines what runs: ((PATH=1)).
 func (w *walker) arithAssign(op syntax.BinAritOperator, x syntax.ArithmExpr) {
 	if op != syntax.Assgn && (op < syntax.AddAssgn || op > syntax.PowAssgn) {
 		return
@@ -126,7 +126,7 @@ func (w *walker) call(n *syntax.CallExpr) {
 	w.command(words, at)
 }
 
-// function notes a definition: its name hides whatever had the name before.
+// function records a definition, which hides everything else with its name.
 func (w *walker) function(n *syntax.FuncDecl) {
 	w.piped = nil
 	name := n.Name.Value
@@ -137,13 +137,13 @@ func (w *walker) function(n *syntax.FuncDecl) {
 	w.indirect("the script defines a function " + clip(name))
 }
 
-// declare reads declare, export, local, readonly, typeset and nameref.
+// declare handles declare, export, local, readonly, typeset and nameref.
 func (w *walker) declare(n *syntax.DeclClause) {
 	w.markDeclaration(n)
 	words := []word{{text: n.Variant.Value}}
 	for _, arg := range n.Args {
 		if arg.Name == nil && arg.Value != nil {
-			words = w.words(words, arg.Value) // no assignment for the grammar: export {A,PATH}=x
+			words = w.words(words, arg.Value) // not an assignment in the grammar: export {A,PATH}=x
 			continue
 		}
 		var value word
@@ -165,7 +165,7 @@ func (w *walker) declare(n *syntax.DeclClause) {
 	w.declared = false
 }
 
-// let reads let as a command; its words are arithmetic.
+// let handles let as a command; its words are arithmetic.
 func (w *walker) let(n *syntax.LetClause) {
 	words := []word{{text: "let"}}
 	for _, x := range n.Exprs {
@@ -174,7 +174,7 @@ func (w *walker) let(n *syntax.LetClause) {
 	w.command(words, w.at)
 }
 
-// assign notices variables that decide what runs, and array subscripts.
+// assign records variables that determine what runs, and array subscripts.
 func (w *walker) assign(n *syntax.Assign) {
 	w.subscript(n.Index)
 	w.arrays = w.arrays || n.Array != nil
@@ -187,7 +187,7 @@ func (w *walker) assign(n *syntax.Assign) {
 	}
 }
 
-// param notices expansions that run or rename: ${!v}, ${v@P}, ${a[i]}, ${PATH:=x}.
+// param records expansions that run or rename: ${!v}, ${v@P}, ${a[i]}, ${PATH:=x}.
 func (w *walker) param(n *syntax.ParamExp) {
 	if n.Excl && n.Names == 0 {
 		w.indirect("an expansion reads the variable that another variable names")
@@ -209,7 +209,7 @@ func (w *walker) param(n *syntax.ParamExp) {
 	}
 }
 
-// redirects notes the redirections of a statement and returns what they feed it.
+// redirects records the redirections of a statement and returns the input that they provide.
 func (w *walker) redirects(list []*syntax.Redirect) *stdin {
 	var in *stdin
 	for _, n := range list {
@@ -246,7 +246,7 @@ func (w *walker) redirects(list []*syntax.Redirect) *stdin {
 	return in
 }
 
-// heredoc returns the body of a here-document as the command reads it.
+// heredoc returns the body of a here-document in the form that the command reads.
 func (w *walker) heredoc(n *syntax.Redirect) stdin {
 	body := stdin{known: true}
 	quoted := true
@@ -286,7 +286,7 @@ func writes(op syntax.RedirOperator, target word) bool {
 	return target.text != "/dev/null"
 }
 
-// source returns the text of a node. A position outside the text would be the parser's mistake, and ends in "gave up".
+// source returns the text of a node. A position outside the text would be a bug of the parser, and ends in "gave up".
 func (w *walker) source(n syntax.Node) string {
 	return w.src[n.Pos().Offset():n.End().Offset()]
 }

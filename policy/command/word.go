@@ -10,20 +10,20 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// maxBraces is how many words one brace expansion may become.
+// maxBraces limits the words of one brace expansion.
 const maxBraces = 64
 
-// word is one word of a command as far as it is known before the script runs.
+// word is one word of a command, as far as it is known before run time.
 type word struct {
 	text  string
 	mark  Mark
-	added bool // stands for words that are added when the command runs; not part of its text
+	added bool // represents words that are added at run time; not part of the text
 }
 
-// dynamic reports whether the value is unknown before the script runs.
+// dynamic reports whether the value is only known at run time.
 func (w word) dynamic() bool { return w.mark&MarkExpansion != 0 }
 
-// words appends what n becomes: one word, or several after brace expansion.
+// words appends the words that n expands to: one, or several after brace expansion.
 func (w *walker) words(list []word, n *syntax.Word) []word {
 	split, ok := splitBraces(n)
 	if !ok {
@@ -41,8 +41,8 @@ func (w *walker) words(list []word, n *syntax.Word) []word {
 	return list
 }
 
-// splitBraces is n with its brace expansions as parts of their own; ok is false when there is no brace. n stays as it
-// is.
+// splitBraces returns n with its brace expansions as separate parts; ok is false if there are none. It does not change
+// n.
 func splitBraces(n *syntax.Word) (split *syntax.Word, ok bool) {
 	if !slices.ContainsFunc(n.Parts, openBrace) {
 		return n, false
@@ -53,7 +53,7 @@ func splitBraces(n *syntax.Word) (split *syntax.Word, ok bool) {
 	return &own, ok
 }
 
-// openBrace reports whether an unquoted { stands in the part.
+// openBrace reports whether the part contains an unquoted {.
 func openBrace(part syntax.WordPart) bool {
 	lit, ok := part.(*syntax.Lit)
 	return ok && strings.IndexByte(lit.Value, '{') >= 0
@@ -69,7 +69,7 @@ func hasQuotes(n *syntax.Word) bool {
 	return false
 }
 
-// braceCount returns how many words the parts become, at most a little over maxBraces.
+// braceCount returns the number of words that the parts expand to. It stops counting soon after maxBraces.
 func braceCount(parts []syntax.WordPart) int {
 	count := 1
 	for _, part := range parts {
@@ -92,7 +92,7 @@ func braceCount(parts []syntax.WordPart) int {
 // single resolves n without brace expansion.
 func (w *walker) single(n *syntax.Word) word {
 	if len(n.Parts) == 1 {
-		// The two most frequent shapes need no builder.
+		// The two most frequent forms need no builder.
 		switch part := n.Parts[0].(type) {
 		case *syntax.Lit:
 			if strings.IndexByte(part.Value, '\\') < 0 {
@@ -107,7 +107,7 @@ func (w *walker) single(n *syntax.Word) word {
 	return w.resolved(n, w.source(n))
 }
 
-// resolved joins the parts of n; source is the text to show when one of them is an expansion.
+// resolved joins the parts of n. source is the text to show if one of them is an expansion.
 func (w *walker) resolved(n *syntax.Word, source string) word {
 	var text strings.Builder
 	var mark Mark
@@ -138,7 +138,7 @@ func (w *walker) resolved(n *syntax.Word, source string) word {
 	return word{text: text.String(), mark: mark}
 }
 
-// quoted appends what stands between double quotes.
+// quoted appends the content of double quotes.
 func (w *walker) quoted(text *strings.Builder, q *syntax.DblQuoted) (mark Mark) {
 	for _, part := range q.Parts {
 		lit, ok := part.(*syntax.Lit)
@@ -163,7 +163,7 @@ func literalMark(lit string, first bool) (mark Mark) {
 			i++
 		case '[':
 			if strings.IndexByte(lit[i:], ']') < 0 {
-				continue // the command [, or a bracket that nothing closes
+				continue // the command [, or a bracket that is never closed
 			}
 			return mark | MarkPattern
 		case '*', '?':
@@ -173,7 +173,7 @@ func literalMark(lit string, first bool) (mark Mark) {
 	return mark
 }
 
-// unescape undoes backslashes outside quotes.
+// unescape removes backslashes outside quotes.
 func unescape(lit string) string {
 	if strings.IndexByte(lit, '\\') < 0 {
 		return lit
@@ -188,7 +188,7 @@ func unescape(lit string) string {
 	return string(out)
 }
 
-// unescapeQuoted undoes backslashes between double quotes, where they escape only a few characters.
+// unescapeQuoted removes backslashes between double quotes, where they escape only a few characters.
 func unescapeQuoted(lit string) string {
 	if strings.IndexByte(lit, '\\') < 0 {
 		return lit
@@ -203,7 +203,7 @@ func unescapeQuoted(lit string) string {
 	return string(out)
 }
 
-// ansi decodes the inside of $'…' (bash manual, ANSI-C Quoting). Like bash it ends at a NUL.
+// ansi decodes the inside of $'…' (bash manual, ANSI-C Quoting). Like bash, it ends at a NUL.
 func ansi(s string) string {
 	out := make([]byte, 0, len(s))
 	for i := 0; i < len(s); i++ {
@@ -236,7 +236,7 @@ func ansi(s string) string {
 	return string(out)
 }
 
-// ansiNumber reads the escapes that carry a number; used is 0 when s is none of them.
+// ansiNumber decodes the escapes that contain a number; used is 0 if s is none of them.
 func ansiNumber(s string) (value uint64, used int) {
 	base, start, most := 16, 1, 0
 	switch {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// wrapper describes a program that runs the command which follows its own options.
+// wrapper describes a program that runs the command after its own options.
 type wrapper struct {
 	short    string // one-letter options without a value
 	value    string // one-letter options with a value, attached or in the next word
@@ -13,7 +13,7 @@ type wrapper struct {
 	long     string // long options without a value, or with one after "="
 	longVal  string // long options with a value, after "=" or in the next word
 	skip     int    // words before the command: a duration, a lock file, a mask
-	assign   bool   // NAME=value words may stand before the command
+	assign   bool   // NAME=value words are allowed before the command
 	script   string // the option, short or long, whose value is shell code
 	joined   bool   // the words are joined and run by a shell
 	shell    bool   // without a command it starts a shell
@@ -69,7 +69,7 @@ func wrapperOf(name string) (wrapper, bool) {
 	return privilegeWrapper(name)
 }
 
-// privilegeWrapper returns the part of the table that changes who or where a command runs.
+// privilegeWrapper is the part of the table that changes who or where a command runs.
 func privilegeWrapper(name string) (wrapper, bool) {
 	switch name {
 	case "sudo", "sudoedit":
@@ -127,16 +127,16 @@ func privilegeWrapper(name string) (wrapper, bool) {
 	return wrapper{}, false
 }
 
-// wrapped is what reading the options of a wrapper found.
+// wrapped is the result of parsing the options of a wrapper.
 type wrapped struct {
-	at      int  // index of the first word of the command; len(words) when there is none
+	at      int  // index of the first word of the command; len(words) if there is none
 	known   bool // every word before at was understood
 	script  *word
 	replace string // xargs -I
 	print   bool   // command -v: only prints
 }
 
-// wrapper follows a wrapper into the command it runs.
+// wrapper follows a wrapper to the command that it runs.
 func (f *finder) wrapper(name string, words []word, at place) {
 	spec, _ := wrapperOf(name)
 	got := spec.read(name, words)
@@ -170,9 +170,9 @@ func (f *finder) wrapper(name string, words []word, at place) {
 	}
 }
 
-// ownWords notes what the words of a wrapper before its command may do.
+// ownWords records what the words of a wrapper before its command may do.
 func (f *finder) ownWords(name string, words []word, known bool) {
-	// A pattern may become several words: timeout * ls.
+	// A pattern may expand to several words: timeout * ls.
 	if !known || slices.ContainsFunc(words, func(w word) bool { return w.mark&MarkPattern != 0 }) {
 		f.indirect("the options of " + name + " cannot be read for sure")
 	}
@@ -182,7 +182,7 @@ func (f *finder) ownWords(name string, words []word, known bool) {
 	}
 }
 
-// inner returns the place of the command a wrapper runs. Its standard input stays the same, but not below xargs.
+// inner returns the place of the command that a wrapper runs. Its standard input stays the same, except below xargs.
 func (f *finder) inner(name string, at place) place {
 	below := at.below(name)
 	if name == "xargs" {
@@ -208,7 +208,7 @@ func fromInput(rest []word, replace string) []word {
 	return rest
 }
 
-// read finds where the command of a wrapper starts.
+// read finds the start of a wrapper's command.
 func (s wrapper) read(name string, words []word) (got wrapped) {
 	got.known = true
 	skip, i, ended := s.skip, 1, false
@@ -229,7 +229,7 @@ func (s wrapper) read(name string, words []word) (got wrapped) {
 		switch {
 		case w.text == "-" && takesDash(name):
 		case s.assign && strings.IndexByte(w.text, '=') >= 0:
-			// env takes whatever has a = for a variable, also a-b=1.
+			// env takes everything with a = for a variable, also a-b=1.
 			got.known = got.known && setsHarmless(w)
 		case skip == 0:
 			got.at = i
@@ -243,16 +243,16 @@ func (s wrapper) read(name string, words []word) (got wrapped) {
 	return got
 }
 
-// takesDash reports whether a lone dash is an option of the wrapper: an empty environment, a login.
+// takesDash reports whether a single dash is an option of the wrapper: an empty environment, a login.
 func takesDash(name string) bool { return name == "env" || name == "su" }
 
-// setsHarmless reports whether NAME=value is known and does not decide what runs.
+// setsHarmless reports whether NAME=value is known and does not determine what runs.
 func setsHarmless(w word) bool {
 	variable, _, _ := strings.Cut(w.text, "=")
 	return !w.dynamic() && isName(variable) && !decides(variable)
 }
 
-// option reads the option at i and returns how many words it takes.
+// option parses the option at i and returns how many words it takes.
 func (s wrapper) option(name string, words []word, i int, got *wrapped) int {
 	text := words[i].text
 	if strings.HasPrefix(text, "--") {
@@ -290,7 +290,7 @@ func (s wrapper) option(name string, words []word, i int, got *wrapped) int {
 	return 1
 }
 
-// longOption reads a long option; GNU programs take any unambiguous beginning.
+// longOption parses a long option; GNU programs accept any unambiguous prefix.
 func (s wrapper) longOption(words []word, i int, got *wrapped) int {
 	key, value, inline := strings.Cut(words[i].text[2:], "=")
 	takes, bare := longMatch(s.longVal, key), longMatch(s.long, key)
@@ -315,7 +315,7 @@ func (s wrapper) longOption(words []word, i int, got *wrapped) int {
 	return 2
 }
 
-// set keeps the value of the option that holds shell code.
+// set stores the value of the option that contains shell code.
 func (s wrapper) set(option string, value word, got *wrapped) {
 	if value.dynamic() {
 		got.known = false
@@ -325,7 +325,7 @@ func (s wrapper) set(option string, value word, got *wrapped) {
 	}
 }
 
-// longMatch returns the entry of a blank-separated list that key is or begins, "" when there is none.
+// longMatch returns the entry of a list separated by blanks that key equals or begins; "" for none.
 func longMatch(list, key string) string {
 	found := ""
 	for entry := range strings.FieldsSeq(list) {
@@ -339,7 +339,7 @@ func longMatch(list, key string) string {
 	return found
 }
 
-// listed reports whether a blank-separated list holds entry.
+// listed reports whether a list separated by blanks contains entry.
 func listed(list, entry string) bool {
 	if entry == "" || strings.IndexByte(entry, ' ') >= 0 {
 		return false
@@ -357,7 +357,7 @@ func listed(list, entry string) bool {
 	}
 }
 
-// isAssignment reports whether text has the shape NAME=value.
+// isAssignment reports whether text has the form NAME=value.
 func isAssignment(text string) bool {
 	at := strings.IndexByte(text, '=')
 	return at > 0 && isName(text[:at])

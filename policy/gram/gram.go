@@ -1,18 +1,18 @@
-// Package gram tells quickly that a text cannot contain another one: a Set holds the groups of three bytes of a text,
-// hashed into a few thousand bits. With hundreds of patterns and long texts this refuses almost all of them without a
-// look at the text.
+// Package gram quickly excludes that a text contains another one. A Set contains all groups of three bytes of a text,
+// hashed to a few thousand bits. With hundreds of patterns and long texts, this excludes almost all of them without
+// searching the text.
 package gram
 
-// Set is the groups of three bytes of some texts. The zero value is empty.
+// Set contains the groups of three bytes of some texts. The zero value is empty.
 type Set [128]uint64
 
-// maxGrams bounds how many groups of a needle are looked up.
+// maxGrams limits how many groups of a needle are looked up.
 const maxGrams = 12
 
-// Needle is what a text that contains a certain other one has in its Set.
+// Needle is what the Set of every text that contains a certain text includes.
 type Needle []uint16
 
-// Of returns the needle of a text; one of less than three bytes is in every Set.
+// Of returns the needle of a text. For fewer than three bytes, it is in every Set.
 func Of(text string) Needle {
 	var n Needle
 	for i := 0; i+2 < len(text) && len(n) < maxGrams; i++ {
@@ -21,7 +21,7 @@ func Of(text string) Needle {
 	return n
 }
 
-// Add puts a text into the set.
+// Add adds a text to the set.
 func (s *Set) Add(text string) {
 	for i := 0; i+2 < len(text); i++ {
 		h := hash(text[i], text[i+1], text[i+2])
@@ -29,7 +29,7 @@ func (s *Set) Add(text string) {
 	}
 }
 
-// May reports that a text of the set may contain the one of the needle; false is certain.
+// May reports whether a text in the set may contain the text of the needle. If it returns false, none does.
 func (s *Set) May(n Needle) bool {
 	for _, h := range n {
 		if s[h>>6]&(1<<(h&63)) == 0 {

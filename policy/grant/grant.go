@@ -1,5 +1,5 @@
-// Package grant is what a standing approval is made of: what it covers, and the choices that a person has. Package
-// policy compares it with calls.
+// Package grant defines standing approvals: what they cover, and the choices that a person has. Package policy compares
+// them with calls.
 package grant
 
 import (
@@ -11,11 +11,11 @@ import (
 // Kind says how much a standing approval covers.
 type Kind string
 
-// The kinds of grants. A grant of any other kind covers nothing.
+// Kinds of grants. A grant of any other kind covers nothing.
 const (
 	// Exact covers one command, path, URL or set of arguments.
 	Exact Kind = "exact"
-	// Prefix covers the commands of bash that begin with some words.
+	// Prefix covers the bash commands that begin with certain words.
 	Prefix Kind = "prefix"
 	// Path covers the files below a directory.
 	Path Kind = "path"
@@ -23,51 +23,52 @@ const (
 	Tool Kind = "tool"
 )
 
-// Here is the name of the directory in which a command runs.
+// Here is the name for the directory in which a command runs.
 const Here = "."
 
-// File is a file whose content decides what a command does, as it was when somebody looked.
+// File is the state of a file whose content determines what a command does.
 type File struct {
-	// Name is the word of the command, or the name that a program looks for by itself. "." is the directory where the
+	// Name is a word of the command, or a name that a program looks for by itself. "." is the directory in which the
 	// command runs.
 	Name string `json:"name"`
-	// Path is the file itself: absolute, links resolved.
+	// Path is the absolute path of the file, with links resolved.
 	Path string `json:"path,omitempty"`
-	// Hash identifies the content; "" = there is no such file.
+	// Hash identifies the content; "" = the file does not exist.
 	Hash string `json:"hash,omitempty"`
-	// Unread: the content is not known, only that the file looks the same (size, time). No grant binds such a file.
+	// Unread means that the content is not known, only size and time. No grant is bound to such a file.
 	Unread bool `json:"unread,omitempty"`
 }
 
-// Grant is a standing approval: it turns ask into allow for what it covers. It stands after every denial. In bash it
-// covers plain commands only: never an expansion, an assignment, indirection or a redirection that writes.
+// Grant is a standing approval: it turns an ask into an allow for what it covers. Every denial takes precedence. In
+// bash, it covers only plain commands: no expansions, assignments, indirections or redirections that write.
 type Grant struct {
-	// Tool is the canonical name.
+	// Tool is the canonical name of the tool.
 	Tool string `json:"tool"`
 	Kind Kind   `json:"kind"`
-	// Words are the words of one command of bash, or how they begin. Each is written as bash reads it, with quotes
-	// where it needs them.
+	// Words are the words of one bash command, or its first words. Each is in the form that bash reads, with quotes
+	// where necessary.
 	Words []string `json:"words,omitempty"`
-	// Feed are the commands whose output it reads, Stdin the files.
+	// Feed are the commands whose output it reads, and Stdin the files.
 	Feed  [][]string `json:"feed,omitempty"`
 	Stdin []string   `json:"stdin,omitempty"`
-	// Dir is the directory where the command runs, or below which the files are.
+	// Dir is the directory in which the command runs, or which contains the files.
 	Dir string `json:"dir,omitempty"`
-	// Ext is the end of the names of the files, such as ".go"; "" = any.
+	// Ext is the extension of the files, such as ".go"; "" = any.
 	Ext string `json:"ext,omitempty"`
-	// Files are those that decide what the command does.
+	// Files are the files that determine what the command does.
 	Files []File `json:"files,omitempty"`
-	// Input is the path, the URL or the arguments of a call that is no command.
+	// Input is the path, URL or arguments of a call that is not a command.
 	Input string `json:"input,omitempty"`
-	// Server and Definition bind a tool of an MCP server: its address and the hash of what it said about the tool.
+	// Server and Definition identify the tool of an MCP server: the address of the server, and the hash of the tool's
+	// definition.
 	Server     string `json:"server,omitempty"`
 	Definition string `json:"definition,omitempty"`
-	// Session and Caller limit the grant to one conversation and one person; "" = any.
+	// Session and Caller limit the grant to one session and one person; "" = any.
 	Session string `json:"session,omitempty"`
 	Caller  string `json:"caller,omitempty"`
 }
 
-// Text returns the rule as people read it: words, a path with *, arguments.
+// Text returns the grant as people read it: words, a path with *, or arguments.
 func (g Grant) Text() string {
 	switch g.Kind {
 	case Exact, Prefix:
@@ -90,8 +91,8 @@ func (g Grant) Text() string {
 	return ""
 }
 
-// Relative returns the files with paths from the working directory, as long as they are in it: an approval of one
-// conversation need not know where that is.
+// Relative returns the files with paths relative to the working directory if they are inside it. An approval for one
+// session then does not depend on the location of the directory.
 func Relative(list []File) []File {
 	root := ""
 	for _, f := range list {
@@ -108,7 +109,7 @@ func Relative(list []File) []File {
 	return out
 }
 
-// ChangedFiles names the files that are not what they were.
+// ChangedFiles returns the names of the files that differ.
 func ChangedFiles(before, now []File) []string {
 	var out []string
 	for _, f := range before {
@@ -124,18 +125,18 @@ func ChangedFiles(before, now []File) []string {
 	return out
 }
 
-// OfferKind says which choice of a standing approval an Offer is.
+// OfferKind is the kind of an Offer.
 type OfferKind string
 
-// The choices.
+// Kinds of offers.
 const (
-	// OfferExact: exactly this call.
+	// OfferExact offers exactly this call.
 	OfferExact OfferKind = "exact"
-	// OfferPrefix: all commands that begin like this one.
+	// OfferPrefix offers all commands with the same beginning.
 	OfferPrefix OfferKind = "prefix"
-	// OfferDirectory: all files of the directory.
+	// OfferDirectory offers all files in the directory.
 	OfferDirectory OfferKind = "directory"
-	// OfferExtension: all files of the directory with the same end of their names.
+	// OfferExtension offers all files in the directory with the same extension.
 	OfferExtension OfferKind = "extension"
 )
 

@@ -3,14 +3,14 @@ package nearest
 
 import "strings"
 
-// maxRunes bounds the words that are compared, so that hostile input costs nothing: longer words have no nearest.
+// maxRunes limits the words that are compared, so that hostile input has no cost: longer words have no nearest word.
 const maxRunes = 64
 
-// Nearest returns the word of known that is closest to word, as it is written in known, and true; or "" and false when
-// nothing is close enough to be worth proposing. Case does not count. Close is a Damerau-Levenshtein distance (optimal
-// string alignment: insert, delete, replace, swap neighbours) of at most a third of the length of word, at least 1 and
-// at most 3. Of equally close words the first wins. Words of more than 64 characters, and the empty word, have no
-// nearest. It is safe for concurrent use.
+// Nearest returns the word of known that is closest to word, in the spelling of known, and true; or "" and false if no
+// word is close enough to be suggested. Case is ignored. Close means a Damerau-Levenshtein distance (optimal string
+// alignment: insert, delete, replace, swap neighbours) of at most a third of the length of word, at least 1 and at most
+// 3. Among equally close words, the first wins. Words of more than 64 characters and the empty word have no nearest
+// word. Nearest is safe for concurrent use.
 func Nearest(word string, known []string) (string, bool) {
 	if len(word) == 0 || len(word) > maxRunes*4 {
 		return "", false

@@ -2,7 +2,7 @@ package netrule
 
 import "net/netip"
 
-// block is a range of addresses that is not public.
+// block is a range of addresses that are not public.
 type block struct {
 	prefix netip.Prefix
 	name   string
@@ -18,9 +18,8 @@ func v6(high [8]byte, bits int, name string) block {
 	return block{netip.PrefixFrom(netip.AddrFrom16(a), bits), name}
 }
 
-// special4 returns the IANA IPv4 Special-Purpose Address Registry (what is not
-// globally reachable), multicast, and one address of a cloud's metadata
-// service that looks public.
+// special4 returns the IANA IPv4 Special-Purpose Address Registry (the ranges that are not globally reachable),
+// multicast, and one address of a cloud's metadata service that looks public.
 func special4() []block {
 	return []block{
 		v4(0, 0, 0, 0, 8, "this network"),
@@ -45,8 +44,8 @@ func special4() []block {
 	}
 }
 
-// special6 returns what the IANA IPv6 Special-Purpose Address Registry holds,
-// inside and outside of 2000::/3; the ranges outside are listed for their names.
+// special6 returns the ranges of the IANA IPv6 Special-Purpose Address Registry. Those outside of 2000::/3 are listed
+// only for their names.
 func special6() []block {
 	return []block{
 		v6([8]byte{}, 96, "loopback, unspecified or IPv4-compatible"),
@@ -68,11 +67,9 @@ func special6() []block {
 	}
 }
 
-// CheckAddr refuses every address that is not a public unicast address: the
-// ranges of the IANA special-purpose registries, multicast, reserved space and
-// every IPv6 form that carries an IPv4 address (mapped, compatible, NAT64,
-// 6to4, Teredo, ISATAP). Of IPv6 only 2000::/3 is let through. The error is an
-// *[Error] of [KindPrivate].
+// CheckAddr refuses every address that is not a public unicast address: the ranges of the IANA special-purpose
+// registries, multicast, reserved space and every IPv6 form that contains an IPv4 address (mapped, compatible, NAT64,
+// 6to4, Teredo, ISATAP). For IPv6, it accepts only 2000::/3. The error is an *[Error] of [KindPrivate].
 func CheckAddr(a netip.Addr) error {
 	private := func(name string) error {
 		return refuse(KindPrivate, "The address is not a public one.", a.String()+": "+name)
@@ -100,8 +97,8 @@ func CheckAddr(a netip.Addr) error {
 	if raw[0]&0xe0 != 0x20 {
 		return private("not global unicast")
 	}
-	// ISATAP (RFC 5214): the interface identifier is [02]00:5efe and an IPv4
-	// address, to which a router may tunnel.
+	// ISATAP (RFC 5214): the interface identifier is [02]00:5efe followed by an IPv4 address, to which a router may
+	// tunnel.
 	if raw[8]&^0x03 == 0 && raw[9] == 0 && raw[10] == 0x5e && raw[11] == 0xfe {
 		return private("ISATAP")
 	}

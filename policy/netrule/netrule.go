@@ -1,7 +1,6 @@
-// Package netrule decides which addresses on the network tools may reach. It
-// is pure: [CheckURL] looks at the URL before any name is resolved, [CheckAddr]
-// at each address a name resolved to. The caller dials exactly the address
-// that was checked and checks every redirect again.
+// Package netrule decides which network addresses tools may reach. It is pure. [CheckURL] checks a URL before its host
+// is resolved, and [CheckAddr] checks each resolved address. The caller dials exactly the address that was checked, and
+// checks every redirect again.
 package netrule
 
 import (
@@ -16,11 +15,11 @@ import (
 	"golang.org/x/net/idna"
 )
 
-// Kind says which rule refused; the values are those of block_reason in the
-// egress log, and "url" for a text that is no usable URL.
+// Kind says which rule refused. The values are those of block_reason in the egress log, and "url" for a text that is
+// not a usable URL.
 type Kind string
 
-// The kinds of refusal.
+// Kinds of refusals.
 const (
 	KindURL       Kind = "url"
 	KindScheme    Kind = "scheme"
@@ -33,14 +32,14 @@ const (
 // Error is a refusal.
 type Error struct {
 	Kind Kind
-	// Reason is one sentence for the model and for people. It never holds a
-	// resolved address, a name from a list or any other internal name.
+	// Reason is one sentence for the model and for people. It never contains a resolved address, a name from a list or
+	// another internal name.
 	Reason string
 	// Detail is for the log only.
 	Detail string
 }
 
-// Error gives reason and detail, for the log.
+// Error returns reason and detail, for the log.
 func (e *Error) Error() string {
 	if e.Detail == "" {
 		return e.Reason
@@ -48,29 +47,25 @@ func (e *Error) Error() string {
 	return e.Reason + " (" + e.Detail + ")"
 }
 
-// maxURL bounds what is parsed at all, in bytes.
+// maxURL is the maximum length of a URL in bytes.
 const maxURL = 8192
 
-// Options are the switches of CheckURL. The zero value is the strictest but
-// for the domain lists.
+// Options are the settings of CheckURL. The zero value is the strictest, except for the domain lists.
 type Options struct {
-	// AllowedDomains, when not empty, must contain the host: an exact name, or
-	// "*.example.com" for exactly one more label. A bare address is on no list.
+	// AllowedDomains must contain the host if it is not empty: an exact name, or "*.example.com" for exactly one more
+	// label. A bare address is on no list.
 	AllowedDomains []string
-	// DeniedDomains are refused first, in the same spelling.
+	// DeniedDomains take precedence; the notation is the same.
 	DeniedDomains []string
-	// AllowPrivate lets addresses and names of the local network through, for
-	// MCP servers with trust_level trusted.
+	// AllowPrivate accepts addresses and names of the local network, for MCP servers with trust_level trusted.
 	AllowPrivate bool
-	// AllowHTTP allows http besides https.
+	// AllowHTTP accepts http in addition to https.
 	AllowHTTP bool
 }
 
-// CheckURL parses a URL and refuses what could lead anywhere but to a public
-// web server: other schemes, user names, unusual spellings of addresses,
-// private names and addresses, domains that the lists refuse. The URL it
-// returns has a canonical host: ASCII, lower case, without a trailing dot.
-// Every error is an *[Error].
+// CheckURL parses a URL and refuses everything that may not lead to a public web server: other schemes, user names,
+// unusual notations of addresses, private names and addresses, and domains that the lists refuse. The host of the
+// result is canonical: ASCII, lower case, without a trailing dot. Every error is an *[Error].
 func CheckURL(raw string, o Options) (*url.URL, error) {
 	u, err := parse(raw, o.AllowHTTP)
 	if err != nil {
@@ -137,7 +132,7 @@ func forbidden(r rune) bool {
 	return r <= ' ' || r == '\\' || r == 0x7f || r == 0xfeff || r >= 0x80 && r <= 0xa0 || r >= 0x2028 && r <= 0x202e
 }
 
-// portOf returns the port, "" for the usual one.
+// portOf returns the port; "" for the default one.
 func portOf(u *url.URL) (string, error) {
 	port := u.Port()
 	if port == "" {
@@ -150,7 +145,7 @@ func portOf(u *url.URL) (string, error) {
 	return strconv.FormatUint(n, 10), nil
 }
 
-// hostOf returns the canonical host, and its address when it is one.
+// hostOf returns the canonical host, and its address if it is one.
 func hostOf(u *url.URL) (string, netip.Addr, error) {
 	host := u.Hostname()
 	if strings.HasPrefix(u.Host, "[") {
@@ -169,8 +164,8 @@ func hostOf(u *url.URL) (string, netip.Addr, error) {
 	if !numeric(last) {
 		return name, netip.Addr{}, nil
 	}
-	// What ends in a number is an IPv4 address to a browser and to the C
-	// library, in any of a dozen spellings. Only the plain one is let through.
+	// Browsers and the C library read a host that ends in a number as an IPv4 address, in any of a dozen notations.
+	// Only the plain notation is accepted.
 	addr, err := netip.ParseAddr(name)
 	if err != nil {
 		return "", netip.Addr{}, refuse(KindPrivate, "An address must be written as four decimal numbers.",
@@ -179,7 +174,7 @@ func hostOf(u *url.URL) (string, netip.Addr, error) {
 	return name, addr, nil
 }
 
-// numeric reports that a label is a number: decimal, octal or hexadecimal.
+// numeric reports whether a label is a number: decimal, octal or hexadecimal.
 func numeric(label string) bool {
 	if rest, ok := strings.CutPrefix(label, "0x"); ok {
 		return strings.Trim(rest, "0123456789abcdef") == ""
@@ -187,8 +182,8 @@ func numeric(label string) bool {
 	return strings.Trim(label, "0123456789") == ""
 }
 
-// canonicalName maps a name to ASCII and lower case, so that Unicode dots and
-// digits are what they will be to the resolver, and checks its form.
+// canonicalName maps a name to ASCII and lower case, so that Unicode dots and digits become what the resolver will use,
+// and validates it.
 func canonicalName(host string) (string, error) {
 	bad := func(detail string) error {
 		return refuse(KindURL, "The host name in the URL is not valid.", detail)
@@ -199,7 +194,7 @@ func canonicalName(host string) (string, error) {
 		if name, err = idna.Lookup.ToASCII(host); err != nil {
 			return "", bad(err.Error())
 		}
-		// The mapping lets bytes pass that are no UTF-8, and makes of them a name that it refuses itself.
+		// The mapping accepts bytes that are not UTF-8, and converts them to a name that it does not accept itself.
 		if again, err := idna.Lookup.ToASCII(name); err != nil || again != name {
 			return "", bad("the name has no stable form")
 		}
@@ -220,8 +215,8 @@ func ascii(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return r >= utf8.RuneSelf })
 }
 
-// validLabel takes letters, digits, hyphens inside and underscores, which real
-// host names have although RFC 952 has not.
+// validLabel accepts letters, digits, inner hyphens, and also underscores, which occur in real host names although RFC
+// 952 does not allow them.
 func validLabel(label string) bool {
 	if label == "" || len(label) > 63 || label[0] == '-' || label[len(label)-1] == '-' {
 		return false
@@ -249,9 +244,8 @@ func checkPublic(host string, addr netip.Addr) error {
 	return nil
 }
 
-// privateSuffixes returns the special-use names that lead to no public server
-// (RFC 6761, 6762, 7686, 8375, 9476, ICANN's .internal) and those that routers
-// and companies use by habit.
+// privateSuffixes returns the special-use names that do not belong to public servers (RFC 6761, 6762, 7686, 8375, 9476,
+// ICANN's .internal), and those that routers and companies commonly use.
 func privateSuffixes() []string {
 	return []string{
 		".localhost", ".local", ".internal", ".home.arpa", ".onion", ".alt", ".test", ".invalid",
@@ -289,7 +283,7 @@ func checkLists(host string, isAddr bool, o Options) error {
 	return nil
 }
 
-// CheckDomains reports every wrong pattern of a domain list, for the config.
+// CheckDomains returns an error about every invalid pattern in a domain list, for the config.
 func CheckDomains(patterns []string) error {
 	var errs []error
 	for i, p := range patterns {
@@ -315,7 +309,7 @@ func matchDomain(pattern, host string) (bool, error) {
 	return ok && parent == rest, nil
 }
 
-// compileDomain brings a pattern into the form of a canonical host.
+// compileDomain converts a pattern to the form of a canonical host.
 func compileDomain(pattern string) (string, error) {
 	rest, wild := strings.CutPrefix(pattern, "*.")
 	if strings.Contains(rest, "*") {

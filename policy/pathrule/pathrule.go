@@ -1,6 +1,5 @@
-// Package pathrule decides which files tools may read: the globs of
-// tools.file.deny_read and allow_read (seed 003). It is pure and works on
-// canonical absolute paths only; whoever opens a file resolves links first.
+// Package pathrule decides which files tools may read, by the globs of tools.file.deny_read and allow_read (seed 003).
+// It is pure and works only on canonical absolute paths: the caller that opens a file resolves links first.
 package pathrule
 
 import (
@@ -16,25 +15,25 @@ import (
 	"github.com/zephbot/zephbot/policy/gram"
 )
 
-// Rules are the compiled globs; they are immutable and safe for concurrent use.
+// Rules are compiled globs. They are immutable and safe for concurrent use.
 type Rules struct {
 	deny, allow []glob
 }
 
-// maxPattern bounds one glob, in bytes.
+// maxPattern is the maximum length of a glob in bytes.
 const maxPattern = 1024
 
 // glob is a compiled pattern.
 type glob struct {
 	pattern string
 	re      *regexp.Regexp
-	// literal is a text in lower case that all of ASCII that matches contains.
+	// literal is a lower-case text that every ASCII match contains.
 	literal string
 	grams   gram.Needle // of literal
 }
 
-// lower returns a path in lower case when all of it is ASCII. Other letters have
-// more than two cases, and are left to the expressions.
+// lower returns a path in lower case if all of it is ASCII. Other letters have more than two cases, and are left to the
+// expressions.
 func lower(p string) (string, bool) {
 	for i := range len(p) {
 		if p[i] >= utf8.RuneSelf {
@@ -44,7 +43,7 @@ func lower(p string) (string, bool) {
 	return strings.ToLower(p), true
 }
 
-// longest returns the longest text in a glob that stands for itself.
+// longest returns the longest literal text in a glob.
 func longest(pattern string) string {
 	if strings.ContainsAny(pattern, "{[") {
 		pattern = pattern[:strings.IndexAny(pattern, "{[")]
@@ -59,15 +58,13 @@ func longest(pattern string) string {
 	return strings.ToLower(best)
 }
 
-// New compiles the globs. A path is denied when a deny glob matches and no
-// allow glob does; without deny globs nothing is denied.
+// New compiles the globs. A path is denied if a deny glob matches and no allow glob does; without deny globs nothing is
+// denied.
 //
-// Deny globs are wide: `*` crosses "/", what lies below a denied path is
-// denied too, and letters match in either case and in composed or decomposed
-// form, because a file system may not tell them apart. Allow globs are strict:
-// `*` and `?` stop at "/", `**` does not, case counts, and only the path itself is
-// allowed. Both know `[abc]`, `[!abc]` and `{a,b}`. All wrong globs are
-// reported together, by key and index.
+// Deny globs match widely: `*` crosses "/", everything below a denied path is denied too, and letters match in any case
+// and in composed or decomposed form, because the file system may not distinguish these. Allow globs match strictly:
+// `*` and `?` stop at "/", `**` does not, case matters, and only the path itself is allowed. Both support `[abc]`,
+// `[!abc]` and `{a,b}`. The error reports all invalid globs, by key and index.
 func New(deny, allow []string) (*Rules, error) {
 	r := &Rules{}
 	var errs []error
@@ -91,9 +88,8 @@ func New(deny, allow []string) (*Rules, error) {
 	return r, nil
 }
 
-// Denied reports whether the file may not be read, and the glob that says so.
-// A path that is not absolute, not clean or not valid text is denied by name,
-// because no glob can be trusted to match it.
+// Denied reports whether the file must not be read, and the glob that denies it. A path that is not absolute, not clean
+// or not valid text is always denied, because no glob is certain to match it.
 func (r *Rules) Denied(canonicalPath string) (rule string, denied bool) {
 	if len(r.deny) == 0 {
 		return "", false
@@ -119,7 +115,7 @@ func (r *Rules) Denied(canonicalPath string) (rule string, denied bool) {
 	return "", false
 }
 
-// Denies lists the deny globs.
+// Denies returns the deny globs.
 func (r *Rules) Denies() []string {
 	list := make([]string, 0, len(r.deny))
 	for _, g := range r.deny {
@@ -128,13 +124,11 @@ func (r *Rules) Denies() []string {
 	return list
 }
 
-// Exceptions reports that there are allow globs: what lies below a denied
-// directory may be allowed.
+// Exceptions reports whether there are allow globs, so that something below a denied directory may be allowed.
 func (r *Rules) Exceptions() bool { return len(r.allow) > 0 }
 
-// Narrow gives rules that say the same about the paths whose lower-case forms
-// are in the hay: the deny globs that can match none of them are left out. All
-// of the paths must be ASCII.
+// Narrow returns equivalent rules for the paths whose lower-case forms are in the hay: it leaves out the deny globs
+// that cannot match any of them. All of the paths must be ASCII.
 func (r *Rules) Narrow(hay *gram.Set) *Rules {
 	n := &Rules{allow: r.allow}
 	for _, d := range r.deny {
@@ -145,8 +139,8 @@ func (r *Rules) Narrow(hay *gram.Set) *Rules {
 	return n
 }
 
-// Inside reports whether path is root or lies below it. It is lexical: both
-// are cleaned, links are not resolved. A relative path is inside nothing.
+// Inside reports whether path is root or below it. It is lexical: both are cleaned, and links are not resolved. A
+// relative path is never inside.
 func Inside(root, p string) bool {
 	if !path.IsAbs(root) || !path.IsAbs(p) {
 		return false
@@ -155,8 +149,7 @@ func Inside(root, p string) bool {
 	return p == root || root == "/" || strings.HasPrefix(p, root+"/")
 }
 
-// compileGlob translates a glob into a regular expression, which Go matches in
-// linear time.
+// compileGlob translates a glob to a regular expression, which Go matches in linear time.
 func compileGlob(pattern string, wide bool) (glob, error) {
 	switch {
 	case pattern == "":
@@ -185,7 +178,7 @@ func compileGlob(pattern string, wide bool) (glob, error) {
 	return glob{pattern: pattern, re: re, literal: literal, grams: gram.Of(literal)}, err
 }
 
-// translator turns the rest of a glob into an expression piece by piece.
+// translator translates the rest of a glob to an expression, element by element.
 type translator struct {
 	rest string
 	wide bool
@@ -245,7 +238,7 @@ func (t *translator) one() string {
 	return "[^/]"
 }
 
-// alternative translates {a,b} and everything that stands for itself.
+// alternative translates {a,b} and literal characters.
 func (t *translator) alternative() error {
 	switch {
 	case t.rest[0] == '{' && t.open:
@@ -281,7 +274,7 @@ func (t *translator) class() error {
 	if strings.HasPrefix(body, "^") {
 		return errors.New("a class is negated by [!…], not by [^…]")
 	}
-	// A ] that comes first stands for itself.
+	// A ] in first place is a literal.
 	end := strings.IndexByte(body[min(1, len(body)):], ']')
 	if end < 0 {
 		return errors.New("a class is not closed by ]")
@@ -299,8 +292,8 @@ func (t *translator) class() error {
 	return nil
 }
 
-// classBody translates what stands between the brackets. A set that contains
-// "/" is refused, so that a class cannot lead out of its directory.
+// classBody translates the content of the brackets. It refuses a set that contains "/", so that a class cannot match
+// beyond its directory.
 func classBody(set []rune) (string, error) {
 	var b strings.Builder
 	for i := 0; i < len(set); i++ {

@@ -6,29 +6,29 @@ import (
 	"unicode/utf8"
 )
 
-// kind says what a value has to look like to be a credential.
+// kind says what a value must look like to be a credential.
 type kind int
 
 const (
-	none     kind = iota // judged by an expression alone
-	password             // people choose them: hardly any shape
-	secret               // machines make them: long, mixed, without order
-	service              // as secret, and the name has to say that it is a key
+	none     kind = iota // judged only by an expression
+	password             // chosen by people, in almost any form
+	secret               // generated: long, mixed, random
+	service              // like secret, and the name must say that it is a key
 )
 
-// maxValue bounds a value in bytes. What is longer is masked as far as it goes on.
+// maxValue limits a value in bytes. A longer one is masked up to its end.
 const maxValue = 4 << 10
 
 // value is what is assigned to a name.
 type value struct {
-	name       string // what follows the keyword in the name, in lower case
+	name       string // the part of the name after the keyword, in lower case
 	start, end int
 	quote      byte // 0 = none
-	next       byte // behind the value and its quote; 0 = the end of the text
-	tag        bool // it stands between the tags of XML
+	next       byte // after the value and its quote; 0 = the end of the text
+	tag        bool // it is between XML tags
 }
 
-// assigned reads what is assigned to the name in which a keyword of length size stands at i: name = value, "name":
+// assigned returns what is assigned to a name that contains a keyword of length size at i: name = value, "name":
 // "value", name := `value`, <name>value</name>.
 func assigned(s string, i, size int) (v value, ok bool) {
 	n := nameEnd(s, i, size)
@@ -46,7 +46,7 @@ func assigned(s string, i, size int) (v value, ok bool) {
 	return read(s, skip(s, n, " \t", 64), v)
 }
 
-// nameEnd returns where the name ends in which a keyword of length size stands at i. It reads 64 bytes at most.
+// nameEnd returns the end of the name that contains a keyword of length size at i. It reads at most 64 bytes.
 func nameEnd(s string, i, size int) int {
 	n := i + size
 	for n < len(s) && (wordByte(s[n]) || s[n] == '.') && n-i < 64 {
@@ -55,15 +55,15 @@ func nameEnd(s string, i, size int) int {
 	return n
 }
 
-// element takes the value that begins at start, behind a tag of XML: up to the closing tag, on the same line.
+// element reads the value that begins at start, after an XML tag: up to the closing tag, on the same line.
 func element(s string, start int, v value) (value, bool) {
 	v.start, v.tag = start, true
 	v.end = start + upTo(s[start:], "<\n")
 	return v, strings.HasPrefix(s[v.end:], "</")
 }
 
-// sign passes over the sign of an assignment at n: up to three of : and =, with a > as the second in =>; or the
-// attribute value= of a tag.
+// sign skips the assignment operator at n: up to three of : and =, with a > as the second in =>; or the attribute
+// value= of a tag.
 func sign(s string, n int) (after int, ok bool) {
 	from := n
 	for n < len(s) && (n-from < 3 && (s[n] == ':' || s[n] == '=') || n-from == 1 && s[n] == '>') {
@@ -77,7 +77,7 @@ func sign(s string, n int) (after int, ok bool) {
 	return n + len(near) - len(attribute) + len("value="), strings.HasPrefix(attribute, "value=")
 }
 
-// skip passes over at most most of the given bytes.
+// skip skips at most most of the given bytes.
 func skip(s string, n int, bytes string, most int) int {
 	for ; most > 0 && n < len(s) && strings.IndexByte(bytes, s[n]) >= 0; most-- {
 		n++
@@ -85,7 +85,7 @@ func skip(s string, n int, bytes string, most int) int {
 	return n
 }
 
-// upTo returns the length of s before the first of some bytes.
+// upTo returns the length of s before the first of the given bytes.
 func upTo(s, bytes string) int {
 	if i := strings.IndexAny(s, bytes); i >= 0 {
 		return i
@@ -93,7 +93,7 @@ func upTo(s, bytes string) int {
 	return len(s)
 }
 
-// read takes the value at n: to the closing quote, or to the end of the word.
+// read reads the value at n: up to the closing quote, or to the end of the word.
 func read(s string, n int, v value) (value, bool) {
 	escaped := n < len(s) && s[n] == '\\'
 	if escaped {
@@ -110,11 +110,11 @@ func read(s string, n int, v value) (value, bool) {
 	return bare(s, n, v)
 }
 
-// quoted takes the value whose quote stands at n, alone or tripled; escaped: behind a backslash, as its closing quote
-// is.
+// quoted reads the value whose quote is at n, single or tripled. escaped means that the quote follows a backslash, and
+// so does the closing one.
 func quoted(s string, n int, escaped bool, v value) (value, bool) {
 	v.quote = s[n]
-	for n < len(s) && s[n] == v.quote { // also three of them
+	for n < len(s) && s[n] == v.quote { // three of them too
 		n++
 	}
 	v.start, v.end = n, quoteEnd(s, n, v.quote, escaped)
@@ -122,7 +122,7 @@ func quoted(s string, n int, escaped bool, v value) (value, bool) {
 	return v, v.end > v.start
 }
 
-// quoteEnd returns where a value ends that begins at n, behind its quote. Only between backquotes it may have several
+// quoteEnd returns the end of a value that begins at n, after its opening quote. Only a value in backquotes may span
 // lines.
 func quoteEnd(s string, n int, quote byte, escaped bool) int {
 	end := n
@@ -138,7 +138,7 @@ func quoteEnd(s string, n int, quote byte, escaped bool) int {
 	return end
 }
 
-// bare takes the value without quotes at n: to a blank, or to a sign that ends a word.
+// bare reads a value without quotes at n: up to a blank, or to a character that ends a word.
 func bare(s string, n int, v value) (value, bool) {
 	v.start, v.end = n, n
 	for v.end < len(s) && v.end-n < maxValue && strings.IndexByte(" \t\r\n\"'`,;&<>(){}[]\\|", s[v.end]) < 0 {
@@ -156,7 +156,7 @@ func following(s string, i int) byte {
 	return s[i]
 }
 
-// block takes a block of YAML: the further lines that are indented more than the name is.
+// block reads a YAML block: the following lines that are indented more than the name.
 func block(s string, n int, v value) (value, bool) {
 	line := n + upTo(s[n:], "\n")
 	if strings.Trim(s[n:line], "|>+- \r") != "" || line == len(s) {
@@ -182,16 +182,16 @@ func block(s string, n int, v value) (value, bool) {
 	return v, v.end > v.start
 }
 
-// tails are ends of names that say that the value is no credential but something about one.
+// tails match ends of names that mean that the value is about a credential but is none itself.
 var tails = lazily(`(?:^|[_.-])(?:length|len|count|counts|limit|min|max|min_\w+|max_\w+|type|types|name|names|url|uri|endpoint|file|path|dir|ttl|expir\w*|expires\w*|age|policy|field|label|hint|prompt|reset\w*|` +
 	`confirm\w*|header|headers|param\w*|regex|pattern|format|id|ids|ref|refs|index|size|usage|used|bucket|source|provider|store|manager|version|status|state|enabled|required|valid\w*|error|message|msg|help|desc\w*|title|` +
 	`text_?box|placeholder|input|form|column|table|position|pos|kind|class|style|rotation|strength|issuer|scope|scopes|audience|location|attribute|attr|algorithm|alg|encryption|mechanism|method|request|response|tests?|list|map|set|func|fn|fmt)s?$`)
 
-// compounds are longer words that begin with a keyword.
+// compounds match longer words that begin with a keyword.
 var compounds = lazily(`^(?:ttl|ize|izer|ized|izing|izes|ization|ary|ing|ed|ly|less|s_per|ish|ion|type|name|path|file|url|uri|kind|class|id|len|length|count|source|store|manager|field|ref|list|map|pos|index|size|error|err|` +
 	`request|response|param|header|provider|handler|service|string\(|endpoint|value\(|usage|callback|info|policy|expires|expiry|func|set|get|parse|reader|writer|buffer|stream|scanner|stack|test|tests)(?:[a-z]*)$`)
 
-// stopWords are words of examples, placeholders and messages: a value that is made of such is none.
+// stopWords match words of examples, placeholders and messages; a value that consists of them is not a credential.
 var stopWords = lazily(`(?i)^(?:null|nil|none|undefined|true|false|yes|no|on|off|empty|unset|default|string|str|int|integer|bool|boolean|bytes?|any|object|text|varchar|char|optional|required|` +
 	`example|sample|placeholder|dummy|test|testing|tests|fake|mock|demo|changeme|change|replace|insert|enter|todo|tbd|xxx+|foo|bar|baz|foobar|abc|abcd|abcdef|qwerty|redacted|hidden|masked|removed|secret|secrets|token|tokens|` +
 	`password|passwords|passwd|passphrase|pass|pwd|key|keys|apikey|api|access|private|public|credential|credentials|auth|authorization|bearer|basic|value|values|name|user|users|username|my|your|the|a|an|is|are|was|be|must|should|` +
@@ -209,7 +209,7 @@ var (
 	allDigits  = lazily(`^[\d.,_:+-]+$`)
 )
 
-// credential judges a value that was assigned to a name which sounds like a credential's.
+// credential judges a value that is assigned to a name like that of a credential.
 func credential(k kind, s string, v value) bool {
 	text := s[v.start:v.end]
 	if short(k, text) || !named(k, v.name) || reference(text) || code(text, v) || repeated(text) || placeholder(text) {
@@ -221,13 +221,13 @@ func credential(k kind, s string, v value) bool {
 	return !constant.matches(text) && strings.ContainsFunc(text, isLetter) && !strings.ContainsAny(text, " \t") && made(text)
 }
 
-// short reports whether a value is too short for its kind, or, when a machine has to have made it, without a digit.
+// short reports whether a value is too short for its kind or, if it should be generated, has no digit.
 func short(k kind, text string) bool {
 	return len(text) < 4 || k != password && (len(text) < 8 || !strings.ContainsAny(text, "0123456789"))
 }
 
-// named reports whether a name whose rest behind the keyword is name is that of a credential, and not of something
-// about one.
+// named reports whether a name is that of a credential, and not of something about one. name is its rest after the
+// keyword.
 func named(k kind, name string) bool {
 	says := func(word string) bool { return strings.Contains(name, word) }
 	if k == service && !slices.ContainsFunc([]string{"key", "token", "secret", "pass", "pat", "auth"}, says) {
@@ -236,14 +236,13 @@ func named(k kind, name string) bool {
 	return !tails.matches(name) && !compounds.matches(name)
 }
 
-// reference reports whether a value is masked already, or says only where the credential is: a variable, a template, a
+// reference reports whether a value is already masked, or only says where the credential is: a variable, a template, a
 // path.
 func reference(text string) bool {
 	return strings.Contains(text, Mask) || variable.matches(text) || pathLike.matches(text)
 }
 
-// code reports whether a value is a piece of a program: an expression, or a string with which the program goes on to
-// work.
+// code reports whether a value is source code: an expression, or a string that the program continues to process.
 func code(text string, v value) bool {
 	if v.quote != 0 {
 		return strings.IndexByte("+[.(%", v.next) >= 0
@@ -253,7 +252,7 @@ func code(text string, v value) bool {
 
 func isLetter(r rune) bool { return r|0x20 >= 'a' && r|0x20 <= 'z' }
 
-// made reports whether a value looks as if a machine had made it: no words with a number behind, no version, no date.
+// made reports whether a value looks generated: it is not words followed by a number, a version or a date.
 func made(text string) bool {
 	least := 3.0
 	if len(text) < 12 {
@@ -278,7 +277,7 @@ func made(text string) bool {
 	return turns >= 3 || digits*4 >= len(text) || len(text) >= 32 && turns >= 2 && entropy(text) >= 4
 }
 
-// expression reports whether a value without quotes is a piece of a program: a name, a field, a call, an index, a type.
+// expression reports whether a value without quotes is source code: a name, a field, a call, an index, a type.
 func expression(text string, next byte) bool {
 	if strings.IndexByte(`([{<\`, next) >= 0 || typeLike.matches(text) || len(text) < 6 && allDigits.matches(text) {
 		return true
@@ -294,16 +293,16 @@ func expression(text string, next byte) bool {
 	if strings.IndexByte(";,)}]|", next) >= 0 || next == '&' && parts > 0 && !digits {
 		return !dense(text)
 	}
-	// Words of a program: userPassword, api_key, FOO_BAR. What has digits in several places is none.
+	// Identifiers: userPassword, api_key, FOO_BAR. A text with digits in several places is not one.
 	return !digits && (parts > 1 || strings.IndexByte(" \t:=", next) >= 0)
 }
 
-// member reports whether an identifier names a part of something: a.b without digits, a->b, a::b.
+// member reports whether an identifier names a member: a.b without digits, a->b, a::b.
 func member(text string, digits bool) bool {
 	return !digits && strings.Contains(strings.TrimRight(text, ".:"), ".") || strings.Contains(text, "->") || strings.Contains(text, "::")
 }
 
-// dense reports whether digits stand in several places of a name.
+// dense reports whether a name contains digits in several places.
 func dense(text string) bool {
 	turns := 0
 	for i := 1; i < len(text); i++ {
@@ -314,7 +313,7 @@ func dense(text string) bool {
 	return turns >= 3
 }
 
-// repeated reports whether a value is a mask, or one made of hardly any characters.
+// repeated reports whether a value is a mask, or has very few different characters.
 func repeated(text string) bool {
 	seen := map[rune]bool{}
 	n := 0
@@ -327,7 +326,7 @@ func repeated(text string) bool {
 	return n >= 4 || len(seen) == 1
 }
 
-// placeholder reports whether a value consists of words that stand for a value.
+// placeholder reports whether a value consists of words that are a placeholder for a value.
 func placeholder(text string) bool {
 	parts := wordParts.get().FindAllString(text, -1)
 	if len(parts) == 0 {
@@ -336,7 +335,7 @@ func placeholder(text string) bool {
 	stops, letters := 0, 0
 	for _, p := range parts {
 		if p[0] >= '0' && p[0] <= '9' && len(p) <= 4 {
-			continue // neither for nor against
+			continue // no evidence either way
 		}
 		letters += len(p)
 		if stopWords.matches(p) {
@@ -346,10 +345,10 @@ func placeholder(text string) bool {
 	return stops*10 >= letters*6
 }
 
-// prose are words that no password of several words has, but every sentence.
+// prose matches words that occur in every sentence, but not in passwords of several words.
 var prose = lazily(`(?i)\b(?:the|is|are|be|must|should|please|your|not|for|to|of|with|cannot|can't|enter|invalid|required|and|or|in|on|this|a|an|you|if|will|was|has|have|from|by|at|%[a-z])\b`)
 
-// chosen reports whether a value may be a password that a person chose.
+// chosen reports whether a value may be a password chosen by a person.
 func chosen(text string, v value) bool {
 	if strings.ContainsAny(text, " \t") {
 		return len(text) < 200 && (!prose.matches(text) || slices.ContainsFunc(strings.Fields(text), dense)) && !strings.ContainsAny(text, "(){}=;:,<>") && strings.Count(text, " ") >= 2 || strings.Contains(text, "\n")
@@ -363,8 +362,8 @@ func chosen(text string, v value) bool {
 	return !strings.ContainsAny(text, "(){}<>") || entropy(text) > 3.3
 }
 
-// letters reports whether a value of letters is a password: one word that ends its line, or that is quoted as a value
-// of a configuration.
+// letters reports whether a value of letters is a password: one word that ends its line, or a quoted value of a
+// configuration.
 func letters(text string, v value) bool {
 	if len(wordParts.get().FindAllString(text, -1)) > 3 || len(text) < 5 || v.quote == 0 && strings.Contains(text, "_") {
 		return false

@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// NamesSecret reports whether the name of a variable sounds like a secret, in any case of letters: child processes do
-// not get such by default.
+// NamesSecret reports whether the name of a variable suggests a secret, in any case of letters. Child processes do not
+// get such variables by default.
 func NamesSecret(name string) bool {
 	name = strings.ToUpper(name)
 	words := strings.FieldsFunc(name, func(r rune) bool { return r == '_' || r == '-' || r == '.' })
@@ -16,7 +16,7 @@ func NamesSecret(name string) bool {
 		case "KEY", "KEYS", "PASS", "PASSWD", "PASSPHRASE", "CREDENTIAL", "CREDENTIALS", "CREDS", "AUTH", "COOKIE",
 			"DSN":
 			return true
-		case "PWD": // alone it is the working directory
+		case "PWD": // on its own it is the working directory
 			if len(words) > 1 {
 				return true
 			}
@@ -30,12 +30,11 @@ func NamesSecret(name string) bool {
 	return false
 }
 
-// shapes is a Redactor that knows shapes only.
+// shapes is a Redactor without exact values.
 var shapes = sync.OnceValue(func() *Redactor { return New(nil) })
 
-// HoldsCredential reports whether the value of a variable is or contains a credential, whatever the variable is called:
-// a token of a vendor, a private key, a JWT, the address of a webhook, a URL with a password, an assignment in a
-// connection string.
+// HoldsCredential reports whether the value of a variable is or contains a credential, whatever its name: a token of a
+// vendor, a private key, a JWT, the address of a webhook, a URL with a password, an assignment in a connection string.
 func HoldsCredential(value string) bool {
 	return HoldsPassword(value) || len(shapes().Scan(value)) > 0
 }
@@ -47,7 +46,7 @@ func HoldsPassword(value string) bool {
 	}
 	u, err := url.Parse(value)
 	if err != nil {
-		return true // it has the shape of one and cannot be read: better gone
+		return true // it looks like one and cannot be parsed: remove it to be safe
 	}
 	_, has := u.User.Password()
 	return has

@@ -5,15 +5,15 @@ import (
 	"sync"
 )
 
-// pattern is an expression that is compiled when a text first needs it: compiling all of them takes milliseconds of
-// every start and 2 MB, and most processes meet few of the shapes. It is safe for concurrent use.
+// pattern is an expression that is compiled on first use. Compiling all of them would take milliseconds at every start
+// and 2 MB, and most processes need few of them. It is safe for concurrent use.
 type pattern struct {
 	text string
 	once sync.Once
 	re   *regexp.Regexp
 }
 
-// lazily makes a pattern. A text that does not compile panics at its first use; a test compiles them all.
+// lazily returns a pattern. A text that does not compile panics on first use; a test compiles them all.
 func lazily(text string) *pattern { return &pattern{text: text} }
 
 // get returns the compiled expression.

@@ -1,8 +1,8 @@
-// Package redact takes credentials out of text before it reaches an audit line, a log, an approval question or a model.
+// Package redact removes credentials from text before it reaches an audit line, a log, an approval question or a model.
 //
-// It knows exact values (New) and shapes (the rule table). One pass over the text looks for the keywords of all rules
-// and the values at once; only where one stands is a regular expression tried, on a bounded window, so the work is
-// linear in the text whatever stands in it. The package is pure, and a Redactor is safe for concurrent use.
+// It knows exact values (New) and forms (the rule table). One pass over the text searches for the keywords of all rules
+// and for the values at once. Only where one occurs, a regular expression is tried on a limited window, so the work is
+// linear in the length of any text. The package is pure, and a Redactor is safe for concurrent use.
 package redact
 
 import (
@@ -12,19 +12,19 @@ import (
 	"strings"
 )
 
-// Mask stands where a credential stood.
+// Mask replaces a credential.
 const Mask = "[redacted]"
 
 const (
-	// minSecret is the length in bytes from which an exact value is looked for; shorter ones would hit by chance.
+	// minSecret is the minimum length in bytes of an exact value; shorter ones would match by chance.
 	minSecret = 6
-	// maxPasses bounds how often String looks again at what it made.
+	// maxPasses limits how often String checks its own result.
 	maxPasses = 8
 )
 
 // Finding is one credential in a text.
 type Finding struct {
-	// Rule names what it was found by: "github", "secret" for an exact value, "extra:2" for the second extra pattern.
+	// Rule is what found it: "github", "secret" for an exact value, "extra:2" for the second extra pattern.
 	Rule string
 	// Start and End are byte offsets: text[Start:End] is the credential.
 	Start, End int
@@ -32,9 +32,9 @@ type Finding struct {
 
 // Options configure NewWith.
 type Options struct {
-	// Secrets are exact values; those shorter than six bytes are left out.
+	// Secrets are exact values; those shorter than six bytes are ignored.
 	Secrets []string
-	// ExtraPatterns are RE2 expressions; the first group is masked, or the whole match when there is none.
+	// ExtraPatterns are RE2 expressions. The first group is masked, or the whole match if there is no group.
 	ExtraPatterns []string
 }
 
@@ -44,7 +44,7 @@ type Redactor struct {
 	extra []*regexp.Regexp
 }
 
-// New makes a Redactor that also masks the given exact values, plain or as URL, base64, hex or JSON text.
+// New returns a Redactor that also masks the given exact values: as they are, or as URL, base64, hex or JSON text.
 func New(secrets []string) *Redactor {
 	r := &Redactor{}
 	r.index.build(secrets)
@@ -68,10 +68,10 @@ func NewWith(o Options) (*Redactor, error) {
 	return r, nil
 }
 
-// maxPattern bounds an extra pattern, in bytes (seed 003: patterns of a filter file).
+// maxPattern is the maximum length of an extra pattern in bytes (seed 003: patterns of a filter file).
 const maxPattern = 512
 
-// Check says what is wrong with a pattern for Options.ExtraPatterns; nil = nothing.
+// Check returns an error if a text is not valid in Options.ExtraPatterns.
 func Check(pattern string) error {
 	if len(pattern) > maxPattern {
 		return fmt.Errorf("it has %d bytes, at most %d are allowed", len(pattern), maxPattern)
@@ -82,7 +82,8 @@ func Check(pattern string) error {
 	return nil
 }
 
-// Warning tells a model that credentials were taken out of what it reads; "" when none were.
+// Warning returns a sentence that tells a model that credentials were removed from what it reads; "" if there were
+// none.
 func Warning(hidden int) string {
 	switch {
 	case hidden <= 0:
@@ -94,8 +95,8 @@ func Warning(hidden int) string {
 	}
 }
 
-// String returns s with every credential replaced by Mask. Applied twice it gives the same as once, and the number of
-// lines stays. The result has at most 11 bytes for each byte of s.
+// String returns s with every credential replaced by Mask. It is idempotent and keeps the number of lines. The result
+// has at most 11 bytes for each byte of s.
 func (r *Redactor) String(s string) string {
 	for pass := 0; ; pass++ {
 		found := r.Scan(s)
@@ -103,14 +104,14 @@ func (r *Redactor) String(s string) string {
 			return s
 		}
 		if pass == maxPasses {
-			// Every pass uncovered a further credential: nothing of it can be trusted.
+			// Every pass has uncovered a further credential, so nothing of the text is safe.
 			return Mask + strings.Repeat("\n", strings.Count(s, "\n"))
 		}
 		s = mask(s, found)
 	}
 }
 
-// mask replaces the findings, which are in order and do not overlap. The text keeps its number of lines.
+// mask replaces the findings, which must be in order and must not overlap. The number of lines stays the same.
 func mask(s string, found []Finding) string {
 	var out strings.Builder
 	out.Grow(len(s))
@@ -118,7 +119,7 @@ func mask(s string, found []Finding) string {
 	for _, f := range found {
 		out.WriteString(s[from:f.Start])
 		out.WriteString(Mask)
-		for range strings.Count(s[f.Start:f.End], "\n") { // lines keep their numbers
+		for range strings.Count(s[f.Start:f.End], "\n") { // keep line numbers
 			out.WriteByte('\n')
 		}
 		from = f.End
@@ -127,7 +128,7 @@ func mask(s string, found []Finding) string {
 	return out.String()
 }
 
-// Scan lists the credentials in s, in order and without overlap.
+// Scan returns the credentials in s, in order and without overlap.
 func (r *Redactor) Scan(s string) []Finding {
 	found := r.index.scan(s)
 	plain := len(found)

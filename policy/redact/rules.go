@@ -8,43 +8,43 @@ import (
 	"sync"
 )
 
-// rule is one shape of credential.
+// rule describes one form of credential.
 type rule struct {
 	name     string
-	keywords string // lower case, blank-separated; one of them must stand where the expression is tried
+	keywords string // in lower case, separated by blanks; the expression is tried where one of them occurs
 	re       *pattern
-	edge     bool    // no letter, digit, _ or - may stand before the keyword
-	digits   bool    // digits before the keyword belong to the credential, and there must be five to twelve
+	edge     bool    // the keyword must not follow a letter, digit, _ or -
+	digits   bool    // the five to twelve digits before the keyword belong to the credential and are required
 	back     int     // bytes before the keyword that belong to the credential
-	mixed    bool    // a digit or an upper-case letter must be in it
-	entropy  float64 // least bits a byte
-	digit    bool    // a digit must be in it
-	host     bool    // it is none before an @
-	exact    bool    // it has one length, and nothing may go on behind it
-	written  bool    // people write such values, and write placeholders for them
-	encoded  bool    // it is the base64 of a name, a colon and a password
-	kind     kind    // a value that is assigned to a name with the keyword; the expression is not used
-	body     string  // of back: what the bytes before the keyword have to be; empty = letters, digits and underscores
-	pem      bool    // the expression is the first line; the credential goes on to the last
+	mixed    bool    // it must contain a digit or an upper-case letter
+	entropy  float64 // minimum bits per byte
+	digit    bool    // it must contain a digit
+	host     bool    // it is not a credential before an @
+	exact    bool    // it has a fixed length and must not continue
+	written  bool    // people write such values, and placeholders for them
+	encoded  bool    // it is the base64 of name, colon and password
+	kind     kind    // it is a value that is assigned to a name with the keyword; the expression is not used
+	body     string  // with back: the allowed bytes before the keyword; empty = letters, digits and underscores
+	pem      bool    // the expression matches the first line; the credential continues to the last one
 }
 
 const (
-	// window is how many bytes an expression sees. A token that fills it is masked as far as it goes on.
+	// window is how many bytes an expression is applied to. A token that fills it is masked up to its end.
 	window = 512
-	// maxKey is how long a private key may be in bytes when its last line is looked for.
+	// maxKey is how many bytes of a private key are searched for its last line.
 	maxKey = 64 << 10
 )
 
-// token makes the rule for tokens with a fixed beginning and at least least bytes after it.
+// token returns the rule for tokens with a fixed prefix.
 func token(name, keywords, pattern string) rule {
 	return rule{name: name, keywords: keywords, re: lazily(`\A(` + pattern + `)`), edge: true}
 }
 
-// rules is the table, which all Redactors share. Prefixes come from the vendors' documentation; lengths are lower
-// bounds, since vendors change them.
+// rules is the table, shared by all Redactors. The prefixes come from the vendors' documentation. Lengths are lower
+// limits, because vendors change them.
 var rules = sync.OnceValue(func() []rule { return slices.Concat(tokens(), tokenRules(), values()) })
 
-// tokens are credentials that can be told by how they begin.
+// tokens returns the rules for credentials that are recognised by their prefix.
 func tokens() []rule {
 	word := `[A-Za-z0-9_-]`
 	list := []rule{
@@ -93,14 +93,15 @@ func tokens() []rule {
 		t.mixed, t.host = true, t.name == "openai"
 		list = append(list, t)
 	}
-	list[0].exact = true // the key of AWS: in base64 such letters stand too
+	list[0].exact = true // the key of AWS: its prefix can also occur in base64
 	return append(list,
 		rule{name: "telegram", keywords: ":", re: lazily(`\A:(` + word + `{35,})`), digits: true},
 		rule{name: "azure", keywords: "q~", re: lazily(`\A(Q~[A-Za-z0-9_~.-]{31,34})`), back: 4, mixed: true},
 	)
 }
 
-// values are credentials that can be told by what stands before them. The first group is the credential.
+// values returns the rules for credentials that are recognised by the text before them. The first group is the
+// credential.
 func values() []rule {
 	const quote = `["'` + "`" + `]`
 	list := []rule{
@@ -154,13 +155,13 @@ func values() []rule {
 	)
 }
 
-// text is a text being scanned.
+// text is a text during a scan.
 type text struct {
 	s    string
-	done int // end of the last finding or mask: an edge, whatever stood there
+	done int // end of the last finding or mask, which counts as an edge
 }
 
-// match tries the rule where one of its keywords stands.
+// match applies the rule at one of its keywords.
 func (r *rule) match(t *text, i int) (start, end int, ok bool) {
 	from, ok := r.begin(t, i)
 	if !ok {
@@ -188,8 +189,8 @@ func (r *rule) match(t *text, i int) (start, end int, ok bool) {
 	return start, end, true
 }
 
-// ending says where a credential ends of which the expression, that saw the text up to limit, has found the part up to
-// end, and whether it is one by what follows.
+// ending returns the end of a credential, and whether what follows allows it to be one. The expression was applied up
+// to limit and matched up to end.
 func (r *rule) ending(t *text, end, limit int) (last int, ok bool) {
 	switch {
 	case r.pem:
@@ -198,14 +199,14 @@ func (r *rule) ending(t *text, end, limit int) (last int, ok bool) {
 		}
 		end = t.keyEnd(end)
 	case r.host && end < len(t.s) && t.s[end] == '@':
-		return 0, false // the name of a kind of key of SSH
+		return 0, false // the name of a type of SSH key
 	case end == limit:
 		end = goesOn(t.s, end)
 	}
 	return end, !r.exact || end >= len(t.s) || !wordByte(t.s[end])
 }
 
-// value tries the rule where its keyword is part of a name to which something is assigned.
+// value applies the rule to a name that contains its keyword and to which something is assigned.
 func (r *rule) value(t *text, i int) (start, end int, ok bool) {
 	size := 0
 	for keyword := range strings.FieldsSeq(r.keywords) {
@@ -223,8 +224,8 @@ func (r *rule) value(t *text, i int) (start, end int, ok bool) {
 	return v.start, v.end, true
 }
 
-// assigns reports whether a sign of assignment may follow the name that goes on at n. It saves the rest where the word
-// is only talked about.
+// assigns reports whether an assignment operator may follow the name that continues at n. This saves further work where
+// the word is only mentioned.
 func assigns(s string, n int) bool {
 	for n < len(s) && (wordByte(s[n]) || s[n] == '.') {
 		n++
@@ -237,7 +238,7 @@ func assigns(s string, n int) bool {
 	return n < len(s) && (s[n] == '=' || s[n] == ':' || s[n] == '>' || s[n] == 'v')
 }
 
-// holds reports whether the bytes before the keyword may be the body of the credential.
+// holds reports whether the bytes before the keyword can be the body of the credential.
 func (r *rule) holds(s string) bool {
 	for i := range len(s) {
 		if r.body != "" && strings.IndexByte(r.body, s[i]) < 0 || r.body == "" && !wordByte(s[i]) {
@@ -247,7 +248,7 @@ func (r *rule) holds(s string) bool {
 	return true
 }
 
-// begin says where a credential with its keyword at i begins, and whether it may begin there.
+// begin returns the start of a credential with its keyword at i, and whether it may start there.
 func (r *rule) begin(t *text, i int) (from int, ok bool) {
 	switch {
 	case r.digits:
@@ -265,15 +266,15 @@ func (r *rule) begin(t *text, i int) (from int, ok bool) {
 	return i, true
 }
 
-// body reports whether what follows the first line of a private key may be the key: on a line of its own, and not only
-// dots or Xs.
+// body reports whether the text after the first line of a private key may be the key: it is on a line of its own and
+// not only dots or Xs.
 func body(s string) bool {
 	s = strings.TrimLeft(s, "\r\n\t \\nr[]s>")
 	return s == "" || wordByte(s[0]) && s[:min(len(s), 4)] != "XXXX" && s[0] != '-'
 }
 
-// keyEnd returns where the private key ends whose first line ends at from: behind its last line, or, when that was cut
-// off, behind what looks like the key.
+// keyEnd returns the end of the private key whose first line ends at from: after its last line or, if that is missing,
+// after what looks like the key.
 func (t *text) keyEnd(from int) int {
 	rest := t.s[from:min(len(t.s), from+maxKey)]
 	if at := strings.Index(rest, "-----END"); at >= 0 {
@@ -303,11 +304,11 @@ func wordByte(c byte) bool {
 	return c == '_' || c == '-' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 }
 
-// likely applies what an expression cannot say.
+// likely checks what an expression cannot express.
 func (r *rule) likely(s string) bool {
 	switch strings.ToLower(s[:min(len(s), 10)]) {
 	case "bearer", "basic", "digest", "negotiate", "apikey":
-		return false // the name of a scheme whose value is masked already
+		return false // the name of a scheme whose value is already masked
 	}
 	if r.mixed && !strings.ContainsAny(s, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ") {
 		return false
@@ -336,7 +337,7 @@ func entropy(s string) (bits float64) {
 	return bits
 }
 
-// pairInside reports whether base64 holds a name and a password, as in HTTP's basic authentication.
+// pairInside reports whether base64 contains a name and a password, as in HTTP basic authentication.
 func pairInside(s string) bool {
 	plain, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(s, "="))
 	return err == nil && strings.Contains(string(plain), ":")

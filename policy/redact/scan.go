@@ -6,28 +6,28 @@ import (
 	"strings"
 )
 
-// entry is a keyword of a rule, or one spelling of an exact value.
+// entry is a keyword of a rule, or one form of an exact value.
 type entry struct {
-	text string // lower case for a rule, as it is for a value
+	text string // in lower case for a rule, unchanged for a value
 	rule *rule  // nil for a value
 }
 
-// index finds the entries that may start at a position by the first two bytes, folded to lower case.
+// index finds the entries that may start at a position, by the first two bytes in lower case.
 type index struct {
 	pairs   [1 << 16 / 64]uint64
 	entries map[uint16][]entry
-	slots   [1 << 16]uint16 // by pair: its place in lists
+	slots   [1 << 16]uint16 // by pair: index in lists
 	lists   []list
 }
 
-// list are the entries of one pair, and the third bytes that they have.
+// list contains the entries of one pair, and their third bytes.
 type list struct {
 	third [256]bool
-	all   bool // an entry has two bytes at most
+	all   bool // an entry has at most two bytes
 	first []entry
 }
 
-// build fills the index with the rule table and the spellings of the values.
+// build fills the index with the rule table and the forms of the values.
 func (x *index) build(secrets []string) {
 	x.entries, x.lists = map[uint16][]entry{}, []list{{}}
 	table := rules()
@@ -44,7 +44,8 @@ func (x *index) build(secrets []string) {
 	mark := pair(Mask[0], Mask[1])
 	x.pairs[mark/64] |= 1 << (mark % 64)
 	for key, list := range x.entries {
-		// Values first, and the longest of them first: a value that begins with another is masked whole.
+		// Values come first, and longer ones before shorter ones, so that a value that begins with another is masked
+		// completely.
 		slices.SortStableFunc(list, func(a, b entry) int {
 			if a.rule == nil && b.rule == nil {
 				return cmp.Compare(len(b.text), len(a.text))
@@ -69,7 +70,7 @@ func (x *index) slot(key uint16) {
 	x.lists = append(x.lists, l)
 }
 
-// btoi is 1 for true.
+// btoi returns 1 for true, else 0.
 func btoi(b bool) int {
 	if b {
 		return 1
@@ -77,7 +78,7 @@ func btoi(b bool) int {
 	return 0
 }
 
-// add puts an entry under its first two bytes; a keyword of one byte goes under all pairs that start with it.
+// add adds an entry under its first two bytes. A keyword of one byte is added under all pairs that start with it.
 func (x *index) add(e entry) {
 	if len(e.text) == 1 {
 		for second := range 256 {
@@ -96,7 +97,7 @@ func (x *index) put(key uint16, e entry) {
 	x.entries[key] = append(x.entries[key], e)
 }
 
-// pair returns the key of two bytes, without case.
+// pair returns the key of two bytes, ignoring case.
 func pair(a, b byte) uint16 { return uint16(lower(a))<<8 | uint16(lower(b)) }
 
 // lower folds an ASCII letter.
@@ -158,7 +159,7 @@ func (x *index) try(t *text, i int, entries []entry) (Finding, bool) {
 	return Finding{}, false
 }
 
-// foldPrefix reports whether s starts with the lower-case prefix, without case.
+// foldPrefix reports whether s starts with the lower-case prefix, ignoring case.
 func foldPrefix(s, prefix string) bool {
 	if len(s) < len(prefix) {
 		return false
@@ -171,7 +172,7 @@ func foldPrefix(s, prefix string) bool {
 	return true
 }
 
-// settle orders findings, joins those that overlap, keeps masks whole and drops what lies inside one.
+// settle sorts findings, joins overlapping ones, keeps masks whole and drops findings inside a mask.
 func settle(s string, found []Finding) []Finding {
 	slices.SortStableFunc(found, func(a, b Finding) int { return cmp.Compare(a.Start, b.Start) })
 	var out []Finding
@@ -185,7 +186,7 @@ func settle(s string, found []Finding) []Finding {
 	return wholeMasks(s, out)
 }
 
-// wholeMasks widens findings that cut a mask, and drops those that lie inside one.
+// wholeMasks widens findings that cut a mask, and drops those inside one.
 func wholeMasks(s string, found []Finding) []Finding {
 	kept := found[:0]
 	at, next := 0, strings.Index(s, Mask)

@@ -9,12 +9,12 @@ import (
 	"strings"
 )
 
-// maxNesting is how deep Value follows a tree; what lies deeper is masked.
+// maxNesting is how deep Value follows a tree; everything deeper is masked.
 const maxNesting = 64
 
-// Value returns a copy of a JSON-like tree with credentials masked: in strings, in the names of fields, and whole
-// where the field is named like a secret. The argument is not changed. A value of another type is looked at as the
-// JSON it encodes to, and masked when it has none.
+// Value returns a copy of a JSON-like tree with credentials masked: in strings, in the names of fields, and the whole
+// value of a field whose name suggests a secret. The argument is not changed. A value of another type is converted to
+// its JSON form, and masked if it has none.
 func (r *Redactor) Value(v any) any {
 	return r.value(v, 0)
 }
@@ -58,7 +58,7 @@ func (r *Redactor) value(v any, depth int) any {
 	return r.other(v, depth)
 }
 
-// other handles what is no plain JSON type by encoding it.
+// other handles types other than plain JSON types by encoding the value.
 func (r *Redactor) other(v any, depth int) any {
 	encoded, err := json.Marshal(v)
 	var tree any
@@ -119,7 +119,7 @@ func secretName(key string) bool {
 	return strings.HasSuffix(name, "token") || strings.HasSuffix(name, "cookie")
 }
 
-// spellings returns the ways an exact value may be written.
+// spellings returns the forms in which an exact value may occur.
 func spellings(secret string) []string {
 	if len(secret) < minSecret || strings.Contains(Mask, secret) {
 		return nil
@@ -132,7 +132,7 @@ func spellings(secret string) []string {
 	if err == nil {
 		list = append(list, strings.Trim(string(escaped), `"`))
 	}
-	// Inside a longer base64 text the value stands in one of three ways; the characters at both ends mix with its
+	// In a longer base64 text, the value has one of three forms, and the characters at both ends also depend on its
 	// neighbours.
 	for shift := range 3 {
 		encoded := base64.RawStdEncoding.EncodeToString(append(make([]byte, shift), secret...))

@@ -4,17 +4,17 @@ import (
 	"strings"
 )
 
-// prefixed is a kind of token that begins in a way that nothing else does. The floor is the public list of gitleaks;
-// lengths are lower bounds.
+// prefixed is a kind of token with a unique prefix. The table contains at least the public list of gitleaks. Lengths
+// are lower limits.
 type prefixed struct {
 	name, keywords, pattern string
-	mixed                   bool // a digit or an upper-case letter must be in it
+	mixed                   bool // it must contain a digit or an upper-case letter
 }
 
-// uuid is the shape of a UUID.
+// uuid matches a UUID.
 const uuid = `[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}`
 
-// vendors returns the table. TestVendors makes a token of each row and one that is cut.
+// vendors returns the table. TestVendors generates a token for each row, and an incomplete one.
 func vendors() []prefixed {
 	return append(vendorsAToM(), vendorsNToZ()...)
 }
@@ -127,7 +127,7 @@ func vendorsNToZ() []prefixed {
 	}
 }
 
-// suffixed are tokens that are told by how they end, or by what stands in their middle.
+// suffixed returns the rules for tokens that are recognised by their end, or by a part in the middle.
 func suffixed() []rule {
 	return []rule{
 		{name: "mailchimp", keywords: "-us", re: lazily(`\A(-us\d\d?)(?:[^\w-]|\z)`), back: 32, body: "0123456789abcdef"},
@@ -136,15 +136,15 @@ func suffixed() []rule {
 	}
 }
 
-// services are vendors whose keys look like nothing: only beside their name is a value one.
+// services lists vendors whose keys have no recognisable form: a value is a key only next to their name.
 const services = "adafruit adobe airtable algolia asana auth0 beamer bitbucket bittrex braintree cloudflare codecov cohere coinbase confluent contentful datadog deepseek discord droneci dropbox etsy facebook " +
 	"fastly finicity finnhub flickr freshbooks gitter gocardless heroku hubspot intercom jfrog kraken kucoin launchdarkly linkedin looker mailchimp mailgun mapbox mattermost meraki messagebird mistral netlify " +
 	"newrelic nytimes okta openai pagerduty plaid privateai rapidapi sendbird sendgrid sentry snyk squarespace sumologic telegram travis trello twilio twitch twitter yandex zendesk"
 
-// fixed matches the expressions of tokens that have one length.
+// fixed matches the expressions of tokens with a fixed length.
 var fixed = lazily(`\{\d+\}$`)
 
-// tokenRules turns the table into rules.
+// tokenRules converts the table to rules.
 func tokenRules() []rule {
 	var list []rule
 	for _, v := range vendors() {
@@ -152,7 +152,7 @@ func tokenRules() []rule {
 		t.mixed = v.mixed
 		t.exact = fixed.matches(v.pattern)
 		if strings.HasPrefix(v.keywords, "$") || strings.HasPrefix(v.keywords, "{") || strings.HasPrefix(v.keywords, "_") || strings.Contains(v.keywords, ".com/") {
-			t.edge = false // a colon, a letter or a host may stand before it
+			t.edge = false // it may follow a colon, a letter or a host
 		}
 		list = append(list, t)
 	}

@@ -7,18 +7,18 @@ import (
 	"unicode/utf8"
 )
 
-// view is a text as a person reads it: without the codes that colour it, continuation lines joined, percent-encoding
-// undone, without characters that nobody sees. A credential may be torn by each of them.
+// view is a text as a person reads it: without colour codes and invisible characters, with continuation lines joined
+// and percent-encoding decoded. Each of these can split a credential.
 type view struct {
 	s     string
 	marks []mark // in order
 }
 
-// mark says where a byte of the view comes from, and how many bytes of the text stand for it. Those behind it come from
-// the bytes behind that.
+// mark says where a byte of the view comes from, and how many bytes of the text it represents. The bytes after it come
+// from the bytes after those.
 type mark struct{ at, original, size int }
 
-// place returns the bytes of the text that a byte of the view stands for.
+// place returns the bytes of the text that a byte of the view represents.
 func (v *view) place(i int) (start, end int) {
 	n, exact := slices.BinarySearchFunc(v.marks, i, func(m mark, i int) int { return cmp.Compare(m.at, i) })
 	if exact {
@@ -29,14 +29,14 @@ func (v *view) place(i int) (start, end int) {
 	return start, start + 1
 }
 
-// torn reports whether a view of a text differs from it. It costs next to nothing.
+// torn reports whether the view of a text may differ from the text. It is cheap.
 func torn(s string) bool {
 	return strings.IndexByte(s, 0x1B) >= 0 || strings.Contains(s, "\\\n") || strings.Contains(s, "\\\r\n") ||
 		strings.Contains(s, "%") || strings.Contains(s, "\u00ad") || strings.Contains(s, "\ufeff") ||
 		strings.Contains(s, "\xe2\x80") || strings.Contains(s, "\xe2\x81")
 }
 
-// look makes the view of a text.
+// look returns the view of a text.
 func look(s string) view {
 	v := view{marks: []mark{{0, 0, 0}}}
 	var b strings.Builder
@@ -82,10 +82,10 @@ func look(s string) view {
 	return v
 }
 
-// maxEscape bounds a code of a terminal in bytes; what does not end is no code.
+// maxEscape is the maximum length of a terminal code in bytes; what does not end is not a code.
 const maxEscape = 256
 
-// escape returns the length of the code of a terminal that s begins with.
+// escape returns the length of the terminal code at the start of s.
 func escape(s string) int {
 	s = s[:min(len(s), maxEscape)]
 	if len(s) < 2 {
@@ -111,7 +111,7 @@ func escape(s string) int {
 	return 1
 }
 
-// continuation returns the length of a backslash with the end of the line.
+// continuation returns the length of a backslash and the line end after it.
 func continuation(s string) int {
 	switch {
 	case strings.HasPrefix(s, "\\\n"):
@@ -122,7 +122,7 @@ func continuation(s string) int {
 	return 0
 }
 
-// percent undoes the percent-encoding of a visible character.
+// percent decodes the percent-encoding of a visible character.
 func percent(s string) (size int, instead string) {
 	if len(s) < 3 || hexDigit(s[1]) < 0 || hexDigit(s[2]) < 0 {
 		return 0, ""
@@ -136,7 +136,7 @@ func percent(s string) (size int, instead string) {
 
 func hexDigit(c byte) int { return strings.IndexByte("0123456789abcdef", lower(c)) }
 
-// unseen are characters that nobody sees.
+// unseen reports whether a character is invisible.
 func unseen(r rune) bool {
 	switch {
 	case r == 0xAD, r == 0x34F, r == 0x180E, r == 0xFEFF:
@@ -146,7 +146,7 @@ func unseen(r rune) bool {
 		r >= 0xFE00 && r <= 0xFE0F
 }
 
-// seen lists the credentials in the view of a text, by their places in the text.
+// seen returns the credentials in the view of a text, with their positions in the text.
 func (x *index) seen(s string) []Finding {
 	v := look(s)
 	if v.s == s {
@@ -166,10 +166,10 @@ var (
 	dataLine     = lazily(`(?m)^([ \t]*)["']?[A-Za-z0-9_.-]+["']?[ \t]*:[ \t]*["']?([^\s"',{}|>][^\s"',{}]{3,})["']?,?[ \t]*\r?$`)
 )
 
-// maxObjects bounds how many Secrets of Kubernetes are looked for in one text.
+// maxObjects limits how many Kubernetes Secrets are searched in one text.
 const maxObjects = 64
 
-// objects lists the values of Secrets of Kubernetes: base64 that no name betrays.
+// objects returns the values in Kubernetes Secrets: base64 whose names do not suggest a secret.
 func objects(s string) []Finding {
 	if !strings.Contains(s, "Secret") {
 		return nil
@@ -187,7 +187,7 @@ func objects(s string) []Finding {
 	return found
 }
 
-// entries returns the values of the lines from from on that are indented by more than indent.
+// entries returns the values of the lines from from to to that are indented by more than indent.
 func entries(s string, from, to, indent int) (found []Finding) {
 	for from < to && s[from] == '\n' {
 		end := min(to, from+1+upTo(s[from+1:], "\n"))

@@ -11,21 +11,22 @@ import (
 )
 
 const (
-	// maxDecoded bounds how much is decoded of one text, in bytes.
+	// maxDecoded limits how many bytes of one text are decoded.
 	maxDecoded = 64 << 10
-	// minRun is the least length of a run of base64 or hexadecimal digits that is decoded: shorter ones hold no order.
+	// minRun is the minimum length of a run of base64 or hexadecimal digits that is decoded: shorter ones cannot
+	// contain an instruction.
 	minRun = 32
-	// minSpaced is how many single letters in a row are joined to words.
+	// minSpaced is the number of single letters in a row from which they are joined to words.
 	minSpaced = 10
 )
 
-// Names of what is found behind an encoding, and of what nobody can see.
+// Names of rules for encoded and invisible text.
 const (
 	ruleEncoded = "encoded_orders"
 	ruleHidden  = "hidden_text"
 )
 
-// rotate turns every letter by 13.
+// rotate applies ROT13.
 func rotate(text string) string {
 	b := []byte(text)
 	for i, c := range b {
@@ -39,20 +40,20 @@ func rotate(text string) string {
 	return string(b)
 }
 
-// reverse writes a text backwards.
+// reverse returns a text backwards.
 func reverse(text string) string {
 	runes := []rune(text)
 	slices.Reverse(runes)
 	return string(runes)
 }
 
-// decoder looks behind encodings.
+// decoder searches encoded text.
 type decoder struct {
 	left  int // bytes that may still be decoded
 	found []span
 }
 
-// inner looks at what was decoded from a span of the text.
+// inner searches text that was decoded from a span.
 func (d *decoder) inner(text string, from span) {
 	d.left -= len(text)
 	if len(inner(text)) > 0 {
@@ -60,7 +61,7 @@ func (d *decoder) inner(text string, from span) {
 	}
 }
 
-// decode looks behind the encodings of a folded text.
+// decode searches the encodings in a folded text.
 func decode(text string) []span {
 	d := decoder{left: maxDecoded}
 	d.runs(text)
@@ -69,7 +70,7 @@ func decode(text string) []span {
 	return d.found
 }
 
-// alphabet returns the characters of base64 in both kinds, and so the hexadecimal digits too.
+// alphabet reports whether c is a character of base64 in either variant, which includes the hexadecimal digits.
 func alphabet(c byte) bool { return digits64[c] }
 
 var digits64 = func() (table [256]bool) {
@@ -79,8 +80,8 @@ var digits64 = func() (table [256]bool) {
 	return table
 }()
 
-// runs decodes base64 and hexadecimal runs. It looks at one byte in minRun and goes back from there, so that ordinary
-// text costs next to nothing.
+// runs decodes base64 and hexadecimal runs. It checks one byte in minRun and goes back from there, so that ordinary
+// text costs almost nothing.
 func (d *decoder) runs(text string) {
 	for at := minRun - 1; at < len(text) && d.left > 0; {
 		if !alphabet(text[at]) {
@@ -102,7 +103,7 @@ func (d *decoder) runs(text string) {
 	}
 }
 
-// run decodes one run where it is text.
+// run decodes one run if the result is text.
 func (d *decoder) run(run string, from span) {
 	if !strings.ContainsFunc(run, func(r rune) bool {
 		return (r < '0' || r > '9') && (unicode.ToLower(r) < 'a' || unicode.ToLower(r) > 'f')
@@ -129,7 +130,7 @@ func btoi(b bool) int {
 	return 0
 }
 
-// readable reports whether decoded bytes are text. The last character may be cut.
+// readable reports whether decoded bytes are text. The last character may be incomplete.
 func readable(b []byte) bool {
 	odd := 0
 	for i := 0; i < len(b); {
@@ -142,11 +143,11 @@ func readable(b []byte) bool {
 	return odd*16 <= len(b)
 }
 
-// spaced joins letters that stand apart: i g n o r e. It looks at five bytes in sixteen.
+// spaced joins separated letters: i g n o r e. It checks five bytes in sixteen.
 func (d *decoder) spaced(text string) {
 	const stride = 16
 	for at := 0; at+stride < len(text) && d.left > 0; at += stride {
-		// all that ordinary text costs
+		// the only cost for ordinary text
 		if w := text[at : at+5]; !(gap[w[1]] && gap[w[3]]) && !(gap[w[2]] && gap[w[4]]) {
 			continue
 		}
@@ -172,7 +173,7 @@ func (d *decoder) spaced(text string) {
 	}
 }
 
-// apart reports whether single letters with something between them stand at i.
+// apart reports whether there are separated single letters at i.
 func apart(text string, i int) bool {
 	return i+3 < len(text) && between(text[i+1]) && between(text[i+3]) && single(text[i]) && single(text[i+2])
 }
@@ -180,10 +181,10 @@ func apart(text string, i int) bool {
 func single(c byte) bool  { return letterByte(c) && c < utf8.RuneSelf }
 func between(c byte) bool { return gap[c] }
 
-// gap are the bytes that stand between letters that stand apart.
+// gap contains the bytes that can separate letters.
 var gap = [256]bool{' ': true, '.': true, '-': true, '_': true, '*': true, '|': true}
 
-// join puts letters together that stand apart from start on; a wider gap is a blank.
+// join joins separated letters from start; a wider gap becomes a blank.
 func join(text string, start int) (joined string, end int) {
 	var b strings.Builder
 	i := start
@@ -204,7 +205,7 @@ func join(text string, start int) (joined string, end int) {
 	return strings.TrimSpace(b.String()), i
 }
 
-// escapes undoes percent-encoding, \x and \u, and character references of HTML, where there are many of them.
+// escapes decodes percent-encoding, \x and \u, and HTML character references, if there are many of them.
 func (d *decoder) escapes(text string) {
 	const stretch, least = 480, 6
 	for _, kind := range [...]struct{ mark, end string }{{"%", ""}, {`\x`, ""}, {`\u00`, ""}, {"&#", ";"}} {
@@ -225,7 +226,7 @@ func (d *decoder) escapes(text string) {
 	}
 }
 
-// unescape replaces codes that stand behind a mark, and counts them: two hexadecimal digits, or a number up to end.
+// unescape replaces codes after a mark, and counts them: two hexadecimal digits, or a number up to end.
 func unescape(text, mark, end string) (plain string, codes int) {
 	var b strings.Builder
 	for {
@@ -260,7 +261,7 @@ func unescape(text, mark, end string) (plain string, codes int) {
 	}
 }
 
-// The letters of Unicode's tags, which nobody sees and models read; behind a black flag they choose a country's part.
+// The letters of Unicode's tags, which are invisible but read by models; after a black flag they select a region.
 const (
 	tagFirst  = 0xE0020
 	tagEnd    = 0xE007F
@@ -268,14 +269,14 @@ const (
 )
 
 const (
-	// minTags is how many tags in a row are text. Flags have seven at most, and stand behind their sign.
+	// minTags is the number of tags in a row that count as text. Flags have at most seven, after their base character.
 	minTags = 3
-	// minUnseen is how many other characters that nobody sees are a message when they stand in a row.
+	// minUnseen is the number of other invisible characters in a row that count as a message.
 	minUnseen = 8
 )
 
-// hidden finds text that is written in characters nobody sees: tags, long rows of variation selectors or zero-width
-// characters, letters that are empty, and overrides of the direction, with which a text reads otherwise than it is.
+// hidden finds text written in invisible characters: tags, long runs of variation selectors or zero-width characters,
+// empty letters, and direction overrides, with which a text is displayed differently from what it is.
 func hidden(text string) []span {
 	var found []span
 	start, count, tags, flag := 0, 0, 0, false
@@ -307,12 +308,12 @@ func hidden(text string) []span {
 	return found
 }
 
-// unseen returns the characters in which text is hidden. Controls are left out: terminals write them.
+// unseen reports whether text can be hidden in a character. It excludes controls, which terminals write.
 func unseen(r rune) bool { return r >= 0x7F && invisible(r) && r != 0xAD }
 
-// Visible drops characters that nobody sees and no script needs: tags but those of flags, empty letters, overrides of
-// the direction, and rows of joiners and selectors in which a message may be hidden. Joiners, selectors and marks of
-// direction that stand alone remain: emoji and other scripts are written with them.
+// Visible drops invisible characters that no script needs: tags except those of flags, empty letters, direction
+// overrides, and runs of joiners and selectors that may hide a message. Single joiners, selectors and direction marks
+// are kept: emoji and other scripts need them.
 func Visible(text string) string {
 	if plain(text) == len(text) || !strings.ContainsFunc(text, unseen) {
 		return text
@@ -338,7 +339,7 @@ func Visible(text string) string {
 	return b.String()
 }
 
-// needed are characters that nobody sees and that scripts or emoji are written with.
+// needed reports whether scripts or emoji need an invisible character.
 func needed(r rune) bool {
 	return within(r, 0x200B, 0x200F) || within(r, 0x2066, 0x2069) || within(r, 0x202A, 0x202C) ||
 		within(r, 0xFE00, 0xFE0F) || within(r, 0x180B, 0x180F) || r == 0xFEFF || r == 0x2060 ||

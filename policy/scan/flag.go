@@ -7,25 +7,25 @@ import (
 	"sync"
 )
 
-// mostlyImage is how little text beside an image, in bytes, makes it all there is to see.
+// mostlyImage is the number of bytes of text next to an image up to which the image counts as the whole content.
 const mostlyImage = 60
 
-// still matches an image whose address carries nothing: a file of a usual kind, or one of the own site.
+// still matches an image whose address carries no data: a file of a usual type, or one of the same site.
 var still = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)\.(?:png|jpe?g|gif|svg|webp|ico)\)?$|^<img`)
 })
 
-// around is how much text beside a match is looked at, in bytes, to tell whether it is an order.
+// around is how many bytes next to a match are used to decide whether it is an instruction.
 const around = 110
 
-// setting says in which surroundings a pattern of the table is an order. The patterns are made for definitions of
-// tools, in which even a harmless look-alike is taken out; in pages, logs and files the same words are mostly harmless.
+// setting says in which context a pattern of the table is an instruction. The patterns are made for definitions of
+// tools, from which even harmless matches are removed. In pages, logs and files, the same words are mostly harmless.
 type setting struct {
-	only *regexp.Regexp // one of these beside it or in it; nil = always
-	not  *regexp.Regexp // none of these
+	only *regexp.Regexp // one of these must be next to it or in it; nil = no condition
+	not  *regexp.Regexp // none of these may be
 }
 
-// settings are the surroundings, by rule.
+// settings are the contexts, by rule.
 var settings = sync.OnceValue(func() map[string]setting {
 	re := func(s string) *regexp.Regexp { return regexp.MustCompile(`(?i)` + s) }
 	devices := `phone|android|ios|iphone|ipad|device|chrome|browser|extension|windows|settings|usb|tablet|kindle|console|app\b|kernel|freebsd`
@@ -61,18 +61,18 @@ var settings = sync.OnceValue(func() map[string]setting {
 	}
 })
 
-// Flag lists what in the output of a tool has to be taken for an attempt to instruct the model: what Find lists,
-// without what only looks like it. A text about such attacks may quote them, a page has images and a manual has orders
-// to people. Patterns alone never suffice, here least of all: who writes something else, or poses as a manual, is not
-// found.
+// Flag returns what must be treated as an attempt to instruct the model, in the output of a tool: the matches of Find,
+// without those that only look like one. A text about such attacks may quote them, a page has images, and a manual
+// gives orders to people. Patterns alone are never sufficient, least of all here: attempts in other words, or in the
+// form of a manual, are not found.
 func Flag(text string) []Match { return once(heeded(text, find(text))) }
 
-// heeded lists the matches that are orders in their surroundings and are not only quoted.
+// heeded returns the matches that are instructions in their context and not only quoted.
 func heeded(text string, found []Match) []Match {
 	return slices.DeleteFunc(slices.Clone(found), func(m Match) bool { return !heed(text, m) || mentioned(text, m) })
 }
 
-// heed reports whether a match is an order in its surroundings.
+// heed reports whether a match is an instruction in its context.
 func heed(text string, m Match) bool {
 	s, ok := settings()[m.Rule]
 	if !ok {
@@ -85,7 +85,7 @@ func heed(text string, m Match) bool {
 	return (s.only == nil || s.only.MatchString(near)) && (s.not == nil || !s.not.MatchString(near))
 }
 
-// topics are words of texts that talk about such attacks, or about the marks of chat templates.
+// topics matches words of texts about such attacks, or about the marks of chat templates.
 var topics = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)inject|attack|payload|malicious|jailbreak|red.team|adversar|scanner|filter|detect|flagged|refuse|test case|\bassert|expect\(|phrases|labelled|poison|cve-|template|special.token|control.token|tokens?\b.{0,40}turn|consists of|model card|prompts? of the form|tokenizer|matches sentences`)
 })
@@ -103,13 +103,13 @@ var quotes = [...][2]string{
 }
 
 const (
-	// maxQuoted is how long a quotation may be, in bytes, to be one.
+	// maxQuoted is the maximum length of a quotation in bytes.
 	maxQuoted = 240
-	// aboutIt is how far from a quotation the word may stand that says what is quoted.
+	// aboutIt is the maximum distance in bytes between a quotation and the word that says what is quoted.
 	aboutIt = 260
 )
 
-// mentioned reports whether a match is quoted by a text that talks about such attacks.
+// mentioned reports whether a match is quoted by a text about such attacks.
 func mentioned(text string, m Match) bool {
 	line := text[max(0, strings.LastIndexByte(text[:m.Start], '\n')+1):]
 	offset := len(text) - len(line)

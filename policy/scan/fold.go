@@ -11,7 +11,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// looks maps letters of other scripts to the Latin ones they are mistaken for.
+// looks maps letters of other scripts to the Latin letters that they resemble.
 var looks = map[rune]rune{
 	'а': 'a', 'е': 'e', 'о': 'o', 'р': 'p', 'с': 'c', 'у': 'y', 'х': 'x', 'і': 'i', 'ј': 'j', 'ѕ': 's', 'ԁ': 'd',
 	'ո': 'n', 'ɡ': 'g', 'ı': 'i',
@@ -22,19 +22,19 @@ var looks = map[rune]rune{
 	'’': '\'', '‘': '\'', '＜': '<', '＞': '>', '‐': '-', '‑': '-', '–': '-',
 }
 
-// folded is the text that the rules look at, and the way back to the original.
+// folded is the text that the rules search, with a mapping to the original.
 type folded struct {
 	text  string
-	odd   bool   // white space beyond ASCII stands in it
-	bare  bool   // nothing that nobody sees was dropped from it
-	marks []mark // in order; nil = the text is the original, or the way back was not asked for
+	odd   bool   // it contains white space beyond ASCII
+	bare  bool   // no invisible characters were dropped from it
+	marks []mark // in order; nil = the text is the original, or no mapping was requested
 }
 
-// mark says where a byte of the folded text comes from. Those behind it come from the bytes behind that, up to the next
-// mark.
+// mark says where a byte of the folded text comes from. The bytes after it come from the bytes after that, up to the
+// next mark.
 type mark struct{ folded, original int }
 
-// at returns the byte offset in the original for the start of a character in the folded text, or for its end.
+// at returns the byte offset in the original of the start, or of the end, of a character in the folded text.
 func (f *folded) at(i int) int {
 	if f.marks == nil {
 		return i
@@ -46,11 +46,11 @@ func (f *folded) at(i int) int {
 	return f.marks[n].original + i - f.marks[n].folded
 }
 
-// spaces stand in a folded text for white space beyond ASCII, byte by byte. Other such characters are decomposed to a
-// blank.
+// spaces replaces white space beyond ASCII in a folded text by blanks, keeping the length. Other such characters are
+// decomposed to a blank.
 var spaces = strings.NewReplacer("\u0085", "  ", "\u1680", "   ", "\u2028", "   ", "\u2029", "   ")
 
-// spaced returns the folded text with white space in ASCII only; offsets are the same.
+// spaced returns the folded text with only ASCII white space; offsets are the same.
 func (f *folded) spaced() string {
 	if f.odd {
 		return spaces.Replace(f.text)
@@ -58,8 +58,8 @@ func (f *folded) spaced() string {
 	return f.text
 }
 
-// fold makes the text that the rules look at; with back, also the way back. Of a long text the middle is looked at by
-// nobody.
+// fold returns the text that the rules search; with back, including the mapping. The middle of a long text is not
+// searched.
 func fold(text string, back bool) folded {
 	if len(text) <= MaxText && plain(text) == len(text) {
 		return folded{text: text, bare: true}
@@ -77,7 +77,7 @@ func fold(text string, back bool) folded {
 	return folded{text: f.buf.String(), odd: f.odd, bare: !f.dropped, marks: f.marks}
 }
 
-// boundary returns where the first character begins at i or behind it.
+// boundary returns the start of the first character at or after i.
 func boundary(text string, i int) int {
 	for start := i - 1; start >= max(0, i-utf8.UTFMax+1); start-- {
 		if utf8.RuneStart(text[start]) {
@@ -88,7 +88,7 @@ func boundary(text string, i int) int {
 	return i
 }
 
-// plain returns the length of the beginning of a text in which nothing has to be seen through.
+// plain returns the length of the prefix of a text that needs no folding.
 func plain(text string) int {
 	for i := range len(text) {
 		if c := text[i]; c-' ' >= 0x7F-' ' && c != '\t' && c != '\n' {
@@ -102,12 +102,12 @@ type folder struct {
 	buf  strings.Builder
 	odd  bool
 	back bool
-	// dropped says that a character from lowRunes on was dropped since nobody sees it.
+	// dropped says that an invisible character from lowRunes on was dropped.
 	dropped bool
 	marks   []mark
 }
 
-// mark notes where the next byte comes from.
+// mark records where the next byte comes from.
 func (f *folder) mark(original int) {
 	if !f.back {
 		return
@@ -120,7 +120,7 @@ func (f *folder) mark(original int) {
 	f.marks = append(f.marks, m)
 }
 
-// add folds a piece of the text that begins at offset. What stays as it is is copied in one go.
+// add folds a piece of the text that begins at offset. What does not change is copied at once.
 func (f *folder) add(piece string, offset int) {
 	known := low()
 	from := 0
@@ -135,7 +135,7 @@ func (f *folder) add(piece string, offset int) {
 		switch {
 		case r < lowRunes:
 			to = known[r]
-		case invisible(r): // stands for nothing
+		case invisible(r): // replaced by nothing
 			f.dropped = true
 		default:
 			to = high(r, piece[i:i+size])
@@ -145,7 +145,7 @@ func (f *folder) add(piece string, offset int) {
 			continue
 		}
 		f.buf.WriteString(piece[from : i-size])
-		for n := range len(to.text) { // every part of it comes from the whole character
+		for n := range len(to.text) { // every byte of it comes from the whole character
 			f.mark(offset + i - size)
 			f.buf.WriteByte(to.text[n])
 		}
@@ -155,16 +155,16 @@ func (f *folder) add(piece string, offset int) {
 	f.buf.WriteString(piece[from:])
 }
 
-// form is what stands for a character.
+// form is the folded form of a character.
 type form struct {
 	text string
 	same bool // the character itself
 }
 
-// lowRunes bounds the characters whose form is held ready: Latin, Greek, Cyrillic.
+// lowRunes limits the characters with a precomputed form: Latin, Greek, Cyrillic.
 const lowRunes = 0x530
 
-// low are the forms of the characters below lowRunes.
+// low contains the forms of the characters below lowRunes.
 var low = sync.OnceValue(func() *[lowRunes]form {
 	var table [lowRunes]form
 	for r := range rune(lowRunes) {
@@ -180,14 +180,14 @@ var low = sync.OnceValue(func() *[lowRunes]form {
 func high(r rune, text string) form {
 	_, look := looks[r]
 	if !look && r != utf8.RuneError && norm.NFKD.PropertiesString(text).Decomposition() == nil {
-		return form{same: true} // also syllables of Hangul, whose parts are no Latin letters
+		return form{same: true} // including syllables of Hangul, whose parts are not Latin letters
 	}
 	to := letters(r)
 	return form{text: to, same: to == text}
 }
 
-// letters decomposes one character (full-width forms, ligatures, mathematical letters, accents) and drops what is not a
-// letter's body.
+// letters decomposes one character (full-width forms, ligatures, mathematical letters, accents) and drops combining
+// marks.
 func letters(r rune) string {
 	return strings.Map(func(r rune) rune {
 		switch l, ok := looks[r]; {

@@ -6,23 +6,23 @@ import (
 	"unicode/utf8"
 )
 
-// maxMatches is how many matches of one rule are listed.
+// maxMatches limits the matches of one rule.
 const maxMatches = 64
 
 // span is a piece of the folded text.
 type span struct{ start, end int }
 
-// progress is how far a rule has come in a text.
+// progress is the state of a rule in a text.
 type progress struct {
 	found []span
-	// What follows is known of the text ahead, so that no part of it is looked at again and again.
+	// What is known about the text ahead, so that no part of it is searched repeatedly.
 	order span // payload: from the first order in a line to the end of the line
 	name  stop // markdownImage: the end of a name
 	url   stop // markdownImage: the end of an address
-	tag   int  // htmlImage: the end of the tag that was looked at
+	tag   int  // htmlImage: the end of the tag that was searched
 }
 
-// add notes a match.
+// add records a match.
 func (p *progress) add(start, end int) { p.found = append(p.found, span{start, end}) }
 
 // free reports whether a further match may begin at i: matches of one rule do not overlap.
@@ -31,31 +31,30 @@ func (p *progress) free(i int) bool {
 	return n == 0 || n < maxMatches && p.found[n-1].end <= i
 }
 
-// hunt is one text being searched.
+// hunt is the search of one text.
 type hunt struct {
 	text   string     // folded
-	spaced string     // the same with white space in ASCII only
+	spaced string     // the same with only ASCII white space
 	rules  []progress // of each rule
 
-	anchors []anchor // where orders are looked for
+	anchors []anchor // where instructions are searched
 	found   []ordered
 	encoded []span
 }
 
-// ordered is an order that was found.
+// ordered is an instruction that was found.
 type ordered struct {
 	order *order
 	span
 }
 
-// idle says that nothing was found.
+// idle reports whether nothing was found.
 func (h *hunt) idle() bool {
 	return len(h.found) == 0 && len(h.encoded) == 0 &&
 		!slices.ContainsFunc(h.rules, func(p progress) bool { return len(p.found) > 0 })
 }
 
-// look follows up a phrase that ends at end. The automaton takes some bytes for others; whether they are is looked at
-// here.
+// look checks a phrase that ends at end. The automaton treats some bytes as equal; look checks whether they are.
 func (h *hunt) look(f *phrase, end int) {
 	start, leet := end, false
 	for i := len(f.text) - 1; i >= 0; i-- {
@@ -80,7 +79,7 @@ func (h *hunt) look(f *phrase, end int) {
 	rules[f.rule].find(h, &h.rules[f.rule], start, end)
 }
 
-// matches lists what was found; at gives the places in the original.
+// matches returns the matches; at maps positions to the original.
 func (h *hunt) matches(at func(int) int) []Match {
 	var found []Match
 	add := func(name, category string, s span) {
@@ -101,10 +100,10 @@ func (h *hunt) matches(at func(int) int) []Match {
 	return found
 }
 
-// maxStretch bounds how much text is looked at as one, in bytes.
+// maxStretch limits how many bytes are searched as one piece.
 const maxStretch = 2 << 10
 
-// orders looks around the anchors.
+// orders searches the text around the anchors.
 func (h *hunt) orders() {
 	for i := 0; i < len(h.anchors); i++ {
 		a := h.anchors[i]
@@ -120,7 +119,7 @@ func (h *hunt) orders() {
 	}
 }
 
-// stretch looks at the text around an anchor, as it is or turned back.
+// stretch searches the text around an anchor, as it is or reversed.
 func (h *hunt) stretch(a anchor, start, end int) {
 	text := h.spaced[start:end]
 	whole := func(*order, int, int) { h.encoded = append(h.encoded, span{start, end}) }
@@ -141,7 +140,7 @@ func (h *hunt) stretch(a anchor, start, end int) {
 	}
 }
 
-// add notes an order, each once.
+// add records an instruction, once.
 func (h *hunt) add(o *order, s span) {
 	count := 0
 	for _, f := range h.found {
@@ -158,7 +157,7 @@ func (h *hunt) add(o *order, s span) {
 // space reports whether c is white space of a folded text.
 func space(c byte) bool { return c == ' ' || c == '\t' || c == '\n' }
 
-// wholeWord takes a phrase that is no part of a longer word.
+// wholeWord accepts a phrase that is not part of a longer word.
 func wholeWord(h *hunt, p *progress, start, end int) {
 	if (start == 0 || !wordByte(h.text[start-1])) && (end == len(h.text) || !wordByte(h.text[end])) && p.free(start) {
 		p.add(start, end)
@@ -169,13 +168,13 @@ func wordByte(c byte) bool {
 	return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 }
 
-// payload takes what stands between the first order to decode in a line and the last base64.
+// payload accepts the text from the first instruction to decode in a line to the last base64.
 func payload(h *hunt, p *progress, start, end int) {
 	n := len(p.found)
 	switch base64 := h.text[start] == 'b' || h.text[start] == 'B'; {
 	case !base64 && end > p.order.end:
 		p.order = span{start, end + upTo(h.text[end:], "\n")}
-	case !base64 || end > p.order.end: // not the first order in its line; nothing to decode with
+	case !base64 || end > p.order.end: // not the first instruction in its line, or nothing to decode with
 	case n > 0 && p.found[n-1].start == p.order.start:
 		p.found[n-1].end = end
 	case p.free(p.order.start):
@@ -183,7 +182,7 @@ func payload(h *hunt, p *progress, start, end int) {
 	}
 }
 
-// upTo returns the length of s before the first of some bytes.
+// upTo returns the length of s before the first of the given bytes.
 func upTo(s, bytes string) int {
 	if i := strings.IndexAny(s, bytes); i >= 0 {
 		return i
@@ -191,11 +190,11 @@ func upTo(s, bytes string) int {
 	return len(s)
 }
 
-// stop is the next place of some bytes. The zero value knows of none.
+// stop is the next position of certain bytes. Its zero value is unknown.
 type stop struct{ at int }
 
-// after returns the first place of one of the bytes at i or behind it. Calls with rising i cost no more than one pass
-// over the text.
+// after returns the first position of one of the bytes at or after i. Calls with increasing i cost no more than one
+// pass over the text.
 func (s *stop) after(text string, i int, bytes string) int {
 	if s.at < i {
 		s.at = i + upTo(text[i:], bytes)
@@ -203,7 +202,7 @@ func (s *stop) after(text string, i int, bytes string) int {
 	return s.at
 }
 
-// markdownImage takes an image of a foreign address.
+// markdownImage accepts an image with a foreign address.
 func markdownImage(h *hunt, p *progress, start, end int) {
 	name := p.name.after(h.text, end, "]\n")
 	if !p.free(start) || !strings.HasPrefix(h.text[name:], "](") {
@@ -223,7 +222,7 @@ func markdownImage(h *hunt, p *progress, start, end int) {
 	}
 }
 
-// htmlImage takes an image up to its last source.
+// htmlImage accepts an image up to its last source.
 func htmlImage(h *hunt, p *progress, start, end int) {
 	if end <= p.tag || !p.free(start) {
 		return

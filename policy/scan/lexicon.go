@@ -8,38 +8,38 @@ import (
 	"unicode/utf8"
 )
 
-// concept is an idea that orders to a model are made of, whatever the words and the language. A set of them is a bit
-// mask.
+// concept is an idea of which instructions to a model consist, regardless of words and language. A set of concepts is a
+// bit mask.
 type concept uint64
 
-// The concepts. Those up to lastAnchor are seldom in ordinary text: where one is found, the text around it is looked at
-// for all of them.
+// Concepts. Those before anchorsEnd are rare in ordinary text: where one occurs, the text around it is searched for all
+// of them.
 const (
 	drop        concept = 1 << iota // ignore, forget, disregard
 	void                            // no longer applies, is superseded
-	prompt                          // the text that stands before the conversation
+	prompt                          // the text before the conversation
 	verbatim                        // word for word
 	untold                          // do not tell
 	secretly                        // in the dark
-	keyFile                         // files that hold keys
+	keyFile                         // files that contain keys
 	machine                         // the model is addressed
 	unasked                         // without approval
-	consent                         // somebody has agreed already
-	authority                       // who pretends to be in charge
+	consent                         // somebody has already agreed
+	authority                       // claims to be in charge
 	redirect                        // the real task is another one
 	free                            // without rules
-	dialogue                        // the conversation as goods
+	dialogue                        // the conversation as data to take
 	memory                          // remember this for ever
 	whatever                        // regardless of what is found
 	carbon                          // copies to a further address
 	roleObject                      // {"role": "system"
 	obey                            // follow only this
 	foremost                        // call this before any other
-	steal                           // what harms at once: pipe to a shell, remove everything
-	anchorsEnd                      // the first concept that is no anchor
+	steal                           // immediate harm: pipe to a shell, remove everything
+	anchorsEnd                      // the first concept that is not an anchor
 	softly                          // silently
 	respond                         // what to answer
-	colon                           // who is addressed is named before it
+	colon                           // follows the name of an addressee
 	foreign                         // a word of a script without blanks
 	instruction                     // instructions, guidelines, prompts
 	rules_                          // weaker: rules, limits, policy
@@ -60,7 +60,7 @@ const (
 	tool                            // tool, function
 	before                          // first, prior to
 	must                            // must, mandatory, otherwise
-	act                             // verbs of what agents are made to do
+	act                             // verbs for what agents are made to do
 	become                          // you are now, act as
 	now                             // from now on
 	off                             // disabled, suspended
@@ -76,10 +76,10 @@ const anchors = anchorsEnd - 1
 //go:embed vocabulary.txt
 var vocabularyText string
 
-// conceptNames are the names of the concepts in vocabulary.txt, in the order of the constants.
+// conceptNames lists the names of the concepts in vocabulary.txt, in the order of the constants.
 const conceptNames = "drop void prompt verbatim untold secretly keyFile machine unasked consent authority redirect free dialogue memory whatever carbon roleObject obey foremost steal anchorsEnd softly respond colon foreign instruction rules past every yours you reveal user note secret send put parameter target address use tool before must act become now off mail always technical letter sentenceEnd"
 
-// vocabulary lists the words of each concept; for the notation see expand.
+// vocabulary returns the words of each concept; for the notation see expand.
 func vocabulary() map[concept][]string {
 	names := strings.Fields(conceptNames)
 	list := map[concept][]string{}
@@ -92,15 +92,15 @@ func vocabulary() map[concept][]string {
 	return list
 }
 
-// word is one entry of the vocabulary, folded as texts are.
+// word is one entry of the vocabulary, folded like texts.
 type word struct {
 	text    string
 	concept concept
 	stem    bool // any ending may follow
-	loose   bool // of a script that is written without blanks, or that joins words
+	loose   bool // from a script without blanks or one that joins words
 }
 
-// words lists the vocabulary. Glued ones have no blanks.
+// words returns the vocabulary. With glued, the words contain no blanks.
 func words(glued bool) []word {
 	var list []word
 	for c, rows := range vocabulary() {
@@ -115,8 +115,8 @@ func words(glued bool) []word {
 	return list
 }
 
-// forms returns the ways a word is written that folding does not make one: capital letters of Cyrillic look like other
-// Latin letters than small ones.
+// forms returns the forms of a word that folding does not unify: Cyrillic capitals resemble other Latin letters than
+// small ones.
 func forms(text string) []string {
 	if strings.ContainsFunc(text, func(r rune) bool { return unicode.Is(unicode.Cyrillic, r) }) {
 		first, size := utf8.DecodeRuneInString(text)
@@ -139,10 +139,10 @@ func entry(text string, c concept, glued bool) word {
 	return w
 }
 
-// letterByte reports whether c belongs to a word: a letter, a digit, or a part of a letter beyond ASCII.
+// letterByte reports whether c belongs to a word: a letter, a digit, or a byte of a non-ASCII letter.
 func letterByte(c byte) bool { return c != '_' && wordByte(c) || c >= utf8.RuneSelf }
 
-// level turns what joins words into blanks, byte by byte.
+// level replaces what joins words by blanks, keeping the length.
 func level(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '_' || r == '-' {

@@ -1,28 +1,28 @@
 package scan
 
-// step is one concept of an order that has to come after the one before it.
+// step is one concept of an order that must follow the previous one.
 type step struct {
 	any concept // one of these
-	gap int     // at most so many bytes behind the step before
+	gap int     // at most this many bytes after the previous step
 }
 
-// order is one way to give orders to a model, told by the concepts that come together.
+// order is one way to give instructions to a model, defined by the concepts that occur together.
 type order struct {
 	name, category string
-	// one of each has to be there, in any sequence, within span bytes; nil where steps are given
+	// one of each must occur, in any order, within span bytes; nil if there are steps
 	all   []concept
 	span  int
-	steps []step  // in this sequence
-	far   bool    // also over the end of a sentence
-	not   concept // none of these within
+	steps []step  // in this order
+	far   bool    // may extend beyond the end of a sentence
+	not   concept // none of these may be among them
 }
 
-// together returns an order whose concepts come in any sequence within span bytes: one of each.
+// together returns an order whose concepts occur in any order within span bytes: one of each.
 func together(name, category string, span int, all ...concept) order {
 	return order{name: name, category: category, span: span, all: all}
 }
 
-// inSequence returns an order whose concepts come one after the other.
+// inSequence returns an order whose concepts follow each other.
 func inSequence(name, category string, steps ...step) order {
 	return order{name: name, category: category, steps: steps}
 }
@@ -39,7 +39,7 @@ func (o order) unless(not concept) order {
 	return o
 }
 
-// orders returns the table. The examples of each are in TestOrders: texts that hit, texts that must not.
+// orders returns the table. TestOrders has examples for each order: texts that match, and texts that must not.
 func orders() []order {
 	danger := unasked | consent | steal | keyFile | secretly | obey | authority | void
 	return []order{
@@ -107,7 +107,7 @@ type event struct {
 	start, end int
 }
 
-// match looks for the order with the first of its words at i, and gives the event with which it ends.
+// match tests the order with its first word at i, and returns the last event of the match.
 func (o *order) match(events []event, i int) (last int, ok bool) {
 	if o.steps != nil {
 		return o.follow(events, i)
@@ -141,7 +141,7 @@ func (o *order) complete(seen concept) bool {
 	return true
 }
 
-// follow looks for the steps in their sequence.
+// follow tests the steps in their order.
 func (o *order) follow(events []event, i int) (last int, ok bool) {
 	if events[i].is&o.steps[0].any == 0 {
 		return 0, false
@@ -162,10 +162,10 @@ func (o *order) follow(events []event, i int) (last int, ok bool) {
 	return 0, false
 }
 
-// nearby is how far before and behind an order, in bytes, a word of another subject speaks for it.
+// nearby is how many bytes before and after an order a word of another subject counts.
 const nearby = 40
 
-// refused reports whether one of the words that speak for another subject stands close by in the same sentence.
+// refused reports whether one of the words that indicate another subject is nearby in the same sentence.
 func (o *order) refused(events []event, first, last int) bool {
 	for i := last + 1; i < len(events) && events[i].start < events[last].end+nearby &&
 		events[i].is != sentenceEnd; i++ {

@@ -7,16 +7,16 @@ import (
 	"unicode/utf8"
 )
 
-// phrase is a text with which matches of a rule begin: in lower case, a blank stands for one or more white spaces.
+// phrase is a text with which matches of a rule begin, in lower case. A blank represents one or more white spaces.
 type phrase struct {
 	text  string
-	rule  int    // of an anchor: anchorRule or below
-	stem  bool   // of an anchor: any ending may follow
-	loose bool   // of an anchor: nothing is asked of its neighbours
-	whole []word // of an anchor: the words that begin like this, one of which has to stand there
+	rule  int    // for an anchor: anchorRule or below
+	stem  bool   // for an anchor: any ending may follow
+	loose bool   // for an anchor: no condition on its neighbours
+	whole []word // for an anchor: the words with this beginning, one of which must be there
 }
 
-// leet are the digits and signs that people write for letters.
+// leet maps digits and signs to the letters for which people write them.
 var leet = [...]struct{ digit, letter byte }{
 	{'0', 'o'},
 	{'1', 'i'},
@@ -28,7 +28,7 @@ var leet = [...]struct{ digit, letter byte }{
 	{'$', 's'},
 }
 
-// expand writes out phrases: alternatives are separated by commas and, within brackets, by bars; "_" is a blank, "~" an
+// expand expands phrases: alternatives are separated by commas and, within parentheses, by bars; "_" is a blank, "~" an
 // underscore.
 func expand(list string) []string {
 	var all []string
@@ -50,16 +50,16 @@ func expand(list string) []string {
 	return all
 }
 
-// written turns the signs of expand into what they stand for.
+// written replaces the signs of expand.
 var written = strings.NewReplacer("_", " ", "~", "_")
 
-// automaton finds phrases in one pass, without regard to the case of ASCII letters and the length of white space
-// (Aho-Corasick, as a table).
+// automaton finds phrases in one pass, ignoring the case of ASCII letters and the length of white space (Aho-Corasick,
+// as a table).
 type automaton struct {
 	class [256]uint8
 	width int
 	shift int         // a row of the table has 1<<shift entries
-	next  []uint16    // by row and class: the next state, with a mark where a phrase ends
+	next  []uint16    // by row and class: the next state, marked if a phrase ends there
 	ends  [][]*phrase // by state
 }
 
@@ -77,7 +77,7 @@ var phrases = sync.OnceValue(func() *automaton {
 	return build(append(list, anchorPhrases()...))
 })
 
-// build makes the automaton of a list of phrases.
+// build returns the automaton for a list of phrases.
 func build(list []*phrase) *automaton {
 	a := &automaton{width: 1, ends: [][]*phrase{nil}}
 	for _, p := range list {
@@ -105,13 +105,13 @@ func build(list []*phrase) *automaton {
 	return a
 }
 
-// classes gives every byte of a phrase a class of its own; the cases of a letter share one, and so do bytes beyond
-// ASCII whose last bits are equal: the table would be three times as large, and a hit is compared anyway. Class 0 is
-// every other byte.
+// classes assigns a class to every byte of a phrase. The cases of a letter share one, and so do bytes beyond ASCII with
+// equal last bits: otherwise the table would be three times as large, and a hit is verified anyway. Class 0 is for all
+// other bytes.
 func (a *automaton) classes(text string) {
 	for i := range len(text) {
 		c := text[i]
-		for _, l := range leet { // a digit stands for a letter; whoever looks at a hit sees which it was
+		for _, l := range leet { // a digit counts as a letter; the verification of a hit shows which it was
 			if c == l.digit {
 				c = l.letter
 			}
@@ -134,12 +134,12 @@ func (a *automaton) classes(text string) {
 	}
 }
 
-// entry returns where the table says what follows on a byte.
+// entry returns the index in the table for a state and a byte.
 func (a *automaton) entry(state uint16, c byte) int {
 	return int(state)<<a.shift | int(a.class[c])
 }
 
-// plant adds a phrase to the tree, and lists the states behind its blanks.
+// plant adds a phrase to the tree, and returns the states after its blanks.
 func (a *automaton) plant(f *phrase) (blanks []uint16) {
 	var at uint16
 	for i := range len(f.text) {
@@ -157,7 +157,7 @@ func (a *automaton) plant(f *phrase) (blanks []uint16) {
 	return blanks
 }
 
-// link completes the tree to an automaton, breadth first.
+// link turns the tree into an automaton, breadth first.
 func (a *automaton) link() {
 	fail := make([]uint16, len(a.ends))
 	queue := []uint16{0}
@@ -182,7 +182,7 @@ func (a *automaton) link() {
 	}
 }
 
-// scan calls do with each phrase in s and its end. White space has to be ASCII.
+// scan calls do with each phrase in s and its end. White space must be ASCII.
 func (a *automaton) scan(s string, do func(f *phrase, end int)) {
 	state := 0
 	next, class, shift := a.next, &a.class, a.shift

@@ -1,5 +1,5 @@
-// Package scan finds text that tries to instruct a model: in tool definitions, tool results, web pages. It is a set of
-// patterns (seed 001), widened by what they miss; it marks and replaces, it never decides alone.
+// Package scan finds text that tries to instruct a model, in tool definitions, tool results and web pages. It uses the
+// patterns of seed 001 and further ones for what they miss. It marks and replaces, but makes no decisions.
 package scan
 
 import (
@@ -9,34 +9,34 @@ import (
 	"sync"
 )
 
-// Sanitized stands where a match was taken out.
+// Sanitized replaces a match.
 const Sanitized = "[sanitized]"
 
-// MaxText bounds what is looked at, in bytes: longer texts are scanned at their beginning and their end.
+// MaxText limits how many bytes are scanned: of a longer text, the beginning and the end.
 const MaxText = 1 << 20
 
-// Match is one finding.
+// Match is one match of a rule.
 type Match struct {
 	Rule     string // "ignore_instructions"
 	Category string // override, role, extraction, jailbreak, encoding, delimiter, exfiltration, secrecy, steering
-	Start    int    // byte offsets in the text that was given
+	Start    int    // byte offsets in the given text
 	End      int
 }
 
-// rule is one pattern. A match begins with one of its phrases.
+// rule is one pattern. Its matches begin with one of its phrases.
 type rule struct {
 	name, category string
 	phrases        []string
-	find           func(h *hunt, p *progress, start, end int) // looks at the phrase that stands there
+	find           func(h *hunt, p *progress, start, end int) // checks the phrase at this position
 }
 
-// ws is white space as people see it: Go's \s is ASCII only.
+// ws matches white space including Unicode's, because Go's \s is limited to ASCII.
 const ws = `[\s\p{Z}\x{85}\x{0B}]`
 
-// compile writes a rule: "_" is one or more white spaces, in the pattern and in the phrases with which its matches
-// begin; see expand.
+// compile returns a rule. "_" represents one or more white spaces, in the pattern and in the phrases with which its
+// matches begin; see expand.
 func compile(name, category, phrases, pattern string) rule {
-	re := sync.OnceValue(func() *regexp.Regexp { // not at the start of the program: few texts have one of the phrases
+	re := sync.OnceValue(func() *regexp.Regexp { // compiled on first use: few texts contain one of the phrases
 		return regexp.MustCompile(`(?i)\A(?:` + strings.ReplaceAll(pattern, "_", ws+"+") + `)`)
 	})
 	return byHand(name, category, phrases, func(h *hunt, p *progress, start, _ int) {
@@ -49,14 +49,14 @@ func compile(name, category, phrases, pattern string) rule {
 	})
 }
 
-// byHand writes a rule that no expression finds fast enough: what its matches span is not bounded, or nearly every page
-// has its phrases. The comment beside it says in a pattern what it finds.
+// byHand returns a rule that no expression finds fast enough, because its matches have no maximum length or because
+// nearly every page contains its phrases. A comment next to it gives the equivalent pattern.
 func byHand(name, category, phrases string, find func(h *hunt, p *progress, start, end int)) rule {
 	return rule{name: name, category: category, phrases: expand(phrases), find: find}
 }
 
-// rules are the patterns of seed 001 in their order, and what they miss: several qualifiers, "disregard the above",
-// orders to run or to become.
+// rules are the patterns of seed 001 in their order, followed by what they miss: several qualifiers, "disregard the
+// above", instructions to run or to become something.
 var rules = append([]rule{
 	compile("ignore_instructions", "override",
 		"ignore_(all|any|every|the|of|your|my|these|those|previous|prior|earlier|above|preceding|foregoing|instruction|prompt|rule|direction|context)",
@@ -91,7 +91,7 @@ var rules = append([]rule{
 		`(?:do_not|don'?t|never)_(?:tell|inform|mention_(?:this_)?to|show|alert|ask)_(?:this_to_)?the_user`),
 }, tokenRules()...)
 
-// Names lists the rules: the patterns in their order, then the orders, then what is found behind an encoding.
+// Names returns the names of the rules: the patterns in their order, then the orders, then those for encoded text.
 func Names() []string {
 	var names []string
 	for _, r := range rules {
@@ -105,10 +105,10 @@ func Names() []string {
 	return append(names, ruleEncoded, ruleHidden)
 }
 
-// Find lists what tries to instruct a model, in the order of the text. Look-alike letters, full-width forms and
-// invisible characters are seen through. One pass looks for the phrases with which a match begins and for words that
-// orders are made of; only where one stands is more looked at. Text that nobody sees is dropped by Clean and is no
-// finding here; Flag lists it.
+// Find returns text that tries to instruct a model, in the order of the text. It recognises look-alike letters,
+// full-width forms and text with invisible characters. One pass searches for the phrases with which matches begin and
+// for words of orders, and further work is done only where one occurs. Invisible text is not included here: Clean drops
+// it, and Flag reports it.
 func Find(text string) []Match {
 	found := once(find(text))
 	if !slices.ContainsFunc(found, func(m Match) bool { return m.Rule == ruleHidden }) {
@@ -138,7 +138,7 @@ func once(found []Match) []Match {
 	})
 }
 
-// find is Find with every finding.
+// find is Find with all matches.
 func find(text string) []Match {
 	f := fold(text, false)
 	h := search(&f)
@@ -159,10 +159,10 @@ func find(text string) []Match {
 	return found
 }
 
-// ends returns the part of a long text in which characters that nobody sees are looked for: its beginning.
+// ends returns the part of a long text that is searched for invisible characters: its beginning.
 func ends(text string) string { return text[:min(len(text), MaxText)] }
 
-// search looks for phrases and orders in a folded text.
+// search searches a folded text for phrases and orders.
 func search(f *folded) *hunt {
 	h := &hunt{text: f.text, spaced: f.spaced(), rules: make([]progress, len(rules))}
 	phrases().scan(h.spaced, h.look)
@@ -171,14 +171,14 @@ func search(f *folded) *hunt {
 	return h
 }
 
-// inner lists what would be flagged in a text that was decoded.
+// inner returns the matches in a decoded text.
 func inner(text string) []Match {
 	f := fold(text, false)
 	return heeded(f.text, search(&f).matches(func(i int) int { return i }))
 }
 
-// Clean replaces each match by Sanitized, keeps the rest, and drops invisible characters and controls but tab and
-// newline. It returns the rules that matched, each once.
+// Clean replaces each match by Sanitized, and drops invisible characters and controls except tab and newline. It
+// returns the rules that matched, each once.
 func Clean(text string) (clean string, names []string) {
 	found := Find(text)
 	var b strings.Builder
@@ -187,7 +187,7 @@ func Clean(text string) (clean string, names []string) {
 		if !slices.Contains(names, m.Rule) {
 			names = append(names, m.Rule)
 		}
-		if m.Start < last { // overlaps what is gone already
+		if m.Start < last { // overlaps a replaced match
 			last = max(last, m.End)
 			continue
 		}
@@ -201,7 +201,7 @@ func Clean(text string) (clean string, names []string) {
 	return Strip(b.String()), names
 }
 
-// Strip drops characters that nobody sees: format characters, controls but tab and newline, tag characters.
+// Strip drops invisible characters: format characters, controls except tab and newline, tag characters.
 func Strip(text string) string {
 	if !strings.ContainsFunc(text, invisible) {
 		return text
@@ -214,7 +214,8 @@ func Strip(text string) string {
 	}, text)
 }
 
-// invisible returns the characters of seed 001's list, with U+180E and variation selectors.
+// invisible reports whether a character is on the list of seed 001, which is extended by U+180E and variation
+// selectors.
 func invisible(r rune) bool {
 	switch {
 	case r < 0x20:
@@ -230,11 +231,11 @@ func invisible(r rune) bool {
 	return invisibleAbove(r)
 }
 
-// invisibleAbove returns the part of the list above U+206F.
+// invisibleAbove is the part of the list above U+206F.
 func invisibleAbove(r rune) bool {
 	return r == 0x3164 || r == 0xFFA0 || within(r, 0xFE00, 0xFE0F) || r == 0xFEFF || within(r, 0xFFF9, 0xFFFB) ||
 		within(r, 0x1BCA0, 0x1BCA3) || within(r, 0x1D173, 0x1D17A) || within(r, 0xE0000, 0xE01EF)
 }
 
-// within reports whether r is between first and last, both counted in.
+// within reports whether r is between first and last, inclusive.
 func within(r, first, last rune) bool { return first <= r && r <= last }

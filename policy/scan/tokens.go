@@ -2,8 +2,8 @@ package scan
 
 import "strings"
 
-// tokenRules find what only the program around a model writes: the marks of its chat templates, and turns of a
-// conversation. In the output of a tool they are forged.
+// tokenRules find what only the program around a model writes: marks of chat templates, and turns of a conversation. In
+// the output of a tool they are forged.
 func tokenRules() []rule {
 	return []rule{
 		compile("chat_template", "delimiter",
@@ -21,15 +21,14 @@ func tokenRules() []rule {
 
 const forgedTurns = "forged_turns"
 
-// turn takes the name of a speaker at the beginning of a line.
+// turn accepts the name of a speaker at the beginning of a line.
 func turn(h *hunt, p *progress, start, end int) {
 	if (start == 0 || h.text[start-1] == '\n') && end < len(h.text) && space(h.text[end]) && p.free(start) {
 		p.add(start, end)
 	}
 }
 
-// turns keeps the turns that were found where both sides speak, and something else stands before them; they become one
-// match.
+// turns keeps the turns if both sides speak and there is other text before them. They become one match.
 func (h *hunt) turns() {
 	for i := range rules {
 		p := &h.rules[i]

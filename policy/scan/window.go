@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// Rules of anchors, below the numbers of the rule table: where one is found, the text around it is looked at as it is,
-// or first turned back.
+// Rules of anchors, with numbers below those of the rule table. The text around an anchor is searched as it is, or
+// reversed first.
 const (
 	anchorRule = -1 - iota
 	rotatedRule
@@ -16,18 +16,17 @@ const (
 	gluedRule
 )
 
-// Reach of the text that is looked at around an anchor, in bytes.
+// How many bytes around an anchor are searched.
 const (
 	reachBack  = 190
 	reachAhead = 230
-	// maxAnchor is how much of an anchor is looked for, in bytes: the table of the automaton should stay in the cache.
+	// maxAnchor is how many bytes of an anchor are compared, so that the table of the automaton fits in the cache.
 	maxAnchor = 11
-	// maxEvents bounds how many words of one stretch of text are looked at.
+	// maxEvents limits the words in one stretch of text.
 	maxEvents = 512
 )
 
-// twisted are words that betray a text that was turned by 13 letters or written backwards, and starts of sentences
-// without blanks.
+// twisted are words that reveal ROT13 or reversed text, and beginnings of sentences without blanks.
 const (
 	plainWords = `ignore,disregard,forget,instructions,guidelines,previous,prompt,password`
 	gluedWords = `ignore(all|any|the|your|previous),disregard(all|any|the|your|previous),forget(all|any|the|your|everything),bypass(all|your),(reveal|show|print|output)(your|the)(system|hidden|instructions)`
@@ -65,14 +64,14 @@ func anchorPhrases() []*phrase {
 	return list
 }
 
-// anchor is a place in a text where a phrase of anchorPhrases was found.
+// anchor is a position in a text where a phrase of anchorPhrases was found.
 type anchor struct {
 	start, end int
 	rule       int
 	leet       bool // written with digits for letters
 }
 
-// anchored notes an anchor.
+// anchored records an anchor.
 func (h *hunt) anchored(f *phrase, start, end int, leet bool) {
 	if f.whole == nil && !fits(h.spaced, start, end, f.stem, f.loose) {
 		return
@@ -91,7 +90,7 @@ func (h *hunt) anchored(f *phrase, start, end int, leet bool) {
 	h.anchors = append(h.anchors, anchor{start: start, end: end, rule: f.rule, leet: leet})
 }
 
-// stands reports whether a word of the vocabulary is written at i, in any case of letters, and where it ends.
+// stands reports whether a word of the vocabulary occurs at i, in any case, and where it ends.
 func stands(text string, i int, word string, leetToo bool) (end int, ok bool) {
 	for n := 0; n < len(word); n++ {
 		if i >= len(text) {
@@ -114,12 +113,12 @@ func stands(text string, i int, word string, leetToo bool) (end int, ok bool) {
 	return i, true
 }
 
-// blank reports whether c joins or parts words.
+// blank reports whether c joins or separates words.
 func blank(c byte) bool { return space(c) || c == '_' || c == '-' }
 
 func latin(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
 
-// fits reports whether a word stands by itself in a text.
+// fits reports whether a match is a word of its own.
 func fits(text string, start, end int, stem, loose bool) bool {
 	if loose {
 		return true
@@ -134,7 +133,7 @@ func fits(text string, start, end int, stem, loose bool) bool {
 // dictionary finds words of the vocabulary by their first two bytes.
 type dictionary map[[2]byte][]word
 
-// plainDictionary and gluedDictionary are the vocabulary with blanks and without.
+// plainDictionary and gluedDictionary are the vocabulary with and without blanks.
 var (
 	plainDictionary = sync.OnceValue(func() dictionary { return index(words(false)) })
 	gluedDictionary = sync.OnceValue(func() dictionary { return index(words(true)) })
@@ -156,7 +155,7 @@ func index(list []word) dictionary {
 	return d
 }
 
-// lowered returns a text in lower case with blanks for what joins words and for white space, byte by byte.
+// lowered returns a text in lower case, with blanks for white space and for what joins words, keeping the length.
 func lowered(text string, leetToo bool) string {
 	b := []byte(text)
 	for i, c := range b {
@@ -176,8 +175,8 @@ func lowered(text string, leetToo bool) string {
 	return string(b)
 }
 
-// events lists the words of the vocabulary in a lowered text; of the same text with line breaks, empty lines end a
-// sentence.
+// events returns the words of the vocabulary in a lowered text. broken is the same text with line breaks, in which
+// empty lines end a sentence.
 func (d dictionary) events(text, broken string, glued bool) []event {
 	var list []event
 	for i := 0; i < len(text) && len(list) < maxEvents; i++ {
@@ -210,7 +209,8 @@ func (d dictionary) events(text, broken string, glued bool) []event {
 	return list
 }
 
-// stopAt tells the ends of sentences, and colons and commas, behind which somebody who was named is told something.
+// stopAt returns the event for the end of a sentence, or for a colon or comma after the name of somebody who is
+// addressed.
 func stopAt(text, broken string, i int) (event, bool) {
 	switch c := text[i]; {
 	case c == '.' || c == '!' || c == '?':
@@ -225,7 +225,7 @@ func stopAt(text, broken string, i int) (event, bool) {
 	return event{}, false
 }
 
-// spans reports whether a word stands at i, and where it ends: a blank of it stands for several.
+// spans reports whether a word occurs at i, and where it ends. A blank in it represents several.
 func spans(text string, i int, word string) (end int, ok bool) {
 	for n := 0; n < len(word); n++ {
 		if i >= len(text) || text[i] != word[n] {
@@ -241,7 +241,7 @@ func spans(text string, i int, word string) (end int, ok bool) {
 	return i, true
 }
 
-// judge looks for orders in a stretch of text. do is called with each, and its place in the stretch.
+// judge searches a stretch of text for orders. It calls do with each, and with its position in the stretch.
 func judge(text string, leetToo, glued bool, do func(o *order, start, end int)) {
 	d := plainDictionary()
 	if glued {
@@ -271,7 +271,7 @@ func judge(text string, leetToo, glued bool, do func(o *order, start, end int)) 
 	}
 }
 
-// mailAddress reports whether a name stands before and a host behind the sign at i.
+// mailAddress reports whether there is a name before and a host after the sign at i.
 func mailAddress(text string, i int) bool {
 	host := text[i+1 : i+1+upTo(text[i+1:min(len(text), i+1+64)], " ,;:)>\"'")]
 	return i > 0 && letterByte(text[i-1]) && strings.Contains(strings.Trim(host, "."), ".") &&

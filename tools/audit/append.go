@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// append writes records in one piece; without any it accounts for what was lost. Failing is counted and complained of.
+// append writes records with a single write; without records it only accounts for lost lines. Errors are counted and
+// logged.
 func (l *Log) append(list ...*record) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -24,7 +25,7 @@ func (l *Log) append(list ...*record) error {
 	return err
 }
 
-// complain tells the operator, at most once in complainEvery.
+// complain logs an error, at most once in complainEvery.
 func (l *Log) complain(err error, what string) {
 	if now := l.now(); l.complained.IsZero() || now.Sub(l.complained) >= complainEvery {
 		l.complained = now
@@ -32,8 +33,8 @@ func (l *Log) complain(err error, what string) {
 	}
 }
 
-// write extends the chain by the records, after the markers when there is something to account for. It returns how many
-// records got through.
+// write extends the chain by the records, preceded by markers if there is something to account for. It returns how many
+// records were written completely.
 func (l *Log) write(list []*record) (through int, err error) {
 	if l.closed {
 		return 0, ErrClosed
@@ -42,7 +43,7 @@ func (l *Log) write(list []*record) (through int, err error) {
 		return 0, err
 	}
 	markers := l.markers
-	if l.torn != nil || l.lost > 0 { // it has to come right after what it accounts for
+	if l.torn != nil || l.lost > 0 { // it has to come just after what it accounts for
 		markers = append([]*record{l.marker()}, markers...)
 	}
 	if len(markers)+len(list) == 0 {
@@ -72,7 +73,7 @@ func (l *Log) write(list []*record) (through int, err error) {
 	return max(0, whole-len(markers)), err
 }
 
-// advance notes what got into the file: the chain goes on from the last line that is whole.
+// advance records what was written: the chain continues from the last complete line.
 func (l *Log) advance(whole []link, data []byte) {
 	rest := data
 	if len(whole) > 0 {
@@ -88,13 +89,13 @@ func (l *Log) advance(whole []link, data []byte) {
 	}
 }
 
-// link is one line of a piece that is to be written: where it ends, and its hash.
+// link is one line that is to be written: its end and its hash.
 type link struct {
 	end  int
 	hash string
 }
 
-// written returns how many of the lines are whole within the first n bytes.
+// written returns how many lines are complete within the first n bytes.
 func written(links []link, n int) int {
 	whole := 0
 	for whole < len(links) && links[whole].end <= n {
@@ -103,8 +104,8 @@ func written(links []link, n int) int {
 	return whole
 }
 
-// flushSoon makes sure that what was written reaches the disk within syncAfter; one flush serves all lines written
-// meanwhile.
+// flushSoon makes sure that written lines reach the disk within syncAfter. One flush serves all lines written until
+// then.
 func (l *Log) flushSoon() {
 	if !l.durable || l.timer != nil {
 		return

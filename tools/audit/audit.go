@@ -1,20 +1,20 @@
-// Package audit is the outermost stage of the chain: one JSON line for every call that was decided, and one for every
-// request a tool sent out.
+// Package audit is the outermost stage of the chain: it writes one JSON line for every call that was decided, and one
+// for every request that a tool sent.
 //
-// The lines form a hash chain. The last field of a line is hash: SHA-256 in hex over the line's bytes without that
-// field; prev_hash is the hash of the line before and absent in the first one. An edited, removed, inserted or moved
-// line breaks the chain, which Verify finds. Lines cut off at the end leave a shorter chain that is whole, and a file
-// that was written anew is whole too: both are found by the [Mark], which says how far the log had come and is kept
+// The lines form a hash chain. The last field of a line is hash: SHA-256 in hex over the bytes of the line without that
+// field. prev_hash is the hash of the line before, and is absent in the first one. A line that was changed, removed,
+// inserted or moved breaks the chain, and Verify finds it. If lines are cut off at the end, or the whole file is
+// replaced, the chain is intact. Both are found with the [Mark], which says how far the log had come and is stored
 // outside of the file, see [Anchor].
 //
 // A call that may change something has a line before it runs (kind started) and one after it. A line is written to the
-// file before the result of the call is returned, so it survives the process. It is flushed to the disk at most one
-// second later and on Close, so it survives the machine from then on; the mark follows it. With Options.Required a call
-// whose line cannot be written is refused.
+// file before the result of the call is returned, so it survives a crash of the process. It is flushed to the disk at
+// most one second later and on Close, after which it also survives a crash of the machine; the mark follows. With
+// Options.Required, a call whose line cannot be written is refused.
 //
-// One process at a time writes a file. A file that is moved away (logrotate, mv) is rotated: the next line goes into a
-// new file, which continues the chain. A file that is removed, emptied or cut short is damage: the log says so in a
-// line that Verify never forgives.
+// Only one process at a time writes a file. A file that is moved away (logrotate, mv) is rotated: the next line goes to
+// a new file, which continues the chain. A file that is removed, emptied or truncated is damaged, and the log says so
+// in a line that Verify always reports.
 package audit
 
 import (
@@ -32,13 +32,13 @@ import (
 	"github.com/zephbot/zephbot/tools"
 )
 
-// syncAfter is how long a written line may wait for the disk.
+// syncAfter is how long a written line may take to reach the disk.
 const syncAfter = time.Second
 
-// complainEvery is how often a log that cannot be written says so.
+// complainEvery is the minimum time between two log entries about a log that cannot be written.
 const complainEvery = time.Minute
 
-// Redactor takes secrets out of what is written. It is safe for concurrent use and does not change its argument.
+// Redactor removes secrets from what is written. It is safe for concurrent use and does not change its argument.
 type Redactor interface {
 	Value(v any) any
 	String(s string) string
@@ -48,8 +48,8 @@ type Redactor interface {
 type Options struct {
 	// Path of the file; it is created with mode 0600, and its directory with 0700.
 	Path string
-	// Writer takes the lines instead of a file (destination stdout); its chain begins with this process. It is not
-	// closed.
+	// Writer receives the lines instead of a file (destination stdout). The chain then begins with this process. Writer
+	// is not closed.
 	Writer io.Writer
 	// Redactor may be nil.
 	Redactor Redactor
@@ -57,11 +57,11 @@ type Options struct {
 	ID string
 	// Now is the clock; nil = time.Now.
 	Now func() time.Time
-	// Log hears of lines that could not be written, once a minute.
+	// Log receives errors about lines that could not be written, once a minute.
 	Log zerolog.Logger
-	// Required refuses a call whose line cannot be written: see Middleware.
+	// Required refuses calls whose line cannot be written: see Middleware.
 	Required bool
-	// Anchor keeps the mark of the file at Path; nil = nobody does, and lines that are cut off at the end are not
+	// Anchor stores the mark of the file at Path; nil = no mark is stored, and lines cut off at the end are not
 	// noticed.
 	Anchor Anchor
 }
@@ -76,18 +76,18 @@ type Log struct {
 	required bool
 	anchor   Anchor // nil = none
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	out     io.Writer
 	file    *os.File // nil with Options.Writer
-	durable bool     // file is a regular file, which can be flushed
+	durable bool     // file is a regular file and can be flushed
 	prev    string
-	lines   int64 // of the whole chain, as far as this log knows it
+	lines   int64 // of the whole chain, if known
 	size    int64 // of the file, as this process left it
-	end     int64 // where the last whole line of the file ends
-	// bytes after the last good line that are no line; a marker accounts for them before the next one
+	end     int64 // end of the last complete line of the file
+	// bytes after the last good line that do not form a line; a marker before the next line accounts for them
 	torn       *torn
-	markers    []*record // go before the next line
-	lost       int       // lines that did not get through since the last one that did
+	markers    []*record // written before the next line
+	lost       int       // lines lost since the last one that was written
 	failures   int
 	complained time.Time
 	timer      *time.Timer // set while lines wait for the disk
@@ -96,10 +96,10 @@ type Log struct {
 	syncing sync.Mutex // held while the file is flushed or closed
 }
 
-// ErrClosed is the error of a log that was closed.
+// ErrClosed means that the log was closed.
 var ErrClosed = errors.New("audit log is closed")
 
-// New opens the log. With Path it takes the file for this process, and continues the chain where the last line ended.
+// New opens the log. With Path, it locks the file for this process and continues the chain after the last line.
 func New(o Options) (*Log, error) {
 	l := &Log{redactor: o.Redactor, id: o.ID, now: o.Now, log: o.Log, required: o.Required}
 	if l.now == nil {
@@ -124,7 +124,7 @@ func New(o Options) (*Log, error) {
 	return l, nil
 }
 
-// Close flushes the file to the disk and gives it up. Lines written later are counted as failures.
+// Close flushes the file to the disk and unlocks it. Lines written later count as failures.
 func (l *Log) Close() error {
 	if l == nil {
 		return nil
@@ -142,7 +142,7 @@ func (l *Log) Close() error {
 	if l.file == nil {
 		return nil
 	}
-	l.syncing.Lock() // a flush that has begun ends first
+	l.syncing.Lock() // waits for a flush in progress
 	defer l.syncing.Unlock()
 	var err error
 	if l.durable {
@@ -155,7 +155,7 @@ func (l *Log) Close() error {
 	return nil
 }
 
-// Failures counts the lines that could not be written since New.
+// Failures returns the number of lines that could not be written since New.
 func (l *Log) Failures() int {
 	if l == nil {
 		return 0
@@ -165,11 +165,11 @@ func (l *Log) Failures() int {
 	return l.failures
 }
 
-// Middleware returns the stage. A call that waits for a person, and a probe, leave no line.
+// Middleware returns the stage. A call that waits for a person, and a probe, write no line.
 //
-// It changes what a call returns in one case: the log is required, the line cannot be written, and the call only read.
-// What such a call found is withheld. A call that may have changed something is refused earlier, by Started; once it
-// ran, hiding its outcome would help nobody.
+// The stage changes the outcome of a call in one case: if the log is required, the line cannot be written, and the call
+// only read, the result is withheld. A call that may have changed something is refused earlier, by Started. Once it has
+// run, hiding its outcome would not help.
 func (l *Log) Middleware(next tools.Handler) tools.Handler {
 	return func(ctx context.Context, call *tools.Call) (*tools.Result, error) {
 		res, err := next(ctx, call)
@@ -183,9 +183,9 @@ func (l *Log) Middleware(next tools.Handler) tools.Handler {
 	}
 }
 
-// Started is to be called right before a tool runs. For a call that may change something it writes a line of the kind
-// started. Its error is a *tools.Error, and only comes when the log is required and cannot be written: then the call
-// must not run.
+// Started must be called just before a tool runs. For a call that may change something, it writes a line of the kind
+// started. Its error is a *tools.Error and occurs only if the log is required and cannot be written. The call must not
+// run then.
 func (l *Log) Started(call *tools.Call) error {
 	if l == nil {
 		return nil
@@ -193,13 +193,13 @@ func (l *Log) Started(call *tools.Call) error {
 	var err error
 	if changes(call) {
 		r := l.head(call)
-		r.Kind, r.Args = kindStarted, nil // the line of its end has the arguments
+		r.Kind, r.Args = kindStarted, nil // the line at its end has the arguments
 		if t := call.Trail; t != nil {
 			r.Rule, r.ApprovedBy = l.text(t.Rule), t.ApprovedBy
 		}
 		err = l.append(r)
 	} else if l.required {
-		err = l.append() // nothing is done before what was lost is accounted for
+		err = l.append() // account for lost lines before anything is done
 	}
 	if err != nil && l.required {
 		return unrecorded(err)
@@ -207,13 +207,13 @@ func (l *Log) Started(call *tools.Call) error {
 	return nil
 }
 
-// changes reports whether a call may change something. What an MCP server says of itself counts when the operator
-// trusts it.
+// changes reports whether a call may change something. Statements of an MCP server count only if the operator trusts
+// it.
 func changes(call *tools.Call) bool {
 	return !call.Def.ReadOnly || call.Def.Server != "" && !call.Def.Trusted
 }
 
-// unrecorded returns what a call is refused with when there is no record of it.
+// unrecorded returns the error for a call that could not be recorded.
 func unrecorded(err error) *tools.Error {
 	return &tools.Error{
 		Category: tools.PolicyBlocked, Denied: true,
@@ -223,14 +223,14 @@ func unrecorded(err error) *tools.Error {
 	}
 }
 
-// Record writes the lines of a call that ended with res and err: its requests first, then the call itself. The stage
-// does this for every call that walked the chain; a caller needs it only for a call that never did, such as one that
-// was cancelled while it waited.
+// Record writes the lines of a call that ended with res and err: first its requests, then the call. The stage does this
+// for every call in the chain. Callers need Record only for calls that were never in the chain, such as one that was
+// cancelled while it waited.
 func (l *Log) Record(call *tools.Call, res *tools.Result, err error) {
-	_ = l.record(call, res, err) // append counts it and complains
+	_ = l.record(call, res, err) // append counts and logs the error
 }
 
-// Keep is Record for a caller that keeps the call until its lines are written: after an error they are not.
+// Keep is Record for callers that keep the call until its lines are written. After an error they are not.
 func (l *Log) Keep(call *tools.Call, res *tools.Result, err error) error {
 	return l.record(call, res, err)
 }
@@ -242,14 +242,14 @@ func (l *Log) record(call *tools.Call, res *tools.Result, err error) error {
 	return l.append(append(l.egress(call), l.line(call, res, err))...)
 }
 
-// Interrupted records a call that had started when the process died: nobody knows whether it did its work.
+// Interrupted records a call that had started when the process died. Its outcome is unknown.
 func (l *Log) Interrupted(call *tools.Call) {
 	if l == nil {
 		return
 	}
 	r := l.head(call)
 	r.Result = &outcome{Type: "error", Reason: "outcome unknown (interrupted)"}
-	_ = l.append(r) // append counts it and complains
+	_ = l.append(r) // append counts and logs the error
 }
 
 func undecided(err error) bool {
@@ -257,7 +257,7 @@ func undecided(err error) bool {
 	return errors.As(err, &pending) || errors.Is(err, tools.ErrProbed)
 }
 
-// link adds the records to buf, each bound to the one before.
+// link appends the records to buf, each chained to the one before.
 func (l *Log) link(buf []byte, list []*record) ([]byte, []link, error) {
 	prev := l.prev
 	links := make([]link, 0, len(list))

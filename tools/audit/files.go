@@ -12,12 +12,12 @@ import (
 	"strings"
 )
 
-// maxFiles bounds the files of one chain.
+// maxFiles limits the files of one chain.
 const maxFiles = 10_000
 
-// Files finds the files of the chain that ends in the log at path, the oldest first: beside it, under names that begin
-// as its own does (audit.jsonl.1, audit-20260304.jsonl). They are told by the hashes, not by their names or times. A
-// log that is not rotated is the only one.
+// Files returns the files of the chain that ends in the log at path, oldest first. It searches the directory of path
+// for names that begin like it (audit.jsonl.1, audit-20260304.jsonl). It orders the files by their hashes, not by name
+// or time. For a log without rotation, the result is only path.
 func Files(path string) ([]string, error) {
 	stem := strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
 	entries, err := os.ReadDir(filepath.Dir(path))
@@ -31,7 +31,7 @@ func Files(path string) ([]string, error) {
 			len(byLast) >= maxFiles {
 			continue
 		}
-		// what cannot be read is no part of the chain; Verify misses it
+		// a file that cannot be read is left out; Verify will report the gap
 		if ends, err := ends(name); err == nil && ends.last != "" {
 			byLast[ends.last] = name
 		}
@@ -51,7 +51,7 @@ func Files(path string) ([]string, error) {
 	}
 }
 
-// chainEnds are the hash before the first line of a file, and that of its last line.
+// chainEnds are the hash before the first line of a file, and the hash of its last line.
 type chainEnds struct{ before, last string }
 
 func ends(name string) (ends chainEnds, err error) {

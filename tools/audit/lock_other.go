@@ -4,11 +4,11 @@ package audit
 
 import "os"
 
-// lock does nothing where the system has no advisory locks.
+// lock does nothing on systems without advisory locks.
 func lock(*os.File) error { return nil }
 
 // unlock does nothing where nothing was locked.
 func unlock(*os.File) {}
 
-// names returns how many names a file has; where nobody can tell, it was moved.
+// names returns the number of a file's names. It is not known here: 1 means that the file was moved.
 func names(os.FileInfo) uint64 { return 1 }

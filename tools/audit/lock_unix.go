@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// lock takes the file for this process: two writers would tear the chain apart.
+// lock locks the file for this process, because two writers would break the chain.
 func lock(f *os.File) error {
 	err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	switch {
@@ -24,10 +24,11 @@ func lock(f *os.File) error {
 	}
 }
 
-// unlock gives the file back before it is closed: a child that is just being made shares it for a moment.
+// unlock unlocks the file before it is closed, because a child process that is just being created may share it for a
+// moment.
 func unlock(f *os.File) { _ = syscall.Flock(int(f.Fd()), syscall.LOCK_UN) }
 
-// names returns how many names a file has: none when it was removed.
+// names returns the number of a file's names: 0 if it was removed.
 func names(info os.FileInfo) uint64 {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
 		return uint64(st.Nlink) //nolint:unconvert // narrower on other systems

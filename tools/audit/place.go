@@ -12,24 +12,25 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// Mark says how far a log had come. Kept where the file is not, it shows that the file was cut, emptied or written
-// anew.
+// Mark says how far a log had come. It is stored outside of the file, and shows whether the file was truncated, emptied
+// or replaced.
 type Mark struct {
 	Lines int64  `json:"lines"` // of the whole chain
 	Hash  string `json:"hash"`  // of the last line
-	End   int64  `json:"end"`   // where that line ends in its file, in bytes
+	End   int64  `json:"end"`   // end of that line in its file, in bytes
 }
 
-// Anchor keeps the mark of one log outside of its file. The mark follows the lines by a second at most: what was
-// written within the last second before a crash is in the file and not in the mark. Both methods are called by one
-// goroutine at a time and bound their time themselves.
+// Anchor stores the mark of one log outside of its file. The mark follows within a second, so lines of the last second
+// before a crash are in the file and not covered by the mark. Its methods are called by one goroutine at a time, and
+// limit their own time.
 type Anchor interface {
-	// Load gives the mark that was saved last; false when there is none yet.
+	// Load returns the mark that was saved last; false when there is none.
 	Load() (Mark, bool, error)
 	Save(m Mark) error
 }
 
-// open takes the file at the path for this process and finds out where the chain ends: in the file, and by the mark.
+// open locks the file at the path for this process and determines the end of the chain, from the file and from the
+// mark.
 func (l *Log) open() error {
 	if err := os.MkdirAll(filepath.Dir(l.path), 0o700); err != nil {
 		return fmt.Errorf("create directory: %w", err)
@@ -58,7 +59,7 @@ func (l *Log) load() (Mark, bool, error) {
 	return mark, known && mark.Lines > 0, nil
 }
 
-// take opens and locks the file and reads where its chain ended.
+// take opens and locks the file and reads the end of its chain.
 func (l *Log) take() error {
 	f, err := os.OpenFile(l.path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
@@ -75,7 +76,7 @@ func (l *Log) claim(f *os.File) error {
 	if err != nil {
 		return err
 	}
-	if !info.Mode().IsRegular() { // a pipe or a device has no past
+	if !info.Mode().IsRegular() { // a pipe or a device has no content
 		l.out, l.file = f, f
 		return nil
 	}
@@ -91,14 +92,14 @@ func (l *Log) claim(f *os.File) error {
 	return l.resume(info.Size())
 }
 
-// resume reads where the chain of the file ends.
+// resume reads the end of the chain in the file.
 func (l *Log) resume(size int64) error {
 	last, err := readEnd(l.file, size)
 	if err != nil {
 		return fmt.Errorf("read the last line: %w", err)
 	}
 	l.size = size
-	if last.unterminated { // only the newline is missing: the line is whole
+	if last.unterminated { // only the newline is missing: the line is complete
 		if _, err := l.file.WriteString("\n"); err != nil {
 			return fmt.Errorf("end the last line: %w", err)
 		}
@@ -111,7 +112,7 @@ func (l *Log) resume(size int64) error {
 	return nil
 }
 
-// compare holds the file against the mark. What does not fit becomes a marker before the next line.
+// compare compares the file with the mark. A difference becomes a marker before the next line.
 func (l *Log) compare(mark Mark, known bool) error {
 	begin := int64(0)
 	if known {
@@ -120,8 +121,8 @@ func (l *Log) compare(mark Mark, known bool) error {
 	switch {
 	case !known:
 	case l.size == 0:
-		// Somebody moved the file away, or took it: only who has the earlier file can tell. The new one continues the
-		// chain either way.
+		// The file was moved away or removed; only the owner of the earlier file can tell which. The new file continues
+		// the chain in both cases.
 		l.prev, l.lines = mark.Hash, mark.Lines
 		l.mend(kindContinue, fmt.Sprintf("the chain goes on after line %d, which is in an earlier file", mark.Lines))
 		return nil
@@ -139,7 +140,7 @@ func (l *Log) compare(mark Mark, known bool) error {
 	return nil
 }
 
-// mend puts a marker before the next line and tells the operator.
+// mend adds a marker before the next line and logs the reason.
 func (l *Log) mend(kind, reason string) {
 	l.markers = append(l.markers, &record{Timestamp: l.stamp(), Kind: kind, Reason: reason})
 	level := zerolog.WarnLevel
@@ -149,11 +150,11 @@ func (l *Log) mend(kind, reason string) {
 	l.log.WithLevel(level).Str("file", l.path).Str("reason", reason).Msg("audit log is not as it was left")
 }
 
-// lookBack is how much of the end of the file Has reads.
+// lookBack is how many bytes at the end of the file Has reads.
 const lookBack = 1 << 20
 
-// Has reports whether one of the newest lines of the file has this correlation id. A log that goes to a writer cannot
-// be looked at, and has none.
+// Has reports whether one of the latest lines of the file has this correlation id. It returns false for a log with a
+// Writer, which cannot be read.
 func (l *Log) Has(correlation string) bool {
 	if l == nil || l.path == "" || correlation == "" {
 		return false
@@ -174,8 +175,8 @@ func (l *Log) Has(correlation string) bool {
 	return err == nil && bytes.Contains(data, fmt.Appendf(nil, `"correlation_id":%q`, correlation))
 }
 
-// follow looks whether the file is still the one at the path, as long as it was left. A file that was moved away is
-// left to whoever moved it, and a new one continues the chain. It costs two system calls a line.
+// follow checks that the file at the path is still the same and has the expected size. A file that was moved away is
+// released, and a new one continues the chain. follow costs two system calls per line.
 func (l *Log) follow() error {
 	if !l.durable {
 		return nil
@@ -202,7 +203,7 @@ func (l *Log) follow() error {
 	return l.reopen(names(mine))
 }
 
-// reopen goes on in a new file. left is how many names the old one has.
+// reopen continues in a new file. left is the number of names of the old one.
 func (l *Log) reopen(left uint64) error {
 	old, prev := l.file, l.prev
 	if err := l.take(); err != nil {
@@ -228,7 +229,7 @@ func (l *Log) reopen(left uint64) error {
 	return nil
 }
 
-// mark returns how far the file has come.
+// mark returns the mark for the current end of the file.
 func (l *Log) mark() Mark { return Mark{Lines: l.lines, Hash: l.prev, End: l.end} }
 
 // remember stores a mark.

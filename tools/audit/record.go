@@ -12,20 +12,20 @@ import (
 const (
 	maxArgs   = 2000
 	maxText   = 1000 // reasons and URLs
-	maxName   = 200  // a tool's name: it is whatever a model wrote
+	maxName   = 200  // name of a tool: it can be any text of a model
 	timestamp = "2006-01-02T15:04:05.000Z"
 )
 
-// The kinds of lines that are not calls.
+// Kinds of lines other than calls.
 const (
 	kindEgress   = "egress"
 	kindStarted  = "started"  // a call that may change something is about to run
-	kindRestart  = "restart"  // accounts for a line that was cut short, or for lines that could not be written
-	kindContinue = "continue" // the chain goes on in a new file
-	kindDamage   = "damage"   // lines are gone or were rewritten; never forgiven
+	kindRestart  = "restart"  // accounts for an incomplete line, or for lines that could not be written
+	kindContinue = "continue" // the chain continues in a new file
+	kindDamage   = "damage"   // lines are missing or were changed; always reported
 )
 
-// record is one line. The order of the fields is the order in the file; hash is appended by seal.
+// record is one line. The fields are written in this order; seal appends the hash.
 type record struct {
 	Timestamp   string          `json:"timestamp"`
 	Kind        string          `json:"kind,omitempty"` // "" = a call
@@ -51,7 +51,7 @@ type record struct {
 	Injection   bool            `json:"injection_flagged,omitempty"`
 	Correlation string          `json:"correlation_id,omitempty"`
 
-	// of a request (kind egress)
+	// for a request (kind egress)
 	URL     string `json:"url,omitempty"`
 	Host    string `json:"host,omitempty"`
 	Method  string `json:"method,omitempty"`
@@ -60,22 +60,22 @@ type record struct {
 	Blocked string `json:"block_reason,omitempty"`
 	Hop     int    `json:"hop,omitempty"`
 
-	// of a marker (kinds restart, continue and damage)
+	// for a marker (kinds restart, continue and damage)
 	Reason   string `json:"reason,omitempty"`
-	TornHash string `json:"torn_hash,omitempty"` // SHA-256 of the bytes that are no line
+	TornHash string `json:"torn_hash,omitempty"` // SHA-256 of the bytes that do not form a line
 	Lost     int    `json:"lost,omitempty"`      // lines that could not be written
 
 	Writer   string `json:"writer"`
 	PrevHash string `json:"prev_hash,omitempty"`
 }
 
-// outcome is result: {"type":…, "reason"?}.
+// outcome is the field result: {"type":…, "reason"?}.
 type outcome struct {
 	Type   string `json:"type"`
 	Reason string `json:"reason,omitempty"`
 }
 
-// seal writes a record as a line, newline included, with its hash as the last field.
+// seal returns the line of a record, including the newline, with its hash as the last field.
 func seal(r *record) (line []byte, hash string, err error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -92,7 +92,7 @@ func seal(r *record) (line []byte, hash string, err error) {
 // stamp returns the time of a line.
 func (l *Log) stamp() string { return l.now().UTC().Format(timestamp) }
 
-// head returns what every line about a call has.
+// head returns a record with the fields that all lines about a call have.
 func (l *Log) head(call *tools.Call) *record {
 	o := call.Origin
 	name := call.Def.Name
@@ -134,7 +134,7 @@ func (l *Log) line(call *tools.Call, res *tools.Result, err error) *record {
 	return r
 }
 
-// outcome sorts the end of a call into the six types.
+// outcome classifies the end of a call as one of the six types.
 func (l *Log) outcome(t *tools.Trail, res *tools.Result, err error) *outcome {
 	if err == nil && res != nil && res.Failure != nil {
 		err = res.Failure
@@ -169,7 +169,7 @@ func (l *Log) outcome(t *tools.Trail, res *tools.Result, err error) *outcome {
 	return o
 }
 
-// egress makes one record per request of the call.
+// egress returns one record per request of the call.
 func (l *Log) egress(call *tools.Call) []*record {
 	if call.Trail == nil {
 		return nil
@@ -186,8 +186,7 @@ func (l *Log) egress(call *tools.Call) []*record {
 	return list
 }
 
-// marker says that the file does not tell everything here. It takes the chain up again after the last line that can be
-// trusted.
+// marker returns the record for a place where the file is incomplete. It continues the chain after the last good line.
 func (l *Log) marker() *record {
 	r := &record{Timestamp: l.stamp(), Kind: kindRestart, Lost: l.lost}
 	switch t := l.torn; {
@@ -202,8 +201,8 @@ func (l *Log) marker() *record {
 	return r
 }
 
-// args returns the redacted arguments: the JSON object itself, or, when it is not valid or longer than maxArgs, a
-// string of its beginning. Redacting comes before cutting, so that no half of a secret stays.
+// args returns the redacted arguments: the JSON object, or a string with its beginning if it is not valid or longer
+// than maxArgs. They are redacted before they are cut, so that no part of a secret remains.
 func (l *Log) args(raw json.RawMessage) json.RawMessage {
 	if len(bytes.TrimSpace(raw)) == 0 {
 		return nil
@@ -230,7 +229,7 @@ func (l *Log) args(raw json.RawMessage) json.RawMessage {
 	return json.RawMessage(text)
 }
 
-// text returns a redacted text of bounded length.
+// text returns a redacted text of limited length.
 func (l *Log) text(s string) string { return cut(l.redact(s), maxText) }
 
 func (l *Log) redact(s string) string {
@@ -248,7 +247,7 @@ func quote(s string) json.RawMessage {
 	return raw
 }
 
-// cut keeps the first characters of a text that is longer, and says how long it was.
+// cut shortens a text and adds its original length.
 func cut(s string, most int) string {
 	if len(s) <= most {
 		return s

@@ -10,18 +10,18 @@ import (
 	"slices"
 )
 
-// maxEnd is how much of a file's end is looked at. No line is nearly as long.
+// maxEnd is how many bytes at the end of a file are read. Lines are much shorter.
 const maxEnd = 1 << 20
 
-// torn is what stands after the last good line and is no line: the beginning of one that a crash or a full disk cut
-// short.
+// torn describes the bytes after the last good line that do not form a line: one that a crash or a full disk made
+// incomplete.
 type torn struct {
 	data []byte
-	// it ended with a newline when the file was opened: no crash does that, so the marker does not excuse it
+	// it ended with a newline when the file was opened: no crash can do that, so the marker does not excuse it
 	foreign bool
 }
 
-// extend adds bytes that got into the file without making a line. The receiver may be nil.
+// extend adds bytes that were written without forming a line. The receiver may be nil.
 func (t *torn) extend(more []byte) *torn {
 	if t == nil {
 		return &torn{data: bytes.Clone(more)}
@@ -31,7 +31,7 @@ func (t *torn) extend(more []byte) *torn {
 
 func (t *torn) ended() bool { return bytes.HasSuffix(t.data, []byte("\n")) }
 
-// hash is over the bytes with the newline that ends them.
+// hash returns the hash of the bytes, including the newline that ends them.
 func (t *torn) hash() string {
 	if t.ended() {
 		return digest(t.data)
@@ -39,21 +39,21 @@ func (t *torn) hash() string {
 	return digest(append(slices.Clip(t.data), '\n'))
 }
 
-// end is where the chain of a file stands.
+// end is the end of the chain in a file.
 type end struct {
 	hash         string
 	torn         *torn
 	unterminated bool // only the newline of the last line is missing
 }
 
-// readEnd finds the last good line of a file and what stands after it.
+// readEnd finds the last good line of a file and what follows it.
 func readEnd(f io.ReaderAt, size int64) (end, error) {
 	begin := max(0, size-maxEnd)
 	data := make([]byte, size-begin)
 	if _, err := f.ReadAt(data, begin); err != nil && !errors.Is(err, io.EOF) {
 		return end{}, err
 	}
-	if begin > 0 { // the first line is probably not whole
+	if begin > 0 { // the first line is probably incomplete
 		_, after, ok := bytes.Cut(data, []byte("\n"))
 		if !ok {
 			return end{}, fmt.Errorf("its last %d bytes hold no line: is it an audit log?", maxEnd)
@@ -71,7 +71,7 @@ func readEnd(f io.ReaderAt, size int64) (end, error) {
 	return end{torn: after(data)}, nil
 }
 
-// after describes what follows the last good line; nil when nothing does.
+// after describes what follows the last good line; nil when there is nothing.
 func after(rest []byte) *torn {
 	if len(rest) == 0 {
 		return nil
@@ -79,7 +79,7 @@ func after(rest []byte) *torn {
 	return &torn{data: bytes.Clone(rest), foreign: bytes.Contains(rest, []byte("\n"))}
 }
 
-// lineEndsAt reports whether the line that ends at the offset is whole and has the hash.
+// lineEndsAt reports whether the line that ends at the offset is complete and has the hash.
 func lineEndsAt(f io.ReaderAt, offset int64, hash string) bool {
 	begin := max(0, offset-maxEnd)
 	data := make([]byte, max(0, offset-begin))
@@ -92,7 +92,7 @@ func lineEndsAt(f io.ReaderAt, offset int64, hash string) bool {
 	return whole && ok && found == hash && digest(body) == hash
 }
 
-// countLines counts the audit lines that are whole.
+// countLines returns the number of complete audit lines.
 func countLines(r io.Reader) (int64, error) {
 	var n int64
 	in := bufio.NewReader(r)

@@ -12,19 +12,19 @@ import (
 	"io"
 )
 
-// Report is what Verify found.
+// Report is the result of Verify.
 type Report struct {
-	Lines    int    // audit lines, markers included
-	Torn     int    // lines cut short by a crash and accounted for by the marker after them
-	Lost     int    // lines that the markers say could not be written
-	Last     string // hash of the last line: kept elsewhere, it shows later whether lines were cut off at the end
+	Lines    int    // audit lines, including markers
+	Torn     int    // incomplete lines after a crash, which a marker accounts for
+	Lost     int    // lines that could not be written, according to the markers
+	Last     string // hash of the last line; stored elsewhere, it shows later whether lines were cut off
 	Problems []Problem
 }
 
-// Problem is one place where the log cannot be trusted.
+// Problem is one place at which the log cannot be trusted.
 type Problem struct {
 	File string
-	Line int // counted from 1; 0 = it concerns the whole log
+	Line int // from 1; 0 = the whole log
 	Text string
 }
 
@@ -34,8 +34,8 @@ type File struct {
 	io.Reader
 }
 
-// Verify walks the hash chain through its files, the oldest first. mark says how far the log had come, as its [Anchor]
-// has it; nil = not known. The error is one of reading; what is wrong with the log itself is in Problems.
+// Verify checks the hash chain through its files, oldest first. mark says how far the log had come, according to its
+// [Anchor]; nil = not known. The error is about reading; problems of the log itself are in Problems.
 func Verify(mark *Mark, files ...File) (Report, error) {
 	v := verifier{mark: mark}
 	for _, f := range files {
@@ -64,7 +64,7 @@ func (v *verifier) read(f File) error {
 			return fmt.Errorf("read audit log: %w", err)
 		}
 		if len(raw) > 0 {
-			// a whole line without newline is whole: somebody is writing the next bytes
+			// a complete line without newline is valid: the newline is just being written
 			v.line(number, bytes.TrimSuffix(raw, []byte("\n")))
 		}
 		if err != nil {
@@ -78,10 +78,10 @@ func (v *verifier) read(f File) error {
 type verifier struct {
 	report Report
 	mark   *Mark
-	marked int64 // how many lines there were up to the one that the mark names; 0 = not met
-	whole  bool  // the chain was seen from its first line on
+	marked int64 // number of lines up to the one in the mark; 0 = not found yet
+	whole  bool  // the chain was read from its first line
 	file   string
-	broken *brokenLines // lines that are none, until a marker accounts for them
+	broken *brokenLines // invalid lines, until a marker accounts for them
 }
 
 type brokenLines struct {
@@ -114,7 +114,7 @@ func (v *verifier) line(number int, line []byte) {
 	}
 }
 
-// link checks that the line follows the one before.
+// link checks that the line continues the one before.
 func (v *verifier) link(number int, r *record) {
 	first := v.report.Lines == 1 && v.broken == nil
 	accounted := v.broken != nil && r.Kind == kindRestart && r.TornHash == hex.EncodeToString(v.broken.sum.Sum(nil))
@@ -152,10 +152,10 @@ func (v *verifier) problem(line int, text string) {
 	v.report.Problems = append(v.report.Problems, Problem{File: v.file, Line: line, Text: text})
 }
 
-// hashField is how a line ends.
+// hashField is the beginning of the last field of a line.
 const hashField = `,"hash":"`
 
-// unseal splits a line into the bytes that were hashed and the hash.
+// unseal splits a line into the hashed bytes and the hash.
 func unseal(line []byte) (body []byte, hash string, ok bool) {
 	const tail = len(hashField) + 64 + len(`"}`)
 	if len(line) < tail+1 || !bytes.HasPrefix(line[len(line)-tail:], []byte(hashField)) ||

@@ -36,7 +36,7 @@ func (t *trace) add(step string) {
 	t.steps = append(t.steps, step)
 }
 
-// stage notes when a call goes down through it, and when the result comes up.
+// stage records when a call goes down through it, and when the result comes up.
 func (t *trace) stage(name string) tools.Middleware {
 	return func(next tools.Handler) tools.Handler {
 		return func(ctx context.Context, call *tools.Call) (*tools.Result, error) {
@@ -48,13 +48,13 @@ func (t *trace) stage(name string) tools.Middleware {
 	}
 }
 
-// Write notes that an audit line is written.
+// Write records that an audit line is written.
 func (t *trace) Write(p []byte) (int, error) {
 	t.add("audit line")
 	return len(p), nil
 }
 
-// Approval notes that the approvals are looked at.
+// Approval records that the approvals are looked at.
 func (t *trace) Approval(_ context.Context, _, _, _ string) (approve.Approval, error) {
 	t.add("approve")
 	return approve.Approval{State: approve.Waiting}, nil

@@ -1,6 +1,6 @@
-// Package decode is the stage that turns what a model wrote into a call: it finds the tool, checks the arguments
-// against the tool's schema and brings them into one canonical form, so that equal calls are equal bytes for the
-// policy, an approval and the cache.
+// Package decode is the stage that converts what a model wrote into a call. It finds the tool, validates the arguments
+// against the tool's schema and converts them to a canonical form, so that equal calls are equal bytes for the policy,
+// approvals and the cache.
 package decode
 
 import (
@@ -13,23 +13,24 @@ import (
 	"github.com/zephbot/zephbot/tools"
 )
 
-// Options configures the stage. The zero value is useful.
+// Options configures the stage. The zero value is usable.
 type Options struct {
-	// Hides says that the policy denies every call of a tool: such a tool is not proposed in place of an unknown one.
-	// May be nil.
+	// Hides reports whether the policy denies every call of a tool. Such a tool is not suggested in place of an unknown
+	// one. May be nil.
 	Hides func(tools.Definition) bool
-	// Await is asked for a tool that is not there, before the call is refused: it waits until whoever offers the tool
-	// is ready, not long, and says why it cannot be had at the moment. nil from it = look again. May be nil.
+	// Await is called for a tool that does not exist, before the call is refused. It waits a limited time for the
+	// provider of the tool, and returns why the tool is not available. After nil, the tool is looked up again. May be
+	// nil.
 	Await func(ctx context.Context, tool string) error
-	// Thinking says that the model was shown the field "thinking" in addition to the tool's own (TAFC, seed 003), so
-	// that it is taken out before validation. Where the schema admits no other fields than its own, it is taken out
-	// without asking. May be nil.
+	// Thinking reports whether the model was shown the field "thinking" in addition to the tool's own fields (TAFC,
+	// seed 003), so that it is removed before validation. If the schema admits no further fields, the field is removed
+	// in any case. May be nil.
 	Thinking func(tools.Definition) bool
-	// Reformat is asked once for arguments that are not JSON or do not fit the schema (invalid_parameters,
-	// type_mismatch): args are what the model wrote (any text), problem is what is wrong. It returns a corrected JSON
-	// object. It is called for probes too and must be safe for concurrent use. nil = off.
+	// Reformat is called once for arguments that are not JSON or do not fit the schema (invalid_parameters,
+	// type_mismatch). args is what the model wrote, which can be any text; problem says what is wrong. It returns a
+	// corrected JSON object. It is called for probes too, and must be safe for concurrent use. nil = off.
 	Reformat Reformat
-	// Memory keeps what Reformat said, so that a call that is resumed has the same arguments, and an approval the same
+	// Memory stores the result of Reformat, so that a resumed call has the same arguments and its approval the same
 	// hash. nil = in this process only.
 	Memory Memory
 }
@@ -38,15 +39,15 @@ type Options struct {
 type Reformat func(ctx context.Context, def tools.Definition, call *tools.Call, args json.RawMessage,
 	problem *tools.Error) (json.RawMessage, error)
 
-// thinking is the field that carries a model's reasoning; it is never validated, run or logged.
+// thinking is the field with a model's reasoning. It is never validated, passed to a tool or logged.
 const thinking = "thinking"
 
-// New makes the stage. It sets Def and replaces Args by the canonical form: keys sorted, no insignificant space,
-// numbers as they were written.
+// New returns the stage. It sets Def and replaces Args by the canonical form: sorted keys, no insignificant white
+// space, numbers as written.
 //
-// Arguments that are not JSON are mended where there is only one reading (see mend); then, and when they do not fit the
-// schema, Options.Reformat is asked once. What comes of it is checked like any arguments and walks the rest of the
-// chain: policy, judge and approval see the corrected call.
+// Arguments that are not JSON are repaired if there is only one interpretation (see mend). If that fails, or if they do
+// not fit the schema, Options.Reformat is called once. Its result is validated like all arguments and passes the rest
+// of the chain: policy, judge and approval see the corrected call.
 func New(list tools.Set, o Options) tools.Middleware {
 	if o.Memory == nil {
 		o.Memory = &recent{}
@@ -88,12 +89,12 @@ func (d *decoder) decode(ctx context.Context, call *tools.Call) error {
 		}
 		written = json.RawMessage(text)
 	} else {
-		written = call.Args // canonical by now, and free of thinking
+		written = call.Args // canonical by now, and without thinking
 	}
 	return d.reformat(ctx, call, written, problem)
 }
 
-// read checks arguments and puts their canonical form into the call.
+// read validates arguments and puts their canonical form into the call.
 func (d *decoder) read(ctx context.Context, call *tools.Call, written json.RawMessage) *tools.Error {
 	checked := d.schemas.of(call.Def)
 	args, failed := parse(written)
@@ -103,7 +104,7 @@ func (d *decoder) read(ctx context.Context, call *tools.Call, written json.RawMe
 	if d.strips(call.Def, checked, args) {
 		delete(args, thinking)
 	}
-	// before validation: the audit line of a refused call is canonical too, and free of thinking
+	// before validation, so that the audit line of a refused call is canonical too and has no thinking
 	call.Args = encode(args)
 	args, failed = checked.validate(ctx, args)
 	if failed != nil {
@@ -113,7 +114,7 @@ func (d *decoder) read(ctx context.Context, call *tools.Call, written json.RawMe
 	return nil
 }
 
-// try reads corrected arguments; the call stays as it was when they are no better.
+// try validates corrected arguments. If they are no better, the call is unchanged.
 func (d *decoder) try(ctx context.Context, call *tools.Call, corrected json.RawMessage) bool {
 	before := call.Args
 	if d.read(ctx, call, corrected) != nil {
@@ -123,8 +124,8 @@ func (d *decoder) try(ctx context.Context, call *tools.Call, corrected json.RawM
 	return true
 }
 
-// lookup finds the tool that is called, also one that the turn takes away: the gate refuses that with the reason, and
-// the audit has its arguments.
+// lookup finds the called tool, even one that the turn has taken away: the gate refuses it with the reason, and the
+// audit gets its arguments.
 func (d *decoder) lookup(call *tools.Call) (tools.Tool, bool) {
 	if t, ok := call.Tools.Added(call.Tool); ok {
 		return t, true
@@ -132,7 +133,7 @@ func (d *decoder) lookup(call *tools.Call) (tools.Tool, bool) {
 	return d.tools.Lookup(call.Tool)
 }
 
-// resolve finds the tool, and refuses one that is not what the model was offered.
+// resolve finds the tool, and refuses one that differs from what the model was offered.
 func (d *decoder) resolve(ctx context.Context, call *tools.Call) (tools.Tool, error) {
 	tool, ok := d.lookup(call)
 	if !ok && d.options.Await != nil {
@@ -161,8 +162,8 @@ func (d *decoder) resolve(ctx context.Context, call *tools.Call) (tools.Tool, er
 	return tool, e
 }
 
-// near lists the tools that an unknown name may have meant: its alias, the tool of any server with this bare name, the
-// nearest spelling. What this conversation may not use is not mentioned.
+// near returns the tools that an unknown name may mean: its alias, the tool of any server with this bare name, or the
+// most similar name. It leaves out tools that this session may not use.
 func (d *decoder) near(call *tools.Call) []string {
 	const most = 3
 	var known, found []string
@@ -198,7 +199,7 @@ func (d *decoder) hides(def tools.Definition) bool {
 	return d.options.Hides != nil && d.options.Hides(def)
 }
 
-// strips reports whether "thinking" is our field and not the tool's.
+// strips reports whether "thinking" is our field rather than the tool's.
 func (d *decoder) strips(def tools.Definition, s *argSchema, args map[string]any) bool {
 	if _, ok := args[thinking]; !ok || s.declares(thinking) {
 		return false
@@ -206,7 +207,7 @@ func (d *decoder) strips(def tools.Definition, s *argSchema, args map[string]any
 	return s.closed() || (d.options.Thinking != nil && d.options.Thinking(def))
 }
 
-// encode writes the canonical form.
+// encode returns the canonical form.
 func encode(args map[string]any) json.RawMessage {
 	var b strings.Builder
 	e := json.NewEncoder(&b)
@@ -217,7 +218,7 @@ func encode(args map[string]any) json.RawMessage {
 	return json.RawMessage(strings.TrimSuffix(b.String(), "\n"))
 }
 
-// shorten bounds what a model wrote before it goes into a message.
+// shorten limits what a model wrote before it goes into a message.
 func shorten(s string) string {
 	const most = 100
 	n := 0

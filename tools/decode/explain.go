@@ -18,10 +18,10 @@ import (
 	"github.com/zephbot/zephbot/tools"
 )
 
-// maxProblems bounds how many problems one message names; a model mends them one after another anyway.
+// maxProblems limits the problems in one message; a model corrects them one after another anyway.
 const maxProblems = 5
 
-// The classes of problems, in the order in which they are told.
+// Classes of problems, in the order in which they are reported.
 const (
 	missing = iota
 	unknown
@@ -34,8 +34,8 @@ type problem struct {
 	text  string
 }
 
-// explain says what is wrong in words a model can act on: "missing required field: url". The first problem decides the
-// category.
+// explain returns an error whose message a model can act on: "missing required field: url". The first problem
+// determines the category.
 func (s *argSchema) explain(e *jsonschema.ValidationError) *tools.Error {
 	problems := s.problems(e)
 	if len(problems) == 0 {
@@ -45,7 +45,7 @@ func (s *argSchema) explain(e *jsonschema.ValidationError) *tools.Error {
 		if a.class != b.class {
 			return a.class - b.class
 		}
-		// the validator walks maps: without this the order would change from call to call
+		// the validator iterates over maps: without sorting, the order would change between calls
 		return strings.Compare(a.text, b.text)
 	})
 	problems = slices.CompactFunc(problems, func(a, b problem) bool { return a == b })
@@ -63,7 +63,7 @@ func (s *argSchema) explain(e *jsonschema.ValidationError) *tools.Error {
 	return tools.Errorf(category, "%s", strings.Join(texts, "; "))
 }
 
-// problems walks the tree of causes down to what is really wrong.
+// problems returns the underlying problems in the tree of causes.
 func (s *argSchema) problems(e *jsonschema.ValidationError) []problem {
 	switch e.ErrorKind.(type) {
 	case *kind.AnyOf, *kind.OneOf:
@@ -81,8 +81,8 @@ func (s *argSchema) problems(e *jsonschema.ValidationError) []problem {
 	return s.leaf(e)
 }
 
-// alternatives explains a value that fits none of several forms. When one form has the right type, its problems are
-// what the model needs to hear.
+// alternatives explains a value that fits none of several forms. If one form has the right type, its problems are the
+// useful ones.
 func (s *argSchema) alternatives(e *jsonschema.ValidationError) []problem {
 	var wants []string
 	var right []*jsonschema.ValidationError
@@ -120,7 +120,7 @@ func (s *argSchema) alternatives(e *jsonschema.ValidationError) []problem {
 	return []problem{{misvalued, text}}
 }
 
-// typeAt returns the type error about the value itself, not about something in it; nil when the type is right.
+// typeAt returns the type error about the value itself rather than something inside; nil if the type is right.
 func typeAt(e *jsonschema.ValidationError, place []string) *kind.Type {
 	if t, ok := e.ErrorKind.(*kind.Type); ok && slices.Equal(e.InstanceLocation, place) {
 		return t
@@ -150,7 +150,7 @@ func (s *argSchema) leaf(e *jsonschema.ValidationError) []problem {
 	case *kind.Type:
 		return []problem{{mistyped, fmt.Sprintf("field %s: want %s, got %s", where(at), strings.Join(k.Want, " or "),
 			k.Got)}}
-	case *kind.Not: // {"not": {}} is how "no other fields" is sometimes written
+	case *kind.Not: // {"not": {}} is one way to write "no other fields"
 		if len(at) > 0 {
 			return s.notAllowed(e)
 		}
@@ -163,7 +163,7 @@ func (s *argSchema) leaf(e *jsonschema.ValidationError) []problem {
 	return []problem{{misvalued, fmt.Sprintf("field %s: %s", where(at), bounds(e.ErrorKind))}}
 }
 
-// bounds explains the keywords that limit size and shape.
+// bounds explains the keywords that limit size and form.
 func bounds(k jsonschema.ErrorKind) string {
 	switch k := k.(type) {
 	case *kind.Minimum:
@@ -208,7 +208,7 @@ func (s *argSchema) unknownFields(e *jsonschema.ValidationError, names []string)
 	return all
 }
 
-// notAllowed explains a field that met {"not": {}} in additionalProperties.
+// notAllowed explains a field that failed {"not": {}} in additionalProperties.
 func (s *argSchema) notAllowed(e *jsonschema.ValidationError) []problem {
 	parent, ok := strings.CutSuffix(e.SchemaURL, "/additionalProperties")
 	if !ok {
@@ -233,7 +233,7 @@ func unknownField(place, known []string) string {
 	return text + " (known fields: " + list + ")"
 }
 
-// fields lists the properties of the subschema at an address such as "urn:tool#/properties/options", sorted.
+// fields returns the sorted properties of the subschema at an address such as "urn:tool#/properties/options".
 func (s *argSchema) fields(address string) []string {
 	_, fragment, _ := strings.Cut(address, "#")
 	var node any = s.doc
@@ -247,7 +247,7 @@ func (s *argSchema) fields(address string) []string {
 		step = strings.NewReplacer("~1", "/", "~0", "~").Replace(step)
 		m, ok := node.(map[string]any)
 		if !ok {
-			return nil // an index into a list: allOf/0 and the like have no names worth proposing
+			return nil // an index into a list, as in allOf/0: there are no names to suggest
 		}
 		node = m[step]
 	}
@@ -261,7 +261,7 @@ func (s *argSchema) fields(address string) []string {
 	return names
 }
 
-// field writes a place as a model would: options.depth, items[2].name.
+// field formats a location as a model would: options.depth, items[2].name.
 func field(place []string) string {
 	var b strings.Builder
 	for i, p := range place {

@@ -11,29 +11,28 @@ import (
 	"github.com/zephbot/zephbot/tools"
 )
 
-// Memory keeps the outcome of the one attempt to correct a call's arguments. Safe for concurrent use.
+// Memory stores the result of the only attempt to correct a call's arguments. It is safe for concurrent use.
 type Memory interface {
-	// Mended is what Remember was told of the call; "" = nothing yet.
+	// Recall returns what Remember stored for the call; "" = nothing yet.
 	Recall(ctx context.Context, session, call string) (string, error)
 	Remember(ctx context.Context, session, call, args string) error
 }
 
-// inVain is remembered of an attempt that gave nothing. It is no JSON object.
+// inVain is stored for an attempt without a usable result. It is not a JSON object.
 const inVain = "-"
 
-// reformat makes the one attempt, or takes up what came of it before. When it gives nothing, the original problem
-// stays.
+// reformat makes the only attempt, or uses the stored result. Without a usable result, it returns the original problem.
 func (d *decoder) reformat(ctx context.Context, call *tools.Call, written json.RawMessage, problem *tools.Error) error {
 	if d.options.Reformat == nil || call.Tools.Takes(call.Def.Name) || d.hides(call.Def) {
-		return problem // nobody is asked for what would be denied
+		return problem // do not ask for something that would be denied
 	}
 	session, id := call.Origin.Session, call.ID
-	if id != "" { // a call without a name cannot be told from others
+	if id != "" { // a call without an id cannot be identified
 		known, err := d.options.Memory.Recall(ctx, session, id)
 		switch {
 		case err != nil && ctx.Err() != nil:
 			return tools.AsError(ctx.Err())
-		case err != nil: // a person may have approved the corrected call: it must not end as something else
+		case err != nil: // a person may have approved the corrected call: it must not end differently
 			return &tools.Error{
 				Category: tools.ServerError,
 				Message:  "The corrected arguments of this call could not be read, so it was not run.",
@@ -48,11 +47,11 @@ func (d *decoder) reformat(ctx context.Context, call *tools.Call, written json.R
 	return d.attempt(ctx, call, written, problem)
 }
 
-// attempt asks once, and keeps what came of it before it is used.
+// attempt asks once, and stores the result before it is used.
 func (d *decoder) attempt(ctx context.Context, call *tools.Call, written json.RawMessage, problem *tools.Error) error {
 	args, err := d.options.Reformat(ctx, call.Def, call, written, problem)
 	if ctx.Err() != nil {
-		return tools.AsError(ctx.Err()) // not an attempt: the call will be looked at again
+		return tools.AsError(ctx.Err()) // this was not an attempt: the call will be decoded again
 	}
 	if err != nil {
 		zerolog.Ctx(ctx).Info().Err(err).Str("tool", call.Def.Name).Msg("arguments not corrected")
@@ -64,7 +63,7 @@ func (d *decoder) attempt(ctx context.Context, call *tools.Call, written json.Ra
 	if call.ID != "" {
 		if err := d.options.Memory.Remember(ctx, call.Origin.Session, call.ID, keep); err != nil {
 			zerolog.Ctx(ctx).Warn().Err(err).Str("tool", call.Def.Name).Msg("corrected arguments not stored")
-			call.Args, keep = before, inVain // what nobody remembers cannot be approved and resumed
+			call.Args, keep = before, inVain // what is not stored cannot be approved and resumed
 		}
 	}
 	if keep == inVain {
@@ -80,7 +79,7 @@ func (d *decoder) corrected(ctx context.Context, call *tools.Call, args json.Raw
 	return problem
 }
 
-// maxRecent bounds what a process remembers without a Memory of its own.
+// maxRecent limits what a process remembers without a Memory.
 const maxRecent = 1024
 
 // recent is the Memory of one process.

@@ -37,7 +37,7 @@ func mend(text string) (string, bool) {
 	return m.out.String(), true
 }
 
-// unfence takes a code fence off; a text without one passes.
+// unfence removes a code fence. A text without one is returned as it is.
 func unfence(text string) (string, bool) {
 	text = strings.TrimSpace(text)
 	if !strings.HasPrefix(text, "```") {
@@ -56,13 +56,13 @@ func unfence(text string) (string, bool) {
 	return strings.TrimSpace(body), ok
 }
 
-// mender reads from in and writes JSON to out. Its methods return false where there is no single reading.
+// mender reads from in and writes JSON to out. Its methods return false if there is not exactly one interpretation.
 type mender struct {
 	in      string
 	at      int
 	out     strings.Builder
 	missing bool // a closing bracket was added
-	loose   bool // a member of something inner could belong further out, were a bracket missing before it
+	loose   bool // a member of an inner object or list could belong further out, if a bracket before it were missing
 }
 
 func (m *mender) space() {
@@ -71,7 +71,7 @@ func (m *mender) space() {
 	}
 }
 
-// peek returns the next byte that is no space; 0 at the end.
+// peek returns the next byte that is not white space; 0 at the end.
 func (m *mender) peek() byte {
 	m.space()
 	if m.at == len(m.in) {
@@ -80,7 +80,7 @@ func (m *mender) peek() byte {
 	return m.in[m.at]
 }
 
-// value reads one value; lists counts the lists around it.
+// value reads one value. lists counts the lists around it.
 func (m *mender) value(depth, lists int) bool {
 	switch c := m.peek(); {
 	case depth > maxDepth:
@@ -96,7 +96,7 @@ func (m *mender) value(depth, lists int) bool {
 	}
 }
 
-// members reads an object or a list. The end of the text closes it when the last member is whole.
+// members reads an object or a list. At the end of the text it is closed if the last member is complete.
 func (m *mender) members(end byte, depth, lists int) bool {
 	m.out.WriteByte(m.in[m.at])
 	m.at++
@@ -114,7 +114,7 @@ func (m *mender) members(end byte, depth, lists int) bool {
 		switch m.peek() {
 		case ',':
 			m.at++
-			if c := m.peek(); c == 0 || c == ',' { // something was to follow
+			if c := m.peek(); c == 0 || c == ',' { // something is missing here
 				return false
 			}
 			continue
@@ -143,8 +143,8 @@ func (m *mender) key() bool {
 	return true
 }
 
-// text reads a string up to the quote it began with. A quote that does not end it is seen by the caller: no comma,
-// colon or bracket follows.
+// text reads a string up to the next quote of its kind. If that is not the end of the string, the caller notices that
+// no comma, colon or bracket follows.
 func (m *mender) text() bool {
 	quote := m.in[m.at]
 	m.out.WriteByte('"')
@@ -166,14 +166,14 @@ func (m *mender) text() bool {
 			m.out.WriteString(`\r`)
 		case c == '\t':
 			m.out.WriteString(`\t`)
-		default: // the JSON parser refuses other controls
+		default: // the JSON parser refuses other control characters
 			m.out.WriteByte(c)
 		}
 	}
 	return false
 }
 
-// escape copies an escape of JSON; \' is a plain quote. The digits of \u are checked by the JSON parser.
+// escape copies a JSON escape; \' becomes a plain quote. The JSON parser checks the digits of \u.
 func (m *mender) escape() bool {
 	m.at++
 	switch {
@@ -190,8 +190,8 @@ func (m *mender) escape() bool {
 	return true
 }
 
-// word copies a number, true, false or null; the JSON parser checks its spelling. A number at the very end may have had
-// more digits.
+// word copies a number, true, false or null; the JSON parser checks its spelling. A number at the very end may be
+// incomplete.
 func (m *mender) word() bool {
 	from := m.at
 	for m.at < len(m.in) && strings.IndexByte(" \t\r\n,:{}[]\"'", m.in[m.at]) < 0 {

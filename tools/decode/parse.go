@@ -13,14 +13,14 @@ import (
 
 // Limits of what a model may send.
 const (
-	maxBytes  = 1 << 20 // of the arguments as they were written
-	maxDepth  = 64      // objects and lists within each other
+	maxBytes  = 1 << 20 // of the arguments as written
+	maxDepth  = 64      // nesting of objects and lists
 	maxDigits = 400     // characters of one number
 	maxPower  = 400     // exponent of one number: "1e999999" would cost a validator megabytes
 )
 
-// parse reads the arguments into a tree of map[string]any, []any, string, json.Number, bool and nil. Unlike
-// encoding/json it refuses duplicate keys and broken UTF-8: two readers of such a text may see two different calls.
+// parse parses the arguments into a tree of map[string]any, []any, string, json.Number, bool and nil. Unlike
+// encoding/json, it refuses duplicate keys and invalid UTF-8, which different parsers could read as different calls.
 func parse(raw []byte) (map[string]any, *tools.Error) {
 	if len(raw) > maxBytes {
 		return nil, invalid("the arguments have %d bytes; at most %d are allowed", len(raw), maxBytes)
@@ -43,7 +43,7 @@ func parse(raw []byte) (map[string]any, *tools.Error) {
 		return nil, failed
 	}
 	args, ok := v.(map[string]any)
-	// how arguments that are not JSON are kept in a journal
+	// the form in which a journal stores arguments that are not JSON
 	if text, isText := v.(string); isText && strings.TrimSpace(text) != "" {
 		if err := json.Unmarshal([]byte(text), &whole); err != nil {
 			return nil, malformed(err, []byte(text), len(text))
@@ -60,7 +60,7 @@ type parser struct {
 	dec *json.Decoder
 }
 
-// value reads the next value; path names it for messages, depth counts what it stands in.
+// value reads the next value. path is its name in messages, depth its nesting.
 func (p *parser) value(path string, depth int) (any, *tools.Error) {
 	token, err := p.dec.Token()
 	if err != nil {
@@ -92,7 +92,7 @@ func (p *parser) object(path string, depth int) (any, *tools.Error) {
 		if err != nil {
 			return nil, malformed(err, p.raw, int(p.dec.InputOffset()))
 		}
-		key, _ := token.(string) // the decoder admits nothing else here
+		key, _ := token.(string) // the decoder accepts nothing else here
 		if _, ok := m[key]; ok {
 			return nil, invalid("field %s is given twice", join(path, key))
 		}
@@ -136,10 +136,10 @@ func checkNumber(path, n string) *tools.Error {
 	return nil
 }
 
-// spelled returns the text of arguments that were not written as a JSON object: raw itself, or the string that holds
-// them in a journal.
+// spelled returns the text of arguments that were not a JSON object: raw itself, or the string in which a journal
+// stores them.
 func spelled(raw json.RawMessage) (string, bool) {
-	if len(raw) > 6*maxBytes { // a string of maxBytes may be that long
+	if len(raw) > 6*maxBytes { // a string of maxBytes can be this long
 		return "", false
 	}
 	var v any
@@ -150,7 +150,7 @@ func spelled(raw json.RawMessage) (string, bool) {
 	return text, ok
 }
 
-// malformed says where the text stops being JSON, and shows the place.
+// malformed returns an error about where the text stops being JSON, with an excerpt.
 func malformed(err error, text []byte, at int) *tools.Error {
 	what := "unexpected end"
 	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
@@ -161,7 +161,7 @@ func malformed(err error, text []byte, at int) *tools.Error {
 	return e
 }
 
-// near quotes the text around a place, at most 20 characters before it and 10 after.
+// near quotes the text around a place: at most 20 characters before it and 10 after it.
 func near(text []byte, at int) string {
 	at = min(max(at, 0), len(text))
 	from, to := at, at
@@ -183,7 +183,7 @@ func invalid(format string, args ...any) *tools.Error {
 	return tools.Errorf(tools.InvalidParameters, format, args...)
 }
 
-// badUTF8 returns the offset of the first byte that is no UTF-8, or -1.
+// badUTF8 returns the offset of the first byte that is not valid UTF-8, or -1.
 func badUTF8(b []byte) int {
 	if utf8.Valid(b) {
 		return -1
@@ -198,7 +198,7 @@ func badUTF8(b []byte) int {
 	return -1
 }
 
-// join names a field within an object: options.depth.
+// join returns the name of a field within an object: options.depth.
 func join(path, key string) string {
 	key = shorten(key)
 	if path == "" {
@@ -214,7 +214,7 @@ func orArgs(path string) string {
 	return path
 }
 
-// typeOf names the JSON type of a parsed value.
+// typeOf returns the JSON type of a parsed value.
 func typeOf(v any) string {
 	switch v.(type) {
 	case nil:

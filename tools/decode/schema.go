@@ -16,10 +16,10 @@ import (
 	"github.com/zephbot/zephbot/tools/schema"
 )
 
-// maxCached bounds the compiled schemas; servers may change their tools without end.
+// maxCached limits the compiled schemas, because servers may change their tools without limit.
 const maxCached = 1024
 
-// cache keeps one compiled schema per definition hash. Safe for concurrent use.
+// cache stores one compiled schema per definition hash. It is safe for concurrent use.
 type cache struct {
 	mu      sync.Mutex
 	schemas map[string]*argSchema
@@ -35,7 +35,7 @@ func (c *cache) of(def tools.Definition) *argSchema {
 	if s != nil {
 		return s
 	}
-	s = newSchema(def.Schema) // outside the lock: two first calls may compile the same, which costs only time
+	s = newSchema(def.Schema) // outside the lock: two first calls may compile the same schema, which only costs time
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.schemas) >= maxCached {
@@ -45,8 +45,8 @@ func (c *cache) of(def tools.Definition) *argSchema {
 	return s
 }
 
-// argSchema is a tool's schema in two forms. compiled is nil when it cannot be checked here: then there is no local
-// validation, because a foreign tool in, say, a dialect of its own is still a good tool whose server validates itself.
+// argSchema is a tool's schema in two forms. compiled is nil if the schema cannot be checked here. Arguments are not
+// validated then, because a foreign tool with, say, an unknown schema dialect is usable, and its server validates them.
 type argSchema struct {
 	doc      map[string]any
 	compiled *schema.Schema
@@ -60,27 +60,27 @@ func newSchema(raw []byte) *argSchema {
 	return s
 }
 
-// declares says that the schema names a field at its top level.
+// declares reports whether the schema has a field of this name at its top level.
 func (s *argSchema) declares(field string) bool {
 	p, _ := s.doc["properties"].(map[string]any)
 	_, ok := p[field]
 	return ok
 }
 
-// closed says that the schema admits only the fields it names.
+// closed reports whether the schema admits only the fields that it names.
 func (s *argSchema) closed() bool {
 	switch extra := s.doc["additionalProperties"].(type) {
 	case bool:
 		return !extra
-	case map[string]any: // how jsonschema-go writes false: {"not": {}}
+	case map[string]any: // jsonschema-go writes false as {"not": {}}
 		not, ok := extra["not"].(map[string]any)
 		return ok && len(not) == 0 && len(extra) == 1
 	}
 	return false
 }
 
-// validate checks the arguments. Where nothing is wrong but null for an optional field, the field is dropped and the
-// rest returned.
+// validate validates the arguments. If the only problem is null for optional fields, it returns the arguments without
+// these fields.
 func (s *argSchema) validate(ctx context.Context, args map[string]any) (map[string]any, *tools.Error) {
 	if s.compiled == nil {
 		return args, nil
@@ -109,8 +109,8 @@ func (s *argSchema) validate(ctx context.Context, args map[string]any) (map[stri
 	return nil, s.explain(failed)
 }
 
-// check returns what does not fit, or why that cannot be said: ctx has ended, or the schema makes too much work of
-// these arguments.
+// check returns what is wrong with the arguments, or why they cannot be checked: ctx has ended, or the check would take
+// too much work.
 func (s *argSchema) check(ctx context.Context, args map[string]any) (*jsonschema.ValidationError, *tools.Error) {
 	err := s.compiled.Validate(ctx, args)
 	if err == nil {
@@ -129,7 +129,7 @@ func (s *argSchema) check(ctx context.Context, args map[string]any) (*jsonschema
 	return nil, tools.AsError(err)
 }
 
-// nullFields lists the places where null stands and something else is wanted.
+// nullFields returns the places with null where something else is required.
 func nullFields(e *jsonschema.ValidationError) [][]string {
 	var places [][]string
 	if t, ok := e.ErrorKind.(*kind.Type); ok && t.Got == "null" && len(e.InstanceLocation) > 0 {
@@ -144,13 +144,13 @@ func nullFields(e *jsonschema.ValidationError) [][]string {
 	return places
 }
 
-// drop copies args without the null fields at the places.
+// drop returns args without the null fields at the places.
 func drop(args map[string]any, places [][]string) map[string]any {
 	gone := map[string]bool{}
 	for _, p := range places {
 		gone[pointer(p)] = true
 	}
-	without, _ := dropIn(args, nil, gone).(map[string]any) // a map stays a map
+	without, _ := dropIn(args, nil, gone).(map[string]any) // the result for a map is a map
 	return without
 }
 
@@ -166,7 +166,7 @@ func dropIn(v any, at []string, gone map[string]bool) any {
 			m[k] = dropIn(x, place, gone)
 		}
 		return m
-	case []any: // a null in a list is an element, not an absent field
+	case []any: // null in a list is an element, not a missing field
 		list := make([]any, len(v))
 		for i, x := range v {
 			list[i] = dropIn(x, append(slices.Clip(at), fmt.Sprint(i)), gone)
@@ -177,7 +177,7 @@ func dropIn(v any, at []string, gone map[string]bool) any {
 	}
 }
 
-// requires reports whether one of the places was required after all.
+// requires reports whether a field at one of the places is required.
 func requires(e *jsonschema.ValidationError, places [][]string) bool {
 	if r, ok := e.ErrorKind.(*kind.Required); ok {
 		for _, p := range places {
@@ -189,7 +189,7 @@ func requires(e *jsonschema.ValidationError, places [][]string) bool {
 	return slices.ContainsFunc(e.Causes, func(c *jsonschema.ValidationError) bool { return requires(c, places) })
 }
 
-// pointer returns a place as a JSON pointer (RFC 6901).
+// pointer returns a location as a JSON pointer (RFC 6901).
 func pointer(place []string) string {
 	var b strings.Builder
 	for _, p := range place {

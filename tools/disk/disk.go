@@ -1,9 +1,8 @@
-// Package disk keeps the tools from filling the disk: what a conversation may store, and how much stays free for the
+// Package disk prevents tools from filling the disk: it limits what a session can store, and keeps space free for the
 // bot's own files.
 //
-// A workspace is measured by walking it, which is costly, so it is done only when the free space says that the limit
-// may have been reached: what was used at the last walk, and what the disk has lost since then, is more than the
-// workspace can hold.
+// Measuring a workspace means walking it, which is expensive. It is only done when the limit may have been reached,
+// that is, when the size at the last walk plus the space that the disk has lost since then exceeds the limit.
 package disk
 
 import (
@@ -23,42 +22,42 @@ import (
 )
 
 const (
-	minEntry  = 1 << 10         // bytes that a file counts at least: many empty ones fill a disk too
-	remember  = 2 * time.Minute // how long a measurement is believed, however little the disk lost
-	walkShare = 20              // a walk costs at most one part in so many of the time
-	// how far a command may grow a workspace that is over its limit already, so that it can clean up
+	minEntry  = 1 << 10         // minimum size of a file in bytes, because many empty files fill a disk too
+	remember  = 2 * time.Minute // how long a measurement is valid, even if the disk lost little
+	walkShare = 20              // at most one part in this many of the time is spent on walks
+	// how much a command may enlarge a workspace that is already over its limit, so that it can clean up
 	slack      = 1 << 20
-	fastest    = 4 << 30 // bytes that a command writes in a second at most: so often is the disk looked at
+	fastest    = 4 << 30 // bytes a second that a command can write; this determines how often the disk is checked
 	shortest   = 10 * time.Millisecond
 	longest    = 500 * time.Millisecond
-	leastShare = 8 // the reserve is at most this part of the disk
+	leastShare = 8 // the reserve is at most the disk divided by this
 )
 
 // Options configures a Guard.
 type Options struct {
-	// Root holds the workspaces: each directory directly in it is one. What a conversation stores elsewhere is not
+	// Root contains the workspaces: each directory directly in it is one. What a session stores elsewhere is not
 	// counted.
 	Root string
-	// MaxBytes is what the files of one workspace may take; 0 = no limit.
+	// MaxBytes limits the files of one workspace; 0 = no limit.
 	MaxBytes int64
-	// Reserve are the bytes that stay free on every disk that is written to, and on that of Own; at most an eighth of
-	// the disk. 0 = none.
+	// Reserve is how many bytes stay free on every disk that is written to and on that of Own, but at most an eighth of
+	// the disk; 0 = none.
 	Reserve int64
 	// Own is the directory of the bot's own files.
 	Own string
 
-	// Free says how many bytes are free for us at a path, of how many; nil asks the system.
+	// Free returns how many bytes are free for us at a path, and the size of the disk; nil asks the system.
 	Free func(path string) (free, total int64, err error)
 	// Used measures a directory; nil walks it.
 	Used func(ctx context.Context, dir string) (int64, error)
 	Now  func() time.Time // nil = time.Now
 }
 
-// Guard knows what may still be written. It is safe for concurrent use; a nil Guard allows everything.
+// Guard decides what can still be written. It is safe for concurrent use; a nil Guard allows everything.
 type Guard struct {
 	o  Options
 	mu sync.Mutex
-	// last holds the last measurement of each workspace.
+	// last is the latest measurement of each workspace.
 	last map[string]measured
 }
 
@@ -68,7 +67,7 @@ type measured struct {
 	at         time.Time
 }
 
-// New makes a Guard.
+// New returns a Guard.
 func New(o Options) *Guard {
 	if o.Free == nil {
 		o.Free = free
@@ -85,8 +84,8 @@ func New(o Options) *Guard {
 	return &Guard{o: o, last: map[string]measured{}}
 }
 
-// Admit refuses to write so many bytes more at a canonical path. The error is a *tools.Error for the model; bytes that
-// are not more than zero pass.
+// Admit returns an error if this many more bytes must not be written at a canonical path. The error is a *tools.Error
+// for the model. Zero or fewer bytes are always admitted.
 func (g *Guard) Admit(ctx context.Context, path string, bytes int64) error {
 	if g == nil || bytes <= 0 {
 		return nil
@@ -98,8 +97,9 @@ func (g *Guard) Admit(ctx context.Context, path string, bytes int64) error {
 	return full
 }
 
-// Room says how many bytes more may be written at a canonical path, as far as they matter to who wants to write so
-// many, and with which error more is refused.
+// Room returns how many more bytes can be written at a canonical path, and the error with which more is refused. want
+// is how many the caller wants to write. If they fit, the result may be less than the real room, but not less than
+// want.
 func (g *Guard) Room(ctx context.Context, path string, want int64) (int64, error) {
 	const plenty = 1 << 62
 	if g == nil {
@@ -127,8 +127,8 @@ func (g *Guard) Room(ctx context.Context, path string, want int64) (int64, error
 	return room, full
 }
 
-// spare returns what may be written before a reserve is touched: that of the disk of path, and of the disk of the bot's
-// own files when it is the same.
+// spare returns how many bytes can be written before a reserve is used: on the disk of path and, if it is the same one,
+// on the disk of the bot's own files.
 func (g *Guard) spare(path string) (room, reserve int64, err error) {
 	const plenty = 1 << 62
 	if g.o.Reserve <= 0 {
@@ -142,7 +142,7 @@ func (g *Guard) spare(path string) (room, reserve int64, err error) {
 	return max(0, left-reserve), reserve, nil
 }
 
-// workspace returns the workspace that holds a path, "" when none does.
+// workspace returns the workspace that contains a path; "" if there is none.
 func (g *Guard) workspace(path string) string {
 	rel, err := filepath.Rel(g.o.Root, path)
 	if err != nil || rel == "." || !filepath.IsLocal(rel) {
@@ -152,8 +152,8 @@ func (g *Guard) workspace(path string) string {
 	return filepath.Join(g.o.Root, name)
 }
 
-// measured says what a workspace uses, and how long it took to find out. As long as it cannot have come over the limit
-// it is the upper bound of that, which costs nothing.
+// measured returns the size of a workspace, and how long the measurement took. As long as the workspace cannot have
+// exceeded the limit, the result is an upper bound that costs nothing.
 func (g *Guard) measured(ctx context.Context, ws string, limit int64) (bytes int64, cost time.Duration, err error) {
 	now := g.o.Now()
 	left, _, err := g.o.Free(ws)
@@ -172,7 +172,7 @@ func (g *Guard) measured(ctx context.Context, ws string, limit int64) (bytes int
 	end := g.o.Now()
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for dir, other := range g.last { // what nobody asked about for long is not kept
+	for dir, other := range g.last { // remove old measurements
 		if end.Sub(other.at) > remember {
 			delete(g.last, dir)
 		}
@@ -181,7 +181,7 @@ func (g *Guard) measured(ctx context.Context, ws string, limit int64) (bytes int
 	return bytes, end.Sub(now), nil
 }
 
-// quotaFull returns the error of a workspace that is full.
+// quotaFull returns the error for a full workspace.
 func (g *Guard) quotaFull() *tools.Error {
 	return &tools.Error{
 		Category: tools.PolicyBlocked, Denied: true,
@@ -190,7 +190,7 @@ func (g *Guard) quotaFull() *tools.Error {
 	}
 }
 
-// reserveFull returns the error of a disk that is full.
+// reserveFull returns the error for a full disk.
 func reserveFull(reserve int64) *tools.Error {
 	return &tools.Error{
 		Category: tools.PolicyBlocked, Denied: true,
@@ -200,7 +200,7 @@ func reserveFull(reserve int64) *tools.Error {
 	}
 }
 
-// bytes writes a number of bytes for people.
+// bytes formats a number of bytes for people.
 func bytes(n int64) string {
 	units := []string{"bytes", "KiB", "MiB", "GiB", "TiB"}
 	value, i := float64(n), 0
@@ -213,7 +213,7 @@ func bytes(n int64) string {
 	return fmt.Sprintf("%.1f %s", value, units[i])
 }
 
-// free asks the system. What does not exist yet is on the disk of what is above it.
+// free asks the system. A path that does not exist is on the disk of its nearest existing parent.
 func free(path string) (left, total int64, err error) {
 	var st unix.Statfs_t
 	for {
@@ -230,7 +230,7 @@ func free(path string) (left, total int64, err error) {
 	return int64(st.Bavail * size), int64(st.Blocks * size), nil //nolint:gosec,unconvert // no disk has 2^63 bytes
 }
 
-// used walks a directory and adds up what its files take on the disk, each counted once.
+// used walks a directory and adds up the disk space of its files, counting each file once.
 func used(ctx context.Context, dir string) (int64, error) {
 	var sum int64
 	seen := map[[2]uint64]bool{}
@@ -239,7 +239,7 @@ func used(ctx context.Context, dir string) (int64, error) {
 		case err != nil && path == dir && !errors.Is(err, os.ErrNotExist):
 			return err
 		case err != nil:
-			return nil // it vanished, or is closed to us: its own entry was counted
+			return nil // it disappeared or cannot be read; its own entry was counted
 		case ctx.Err() != nil:
 			return ctx.Err()
 		}

@@ -9,16 +9,16 @@ import (
 	"github.com/zephbot/zephbot/tools"
 )
 
-// Watch follows what one command does to the disk.
+// Watch monitors what one command does to the disk.
 type Watch struct {
 	g     *Guard
 	dir   string
 	ws    string
-	limit int64 // of the workspace
+	limit int64 // limit of the workspace
 }
 
-// Watch begins to follow a command in a canonical directory. The error refuses the command: the disk has no room for
-// it.
+// Watch starts to monitor a command in a canonical directory. An error means that the command must not run, because the
+// disk has no space for it.
 func (g *Guard) Watch(ctx context.Context, dir string) (*Watch, error) {
 	if g == nil {
 		return nil, nil //nolint:nilnil // a nil Watch is never over
@@ -39,13 +39,13 @@ func (g *Guard) Watch(ctx context.Context, dir string) (*Watch, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Who is over the limit may still run what frees space.
+	// Above the limit, commands that free space must still be possible.
 	w.limit = max(g.o.MaxBytes, used+slack)
 	return w, nil
 }
 
-// Follow looks until ctx ends, or until the command has to end: then it says why. The reserve and the limit of the
-// workspace are looked at side by side, because a walk over a large workspace takes a while.
+// Follow monitors the disk until ctx ends, or until the command has to be ended, and returns the reason. The reserve
+// and the workspace's limit are checked concurrently, because walking a large workspace takes time.
 func (w *Watch) Follow(ctx context.Context) error {
 	if w == nil {
 		return nil
@@ -78,8 +78,7 @@ func (w *Watch) Follow(ctx context.Context) error {
 	return nil
 }
 
-// Reserve says why the command has to end because the disk is almost full, nil when it may go on, and when to look
-// again.
+// Reserve returns an error if the command has to be ended because the disk is almost full, and when to check again.
 func (w *Watch) Reserve(context.Context) (next time.Duration, over error) {
 	next = longest
 	for _, dir := range []string{w.dir, w.g.o.Own} {
@@ -88,7 +87,7 @@ func (w *Watch) Reserve(context.Context) (next time.Duration, over error) {
 		}
 		room, reserve, err := w.g.spare(dir)
 		switch {
-		case err != nil: // a directory that the command removed says nothing about the disk
+		case err != nil: // if the command has removed the directory, this says nothing about the disk
 			continue
 		case room == 0:
 			return shortest, reserveFull(reserve)
@@ -98,8 +97,8 @@ func (w *Watch) Reserve(context.Context) (next time.Duration, over error) {
 	return next, nil
 }
 
-// Quota says why the command has to end because its workspace is full, nil when it may go on, and when to look again.
-// The workspace is walked only when it may have come over its limit, and for no more than a twentieth of the time.
+// Quota returns an error if the command has to be ended because its workspace is full, and when to check again. It
+// walks the workspace only if it may have exceeded its limit, and for at most a twentieth of the time.
 func (w *Watch) Quota(ctx context.Context) (next time.Duration, over error) {
 	if w.ws == "" {
 		return time.Hour, nil
@@ -114,7 +113,7 @@ func (w *Watch) Quota(ctx context.Context) (next time.Duration, over error) {
 	return max(min(longest, interval(w.limit-used)), walkShare*cost), nil
 }
 
-// interval returns how soon so much room can be used up.
+// interval returns how soon this much space can be used up.
 func interval(room int64) time.Duration {
 	if room > fastest {
 		return longest

@@ -2,7 +2,8 @@ package filter
 
 import "strings"
 
-// sureWords lists the words that mean a failure even when the exit code is 0. Every entry contains one of failureWords.
+// sureWords returns the words that mean a failure even when the exit code is 0. Every entry contains one of
+// failureWords.
 func sureWords() []string {
 	return []string{
 		"panic:", "panicked at", "fatal:", "fatal error", "traceback (most", "segmentation fault", "core dumped",

@@ -7,9 +7,9 @@ import (
 // blockLines is how many lines below the head of a failure are kept with it.
 const blockLines = 50
 
-// failureWords lists the words of a failure, in any case. A line of a failed run is kept when it contains one of them,
-// names a location in a file (a/b.go:12:5), or is in the block of a failure (see opens). Lines that say that something
-// passed (passes) are the exception.
+// failureWords returns the words of a failure, in any case. A line of a failed run is kept when it contains one of
+// them, names a location in a file (a/b.go:12:5), or is in the block of a failure (see opens). Lines that say that
+// something passed (passes) are the exception.
 func failureWords() [][]string {
 	return [][]string{
 		// 0, 1: unless every one of them is counted as none ("0 errors", "failed: 0").

@@ -20,7 +20,7 @@ func (j *job) failed() bool { return j.exit == nil || *j.exit != 0 }
 // guarded reports whether lines of failure must be kept.
 func (j *job) guarded() bool { return j.failed() || j.doubt }
 
-// blind reports that the run failed and no line says why. Only what a rule names as noise may be dropped then.
+// blind reports whether the run failed and no line says why. Only what a rule names as noise may be dropped then.
 func (j *job) blind() bool { return j.failed() && j.named == 0 }
 
 func (j *job) cover(src int32) {

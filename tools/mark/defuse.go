@@ -55,8 +55,8 @@ func imitations(folded string) (at []int) {
 // limit the search could take very long.
 const maxGap = 64
 
-// imitates reports whether a bracket with this text behind it begins a mark that a model may take for ours, or for one
-// of a related program: <external-data, </tool-output, [TOOL_OUTPUT::. Spaces and the sign between the words do not
+// imitates reports whether a bracket followed by this text begins a mark that a model may take for ours, or for one of
+// a related program: <external-data, </tool-output, [TOOL_OUTPUT::. Spaces and the character between the words do not
 // matter. The text is folded.
 func imitates(bracket byte, rest string) bool {
 	rest = gap(strings.TrimPrefix(gap(rest), "/"))
@@ -70,7 +70,7 @@ func imitates(bracket byte, rest string) bool {
 	return ok
 }
 
-// gap skips spaces; tabs and line ends are spaces in folded text that is not ASCII.
+// gap skips spaces. In folded text that is not ASCII, tabs and line ends are spaces.
 func gap(s string) string {
 	n := 0
 	for n < len(s) && n < maxGap && (s[n] == ' ' || s[n] == '\t' || s[n] == '\n') {
@@ -79,7 +79,7 @@ func gap(s string) string {
 	return s[n:]
 }
 
-// join takes two words off that may be joined by a sign.
+// join removes two words that may be joined by a character.
 func join(s, first, second string) (rest string, ok bool) {
 	if s, ok = strings.CutPrefix(s, first); !ok {
 		return "", false
@@ -90,8 +90,8 @@ func join(s, first, second string) (rest string, ok bool) {
 	return strings.CutPrefix(s, second)
 }
 
-// fold makes the text in which marks are looked for: lower case, without what nobody sees, look-alike characters
-// replaced by what they look like. With back, offset leads from a byte of it to the character in the original.
+// fold returns the text in which marks are searched: in lower case, without invisible characters, and with look-alike
+// characters replaced. With back, offset maps a byte of the result to its character in the original.
 func fold(text string, back bool) (folded string, offset func(int) int) {
 	if ascii(text) {
 		return strings.ToLower(text), func(i int) int { return i }
@@ -105,7 +105,7 @@ func fold(text string, back bool) (folded string, offset func(int) int) {
 		switch {
 		case r < lowRunes:
 			b.WriteString(known[r])
-		case r >= 0x3400 && r <= 0x9FFF: // ideographs look like nothing else
+		case r >= 0x3400 && r <= 0x9FFF: // ideographs resemble nothing else
 			b.WriteString(text[i : i+3])
 		default:
 			decompose(&b, text[i:], r)
@@ -120,10 +120,10 @@ func fold(text string, back bool) (folded string, offset func(int) int) {
 	return b.String(), func(i int) int { return offsets[i] }
 }
 
-// lowRunes bounds the characters whose folded form is held ready: Latin, Greek, Cyrillic.
+// lowRunes limits the characters with a precomputed folded form: Latin, Greek, Cyrillic.
 const lowRunes = 0x530
 
-// low are the folded forms of the characters below lowRunes.
+// low contains the folded forms of the characters below lowRunes.
 var low = sync.OnceValue(func() *[lowRunes]string {
 	var table [lowRunes]string
 	for r := range rune(lowRunes) {
@@ -133,7 +133,7 @@ var low = sync.OnceValue(func() *[lowRunes]string {
 			decompose(&b, string(r), r)
 		case r == '\t', r == '\n':
 			b.WriteByte(' ')
-		case r >= ' ' && r != 0x7F: // other controls are not seen
+		case r >= ' ' && r != 0x7F: // other control characters are invisible
 			b.WriteRune(unicode.ToLower(r))
 		}
 		table[r] = b.String()
@@ -141,7 +141,8 @@ var low = sync.OnceValue(func() *[lowRunes]string {
 	return &table
 })
 
-// decompose writes what a character is made of (NFKD): full-width forms, mathematical letters, letters with accents.
+// decompose writes the compatibility decomposition of a character (NFKD): full-width forms, mathematical letters,
+// letters with accents.
 func decompose(b *strings.Builder, text string, r rune) {
 	parts := norm.NFKD.PropertiesString(text).Decomposition()
 	if len(parts) == 0 {
@@ -153,7 +154,7 @@ func decompose(b *strings.Builder, text string, r rune) {
 	}
 }
 
-// ascii says that nothing in the text has to be seen through.
+// ascii reports whether the text needs no folding other than case.
 func ascii(text string) bool {
 	for i := range len(text) {
 		if c := text[i]; c >= utf8.RuneSelf || c < ' ' && c != '\t' && c != '\n' || c == 0x7F {
@@ -172,15 +173,15 @@ func plain(b *strings.Builder, r rune) {
 	case unseen(r):
 	case unicode.IsSpace(r):
 		b.WriteByte(' ')
-	case unicode.Is(unicode.Pd, r): // every dash
+	case unicode.Is(unicode.Pd, r): // all dashes
 		b.WriteByte('-')
 	default:
 		b.WriteRune(unicode.ToLower(r))
 	}
 }
 
-// unseen are controls, format characters, marks that combine with the letter before, and letters that are drawn as
-// nothing.
+// unseen reports whether a character is invisible: controls, format characters, combining marks, and letters without a
+// glyph.
 func unseen(r rune) bool {
 	switch r {
 	case 0x85, 0x2028, 0x2029:
@@ -191,8 +192,8 @@ func unseen(r rune) bool {
 	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Mn, unicode.Me) || r >= 0xE0000 && r <= 0xE0FFF
 }
 
-// looks maps characters of other scripts to those of our marks that they are mistaken for. What Unicode itself
-// decomposes (full width, mathematical letters, accents) is not listed.
+// looks maps characters of other scripts to the characters of our marks that they resemble. Characters that Unicode
+// itself decomposes (full width, mathematical letters, accents) are not listed.
 var looks = lookalikes(map[rune]string{
 	'<': "‹〈⟨❮ᐸ˂", '/': "⁄∕╱⧸", '[': "⟦【〔❲", ':': "∶ː׃։﹕꞉", '_': "ˍ",
 	'a': "аαΑАɑ", 'd': "ԁԀᑯ", 'e': "еεΕЕҽ℮", 'l': "ӏΙІіıӀǀ", 'n': "ոΝпη", 'o': "οоΟОօ", 'p': "рρΡР", 'r': "гᴦɼ",

@@ -1,8 +1,8 @@
-// Package mark is the stage that fences what came from outside: web pages, answers of MCP servers, output of commands
-// that ended in the background. The model reads such text as data, between two marks that the text cannot forge, under
-// a line that says so. What tries to give instructions is counted and named, never removed (seed 001): a person may
-// need to read it, and the policy is warned instead. Only characters that nobody sees and no script needs are dropped:
-// no person misses them, and models read what is written in them.
+// Package mark is the stage that marks content from outside: web pages, answers of MCP servers, output of background
+// commands. The model reads such text as data, between two marks that the text cannot forge, below a line that explains
+// this. Text that tries to give instructions is counted and named, but never removed (seed 001): a person may need to
+// read it, and the policy is warned instead. Only characters that are invisible and not needed by any script are
+// dropped, because models read what they encode.
 package mark
 
 import (
@@ -25,22 +25,22 @@ import (
 // KeySize is the length of Options.Key in bytes.
 const KeySize = 32
 
-// maxSource bounds the name of a source in a mark, in characters.
+// maxSource limits the name of a source in a mark, in characters.
 const maxSource = 200
 
 // Options configure a Marker.
 type Options struct {
-	// Key makes the marks: KeySize random bytes that nobody outside sees. Equal keys give equal marks to equal content,
-	// so that a loop is seen, and a prompt cache hits, over a restart and on every replica that has the same key.
+	// Key determines the marks: KeySize secret random bytes. With the same key, equal content gets equal marks, after a
+	// restart and on every replica. Loops can then be detected, and the prompt cache of a model stays valid.
 	Key []byte
 }
 
-// Marker fences text. It is safe for concurrent use.
+// Marker marks text. It is safe for concurrent use.
 type Marker struct {
 	key []byte
 }
 
-// New makes a Marker.
+// New returns a Marker.
 func New(o Options) (*Marker, error) {
 	if len(o.Key) != KeySize {
 		return nil, fmt.Errorf("the key of the marks has %d bytes, want %d", len(o.Key), KeySize)
@@ -48,9 +48,9 @@ func New(o Options) (*Marker, error) {
 	return &Marker{key: slices.Clone(o.Key)}, nil
 }
 
-// Middleware returns the stage. A result with Untrusted is fenced; Whole and Raw stay as they are. An error of a
-// foreign server is one line and is not fenced: what tries to give instructions in it is replaced. In both cases
-// Trail.Injection says that something was found.
+// Middleware returns the stage. It marks a result with Untrusted; Whole and Raw are not changed. An error from a
+// foreign server is one line and is not marked, but text in it that tries to give instructions is replaced. In both
+// cases Trail.Injection reports that something was found.
 func (m *Marker) Middleware(next tools.Handler) tools.Handler {
 	return func(ctx context.Context, call *tools.Call) (*tools.Result, error) {
 		result, err := next(ctx, call)
@@ -62,13 +62,13 @@ func (m *Marker) Middleware(next tools.Handler) tools.Handler {
 		}
 		text, rules := m.wrap(result.Untrusted, kind(call, result.Untrusted), result.Text)
 		flag(call, rules)
-		marked := *result // it may be shared with a cache
+		marked := *result // a cache may share it
 		marked.Text = text
 		return &marked, nil
 	}
 }
 
-// Wrap fences a text of the given source ("command", "https://…", "mcp:github") and lists the rules of package scan
+// Wrap marks a text of the given source ("command", "https://…", "mcp:github"). rules are the rules of package scan
 // that it matches, each once.
 func (m *Marker) Wrap(source, text string) (wrapped string, rules []string) {
 	return m.wrap(source, kind(nil, source), text)
@@ -80,7 +80,7 @@ func flag(call *tools.Call, rules []string) {
 	}
 }
 
-// foreign takes orders to the model out of the words of a server that stand in an error.
+// foreign replaces instructions to the model in a server's words within an error.
 func foreign(call *tools.Call, err error) error {
 	e, ok := errors.AsType[*tools.Error](err)
 	if !ok || call.Def.Server == "" {
@@ -106,7 +106,7 @@ func foreign(call *tools.Call, err error) error {
 	return &clean
 }
 
-// kind says in words what a source is.
+// kind describes the source in words.
 func kind(call *tools.Call, source string) string {
 	lower := strings.ToLower(source)
 	switch {
@@ -149,8 +149,9 @@ func attempts(n int) string {
 	return fmt.Sprintf("%d passages in it try", n)
 }
 
-// findings returns the rules that match, each once, and how many passages do. Images alone are none: every page has
-// some, and they leak nothing before somebody is told to fill in their address. Beside another finding they count.
+// findings returns the rules that match, each once, and the number of matches. Images alone do not count: every page
+// has some, and they leak nothing unless somebody is told to fill in their address. Together with another finding they
+// count.
 func findings(found []scan.Match) (rules []string, count int) {
 	if !slices.ContainsFunc(found, func(m scan.Match) bool { return m.Category != "exfiltration" }) {
 		return nil, 0
@@ -166,17 +167,17 @@ func findings(found []scan.Match) (rules []string, count int) {
 	return rules, count
 }
 
-// delimiter says that a rule has found imitated marks already.
+// delimiter reports whether a rule has already found imitated marks.
 func delimiter(rules []string) bool {
 	return slices.ContainsFunc(rules, func(r string) bool { return strings.HasPrefix(r, "delimiter_escape_") })
 }
 
-// volatile is what differs between equal results: the name under which a long output was put aside. It has no part in
+// volatile matches what differs between equal results: the id under which a long output was stored. It is not part of
 // the nonce.
 var volatile = regexp.MustCompile(`overflow:[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}`)
 
-// nonce returns a keyed hash of what is fenced: equal for equal content, and unknown to whoever wrote that. Should it
-// stand in the content all the same, the next one is taken.
+// nonce returns a keyed hash of the marked content: equal for equal content, and unknown to its author. If the content
+// contains it nevertheless, the next one is used.
 func (m *Marker) nonce(source, text, head string) string {
 	content := volatile.ReplaceAllString(text, "overflow:")
 	for n := uint64(0); ; n++ {
@@ -194,7 +195,7 @@ func (m *Marker) nonce(source, text, head string) string {
 	}
 }
 
-// name writes a source so that it stays within its quotes: one line without quotes, brackets and spaces.
+// name returns a source as one line without quotes, brackets and spaces, so that it cannot end its quotes.
 func name(source string) string {
 	var b strings.Builder
 	n := 0

@@ -8,14 +8,13 @@ import (
 	"github.com/clipperhouse/uax29/v2/graphemes"
 )
 
-// window is how far around a place its grapheme cluster is looked for, in bytes. A cluster that reaches farther is no
-// character of any script.
+// window is how many bytes around a place are searched for its grapheme cluster. No script has longer clusters.
 const window = 1024
 
-// Cut shows the first and the last limit/2 characters (code points) of a text that has more than limit, with a line
-// between them that names how many are left out; dropped is that number. A shorter text comes back as it is. Bytes that
-// are no UTF-8 are replaced. A character that is made of several code points is left out rather than cut. The text is
-// not longer than limit and Extra.
+// Cut returns the first and the last limit/2 characters (code points) of a text with more than limit, with a line
+// between them that says how many are left out; dropped is that number. A shorter text is returned unchanged. Invalid
+// UTF-8 is replaced. A character of several code points is left out rather than cut. The result has at most limit plus
+// Extra characters.
 func Cut(text string, limit int) (shown string, dropped int) {
 	text = valid(text)
 	if !longer(text, limit) {
@@ -29,8 +28,8 @@ func Cut(text string, limit int) (shown string, dropped int) {
 	return onNewLine(head, fmt.Sprintf("[… %d characters left out …]\n", dropped)) + tail, dropped
 }
 
-// ends returns the beginning and the end of a text with more than most bytes, in no more than these, with a line
-// between them that names how many characters are left out; dropped is that number.
+// ends returns the beginning and the end of a text with more than most bytes, together at most that long, with a line
+// between them that says how many characters are left out; dropped is that number.
 func ends(text string, most int) (shown string, dropped int) {
 	half := (most - Extra) / 2
 	end, begin := half, len(text)-half
@@ -44,15 +43,15 @@ func ends(text string, most int) (shown string, dropped int) {
 	return onNewLine(text[:end], fmt.Sprintf("[… %d characters left out …]\n", dropped)) + text[begin:], dropped
 }
 
-// valid is text as UTF-8.
+// valid returns text as valid UTF-8.
 func valid(text string) string {
-	if utf8.ValidString(text) { // as good as always, and much faster
+	if utf8.ValidString(text) { // equivalent, and much faster
 		return text
 	}
 	return strings.ToValidUTF8(text, string(utf8.RuneError))
 }
 
-// count returns how many characters a text has: in UTF-8, which it must be, the bytes that begin one.
+// count returns the number of characters of a text, which must be UTF-8: the bytes that begin one.
 func count(text string) int {
 	n := len(text)
 	for i := range len(text) {
@@ -91,8 +90,8 @@ func before(text string, n int) int {
 	return at
 }
 
-// cluster gives begin and end of the grapheme cluster (UAX #29) that the place at lies within; both are at where it
-// lies between two.
+// cluster returns begin and end of the grapheme cluster (UAX #29) that contains the place at; both are at if it is
+// between two clusters.
 func cluster(text string, at int) (begin, end int) {
 	if between(text, at) {
 		return at, at
@@ -114,8 +113,8 @@ func cluster(text string, at int) (begin, end int) {
 	return at, at
 }
 
-// around returns the piece of text in which the cluster at a place is looked for. It begins where surely a cluster
-// does, or a window before.
+// around returns the part of text in which the cluster at a place is searched. It begins at a certain cluster boundary,
+// or a window before the place.
 func around(text string, at int) (from, to int) {
 	for from = at; at-from < window && !between(text, from); {
 		from--
@@ -129,8 +128,8 @@ func around(text string, at int) (from, to int) {
 	return from, to
 }
 
-// between says that a place is surely not within a cluster: it is an end of the text, or lies between two ASCII
-// characters, of which UAX #29 joins none but CR LF.
+// between reports whether a place is certainly not within a cluster: an end of the text, or between two ASCII
+// characters. Of those, UAX #29 joins only CR LF.
 func between(text string, at int) bool {
 	if at <= 0 || at >= len(text) {
 		return true
@@ -139,7 +138,7 @@ func between(text string, at int) bool {
 	return a < utf8.RuneSelf && b < utf8.RuneSelf && (a != '\r' || b != '\n')
 }
 
-// onNewLine puts a line after a text.
+// onNewLine appends a line to a text.
 func onNewLine(text, line string) string {
 	if text == "" || strings.HasSuffix(text, "\n") {
 		return text + line

@@ -8,20 +8,20 @@ import (
 	"time"
 )
 
-// DefaultMemory is how many bytes a Memory without a bound of its own keeps.
+// DefaultMemory is the default capacity of a Memory in bytes.
 const DefaultMemory = 64 << 20
 
-// Memory is a Store for a process that has no database: what it keeps ends with the process. When it is full, the
-// oldest outputs make room.
+// Memory is a Store for a process without a database: its content is lost when the process ends. When it is full, the
+// oldest outputs are dropped.
 type Memory struct {
 	max int
 
 	mu    sync.Mutex
-	items []Item // the oldest first
+	items []Item // oldest first
 	used  int    // bytes of text
 }
 
-// NewMemory makes a Memory that keeps so many bytes of text; 0 or less = DefaultMemory.
+// NewMemory returns a Memory for maxBytes of text; 0 or less = DefaultMemory.
 func NewMemory(maxBytes int) *Memory {
 	if maxBytes <= 0 {
 		maxBytes = DefaultMemory
@@ -68,7 +68,7 @@ func (m *Memory) remove(which func(Item) bool) {
 	})
 }
 
-// over reports whether an item has expired; at its end it has.
+// over reports whether an item has expired, which includes the moment of its expiry.
 func over(i Item, now time.Time) bool { return !i.Expires.IsZero() && !now.Before(i.Expires) }
 
 // Load implements Store.

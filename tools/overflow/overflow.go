@@ -1,6 +1,6 @@
-// Package overflow is the stage that keeps long output out of the model's context: the model sees head and tail, or a
-// summary, and a reference overflow:<uuid> under which the tool read_overflow gives the whole, page by page (seeds 003
-// and 004).
+// Package overflow is the stage that keeps long output out of the model's context. The model gets the beginning and the
+// end, or a summary, and a reference overflow:<uuid> with which the tool read_overflow returns the whole, page by page
+// (seeds 003 and 004).
 package overflow
 
 import (
@@ -15,21 +15,21 @@ import (
 	"github.com/zephbot/zephbot/tools"
 )
 
-// The defaults of [tools.overflow].
+// Defaults of [tools.overflow].
 const (
 	DefaultThreshold = 50_000
 	DefaultRetention = 7 * 24 * time.Hour
 	DefaultMaxBytes  = 10 << 20
 )
 
-// Extra is how many characters a shown text may be longer than the threshold: the marker of what is left out and the
-// notice of the reference.
+// Extra is how many characters a shown text may exceed the threshold, for the marker of what is left out and the note
+// with the reference.
 const Extra = 256
 
-// Prefix stands before an id in what a model reads.
+// Prefix is the text before an id in what a model reads.
 const Prefix = "overflow:"
 
-// minBytes is the least Options.MaxBytes for which the ends of an output are worth keeping.
+// minBytes is the smallest Options.MaxBytes for which the ends of an output are stored.
 const minBytes = 4 << 10
 
 const (
@@ -37,24 +37,24 @@ const (
 	saveTimeout    = 10 * time.Second
 )
 
-// ErrNotFound is the answer of Store.Load for what it does not have, what has expired and what belongs to another
-// conversation: who asks cannot tell one from the other.
+// ErrNotFound is returned by Store.Load for an output that does not exist, has expired or belongs to another session.
+// The caller cannot distinguish these cases.
 var ErrNotFound = errors.New("no such stored output")
 
-// Item is one output that is kept whole.
+// Item is one stored output.
 type Item struct {
 	ID      string // UUID in lower case, with dashes
-	Session string // the conversation it belongs to: nobody else reads it
+	Session string // the session it belongs to: no other can read it
 	Turn    string
-	Call    string // with Session and Turn, what made it
+	Call    string // with Session and Turn: the call that produced it
 	Tool    string
-	Source  string // of untrusted content, as in tools.Result.Untrusted; "" = our own
+	Source  string // for untrusted content, as in tools.Result.Untrusted; "" = our own
 	Text    string
 	Created time.Time
-	Expires time.Time // from then on it is not found; zero = never
+	Expires time.Time // when it expires; zero = never
 }
 
-// Validate says what a store cannot keep.
+// Validate returns an error for an item that a store cannot keep.
 func (i *Item) Validate() error {
 	switch {
 	case !isID(i.ID):
@@ -67,38 +67,38 @@ func (i *Item) Validate() error {
 	return nil
 }
 
-// Store keeps outputs. It is safe for concurrent use and keeps an Item until it expires or its conversation is reset.
+// Store stores outputs. It is safe for concurrent use and keeps an Item until it expires or its session is reset.
 type Store interface {
-	// Save keeps the item, all of it or nothing. An item of the same session, turn and call is replaced: a call that is
-	// repeated after a crash leaves one. An id that another call has is an error.
+	// Save stores the complete item or nothing. It replaces an item of the same session, turn and call, so that a call
+	// that is repeated after a crash leaves only one. An id that another call has used is an error.
 	Save(ctx context.Context, item Item) error
-	// Load gives the item of this session that has not expired at now, or ErrNotFound.
+	// Load returns the item of this session if it has not expired at now, or ErrNotFound.
 	Load(ctx context.Context, session, id string, now time.Time) (Item, error)
 }
 
-// Options configure the stage and the tool that reads.
+// Options configure the stage and the tool that reads stored outputs.
 type Options struct {
-	// Store keeps what is cut. Without one nothing is kept, and the notice says so.
+	// Store stores what is cut. Without one nothing is stored, and the note says so.
 	Store Store
-	// Threshold is how many characters (code points) of a result the model sees; 0 or less = DefaultThreshold.
+	// Threshold is how many characters (code points) of a result the model gets; 0 or less = DefaultThreshold.
 	Threshold int
-	// Limit may give another threshold for a call; its 0 or less is Threshold. May be nil.
+	// Limit can return another threshold for a call; 0 or less = Threshold. May be nil.
 	Limit func(call *tools.Call) int
-	// Retention is how long an output is kept; 0 or less = DefaultRetention.
+	// Retention is how long an output is stored; 0 or less = DefaultRetention.
 	Retention time.Duration
-	// MaxBytes is the largest output that is kept whole; of a larger one its ends are, when there is room for them. 0
-	// or less = no limit.
+	// MaxBytes is the size of the largest output that is stored completely. Of a larger one, the ends are stored if
+	// there is room for them. 0 or less = no limit.
 	MaxBytes int64
-	// Summarize puts a long output in fewer words, which then stand in place of head and tail; nil = off. question is
-	// what the person wants, text is the output already cut to the threshold. What fails, says nothing or takes too
-	// long leaves head and tail. It is not asked for untrusted content: a summary would carry an injection past the
-	// scan of the stage that marks.
+	// Summarize summarises a long output; the summary replaces its beginning and end. nil = off. question is what the
+	// person wants, and text is the output, already cut to the threshold. If it fails, returns nothing or takes too
+	// long, beginning and end are used. It is not called for untrusted content: a summary could carry an injection past
+	// the scan of the mark stage.
 	Summarize func(ctx context.Context, question, tool, text string) (string, error)
-	// SummaryTimeout bounds one summary; 0 or less = 30 seconds.
+	// SummaryTimeout limits one summary; 0 or less = 30 seconds.
 	SummaryTimeout time.Duration
 
 	Now   func() time.Time // nil = time.Now
-	NewID func() string    // gives a UUID that nobody can guess; nil = a random one
+	NewID func() string    // returns an unpredictable UUID; nil = a random one
 	Log   zerolog.Logger
 }
 
@@ -121,15 +121,15 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// New makes the stage. It expects texts from which credentials are gone. A result that is cut has Truncated set; Whole
-// is empty in every result that leaves the stage, for what it held is kept or given up. No failure of the stage is a
-// failure of the call.
+// New returns the stage. Credentials must already be removed from the texts. A result that was cut has Truncated set.
+// Whole is empty in every result that leaves the stage: its content was stored or dropped. An error of the stage is
+// never an error of the call.
 func New(options Options) tools.Middleware {
 	s := &stage{Options: options.withDefaults()}
 	return func(next tools.Handler) tools.Handler {
 		return func(ctx context.Context, call *tools.Call) (*tools.Result, error) {
 			result, err := next(ctx, call)
-			// what read_overflow gives is bounded by itself
+			// read_overflow limits its own output
 			if err != nil || result == nil || toolOf(call) == ToolName {
 				return result, err
 			}
@@ -145,10 +145,10 @@ func toolOf(call *tools.Call) string {
 	return call.Tool
 }
 
-// stage is what New makes.
+// stage implements New.
 type stage struct{ Options }
 
-// shape returns the result as the model sees it.
+// shape returns the result as the model gets it.
 func (s *stage) shape(ctx context.Context, call *tools.Call, result *tools.Result) *tools.Result {
 	shown := *result // the original may be shared
 	shown.Text, shown.Whole = valid(result.Text), ""
@@ -159,7 +159,7 @@ func (s *stage) shape(ctx context.Context, call *tools.Call, result *tools.Resul
 	if whole := valid(result.Whole); whole != "" && whole != shown.Text {
 		filtered = true
 		keep = []string{whole}
-		if long { // the condensed text is the next best thing
+		if long { // the condensed text is the best alternative
 			keep = append(keep, shown.Text)
 		}
 	}
@@ -184,7 +184,7 @@ func (s *stage) limit(call *tools.Call) int {
 	return s.Threshold
 }
 
-// shorten returns a summary or head and tail, in any case not more than limit characters and a marker.
+// shorten returns a summary, or beginning and end: at most limit characters and a marker.
 func (s *stage) shorten(ctx context.Context, call *tools.Call, result *tools.Result, limit int) string {
 	ends, _ := Cut(result.Text, limit)
 	if s.Summarize == nil || result.Untrusted != "" {
@@ -205,8 +205,8 @@ func (s *stage) shorten(ctx context.Context, call *tools.Call, result *tools.Res
 	return summary
 }
 
-// keep stores the first of the texts that is not too large, or the ends of the first, and says in one line where it is
-// or why it is nowhere.
+// keep stores the first of the texts that is not too large, or the ends of the first one. It returns a line that says
+// where the text is, or why it was not stored.
 func (s *stage) keep(ctx context.Context, call *tools.Call, texts []string, source string) string {
 	text, part := "", ""
 	for _, candidate := range texts {
@@ -245,13 +245,13 @@ func (s *stage) item(call *tools.Call, text, source string) Item {
 		ID: s.NewID(), Session: call.Origin.Session, Turn: call.Origin.Turn, Call: call.ID, Tool: toolOf(call),
 		Source: source, Text: text, Created: now, Expires: now.Add(s.Retention),
 	}
-	if item.Call == "" { // a call without a name is a call of its own
+	if item.Call == "" { // a call without an id counts as a new call
 		item.Call = item.ID
 	}
 	return item
 }
 
-// save goes on when the turn is stopped: the tool has run, and its result is recorded with the reference in it.
+// save completes even if the turn is stopped: the tool has run, and the reference is recorded in its result.
 func (s *stage) save(ctx context.Context, item Item) error {
 	if s.Store == nil {
 		return errors.New("there is no store")
@@ -264,14 +264,14 @@ func (s *stage) save(ctx context.Context, item Item) error {
 	return s.Store.Save(ctx, item)
 }
 
-// isID takes the one canonical form of a UUID.
+// isID reports whether a text is a UUID in canonical form.
 func isID(id string) bool {
 	parsed, err := uuid.Parse(id)
 	return err == nil && parsed.String() == id
 }
 
-// Whole returns the stage for where nobody can read a reference: every result has its whole text. A result that a tool
-// has cut itself says so.
+// Whole returns the stage for callers that cannot read a reference: every result has its whole text. A result that the
+// tool itself has cut says so.
 func Whole(next tools.Handler) tools.Handler {
 	return func(ctx context.Context, call *tools.Call) (*tools.Result, error) {
 		result, err := next(ctx, call)

@@ -13,10 +13,10 @@ import (
 	"github.com/zephbot/zephbot/tools"
 )
 
-// ToolName is the tool that reads what was put aside.
+// ToolName is the name of the tool that reads stored outputs.
 const ToolName = "read_overflow"
 
-// Says returns what the tool says of itself.
+// Says returns the tool's statement for the policy.
 func Says() []act.Tool {
 	return []act.Tool{{Name: ToolName, Statement: act.Statement{Act: act.Recalls}}}
 }
@@ -27,8 +27,8 @@ type readArgs struct {
 	Limit  int    `json:"limit,omitempty" jsonschema:"how many characters to give"`
 }
 
-// errUnknown returns the one answer for all that is not there to be read: it gives away nothing about other
-// conversations.
+// errUnknown returns the same error for everything that cannot be read, so that it reveals nothing about other
+// sessions.
 func errUnknown() *tools.Error {
 	return &tools.Error{
 		Category:   tools.PermanentFailure,
@@ -37,8 +37,7 @@ func errUnknown() *tools.Error {
 	}
 }
 
-// Tool makes read_overflow: it reads Options.Store in pages that are never cut again. The error is a programmer's:
-// there is no Store.
+// Tool returns read_overflow, which reads Options.Store in pages that are never cut again. A missing Store is an error.
 func Tool(options Options) (tools.Tool, error) {
 	if options.Store == nil {
 		return tools.Tool{}, fmt.Errorf("tool %s: there is no store to read from", ToolName)
@@ -60,7 +59,7 @@ func Tool(options Options) (tools.Tool, error) {
 	})
 }
 
-// page returns how much is read at once, so that a page with its last line stays below the threshold.
+// page returns the size of a page, so that it stays below the threshold including its last line.
 func page(threshold int) int {
 	return max(threshold-Extra, threshold/2, 1)
 }
@@ -73,7 +72,7 @@ func describe(_ context.Context, _ *tools.Call, in readArgs) (tools.Subject, err
 	return tools.Subject{Inputs: []string{id}, Show: "read " + Prefix + id, Note: "an output of this conversation"}, nil
 }
 
-// id returns the reference in the form in which it is stored.
+// id returns the reference in its stored form.
 func (in *readArgs) id() (string, error) {
 	id := strings.ToLower(strings.TrimSpace(in.ID))
 	id = strings.TrimPrefix(id, Prefix)
@@ -84,7 +83,7 @@ func (in *readArgs) id() (string, error) {
 	return id, nil
 }
 
-// reading is the tool at work.
+// reading implements the tool.
 type reading struct {
 	store Store
 	page  int // characters
@@ -121,7 +120,7 @@ func (r *reading) run(ctx context.Context, call *tools.Call, in readArgs) (*tool
 	return &tools.Result{Text: text, Untrusted: item.Source}, nil
 }
 
-// part returns the page that was asked for, and a line that says where to go on.
+// part returns the requested page, and a line that says where to continue.
 func (r *reading) part(text string, in readArgs) (string, error) {
 	total := count(text)
 	if in.Offset > 0 && in.Offset >= total {
@@ -134,7 +133,7 @@ func (r *reading) part(text string, in readArgs) (string, error) {
 	}
 	from := after(text, 0, in.Offset)
 	to := after(text, from, limit)
-	// a character that is made of several code points opens the next page
+	// a character of several code points goes to the next page
 	if begin, _ := cluster(text, to); begin > from {
 		to = begin
 	}

@@ -1,9 +1,9 @@
-// Package retry is the stage that repeats what failed for a passing reason, where repeating is safe (seed 003:
-// rate_limited, server_error, network_error and timeout are repeated with back-off; what changes something is never
-// repeated after it may have run).
+// Package retry is the stage that repeats calls that failed for a temporary reason, if that is safe (seed 003:
+// rate_limited, server_error, network_error and timeout are repeated with back-off; a call that changes something is
+// never repeated once it may have run).
 //
-// What leaves the stage is never marked retryable: a model that reads "retryable: true" waits for us, and by then
-// nothing is repeated any more.
+// An error that leaves the stage is never marked retryable: a model that reads "retryable: true" would wait for us,
+// although nothing is repeated any more.
 package retry
 
 import (
@@ -18,48 +18,48 @@ import (
 	"github.com/zephbot/zephbot/tools"
 )
 
-// The defaults of [tools.retry].
+// Defaults of [tools.retry].
 const (
 	defaultMax  = 2
 	defaultBase = 500 * time.Millisecond
 	defaultCap  = 5 * time.Second
 )
 
-// longest is the longest wait that the other side may ask for where no budget bounds it.
+// longest is the longest wait that the other side can ask for, if there is no budget.
 const longest = time.Minute
 
 // Options configures the stage. The zero value has the defaults, without a budget.
 type Options struct {
-	// Max is how often a call is repeated: it runs at most Max+1 times. 0 = 2; a negative number repeats nothing.
+	// Max is how often a call is repeated: it runs at most Max+1 times. 0 = 2; negative = never.
 	Max int
-	// Base is the upper bound of the first wait, doubled each time; 0 = 500 ms.
+	// Base is the upper limit of the first wait, doubled each time; 0 = 500 ms.
 	Base time.Duration
-	// Cap bounds every wait that we choose; 0 = 5 s.
+	// Cap limits every wait that we choose; 0 = 5 s.
 	Cap time.Duration
-	// Budget bounds all waits and repetitions of one call together, counted from its first failure. 0 = no limit.
+	// Budget limits all waits and repetitions of one call together, from its first failure. 0 = no limit.
 	Budget time.Duration
-	// Safe says whether a call that failed with err may be repeated. Nil: a call that only reads (of a server: if its
-	// word is trusted). It is asked only about passing failures, and must not block.
+	// Safe reports whether a call that failed with err may be repeated. Nil: calls that only read (for a server: if it
+	// is trusted). It is called only for temporary failures, and must not block.
 	Safe func(call *tools.Call, err error) bool
-	// Rand gives numbers in [0,1); nil = math/rand.
+	// Rand returns numbers in [0,1); nil = math/rand.
 	Rand func() float64
 	// Wait waits for d, or returns an error when ctx ends; nil = a timer.
 	Wait func(ctx context.Context, d time.Duration) error
 	// Now is the clock; nil = time.Now.
 	Now func() time.Time
-	// Observe hears of every call that was repeated, after the last time: how often, and whether it went well then. May
-	// be nil. Must not block.
+	// Observe receives every call that was repeated: how often, and whether it succeeded in the end. It may be nil and
+	// must not block.
 	Observe func(tool string, repetitions int, ok bool)
 }
 
 // Backoff returns the wait before repetition n, counted from 0: random (in [0,1)) times the smaller of limit and
-// base·2^n ("full jitter"). The doubling ends at n = 10.
+// base·2^n ("full jitter"). n counts as at most 10.
 func Backoff(n int, base, limit time.Duration, random float64) time.Duration {
 	ceiling := min(float64(limit), float64(base)*math.Exp2(float64(min(max(n, 0), 10))))
 	return time.Duration(random * ceiling)
 }
 
-// New makes the stage. It is safe for concurrent use.
+// New returns the stage. It is safe for concurrent use.
 func New(o Options) tools.Middleware {
 	if o.Max == 0 {
 		o.Max = defaultMax
@@ -129,7 +129,7 @@ func (o Options) run(ctx context.Context, call *tools.Call, next tools.Handler) 
 	case err == nil:
 		return res, nil
 	case ctx.Err() != nil && p.meant && transient(err):
-		// the caller's end is the reason that it was not repeated (again)
+		// it was not repeated (again) because the caller's context ended
 		ended := *tools.AsError(ctx.Err())
 		ended.Err = errors.Join(ctx.Err(), err)
 		return nil, &ended
@@ -138,12 +138,12 @@ func (o Options) run(ctx context.Context, call *tools.Call, next tools.Handler) 
 	}
 }
 
-// plan is where the repetitions of one call stand.
+// plan is the state of a call's repetitions.
 type plan struct {
 	repeated int
-	meant    bool          // a repetition was begun or waited for
-	delay    time.Duration // before the next one
-	asked    time.Duration // what the other side asked for, if that was too long for us
+	meant    bool          // a repetition was started or waited for
+	delay    time.Duration // before the next repetition
+	asked    time.Duration // the wait that the other side asked for, if it was too long
 }
 
 // again decides whether the call is repeated, and after which wait.
@@ -163,7 +163,7 @@ func (o Options) again(ctx context.Context, call *tools.Call, err error, began t
 	return true
 }
 
-// left returns what the budget still holds.
+// left returns the rest of the budget.
 func (o Options) left(began time.Time) (left time.Duration, bounded bool) {
 	return o.Budget - o.Now().Sub(began), o.Budget > 0
 }
@@ -180,8 +180,8 @@ func (o Options) attempt(ctx context.Context, call *tools.Call, next tools.Handl
 	return next(ctx, call)
 }
 
-// renew forgets what the failed run left in the trail and the next one may not overwrite. Requests that went out,
-// notices and counts stay.
+// renew resets what the failed run left in the trail and what the next one may not overwrite. Outgoing requests,
+// notices and counts are kept.
 func renew(trail *tools.Trail, before tools.Trail) {
 	trail.ExitCode = before.ExitCode
 	trail.MCPErrorCode = before.MCPErrorCode
@@ -190,13 +190,13 @@ func renew(trail *tools.Trail, before tools.Trail) {
 	trail.Summary = before.Summary
 }
 
-// transient reports whether the failure may be gone in a moment. A refusal never is, whatever its category.
+// transient reports whether the failure may be temporary. A refusal never is, whatever its category.
 func transient(err error) bool {
 	e := tools.AsError(err)
 	return e.Category.Transient() && !e.Denied
 }
 
-// retryAfter returns how long the other side wants us to wait, where an error of the chain says so; 0 = it does not.
+// retryAfter returns how long the other side asks us to wait, according to the error; 0 = not specified.
 func retryAfter(err error) time.Duration {
 	e, ok := errors.AsType[*tools.Error](err)
 	if !ok {
@@ -205,7 +205,7 @@ func retryAfter(err error) time.Duration {
 	return max(e.RetryAfter, 0)
 }
 
-// final returns the error as the model gets it: with the number of tries, and without a promise that is over.
+// final returns the error for the model: with the number of attempts, and without retryable.
 func (p plan) final(err error) error {
 	if _, ok := errors.AsType[*tools.Pending](err); ok || errors.Is(err, tools.ErrProbed) {
 		return err

@@ -7,9 +7,9 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// instrument puts the meter into every part of a compiled schema. The library checks the format of a value before it
-// looks into it or follows a reference, and a format may be any function: there every visit is paid for, together with
-// what the visit costs by itself.
+// instrument adds the meter to every part of a compiled schema. The library checks the format of a value before it
+// looks into the value or follows a reference, and a format can be any function. That is where every visit is charged,
+// together with its own cost.
 func instrument(root *jsonschema.Schema, owner *Schema) {
 	seen := map[*jsonschema.Schema]bool{}
 	queue := []*jsonschema.Schema{root}
@@ -26,8 +26,8 @@ func instrument(root *jsonschema.Schema, owner *Schema) {
 	}
 }
 
-// prepare makes one part pay. What reads the content of strings is taken out: it is not asserted by default, and its
-// price is not ours to bound.
+// prepare makes one part charge the meter. It removes the keywords that decode the content of strings: they are not
+// checked by default, and we could not limit their cost.
 func prepare(s *jsonschema.Schema, owner *Schema, breadth int) {
 	s.ContentEncoding, s.ContentMediaType, s.ContentSchema = nil, nil, nil
 	fixed := 1 + breadth + len(s.Required) + len(s.DependentRequired)
@@ -42,7 +42,7 @@ func prepare(s *jsonschema.Schema, owner *Schema, breadth int) {
 	}
 	expressions, unique := len(s.PatternProperties), s.UniqueItems
 	var check func(v any) error
-	if f := s.Format; f != nil && f.Name != "regex" { // compiling what a value says has no bound
+	if f := s.Format; f != nil && f.Name != "regex" { // compiling a value as an expression has no cost limit
 		check = f.Validate
 	}
 	s.Format = &jsonschema.Format{Name: name(s.Format), Validate: func(v any) error {
@@ -69,7 +69,7 @@ func prepare(s *jsonschema.Schema, owner *Schema, breadth int) {
 	}}
 }
 
-// name returns what an error calls a format; never "regex", for which the library does not ask the format.
+// name returns the name of a format in errors. It is never "regex", for which the library does not call the format.
 func name(f *jsonschema.Format) string {
 	if f == nil || f.Name == "regex" {
 		return "any"
@@ -77,7 +77,7 @@ func name(f *jsonschema.Format) string {
 	return f.Name
 }
 
-// weight is about how many bytes of a value a comparison looks at.
+// weight estimates how many bytes of a value a comparison reads.
 func weight(v any) int {
 	n := 1
 	switch v := v.(type) {
@@ -97,7 +97,7 @@ func weight(v any) int {
 	return n
 }
 
-// subschemas lists what a schema may ask next.
+// subschemas returns the schemas that a schema may apply.
 func subschemas(s *jsonschema.Schema) []*jsonschema.Schema {
 	list := []*jsonschema.Schema{
 		s.Ref, s.RecursiveRef, s.Not, s.If, s.Then, s.Else, s.PropertyNames, s.UnevaluatedProperties, s.Contains,
@@ -140,15 +140,15 @@ func one(v any) []*jsonschema.Schema {
 	return nil
 }
 
-// expression is a regular expression that pays for what it reads.
+// expression is a regular expression that charges for what it reads.
 type expression struct {
 	owner *Schema
 	text  string
 	parts int
-	re    *regexp.Regexp // nil = it admits everything
+	re    *regexp.Regexp // nil = it accepts everything
 }
 
-// regexp compiles a pattern of the schema; one that RE2 does not know is no error.
+// regexp compiles a pattern of the schema. One that RE2 does not know is not an error.
 func (s *Schema) regexp(text string) (jsonschema.Regexp, error) {
 	e := &expression{owner: s, text: text}
 	n, err := program(text)

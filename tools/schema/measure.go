@@ -13,27 +13,27 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// Limits of a schema that is admitted.
+// Limits of an admitted schema.
 const (
 	MaxBytes   = 256 << 10
-	MaxNodes   = 50_000 // objects and lists once the references are followed, a recursive one to its first repetition
-	MaxDepth   = 200    // objects and lists within each other, references followed
+	MaxNodes   = 50_000 // objects and lists after following references, a recursive one up to its first repetition
+	MaxDepth   = 200    // nesting of objects and lists, following references
 	MaxPattern = 1000   // bytes of one regular expression
-	maxProgram = 10_000 // parts of one, repetitions written out
-	maxRegexps = 50_000 // parts of all of one schema
+	maxProgram = 10_000 // instructions of one expression, with repetitions expanded
+	maxRegexps = 50_000 // instructions of all expressions of a schema
 	maxNumber  = 400    // digits, and power of ten, of a number
 )
 
-// Size is how large a schema is.
+// Size is the size of a schema.
 type Size struct {
-	Nodes, Depth int // references followed
+	Nodes, Depth int // including references
 	Refs         int // references
 	// regular expressions that cannot be checked here: RE2 does not know them, or they are too large
 	Patterns []string
 }
 
-// Measure says how large a schema is once its references are followed, and in words what makes it inadmissible; "" =
-// nothing. Its own price is linear in the bytes of the schema.
+// Measure returns the size of a schema after following its references, and the reason why it is not admitted; "" = it
+// is. Its own cost is linear in the length of the schema.
 func Measure(raw json.RawMessage) (Size, string) {
 	if len(raw) > MaxBytes {
 		return Size{}, fmt.Sprintf("it has %d bytes; the limit is %d", len(raw), MaxBytes)
@@ -63,15 +63,15 @@ func measure(doc any, size int) (Size, string) {
 	return out, ""
 }
 
-// extent is the size of a part; both saturate above the limits.
+// extent is the size of a part. Both values saturate above the limits.
 type extent struct{ nodes, depth int }
 
-// ruler measures a document. Every part is measured once, however often it is referred to; within itself it counts as
-// one.
+// ruler measures a document. Every part is measured once, regardless of the number of references to it. Within itself
+// it counts as one.
 type ruler struct {
 	root     any
 	anchors  map[string]any
-	known    map[uintptr]extent // by the address of the object or list
+	known    map[uintptr]extent // by address of the object or list
 	open     map[uintptr]bool
 	programs int
 	refs     int
@@ -84,7 +84,7 @@ func newRuler(doc any) *ruler {
 	return r
 }
 
-// name notes the objects that carry a name of their own.
+// name records the objects with a name of their own.
 func (r *ruler) name(v any) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -103,7 +103,7 @@ func (r *ruler) name(v any) {
 	}
 }
 
-// of measures an object or a list; anything else is nothing.
+// of measures an object or a list; any other value has no size.
 func (r *ruler) of(v any, level int) extent {
 	at := address(v)
 	if at == 0 {
@@ -153,8 +153,7 @@ func (r *ruler) inside(v any, level int) extent {
 	return e
 }
 
-// address tells one object or list from every other; 0 for anything else, and for what is empty, which has no size
-// worth remembering.
+// address identifies an object or list; 0 for any other value, and for an empty one, whose size need not be stored.
 func address(v any) uintptr {
 	switch v := v.(type) {
 	case map[string]any:
@@ -169,7 +168,7 @@ func address(v any) uintptr {
 
 func isRef(key string) bool { return key == "$ref" || key == "$dynamicRef" || key == "$recursiveRef" }
 
-// lookup follows a local reference: "#", "#/$defs/x", "#name"; nil where it leads nowhere.
+// lookup follows a local reference: "#", "#/$defs/x", "#name"; nil if it leads nowhere.
 func (r *ruler) lookup(ref string) any {
 	path, ok := strings.CutPrefix(ref, "#")
 	switch {
@@ -199,7 +198,7 @@ func (r *ruler) lookup(ref string) any {
 	return v
 }
 
-// expression looks at the regular expressions that stand at a key.
+// expression checks the regular expressions at a key.
 func (r *ruler) expression(key string, v any) {
 	switch key {
 	case "pattern":
@@ -222,8 +221,8 @@ func (r *ruler) pattern(text string) {
 	r.programs = min(r.programs+n, maxRegexps+1)
 }
 
-// program says how many parts a regular expression has once its repetitions are written out, which is what compiling
-// one costs.
+// program returns the number of instructions of a regular expression with its repetitions expanded, which is the cost
+// of compiling it.
 func program(text string) (int, error) {
 	if len(text) > MaxPattern {
 		return 0, fmt.Errorf("the pattern has %d bytes; the limit is %d", len(text), MaxPattern)
@@ -250,8 +249,8 @@ func parts(t *syntax.Regexp) int {
 	return n
 }
 
-// plain says that a schema has nothing that makes the price of a check unknown: dialects of its own, references that
-// are resolved while validating or lead out of it, numbers of a million digits.
+// plain reports whether the cost of checks against a schema is known. It is not for dialects of its own, references
+// that are resolved during validation or lead to other documents, and numbers of a million digits.
 func plain(v any) bool {
 	switch v := v.(type) {
 	case map[string]any:
@@ -281,7 +280,7 @@ func plainKeyword(key string, v any) bool {
 		return !isText || strings.Contains(text, "://json-schema.org/")
 	case "$ref":
 		return !isText || strings.HasPrefix(text, "#")
-	case "patternProperties": // a pattern that admits everything would ask the wrong schema
+	case "patternProperties": // a pattern that accepts everything would apply the wrong schema
 		list, _ := v.(map[string]any)
 		for text := range list {
 			if _, err := program(text); err != nil {

@@ -1,6 +1,6 @@
-// Package schema compiles the JSON schemas of tools, which strangers wrote, and validates values against them at a
-// price that is bounded: by an amount of work, and by the context of whoever asks. It also says before any of that how
-// large a schema becomes when its references are followed.
+// Package schema compiles the JSON schemas of tools, which are foreign, and validates values at a limited cost: both an
+// amount of work and the caller's context limit it. It also measures beforehand how large a schema becomes when its
+// references are followed.
 package schema
 
 import (
@@ -14,27 +14,27 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 )
 
-// Base is the address of a schema while it is compiled: one that no loader knows. It stands in the locations of errors.
+// Base is the address of a schema during compilation, unknown to any loader. It occurs in the locations of errors.
 const Base = "urn:tool"
 
-// MaxWork bounds one validation, in steps of about a microsecond. Arguments of a hundred fields take a few hundred; a
-// result with 20 000 rows of two fields takes 200 000, one with 100 000 rows does not get through.
+// MaxWork limits one validation, in steps of about a microsecond. Arguments with a hundred fields take a few hundred
+// steps; a result with 20 000 rows of two fields takes 200 000, and one with 100 000 rows exceeds the limit.
 const MaxWork = 300_000
 
-// ErrTooCostly is the error of a validation that would take more than MaxWork.
+// ErrTooCostly means that a validation would take more than MaxWork.
 var ErrTooCostly = errors.New("checking it takes more work than one check may")
 
-// Schema is a compiled schema. It is safe for concurrent use; validations of one schema run one after the other.
+// Schema is a compiled schema. It is safe for concurrent use; validations of one schema are serialised.
 type Schema struct {
 	compiled *jsonschema.Schema
-	turn     chan struct{} // holds the one place to validate
-	meter    *meter        // of whoever holds it
+	turn     chan struct{} // holds the only permit to validate
+	meter    *meter        // of the current validation
 }
 
-// Compile reads a schema, as draft 2020-12 unless it says otherwise, else as draft 7: older schemas often come without
-// $schema. References to other documents are never followed. nil where there is none, where it is larger than Measure
-// admits, or where it cannot be compiled (a foreign dialect): then nothing can be checked here, which is no fault of a
-// value. A pattern that RE2 does not know, or that would be too large, admits everything.
+// Compile compiles a schema as draft 2020-12 unless it says otherwise, or else as draft 7, because older schemas often
+// have no $schema. References to other documents are never followed. It returns nil when there is no schema, when it
+// exceeds the limits of Measure, and when it cannot be compiled (a foreign dialect). Nothing can be checked then, which
+// must not count as an error of a value. A pattern that RE2 does not know, or that is too large, accepts everything.
 func Compile(raw json.RawMessage) *Schema {
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
 	if err != nil || doc == nil {
@@ -60,15 +60,15 @@ func Compile(raw json.RawMessage) *Schema {
 	return nil
 }
 
-// denyAll refuses references out of the schema: the library would open file:///etc/passwd for a foreign server.
+// denyAll refuses references to other documents: for a foreign server, the library would open file:///etc/passwd.
 type denyAll struct{}
 
 func (denyAll) Load(url string) (any, error) {
 	return nil, fmt.Errorf("schema refers to %s: references to other documents are not followed", url)
 }
 
-// Validate checks a value as jsonschema.UnmarshalJSON reads it. The error is a *jsonschema.ValidationError where it
-// does not fit, ErrTooCostly, or the cause of ctx. Nothing goes on after it has returned.
+// Validate validates a value in the form of jsonschema.UnmarshalJSON. The error is a *jsonschema.ValidationError if the
+// value is not valid, ErrTooCostly, or the cause of ctx. Nothing is left running when it returns.
 func (s *Schema) Validate(ctx context.Context, value any) (err error) {
 	select {
 	case s.turn <- struct{}{}:
@@ -98,7 +98,8 @@ func (s *Schema) Validate(ctx context.Context, value any) (err error) {
 	return &jsonschema.ValidationError{SchemaURL: Base, ErrorKind: &kind.Schema{Location: err.Error()}}
 }
 
-// maxCauses bounds the parts of an error: a value may be wrong in a million ways, and who reads it walks through them.
+// maxCauses limits the parts of an error: a value can be wrong in a million ways, and the caller walks through all of
+// them.
 const maxCauses = 5000
 
 func prune(e *jsonschema.ValidationError, left *int) {
@@ -115,8 +116,8 @@ func prune(e *jsonschema.ValidationError, left *int) {
 	}
 }
 
-// ended says why a validation was broken off. What the library itself stumbles over (a number that it cannot read)
-// cannot be checked either.
+// ended returns why a validation was aborted. A panic of the library itself, for example about a number that it cannot
+// parse, also means that the value cannot be checked.
 func ended(p any) error {
 	if s, ok := p.(stopped); ok {
 		return s.err
@@ -124,10 +125,10 @@ func ended(p any) error {
 	return ErrTooCostly
 }
 
-// stopped is what ends the library's recursion: it knows neither a context nor a limit.
+// stopped is the panic that ends the library's recursion, because the library supports neither a context nor a limit.
 type stopped struct{ err error }
 
-// stop leaves a validation from wherever it is; Validate catches it.
+// stop aborts a validation from any depth; Validate recovers it.
 func stop(err error) {
 	panic(stopped{err}) //nolint:forbidigo // there is no other way out of the library
 }
@@ -136,10 +137,10 @@ func stop(err error) {
 type meter struct {
 	ctx  context.Context //nolint:containedctx // of the one validation that it counts
 	left int
-	seen int // steps since the context was looked at
+	seen int // steps since the context was last checked
 }
 
-// charge pays for n steps.
+// charge adds n steps.
 func (m *meter) charge(n int) {
 	if m == nil { // the schema itself is being compiled
 		return

@@ -73,7 +73,7 @@ func (r *Runner) begin(ctx context.Context, text, ws string) (*transaction, erro
 	}
 }
 
-// lost says which feature is not available without a snapshot.
+// lost returns which feature is not available without a snapshot.
 func (r *Runner) lost() string {
 	if r.opts.AutoRollback {
 		return "this command cannot be rolled back"

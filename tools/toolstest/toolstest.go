@@ -1,4 +1,4 @@
-// Package toolstest has tools and stores for tests: small, real, and observable.
+// Package toolstest contains tools and stores for tests: small, real, and observable.
 package toolstest
 
 import (
@@ -33,7 +33,7 @@ type EchoArgs struct {
 	Times int    `json:"times,omitempty" jsonschema:"how often"`
 }
 
-// Echo returns a reading tool, "echo", that says Text, Times times (at least once), a line each.
+// Echo returns a reading tool, "echo", that returns Text as many times as Times says (at least once), one per line.
 func Echo() tools.Tool {
 	return must(tools.New(tools.Typed[EchoArgs]{
 		Definition: tools.Definition{Name: "echo", Description: "Says the text.", ReadOnly: true},
@@ -101,15 +101,15 @@ func (c *Counter) Runs() int {
 	return c.runs
 }
 
-// Blocker is a reading tool, "block", that waits until the test lets it go or its context ends.
+// Blocker is a reading tool, "block", that waits until the test releases it or its context ends.
 type Blocker struct {
-	// Started receives one value per run that begins. The run waits for the receiver.
+	// Started receives one value per run that begins. The run waits until it is received.
 	Started chan string // the call's id
-	// Release lets one run end per value; closing it lets all end.
+	// Release ends one run per value; closing it ends all.
 	Release chan struct{}
 }
 
-// NewBlocker makes a Blocker with unbuffered channels.
+// NewBlocker returns a Blocker with unbuffered channels.
 func NewBlocker() *Blocker {
 	return &Blocker{Started: make(chan string), Release: make(chan struct{})}
 }
@@ -134,9 +134,9 @@ func (b *Blocker) Tool() tools.Tool {
 	}))
 }
 
-// Lookup is an approve.Lookup in memory. Its zero value is empty and ready. It is safe for concurrent use.
+// Lookup is an approve.Lookup in memory. Its zero value is empty and ready to use. It is safe for concurrent use.
 type Lookup struct {
-	// Err is returned by every look-up when set; set it before use.
+	// Err is returned by every lookup if it is set. Set it before use.
 	Err error
 
 	mu    sync.Mutex
@@ -154,7 +154,7 @@ func (l *Lookup) Set(session, call string, a approve.Approval) {
 	l.rows[[2]string{session, call}] = a
 }
 
-// Approve answers the question of a pending call with yes; err is what the chain returned.
+// Approve approves a pending call. err is what the chain returned for it.
 func (l *Lookup) Approve(session string, err error, by string) error {
 	var pending *tools.Pending
 	if !errors.As(err, &pending) {
@@ -167,7 +167,7 @@ func (l *Lookup) Approve(session string, err error, by string) error {
 	return nil
 }
 
-// Asked counts the look-ups.
+// Asked returns the number of lookups.
 func (l *Lookup) Asked() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -188,7 +188,7 @@ func (l *Lookup) Approval(_ context.Context, session, call, _ string) (approve.A
 	return approve.Approval{State: approve.None}, nil
 }
 
-// Call makes a call of a tool, as Ann of the private chat 42 would cause it.
+// Call returns a call of a tool, as made for Ann in the private chat 42.
 func Call(tool, args string) *tools.Call {
 	return &tools.Call{
 		ID: "call-1", Batch: 1, Tool: tool, Args: json.RawMessage(args), Trail: &tools.Trail{},
@@ -199,7 +199,7 @@ func Call(tool, args string) *tools.Call {
 	}
 }
 
-// must is for definitions that stand in this file.
+// must is for definitions in this file.
 func must(t tools.Tool, err error) tools.Tool {
 	if err != nil {
 		panic(err) //nolint:forbidigo // a broken definition is a mistake in this package

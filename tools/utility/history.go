@@ -13,20 +13,20 @@ import (
 
 // History is what happened in a turn before a call.
 type History struct {
-	Calls    int  // that were not skipped
+	Calls    int  // without skipped ones
 	Repeated bool // the same call was among them
-	PutOff   bool // the same call was put off, and did not run since
+	PutOff   bool // the same call was put off and has not run since
 }
 
 // Past is one earlier call of the turn, with its result.
 type Past struct {
 	Tool string
-	Args json.RawMessage // as the model wrote them, or canonical
+	Args json.RawMessage // as written by the model, or canonical
 	Text string          // of the result
 }
 
-// Look makes a History of the earlier calls of the turn, the oldest first. window > 0 looks for the same call only
-// among the last so many.
+// Look returns the History of the earlier calls of the turn, oldest first. If window > 0, it searches the same call
+// only among the last window calls.
 func Look(past []Past, call *tools.Call, window int) History {
 	var h History
 	args := canonical(call.Args)
@@ -48,7 +48,7 @@ func Look(past []Past, call *tools.Call, window int) History {
 	return h
 }
 
-// canonical brings arguments into one form: keys sorted, no space. What is no JSON is compared as it is.
+// canonical returns arguments in one form: sorted keys, no white space. Text that is not JSON is returned unchanged.
 func canonical(args json.RawMessage) []byte {
 	if len(bytes.TrimSpace(args)) == 0 {
 		return []byte("{}")
@@ -66,25 +66,25 @@ func canonical(args json.RawMessage) []byte {
 	return out
 }
 
-// anyTool finds a request for tools as such: "use your tools", "mit einem Werkzeug".
+// anyTool matches a request for tools in general: "use your tools", "mit einem Werkzeug".
 var anyTool = regexp.MustCompile(`(?i)\b(?:use|using|with|call|run|try|invoke|benutze|benutz|verwende|nutze|nimm|mit)\s+` +
 	`(?:(?:a|an|any|some|your|the|ein|eine|einem|einen|deine|deinen|die|den|das|irgendein)\s+)?(?:tools?|werkzeuge?n?)\b`)
 
-// verbs are the words before a tool's name that make it a request.
+// verbs match words before a tool's name that make it a request.
 var verbs = regexp.MustCompile(`(?i)\b(?:use|using|with|via|call|run|try|invoke|execute|benutze|benutz|verwende|nutze|nimm|mit|per|rufe)\s+` +
 	`(?:(?:the|my|your|das|die|den|dem|der)\s+)?(?:(?:tool|werkzeug)\s+)?["'` + "`" + `]?$`)
 
-// nouns are the words after a tool's name that make it a request.
+// nouns match words after a tool's name that make it a request.
 var nouns = regexp.MustCompile(`(?i)^["'` + "`" + `]?[\s-]+(?:tool|werkzeug)\b`)
 
-// around is how many bytes beside a name are looked at.
+// around is how many bytes next to a name are inspected.
 const around = 60
 
-// maxAsk bounds how much of a message is looked at.
+// maxAsk limits how much of a message is inspected.
 const maxAsk = 4000
 
-// Explicit reports whether the person asked for this tool, or for tools as such: "use the grep tool", "run bash". The
-// bare mention of a word that is a tool's name too ("read the file") is no request.
+// Explicit reports whether the person asked for this tool, or for tools in general: "use the grep tool", "run bash". A
+// word that happens to be a tool's name ("read the file") is not a request.
 func Explicit(ask, tool string) bool {
 	if len(ask) > maxAsk {
 		ask = ask[:maxAsk]
@@ -118,7 +118,7 @@ func explicit(ask, name string) bool {
 	}
 }
 
-// word reports whether lower[begin:end] stands alone.
+// word reports whether text[begin:end] is a word of its own.
 func word(text string, begin, end int) bool {
 	before, _ := utf8.DecodeLastRuneInString(text[:begin])
 	after, _ := utf8.DecodeRuneInString(text[end:])

@@ -1,9 +1,9 @@
-// Package utility is the stage that skips tool calls which promise little ([tools.utility], off by default). It weighs
-// what a call is likely to bring against what was spent and done in the turn already.
+// Package utility is the stage that skips tool calls of little use ([tools.utility], off by default). It compares what
+// a call is expected to bring with what was already spent and done in the turn.
 //
-// A call that is skipped has a result that says so, not an error: nothing failed, and the model is to go on in the way
-// that the text names. The stage holds no state: what was done in the turn comes from the journal, so that a call which
-// waited for a person, or is taken up by another process, is judged again in the same way.
+// The result of a skipped call says so. It is not an error: nothing failed, and the model should continue as the text
+// says. The stage has no state. What was done in the turn comes from the journal, so that a call that waited for a
+// person, or that another process continues, is judged in the same way again.
 package utility
 
 import (
@@ -14,45 +14,45 @@ import (
 	"github.com/zephbot/zephbot/tools"
 )
 
-// Decision says what happens with a call.
+// Decision is what happens with a call.
 type Decision string
 
-// The decisions.
+// Decisions.
 const (
 	Run      Decision = "run"
-	Respond  Decision = "respond"  // the model answers with what it has
-	Retrieve Decision = "retrieve" // the model looks for context first; the same call runs after that
-	Verify   Decision = "verify"   // the model checks what it has before it goes on
-	Stop     Decision = "stop"     // the model calls no more tools
+	Respond  Decision = "respond"  // the model should answer with what it has
+	Retrieve Decision = "retrieve" // the model should look for context first; the same call runs after that
+	Verify   Decision = "verify"   // the model should check what it has first
+	Stop     Decision = "stop"     // the model should make no further tool calls
 )
 
-// The bounds that are not configured.
+// Limits that are not configurable.
 const (
-	highGain       = 0.7 // a gain from here on needs only the threshold
-	retrieveGain   = 0.5 // a gain from here on is worth looking for context
-	retrieveDoubt  = 0.5 // uncertainty above this means: early in the turn
+	highGain       = 0.7 // from this gain on, only the threshold matters
+	retrieveGain   = 0.5 // from this gain on, looking for context is worth it
+	retrieveDoubt  = 0.5 // a higher uncertainty means that the turn is at its beginning
 	maxCost        = 0.9
-	sureAfter      = 10 // calls after which nothing is uncertain any more
+	sureAfter      = 10 // number of calls after which the uncertainty is 0
 	configuredGain = 0.8
 	unknownGain    = 0.5
 )
 
 // Options configures the gate.
 type Options struct {
-	// Threshold is the least utility of a call.
+	// Threshold is the minimum utility of a call.
 	Threshold float64
-	// The weights of what makes up the utility.
+	// Weights of the parts of the utility.
 	GainWeight, CostWeight, RedundancyWeight, UncertaintyBonus float64
 	// ExemptTools always run.
 	ExemptTools []string
-	// HighGainTools always promise much.
+	// HighGainTools always have a high gain.
 	HighGainTools []string
-	// Seen says what happened in the turn before this batch (before Call.Batch, so that the answer stays the same when
-	// the call comes again); see Look. Nil = nothing. Must not block.
+	// Seen returns what happened in the turn before this batch (before Call.Batch, so that the result is the same when
+	// the call comes again); see Look. Nil = nothing. It must not block.
 	Seen func(call *tools.Call) History
-	// Cost is the share of the turn's budget that is spent, 0 to 1. Nil = 0. Must not block.
+	// Cost returns the part of the turn's budget that was spent, 0 to 1. Nil = 0. It must not block.
 	Cost func(call *tools.Call) float64
-	// Observe hears of every decision, probes left out. May be nil. Must not block.
+	// Observe receives every decision except those for probes. It may be nil and must not block.
 	Observe func(tool string, d Decision)
 }
 
@@ -63,7 +63,7 @@ func Defaults() Options {
 	}
 }
 
-// Factors are what the utility of a call is made of, each from 0 to 1.
+// Factors are the parts of the utility of a call, each from 0 to 1.
 type Factors struct {
 	Gain, Cost, Redundancy, Uncertainty float64
 }
@@ -74,15 +74,15 @@ func Score(o Options, f Factors) float64 {
 		o.UncertaintyBonus*f.Uncertainty
 }
 
-// Situation is what is decided about.
+// Situation is the input of a decision.
 type Situation struct {
 	Factors
 	Explicit bool // the person asked for this tool
-	Mandated bool // the same call was put off with Retrieve: now it runs
-	Calls    int  // that ran in the turn
+	Mandated bool // the same call was put off with Retrieve: it runs now
+	Calls    int  // calls that ran in the turn
 }
 
-// Decide applies the rules, the first that fits.
+// Decide applies the first rule that matches.
 func Decide(o Options, s Situation) Decision {
 	u := Score(o, s.Factors)
 	switch {
@@ -105,8 +105,8 @@ func Decide(o Options, s Situation) Decision {
 	}
 }
 
-// Gain returns what a call of a tool is expected to bring, from 0 to 1: what the operator says of it, else what the
-// tool says itself.
+// Gain returns the expected gain of a call of a tool, from 0 to 1: as configured by the operator, or else as stated by
+// the tool.
 func (o Options) Gain(def tools.Definition) float64 {
 	if slices.Contains(o.HighGainTools, def.Name) {
 		return configuredGain
@@ -117,7 +117,7 @@ func (o Options) Gain(def tools.Definition) float64 {
 	return unknownGain
 }
 
-// New makes the stage. It is safe for concurrent use.
+// New returns the stage. It is safe for concurrent use.
 func New(o Options) tools.Middleware {
 	return func(next tools.Handler) tools.Handler {
 		return func(ctx context.Context, call *tools.Call) (*tools.Result, error) {
@@ -159,7 +159,7 @@ func (o Options) decide(call *tools.Call) Decision {
 	})
 }
 
-// The beginnings of the texts that stand in for a result.
+// Beginnings of the texts that replace a result.
 const (
 	skipped = "[skipped]"
 	stopped = "[stopped]"

@@ -8,21 +8,21 @@ import (
 	"strings"
 )
 
-// slack is what a compressed body may be larger than the text in it, in bytes; without a bound on the wire an endless
-// stream of empty gzip members would be read for as long as there is time.
+// slack is how much larger a compressed body may be than the text in it, in bytes. Without a limit on the wire, an
+// endless stream of empty gzip members would be read until the timeout.
 const slack = 64 << 10
 
-// errWire ends a body that is too large while it is still compressed.
+// errWire ends a body that is too large in compressed form.
 var errWire = errors.New("too much compressed data")
 
-// readBody reads at most limit bytes, counted after decompression, and says whether there was more.
+// readBody reads at most limit bytes, counted after decompression. more reports that there were more.
 func readBody(r io.Reader, encoding string, limit int) (body []byte, more bool, err error) {
 	switch strings.ToLower(strings.TrimSpace(encoding)) {
 	case "", "identity":
 	case "gzip", "x-gzip":
 		z, err := gzip.NewReader(&bounded{r: r, left: int64(limit) + slack})
 		if errors.Is(err, io.EOF) {
-			return nil, false, nil // no body at all, as with 204
+			return nil, false, nil // no body, as with 204
 		}
 		if err != nil {
 			return nil, false, damaged(err)
@@ -36,7 +36,7 @@ func readBody(r io.Reader, encoding string, limit int) (body []byte, more bool, 
 	switch {
 	case len(body) > limit:
 		return body[:limit], true, nil
-	case err == nil, errors.Is(err, gzip.ErrHeader) && len(body) > 0: // what follows a whole stream is padding
+	case err == nil, errors.Is(err, gzip.ErrHeader) && len(body) > 0: // data after a complete stream is padding
 		return body, false, nil
 	case errors.Is(err, errWire):
 		return body, true, nil
@@ -45,7 +45,7 @@ func readBody(r io.Reader, encoding string, limit int) (body []byte, more bool, 
 	}
 }
 
-// damaged says that compressed data is none; other errors are the connection's.
+// damaged reports whether compressed data is invalid; other errors are those of the connection.
 func damaged(err error) error {
 	var corrupt flate.CorruptInputError
 	if errors.Is(err, gzip.ErrHeader) || errors.Is(err, gzip.ErrChecksum) || errors.As(err, &corrupt) {
@@ -54,7 +54,7 @@ func damaged(err error) error {
 	return err
 }
 
-// bounded fails with errWire after so many bytes.
+// bounded fails with errWire after a number of bytes.
 type bounded struct {
 	r    io.Reader
 	left int64

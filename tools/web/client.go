@@ -18,10 +18,10 @@ import (
 	"github.com/zephbot/zephbot/tools"
 )
 
-// maxHeader bounds the header of an answer, in bytes.
+// maxHeader limits the header of an answer, in bytes.
 const maxHeader = 64 << 10
 
-// client gets pages. It holds no connection and no state between calls, so it is safe for concurrent use.
+// client fetches pages. It keeps no connection and no state between calls, so it is safe for concurrent use.
 type client struct {
 	o    Options
 	dial func(ctx context.Context, network, address string) (net.Conn, error)
@@ -35,13 +35,13 @@ func newClient(o Options) *client {
 	return c
 }
 
-// guarded returns a dialer whose sockets refuse every address that is not public: the last line, should the checks
-// before it ever be passed by. Any port, as in the URL rules.
+// guarded returns a dialer whose sockets refuse every address that is not public: the last defence, should the checks
+// before it be bypassed. Ports are not restricted, as in the URL rules.
 func guarded(timeout time.Duration) *net.Dialer {
 	return &net.Dialer{Timeout: timeout / 3, KeepAlive: -1, Control: ssrf.New(ssrf.WithAnyPort()).Safe}
 }
 
-// page is what a server sent in the end.
+// page is the final answer of a server.
 type page struct {
 	url       *url.URL
 	header    string // Content-Type
@@ -50,7 +50,7 @@ type page struct {
 	truncated bool
 }
 
-// get follows a URL to its page. The number of hops is bounded, and each one passes all checks.
+// get follows a URL to its page. The number of redirects is limited, and all checks apply to each of them.
 func (c *client) get(ctx context.Context, call *tools.Call, raw string) (*page, error) {
 	seen := map[string]bool{}
 	for hop := 0; ; hop++ {
@@ -78,7 +78,7 @@ func (c *client) get(ctx context.Context, call *tools.Call, raw string) (*page, 
 	}
 }
 
-// hop makes one request and writes it into the egress log. next is where a redirect leads.
+// hop makes one request and records it in the egress log. next is the target of a redirect.
 func (c *client) hop(ctx context.Context, call *tools.Call, u *url.URL, hop int) (p *page, next string, err error) {
 	start := c.o.Now()
 	e := tools.Egress{URL: public(u), Host: u.Hostname(), Method: http.MethodGet, Hop: hop}
@@ -98,21 +98,21 @@ func (c *client) hop(ctx context.Context, call *tools.Call, u *url.URL, hop int)
 		return nil, "", refused(err)
 	}
 	failure := broken(ctx, err)
-	if failure.Denied { // by the socket
+	if failure.Denied { // refused by the socket
 		e.Blocked = reason(failure)
 	}
 	return nil, "", failure
 }
 
-// resolve returns the addresses of a host. One that is not public spoils all: whoever answers with public and private
-// addresses is up to something.
+// resolve returns the addresses of a host. A single address that is not public is an error: a mixture of public and
+// private addresses is suspicious.
 func (c *client) resolve(ctx context.Context, u *url.URL) ([]netip.AddrPort, error) {
 	var addrs []netip.Addr
 	host := u.Hostname()
 	if a, err := netip.ParseAddr(host); err == nil {
 		addrs = []netip.Addr{a}
 	} else if addrs, err = c.o.Resolver.LookupNetIP(ctx, "ip", host+"."); err != nil {
-		// rooted, so that no search domain is tried
+		// absolute, so that no search domain is tried
 		return nil, err
 	}
 	if len(addrs) == 0 {
@@ -136,7 +136,7 @@ func (c *client) resolve(ctx context.Context, u *url.URL) ([]netip.AddrPort, err
 	return list, nil
 }
 
-// transport is made for one hop: it knows nothing but the addresses that were checked, whatever name the request has.
+// transport returns the transport of one request. It dials only the checked addresses, whatever host the request names.
 func (c *client) transport(addrs []netip.AddrPort) *http.Transport {
 	return &http.Transport{
 		Proxy: nil, // an environment variable must not decide where we connect
@@ -156,12 +156,12 @@ func (c *client) transport(addrs []netip.AddrPort) *http.Transport {
 		ResponseHeaderTimeout:  c.o.Timeout,
 		MaxResponseHeaderBytes: maxHeader,
 		DisableKeepAlives:      true,
-		DisableCompression:     true, // decompressed by us, with a bound
+		DisableCompression:     true, // we decompress with a limit
 		ForceAttemptHTTP2:      true,
 	}
 }
 
-// request asks one server. A round trip follows no redirect and keeps no cookie.
+// request sends a request to one server. It follows no redirect and keeps no cookie.
 func (c *client) request(ctx context.Context, u *url.URL, addrs []netip.AddrPort,
 	e *tools.Egress,
 ) (*page, string, error) {
@@ -178,7 +178,7 @@ func (c *client) request(ctx context.Context, u *url.URL, addrs []netip.AddrPort
 	if err != nil {
 		return nil, "", err
 	}
-	defer func() { _ = resp.Body.Close() }() // what is not read is not wanted
+	defer func() { _ = resp.Body.Close() }() // the unread rest is dropped
 	e.Status = resp.StatusCode
 	switch resp.StatusCode {
 	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect,
@@ -210,7 +210,7 @@ func target(base *url.URL, location string) (string, error) {
 	return next.String(), nil
 }
 
-// meter counts what was read.
+// meter counts the bytes that were read.
 type meter struct {
 	r io.Reader
 	n int64
@@ -231,7 +231,7 @@ func (c *client) log(call *tools.Call, e tools.Egress) {
 	call.Trail.Egress = append(call.Trail.Egress, e)
 }
 
-// blocked returns the entry of a URL that was refused before anything was resolved.
+// blocked returns the log entry of a URL that was refused before its host was resolved.
 func (c *client) blocked(raw string, err error, hop int) tools.Egress {
 	text, host := publicRaw(raw)
 	return tools.Egress{URL: text, Host: host, Method: http.MethodGet, Blocked: reason(err), Hop: hop}

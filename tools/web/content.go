@@ -17,7 +17,7 @@ import (
 	"github.com/zephbot/zephbot/tools"
 )
 
-// mediaType returns the type of a page, as declared or, where nothing usable is declared, as it looks.
+// mediaType returns the type of a page: the declared one, or else the detected one.
 func (p *page) mediaType() string {
 	if t, _, err := mime.ParseMediaType(p.header); err == nil && t != "" {
 		return t
@@ -33,7 +33,7 @@ func isHTML(mediaType string) bool {
 	return mediaType == "text/html" || mediaType == "application/xhtml+xml"
 }
 
-// isText says that a type is text which a model reads as it is.
+// isText reports whether a model can read a type as it is.
 func isText(mediaType string) bool {
 	if strings.HasPrefix(mediaType, "text/") {
 		return true
@@ -53,15 +53,15 @@ func isText(mediaType string) bool {
 	return false
 }
 
-// xmlEncoding finds the encoding in an XML declaration, which the HTML rules do not look at.
+// xmlEncoding matches the encoding in an XML declaration, which the HTML rules ignore.
 var xmlEncoding = regexp.MustCompile(`^\s*<\?xml[^>]*?\sencoding\s*=\s*["']([A-Za-z0-9._:-]+)["']`)
 
-// text decodes the body to UTF-8. The character set is that of the byte order mark, the header, the document, or a
-// guess, in this order. What does not fit into it becomes U+FFFD.
+// text decodes the body to UTF-8. The character set comes from the byte order mark, the header, the document, or a
+// guess, in this order. Invalid bytes become U+FFFD.
 func (p *page) text() (string, error) {
 	body := p.body
 	enc, name, certain := charset.DetermineEncoding(body, p.header)
-	if !certain && name == "windows-1252" { // the guess of last resort, made from the first kilobyte only
+	if !certain && name == "windows-1252" { // the guess of last resort, made from only the first kilobyte
 		if m := xmlEncoding.FindSubmatch(body[:min(len(body), 1024)]); m != nil {
 			if declared, _ := charset.Lookup(string(m[1])); declared != nil {
 				enc = declared
@@ -77,12 +77,12 @@ func (p *page) text() (string, error) {
 	s := strings.ToValidUTF8(string(decoded), "\uFFFD")
 	s = strings.TrimPrefix(s, "\uFEFF")
 	if p.truncated {
-		s = strings.TrimSuffix(s, "\uFFFD") // half a character at the cut
+		s = strings.TrimSuffix(s, "\uFFFD") // an incomplete character at the cut
 	}
 	return s, nil
 }
 
-// wholeRunes drops the half character at the end of a cut text.
+// wholeRunes removes an incomplete character at the end of a cut text.
 func wholeRunes(b []byte, cut bool) []byte {
 	if !cut {
 		return b
@@ -98,20 +98,20 @@ func wholeRunes(b []byte, cut bool) []byte {
 	return b
 }
 
-// parse reads the page as HTML.
+// parse parses the page as HTML.
 func (p *page) parse() (*html.Node, error) {
 	text, err := p.text()
 	if err != nil {
 		return nil, err
 	}
 	doc, err := html.Parse(strings.NewReader(text))
-	if err != nil { // nothing is a syntax error in HTML; only the depth of nesting is bounded
+	if err != nil { // HTML has no syntax errors; only the nesting is limited
 		return nil, failed(err, "The page is nested too deeply to be read.", "Use another page.")
 	}
 	return doc, nil
 }
 
-// read returns the fetch tool: the page as text.
+// read is the fetch tool: it returns the page as text.
 func (c *client) read(p *page) (*tools.Result, error) {
 	mediaType := p.mediaType()
 	if len(bytes.TrimSpace(p.body)) == 0 {
@@ -154,7 +154,8 @@ func (c *client) read(p *page) (*tools.Result, error) {
 	return res, nil
 }
 
-// unreadable refuses what is no text. The type is foreign text: it is shown only as far as it looks like one.
+// unreadable returns the error for content that is not text. The type is foreign text: it is shown only if it looks
+// like a type.
 func unreadable(mediaType string, err error) *tools.Error {
 	if len(mediaType) > 100 || strings.ContainsFunc(mediaType,
 		func(r rune) bool { return r > unicode.MaxASCII || !unicode.IsPrint(r) }) {
@@ -164,7 +165,7 @@ func unreadable(mediaType string, err error) *tools.Error {
 		"Only HTML, JSON, XML and plain text can be read. Use another page.")
 }
 
-// cut bounds a text, in bytes, at a character.
+// cut limits a text, in bytes, at a character.
 func cut(s string, limit int) (string, bool) {
 	if len(s) <= limit {
 		return s, false

@@ -8,9 +8,9 @@ import (
 	"github.com/zephbot/zephbot/tools"
 )
 
-// maxSteps bounds what the matcher may do for a single element, in steps of a few nanoseconds: between elements the
-// time of the call is looked at, within one nothing can stop it. A few "~" in a selector and a page with a hundred
-// thousand neighbours would keep a processor busy for days.
+// maxSteps limits the work of the matcher for a single element, in steps of a few nanoseconds. The time limit of the
+// call is checked between elements, but nothing can stop the matcher within one. A few "~" in a selector and a page
+// with a hundred thousand siblings would take days.
 const maxSteps = 1e9
 
 // shape is what the cost of a selector depends on.
@@ -35,8 +35,8 @@ func (s *shape) measure(n *html.Node, depth float64) {
 	s.siblings = max(s.siblings, width)
 }
 
-// affordable refuses a selector that may take too long on this page. It is an upper bound, far above what selectors of
-// style sheets cost.
+// affordable returns an error for a selector that may take too long on this page. The estimate is an upper bound, far
+// above the cost of selectors in style sheets.
 func affordable(selector string, doc *html.Node) error {
 	if shapeOf(doc).cost(selector) <= maxSteps {
 		return nil
@@ -45,8 +45,8 @@ func affordable(selector string, doc *html.Node) error {
 		"select: this selector is too complicated for so large a page; use a shorter one, with > instead of spaces and without ~ and :has")
 }
 
-// cost bounds the steps of matching one element: a combinator tries every ancestor or neighbour for every one that the
-// combinator before it tried.
+// cost returns an upper bound for the steps of matching one element: a combinator tries every ancestor or sibling for
+// each one that the previous combinator tried.
 func (s shape) cost(selector string) float64 {
 	sum, combined, pseudo, ancestors, neighbours := 0.0, 1.0, 1.0, 0.0, 0.0
 	finish := func() {
@@ -64,7 +64,7 @@ func (s shape) cost(selector string) float64 {
 		case ' ', '\t', '\n', '\r', '\f':
 			if combinator(selector, i) {
 				ancestors++
-				combined *= max(1, (s.depth-ancestors+1)/ancestors) // ancestors out of depth, in order
+				combined *= max(1, (s.depth-ancestors+1)/ancestors) // number of ways to choose the ancestors in order
 			}
 		case '~':
 			neighbours++
@@ -79,7 +79,7 @@ func (s shape) cost(selector string) float64 {
 	return sum
 }
 
-// pseudo returns the cost of a pseudo class.
+// pseudo returns the cost of a pseudo-class.
 func (s shape) pseudo(name, argument string) float64 {
 	switch {
 	case name == "has", name == "haschild":
@@ -94,8 +94,8 @@ func (s shape) pseudo(name, argument string) float64 {
 	return 1
 }
 
-// combinator says that the white space at i stands for "somewhere below": it is the last of its run, and neither side
-// is another combinator.
+// combinator reports whether the white space at i is a descendant combinator: it is the last of its run, and there is
+// no other combinator next to it.
 func combinator(s string, i int) bool {
 	const space = " \t\n\r\f"
 	if i+1 < len(s) && strings.IndexByte(space, s[i+1]) >= 0 {
@@ -108,7 +108,7 @@ func combinator(s string, i int) bool {
 	return strings.IndexByte(">+~,", before[len(before)-1]) < 0 && strings.IndexByte(">+~,", after[0]) < 0
 }
 
-// skip finds the end of what is quoted or bracketed at i.
+// skip returns the end of the quoted or bracketed text at i.
 func skip(s string, i int) int {
 	end := s[i]
 	if end == '[' {
@@ -127,7 +127,7 @@ func skip(s string, i int) int {
 	return len(s)
 }
 
-// function reads a pseudo class at i: its name, what stands between its parentheses, and where it ends.
+// function parses a pseudo-class at i: its name, its argument, and its end.
 func function(s string, i int) (name, argument string, end int) {
 	start := i
 	for i < len(s) && (s[i] >= 'a' && s[i] <= 'z' || s[i] >= 'A' && s[i] <= 'Z' || s[i] == '-') {

@@ -16,7 +16,7 @@ import (
 	"github.com/zephbot/zephbot/tools"
 )
 
-// refused says a refusal of netrule to the model: the reason, never the detail.
+// refused converts a refusal of netrule to an error for the model, with the reason but without details.
 func refused(err error) *tools.Error {
 	message := "The URL is not allowed."
 	if e, ok := errors.AsType[*netrule.Error](err); ok {
@@ -28,18 +28,18 @@ func refused(err error) *tools.Error {
 	}
 }
 
-// failed returns a failure that repeating the call does not mend.
+// failed returns an error for which repeating the call does not help.
 func failed(err error, message, suggestion string) *tools.Error {
 	return &tools.Error{Category: tools.PermanentFailure, Message: message, Suggestion: suggestion, Err: err}
 }
 
-// passing returns a failure that may be gone in a moment; reading is repeated for it.
+// passing returns the error for a failure that may be temporary, for which reading is repeated.
 func passing(c tools.Category, err error, message string) *tools.Error {
 	return &tools.Error{Category: c, Message: message, Retryable: c.Transient(), Err: err}
 }
 
-// broken classifies what went wrong between us and the server. It names no address and repeats no word of the other
-// side. The end of the caller's context comes first: everything that fails after it fails because of it.
+// broken classifies a failure of the connection. The error contains no address and no words of the other side. The end
+// of the caller's context has priority, because it causes all later failures.
 func broken(ctx context.Context, err error) *tools.Error {
 	if own, ok := errors.AsType[*tools.Error](err); ok {
 		return own
@@ -78,7 +78,7 @@ func broken(ctx context.Context, err error) *tools.Error {
 	}
 }
 
-// ended says that the time was up or that the caller gave up.
+// ended returns the error for a timeout or a cancellation.
 func ended(done, err error) *tools.Error {
 	if errors.Is(done, context.DeadlineExceeded) {
 		return passing(tools.Timeout, errors.Join(done, err), "Reading the page took too long.")
@@ -86,15 +86,15 @@ func ended(done, err error) *tools.Error {
 	return &tools.Error{Category: tools.Cancelled, Message: "The call was cancelled.", Err: errors.Join(done, err)}
 }
 
-// statusError says a status that is no success, with what to do about a page. Reading is repeated where the failure may
-// pass.
+// statusError returns the error for a status that is not a success, with a suggestion for pages. Reading is repeated if
+// the failure may be temporary.
 func statusError(status int, header http.Header) *tools.Error {
 	e := tools.FromStatus(status, header)
 	e.Retryable = e.Category.Transient()
 	switch {
 	case status == http.StatusNotFound, status == http.StatusGone:
 		e.Suggestion = "The page does not exist. Check the URL, or use another page."
-		e.Err, e.Mistake = fs.ErrNotExist, true // as with files: the world says no, the tool has not failed
+		e.Err, e.Mistake = fs.ErrNotExist, true // as with files: it does not exist, and the tool has not failed
 	case e.Category == tools.InvalidParameters:
 		e.Suggestion = "Check path and query of the URL."
 	case e.Category == tools.PolicyBlocked:

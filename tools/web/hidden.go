@@ -8,8 +8,8 @@ import (
 	"golang.org/x/net/html"
 )
 
-// hidden says that a person who looks at the page does not see the element, as far as the element itself says so: what
-// style sheets and scripts hide is not known here.
+// hidden reports whether the element itself says that a person does not see it. What style sheets and scripts hide is
+// not known here.
 func hidden(n *html.Node) bool {
 	for _, a := range n.Attr {
 		switch a.Key {
@@ -34,7 +34,7 @@ func hidden(n *html.Node) bool {
 	return false
 }
 
-// attr finds an attribute; nil when the element has none of the name.
+// attr returns an attribute; nil if the element does not have it.
 func attr(n *html.Node, key string) *string {
 	for i := range n.Attr {
 		if n.Attr[i].Key == key && n.Attr[i].Namespace == "" {
@@ -46,12 +46,12 @@ func attr(n *html.Node, key string) *string {
 
 var (
 	cssComment = regexp.MustCompile(`(?s)/\*.*?(\*/|$)`)
-	nothing    = regexp.MustCompile(`^rect\((0|1px)|^inset\((50|100)%|^circle\(0|scale\(0\)`) // shapes of no size
+	nothing    = regexp.MustCompile(`^rect\((0|1px)|^inset\((50|100)%|^circle\(0|scale\(0\)`) // shapes without area
 	cssEscape  = regexp.MustCompile(`\\([0-9a-fA-F]{1,6})[ \t\r\n\f]?|\\([^0-9a-fA-F\r\n\f])`)
 )
 
-// hiddenStyle reads an inline style. Any declaration that hides counts, whatever follows it: a style that says both
-// means no good.
+// hiddenStyle reports whether an inline style hides the element. One hiding declaration is enough, whatever follows it:
+// a style that says both is suspicious.
 func hiddenStyle(style string) bool {
 	style = cssEscape.ReplaceAllStringFunc(cssComment.ReplaceAllString(style, ""), func(s string) string {
 		if code, err := strconv.ParseUint(strings.TrimSpace(s[1:]), 16, 32); err == nil {
@@ -82,7 +82,7 @@ func hiddenStyle(style string) bool {
 	return false
 }
 
-// hides judges one declaration.
+// hides reports whether one declaration hides.
 func hides(key, value string) bool {
 	switch key {
 	case "display", "visibility", "content-visibility", "color":
@@ -95,14 +95,14 @@ func hides(key, value string) bool {
 		return ok && tiny(n, unit)
 	case "left", "right", "top", "bottom", "text-indent", "margin-left", "margin-top":
 		n, _, ok := length(value)
-		return ok && n <= -999 // beside the page; what leaves it less far is a matter of layout
+		return ok && n <= -999 // off the page; a smaller offset is normal layout
 	case "clip", "clip-path", "transform":
 		return nothing.MatchString(value)
 	}
 	return false
 }
 
-// length reads "12px" and the like.
+// length parses "12px" and similar values.
 func length(value string) (n float64, unit string, ok bool) {
 	end := strings.IndexFunc(value, func(r rune) bool {
 		return (r < '0' || r > '9') && r != '.' && r != '-' && r != '+'
@@ -114,7 +114,7 @@ func length(value string) (n float64, unit string, ok bool) {
 	return n, strings.TrimSpace(value[end:]), err == nil
 }
 
-// tiny says that nothing of this size can be read.
+// tiny reports whether text of this size is unreadable.
 func tiny(n float64, unit string) bool {
 	switch unit {
 	case "px", "pt":
@@ -126,8 +126,8 @@ func tiny(n float64, unit string) bool {
 	}
 }
 
-// invisible are characters that take no room and carry no meaning for a reader: soft hyphens, zero-width spaces,
-// direction overrides, tags. Joiners stay: scripts and emoji need them.
+// invisible drops characters without width and meaning for a reader: soft hyphens, zero-width spaces, direction
+// overrides, tags. Joiners are kept, because scripts and emoji need them.
 func invisible(r rune) rune {
 	switch {
 	case r == 0xAD, r == 0x200B, r == 0x200E, r == 0x200F, r == 0xFEFF,

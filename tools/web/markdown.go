@@ -14,7 +14,7 @@ import (
 	"golang.org/x/net/html"
 )
 
-// The bounds keep the work of the converter in proportion to the page: it copies the text of a list, a quotation or a
+// These limits keep the work of the converter proportional to the page. It copies the text of a list, a quotation or a
 // link once per level of nesting, and fills tables up to their widest row.
 const (
 	maxLevels  = 6    // of nested lists, quotations, links and emphasis
@@ -25,13 +25,13 @@ const (
 	maxTitle   = 300  // bytes of the title
 )
 
-// clutter is what is no part of the text of a page.
+// clutter selects elements that are not part of a page's text.
 const clutter = "nav, svg, math, canvas, iframe, frame, object, embed, audio, video, map, select, datalist, input, textarea, link, meta, title"
 
-// lineEnds are the blanks at the end of lines, which the converter leaves in lists and quotations.
+// lineEnds matches blanks at the end of lines, which the converter leaves in lists and quotations.
 var lineEnds = regexp.MustCompile(`[ \t]+\n`)
 
-// markdown turns a page into Markdown, with its title first. It changes doc.
+// markdown converts a page to Markdown, beginning with its title. It changes doc.
 func markdown(doc *html.Node, location *url.URL) (string, error) {
 	d := goquery.NewDocumentFromNode(doc)
 	title, _ := cut(flat(d.Find("title").First()), maxTitle)
@@ -41,8 +41,8 @@ func markdown(doc *html.Node, location *url.URL) (string, error) {
 	flatten(doc, map[string]int{})
 	tables(d)
 	conv := converter.NewConverter(
-		// Without escapes: they are noise to a model, and finding out which are needed takes the square of the text's
-		// length.
+		// Without escapes: they are noise to a model, and the converter takes quadratic time to find out which are
+		// needed.
 		converter.WithEscapeMode(converter.EscapeModeDisabled),
 		converter.WithPlugins(
 			base.NewBasePlugin(),
@@ -63,12 +63,12 @@ func markdown(doc *html.Node, location *url.URL) (string, error) {
 	return strings.TrimSpace("# " + title + "\n\n" + text), nil
 }
 
-// flat returns the text of a selection in one line.
+// flat returns the text of a selection as one line.
 func flat(s *goquery.Selection) string {
 	return strings.Join(strings.Fields(strings.Map(invisible, s.Text())), " ")
 }
 
-// clean removes comments, clutter and what is hidden.
+// clean removes comments, clutter and hidden elements.
 func clean(d *goquery.Document) {
 	var doomed []*html.Node
 	for _, root := range d.Nodes {
@@ -85,13 +85,13 @@ func clean(d *goquery.Document) {
 	}
 	d.Find(clutter).Remove()
 	d.Find("footer").Each(func(_ int, s *goquery.Selection) {
-		if s.Closest("blockquote, article").Length() == 0 { // there it says who wrote the text
+		if s.Closest("blockquote, article").Length() == 0 { // there, it names the author of the text
 			s.Remove()
 		}
 	})
 }
 
-// baseOf returns what relative links of the page are relative to.
+// baseOf returns the base of the page's relative links.
 func baseOf(d *goquery.Document, location *url.URL) *url.URL {
 	if href, ok := d.Find("base[href]").First().Attr("href"); ok {
 		if u, err := location.Parse(strings.TrimSpace(href)); err == nil && onWeb(u) {
@@ -105,8 +105,8 @@ func onWeb(u *url.URL) bool {
 	return (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.User == nil
 }
 
-// addresses makes links absolute and leaves the text alone of those that lead nowhere: within the page, into a script,
-// into data. Titles go, because only a pointer that rests on the link shows them.
+// addresses makes links absolute. Of links that lead nowhere (within the page, to a script, to data) it keeps only the
+// text. It removes titles, because they are only visible when the pointer is over the link.
 func addresses(d *goquery.Document, home *url.URL) {
 	d.Find("a").Each(func(_ int, s *goquery.Selection) {
 		n := s.Get(0)
@@ -122,7 +122,7 @@ func addresses(d *goquery.Document, home *url.URL) {
 		alt, _ := cut(strings.Join(strings.Fields(s.AttrOr("alt", "")), " "), maxAlt)
 		address := absolute(home, s.AttrOr("src", ""))
 		switch {
-		case alt == "": // decoration, or a counter
+		case alt == "": // decoration, or a tracking pixel
 			s.Remove()
 		case address == "":
 			n.Type, n.Data, n.DataAtom, n.Attr = html.TextNode, alt, 0, nil
@@ -132,7 +132,7 @@ func addresses(d *goquery.Document, home *url.URL) {
 	})
 }
 
-// absolute resolves an address of the page; "" when it is not one on the web.
+// absolute resolves an address of the page; "" if it is not a web address.
 func absolute(home *url.URL, raw string) string {
 	raw = strings.TrimSpace(raw)
 	if raw == "" || strings.HasPrefix(raw, "#") {
@@ -148,7 +148,7 @@ func absolute(home *url.URL, raw string) string {
 	return ""
 }
 
-// flatten turns what is nested too deeply into plain boxes. levels counts the open elements of each family.
+// flatten replaces elements that are nested too deeply by plain boxes. levels counts the open elements of each family.
 func flatten(n *html.Node, levels map[string]int) {
 	family := ""
 	if n.Type == html.ElementNode {
@@ -177,7 +177,8 @@ func flatten(n *html.Node, levels map[string]int) {
 	}
 }
 
-// stripStart removes the first number of a list where it is none: every line would be indented by its length.
+// stripStart removes the start number of a list if it is not a number, because every line would be indented by its
+// length.
 func stripStart(n *html.Node) {
 	for i, a := range n.Attr {
 		if v, err := strconv.Atoi(a.Val); a.Key == "start" && (err != nil || v < 0 || v > 99999) {
@@ -186,8 +187,8 @@ func stripStart(n *html.Node) {
 	}
 }
 
-// tables dissolves what is no table of data: those that hold other tables, which are there for the layout and cost the
-// converter the power of their depth, and those too wide to be read. Spans too wide to be true go as well.
+// tables dissolves tables that do not contain data: those that contain other tables, which are used for layout and take
+// the converter exponential time, and those that are too wide to read. It also removes implausible spans.
 func tables(d *goquery.Document) {
 	dissolve := map[*html.Node]bool{}
 	d.Find("table table").Each(func(_ int, s *goquery.Selection) {
@@ -208,7 +209,7 @@ func tables(d *goquery.Document) {
 			parts = append(parts, s.Get(0))
 		}
 	})
-	for _, n := range parts { // only now: until here the parts had to find their table
+	for _, n := range parts { // only now, because until here the parts had to find their table
 		n.Data, n.DataAtom, n.Attr = "div", 0, nil
 	}
 	d.Find("td, th").Each(func(_ int, s *goquery.Selection) {

@@ -2,7 +2,7 @@ package web
 
 import "github.com/zephbot/zephbot/policy/act"
 
-// Says returns what the tools of this package say of themselves.
+// Says returns the statements of this package's tools for the policy.
 func Says() []act.Tool {
 	return []act.Tool{
 		{Name: "fetch", Statement: act.Statement{Act: act.ReadsWeb, Verb: act.Fetch, Cache: act.Web}},

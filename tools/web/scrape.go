@@ -16,7 +16,7 @@ const (
 	maxSelector  = 1000 // bytes of a selector
 )
 
-// query is what web_scrape looks for.
+// query is what web_scrape searches for.
 type query struct {
 	selector string
 	match    cascadia.SelectorGroup
@@ -24,7 +24,7 @@ type query struct {
 	limit    int
 }
 
-// newQuery reads the arguments. What cannot be extracted is taken for text, as the original does.
+// newQuery converts the arguments. An unknown kind of extraction counts as text, as in the original.
 func newQuery(in scrapeArgs) (query, error) {
 	q := query{selector: strings.TrimSpace(in.Select), limit: defaultLimit, extract: visibleText}
 	wrong := func(message, suggestion string, err error) (query, error) {
@@ -61,8 +61,8 @@ func newQuery(in scrapeArgs) (query, error) {
 	return q, nil
 }
 
-// scrape returns the web_scrape tool. It looks at one element after the other, so that it stops at the limit and when
-// the time is up.
+// scrape is the web_scrape tool. It handles one element after the other, so that it can stop at the limit and at the
+// timeout.
 func (c *client) scrape(ctx context.Context, p *page, q query) (*tools.Result, error) {
 	if t := p.mediaType(); len(p.body) > 0 && !isHTML(t) {
 		e := unreadable(t, nil)
@@ -96,8 +96,8 @@ func (c *client) scrape(ctx context.Context, p *page, q query) (*tools.Result, e
 	return res, nil
 }
 
-// find returns the values of the matching elements, until there are enough of them or enough text, and how many
-// elements matched. Empty values count, but are left out.
+// find returns the values of matching elements until there are enough of them or enough text, and the number of
+// matching elements. Empty values count, but are left out.
 func (q query) find(ctx context.Context, doc *html.Node, enough int) (values []string, found int, err error) {
 	size := 0
 	for n := range doc.Descendants() {
@@ -121,9 +121,9 @@ func (q query) find(ctx context.Context, doc *html.Node, enough int) (values []s
 	return values, found, nil
 }
 
-// visibleText returns the text of an element as a reader sees it, in one line, with a space where a block ends. It is
-// empty inside of what is hidden; an element like script, which is never shown, gives its own text when it was asked
-// for by name.
+// visibleText returns the text of an element as a reader sees it, on one line, with a space where a block ends. It is
+// empty inside hidden elements. An element like script, which is never shown, returns its own text if it was selected
+// by name.
 func visibleText(n *html.Node) string {
 	var b strings.Builder
 	if !raw(n) {
@@ -139,7 +139,7 @@ func visibleText(n *html.Node) string {
 	return strings.Join(strings.Fields(strings.Map(invisible, b.String())), " ")
 }
 
-// raw says that the element holds text which is never shown, so that whoever selects it means that text.
+// raw reports whether the element contains text that is never shown, so that a query that selects it wants that text.
 func raw(n *html.Node) bool {
 	return n.Data == "script" || n.Data == "style" || n.Data == "title" || n.Data == "noscript"
 }
@@ -165,7 +165,7 @@ func collect(b *strings.Builder, n *html.Node) {
 	}
 }
 
-// inline lists the elements that do not interrupt a line of text.
+// inline reports whether an element does not interrupt a line of text.
 func inline(tag string) bool {
 	switch tag {
 	case "a", "abbr", "b", "bdi", "bdo", "big", "cite", "code", "data", "del", "dfn", "em", "font", "i", "ins", "kbd",
@@ -176,11 +176,11 @@ func inline(tag string) bool {
 	return false
 }
 
-// innerHTML returns the markup inside of an element, as it is.
+// innerHTML returns the markup inside an element, unchanged.
 func innerHTML(n *html.Node) string {
 	var b strings.Builder
 	for child := range n.ChildNodes() {
-		if err := html.Render(&b, child); err != nil { // only a tree that no parser makes
+		if err := html.Render(&b, child); err != nil { // only for a tree that no parser produces
 			return ""
 		}
 	}
@@ -194,7 +194,7 @@ func value(n *html.Node, name string) string {
 	return ""
 }
 
-// oneLine keeps the promise of one value per line.
+// oneLine makes sure that there is one value per line.
 func oneLine(s string) string {
 	return strings.TrimSpace(strings.Map(func(r rune) rune {
 		if r == '\n' || r == '\r' {

@@ -8,8 +8,8 @@ import (
 	"github.com/zephbot/zephbot/policy/netrule"
 )
 
-// check applies the rules that need no look-up and gives the URL in the one form in which rules see it and servers get
-// it.
+// check applies the rules that need no name resolution, and returns the URL in the normal form that rules see and
+// servers get.
 func (c *client) check(raw string) (*url.URL, error) {
 	u, err := netrule.CheckURL(raw, netrule.Options{
 		AllowedDomains: c.o.AllowedDomains,
@@ -21,8 +21,8 @@ func (c *client) check(raw string) (*url.URL, error) {
 	return normal(u)
 }
 
-// normal rewrites a URL to the equivalent form of RFC 3986, section 6.2: no escapes that are not needed, no dot
-// segments, no default port, no fragment. A rule for https://example.com/public/* must not be passed with
+// normal converts a URL to the normal form of RFC 3986, section 6.2: no unnecessary escapes, no dot segments, no
+// default port, no fragment. Otherwise a rule for https://example.com/public/* could be bypassed with
 // /public/%2e%2e/private.
 func normal(u *url.URL) (*url.URL, error) {
 	path := unescapeUnreserved(u.EscapedPath())
@@ -41,8 +41,8 @@ func normal(u *url.URL) (*url.URL, error) {
 	return n.ResolveReference(n), nil // resolving an absolute URL removes its dot segments
 }
 
-// unescapeUnreserved decodes the escapes of letters, digits and -._~ in an escaped path, and writes the others in
-// capitals.
+// unescapeUnreserved decodes the escapes of letters, digits and -._~ in an escaped path, and writes other escapes in
+// upper case.
 func unescapeUnreserved(path string) string {
 	var b strings.Builder
 	for i := 0; i < len(path); i++ {
@@ -60,7 +60,7 @@ func unescapeUnreserved(path string) string {
 	return b.String()
 }
 
-// unhex reads a hexadecimal digit; the path was escaped by net/url, so it is one.
+// unhex parses a hexadecimal digit. net/url has escaped the path, so it is valid.
 func unhex(c byte) byte {
 	switch {
 	case c >= 'a':
@@ -76,7 +76,7 @@ func unreserved(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("-._~", c) >= 0
 }
 
-// public returns the part of a URL that may be written down: origin and path. Query and user name may be secrets.
+// public returns the part of a URL that may be logged: origin and path. Query and user name may be secrets.
 func public(u *url.URL) string {
 	if u.Opaque != "" || u.Host == "" {
 		return u.Scheme + ":"
@@ -84,7 +84,7 @@ func public(u *url.URL) string {
 	return u.Scheme + "://" + u.Host + u.EscapedPath()
 }
 
-// publicRaw is public for a text that may be no URL at all.
+// publicRaw is public for a text that may not be a URL.
 func publicRaw(raw string) (text, host string) {
 	u, err := url.Parse(raw)
 	if err != nil {
@@ -96,7 +96,7 @@ func publicRaw(raw string) (text, host string) {
 	return public(u), u.Hostname()
 }
 
-// reason returns the block_reason of a refusal. What is no URL at all is refused where the scheme is looked at.
+// reason returns the block_reason of a refusal. For text that is not a URL, it is "scheme".
 func reason(err error) string {
 	if e, ok := errors.AsType[*netrule.Error](err); ok {
 		switch e.Kind {

@@ -1,15 +1,14 @@
-// Package web has the two tools that read the web: fetch gives a page as readable text, web_scrape the elements that a
-// CSS selector matches (seed 003, WebScrapeExecutor).
+// Package web has the two tools that read the web: fetch returns a page as readable text, and web_scrape returns the
+// elements that match a CSS selector (seed 003, WebScrapeExecutor).
 //
-// Every hop of a request, the first one and each redirect, takes the same way: the URL is checked before any name is
-// resolved, the name is resolved once, every answer has to be a public address, and exactly the addresses that were
-// checked are dialled. A name that resolves differently a moment later is never asked again, so there is nothing to
-// rebind. The socket itself refuses what is not public once more. There are no cookies, no credentials, no proxy, and
-// no connection outlives its hop.
+// Every request, including each redirect, is handled in the same way. The URL is checked before its host is resolved,
+// the host is resolved once, all resulting addresses must be public, and exactly these addresses are dialled. The name
+// is not resolved again, so DNS rebinding has no effect. The socket also refuses addresses that are not public. There
+// are no cookies, no credentials and no proxy, and no connection is kept after a request.
 //
-// What a page says is foreign content and is marked as such in the result. fetch leaves out what a person who looks at
-// the page would not see; that takes the simplest hiding places away from a page that wants to instruct a model, not
-// all of them.
+// The content of a page is foreign, and the result is marked as such. fetch leaves out what a person who looks at the
+// page would not see. This removes the simplest places, though not all, in which a page can hide instructions for a
+// model.
 package web
 
 import (
@@ -28,31 +27,30 @@ import (
 	"github.com/zephbot/zephbot/tools"
 )
 
-// Resolver looks host names up; *net.Resolver is one. It is called once per hop, with network "ip" and a rooted name
-// ("example.com."), and may be called concurrently.
+// Resolver looks up host names; *net.Resolver implements it. It is called once per request, with network "ip" and an
+// absolute name ("example.com."), and may be called concurrently.
 type Resolver interface {
 	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
 }
 
 // Options configures the tools. The zero value works: all public hosts, no egress log.
 type Options struct {
-	Timeout        time.Duration // for a whole call with its redirects; 0 = 15 s
+	Timeout        time.Duration // for a whole call including redirects; 0 = 15 s
 	MaxBody        int           // bytes of a page that are read, after decompression; 0 = 1 MiB
-	MaxRedirects   int           // that are followed; 0 = 3, negative = none
+	MaxRedirects   int           // 0 = 3, negative = none
 	AllowedDomains []string      // "example.com" or "*.example.com" (exactly one more label); empty = all public hosts
-	DeniedDomains  []string      // refused first
+	DeniedDomains  []string      // takes precedence
 	UserAgent      string        // "" = "zephbot (+https://github.com/zephbot/zephbot)"
 
-	LogRequests bool // write every hop into the trail ([tools.egress].enabled)
-	LogBlocked  bool // also those that were refused ([tools.egress].log_blocked)
-	LogBytes    bool // with the bytes that came ([tools.egress].log_response_bytes)
+	LogRequests bool // record every request in the trail ([tools.egress].enabled)
+	LogBlocked  bool // including refused ones ([tools.egress].log_blocked)
+	LogBytes    bool // with the number of bytes received ([tools.egress].log_response_bytes)
 
 	Resolver Resolver         // nil = the system's
 	Roots    *x509.CertPool   // certificate authorities; nil = the system's
 	Now      func() time.Time // clock of the egress log; nil = time.Now
-	// Dial opens the connection to an address that was checked; nil = a dialer that refuses addresses which are not
-	// public once more, at the socket. It is there for tests, which answer for public addresses on a local one: all
-	// checks stand before it and know nothing of it.
+	// Dial opens a connection to a checked address; nil = a dialer that checks the address again at the socket. It is
+	// for tests, which serve public addresses on a local one. All other checks come before it and are not affected.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
@@ -108,7 +106,7 @@ type scrapeArgs struct {
 	Limit   *int   `json:"limit,omitempty" jsonschema:"How many matching elements to return at most; 10 when absent"`
 }
 
-// New makes the tools fetch and web_scrape. The error names every option that is wrong.
+// New returns the tools fetch and web_scrape. The error names every option that is wrong.
 func New(o Options) ([]tools.Tool, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -155,7 +153,7 @@ func newScrape(c *client) (tools.Tool, error) {
 		},
 		Adjust: func(s *jsonschema.Schema) {
 			limit := s.Properties["limit"]
-			// a pointer is no number or null here, but a number that may be absent
+			// a pointer does not mean number or null here, but a number that may be absent
 			limit.Type, limit.Types = "integer", nil
 			limit.Minimum = new(float64)
 		},
@@ -177,8 +175,9 @@ func newScrape(c *client) (tools.Tool, error) {
 	})
 }
 
-// describe names the URL in the form in which it is requested, so that a rule and the request mean the same. A URL that
-// will never be requested is refused here, before anybody is asked about it, and goes into the egress log all the same.
+// describe returns the URL in the form in which it is requested, so that a rule and the request mean the same. A URL
+// that can never be requested is refused here, before anybody is asked about it, and is recorded in the egress log
+// nevertheless.
 func (c *client) describe(call *tools.Call, raw string) (tools.Subject, error) {
 	u, err := c.check(raw)
 	if err != nil {
@@ -189,7 +188,7 @@ func (c *client) describe(call *tools.Call, raw string) (tools.Subject, error) {
 	return tools.Subject{Inputs: list, Paths: list, Show: u.String()}, nil
 }
 
-// run gets a page and hands it to use; both share the time of the call.
+// run gets a page and passes it to use. Both share the time limit of the call.
 func (c *client) run(ctx context.Context, call *tools.Call, raw string,
 	use func(context.Context, *page) (*tools.Result, error),
 ) (*tools.Result, error) {

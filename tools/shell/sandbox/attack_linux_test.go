@@ -373,7 +373,7 @@ func TestAttackEnd(t *testing.T) {
 	}
 }
 
-// childrenOf lists the helpers of a process.
+// childrenOf returns the helpers of a process.
 func childrenOf(t *testing.T, pid int) []int {
 	t.Helper()
 	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))

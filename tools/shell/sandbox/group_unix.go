@@ -31,7 +31,7 @@ func signalTree(pid int, sig syscall.Signal, known []int) []int {
 // groupAlive reports whether a process of the group of pid is left.
 func groupAlive(pid int) bool { return syscall.Kill(-pid, 0) == nil }
 
-// signalOf names the signal that ended a process; "" when it exited.
+// signalOf returns the signal that ended a process; "" when it exited.
 func signalOf(s *os.ProcessState) string {
 	if ws, ok := s.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
 		return ws.Signal().String()
