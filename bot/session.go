@@ -6,7 +6,7 @@ import (
 )
 
 // SessionKey names a conversation: CHANNEL/BOT/SURFACE/CHAT/THREAD/PERSON, where "0" stands for no thread and for a conversation that no person has alone.
-// Place.SessionKey makes one, and its methods are the only code that takes one apart. It names no directory (moves.Workspaces does that), and packages below
+// Place.SessionKey makes one, and its methods are the only code that takes one apart. It names no directory (Lane.Workspace does that), and packages below
 // bot (tools, agent) hold it as text that they compare and never read. The zero value belongs to no conversation.
 //
 // Keys that name something else than a conversation (the questions of a command) have other forms; their parts are "".
@@ -111,6 +111,16 @@ func (k SessionKey) InChat(chat string) bool {
 	return len(k) > len(chat) && strings.HasPrefix(string(k), chat) && k[len(chat)] == '/'
 }
 
+// Place is where the conversation is; whether more than one person reads there, the key does not say. ok is false when it names no conversation.
+func (k SessionKey) Place() (place Place, ok bool) {
+	if !k.Valid() {
+		return Place{}, false
+	}
+	place, _, ok = CutChat(string(k))
+	place.Thread = k.Thread()
+	return place, ok
+}
+
 // WithChat is the key of the same conversation under another id of its chat. A key that names no conversation stays as it is.
 func (k SessionKey) WithChat(id string) SessionKey {
 	chat, at := k.part(chatPart)
@@ -143,4 +153,18 @@ func ScopeRange(scope string) (low, high SessionKey) {
 		return SessionKey(scope), SessionKey(scope + "\x00")
 	}
 	return SessionKey(scope + "/"), SessionKey(scope + "0") // the sign after the slash
+}
+
+// WorkspaceID makes an id of a workspace: what may be the name of a directory on every system. An id is made into itself.
+func WorkspaceID(text string) string {
+	id := strings.Map(func(r rune) rune {
+		if r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r == '-' {
+			return r
+		}
+		return '_'
+	}, strings.ToLower(text))
+	if id == "" {
+		return "none"
+	}
+	return id
 }

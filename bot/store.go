@@ -34,6 +34,7 @@ type Arrival struct {
 	Channel  string
 	Bot      string
 	ID       string     // with Channel and Bot unique for ever (≥ 7 days)
+	Source   Source     // where it came from; "" = the channel, in what was stored before there were sources
 	Session  SessionKey // lane; "" for arrivals that belong to none (presses, unknown kinds)
 	Express  bool       // acts on a running turn: does not wait in the lane
 	Raw      []byte     // the update, byte by byte
@@ -64,6 +65,7 @@ const (
 type Lane struct {
 	Session   SessionKey
 	Place     Place
+	Workspace string // id of the place of its files, which it keeps when its chat gets a new id; "" = it was not claimed since there are ids
 	State     LaneState
 	Fence     int64     // grows with every claim
 	Owner     string    // process that holds it; "" = nobody
@@ -80,6 +82,14 @@ type Lane struct {
 	Caller    string    // of the turn in progress
 }
 
+// WorkspaceID is the id of the place of the session's files. That of a lane that says none is made of its key.
+func (l *Lane) WorkspaceID() string {
+	if l.Workspace != "" {
+		return l.Workspace
+	}
+	return WorkspaceID(string(l.Session))
+}
+
 // Lease is what a worker holds. It counts until somebody else claims the lane or it is given back: the fence decides, not the clock, so a worker
 // whose lease ran out unnoticed goes on as long as nobody took over.
 type Lease struct {
@@ -92,10 +102,12 @@ type Lease struct {
 type Claim struct {
 	Session SessionKey
 	Place   Place
-	Fence   int64
-	Owner   string
-	Now     time.Time
-	Until   time.Time
+	// Workspace becomes that of a lane that has none.
+	Workspace string
+	Fence     int64
+	Owner     string
+	Now       time.Time
+	Until     time.Time
 	// Arrival makes the claim depend on an arrival that still waits: ErrConflict when it does not. 0 = on none.
 	Arrival int64
 	// Arrives says that the Change brings the one arrival with which a turn begins: it becomes Lane.Arrival. ErrConflict when it is known already, or

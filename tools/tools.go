@@ -61,11 +61,14 @@ func (d Definition) Hash() string {
 type Origin struct {
 	Channel string // "telegram", "terminal", …
 	Session string // session key
-	Chat    string // chat that gets the answer, for rules per chat
-	Turn    string // id of the turn
-	Caller  string // "telegram:42"; "" only if there is no person (tools call without --caller)
-	Admin   bool
-	Alone   bool // nobody can approve a call: there is no approver, or nobody at the terminal
+	// Workspace is the id of the place of the session's files; "" = derived from Session, for callers that did not look
+	// it up.
+	Workspace string
+	Chat      string // chat that gets the answer, for rules per chat
+	Turn      string // id of the turn
+	Caller    string // "telegram:42"; "" only if there is no person (tools call without --caller)
+	Admin     bool
+	Alone     bool // nobody can approve a call: there is no approver, or nobody at the terminal
 }
 
 // Call is one call of a tool. It is owned by one goroutine at a time.

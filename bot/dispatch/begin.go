@@ -82,6 +82,7 @@ func (d *Dispatcher) beginTurn(ctx context.Context, lane bot.Lane, t *task, j *j
 	}
 	lane.State, lane.Turn, lane.Since, lane.Last, lane.Fence, lane.Caller, lane.Live = bot.Running, o.entry.Turn, o.entry.At, lane.Last+1, lane.Fence+1, t.msg.Caller, 0
 	lane.Owner, lane.Arrival, lane.Failing, lane.Place = d.opts.Owner, a.Seq, zeroTime, o.change.Claim.Place
+	lane.Workspace = o.change.Claim.Workspace
 	w := d.newWork(&lane, t)
 	w.fresh, w.alone, w.journal.opening = true, j.alone, o
 	if w.journal.known = known; known {

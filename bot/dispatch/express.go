@@ -141,9 +141,9 @@ func (d *Dispatcher) expressOne(ctx context.Context, a *bot.Arrival) (err error)
 			err = poison{fmt.Errorf("panic: %v", p)}
 		}
 	}()
-	msg, err := d.decode(a.Raw)
+	msg, err := d.decode(a)
 	if err != nil {
-		return poison{err}
+		return err
 	}
 	switch msg.Kind {
 	case bot.Text:

@@ -1,7 +1,9 @@
 package dispatch
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"time"
@@ -94,10 +96,16 @@ func (d *Dispatcher) hint(list []*incoming) {
 	}
 }
 
+// received is an update as it would be stored.
+func (d *Dispatcher) received(raw turn.Raw) bot.Arrival {
+	return bot.Arrival{Channel: d.opts.Channel, Bot: d.opts.Bot, ID: raw.ID, Source: cmp.Or(raw.Source, bot.Source(d.opts.Channel)), Raw: raw.Body}
+}
+
 // arrival decides which way an update takes. It must not fail: what cannot be understood goes the express way and ends as a dead letter.
 func (d *Dispatcher) arrival(raw turn.Raw, now time.Time) incoming {
-	in := incoming{raw: raw, arrival: bot.Arrival{Channel: d.opts.Channel, Bot: d.opts.Bot, ID: raw.ID, Raw: raw.Body, At: now, Express: true}}
-	msg, err := d.decode(raw.Body)
+	in := incoming{raw: raw, arrival: d.received(raw)}
+	in.arrival.At, in.arrival.Express = now, true
+	msg, err := d.decode(&in.arrival)
 	if err != nil {
 		d.observe("update", "undecodable", 0)
 		return in
@@ -142,15 +150,24 @@ func (d *Dispatcher) session(msg *bot.Message) bot.SessionKey {
 	return msg.Place.SessionKey(person)
 }
 
-// decode guards against a decoder that panics on bytes nobody foresaw.
-func (d *Dispatcher) decode(raw []byte) (msg bot.Message, err error) {
+// decode reads an arrival as its source writes them. bot.ErrForeign when this version of the program cannot know how: where processes of two versions
+// work on one store, one of the other may. Any other error is poison. It guards against a decoder that panics on bytes nobody foresaw.
+func (d *Dispatcher) decode(a *bot.Arrival) (msg bot.Message, err error) {
+	source := cmp.Or(a.Source, bot.Source(a.Channel))
+	decoder := d.parts.Decoders[source]
+	if decoder == nil {
+		return msg, fmt.Errorf("an arrival from the source %q, which is not known here: %w", source, bot.ErrForeign)
+	}
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("decoder panicked: %v", p)
+			err = poison{fmt.Errorf("decoder panicked: %v", p)}
 			d.parts.Log.Error().Interface("panic", p).Bytes("stack", debug.Stack()).Msg("update not decodable")
 		}
 	}()
-	return d.parts.Decoder.Decode(raw)
+	if msg, err = decoder.Decode(a.Raw); err != nil && !errors.Is(err, bot.ErrForeign) {
+		err = poison{err}
+	}
+	return msg, err
 }
 
 // relocate gives a message the chat its session is in now: a group may have got a new id since the message was written. Message ids of the old chat

@@ -59,7 +59,8 @@ func (d *Dispatcher) unstored(ctx context.Context, raws []turn.Raw, cause error)
 		d.say(ctx, bot.Row{Place: place, Purpose: bot.Notice, Content: bot.Content{Text: d.parts.Words.OutOfOrder("", why.Advice())}})
 	}
 	for _, raw := range raws {
-		msg, err := d.decode(raw.Body)
+		a := d.received(raw)
+		msg, err := d.decode(&a)
 		if err != nil || msg.Kind != bot.Text || msg.Caller == "" || !d.addressed(&msg) {
 			continue
 		}

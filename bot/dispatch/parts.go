@@ -52,7 +52,7 @@ type Words interface { //nolint:interfacebloat // one book of sentences, read as
 // Parts are what a Dispatcher works with.
 type Parts struct {
 	Store     bot.Store
-	Decoder   bot.Decoder
+	Decoders  map[bot.Source]bot.Decoder // by where an arrival came from; the channel's own updates have its name
 	Composer  bot.Composer
 	Runner    Runner
 	Guard     turn.Guard
@@ -69,6 +69,8 @@ type Parts struct {
 	Now       func() time.Time
 	// News reads what has happened since the session's last turn, for the model; may be nil.
 	News func(ctx context.Context, session bot.SessionKey) (turn.News, error)
+	// Workspace is the id of the workspace of a session that has none yet; nil = none is stored.
+	Workspace func(session bot.SessionKey) string
 	// Observe takes what metrics count; may be nil. Must not block.
 	Observe func(Observation)
 }

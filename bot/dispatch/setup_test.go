@@ -295,7 +295,7 @@ func (w *world) start() *process {
 		opts.Owner = "p" + strconv.Itoa(w.owners)
 	}
 	parts := dispatch.Parts{
-		Store: w.store, Decoder: decoder{}, Composer: composer{}, Runner: w.runner, Guard: w.guard, Meter: w.meter, Commands: w.commands,
+		Store: w.store, Decoders: map[bot.Source]bot.Decoder{"test": decoder{}}, Composer: composer{}, Runner: w.runner, Guard: w.guard, Meter: w.meter, Commands: w.commands,
 		Approvals: w.broker, Outbox: w.outbox, Words: texts.Words{}, Log: zerolog.Nop(), Now: time.Now,
 	}
 	if w.parts != nil {

@@ -60,8 +60,8 @@ func (d *Dispatcher) trouble(ctx context.Context, session bot.SessionKey, a *bot
 func (d *Dispatcher) giveUp(ctx context.Context, session bot.SessionKey, a *bot.Arrival, letter bot.DeadLetter) bool {
 	change := &bot.Change{Dead: []bot.DeadLetter{letter}}
 	turn, text := d.turnID(a), ""
-	msg, err := d.decode(a.Raw)
-	if err == nil {
+	msg, unread := d.decode(a)
+	if unread == nil {
 		relocate(&msg, a.Session)
 		text = d.parts.Words.Broken(msg.Language, requestID(turn))
 		change.Send = d.broken(&msg, text, turn)
@@ -71,6 +71,10 @@ func (d *Dispatcher) giveUp(ctx context.Context, session bot.SessionKey, a *bot.
 		if err != nil {
 			d.report(ctx, err, "read a lane")
 			return false
+		}
+		if unread != nil {
+			text = d.parts.Words.Broken("", requestID(turn))
+			change.Send = brokenIn(&lane, text, turn)
 		}
 		if lane.Turn != "" && lane.Arrival == a.Seq {
 			if err := d.end(ctx, &lane, change, agent.ReasonInternal, text); err != nil {
@@ -100,6 +104,18 @@ func (d *Dispatcher) broken(msg *bot.Message, text, turn string) []bot.Row {
 	return nil
 }
 
+// brokenIn tells those of a session whose message cannot be read: the place is that of its lane, or the one in its key.
+func brokenIn(lane *bot.Lane, text, turn string) []bot.Row {
+	place, ok := lane.Place, true
+	if place.Channel == "" {
+		place, ok = lane.Session.Place()
+	}
+	if !ok {
+		return nil
+	}
+	return []bot.Row{{Place: place, Purpose: bot.Reply, Content: bot.Content{Text: text}, Key: "broken/" + turn}}
+}
+
 // end adds to change what ends a turn from outside: the lane in our hand, the last entry, the questions withdrawn, the lane idle.
 func (d *Dispatcher) end(ctx context.Context, lane *bot.Lane, change *bot.Change, reason, text string) error {
 	if lane.Owner == d.opts.Owner {
@@ -123,6 +139,9 @@ func (d *Dispatcher) claim(lane *bot.Lane, place bot.Place) *bot.Claim {
 	c := &bot.Claim{Session: lane.Session, Place: place, Fence: lane.Fence, Owner: d.opts.Owner, Now: now, Until: now.Add(d.opts.Lease)}
 	if lane.Owner == d.opts.Owner && lane.Until.After(now) {
 		c.Now = lane.Until
+	}
+	if c.Workspace = lane.Workspace; c.Workspace == "" && d.parts.Workspace != nil {
+		c.Workspace = d.parts.Workspace(lane.Session)
 	}
 	return c
 }

@@ -120,7 +120,7 @@ func (d *Dispatcher) interrupted(ctx context.Context, waiting []bot.Arrival, arr
 		if waiting[i].Seq == arrival {
 			continue
 		}
-		msg, err := d.decode(waiting[i].Raw)
+		msg, err := d.decode(&waiting[i])
 		if err != nil || d.class(&msg) != turn.Interrupts {
 			continue
 		}
@@ -135,9 +135,9 @@ func (d *Dispatcher) interrupted(ctx context.Context, waiting []bot.Arrival, arr
 
 // task reads an arrival. Who may talk and by which rules is decided where the message was written; it is answered where its session is now.
 func (d *Dispatcher) task(ctx context.Context, a *bot.Arrival) (*task, error) {
-	msg, err := d.decode(a.Raw)
+	msg, err := d.decode(a)
 	if err != nil {
-		return nil, poison{err}
+		return nil, err
 	}
 	return d.taskOf(ctx, a, msg)
 }
@@ -197,7 +197,7 @@ func (d *Dispatcher) sayBehind(ctx context.Context, lane bot.Lane, waiting []bot
 	if i < 0 {
 		return
 	}
-	msg, err := d.decode(waiting[i].Raw)
+	msg, err := d.decode(&waiting[i])
 	if err != nil {
 		return
 	}
@@ -374,7 +374,8 @@ func (d *Dispatcher) turnOf(lane *bot.Lane, t *task) *agent.Turn {
 		ID: lane.Turn, Request: requestID(lane.Turn), System: t.rules.System, Tools: tools.Only(t.rules.Allowed), Group: place.Group,
 		Shared: place.Group && t.rules.SharedSession,
 		Origin: tools.Origin{
-			Channel: place.Channel, Session: string(lane.Session), Chat: place.ChatKey(), Turn: lane.Turn, Caller: t.msg.Caller, Admin: t.verdict.Admin,
+			Channel: place.Channel, Session: string(lane.Session), Workspace: lane.Workspace, Chat: place.ChatKey(), Turn: lane.Turn,
+			Caller: t.msg.Caller, Admin: t.verdict.Admin,
 			Alone: !d.parts.Approvals.Reachable(place, t.msg.Caller),
 		},
 	}

@@ -52,7 +52,9 @@ func TestNames(t *testing.T) {
 func TestJoinWorkspaces(t *testing.T) {
 	t.Parallel()
 	const old, moved = "telegram_7_bot_-5_0_42", "telegram_7_bot_-6_0_42"
+	const fresh = "telegram_7_bot_-6_0_43" // of a session that began after the move, with its own files
 	tests := map[string]struct{ before, after []string }{
+		"one that began":  {[]string{fresh + "/a", moved + "/a"}, []string{old + "/a", fresh + "/a"}},
 		"nothing":         {nil, nil},
 		"only the old":    {[]string{old + "/a"}, []string{old + "/a"}},
 		"only the new":    {[]string{moved + "/a"}, []string{old + "/a"}},
@@ -66,12 +68,13 @@ func TestJoinWorkspaces(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			store, told := bottest.New(), []string{}
-			c := moves.Workspaces{Root: t.TempDir(), Map: &moves.Map{}, Log: zerolog.Nop(), Tell: func(_ context.Context, session bot.SessionKey, text string) error {
+			c := moves.Workspaces{Root: t.TempDir(), Map: &moves.Map{}, Lanes: store, Log: zerolog.Nop(), Tell: func(_ context.Context, session bot.SessionKey, text string) error {
 				told = append(told, string(session)+" "+text)
 				return nil
 			}}
 			moved := bot.Fact{Bucket: bot.MovedBucket, Key: "telegram/-6", Value: "-5"}
-			if _, err := store.Apply(t.Context(), &bot.Change{Facts: []bot.Fact{moved}}); err != nil {
+			began := &bot.Claim{Session: "telegram/7/bot/-6/0/43", Workspace: fresh, Owner: "o", Until: time.Now()}
+			if _, err := store.Apply(t.Context(), &bot.Change{Facts: []bot.Fact{moved}, Claim: began}); err != nil {
 				t.Fatal(err)
 			}
 			for _, path := range tt.before {

@@ -1,6 +1,7 @@
 package moves
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,36 +15,29 @@ import (
 	"github.com/zephbot/zephbot/bot"
 )
 
-// WorkspaceName is the directory of a session.
-func WorkspaceName(session bot.SessionKey) string { return directory(string(session)) }
-
-// directory is a text as the name of a directory.
-func directory(text string) string {
-	name := strings.Map(func(r rune) rune {
-		if r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r == '-' {
-			return r
-		}
-		return '_'
-	}, strings.ToLower(text))
-	if name == "" {
-		return "none"
-	}
-	return name
-}
-
 // Workspaces are the directories of conversations below a root. A group that gets a new id keeps its directory.
 type Workspaces struct {
 	Root string
 	Map  *Map
+	// Lanes says which workspace a session has; Join needs it.
+	Lanes Lanes
 	// Tell has the model of a session told about its files at its next turn.
 	Tell func(ctx context.Context, session bot.SessionKey, text string) error
 	Log  zerolog.Logger
 }
 
-// Dir is the directory of a session. It need not exist.
-func (w *Workspaces) Dir(session bot.SessionKey) string {
-	return filepath.Join(w.Root, WorkspaceName(w.Map.First(session)))
+// Lanes reads what a session has (bot.Store).
+type Lanes interface {
+	Lane(ctx context.Context, session bot.SessionKey) (bot.Lane, error)
 }
+
+// ID is the id of the workspace of a session whose lane has none yet: made of the key that the session had first.
+func (w *Workspaces) ID(session bot.SessionKey) string {
+	return bot.WorkspaceID(string(w.Map.First(session)))
+}
+
+// Dir is the directory of a workspace. It need not exist.
+func (w *Workspaces) Dir(id string) string { return filepath.Join(w.Root, bot.WorkspaceID(id)) }
 
 // Join brings the files that conversations wrote under the new id of a group to those that they wrote under the old one: each directory moves in
 // one step, so that it is whole in one of the two places whenever the process ends.
@@ -56,7 +50,7 @@ func (w *Workspaces) Join(ctx context.Context) {
 		channel, id, _ := strings.Cut(key, "/")
 		for _, e := range entries {
 			if session, ok := movedSession(e.Name(), channel, id); ok && e.IsDir() {
-				if err := w.join(ctx, session, e.Name(), "group"+id); err != nil {
+				if err := w.joinOne(ctx, session, e.Name(), "group"+id); err != nil {
 					w.Log.Error().Err(err).Str("directory", e.Name()).Msg("files of a group with a new id stay in a directory of their own")
 				}
 			}
@@ -66,17 +60,27 @@ func (w *Workspaces) Join(ctx context.Context) {
 
 // movedSession reads the name of a directory as that of a session of a chat; names of sessions hold "/" only between their parts.
 func movedSession(name, channel, chat string) (session bot.SessionKey, ok bool) {
-	rest, ok := strings.CutPrefix(name, directory(channel)+"_")
+	rest, ok := strings.CutPrefix(name, bot.WorkspaceID(channel)+"_")
 	session = bot.SessionKey(channel + "/" + strings.ReplaceAll(rest, "_", "/"))
 	return session, ok && session.Valid() && session.Chat() == chat
 }
 
-// join moves a directory to where its session works: as the session's directory, or into that under a name.
-func (w *Workspaces) join(ctx context.Context, session bot.SessionKey, from, name string) error {
-	source, target := filepath.Join(w.Root, from), w.Dir(session)
-	if source == target {
+// joinOne brings a directory to the workspace of its session, unless it is that: a session that began after the move may have it for its own.
+func (w *Workspaces) joinOne(ctx context.Context, session bot.SessionKey, from, name string) error {
+	lane, err := w.Lanes.Lane(ctx, w.Map.Current(session))
+	if err != nil {
+		return err
+	}
+	id := cmp.Or(lane.Workspace, w.ID(session))
+	if id == from {
 		return nil
 	}
+	return w.join(ctx, session, from, id, name)
+}
+
+// join moves a directory to where its session works: as the workspace with an id, or into that under a name.
+func (w *Workspaces) join(ctx context.Context, session bot.SessionKey, from, id, name string) error {
+	source, target := filepath.Join(w.Root, from), w.Dir(id)
 	if os.Remove(source) == nil {
 		return nil // it was empty
 	}

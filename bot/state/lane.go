@@ -1,6 +1,7 @@
 package state
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -21,6 +22,7 @@ func Claim(lane bot.Lane, c *bot.Claim) (bot.Lane, error) {
 	if c.Place.Channel != "" {
 		lane.Place = c.Place
 	}
+	lane.Workspace = cmp.Or(lane.Workspace, c.Workspace)
 	return lane, nil
 }
 

@@ -87,6 +87,7 @@ func Merge(m *bot.Move, from, to bot.Lane, met bool, now time.Time) Merged {
 		merged.ShiftFrom = to.Last
 	}
 	merged.Lane.Session, _ = Rename(m, from.Session)
+	merged.Lane.Workspace = from.WorkspaceID()
 	merged.Lane.Fence = max(from.Fence, to.Fence) + 1
 	merged.Lane.Last = from.Last + to.Last
 	merged.Lane.Place, _ = Relocate(m, merged.Lane.Place)

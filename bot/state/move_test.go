@@ -64,15 +64,19 @@ func TestMerge(t *testing.T) {
 	}
 	result := func(lane bot.Lane, fence, last int64) bot.Lane {
 		lane.Session, lane.Place, lane.Fence, lane.Last, lane.Owner, lane.Until = to.Session, to.Place, fence, last, "", time.Time{}
+		lane.Workspace = "telegram_1_bot_-1_0_42"
 		return lane
 	}
 	ended := busy(from, "old")
+	kept, fresh := from, to
+	kept.Workspace, fresh.Workspace = "telegram_1_bot_-1_0_42", "telegram_1_bot_-2_0_42"
 	for name, tt := range map[string]struct {
 		from, to bot.Lane
 		met      bool
 		want     state.Merged
 	}{
 		"alone":                             {from: from, want: state.Merged{Lane: result(from, 8, 3)}},
+		"the old one's files are kept":      {from: kept, to: fresh, met: true, want: state.Merged{Lane: result(fresh, 8, 13), ShiftTo: 3}},
 		"alone with a turn":                 {from: ended, want: state.Merged{Lane: result(ended, 8, 3)}},
 		"both idle: the old one first":      {from: from, to: to, met: true, want: state.Merged{Lane: result(to, 8, 13), ShiftTo: 3}},
 		"a turn in the new chat comes last": {from: from, to: busy(to, "new"), met: true, want: state.Merged{Lane: result(busy(to, "new"), 8, 13), ShiftTo: 3}},

@@ -67,6 +67,16 @@ func TestClaim(t *testing.T) {
 	if got, err := state.Claim(free, moved); err != nil || got.Place != moved.Place {
 		t.Errorf("a claim with a place: %+v, %v", got.Place, err)
 	}
+	named := claim(3, noon)
+	named.Workspace = "new"
+	if got, err := state.Claim(free, named); err != nil || got.Workspace != "new" {
+		t.Errorf("a claim with a workspace: %q, %v", got.Workspace, err)
+	}
+	keeps := free
+	keeps.Workspace = "old"
+	if got, err := state.Claim(keeps, named); err != nil || got.Workspace != "old" {
+		t.Errorf("a claim of a lane that has a workspace: %q, %v", got.Workspace, err)
+	}
 }
 
 func TestHolds(t *testing.T) {

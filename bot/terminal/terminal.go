@@ -88,15 +88,6 @@ func (t *Terminal) place() bot.Place {
 // Session is the key of the conversation.
 func (t *Terminal) Session() bot.SessionKey { return t.place().SessionKey("") }
 
-// Decode implements bot.Decoder: what is stored is the message itself.
-func (t *Terminal) Decode(raw []byte) (bot.Message, error) {
-	var m bot.Message
-	if err := json.Unmarshal(raw, &m); err != nil {
-		return m, fmt.Errorf("message: %w", err)
-	}
-	return m, nil
-}
-
 // Compose implements bot.Composer: a terminal shows Markdown as it is.
 func (t *Terminal) Compose(markdown string) []bot.Content {
 	if strings.TrimSpace(markdown) == "" {
@@ -257,14 +248,14 @@ func (p *progress) Close() { p.once.Do(func() { close(p.done) }) }
 type Accept func(ctx context.Context, raws []turn.Raw) error
 
 func (t *Terminal) hand(ctx context.Context, accept Accept, m bot.Message) error {
-	raw, err := json.Marshal(m)
+	raw, err := bot.EncodeMessage(&m)
 	if err != nil {
-		return fmt.Errorf("message: %w", err)
+		return err
 	}
 	t.mu.Lock()
 	t.waiting = t.answered
 	t.mu.Unlock()
-	return accept(ctx, []turn.Raw{{ID: m.ID, Body: raw}})
+	return accept(ctx, []turn.Raw{{ID: m.ID, Source: bot.FromTerminal, Body: raw}})
 }
 
 // await returns when the last message is answered, asking what has to be asked meanwhile.
@@ -333,11 +324,11 @@ func (t *Terminal) decide(ctx context.Context, accept Accept, q *question) error
 	}
 	m := t.message("")
 	m.Kind, m.Data, m.Query, m.Command = bot.Press, q.press+choice, m.ID, ""
-	raw, err := json.Marshal(m)
+	raw, err := bot.EncodeMessage(&m)
 	if err != nil {
 		return fmt.Errorf("decision: %w", err)
 	}
-	return accept(ctx, []turn.Raw{{ID: m.ID, Body: raw}})
+	return accept(ctx, []turn.Raw{{ID: m.ID, Source: bot.FromTerminal, Body: raw}})
 }
 
 // Admit implements turn.Guard: whoever sits at the terminal may do what its account may.
@@ -350,7 +341,6 @@ func (t *Terminal) Rules(bot.Place) turn.Rules { return turn.Rules{} }
 
 var (
 	_ bot.Sender   = (*Terminal)(nil)
-	_ bot.Decoder  = (*Terminal)(nil)
 	_ bot.Composer = (*Terminal)(nil)
 	_ turn.Guard   = (*Terminal)(nil)
 )

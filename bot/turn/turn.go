@@ -14,8 +14,9 @@ import (
 
 // Raw is an update as the channel received it.
 type Raw struct {
-	ID   string // unique on the channel
-	Body []byte
+	ID     string // unique on the channel
+	Body   []byte
+	Source bot.Source // "" = the channel itself
 }
 
 // Verdict says whether a person may talk here.

@@ -58,10 +58,10 @@ const (
 
 	// insertLane takes a version that no lane of this session has had before: one that was deleted may still be remembered.
 	insertLane = `INSERT INTO lane (` + laneColumns + `, version) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, ` +
-		arrivalNumber13 + `, $14, $15, $16, $17, $18, ` + rowNumber19 + `, $20, $21, $22)`
+		arrivalNumber13 + `, $14, $15, $16, $17, $18, ` + rowNumber19 + `, $20, $21, $22, $23)`
 	updateLane = `WITH w AS (UPDATE lane SET channel = $2, bot = $3, surface = $4, chat = $5, thread = $6, grp = $7, state = $8, fence = $9, owner = $10,
 	until = $11, turn = $12, arrival = ` + arrivalNumber13 + `, since = $14, not_before = $15, failing = $16, stop = $17, last = $18,
-	live = ` + rowNumber19 + `, notice = $20, caller = $21, version = version + 1 WHERE session = $1 AND version = $22 RETURNING 1)
+	live = ` + rowNumber19 + `, notice = $20, caller = $21, workspace = $22, version = version + 1 WHERE session = $1 AND version = $23 RETURNING 1)
 	SELECT must(EXISTS (SELECT 1 FROM w), 'ZB001', 'a lane was written')`
 	arrivalNumber13 = `CASE WHEN $13::bigint <= -1099511627776 THEN current_setting('zephbot.arrival' || (-1099511627776 - $13))::bigint ELSE $13 END`
 	rowNumber19     = `CASE WHEN $19::bigint <= -1099511627776 THEN current_setting('zephbot.row' || (-1099511627776 - $19))::bigint ELSE $19 END`
@@ -69,7 +69,7 @@ const (
 	SELECT must(EXISTS (SELECT 1 FROM w), 'ZB001', 'a lane was written')`
 	noLane = `SELECT must(NOT EXISTS (SELECT 1 FROM lane WHERE session = $1), 'ZB001', 'a lane was made')`
 
-	insertArrival = `WITH w AS (INSERT INTO inbox (channel, bot, id, session, express, raw, at) VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING seq)
+	insertArrival = `WITH w AS (INSERT INTO inbox (channel, bot, id, session, express, raw, at, source) VALUES ($1, $2, $3, $4, $5, $6, $7, $9) RETURNING seq)
 	SELECT seq, set_config($8, seq::text, true) FROM w`
 	moveArrival = `WITH w AS (UPDATE inbox SET state = $2, attempts = $3, problem = $4, finished = $5
 	WHERE seq = $1 AND state = $6 AND attempts = $7 RETURNING 1) SELECT must(EXISTS (SELECT 1 FROM w), 'ZB001', 'an arrival moved on')`
@@ -223,7 +223,7 @@ func newVersion() int64 { return 1 + rand.Int64N(1<<52) } //nolint:gosec // a nu
 func (w *write) insertArrivals() {
 	for _, n := range w.result.Arrive {
 		a := &w.change.Arrive[n.Index]
-		w.read(number(&w.seqs), insertArrival, a.Channel, a.Bot, a.ID, a.Session, a.Express, bytesOf(a.Raw), nanos(a.At), setting(arrivalSetting, n.Seq))
+		w.read(number(&w.seqs), insertArrival, a.Channel, a.Bot, a.ID, a.Session, a.Express, bytesOf(a.Raw), nanos(a.At), setting(arrivalSetting, n.Seq), string(a.Source))
 	}
 }
 

@@ -252,7 +252,7 @@ var aging = []string{
 	SELECT 'telegram/1/bot/' || n % 500 || '/0/7', 'telegram', '1', n, false, CASE WHEN n % 2 = 0 THEN '{}'::bytea END, 1,
 	CASE WHEN n % 1000 = 0 THEN 'waiting' WHEN n % 1001 = 0 THEN 'dead' ELSE 'done' END, CASE WHEN n % 1000 = 0 THEN 0 ELSE n END FROM generate_series(1, 20000) n`,
 	`INSERT INTO lane SELECT 'telegram/1/bot/' || n || '/0/7', 'telegram', '1', 'bot', n, '0', false, CASE WHEN n % 500 = 0 THEN 'running' ELSE 'idle' END, 1,
-	CASE WHEN n % 500 = 0 THEN 'me' ELSE '' END, 0, CASE WHEN n % 500 = 0 THEN 't' ELSE '' END, 0, 0, 0, 0, '', 0, 0, '', '', 1 FROM generate_series(1, 20000) n`,
+	CASE WHEN n % 500 = 0 THEN 'me' ELSE '' END, 0, CASE WHEN n % 500 = 0 THEN 't' ELSE '' END, 0, 0, 0, 0, '', 0, 0, '', '', 1, '' FROM generate_series(1, 20000) n`,
 	`INSERT INTO journal SELECT 'telegram/1/bot/' || n / 50 || '/0/7', n, n % 50 = 0, '{}' FROM generate_series(1, 20000) n`,
 	`INSERT INTO approval (session, id, short, turn, call, channel, bot, surface, chat, thread, grp, caller, tool, hash, state, scope, decider, name, needed,
 	created, expires, decided, card) SELECT 'telegram/1/bot/' || n % 500 || '/0/7', n, 'a' || n, 't', n, 'telegram', '1', 'bot', n % 500, '0', false, 'u', 'bash', n,

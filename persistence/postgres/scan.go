@@ -16,9 +16,9 @@ import (
 // The columns of each table, in the order in which scan and values name them.
 const (
 	placeColumns   = `channel, bot, surface, chat, thread, grp`
-	arrivalColumns = `seq, channel, bot, id, session, express, raw, at, attempts, problem`
+	arrivalColumns = `seq, channel, bot, id, source, session, express, raw, at, attempts, problem`
 	laneColumns    = `session, ` + placeColumns +
-		`, state, fence, owner, until, turn, arrival, since, not_before, failing, stop, last, live, notice, caller`
+		`, state, fence, owner, until, turn, arrival, since, not_before, failing, stop, last, live, notice, caller, workspace`
 	approvalColumns = `id, short, session, turn, call, ` + placeColumns +
 		`, caller, tool, hash, body, state, scope, decider, name, votes, needed, created, expires, decided, card`
 	rowColumns = `id, session, turn, ` + placeColumns +
@@ -134,7 +134,7 @@ func placeDests(p *bot.Place) []any {
 
 func scanArrival(r row) (bot.Arrival, error) {
 	var a bot.Arrival
-	err := r.Scan(&a.Seq, &a.Channel, &a.Bot, &a.ID, (*string)(&a.Session), &a.Express, &a.Raw, stamp{&a.At}, &a.Attempts, &a.Problem)
+	err := r.Scan(&a.Seq, &a.Channel, &a.Bot, &a.ID, (*string)(&a.Source), (*string)(&a.Session), &a.Express, &a.Raw, stamp{&a.At}, &a.Attempts, &a.Problem)
 	return a, err
 }
 
@@ -142,13 +142,13 @@ func scanArrival(r row) (bot.Arrival, error) {
 func laneValues(l *bot.Lane) []any {
 	values := append([]any{l.Session}, placeValues(&l.Place)...)
 	return append(values, string(l.State), l.Fence, l.Owner, nanos(l.Until), l.Turn, l.Arrival, nanos(l.Since), nanos(l.NotBefore),
-		nanos(l.Failing), l.Stop, l.Last, l.Live, l.Notice, l.Caller)
+		nanos(l.Failing), l.Stop, l.Last, l.Live, l.Notice, l.Caller, l.Workspace)
 }
 
 func laneDests(l *bot.Lane) []any {
 	dests := append([]any{(*string)(&l.Session)}, placeDests(&l.Place)...)
 	return append(dests, &l.State, &l.Fence, &l.Owner, stamp{&l.Until}, &l.Turn, &l.Arrival, stamp{&l.Since}, stamp{&l.NotBefore},
-		stamp{&l.Failing}, &l.Stop, &l.Last, &l.Live, &l.Notice, &l.Caller)
+		stamp{&l.Failing}, &l.Stop, &l.Last, &l.Live, &l.Notice, &l.Caller, &l.Workspace)
 }
 
 // scanKnown reads laneColumns and the version.

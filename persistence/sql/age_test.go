@@ -47,7 +47,7 @@ func age(t testing.TB, db *sql.DB, v volume) {
 	}
 	const place = "'telegram', '1', 'bot', 1000 + i % 500, '', 1"
 	run(t, db, count(v.sessions)+`INSERT INTO lane SELECT `+session("i")+`, `+place+`, 'idle', 40, '', 0, '', 0, 0, 0, 0, '', `+
-		fmt.Sprint(v.entries/v.sessions)+`, 0, '', '' FROM c`)
+		fmt.Sprint(v.entries/v.sessions)+`, 0, '', '', '' FROM c`)
 	run(t, db, count(v.entries)+`INSERT INTO journal SELECT `+session("i")+`, 1 + (i - 1) / `+fmt.Sprint(v.sessions)+
 		`, 0, '{"turn":"t","kind":"user","text":"`+`what a person says takes about as many letters as this line has, on the average of a year"}' FROM c`)
 	run(t, db, count(v.arrivals)+`INSERT INTO inbox (channel, bot, id, session, express, raw, at, state, finished)

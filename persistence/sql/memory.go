@@ -3,6 +3,7 @@ package sql
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/state"
@@ -12,11 +13,11 @@ import (
 const kept = 4096
 
 const (
-	insertLane = `INSERT INTO lane (` + laneColumns + `) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
-	// updateLane leaves the place alone, and with it an index.
+	insertLane = `INSERT INTO lane (` + laneColumns + `) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+	// updateLane leaves the place alone, and with it an index; and the workspace, which does not change.
 	updateLane = `UPDATE lane SET state = ?, fence = ?, owner = ?, until = ?, turn = ?, arrival = ?, since = ?, not_before = ?, failing = ?,
 stop = ?, last = ?, live = ?, notice = ?, caller = ? WHERE session = ?`
-	placeLane = `UPDATE lane SET channel = ?, bot = ?, surface = ?, chat = ?, thread = ?, grp = ? WHERE session = ?`
+	placeLane = `UPDATE lane SET channel = ?, bot = ?, surface = ?, chat = ?, thread = ?, grp = ?, workspace = ? WHERE session = ?`
 	holdLane  = `UPDATE lane SET fence = ?, owner = ?, until = ? WHERE session = ?`
 
 	arrivalQuery  = `SELECT state, attempts, problem, finished FROM inbox WHERE seq = ?`
@@ -137,14 +138,14 @@ func (k *known) write(ctx context.Context, q *queries) error {
 	if !k.exists {
 		return q.exec(ctx, insertLane, values...)
 	}
-	place, rest := values[1:1+placeWidth], values[1+placeWidth:]
-	if k.lane.Place != k.stored.Place {
-		if err := q.exec(ctx, placeLane, append(place[:placeWidth:placeWidth], string(k.lane.Session))...); err != nil {
+	place, rest := values[1:2+placeWidth], values[2+placeWidth:] // the workspace goes with the place
+	if k.lane.Place != k.stored.Place || k.lane.Workspace != k.stored.Workspace {
+		if err := q.exec(ctx, placeLane, append(slices.Clip(place), string(k.lane.Session))...); err != nil {
 			return err
 		}
 	}
 	held := k.stored
-	held.Place, held.Fence, held.Owner, held.Until = k.lane.Place, k.lane.Fence, k.lane.Owner, k.lane.Until
+	held.Place, held.Workspace, held.Fence, held.Owner, held.Until = k.lane.Place, k.lane.Workspace, k.lane.Fence, k.lane.Owner, k.lane.Until
 	if held == k.lane {
 		return q.exec(ctx, holdLane, k.lane.Fence, k.lane.Owner, nanos(k.lane.Until), string(k.lane.Session))
 	}

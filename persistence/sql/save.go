@@ -10,7 +10,7 @@ import (
 
 // The inserts of rows with unique keys look for the key before: a conflict alone would use up a number.
 const (
-	insertArrival = `INSERT INTO inbox (seq, channel, bot, id, session, express, raw, at) SELECT ?, ?, ?, ?, ?, ?, ?, ?
+	insertArrival = `INSERT INTO inbox (seq, channel, bot, id, source, session, express, raw, at) SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?
 WHERE NOT EXISTS (SELECT 1 FROM inbox WHERE channel = ? AND bot = ? AND id = ?)`
 	insertFirst = insertArrival + `
 AND NOT EXISTS (SELECT 1 FROM inbox WHERE state = 'waiting' AND express = 0 AND session <> '' AND session = CAST(? AS TEXT))`
@@ -64,7 +64,7 @@ func (t *step) saveArrive(ctx context.Context, r *state.Result) error {
 	for _, arrived := range r.Arrive {
 		a := &t.change.Arrive[arrived.Index]
 		query, args := insertArrival, []any{
-			arrived.Seq, a.Channel, a.Bot, a.ID, string(a.Session), bit(a.Express), orNull(a.Raw), nanos(a.At), a.Channel, a.Bot, a.ID,
+			arrived.Seq, a.Channel, a.Bot, a.ID, string(a.Source), string(a.Session), bit(a.Express), orNull(a.Raw), nanos(a.At), a.Channel, a.Bot, a.ID,
 		}
 		if t.needs.Waiting != "" && !t.sure {
 			query, args = insertFirst, append(args, t.needs.Waiting)

@@ -15,8 +15,8 @@ import (
 const (
 	placeColumns    = `channel, bot, surface, chat, thread, grp`
 	placeWidth      = 6
-	arrivalColumns  = `seq, channel, bot, id, session, express, raw, at, attempts, problem`
-	laneColumns     = `session, ` + placeColumns + `, state, fence, owner, until, turn, arrival, since, not_before, failing, stop, last, live, notice, caller`
+	arrivalColumns  = `seq, channel, bot, id, source, session, express, raw, at, attempts, problem`
+	laneColumns     = `session, ` + placeColumns + `, workspace, state, fence, owner, until, turn, arrival, since, not_before, failing, stop, last, live, notice, caller`
 	approvalColumns = `id, short, session, turn, call, ` + placeColumns +
 		`, caller, tool, hash, body, state, scope, decider, name, votes, needed, created, expires, decided, card`
 	rowColumns = `session, turn, ` + placeColumns +
@@ -124,20 +124,20 @@ func placeDests(p *bot.Place) []any {
 
 func scanArrival(scan scanner) (bot.Arrival, error) {
 	var a bot.Arrival
-	err := scan(&a.Seq, &a.Channel, &a.Bot, &a.ID, &a.Session, flag{&a.Express}, &a.Raw, stamp{&a.At}, &a.Attempts, &a.Problem)
+	err := scan(&a.Seq, &a.Channel, &a.Bot, &a.ID, &a.Source, &a.Session, flag{&a.Express}, &a.Raw, stamp{&a.At}, &a.Attempts, &a.Problem)
 	return a, err
 }
 
 func laneValues(l *bot.Lane) []any {
 	values := append([]any{string(l.Session)}, placeValues(&l.Place)...)
-	return append(values, string(l.State), l.Fence, l.Owner, nanos(l.Until), l.Turn, l.Arrival, nanos(l.Since), nanos(l.NotBefore),
+	return append(values, l.Workspace, string(l.State), l.Fence, l.Owner, nanos(l.Until), l.Turn, l.Arrival, nanos(l.Since), nanos(l.NotBefore),
 		nanos(l.Failing), l.Stop, l.Last, l.Live, l.Notice, l.Caller)
 }
 
 func scanLane(scan scanner) (bot.Lane, error) {
 	var l bot.Lane
 	dests := append([]any{&l.Session}, placeDests(&l.Place)...)
-	dests = append(dests, &l.State, &l.Fence, &l.Owner, stamp{&l.Until}, &l.Turn, &l.Arrival, stamp{&l.Since}, stamp{&l.NotBefore},
+	dests = append(dests, &l.Workspace, &l.State, &l.Fence, &l.Owner, stamp{&l.Until}, &l.Turn, &l.Arrival, stamp{&l.Since}, stamp{&l.NotBefore},
 		stamp{&l.Failing}, &l.Stop, &l.Last, &l.Live, &l.Notice, &l.Caller)
 	return l, scan(dests...)
 }

@@ -101,7 +101,7 @@ func (g *generator) read(ctx context.Context, s bot.Store, session bot.SessionKe
 func (g *generator) claim(ctx context.Context, s bot.Store, c *bot.Change) {
 	session := g.session()
 	fence := g.read(ctx, s, session).Fence - int64(pick(g, "stale", 0, 0, 0, 1))
-	c.Claim = &bot.Claim{Session: session, Fence: fence, Owner: "w", Now: g.time(), Until: g.time()}
+	c.Claim = &bot.Claim{Session: session, Fence: fence, Owner: "w", Now: g.time(), Until: g.time(), Workspace: pick(g, "workspace", "", "w1", "w2")}
 	if pick(g, "placed", true, true, false) {
 		c.Claim.Place = g.place(session)
 	}
@@ -122,7 +122,7 @@ func (g *generator) lease(ctx context.Context, s bot.Store, c *bot.Change) {
 
 func (g *generator) arrive(_ context.Context, _ bot.Store, c *bot.Change) {
 	c.Arrive = append(c.Arrive, bot.Arrival{
-		Channel: channel, Bot: g.bot, ID: g.name("id"), Session: pick(g, "of", append([]bot.SessionKey{""}, g.sessions...)...),
+		Channel: channel, Bot: g.bot, ID: g.name("id"), Source: pick(g, "source", "", bot.FromTelegram), Session: pick(g, "of", append([]bot.SessionKey{""}, g.sessions...)...),
 		Express: pick(g, "express", false, false, true), Raw: []byte(pick(g, "raw", "", "{}")), At: g.time(),
 	})
 }

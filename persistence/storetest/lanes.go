@@ -22,9 +22,9 @@ func arrivalsAreNumberedAndKeptAsTheyCame(h *harness) {
 	got, err := h.Next(h.Context(), session, 10)
 	h.ok(err)
 	want := []bot.Arrival{
-		{Seq: seqs[0], Channel: channel, Bot: botID, ID: "7", Session: session, Raw: []byte("raw 7"), At: start},
-		{Seq: seqs[1], Channel: channel, Bot: botID, ID: "5", Session: session, Raw: []byte("raw 5"), At: start},
-		{Seq: seqs[2], Channel: channel, Bot: botID, ID: "9", Session: session, Raw: []byte("raw 9"), At: start},
+		{Seq: seqs[0], Channel: channel, Bot: botID, ID: "7", Source: bot.FromTelegram, Session: session, Raw: []byte("raw 7"), At: start},
+		{Seq: seqs[1], Channel: channel, Bot: botID, ID: "5", Source: bot.FromTelegram, Session: session, Raw: []byte("raw 5"), At: start},
+		{Seq: seqs[2], Channel: channel, Bot: botID, ID: "9", Source: bot.FromTelegram, Session: session, Raw: []byte("raw 9"), At: start},
 	}
 	same(h, "arrivals", got, want)
 	if seqs[0] <= 0 || seqs[1] <= seqs[0] || seqs[2] <= seqs[1] {
@@ -122,6 +122,22 @@ func laneTests() map[string]func(*harness) {
 		"one of two claimants wins":                  oneOfTwoClaimantsWins,
 		"a turn begins with the arrival that waits":  aTurnBeginsWithTheArrivalThatWaits,
 		"a turn begins with what arrives":            aTurnBeginsWithWhatArrives,
+		"a lane keeps the workspace it was given":    aLaneKeepsTheWorkspaceItWasGiven,
+	}
+}
+
+func aLaneKeepsTheWorkspaceItWasGiven(h *harness) {
+	h.do(&bot.Change{Lanes: []bot.LaneUpdate{{Session: session}}}) // as an earlier version leaves it
+	take := func(workspace string) {
+		fence := h.lane(session).Fence
+		h.do(&bot.Change{
+			Claim: &bot.Claim{Session: session, Place: h.place(), Workspace: workspace, Fence: fence, Owner: owner, Now: start, Until: start.Add(time.Minute)},
+			Lanes: []bot.LaneUpdate{{Session: session, Release: true}},
+		})
+	}
+	for _, step := range [][2]string{{"", ""}, {"w1", "w1"}, {"w2", "w1"}, {"", "w1"}} {
+		take(step[0])
+		same(h, "workspace after a claim with "+step[0], h.lane(session).Workspace, step[1])
 	}
 }
 

@@ -26,7 +26,7 @@ func aGroupsStateIsFoundUnderItsNewId(h *harness) {
 	place.Chat = "-200"
 	same(h, "old lane", h.lane(session), bot.Lane{Session: session, State: bot.Idle})
 	same(h, "lane", h.lane(moved), bot.Lane{
-		Session: moved, Place: place, State: bot.Parked, Turn: "t1", Fence: 2, Last: 2, Arrival: 1,
+		Session: moved, Place: place, Workspace: "telegram_1_bot_-100_0_42", State: bot.Parked, Turn: "t1", Fence: 2, Last: 2, Arrival: 1,
 	})
 	same(h, "old journal", h.journal(session), nil)
 	same(h, "journal", texts(h.journal(moved)), []string{"one", "two"})

@@ -84,7 +84,9 @@ func (h *harness) arrive(session bot.SessionKey, ids ...string) []int64 {
 	h.Helper()
 	var change bot.Change
 	for _, id := range ids {
-		change.Arrive = append(change.Arrive, bot.Arrival{Channel: channel, Bot: botID, ID: id, Session: session, Raw: []byte("raw " + id), At: start})
+		change.Arrive = append(change.Arrive, bot.Arrival{
+			Channel: channel, Bot: botID, ID: id, Source: bot.FromTelegram, Session: session, Raw: []byte("raw " + id), At: start,
+		})
 	}
 	return h.do(&change).Seqs
 }

@@ -21,7 +21,7 @@ func (c *Core) relocate(ctx context.Context) {
 
 // dirs are the directories of conversations.
 func (c *Core) dirs() *moves.Workspaces {
-	return &moves.Workspaces{Root: c.workspaceRoot(), Map: c.moves, Tell: c.news.TellLater, Log: c.log}
+	return &moves.Workspaces{Root: c.workspaceRoot(), Map: c.moves, Lanes: c.stores.Bot, Tell: c.news.TellLater, Log: c.log}
 }
 
 // openNews builds what models are told at their next turn.

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -76,7 +77,7 @@ func (c *Core) workspaces() func(tools.Origin) (string, error) {
 		if o.Channel == terminal.Name {
 			return c.opts.WorkDir, nil
 		}
-		dir := dirs.Dir(bot.SessionKey(o.Session))
+		dir := dirs.Dir(cmp.Or(o.Workspace, dirs.ID(bot.SessionKey(o.Session))))
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return "", fmt.Errorf("workspace: %w", err)
 		}

@@ -47,10 +47,16 @@ func (r rulebook) Check(ctx context.Context, msg *bot.Message, session bot.Sessi
 	if !json.Valid(args) {
 		return "", "", "", fmt.Errorf("these arguments are not JSON: %s", strings.TrimSpace(string(args)))
 	}
+	lane, err := r.core.stores.Bot.Lane(ctx, session) // what is decided about a path depends on where the conversation works
+	if err != nil {
+		return "", "", "", err
+	}
 	id := uuid.NewString()
 	d, err := r.core.check(ctx, &tools.Call{
 		ID: id, Tool: r.core.policy.Canonical(tool), Args: args, Trail: &tools.Trail{},
-		Origin: tools.Origin{Channel: msg.Place.Channel, Session: string(session), Chat: msg.Place.ChatKey(), Turn: id, Caller: msg.Caller, Admin: true},
+		Origin: tools.Origin{
+			Channel: msg.Place.Channel, Session: string(session), Workspace: lane.Workspace, Chat: msg.Place.ChatKey(), Turn: id, Caller: msg.Caller, Admin: true,
+		},
 	})
 	return d.Effect, d.Rule, d.Reason, err
 }

@@ -8,8 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"github.com/zephbot/zephbot/bot/moves"
-
+	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/simulator"
 	"github.com/zephbot/zephbot/bot/telegram"
 )
@@ -21,7 +20,7 @@ var sample embed.FS
 // does so once, for a workspace that nobody has used: what a person deleted does not come back.
 func layOut(home, botID string) error {
 	place := telegram.Private(botID, strconv.FormatInt(simulator.Ann, 10))
-	dir := filepath.Join(home, "workspaces", moves.WorkspaceName(place.SessionKey("")))
+	dir := filepath.Join(home, "workspaces", bot.WorkspaceID(string(place.SessionKey(""))))
 	if _, err := os.Stat(dir); err == nil || !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

@@ -75,7 +75,8 @@ func (c *Core) serveTelegram(ctx context.Context) error {
 	}
 	c.log.Info().Str("bot", "@"+me.Username).Msg("connected to Telegram")
 	s, err := newService(c, channel{
-		name: telegram.Name, bot: client.ID(), display: me.Name, decoder: telegram.Decoder{ID: me.ID, Username: me.Username}, composer: client, sender: client,
+		name: telegram.Name, bot: client.ID(), display: me.Name, decoders: map[bot.Source]bot.Decoder{bot.FromTelegram: telegram.Decoder{ID: me.ID, Username: me.Username}},
+		composer: client, sender: client,
 		live: client, guard: guard, rights: guard.Rights, admins: guard.Admins, operators: operators(client.ID(), cfg.Telegram.Admins),
 		limits: deliver.Limits{
 			PerSecond: cfg.Telegram.Limits.PerSecond, PerChatPerSecond: cfg.Telegram.Limits.PerChatPerSecond,

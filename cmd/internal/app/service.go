@@ -38,7 +38,7 @@ const (
 type channel struct {
 	name, bot string
 	display   string // the bot's name, for its prompt
-	decoder   bot.Decoder
+	decoders  map[bot.Source]bot.Decoder
 	composer  bot.Composer
 	sender    bot.Sender
 	live      bot.Live // nil: progress is shown by watch
@@ -121,7 +121,7 @@ func newService(c *Core, ch channel) (*service, error) {
 	grace := cmp.Or(ch.grace, graceTurns)
 	offered := deliver.Offered{Store: store, Outbox: s.outbox}
 	s.dispatcher = dispatch.New(dispatch.Parts{
-		Store: offered, Decoder: ch.decoder, Composer: ch.composer, Runner: runner, Guard: ch.guard, Meter: s.meter, Commands: s.commands,
+		Store: offered, Decoders: ch.decoders, Workspace: c.dirs().ID, Composer: ch.composer, Runner: runner, Guard: ch.guard, Meter: s.meter, Commands: s.commands,
 		Approvals: questions, Outbox: offered, Direct: deliver.Paced{Sender: ch.sender, Pacer: pacer}, Operators: ch.operators, Progress: progress, Words: words, Log: c.log.With().Str("component", "dispatcher").Logger(), Now: c.now,
 		Observe: s.observe, News: c.news.Read,
 	}, dispatch.Options{

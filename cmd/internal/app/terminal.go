@@ -89,7 +89,7 @@ func Chat(ctx context.Context, opts Options, chat ChatOptions) error {
 		return err
 	}
 	s, err := newService(c, channel{
-		name: terminal.Name, bot: terminal.BotID, decoder: t, composer: t, sender: opened{t, c.stores.Blobs}, watch: t.Watch, guard: t, grace: graceTerminal,
+		name: terminal.Name, bot: terminal.BotID, decoders: map[bot.Source]bot.Decoder{bot.FromTerminal: bot.MessageDecoder{}}, composer: t, sender: opened{t, c.stores.Blobs}, watch: t.Watch, guard: t, grace: graceTerminal,
 		rights: func(bot.Place, string) approval.Rights { return approval.Rights{Required: 1, Requester: chat.Ask} },
 		admins: func() []string { return nil },
 	})

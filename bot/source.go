@@ -1,0 +1,73 @@
+package bot
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+)
+
+// Source says where an arrival came from, and by that in which form it is stored: each source has one Decoder (dispatch.Parts.Decoders). Ids of arrivals are
+// unique in a channel whatever their source is, so a source of our own puts its name before them.
+type Source string
+
+// The sources there are. A channel's own updates have the channel's name.
+const (
+	FromTelegram Source = "telegram" // an update of the Bot API
+	FromTerminal Source = "terminal" // a Message (EncodeMessage)
+)
+
+// ErrForeign says that an arrival was stored by another version of the program: its source or the version of its form is not known to this one.
+var ErrForeign = errors.New("another version of the program stored this")
+
+// messageVersion is the version of the form in which a Message is stored. A field that is added keeps it; one that means something else raises it.
+const messageVersion = 1
+
+// storedMessage is a Message with the version of its form; 0 is what terminals wrote before there were versions, with the same fields.
+type storedMessage struct {
+	Version int `json:"v"`
+	Message
+}
+
+// EncodeMessage makes what is stored of a message that comes from a source of our own.
+func EncodeMessage(m *Message) ([]byte, error) {
+	if err := m.validate(); err != nil {
+		return nil, err
+	}
+	raw, err := json.Marshal(storedMessage{Version: messageVersion, Message: *m})
+	if err != nil {
+		return nil, fmt.Errorf("message: %w", err)
+	}
+	return raw, nil
+}
+
+// MessageDecoder reads what EncodeMessage made. The error is ErrForeign for a version that it does not know. Pure and safe for concurrent use.
+type MessageDecoder struct{}
+
+// Decode implements Decoder.
+func (MessageDecoder) Decode(raw []byte) (Message, error) {
+	var head struct {
+		Version int `json:"v"`
+	}
+	if err := json.Unmarshal(raw, &head); err != nil {
+		return Message{}, fmt.Errorf("message: %w", err)
+	}
+	if head.Version < 0 || head.Version > messageVersion {
+		return Message{}, fmt.Errorf("message of version %d, %d is known: %w", head.Version, messageVersion, ErrForeign)
+	}
+	var stored storedMessage
+	if err := json.Unmarshal(raw, &stored); err != nil {
+		return Message{}, fmt.Errorf("message: %w", err)
+	}
+	if err := stored.validate(); err != nil {
+		return Message{}, err
+	}
+	return stored.Message, nil
+}
+
+// validate finds what every message has.
+func (m *Message) validate() error {
+	if m.ID == "" || m.Kind == "" || m.Place.Channel == "" || m.Place.Chat == "" {
+		return errors.New("message: it needs an id, a kind, a channel and a chat")
+	}
+	return nil
+}
