@@ -30,6 +30,12 @@ type PollOptions struct {
 	Conflict time.Duration // pause after a 409; default 5 s
 	Longest  time.Duration // longest pause after failures; default 30 s
 	Silence  time.Duration // a poll without an answer for this long is given up; default Hold + 15 s
+	// Lead says whether this process polls, where only one of several may: it is asked before every poll, when what the last one brought is stored. nil = it does.
+	Lead func(ctx context.Context) (bool, error)
+	Look time.Duration // between two questions of a process that does not lead; default 1 s
+	// Takeover is for how long a process that has begun to lead takes a 409 for the request of the one before it; default 15 s. Telegram ends the older of
+	// two requests, which takes it some seconds.
+	Takeover time.Duration
 	// Connected is called after the first poll that worked. May be nil.
 	Connected func()
 	// Unhook removes a webhook that keeps updates from being polled. It is called once: who sets one again meanwhile means it. May be nil.
@@ -44,6 +50,10 @@ type Poller struct {
 	opts   PollOptions
 
 	unhooked bool
+	leading  bool      // what Lead said last
+	watching bool      // it was said that another process polls
+	took     time.Time // when this process began to lead
+	foreign  bool      // it was said that a program of somebody else polls
 }
 
 // NewPoller makes a Poller.
@@ -56,6 +66,8 @@ func NewPoller(client *Client, accept Accept, log zerolog.Logger, opts PollOptio
 	def(&opts.Hold, 45*time.Second)
 	def(&opts.Conflict, 5*time.Second)
 	def(&opts.Longest, 30*time.Second)
+	def(&opts.Look, time.Second)
+	def(&opts.Takeover, 15*time.Second)
 	def(&opts.Silence, opts.Hold+15*time.Second)
 	return &Poller{client: client, accept: accept, log: log, opts: opts}
 }
@@ -65,7 +77,16 @@ func (p *Poller) Run(ctx context.Context) error {
 	var offset int64
 	failures, connected := 0, false
 	for ctx.Err() == nil {
-		updates, err := p.poll(ctx, offset)
+		lead, err := p.lead(ctx)
+		if err == nil && !lead {
+			offset = 0 // what is confirmed meanwhile is another's to know
+			wait(ctx, p.opts.Look)
+			continue
+		}
+		var updates []Update
+		if err == nil {
+			updates, err = p.poll(ctx, offset)
+		}
 		if err == nil {
 			if !connected && p.opts.Connected != nil {
 				p.opts.Connected()
@@ -100,6 +121,40 @@ func (p *Poller) Run(ctx context.Context) error {
 		p.pause(ctx, err, failures)
 	}
 	return nil
+}
+
+// lead asks whether this process polls.
+func (p *Poller) lead(ctx context.Context) (bool, error) {
+	if p.opts.Lead == nil {
+		return true, nil
+	}
+	lead, err := p.opts.Lead(ctx)
+	if err != nil {
+		return false, &storeError{err}
+	}
+	switch {
+	case lead && !p.leading:
+		p.took, p.watching = time.Now(), false
+		p.log.Info().Msg("this process polls now")
+	case !lead && !p.watching:
+		p.watching = true
+		p.log.Info().Msg("another process of this service polls; this one goes on with it when that one ends")
+	}
+	p.leading = lead
+	return lead, nil
+}
+
+// takingOver says whether the request of a process that led before may still be under way.
+func (p *Poller) takingOver() bool { return p.opts.Lead != nil && time.Since(p.took) < p.opts.Takeover }
+
+// wait waits for a while, or for the end of ctx.
+func wait(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
 }
 
 // hopeless is a refusal that no repetition mends.
@@ -198,35 +253,46 @@ func (p *Poller) store(ctx context.Context, updates []Update) error {
 
 // pause waits before the next poll and says why: at once, and then ever more rarely.
 func (p *Poller) pause(ctx context.Context, err error, failures int) {
-	wait := min(time.Duration(1<<min(failures-1, 10))*250*time.Millisecond, p.opts.Longest)
+	rest := min(time.Duration(1<<min(failures-1, 10))*250*time.Millisecond, p.opts.Longest)
+	taking := false
 	var refused *apiError
 	if errors.As(err, &refused) {
 		switch refused.Code {
 		case http.StatusConflict:
-			wait = p.opts.Conflict
+			rest = p.opts.Conflict
+			if taking = p.takingOver() && !byWebhook(refused); taking {
+				rest = min(rest, p.opts.Look)
+			}
 		case http.StatusTooManyRequests:
-			wait = max(wait, refused.RetryAfter)
+			rest = max(rest, refused.RetryAfter)
 		}
 	}
-	wait += rand.N(wait/4 + 1)
-	if failures&(failures-1) == 0 { // the 1st, 2nd, 4th, 8th …
-		event := p.log.Warn().Err(err).Int("failures", failures).Dur("wait", wait)
-		var unstored *storeError
-		switch {
-		case errors.As(err, &unstored):
-			event.Msg("updates cannot be stored; nothing is lost, telegram keeps them for 24 hours")
-		case byWebhook(refused):
-			event.Msg("somebody has set a webhook for this bot, so nothing can be polled: stop that program, or set telegram.webhook_url; this one waits")
-		case refused != nil && refused.Code == http.StatusConflict:
-			event.Msg("another program polls with this token: stop it, or give one of the two a bot of its own; this one waits")
-		default:
-			event.Msg("telegram is not reachable; nothing is lost, it keeps updates for 24 hours")
-		}
+	rest += rand.N(rest/4 + 1)
+	foreign := refused != nil && refused.Code == http.StatusConflict && !taking
+	if failures&(failures-1) == 0 || foreign && !p.foreign { // the 1st, 2nd, 4th, 8th …
+		p.foreign = foreign
+		p.log.Warn().Err(err).Int("failures", failures).Dur("wait", rest).Msg(p.trouble(err, refused, taking))
 	}
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
+	wait(ctx, rest)
+}
+
+// trouble is a failure in words: what it means, and what to do.
+func (p *Poller) trouble(err error, refused *apiError, taking bool) string {
+	var unstored *storeError
+	conflict := refused != nil && refused.Code == http.StatusConflict
+	switch {
+	case errors.As(err, &unstored):
+		return "updates cannot be stored; nothing is lost, telegram keeps them for 24 hours"
+	case byWebhook(refused):
+		return "somebody has set a webhook for this bot, so nothing can be polled: stop that program, or set telegram.webhook_url; this one waits"
+	case taking:
+		return "the process that polled before has not quite ended; this one waits a moment"
+	case conflict && p.opts.Lead != nil:
+		return "a program that does not share this database polls with this token, and updates that it gets are lost for this service: " +
+			"stop it, or give it a bot of its own; this one waits"
+	case conflict:
+		return "another program polls with this token: stop it, or give one of the two a bot of its own; this one waits"
+	default:
+		return "telegram is not reachable; nothing is lost, it keeps updates for 24 hours"
 	}
 }

@@ -8,12 +8,18 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"time"
+
+	"github.com/rs/zerolog"
 
 	"github.com/zephbot/zephbot/bot/dispatch"
 	"github.com/zephbot/zephbot/bot/telegram"
 	"github.com/zephbot/zephbot/bot/turn"
 	"github.com/zephbot/zephbot/cmd/internal/config"
 )
+
+// resignWithin bounds how long a process that ends tries to let another one poll at once.
+const resignWithin = 2 * time.Second
 
 // listen opens an address for incoming connections; key is the one that names it.
 func (c *Core) listen(ctx context.Context, key, address string) (net.Listener, error) {
@@ -42,9 +48,7 @@ func (c *Core) intake(ctx context.Context, client *telegram.Client) (intake, err
 	log := c.log.With().Str("component", "telegram").Logger()
 	if t.WebhookURL == "" {
 		return intake{words: "polling " + t.APIURL, end: func() {}, run: func(ctx context.Context, accept telegram.Accept) error {
-			return telegram.NewPoller(client, accept, log, telegram.PollOptions{
-				Unhook: func(ctx context.Context) error { return client.Unhook(ctx, c.stores.Bot) },
-			}).Run(ctx)
+			return c.polling(ctx, client, accept, log)
 		}}, nil
 	}
 	listener, err := c.listen(ctx, "telegram.webhook_listen", t.WebhookListen)
@@ -60,6 +64,23 @@ func (c *Core) intake(ctx context.Context, client *telegram.Client) (intake, err
 			URL: t.WebhookURL, Secret: t.WebhookSecret.Reveal(), Owner: c.owner, Now: c.now,
 		}).Run(ctx, listener)
 	}}, nil
+}
+
+// polling polls; of several processes that share, the one that leads.
+func (c *Core) polling(ctx context.Context, client *telegram.Client, accept telegram.Accept, log zerolog.Logger) error {
+	opts := telegram.PollOptions{Unhook: func(ctx context.Context) error { return client.Unhook(ctx, c.stores.Bot) }}
+	if !c.shared() {
+		return telegram.NewPoller(client, accept, log, opts).Run(ctx)
+	}
+	leader := telegram.NewLeader(c.stores.Bot, client.ID(), c.owner, c.now)
+	opts.Lead = leader.Lead
+	err := telegram.NewPoller(client, accept, log, opts).Run(ctx)
+	parting, cancel := context.WithTimeout(context.WithoutCancel(ctx), resignWithin)
+	defer cancel()
+	if err := leader.Resign(parting); err != nil {
+		log.Info().Err(err).Msg("another process polls once this one counts as gone")
+	}
+	return err
 }
 
 // accepting hands updates to the dispatcher.
