@@ -24,9 +24,15 @@ type Map struct {
 
 // Load reads them from the store. What it read before counts until then.
 func (m *Map) Load(ctx context.Context, store bot.Facts, now time.Time) error {
+	_, err := m.Refresh(ctx, store, now)
+	return err
+}
+
+// Refresh is Load, and says whether anything is new: another process may have moved a group.
+func (m *Map) Refresh(ctx context.Context, store bot.Facts, now time.Time) (changed bool, err error) {
 	facts, err := store.FactsOf(ctx, bot.MovedBucket, "", now)
 	if err != nil {
-		return fmt.Errorf("read which groups got a new id: %w", err)
+		return false, fmt.Errorf("read which groups got a new id: %w", err)
 	}
 	old, next := map[string]string{}, map[string]string{}
 	for _, f := range facts {
@@ -37,8 +43,9 @@ func (m *Map) Load(ctx context.Context, store bot.Facts, now time.Time) error {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	changed = !maps.Equal(m.old, old)
 	m.old, m.next = old, next
-	return nil
+	return changed, nil
 }
 
 // follow gives the names of a session from this one on along the ids of its chat.

@@ -57,7 +57,8 @@ type Deps struct {
 	Store   facts.Store
 	Keeper  facts.Keeper
 	Moves   *moves.Map
-	Owner   string                                                    // names this process: a command of another one was interrupted
+	Owner   string                                                    // names this process: a command of one that does not live was interrupted
+	Lives   func(owner string) bool                                   // says whether a process lives; nil = this one alone
 	Running func(run string) bool                                     // says whether a command of this process is under way
 	Wrap    func(source, text string) (marked string, rules []string) // fences what commands printed (mark.Marker)
 	Now     func() time.Time
@@ -76,7 +77,12 @@ type Ledger struct {
 }
 
 // New makes a Ledger. It reads the store when it is asked first.
-func New(deps Deps) *Ledger { return &Ledger{deps: deps, may: map[bot.SessionKey]int{}} }
+func New(deps Deps) *Ledger {
+	if deps.Lives == nil {
+		deps.Lives = func(owner string) bool { return owner == deps.Owner }
+	}
+	return &Ledger{deps: deps, may: map[bot.SessionKey]int{}}
+}
 
 // newsKey puts news of a session in the order of time.
 func newsKey(session bot.SessionKey, at time.Time, id string) string {
@@ -160,6 +166,12 @@ func (n *Ledger) Reload() {
 	n.loaded = false
 }
 
+// Follow finds news that other processes have stored.
+func (n *Ledger) Follow(ctx context.Context) error {
+	n.Reload()
+	return n.load(ctx)
+}
+
 // load reads which sessions have news.
 func (n *Ledger) load(ctx context.Context) error {
 	n.mu.Lock()
@@ -229,6 +241,8 @@ func (n *Ledger) tell(found []bot.Fact) turn.News {
 		case f.Bucket == runBucket && i.Owner == n.deps.Owner && n.deps.Running(i.ID):
 			continue
 		case f.Bucket == runBucket && i.Owner == n.deps.Owner: // its end is kept already; it was noted under another id of the chat
+		case f.Bucket == runBucket && n.deps.Lives(i.Owner): // it is under way in another process
+			continue
 		case f.Bucket == runBucket:
 			runs = append(runs, interrupted(i))
 		case i.Kind == runItem:

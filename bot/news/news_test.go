@@ -180,3 +180,38 @@ func TestNewsFollowAGroup(t *testing.T) {
 		t.Errorf("told again: %q", text)
 	}
 }
+
+// TestSeveralProcesses: a command that runs in another process is not told as interrupted while that one lives, and news that another process stored are
+// found by following it.
+func TestSeveralProcesses(t *testing.T) {
+	t.Parallel()
+	store, alive := &refusing{Store: bottest.New()}, map[string]bool{"a": true, "b": true}
+	process := func(owner string) *living {
+		groups := &moves.Map{}
+		return &living{moves: groups, store: store, Ledger: news.New(news.Deps{
+			Store: store, Keeper: facts.Keeper{Store: store, Log: zerolog.Nop()}, Moves: groups, Owner: owner, Now: time.Now, Log: zerolog.Nop(),
+			Lives: func(owner string) bool { return alive[owner] }, Running: func(string) bool { return owner == "a" },
+			Wrap: func(_, text string) (string, []string) { return text, nil },
+		})}
+	}
+	a, b := process("a"), process("b")
+	if got := told(t, b, session); got != "" { // b has read the store
+		t.Errorf("told %q", got)
+	}
+	if err := a.Begun(t.Context(), run("x", time.Now())); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.TellLater(t.Context(), session, "a server is away"); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Follow(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := told(t, b, session); got != "a server is away" {
+		t.Errorf("the other process told %q", got)
+	}
+	delete(alive, "a")
+	if got := told(t, b, session); !strings.Contains(got, "was interrupted") {
+		t.Errorf("of a process that is gone: %q", got)
+	}
+}

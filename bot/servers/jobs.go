@@ -190,15 +190,9 @@ func (d *Desk) Begun(ctx context.Context) []Job {
 	}
 	var list []Job
 	for _, f := range facts {
-		var j Job
-		if err := json.Unmarshal([]byte(f.Value), &j); err != nil {
-			d.deps.Log.Error().Err(err).Str("command", f.Key).Msg("command about a server not taken up")
-			continue
+		if j, ok := d.read(f); ok {
+			list = append(list, j)
 		}
-		if place := j.Message.Place; place.Channel != d.deps.Channel || place.Bot != d.deps.Bot {
-			continue
-		}
-		list = append(list, j)
 	}
 	return list
 }

@@ -17,6 +17,18 @@ const finishWithin = 10 * time.Second
 // perform carries a job out and tells the chat how it went, in one commit with forgetting it. Each verb comes to the same when it is done twice, or says that it was
 // done; so when the service ends meanwhile, the next start does it.
 func (d *Desk) perform(ctx context.Context, j Job) {
+	if d.deps.Shared && d.deps.Client.Ready(ctx) != nil { // ctx has ended
+		return
+	}
+	if !d.begin(j.Message.ID) {
+		return // it is under way here
+	}
+	waits := false // for a person, in the background
+	defer func() {
+		if !waits {
+			d.end(j.Message.ID)
+		}
+	}()
 	by := ""
 	if j.Verb == "add" {
 		a, err := d.decided(ctx, j)
@@ -24,16 +36,20 @@ func (d *Desk) perform(ctx context.Context, j Job) {
 		case err != nil:
 			d.deps.Log.Error().Err(err).Str("server", j.ID).Msg("decision about a server not read")
 			return
-		case a.State == approve.Denied, a.State == approve.Expired, a.State == approve.Cancelled:
+		case a.State != approve.Approved && !final(a.State):
+			return // the press that decides it comes here again
+		case !d.mine(ctx, &j):
+			return
+		case final(a.State):
 			d.forget(ctx, j, d.line(j, a.By, refusal(errors.New("it was not approved: "+string(a.State)))))
 			return
-		case a.State != approve.Approved:
-			return // the press that decides it comes here again
 		}
 		by = a.By
+	} else if !d.mine(ctx, &j) {
+		return
 	}
 	if j.Verb == "signin" {
-		d.signIn(ctx, j)
+		waits = d.signIn(ctx, j)
 		return
 	}
 	text, err := d.carryOut(ctx, j)
@@ -41,6 +57,23 @@ func (d *Desk) perform(ctx context.Context, j Job) {
 		return
 	}
 	d.finish(ctx, j, d.outcome(j, text, err), d.line(j, by, err))
+}
+
+// final says that nobody will approve any more.
+func final(s approve.State) bool {
+	return s == approve.Denied || s == approve.Expired || s == approve.Cancelled
+}
+
+// mine takes a job for this process, and says whether it has it.
+func (d *Desk) mine(ctx context.Context, j *Job) (ok bool) {
+	err := d.deps.Keeper.Insist(ctx, func() (err error) {
+		ok, err = d.claim(ctx, j)
+		return err
+	})
+	if err != nil && ctx.Err() == nil {
+		d.deps.Log.Error().Err(err).Str("server", j.ID).Msg("command about a server not taken")
+	}
+	return ok && err == nil
 }
 
 // outcome is what the chat is told.

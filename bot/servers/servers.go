@@ -51,10 +51,12 @@ type News interface{ Note(session bot.SessionKey) }
 
 // Setup is what is configured about servers.
 type Setup struct {
-	Channel, Bot    string // of the chats that are served
-	Owner           string // names this process: what another one has begun was interrupted
-	Nobody          bool   // there is nobody to ask: nothing is added
-	Programs        bool   // programs may be added, too
+	Channel, Bot    string                  // of the chats that are served
+	Owner           string                  // names this process: what another one has begun was interrupted
+	Shared          bool                    // other processes work on the same store
+	Lives           func(owner string) bool // says whether one of them lives; needed with Shared
+	Nobody          bool                    // there is nobody to ask: nothing is added
+	Programs        bool                    // programs may be added, too
 	AllowedCommands []string
 	Patience        time.Duration // how long a question waits
 }
@@ -86,10 +88,11 @@ type Desk struct {
 	aside     sync.Mutex      // guards asideCtx
 	asideCtx  context.Context //nolint:containedctx // of Open, for work that commands begin; nil before and after
 	asideWork sync.WaitGroup
+	doing     map[string]bool // by message: jobs under way
 }
 
 // New makes a Desk.
-func New(deps Deps) *Desk { return &Desk{deps: deps} }
+func New(deps Deps) *Desk { return &Desk{deps: deps, doing: map[string]bool{}} }
 
 // Open lets commands begin work beside the chats until Close, or until ctx ends, and resumes jobs that an earlier process has begun.
 func (d *Desk) Open(ctx context.Context, begun []Job) {

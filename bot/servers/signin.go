@@ -99,8 +99,9 @@ func (d *Desk) signedInAt(id, address string) error {
 }
 
 // signIn is /mcp signin ID: it begins a sign-in, which shows the link and says how it ended. What waits for a person ends with the process, since its listener
-// and its secrets do; the next start begins it again and says that the link has changed.
-func (d *Desk) signIn(ctx context.Context, j Job) {
+// and its secrets do; the next start, or another process, begins it again and says that the link has changed. It
+// reports whether somebody is waited for.
+func (d *Desk) signIn(ctx context.Context, j Job) (waits bool) {
 	w, language := d.deps.Words, j.Message.Language
 	again := d.interrupted(j)
 	if again {
@@ -108,13 +109,13 @@ func (d *Desk) signIn(ctx context.Context, j Job) {
 		switch err := d.maySignIn(j.ID); {
 		case st.State == mcp.Connected: // it was signed in before that could be told
 			d.finish(ctx, j, w.ServerAdded(language, j.ID, len(st.Tools)), nil)
-			return
+			return false
 		case err == nil && d.late(j):
 			err = errors.New(w.Late(language))
 			fallthrough
 		case err != nil:
 			d.finish(ctx, j, w.ServerFailed(language, j.ID, err.Error()), nil)
-			return
+			return false
 		}
 	}
 	err := d.deps.SignIns.begin(ctx, j.ID, func(ctx context.Context, link string) error {
@@ -133,6 +134,7 @@ func (d *Desk) signIn(ctx context.Context, j Job) {
 	if err != nil && ctx.Err() == nil {
 		d.finish(ctx, j, w.ServerFailed(language, j.ID, sentence(err)), nil)
 	}
+	return err == nil
 }
 
 // begin begins a sign-in whose link goes to ask, and whose end goes to end.
@@ -159,6 +161,7 @@ func (s *SignIns) begin(ctx context.Context, id string, ask func(ctx context.Con
 
 // signedIn reconnects after a sign-in, and tells the chat how it went.
 func (d *Desk) signedIn(ctx context.Context, j Job, err error) {
+	defer d.end(j.Message.ID)
 	w, language := d.deps.Words, j.Message.Language
 	if err != nil && !errors.Is(err, oauth.ErrNotStored) {
 		if ctx.Err() == nil {

@@ -93,8 +93,8 @@ func (m *Manager) rewrite(ctx context.Context, change func(map[string]Server)) e
 	return m.o.Store.Save(ctx, dynamicKey, string(data))
 }
 
-// Sync brings the dynamic servers in line with the store, where another instance of the service may have added or
-// removed some. It does not wait for new servers to connect. Run calls it at its start.
+// Sync brings the dynamic servers in line with the store: another process may have added, removed or
+// restarted some. Run does it at its start. It does not wait for connections of servers that are new.
 func (m *Manager) Sync(ctx context.Context) error {
 	want, err := m.stored(ctx)
 	if err != nil {
@@ -112,7 +112,7 @@ func (m *Manager) Sync(ctx context.Context) error {
 			s.poke() // its tools may have been accepted elsewhere
 		}
 	}
-	return nil
+	return m.followRestarts(ctx)
 }
 
 // appear starts a stored server that is missing here, and replaces one that has changed.

@@ -241,8 +241,33 @@ func TestDynamic(t *testing.T) {
 	b = open()
 	other := open() // another instance of the service
 	b.want(t, "added:echo", `{"text":"x"}`, "x")
+	before := other.Statuses()[0].Since
 	if st, err := b.Restart(t.Context(), "added"); err != nil || st.State != mcp.Connected {
 		t.Errorf("got %+v, %v", st, err)
+	}
+	following := func() time.Time {
+		err := other.Sync(t.Context())
+		if err == nil {
+			err = other.Ready(t.Context())
+		}
+		st := other.Statuses()[0]
+		if err != nil || st.State != mcp.Connected {
+			t.Errorf("the other instance: %v, %+v", err, st)
+		}
+		return st.Since
+	}
+	again := following()
+	if !again.After(before) {
+		t.Error("the other instance did not restart the server")
+	}
+	if !following().Equal(again) {
+		t.Error("the other instance restarted the server twice")
+	}
+	if !b.Statuses()[0].Since.Equal(st.Since) {
+		st = b.Statuses()[0]
+		if err := b.Sync(t.Context()); err != nil || !b.Statuses()[0].Since.Equal(st.Since) {
+			t.Errorf("it restarts the server again after itself: %v", err)
+		}
 	}
 	if n, err := b.Remove(t.Context(), "added"); err != nil || n != 9 || len(b.registry.Names()) != 0 {
 		t.Errorf("got %d, %v, %v", n, err, b.registry.Names())

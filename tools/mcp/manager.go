@@ -31,8 +31,9 @@ type Manager struct {
 	ctx     context.Context //nolint:containedctx // set by Run, for the goroutines of servers; else nil
 	wg      sync.WaitGroup  // one per server
 
-	storing sync.Mutex    // serialises changes of the store
-	calls   atomic.Uint64 // number of calls so far
+	storing sync.Mutex     // one change of the store at a time
+	known   map[string]int // restarts that this process has followed; guarded by storing; nil = none were read
+	calls   atomic.Uint64  // numbers them
 }
 
 // ErrNotRunning is returned by everything that needs Run.
@@ -271,19 +272,30 @@ func (m *Manager) Restart(ctx context.Context, id string) (Status, error) {
 	if err != nil {
 		return Status{}, err
 	}
+	fresh, err := m.renew(old)
+	if err != nil {
+		return Status{}, err
+	}
+	if err := m.restarted(ctx, id); err != nil {
+		m.o.Log.Warn().Err(err).Str("server", id).Msg("other processes keep their connection")
+	}
+	err = fresh.firstAttempt(ctx)
+	return fresh.status(), err
+}
+
+// renew puts a new start of a server in the place of the old one. The id is reserved.
+func (m *Manager) renew(old *server) (*server, error) {
 	old.cancel()
 	<-old.done
 	fresh := newServer(m, old.cfg, old.dynamic)
 	m.mu.Lock()
+	defer m.mu.Unlock()
 	if m.ctx == nil {
-		m.mu.Unlock()
-		return Status{}, ErrNotRunning
+		return nil, ErrNotRunning
 	}
-	m.servers[id] = fresh
+	m.servers[old.cfg.ID] = fresh
 	m.start(fresh)
-	m.mu.Unlock()
-	err = fresh.firstAttempt(ctx)
-	return fresh.status(), err
+	return fresh, nil
 }
 
 // Statuses describes all servers, sorted by id.

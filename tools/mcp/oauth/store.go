@@ -2,14 +2,17 @@ package oauth
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"runtime"
+	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/zephbot/zephbot/tools/mcp/guard"
 )
@@ -64,15 +67,23 @@ func (m *Memory) Delete(_ context.Context, server string) error {
 // maxFile limits a stored token, in bytes.
 const maxFile = 256 << 10
 
-// Files is a Store with one file per server, readable only by the owner. Only one Files may use a directory.
+const (
+	// tempEnd ends the names of temporary files.
+	tempEnd = ".tmp"
+	// staleTemp is when a temporary file is one of a process that died over it.
+	staleTemp = time.Hour
+)
+
+// Files is a Store with one file for each server, readable for the owner alone. Several processes may work in a
+// directory.
 type Files struct {
 	dir string
-	// serialises changes: the temporary file has a fixed name, so that crashes leave at most one behind
-	mu sync.Mutex
+	id  string     // of the temporary files: another process writes others
+	mu  sync.Mutex // one change at a time
 }
 
-// NewFiles returns a store in dir. The directory is created when the first token is saved.
-func NewFiles(dir string) *Files { return &Files{dir: dir} }
+// NewFiles makes a store in dir, which is made when the first token is saved.
+func NewFiles(dir string) *Files { return &Files{dir: dir, id: rand.Text()[:8]} }
 
 // Load implements Store.
 func (f *Files) Load(_ context.Context, server string) (*Token, error) {
@@ -155,7 +166,8 @@ func (f *Files) write(name string, data []byte) (err error) {
 		return err
 	}
 	defer func() { _ = root.Close() }() // nothing was written through it
-	temp := name + ".tmp"
+	f.clean(root, func(temp string, at time.Time) bool { return temp == name+tempEnd || time.Since(at) > staleTemp })
+	temp := name + "." + f.id + tempEnd
 	if err := root.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -173,7 +185,25 @@ func (f *Files) write(name string, data []byte) (err error) {
 	return syncDir(root)
 }
 
-// fill writes a new file that is never readable by others, not even for a moment.
+// clean removes temporary files that nobody needs. It is best effort: the next one tries again.
+func (f *Files) clean(root *os.Root, over func(temp string, at time.Time) bool) {
+	dir, err := root.Open(".")
+	if err != nil {
+		return
+	}
+	defer func() { _ = dir.Close() }() // nothing was written through it
+	entries, _ := dir.ReadDir(-1)
+	for _, e := range entries {
+		if !strings.HasSuffix(e.Name(), tempEnd) {
+			continue
+		}
+		if info, err := e.Info(); err == nil && over(e.Name(), info.ModTime()) {
+			_ = root.Remove(e.Name())
+		}
+	}
+}
+
+// fill writes a new file that others cannot read, not even for a moment.
 func fill(root *os.Root, name string, data []byte) error {
 	file, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -214,10 +244,9 @@ func (f *Files) Delete(_ context.Context, server string) error {
 		return fmt.Errorf("delete the token of %s: %w", server, err)
 	}
 	defer func() { _ = root.Close() }() // nothing was written through it
-	for _, name := range []string{server + ".json", server + ".json.tmp"} {
-		if err := root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("delete the token of %s: %w", server, err)
-		}
+	f.clean(root, func(temp string, _ time.Time) bool { return strings.HasPrefix(temp, server+".json.") })
+	if err := root.Remove(server + ".json"); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("delete the token of %s: %w", server, err)
 	}
 	return syncDir(root)
 }

@@ -7,7 +7,9 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -168,5 +170,35 @@ func TestNothingIsPrinted(t *testing.T) {
 	}
 	if got, err := oauth.Decode(data); err != nil || !cmp.Equal(got, tok) {
 		t.Errorf("encoded and decoded: %v, %v", got, err)
+	}
+}
+
+// TestFilesOfProcesses: processes that store at the same time in one directory never leave a token that is half one's and half another's.
+func TestFilesOfProcesses(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	var work sync.WaitGroup
+	for i := range 4 {
+		f := oauth.NewFiles(dir)
+		work.Go(func() {
+			for range 50 {
+				text := strings.Repeat(strconv.Itoa(i), 1000+i*997)
+				token := oauth.Token{Server: "docs", URL: "https://mcp.example.com", Issuer: "https://login.example.com", AccessToken: oauth.Secret(text)}
+				if err := f.Save(t.Context(), token); err != nil {
+					t.Errorf("save: %v", err)
+					return
+				}
+				got, err := f.Load(t.Context(), "docs")
+				if err != nil || got == nil || strings.Trim(string(got.AccessToken), string(got.AccessToken[:1])) != "" {
+					t.Errorf("load: %v", err)
+					return
+				}
+			}
+		})
+	}
+	work.Wait()
+	left, err := filepath.Glob(filepath.Join(dir, "*.tmp"))
+	if err != nil || len(left) != 0 {
+		t.Errorf("left: %v, %v", left, err)
 	}
 }
