@@ -36,16 +36,22 @@ func (c *Core) openAudit() error {
 	}
 	if a.Destination == "stdout" {
 		opts.Writer = os.Stdout
-	} else {
-		opts.Path = auditPath(c.cfg, c.dir)
-		opts.Anchor = marks{facts: c.bucket(markBucket), key: markKey(c.dir, opts.Path)}
+		log, err := audit.New(opts)
+		c.audit = log
+		return err
 	}
-	log, err := audit.New(opts)
-	if err != nil {
-		return fmt.Errorf("audit log: %w", err)
+	var errs []error
+	for _, path := range c.auditFiles() {
+		opts.Path = path
+		opts.Anchor = marks{facts: c.bucket(markBucket), key: markKey(c.dir, path)}
+		log, err := audit.New(opts)
+		if err == nil {
+			c.audit, c.auditFile = log, path
+			return nil
+		}
+		errs = append(errs, fmt.Errorf("audit log: %w", err))
 	}
-	c.audit = log
-	return nil
+	return errs[0]
 }
 
 // auditPath is the file of the audit log; dir is that of the state.
@@ -64,7 +70,7 @@ func (c *Core) auditTo() string {
 	case c.cfg.Audit.Destination == "stdout":
 		return c.cfg.Audit.Destination
 	default:
-		return auditPath(c.cfg, c.dir)
+		return c.auditFile
 	}
 }
 

@@ -43,6 +43,12 @@ func AuditLogs(opts Options) []AuditLog {
 	default:
 		list = []AuditLog{{AuditServe, cfg.Path(cfg.Audit.Destination), []string{data, simulate, terminal}, url}}
 	}
+	if cfg.Workspaces.Shared && cfg.Workspaces.Dir != "" && cfg.Audit.Destination != "stdout" {
+		list = slices.DeleteFunc(list, func(l AuditLog) bool { return l.Mode == AuditServe && cfg.Audit.Destination == "" })
+		for _, path := range sharedLogs(cfg) {
+			list = append(list, AuditLog{AuditServe, path, []string{data}, url})
+		}
+	}
 	tools := []string{filepath.Join(terminal, "audit-cli.jsonl")}
 	more, _ := filepath.Glob(filepath.Join(terminal, "audit-cli-*.jsonl")) // a directory whose name is no pattern has none
 	slices.Sort(more)

@@ -43,12 +43,13 @@ type Core struct {
 	shaping
 	connecting
 	remembering
-	registry *tools.Registry
-	kit      *kit
-	audit    *audit.Log
-	passing  bool     // for one command line: nothing is stored
-	warnings []string // of what was read at the start
-	metrics  *metrics.Metrics
+	registry  *tools.Registry
+	kit       *kit
+	audit     *audit.Log
+	auditFile string   // its path; "" = none
+	passing   bool     // for one command line: nothing is stored
+	warnings  []string // of what was read at the start
+	metrics   *metrics.Metrics
 }
 
 // guarding is what decides about calls and texts.

@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"errors"
-	"path/filepath"
 
 	"github.com/zephbot/zephbot/bot/servers"
 	"github.com/zephbot/zephbot/cmd/internal/config"
@@ -14,7 +13,7 @@ import (
 // openSignIns prepares the servers with oauth.enabled; nil where there are none.
 func (c *Core) openSignIns(o *mcp.Options) (*servers.SignIns, error) {
 	list := map[string]oauth.Server{}
-	files := oauth.NewFiles(filepath.Join(c.cfg.Path(c.cfg.DataDir), "mcp-tokens")) // shared by the service and `zephbot mcp signin`
+	files := oauth.NewFiles(tokenDir(c.cfg)) // shared by the service and `zephbot mcp signin`
 	for _, server := range c.cfg.MCP.Servers {
 		if server.OAuth.Enabled {
 			list[server.ID] = signinConfig(server, files, o)

@@ -88,7 +88,8 @@ func simulated(opts Options, apiURL, token string) []string {
 	env := []string{
 		"ZEPH_TELEGRAM_TOKEN=" + token, "ZEPH_TELEGRAM_API_URL=" + apiURL,
 		"ZEPH_TELEGRAM_ALLOWED_USERS=" + join(simulator.AllowedUsers()), "ZEPH_TELEGRAM_ADMINS=" + join(simulator.Admins()),
-		"ZEPH_TELEGRAM_ALLOWED_CHATS=" + join(simulator.AllowedChats()), "ZEPH_METRICS_LISTEN=", "ZEPH_DATABASE_URL=", // its state is in its own directory
+		"ZEPH_TELEGRAM_ALLOWED_CHATS=" + join(simulator.AllowedChats()), "ZEPH_METRICS_LISTEN=", "ZEPH_DATABASE_URL=",
+		"ZEPH_WORKSPACES_DIR=", "ZEPH_WORKSPACES_SHARED=false", // its state is in its own directory
 	}
 	zone := opts.Config.Telegram.TimeZone
 	if zone == "" {
