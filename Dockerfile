@@ -24,10 +24,10 @@ RUN apt-get update \
     && rm -rf /var/lib/apt/lists/* \
     && groupadd --gid 10001 zephbot \
     && useradd --uid 10001 --gid 10001 --home-dir /data --no-create-home --shell /usr/sbin/nologin zephbot \
-    && install -d -o 10001 -g 10001 -m 0700 /data
+    && install -d -o 10001 -g 10001 -m 0700 /data /shared
 COPY --from=build /out/zephbot /usr/local/bin/zephbot
 
-# Everything that must outlive the container is in /data; a file /data/zephbot.toml is read, the environment wins over it.
+# Everything that must outlive the container is in /data, or in what several processes share: PostgreSQL and a volume at /shared; a file /data/zephbot.toml is read, the environment wins over it.
 ENV HOME=/data \
     ZEPH_DATA_DIR=/data \
     ZEPH_LOG_FORMAT=json \

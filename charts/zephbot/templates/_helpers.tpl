@@ -32,16 +32,40 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- if or .Values.autoscaling.enabled (gt (int .Values.replicas) 1) -}}several{{- end -}}
 {{- end -}}
 
-{{/* what this version cannot do, and what would lose or double messages, is refused before anything is applied */}}
-{{- define "zephbot.single" -}}
+{{/* the claim on the volume that several pods share */}}
+{{- define "zephbot.sharedClaim" -}}
+{{- default (printf "%s-shared" (include "zephbot.fullname" .)) .Values.persistence.sharedClaim -}}
+{{- end -}}
+
+{{/* several pods without what they have in common would refuse to start, one after the other: it is refused here, with all that is missing */}}
+{{- define "zephbot.together" -}}
 {{- if include "zephbot.several" . -}}
-{{- fail "replicas: more than one process of a bot is not part of this version: two would run the same turn and the same command twice. Set replicas: 1, and autoscaling.enabled: false" -}}
+{{- $missing := list -}}
+{{- if not .Values.database.secret -}}
+{{- $missing = append $missing "database.secret (the URL of a PostgreSQL)" -}}
+{{- end -}}
+{{- if not .Values.redis.secret -}}
+{{- $missing = append $missing "redis.secret (the URL of a Redis)" -}}
+{{- end -}}
+{{- if not (or .Values.persistence.sharedClaim .Values.persistence.sharedStorageClass) -}}
+{{- $missing = append $missing "persistence.sharedClaim or persistence.sharedStorageClass (a volume that all pods may write to, ReadWriteMany)" -}}
+{{- end -}}
+{{- if $missing -}}
+{{- fail (printf "replicas: several pods need what they share; missing: %s. Or set replicas: 1 and autoscaling.enabled: false" (join ", " $missing)) -}}
+{{- end -}}
+{{- range $name := list "ZEPH_WORKSPACES_DIR" "ZEPH_WORKSPACES_SHARED" -}}
+{{- if or (hasKey $.Values.env $name) (hasKey $.Values.secretEnv $name) -}}
+{{- fail (printf "env.%s: is set by the chart when there are several pods" $name) -}}
+{{- end -}}
+{{- end -}}
+{{- else if or .Values.persistence.sharedClaim .Values.persistence.sharedStorageClass -}}
+{{- fail "persistence.sharedClaim, persistence.sharedStorageClass: have no effect on one pod, whose files are on its own volume" -}}
 {{- end -}}
 {{- end -}}
 
 {{/* values that contradict each other */}}
 {{- define "zephbot.refusals" -}}
-{{- include "zephbot.single" . -}}
+{{- include "zephbot.together" . -}}
 {{- if and .Values.webhook.ingress.enabled (not .Values.webhook.url) -}}
 {{- fail "webhook.ingress.enabled: needs webhook.url, the public https address" -}}
 {{- end -}}

@@ -50,6 +50,12 @@ spec:
           value: json
         - name: ZEPH_METRICS_LISTEN
           value: ":{{ .Values.metrics.port }}"
+        {{- if include "zephbot.several" . }}
+        - name: ZEPH_WORKSPACES_SHARED
+          value: "true"
+        - name: ZEPH_WORKSPACES_DIR
+          value: /shared/workspaces
+        {{- end }}
         {{- if .Values.webhook.url }}
         - name: ZEPH_TELEGRAM_WEBHOOK_URL
           value: {{ .Values.webhook.url | quote }}
@@ -115,6 +121,15 @@ spec:
           port: metrics
         periodSeconds: 10
         timeoutSeconds: 5
+      {{- if and .Values.webhook.url .Values.preStopSeconds }}
+      # The ingress hears of the end of a pod when the pod does: until it sends nothing more, what it sends is still taken.
+      lifecycle:
+        preStop:
+          exec:
+            command:
+              - sleep
+              - {{ .Values.preStopSeconds | quote }}
+      {{- end }}
       securityContext:
         allowPrivilegeEscalation: false
         readOnlyRootFilesystem: true
@@ -128,6 +143,10 @@ spec:
       volumeMounts:
         - name: data
           mountPath: /data
+        {{- if include "zephbot.several" . }}
+        - name: shared
+          mountPath: /shared
+        {{- end }}
         - name: tmp
           mountPath: /tmp
         - name: config
@@ -151,15 +170,26 @@ spec:
         secretName: {{ . }}
     {{- end }}
     {{- if include "zephbot.several" . }}
+    # What a pod has for itself, and loses with it. Everything that counts is in PostgreSQL and on the shared volume.
     - name: data
-      {{- if .Values.persistence.sharedClaim }}
-      persistentVolumeClaim:
-        claimName: {{ .Values.persistence.sharedClaim }}
-      {{- else }}
       emptyDir:
         sizeLimit: {{ .Values.persistence.size }}
-      {{- end }}
+    - name: shared
+      persistentVolumeClaim:
+        claimName: {{ include "zephbot.sharedClaim" . }}
     {{- end }}
+  {{- if include "zephbot.several" . }}
+  # A node or a zone that fails takes as few pods with it as can be.
+  topologySpreadConstraints:
+    {{- range $key := list "kubernetes.io/hostname" "topology.kubernetes.io/zone" }}
+    - maxSkew: 1
+      topologyKey: {{ $key }}
+      whenUnsatisfiable: ScheduleAnyway
+      labelSelector:
+        matchLabels:
+          {{- include "zephbot.selector" $ | nindent 10 }}
+    {{- end }}
+  {{- end }}
   {{- with .Values.nodeSelector }}
   nodeSelector:
     {{- toYaml . | nindent 4 }}

@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -121,6 +122,9 @@ func checkMounts(t *testing.T, o objects, pod podSpec) {
 		t.Errorf("volumes and mounts differ:\n%s", diff)
 	}
 	want := map[string]string{"/data": "data", "/tmp": "tmp", "/etc/zephbot": "config"}
+	if o.deployment != nil {
+		want["/shared"] = "shared"
+	}
 	if file := env(pod.Containers[0])["ZEPH_REDIS_CA_FILE"]; file != "" {
 		want[filepath.Dir(file)] = "redis-ca"
 	}
@@ -182,7 +186,11 @@ func checkLocked(t *testing.T, o objects, pod podSpec) {
 	if user != docker.last("USER") || pod.SecurityContext.FSGroup != pod.SecurityContext.RunAsGroup {
 		t.Errorf("the chart runs as %s with fsGroup %d, the image as %s", user, pod.SecurityContext.FSGroup, docker.last("USER"))
 	}
-	if pod.TerminationGracePeriodSeconds < 30 {
+	stop := 0
+	if command := o.template().Spec.Containers[0].Lifecycle.PreStop.Exec.Command; len(command) == 2 {
+		stop, _ = strconv.Atoi(command[1])
+	}
+	if pod.TerminationGracePeriodSeconds < 30+stop {
 		t.Errorf("%d s to stop; the program takes up to 25", pod.TerminationGracePeriodSeconds)
 	}
 }
@@ -255,21 +263,34 @@ func knownVariables() []*regexp.Regexp {
 	return out
 }
 
-// TestReplicasAreRefused: several processes of one bot, and what only they need, are refused in words as long as the program cannot be several.
-func TestReplicasAreRefused(t *testing.T) {
+// TestReplicasNeedWhatTheyShare: pods that would each refuse to start are refused before anything is applied, with all that is missing.
+func TestReplicasNeedWhatTheyShare(t *testing.T) {
 	t.Parallel()
+	database, redis := map[string]any{"secret": "db"}, map[string]any{"secret": "redis"}
+	volume := map[string]any{"sharedClaim": "files"}
+	const theDatabase, theRedis, theVolume = "database.secret", "redis.secret", "persistence.sharedClaim or persistence.sharedStorageClass"
 	for name, tt := range map[string]struct {
 		override map[string]any
-		want     string
+		missing  []string
 	}{
-		"replicas":  {map[string]any{"replicas": 2}, "Set replicas: 1"},
-		"autoscale": {map[string]any{"autoscaling": map[string]any{"enabled": true}}, "autoscaling.enabled: false"},
-		"both":      {map[string]any{"replicas": 3, "database": map[string]any{"secret": "db"}, "webhook": map[string]any{"url": "https://bot.example.org/x"}}, "Set replicas: 1"},
+		"nothing":     {map[string]any{"replicas": 2}, []string{theDatabase, theRedis, theVolume}},
+		"autoscaler":  {map[string]any{"autoscaling": map[string]any{"enabled": true}}, []string{theDatabase, theRedis, theVolume}},
+		"no database": {map[string]any{"replicas": 3, "redis": redis, "persistence": volume}, []string{theDatabase}},
+		"no Redis":    {map[string]any{"replicas": 3, "database": database, "persistence": volume}, []string{theRedis}},
+		"no volume":   {map[string]any{"replicas": 3, "database": database, "redis": redis}, []string{theVolume}},
+		"all":         {map[string]any{"replicas": 3, "database": database, "redis": redis, "persistence": volume}, nil},
+		"a class":     {map[string]any{"replicas": 3, "database": database, "redis": redis, "persistence": map[string]any{"sharedStorageClass": "nfs"}}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if _, err := render(t, values(t, tt.override)); err == nil || !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("render: %v, want %q", err, tt.want)
+			_, err := render(t, values(t, tt.override))
+			if (err == nil) != (tt.missing == nil) {
+				t.Fatalf("render: %v, want %q to be missing", err, tt.missing)
+			}
+			for _, part := range []string{theDatabase, theRedis, theVolume} {
+				if err != nil && strings.Contains(err.Error(), part) != slices.Contains(tt.missing, part) {
+					t.Errorf("render: %v, want %q to be missing", err, tt.missing)
+				}
 			}
 		})
 	}
@@ -284,6 +305,8 @@ func TestContradictionsAreRefused(t *testing.T) {
 		"twice":          {map[string]any{"env": map[string]any{"ZEPH_TELEGRAM_TOKEN": "x"}}, "env.ZEPH_TELEGRAM_TOKEN: stands in secretEnv too"},
 		"set by chart":   {map[string]any{"env": map[string]any{"ZEPH_DATA_DIR": "/x"}}, "env.ZEPH_DATA_DIR: is set by the chart"},
 		"no address":     {map[string]any{"webhook": map[string]any{"ingress": map[string]any{"enabled": true}}}, "needs webhook.url"},
+		"one pod":        {map[string]any{"persistence": map[string]any{"sharedClaim": "files"}}, "have no effect on one pod"},
+		"shared by hand": {with(threeReplicas(), "env", map[string]any{"ZEPH_WORKSPACES_SHARED": "false"}), "is set by the chart when there are several pods"},
 		"no server":      {map[string]any{"redis": map[string]any{"caSecret": "ca"}}, "has no effect without redis.secret"},
 		"no Qdrant":      {map[string]any{"qdrant": map[string]any{"secret": "q"}}, "has no effect without qdrant.url"},
 		"Redis as a env": {map[string]any{"secretEnv": map[string]any{"ZEPH_REDIS_URL": map[string]any{"secret": "a", "key": "b"}}}, "use the value redis.secret"},
@@ -345,7 +368,6 @@ func TestValuesSchema(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			vals := values(t, tt.override)
-			delete(vals, allReplicas)
 			data, err := json.Marshal(vals)
 			if err != nil {
 				t.Fatal(err)
@@ -427,7 +449,7 @@ func TestHelmAgrees(t *testing.T) {
 	if out, err := exec.CommandContext(t.Context(), helm, "lint", "--strict", chartDir).CombinedOutput(); err != nil {
 		t.Errorf("helm lint: %v\n%s", err, out)
 	}
-	for name, override := range map[string]map[string]any{"defaults": nil, "everything": everything()} {
+	for name, override := range map[string]map[string]any{"defaults": nil, "everything": everything(), "three replicas": threeReplicas()} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			data, err := yaml.Marshal(override)

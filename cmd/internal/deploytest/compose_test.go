@@ -143,3 +143,46 @@ func TestComposeLoads(t *testing.T) {
 		t.Errorf("redis runs as %s", redis)
 	}
 }
+
+// TestComposeReplicas: the two processes share what the pods of the chart share, in places that the image has.
+func TestComposeReplicas(t *testing.T) {
+	t.Parallel()
+	var c struct {
+		Services map[string]struct {
+			Deploy struct {
+				Replicas int `yaml:"replicas"`
+			} `yaml:"deploy"`
+			Environment map[string]string `yaml:"environment"`
+			Volumes     []string          `yaml:"volumes"`
+			Ports       []string          `yaml:"ports"`
+			DependsOn   map[string]struct {
+				Condition string `yaml:"condition"`
+			} `yaml:"depends_on"`
+		} `yaml:"services"`
+		Volumes map[string]struct{} `yaml:"volumes"`
+	}
+	decoder := yaml.NewDecoder(strings.NewReader(read(t, "compose.replicas.yml")))
+	decoder.KnownFields(true)
+	if err := decoder.Decode(&c); err != nil {
+		t.Fatal(err)
+	}
+	bot := c.Services["zephbot"]
+	if len(c.Services) != 1 || bot.Deploy.Replicas != 2 || len(bot.Ports) > 0 || !slices.Equal(bot.Volumes, []string{"shared:/shared"}) || len(c.Volumes) != 1 {
+		t.Errorf("%+v", c)
+	}
+	o := manifests(t, threeReplicas())
+	pod := env(o.template().Spec.Containers[0])
+	for _, name := range []string{"ZEPH_WORKSPACES_SHARED", "ZEPH_WORKSPACES_DIR"} {
+		if bot.Environment[name] != pod[name] || pod[name] == "" {
+			t.Errorf("%s is %q, in the chart %q", name, bot.Environment[name], pod[name])
+		}
+	}
+	if url := bot.Environment["ZEPH_DATABASE_URL"]; !strings.Contains(url, "@postgres:5432/zephbot") || bot.DependsOn["postgres"].Condition != "service_healthy" {
+		t.Errorf("database %q, waits for %v", url, bot.DependsOn)
+	}
+	if !slices.ContainsFunc(readDockerfile(t), func(i instruction) bool {
+		return i.name == "RUN" && strings.Contains(i.args, "install -d -o 10001 -g 10001 -m 0700 /data /shared")
+	}) {
+		t.Error("the image has no /shared: a new volume there would belong to root")
+	}
+}

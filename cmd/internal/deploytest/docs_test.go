@@ -39,7 +39,7 @@ var (
 func TestDocsPointToWhatExists(t *testing.T) {
 	t.Parallel()
 	tests := testsOfModule(t)
-	for _, doc := range []string{"README.md", "ARCHITECTURE.md", "CHANGELOG.md", "docs/parity.md", "docs/security.md", "docs/figures.md", "docs/filters.md", "docs/mcp.md", "docs/mcp-conformance.md", "docs/redis.md", "docs/simulator.md"} {
+	for _, doc := range []string{"README.md", "ARCHITECTURE.md", "CHANGELOG.md", "docs/parity.md", "docs/security.md", "docs/figures.md", "docs/filters.md", "docs/mcp.md", "docs/mcp-conformance.md", "docs/redis.md", "docs/simulator.md", "docs/upgrades.md", "docs/postgresql.md", "docs/capacity.md"} {
 		raw, err := os.ReadFile(filepath.Join(root, doc))
 		if err != nil {
 			t.Error(err)

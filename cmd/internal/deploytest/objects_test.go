@@ -14,6 +14,7 @@ type objects struct {
 	budget     *disruptionBudget
 	scaler     *autoscaler
 	monitor    *serviceMonitor
+	claim      *sharedClaim
 }
 
 // template is the pod, of whichever makes it.
@@ -60,9 +61,10 @@ type deployment struct {
 	typeMeta `yaml:",inline"`
 	Metadata metadata `yaml:"metadata"`
 	Spec     struct {
-		Replicas *int          `yaml:"replicas"`
-		Selector labelSelector `yaml:"selector"`
-		Strategy struct {
+		Replicas        *int          `yaml:"replicas"`
+		MinReadySeconds int           `yaml:"minReadySeconds"`
+		Selector        labelSelector `yaml:"selector"`
+		Strategy        struct {
 			Type          string `yaml:"type"`
 			RollingUpdate struct {
 				MaxSurge       int `yaml:"maxSurge"`
@@ -163,6 +165,12 @@ type ingressPath struct {
 	} `yaml:"backend"`
 }
 
+// sharedClaim is a PersistentVolumeClaim on its own.
+type sharedClaim struct {
+	typeMeta    `yaml:",inline"`
+	volumeClaim `yaml:",inline"`
+}
+
 type volumeClaim struct {
 	Metadata metadata `yaml:"metadata"`
 	Spec     struct {
@@ -189,6 +197,14 @@ type podSpec struct {
 	NodeSelector                  map[string]string   `yaml:"nodeSelector"`
 	Tolerations                   []map[string]any    `yaml:"tolerations"`
 	Affinity                      map[string]any      `yaml:"affinity"`
+	TopologySpreadConstraints     []spread            `yaml:"topologySpreadConstraints"`
+}
+
+type spread struct {
+	MaxSkew           int           `yaml:"maxSkew"`
+	TopologyKey       string        `yaml:"topologyKey"`
+	WhenUnsatisfiable string        `yaml:"whenUnsatisfiable"`
+	LabelSelector     labelSelector `yaml:"labelSelector"`
 }
 
 type podSecurity struct {
@@ -204,15 +220,22 @@ type podSecurity struct {
 }
 
 type container struct {
-	Name            string        `yaml:"name"`
-	Image           string        `yaml:"image"`
-	ImagePullPolicy string        `yaml:"imagePullPolicy"`
-	Args            []string      `yaml:"args"`
-	Env             []envVar      `yaml:"env"`
-	Ports           []port        `yaml:"ports"`
-	StartupProbe    probe         `yaml:"startupProbe"`
-	LivenessProbe   probe         `yaml:"livenessProbe"`
-	ReadinessProbe  probe         `yaml:"readinessProbe"`
+	Name            string   `yaml:"name"`
+	Image           string   `yaml:"image"`
+	ImagePullPolicy string   `yaml:"imagePullPolicy"`
+	Args            []string `yaml:"args"`
+	Env             []envVar `yaml:"env"`
+	Ports           []port   `yaml:"ports"`
+	StartupProbe    probe    `yaml:"startupProbe"`
+	LivenessProbe   probe    `yaml:"livenessProbe"`
+	ReadinessProbe  probe    `yaml:"readinessProbe"`
+	Lifecycle       struct {
+		PreStop struct {
+			Exec struct {
+				Command []string `yaml:"command"`
+			} `yaml:"exec"`
+		} `yaml:"preStop"`
+	} `yaml:"lifecycle"`
 	SecurityContext security      `yaml:"securityContext"`
 	Resources       resources     `yaml:"resources"`
 	VolumeMounts    []volumeMount `yaml:"volumeMounts"`

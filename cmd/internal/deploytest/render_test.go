@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"text/template"
@@ -35,9 +36,6 @@ func chartFile(t *testing.T, name string) map[string]any {
 	}
 	return out
 }
-
-// allReplicas is a value of these tests alone: the refusal of what several processes need is left out of the chart.
-const allReplicas = "allReplicas"
 
 // values are values.yaml with some of them replaced.
 func values(t *testing.T, override map[string]any) map[string]any {
@@ -78,9 +76,6 @@ func render(t *testing.T, vals map[string]any) (map[string]string, error) {
 		if _, err := root.New(filepath.Base(name)).Parse(string(data)); err != nil {
 			t.Fatal(err)
 		}
-	}
-	if vals[allReplicas] == true { // what the next version allows must be right already
-		template.Must(root.New("single").Parse(`{{define "zephbot.single"}}{{""}}{{end}}`))
 	}
 	meta := chartFile(t, "Chart.yaml")
 	dot := map[string]any{
@@ -146,6 +141,14 @@ func functions(root *template.Template) template.FuncMap {
 		},
 		"hasKey": func(m map[string]any, k string) bool { _, ok := m[k]; return ok },
 		"list":   func(v ...any) []any { return v },
+		"append": func(list []any, v any) []any { return append(slices.Clone(list), v) },
+		"join": func(sep string, list []any) string {
+			texts := make([]string, len(list))
+			for i, v := range list {
+				texts[i] = fmt.Sprint(v)
+			}
+			return strings.Join(texts, sep)
+		},
 		"int": func(v any) (int, error) {
 			n, ok := v.(int)
 			if !ok {
@@ -254,6 +257,9 @@ func (o *objects) target(kind, name string) any {
 		return &o.service
 	case "ConfigMap":
 		return &o.config
+	case "PersistentVolumeClaim":
+		o.claim = &sharedClaim{}
+		return o.claim
 	case "ServiceAccount":
 		o.account = &serviceAccount{}
 		return o.account

@@ -75,3 +75,46 @@ func TestUnit(t *testing.T) {
 		t.Errorf("sections %v", names)
 	}
 }
+
+// TestComposeReplicas: compose-go puts the file for two processes over the other one.
+func TestComposeReplicas(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for from, to := range map[string]string{"docker-compose.yml": "docker-compose.yml", "compose.replicas.yml": "compose.replicas.yml", ".env.example": ".env", "Dockerfile": "Dockerfile"} {
+		data, err := os.ReadFile(root + "/" + from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(dir+"/"+to, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	options, err := cli.NewProjectOptions([]string{dir + "/docker-compose.yml", dir + "/compose.replicas.yml"}, cli.WithWorkingDirectory(dir),
+		cli.WithProfiles([]string{"postgres"}), cli.WithEnv([]string{"REDIS_PASSWORD=secret", "POSTGRES_PASSWORD=word"}), cli.WithDotEnv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	project, err := options.LoadProject(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	bot := project.Services["zephbot"]
+	if bot.Deploy == nil || bot.Deploy.Replicas == nil || *bot.Deploy.Replicas != 2 || len(bot.Ports) != 0 {
+		t.Errorf("deploy %+v, ports %v", bot.Deploy, bot.Ports)
+	}
+	if len(bot.Volumes) != 1 || bot.Volumes[0].Target != "/shared" || bot.Volumes[0].Source != "shared" {
+		t.Errorf("volumes %+v", bot.Volumes)
+	}
+	for name, want := range map[string]string{
+		"ZEPH_DATABASE_URL": "postgres://zephbot:word@postgres:5432/zephbot", "ZEPH_REDIS_URL": "redis://:secret@redis:6379/0", "ZEPH_WORKSPACES_SHARED": "true",
+	} {
+		if got := bot.Environment[name]; got == nil || *got != want {
+			t.Errorf("%s: %v, want %s", name, got, want)
+		}
+	}
+	for _, other := range []string{"postgres", "redis"} {
+		if bot.DependsOn[other].Condition != "service_healthy" {
+			t.Errorf("waits for %s: %+v", other, bot.DependsOn[other])
+		}
+	}
+}
