@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/rs/zerolog"
 
+	"github.com/zephbot/zephbot/persistence/keeping"
 	"github.com/zephbot/zephbot/persistence/postgres"
 	"github.com/zephbot/zephbot/persistence/postgres/pgtest"
 	"github.com/zephbot/zephbot/persistence/upgradetest"
@@ -28,7 +29,9 @@ func newest(t *testing.T) int64 {
 	t.Helper()
 	files, err := filepath.Glob("migrations/*.sql")
 	check(t, err)
-	return int64(len(files))
+	step, err := keeping.StepOf(files[len(files)-1]) // Glob sorts
+	check(t, err)
+	return step.Version
 }
 
 // voice is a connection of a store of the past: it prepares each statement once and keeps it.

@@ -16,6 +16,7 @@ import (
 	"github.com/zephbot/zephbot/agent/blob"
 	"github.com/zephbot/zephbot/agent/knn"
 	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/persistence/keeping"
 	"github.com/zephbot/zephbot/persistence/sql"
 	"github.com/zephbot/zephbot/persistence/storetest"
 	"github.com/zephbot/zephbot/persistence/upgradetest"
@@ -31,7 +32,9 @@ func newest(t *testing.T) int64 {
 	t.Helper()
 	files, err := filepath.Glob("migrations/sqlite/*.sql")
 	check(t, err)
-	return int64(len(files))
+	step, err := keeping.StepOf(files[len(files)-1]) // Glob sorts
+	check(t, err)
+	return step.Version
 }
 
 // TestRecord keeps what the store of this schema says, before another migration is added to a version that is released (ZEPH_RECORD=1).
