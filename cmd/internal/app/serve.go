@@ -134,6 +134,9 @@ func (c *Core) health(ctx context.Context, serving *atomic.Pointer[service]) met
 
 // ready says why the service cannot do its job.
 func (c *Core) ready(ctx context.Context) error {
+	if !c.stores.Alive() {
+		return errors.New("the database has not heard of this process for too long: others may have gone on with its work")
+	}
 	if _, err := c.stores.Bot.Counts(ctx, telegram.Name, ""); err != nil {
 		return errors.New("the database does not answer")
 	}
