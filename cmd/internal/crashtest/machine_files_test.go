@@ -40,6 +40,8 @@ type breaker interface {
 	apply(ctx context.Context, m *machine, f fault)
 	// fell judges the end of a process that nobody ended; last is the end of its log.
 	fell(m *machine, n *node, c *child, last string)
+	// excused says whether a process may end with an error now: what it has to store at its end cannot be stored, and it says so.
+	excused(last string) bool
 }
 
 const diskSize = 768 << 20
@@ -178,10 +180,7 @@ func (f *files) full(ctx context.Context, m *machine, length time.Duration) {
 
 // fell: a process may end, with a sentence, when it finds at its start that nothing can be stored. Else it has no reason to end by itself.
 func (f *files) fell(m *machine, n *node, c *child, last string) {
-	f.mu.Lock()
-	excused := f.sick > 0 || time.Since(f.healed) < fallen
-	f.mu.Unlock()
-	if excused && strings.HasSuffix(strings.TrimSpace(last), `"message":"serve"}`) {
+	if f.excused(last) {
 		return
 	}
 	reason := fmt.Sprint(c.err)
@@ -189,4 +188,15 @@ func (f *files) fell(m *machine, n *node, c *child, last string) {
 		reason = status.Signal().String()
 	}
 	m.fail("process %d ended by itself (%s): …%s", n.index, reason, last)
+}
+
+func (f *files) excused(last string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return (f.sick > 0 || time.Since(f.healed) < fallen) && saidWhy(last)
+}
+
+// saidWhy says that a log ends with the reason why the service ended.
+func saidWhy(last string) bool {
+	return strings.HasSuffix(strings.TrimSpace(last), `"message":"serve"}`)
 }

@@ -147,6 +147,7 @@ func (n *node) ended(c *child) {
 	switch {
 	case state == dying && c.killed():
 	case state == ending && (c.err == nil || c.ended(syscall.SIGTERM)): // by the signal itself: it was not yet listening
+	case state == ending && n.m.store.excused(last):
 	case state == ending:
 		n.m.fail("process %d was told to end and ended with %v: …%s", n.index, c.err, last)
 	default:

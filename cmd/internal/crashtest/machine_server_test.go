@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -154,9 +153,15 @@ func (s *servers) last(ctx context.Context, m *machine, f fault, one *sync.Mutex
 
 // fell: a process ends by itself when it was silent for so long that another one buried it, and when it cannot start; it says so.
 func (s *servers) fell(m *machine, n *node, c *child, last string) {
-	if !strings.HasSuffix(strings.TrimSpace(last), `"message":"serve"}`) {
+	if !saidWhy(last) {
 		m.fail("process %d ended by itself (%v): …%s", n.index, c.err, last)
 	}
+}
+
+func (s *servers) excused(last string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return (s.sick > 0 || time.Since(s.healed) < fallen) && saidWhy(last)
 }
 
 // balancer is a load balancer before the webhooks of several processes: each delivery goes to the next of them, whatever its state.

@@ -404,15 +404,32 @@ func (m *machine) journal(session string, entries []journal.Entry) {
 	}
 }
 
+// audits are the patterns of the files with the audit log that a process writes.
+func (m *machine) audits(n *node) []string {
+	return []string{filepath.Join(n.dir, "audit*.jsonl*"), filepath.Join(m.workspaces(), ".zephbot", "audit", "audit*.jsonl*")}
+}
+
 // logs looks at the audit log of a process, and for panics in its log.
 func (m *machine) logs(n *node) {
-	names, err := filepath.Glob(filepath.Join(n.dir, "audit*.jsonl*"))
-	if err != nil || len(names) == 0 {
-		m.fail("audit log of process %d: %v, %v", n.index, names, err)
-		return
+	var names []string
+	for _, pattern := range m.audits(n) {
+		found, err := filepath.Glob(pattern)
+		if err != nil {
+			m.fail("%v", err)
+		}
+		names = append(names, found...)
 	}
 	slices.Sort(names)
-	if err := whole(names...); err != nil {
+	if len(names) == 0 {
+		m.fail("process %d has no audit log", n.index)
+	}
+	if m.shared { // a chain for each process that ever wrote
+		for _, name := range names {
+			if err := whole(name); err != nil {
+				m.fail("%s: %v", filepath.Base(name), err)
+			}
+		}
+	} else if err := whole(names...); err != nil {
 		m.fail("process %d: %v", n.index, err)
 	}
 	raw, err := os.ReadFile(n.logName())
