@@ -48,6 +48,7 @@ type command struct {
 	talker *talker
 	at     time.Time
 	heard  bool
+	vague  bool // an answer was all that was heard after /stop: it may still be on its way, and stop what is asked next
 }
 
 // replies are what commands are answered with, in a private chat.
@@ -115,6 +116,9 @@ func (p *talker) ask() {
 	q := &question{kind: kinds[p.random.IntN(len(kinds))], talker: p, at: time.Now()}
 	p.m.mu.Lock()
 	q.n = len(p.m.questions)
+	for _, c := range p.m.commands {
+		q.excused = q.excused || c.talker == p && c.vague
+	}
 	p.m.questions = append(p.m.questions, q)
 	p.m.mu.Unlock()
 	text := fmt.Sprintf("q%dq %s", q.n, q.kind)
@@ -205,14 +209,14 @@ func (m *machine) saw(c telegramtest.Call) {
 			m.questions[n].heard = true
 			for _, cmd := range m.commands {
 				if cmd.text == "/stop" && cmd.talker == m.questions[n].talker && m.questions[n].excused {
-					cmd.heard = true
+					cmd.heard, cmd.vague = true, cmd.vague || !cmd.heard
 				}
 			}
 		}
 	}
 	for _, cmd := range m.commands {
-		if cmd.talker.chat == c.Chat && !cmd.heard && (replies[cmd.text].MatchString(text) || strings.HasPrefix(text, late)) {
-			cmd.heard = true
+		if cmd.talker.chat == c.Chat && (!cmd.heard || cmd.vague) && (replies[cmd.text].MatchString(text) || strings.HasPrefix(text, late)) {
+			cmd.heard, cmd.vague = true, false
 			break
 		}
 	}
