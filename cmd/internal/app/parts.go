@@ -43,10 +43,9 @@ type Core struct {
 	shaping
 	connecting
 	remembering
+	recording
 	registry  *tools.Registry
 	kit       *kit
-	audit     *audit.Log
-	auditFile string   // its path; "" = none
 	passing   bool     // for one command line: nothing is stored
 	warnings  []string // of what was read at the start
 	metrics   *metrics.Metrics
@@ -82,6 +81,12 @@ type connecting struct {
 	resync  chan struct{}    // the index of tools is behind
 	tell    func(mcp.Notice) // told to people; nil = nobody; set before the client runs
 	elicit  func(context.Context, mcp.Elicitation) (mcp.Answer, error)
+}
+
+// recording is the audit log of this process.
+type recording struct {
+	audit     *audit.Log
+	auditFile string // its path; "" = none
 }
 
 // remembering is what is kept in the store besides conversations.
