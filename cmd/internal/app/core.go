@@ -266,9 +266,11 @@ func secrets(cfg *config.Config) []string {
 // chain builds the one chain; approvals is nil where there is nobody to ask.
 func (c *Core) chain(approvals approve.Lookup, requests func(context.Context, *tools.Call) (policy.Request, error)) *chain.Chain {
 	o := chain.Options{
-		Sure:     c.stores.Sure,
 		Registry: c.registry, Audit: c.audit, Approvals: approvals, Now: c.now,
 		Gate: gate.Options{Policy: c.policy, Request: requests}, Judge: c.judge, Redact: redacting.New(c.redactor),
+	}
+	if c.stores != nil { // a call from the command line has none
+		o.Sure = c.stores.Sure
 	}
 	c.stages.shape(&o)
 	o.Decode.Thinking = c.catalog.Thinks
