@@ -348,6 +348,7 @@ type Applied struct {
 	Moved     []bool          // of Rows: the compare-and-set took effect
 	Decided   []ApprovalState // of Decide: never used on error
 	Withdrawn []string        // approvals that Cancel withdrew
+	Queued    []int64         // of Rows: pending ones behind open rows of their chat that another process sends, or that were to be sending
 }
 
 // Writer makes changes. Apply is atomic and durable when it returns; safe for concurrent use.
@@ -375,12 +376,12 @@ type Reader interface {
 	Journal(ctx context.Context, session SessionKey, after int64) ([]journal.Entry, error)
 	// Tail reads the end of a session's journal, as journal.Back does with room bytes; it reads no more than that needs.
 	Tail(ctx context.Context, session SessionKey, room int) (journal.Tail, error)
-	// Due lists rows to deliver at now in order of id: pending ones that are due, at most limit. A row with EditRow waits while that row is pending
-	// or sending; then Edit is filled in with its message, and stays "" (send it) when that row never got out.
+	// Due lists rows that this process has to deliver at now in order of id: pending ones that are due, at most limit. A row with EditRow waits while
+	// that row is pending or sending; then Edit is filled in with its message, and stays "" (send it) when that row never got out.
 	Due(ctx context.Context, channel, bot string, now time.Time, limit int) ([]Row, error)
 	// Row reads one row; ErrNotFound.
 	Row(ctx context.Context, id int64) (Row, error)
-	// Stranded lists rows in state sending (left by a process that died).
+	// Stranded lists rows of this process in state sending. What it has from a process that died has Doubt set.
 	Stranded(ctx context.Context, channel, bot string) ([]Row, error)
 	// Lost lists rows in state unknown: somebody waits for them and has not been told that they may not have arrived.
 	Lost(ctx context.Context, channel, bot string) ([]Row, error)

@@ -12,7 +12,7 @@ import (
 func (s *Store) world(needs *state.Needs) *state.World {
 	w := &state.World{
 		Lanes: s.lanes, Arrived: s.arrived, Keys: s.keys, Facts: s.facts, Questions: s.questions,
-		Arrivals: map[int64]state.Arrival{}, Rows: map[int64]state.Delivery{},
+		Arrivals: map[int64]state.Arrival{}, Rows: map[int64]state.Delivery{}, Self: s.self,
 		Numbers: state.Numbers{
 			Arrivals:  following(s.counters.seq, needs.NewArrivals),
 			Questions: following(s.counters.question, needs.NewQuestions),
@@ -21,6 +21,9 @@ func (s *Store) world(needs *state.Needs) *state.World {
 	}
 	for _, a := range s.arrivals {
 		w.Waiting = w.Waiting || (a.state == state.Waiting && !a.Express && a.Session != "" && a.Session == needs.Waiting)
+	}
+	if s.self != "" && len(needs.Chats) > 0 {
+		w.Senders = s.senders()
 	}
 	for _, seq := range needs.Arrivals {
 		if a, ok := s.arrivals[seq]; ok {
@@ -127,6 +130,9 @@ func (s *Store) saveArrival(seq int64, to state.Arrival) {
 func (s *Store) insertRow(row bot.Row, as state.NewRow, content bot.Content) {
 	row.ID, row.Content, row.Created = as.ID, content, utc(as.Created)
 	s.saveRow(as.Delivery.On(row))
+	if as.Owner != "" {
+		s.owners[row.ID] = as.Owner
+	}
 	if row.Key != "" {
 		s.keys[row.Key] = row.ID
 	}

@@ -174,7 +174,7 @@ func (s *Store) Tail(ctx context.Context, session bot.SessionKey, room int) (jou
 // Due implements bot.Reader.
 func (s *Store) Due(ctx context.Context, channel, botID string, now time.Time, limit int) ([]bot.Row, error) {
 	rows, err := s.rowsWhere(func(r *bot.Row) bool {
-		if r.State != bot.Pending || r.NotBefore.After(now) || r.Place.Channel != channel || r.Place.Bot != botID {
+		if !s.mine(r) || r.State != bot.Pending || r.NotBefore.After(now) || r.Place.Channel != channel || r.Place.Bot != botID {
 			return false
 		}
 		target := s.rows[r.EditRow]
@@ -224,7 +224,7 @@ func (s *Store) Row(ctx context.Context, id int64) (bot.Row, error) {
 // Stranded implements bot.Reader.
 func (s *Store) Stranded(ctx context.Context, channel, botID string) ([]bot.Row, error) {
 	rows, err := s.rowsWhere(func(r *bot.Row) bool {
-		return r.State == bot.Sending && r.Place.Channel == channel && r.Place.Bot == botID
+		return s.mine(r) && r.State == bot.Sending && r.Place.Channel == channel && r.Place.Bot == botID
 	}, false)
 	if err != nil {
 		return nil, err

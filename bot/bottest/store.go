@@ -4,7 +4,10 @@ package bottest
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -25,7 +28,12 @@ type Hooks struct {
 type Store struct {
 	Hooks Hooks
 	Now   func() time.Time // the clock of FactsIf; New sets time.Now
+	self  string           // the process; "" = one that has everything
+	*memory
+}
 
+// memory is what the processes of a store share.
+type memory struct {
 	mu        sync.RWMutex
 	counters  counters
 	arrivals  map[int64]arrival
@@ -37,6 +45,8 @@ type Store struct {
 	keys      map[string]int64 // Row.Key → id
 	facts     map[state.FactKey]bot.Fact
 	charges   map[string]bot.Charge
+	owners    map[int64]string // of rows
+	living    map[string]bool  // processes that have a name
 }
 
 var _ bot.Store = (*Store)(nil)
@@ -51,8 +61,7 @@ type arrival struct {
 
 // New makes an empty store.
 func New() *Store {
-	return &Store{
-		Now:       time.Now,
+	return &Store{Now: time.Now, memory: &memory{
 		arrivals:  map[int64]arrival{},
 		arrived:   map[state.ArrivalKey]int64{},
 		lanes:     map[bot.SessionKey]bot.Lane{},
@@ -62,8 +71,62 @@ func New() *Store {
 		keys:      map[string]int64{},
 		facts:     map[state.FactKey]bot.Fact{},
 		charges:   map[string]bot.Charge{},
+		owners:    map[int64]string{},
+		living:    map[string]bool{},
+	}}
+}
+
+// ErrBuried is the error of Changes of a process that was buried.
+var ErrBuried = errors.New("the process was buried")
+
+// Beside is the store as another process has it, which works on it until it is buried. Its hooks are its own.
+func (s *Store) Beside(process string) *Store {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.living[process] = true
+	return &Store{Now: s.Now, self: process, memory: s.memory}
+}
+
+// Bury ends what a process may do, and gives what it had to another one.
+func (s *Store) Bury(process string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.living, process)
+	for session, lane := range s.lanes {
+		if lane.Owner == process {
+			s.lanes[session] = state.Release(lane)
+		}
+	}
+	living := slices.Sorted(maps.Keys(s.living))
+	if len(living) == 0 {
+		return
+	}
+	for id, owner := range s.owners {
+		row := s.rows[id]
+		if owner != process || (row.State != bot.Pending && row.State != bot.Sending) {
+			continue
+		}
+		s.owners[id] = living[0]
+		if row.State == bot.Sending && row.Doubt.IsZero() {
+			row.Doubt = utc(s.Now())
+			s.rows[id] = row
+		}
 	}
 }
+
+// senders are the processes that have open rows of chats.
+func (s *Store) senders() map[string]string {
+	found := map[string]string{}
+	for _, id := range slices.Sorted(maps.Keys(s.owners)) {
+		if row := s.rows[id]; row.State == bot.Pending || row.State == bot.Sending {
+			found[row.Place.ChatKey()] = s.owners[id]
+		}
+	}
+	return found
+}
+
+// mine says whether this process sends a row.
+func (s *Store) mine(r *bot.Row) bool { return s.self == "" || s.owners[r.ID] == s.self }
 
 // Apply implements bot.Writer.
 func (s *Store) Apply(ctx context.Context, change *bot.Change) (*bot.Applied, error) {
@@ -97,6 +160,9 @@ func (s *Store) apply(change *bot.Change) (*bot.Applied, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.self != "" && !s.living[s.self] {
+		return nil, ErrBuried
+	}
 	now, needs := s.Now(), state.NeedsOf(change)
 	done, err := state.Run(change, s.world(&needs), now)
 	if err != nil {

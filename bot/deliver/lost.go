@@ -25,8 +25,7 @@ func (o *Outbox) recall(ctx context.Context) bool {
 			o.mu.Lock()
 			defer o.mu.Unlock()
 			for i := range rows {
-				key := rows[i].Place.ChatKey()
-				o.lost[key] = append(o.lost[key], lost{rows[i].ID, rows[i].Problem})
+				o.remind(&rows[i])
 			}
 			return true
 		}
@@ -34,6 +33,12 @@ func (o *Outbox) recall(ctx context.Context) bool {
 		sleep(ctx, o.backoff(n))
 	}
 	return false
+}
+
+// remind notes a row whose loss was not told. o.mu is held.
+func (o *Outbox) remind(row *bot.Row) {
+	key := row.Place.ChatKey()
+	o.lost[key] = append(slices.Clip(o.lost[key]), lost{row.ID, row.Problem})
 }
 
 // lose notes a row that has ended in state unknown.
@@ -78,6 +83,9 @@ func (o *Outbox) settleTold(ctx context.Context, key string, told []lost) {
 			return
 		}
 		o.mu.Lock()
+		for _, l := range list {
+			o.finished[l.id] = o.looks
+		}
 		o.lost[key] = slices.DeleteFunc(slices.Clone(o.lost[key]), func(l lost) bool { return slices.Contains(list, l) })
 		if len(o.lost[key]) == 0 {
 			delete(o.lost, key)

@@ -164,14 +164,16 @@ func (o *Outbox) take(rows []bot.Row, applied *bot.Applied, offers []*offer) {
 	for i := range rows {
 		rows[i].ID = applied.Rows[i]
 		at := slices.IndexFunc(offers, func(f *offer) bool { return f.index == i })
+		queued := slices.Contains(applied.Queued, rows[i].ID)
+		late = late || queued
 		if at >= 0 {
-			o.begun(&rows[i], offers[at], applied.Skipped[i])
+			o.begun(&rows[i], offers[at], applied.Skipped[i] || queued)
 			continue
 		}
 		_, gone := o.finished[rows[i].ID]
 		switch {
-		case applied.Skipped[i] || !o.mine(&rows[i]) || o.known[rows[i].ID] || gone:
-		case !o.current || rows[i].EditRow != 0 || rows[i].NotBefore.After(o.deps.Now()) || (rows[i].State != "" && rows[i].State != bot.Pending):
+		case queued, applied.Skipped[i] || !o.mine(&rows[i]) || o.known[rows[i].ID] || gone:
+		case !o.next(&rows[i]):
 			late = true
 		default:
 			rows[i].State = bot.Pending
@@ -181,6 +183,12 @@ func (o *Outbox) take(rows []bot.Row, applied *bot.Applied, offers []*offer) {
 	if late {
 		o.nudge()
 	}
+}
+
+// next says that a new row is the next one of its chat that is not in memory, and may be sent. Where several processes deliver, another one may have put
+// rows before it, which only a look finds. o.mu is held.
+func (o *Outbox) next(row *bot.Row) bool {
+	return o.current && !o.opts.Shared && row.EditRow == 0 && !row.NotBefore.After(o.deps.Now()) && (row.State == "" || row.State == bot.Pending)
 }
 
 // begun sends a row that its own Change stored as being sent. o.mu is held.
@@ -210,14 +218,24 @@ func (o *Outbox) begun(row *bot.Row, f *offer, skipped bool) {
 }
 
 // adopted takes rows into memory that a Change stored as being sent, whose answer got lost: no request was made for them. In this process every other
-// row in that state is known, or was offered a moment ago. o.mu is held, since before rows were read no older look is under way.
-func (o *Outbox) adopted(ctx context.Context, rows []bot.Row, look uint64) {
+// row in that state is known, or was offered a moment ago, or comes from a process that died: those are left over.
+func (o *Outbox) adopted(ctx context.Context, rows []bot.Row, look uint64, adopt bool) (left []bot.Row) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	for i := range rows {
-		left, gone := o.finished[rows[i].ID]
-		if o.known[rows[i].ID] || (gone && left >= look) || o.offers[rows[i].Key] > 0 {
+		last, gone := o.finished[rows[i].ID]
+		if o.known[rows[i].ID] || (gone && last >= look) || o.offers[rows[i].Key] > 0 {
+			continue
+		}
+		if !rows[i].Doubt.IsZero() {
+			left = append(left, rows[i])
+			continue
+		}
+		if !adopt {
 			continue
 		}
 		o.log(&rows[i]).Info().Msg("row of a commit whose answer got lost is sent")
 		o.admitItem(ctx, &item{row: rows[i], stored: rows[i].NotBefore, claimed: true})
 	}
+	return left
 }

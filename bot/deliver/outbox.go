@@ -3,7 +3,6 @@ package deliver
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -62,6 +61,7 @@ type Deps struct {
 // Options tune an Outbox. Zero values mean the documented default.
 type Options struct {
 	Channel, Bot string
+	Shared       bool          // other processes deliver rows of this bot too, and may leave theirs to this one
 	Chats        int           // requests in flight at once, each of another chat; default 32
 	Poll         time.Duration // how often rows are looked for that nobody woke us for; default 1 s
 	Backoff      time.Duration // first wait after a failure, doubled each time; default 1 s
@@ -95,8 +95,8 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Outbox delivers the rows of one channel and bot. One Outbox a channel and bot may run at a time: a row found in state sending at its start counts as
-// left by a dead process. Make it with NewOutbox, call Run once; Wake and Drain are safe for concurrent use.
+// Outbox delivers the rows of one channel and bot that the store says are this process's. One Outbox a channel and bot may run in a process: a row found in
+// state sending at its start counts as left by a dead process. Make it with NewOutbox, call Run once; Wake and Drain are safe for concurrent use.
 type Outbox struct {
 	deps Deps
 	opts Options
@@ -239,30 +239,6 @@ func (o *Outbox) idle() bool {
 	return o.busy == 0
 }
 
-// recoverStranded decides about rows that a dead process left in state sending; false when ctx ended first.
-func (o *Outbox) recoverStranded(ctx context.Context) bool {
-	for n := 0; ctx.Err() == nil; n++ {
-		rows, err := o.deps.Store.Stranded(ctx, o.opts.Channel, o.opts.Bot)
-		if err == nil {
-			change := &bot.Change{}
-			for i := range rows {
-				v := o.vague(&rows[i], bot.Sending, errors.New("the process ended while this was being sent"))
-				v.update.NotBefore = time.Time{}
-				change.Rows = append(change.Rows, v.update)
-			}
-			if len(rows) > 0 {
-				_, err = o.deps.Store.Apply(ctx, change)
-			}
-		}
-		if err == nil {
-			return true
-		}
-		o.deps.Log.Warn().Err(err).Msg("rows of the last process not taken over; tried again")
-		sleep(ctx, o.backoff(n))
-	}
-	return false
-}
-
 // resume takes rows into memory that wait for a later time, with all others of their chats, so that no younger row overtakes an older one; false when ctx
 // ended first.
 func (o *Outbox) resume(ctx context.Context) bool {
@@ -295,23 +271,19 @@ func (o *Outbox) look(ctx context.Context) error {
 	now := o.deps.Now()
 	o.mu.Lock()
 	o.looks++
-	this, limit, adopt, strange := o.looks, batch+o.listed(now), now.Before(o.adopt), o.strange
-	o.mu.Unlock()
-	var begun []bot.Row
-	if adopt {
-		var err error
-		if begun, err = o.deps.Store.Stranded(ctx, o.opts.Channel, o.opts.Bot); err != nil {
-			return err
-		}
+	until := now
+	if o.opts.Shared {
+		until = now.Add(ages) // what another process left and waits for a later time must not be overtaken either
 	}
-	rows, err := o.deps.Store.Due(ctx, o.opts.Channel, o.opts.Bot, now, limit)
+	this, limit, adopt, strange := o.looks, batch+o.listed(until), now.Before(o.adopt), o.strange
+	o.mu.Unlock()
+	rows, err := o.read(ctx, until, limit, this, adopt)
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if err != nil {
 		o.current = false
 		return err
 	}
-	o.adopted(ctx, begun, this)
 	fresh := 0
 	for i := range rows {
 		left, gone := o.finished[rows[i].ID]
@@ -332,6 +304,21 @@ func (o *Outbox) look(ctx context.Context) error {
 		o.nudge()
 	}
 	return nil
+}
+
+// read lists what is due until a time. What a process that died was sending goes before what waited behind it: it is looked for afterwards, and where there
+// is any, the list is read again.
+func (o *Outbox) read(ctx context.Context, until time.Time, limit int, look uint64, adopt bool) ([]bot.Row, error) {
+	for {
+		rows, err := o.deps.Store.Due(ctx, o.opts.Channel, o.opts.Bot, until, limit)
+		if err != nil {
+			return nil, err
+		}
+		inherited, err := o.inherit(ctx, look, adopt)
+		if err != nil || !inherited {
+			return rows, err
+		}
+	}
 }
 
 // listed is how many rows in memory the store lists as due. o.mu is held.

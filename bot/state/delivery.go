@@ -40,6 +40,19 @@ func Deliver(row *bot.Row, now time.Time) Delivery {
 	return d.finish(now)
 }
 
+// by says which process sends a new row: the one that has open rows of its chat, so that they stay in order, else the one that writes it. Behind open rows
+// nothing is being sent yet; queued says that the writer has nothing to do with the row, or has not begun as it meant to.
+func (d Delivery) by(self, sender string) (after Delivery, owner string, queued bool) {
+	if sender == "" {
+		return d, self, false
+	}
+	queued = sender != self
+	if d.State == bot.Sending {
+		d.State, queued = bot.Pending, true
+	}
+	return d, sender, queued
+}
+
 // Advance moves a row on; false when it is in none of the states that the update comes from.
 func (d Delivery) Advance(u *bot.RowUpdate, now time.Time) (Delivery, bool) {
 	if !slices.Contains(u.From, d.State) {

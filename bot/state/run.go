@@ -305,7 +305,11 @@ func (r *run) send() {
 			if created.IsZero() {
 				created = r.now
 			}
-			r.result.Send = append(r.result.Send, NewRow{ID: id, Index: i, Created: created, Delivery: Deliver(row, r.now)})
+			d, owner, queued := Deliver(row, r.now).by(r.world.Self, r.world.Senders[row.Place.ChatKey()])
+			r.result.Send = append(r.result.Send, NewRow{ID: id, Index: i, Created: created, Owner: owner, Delivery: d})
+			if queued {
+				r.result.Applied.Queued = append(r.result.Applied.Queued, id)
+			}
 		}
 		r.result.Applied.Rows = append(r.result.Applied.Rows, id)
 		r.result.Applied.Skipped = append(r.result.Applied.Skipped, doubled)

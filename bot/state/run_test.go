@@ -1,6 +1,7 @@
 package state_test
 
 import (
+	"fmt"
 	"reflect"
 	"testing"
 	"time"
@@ -111,7 +112,7 @@ func TestNeedsOf(t *testing.T) {
 	same(t, "needs", state.NeedsOf(change), state.Needs{
 		Lanes: []bot.SessionKey{"a", "s"}, Waiting: "s", Arrivals: []int64{1, 2, 3, 4}, Arrived: []state.ArrivalKey{{Channel: "c", Bot: "b", ID: "9"}},
 		Asked: []string{"q1", "q2"}, OpenOf: "a", Shorts: []state.ShortName{{Short: "x"}}, Rows: []int64{6}, Keys: []string{"known", "new"},
-		Facts: []state.FactKey{{Bucket: "a", Key: "k"}, {Bucket: "b", Key: "k"}}, NewArrivals: 1, NewQuestions: 1, NewRows: 4,
+		Facts: []state.FactKey{{Bucket: "a", Key: "k"}, {Bucket: "b", Key: "k"}}, Chats: []bot.Place{{}}, NewArrivals: 1, NewQuestions: 1, NewRows: 4,
 	})
 	if !reflect.DeepEqual(state.NeedsOf(&bot.Change{}), state.Needs{}) {
 		t.Error("an empty Change needs something")
@@ -176,4 +177,27 @@ func TestManyRows(t *testing.T) {
 			t.Errorf("arrival %d is %+v", i, w)
 		}
 	}
+}
+
+// TestRowsOfAChatStayWithOneProcess: a new row goes to the process that has open rows of its chat, and behind open rows nothing is being sent yet.
+func TestRowsOfAChatStayWithOneProcess(t *testing.T) {
+	t.Parallel()
+	chat := func(id string) bot.Place { return bot.Place{Channel: "c", Bot: "b", Surface: "s", Chat: id} }
+	change := &bot.Change{Send: []bot.Row{
+		{Place: chat("1"), State: bot.Sending}, {Place: chat("2"), State: bot.Sending}, {Place: chat("3"), State: bot.Sending}, {Place: chat("2")},
+	}}
+	needs := state.NeedsOf(change)
+	same(t, "chats", needs.Chats, []bot.Place{chat("1"), chat("2"), chat("3")})
+	world := &state.World{
+		Self: "me", Senders: map[string]string{chat("2").ChatKey(): "other", chat("3").ChatKey(): "me"},
+		Numbers: state.Numbers{Rows: []int64{1, 2, 3, 4}},
+	}
+	got, err := state.Run(change, world, noon)
+	refused(t, err, nil)
+	var rows []string
+	for _, n := range got.Send {
+		rows = append(rows, fmt.Sprint(n.ID, " ", n.Owner, " ", n.Delivery.State))
+	}
+	same(t, "rows", rows, []string{"1 me sending", "2 other pending", "3 me pending", "4 other pending"})
+	same(t, "queued", got.Applied.Queued, []int64{2, 3, 4})
 }

@@ -40,6 +40,7 @@ type Needs struct {
 	Rows     []int64        // outbox rows by id
 	Keys     []string       // keys of new outbox rows, "" left out
 	Facts    []FactKey
+	Chats    []bot.Place // of new outbox rows; only what Place.ChatKey names is set
 	// How many numbers new rows need at most.
 	NewArrivals, NewQuestions, NewRows int
 }
@@ -67,6 +68,10 @@ type World struct {
 	Keys      map[string]int64 // id of the row that has the key
 	Facts     map[FactKey]bot.Fact
 	Numbers   Numbers
+	// Self is the process that makes the Change. Senders are the processes that have open rows (pending, sending) of a chat, by Place.ChatKey; one that
+	// is not listed is free, or nobody else's.
+	Self    string
+	Senders map[string]string
 }
 
 // Numbers are free numbers for new rows, in rising order: at least as many as Needs says. Run takes them from the front.
@@ -91,6 +96,7 @@ type NewRow struct {
 	ID       int64
 	Index    int
 	Created  time.Time
+	Owner    string // the process that sends it
 	Delivery Delivery
 }
 
@@ -211,6 +217,11 @@ func (n *Needs) rows(c *bot.Change) {
 		}
 	}
 	n.Keys = unique(n.Keys, cmp.Compare[string])
+	for i := range c.Send {
+		p := c.Send[i].Place
+		n.Chats = append(n.Chats, bot.Place{Channel: p.Channel, Bot: p.Bot, Surface: p.Surface, Chat: p.Chat})
+	}
+	n.Chats = unique(n.Chats, func(a, b bot.Place) int { return cmp.Compare(a.ChatKey(), b.ChatKey()) })
 }
 
 // unique sorts a list and drops what it has twice.

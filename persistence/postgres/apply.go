@@ -78,7 +78,7 @@ func (t *try) run(ctx context.Context) (*bot.Applied, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, fmt.Errorf("apply change: %w", err)
 		}
-		w := newWrite(t.change, t.needs)
+		w := newWrite(t.change, t.needs, t.store.hold)
 		err := t.once(ctx, w)
 		if err == nil {
 			return t.made(w), nil

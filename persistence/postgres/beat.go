@@ -25,16 +25,26 @@ const (
 	SELECT must(EXISTS (SELECT 1 FROM gone), 'ZB003', 'the process lives, or was buried')`
 	freeLanesOf = `UPDATE lane SET owner = '', until = 0, version = version + 1 WHERE owner <> '' AND owner = $1`
 	// freeLeader ends what a process leads; see bot.LeaderBucket.
+	// giveRows gives the open rows of a process to another one. Of what was being sent nobody knows whether it arrived.
+	giveRows = `UPDATE outbox SET owner = $2, ` + inDoubt + ` WHERE owner = $1 AND state IN ('pending', 'sending')`
+	inDoubt  = `resent = CASE WHEN state = 'sending' AND resent = 0 THEN ` + clockNow + ` ELSE resent END`
+	// heirQuery finds a process that goes on with what another one has.
+	heirQuery  = `SELECT id FROM process WHERE id <> $1 AND until > ` + clockNow + ` ORDER BY started, id LIMIT 1`
+	noHeir     = `SELECT must(NOT EXISTS (SELECT 1 FROM process WHERE id <> $1 AND until > ` + clockNow + `), 'ZB001', 'a process was started')`
 	freeLeader = `DELETE FROM fact WHERE bucket = 'leader' AND value = convert_to($1, 'UTF8')`
 )
 
-// bury adds the statements that end what a process has, so that others find it: its leases and what it leads. Rows of the outbox name an owner, which
-// then is none of the living. It may be repeated. Where the process still lives it fails with codeLives, unless sure says that it is dead.
-func bury(b *batch, id string, sure bool) {
+// bury adds the statements that end what a process has, so that others find it: its leases and what it leads. Its rows of the outbox go to an heir; without
+// one, the next process that is started takes them. It may be repeated. Where the process still lives it fails with codeLives, unless sure says that it is
+// dead.
+func bury(b *batch, id, heir string, sure bool) {
 	b.do(waitShortly, buryingWaits)
 	b.do(stopChanges, id)
 	b.do(deleteProcess, id, sure)
 	b.do(freeLanesOf, id)
+	if heir != "" {
+		b.do(giveRows, id, heir)
+	}
 	b.do(freeLeader, id)
 }
 
@@ -191,7 +201,7 @@ func (h *hold) buryAll(ctx context.Context, over []process) {
 		for _, p := range over {
 			b := &batch{}
 			b.do(sayLiving, h.me.id)
-			bury(b, p.id, false)
+			bury(b, p.id, h.me.id, false)
 			switch err := b.send(ctx, h.reader.pool, h.reader.told); {
 			case err == nil:
 				h.log.Warn().Str("process", p.where()).Msg("a process has died; its work is taken over")
@@ -219,10 +229,31 @@ func (h *hold) release() {
 func (h *hold) resign(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, connecting)
 	defer cancel()
-	b := &batch{}
-	bury(b, h.me.id, true)
-	if err := b.send(ctx, h.reader.pool, h.reader.told); err != nil && codeOf(err) != codeLives {
+	err := h.quit(ctx)
+	for tries := 0; codeOf(err) == codeStale && tries < meetings; tries++ { // the heir has died
+		err = h.quit(ctx)
+	}
+	if err != nil && codeOf(err) != codeLives {
 		h.log.Warn().Err(unavailable(h.reader.where, "write", err)).Msg("others learn only from its silence that this process has ended")
 	}
 	h.disconnect(ctx)
+}
+
+// quit buries this process. Where no other one lives, none that starts at this moment misses its rows: it waits for startLock too.
+func (h *hold) quit(ctx context.Context) error {
+	heir := ""
+	_, err := one(ctx, h.reader, func(r row) error { return r.Scan(&heir) }, heirQuery, h.me.id)
+	if err != nil {
+		return err
+	}
+	b := &batch{}
+	b.do(lockStart, int64(startLock))
+	if heir == "" {
+		b.do(noHeir, h.me.id)
+	} else {
+		b.do(keepProcess, heir)
+		b.do(stillLives, heir)
+	}
+	bury(b, h.me.id, heir, true)
+	return b.send(ctx, h.reader.pool, h.reader.told)
 }

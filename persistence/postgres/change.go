@@ -86,9 +86,9 @@ const (
 	rowNumber8   = `CASE WHEN $8::bigint <= -1099511627776 THEN current_setting('zephbot.row' || (-1099511627776 - $8))::bigint ELSE $8 END`
 
 	insertRow = `WITH w AS (INSERT INTO outbox (session, turn, channel, bot, surface, chat, thread, grp, purpose, content, reply_to, edit, edit_row, query,
-	alert, key, state, message, attempts, resent, not_before, created, problem, finished, change)
-	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25) RETURNING id)
-	SELECT id, set_config($26, id::text, true) FROM w`
+	alert, key, state, message, attempts, resent, not_before, created, problem, finished, owner, change)
+	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26) RETURNING id)
+	SELECT id, set_config($27, id::text, true) FROM w`
 	moveRow = `WITH w AS (UPDATE outbox SET state = $2, message = $3, not_before = $4, attempts = $5, resent = $6, problem = $7, finished = $8
 	WHERE id = $1 AND state = $9 AND message = $10 AND not_before = $11 AND attempts = $12 AND resent = $13 RETURNING 1)
 	SELECT must(EXISTS (SELECT 1 FROM w), 'ZB001', 'a row moved on')`
@@ -112,18 +112,24 @@ type write struct {
 	// versions are those of the lanes as they are written.
 	versions map[bot.SessionKey]int64
 	guess    bool // nothing of the world is locked
+	me       process
 	number   int64
 	seqs     []int64 // that arrivals were given
 	ids      []int64 // that rows were given
 }
 
-func newWrite(change *bot.Change, needs *state.Needs) *write {
-	return &write{change: change, needs: needs, lanes: map[bot.SessionKey]known{}, versions: map[bot.SessionKey]int64{}, number: newVersion()}
+func newWrite(change *bot.Change, needs *state.Needs, h *hold) *write {
+	w := &write{change: change, needs: needs, lanes: map[bot.SessionKey]known{}, versions: map[bot.SessionKey]int64{}, number: newVersion()}
+	if h != nil {
+		w.me = h.me
+	}
+	return w
 }
 
 // statements makes them. What refuses comes before what inserts, so that a refused Change uses up no number.
 func (w *write) statements() error {
 	w.do(makeApplied, w.number)
+	w.keepSenders()
 	if w.guess {
 		w.guards()
 	}
@@ -170,6 +176,11 @@ func (w *write) guards() {
 	}
 	if n.OpenOf != "" {
 		w.do(noneOpen, n.OpenOf)
+	}
+	if w.me.shared {
+		for i := range n.Chats {
+			w.do(noneSends, chatValues(&n.Chats[i])...)
+		}
 	}
 }
 
@@ -268,7 +279,7 @@ func (w *write) insertRows() error {
 		}
 		values := append([]any{r.Session, r.Turn}, placeValues(&r.Place)...)
 		values = append(values, string(r.Purpose), content, r.ReplyTo, r.Edit, r.EditRow, r.Query, r.Alert, r.Key, string(d.State), d.Message,
-			d.Attempts, nanos(d.Doubt), nanos(d.NotBefore), nanos(n.Created), d.Problem, nanos(d.Finished), w.number, setting(rowSetting, n.ID))
+			d.Attempts, nanos(d.Doubt), nanos(d.NotBefore), nanos(n.Created), d.Problem, nanos(d.Finished), n.Owner, w.number, setting(rowSetting, n.ID))
 		w.read(number(&w.ids), insertRow, values...)
 	}
 	return nil
@@ -342,6 +353,9 @@ func (w *write) applied() *bot.Applied {
 	}
 	for i := range applied.Rows {
 		applied.Rows[i] = settle(applied.Rows[i], w.ids)
+	}
+	for i := range applied.Queued {
+		applied.Queued[i] = settle(applied.Queued[i], w.ids)
 	}
 	return &applied
 }

@@ -44,6 +44,10 @@ const (
 	standing = `SELECT id, shared, host, pid, until <= ` + clockNow + ` FROM process ORDER BY started, id`
 	clockNow = `(extract(epoch FROM clock_timestamp()) * 1000000000)::bigint`
 
+	// takeRows takes the open rows of processes that are gone.
+	takeRows = `UPDATE outbox SET owner = $1, ` + inDoubt + ` WHERE state IN ('pending', 'sending') AND owner <> $1
+	AND NOT EXISTS (SELECT 1 FROM process WHERE id = outbox.owner)`
+
 	sayLiving   = `SELECT living($1)`
 	livingQuery = `SELECT id FROM process ORDER BY id`
 	// freeLanes is for leases of processes that are gone: they cannot store anything any more.
@@ -152,10 +156,11 @@ func (h *hold) enter(ctx context.Context) (refused string, err error) {
 	}
 	b := &batch{}
 	for _, p := range dead {
-		bury(b, p.id, true)
+		bury(b, p.id, "", true)
 	}
 	b.do(nameOwner, h.me.id)
 	b.do(register, h.me.id, int64(h.life), h.me.shared, h.me.host, h.me.pid)
+	b.do(takeRows, h.me.id)
 	from := time.Now()
 	if err := b.send(ctx, h.conn, h.reader.told); err != nil {
 		return "", err

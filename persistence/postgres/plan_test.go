@@ -66,6 +66,7 @@ var plans = map[string]string{
 	"deleteRows":      "open approval open outbox outbox_finished outbox_id",
 	"deleteSums":      "usage_pkey",
 	"deleteUsage":     "usage_pkey",
+	"dueOwn":          "open outbox outbox_id",
 	"dueQuery":        "open outbox outbox_id",
 	"endArrival":      "inbox_seq",
 	"entryQuery":      "journal_pkey",
@@ -83,7 +84,9 @@ var plans = map[string]string{
 	"freeLanesOf":     "open lane",
 	"freeLeader":      "fact_pkey",
 	"grantedQuery":    "approval_granted",
+	"giveRows":        "open outbox",
 	"growBlob":        "blob_pkey",
+	"heirQuery":       "all of process",
 	"journalQuery":    "journal_pkey journal_reset",
 	"keepLane":        "lane_pkey",
 	"keyed":           "outbox_key",
@@ -110,12 +113,14 @@ var plans = map[string]string{
 	"named":           "open approval",
 	"nextQuery":       "open inbox",
 	"nextQuestions":   "approval_n fact_pkey lane_pkey",
+	"noHeir":          "all of process",
 	"noLane":          "lane_pkey",
 	"noneArrived":     "inbox_channel_bot_id_key",
 	"noneAsked":       "approval_id_key",
 	"noneKeyed":       "outbox_key",
 	"noneNamed":       "open approval",
 	"noneOpen":        "open approval",
+	"noneSends":       "open outbox",
 	"noneWaiting":     "open inbox",
 	"oldRefs":         "blob_ref_used",
 	"oldUploads":      "blob_unfinished",
@@ -142,10 +147,14 @@ var plans = map[string]string{
 	"rowsMove":        "outbox_pkey",
 	"rowsQuery":       "outbox_pkey",
 	"standing":        "all of process",
+	"sendersQuery":    "all of process open outbox",
+	"sendingOwn":      "open outbox",
 	"stateQuery":      "open outbox",
+	"stillLives":      "all of process",
 	"stillWaiting":    "inbox_seq",
 	"sumCharges":      "charge_pkey charge_scope",
 	"tailQuery":       "journal_pkey journal_reset",
+	"takeRows":        "all of process open outbox",
 	"updateLane":      "lane_pkey",
 	"usageFrom":       "usage_pkey",
 	"usageMove":       "usage_pkey",
@@ -158,12 +167,13 @@ var plans = map[string]string{
 }
 
 // walked are the indexes that hold open work only, or what is about to be deleted.
-var walked = []string{"inbox_lane", "inbox_express", "inbox_dead", "lane_busy", "lane_held", "approval_pending", "approval_open", "approval_card", "outbox_open", "outbox_edits"}
+var walked = []string{"inbox_lane", "inbox_express", "inbox_dead", "lane_busy", "lane_held", "approval_pending", "approval_open", "approval_card", "outbox_open", "outbox_owner", "outbox_busy", "outbox_edits"}
 
 // whole are the tables that a query may walk over: one of a few rows, and those of queries that want a great part of them.
 var whole = map[string]string{
 	"countsQuery": "lane", "usageQuery": "usage", "addBlobBytes": "meta", "blobBytes": "meta", "beat": "process", "deleteProcess": "process",
-	"freeLanes": "process", "livingQuery": "process", "overQuery": "process", "standing": "process", "versionQuery": "goose_db_version",
+	"freeLanes": "process", "livingQuery": "process", "overQuery": "process", "standing": "process", "heirQuery": "process", "noHeir": "process",
+	"sendersQuery": "process", "stillLives": "process", "takeRows": "process", "versionQuery": "goose_db_version",
 }
 
 // byEither are the queries for one session and one file: an index by either finds the row.

@@ -89,7 +89,7 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{options: options, memory: newMemory()}
-	s.reader = reader{pool: pool, where: place(pool.Config()), watch: options.Hooks.Statement, patience: options.Patience, clock: &offset{now: options.Now}}
+	s.reader = reader{pool: pool, where: place(pool.Config()), watch: options.Hooks.Statement, patience: options.Patience, clock: &offset{now: options.Now}, process: options.Owner}
 	s.see = s.memory.learn
 	if err := s.prepare(ctx); err != nil {
 		pool.Close()

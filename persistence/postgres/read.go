@@ -184,17 +184,26 @@ func (r *reader) Tail(ctx context.Context, session bot.SessionKey, room int) (jo
 	return tail, r.problem("read the summary of a conversation", err)
 }
 
-// dueQuery names the columns one by one, for the row that is to be edited is joined.
-const dueQuery = `SELECT o.id, o.session, o.turn, o.channel, o.bot, o.surface, o.chat, o.thread, o.grp, o.purpose, o.content, o.reply_to,
+// dueQuery names the columns one by one, for the row that is to be edited is joined. dueOwn is for one process.
+const (
+	dueQuery = `SELECT ` + dueRows + dueOrder
+	dueOwn   = `SELECT ` + dueRows + ` AND o.owner = $5` + dueOrder
+	dueRows  = `o.id, o.session, o.turn, o.channel, o.bot, o.surface, o.chat, o.thread, o.grp, o.purpose, o.content, o.reply_to,
 CASE WHEN target.state = 'sent' THEN target.message ELSE o.edit END, o.edit_row, o.query, o.alert, o.key, o.state, o.message, o.attempts,
 o.resent, o.not_before, o.created, o.problem
 FROM outbox AS o LEFT JOIN outbox AS target ON target.id = o.edit_row
 WHERE o.channel = $1 AND o.bot = $2 AND o.state = 'pending' AND o.not_before <= $3
-AND (target.id IS NULL OR (target.state <> 'pending' AND target.state <> 'sending')) ORDER BY o.id LIMIT $4`
+AND (target.id IS NULL OR (target.state <> 'pending' AND target.state <> 'sending'))`
+	dueOrder = ` ORDER BY o.id LIMIT $4`
+)
 
 // Due implements bot.Reader.
 func (r *reader) Due(ctx context.Context, channel, botID string, now time.Time, limit int) ([]bot.Row, error) {
-	rows, err := list(ctx, r, scanRow, dueQuery, channel, botID, nanos(now), atMost(limit))
+	query, args := dueQuery, []any{channel, botID, nanos(now), atMost(limit)}
+	if r.process != "" {
+		query, args = dueOwn, append(args, r.process)
+	}
+	rows, err := list(ctx, r, scanRow, query, args...)
 	return rows, r.problem("list due rows", err)
 }
 
@@ -212,13 +221,20 @@ func (r *reader) Row(ctx context.Context, id int64) (bot.Row, error) {
 	return rows[0], nil
 }
 
-// stateQuery lists rows in one of the open states.
-const stateQuery = `SELECT ` + rowColumns + ` FROM outbox
-WHERE channel = $1 AND bot = $2 AND state = $3 AND state IN ('pending', 'sending', 'unknown') ORDER BY id`
+const (
+	// stateQuery lists rows in one of the open states.
+	stateQuery = `SELECT ` + rowColumns + ` FROM outbox
+	WHERE channel = $1 AND bot = $2 AND state = $3 AND state IN ('pending', 'sending', 'unknown') ORDER BY id`
+	sendingOwn = `SELECT ` + rowColumns + ` FROM outbox WHERE channel = $1 AND bot = $2 AND owner = $3 AND state = 'sending' ORDER BY id`
+)
 
 // Stranded implements bot.Reader.
 func (r *reader) Stranded(ctx context.Context, channel, botID string) ([]bot.Row, error) {
-	rows, err := list(ctx, r, scanRow, stateQuery, channel, botID, string(bot.Sending))
+	query, args := stateQuery, []any{channel, botID, string(bot.Sending)}
+	if r.process != "" {
+		query, args = sendingOwn, []any{channel, botID, r.process}
+	}
+	rows, err := list(ctx, r, scanRow, query, args...)
 	return rows, r.problem("list stranded rows", err)
 }
 

@@ -21,6 +21,7 @@ type reader struct {
 	patience time.Duration
 	clock    *offset
 	see      func(known) // is shown every lane that is read; nil = nobody
+	process  string      // whose rows of the outbox are read; "" = everybody's
 }
 
 // errStop ends the reading of an answer early.

@@ -128,6 +128,11 @@ func placeValues(p *bot.Place) []any {
 	return []any{p.Channel, p.Bot, p.Surface, p.Chat, p.Thread, p.Group}
 }
 
+// chatValues are the columns that name a chat.
+func chatValues(p *bot.Place) []any { return []any{p.Channel, p.Bot, p.Surface, p.Chat} }
+
+func chatDests(p *bot.Place) []any { return []any{&p.Channel, &p.Bot, &p.Surface, &p.Chat} }
+
 func placeDests(p *bot.Place) []any {
 	return []any{&p.Channel, &p.Bot, &p.Surface, &p.Chat, &p.Thread, &p.Group}
 }

@@ -14,7 +14,7 @@ func (w *write) guessed(m *memory) bool {
 		return false
 	}
 	w.guess = true
-	w.world = newWorld(n)
+	w.world = w.newWorld()
 	for _, session := range n.Lanes {
 		k, ok := m.lane(session)
 		if !ok {
@@ -44,10 +44,11 @@ func (w *write) checked() bool {
 	return !w.guess || (len(w.result.Rows) == len(w.needs.Rows) && len(w.result.Arrivals) == arrivals)
 }
 
-func newWorld(n *state.Needs) *state.World {
+func (w *write) newWorld() *state.World {
 	return &state.World{
 		Lanes: map[bot.SessionKey]bot.Lane{}, Arrivals: map[int64]state.Arrival{}, Arrived: map[state.ArrivalKey]int64{}, Questions: map[string]state.Question{},
-		Rows: map[int64]state.Delivery{}, Keys: map[string]int64{}, Facts: map[state.FactKey]bot.Fact{}, Numbers: numbers(n),
+		Rows: map[int64]state.Delivery{}, Keys: map[string]int64{}, Facts: map[state.FactKey]bot.Fact{}, Numbers: numbers(w.needs),
+		Self: w.me.id, Senders: map[string]string{},
 	}
 }
 
@@ -84,7 +85,7 @@ const (
 // load begins a transaction that reads and locks what the Change depends on, in one trip.
 func (w *write) load(h *hold) *batch {
 	n := w.needs
-	w.guess, w.world = false, newWorld(n)
+	w.guess, w.world = false, w.newWorld()
 	b := &batch{}
 	b.do(beginWrite)
 	h.guard(b) // before any row is locked: who buries this process holds the guard and waits for rows
@@ -113,6 +114,9 @@ func (w *write) load(h *hold) *batch {
 	}
 	if len(n.Keys) > 0 {
 		b.read(w.readKey, keyed, n.Keys)
+	}
+	if w.me.shared && len(n.Chats) > 0 {
+		w.loadSenders(b)
 	}
 	if len(n.Facts) > 0 {
 		var buckets, keys []string

@@ -102,7 +102,7 @@ func newService(c *Core, ch channel) (*service, error) {
 	s.outbox = deliver.NewOutbox(deliver.Deps{
 		Store: store, Sender: ch.sender, Pacer: pacer, Words: words, Language: func(row *bot.Row) string { return row.Content.Language }, Now: c.now, Log: c.log.With().Str("component", "outbox").Logger(),
 		Observe: s.delivered,
-	}, deliver.Options{Channel: ch.name, Bot: ch.bot})
+	}, deliver.Options{Channel: ch.name, Bot: ch.bot, Shared: c.shared()})
 	progress := ch.watch
 	if progress == nil && ch.live != nil {
 		progress = func(w turn.Watched) turn.Progress {
