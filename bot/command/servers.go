@@ -32,8 +32,8 @@ type Servers interface {
 type Blocks interface {
 	// Blocked lists those that a conversation may not use now; all = also those of the other conversations.
 	Blocked(session bot.SessionKey, all bool) []texts.Blocked
-	// Lifted are the facts that give a tool back to every conversation; they are stored with the answer that says so. Unblock follows, and comes to the same
-	// without them.
+	// Lifted gives a tool back to every conversation at once, and the facts to be stored with the answer that says so. When they cannot be stored, it is
+	// taken away again. Unblock follows, and does the same in the store without them.
 	Lifted(tool string) []bot.Fact
 	Unblock(ctx context.Context, tool string) (was bool, err error)
 }

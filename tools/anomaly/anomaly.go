@@ -135,7 +135,8 @@ type Detector struct {
 	mu         sync.Mutex // guards the fields below
 	windows    map[place]*window
 	blocks     map[place]block
-	changes    int // number of changes of blocks by this process
+	lifted     map[place]time.Time // by Lift: until when the store's word does not bring them back
+	changes    int                 // number of changes of blocks by this process
 	refreshed  time.Time
 	complained time.Time
 	forgot     time.Time
@@ -166,7 +167,7 @@ func New(ctx context.Context, o Options) (*Detector, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	d := &Detector{o: o, windows: map[place]*window{}, blocks: map[place]block{}}
+	d := &Detector{o: o, windows: map[place]*window{}, blocks: map[place]block{}, lifted: map[place]time.Time{}}
 	if err := d.load(ctx); err != nil {
 		return nil, err
 	}

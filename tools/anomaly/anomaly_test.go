@@ -409,6 +409,43 @@ func TestRestart(t *testing.T) {
 	}
 }
 
+// TestLift: a lifted block is over at once, although the store has it until the Change that lifts it is in. It returns if
+// that never happens.
+func TestLift(t *testing.T) {
+	t.Parallel()
+	for _, stored := range []bool{true, false} {
+		kept := &store{}
+		s := newSetup(t, anomaly.Options{Window: 3, AutoBlock: true, Store: kept})
+		s.play(t.Context(), "fetch", "fff")
+		s.play(t.Context(), "grep", "fff")
+		if got := names(s.Lift("fetch")); !slices.Equal(got, []string{"fetch"}) {
+			t.Errorf("lifted %q", got)
+		}
+		s.now = s.now.Add(6 * time.Second) // the list of the store is read again
+		if err := s.gate(t.Context(), "fetch"); err != nil {
+			t.Errorf("still blocked: %v", err)
+		}
+		if got := names(s.Blocks()); !slices.Equal(got, []string{"grep"}) || len(s.Lift("fetch")) != 0 {
+			t.Errorf("blocks %q", got)
+		}
+		if stored {
+			if err := kept.Unblock(t.Context(), home, "fetch"); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := s.Unblock(t.Context(), "fetch"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s.now = s.now.Add(time.Minute)
+		if err := s.gate(t.Context(), "fetch"); (err == nil) != stored {
+			t.Errorf("lifted in the store: %t; the gate says %v", stored, err)
+		}
+		if stored && s.play(t.Context(), "fetch", "ff") != 2 {
+			t.Error("failures from before the block count")
+		}
+	}
+}
+
 // TestProcesses: a block, and its end, reach the other processes within seconds.
 func TestProcesses(t *testing.T) {
 	t.Parallel()

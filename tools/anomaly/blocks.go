@@ -51,9 +51,52 @@ func (d *Detector) Blocks() []Block {
 	return list
 }
 
+// liftedFor is how long a lifted block stays away while the store still has it.
+const liftedFor = 30 * time.Second
+
+// Lift lifts the blocks of a tool, or of "server:*", in every session of this process at once, forgets the failures, and
+// returns the blocks for the caller to delete from the store. If they are still stored after a while, they are back.
+func (d *Detector) Lift(tool string) []Block {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	now := d.o.Now()
+	var list []Block
+	for at, b := range d.blocks {
+		if at.tool == tool && now.Before(b.Until) {
+			list = append(list, b.Block)
+			d.lifted[at] = now.Add(liftedFor)
+			d.changes++
+			delete(d.blocks, at)
+		}
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	for at := range d.windows {
+		if at.tool == tool {
+			delete(d.windows, at)
+		}
+	}
+	slices.SortFunc(list, func(a, b Block) int { return cmp.Compare(a.Session, b.Session) })
+	d.o.Log.Info().Str("tool", tool).Msg("tool unblocked")
+	return list
+}
+
+// forgetLifted has the store's word count again for a tool.
+func (d *Detector) forgetLifted(tool string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for at := range d.lifted {
+		if at.tool == tool {
+			delete(d.lifted, at)
+		}
+	}
+}
+
 // Unblock lifts the blocks of a tool, or of "server:*", in every session and from any process, and forgets the
 // failures. It returns false when there were none. After an error, blocks that could not be lifted remain.
 func (d *Detector) Unblock(ctx context.Context, tool string) (bool, error) {
+	d.forgetLifted(tool)
 	if err := d.load(ctx); err != nil {
 		return false, err
 	}
@@ -176,6 +219,10 @@ func (d *Detector) load(ctx context.Context) error {
 		}
 	}
 	for at, b := range list {
+		if until, ok := d.lifted[at]; ok && d.o.Now().Before(until) {
+			continue
+		}
+		delete(d.lifted, at)
 		if known, ok := d.blocks[at]; !ok || known.Until.Before(b.Until) {
 			d.blocks[at] = block{Block: b}
 			delete(d.windows, at)

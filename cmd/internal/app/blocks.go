@@ -97,10 +97,8 @@ func (b blocked) Blocked(session bot.SessionKey, all bool) []texts.Blocked {
 // Lifted implements command.Blocks.
 func (b blocked) Lifted(tool string) []bot.Fact {
 	var list []bot.Fact
-	for _, block := range b.Blocks() {
-		if block.Tool == tool {
-			list = append(list, b.stored.Fact(blockKey(block.Session, tool), ""))
-		}
+	for _, block := range b.Lift(tool) {
+		list = append(list, b.stored.Fact(blockKey(block.Session, tool), ""))
 	}
 	return list
 }
