@@ -92,7 +92,7 @@ func TestBudgetSaysNo(t *testing.T) {
 	}
 	w.deps.Budget = &purse{reserve: fmt.Errorf("reserve: %w", denied)}
 	out := w.must(t.Context())
-	if out.Kind != agent.Ended || out.Reason != agent.ReasonBudget || out.Text != denied.Text || len(m.Requests()) != 0 {
+	if out.Kind != agent.Ended || out.Reason != journal.ReasonBudget || out.Text != denied.Text || len(m.Requests()) != 0 {
 		t.Errorf("outcome %+v", out)
 	}
 }
@@ -112,7 +112,7 @@ func TestContextLimit(t *testing.T) {
 	m := llmtest.New(llmtest.Step{Text: "Done"})
 	w := newWorld(t, m, strings.Repeat("word ", 1000)) // some 1430 tokens
 	w.limits.ContextTokens = 1700
-	if out := w.must(t.Context()); out.Kind != agent.Ended || out.Reason != agent.ReasonContext || len(m.Requests()) != 0 {
+	if out := w.must(t.Context()); out.Kind != agent.Ended || out.Reason != journal.ReasonContext || len(m.Requests()) != 0 {
 		t.Errorf("over 80 %%: %+v", out)
 	}
 	for _, enough := range []int{2500, -1, 0} {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/zephbot/zephbot/agent"
 	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/agent/llm/llmtest"
@@ -47,7 +46,7 @@ func TestMessages(t *testing.T) {
 		journal.Entry{Turn: "b", Kind: journal.StartedEntry, Call: "c1"},
 		journal.Entry{Turn: "b", Kind: journal.ResultEntry, Call: "c2", Text: "second", Failed: true},
 		journal.Entry{Turn: "b", Kind: journal.ResultEntry, Call: "c1", Text: "first"},
-		journal.Entry{Turn: "b", Kind: journal.EndEntry, Text: " Stopped. ", Reason: agent.ReasonStopped},
+		journal.Entry{Turn: "b", Kind: journal.EndEntry, Text: " Stopped. ", Reason: journal.ReasonStopped},
 		journal.Entry{Turn: "c", Kind: journal.EndEntry, Reason: "cancelled", At: time.Time{}},
 		said("two"),
 	)

@@ -93,17 +93,17 @@ func hugeAnswers() map[string]struct {
 		why  string
 	}
 	return map[string]huge{
-		"chat deltas":        {"chat", flood{piece: chat(`{"content":"` + word + `"}`), tail: finish}, agent.Answered, agent.ReasonLength},
-		"chat small deltas":  {"chat", flood{piece: chat(`{"content":"some few words"}`), tail: finish}, agent.Answered, agent.ReasonLength},
-		"chat one line":      {"chat", flood{head: `data: {"choices":[{"index":0,"delta":{"content":"`, piece: word, tail: `"}}]}` + "\n\n" + finish}, agent.Ended, agent.ReasonOversize},
-		"chat one JSON":      {"chat", flood{head: `{"choices":[{"index":0,"message":{"content":"`, piece: word, tail: `"},"finish_reason":"stop"}]}`}, agent.Ended, agent.ReasonOversize},
+		"chat deltas":        {"chat", flood{piece: chat(`{"content":"` + word + `"}`), tail: finish}, agent.Answered, journal.ReasonLength},
+		"chat small deltas":  {"chat", flood{piece: chat(`{"content":"some few words"}`), tail: finish}, agent.Answered, journal.ReasonLength},
+		"chat one line":      {"chat", flood{head: `data: {"choices":[{"index":0,"delta":{"content":"`, piece: word, tail: `"}}]}` + "\n\n" + finish}, agent.Ended, journal.ReasonOversize},
+		"chat one JSON":      {"chat", flood{head: `{"choices":[{"index":0,"message":{"content":"`, piece: word, tail: `"},"finish_reason":"stop"}]}`}, agent.Ended, journal.ReasonOversize},
 		"chat comments":      {"chat", flood{piece: ": still thinking about it\n", tail: chat(`{"content":"done"}`) + finish}, agent.Answered, ""},
 		"chat thoughts":      {"chat", flood{piece: chat(`{"reasoning_content":"` + strings.Repeat(word, 16) + `"}`), tail: chat(`{"content":"done"}`) + finish}, agent.Answered, ""},
-		"chat in fences":     {"fenced", flood{piece: chat(`{"content":"` + "```bash\\n" + word + `\n"}`), tail: finish}, agent.Answered, agent.ReasonLength},
-		"responses deltas":   {"responses", flood{piece: respond(word)}, agent.Answered, agent.ReasonLength},
-		"responses one line": {"responses", flood{head: `data: {"type":"response.output_text.delta","delta":"`, piece: word, tail: "\"}\n\n"}, agent.Ended, agent.ReasonOversize},
-		"messages deltas":    {"messages", flood{head: start, piece: messages(`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"` + word + `"}}`)}, agent.Answered, agent.ReasonLength},
-		"messages one line":  {"messages", flood{head: start + "data: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"", piece: word}, agent.Ended, agent.ReasonOversize},
+		"chat in fences":     {"fenced", flood{piece: chat(`{"content":"` + "```bash\\n" + word + `\n"}`), tail: finish}, agent.Answered, journal.ReasonLength},
+		"responses deltas":   {"responses", flood{piece: respond(word)}, agent.Answered, journal.ReasonLength},
+		"responses one line": {"responses", flood{head: `data: {"type":"response.output_text.delta","delta":"`, piece: word, tail: "\"}\n\n"}, agent.Ended, journal.ReasonOversize},
+		"messages deltas":    {"messages", flood{head: start, piece: messages(`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"` + word + `"}}`)}, agent.Answered, journal.ReasonLength},
+		"messages one line":  {"messages", flood{head: start + "data: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"", piece: word}, agent.Ended, journal.ReasonOversize},
 	}
 }
 
@@ -160,7 +160,7 @@ func measureHuge(t *testing.T, wire string, body *flood, kind agent.OutcomeKind,
 	} else {
 		t.Logf("%d bytes sent, %d of text, %.1f MB of memory", body.sent, len(out.Text), float64(cost)/(1<<20))
 	}
-	if why != agent.ReasonLength && kind == agent.Answered && body.sent < hugeSize {
+	if why != journal.ReasonLength && kind == agent.Answered && body.sent < hugeSize {
 		t.Errorf("only %d bytes were read", body.sent)
 	}
 }

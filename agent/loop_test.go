@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/zephbot/zephbot/agent"
+	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/agent/llm/llmtest"
 	"github.com/zephbot/zephbot/tools"
@@ -26,7 +27,7 @@ func TestIterations(t *testing.T) {
 		if out.Kind != agent.Ended || out.Stats.Steps != want {
 			t.Errorf("limit %d: %s %s after %d steps, want %d", limit, out.Kind, out.Reason, out.Stats.Steps, want)
 		}
-		if reason := map[bool]string{true: agent.ReasonLimit, false: agent.ReasonModel}[limit >= 0]; out.Reason != reason {
+		if reason := map[bool]string{true: journal.ReasonLimit, false: journal.ReasonModel}[limit >= 0]; out.Reason != reason {
 			t.Errorf("limit %d: reason %s", limit, out.Reason)
 		}
 	}
@@ -73,7 +74,7 @@ func TestDoomLoop(t *testing.T) {
 		if out.Kind != tt.kind || !strings.HasPrefix(out.Text, tt.text) || len(m.Requests()) != tt.asked {
 			t.Errorf("%s: %d requests, outcome %+v", tt.name, len(m.Requests()), out)
 		}
-		if tt.kind == agent.Ended && out.Reason != agent.ReasonLoop {
+		if tt.kind == agent.Ended && out.Reason != journal.ReasonLoop {
 			t.Errorf("%s: reason %s", tt.name, out.Reason)
 		}
 	}
@@ -93,7 +94,7 @@ func TestDoomLoopOverRestarts(t *testing.T) {
 			return &tools.Result{Text: "no change <>"}, nil
 		},
 	})
-	if out := w.finish(t.Context()); out.Reason != agent.ReasonLoop || out.Text != "no change <>" {
+	if out := w.finish(t.Context()); out.Reason != journal.ReasonLoop || out.Text != "no change <>" {
 		t.Errorf("each step is run by another process, and the loop goes unseen: %+v", out)
 	}
 }

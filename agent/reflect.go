@@ -105,7 +105,7 @@ func bare(v any, names bool) any {
 // halfWritten closes the uses of an answer that was cut at the token limit and that were not whole by then: what stands there may be half a command, and
 // no mending may complete it.
 func (s *step) halfWritten(ctx context.Context, b *batch) error {
-	if b.entry.Reason != ReasonLength {
+	if b.entry.Reason != journal.ReasonLength {
 		return nil
 	}
 	for _, u := range b.open() {

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/zephbot/zephbot/agent"
+	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/agent/llm/llmtest"
 	"github.com/zephbot/zephbot/policy"
@@ -136,7 +137,7 @@ func TestLoopOfMistakes(t *testing.T) {
 	wrong := `call count {"by":"x"}`
 	w := newWorld(t, script(t, "on \"go\": "+wrong+"\nthen "+wrong+"\nthen "+wrong+"\nthen say Done"), "go")
 	out := w.must(t.Context())
-	if out.Reason != agent.ReasonLoop || out.Stats.Steps != 3 {
+	if out.Reason != journal.ReasonLoop || out.Stats.Steps != 3 {
 		t.Errorf("outcome %+v", out)
 	}
 	if !strings.Contains(out.Text, "want integer, got string") || strings.Contains(out.Text, "category") || strings.Contains(out.Text, "suggestion") {

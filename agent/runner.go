@@ -27,27 +27,6 @@ var ErrStopped = errors.New("stopped by a person")
 // ErrGone is the cancellation cause of a turn whose answer would reach nobody: the bot was blocked or removed from the chat. The turn ends.
 var ErrGone = errors.New("nothing reaches the chat any more")
 
-// Reasons of an Ended outcome and of EndEntry.Reason.
-const (
-	ReasonStopped  = "stopped"  // a person said stop
-	ReasonGone     = "gone"     // nothing reaches the chat any more: nobody is told
-	ReasonLimit    = "limit"    // max_tool_iterations reached
-	ReasonLoop     = "loop"     // the same result three times
-	ReasonContext  = "context"  // the conversation fills the model's window
-	ReasonBudget   = "budget"   // a quota is used up; Outcome.Text is its sentence
-	ReasonModel    = "model"    // the model refuses the request for good
-	ReasonKey      = "key"      // the model refuses our key
-	ReasonEmpty    = "empty"    // the model said nothing
-	ReasonRefusal  = "refusal"  // the vendor's filter ended the answer
-	ReasonGivenUp  = "given_up" // the model stayed away for too long
-	ReasonOvertime = "overtime" // the model was still answering when the time of a call was over
-	ReasonOversize = "oversize" // the model's answer was larger than anything that is taken in
-	ReasonInternal = "internal" // a fault of ours
-)
-
-// ReasonLength is the Reason of an answer, or of a wish to call tools, that the token limit cut.
-const ReasonLength = "length"
-
 // Limits bound a turn. Zero values mean the documented default; negative ones no limit.
 type Limits struct {
 	Iterations    int // model calls with tools in one turn; default 10 (seed 003)
@@ -132,9 +111,9 @@ func (r *Runner) Run(ctx context.Context, turn *Turn, of Journal, sink Sink) (Ou
 func ending(ctx context.Context) (reason string, ends bool) {
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, ErrStopped):
-		return ReasonStopped, true
+		return journal.ReasonStopped, true
 	case errors.Is(cause, ErrGone):
-		return ReasonGone, true
+		return journal.ReasonGone, true
 	default:
 		return "", false
 	}
@@ -168,7 +147,7 @@ type step struct {
 // next does the next thing the journal asks for. A nil outcome means: go on.
 func (s *step) next(ctx context.Context) (*Outcome, error) {
 	if len(s.state.current()) == 0 { // the message is gone, with a journal that was cleared: there is nothing to answer
-		return s.end(ReasonInternal, ""), nil
+		return s.end(journal.ReasonInternal, ""), nil
 	}
 	b := s.state.batch()
 	if b != nil && len(b.open()) > 0 {
@@ -186,10 +165,10 @@ func (s *step) next(ctx context.Context) (*Outcome, error) {
 func (s *step) limit() *Outcome {
 	stats := s.state.stats()
 	if text, ok := repeated(s.state.current(), s.limits.Repeats); ok {
-		return s.end(ReasonLoop, text)
+		return s.end(journal.ReasonLoop, text)
 	}
 	if s.limits.Iterations > 0 && stats.Steps >= s.limits.Iterations {
-		return s.end(ReasonLimit, "")
+		return s.end(journal.ReasonLimit, "")
 	}
 	return nil
 }
@@ -213,7 +192,7 @@ func (s *step) ask(ctx context.Context) (*Outcome, error) {
 	estimate := s.state.fit(req, s.turn.Shared, s.limits.ContextTokens, llm.AcceptsOf(s.deps.Provider))
 	s.opens(req)
 	if window.Over(estimate, s.limits.ContextTokens) {
-		return s.end(ReasonContext, ""), nil
+		return s.end(journal.ReasonContext, ""), nil
 	}
 	stepNo := s.state.stats().Steps + 1
 	key := fmt.Sprintf("%s/%d", s.turn.ID, stepNo)
@@ -266,7 +245,7 @@ func (s *step) reserve(ctx context.Context, key string, estimate llm.Usage) (*Ou
 	}
 	err := s.deps.Budget.Reserve(ctx, s.turn, key, estimate)
 	if denied, ok := errors.AsType[*Denied](err); ok {
-		return s.end(ReasonBudget, denied.Text), nil
+		return s.end(journal.ReasonBudget, denied.Text), nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reserve: %w", err)
@@ -309,15 +288,15 @@ func (s *step) failed(ctx context.Context, key string, estimate int, err error) 
 	}
 	switch {
 	case e.Kind == llm.TooLong:
-		return s.end(ReasonContext, ""), nil
+		return s.end(journal.ReasonContext, ""), nil
 	case e.Kind == llm.Unauthorized:
-		return s.end(ReasonKey, ""), nil
+		return s.end(journal.ReasonKey, ""), nil
 	case e.Kind == llm.Overtime:
-		return s.end(ReasonOvertime, ""), nil
+		return s.end(journal.ReasonOvertime, ""), nil
 	case e.Kind == llm.Oversize:
-		return s.end(ReasonOversize, ""), nil
+		return s.end(journal.ReasonOversize, ""), nil
 	case !e.Retryable():
-		return s.end(ReasonModel, ""), nil
+		return s.end(journal.ReasonModel, ""), nil
 	}
 	return &Outcome{Kind: Later, Err: err, RetryAfter: e.RetryAfter}, nil
 }
@@ -331,7 +310,7 @@ func (s *step) wish(ctx context.Context, entry journal.Entry, resp *llm.Response
 	n := s.state.last() + 1
 	entry.Kind = journal.AssistantEntry
 	if resp.Stop == llm.StopLength {
-		entry.Reason = ReasonLength // a use may be half-written
+		entry.Reason = journal.ReasonLength // a use may be half-written
 	}
 	for i, u := range resp.Uses {
 		use := journal.Use{Call: fmt.Sprintf("c%d_%d", n, i), Model: u.ID, Name: u.Name, Args: rawArgs(u.Args), Extra: u.Extra}
@@ -350,15 +329,15 @@ func (s *step) wish(ctx context.Context, entry journal.Entry, resp *llm.Response
 // answer ends the turn with what the model said.
 func (s *step) answer(entry journal.Entry, resp *llm.Response) *Outcome {
 	if strings.TrimSpace(resp.Text) == "" {
-		reason := ReasonEmpty
+		reason := journal.ReasonEmpty
 		if resp.Stop == llm.StopRefusal {
-			reason = ReasonRefusal
+			reason = journal.ReasonRefusal
 		}
 		return s.endWith(entry, reason)
 	}
 	entry.Kind = journal.AnswerEntry
 	if resp.Stop == llm.StopLength {
-		entry.Reason = ReasonLength
+		entry.Reason = journal.ReasonLength
 	}
 	text := forPeople(resp.Text)
 	return &Outcome{Kind: Answered, Text: text, Reason: entry.Reason, Entries: []journal.Entry{entry}}

@@ -226,11 +226,11 @@ func TestModelFailures(t *testing.T) {
 		{"truncated", &llm.Error{Kind: llm.Truncated}, agent.Later, "", 0},
 		{"deadline", context.DeadlineExceeded, agent.Later, "", 0},
 		{"unknown", errors.New("weird"), agent.Later, "", 0},
-		{"too long", &llm.Error{Kind: llm.TooLong}, agent.Ended, agent.ReasonContext, 0},
-		{"key", &llm.Error{Kind: llm.Unauthorized}, agent.Ended, agent.ReasonKey, 0},
-		{"overtime", &llm.Error{Kind: llm.Overtime}, agent.Ended, agent.ReasonOvertime, 0},
-		{"oversize", &llm.Error{Kind: llm.Oversize}, agent.Ended, agent.ReasonOversize, 0},
-		{"invalid", fmt.Errorf("chat: %w", &llm.Error{Kind: llm.Invalid}), agent.Ended, agent.ReasonModel, 0},
+		{"too long", &llm.Error{Kind: llm.TooLong}, agent.Ended, journal.ReasonContext, 0},
+		{"key", &llm.Error{Kind: llm.Unauthorized}, agent.Ended, journal.ReasonKey, 0},
+		{"overtime", &llm.Error{Kind: llm.Overtime}, agent.Ended, journal.ReasonOvertime, 0},
+		{"oversize", &llm.Error{Kind: llm.Oversize}, agent.Ended, journal.ReasonOversize, 0},
+		{"invalid", fmt.Errorf("chat: %w", &llm.Error{Kind: llm.Invalid}), agent.Ended, journal.ReasonModel, 0},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -265,12 +265,12 @@ func TestAnswersThatAreNone(t *testing.T) {
 		kind   agent.OutcomeKind
 		reason string
 	}{
-		{"empty", llmtest.Step{USD: 1}, agent.Ended, agent.ReasonEmpty},
-		{"blank", llmtest.Step{Text: " \n", USD: 1}, agent.Ended, agent.ReasonEmpty},
-		{"refusal", llmtest.Step{Stop: llm.StopRefusal, USD: 1}, agent.Ended, agent.ReasonRefusal},
-		{"refusal in the middle of a wish", llmtest.Step{Stop: llm.StopRefusal, Uses: uses, USD: 1}, agent.Ended, agent.ReasonRefusal},
+		{"empty", llmtest.Step{USD: 1}, agent.Ended, journal.ReasonEmpty},
+		{"blank", llmtest.Step{Text: " \n", USD: 1}, agent.Ended, journal.ReasonEmpty},
+		{"refusal", llmtest.Step{Stop: llm.StopRefusal, USD: 1}, agent.Ended, journal.ReasonRefusal},
+		{"refusal in the middle of a wish", llmtest.Step{Stop: llm.StopRefusal, Uses: uses, USD: 1}, agent.Ended, journal.ReasonRefusal},
 		{"refusal in words", llmtest.Step{Stop: llm.StopRefusal, Text: "I must not.", USD: 1}, agent.Answered, ""},
-		{"cut", llmtest.Step{Stop: llm.StopLength, Text: "Half an ans", USD: 1}, agent.Answered, agent.ReasonLength},
+		{"cut", llmtest.Step{Stop: llm.StopLength, Text: "Half an ans", USD: 1}, agent.Answered, journal.ReasonLength},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -389,7 +389,7 @@ func TestClearedUnderTheTurn(t *testing.T) {
 	m := llmtest.New()
 	w := newWorld(t, m, "go")
 	w.shelf.keep(journal.Entry{Turn: "reset/1", Kind: journal.ResetEntry})
-	if out := w.must(t.Context()); out.Kind != agent.Ended || out.Reason != agent.ReasonInternal || len(m.Requests()) != 0 {
+	if out := w.must(t.Context()); out.Kind != agent.Ended || out.Reason != journal.ReasonInternal || len(m.Requests()) != 0 {
 		t.Errorf("outcome %+v", out)
 	}
 }

@@ -38,10 +38,10 @@ func slow(end func(), result *tools.Result, err error) tools.Tool {
 // isStopped checks the end that a person asked for.
 func isStopped(t *testing.T, out agent.Outcome, err error, text string) {
 	t.Helper()
-	if err != nil || out.Kind != agent.Ended || out.Reason != agent.ReasonStopped || out.Text != text {
+	if err != nil || out.Kind != agent.Ended || out.Reason != journal.ReasonStopped || out.Text != text {
 		t.Fatalf("outcome %+v, error %v", out, err)
 	}
-	if last := out.Entries[len(out.Entries)-1]; last.Kind != journal.EndEntry || last.Reason != agent.ReasonStopped {
+	if last := out.Entries[len(out.Entries)-1]; last.Kind != journal.EndEntry || last.Reason != journal.ReasonStopped {
 		t.Errorf("last entry %+v", last)
 	}
 }

@@ -32,9 +32,9 @@ const (
 // cutShort is what the model reads of a call that was ended half-way, with its category.
 func cutShort(ctx context.Context) (text, category string) {
 	switch reason, _ := ending(ctx); reason {
-	case ReasonStopped:
+	case journal.ReasonStopped:
 		return unknownMark + "The person stopped this call while it ran. " + unknownPart + askPerson, string(tools.Cancelled)
-	case ReasonGone:
+	case journal.ReasonGone:
 		return unknownMark + "The bot was blocked or removed from the chat while this call ran, so it was ended. " + unknownPart + askPerson, string(tools.Cancelled)
 	default: // nobody wished for that, so it is not "cancelled"
 		return unknownMark + "This call was ended half-way because the service was restarted. " + unknownPart + tellPerson, unknownOutcome
@@ -43,7 +43,7 @@ func cutShort(ctx context.Context) (text, category string) {
 
 // notBegun is what the model reads of a call that had not begun when its turn was ended.
 func notBegun(ctx context.Context) string {
-	if reason, _ := ending(ctx); reason == ReasonGone {
+	if reason, _ := ending(ctx); reason == journal.ReasonGone {
 		return tools.Feedback(tools.Errorf(tools.Cancelled, "the bot was blocked or removed from the chat before this ran"))
 	}
 	return tools.Feedback(tools.Errorf(tools.Cancelled, "the person stopped this before it ran"))

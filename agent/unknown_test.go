@@ -47,7 +47,7 @@ func interruptions() []interruption {
 			asked(w, "bash", readOnly)
 			_, _ = w.run(ctx)
 			if w.shelf.all()[len(w.shelf.all())-1].Kind != journal.EndEntry { // as another worker leaves it that gives up
-				over(w, agent.ReasonInternal)
+				over(w, journal.ReasonInternal)
 			}
 		}
 	}
@@ -63,7 +63,7 @@ func interruptions() []interruption {
 		{"killed while it ran", true, func(t *testing.T, w *world) {
 			asked(w, "bash", false, "c2_0")
 			_, _ = w.run(t.Context())
-			over(w, agent.ReasonInternal)
+			over(w, journal.ReasonInternal)
 		}},
 		{"killed while it ran, then stopped", true, func(t *testing.T, w *world) {
 			ctx, end := stopped(t, agent.ErrStopped)
@@ -73,15 +73,15 @@ func interruptions() []interruption {
 		}},
 		{"killed while it ran, then given up", true, func(_ *testing.T, w *world) {
 			asked(w, "bash", false, "c2_0")
-			over(w, agent.ReasonInternal)
+			over(w, journal.ReasonInternal)
 		}},
 		{"given up before it began", false, func(_ *testing.T, w *world) {
 			asked(w, "bash", false)
-			over(w, agent.ReasonInternal)
+			over(w, journal.ReasonInternal)
 		}},
 		{"only reads, given up", true, func(_ *testing.T, w *world) {
 			asked(w, "bash", true)
-			over(w, agent.ReasonInternal)
+			over(w, journal.ReasonInternal)
 		}},
 		{"stopped while it ran", true, within(agent.ErrStopped, context.Canceled, false)},
 		{"stopped while it ran, told as a broken connection", true, within(agent.ErrStopped, &tools.Error{Category: tools.NetworkError, Message: "x", Err: context.Canceled}, false)},
@@ -101,7 +101,7 @@ func interruptions() []interruption {
 				w.lookup.Set(w.turn.Origin.Session, q.Call, approve.Approval{State: approve.Expired, Hash: q.Hash})
 			}
 			_, _ = w.run(t.Context())
-			over(w, agent.ReasonInternal)
+			over(w, journal.ReasonInternal)
 		}},
 		{"declined", false, func(t *testing.T, w *world) {
 			w.deps.Provider = script(t, "on \"run x\": call count {\"by\":10}\nthen say Done")
@@ -110,7 +110,7 @@ func interruptions() []interruption {
 				w.lookup.Set(w.turn.Origin.Session, q.Call, approve.Approval{State: approve.Denied, Hash: q.Hash})
 			}
 			_, _ = w.run(t.Context())
-			over(w, agent.ReasonInternal)
+			over(w, journal.ReasonInternal)
 		}},
 	}
 }
@@ -223,7 +223,7 @@ func TestLoopOfInterruptions(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, script(t, "on \"go\": call away {}\nthen call away {}\nthen call away {}\nthen say Done"), "go", failing("away", `{"type":"object"}`, err))
 			out := w.must(t.Context())
-			if out.Reason != agent.ReasonLoop || !strings.Contains(out.Text, "The command was") && !strings.Contains(out.Text, "the command was") || containsAny(out.Text, orders) {
+			if out.Reason != journal.ReasonLoop || !strings.Contains(out.Text, "The command was") && !strings.Contains(out.Text, "the command was") || containsAny(out.Text, orders) {
 				t.Errorf("%s %q", out.Reason, out.Text)
 			}
 		})

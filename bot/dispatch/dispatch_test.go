@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/zephbot/zephbot/agent"
+	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/turn"
 	"github.com/zephbot/zephbot/tools"
@@ -201,7 +202,7 @@ func TestOrphanedTurnEnds(t *testing.T) {
 func TestClear(t *testing.T) {
 	park := func(ctx context.Context, turn *agent.Turn, log agent.Journal, sink agent.Sink) (agent.Outcome, error) {
 		if errors.Is(context.Cause(ctx), agent.ErrStopped) {
-			return ended(turn, agent.ReasonStopped), nil
+			return ended(turn, journal.ReasonStopped), nil
 		}
 		text, err := asked(ctx, turn, log)
 		if text != "park" {
@@ -320,7 +321,7 @@ func TestClear(t *testing.T) {
 func parker(w *world, runs *[]string) runner {
 	return func(ctx context.Context, turn *agent.Turn, log agent.Journal, _ agent.Sink) (agent.Outcome, error) {
 		if errors.Is(context.Cause(ctx), agent.ErrStopped) {
-			return ended(turn, agent.ReasonStopped), nil
+			return ended(turn, journal.ReasonStopped), nil
 		}
 		text, err := asked(ctx, turn, log)
 		if err != nil || !strings.HasPrefix(text, "park") {

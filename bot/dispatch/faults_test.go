@@ -19,7 +19,7 @@ import (
 func away(till time.Time) runner {
 	return func(ctx context.Context, turn *agent.Turn, log agent.Journal, sink agent.Sink) (agent.Outcome, error) {
 		if errors.Is(context.Cause(ctx), agent.ErrStopped) {
-			return ended(turn, agent.ReasonStopped), nil
+			return ended(turn, journal.ReasonStopped), nil
 		}
 		if time.Now().Before(till) {
 			return agent.Outcome{Kind: agent.Later, Err: errors.New("overloaded")}, nil

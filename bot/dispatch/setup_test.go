@@ -109,7 +109,7 @@ func until(ctx context.Context, c <-chan struct{}, turn *agent.Turn) (out agent.
 		return agent.Outcome{}, nil, true
 	case <-ctx.Done():
 		if errors.Is(context.Cause(ctx), agent.ErrStopped) {
-			return ended(turn, agent.ReasonStopped), nil, false
+			return ended(turn, journal.ReasonStopped), nil, false
 		}
 		return agent.Outcome{}, ctx.Err(), false
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"runtime/debug"
 
-	"github.com/zephbot/zephbot/agent"
 	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/bot"
 )
@@ -77,7 +76,7 @@ func (d *Dispatcher) giveUp(ctx context.Context, session bot.SessionKey, a *bot.
 			change.Send = brokenIn(&lane, text, turn)
 		}
 		if lane.Turn != "" && lane.Arrival == a.Seq {
-			if err := d.end(ctx, &lane, change, agent.ReasonInternal, text); err != nil {
+			if err := d.end(ctx, &lane, change, journal.ReasonInternal, text); err != nil {
 				d.report(ctx, err, "end a turn")
 				return false
 			}
@@ -151,8 +150,8 @@ func (d *Dispatcher) claim(lane *bot.Lane, place bot.Place) *bot.Claim {
 func (d *Dispatcher) orphan(ctx context.Context, lane *bot.Lane) bool {
 	d.parts.Log.Info().Str("session", string(lane.Session)).Str("turn", lane.Turn).Msg("turn ended: its message was dropped")
 	change := &bot.Change{}
-	text := d.parts.Words.Ended("", agent.ReasonStopped, "", journal.Stats{}, requestID(lane.Turn))
-	err := d.end(ctx, lane, change, agent.ReasonStopped, text)
+	text := d.parts.Words.Ended("", journal.ReasonStopped, "", journal.Stats{}, requestID(lane.Turn))
+	err := d.end(ctx, lane, change, journal.ReasonStopped, text)
 	if err == nil {
 		_, err = d.parts.Store.Apply(ctx, change)
 	}

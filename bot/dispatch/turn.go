@@ -138,8 +138,8 @@ func (w *work) faulty(ctx context.Context, cause error) bool {
 	failing := w.d.parts.Now().Sub(since)
 	if failing >= w.d.opts.GiveUp || hopeless(cause) {
 		log.Error().Err(cause).Msg("turn given up: it fails by a fault")
-		entry := journal.Entry{Turn: w.turn.ID, Kind: journal.EndEntry, At: w.d.parts.Now(), Reason: agent.ReasonInternal}
-		err := w.commit(kept, agent.Outcome{Kind: agent.Ended, Reason: agent.ReasonInternal, Entries: []journal.Entry{entry}})
+		entry := journal.Entry{Turn: w.turn.ID, Kind: journal.EndEntry, At: w.d.parts.Now(), Reason: journal.ReasonInternal}
+		err := w.commit(kept, agent.Outcome{Kind: agent.Ended, Reason: journal.ReasonInternal, Entries: []journal.Entry{entry}})
 		if err == nil {
 			w.d.parts.Outbox.Wake(w.msg.Place)
 			return true
@@ -342,7 +342,7 @@ func (w *work) answered(ctx context.Context, change *bot.Change, out agent.Outco
 	}
 	contents := w.d.parts.Composer.Compose(text)
 	if len(contents) == 0 { // nothing that can be seen
-		contents = []bot.Content{{Text: w.d.parts.Words.Ended(w.msg.Language, agent.ReasonEmpty, "", out.Stats, w.turn.Request)}}
+		contents = []bot.Content{{Text: w.d.parts.Words.Ended(w.msg.Language, journal.ReasonEmpty, "", out.Stats, w.turn.Request)}}
 	}
 	change.Send = w.finals(contents)
 	w.finish(change, out.Entries)
@@ -363,7 +363,7 @@ func (w *work) ended(ctx context.Context, change *bot.Change, out agent.Outcome)
 		text = w.d.parts.Words.Ended(w.msg.Language, out.Reason, out.Text, out.Stats, w.turn.Request)
 		out.Entries[len(out.Entries)-1].Text = text
 	}
-	if out.Reason != agent.ReasonGone { // it would reach nobody
+	if out.Reason != journal.ReasonGone { // it would reach nobody
 		change.Send = w.finals(w.d.parts.Composer.Compose(text))
 	}
 	w.finish(change, out.Entries)
@@ -388,8 +388,8 @@ func (w *work) later(ctx context.Context, change *bot.Change, out agent.Outcome)
 	now := w.d.parts.Now()
 	since := w.failingSince()
 	if now.Sub(since) >= w.d.opts.GiveUp {
-		entry := journal.Entry{Turn: w.turn.ID, Kind: journal.EndEntry, At: now, Reason: agent.ReasonGivenUp}
-		return w.ended(ctx, change, agent.Outcome{Kind: agent.Ended, Reason: agent.ReasonGivenUp, Entries: []journal.Entry{entry}, Stats: out.Stats})
+		entry := journal.Entry{Turn: w.turn.ID, Kind: journal.EndEntry, At: now, Reason: journal.ReasonGivenUp}
+		return w.ended(ctx, change, agent.Outcome{Kind: agent.Ended, Reason: journal.ReasonGivenUp, Entries: []journal.Entry{entry}, Stats: out.Stats})
 	}
 	wait := max(out.RetryAfter, backoff(now.Sub(since)))
 	due := now.Add(wait)

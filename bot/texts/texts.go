@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/zephbot/zephbot/agent"
 	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/agent/prompt"
 	"github.com/zephbot/zephbot/bot/render"
@@ -59,27 +58,27 @@ func (w Words) Ended(language, reason, text string, stats journal.Stats, request
 	b := w.in(language)
 	text = strings.TrimSpace(text)
 	switch reason {
-	case agent.ReasonStopped:
+	case journal.ReasonStopped:
 		if text == "" {
 			return b.stoppedNothing
 		}
 		return text + "\n\n" + b.stopped
-	case agent.ReasonGone:
+	case journal.ReasonGone:
 		return b.gone
-	case agent.ReasonLimit:
+	case journal.ReasonLimit:
 		return b.limit.say(stats.Steps)
-	case agent.ReasonLoop:
+	case journal.ReasonLoop:
 		if text == "" {
 			return b.loopMute
 		}
 		return fmt.Sprintf(b.loop, "\n"+quoted(text))
-	case agent.ReasonContext:
+	case journal.ReasonContext:
 		return b.context
-	case agent.ReasonBudget:
+	case journal.ReasonBudget:
 		return text
-	case agent.ReasonEmpty:
+	case journal.ReasonEmpty:
 		return b.empty
-	case agent.ReasonRefusal:
+	case journal.ReasonRefusal:
 		return b.refusal
 	default:
 		return fmt.Sprintf(b.failed(reason), request)
@@ -89,15 +88,15 @@ func (w Words) Ended(language, reason, text string, stats journal.Stats, request
 // failed is the sentence of a turn that ended by a failure; it takes the name of the request.
 func (b *book) failed(reason string) string {
 	switch reason {
-	case agent.ReasonModel:
+	case journal.ReasonModel:
 		return b.modelRefused
-	case agent.ReasonKey:
+	case journal.ReasonKey:
 		return b.key
-	case agent.ReasonOvertime:
+	case journal.ReasonOvertime:
 		return b.overtime
-	case agent.ReasonOversize:
+	case journal.ReasonOversize:
 		return b.oversize
-	case agent.ReasonGivenUp:
+	case journal.ReasonGivenUp:
 		return b.givenUp
 	default:
 		return b.internal

@@ -11,7 +11,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/zephbot/zephbot/agent"
 	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/texts"
@@ -44,10 +43,10 @@ func everything(l string) map[string][]string {
 	}
 	m := map[string][]string{
 		"Ended": {
-			ended(agent.ReasonStopped, "", 0), ended(agent.ReasonStopped, "Half", 0), ended(agent.ReasonLimit, "", 1), ended(agent.ReasonLimit, "", 10),
-			ended(agent.ReasonLoop, "a ```b```", 3), ended(agent.ReasonLoop, "", 3), ended(agent.ReasonGone, "", 0), ended(agent.ReasonContext, "", 0), ended(agent.ReasonModel, "", 0), ended(agent.ReasonKey, "", 0),
-			ended(agent.ReasonOvertime, "", 0), ended(agent.ReasonOversize, "", 0),
-			ended(agent.ReasonEmpty, "", 0), ended(agent.ReasonRefusal, "", 0), ended(agent.ReasonGivenUp, "", 0), ended(agent.ReasonInternal, "", 0), ended("new reason", "", 0),
+			ended(journal.ReasonStopped, "", 0), ended(journal.ReasonStopped, "Half", 0), ended(journal.ReasonLimit, "", 1), ended(journal.ReasonLimit, "", 10),
+			ended(journal.ReasonLoop, "a ```b```", 3), ended(journal.ReasonLoop, "", 3), ended(journal.ReasonGone, "", 0), ended(journal.ReasonContext, "", 0), ended(journal.ReasonModel, "", 0), ended(journal.ReasonKey, "", 0),
+			ended(journal.ReasonOvertime, "", 0), ended(journal.ReasonOversize, "", 0),
+			ended(journal.ReasonEmpty, "", 0), ended(journal.ReasonRefusal, "", 0), ended(journal.ReasonGivenUp, "", 0), ended(journal.ReasonInternal, "", 0), ended("new reason", "", 0),
 		},
 		"Cut": {w.Cut(l)}, "Away": {w.Away(l, "7f3a")}, "Behind": {w.Behind(l)}, "Nothing": {w.Nothing(l)}, "Placeholder": {w.Placeholder(l)},
 		"Broken": {w.Broken(l, "7f3a")}, "Resent": {w.Resent(l)}, "Thinking": {w.Thinking(l)},
@@ -164,10 +163,10 @@ func TestLanguageTags(t *testing.T) {
 func TestSentences(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ got, want string }{
-		{w.Ended("en", agent.ReasonStopped, " Half an ", journal.Stats{}, ""), "Half an\n\nStopped."},
-		{w.Ended("en", agent.ReasonBudget, "Your tokens are used up.", journal.Stats{}, ""), "Your tokens are used up."},
-		{w.Ended("en", agent.ReasonLoop, "a ``` b", journal.Stats{}, ""), "I got the same result three times and stopped, so as not to run in circles: \n```\na ''' b\n```"},
-		{w.Ended("en", agent.ReasonLimit, "", journal.Stats{Steps: 1}, ""), "I stopped after 1 step without a result. Say *go on* to let me continue."},
+		{w.Ended("en", journal.ReasonStopped, " Half an ", journal.Stats{}, ""), "Half an\n\nStopped."},
+		{w.Ended("en", journal.ReasonBudget, "Your tokens are used up.", journal.Stats{}, ""), "Your tokens are used up."},
+		{w.Ended("en", journal.ReasonLoop, "a ``` b", journal.Stats{}, ""), "I got the same result three times and stopped, so as not to run in circles: \n```\na ''' b\n```"},
+		{w.Ended("en", journal.ReasonLimit, "", journal.Stats{Steps: 1}, ""), "I stopped after 1 step without a result. Say *go on* to let me continue."},
 		{w.Start("en", ""), "Hello. I am an assistant that can look things up and do work with tools. Just write what you need; before I change anything, I ask. /help shows what else there is."},
 		{w.Line("en", act.Read, " app.log\nmore", 1, 3, 6500*time.Millisecond), "⏳ Reading app.log · 2 of 3 steps · 6 s"},
 		{w.Line("en", act.Read, "100%d", 3, 3, 0), "⏳ Reading 100%d · 3 of 3 steps · 0 s"},
