@@ -15,8 +15,8 @@ func kilobyte() string {
 	return text + "grep -n " + strings.Repeat("pattern-in-a-long-line ", (1024-len(text)-8)/23+1)
 }
 
-// decides measures one decision: of a text that nobody has read, and of one that the tool has read to say what it is
-// about, as in the service.
+// decides measures one decision: for a text that was not parsed yet, and for one that the tool has already parsed to
+// describe the call, as in the service.
 func decides(b *testing.B, o policy.Options, r policy.Request, want policy.Effect) {
 	for name, reader := range map[string]*command.Reader{"unread": nil, "read": command.NewReader()} {
 		b.Run(name, func(b *testing.B) {

@@ -76,7 +76,7 @@ func stricter(effect, than policy.Effect) bool {
 	return slices.Index(order, effect) > slices.Index(order, than)
 }
 
-// TestEveryday: nobody is asked more often about ordinary work than before, except where the list says why.
+// TestEveryday: ordinary work causes no more questions than before, except where the list says why.
 func TestEveryday(t *testing.T) {
 	t.Parallel()
 	list := everydayRows(t)
@@ -106,7 +106,7 @@ func TestEveryday(t *testing.T) {
 	}
 }
 
-// TestEverydayIsOneList: a command that is listed twice, or with a decision that is none, would hide a change.
+// TestEverydayIsOneList: a command that is listed twice, or with an invalid decision, would hide a change.
 func TestEverydayIsOneList(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}

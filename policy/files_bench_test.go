@@ -8,7 +8,7 @@ import (
 	"github.com/zephbot/zephbot/policy/pathrule"
 )
 
-// BenchmarkDecideFiles decides a 1 KB command whose words are all looked at as files, by 256 rules about files of three
+// BenchmarkDecideFiles decides a 1 KB command, all of whose words may be files, by 256 rules about files of three
 // kinds.
 func BenchmarkDecideFiles(b *testing.B) {
 	var globs []string

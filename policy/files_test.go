@@ -33,7 +33,7 @@ func at(text string, files map[string][]string) policy.Request {
 	return r
 }
 
-// TestAttackBashObeysRead: without a look at the disk the words alone decide, and what they leave open is asked.
+// TestAttackBashObeysRead: if the disk was not inspected, the words alone decide, and what they leave open asks.
 func TestAttackBashObeysRead(t *testing.T) {
 	t.Parallel()
 	o := fileRule("read", policy.Permission{Pattern: "private/*", Action: policy.Deny}, policy.Permission{Pattern: "work/*", Action: policy.Ask}, policy.Permission{Pattern: "*", Action: policy.Allow})
@@ -107,8 +107,8 @@ func TestAttackBashObeysWhatIsThere(t *testing.T) {
 	}
 }
 
-// TestRulesBeyondASCII: letters that have more than two cases, or two spellings, are denied as the rule means them,
-// also beside paths of ASCII.
+// TestRulesBeyondASCII: letters with more than two cases, or with two encodings, are denied as the rule means, also
+// next to ASCII paths.
 func TestRulesBeyondASCII(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{"/srv/über/x", "/srv/ÜBER/x", "/srv/u\u0308ber/x", "/w/a.\u212aey"} {
@@ -120,7 +120,7 @@ func TestRulesBeyondASCII(t *testing.T) {
 	}
 }
 
-// TestQuotedTildeIsAName: it is a file of each directory that the script goes to, not the home directory.
+// TestQuotedTildeIsAName: it is a file in each directory to which the script changes, not the home directory.
 func TestQuotedTildeIsAName(t *testing.T) {
 	t.Parallel()
 	o := open(policy.Rules{})
@@ -130,7 +130,7 @@ func TestQuotedTildeIsAName(t *testing.T) {
 	}
 }
 
-// TestAttackOuterRulesHoldForFiles: rules with paths mean files, whoever touches them, also relative ones.
+// TestAttackOuterRulesHoldForFiles: rules with paths apply to files regardless of the tool, and also to relative paths.
 func TestAttackOuterRulesHoldForFiles(t *testing.T) {
 	t.Parallel()
 	about := func(effect policy.Effect, tool string, paths ...string) policy.Rule {
@@ -156,7 +156,7 @@ func TestAttackOuterRulesHoldForFiles(t *testing.T) {
 			t.Errorf("deny wins: %s: %s, want %s", text, got, want[1])
 		}
 	}
-	// A rule that allows to read some places, where the rest is denied by default.
+	// A rule that allows reading in some places, while the rest is denied by default.
 	only := open(rules(policy.Deny, about(policy.Allow, "read", "pub/*"), policy.Rule{Effect: policy.Allow, Tools: []string{"bash"}}))
 	if got := decide(only, at("cat pub/x", map[string][]string{})); got != policy.Allow {
 		t.Errorf("an allowed place: %s", got)
@@ -182,13 +182,14 @@ func TestAttackOuterRulesHoldForFiles(t *testing.T) {
 	if got := decide(open(rules(policy.Allow, policy.Rule{Effect: policy.Deny, Tools: []string{"read"}, Paths: []string{"*"}, Trust: policy.Trusted})), trusted); got != policy.Allow {
 		t.Errorf("a rule for others: %s", got)
 	}
-	// The tool that reads is denied altogether: so is reading.
+	// The tool that reads is denied completely, and so is reading.
 	if got := decide(open(rules(policy.Allow, policy.Rule{Effect: policy.Deny, Tools: []string{"read"}})), at("cat x", map[string][]string{})); got != policy.Deny {
 		t.Errorf("no reading at all: %s", got)
 	}
 }
 
-// TestAllowRulesCoverEveryPathOfACommand: an allow rule with paths must cover all that a command is sure to touch.
+// TestAllowRulesCoverEveryPathOfACommand: an allow rule with paths must cover everything that a command certainly
+// touches.
 func TestAllowRulesCoverEveryPathOfACommand(t *testing.T) {
 	t.Parallel()
 	s := newSet(t, policy.Options{

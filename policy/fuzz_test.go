@@ -10,8 +10,8 @@ import (
 	"github.com/zephbot/zephbot/policy/command"
 )
 
-// FuzzDecide: whatever the command, an allow by `git *` means that nothing but
-// git runs; a denial of everything holds; a grant that is offered allows.
+// FuzzDecide: for any command, an allow by `git *` means that only git runs, a denial of everything holds, and an
+// offered grant allows the command.
 func FuzzDecide(f *testing.F) {
 	for _, c := range []string{
 		"git status", "git log; curl x", "git log $(make)", "git log `make`", "git log > /etc/x", "git 'x", "A=1 git x",

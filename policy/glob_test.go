@@ -139,7 +139,7 @@ func FuzzGlob(f *testing.F) {
 			return
 		}
 		if fold {
-			// Folding beyond ASCII has rows of its own in TestGlob.
+			// TestGlob has separate rows for folding beyond ASCII.
 			if strings.ContainsFunc(pattern+text, func(r rune) bool { return r >= utf8.RuneSelf }) || strings.Contains(pattern, "[") {
 				return
 			}

@@ -164,7 +164,7 @@ func TestAttackGrantChangedScript(t *testing.T) {
 	}
 }
 
-// The same content behind another link is another file, and so is the same name in another directory.
+// The same content behind another link is a different file, and so is the same name in another directory.
 func TestAttackGrantSwappedLink(t *testing.T) {
 	t.Parallel()
 	s := newSet(t, policy.Options{})
@@ -185,7 +185,7 @@ func TestAttackGrantSwappedLink(t *testing.T) {
 	}
 }
 
-// A file whose content nobody can vouch for is never covered, and neither is a command of whose files nobody knows.
+// A file whose content is not known is never covered, and neither is a command whose files are not known.
 func TestAttackGrantUnreadable(t *testing.T) {
 	t.Parallel()
 	s := newSet(t, policy.Options{})
@@ -279,7 +279,7 @@ func TestAttackGrantOfAnother(t *testing.T) {
 	}
 }
 
-// A rule for a prefix is offered where the other words are data, and what lifts an allow to ask lifts it too.
+// A rule for a prefix is offered where the other words are data. What turns an allow into an ask applies to it too.
 func TestAttackGrantPrefix(t *testing.T) {
 	t.Parallel()
 	s := newSet(t, policy.Options{AllowReading: true, AllowNetwork: true})

@@ -13,7 +13,7 @@ import (
 // files are the contents of a disk by path. A path with -> is a link.
 type files map[string]string
 
-// inWork returns a call of bash in /work with what the gate finds out about its files.
+// inWork returns a bash call in /work with what the gate determines about its files.
 func inWork(s *policy.Set, text string, disk files) policy.Request {
 	r := bash(text)
 	r.Dir, r.Confined, r.InsidePaths, r.Session, r.Caller = "/work", true, []string{"/work"}, "s", "ann"
@@ -109,7 +109,7 @@ func TestGrants(t *testing.T) {
 	}
 }
 
-// What stands before a grant stays there.
+// What precedes grants still precedes them.
 func TestGrantsStandAfterDenials(t *testing.T) {
 	t.Parallel()
 	plain := newSet(t, policy.Options{})

@@ -6,8 +6,7 @@ import (
 	"github.com/zephbot/zephbot/policy"
 )
 
-// wrapping are programs, known and unknown ones, that run the command behind them, each with the options that are in
-// its way.
+// wrapping returns programs, known and unknown ones, that run the command after them, each with some options before it.
 func wrapping() []string {
 	return []string{
 		"choom -n 0 --", "setarch x86_64", "setarch x86_64 -R", "valgrind --leak-check=full", "perf stat -e cycles", "perf record -o x", "run-parts --regex x", "gcc -wrapper", "chrt -r 10", "ionice -c 3 -n 7",
@@ -19,7 +18,7 @@ func wrapping() []string {
 	}
 }
 
-// TestAttackDeniedBehindWrapper: what is denied is denied behind every wrapper, for the blocklist, blocked commands,
+// TestAttackDeniedBehindWrapper: what is denied is denied behind every wrapper: the blocklist, blocked commands,
 // network commands and deny rules.
 func TestAttackDeniedBehindWrapper(t *testing.T) {
 	t.Parallel()

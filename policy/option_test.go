@@ -7,8 +7,8 @@ import (
 	"github.com/zephbot/zephbot/policy"
 )
 
-// TestAttackOptionUnderRule: a rule, or a grant, for a program allows its ordinary use and no option that runs, writes
-// or leads elsewhere. The whole list of options is tried in the package command.
+// TestAttackOptionUnderRule: a rule, or a grant, for a program allows its ordinary use and no option that runs others,
+// writes elsewhere or works elsewhere. Package command tests the whole list of options.
 func TestAttackOptionUnderRule(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
@@ -37,8 +37,8 @@ func TestAttackOptionUnderRule(t *testing.T) {
 	}
 }
 
-// TestRuleNamesOption: the operator's word stands. A pattern that names the option, one without a star, and one that
-// names no program lift nothing.
+// TestRuleNamesOption: a pattern that names the option, one without a star, and one that names no program keep their
+// effect.
 func TestRuleNamesOption(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -69,8 +69,8 @@ func TestRuleNamesOption(t *testing.T) {
 	}
 }
 
-// TestAlwaysCoversOption: a person may allow one command with such an option for always; the grant is the command
-// itself.
+// TestAlwaysCoversOption: a person may permanently allow one command with such an option; the grant is for exactly this
+// command.
 func TestAlwaysCoversOption(t *testing.T) {
 	t.Parallel()
 	for _, rules := range [][]string{{"allow git *"}, {"deny nothing*"}} {
@@ -83,8 +83,8 @@ func TestAlwaysCoversOption(t *testing.T) {
 	}
 }
 
-// TestRepeatedCommand: a command that stands twice in a script is decided as it is alone; one that only looks the same
-// is not the same.
+// TestRepeatedCommand: a command that occurs twice in a script is decided like a single one. One that only looks the
+// same is different.
 func TestRepeatedCommand(t *testing.T) {
 	t.Parallel()
 	set := newSet(t, policy.Options{Permissions: perms("deny rm *", "allow git *")})

@@ -13,8 +13,8 @@ import (
 	"github.com/zephbot/zephbot/policy/command"
 )
 
-// consider asks all that the chain asks about one command: its paths, the files that decide what it does, the decision,
-// and the offers.
+// consider asks everything that the chain asks about one command: its paths, the files that determine what it does, the
+// decision, and the offers.
 func consider(s *policy.Set, reader *command.Reader, r policy.Request) string {
 	text := r.Inputs[0]
 	paths, names, d, offers := policy.CommandPaths(reader.Read(text), r.Dir), s.Named(r), s.Decide(r), s.Offers(r)
@@ -32,8 +32,8 @@ func everyRule(t testing.TB, reader *command.Reader, level policy.Level) *policy
 	return newSet(t, o)
 }
 
-// TestReaderChangesNothing: whoever shares a Reader gets the answers that everybody else gets, in any order and from
-// many goroutines at once, and nobody changes what another reads.
+// TestReaderChangesNothing: users of a shared Reader get the same answers as without it, in any order and from many
+// goroutines, and nobody changes what another reads.
 func TestReaderChangesNothing(t *testing.T) {
 	t.Parallel()
 	var texts []string
@@ -67,8 +67,8 @@ func TestReaderChangesNothing(t *testing.T) {
 	}
 }
 
-// TestCommandIsParsedOnce: what the tool says of a command, the policy and its offers read one text once, and each of
-// its commands once.
+// TestCommandIsParsedOnce: the tool's description of a command, the policy and its offers parse the text once, and each
+// of its commands once.
 func TestCommandIsParsedOnce(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]int{
@@ -89,7 +89,7 @@ func TestCommandIsParsedOnce(t *testing.T) {
 	}
 }
 
-// BenchmarkCall asks all that the chain asks about one new command of 1 KB: with a Reader, as the service does, and
+// BenchmarkCall does everything that the chain asks about one new command of 1 KB: with a Reader, like the service, and
 // without.
 func BenchmarkCall(b *testing.B) {
 	text := strings.Repeat("git log --oneline --graph --since='2 weeks ago' -5 && go test -count=1 -run TestFoo ./... && make -j4 test; ", 9)
@@ -104,7 +104,7 @@ func BenchmarkCall(b *testing.B) {
 				r := bash(text)
 				r.Dir = "/srv/work"
 				b.StartTimer()
-				_ = o.Reader.Read(text) // the tool says what it is about
+				_ = o.Reader.Read(text) // the tool describes the call
 				_, _, _, _ = policy.CommandPaths(o.Reader.Read(text), r.Dir), s.Named(r), s.Decide(r), s.Offers(r)
 				_, _ = command.Blocked(o.Reader.Read(text).Script, nil) // it looks once more before it asks
 				_, _ = command.Blocked(o.Reader.Read(text).Script, nil) // and before it runs

@@ -39,8 +39,8 @@ func TestSays(t *testing.T) {
 	}
 }
 
-// TestSaysRules: a tool that says that it writes files gives its rules to commands, whatever it is called; one that is
-// not told of gives none.
+// TestSaysRules: the rules of a tool that states that it writes files apply to commands, whatever its name. Those of a
+// tool without a statement do not.
 func TestSaysRules(t *testing.T) {
 	t.Parallel()
 	list := append(stated(), act.Tool{Name: "patch", Statement: act.Statement{Act: act.WritesFile, Verb: "patch", Aliases: []string{"fix"}}})

@@ -16,7 +16,7 @@ func allowFiles() policy.Options {
 	return o
 }
 
-// TestAttackStartupFiles: what a later command obeys is never written unasked, whatever the rules allow.
+// TestAttackStartupFiles: what a later command obeys is never written without asking, whatever the rules allow.
 func TestAttackStartupFiles(t *testing.T) {
 	t.Parallel()
 	s := newSet(t, allowFiles())
@@ -76,8 +76,8 @@ func TestStartupLeavesTheRest(t *testing.T) {
 	}
 }
 
-// TestStartupIsNeverAlways: no standing approval covers such a file, so none is offered; who never wants to be asked is
-// not.
+// TestStartupIsNeverAlways: no standing approval covers such a file, so none is offered. At the level full, nobody is
+// asked.
 func TestStartupIsNeverAlways(t *testing.T) {
 	t.Parallel()
 	s := newSet(t, policy.Options{})

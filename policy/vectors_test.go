@@ -44,8 +44,8 @@ func open(r policy.Rules) policy.Options {
 	return policy.Options{Policy: r, AllowNetwork: true}
 }
 
-// The rows P1 to P14 of the specification. Where the row says allow, the outer
-// rules pass the call on, and with autonomy level full it is allowed.
+// The rows P1 to P14 of the specification. Where a row says allow, the outer rules let the call pass, and the autonomy
+// level full allows it.
 func TestPolicyVectors(t *testing.T) {
 	t.Parallel()
 	etc := rules(policy.Allow, policy.Rule{Effect: policy.Deny, Tools: []string{"shell"}, Paths: []string{"/etc/*"}})

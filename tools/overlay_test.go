@@ -96,7 +96,7 @@ func TestOverlayRefuses(t *testing.T) {
 	}
 }
 
-// TestOverlayIsFixed: while servers come and go below, a turn goes on to see what it adds and never what it takes away.
+// TestOverlayIsFixed: while servers come and go below, a turn continues to see what it adds and never what it removes.
 func TestOverlayIsFixed(t *testing.T) {
 	t.Parallel()
 	r := layers(t)

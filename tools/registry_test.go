@@ -292,7 +292,7 @@ func TestRegistryReplaceAtOnce(t *testing.T) {
 	wg.Wait()
 }
 
-// TestServersStateNothing: what a server says of its tools lowers no guard, whichever way it comes in.
+// TestServersStateNothing: what a server states about its tools relaxes no check, however it is registered.
 func TestServersStateNothing(t *testing.T) {
 	t.Parallel()
 	run := func(context.Context, *tools.Call) (*tools.Result, error) { return nil, nil }

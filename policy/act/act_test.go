@@ -7,7 +7,7 @@ import (
 	"github.com/zephbot/zephbot/policy/act"
 )
 
-// TestActs: what an act stands for. What a tool does not say is the most that it can do.
+// TestActs checks what each act implies. A tool without a statement counts as one that may do anything.
 func TestActs(t *testing.T) {
 	t.Parallel()
 	type kind struct{ onlyReads, quiet, readsFiles, free bool }
@@ -30,7 +30,7 @@ func TestVerbs(t *testing.T) {
 	}
 }
 
-// TestNames: tools of our own are found by name and alias in either case; the names of servers' tools are theirs.
+// TestNames: built-in tools are found by name and alias in any case; the names of servers' tools are not changed.
 func TestNames(t *testing.T) {
 	t.Parallel()
 	list := []act.Tool{

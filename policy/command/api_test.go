@@ -52,7 +52,7 @@ func TestProblems(t *testing.T) {
 	}
 }
 
-// The parser has panics of its own; one of them is a text that cannot be parsed, not the end of the process.
+// The parser has panics of its own. A panic means that the text cannot be parsed, and must not end the process.
 func TestPanicIsAProblem(t *testing.T) {
 	t.Parallel()
 	if problem := command.ParseWithoutFinder("sudo id"); !strings.Contains(problem, "gave up") {
@@ -153,7 +153,7 @@ func TestAttackLaterWords(t *testing.T) {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}
 		for range s.Later() {
-			break // whoever stops early gets no more
+			break // a caller that stops early gets no more
 		}
 	}
 }

@@ -36,7 +36,7 @@ func rows(tb testing.TB) (list []row) {
 	return list
 }
 
-// judge is everything the package says about a text, in the corpus' letters.
+// judge returns everything that the package says about a text, in the letters of the corpus.
 func judge(s command.Script, allowed ...string) (facets, blocked, names string) {
 	blocked, isBlocked := command.Blocked(s, allowed)
 	_, confirm := command.Confirm(s, nil)

@@ -21,7 +21,8 @@ func uses(u command.Use) string {
 	return b.String()
 }
 
-// described returns what Files found, in one line: each path as use:path, ? for one that may be one, ~ for a piece of code,
+// described returns what Files found, in one line: each path as use:path, ? for one that may be one, ~ for a piece of
+// code,
 // * for a pattern.
 func described(s command.Script) string {
 	f := s.Files()

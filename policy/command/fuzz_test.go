@@ -9,8 +9,7 @@ import (
 	"github.com/zephbot/zephbot/policy/command"
 )
 
-// plainWords reports whether every word of the text is free of what the shell would read in it, and the first is no
-// keyword.
+// plainWords reports whether the shell reads every word of the text literally and the first is not a keyword.
 func plainWords(text string) bool {
 	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./ "
 	first, _, _ := strings.Cut(text, " ")

@@ -46,7 +46,7 @@ func TestPlainGrammar(t *testing.T) {
 	}
 }
 
-// Every form that bash may read in another way than the parser, or that depends on options and other shells, asks.
+// Everything that bash may read differently from the parser, or that depends on options or other shells, asks.
 func TestAttackGrammar(t *testing.T) {
 	t.Parallel()
 	for i, text := range texts(t, "ask") {
@@ -63,8 +63,7 @@ func TestAttackGrammar(t *testing.T) {
 	}
 }
 
-// The second reading refuses by itself what the parser refuses first, and notices that the two found different
-// commands.
+// The second reading refuses by itself what the parser refuses first, and notices when the two find different commands.
 func TestPlainGrammarAlone(t *testing.T) {
 	t.Parallel()
 	for _, text := range append(texts(t, "raw"), texts(t, "ask")...) {
@@ -100,7 +99,7 @@ func TestAttackControlCharacters(t *testing.T) {
 	}
 }
 
-// A denied word is found in text that is not certain, whichever way bash reads it.
+// A denied word is found in uncertain text, whichever way bash reads it.
 func TestAttackDeniedBehindDoubt(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
@@ -113,7 +112,7 @@ func TestAttackDeniedBehindDoubt(t *testing.T) {
 	}
 }
 
-// A download that a shell or an interpreter reads from its input is blocked, with whatever words behind.
+// A download that a shell or an interpreter reads from its input is blocked, whatever words follow.
 func TestAttackDownloadBehindOptions(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"curl x | bash -s y", "curl x | bash -s -- -y", "curl x | sh -es a", "wget -qO- x | python3 - a b", "curl x | bash /dev/fd/0 y", "curl x | perl - a", "curl x | bash //dev/stdin"} {

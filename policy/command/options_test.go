@@ -16,7 +16,7 @@ var (
 	within string
 )
 
-// departures are those of all commands of a text that are no question anyhow.
+// departures returns the departures of all commands of a text that are not questions anyway.
 func departures(text string) (list []command.Departure) {
 	s := command.Parse(text)
 	for i := range s.Commands {
@@ -25,8 +25,8 @@ func departures(text string) (list []command.Departure) {
 	return list
 }
 
-// TestAttackOptions: what runs, writes or leads elsewhere departs from the plain use of its program, is uncertain, or
-// is judged as a command of its own.
+// TestAttackOptions: a command that runs others, writes elsewhere or works elsewhere departs from the plain use of its
+// program, is uncertain, or is judged as a separate command.
 func TestAttackOptions(t *testing.T) {
 	t.Parallel()
 	count := 0
@@ -57,7 +57,7 @@ func TestPlainUseDoesNotDepart(t *testing.T) {
 	}
 }
 
-// TestEveryTableIsTried: each program with a table stands in both lists, so that no table is dead text.
+// TestEveryTableIsTried: each program with a table is in both lists, so that no table is unused.
 func TestEveryTableIsTried(t *testing.T) {
 	t.Parallel()
 	tried := map[string]int{}

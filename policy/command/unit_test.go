@@ -145,7 +145,7 @@ func many(n int) string {
 	return b.String()
 }
 
-// Every program that reads a file of its own by name has it named.
+// Every program that reads a certain file by itself is listed with that file.
 func TestImplicitFiles(t *testing.T) {
 	t.Parallel()
 	for program, file := range map[string]string{

@@ -254,8 +254,8 @@ func TestCheckAddr(t *testing.T) {
 	}
 }
 
-// FuzzCheckURL: what passes is stable, https, without a user, and its host is
-// no private address in the eyes of an independent reader.
+// FuzzCheckURL: an accepted URL is stable, https and has no user name, and its host is not a private address according
+// to an independent parser.
 func FuzzCheckURL(f *testing.F) {
 	for _, r := range rows(f) {
 		f.Add(r.url)

@@ -143,8 +143,7 @@ func TestInside(t *testing.T) {
 	}
 }
 
-// FuzzDenied: nothing panics, an exact deny holds in every case, and what is
-// below a denied path is denied.
+// FuzzDenied: nothing panics, an exact deny holds in every case, and everything below a denied path is denied.
 func FuzzDenied(f *testing.F) {
 	for _, r := range rows(f) {
 		f.Add(strings.Join(r.deny, " "), strings.Join(r.allow, " "), r.path)

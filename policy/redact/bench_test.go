@@ -8,7 +8,7 @@ import (
 	"github.com/zephbot/zephbot/policy/redact"
 )
 
-// BenchmarkStringText measures texts without a credential: what nearly every result of a tool is.
+// BenchmarkStringText measures texts without a credential, as in nearly every result of a tool.
 func BenchmarkStringText(b *testing.B) {
 	r := redact.New([]string{"s3cret value", "another secret"})
 	for _, bc := range []struct {

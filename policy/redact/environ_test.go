@@ -19,7 +19,7 @@ func TestNamesSecret(t *testing.T) {
 	}
 }
 
-// TestAttackCredentialInVariable has credentials in variables whose names say nothing.
+// TestAttackCredentialInVariable has credentials in variables whose names do not suggest them.
 func TestAttackCredentialInVariable(t *testing.T) {
 	t.Parallel()
 	for value, want := range map[string]bool{

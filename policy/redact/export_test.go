@@ -9,7 +9,7 @@ func Patterns() map[string][]string {
 	return list
 }
 
-// Compile compiles every expression of the package, which else happens at the first text that needs it.
+// Compile compiles every expression of the package, which otherwise happens on first use.
 func Compile() (compiled int) {
 	for _, r := range rules() {
 		if r.re != nil {

@@ -49,8 +49,8 @@ func made(random *rand.Rand, re *syntax.Regexp) string {
 	return b.String()
 }
 
-// TestVendors makes tokens of every row, each alone, in a sentence, in quotes, in a URL, coloured and torn, and one
-// that is cut. None is written down, so that nobody takes them for real ones.
+// TestVendors generates tokens for every row: alone, in a sentence, in quotes, in a URL, coloured and split, and an
+// incomplete one. None is in the source, so that nobody takes them for real ones.
 func TestVendors(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(5, 6))
@@ -85,7 +85,8 @@ const (
 	chosenOne = "hunter2"
 )
 
-// TestAttackHiddenValues has what passed: values in formats, torn, with blanks, over several lines.
+// TestAttackHiddenValues has credentials that were once missed: values in formats, split, with blanks, over several
+// lines.
 func TestAttackHiddenValues(t *testing.T) {
 	t.Parallel()
 	r := redact.New(nil)
@@ -147,8 +148,8 @@ func TestAttackHiddenValues(t *testing.T) {
 	}
 }
 
-// TestNoValues has what stood in source, configuration and messages and was masked, so that a model wrote the mask
-// back.
+// TestNoValues has texts from source, configuration and messages that were once masked by mistake, so that a model
+// wrote the mask back.
 func TestNoValues(t *testing.T) {
 	t.Parallel()
 	r := redact.New(nil)

@@ -197,7 +197,7 @@ func TestValue(t *testing.T) {
 	}
 }
 
-// TestHostile feeds long texts in which keywords stand close together.
+// TestHostile uses long texts with many keywords close together.
 func TestHostile(t *testing.T) {
 	t.Parallel()
 	r := redact.New([]string{"hunter2"})
@@ -271,7 +271,7 @@ func TestWarning(t *testing.T) {
 	}
 }
 
-// TestEveryExpressionCompiles: they are compiled at their first use, when it is too late to find a mistake in one.
+// TestEveryExpressionCompiles: expressions are compiled on first use, when it is too late to find a mistake.
 func TestEveryExpressionCompiles(t *testing.T) {
 	t.Parallel()
 	if n := redact.Compile(); n < 100 {

@@ -11,7 +11,7 @@ import (
 // page is how much of a web page the model may see, in bytes.
 const page = 50_000
 
-// kinds are texts as tools give them: what an ordinary page, log or file holds, without an attack in it.
+// kinds returns typical results of tools: an ordinary page, log or file without an attack in it.
 func kinds() map[string]string {
 	fill := func(line func(i int) string) string {
 		var b strings.Builder

@@ -65,15 +65,15 @@ var settings = sync.OnceValue(func() map[string]setting {
 // without those that only look like one. A text about such attacks may quote them, a page has images, and a manual
 // gives orders to people. Patterns alone are never sufficient, least of all here: attempts in other words, or in the
 // form of a manual, are not found.
-func Flag(text string) []Match { return once(heeded(text, find(text))) }
+func Flag(text string) []Match { return once(instructions(text, find(text))) }
 
-// heeded returns the matches that are instructions in their context and not only quoted.
-func heeded(text string, found []Match) []Match {
-	return slices.DeleteFunc(slices.Clone(found), func(m Match) bool { return !heed(text, m) || mentioned(text, m) })
+// instructions returns the matches that are instructions in their context and not only quoted.
+func instructions(text string, found []Match) []Match {
+	return slices.DeleteFunc(slices.Clone(found), func(m Match) bool { return !isInstruction(text, m) || mentioned(text, m) })
 }
 
-// heed reports whether a match is an instruction in its context.
-func heed(text string, m Match) bool {
+// isInstruction reports whether a match is an instruction in its context.
+func isInstruction(text string, m Match) bool {
 	s, ok := settings()[m.Rule]
 	if !ok {
 		return true

@@ -8,7 +8,7 @@ import (
 	"github.com/zephbot/zephbot/policy/scan"
 )
 
-// TestAttackOrders has texts for each kind of order, and texts that are none: the words alone, another subject, a
+// TestAttackOrders has texts for each kind of order, and texts that are not orders: the words alone, another subject, a
 // quotation.
 func TestAttackOrders(t *testing.T) {
 	t.Parallel()
@@ -79,7 +79,7 @@ func TestAttackOrders(t *testing.T) {
 	}
 }
 
-// TestFlagLooksAround has what a pattern for definitions finds and an output may hold, and what it may not.
+// TestFlagLooksAround has matches of patterns for definitions that an output may contain, and those that it may not.
 func TestFlagLooksAround(t *testing.T) {
 	t.Parallel()
 	for text, flagged := range map[string]bool{

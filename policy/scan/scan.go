@@ -174,7 +174,7 @@ func search(f *folded) *hunt {
 // inner returns the matches in a decoded text.
 func inner(text string) []Match {
 	f := fold(text, false)
-	return heeded(f.text, search(&f).matches(func(i int) int { return i }))
+	return instructions(f.text, search(&f).matches(func(i int) int { return i }))
 }
 
 // Clean replaces each match by Sanitized, and drops invisible characters and controls except tab and newline. It

@@ -77,7 +77,7 @@ func (h *hunt) anchored(f *phrase, start, end int, leet bool) {
 		return
 	}
 	if f.whole != nil && !slices.ContainsFunc(f.whole, func(w word) bool {
-		end, ok := stands(h.spaced, start, w.text, leet)
+		end, ok := occurs(h.spaced, start, w.text, leet)
 		return ok && fits(h.spaced, start, end, w.stem, w.loose)
 	}) {
 		return
@@ -90,8 +90,8 @@ func (h *hunt) anchored(f *phrase, start, end int, leet bool) {
 	h.anchors = append(h.anchors, anchor{start: start, end: end, rule: f.rule, leet: leet})
 }
 
-// stands reports whether a word of the vocabulary occurs at i, in any case, and where it ends.
-func stands(text string, i int, word string, leetToo bool) (end int, ok bool) {
+// occurs reports whether a word of the vocabulary occurs at i, in any case, and where it ends.
+func occurs(text string, i int, word string, leetToo bool) (end int, ok bool) {
 	for n := 0; n < len(word); n++ {
 		if i >= len(text) {
 			return 0, false

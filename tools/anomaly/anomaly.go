@@ -174,7 +174,7 @@ func New(ctx context.Context, o Options) (*Detector, error) {
 	return d, nil
 }
 
-// Middleware returns the stage that counts; it implements tools.Middleware. It stands next to the tool.
+// Middleware is the stage that counts failures. It must be next to the tool.
 func (d *Detector) Middleware(next tools.Handler) tools.Handler {
 	return func(ctx context.Context, call *tools.Call) (*tools.Result, error) {
 		if err := d.Gate(ctx, call.Origin.Session, call.Def); err != nil {

@@ -82,7 +82,7 @@ func (s *store) names() string {
 // home is the conversation of a setup, unless it is said otherwise.
 const home = "telegram:42"
 
-// setup is a detector with a clock that stands still.
+// setup is a detector with a clock that does not move by itself.
 type setup struct {
 	*anomaly.Detector
 	now             time.Time
@@ -114,7 +114,7 @@ func newSetup(t *testing.T, o anomaly.Options) *setup {
 	return s
 }
 
-// run makes a call of a tool that runs and ends with res and err; it says whether the tool was let run.
+// run makes a call of a tool that ends with res and err, and reports whether the tool was run.
 func (s *setup) run(ctx context.Context, tool string, res *tools.Result, err error) (bool, error) {
 	s.calls++
 	call := toolstest.Call(tool, `{}`)
@@ -129,7 +129,7 @@ func (s *setup) run(ctx context.Context, tool string, res *tools.Result, err err
 	return ran, err
 }
 
-// play makes one call for each letter: o goes well, f fails, b is blocked by policy. A refusal by the detector ends it.
+// play makes one call for each letter: o succeeds, f fails, b is blocked by policy. A refusal by the detector ends it.
 func (s *setup) play(ctx context.Context, tool, calls string) (ran int) {
 	for _, c := range calls {
 		res, err := &tools.Result{}, error(nil)
@@ -287,7 +287,7 @@ func TestBlock(t *testing.T) {
 		}
 	}
 	if ran := s.play(t.Context(), "fetch", "ffff"); ran != 3 {
-		t.Errorf("after the block was lifted %d calls ran: the window begins anew", ran)
+		t.Errorf("after the block was lifted %d calls ran: the window starts again", ran)
 	}
 }
 
@@ -299,8 +299,7 @@ func names(blocks []anomaly.Block) []string {
 	return list
 }
 
-// TestNotRun: what fails before the tool runs (a journal that is away, a tool that is gone) says nothing about the
-// tool.
+// TestNotRun: errors before the tool runs (the journal is not available, the tool is gone) say nothing about the tool.
 func TestNotRun(t *testing.T) {
 	t.Parallel()
 	s := newSetup(t, anomaly.Options{Window: 3, AutoBlock: true})
@@ -492,7 +491,7 @@ func TestStoreAway(t *testing.T) {
 	if ok, err := s.Unblock(t.Context(), "fetch"); ok || err == nil {
 		t.Errorf("unblock: %t, %v", ok, err)
 	}
-	if lines := strings.Count(s.log.String(), "away"); lines != 2 { // the message says it as well
+	if lines := strings.Count(s.log.String(), "away"); lines != 1 {
 		t.Errorf("log:\n%s", s.log.String())
 	}
 	kept.fail(nil)

@@ -149,7 +149,7 @@ func (d *Detector) refresh(ctx context.Context) {
 	due := now.Sub(d.refreshed) >= refreshEvery
 	var unsaved []Block
 	if due {
-		d.refreshed = now // others go on with what is known meanwhile
+		d.refreshed = now // meanwhile, others use what is known
 		d.forget(now)
 		for _, b := range d.blocks {
 			if b.unsaved {
@@ -171,14 +171,14 @@ func (d *Detector) refresh(ctx context.Context) {
 	}
 }
 
-// forget drops what has no say any more. The caller holds the lock.
+// forget drops windows and blocks that no longer have an effect. The caller holds the lock.
 func (d *Detector) forget(now time.Time) {
 	for at, b := range d.blocks {
 		if !now.Before(b.Forget()) {
 			delete(d.blocks, at)
 		}
 	}
-	if now.Sub(d.forgot) < forgetAfter/24 { // there may be one for each tool of each conversation
+	if now.Sub(d.forgot) < forgetAfter/24 { // there may be one for each tool of each session
 		return
 	}
 	d.forgot = now
@@ -189,8 +189,8 @@ func (d *Detector) forget(now time.Time) {
 	}
 }
 
-// load makes the blocks those of the store. What this process changes meanwhile is not undone: then the list is read
-// again next time.
+// load replaces the blocks by those in the store. If this process has changed blocks meanwhile, it keeps them and reads
+// the list again next time.
 func (d *Detector) load(ctx context.Context) error {
 	if d.o.Store == nil {
 		return nil
@@ -253,7 +253,7 @@ func (d *Detector) save(ctx context.Context, b Block) {
 	if known, ok := d.blocks[b.place()]; ok {
 		known.unsaved = false
 		d.blocks[b.place()] = known
-		d.changes++ // a list that was read before this does not have it
+		d.changes++ // a list that was read before does not have it
 	}
 }
 
@@ -270,6 +270,6 @@ func (d *Detector) complain(err error) {
 	now := d.o.Now()
 	if d.complained.IsZero() || now.Sub(d.complained) >= complainEvery {
 		d.complained = now
-		d.o.Log.Error().Err(err).Msg("blocked tools: the store is away, this process goes by what it knows")
+		d.o.Log.Error().Err(err).Msg("blocked tools: the store is not available, using the blocks known so far")
 	}
 }

@@ -9,7 +9,8 @@ import (
 	"github.com/zephbot/zephbot/tools/anomaly"
 )
 
-// TestEndsByItself: ten minutes, twice as long when it goes on, and from the beginning after a good day.
+// TestEndsByItself: a block lasts ten minutes, twice as long if the tool continues to fail, and ten minutes again after
+// a day without failures.
 func TestEndsByItself(t *testing.T) {
 	t.Parallel()
 	kept := &store{}
@@ -45,8 +46,8 @@ func TestOneConversation(t *testing.T) {
 	}
 }
 
-// TestServerEverywhere: the tools of a server are blocked for all only when its calls fail in every conversation, and
-// in more than one.
+// TestServerEverywhere: the tools of a server are blocked for everybody only if its calls fail in every session, and in
+// more than one.
 func TestServerEverywhere(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {

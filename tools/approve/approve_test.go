@@ -24,7 +24,7 @@ func asked() *tools.Call {
 	return c
 }
 
-// walk takes a call through the stage and says whether it ran.
+// walk passes a call through the stage and reports whether it ran.
 func walk(t *testing.T, lookup approve.Lookup, c *tools.Call) (ran bool, err error) {
 	t.Helper()
 	_, err = approve.New(lookup)(func(context.Context, *tools.Call) (*tools.Result, error) {
@@ -129,8 +129,8 @@ func TestNobodyToAsk(t *testing.T) {
 	}
 }
 
-// TestAlone: where nobody could approve, the model hears that, and not that somebody declined. What was decided while
-// there was somebody still counts.
+// TestAlone: if nobody could approve, the model is told so, and not that somebody declined. Earlier decisions still
+// count.
 func TestAlone(t *testing.T) {
 	t.Parallel()
 	alone := asked()

@@ -72,7 +72,7 @@ func problems(t *testing.T, path string, m *memory) []audit.Problem {
 	return report.Problems
 }
 
-// rewrite makes a log with other calls in it, each line sealed as it should be: what somebody does who knows how.
+// rewrite creates a log with other calls in it, each line sealed correctly, as an attacker who knows the format would.
 func rewrite(t *testing.T, path string, n int) {
 	t.Helper()
 	forged := filepath.Join(t.TempDir(), "forged.jsonl")
@@ -112,7 +112,7 @@ func damages(t *testing.T) map[string]func(path string) error {
 	}
 }
 
-// TestAttackDamage: whatever is done to the file, while the service runs or not, the log is never whole again.
+// TestAttackDamage: after any change of the file, while the service runs or not, the log is never valid again.
 func TestAttackDamage(t *testing.T) {
 	t.Parallel()
 	for name, damage := range damages(t) {
@@ -155,7 +155,7 @@ func TestAttackDamage(t *testing.T) {
 	}
 }
 
-// TestRotation: files that are moved away, while the service runs and while it does not, stay one chain.
+// TestRotation: files that are moved away, while the service runs or not, remain one chain.
 func TestRotation(t *testing.T) {
 	t.Parallel()
 	dir, m := t.TempDir(), &memory{}
@@ -187,7 +187,7 @@ func TestRotation(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(problems(t, path, m)) == 0 {
-		t.Error("a file of the chain is gone, and nobody says so")
+		t.Error("a file of the chain is missing, and no problem was reported")
 	}
 }
 
@@ -214,7 +214,8 @@ func TestMarkBehind(t *testing.T) {
 	}
 }
 
-// TestStartedLine: what may change something has a line before it runs, with who allowed it; what only reads has none.
+// TestStartedLine: a call that may change something has a line before it runs, with who allowed it. A call that only
+// reads has none.
 func TestStartedLine(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "audit.jsonl")
@@ -289,7 +290,7 @@ func TestRequired(t *testing.T) {
 	}
 }
 
-// TestRefusedReadLosesNothing: a call that only read is refused as well when its line fails after it ran.
+// TestRefusedReadLosesNothing: a call that only read is refused too if its line fails after it ran.
 func TestRefusedReadLosesNothing(t *testing.T) {
 	t.Parallel()
 	out := &failing{}

@@ -24,7 +24,7 @@ import (
 	"github.com/zephbot/zephbot/tools/toolstest"
 )
 
-// clock stands at one moment until it is moved.
+// clock stays at one moment until it is moved.
 type clock struct {
 	mu  sync.Mutex
 	now time.Time

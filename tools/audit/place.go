@@ -147,7 +147,7 @@ func (l *Log) mend(kind, reason string) {
 	if kind == kindDamage {
 		level = zerolog.ErrorLevel
 	}
-	l.log.WithLevel(level).Str("file", l.path).Str("reason", reason).Msg("audit log is not as it was left")
+	l.log.WithLevel(level).Str("file", l.path).Str("reason", reason).Msg("audit log was changed by somebody else")
 }
 
 // lookBack is how many bytes at the end of the file Has reads.

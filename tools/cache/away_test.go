@@ -12,8 +12,8 @@ import (
 	"github.com/zephbot/zephbot/tools/cache"
 )
 
-// TestStoreAway: no call fails because of the store, it is asked no more for a while, and what could not be dropped is
-// never an answer.
+// TestStoreAway: no call fails because of the store, the store is not used for a while, and what could not be dropped
+// is never an answer.
 func TestStoreAway(t *testing.T) {
 	t.Parallel()
 	s := newSetup(nil)
@@ -110,7 +110,7 @@ func TestForeign(t *testing.T) {
 	}
 }
 
-// given is a store that answers with a value of its own.
+// given is a store that always returns a certain value.
 type given struct {
 	cache.Store
 	value []byte
@@ -124,7 +124,7 @@ func (g *given) Get(ctx context.Context, scope, key string) (cache.Entry, error)
 	return e, err
 }
 
-// TestSlowStore: a store that does not answer holds a call up for the timeout, and the next one not at all.
+// TestSlowStore: a store that does not answer delays a call by the timeout, and the next call not at all.
 func TestSlowStore(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

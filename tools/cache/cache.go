@@ -253,7 +253,7 @@ func (c *Cache) ask(ctx context.Context, op func(ctx context.Context) error) err
 	c.restUntil = now.Add(restAfter)
 	if c.complained.IsZero() || now.Sub(c.complained) >= complainEvery {
 		c.complained = now
-		c.o.Log.Warn().Err(err).Msg("result cache is away, calls run without it")
+		c.o.Log.Warn().Err(err).Msg("result cache is not available, calls run without it")
 	}
 	return err
 }

@@ -76,7 +76,7 @@ func definition(tool string) tools.Definition {
 	return d
 }
 
-// call sends one call through the stage; its result is the count of runs.
+// call passes one call through the stage; its result is the number of runs.
 func (s *setup) call(ctx context.Context, tool, args string, change ...func(*tools.Call)) (*tools.Call, *tools.Result, error) {
 	call := toolstest.Call(tool, args)
 	call.Def = definition(tool)
@@ -157,7 +157,8 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// TestDrop: what may have changed files makes reading calls of the session read again; the web stays as it was.
+// TestDrop: after a call that may have changed files, reading calls of the session read again. Results from the web are
+// kept.
 func TestDrop(t *testing.T) {
 	t.Parallel()
 	failure := tools.Errorf(tools.PermanentFailure, "no")
@@ -206,8 +207,8 @@ func TestDrop(t *testing.T) {
 	}
 }
 
-// TestDropTwice: what a reader stored while the other call ran is dropped when that one ends, also when nobody waits
-// for it any more.
+// TestDropTwice: what a reader stored while the other call ran is dropped when that call ends, even if nobody waits for
+// it any more.
 func TestDropTwice(t *testing.T) {
 	t.Parallel()
 	for _, stopped := range []bool{false, true} {
@@ -316,7 +317,7 @@ func TestTTL(t *testing.T) {
 	}
 }
 
-// TestScope: the app says what a conversation is; a call outside of one is not cached.
+// TestScope: the app defines what a session is; a call outside of one is not cached.
 func TestScope(t *testing.T) {
 	t.Parallel()
 	began := 1
@@ -458,7 +459,7 @@ func TestRaces(t *testing.T) {
 	}
 }
 
-// TestChain: arguments in another order are the same call; a hit starts nothing, and is decided on like any other call.
+// TestChain: arguments in another order are the same call. A hit starts nothing, and is decided like any other call.
 func TestChain(t *testing.T) {
 	t.Parallel()
 	runs := 0

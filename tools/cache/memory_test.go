@@ -10,7 +10,7 @@ import (
 	"github.com/zephbot/zephbot/tools/cache"
 )
 
-// fill stores a value in each of many scopes and says how many of them still have it.
+// fill stores a value in each of many scopes and returns how many of them still have it.
 func fill(t *testing.T, m *cache.Memory, many int, value []byte) (kept int) {
 	t.Helper()
 	for i := range many {
@@ -46,8 +46,7 @@ func TestMemoryScopes(t *testing.T) {
 	}
 }
 
-// TestMemorySweep: what nobody asks for again is deleted when its time is over; a conversation that has just begun is
-// not.
+// TestMemorySweep: a scope that is not used again is deleted after it has expired; one that has just begun is not.
 func TestMemorySweep(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
@@ -71,7 +70,7 @@ func TestMemorySweep(t *testing.T) {
 	set("short", short, time.Minute)
 	set("long", long, 48*time.Hour) // a day at most
 	now = now.Add(5 * time.Minute)
-	get("other") // whoever asks sweeps
+	get("other") // every request sweeps
 	if got := get("empty"); got.Generation != empty.Generation {
 		t.Error("a reader of five minutes has lost its generation")
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/zephbot/zephbot/tools/toolstest"
 )
 
-// BenchmarkCall is what the stages that cannot be switched off add to a call of a tool that does nothing.
+// BenchmarkCall measures what the mandatory stages add to a call of a tool that does nothing.
 func BenchmarkCall(b *testing.B) {
 	list, err := tools.NewRegistry(toolstest.Echo())
 	if err != nil {

@@ -54,7 +54,7 @@ func (t *trace) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Approval records that the approvals are looked at.
+// Approval records that the approvals were read.
 func (t *trace) Approval(_ context.Context, _, _, _ string) (approve.Approval, error) {
 	t.add("approve")
 	return approve.Approval{State: approve.Waiting}, nil
@@ -80,7 +80,7 @@ func bare(name string, run tools.Handler) tools.Tool {
 	return tools.Tool{Definition: tools.Definition{Name: name, Schema: json.RawMessage(`{"type":"object"}`)}, Run: run}
 }
 
-// full returns a chain with every stage, all of which note that they were passed.
+// full returns a chain with every stage, each of which records that it was passed.
 func full(t *testing.T, tr *trace, e policy.Effect) *chain.Chain {
 	t.Helper()
 	log, err := audit.New(audit.Options{Writer: tr})
@@ -406,7 +406,8 @@ func TestApproval(t *testing.T) {
 	}
 }
 
-// TestToolChangesOnTheWay swaps the tool after the gate has seen it: what was judged is not what would run.
+// TestToolChangesOnTheWay replaces the tool after the gate has judged it: the judged tool is not the one that would
+// run.
 func TestToolChangesOnTheWay(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*tools.Registry) error{
@@ -479,7 +480,8 @@ func TestConcurrentCalls(t *testing.T) {
 	}
 }
 
-// TestAttackChangedBeforeTheRun: a file that is swapped between the decision and the run keeps the call from running.
+// TestAttackChangedBeforeTheRun: a file that is replaced between the decision and the run prevents the call from
+// running.
 func TestAttackChangedBeforeTheRun(t *testing.T) {
 	t.Parallel()
 	for name, changed := range map[string][]string{"unchanged": nil, "changed": {"deploy.sh"}} {

@@ -22,7 +22,7 @@ import (
 	"github.com/zephbot/zephbot/tools/toolstest"
 )
 
-// foreign returns a chain over the tools of a server "bad" that behaves as told.
+// foreign returns a chain with the tools of a server "bad" that behaves as given.
 func foreign(t *testing.T, h http.Handler, log *audit.Log) (*chain.Chain, *mcp.Manager) {
 	t.Helper()
 	web := httptest.NewServer(h)
@@ -49,7 +49,7 @@ func foreign(t *testing.T, h http.Handler, log *audit.Log) (*chain.Chain, *mcp.M
 	}), m
 }
 
-// TestFailureOfForeignTool keeps a server's word that its tool failed, for the model and for the audit.
+// TestFailureOfForeignTool: a server's statement that its tool failed is kept for the model and for the audit.
 func TestFailureOfForeignTool(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "audit.jsonl")
@@ -76,8 +76,8 @@ func TestFailureOfForeignTool(t *testing.T) {
 	}
 }
 
-// TestAttackSchemaHangsChat: a few kilobytes of schema take neither a chat nor the stop of the service hostage, be they
-// for arguments or for a result.
+// TestAttackSchemaHangsChat: a schema of a few kilobytes, for arguments or for a result, blocks neither a chat nor the
+// shutdown of the service.
 func TestAttackSchemaHangsChat(t *testing.T) {
 	t.Parallel()
 	c, _ := foreign(t, mcptest.Options{Behaviour: mcptest.SchemaBomb}.Handler(), nil)
@@ -103,8 +103,8 @@ func TestAttackSchemaHangsChat(t *testing.T) {
 	}
 }
 
-// TestCallWaitsForItsServer: a call that was approved before a restart comes before its server is connected, and waits
-// for it.
+// TestCallWaitsForItsServer: a call that was approved before a restart arrives before its server is connected, and
+// waits for it.
 func TestCallWaitsForItsServer(t *testing.T) {
 	t.Parallel()
 	kind := mcptest.Options{Behaviour: mcptest.Plain}.Handler()
@@ -135,7 +135,7 @@ func TestCallWaitsForItsServer(t *testing.T) {
 	}
 }
 
-// TestForeignServerThatNeverComes is a network_error with its name, and no unknown tool.
+// TestForeignServerThatNeverComes: the error is a network_error that names the server, not an unknown tool.
 func TestForeignServerThatNeverComes(t *testing.T) {
 	t.Parallel()
 	c, m := foreign(t, http.NotFoundHandler(), nil)

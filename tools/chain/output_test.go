@@ -90,7 +90,7 @@ var (
 	pageOf = regexp.MustCompile(`\n?\[characters (\d+) to (\d+) of (\d+); [^\]]*\]$`)
 )
 
-// whole reads back what the notice in a result promises, page by page, and checks every number on the way.
+// whole reads what the note in a result refers to, page by page, and checks every number.
 func (v *service) whole(res *tools.Result) string {
 	v.t.Helper()
 	said := notice.FindStringSubmatch(res.Text)
@@ -121,7 +121,7 @@ func (v *service) whole(res *tools.Result) string {
 
 const secret = "ghp_0123456789abcdefghijABCDEFGHIJ012345"
 
-// TestOutputIsNeverLost: what the filter drops and overflow cuts can be read back, byte for byte and without
+// TestOutputIsNeverLost: what the filter drops and overflow cuts can be read again, byte for byte and without
 // credentials, up to 10 MiB, however the command ended.
 func TestOutputIsNeverLost(t *testing.T) {
 	t.Parallel()
@@ -168,7 +168,7 @@ func TestOutputIsNeverLost(t *testing.T) {
 	}
 }
 
-// TestNumbersAreTrue: random outputs under random limits; every number in the texts is what it says.
+// TestNumbersAreTrue: for random outputs and random limits, every number in the texts is correct.
 func TestNumbersAreTrue(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(7, 7))

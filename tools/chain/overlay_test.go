@@ -13,8 +13,8 @@ import (
 	"github.com/zephbot/zephbot/tools/gate"
 )
 
-// TestTurnsOwnTools: a call sees the tools as its turn has changed them, at every stage, and the rules judge a tool
-// that is added by what it says itself.
+// TestTurnsOwnTools: a call sees the tools as its turn has changed them, at every stage, and the rules judge an added
+// tool by its own statement.
 func TestTurnsOwnTools(t *testing.T) {
 	t.Parallel()
 	says := func(text string) tools.Handler {

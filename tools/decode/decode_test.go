@@ -39,7 +39,7 @@ func list(t testing.TB, defs ...tools.Definition) *tools.Registry {
 	return r
 }
 
-// walk takes a call through the stage and says what arrived behind it; "" when it was stopped.
+// walk passes a call through the stage and returns the arguments behind it; "" when it was stopped.
 func walk(t testing.TB, r *tools.Registry, o decode.Options, call *tools.Call) (string, *tools.Error) {
 	t.Helper()
 	return through(t, decode.New(r, o), call)

@@ -99,7 +99,7 @@ func TestMend(t *testing.T) {
 	}
 }
 
-// letters returns what no mending may change: everything but the signs of JSON and the letters of its escapes.
+// letters returns what mending must not change: everything except JSON punctuation and the letters of escapes.
 func letters(text string) string {
 	return strings.Map(func(r rune) rune {
 		if strings.ContainsRune(" \t\r\n\"'\\,{}[]`nrtu", r) {
@@ -251,7 +251,7 @@ func TestReformatOff(t *testing.T) {
 	}
 }
 
-// TestReformatOfWhatIsDenied: no model is asked for a call that would be denied whatever its arguments.
+// TestReformatOfWhatIsDenied: no model is asked to correct a call that would be denied with any arguments.
 func TestReformatOfWhatIsDenied(t *testing.T) {
 	t.Parallel()
 	r := list(t, tools.Definition{Name: "fetch", Schema: json.RawMessage(fetchSchema)})
@@ -300,7 +300,7 @@ func TestReformatAndTheStore(t *testing.T) {
 	if _, e := walk(t, r, decode.Options{Reformat: c.correct, Memory: &notebook{put: away}}, unwritten); e == nil || e.Category != tools.InvalidParameters || string(unwritten.Args) != `{"link":"x"}` {
 		t.Errorf("unwritable: %v, %s", e, unwritten.Args)
 	}
-	// What is remembered is checked like everything else: the tool may have changed since.
+	// A stored result is validated like all arguments, because the tool may have changed since.
 	spoilt := &notebook{notes: map[string]string{"s/c1_0": `{"url":7}`}}
 	if _, e := walk(t, r, decode.Options{Reformat: c.correct, Memory: spoilt}, call()); e == nil || e.Category != tools.InvalidParameters {
 		t.Errorf("spoilt: %v", e)

@@ -69,7 +69,7 @@ func TestAdmit(t *testing.T) {
 	}
 }
 
-// TestWalksAreRare: a workspace is walked once, and again only when the disk lost so much that the limit may be
+// TestWalksAreRare: a workspace is walked once, and again only if the disk lost so much space that the limit may be
 // reached.
 func TestWalksAreRare(t *testing.T) {
 	t.Parallel()
@@ -112,7 +112,7 @@ func TestFollow(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				m := tt.start
-				var mu sync.Mutex // the watch looks from goroutines of its own
+				var mu sync.Mutex // the watch calls this from its own goroutines
 				o := m.options()
 				free, used := o.Free, o.Used
 				o.Free = func(dir string) (int64, int64, error) {
@@ -153,7 +153,7 @@ func TestFollow(t *testing.T) {
 	}
 }
 
-// TestWatchAtTheStart: a full disk runs nothing; a workspace that is over its limit still runs what cleans it up.
+// TestWatchAtTheStart: on a full disk nothing runs; in a workspace over its limit, commands that clean up still run.
 func TestWatchAtTheStart(t *testing.T) {
 	t.Parallel()
 	m := &machine{free: 50, total: 100_000}

@@ -12,8 +12,8 @@ import (
 	"github.com/zephbot/zephbot/tools/file"
 )
 
-// everyPath calls every tool with a path in each of its places, and checks that nothing of outside comes back or
-// changes.
+// everyPath calls every tool with a path as each of its arguments, and checks that nothing outside is returned or
+// changed.
 func everyPath(b *box, path string) {
 	b.t.Helper()
 	b.put("plain.txt", "plain")
@@ -167,7 +167,8 @@ func TestLinksInside(t *testing.T) {
 	}
 }
 
-// An allowed path that is reached by a link is known by both names; one that holds the data directory does not open it.
+// An allowed path that is reached through a link has both names. One that contains the data directory does not give
+// access to it.
 func TestRootAliases(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, func(b *box, o *file.Options) {
@@ -284,7 +285,7 @@ func TestDenyReadTree(t *testing.T) {
 	b.refuse("move_path", args{"source": "d", "destination": "f"}, tools.PolicyBlocked, `"d/sub/b.key" may not be read here`)
 }
 
-// A second name of a file in the data directory does not open it; a file whose names are all inside is read.
+// A second name of a file in the data directory gives no access to it. A file whose names are all inside is readable.
 func TestHardLinks(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, nil)

@@ -21,7 +21,7 @@ func (b *box) check(name string, in args) string {
 	return ""
 }
 
-// TestAttackAskedInVain: what a tool will refuse whoever approves it is known before anybody is asked, and asking
+// TestAttackAskedInVain: a call that the tool will refuse in any case is refused before anybody is asked, and asking
 // changes nothing.
 func TestAttackAskedInVain(t *testing.T) {
 	t.Parallel()

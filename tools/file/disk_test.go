@@ -10,7 +10,7 @@ import (
 	"github.com/zephbot/zephbot/tools/file"
 )
 
-// TestAttackFillTheDiskWithFiles: no file tool grows a workspace over its limit, and what makes it smaller is not
+// TestAttackFillTheDiskWithFiles: no file tool enlarges a workspace beyond its limit, and what makes it smaller is not
 // refused.
 func TestAttackFillTheDiskWithFiles(t *testing.T) {
 	t.Parallel()

@@ -15,7 +15,7 @@ import (
 	"github.com/zephbot/zephbot/tools/file"
 )
 
-// box is a set of tools with the directories around it: data (denied) holds the workspace, shared is allowed, outside
+// box is a set of tools and the directories around it: data (denied) contains the workspace, shared is allowed, outside
 // is not.
 type box struct {
 	t                              testing.TB
@@ -149,7 +149,7 @@ func (b *box) run(name string, in args) string {
 	return text
 }
 
-// refuse wants an error of a category whose text for the model holds something, and no secret.
+// refuse expects an error of a category whose text for the model contains holds and no secret.
 func (b *box) refuse(name string, in args, category tools.Category, holds string) {
 	b.t.Helper()
 	text, err := b.try(name, in)
@@ -165,8 +165,8 @@ func (b *box) refuse(name string, in args, category tools.Category, holds string
 	b.harmless(feedback, in)
 }
 
-// harmless fails when a text holds what nobody may read, or tells where the data directory is; what the call itself
-// said does not count.
+// harmless fails if a text contains what nobody may read, or the location of the data directory. Text from the
+// arguments does not count.
 func (b *box) harmless(text string, in args) {
 	b.t.Helper()
 	for _, v := range in {

@@ -59,7 +59,7 @@ func TestGrep(t *testing.T) {
 	b.refuse("grep", args{"pattern": "x", "path": "missing"}, tools.PermanentFailure, "does not exist")
 }
 
-// The first hundred in order, whoever of the searchers is faster.
+// The result is the first hundred matches in order, whichever searcher is faster.
 func TestGrepCap(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, nil)

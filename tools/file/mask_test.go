@@ -7,7 +7,7 @@ import (
 	"github.com/zephbot/zephbot/tools"
 )
 
-// TestAttackMaskOverwritesCredential: what the redactor put into a model's eyes does not come back into a file.
+// TestAttackMaskOverwritesCredential: the mask that a model has read is not written back to a file.
 func TestAttackMaskOverwritesCredential(t *testing.T) {
 	t.Parallel()
 	const config = "key = sk_live_1\nname = shop\nmode = [redac\n"

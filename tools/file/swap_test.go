@@ -17,7 +17,8 @@ import (
 	"github.com/zephbot/zephbot/tools/file"
 )
 
-// swap exchanges a directory for a link to outside, over and over, until it is stopped. It waits for nobody.
+// swap repeatedly exchanges a directory for a link to outside until it is stopped. It does not synchronise with
+// anybody.
 func swap(ctx context.Context, b *box, name, target string) {
 	for ctx.Err() == nil {
 		exchange(b, name, target)
@@ -26,7 +27,7 @@ func swap(ctx context.Context, b *box, name, target string) {
 	}
 }
 
-// exchange puts a link where something was. Any step may fail while a tool works there: the next round mends it.
+// exchange replaces something by a link. Any step may fail while a tool is working there; the next round corrects it.
 func exchange(b *box, name, target string) {
 	_ = os.Rename(b.path(name), b.path(name+".spare"))
 	_ = os.Symlink(target, b.path(name+".link"))
@@ -56,8 +57,8 @@ func (h *hooked) Err() error {
 	return h.Context.Err()
 }
 
-// At every step at which a tool looks whether it may go on, its directory becomes a link to outside, and a file a link
-// to a denied one.
+// At every step at which a tool checks its context, its directory becomes a link to outside, and a file a link to a
+// denied one.
 func TestSwapBetweenSteps(t *testing.T) {
 	t.Parallel()
 	b := denying(t, "data/workspaces/one/private.txt")
@@ -96,7 +97,7 @@ func TestSwapBetweenSteps(t *testing.T) {
 	}
 }
 
-// grep and find_path look at the clock between directories: what was listed is a link by the time it is entered.
+// grep and find_path read the clock between directories. A listed directory is a link by the time it is entered.
 func TestSwapDuringWalk(t *testing.T) {
 	t.Parallel()
 	for _, tool := range []string{"grep", "find_path"} {

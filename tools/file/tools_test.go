@@ -256,7 +256,7 @@ func TestFindPath(t *testing.T) {
 	b.refuse("find_path", args{"pattern": "*", "path": "missing"}, tools.PermanentFailure, "does not exist")
 }
 
-// The time and the number of files are bounded, and the answer says that it is not complete.
+// The time and the number of files are limited, and the answer says that it is incomplete.
 func TestBounds(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex

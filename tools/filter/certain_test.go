@@ -40,8 +40,8 @@ func survives(t interface{ Fatalf(string, ...any) }, out filter.Output, line str
 	t.Fatalf("%q is hidden in\n%s", line, out.Text)
 }
 
-// TestFailuresOfSuccess: exit code 0 hides no failure either. One bad line among many good ones survives every command
-// that speaks, and nothing that the filter itself writes reads as success beside it.
+// TestFailuresOfSuccess: exit code 0 hides no failure either. One bad line among many good ones is kept for every
+// command that speaks, and nothing that the filter itself writes next to it looks like success.
 func TestFailuresOfSuccess(t *testing.T) {
 	t.Parallel()
 	e := engine(t, filter.Options{})
@@ -66,14 +66,14 @@ func TestFailuresOfSuccess(t *testing.T) {
 			survives(t, out, line)
 			for _, told := range []string{"\nok: ", "test result: ok"} {
 				if strings.Contains("\n"+out.Text, told) {
-					t.Errorf("%s: %q stands beside %q:\n%s", command, told, line, out.Text)
+					t.Errorf("%s: %q occurs next to %q:\n%s", command, told, line, out.Text)
 				}
 			}
 		}
 	}
 }
 
-// TestSureLaw is the first law for exit code 0, over whatever stands around and for every strategy.
+// TestSureLaw tests the first law for exit code 0, with any surrounding lines and for every strategy.
 func TestSureLaw(t *testing.T) {
 	t.Parallel()
 	rules, problems := load(t, hostile)
@@ -103,7 +103,8 @@ func TestSureLaw(t *testing.T) {
 	})
 }
 
-// TestSearchesThatFail: what find, ls and grep list may be called error; their own complaints survive.
+// TestSearchesThatFail: files listed by find, ls and grep may be called error; complaints of the programs themselves
+// are kept.
 func TestSearchesThatFail(t *testing.T) {
 	t.Parallel()
 	e := engine(t, filter.Options{})
@@ -123,8 +124,8 @@ func TestSearchesThatFail(t *testing.T) {
 	}
 }
 
-// TestRefusedPush: what the other side says of a push that it refused stays, with and without a word of failure; its
-// progress goes.
+// TestRefusedPush: what the remote says about a push that it refused is kept, with and without a word of failure. Its
+// progress is dropped.
 func TestRefusedPush(t *testing.T) {
 	t.Parallel()
 	text := "remote: Enumerating objects: 5, done.\nremote: Counting objects: 100% (5/5), done.\nWriting objects: 100% (3/3), 300 bytes, done.\n" +
@@ -142,7 +143,7 @@ func TestRefusedPush(t *testing.T) {
 	}
 }
 
-// TestBlankRuns: a rule collapses runs of blank lines; what no rule knows, and a diff, whose blank lines are lines of a
+// TestBlankRuns: a rule collapses runs of blank lines. Unknown output, and a diff, whose blank lines are lines of a
 // file, keep theirs.
 func TestBlankRuns(t *testing.T) {
 	t.Parallel()

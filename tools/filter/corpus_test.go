@@ -12,8 +12,8 @@ import (
 	"github.com/zephbot/zephbot/tools/filter"
 )
 
-// sample is an output of a real program, or one written after its format where the program cannot run on a developer's
-// machine: its comment says which.
+// sample is the output of a real program, or one in its format if the program cannot run on a developer's machine; its
+// comment says which.
 type sample struct {
 	name, origin, command string
 	exit                  int
@@ -66,8 +66,8 @@ func corpus(tb testing.TB) []sample {
 	return list
 }
 
-// TestCorpus holds the laws on real outputs: no failure is hidden, nothing grows, and what is dropped is said to be
-// dropped.
+// TestCorpus checks the laws on real outputs: no failure is hidden, nothing grows, and whatever is dropped is reported
+// as dropped.
 func TestCorpus(t *testing.T) {
 	t.Parallel()
 	engine := filter.NewEngine(filter.Options{})

@@ -18,13 +18,13 @@ func Quick(line string) (action, pkg, test string, ok bool) {
 	return e.Action, e.Package, e.Test, ok
 }
 
-// Judge reports whether a line looks like a failure, and whether it has to be seen, by the one pass for all words.
+// Judge reports whether a line looks like a failure, and whether it must be shown, using the one pass for all words.
 func (e *Engine) Judge(body string) (failure, security bool) {
 	l := line{text: body}
 	return e.compiled().failures.has(&l), e.compiled().security.is(e.compiled().failures, &l)
 }
 
-// JudgeApart asks each pattern of the security lines, and looks for the words of a failure alone.
+// JudgeApart tries each security pattern separately, and searches only for the words of a failure.
 func (e *Engine) JudgeApart() func(body string) (failure, security bool) {
 	alone := newFailures(nil)
 	return func(body string) (failure, security bool) {

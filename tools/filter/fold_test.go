@@ -8,8 +8,9 @@ import (
 	"github.com/zephbot/zephbot/tools/filter"
 )
 
-// TestFolds: runs of lines that differ in counters, times, percentages, sizes, durations and digests fold, first and
-// last stay; what carries another word, what is data without a word, and what tells of a failure stays.
+// TestFolds: runs of lines that differ in counters, times, percentages, sizes, durations and digests are folded, except
+// the first and the last line. A line with a different word, data without words, and a line that reports a failure are
+// kept.
 func TestFolds(t *testing.T) {
 	t.Parallel()
 	e := engine(t, filter.Options{})
@@ -43,8 +44,8 @@ func TestFolds(t *testing.T) {
 	}
 }
 
-// TestDiagnostics: every place of a group is named, errors and their first notes stay word for word, on the error
-// stream too.
+// TestDiagnostics: every location of a group is listed, and errors and their first notes are kept unchanged, also on
+// the error stream.
 func TestDiagnostics(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder

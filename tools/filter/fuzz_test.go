@@ -31,7 +31,7 @@ func FuzzFilter(f *testing.F) {
 			t.Fatalf("%q became broken text %q", text, out.Text)
 		}
 		if !out.Dropped && strings.Join(strings.Fields(out.Text), "") != strings.Join(strings.Fields(strings.ReplaceAll(whole, "[stderr] \n", "\n")), "") && !strings.Contains(whole, "[stderr] ") {
-			t.Fatalf("something is gone and nothing says so: %q from %q", out.Text, whole)
+			t.Fatalf("something was dropped without a report: %q from %q", out.Text, whole)
 		}
 	})
 }

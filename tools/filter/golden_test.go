@@ -17,8 +17,8 @@ import (
 
 var update = flag.Bool("update", false, "write the golden outputs anew")
 
-// TestGolden runs testdata/golden: one file for every built-in rule, and strategy-NAME.txtar for every strategy with a
-// rule of its own. The section exit is a number, or "none" for a command that did not end by itself.
+// TestGolden runs testdata/golden: one file for every built-in rule, and strategy-NAME.txtar for every strategy. The
+// section exit is a number, or "none" for a command that did not end by itself.
 func TestGolden(t *testing.T) {
 	t.Parallel()
 	builtIn, _ := filter.Load("")

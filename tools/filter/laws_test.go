@@ -160,7 +160,7 @@ func everyLine(t *rapid.T, got, whole string) {
 	}
 	for line := range strings.SplitSeq(whole, "\n") {
 		if strings.TrimSpace(strings.TrimPrefix(line, "[stderr] ")) != "" && !left[line] {
-			t.Fatalf("%q is gone and nothing says so:\n%s", line, got)
+			t.Fatalf("%q was dropped without a report:\n%s", line, got)
 		}
 	}
 }

@@ -112,7 +112,7 @@ func TestFind(t *testing.T) {
 		{"", without, ""},
 		{with, without, file},
 		{file, "", file},
-		// named, so that Load says that it is not there
+		// named explicitly, so that Load reports that it does not exist
 		{filepath.Join(without, "other.toml"), with, filepath.Join(without, "other.toml")},
 	} {
 		if got := filter.Find(tc.configured, tc.beside); got != tc.want {
@@ -121,8 +121,8 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// TestConstantsCompile: the built-in rules and the security patterns are compiled at the first text, where nothing
-// could be said of a fault in them.
+// TestConstantsCompile: the built-in rules and the security patterns are compiled for the first text, when an error in
+// them could not be reported.
 func TestConstantsCompile(t *testing.T) {
 	t.Parallel()
 	if rules, problems := filter.Load(""); len(problems) > 0 || len(rules.Names()) < 40 {

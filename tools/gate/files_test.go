@@ -18,7 +18,7 @@ import (
 	"github.com/zephbot/zephbot/tools/shell"
 )
 
-// bashAt is the gate before a bash that runs nothing, in a directory of its own.
+// bashAt is the gate before a bash that runs nothing, with its own directory.
 type bashAt struct {
 	t      *testing.T
 	dir    string
@@ -87,11 +87,11 @@ func (b *bashAt) call(text string) *tools.Call {
 	return c
 }
 
-// bound returns what an approval binds of the files of a call.
+// bound returns what an approval records about the files of a call.
 func bound(c *tools.Call) string { return fmt.Sprint(grant.Relative(c.Subject.Scripts)) }
 
-// TestAttackScriptSwapped: whatever is put in the place of a script that was allowed, the call asks again, an approval
-// of the call does not hold, and what is swapped after the decision is noticed right before the run.
+// TestAttackScriptSwapped: if an allowed script is replaced in any way, the call asks again, an approval of the call
+// does not apply, and a replacement after the decision is detected just before the run.
 func TestAttackScriptSwapped(t *testing.T) {
 	t.Parallel()
 	for name, swap := range map[string]func(b *bashAt){
@@ -142,7 +142,8 @@ func TestAttackScriptSwapped(t *testing.T) {
 	}
 }
 
-// TestAttackDirectorySwapped: a link in the place of the directory that a command changes to makes it another command.
+// TestAttackDirectorySwapped: if a command changes to a directory that was replaced by a link, it counts as a different
+// command.
 func TestAttackDirectorySwapped(t *testing.T) {
 	t.Parallel()
 	b := newBash(t)
@@ -159,7 +160,7 @@ func TestAttackDirectorySwapped(t *testing.T) {
 	}
 }
 
-// TestScriptsOfOneConversation: the place of the working directory is no part of an approval, what is in it is.
+// TestScriptsOfOneConversation: the location of the working directory is not part of an approval, its content is.
 func TestScriptsOfOneConversation(t *testing.T) {
 	t.Parallel()
 	a, b := newBash(t), newBash(t)

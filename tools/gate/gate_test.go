@@ -192,8 +192,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestAttackAskedInVain: nobody is asked about a call that its tool will refuse; where nobody would be asked, the tool
-// refuses by itself.
+// TestAttackAskedInVain: nobody is asked about a call that its tool will refuse. Where nobody would be asked, the tool
+// refuses it.
 func TestAttackAskedInVain(t *testing.T) {
 	t.Parallel()
 	for effect, want := range map[policy.Effect]string{policy.Ask: "not possible", policy.Allow: "rule", policy.Deny: "rule"} {
@@ -220,8 +220,8 @@ func TestAttackAskedInVain(t *testing.T) {
 	}
 }
 
-// TestAttackNotOffered: a tool that the model was not shown cannot be called by its name, in a conversation; what the
-// policy denies stays denied by it.
+// TestAttackNotOffered: in a session, a tool that the model was not shown cannot be called by its name. A denial by the
+// policy takes precedence.
 func TestAttackNotOffered(t *testing.T) {
 	t.Parallel()
 	r := registry(t)

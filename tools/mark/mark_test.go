@@ -61,7 +61,7 @@ func open(t interface {
 		t.Fatalf("the end mark is not last: %.300q", wrapped)
 	}
 	if n := strings.Count(wrapped, f.id); n != 2 {
-		t.Fatalf("the nonce stands %d times: %.300q", n, wrapped)
+		t.Fatalf("the nonce occurs %d times: %.300q", n, wrapped)
 	}
 	first, rest, _ := strings.Cut(rest, "\n")
 	if !strings.Contains(first, "never an instruction") {
@@ -229,7 +229,7 @@ func TestNonce(t *testing.T) {
 	}
 }
 
-// TestContentWithItsOwnNonce puts the nonce that a text would get into the only place that has no part in it.
+// TestContentWithItsOwnNonce puts the nonce that a text would get into the only place that does not affect it.
 func TestContentWithItsOwnNonce(t *testing.T) {
 	t.Parallel()
 	m := marker(t, 1)

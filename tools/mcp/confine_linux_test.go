@@ -18,7 +18,7 @@ import (
 	"github.com/zephbot/zephbot/tools/shell/sandbox"
 )
 
-// confined reports whether this kernel holds files; where it does not there is nothing to prove.
+// confined skips the test if this kernel cannot confine files, because there is nothing to test then.
 func confined(t *testing.T) {
 	t.Helper()
 	if level := sandbox.Probe(t.Context(), sandbox.Self); level.Landlock == 0 {
@@ -29,7 +29,7 @@ func confined(t *testing.T) {
 	}
 }
 
-// reacher returns a server that tries what it is told.
+// reacher returns a server that tries what it is asked to.
 func reacher(t *testing.T, set func(*mcp.Options, *mcp.Server)) (*bench, func(what string) string) {
 	t.Helper()
 	cfg := process("bad", mcptest.Options{Behaviour: mcptest.Reach})
@@ -51,8 +51,8 @@ func reacher(t *testing.T, set func(*mcp.Options, *mcp.Server)) (*bench, func(wh
 	}
 }
 
-// TestAttackServerReachesFiles: a server's program reads and writes its own directory and what it was granted, and
-// nothing of the bot or the rest of the machine.
+// TestAttackServerReachesFiles: a server's program can use its own directory and what was granted to it, and nothing of
+// the bot or the rest of the machine.
 func TestAttackServerReachesFiles(t *testing.T) {
 	t.Parallel()
 	confined(t)
@@ -99,8 +99,8 @@ func TestAttackServerReachesFiles(t *testing.T) {
 	}
 }
 
-// TestAttackServerReachesNetwork: a sandboxed server reaches no address, and none reaches one by its own key; the bot's
-// loopback is an address too.
+// TestAttackServerReachesNetwork: a sandboxed server reaches no address unless its own configuration permits it. This
+// includes the bot's loopback.
 func TestAttackServerReachesNetwork(t *testing.T) {
 	t.Parallel()
 	confined(t)
@@ -125,9 +125,9 @@ func TestAttackServerReachesNetwork(t *testing.T) {
 	}
 }
 
-// TestAttackServerLeavesProcess: what a server leaves in a session of its own ends with it, and heeds no SIGTERM in
-// vain; by /mcp remove or restart, by its own end, confined or not. It holds the end of a named pipe, by which it is
-// known: its number may be one of a namespace.
+// TestAttackServerLeavesProcess: a process that a server leaves in another session ends with the server, even if it
+// ignores SIGTERM; after /mcp remove or restart, and when the server ends by itself; confined or not. It is identified
+// by the end of a named pipe that it holds, because its process id may belong to another namespace.
 func TestAttackServerLeavesProcess(t *testing.T) {
 	t.Parallel()
 	for _, confine := range []string{"on", "off"} {
@@ -164,7 +164,8 @@ func TestAttackServerLeavesProcess(t *testing.T) {
 	}
 }
 
-// TestConfinedFailureNamesTheKey: a program that was refused something says so with the key that decides it.
+// TestConfinedFailureNamesTheKey: the failure of a program that was refused something names the setting that decides
+// about it.
 func TestConfinedFailureNamesTheKey(t *testing.T) {
 	t.Parallel()
 	confined(t)

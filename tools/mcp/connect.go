@@ -42,7 +42,7 @@ type conn struct {
 	kill context.CancelCauseFunc
 	wg   sync.WaitGroup // its goroutines
 
-	done chan struct{} // closed when the connection is over, whoever ended it
+	done chan struct{} // closed when the connection is over, for any reason
 
 	tasks taskWatch
 

@@ -11,7 +11,8 @@ import (
 	"github.com/zephbot/zephbot/tools/mcp/guard"
 )
 
-// TestNoteOfSampling: whoever approves a call reads that the server may ask the model during it, where it may.
+// TestNoteOfSampling: the note for the person who approves a call says that the server may ask the model during it, if
+// it may.
 func TestNoteOfSampling(t *testing.T) {
 	t.Parallel()
 	sample := func(context.Context, mcp.SampleRequest) (mcp.SampleResult, error) { return mcp.SampleResult{}, nil }

@@ -17,7 +17,7 @@ import (
 	"github.com/zephbot/zephbot/tools/mcp/guard"
 )
 
-// asking makes a server with a tool that asks for input so many times, or until it gets an answer.
+// asking returns a server with a tool that asks for input a number of times, or until it gets an answer.
 func asking(times int, params *sdk.ElicitParams) func() *sdk.Server {
 	return func() *sdk.Server {
 		s := plain()
@@ -98,8 +98,8 @@ func TestElicitation(t *testing.T) {
 	}
 }
 
-// TestElicitationTimeout leaves a question unanswered: the clock of the call stands still meanwhile, then it is
-// declined.
+// TestElicitationTimeout leaves a question unanswered: the timeout of the call is paused meanwhile, and then the
+// question is declined.
 func TestElicitationTimeout(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

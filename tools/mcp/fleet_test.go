@@ -23,8 +23,8 @@ import (
 // fleetTools is how many tools a server of a fleet has, echo among them.
 const fleetTools = 20
 
-// fleet starts a manager with so many servers and waits until each was tried; stop ends it and waits for the processes.
-// dir is where PATH finds the program, pids where the servers leave their numbers.
+// fleet starts a manager with n servers and waits until each was tried; stop ends it and waits for the processes. dir
+// is where PATH finds the program, and pids where the servers write their process ids.
 func fleet(tb testing.TB, n int, dir, pids string) (m *mcp.Manager, registry *tools.Registry, stop func()) {
 	tb.Helper()
 	o := mcp.Options{

@@ -113,7 +113,7 @@ func (f *frames) skip() error {
 	f.junk++
 	if f.junk <= shownJunk {
 		f.log.Warn().Str("text", guard.Line(string(line[:min(len(line), 400)]), 200)).
-			Msg("the mcp server prints something else than messages on its standard output")
+			Msg("the mcp server prints text other than messages on its standard output")
 	}
 	if f.junk > maxJunkLines {
 		return junkError()

@@ -20,7 +20,8 @@ import (
 	"github.com/zephbot/zephbot/tools/mcp/mcptest"
 )
 
-// TestTaskTools does not offer what can only be called as a task, and says so; what can be called either way stays.
+// TestTaskTools: a tool that can only be called as a task is not offered, with a warning. A tool that can be called
+// either way is.
 func TestTaskTools(t *testing.T) {
 	t.Parallel()
 	for _, way := range []over{byProcess, byHTTP} {
@@ -40,7 +41,7 @@ func TestTaskTools(t *testing.T) {
 	}
 }
 
-// TestPageNeeded tells what a server wants when it refuses a call until a page was visited: the words, the address, and
+// TestPageNeeded: if a server refuses a call until a page was opened, the error contains its words, the address, and
 // that nobody opens it.
 func TestPageNeeded(t *testing.T) {
 	t.Parallel()
@@ -61,7 +62,7 @@ func TestPageNeeded(t *testing.T) {
 	}
 }
 
-// TestAwayKeepsItsName: a tool whose server is away is no unknown tool, and the model hears which server is away.
+// TestAwayKeepsItsName: a tool whose server is away is not an unknown tool, and the model is told which server is away.
 func TestAwayKeepsItsName(t *testing.T) {
 	t.Parallel()
 	cfg, stop := inProcess(t, "bad", testServer)

@@ -81,7 +81,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestPublicServer reaches a public address through the seams, with headers that stay with the configured host.
+// TestPublicServer reaches a public address through the test hooks, with headers that stay with the configured host.
 func TestPublicServer(t *testing.T) {
 	t.Parallel()
 	var seen atomic.Value
@@ -174,7 +174,7 @@ func TestGiantAnswer(t *testing.T) {
 	}
 }
 
-// TestForgottenSession has a server that was restarted: the session is made anew without anybody being told.
+// TestForgottenSession restarts a server: a new session is opened without any notice.
 func TestForgottenSession(t *testing.T) {
 	t.Parallel()
 	one := hosted(t)

@@ -12,7 +12,7 @@ import (
 	"github.com/zephbot/zephbot/tools/mcp"
 )
 
-// TestConnectionsToServersAreKept: calls of many conversations at once use the connections of those before them.
+// TestConnectionsToServersAreKept: concurrent calls of many sessions reuse the connections of earlier calls.
 func TestConnectionsToServersAreKept(t *testing.T) {
 	t.Parallel()
 	const size, waves = 32, 6

@@ -51,7 +51,7 @@ func TestBackOff(t *testing.T) {
 		if st := b.status(t); st.State != mcp.Stopped {
 			t.Errorf("status %+v", st)
 		}
-		// 0, about 1 s, 2 s; then the circuit is open: about 30 s, 1, 2, 4 and 5 min.
+		// 0, about 1 s, 2 s; then the circuit breaker is open: about 30 s, 1, 2, 4 and 5 min.
 		want := []time.Duration{time.Second, 2 * time.Second, 30 * time.Second, time.Minute, 2 * time.Minute, 4 * time.Minute, 5 * time.Minute, 5 * time.Minute}
 		for i, most := range want {
 			if gap := at[i+1] - at[i]; gap > most || gap < most*3/4 {
@@ -93,7 +93,8 @@ func TestSlowServer(t *testing.T) {
 	})
 }
 
-// TestListChanged has a server that changes its tools: new ones come, old ones go, changed ones wait for an admin.
+// TestListChanged has a server that changes its tools: new ones are added, old ones removed, changed ones wait for an
+// admin.
 func TestListChanged(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -182,7 +182,7 @@ func (m *Manager) Check(cfg Server) error {
 	return m.room(cfg.ID)
 }
 
-// room reports whether a dynamic server can be added under an id. The caller holds the lock.
+// room returns an error if a dynamic server cannot be added under an id. The caller holds the lock.
 func (m *Manager) room(id string) error {
 	if _, ok := m.servers[id]; ok {
 		return &guard.Error{

@@ -29,7 +29,7 @@ type scene struct {
 	pids string
 }
 
-// over says how the unkind server is reached.
+// over is the transport to the misbehaving server.
 type over string
 
 const (
@@ -87,7 +87,7 @@ func nobodyLeft(t *testing.T, dir string) {
 	}
 }
 
-// buried waits until a process that was killed is reaped by whoever has inherited it; a zombie counts as gone.
+// buried waits until a killed process is reaped by its new parent; a zombie counts as gone.
 func buried(ctx context.Context, pid int) bool {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
@@ -150,7 +150,7 @@ func (s scene) trouble(t *testing.T, words string) {
 	}
 }
 
-// frozen returns a clock that stands still: what is bounded over time is bounded for good, however slow the machine is.
+// frozen returns a clock that never moves, so that rate limits do not depend on the speed of the machine.
 func frozen() func() time.Time {
 	at := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	return func() time.Time { return at }
@@ -210,7 +210,7 @@ func TestNeverConnects(t *testing.T) {
 	}
 }
 
-// TestCallGoesWrong has servers that connect and then fail a call: the error is typed and says what happened, and the
+// TestCallGoesWrong has servers that connect and then fail a call: the error has a code and says what happened, and the
 // other server works.
 func TestCallGoesWrong(t *testing.T) {
 	t.Parallel()
@@ -293,7 +293,7 @@ func TestBearable(t *testing.T) {
 		see func(t *testing.T, s scene, st mcp.Status)
 	}{
 		"junk on stdout": {byProcess, mcptest.Options{Behaviour: mcptest.Junk}, nil, func(t *testing.T, s scene, _ mcp.Status) {
-			if n := strings.Count(s.log.String(), "something else than messages"); n == 0 || n > 10 {
+			if n := strings.Count(s.log.String(), "text other than messages"); n == 0 || n > 10 {
 				t.Errorf("the log says it %d times", n)
 			}
 		}},
@@ -411,7 +411,7 @@ func await(ctx context.Context, t *testing.T, what string, reached func() bool) 
 	}
 }
 
-// TestMemoryStaysBounded has servers that send a gigabyte. It runs alone, so that what it measures is its own.
+// TestMemoryStaysBounded has servers that send a gigabyte. It does not run in parallel, because it measures memory.
 func TestMemoryStaysBounded(t *testing.T) { //nolint:paralleltest // see above
 	const (
 		limit = 1 << 20  // of a message
@@ -457,7 +457,7 @@ func heap() runtime.MemStats {
 }
 
 // TestStrictSignIn has a server that wants a sign-in and answers the older handshake, which the library tries next,
-// with another refusal: what counts is that it wants a sign-in.
+// with a different refusal. The result is that it wants a sign-in.
 func TestStrictSignIn(t *testing.T) {
 	t.Parallel()
 	b := start(t, mcp.Options{})

@@ -31,8 +31,8 @@ func (b *bench) pid(t *testing.T) (int, string) {
 	return n, dir
 }
 
-// TestDies has a server die in the middle of a call: the call ends at once with a typed error, the tools are gone until
-// it is back, and the conversation that used it is told both.
+// TestDies has a server die in the middle of a call. The call ends at once with a typed error, the tools are withdrawn
+// until the server is back, and the session that used it is told about both.
 func TestDies(t *testing.T) {
 	t.Parallel()
 	cfg := stdio("srv", "plain")
@@ -68,7 +68,7 @@ func TestDies(t *testing.T) {
 	}
 }
 
-// TestNoProcessIsLeft counts processes after the end: the server, one that heeds nothing, and the children of one.
+// TestNoProcessIsLeft counts processes after the end: the server, one that ignores signals, and the children of one.
 func TestNoProcessIsLeft(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []string{"plain", "stubborn", "child"} {
@@ -116,7 +116,7 @@ func readPid(t *testing.T, file string) int {
 	}
 }
 
-// gone waits for a killed orphan to be reaped by whoever has inherited it; a zombie counts as gone.
+// gone waits until a killed orphan is reaped by its new parent; a zombie counts as gone.
 func gone(t *testing.T, pid int) bool {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
@@ -136,7 +136,7 @@ func gone(t *testing.T, pid int) bool {
 	return true
 }
 
-// TestEnvironment shows what a process gets: its own variables, no inherited secret, a private directory.
+// TestEnvironment checks what a process gets: its own variables, no inherited secret, a private directory.
 func TestEnvironment(t *testing.T) {
 	t.Parallel()
 	cfg := stdio("srv", "plain")
@@ -188,7 +188,7 @@ func TestDoesNotStart(t *testing.T) {
 				t.Errorf("tools %v", b.registry.Names())
 			}
 			if strings.Contains(b.log.String()+st.Problem, "sk-secret") {
-				t.Error("a secret stands in the log or the status")
+				t.Error("the log or the status contains a secret")
 			}
 		})
 	}

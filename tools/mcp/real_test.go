@@ -26,8 +26,8 @@ import (
 //
 // The network namespace matters for the tests over HTTP: server-everything listens on all interfaces.
 
-// real returns the PATH in which the servers and node are found, and an empty directory; it skips where they are not
-// there.
+// real returns the PATH in which the servers and node are found, and an empty directory. It skips the test if they are
+// missing.
 func real(t *testing.T, program string) (search, dir string) {
 	t.Helper()
 	root := os.Getenv("ZEPH_MCP_SERVERS")
@@ -117,7 +117,7 @@ func (b *bench) says(t *testing.T, name, args, part string) {
 	}
 }
 
-// everythingOverHTTP starts the server apart from the manager and gives its address.
+// everythingOverHTTP starts the server independently of the manager and returns its address.
 func everythingOverHTTP(t *testing.T, search, dir string) string {
 	t.Helper()
 	interfaces, err := net.Interfaces()
@@ -162,8 +162,7 @@ func everythingOverHTTP(t *testing.T, search, dir string) string {
 	return "http://" + address + "/mcp"
 }
 
-// TestRealFilesystem has the server for files. The roots that it is given take the place of the directory on its
-// command line.
+// TestRealFilesystem uses the server for files. The roots that it is given replace the directory on its command line.
 func TestRealFilesystem(t *testing.T) {
 	t.Parallel()
 	for _, granted := range []string{"command line", "roots"} {

@@ -292,7 +292,7 @@ func (s *server) replace(ctx context.Context, c *conn) *conn {
 	return nil
 }
 
-// lost reports whether a server went away. Its tools keep their names, so that a call is told that the server is away
+// lost records that a server went away. Its tools keep their names, so that a call is told that the server is away
 // rather than that there is no such tool.
 func (s *server) lost(cause error) {
 	text := s.m.o.Redact(guard.AsError(cause, s.cfg.ID, "").Message)

@@ -42,7 +42,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// serveStdio is a server in a process of its own.
+// serveStdio is a server in a separate process.
 func serveStdio(mode string) {
 	ctx := context.Background()
 	switch mode {
@@ -52,8 +52,7 @@ func serveStdio(mode string) {
 		fmt.Fprintln(os.Stdout, "{broken")
 	case "exit":
 		fmt.Fprintln(os.Stderr, "no license key: sk-secret-123")
-		// Not os.Exit: with -cover it would say that the coverage of this process goes nowhere, and that would be the
-		// last it said.
+		// Not os.Exit: with -cover it would end the output with a warning that the coverage of this process is lost.
 		fmt.Fprintln(os.Stderr, syscall.Exec("/bin/sh", []string{"sh", "-c", "exit 3"}, nil))
 	case "flood":
 		flood()
@@ -197,7 +196,7 @@ func stdio(id, mode string) mcp.Server {
 	return mcp.Server{ID: id, Command: commandName, Env: map[string]string{modeVariable: mode, "GORACE": "atexit_sleep_ms=0"}, Timeout: time.Minute}
 }
 
-// inProcess returns a server that lives here; stop breaks its newest connection.
+// inProcess returns a server inside this process; stop breaks its newest connection.
 func inProcess(t *testing.T, id string, make func() *sdk.Server) (cfg mcp.Server, stop func()) {
 	t.Helper()
 	var mu sync.Mutex
@@ -417,7 +416,8 @@ func code(t *testing.T, err error) (guard.Code, *tools.Error) {
 	return e.Code, te
 }
 
-// hosted returns a test server whose sessions end with the test: a client that was cut off cannot say goodbye.
+// hosted returns a test server whose sessions end with the test, because a client that was cut off cannot end its
+// session.
 func hosted(t *testing.T) *sdk.Server {
 	t.Helper()
 	s := testServer()

@@ -59,7 +59,7 @@ func (l *stderrLog) run() {
 		}
 		if err != nil {
 			if lost > 0 {
-				l.log.Warn().Int("lost", lost).Msg("mcp server says too much: lines were left out")
+				l.log.Warn().Int("lost", lost).Msg("mcp server prints too much: lines were dropped")
 			}
 			return
 		}

@@ -17,8 +17,8 @@ import (
 	"github.com/zephbot/zephbot/tools/mcp/mcptest"
 )
 
-// TestChangesItsTools has a server that puts another tool in the place of one that was accepted. It is withdrawn until
-// an admin has seen it.
+// TestChangesItsTools has a server that replaces an accepted tool by another one. It is withdrawn until an admin has
+// seen it.
 func TestChangesItsTools(t *testing.T) {
 	t.Parallel()
 	for name, protocol := range map[string]string{"newest": "", "older": "2025-11-25"} {
@@ -61,7 +61,8 @@ func TestChangesItsTools(t *testing.T) {
 	}
 }
 
-// TestLies has a server that says its tool only reads while it removes files. Only a trusted server is believed.
+// TestLies has a server that states that its tool only reads, while it removes files. Only a trusted server is
+// believed.
 func TestLies(t *testing.T) {
 	t.Parallel()
 	for _, trust := range []guard.Trust{guard.Trusted, guard.Untrusted} {
@@ -95,8 +96,8 @@ func TestLies(t *testing.T) {
 	}
 }
 
-// TestAsksInVain has servers that want something of the client in the middle of a call. The call comes to an end with a
-// no, and person and model are told.
+// TestAsksInVain has servers that ask the client for something in the middle of a call. The request is refused, the
+// call ends, and person and model are told.
 func TestAsksInVain(t *testing.T) {
 	t.Parallel()
 	const asked = "The server bad asked: “" + mcptest.Question
@@ -152,8 +153,8 @@ func TestAsksInVain(t *testing.T) {
 	}
 }
 
-// TestAnswerDuringCall has a person answer the question of a server. While they think, other calls work, those of the
-// same connection too.
+// TestAnswerDuringCall has a person answer the question of a server. Meanwhile other calls work, including those of the
+// same connection.
 func TestAnswerDuringCall(t *testing.T) {
 	t.Parallel()
 	for name, protocol := range map[string]string{"newest": "", "older": "2025-11-25"} {

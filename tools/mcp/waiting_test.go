@@ -12,8 +12,8 @@ import (
 	"github.com/zephbot/zephbot/tools/mcp/guard"
 )
 
-// TestAttackChangedInstructions: what a server says about itself is withheld when it is another text than the accepted
-// one, also over a restart, and also where it said nothing at first. A trusted server is believed.
+// TestAttackChangedInstructions: the instructions of a server are withheld if they differ from the accepted ones, also
+// after a restart, and also if there were none at first. A trusted server is believed.
 func TestAttackChangedInstructions(t *testing.T) {
 	t.Parallel()
 	for _, first := range []string{"Use one.", ""} {
@@ -67,8 +67,8 @@ func TestAttackChangedInstructions(t *testing.T) {
 	}
 }
 
-// TestAttackChangeBeforeAccept: between what an admin was shown and the yes the server puts another tool in its place.
-// Nothing of it is accepted.
+// TestAttackChangeBeforeAccept: after an admin was shown a tool and before they accept it, the server replaces it.
+// Nothing is accepted.
 func TestAttackChangeBeforeAccept(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

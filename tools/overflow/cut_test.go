@@ -51,8 +51,8 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// FuzzCut holds Cut to its bounds: text comes out, no longer than allowed, and what is shown and what is said to be
-// left out is all there was.
+// FuzzCut checks the limits of Cut: the result is text, no longer than allowed, and the shown and the omitted
+// characters add up to the input.
 func FuzzCut(f *testing.F) {
 	for _, text := range []string{"", "abcdefghij", "a\r\nb\r\n", "🇩🇪🇫🇷🇮🇹", "e\u0301e\u0301e\u0301", "\xff\xfe\xfd", "👩‍👩‍👧‍👦👩‍👩‍👧‍👦", "[… 3 characters left out …]\n"} {
 		for _, limit := range []int{-1, 0, 1, 4, 7} {

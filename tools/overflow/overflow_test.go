@@ -35,7 +35,7 @@ func (broken) Load(context.Context, string, string, time.Time) (overflow.Item, e
 	return overflow.Item{}, errors.New("the disk is broken")
 }
 
-// options with ids that count up, a clock that stands and a threshold of 8.
+// options returns options with ids that count up, a fixed clock and a threshold of 8.
 func options(store overflow.Store) overflow.Options {
 	n := 0
 	return overflow.Options{
@@ -335,7 +335,7 @@ func TestASummaryThatTakesTooLong(t *testing.T) {
 	})
 }
 
-// TestBounds: whatever comes out of the stage is text and at most Extra characters longer than the threshold.
+// TestBounds: the output of the stage is always text, and at most Extra characters longer than the threshold.
 func TestBounds(t *testing.T) {
 	t.Parallel()
 	stores := map[string]overflow.Store{"memory": overflow.NewMemory(0), "broken": broken{}}
@@ -362,7 +362,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestTooLargeIsKeptByItsEnds: better both ends than nothing, and the numbers say what is there.
+// TestTooLargeIsKeptByItsEnds: both ends are better than nothing, and the numbers are correct.
 func TestTooLargeIsKeptByItsEnds(t *testing.T) {
 	t.Parallel()
 	for _, size := range []int{4097, 5000, 20_000} {

@@ -102,7 +102,7 @@ func TestReadRefuses(t *testing.T) {
 	}
 }
 
-// TestNobodyLearnsWhatIsThere: unknown, expired and foreign outputs give the same answer to the letter.
+// TestNobodyLearnsWhatIsThere: unknown, expired and foreign outputs give exactly the same answer.
 func TestNobodyLearnsWhatIsThere(t *testing.T) {
 	t.Parallel()
 	args := `{"id":"` + firstID + `"}`
@@ -143,8 +143,8 @@ func TestReadWithAStoreThatFails(t *testing.T) {
 	}
 }
 
-// TestEveryPageOfALongOutput goes through the whole chain: a tool prints too much, the model reads page after page by
-// what each says, and has it all.
+// TestEveryPageOfALongOutput goes through the whole chain: a tool prints too much, and the model reads page after page,
+// as each page says, until it has everything.
 func TestEveryPageOfALongOutput(t *testing.T) {
 	t.Parallel()
 	var lines strings.Builder

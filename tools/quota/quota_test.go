@@ -96,7 +96,7 @@ func TestUncounted(t *testing.T) {
 	}
 }
 
-// TestChain: the quota stands before the question to a person, and a probe hears it too; the same call may come any
+// TestChain: the quota comes before the question to a person and applies to probes too; the same call may come any
 // number of times.
 func TestChain(t *testing.T) {
 	t.Parallel()

@@ -65,8 +65,8 @@ type setup struct {
 	observed []string
 }
 
-// run sends a call through the stage; attempt n ends with errs[n], and every one after them goes well. It gives the
-// number of attempts too.
+// run passes a call through the stage. Attempt n ends with errs[n], and every later one succeeds. It also returns the
+// number of attempts.
 func (s *setup) run(ctx context.Context, o retry.Options, call *tools.Call, errs ...error) (int, *tools.Result, error) {
 	o.Rand = func() float64 { return 0.5 }
 	o.Now = func() time.Time { return s.now }
@@ -253,7 +253,7 @@ func TestStop(t *testing.T) {
 	})
 }
 
-// TestEnded: with a context that has ended nothing is repeated; a call that may have changed something keeps its own
+// TestEnded: nothing is repeated after the context has ended. A call that may have changed something keeps its own
 // error.
 func TestEnded(t *testing.T) {
 	t.Parallel()
@@ -299,8 +299,8 @@ func TestPassedOn(t *testing.T) {
 	}
 }
 
-// TestChain: the runner counts the attempts, the start is recorded once, and nothing of the failed run is left in the
-// record.
+// TestChain: the runner counts the attempts, the start is recorded once, and the record contains nothing of the failed
+// run.
 func TestChain(t *testing.T) {
 	t.Parallel()
 	runs, starts, code := 0, 0, 7

@@ -23,8 +23,8 @@ func value(t *testing.T, text string) any {
 	return v
 }
 
-// doubling makes a schema each of whose definitions asks the next one twice, in the way of form: a few kilobytes that
-// take 2^n steps.
+// doubling returns a schema in which each definition applies the next one twice, in the given form: a few kilobytes
+// that take 2^n steps.
 func doubling(n int, form, leaf string) string {
 	var b bytes.Buffer
 	b.WriteString(`{"type":"object","properties":{"a":{"$ref":"#/$defs/d0"}},"$defs":{`)
@@ -36,7 +36,7 @@ func doubling(n int, form, leaf string) string {
 	return b.String()
 }
 
-// TestAttackExponentialSchema: no arrangement of keywords makes one check take more than its share, whatever the value.
+// TestAttackExponentialSchema: no combination of keywords makes one check exceed its limit, for any value.
 func TestAttackExponentialSchema(t *testing.T) {
 	t.Parallel()
 	for name, form := range map[string]string{
@@ -82,8 +82,8 @@ func fits(err error) bool {
 	return ok
 }
 
-// TestAttackRecursiveSchema: a schema that is small however it is looked at, and a value that makes it ask itself twice
-// at every level.
+// TestAttackRecursiveSchema: a schema that is small by every measure, and a value for which it applies itself twice at
+// every level.
 func TestAttackRecursiveSchema(t *testing.T) {
 	t.Parallel()
 	s := schema.Compile(json.RawMessage(`{"$defs":{"n":{"anyOf":[{"properties":{"x":{"$ref":"#/$defs/n"}},"required":["y"]},{"properties":{"x":{"$ref":"#/$defs/n"}},"required":["z"]}]}},"$ref":"#/$defs/n"}`))
@@ -111,7 +111,7 @@ func TestAttackStopEndsValidation(t *testing.T) {
 	}
 }
 
-// TestAttackPatterns: repetitions in repetitions would take gigabytes to compile, and a large one seconds to match.
+// TestAttackPatterns: nested repetitions would take gigabytes to compile, and a large expression seconds to match.
 func TestAttackPatterns(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
@@ -141,7 +141,7 @@ func TestAttackPatterns(t *testing.T) {
 	}
 }
 
-// TestAttackNumbers: a number of a few characters stands for one of a million digits.
+// TestAttackNumbers: a number of a few characters can represent one of a million digits.
 func TestAttackNumbers(t *testing.T) {
 	t.Parallel()
 	s := schema.Compile(json.RawMessage(`{"items":{"minimum":0,"multipleOf":3}}`))

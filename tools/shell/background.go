@@ -232,7 +232,7 @@ func (r *Runner) tell(ctx context.Context, done Completion) {
 	}
 	log := r.log.With().Str("run", done.ID).Str("session", done.Origin.Session).Str("how", done.Ended).Logger()
 	if err := r.opts.Ledger.Ended(ctx, done); err != nil {
-		log.Error().Err(err).Msg("end of a background run not kept; it is told as interrupted")
+		log.Error().Err(err).Msg("end of a background run not recorded; it will be reported as interrupted")
 		return
 	}
 	log.Info().Msg("background run ended")

@@ -40,7 +40,7 @@ func gate(t *testing.T, k *kit) (open func()) {
 	}
 }
 
-// completed waits for n completions of the session: they come when they come.
+// completed waits for n completions of the session.
 func completed(t *testing.T, k *kit, n int) []shell.Completion {
 	t.Helper()
 	var list []shell.Completion
@@ -165,7 +165,7 @@ func TestNoBackground(t *testing.T) {
 	fails(t, err, tools.PolicyBlocked)
 }
 
-// ledger refuses what it is told to, and remembers the rest.
+// ledger refuses on request, and remembers the rest.
 type ledger struct {
 	shell.Memory
 	refuse error         // of Begun
@@ -199,7 +199,7 @@ func TestUnnoted(t *testing.T) {
 	}
 }
 
-// TestShutdownHurries: a ledger that cannot take the end of a run does not hold up the end of the program for ever.
+// TestShutdownHurries: a ledger that cannot record the end of a run does not block the end of the program forever.
 func TestShutdownHurries(t *testing.T) {
 	t.Parallel()
 	l := &ledger{stuck: make(chan struct{})}

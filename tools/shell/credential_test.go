@@ -10,8 +10,8 @@ import (
 	"github.com/zephbot/zephbot/tools/shell"
 )
 
-// TestAttackCredentialInVariable has credentials in variables whose names say nothing: no command sees them, and the
-// log has the names only.
+// TestAttackCredentialInVariable has credentials in variables whose names do not suggest them: no command gets them,
+// and the log contains only the names.
 func TestAttackCredentialInVariable(t *testing.T) {
 	t.Parallel()
 	secret := strings.Repeat("aB3dE5", 6)

@@ -13,8 +13,8 @@ import (
 	"github.com/zephbot/zephbot/tools/toolstest"
 )
 
-// TestAttackFillTheDisk: a command that fills its workspace is ended and the model hears why; one in the background
-// too.
+// TestAttackFillTheDisk: a command that fills its workspace is ended, also in the background, and the model is told
+// why.
 func TestAttackFillTheDisk(t *testing.T) {
 	t.Parallel()
 	root, err := filepath.EvalSymlinks(t.TempDir())

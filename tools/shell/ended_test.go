@@ -13,7 +13,7 @@ import (
 	"github.com/zephbot/zephbot/tools/shell"
 )
 
-// TestEveryEndKeepsItsOutput: however a run ends, what it printed is there, and the envelope says how it ended.
+// TestEveryEndKeepsItsOutput: however a run ends, its output is kept, and the envelope says how it ended.
 func TestEveryEndKeepsItsOutput(t *testing.T) {
 	t.Parallel()
 	many := strings.Repeat("0123456789\n", 20_000) // more than any message of an error would hold
@@ -65,7 +65,7 @@ func TestEveryEndKeepsItsOutput(t *testing.T) {
 	}
 }
 
-// TestBackgroundIsShaped: a background run hands what it printed to the stages, whole, with what they want to know.
+// TestBackgroundIsShaped: a background run passes its whole output to the stages, with the data that they need.
 func TestBackgroundIsShaped(t *testing.T) {
 	t.Parallel()
 	type shaped struct {

@@ -28,7 +28,7 @@ type hostile struct {
 	evil, canary, outside string
 }
 
-// newHostile makes a repository with two commits, a tag, a branch, a changed, a staged and an untracked file.
+// newHostile creates a repository with two commits, a tag, a branch, a changed, a staged and an untracked file.
 func newHostile(t *testing.T) *hostile {
 	t.Helper()
 	needGit(t)
@@ -63,7 +63,7 @@ func (h *hostile) dirty() {
 	h.write("new.txt", "new\n")
 }
 
-// git runs git as the person who owns the repository would, with a configuration that is not the machine's.
+// git runs git as the owner of the repository would, without the machine's configuration.
 func (h *hostile) git(words string) { h.gitIn(h.dir, strings.Fields(words)...) }
 
 func (h *hostile) gitIn(dir string, words ...string) {
@@ -76,8 +76,7 @@ func (h *hostile) gitIn(dir string, words ...string) {
 	}
 }
 
-// set writes settings into the repository's own configuration, NAME=VALUE each; @ is the program that leaves the
-// canary.
+// set writes settings, NAME=VALUE each, to the repository's own configuration; @ is the program that leaves the canary.
 func (h *hostile) set(settings ...string) {
 	for _, s := range settings {
 		name, value, _ := strings.Cut(s, "=")
@@ -85,8 +84,8 @@ func (h *hostile) set(settings ...string) {
 	}
 }
 
-// readingScripts are reading git commands that need no approval: each command of the table, with the options that make
-// it look at more.
+// readingScripts returns reading git commands that need no approval: each command of the table, with the options that
+// make it read more.
 func readingScripts() []string {
 	return []string{
 		"git status", "git status -v --ignored --show-stash\ngit --no-pager status --porcelain", "git log", "git log -p", "git show --format=%G? HEAD", "git diff", "git diff --cached; git diff --stat HEAD~1",
@@ -117,7 +116,7 @@ func (h *hostile) looks() {
 	}
 }
 
-// TestAttackRepository: whatever a repository says, the git commands that run without a question start nothing.
+// TestAttackRepository: whatever the content of a repository, git commands that run without a question start nothing.
 func TestAttackRepository(t *testing.T) {
 	t.Parallel()
 	for name, prepare := range map[string]func(*hostile){
@@ -229,7 +228,7 @@ git update-ref refs/heads/main "$(cat id)"`
 	}
 }
 
-// submodule puts a repository with settings of its own inside, which status and diff look into.
+// submodule adds a nested repository with its own settings, which status and diff inspect.
 func (h *hostile) submodule() {
 	sub := filepath.Join(h.dir, "sub")
 	if err := os.MkdirAll(sub, 0o755); err != nil {
@@ -272,7 +271,7 @@ func (h *hostile) promisor() {
 	}
 }
 
-// TestReadingGitShowsWhatGitShows: what is put in the place of git changes nothing in an innocent repository.
+// TestReadingGitShowsWhatGitShows: in a harmless repository, the replacement of git prints the same as git.
 func TestReadingGitShowsWhatGitShows(t *testing.T) {
 	t.Parallel()
 	h := newHostile(t)
@@ -299,8 +298,7 @@ func TestReadingGitShowsWhatGitShows(t *testing.T) {
 	}
 }
 
-// TestApprovedGitKeepsItsHooks: a command that changes something was allowed by somebody, and runs as the repository
-// says.
+// TestApprovedGitKeepsItsHooks: a command that changes something was approved, and runs as the repository says.
 func TestApprovedGitKeepsItsHooks(t *testing.T) {
 	t.Parallel()
 	h := newHostile(t)

@@ -11,8 +11,8 @@ import (
 	"github.com/zephbot/zephbot/tools/shell"
 )
 
-// TestTransactionalAlone: without auto_rollback a failed command stays as it is, and what it left behind is told
-// against the snapshot.
+// TestTransactionalAlone: without auto_rollback, the changes of a failed command remain, and what differs from the
+// snapshot is reported.
 func TestTransactionalAlone(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

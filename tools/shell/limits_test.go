@@ -9,7 +9,8 @@ import (
 	"github.com/zephbot/zephbot/tools/shell/sandbox"
 )
 
-// TestAttackResources: what eats the machine is ended, and the model hears which limit it was, its value and its key.
+// TestAttackResources: a command that exhausts the machine is ended, and the model is told the limit, its value and its
+// key.
 func TestAttackResources(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {

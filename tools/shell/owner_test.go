@@ -8,8 +8,8 @@ import (
 	"github.com/zephbot/zephbot/tools/shell/sandbox"
 )
 
-// TestForeignArchive: an archive with files of others is unpacked by root too, who may not give files away in the
-// sandbox.
+// TestForeignArchive: an archive with files of other owners can be unpacked by root too, who may not change owners in
+// the sandbox.
 func TestForeignArchive(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("tar"); err != nil {

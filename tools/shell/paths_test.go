@@ -73,8 +73,8 @@ func TestBars(t *testing.T) {
 	}
 }
 
-// TestAttackBarsHold: what may not be read is out of reach of a command by whatever name, and one that was allowed
-// because of that does not run when it no longer holds.
+// TestAttackBarsHold: a file that must not be read is out of reach of a command under any name, and a command that was
+// allowed because of that does not run when it is no longer true.
 func TestAttackBarsHold(t *testing.T) {
 	t.Parallel()
 	k := setup(t, shell.Options{Unreadable: secrets, Helper: sandbox.Self})

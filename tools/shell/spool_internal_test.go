@@ -15,8 +15,8 @@ import (
 
 var gap = regexp.MustCompile(`\[… (\d+) (bytes|characters) left out …\]\n`)
 
-// truth checks a text with a note: what stands before and after it are the ends of the whole, and the note's number is
-// what lies between.
+// truth checks a text with a note: the parts before and after it are the ends of the whole, and the number in the note
+// is the length of what is between them.
 func truth(whole, shown, unit string, measure func(string) int) error {
 	at := gap.FindStringSubmatchIndex(shown)
 	if at == nil {
@@ -33,7 +33,7 @@ func truth(whole, shown, unit string, measure func(string) int) error {
 		return fmt.Errorf("the ends are not those of the whole: %.80q … %.80q", head, tail)
 	}
 	said, err := strconv.Atoi(shown[at[2]:at[3]])
-	// +1: our own newline stands where the text goes on with one
+	// +1: if the text continues with a newline, ours is at its place
 	if is := measure(whole[len(head) : len(whole)-len(tail)]); err != nil || said != is && said != is+1 {
 		return fmt.Errorf("it says that %d %s are left out, and it is %d", said, unit, is)
 	}

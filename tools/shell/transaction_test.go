@@ -242,7 +242,7 @@ func TestRollbackLeavesDenied(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Without the kernel sandbox the command itself stands for whoever changes the denied files.
+	// Without the kernel sandbox, the command itself plays the part of somebody else who changes the denied files.
 	k := setup(t, shell.Options{
 		Workspace: func(tools.Origin) (string, error) { return dir, nil }, Transactional: true, AutoRollback: true, MaxSnapshotBytes: 100,
 		DeniedPaths: []string{filepath.Join(dir, "data"), filepath.Join(dir, "zephbot.toml"), filepath.Join(dir, "later", "on", "key"), filepath.Dir(dir)},

@@ -45,7 +45,7 @@ func readBody(r io.Reader, encoding string, limit int) (body []byte, more bool, 
 	}
 }
 
-// damaged reports whether compressed data is invalid; other errors are those of the connection.
+// damaged converts errors about invalid compressed data for the model, and returns other errors unchanged.
 func damaged(err error) error {
 	var corrupt flate.CorruptInputError
 	if errors.Is(err, gzip.ErrHeader) || errors.Is(err, gzip.ErrChecksum) || errors.As(err, &corrupt) {

@@ -15,7 +15,7 @@ import (
 	"github.com/zephbot/zephbot/tools/web"
 )
 
-// pipes is a listener whose connections never leave the process, so that time can stand still around them.
+// pipes is a listener whose connections never leave the process, so that the fake clock of the test can stop.
 type pipes struct {
 	conns chan net.Conn
 	done  chan struct{}

@@ -27,8 +27,8 @@ import (
 
 const publicAddr = "93.184.216.34"
 
-// identity returns a certificate for the hosts of the tests, and the pool that trusts it. It is valid at any time, also in
-// the year 2000 of synctest.
+// identity returns a certificate for the hosts of the tests, and the pool that trusts it. It is valid at any time, also
+// in the year 2000 of synctest.
 func identity(t testing.TB) (tls.Certificate, *x509.CertPool) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

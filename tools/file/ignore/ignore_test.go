@@ -36,7 +36,7 @@ func (t *tree) list(dir string) *ignore.List {
 	return l
 }
 
-// ignored walks the path down as a walk of a tree does: what is in an ignored directory is ignored.
+// ignored walks down the path like a walk of a tree: everything in an ignored directory is ignored.
 func (t *tree) ignored(name string, isDir bool) bool {
 	parts := strings.Split(name, "/")
 	for i := range parts {

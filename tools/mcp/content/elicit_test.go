@@ -260,8 +260,8 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// TestAttackElicitationSchema: the protocol's library checks an answer against the form's schema without any bound, so
-// that such forms are never answered.
+// TestAttackElicitationSchema: the protocol library checks an answer against the form's schema without any limit, so
+// such forms are never answered.
 func TestAttackElicitationSchema(t *testing.T) {
 	t.Parallel()
 	var doubling strings.Builder

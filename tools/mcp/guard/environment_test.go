@@ -50,8 +50,8 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
-// TestAttackCredentialInVariable has credentials in variables whose names say nothing; what the configuration names
-// passes.
+// TestAttackCredentialInVariable has credentials in variables whose names do not suggest them. Configured variables are
+// passed on.
 func TestAttackCredentialInVariable(t *testing.T) {
 	t.Parallel()
 	key := "sk_" + "live_" + strings.Repeat("aB3d", 6)

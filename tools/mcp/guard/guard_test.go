@@ -111,8 +111,8 @@ func TestAnnotations(t *testing.T) {
 	}
 }
 
-// TestAttackReadOnlyByName: a trusted server that says of a tool for destroying that it only reads is not believed, so
-// that its calls are asked.
+// TestAttackReadOnlyByName: if a trusted server states that a destructive tool only reads, it is not believed, and its
+// calls ask.
 func TestAttackReadOnlyByName(t *testing.T) {
 	t.Parallel()
 	for name, reads := range map[string]bool{

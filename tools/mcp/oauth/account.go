@@ -58,8 +58,8 @@ type source func() (*oauth2.Token, error)
 // Token implements oauth2.TokenSource.
 func (s source) Token() (*oauth2.Token, error) { return s() }
 
-// TokenSource implements auth.OAuthHandler. The source gives nil where there is no token: the request is made without
-// one, and Authorize hears of it.
+// TokenSource implements auth.OAuthHandler. The source returns nil when there is no token: the request is then made
+// without one, and its refusal is passed to Authorize.
 func (a *account) TokenSource(ctx context.Context) (oauth2.TokenSource, error) {
 	return source(func() (*oauth2.Token, error) {
 		a.turn.Lock()

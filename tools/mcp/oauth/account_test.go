@@ -187,7 +187,7 @@ func TestServerRefusesToken(t *testing.T) {
 	})
 }
 
-// refuse tells h that the server refused a request that was signed with a token.
+// refuse reports to h that the server refused a request with a token.
 func refuse(t *testing.T, h auth.OAuthHandler, signed string, status int, challenge string) error {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://mcp.example.com/mcp", nil)

@@ -286,7 +286,7 @@ func (w *world) do(ctx context.Context, c *http.Client, method, address, host st
 	return c.Do(req)
 }
 
-// land opens a link and gives the address that it redirects to, as one would copy it.
+// land opens a link and returns the address to which it redirects, as a person would copy it.
 func (w *world) land(ctx context.Context, link string) string {
 	w.t.Helper()
 	c := &http.Client{Transport: w.base, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
@@ -310,7 +310,7 @@ func (w *world) browse(ctx context.Context, _, link string) error {
 	return nil
 }
 
-// clock is a time that stands still until it is set.
+// clock is a time that changes only when it is set.
 type clock struct {
 	mu  sync.Mutex
 	now time.Time
@@ -335,7 +335,7 @@ type bench struct {
 	done  chan error
 }
 
-// manager makes one that asks with ask; at the end its log is searched for secrets.
+// manager returns one that asks with ask. At the end, its log is searched for secrets.
 func (w *world) manager(ask func(ctx context.Context, server, link string) error, change ...func(*oauth.Options)) *bench {
 	w.t.Helper()
 	log := &lines{}
@@ -356,7 +356,7 @@ func (w *world) manager(ask func(ctx context.Context, server, link string) error
 		defer w.mu.Unlock()
 		for _, s := range w.secrets {
 			if strings.Contains(log.String(), s) {
-				w.t.Errorf("a secret stands in the log: %s", log)
+				w.t.Errorf("the log contains a secret: %s", log)
 			}
 		}
 	})
@@ -405,7 +405,7 @@ func token(t *testing.T, h auth.OAuthHandler) (string, error) {
 	return tok.AccessToken, err
 }
 
-// ping makes a request the way the SDK's transport does: signed, after a refusal Authorize, then once more.
+// ping makes a request like the SDK's transport: signed, after a refusal Authorize, then once more.
 func (w *world) ping(h auth.OAuthHandler) error {
 	w.t.Helper()
 	request := func() (*http.Request, *http.Response, error) {

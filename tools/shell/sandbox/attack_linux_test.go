@@ -27,8 +27,8 @@ type attempt struct {
 	bare bool
 }
 
-// attack runs attempts inside the sandbox, where they must fail, and outside, where they must succeed: else they prove
-// nothing.
+// attack runs attempts inside the sandbox, where they must fail, and outside, where they must succeed; otherwise they
+// would prove nothing.
 func attack(t *testing.T, attempts []attempt, spec func(*testing.T) sandbox.Spec) {
 	t.Helper()
 	needLandlock(t)
@@ -69,7 +69,7 @@ func sleeper(t *testing.T) int {
 
 func perl(call string) string { return `perl -e '$r = ` + call + `; exit($r < 0 ? 1 : 0)'` }
 
-// TestAttackOthers: a command does nothing to a process outside, and finds neither its helper nor who started it.
+// TestAttackOthers: a command cannot affect a process outside, and finds neither its helper nor its helper's parent.
 func TestAttackOthers(t *testing.T) {
 	t.Parallel()
 	victim := strconv.Itoa(sleeper(t))
@@ -103,23 +103,23 @@ func TestAttackOthers(t *testing.T) {
 	}, confined)
 }
 
-// TestAttackHelperStays: after everything that a command can send to its helper the helper still does its work.
+// TestAttackHelperStays: after everything that a command can send to its helper, the helper still works.
 func TestAttackHelperStays(t *testing.T) {
 	t.Parallel()
 	needLandlock(t)
 	got := run(t, confined(t), `for s in $(seq 1 64); do kill -$s $PPID 1; kill -$s -- -$PPID -1; done 2>/dev/null; exit 5`)
-	// A signal to every process of its own namespace may end the command itself; the helper tells of it all the same.
+	// A signal to every process of its own namespace may end the command itself; the helper still reports it.
 	if got.status.Err != nil || got.status.Vanished || got.status.Stuck {
 		t.Errorf("%+v %q, want that the helper stays", got.status, got.out)
 	}
-	// Threads have numbers too: none of them is the helper's.
+	// Threads have ids too: none of them is the helper's.
 	got = run(t, confined(t), `for i in $(seq 1 300); do perl -e 'for $t (1..300) { syscall(`+strconv.Itoa(unix.SYS_TKILL)+`, $t, 9) if $t != $$ && $t != getppid() }' ; break; done 2>/dev/null; exit 5`)
 	if got.status.Err != nil || got.status.Vanished || got.status.Stuck {
 		t.Errorf("threads: %+v %q, want that the helper stays", got.status, got.out)
 	}
 }
 
-// outsideFile returns a place outside the sandbox with a file and a directory that everybody may change.
+// outsideFile returns a directory outside the sandbox with a file and a directory that everybody may change.
 func outsideFile(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "outside-") //nolint:usetesting // nobody may not enter the directories of t.TempDir
@@ -161,7 +161,7 @@ func TestAttackMetadata(t *testing.T) {
 	})
 }
 
-// TestAttackOwnerBits: a command cannot leave behind a program that runs with the rights of the bot.
+// TestAttackOwnerBits: a command cannot leave a program behind that runs with the rights of the bot.
 func TestAttackOwnerBits(t *testing.T) {
 	t.Parallel()
 	attack(t, []attempt{
@@ -173,7 +173,7 @@ func TestAttackOwnerBits(t *testing.T) {
 	}, confined)
 }
 
-// TestAttackSockets: a socket outside is out of reach by path and by name, whatever the network.
+// TestAttackSockets: a socket outside cannot be reached by path or by name, for any network setting.
 func TestAttackSockets(t *testing.T) {
 	t.Parallel()
 	dir := outsideFile(t)
@@ -218,8 +218,8 @@ func TestAttackShared(t *testing.T) {
 	}
 }
 
-// TestAttackLoopback: with the internet allowed this machine is not reached, by any address it has and by any call that
-// carries one.
+// TestAttackLoopback: with the internet allowed, this machine cannot be reached by any of its addresses or through any
+// call that contains one.
 func TestAttackLoopback(t *testing.T) {
 	t.Parallel()
 	ln, err := net.Listen("tcp", ":0") //nolint:noctx,gosec // a listener of a test, on all addresses
@@ -273,8 +273,8 @@ func TestAttackLoopback(t *testing.T) {
 	}, internet)
 }
 
-// TestAttackAddressSwap: an address that changes while the call is judged does not get through: what is judged is what
-// is used.
+// TestAttackAddressSwap: changing an address while the call is checked does not help: the checked address is the one
+// that is used.
 func TestAttackAddressSwap(t *testing.T) {
 	t.Parallel()
 	if level := needLandlock(t); !level.Guard {

@@ -52,7 +52,7 @@ func TestPiped(t *testing.T) {
 				if got := p.Status().Why(); got != want {
 					t.Errorf("it ended by %q, want %q", got, want)
 				}
-				if helper != "" { // without one a session of its own is lost
+				if helper != "" { // without a helper, a process in another session is lost
 					if rest, err := io.ReadAll(out); err != nil || len(rest) > 0 {
 						t.Errorf("afterwards %q %v, want the end", rest, err)
 					}
