@@ -44,6 +44,8 @@ type About struct {
 	Tools    func(place bot.Place) []string
 	Servers  func() texts.Connected // may be nil
 	Filters  func() texts.Filtered  // may be nil
+	// Processes are those that work on the same database, this one first. May be nil.
+	Processes func() []string
 	// Redis asks the server how it does; it gives nil where there is none. May be nil.
 	Redis func(ctx context.Context) *texts.Redis
 }
@@ -247,6 +249,9 @@ func (t *Table) details(ctx context.Context, place bot.Place) (*texts.Details, e
 	d := &texts.Details{Counts: counts, Sandbox: about.Sandbox, Embedded: about.Embedded, Version: about.Version, Up: t.deps.Now().Sub(about.Started)}
 	if about.Filters != nil {
 		d.Filters = about.Filters()
+	}
+	if about.Processes != nil {
+		d.Processes = about.Processes()
 	}
 	if about.Redis != nil {
 		d.Redis = about.Redis(ctx)

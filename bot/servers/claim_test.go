@@ -15,6 +15,7 @@ import (
 	"github.com/zephbot/zephbot/bot/facts"
 	"github.com/zephbot/zephbot/bot/moves"
 	"github.com/zephbot/zephbot/bot/servers"
+	"github.com/zephbot/zephbot/bot/texts"
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/mcp"
 )
@@ -25,6 +26,11 @@ type process struct {
 	name string
 	end  func()
 }
+
+// nobody is told which sessions have news.
+type nobody struct{}
+
+func (nobody) Note(bot.SessionKey) {}
 
 // fleet is the processes that live.
 type fleet struct {
@@ -69,6 +75,7 @@ func (f *fleet) join(name string) *process {
 	p.Desk = servers.New(servers.Deps{
 		Setup:  servers.Setup{Channel: "telegram", Bot: "7", Owner: name, Shared: true, Lives: f.lives},
 		Client: client, Store: f.store, Keeper: facts.Keeper{Store: f.store, Log: zerolog.Nop()}, Moves: &moves.Map{}, Audit: &ledger{}, Now: time.Now, Log: zerolog.Nop(),
+		News: nobody{}, Wake: func(bot.Place) {}, Words: texts.Words{},
 		EndGrants: func(context.Context, string) error { return nil },
 		Send: func(ctx context.Context, row bot.Row, facts ...bot.Fact) {
 			if _, err := f.store.Apply(ctx, &bot.Change{Send: []bot.Row{row}, Facts: facts}); err != nil {
@@ -162,5 +169,31 @@ func TestTakeUp(t *testing.T) {
 	left, err := f.store.FactsOf(t.Context(), "mcp_job", "", time.Now())
 	if err != nil || len(left) != 0 {
 		t.Errorf("left: %v, %v", left, err)
+	}
+}
+
+// TestToldOnce: a chat is told once that a server went or came, however many processes see it, and again when it happens again.
+func TestToldOnce(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t)
+	place := bot.Place{Channel: "telegram", Bot: "7", Surface: "bot", Chat: "1"}
+	const session = "telegram/7/bot/1/0/0"
+	if _, err := f.store.Apply(t.Context(), &bot.Change{Lanes: []bot.LaneUpdate{{Session: session, Place: &place}}}); err != nil {
+		t.Fatal(err)
+	}
+	tell := func(p *process) func(mcp.Notice) { return p.Tell(t.Context()) }
+	a, b := tell(f.join("a")), tell(f.join("b"))
+	for _, kind := range []mcp.Kind{mcp.Away, mcp.Back, mcp.Withdrawn} {
+		n := mcp.Notice{Server: "kind", Kind: kind, Text: string(kind), Sessions: []string{session}, Tools: []string{"kind:one"}}
+		a(n)
+		b(n)
+	}
+	rows, err := f.store.Rows(t.Context(), session, 100)
+	if err != nil || len(rows) != 3 {
+		t.Errorf("told %d times, %v", len(rows), err)
+	}
+	news, err := f.store.FactsOf(t.Context(), "news", session+"/", time.Now())
+	if err != nil || len(news) != 3 {
+		t.Errorf("the model is told %d times, %v", len(news), err)
 	}
 }

@@ -3,6 +3,7 @@ package servers
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/news"
@@ -40,12 +41,38 @@ func (d *Desk) Tell(ctx context.Context) func(mcp.Notice) {
 	}
 }
 
+// toldBucket holds what a session was told of a server last: every process has connections of its own, and sees it go and come.
+const (
+	toldBucket   = "mcp_told"
+	toldFor      = 7 * 24 * time.Hour // that it is away, or back
+	toldShortly  = time.Minute        // anything else, which may happen again
+	toldTogether = 2                  // seconds
+)
+
+// told is the fact that a session was told of a notice; known when it is one already.
+func (d *Desk) told(ctx context.Context, n mcp.Notice, lane bot.Lane) (told bot.Fact, known bool) {
+	told = bot.Fact{Bucket: toldBucket, Key: string(lane.Session) + "/" + n.Server, Value: string(n.Kind), Expires: d.deps.Now().Add(toldFor)}
+	if n.Kind != mcp.Away && n.Kind != mcp.Back {
+		told.Key += "/" + string(n.Kind)
+		told.Value, told.Expires = fmt.Sprint(n.Tools, n.Fresh, n.Held), d.deps.Now().Add(toldShortly)
+	}
+	last, err := d.deps.Store.Fact(ctx, toldBucket, told.Key, d.deps.Now())
+	return told, err == nil && last == told.Value // twice is better than never
+}
+
 // tellServer tells one of them, in one commit.
 func (d *Desk) tellServer(ctx context.Context, n mcp.Notice, lane bot.Lane, i int) {
 	w, now := d.deps.Words, d.deps.Now()
 	change := &bot.Change{}
+	if d.deps.Shared {
+		told, known := d.told(ctx, n, lane)
+		if known {
+			return
+		}
+		change.Facts = append(change.Facts, told)
+	}
 	if f, ok := news.About(lane.Session, now, n); ok {
-		change.Facts = []bot.Fact{f}
+		change.Facts = append(change.Facts, f)
 	}
 	text := n.Text
 	switch n.Kind {
@@ -60,6 +87,9 @@ func (d *Desk) tellServer(ctx context.Context, n mcp.Notice, lane bot.Lane, i in
 	}
 	if text != "" {
 		key := fmt.Sprintf("mcp/%s/%s/%d/%d", n.Server, n.Kind, now.UnixNano(), i)
+		if d.deps.Shared { // of two that tell in the same moment, one row is stored
+			key = fmt.Sprintf("mcp/%s/%s/%s/%d", n.Server, n.Kind, lane.Session, now.Unix()/toldTogether)
+		}
 		change.Send = []bot.Row{{Session: lane.Session, Place: lane.Place, Purpose: bot.Notice, Key: key, Content: bot.Content{Text: text}}}
 	}
 	if err := d.deps.Keeper.Keep(ctx, change); err != nil {

@@ -30,8 +30,10 @@ type Details struct {
 	Embedded bool
 	Redis    *Redis // nil = there is no server
 	Filters  Filtered
-	Version  string
-	Up       time.Duration
+	// Processes work on the same database, by their short names, this one first; fewer than two are not told of.
+	Processes []string
+	Version   string
+	Up        time.Duration
 }
 
 // Redis says how the server of the counters does, and so what becomes of the features that use it.
@@ -97,6 +99,9 @@ func (w Words) details(b *book, language string, d *Details) []string {
 	if d.Redis != nil {
 		lines = append(lines, w.redis(b, language, d.Redis))
 	}
+	if n := len(d.Processes); n > 1 {
+		lines = append(lines, fmt.Sprintf(b.status.processes, n, d.Processes[0], strings.Join(d.Processes[1:], ", ")))
+	}
 	if f := d.Filters; f.In > 0 {
 		lines = append(lines, fmt.Sprintf(b.status.filters, 100*float64(f.In-f.Out)/float64(f.In), f.In, f.Full, f.Partial, f.Fallback))
 	}
@@ -132,6 +137,7 @@ type statusBook struct {
 	servers                       string // connected, all
 	all, stores, filters, version string
 	embedded, server              string
+	processes                     string // number, this one, the others
 
 	redisFine                                         string
 	redisSlow, redisAway, redisReadOnly, redisRefused string // duration
@@ -144,7 +150,8 @@ func englishStatus() statusBook {
 		waiting: count{"%d message waits.", "%d messages wait."}, with: "I use the model %s and %s; /tools lists them.", bare: "I use the model %s, and no tools.",
 		servers: "MCP servers: %d of %d connected", all: "Everywhere: %d working, %d waiting for a decision, %d messages in the queue, %d not delivered yet, %d perhaps lost",
 		stores: "Stores: %s", filters: "Filters: %.1f%% of %d characters taken out, F %d P %d B %d", version: "zephbot %s, up %s",
-		embedded: "SQLite, counters in the process", server: "SQLite, Redis server",
+		processes: "Processes: %d work together. This one is %s, the others %s. What is said of MCP servers is what this one sees.",
+		embedded:  "SQLite, counters in the process", server: "SQLite, Redis server",
 		redisFine: "Redis answers: quotas are counted, results of tools are cached.",
 		redisSlow: "Redis has been too slow for %s.", redisAway: "Redis has been away for %s.", redisReadOnly: "Redis has taken no writes for %s.",
 		redisRefused: "Redis has refused our password or our rights for %s.",
@@ -159,7 +166,8 @@ func germanStatus() statusBook {
 		waiting: count{"%d Nachricht wartet.", "%d Nachrichten warten."}, with: "Ich benutze das Modell %s und %s; /tools zeigt sie.", bare: "Ich benutze das Modell %s und keine Werkzeuge.",
 		servers: "MCP-Server: %d von %d verbunden", all: "Überall: %d in Arbeit, %d warten auf eine Entscheidung, %d Nachrichten in der Schlange, %d noch nicht zugestellt, %d vielleicht verloren",
 		stores: "Speicher: %s", filters: "Filter: %.1f%% von %d Zeichen herausgenommen, F %d P %d B %d", version: "zephbot %s, läuft seit %s",
-		embedded: "SQLite, Zähler im Programm", server: "SQLite, Redis-Server",
+		processes: "Prozesse: %d arbeiten zusammen. Dieser ist %s, die anderen sind %s. Über MCP-Server steht hier, was dieser sieht.",
+		embedded:  "SQLite, Zähler im Programm", server: "SQLite, Redis-Server",
 		redisFine: "Redis antwortet: Kontingente werden gezählt, Ergebnisse von Werkzeugen zwischengespeichert.",
 		redisSlow: "Redis ist seit %s zu langsam.", redisAway: "Redis ist seit %s nicht da.", redisReadOnly: "Redis nimmt seit %s nichts an.",
 		redisRefused: "Redis lehnt seit %s unser Passwort oder unsere Rechte ab.",

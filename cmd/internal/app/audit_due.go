@@ -72,6 +72,9 @@ func (c *Core) settleAudit(ctx context.Context) {
 	for _, f := range facts {
 		_, rest, _ := strings.Cut(f.Key, "/")
 		owner, id, _ := strings.Cut(rest, "/")
+		if owner != c.owner && (c.lives(owner) || !c.eldest()) {
+			continue // another process has it in its log, or writes it
+		}
 		if owner == c.owner || !c.audit.Has(id) {
 			if err := c.settle(f.Value, id); err != nil {
 				c.log.Error().Err(err).Msg("audit line not written; it is tried again later")

@@ -13,7 +13,7 @@ func (s *service) newDesk(broker servers.Broker) *servers.Desk {
 	c := s.core
 	return servers.New(servers.Deps{
 		Setup: servers.Setup{
-			Channel: s.ch.name, Bot: s.ch.bot, Owner: c.owner, Nobody: s.ch.nobody, Programs: c.cfg.MCP.ChatCommands, AllowedCommands: c.cfg.MCP.AllowedCommands,
+			Channel: s.ch.name, Bot: s.ch.bot, Owner: c.owner, Shared: c.shared(), Lives: c.lives, Nobody: s.ch.nobody, Programs: c.cfg.MCP.ChatCommands, AllowedCommands: c.cfg.MCP.AllowedCommands,
 			Patience: c.cfg.Telegram.ApprovalTimeout,
 		},
 		Client: c.servers, SignIns: c.signIns, Store: c.stores.Bot, Keeper: c.keeper(), Moves: c.moves, News: c.news, Broker: broker, Audit: records{c},

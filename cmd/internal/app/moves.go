@@ -14,9 +14,14 @@ func (c *Core) relocate(ctx context.Context) {
 		c.log.Error().Err(err).Msg("a group's new id is heeded at the next start only")
 		return
 	}
-	c.kit.runner.Rename(func(session string) string { return string(c.moves.Current(bot.SessionKey(session))) })
+	c.renameRuns()
 	c.news.Reload()
 	c.dirs().Join(ctx)
+}
+
+// renameRuns has background commands belong to the sessions of groups as these are called now.
+func (c *Core) renameRuns() {
+	c.kit.runner.Rename(func(session string) string { return string(c.moves.Current(bot.SessionKey(session))) })
 }
 
 // dirs are the directories of conversations.
@@ -27,7 +32,7 @@ func (c *Core) dirs() *moves.Workspaces {
 // openNews builds what models are told at their next turn.
 func (c *Core) openNews() {
 	c.news = news.New(news.Deps{
-		Store: c.stores.Bot, Keeper: c.keeper(), Moves: c.moves, Owner: c.owner, Running: c.kit.runner.Running, Now: c.now, Log: c.log,
+		Store: c.stores.Bot, Keeper: c.keeper(), Moves: c.moves, Owner: c.owner, Lives: c.lives, Running: c.kit.runner.Running, Now: c.now, Log: c.log,
 		Wrap: func(source, text string) (string, []string) { return c.stages.marker.Wrap(source, text) },
 	})
 }

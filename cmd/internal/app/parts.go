@@ -44,11 +44,12 @@ type Core struct {
 	connecting
 	remembering
 	recording
-	registry  *tools.Registry
-	kit       *kit
-	passing   bool     // for one command line: nothing is stored
-	warnings  []string // of what was read at the start
-	metrics   *metrics.Metrics
+	neighbours neighbours
+	registry   *tools.Registry
+	kit        *kit
+	passing    bool     // for one command line: nothing is stored
+	warnings   []string // of what was read at the start
+	metrics    *metrics.Metrics
 }
 
 // guarding is what decides about calls and texts.

@@ -144,7 +144,7 @@ func (s *service) about() command.About {
 	c := s.core
 	return command.About{
 		Model: c.modelLine(), Sandbox: c.kit.level, Embedded: c.redis.Embedded(), Version: c.opts.Version, Started: c.started,
-		Servers: c.connected, Filters: c.filtered.sum, Redis: c.counting,
+		Servers: c.connected, Filters: c.filtered.sum, Redis: c.counting, Processes: c.together,
 		Tools: func(place bot.Place) []string {
 			var names []string
 			for _, d := range c.usable("", tools.Only(s.ch.guard.Rules(place).Allowed)) {
@@ -264,8 +264,12 @@ func (s *service) run(ctx context.Context, intake func(ctx context.Context) erro
 		part(&clients, "sign-ins", func() error { return in.Run(mcpCtx) })
 	}
 	part(&clients, "index of tools", func() error { return s.core.resyncing(mcpCtx) })
-	begun := s.desk.Begun(outCtx)
-	s.desk.Open(mcpCtx, begun)
+	if s.core.shared() {
+		s.desk.Open(mcpCtx, nil) // what nobody carries out is found by looking
+		part(&clients, "what others store", func() error { return s.following(mcpCtx) })
+	} else {
+		s.desk.Open(mcpCtx, s.desk.Begun(outCtx))
+	}
 	part(&work, "dispatcher", func() error { return s.dispatcher.Run(workCtx) })
 	part(&out, "housekeeping", func() error { return s.sweep(outCtx) })
 	err := intake(ctx)

@@ -1,0 +1,161 @@
+package app_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/zephbot/zephbot/bot/telegram/telegramtest"
+	"github.com/zephbot/zephbot/cmd/internal/app"
+	"github.com/zephbot/zephbot/cmd/internal/config"
+	"github.com/zephbot/zephbot/persistence/postgres/pgtest"
+	"github.com/zephbot/zephbot/persistence/redis/redistest"
+)
+
+// replicas are processes of one service: one database, one Redis, one volume, one bot.
+type replicas struct {
+	*wired
+	url, vendorURL, database, redis string
+}
+
+// replica is one of them.
+type replica struct {
+	name string
+	stop context.CancelFunc
+	done chan error
+}
+
+func newReplicas(t *testing.T, answers ...string) *replicas {
+	t.Helper()
+	cluster := pgtest.Shared(t)
+	w := &replicas{
+		wired: &wired{
+			t: t, dir: t.TempDir(), vendor: &vendor{answers: answers}, seen: map[int]bool{}, opened: make(chan string, 8), now: time.Now,
+			fake: telegramtest.New(telegramtest.Options{}),
+		},
+		database: cluster.URL(cluster.Database(t, "")), redis: redistest.Run(t).URL(),
+	}
+	server := httptest.NewServer(w.vendor)
+	t.Cleanup(server.Close)
+	t.Cleanup(w.fake.Close)
+	w.vendorURL = server.URL + "/v1"
+	var err error
+	if w.url, err = w.fake.Start(); err != nil {
+		t.Fatal(err)
+	}
+	w.fake.AddUser(telegramtest.User{ID: 1001, FirstName: "Ann", Language: "en"})
+	w.fake.AddPrivate(1001)
+	return w
+}
+
+// join starts one more process.
+func (w *replicas) join(name string) *replica {
+	w.t.Helper()
+	file := filepath.Join(w.dir, name+".toml")
+	text := fmt.Sprintf("data_dir = %q\n[telegram]\ntoken = %q\napi_url = %q\nadmins = [1001]\n[[llm.providers]]\nname = \"main\"\nmodel = \"m\"\nwire = \"chat\"\nbase_url = %q\n"+
+		"[database]\nurl = %q\n[redis]\nurl = %q\n[workspaces]\ndir = %q\nshared = true\n",
+		filepath.Join(w.dir, name), w.fake.Token(), w.url, w.vendorURL, w.database, w.redis, filepath.Join(w.dir, "files"))
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		w.t.Fatal(err)
+	}
+	cfg, err := config.Load(config.Source{File: file, WorkDir: w.dir, Home: w.dir})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(w.t.Context()))
+	r := &replica{name: name, stop: cancel, done: make(chan error, 1)}
+	log := &logged{t: w.t, name: name}
+	go func() {
+		r.done <- app.Serve(ctx, app.Options{Config: cfg, Version: "test", Log: zerolog.New(log), WorkDir: w.dir, Listen: w.listen})
+	}()
+	w.t.Cleanup(func() { w.leave(r) })
+	return r
+}
+
+// logged shows the warnings of a process where a test fails.
+type logged struct {
+	t    *testing.T
+	name string
+}
+
+func (l *logged) Write(p []byte) (int, error) {
+	if strings.Contains(string(p), `"level":"warn"`) || strings.Contains(string(p), `"level":"error"`) {
+		l.t.Log(l.name, strings.TrimSpace(string(p)))
+	}
+	return len(p), nil
+}
+
+// leave ends a process as a signal does.
+func (w *replicas) leave(r *replica) {
+	r.stop()
+	if err := <-r.done; err != nil && !errors.Is(err, context.Canceled) {
+		w.t.Errorf("%s ended with %v", r.name, err)
+	}
+	r.done <- nil
+}
+
+// until repeats a question to the bot until an answer fits.
+func (w *replicas) until(question, answer string) {
+	w.t.Helper()
+	fits := regexp.MustCompile(answer)
+	for range 60 {
+		w.say(question)
+		if fits.MatchString(w.await("").Text) {
+			return
+		}
+	}
+	w.t.Fatalf("%s was never answered with %s", question, answer)
+}
+
+// TestTwoProcesses: two processes serve one bot together. One of them polls, each message is answered once, and when the one that polls ends, the other goes
+// on at once.
+func TestTwoProcesses(t *testing.T) {
+	t.Parallel()
+	w := newReplicas(t, spoken("Answer 1."), spoken("Answer 2."), spoken("Answer 3."), spoken("Answer 4."))
+	one := w.join("one")
+	w.say("first")
+	w.await("Answer 1.")
+	two := w.join("two")
+	w.until("/status", `Processes: 2 work together`)
+	w.say("second")
+	w.await("Answer 2.")
+	w.leave(one)
+	began := time.Now()
+	w.say("third")
+	w.await("Answer 3.")
+	if waited := time.Since(began); waited > 20*time.Second { // one to look, on a machine that is not busy
+		t.Errorf("the other process went on after %s", waited)
+	}
+	w.say("/status")
+	if text := w.await("zephbot test").Text; strings.Contains(text, "Processes:") {
+		t.Errorf("alone:\n%s", text)
+	}
+	w.join("three")
+	w.until("/status", `Processes: 2 work together`)
+	w.leave(two)
+	w.say("fourth")
+	w.await("Answer 4.")
+	var answers []string
+	for _, m := range w.fake.Chat(1001) {
+		if m.FromBot && strings.HasPrefix(m.Text, "Answer") {
+			answers = append(answers, m.Text)
+		}
+	}
+	if !slices.Equal(answers, []string{"Answer 1.", "Answer 2.", "Answer 3.", "Answer 4."}) {
+		t.Errorf("answers %q", answers)
+	}
+	logs, err := filepath.Glob(filepath.Join(w.dir, "files", ".zephbot", "audit", "*.jsonl"))
+	if err != nil || len(logs) != 3 {
+		t.Errorf("audit logs %q, %v", logs, err)
+	}
+}
