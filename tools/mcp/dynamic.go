@@ -109,10 +109,29 @@ func (m *Manager) Sync(ctx context.Context) error {
 		if _, ok := want[s.cfg.ID]; s.dynamic && !ok {
 			m.vanish(ctx, s)
 		} else if st := s.status(); len(st.Withdrawn) > 0 || len(st.Fresh) > 0 || st.Held {
-			s.poke() // its tools may have been accepted elsewhere
+			if err := s.followAccepted(ctx); err != nil {
+				return err
+			}
 		}
 	}
 	return m.followRestarts(ctx)
+}
+
+// followAccepted lists a server again when what was accepted of it has changed since it was asked last, in whichever
+// process.
+func (s *server) followAccepted(ctx context.Context) error {
+	text, err := s.m.o.Store.Load(ctx, s.storeKey())
+	if err != nil {
+		return fmt.Errorf("load the accepted tools of server %s: %w", s.cfg.ID, err)
+	}
+	s.mu.Lock()
+	changed := text != s.followed
+	s.followed = text
+	s.mu.Unlock()
+	if changed {
+		s.poke()
+	}
+	return nil
 }
 
 // appear starts a stored server that is missing here, and replaces one that has changed.

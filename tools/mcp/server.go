@@ -58,6 +58,7 @@ type server struct {
 	locked    map[string]string // fingerprints at the first connect, with LockToolList
 	told      []string          // waiting tools that were reported before the server went away
 	toldHeld  bool              // the same for its instructions
+	followed  string            // what was accepted when Sync looked last
 }
 
 func newServer(m *Manager, cfg Server, dynamic bool) *server {

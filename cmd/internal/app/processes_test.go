@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -25,12 +26,15 @@ import (
 // replicas are processes of one service: one database, one Redis, one volume, one bot.
 type replicas struct {
 	*wired
+	cluster                         *pgtest.Cluster
+	name                            string // of the database
 	url, vendorURL, database, redis string
 }
 
 // replica is one of them.
 type replica struct {
 	name string
+	log  *logged
 	stop context.CancelFunc
 	done chan error
 }
@@ -38,12 +42,14 @@ type replica struct {
 func newReplicas(t *testing.T, answers ...string) *replicas {
 	t.Helper()
 	cluster := pgtest.Shared(t)
+	name := cluster.Database(t, "")
 	w := &replicas{
+		cluster: cluster, name: name,
 		wired: &wired{
 			t: t, dir: t.TempDir(), vendor: &vendor{answers: answers}, seen: map[int]bool{}, opened: make(chan string, 8), now: time.Now,
 			fake: telegramtest.New(telegramtest.Options{}),
 		},
-		database: cluster.URL(cluster.Database(t, "")), redis: redistest.Run(t).URL(),
+		database: cluster.URL(name), redis: redistest.Run(t).URL(),
 	}
 	server := httptest.NewServer(w.vendor)
 	t.Cleanup(server.Close)
@@ -73,8 +79,8 @@ func (w *replicas) join(name string) *replica {
 		w.t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(w.t.Context()))
-	r := &replica{name: name, stop: cancel, done: make(chan error, 1)}
 	log := &logged{t: w.t, name: name}
+	r := &replica{name: name, log: log, stop: cancel, done: make(chan error, 1)}
 	go func() {
 		r.done <- app.Serve(ctx, app.Options{Config: cfg, Version: "test", Log: zerolog.New(log), WorkDir: w.dir, Listen: w.listen})
 	}()
@@ -82,13 +88,26 @@ func (w *replicas) join(name string) *replica {
 	return r
 }
 
-// logged shows the warnings of a process where a test fails.
+// logged keeps the log of a process, and shows its warnings where a test fails.
 type logged struct {
 	t    *testing.T
 	name string
+
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+// has says whether the log has a text.
+func (l *logged) has(text string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Contains(l.text.String(), text)
 }
 
 func (l *logged) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.text.Write(p)
 	if strings.Contains(string(p), `"level":"warn"`) || strings.Contains(string(p), `"level":"error"`) {
 		l.t.Log(l.name, strings.TrimSpace(string(p)))
 	}
@@ -102,6 +121,34 @@ func (w *replicas) leave(r *replica) {
 		w.t.Errorf("%s ended with %v", r.name, err)
 	}
 	r.done <- nil
+}
+
+// eventually waits until something is so.
+func (w *replicas) eventually(what string, so func() bool) {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(w.t.Context(), 60*time.Second)
+	defer cancel()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for !so() {
+		select {
+		case <-ctx.Done():
+			w.t.Fatal("waited for ", what)
+		case <-tick.C:
+		}
+	}
+}
+
+// beside starts one more process while nothing is under way, and waits until it works.
+func (w *replicas) beside(name string) *replica {
+	w.t.Helper()
+	w.eventually("an empty outbox", func() bool {
+		n, err := w.cluster.Numbers(w.t.Context(), w.name, `SELECT count(*) FROM outbox WHERE state IN ('pending', 'sending')`)
+		return err == nil && n[0] == 0
+	})
+	r := w.join(name)
+	w.eventually(name, func() bool { return r.log.has("another process of this service polls") })
+	return r
 }
 
 // until repeats a question to the bot until an answer fits.
@@ -125,7 +172,7 @@ func TestTwoProcesses(t *testing.T) {
 	one := w.join("one")
 	w.say("first")
 	w.await("Answer 1.")
-	two := w.join("two")
+	two := w.beside("two")
 	w.until("/status", `Processes: 2 work together`)
 	w.say("second")
 	w.await("Answer 2.")
@@ -140,7 +187,7 @@ func TestTwoProcesses(t *testing.T) {
 	if text := w.await("zephbot test").Text; strings.Contains(text, "Processes:") {
 		t.Errorf("alone:\n%s", text)
 	}
-	w.join("three")
+	w.beside("three")
 	w.until("/status", `Processes: 2 work together`)
 	w.leave(two)
 	w.say("fourth")
