@@ -86,9 +86,9 @@ func (w Words) here(language string, s Status) string {
 }
 
 func (w Words) details(b *book, language string, d *Details) []string {
-	stores := b.status.server
+	stores := b.status.kept.server
 	if d.Embedded {
-		stores = b.status.embedded
+		stores = b.status.kept.embedded
 	}
 	lines := []string{
 		b.helpAdmin,
@@ -100,7 +100,7 @@ func (w Words) details(b *book, language string, d *Details) []string {
 		lines = append(lines, w.redis(b, language, d.Redis))
 	}
 	if n := len(d.Processes); n > 1 {
-		lines = append(lines, fmt.Sprintf(b.status.processes, n, d.Processes[0], strings.Join(d.Processes[1:], ", ")))
+		lines = append(lines, fmt.Sprintf(b.status.kept.processes, n, d.Processes[0], strings.Join(d.Processes[1:], ", ")))
 	}
 	if f := d.Filters; f.In > 0 {
 		lines = append(lines, fmt.Sprintf(b.status.filters, 100*float64(f.In-f.Out)/float64(f.In), f.In, f.Full, f.Partial, f.Fallback))
@@ -129,6 +129,12 @@ func (w Words) redis(b *book, language string, r *Redis) string {
 	return fmt.Sprintf(cause, w.Duration(language, r.For)) + " " + quotas
 }
 
+// storesBook is what it says of where things are kept, and by how many processes.
+type storesBook struct {
+	embedded, server string
+	processes        string // number, this one, the others
+}
+
 // statusBook is what /status says in one language.
 type statusBook struct {
 	running, parked, away         string // duration
@@ -136,8 +142,7 @@ type statusBook struct {
 	with, bare                    string // model, number of tools
 	servers                       string // connected, all
 	all, stores, filters, version string
-	embedded, server              string
-	processes                     string // number, this one, the others
+	kept                          storesBook
 
 	redisFine                                         string
 	redisSlow, redisAway, redisReadOnly, redisRefused string // duration
@@ -150,8 +155,10 @@ func englishStatus() statusBook {
 		waiting: count{"%d message waits.", "%d messages wait."}, with: "I use the model %s and %s; /tools lists them.", bare: "I use the model %s, and no tools.",
 		servers: "MCP servers: %d of %d connected", all: "Everywhere: %d working, %d waiting for a decision, %d messages in the queue, %d not delivered yet, %d perhaps lost",
 		stores: "Stores: %s", filters: "Filters: %.1f%% of %d characters taken out, F %d P %d B %d", version: "zephbot %s, up %s",
-		processes: "Processes: %d work together. This one is %s, the others %s. What is said of MCP servers is what this one sees.",
-		embedded:  "SQLite, counters in the process", server: "SQLite, Redis server",
+		kept: storesBook{
+			embedded: "SQLite, counters in the process", server: "SQLite, Redis server",
+			processes: "Processes: %d work together. This one is %s, the others %s. What is said of MCP servers is what this one sees.",
+		},
 		redisFine: "Redis answers: quotas are counted, results of tools are cached.",
 		redisSlow: "Redis has been too slow for %s.", redisAway: "Redis has been away for %s.", redisReadOnly: "Redis has taken no writes for %s.",
 		redisRefused: "Redis has refused our password or our rights for %s.",
@@ -166,8 +173,10 @@ func germanStatus() statusBook {
 		waiting: count{"%d Nachricht wartet.", "%d Nachrichten warten."}, with: "Ich benutze das Modell %s und %s; /tools zeigt sie.", bare: "Ich benutze das Modell %s und keine Werkzeuge.",
 		servers: "MCP-Server: %d von %d verbunden", all: "Überall: %d in Arbeit, %d warten auf eine Entscheidung, %d Nachrichten in der Schlange, %d noch nicht zugestellt, %d vielleicht verloren",
 		stores: "Speicher: %s", filters: "Filter: %.1f%% von %d Zeichen herausgenommen, F %d P %d B %d", version: "zephbot %s, läuft seit %s",
-		processes: "Prozesse: %d arbeiten zusammen. Dieser ist %s, die anderen sind %s. Über MCP-Server steht hier, was dieser sieht.",
-		embedded:  "SQLite, Zähler im Programm", server: "SQLite, Redis-Server",
+		kept: storesBook{
+			embedded: "SQLite, Zähler im Programm", server: "SQLite, Redis-Server",
+			processes: "Prozesse: %d arbeiten zusammen. Dieser ist %s, die anderen sind %s. Über MCP-Server steht hier, was dieser sieht.",
+		},
 		redisFine: "Redis antwortet: Kontingente werden gezählt, Ergebnisse von Werkzeugen zwischengespeichert.",
 		redisSlow: "Redis ist seit %s zu langsam.", redisAway: "Redis ist seit %s nicht da.", redisReadOnly: "Redis nimmt seit %s nichts an.",
 		redisRefused: "Redis lehnt seit %s unser Passwort oder unsere Rechte ab.",

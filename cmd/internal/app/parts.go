@@ -44,12 +44,11 @@ type Core struct {
 	connecting
 	remembering
 	recording
-	neighbours neighbours
-	registry   *tools.Registry
-	kit        *kit
-	passing    bool     // for one command line: nothing is stored
-	warnings   []string // of what was read at the start
-	metrics    *metrics.Metrics
+	registry *tools.Registry
+	kit      *kit
+	passing  bool     // for one command line: nothing is stored
+	warnings []string // of what was read at the start
+	metrics  *metrics.Metrics
 }
 
 // guarding is what decides about calls and texts.
@@ -92,8 +91,9 @@ type recording struct {
 
 // remembering is what is kept in the store besides conversations.
 type remembering struct {
-	news     *news.Ledger        // for the models of sessions
-	moves    *moves.Map          // groups with new ids
-	told     func(anomaly.Event) // the same of tools that failed too often; set before turns run
-	settling sync.Mutex          // of the audit lines that are due
+	neighbours neighbours          // processes that work on the same database
+	news       *news.Ledger        // for the models of sessions
+	moves      *moves.Map          // groups with new ids
+	told       func(anomaly.Event) // the same of tools that failed too often; set before turns run
+	settling   sync.Mutex          // of the audit lines that are due
 }
