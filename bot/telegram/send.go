@@ -122,7 +122,11 @@ func (c *Client) message(ctx context.Context, row *bot.Row) (string, error) {
 		if r := replyTo(row); r != nil {
 			params.ReplyParameters = r
 		}
-		return c.api.SendMessage(ctx, params)
+		var sent struct {
+			ID int `json:"message_id"`
+		}
+		err := c.invoke(ctx, "sendMessage", params, &sent)
+		return &models.Message{ID: sent.ID}, err
 	})
 }
 

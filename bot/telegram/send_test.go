@@ -100,6 +100,7 @@ func TestOutcomesOfAnswers(t *testing.T) {
 		body   string
 		want   bot.SendOutcome // "" = sent
 		id     string
+		wait   time.Duration
 	}{
 		"fine":                      {status: 200, body: `{"ok":true,"result":{"message_id":5,"chat":{"id":1},"date":1}}`, id: "5"},
 		"sent, unknown shape":       {status: 200, body: `{"ok":true,"result":{"message_id":6,"chat":[]}}`, id: "6"},
@@ -119,7 +120,8 @@ func TestOutcomesOfAnswers(t *testing.T) {
 		"deleted topic":             {status: 400, body: `{"ok":false,"error_code":400,"description":"Bad Request: message thread not found"}`, want: bot.NoTopic},
 		"no documents here":         {status: 400, body: `{"ok":false,"error_code":400,"description":"Bad Request: not enough rights to send documents to the chat"}`, want: bot.Refused},
 		"504":                       {status: 504, body: page, want: bot.Vague},
-		"429 without a time":        {status: 429, body: `{"ok":false,"error_code":429,"description":"Too Many Requests"}`, want: bot.Throttled},
+		"429 without a time":        {status: 429, body: `{"ok":false,"error_code":429,"description":"Too Many Requests"}`, want: bot.Throttled, wait: time.Second},
+		"429 with a time":           {status: 429, body: `{"ok":false,"error_code":429,"description":"Too Many Requests","parameters":{"retry_after":7}}`, want: bot.Throttled, wait: 7 * time.Second},
 		"migrated":                  {status: 400, body: `{"ok":false,"error_code":400,"description":"x","parameters":{"migrate_to_chat_id":-1005}}`, want: bot.Moved},
 		"deactivated":               {status: 403, body: `{"ok":false,"error_code":403,"description":"Forbidden: user is deactivated"}`, want: bot.Gone},
 		"the token in words of 400": {status: 400, body: `{"ok":false,"error_code":400,"description":"` + telegramtest.DefaultToken + `"}`, want: bot.Refused},
@@ -131,6 +133,9 @@ func TestOutcomesOfAnswers(t *testing.T) {
 			if c.want != "" {
 				wantError(t, err, c.want)
 				var e *bot.SendError
+				if errors.As(err, &e) && e.RetryAfter != c.wait && c.wait != 0 {
+					t.Errorf("wait %v", e.RetryAfter)
+				}
 				if errors.As(err, &e) && c.want == bot.Moved && e.MovedTo != "-1005" {
 					t.Errorf("moved to %q", e.MovedTo)
 				}

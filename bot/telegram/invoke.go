@@ -1,0 +1,76 @@
+package telegram
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	tg "github.com/go-telegram/bot"
+)
+
+// invoke calls a method with its parameters as JSON. The library writes a form, a part for each parameter, which costs several times as much for a message
+// that every answer needs. Errors are those of the library, so that classify tells both apart alike.
+func (c *Client) invoke(ctx context.Context, method string, params, result any) error {
+	body, err := json.Marshal(params)
+	if err != nil {
+		return fmt.Errorf("%s: %w", method, err)
+	}
+	address := strings.TrimRight(c.opts.APIURL, "/") + "/bot" + c.opts.Token + "/" + method
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
+	if err != nil {
+		return err //nolint:wrapcheck // classify cleans it of the token
+	}
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := c.Do(req)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = resp.Body.Close() }() // read to the end below: closing cannot lose anything
+	raw, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return fmt.Errorf("read the answer of %s: %w", method, err)
+	}
+	var answer struct {
+		OK          bool            `json:"ok"`
+		Result      json.RawMessage `json:"result"`
+		Description string          `json:"description"`
+		ErrorCode   int             `json:"error_code"`
+		Parameters  struct {
+			RetryAfter      int `json:"retry_after"`
+			MigrateToChatID int `json:"migrate_to_chat_id"`
+		} `json:"parameters"`
+	}
+	if err := json.Unmarshal(raw, &answer); err != nil {
+		return fmt.Errorf("answer of %s: %w: %s", method, err, raw)
+	}
+	if !answer.OK {
+		return refused(answer.ErrorCode, answer.Description, answer.Parameters.RetryAfter, answer.Parameters.MigrateToChatID)
+	}
+	if err := json.Unmarshal(answer.Result, result); err != nil {
+		return fmt.Errorf("result of %s: %w", method, err)
+	}
+	return nil
+}
+
+// refused is the library's error for what the Bot API refused. retryAfter is in seconds.
+func refused(code int, description string, retryAfter, movedTo int) error {
+	kinds := map[int]error{
+		http.StatusForbidden: tg.ErrorForbidden, http.StatusBadRequest: tg.ErrorBadRequest, http.StatusUnauthorized: tg.ErrorUnauthorized,
+		http.StatusNotFound: tg.ErrorNotFound, http.StatusConflict: tg.ErrorConflict,
+	}
+	kind, known := kinds[code]
+	switch {
+	case code == http.StatusTooManyRequests:
+		return &tg.TooManyRequestsError{Message: description, RetryAfter: retryAfter}
+	case code == http.StatusBadRequest && movedTo != 0:
+		return &tg.MigrateError{Message: description, MigrateToChatID: movedTo}
+	case known:
+		return fmt.Errorf("%w, %s", kind, description)
+	default:
+		return fmt.Errorf("telegram answered %d: %s", code, description)
+	}
+}
