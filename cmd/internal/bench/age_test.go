@@ -12,12 +12,14 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/zephbot/zephbot/persistence/postgres/pgtest"
 )
 
 // Sizes of an old database: a million entries in the journals.
 const (
-	oldSessions = 25_000
-	oldTurns    = 20 // of each session, with two entries each
+	oldSessions = 100_000
+	oldTurns    = 5 // of each session, with two entries each
 	idleFor     = 10 * time.Second
 )
 
@@ -132,10 +134,15 @@ type aged struct {
 }
 
 // compare starts the old service in dir beside a young one, and has both answer in turn.
-func compare(ctx context.Context, tb testing.TB, path, dir string, turns int, idle time.Duration) (got aged, err error) {
+//
+// In PostgreSQL, the databases are named by their URLs, the young one first.
+func compare(ctx context.Context, tb testing.TB, path, dir string, turns int, idle time.Duration, urls ...string) (got aged, err error) {
 	tb.Helper()
 	model := mirror(tb, 0)
 	worlds := []*world{newWorld(tb, talkers), newWorld(tb, talkers)}
+	for i, url := range urls {
+		worlds[i].environment = append(worlds[i].environment, "ZEPH_DATABASE_URL="+url)
+	}
 	young, _, err := start(ctx, tb, path, tb.TempDir(), model, worlds[0])
 	if err != nil {
 		return got, err
@@ -173,17 +180,42 @@ func compare(ctx context.Context, tb testing.TB, path, dir string, turns int, id
 	return got, err
 }
 
-// BenchmarkAge compares a service that has worked for long with a young one: 25 000 sessions with a million entries in their journals, half a million
+// BenchmarkAge compares a service that has worked for long with a young one: 100 000 sessions with a million entries in their journals, half a million
 // messages in and half a million out.
 func BenchmarkAge(b *testing.B) {
-	ctx, path, dir := b.Context(), program(b), b.TempDir()
-	if _, err := age(ctx, b, path, dir, oldSessions, oldTurns); err != nil {
-		b.Fatal(err)
-	}
+	ctx, path := b.Context(), program(b)
+	b.Run(sqlite, func(b *testing.B) {
+		dir := b.TempDir()
+		if _, err := age(ctx, b, path, dir, oldSessions, oldTurns); err != nil {
+			b.Fatal(err)
+		}
+		reportAge(b, path, dir)
+	})
+	b.Run(postgres, func(b *testing.B) {
+		cluster, err := pgtest.Start(durable...)
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer func() {
+			if err := cluster.Close(); err != nil {
+				b.Error(err)
+			}
+		}()
+		dir, young, old := b.TempDir(), cluster.Database(b, ""), cluster.Database(b, "")
+		if _, err := agePostgres(ctx, b, path, dir, cluster, old, oldSessions, oldTurns); err != nil {
+			b.Fatal(err)
+		}
+		reportAge(b, path, dir, cluster.URL(young), cluster.URL(old))
+	})
+}
+
+// reportAge compares in a loop and reports the last comparison.
+func reportAge(b *testing.B, path, dir string, urls ...string) {
+	b.Helper()
 	var got aged
 	for b.Loop() {
 		var err error
-		if got, err = compare(ctx, b, path, dir, 400, idleFor); err != nil {
+		if got, err = compare(b.Context(), b, path, dir, 400, idleFor, urls...); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -261,3 +261,24 @@ func TestBenchSmokeAge(t *testing.T) {
 		t.Errorf("%+v, %v", got, err)
 	}
 }
+
+// TestBenchSmokeAgePostgres does the same with PostgreSQL.
+func TestBenchSmokeAgePostgres(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cluster := pgtest.Shared(t)
+	dir, young, old := t.TempDir(), cluster.Database(t, ""), cluster.Database(t, "")
+	entries, err := agePostgres(ctx, t, self, dir, cluster, old, 5, 3)
+	if err != nil || entries != 5*3*2 {
+		t.Fatalf("%d entries, %v", entries, err)
+	}
+	got, err := compare(ctx, t, self, dir, 2, time.Millisecond, cluster.URL(young), cluster.URL(old))
+	if err != nil || len(got.young) != 2 || len(got.old) != 2 || got.first <= 0 {
+		t.Errorf("%+v, %v", got, err)
+	}
+}

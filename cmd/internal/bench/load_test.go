@@ -86,8 +86,8 @@ func loadTable(ctx context.Context, tb testing.TB, path string, s setup, habits 
 }
 
 // loadHead is the head of the table.
-const loadHead = `| engine, intake | processes | active chats | turns/s | update → model asked, p50 / p99 | update → first sign, p50 / p99 | update → answer, p50 / p99 | CPU-ms a turn: service + PostgreSQL | cores: service + PostgreSQL | RSS of a process | connections | written a turn |
-|---|---|---|---|---|---|---|---|---|---|---|---|`
+const loadHead = `| engine, intake | processes | active chats | turns/s | update → model asked, p50 / p99 | update → first sign, p50 / p99 | update → answer, p50 / p99 | CPU-ms a turn: service + PostgreSQL | cores: service + PostgreSQL | RSS of a process | connections | written a turn | stored a turn |
+|---|---|---|---|---|---|---|---|---|---|---|---|---|`
 
 // String is the line in Markdown.
 func (l line) String() string {
@@ -105,7 +105,7 @@ func (l line) String() string {
 		l.setup.engine + ", " + l.setup.intake(), fmt.Sprint(l.setup.processes), fmt.Sprint(l.habit.chats), fmt.Sprintf("%.0f", turns/l.took.Seconds()),
 		both(l.heard.asked), both(l.heard.shown), both(l.heard.answered),
 		fmt.Sprintf("%.2f", perTurn(cpu)), fmt.Sprintf("%.2f", cores(cpu)), fmt.Sprintf("%.0f MB", l.after.memory), "–",
-		fmt.Sprintf("%.1f KB", float64(l.after.written-l.before.written)/1024/turns),
+		fmt.Sprintf("%.1f KB", float64(l.after.written-l.before.written)/1024/turns), fmt.Sprintf("%.1f KB", float64(l.after.stored-l.before.stored)/1024/turns),
 	}
 	if l.setup.engine == postgres {
 		cells[7] += fmt.Sprintf(" + %.2f", perTurn(server))
@@ -132,7 +132,7 @@ func TestLoad(t *testing.T) {
 	habits, d := []habit{{5, 10 * time.Millisecond, 40 * time.Millisecond}}, 200*time.Millisecond
 	if whole() {
 		path = program(t)
-		setups = []setup{{sqlite, 1, false}, {sqlite, 1, true}, {postgres, 1, true}}
+		setups = []setup{{sqlite, 1, false}, {sqlite, 1, true}, {postgres, 1, true}, {postgres, 2, true}, {postgres, 3, true}}
 		habits, d = nil, loadFor
 		for _, chats := range []int{100, 1000, 5000} {
 			habits = append(habits, habit{chats, loadThink, loadPause})

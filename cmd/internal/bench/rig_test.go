@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -49,6 +50,7 @@ type rig struct {
 	processes []*process
 	cluster   *pgtest.Cluster // nil with SQLite
 	database  string
+	dir       string // of the last process
 }
 
 // newRig starts the processes of a deployment and waits until updates reach them. They end with the test.
@@ -76,7 +78,8 @@ func newRig(ctx context.Context, tb testing.TB, path string, s setup, w *world, 
 	}
 	w.hooks.spread(hooks...)
 	for i := range s.processes {
-		p, err := launch(tb, path, tb.TempDir(), model, w, "ZEPH_TELEGRAM_WEBHOOK_LISTEN="+hooks[i])
+		r.dir = tb.TempDir()
+		p, err := launch(tb, path, r.dir, model, w, "ZEPH_TELEGRAM_WEBHOOK_LISTEN="+hooks[i])
 		if err != nil {
 			return nil, err
 		}
@@ -137,6 +140,7 @@ type toll struct {
 	cpu         time.Duration // of the service
 	database    time.Duration // … of PostgreSQL
 	written     int64         // bytes that went to the disk, or into PostgreSQL's log
+	stored      int64         // bytes of the database with its indexes, at this moment
 	connections int64         // to PostgreSQL, at this moment
 	memory      float64       // MB of the largest process, at this moment
 }
@@ -162,9 +166,18 @@ func (r *rig) toll(ctx context.Context) (t toll, err error) {
 		}
 	}
 	if r.cluster != nil {
-		err = r.serverToll(ctx, &t)
+		return t, r.serverToll(ctx, &t)
 	}
-	return t, err
+	for _, name := range []string{"zephbot.db", "zephbot.db-wal"} {
+		file, err := os.Stat(filepath.Join(r.dir, name))
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return t, err
+		}
+		if err == nil {
+			t.stored += file.Size()
+		}
+	}
+	return t, nil
 }
 
 // serverToll adds what PostgreSQL has taken. A server process that has ended takes its times with it; those of a pool do not end.
@@ -182,9 +195,10 @@ func (r *rig) serverToll(ctx context.Context, t *toll) error {
 	}
 	const (
 		log     = "SELECT pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0')::bigint"
+		size    = "SELECT pg_database_size(current_database())"
 		clients = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
 	)
-	for query, value := range map[string]*int64{log: &t.written, clients: &t.connections} {
+	for query, value := range map[string]*int64{log: &t.written, size: &t.stored, clients: &t.connections} {
 		got, err := r.cluster.Numbers(ctx, r.database, query)
 		if err != nil {
 			return err
