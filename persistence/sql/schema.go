@@ -8,6 +8,10 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"time"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/zephbot/zephbot/persistence/keeping"
 )
@@ -42,17 +46,52 @@ func Schema(ctx context.Context, path string) (keeping.Schema, error) {
 // Migrate brings the SQLite file at path up to date, beside processes that may be writing or migrating it, and says which schema it had. The file is made
 // when it is absent. Errors are those of Open.
 func Migrate(ctx context.Context, path string) (keeping.Schema, error) {
-	before, err := Schema(ctx, path)
+	before, err := patiently(ctx, func() (keeping.Schema, error) { return Schema(ctx, path) })
 	if err != nil {
 		return keeping.Schema{}, err
 	}
-	d := sqliteDialect(path)
-	p, err := d.open(ctx)
-	if err != nil {
-		return keeping.Schema{}, err
+	return patiently(ctx, func() (keeping.Schema, error) {
+		d := sqliteDialect(path)
+		p, err := d.open(ctx)
+		if err != nil {
+			return keeping.Schema{}, err
+		}
+		_, err = d.migrate(ctx, p.write)
+		return before, errors.Join(err, p.close())
+	})
+}
+
+const (
+	// migrating bounds the wait for other processes that migrate.
+	migrating = 10 * time.Second
+	// migratingEach is the wait between two tries.
+	migratingEach = 20 * time.Millisecond
+)
+
+// patiently repeats what another process was in the way of. SQLite itself waits for locks of rows, but not while another process makes the file, or makes
+// it one with a write-ahead log.
+func patiently(ctx context.Context, try func() (keeping.Schema, error)) (keeping.Schema, error) {
+	ctx, cancel := context.WithTimeout(ctx, migrating)
+	defer cancel()
+	ticker := time.NewTicker(migratingEach)
+	defer ticker.Stop()
+	for {
+		schema, err := try()
+		if !busy(err) {
+			return schema, err
+		}
+		select {
+		case <-ctx.Done():
+			return schema, err
+		case <-ticker.C:
+		}
 	}
-	_, err = d.migrate(ctx, p.write)
-	return before, errors.Join(err, p.close())
+}
+
+// busy reports whether another connection to the file was in the way.
+func busy(err error) bool {
+	var failed *sqlite.Error
+	return errors.As(err, &failed) && (failed.Code()&0xff == sqlite3.SQLITE_BUSY || failed.Code()&0xff == sqlite3.SQLITE_LOCKED)
 }
 
 // schemaVersion reads the newest migration that a database has; 0 = none.
