@@ -45,6 +45,8 @@ type served struct {
 	http  string
 	done  chan int // its exit code
 	term  func()
+	// signal sends any other signal; of processes of a service of several.
+	signal func(syscall.Signal)
 }
 
 func serve(t *testing.T, before func(*telegramtest.Server)) *served {

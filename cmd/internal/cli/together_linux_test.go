@@ -102,11 +102,12 @@ func (g *together) start() *served {
 		_ = cmd.Wait() // the exit code says it
 		s.done <- cmd.ProcessState.ExitCode()
 	})
-	s.term = func() {
-		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+	s.signal = func(signal syscall.Signal) {
+		if err := cmd.Process.Signal(signal); err != nil {
 			g.Error(err)
 		}
 	}
+	s.term = func() { s.signal(syscall.SIGTERM) }
 	g.Cleanup(func() {
 		_ = cmd.Process.Kill() // it has ended, or the test has failed
 		wg.Wait()
