@@ -283,8 +283,8 @@ func (t *Table) accepted(ctx context.Context, msg *bot.Message) (int64, error) {
 	return math.MaxInt64, nil // not among the express arrivals: it means all that waits
 }
 
-// stop ends the running turn and drops what waits in the session: messages, open questions, commands in the background. The turn's own end says that it has
-// stopped.
+// stop ends the running turn and drops what waits in the session: messages, open questions, commands in the background; but not what was written after the
+// command, which may have begun a turn before the command is carried out. The turn's own end says that it has stopped.
 func (t *Table) stop(ctx context.Context, call *turn.Call) (turn.Effect, error) {
 	lane, err := t.deps.Store.Lane(ctx, call.Session)
 	if err != nil {
@@ -299,7 +299,7 @@ func (t *Table) stop(ctx context.Context, call *turn.Call) (turn.Effect, error) 
 		return turn.Effect{}, err
 	}
 	var e turn.Effect
-	stopped := texts.Stopped{Running: lane.Turn != ""}
+	stopped := texts.Stopped{Running: lane.Turn != "" && lane.Arrival < before}
 	for _, a := range waiting {
 		if a.Seq < before && (lane.Turn == "" || a.Seq != lane.Arrival) {
 			e.Change.Done = append(e.Change.Done, a.Seq)

@@ -374,6 +374,24 @@ func TestStop(t *testing.T) {
 	}
 }
 
+// TestStopMeansWhatCameBefore: a question that was written after a /stop may have begun its turn before the /stop is carried out.
+func TestStopMeansWhatCameBefore(t *testing.T) {
+	t.Parallel()
+	d := setup(t)
+	seqs := d.arrive("1", "100", "3")
+	d.begin("turn-3", seqs[2], bot.Running)
+	e := d.run(call("stop", false))
+	if len(e.Stop) != 0 || len(e.Change.Lanes) != 0 {
+		t.Errorf("the turn of a later message is stopped: %+v", e)
+	}
+	if !slices.Equal(e.Change.Done, seqs[:1]) {
+		t.Errorf("dropped %v, want %v", e.Change.Done, seqs[:1])
+	}
+	if got, want := e.Change.Send[0].Content.Text, "1 waiting message dropped."; got != want {
+		t.Errorf("answer %q, want %q", got, want)
+	}
+}
+
 // behind counts the commands in the background of one session.
 type behind struct{ running, ended int }
 

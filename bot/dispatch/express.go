@@ -151,7 +151,7 @@ func (d *Dispatcher) expressOne(ctx context.Context, a *bot.Arrival) (err error)
 	case bot.Press:
 		return d.expressPress(ctx, a, &msg)
 	case bot.StopTap:
-		return d.effect(ctx, a, func() (turn.Effect, error) { return d.stopTap(ctx, &msg) })
+		return d.effect(ctx, a, func() (turn.Effect, error) { return d.stopTap(ctx, a, &msg) })
 	case bot.Member:
 		return d.expressMember(ctx, a, &msg)
 	case bot.Migrated:
@@ -303,11 +303,11 @@ func (d *Dispatcher) expressPress(ctx context.Context, a *bot.Arrival, msg *bot.
 	return d.effect(ctx, a, func() (turn.Effect, error) { return d.parts.Approvals.Press(ctx, msg) })
 }
 
-// stopTap is the Stop button of a growing draft.
-func (d *Dispatcher) stopTap(ctx context.Context, msg *bot.Message) (turn.Effect, error) {
+// stopTap is the Stop button of a growing draft. It does not mean a turn that a later message began.
+func (d *Dispatcher) stopTap(ctx context.Context, a *bot.Arrival, msg *bot.Message) (turn.Effect, error) {
 	session := d.session(msg)
 	lane, err := d.parts.Store.Lane(ctx, session)
-	if err != nil || lane.Turn == "" {
+	if err != nil || lane.Turn == "" || lane.Arrival > a.Seq {
 		return turn.Effect{}, err
 	}
 	return turn.Effect{
