@@ -36,11 +36,13 @@ func TestSources(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		w.parts = knows
 		p := w.start()
-		if err := p.Accept(t.Context(), []turn.Raw{own(t, w.private("ann", "remind me")), raw(t, w.private("ben", "hi"))}); err != nil {
-			t.Fatal(err)
+		for _, update := range []turn.Raw{own(t, w.private("ann", "remind me")), raw(t, w.private("ben", "hi"))} {
+			if err := p.Accept(t.Context(), []turn.Raw{update}); err != nil {
+				t.Fatal(err)
+			}
+			pass(time.Second)
 		}
-		pass(time.Second)
-		w.want(bot.Final, "re: hi", "re: remind me")
+		w.want(bot.Final, "re: remind me", "re: hi")
 		a, err := w.store.ArrivalOf(t.Context(), "test", "7", "schedule/1")
 		if err != nil || a.Source != later || a.Session != session("ann") {
 			t.Errorf("arrival %+v, %v", a, err)
