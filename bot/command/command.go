@@ -38,7 +38,8 @@ type Questions interface {
 type About struct {
 	Model    string
 	Sandbox  string
-	Embedded bool // counters are kept in the process
+	Embedded bool   // counters are kept in the process
+	Engine   string // of the database, as people call it
 	Version  string
 	Started  time.Time
 	Tools    func(place bot.Place) []string
@@ -246,7 +247,7 @@ func (t *Table) details(ctx context.Context, place bot.Place) (*texts.Details, e
 	}
 	// What is in progress is not waiting: each turn holds the arrival it began with, and this command is one itself.
 	counts.Queued = max(0, counts.Queued-counts.Running-counts.Parked-counts.Waiting-1)
-	d := &texts.Details{Counts: counts, Sandbox: about.Sandbox, Embedded: about.Embedded, Version: about.Version, Up: t.deps.Now().Sub(about.Started)}
+	d := &texts.Details{Counts: counts, Sandbox: about.Sandbox, Embedded: about.Embedded, Engine: about.Engine, Version: about.Version, Up: t.deps.Now().Sub(about.Started)}
 	if about.Filters != nil {
 		d.Filters = about.Filters()
 	}

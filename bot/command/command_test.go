@@ -117,7 +117,7 @@ func setup(t *testing.T) *desk {
 			return []texts.Usage{{Scope: texts.User, Used: 18, Limit: 20}}, d.usage
 		},
 		About: command.About{
-			Model: "main/gpt", Sandbox: "sandbox on", Embedded: true, Version: "1.2", Started: noon.Add(-3 * time.Hour),
+			Model: "main/gpt", Sandbox: "sandbox on", Embedded: true, Engine: "PostgreSQL", Version: "1.2", Started: noon.Add(-3 * time.Hour),
 			Tools:   func(bot.Place) []string { return []string{"bash", "read"} },
 			Servers: func() texts.Connected { return d.servers },
 		},
@@ -491,7 +491,7 @@ MCP servers: 1 of 2 connected`
 For admins:
 Everywhere: 0 working, 1 waiting for a decision, 2 messages in the queue, 0 not delivered yet, 0 perhaps lost
 Sandbox on
-Stores: SQLite, counters in the process
+Stores: PostgreSQL, counters in the process
 zephbot 1.2, up 3 hours`
 	if diff := cmp.Diff(want, d.answer(call("status", true))); diff != "" {
 		t.Errorf("status for an admin (-want +got):\n%s", diff)

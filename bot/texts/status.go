@@ -28,8 +28,10 @@ type Details struct {
 	Sandbox string // as the log says it
 	// Embedded is true when the counters are kept in the process. Where anything is on the disk concerns the operator alone.
 	Embedded bool
-	Redis    *Redis // nil = there is no server
-	Filters  Filtered
+	// Engine is the name of the database.
+	Engine  string
+	Redis   *Redis // nil = there is no server
+	Filters Filtered
 	// Processes work on the same database, by their short names, this one first; fewer than two are not told of.
 	Processes []string
 	Version   string
@@ -94,7 +96,7 @@ func (w Words) details(b *book, language string, d *Details) []string {
 		b.helpAdmin,
 		fmt.Sprintf(b.status.all, d.Counts.Running, d.Counts.Parked, d.Counts.Queued, d.Counts.Undelivered, d.Counts.Lost),
 		strings.ToUpper(d.Sandbox[:min(1, len(d.Sandbox))]) + d.Sandbox[min(1, len(d.Sandbox)):],
-		fmt.Sprintf(b.status.stores, stores),
+		fmt.Sprintf(b.status.stores, fmt.Sprintf(stores, d.Engine)),
 	}
 	if d.Redis != nil {
 		lines = append(lines, w.redis(b, language, d.Redis))
@@ -156,7 +158,7 @@ func englishStatus() statusBook {
 		servers: "MCP servers: %d of %d connected", all: "Everywhere: %d working, %d waiting for a decision, %d messages in the queue, %d not delivered yet, %d perhaps lost",
 		stores: "Stores: %s", filters: "Filters: %.1f%% of %d characters taken out, F %d P %d B %d", version: "zephbot %s, up %s",
 		kept: storesBook{
-			embedded: "SQLite, counters in the process", server: "SQLite, Redis server",
+			embedded: "%s, counters in the process", server: "%s, Redis server",
 			processes: "Processes: %d work together. This one is %s, the others %s. What is said of MCP servers is what this one sees.",
 		},
 		redisFine: "Redis answers: quotas are counted, results of tools are cached.",
@@ -174,7 +176,7 @@ func germanStatus() statusBook {
 		servers: "MCP-Server: %d von %d verbunden", all: "Überall: %d in Arbeit, %d warten auf eine Entscheidung, %d Nachrichten in der Schlange, %d noch nicht zugestellt, %d vielleicht verloren",
 		stores: "Speicher: %s", filters: "Filter: %.1f%% von %d Zeichen herausgenommen, F %d P %d B %d", version: "zephbot %s, läuft seit %s",
 		kept: storesBook{
-			embedded: "SQLite, Zähler im Programm", server: "SQLite, Redis-Server",
+			embedded: "%s, Zähler im Programm", server: "%s, Redis-Server",
 			processes: "Prozesse: %d arbeiten zusammen. Dieser ist %s, die anderen sind %s. Über MCP-Server steht hier, was dieser sieht.",
 		},
 		redisFine: "Redis antwortet: Kontingente werden gezählt, Ergebnisse von Werkzeugen zwischengespeichert.",

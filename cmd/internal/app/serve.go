@@ -191,6 +191,14 @@ func (c *Core) menu(ctx context.Context, client *telegram.Client, s *service) {
 	}
 }
 
+// database is the name of the database engine, as people call it.
+func (c *Core) database() string {
+	if c.cfg.Database.URL != "" && c.opts.Home == "" {
+		return "PostgreSQL"
+	}
+	return "SQLite"
+}
+
 // banner says at the start, in a few lines, what this process is, and warns of what is insecure with the key to change.
 func (c *Core) banner(channel, allowed string) {
 	info := func(key, value string) { c.log.Info().Str(key, value).Msg("start") }
@@ -198,13 +206,9 @@ func (c *Core) banner(channel, allowed string) {
 	info("channel", channel)
 	info("allowed", allowed)
 	info("model", c.modelLine())
-	engine := "SQLite"
-	if c.cfg.Database.URL != "" {
-		engine = "PostgreSQL"
-	}
-	stores := engine + ", Redis server"
+	stores := c.database() + ", Redis server"
 	if c.redis.Embedded() {
-		stores = engine + ", counters in the process"
+		stores = c.database() + ", counters in the process"
 	}
 	info("stores", stores+" in "+c.dir)
 	if c.kit.confined {

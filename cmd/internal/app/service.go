@@ -143,7 +143,7 @@ func chatQuotas(c *Core) map[string]int64 {
 func (s *service) about() command.About {
 	c := s.core
 	return command.About{
-		Model: c.modelLine(), Sandbox: c.kit.level, Embedded: c.redis.Embedded(), Version: c.opts.Version, Started: c.started,
+		Model: c.modelLine(), Sandbox: c.kit.level, Embedded: c.redis.Embedded(), Engine: c.database(), Version: c.opts.Version, Started: c.started,
 		Servers: c.connected, Filters: c.filtered.sum, Redis: c.counting, Processes: c.together,
 		Tools: func(place bot.Place) []string {
 			var names []string
