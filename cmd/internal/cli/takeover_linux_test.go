@@ -9,14 +9,29 @@ import (
 	"github.com/zephbot/zephbot/cmd/internal/cli"
 )
 
+// begun is two processes, of which the first is in the middle of a turn: it polls.
+func (g *together) begun() (one, two *served) {
+	g.Helper()
+	one, two = g.start(), g.start()
+	g.fake.Say(1001, 1001, telegramtest.Message{Text: "how many apples are there?"})
+	g.asked("apples", one, two)
+	return one, two
+}
+
+// end tells a process to end, as it should be able to without an error.
+func (s *served) end() {
+	s.t.Helper()
+	s.term()
+	if code := s.exit(); code != cli.Fine {
+		s.t.Errorf("exit %d; printed: %s", code, s)
+	}
+}
+
 // TestTakeOver: a process is killed in the middle of a turn. Another one goes on with the turn, answers, and takes what comes from then on.
 func TestTakeOver(t *testing.T) {
 	t.Parallel()
 	g := newTogether(t)
-	one := g.start()
-	two := g.start()
-	g.fake.Say(1001, 1001, telegramtest.Message{Text: "how many apples are there?"})
-	g.asked("apples", one, two) // by the first process, which polls
+	one, two := g.begun()
 	one.signal(syscall.SIGKILL)
 	killed := time.Now()
 	g.asked("apples", two)
@@ -28,10 +43,7 @@ func TestTakeOver(t *testing.T) {
 	t.Logf("polled by the other process %s after the kill", time.Since(killed).Round(time.Millisecond))
 	g.model.answers["bananas"] <- "Two bananas."
 	eventually(t, func() bool { return g.said(1002, "Two bananas.") == 1 })
-	two.term()
-	if code := two.exit(); code != cli.Fine {
-		t.Errorf("exit %d; printed: %s", code, two)
-	}
+	two.end()
 }
 
 // TestPausedTooLong: a process is paused (SIGSTOP) in the middle of a turn for longer than it is taken to live. Another one answers; the first one, let go
@@ -39,10 +51,7 @@ func TestTakeOver(t *testing.T) {
 func TestPausedTooLong(t *testing.T) {
 	t.Parallel()
 	g := newTogether(t)
-	one := g.start()
-	two := g.start()
-	g.fake.Say(1001, 1001, telegramtest.Message{Text: "how many apples are there?"})
-	g.asked("apples", one, two) // by the first process, which polls
+	one, two := g.begun()
 	one.signal(syscall.SIGSTOP)
 	stopped := time.Now()
 	g.asked("apples", two)
@@ -58,8 +67,5 @@ func TestPausedTooLong(t *testing.T) {
 	if n := g.said(1001, "apples."); n != 1 {
 		t.Errorf("%d answers about apples; printed: %s", n, one)
 	}
-	two.term()
-	if code := two.exit(); code != cli.Fine {
-		t.Errorf("exit %d; printed: %s", code, two)
-	}
+	two.end()
 }

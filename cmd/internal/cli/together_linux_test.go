@@ -146,10 +146,7 @@ func (g *together) said(chat int64, text string) (n int) {
 func TestOneOfTwoDrains(t *testing.T) {
 	t.Parallel()
 	g := newTogether(t)
-	one := g.start()
-	two := g.start()
-	g.fake.Say(1001, 1001, telegramtest.Message{Text: "how many apples are there?"})
-	g.asked("apples", one, two) // by the first process, which polls
+	one, two := g.begun()
 	one.term()
 	one.until("/readyz", http.StatusServiceUnavailable, "stopping")
 	if status, text := two.probe("/readyz"); status != http.StatusOK {
@@ -171,10 +168,7 @@ func TestOneOfTwoDrains(t *testing.T) {
 	if n := g.said(1001, "Three apples."); n != 1 {
 		t.Errorf("the answer of the process that has ended is there %d times; printed: %s", n, one)
 	}
-	two.term()
-	if code := two.exit(); code != cli.Fine {
-		t.Errorf("exit %d; printed: %s", code, two)
-	}
+	two.end()
 }
 
 // TestReadyMeansStored: a process that has lost its database lives and is not ready; back again, it is. One that was buried ends with an error.
