@@ -103,16 +103,6 @@ func newService(c *Core, ch channel) (*service, error) {
 		Store: store, Sender: ch.sender, Pacer: pacer, Words: words, Language: func(row *bot.Row) string { return row.Content.Language }, Now: c.now, Log: c.log.With().Str("component", "outbox").Logger(),
 		Observe: s.delivered,
 	}, deliver.Options{Channel: ch.name, Bot: ch.bot, Shared: c.shared()})
-	progress := ch.watch
-	if progress == nil && ch.live != nil {
-		progress = func(w turn.Watched) turn.Progress {
-			return deliver.NewProgress(
-				deliver.ProgressDeps{Live: ch.live, Pacer: pacer, Words: words, Now: c.now},
-				deliver.Spec{Place: w.Place, Draft: w.Draft, Language: w.Language, Placeholder: w.Placeholder, Gone: w.Gone},
-				deliver.ProgressOptions{Interval: time.Duration(c.cfg.Telegram.StreamIntervalMS) * time.Millisecond},
-			)
-		}
-	}
 	chain := c.chain(broker, c.request)
 	if ch.nobody {
 		chain = c.chain(nil, c.request)
@@ -122,12 +112,26 @@ func newService(c *Core, ch channel) (*service, error) {
 	offered := deliver.Offered{Store: store, Outbox: s.outbox}
 	s.dispatcher = dispatch.New(dispatch.Parts{
 		Store: offered, Decoders: ch.decoders, Workspace: c.dirs().ID, Composer: ch.composer, Runner: runner, Guard: ch.guard, Meter: s.meter, Commands: s.commands,
-		Approvals: questions, Outbox: offered, Direct: deliver.Paced{Sender: ch.sender, Pacer: pacer}, Operators: ch.operators, Progress: progress, Words: words, Log: c.log.With().Str("component", "dispatcher").Logger(), Now: c.now,
+		Approvals: questions, Outbox: offered, Direct: deliver.Paced{Sender: ch.sender, Pacer: pacer}, Operators: ch.operators, Progress: c.progress(ch, pacer), Words: words, Log: c.log.With().Str("component", "dispatcher").Logger(), Now: c.now,
 		Observe: s.observe, News: c.news.Read,
 	}, dispatch.Options{
 		Channel: ch.name, Bot: ch.bot, Owner: c.owner, Concurrency: c.cfg.Agent.Concurrency, Memory: turnMemory(), Grace: grace, Shared: c.shared(),
 	})
 	return s, nil
+}
+
+// progress shows turns under way, as the channel does it itself or by messages that grow; nil = not at all.
+func (c *Core) progress(ch channel, pacer bot.Pacer) func(turn.Watched) turn.Progress {
+	if ch.watch != nil || ch.live == nil {
+		return ch.watch
+	}
+	return func(w turn.Watched) turn.Progress {
+		return deliver.NewProgress(
+			deliver.ProgressDeps{Live: ch.live, Pacer: pacer, Words: c.words(), Now: c.now},
+			deliver.Spec{Place: w.Place, Draft: w.Draft, Language: w.Language, Placeholder: w.Placeholder, Gone: w.Gone},
+			deliver.ProgressOptions{Interval: time.Duration(c.cfg.Telegram.StreamIntervalMS) * time.Millisecond},
+		)
+	}
 }
 
 func chatQuotas(c *Core) map[string]int64 {
