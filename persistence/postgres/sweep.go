@@ -135,11 +135,23 @@ func (s *Store) sweepOnce(ctx context.Context, query string, args ...any) (int64
 
 // sweepJournals deletes what was said before a reset that is old enough.
 func (s *Store) sweepJournals(ctx context.Context, until time.Time, count *int64) error {
+	return s.eachReset(ctx, resetsQuery, until, func(session string, n int64, _ time.Time) (err error) {
+		for deleted := int64(sweepBatch); deleted == sweepBatch; *count += deleted {
+			if deleted, err = s.sweepOnce(ctx, deleteEntries, session, n, int64(sweepBatch)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// eachReset does something for each place where a conversation began anew, until then, that a query lists one after the other.
+func (s *Store) eachReset(ctx context.Context, query string, until time.Time, do func(session string, n int64, at time.Time) error) error {
 	var session string
 	var n int64
 	for {
 		var reset journal.Entry
-		found, err := one(ctx, &s.reader, func(r row) error { return r.Scan(&session, &n, document{&reset}) }, resetsQuery, session, n)
+		found, err := one(ctx, &s.reader, func(r row) error { return r.Scan(&session, &n, document{&reset}) }, query, session, n)
 		if err != nil {
 			return s.problem("find resets", err)
 		}
@@ -149,10 +161,8 @@ func (s *Store) sweepJournals(ctx context.Context, until time.Time, count *int64
 		if reset.At.IsZero() || reset.At.After(until) {
 			continue
 		}
-		for deleted := int64(sweepBatch); deleted == sweepBatch; *count += deleted {
-			if deleted, err = s.sweepOnce(ctx, deleteEntries, session, n, int64(sweepBatch)); err != nil {
-				return err
-			}
+		if err := do(session, n, reset.At); err != nil {
+			return err
 		}
 	}
 }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/persistence/keeping"
 )
 
@@ -49,24 +48,9 @@ func (s *Store) sweepFiles(ctx context.Context, now time.Time, keep keeping.Rete
 
 // asideFiles deletes the files of conversations that were begun anew. What was put again since then is in use.
 func (s *Store) asideFiles(ctx context.Context, until time.Time, count *int64) error {
-	var session string
-	var n int64
-	for {
-		var reset journal.Entry
-		found, err := one(ctx, &s.reader, func(r row) error { return r.Scan(&session, &n, document{&reset}) }, beginsQuery, session, n)
-		if err != nil {
-			return s.problem("find resets", err)
-		}
-		if !found {
-			return nil
-		}
-		if reset.At.IsZero() || reset.At.After(until) {
-			continue
-		}
-		if err := s.dropFiles(ctx, count, asideRefs, reset.At, session); err != nil {
-			return err
-		}
-	}
+	return s.eachReset(ctx, beginsQuery, until, func(session string, _ int64, at time.Time) error {
+		return s.dropFiles(ctx, count, asideRefs, at, session)
+	})
 }
 
 // dropFiles deletes what a query lists that takes a time, the size of a batch and more.
