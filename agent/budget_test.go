@@ -133,13 +133,15 @@ then say Done`)
 	for i := range 20 {
 		turn := fmt.Sprintf("old-%d", i)
 		w.shelf.keep(
-			journal.Entry{Turn: turn, Kind: journal.UserEntry, Text: fmt.Sprintf("question %d ", i) + strings.Repeat("x", 350)}, // 100 tokens
+			// 100 tokens
+			journal.Entry{Turn: turn, Kind: journal.UserEntry, Text: fmt.Sprintf("question %d ", i) + strings.Repeat("x", 350)},
 			journal.Entry{Turn: turn, Kind: journal.AssistantEntry, Uses: []journal.Use{{Call: turn, Name: "echo", Args: []byte(`{}`)}}},
 			journal.Entry{Turn: turn, Kind: journal.ResultEntry, Call: turn, Text: strings.Repeat("y", 350)},
 			journal.Entry{Turn: turn, Kind: journal.AnswerEntry, Text: "answer"},
 		)
 	}
-	w.shelf.keep(journal.Entry{Turn: "turn-1", Kind: journal.UserEntry, Text: "now " + strings.Repeat("z", 1400)}) // 400 tokens
+	// 400 tokens
+	w.shelf.keep(journal.Entry{Turn: "turn-1", Kind: journal.UserEntry, Text: "now " + strings.Repeat("z", 1400)})
 	w.limits.ContextTokens = 2000
 	if out := w.must(t.Context()); out.Text != "Done" {
 		t.Fatalf("outcome %+v", out)
@@ -178,7 +180,8 @@ func (a *ahead) Stored() error {
 	return a.result
 }
 
-// TestAskedAhead: of what the model says before the turn is stored, nothing counts but its price; and not even that is booked before.
+// TestAskedAhead: of what the model says before the turn is stored, nothing counts but its price; and not even that is
+// booked before.
 func TestAskedAhead(t *testing.T) {
 	t.Parallel()
 	for _, result := range []error{nil, journal.ErrConflict} {

@@ -13,8 +13,8 @@ import (
 	"github.com/zephbot/zephbot/tools"
 )
 
-// execute runs the uses of a batch that have no result yet: reading ones side by side, the others one by one in the model's order, up to the first that
-// waits for a person. Questions of all uses go out together.
+// execute runs the uses of a batch that have no result yet: reading ones side by side, the others one by one in the
+// model's order, up to the first that waits for a person. Questions of all uses go out together.
 func (s *step) execute(ctx context.Context, b *batch) (*Outcome, error) {
 	if err := s.closed(ctx, b); err != nil {
 		return nil, err
@@ -68,7 +68,8 @@ func (s *step) execute(ctx context.Context, b *batch) (*Outcome, error) {
 	}
 }
 
-// closed gives a result to the uses that must not run: what was running when another worker died, and what was cut while it was written.
+// closed gives a result to the uses that must not run: what was running when another worker died, and what was cut
+// while it was written.
 func (s *step) closed(ctx context.Context, b *batch) error {
 	if err := s.unknown(ctx, b); err != nil {
 		return err
@@ -150,7 +151,8 @@ func (s *step) run(ctx context.Context, b *batch, u journal.Use) (*tools.Questio
 	if err != nil || q != nil {
 		return q, err
 	}
-	// The work is done: its result must reach the journal even when the turn is being stopped or the service shuts down.
+	// The work is done: its result must reach the journal even when the turn is being stopped or the service shuts
+	// down.
 	kept, cancel := keep(ctx)
 	defer cancel()
 	return nil, s.append(kept, entry)
@@ -214,7 +216,8 @@ func cut(err error) bool {
 	return errors.Is(err, context.Canceled) || tools.AsError(err).Category == tools.Cancelled
 }
 
-// result is what the journal keeps of a call that has ended. It is called beside other calls: it must not look at the journal.
+// result is what the journal keeps of a call that has ended. It is called beside other calls: it must not look at the
+// journal.
 func (s *step) result(b *batch, u journal.Use, call *tools.Call, result *tools.Result, err error) journal.Entry {
 	e := journal.Entry{
 		Turn: s.turn.ID, Kind: journal.ResultEntry, At: s.deps.Now(), Call: u.Call, Tool: u.Name, Flagged: call.Trail.Injection,
@@ -242,7 +245,8 @@ func (s *step) result(b *batch, u journal.Use, call *tools.Call, result *tools.R
 	return e
 }
 
-// mostTouched bounds the paths of one call that the journal keeps. What is left out is asked for again after flagged content, and no more.
+// mostTouched bounds the paths of one call that the journal keeps. What is left out is asked for again after flagged
+// content, and no more.
 const mostTouched = 32
 
 // touched are the files that a call of a tool of our own worked on.

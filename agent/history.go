@@ -49,7 +49,8 @@ func (s *state) current() []journal.Entry {
 
 func (s *state) last() int64 { return s.tail.Last() }
 
-// batch is the last assistant entry of the turn with what happened to its uses; nil when the model has not asked for tools yet.
+// batch is the last assistant entry of the turn with what happened to its uses; nil when the model has not asked for
+// tools yet.
 func (s *state) batch() *batch {
 	var b *batch
 	for _, e := range s.current() {
@@ -170,8 +171,8 @@ func (b *batch) open() []journal.Use {
 	return open
 }
 
-// groups turns entries into messages, one group a turn, so that a long history can be dropped turn by turn. What is before the last summary is left out;
-// head is what the summary says.
+// groups turns entries into messages, one group a turn, so that a long history can be dropped turn by turn. What is
+// before the last summary is left out; head is what the summary says.
 func groups(entries []journal.Entry, shared bool) (head []llm.Message, all [][]llm.Message) {
 	list := make([]llm.Message, 0, len(entries))
 	var starts []int // of the groups in list
@@ -195,7 +196,8 @@ func groups(entries []journal.Entry, shared bool) (head []llm.Message, all [][]l
 	return head, all
 }
 
-// summary is what the model reads in the place of what a summary sums up. It was made of all that was said, so it may be as foreign as any of it.
+// summary is what the model reads in the place of what a summary sums up. It was made of all that was said, so it may
+// be as foreign as any of it.
 func summary(e *journal.Entry) []llm.Message {
 	if e.Text == "" {
 		return nil
@@ -204,7 +206,8 @@ func summary(e *journal.Entry) []llm.Message {
 	return []llm.Message{{Role: llm.User, Text: text}}
 }
 
-// addMessages adds what the model sees of one entry; an assistant entry brings its results along, in the order of the uses.
+// addMessages adds what the model sees of one entry; an assistant entry brings its results along, in the order of the
+// uses.
 func addMessages(list []llm.Message, e *journal.Entry, rest []journal.Entry, shared bool) []llm.Message {
 	switch e.Kind {
 	case journal.UserEntry:
@@ -312,7 +315,8 @@ func userText(e *journal.Entry, shared bool) string {
 	return b.String()
 }
 
-// lines splits a quotation wherever a reader may see a new line, so that nothing of it stands at the beginning of a line unmarked.
+// lines splits a quotation wherever a reader may see a new line, so that nothing of it stands at the beginning of a
+// line unmarked.
 func lines(text string) []string {
 	return strings.FieldsFunc(text, func(r rune) bool {
 		switch r {
@@ -323,7 +327,8 @@ func lines(text string) []string {
 	})
 }
 
-// label makes a chosen name harmless: one line, no brackets, quotes, colons or invisible characters that could imitate our marks, bounded.
+// label makes a chosen name harmless: one line, no brackets, quotes, colons or invisible characters that could imitate
+// our marks, bounded.
 func label(name string) string {
 	clean := strings.Map(func(r rune) rune {
 		switch {
@@ -344,7 +349,8 @@ func label(name string) string {
 	return clean
 }
 
-// fit builds the messages of a request within the budget; the estimate is of the whole request. A summary is never dropped.
+// fit builds the messages of a request within the budget; the estimate is of the whole request. A summary is never
+// dropped.
 func (s *state) fit(req *llm.Request, shared bool, budget int, accepts llm.Accepts) (estimate int) {
 	head, list := groups(s.tail.Entries, shared)
 	sizes := make([]int, len(list))
@@ -361,11 +367,12 @@ func (s *state) fit(req *llm.Request, shared bool, budget int, accepts llm.Accep
 	return estimate
 }
 
-// standingEvery is how many entries there may be between two that carry a Standing: who reads the end of a journal reads at most so many, and the turn
-// around them, for nothing but their count.
+// standingEvery is how many entries there may be between two that carry a Standing: who reads the end of a journal
+// reads at most so many, and the turn around them, for nothing but their count.
 const standingEvery = 32
 
-// carry puts the standing of the conversation on the last of the entries that end a turn, where the last one that carries it is far enough away.
+// carry puts the standing of the conversation on the last of the entries that end a turn, where the last one that
+// carries it is far enough away.
 func (s *state) carry(entries []journal.Entry) {
 	if len(entries) == 0 {
 		return

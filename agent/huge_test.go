@@ -29,8 +29,8 @@ const (
 	hugeEnv  = "ZEPH_HUGE_ANSWER"
 )
 
-// flood is a body that repeats a piece until it has sent hugeSize bytes, between a beginning and an end. It measures the memory of the process while it
-// is read.
+// flood is a body that repeats a piece until it has sent hugeSize bytes, between a beginning and an end. It measures
+// the memory of the process while it is read.
 type flood struct {
 	head, piece, tail string
 	rest              []byte
@@ -107,8 +107,8 @@ func hugeAnswers() map[string]struct {
 	}
 }
 
-// TestHugeAnswer: whatever a server sends, an answer costs less than 50 MB and ends: cut, or with a sentence. Each case has a process of its own, in which
-// nothing else takes memory.
+// TestHugeAnswer: whatever a server sends, an answer costs less than 50 MB and ends: cut, or with a sentence. Each case
+// has a process of its own, in which nothing else takes memory.
 func TestHugeAnswer(t *testing.T) {
 	t.Parallel()
 	all := hugeAnswers()

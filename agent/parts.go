@@ -12,8 +12,8 @@ import (
 	"github.com/zephbot/zephbot/tools"
 )
 
-// keepFiles puts what a tool made where journal, person and model find it. What cannot be kept is named all the same: the person is told, and the call, which
-// has run, has its result.
+// keepFiles puts what a tool made where journal, person and model find it. What cannot be kept is named all the same:
+// the person is told, and the call, which has run, has its result.
 func (s *step) keepFiles(ctx context.Context, files []tools.File) []llm.Part {
 	kept, cancel := keep(ctx)
 	defer cancel()

@@ -23,9 +23,10 @@ const (
 	reflectNoMore = "\n\nThis tool has been called wrongly too often in this turn. Do not call it again: tell the person what you could not do, and why."
 )
 
-// reflection is what follows on the block of a mistake that the model made itself; "" after every other failure: there is nothing to learn from a server
-// that is away. failed counts the earlier steps of the turn in which calls of the tool ended with such a mistake: steps, not calls, because the model
-// reads the results of a step together and could not have known better in between.
+// reflection is what follows on the block of a mistake that the model made itself; "" after every other failure: there
+// is nothing to learn from a server that is away. failed counts the earlier steps of the turn in which calls of the
+// tool ended with such a mistake: steps, not calls, because the model reads the results of a step together and could
+// not have known better in between.
 func reflection(c tools.Category, def tools.Definition, failed int) string {
 	switch {
 	case !c.Quality():
@@ -44,7 +45,8 @@ func reflection(c tools.Category, def tools.Definition, failed int) string {
 	return text
 }
 
-// withoutReflection is the block alone: the sentences that follow on it change from step to step although the mistake is the same.
+// withoutReflection is the block alone: the sentences that follow on it change from step to step although the mistake
+// is the same.
 func withoutReflection(e journal.Entry) string {
 	if !e.Failed || !tools.Category(e.Category).Quality() {
 		return e.Text
@@ -53,8 +55,8 @@ func withoutReflection(e journal.Entry) string {
 	return block
 }
 
-// compact writes a schema in one line; one that is too long without its descriptions, and if that does not help, not at all: the model has it from the
-// request, and half a schema would mislead it.
+// compact writes a schema in one line; one that is too long without its descriptions, and if that does not help, not at
+// all: the model has it from the request, and half a schema would mislead it.
 func compact(schema json.RawMessage) string {
 	var line bytes.Buffer
 	if len(schema) == 0 || json.Compact(&line, schema) != nil {
@@ -76,7 +78,8 @@ func compact(schema json.RawMessage) string {
 	return string(short)
 }
 
-// bare takes what explains out of a schema. Names of properties are kept whatever they are: names says that the keys of v are such.
+// bare takes what explains out of a schema. Names of properties are kept whatever they are: names says that the keys of
+// v are such.
 func bare(v any, names bool) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -102,8 +105,8 @@ func bare(v any, names bool) any {
 	}
 }
 
-// halfWritten closes the uses of an answer that was cut at the token limit and that were not whole by then: what stands there may be half a command, and
-// no mending may complete it.
+// halfWritten closes the uses of an answer that was cut at the token limit and that were not whole by then: what stands
+// there may be half a command, and no mending may complete it.
 func (s *step) halfWritten(ctx context.Context, b *batch) error {
 	if b.entry.Reason != journal.ReasonLength {
 		return nil
@@ -127,7 +130,8 @@ func (s *step) halfWritten(ctx context.Context, b *batch) error {
 	return nil
 }
 
-// whole says whether the arguments of a use are a JSON object that was written to its end. Those of the last one may not have begun: "{}" stands for none too.
+// whole says whether the arguments of a use are a JSON object that was written to its end. Those of the last one may
+// not have begun: "{}" stands for none too.
 func whole(u journal.Use, uses []journal.Use) bool {
 	var object map[string]json.RawMessage
 	if json.Unmarshal(u.Args, &object) != nil || object == nil {

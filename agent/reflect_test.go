@@ -93,7 +93,8 @@ func TestReflection(t *testing.T) {
 	}
 }
 
-// TestReflectionIsStored: whoever goes on with the turn sends the same bytes, and a restart in the middle changes none of them.
+// TestReflectionIsStored: whoever goes on with the turn sends the same bytes, and a restart in the middle changes none
+// of them.
 func TestReflectionIsStored(t *testing.T) {
 	t.Parallel()
 	steps := "on \"go\": call* count {\"by\":\"x\"} echo {}\nthen call* echo {} count {\"by\":\"y\"}\nthen call count {\"by\":\"z\"}\nthen say Done"
@@ -229,7 +230,8 @@ func TestCutWishes(t *testing.T) {
 	}
 }
 
-// TestFlaggedContent: what a page or a server's error tries to order is remembered in the journal, and changing calls are asked for from then on.
+// TestFlaggedContent: what a page or a server's error tries to order is remembered in the journal, and changing calls
+// are asked for from then on.
 func TestFlaggedContent(t *testing.T) {
 	t.Parallel()
 	page := tools.Tool{
@@ -295,7 +297,8 @@ func TestFlaggedContent(t *testing.T) {
 	}
 }
 
-// TestCorrectedCallIsAsked: arguments that were corrected are those that a person sees and that run, after the turn was parked and resumed by another process.
+// TestCorrectedCallIsAsked: arguments that were corrected are those that a person sees and that run, after the turn was
+// parked and resumed by another process.
 func TestCorrectedCallIsAsked(t *testing.T) {
 	t.Parallel()
 	for _, calls := range []string{`call count {"by":"10"}`, `call* count {"by":"10"} echo {"text":"x"}`} {

@@ -26,7 +26,8 @@ const journey = `on "go": call* echo {"text":"a"} count {"by":1} count {"by":10}
 then call count {"by":2}
 then say Done`
 
-// TestResumeFromEveryPrefix cuts the journal of a finished turn after every entry, as a crash does, and goes on with nothing but that.
+// TestResumeFromEveryPrefix cuts the journal of a finished turn after every entry, as a crash does, and goes on with
+// nothing but that.
 func TestResumeFromEveryPrefix(t *testing.T) {
 	t.Parallel()
 	whole := newWorld(t, script(t, journey), "go")
@@ -113,7 +114,8 @@ func TestReadIsRepeated(t *testing.T) {
 	}
 }
 
-// TestStoreFailsAtEveryAppend fails one append after the other, with and without effect, and lets another process go on.
+// TestStoreFailsAtEveryAppend fails one append after the other, with and without effect, and lets another process go
+// on.
 func TestStoreFailsAtEveryAppend(t *testing.T) {
 	t.Parallel()
 	for _, lost := range []bool{false, true} {
@@ -230,8 +232,8 @@ then say Done`), "go")
 	}
 }
 
-// TestFoundComesFromTheJournal: what a search of the turn has found is told to the catalog, also by another process. A tool of a server
-// finds nothing.
+// TestFoundComesFromTheJournal: what a search of the turn has found is told to the catalog, also by another process. A
+// tool of a server finds nothing.
 func TestFoundComesFromTheJournal(t *testing.T) {
 	t.Parallel()
 	const talk = "on \"go\": call seek {}\nthen say Done"

@@ -21,10 +21,12 @@ import (
 	"github.com/zephbot/zephbot/tools"
 )
 
-// ErrStopped is the cancellation cause of a turn that a person stopped. Any other cancellation leaves the turn for another worker.
+// ErrStopped is the cancellation cause of a turn that a person stopped. Any other cancellation leaves the turn for
+// another worker.
 var ErrStopped = errors.New("stopped by a person")
 
-// ErrGone is the cancellation cause of a turn whose answer would reach nobody: the bot was blocked or removed from the chat. The turn ends.
+// ErrGone is the cancellation cause of a turn whose answer would reach nobody: the bot was blocked or removed from the
+// chat. The turn ends.
 var ErrGone = errors.New("nothing reaches the chat any more")
 
 // Limits bound a turn. Zero values mean the documented default; negative ones no limit.
@@ -60,8 +62,8 @@ type Deps struct {
 	Now      func() time.Time
 }
 
-// Runner moves turns. It holds no state of a turn: everything is read from the journal, so any Runner may go on where another died.
-// Safe for concurrent use.
+// Runner moves turns. It holds no state of a turn: everything is read from the journal, so any Runner may go on where
+// another died. Safe for concurrent use.
 type Runner struct {
 	deps   Deps
 	limits Limits
@@ -72,8 +74,9 @@ func NewRunner(deps Deps, limits Limits) *Runner {
 	return &Runner{deps: deps, limits: limits.withDefaults()}
 }
 
-// Run moves the turn of a journal as far as it goes: to an answer, an end, a question to a person, or a model that is away. An error means that the store failed
-// or that the turn belongs to another worker (journal.ErrConflict) or that ctx ended for another reason than ErrStopped: the turn stays as journalled.
+// Run moves the turn of a journal as far as it goes: to an answer, an end, a question to a person, or a model that is
+// away. An error means that the store failed or that the turn belongs to another worker (journal.ErrConflict) or that
+// ctx ended for another reason than ErrStopped: the turn stays as journalled.
 func (r *Runner) Run(ctx context.Context, turn *Turn, of Journal, sink Sink) (Outcome, error) {
 	// A stopped turn is read too: its open calls have to be closed.
 	loading, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
@@ -253,8 +256,8 @@ func (s *step) reserve(ctx context.Context, key string, estimate llm.Usage) (*Ou
 	return nil, nil
 }
 
-// settle outlives a cancelled turn: money that was spent is counted. A failure of the books is logged and no more: the answer is there and paid for,
-// and the next reservation meets the same books.
+// settle outlives a cancelled turn: money that was spent is counted. A failure of the books is logged and no more: the
+// answer is there and paid for, and the next reservation meets the same books.
 func (s *step) settle(ctx context.Context, key string, used llm.Usage, usd float64) {
 	if s.deps.Budget == nil {
 		return
@@ -271,7 +274,8 @@ func keep(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 }
 
-// failed says what a failure of the model means for the turn. A call that had begun to answer is settled by estimate: vendors charge for it.
+// failed says what a failure of the model means for the turn. A call that had begun to answer is settled by estimate:
+// vendors charge for it.
 func (s *step) failed(ctx context.Context, key string, estimate int, err error) (*Outcome, error) {
 	var used llm.Usage
 	if s.partial.Len() > 0 {
@@ -360,7 +364,8 @@ func (s *step) append(ctx context.Context, entries ...journal.Entry) error {
 	return nil
 }
 
-// opaque is a stable name of a conversation for the vendor: it helps its cache and its control of abuse, and tells it nobody's name.
+// opaque is a stable name of a conversation for the vendor: it helps its cache and its control of abuse, and tells it
+// nobody's name.
 func opaque(o tools.Origin) string {
 	if o.Session == "" {
 		return ""
@@ -377,8 +382,9 @@ func shown(offers []Offer) []llm.Tool {
 	return list
 }
 
-// rawArgs brings arguments into the form in which a journal gives them back, so that a resumed turn compares equal to one that was never interrupted.
-// What is not JSON is kept as a JSON string, which the decode stage refuses with a clear word.
+// rawArgs brings arguments into the form in which a journal gives them back, so that a resumed turn compares equal to
+// one that was never interrupted. What is not JSON is kept as a JSON string, which the decode stage refuses with a
+// clear word.
 func rawArgs(args []byte) json.RawMessage {
 	if len(args) == 0 {
 		return json.RawMessage("{}")

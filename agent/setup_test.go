@@ -236,7 +236,8 @@ func newWorld(t testing.TB, provider llm.Provider, text string, more ...tools.To
 	return w
 }
 
-// run moves the turn once with a new runner and a new handle, as a process that has just started does, and commits what comes out.
+// run moves the turn once with a new runner and a new handle, as a process that has just started does, and commits what
+// comes out.
 func (w *world) run(ctx context.Context) (agent.Outcome, error) {
 	h := &handle{shelf: w.shelf}
 	out, err := agent.NewRunner(w.deps, w.limits).Run(ctx, w.turn, h, w.watch)

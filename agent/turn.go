@@ -33,7 +33,8 @@ const (
 	Later    OutcomeKind = "later"    // the model is away: run again after RetryAfter
 )
 
-// Outcome is the result of a Run. Entries are not stored yet: the caller commits them together with what follows from them (the answer's outbox row).
+// Outcome is the result of a Run. Entries are not stored yet: the caller commits them together with what follows from
+// them (the answer's outbox row).
 type Outcome struct {
 	Kind       OutcomeKind
 	Text       string // Markdown for the person
@@ -51,8 +52,9 @@ type EventType string
 
 // The events. They are for the person who watches; nothing depends on them.
 const (
-	DeltaEvent        EventType = "delta"         // Text was added to the answer that grows
-	ResetEvent        EventType = "reset"         // forget the text so far: it belonged to a step with tools, or a retry begins
+	DeltaEvent EventType = "delta" // Text was added to the answer that grows
+	// forget the text so far: it belonged to a step with tools, or a retry begins
+	ResetEvent        EventType = "reset"
 	ToolStartedEvent  EventType = "tool_started"  // Tool with Show
 	ToolProgressEvent EventType = "tool_progress" // Text
 	ToolFinishedEvent EventType = "tool_finished" // Tool, Failed; Text = a line about the result, may be empty
@@ -76,14 +78,16 @@ type Sink interface {
 	Emit(ctx context.Context, event Event)
 }
 
-// Executor runs tool calls: the chain. A call that waits for a person fails with *tools.Pending; with Call.Probe set a call that may run ends with tools.ErrProbed.
+// Executor runs tool calls: the chain. A call that waits for a person fails with *tools.Pending; with Call.Probe set a
+// call that may run ends with tools.ErrProbed.
 type Executor interface {
 	Execute(ctx context.Context, call *tools.Call) (*tools.Result, error)
 	// Interrupted records a call whose outcome nobody knows.
 	Interrupted(ctx context.Context, call *tools.Call)
 }
 
-// Catalog says which tools a turn may see. The snapshot holds for one model call; its elements are shared and must not be changed.
+// Catalog says which tools a turn may see. The snapshot holds for one model call; its elements are shared and must not
+// be changed.
 type Catalog interface {
 	Tools(ctx context.Context, turn *Turn, view View) []Offer
 }
@@ -91,15 +95,16 @@ type Catalog interface {
 // View is what a catalog may look at when it chooses.
 type View struct {
 	Query string // what the person said in this turn
-	// Succeeded names the tools that have run without failure in this conversation, each once, in the order of their first success.
+	// Succeeded names the tools that have run without failure in this conversation, each once, in the order of their
+	// first success.
 	Succeeded []string
 	// Found names the tools that searches of this turn have found, in their order; a name may come twice.
 	Found []string
 	Step  int // model call within the turn, from 1
 }
 
-// Offer is a tool as the model is shown it. The definition's hash is what the journal keeps and an approval binds; Description and Schema are
-// what goes into the request: with a field for thoughts, a hint of the output.
+// Offer is a tool as the model is shown it. The definition's hash is what the journal keeps and an approval binds;
+// Description and Schema are what goes into the request: with a field for thoughts, a hint of the output.
 type Offer struct {
 	tools.Definition
 	Description string
@@ -113,11 +118,12 @@ func Plain(d tools.Definition) Offer {
 
 // Budget reserves what a model call may cost before it is made, and settles it after.
 type Budget interface {
-	// Reserve is idempotent by key (turn and step) while the reservation is open. Once settled, the same key may be reserved again: a model call that
-	// failed or whose step was lost is made again, and costs again. A denial is a *Denied.
+	// Reserve is idempotent by key (turn and step) while the reservation is open. Once settled, the same key may be
+	// reserved again: a model call that failed or whose step was lost is made again, and costs again. A denial is a
+	// *Denied.
 	Reserve(ctx context.Context, turn *Turn, key string, estimate llm.Usage) error
-	// Settle replaces the reservation by what was used; a call that failed before any text settles zero, one that failed later an estimate. Its error is
-	// logged, the turn goes on.
+	// Settle replaces the reservation by what was used; a call that failed before any text settles zero, one that
+	// failed later an estimate. Its error is logged, the turn goes on.
 	Settle(ctx context.Context, turn *Turn, key string, used llm.Usage, usd float64) error
 }
 

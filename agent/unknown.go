@@ -12,8 +12,8 @@ import (
 // unknownOutcome is the category of a result that nobody knows.
 const unknownOutcome = "unknown"
 
-// What the model reads of calls whose outcome nobody knows. Each begins with the mark; the advice is for the model alone and never reaches a person as it
-// is. Nothing here may say of a call that has begun that it did not run.
+// What the model reads of calls whose outcome nobody knows. Each begins with the mark; the advice is for the model
+// alone and never reaches a person as it is. Nothing here may say of a call that has begun that it did not run.
 const (
 	unknownMark = llm.OutcomeUnknown + "\n"
 	unknownPart = "It may have finished, or not, or in part. It was not repeated."
@@ -49,7 +49,8 @@ func notBegun(ctx context.Context) string {
 	return tools.Feedback(tools.Errorf(tools.Cancelled, "the person stopped this before it ran"))
 }
 
-// doubt follows on the block of a call that may change something and failed in a way that leaves open how far it had come.
+// doubt follows on the block of a call that may change something and failed in a way that leaves open how far it had
+// come.
 func doubt(c tools.Category) string {
 	switch c {
 	case tools.Timeout, tools.NetworkError, tools.ServerError, tools.Cancelled:
@@ -59,7 +60,8 @@ func doubt(c tools.Category) string {
 	}
 }
 
-// forPeople takes out of a text what was told to the model alone: a model that repeats what it read would give a person orders that were meant for it.
+// forPeople takes out of a text what was told to the model alone: a model that repeats what it read would give a person
+// orders that were meant for it.
 func forPeople(text string) string {
 	if !strings.Contains(text, llm.OutcomeUnknown) && !strings.Contains(text, tellPerson[1:]) {
 		return text
@@ -67,8 +69,8 @@ func forPeople(text string) string {
 	return strings.NewReplacer(unknownMark, "", llm.OutcomeUnknown, "", tellPerson, "", tellPerson[1:], "", askPerson, "", noteFailed, "").Replace(text)
 }
 
-// shownResult is what a person is shown of a result: a block of ours is cut down to what happened, without the advice that follows on it for the model;
-// "" where there is nothing that a person could use.
+// shownResult is what a person is shown of a result: a block of ours is cut down to what happened, without the advice
+// that follows on it for the model; "" where there is nothing that a person could use.
 func shownResult(e journal.Entry) string {
 	if !e.Failed || (e.Category == "" && !strings.HasPrefix(e.Text, "[tool_error]")) {
 		return e.Text

@@ -46,7 +46,8 @@ func interruptions() []interruption {
 			w.replace(tool)
 			asked(w, "bash", readOnly)
 			_, _ = w.run(ctx)
-			if w.shelf.all()[len(w.shelf.all())-1].Kind != journal.EndEntry { // as another worker leaves it that gives up
+			// as another worker leaves it that gives up
+			if w.shelf.all()[len(w.shelf.all())-1].Kind != journal.EndEntry {
 				over(w, journal.ReasonInternal)
 			}
 		}
@@ -115,8 +116,8 @@ func interruptions() []interruption {
 	}
 }
 
-// TestInterruptions: of a call that may have run nobody is told that it did not, neither the model nor a person; and what the model is told for itself
-// reaches no person, however the call ended.
+// TestInterruptions: of a call that may have run nobody is told that it did not, neither the model nor a person; and
+// what the model is told for itself reaches no person, however the call ended.
 func TestInterruptions(t *testing.T) {
 	t.Parallel()
 	for _, tt := range interruptions() {
@@ -188,7 +189,8 @@ func report(t *testing.T, r *llm.ToolResult) string {
 	return res.Text
 }
 
-// TestModelRepeatsWhatItWasTold: a model that answers with the words that were meant for it gives a person none of its orders.
+// TestModelRepeatsWhatItWasTold: a model that answers with the words that were meant for it gives a person none of its
+// orders.
 func TestModelRepeatsWhatItWasTold(t *testing.T) {
 	t.Parallel()
 	for _, tt := range interruptions() {
@@ -212,7 +214,8 @@ func TestModelRepeatsWhatItWasTold(t *testing.T) {
 	}
 }
 
-// TestLoopOfInterruptions: a loop of results that were written for the model shows a person what happened and none of the advice.
+// TestLoopOfInterruptions: a loop of results that were written for the model shows a person what happened and none of
+// the advice.
 func TestLoopOfInterruptions(t *testing.T) {
 	t.Parallel()
 	for name, err := range map[string]error{

@@ -7,19 +7,22 @@ import (
 	"time"
 )
 
-// Decoder turns a stored update into a Message. Pure: the same bytes give the same message, so that a restart sees what was seen before.
+// Decoder turns a stored update into a Message. Pure: the same bytes give the same message, so that a restart sees what
+// was seen before.
 type Decoder interface {
 	Decode(raw []byte) (Message, error)
 }
 
-// Composer turns the agent's Markdown into what a person sees: one Content a message, in order, each within the channel's limits.
+// Composer turns the agent's Markdown into what a person sees: one Content a message, in order, each within the
+// channel's limits.
 type Composer interface {
 	Compose(markdown string) []Content
 }
 
 // Sender executes one outbox row and says what became of it. Safe for concurrent use; one row of a chat at a time.
 type Sender interface {
-	// Send delivers the row: a new message, an edit when row.Edit is set, a toast when row.Query is. It returns the message's id. Errors are *SendError.
+	// Send delivers the row: a new message, an edit when row.Edit is set, a toast when row.Query is. It returns the
+	// message's id. Errors are *SendError.
 	Send(ctx context.Context, row *Row) (message string, err error)
 }
 
@@ -27,7 +30,8 @@ type Sender interface {
 type Live interface {
 	// Drafts says whether a growing draft can be shown in this place (Bot API sendMessageDraft: private chats).
 	Drafts(place Place) bool
-	// Draft shows content as a draft; the same id animates the same draft. It vanishes when a message is sent or after some 30 s.
+	// Draft shows content as a draft; the same id animates the same draft. It vanishes when a message is sent or after
+	// some 30 s.
 	Draft(ctx context.Context, place Place, id int64, content Content) error
 	// Revise edits a message that is not an answer yet.
 	Revise(ctx context.Context, place Place, message string, content Content) error
@@ -47,7 +51,8 @@ const (
 	Moved     SendOutcome = "moved"     // the group has a new id: MovedTo
 	Vague     SendOutcome = "unknown"   // the request was written, the answer never came
 	Missing   SendOutcome = "missing"   // the message to edit is not there any more
-	NoTopic   SendOutcome = "no_topic"  // the topic is closed or gone, the chat is not: repeating works without the topic
+	// the topic is closed or gone, the chat is not: repeating works without the topic
+	NoTopic SendOutcome = "no_topic"
 )
 
 // SendError is a failed request.
@@ -82,12 +87,15 @@ const (
 	Low
 )
 
-// Pacer keeps the send budget of a chat and of the bot (contract: telegram.limits) and remembers what a 429 said. Safe for concurrent use.
+// Pacer keeps the send budget of a chat and of the bot (contract: telegram.limits) and remembers what a 429 said. Safe
+// for concurrent use.
 //
-// A request counts from when it was let go until a while after it is over: the server sees it at some moment in between, so its own count never
-// exceeds the budget, however long the request was on its way. The caller calls done once, when the request is over or was not made after all.
+// A request counts from when it was let go until a while after it is over: the server sees it at some moment in
+// between, so its own count never exceeds the budget, however long the request was on its way. The caller calls done
+// once, when the request is over or was not made after all.
 type Pacer interface {
-	// Wait returns when a request to the chat may go out, or with ctx's error. Low never takes what is kept for the others.
+	// Wait returns when a request to the chat may go out, or with ctx's error. Low never takes what is kept for the
+	// others.
 	Wait(ctx context.Context, place Place, priority Priority) (done func(), err error)
 	// Try is Wait without waiting for the budget; one on a server may be asked.
 	Try(ctx context.Context, place Place, priority Priority) (done func(), ok bool)

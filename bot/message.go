@@ -1,5 +1,5 @@
-// Package bot brings messages of people to the agent and answers back to them: inbox, lanes, dispatcher, outbox. It knows no vendor's API;
-// a Channel does. Everything a person would miss is in the Store before it counts.
+// Package bot brings messages of people to the agent and answers back to them: inbox, lanes, dispatcher, outbox. It
+// knows no vendor's API; a Channel does. Everything a person would miss is in the Store before it counts.
 package bot
 
 import (
@@ -40,26 +40,31 @@ func (p Place) ChatKey() string {
 
 // Message is one arrival, decoded.
 type Message struct {
-	ID        string       `json:"id"` // the channel's id of the arrival (update id): with Channel and Bot the dedupe key
-	Kind      Kind         `json:"kind"`
-	Place     Place        `json:"place"`
-	Caller    string       `json:"caller"`             // "telegram:42"; "" = nobody that may act (channel identities, service messages)
-	Person    string       `json:"person"`             // id of the person on the channel, "42"
-	Name      string       `json:"name,omitempty"`     // display name: chosen by its owner, untrusted
-	Username  string       `json:"username,omitempty"` // without @
-	Language  string       `json:"language,omitempty"` // IETF tag as the client says
-	Text      string       `json:"text,omitempty"`
-	Command   string       `json:"command,omitempty"` // "clear" of "/clear@bot now"; "" = none, or meant for another bot
-	Args      string       `json:"args,omitempty"`    // what follows the command
-	Message   string       `json:"message,omitempty"` // id of the message on the channel, to reply to or that carried the button
-	Reply     *Quote       `json:"reply,omitempty"`
-	Files     []Attachment `json:"files,omitempty"`
-	Data      string       `json:"data,omitempty"`   // of a pressed button
-	Query     string       `json:"query,omitempty"`  // id to answer a press with
-	Target    string       `json:"target,omitempty"` // new chat id of a migration
-	Status    string       `json:"status,omitempty"` // of Member: joined, left, blocked, unblocked
-	Addressed bool         `json:"addressed"`        // in a group: meant for the bot (mention, reply, command); always true in private
-	At        time.Time    `json:"at"`
+	// the channel's id of the arrival (update id): with Channel and Bot the dedupe key
+	ID    string `json:"id"`
+	Kind  Kind   `json:"kind"`
+	Place Place  `json:"place"`
+	// "telegram:42"; "" = nobody that may act (channel identities, service messages)
+	Caller   string `json:"caller"`
+	Person   string `json:"person"`             // id of the person on the channel, "42"
+	Name     string `json:"name,omitempty"`     // display name: chosen by its owner, untrusted
+	Username string `json:"username,omitempty"` // without @
+	Language string `json:"language,omitempty"` // IETF tag as the client says
+	Text     string `json:"text,omitempty"`
+	// "clear" of "/clear@bot now"; "" = none, or meant for another bot
+	Command string `json:"command,omitempty"`
+	Args    string `json:"args,omitempty"` // what follows the command
+	// id of the message on the channel, to reply to or that carried the button
+	Message string       `json:"message,omitempty"`
+	Reply   *Quote       `json:"reply,omitempty"`
+	Files   []Attachment `json:"files,omitempty"`
+	Data    string       `json:"data,omitempty"`   // of a pressed button
+	Query   string       `json:"query,omitempty"`  // id to answer a press with
+	Target  string       `json:"target,omitempty"` // new chat id of a migration
+	Status  string       `json:"status,omitempty"` // of Member: joined, left, blocked, unblocked
+	// in a group: meant for the bot (mention, reply, command); always true in private
+	Addressed bool      `json:"addressed"`
+	At        time.Time `json:"at"`
 }
 
 // Quote is what was replied to: an untrusted quotation that never opens another's session.

@@ -27,7 +27,8 @@ const (
 // RowState is the state of an outbox row.
 type RowState string
 
-// The life of a row: pending → sending → sent | unknown | dead. Sending is stored before the one request that cannot be repeated.
+// The life of a row: pending → sending → sent | unknown | dead. Sending is stored before the one request that cannot be
+// repeated.
 const (
 	Pending RowState = "pending"
 	Sending RowState = "sending"
@@ -46,8 +47,9 @@ type Content struct {
 	Text     string          `json:"text"`
 	Entities []render.Entity `json:"entities,omitempty"`
 	Buttons  [][]Button      `json:"buttons,omitempty"`
-	File     *File           `json:"file,omitempty"`     // sent as a document with Text as its caption
-	Language string          `json:"language,omitempty"` // of the reader, an IETF tag; for marks that are added on the way out
+	File     *File           `json:"file,omitempty"` // sent as a document with Text as its caption
+	// of the reader, an IETF tag; for marks that are added on the way out
+	Language string `json:"language,omitempty"`
 }
 
 // Button is an inline button. Data is at most 64 bytes (Bot API).
@@ -58,8 +60,9 @@ type Button struct {
 	Gray  bool   `json:"gray,omitempty"`  // shown but dead: a decision already made
 }
 
-// File is a document that goes out. Its content is kept for the row's session, and Hash names it; or it is in Data: in rows of versions before there was a
-// place for contents, in those that must go out though nothing could be kept, and in what is made while a row is sent.
+// File is a document that goes out. Its content is kept for the row's session, and Hash names it; or it is in Data: in
+// rows of versions before there was a place for contents, in those that must go out though nothing could be kept, and
+// in what is made while a row is sent.
 type File struct {
 	Name string `json:"name"`
 	Type string `json:"type,omitempty"` // media type, as its source says
@@ -82,28 +85,32 @@ func (f *File) Open(ctx context.Context, session SessionKey, from blob.Opener) (
 
 // Row is one thing to deliver.
 type Row struct {
-	ID        int64      `json:"id"` // given by the store, increasing
-	Session   SessionKey `json:"session"`
-	Turn      string     `json:"turn"`
-	Place     Place      `json:"place"`
-	Purpose   Purpose    `json:"purpose"`
-	Content   Content    `json:"content"`
-	ReplyTo   string     `json:"reply_to,omitempty"` // message to answer, in groups
-	Edit      string     `json:"edit,omitempty"`     // message id to edit instead of sending
-	EditRow   int64      `json:"edit_row,omitempty"` // row whose message is edited once it is known; when that row never got out, it is replaced by a send
-	Query     string     `json:"query,omitempty"`    // Toast: id of the press
-	Alert     bool       `json:"alert,omitempty"`    // Toast: as a pop-up
-	Key       string     `json:"key,omitempty"`      // unique when set: a second insert with the same key is ignored (retries, resumed steps)
-	State     RowState   `json:"state"`
-	Message   string     `json:"message,omitempty"` // id on the channel once sent
-	Attempts  int        `json:"attempts"`
-	Doubt     time.Time  `json:"doubt"` // since when nobody knows whether it arrived: what is sent from then on is marked for the reader
-	NotBefore time.Time  `json:"not_before"`
-	Created   time.Time  `json:"created"` // by the clock of the store when zero
-	Problem   string     `json:"problem,omitempty"`
+	ID      int64      `json:"id"` // given by the store, increasing
+	Session SessionKey `json:"session"`
+	Turn    string     `json:"turn"`
+	Place   Place      `json:"place"`
+	Purpose Purpose    `json:"purpose"`
+	Content Content    `json:"content"`
+	ReplyTo string     `json:"reply_to,omitempty"` // message to answer, in groups
+	Edit    string     `json:"edit,omitempty"`     // message id to edit instead of sending
+	// row whose message is edited once it is known; when that row never got out, it is replaced by a send
+	EditRow int64  `json:"edit_row,omitempty"`
+	Query   string `json:"query,omitempty"` // Toast: id of the press
+	Alert   bool   `json:"alert,omitempty"` // Toast: as a pop-up
+	// unique when set: a second insert with the same key is ignored (retries, resumed steps)
+	Key      string   `json:"key,omitempty"`
+	State    RowState `json:"state"`
+	Message  string   `json:"message,omitempty"` // id on the channel once sent
+	Attempts int      `json:"attempts"`
+	// since when nobody knows whether it arrived: what is sent from then on is marked for the reader
+	Doubt     time.Time `json:"doubt"`
+	NotBefore time.Time `json:"not_before"`
+	Created   time.Time `json:"created"` // by the clock of the store when zero
+	Problem   string    `json:"problem,omitempty"`
 }
 
-// RowUpdate moves a row on; it takes effect only from one of the From states (compare and set, From must not be empty). An unknown row is ErrNotFound.
+// RowUpdate moves a row on; it takes effect only from one of the From states (compare and set, From must not be empty).
+// An unknown row is ErrNotFound.
 type RowUpdate struct {
 	ID        int64
 	From      []RowState

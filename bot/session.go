@@ -5,9 +5,10 @@ import (
 	"strings"
 )
 
-// SessionKey names a conversation: CHANNEL/BOT/SURFACE/CHAT/THREAD/PERSON, where "0" stands for no thread and for a conversation that no person has alone.
-// Place.SessionKey makes one, and its methods are the only code that takes one apart. It names no directory (Lane.Workspace does that), and packages below
-// bot (tools, agent) hold it as text that they compare and never read. The zero value belongs to no conversation.
+// SessionKey names a conversation: CHANNEL/BOT/SURFACE/CHAT/THREAD/PERSON, where "0" stands for no thread and for a
+// conversation that no person has alone. Place.SessionKey makes one, and its methods are the only code that takes one
+// apart. It names no directory (Lane.Workspace does that), and packages below bot (tools, agent) hold it as text that
+// they compare and never read. The zero value belongs to no conversation.
 //
 // Keys that name something else than a conversation (the questions of a command) have other forms; their parts are "".
 type SessionKey string
@@ -28,7 +29,8 @@ const (
 // none is what a key says for a thread or a person that is not there.
 const none = "0"
 
-// SessionKey names the conversation: chat, topic and, where each person of a group has one of their own, the person. person "" = it is everybody's.
+// SessionKey names the conversation: chat, topic and, where each person of a group has one of their own, the person.
+// person "" = it is everybody's.
 func (p Place) SessionKey(person string) SessionKey {
 	part := func(s string) string {
 		if s == "" {
@@ -111,7 +113,8 @@ func (k SessionKey) InChat(chat string) bool {
 	return len(k) > len(chat) && strings.HasPrefix(string(k), chat) && k[len(chat)] == '/'
 }
 
-// Place is where the conversation is; whether more than one person reads there, the key does not say. ok is false when it names no conversation.
+// Place is where the conversation is; whether more than one person reads there, the key does not say. ok is false when
+// it names no conversation.
 func (k SessionKey) Place() (place Place, ok bool) {
 	if !k.Valid() {
 		return Place{}, false
@@ -121,7 +124,8 @@ func (k SessionKey) Place() (place Place, ok bool) {
 	return place, ok
 }
 
-// WithChat is the key of the same conversation under another id of its chat. A key that names no conversation stays as it is.
+// WithChat is the key of the same conversation under another id of its chat. A key that names no conversation stays as
+// it is.
 func (k SessionKey) WithChat(id string) SessionKey {
 	chat, at := k.part(chatPart)
 	if chat == "" || chat == id {
@@ -130,8 +134,8 @@ func (k SessionKey) WithChat(id string) SessionKey {
 	return k[:at] + SessionKey(id) + k[at+len(chat):]
 }
 
-// CutChat reads a key that begins with that of a chat (Place.ChatKey): the chat, as the part of a Place that names one, and what follows, "" or with its slash.
-// ok is false when the key is too short to name a chat.
+// CutChat reads a key that begins with that of a chat (Place.ChatKey): the chat, as the part of a Place that names one,
+// and what follows, "" or with its slash. ok is false when the key is too short to name a chat.
 func CutChat(key string) (place Place, rest string, ok bool) {
 	for _, part := range []*string{&place.Channel, &place.Bot, &place.Surface} {
 		if *part, key, ok = strings.Cut(key, "/"); !ok {
@@ -146,8 +150,8 @@ func CutChat(key string) (place Place, rest string, ok bool) {
 	return place, key[end:], true
 }
 
-// ScopeRange gives the bounds of the session keys that belong to a scope: a session's own key, or every session of a chat (Place.ChatKey). low is part of it,
-// high is not.
+// ScopeRange gives the bounds of the session keys that belong to a scope: a session's own key, or every session of a
+// chat (Place.ChatKey). low is part of it, high is not.
 func ScopeRange(scope string) (low, high SessionKey) {
 	if strings.Count(scope, "/") >= sessionParts-1 {
 		return SessionKey(scope), SessionKey(scope + "\x00")
@@ -155,7 +159,8 @@ func ScopeRange(scope string) (low, high SessionKey) {
 	return SessionKey(scope + "/"), SessionKey(scope + "0") // the sign after the slash
 }
 
-// WorkspaceID makes an id of a workspace: what may be the name of a directory on every system. An id is made into itself.
+// WorkspaceID makes an id of a workspace: what may be the name of a directory on every system. An id is made into
+// itself.
 func WorkspaceID(text string) string {
 	id := strings.Map(func(r rune) rune {
 		if r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r == '-' {

@@ -6,8 +6,9 @@ import (
 	"fmt"
 )
 
-// Source says where an arrival came from, and by that in which form it is stored: each source has one Decoder (dispatch.Parts.Decoders). Ids of arrivals are
-// unique in a channel whatever their source is, so a source of our own puts its name before them.
+// Source says where an arrival came from, and by that in which form it is stored: each source has one Decoder
+// (dispatch.Parts.Decoders). Ids of arrivals are unique in a channel whatever their source is, so a source of our own
+// puts its name before them.
 type Source string
 
 // The sources there are. A channel's own updates have the channel's name.
@@ -16,13 +17,16 @@ const (
 	FromTerminal Source = "terminal" // a Message (EncodeMessage)
 )
 
-// ErrForeign says that an arrival was stored by another version of the program: its source or the version of its form is not known to this one.
+// ErrForeign says that an arrival was stored by another version of the program: its source or the version of its form
+// is not known to this one.
 var ErrForeign = errors.New("another version of the program stored this")
 
-// messageVersion is the version of the form in which a Message is stored. A field that is added keeps it; one that means something else raises it.
+// messageVersion is the version of the form in which a Message is stored. A field that is added keeps it; one that
+// means something else raises it.
 const messageVersion = 1
 
-// storedMessage is a Message with the version of its form; 0 is what terminals wrote before there were versions, with the same fields.
+// storedMessage is a Message with the version of its form; 0 is what terminals wrote before there were versions, with
+// the same fields.
 type storedMessage struct {
 	Version int `json:"v"`
 	Message
@@ -40,7 +44,8 @@ func EncodeMessage(m *Message) ([]byte, error) {
 	return raw, nil
 }
 
-// MessageDecoder reads what EncodeMessage made. The error is ErrForeign for a version that it does not know. Pure and safe for concurrent use.
+// MessageDecoder reads what EncodeMessage made. The error is ErrForeign for a version that it does not know. Pure and
+// safe for concurrent use.
 type MessageDecoder struct{}
 
 // Decode implements Decoder.

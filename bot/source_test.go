@@ -26,8 +26,9 @@ func everything() bot.Message {
 	}
 }
 
-// TestMessageIsStoredAsEver compares with what an earlier version wrote: rows that wait while the program is updated are read by the next version. A failure
-// here means that messageVersion has to rise, and that the old form has to be read too.
+// TestMessageIsStoredAsEver compares with what an earlier version wrote: rows that wait while the program is updated
+// are read by the next version. A failure here means that messageVersion has to rise, and that the old form has to be
+// read too.
 func TestMessageIsStoredAsEver(t *testing.T) {
 	t.Parallel()
 	message := everything()

@@ -22,7 +22,8 @@ var (
 	ErrHandled = errors.New("the arrival is handled already")
 	// ErrNotFound: no such row.
 	ErrNotFound = errors.New("not found")
-	// ErrTaken: the id of a new question exists, or its short name is in use by an open question of the chat; choose another.
+	// ErrTaken: the id of a new question exists, or its short name is in use by an open question of the chat; choose
+	// another.
 	ErrTaken = errors.New("the name is already in use")
 	// ErrInvalid: the Change itself is wrong (a programmer's mistake); the text says where.
 	ErrInvalid = errors.New("invalid change")
@@ -63,9 +64,11 @@ const (
 
 // Lane is the right to work on one session, and what is known of the session's work.
 type Lane struct {
-	Session   SessionKey
-	Place     Place
-	Workspace string // id of the place of its files, which it keeps when its chat gets a new id; "" = it was not claimed since there are ids
+	Session SessionKey
+	Place   Place
+	// id of the place of its files, which it keeps when its chat gets a new id; "" = it was not claimed since there are
+	// ids
+	Workspace string
 	State     LaneState
 	Fence     int64     // grows with every claim
 	Owner     string    // process that holds it; "" = nobody
@@ -90,15 +93,15 @@ func (l *Lane) WorkspaceID() string {
 	return WorkspaceID(string(l.Session))
 }
 
-// Lease is what a worker holds. It counts until somebody else claims the lane or it is given back: the fence decides, not the clock, so a worker
-// whose lease ran out unnoticed goes on as long as nobody took over.
+// Lease is what a worker holds. It counts until somebody else claims the lane or it is given back: the fence decides,
+// not the clock, so a worker whose lease ran out unnoticed goes on as long as nobody took over.
 type Lease struct {
 	Session SessionKey
 	Fence   int64
 }
 
-// Claim takes a free lane (nobody holds it, or the lease ended at or before Now). Fence is the fence as read before; another claim since → ErrLost.
-// The state stays as it is; Place is kept when Place.Channel is empty.
+// Claim takes a free lane (nobody holds it, or the lease ended at or before Now). Fence is the fence as read before;
+// another claim since → ErrLost. The state stays as it is; Place is kept when Place.Channel is empty.
 type Claim struct {
 	Session SessionKey
 	Place   Place
@@ -110,15 +113,16 @@ type Claim struct {
 	Until     time.Time
 	// Arrival makes the claim depend on an arrival that still waits: ErrConflict when it does not. 0 = on none.
 	Arrival int64
-	// Arrives says that the Change brings the one arrival with which a turn begins: it becomes Lane.Arrival. ErrConflict when it is known already, or
-	// when another arrival of the session waits, whose turn it is then.
+	// Arrives says that the Change brings the one arrival with which a turn begins: it becomes Lane.Arrival.
+	// ErrConflict when it is known already, or when another arrival of the session waits, whose turn it is then.
 	Arrives bool
 }
 
 // LaneUpdate sets what is not nil. Release counts last.
 type LaneUpdate struct {
-	Session   SessionKey
-	Place     *Place // for a lane that is made by the update: without a place neither Lanes nor Counts find it before its first Claim
+	Session SessionKey
+	// for a lane that is made by the update: without a place neither Lanes nor Counts find it before its first Claim
+	Place     *Place
 	State     *LaneState
 	Turn      *string
 	Arrival   *int64
@@ -148,10 +152,12 @@ const (
 // MovedBucket holds, by the new id of a group, the id it had before: who was admitted there is admitted here.
 const MovedBucket = "moved"
 
-// LeaderBucket holds, by what there is to lead, the process that leads (the owner of its leases). A store deletes what a process leads when that is gone.
+// LeaderBucket holds, by what there is to lead, the process that leads (the owner of its leases). A store deletes what
+// a process leads when that is gone.
 const LeaderBucket = "leader"
 
-// ResetBucket holds, by session, when its conversation began anew (RFC 3339): what was approved "for this session" before counts no more.
+// ResetBucket holds, by session, when its conversation began anew (RFC 3339): what was approved "for this session"
+// before counts no more.
 const ResetBucket = "reset"
 
 // Scope of an approval.
@@ -187,11 +193,12 @@ type Approval struct {
 	Row     int64 // outbox row of the card
 }
 
-// Decision moves an open question; ErrDecided when it is not open any more. Votes are added to those stored, each once, so that two people
-// who press at the same time on two replicas are both counted.
+// Decision moves an open question; ErrDecided when it is not open any more. Votes are added to those stored, each once,
+// so that two people who press at the same time on two replicas are both counted.
 type Decision struct {
-	ID     string
-	State  ApprovalState // Open adds a vote only (By votes too); the vote that makes Needed complete approves: Applied.Decided says so
+	ID string
+	// Open adds a vote only (By votes too); the vote that makes Needed complete approves: Applied.Decided says so
+	State  ApprovalState
 	Scope  string
 	By     string
 	ByName string
@@ -216,19 +223,22 @@ type Charge struct {
 	N     int64
 }
 
-// Append adds entries to a session's journal. After is the number of the last entry the writer knows; a mismatch is ErrConflict.
+// Append adds entries to a session's journal. After is the number of the last entry the writer knows; a mismatch is
+// ErrConflict.
 type Append struct {
 	Session SessionKey
 	After   int64
 	Entries []journal.Entry
 }
 
-// Change is one atomic step: everything in it happens, or nothing. Order within: claim, lease check, then the rest as listed; Move comes last.
+// Change is one atomic step: everything in it happens, or nothing. Order within: claim, lease check, then the rest as
+// listed; Move comes last.
 type Change struct {
-	Claim   *Claim
-	Lease   *Lease // checked: ErrLost
-	Arrive  []Arrival
-	Handles int64        // the arrival that the Change is the handling of: finished by it; ErrHandled when it no longer waits. 0 = none
+	Claim  *Claim
+	Lease  *Lease // checked: ErrLost
+	Arrive []Arrival
+	// the arrival that the Change is the handling of: finished by it; ErrHandled when it no longer waits. 0 = none
+	Handles int64
 	Done    []int64      // arrivals finished, dead letters too; again is no error, an unknown one is ErrNotFound
 	Retry   []DeadLetter // arrivals whose handling failed: attempts + 1; nothing when it no longer waits
 	Dead    []DeadLetter // arrivals given up; nothing when it no longer waits
@@ -248,7 +258,8 @@ type Change struct {
 	PlaceholderOf SessionKey
 }
 
-// Validate finds what is wrong with a Change whatever the store holds; every Writer calls it first. Errors are ErrInvalid.
+// Validate finds what is wrong with a Change whatever the store holds; every Writer calls it first. Errors are
+// ErrInvalid.
 func (c *Change) Validate() error {
 	return errors.Join(c.validateParts(), c.validateLists())
 }
@@ -326,13 +337,15 @@ type Card struct {
 	Send     int
 }
 
-// Move carries a group's state to its new chat id: sessions, lanes, waiting arrivals, journal, approvals, outbox rows, facts whose key begins with
-// the chat's key, and charges of the chat. It belongs to the sessions whose key (Place.SessionKey) names the chat, on every surface.
+// Move carries a group's state to its new chat id: sessions, lanes, waiting arrivals, journal, approvals, outbox rows,
+// facts whose key begins with the chat's key, and charges of the chat. It belongs to the sessions whose key
+// (Place.SessionKey) names the chat, on every surface.
 //
-// Leases of moved lanes are void (ErrLost for who holds one) and their fences grow. Message ids of the old chat mean nothing in the new one: rows
-// lose Message, Edit and ReplyTo, so what was to be edited is sent. Where both chats have the session, both journals are kept, one after the
-// other: the one whose turn is in progress last, else the old chat's first. When both have a turn, the old chat's is ended: its questions are
-// withdrawn, an end entry (reason "cancelled") is written, the arrival that began it is done. A fact that both have keeps the new chat's value.
+// Leases of moved lanes are void (ErrLost for who holds one) and their fences grow. Message ids of the old chat mean
+// nothing in the new one: rows lose Message, Edit and ReplyTo, so what was to be edited is sent. Where both chats have
+// the session, both journals are kept, one after the other: the one whose turn is in progress last, else the old chat's
+// first. When both have a turn, the old chat's is ended: its questions are withdrawn, an end entry (reason "cancelled")
+// is written, the arrival that began it is done. A fact that both have keeps the new chat's value.
 type Move struct {
 	Channel, Bot string
 	From, To     string // chat ids
@@ -348,7 +361,8 @@ type Applied struct {
 	Moved     []bool          // of Rows: the compare-and-set took effect
 	Decided   []ApprovalState // of Decide: never used on error
 	Withdrawn []string        // approvals that Cancel withdrew
-	Queued    []int64         // of Rows: pending ones behind open rows of their chat that another process sends, or that were to be sending
+	// of Rows: pending ones behind open rows of their chat that another process sends, or that were to be sending
+	Queued []int64
 }
 
 // Writer makes changes. Apply is atomic and durable when it returns; safe for concurrent use.
@@ -356,28 +370,34 @@ type Writer interface {
 	Apply(ctx context.Context, change *Change) (*Applied, error)
 }
 
-// Reader reads what the loops need. Reads see every Change applied before. A limit of 0 or less means no limit. Times come back in UTC.
+// Reader reads what the loops need. Reads see every Change applied before. A limit of 0 or less means no limit. Times
+// come back in UTC.
 type Reader interface {
 	// Lane reads a lane; a session never seen is an Idle lane with Fence 0.
 	Lane(ctx context.Context, session SessionKey) (Lane, error)
-	// Ready lists sessions of the channel and bot with work to do at now, oldest work first. The lane must be free (never held, given back, or its
-	// lease is over) and have work (a turn, or a waiting arrival). An idle lane is ready for a waiting arrival; a running one always; a waiting one
-	// after NotBefore; a parked one when the session has no open question; waiting and parked ones too when the stop of their turn was asked for.
+	// Ready lists sessions of the channel and bot with work to do at now, oldest work first. The lane must be free
+	// (never held, given back, or its lease is over) and have work (a turn, or a waiting arrival). An idle lane is
+	// ready for a waiting arrival; a running one always; a waiting one after NotBefore; a parked one when the session
+	// has no open question; waiting and parked ones too when the stop of their turn was asked for.
 	Ready(ctx context.Context, channel, bot string, now time.Time, limit int) ([]SessionKey, error)
 	// Next lists waiting arrivals of a session in order.
 	Next(ctx context.Context, session SessionKey, limit int) ([]Arrival, error)
-	// Tickets lists what waits in a session (Place.SessionKey) or in all sessions of a chat (Place.ChatKey), in order, without reading what it says.
+	// Tickets lists what waits in a session (Place.SessionKey) or in all sessions of a chat (Place.ChatKey), in order,
+	// without reading what it says.
 	Tickets(ctx context.Context, scope string) ([]Ticket, error)
 	// Busy lists the lanes of a chat (Place.ChatKey) that have a turn, by session.
 	Busy(ctx context.Context, chat string) ([]Lane, error)
 	// Express lists arrivals that overtake or belong to no lane, in order.
 	Express(ctx context.Context, channel, bot string, limit int) ([]Arrival, error)
-	// Journal reads entries of a session from the one that begins the conversation on (the last that Begins; it is included), numbered above after.
+	// Journal reads entries of a session from the one that begins the conversation on (the last that Begins; it is
+	// included), numbered above after.
 	Journal(ctx context.Context, session SessionKey, after int64) ([]journal.Entry, error)
-	// Tail reads the end of a session's journal, as journal.Back does with room bytes; it reads no more than that needs.
+	// Tail reads the end of a session's journal, as journal.Back does with room bytes; it reads no more than that
+	// needs.
 	Tail(ctx context.Context, session SessionKey, room int) (journal.Tail, error)
-	// Due lists rows that this process has to deliver at now in order of id: pending ones that are due, at most limit. A row with EditRow waits while
-	// that row is pending or sending; then Edit is filled in with its message, and stays "" (send it) when that row never got out.
+	// Due lists rows that this process has to deliver at now in order of id: pending ones that are due, at most limit.
+	// A row with EditRow waits while that row is pending or sending; then Edit is filled in with its message, and stays
+	// "" (send it) when that row never got out.
 	Due(ctx context.Context, channel, bot string, now time.Time, limit int) ([]Row, error)
 	// Row reads one row; ErrNotFound.
 	Row(ctx context.Context, id int64) (Row, error)
@@ -406,9 +426,11 @@ type Approvals interface {
 	ApprovalOf(ctx context.Context, session SessionKey, call string) (Approval, error)
 	// OpenApprovals lists open questions of a session ("" = all), oldest first.
 	OpenApprovals(ctx context.Context, session SessionKey) ([]Approval, error)
-	// GrantedInSession says whether a question with this hash was approved with scope session in this session, and by whom.
+	// GrantedInSession says whether a question with this hash was approved with scope session in this session, and by
+	// whom.
 	GrantedInSession(ctx context.Context, session SessionKey, hash string) (Approval, bool, error)
-	// AskedSince lists questions about calls of a tool that were asked after since, in all chats of the bot, newest first, at most limit.
+	// AskedSince lists questions about calls of a tool that were asked after since, in all chats of the bot, newest
+	// first, at most limit.
 	AskedSince(ctx context.Context, channel, bot, tool string, since time.Time, limit int) ([]Approval, error)
 }
 
@@ -425,7 +447,8 @@ type Counts struct {
 // Inspector reads for people: /status, the simulator's inspector, tests.
 type Inspector interface {
 	Counts(ctx context.Context, channel, bot string) (Counts, error)
-	// Charges lists what was charged since a day, by day and key: each charge for some days, later one sum a scope and unit, without a key.
+	// Charges lists what was charged since a day, by day and key: each charge for some days, later one sum a scope and
+	// unit, without a key.
 	Charges(ctx context.Context, sinceDay string) ([]Charge, error)
 	// Used adds up the charges of a scope on one day.
 	Used(ctx context.Context, scope, unit, day string) (int64, error)

@@ -141,8 +141,9 @@ func openDatabase(ctx context.Context, o *Options) (database, error) {
 	return store, nil
 }
 
-// Open takes the data directory for this process, makes it one of those that work on the database, and frees the leases that dead processes left. ctx bounds the opening.
-// Errors name the directory, file or server and what to do; sql.ErrLocked and *sql.Unavailable are among them.
+// Open takes the data directory for this process, makes it one of those that work on the database, and frees the leases
+// that dead processes left. ctx bounds the opening. Errors name the directory, file or server and what to do;
+// sql.ErrLocked and *sql.Unavailable are among them.
 func Open(ctx context.Context, options Options) (*Stores, error) {
 	if err := options.validate(); err != nil {
 		return nil, err
@@ -175,8 +176,8 @@ func Open(ctx context.Context, options Options) (*Stores, error) {
 	return stores, nil
 }
 
-// Lock takes a directory for one process of its kind, beside a service that may have it: name is the file of the lock. Taken already: sql.ErrLocked, with
-// a sentence for the operator.
+// Lock takes a directory for one process of its kind, beside a service that may have it: name is the file of the lock.
+// Taken already: sql.ErrLocked, with a sentence for the operator.
 func Lock(dir, name, mode string) (release func(), err error) { return sql.LockFile(dir, name, mode) }
 
 // Reader reads what a store holds. Close it.
@@ -185,8 +186,9 @@ type Reader interface {
 	Close() error
 }
 
-// OpenReader opens a database for reading, beside the process that may be working on it: the one at a URL of PostgreSQL, or SQLite's below a data
-// directory when url is empty. Where there is no such file, errors.Is(err, fs.ErrNotExist) holds.
+// OpenReader opens a database for reading, beside the process that may be working on it: the one at a URL of
+// PostgreSQL, or SQLite's below a data directory when url is empty. Where there is no such file, errors.Is(err,
+// fs.ErrNotExist) holds.
 func OpenReader(ctx context.Context, dataDir, url string) (Reader, error) {
 	if url != "" {
 		reader, err := postgres.OpenReader(ctx, url)
@@ -205,8 +207,9 @@ func OpenReader(ctx context.Context, dataDir, url string) (Reader, error) {
 // Schema says which schema a database has, and which this program makes of it.
 type Schema = keeping.Schema
 
-// ReadSchema reads which schema a database has, beside processes that may be working on it: the one at a URL of PostgreSQL, or SQLite's below a data directory
-// when url is empty. It changes nothing. A database of a newer version is an error.
+// ReadSchema reads which schema a database has, beside processes that may be working on it: the one at a URL of
+// PostgreSQL, or SQLite's below a data directory when url is empty. It changes nothing. A database of a newer version
+// is an error.
 func ReadSchema(ctx context.Context, dataDir, url string) (Schema, error) {
 	if url != "" {
 		return postgres.Schema(ctx, url)
@@ -214,7 +217,8 @@ func ReadSchema(ctx context.Context, dataDir, url string) (Schema, error) {
 	return sql.Schema(ctx, filepath.Join(dataDir, fileName))
 }
 
-// Migrate brings a database up to date, as Open does, beside processes that may be working on it, and says which schema it had.
+// Migrate brings a database up to date, as Open does, beside processes that may be working on it, and says which schema
+// it had.
 func Migrate(ctx context.Context, dataDir, url string) (Schema, error) {
 	if url != "" {
 		return postgres.Migrate(ctx, url)
@@ -222,11 +226,13 @@ func Migrate(ctx context.Context, dataDir, url string) (Schema, error) {
 	return sql.Migrate(ctx, filepath.Join(dataDir, fileName))
 }
 
-// Alive says whether this process can be sure that no other one has taken over its work; it asks nobody, and may be called as often as one likes. What
-// is no Change and cannot be undone (a request to somebody else, the start of a tool) is begun only while it holds.
+// Alive says whether this process can be sure that no other one has taken over its work; it asks nobody, and may be
+// called as often as one likes. What is no Change and cannot be undone (a request to somebody else, the start of a
+// tool) is begun only while it holds.
 func (s *Stores) Alive() bool { return s.database.Alive() }
 
-// Sure waits until Alive holds: the next beat brings it, where the server is not away. ErrBuried when it never will, or the error of ctx.
+// Sure waits until Alive holds: the next beat brings it, where the server is not away. ErrBuried when it never will, or
+// the error of ctx.
 func (s *Stores) Sure(ctx context.Context) error {
 	if s.Alive() {
 		return nil
@@ -247,12 +253,12 @@ func (s *Stores) Sure(ctx context.Context) error {
 	}
 }
 
-// Buried is closed when others have taken this process for dead and gone on with its work: it can store nothing any more (ErrBuried), and has to end. It
-// is nil where that cannot be.
+// Buried is closed when others have taken this process for dead and gone on with its work: it can store nothing any
+// more (ErrBuried), and has to end. It is nil where that cannot be.
 func (s *Stores) Buried() <-chan struct{} { return s.database.Buried() }
 
-// Living lists the processes that work on the database by the names of their leases, this one among them, sorted. One that died is listed until the others
-// have taken over its work, a few seconds later.
+// Living lists the processes that work on the database by the names of their leases, this one among them, sorted. One
+// that died is listed until the others have taken over its work, a few seconds later.
 func (s *Stores) Living(ctx context.Context) ([]string, error) { return s.database.Living(ctx) }
 
 // ErrBuried is the error of Changes of a process that others have taken for dead.

@@ -1,5 +1,6 @@
-// Package catalog chooses which tools a turn is shown: by similarity to what the person said, by what has already run, by server, by a model that is
-// asked; and how a tool is shown: with a field for thoughts, with a hint of its output (seeds 000, 001, 003 and 004).
+// Package catalog chooses which tools a turn is shown: by similarity to what the person said, by what has already run,
+// by server, by a model that is asked; and how a tool is shown: with a field for thoughts, with a hint of its output
+// (seeds 000, 001, 003 and 004).
 package catalog
 
 import (
@@ -55,8 +56,9 @@ type Pruning struct {
 	AlwaysInclude   []string
 }
 
-// Dependencies order tools ([tools.dependencies]; seeds 000 and 003). A tool is hidden until all it requires has succeeded in the conversation. What is
-// always on by the filter is exempt while the filter is enabled; neither a mention nor always_include of MCP tools is an exemption.
+// Dependencies order tools ([tools.dependencies]; seeds 000 and 003). A tool is hidden until all it requires has
+// succeeded in the conversation. What is always on by the filter is exempt while the filter is enabled; neither a
+// mention nor always_include of MCP tools is an exemption.
 type Dependencies struct {
 	Enabled       bool
 	BoostPerDep   float64 // for each preferred tool that has succeeded
@@ -75,19 +77,20 @@ type TAFC struct {
 
 // Options make a Catalog. Only Source is required.
 type Options struct {
-	// Source lists what is registered, as the overlay of a turn leaves it (nil = everything), and not hidden in a conversation ("" = any), always in the same
-	// order. Safe for concurrent use; the lists and
-	// what they point to never change.
+	// Source lists what is registered, as the overlay of a turn leaves it (nil = everything), and not hidden in a
+	// conversation ("" = any), always in the same order. Safe for concurrent use; the lists and what they point to
+	// never change.
 	Source       func(session string, overlay *tools.Overlay) []tools.Definition
 	Filter       Filter
 	Discovery    Discovery
 	Pruning      Pruning
 	Dependencies Dependencies
 	TAFC         TAFC
-	// Budget is what all definitions of MCP tools in one request may take together, in tokens by agent/window; 0 = no limit.
+	// Budget is what all definitions of MCP tools in one request may take together, in tokens by agent/window; 0 = no
+	// limit.
 	Budget int
-	// OutputHint says in words what a structured result looks like; it is added to the description of an MCP tool with an output schema. nil = none.
-	// Must not call the catalog.
+	// OutputHint says in words what a structured result looks like; it is added to the description of an MCP tool with
+	// an output schema. nil = none. Must not call the catalog.
 	OutputHint func(schema json.RawMessage) string
 	Embedder   llm.Embedder // nil = tools are ranked by words
 	Model      string       // name of the embedding model: vectors of another one are made anew
@@ -229,8 +232,8 @@ func (o *Options) ranges() []error {
 // prunes says whether pruning counts at all.
 func (c *Catalog) prunes() bool { return c.o.Pruning.Enabled && c.o.Discovery.Strategy != Embedding }
 
-// Warnings lists what is odd about the options, one sentence each: rules for tools that do not exist, cycles, keys without effect. Names of MCP tools
-// are not looked at, since servers connect later.
+// Warnings lists what is odd about the options, one sentence each: rules for tools that do not exist, cycles, keys
+// without effect. Names of MCP tools are not looked at, since servers connect later.
 func (c *Catalog) Warnings() []string { return slices.Clone(c.warnings) }
 
 func (c *Catalog) warn() {

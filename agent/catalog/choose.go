@@ -92,8 +92,9 @@ func choose(ctx context.Context, model llm.Provider, query string, list []candid
 
 var errNoArray = errors.New("the model's answer holds no JSON array of names")
 
-// parseNames reads the names out of a model's answer: fences are dropped; what stands between the first [ and the last ] is read, and where that is no
-// array, the last one that is. Elements are strings, or objects with a name; others are passed over.
+// parseNames reads the names out of a model's answer: fences are dropped; what stands between the first [ and the last
+// ] is read, and where that is no array, the last one that is. Elements are strings, or objects with a name; others are
+// passed over.
 func parseNames(text string) ([]string, error) {
 	if len(text) > maxAnswerText {
 		return nil, fmt.Errorf("the model's answer has %d bytes: want at most %d", len(text), maxAnswerText)

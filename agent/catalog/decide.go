@@ -5,14 +5,15 @@ import (
 	"slices"
 )
 
-// decision is what becomes of every tool of a snapshot. It is a pure function of the snapshot, the ranking and what has succeeded.
+// decision is what becomes of every tool of a snapshot. It is a pure function of the snapshot, the ranking and what has
+// succeeded.
 type decision struct {
 	choices  []Choice
 	gatesOff bool
 }
 
-// decide applies a ranking. done is what has succeeded in the conversation, used what of it ran in this turn, found what a search
-// of the turn has found. With open the requirements do not count.
+// decide applies a ranking. done is what has succeeded in the conversation, used what of it ran in this turn, found
+// what a search of the turn has found. With open the requirements do not count.
 func (c *Catalog) decide(s *snapshot, r *ranking, done, used, found map[string]bool, open bool) decision {
 	d := decision{choices: make([]Choice, len(s.defs)), gatesOff: open}
 	var own, foreign []int // to be ranked
@@ -49,9 +50,9 @@ func (c *Catalog) decide(s *snapshot, r *ranking, done, used, found map[string]b
 	return d
 }
 
-// foreigners chooses among MCP tools. The tools of a server that the person names are ranked among themselves, however little the words of the message
-// say about each. Words that all tools share say nothing of any ("look at my files", of a server for files): then the best are shown whatever
-// their score, as for a ranking that failed, unless it is strict.
+// foreigners chooses among MCP tools. The tools of a server that the person names are ranked among themselves, however
+// little the words of the message say about each. Words that all tools share say nothing of any ("look at my files", of
+// a server for files): then the best are shown whatever their score, as for a ranking that failed, unless it is strict.
 func (c *Catalog) foreigners(s *snapshot, choices []Choice, candidates []int, r *ranking) {
 	f := c.o.Discovery
 	var named, others []int
@@ -138,8 +139,9 @@ func (c *Catalog) top(choices []Choice, candidates []int, r *ranking, least floa
 	}
 }
 
-// gate hides what requires tools that have not succeeded. Only what is always on, or ran, is exempt. Where that would hide everything else, the
-// requirements do not count in this turn: a model with nothing left could not meet them either.
+// gate hides what requires tools that have not succeeded. Only what is always on, or ran, is exempt. Where that would
+// hide everything else, the requirements do not count in this turn: a model with nothing left could not meet them
+// either.
 func (c *Catalog) gate(d *decision, done, used map[string]bool) {
 	if len(c.graph.rules) == 0 {
 		return

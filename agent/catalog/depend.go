@@ -13,7 +13,8 @@ type graph struct {
 	cycle    []string // members of cycles, sorted
 }
 
-// newGraph takes the requires off the members of cycles: they could never be met. Tools that merely point into a cycle keep theirs.
+// newGraph takes the requires off the members of cycles: they could never be met. Tools that merely point into a cycle
+// keep theirs.
 func newGraph(d Dependencies) graph {
 	if !d.Enabled {
 		return graph{}

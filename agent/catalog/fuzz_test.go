@@ -47,7 +47,8 @@ func FuzzWithThinking(f *testing.F) {
 	})
 }
 
-// FuzzParseNames holds the reader of a model's answer to two laws: no empty names, and a plain array of names is read as it is.
+// FuzzParseNames holds the reader of a model's answer to two laws: no empty names, and a plain array of names is read
+// as it is.
 func FuzzParseNames(f *testing.F) {
 	for _, s := range []string{`["a"]`, "```json\n[\"a\"]\n```", `[[["a"]]]`, `[{"name":"a"}]`, `x [1] ["b"] ]`, `][`, `[`} {
 		f.Add(s)
@@ -70,7 +71,8 @@ func FuzzParseNames(f *testing.F) {
 	})
 }
 
-// FuzzTerms holds the splitting of texts to its laws: bounded, no empty terms, the same for any case of a single lower-case word, valid text stays valid.
+// FuzzTerms holds the splitting of texts to its laws: bounded, no empty terms, the same for any case of a single
+// lower-case word, valid text stays valid.
 func FuzzTerms(f *testing.F) {
 	for _, s := range []string{"", "readFile HTTPServer2 snake_case", "ファイルを読む file", "\xff\xfe", "Ǆ ǅ İ", strings.Repeat("a ", 9000), strings.Repeat("漢", 3000)} {
 		f.Add(s)

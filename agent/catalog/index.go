@@ -130,8 +130,8 @@ func (v *vectors) run(ctx context.Context, defs []tools.Definition, dim int) (re
 	return report, nil
 }
 
-// sync stores what is new or changed and removes what is gone. A tool of a server that has not been seen since the start stays: its server may still
-// be connecting, and embedding its tools anew at each start would cost money.
+// sync stores what is new or changed and removes what is gone. A tool of a server that has not been seen since the
+// start stays: its server may still be connecting, and embedding its tools anew at each start would cost money.
 func (v *vectors) sync(ctx context.Context, defs []tools.Definition, dim int) (report SyncReport, size int, err error) {
 	stored, err := v.index.Hashes(ctx)
 	if err != nil {
@@ -228,7 +228,8 @@ func (v *vectors) search(ctx context.Context, vector []float32) (map[string]floa
 	return scores, nil
 }
 
-// forget makes the next turn sync again: somebody else has changed the index. Seldom, because there are indexes that never give some points back.
+// forget makes the next turn sync again: somebody else has changed the index. Seldom, because there are indexes that
+// never give some points back.
 func (v *vectors) forget() {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -87,10 +87,11 @@ func newWordIndex(docs []document) *wordIndex {
 	return x
 }
 
-// rank scores every document, 0..1. The BM25 sum is divided by the weights of the two heaviest (rarest) words of the query that the index knows, so that
-// a long message asks for no more than a short one, and the result is cut at 1. A tool whose name holds one of two equally rare words scores about
-// 0.35, one that has a single one of them in its description about 0.2, in two places of it about 0.3; one whose name holds the only known word about
-// 0.7: 0.30 keeps what is named or described by more than one word. known is the number of the query's terms that occur at all.
+// rank scores every document, 0..1. The BM25 sum is divided by the weights of the two heaviest (rarest) words of the
+// query that the index knows, so that a long message asks for no more than a short one, and the result is cut at 1. A
+// tool whose name holds one of two equally rare words scores about 0.35, one that has a single one of them in its
+// description about 0.2, in two places of it about 0.3; one whose name holds the only known word about 0.7: 0.30 keeps
+// what is named or described by more than one word. known is the number of the query's terms that occur at all.
 func (x *wordIndex) rank(query []string) (scores []float32, known int) {
 	scores = make([]float32, x.size)
 	var weights []float32

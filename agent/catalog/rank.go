@@ -23,7 +23,8 @@ type ranking struct {
 	mentioned []bool
 	servers   map[string]bool // that the message names
 	carried   map[string]bool
-	// scores are similarities; without rank there are none: the ranking failed, and all counts (nothing of MCP with Strict).
+	// scores are similarities; without rank there are none: the ranking failed, and all counts (nothing of MCP with
+	// Strict).
 	ranked bool
 	scores []float32
 	known  int    // words of the message that tools have, where the ranking is by words
@@ -40,7 +41,8 @@ type scope struct {
 	limit int  // most tools a model may choose; 0 = no limit
 }
 
-// rank works out a ranking. vec is the query's vector of an earlier ranking of the same turn, or nil; the one that was used is given back.
+// rank works out a ranking. vec is the query's vector of an earlier ranking of the same turn, or nil; the one that was
+// used is given back.
 func (c *Catalog) rank(ctx context.Context, s *snapshot, query string, vec []float32) (*ranking, []float32) {
 	r := &ranking{how: ByNothing, foreign: c.scope(s)}
 	filters := c.o.Filter.Enabled
@@ -90,8 +92,8 @@ func (c *Catalog) scope(s *snapshot) scope {
 	return out
 }
 
-// filtered says whether an MCP tool takes part in the choice, its server being large enough. The strategy None leaves the choice to pruning, which
-// counts all servers together.
+// filtered says whether an MCP tool takes part in the choice, its server being large enough. The strategy None leaves
+// the choice to pruning, which counts all servers together.
 func (c *Catalog) filtered(s *snapshot, d tools.Definition) bool {
 	return c.o.Discovery.Strategy == None || s.server[d.Server] >= c.o.Discovery.MinToolsToFilter
 }
@@ -125,8 +127,8 @@ func (c *Catalog) similar(ctx context.Context, s *snapshot, r *ranking, query st
 	return vec
 }
 
-// scan brings an index in step and searches it. Points that are missing although they were stored were taken by somebody else: they are made again
-// for the next turn.
+// scan brings an index in step and searches it. Points that are missing although they were stored were taken by
+// somebody else: they are made again for the next turn.
 func (c *Catalog) scan(ctx context.Context, v *vectors, defs []tools.Definition, vec []float32, use func(map[string]float32)) error {
 	limited, cancel := context.WithTimeout(ctx, syncLimit)
 	err := v.ready(limited, defs, len(vec))
@@ -175,8 +177,8 @@ func (c *Catalog) fill(s *snapshot, r *ranking, query string) {
 	}
 }
 
-// byWords ranks by words. A message in another language than the tools' says nothing about them: without a single known word, and without one of the
-// small words that show that it is English, it is left unranked.
+// byWords ranks by words. A message in another language than the tools' says nothing about them: without a single known
+// word, and without one of the small words that show that it is English, it is left unranked.
 func (c *Catalog) byWords(s *snapshot, r *ranking, query []string, stops int) {
 	scores, known := s.words().rank(query)
 	r.how = ByWords
@@ -213,7 +215,8 @@ func (c *Catalog) byModel(ctx context.Context, s *snapshot, query string, limit 
 // pins says whether an MCP tool stands in always_include.
 func (c *Catalog) pins(in *info) bool { return c.pinned[in.offer.Name] || c.pinned[in.bare] }
 
-// mentions finds the tools whose names stand in the message, in any case of letters, as a word of their own: neither letter nor digit nor _ beside it.
+// mentions finds the tools whose names stand in the message, in any case of letters, as a word of their own: neither
+// letter nor digit nor _ beside it.
 func mentions(s *snapshot, query string) []bool {
 	found := make([]bool, len(s.defs))
 	if len(query) > maxTermText {
@@ -266,7 +269,8 @@ func mentioned(text, name string) bool {
 
 func wordRune(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) }
 
-// embedding makes vectors of messages, and pauses after a failure so that not every turn waits for a provider that is down.
+// embedding makes vectors of messages, and pauses after a failure so that not every turn waits for a provider that is
+// down.
 type embedding struct {
 	llm.Embedder
 	now func() time.Time

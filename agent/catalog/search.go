@@ -14,7 +14,8 @@ import (
 	"github.com/zephbot/zephbot/tools"
 )
 
-// SearchName is the tool that finds what was not shown. The catalog offers it exactly when it leaves out a tool of a server that could be called.
+// SearchName is the tool that finds what was not shown. The catalog offers it exactly when it leaves out a tool of a
+// server that could be called.
 const SearchName = "tool_search"
 
 // Says is what the tool says of itself.
@@ -35,8 +36,8 @@ type searchArgs struct {
 	Max   int    `json:"max_results,omitempty" jsonschema:"most tools to find"`
 }
 
-// SearchTool makes tool_search over the catalog's tools. It finds what the conversation may call; the tools that it found are shown from the next model call
-// of the turn on (agent.View.Found).
+// SearchTool makes tool_search over the catalog's tools. It finds what the conversation may call; the tools that it
+// found are shown from the next model call of the turn on (agent.View.Found).
 func (c *Catalog) SearchTool() (tools.Tool, error) {
 	return tools.New(tools.Typed[searchArgs]{
 		Definition: tools.Definition{
@@ -86,8 +87,9 @@ func (c *Catalog) search(session string, in searchArgs, overlay *tools.Overlay) 
 	return res
 }
 
-// find ranks the tools of servers by the words of a query: names that are said first, then by similarity. The best of every server come before the second
-// best of any, so that no server can fill the list. What could not be shown, because it is longer than the budget, is not found.
+// find ranks the tools of servers by the words of a query: names that are said first, then by similarity. The best of
+// every server come before the second best of any, so that no server can fill the list. What could not be shown,
+// because it is longer than the budget, is not found.
 func (c *Catalog) find(s *snapshot, query string, most int) []int {
 	list, _ := terms(query)
 	scores, _ := s.words().rank(list)

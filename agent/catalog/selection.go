@@ -26,8 +26,10 @@ const (
 	DependencyMet    Reason = "DependencyMet"    // all it requires has succeeded
 	PreferenceBoost  Reason = "PreferenceBoost"  // tools it prefers to come after have succeeded
 	DependencyUnmet  Reason = "DependencyUnmet"  // hidden: see Missing
-	OverBudget       Reason = "OverBudget"       // hidden: the definitions of servers take more than their share of the context
-	NotRelevant      Reason = "NotRelevant"      // hidden: not similar enough, or beyond the limit, or not named by the model
+	// hidden: the definitions of servers take more than their share of the context
+	OverBudget Reason = "OverBudget"
+	// hidden: not similar enough, or beyond the limit, or not named by the model
+	NotRelevant Reason = "NotRelevant"
 )
 
 // Choice is what became of one tool.

@@ -168,7 +168,8 @@ func github() []tools.Definition {
 
 var errDown = errors.New("the provider is down")
 
-// words is an embedder whose dimensions are words: texts that share words are similar. It counts the texts it was given.
+// words is an embedder whose dimensions are words: texts that share words are similar. It counts the texts it was
+// given.
 type words struct {
 	list []string
 	mu   sync.Mutex

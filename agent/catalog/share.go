@@ -30,12 +30,13 @@ type share struct {
 	kept   map[int]bool
 }
 
-// fit takes back the tools of servers that do not fit into the budget. It is a pure function of the snapshot, the choices, what was found and what has
-// succeeded.
+// fit takes back the tools of servers that do not fit into the budget. It is a pure function of the snapshot, the
+// choices, what was found and what has succeeded.
 //
-// Every server has an equal part of the budget for the tools that it would show, so that none can take the place of another, whatever it calls its tools and
-// however long they are. What the others leave is given to those that need more: first the tools that were found or called, then those that were named, then the
-// rest; of equals to the server that has taken least.
+// Every server has an equal part of the budget for the tools that it would show, so that none can take the place of
+// another, whatever it calls its tools and however long they are. What the others leave is given to those that need
+// more: first the tools that were found or called, then those that were named, then the rest; of equals to the server
+// that has taken least.
 func (c *Catalog) fit(s *snapshot, choices []Choice, found, done map[string]bool) (tokens, left int) {
 	sh := share{budget: c.o.Budget, cost: make([]int, len(choices)), tier: make([]int, len(choices)), choice: choices, spent: map[string]int{}, kept: map[int]bool{}}
 	queues := map[string][]int{}
@@ -121,7 +122,8 @@ func estimate(in *info) int {
 	return window.Tool(llm.Tool{Name: in.offer.Name, Description: in.offer.Description, Schema: in.offer.Schema})
 }
 
-// Share says how many tools a server has, and how many of them fit into the budget when all servers want to show all they have.
+// Share says how many tools a server has, and how many of them fit into the budget when all servers want to show all
+// they have.
 type Share struct{ Fit, Of int }
 
 // Shares gives the share of every server, by its id, and the budget in tokens, 0 = no limit.

@@ -169,7 +169,8 @@ func TestSearch(t *testing.T) {
 		{"notes:drop", 1, nil, []string{"notes:drop"}},
 		{"notes", 20, nil, []string{"notes:list", "notes:add", "notes:drop"}},
 		{"notes", 20, func(name string) bool { return name != "notes:list" }, []string{"notes:add", "notes:drop"}},
-		{"search the files for a pattern", 20, func(name string) bool { return !strings.Contains(name, ":") }, nil}, // tools of our own are not hidden
+		// tools of our own are not hidden
+		{"search the files for a pattern", 20, func(name string) bool { return !strings.Contains(name, ":") }, nil},
 		{"Unwetterwarnung", 20, nil, nil},
 	}
 	for _, tt := range tests {
@@ -187,7 +188,8 @@ func TestSearch(t *testing.T) {
 	}
 }
 
-// TestFoundIsShownOnResume: a turn that another process takes up is shown the same for the same journal, and a found tool before others.
+// TestFoundIsShownOnResume: a turn that another process takes up is shown the same for the same journal, and a found
+// tool before others.
 func TestFoundIsShownOnResume(t *testing.T) {
 	t.Parallel()
 	defs := slices.Concat(flood("big", 300, 500), small(), flood("other", 300, 500))
@@ -213,8 +215,9 @@ func TestFoundIsShownOnResume(t *testing.T) {
 	}
 }
 
-// TestAttackDefinitionsFloodContext: whatever a server calls its tools and however long and many they are, it takes no more than the budget, and no tool of a
-// server that stays within its part is left out, neither of what is shown nor of what is found.
+// TestAttackDefinitionsFloodContext: whatever a server calls its tools and however long and many they are, it takes no
+// more than the budget, and no tool of a server that stays within its part is left out, neither of what is shown nor of
+// what is found.
 func TestAttackDefinitionsFloodContext(t *testing.T) {
 	t.Parallel()
 	const budget = 25600

@@ -16,7 +16,8 @@ func store(id string) []tools.Definition {
 	return list
 }
 
-// TestSharedWords: a word that all tools share, or the name of their server, shows some of them; words alone cannot tell them apart.
+// TestSharedWords: a word that all tools share, or the name of their server, shows some of them; words alone cannot
+// tell them apart.
 func TestSharedWords(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

@@ -44,7 +44,8 @@ type snapshot struct {
 	all          func() ([]string, []agent.Offer) // the names and offers of all, in order; both without room to grow
 }
 
-// prepare finds or makes what belongs to a list of definitions. Comparing is cheap: lists that did not change share their memory.
+// prepare finds or makes what belongs to a list of definitions. Comparing is cheap: lists that did not change share
+// their memory.
 func (c *Catalog) prepare(defs []tools.Definition) *snapshot {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -127,8 +128,8 @@ func (c *Catalog) info(d tools.Definition) *info {
 	return in
 }
 
-// Thinks says whether the tool is shown with a field for thoughts, which has to be taken out of the arguments before they are validated. The answer
-// depends on the definition and the options alone.
+// Thinks says whether the tool is shown with a field for thoughts, which has to be taken out of the arguments before
+// they are validated. The answer depends on the definition and the options alone.
 func (c *Catalog) Thinks(d tools.Definition) bool {
 	if !c.o.TAFC.Enabled {
 		return false

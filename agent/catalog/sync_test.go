@@ -16,7 +16,8 @@ import (
 	"github.com/zephbot/zephbot/tools"
 )
 
-// TestATurnDoesNotWaitLongForASync has a sync that hangs: a turn goes on by words after some seconds, a second sync gives up with its context.
+// TestATurnDoesNotWaitLongForASync has a sync that hangs: a turn goes on by words after some seconds, a second sync
+// gives up with its context.
 func TestATurnDoesNotWaitLongForASync(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -44,9 +44,10 @@ const (
 //
 //	min(1, 0.6·min(required, 6)/6 + 0.6·min(nesting, 4)/4 + 0.6·min(enum, 20)/20)
 //
-// required counts the names in every "required", nested ones included; nesting is the longest way from the top through properties that are objects,
-// items of arrays and branches of anyOf, oneOf, allOf; enum is the number of values of the largest single enum, or of constants side by side in a oneOf
-// or anyOf. Local references are followed. So six required parameters, or four levels, or twenty values reach 0.6 alone, and halves of two add up:
+// required counts the names in every "required", nested ones included; nesting is the longest way from the top through
+// properties that are objects, items of arrays and branches of anyOf, oneOf, allOf; enum is the number of values of the
+// largest single enum, or of constants side by side in a oneOf or anyOf. Local references are followed. So six required
+// parameters, or four levels, or twenty values reach 0.6 alone, and halves of two add up:
 //
 //	{}                                                     0
 //	one string                                             0
@@ -182,8 +183,9 @@ func (m *measure) lookup(ref string) any {
 	return v
 }
 
-// withThinking puts the field for thoughts before the other properties. Everything else keeps its bytes: the order of keys is part of what a model
-// reads, and a vendor may know keywords that we do not. False for what is not an object, and for a tool with a field of that name of its own.
+// withThinking puts the field for thoughts before the other properties. Everything else keeps its bytes: the order of
+// keys is part of what a model reads, and a vendor may know keywords that we do not. False for what is not an object,
+// and for a tool with a field of that name of its own.
 func withThinking(schema json.RawMessage) (json.RawMessage, bool) {
 	var doc map[string]any
 	if json.Unmarshal(schema, &doc) != nil || doc == nil || thinksItself(doc) {
@@ -208,8 +210,8 @@ func insert(text []byte, at int, what string, more bool) json.RawMessage {
 	return append(out, text[at:]...)
 }
 
-// propertiesAt is the place right behind the opening brace of the top-level "properties"; of several the last, which is the one that counts. The text
-// is a valid object that has one.
+// propertiesAt is the place right behind the opening brace of the top-level "properties"; of several the last, which is
+// the one that counts. The text is a valid object that has one.
 func propertiesAt(schema []byte) int {
 	dec := json.NewDecoder(bytes.NewReader(schema))
 	at := 0
@@ -232,8 +234,8 @@ func propertiesAt(schema []byte) int {
 	return at
 }
 
-// thinksItself says whether a schema has a field of its own that a person would call thinking. Where the top level is composed of other schemas, the
-// name counts wherever it stands.
+// thinksItself says whether a schema has a field of its own that a person would call thinking. Where the top level is
+// composed of other schemas, the name counts wherever it stands.
 func thinksItself(doc map[string]any) bool {
 	if names, ok := doc["required"].([]any); ok {
 		for _, n := range names {

@@ -14,8 +14,8 @@ import (
 	"github.com/zephbot/zephbot/tools"
 )
 
-// turnState remembers what a turn was shown: it is shown the same at every step, in the same order, so that the vendor's prompt cache hits. What comes
-// to be shown during the turn is added at the end.
+// turnState remembers what a turn was shown: it is shown the same at every step, in the same order, so that the
+// vendor's prompt cache hits. What comes to be shown during the turn is added at the end.
 type turnState struct {
 	mu       sync.Mutex
 	chosen   bool
@@ -54,7 +54,8 @@ func (c *Catalog) Tools(ctx context.Context, turn *agent.Turn, view agent.View) 
 	before := t.before
 	if fresh {
 		before = map[string]bool{}
-		if view.Step <= 1 { // a turn that is taken up by another process: what has succeeded may have done so in this turn
+		// a turn that is taken up by another process: what has succeeded may have done so in this turn
+		if view.Step <= 1 {
 			before = set(view.Succeeded)
 		}
 	}
@@ -107,7 +108,8 @@ func keep(s *snapshot, before []string, choices []Choice) {
 	}
 }
 
-// searching offers the search where a tool of a server is left out that could be called: for want of room, or of likeness to what the person said.
+// searching offers the search where a tool of a server is left out that could be called: for want of room, or of
+// likeness to what the person said.
 func searching(s *snapshot, choices []Choice, search *tools.Definition) []agent.Offer {
 	for i, ch := range choices {
 		if search != nil && !ch.Shown && s.defs[i].Server != "" && !ch.Has(DependencyUnmet) {
@@ -117,8 +119,8 @@ func searching(s *snapshot, choices []Choice, search *tools.Definition) []agent.
 	return nil
 }
 
-// arrange puts what was shown before first and what is new behind it, in the order of the source. What it gives is shared with other turns where
-// everything is shown.
+// arrange puts what was shown before first and what is new behind it, in the order of the source. What it gives is
+// shared with other turns where everything is shown.
 func arrange(s *snapshot, before []string, choices []Choice) (names []string, offers []agent.Offer) {
 	if len(before) == 0 && !slices.ContainsFunc(choices, func(ch Choice) bool { return !ch.Shown }) {
 		return s.all()
@@ -138,7 +140,8 @@ func arrange(s *snapshot, before []string, choices []Choice) (names []string, of
 	return names, offers
 }
 
-// carry keeps the tools of the turn before where the person only says go on: "yes, please" names no tool, and means the one that was spoken of.
+// carry keeps the tools of the turn before where the person only says go on: "yes, please" names no tool, and means the
+// one that was spoken of.
 func (c *Catalog) carry(turn *agent.Turn, query string, r *ranking) {
 	if turn.Origin.Session == "" || r.how == ByNothing {
 		return
@@ -205,7 +208,8 @@ func (c *Catalog) tell(turn *agent.Turn, view agent.View, r *ranking, d decision
 	}
 	why := zerolog.Dict()
 	for _, ch := range d.choices {
-		if (ch.Shown || ch.Has(DependencyUnmet)) && !slices.Equal(ch.Reasons, []Reason{Unfiltered}) { // nothing was decided about the rest
+		// nothing was decided about the rest
+		if (ch.Shown || ch.Has(DependencyUnmet)) && !slices.Equal(ch.Reasons, []Reason{Unfiltered}) {
 			why.Str(ch.Tool, ch.String())
 		}
 	}
@@ -234,8 +238,9 @@ func (c Choice) String() string {
 // probeLimit bounds a sync that no turn waits for.
 const probeLimit = 2 * time.Minute
 
-// Sync brings the vectors of all tools in step with the source, so that the next turn need not. To be called after tools came or went; it blocks as long
-// as embedding takes, at most two minutes. Without an embedder, and where nothing is ranked by vectors, it does nothing.
+// Sync brings the vectors of all tools in step with the source, so that the next turn need not. To be called after
+// tools came or went; it blocks as long as embedding takes, at most two minutes. Without an embedder, and where nothing
+// is ranked by vectors, it does nothing.
 func (c *Catalog) Sync(ctx context.Context) (SyncReport, error) {
 	byVectors := c.o.Discovery.Strategy == Embedding
 	if c.query == nil || !c.o.Filter.Enabled && !byVectors {

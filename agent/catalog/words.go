@@ -13,8 +13,9 @@ const (
 	maxTermRunes = 40 // longer words are cut
 )
 
-// terms splits a text into lower-case stems: at everything but letters and digits, and inside identifiers (camelCase, snake_case, HTTPServer2). Scripts
-// without spaces give pairs of characters. Stop words are left out; stops counts those that show that the text is English.
+// terms splits a text into lower-case stems: at everything but letters and digits, and inside identifiers (camelCase,
+// snake_case, HTTPServer2). Scripts without spaces give pairs of characters. Stop words are left out; stops counts
+// those that show that the text is English.
 func terms(text string) (list []string, stops int) {
 	if len(text) > maxTermText {
 		text = text[:maxTermText]
@@ -87,8 +88,8 @@ func pairs(run []rune) []string {
 	return list
 }
 
-// stem takes the commonest English endings off, so that "files", "deleting" and "created" meet "file", "delete" and "create". It is light on purpose:
-// both sides go through it, so that a wrong stem costs little.
+// stem takes the commonest English endings off, so that "files", "deleting" and "created" meet "file", "delete" and
+// "create". It is light on purpose: both sides go through it, so that a wrong stem costs little.
 func stem(w string) string {
 	if len(w) < 4 {
 		return w
@@ -113,7 +114,8 @@ func stem(w string) string {
 	return w
 }
 
-// undouble takes the second of two equal consonants off the end: "runn" is "run". Those that English doubles anyway stay.
+// undouble takes the second of two equal consonants off the end: "runn" is "run". Those that English doubles anyway
+// stay.
 func undouble(w string) string {
 	n := len(w)
 	if n > 3 && w[n-1] == w[n-2] && !strings.ContainsRune("aeiouls", rune(w[n-1])) {
@@ -122,7 +124,8 @@ func undouble(w string) string {
 	return w
 }
 
-// englishStop are the function words of English that tell nothing about a tool and are no words of the languages beside it.
+// englishStop are the function words of English that tell nothing about a tool and are no words of the languages beside
+// it.
 func englishStop(w string) bool {
 	switch w {
 	case "about", "all", "and", "any", "are", "at", "be", "because", "been", "but", "by", "can", "could", "did", "does", "doing", "done", "don", "each",
@@ -136,7 +139,8 @@ func englishStop(w string) bool {
 	return false
 }
 
-// ambiguousStop are function words of English that other languages have too ("was", "in"), and what is left of "I'm" and "don't".
+// ambiguousStop are function words of English that other languages have too ("was", "in"), and what is left of "I'm"
+// and "don't".
 func ambiguousStop(w string) bool {
 	switch w {
 	case "a", "also", "am", "an", "as", "d", "do", "i", "in", "m", "me", "no", "on", "re", "s", "so", "t", "us", "was":

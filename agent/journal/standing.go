@@ -2,27 +2,32 @@ package journal
 
 import "slices"
 
-// Standing is what a conversation has come to by one of its entries: all that a turn asks of the entries before those that it reads.
+// Standing is what a conversation has come to by one of its entries: all that a turn asks of the entries before those
+// that it reads.
 type Standing struct {
-	// N is the number of the last entry that counts. Journals that are joined are numbered again: a Standing whose N is not that of its entry knows
-	// nothing of the journal that was put in front, and is not believed.
-	N          int64    `json:"n"`
-	Began      int64    `json:"began,omitempty"`      // number of the entry with which the conversation began anew; 0 = the first
-	Summary    int64    `json:"summary,omitempty"`    // number of the summary that the model reads first; 0 = none
-	Batches    int      `json:"batches,omitempty"`    // steps in which the model wanted tools
-	Calls      int      `json:"calls,omitempty"`      // the uses of all batches
-	Suspicious string   `json:"suspicious,omitempty"` // source of the last text that tried to give instructions
-	Succeeded  []string `json:"succeeded,omitempty"`  // tools that have run without failure, each once, in the order of their first success
-	Touched    []string `json:"touched,omitempty"`    // paths that calls worked on, each once, the last MostTouched
+	// N is the number of the last entry that counts. Journals that are joined are numbered again: a Standing whose N is
+	// not that of its entry knows nothing of the journal that was put in front, and is not believed.
+	N int64 `json:"n"`
+	// number of the entry with which the conversation began anew; 0 = the first
+	Began      int64  `json:"began,omitempty"`
+	Summary    int64  `json:"summary,omitempty"`    // number of the summary that the model reads first; 0 = none
+	Batches    int    `json:"batches,omitempty"`    // steps in which the model wanted tools
+	Calls      int    `json:"calls,omitempty"`      // the uses of all batches
+	Suspicious string `json:"suspicious,omitempty"` // source of the last text that tried to give instructions
+	// tools that have run without failure, each once, in the order of their first success
+	Succeeded []string `json:"succeeded,omitempty"`
+	Touched   []string `json:"touched,omitempty"` // paths that calls worked on, each once, the last MostTouched
 }
 
-// MostTouched bounds the paths that a Standing remembers. What it forgets is asked for again after flagged content, and no more.
+// MostTouched bounds the paths that a Standing remembers. What it forgets is asked for again after flagged content, and
+// no more.
 const MostTouched = 256
 
 // background is the source of flagged news.
 const background = "a command in the background"
 
-// After is the standing after more entries, in order. Entries that it counts already are passed over; the receiver stays as it is.
+// After is the standing after more entries, in order. Entries that it counts already are passed over; the receiver
+// stays as it is.
 func (s Standing) After(entries ...Entry) Standing {
 	s.Succeeded, s.Touched = slices.Clip(s.Succeeded), slices.Clone(s.Touched)
 	for i := range entries {

@@ -4,11 +4,13 @@ import "slices"
 
 // Tail is the end of a journal, as far back as a turn needs it.
 type Tail struct {
-	Before  Standing // what the conversation had come to by some entry before its last ones, perhaps one that is left out
-	Entries []Entry  // in order; only a summary may be in front of a gap
+	// what the conversation had come to by some entry before its last ones, perhaps one that is left out
+	Before  Standing
+	Entries []Entry // in order; only a summary may be in front of a gap
 }
 
-// Standing is what the conversation has come to up to the entry with the number n, which may not be smaller than Before.N.
+// Standing is what the conversation has come to up to the entry with the number n, which may not be smaller than
+// Before.N.
 func (t *Tail) Standing(n int64) Standing {
 	to := len(t.Entries)
 	for to > 0 && t.Entries[to-1].N > n {
@@ -52,8 +54,9 @@ func (t *Tail) With(summary Entry) Tail {
 	return Tail{Before: t.Before, Entries: append([]Entry{summary}, t.Entries...)}
 }
 
-// Back reads a journal from its last entry backwards. It takes whole turns until their entries have Room bytes (Entry.Size), and the last turn whatever
-// its size. Of what is before only the Standing matters: unless an entry that was taken says it, Back goes on until one does, and keeps nothing else.
+// Back reads a journal from its last entry backwards. It takes whole turns until their entries have Room bytes
+// (Entry.Size), and the last turn whatever its size. Of what is before only the Standing matters: unless an entry that
+// was taken says it, Back goes on until one does, and keeps nothing else.
 type Back struct {
 	Room int
 
@@ -115,13 +118,15 @@ func (b *Back) Tail() Tail {
 	return t
 }
 
-// Wants is the number of a summary that belongs in front of the Tail and was not read; 0 = none. It is known after Tail.
+// Wants is the number of a summary that belongs in front of the Tail and was not read; 0 = none. It is known after
+// Tail.
 func (b *Back) Wants() int64 { return b.summary }
 
 // overhead is what an entry takes beside its texts, in bytes.
 const overhead = 512
 
-// Size estimates the memory of an entry, in bytes, without its Standing: an entry takes the same room whether it carries one or not.
+// Size estimates the memory of an entry, in bytes, without its Standing: an entry takes the same room whether it
+// carries one or not.
 func (e *Entry) Size() int {
 	n := overhead + len(e.Turn) + len(e.Text) + len(e.Speaker) + len(e.Caller) + len(e.News) + len(e.Source)
 	if e.Quote != nil {

@@ -1,5 +1,6 @@
-// Package judge is the adversarial policy stage: a model that sees what the person asked for, one call and the operator's policies, nothing else of the
-// conversation, and says ALLOW or DENY (seeds 000 and 003). It can only take away: what it allows still has to pass quota and approval.
+// Package judge is the adversarial policy stage: a model that sees what the person asked for, one call and the
+// operator's policies, nothing else of the conversation, and says ALLOW or DENY (seeds 000 and 003). It can only take
+// away: what it allows still has to pass quota and approval.
 package judge
 
 import (
@@ -27,7 +28,8 @@ const (
 	maxReason = 300
 )
 
-// Memory keeps verdicts by call, so that a call is judged once however often its turn is resumed. Safe for concurrent use.
+// Memory keeps verdicts by call, so that a call is judged once however often its turn is resumed. Safe for concurrent
+// use.
 type Memory interface {
 	// Verdict is the stored one; "" = none.
 	Recall(ctx context.Context, session, call string) (string, error)
@@ -82,7 +84,8 @@ const (
 	errorPrefix = "error:"
 )
 
-// pass asks for the verdict and obeys it. The reason is for the audit: a model that reads it would learn how to get around.
+// pass asks for the verdict and obeys it. The reason is for the audit: a model that reads it would learn how to get
+// around.
 func (j *judge) pass(ctx context.Context, call *tools.Call) error {
 	if slices.Contains(j.Exempt, call.Def.Name) {
 		return nil
@@ -111,7 +114,8 @@ func (j *judge) pass(ctx context.Context, call *tools.Call) error {
 	}
 }
 
-// doubt turns an allowed call into one that a person is asked about. Nothing can be stored that would spare the question the next time.
+// doubt turns an allowed call into one that a person is asked about. Nothing can be stored that would spare the
+// question the next time.
 func doubt(call *tools.Call, verdict string) {
 	reason, rejected := strings.CutPrefix(verdict, denyPrefix)
 	call.Trail.Effect, call.Trail.Offers = askEffect, nil

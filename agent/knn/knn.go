@@ -1,10 +1,11 @@
-// Package knn finds the nearest of many vectors: what an index of vectors is, and one in memory with exact search. It knows nothing of what the vectors
-// mean, so that stores implement it without knowing the catalog that uses it.
+// Package knn finds the nearest of many vectors: what an index of vectors is, and one in memory with exact search. It
+// knows nothing of what the vectors mean, so that stores implement it without knowing the catalog that uses it.
 package knn
 
 import "context"
 
-// Point is one vector in an Index. Key names what it stands for, Hash tells versions of that apart, and Payload is kept with it for people who look.
+// Point is one vector in an Index. Key names what it stands for, Hash tells versions of that apart, and Payload is kept
+// with it for people who look.
 type Point struct {
 	Key, Hash string
 	Vector    []float32
@@ -25,6 +26,7 @@ type Index interface {
 	Upsert(ctx context.Context, points []Point) error
 	// Delete removes points; unknown keys are none.
 	Delete(ctx context.Context, keys []string) error
-	// Search gives at most limit points, the most similar first. Points whose vectors have another length are passed over.
+	// Search gives at most limit points, the most similar first. Points whose vectors have another length are passed
+	// over.
 	Search(ctx context.Context, vector []float32, limit int) ([]Hit, error)
 }

@@ -1,5 +1,5 @@
-// Package llm declares what the conversation needs of a language model: messages, tool uses, providers and their errors. It imports the
-// standard library only; each vendor's wire lives in a package below it.
+// Package llm declares what the conversation needs of a language model: messages, tool uses, providers and their
+// errors. It imports the standard library only; each vendor's wire lives in a package below it.
 package llm
 
 import (
@@ -24,9 +24,11 @@ const (
 
 // Message is one entry of the conversation as the model sees it.
 type Message struct {
-	Role   Role
-	Text   string
-	Parts  []Part    // user only: what follows on the text. The text of a message is no part, so that one of text alone costs nothing more
+	Role Role
+	Text string
+	// user only: what follows on the text. The text of a message is no part, so that one of text alone costs nothing
+	// more
+	Parts  []Part
 	Uses   []ToolUse // assistant only: the tools it wishes to call, in its order
 	Result *ToolResult
 }
@@ -40,8 +42,8 @@ type ToolUse struct {
 	Extra json.RawMessage `json:"extra,omitempty"`
 }
 
-// OutcomeUnknown marks the text of a result when nobody knows how far the call had come: it may have run. What follows on it is told to the model, not
-// to people.
+// OutcomeUnknown marks the text of a result when nobody knows how far the call had come: it may have run. What follows
+// on it is told to the model, not to people.
 const OutcomeUnknown = "[outcome unknown]"
 
 // ToolResult answers the ToolUse with the same ID.
@@ -68,10 +70,12 @@ type Request struct {
 	MaxTokens int    // of the answer; 0 = the provider's own setting
 	User      string // stable opaque id of the end user, for the vendor's abuse control; may be empty
 	Party     string // who asks, for fair turns among those who wait for a provider; never sent; may be empty
-	// Open reads the content of a part, by its hash; nil = no part has one. It is called while Chat runs, from one goroutine. Close what it gives.
+	// Open reads the content of a part, by its hash; nil = no part has one. It is called while Chat runs, from one
+	// goroutine. Close what it gives.
 	Open func(ctx context.Context, hash string) (io.ReadCloser, error)
-	// OnReset is called by a router before it starts over after text had reached onDelta: what was shown so far is void and the
-	// answer begins afresh. Called from the goroutine that calls onDelta. With nil, a failure after streamed text is final.
+	// OnReset is called by a router before it starts over after text had reached onDelta: what was shown so far is void
+	// and the answer begins afresh. Called from the goroutine that calls onDelta. With nil, a failure after streamed
+	// text is final.
 	OnReset func()
 }
 
@@ -112,8 +116,9 @@ type Response struct {
 	USD      float64 // cost at the configured prices, 0 when none are configured
 }
 
-// Provider is a language model. Chat streams text to onDelta (may be nil; called from one goroutine, in order, before Chat returns) and
-// returns the whole answer. It honours ctx. Errors are *Error or context errors. Safe for concurrent use.
+// Provider is a language model. Chat streams text to onDelta (may be nil; called from one goroutine, in order, before
+// Chat returns) and returns the whole answer. It honours ctx. Errors are *Error or context errors. Safe for concurrent
+// use.
 type Provider interface {
 	Name() string
 	Chat(ctx context.Context, req *Request, onDelta func(text string)) (*Response, error)
@@ -129,10 +134,11 @@ type Kind string
 
 // The kinds of failure, from the caller's point of view.
 const (
-	Unavailable  Kind = "unavailable"  // overloaded, 5xx, connection: try again later
-	RateLimited  Kind = "rate_limited" // 429: try again after RetryAfter
-	Timeout      Kind = "timeout"      // no answer in time: may be tried again
-	Overtime     Kind = "overtime"     // the answer was still coming when the time of the whole call was over: another try would take as long
+	Unavailable Kind = "unavailable"  // overloaded, 5xx, connection: try again later
+	RateLimited Kind = "rate_limited" // 429: try again after RetryAfter
+	Timeout     Kind = "timeout"      // no answer in time: may be tried again
+	// the answer was still coming when the time of the whole call was over: another try would take as long
+	Overtime     Kind = "overtime"
 	Oversize     Kind = "oversize"     // the answer is larger than anything that is taken in
 	Truncated    Kind = "truncated"    // the stream ended without a reason: may be tried again
 	Invalid      Kind = "invalid"      // the request was refused: trying again does not help

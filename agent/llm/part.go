@@ -13,8 +13,9 @@ const (
 	FilePart  PartKind = "file"
 )
 
-// Part is a piece of a message besides its text: a picture, a sound, a file. It names its content and does not hold it: the content is read where it is
-// needed, through Request.Open. A part without Hash is known by name only; nobody can read it.
+// Part is a piece of a message besides its text: a picture, a sound, a file. It names its content and does not hold it:
+// the content is read where it is needed, through Request.Open. A part without Hash is known by name only; nobody can
+// read it.
 type Part struct {
 	Kind  PartKind `json:"kind"`
 	Hash  string   `json:"hash,omitempty"`  // of the content: SHA-256 in lower-case hex
@@ -22,7 +23,8 @@ type Part struct {
 	Name  string   `json:"name,omitempty"`  // as its source says: never a path to open
 	Size  int64    `json:"size,omitempty"`  // bytes; 0 = unknown
 	Label string   `json:"label,omitempty"` // what people call such a thing: "voice message", "location"
-	Text  string   `json:"text,omitempty"`  // what can be said of it in words: "52.5, 13.4", a sticker's emoji; of a TextPart all of it
+	// what can be said of it in words: "52.5, 13.4", a sticker's emoji; of a TextPart all of it
+	Text string `json:"text,omitempty"`
 }
 
 // KindOfType is the kind of part for a media type.
@@ -37,7 +39,8 @@ func KindOfType(mediaType string) PartKind {
 	}
 }
 
-// Accepts says what a model takes besides text. The zero value is text only, which is also what is known of an unknown model.
+// Accepts says what a model takes besides text. The zero value is text only, which is also what is known of an unknown
+// model.
 type Accepts struct {
 	Image, Audio, File bool
 }
@@ -58,7 +61,8 @@ func (a Accepts) Takes(kind PartKind) bool {
 	}
 }
 
-// Accepter is a Provider that says what its model takes. Other parts may stand in a request all the same: it puts them into words.
+// Accepter is a Provider that says what its model takes. Other parts may stand in a request all the same: it puts them
+// into words.
 type Accepter interface {
 	Accepts() Accepts
 }

@@ -7,7 +7,8 @@ import (
 	"github.com/zephbot/zephbot/agent/llm"
 )
 
-// Said is what a person said, with a line about what came along and nobody has read: parts without a content. Parts with one reach the model by themselves.
+// Said is what a person said, with a line about what came along and nobody has read: parts without a content. Parts
+// with one reach the model by themselves.
 func Said(text string, parts []llm.Part) string {
 	line := attached(parts)
 	if line == "" || text == "" {

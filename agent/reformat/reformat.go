@@ -1,5 +1,6 @@
-// Package reformat makes the one attempt to put a failed call's arguments into the right form (seed 003: parameter reformat): a model that sees the tool's
-// schema, the arguments and the problem, nothing of the conversation, and may only rearrange what stands there. What it says walks the whole chain.
+// Package reformat makes the one attempt to put a failed call's arguments into the right form (seed 003: parameter
+// reformat): a model that sees the tool's schema, the arguments and the problem, nothing of the conversation, and may
+// only rearrange what stands there. What it says walks the whole chain.
 package reformat
 
 import (
@@ -40,7 +41,8 @@ type Options struct {
 	Provider llm.Provider
 	// Timeout is for all corrections of one batch together; default DefaultTimeout.
 	Timeout time.Duration
-	// Redact takes credentials out of a text. Arguments that it changes are not shown to the model, and not corrected; nil = none are known.
+	// Redact takes credentials out of a text. Arguments that it changes are not shown to the model, and not corrected;
+	// nil = none are known.
 	Redact func(text string) string
 	// Now is the clock; nil = time.Now.
 	Now func() time.Time
@@ -139,7 +141,8 @@ func (r *reformatter) question(def tools.Definition, args string, problem *tools
 	if len(def.Schema) > maxSchema || len(args) > maxArgs {
 		return "", ErrTooLong
 	}
-	// A credential must not reach another model; and one that was masked before must not come back as the word that stands in its place.
+	// A credential must not reach another model; and one that was masked before must not come back as the word that
+	// stands in its place.
 	if strings.Contains(args, redact.Mask) || r.Redact != nil && r.Redact(args) != args {
 		return "", ErrSecret
 	}

@@ -11,8 +11,9 @@ import (
 	"github.com/zephbot/zephbot/policy/redact"
 )
 
-// rearranged checks that every value of the corrected arguments stands in the written ones, whatever their spelling: a text or a number by its letters and
-// digits, a truth or a null by the name of its field. A model that was told not to invent does it all the same, and an invented path or flag would run.
+// rearranged checks that every value of the corrected arguments stands in the written ones, whatever their spelling: a
+// text or a number by its letters and digits, a truth or a null by the name of its field. A model that was told not to
+// invent does it all the same, and an invented path or flag would run.
 func rearranged(written, corrected json.RawMessage) error {
 	d := json.NewDecoder(bytes.NewReader(corrected))
 	d.UseNumber()

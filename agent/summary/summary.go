@@ -1,4 +1,5 @@
-// Package summary puts a tool's long output in fewer words, with a model that sees the question and the output and nothing of the conversation.
+// Package summary puts a tool's long output in fewer words, with a model that sees the question and the output and
+// nothing of the conversation.
 package summary
 
 import (

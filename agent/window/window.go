@@ -1,4 +1,5 @@
-// Package window estimates how much of a model's context a request needs and chooses what of a long conversation still fits.
+// Package window estimates how much of a model's context a request needs and chooses what of a long conversation still
+// fits.
 package window
 
 import (
@@ -10,8 +11,9 @@ import (
 // perMessage is what a message costs besides its text: role and separators.
 const perMessage = 4
 
-// Tokens estimates the tokens of a text without a vocabulary: about 3.5 bytes of ASCII a token, one token a rune otherwise. It errs on the high
-// side for prose (by a quarter) and is near for JSON and code, so that a limit checked with it holds.
+// Tokens estimates the tokens of a text without a vocabulary: about 3.5 bytes of ASCII a token, one token a rune
+// otherwise. It errs on the high side for prose (by a quarter) and is near for JSON and code, so that a limit checked
+// with it holds.
 func Tokens(text string) int {
 	n := ascii(text)
 	if n == len(text) {
@@ -77,15 +79,15 @@ func Tool(t llm.Tool) int {
 	return perMessage + Tokens(t.Name) + Tokens(t.Description) + inJSON(t.Schema)
 }
 
-// Shares of the budget: a request may use at most Limit of it (seed 003: stop at 80 %), and history older than the current turn is dropped, turn by
-// turn, once everything together passes High.
+// Shares of the budget: a request may use at most Limit of it (seed 003: stop at 80 %), and history older than the
+// current turn is dropped, turn by turn, once everything together passes High.
 const (
 	Limit = 0.80
 	High  = 0.60
 )
 
-// Fit drops the oldest groups (earlier turns; the last group, the current turn, always stays) until the rest fits into High of the budget.
-// A budget of 0 means no limit. It returns how many groups were dropped.
+// Fit drops the oldest groups (earlier turns; the last group, the current turn, always stays) until the rest fits into
+// High of the budget. A budget of 0 means no limit. It returns how many groups were dropped.
 func Fit(groups []int, fixed, budget int) (dropped int) {
 	if budget <= 0 || len(groups) == 0 {
 		return 0
@@ -105,8 +107,8 @@ func Fit(groups []int, fixed, budget int) (dropped int) {
 // maxRoom bounds the history that is read for a turn, in bytes, where a window is huge or unknown.
 const maxRoom = 4 << 20
 
-// Room is how many bytes of history may have a place in a budget of tokens: four a token, which is more than High of it takes with what an entry needs
-// beside its text. 0 and less, no limit, have a bound too, of 4 MiB.
+// Room is how many bytes of history may have a place in a budget of tokens: four a token, which is more than High of it
+// takes with what an entry needs beside its text. 0 and less, no limit, have a bound too, of 4 MiB.
 func Room(budget int) int {
 	if budget <= 0 || budget > maxRoom/4 {
 		return maxRoom
@@ -119,14 +121,16 @@ func Over(tokens, budget int) bool {
 	return budget > 0 && float64(tokens) > float64(budget)*Limit
 }
 
-// What parts cost in tokens, on the high side: a picture at the largest size that vendors scale it to, a file by its bytes (a PDF has some 60 a token).
+// What parts cost in tokens, on the high side: a picture at the largest size that vendors scale it to, a file by its
+// bytes (a PDF has some 60 a token).
 const (
 	partLine      = 60
 	partContent   = 1600
 	bytesPerToken = 60
 )
 
-// Parts estimates what belongs to the texts of messages: a line for each part, and its content where the model takes it.
+// Parts estimates what belongs to the texts of messages: a line for each part, and its content where the model takes
+// it.
 func Parts(list []llm.Message, accepts llm.Accepts) int {
 	n := 0
 	for i := range list {

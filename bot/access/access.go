@@ -1,5 +1,6 @@
-// Package access says who may talk to the bot, who is an admin, who may approve, and by which rules a chat lives. People are known by their numeric
-// ids; a configured @name belongs to the id that used it first, for ever, so that a name that changes hands opens nothing.
+// Package access says who may talk to the bot, who is an admin, who may approve, and by which rules a chat lives.
+// People are known by their numeric ids; a configured @name belongs to the id that used it first, for ever, so that a
+// name that changes hands opens nothing.
 package access
 
 import (
@@ -107,7 +108,8 @@ func (g *Guard) Admit(ctx context.Context, msg *bot.Message) (turn.Verdict, erro
 	return v, nil
 }
 
-// group says whether a place is private or in a group on the list. A group that became a supergroup is known by the id it had.
+// group says whether a place is private or in a group on the list. A group that became a supergroup is known by the id
+// it had.
 func (g *Guard) group(ctx context.Context, place bot.Place) (bool, error) {
 	if !place.Group || listed(g.opts.Chats, place.Chat) {
 		return true, nil
@@ -123,8 +125,8 @@ func listed(list []string, id string) bool {
 	return slices.Contains(list, Everyone) || slices.Contains(list, id)
 }
 
-// known looks a person up by id, then by a listed name that is pinned to this id, then by one that is still free. Whoever gave up a name stays who he
-// is, and does not take a second one.
+// known looks a person up by id, then by a listed name that is pinned to this id, then by one that is still free.
+// Whoever gave up a name stays who he is, and does not take a second one.
 func (g *Guard) known(ctx context.Context, msg *bot.Message) (bool, error) {
 	if !strings.HasPrefix(msg.Person, "@") && listed(g.opts.Users, msg.Person) {
 		return true, nil

@@ -15,8 +15,8 @@ import (
 	"github.com/zephbot/zephbot/tools"
 )
 
-// Choices of the buttons that store a standing approval: show what there is to choose, show one rule (with its number), store it (with its number), go
-// back to the question.
+// Choices of the buttons that store a standing approval: show what there is to choose, show one rule (with its number),
+// store it (with its number), go back to the question.
 const (
 	showRule  = "a"
 	storeRule = "A"
@@ -214,7 +214,8 @@ func (b *Broker) ruleCard(ctx context.Context, a *bot.Approval, info body, i int
 	return content, nil
 }
 
-// past tries grants out on what this bot asked about of late: how many of the questions they would have answered, and the newest of them.
+// past tries grants out on what this bot asked about of late: how many of the questions they would have answered, and
+// the newest of them.
 func (b *Broker) past(ctx context.Context, a *bot.Approval, lang string, grants []policy.Grant) (n int, examples []string, err error) {
 	w := b.deps.Words
 	if b.deps.Covers == nil {

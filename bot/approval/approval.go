@@ -1,5 +1,5 @@
-// Package approval puts a turn's questions to people and takes their decisions. A decision is a compare-and-set on a stored row: it survives restarts,
-// may be made on any replica, and is made once however often somebody presses.
+// Package approval puts a turn's questions to people and takes their decisions. A decision is a compare-and-set on a
+// stored row: it survives restarts, may be made on any replica, and is made once however often somebody presses.
 package approval
 
 import (
@@ -23,7 +23,8 @@ import (
 	"github.com/zephbot/zephbot/tools/approve"
 )
 
-// Gone is the choice of a channel whose only person has gone: the question ends as if nobody had decided in time. Whoever may deny may do that.
+// Gone is the choice of a channel whose only person has gone: the question ends as if nobody had decided in time.
+// Whoever may deny may do that.
 const Gone = "g"
 
 // Rights say who decides in a place.
@@ -31,7 +32,7 @@ type Rights struct {
 	Approvers []string // caller ids that may decide besides the person who asked
 	Admins    []string // caller ids that may store standing approvals
 	Required  int      // approvals needed; 0 = 1
-	Requester bool     // the person who asked may approve, where one approval is enough; of several, theirs never counts
+	Requester bool     // the person who asked may approve, if one approval is enough
 }
 
 // reach says whether enough people could approve what caller asks for.
@@ -68,7 +69,8 @@ type Deps struct {
 	Covers func(a *bot.Approval, q *tools.Question, grants []policy.Grant) bool
 	// Alive says whether the server of a grant is still the one that it was stored for; nil = it is.
 	Alive func(policy.Grant) bool
-	// Line makes facts of a standing approval that is stored or revoked, which are stored with it, for the record; nil = there is none.
+	// Line makes facts of a standing approval that is stored or revoked, which are stored with it, for the record; nil
+	// = there is none.
 	Line func(e RuleEvent) []bot.Fact
 	// Record writes down what Line has made facts of, once they are stored; nil = nobody does.
 	Record func(ctx context.Context)
@@ -109,13 +111,15 @@ func (b *Broker) Ask(ctx context.Context, asked turn.Asked, change *bot.Change) 
 	}
 	for _, q := range asked.Questions {
 		known, err := b.deps.Store.ApprovalOf(ctx, asked.Session, q.Call)
-		if err == nil && known.Hash == q.Hash { // asked before; perhaps even decided, while this turn was on its way to ask
+		// asked before; perhaps even decided, while this turn was on its way to ask
+		if err == nil && known.Hash == q.Hash {
 			continue
 		}
 		if err != nil && !errors.Is(err, bot.ErrNotFound) {
 			return err
 		}
-		if err == nil && known.State == bot.Open { // the call has changed: what was asked before is no longer what would run
+		// the call has changed: what was asked before is no longer what would run
+		if err == nil && known.State == bot.Open {
 			b.replace(&known, change)
 		}
 		if q.Changed, err = b.changedSince(ctx, asked.Session, &q); err != nil {
@@ -171,7 +175,8 @@ func (b *Broker) ask(ctx context.Context, asked turn.Asked, q tools.Question, ta
 	return nil
 }
 
-// kept has the content of a file kept beside the row that sends it. Where that fails the row keeps it: the question has to be asked.
+// kept has the content of a file kept beside the row that sends it. Where that fails the row keeps it: the question has
+// to be asked.
 func (b *Broker) kept(ctx context.Context, session bot.SessionKey, file *bot.File) *bot.File {
 	if b.deps.Blobs == nil {
 		return file
@@ -250,8 +255,8 @@ func deciders(a bot.Approval) string {
 	return a.By
 }
 
-// Press decides by a button. Data is "a1:<id>:<choice>"; whoever has a client of their own can send anything, on any message. What is not a button of
-// this very card changes nothing and removes nothing: it is only answered.
+// Press decides by a button. Data is "a1:<id>:<choice>"; whoever has a client of their own can send anything, on any
+// message. What is not a button of this very card changes nothing and removes nothing: it is only answered.
 func (b *Broker) Press(ctx context.Context, msg *bot.Message) (turn.Effect, error) {
 	if parts := strings.Split(msg.Data, ":"); len(parts) == 3 && parts[0] == pressRules {
 		return b.pressRule(ctx, msg, parts)
@@ -333,7 +338,8 @@ func offered(a *bot.Approval, choice string) (bool, error) {
 	}
 }
 
-// onCard says whether a button was pressed on the card of the question. A card that had to be sent again is there twice, and we know only one of them.
+// onCard says whether a button was pressed on the card of the question. A card that had to be sent again is there
+// twice, and we know only one of them.
 func (b *Broker) onCard(ctx context.Context, a *bot.Approval, msg *bot.Message) (bool, error) {
 	if a.Place.ChatKey() != msg.Place.ChatKey() {
 		return false, nil

@@ -242,8 +242,8 @@ func TestPress(t *testing.T) {
 	}
 }
 
-// TestAttackForgedPress: whoever has a client of their own sends any data on any message. It is answered, and nothing else happens: no decision, no edit,
-// no keyboard that goes.
+// TestAttackForgedPress: whoever has a client of their own sends any data on any message. It is answered, and nothing
+// else happens: no decision, no edit, no keyboard that goes.
 func TestAttackForgedPress(t *testing.T) {
 	t.Parallel()
 	w := setup(t)

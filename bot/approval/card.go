@@ -13,7 +13,8 @@ import (
 	"github.com/zephbot/zephbot/tools"
 )
 
-// Limits of what a card shows itself, in UTF-16 units and lines. A longer command goes out whole as a file: what is approved is always what was shown.
+// Limits of what a card shows itself, in UTF-16 units and lines. A longer command goes out whole as a file: what is
+// approved is always what was shown.
 const (
 	cardLength = 2800
 	cardLines  = 40
@@ -21,8 +22,8 @@ const (
 	noteLength = 300 // of each sentence around the command
 )
 
-// card is the question as a person sees it, with a file in front when the command is too long for it. The file holds the command byte for byte; the card
-// shows what cannot be seen in it, and counts it in any case.
+// card is the question as a person sees it, with a file in front when the command is too long for it. The file holds
+// the command byte for byte; the card shows what cannot be seen in it, and counts it in any case.
 func (b *Broker) card(a *bot.Approval) (bot.Content, *bot.File, error) {
 	info, err := read(a)
 	if err != nil {
@@ -79,7 +80,8 @@ func shown(q tools.Question) string {
 	return q.Args
 }
 
-// record is what the card becomes: the same command, and who decided what, when. No buttons. A question that cannot be read any more can still be ended.
+// record is what the card becomes: the same command, and who decided what, when. No buttons. A question that cannot be
+// read any more can still be ended.
 func (b *Broker) record(a *bot.Approval) bot.Content {
 	info, err := read(a)
 	decision := b.deps.Words.Decided(info.Language, *a)
@@ -95,8 +97,8 @@ func (b *Broker) record(a *bot.Approval) bot.Content {
 	return framed(render.Cut(tool, noteLength), show, decision, "")
 }
 
-// framed sets text in code between a head and a foot. What stands in head and foot is inert: the words of others make no links, mentions or commands. The
-// hint is ours, and stays as it is.
+// framed sets text in code between a head and a foot. What stands in head and foot is inert: the words of others make
+// no links, mentions or commands. The hint is ours, and stays as it is.
 func framed(head, code, foot, hint string) bot.Content {
 	content := bot.Content{Text: head, Entities: render.Inert(head)}
 	add := func(text string) (offset int) {

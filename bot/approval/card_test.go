@@ -76,7 +76,8 @@ func TestAttackCard(t *testing.T) {
 	}
 }
 
-// holds says what is true of every card: nothing invisible, entities that fit, and no link, mention or command that is not ours.
+// holds says what is true of every card: nothing invisible, entities that fit, and no link, mention or command that is
+// not ours.
 func holds(t *testing.T, content bot.Content) {
 	t.Helper()
 	for _, r := range content.Text {
@@ -112,7 +113,8 @@ func TestAttackCardFile(t *testing.T) {
 	holds(t, content)
 }
 
-// TestAttackCardLinks: the words of others become no link, mention, hashtag or command; the command that answers the card is ours and stays one.
+// TestAttackCardLinks: the words of others become no link, mention, hashtag or command; the command that answers the
+// card is ours and stays one.
 func TestAttackCardLinks(t *testing.T) {
 	t.Parallel()
 	w := setup(t)

@@ -77,8 +77,8 @@ func name(msg *bot.Message) string {
 	return msg.Caller
 }
 
-// vote counts one of several approvals and shows it on the card. Somebody else may vote in the same moment on another replica: when the store finds
-// that the votes are complete, the card becomes the record and the turn goes on.
+// vote counts one of several approvals and shows it on the card. Somebody else may vote in the same moment on another
+// replica: when the store finds that the votes are complete, the card becomes the record and the turn goes on.
 func (b *Broker) vote(a *bot.Approval, d bot.Decision, answer bot.Row) (turn.Effect, error) {
 	d.State = bot.Open
 	voted := *a

@@ -29,11 +29,13 @@ const allowedFor = 30 * 24 * time.Hour
 // Grant is a standing approval as it is stored.
 type Grant struct {
 	policy.Grant
-	Root string    `json:"root,omitempty"` // working directory of the conversation that it was stored in, from which its paths are shown
+	// working directory of the conversation that it was stored in, from which its paths are shown
+	Root string    `json:"root,omitempty"`
 	By   string    `json:"by"`
 	Name string    `json:"name,omitempty"` // of who stored it
 	At   time.Time `json:"at"`
-	// Pattern is what versions before words stored: a glob over the text. It says too little to cover anything now; the rule is listed, and asks.
+	// Pattern is what versions before words stored: a glob over the text. It says too little to cover anything now; the
+	// rule is listed, and asks.
 	Pattern string `json:"pattern,omitempty"`
 }
 

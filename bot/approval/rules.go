@@ -31,7 +31,8 @@ func (b *Broker) Rules(ctx context.Context, call *turn.Call) (turn.Effect, error
 	return turn.Effect{Change: bot.Change{Send: []bot.Row{row}}}, nil
 }
 
-// visibleRules are the standing approvals that may be seen in a place: in a group its own, in a private chat those of all chats of the bot.
+// visibleRules are the standing approvals that may be seen in a place: in a group its own, in a private chat those of
+// all chats of the bot.
 func (b *Broker) visibleRules(ctx context.Context, place bot.Place) ([]held, error) {
 	prefix := place.Channel + "/" + place.Bot + "/"
 	if place.Group {

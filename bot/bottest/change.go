@@ -8,7 +8,8 @@ import (
 	"github.com/zephbot/zephbot/bot/state"
 )
 
-// world is what the store has of what a Change depends on. Its maps are the store's own: state.Run changes nothing in them.
+// world is what the store has of what a Change depends on. Its maps are the store's own: state.Run changes nothing in
+// them.
 func (s *Store) world(needs *state.Needs) *state.World {
 	w := &state.World{
 		Lanes: s.lanes, Arrived: s.arrived, Keys: s.keys, Facts: s.facts, Questions: s.questions,

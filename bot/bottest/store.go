@@ -1,4 +1,5 @@
-// Package bottest is an in-memory bot.Store for tests: the same semantics as the durable ones, nothing on disk, and hooks that make it fail.
+// Package bottest is an in-memory bot.Store for tests: the same semantics as the durable ones, nothing on disk, and
+// hooks that make it fail.
 package bottest
 
 import (
@@ -20,7 +21,8 @@ import (
 type Hooks struct {
 	// BeforeApply runs before a Change; its error is returned and nothing is changed.
 	BeforeApply func(*bot.Change) error
-	// AfterApply runs after a Change that took effect; its error is returned all the same, like a commit whose outcome got lost.
+	// AfterApply runs after a Change that took effect; its error is returned all the same, like a commit whose outcome
+	// got lost.
 	AfterApply func(*bot.Change) error
 }
 

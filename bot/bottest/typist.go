@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// Typist is a person at a terminal: a reader of what they type and a writer of what they see. They type the next line when they see a prompt, which ends in
-// a blank, and what was typed ahead before. Safe for concurrent use.
+// Typist is a person at a terminal: a reader of what they type and a writer of what they see. They type the next line
+// when they see a prompt, which ends in a blank, and what was typed ahead before. Safe for concurrent use.
 type Typist struct {
 	mu    sync.Mutex
 	ready bytes.Buffer // typed, and not read yet
@@ -18,7 +18,8 @@ type Typist struct {
 	gone  bool
 }
 
-// NewTypist makes a Typist who has typed ahead already, and has lines to type when they are asked; after the last one the input ends at the next prompt.
+// NewTypist makes a Typist who has typed ahead already, and has lines to type when they are asked; after the last one
+// the input ends at the next prompt.
 func NewTypist(ahead string, lines ...string) *Typist {
 	t := &Typist{lines: lines}
 	t.ready.WriteString(ahead)

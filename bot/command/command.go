@@ -1,5 +1,6 @@
-// Package command is the table of slash commands: who may use which, which overtake a running turn, and what they do. A command is computed from the
-// store and applied as one Change together with finishing its arrival, so that it happens once.
+// Package command is the table of slash commands: who may use which, which overtake a running turn, and what they do. A
+// command is computed from the store and applied as one Change together with finishing its arrival, so that it happens
+// once.
 package command
 
 import (
@@ -55,7 +56,8 @@ type About struct {
 type Policy interface {
 	// Status lists the rules in force, one line a table.
 	Status() []string
-	// Check says what the rules would decide about a call of msg's sender, without doing anything. The error is about the arguments, for a person.
+	// Check says what the rules would decide about a call of msg's sender, without doing anything. The error is about
+	// the arguments, for a person.
 	Check(ctx context.Context, msg *bot.Message, session bot.SessionKey, tool string, args []byte) (effect, rule, reason string, err error)
 }
 
@@ -269,8 +271,8 @@ func (t *Table) decide(state bot.ApprovalState) func(context.Context, *turn.Call
 // expressBatch is how many overtaking messages are looked through for one's own place among them.
 const expressBatch = 1000
 
-// accepted is the place of an overtaking message in the order of acceptance: what came after a /stop is not meant by it. Both may come in one batch,
-// after a while without a connection.
+// accepted is the place of an overtaking message in the order of acceptance: what came after a /stop is not meant by
+// it. Both may come in one batch, after a while without a connection.
 func (t *Table) accepted(ctx context.Context, msg *bot.Message) (int64, error) {
 	list, err := t.deps.Store.Express(ctx, msg.Place.Channel, msg.Place.Bot, expressBatch)
 	if err != nil {
@@ -284,8 +286,9 @@ func (t *Table) accepted(ctx context.Context, msg *bot.Message) (int64, error) {
 	return math.MaxInt64, nil // not among the express arrivals: it means all that waits
 }
 
-// stop ends the running turn and drops what waits in the session: messages, open questions, commands in the background; but not what was written after the
-// command, which may have begun a turn before the command is carried out. The turn's own end says that it has stopped.
+// stop ends the running turn and drops what waits in the session: messages, open questions, commands in the background;
+// but not what was written after the command, which may have begun a turn before the command is carried out. The turn's
+// own end says that it has stopped.
 func (t *Table) stop(ctx context.Context, call *turn.Call) (turn.Effect, error) {
 	lane, err := t.deps.Store.Lane(ctx, call.Session)
 	if err != nil {

@@ -374,7 +374,8 @@ func TestStop(t *testing.T) {
 	}
 }
 
-// TestStopMeansWhatCameBefore: a question that was written after a /stop may have begun its turn before the /stop is carried out.
+// TestStopMeansWhatCameBefore: a question that was written after a /stop may have begun its turn before the /stop is
+// carried out.
 func TestStopMeansWhatCameBefore(t *testing.T) {
 	t.Parallel()
 	d := setup(t)
@@ -408,7 +409,8 @@ func (b *behind) End(s bot.SessionKey) int {
 	return n
 }
 
-// TestStopDropsAll: thousands of messages, the open questions of the turn and the commands in the background go, and each is counted once.
+// TestStopDropsAll: thousands of messages, the open questions of the turn and the commands in the background go, and
+// each is counted once.
 func TestStopDropsAll(t *testing.T) {
 	t.Parallel()
 	d := setup(t)
@@ -477,7 +479,8 @@ func TestStatus(t *testing.T) {
 	if got := d.answer(call("status", false)); got != "Nothing is running here.\nI use the model main/gpt and 2 tools; /tools lists them." {
 		t.Errorf("idle:\n%s", got)
 	}
-	d.begin("turn-1", d.arrive("1", "2", "3", "100")[0], bot.Parked) // the turn's own message and the command do not wait
+	// the turn's own message and the command do not wait
+	d.begin("turn-1", d.arrive("1", "2", "3", "100")[0], bot.Parked)
 	d.servers = texts.Connected{Connected: 1, All: 2}
 	want := `A question has been waiting for your decision for 5 minutes.
 2 messages wait.

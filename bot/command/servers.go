@@ -19,10 +19,11 @@ var ErrNoServer = errors.New("no such server")
 type Servers interface {
 	List() []texts.Server
 	Tools(id string) ([]texts.ServerTool, error)
-	// Begin is asked to change something: verb is "add", "restart", "remove", "accept" or "signin", target the command line, the URL, the code of what
-	// Pending has shown, or the address where a browser ended.
-	// What is wrong at first sight is the error. The Effect holds what is stored with the answer and what begins once it is stored: how that went is told
-	// in the chat later, also after a restart. Where somebody has to decide first, the Effect holds the question, which is the answer then.
+	// Begin is asked to change something: verb is "add", "restart", "remove", "accept" or "signin", target the command
+	// line, the URL, the code of what Pending has shown, or the address where a browser ended. What is wrong at first
+	// sight is the error. The Effect holds what is stored with the answer and what begins once it is stored: how that
+	// went is told in the chat later, also after a restart. Where somebody has to decide first, the Effect holds the
+	// question, which is the answer then.
 	Begin(ctx context.Context, call *turn.Call, verb, id string, target []string) (turn.Effect, error)
 	// Pending shows what of a server waits to be accepted, and the code that names exactly this; "" = nothing waits.
 	Pending(ctx context.Context, language, id string) (code string, list []texts.ServerChange, err error)
@@ -32,8 +33,8 @@ type Servers interface {
 type Blocks interface {
 	// Blocked lists those that a conversation may not use now; all = also those of the other conversations.
 	Blocked(session bot.SessionKey, all bool) []texts.Blocked
-	// Lifted gives a tool back to every conversation at once, and the facts to be stored with the answer that says so. When they cannot be stored, it is
-	// taken away again. Unblock follows, and does the same in the store without them.
+	// Lifted gives a tool back to every conversation at once, and the facts to be stored with the answer that says so.
+	// When they cannot be stored, it is taken away again. Unblock follows, and does the same in the store without them.
 	Lifted(tool string) []bot.Fact
 	Unblock(ctx context.Context, tool string) (was bool, err error)
 }
@@ -150,7 +151,8 @@ func (t *Table) tools(ctx context.Context, call *turn.Call) (turn.Effect, error)
 	return t.say(call, text), nil
 }
 
-// unblock is /tools unblock NAME. That the block is lifted is stored together with the answer: whoever dies in between, neither is true without the other.
+// unblock is /tools unblock NAME. That the block is lifted is stored together with the answer: whoever dies in between,
+// neither is true without the other.
 func (t *Table) unblock(ctx context.Context, call *turn.Call, tool string) (turn.Effect, error) {
 	w, language, names := t.deps.Words, call.Message.Language, t.blockedNames()
 	if slices.Contains(names, tool) {

@@ -28,10 +28,12 @@ type verdict struct {
 	told    []lost // what the message told the loss of
 }
 
-// errNothingToChange is the outcome of an edit that only takes a keyboard away from a message that is not there any more.
+// errNothingToChange is the outcome of an edit that only takes a keyboard away from a message that is not there any
+// more.
 var errNothingToChange = &bot.SendError{Outcome: bot.Missing, Err: errors.New("the message is not there any more, and nothing of it is left to say")}
 
-// deliver makes one attempt at a row of a chat and stores what became of it. held is the place in the budget that the row has waited for.
+// deliver makes one attempt at a row of a chat and stores what became of it. held is the place in the budget that the
+// row has waited for.
 func (o *Outbox) deliver(ctx context.Context, c *chat, it *item, held func()) {
 	out := o.outgoing(c, it, held)
 	if it.row.Edit != "" {
@@ -66,7 +68,8 @@ func (o *Outbox) edit(ctx context.Context, out *outgoing) (message string, err e
 	return message, err
 }
 
-// sentAfresh says whether a new message takes the place of an edit that failed. What only takes a keyboard away has nothing to say of its own.
+// sentAfresh says whether a new message takes the place of an edit that failed. What only takes a keyboard away has
+// nothing to say of its own.
 func (o *Outbox) sentAfresh(out *outgoing, err error) bool {
 	if err == nil || (out.row.Content.Text == "" && out.row.Content.File == nil) {
 		return false
@@ -76,7 +79,8 @@ func (o *Outbox) sentAfresh(out *outgoing, err error) bool {
 
 func refused(err error) bool { return err != nil && bot.OutcomeOf(err) == bot.Refused }
 
-// claim stores that the one request is about to be made that cannot be repeated; false when the row is not ours to send or the end came.
+// claim stores that the one request is about to be made that cannot be repeated; false when the row is not ours to send
+// or the end came.
 func (o *Outbox) claim(ctx context.Context, c *chat, it *item) bool {
 	change := &bot.Change{Rows: []bot.RowUpdate{{
 		ID: it.row.ID, From: []bot.RowState{bot.Pending}, To: bot.Sending, NotBefore: it.row.NotBefore, Problem: it.row.Problem,
@@ -103,7 +107,8 @@ func (o *Outbox) claim(ctx context.Context, c *chat, it *item) bool {
 	}
 }
 
-// request makes one request. The end of ctx does not cut it off at once: it has its own time limit, and Options.Grace from the end on.
+// request makes one request. The end of ctx does not cut it off at once: it has its own time limit, and Options.Grace
+// from the end on.
 func (o *Outbox) request(outer context.Context, row *bot.Row) (message string, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(outer), o.opts.Request)
 	defer cancel()
@@ -132,7 +137,8 @@ func (o *Outbox) send(ctx context.Context, out *outgoing) (string, error) {
 	return o.request(ctx, &row)
 }
 
-// judge says what follows from an attempt that began in state from: Sending for a new message, Pending for what may be repeated.
+// judge says what follows from an attempt that began in state from: Sending for a new message, Pending for what may be
+// repeated.
 func (o *Outbox) judge(out *outgoing, from bot.RowState, message string, err error) verdict {
 	row := &out.row
 	if err == nil {
@@ -184,9 +190,10 @@ func (o *Outbox) afterMove(row *bot.Row) time.Duration {
 	return o.backoff(row.Attempts)
 }
 
-// vague decides about a request of which nobody knows whether it was executed: what somebody waits for, and an edit, is repeated for as long as
-// Options.GiveUp. The waits grow with the time that has passed, so that an outage delays an answer by no more than its own length again, and what the
-// server executes without ever saying so is not there a hundred times.
+// vague decides about a request of which nobody knows whether it was executed: what somebody waits for, and an edit, is
+// repeated for as long as Options.GiveUp. The waits grow with the time that has passed, so that an outage delays an
+// answer by no more than its own length again, and what the server executes without ever saying so is not there a
+// hundred times.
 func (o *Outbox) vague(row *bot.Row, from bot.RowState, err error) verdict {
 	now := o.deps.Now()
 	since := row.Doubt
@@ -204,7 +211,8 @@ func (o *Outbox) vague(row *bot.Row, from bot.RowState, err error) verdict {
 	}}
 }
 
-// over ends a row that did not arrive for sure. Where somebody waits for it they are told with the next message to them; until then it is unknown.
+// over ends a row that did not arrive for sure. Where somebody waits for it they are told with the next message to
+// them; until then it is unknown.
 func (o *Outbox) over(row *bot.Row, from bot.RowState, err error) verdict {
 	level, to := zerolog.WarnLevel, bot.Dead
 	if row.Vital() {
@@ -247,7 +255,8 @@ func (o *Outbox) settle(ctx context.Context, c *chat, it *item, v verdict) {
 			o.lose(c.key, &it.row, v.update)
 		}
 		o.drop(c, it)
-		if it.row.Purpose == bot.Placeholder || it.row.Purpose == bot.Question { // a row that waits for the message of this one is due now
+		// a row that waits for the message of this one is due now
+		if it.row.Purpose == bot.Placeholder || it.row.Purpose == bot.Question {
 			o.nudge()
 		}
 		o.settleTold(ctx, c.key, v.told)
@@ -270,7 +279,8 @@ func (o *Outbox) dropAll(c *chat) {
 	c.items = nil
 }
 
-// persist makes a Change however long the store is away. After the end was asked for it tries a little longer, then leaves it.
+// persist makes a Change however long the store is away. After the end was asked for it tries a little longer, then
+// leaves it.
 func (o *Outbox) persist(ctx context.Context, change *bot.Change) error {
 	last := 0
 	for n := 0; ; n++ {

@@ -9,11 +9,13 @@ import (
 )
 
 const (
-	// parkFrom is the wait from which on the rows behind a waiting one are made to wait in the store too, so that looks do not read them again and again.
+	// parkFrom is the wait from which on the rows behind a waiting one are made to wait in the store too, so that looks
+	// do not read them again and again.
 	parkFrom = 5 * time.Second
 	// around is how many rows of a session are looked through for one that takes the place of another.
 	around = 64
-	// parkedProblem tells a row that was made to wait from one that was made for a later time: it keeps its place when it is read again.
+	// parkedProblem tells a row that was made to wait from one that was made for a later time: it keeps its place when
+	// it is read again.
 	parkedProblem = "waits behind an earlier message"
 )
 
@@ -29,8 +31,10 @@ type item struct {
 	row     bot.Row
 	form    form // the least that the server has refused
 	noTopic bool
-	claimed bool      // stored as being sent, and no request was made yet
-	stored  time.Time // not_before in the store, guarded by Outbox.mu; may be later than row.NotBefore while another row holds the chat up
+	claimed bool // stored as being sent, and no request was made yet
+	// not_before in the store, guarded by Outbox.mu; may be later than row.NotBefore while another row holds the chat
+	// up
+	stored time.Time
 }
 
 func (c *chat) insert(it *item) {
@@ -67,8 +71,8 @@ func priority(p bot.Purpose) bot.Priority {
 	}
 }
 
-// next chooses the row to send and says how long it still has to wait. Rows go in order of id, modest ones when nothing else is there. A row that
-// failed holds up those behind it; one that was made for a later time does not.
+// next chooses the row to send and says how long it still has to wait. Rows go in order of id, modest ones when nothing
+// else is there. A row that failed holds up those behind it; one that was made for a later time does not.
 func (c *chat) next(now time.Time) (*item, time.Duration) {
 	var early *item
 	for _, second := range []bool{false, true} {
@@ -121,8 +125,8 @@ func (o *Outbox) serve(ctx context.Context, c *chat) {
 	}
 }
 
-// turnOf waits for the budget and for a free place, then delivers. A modest row gives up waiting when something else comes, and from time to time:
-// then it reports false.
+// turnOf waits for the budget and for a free place, then delivers. A modest row gives up waiting when something else
+// comes, and from time to time: then it reports false.
 func (o *Outbox) turnOf(ctx, waiting context.Context, c *chat, it *item) bool {
 	if modest(it.row.Purpose) {
 		limited, cancel := context.WithTimeout(waiting, o.opts.Poll)
@@ -191,7 +195,8 @@ func replaceable(row *bot.Row) bool {
 	return row.Purpose == bot.Placeholder || row.Purpose == bot.Question || row.Attempts > 0
 }
 
-// replaced drops a row that has not got out yet when a younger one of its session is to edit its message: that one is sent instead.
+// replaced drops a row that has not got out yet when a younger one of its session is to edit its message: that one is
+// sent instead.
 func (o *Outbox) replaced(ctx context.Context, c *chat, it *item) bool {
 	if it.claimed || !it.row.Doubt.IsZero() { // it may have got out
 		return false

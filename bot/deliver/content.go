@@ -19,7 +19,8 @@ const (
 	maxProblem = 500
 )
 
-// marked adds a line below a content, or as a dead button where the text leaves no room for it: nothing of an answer is cut for a mark.
+// marked adds a line below a content, or as a dead button where the text leaves no room for it: nothing of an answer is
+// cut for a mark.
 func marked(content bot.Content, line string) bot.Content {
 	switch {
 	case line == "":
@@ -90,7 +91,8 @@ func (o *Outbox) toast(ctx context.Context, row bot.Row) {
 	o.deps.Observe(row, v.outcome)
 }
 
-// judgeToast sends a toast and says what follows: it is repeated while it is worth something. A second answer to a press does no harm.
+// judgeToast sends a toast and says what follows: it is repeated while it is worth something. A second answer to a
+// press does no harm.
 func (o *Outbox) judgeToast(ctx context.Context, row *bot.Row, now time.Time) verdict {
 	message, err := o.request(ctx, row)
 	outcome := bot.OutcomeOf(err)

@@ -5,7 +5,8 @@ import (
 	"github.com/zephbot/zephbot/bot/render"
 )
 
-// form is how much is left of a row that the server refuses for good: each form lacks something more that it may have found fault with.
+// form is how much is left of a row that the server refuses for good: each form lacks something more that it may have
+// found fault with.
 type form int
 
 const (
@@ -33,7 +34,8 @@ type outgoing struct {
 	held     func() // place in the budget for the next request; nil = wait for one
 }
 
-// outgoing prepares a row: in the form that it had to take before, and with the news that earlier ones may not have arrived.
+// outgoing prepares a row: in the form that it had to take before, and with the news that earlier ones may not have
+// arrived.
 func (o *Outbox) outgoing(c *chat, it *item, held func()) *outgoing {
 	out := &outgoing{row: it.row, language: o.deps.Language(&it.row), held: held}
 	if it.noTopic {

@@ -39,8 +39,8 @@ func (o *Outbox) doubted(ctx context.Context, rows []bot.Row) error {
 	return err
 }
 
-// inherit takes what other processes left in state sending while this one runs (true when there was any), and what people were not told. adopt says that
-// rows are looked for whose commit was not answered.
+// inherit takes what other processes left in state sending while this one runs (true when there was any), and what
+// people were not told. adopt says that rows are looked for whose commit was not answered.
 func (o *Outbox) inherit(ctx context.Context, look uint64, adopt bool) (found bool, err error) {
 	if !adopt && !o.opts.Shared {
 		return false, nil

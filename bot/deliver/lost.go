@@ -11,7 +11,8 @@ import (
 // maxTold bounds how many rows one Change says to be told.
 const maxTold = 100
 
-// lost is a row that somebody waits for and that may not have arrived. The store has it in state unknown until they were told; this is a copy.
+// lost is a row that somebody waits for and that may not have arrived. The store has it in state unknown until they
+// were told; this is a copy.
 type lost struct {
 	id      int64
 	problem string

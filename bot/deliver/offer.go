@@ -9,12 +9,14 @@ import (
 	"github.com/zephbot/zephbot/bot"
 )
 
-// adoptFor is how long rows in state sending are looked for after a commit whose answer got lost: longer than any commit takes.
+// adoptFor is how long rows in state sending are looked for after a commit whose answer got lost: longer than any
+// commit takes.
 const adoptFor = time.Minute
 
-// Offered is a Store whose Changes offer the rows that they write to the outbox: it need not read them back. Where a row can be sent at once, because
-// its chat is free and the budget has room, the Change stores it as being sent already, which saves the commit of the claim. It is an Outbox for the
-// dispatcher too, which has nothing left to be woken for.
+// Offered is a Store whose Changes offer the rows that they write to the outbox: it need not read them back. Where a
+// row can be sent at once, because its chat is free and the budget has room, the Change stores it as being sent
+// already, which saves the commit of the claim. It is an Outbox for the dispatcher too, which has nothing left to be
+// woken for.
 type Offered struct {
 	bot.Store
 	Outbox *Outbox
@@ -48,8 +50,8 @@ func refusedChange(err error) bool {
 	})
 }
 
-// offer is a row that a Change stores as being sent. It holds its chat, a place among the requests in flight and one in the budget until it is taken or
-// withdrawn.
+// offer is a row that a Change stores as being sent. It holds its chat, a place among the requests in flight and one in
+// the budget until it is taken or withdrawn.
 type offer struct {
 	index int // in Change.Send
 	key   string
@@ -105,7 +107,8 @@ func (o *Outbox) hold(row *bot.Row, chatKey string) *offer {
 	return f
 }
 
-// reserve takes a row's place in the budget. One on a server is asked right before the request instead, so that nobody waits for it here: held is nil then.
+// reserve takes a row's place in the budget. One on a server is asked right before the request instead, so that nobody
+// waits for it here: held is nil then.
 func (o *Outbox) reserve(row *bot.Row) (held func(), ok bool) {
 	at := priority(row.Purpose)
 	if shared, is := o.deps.Pacer.(interface {
@@ -127,7 +130,8 @@ func immediate(row *bot.Row, now time.Time) bool {
 		!row.NotBefore.After(now)
 }
 
-// withdraw gives back what the offers of a failed Change hold. When nobody knows whether it was stored, its rows are looked for.
+// withdraw gives back what the offers of a failed Change hold. When nobody knows whether it was stored, its rows are
+// looked for.
 func (o *Outbox) withdraw(offers []*offer, doubtful bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -185,8 +189,8 @@ func (o *Outbox) take(rows []bot.Row, applied *bot.Applied, offers []*offer) {
 	}
 }
 
-// next says that a new row is the next one of its chat that is not in memory, and may be sent. Where several processes deliver, another one may have put
-// rows before it, which only a look finds. o.mu is held.
+// next says that a new row is the next one of its chat that is not in memory, and may be sent. Where several processes
+// deliver, another one may have put rows before it, which only a look finds. o.mu is held.
 func (o *Outbox) next(row *bot.Row) bool {
 	return o.current && !o.opts.Shared && row.EditRow == 0 && !row.NotBefore.After(o.deps.Now()) && (row.State == "" || row.State == bot.Pending)
 }
@@ -217,8 +221,9 @@ func (o *Outbox) begun(row *bot.Row, f *offer, skipped bool) {
 	}()
 }
 
-// adopted takes rows into memory that a Change stored as being sent, whose answer got lost: no request was made for them. In this process every other
-// row in that state is known, or was offered a moment ago, or comes from a process that died: those are left over.
+// adopted takes rows into memory that a Change stored as being sent, whose answer got lost: no request was made for
+// them. In this process every other row in that state is known, or was offered a moment ago, or comes from a process
+// that died: those are left over.
 func (o *Outbox) adopted(ctx context.Context, rows []bot.Row, look uint64, adopt bool) (left []bot.Row) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -49,7 +49,8 @@ func TestOfferedRowsAreSentAtOnce(t *testing.T) {
 	})
 }
 
-// An edit waits for its message, a notice for what is more important, a full budget for its time: such rows are stored as pending.
+// An edit waits for its message, a notice for what is more important, a full budget for its time: such rows are stored
+// as pending.
 func TestWhatCannotGoAtOnce(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := setup(t)
@@ -90,7 +91,8 @@ func TestWhatCannotGoAtOnce(t *testing.T) {
 	})
 }
 
-// When the answer of the commit got lost, its row is taken up at once by this process, in its place in the chat, and is not marked: no request was made.
+// When the answer of the commit got lost, its row is taken up at once by this process, in its place in the chat, and is
+// not marked: no request was made.
 func TestCommitWhoseAnswerGotLost(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := setup(t)
@@ -196,7 +198,8 @@ func TestOfferedAtTheEnd(t *testing.T) {
 	})
 }
 
-// A row that somebody else stored stands before what is offered after it: the order of a chat holds although the outbox has not read it yet.
+// A row that somebody else stored stands before what is offered after it: the order of a chat holds although the outbox
+// has not read it yet.
 func TestOfferedBehindARowOfAnother(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := setup(t)

@@ -1,4 +1,5 @@
-// Package deliver brings what is said to people: the outbox sends durable rows, the pacer keeps send budgets, progress shows a turn that is not done yet.
+// Package deliver brings what is said to people: the outbox sends durable rows, the pacer keeps send budgets, progress
+// shows a turn that is not done yet.
 package deliver
 
 import (
@@ -54,7 +55,8 @@ type Deps struct {
 	Log    zerolog.Logger
 	// Language is the IETF tag of the reader of a row; nil = the default language.
 	Language func(row *bot.Row) string
-	// Observe takes what became of each attempt: "sent", an outcome of bot.SendError, "panic", "replaced", "expired". May be nil; must not block.
+	// Observe takes what became of each attempt: "sent", an outcome of bot.SendError, "panic", "replaced", "expired".
+	// May be nil; must not block.
 	Observe func(row bot.Row, outcome string)
 }
 
@@ -95,8 +97,9 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Outbox delivers the rows of one channel and bot that the store says are this process's. One Outbox a channel and bot may run in a process: a row found in
-// state sending at its start counts as left by a dead process. Make it with NewOutbox, call Run once; Wake and Drain are safe for concurrent use.
+// Outbox delivers the rows of one channel and bot that the store says are this process's. One Outbox a channel and bot
+// may run in a process: a row found in state sending at its start counts as left by a dead process. Make it with
+// NewOutbox, call Run once; Wake and Drain are safe for concurrent use.
 type Outbox struct {
 	deps Deps
 	opts Options
@@ -139,8 +142,8 @@ func NewOutbox(deps Deps, opts Options) *Outbox {
 	}
 }
 
-// Run delivers until ctx ends. Then no new row is taken, requests in flight are finished and their outcomes stored, and Run returns nil when all its
-// goroutines are gone. What is left is delivered by the next process.
+// Run delivers until ctx ends. Then no new row is taken, requests in flight are finished and their outcomes stored, and
+// Run returns nil when all its goroutines are gone. What is left is delivered by the next process.
 func (o *Outbox) Run(ctx context.Context) error {
 	defer o.leave()
 	if !o.recoverStranded(ctx) || !o.recall(ctx) || !o.resume(ctx) {
@@ -214,8 +217,8 @@ func (o *Outbox) nudge() {
 	}
 }
 
-// Drain waits, while Run runs, until no row is due and nothing is in flight; rows that wait for a later time do not count. It returns ctx's error when
-// that ends first.
+// Drain waits, while Run runs, until no row is due and nothing is in flight; rows that wait for a later time do not
+// count. It returns ctx's error when that ends first.
 func (o *Outbox) Drain(ctx context.Context) error {
 	ticker := time.NewTicker(drainEvery)
 	defer ticker.Stop()
@@ -239,8 +242,8 @@ func (o *Outbox) idle() bool {
 	return o.busy == 0
 }
 
-// resume takes rows into memory that wait for a later time, with all others of their chats, so that no younger row overtakes an older one; false when ctx
-// ended first.
+// resume takes rows into memory that wait for a later time, with all others of their chats, so that no younger row
+// overtakes an older one; false when ctx ended first.
 func (o *Outbox) resume(ctx context.Context) bool {
 	for n := 0; ctx.Err() == nil; n++ {
 		now := o.deps.Now()
@@ -306,8 +309,8 @@ func (o *Outbox) look(ctx context.Context) error {
 	return nil
 }
 
-// read lists what is due until a time. What a process that died was sending goes before what waited behind it: it is looked for afterwards, and where there
-// is any, the list is read again.
+// read lists what is due until a time. What a process that died was sending goes before what waited behind it: it is
+// looked for afterwards, and where there is any, the list is read again.
 func (o *Outbox) read(ctx context.Context, until time.Time, limit int, look uint64, adopt bool) ([]bot.Row, error) {
 	for {
 		rows, err := o.deps.Store.Due(ctx, o.opts.Channel, o.opts.Bot, until, limit)

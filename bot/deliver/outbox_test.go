@@ -193,7 +193,8 @@ func (s *slowDue) Due(ctx context.Context, channel, id string, now time.Time, li
 	return s.Store.Due(ctx, channel, id, now, limit)
 }
 
-// A row that waits behind an earlier one does so after a restart too, where the earlier one may be sent again and its own time has not come.
+// A row that waits behind an earlier one does so after a restart too, where the earlier one may be sent again and its
+// own time has not come.
 func TestRowsBehindKeepTheirPlaceAfterARestart(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := setup(t)

@@ -12,7 +12,8 @@ import (
 )
 
 const (
-	// overdue is how long a request that is not over keeps its place in the budget as if it were leaving just now: one that hangs must not hold up the bot.
+	// overdue is how long a request that is not over keeps its place in the budget as if it were leaving just now: one
+	// that hangs must not hold up the bot.
 	overdue = 10 * time.Second
 	// privateBurst is how many seconds' worth of messages may go to a private chat at once ("short bursts allowed").
 	privateBurst = 3
@@ -37,13 +38,15 @@ type Limits struct {
 
 // PacerOptions tune a Pacer. Zero values mean the documented default.
 type PacerOptions struct {
-	Now    func() time.Time                              // default time.Now
-	Jitter func(wait time.Duration) (more time.Duration) // added to a freeze; default random, at most a tenth of wait and 1 s
+	Now func() time.Time // default time.Now
+	// added to a freeze; default random, at most a tenth of wait and 1 s
+	Jitter func(wait time.Duration) (more time.Duration)
 	// Throttled hears of every 429 before it counts. It must be fast. May be nil.
 	Throttled func(place bot.Place, wait time.Duration)
 }
 
-// Pacer keeps the send budget of one bot in this process and implements bot.Pacer. Chats that are not written to are forgotten. Safe for concurrent use.
+// Pacer keeps the send budget of one bot in this process and implements bot.Pacer. Chats that are not written to are
+// forgotten. Safe for concurrent use.
 type Pacer struct {
 	limits Limits
 	now    func() time.Time
@@ -84,8 +87,8 @@ type window struct {
 	gone []*departure
 }
 
-// departure is one request that was let go. It reaches the server at some moment between being let go and being over, so it counts until a whole window
-// after it was over.
+// departure is one request that was let go. It reaches the server at some moment between being let go and being over,
+// so it counts until a whole window after it was over.
 type departure struct {
 	at   time.Time // when it was over; while it is open, when it was let go
 	open bool
@@ -172,9 +175,10 @@ func (p *Pacer) Try(_ context.Context, place bot.Place, priority bot.Priority) (
 	return p.take(place, priority, now), true
 }
 
-// Freeze implements bot.Pacer. Three or more chats frozen within 2 s freeze the bot: until the first of them may be written to again, and a second more for
-// every other one, as far as they were told to wait. Where the bot as a whole sends too fast, each refusal makes the wait longer, so the first time that was
-// told is no longer true; a bot that believed it would be refused for ever. Only the chats themselves wait for the jitter too.
+// Freeze implements bot.Pacer. Three or more chats frozen within 2 s freeze the bot: until the first of them may be
+// written to again, and a second more for every other one, as far as they were told to wait. Where the bot as a whole
+// sends too fast, each refusal makes the wait longer, so the first time that was told is no longer true; a bot that
+// believed it would be refused for ever. Only the chats themselves wait for the jitter too.
 func (p *Pacer) Freeze(place bot.Place, wait time.Duration) {
 	p.told(place, wait)
 	p.mu.Lock()
@@ -219,7 +223,8 @@ func (p *Pacer) Chats() int {
 	return len(p.chats)
 }
 
-// grant lets go whoever may, in order, and sets the timer for the next. When the bot as a whole has to wait, nobody further down is looked at.
+// grant lets go whoever may, in order, and sets the timer for the next. When the bot as a whole has to wait, nobody
+// further down is looked at.
 func (p *Pacer) grant() {
 	now := p.now()
 	p.sweep(now)
@@ -367,7 +372,8 @@ func (w *window) forget(now time.Time) {
 	w.gone = slices.DeleteFunc(w.gone, func(d *departure) bool { return !d.until(w.per).After(now) })
 }
 
-// delay is how long to wait at most until one more request fits; limit 0 = no limit. It may be sooner where an open request ends.
+// delay is how long to wait at most until one more request fits; limit 0 = no limit. It may be sooner where an open
+// request ends.
 func (w *window) delay(limit, lowLimit int, low bool, now time.Time) time.Duration {
 	if limit <= 0 {
 		return 0

@@ -181,8 +181,9 @@ func TestPacerFreeze(t *testing.T) {
 	})
 }
 
-// TestPacerEndsAFlood: many chats are refused because the bot sends too fast, and each request within the wait makes it a second longer. All of them
-// arrive in the end: the bot does not keep the server angry by asking too early, one chat after the other.
+// TestPacerEndsAFlood: many chats are refused because the bot sends too fast, and each request within the wait makes it
+// a second longer. All of them arrive in the end: the bot does not keep the server angry by asking too early, one chat
+// after the other.
 func TestPacerEndsAFlood(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p := exact(deliver.Limits{PerSecond: 30, PerChatPerSecond: 1})

@@ -40,7 +40,8 @@ const (
 
 // ProgressWords are the sentences that are shown while somebody waits.
 type ProgressWords interface {
-	// Line says what is being done: does is what the tool does to show; when it is "", show is the name of the tool. done and total count tool calls, took is how long the tools run already.
+	// Line says what is being done: does is what the tool does to show; when it is "", show is the name of the tool.
+	// done and total count tool calls, took is how long the tools run already.
 	Line(language string, does act.Verb, show string, done, total int, took time.Duration) string
 	// Thinking says that the model is at work.
 	Thinking(language string) string
@@ -59,7 +60,8 @@ type Spec struct {
 	Place    bot.Place
 	Draft    int64 // id of the draft, not 0
 	Language string
-	// Placeholder makes the durable message that grows where drafts cannot be shown, or finds it again; "" while it is on its way.
+	// Placeholder makes the durable message that grows where drafts cannot be shown, or finds it again; "" while it is
+	// on its way.
 	Placeholder func(ctx context.Context) (message string, err error)
 	// Gone is told, once, when nothing reaches the place any more; nil = nobody is. It must not block.
 	Gone func()
@@ -70,8 +72,9 @@ type ProgressOptions struct {
 	Interval time.Duration // least time between two edits of a message; default 3 s
 }
 
-// Progress shows a running turn: a draft that grows where there are drafts, else "typing" and a message that is edited. It implements agent.Sink.
-// All of it may be lost without harm. Make it with NewProgress, call Run once; Emit and Close are safe for concurrent use.
+// Progress shows a running turn: a draft that grows where there are drafts, else "typing" and a message that is edited.
+// It implements agent.Sink. All of it may be lost without harm. Make it with NewProgress, call Run once; Emit and Close
+// are safe for concurrent use.
 type Progress struct {
 	deps ProgressDeps
 	spec Spec
@@ -131,7 +134,8 @@ func (p *Progress) Emit(_ context.Context, event agent.Event) {
 	}
 }
 
-// Run shows until ctx ends or Close is called. The error is a failure of Placeholder that lasted; what the channel refuses is no error.
+// Run shows until ctx ends or Close is called. The error is a failure of Placeholder that lasted; what the channel
+// refuses is no error.
 func (p *Progress) Run(ctx context.Context) error {
 	p.begun = p.deps.Now()
 	timer := time.NewTimer(firstSign)
@@ -158,7 +162,8 @@ func (p *Progress) Run(ctx context.Context) error {
 	return p.problem
 }
 
-// Close ends the showing. When it returns nothing is in flight and nothing more is shown; a request that takes too long is cut off.
+// Close ends the showing. When it returns nothing is in flight and nothing more is shown; a request that takes too long
+// is cut off.
 func (p *Progress) Close() {
 	p.mu.Lock()
 	if !p.ended {
@@ -181,7 +186,8 @@ func (p *Progress) Close() {
 	<-running
 }
 
-// request makes one request unless the end has come; it reports whether it was made. The end of ctx does not cut it off: it would arrive late.
+// request makes one request unless the end has come; it reports whether it was made. The end of ctx does not cut it
+// off: it would arrive late.
 func (p *Progress) request(ctx context.Context, do func(ctx context.Context) error) (made bool, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTime)
 	defer cancel()
@@ -230,7 +236,8 @@ type track struct {
 	show    func(ctx context.Context, content bot.Content) error
 }
 
-// frame shows the newest frame when it is time, there is something new and the budget lets it go. It is made last: rendering costs time too.
+// frame shows the newest frame when it is time, there is something new and the budget lets it go. It is made last:
+// rendering costs time too.
 func (p *Progress) frame(ctx context.Context, now time.Time, t track) time.Duration {
 	if wait := p.next.Sub(now); wait > 0 {
 		return wait

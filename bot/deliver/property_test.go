@@ -13,8 +13,8 @@ import (
 	"github.com/zephbot/zephbot/bot"
 )
 
-// Whatever comes back from the channel, and however often the process is started anew: each answer is delivered, or the person is told with a later one,
-// again only after an unknown outcome and then marked, in order within its chat.
+// Whatever comes back from the channel, and however often the process is started anew: each answer is delivered, or the
+// person is told with a later one, again only after an unknown outcome and then marked, in order within its chat.
 func TestDeliveryHolds(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(40) {

@@ -18,10 +18,12 @@ type Ask struct {
 	ID   string // unique among all requests of all processes
 	Chat string
 	Low  bool
-	// PerSecond is the bot's limit and LowPerSecond what modest requests may take of it. PerMinute and LowPerMinute are the same of a group.
+	// PerSecond is the bot's limit and LowPerSecond what modest requests may take of it. PerMinute and LowPerMinute are
+	// the same of a group.
 	PerSecond, LowPerSecond int
 	PerMinute, LowPerMinute int
-	// Rate is how many tokens a chat gains in a second, Burst how many it holds at most, Need how many have to be there. A request takes one.
+	// Rate is how many tokens a chat gains in a second, Burst how many it holds at most, Need how many have to be
+	// there. A request takes one.
 	Rate, Burst, Need int
 }
 
@@ -62,10 +64,11 @@ type Verdict struct {
 	Frozen  time.Duration // for how long a 429 stops the chat or the bot
 }
 
-// Budget is a send budget that several processes share; redis.Store has one. It keeps the limits as Pacer does, by its own clock. Safe for concurrent use.
+// Budget is a send budget that several processes share; redis.Store has one. It keeps the limits as Pacer does, by its
+// own clock. Safe for concurrent use.
 type Budget interface {
-	// Spend books what is over, and then a request if it may go now. After an error nobody knows whether it did: a booked request that is never over counts as
-	// long as one that hangs.
+	// Spend books what is over, and then a request if it may go now. After an error nobody knows whether it did: a
+	// booked request that is never over counts as long as one that hangs.
 	Spend(ctx context.Context, ask Ask, over []Over) (Verdict, error)
 	// End books what is over.
 	End(ctx context.Context, over []Over) error
@@ -77,7 +80,8 @@ const (
 	// askPatience bounds how long the budget may take to answer. One that took longer is left alone for askAgain.
 	askPatience = 600 * time.Millisecond
 	askAgain    = time.Second
-	// tellEvery bounds how long other processes take a request for one under way that is over. Most of what is over travels with the next request.
+	// tellEvery bounds how long other processes take a request for one under way that is over. Most of what is over
+	// travels with the next request.
 	tellEvery = 100 * time.Millisecond
 	// tellMost is how many requests that are over are told of at once.
 	tellMost = 64
@@ -95,8 +99,9 @@ type SharedOptions struct {
 	Log    zerolog.Logger
 }
 
-// SharedPacer keeps one send budget together with other processes and implements bot.Pacer. It asks the budget once for a request that may go. While the
-// budget does not answer, this process goes on with its share. Safe for concurrent use; Run has to run for anybody to be let go by Wait.
+// SharedPacer keeps one send budget together with other processes and implements bot.Pacer. It asks the budget once for
+// a request that may go. While the budget does not answer, this process goes on with its share. Safe for concurrent
+// use; Run has to run for anybody to be let go by Wait.
 type SharedPacer struct {
 	budget Budget
 	opts   SharedOptions

@@ -21,7 +21,8 @@ func (p *SharedPacer) Run(ctx context.Context) error {
 	if over := p.untold(); len(over) > 0 {
 		parting, cancel := context.WithTimeout(context.WithoutCancel(ctx), partingPatience)
 		defer cancel()
-		_ = p.budget.End(parting, told(over, p.opts.Now())) // else they end by themselves, as those of a process that was killed
+		// else they end by themselves, as those of a process that was killed
+		_ = p.budget.End(parting, told(over, p.opts.Now()))
 	}
 	return nil
 }
@@ -123,7 +124,8 @@ func told(over []ended, now time.Time) []Over {
 	return list
 }
 
-// tellOver tells what is over when no request has taken it along for a while, and gives the time until there may be something to tell.
+// tellOver tells what is over when no request has taken it along for a while, and gives the time until there may be
+// something to tell.
 func (p *SharedPacer) tellOver(ctx context.Context) time.Duration {
 	p.mu.Lock()
 	wait := sweepEvery

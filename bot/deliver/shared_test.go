@@ -126,7 +126,8 @@ func shares(t *testing.T, c *common, l deliver.Limits, living int) *deliver.Shar
 	return p
 }
 
-// TestSharedTogether: two processes keep one budget together, each asks once for a request that has room, and what is over is told soon.
+// TestSharedTogether: two processes keep one budget together, each asks once for a request that has room, and what is
+// over is told soon.
 func TestSharedTogether(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		l := deliver.Limits{PerSecond: 10, PerChatPerSecond: 1}
@@ -218,7 +219,8 @@ func TestSharedOrder(t *testing.T) {
 	})
 }
 
-// TestSharedAway: while the budget does not answer, each process goes on with its part, counting what it has sent before; then they share again.
+// TestSharedAway: while the budget does not answer, each process goes on with its part, counting what it has sent
+// before; then they share again.
 func TestSharedAway(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		l := deliver.Limits{PerSecond: 30, PerGroupPerMinute: 20}

@@ -16,8 +16,9 @@ import (
 	"github.com/zephbot/zephbot/bot"
 )
 
-// An outage of 1 s to 10 min at any moment, with any mix of what a Bot API and the way to it can answer, and with deaths of the process in between: of
-// 100 answers, questions and replies in ten chats each arrives, in the order of its chat, and what arrives again is marked, once.
+// An outage of 1 s to 10 min at any moment, with any mix of what a Bot API and the way to it can answer, and with
+// deaths of the process in between: of 100 answers, questions and replies in ten chats each arrives, in the order of
+// its chat, and what arrives again is marked, once.
 func TestOutages(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(16) {
@@ -125,8 +126,8 @@ func arrived(t *testing.T, w *world, ids map[int64]string) {
 	}
 }
 
-// What is still unknown after an hour is given up, and the person learns it with the next message, also when the process ended in between and when that
-// message has to be repeated.
+// What is still unknown after an hour is given up, and the person learns it with the next message, also when the
+// process ended in between and when that message has to be repeated.
 func TestLossIsTold(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := setup(t)

@@ -57,9 +57,9 @@ func (g *gate) open(sink agent.Sink) {
 	g.sink, g.held = sink, nil
 }
 
-// beginTurn charges a turn and has it begin: the charge, the message's entry and the claim of the lane are one Change, and the message itself where it is
-// new. The model is asked while that Change is on its way; before it is stored nothing is shown, no tool runs and nothing is written, and if it is refused
-// the call of the model is cancelled.
+// beginTurn charges a turn and has it begin: the charge, the message's entry and the claim of the lane are one Change,
+// and the message itself where it is new. The model is asked while that Change is on its way; before it is stored
+// nothing is shown, no tool runs and nothing is written, and if it is refused the call of the model is cancelled.
 func (d *Dispatcher) beginTurn(ctx context.Context, lane bot.Lane, t *task, j *job, f *first) bool {
 	a := t.arrival
 	admission, more, ok := d.charge(ctx, &lane, t, f)
@@ -102,7 +102,8 @@ func (d *Dispatcher) beginTurn(ctx context.Context, lane bot.Lane, t *task, j *j
 	return d.notBegun(ctx, o, a, admission, known)
 }
 
-// charge asks whether the turn may begin. What is not ok is said to the person, for a message that is stored; more says whether to look again then.
+// charge asks whether the turn may begin. What is not ok is said to the person, for a message that is stored; more says
+// whether to look again then.
 func (d *Dispatcher) charge(ctx context.Context, lane *bot.Lane, t *task, f *first) (admission turn.Admission, more, ok bool) {
 	a, msg := t.arrival, t.msg
 	admission, err := d.parts.Meter.Admit(ctx, msg, d.turnID(a))
@@ -144,7 +145,8 @@ func (d *Dispatcher) opening(lane *bot.Lane, t *task, news turn.News, admission 
 	return o
 }
 
-// open lets the Runner work, in the context moving, while the beginning of the turn is being stored. It returns when both are over.
+// open lets the Runner work, in the context moving, while the beginning of the turn is being stored. It returns when
+// both are over.
 func (w *work) open(ctx, moving context.Context, cancel context.CancelCauseFunc, j *job, o *opening) (agent.Outcome, error) {
 	w.d.mu.Lock()
 	j.cancel, j.turn = cancel, w.lane.Turn

@@ -120,8 +120,8 @@ func (i *injector) revive() {
 	i.dead = false
 }
 
-// Every point of a turn with two tools and one approval: the store fails, or the process dies, before or after that Change. The question is asked once,
-// nothing that changes something runs twice, and the message is answered once.
+// Every point of a turn with two tools and one approval: the store fails, or the process dies, before or after that
+// Change. The question is asked once, nothing that changes something runs twice, and the message is answered once.
 func TestEveryPointOfATurn(t *testing.T) {
 	t.Parallel()
 	for _, crash := range []bool{false, true} {

@@ -374,7 +374,8 @@ func TestParked(t *testing.T) {
 	})
 }
 
-// A question whose card was given up is sent again when somebody waits for its decision; one that is on its way, or there, is not.
+// A question whose card was given up is sent again when somebody waits for its decision; one that is on its way, or
+// there, is not.
 func TestCardThatWasLostIsSentAgain(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		var runs []string

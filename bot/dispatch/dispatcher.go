@@ -18,7 +18,8 @@ import (
 // allLanes is how many lanes are looked at when a process starts.
 const allLanes = 100_000
 
-// Dispatcher accepts arrivals and works on them. Make it with New, call Run once; Accept may be called from many goroutines before and during Run.
+// Dispatcher accepts arrivals and works on them. Make it with New, call Run once; Accept may be called from many
+// goroutines before and during Run.
 type Dispatcher struct {
 	parts Parts
 	opts  Options
@@ -33,8 +34,10 @@ type Dispatcher struct {
 	turns   context.Context         //nolint:containedctx // of turns that begin; nil before Run and from its end on
 	kept    *kept
 	recent  recent
-	seen    map[int64]time.Time // express arrivals that are left to another process, by when they were seen first; of the express loop
-	started bool                // the lanes that an earlier process left behind have been looked at; of the goroutine of Run
+	// express arrivals that are left to another process, by when they were seen first; of the express loop
+	seen map[int64]time.Time
+	// the lanes that an earlier process left behind have been looked at; of the goroutine of Run
+	started bool
 
 	gone    chan struct{} // closed by Abandon
 	once    sync.Once     // of gone
@@ -50,7 +53,8 @@ type line struct {
 	party   map[bot.SessionKey]string  // of queued sessions whose key does not say it
 	weight  int64                      // bytes that the turns in work are expected to hold
 	average int64                      // … that the next one is expected to hold
-	retry   map[bot.SessionKey]bool    // sessions to look at again in the next sweep: the store failed, nothing else would tell of them
+	// sessions to look at again in the next sweep: the store failed, nothing else would tell of them
+	retry map[bot.SessionKey]bool
 }
 
 // absent are chats that nothing reaches. Guarded by Dispatcher.mu.
@@ -86,8 +90,8 @@ func New(parts Parts, opts Options) *Dispatcher {
 	}
 }
 
-// Run works until ctx ends, then lets running turns go on for Options.Grace and returns when all its goroutines are gone. What is unfinished then is
-// finished by the next process.
+// Run works until ctx ends, then lets running turns go on for Options.Grace and returns when all its goroutines are
+// gone. What is unfinished then is finished by the next process.
 func (d *Dispatcher) Run(ctx context.Context) error {
 	turns, endTurns := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer endTurns(nil)
@@ -123,7 +127,8 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	return nil
 }
 
-// Abandon ends Run at once: other processes have gone on with what this one had, and it can store nothing any more. May be called at any time.
+// Abandon ends Run at once: other processes have gone on with what this one had, and it can store nothing any more. May
+// be called at any time.
 func (d *Dispatcher) Abandon() { d.once.Do(func() { close(d.gone) }) }
 
 // admit says whether turns begin as their messages arrive.
@@ -197,7 +202,8 @@ func (d *Dispatcher) decide(session bot.SessionKey) {
 	d.enqueue(session)
 }
 
-// stop cancels a turn, if it runs here, and wakes the session, so that a parked turn is ended too. The turn "" is whichever runs.
+// stop cancels a turn, if it runs here, and wakes the session, so that a parked turn is ended too. The turn "" is
+// whichever runs.
 func (d *Dispatcher) stop(session bot.SessionKey, turn string) {
 	d.mu.Lock()
 	if j := d.jobs[session]; j != nil && j.cancel != nil && (turn == "" || j.turn == turn) {
@@ -222,7 +228,8 @@ func (d *Dispatcher) later(session bot.SessionKey) {
 	d.retry[session] = true
 }
 
-// sweep finds work that no hint told of: left by a process that died, due after a wait, decided by another replica, expired.
+// sweep finds work that no hint told of: left by a process that died, due after a wait, decided by another replica,
+// expired.
 func (d *Dispatcher) sweep(ctx context.Context) {
 	if !d.started {
 		d.started = d.inherit(ctx)
@@ -278,8 +285,9 @@ func (d *Dispatcher) known() (again []bot.SessionKey, n int) {
 	return again, len(d.jobs) + d.queue.Len() + len(again)
 }
 
-// inherit looks once at every turn that is in progress when the process starts. No list tells of all of them: a parked turn may have a decision
-// that nobody acted on while another question is open, or a command behind it that was to stop it, and a lease of this very process may stand.
+// inherit looks once at every turn that is in progress when the process starts. No list tells of all of them: a parked
+// turn may have a decision that nobody acted on while another question is open, or a command behind it that was to stop
+// it, and a lease of this very process may stand.
 func (d *Dispatcher) inherit(ctx context.Context) bool {
 	lanes, err := d.parts.Store.Lanes(ctx, d.opts.Channel, d.opts.Bot, allLanes)
 	if err != nil {
@@ -379,7 +387,8 @@ func (d *Dispatcher) heed(ctx context.Context, h holder) {
 	}
 }
 
-// stopped says whether somebody asked to stop the turn in progress. A stop that came for an earlier turn counts for nothing.
+// stopped says whether somebody asked to stop the turn in progress. A stop that came for an earlier turn counts for
+// nothing.
 func stopped(lane *bot.Lane) bool { return lane.Turn != "" && lane.Stop == lane.Turn }
 
 func (d *Dispatcher) observe(what, kind string, took time.Duration) {

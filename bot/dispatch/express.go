@@ -16,7 +16,8 @@ import (
 // expressBatch is how many express arrivals are read at once.
 const expressBatch = 64
 
-// expressLoop handles what overtakes: presses, /stop, /status and the like, and what belongs to no session. One after another: each is a few reads and one Change.
+// expressLoop handles what overtakes: presses, /stop, /status and the like, and what belongs to no session. One after
+// another: each is a few reads and one Change.
 func (d *Dispatcher) expressLoop(ctx context.Context) {
 	for {
 		select {
@@ -30,7 +31,8 @@ func (d *Dispatcher) expressLoop(ctx context.Context) {
 	}
 }
 
-// expressAll handles what is there, each arrival once. What fails stays and is tried again with the next look; it holds nothing else up.
+// expressAll handles what is there, each arrival once. What fails stays and is tried again with the next look; it holds
+// nothing else up.
 func (d *Dispatcher) expressAll(ctx context.Context) {
 	left := map[int64]bool{}
 	defer func() { maps.DeleteFunc(d.seen, func(seq int64, _ time.Time) bool { return !left[seq] }) }()
@@ -62,8 +64,9 @@ func (d *Dispatcher) expressAll(ctx context.Context) {
 // patience is for how many sweeps an arrival is left to the process that accepted it.
 const patience = 2
 
-// leaves says whether an arrival is for now another process's to handle. That one knows best, and is at it; were it dead, this one takes over. Two that
-// handle the same arrival do no harm, only work. The time is that of this process alone: clocks may differ.
+// leaves says whether an arrival is for now another process's to handle. That one knows best, and is at it; were it
+// dead, this one takes over. Two that handle the same arrival do no harm, only work. The time is that of this process
+// alone: clocks may differ.
 func (d *Dispatcher) leaves(a *bot.Arrival) bool {
 	if !d.opts.Shared || d.recent.has(a.ID) {
 		return false
@@ -115,7 +118,8 @@ func (d *Dispatcher) breakTurn(ctx context.Context, session bot.SessionKey) (err
 	return d.stopTurn(ctx, &lane)
 }
 
-// breakLater has a turn whose beginning is on its way to the disk looked at again once it is there. It reports whether it is there already.
+// breakLater has a turn whose beginning is on its way to the disk looked at again once it is there. It reports whether
+// it is there already.
 func (d *Dispatcher) breakLater(session bot.SessionKey) (begun bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -161,7 +165,8 @@ func (d *Dispatcher) expressOne(ctx context.Context, a *bot.Arrival) (err error)
 	}
 }
 
-// move takes a group's work to its new chat. Turns that run here have lost their lanes by it: they end, and go on in the new chat.
+// move takes a group's work to its new chat. Turns that run here have lost their lanes by it: they end, and go on in
+// the new chat.
 func (d *Dispatcher) move(ctx context.Context, a *bot.Arrival, msg *bot.Message) error {
 	if msg.Target == "" || msg.Target == msg.Place.Chat {
 		return d.done(ctx, a)
@@ -186,7 +191,8 @@ func (d *Dispatcher) done(ctx context.Context, a *bot.Arrival) error {
 	return handled(err)
 }
 
-// handled makes nothing of the error that another process has handled an arrival: what follows from it is that one's business.
+// handled makes nothing of the error that another process has handled an arrival: what follows from it is that one's
+// business.
 func handled(err error) error {
 	if errors.Is(err, bot.ErrHandled) {
 		return nil
@@ -194,8 +200,8 @@ func handled(err error) error {
 	return err
 }
 
-// effect applies what an arrival does, together with finishing it; asked again when the state has moved on meanwhile. Of several processes that handle the
-// same arrival, the first to store what it does wins, and the others do nothing.
+// effect applies what an arrival does, together with finishing it; asked again when the state has moved on meanwhile.
+// Of several processes that handle the same arrival, the first to store what it does wins, and the others do nothing.
 func (d *Dispatcher) effect(ctx context.Context, a *bot.Arrival, compute func() (turn.Effect, error)) error {
 	var err error
 	for range 4 {
@@ -233,7 +239,8 @@ func (d *Dispatcher) forget(change *bot.Change) {
 	}
 }
 
-// then applies what follows from what the store made of an Effect. The arrival is finished by now, so a failure is only reported.
+// then applies what follows from what the store made of an Effect. The arrival is finished by now, so a failure is only
+// reported.
 func (d *Dispatcher) then(ctx context.Context, e *turn.Effect, applied *bot.Applied) {
 	if e.Then == nil {
 		return
@@ -316,7 +323,8 @@ func (d *Dispatcher) stopTap(ctx context.Context, a *bot.Arrival, msg *bot.Messa
 	}, nil
 }
 
-// expressMember tells a group that is not on the list, once, that it is not, and ends the work of a chat that the bot is no longer in.
+// expressMember tells a group that is not on the list, once, that it is not, and ends the work of a chat that the bot
+// is no longer in.
 func (d *Dispatcher) expressMember(ctx context.Context, a *bot.Arrival, msg *bot.Message) error {
 	d.parts.Log.Info().Str("chat", msg.Place.Chat).Str("status", msg.Status).Msg("membership changed")
 	switch {

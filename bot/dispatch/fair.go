@@ -8,8 +8,9 @@ import (
 	"github.com/zephbot/zephbot/bot"
 )
 
-// This file decides whose session comes next. Sessions wait party by party: a party is the person who wrote, as far as that is known, and takes turns with
-// the others, so that whoever waits in thousands of chats does not stand before somebody's first message.
+// This file decides whose session comes next. Sessions wait party by party: a party is the person who wrote, as far as
+// that is known, and takes turns with the others, so that whoever waits in thousands of chats does not stand before
+// somebody's first message.
 
 // partyOf is the party of a session by its key: the person where the session belongs to one, else the chat.
 func partyOf(session bot.SessionKey) string {
@@ -69,7 +70,8 @@ func (d *Dispatcher) serve(ctx context.Context, session bot.SessionKey, j *job) 
 	d.release(session, j, d.look(ctx, session, j))
 }
 
-// release ends the work on a session; where there is more to do, the session stands behind those of its party that wait.
+// release ends the work on a session; where there is more to do, the session stands behind those of its party that
+// wait.
 func (d *Dispatcher) release(session bot.SessionKey, j *job, more bool) {
 	d.mu.Lock()
 	delete(d.jobs, session)
@@ -82,8 +84,8 @@ func (d *Dispatcher) release(session bot.SessionKey, j *job, more bool) {
 	d.nudge(d.work)
 }
 
-// take counts the work on a session for the person whose turn it is; false when that person has enough turns already: the session then waits among the
-// person's others.
+// take counts the work on a session for the person whose turn it is; false when that person has enough turns already:
+// the session then waits among the person's others.
 func (d *Dispatcher) take(session bot.SessionKey, person string, j *job) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -103,7 +105,8 @@ func (d *Dispatcher) room() bool {
 	return d.opts.Memory <= 0 || len(d.jobs) == 0 || d.weight+d.average <= d.opts.Memory
 }
 
-// What a turn holds in memory, in bytes: something for itself, and its history some times over (entries, messages, the request).
+// What a turn holds in memory, in bytes: something for itself, and its history some times over (entries, messages, the
+// request).
 const (
 	turnBytes    = 128 << 10
 	historyTimes = 4

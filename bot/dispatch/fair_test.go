@@ -30,8 +30,9 @@ func (o *order) run(ctx context.Context, turn *agent.Turn, log agent.Journal, si
 	return echo(ctx, turn, log, sink)
 }
 
-// TestFairTurns: a person who has written in hundreds of chats, or hundreds of messages in one, lets another's first message begin after at most one more
-// of theirs, whatever kind of chats they are and also when a new process finds all of it in the store.
+// TestFairTurns: a person who has written in hundreds of chats, or hundreds of messages in one, lets another's first
+// message begin after at most one more of theirs, whatever kind of chats they are and also when a new process finds all
+// of it in the store.
 func TestFairTurns(t *testing.T) {
 	const many = 250
 	chats := map[string]func(w *world, i int) bot.Message{

@@ -100,7 +100,8 @@ func (u *unwilling) Apply(ctx context.Context, change *bot.Change) (*bot.Applied
 	return u.Store.Apply(ctx, change)
 }
 
-// TestNews: news are consumed by the Change that begins the turn which tells them: told once, and not lost when that Change, or reading them, fails.
+// TestNews: news are consumed by the Change that begins the turn which tells them: told once, and not lost when that
+// Change, or reading them, fails.
 func TestNews(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		const bucket = "news"

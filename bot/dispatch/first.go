@@ -19,7 +19,8 @@ type first struct {
 	begun   bool       // what stored said, for Accept
 }
 
-// firstTime is how long Accept waits for a turn to begin. Then the message is stored without it, and the one that comes second finds the other.
+// firstTime is how long Accept waits for a turn to begin. Then the message is stored without it, and the one that comes
+// second finds the other.
 const firstTime = 500 * time.Millisecond
 
 // awaitFirsts waits until it is known of which messages the turns have begun.
@@ -49,7 +50,8 @@ func awaitFirsts(batch []incoming) {
 	}
 }
 
-// beginFirsts has the turns of those messages begin whose sessions are idle. It does not wait: each says in first.stored what has become of it.
+// beginFirsts has the turns of those messages begin whose sessions are idle. It does not wait: each says in
+// first.stored what has become of it.
 func (d *Dispatcher) beginFirsts(batch []incoming) {
 	chats := map[string]int{}
 	for i := range batch {
@@ -57,7 +59,8 @@ func (d *Dispatcher) beginFirsts(batch []incoming) {
 	}
 	for i := range batch {
 		in := &batch[i]
-		if !in.plain || chats[in.msg.Place.ChatKey()] > 1 { // of several from a chat, the order is that in which they are stored
+		// of several from a chat, the order is that in which they are stored
+		if !in.plain || chats[in.msg.Place.ChatKey()] > 1 {
 			continue
 		}
 		arrival := in.arrival
@@ -68,7 +71,8 @@ func (d *Dispatcher) beginFirsts(batch []incoming) {
 	}
 }
 
-// startFirst gives the session of a message to a worker at once. It reports false when somebody works on it, or waits for a place.
+// startFirst gives the session of a message to a worker at once. It reports false when somebody works on it, or waits
+// for a place.
 func (d *Dispatcher) startFirst(session bot.SessionKey, f *first) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -98,8 +102,8 @@ func (d *Dispatcher) serveFirst(ctx context.Context, session bot.SessionKey, j *
 // recentIDs is how many updates are remembered: more than a channel delivers at once.
 const recentIDs = 1024
 
-// recent tells new updates from those that are delivered again, for whose sake no model should be asked: the store knows them, but says so only with its
-// commit. Safe for concurrent use; the zero value is ready.
+// recent tells new updates from those that are delivered again, for whose sake no model should be asked: the store
+// knows them, but says so only with its commit. Safe for concurrent use; the zero value is ready.
 type recent struct {
 	mu    sync.Mutex
 	known map[string]bool
@@ -107,7 +111,8 @@ type recent struct {
 	next  int
 }
 
-// note says of each update of a batch whether it is new, and remembers it. Nothing of the first batch is: an earlier process may have stored it.
+// note says of each update of a batch whether it is new, and remembers it. Nothing of the first batch is: an earlier
+// process may have stored it.
 func (r *recent) note(batch []incoming) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -89,7 +89,8 @@ func TestWhatATurnCosts(t *testing.T) {
 	})
 }
 
-// TestAskedWhileItIsStored: the model is asked before the message is on the disk; nothing of it is shown before, and nothing at all when that fails.
+// TestAskedWhileItIsStored: the model is asked before the message is on the disk; nothing of it is shown before, and
+// nothing at all when that fails.
 func TestAskedWhileItIsStored(t *testing.T) {
 	for _, fails := range []bool{false, true} {
 		t.Run(fmt.Sprint("fails=", fails), func(t *testing.T) {
@@ -156,7 +157,8 @@ func TestAskedWhileItIsStored(t *testing.T) {
 	}
 }
 
-// TestKnownUpdatesAskNobody: an update that is delivered again, in this process or to the next one, makes no call of the model.
+// TestKnownUpdatesAskNobody: an update that is delivered again, in this process or to the next one, makes no call of
+// the model.
 func TestKnownUpdatesAskNobody(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		asked := 0
@@ -179,7 +181,8 @@ func TestKnownUpdatesAskNobody(t *testing.T) {
 	})
 }
 
-// TestOneBatchInOrder: messages of one chat that come together are answered in their order, and a /stop among them finds what came before it.
+// TestOneBatchInOrder: messages of one chat that come together are answered in their order, and a /stop among them
+// finds what came before it.
 func TestOneBatchInOrder(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		p := w.start()

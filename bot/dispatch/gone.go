@@ -11,8 +11,9 @@ import (
 	"github.com/zephbot/zephbot/bot/turn"
 )
 
-// Gone says that nothing reaches a chat any more: the bot was blocked or removed, as an attempt to send has shown. Turns of the chat that run here are
-// cancelled at once; the express loop ends what else of it is under way. What is written there later is worked on as ever. Safe for concurrent use.
+// Gone says that nothing reaches a chat any more: the bot was blocked or removed, as an attempt to send has shown.
+// Turns of the chat that run here are cancelled at once; the express loop ends what else of it is under way. What is
+// written there later is worked on as ever. Safe for concurrent use.
 func (d *Dispatcher) Gone(place bot.Place) {
 	chat := place.ChatKey()
 	now := d.parts.Now()
@@ -64,8 +65,9 @@ func (d *Dispatcher) leaveOne(ctx context.Context, chat string, since time.Time)
 	return nil // it moves on too fast: what begins there meets the same refusal
 }
 
-// leave computes the end of what a chat has under way, as far as it was begun by what meant says: turns are stopped, also parked ones with their
-// questions, and waiting messages dropped. Nobody is told but the log; commands in the background go on to their end.
+// leave computes the end of what a chat has under way, as far as it was begun by what meant says: turns are stopped,
+// also parked ones with their questions, and waiting messages dropped. Nobody is told but the log; commands in the
+// background go on to their end.
 func (d *Dispatcher) leave(ctx context.Context, chat string, meant func(seq int64, at time.Time) bool) (turn.Effect, error) {
 	var e turn.Effect
 	lanes, err := d.parts.Store.Busy(ctx, chat)

@@ -24,8 +24,9 @@ type incoming struct {
 	first     *first
 }
 
-// Accept stores updates. When it returns nil they are durable, each once, and will be answered whatever happens to this process; only then may the
-// channel confirm them. On an error nothing was confirmed and the same updates may be accepted again.
+// Accept stores updates. When it returns nil they are durable, each once, and will be answered whatever happens to this
+// process; only then may the channel confirm them. On an error nothing was confirmed and the same updates may be
+// accepted again.
 func (d *Dispatcher) Accept(ctx context.Context, raws []turn.Raw) error {
 	if len(raws) == 0 {
 		return nil
@@ -74,8 +75,8 @@ func (d *Dispatcher) keepAll(ctx context.Context, batch []incoming, chosen func(
 	return nil
 }
 
-// hint tells of what is in the store, where it would be found a little later too. Repeated updates get their hints again, because the first time the
-// answer of the store may have been lost.
+// hint tells of what is in the store, where it would be found a little later too. Repeated updates get their hints
+// again, because the first time the answer of the store may have been lost.
 func (d *Dispatcher) hint(list []*incoming) {
 	express := false
 	for _, in := range list {
@@ -101,7 +102,8 @@ func (d *Dispatcher) received(raw turn.Raw) bot.Arrival {
 	return bot.Arrival{Channel: d.opts.Channel, Bot: d.opts.Bot, ID: raw.ID, Source: cmp.Or(raw.Source, bot.Source(d.opts.Channel)), Raw: raw.Body}
 }
 
-// arrival decides which way an update takes. It must not fail: what cannot be understood goes the express way and ends as a dead letter.
+// arrival decides which way an update takes. It must not fail: what cannot be understood goes the express way and ends
+// as a dead letter.
 func (d *Dispatcher) arrival(raw turn.Raw, now time.Time) incoming {
 	in := incoming{raw: raw, arrival: d.received(raw)}
 	in.arrival.At, in.arrival.Express = now, true
@@ -150,8 +152,9 @@ func (d *Dispatcher) session(msg *bot.Message) bot.SessionKey {
 	return msg.Place.SessionKey(person)
 }
 
-// decode reads an arrival as its source writes them. bot.ErrForeign when this version of the program cannot know how: where processes of two versions
-// work on one store, one of the other may. Any other error is poison. It guards against a decoder that panics on bytes nobody foresaw.
+// decode reads an arrival as its source writes them. bot.ErrForeign when this version of the program cannot know how:
+// where processes of two versions work on one store, one of the other may. Any other error is poison. It guards against
+// a decoder that panics on bytes nobody foresaw.
 func (d *Dispatcher) decode(a *bot.Arrival) (msg bot.Message, err error) {
 	source := cmp.Or(a.Source, bot.Source(a.Channel))
 	decoder := d.parts.Decoders[source]
@@ -170,8 +173,8 @@ func (d *Dispatcher) decode(a *bot.Arrival) (msg bot.Message, err error) {
 	return msg, err
 }
 
-// relocate gives a message the chat its session is in now: a group may have got a new id since the message was written. Message ids of the old chat
-// mean nothing in the new one.
+// relocate gives a message the chat its session is in now: a group may have got a new id since the message was written.
+// Message ids of the old chat mean nothing in the new one.
 func relocate(msg *bot.Message, session bot.SessionKey) {
 	if chat := session.Chat(); chat != "" && chat != msg.Place.Chat {
 		msg.Place.Chat, msg.Message = chat, ""

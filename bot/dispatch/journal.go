@@ -10,12 +10,13 @@ import (
 
 // laneJournal is the session's journal as the holder of its lane writes it.
 type laneJournal struct {
-	store   bot.Store
-	lease   bot.Lease
-	last    int64
-	tail    journal.Tail                    // known of the conversation, up to last, as it is stored
-	known   bool                            // tail is filled
-	own     bool                            // nobody else appends to where the entries of tail lie; what was given out of it is clipped
+	store bot.Store
+	lease bot.Lease
+	last  int64
+	tail  journal.Tail // known of the conversation, up to last, as it is stored
+	known bool         // tail is filled
+	// nobody else appends to where the entries of tail lie; what was given out of it is clipped
+	own     bool
 	odd     bool                            // tail is not quite what is stored
 	opening *opening                        // of a turn that begins; nil = its beginning was stored before
 	notices func([]journal.Entry) []bot.Row // go out in the commit of the entries they stand in
@@ -57,7 +58,8 @@ func (j *laneJournal) Stored() error {
 	return j.opening.wait()
 }
 
-// Append implements agent.Journal. A Change that has been taken up is decided by its commit: the caller learns the truth even when its context ends.
+// Append implements agent.Journal. A Change that has been taken up is decided by its commit: the caller learns the
+// truth even when its context ends.
 func (j *laneJournal) Append(ctx context.Context, entries ...journal.Entry) ([]journal.Entry, error) {
 	if err := j.Stored(); err != nil {
 		return nil, err
@@ -84,7 +86,8 @@ func (j *laneJournal) Append(ctx context.Context, entries ...journal.Entry) ([]j
 
 // learn adds numbered entries to what is known.
 func (j *laneJournal) learn(list ...journal.Entry) {
-	if !j.own { // others hold the list, which stays as it is. A turn copies it once, with room for its question and its answer
+	// others hold the list, which stays as it is. A turn copies it once, with room for its question and its answer
+	if !j.own {
 		entries := j.tail.Entries
 		j.tail.Entries, j.own = append(make([]journal.Entry, 0, len(entries)+max(2, len(list))), entries...), true
 	}

@@ -12,16 +12,17 @@ import (
 	"github.com/zephbot/zephbot/bot"
 )
 
-// Bounds of what is kept of sessions between their turns, in bytes as journal.Entry.Size and journal.Standing.Size estimate them. One session may have the history that fills a
-// window of 128 000 tokens, and a turn.
+// Bounds of what is kept of sessions between their turns, in bytes as journal.Entry.Size and journal.Standing.Size
+// estimate them. One session may have the history that fills a window of 128 000 tokens, and a turn.
 const (
 	keptBytes   = 8 << 20
 	keptSession = keptBytes / 8
 	keptLane    = 512 // what a session takes beside its entries
 )
 
-// kept remembers sessions from turn to turn, so that the next turn need not read what the last one wrote. What it says may be out of date: a turn that
-// begins with it is refused by the store when the lane's fence or the end of its journal are others by now. Safe for concurrent use.
+// kept remembers sessions from turn to turn, so that the next turn need not read what the last one wrote. What it says
+// may be out of date: a turn that begins with it is refused by the store when the lane's fence or the end of its
+// journal are others by now. Safe for concurrent use.
 type kept struct {
 	limit int
 
@@ -53,7 +54,8 @@ func (k *kept) lane(session bot.SessionKey) (bot.Lane, bool) {
 	return at.Value.(*keptOne).lane, true //nolint:forcetypeassert // only such are in the list
 }
 
-// tail is the end of the journal, to the lane's last entry, when that is what is known. Its entries must not be written to.
+// tail is the end of the journal, to the lane's last entry, when that is what is known. Its entries must not be written
+// to.
 func (k *kept) tail(lane *bot.Lane) (journal.Tail, bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -69,7 +71,8 @@ func (k *kept) tail(lane *bot.Lane) (journal.Tail, bool) {
 	return one.tail, true
 }
 
-// put remembers a session, and forgets others for it. What a journal would give back otherwise than it was written is not kept.
+// put remembers a session, and forgets others for it. What a journal would give back otherwise than it was written is
+// not kept.
 func (k *kept) put(lane bot.Lane, tail journal.Tail) {
 	one := &keptOne{lane: lane, tail: tail, size: keptLane}
 	for i := range tail.Entries {

@@ -12,7 +12,8 @@ import (
 	"github.com/zephbot/zephbot/bot"
 )
 
-// TestResultsBringNoticesAndFiles: what a call's result brings besides goes out in the commit of its journal entry: both are there, or neither.
+// TestResultsBringNoticesAndFiles: what a call's result brings besides goes out in the commit of its journal entry:
+// both are there, or neither.
 func TestResultsBringNoticesAndFiles(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		failed := false

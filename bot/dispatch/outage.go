@@ -46,8 +46,9 @@ func (o *outage) over() {
 // advice says what an operator can do about a store that is out of order.
 type advice interface{ Advice() string }
 
-// unstored tells people, once a chat and outage, that what they wrote could not be stored, and admins why. Nothing of it is lost: it was not
-// confirmed, so the channel delivers it again. It says nothing about a Change that was refused for what was in it.
+// unstored tells people, once a chat and outage, that what they wrote could not be stored, and admins why. Nothing of
+// it is lost: it was not confirmed, so the channel delivers it again. It says nothing about a Change that was refused
+// for what was in it.
 func (d *Dispatcher) unstored(ctx context.Context, raws []turn.Raw, cause error) {
 	var why advice
 	if d.parts.Direct == nil || ctx.Err() != nil || !errors.As(cause, &why) {

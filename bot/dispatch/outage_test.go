@@ -39,7 +39,8 @@ func (d *direct) take() []string {
 	return list
 }
 
-// TestNothingCanBeStored: people and admins are told once an outage, strangers nothing; what was not stored is not confirmed, and is answered later.
+// TestNothingCanBeStored: people and admins are told once an outage, strangers nothing; what was not stored is not
+// confirmed, and is answered later.
 func TestNothingCanBeStored(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		out := &direct{}

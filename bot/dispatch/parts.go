@@ -1,5 +1,6 @@
-// Package dispatch turns accepted arrivals into turns of the agent: one worker a session, many sessions at once, nothing that answers a person behind
-// the thing that waits for the person. Every step is a Change of the store; a process may die between any two.
+// Package dispatch turns accepted arrivals into turns of the agent: one worker a session, many sessions at once,
+// nothing that answers a person behind the thing that waits for the person. Every step is a Change of the store; a
+// process may die between any two.
 package dispatch
 
 import (
@@ -27,7 +28,8 @@ type Outbox interface {
 
 // Words are the sentences the dispatcher needs, in the reader's language (bot/texts).
 type Words interface { //nolint:interfacebloat // one book of sentences, read as a whole
-	// Ended says why a turn ended without an answer. Text is what the outcome carries: the partial answer, the repeated result, a quota's sentence.
+	// Ended says why a turn ended without an answer. Text is what the outcome carries: the partial answer, the repeated
+	// result, a quota's sentence.
 	Ended(language, reason, text string, stats journal.Stats, request string) string
 	// Cut is added under an answer that the token limit cut.
 	Cut(language string) string
@@ -60,7 +62,8 @@ type Parts struct {
 	Commands  turn.Commands
 	Approvals turn.Approvals
 	Outbox    Outbox
-	// Direct sends beside the outbox what has to be said when nothing can be stored; nil = nothing is said. Operators are told too.
+	// Direct sends beside the outbox what has to be said when nothing can be stored; nil = nothing is said. Operators
+	// are told too.
 	Direct    bot.Sender
 	Operators []bot.Place
 	Progress  func(turn.Watched) turn.Progress // nil = nothing is shown
@@ -85,17 +88,20 @@ type Observation struct {
 // Options tune a Dispatcher. Zero values mean the documented default.
 type Options struct {
 	Channel, Bot string
-	Owner        string        // names this process in leases; default random. A name that stays over restarts lets the next process go on at once
-	Concurrency  int           // turns at once; default 1024
-	PerCaller    int           // turns of one person at once; default a quarter of Concurrency, at least 1
-	Memory       int64         // bytes that the turns at once may hold together, by what the latest ones held; 0 = any number
-	Lease        time.Duration // default 60 s
-	Sweep        time.Duration // how often timers and other replicas' work are looked for; default 1 s
-	Tries        int           // of an arrival whose handling fails; default 3
-	GiveUp       time.Duration // how long a model, or what else a turn needs, may be away; default 10 min
-	Grace        time.Duration // how long running turns may go on at the end; default 20 s
-	OnceFor      time.Duration // how long a Verdict's reply is not repeated; default 24 h
-	Shared       bool          // other processes work on the same store: what overtakes is left for a moment to the one that accepted it
+	// names this process in leases; default random. A name that stays over restarts lets the next process go on at once
+	Owner       string
+	Concurrency int // turns at once; default 1024
+	PerCaller   int // turns of one person at once; default a quarter of Concurrency, at least 1
+	// bytes that the turns at once may hold together, by what the latest ones held; 0 = any number
+	Memory  int64
+	Lease   time.Duration // default 60 s
+	Sweep   time.Duration // how often timers and other replicas' work are looked for; default 1 s
+	Tries   int           // of an arrival whose handling fails; default 3
+	GiveUp  time.Duration // how long a model, or what else a turn needs, may be away; default 10 min
+	Grace   time.Duration // how long running turns may go on at the end; default 20 s
+	OnceFor time.Duration // how long a Verdict's reply is not repeated; default 24 h
+	// other processes work on the same store: what overtakes is left for a moment to the one that accepted it
+	Shared bool
 }
 
 func (o Options) withDefaults() Options {

@@ -40,7 +40,8 @@ func (c *watched) Run(ctx context.Context, call *turn.Call) (turn.Effect, error)
 	return e, err
 }
 
-// TestSharedExpress: of several processes on one store the one that accepted a command answers it, once; when it is gone, another one does, soon.
+// TestSharedExpress: of several processes on one store the one that accepted a command answers it, once; when it is
+// gone, another one does, soon.
 func TestSharedExpress(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -31,7 +31,8 @@ func own(t *testing.T, m bot.Message) turn.Raw {
 // knows gives a dispatcher the decoder of the later source.
 func knows(parts *dispatch.Parts) { parts.Decoders[later] = bot.MessageDecoder{} }
 
-// TestSources: each arrival is read as its source writes it, beside the updates of the channel, and begins a turn like any other.
+// TestSources: each arrival is read as its source writes it, beside the updates of the channel, and begins a turn like
+// any other.
 func TestSources(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		w.parts = knows
@@ -76,7 +77,8 @@ func (w *world) storeLater(id string, body []byte) {
 	}
 }
 
-// TestForeignSourceIsLeftToWhoKnowsIt: while processes of two versions run, what only the newer one can read is done by that one, and nothing is lost.
+// TestForeignSourceIsLeftToWhoKnowsIt: while processes of two versions run, what only the newer one can read is done by
+// that one, and nothing is lost.
 func TestForeignSourceIsLeftToWhoKnowsIt(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		w.storeLater("schedule/1", own(t, w.private("ann", "remind me")).Body)
@@ -92,8 +94,8 @@ func TestForeignSourceIsLeftToWhoKnowsIt(t *testing.T) {
 	})
 }
 
-// TestForeignSourceIsGivenUpInWords: when nobody can read it for as long as anything is tried, it is a dead letter with its body, the chat is told, and the
-// session goes on.
+// TestForeignSourceIsGivenUpInWords: when nobody can read it for as long as anything is tried, it is a dead letter with
+// its body, the chat is told, and the session goes on.
 func TestForeignSourceIsGivenUpInWords(t *testing.T) {
 	for name, test := range map[string]struct {
 		parts   func(*dispatch.Parts)
@@ -125,7 +127,8 @@ func TestForeignSourceIsGivenUpInWords(t *testing.T) {
 	}
 }
 
-// TestWorkspace: a session has the workspace that it first began with, whatever a process thinks of it later, and keeps it when its group moves.
+// TestWorkspace: a session has the workspace that it first began with, whatever a process thinks of it later, and keeps
+// it when its group moves.
 func TestWorkspace(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		var got []string

@@ -10,8 +10,8 @@ import (
 	"github.com/zephbot/zephbot/bot"
 )
 
-// poison marks a failure that time does not mend: the arrival is given up after Options.Tries. Any other failure may be an outage: then it is given up
-// only after it has been tried once a sweep for as long as Options.GiveUp.
+// poison marks a failure that time does not mend: the arrival is given up after Options.Tries. Any other failure may be
+// an outage: then it is given up only after it has been tried once a sweep for as long as Options.GiveUp.
 type poison struct{ err error }
 
 func (p poison) Error() string { return p.err.Error() }
@@ -22,8 +22,8 @@ func hopeless(err error) bool {
 	return errors.As(err, &p) || errors.Is(err, bot.ErrInvalid) || errors.Is(err, bot.ErrNotFound)
 }
 
-// trouble counts a failed attempt at an arrival. At the last one the arrival becomes a dead letter, the person is told and the session goes on. It
-// reports whether the session has more to do at once.
+// trouble counts a failed attempt at an arrival. At the last one the arrival becomes a dead letter, the person is told
+// and the session goes on. It reports whether the session has more to do at once.
 func (d *Dispatcher) trouble(ctx context.Context, session bot.SessionKey, a *bot.Arrival, cause error) (more bool) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -92,7 +92,8 @@ func (d *Dispatcher) giveUp(ctx context.Context, session bot.SessionKey, a *bot.
 	return true
 }
 
-// broken are the rows that tell a person of a fault of ours: a toast for a press, a sentence for what somebody wrote to the bot, else none.
+// broken are the rows that tell a person of a fault of ours: a toast for a press, a sentence for what somebody wrote to
+// the bot, else none.
 func (d *Dispatcher) broken(msg *bot.Message, text, turn string) []bot.Row {
 	switch {
 	case msg.Kind == bot.Press:
@@ -115,7 +116,8 @@ func brokenIn(lane *bot.Lane, text, turn string) []bot.Row {
 	return []bot.Row{{Place: place, Purpose: bot.Reply, Content: bot.Content{Text: text}, Key: "broken/" + turn}}
 }
 
-// end adds to change what ends a turn from outside: the lane in our hand, the last entry, the questions withdrawn, the lane idle.
+// end adds to change what ends a turn from outside: the lane in our hand, the last entry, the questions withdrawn, the
+// lane idle.
 func (d *Dispatcher) end(ctx context.Context, lane *bot.Lane, change *bot.Change, reason, text string) error {
 	if lane.Owner == d.opts.Owner {
 		change.Lease = &bot.Lease{Session: lane.Session, Fence: lane.Fence}
@@ -131,8 +133,8 @@ func (d *Dispatcher) end(ctx context.Context, lane *bot.Lane, change *bot.Change
 	return nil
 }
 
-// claim takes a free lane. A lease in our own name that no worker of ours holds was left by an earlier process or by an answer of the store that got
-// lost: it does not stand in the way.
+// claim takes a free lane. A lease in our own name that no worker of ours holds was left by an earlier process or by an
+// answer of the store that got lost: it does not stand in the way.
 func (d *Dispatcher) claim(lane *bot.Lane, place bot.Place) *bot.Claim {
 	now := d.parts.Now()
 	c := &bot.Claim{Session: lane.Session, Place: place, Fence: lane.Fence, Owner: d.opts.Owner, Now: now, Until: now.Add(d.opts.Lease)}
@@ -145,8 +147,8 @@ func (d *Dispatcher) claim(lane *bot.Lane, place bot.Place) *bot.Claim {
 	return c
 }
 
-// orphan ends a turn whose message is no longer waiting: a command dropped it in the moment the turn began, and the process died before it could
-// stop it. The person has been told by that command.
+// orphan ends a turn whose message is no longer waiting: a command dropped it in the moment the turn began, and the
+// process died before it could stop it. The person has been told by that command.
 func (d *Dispatcher) orphan(ctx context.Context, lane *bot.Lane) bool {
 	d.parts.Log.Info().Str("session", string(lane.Session)).Str("turn", lane.Turn).Msg("turn ended: its message was dropped")
 	change := &bot.Change{}

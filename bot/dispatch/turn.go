@@ -28,7 +28,8 @@ const (
 
 var zeroTime time.Time
 
-// commitTries is how often a Change with the result of a run is tried: the work is done, it should not be thrown away for a hiccup of the store.
+// commitTries is how often a Change with the result of a run is tried: the work is done, it should not be thrown away
+// for a hiccup of the store.
 const commitTries = 4
 
 // goOnWith moves a turn whose lane is held, and commits what came out.
@@ -77,7 +78,8 @@ func (w *work) logged(ctx context.Context) context.Context {
 	return log.WithContext(ctx)
 }
 
-// conclude commits what came out of a run, or leaves the turn for later. It reports whether the session may have more to do.
+// conclude commits what came out of a run, or leaves the turn for later. It reports whether the session may have more
+// to do.
 func (w *work) conclude(ctx context.Context, out agent.Outcome, err error, took time.Duration) bool {
 	if err != nil {
 		return w.unfinished(ctx, err)
@@ -238,8 +240,8 @@ func (w *work) row(purpose bot.Purpose, content bot.Content, key string) bot.Row
 	return row
 }
 
-// commit stores what a run came to, with everything that follows from it, as one Change. The store gets a few tries; where its answer may have been
-// lost, a lane that is no longer ours means that the Change is in.
+// commit stores what a run came to, with everything that follows from it, as one Change. The store gets a few tries;
+// where its answer may have been lost, a lane that is no longer ours means that the Change is in.
 func (w *work) commit(ctx context.Context, out agent.Outcome) error {
 	var failed error
 	for try := range commitTries {

@@ -30,7 +30,8 @@ type task struct {
 	waiting []bot.Arrival // of its session, as far as they were read
 }
 
-// look does the next thing a session needs: begin a turn, go on with one, or say that it waits. It reports whether there may be more to do.
+// look does the next thing a session needs: begin a turn, go on with one, or say that it waits. It reports whether
+// there may be more to do.
 func (d *Dispatcher) look(ctx context.Context, session bot.SessionKey, j *job) (more bool) {
 	if ctx.Err() != nil {
 		return false
@@ -133,7 +134,8 @@ func (d *Dispatcher) interrupted(ctx context.Context, waiting []bot.Arrival, arr
 	return false
 }
 
-// task reads an arrival. Who may talk and by which rules is decided where the message was written; it is answered where its session is now.
+// task reads an arrival. Who may talk and by which rules is decided where the message was written; it is answered where
+// its session is now.
 func (d *Dispatcher) task(ctx context.Context, a *bot.Arrival) (*task, error) {
 	msg, err := d.decode(a)
 	if err != nil {
@@ -160,7 +162,8 @@ func idle(session bot.SessionKey) bot.LaneUpdate {
 	}
 }
 
-// mayResume says whether a lane with a turn has something to do now. A parked one that has not tells a person, once, that a message waits behind it.
+// mayResume says whether a lane with a turn has something to do now. A parked one that has not tells a person, once,
+// that a message waits behind it.
 func (d *Dispatcher) mayResume(ctx context.Context, lane bot.Lane, waiting []bot.Arrival) bool {
 	if stopped(&lane) || lane.State == bot.Running || d.interrupted(ctx, waiting, lane.Arrival) {
 		return true
@@ -215,7 +218,8 @@ func (d *Dispatcher) sayBehind(ctx context.Context, lane bot.Lane, waiting []bot
 	d.parts.Outbox.Wake(msg.Place)
 }
 
-// againCards sends the cards of open questions once more that were given up: nobody can decide what they were never shown.
+// againCards sends the cards of open questions once more that were given up: nobody can decide what they were never
+// shown.
 func (d *Dispatcher) againCards(ctx context.Context, session bot.SessionKey, change *bot.Change) error {
 	open, err := d.parts.Store.OpenApprovals(ctx, session)
 	for i := range open {
@@ -349,7 +353,8 @@ func (d *Dispatcher) resume(ctx context.Context, lane bot.Lane, a *bot.Arrival, 
 		d.failed(ctx, lane.Session, err, "read a lane")
 		return false
 	}
-	if held.Fence = applied.Fence; held.Turn != lane.Turn || held.Arrival != lane.Arrival { // ended by somebody else between reading and taking it
+	// ended by somebody else between reading and taking it
+	if held.Fence = applied.Fence; held.Turn != lane.Turn || held.Arrival != lane.Arrival {
 		_, err := d.parts.Store.Apply(ctx, &bot.Change{
 			Lease: &bot.Lease{Session: lane.Session, Fence: applied.Fence},
 			Lanes: []bot.LaneUpdate{{Session: lane.Session, State: ptr(bot.Idle), Release: true}},

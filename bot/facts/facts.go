@@ -1,5 +1,5 @@
-// Package facts keeps small durable values in a store for parts that know neither the store nor each other: one Bucket instead of an adapter each, and a
-// Keeper for what must not be lost while the store refuses.
+// Package facts keeps small durable values in a store for parts that know neither the store nor each other: one Bucket
+// instead of an adapter each, and a Keeper for what must not be lost while the store refuses.
 package facts
 
 import (
@@ -53,7 +53,8 @@ func (b Bucket) Apply(ctx context.Context, facts ...bot.Fact) error {
 	return err
 }
 
-// Once gives the value of a key, which is fresh when there is none yet: of all who ask at the same time, in this process or another, one stores its own.
+// Once gives the value of a key, which is fresh when there is none yet: of all who ask at the same time, in this
+// process or another, one stores its own.
 func (b Bucket) Once(ctx context.Context, key, fresh string) (string, error) {
 	if _, err := b.Store.Apply(ctx, &bot.Change{FactsIf: []bot.Fact{b.Fact(key, fresh)}}); err != nil {
 		return "", err

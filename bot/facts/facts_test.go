@@ -78,7 +78,8 @@ func TestBucket(t *testing.T) {
 	})
 }
 
-// TestKeeper: what the store refuses for a while is kept, what it refuses for good is not tried again, and the end of ctx ends the attempts.
+// TestKeeper: what the store refuses for a while is kept, what it refuses for good is not tried again, and the end of
+// ctx ends the attempts.
 func TestKeeper(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

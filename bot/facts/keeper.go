@@ -23,8 +23,8 @@ type Keeper struct {
 	Log   zerolog.Logger
 }
 
-// Keep applies a Change again and again until the store takes it, or refuses it for good, or ctx ends. The store's answer may get lost, so the Change must
-// come to the same when it is applied twice.
+// Keep applies a Change again and again until the store takes it, or refuses it for good, or ctx ends. The store's
+// answer may get lost, so the Change must come to the same when it is applied twice.
 func (k Keeper) Keep(ctx context.Context, change *bot.Change) error {
 	return k.Insist(ctx, func() error {
 		_, err := k.Store.Apply(ctx, change)
@@ -32,7 +32,8 @@ func (k Keeper) Keep(ctx context.Context, change *bot.Change) error {
 	})
 }
 
-// Insist does something with the store until it succeeds, is refused for good, or ctx ends; then the error is both ctx's and the store's last one.
+// Insist does something with the store until it succeeds, is refused for good, or ctx ends; then the error is both
+// ctx's and the store's last one.
 func (k Keeper) Insist(ctx context.Context, work func() error) error {
 	for pause := firstPause; ; pause = min(2*pause, mostPause) {
 		err := work()

@@ -1,5 +1,5 @@
-// Package moves knows which groups got new ids, and brings in line with them what is not in the store: names of sessions that outlive a move, and the
-// directories of conversations.
+// Package moves knows which groups got new ids, and brings in line with them what is not in the store: names of
+// sessions that outlive a move, and the directories of conversations.
 package moves
 
 import (
@@ -14,8 +14,9 @@ import (
 	"github.com/zephbot/zephbot/bot"
 )
 
-// Map knows which groups got new ids. What outlives a move and is not a row of the store is named by the first id of its chat (workspaces), or finds its
-// session by it (background runs). The zero value knows none. Safe for concurrent use.
+// Map knows which groups got new ids. What outlives a move and is not a row of the store is named by the first id of
+// its chat (workspaces), or finds its session by it (background runs). The zero value knows none. Safe for concurrent
+// use.
 type Map struct {
 	mu   sync.Mutex
 	old  map[string]string // by channel and new id: the id before

@@ -47,8 +47,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestJoinWorkspaces: whatever there is under the old and the new id of a group, afterwards everything is where the sessions work, and doing it again
-// changes nothing.
+// TestJoinWorkspaces: whatever there is under the old and the new id of a group, afterwards everything is where the
+// sessions work, and doing it again changes nothing.
 func TestJoinWorkspaces(t *testing.T) {
 	t.Parallel()
 	const old, moved = "telegram_7_bot_-5_0_42", "telegram_7_bot_-6_0_42"

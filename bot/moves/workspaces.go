@@ -39,8 +39,8 @@ func (w *Workspaces) ID(session bot.SessionKey) string {
 // Dir is the directory of a workspace. It need not exist.
 func (w *Workspaces) Dir(id string) string { return filepath.Join(w.Root, bot.WorkspaceID(id)) }
 
-// Join brings the files that conversations wrote under the new id of a group to those that they wrote under the old one: each directory moves in
-// one step, so that it is whole in one of the two places whenever the process ends.
+// Join brings the files that conversations wrote under the new id of a group to those that they wrote under the old
+// one: each directory moves in one step, so that it is whole in one of the two places whenever the process ends.
 func (w *Workspaces) Join(ctx context.Context) {
 	entries, err := os.ReadDir(w.Root)
 	if err != nil {
@@ -58,14 +58,16 @@ func (w *Workspaces) Join(ctx context.Context) {
 	}
 }
 
-// movedSession reads the name of a directory as that of a session of a chat; names of sessions hold "/" only between their parts.
+// movedSession reads the name of a directory as that of a session of a chat; names of sessions hold "/" only between
+// their parts.
 func movedSession(name, channel, chat string) (session bot.SessionKey, ok bool) {
 	rest, ok := strings.CutPrefix(name, bot.WorkspaceID(channel)+"_")
 	session = bot.SessionKey(channel + "/" + strings.ReplaceAll(rest, "_", "/"))
 	return session, ok && session.Valid() && session.Chat() == chat
 }
 
-// joinOne brings a directory to the workspace of its session, unless it is that: a session that began after the move may have it for its own.
+// joinOne brings a directory to the workspace of its session, unless it is that: a session that began after the move
+// may have it for its own.
 func (w *Workspaces) joinOne(ctx context.Context, session bot.SessionKey, from, name string) error {
 	lane, err := w.Lanes.Lane(ctx, w.Map.Current(session))
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package news keeps what the models of sessions have to be told at their next turn: ends of background commands, news of MCP servers, files that moved. It is
-// in the store until the Change that begins the turn which tells it.
+// Package news keeps what the models of sessions have to be told at their next turn: ends of background commands, news
+// of MCP servers, files that moved. It is in the store until the Change that begins the turn which tells it.
 package news
 
 import (
@@ -22,11 +22,12 @@ import (
 	"github.com/zephbot/zephbot/tools/shell"
 )
 
-// Buckets of what the model of a session has to be told at its next turn. Keys are the session, a time and an id; what is told is deleted by the Change that
-// begins the turn.
+// Buckets of what the model of a session has to be told at its next turn. Keys are the session, a time and an id; what
+// is told is deleted by the Change that begins the turn.
 const (
 	newsBucket = "news"
-	runBucket  = "background" // commands that were begun; one of another process was interrupted by the end of that process
+	// commands that were begun; one of another process was interrupted by the end of that process
+	runBucket = "background"
 )
 
 // Bounds of what one turn is told; older news are only counted.
@@ -54,19 +55,23 @@ const (
 
 // Deps are what a Ledger works with. All are needed.
 type Deps struct {
-	Store   facts.Store
-	Keeper  facts.Keeper
-	Moves   *moves.Map
-	Owner   string                                                    // names this process: a command of one that does not live was interrupted
-	Lives   func(owner string) bool                                   // says whether a process lives; nil = this one alone
-	Running func(run string) bool                                     // says whether a command of this process is under way
+	Store  facts.Store
+	Keeper facts.Keeper
+	Moves  *moves.Map
+	// names this process: a command of one that does not live was interrupted
+	Owner string
+	// says whether a process lives; nil = this one alone
+	Lives func(owner string) bool
+	// says whether a command of this process is under way
+	Running func(run string) bool
 	Wrap    func(source, text string) (marked string, rules []string) // fences what commands printed (mark.Marker)
 	Now     func() time.Time
 	Log     zerolog.Logger
 }
 
-// Ledger keeps what the models of sessions have to be told, as facts. It implements shell.Ledger. Which sessions have some is remembered as a hint, so that a
-// turn without news reads nothing. Safe for concurrent use; it starts no goroutines.
+// Ledger keeps what the models of sessions have to be told, as facts. It implements shell.Ledger. Which sessions have
+// some is remembered as a hint, so that a turn without news reads nothing. Safe for concurrent use; it starts no
+// goroutines.
 type Ledger struct {
 	deps Deps
 
@@ -119,7 +124,8 @@ func (n *Ledger) Begun(ctx context.Context, run shell.BackgroundRun) error {
 func (n *Ledger) Ended(ctx context.Context, done shell.Completion) error {
 	at, session := done.Started.Add(done.Elapsed), bot.SessionKey(done.Origin.Session)
 	change := &bot.Change{Facts: []bot.Fact{fact(newsBucket, newsKey(session, at, done.ID), item{Kind: runItem, Text: done.Message()})}}
-	for _, name := range n.deps.Moves.Names(session) { // the group may have got a new id meanwhile, and the fact with it
+	// the group may have got a new id meanwhile, and the fact with it
+	for _, name := range n.deps.Moves.Names(session) {
 		run := done.BackgroundRun
 		run.Origin.Session = string(name)
 		change.Facts = append(change.Facts, bot.Fact{Bucket: runBucket, Key: begunKey(run)})
@@ -240,7 +246,8 @@ func (n *Ledger) tell(found []bot.Fact) turn.News {
 		switch {
 		case f.Bucket == runBucket && i.Owner == n.deps.Owner && n.deps.Running(i.ID):
 			continue
-		case f.Bucket == runBucket && i.Owner == n.deps.Owner: // its end is kept already; it was noted under another id of the chat
+		// its end is kept already; it was noted under another id of the chat
+		case f.Bucket == runBucket && i.Owner == n.deps.Owner:
 		case f.Bucket == runBucket && n.deps.Lives(i.Owner): // it is under way in another process
 			continue
 		case f.Bucket == runBucket:

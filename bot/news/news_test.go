@@ -100,7 +100,8 @@ func TestNewsSurviveRefusals(t *testing.T) {
 	})
 }
 
-// TestNewsOfAnotherProcess: what a process left that died is told by the next one, once; a Change that fails loses nothing.
+// TestNewsOfAnotherProcess: what a process left that died is told by the next one, once; a Change that fails loses
+// nothing.
 func TestNewsOfAnotherProcess(t *testing.T) {
 	t.Parallel()
 	store := &refusing{Store: bottest.New()}
@@ -130,7 +131,8 @@ func TestNewsOfAnotherProcess(t *testing.T) {
 	}
 }
 
-// TestNewsBounds: many news are told in bounds, and all of them are gone then; those of a session that was never heard of are none.
+// TestNewsBounds: many news are told in bounds, and all of them are gone then; those of a session that was never heard
+// of are none.
 func TestNewsBounds(t *testing.T) {
 	t.Parallel()
 	c := small(t, &refusing{Store: bottest.New()}, "first")
@@ -181,8 +183,8 @@ func TestNewsFollowAGroup(t *testing.T) {
 	}
 }
 
-// TestSeveralProcesses: a command that runs in another process is not told as interrupted while that one lives, and news that another process stored are
-// found by following it.
+// TestSeveralProcesses: a command that runs in another process is not told as interrupted while that one lives, and
+// news that another process stored are found by following it.
 func TestSeveralProcesses(t *testing.T) {
 	t.Parallel()
 	store, alive := &refusing{Store: bottest.New()}, map[string]bool{"a": true, "b": true}

@@ -7,10 +7,11 @@ import (
 	"math/rand/v2"
 )
 
-// Counters may lose what they held: embedded ones forget everything with their process, a server without persistence with its own. So a process fills
-// each counter from the mirror before it first relies on it. A number beside the counters of a day, drawn by whoever first finds none, tells that they
-// are still the ones that were filled: it is lost with them. It is read in the same step that takes a turn. A server that restarts from an old snapshot,
-// or a replica that takes over, has that number and counters that are too low: Renewals tells of those.
+// Counters may lose what they held: embedded ones forget everything with their process, a server without persistence
+// with its own. So a process fills each counter from the mirror before it first relies on it. A number beside the
+// counters of a day, drawn by whoever first finds none, tells that they are still the ones that were filled: it is lost
+// with them. It is read in the same step that takes a turn. A server that restarts from an old snapshot, or a replica
+// that takes over, has that number and counters that are too low: Renewals tells of those.
 
 // tries bounds how often a turn is taken again because the counters were lost meanwhile.
 const tries = 5
@@ -83,15 +84,17 @@ func (m *Meter) still(s state, epoch int64) bool {
 	return epoch == s.epoch && m.counter.Renewals() == s.renewals
 }
 
-// fill raises the counters of levels to what the mirror says, those that this process has not filled since they were last lost, and gives the state in
-// which it found them. Several may fill the same at once: a counter is only ever raised.
+// fill raises the counters of levels to what the mirror says, those that this process has not filled since they were
+// last lost, and gives the state in which it found them. Several may fill the same at once: a counter is only ever
+// raised.
 func (m *Meter) fill(ctx context.Context, today string, levels []level) (s state, err error) {
 	now, s, missing := m.missing(today, levels)
 	if s.epoch == 0 {
 		if s.epoch, err = m.epoch(ctx, today); err != nil {
 			return s, err
 		}
-		s.renewals = m.counter.Renewals() // before anything is raised: counters that are renewed from here on are filled again
+		// before anything is raised: counters that are renewed from here on are filled again
+		s.renewals = m.counter.Renewals()
 	}
 	for _, l := range missing {
 		used, err := m.mirror.Used(ctx, l.name, Turns, today)

@@ -1,5 +1,5 @@
-// Package quota counts what people, chats and the bot may use a day: reserved in one atomic step over all levels before anything is spent, mirrored in
-// the durable store, closed when the counters are away.
+// Package quota counts what people, chats and the bot may use a day: reserved in one atomic step over all levels before
+// anything is spent, mirrored in the durable store, closed when the counters are away.
 package quota
 
 import (
@@ -28,8 +28,9 @@ type Take struct {
 
 // Counter counts. All methods are atomic over all keys and safe for concurrent use by many processes.
 type Counter interface {
-	// Take adds to all keys, or to none when one would pass its limit: then denied is its index, else -1. A repeated id changes nothing and answers as the
-	// first time. counts are the values after, or the present ones when denied. Keys and ids live until expire.
+	// Take adds to all keys, or to none when one would pass its limit: then denied is its index, else -1. A repeated id
+	// changes nothing and answers as the first time. counts are the values after, or the present ones when denied. Keys
+	// and ids live until expire.
 	Take(ctx context.Context, id string, takes []Take, expire time.Time) (counts []int64, denied int, err error)
 	// Return takes back what the id took; unknown ids change nothing.
 	Return(ctx context.Context, id string, takes []Take) error
@@ -37,7 +38,8 @@ type Counter interface {
 	Read(ctx context.Context, keys []string) ([]int64, error)
 	// Restore sets a counter to at least n.
 	Restore(ctx context.Context, key string, n int64, expire time.Time) error
-	// Renewals counts how often the counters may have become older ones, as those of a replica that took over are. It asks nobody.
+	// Renewals counts how often the counters may have become older ones, as those of a replica that took over are. It
+	// asks nobody.
 	Renewals() int64
 }
 
@@ -48,10 +50,12 @@ type Limits struct {
 
 // Options configure a Meter.
 type Options struct {
-	Limits      Limits
-	ByChat      map[string]int64 // turns per day of single chats ("-100") and topics ("-100/7") instead of Limits.Chat; one above 0 holds whoever pays
-	Payer       string           // in groups: user, chat, both (quotas.payer); default user
-	AllowOnDown bool             // quotas.on_redis_down = "allow"
+	Limits Limits
+	// turns per day of single chats ("-100") and topics ("-100/7") instead of Limits.Chat; one above 0 holds whoever
+	// pays
+	ByChat      map[string]int64
+	Payer       string // in groups: user, chat, both (quotas.payer); default user
+	AllowOnDown bool   // quotas.on_redis_down = "allow"
 }
 
 // Words are the sentences about quotas.
@@ -96,8 +100,8 @@ func New(opts Options, counter Counter, mirror Mirror, words Words, now func() t
 	return &Meter{opts: opts, counter: counter, mirror: mirror, words: words, now: now, denied: denied, known: &known{}}
 }
 
-// Forget makes the next admission fill the counters again from the charges: for a counter that was restarted, and for a group whose charges have moved to
-// its new id.
+// Forget makes the next admission fill the counters again from the charges: for a counter that was restarted, and for a
+// group whose charges have moved to its new id.
 func (m *Meter) Forget() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -121,7 +125,8 @@ type level struct {
 	limit int64
 }
 
-// levels are the counters of a message: who pays in a group is configured. A limit that stands at a single chat or topic holds there whoever pays.
+// levels are the counters of a message: who pays in a group is configured. A limit that stands at a single chat or
+// topic holds there whoever pays.
 func (m *Meter) levels(msg *bot.Message) []level {
 	p := msg.Place
 	var list []level
@@ -166,7 +171,8 @@ func (m *Meter) Admit(ctx context.Context, msg *bot.Message, id string) (turn.Ad
 	return a, nil
 }
 
-// refuse says which limit is reached. In a group only once a day and person; alone with the bot a person gets an answer to everything.
+// refuse says which limit is reached. In a group only once a day and person; alone with the bot a person gets an answer
+// to everything.
 func (m *Meter) refuse(msg *bot.Message, l level, today string) turn.Admission {
 	m.denied(string(l.scope))
 	a := turn.Admission{Refusal: m.words.TurnsUsedUp(msg.Language, l.scope, l.limit, fresh(m.now()))}

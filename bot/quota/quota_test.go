@@ -291,7 +291,8 @@ func TestRestore(t *testing.T) {
 	}
 }
 
-// TestOthersNoticeALoss has two processes on counters that are lost: what one of them fills again does not make the other believe in its own.
+// TestOthersNoticeALoss has two processes on counters that are lost: what one of them fills again does not make the
+// other believe in its own.
 func TestOthersNoticeALoss(t *testing.T) {
 	t.Parallel()
 	o := quota.Options{Limits: quota.Limits{User: 2, Bot: 9}}
@@ -341,7 +342,8 @@ func (c *counting) Used(ctx context.Context, scope, unit, day string) (int64, er
 	return c.Mirror.Used(ctx, scope, unit, day)
 }
 
-// TestATurnAsksOnce has many people with charges of today: a restart restores the counters of who writes, not those of everybody.
+// TestATurnAsksOnce has many people with charges of today: a restart restores the counters of who writes, not those of
+// everybody.
 func TestATurnAsksOnce(t *testing.T) {
 	t.Parallel()
 	d := setup(t, quota.Options{Limits: quota.Limits{User: 9, Bot: 9999}})
@@ -429,7 +431,8 @@ func TestCountersThatKeepNothing(t *testing.T) {
 	}
 }
 
-// TestMove: what a group has used goes with it to its new id at once, besides what was used there already; the counters were never lost.
+// TestMove: what a group has used goes with it to its new id at once, besides what was used there already; the counters
+// were never lost.
 func TestMove(t *testing.T) {
 	t.Parallel()
 	d := setup(t, quota.Options{Limits: quota.Limits{Chat: 4}, Payer: "chat"})
@@ -558,7 +561,8 @@ func TestManyAtOnce(t *testing.T) {
 	for p := range 6 {
 		for n := range 20 {
 			wg.Go(func() {
-				if _, err := d.meter.Admit(t.Context(), private(fmt.Sprint(p)), fmt.Sprint(p, "-", n/2)); err != nil { // each turn twice
+				// each turn twice
+				if _, err := d.meter.Admit(t.Context(), private(fmt.Sprint(p)), fmt.Sprint(p, "-", n/2)); err != nil {
 					t.Error(err)
 				}
 			})

@@ -12,8 +12,8 @@ import (
 	"github.com/zephbot/zephbot/bot/texts"
 )
 
-// TestOldCounters: counters that became older ones, of a snapshot or of a replica that lacked the last writes, are filled again from the charges. The number
-// beside them is the same.
+// TestOldCounters: counters that became older ones, of a snapshot or of a replica that lacked the last writes, are
+// filled again from the charges. The number beside them is the same.
 func TestOldCounters(t *testing.T) {
 	t.Parallel()
 	d := setup(t, quota.Options{Limits: quota.Limits{User: 4}})

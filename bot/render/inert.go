@@ -9,8 +9,8 @@ import (
 // clickable is what Telegram makes a link, a mention, a hashtag or a command of by itself, generously.
 var clickable = regexp.MustCompile(`\S*([@#$][\pL\d_]|:/|\S\.\pL)\S*|(^|[^\pL\d_/.])/[\pL\d_]\S*|\+?\d[\d ()-]{5,}\d`)
 
-// Inert keeps Telegram from making links, mentions, hashtags and commands of a plain text: it sets what could become one in code, from the first to the
-// last on each line. The entities are in the order of the text.
+// Inert keeps Telegram from making links, mentions, hashtags and commands of a plain text: it sets what could become
+// one in code, from the first to the last on each line. The entities are in the order of the text.
 func Inert(text string) []Entity {
 	var list []Entity
 	offset := 0
@@ -24,8 +24,9 @@ func Inert(text string) []Entity {
 	return list
 }
 
-// Quoted sets what a text quotes in back ticks in code, without the ticks, and makes the rest inert. A line whose ticks are not plain pairs, such as one that
-// quotes a command with ticks of its own, keeps them all and is only made inert. The entities are in the order of the text.
+// Quoted sets what a text quotes in back ticks in code, without the ticks, and makes the rest inert. A line whose ticks
+// are not plain pairs, such as one that quotes a command with ticks of its own, keeps them all and is only made inert.
+// The entities are in the order of the text.
 func Quoted(text string) (string, []Entity) {
 	var b strings.Builder
 	var list []Entity
@@ -57,8 +58,8 @@ func Quoted(text string) (string, []Entity) {
 	return b.String(), list
 }
 
-// paired says whether the parts between back ticks are quotations in turn: each is more than space, begins after a space or an opening sign, and ends
-// before a space or a closing one.
+// paired says whether the parts between back ticks are quotations in turn: each is more than space, begins after a
+// space or an opening sign, and ends before a space or a closing one.
 func paired(parts []string) bool {
 	if len(parts)%2 == 0 {
 		return false

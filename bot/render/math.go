@@ -15,8 +15,8 @@ const (
 	maxMathBlock = 2 << 10
 )
 
-// mathInline keeps formulas within a line as they are written: "$x_1*y_1$", "$$…$$", "\(…\)", "\[…\]". Telegram shows no formulas, and as Markdown they
-// would lose letters.
+// mathInline keeps formulas within a line as they are written: "$x_1*y_1$", "$$…$$", "\(…\)", "\[…\]". Telegram shows
+// no formulas, and as Markdown they would lose letters.
 type mathInline struct{}
 
 // Trigger implements parser.InlineParser.
@@ -47,8 +47,8 @@ func mathMarks(line []byte) (opening, closing string) {
 	return "", ""
 }
 
-// mathSize is the length of the formula at the start of line with its marks, or 0. Between single dollars nothing but a formula counts: no space at its
-// ends, no letter or digit behind it ("$5 and $6"), no code and no bold text in it.
+// mathSize is the length of the formula at the start of line with its marks, or 0. Between single dollars nothing but a
+// formula counts: no space at its ends, no letter or digit behind it ("$5 and $6"), no code and no bold text in it.
 func mathSize(line []byte, opening, closing string) int {
 	rest := line[len(opening):min(len(line), maxMath)]
 	n := bytes.Index(rest, []byte(closing))
@@ -75,8 +75,9 @@ func mathSize(line []byte, opening, closing string) int {
 	return end
 }
 
-// mathBlock keeps formulas over several lines, in which a line that begins with "+" or "#" would be a list or a heading. It begins with a line that
-// begins with "$$" or "\[" and ends with the first line that ends with its counterpart; a blank line before that, and it is no formula.
+// mathBlock keeps formulas over several lines, in which a line that begins with "+" or "#" would be a list or a
+// heading. It begins with a line that begins with "$$" or "\[" and ends with the first line that ends with its
+// counterpart; a blank line before that, and it is no formula.
 type mathBlock struct{}
 
 // Trigger implements parser.BlockParser.

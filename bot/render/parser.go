@@ -25,8 +25,9 @@ var sharedParser = sync.OnceValue(func() parser.Parser {
 				util.Prioritized(spoilers{}, 500),
 			),
 			parser.WithBlockParsers(
-				util.Prioritized(ruleBelowTable{parser.NewThematicBreakParser()}, 90), // before headings that are underlined
-				util.Prioritized(mathBlock{}, 750),                                    // after fences, before quotes
+				// before headings that are underlined
+				util.Prioritized(ruleBelowTable{parser.NewThematicBreakParser()}, 90),
+				util.Prioritized(mathBlock{}, 750), // after fences, before quotes
 			),
 		),
 	).Parser()

@@ -50,8 +50,8 @@ func (w *writer) table(n *extast.Table) {
 	}
 }
 
-// surplus lists the cells of the row at the start of src that stand behind its last column. The parser drops them, as CommonMark's tables do; here they
-// are what somebody is told.
+// surplus lists the cells of the row at the start of src that stand behind its last column. The parser drops them, as
+// CommonMark's tables do; here they are what somebody is told.
 func surplus(src []byte, columns int) []string {
 	line, _, _ := bytes.Cut(src, []byte{'\n'})
 	line = bytes.TrimSuffix(bytes.TrimPrefix(bytes.TrimSpace(line), []byte{'|'}), []byte{'|'})
@@ -137,8 +137,8 @@ func gridRule(widths []int) string {
 	return strings.Join(parts, "-+-")
 }
 
-// ruleBelowTable makes a line of dashes directly below a table the rule that it is meant to be. For CommonMark it makes a heading of the lines above, which
-// the parser would put behind the table that it finds in them.
+// ruleBelowTable makes a line of dashes directly below a table the rule that it is meant to be. For CommonMark it makes
+// a heading of the lines above, which the parser would put behind the table that it finds in them.
 type ruleBelowTable struct{ parser.BlockParser }
 
 // Open implements parser.BlockParser.

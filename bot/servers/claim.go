@@ -9,14 +9,16 @@ import (
 	"github.com/zephbot/zephbot/bot"
 )
 
-// Several processes may find a job that nobody carries out. Who does is a chain of facts in claimBucket: under MESSAGE/ is the process that took it first, under
-// MESSAGE/PROCESS the one that took it over when that one was gone. Each link is set only where there is none.
+// Several processes may find a job that nobody carries out. Who does is a chain of facts in claimBucket: under MESSAGE/
+// is the process that took it first, under MESSAGE/PROCESS the one that took it over when that one was gone. Each link
+// is set only where there is none.
 const (
 	claimBucket = "mcp_job_by"
 	claimFor    = 48 * time.Hour
 )
 
-// claim takes a job for this process. It reports false when a living process has it. The job says afterwards whether another one had begun it.
+// claim takes a job for this process. It reports false when a living process has it. The job says afterwards whether
+// another one had begun it.
 func (d *Desk) claim(ctx context.Context, j *Job) (bool, error) {
 	if !d.deps.Shared {
 		return true, nil
@@ -66,8 +68,8 @@ func (d *Desk) holder(ctx context.Context, message string) (holder string, err e
 	}
 }
 
-// TakeUp carries out what nobody does: jobs of processes that are gone, and jobs of this one whose question was decided in a process that is gone since. It
-// is called every now and then, where several processes work on one store.
+// TakeUp carries out what nobody does: jobs of processes that are gone, and jobs of this one whose question was decided
+// in a process that is gone since. It is called every now and then, where several processes work on one store.
 func (d *Desk) TakeUp(ctx context.Context) error {
 	jobs, err := d.deps.Store.FactsOf(ctx, jobBucket, "", d.deps.Now())
 	if err != nil {

@@ -134,8 +134,8 @@ func newFleet(t *testing.T) *fleet {
 	return &fleet{t: t, store: bottest.New(), news: make(chan struct{}, 100)}
 }
 
-// TestTakeUp: the job of a process that is gone is carried out by exactly one of those that live, that of a living one by nobody else; so is the job of the
-// one that took it and died over it.
+// TestTakeUp: the job of a process that is gone is carried out by exactly one of those that live, that of a living one
+// by nobody else; so is the job of the one that took it and died over it.
 func TestTakeUp(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t)
@@ -172,7 +172,8 @@ func TestTakeUp(t *testing.T) {
 	}
 }
 
-// TestToldOnce: a chat is told once that a server went or came, however many processes see it, and again when it happens again.
+// TestToldOnce: a chat is told once that a server went or came, however many processes see it, and again when it
+// happens again.
 func TestToldOnce(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t)

@@ -101,8 +101,8 @@ func isURL(word string) bool {
 	return strings.HasPrefix(word, "http://") || strings.HasPrefix(word, "https://")
 }
 
-// audited does what a command asks for, and writes a line of it into the audit like one of a tool's call: tool "/mcp VERB", the arguments, who asked, who
-// approved. It returns the error in words for the person.
+// audited does what a command asks for, and writes a line of it into the audit like one of a tool's call: tool "/mcp
+// VERB", the arguments, who asked, who approved. It returns the error in words for the person.
 func (d *Desk) audited(call *turn.Call, verb string, args map[string]any, by string, work func() error) error {
 	err := work()
 	d.deps.Audit.Record(mcpCall(call, verb, args, by, err), err)

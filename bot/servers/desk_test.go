@@ -57,7 +57,8 @@ func ask() *turn.Call {
 	}
 }
 
-// TestRefusedAtFirstSight: what cannot be done is refused before anything is stored, and what was proposed is on record.
+// TestRefusedAtFirstSight: what cannot be done is refused before anything is stored, and what was proposed is on
+// record.
 func TestRefusedAtFirstSight(t *testing.T) {
 	t.Parallel()
 	audit := &ledger{}

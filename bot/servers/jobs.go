@@ -18,8 +18,9 @@ import (
 	"github.com/zephbot/zephbot/tools/mcp"
 )
 
-// jobBucket holds the commands of /mcp that change something, from the Change that finishes their message to the one that stores how they went: whatever
-// dies in between, the next start finishes them. jobFor is how long such a command is worth being carried out, once it may.
+// jobBucket holds the commands of /mcp that change something, from the Change that finishes their message to the one
+// that stores how they went: whatever dies in between, the next start finishes them. jobFor is how long such a command
+// is worth being carried out, once it may.
 const (
 	jobBucket = "mcp_job"
 	jobFor    = time.Hour
@@ -70,8 +71,8 @@ func (j Job) hash() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// Begin implements command.Servers. What can be seen at once is refused at once. The rest goes on beside the chat, which is told how it went; what is added is
-// asked about first.
+// Begin implements command.Servers. What can be seen at once is refused at once. The rest goes on beside the chat,
+// which is told how it went; what is added is asked about first.
 func (d *Desk) Begin(ctx context.Context, call *turn.Call, verb, id string, target []string) (turn.Effect, error) {
 	var e turn.Effect
 	if verb == "signin" && len(target) > 0 {

@@ -11,11 +11,12 @@ import (
 	"github.com/zephbot/zephbot/tools/mcp"
 )
 
-// finishWithin bounds how long a job that is done tries to say so when the service ends: else the next start finds it done, and says it.
+// finishWithin bounds how long a job that is done tries to say so when the service ends: else the next start finds it
+// done, and says it.
 const finishWithin = 10 * time.Second
 
-// perform carries a job out and tells the chat how it went, in one commit with forgetting it. Each verb comes to the same when it is done twice, or says that it was
-// done; so when the service ends meanwhile, the next start does it.
+// perform carries a job out and tells the chat how it went, in one commit with forgetting it. Each verb comes to the
+// same when it is done twice, or says that it was done; so when the service ends meanwhile, the next start does it.
 func (d *Desk) perform(ctx context.Context, j Job) {
 	if d.deps.Shared && d.deps.Client.Ready(ctx) != nil { // ctx has ended
 		return

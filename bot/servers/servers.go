@@ -1,5 +1,5 @@
-// Package servers is what people do with MCP servers in a chat: /mcp and its jobs, sign-ins, what a server's people and models are told, and servers that ask the
-// model. The client of the servers is tools/mcp.
+// Package servers is what people do with MCP servers in a chat: /mcp and its jobs, sign-ins, what a server's people and
+// models are told, and servers that ask the model. The client of the servers is tools/mcp.
 package servers
 
 import (
@@ -94,7 +94,8 @@ type Desk struct {
 // New makes a Desk.
 func New(deps Deps) *Desk { return &Desk{deps: deps, doing: map[string]bool{}} }
 
-// Open lets commands begin work beside the chats until Close, or until ctx ends, and resumes jobs that an earlier process has begun.
+// Open lets commands begin work beside the chats until Close, or until ctx ends, and resumes jobs that an earlier
+// process has begun.
 func (d *Desk) Open(ctx context.Context, begun []Job) {
 	d.aside.Lock()
 	defer d.aside.Unlock()

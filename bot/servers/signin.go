@@ -98,9 +98,9 @@ func (d *Desk) signedInAt(id, address string) error {
 	return nil
 }
 
-// signIn is /mcp signin ID: it begins a sign-in, which shows the link and says how it ended. What waits for a person ends with the process, since its listener
-// and its secrets do; the next start, or another process, begins it again and says that the link has changed. It
-// reports whether somebody is waited for.
+// signIn is /mcp signin ID: it begins a sign-in, which shows the link and says how it ended. What waits for a person
+// ends with the process, since its listener and its secrets do; the next start, or another process, begins it again and
+// says that the link has changed. It reports whether somebody is waited for.
 func (d *Desk) signIn(ctx context.Context, j Job) (waits bool) {
 	w, language := d.deps.Words, j.Message.Language
 	again := d.interrupted(j)
@@ -176,9 +176,8 @@ func (d *Desk) signedIn(ctx context.Context, j Job, err error) {
 	d.finish(ctx, j, d.outcome(j, w.ServerAdded(language, j.ID, len(st.Tools)), err), nil)
 }
 
-// Once signs in to a server that wants it, without Run, for a command line: show gets the link, and pasted gives the address at which the browser
-// ended, if it cannot reach
-// this machine.
+// Once signs in to a server that wants it, without Run, for a command line: show gets the link, and pasted gives the
+// address at which the browser ended, if it cannot reach this machine.
 func (s *SignIns) Once(ctx context.Context, id string, show func(link string) error, pasted func(ctx context.Context) (string, error)) error {
 	if _, err := s.manager.Handler(s.servers[id]); err != nil {
 		return err

@@ -11,7 +11,8 @@ import (
 	"github.com/zephbot/zephbot/tools/mcp"
 )
 
-// tellLater answers a command later than at once; what tells the answers of one command apart. facts are stored with it.
+// tellLater answers a command later than at once; what tells the answers of one command apart. facts are stored with
+// it.
 func (d *Desk) tellLater(ctx context.Context, call *turn.Call, what, text string, facts ...bot.Fact) {
 	row := bot.Row{
 		Session: call.Session, Place: call.Message.Place, Purpose: bot.Reply, Key: "later/" + what + "/" + call.Message.ID,
@@ -41,7 +42,8 @@ func (d *Desk) Tell(ctx context.Context) func(mcp.Notice) {
 	}
 }
 
-// toldBucket holds what a session was told of a server last: every process has connections of its own, and sees it go and come.
+// toldBucket holds what a session was told of a server last: every process has connections of its own, and sees it go
+// and come.
 const (
 	toldBucket   = "mcp_told"
 	toldFor      = 7 * 24 * time.Hour // that it is away, or back

@@ -30,7 +30,8 @@ import (
 //	POST /api/calm     {}                  disarms all faults
 //	POST /api/bot      {do}, do restart, kill, stop or start
 //
-// A refusal is {"error":"…"} with a status of 400 and more. POST wants Content-Type application/json. Requests that another web page makes are refused.
+// A refusal is {"error":"…"} with a status of 400 and more. POST wants Content-Type application/json. Requests that
+// another web page makes are refused.
 
 const (
 	maxRequest  = 30 << 20 // a 20 MB file in base64, and some room
@@ -189,7 +190,8 @@ func (s *Simulator) getInspection(rw http.ResponseWriter, r *http.Request) {
 	s.answer(rw, out, err)
 }
 
-// getFile hands a file out. Whoever wrote it, it must not become a page of this origin: it is a download, and only what certainly is a picture is shown.
+// getFile hands a file out. Whoever wrote it, it must not become a page of this origin: it is a download, and only what
+// certainly is a picture is shown.
 func (s *Simulator) getFile(rw http.ResponseWriter, r *http.Request) {
 	q := numbers{query: r}
 	me, id := q.number("me"), r.URL.Query().Get("id")

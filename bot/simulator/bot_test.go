@@ -15,7 +15,8 @@ import (
 	"syscall"
 )
 
-// tinyBot is a bot of a few commands. It confirms an update only after it has answered it, so that nothing is lost when it is killed.
+// tinyBot is a bot of a few commands. It confirms an update only after it has answered it, so that nothing is lost when
+// it is killed.
 type tinyBot struct {
 	url string
 }

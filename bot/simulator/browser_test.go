@@ -160,7 +160,8 @@ func (b *tab) shot(name string) {
 // clearText empties the text field.
 var clearText = chromedp.Evaluate[chromedp.Void](`document.querySelector("#text").value = ""; document.querySelector("#text").dispatchEvent(new Event("input"))`)
 
-// click waits for the element and presses it in the same instant: what the page draws anew between finding and pressing is no matter.
+// click waits for the element and presses it in the same instant: what the page draws anew between finding and pressing
+// is no matter.
 func click(selector string) chromedp.Action[chromedp.Void] {
 	return chromedp.Evaluate[chromedp.Void](fmt.Sprintf("new Promise((done) => { const look = () => { const e = document.querySelector(%q); "+
 		"if (e && !e.disabled) { e.click(); done(); } else requestAnimationFrame(look); }; look(); })", selector), chromedp.EvalAwaitPromise)

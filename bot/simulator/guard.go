@@ -14,7 +14,8 @@ import (
 //go:embed page
 var pageFiles embed.FS
 
-// policy is the Content-Security-Policy of the page: nothing from elsewhere, no inline code, and no text of a chat that becomes markup.
+// policy is the Content-Security-Policy of the page: nothing from elsewhere, no inline code, and no text of a chat that
+// becomes markup.
 const policy = "default-src 'self'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; object-src 'none'; base-uri 'none'; " +
 	"form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 
@@ -39,8 +40,8 @@ func noListing(next http.Handler) http.Handler {
 	})
 }
 
-// guard refuses what does not come from the page itself. A foreign name in Host is a web page that had its own name resolve to this machine (DNS rebinding);
-// a foreign Origin or Sec-Fetch-Site is a web page that calls across.
+// guard refuses what does not come from the page itself. A foreign name in Host is a web page that had its own name
+// resolve to this machine (DNS rebinding); a foreign Origin or Sec-Fetch-Site is a web page that calls across.
 func (s *Simulator) guard(next http.Handler) http.Handler {
 	cross := http.NewCrossOriginProtection()
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
@@ -64,7 +65,8 @@ func (s *Simulator) guard(next http.Handler) http.Handler {
 	})
 }
 
-// foreign says whether another web page asks, also for what changes nothing: cross.Check lets every GET pass. Following a link to the page is fine.
+// foreign says whether another web page asks, also for what changes nothing: cross.Check lets every GET pass. Following
+// a link to the page is fine.
 func (s *Simulator) foreign(r *http.Request) bool {
 	if origin := r.Header.Get("Origin"); origin != "" {
 		return !slices.Contains(s.hosts, strings.TrimPrefix(strings.ToLower(origin), "http://"))

@@ -54,7 +54,8 @@ func (w *world) inspect(ctx context.Context, from Inspector, me, chat int64, mes
 	return out, nil
 }
 
-// question finds the message of a person that the message at index answers: itself, the one it replies to, or the last one before it.
+// question finds the message of a person that the message at index answers: itself, the one it replies to, or the last
+// one before it.
 func question(messages []telegramtest.Shown, at int) int {
 	m := &messages[at]
 	if !m.FromBot {
@@ -87,7 +88,8 @@ func nextQuestion(messages []telegramtest.Shown, asked int) time.Time {
 	return time.Time{}
 }
 
-// callsBehind are the Bot API calls that belong to the message: those about it, and those in its chat between question and next question.
+// callsBehind are the Bot API calls that belong to the message: those about it, and those in its chat between question
+// and next question.
 func (w *world) callsBehind(chat int64, message int, since, until time.Time) []telegramtest.Call {
 	pressed := map[string]press{}
 	w.mu.Lock()
@@ -107,8 +109,9 @@ func (w *world) callsBehind(chat int64, message int, since, until time.Time) []t
 	return out[max(0, len(out)-maxInspected):]
 }
 
-// turnOf picks the turn behind a message: the one that names it, else the first with the question's words since the question, else the last that began
-// between the question and the next one. Turns know the second they began, questions the second they were sent.
+// turnOf picks the turn behind a message: the one that names it, else the first with the question's words since the
+// question, else the last that began between the question and the next one. Turns know the second they began, questions
+// the second they were sent.
 func turnOf(story Story, message int, text string, since, until time.Time) *StoryTurn {
 	since = since.Truncate(time.Second)
 	var worded, timed *StoryTurn

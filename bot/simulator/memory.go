@@ -148,8 +148,8 @@ func replace(path string, data []byte) (err error) {
 	return os.Rename(f.Name(), path)
 }
 
-// snapshot takes the world as it is. People wait meanwhile; the bot does not, so undelivered updates are taken first: an update may be stored that the bot
-// has already answered, never the other way round.
+// snapshot takes the world as it is. People wait meanwhile; the bot does not, so undelivered updates are taken first:
+// an update may be stored that the bot has already answered, never the other way round.
 func (w *world) snapshot(pending []json.RawMessage, disk *store) (*memory, error) {
 	m := &memory{
 		Version: memoryVersion, NextUpdate: w.nextUpdate, Topics: w.fake.Topics(Team), Chats: w.books(), Files: w.files,

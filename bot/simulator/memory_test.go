@@ -104,7 +104,8 @@ func TestEverythingIsKept(t *testing.T) {
 	})
 }
 
-// TestPressSurvives: a button pressed while the bot is down is answered after the simulator itself has gone and come back.
+// TestPressSurvives: a button pressed while the bot is down is answered after the simulator itself has gone and come
+// back.
 func TestPressSurvives(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -24,10 +24,11 @@ const (
 type Options struct {
 	// Listen is the address of the page; it must be a loopback address. Default "127.0.0.1:0".
 	Listen string
-	// Command makes the bot process, not started yet. It has to talk to the Bot API at apiURL with this token. Its output and process group are set by
-	// the simulator. Required.
+	// Command makes the bot process, not started yet. It has to talk to the Bot API at apiURL with this token. Its
+	// output and process group are set by the simulator. Required.
 	Command func(apiURL, token string) *exec.Cmd
-	// Dir keeps people's messages, files and undelivered updates over restarts. "" keeps them for the life of the Simulator only.
+	// Dir keeps people's messages, files and undelivered updates over restarts. "" keeps them for the life of the
+	// Simulator only.
 	Dir string
 	// Stdout gets one line, "simulator: http://127.0.0.1:PORT". Default: nowhere.
 	Stdout io.Writer
@@ -37,7 +38,8 @@ type Options struct {
 	Log zerolog.Logger
 	// Inspect reads what the bot remembers of its turns. Without it the inspector shows the Bot API calls alone.
 	Inspect Inspector
-	// Fake configures the Bot API. An empty Token is replaced by one that is made anew at every start, so that nothing else on the machine can use it.
+	// Fake configures the Bot API. An empty Token is replaced by one that is made anew at every start, so that nothing
+	// else on the machine can use it.
 	Fake telegramtest.Options
 	// Open opens the page in the browser.
 	Open bool
@@ -47,9 +49,11 @@ type Options struct {
 	Grace time.Duration
 }
 
-// Inspector reads the bot's store for the inspector panel. It is called while the bot runs and while it is dead, from several goroutines.
+// Inspector reads the bot's store for the inspector panel. It is called while the bot runs and while it is dead, from
+// several goroutines.
 type Inspector interface {
-	// Story tells what the bot did for a person in a chat, oldest turn first. thread is "" outside topics. A chat the bot does not know is an empty Story.
+	// Story tells what the bot did for a person in a chat, oldest turn first. thread is "" outside topics. A chat the
+	// bot does not know is an empty Story.
 	Story(ctx context.Context, chat, thread, person string) (Story, error)
 }
 

@@ -36,9 +36,9 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.next.ServeHTTP(w, r)
 }
 
-// pending takes a look at the updates the bot has not confirmed. It polls for them itself, which is safe only while the bot does not; ok is false when it
-// does and there are some. At most 100 come back unless last is set; then the queue is emptied, which only the end of the simulator may do. The lock of
-// the world is held.
+// pending takes a look at the updates the bot has not confirmed. It polls for them itself, which is safe only while the
+// bot does not; ok is false when it does and there are some. At most 100 come back unless last is set; then the queue
+// is emptied, which only the end of the simulator may do. The lock of the world is held.
 func (w *world) pending(ctx context.Context, g *gate, last bool) (batch []json.RawMessage, ok bool, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -77,7 +77,8 @@ func (w *world) fetch(ctx context.Context, offset int64) ([]json.RawMessage, err
 	return batch, nil
 }
 
-// giveBack queues again the second deliveries that a look at the queue used up: taken of them, those that are doubled first.
+// giveBack queues again the second deliveries that a look at the queue used up: taken of them, those that are doubled
+// first.
 func (w *world) giveBack(batch []json.RawMessage, taken int) {
 	count := map[int64]int{}
 	for _, raw := range batch {

@@ -22,8 +22,8 @@ const pressLife = 150 * time.Second
 // placeholder stands in a message until its edit is replayed.
 const placeholder = "…"
 
-// replay brings a new world to where a stored one was, by doing everything again with the clock turned back: the ids come out the same, and whatever the
-// Bot API would not accept is found here and not later.
+// replay brings a new world to where a stored one was, by doing everything again with the clock turned back: the ids
+// come out the same, and whatever the Bot API would not accept is found here and not later.
 type replay struct {
 	w    *world
 	m    *memory
@@ -203,7 +203,8 @@ func (r *replay) send(ctx context.Context, params map[string]any, a *telegramtes
 	return r.w.upload(ctx, params, info, data)
 }
 
-// pushes presses the buttons again, in order: the ids of presses are counted, and one the bot has still to answer needs its id.
+// pushes presses the buttons again, in order: the ids of presses are counted, and one the bot has still to answer needs
+// its id.
 func (r *replay) pushes(ctx context.Context) error {
 	for _, p := range r.m.Presses {
 		r.w.past.Store(&p.At)

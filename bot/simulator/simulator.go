@@ -1,8 +1,10 @@
-// Package simulator lets people try the bot without Telegram: a web page on which several people chat with it, in private and in a group, on top of the
-// strict fake Bot API. The bot itself is a real process, so that it can be killed and must come back with nothing lost.
+// Package simulator lets people try the bot without Telegram: a web page on which several people chat with it, in
+// private and in a group, on top of the strict fake Bot API. The bot itself is a real process, so that it can be killed
+// and must come back with nothing lost.
 //
-// Run owns everything: the fake Bot API and the page, both on loopback, and the bot process, which is started again whenever it dies. Messages, files and
-// undelivered updates are kept in Options.Dir. See api.go for what the page and the server say to each other.
+// Run owns everything: the fake Bot API and the page, both on loopback, and the bot process, which is started again
+// whenever it dies. Messages, files and undelivered updates are kept in Options.Dir. See api.go for what the page and
+// the server say to each other.
 package simulator
 
 import (
@@ -120,8 +122,8 @@ func (s *Simulator) URL() string { return "http://" + s.page.Addr().String() }
 // Fake is the Bot API behind the page, for tests and for looking at it.
 func (s *Simulator) Fake() *telegramtest.Server { return s.world.fake }
 
-// Run serves until ctx ends, or until a listener breaks. When it returns the bot process has ended with everything it started, the chats are stored and no
-// goroutine is left.
+// Run serves until ctx ends, or until a listener breaks. When it returns the bot process has ended with everything it
+// started, the chats are stored and no goroutine is left.
 func (s *Simulator) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -22,7 +22,8 @@ type tail struct {
 	open  []byte // line without its end
 }
 
-// Write implements io.Writer. A reader that went away must not stop the bot, so errors of the other side are not passed back.
+// Write implements io.Writer. A reader that went away must not stop the bot, so errors of the other side are not passed
+// back.
 func (t *tail) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -185,7 +185,8 @@ func head(m *telegramtest.Shown) string {
 	return ""
 }
 
-// messages adds the messages of the open conversation, with what they reply to; the first one that was not seen yet is marked.
+// messages adds the messages of the open conversation, with what they reply to; the first one that was not seen yet is
+// marked.
 func (w *world) messages(out *View, messages []telegramtest.Shown, seen int) {
 	byID := make(map[int]*telegramtest.Shown, len(messages))
 	names := map[int]string{}
@@ -252,7 +253,8 @@ func (w *world) answers(me int64) []ViewAnswer {
 	return out[max(0, len(out)-shownAnswers):]
 }
 
-// commands is the menu Telegram would show: the narrowest scope that has one, in the person's language or else without one (Bot API BotCommandScope).
+// commands is the menu Telegram would show: the narrowest scope that has one, in the person's language or else without
+// one (Bot API BotCommandScope).
 func (w *world) commands(me, chat int64) []ViewCommand {
 	language := ""
 	for _, p := range People() {

@@ -92,7 +92,8 @@ func newWorld(opt telegramtest.Options, h *hub, first int64) *world {
 	return w
 }
 
-// note keeps a call for the inspector. Polls are left out unless something is wrong with them: there is one every few seconds.
+// note keeps a call for the inspector. Polls are left out unless something is wrong with them: there is one every few
+// seconds.
 func (w *world) note(c telegramtest.Call) {
 	if w.silent.Load() || c.Method == "getUpdates" && c.Fault == "" && c.Error == "" {
 		return
@@ -113,8 +114,8 @@ func (w *world) keptCalls() []telegramtest.Call {
 	return slices.Clone(w.calls[max(0, len(w.calls)-keepCalls):])
 }
 
-// pushed notes an update that an action made, and delivers it twice when that was asked for. The lock is held. id 0 with certain false: the id is not told,
-// so it is the next one if the bot asked for the kind at all.
+// pushed notes an update that an action made, and delivers it twice when that was asked for. The lock is held. id 0
+// with certain false: the id is not told, so it is the next one if the bot asked for the kind at all.
 func (w *world) pushed(id int64, certain bool) {
 	if id == 0 {
 		if certain {

@@ -40,8 +40,9 @@ func Deliver(row *bot.Row, now time.Time) Delivery {
 	return d.finish(now)
 }
 
-// by says which process sends a new row: the one that has open rows of its chat, so that they stay in order, else the one that writes it. Behind open rows
-// nothing is being sent yet; queued says that the writer has nothing to do with the row, or has not begun as it meant to.
+// by says which process sends a new row: the one that has open rows of its chat, so that they stay in order, else the
+// one that writes it. Behind open rows nothing is being sent yet; queued says that the writer has nothing to do with
+// the row, or has not begun as it meant to.
 func (d Delivery) by(self, sender string) (after Delivery, owner string, queued bool) {
 	if sender == "" {
 		return d, self, false

@@ -11,7 +11,8 @@ import (
 // Idle is the lane of a session that was never seen.
 func Idle(session bot.SessionKey) bot.Lane { return bot.Lane{Session: session, State: bot.Idle} }
 
-// Claim takes a lane for a worker. bot.ErrLost when somebody else holds it, or has held it since the claimant read its fence.
+// Claim takes a lane for a worker. bot.ErrLost when somebody else holds it, or has held it since the claimant read its
+// fence.
 func Claim(lane bot.Lane, c *bot.Claim) (bot.Lane, error) {
 	held := lane.Owner != "" && lane.Until.After(c.Now)
 	if held || lane.Fence != c.Fence {
@@ -26,7 +27,8 @@ func Claim(lane bot.Lane, c *bot.Claim) (bot.Lane, error) {
 	return lane, nil
 }
 
-// Begin gives a lane the arrival that its claim was made for; seq 0 is an arrival that is known already: bot.ErrConflict.
+// Begin gives a lane the arrival that its claim was made for; seq 0 is an arrival that is known already:
+// bot.ErrConflict.
 func Begin(lane bot.Lane, seq int64) (bot.Lane, error) {
 	if seq == 0 {
 		return lane, fmt.Errorf("begin a turn of %s: the arrival is known: %w", lane.Session, bot.ErrConflict)
@@ -43,8 +45,9 @@ func Holds(lane bot.Lane, l *bot.Lease) error {
 	return nil
 }
 
-// Append numbers new entries of a journal: the first is the old Lane.Last + 1. bot.ErrConflict when the journal has entries that the writer does not
-// know. forget says that the conversation begins anew: what was kept of its outputs goes.
+// Append numbers new entries of a journal: the first is the old Lane.Last + 1. bot.ErrConflict when the journal has
+// entries that the writer does not know. forget says that the conversation begins anew: what was kept of its outputs
+// goes.
 func Append(lane bot.Lane, a *bot.Append) (after bot.Lane, forget bool, err error) {
 	if lane.Last != a.After {
 		return lane, false, fmt.Errorf("append to %s after %d, it is at %d: %w", a.Session, a.After, lane.Last, bot.ErrConflict)

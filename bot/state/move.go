@@ -11,7 +11,8 @@ import (
 // movedText ends a turn that had to give way when two sessions became one.
 const movedText = "The group got a new id while this was being worked on, and the work was given up."
 
-// Rename gives a key under the new id of a chat that moves: a session's, or any key that begins with the key of the chat. false = it is another's.
+// Rename gives a key under the new id of a chat that moves: a session's, or any key that begins with the key of the
+// chat. false = it is another's.
 func Rename[K ~string](m *bot.Move, key K) (K, bool) {
 	place, rest, ok := bot.CutChat(string(key))
 	if !ok || place.Channel != m.Channel || place.Bot != m.Bot || place.Chat != m.From {
@@ -43,7 +44,8 @@ func Relocate(m *bot.Move, place bot.Place) (bot.Place, bool) {
 	return place, true
 }
 
-// MoveRow takes an outbox row along. Message ids of the old chat mean nothing in the new one, so they are dropped: what was to be edited is sent.
+// MoveRow takes an outbox row along. Message ids of the old chat mean nothing in the new one, so they are dropped: what
+// was to be edited is sent.
 func MoveRow(m *bot.Move, row bot.Row) (bot.Row, bool) {
 	session, ok := Rename(m, row.Session)
 	row.Session = session
@@ -57,16 +59,17 @@ func MoveRow(m *bot.Move, row bot.Row) (bot.Row, bool) {
 // Merged is what becomes of a session whose chat moves.
 type Merged struct {
 	Lane bot.Lane // under its new key; its lease is void
-	// Ended is the lane of the old chat's turn, when it had to give way: its open questions are withdrawn, the arrival that began it is done, and End is
-	// the last entry of the old journal, numbered. nil = no turn had to give way.
+	// Ended is the lane of the old chat's turn, when it had to give way: its open questions are withdrawn, the arrival
+	// that began it is done, and End is the last entry of the old journal, numbered. nil = no turn had to give way.
 	Ended *bot.Lane
 	End   journal.Entry
 	// What is added to the numbers of the entries of both journals, which become one; one of them is 0.
 	ShiftFrom, ShiftTo int64
 }
 
-// Merge moves a session of the old chat, into the one that the new chat has when there is one (met). Both journals are kept: the one whose turn is in
-// progress comes last, else the old chat's first. When both have a turn, the old chat's is ended.
+// Merge moves a session of the old chat, into the one that the new chat has when there is one (met). Both journals are
+// kept: the one whose turn is in progress comes last, else the old chat's first. When both have a turn, the old chat's
+// is ended.
 func Merge(m *bot.Move, from, to bot.Lane, met bool, now time.Time) Merged {
 	var merged Merged
 	if !met {

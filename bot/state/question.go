@@ -14,7 +14,8 @@ type Question struct {
 	N int64 // order of asking
 }
 
-// Ask completes a new question: one approval is enough where nothing else is said, and it is open where it has no state.
+// Ask completes a new question: one approval is enough where nothing else is said, and it is open where it has no
+// state.
 func Ask(a bot.Approval) bot.Approval {
 	a.Needed = max(a.Needed, 1)
 	if a.State == "" {
@@ -30,7 +31,8 @@ func shortOf(a *bot.Approval) ShortName {
 	return ShortName{Place: bot.Place{Channel: a.Place.Channel, Bot: a.Place.Bot, Surface: a.Place.Surface, Chat: a.Place.Chat}, Short: a.Short}
 }
 
-// Vote counts the votes of a decision, each person once, and decides the question when that is the end of it. bot.ErrDecided when it is not open.
+// Vote counts the votes of a decision, each person once, and decides the question when that is the end of it.
+// bot.ErrDecided when it is not open.
 func Vote(a bot.Approval, d *bot.Decision) (bot.Approval, error) {
 	if a.State != bot.Open {
 		return a, fmt.Errorf("question %s is %s: %w", d.ID, a.State, bot.ErrDecided)

@@ -23,8 +23,8 @@ type run struct {
 	result    *Result
 }
 
-// Run does everything that a valid Change asks for, Move apart, in the order that bot.Change promises. world has what NeedsOf lists; now is the store's clock.
-// An error refuses the Change as a whole; it is one of those of bot.Change.
+// Run does everything that a valid Change asks for, Move apart, in the order that bot.Change promises. world has what
+// NeedsOf lists; now is the store's clock. An error refuses the Change as a whole; it is one of those of bot.Change.
 func Run(c *bot.Change, world *World, now time.Time) (*Result, error) {
 	r := run{
 		change: c, world: world, now: now, numbers: world.Numbers, result: &Result{Applied: &bot.Applied{}},

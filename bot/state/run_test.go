@@ -179,7 +179,8 @@ func TestManyRows(t *testing.T) {
 	}
 }
 
-// TestRowsOfAChatStayWithOneProcess: a new row goes to the process that has open rows of its chat, and behind open rows nothing is being sent yet.
+// TestRowsOfAChatStayWithOneProcess: a new row goes to the process that has open rows of its chat, and behind open rows
+// nothing is being sent yet.
 func TestRowsOfAChatStayWithOneProcess(t *testing.T) {
 	t.Parallel()
 	chat := func(id string) bot.Place { return bot.Place{Channel: "c", Bot: "b", Surface: "s", Chat: id} }

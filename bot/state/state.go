@@ -1,5 +1,5 @@
-// Package state holds the rules of bot.Change: what each part of a Change does to a lane, an arrival, a question or an outbox row, as pure functions on
-// values. A store loads, locks and saves, and decides nothing:
+// Package state holds the rules of bot.Change: what each part of a Change does to a lane, an arrival, a question or an
+// outbox row, as pure functions on values. A store loads, locks and saves, and decides nothing:
 //
 //	needs := state.NeedsOf(change)             // which rows the Change depends on
 //	world := …                                 // load them; lock them where others write at the same time
@@ -8,16 +8,17 @@
 //
 // # Order of locks
 //
-// The rows of one Change are loaded and locked in the order of the fields of Needs: lanes, arrivals, questions, outbox rows, facts, and within each in the
-// order of their keys (bytes; Needs is sorted). Updates are listed in the same order. Two Changes therefore never wait for each other in a circle over rows
-// that exist. New rows come in the order in which the Change lists them, because their numbers tell that order; two Changes that insert the same unique keys in
-// different orders can still meet, and an engine that reports a deadlock then has the Change repeated by its driver.
+// The rows of one Change are loaded and locked in the order of the fields of Needs: lanes, arrivals, questions, outbox
+// rows, facts, and within each in the order of their keys (bytes; Needs is sorted). Updates are listed in the same
+// order. Two Changes therefore never wait for each other in a circle over rows that exist. New rows come in the order
+// in which the Change lists them, because their numbers tell that order; two Changes that insert the same unique keys
+// in different orders can still meet, and an engine that reports a deadlock then has the Change repeated by its driver.
 //
 // # Guesses
 //
-// Run depends on its arguments alone, so a store may run it on a World that it remembers instead of one that it has loaded, if each write then checks that the
-// row still is what the World said (Write.Old), and the Change is run again on the loaded World when one is not. A unique key that is assumed to be new is such a
-// guess: the insert checks it.
+// Run depends on its arguments alone, so a store may run it on a World that it remembers instead of one that it has
+// loaded, if each write then checks that the row still is what the World said (Write.Old), and the Change is run again
+// on the loaded World when one is not. A unique key that is assumed to be new is such a guess: the insert checks it.
 package state
 
 import (
@@ -68,13 +69,14 @@ type World struct {
 	Keys      map[string]int64 // id of the row that has the key
 	Facts     map[FactKey]bot.Fact
 	Numbers   Numbers
-	// Self is the process that makes the Change. Senders are the processes that have open rows (pending, sending) of a chat, by Place.ChatKey; one that
-	// is not listed is free, or nobody else's.
+	// Self is the process that makes the Change. Senders are the processes that have open rows (pending, sending) of a
+	// chat, by Place.ChatKey; one that is not listed is free, or nobody else's.
 	Self    string
 	Senders map[string]string
 }
 
-// Numbers are free numbers for new rows, in rising order: at least as many as Needs says. Run takes them from the front.
+// Numbers are free numbers for new rows, in rising order: at least as many as Needs says. Run takes them from the
+// front.
 type Numbers struct{ Arrivals, Questions, Rows []int64 }
 
 // Write is a row that a Change updates, or a lane that it makes.

@@ -1,5 +1,6 @@
-// Package telegram is the Telegram channel: updates in (polling or webhook, stored before they are confirmed), messages out. It uses the vendor
-// library for methods and models, and its own intake, because that library confirms updates before anybody has handled them.
+// Package telegram is the Telegram channel: updates in (polling or webhook, stored before they are confirmed), messages
+// out. It uses the vendor library for methods and models, and its own intake, because that library confirms updates
+// before anybody has handled them.
 package telegram
 
 import (
@@ -111,7 +112,8 @@ func (k *kept) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// executed says that the Bot API did what it was asked, and names the message that came of it, where the answer got that far.
+// executed says that the Bot API did what it was asked, and names the message that came of it, where the answer got
+// that far.
 func (t *trace) executed() (message string, ok bool) {
 	head := bytes.TrimSpace(t.body.data)
 	if t.status.Load() != http.StatusOK || !accepted.Match(head) {
@@ -178,8 +180,8 @@ func (c *Client) call(ctx context.Context, method func(ctx context.Context) erro
 	return c.classify(err, t)
 }
 
-// deliver runs a library method that makes a message. A message is there once the Bot API said so, even when its answer got cut or cannot be
-// understood: its id is then "" or what could be read of it.
+// deliver runs a library method that makes a message. A message is there once the Bot API said so, even when its answer
+// got cut or cannot be understood: its id is then "" or what could be read of it.
 func (c *Client) deliver(ctx context.Context, method func(ctx context.Context) (*models.Message, error)) (string, error) {
 	t := &trace{}
 	sent, err := method(context.WithValue(ctx, traceKey{}, t))
@@ -259,13 +261,14 @@ func (c *Client) redact(err error) error {
 	return errors.New(clean)
 }
 
-// hide keeps the token out of a text that a server or a library wrote, also where only its secret half is there or it was escaped for a URL, and
-// bounds the length.
+// hide keeps the token out of a text that a server or a library wrote, also where only its secret half is there or it
+// was escaped for a URL, and bounds the length.
 func (c *Client) hide(text string) string {
 	return render.Cut(c.secret.ReplaceAllLiteralString(text, "[redacted]"), errorLength)
 }
 
-// shortSecret is the shortest secret half that is looked for alone: a shorter one, which Telegram does not give out, would be found in words.
+// shortSecret is the shortest secret half that is looked for alone: a shorter one, which Telegram does not give out,
+// would be found in words.
 const shortSecret = 16
 
 // secretPattern finds a token, or its secret half alone.
@@ -307,7 +310,8 @@ func (c *Client) Me(ctx context.Context) (Me, error) {
 // ID is the bot's id as the token tells it, without a request.
 func (c *Client) ID() string { id, _, _ := strings.Cut(c.opts.Token, ":"); return id }
 
-// SetCommands fills the command menu of one language ("" = the default one; Bot API setMyCommands). names and descriptions go together.
+// SetCommands fills the command menu of one language ("" = the default one; Bot API setMyCommands). names and
+// descriptions go together.
 func (c *Client) SetCommands(ctx context.Context, language string, names, descriptions []string) error {
 	commands := make([]models.BotCommand, len(names))
 	for i := range names {

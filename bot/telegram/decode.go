@@ -30,13 +30,15 @@ const (
 	serviceAccount  = 777000
 )
 
-// Decoder turns updates into messages. It needs to know the bot, to tell what is meant for it. Pure and safe for concurrent use.
+// Decoder turns updates into messages. It needs to know the bot, to tell what is meant for it. Pure and safe for
+// concurrent use.
 type Decoder struct {
 	ID       string // numeric id of the bot
 	Username string // without @
 }
 
-// AllowedUpdates are the kinds of updates the bot asks for. Naming them is needed: the server remembers the list, and its default leaves kinds out.
+// AllowedUpdates are the kinds of updates the bot asks for. Naming them is needed: the server remembers the list, and
+// its default leaves kinds out.
 func AllowedUpdates() []string {
 	return []string{
 		models.AllowedUpdateMessage, models.AllowedUpdateEditedMessage, models.AllowedUpdateCallbackQuery, models.AllowedUpdateMyChatMember,
@@ -159,8 +161,9 @@ func (d Decoder) reply(m *bot.Message, msg *models.Message) (own bool) {
 	return q.Own
 }
 
-// command finds a leading command and mentions of the bot, by entities with UTF-16 offsets. It returns the text without its command's name and without a
-// leading mention. A command for another bot (foreign) addresses nobody here, not even as an answer to a message of ours.
+// command finds a leading command and mentions of the bot, by entities with UTF-16 offsets. It returns the text without
+// its command's name and without a leading mention. A command for another bot (foreign) addresses nobody here, not even
+// as an answer to a message of ours.
 func (d Decoder) command(m *bot.Message, list []models.MessageEntity) (text string, mentioned, foreign bool) {
 	units := utf16.Encode([]rune(m.Text))
 	text = m.Text

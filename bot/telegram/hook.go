@@ -21,14 +21,16 @@ import (
 	"github.com/zephbot/zephbot/bot"
 )
 
-// Buckets of facts, both by bot id: what this service registered with Telegram last, as a digest, and which process may register.
+// Buckets of facts, both by bot id: what this service registered with Telegram last, as a digest, and which process may
+// register.
 const (
 	hookBucket   = "webhook"
 	setterBucket = "webhook_setter"
 )
 
 const (
-	// hookConnections is how many updates Telegram may deliver at once (max_connections; the most it allows). Those of one chat come one by one.
+	// hookConnections is how many updates Telegram may deliver at once (max_connections; the most it allows). Those of
+	// one chat come one by one.
 	hookConnections = 100
 	// setterLease is for how long a process that registers keeps the others from it.
 	setterLease = 30 * time.Second
@@ -46,8 +48,9 @@ type HookStore interface {
 
 // HookOptions say where updates come in.
 type HookOptions struct {
-	URL    string           // public address; its path is served, and nothing else
-	Secret string           // that Telegram sends with every update; "" = made from the token, the same in every process
+	URL string // public address; its path is served, and nothing else
+	// that Telegram sends with every update; "" = made from the token, the same in every process
+	Secret string
 	Owner  string           // of this process, unique among processes
 	Now    func() time.Time // nil = time.Now
 	Look   time.Duration    // between two looks at what Telegram has registered; default 1 min
@@ -56,8 +59,8 @@ type HookOptions struct {
 	Connected func()
 }
 
-// Hook takes updates that Telegram delivers (Bot API setWebhook). Any number of processes may run one for the same bot: each takes what reaches it, one
-// of them registers the address, and only when it differs from what is registered.
+// Hook takes updates that Telegram delivers (Bot API setWebhook). Any number of processes may run one for the same bot:
+// each takes what reaches it, one of them registers the address, and only when it differs from what is registered.
 type Hook struct {
 	client *Client
 	accept Accept
@@ -85,8 +88,9 @@ func ownSecret(token string) string {
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
-// Run takes updates from the listener, which it closes, and keeps the registration until ctx ends; deliveries under way may then end. The registration
-// stays: Telegram keeps updates for the next process. An address or token that Telegram refuses ends it with an error.
+// Run takes updates from the listener, which it closes, and keeps the registration until ctx ends; deliveries under way
+// may then end. The registration stays: Telegram keeps updates for the next process. An address or token that Telegram
+// refuses ends it with an error.
 func (h *Hook) Run(ctx context.Context, listener net.Listener) error {
 	server := &http.Server{
 		Handler: h.handler(), MaxHeaderBytes: hookHeaders,
@@ -171,7 +175,8 @@ func refusal(err error) error {
 	return hopeless(refused, false)
 }
 
-// pauseAfter says that the registration could not be looked at or made, more rarely the longer it lasts, and for how long to wait.
+// pauseAfter says that the registration could not be looked at or made, more rarely the longer it lasts, and for how
+// long to wait.
 func (h *Hook) pauseAfter(err error, failures int) time.Duration {
 	wait := h.opts.Again
 	if refused, ok := errors.AsType[*apiError](err); ok {
@@ -183,8 +188,8 @@ func (h *Hook) pauseAfter(err error, failures int) time.Duration {
 	return wait
 }
 
-// look compares what Telegram has registered with what should be, and registers when it differs and no other process does. It reports whether
-// the registration is as it should be.
+// look compares what Telegram has registered with what should be, and registers when it differs and no other process
+// does. It reports whether the registration is as it should be.
 func (h *Hook) look(ctx context.Context) (bool, error) {
 	info, err := h.client.hookInfo(ctx)
 	if err != nil {
@@ -277,7 +282,8 @@ func (c *Client) setHook(ctx context.Context, address, secret string) error {
 	return nil
 }
 
-// Unhook removes the webhook of a bot that polls (Bot API deleteWebhook); what waits stays. It is forgotten that it was ever registered.
+// Unhook removes the webhook of a bot that polls (Bot API deleteWebhook); what waits stays. It is forgotten that it was
+// ever registered.
 func (c *Client) Unhook(ctx context.Context, store HookStore) error {
 	var done bool
 	if err := c.post(ctx, c.sends, "deleteWebhook", map[string]any{}, &done); err != nil {

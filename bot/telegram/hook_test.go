@@ -99,7 +99,8 @@ func TestHookStoresBeforeItAnswers(t *testing.T) {
 	}
 }
 
-// TestHookRegistersOnce: of processes that share a store one registers, and nobody again without a reason; a new address, secret or stranger's webhook is one.
+// TestHookRegistersOnce: of processes that share a store one registers, and nobody again without a reason; a new
+// address, secret or stranger's webhook is one.
 func TestHookRegistersOnce(t *testing.T) {
 	t.Parallel()
 	w, f := hooked(t)
@@ -199,7 +200,8 @@ func TestHookRefused(t *testing.T) {
 	}
 }
 
-// TestPollRemovesAWebhook: who configures polling again loses nothing that waits; a webhook that is set again meanwhile is somebody's who means it.
+// TestPollRemovesAWebhook: who configures polling again loses nothing that waits; a webhook that is set again meanwhile
+// is somebody's who means it.
 func TestPollRemovesAWebhook(t *testing.T) {
 	t.Parallel()
 	w, f := hooked(t)

@@ -154,7 +154,8 @@ func TestPollConfirmsWhatIsStored(t *testing.T) {
 	for _, c := range w.CallsOf("getUpdates") {
 		offsets = append(offsets, c.Params["offset"])
 	}
-	if len(offsets) < 4 || strings.Join(offsets[:3], "") != "" { // the store was down twice: the same was asked for again
+	// the store was down twice: the same was asked for again
+	if len(offsets) < 4 || strings.Join(offsets[:3], "") != "" {
 		t.Errorf("offsets %q", offsets)
 	}
 	if text := log.String(); !strings.Contains(text, "updates cannot be stored") || !strings.Contains(text, "answers again") {
@@ -253,7 +254,8 @@ func TestPollKeepsOddities(t *testing.T) {
 	w.confirmed(t)
 }
 
-// Updates without a readable id are kept once, and do not hold up their neighbours; nothing but such updates is no reason to hurry.
+// Updates without a readable id are kept once, and do not hold up their neighbours; nothing but such updates is no
+// reason to hurry.
 func TestPollPoison(t *testing.T) {
 	t.Parallel()
 	box, log := newInbox(0), &buffer{}

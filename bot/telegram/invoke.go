@@ -12,8 +12,9 @@ import (
 	tg "github.com/go-telegram/bot"
 )
 
-// invoke calls a method with its parameters as JSON. The library writes a form, a part for each parameter, which costs several times as much for a message
-// that every answer needs. Errors are those of the library, so that classify tells both apart alike.
+// invoke calls a method with its parameters as JSON. The library writes a form, a part for each parameter, which costs
+// several times as much for a message that every answer needs. Errors are those of the library, so that classify tells
+// both apart alike.
 func (c *Client) invoke(ctx context.Context, method string, params, result any) error {
 	body, err := json.Marshal(params)
 	if err != nil {

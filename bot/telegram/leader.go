@@ -11,8 +11,9 @@ import (
 // leaderBucket is where a store knows who leads what.
 const leaderBucket = "leader"
 
-// Leader decides which of several processes polls for a bot. Who leads is a fact, which the store deletes when the process is gone (leaderBucket): a
-// process that was taken for dead can store nothing any more, so what it still fetches is neither stored nor confirmed.
+// Leader decides which of several processes polls for a bot. Who leads is a fact, which the store deletes when the
+// process is gone (leaderBucket): a process that was taken for dead can store nothing any more, so what it still
+// fetches is neither stored nor confirmed.
 type Leader struct {
 	store HookStore
 	key   string
@@ -41,8 +42,8 @@ func (l *Leader) Lead(ctx context.Context) (bool, error) {
 	return applied.Set[0], nil
 }
 
-// Resign gives the lead back, for another process to take it at once. Nobody else can have taken it meanwhile: the store lets only living processes change
-// anything, and deletes the fact of a dead one.
+// Resign gives the lead back, for another process to take it at once. Nobody else can have taken it meanwhile: the
+// store lets only living processes change anything, and deletes the fact of a dead one.
 func (l *Leader) Resign(ctx context.Context) error {
 	holder, err := l.store.Fact(ctx, leaderBucket, l.key, l.now())
 	if err != nil || holder != l.owner {

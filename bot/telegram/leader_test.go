@@ -51,7 +51,8 @@ func until(t *testing.T, what string, so func() bool) {
 	}
 }
 
-// TestLeaderPolls: of several processes one polls; when it ends, or is taken for dead, another one goes on, and every update is stored once.
+// TestLeaderPolls: of several processes one polls; when it ends, or is taken for dead, another one goes on, and every
+// update is stored once.
 func TestLeaderPolls(t *testing.T) {
 	t.Parallel()
 	w := setup(t, time.Minute)
@@ -103,7 +104,8 @@ func TestLeaderPolls(t *testing.T) {
 	}
 }
 
-// TestTakingOver: the 409 of a process that led before is waited out; one that goes on is a foreign program's, and is named in words.
+// TestTakingOver: the 409 of a process that led before is waited out; one that goes on is a foreign program's, and is
+// named in words.
 func TestTakingOver(t *testing.T) {
 	t.Parallel()
 	const waits, foreign = "has not quite ended", "does not share this database"

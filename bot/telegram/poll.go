@@ -30,15 +30,17 @@ type PollOptions struct {
 	Conflict time.Duration // pause after a 409; default 5 s
 	Longest  time.Duration // longest pause after failures; default 30 s
 	Silence  time.Duration // a poll without an answer for this long is given up; default Hold + 15 s
-	// Lead says whether this process polls, where only one of several may: it is asked before every poll, when what the last one brought is stored. nil = it does.
+	// Lead says whether this process polls, where only one of several may: it is asked before every poll, when what the
+	// last one brought is stored. nil = it does.
 	Lead func(ctx context.Context) (bool, error)
 	Look time.Duration // between two questions of a process that does not lead; default 1 s
-	// Takeover is for how long a process that has begun to lead takes a 409 for the request of the one before it; default 15 s. Telegram ends the older of
-	// two requests, which takes it some seconds.
+	// Takeover is for how long a process that has begun to lead takes a 409 for the request of the one before it;
+	// default 15 s. Telegram ends the older of two requests, which takes it some seconds.
 	Takeover time.Duration
 	// Connected is called after the first poll that worked. May be nil.
 	Connected func()
-	// Unhook removes a webhook that keeps updates from being polled. It is called once: who sets one again meanwhile means it. May be nil.
+	// Unhook removes a webhook that keeps updates from being polled. It is called once: who sets one again meanwhile
+	// means it. May be nil.
 	Unhook func(ctx context.Context) error
 }
 
@@ -217,7 +219,8 @@ type storeError struct{ err error }
 func (e *storeError) Error() string { return "store updates: " + e.err.Error() }
 func (e *storeError) Unwrap() error { return e.err }
 
-// following is the offset that confirms a batch: one above its last id, not its highest, because after a week of silence ids may begin lower.
+// following is the offset that confirms a batch: one above its last id, not its highest, because after a week of
+// silence ids may begin lower.
 func following(updates []Update, offset int64) (next int64, ok bool) {
 	for _, update := range slices.Backward(updates) {
 		if id := update.ID; id > 0 {
@@ -227,8 +230,8 @@ func following(updates []Update, offset int64) (next int64, ok bool) {
 	return offset, len(updates) == 0
 }
 
-// split reads the ids only: an update that nobody can decode further is stored all the same. One whose id cannot be read gets a negative id made
-// from its bytes, so that it is stored once however often it comes.
+// split reads the ids only: an update that nobody can decode further is stored all the same. One whose id cannot be
+// read gets a negative id made from its bytes, so that it is stored once however often it comes.
 func split(raws []json.RawMessage) []Update {
 	updates := make([]Update, 0, len(raws))
 	for _, raw := range raws {

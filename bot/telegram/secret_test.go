@@ -14,7 +14,8 @@ import (
 	"github.com/zephbot/zephbot/bot/telegram/telegramtest"
 )
 
-// TestAttackTokenInError: whatever a server writes into its errors, the token gets into no error and no log line, in no spelling.
+// TestAttackTokenInError: whatever a server writes into its errors, the token gets into no error and no log line, in no
+// spelling.
 func TestAttackTokenInError(t *testing.T) {
 	t.Parallel()
 	token := telegramtest.DefaultToken

@@ -177,7 +177,8 @@ func (c *Client) edit(ctx context.Context, place bot.Place, message string, cont
 	return err
 }
 
-// toast answers a button press (Bot API answerCallbackQuery). One that comes too late is no failure: the press has had its effect.
+// toast answers a button press (Bot API answerCallbackQuery). One that comes too late is no failure: the press has had
+// its effect.
 func (c *Client) toast(ctx context.Context, row *bot.Row) error {
 	err := c.call(ctx, func(ctx context.Context) error {
 		_, err := c.api.AnswerCallbackQuery(ctx, &tg.AnswerCallbackQueryParams{

@@ -40,17 +40,18 @@ func TestOutcomesOfFaults(t *testing.T) {
 		want  bot.SendOutcome
 		wait  time.Duration
 	}{
-		"429":                    {fault: telegramtest.Fault{Kind: telegramtest.Fault429, RetryAfter: 7}, want: bot.Throttled, wait: 7 * time.Second},
-		"403":                    {fault: telegramtest.Fault{Kind: telegramtest.Fault403}, want: bot.Gone},
-		"400 rights":             {fault: telegramtest.Fault{Kind: telegramtest.Fault400}, want: bot.Gone},
-		"400 chat":               {fault: telegramtest.Fault{Kind: telegramtest.Fault400, Description: "Bad Request: chat not found"}, want: bot.Gone},
-		"400 entities":           {fault: telegramtest.Fault{Kind: telegramtest.Fault400, Description: "Bad Request: can't parse entities"}, want: bot.Refused},
-		"400 edit":               {fault: telegramtest.Fault{Kind: telegramtest.Fault400, Description: "Bad Request: message to edit not found"}, want: bot.Missing},
-		"409":                    {fault: telegramtest.Fault{Kind: telegramtest.Fault409}, want: bot.NotSent},
-		"500":                    {fault: telegramtest.Fault{Kind: telegramtest.Fault500}, want: bot.NotSent},
-		"502 with a page":        {fault: telegramtest.Fault{Kind: telegramtest.Fault502}, want: bot.Vague},
-		"cut after execution":    {fault: telegramtest.Fault{Kind: telegramtest.FaultCut}, want: bot.Vague},
-		"cut before execution":   {fault: telegramtest.Fault{Kind: telegramtest.FaultDrop}, want: bot.Vague}, // nobody on this end can tell it from the one above
+		"429":                 {fault: telegramtest.Fault{Kind: telegramtest.Fault429, RetryAfter: 7}, want: bot.Throttled, wait: 7 * time.Second},
+		"403":                 {fault: telegramtest.Fault{Kind: telegramtest.Fault403}, want: bot.Gone},
+		"400 rights":          {fault: telegramtest.Fault{Kind: telegramtest.Fault400}, want: bot.Gone},
+		"400 chat":            {fault: telegramtest.Fault{Kind: telegramtest.Fault400, Description: "Bad Request: chat not found"}, want: bot.Gone},
+		"400 entities":        {fault: telegramtest.Fault{Kind: telegramtest.Fault400, Description: "Bad Request: can't parse entities"}, want: bot.Refused},
+		"400 edit":            {fault: telegramtest.Fault{Kind: telegramtest.Fault400, Description: "Bad Request: message to edit not found"}, want: bot.Missing},
+		"409":                 {fault: telegramtest.Fault{Kind: telegramtest.Fault409}, want: bot.NotSent},
+		"500":                 {fault: telegramtest.Fault{Kind: telegramtest.Fault500}, want: bot.NotSent},
+		"502 with a page":     {fault: telegramtest.Fault{Kind: telegramtest.Fault502}, want: bot.Vague},
+		"cut after execution": {fault: telegramtest.Fault{Kind: telegramtest.FaultCut}, want: bot.Vague},
+		// nobody on this end can tell it from the one above
+		"cut before execution":   {fault: telegramtest.Fault{Kind: telegramtest.FaultDrop}, want: bot.Vague},
 		"hang":                   {fault: telegramtest.Fault{Kind: telegramtest.FaultHang}, want: bot.Vague},
 		"executed, then no word": {fault: telegramtest.Fault{Kind: telegramtest.FaultStall}, want: bot.Vague},
 	} {

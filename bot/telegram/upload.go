@@ -13,8 +13,8 @@ import (
 	"github.com/zephbot/zephbot/bot"
 )
 
-// upload is a file on its way into a request. The library writes a whole request into memory, so it is given a mark in place of the content, and the
-// content takes the mark's place while the request is sent.
+// upload is a file on its way into a request. The library writes a whole request into memory, so it is given a mark in
+// place of the content, and the content takes the mark's place while the request is sent.
 type upload struct {
 	mark []byte
 	file *bot.File
@@ -35,7 +35,8 @@ func (c *Client) uploading(ctx context.Context, row *bot.Row) (context.Context, 
 // errNoMark says that the library's form of a request is not what it was.
 var errNoMark = errors.New("the request has no place for its file")
 
-// into puts the content where the mark is. A content that is no longer kept is refused: repeating the request does not bring it back.
+// into puts the content where the mark is. A content that is no longer kept is refused: repeating the request does not
+// bring it back.
 func (u *upload) into(req *http.Request) error {
 	form, err := io.ReadAll(req.Body)
 	if err != nil {

@@ -14,7 +14,8 @@ import (
 // maxUpdate bounds a webhook request.
 const maxUpdate = 1 << 20
 
-// Webhook is the handler that webhook mode will listen with: it stores the update, then answers 200; anything else makes Telegram deliver it again.
+// Webhook is the handler that webhook mode will listen with: it stores the update, then answers 200; anything else
+// makes Telegram deliver it again.
 type Webhook struct {
 	Secret string // value of X-Telegram-Bot-Api-Secret-Token; must not be empty
 	Accept Accept

@@ -36,7 +36,8 @@ type form struct {
 	reply chan Reply
 }
 
-// Elicit asks the person, one request after the other, while a message is being worked on; it waits for the answer as long as ctx lives.
+// Elicit asks the person, one request after the other, while a message is being worked on; it waits for the answer as
+// long as ctx lives.
 func (t *Terminal) Elicit(ctx context.Context, req Request) (Reply, error) {
 	if !t.opts.Ask || t.opts.JSON {
 		return Reply{}, errors.New("nobody sits at the terminal")

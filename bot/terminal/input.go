@@ -21,8 +21,8 @@ const (
 // errTooLong ends the input.
 var errTooLong = fmt.Errorf("a line of more than %d bytes", maxLine)
 
-// input reads lines as they come and remembers before which question each was begun: what somebody typed or pasted before they could see a question is no
-// answer to it, and stays for the conversation. Safe for concurrent use.
+// input reads lines as they come and remembers before which question each was begun: what somebody typed or pasted
+// before they could see a question is no answer to it, and stays for the conversation. Safe for concurrent use.
 type input struct {
 	in    io.Reader
 	eager bool // reads on however much waits: a person types it
@@ -56,8 +56,8 @@ func (i *input) mark() int {
 	return i.asked
 }
 
-// next takes the oldest line that was begun after so many questions; 0 takes any. It gives up when ctx ends. The goroutine that reads cannot be
-// interrupted: it ends with the input.
+// next takes the oldest line that was begun after so many questions; 0 takes any. It gives up when ctx ends. The
+// goroutine that reads cannot be interrupted: it ends with the input.
 func (i *input) next(ctx context.Context, asked int) (string, error) {
 	i.open()
 	for {

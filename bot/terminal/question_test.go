@@ -62,7 +62,8 @@ func decided(t *testing.T, o terminal.Options, in io.Reader, seen io.Writer, sho
 	return messages, presses, out.String()
 }
 
-// TestAttackTypedAhead: what was typed or pasted before the question could be seen does not answer it; it is what the person says next.
+// TestAttackTypedAhead: what was typed or pasted before the question could be seen does not answer it; it is what the
+// person says next.
 func TestAttackTypedAhead(t *testing.T) {
 	t.Parallel()
 	person := bottest.NewTypist("go\ny\n", "(seen at the first prompt)", "n", "n", "n")
@@ -85,7 +86,8 @@ func TestAttackHalfTyped(t *testing.T) {
 	}
 }
 
-// TestNoInput: when the input ends, or nobody sits there, the question ends as one that nobody decided, and never as a yes.
+// TestNoInput: when the input ends, or nobody sits there, the question ends as one that nobody decided, and never as a
+// yes.
 func TestNoInput(t *testing.T) {
 	t.Parallel()
 	for name, ask := range map[string]bool{"the input ended": true, "a pipe": false} {

@@ -21,12 +21,12 @@ var errPressed = errors.New("interrupted")
 // stopCommand ends the running turn, as in every chat.
 const stopCommand = "/stop"
 
-// Interrupts says where each press of Ctrl-C is told. One ends the running turn; one at the prompt, or while a turn is being ended, leaves. To be called
-// before Once and Talk.
+// Interrupts says where each press of Ctrl-C is told. One ends the running turn; one at the prompt, or while a turn is
+// being ended, leaves. To be called before Once and Talk.
 func (t *Terminal) Interrupts(pressed <-chan struct{}) { t.pressed = pressed }
 
-// Once hands in one message and waits for its answer. A question is put to the person when somebody sits there; it is denied otherwise. ErrStopped: the
-// person ended the turn. ErrLeft: and did not wait for its end.
+// Once hands in one message and waits for its answer. A question is put to the person when somebody sits there; it is
+// denied otherwise. ErrStopped: the person ended the turn. ErrLeft: and did not wait for its end.
 func (t *Terminal) Once(ctx context.Context, accept Accept, text string) error {
 	if err := t.hand(ctx, accept, t.message(text)); err != nil {
 		return err

@@ -1,5 +1,5 @@
-// Package terminal is the channel of `zephbot chat`: one person, lines in, text or JSON events out. It goes through the same inbox, lanes and outbox as
-// every other channel.
+// Package terminal is the channel of `zephbot chat`: one person, lines in, text or JSON events out. It goes through the
+// same inbox, lanes and outbox as every other channel.
 package terminal
 
 import (

@@ -75,7 +75,8 @@ func (w Words) CardFoot(language string, c Card) string {
 	return strings.Join(lines, "\n")
 }
 
-// CardHint is the last line of a card: what the turn has cost, how long the question is open, and how it is answered in words.
+// CardHint is the last line of a card: what the turn has cost, how long the question is open, and how it is answered in
+// words.
 func (w Words) CardHint(language string, c Card) string {
 	b := w.in(language)
 	last := fmt.Sprintf(b.expires, w.clock(c.Expires), c.Short)

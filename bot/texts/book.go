@@ -1,4 +1,5 @@
-// Package texts holds every sentence the bot says on its own, one file a language, so that each can be read, reviewed and translated as a whole.
+// Package texts holds every sentence the bot says on its own, one file a language, so that each can be read, reviewed
+// and translated as a whole.
 package texts
 
 import (
@@ -46,8 +47,10 @@ type book struct {
 	oneQuestion, voteOthers                                                           string
 	blanks, emptyLines, invisible, lookAlike                                          string // with a number each
 	grants                                                                            grantBook
-	reasons                                                                           func() *phrases // English sentences of the policy in this language; nil = as they are
-	someReason                                                                        string          // for what is not among them
+	// English sentences of the policy in this language; nil = as they are
+	reasons func() *phrases
+	// for what is not among them
+	someReason string
 	// policy
 	policyHead, policyHelp, policyRule string
 	effects                            map[string]string
@@ -76,7 +79,8 @@ type book struct {
 	serverStates                                                                         map[string]string
 	serverTools, serverAdded, serverRemoved                                              count
 	seconds, minutes, hours                                                              count
-	commands                                                                             map[string][2]string // name → what it does, example
+	// name → what it does, example
+	commands map[string][2]string
 }
 
 // in chooses the book for an IETF language tag; English where there is none.

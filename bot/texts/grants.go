@@ -178,7 +178,8 @@ type StoredRule struct {
 	Ended bool   // its server is another one, or gone
 }
 
-// Rules is the page of a list that begins with rule number from, counted from 1, of so many in all. note stands below it.
+// Rules is the page of a list that begins with rule number from, counted from 1, of so many in all. note stands below
+// it.
 func (w Words) Rules(language string, page []StoredRule, from, all int, note string) string {
 	b := w.in(language).grants
 	if all == 0 {

@@ -6,8 +6,9 @@ import (
 	"sync"
 )
 
-// Reason says why a call is asked about or refused. The policy gives its reasons in English sentences, which the audit keeps; a reader of another
-// language gets the same sentence in theirs. What has no translation is said in general words rather than in English.
+// Reason says why a call is asked about or refused. The policy gives its reasons in English sentences, which the audit
+// keeps; a reader of another language gets the same sentence in theirs. What has no translation is said in general
+// words rather than in English.
 func (w Words) Reason(language, english string) string {
 	b := w.in(language)
 	if b.reasons == nil || english == "" {
@@ -19,7 +20,8 @@ func (w Words) Reason(language, english string) string {
 	return b.someReason
 }
 
-// Note says where a call runs and under which limits. Its parts are divided by " · "; a part that has no translation, such as a name, stays as it is.
+// Note says where a call runs and under which limits. Its parts are divided by " · "; a part that has no translation,
+// such as a name, stays as it is.
 func (w Words) Note(language, english string) string {
 	b := w.in(language)
 	if b.reasons == nil {
@@ -47,9 +49,9 @@ type phrase struct {
 
 var gap = regexp.MustCompile(`\{[-:,]?\}`)
 
-// newPhrases reads a table with a sentence and its translation on each line, divided by " = "; both have the same gaps in the same order. {} stands for
-// words that stay as they are, {,} for clauses divided by commas, which are translated, {:} for ": " and a clause that is left out if it cannot be, {-} for words that are left
-// out.
+// newPhrases reads a table with a sentence and its translation on each line, divided by " = "; both have the same gaps
+// in the same order. {} stands for words that stay as they are, {,} for clauses divided by commas, which are
+// translated, {:} for ": " and a clause that is left out if it cannot be, {-} for words that are left out.
 func newPhrases(table string) *phrases {
 	p := &phrases{}
 	for line := range strings.Lines(table) {
@@ -108,7 +110,8 @@ func (p *phrases) fill(mark, words string) string {
 	return words
 }
 
-// germanReasons are the sentences of the policy and of the tools in German, the longer before the shorter where both fit.
+// germanReasons are the sentences of the policy and of the tools in German, the longer before the shorter where both
+// fit.
 var germanReasons = sync.OnceValue(func() *phrases {
 	return newPhrases(`
 The source of this call is blocked. = Die Quelle dieses Aufrufs ist gesperrt.

@@ -41,7 +41,8 @@ func TestReason(t *testing.T) {
 	}
 }
 
-// TestEveryReasonIsTranslated looks into the source of the policy: what a reason begins with must have a German sentence.
+// TestEveryReasonIsTranslated looks into the source of the policy: what a reason begins with must have a German
+// sentence.
 func TestEveryReasonIsTranslated(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("../../policy/*.go")

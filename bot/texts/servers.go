@@ -144,7 +144,8 @@ func (w Words) ServerBack(language, id string, tools int) string {
 	return fmt.Sprintf(b.serverBack, id, b.serverTools.say(tools))
 }
 
-// ServerWaits tells people what of a server waits until an admin accepts it: tools that changed, new ones, the instructions.
+// ServerWaits tells people what of a server waits until an admin accepts it: tools that changed, new ones, the
+// instructions.
 func (w Words) ServerWaits(language, id string, changed, fresh []string, held bool) string {
 	return strings.Join(serverWaits(w.in(language), id, changed, fresh, held), "\n")
 }
@@ -236,7 +237,8 @@ type ServerProposal struct {
 	Holds   string   // how it is confined; "" for a URL
 }
 
-// ServerAdd is what is decided about: every word of a command line on a line of its own, so that none can look like two.
+// ServerAdd is what is decided about: every word of a command line on a line of its own, so that none can look like
+// two.
 func (w Words) ServerAdd(language string, p ServerProposal) string {
 	b := w.in(language)
 	lines := []string{fmt.Sprintf(b.serverAdd, p.ID)}

@@ -26,7 +26,8 @@ type Connected struct{ Connected, All int }
 type Details struct {
 	Counts  bot.Counts
 	Sandbox string // as the log says it
-	// Embedded is true when the counters are kept in the process. Where anything is on the disk concerns the operator alone.
+	// Embedded is true when the counters are kept in the process. Where anything is on the disk concerns the operator
+	// alone.
 	Embedded bool
 	// Engine is the name of the database.
 	Engine  string

@@ -15,8 +15,9 @@ import (
 	"github.com/zephbot/zephbot/policy/act"
 )
 
-// Words says things in the reader's language. The zero value is ready; methods are safe for concurrent use. language is an IETF tag as the client
-// sends it ("de-CH"); an unknown one means English. The Bot API does not tell a reader's time zone: all times of a sentence are in Zone.
+// Words says things in the reader's language. The zero value is ready; methods are safe for concurrent use. language is
+// an IETF tag as the client sends it ("de-CH"); an unknown one means English. The Bot API does not tell a reader's time
+// zone: all times of a sentence are in Zone.
 type Words struct {
 	Zone     *time.Location // nil = UTC
 	Language string         // an IETF tag, where a reader's language is not known; "" = English
@@ -170,7 +171,8 @@ func Bytes(n int64) string { return prompt.Bytes(n) }
 // Thinking is the progress line before the first tool.
 func (w Words) Thinking(language string) string { return w.in(language).thinking }
 
-// Line is the progress line while tools run: what a tool does to what (without a verb, show is the name of the tool), how many steps are done, for how long.
+// Line is the progress line while tools run: what a tool does to what (without a verb, show is the name of the tool),
+// how many steps are done, for how long.
 func (w Words) Line(language string, does act.Verb, show string, done, total int, took time.Duration) string {
 	b := w.in(language)
 	verb, ok := b.verbs[does]

@@ -122,7 +122,8 @@ func everything(l string) map[string][]string {
 // englishWords are words that no German sentence has.
 var englishWords = regexp.MustCompile(`(?i)\b(the|and|is|are|of|to|your|you|with|not|cannot|by|waiting|since|nothing|this|that|it|for|from|has|have)\b`)
 
-// TestEverySentence says everything in every language: nothing is empty, no verb is left over, nothing stays untranslated, nothing is forgotten here.
+// TestEverySentence says everything in every language: nothing is empty, no verb is left over, nothing stays
+// untranslated, nothing is forgotten here.
 func TestEverySentence(t *testing.T) {
 	t.Parallel()
 	english := everything("en")

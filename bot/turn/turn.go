@@ -1,5 +1,6 @@
-// Package turn is the contract of a turn: what decides about people, quotas, commands and approvals says it in these types, and the engine that runs
-// turns (bot/dispatch) asks for it through these interfaces. Nobody who keeps the contract knows the engine.
+// Package turn is the contract of a turn: what decides about people, quotas, commands and approvals says it in these
+// types, and the engine that runs turns (bot/dispatch) asks for it through these interfaces. Nobody who keeps the
+// contract knows the engine.
 package turn
 
 import (
@@ -79,14 +80,15 @@ type Call struct {
 	Running bool // a turn of this session is running in this process
 }
 
-// Effect is what a command or a button press does: applied as one Change together with finishing the arrival. When the store refuses it because the
-// state moved on (ErrDecided, ErrConflict), it is asked for again.
+// Effect is what a command or a button press does: applied as one Change together with finishing the arrival. When the
+// store refuses it because the state moved on (ErrDecided, ErrConflict), it is asked for again.
 type Effect struct {
 	Change  bot.Change
 	Stop    []bot.SessionKey // sessions whose running turn is to be stopped once the Change is in
 	Decided []bot.SessionKey // sessions whose parked turn has a decision
 	Wake    []bot.SessionKey // sessions to look at
-	// Then says what follows from what the store made of the Change (a vote that turned out to be the last); may be nil. It is applied too.
+	// Then says what follows from what the store made of the Change (a vote that turned out to be the last); may be
+	// nil. It is applied too.
 	Then func(ctx context.Context, applied *bot.Applied) (Effect, error)
 }
 
@@ -152,9 +154,12 @@ type Watched struct {
 	Gone func()
 }
 
-// News is what the model of a session is told at the beginning of its next turn: commands that ended in the background, servers that came or went.
+// News is what the model of a session is told at the beginning of its next turn: commands that ended in the background,
+// servers that came or went.
 type News struct {
 	Text    string
-	Flagged bool       // it tries to give instructions
-	Told    []bot.Fact // deleted by the Change that begins the turn, so that everything is told once, and nothing is lost when that Change fails
+	Flagged bool // it tries to give instructions
+	// deleted by the Change that begins the turn, so that everything is told once, and nothing is lost when that Change
+	// fails
+	Told []bot.Fact
 }

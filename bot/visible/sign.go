@@ -13,8 +13,8 @@ import (
 // own are the characters that signs are made of, and those that could be taken for them.
 const own = "⟨⟩〈〉❬❭⦑⦒⧼⧽《》⟪⟫↩↵⏎⤶"
 
-// punctuation are characters that look like punctuation of ASCII, which means something to a shell or in a path. Typographic quotes and dashes are not
-// listed: people write them, and see them.
+// punctuation are characters that look like punctuation of ASCII, which means something to a shell or in a path.
+// Typographic quotes and dashes are not listed: people write them, and see them.
 const punctuation = "‐‑‒―−⁃˗˴" + // -
 	"⁄∕╱⧸⟋" + "∖⧵⧹﹨╲⟍" + "∣│┃❘❙⏐⎪ǀ∥‖" + // / \ |
 	"։׃∶ːܼ܃܄꞉᛬᠄᠃⦂" + "‚¸，、" + "․܁܂꓿⸱" + // : , .
@@ -54,7 +54,8 @@ func single(r rune, found *Found) string {
 	return string(r)
 }
 
-// unseen says whether a character leaves no trace of its own: blanks of other widths, controls, joiners, fillers, and what fonts do not know.
+// unseen says whether a character leaves no trace of its own: blanks of other widths, controls, joiners, fillers, and
+// what fonts do not know.
 func unseen(r rune) bool {
 	switch r {
 	case 0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x2800, 0x3164, 0xFFA0, 0xFFFC, 0x16FE4, 0x1D159:
@@ -113,8 +114,8 @@ func oddLatin(r rune) bool {
 	return unicode.Is(unicode.Latin, r) && (within(r, phonetic) || strings.ContainsRune("ƅƄƨƧƽƼƿƷʒȢȣꞮɅƐƖƗ", r))
 }
 
-// Controls shows control characters other than tabs and line breaks, and what changes the direction of text, and leaves everything else: for long texts of
-// others on a terminal, which would obey them.
+// Controls shows control characters other than tabs and line breaks, and what changes the direction of text, and leaves
+// everything else: for long texts of others on a terminal, which would obey them.
 func Controls(s string) string {
 	var b strings.Builder
 	var found Found

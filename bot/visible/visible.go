@@ -1,6 +1,6 @@
-// Package visible shows text that somebody has to judge: a command on an approval card, a name in a list. What a reader cannot see or would take for
-// something else becomes a sign, and nothing can be pushed out of sight. Two different texts never look the same, and the exact text can be read back from
-// what is shown:
+// Package visible shows text that somebody has to judge: a command on an approval card, a name in a list. What a reader
+// cannot see or would take for something else becomes a sign, and nothing can be pushed out of sight. Two different
+// texts never look the same, and the exact text can be read back from what is shown:
 //
 //	␛ ␉ ␍ …               a control character
 //	⟨U+200B⟩              an invisible character, or one that Unicode does not know
@@ -65,7 +65,8 @@ func (f Found) Most(other Found) Found {
 	return Found{Invisible: max(f.Invisible, other.Invisible), Alike: max(f.Alike, other.Alike)}
 }
 
-// Text shows a text of several lines: line breaks stay, long lines are wrapped. Safe for concurrent use, as all of this package.
+// Text shows a text of several lines: line breaks stay, long lines are wrapped. Safe for concurrent use, as all of this
+// package.
 func (w Words) Text(s string) (string, Found) {
 	var out []string
 	var found Found

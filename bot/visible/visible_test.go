@@ -171,7 +171,8 @@ func TestLine(t *testing.T) {
 	}
 }
 
-// check holds what is shown against the promises: nothing invisible, nothing out of sight, and the exact text can be read back.
+// check holds what is shown against the promises: nothing invisible, nothing out of sight, and the exact text can be
+// read back.
 func check(t *testing.T, text string) {
 	t.Helper()
 	many, _ := visible.Words{}.Text(text)

@@ -17,7 +17,8 @@ const latinLike = "асеорхуѕіјԁһԛԝӏгѵүкАВЕКМНОРСТХ�
 	"ոսօհցգզյքԼՏՍՕՅՋԶլՈ" + // Armenian
 	"ჿᲿ" + "ഠଠဝ၀๐໐" + "〇ー一丨ノㅇㅣㅡ" // and others
 
-// plain are the scripts that people write in and that nobody takes for Latin, but for single letters. A word in any other script is named.
+// plain are the scripts that people write in and that nobody takes for Latin, but for single letters. A word in any
+// other script is named.
 var plain = []string{
 	"Latin", "Han", "Hiragana", "Katakana", "Hangul", "Cyrillic", "Greek", "Armenian", "Georgian", "Bopomofo", "Devanagari", "Bengali", "Gurmukhi", "Gujarati",
 	"Oriya", "Tamil", "Telugu", "Kannada", "Malayalam", "Sinhala", "Thai", "Lao", "Tibetan", "Myanmar", "Ethiopic", "Khmer", "Mongolian", "Arabic", "Hebrew",
@@ -144,8 +145,8 @@ func rightToLeft(r rune) bool {
 	return c == bidi.R || c == bidi.AL || c == bidi.AN
 }
 
-// span shows words that read from right to left, with single blanks between them, and says how many bytes they are. The Latin letters around them keep
-// their order from spreading to what is beside.
+// span shows words that read from right to left, with single blanks between them, and says how many bytes they are. The
+// Latin letters around them keep their order from spreading to what is beside.
 func span(s string, found *Found) (int, []string) {
 	end, marks := 0, 0
 	for i, r := range s {

@@ -14,8 +14,9 @@ import (
 // PieceSize is how much of a content is in memory at a time, and in one row, in bytes.
 const PieceSize = 128 << 10
 
-// Take reads a content piece by piece: store is given each with the number before it, the last one, which may be empty, with the hash of the whole, the
-// others with "". The piece is store's until it returns. An error of the reader is returned as it is.
+// Take reads a content piece by piece: store is given each with the number before it, the last one, which may be empty,
+// with the hash of the whole, the others with "". The piece is store's until it returns. An error of the reader is
+// returned as it is.
 func Take(content io.Reader, store func(n int64, piece []byte, whole string) error) (blob.Ref, error) {
 	sum, ref := sha256.New(), blob.Ref{}
 	piece := make([]byte, PieceSize)

@@ -1,5 +1,5 @@
-// Package keeping is what the stores in SQL have in common for those who open and watch them: that a database does not work, what is kept for how long,
-// what a sweep removed, and how contents of files are cut into pieces.
+// Package keeping is what the stores in SQL have in common for those who open and watch them: that a database does not
+// work, what is kept for how long, what a sweep removed, and how contents of files are cut into pieces.
 package keeping
 
 import (
@@ -13,7 +13,8 @@ import (
 // ErrClosed is returned by Apply after Close.
 var ErrClosed = errors.New("the store is closed")
 
-// ErrBuried is returned by Apply when other processes have taken this one for dead and gone on with its work: it can store nothing any more, and has to end.
+// ErrBuried is returned by Apply when other processes have taken this one for dead and gone on with its work: it can
+// store nothing any more, and has to end.
 var ErrBuried = errors.New("other processes have taken this one for dead and gone on with its work; start it anew")
 
 // Unavailable says that the database does not work, whatever the Change was. Nothing was changed.
@@ -39,7 +40,8 @@ func (u *Unavailable) Advice() string { return u.Reason }
 // Unwrap gives the driver's error.
 func (u *Unavailable) Unwrap() error { return u.Err }
 
-// Hooks watch a store. The changes of those of commits are those of one transaction that were not refused; which goroutine calls is the store's matter.
+// Hooks watch a store. The changes of those of commits are those of one transaction that were not refused; which
+// goroutine calls is the store's matter.
 type Hooks struct {
 	BeforeCommit func(changes []*bot.Change)
 	AfterCommit  func(changes []*bot.Change) // before the callers are answered
@@ -48,7 +50,8 @@ type Hooks struct {
 
 // Retention says for how long what nobody needs any more is kept all the same; 0 = for ever.
 type Retention struct {
-	Journal time.Duration // what was said before a conversation was begun anew, from then on; decided questions; lanes that nothing refers to
+	// what was said before a conversation was begun anew, from then on; decided questions; lanes that nothing refers to
+	Journal time.Duration
 	Outbox  time.Duration // rows that were delivered or given up
 	Blobs   time.Duration // files, from the last time that they were put for a session
 }

@@ -31,7 +31,8 @@ func StepOf(file string) (Step, error) {
 	return Step{Version: version, Name: name}, nil
 }
 
-// SchemaOf compares a database with the migrations of this program, which are in order. A database of a newer version is an *Unavailable.
+// SchemaOf compares a database with the migrations of this program, which are in order. A database of a newer version
+// is an *Unavailable.
 func SchemaOf(place string, found int64, steps []Step) (Schema, error) {
 	s := Schema{Place: place, Found: found}
 	for _, step := range steps {

@@ -16,9 +16,9 @@ import (
 // meetings is how often a Change may meet others that were faster, each of which was made, before it is given up.
 const meetings = 50
 
-// Apply implements bot.Writer. While the server is away it is tried again for Options.Patience, or until ctx ends; once statements are on their way,
-// the commit decides. Beside the errors of bot.Change there are *keeping.Unavailable, which says when nobody knows whether the Change was made,
-// keeping.ErrBuried and keeping.ErrClosed.
+// Apply implements bot.Writer. While the server is away it is tried again for Options.Patience, or until ctx ends; once
+// statements are on their way, the commit decides. Beside the errors of bot.Change there are *keeping.Unavailable,
+// which says when nobody knows whether the Change was made, keeping.ErrBuried and keeping.ErrClosed.
 func (s *Store) Apply(ctx context.Context, change *bot.Change) (*bot.Applied, error) {
 	if err := change.Validate(); err != nil {
 		return nil, err
@@ -215,7 +215,8 @@ const (
 	rowsMade = `SELECT id FROM outbox WHERE session = ANY($1::text[]) AND change = $2 ORDER BY id`
 )
 
-// settle finds out what became of a Change whose answer was lost, and sees to it that it is made now or never. An error means that nobody knows.
+// settle finds out what became of a Change whose answer was lost, and sees to it that it is made now or never. An error
+// means that nobody knows.
 func (t *try) settle(ctx context.Context, w *write) (made bool, err error) {
 	for {
 		made, err = t.look(ctx, w)

@@ -14,7 +14,8 @@ const (
 	beat = `UPDATE process SET until = ` + clockNow + ` + $2 WHERE id = $1 RETURNING 1`
 	// overQuery lists the others whose life has ended.
 	overQuery = `SELECT id, shared, host, pid, true FROM process WHERE until <= ` + clockNow + ` AND id <> $1`
-	// lightly makes the commits of a connection wait for no disk: a beat that a crash of the server loses is nothing that anybody misses.
+	// lightly makes the commits of a connection wait for no disk: a beat that a crash of the server loses is nothing
+	// that anybody misses.
 	lightly = `SET synchronous_commit = off`
 
 	waitShortly = `SELECT set_config('lock_timeout', $1, true)`
@@ -34,9 +35,9 @@ const (
 	freeLeader = `DELETE FROM fact WHERE bucket = 'leader' AND value = convert_to($1, 'UTF8')`
 )
 
-// bury adds the statements that end what a process has, so that others find it: its leases and what it leads. Its rows of the outbox go to an heir; without
-// one, the next process that is started takes them. It may be repeated. Where the process still lives it fails with codeLives, unless sure says that it is
-// dead.
+// bury adds the statements that end what a process has, so that others find it: its leases and what it leads. Its rows
+// of the outbox go to an heir; without one, the next process that is started takes them. It may be repeated. Where the
+// process still lives it fails with codeLives, unless sure says that it is dead.
 func bury(b *batch, id, heir string, sure bool) {
 	b.do(waitShortly, buryingWaits)
 	b.do(stopChanges, id)
@@ -48,8 +49,9 @@ func bury(b *batch, id, heir string, sure bool) {
 	b.do(freeLeader, id)
 }
 
-// hold is the place of this process among those that work on the database. It says with each beat that it lives, on a connection of its own, which waits
-// for no other, and buries processes whose beats have stopped. Safe for concurrent use; conn and locked belong to enlist, and then to run.
+// hold is the place of this process among those that work on the database. It says with each beat that it lives, on a
+// connection of its own, which waits for no other, and buries processes whose beats have stopped. Safe for concurrent
+// use; conn and locked belong to enlist, and then to run.
 type hold struct {
 	me     process
 	life   time.Duration
@@ -180,8 +182,8 @@ func (h *hold) beaten(sent time.Time) {
 	h.last.Store(&sent)
 }
 
-// alive says whether the life that the last beat has brought goes on, with a beat to spare. A machine that slept stops one clock, one that is set moves
-// the other: the later of the two counts.
+// alive says whether the life that the last beat has brought goes on, with a beat to spare. A machine that slept stops
+// one clock, one that is set moves the other: the later of the two counts.
 func (h *hold) alive() bool {
 	last := h.last.Load()
 	now := time.Now()
@@ -239,7 +241,8 @@ func (h *hold) resign(ctx context.Context) {
 	h.disconnect(ctx)
 }
 
-// quit buries this process. Where no other one lives, none that starts at this moment misses its rows: it waits for startLock too.
+// quit buries this process. Where no other one lives, none that starts at this moment misses its rows: it waits for
+// startLock too.
 func (h *hold) quit(ctx context.Context) error {
 	heir := ""
 	_, err := one(ctx, h.reader, func(r row) error { return r.Scan(&heir) }, heirQuery, h.me.id)

@@ -11,8 +11,8 @@ import (
 	"github.com/zephbot/zephbot/persistence/postgres/pgtest"
 )
 
-// BenchmarkTurn makes the three Changes of a turn, with the server on this machine and with one that is 2.6 ms away, and says how much the server
-// writes to its log for them.
+// BenchmarkTurn makes the three Changes of a turn, with the server on this machine and with one that is 2.6 ms away,
+// and says how much the server writes to its log for them.
 func BenchmarkTurn(b *testing.B) {
 	for name, far := range map[string]time.Duration{"here": 0, "2.6ms": 2600 * time.Microsecond} {
 		b.Run(name, func(b *testing.B) {

@@ -41,7 +41,8 @@ WHERE blob.hash = $1 AND blob.hash <> '' AND blob_ref.session = $2`
 
 var _ blob.Store = (*Store)(nil)
 
-// Put implements blob.Store. A content of one piece is one transaction, a longer one a transaction a piece. It gives up with ctx.
+// Put implements blob.Store. A content of one piece is one transaction, a longer one a transaction a piece. It gives up
+// with ctx.
 func (s *Store) Put(ctx context.Context, session string, content io.Reader) (blob.Ref, error) {
 	if session == "" {
 		return blob.Ref{}, errors.New("keep file: it belongs to no session")
@@ -62,7 +63,8 @@ type upload struct {
 	began   bool  // something of it may be stored
 }
 
-// add stores a piece; with the last one the content gets its name. Its transaction may be made twice: the answer to the first may have been lost.
+// add stores a piece; with the last one the content gets its name. Its transaction may be made twice: the answer to the
+// first may have been lost.
 func (u *upload) add(ctx context.Context, n int64, piece []byte, whole string) error {
 	if u.id == 0 {
 		if _, err := one(ctx, &u.store.reader, func(r row) error { return r.Scan(&u.id) }, newBlob); err != nil {
@@ -134,7 +136,8 @@ func (s *Store) reserve(ctx context.Context, tx pgx.Tx, n int64) error {
 	return fmt.Errorf("%w: retention.max_blob_bytes is %d, %d are in use", blob.ErrFull, s.options.BlobBytes, total)
 }
 
-// transact makes a transaction, again while the server is away or was in its way. run must bear to be made twice. It does not stop halfway with ctx.
+// transact makes a transaction, again while the server is away or was in its way. run must bear to be made twice. It
+// does not stop halfway with ctx.
 func (s *Store) transact(ctx context.Context, run func(ctx context.Context, tx pgx.Tx) error) error {
 	done, err := s.begin()
 	if err != nil {
@@ -180,8 +183,8 @@ func dropBlob(ctx context.Context, tx pgx.Tx, id int64) error {
 	return err
 }
 
-// dropRef takes a content away from a session that has not put it again since a time, and deletes it when no other session has it. The row of the content
-// is locked first: who puts it meanwhile comes before or after.
+// dropRef takes a content away from a session that has not put it again since a time, and deletes it when no other
+// session has it. The row of the content is locked first: who puts it meanwhile comes before or after.
 func dropRef(ctx context.Context, tx pgx.Tx, session string, id, until int64) error {
 	if _, err := tx.Exec(ctx, lockBlob, id); err != nil {
 		return err

@@ -11,8 +11,9 @@ import (
 	"github.com/zephbot/zephbot/bot/state"
 )
 
-// Rows get their numbers from the database, in the trip that stores them, while the Change is decided before: it uses provisional numbers, from this
-// one downwards, and each insert leaves the real one in a setting of the transaction for the statements behind it.
+// Rows get their numbers from the database, in the trip that stores them, while the Change is decided before: it uses
+// provisional numbers, from this one downwards, and each insert leaves the real one in a setting of the transaction for
+// the statements behind it.
 const provisional = int64(-1) << 40
 
 // laterThanAll begins the numbers of new questions, which only say that they were asked after all others.
@@ -39,7 +40,8 @@ const (
 	rowSetting     = "zephbot.row"
 )
 
-// The statements of a Change. Each that takes something for granted asks must; $n that may be provisional are looked up.
+// The statements of a Change. Each that takes something for granted asks must; $n that may be provisional are looked
+// up.
 const (
 	makeApplied = `INSERT INTO applied (change, made, at) VALUES ($1, true, (extract(epoch FROM clock_timestamp()) * 1000000000)::bigint)`
 
@@ -56,7 +58,8 @@ const (
 	// lockNames keeps two from giving one short name of a chat to two questions, and one call two outputs.
 	lockNames = `SELECT pg_advisory_xact_lock(hashtextextended($1, 0))`
 
-	// insertLane takes a version that no lane of this session has had before: one that was deleted may still be remembered.
+	// insertLane takes a version that no lane of this session has had before: one that was deleted may still be
+	// remembered.
 	insertLane = `INSERT INTO lane (` + laneColumns + `, version) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, ` +
 		arrivalNumber13 + `, $14, $15, $16, $17, $18, ` + rowNumber19 + `, $20, $21, $22, $23)`
 	updateLane = `WITH w AS (UPDATE lane SET channel = $2, bot = $3, surface = $4, chat = $5, thread = $6, grp = $7, state = $8, fence = $9, owner = $10,

@@ -66,7 +66,8 @@ func (s *steps) play() {
 	}
 }
 
-// TestEachChangeOfATurnIsOneTrip counts them by a proxy. The first turn prepares the statements, on each connection that it uses.
+// TestEachChangeOfATurnIsOneTrip counts them by a proxy. The first turn prepares the statements, on each connection
+// that it uses.
 func TestEachChangeOfATurnIsOneTrip(t *testing.T) {
 	t.Parallel()
 	cluster := pgtest.Shared(t)
@@ -190,7 +191,8 @@ func TestTwoHandlesSetAFactOnce(t *testing.T) {
 	}
 }
 
-// TestAMemoryThatIsOutOfDateDecidesNothing lets two handles take turns on one session: what each remembers is old every time.
+// TestAMemoryThatIsOutOfDateDecidesNothing lets two handles take turns on one session: what each remembers is old every
+// time.
 func TestAMemoryThatIsOutOfDateDecidesNothing(t *testing.T) {
 	t.Parallel()
 	one, two := handles(t)

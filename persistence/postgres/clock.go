@@ -14,8 +14,8 @@ const (
 	lookEvery = 15 * time.Second
 )
 
-// offset compares the clock of this process with that of the database. Leases are stored by the clock of the database: processes whose clocks differ
-// agree on when one is over. Safe for concurrent use.
+// offset compares the clock of this process with that of the database. Leases are stored by the clock of the database:
+// processes whose clocks differ agree on when one is over. Safe for concurrent use.
 type offset struct {
 	now    func() time.Time
 	apart  atomic.Int64 // nanoseconds by which the database is ahead
@@ -45,7 +45,8 @@ func (o *offset) due() bool {
 	return looked == 0 || time.Since(begun)-time.Duration(looked) > lookEvery
 }
 
-// compare takes what the database's clock said between two moments of this process. A trip that took too long says nothing.
+// compare takes what the database's clock said between two moments of this process. A trip that took too long says
+// nothing.
 func (o *offset) compare(from, to time.Time, database int64) {
 	if trip := to.Sub(from); trip < 0 || trip > tolerated {
 		return

@@ -24,8 +24,8 @@ func behind(tb testing.TB, options postgres.Options) (*pgtest.Proxy, *postgres.S
 	return proxy, open(tb, options)
 }
 
-// TestATurnIsMadeOnceThroughAnyCut breaks the connection at every piece of what a turn sends, before the server has it and after, and wants each Change
-// made once and told right.
+// TestATurnIsMadeOnceThroughAnyCut breaks the connection at every piece of what a turn sends, before the server has it
+// and after, and wants each Change made once and told right.
 func TestATurnIsMadeOnceThroughAnyCut(t *testing.T) {
 	t.Parallel()
 	for _, how := range []pgtest.Broken{pgtest.Before, pgtest.After} {
@@ -131,7 +131,8 @@ func TestAServerThatStaysAwayIsToldInWords(t *testing.T) {
 	proxy, store := behind(t, postgres.Options{Patience: 100 * time.Millisecond})
 	proxy.Away(true)
 	change := &bot.Change{Facts: []bot.Fact{{Bucket: "b", Key: "k", Value: "v"}}}
-	_, err := store.Apply(t.Context(), change) // finds that its connection is gone, and cannot know whether the server had the change
+	// finds that its connection is gone, and cannot know whether the server had the change
+	_, err := store.Apply(t.Context(), change)
 	unavailable(t, "the first change", err, "the connection to the server was lost")
 	_, err = store.Apply(t.Context(), change)
 	unavailable(t, "a change", err, "check that it runs")
@@ -143,7 +144,8 @@ func TestAServerThatStaysAwayIsToldInWords(t *testing.T) {
 	check(t, store.Healthy(t.Context()))
 }
 
-// TestNobodyKnowsWhatBecameOfAChange: when the answer is lost and the server does not come back, the error says that it may have been stored.
+// TestNobodyKnowsWhatBecameOfAChange: when the answer is lost and the server does not come back, the error says that it
+// may have been stored.
 func TestNobodyKnowsWhatBecameOfAChange(t *testing.T) {
 	t.Parallel()
 	proxy, store := behind(t, postgres.Options{Patience: 100 * time.Millisecond})
@@ -179,7 +181,8 @@ func TestAServerThatCanOnlyBeReadIsToldInWords(t *testing.T) {
 	check(t, err)
 }
 
-// TestChangesThatMeetInACircleAreRepeated: two handles insert the same keys in opposite orders, which the server calls a deadlock.
+// TestChangesThatMeetInACircleAreRepeated: two handles insert the same keys in opposite orders, which the server calls
+// a deadlock.
 func TestChangesThatMeetInACircleAreRepeated(t *testing.T) {
 	t.Parallel()
 	one, two := handles(t)

@@ -65,7 +65,8 @@ func fateOf(err error) fate {
 	return refused
 }
 
-// fateOfClass tells what a class of codes means. A server that shuts down may have committed what it does not answer any more.
+// fateOfClass tells what a class of codes means. A server that shuts down may have committed what it does not answer
+// any more.
 func fateOfClass(class string) fate {
 	switch class {
 	case "08", "57", "58", "XX":
@@ -119,8 +120,8 @@ func reason(err error) string {
 	return ""
 }
 
-// unavailable makes an error that concerns the server an *keeping.Unavailable; other errors pass. What pgx says of a failed connection names the user and
-// the host, never the password.
+// unavailable makes an error that concerns the server an *keeping.Unavailable; other errors pass. What pgx says of a
+// failed connection names the user and the host, never the password.
 func unavailable(where, op string, err error) error {
 	var already *keeping.Unavailable
 	if err == nil || errors.As(err, &already) {

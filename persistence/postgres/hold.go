@@ -12,20 +12,22 @@ import (
 	"github.com/zephbot/zephbot/persistence/keeping"
 )
 
-// life is how long a process counts as alive after its last beat, unless Options.Life says otherwise: together with two looks, for it and for its work,
-// it stays below 5 s.
+// life is how long a process counts as alive after its last beat, unless Options.Life says otherwise: together with two
+// looks, for it and for its work, it stays below 5 s.
 const life = 3 * time.Second
 
 // Parts of a life.
 const (
-	beatsOfLife  = 6                      // beats in one: some may fail
-	ending       = 500 * time.Millisecond // a start waits for a life and this longer for a process that has just ended: the server notices a moment later
-	buryingWaits = "2s"                   // for Changes of the dead that are under way; the next beat tries again
+	beatsOfLife = 6 // beats in one: some may fail
+	// a start waits for a life and this longer for a process that has just ended: the server notices a moment later
+	ending       = 500 * time.Millisecond
+	buryingWaits = "2s" // for Changes of the dead that are under way; the next beat tries again
 )
 
 // Advisory locks.
 const (
-	// holdLock is held for itself by a process that does not share the database, and together by those that do, for as long as it is connected.
+	// holdLock is held for itself by a process that does not share the database, and together by those that do, for as
+	// long as it is connected.
 	holdLock = 0x7a657068_00000002
 	// startLock makes processes that start decide one after the other who may.
 	startLock = 0x7a657068_00000003
@@ -71,8 +73,8 @@ func scanProcess(r row) (p process, err error) {
 // where is the process for people.
 func (p *process) where() string { return fmt.Sprintf("process %d on %s", p.pid, p.host) }
 
-// admit says which of the others are dead before this one begins, or who is in its way. free says that this one has got the lock: then nobody is
-// connected who does not share the database with it.
+// admit says which of the others are dead before this one begins, or who is in its way. free says that this one has got
+// the lock: then nobody is connected who does not share the database with it.
 func (p *process) admit(others []process, free bool) (dead []process, refused string) {
 	const advice = "another running zephbot has this database"
 	stranger := !free // a version that knows no table of processes
@@ -97,13 +99,15 @@ func (p *process) admit(others []process, free bool) (dead []process, refused st
 	return dead, ""
 }
 
-// enlist makes this process one of those that work on the database; *keeping.Unavailable when others do that it does not stand beside.
+// enlist makes this process one of those that work on the database; *keeping.Unavailable when others do that it does
+// not stand beside.
 func enlist(ctx context.Context, r *reader, options *Options) (*hold, error) {
 	h := newHold(r, options)
 	wait := newPause(h.life + ending)
 	for {
 		refused, err := h.enter(ctx)
-		if (refused != "" || codeOf(err) == codeLives) && wait.next(ctx) { // the others may be gone soon; or somebody buried one of them in this moment
+		// the others may be gone soon; or somebody buried one of them in this moment
+		if (refused != "" || codeOf(err) == codeLives) && wait.next(ctx) {
 			continue
 		}
 		switch {
@@ -224,17 +228,19 @@ func (s *Store) Recover(ctx context.Context, owner string) (freed int64, err err
 	return tag.RowsAffected(), nil
 }
 
-// Living lists the processes that work on the database by name, this one among them. One that died is listed until it is buried.
+// Living lists the processes that work on the database by name, this one among them. One that died is listed until it
+// is buried.
 func (s *Store) Living(ctx context.Context) ([]string, error) {
 	names, err := list(ctx, &s.reader, text[string], livingQuery)
 	return names, s.problem("list processes", err)
 }
 
-// Alive says whether this process can be sure that no other one has taken over its work: it asks nobody. What cannot be undone and is no Change, such as
-// a request to somebody else, is begun only while it holds.
+// Alive says whether this process can be sure that no other one has taken over its work: it asks nobody. What cannot be
+// undone and is no Change, such as a request to somebody else, is begun only while it holds.
 func (s *Store) Alive() bool { return s.hold == nil || s.hold.alive() }
 
-// Buried is closed when this process has been buried: another one has taken over its work, and Apply refuses everything with keeping.ErrBuried.
+// Buried is closed when this process has been buried: another one has taken over its work, and Apply refuses everything
+// with keeping.ErrBuried.
 func (s *Store) Buried() <-chan struct{} {
 	if s.hold == nil {
 		return nil

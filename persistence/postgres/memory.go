@@ -19,8 +19,8 @@ type known struct {
 	version int64 // of the row; 0 = there was none
 }
 
-// memory is the lanes and the open outbox rows that were read and written last. It is a guess: each use is guarded by what was remembered. Safe for
-// concurrent use.
+// memory is the lanes and the open outbox rows that were read and written last. It is a guess: each use is guarded by
+// what was remembered. Safe for concurrent use.
 type memory struct {
 	mu    sync.Mutex
 	lanes map[bot.SessionKey]known

@@ -26,8 +26,8 @@ const migrationLock = 0x7a657068_00000001
 // waits of the lock: seconds between two tries, and how many there are.
 const lockEvery, lockTries = 1, 120
 
-// migrate brings the schema up to date and returns its version. Migrations only add, so that a process of the version before goes on beside them. A
-// schema that is newer than this program is left alone.
+// migrate brings the schema up to date and returns its version. Migrations only add, so that a process of the version
+// before goes on beside them. A schema that is newer than this program is left alone.
 func migrate(ctx context.Context, pool *pgxpool.Pool, where string) (version int64, err error) {
 	steps, err := readMigrations()
 	if err != nil {
@@ -60,8 +60,8 @@ func migrate(ctx context.Context, pool *pgxpool.Pool, where string) (version int
 	return target, nil
 }
 
-// readMigrations makes a step of goose of each file, with all of its statements, which run in one transaction. goose's own reader keeps megabytes of
-// buffers.
+// readMigrations makes a step of goose of each file, with all of its statements, which run in one transaction. goose's
+// own reader keeps megabytes of buffers.
 func readMigrations() ([]*goose.Migration, error) {
 	names, err := fs.Glob(migrations, "migrations/*.sql")
 	if err != nil {
@@ -78,7 +78,8 @@ func readMigrations() ([]*goose.Migration, error) {
 			return nil, err
 		}
 		run := func(ctx context.Context, tx *databasesql.Tx) error {
-			_, err := tx.ExecContext(ctx, string(text), pgx.QueryExecModeSimpleProtocol) // the mode that takes several statements
+			// the mode that takes several statements
+			_, err := tx.ExecContext(ctx, string(text), pgx.QueryExecModeSimpleProtocol)
 			return err
 		}
 		steps = append(steps, goose.NewGoMigration(version, &goose.GoFunc{RunTx: run}, nil))

@@ -63,7 +63,8 @@ ON CONFLICT (day, scope, unit) DO UPDATE SET n = usage.n + excluded.n`
 	deleteUsage = `DELETE FROM usage WHERE day = $1 AND scope = $2`
 )
 
-// mover carries a chat to its new id, within the transaction of a Change. A group moves once in its life: it may take some trips.
+// mover carries a chat to its new id, within the transaction of a Change. A group moves once in its life: it may take
+// some trips.
 type mover struct {
 	ctx   context.Context //nolint:containedctx // it lives as long as one call
 	conn  *pgxpool.Conn
@@ -114,8 +115,8 @@ func (m *mover) texts(query string, args ...any) ([]string, error) {
 	return all, err
 }
 
-// keys lists the keys that the move renames, each with its new one. The query takes args and then the bounds of the channel's and bot's keys: "/" is
-// followed by "0" in order.
+// keys lists the keys that the move renames, each with its new one. The query takes args and then the bounds of the
+// channel's and bot's keys: "/" is followed by "0" in order.
 func (m *mover) keys(prefix, query string, args ...any) (map[string]string, error) {
 	low := prefix + m.chat.Channel + "/" + m.chat.Bot + "/"
 	high := prefix + m.chat.Channel + "/" + m.chat.Bot + "0"
@@ -213,8 +214,8 @@ func (m *mover) shift(from, to bot.SessionKey, by int64) error {
 	return m.exec(landJournal, to)
 }
 
-// sessions renames the sessions of everything but lanes. Of arrivals it renames those that wait or were given up; nobody asks for the session of a
-// finished one.
+// sessions renames the sessions of everything but lanes. Of arrivals it renames those that wait or were given up;
+// nobody asks for the session of a finished one.
 func (m *mover) sessions() error {
 	for _, of := range []struct{ from, move string }{
 		{queuedFrom, queuedMove},

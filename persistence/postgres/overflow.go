@@ -24,7 +24,8 @@ func (s *Store) Save(ctx context.Context, item overflow.Item) error {
 		return err
 	}
 	b := &batch{}
-	// Two that save an output of one call come one after the other: the second one replaces the first, which it could not see before.
+	// Two that save an output of one call come one after the other: the second one replaces the first, which it could
+	// not see before.
 	b.do(lockNames, "output/"+item.Session+"/"+item.Turn+"/"+item.Call)
 	b.do(replaceOverflow, item.Session, item.Turn, item.Call)
 	b.do(insertOverflow, item.ID, item.Session, item.Turn, item.Call, item.Tool, item.Source, len(item.Text),

@@ -20,8 +20,8 @@ import (
 	"github.com/zephbot/zephbot/persistence/postgres/pgtest"
 )
 
-// plans names, for every query of the package that finds rows, the indexes by which it does in a database that is old. "Open" is any index that holds
-// nothing but open work of a table; "every" is a walk over an index from end to end.
+// plans names, for every query of the package that finds rows, the indexes by which it does in a database that is old.
+// "Open" is any index that holds nothing but open work of a table; "every" is a walk over an index from end to end.
 var plans = map[string]string{
 	"addBlobBytes":    "all of meta",
 	"aloneQuery":      "approval_call journal_pkey journal_reset lane_pkey open inbox outbox_pkey tool_overflow_call",
@@ -169,7 +169,8 @@ var plans = map[string]string{
 // walked are the indexes that hold open work only, or what is about to be deleted.
 var walked = []string{"inbox_lane", "inbox_express", "inbox_dead", "lane_busy", "lane_held", "approval_pending", "approval_open", "approval_card", "outbox_open", "outbox_owner", "outbox_busy", "outbox_edits"}
 
-// whole are the tables that a query may walk over: one of a few rows, and those of queries that want a great part of them.
+// whole are the tables that a query may walk over: one of a few rows, and those of queries that want a great part of
+// them.
 var whole = map[string]string{
 	"countsQuery": "lane", "usageQuery": "usage", "addBlobBytes": "meta", "blobBytes": "meta", "beat": "process", "deleteProcess": "process",
 	"freeLanes": "process", "livingQuery": "process", "overQuery": "process", "standing": "process", "heirQuery": "process", "noHeir": "process",
@@ -182,7 +183,8 @@ var byEither = []string{"blobQuery", "deleteRef"}
 // verb begins a query that has a plan.
 var verb = regexp.MustCompile(`^\s*(SELECT|INSERT|UPDATE|DELETE|WITH)\b`)
 
-// statements gives the queries of the package's source by the names of their constants. A query without a name fails the test.
+// statements gives the queries of the package's source by the names of their constants. A query without a name fails
+// the test.
 func statements(t *testing.T) map[string]string {
 	t.Helper()
 	files := token.NewFileSet()

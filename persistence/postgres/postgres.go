@@ -1,8 +1,9 @@
 // Package postgres keeps the service's memory in PostgreSQL, version 14 or later.
 //
-// A Change is one transaction, and as a rule one trip to the server: the store remembers the lanes that it read and wrote, decides in memory, and
-// sends all statements of the Change together. Each statement guards what it takes for granted; where one finds otherwise, nothing is changed, and
-// the Change is decided again with the rows locked. The transitions themselves are in bot/state, as for every store.
+// A Change is one transaction, and as a rule one trip to the server: the store remembers the lanes that it read and
+// wrote, decides in memory, and sends all statements of the Change together. Each statement guards what it takes for
+// granted; where one finds otherwise, nothing is changed, and the Change is decided again with the rows locked. The
+// transitions themselves are in bot/state, as for every store.
 package postgres
 
 import (
@@ -30,7 +31,8 @@ const (
 	connecting = 5 * time.Second
 	// answering bounds a trip: a server that says nothing for so long is taken for gone.
 	answering = 15 * time.Second
-	// patience is for how long a Change or a read is tried while the server is away: long enough for a restart or a failover.
+	// patience is for how long a Change or a read is tried while the server is away: long enough for a restart or a
+	// failover.
 	patience = 15 * time.Second
 	// minVersion is the oldest server that is supported, as server_version_num.
 	minVersion = 140000
@@ -43,12 +45,14 @@ type Options struct {
 	Log   zerolog.Logger
 	Hooks keeping.Hooks // watch the Changes; they may run on several goroutines at once
 
-	// Owner names this process among those that work on the database, in leases too: another name for each start. A process that lost its connection is
-	// buried by one that may not stand beside it, one that is silent for a life by any other. "" = it is not one of them, and depends on nobody.
+	// Owner names this process among those that work on the database, in leases too: another name for each start. A
+	// process that lost its connection is buried by one that may not stand beside it, one that is silent for a life by
+	// any other. "" = it is not one of them, and depends on nobody.
 	Owner string
 	// Shared lets this process stand beside others that share the database; without it, another one is an error.
 	Shared bool
-	// Life is how long a process counts as alive after it was heard last; all processes of a database have the same. 0 = 3 s.
+	// Life is how long a process counts as alive after it was heard last; all processes of a database have the same. 0
+	// = 3 s.
 	Life time.Duration
 	// BlobBytes bounds the files that are kept, all together, in bytes; 0 = no limit.
 	BlobBytes int64
@@ -72,8 +76,9 @@ type Store struct {
 
 var _ bot.Store = (*Store)(nil)
 
-// Open connects, brings the schema up to date and, with an Owner, makes this process one of those that work on the database. ctx bounds the opening only. Errors of the
-// database are *keeping.Unavailable; none shows the password in the URL.
+// Open connects, brings the schema up to date and, with an Owner, makes this process one of those that work on the
+// database. ctx bounds the opening only. Errors of the database are *keeping.Unavailable; none shows the password in
+// the URL.
 func Open(ctx context.Context, options Options) (*Store, error) {
 	if options.Now == nil {
 		options.Now = time.Now
@@ -145,12 +150,14 @@ func Check(url string) error {
 func parse(url string) (*pgxpool.Config, error) {
 	config, err := pgxpool.ParseConfig(url)
 	if err != nil {
-		return nil, errors.New("it is not a URL of PostgreSQL; one looks like postgres://user:password@host:5432/name") // err may show the password
+		// err may show the password
+		return nil, errors.New("it is not a URL of PostgreSQL; one looks like postgres://user:password@host:5432/name")
 	}
 	return config, nil
 }
 
-// connect makes a pool and waits for its first connection. Where several hosts are named, a writer finds the one that can be written.
+// connect makes a pool and waits for its first connection. Where several hosts are named, a writer finds the one that
+// can be written.
 func connect(ctx context.Context, url string, readOnly bool) (*pgxpool.Pool, error) {
 	config, err := parse(url)
 	if err != nil {
@@ -203,9 +210,10 @@ func writable(ctx context.Context, conn *pgconn.PgConn) error {
 
 // connectionQuery undoes what loses commits in a crash of the server, and leaves what waits for replicas as it is.
 //
-// It also keeps plans to the indexes that every query here has. A plan is made once for a connection; made while a table is small, or before the
-// server has counted its rows, it would read the whole table each time until the next ANALYZE, which under load comes minutes too late. Without such
-// plans nothing here is worth compiling, but a walk that has no index would look expensive enough for it.
+// It also keeps plans to the indexes that every query here has. A plan is made once for a connection; made while a
+// table is small, or before the server has counted its rows, it would read the whole table each time until the next
+// ANALYZE, which under load comes minutes too late. Without such plans nothing here is worth compiling, but a walk that
+// has no index would look expensive enough for it.
 const connectionQuery = `SELECT set_config('enable_seqscan', 'off', false), set_config('jit', 'off', false),
 	CASE current_setting('synchronous_commit') WHEN 'off' THEN set_config('synchronous_commit', 'on', false) END`
 
@@ -249,7 +257,8 @@ func (s *Store) begin() (done func(), err error) {
 	return s.working.Done, nil
 }
 
-// Healthy says why nothing can be stored; nil = the last Change was fine, or the server can be written again. Errors are *keeping.Unavailable.
+// Healthy says why nothing can be stored; nil = the last Change was fine, or the server can be written again. Errors
+// are *keeping.Unavailable.
 func (s *Store) Healthy(ctx context.Context) error {
 	if s.failing.Load() == nil {
 		return nil

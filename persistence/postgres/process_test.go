@@ -125,7 +125,8 @@ func TestRecoverFreesLeasesOfTheGone(t *testing.T) {
 	}
 }
 
-// TestWhoWasReplacedStoresNothing: the connections of a process are lost, and another one is started, which does not share the database with it.
+// TestWhoWasReplacedStoresNothing: the connections of a process are lost, and another one is started, which does not
+// share the database with it.
 func TestWhoWasReplacedStoresNothing(t *testing.T) {
 	t.Parallel()
 	cluster := pgtest.Shared(t)
@@ -149,7 +150,8 @@ func TestWhoWasReplacedStoresNothing(t *testing.T) {
 	}
 }
 
-// TestTheSilentAreBuried: what a process had is free soon after its last beat, and it can store nothing any more, whatever its clock says.
+// TestTheSilentAreBuried: what a process had is free soon after its last beat, and it can store nothing any more,
+// whatever its clock says.
 func TestTheSilentAreBuried(t *testing.T) {
 	t.Parallel()
 	cluster := pgtest.Shared(t)
@@ -200,7 +202,8 @@ func TestTheSilentAreBuried(t *testing.T) {
 	}
 }
 
-// TestNothingIsStoredAfterABurial: a Change that is under way when its process is buried is stored before, or not at all.
+// TestNothingIsStoredAfterABurial: a Change that is under way when its process is buried is stored before, or not at
+// all.
 func TestNothingIsStoredAfterABurial(t *testing.T) {
 	t.Parallel()
 	cluster := pgtest.Shared(t)
@@ -234,7 +237,8 @@ func TestNothingIsStoredAfterABurial(t *testing.T) {
 		if len(living) > 1 {
 			return false
 		}
-		facts, err := two.FactsOf(t.Context(), "changes", "", time.Now()) // whoever sees that it is buried sees all that it ever stored
+		// whoever sees that it is buried sees all that it ever stored
+		facts, err := two.FactsOf(t.Context(), "changes", "", time.Now())
 		check(t, err)
 		seen = len(facts)
 		return true
@@ -271,7 +275,8 @@ func TestEverybodyComesBackAfterAnOutage(t *testing.T) {
 	}
 }
 
-// TestOldVersionsAndNewOnesKeepEachOtherOut: a version without a table of processes holds the lock of one that has the database for itself, and its name in meta.
+// TestOldVersionsAndNewOnesKeepEachOtherOut: a version without a table of processes holds the lock of one that has the
+// database for itself, and its name in meta.
 func TestOldVersionsAndNewOnesKeepEachOtherOut(t *testing.T) {
 	t.Parallel()
 	cluster := pgtest.Shared(t)

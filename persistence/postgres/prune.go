@@ -9,13 +9,15 @@ import (
 )
 
 const (
-	// nextQuestions lists questions in the order of asking, with whether their turn goes on and when their conversation was begun anew.
+	// nextQuestions lists questions in the order of asking, with whether their turn goes on and when their conversation
+	// was begun anew.
 	nextQuestions = `SELECT a.n, a.state, a.scope, a.created, a.decided, COALESCE(lane.turn <> '' AND lane.turn = a.turn, false), fact.value
 	FROM approval AS a LEFT JOIN lane ON lane.session = a.session LEFT JOIN fact ON fact.bucket = $3 AND fact.key = a.session
 	WHERE a.n > $1 ORDER BY a.n LIMIT $2`
 	deleteQuestions = `DELETE FROM approval WHERE n = ANY($1::bigint[]) AND state <> 'pending'`
 
-	// aloneQuery lists conversations of which nothing is left but the entry with which they begin, on which nobody works and to which nothing refers.
+	// aloneQuery lists conversations of which nothing is left but the entry with which they begin, on which nobody
+	// works and to which nothing refers.
 	aloneQuery = `SELECT began.session, began.n, began.body, lane.version FROM journal AS began JOIN lane ON lane.session = began.session
 	WHERE began.reset AND (began.session, began.n) > ($1, $2) AND lane.owner = '' AND lane.turn = '' AND lane.state = 'idle'
 	AND NOT EXISTS (SELECT 1 FROM journal WHERE session = began.session AND n <> began.n)
@@ -44,7 +46,8 @@ func scanAsked(r row) (asked, error) {
 	return a, r.Scan(&a.n, &a.state, &a.scope, stamp{&a.created}, stamp{&a.decided}, &a.goesOn, &a.anew)
 }
 
-// needed says whether a question is open, was decided after a time, belongs to a turn that goes on, or approved something for a conversation that goes on.
+// needed says whether a question is open, was decided after a time, belongs to a turn that goes on, or approved
+// something for a conversation that goes on.
 func (a *asked) needed(until time.Time) bool {
 	if a.state == bot.Open || a.decided.After(until) || a.goesOn {
 		return true
@@ -100,8 +103,8 @@ func scanAlone(r row) (alone, error) {
 	return a, r.Scan(&a.session, &a.n, document{&a.reset}, &a.version)
 }
 
-// pruneLanes deletes the lanes of conversations that were begun anew long ago, and in which nothing was said since. One that begins with a summary is
-// not empty.
+// pruneLanes deletes the lanes of conversations that were begun anew long ago, and in which nothing was said since. One
+// that begins with a summary is not empty.
 func (s *Store) pruneLanes(ctx context.Context, until time.Time, count *int64) error {
 	for at := (alone{}); ; {
 		found, err := list(ctx, &s.reader, scanAlone, aloneQuery, at.session, at.n, int64(sweepBatch))

@@ -137,7 +137,8 @@ const (
 )
 
 const (
-	// tailQuery takes a session, the entry to stay before, and the most rows and bytes; the row that goes beyond these is the last one.
+	// tailQuery takes a session, the entry to stay before, and the most rows and bytes; the row that goes beyond these
+	// is the last one.
 	tailQuery = `SELECT n, body, bytes FROM (
 	SELECT n, body, SUM(octet_length(body)) OVER (ORDER BY n DESC) AS bytes FROM journal WHERE session = $1 AND n < $2
 	AND n >= (SELECT COALESCE(MAX(n), 0) FROM journal WHERE session = $1 AND reset) ORDER BY n DESC LIMIT $3

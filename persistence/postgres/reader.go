@@ -13,7 +13,8 @@ import (
 	"github.com/zephbot/zephbot/bot"
 )
 
-// reader reads. Each query sees everything that was committed before it began. It changes nothing, so it is repeated while the server is away.
+// reader reads. Each query sees everything that was committed before it began. It changes nothing, so it is repeated
+// while the server is away.
 type reader struct {
 	pool     *pgxpool.Pool
 	where    string // the server and database, for messages
@@ -30,8 +31,8 @@ var errStop = errors.New("enough")
 // Reader reads a database that another process may be writing. Close it.
 type Reader struct{ reader }
 
-// OpenReader connects for reading. It makes no table and changes nothing. ctx bounds the opening. A database whose schema is another
-// one than that of this program is a *keeping.Unavailable.
+// OpenReader connects for reading. It makes no table and changes nothing. ctx bounds the opening. A database whose
+// schema is another one than that of this program is a *keeping.Unavailable.
 func OpenReader(ctx context.Context, url string) (*Reader, error) {
 	pool, err := connect(ctx, url, true)
 	if err != nil {
@@ -58,7 +59,8 @@ func (r *reader) told(query string) {
 	}
 }
 
-// each reads every row of a query; errStop ends it early. It is repeated from its beginning when the connection is lost before the first row.
+// each reads every row of a query; errStop ends it early. It is repeated from its beginning when the connection is lost
+// before the first row.
 func (r *reader) each(ctx context.Context, see func(row) error, query string, args ...any) error {
 	r.told(query)
 	wait := newPause(r.patience)

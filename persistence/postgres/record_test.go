@@ -22,7 +22,8 @@ import (
 	"github.com/zephbot/zephbot/tools/overflow"
 )
 
-// TestRecord keeps what the store of this schema says, before another migration is added to a version that is released (ZEPH_RECORD=1).
+// TestRecord keeps what the store of this schema says, before another migration is added to a version that is released
+// (ZEPH_RECORD=1).
 func TestRecord(t *testing.T) { //nolint:paralleltest // its subtests are
 	if os.Getenv("ZEPH_RECORD") == "" {
 		t.Skip("ZEPH_RECORD is not set")
@@ -69,7 +70,8 @@ func TestRecord(t *testing.T) { //nolint:paralleltest // its subtests are
 	t.Run("upkeep", func(t *testing.T) { storetest.Upkeep(t, told(t, postgres.Options{Owner: "alive"})) })
 }
 
-// owning begins the statement by which a store takes the database for itself: it comes while the store is opened, and belongs to what it says.
+// owning begins the statement by which a store takes the database for itself: it comes while the store is opened, and
+// belongs to what it says.
 const owning = "INSERT INTO meta (name, value) VALUES ('owner'"
 
 // ear understands what the connections of one store say.

@@ -12,13 +12,14 @@ const (
 	versionQuery = `SELECT coalesce(max(version_id), 0) FROM goose_db_version WHERE is_applied`
 )
 
-// Schema reads which schema the database at a URL has, beside processes that work on it. One of a newer version is a *keeping.Unavailable. It changes
-// nothing.
+// Schema reads which schema the database at a URL has, beside processes that work on it. One of a newer version is a
+// *keeping.Unavailable. It changes nothing.
 func Schema(ctx context.Context, url string) (keeping.Schema, error) {
 	return within(ctx, url, true, func(*reader) error { return nil })
 }
 
-// Migrate brings the database at a URL up to date, beside processes that work on it or migrate it, and says which schema it had. Errors are those of Open.
+// Migrate brings the database at a URL up to date, beside processes that work on it or migrate it, and says which
+// schema it had. Errors are those of Open.
 func Migrate(ctx context.Context, url string) (keeping.Schema, error) {
 	return within(ctx, url, false, func(r *reader) error {
 		_, err := migrate(ctx, r.pool, r.where)

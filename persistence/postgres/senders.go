@@ -14,7 +14,8 @@ const (
 	// keepProcess keeps another process from being buried; stillLives checks afterwards that it was not before.
 	keepProcess = `SELECT pg_advisory_xact_lock_shared(hashtextextended($1, 3))`
 	stillLives  = `SELECT must(EXISTS (SELECT 1 FROM process WHERE id = $1), 'ZB001', 'a process was buried')`
-	// sendersQuery finds the owner of the last open row of each chat; one that is none of the processes counts for nobody.
+	// sendersQuery finds the owner of the last open row of each chat; one that is none of the processes counts for
+	// nobody.
 	sendersQuery = `SELECT c.channel, c.bot, c.surface, c.chat, o.owner
 	FROM unnest($1::text[], $2::text[], $3::text[], $4::text[]) AS c (channel, bot, surface, chat) CROSS JOIN LATERAL (
 		SELECT owner FROM outbox WHERE state IN ('pending', 'sending') AND channel = c.channel AND bot = c.bot AND surface = c.surface AND chat = c.chat
@@ -36,7 +37,8 @@ func (w *write) loadSenders(b *batch) {
 	}, sendersQuery, channels, bots, surfaces, chats)
 }
 
-// keepSenders keeps the processes that new rows are given to alive until the Change is made: what they have then, their heirs get.
+// keepSenders keeps the processes that new rows are given to alive until the Change is made: what they have then, their
+// heirs get.
 func (w *write) keepSenders() {
 	var kept []string
 	for i := range w.result.Send {

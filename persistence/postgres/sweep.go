@@ -61,8 +61,9 @@ type sweepTask struct {
 	until any
 }
 
-// Sweep forgets what is no longer needed at now, as the store in SQLite does (sql.Store.Sweep), and the numbers of Changes that are older than an hour.
-// Each batch is a transaction of its own; it stops with ctx. Several processes may sweep at once.
+// Sweep forgets what is no longer needed at now, as the store in SQLite does (sql.Store.Sweep), and the numbers of
+// Changes that are older than an hour. Each batch is a transaction of its own; it stops with ctx. Several processes may
+// sweep at once.
 func (s *Store) Sweep(ctx context.Context, now time.Time, keep keeping.Retention) (keeping.Swept, error) {
 	var swept keeping.Swept
 	var numbers int64
@@ -145,7 +146,8 @@ func (s *Store) sweepJournals(ctx context.Context, until time.Time, count *int64
 	})
 }
 
-// eachReset does something for each place where a conversation began anew, until then, that a query lists one after the other.
+// eachReset does something for each place where a conversation began anew, until then, that a query lists one after the
+// other.
 func (s *Store) eachReset(ctx context.Context, query string, until time.Time, do func(session string, n int64, at time.Time) error) error {
 	var session string
 	var n int64

@@ -30,7 +30,8 @@ type refKey struct {
 
 func scanRef(r row) (key refKey, err error) { return key, r.Scan(&key.session, &key.blob) }
 
-// sweepFiles deletes what never came in as a whole, what is older than it is to be kept, and what belongs to conversations that ended long ago.
+// sweepFiles deletes what never came in as a whole, what is older than it is to be kept, and what belongs to
+// conversations that ended long ago.
 func (s *Store) sweepFiles(ctx context.Context, now time.Time, keep keeping.Retention, count *int64) error {
 	if err := s.dropFiles(ctx, count, oldUploads, now.Add(-uploadKept)); err != nil {
 		return err

@@ -20,7 +20,8 @@ import (
 var (
 	ownHere = []string{
 		"lane.version", "outbox.change", "applied.change", "applied.made", "applied.at",
-		"process.id", "process.until", "process.shared", "process.started", "process.host", "process.pid", // SQLite has one process, which locks the directory
+		// SQLite has one process, which locks the directory
+		"process.id", "process.until", "process.shared", "process.started", "process.host", "process.pid",
 		"outbox.owner",
 	}
 	ownOnly = []string{}

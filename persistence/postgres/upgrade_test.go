@@ -199,8 +199,8 @@ func (v *voice) rows(query string) []string {
 	return lines
 }
 
-// TestTheVersionBeforeGoesOn lets the stores of released schemas speak to the schema of today: what they are answered, and what they leave behind, is what it
-// was, also over connections that are older than the new schema.
+// TestTheVersionBeforeGoesOn lets the stores of released schemas speak to the schema of today: what they are answered,
+// and what they leave behind, is what it was, also over connections that are older than the new schema.
 func TestTheVersionBeforeGoesOn(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob(traces + "/*.jsonl.gz")
@@ -243,8 +243,9 @@ func goesOn(t *testing.T, cluster *pgtest.Cluster, trace *upgradetest.Trace) {
 	}
 }
 
-// TestWhatWasThereBecomesWhatIsWritten: rows that a store of the past wrote before its schema was brought up to date are afterwards like those that it writes
-// then: what a migration adds to old rows is what it gives to new rows of old writers.
+// TestWhatWasThereBecomesWhatIsWritten: rows that a store of the past wrote before its schema was brought up to date
+// are afterwards like those that it writes then: what a migration adds to old rows is what it gives to new rows of old
+// writers.
 func TestWhatWasThereBecomesWhatIsWritten(t *testing.T) {
 	t.Parallel()
 	cluster := pgtest.Shared(t)
@@ -271,7 +272,8 @@ func TestWhatWasThereBecomesWhatIsWritten(t *testing.T) {
 	}
 }
 
-// TestMigrationsOnlyAdd: a process of the version before goes on beside each migration since the first release, and the migration says how.
+// TestMigrationsOnlyAdd: a process of the version before goes on beside each migration since the first release, and the
+// migration says how.
 func TestMigrationsOnlyAdd(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("migrations/*.sql")
@@ -296,7 +298,8 @@ const (
 	firstSays  = `SELECT must(EXISTS (SELECT 1 FROM meta WHERE name = 'owner' AND value = $1), 'ZB002', 'the database has another owner')`
 )
 
-// TestAProcessOfTheFirstRelease: while it has the database, this version is refused in words; once this version has it, the other stores nothing.
+// TestAProcessOfTheFirstRelease: while it has the database, this version is refused in words; once this version has it,
+// the other stores nothing.
 func TestAProcessOfTheFirstRelease(t *testing.T) {
 	t.Parallel()
 	cluster := pgtest.Shared(t)

@@ -17,8 +17,8 @@ ON CONFLICT (collection, key) DO UPDATE SET hash = excluded.hash, payload = excl
 	deletePoints = `DELETE FROM vector_point WHERE collection = $1 AND key = ANY($2::text[])`
 )
 
-// EachPoint shows every point of a collection, ordered by key; an error of see ends it and is returned. A point that cannot be read is told to
-// the log and passed over: a caller that misses it stores it again.
+// EachPoint shows every point of a collection, ordered by key; an error of see ends it and is returned. A point that
+// cannot be read is told to the log and passed over: a caller that misses it stores it again.
 func (s *Store) EachPoint(ctx context.Context, collection string, see func(knn.Point) error) error {
 	err := s.each(ctx, func(r row) error {
 		var p knn.Point
@@ -49,7 +49,8 @@ func readPoint(p *knn.Point, payload, vector []byte) error {
 	return nil
 }
 
-// UpsertPoints stores points, all or none; one whose key exists in the collection is replaced. They are durable when it returns.
+// UpsertPoints stores points, all or none; one whose key exists in the collection is replaced. They are durable when it
+// returns.
 func (s *Store) UpsertPoints(ctx context.Context, collection string, points []knn.Point) error {
 	if collection == "" {
 		return errors.New("store vectors: the collection has no name")

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// newer is what PostgreSQL can do since a version that is newer than the oldest one that is supported, as far as a text of ours could use it. The release
-// notes of each version name it.
+// newer is what PostgreSQL can do since a version that is newer than the oldest one that is supported, as far as a text
+// of ours could use it. The release notes of each version name it.
 var newer = []struct {
 	since string
 	what  *regexp.Regexp
@@ -74,7 +74,8 @@ func tooNew(text string) []string {
 	return found
 }
 
-// TestNothingNewerThanTheOldestServer: only Debian's PostgreSQL is at hand for the tests, so what older servers do not know is looked for in the texts.
+// TestNothingNewerThanTheOldestServer: only Debian's PostgreSQL is at hand for the tests, so what older servers do not
+// know is looked for in the texts.
 func TestNothingNewerThanTheOldestServer(t *testing.T) {
 	t.Parallel()
 	texts := statements(t)

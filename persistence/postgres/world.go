@@ -35,7 +35,8 @@ func (w *write) guessed(m *memory) bool {
 	return true
 }
 
-// checked says whether the statements of a guess check all that was guessed. A row or an arrival is checked where it is written.
+// checked says whether the statements of a guess check all that was guessed. A row or an arrival is checked where it is
+// written.
 func (w *write) checked() bool {
 	arrivals := len(w.needs.Arrivals)
 	if c := w.change.Claim; c != nil && c.Arrival != 0 && !slices.Contains(w.change.Done, c.Arrival) && w.change.Handles != c.Arrival {

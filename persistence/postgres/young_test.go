@@ -9,15 +9,16 @@ import (
 	"github.com/zephbot/zephbot/persistence/postgres/pgtest"
 )
 
-// TestYoungDatabaseIsReadByIndex begins with empty tables, of which the server knows nothing yet: plans that it makes then are used until it has
-// counted the rows, however many have come.
+// TestYoungDatabaseIsReadByIndex begins with empty tables, of which the server knows nothing yet: plans that it makes
+// then are used until it has counted the rows, however many have come.
 func TestYoungDatabaseIsReadByIndex(t *testing.T) {
 	t.Parallel()
 	cluster := pgtest.Shared(t)
 	name := cluster.Database(t, "")
 	check(t, open(t, postgres.Options{URL: cluster.URL(name)}).Close())
 	for _, table := range []string{"inbox", "outbox", "lane", "journal", "charge", "applied"} {
-		check(t, cluster.Exec(t.Context(), name, "ALTER TABLE "+table+" SET (autovacuum_enabled = false)")) // which counts too
+		// which counts too
+		check(t, cluster.Exec(t.Context(), name, "ALTER TABLE "+table+" SET (autovacuum_enabled = false)"))
 	}
 	before := readWhole(t, cluster, name)
 	store := open(t, postgres.Options{URL: cluster.URL(name) + "&pool_max_conns=1"})

@@ -16,7 +16,8 @@ import (
 	"github.com/zephbot/zephbot/persistence/redis/redistest"
 )
 
-// BenchmarkTake reserves a turn over three counters: in the process, and over a socket on a server in the process that runs the scripts.
+// BenchmarkTake reserves a turn over three counters: in the process, and over a socket on a server in the process that
+// runs the scripts.
 func BenchmarkTake(b *testing.B) {
 	m := miniredis.RunT(b)
 	for name, url := range map[string]string{"process": "", "scripts": "redis://" + m.Addr()} {

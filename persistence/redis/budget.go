@@ -11,14 +11,16 @@ import (
 	"github.com/zephbot/zephbot/bot/deliver"
 )
 
-// The send budget of a bot is these keys, all in one slot of a cluster since a request counts for the bot and its chat in one step:
+// The send budget of a bot is these keys, all in one slot of a cluster since a request counts for the bot and its chat
+// in one step:
 //
 //	KEYS[1] sorted set: requests of the bot by when they stop counting    KEYS[2] the modest ones among them
 //	KEYS[3] until when the bot is stopped by a 429
 //	KEYS[4…] four for each chat: hash with tokens (t), when they were right (f) and until when a 429 stops the chat (z); sorted set of the requests under way by
 //	when they were let go; sorted sets of the requests and the modest requests of a group's minute, by when they stop counting
 //
-// Times are milliseconds of the server's clock. A request that nobody says to be over counts as leaving for sendOverdue, then it is over.
+// Times are milliseconds of the server's clock. A request that nobody says to be over counts as leaving for
+// sendOverdue, then it is over.
 const (
 	sendClock = `
 local t = redis.call('TIME')
@@ -60,8 +62,9 @@ end`
 	endScript = `
 over_all(1, 4)
 return 1`
-	// ARGV: id, modest, limit a second, of modest ones, limit a minute, of modest ones, rate, burst and need of the chat; then as endScript. The answer is whether
-	// the request is booked, and for how long the chat, the bot and a 429 keep it waiting at least.
+	// ARGV: id, modest, limit a second, of modest ones, limit a minute, of modest ones, rate, burst and need of the
+	// chat; then as endScript. The answer is whether the request is booked, and for how long the chat, the bot and a
+	// 429 keep it waiting at least.
 	spendScript = `
 local id, low = ARGV[1], ARGV[2] == '1'
 local second, low_second, minute, low_minute = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
@@ -103,7 +106,8 @@ if low then
   count(KEYS[7], low_minute, 60000)
 end
 return {1, 0, 0, 0}`
-	// KEYS[1] until when the bot is stopped, KEYS[2] hash: a chat's last 429 as "when until", KEYS[3] the chat. ARGV: chat, milliseconds to wait, milliseconds more.
+	// KEYS[1] until when the bot is stopped, KEYS[2] hash: a chat's last 429 as "when until", KEYS[3] the chat. ARGV:
+	// chat, milliseconds to wait, milliseconds more.
 	freezeScript = `
 local function ms(x) return string.format('%.0f', x) end
 local last = now + tonumber(ARGV[2])

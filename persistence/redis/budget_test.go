@@ -83,7 +83,8 @@ func (w *twins) end(i int) {
 	o.done()
 }
 
-// TestSameBudget: a budget on a server lets go the requests that deliver.Pacer lets go, for thousands of steps made up at random.
+// TestSameBudget: a budget on a server lets go the requests that deliver.Pacer lets go, for thousands of steps made up
+// at random.
 func TestSameBudget(t *testing.T) {
 	t.Parallel()
 	real := redistest.Run(t)
@@ -99,7 +100,8 @@ func TestSameBudget(t *testing.T) {
 				if err := client.Set(t.Context(), "{send:"+name+"}now", w.now.UnixMilli(), 0).Err(); err != nil {
 					t.Fatal(err)
 				}
-				for len(w.open) > 0 && w.now.Sub(w.open[0].at) > 9*time.Second { // one that hangs for longer is another test's
+				// one that hangs for longer is another test's
+				for len(w.open) > 0 && w.now.Sub(w.open[0].at) > 9*time.Second {
 					w.end(0)
 				}
 				switch n := r.IntN(100); {

@@ -19,8 +19,8 @@ import (
 //	KEYS[2] hash: an entry by its key, "<expiry in unix ms>:<value>"
 //	KEYS[3] sorted set: the keys of the entries by number, the oldest first
 //
-// A generation is random, not a number: a number that starts again after the server has evicted it would bring old entries back. Entries expire
-// by the server's clock; the keys as a whole expire with their youngest entry.
+// A generation is random, not a number: a number that starts again after the server has evicted it would bring old
+// entries back. Entries expire by the server's clock; the keys as a whole expire with their youngest entry.
 const (
 	// ARGV: key, generation to begin with, milliseconds that a generation lives.
 	cacheGetScript = `
@@ -44,7 +44,8 @@ if not expiry or expiry <= now then
   return {gen}
 end
 return {gen, string.sub(entry, at + 1)}`
-	// ARGV: key, generation, value, milliseconds that the value lives, most entries, most bytes, milliseconds that a generation lives.
+	// ARGV: key, generation, value, milliseconds that the value lives, most entries, most bytes, milliseconds that a
+	// generation lives.
 	cacheSetScript = `
 if redis.call('HGET', KEYS[1], 'gen') ~= ARGV[2] then return 0 end
 if redis.call('EXISTS', KEYS[2], KEYS[3]) < 2 then
@@ -74,7 +75,8 @@ for i = 2, 3 do
 end
 redis.call('PEXPIRE', KEYS[1], ARGV[7])
 return 1`
-	// ARGV: new generation, milliseconds that it lives. Without a generation nobody holds one: the next reader begins it.
+	// ARGV: new generation, milliseconds that it lives. Without a generation nobody holds one: the next reader begins
+	// it.
 	cacheDropScript = `
 local known = redis.call('EXISTS', KEYS[1])
 redis.call('DEL', KEYS[1], KEYS[2], KEYS[3])
@@ -106,7 +108,8 @@ func (s *server) Cache() cache.Store {
 	}
 }
 
-// cacheKeys are the keys of a scope. Its name is hashed: it may hold anything, a brace included, and says who talks with the bot.
+// cacheKeys are the keys of a scope. Its name is hashed: it may hold anything, a brace included, and says who talks
+// with the bot.
 func cacheKeys(scope string) []string {
 	sum := sha256.Sum256([]byte(scope))
 	tag := "{cache:" + hex.EncodeToString(sum[:16]) + "}"

@@ -89,7 +89,8 @@ func TestCacheExpiry(t *testing.T) {
 	}
 }
 
-// TestCacheEviction: a server that throws single keys out makes misses, never stale answers or a cache that keeps nothing any more.
+// TestCacheEviction: a server that throws single keys out makes misses, never stale answers or a cache that keeps
+// nothing any more.
 func TestCacheEviction(t *testing.T) {
 	t.Parallel()
 	for n := range 3 {

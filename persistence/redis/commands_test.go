@@ -18,8 +18,9 @@ import (
 	"github.com/zephbot/zephbot/tools/cache/cachetest"
 )
 
-// since is every command that a client sends or a script calls, with the version of Redis that has it, as https://redis.io/docs/latest/commands has it.
-// Options of commands that came later: KEEPTTL of SET 6.0, several fields of HSET 4.0.
+// since is every command that a client sends or a script calls, with the version of Redis that has it, as
+// https://redis.io/docs/latest/commands has it. Options of commands that came later: KEEPTTL of SET 6.0, several fields
+// of HSET 4.0.
 var since = map[string]string{
 	// A connection. CLUSTER SLOTS in a cluster alone, SENTINEL and PUBSUB with sentinels.
 	"AUTH": "1.0", "HELLO": "6.0", "INFO": "1.0", "PING": "1.0", "SELECT": "1.0",
@@ -69,7 +70,8 @@ func inScripts(t *testing.T) map[string]bool {
 	return all
 }
 
-// TestCommands: nothing newer than Redis 7.0 is used, and a user who may do no more than these commands on these keys passes every suite.
+// TestCommands: nothing newer than Redis 7.0 is used, and a user who may do no more than these commands on these keys
+// passes every suite.
 func TestCommands(t *testing.T) {
 	t.Parallel()
 	server := redistest.Run(t)
@@ -125,7 +127,8 @@ func documented(t *testing.T) []any {
 	return words
 }
 
-// TestUnnamedServer: where the user may not ask who the server is, everything works, and counters that are gone are seen by their mark.
+// TestUnnamedServer: where the user may not ask who the server is, everything works, and counters that are gone are
+// seen by their mark.
 func TestUnnamedServer(t *testing.T) {
 	t.Parallel()
 	server := redistest.Run(t)

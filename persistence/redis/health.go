@@ -16,7 +16,8 @@ const (
 	patience = 2 * time.Second
 	// fair is how long an operation that its caller ended had to wait before that is the server's fault.
 	fair = 500 * time.Millisecond
-	// rest is how long a server that did not answer in time is left alone: what comes meanwhile fails at once, rather than waiting too.
+	// rest is how long a server that did not answer in time is left alone: what comes meanwhile fails at once, rather
+	// than waiting too.
 	rest = time.Second
 )
 

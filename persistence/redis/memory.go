@@ -16,8 +16,9 @@ const sweepEvery = time.Hour
 
 var errClosed = errors.New("the counters are closed")
 
-// memory is the engine in the process. It speaks no protocol and listens nowhere, so that nothing that runs in the shell tool can reach it. Its answers
-// are those of the scripts in server.go. What it holds is bounded by the charges of three days and by the bounds of cache.Memory.
+// memory is the engine in the process. It speaks no protocol and listens nowhere, so that nothing that runs in the
+// shell tool can reach it. Its answers are those of the scripts in server.go. What it holds is bounded by the charges
+// of three days and by the bounds of cache.Memory.
 type memory struct {
 	cache *cache.Memory
 

@@ -11,8 +11,9 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// met knows the servers that this process has been connected to, by the id that each run of a server has. A run that is new may have counters that are
-// old: a replica that was promoted lacks what had not reached it, a server that was restarted has what it last saved. Safe for concurrent use.
+// met knows the servers that this process has been connected to, by the id that each run of a server has. A run that is
+// new may have counters that are old: a replica that was promoted lacks what had not reached it, a server that was
+// restarted has what it last saved. Safe for concurrent use.
 type met struct {
 	log   zerolog.Logger
 	count atomic.Int64
@@ -27,8 +28,8 @@ const unnamedEvery = 10 * time.Second
 
 func newMet(log zerolog.Logger) *met { return &met{log: log, runs: map[string]bool{}} }
 
-// connected looks at the server of a new connection before anything else is sent through it. Each connection to a server that does not tell (a user
-// without INFO, some hosted ones) counts as one to a new server.
+// connected looks at the server of a new connection before anything else is sent through it. Each connection to a
+// server that does not tell (a user without INFO, some hosted ones) counts as one to a new server.
 func (m *met) connected(ctx context.Context, conn *goredis.Conn) error {
 	text, err := conn.Info(ctx).Result()
 	run := field(text, "run_id")

@@ -15,7 +15,8 @@ import (
 	"github.com/zephbot/zephbot/persistence/redis/redistest"
 )
 
-// TestFaults pulls the plug: what a person waits for is bounded, the state says what is wrong, and everything works again by itself.
+// TestFaults pulls the plug: what a person waits for is bounded, the state says what is wrong, and everything works
+// again by itself.
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	for fault, want := range map[redistest.Fault]redis.State{redistest.Cut: redis.Away, redistest.Stall: redis.Slow, redistest.ReadOnly: redis.ReadOnly} {

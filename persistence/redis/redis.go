@@ -1,6 +1,7 @@
-// Package redis keeps what may be lost: the counters of quotas and the result cache, on a Redis server or in an engine of its own inside the process.
-// Nothing in it is the only copy of anything: quotas are mirrored in the durable store and rebuilt from there, and a cache can be empty.
-// docs/redis.md says how a server is set up, and what happens to each feature while it is slow, away, flushed, failed over or read-only.
+// Package redis keeps what may be lost: the counters of quotas and the result cache, on a Redis server or in an engine
+// of its own inside the process. Nothing in it is the only copy of anything: quotas are mirrored in the durable store
+// and rebuilt from there, and a cache can be empty. docs/redis.md says how a server is set up, and what happens to each
+// feature while it is slow, away, flushed, failed over or read-only.
 package redis
 
 import (
@@ -16,17 +17,19 @@ import (
 
 // Options choose the server.
 type Options struct {
-	// URL: "" = embedded; redis://, rediss:// and unix:// a server; redis+cluster:// a cluster; redis+sentinel://…/name the primary that sentinels name.
-	// rediss+cluster:// and rediss+sentinel:// are the same over TLS. See parse.
+	// URL: "" = embedded; redis://, rediss:// and unix:// a server; redis+cluster:// a cluster; redis+sentinel://…/name
+	// the primary that sentinels name. rediss+cluster:// and rediss+sentinel:// are the same over TLS. See parse.
 	URL string
 	// CAFile has the certificates (PEM) that a server over TLS is checked with; "" = those of the system.
 	CAFile string
-	// CertFile and KeyFile have the certificate and key (PEM) that the server asks of its clients; "" = none. One without the other is an error.
+	// CertFile and KeyFile have the certificate and key (PEM) that the server asks of its clients; "" = none. One
+	// without the other is an error.
 	CertFile, KeyFile string
 	Log               zerolog.Logger
 }
 
-// engine keeps the counters and the cache. Every operation is atomic and takes one round trip at most; the tests hold both engines to the same answers.
+// engine keeps the counters and the cache. Every operation is atomic and takes one round trip at most; the tests hold
+// both engines to the same answers.
 type engine interface {
 	quota.Counter
 	io.Closer
@@ -38,7 +41,8 @@ type engine interface {
 	Cache() cache.Store
 }
 
-// Store is a connection to a server, or the engine in the process. Safe for concurrent use; Close ends the engine in the process too.
+// Store is a connection to a server, or the engine in the process. Safe for concurrent use; Close ends the engine in
+// the process too.
 type Store struct {
 	engine
 
@@ -46,7 +50,8 @@ type Store struct {
 	closed error
 }
 
-// Open connects when the first operation comes: an unreachable server is not an error here. Errors are about Options, and never repeat a password.
+// Open connects when the first operation comes: an unreachable server is not an error here. Errors are about Options,
+// and never repeat a password.
 func Open(opts Options) (*Store, error) {
 	if opts.URL == "" {
 		opts.Log.Debug().Msg("counters and result cache are kept in the process")
@@ -80,7 +85,8 @@ func (s *Store) Embedded() bool {
 	return ok
 }
 
-// Probe asks the server and gives the state it was found in. The engine in the process is always Fine. ctx bounds the question.
+// Probe asks the server and gives the state it was found in. The engine in the process is always Fine. ctx bounds the
+// question.
 func (s *Store) Probe(ctx context.Context) Health {
 	_ = s.Ping(ctx) // Health says it
 	return s.Health()

@@ -13,9 +13,11 @@ import (
 	"github.com/zephbot/zephbot/bot/quota"
 )
 
-// The scripts run atomically on the server and use nothing newer than Redis 6.0. In a cluster all keys of one call must be in one slot: a hash tag sees to it.
+// The scripts run atomically on the server and use nothing newer than Redis 6.0. In a cluster all keys of one call must
+// be in one slot: a hash tag sees to it.
 const (
-	// KEYS[1] the id's marker, the rest counters; ARGV[1] expiry (unix seconds), then amount and limit for each counter.
+	// KEYS[1] the id's marker, the rest counters; ARGV[1] expiry (unix seconds), then amount and limit for each
+	// counter.
 	takeScript = `
 local seen = redis.call('GET', KEYS[1])
 if seen then
@@ -68,7 +70,8 @@ func newServer(options *goredis.UniversalOptions, log zerolog.Logger) *server {
 		take: goredis.NewScript(takeScript), back: goredis.NewScript(returnScript), raise: goredis.NewScript(restoreScript),
 	}
 	options.OnConnect = s.met.connected
-	goredis.SetLogger(&logging.VoidLogger{}) // it writes lines of its own to stderr; what they tell, errors and the watch tell too
+	// it writes lines of its own to stderr; what they tell, errors and the watch tell too
+	goredis.SetLogger(&logging.VoidLogger{})
 	s.client = goredis.NewUniversalClient(options)
 	return s
 }

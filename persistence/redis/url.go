@@ -30,8 +30,8 @@ const (
 //	redis+cluster://[user[:password]@]host[:port],…             a cluster, by some of its nodes
 //	redis+sentinel://[user[:password]@]host[:port],…/name[/database][?sentinel_username=…&sentinel_password=…]
 //
-// rediss, rediss+cluster and rediss+sentinel are the same over TLS; "-" may be written for "+". User and password are those of the data nodes. What a
-// form does not know is an error. Errors never repeat the password.
+// rediss, rediss+cluster and rediss+sentinel are the same over TLS; "-" may be written for "+". User and password are
+// those of the data nodes. What a form does not know is an error. Errors never repeat the password.
 func parse(opts Options) (*goredis.UniversalOptions, error) {
 	u, err := url.Parse(opts.URL)
 	if err != nil {
@@ -120,7 +120,8 @@ func hosts(list, port string) []string {
 	return addresses
 }
 
-// encrypted is how a server over TLS is checked, and nil without TLS. The name in its certificate is the host of the connection.
+// encrypted is how a server over TLS is checked, and nil without TLS. The name in its certificate is the host of the
+// connection.
 func encrypted(opts Options, on bool) (*tls.Config, error) {
 	if !on {
 		for key, file := range map[string]string{"ca_file": opts.CAFile, "cert_file": opts.CertFile, "key_file": opts.KeyFile} {
@@ -159,7 +160,8 @@ func limited(o *goredis.UniversalOptions) *goredis.UniversalOptions {
 	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	o.DisableIdentity = true
 	o.DialTimeout, o.ReadTimeout, o.WriteTimeout = dialTimeout, ioTimeout, ioTimeout
-	// One repetition bridges a connection that was cut and a primary that became a replica. Everything that changes something may be repeated.
+	// One repetition bridges a connection that was cut and a primary that became a replica. Everything that changes
+	// something may be repeated.
 	o.ContextTimeoutEnabled, o.MaxRetries, o.DialerRetries = true, 1, 1
 	return o
 }

@@ -44,7 +44,8 @@ func processor(b *testing.B) time.Duration {
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
-// BenchmarkAge runs the steps of a turn, and what an idle service asks each second, on a new database and on one of many years, in turn.
+// BenchmarkAge runs the steps of a turn, and what an idle service asks each second, on a new database and on one of
+// many years, in turn.
 func BenchmarkAge(b *testing.B) {
 	stores := aged(b)
 	took := map[string][]time.Duration{}

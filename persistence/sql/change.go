@@ -11,7 +11,8 @@ import (
 	"github.com/zephbot/zephbot/bot/state"
 )
 
-// errGuess says that something which was assumed for a Change does not hold: it is to be run again on what the database says.
+// errGuess says that something which was assumed for a Change does not hold: it is to be run again on what the database
+// says.
 var errGuess = errors.New("a guess does not hold")
 
 // prepared is a Change with all that can be made ready for it before the writer has it.

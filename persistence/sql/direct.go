@@ -14,7 +14,8 @@ import (
 	"github.com/zephbot/zephbot/bot"
 )
 
-// direct is a connection to the driver without what database/sql puts between: one goroutine uses it, and nobody ends a statement that runs.
+// direct is a connection to the driver without what database/sql puts between: one goroutine uses it, and nobody ends a
+// statement that runs.
 type direct struct {
 	conn  driver.Conn
 	stmts map[string]statement
@@ -36,8 +37,8 @@ func openDirect(dsn string) (*direct, error) {
 	return &direct{conn: conn, stmts: map[string]statement{}}, nil
 }
 
-// version is a number that is another one when a commit has changed the database, of this connection or of others. It costs no statement. What others did counts
-// from the next transaction on.
+// version is a number that is another one when a commit has changed the database, of this connection or of others. It
+// costs no statement. What others did counts from the next transaction on.
 func (d *direct) version() (uint32, error) {
 	file, ok := d.conn.(sqlite.FileControl)
 	if !ok {
@@ -194,7 +195,8 @@ func assignOne(dest any, value driver.Value) bool {
 			*d = bot.SessionKey(v)
 			return true
 		}
-		if d := reflect.ValueOf(dest); d.Kind() == reflect.Pointer && d.Elem().Kind() == reflect.String { // a type of its own
+		// a type of its own
+		if d := reflect.ValueOf(dest); d.Kind() == reflect.Pointer && d.Elem().Kind() == reflect.String {
 			d.Elem().SetString(v)
 			return true
 		}

@@ -14,8 +14,8 @@ import (
 // Unavailable says that the database does not work; see keeping.Unavailable.
 type Unavailable = keeping.Unavailable
 
-// sqliteReason says in plain words what an SQLite result code means (sqlite.org/rescode.html); "" when it is the fault of one Change, not of the
-// database.
+// sqliteReason says in plain words what an SQLite result code means (sqlite.org/rescode.html); "" when it is the fault
+// of one Change, not of the database.
 func sqliteReason(code int) string {
 	switch code & 0xff {
 	case sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_TOOBIG, sqlite3.SQLITE_MISMATCH:

@@ -9,7 +9,8 @@ import (
 	"github.com/pressly/goose/v3"
 )
 
-// OnWriter runs a statement on the writer's connection, outside any transaction: for limits that only the connection itself knows.
+// OnWriter runs a statement on the writer's connection, outside any transaction: for limits that only the connection
+// itself knows.
 func (s *Store) OnWriter(ctx context.Context, statement string) error {
 	return s.write.exec(ctx, statement)
 }
@@ -24,7 +25,8 @@ func (s *Store) Queued() int {
 // Upward is the part of a migration that is run.
 var Upward = upward
 
-// Tell shows every statement of a store that nobody has used yet, with its arguments as the driver gets them, before it runs.
+// Tell shows every statement of a store that nobody has used yet, with its arguments as the driver gets them, before it
+// runs.
 func (s *Store) Tell(tell func(query string, args []any)) {
 	s.mu.Lock() // the writer looks for work behind it
 	defer s.mu.Unlock()

@@ -19,7 +19,8 @@ import (
 	"github.com/zephbot/zephbot/persistence/storetest"
 )
 
-// grouper is a store that is given many Changes at once: its writer stands before the commit of one while the others come in, in their order.
+// grouper is a store that is given many Changes at once: its writer stands before the commit of one while the others
+// come in, in their order.
 type grouper struct {
 	store  *sql.Store
 	atDoor chan struct{}
@@ -148,7 +149,8 @@ func TestALaneIsReadOnceAndWrittenOnceAGroup(t *testing.T) {
 	}
 }
 
-// TestARefusalCostsTheGroupNothing has a group of which one Change is refused. The refusal comes before anything is written, so nothing is undone.
+// TestARefusalCostsTheGroupNothing has a group of which one Change is refused. The refusal comes before anything is
+// written, so nothing is undone.
 func TestARefusalCostsTheGroupNothing(t *testing.T) {
 	t.Parallel()
 	said := &bot.Append{Session: "s", After: 2, Entries: []journal.Entry{{Text: "refused"}}}
@@ -188,8 +190,9 @@ func TestARefusalCostsTheGroupNothing(t *testing.T) {
 	}
 }
 
-// TestAWrongGuessIsMended has Changes whose keys are in use already, which the writer does not expect. One that wrote nothing before is run again where it is; one
-// that did costs its group a second run, in which a refused Change is undone alone.
+// TestAWrongGuessIsMended has Changes whose keys are in use already, which the writer does not expect. One that wrote
+// nothing before is run again where it is; one that did costs its group a second run, in which a refused Change is
+// undone alone.
 func TestAWrongGuessIsMended(t *testing.T) {
 	t.Parallel()
 	arrival := func(id string) bot.Arrival {

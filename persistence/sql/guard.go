@@ -13,9 +13,9 @@ import (
 // markSuffix is added to the name of the database for the file with its high-water mark.
 const markSuffix = "-mark"
 
-// markFormat is the content of that file: which database, and a number that every commit
-// to it raises: numbers given to arrivals, questions and outbox rows, and commits that gave none. The width is fixed, so that one write
-// replaces it whole.
+// markFormat is the content of that file: which database, and a number that every commit to it raises: numbers given to
+// arrivals, questions and outbox rows, and commits that gave none. The width is fixed, so that one write replaces it
+// whole.
 const markFormat = "%s %020d\n"
 
 const (
@@ -24,11 +24,12 @@ const (
 	countCommit  = `INSERT INTO meta (name, value) VALUES ('commits', ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value`
 )
 
-// guard notices that the database lost what was committed: its write-ahead log was removed, or a file was emptied or replaced by another, while the
-// service runs or while it does not. SQLite alone takes what it finds for all there ever was.
+// guard notices that the database lost what was committed: its write-ahead log was removed, or a file was emptied or
+// replaced by another, while the service runs or while it does not. SQLite alone takes what it finds for all there ever
+// was.
 //
-// Each commit counts in the database, and then in a file beside it. The file is not flushed: after a power cut it may be behind the database, which
-// is fine, and it is never ahead of it. Only the writer goroutine uses a guard.
+// Each commit counts in the database, and then in a file beside it. The file is not flushed: after a power cut it may
+// be behind the database, which is fine, and it is never ahead of it. Only the writer goroutine uses a guard.
 type guard struct {
 	path  string
 	id    string

@@ -46,7 +46,8 @@ func copyFile(from, to string) (err error) {
 	return errors.Join(err, in.Close())
 }
 
-// TestEveryCommitRaisesTheMark looks at commits that give a number to something, which they count by, and at those that do not.
+// TestEveryCommitRaisesTheMark looks at commits that give a number to something, which they count by, and at those that
+// do not.
 func TestEveryCommitRaisesTheMark(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "zephbot.db")
@@ -145,8 +146,8 @@ func TestAttackWriteAheadLogRemoved(t *testing.T) {
 	}
 }
 
-// TestAttackDatabaseUnderUs: files that are removed, emptied or replaced while the service works end all storing, and what was committed before is
-// there, or is missed, at the next start.
+// TestAttackDatabaseUnderUs: files that are removed, emptied or replaced while the service works end all storing, and
+// what was committed before is there, or is missed, at the next start.
 func TestAttackDatabaseUnderUs(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -210,7 +211,8 @@ func TestFullAndBack(t *testing.T) {
 	if !errors.As(err, &full) || !strings.Contains(full.Advice(), "disk is full") || strings.Contains(full.Advice(), "/") {
 		t.Fatalf("got %v", err)
 	}
-	// The failure dropped the connection, and its limit with it: the next commit finds room, and Healthy makes one to find out.
+	// The failure dropped the connection, and its limit with it: the next commit finds room, and Healthy makes one to
+	// find out.
 	check(t, store.Healthy(t.Context()))
 	if _, err := store.Apply(t.Context(), big); err != nil {
 		t.Errorf("not over: %v", err)

@@ -9,7 +9,8 @@ import (
 )
 
 const (
-	// shortQuery looks among open questions only: ofBot keeps the planner from the index of everything that was ever asked in the chat.
+	// shortQuery looks among open questions only: ofBot keeps the planner from the index of everything that was ever
+	// asked in the chat.
 	shortQuery = `SELECT n, ` + approvalColumns + ` FROM approval
 WHERE state = 'pending' AND short = ? AND ` + ofBot + ` AND surface = ? AND COALESCE(chat, '') = ?`
 	questionQuery  = `SELECT n, ` + approvalColumns + ` FROM approval WHERE id = ?`
@@ -20,8 +21,8 @@ WHERE state = 'pending' AND short = ? AND ` + ofBot + ` AND surface = ? AND COAL
 	oldFactQuery   = `SELECT value, expires FROM fact WHERE bucket = ? AND key = ?`
 )
 
-// load fills the step's World. Unless the step is to be sure, unique keys of new rows are assumed to be free and no arrival to wait, as it nearly always is: the
-// inserts check it.
+// load fills the step's World. Unless the step is to be sure, unique keys of new rows are assumed to be free and no
+// arrival to wait, as it nearly always is: the inserts check it.
 func (t *step) load(ctx context.Context) error {
 	t.world.reset()
 	for _, part := range []func(*step, context.Context) error{

@@ -16,9 +16,9 @@ import (
 // ErrLocked means that another process works in the data directory.
 var ErrLocked = errors.New("the data directory is in use")
 
-// LockDir makes the directory when it is absent and takes it for this process alone, until release or the end of the process: with embedded
-// engines two processes in one directory would work on the same sessions. The mode, such as "serve", is told to the next one that wants it. Taken
-// already: ErrLocked, with a sentence for the operator.
+// LockDir makes the directory when it is absent and takes it for this process alone, until release or the end of the
+// process: with embedded engines two processes in one directory would work on the same sessions. The mode, such as
+// "serve", is told to the next one that wants it. Taken already: ErrLocked, with a sentence for the operator.
 func LockDir(dir, mode string) (release func(), err error) { return LockFile(dir, "lock", mode) }
 
 // LockFile does so by a file of another name, for what shares a directory with a service.
@@ -45,7 +45,8 @@ func LockFile(dir, name, mode string) (release func(), err error) {
 	var once sync.Once
 	return func() {
 		once.Do(func() {
-			// Said aloud: a child that is just being made shares the file for a moment, and with it a lock that is only closed.
+			// Said aloud: a child that is just being made shares the file for a moment, and with it a lock that is only
+			// closed.
 			_ = syscall.Flock(int(file.Fd()), syscall.LOCK_UN)
 			_ = file.Close()
 		})

@@ -23,14 +23,16 @@ stop = ?, last = ?, live = ?, notice = ?, caller = ? WHERE session = ?`
 	arrivalQuery  = `SELECT state, attempts, problem, finished FROM inbox WHERE seq = ?`
 	deliveryQuery = `SELECT state, message, not_before, attempts, resent, problem, finished FROM outbox WHERE id = ?`
 
-	// numbersQuery reads what rises with each commit: how many there were that inserted nothing, and the last numbers that were given.
+	// numbersQuery reads what rises with each commit: how many there were that inserted nothing, and the last numbers
+	// that were given.
 	numbersQuery = `SELECT COALESCE((SELECT CAST(value AS INTEGER) FROM meta WHERE name = 'commits'), 0),
 COALESCE((SELECT seq FROM sqlite_sequence WHERE name = 'inbox'), 0), COALESCE((SELECT seq FROM sqlite_sequence WHERE name = 'approval'), 0),
 COALESCE((SELECT seq FROM sqlite_sequence WHERE name = 'outbox'), 0)`
 )
 
-// memory is what the writer remembers of the rows that it read and wrote, so that it need not read them again. Lanes are also written only once a group of
-// Changes, though many of them touch one. Only the writer goroutine uses it. It is dropped when a transaction is undone, and when somebody else has written.
+// memory is what the writer remembers of the rows that it read and wrote, so that it need not read them again. Lanes
+// are also written only once a group of Changes, though many of them touch one. Only the writer goroutine uses it. It
+// is dropped when a transaction is undone, and when somebody else has written.
 type memory struct {
 	lanes    map[bot.SessionKey]*known
 	dirty    []bot.SessionKey         // lanes to write, in the order in which they were touched

@@ -18,8 +18,8 @@ import (
 //go:embed migrations
 var migrations embed.FS
 
-// migrate brings the schema up to date and returns its version. A schema that is newer than this program is left alone. Processes may migrate at the same time:
-// each step is one transaction.
+// migrate brings the schema up to date and returns its version. A schema that is newer than this program is left alone.
+// Processes may migrate at the same time: each step is one transaction.
 func (d *dialect) migrate(ctx context.Context, db *sql.DB) (int64, error) {
 	steps, err := readMigrations(migrations, d.folder)
 	if err != nil {
@@ -43,15 +43,17 @@ func (d *dialect) migrate(ctx context.Context, db *sql.DB) (int64, error) {
 		if err == nil {
 			return target, nil
 		}
-		if current == before { // else another process migrates at the same time, and one of us comes too late for a step
+		// else another process migrates at the same time, and one of us comes too late for a step
+		if current == before {
 			return 0, d.wrap("migrate", fmt.Errorf("schema %d to %d: %w", current, target, err))
 		}
 		before = current
 	}
 }
 
-// readMigrations makes a step of goose of each file in a folder, with all statements of its upward half, which run in one transaction. goose's own
-// reader splits a file into statements with buffers of 4 MiB, of which three stay in the process; the engines take a text of several statements.
+// readMigrations makes a step of goose of each file in a folder, with all statements of its upward half, which run in
+// one transaction. goose's own reader splits a file into statements with buffers of 4 MiB, of which three stay in the
+// process; the engines take a text of several statements.
 func readMigrations(files fs.FS, folder string) ([]*goose.Migration, error) {
 	names, err := fs.Glob(files, path.Join(folder, "*.sql"))
 	if err != nil {
@@ -80,7 +82,8 @@ func readMigrations(files fs.FS, folder string) ([]*goose.Migration, error) {
 	return steps, nil
 }
 
-// upward is the part of a migration between the two annotations that ours have. It refuses files with any other one, whose meaning would get lost.
+// upward is the part of a migration between the two annotations that ours have. It refuses files with any other one,
+// whose meaning would get lost.
 func upward(text string) (string, error) {
 	const mark, up, down = "+goose", "-- +goose Up\n", "\n-- +goose Down\n"
 	_, rest, began := strings.Cut(text, up)

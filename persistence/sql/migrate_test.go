@@ -13,7 +13,8 @@ import (
 	"github.com/zephbot/zephbot/persistence/sql"
 )
 
-// TestTheSchemaIsTheOneOfGoose: our reading of the migrations makes what goose's own reading makes, and records the same versions.
+// TestTheSchemaIsTheOneOfGoose: our reading of the migrations makes what goose's own reading makes, and records the
+// same versions.
 func TestTheSchemaIsTheOneOfGoose(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -35,7 +36,8 @@ func TestTheSchemaIsTheOneOfGoose(t *testing.T) {
 	}
 }
 
-// schemaOf lists what a database consists of, white space and comments of the statements apart, and the versions that goose recorded.
+// schemaOf lists what a database consists of, white space and comments of the statements apart, and the versions that
+// goose recorded.
 func schemaOf(t *testing.T, path string) []string {
 	t.Helper()
 	db, err := databasesql.Open("sqlite", "file:"+path)

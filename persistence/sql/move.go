@@ -10,8 +10,8 @@ import (
 	"github.com/zephbot/zephbot/bot/state"
 )
 
-// The queries of a move. Those that list keys take the bounds of the channel's and bot's keys; where the key is not the first column of an index,
-// the values of the columns before it are few, and are walked one by one.
+// The queries of a move. Those that list keys take the bounds of the channel's and bot's keys; where the key is not the
+// first column of an index, the values of the columns before it are few, and are walked one by one.
 const (
 	lanesFrom   = `SELECT session FROM lane WHERE session >= ? AND session < ? ORDER BY session`
 	deleteLane  = `DELETE FROM lane WHERE session = ?`
@@ -54,8 +54,9 @@ ON CONFLICT (day, scope, unit) DO UPDATE SET n = usage.n + excluded.n`
 	deleteUsage = `DELETE FROM usage WHERE day = ? AND scope = ?`
 )
 
-// move carries a chat to its new id, as state.Rename, Relocate, MoveRow and Merge have it; where rows are many, in one statement for all. It reads and writes
-// lanes in the database, so what is remembered is written before and dropped then.
+// move carries a chat to its new id, as state.Rename, Relocate, MoveRow and Merge have it; where rows are many, in one
+// statement for all. It reads and writes lanes in the database, so what is remembered is written before and dropped
+// then.
 func (t *step) move(ctx context.Context, m *bot.Move) error {
 	if err := t.memory.flush(ctx, t.q); err != nil {
 		return err
@@ -72,7 +73,8 @@ func (t *step) move(ctx context.Context, m *bot.Move) error {
 	return nil
 }
 
-// keys lists the keys that the move renames. The query takes args and then the bounds of the channel's and bot's keys: "/" is followed by "0" in order.
+// keys lists the keys that the move renames. The query takes args and then the bounds of the channel's and bot's keys:
+// "/" is followed by "0" in order.
 func (t *step) keys(ctx context.Context, m *bot.Move, prefix, query string, args ...any) ([]string, error) {
 	var keys []string
 	low := prefix + m.Channel + "/" + m.Bot + "/"

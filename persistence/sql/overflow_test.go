@@ -143,7 +143,8 @@ func TestOutputsOutliveTheProcess(t *testing.T) {
 	}
 }
 
-// TestADatabaseOfTheFirstVersionIsBroughtUpToDate makes the schema as it was before there were outputs, with a row in it.
+// TestADatabaseOfTheFirstVersionIsBroughtUpToDate makes the schema as it was before there were outputs, with a row in
+// it.
 func TestADatabaseOfTheFirstVersionIsBroughtUpToDate(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "zephbot.db")

@@ -16,9 +16,9 @@ import (
 	zephsql "github.com/zephbot/zephbot/persistence/sql"
 )
 
-// plans names, for every query of the package, the indexes by which it finds its rows: the table, and the index ("rowid", "key" for the primary or
-// a unique key). "Every" is a walk over an index from end to end: that may only be one that holds nothing but open work. A query that only inserts
-// finds no rows.
+// plans names, for every query of the package, the indexes by which it finds its rows: the table, and the index
+// ("rowid", "key" for the primary or a unique key). "Every" is a walk over an index from end to end: that may only be
+// one that holds nothing but open work. A query that only inserts finds no rows.
 var plans = map[string]string{
 	"addUsage":         "",
 	"aloneQuery":       "journal/journal_reset journal/key",
@@ -167,8 +167,8 @@ var plans = map[string]string{
 // verb begins a query.
 var verb = regexp.MustCompile(`^\s*(SELECT|INSERT|UPDATE|DELETE|WITH|REPLACE)\b`)
 
-// statements gives the queries of the package's source by the names of their constants. A query that is not a constant of the package has no name
-// and fails the test: nobody could look at its plan.
+// statements gives the queries of the package's source by the names of their constants. A query that is not a constant
+// of the package has no name and fails the test: nobody could look at its plan.
 func statements(t *testing.T) map[string]string {
 	t.Helper()
 	files := token.NewFileSet()
@@ -241,8 +241,8 @@ func evaluate(exprs map[string]ast.Expr, expr ast.Expr) constant.Value {
 	return constant.MakeUnknown()
 }
 
-// TestEveryQueryUsesItsIndex looks at the plan of every query in databases as they are after years, since the planner weighs what it knows of a
-// table: nothing, or what ANALYZE once saw of it.
+// TestEveryQueryUsesItsIndex looks at the plan of every query in databases as they are after years, since the planner
+// weighs what it knows of a table: nothing, or what ANALYZE once saw of it.
 func TestEveryQueryUsesItsIndex(t *testing.T) {
 	t.Parallel()
 	queries := statements(t)

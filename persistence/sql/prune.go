@@ -25,8 +25,8 @@ OR EXISTS (SELECT 1 FROM tool_overflow WHERE session = ?)`
 	usageColumns = 3
 )
 
-// oldQuestions walks over the questions in the order of asking and deletes those that were decided long ago, unless their turn still goes on, or
-// what they approved for a conversation still counts in it.
+// oldQuestions walks over the questions in the order of asking and deletes those that were decided long ago, unless
+// their turn still goes on, or what they approved for a conversation still counts in it.
 type oldQuestions struct {
 	memory *memory
 	until  time.Time
@@ -79,8 +79,9 @@ func (p *oldQuestions) needed(ctx context.Context, q *queries, a *bot.Approval) 
 	return err != nil || a.Decided.After(anew), nil //nolint:nilerr // it never began anew
 }
 
-// emptyLanes walks over the conversations in which nothing was said since they were begun anew and deletes those that were long ago, with their lanes,
-// unless something still refers to them. A conversation that begins with a summary is not empty.
+// emptyLanes walks over the conversations in which nothing was said since they were begun anew and deletes those that
+// were long ago, with their lanes, unless something still refers to them. A conversation that begins with a summary is
+// not empty.
 type emptyLanes struct {
 	memory  *memory
 	until   time.Time

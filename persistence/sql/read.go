@@ -11,7 +11,8 @@ import (
 	"github.com/zephbot/zephbot/bot"
 )
 
-// reader reads through its own connections: each query sees everything that was committed before it began (WAL snapshot).
+// reader reads through its own connections: each query sees everything that was committed before it began (WAL
+// snapshot).
 type reader struct {
 	q       *queries
 	dialect dialect
@@ -47,8 +48,9 @@ func (r *reader) problem(what string, err error) error {
 	return fmt.Errorf("%s: %w", what, r.dialect.wrap("read", err))
 }
 
-// ofBot narrows a query to the bot that is asked for. It is written so that no index can serve it: the planner would take one that leads with channel
-// and bot, like the unique key of the arrivals, and walk over every row that was ever stored, where the partial index holds the few that are open.
+// ofBot narrows a query to the bot that is asked for. It is written so that no index can serve it: the planner would
+// take one that leads with channel and bot, like the unique key of the arrivals, and walk over every row that was ever
+// stored, where the partial index holds the few that are open.
 const ofBot = `COALESCE(channel, '') = ? AND COALESCE(bot, '') = ?`
 
 const laneQuery = `SELECT ` + laneColumns + ` FROM lane WHERE session = ?`
@@ -98,7 +100,8 @@ func (r *reader) Ready(ctx context.Context, channel, botID string, now time.Time
 	return sessions, r.problem("list ready sessions", err)
 }
 
-// nextQuery casts its parameters: where SQLite can use a partial index or a LIMIT's value, it compiles a statement anew each time one is bound.
+// nextQuery casts its parameters: where SQLite can use a partial index or a LIMIT's value, it compiles a statement anew
+// each time one is bound.
 const nextQuery = `SELECT ` + arrivalColumns + ` FROM inbox
 WHERE state = 'waiting' AND express = 0 AND session <> '' AND session = CAST(? AS TEXT) ORDER BY seq LIMIT CAST(? AS INTEGER)`
 
@@ -126,7 +129,8 @@ func (r *reader) Journal(ctx context.Context, session bot.SessionKey, after int6
 	return entries, r.problem("read journal", err)
 }
 
-// tailPage bounds the rows of one query of a tail, for engines that send all of them: more than the entries that a window of 128 000 tokens gives room to.
+// tailPage bounds the rows of one query of a tail, for engines that send all of them: more than the entries that a
+// window of 128 000 tokens gives room to.
 const tailPage = 1024
 
 const (

@@ -21,8 +21,8 @@ const (
 	versionQuery = `SELECT coalesce(max(version_id), 0) FROM goose_db_version WHERE is_applied = 1`
 )
 
-// Schema reads which schema the SQLite file at path has, beside a process that may be writing; a file that is not there has none. One of a newer version
-// is an *Unavailable. It changes nothing.
+// Schema reads which schema the SQLite file at path has, beside a process that may be writing; a file that is not there
+// has none. One of a newer version is an *Unavailable. It changes nothing.
 func Schema(ctx context.Context, path string) (keeping.Schema, error) {
 	d := sqliteDialect(path)
 	steps, err := d.steps()
@@ -43,8 +43,8 @@ func Schema(ctx context.Context, path string) (keeping.Schema, error) {
 	return keeping.SchemaOf(d.path, found, steps)
 }
 
-// Migrate brings the SQLite file at path up to date, beside processes that may be writing or migrating it, and says which schema it had. The file is made
-// when it is absent. Errors are those of Open.
+// Migrate brings the SQLite file at path up to date, beside processes that may be writing or migrating it, and says
+// which schema it had. The file is made when it is absent. Errors are those of Open.
 func Migrate(ctx context.Context, path string) (keeping.Schema, error) {
 	before, err := patiently(ctx, func() (keeping.Schema, error) { return Schema(ctx, path) })
 	if err != nil {
@@ -68,8 +68,8 @@ const (
 	migratingEach = 20 * time.Millisecond
 )
 
-// patiently repeats what another process was in the way of. SQLite itself waits for locks of rows, but not while another process makes the file, or makes
-// it one with a write-ahead log.
+// patiently repeats what another process was in the way of. SQLite itself waits for locks of rows, but not while
+// another process makes the file, or makes it one with a write-ahead log.
 func patiently(ctx context.Context, try func() (keeping.Schema, error)) (keeping.Schema, error) {
 	ctx, cancel := context.WithTimeout(ctx, migrating)
 	defer cancel()

@@ -39,7 +39,8 @@ func TestProcessesThatMigrateTogether(t *testing.T) {
 	}
 }
 
-// TestMigrateBesideAService: a store of the version before goes on while another process brings its database up to date.
+// TestMigrateBesideAService: a store of the version before goes on while another process brings its database up to
+// date.
 func TestMigrateBesideAService(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "zephbot.db")
@@ -60,7 +61,8 @@ func TestMigrateBesideAService(t *testing.T) {
 	}
 }
 
-// TestReadersKnowTheSchema: who only reads refuses a database of another version in words, instead of failing over a column.
+// TestReadersKnowTheSchema: who only reads refuses a database of another version in words, instead of failing over a
+// column.
 func TestReadersKnowTheSchema(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "zephbot.db")

@@ -15,8 +15,9 @@ import (
 const (
 	busyTimeout = "10000" // milliseconds; only a foreign program (a backup) can make us wait
 	readers     = 4       // connections of the read pool
-	// readCache is how much of the database each of them keeps: KiB, because it is negative (PRAGMA cache_size). The default of 2 MiB would hold the same pages
-	// four times over, which the system has in its cache anyway; what a turn needs of its session is remembered above the store.
+	// readCache is how much of the database each of them keeps: KiB, because it is negative (PRAGMA cache_size). The
+	// default of 2 MiB would hold the same pages four times over, which the system has in its cache anyway; what a turn
+	// needs of its session is remembered above the store.
 	readCache = "-512"
 )
 

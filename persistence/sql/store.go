@@ -1,8 +1,8 @@
-// Package sql keeps the service's memory in an SQL database: SQLite in one file. Changes go through one writer that commits all that wait in
-// one transaction; reads go beside it.
+// Package sql keeps the service's memory in an SQL database: SQLite in one file. Changes go through one writer that
+// commits all that wait in one transaction; reads go beside it.
 //
-// The queries are written for SQLite and PostgreSQL alike (ON CONFLICT, RETURNING, partial indexes); what differs is in dialect and in the
-// directories of migrations.
+// The queries are written for SQLite and PostgreSQL alike (ON CONFLICT, RETURNING, partial indexes); what differs is in
+// dialect and in the directories of migrations.
 package sql
 
 import (
@@ -23,7 +23,8 @@ import (
 // ErrClosed is returned by Apply after Close.
 var ErrClosed = keeping.ErrClosed
 
-// Hooks watch the store. Those of commits run on the writer's goroutine; their changes are those of the group that were not refused.
+// Hooks watch the store. Those of commits run on the writer's goroutine; their changes are those of the group that were
+// not refused.
 type Hooks = keeping.Hooks
 
 // Options of Open.
@@ -110,7 +111,8 @@ func (s *Store) prepare(ctx context.Context) error {
 	return nil
 }
 
-// Close lets the Changes that wait come to their end, ends the writer and closes the database. A second Close does nothing.
+// Close lets the Changes that wait come to their end, ends the writer and closes the database. A second Close does
+// nothing.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	again := s.closed
@@ -125,7 +127,8 @@ func (s *Store) Close() error {
 	return errors.Join(s.q.close(), s.pools.close(), s.guard.close())
 }
 
-// Healthy says why nothing can be stored; nil = the last commit was fine, or one that it makes now to find out. Errors are *Unavailable.
+// Healthy says why nothing can be stored; nil = the last commit was fine, or one that it makes now to find out. Errors
+// are *Unavailable.
 func (s *Store) Healthy(ctx context.Context) error {
 	if s.failing.Load() == nil {
 		return nil
@@ -147,8 +150,8 @@ func (s *Store) Buried() <-chan struct{} { return nil }
 // Living lists this process, the only one.
 func (s *Store) Living(context.Context) ([]string, error) { return []string{s.options.Owner}, nil }
 
-// Recover frees the leases of all other owners and returns how many there were. It is for the start of a process that has the store for itself
-// (LockDir): whoever else held a lease is dead.
+// Recover frees the leases of all other owners and returns how many there were. It is for the start of a process that
+// has the store for itself (LockDir): whoever else held a lease is dead.
 func (s *Store) Recover(ctx context.Context, owner string) (freed int64, err error) {
 	err = s.maintain(ctx, func(ctx context.Context, q *queries) error {
 		if err := s.memory.flush(ctx, q); err != nil {

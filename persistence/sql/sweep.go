@@ -29,8 +29,8 @@ type Retention = keeping.Retention
 // Swept says what a Sweep removed.
 type Swept = keeping.Swept
 
-// The old queries take a time and the size of a batch and give the keys of rows, the others take one such key. They are two, for a planner that finds
-// the keys by a subquery may prefer to walk over the table.
+// The old queries take a time and the size of a batch and give the keys of rows, the others take one such key. They are
+// two, for a planner that finds the keys by a subquery may prefer to walk over the table.
 const (
 	oldBodies     = `SELECT seq FROM inbox WHERE finished > 0 AND raw IS NOT NULL AND finished <= ? ORDER BY finished LIMIT CAST(? AS INTEGER)`
 	forgetBody    = `UPDATE inbox SET raw = NULL WHERE seq = ?`
@@ -65,16 +65,19 @@ AND EXISTS (SELECT 1 FROM journal WHERE session = began.session AND n < began.n)
 ON CONFLICT (day, scope, unit) DO UPDATE SET n = usage.n + excluded.n`
 )
 
-// Sweep forgets what is no longer needed at now: bodies of arrivals finished more than 8 days ago and, after 16 days, that they came; contents
-// of rows finished more than 30 days ago (the row and its key stay); expired facts and outputs; the keys of charges of more than 3 days ago, which
-// become one sum a day, scope and unit. It works in small batches, between which Changes are made, and stops with ctx.
+// Sweep forgets what is no longer needed at now: bodies of arrivals finished more than 8 days ago and, after 16 days,
+// that they came; contents of rows finished more than 30 days ago (the row and its key stay); expired facts and
+// outputs; the keys of charges of more than 3 days ago, which become one sum a day, scope and unit. It works in small
+// batches, between which Changes are made, and stops with ctx.
 //
-// Files go when keep says so, and with the conversation that they belong to; one that several sessions have goes with the last of them.
+// Files go when keep says so, and with the conversation that they belong to; one that several sessions have goes with
+// the last of them.
 //
-// What is kept no longer than keep says goes too: rows of the outbox with their keys, unless an open question or a row that is still to be sent refers to
-// them; what is in a journal before its last reset; questions that were decided, unless their turn goes on or they approved something for a conversation
-// that goes on; and lanes of conversations in which nothing was said since their last reset and to which nothing refers. The fence of such a lane begins
-// at 0 again.
+// What is kept no longer than keep says goes too: rows of the outbox with their keys, unless an open question or a row
+// that is still to be sent refers to them; what is in a journal before its last reset; questions that were decided,
+// unless their turn goes on or they approved something for a conversation that goes on; and lanes of conversations in
+// which nothing was said since their last reset and to which nothing refers. The fence of such a lane begins at 0
+// again.
 func (s *Store) Sweep(ctx context.Context, now time.Time, keep Retention) (Swept, error) {
 	var swept Swept
 	tasks := []sweepTask{
@@ -120,7 +123,8 @@ type sweepTask struct {
 	what  string
 	count *int64
 	batch int
-	run   func(ctx context.Context, q *queries, batch int) (n int, more bool, err error) // one batch; more: there may be another
+	// one batch; more: there may be another
+	run func(ctx context.Context, q *queries, batch int) (n int, more bool, err error)
 }
 
 // contentsKept is for how long contents of rows are kept: not longer than the rows.

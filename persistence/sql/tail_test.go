@@ -14,7 +14,8 @@ import (
 	zephsql "github.com/zephbot/zephbot/persistence/sql"
 )
 
-// longAgo writes a session with so many entries of a text, four a turn, the way turns leave them; old ones carry no standing.
+// longAgo writes a session with so many entries of a text, four a turn, the way turns leave them; old ones carry no
+// standing.
 func longAgo(t testing.TB, store *zephsql.Store, session bot.SessionKey, entries int, text string, old bool) {
 	t.Helper()
 	var standing journal.Standing
@@ -51,8 +52,8 @@ func longAgo(t testing.TB, store *zephsql.Store, session bot.SessionKey, entries
 	flush(int64(entries))
 }
 
-// rowsRead counts how many rows of a journal a read of its tail takes: a row that was read is one whose body may not be spoiled. It also gives the bytes
-// of their bodies.
+// rowsRead counts how many rows of a journal a read of its tail takes: a row that was read is one whose body may not be
+// spoiled. It also gives the bytes of their bodies.
 func rowsRead(t *testing.T, store *zephsql.Store, db *sql.DB, session bot.SessionKey, entries, room int) (rows int, bytes int64) {
 	t.Helper()
 	first := sort.Search(entries, func(i int) bool { // the first entry, from 0, that is read
@@ -67,7 +68,8 @@ func rowsRead(t *testing.T, store *zephsql.Store, db *sql.DB, session bot.Sessio
 	return entries - first, bytes
 }
 
-// TestAgeOfAConversation: what a turn reads of its conversation is bounded by the window, and does not grow with the conversation.
+// TestAgeOfAConversation: what a turn reads of its conversation is bounded by the window, and does not grow with the
+// conversation.
 func TestAgeOfAConversation(t *testing.T) {
 	t.Parallel()
 	for name, of := range map[string]struct {
@@ -101,7 +103,8 @@ func TestAgeOfAConversation(t *testing.T) {
 	}
 }
 
-// TestOldJournals: of a journal that was written before entries carried what a conversation had come to all is read once, and then no more.
+// TestOldJournals: of a journal that was written before entries carried what a conversation had come to all is read
+// once, and then no more.
 func TestOldJournals(t *testing.T) {
 	t.Parallel()
 	const entries, room = 4000, 20_000

@@ -37,7 +37,8 @@ func newest(t *testing.T) int64 {
 	return step.Version
 }
 
-// TestRecord keeps what the store of this schema says, before another migration is added to a version that is released (ZEPH_RECORD=1).
+// TestRecord keeps what the store of this schema says, before another migration is added to a version that is released
+// (ZEPH_RECORD=1).
 func TestRecord(t *testing.T) { //nolint:paralleltest // its subtests are
 	if os.Getenv("ZEPH_RECORD") == "" {
 		t.Skip("ZEPH_RECORD is not set")
@@ -79,8 +80,8 @@ func TestRecord(t *testing.T) { //nolint:paralleltest // its subtests are
 	})
 }
 
-// replay says a section to a database again, over one connection that keeps its statements as a store does, and gives the answers. Meanwhile is called in
-// the middle.
+// replay says a section to a database again, over one connection that keeps its statements as a store does, and gives
+// the answers. Meanwhile is called in the middle.
 func replay(t *testing.T, path string, section *upgradetest.Section, meanwhile func()) []string {
 	t.Helper()
 	db, err := databasesql.Open("sqlite", "file:"+path+"?_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pragma=foreign_keys(1)&_pragma=synchronous(OFF)")
@@ -184,8 +185,8 @@ func dump(t *testing.T, path string) map[string][]string {
 	return tables
 }
 
-// TestTheVersionBeforeGoesOn lets the stores of released schemas speak to the schema of today: what they are answered, and what they leave behind, is what it
-// was, whether the schema was brought up to date before, in the middle or after.
+// TestTheVersionBeforeGoesOn lets the stores of released schemas speak to the schema of today: what they are answered,
+// and what they leave behind, is what it was, whether the schema was brought up to date before, in the middle or after.
 func TestTheVersionBeforeGoesOn(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob(traces + "/*.jsonl.gz")
@@ -249,7 +250,8 @@ func schemaFile(t *testing.T, version int64) []byte {
 	return data
 }
 
-// TestMigrationsOnlyAdd: a process of the version before goes on beside each migration since the first release, and the migration says how.
+// TestMigrationsOnlyAdd: a process of the version before goes on beside each migration since the first release, and the
+// migration says how.
 
 func TestMigrationsOnlyAdd(t *testing.T) {
 	t.Parallel()

@@ -18,8 +18,8 @@ ON CONFLICT (collection, key) DO UPDATE SET hash = excluded.hash, payload = excl
 	deletePoint = `DELETE FROM vector_point WHERE collection = ? AND key = ?`
 )
 
-// EachPoint shows every point of a collection, ordered by key; an error of see ends it and is returned. A point that cannot be read is told to
-// the log and passed over: whoever misses it stores it anew.
+// EachPoint shows every point of a collection, ordered by key; an error of see ends it and is returned. A point that
+// cannot be read is told to the log and passed over: whoever misses it stores it anew.
 func (s *Store) EachPoint(ctx context.Context, collection string, see func(knn.Point) error) error {
 	err := s.q.each(ctx, func(scan scanner) error {
 		var p knn.Point
@@ -53,8 +53,8 @@ func readPoint(p *knn.Point, payload string, vector []byte) error {
 	return nil
 }
 
-// UpsertPoints stores points, all or none; one whose key exists in the collection is replaced. They are durable when it returns. It gives up with
-// ctx while it waits for the writer.
+// UpsertPoints stores points, all or none; one whose key exists in the collection is replaced. They are durable when it
+// returns. It gives up with ctx while it waits for the writer.
 func (s *Store) UpsertPoints(ctx context.Context, collection string, points []knn.Point) error {
 	if collection == "" {
 		return errors.New("store vectors: the collection has no name")
@@ -91,7 +91,8 @@ func (s *Store) UpsertPoints(ctx context.Context, collection string, points []kn
 	return nil
 }
 
-// DeletePoints removes points of a collection, all or none; unknown keys are none. It gives up with ctx while it waits for the writer.
+// DeletePoints removes points of a collection, all or none; unknown keys are none. It gives up with ctx while it waits
+// for the writer.
 func (s *Store) DeletePoints(ctx context.Context, collection string, keys []string) error {
 	err := s.maintain(ctx, func(ctx context.Context, q *queries) error {
 		for _, key := range keys {

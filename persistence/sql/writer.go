@@ -8,7 +8,8 @@ import (
 	"github.com/zephbot/zephbot/bot"
 )
 
-// maxGroup bounds the Changes of one transaction, so that a full queue does not make its first caller wait for all of it.
+// maxGroup bounds the Changes of one transaction, so that a full queue does not make its first caller wait for all of
+// it.
 const maxGroup = 256
 
 // job is a Change (or a piece of maintenance) on its way through the writer.
@@ -21,8 +22,8 @@ type job struct {
 	done    chan struct{} // closed when applied and err are final
 }
 
-// Apply implements bot.Writer. It gives up with ctx while the Change waits for the writer; after that the commit decides.
-// Beside the errors of bot.Change there are *Unavailable (nothing was changed) and ErrClosed.
+// Apply implements bot.Writer. It gives up with ctx while the Change waits for the writer; after that the commit
+// decides. Beside the errors of bot.Change there are *Unavailable (nothing was changed) and ErrClosed.
 func (s *Store) Apply(ctx context.Context, change *bot.Change) (*bot.Applied, error) {
 	if err := change.Validate(); err != nil {
 		return nil, err
@@ -90,7 +91,8 @@ func (s *Store) withdraw(j *job) bool {
 	return true
 }
 
-// take waits for jobs and gives what is there, without waiting for more; nil when the store is closed and the queue empty.
+// take waits for jobs and gives what is there, without waiting for more; nil when the store is closed and the queue
+// empty.
 func (s *Store) take() []*job {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -140,7 +142,8 @@ func (s *Store) note(err error) {
 	}
 }
 
-// commit brings a group into one transaction. What one Change does wrong is its own error and undone alone; an error of commit concerns all.
+// commit brings a group into one transaction. What one Change does wrong is its own error and undone alone; an error of
+// commit concerns all.
 func (s *Store) commit(ctx context.Context, group []*job) error {
 	if s.guard.lost != nil {
 		return s.guard.lost
@@ -199,8 +202,9 @@ func (s *Store) recall(ctx context.Context) error {
 // errUndo says that a Change was refused after it had written.
 var errUndo = errors.New("something is to be undone")
 
-// together runs the jobs of a group one after the other and says how many were not refused. Most refusals come before a Change has written anything, and
-// most groups have none, so nothing is done to undo one alone: errUndo says that it has to be.
+// together runs the jobs of a group one after the other and says how many were not refused. Most refusals come before a
+// Change has written anything, and most groups have none, so nothing is done to undo one alone: errUndo says that it
+// has to be.
 func (s *Store) together(ctx context.Context, group []*job) (changes []*bot.Change, kept int, err error) {
 	for _, j := range group {
 		s.direct.wrote = false
@@ -302,7 +306,8 @@ func (s *Store) part(ctx context.Context, j *job) error {
 	return nil
 }
 
-// rollback gives the group up. SQLite may have rolled back by itself: that a second one fails says nothing, for the connection is dropped next.
+// rollback gives the group up. SQLite may have rolled back by itself: that a second one fails says nothing, for the
+// connection is dropped next.
 func (s *Store) rollback(ctx context.Context, cause error) error {
 	_ = s.write.exec(ctx, "ROLLBACK")
 	return cause
@@ -336,8 +341,8 @@ func (s *Store) reconnect(ctx context.Context) error {
 	return nil
 }
 
-// rescue brings what only our open files still hold of the write-ahead log into the database, where that is still the one at its path. It is tried
-// whenever damage is found, and what comes of it shows at the next start.
+// rescue brings what only our open files still hold of the write-ahead log into the database, where that is still the
+// one at its path. It is tried whenever damage is found, and what comes of it shows at the next start.
 func (s *Store) rescue(ctx context.Context) {
 	if err := s.write.exec(ctx, "PRAGMA wal_checkpoint(TRUNCATE)"); err != nil {
 		s.options.Log.Error().Err(err).Msg("write-ahead log not rescued")

@@ -15,7 +15,8 @@ import (
 	"github.com/zephbot/zephbot/agent/blob"
 )
 
-// Blobs runs the suite of blob.Store. open gives an empty store that lives as long as its test and holds at most limit bytes, 0 = as many as there are.
+// Blobs runs the suite of blob.Store. open gives an empty store that lives as long as its test and holds at most limit
+// bytes, 0 = as many as there are.
 func Blobs(t *testing.T, open func(t *testing.T, limit int64) blob.Store) {
 	t.Helper()
 	for name, test := range map[string]struct {

@@ -18,7 +18,8 @@ import (
 // rounds bounds Compare: a store on a disk is slow under the race detector.
 const rounds = 30
 
-// Compare applies the same random Changes to two stores that begin empty, and wants the same answers and the same contents.
+// Compare applies the same random Changes to two stores that begin empty, and wants the same answers and the same
+// contents.
 func Compare(t *testing.T, one, two bot.Store) {
 	t.Helper()
 	CompareGroups(t, one, two, func(changes []*bot.Change) ([]*bot.Applied, []error) {
@@ -30,8 +31,8 @@ func Compare(t *testing.T, one, two bot.Store) {
 	})
 }
 
-// CompareGroups applies random Changes to one store, one by one, and has them applied to another in the same order, as many at a time as apply is given.
-// Both stores begin empty; it wants the same answers and the same contents.
+// CompareGroups applies random Changes to one store, one by one, and has them applied to another in the same order, as
+// many at a time as apply is given. Both stores begin empty; it wants the same answers and the same contents.
 func CompareGroups(t *testing.T, one, two bot.Store, apply func([]*bot.Change) ([]*bot.Applied, []error)) {
 	t.Helper()
 	round, broken := 0, false

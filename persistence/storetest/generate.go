@@ -147,7 +147,8 @@ func (g *generator) append(ctx context.Context, s bot.Store, c *bot.Change) {
 	}
 }
 
-// entry makes a journal entry that may be the one with the number n: perhaps one that ends a turn and says what the conversation has come to, or a summary.
+// entry makes a journal entry that may be the one with the number n: perhaps one that ends a turn and says what the
+// conversation has come to, or a summary.
 func (g *generator) entry(n int64) journal.Entry {
 	e := journal.Entry{Turn: pick(g, "of turn", "t1", "t2"), Kind: journal.UserEntry, At: g.time(), Text: rapid.String().Draw(g.r, "text")}
 	standing := &journal.Standing{N: n + int64(pick(g, "wrong", 0, 0, 1)), Batches: rapid.IntRange(0, 9).Draw(g.r, "batches")}

@@ -259,7 +259,8 @@ func aConversationBeginsAtItsLastSummary(h *harness) {
 func theEndOfAJournalIsReadAlone(h *harness) {
 	h.turns(session, 40, always)
 	h.turns(another, 40, never)
-	for session, before := range map[bot.SessionKey]int64{session: 80, another: 78} { // the last entry says it, or all before the last turn are counted
+	// the last entry says it, or all before the last turn are counted
+	for session, before := range map[bot.SessionKey]int64{session: 80, another: 78} {
 		whole, last := h.tail(session, 1<<20), h.tail(session, 0)
 		same(h, "whole", whole.Entries, h.journal(session))
 		same(h, "last turn", last.Entries, h.journal(session)[78:])

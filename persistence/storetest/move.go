@@ -158,7 +158,8 @@ func (h *harness) merged(want ...string) {
 	same(h, "last", h.lane(moved).Last, int64(len(want)+1))
 }
 
-// joinedJournalsAreReadAnew: a standing that was written before another journal was put in front knows nothing of that one.
+// joinedJournalsAreReadAnew: a standing that was written before another journal was put in front knows nothing of that
+// one.
 func joinedJournalsAreReadAnew(h *harness) {
 	h.do(&bot.Change{Append: &bot.Append{Session: session, Entries: []journal.Entry{
 		said("f", "fetch"), {Turn: "f", Kind: journal.ResultEntry, At: start, Source: "a page", Flagged: true}, {Turn: "f", Kind: journal.AnswerEntry, At: start},

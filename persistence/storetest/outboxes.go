@@ -24,8 +24,9 @@ type Process struct {
 	Kill  func()      // ends it without a word; returns when others have what it had
 }
 
-// Outboxes has outboxes of several processes deliver what sessions say while processes are killed at random: nothing is lost, nothing is sent twice
-// without its mark, and each session's rows come in order. begin starts a process; there is always one at least.
+// Outboxes has outboxes of several processes deliver what sessions say while processes are killed at random: nothing is
+// lost, nothing is sent twice without its mark, and each session's rows come in order. begin starts a process; there is
+// always one at least.
 func Outboxes(t *testing.T, begin func(t *testing.T, name string) Process, lives, each int) {
 	t.Helper()
 	seed := uint64(time.Now().UnixNano())

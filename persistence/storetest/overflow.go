@@ -14,7 +14,8 @@ import (
 	"github.com/zephbot/zephbot/tools/overflow"
 )
 
-// Overflow runs the suite of overflow.Store. open gives an empty store that lives as long as its test and has room for some megabytes.
+// Overflow runs the suite of overflow.Store. open gives an empty store that lives as long as its test and has room for
+// some megabytes.
 func Overflow(t *testing.T, open func(t *testing.T) overflow.Store) {
 	t.Helper()
 	for name, test := range map[string]func(*outputs){

@@ -15,8 +15,9 @@ import (
 // raceRounds is how often each race is run: who comes first is up to the machine.
 const raceRounds = 20
 
-// Race runs the suite of two handles on one database, as two processes have them: whatever both do at once is as if one had come after the other.
-// open gives two handles on one empty database that live as long as their test; where an engine has one process only, two handles in it.
+// Race runs the suite of two handles on one database, as two processes have them: whatever both do at once is as if one
+// had come after the other. open gives two handles on one empty database that live as long as their test; where an
+// engine has one process only, two handles in it.
 func Race(t *testing.T, open func(t *testing.T) (one, two bot.Store)) {
 	t.Helper()
 	for name, race := range map[string]func(*racers, int){

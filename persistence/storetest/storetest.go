@@ -1,5 +1,6 @@
-// Package storetest is the suite that every bot.Store must pass: what each part of a Change does, what each Reader shows, that a Change is
-// atomic, and that two stores behave alike under random Changes. Overflow is the suite of an overflow.Store.
+// Package storetest is the suite that every bot.Store must pass: what each part of a Change does, what each Reader
+// shows, that a Change is atomic, and that two stores behave alike under random Changes. Overflow is the suite of an
+// overflow.Store.
 package storetest
 
 import (

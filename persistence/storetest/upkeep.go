@@ -22,8 +22,8 @@ type Kept interface {
 	Sweep(ctx context.Context, now time.Time, keep keeping.Retention) (keeping.Swept, error)
 }
 
-// Upkeep does what a service does for its database over the years: it frees what a dead process held, moves a group with all it has, and forgets. It fails
-// where nothing was there to be forgotten.
+// Upkeep does what a service does for its database over the years: it frees what a dead process held, moves a group
+// with all it has, and forgets. It fails where nothing was there to be forgotten.
 func Upkeep(t *testing.T, store Kept) {
 	t.Helper()
 	h := &harness{T: t, Store: store}

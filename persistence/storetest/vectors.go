@@ -221,7 +221,8 @@ func aPointIsRemoved(v *vectors) {
 	v.holds("s:b")
 }
 
-// anotherLengthReplacesTheOld is what a change of the model does. An index may forget the points of the old length or pass them over.
+// anotherLengthReplacesTheOld is what a change of the model does. An index may forget the points of the old length or
+// pass them over.
 func anotherLengthReplacesTheOld(v *vectors) {
 	v.put(tool("s:a", 1, 0), tool("s:b", 0, 1), tool("s:c", 1, 1))
 	v.hits("a query of another length", v.find(9, 1, 0, 0, 0))

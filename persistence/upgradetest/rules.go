@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// Promise begins the line of a migration that says what a process of the version before, which does not know it, does with what it finds.
+// Promise begins the line of a migration that says what a process of the version before, which does not know it, does
+// with what it finds.
 const Promise = "-- Old writers: "
 
 var (
@@ -36,7 +37,8 @@ var forbidden = []struct {
 	{regexp.MustCompile(`(?i)\bcreate\s+(?:constraint\s+)?trigger\b`), "changes what the version before writes", true},
 }
 
-// Forbidden lists what a migration must not do, since processes of the version before go on beside it; none = nothing. text is its upward half.
+// Forbidden lists what a migration must not do, since processes of the version before go on beside it; none = nothing.
+// text is its upward half.
 func Forbidden(text string) []string {
 	text = body.ReplaceAllString(comment.ReplaceAllString(text, ""), "''")
 	created := map[string]bool{}

@@ -1,6 +1,7 @@
-// Package upgradetest keeps what the store of a released version said to its database, so that later versions can let it speak again: a process of the
-// version before goes on writing while a new one has brought the schema up to date. A trace holds the statements of a store with their arguments, as the
-// suite of stores made it say them, and needs nothing of the code that it was recorded from.
+// Package upgradetest keeps what the store of a released version said to its database, so that later versions can let
+// it speak again: a process of the version before goes on writing while a new one has brought the schema up to date. A
+// trace holds the statements of a store with their arguments, as the suite of stores made it say them, and needs
+// nothing of the code that it was recorded from.
 package upgradetest
 
 import (
@@ -87,8 +88,8 @@ func (t *Trace) Queries() []string {
 	return slices.Compact(all)
 }
 
-// line is one line of a file. A file is the schema, then each query once, then for each section its name and its groups: runs, each the number of a query and
-// its arguments.
+// line is one line of a file. A file is the schema, then each query once, then for each section its name and its
+// groups: runs, each the number of a query and its arguments.
 type line struct {
 	Schema  int64   `json:"schema,omitempty"`
 	Query   string  `json:"query,omitempty"`

@@ -9,8 +9,9 @@ import (
 	"github.com/zephbot/zephbot/agent/knn"
 )
 
-// embedded keeps points durably in Points and searches copies in memory, exactly: 10 000 vectors of 1024 numbers take some milliseconds, which no
-// index on disk beats. That is sound because the process has the database for itself (its data directory is locked).
+// embedded keeps points durably in Points and searches copies in memory, exactly: 10 000 vectors of 1024 numbers take
+// some milliseconds, which no index on disk beats. That is sound because the process has the database for itself (its
+// data directory is locked).
 type embedded struct {
 	points Points
 
@@ -44,7 +45,8 @@ func (*embedded) Close() error { return nil }
 type collection struct {
 	name   string
 	points Points
-	write  chan struct{}              // has one value while somebody loads or writes, so that both copies see the same order
+	// has one value while somebody loads or writes, so that both copies see the same order
+	write  chan struct{}
 	copied atomic.Pointer[knn.Memory] // nil = not loaded yet
 }
 

@@ -33,8 +33,8 @@ type Points interface {
 
 // Store gives the collections of a backend. Safe for concurrent use. Close it.
 type Store interface {
-	// Collection is there without being made: it is empty until something is stored. It works until Close. The errors of a backend that is away
-	// come from the Index.
+	// Collection is there without being made: it is empty until something is stored. It works until Close. The errors
+	// of a backend that is away come from the Index.
 	Collection(name string) knn.Index
 	// Ping says whether the backend answers, within seconds.
 	Ping(ctx context.Context) error

@@ -408,8 +408,8 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// TestLift: a lifted block is over at once, although the store has it until the Change that lifts it is in. It returns if
-// that never happens.
+// TestLift: a lifted block is over at once, although the store has it until the Change that lifts it is in. It returns
+// if that never happens.
 func TestLift(t *testing.T) {
 	t.Parallel()
 	for _, stored := range []bool{true, false} {

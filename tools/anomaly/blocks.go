@@ -54,8 +54,9 @@ func (d *Detector) Blocks() []Block {
 // liftedFor is how long a lifted block stays away while the store still has it.
 const liftedFor = 30 * time.Second
 
-// Lift lifts the blocks of a tool, or of "server:*", in every session of this process at once, forgets the failures, and
-// returns the blocks for the caller to delete from the store. If they are still stored after a while, they are back.
+// Lift lifts the blocks of a tool, or of "server:*", in every session of this process at once, forgets the failures,
+// and returns the blocks for the caller to delete from the store. If they are still stored after a while, they are
+// back.
 func (d *Detector) Lift(tool string) []Block {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -60,8 +60,8 @@ type Options struct {
 	// Anomaly counts the failures of tools.
 	Anomaly tools.Middleware
 
-	// Sure waits until this process can be sure that its work is still its own, after a call was recorded as started and
-	// before each of its runs; an error when it is not any more. nil = it always is.
+	// Sure waits until this process can be sure that its work is still its own, after a call was recorded as started
+	// and before each of its runs; an error when it is not any more. nil = it always is.
 	Sure func(ctx context.Context) error
 
 	// Now is the clock; nil = time.Now.

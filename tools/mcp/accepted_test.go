@@ -12,7 +12,8 @@ import (
 	"github.com/zephbot/zephbot/tools/mcp"
 )
 
-// TestAcceptedElsewhere: what was accepted in one process is used in the others after their next look, and looking does not ask the server each time.
+// TestAcceptedElsewhere: what was accepted in one process is used in the others after their next look, and looking does
+// not ask the server each time.
 func TestAcceptedElsewhere(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -1,5 +1,5 @@
-// Package adapter has what every adapter of a vendor needs on the way to its server: a key that is never printed, bodies with a bound, the wait that a server asks
-// for, and texts that may be logged.
+// Package adapter has what every adapter of a vendor needs on the way to its server: a key that is never printed,
+// bodies with a bound, the wait that a server asks for, and texts that may be logged.
 package adapter
 
 import (
@@ -33,7 +33,8 @@ func (Key) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(redacted)) }
 // MarshalText implements encoding.TextMarshaler, for JSON and loggers.
 func (Key) MarshalText() ([]byte, error) { return []byte(redacted), nil }
 
-// Clean takes what must not be logged out of a text of the server or of the net: the key, line breaks, what is no UTF-8; and shortens it.
+// Clean takes what must not be logged out of a text of the server or of the net: the key, line breaks, what is no
+// UTF-8; and shortens it.
 func (k Key) Clean(text string) string {
 	if k != "" {
 		text = strings.ReplaceAll(text, string(k), redacted)
@@ -48,15 +49,16 @@ func (k Key) Clean(text string) string {
 // ErrTooBig is the error of a body beyond its bound.
 var ErrTooBig = errors.New("server's answer is too large")
 
-// What Close reads of a body that was not read to its end, so that its connection can be used again: the last chunk of an answer comes after what says
-// that it is complete. Servers that leave the stream open lose their connection after the wait.
+// What Close reads of a body that was not read to its end, so that its connection can be used again: the last chunk of
+// an answer comes after what says that it is complete. Servers that leave the stream open lose their connection after
+// the wait.
 const (
 	drainBytes = 4 << 10
 	drainWait  = 50 * time.Millisecond
 )
 
-// Cap bounds a body to so many bytes: beyond it Read fails with ErrTooBig, where io.LimitReader would pretend that the body ended. Close reads what little
-// is left of an answer.
+// Cap bounds a body to so many bytes: beyond it Read fails with ErrTooBig, where io.LimitReader would pretend that the
+// body ended. Close reads what little is left of an answer.
 func Cap(body io.ReadCloser, limit int64) io.ReadCloser { return &capped{body: body, left: limit} }
 
 type capped struct {

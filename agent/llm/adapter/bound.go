@@ -6,10 +6,12 @@ import (
 	"unicode/utf8"
 )
 
-// What is taken in of one answer, in bytes. Together they keep the memory of an answer bounded however much a server sends: text and arguments are
-// counted once, whatever wraps them is gone with its event.
+// What is taken in of one answer, in bytes. Together they keep the memory of an answer bounded however much a server
+// sends: text and arguments are counted once, whatever wraps them is gone with its event.
 const (
-	MaxAnswer = 1 << 20   // text and arguments: several times the longest answer of any model. What is more ends the answer like a token limit
+	// text and arguments: several times the longest answer of any model. What is more ends the answer like a token
+	// limit
+	MaxAnswer = 1 << 20
 	MaxEvent  = 4 << 20   // one event of a stream, or one answer that is no stream
 	MaxBody   = 256 << 20 // all that is read: a stream wraps a few bytes of text into some hundred
 )

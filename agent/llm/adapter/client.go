@@ -6,19 +6,20 @@ import (
 	"time"
 )
 
-// maxIdle is how many connections to a vendor are kept when nobody needs them just now: as many as there may be turns at once. The default of net/http is
-// two, so that every other answer would begin with a handshake. Vendors that speak HTTP/2 need one.
+// maxIdle is how many connections to a vendor are kept when nobody needs them just now: as many as there may be turns
+// at once. The default of net/http is two, so that every other answer would begin with a handshake. Vendors that speak
+// HTTP/2 need one.
 const maxIdle = 1024
 
-// Buffers of a connection, in bytes; the default of net/http is 4 KiB each. There is a connection for every turn that waits for its answer, and the pieces of an
-// answer are small; what is longer passes them by.
+// Buffers of a connection, in bytes; the default of net/http is 4 KiB each. There is a connection for every turn that
+// waits for its answer, and the pieces of an answer are small; what is longer passes them by.
 const (
 	readBuffer  = 2 << 10
 	writeBuffer = 1 << 10
 )
 
-// Client makes the client of a vendor: a copy of base, or one with connections of its own where base is nil. It follows no redirect: that would carry the
-// conversation to an address nobody configured.
+// Client makes the client of a vendor: a copy of base, or one with connections of its own where base is nil. It follows
+// no redirect: that would carry the conversation to an address nobody configured.
 func Client(base *http.Client) *http.Client {
 	client := &http.Client{}
 	if base != nil {

@@ -95,7 +95,8 @@ func TestConnectionsAreKept(t *testing.T) {
 	for range waves {
 		c.wave(t, client)
 	}
-	if got := c.conns.Load(); got > size*waves/2 { // a connection is free a moment after its answer; without room for them it is nearly all
+	// a connection is free a moment after its answer; without room for them it is nearly all
+	if got := c.conns.Load(); got > size*waves/2 {
 		t.Errorf("%d connections for %d requests of which %d run at once", got, size*waves, size)
 	}
 }

@@ -1,5 +1,6 @@
-// Package anthropic speaks to Anthropic's Messages API, as a stream. What stays the same from call to call (tools, system prompt, earlier messages) is
-// marked for the vendor's prompt cache. It never retries by itself and never lets a key into an error.
+// Package anthropic speaks to Anthropic's Messages API, as a stream. What stays the same from call to call (tools,
+// system prompt, earlier messages) is marked for the vendor's prompt cache. It never retries by itself and never lets a
+// key into an error.
 package anthropic
 
 import (
@@ -26,7 +27,8 @@ const (
 	DefaultMaxTokens = 4096
 )
 
-// Prices relative to the input price, as the vendor publishes them: what is written into the cache costs more, what is read from it less.
+// Prices relative to the input price, as the vendor publishes them: what is written into the cache costs more, what is
+// read from it less.
 const (
 	writeFactor = 1.25
 	readFactor  = 0.1
@@ -42,11 +44,13 @@ type Options struct {
 	Key       Key
 	Model     string
 	MaxTokens int // of an answer when the request does not say; 0 = DefaultMaxTokens: the API wants a number
-	// Idle is how long the server may be silent: until the first and between any two pieces of an answer. 0 = as long as it likes.
+	// Idle is how long the server may be silent: until the first and between any two pieces of an answer. 0 = as long
+	// as it likes.
 	Idle             time.Duration
 	InputUSDPerMTok  float64
 	OutputUSDPerMTok float64
-	Accepts          *llm.Accepts     // what the model takes besides text; nil = by its name (media.OfModel). Sounds are never taken: the API has none
+	// what the model takes besides text; nil = by its name (media.OfModel). Sounds are never taken: the API has none
+	Accepts          *llm.Accepts
 	CachedUSDPerMTok *float64         // of input read from the cache; nil = a tenth of the input price
 	HTTPClient       *http.Client     // nil = an own one; redirects are never followed
 	Now              func() time.Time // for Retry-After dates; nil = time.Now
@@ -86,7 +90,8 @@ func New(o Options) (*Provider, error) {
 	return &Provider{o: o, host: u.Host, client: adapter.Client(o.HTTPClient), rules: rules(&o)}, nil
 }
 
-// rules are what the API takes (Messages API, limits of November 2026): pictures whose base64 has at most 5 MB, PDF in requests of at most 32 MB.
+// rules are what the API takes (Messages API, limits of November 2026): pictures whose base64 has at most 5 MB, PDF in
+// requests of at most 32 MB.
 func rules(o *Options) media.Rules {
 	accepts := media.OfModel(o.Model)
 	if o.Accepts != nil {

@@ -168,7 +168,8 @@ func TestStops(t *testing.T) {
 	}
 }
 
-// TestRequest pins the form of a request: results stand in the user's message, schemas go out byte for byte, and the cache is told how far to keep.
+// TestRequest pins the form of a request: results stand in the user's message, schemas go out byte for byte, and the
+// cache is told how far to keep.
 func TestRequest(t *testing.T) {
 	t.Parallel()
 	s := serve(t, reply{body: stream("end_turn", text(0, "x"))})

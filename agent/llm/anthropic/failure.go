@@ -20,7 +20,8 @@ const maxErrorBody = 64 << 10
 
 var errRefused = errors.New("server refused the request")
 
-// exchange carries one request and keeps what came back: the status, the headers, the body of a refusal. Not safe for concurrent use.
+// exchange carries one request and keeps what came back: the status, the headers, the body of a refusal. Not safe for
+// concurrent use.
 type exchange struct {
 	client *http.Client
 	sent   bool
@@ -47,7 +48,8 @@ func (x *exchange) send(ctx context.Context, url string, key Key, body []byte) (
 	}
 	x.status, x.header = resp.StatusCode, resp.Header
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
-		x.body, _ = io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // the status says more than a body that breaks off
+		// the status says more than a body that breaks off
+		x.body, _ = io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
 		_ = resp.Body.Close()
 		return nil, errRefused
 	}

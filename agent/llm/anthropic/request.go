@@ -10,8 +10,9 @@ import (
 	"github.com/zephbot/zephbot/agent/llm/wirename"
 )
 
-// params writes a request. Its order is the vendor's cache order: tools, system, messages. Two marks tell the cache how far to keep: the end of the system
-// prompt (tools and system stay the same over a conversation), and the end of the messages (the next call begins with them).
+// params writes a request. Its order is the vendor's cache order: tools, system, messages. Two marks tell the cache how
+// far to keep: the end of the system prompt (tools and system stay the same over a conversation), and the end of the
+// messages (the next call begins with them).
 func (p *Provider) params(req *llm.Request, names *wirename.Names, tools []byte, contents *media.Contents) *request {
 	out := &request{Model: p.o.Model, MaxTokens: p.o.MaxTokens, Tools: standIn(tools), Messages: p.messages(req.Messages, names, contents), Stream: true}
 	if req.MaxTokens > 0 {
@@ -30,8 +31,8 @@ func (p *Provider) params(req *llm.Request, names *wirename.Names, tools []byte,
 // prompted says whether a request has a system prompt.
 func prompted(req *llm.Request) bool { return strings.TrimSpace(req.System) != "" }
 
-// tools gives the names and the tools of a request in the vendor's form, which is worked out once for each list. Without a system prompt the mark for the cache
-// is at the last tool.
+// tools gives the names and the tools of a request in the vendor's form, which is worked out once for each list.
+// Without a system prompt the mark for the cache is at the last tool.
 func (p *Provider) tools(req *llm.Request) (*wirename.Names, []byte, error) {
 	if prompted(req) {
 		return p.plain.Of(req, func(req *llm.Request, names *wirename.Names) ([]byte, error) { return plainJSON(list(req, names)) })
@@ -61,7 +62,8 @@ func schema(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// messages writes the conversation: results are blocks of the user's message that follows, and neighbours of one role are one message.
+// messages writes the conversation: results are blocks of the user's message that follows, and neighbours of one role
+// are one message.
 func (p *Provider) messages(list []llm.Message, names *wirename.Names, contents *media.Contents) []message {
 	out := []message{}
 	add := func(role string, parts ...part) {

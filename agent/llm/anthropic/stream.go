@@ -25,7 +25,8 @@ type stream struct {
 
 func newStream(body io.Reader) *stream { return &stream{in: bufio.NewReader(body)} }
 
-// next gives the next event; io.EOF at the end. Events without data are passed over, and one whose end is missing counts when it is complete.
+// next gives the next event; io.EOF at the end. Events without data are passed over, and one whose end is missing
+// counts when it is complete.
 func (s *stream) next() (*event, error) {
 	for {
 		line, err := s.line()
@@ -57,7 +58,8 @@ func (s *stream) line() ([]byte, error) {
 	return bytes.TrimRight(line, "\r\n"), err //nolint:wrapcheck // io.EOF must stay bare
 }
 
-// field takes one line of an event and gives the size of its data; comments and fields that do not matter are passed over.
+// field takes one line of an event and gives the size of its data; comments and fields that do not matter are passed
+// over.
 func (s *stream) field(line []byte) int {
 	key, value, _ := bytes.Cut(line, []byte(":"))
 	value = bytes.TrimPrefix(value, []byte(" "))

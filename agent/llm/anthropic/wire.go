@@ -56,7 +56,8 @@ type message struct {
 	Content []part `json:"content"`
 }
 
-// part is one block of content. Which fields it has depends on its type; those that are pointers are sent when they are empty, too.
+// part is one block of content. Which fields it has depends on its type; those that are pointers are sent when they are
+// empty, too.
 type part struct {
 	Type      string          `json:"type"`
 	Text      *string         `json:"text,omitempty"`
@@ -101,7 +102,8 @@ func standIn(tools []byte) []any {
 // standInJSON is what is written of standIn. Nothing before it can hold it: quotes are escaped in texts.
 const standInJSON = `"tools":[0]`
 
-// encode writes a request, with tools as they are written already. Schemas and arguments keep every character: nothing is escaped for HTML.
+// encode writes a request, with tools as they are written already. Schemas and arguments keep every character: nothing
+// is escaped for HTML.
 func (r *request) encode(tools []byte) ([]byte, error) {
 	data, err := plainJSON(r)
 	if err != nil || tools == nil {

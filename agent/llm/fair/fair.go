@@ -1,11 +1,12 @@
-// Package fair lets many parties take turns: whoever has asked for little does not stand behind whoever has asked for much.
+// Package fair lets many parties take turns: whoever has asked for little does not stand behind whoever has asked for
+// much.
 package fair
 
 import "container/list"
 
-// Queue hands items out party by party, each party's own in their order: after an item of one party comes one of the next that has any. It counts what
-// of a party is in work, from Pop to Done, and keeps a party that has Most in work out of the round. The zero value is ready and has no such limit. Not
-// safe for concurrent use.
+// Queue hands items out party by party, each party's own in their order: after an item of one party comes one of the
+// next that has any. It counts what of a party is in work, from Pop to Done, and keeps a party that has Most in work
+// out of the round. The zero value is ready and has no such limit. Not safe for concurrent use.
 type Queue[T any] struct {
 	Most int // items of one party in work at once; 0 = any number. Set before the first Push
 
@@ -33,7 +34,8 @@ func (q *Queue[T]) Push(who string, item T) {
 	q.settle(p)
 }
 
-// Pop takes the next item and counts it as in work until Done. ok is false when nothing waits, or only what belongs to parties with enough in work.
+// Pop takes the next item and counts it as in work until Done. ok is false when nothing waits, or only what belongs to
+// parties with enough in work.
 func (q *Queue[T]) Pop() (who string, item T, ok bool) {
 	front := q.round.Front()
 	if front == nil {
@@ -52,7 +54,8 @@ func (q *Queue[T]) Pop() (who string, item T, ok bool) {
 	return p.who, item, true
 }
 
-// Begin counts an item of a party as in work that never waited; false, and nothing is changed, when the party has enough in work.
+// Begin counts an item of a party as in work that never waited; false, and nothing is changed, when the party has
+// enough in work.
 func (q *Queue[T]) Begin(who string) bool {
 	p := q.party(who)
 	if q.Most > 0 && p.busy >= q.Most {
@@ -70,7 +73,8 @@ func (q *Queue[T]) Done(who string) {
 	q.settle(p)
 }
 
-// Move counts one item in work for another party than it was handed out for; false, and nothing is changed, when that party has enough in work.
+// Move counts one item in work for another party than it was handed out for; false, and nothing is changed, when that
+// party has enough in work.
 func (q *Queue[T]) Move(from, to string) bool {
 	if from == to {
 		return true

@@ -63,8 +63,8 @@ func TestMost(t *testing.T) {
 	q.Done("nobody")
 }
 
-// TestShares: whatever comes and goes, nothing is lost, no party passes its limit, and between two items of one party every other party that had something
-// and room all the while got one.
+// TestShares: whatever comes and goes, nothing is lost, no party passes its limit, and between two items of one party
+// every other party that had something and room all the while got one.
 func TestShares(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(200) {

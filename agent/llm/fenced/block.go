@@ -43,7 +43,8 @@ func parse(tag, body string) []llm.ToolUse {
 	}
 }
 
-// malformed is the use of a block nobody can read: the chain refuses its arguments, or the name when that cannot be read either.
+// malformed is the use of a block nobody can read: the chain refuses its arguments, or the name when that cannot be
+// read either.
 func malformed(body string) llm.ToolUse {
 	u := llm.ToolUse{Name: toolTag, Args: rawArgs(body)}
 	if found := nameField.FindStringSubmatch(body); found != nil {
@@ -135,8 +136,9 @@ func calls(body string) ([]llm.ToolUse, error) {
 	return uses, nil
 }
 
-// call reads {"name": …, "arguments": {…}}. Some models say "parameters", as in the catalog, or "tool_id" and "params" (seed 002), and some write the
-// arguments as a string that holds JSON, as OpenAI's API does. With other fields the object itself is passed on as the arguments, so that nothing is lost unseen.
+// call reads {"name": …, "arguments": {…}}. Some models say "parameters", as in the catalog, or "tool_id" and "params"
+// (seed 002), and some write the arguments as a string that holds JSON, as OpenAI's API does. With other fields the
+// object itself is passed on as the arguments, so that nothing is lost unseen.
 func call(object json.RawMessage) (llm.ToolUse, error) {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(object, &fields); err != nil {

@@ -1,31 +1,35 @@
-// Package fenced lets a model without tool calls of its own use tools (tool_use = false; seeds 002 and 004 call it text extraction). It
-// wraps a provider: the tools are described in the system prompt, the history is told in plain text, and fenced blocks of the answer become
-// tool uses. It executes nothing and decides nothing: a use it finds walks the same chain as any other.
+// Package fenced lets a model without tool calls of its own use tools (tool_use = false; seeds 002 and 004 call it text
+// extraction). It wraps a provider: the tools are described in the system prompt, the history is told in plain text,
+// and fenced blocks of the answer become tool uses. It executes nothing and decides nothing: a use it finds walks the
+// same chain as any other.
 //
 // # What is a call
 //
 //   - ```bash: the block is the command of the tool "bash".
-//   - ```scrape: the arguments of the tool "web_scrape", as a JSON object or as lines "url: …", "select: …", "extract: …", "limit: …".
+//   - ```scrape: the arguments of the tool "web_scrape", as a JSON object or as lines "url: …", "select: …", "extract:
+//     …", "limit: …".
 //   - ```tool: one or several objects {"name": …, "arguments": {…}}, one after the other or in an array.
 //
-// The word after the fence must stand there alone and in lower case. A bash or scrape block is ordinary text when its tool is not offered:
-// people ask for shell examples. All blocks are ordinary text when no tool is offered. A name nobody offered is passed on as it is, so that
-// the chain can answer that there is no such tool; a block that is not JSON is passed on with its raw text as arguments, so that the chain
-// can refuse it in its own words.
+// The word after the fence must stand there alone and in lower case. A bash or scrape block is ordinary text when its
+// tool is not offered: people ask for shell examples. All blocks are ordinary text when no tool is offered. A name
+// nobody offered is passed on as it is, so that the chain can answer that there is no such tool; a block that is not
+// JSON is passed on with its raw text as arguments, so that the chain can refuse it in its own words.
 //
-// Fences follow CommonMark 0.31, 4.5: three or more backticks or tildes, indented by at most three blanks, closed by at least as many of
-// the same kind. A fence within a longer fence or in a fence of another language is an example and is not a call. An opening line longer
-// than 256 bytes is ordinary text.
+// Fences follow CommonMark 0.31, 4.5: three or more backticks or tildes, indented by at most three blanks, closed by at
+// least as many of the same kind. A fence within a longer fence or in a fence of another language is an example and is
+// not a call. An opening line longer than 256 bytes is ordinary text.
 //
-// A block whose closing fence is missing is never a call. After StopLength the rest was cut off, and half a command may do what the whole
-// one would not have done ("rm -rf /tmp/x" cut after the first slash). After StopEnd it looks like forgetfulness, but many servers say
-// "stop" when their context was full, so the two cannot be told apart. For the same reason a closing fence that is the very end of an answer
-// cut by StopLength does not close: it may be the beginning of a longer line. Such a block stays in the text.
+// A block whose closing fence is missing is never a call. After StopLength the rest was cut off, and half a command may
+// do what the whole one would not have done ("rm -rf /tmp/x" cut after the first slash). After StopEnd it looks like
+// forgetfulness, but many servers say "stop" when their context was full, so the two cannot be told apart. For the same
+// reason a closing fence that is the very end of an answer cut by StopLength does not close: it may be the beginning of
+// a longer line. Such a block stays in the text.
 //
 // # Bounds
 //
-// One answer holds at most Options.MaxUses calls. A tool block that would pass the bound is refused as a whole (it becomes one use with
-// its raw text as arguments), and blocks after the last call are ordinary text; the instructions tell the model so.
+// One answer holds at most Options.MaxUses calls. A tool block that would pass the bound is refused as a whole (it
+// becomes one use with its raw text as arguments), and blocks after the last call are ordinary text; the instructions
+// tell the model so.
 package fenced
 
 import (
@@ -42,8 +46,8 @@ const DefaultMaxUses = 16
 
 // Options are the tunables of New; the zero value is ready.
 type Options struct {
-	// Native is the part of the system prompt that is meant for models with tool calls of their own ("do not write commands into code
-	// fences"). It is taken out, because here it would be wrong; "" = nothing is taken out.
+	// Native is the part of the system prompt that is meant for models with tool calls of their own ("do not write
+	// commands into code fences"). It is taken out, because here it would be wrong; "" = nothing is taken out.
 	Native string
 	// MaxUses bounds the calls of one answer; 0 = DefaultMaxUses, negative is taken for 0.
 	MaxUses int

@@ -247,7 +247,8 @@ func TestAnyChunking(t *testing.T) {
 	}
 }
 
-// TestShownSoFar looks at what a person sees after each piece: never a part of a call, and everything that cannot become one.
+// TestShownSoFar looks at what a person sees after each piece: never a part of a call, and everything that cannot
+// become one.
 func TestShownSoFar(t *testing.T) {
 	t.Parallel()
 	steps := []struct{ piece, shown string }{
@@ -424,8 +425,8 @@ func TestTextThatWasNotStreamed(t *testing.T) {
 	}
 }
 
-// TestExecutesNothing: the package cannot start a program, open a file or reach the net, because it imports nothing that can. All a block
-// can become is a use, and uses are executed by the chain only.
+// TestExecutesNothing: the package cannot start a program, open a file or reach the net, because it imports nothing
+// that can. All a block can become is a use, and uses are executed by the chain only.
 func TestExecutesNothing(t *testing.T) {
 	t.Parallel()
 	allowed := map[string]bool{

@@ -10,21 +10,23 @@ import (
 	"github.com/zephbot/zephbot/agent/llm"
 )
 
-// The marks around a tool's result. Every line between them begins with linePrefix and no line of a person's message begins with a mark, so
-// neither can pretend to be a result or its end.
+// The marks around a tool's result. Every line between them begins with linePrefix and no line of a person's message
+// begins with a mark, so neither can pretend to be a result or its end.
 const (
 	resultMark = "[tool_result "
 	resultEnd  = "[/tool_result]"
 	linePrefix = "| "
 )
 
-// messages tells a conversation in plain text. Neighbours of the same role are merged, because the templates of many local models refuse
-// anything but strict alternation. A message depends on the messages before and in it only, so a history that grew has the same beginning.
+// messages tells a conversation in plain text. Neighbours of the same role are merged, because the templates of many
+// local models refuse anything but strict alternation. A message depends on the messages before and in it only, so a
+// history that grew has the same beginning.
 func messages(list []llm.Message) []llm.Message {
 	var out []llm.Message
 	for i := range list {
 		role, text := tell(&list[i])
-		parts := slices.Concat(list[i].Parts, list[i].Result.Attached()) // what the inner provider cannot send it puts into words
+		// what the inner provider cannot send it puts into words
+		parts := slices.Concat(list[i].Parts, list[i].Result.Attached())
 		if last := len(out) - 1; last >= 0 && out[last].Role == role {
 			out[last].Text = join(finished(&out[last]), text)
 			out[last].Parts = append(out[last].Parts, parts...)

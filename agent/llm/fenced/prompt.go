@@ -9,8 +9,8 @@ import (
 	"github.com/zephbot/zephbot/agent/llm"
 )
 
-// system is the request's system text, then the catalog, then the instructions: what changes least comes first. It depends on the text and
-// on the set of tools only, so a vendor's cache of prompts holds.
+// system is the request's system text, then the catalog, then the instructions: what changes least comes first. It
+// depends on the text and on the set of tools only, so a vendor's cache of prompts holds.
 func (p *provider) system(req *llm.Request) string {
 	text := req.System
 	if p.o.Native != "" {
@@ -26,8 +26,8 @@ func (p *provider) system(req *llm.Request) string {
 	return strings.Join(parts, "\n\n")
 }
 
-// catalog lists the tools by name, one JSON object a line. Descriptions and schemas may come from strangers: JSON keeps each on its line,
-// and its escapes of < and > keep the closing tag ours.
+// catalog lists the tools by name, one JSON object a line. Descriptions and schemas may come from strangers: JSON keeps
+// each on its line, and its escapes of < and > keep the closing tag ours.
 func catalog(offered []llm.Tool) string {
 	list := slices.Clone(offered)
 	slices.SortStableFunc(list, func(a, b llm.Tool) int { return strings.Compare(a.Name, b.Name) })

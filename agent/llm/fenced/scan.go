@@ -16,8 +16,8 @@ type fence struct {
 	indent int
 }
 
-// scanner finds calls in an answer that comes in pieces. What is no call goes through at once, except the beginning of a line that may
-// still open a call.
+// scanner finds calls in an answer that comes in pieces. What is no call goes through at once, except the beginning of
+// a line that may still open a call.
 type scanner struct {
 	tags  []string
 	block func(tag, body string) bool // a closed block; false = it is ordinary text

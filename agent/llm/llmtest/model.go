@@ -1,11 +1,12 @@
-// Package llmtest is a scripted language model for tests and scenario files. It behaves like a provider (streams, waits, fails, honours
-// ctx) and says only what the script tells it.
+// Package llmtest is a scripted language model for tests and scenario files. It behaves like a provider (streams,
+// waits, fails, honours ctx) and says only what the script tells it.
 //
-// A script is a list of Steps, each of them one answer. New plays them in order, whoever asks. On makes a rule instead: its steps answer
-// the conversations whose last user message contains a text, and which of them comes next is read from the conversation alone (the number
-// of assistant messages after that user message), so many sessions can run at once and a resumed turn gets the same answer again. Steps
-// with Err stand before the step they delay: they are played once each for one and the same history, then the following step answers; an
-// Err step with none behind it fails for ever. Rules are tried in order of declaration; when none matches, the steps of New go on.
+// A script is a list of Steps, each of them one answer. New plays them in order, whoever asks. On makes a rule instead:
+// its steps answer the conversations whose last user message contains a text, and which of them comes next is read from
+// the conversation alone (the number of assistant messages after that user message), so many sessions can run at once
+// and a resumed turn gets the same answer again. Steps with Err stand before the step they delay: they are played once
+// each for one and the same history, then the following step answers; an Err step with none behind it fails for ever.
+// Rules are tried in order of declaration; when none matches, the steps of New go on.
 //
 // Parse reads a script from text, one action a line; empty lines and lines that begin with # are skipped:
 //
@@ -31,8 +32,9 @@
 //	sees image file                     a line of its own: the kinds of parts that the model takes
 //	say First answer                    a line before any rule belongs to the ordered script of New
 //
-// A text in double quotes is unquoted as in Go ("two\nlines"); say <<END takes the following lines up to the line END. Names, not
-// positions, hold steps together: "then" begins a new step, "and" adds to the last one, an "on" line begins a rule.
+// A text in double quotes is unquoted as in Go ("two\nlines"); say <<END takes the following lines up to the line END.
+// Names, not positions, hold steps together: "then" begins a new step, "and" adds to the last one, an "on" line begins
+// a rule.
 package llmtest
 
 import (
@@ -129,8 +131,9 @@ func (m *Model) Requests() []llm.Request {
 	return out
 }
 
-// Unused names the steps, ordered ones and those of rules, that no request has reached so far: by the line of the script that begins them, or by
-// their text when they were written in Go. A step whose expectation was not met is not reached; one that waits or fails is.
+// Unused names the steps, ordered ones and those of rules, that no request has reached so far: by the line of the
+// script that begins them, or by their text when they were written in Go. A step whose expectation was not met is not
+// reached; one that waits or fails is.
 func (m *Model) Unused() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -184,8 +187,9 @@ func (m *Model) gate(name string) *gate {
 	return g
 }
 
-// Sees makes the model take parts of these kinds. What it expects of a message finds a line for each of its parts: [sees image "a.png", image/png, 12 bytes]
-// for a content that it has read, else the line in which a part is put into words. It returns the model.
+// Sees makes the model take parts of these kinds. What it expects of a message finds a line for each of its parts:
+// [sees image "a.png", image/png, 12 bytes] for a content that it has read, else the line in which a part is put into
+// words. It returns the model.
 func (m *Model) Sees(accepts llm.Accepts) *Model {
 	m.sees = accepts
 	return m
@@ -223,7 +227,8 @@ func tell(contents *media.Contents, text string, parts []llm.Part) string {
 	return text
 }
 
-// Chat implements llm.Provider. A script that does not fit the conversation is an llm.Invalid error that says what was expected.
+// Chat implements llm.Provider. A script that does not fit the conversation is an llm.Invalid error that says what was
+// expected.
 func (m *Model) Chat(ctx context.Context, req *llm.Request, onDelta func(string)) (*llm.Response, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("scripted model: %w", err)

@@ -1,5 +1,6 @@
-// Package media brings what is no text into a vendor's request. It knows what well-known models take, reads the contents that a wire can send, within its
-// bounds, and puts everything else into words, so that a model is always told what it does not see.
+// Package media brings what is no text into a vendor's request. It knows what well-known models take, reads the
+// contents that a wire can send, within its bounds, and puts everything else into words, so that a model is always told
+// what it does not see.
 package media
 
 import (
@@ -53,8 +54,9 @@ const (
 	refused   = "the model's server refused it"
 )
 
-// Chat asks with the contents of the request, and without them when the server refuses the request as it is: one broken picture must not end a conversation in
-// whose history it stays. once makes one request. Errors are those of once, or of ctx.
+// Chat asks with the contents of the request, and without them when the server refuses the request as it is: one broken
+// picture must not end a conversation in whose history it stays. once makes one request. Errors are those of once, or
+// of ctx.
 func Chat(ctx context.Context, req *llm.Request, rules *Rules, once func(*Contents) (*llm.Response, error)) (*llm.Response, error) {
 	contents, err := Read(ctx, req, rules)
 	if err != nil {
@@ -71,7 +73,8 @@ func Chat(ctx context.Context, req *llm.Request, rules *Rules, once func(*Conten
 	return once(contents)
 }
 
-// Read reads the contents of a request that the rules allow, the newest first. Only the end of ctx is an error: what cannot be read is put into words.
+// Read reads the contents of a request that the rules allow, the newest first. Only the end of ctx is an error: what
+// cannot be read is put into words.
 func Read(ctx context.Context, req *llm.Request, rules *Rules) (*Contents, error) {
 	var c *Contents
 	room := rules.Total

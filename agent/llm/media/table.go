@@ -7,8 +7,8 @@ import (
 	"github.com/zephbot/zephbot/agent/llm"
 )
 
-// families say what well-known models take, as their vendors document it in November 2026; the first that matches the name counts. A model that is in none
-// of them takes text only, until the configuration says otherwise.
+// families say what well-known models take, as their vendors document it in November 2026; the first that matches the
+// name counts. A model that is in none of them takes text only, until the configuration says otherwise.
 var families = []struct {
 	name    *regexp.Regexp
 	accepts llm.Accepts

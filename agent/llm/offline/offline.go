@@ -1,6 +1,6 @@
-// Package offline is the built-in model that needs neither key nor network: a handful of rules that recognise plain wishes ("read a.txt",
-// "run ls", "delete the temp files"), call the tools they need and report the results in words. It says what it is when asked. Equal
-// conversations get equal answers, so demonstrations and tests can rely on it.
+// Package offline is the built-in model that needs neither key nor network: a handful of rules that recognise plain
+// wishes ("read a.txt", "run ls", "delete the temp files"), call the tools they need and report the results in words.
+// It says what it is when asked. Equal conversations get equal answers, so demonstrations and tests can rely on it.
 package offline
 
 import (
@@ -23,7 +23,8 @@ const charsPerToken = 4
 type Options struct {
 	// Name is the provider's name; "" = "offline".
 	Name string
-	// Pace is called before every streamed word, for pages that want to show a growing answer. Its error ends the call. nil = no delay.
+	// Pace is called before every streamed word, for pages that want to show a growing answer. Its error ends the call.
+	// nil = no delay.
 	Pace func(ctx context.Context) error
 }
 
@@ -48,7 +49,8 @@ func New(o Options) *Model {
 // Name implements llm.Provider.
 func (m *Model) Name() string { return m.name }
 
-// Chat implements llm.Provider. It takes text only: a result's own text names what came with it. The next step follows from the messages after the last user message alone.
+// Chat implements llm.Provider. It takes text only: a result's own text names what came with it. The next step follows
+// from the messages after the last user message alone.
 func (m *Model) Chat(ctx context.Context, req *llm.Request, onDelta func(string)) (*llm.Response, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("offline model: %w", err)
@@ -145,8 +147,9 @@ func step(stages [][]wish, req *llm.Request, at int) (string, []llm.ToolUse) {
 // place of a wish in the plan.
 type place struct{ stage, wish int }
 
-// progress finds what became of each wish that has been asked for; a nil result is missing in the history. The n-th use of a tool belongs
-// to the n-th wish for it: ids and the spelling of arguments may change on the way through a journal, the order does not.
+// progress finds what became of each wish that has been asked for; a nil result is missing in the history. The n-th use
+// of a tool belongs to the n-th wish for it: ids and the spelling of arguments may change on the way through a journal,
+// the order does not.
 func progress(stages [][]wish, messages []llm.Message) map[place]*llm.ToolResult {
 	results := map[string]*llm.ToolResult{}
 	for _, msg := range messages {
@@ -175,7 +178,8 @@ func progress(stages [][]wish, messages []llm.Message) map[place]*llm.ToolResult
 // quotation is how a replied-to message, and news of the background, stand before what the person wrote.
 var quotation = expression(`(?s)^(?:\[(?:reply to|news) [^\n]*\]\n.*?\n\[end of (?:quotation|news)\]\n)+`)
 
-// speech is what the person wrote, without the quotation and the speaker's name that a conversation of several people puts before it.
+// speech is what the person wrote, without the quotation and the speaker's name that a conversation of several people
+// puts before it.
 func speech(text string, speakers bool) string {
 	text = quotation().ReplaceAllString(text, "")
 	if name, rest, ok := strings.Cut(text, ": "); ok && speakers && !strings.Contains(name, "\n") {

@@ -27,8 +27,8 @@ var all = []string{
 	"diagnostics", "github:create_issue",
 }
 
-// run plays a turn with tools that answer from results (by name; "!" before the text makes it an error) and gives the uses, one line for
-// each message, and the answer.
+// run plays a turn with tools that answer from results (by name; "!" before the text makes it an error) and gives the
+// uses, one line for each message, and the answer.
 func run(t *testing.T, text string, offered []string, results map[string]string) (lines []string, answer string) {
 	t.Helper()
 	m := offline.New(offline.Options{})

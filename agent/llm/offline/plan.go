@@ -46,7 +46,8 @@ var (
 	listWordRE = expression(`(?i)\s*,\s+and\s+|\s+and\s+|\s*,\s*`)
 )
 
-// plan turns a text into stages; the wishes of one stage are called in one message. Empty means: not understood. at makes names unique.
+// plan turns a text into stages; the wishes of one stage are called in one message. Empty means: not understood. at
+// makes names unique.
 func plan(text string, at int) [][]wish {
 	var stages [][]wish
 	verb := ""
@@ -119,7 +120,8 @@ func splitThen(s string) (clause, rest string) {
 	return s, ""
 }
 
-// quoteEnd is the index of the quote that closes the one at i; 0 when there is none. A single quote within a word is an apostrophe.
+// quoteEnd is the index of the quote that closes the one at i; 0 when there is none. A single quote within a word is an
+// apostrophe.
 func quoteEnd(s string, i int) int {
 	c := s[i]
 	if c != '"' && c != '`' && (c != '\'' || (i > 0 && s[i-1] != ' ')) {
@@ -131,7 +133,8 @@ func quoteEnd(s string, i int) int {
 	return 0
 }
 
-// understand reads one clause; verb is the last clause's verb, taken over by a clause that names only a file ("read a and then b").
+// understand reads one clause; verb is the last clause's verb, taken over by a clause that names only a file ("read a
+// and then b").
 func understand(clause, verb string, at int) (stage []wish, newVerb string) {
 	clause = clean(clause)
 	for _, rule := range []func(string) []wish{lists, fetches, removes, searches, schedules(at), memories, others, reads} {

@@ -150,7 +150,8 @@ func failure(w wish, text string) string {
 	}
 }
 
-// errorBlock reads the lines "category:" and "error:" of a [tool_error] block; without one the text itself is the reason.
+// errorBlock reads the lines "category:" and "error:" of a [tool_error] block; without one the text itself is the
+// reason.
 func errorBlock(text string) (category, reason string) {
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)

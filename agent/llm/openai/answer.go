@@ -227,8 +227,8 @@ func (a *answer) toolCall(raw json.RawMessage, inMessage bool, position int) err
 	return nil
 }
 
-// find tells which call a fragment belongs to; nil = a new one. Normally the index says it. Some servers give every call index 0 or none,
-// so a different id, or a name with arguments after complete arguments, begins a new call too.
+// find tells which call a fragment belongs to; nil = a new one. Normally the index says it. Some servers give every
+// call index 0 or none, so a different id, or a name with arguments after complete arguments, begins a new call too.
 func (a *answer) find(p *piece, args string) *call {
 	for _, c := range slices.Backward(a.calls) {
 
@@ -266,7 +266,8 @@ func object(s string) bool {
 	return len(s) > 1 && s[0] == '{' && s[len(s)-1] == '}' && json.Valid([]byte(s))
 }
 
-// add takes a fragment in. A name that is repeated or grows with every chunk is not doubled, nor are arguments sent again as a whole.
+// add takes a fragment in. A name that is repeated or grows with every chunk is not doubled, nor are arguments sent
+// again as a whole.
 func (c *call) add(p *piece, args string) {
 	if c.id == "" {
 		c.id = p.ID

@@ -13,11 +13,12 @@ import (
 	"github.com/zephbot/zephbot/agent/llm/media"
 )
 
-// responsesOnly matches models that refuse tools on chat completions while they reason; a vendor prefix ("openai/") may stand before it.
+// responsesOnly matches models that refuse tools on chat completions while they reason; a vendor prefix ("openai/") may
+// stand before it.
 var responsesOnly = regexp.MustCompile(`^(?:.*/)?gpt-6`)
 
-// auto begins with chat completions and changes to the Responses API when the SDK or the server says that this model needs it. Once that
-// has worked, it stays so for the rest of the process.
+// auto begins with chat completions and changes to the Responses API when the SDK or the server says that this model
+// needs it. Once that has worked, it stays so for the rest of the process.
 type auto struct {
 	provider      *Provider
 	first, second wire
@@ -41,8 +42,8 @@ func (w *auto) chat(ctx context.Context, x *exchange, req *llm.Request, contents
 	return res, err
 }
 
-// needsResponses recognises the SDK's refusal, before anything was sent, and OpenAI's: "… not supported in the v1/chat/completions
-// endpoint … use v1/responses".
+// needsResponses recognises the SDK's refusal, before anything was sent, and OpenAI's: "… not supported in the
+// v1/chat/completions endpoint … use v1/responses".
 func needsResponses(x *exchange, err error) bool {
 	if errors.Is(err, goopenai.ErrReasoningToolsRequireResponses) {
 		return true

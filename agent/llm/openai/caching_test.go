@@ -42,8 +42,8 @@ func TestPriceOfCachedTokens(t *testing.T) {
 	}
 }
 
-// TestPrefixIsStable: a conversation that only grew begins with the same bytes on both wires: instructions, tools in the order given, and
-// all earlier messages, with what the vendor wants to see again of them.
+// TestPrefixIsStable: a conversation that only grew begins with the same bytes on both wires: instructions, tools in
+// the order given, and all earlier messages, with what the vendor wants to see again of them.
 func TestPrefixIsStable(t *testing.T) {
 	t.Parallel()
 	extra := func(host string) json.RawMessage {

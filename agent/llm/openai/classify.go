@@ -63,8 +63,8 @@ func (c complaint) tooLong() bool {
 	return false
 }
 
-// readComplaint understands {"error":{…}}, {"error":"…"}, the same in an array (Gemini), {"message":…} and {"detail":…} (FastAPI), and
-// takes anything else as plain text.
+// readComplaint understands {"error":{…}}, {"error":"…"}, the same in an array (Gemini), {"message":…} and {"detail":…}
+// (FastAPI), and takes anything else as plain text.
 func readComplaint(data []byte) complaint {
 	data = bytes.TrimSpace(data)
 	var list []json.RawMessage

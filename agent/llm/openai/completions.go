@@ -22,7 +22,8 @@ import (
 // maxCallID is the longest tool call id OpenAI takes back; other vendors make longer ones.
 const maxCallID = 40
 
-// newTokenField matches models that refuse max_tokens and want max_completion_tokens; a vendor prefix ("openai/") may stand before it.
+// newTokenField matches models that refuse max_tokens and want max_completion_tokens; a vendor prefix ("openai/") may
+// stand before it.
 var newTokenField = regexp.MustCompile(`^(?:.*/)?(?:o[1-9]|gpt-[5-9])`)
 
 // completions is the wire of POST /chat/completions.
@@ -32,13 +33,15 @@ type completions struct {
 	tools    toolbox.Box
 }
 
-// origins is the form of llm.ToolUse.Extra: what a host wants to see again with a tool call. Each wire reads its own fields only.
+// origins is the form of llm.ToolUse.Extra: what a host wants to see again with a tool call. Each wire reads its own
+// fields only.
 type origins struct {
 	Host   string                     `json:"host"`
 	Fields map[string]json.RawMessage `json:"fields,omitempty"` // chat: unknown fields of the call
 
-	Model     string            `json:"model,omitempty"`     // responses: the configured model
-	Lead      []json.RawMessage `json:"lead,omitempty"`      // … reasoning before the text of the message; at its first call
+	Model string `json:"model,omitempty"` // responses: the configured model
+	// … reasoning before the text of the message; at its first call
+	Lead      []json.RawMessage `json:"lead,omitempty"`
 	Phase     string            `json:"phase,omitempty"`     // … of the text
 	Reasoning []json.RawMessage `json:"reasoning,omitempty"` // … reasoning before the call
 }

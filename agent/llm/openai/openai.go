@@ -1,10 +1,11 @@
-// Package openai speaks to every server with an OpenAI-compatible API: conversations as a stream, over chat completions or the Responses
-// API, and embeddings. It forgives what such servers do differently from each other (see the tests for the list) and never lets a key into
-// an error. It never retries what failed; it asks a second time only when a server refuses the form of a request and another form is known:
-// the other wire (Options.Wire), or a history without reasoning that the server can no longer read.
+// Package openai speaks to every server with an OpenAI-compatible API: conversations as a stream, over chat completions
+// or the Responses API, and embeddings. It forgives what such servers do differently from each other (see the tests for
+// the list) and never lets a key into an error. It never retries what failed; it asks a second time only when a server
+// refuses the form of a request and another form is known: the other wire (Options.Wire), or a history without
+// reasoning that the server can no longer read.
 //
-// Vendors cache the beginning of a prompt. So a request depends on nothing but its content, tools stand in the order given, and a
-// conversation that grew begins with the same bytes: instructions, tools, earlier messages.
+// Vendors cache the beginning of a prompt. So a request depends on nothing but its content, tools stand in the order
+// given, and a conversation that grew begins with the same bytes: instructions, tools, earlier messages.
 package openai
 
 import (
@@ -46,12 +47,13 @@ type Options struct {
 	Model          string // for Chat
 	EmbeddingModel string // for Embed
 	MaxTokens      int    // of an answer when the request does not say; 0 = the server's default
-	// Idle is how long the server may be silent: until the first and between any two pieces of an answer. 0 = as long as it likes: the caller's
-	// context is the only limit.
+	// Idle is how long the server may be silent: until the first and between any two pieces of an answer. 0 = as long
+	// as it likes: the caller's context is the only limit.
 	Idle             time.Duration
 	InputUSDPerMTok  float64
 	OutputUSDPerMTok float64
-	// CachedUSDPerMTok is the price of input tokens read from the vendor's cache; nil = InputUSDPerMTok, 0 = they cost nothing.
+	// CachedUSDPerMTok is the price of input tokens read from the vendor's cache; nil = InputUSDPerMTok, 0 = they cost
+	// nothing.
 	CachedUSDPerMTok *float64
 	// Wire is the API for conversations: WireAuto (or ""), WireChat or WireResponses.
 	Wire string
@@ -71,8 +73,8 @@ type Provider struct {
 	rules  media.Rules
 }
 
-// wire is one of the APIs for conversations a vendor offers. emit gets the text as it comes. Errors may be of any kind: Provider
-// classifies them.
+// wire is one of the APIs for conversations a vendor offers. emit gets the text as it comes. Errors may be of any kind:
+// Provider classifies them.
 type wire interface {
 	chat(ctx context.Context, x *exchange, req *llm.Request, contents *media.Contents, emit func(string)) (*llm.Response, error)
 }

@@ -228,8 +228,8 @@ func (r *report) find(kind, id string, index *int, announce bool) (*item, error)
 	return i, nil
 }
 
-// seen finds an item; nil = there is none. The id counts first and the index after it, because some gateways change the ids between events
-// and some servers give every item index 0.
+// seen finds an item; nil = there is none. The id counts first and the index after it, because some gateways change the
+// ids between events and some servers give every item index 0.
 func (r *report) seen(kind, id string, index *int, announce bool) *item {
 	for _, i := range slices.Backward(r.items) {
 		if i.kind == kind && id != "" && i.id == id {
@@ -263,7 +263,8 @@ func (r *report) item(e *itemEvent, announce bool) error {
 	return nil
 }
 
-// fill adds what the server says of an item. What an announcement says of text and arguments is only their beginning, which comes again.
+// fill adds what the server says of an item. What an announcement says of text and arguments is only their beginning,
+// which comes again.
 func (r *report) fill(i *item, o *outputItem, raw json.RawMessage, done bool) {
 	i.id = cmp.Or(i.id, o.ID)
 	i.callID = cmp.Or(o.CallID, i.callID)
@@ -290,8 +291,8 @@ func (r *report) fill(i *item, o *outputItem, raw json.RawMessage, done bool) {
 	}
 }
 
-// keptReasoning is the part of a reasoning item that can be sent again; nil without its encrypted content, which alone means anything to a
-// server that stored nothing.
+// keptReasoning is the part of a reasoning item that can be sent again; nil without its encrypted content, which alone
+// means anything to a server that stored nothing.
 func keptReasoning(raw json.RawMessage) json.RawMessage {
 	var in struct {
 		ID        string          `json:"id"`
@@ -336,8 +337,8 @@ func (r *report) response(w *responses, names *wirename.Names) (*llm.Response, e
 	return res, nil
 }
 
-// uses turns the calls into tool uses with the reasoning that led to them. A call that was cut before its arguments began is left out:
-// without arguments it would be another call.
+// uses turns the calls into tool uses with the reasoning that led to them. A call that was cut before its arguments
+// began is left out: without arguments it would be another call.
 func (r *report) uses(w *responses, names *wirename.Names) ([]llm.ToolUse, error) {
 	var out []llm.ToolUse
 	var from origins

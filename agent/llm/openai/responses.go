@@ -30,8 +30,9 @@ const (
 // reasons matches models that reason and can hand their reasoning out encrypted. The others refuse to be asked for it.
 var reasons = regexp.MustCompile(`^(?:.*/)?(?:o[1-9]|gpt-[5-9])`)
 
-// responses is the wire of POST /responses. It keeps nothing at the vendor (store = false): the whole history is sent each time, and the
-// reasoning behind a tool call travels encrypted in llm.ToolUse.Extra, back to the host and model it came from only.
+// responses is the wire of POST /responses. It keeps nothing at the vendor (store = false): the whole history is sent
+// each time, and the reasoning behind a tool call travels encrypted in llm.ToolUse.Extra, back to the host and model it
+// came from only.
 type responses struct {
 	provider *Provider
 	origin   string // host
@@ -41,7 +42,8 @@ type responses struct {
 func (w *responses) chat(ctx context.Context, x *exchange, req *llm.Request, contents *media.Contents, emit func(string)) (*llm.Response, error) {
 	res, err := w.once(ctx, x, req, contents, true, emit)
 	if c, ok := x.rejected(err); ok && c.has("invalid_encrypted_content") {
-		// After a change of the key's organisation the server cannot read older reasoning. Without it the conversation can go on.
+		// After a change of the key's organisation the server cannot read older reasoning. Without it the conversation
+		// can go on.
 		w.provider.o.Log.Warn().Str("provider", w.provider.o.Name).Msg("server cannot read its earlier reasoning; sent without it")
 		x.again()
 		return w.once(ctx, x, req, contents, false, emit)
@@ -177,7 +179,8 @@ func speech(role llm.Role, content any, phase string) any {
 	return goopenai.ResponseInputMessage{Type: "message", Role: string(role), Content: content, Phase: phase}
 }
 
-// uses writes an assistant message with calls in the order in which the vendor said it: reasoning, text, reasoning, call.
+// uses writes an assistant message with calls in the order in which the vendor said it: reasoning, text, reasoning,
+// call.
 func (w *responses) uses(items []any, m *llm.Message, names *wirename.Names, reasoning bool) []any {
 	for i, u := range m.Uses {
 		from := w.from(u.Extra)

@@ -54,7 +54,8 @@ func (r *report) whole(s *snapshot) error {
 	return r.output(s.Output)
 }
 
-// output takes the final list of items. When it is there it decides which calls there are and in which order; events may have been lost.
+// output takes the final list of items. When it is there it decides which calls there are and in which order; events
+// may have been lost.
 func (r *report) output(list []json.RawMessage) error {
 	var final []*item
 	for n, raw := range list {

@@ -12,10 +12,11 @@ import (
 	"github.com/zephbot/zephbot/agent/llm/adapter"
 )
 
-// frames rewrites a server's stream into what the SDK's reader cannot misread: one line `data: {"frame":…}` or `data: {"failure":…}` for
-// each event. The SDK alone loses `event: error`, takes a chunk that begins with {"error":null for a failure, gives up after 300 comment
-// lines, cannot join several data lines and knows no limit. Line ends, comments and joining follow the WHATWG "server-sent events" text;
-// beyond it, data lines without an empty line between them and a whole JSON answer instead of a stream are understood.
+// frames rewrites a server's stream into what the SDK's reader cannot misread: one line `data: {"frame":…}` or `data:
+// {"failure":…}` for each event. The SDK alone loses `event: error`, takes a chunk that begins with {"error":null for a
+// failure, gives up after 300 comment lines, cannot join several data lines and knows no limit. Line ends, comments and
+// joining follow the WHATWG "server-sent events" text; beyond it, data lines without an empty line between them and a
+// whole JSON answer instead of a stream are understood.
 type frames struct {
 	body   io.ReadCloser
 	in     *bufio.Reader
@@ -186,7 +187,8 @@ func (f *frames) frame(data []byte) {
 	var head struct {
 		Error json.RawMessage `json:"error"`
 	}
-	// Not an object: no error field, and the reader of the frame will refuse it. Most events hold no such word and are not read twice.
+	// Not an object: no error field, and the reader of the frame will refuse it. Most events hold no such word and are
+	// not read twice.
 	if mayName(data, "error") && json.Unmarshal(data, &head) == nil && len(head.Error) > 0 && string(head.Error) != "null" {
 		f.failure(data)
 		return
@@ -205,8 +207,9 @@ func (f *frames) compact(data []byte) {
 	_ = json.Compact(&f.out, data) // it is valid
 }
 
-// mayName is false when no object in a JSON text has a field of that name, which holds neither k nor s: encoding/json matches names whatever their case, where
-// these two letters have forms beyond ASCII, and an escape may stand for any letter.
+// mayName is false when no object in a JSON text has a field of that name, which holds neither k nor s: encoding/json
+// matches names whatever their case, where these two letters have forms beyond ASCII, and an escape may stand for any
+// letter.
 func mayName(data []byte, name string) bool {
 	if bytes.Contains(data, []byte(`\u`)) {
 		return true

@@ -99,8 +99,8 @@ func ownBody(req *http.Request) ([]byte, error) {
 	return data.Bytes(), nil
 }
 
-// setBody makes the body of a request of pieces, which are not joined: the tools of a request are far longer than the rest, shared by all requests, and would
-// be copied for each while its model thinks.
+// setBody makes the body of a request of pieces, which are not joined: the tools of a request are far longer than the
+// rest, shared by all requests, and would be copied for each while its model thinks.
 func setBody(req *http.Request, parts ...[]byte) {
 	req.ContentLength = 0
 	for _, part := range parts {

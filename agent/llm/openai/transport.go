@@ -17,8 +17,8 @@ var errRefused = errors.New("server refused the request")
 // place says where in a request a tool call stands: message and call index.
 type place struct{ message, call int }
 
-// exchange carries one request. The SDK loses the headers and the body of errors, and writes messages and tools slowly; exchange keeps the first
-// and puts the second, written before, into the request. Not safe for concurrent use.
+// exchange carries one request. The SDK loses the headers and the body of errors, and writes messages and tools slowly;
+// exchange keeps the first and puts the second, written before, into the request. Not safe for concurrent use.
 type exchange struct {
 	client   *http.Client
 	messages []byte // list that takes the place of what stands in for it; nil = nothing does
@@ -39,7 +39,8 @@ func (p *Provider) exchange() *exchange {
 	return &exchange{client: p.client, limit: adapter.MaxBody, listen: func() {}, pause: func() {}}
 }
 
-// again makes the exchange ready for the same conversation in another form. Only for a request that was refused before it was answered.
+// again makes the exchange ready for the same conversation in another form. Only for a request that was refused before
+// it was answered.
 func (x *exchange) again() {
 	x.sent, x.status, x.header, x.body, x.messages, x.tools = false, 0, nil, nil, nil, nil
 	x.listen()
@@ -79,7 +80,8 @@ func (x *exchange) Do(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// mergeExtras puts vendors' own fields back into the tool calls of a list of messages. Messages without such fields stay byte for byte what they were.
+// mergeExtras puts vendors' own fields back into the tool calls of a list of messages. Messages without such fields
+// stay byte for byte what they were.
 func mergeExtras(list []byte, extras map[place]json.RawMessage) ([]byte, error) {
 	if len(extras) == 0 {
 		return list, nil

@@ -1,8 +1,10 @@
-// Package pace bounds how many requests a provider gets at once, by what its rate limits teach. A 429 halves the limit (once for all requests that were
-// under way together), every full round of answers raises it by one, and the wait that a server asks for is kept by all. Who waits takes turns by
-// llm.Request.Party, so that one person's many conversations do not stand before another's first.
+// Package pace bounds how many requests a provider gets at once, by what its rate limits teach. A 429 halves the limit
+// (once for all requests that were under way together), every full round of answers raises it by one, and the wait that
+// a server asks for is kept by all. Who waits takes turns by llm.Request.Party, so that one person's many conversations
+// do not stand before another's first.
 //
-// The limit is that of one process; several processes with one key learn apart from each other and meet in the vendor's answers.
+// The limit is that of one process; several processes with one key learn apart from each other and meet in the vendor's
+// answers.
 package pace
 
 import (
@@ -18,8 +20,9 @@ import (
 
 // Options are the tunables of New; zero values take the defaults in brackets.
 type Options struct {
-	Most     int              // requests at once, also where nothing was refused yet [1024]
-	Patience time.Duration    // a longer wait asked for by the server is not waited for here but told to the caller [30 s]
+	Most int // requests at once, also where nothing was refused yet [1024]
+	// a longer wait asked for by the server is not waited for here but told to the caller [30 s]
+	Patience time.Duration
 	Now      func() time.Time // [time.Now]
 	// Observe is called when the limit was lowered, with the new one; may be nil. Must not block.
 	Observe func(limit int, wait time.Duration)

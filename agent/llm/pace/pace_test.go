@@ -72,7 +72,8 @@ func until(ctx context.Context, p llm.Provider, party string) error {
 	}
 }
 
-// TestLearns: 400 requests meet a vendor that takes eight at once. All are answered, with few refusals and the vendor kept busy.
+// TestLearns: 400 requests meet a vendor that takes eight at once. All are answered, with few refusals and the vendor
+// kept busy.
 func TestLearns(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -89,7 +90,8 @@ func TestLearns(t *testing.T) {
 		}
 		wg.Wait()
 		took := time.Since(began)
-		// Alone, without a limit, each of the 392 that are too many would be refused ten times a second. The first burst is refused as a whole, once.
+		// Alone, without a limit, each of the 392 that are too many would be refused ten times a second. The first
+		// burst is refused as a whole, once.
 		if v.refused > 400+100 {
 			t.Errorf("%d refusals of %d requests", v.refused, len(v.begun))
 		}
@@ -126,7 +128,8 @@ func TestGrowsBack(t *testing.T) {
 	})
 }
 
-// TestRetryAfter: while the server wants to be left alone nobody asks it; a wait that is too long is told to everybody, also to those who wait already.
+// TestRetryAfter: while the server wants to be left alone nobody asks it; a wait that is too long is told to everybody,
+// also to those who wait already.
 func TestRetryAfter(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -160,7 +163,8 @@ func TestRetryAfter(t *testing.T) {
 	})
 }
 
-// TestTurns: a hundred requests of one party wait when another party's first one comes. It is the next but one that begins.
+// TestTurns: a hundred requests of one party wait when another party's first one comes. It is the next but one that
+// begins.
 func TestTurns(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -7,8 +7,8 @@ import (
 	"github.com/zephbot/zephbot/agent/llm"
 )
 
-// circuit counts a provider's failures in a row. After too many of them it stays closed to calls until its rest is over; then one call at
-// a time may probe it. Safe for concurrent use.
+// circuit counts a provider's failures in a row. After too many of them it stays closed to calls until its rest is
+// over; then one call at a time may probe it. Safe for concurrent use.
 type circuit struct {
 	provider llm.Provider
 	after    int
@@ -20,8 +20,8 @@ type circuit struct {
 	probing  bool
 }
 
-// enter lets a caller in, or says how long the provider is to be left alone. probe marks the one call that tries after a rest; leave must
-// follow then.
+// enter lets a caller in, or says how long the provider is to be left alone. probe marks the one call that tries after
+// a rest; leave must follow then.
 func (c *circuit) enter(now time.Time) (wait time.Duration, probe bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -55,7 +55,8 @@ func (c *circuit) resting(now time.Time) bool {
 	return c.failures >= c.after && now.Before(c.until)
 }
 
-// record counts the result of one attempt. A refused request shows that the provider is alive; a rate limit says nothing about it.
+// record counts the result of one attempt. A refused request shows that the provider is alive; a rate limit says
+// nothing about it.
 func (c *circuit) record(err error, now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,13 +1,13 @@
-// Package route makes one provider of several: it repeats what may succeed later, falls back from a provider that fails to the next one,
-// and leaves alone for a while one that keeps failing.
+// Package route makes one provider of several: it repeats what may succeed later, falls back from a provider that fails
+// to the next one, and leaves alone for a while one that keeps failing.
 //
-// Order of events. Providers are tried in the order primary, fallback. With one of them a retryable error is repeated with exponential
-// back-off and full jitter (or after the RetryAfter the provider asked for), up to Attempts and within Budget. Then, or at once after
-// llm.Unauthorized, comes the next provider. llm.Invalid and llm.TooLong are returned at once: another provider would be sent the same
-// conversation. A cancelled context ends everything.
+// Order of events. Providers are tried in the order primary, fallback. With one of them a retryable error is repeated
+// with exponential back-off and full jitter (or after the RetryAfter the provider asked for), up to Attempts and within
+// Budget. Then, or at once after llm.Unauthorized, comes the next provider. llm.Invalid and llm.TooLong are returned at
+// once: another provider would be sent the same conversation. A cancelled context ends everything.
 //
-// After text was streamed a repetition starts a fresh stream, so whoever shows the text must be told: Request.OnReset is called before
-// it. Without OnReset such a failure is final and returned with Streamed set.
+// After text was streamed a repetition starts a fresh stream, so whoever shows the text must be told: Request.OnReset
+// is called before it. Without OnReset such a failure is final and returned with Streamed set.
 package route
 
 import (
@@ -40,15 +40,17 @@ type Options struct {
 	BaseDelay     time.Duration // upper bound of the first random delay, doubled each time [500 ms]
 	MaxDelay      time.Duration // upper bound of any random delay [8 s]
 	MaxRetryAfter time.Duration // a longer RetryAfter counts as failure of the provider [30 s]
-	Budget        time.Duration // after which nothing new is begun; more than a silent provider takes to be given up [5 min]
-	Timeout       time.Duration // of the whole call, repetitions, fallbacks and the stream included; 0 = none
-	BreakAfter    int           // failed attempts in a row after which a provider is skipped [5]
-	BreakFor      time.Duration // … for this long, then one call probes it [30 s]
+	// after which nothing new is begun; more than a silent provider takes to be given up [5 min]
+	Budget     time.Duration
+	Timeout    time.Duration // of the whole call, repetitions, fallbacks and the stream included; 0 = none
+	BreakAfter int           // failed attempts in a row after which a provider is skipped [5]
+	BreakFor   time.Duration // … for this long, then one call probes it [30 s]
 
-	Now     func() time.Time                                 // [time.Now]
-	Sleep   func(ctx context.Context, d time.Duration) error // [a timer]; returns ctx's error when it ends first
-	Jitter  func(limit time.Duration) time.Duration          // random delay in [0, limit) [math/rand]
-	Observe func(Attempt)                                    // called after each attempt, from the caller's goroutine; may be nil
+	Now    func() time.Time                                 // [time.Now]
+	Sleep  func(ctx context.Context, d time.Duration) error // [a timer]; returns ctx's error when it ends first
+	Jitter func(limit time.Duration) time.Duration          // random delay in [0, limit) [math/rand]
+	// called after each attempt, from the caller's goroutine; may be nil
+	Observe func(Attempt)
 	Log     zerolog.Logger
 }
 
@@ -148,7 +150,8 @@ func sleep(ctx context.Context, d time.Duration) error {
 // Name implements llm.Provider: the primary provider's name. Response.Provider says who answered.
 func (r *Router) Name() string { return r.providers[0].provider.Name() }
 
-// Accepts implements llm.Accepter: of the primary provider. Whoever answers in its place puts what it does not take into words.
+// Accepts implements llm.Accepter: of the primary provider. Whoever answers in its place puts what it does not take
+// into words.
 func (r *Router) Accepts() llm.Accepts { return llm.AcceptsOf(r.providers[0].provider) }
 
 // Chat implements llm.Provider.
@@ -166,8 +169,8 @@ func (r *Router) Chat(ctx context.Context, req *llm.Request, onDelta func(string
 	return res, err
 }
 
-// overtime is the error of a call whose time is over. One that was still answering would take as long again; one that said nothing may find the
-// provider in a better mood.
+// overtime is the error of a call whose time is over. One that was still answering would take as long again; one that
+// said nothing may find the provider in a better mood.
 func (c *call) overtime() error {
 	e := &llm.Error{Kind: llm.Timeout, Provider: c.asked, Streamed: c.shown}
 	if c.shown {
@@ -324,7 +327,8 @@ func (c *call) delay(e *llm.Error, number int) (time.Duration, bool) {
 	return delay, !o.Now().Add(delay).After(c.end)
 }
 
-// sum is the error of a call no provider could answer: of the kind that lets the caller do most, with all causes in its text.
+// sum is the error of a call no provider could answer: of the kind that lets the caller do most, with all causes in its
+// text.
 func (c *call) sum() error {
 	if len(c.errs) == 1 {
 		return c.errs[0]

@@ -1,5 +1,5 @@
-// Package toolbox writes the tools of requests in a vendor's form once for each list of them: a catalog has few lists, while writing one takes longer than the
-// rest of a request.
+// Package toolbox writes the tools of requests in a vendor's form once for each list of them: a catalog has few lists,
+// while writing one takes longer than the rest of a request.
 package toolbox
 
 import (
@@ -12,13 +12,15 @@ import (
 	"github.com/zephbot/zephbot/agent/llm/wirename"
 )
 
-// Bounds of what is remembered: a catalog has few lists, which differ from turn to turn where tools are chosen for each.
+// Bounds of what is remembered: a catalog has few lists, which differ from turn to turn where tools are chosen for
+// each.
 const (
 	MaxLists = 16
 	MaxList  = 256 << 10 // bytes of one list; a longer one is written each time
 )
 
-// Box remembers lists of tools as they were written, at most MaxLists, the most recently used. Safe for concurrent use; the zero value is ready.
+// Box remembers lists of tools as they were written, at most MaxLists, the most recently used. Safe for concurrent use;
+// the zero value is ready.
 type Box struct {
 	mu    sync.Mutex
 	lists []*written // most recently used first
@@ -31,8 +33,9 @@ type written struct {
 	text  []byte
 }
 
-// Of gives the names and the tools of a request as write writes them, or has written them before; nil where there are none. The text is shared and must not be
-// changed. What write gives may depend on the tools and the names alone. An error is that of write.
+// Of gives the names and the tools of a request as write writes them, or has written them before; nil where there are
+// none. The text is shared and must not be changed. What write gives may depend on the tools and the names alone. An
+// error is that of write.
 func (b *Box) Of(req *llm.Request, write func(*llm.Request, *wirename.Names) ([]byte, error)) (*wirename.Names, []byte, error) {
 	if len(req.Tools) == 0 {
 		return wirename.New(req), nil, nil
@@ -86,7 +89,8 @@ func (b *Box) keep(w *written) {
 	b.lists = b.lists[:min(len(b.lists), MaxLists)]
 }
 
-// covers says whether the names are those of the request too: its history may name other tools, and names depend on each other.
+// covers says whether the names are those of the request too: its history may name other tools, and names depend on
+// each other.
 func (w *written) covers(req *llm.Request) bool {
 	for i := range req.Messages {
 		for _, u := range req.Messages[i].Uses {

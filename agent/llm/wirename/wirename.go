@@ -1,4 +1,5 @@
-// Package wirename translates tool names for APIs that take letters, digits, _ and - only, at most 64 of them: both ways, without collisions.
+// Package wirename translates tool names for APIs that take letters, digits, _ and - only, at most 64 of them: both
+// ways, without collisions.
 package wirename
 
 import (
@@ -14,7 +15,8 @@ import (
 // maxName is the longest tool name the API takes; letters, digits, _ and - are allowed.
 const maxName = 64
 
-// Names translates the tool names of one request, both ways and without collisions. The result depends on the set of names only.
+// Names translates the tool names of one request, both ways and without collisions. The result depends on the set of
+// names only.
 type Names struct {
 	encoded map[string]string
 	decoded map[string]string

@@ -10,7 +10,8 @@ import (
 	"github.com/zephbot/zephbot/bot/quota"
 )
 
-// Counter is a quota.Counter in memory. Its zero value is empty and ready; safe for concurrent use. Nothing expires by itself.
+// Counter is a quota.Counter in memory. Its zero value is empty and ready; safe for concurrent use. Nothing expires by
+// itself.
 type Counter struct {
 	mu     sync.Mutex
 	err    error
@@ -35,7 +36,8 @@ func (c *Counter) Lose() {
 	c.values, c.ids = nil, nil
 }
 
-// Renew makes the counters older ones: values, and the ids that were taken, as a server had them when it last saved them.
+// Renew makes the counters older ones: values, and the ids that were taken, as a server had them when it last saved
+// them.
 func (c *Counter) Renew(values map[string]int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

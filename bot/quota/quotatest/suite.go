@@ -146,7 +146,8 @@ func expiry(t *testing.T, b *bench) {
 	b.want(t, []string{"a"}, 0)
 }
 
-// atOnce lets many take of a shared limit at the same time: exactly as many get through as the limit allows, and nothing is charged to those who do not.
+// atOnce lets many take of a shared limit at the same time: exactly as many get through as the limit allows, and
+// nothing is charged to those who do not.
 func atOnce(t *testing.T, b *bench) {
 	const people, each, shared = 8, 10, 33
 	var got atomic.Int64

@@ -148,8 +148,8 @@ func runeStarts(text string) []int {
 	return append(out, len(text))
 }
 
-// trim removes white space at the end, and at the start up to the first entity, as Telegram does, and cuts the entities to
-// what is left.
+// trim removes white space at the end, and at the start up to the first entity, as Telegram does, and cuts the entities
+// to what is left.
 func trim(text string, entities []models.MessageEntity) (string, []models.MessageEntity) {
 	text = strings.TrimRightFunc(text, unicode.IsSpace)
 	lead := units(text) - units(strings.TrimLeftFunc(text, unicode.IsSpace))

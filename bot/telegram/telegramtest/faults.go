@@ -29,9 +29,11 @@ const (
 
 // Fault makes matching calls go wrong. The first fault that matches a call is the one that hits it.
 type Fault struct {
-	Method      string        `json:"method"`          // glob, case-insensitive; "" is every method, getUpdates included
-	Chat        int64         `json:"chat,omitempty"`  // 0 = any
-	Has         string        `json:"has,omitempty"`   // name of a parameter that the call must have, with a value; "" = any call
+	// glob, case-insensitive; "" is every method, getUpdates included
+	Method string `json:"method"`
+	Chat   int64  `json:"chat,omitempty"` // 0 = any
+	// name of a parameter that the call must have, with a value; "" = any call
+	Has         string        `json:"has,omitempty"`
 	Kind        FaultKind     `json:"kind"`            // see the constants
 	RetryAfter  int           `json:"retry_after"`     // seconds, Fault429
 	Delay       time.Duration `json:"delay,omitempty"` // before whatever the kind does

@@ -7,8 +7,9 @@ import (
 	"sync"
 )
 
-// Front is an address on loopback that outlives who listens behind it, as that of a load balancer does: processes come and go, several may be there at
-// once, and each connection goes to one of them. While nobody is there, connections wait.
+// Front is an address on loopback that outlives who listens behind it, as that of a load balancer does: processes come
+// and go, several may be there at once, and each connection goes to one of them. While nobody is there, connections
+// wait.
 type Front struct {
 	listener net.Listener
 	conns    chan net.Conn

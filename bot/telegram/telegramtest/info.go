@@ -121,8 +121,8 @@ func leaveChat(s *Server, r *request) (any, *apiError) {
 	return true, nil
 }
 
-// scope names a command scope: "default", "all_private_chats", "chat:-100123", "chat_member:-100123:7", with "/de" behind
-// it for a language.
+// scope names a command scope: "default", "all_private_chats", "chat:-100123", "chat_member:-100123:7", with "/de"
+// behind it for a language.
 func (s *Server) scope(r *request) (string, *apiError) {
 	var in struct {
 		Type   string          `json:"type"`

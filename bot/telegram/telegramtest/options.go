@@ -39,7 +39,8 @@ type Options struct {
 	Local bool
 	// KeepCalls caps the call log and the store of past updates. Default 20000.
 	KeepCalls int
-	// CallbackDeadline is how long after the press a callback query can be answered. Default 150 s; Telegram names none.
+	// CallbackDeadline is how long after the press a callback query can be answered. Default 150 s; Telegram names
+	// none.
 	CallbackDeadline time.Duration
 	// ConflictDelay holds back the 409 of the losing poller; Telegram takes 3 s. Default 0.
 	ConflictDelay time.Duration
@@ -53,16 +54,16 @@ type Options struct {
 	Log func(Call)
 	// WebhookClient delivers updates to a webhook. Default: a client of its own, 60 s per delivery.
 	WebhookClient *http.Client
-	// WebhookPause is the pause before delivery attempt n (n = 1 is the first repeat). Default Telegram's: none, then 2, 4,
-	// 8 … up to 60 s.
+	// WebhookPause is the pause before delivery attempt n (n = 1 is the first repeat). Default Telegram's: none, then
+	// 2, 4, 8 … up to 60 s.
 	WebhookPause func(attempt int) time.Duration
 	// WebhookAttempts bounds the deliveries of one update; 0 leaves only its life in the queue as the bound.
 	WebhookAttempts int
 }
 
-// Budgets are flood limits. Sends, edits and createForumTopic count; typing, drafts, reactions and answers to presses do
-// not. A refused call is not executed and answers 429 with retry_after; calling again before that time has passed makes it
-// longer, as on Telegram.
+// Budgets are flood limits. Sends, edits and createForumTopic count; typing, drafts, reactions and answers to presses
+// do not. A refused call is not executed and answers 429 with retry_after; calling again before that time has passed
+// makes it longer, as on Telegram.
 type Budgets struct {
 	Chat   Limit // each chat, Telegram guidance 1 a second with short bursts
 	Group  Limit // each group besides, Telegram 20 a minute

@@ -96,8 +96,8 @@ type Said struct {
 	UpdateID  int64 // 0: the bot does not get to see it (privacy mode, allowed_updates, not in the group)
 }
 
-// Say makes a person write a message. updateID is 0 when the bot does not get to see it. Misuse, such as an unknown user or
-// a group they are not in, gives 0, 0 and a line in Problems; Post returns it as an error.
+// Say makes a person write a message. updateID is 0 when the bot does not get to see it. Misuse, such as an unknown
+// user or a group they are not in, gives 0, 0 and a line in Problems; Post returns it as an error.
 func (s *Server) Say(userID, chatID int64, m Message) (messageID int, updateID int64) {
 	said, err := s.Post(userID, chatID, m)
 	if err != nil {
@@ -271,8 +271,8 @@ func (s *Server) announce(c *chat, m *message, kind string) int64 {
 
 func laneOf(kind string, id int64) string { return kind + ":" + strconv.FormatInt(id, 10) }
 
-// sees applies membership and privacy mode: commands, mentions, replies to the bot, messages via it and service messages
-// pass; everything else only for admins and with privacy off. Other bots are never seen.
+// sees applies membership and privacy mode: commands, mentions, replies to the bot, messages via it and service
+// messages pass; everything else only for admins and with privacy off. Other bots are never seen.
 func (s *Server) sees(c *chat, b *models.Message) bool {
 	if c.private() {
 		return !c.blocked

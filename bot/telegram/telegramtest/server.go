@@ -112,8 +112,8 @@ func (s *Server) Start() (string, error) {
 	return "http://" + l.Addr().String(), nil
 }
 
-// Close ends held polls, hanging calls and webhook deliveries, cuts the connections and waits for every goroutine of the
-// server. It must not be called from OnCall or Log.
+// Close ends held polls, hanging calls and webhook deliveries, cuts the connections and waits for every goroutine of
+// the server. It must not be called from OnCall or Log.
 func (s *Server) Close() {
 	s.mu.Lock()
 	if s.closed {
@@ -193,8 +193,8 @@ func (s *Server) WaitChange(ctx context.Context, version uint64) (uint64, error)
 	}
 }
 
-// WaitFor waits until done says true, asking it again after every change. done runs outside the lock. Time alone changes
-// nothing: a draft that only expires does not wake it.
+// WaitFor waits until done says true, asking it again after every change. done runs outside the lock. Time alone
+// changes nothing: a draft that only expires does not wake it.
 func (s *Server) WaitFor(ctx context.Context, done func() bool) error {
 	for {
 		v := s.Version()

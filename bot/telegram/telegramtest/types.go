@@ -41,8 +41,8 @@ type Group struct {
 	NoBot    bool    // the bot is not in the group (yet)
 }
 
-// File is something a person sends. Data may be empty; Size, when larger, is what Telegram says the file weighs, so that
-// a test can send 3 GB.
+// File is something a person sends. Data may be empty; Size, when larger, is what Telegram says the file weighs, so
+// that a test can send 3 GB.
 type File struct {
 	Name, MIME    string
 	Data          []byte
@@ -134,11 +134,12 @@ type CallbackAnswer struct {
 
 // Call is one method call of the bot. Secrets are not in it: the token is part of the URL only.
 type Call struct {
-	N          uint64            `json:"n"` // in order of arrival, from 1
-	Method     string            `json:"method"`
-	Chat       int64             `json:"chat,omitempty"`    // chat_id when it is a number
-	Message    int               `json:"message,omitempty"` // message_id of the request, or of the message that was made
-	Status     int               `json:"status"`            // 0: the connection was cut or left hanging
+	N      uint64 `json:"n"` // in order of arrival, from 1
+	Method string `json:"method"`
+	Chat   int64  `json:"chat,omitempty"` // chat_id when it is a number
+	// message_id of the request, or of the message that was made
+	Message    int               `json:"message,omitempty"`
+	Status     int               `json:"status"` // 0: the connection was cut or left hanging
 	At         time.Time         `json:"at"`
 	Params     map[string]string `json:"params,omitempty"` // values as sent; JSON values as JSON text
 	Error      string            `json:"error,omitempty"`  // description of the refusal

@@ -190,7 +190,8 @@ func getUpdates(ctx context.Context, s *Server, r *request) (any, *apiError) {
 	return batch, nil
 }
 
-// openPoll does what a poll does at once: settings, confirmation, ending an older poll, a first batch. The lock is held.
+// openPoll does what a poll does at once: settings, confirmation, ending an older poll, a first batch. The lock is
+// held.
 func (s *Server) openPoll(r *request) (*poll, []json.RawMessage, *apiError) {
 	q := &s.queue
 	if s.loggedOut {
@@ -308,8 +309,8 @@ func (s *Server) Redeliver(updateID int64) error {
 	return nil
 }
 
-// JumpID makes next the id of the next update, as happens after a week of silence. It may be lower than ids already used.
-// Telegram only does it with an empty queue, so there must be none pending.
+// JumpID makes next the id of the next update, as happens after a week of silence. It may be lower than ids already
+// used. Telegram only does it with an empty queue, so there must be none pending.
 func (s *Server) JumpID(next int64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

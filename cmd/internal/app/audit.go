@@ -117,8 +117,9 @@ func readMark(ctx context.Context, facts bot.Facts, key string, now time.Time) (
 	return mark, true, nil
 }
 
-// AuditMark reads, for the command line, how far the service's log had come, while the service runs or not. It asks the database at log.URL, then the
-// one beside the log, and then the one in each of log.Dirs; the mark is nil when none of them knows the log.
+// AuditMark reads, for the command line, how far the service's log had come, while the service runs or not. It asks the
+// database at log.URL, then the one beside the log, and then the one in each of log.Dirs; the mark is nil when none of
+// them knows the log.
 func AuditMark(ctx context.Context, log AuditLog) (*audit.Mark, error) {
 	path, err := filepath.Abs(log.Path)
 	if err != nil {

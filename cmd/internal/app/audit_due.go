@@ -13,8 +13,8 @@ import (
 	"github.com/zephbot/zephbot/tools"
 )
 
-// dueBucket holds lines of the audit log that are stored with what they are about, until they are in the log: neither is there without the other. Keys are
-// a time, the process, and an id that the line gets.
+// dueBucket holds lines of the audit log that are stored with what they are about, until they are in the log: neither
+// is there without the other. Keys are a time, the process, and an id that the line gets.
 const dueBucket = "audit_due"
 
 // dueLine is a line that is not in the log yet.
@@ -60,7 +60,8 @@ func (c *Core) due(call *tools.Call, err error) []bot.Fact {
 	return []bot.Fact{{Bucket: dueBucket, Key: key, Value: string(raw)}}
 }
 
-// settleAudit writes the lines that are due. A line that another process wrote, and died before it could say so, is not written again.
+// settleAudit writes the lines that are due. A line that another process wrote, and died before it could say so, is not
+// written again.
 func (c *Core) settleAudit(ctx context.Context) {
 	c.settling.Lock()
 	defer c.settling.Unlock()

@@ -24,7 +24,8 @@ func small(t *testing.T, store *bottest.Store, owner string) *Core {
 	return &Core{cfg: &config.Config{}, log: zerolog.Nop(), now: time.Now, owner: owner, stores: &persistence.Stores{Bot: store}}
 }
 
-// TestAuditDue: a line that is stored with what it is about comes into the log once, whenever the process dies, and a log that cannot be written loses none.
+// TestAuditDue: a line that is stored with what it is about comes into the log once, whenever the process dies, and a
+// log that cannot be written loses none.
 func TestAuditDue(t *testing.T) {
 	t.Parallel()
 	path, store := filepath.Join(t.TempDir(), "audit.jsonl"), bottest.New()

@@ -22,11 +22,12 @@ type AuditLog struct {
 	Mode string
 	Path string
 	Dirs []string // whose databases may know how far the log had come
-	URL  string   // of the database that is used instead of the one in the first of Dirs; "" = none. It may hold a password
+	// of the database that is used instead of the one in the first of Dirs; "" = none. It may hold a password
+	URL string
 }
 
-// AuditLogs lists the logs that this configuration makes each mode write, whether they exist or not. With audit.destination the modes that hold
-// conversations share one. With stdout they have no file.
+// AuditLogs lists the logs that this configuration makes each mode write, whether they exist or not. With
+// audit.destination the modes that hold conversations share one. With stdout they have no file.
 func AuditLogs(opts Options) []AuditLog {
 	cfg := opts.Config
 	data, terminal := cfg.Path(cfg.DataDir), terminalHome(opts)
@@ -50,7 +51,8 @@ func AuditLogs(opts Options) []AuditLog {
 		}
 	}
 	tools := []string{filepath.Join(terminal, "audit-cli.jsonl")}
-	more, _ := filepath.Glob(filepath.Join(terminal, "audit-cli-*.jsonl")) // a directory whose name is no pattern has none
+	// a directory whose name is no pattern has none
+	more, _ := filepath.Glob(filepath.Join(terminal, "audit-cli-*.jsonl"))
 	slices.Sort(more)
 	for _, path := range append(tools, more...) {
 		list = append(list, AuditLog{AuditTools, path, []string{terminal}, ""})

@@ -11,7 +11,8 @@ import (
 	"github.com/zephbot/zephbot/tools/audit"
 )
 
-// TestAttackAuditCut: the service's database knows how far the log had come, so that lines cut off at the end are missed.
+// TestAttackAuditCut: the service's database knows how far the log had come, so that lines cut off at the end are
+// missed.
 func TestAttackAuditCut(t *testing.T) {
 	t.Parallel()
 	w := begin(t, "on \"go\": call list_directory {\"path\":\".\"}\nthen say done.\n", app.Internet{})

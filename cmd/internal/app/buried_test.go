@@ -11,7 +11,8 @@ import (
 	"github.com/zephbot/zephbot/persistence/postgres/pgtest"
 )
 
-// TestABuriedServiceEnds: a service that others have taken for dead ends with an error that says so, for its supervisor to start it anew.
+// TestABuriedServiceEnds: a service that others have taken for dead ends with an error that says so, for its supervisor
+// to start it anew.
 func TestABuriedServiceEnds(t *testing.T) {
 	t.Parallel()
 	cluster := pgtest.Shared(t)

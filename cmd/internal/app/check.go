@@ -34,7 +34,8 @@ type Findings struct {
 	Warnings config.Problems // strange, and perhaps meant
 }
 
-// ready is the beginning of every mode: it refuses a configuration with which nothing can start, and warns, once, of what is strange or will fail.
+// ready is the beginning of every mode: it refuses a configuration with which nothing can start, and warns, once, of
+// what is strange or will fail.
 func ready(opts Options, use Use) error {
 	if opts.Checked {
 		return nil
@@ -50,8 +51,9 @@ func ready(opts Options, use Use) error {
 	return nil
 }
 
-// Check finds what start or first use would find in a configuration that config.Load has read: files, patterns, programs, directories, and settings that
-// contradict each other. It changes nothing. Findings.Warnings begin with those of Load.
+// Check finds what start or first use would find in a configuration that config.Load has read: files, patterns,
+// programs, directories, and settings that contradict each other. It changes nothing. Findings.Warnings begin with
+// those of Load.
 func Check(opts Options, use Use) Findings {
 	k := &inspector{c: opts.Config, opts: opts}
 	k.found.Warnings = append(k.found.Warnings, opts.Config.Warnings...)

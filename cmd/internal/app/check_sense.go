@@ -36,7 +36,8 @@ func (k *inspector) approversOf(id string) []int64 {
 	return own
 }
 
-// approvals looks whether what is asked can be approved at all. own are the approvers of one chat, besides those of all.
+// approvals looks whether what is asked can be approved at all. own are the approvers of one chat, besides those of
+// all.
 func (k *inspector) approvals(key string, required int, own []int64) {
 	t := k.c.Telegram
 	if k.c.Security.AutonomyLevel != "supervised" || !k.c.Tools.Enabled {

@@ -15,8 +15,8 @@ import (
 	"github.com/zephbot/zephbot/cmd/internal/config"
 )
 
-// commonDir holds, where several processes share, what is in data_dir otherwise and has to be seen by all of them, or to outlive a machine. It is on the volume
-// of the workspaces, in a directory that is nobody's workspace.
+// commonDir holds, where several processes share, what is in data_dir otherwise and has to be seen by all of them, or
+// to outlive a machine. It is on the volume of the workspaces, in a directory that is nobody's workspace.
 func commonDir(cfg *config.Config) string {
 	return filepath.Join(cfg.Path(cfg.Workspaces.Dir), ".zephbot")
 }
@@ -42,7 +42,8 @@ func sharedAudit(cfg *config.Config) (stem, ext string) {
 // writerID ends the name of a writer; ten digits are no date, with which the names of rotated files end.
 var writerID = regexp.MustCompile(`-[0-9a-f]{10}$`)
 
-// writers names the log of this process, and one for when another process has that. The same machine with the same directory of state goes on with its chain.
+// writers names the log of this process, and one for when another process has that. The same machine with the same
+// directory of state goes on with its chain.
 func writers(dir string) [2]string {
 	host, err := os.Hostname()
 	if err != nil {

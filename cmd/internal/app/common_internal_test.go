@@ -30,8 +30,8 @@ func sharing(t *testing.T, dir, name string, more ...string) *Core {
 	return c
 }
 
-// TestAuditOfProcesses: each process that shares writes a log of its own, where the command line finds all of them; a process that starts again goes on with its
-// log; files that were rotated are not listed as logs.
+// TestAuditOfProcesses: each process that shares writes a log of its own, where the command line finds all of them; a
+// process that starts again goes on with its log; files that were rotated are not listed as logs.
 func TestAuditOfProcesses(t *testing.T) {
 	t.Parallel()
 	for name, more := range map[string][]string{"on the volume": nil, "where the configuration says": {"ZEPH_AUDIT_DESTINATION=logs/a.jsonl"}} {

@@ -55,7 +55,8 @@ type Options struct {
 	Now     func() time.Time // nil = time.Now
 	// Provider replaces the configured models: tests and scenarios. nil = as configured.
 	Provider llm.Provider
-	// Internet replaces name resolution, connections and trusted roots of the web tools: tests. No check is switched off by it.
+	// Internet replaces name resolution, connections and trusted roots of the web tools: tests. No check is switched
+	// off by it.
 	Internet Internet
 	// Listen replaces how addresses are opened for incoming connections: tests. nil = TCP.
 	Listen func(ctx context.Context, address string) (net.Listener, error)
@@ -73,7 +74,8 @@ type Options struct {
 	elicit func(context.Context, mcp.Elicitation) (mcp.Answer, error)
 	// Hooks watch the database's commits: crash tests end the process in them.
 	Hooks sql.Hooks
-	// Housekeeping is the time between two sweeps of what retention forgets: tests. 0 = an hour, and a minute from the start to the first.
+	// Housekeeping is the time between two sweeps of what retention forgets: tests. 0 = an hour, and a minute from the
+	// start to the first.
 	Housekeeping time.Duration
 }
 
@@ -338,7 +340,8 @@ func (e executor) Execute(ctx context.Context, call *tools.Call) (*tools.Result,
 // Interrupted implements agent.Executor.
 func (e executor) Interrupted(_ context.Context, call *tools.Call) { e.audit.Interrupted(call) }
 
-// usable lists what is registered, as a turn leaves it, not denied altogether, not blocked in a conversation, and not of a server that is away.
+// usable lists what is registered, as a turn leaves it, not denied altogether, not blocked in a conversation, and not
+// of a server that is away.
 func (c *Core) usable(session string, overlay *tools.Overlay) []tools.Definition {
 	if !c.cfg.Tools.Enabled {
 		return nil

@@ -21,8 +21,8 @@ import (
 	"github.com/zephbot/zephbot/tools/audit"
 )
 
-// TurnDump is what a report of a fault needs to know of one turn. What people, models and tools said is in it only when it was asked for, and never with
-// a credential; else its length stands in its place.
+// TurnDump is what a report of a fault needs to know of one turn. What people, models and tools said is in it only when
+// it was asked for, and never with a credential; else its length stands in its place.
 type TurnDump struct {
 	Version  string            `json:"version"`
 	Go       string            `json:"go"`
@@ -84,7 +84,8 @@ type RowDump struct {
 // dumpRows is how many of a session's newest outbox rows are looked through.
 const dumpRows = 10_000
 
-// Dump gathers what is known of a turn in the databases and audit logs of every mode, beside a service that may be running. Errors say what to do.
+// Dump gathers what is known of a turn in the databases and audit logs of every mode, beside a service that may be
+// running. Errors say what to do.
 func Dump(ctx context.Context, opts Options, turn string, texts bool) (*TurnDump, error) {
 	channel, botID, id, ok := turnParts(turn)
 	if !ok {
@@ -249,7 +250,8 @@ func (d *dumper) auditFile(name string) error {
 	}
 }
 
-// auditLine keeps a line without what the call was about, unless texts were asked for. A broken line is left to audit verify.
+// auditLine keeps a line without what the call was about, unless texts were asked for. A broken line is left to audit
+// verify.
 func (d *dumper) auditLine(line []byte) {
 	var fields map[string]any
 	if json.Unmarshal(line, &fields) != nil {

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// secretDesk has a secret that rules keep from being read, and a repository that knows it; commands and file tools are allowed everything else.
+// secretDesk has a secret that rules keep from being read, and a repository that knows it; commands and file tools are
+// allowed everything else.
 func secretDesk(t *testing.T, rules string) *desk {
 	t.Helper()
 	files := map[string]string{
@@ -40,7 +41,8 @@ func denials() map[string]string {
 	}
 }
 
-// TestAttackBashReadsDeniedFiles: a file that may not be read is not read through bash, under an allow rule for every command and after an approval.
+// TestAttackBashReadsDeniedFiles: a file that may not be read is not read through bash, under an allow rule for every
+// command and after an approval.
 func TestAttackBashReadsDeniedFiles(t *testing.T) {
 	t.Parallel()
 	for name, rules := range denials() {
@@ -77,7 +79,8 @@ func TestAttackBashReadsDeniedFiles(t *testing.T) {
 	}
 }
 
-// TestAttackBashReadsWhatItDoesNotName: a command that reads whole directories is held by the kernel; where that is not there, it asks.
+// TestAttackBashReadsWhatItDoesNotName: a command that reads whole directories is held by the kernel; where that is not
+// there, it asks.
 func TestAttackBashReadsWhatItDoesNotName(t *testing.T) {
 	t.Parallel()
 	for name, rules := range denials() {
@@ -136,7 +139,8 @@ func TestBashAsksWhereReadAsks(t *testing.T) {
 	}
 }
 
-// TestAttackBashWritesDeniedFiles: deny rules of write, edit, delete_path, move_path and the like hold for the words of commands.
+// TestAttackBashWritesDeniedFiles: deny rules of write, edit, delete_path, move_path and the like hold for the words of
+// commands.
 func TestAttackBashWritesDeniedFiles(t *testing.T) {
 	t.Parallel()
 	rule := func(tool, pattern string) string {

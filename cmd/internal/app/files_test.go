@@ -84,7 +84,8 @@ func (d *desk) content(name string) string {
 	return string(text)
 }
 
-// TestAttackWhatTheNextStartObeys: no tool reads or writes a file that the bot obeys, also when a person approves the call.
+// TestAttackWhatTheNextStartObeys: no tool reads or writes a file that the bot obeys, also when a person approves the
+// call.
 func TestAttackWhatTheNextStartObeys(t *testing.T) {
 	t.Parallel()
 	obeyed := map[string]string{

@@ -10,8 +10,8 @@ import (
 	"github.com/zephbot/zephbot/tools/mcp"
 )
 
-// followEvery is how often a process looks at what the others have stored. There are no hints between processes: losing one would cost as much as waiting
-// for the next look, and a look is a few queries with an index.
+// followEvery is how often a process looks at what the others have stored. There are no hints between processes: losing
+// one would cost as much as waiting for the next look, and a look is a few queries with an index.
 const followEvery = time.Second
 
 // neighbours are the processes that work on the same database.
@@ -19,13 +19,15 @@ type neighbours struct {
 	owners atomic.Pointer[[]string] // of leases, as they were last read; nil = not yet
 }
 
-// lives says whether a process works on the database. As long as nobody was asked, everybody does: nothing is taken from anybody.
+// lives says whether a process works on the database. As long as nobody was asked, everybody does: nothing is taken
+// from anybody.
 func (c *Core) lives(owner string) bool {
 	list := c.neighbours.owners.Load()
 	return owner == c.owner || (c.shared() && list == nil) || (list != nil && slices.Contains(*list, owner))
 }
 
-// eldest says whether this process does what one of those that live has to do for those that are gone. For a moment two may, which is harmless there.
+// eldest says whether this process does what one of those that live has to do for those that are gone. For a moment two
+// may, which is harmless there.
 func (c *Core) eldest() bool {
 	list := c.neighbours.owners.Load()
 	return list == nil && !c.shared() || list != nil && len(*list) > 0 && slices.Min(*list) == c.owner

@@ -102,7 +102,8 @@ func leftOf(m *telegramtest.Shown) string {
 	return strings.Join(left, " ")
 }
 
-// deliverStrictly sends a row, as an answer to a message, through the client and the strict server. It returns what became of the row, and the newest message.
+// deliverStrictly sends a row, as an answer to a message, through the client and the strict server. It returns what
+// became of the row, and the newest message.
 func deliverStrictly(t *testing.T, row bot.Row, faults []telegramtest.Fault) (bot.Row, telegramtest.Shown) {
 	t.Helper()
 	server := telegramtest.New(telegramtest.Options{PrivacyOff: true})

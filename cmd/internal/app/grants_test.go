@@ -22,8 +22,9 @@ on "fifth": call kind:tidy {"text":"%s/one"}
 then say Fifth done.
 `
 
-// TestAttackServerGrants: a yes for a tool of a server ends with the conversation and with the server; so does a rule for a call. A server of the same
-// name with another command line, or one that was removed and added once more, has to be allowed anew.
+// TestAttackServerGrants: a yes for a tool of a server ends with the conversation and with the server; so does a rule
+// for a call. A server of the same name with another command line, or one that was removed and added once more, has to
+// be allowed anew.
 func TestAttackServerGrants(t *testing.T) {
 	t.Parallel()
 	w := begin(t, strings.ReplaceAll(tidies, "%s", t.TempDir()), app.Internet{}, permitted, chatted)

@@ -45,8 +45,8 @@ and call bash {"command":"cat /etc/shadow"}
 then say I could do none of it.
 `
 
-// TestGuarded: a model that tries to read /etc/shadow, to hide rm -rf in a substitution and to reach 169.254.169.254 through a redirect fails each time,
-// and the audit tells the story.
+// TestGuarded: a model that tries to read /etc/shadow, to hide rm -rf in a substitution and to reach 169.254.169.254
+// through a redirect fails each time, and the audit tells the story.
 func TestGuarded(t *testing.T) {
 	t.Parallel()
 	site := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

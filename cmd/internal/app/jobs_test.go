@@ -17,7 +17,8 @@ import (
 	"github.com/zephbot/zephbot/tools/mcp/mcptest"
 )
 
-// wrecks keeps what a process that is killed right after a commit leaves behind, for each commit from the one that notes a command on.
+// wrecks keeps what a process that is killed right after a commit leaves behind, for each commit from the one that
+// notes a command on.
 type wrecks struct {
 	t        *testing.T
 	from, to string
@@ -81,8 +82,8 @@ func (w *world) heard(text string) (n int) {
 	return n
 }
 
-// TestServerJobsOverAKill kills the process after each commit of a command about a server, and starts it on what that left: the command is carried out and
-// answered, once and truly, and the audit has one line of it.
+// TestServerJobsOverAKill kills the process after each commit of a command about a server, and starts it on what that
+// left: the command is carried out and answered, once and truly, and the audit has one line of it.
 func TestServerJobsOverAKill(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {

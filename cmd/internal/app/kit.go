@@ -118,7 +118,8 @@ func (c *Core) ledger() shell.Ledger {
 	return ledger{c}
 }
 
-// ledger is the news as the runner of commands sees it, which is built beside the database and runs nothing before that is open.
+// ledger is the news as the runner of commands sees it, which is built beside the database and runs nothing before that
+// is open.
 type ledger struct{ core *Core }
 
 // Begun implements shell.Ledger.
@@ -154,7 +155,8 @@ func limits(l config.ShellLimits) sandbox.Limits {
 	}
 }
 
-// expand makes globs absolute that begin with ~; what is put before a relative one says where it holds, nothing leaves it to be refused.
+// expand makes globs absolute that begin with ~; what is put before a relative one says where it holds, nothing leaves
+// it to be refused.
 func expand(path func(string) string, globs []string, before string) []string {
 	out := make([]string, len(globs))
 	for i, g := range globs {

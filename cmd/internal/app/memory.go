@@ -34,7 +34,8 @@ func turnMemory() int64 {
 	return max(turnsLeast, limit/turnsShare)
 }
 
-// kernelNumber reads a number from a file of the kernel: the first one of the line that begins with key. 0 = there is none.
+// kernelNumber reads a number from a file of the kernel: the first one of the line that begins with key. 0 = there is
+// none.
 func kernelNumber(file, key string) int64 {
 	data, err := os.ReadFile(file)
 	if err != nil {

@@ -8,7 +8,8 @@ import (
 	"github.com/zephbot/zephbot/bot/news"
 )
 
-// relocate brings everything that is not in the store in line with the groups' ids. It changes nothing the second time, and runs at every start too.
+// relocate brings everything that is not in the store in line with the groups' ids. It changes nothing the second time,
+// and runs at every start too.
 func (c *Core) relocate(ctx context.Context) {
 	if err := c.moves.Load(ctx, c.stores.Bot, c.now()); err != nil {
 		c.log.Error().Err(err).Msg("a group's new id is heeded at the next start only")

@@ -43,8 +43,8 @@ func (c *Core) places(key string, list []string) (places, error) {
 	return p, nil
 }
 
-// dir is the directory that a conversation's relative paths start at, and that its commands run in: the working directory where that is allowed, else
-// the first allowed one.
+// dir is the directory that a conversation's relative paths start at, and that its commands run in: the working
+// directory where that is allowed, else the first allowed one.
 func (p places) dir(o tools.Origin) (string, error) {
 	dir, err := p.workspace(o)
 	if err != nil || p.here {
@@ -69,8 +69,8 @@ func (p places) roots(o tools.Origin) ([]string, error) {
 	return append([]string{dir}, p.dirs...), nil
 }
 
-// workspaces says where a conversation works: at the terminal in the process's own directory, elsewhere in a directory of its own below workspaces.dir, which a group keeps when it gets a
-// new id.
+// workspaces says where a conversation works: at the terminal in the process's own directory, elsewhere in a directory
+// of its own below workspaces.dir, which a group keeps when it gets a new id.
 func (c *Core) workspaces() func(tools.Origin) (string, error) {
 	dirs := moves.Workspaces{Root: c.workspaceRoot(), Map: c.moves}
 	return func(o tools.Origin) (string, error) {
@@ -93,8 +93,8 @@ func (c *Core) workspaceRoot() string {
 	return filepath.Join(c.dir, "workspaces")
 }
 
-// obeyed are the files and directories that no tool and no child may reach: the state, and what the next start obeys (Config.Obeyed), the program
-// itself among it.
+// obeyed are the files and directories that no tool and no child may reach: the state, and what the next start obeys
+// (Config.Obeyed), the program itself among it.
 func (c *Core) obeyed() []string {
 	list := append([]string{c.dir, c.cfg.Path(c.cfg.DataDir)}, c.cfg.Obeyed()...)
 	if self, err := os.Executable(); err == nil {

@@ -87,7 +87,8 @@ func rules(raw []config.Rule, table string) ([]policy.Rule, error) {
 // maxPolicyFile is the largest policy file (seed 003).
 const maxPolicyFile = 256 << 10
 
-// policyFile reads a policy file, which must lie below the working directory, links resolved: a link must not bring in rules from elsewhere.
+// policyFile reads a policy file, which must lie below the working directory, links resolved: a link must not bring in
+// rules from elsewhere.
 func policyFile(cfg *config.Config, path, workDir string) ([]policy.Rule, error) {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {

@@ -164,8 +164,8 @@ func (w *replicas) until(question, answer string) {
 	w.t.Fatalf("%s was never answered with %s", question, answer)
 }
 
-// TestTwoProcesses: two processes serve one bot together. One of them polls, each message is answered once, and when the one that polls ends, the other goes
-// on at once.
+// TestTwoProcesses: two processes serve one bot together. One of them polls, each message is answered once, and when
+// the one that polls ends, the other goes on at once.
 func TestTwoProcesses(t *testing.T) {
 	t.Parallel()
 	w := newReplicas(t, spoken("Answer 1."), spoken("Answer 2."), spoken("Answer 3."), spoken("Answer 4."))

@@ -180,8 +180,8 @@ func documentedOutages(t *testing.T) map[string]map[string]string {
 	return rows
 }
 
-// TestRedisTable pulls the plug of a service with each of the faults that docs/redis.md lists, and holds it to what stands there. Whatever it was, the
-// service works again by itself.
+// TestRedisTable pulls the plug of a service with each of the faults that docs/redis.md lists, and holds it to what
+// stands there. Whatever it was, the service works again by itself.
 func TestRedisTable(t *testing.T) {
 	t.Parallel()
 	rows := documentedOutages(t)

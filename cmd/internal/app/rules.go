@@ -47,7 +47,8 @@ func (r rulebook) Check(ctx context.Context, msg *bot.Message, session bot.Sessi
 	if !json.Valid(args) {
 		return "", "", "", fmt.Errorf("these arguments are not JSON: %s", strings.TrimSpace(string(args)))
 	}
-	lane, err := r.core.stores.Bot.Lane(ctx, session) // what is decided about a path depends on where the conversation works
+	// what is decided about a path depends on where the conversation works
+	lane, err := r.core.stores.Bot.Lane(ctx, session)
 	if err != nil {
 		return "", "", "", err
 	}

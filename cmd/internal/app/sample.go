@@ -16,8 +16,9 @@ import (
 //go:embed sample
 var sample embed.FS
 
-// layOut puts a few files into the workspace of the simulator's first person, so that there is something to ask about and temporary files to delete. It
-// does so once, for a workspace that nobody has used: what a person deleted does not come back.
+// layOut puts a few files into the workspace of the simulator's first person, so that there is something to ask about
+// and temporary files to delete. It does so once, for a workspace that nobody has used: what a person deleted does not
+// come back.
 func layOut(home, botID string) error {
 	place := telegram.Private(botID, strconv.FormatInt(simulator.Ann, 10))
 	dir := filepath.Join(home, "workspaces", bot.WorkspaceID(string(place.SessionKey(""))))

@@ -40,8 +40,8 @@ func TestSampleFiles(t *testing.T) {
 	}
 }
 
-// TestSimulatedEnvironment: the bot of the simulator tells times as this machine has them, unless somebody said otherwise, and the built-in model speaks slowly
-// enough to be watched.
+// TestSimulatedEnvironment: the bot of the simulator tells times as this machine has them, unless somebody said
+// otherwise, and the built-in model speaks slowly enough to be watched.
 func TestSimulatedEnvironment(t *testing.T) {
 	t.Parallel()
 	cfg := &config.Config{}

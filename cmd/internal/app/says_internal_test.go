@@ -21,8 +21,8 @@ import (
 	"github.com/zephbot/zephbot/tools/overflow"
 )
 
-// TestSays pins what the tools of the service say of themselves: much follows from it, above all what runs without asking. Every tool that is registered
-// says something, and nobody speaks for a tool that there is not.
+// TestSays pins what the tools of the service say of themselves: much follows from it, above all what runs without
+// asking. Every tool that is registered says something, and nobody speaks for a tool that there is not.
 func TestSays(t *testing.T) {
 	t.Parallel()
 	want := map[string]act.Act{
@@ -95,8 +95,8 @@ func TestAliases(t *testing.T) {
 	}
 }
 
-// mayName are the directories whose code may name tools: their own packages, the configuration, what speaks in the place of a model or reads its language,
-// and those where the same words mean something else.
+// mayName are the directories whose code may name tools: their own packages, the configuration, what speaks in the
+// place of a model or reads its language, and those where the same words mean something else.
 var mayName = []string{
 	"tools/file/", "tools/web/", "tools/shell/", "tools/overflow/", "agent/catalog/search.go", // their own
 	"cmd/internal/config/",
@@ -108,7 +108,8 @@ var mayName = []string{
 	"tools/mcp/mcptest/", // what a server tries
 }
 
-// TestNobodyKnowsTools: no code outside mayName has the name of a tool in it. What has to be known of a tool is asked of its statement.
+// TestNobodyKnowsTools: no code outside mayName has the name of a tool in it. What has to be known of a tool is asked
+// of its statement.
 func TestNobodyKnowsTools(t *testing.T) {
 	t.Parallel()
 	names := map[string]bool{}

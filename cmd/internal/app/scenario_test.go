@@ -45,7 +45,8 @@ func TestScenarios(t *testing.T) {
 	}
 }
 
-// hooked are the scenarios in which the way that updates come by matters: order, repetition, restarts, presses, what overtakes.
+// hooked are the scenarios in which the way that updates come by matters: order, repetition, restarts, presses, what
+// overtakes.
 var hooked = []string{
 	"answer_long", "approve", "approve_batch", "approve_double_press", "approve_twice", "background_restart", "chats_side_by_side", "clear_parked",
 	"duplicate", "duplicate_press", "edited", "fault_429", "fault_cut_final", "fault_drop", "queue_running", "restart_down", "restart_drains",

@@ -20,7 +20,8 @@ import (
 	"github.com/zephbot/zephbot/persistence/redis"
 )
 
-// Serve is the Telegram service. It returns when ctx has ended and everything has stopped, or with what made it impossible to serve.
+// Serve is the Telegram service. It returns when ctx has ended and everything has stopped, or with what made it
+// impossible to serve.
 func Serve(ctx context.Context, opts Options) error {
 	cfg := opts.Config
 	if cfg.Telegram.Token == "" {
@@ -38,7 +39,8 @@ func Serve(ctx context.Context, opts Options) error {
 	return errors.Join(unlessTold(ctx, err), c.Close())
 }
 
-// unlessTold takes back the error of a start that was broken off because the process was told to end: that is what was wanted.
+// unlessTold takes back the error of a start that was broken off because the process was told to end: that is what was
+// wanted.
 func unlessTold(ctx context.Context, err error) error {
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		return nil

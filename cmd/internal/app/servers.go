@@ -16,7 +16,8 @@ import (
 	"github.com/zephbot/zephbot/tools/shell/sandbox"
 )
 
-// mcpBucket holds what the MCP client keeps over a restart: servers that were added in the chat, and tools as they were accepted.
+// mcpBucket holds what the MCP client keeps over a restart: servers that were added in the chat, and tools as they were
+// accepted.
 const mcpBucket = "mcp"
 
 // openServers builds the MCP client; it connects when it runs.
@@ -98,7 +99,8 @@ func serverConfig(s config.MCPServer) mcp.Server {
 	return out
 }
 
-// serverNotice takes what happened to a server to where it matters: to the people and models that use it, and to the index of tools.
+// serverNotice takes what happened to a server to where it matters: to the people and models that use it, and to the
+// index of tools.
 func (c *Core) serverNotice(n mcp.Notice) {
 	select {
 	case c.resync <- struct{}{}:

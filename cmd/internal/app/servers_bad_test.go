@@ -93,7 +93,8 @@ func (w *world) audited(want ...string) {
 	}
 }
 
-// TestServerRefused: what an admin must not start is refused with a sentence that says what is wrong and what to do, and no server is left.
+// TestServerRefused: what an admin must not start is refused with a sentence that says what is wrong and what to do,
+// and no server is left.
 func TestServerRefused(t *testing.T) {
 	t.Parallel()
 	w := begin(t, `on "": say never`, app.Internet{}, permitted, chatted)
@@ -118,7 +119,8 @@ func TestServerRefused(t *testing.T) {
 	w.end()
 }
 
-// TestServerConfiguredLanguage: where the language of a person is not known, the answers about servers are in the configured one like any other.
+// TestServerConfiguredLanguage: where the language of a person is not known, the answers about servers are in the
+// configured one like any other.
 func TestServerConfiguredLanguage(t *testing.T) {
 	t.Parallel()
 	w := begin(t, `on "": say never`, app.Internet{}, permitted, chatted, "ZEPH_TELEGRAM_LANGUAGE=de")
@@ -132,7 +134,8 @@ func TestServerConfiguredLanguage(t *testing.T) {
 	w.end()
 }
 
-// TestServerAddressRefused: addresses that are not public, or no addresses, are refused with the reason and a code, and never dialled.
+// TestServerAddressRefused: addresses that are not public, or no addresses, are refused with the reason and a code, and
+// never dialled.
 func TestServerAddressRefused(t *testing.T) {
 	t.Parallel()
 	internet := app.Internet{Resolver: publicNames{}, Dial: func(_ context.Context, _, address string) (net.Conn, error) {
@@ -170,7 +173,8 @@ func TestServerUnknown(t *testing.T) {
 	w.end()
 }
 
-// TestServerTwiceAndTooMany: an id is used once, and there is a limit of servers from the chat; removing one makes room.
+// TestServerTwiceAndTooMany: an id is used once, and there is a limit of servers from the chat; removing one makes
+// room.
 func TestServerTwiceAndTooMany(t *testing.T) {
 	t.Parallel()
 	w := begin(t, `on "": say never`, app.Internet{}, permitted, chatted, "ZEPH_MCP_MAX_DYNAMIC_SERVERS=1")
@@ -212,8 +216,8 @@ then expect "tool_not_found"
 and say None of it fits.
 `
 
-// TestServerArguments: arguments that do not fit the schema of a server's tool, and tools that are not there, never reach the server or a person; the
-// model reads what is wrong.
+// TestServerArguments: arguments that do not fit the schema of a server's tool, and tools that are not there, never
+// reach the server or a person; the model reads what is wrong.
 func TestServerArguments(t *testing.T) {
 	t.Parallel()
 	w := begin(t, misfits, app.Internet{}, permitted, chatted)
@@ -244,7 +248,8 @@ then expect "the tool kind:echo is no longer available"
 and say It is gone.
 `
 
-// TestServerToolVanished: a server that is removed while a call of its tool waits for approval is not called; the model hears that the tool is gone.
+// TestServerToolVanished: a server that is removed while a call of its tool waits for approval is not called; the model
+// hears that the tool is gone.
 func TestServerToolVanished(t *testing.T) {
 	t.Parallel()
 	w := begin(t, vanishes, app.Internet{}, permitted, chatted)
@@ -266,7 +271,8 @@ and say It died.
 on "again": say I am still here.
 `
 
-// TestServerDiesInCall: a server that dies in the middle of a call gives the model a reason and the audit a code; the chat is told, and goes on.
+// TestServerDiesInCall: a server that dies in the middle of a call gives the model a reason and the audit a code; the
+// chat is told, and goes on.
 func TestServerDiesInCall(t *testing.T) {
 	t.Parallel()
 	w := begin(t, dies, app.Internet{}, permitted, chatted)
@@ -284,8 +290,8 @@ func TestServerDiesInCall(t *testing.T) {
 	w.dumped()
 }
 
-// dumped holds the dump of the newest turn that called a tool of a server against what it promises: the code of the server, what happened in which
-// order, and nothing that anybody said, unless it was asked for.
+// dumped holds the dump of the newest turn that called a tool of a server against what it promises: the code of the
+// server, what happened in which order, and nothing that anybody said, unless it was asked for.
 func (w *world) dumped() {
 	w.t.Helper()
 	raw, err := os.ReadFile(filepath.Join(w.dir, "data", "audit.jsonl"))
@@ -344,7 +350,8 @@ then expect "as it is now"
 and say It works again.
 `
 
-// TestServerChangesItsTool: a tool that is another one now is withdrawn, people are told, and an admin's /mcp accept brings it back as it is now.
+// TestServerChangesItsTool: a tool that is another one now is withdrawn, people are told, and an admin's /mcp accept
+// brings it back as it is now.
 func TestServerChangesItsTool(t *testing.T) {
 	t.Parallel()
 	w := begin(t, changes, app.Internet{}, permitted, chatted)
@@ -382,7 +389,8 @@ then expect "to give you orders"
 and say It wanted me to obey.
 `
 
-// TestServerOutputIsMarked: what a server answers is fenced as its text, with a warning where it gives orders, and the audit says so.
+// TestServerOutputIsMarked: what a server answers is fenced as its text, with a warning where it gives orders, and the
+// audit says so.
 func TestServerOutputIsMarked(t *testing.T) {
 	t.Parallel()
 	w := begin(t, injects, app.Internet{}, permitted, chatted)
@@ -435,7 +443,8 @@ and say The server asked you through me.
 on "system prompt": say Nothing secret stands there.
 `
 
-// TestServerAsksTheModel: with mcp.sampling a server may ask the model within a call that a person approved, and the card says that it may.
+// TestServerAsksTheModel: with mcp.sampling a server may ask the model within a call that a person approved, and the
+// card says that it may.
 func TestServerAsksTheModel(t *testing.T) {
 	t.Parallel()
 	w := begin(t, samples, app.Internet{}, permitted, chatted, "ZEPH_MCP_SAMPLING=true")
@@ -454,7 +463,8 @@ and say It was refused.
 on "system prompt": say Nothing secret stands there.
 `
 
-// TestServerMayNotAskTheModel: within a call that a rule allows and nobody approved, a server gets no answer of the model.
+// TestServerMayNotAskTheModel: within a call that a rule allows and nobody approved, a server gets no answer of the
+// model.
 func TestServerMayNotAskTheModel(t *testing.T) {
 	t.Parallel()
 	w := begin(t, samplesInVain, app.Internet{}, permitted, chatted, "ZEPH_MCP_SAMPLING=true", "ZEPH_SECURITY_AUTONOMY_LEVEL=full")
@@ -471,8 +481,9 @@ func TestServerMayNotAskTheModel(t *testing.T) {
 	}
 }
 
-// TestAttackProgramFromTheChat: whoever holds the account of an admin, or has a model write a command for one, starts no program: the key is off, and with it on
-// a card shows every word and has to be pressed. Everything stands in the audit with who asked and who approved.
+// TestAttackProgramFromTheChat: whoever holds the account of an admin, or has a model write a command for one, starts
+// no program: the key is off, and with it on a card shows every word and has to be pressed. Everything stands in the
+// audit with who asked and who approved.
 func TestAttackProgramFromTheChat(t *testing.T) {
 	t.Parallel()
 	w := begin(t, `on "": say never`, app.Internet{}, permitted)
@@ -484,7 +495,8 @@ func TestAttackProgramFromTheChat(t *testing.T) {
 	w.audited(`"tool":"/mcp add".*"command":"kindserver".*"caller_id":"telegram:1001".*"type":"blocked"`)
 }
 
-// TestAttackServerNobodyApproved: the card is denied, expires with its question withdrawn, or is pressed by somebody who is no admin: nothing starts.
+// TestAttackServerNobodyApproved: the card is denied, expires with its question withdrawn, or is pressed by somebody
+// who is no admin: nothing starts.
 func TestAttackServerNobodyApproved(t *testing.T) {
 	t.Parallel()
 	w := begin(t, `on "": say never`, app.Internet{}, permitted, chatted)

@@ -17,7 +17,8 @@ import (
 	"github.com/zephbot/zephbot/tools/mcp/mcptest"
 )
 
-// TestServerAsksInTheTerminal: who sits at the terminal approves the call, and answers what the server wants to know or cancels it.
+// TestServerAsksInTheTerminal: who sits at the terminal approves the call, and answers what the server wants to know or
+// cancels it.
 func TestServerAsksInTheTerminal(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ script, input, want string }{
@@ -27,7 +28,8 @@ func TestServerAsksInTheTerminal(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			args, err := json.Marshal([]string{strings.ReplaceAll(string(mcptest.ElicitForm), " ", "_"), t.TempDir()}) // TOML has such lists too
+			// TOML has such lists too
+			args, err := json.Marshal([]string{strings.ReplaceAll(string(mcptest.ElicitForm), " ", "_"), t.TempDir()})
 			if err != nil {
 				t.Fatal(err)
 			}

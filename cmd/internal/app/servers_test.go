@@ -14,7 +14,8 @@ import (
 	"github.com/zephbot/zephbot/tools/mcp/mcptest"
 )
 
-// kindServer is the name under which the test binary is an MCP server: its arguments are a behaviour and a directory for the numbers of its processes.
+// kindServer is the name under which the test binary is an MCP server: its arguments are a behaviour and a directory
+// for the numbers of its processes.
 const kindServer = "kindserver"
 
 // serveKind is the server; ok is false where the process is the tests.
@@ -42,7 +43,8 @@ func installKind() (remove func(), err error) {
 	}
 	self, err := os.Executable()
 	if err == nil {
-		err = os.Link(self, filepath.Join(dir, kindServer)) // no symbolic link: the bot itself is out of reach of a server
+		// no symbolic link: the bot itself is out of reach of a server
+		err = os.Link(self, filepath.Join(dir, kindServer))
 	}
 	if err == nil {
 		err = os.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
@@ -87,7 +89,8 @@ func (w *world) says(text string, n int) {
 func (w *world) card(text string) {
 	w.t.Helper()
 	w.wait("a question with "+strconv.Quote(text), func(m telegramtest.Shown) bool {
-		whole := strings.ReplaceAll(m.Text, "↩\n", "") // a card wraps long lines, and how long a path is depends on the machine
+		// a card wraps long lines, and how long a path is depends on the machine
+		whole := strings.ReplaceAll(m.Text, "↩\n", "")
 		return len(m.Keyboard) > 0 && strings.Contains(whole, text)
 	})
 }
@@ -121,8 +124,8 @@ then expect "still there"
 and say It is still there.
 `
 
-// TestServerFromTheChat: an admin adds a server from the chat, the agent uses it with approval, the server is killed and comes back, the person is told
-// both, and it is there again after a restart of the service.
+// TestServerFromTheChat: an admin adds a server from the chat, the agent uses it with approval, the server is killed
+// and comes back, the person is told both, and it is there again after a restart of the service.
 func TestServerFromTheChat(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
@@ -168,7 +171,8 @@ then expect "declined"
 and say It wanted to know something.
 `
 
-// TestServerAsks: what a server wants to know from a person in Telegram is declined at once; the person and the model are told why.
+// TestServerAsks: what a server wants to know from a person in Telegram is declined at once; the person and the model
+// are told why.
 func TestServerAsks(t *testing.T) {
 	t.Parallel()
 	w := begin(t, asks, app.Internet{}, permitted, chatted)
@@ -183,7 +187,8 @@ func TestServerAsks(t *testing.T) {
 	w.end()
 }
 
-// TestServerAddedOverARestart: the service ends while a server that was added is connecting; the next start connects it and tells how it went, once.
+// TestServerAddedOverARestart: the service ends while a server that was added is connecting; the next start connects it
+// and tells how it went, once.
 func TestServerAddedOverARestart(t *testing.T) {
 	t.Parallel()
 	gate := filepath.Join(t.TempDir(), "open")

@@ -8,7 +8,8 @@ import (
 	"github.com/zephbot/zephbot/tools/mcp"
 )
 
-// send stores a row, and facts in the same commit, and has it delivered. The row has a key, so that it can be stored again.
+// send stores a row, and facts in the same commit, and has it delivered. The row has a key, so that it can be stored
+// again.
 func (s *service) send(ctx context.Context, row bot.Row, facts ...bot.Fact) {
 	if err := s.core.keeper().Keep(ctx, &bot.Change{Send: []bot.Row{row}, Facts: facts}); err != nil {
 		s.log.Error().Err(err).Str("chat", row.Place.Chat).Msg("message not stored")

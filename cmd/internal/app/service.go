@@ -172,7 +172,8 @@ func (s *service) observe(o dispatch.Observation) {
 	}
 }
 
-// delivered hears what became of each attempt to deliver. What is refused because the chat is gone ends the work that goes on for it.
+// delivered hears what became of each attempt to deliver. What is refused because the chat is gone ends the work that
+// goes on for it.
 func (s *service) delivered(row bot.Row, outcome string) {
 	if outcome == string(bot.Gone) && row.Purpose != bot.Toast {
 		s.dispatcher.Gone(row.Place)
@@ -234,8 +235,8 @@ func (a counted) count(list []bot.Decision) {
 	}
 }
 
-// run serves until ctx ends or intake fails: outbox and dispatcher first, then the intake; ended in reverse, so that what was accepted is still worked
-// on and what was answered is still sent.
+// run serves until ctx ends or intake fails: outbox and dispatcher first, then the intake; ended in reverse, so that
+// what was accepted is still worked on and what was answered is still sent.
 func (s *service) run(ctx context.Context, intake func(ctx context.Context) error) error {
 	outCtx, endOut := context.WithCancel(context.WithoutCancel(ctx))
 	defer endOut()
@@ -294,7 +295,8 @@ func (s *service) run(ctx context.Context, intake func(ctx context.Context) erro
 	return err
 }
 
-// whenBuried ends the work of a process that was taken for dead: nothing that it does counts any more. stop ends the watch.
+// whenBuried ends the work of a process that was taken for dead: nothing that it does counts any more. stop ends the
+// watch.
 func (s *service) whenBuried(end func()) (stop func()) {
 	var watching sync.WaitGroup
 	over := make(chan struct{})
@@ -313,7 +315,8 @@ func (s *service) whenBuried(end func()) (stop func()) {
 	}
 }
 
-// When the service forgets what is no longer needed: soon after its start, so that one that is restarted often does so too, and then by the hour.
+// When the service forgets what is no longer needed: soon after its start, so that one that is restarted often does so
+// too, and then by the hour.
 const (
 	firstSweep = time.Minute
 	sweepEvery = time.Hour

@@ -20,8 +20,8 @@ then expect "was not offered"
 and say I have to search first.
 `
 
-// TestToolIsFoundBySearch: of a server with more tools than there is room for, the model finds one by its search and calls it; the person sees that not all
-// are shown, and is asked about the call, not about the search.
+// TestToolIsFoundBySearch: of a server with more tools than there is room for, the model finds one by its search and
+// calls it; the person sees that not all are shown, and is asked about the call, not about the search.
 func TestToolIsFoundBySearch(t *testing.T) {
 	t.Parallel()
 	w := begin(t, searches, app.Internet{}, permitted, chatted, "ZEPH_TOOLS_SHELL_SANDBOX=off", "ZEPH_MCP_MAX_DEFINITION_SHARE=0.01")

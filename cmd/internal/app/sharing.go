@@ -30,7 +30,8 @@ func (k *inspector) sharing() {
 	}
 }
 
-// pacer keeps the send budget of a channel, with the other processes where there are some. run is nil when nothing has to run for it.
+// pacer keeps the send budget of a channel, with the other processes where there are some. run is nil when nothing has
+// to run for it.
 func (c *Core) pacer(ch channel) (pacer bot.Pacer, run func(context.Context) error, err error) {
 	o := deliver.PacerOptions{Now: c.now, Throttled: c.throttled}
 	if !c.shared() {

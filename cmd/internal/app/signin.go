@@ -42,8 +42,8 @@ func signinConfig(s config.MCPServer, files *oauth.Files, o *mcp.Options) oauth.
 	return out
 }
 
-// SignIn signs in to a configured server at the terminal: show gets the link, and pasted gives the address at which the browser ended, if it cannot reach
-// this machine.
+// SignIn signs in to a configured server at the terminal: show gets the link, and pasted gives the address at which the
+// browser ended, if it cannot reach this machine.
 func (b *Bench) SignIn(ctx context.Context, id string, show func(link string) error, pasted func(ctx context.Context) (string, error)) error {
 	in := b.core.signIns
 	if in == nil || !in.Wanted(id) {

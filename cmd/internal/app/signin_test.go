@@ -15,7 +15,8 @@ import (
 	"github.com/zephbot/zephbot/cmd/internal/config"
 )
 
-// guardedServer is an MCP server with one tool that wants a sign-in, and its authorization server, which says yes to everybody.
+// guardedServer is an MCP server with one tool that wants a sign-in, and its authorization server, which says yes to
+// everybody.
 func guardedServer(t *testing.T) *httptest.Server {
 	t.Helper()
 	mux := http.NewServeMux()
@@ -87,8 +88,8 @@ func (w *world) link(before string) string {
 	return found
 }
 
-// TestSignInOverARestart: a sign-in waits for a person while the service is restarted. It goes on with a new link, which connects the server; a restart after
-// that asks for nothing more.
+// TestSignInOverARestart: a sign-in waits for a person while the service is restarted. It goes on with a new link,
+// which connects the server; a restart after that asks for nothing more.
 func TestSignInOverARestart(t *testing.T) {
 	t.Parallel()
 	server := guardedServer(t)

@@ -30,7 +30,8 @@ type SimulateOptions struct {
 // simulateName is the directory of the simulator's state, below data_dir.
 const simulateName = "simulate"
 
-// simulatorLock is the file by which a simulator has its directory for itself: the bot that it starts locks the same directory as a service does.
+// simulatorLock is the file by which a simulator has its directory for itself: the bot that it starts locks the same
+// directory as a service does.
 const simulatorLock = "simulator.lock"
 
 // Simulate runs the same service against a local Telegram, with a page to chat on.
@@ -83,7 +84,8 @@ func childEnv(env []string) []string {
 	return out
 }
 
-// simulated is the configuration of the simulated bot: its own people and group are admitted; without a model it uses the built-in one.
+// simulated is the configuration of the simulated bot: its own people and group are admitted; without a model it uses
+// the built-in one.
 func simulated(opts Options, apiURL, token string) []string {
 	env := []string{
 		"ZEPH_TELEGRAM_TOKEN=" + token, "ZEPH_TELEGRAM_API_URL=" + apiURL,

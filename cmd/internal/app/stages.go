@@ -76,7 +76,8 @@ func (c *Core) openStages(ctx context.Context) (err error) {
 	return nil
 }
 
-// marker makes the stage that fences foreign content. Its key is made once and kept, so that equal content has equal marks over a restart.
+// marker makes the stage that fences foreign content. Its key is made once and kept, so that equal content has equal
+// marks over a restart.
 func (c *Core) marker(ctx context.Context) (*mark.Marker, error) {
 	key := make([]byte, mark.KeySize)
 	if _, err := rand.Read(key); err != nil {
@@ -94,7 +95,8 @@ func (c *Core) marker(ctx context.Context) (*mark.Marker, error) {
 	return mark.New(mark.Options{Key: key})
 }
 
-// openFilter loads the rules of tools.filters. Those of a file are compiled here, the built-in ones at the first output.
+// openFilter loads the rules of tools.filters. Those of a file are compiled here, the built-in ones at the first
+// output.
 func (c *Core) openFilter() {
 	f := c.cfg.Tools.Filters
 	dir := ""
@@ -145,7 +147,8 @@ func (c *Core) openOverflow(s *stages) error {
 	return c.registry.Add(reader)
 }
 
-// shapeBackground takes the result of a background run through the stages that every output walks. What fails there shows nothing rather than a secret.
+// shapeBackground takes the result of a background run through the stages that every output walks. What fails there
+// shows nothing rather than a secret.
 func (c *Core) shapeBackground(ctx context.Context, call *tools.Call, result *tools.Result) string {
 	handler := func(context.Context, *tools.Call) (*tools.Result, error) { return result, nil }
 	for _, stage := range []tools.Middleware{redacting.New(c.redactor), c.stages.filter, c.stages.overflow, c.stages.warn} {

@@ -6,8 +6,8 @@ import (
 	"github.com/zephbot/zephbot/bot"
 )
 
-// surely sends only while this process can be sure that its work is still its own: one that stood still for a while and wakes up sends nothing that
-// others have sent meanwhile.
+// surely sends only while this process can be sure that its work is still its own: one that stood still for a while and
+// wakes up sends nothing that others have sent meanwhile.
 type surely struct {
 	bot.Sender
 	sure func(context.Context) error

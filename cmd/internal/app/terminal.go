@@ -26,18 +26,20 @@ type ChatOptions struct {
 	Ask      bool   // a person sits at the terminal
 	Flush    func() // drops what they typed and nobody read yet; may be nil
 	Language string
-	// Interrupts asks for the person's Ctrl-C, until give is called; nil = they end ctx. Not asked for before somebody can be talked to.
+	// Interrupts asks for the person's Ctrl-C, until give is called; nil = they end ctx. Not asked for before somebody
+	// can be talked to.
 	Interrupts func() (pressed <-chan struct{}, give func())
 }
 
 // ErrStopped means that the person ended the turn of --once. The end of the turn has told so.
 var ErrStopped = errors.New("stopped by Ctrl-C")
 
-// graceTerminal is how long the end of the terminal waits for a turn: whoever leaves in the middle of one has said so twice.
+// graceTerminal is how long the end of the terminal waits for a turn: whoever leaves in the middle of one has said so
+// twice.
 const graceTerminal = time.Second
 
-// serversWait is how long the terminal waits for its MCP servers before the first message: here nobody else is kept waiting, and a model that is asked
-// once must see their tools.
+// serversWait is how long the terminal waits for its MCP servers before the first message: here nobody else is kept
+// waiting, and a model that is asked once must see their tools.
 const serversWait = 15 * time.Second
 
 // awaitServers waits until every configured server had its first attempt, or for too long.
@@ -57,7 +59,8 @@ func elicitor(t *terminal.Terminal, warn bool) func(context.Context, mcp.Elicita
 	}
 }
 
-// Chat is the terminal channel. Its state lives apart from the service's, so that both may run at once (see terminalHome).
+// Chat is the terminal channel. Its state lives apart from the service's, so that both may run at once (see
+// terminalHome).
 func Chat(ctx context.Context, opts Options, chat ChatOptions) error {
 	opts.Home, opts.Mode = terminalHome(opts), "chat"
 	opts.Zone = time.Local

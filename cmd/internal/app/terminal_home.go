@@ -12,9 +12,9 @@ import (
 // terminalName is the directory of the terminal's state, below data_dir or the person's directory of state.
 const terminalName = "terminal"
 
-// terminalHome is the directory of the terminal's state: below data_dir where somebody has set that, else in the person's directory of state. The default
-// data_dir lies in the working directory: a conversation would end where the next directory begins, and whoever makes a directory for others could
-// put one with approvals into it.
+// terminalHome is the directory of the terminal's state: below data_dir where somebody has set that, else in the
+// person's directory of state. The default data_dir lies in the working directory: a conversation would end where the
+// next directory begins, and whoever makes a directory for others could put one with approvals into it.
 func terminalHome(opts Options) string {
 	if opts.State == "" || opts.Config.Origin("data_dir") != (config.Origin{}) {
 		return filepath.Join(opts.Config.Path(opts.Config.DataDir), terminalName)
@@ -31,9 +31,9 @@ func formerTerminal(opts Options) string {
 	return old
 }
 
-// moveTerminal takes over the state that an earlier version has left in the working directory, once: where the new place has none. Only what this
-// account made itself, readable to nobody else, is taken: a directory that came with foreign files may hold standing approvals.
-// It says what it did or why not, "" = there is nothing to say.
+// moveTerminal takes over the state that an earlier version has left in the working directory, once: where the new
+// place has none. Only what this account made itself, readable to nobody else, is taken: a directory that came with
+// foreign files may hold standing approvals. It says what it did or why not, "" = there is nothing to say.
 func moveTerminal(opts Options) (string, error) {
 	old, now := formerTerminal(opts), terminalHome(opts)
 	if old == "" {

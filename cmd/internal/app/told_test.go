@@ -11,7 +11,8 @@ import (
 	"github.com/zephbot/zephbot/cmd/internal/config"
 )
 
-// TestToldToEndWhileStarting: a service that is told to end before it has begun ends without an error, so that its supervisor sees a clean end.
+// TestToldToEndWhileStarting: a service that is told to end before it has begun ends without an error, so that its
+// supervisor sees a clean end.
 func TestToldToEndWhileStarting(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

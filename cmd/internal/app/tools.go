@@ -21,8 +21,8 @@ import (
 	"github.com/zephbot/zephbot/tools/mcp"
 )
 
-// Bench is the tools and rules without a model, a channel or a database: for `tools` and `policy` on the command line. They work in the process's own
-// directory. Close it.
+// Bench is the tools and rules without a model, a channel or a database: for `tools` and `policy` on the command line.
+// They work in the process's own directory. Close it.
 type Bench struct {
 	core *Core
 	stop func() // ends the MCP client; nil when it does not run
@@ -176,7 +176,8 @@ type Decision struct {
 	Reason string `json:"reason"`
 }
 
-// Check says what the policy would decide, without doing anything. A tool that is not registered, or arguments it would refuse, are judged by the rules alone.
+// Check says what the policy would decide, without doing anything. A tool that is not registered, or arguments it would
+// refuse, are judged by the rules alone.
 func (b *Bench) Check(ctx context.Context, o CallOptions) (Decision, error) {
 	return b.core.check(ctx, b.call(o))
 }
@@ -203,12 +204,14 @@ func (c *Core) check(ctx context.Context, call *tools.Call) (Decision, error) {
 	return Decision{Effect: string(d.Effect), Rule: d.Rule, Reason: d.Reason}, nil
 }
 
-// named refuses the name of a tool that there is not, with the nearest one: what the rules say to a misspelt name is the answer to another question.
+// named refuses the name of a tool that there is not, with the nearest one: what the rules say to a misspelt name is
+// the answer to another question.
 func (c *Core) named(tool string) error {
 	if _, ok := c.registry.Lookup(tool); ok {
 		return nil
 	}
-	if server, _, ok := strings.Cut(tool, ":"); ok && len(c.servers.Tools(server)) > 0 { // connected: all its tools are known
+	// connected: all its tools are known
+	if server, _, ok := strings.Cut(tool, ":"); ok && len(c.servers.Tools(server)) > 0 {
 		var names []string
 		for _, d := range c.servers.Tools(server) {
 			names = append(names, d.Name)

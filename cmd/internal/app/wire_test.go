@@ -100,7 +100,8 @@ func wire(t *testing.T, provider, extra string, answers ...string) *wired {
 // wireOn does so on a day.
 func wireOn(t *testing.T, day time.Time, provider, extra string, answers ...string) *wired {
 	t.Helper()
-	// The day stands in the system prompt: the clock begins at noon, so that it does not change in the middle of a test.
+	// The day stands in the system prompt: the clock begins at noon, so that it does not change in the middle of a
+	// test.
 	noon, began := day.Add(12*time.Hour), time.Now()
 	w := &wired{t: t, dir: t.TempDir(), vendor: &vendor{answers: answers}, seen: map[int]bool{}, opened: make(chan string, 8), now: func() time.Time { return noon.Add(time.Since(began)) }}
 	server := httptest.NewServer(w.vendor)
@@ -191,8 +192,8 @@ func (w *wired) approve(card telegramtest.Shown) {
 	}
 }
 
-// TestFencedThroughApproval: a model without tool calls of its own writes a bash block. It is asked about like any other call, runs, and the model reads
-// what came of it; the vendor gets text alone.
+// TestFencedThroughApproval: a model without tool calls of its own writes a bash block. It is asked about like any
+// other call, runs, and the model reads what came of it; the vendor gets text alone.
 func TestFencedThroughApproval(t *testing.T) {
 	t.Parallel()
 	w := wire(t, "tool_use = false", "", spoken("I will make it.\n\n```bash\necho made > it.txt && cat it.txt\n```\n"), spoken("It is there."))
@@ -247,8 +248,9 @@ func TestFencedDenied(t *testing.T) {
 	}
 }
 
-// TestSamePrefix: what was sent in one request is sent in the next one byte for byte, with more behind it: system prompt, tools and history. So a vendor's
-// prompt cache hits at every step, also after a question, a restart and in the next turn.
+// TestSamePrefix: what was sent in one request is sent in the next one byte for byte, with more behind it: system
+// prompt, tools and history. So a vendor's prompt cache hits at every step, also after a question, a restart and in the
+// next turn.
 func TestSamePrefix(t *testing.T) {
 	t.Parallel()
 	tests := []struct {

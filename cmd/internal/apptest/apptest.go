@@ -1,13 +1,16 @@
-// Package apptest plays scenario files through the whole service: people on the strict fake Bot API, a scripted model, and what they must see. It is for
-// tests only.
+// Package apptest plays scenario files through the whole service: people on the strict fake Bot API, a scripted model,
+// and what they must see. It is for tests only.
 //
-// A scenario is a txtar file with the parts config (TOML, added to a base that admits the people below), model (see package llmtest) and chat; further parts
-// are configurations for "restart with NAME", a file filters.toml beside the configuration, and web pages, named by their address: https://… of
-// example.com or a host right below it; every other address is a 404. $overflow in the arguments of the model's call is the newest overflow:… that it
-// was shown. A scenario in which a line of the model's script is never reached fails: it proves less than it promises. {300×text} in model, chat, filters.toml and pages stands for 300 times that text. People: ann (1001, admin), ben (1002), cy (1003,
-// German) and dora (1004, a stranger). Chats: a private one each, by the person's name; team, a group with ann, ben and cy; forum, a supergroup with the
-// topics General and 7; foreign, a group that is not on the list. The shell runs without the kernel sandbox unless the scenario says otherwise, so that what
-// asks does not depend on the machine. Lines of chat:
+// A scenario is a txtar file with the parts config (TOML, added to a base that admits the people below), model (see
+// package llmtest) and chat; further parts are configurations for "restart with NAME", a file filters.toml beside the
+// configuration, and web pages, named by their address: https://… of example.com or a host right below it; every other
+// address is a 404. $overflow in the arguments of the model's call is the newest overflow:… that it was shown. A
+// scenario in which a line of the model's script is never reached fails: it proves less than it promises. {300×text} in
+// model, chat, filters.toml and pages stands for 300 times that text. People: ann (1001, admin), ben (1002), cy (1003,
+// German) and dora (1004, a stranger). Chats: a private one each, by the person's name; team, a group with ann, ben and
+// cy; forum, a supergroup with the topics General and 7; foreign, a group that is not on the list. The shell runs
+// without the kernel sandbox unless the scenario says otherwise, so that what asks does not depend on the machine.
+// Lines of chat:
 //
 //	ann: text                   she writes in her private chat ("\n" is a line break); ann@team, ann@forum/7 elsewhere; anon@team: an anonymous admin,
 //	                            channel@team: somebody in the name of a channel
@@ -165,7 +168,8 @@ func (s *scene) judge() {
 	}
 }
 
-// unused are the lines of the model's script that nobody asked for. What is on its way at the end of the chat may still come to them.
+// unused are the lines of the model's script that nobody asked for. What is on its way at the end of the chat may still
+// come to them.
 func (s *scene) unused() []string {
 	if len(s.model.Unused()) > 0 && s.cancel != nil {
 		if err := s.idle(); err != nil {
@@ -290,8 +294,8 @@ func (s *scene) stage() {
 	s.press, s.first = map[string]string{}, map[int64]int64{}
 }
 
-// base admits the people of the scene. telegram.limits are off, and a counter that a busy machine does not answer in time lets a turn pass: a scenario
-// tests order and content, not patience.
+// base admits the people of the scene. telegram.limits are off, and a counter that a busy machine does not answer in
+// time lets a turn pass: a scenario tests order and content, not patience.
 const base = `
 data_dir = %q
 [telegram]
@@ -432,7 +436,8 @@ func (s *scene) halt() error {
 }
 
 func (s *scene) close() {
-	if err := s.halt(); err != nil && !errors.Is(err, context.Canceled) { // as the command line sees it: it was told to end
+	// as the command line sees it: it was told to end
+	if err := s.halt(); err != nil && !errors.Is(err, context.Canceled) {
 		s.t.Errorf("the service ended with: %v\n%s", err, s.dump())
 	}
 	s.fake.Close()

@@ -189,7 +189,8 @@ func (s *scene) never(want string) error {
 	return nil
 }
 
-// doubled is the first line of a log in JSON that has a field twice, which readers of logs resolve each in their own way; "" = none.
+// doubled is the first line of a log in JSON that has a field twice, which readers of logs resolve each in their own
+// way; "" = none.
 func doubled(log string) string {
 	for line := range strings.Lines(log) {
 		if twice(line) {

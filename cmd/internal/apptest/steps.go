@@ -167,7 +167,8 @@ func matches(got, want string) (bool, error) {
 	return got == plain(want), nil
 }
 
-// wait waits until check says done, looking again whenever the fake changes and every now and then, because state that is not the fake's changes too.
+// wait waits until check says done, looking again whenever the fake changes and every now and then, because state that
+// is not the fake's changes too.
 func (s *scene) wait(check func() (bool, error)) error {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -205,7 +206,8 @@ func (s *scene) bots(chat int64) []telegramtest.Shown {
 	return list
 }
 
-// working begins a message that only says that an answer is on its way. It appears when a machine is slow, and becomes the answer.
+// working begins a message that only says that an answer is on its way. It appears when a machine is slow, and becomes
+// the answer.
 const working = "⏳"
 
 // next is the oldest message of the bot that was not looked at yet.
@@ -251,7 +253,8 @@ func (s *scene) card(chat int64, want string) error {
 	})
 }
 
-// pressLabel presses the newest button with a label, once it is there; several people joined by + press it in the same moment.
+// pressLabel presses the newest button with a label, once it is there; several people joined by + press it in the same
+// moment.
 func (s *scene) pressLabel(people string, chat int64, wanted int, label string) error {
 	err := s.wait(func() (bool, error) {
 		for _, m := range slices.Backward(s.bots(chat)) {
@@ -308,7 +311,8 @@ func (s *scene) stopDraft(person string) error {
 	})
 }
 
-// idle waits until nothing is on its way: no update unconfirmed, no arrival waiting, no turn running, no row undelivered. A parked turn is idle.
+// idle waits until nothing is on its way: no update unconfirmed, no arrival waiting, no turn running, no row
+// undelivered. A parked turn is idle.
 func (s *scene) idle() error {
 	if s.db == nil {
 		db, err := s.database()
@@ -320,8 +324,8 @@ func (s *scene) idle() error {
 	return s.wait(func() (bool, error) { return s.still(s.db) })
 }
 
-// still looks in the order in which work moves on, and at what waits once more at the end: else something that moves from one place to the next between two
-// looks would be seen in neither.
+// still looks in the order in which work moves on, and at what waits once more at the end: else something that moves
+// from one place to the next between two looks would be seen in neither.
 func (s *scene) still(db persistence.Reader) (bool, error) {
 	if s.fake.PendingUpdates() > 0 {
 		return false, nil

@@ -21,8 +21,8 @@ import (
 	"github.com/zephbot/zephbot/cmd/internal/app"
 )
 
-// site answers for every host below example.com with the parts of the scenario that are named by their address, and is the only web there is. What the
-// scenario does not have is a 404.
+// site answers for every host below example.com with the parts of the scenario that are named by their address, and is
+// the only web there is. What the scenario does not have is a 404.
 type site struct {
 	server *httptest.Server
 	pages  map[string]string // by address without https://
@@ -144,8 +144,8 @@ func (onePublicAddress) LookupNetIP(context.Context, string, string) ([]netip.Ad
 	return []netip.Addr{netip.MustParseAddr("93.184.216.34")}, nil
 }
 
-// knowing is the scripted model, which cannot know beforehand under which name a long output is put aside: $overflow in the arguments of a call is the
-// newest such name that it was shown, in whatever conversation.
+// knowing is the scripted model, which cannot know beforehand under which name a long output is put aside: $overflow in
+// the arguments of a call is the newest such name that it was shown, in whatever conversation.
 type knowing struct {
 	*llmtest.Model
 	mu   sync.Mutex

@@ -104,7 +104,8 @@ func (f goFile) comments() []Problem {
 	return out
 }
 
-// sessionKeys checks that the keys of sessions are taken apart in one place: in the packages that hold them, nothing else is split at slashes.
+// sessionKeys checks that the keys of sessions are taken apart in one place: in the packages that hold them, nothing
+// else is split at slashes.
 func (f goFile) sessionKeys() []Problem {
 	if f.test || f.name == keysAreReadIn || !contains([]string{"bot", "persistence", wiring}, topOf(f.dir)) {
 		return nil

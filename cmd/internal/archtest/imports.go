@@ -19,7 +19,8 @@ const simulatorsFake = "bot/telegram/telegramtest"
 // stages are the steps of the chain. Who imports them could build a second chain around the first.
 var stages = []string{"audit", "decode", "gate", "quota", "approve", "mark", "cache", "overflow", "filter", "redact", "retry", "anomaly"}
 
-// engine runs turns. What takes part in a turn keeps the contract (bot/turn) and does not know who runs it; only cmd, which wires, does.
+// engine runs turns. What takes part in a turn keeps the contract (bot/turn) and does not know who runs it; only cmd,
+// which wires, does.
 const engine = "bot/dispatch"
 
 // questioners put questions to people and read their decisions, whose type the stage "approve" has.

@@ -7,8 +7,9 @@ import (
 	"testing"
 )
 
-// TestMethodsArePruned: the linker drops methods that nobody calls only while no reachable code can look one up by a name that it learns at run time.
-// A single template (text/template, html/template) is such code: it makes the program a third larger, and its resident memory with it.
+// TestMethodsArePruned: the linker drops methods that nobody calls only while no reachable code can look one up by a
+// name that it learns at run time. A single template (text/template, html/template) is such code: it makes the program
+// a third larger, and its resident memory with it.
 func TestMethodsArePruned(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {

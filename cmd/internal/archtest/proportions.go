@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// Proportions of the program, without its tests. A file may have 400 lines; those in longFiles are longer, and none passes maxCode.
+// Proportions of the program, without its tests. A file may have 400 lines; those in longFiles are longer, and none
+// passes maxCode.
 const (
 	maxFunc   = 80 // lines of a function
 	usualFunc = 40 // lines that 95 of 100 functions do not pass

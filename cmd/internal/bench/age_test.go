@@ -23,8 +23,8 @@ const (
 	idleFor     = 10 * time.Second
 )
 
-// age fills the database in dir with what a service keeps of sessions × turns: it plays one turn, then copies all that this has left behind. It returns
-// how many entries the journals have.
+// age fills the database in dir with what a service keeps of sessions × turns: it plays one turn, then copies all that
+// this has left behind. It returns how many entries the journals have.
 func age(ctx context.Context, tb testing.TB, path, dir string, sessions, turns int) (entries int, err error) {
 	tb.Helper()
 	w := newWorld(tb, 1)
@@ -54,7 +54,8 @@ func age(ctx context.Context, tb testing.TB, path, dir string, sessions, turns i
 	return entries, err
 }
 
-// multiply makes the rows of the one session, and of its one turn, those of many. The turn gets other names too: a new world counts its updates anew.
+// multiply makes the rows of the one session, and of its one turn, those of many. The turn gets other names too: a new
+// world counts its updates anew.
 func multiply(ctx context.Context, db *sql.DB, sessions, turns int) error {
 	var name string
 	if err := db.QueryRowContext(ctx, "SELECT json_extract(body, '$.turn') FROM journal").Scan(&name); err != nil {
@@ -180,8 +181,8 @@ func compare(ctx context.Context, tb testing.TB, path, dir string, turns int, id
 	return got, err
 }
 
-// BenchmarkAge compares a service that has worked for long with a young one: 100 000 sessions with a million entries in their journals, half a million
-// messages in and half a million out.
+// BenchmarkAge compares a service that has worked for long with a young one: 100 000 sessions with a million entries in
+// their journals, half a million messages in and half a million out.
 func BenchmarkAge(b *testing.B) {
 	ctx, path := b.Context(), program(b)
 	b.Run(sqlite, func(b *testing.B) {

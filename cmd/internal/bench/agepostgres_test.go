@@ -11,7 +11,8 @@ import (
 	"github.com/zephbot/zephbot/persistence/postgres/pgtest"
 )
 
-// agePostgres is age for a database in PostgreSQL. The server counts the rows at the end, as it does by itself in years.
+// agePostgres is age for a database in PostgreSQL. The server counts the rows at the end, as it does by itself in
+// years.
 func agePostgres(ctx context.Context, tb testing.TB, path, dir string, cluster *pgtest.Cluster, database string, sessions, turns int) (entries int64, err error) {
 	tb.Helper()
 	w := newWorld(tb, 1)

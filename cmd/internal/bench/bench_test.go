@@ -98,8 +98,9 @@ func (t *track) quantile(q float64) float64 {
 	return millis(quantile(slices.Sorted(slices.Values(t.took)), q))
 }
 
-// BenchmarkTurn is the overhead of a turn: from the update to the accepted answer, with a model beside it that takes no time. Service and echo bot take turns.
-// What is allocated and used includes the fake, the model and the person, with both alike.
+// BenchmarkTurn is the overhead of a turn: from the update to the accepted answer, with a model beside it that takes no
+// time. Service and echo bot take turns. What is allocated and used includes the fake, the model and the person, with
+// both alike.
 func BenchmarkTurn(b *testing.B) {
 	ctx := b.Context()
 	tracks := []*track{{subject: service()}, {subject: echo()}}
@@ -171,7 +172,8 @@ func BenchmarkCrowd(b *testing.B) {
 	b.ReportMetric(used["service"]/used["echo"], "x-echo-cpu")
 }
 
-// crowdRate is how many answers a second a crowd gets, and the processor time of one in ms: that of the bot, the fake and the crowd together.
+// crowdRate is how many answers a second a crowd gets, and the processor time of one in ms: that of the bot, the fake
+// and the crowd together.
 func crowdRate(ctx context.Context, tb testing.TB, s subject, people, rounds int, think time.Duration) (rate, cpu float64, err error) {
 	w := newWorld(tb, people)
 	defer s.begin(ctx, tb, w, mirror(tb, think))()

@@ -23,8 +23,8 @@ import (
 	"github.com/zephbot/zephbot/persistence/sql"
 )
 
-// tally counts what a service asks of its database, and how long the disk takes to make commits durable: that says something of SQLite alone, whose
-// commits come one after the other.
+// tally counts what a service asks of its database, and how long the disk takes to make commits durable: that says
+// something of SQLite alone, whose commits come one after the other.
 type tally struct {
 	took    atomic.Int64
 	commits atomic.Int64
@@ -67,7 +67,8 @@ func (t *tally) reset() {
 	clear(t.statements)
 }
 
-// perTurn is how many statements each of n turns took, those left out that did not run in nearly every turn: the looks of a clock.
+// perTurn is how many statements each of n turns took, those left out that did not run in nearly every turn: the looks
+// of a clock.
 func (t *tally) perTurn(n int) int64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -171,7 +172,8 @@ func TestTurnTripsOnPostgreSQL(t *testing.T) {
 	w := newWorld(t, 1)
 	w.environment = []string{"ZEPH_REDIS_URL=" + redis.URL, "ZEPH_DATABASE_URL=" + proxy.URL(cluster.Database(t, "")) + "&pool_max_conns=2"}
 	defer service().begin(ctx, t, w, mirror(t, 0))()
-	// A person who writes before their last answer is known to be sent makes the next one wait for that: it costs a commit more.
+	// A person who writes before their last answer is known to be sent makes the next one wait for that: it costs a
+	// commit more.
 	quiet := func() {
 		tick := time.NewTicker(5 * time.Millisecond)
 		defer tick.Stop()
@@ -198,7 +200,8 @@ func TestTurnTripsOnPostgreSQL(t *testing.T) {
 	perTurn := func(sum int64) float64 { return float64(sum) / n }
 	t.Logf("trips of a turn: %.2f to PostgreSQL, %.2f to Redis", perTurn(proxy.Trips()-postgres), perTurn(redis.Trips()-other))
 	t.Logf("statements that run in a turn:\n%s", w.tally.report(n))
-	if got := perTurn(proxy.Trips() - postgres + redis.Trips() - other); got > mostTripsOfAll+0.5 { // the looks of a clock are among them
+	// the looks of a clock are among them
+	if got := perTurn(proxy.Trips() - postgres + redis.Trips() - other); got > mostTripsOfAll+0.5 {
 		t.Errorf("a turn takes %.2f trips, at most %d are wanted", got, mostTripsOfAll)
 	}
 }

@@ -2,9 +2,11 @@
 //
 //	go test ./cmd/internal/bench -run '^$' -bench .
 //
-// The echo bot polls, asks the model once and sends; it stores nothing. What the service takes longer is the price of not losing anything.
+// The echo bot polls, asks the model once and sends; it stores nothing. What the service takes longer is the price of
+// not losing anything.
 //
-// How the service bears many active chats, in which deployment, is measured with processes of their own (docs/capacity.md):
+// How the service bears many active chats, in which deployment, is measured with processes of their own
+// (docs/capacity.md):
 //
 //	bash .ci/run load
 //

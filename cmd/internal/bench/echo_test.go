@@ -86,7 +86,8 @@ func echoBot(ctx context.Context, _ string, w *world, model string) error {
 				res, err := m.Chat(ctx, &llm.Request{Messages: []llm.Message{{Role: llm.User, Text: u.Message.Text}}}, nil)
 				if err == nil {
 					var sent json.RawMessage
-					_ = api.call(ctx, "sendMessage", map[string]any{"chat_id": u.Message.Chat.ID, "text": res.Text}, &sent) // it is missed if it fails
+					// it is missed if it fails
+					_ = api.call(ctx, "sendMessage", map[string]any{"chat_id": u.Message.Chat.ID, "text": res.Text}, &sent)
 				}
 			})
 		}

@@ -16,7 +16,8 @@ import (
 // loadVariable asks for the whole table instead of a few chats.
 const loadVariable = "ZEPH_LOAD"
 
-// How people talk and how long it is measured. A chat is active when its person writes again some seconds after each answer.
+// How people talk and how long it is measured. A chat is active when its person writes again some seconds after each
+// answer.
 const (
 	loadThink = time.Second     // of the model
 	loadPause = 4 * time.Second // on the average, until the next message
@@ -118,8 +119,8 @@ func (l line) String() string {
 // whole says whether the whole table is asked for.
 func whole() bool { return os.Getenv(loadVariable) == "full" }
 
-// TestLoad measures how the service bears load: few chats with each way to run it, so that the measurement does not rot, and the whole table with
-// ZEPH_LOAD=full (.ci/run load), which it prints.
+// TestLoad measures how the service bears load: few chats with each way to run it, so that the measurement does not
+// rot, and the whole table with ZEPH_LOAD=full (.ci/run load), which it prints.
 func TestLoad(t *testing.T) {
 	if _, err := os.Stat("/proc/self/stat"); err != nil {
 		t.Skip("processor time is read from /proc, which this system does not have")

@@ -16,8 +16,9 @@ import (
 	"time"
 )
 
-// mirror speaks the OpenAI wire and gives every message itself, after some time. It stands for another machine, so it does as little as it can with this one's
-// processor: it reads the messages of a request, which come first, and passes over its tools.
+// mirror speaks the OpenAI wire and gives every message itself, after some time. It stands for another machine, so it
+// does as little as it can with this one's processor: it reads the messages of a request, which come first, and passes
+// over its tools.
 func mirror(tb testing.TB, latency time.Duration) string {
 	tb.Helper()
 	return mirrorOf(tb, latency, func(string) {})

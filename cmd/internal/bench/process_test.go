@@ -38,7 +38,8 @@ func launch(tb testing.TB, path, dir, model string, w *world, further ...string)
 	tb.Helper()
 	p := &process{cmd: exec.CommandContext(context.WithoutCancel(tb.Context()), path, "serve"), exited: make(chan error, 1)}
 	p.cmd.Dir, p.cmd.Stderr = dir, os.Stderr
-	p.cmd.Env = append(append(environment(dir, w, model), childVariable+"=1"), further...) // the last of equal ones counts
+	// the last of equal ones counts
+	p.cmd.Env = append(append(environment(dir, w, model), childVariable+"=1"), further...)
 	if err := p.cmd.Start(); err != nil {
 		return nil, err
 	}
@@ -139,7 +140,8 @@ func peak(ctx context.Context, tb testing.TB, path string, people, rounds int, t
 	return p.memory("VmHWM")
 }
 
-// BenchmarkStart is the time from the start of the process to its first poll: with nothing there, and with a database of its own.
+// BenchmarkStart is the time from the start of the process to its first poll: with nothing there, and with a database
+// of its own.
 func BenchmarkStart(b *testing.B) {
 	path, model := program(b), mirror(b, 0)
 	for _, fresh := range []bool{true, false} {
@@ -165,7 +167,8 @@ func BenchmarkStart(b *testing.B) {
 	}
 }
 
-// BenchmarkMemory is the resident memory of the process: idle, with 1000 sessions that have talked, and at its peak with a crowd.
+// BenchmarkMemory is the resident memory of the process: idle, with 1000 sessions that have talked, and at its peak
+// with a crowd.
 func BenchmarkMemory(b *testing.B) {
 	path := program(b)
 	var idle, talked, most, n float64

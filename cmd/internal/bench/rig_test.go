@@ -40,7 +40,8 @@ func (s setup) intake() string {
 // durable are the settings of a server that survives a power cut, unlike one of a test.
 var durable = []string{"fsync=on", "full_page_writes=on", "shared_buffers=256MB", "autovacuum_naptime=1min"}
 
-// loadPlaces is how many turns all processes together may have at once: more than the people who wait at any moment for a model that takes a second.
+// loadPlaces is how many turns all processes together may have at once: more than the people who wait at any moment for
+// a model that takes a second.
 const loadPlaces = 4096
 
 // rig is a deployment at work.
@@ -180,7 +181,8 @@ func (r *rig) toll(ctx context.Context) (t toll, err error) {
 	return t, nil
 }
 
-// serverToll adds what PostgreSQL has taken. A server process that has ended takes its times with it; those of a pool do not end.
+// serverToll adds what PostgreSQL has taken. A server process that has ended takes its times with it; those of a pool
+// do not end.
 func (r *rig) serverToll(ctx context.Context, t *toll) error {
 	pids, err := r.cluster.Numbers(ctx, r.database, "SELECT pid::bigint FROM pg_stat_activity WHERE pid <> pg_backend_pid()")
 	if err != nil {

@@ -26,8 +26,9 @@ import (
 	"github.com/zephbot/zephbot/tools/mcp/mcptest"
 )
 
-// soaking is how long and how much the service is soaked. In each round everybody says something, which every tenth person needs a tool for, and begins
-// a new conversation; between two rounds four days pass. In the first rounds the process is ended or killed again and again, then it lives on.
+// soaking is how long and how much the service is soaked. In each round everybody says something, which every tenth
+// person needs a tool for, and begins a new conversation; between two rounds four days pass. In the first rounds the
+// process is ended or killed again and again, then it lives on.
 type soaking struct {
 	people    int
 	restarted int // rounds with restarts
@@ -35,7 +36,8 @@ type soaking struct {
 	sweep     time.Duration // between two sweeps of retention
 }
 
-// settled is the first round by which everything that is kept for some days is there: the longest is 16 days, four rounds.
+// settled is the first round by which everything that is kept for some days is there: the longest is 16 days, four
+// rounds.
 const settled = 6
 
 // soak is a service that is soaked.
@@ -172,7 +174,8 @@ func (s *soak) say(text func(i int) string, answer func(text string) string) err
 	return nil
 }
 
-// round is a round of the soak. Where the process is to be killed, it is as soon as half of the people have their answers.
+// round is a round of the soak. Where the process is to be killed, it is as soon as half of the people have their
+// answers.
 func (s *soak) round(ctx context.Context, n int, killed bool) error {
 	err := s.say(func(i int) string {
 		text := fmt.Sprintf("message %d of %d", n, person(i))
@@ -352,7 +355,8 @@ func (s *soak) play(ctx context.Context) error {
 // grows are what grows for good reasons: a sum for each day, person and unit is kept for 400 days.
 var grows = []string{"rows of usage"}
 
-// slack is by how much a fitted line may rise over the rounds that it is fitted to: a share of the median, and a few besides.
+// slack is by how much a fitted line may rise over the rounds that it is fitted to: a share of the median, and a few
+// besides.
 var slack = map[string]struct{ share, few float64 }{
 	"MB": {0.10, 4}, "goroutines": {0.15, 8}, "descriptors": {0.15, 6}, "files": {0, 2}, "pages without usage": {0.05, 40},
 	// How often a person is told of a server that went and came back is a matter of luck.
@@ -372,7 +376,8 @@ func (s *soak) check(t *testing.T) string {
 	for _, name := range names {
 		var values []float64
 		for n, seen := range s.seen {
-			process := name == "MB" || name == "goroutines" || name == "descriptors" // of one process only, which has warmed up
+			// of one process only, which has warmed up
+			process := name == "MB" || name == "goroutines" || name == "descriptors"
 			if n >= settled && (!process || seen.life == last && n > s.restarted+1) {
 				values = append(values, seen.counts[name])
 			}
@@ -390,7 +395,8 @@ func (s *soak) check(t *testing.T) string {
 	return table
 }
 
-// fit is the slope of the line through values of which up to a quarter may be anything (Theil and Sen: the median of the slopes between all pairs).
+// fit is the slope of the line through values of which up to a quarter may be anything (Theil and Sen: the median of
+// the slopes between all pairs).
 func fit(values []float64) float64 {
 	var slopes []float64
 	for i := range values {
@@ -419,8 +425,8 @@ func TestFit(t *testing.T) {
 	}
 }
 
-// TestSoak is a service that runs for months in minutes, while its servers die and it is killed: what it takes of the machine, and what it keeps, does not
-// grow. ZEPH_SOAK=full (.ci/run soak) has a thousand people talk with it.
+// TestSoak is a service that runs for months in minutes, while its servers die and it is killed: what it takes of the
+// machine, and what it keeps, does not grow. ZEPH_SOAK=full (.ci/run soak) has a thousand people talk with it.
 func TestSoak(t *testing.T) {
 	if _, err := os.Stat("/proc/self/status"); err != nil {
 		t.Skip("descriptors and memory are read from /proc, which this system does not have")
@@ -443,7 +449,8 @@ func TestSoak(t *testing.T) {
 		soaking: size, tb: t, world: newWorld(t, size.people), dir: t.TempDir(), path: path, model: soakModel(t), metrics: address, servers: t.TempDir(),
 	}
 	s.world.watch = s.heard.call
-	// Counters in the process expire by the machine's clock, which does not go ahead, so they would be kept for all the months.
+	// Counters in the process expire by the machine's clock, which does not go ahead, so they would be kept for all the
+	// months.
 	s.world.environment = append(s.world.environment, "ZEPH_REDIS_URL="+redistest.Start(t).URL)
 	if err := s.play(ctx); err != nil {
 		t.Fatal(err)

@@ -17,8 +17,8 @@ import (
 	"github.com/zephbot/zephbot/cmd/internal/config"
 )
 
-// soakVariable makes this binary a service whose clock goes ahead: it says for how many days at its start, and how often it sweeps. SIGUSR1 brings
-// the next stride.
+// soakVariable makes this binary a service whose clock goes ahead: it says for how many days at its start, and how
+// often it sweeps. SIGUSR1 brings the next stride.
 const (
 	soakVariable = "BENCH_SOAK"
 	soakStride   = 4 * 24 * time.Hour

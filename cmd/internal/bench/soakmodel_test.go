@@ -15,7 +15,8 @@ import (
 // soakMessage is what people say.
 var soakMessage = regexp.MustCompile(`message \d+ of \d+( with \w+)?`)
 
-// soakModel speaks the OpenAI wire: a message that ends in "with NAME" has it call the tool NAME first, and every message is given back at last.
+// soakModel speaks the OpenAI wire: a message that ends in "with NAME" has it call the tool NAME first, and every
+// message is given back at last.
 func soakModel(tb testing.TB) string {
 	tb.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -31,7 +32,8 @@ func soakModel(tb testing.TB) string {
 		}
 		said, last := "", body.Messages[len(body.Messages)-1].Role
 		for _, m := range body.Messages {
-			if found := soakMessage.Find(m.Content); m.Role == "user" && found != nil { // what the service adds stands around it
+			// what the service adds stands around it
+			if found := soakMessage.Find(m.Content); m.Role == "user" && found != nil {
 				said = string(found)
 			}
 		}

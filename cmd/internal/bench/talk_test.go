@@ -21,7 +21,8 @@ type habit struct {
 	pause time.Duration // on the average; each pause lies between half of it and one and a half
 }
 
-// talks are people who talk at once, each in a chat. They write by timers, so that many of them cost little beside what is measured.
+// talks are people who talk at once, each in a chat. They write by timers, so that many of them cost little beside what
+// is measured.
 type talks struct {
 	world *world
 	habit habit
@@ -188,7 +189,8 @@ func (t *talks) settle(c *talk) {
 // leastAnswers are measured, however long it takes.
 const leastAnswers = 20
 
-// measure measures what is written from now on for some time, until each of it is answered. Meanwhile is called at the end of that time.
+// measure measures what is written from now on for some time, until each of it is answered. Meanwhile is called at the
+// end of that time.
 func (t *talks) measure(ctx context.Context, d time.Duration, meanwhile func() error) (heard, error) {
 	t.mu.Lock()
 	t.on, t.due, t.got = true, 0, heard{}

@@ -127,7 +127,8 @@ func (s subject) begin(ctx context.Context, tb testing.TB, w *world, model strin
 	return stop
 }
 
-// serve is the real service in this process. Send limits are off and there are more places than the default: the machine is measured, not the brakes.
+// serve is the real service in this process. Send limits are off and there are more places than the default: the
+// machine is measured, not the brakes.
 func serve(ctx context.Context, dir string, w *world, model string) error {
 	cfg, err := config.Load(config.Source{Env: environment(dir, w, model), WorkDir: dir, Home: dir})
 	if err != nil {
@@ -166,8 +167,8 @@ func turn(ctx context.Context, w *world, chat int64, text string) (time.Duration
 	return a.at.Sub(began), nil
 }
 
-// crowd lets people talk at once, each of them rounds times, the next message after the answer to the last. It checks that every message was answered
-// once and in order, and says how long it took.
+// crowd lets people talk at once, each of them rounds times, the next message after the answer to the last. It checks
+// that every message was answered once and in order, and says how long it took.
 func crowd(ctx context.Context, w *world, people, rounds int) (time.Duration, error) {
 	line := func(chat int64, round int) string { return fmt.Sprintf("message %d of %d", round, chat) }
 	began := time.Now()

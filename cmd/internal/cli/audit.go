@@ -90,8 +90,8 @@ func (c *command) verifyAudit(ctx context.Context, args []string, mode string) e
 	return errors.Join(broken...)
 }
 
-// verifyLog checks the files of a chain, the oldest first: those that are named, or those that the hashes of the log lead to. The database of the mode
-// says how far the log had come.
+// verifyLog checks the files of a chain, the oldest first: those that are named, or those that the hashes of the log
+// lead to. The database of the mode says how far the log had come.
 func (c *command) verifyLog(ctx context.Context, log app.AuditLog, names []string) (err error) {
 	if names == nil {
 		if names, err = audit.Files(log.Path); err != nil {

@@ -10,7 +10,8 @@ import (
 	"github.com/zephbot/zephbot/cmd/internal/config"
 )
 
-// checkConfig tells all that is wrong at once: what cannot be read, what makes a start impossible, what its use will find, and, apart, what is strange.
+// checkConfig tells all that is wrong at once: what cannot be read, what makes a start impossible, what its use will
+// find, and, apart, what is strange.
 func (c *command) checkConfig() error {
 	cfg, err := config.Examine(c.source())
 	problems, known := errors.AsType[config.Problems](err)

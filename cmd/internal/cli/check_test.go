@@ -15,7 +15,8 @@ const (
 	goodToken    = "123456:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
 )
 
-// TestConfigCheck: everything that start or first use would find is found, with file, line and key, all at once, and with exit code 2.
+// TestConfigCheck: everything that start or first use would find is found, with file, line and key, all at once, and
+// with exit code 2.
 func TestConfigCheck(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -266,7 +267,8 @@ func TestChecksAtStart(t *testing.T) {
 	}
 }
 
-// TestWarningsInEveryMode: what is strange, and what will fail at its first use, is said once by every mode, and the mode goes on.
+// TestWarningsInEveryMode: what is strange, and what will fail at its first use, is said once by every mode, and the
+// mode goes on.
 func TestWarningsInEveryMode(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{{"chat", "--once", "hello"}, {"tools", "list"}, {"tools", "call", "list_directory", `{"path":"."}`}, {"policy", "check", "read", `{"path":"a"}`}} {

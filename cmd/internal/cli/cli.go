@@ -39,11 +39,13 @@ type Env struct {
 	InTerm     bool   // In is a terminal: somebody sits there
 	Flush      func() // drops what was typed there and not read yet; may be nil
 	ErrTerm    bool   // Err is a terminal: colours
-	// Interrupts are the times somebody pressed Ctrl-C; nil = never. The first one ends the command, unless the command asks for them.
+	// Interrupts are the times somebody pressed Ctrl-C; nil = never. The first one ends the command, unless the command
+	// asks for them.
 	Interrupts <-chan os.Signal
 }
 
-// Standard is the world of the process. What cannot be found out stays empty and is missed, with a clear word, by who needs it.
+// Standard is the world of the process. What cannot be found out stays empty and is missed, with a clear word, by who
+// needs it.
 func Standard() Env {
 	e := Env{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Environ: os.Environ(), InTerm: terminal(os.Stdin), Flush: flush(os.Stdin), ErrTerm: terminal(os.Stderr)}
 	e.WorkDir, _ = os.Getwd()
@@ -142,7 +144,8 @@ func (c *command) root() *cobra.Command {
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetFlagErrorFunc(wrongFlag)
-	// Not cobra's own flag: a version in our words needs its templates, and with text/template the linker keeps every method of every type.
+	// Not cobra's own flag: a version in our words needs its templates, and with text/template the linker keeps every
+	// method of every type.
 	root.Flags().BoolVarP(&c.flags.version, "version", "v", false, "print version, commit and Go version")
 	p := root.PersistentFlags()
 	p.StringVar(&c.flags.config, "config", "", "config file (default ./zephbot.toml, then $XDG_CONFIG_HOME/zephbot/zephbot.toml)")
@@ -213,7 +216,8 @@ func (c *command) options(cfg *config.Config) app.Options {
 func (c *command) stateDir() string {
 	value := func(name string) string {
 		for _, pair := range c.env.Environ {
-			if v, ok := strings.CutPrefix(pair, name+"="); ok && filepath.IsAbs(v) { // the XDG specification ignores relative paths
+			// the XDG specification ignores relative paths
+			if v, ok := strings.CutPrefix(pair, name+"="); ok && filepath.IsAbs(v) {
 				return v
 			}
 		}

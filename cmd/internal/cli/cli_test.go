@@ -224,7 +224,8 @@ func TestScanAndRender(t *testing.T) {
 		t.Fatal(err)
 	}
 	want = `zephbot.toml:2: tools.filters.security.extra_patterns: pattern 2: "(broken": error parsing regexp: missing closing ): `
-	for _, args := range [][]string{{"scan", "secrets"}, {"config", "check"}, {"tools", "list"}} { // a credential that is not found is shown: nothing begins
+	// a credential that is not found is shown: nothing begins
+	for _, args := range [][]string{{"scan", "secrets"}, {"config", "check"}, {"tools", "list"}} {
 		if code := w.run(t, args...); code != cli.Usage || !strings.Contains(w.err.String(), want) || !strings.Contains(w.err.String(), "take it out") {
 			t.Errorf("%s with a broken pattern: exit %d: %s%s", args, code, w.out.String(), w.err.String())
 		}
@@ -284,7 +285,8 @@ func TestOnceFromStdin(t *testing.T) {
 	}
 }
 
-// TestTerminalState: without a configured data_dir the terminal keeps nothing in the working directory; with one it wins.
+// TestTerminalState: without a configured data_dir the terminal keeps nothing in the working directory; with one it
+// wins.
 func TestTerminalState(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -326,7 +328,8 @@ func TestTerminalState(t *testing.T) {
 	}
 }
 
-// TestTerminalMoves: what an earlier version has left in the working directory is taken over once, unless others may have made it.
+// TestTerminalMoves: what an earlier version has left in the working directory is taken over once, unless others may
+// have made it.
 func TestTerminalMoves(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {

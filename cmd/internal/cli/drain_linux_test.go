@@ -167,7 +167,8 @@ func (s *served) said(text string) int {
 	return n
 }
 
-// TestDrain: SIGTERM takes a process out of service at once, and what a person waits for is finished and delivered before it ends.
+// TestDrain: SIGTERM takes a process out of service at once, and what a person waits for is finished and delivered
+// before it ends.
 func TestDrain(t *testing.T) {
 	t.Parallel()
 	s := serve(t, nil)

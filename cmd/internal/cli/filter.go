@@ -106,7 +106,8 @@ func (c *command) printFiltered(out filter.Output, asJSON bool) error {
 	return err
 }
 
-// outputFilter makes the filter of the configuration, and what hides credentials before it. What is wrong with the rules is said on stderr.
+// outputFilter makes the filter of the configuration, and what hides credentials before it. What is wrong with the
+// rules is said on stderr.
 func (c *command) outputFilter(cfg *config.Config) (*filter.Engine, func(string) string, error) {
 	options := cfg.Tools.Filters
 	beside := ""

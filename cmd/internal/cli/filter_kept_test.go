@@ -15,8 +15,9 @@ import (
 
 var statsLine = regexp.MustCompile(`^\[shell\] (\d+) lines -> (\d+) lines, (\d+\.\d)% filtered\n$`)
 
-// TestFilterKeepsFailures runs real logs of go test through the command as a person would: behind a cd and a pipe that hides the exit code of go test.
-// Every failing test with what it said stays, the passing ones go, and stderr says how many lines were dropped.
+// TestFilterKeepsFailures runs real logs of go test through the command as a person would: behind a cd and a pipe that
+// hides the exit code of go test. Every failing test with what it said stays, the passing ones go, and stderr says how
+// many lines were dropped.
 func TestFilterKeepsFailures(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"go_test_v_fail", "go_test_json_fail"} {

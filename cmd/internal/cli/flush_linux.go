@@ -8,5 +8,6 @@ import (
 
 // flush drops what was typed at a terminal and not read yet, also a line that is not ended.
 func flush(f *os.File) func() {
-	return func() { _ = unix.IoctlSetInt(int(f.Fd()), unix.TCFLSH, unix.TCIFLUSH) } // no terminal: there is nothing to drop
+	// no terminal: there is nothing to drop
+	return func() { _ = unix.IoctlSetInt(int(f.Fd()), unix.TCFLSH, unix.TCIFLUSH) }
 }

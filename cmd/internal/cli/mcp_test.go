@@ -25,7 +25,8 @@ func installKind() (remove func(), err error) {
 	}
 	self, err := os.Executable()
 	if err == nil {
-		err = os.Link(self, filepath.Join(dir, kindServer)) // no symbolic link: the bot itself is out of reach of a server
+		// no symbolic link: the bot itself is out of reach of a server
+		err = os.Link(self, filepath.Join(dir, kindServer))
 	}
 	if err == nil {
 		err = os.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
@@ -63,7 +64,8 @@ func (w *world) configure(t *testing.T, text string) {
 	}
 }
 
-// TestMCPList: a line or an object for each server; one that does not connect is named with its reason and makes exit code 1.
+// TestMCPList: a line or an object for each server; one that does not connect is named with its reason and makes exit
+// code 1.
 func TestMCPList(t *testing.T) {
 	t.Parallel()
 	w := here(t)

@@ -32,7 +32,8 @@ func (w *world) schema(t *testing.T, args ...string) printedSchema {
 	return out
 }
 
-// checkMigrate: an empty database, what a dry run says of it and leaves alone, the migration, and a second one that finds nothing to do.
+// checkMigrate: an empty database, what a dry run says of it and leaves alone, the migration, and a second one that
+// finds nothing to do.
 func checkMigrate(t *testing.T, w *world) {
 	t.Helper()
 	for range 2 { // the first one has changed nothing

@@ -196,7 +196,8 @@ func TestInterruptOnce(t *testing.T) {
 	}
 }
 
-// TestOneProcessADirectory: a second process of the same kind is refused in one line that names the first, and the first goes on.
+// TestOneProcessADirectory: a second process of the same kind is refused in one line that names the first, and the
+// first goes on.
 func TestOneProcessADirectory(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -31,7 +31,8 @@ func (c *command) scanCommand() *cobra.Command {
 	}
 }
 
-// scanner makes the look at one text. Credentials are looked for as the service does, with tools.filters.security.extra_patterns.
+// scanner makes the look at one text. Credentials are looked for as the service does, with
+// tools.filters.security.extra_patterns.
 func (c *command) scanner(kind string) (func(string) verdict, error) {
 	switch kind {
 	case "secrets":

@@ -27,7 +27,8 @@ func (s *served) end() {
 	}
 }
 
-// TestTakeOver: a process is killed in the middle of a turn. Another one goes on with the turn, answers, and takes what comes from then on.
+// TestTakeOver: a process is killed in the middle of a turn. Another one goes on with the turn, answers, and takes what
+// comes from then on.
 func TestTakeOver(t *testing.T) {
 	t.Parallel()
 	g := newTogether(t)
@@ -46,8 +47,8 @@ func TestTakeOver(t *testing.T) {
 	two.end()
 }
 
-// TestPausedTooLong: a process is paused (SIGSTOP) in the middle of a turn for longer than it is taken to live. Another one answers; the first one, let go
-// with an answer of its own waiting for it, does nothing but end with a sentence.
+// TestPausedTooLong: a process is paused (SIGSTOP) in the middle of a turn for longer than it is taken to live. Another
+// one answers; the first one, let go with an answer of its own waiting for it, does nothing but end with a sentence.
 func TestPausedTooLong(t *testing.T) {
 	t.Parallel()
 	g := newTogether(t)

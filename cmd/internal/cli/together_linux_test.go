@@ -142,7 +142,8 @@ func (g *together) said(chat int64, text string) (n int) {
 	return n
 }
 
-// TestOneOfTwoDrains: of two processes the one that is told to end finishes the turn that it has begun, while the other one takes what comes meanwhile.
+// TestOneOfTwoDrains: of two processes the one that is told to end finishes the turn that it has begun, while the other
+// one takes what comes meanwhile.
 func TestOneOfTwoDrains(t *testing.T) {
 	t.Parallel()
 	g := newTogether(t)
@@ -171,7 +172,8 @@ func TestOneOfTwoDrains(t *testing.T) {
 	two.end()
 }
 
-// TestReadyMeansStored: a process that has lost its database lives and is not ready; back again, it is. One that was buried ends with an error.
+// TestReadyMeansStored: a process that has lost its database lives and is not ready; back again, it is. One that was
+// buried ends with an error.
 func TestReadyMeansStored(t *testing.T) {
 	t.Parallel()
 	g := newTogether(t)

@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// wrongUses are uses of every command that cannot be meant: what is typed behind it, and what the answer must say besides what is wrong. "" is a command that
-// takes anything.
+// wrongUses are uses of every command that cannot be meant: what is typed behind it, and what the answer must say
+// besides what is wrong. "" is a command that takes anything.
 var wrongUses = map[string]map[string]string{
 	"zephbot":              {"nonsense": "there are:", "--confg x": "did you mean --config?"},
 	"zephbot audit":        {"": "tail, verify", "tial": "did you mean tail?"},
@@ -37,12 +37,14 @@ var wrongUses = map[string]map[string]string{
 	"zephbot serve":        {"x": "zephbot serve", "--log-level loud": "log.level"},
 	"zephbot simulate":     {"x": "zephbot simulate", "--listen nonsense": "--listen", "--listen 0.0.0.0:0": "loopback"},
 	"zephbot tools":        {"": "call, list", "cal": "did you mean call?"},
-	"zephbot tools call":   {"bash": "zephbot tools call NAME JSON"}, // the chain answers the rest, as it answers a model
-	"zephbot tools list":   {"x": "zephbot tools list", "--jsn": "did you mean --json?"},
-	"zephbot version":      {"x": "zephbot version"},
+	// the chain answers the rest, as it answers a model
+	"zephbot tools call": {"bash": "zephbot tools call NAME JSON"},
+	"zephbot tools list": {"x": "zephbot tools list", "--jsn": "did you mean --json?"},
+	"zephbot version":    {"x": "zephbot version"},
 }
 
-// TestEveryCommandRefusesNonsense: what cannot be meant is exit code 2, one line on stderr with what would be right, and nothing on stdout.
+// TestEveryCommandRefusesNonsense: what cannot be meant is exit code 2, one line on stderr with what would be right,
+// and nothing on stdout.
 func TestEveryCommandRefusesNonsense(t *testing.T) {
 	t.Parallel()
 	var walk func(cmd *cobra.Command)

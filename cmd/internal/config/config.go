@@ -55,8 +55,8 @@ func Load(src Source) (*Config, error) {
 	return c, nil
 }
 
-// Examine reads as Load does, and gives the Config beside its error as far as it could be read, nil when it could not at all: to find more that is wrong,
-// not to work with. What is wrong has its default there.
+// Examine reads as Load does, and gives the Config beside its error as far as it could be read, nil when it could not
+// at all: to find more that is wrong, not to work with. What is wrong has its default there.
 func Examine(src Source) (*Config, error) {
 	data, name, err := src.read()
 	if err != nil {

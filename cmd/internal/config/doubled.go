@@ -12,7 +12,8 @@ import (
 // maxDoubled bounds how many headers are left out, so that a hostile file costs little.
 const maxDoubled = 64
 
-// doubledHeader is a line [table] before [[table]], as an example of older documentation has it. It says nothing, and TOML forbids it.
+// doubledHeader is a line [table] before [[table]], as an example of older documentation has it. It says nothing, and
+// TOML forbids it.
 type doubledHeader struct {
 	line int
 	name string
@@ -23,8 +24,8 @@ func (h doubledHeader) warning(file string) Problem {
 		"[%s] directly before [[%s]] is not valid TOML; it is read as if it did not stand there: remove this line", h.name, h.name)}
 }
 
-// withoutDoubled blanks the lines [table] that stand directly before [[table]] with nothing of their own, where the document cannot be read because of
-// them. Lines keep their numbers. Every other document is returned as it is.
+// withoutDoubled blanks the lines [table] that stand directly before [[table]] with nothing of their own, where the
+// document cannot be read because of them. Lines keep their numbers. Every other document is returned as it is.
 func withoutDoubled(data []byte) ([]byte, []doubledHeader) {
 	var left []doubledHeader
 	now := data
@@ -53,7 +54,8 @@ func decodeError(data []byte) (*toml.DecodeError, bool) {
 	return errors.AsType[*toml.DecodeError](err)
 }
 
-// headerBefore finds the line [name] before the line [[name]] with the number at, from 0; only empty lines and comments may stand between. -1 = none.
+// headerBefore finds the line [name] before the line [[name]] with the number at, from 0; only empty lines and comments
+// may stand between. -1 = none.
 func headerBefore(lines [][]byte, at int) (name string, line int) {
 	if at < 1 || at >= len(lines) {
 		return "", -1

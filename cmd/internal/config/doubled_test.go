@@ -54,7 +54,8 @@ func TestSeedPermissions(t *testing.T) {
 	}
 }
 
-// TestDoubledTables: a table that says something before the list is still refused, and so is every other mistake beside a doubled header.
+// TestDoubledTables: a table that says something before the list is still refused, and so is every other mistake beside
+// a doubled header.
 func TestDoubledTables(t *testing.T) {
 	t.Parallel()
 	for text, line := range map[string]int{

@@ -126,8 +126,9 @@ func (e *environment) wrong(name, text string) {
 	e.problems = append(e.problems, Problem{Key: name, Text: text})
 }
 
-// warnUnknown tells of the variables that no key reads. One that is nearly the name of a key is a mistake, as a key of the file would be: what it was
-// meant to set, perhaps who may talk to the bot, would silently keep its default. Others may belong to another program.
+// warnUnknown tells of the variables that no key reads. One that is nearly the name of a key is a mistake, as a key of
+// the file would be: what it was meant to set, perhaps who may talk to the bot, would silently keep its default. Others
+// may belong to another program.
 func (e *environment) warnUnknown(known map[string]bool) {
 	names := slices.Sorted(maps.Keys(known))
 	provider := envName(envName(envPrefix, "llm"), "providers") + "_"

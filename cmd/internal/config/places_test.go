@@ -21,8 +21,8 @@ var namesFiles = regexp.MustCompile(`(?i)(^|_)(files?|paths?|dirs?|directory|dir
 
 var saysFiles = regexp.MustCompile(`(?i)\b(files?|director(y|ies)|paths?|certificates?)\b`)
 
-// TestAttackEveryPathKeyIsClassified walks the configuration: a key that names a file says with the tag `place` whether tools may reach that file. A
-// new key without one fails here, so that nobody forgets to deny it.
+// TestAttackEveryPathKeyIsClassified walks the configuration: a key that names a file says with the tag `place` whether
+// tools may reach that file. A new key without one fails here, so that nobody forgets to deny it.
 func TestAttackEveryPathKeyIsClassified(t *testing.T) {
 	t.Parallel()
 	seen := map[string]int{}

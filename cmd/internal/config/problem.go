@@ -86,7 +86,8 @@ func (o Origin) problem(key, text string) Problem {
 	return Problem{File: o.File, Line: o.Line, Key: key, Text: text}
 }
 
-// Problem puts a text about key where its value came from: the line of the file, or the variable. A key that nobody set stands where what holds it does.
+// Problem puts a text about key where its value came from: the line of the file, or the variable. A key that nobody set
+// stands where what holds it does.
 func (c *Config) Problem(key, text string) Problem { return c.place(key).problem(key, text) }
 
 // Set reports whether the file, the environment or a flag sets key.

@@ -10,7 +10,8 @@ import (
 	"github.com/zephbot/zephbot/policy/nearest"
 )
 
-// KnownTools are the names of our own tools, those of parts that are not built yet included: a rule about them is no mistake.
+// KnownTools are the names of our own tools, those of parts that are not built yet included: a rule about them is no
+// mistake.
 func KnownTools() []string {
 	return []string{
 		"bash", "read", "write", "edit", "grep", "find_path", "list_directory", "create_directory", "delete_path", "move_path", "copy_path",
@@ -25,14 +26,16 @@ func aliases() []string { return []string{"shell", "sh", "read_file", "write_fil
 
 // Kinds of tool names, the values of the tag "tools".
 const (
-	toolName   = "name"   // of a tool of our own, or server:tool
-	toolGlob   = "glob"   // of such names
-	toolBare   = "bare"   // as name, or the name that a server gives its tool, which nobody knows before it is connected
+	toolName = "name" // of a tool of our own, or server:tool
+	toolGlob = "glob" // of such names
+	// as name, or the name that a server gives its tool, which nobody knows before it is connected
+	toolBare   = "bare"
 	toolServer = "server" // what a server calls its tool
 )
 
-// ToolProblem says what is wrong with the name of a tool, or with a glob of such names; "" = nothing. A qualified name, server:tool, has to begin with the id
-// of a configured server; sure is false when the server may still be added in the chat, so that the name may be right.
+// ToolProblem says what is wrong with the name of a tool, or with a glob of such names; "" = nothing. A qualified name,
+// server:tool, has to begin with the id of a configured server; sure is false when the server may still be added in the
+// chat, so that the name may be right.
 func (c *Config) ToolProblem(name string, glob bool) (problem string, sure bool) {
 	server, _, qualified := strings.Cut(strings.TrimSpace(name), ":")
 	if qualified {

@@ -9,7 +9,8 @@ import (
 	"github.com/zephbot/zephbot/cmd/internal/config"
 )
 
-// TestToolNamesAreTagged walks the whole configuration: no list and no table of tools may be forgotten by the check of names.
+// TestToolNamesAreTagged walks the whole configuration: no list and no table of tools may be forgotten by the check of
+// names.
 func TestToolNamesAreTagged(t *testing.T) {
 	t.Parallel()
 	seen := map[reflect.Type]bool{}
@@ -85,7 +86,8 @@ func TestMisspeltTools(t *testing.T) {
 	}
 }
 
-// TestRightTools: what is spelt right, an alias, a tool of a later version, a glob that covers something, a server from the chat.
+// TestRightTools: what is spelt right, an alias, a tool of a later version, a glob that covers something, a server from
+// the chat.
 func TestRightTools(t *testing.T) {
 	t.Parallel()
 	var names []string

@@ -91,7 +91,8 @@ func throughManager(ctx context.Context, url, scenario string) error {
 	return callAll(ctx, m, registry, scenario)
 }
 
-// callAll makes the calls of a scenario. How they end is for the referee to judge; an error is that of a server that is not connected, or wants a sign-in.
+// callAll makes the calls of a scenario. How they end is for the referee to judge; an error is that of a server that is
+// not connected, or wants a sign-in.
 func callAll(ctx context.Context, m *mcp.Manager, registry *tools.Registry, scenario string) error {
 	if st := m.Statuses()[0]; st.State != mcp.Connected {
 		_, err := m.Restart(ctx, serverID)
@@ -121,7 +122,8 @@ func callAll(ctx context.Context, m *mcp.Manager, registry *tools.Registry, scen
 	return nil
 }
 
-// throughProgram runs the program with the server in its configuration and a scripted model, and has it answer one message.
+// throughProgram runs the program with the server in its configuration and a scripted model, and has it answer one
+// message.
 func throughProgram(ctx context.Context, url, scenario string) error {
 	llm := httptest.NewServer(model{context: scenario})
 	defer llm.Close()

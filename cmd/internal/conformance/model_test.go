@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// serverID is the referee's server in the configuration. On the model's wire the name of a tool follows it after two underscores.
+// serverID is the referee's server in the configuration. On the model's wire the name of a tool follows it after two
+// underscores.
 const serverID = "referee"
 
 const (
@@ -17,7 +18,8 @@ const (
 	nothing = "There is no tool to call."
 )
 
-// model speaks the OpenAI wire. It calls every tool of the server once, all in one answer, and then says that it is done.
+// model speaks the OpenAI wire. It calls every tool of the server once, all in one answer, and then says that it is
+// done.
 type model struct {
 	context string // of the scenario
 }

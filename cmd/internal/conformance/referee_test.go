@@ -20,7 +20,8 @@ import (
 	"github.com/zephbot/zephbot/tools/mcp/mcptest"
 )
 
-// bar is what we demand of a scenario: so many checks with SUCCESS and none with FAILURE or WARNING; or that it fails in exactly these words.
+// bar is what we demand of a scenario: so many checks with SUCCESS and none with FAILURE or WARNING; or that it fails
+// in exactly these words.
 type bar struct {
 	scenario string
 	revision string
@@ -50,7 +51,8 @@ var bars = []bar{
 	{scenario: "elicitation-sep1034-client-defaults", revision: older, fails: "Expected action 'accept', got 'decline'"},
 }
 
-// signInBars are about signing in. How many checks there are depends on how often we ask; the bar is two thirds of what it was.
+// signInBars are about signing in. How many checks there are depends on how often we ask; the bar is two thirds of what
+// it was.
 var signInBars = []bar{
 	{scenario: "auth/metadata-default", revision: older, least: 12},
 	{scenario: "auth/metadata-default", revision: newer, least: 12},
@@ -173,7 +175,8 @@ func checks(t *testing.T, dir string, said []byte) []check {
 	return list
 }
 
-// written finds files that the referee wrote: below a directory that is named by scenario, whose name may have a slash in it, and time.
+// written finds files that the referee wrote: below a directory that is named by scenario, whose name may have a slash
+// in it, and time.
 func written(dir, name string) ([]string, error) {
 	flat, err1 := filepath.Glob(filepath.Join(dir, "*", name))
 	deep, err2 := filepath.Glob(filepath.Join(dir, "*", "*", name))

@@ -23,7 +23,8 @@ const document = "https://conformance-test.local/client-metadata.json"
 // maxSignIns bounds how often a person is patient with a server.
 const maxSignIns = 3
 
-// throughSignIn calls the tools of a server that wants a sign-in. The person is a browser that follows the link; the referee's sign-in page says yes.
+// throughSignIn calls the tools of a server that wants a sign-in. The person is a browser that follows the link; the
+// referee's sign-in page says yes.
 func throughSignIn(ctx context.Context, url, scenario string) error {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	defer transport.CloseIdleConnections()

@@ -23,7 +23,8 @@ type wish struct {
 	Arguments json.RawMessage `json:"arguments"`
 }
 
-// wishes are the calls of a scenario: those that its context gives, or else each tool once with arguments that its schema admits.
+// wishes are the calls of a scenario: those that its context gives, or else each tool once with arguments that its
+// schema admits.
 func wishes(tools []offered, context string) ([]wish, error) {
 	var given struct {
 		Calls []wish `json:"toolCalls"`
@@ -46,7 +47,8 @@ func wishes(tools []offered, context string) ([]wish, error) {
 		if !ok {
 			args = map[string]any{}
 		}
-		if _, wanted := args["schema"]; wanted && len(tools) > 1 { // the referee wants to see a tool's schema as the model sees it
+		// the referee wants to see a tool's schema as the model sees it
+		if _, wanted := args["schema"]; wanted && len(tools) > 1 {
 			args["schema"] = tools[(i+1)%len(tools)].schema
 		}
 		data, err := json.Marshal(args)
@@ -58,7 +60,8 @@ func wishes(tools []offered, context string) ([]wish, error) {
 	return list, nil
 }
 
-// example makes a value for a schema: its constant, its first option, its default, or the plainest one of its type with what is required.
+// example makes a value for a schema: its constant, its first option, its default, or the plainest one of its type with
+// what is required.
 func example(schema, root map[string]any, depth int) any {
 	if depth > 20 {
 		return nil

@@ -76,7 +76,8 @@ func hooksOf(kill string) (sql.Hooks, error) {
 	return sql.Hooks{BeforeCommit: c.before, AfterCommit: c.after}, nil
 }
 
-// here says whether a group holds the change to end at. Changes are counted, not commits: which of them share a commit is a matter of luck.
+// here says whether a group holds the change to end at. Changes are counted, not commits: which of them share a commit
+// is a matter of luck.
 func (c *commits) here(group []*bot.Change) bool { return c.n < c.at && c.at <= c.n+len(group) }
 
 func (c *commits) before(group []*bot.Change) {

@@ -40,7 +40,8 @@ type breaker interface {
 	apply(ctx context.Context, m *machine, f fault)
 	// fell judges the end of a process that nobody ended; last is the end of its log.
 	fell(m *machine, n *node, c *child, last string)
-	// excused says whether a process may end with an error now: what it has to store at its end cannot be stored, and it says so.
+	// excused says whether a process may end with an error now: what it has to store at its end cannot be stored, and
+	// it says so.
 	excused(last string) bool
 }
 
@@ -178,7 +179,8 @@ func (f *files) full(ctx context.Context, m *machine, length time.Duration) {
 	pause(ctx, length)
 }
 
-// fell: a process may end, with a sentence, when it finds at its start that nothing can be stored. Else it has no reason to end by itself.
+// fell: a process may end, with a sentence, when it finds at its start that nothing can be stored. Else it has no
+// reason to end by itself.
 func (f *files) fell(m *machine, n *node, c *child, last string) {
 	if f.excused(last) {
 		return

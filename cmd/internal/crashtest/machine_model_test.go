@@ -49,8 +49,8 @@ func effect(n, step, verb string) string {
 
 const effects = "effects.txt"
 
-// oracle is a model that reads everything from the conversation: what was asked last, which commands have results, and says what came of each. It is
-// asked over the OpenAI wire, under a path for each process, and fails as it is told to.
+// oracle is a model that reads everything from the conversation: what was asked last, which commands have results, and
+// says what came of each. It is asked over the OpenAI wire, under a path for each process, and fails as it is told to.
 type oracle struct {
 	*httptest.Server
 	m *machine

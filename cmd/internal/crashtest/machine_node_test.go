@@ -29,7 +29,8 @@ const (
 	ending = "told to end"
 )
 
-// node is one place for a process: its directory, its log, and the supervisor that starts it again whenever it has ended.
+// node is one place for a process: its directory, its log, and the supervisor that starts it again whenever it has
+// ended.
 type node struct {
 	m     *machine
 	index int
@@ -146,7 +147,8 @@ func (n *node) ended(c *child) {
 	last := tail(n.logName(), 600)
 	switch {
 	case state == dying && c.killed():
-	case state == ending && (c.err == nil || c.ended(syscall.SIGTERM)): // by the signal itself: it was not yet listening
+	// by the signal itself: it was not yet listening
+	case state == ending && (c.err == nil || c.ended(syscall.SIGTERM)):
 	case state == ending && n.m.store.excused(last):
 	case state == ending:
 		n.m.fail("process %d was told to end and ended with %v: …%s", n.index, c.err, last)
@@ -207,8 +209,8 @@ func (n *node) stop(ctx context.Context, length time.Duration) {
 // workspaces is the directory that every process sees.
 func (m *machine) workspaces() string { return filepath.Join(m.dir, "workspaces") }
 
-// config is the configuration of a process. Commands that begin with "echo free" run without asking, all others are asked about. The anomaly detector is off:
-// it would take the shell away after some calls that were cut, and be right.
+// config is the configuration of a process. Commands that begin with "echo free" run without asking, all others are
+// asked about. The anomaly detector is off: it would take the shell away after some calls that were cut, and be right.
 func (m *machine) config(n *node) string {
 	var users, chats []string
 	for _, p := range m.talkers {

@@ -54,7 +54,8 @@ type command struct {
 // replies are what commands are answered with, in a private chat.
 var replies = map[string]*regexp.Regexp{
 	"/help": regexp.MustCompile(`^Write to me in plain words`),
-	// The end of the turn says that it has stopped, or is its answer, where that was quicker; what else was dropped is told besides.
+	// The end of the turn says that it has stopped, or is its answer, where that was quicker; what else was dropped is
+	// told besides.
 	"/stop": regexp.MustCompile(`(?:^(?:Stopping|Nothing is running here|\d+ waiting message|\d+ question)|(?:^|\n)Stopped(?: before anything was said)?\.)`),
 	"/new":  regexp.MustCompile(`^A fresh conversation`),
 }
@@ -152,7 +153,8 @@ func (p *talker) order(text string) *command {
 	return c
 }
 
-// stop sends /stop, which nobody can be sure of what it drops, and waits until it is answered before anything else is said.
+// stop sends /stop, which nobody can be sure of what it drops, and waits until it is answered before anything else is
+// said.
 func (p *talker) stop(ctx context.Context) {
 	p.m.mu.Lock()
 	for _, q := range p.m.questions {

@@ -72,8 +72,8 @@ var methods = []string{"", "send*", "sendMessage", "edit*", "answerCallbackQuery
 // everyFault is how long one fault follows the other, on average.
 const everyFault = 80 * time.Millisecond
 
-// faultPlan is the endless list of faults that a seed stands for. What comes when is decided by the seed alone; what a fault meets, by the scheduler of the
-// machine too.
+// faultPlan is the endless list of faults that a seed stands for. What comes when is decided by the seed alone; what a
+// fault meets, by the scheduler of the machine too.
 type faultPlan struct {
 	random *rand.Rand
 	nodes  int
@@ -89,7 +89,8 @@ func newPlan(seed uint64, nodes int, more ...weighted) *faultPlan {
 	return p
 }
 
-// next draws the next fault. It draws the same numbers whatever the kind, so that plans with the same kinds stay comparable.
+// next draws the next fault. It draws the same numbers whatever the kind, so that plans with the same kinds stay
+// comparable.
 func (p *faultPlan) next() fault {
 	pick, node, method, share := p.random.IntN(p.sum), p.random.IntN(p.nodes), p.random.IntN(len(methods)), p.random.Float64()
 	f := fault{
@@ -98,7 +99,8 @@ func (p *faultPlan) next() fault {
 	for _, k := range p.kinds {
 		if pick -= k.weight; pick < 0 {
 			f.Kind = k.kind
-			f.Length = k.least + time.Duration(share*share*share*float64(k.most-k.least)) // short ones are more frequent
+			// short ones are more frequent
+			f.Length = k.least + time.Duration(share*share*share*float64(k.most-k.least))
 			break
 		}
 	}

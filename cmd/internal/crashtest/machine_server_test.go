@@ -151,7 +151,8 @@ func (s *servers) last(ctx context.Context, m *machine, f fault, one *sync.Mutex
 	})
 }
 
-// fell: a process ends by itself when it was silent for so long that another one buried it, and when it cannot start; it says so.
+// fell: a process ends by itself when it was silent for so long that another one buried it, and when it cannot start;
+// it says so.
 func (s *servers) fell(m *machine, n *node, c *child, last string) {
 	if !saidWhy(last) {
 		m.fail("process %d ended by itself (%v): …%s", n.index, c.err, last)
@@ -164,7 +165,8 @@ func (s *servers) excused(last string) bool {
 	return (s.sick > 0 || time.Since(s.healed) < fallen) && saidWhy(last)
 }
 
-// balancer is a load balancer before the webhooks of several processes: each delivery goes to the next of them, whatever its state.
+// balancer is a load balancer before the webhooks of several processes: each delivery goes to the next of them,
+// whatever its state.
 type balancer struct {
 	mu        sync.Mutex
 	addresses []string

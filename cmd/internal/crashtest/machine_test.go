@@ -32,16 +32,17 @@ const (
 	fewFaults     = 40  // of a plain `go test`
 	minuteFaults  = 250 // … with ZEPH_CRASH=full
 	maxViolations = 200
-	// aftermath is how long the service may take after the last fault until nothing is on its way any more. Model and Bot API are asked again after
-	// pauses that grow, so it takes minutes where much was broken at the end.
+	// aftermath is how long the service may take after the last fault until nothing is on its way any more. Model and
+	// Bot API are asked again after pauses that grow, so it takes minutes where much was broken at the end.
 	aftermath = 4 * time.Minute
 	// firstPerson and firstGroup are the ids of the people and groups of a machine's world.
 	firstPerson = 2000
 	firstGroup  = -5000
 )
 
-// machine is a world with many people whose service is broken again and again, in every manner that the plan of a seed lists. What people saw is looked at
-// from the outside: the fake Bot API, the file that every command leaves a line in, the audit log, the database.
+// machine is a world with many people whose service is broken again and again, in every manner that the plan of a seed
+// lists. What people saw is looked at from the outside: the fake Bot API, the file that every command leaves a line in,
+// the audit log, the database.
 type machine struct {
 	t        *testing.T
 	seed     uint64
@@ -72,12 +73,14 @@ type machine struct {
 	wrong     []string
 }
 
-// TestMachine makes faults by a plan and looks whether every promise is kept. It prints the seed, which repeats the plan:
+// TestMachine makes faults by a plan and looks whether every promise is kept. It prints the seed, which repeats the
+// plan:
 //
 //	go test ./cmd/internal/crashtest -run TestMachine -v -timeout 0 -faults 10000 -seed 7
 //
-// The plan (which fault, when, of which process, how long) is a function of the seed; which request or which instruction a fault meets depends on the
-// scheduler of the machine too. So a seed that failed makes the failure likely again, not certain.
+// The plan (which fault, when, of which process, how long) is a function of the seed; which request or which
+// instruction a fault meets depends on the scheduler of the machine too. So a seed that failed makes the failure likely
+// again, not certain.
 func TestMachine(t *testing.T) {
 	wanted, seed := *faultsWanted, *machineSeed
 	switch {
@@ -128,7 +131,8 @@ func newMachine(t *testing.T, seed uint64, store engine, processes int, webhook 
 	return m
 }
 
-// client delivers updates to webhooks; nil where they are polled. A process that does not answer loses its turn after a while.
+// client delivers updates to webhooks; nil where they are polled. A process that does not answer loses its turn after a
+// while.
 func (m *machine) client() *http.Client {
 	if m.front == nil {
 		return nil

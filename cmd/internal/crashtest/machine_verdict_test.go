@@ -297,7 +297,8 @@ func (m *machine) ran() map[string]int {
 	return counts
 }
 
-// replied counts the replies to commands, in each chat: as many as there were commands, and those that come again say so.
+// replied counts the replies to commands, in each chat: as many as there were commands, and those that come again say
+// so.
 func (m *machine) replied() {
 	for _, p := range m.talkers {
 		if p.chat < 0 {
@@ -330,7 +331,8 @@ func (m *machine) replied() {
 	}
 }
 
-// stored looks at the store: nothing is left over; each message has one turn, each turn one end, each call one result and at most one start.
+// stored looks at the store: nothing is left over; each message has one turn, each turn one end, each call one result
+// and at most one start.
 func (m *machine) stored(db persistence.Reader) error {
 	ctx, id := m.t.Context(), fmt.Sprint(m.fake.BotID())
 	c, err := db.Counts(ctx, channel, id)

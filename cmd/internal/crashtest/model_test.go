@@ -31,7 +31,8 @@ type wireMessage struct {
 type modelServer struct {
 	*httptest.Server
 	script *llmtest.Model
-	hook   func(ctx context.Context, phase string) // before the script is asked, during the answer, after it and before its end
+	// before the script is asked, during the answer, after it and before its end
+	hook func(ctx context.Context, phase string)
 }
 
 func newModelServer(script *llmtest.Model, hook func(context.Context, string)) *modelServer {

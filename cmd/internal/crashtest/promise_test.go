@@ -105,7 +105,8 @@ func (r *run) readIn(ctx context.Context, dir string, look func(db persistence.R
 	return errors.Join(look(db), db.Close())
 }
 
-// still says that nothing is on its way: no update unconfirmed, nothing accepted unhandled, no turn in progress, no row undelivered.
+// still says that nothing is on its way: no update unconfirmed, nothing accepted unhandled, no turn in progress, no row
+// undelivered.
 func (r *run) still(ctx context.Context) (still bool, err error) {
 	if r.fake.PendingUpdates() > 0 {
 		return false, nil
@@ -212,7 +213,8 @@ func (r *run) cards(shown []telegramtest.Shown) error {
 	return nil
 }
 
-// stored looks at the store: nothing is left over, each turn has one answer, each call one result. unknown: a call whose outcome nobody knows.
+// stored looks at the store: nothing is left over, each turn has one answer, each call one result. unknown: a call
+// whose outcome nobody knows.
 func (r *run) stored(ctx context.Context, db persistence.Reader) (unknown bool, err error) {
 	var errs []error
 	add := func(bad bool, format string, args ...any) {

@@ -129,8 +129,8 @@ func (r *run) workspace() string {
 	return filepath.Join(r.dir, "workspaces", fmt.Sprintf("telegram_%d_bot_%d_0_0", r.fake.BotID(), ann))
 }
 
-// request counts a request and ends the process there when it is the one to end it at. It returns only when the connection is gone, so that a request
-// killed before its execution is not executed.
+// request counts a request and ends the process there when it is the one to end it at. It returns only when the
+// connection is gone, so that a request killed before its execution is not executed.
 func (r *run) request(ctx context.Context, method, phase string) {
 	r.mu.Lock()
 	key := method + "/" + phase

@@ -9,7 +9,8 @@ import (
 	"github.com/zephbot/zephbot/cmd/internal/config"
 )
 
-// shapes are values of the chart: as it comes, with each optional part, with what an installation of one pod has around it, and with several pods.
+// shapes are values of the chart: as it comes, with each optional part, with what an installation of one pod has around
+// it, and with several pods.
 func shapes() map[string]map[string]any {
 	return map[string]map[string]any{"PostgreSQL": {"database": map[string]any{"secret": "db"}}, "defaults": nil, "everything": everything(), "surroundings": surroundings(), "three replicas": threeReplicas(), "two to ten replicas": with(threeReplicas(), "autoscaling", map[string]any{"enabled": true})}
 }

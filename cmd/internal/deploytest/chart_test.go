@@ -263,7 +263,8 @@ func knownVariables() []*regexp.Regexp {
 	return out
 }
 
-// TestReplicasNeedWhatTheyShare: pods that would each refuse to start are refused before anything is applied, with all that is missing.
+// TestReplicasNeedWhatTheyShare: pods that would each refuse to start are refused before anything is applied, with all
+// that is missing.
 func TestReplicasNeedWhatTheyShare(t *testing.T) {
 	t.Parallel()
 	database, redis := map[string]any{"secret": "db"}, map[string]any{"secret": "redis"}

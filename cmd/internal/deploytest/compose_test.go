@@ -110,7 +110,8 @@ func dotEnv(t *testing.T) map[string]string {
 	return out
 }
 
-// TestComposeLoads: with the example filled in, the program takes its environment, and reaches the services by their names.
+// TestComposeLoads: with the example filled in, the program takes its environment, and reaches the services by their
+// names.
 func TestComposeLoads(t *testing.T) {
 	t.Parallel()
 	c := readCompose(t)

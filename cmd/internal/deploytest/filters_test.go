@@ -151,8 +151,8 @@ func table(t *testing.T, list []output, rows map[string]*measured, all *measured
 	return b.String()
 }
 
-// TestFiltersDoc: the table of docs/filters.md is what the filters do over the corpus, they save what they promise, and hide no failure. ZEPH_UPDATE=1
-// writes it anew.
+// TestFiltersDoc: the table of docs/filters.md is what the filters do over the corpus, they save what they promise, and
+// hide no failure. ZEPH_UPDATE=1 writes it anew.
 func TestFiltersDoc(t *testing.T) {
 	t.Parallel()
 	list := outputs(t)
@@ -191,7 +191,8 @@ var (
 	strategy = regexp.MustCompile(`type = "([a-z_]+)"`)
 )
 
-// TestFiltersDocExamples: every example of docs/filters.md is a file of rules without a fault, and every strategy has one.
+// TestFiltersDocExamples: every example of docs/filters.md is a file of rules without a fault, and every strategy has
+// one.
 func TestFiltersDocExamples(t *testing.T) {
 	t.Parallel()
 	doc, err := os.ReadFile(filepath.Join(root, "docs", "filters.md"))

@@ -1,7 +1,7 @@
 package deploytest_test
 
-// objects are what the chart makes. The types hold the fields of the Kubernetes API that the chart uses and no others, so
-// that a strict decoder refuses what it does not mean.
+// objects are what the chart makes. The types hold the fields of the Kubernetes API that the chart uses and no others,
+// so that a strict decoder refuses what it does not mean.
 type objects struct {
 	stateful   *statefulSet // with SQLite
 	deployment *deployment  // with PostgreSQL

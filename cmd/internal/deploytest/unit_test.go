@@ -17,7 +17,8 @@ import (
 // unitFile is a unit of systemd: section, directive, values in their order.
 type unitFile map[string]map[string][]string
 
-// directives are those that the unit may use; systemd ignores what it does not know, with a line in a log that nobody reads.
+// directives are those that the unit may use; systemd ignores what it does not know, with a line in a log that nobody
+// reads.
 const directives = "Description Documentation After Wants Type ExecStartPre ExecStart Environment EnvironmentFile Restart RestartSec RestartPreventExitStatus KillMode " +
 	"KillSignal TimeoutStopSec DynamicUser StateDirectory StateDirectoryMode WorkingDirectory UMask NoNewPrivileges CapabilityBoundingSet ProtectSystem ProtectHome " +
 	"PrivateTmp PrivateDevices ProtectClock ProtectHostname ProtectKernelModules ProtectControlGroups RestrictRealtime RestrictSUIDSGID RestrictAddressFamilies " +

@@ -67,7 +67,8 @@ func (r round) report(t *testing.T, seed uint64) {
 	}
 }
 
-// What the policy allows without a question runs nothing that no rule allows and writes no file: a fixed set of scripts.
+// What the policy allows without a question runs nothing that no rule allows and writes no file: a fixed set of
+// scripts.
 func TestAttackDifferential(t *testing.T) {
 	t.Parallel()
 	s := newShell(t)

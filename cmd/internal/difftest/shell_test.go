@@ -23,7 +23,8 @@ const canaries = "canary python3 rm make touch tee evil"
 const planted = "cat sort"
 
 // prelude is read by every bash (BASH_ENV). What bash cannot find is a command that no rule allows, since all allowed
-// ones are there; rules match letters in either case, so HEAD is allowed where head is. kill is taken away, so that no made-up script can reach another process.
+// ones are there; rules match letters in either case, so HEAD is allowed where head is. kill is taken away, so that no
+// made-up script can reach another process.
 const prelude = `enable -n kill
 ulimit -f 4000; ulimit -v 2000000; ulimit -u 4000
 command_not_found_handle() { case " %[2]s " in *" ${1,,} "*) return 127;; esac; printf 'not found: %%s\n' "$*" >>%[1]s; return 127; }

@@ -1,4 +1,5 @@
-// Package metrics holds the Prometheus metrics of the service (contract: prefix zephbot_) and the HTTP handler for them and for health checks.
+// Package metrics holds the Prometheus metrics of the service (contract: prefix zephbot_) and the HTTP handler for them
+// and for health checks.
 package metrics
 
 import (
@@ -173,13 +174,15 @@ func (m *Metrics) Throttled(wait time.Duration) { m.throttled.Add(wait.Seconds()
 
 // Health answers whoever watches the process.
 type Health struct {
-	// Alive returns once the process has shown that it moves. One that does not return is a process to be restarted: whoever asks gives up.
+	// Alive returns once the process has shown that it moves. One that does not return is a process to be restarted:
+	// whoever asks gives up.
 	Alive func()
 	// Ready says why the process cannot do its job; nil = it can.
 	Ready func(ctx context.Context) error
 }
 
-// Handler serves /metrics, /healthz (the process moves) and /readyz (it can do its job, or the reason why not, with 503).
+// Handler serves /metrics, /healthz (the process moves) and /readyz (it can do its job, or the reason why not, with
+// 503).
 func (m *Metrics) Handler(health Health) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{}))

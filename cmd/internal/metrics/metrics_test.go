@@ -42,7 +42,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestHealth: a process that moves no more does not answer, so that whoever asks gives up on it; one that cannot do its job says why.
+// TestHealth: a process that moves no more does not answer, so that whoever asks gives up on it; one that cannot do its
+// job says why.
 func TestHealth(t *testing.T) {
 	t.Parallel()
 	stuck, reason := make(chan struct{}), errors.New("the database does not answer")

@@ -1,8 +1,8 @@
 //go:build unix
 
-// Package pgtest runs a PostgreSQL of its own for tests: Debian's programs, a cluster in a temporary directory, a Unix socket and no port. The
-// cluster ends with the process that started it, also when that one is killed. Proxy stands between a client and the server: it counts trips and
-// breaks the connection.
+// Package pgtest runs a PostgreSQL of its own for tests: Debian's programs, a cluster in a temporary directory, a Unix
+// socket and no port. The cluster ends with the process that started it, also when that one is killed. Proxy stands
+// between a client and the server: it counts trips and breaks the connection.
 package pgtest
 
 import (
@@ -37,7 +37,8 @@ var settings = []string{
 	"logging_collector=off", "log_min_messages=panic", "autovacuum_naptime=5s", "deadlock_timeout=100ms",
 }
 
-// watchdog runs a server until its standard input ends, which happens when the process that started it is gone, and then removes its directory.
+// watchdog runs a server until its standard input ends, which happens when the process that started it is gone, and
+// then removes its directory.
 const watchdog = `dir=$1; shift; "$@" & server=$!; cat >/dev/null; kill -QUIT $server; wait $server; rm -rf "$dir"`
 
 // Cluster is a running server. Safe for concurrent use.
@@ -56,7 +57,8 @@ var shared struct {
 	err     error
 }
 
-// Main runs the tests of a package and ends the cluster that they used, if any. It gives the code with which the process should exit.
+// Main runs the tests of a package and ends the cluster that they used, if any. It gives the code with which the
+// process should exit.
 func Main(m *testing.M) int {
 	code := m.Run()
 	shared.Lock()
@@ -70,8 +72,8 @@ func Main(m *testing.M) int {
 	return code
 }
 
-// Shared gives the cluster of this test process and starts it when it is the first to ask. Without PostgreSQL on the machine the test is skipped,
-// and fails where CI promised it (ZEPH_CI). A package that uses it calls Main.
+// Shared gives the cluster of this test process and starts it when it is the first to ask. Without PostgreSQL on the
+// machine the test is skipped, and fails where CI promised it (ZEPH_CI). A package that uses it calls Main.
 func Shared(tb testing.TB) *Cluster {
 	tb.Helper()
 	shared.Lock()
@@ -114,7 +116,8 @@ func programs() (string, error) {
 	return "", errAbsent
 }
 
-// Start makes a cluster and waits until it answers. Close it. Further settings, such as "fsync=on", overrule those of all clusters.
+// Start makes a cluster and waits until it answers. Close it. Further settings, such as "fsync=on", overrule those of
+// all clusters.
 func Start(further ...string) (*Cluster, error) {
 	bin, err := programs()
 	if err != nil {

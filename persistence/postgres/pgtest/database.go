@@ -10,7 +10,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Database makes an empty database, or a copy of a template when one is named, that is dropped with the test, and gives its name.
+// Database makes an empty database, or a copy of a template when one is named, that is dropped with the test, and gives
+// its name.
 func (c *Cluster) Database(tb testing.TB, template string) string {
 	tb.Helper()
 	name := c.Name()

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// Proxy stands between clients and a Cluster, on a port of the loopback interface. It counts trips, and breaks connections when it is told to. Safe for
-// concurrent use.
+// Proxy stands between clients and a Cluster, on a port of the loopback interface. It counts trips, and breaks
+// connections when it is told to. Safe for concurrent use.
 type Proxy struct {
 	cluster  *Cluster
 	listener net.Listener
@@ -90,7 +90,8 @@ func (p *Proxy) Break(when func(sent []byte) Broken) {
 	p.when = when
 }
 
-// Hear shows hear everything that clients send from now on, by the number of their connection, one piece after the other. It must not keep a piece.
+// Hear shows hear everything that clients send from now on, by the number of their connection, one piece after the
+// other. It must not keep a piece.
 func (p *Proxy) Hear(hear func(conn int, sent []byte)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -193,7 +194,8 @@ func (p *Proxy) broken(sent []byte) Broken {
 	return p.when(sent)
 }
 
-// ask carries what the client sends, and returns when it has gone or the connection breaks. The end of a client ("X") asks for no answer.
+// ask carries what the client sends, and returns when it has gone or the connection breaks. The end of a client ("X")
+// asks for no answer.
 func (p *Proxy) ask(l *link) {
 	buffer := make([]byte, 1<<16)
 	for {

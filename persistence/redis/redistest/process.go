@@ -19,7 +19,8 @@ import (
 // patience is how long a server may take to do what a test waits for; a busy machine is slow.
 const patience = 40 * time.Second
 
-// Process is a redis-server of its own on loopback, without files unless it is told so. Its methods are for the goroutine of the test.
+// Process is a redis-server of its own on loopback, without files unless it is told so. Its methods are for the
+// goroutine of the test.
 type Process struct {
 	Port int
 	Dir  string // working directory, gone with the test
@@ -31,7 +32,8 @@ type Process struct {
 	wg     sync.WaitGroup
 }
 
-// Run starts a redis-server with further arguments and waits until it answers. Without the program the test is skipped, in CI it fails.
+// Run starts a redis-server with further arguments and waits until it answers. Without the program the test is skipped,
+// in CI it fails.
 func Run(tb testing.TB, args ...string) *Process {
 	tb.Helper()
 	p := prepare(tb)

@@ -26,8 +26,8 @@ const (
 	ReadOnly       // what writes is answered as a replica answers it
 )
 
-// Proxy stands between clients and a server. It counts what clients write at once (a request, or several that make one trip), notes their commands, and
-// pulls the plug. Safe for concurrent use.
+// Proxy stands between clients and a server. It counts what clients write at once (a request, or several that make one
+// trip), notes their commands, and pulls the plug. Safe for concurrent use.
 type Proxy struct {
 	listener net.Listener
 	trips    atomic.Int64
@@ -73,7 +73,8 @@ func (p *Proxy) Commands() []string {
 	return list
 }
 
-// Break begins a fault, and ends the one before it; None heals. Requests that were stalled are lost with their connections.
+// Break begins a fault, and ends the one before it; None heals. Requests that were stalled are lost with their
+// connections.
 func (p *Proxy) Break(f Fault) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

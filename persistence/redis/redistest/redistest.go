@@ -1,5 +1,5 @@
-// Package redistest has Redis servers for tests: one in memory that counts the trips to it, real ones (a server, sentinels, a cluster) as processes on
-// loopback, and a proxy that pulls the plug.
+// Package redistest has Redis servers for tests: one in memory that counts the trips to it, real ones (a server,
+// sentinels, a cluster) as processes on loopback, and a proxy that pulls the plug.
 package redistest
 
 import (

@@ -12,7 +12,8 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 )
 
-// Sentinels are a primary, a replica, and three sentinels that watch them under the name "mymaster". All have the password that was given.
+// Sentinels are a primary, a replica, and three sentinels that watch them under the name "mymaster". All have the
+// password that was given.
 type Sentinels struct {
 	Primary, Replica *Process
 	Addrs            []string // of the sentinels
@@ -55,8 +56,8 @@ func RunSentinels(tb testing.TB, password string) *Sentinels {
 	return s
 }
 
-// Failover kills the primary and waits until the replica is one. Then the counters that match a pattern are set back to n, as if what came later had not
-// reached the replica in time: replication is asynchronous.
+// Failover kills the primary and waits until the replica is one. Then the counters that match a pattern are set back to
+// n, as if what came later had not reached the replica in time: replication is asynchronous.
 func (s *Sentinels) Failover(tb testing.TB, pattern string, n int) {
 	tb.Helper()
 	s.Primary.Kill()

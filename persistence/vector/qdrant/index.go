@@ -32,14 +32,15 @@ const (
 	maxSize     = 65536   // numbers in a vector (Qdrant)
 )
 
-// index is a knn.Index in one collection, of vectors of one size. Vectors of another size have the collection made anew: they come from another
-// model, so all others will be replaced too.
+// index is a knn.Index in one collection, of vectors of one size. Vectors of another size have the collection made
+// anew: they come from another model, so all others will be replaced too.
 type index struct {
 	*Store
 	name string
 }
 
-// id of a point is a UUID of version 5 over its key (RFC 9562), since Qdrant takes no texts. The namespace is this project's own.
+// id of a point is a UUID of version 5 over its key (RFC 9562), since Qdrant takes no texts. The namespace is this
+// project's own.
 func id(key string) string {
 	namespace := uuid.UUID{0x57, 0x33, 0x8e, 0x44, 0x6c, 0x5b, 0x47, 0xfc, 0xba, 0xd6, 0x93, 0xe4, 0xe0, 0xb9, 0x6c, 0xbd}
 	return uuid.NewSHA1(namespace, []byte(key)).String()
@@ -141,7 +142,8 @@ func point(p knn.Point) *client.PointStruct {
 	return &client.PointStruct{Id: client.NewIDUUID(id(p.Key)), Vectors: client.NewVectorsDense(unit(p.Vector)), Payload: payload}
 }
 
-// unit is a copy of length 1. A vector without direction becomes zeros, which are similar to nothing; Qdrant would reckon on with infinities.
+// unit is a copy of length 1. A vector without direction becomes zeros, which are similar to nothing; Qdrant would
+// reckon on with infinities.
 func unit(v []float32) []float32 {
 	var sum float64
 	for _, x := range v {
@@ -181,8 +183,9 @@ func (x *index) upsert(ctx context.Context, batch []*client.PointStruct) error {
 	})
 }
 
-// prepare makes the collection for vectors of a size. One of another size is removed first. changed is false where it was right. Where two processes
-// do so at the same time, points of the faster one may be lost: its next sync finds them missing.
+// prepare makes the collection for vectors of a size. One of another size is removed first. changed is false where it
+// was right. Where two processes do so at the same time, points of the faster one may be lost: its next sync finds them
+// missing.
 func (x *index) prepare(ctx context.Context, size int) (changed bool, err error) {
 	has, err := x.size(ctx)
 	switch {
@@ -214,7 +217,8 @@ func (x *index) prepare(ctx context.Context, size int) (changed bool, err error)
 	return false, err
 }
 
-// size is that of the collection's vectors; 0 = there is no collection. One that somebody else made for something else is an error.
+// size is that of the collection's vectors; 0 = there is no collection. One that somebody else made for something else
+// is an error.
 func (x *index) size(ctx context.Context) (int, error) {
 	var params *client.VectorParams
 	err := x.call(ctx, "look at the collection", func(ctx context.Context) error {
@@ -251,7 +255,8 @@ func (x *index) Delete(ctx context.Context, keys []string) error {
 	return nil
 }
 
-// Search implements knn.Index. It asks for an exact search: with a handful of points, or all of them wanted, a graph is no faster.
+// Search implements knn.Index. It asks for an exact search: with a handful of points, or all of them wanted, a graph is
+// no faster.
 func (x *index) Search(ctx context.Context, vector []float32, limit int) ([]knn.Hit, error) {
 	if limit <= 0 || len(vector) == 0 {
 		return nil, nil

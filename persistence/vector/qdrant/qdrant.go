@@ -29,7 +29,8 @@ const (
 
 // Options of Open.
 type Options struct {
-	URL       string        // http://host[:port] or, with TLS, https://host[:port]; without a port it is 6334, Qdrant's for gRPC
+	// http://host[:port] or, with TLS, https://host[:port]; without a port it is 6334, Qdrant's for gRPC
+	URL       string
 	APIKey    string        // "" = none
 	CallLimit time.Duration // of one call to the server; 0 = 3 s
 	Log       zerolog.Logger
@@ -39,15 +40,16 @@ type Options struct {
 	Dial func(ctx context.Context, address string) (net.Conn, error)
 }
 
-// Store is a connection to Qdrant, made when it is first needed and again whenever it was lost. Safe for concurrent use. Close it.
+// Store is a connection to Qdrant, made when it is first needed and again whenever it was lost. Safe for concurrent
+// use. Close it.
 type Store struct {
 	client *client.Client
 	where  address
 	limit  time.Duration
 }
 
-// Open checks the options. It does not connect: a server that is away is an error of each use, until it is back. Errors begin with the key of the
-// configuration and show neither the key nor what a URL may hide.
+// Open checks the options. It does not connect: a server that is away is an error of each use, until it is back. Errors
+// begin with the key of the configuration and show neither the key nor what a URL may hide.
 func Open(o Options) (*Store, error) {
 	where, err := parse(o.URL)
 	if err != nil {
@@ -72,7 +74,8 @@ func Open(o Options) (*Store, error) {
 	return &Store{client: c, where: where, limit: limit}, nil
 }
 
-// config of the client. The key is sent by an interceptor of our own: the client's would complain to the global logger about plain text.
+// config of the client. The key is sent by an interceptor of our own: the client's would complain to the global logger
+// about plain text.
 func config(where address, o Options) *client.Config {
 	options := []grpc.DialOption{
 		grpc.WithDisableServiceConfig(), // no look-ups of TXT records

@@ -173,7 +173,8 @@ func TestNothingIsPrinted(t *testing.T) {
 	}
 }
 
-// TestFilesOfProcesses: processes that store at the same time in one directory never leave a token that is half one's and half another's.
+// TestFilesOfProcesses: processes that store at the same time in one directory never leave a token that is half one's
+// and half another's.
 func TestFilesOfProcesses(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -1,5 +1,5 @@
-// Package qdranttest is a Qdrant in memory for tests: the generated gRPC services over a pipe in the process. It knows what our client asks for;
-// everything else answers Unimplemented.
+// Package qdranttest is a Qdrant in memory for tests: the generated gRPC services over a pipe in the process. It knows
+// what our client asks for; everything else answers Unimplemented.
 package qdranttest
 
 import (
@@ -87,7 +87,8 @@ func (s *Server) Dial(ctx context.Context, address string) (net.Conn, error) {
 	return listener.DialContext(ctx)
 }
 
-// Before has a function look at each call first, such as "Upsert" or "CreateCollection"; its error is the answer. It may block. nil = none.
+// Before has a function look at each call first, such as "Upsert" or "CreateCollection"; its error is the answer. It
+// may block. nil = none.
 func (s *Server) Before(look func(method string) error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
