@@ -197,11 +197,12 @@ func BenchmarkAge(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		defer func() {
+		// Before the databases are asked for: they are dropped first.
+		b.Cleanup(func() {
 			if err := cluster.Close(); err != nil {
 				b.Error(err)
 			}
-		}()
+		})
 		dir, young, old := b.TempDir(), cluster.Database(b, ""), cluster.Database(b, "")
 		if _, err := agePostgres(ctx, b, path, dir, cluster, old, oldSessions, oldTurns); err != nil {
 			b.Fatal(err)
