@@ -90,22 +90,32 @@ type Progress struct {
 	cut     context.CancelFunc
 
 	// The rest belongs to Run's goroutine.
-	begun    time.Time
-	shown    bot.Content // what the reader sees, as far as we know
-	version  uint64      // of the state it shows
-	showing  bool        // shown is there
-	last     time.Time   // when it was shown
-	next     time.Time   // no frame is shown before
-	frozen   time.Time   // a 429 said so
+	begun time.Time
+	screen
+	barred
+	typed   time.Time
+	asked   time.Time // last time Placeholder was called
+	message string    // the placeholder
+	problem error
+}
+
+// screen is what the reader sees, as far as we know.
+type screen struct {
+	shown    bot.Content
+	version  uint64    // of the state it shows
+	showing  bool      // shown is there
+	last     time.Time // when it was shown
+	next     time.Time // no frame is shown before
+	failures int       // frames in a row that did not get through
+}
+
+// barred is what the channel does not let us show.
+type barred struct {
+	frozen   time.Time // a 429 said so: nothing until then
 	noDrafts bool
 	noEdits  bool
 	noTyping bool
 	gone     bool // nobody is there to show anything to
-	failures int  // frames in a row that did not get through
-	typed    time.Time
-	asked    time.Time // last time Placeholder was called
-	message  string    // the placeholder
-	problem  error
 }
 
 var _ agent.Sink = (*Progress)(nil)
@@ -121,7 +131,7 @@ func NewProgress(deps ProgressDeps, spec Spec, opts ProgressOptions) *Progress {
 	return &Progress{
 		deps: deps, spec: spec, opts: opts,
 		state: newState(deps.Now), stir: make(chan struct{}, 1), closed: make(chan struct{}),
-		noDrafts: !deps.Live.Drafts(spec.Place), noEdits: spec.Placeholder == nil,
+		barred: barred{noDrafts: !deps.Live.Drafts(spec.Place), noEdits: spec.Placeholder == nil},
 	}
 }
 

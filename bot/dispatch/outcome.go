@@ -1,0 +1,185 @@
+package dispatch
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/zephbot/zephbot/agent"
+	"github.com/zephbot/zephbot/agent/journal"
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/turn"
+)
+
+// commitTries is how often a Change with the result of a run is tried: the work is done, it should not be thrown away
+// for a hiccup of the store.
+const commitTries = 4
+
+// commit stores what a run came to, with everything that follows from it, as one Change. The store gets a few tries;
+// ErrLost after a try whose answer may have been lost means that the Change was committed.
+func (w *work) commit(ctx context.Context, out agent.Outcome) error {
+	var failed error
+	for try := range commitTries {
+		if try > 0 && !pause(ctx, time.Duration(try)*commitPause) {
+			return failed
+		}
+		change, err := w.change(ctx, out)
+		if err == nil {
+			_, err = w.d.parts.Store.Apply(ctx, change)
+		}
+		switch {
+		case err == nil:
+			w.keep(out)
+			return nil
+		case taken(err) && failed != nil:
+			return nil
+		case taken(err), hopeless(err):
+			return err
+		}
+		failed = err
+	}
+	return failed
+}
+
+func pause(ctx context.Context, wait time.Duration) bool {
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}
+
+// change is what follows from an outcome.
+func (w *work) change(ctx context.Context, out agent.Outcome) (*bot.Change, error) {
+	change := &bot.Change{Lease: &w.lease}
+	var err error
+	switch out.Kind {
+	case agent.Answered:
+		err = w.answered(ctx, change, out)
+	case agent.Ended:
+		err = w.ended(ctx, change, out)
+	case agent.Parked:
+		err = w.parked(ctx, change, out)
+	case agent.Later:
+		err = w.later(ctx, change, out)
+	default:
+		err = fmt.Errorf("outcome %q: %w", out.Kind, bot.ErrInvalid)
+	}
+	if err == nil {
+		err = w.placeholderNow(ctx, change)
+	}
+	return change, err
+}
+
+// placeholderNow makes the first final row an edit of the placeholder, if there is one.
+func (w *work) placeholderNow(ctx context.Context, change *bot.Change) error {
+	if w.unsure {
+		lane, err := w.d.parts.Store.Lane(ctx, w.lane.Session)
+		if err != nil {
+			return err
+		}
+		w.live, w.unsure = lane.Live, false
+	}
+	for i := range change.Send {
+		if w.live != 0 && change.Send[i].Purpose == bot.Final {
+			change.Send[i].EditRow = w.live
+			break
+		}
+	}
+	return nil
+}
+
+// finals are the rows of an answer.
+func (w *work) finals(contents []bot.Content) []bot.Row {
+	rows := make([]bot.Row, len(contents))
+	for i, c := range contents {
+		rows[i] = w.row(bot.Final, c, "final/"+w.turn.ID+"/"+strconv.Itoa(i))
+		if i > 0 {
+			rows[i].ReplyTo = ""
+		}
+	}
+	return rows
+}
+
+func (w *work) finish(change *bot.Change, entries []journal.Entry) {
+	if len(entries) > 0 {
+		change.Append = &bot.Append{Session: w.lane.Session, After: w.journal.last, Entries: entries}
+	}
+	change.Done = append(change.Done, w.arrival.Seq)
+	change.Lanes = append(change.Lanes, idle(w.lane.Session))
+}
+
+func (w *work) answered(ctx context.Context, change *bot.Change, out agent.Outcome) error {
+	text := out.Text
+	if out.Reason == "length" {
+		text += "\n\n" + w.d.parts.Words.Cut(w.msg.Language)
+	}
+	contents := w.d.parts.Composer.Compose(text)
+	if len(contents) == 0 { // nothing that can be seen
+		contents = []bot.Content{{Text: w.d.parts.Words.Ended(w.msg.Language, journal.ReasonEmpty, "", out.Stats, w.turn.Request)}}
+	}
+	change.Send = w.finals(contents)
+	w.finish(change, out.Entries)
+	return w.withdraw(ctx, change)
+}
+
+// withdraw adds the withdrawal of what people were asked and have not decided.
+func (w *work) withdraw(ctx context.Context, change *bot.Change) error {
+	if w.fresh {
+		return nil
+	}
+	return w.d.parts.Approvals.Withdraw(ctx, w.lane.Session, w.turn.ID, w.turn.Origin.Caller, change)
+}
+
+func (w *work) ended(ctx context.Context, change *bot.Change, out agent.Outcome) error {
+	text := out.Text
+	if len(out.Entries) > 0 { // none: the turn had ended before, its text is what was told
+		text = w.d.parts.Words.Ended(w.msg.Language, out.Reason, out.Text, out.Stats, w.turn.Request)
+		out.Entries[len(out.Entries)-1].Text = text
+	}
+	if out.Reason != journal.ReasonGone { // it would reach nobody
+		change.Send = w.finals(w.d.parts.Composer.Compose(text))
+	}
+	w.finish(change, out.Entries)
+	return w.withdraw(ctx, change)
+}
+
+func (w *work) parked(ctx context.Context, change *bot.Change, out agent.Outcome) error {
+	now := w.d.parts.Now()
+	change.Lanes = []bot.LaneUpdate{{Session: w.lane.Session, State: ptr(bot.Parked), Since: &now, Failing: &zeroTime, Release: true}}
+	asked := turn.Asked{
+		Session: w.lane.Session, Turn: w.turn.ID, Place: w.msg.Place, Caller: w.msg.Caller, Name: w.msg.Name, Language: w.msg.Language,
+		Questions: out.Questions, Stats: out.Stats,
+	}
+	if w.msg.Place.Group {
+		asked.ReplyTo = w.msg.Message
+	}
+	return w.d.parts.Approvals.Ask(ctx, asked, change)
+}
+
+// later keeps the turn while the model is away, tells the person once, and gives up in the end.
+func (w *work) later(ctx context.Context, change *bot.Change, out agent.Outcome) error {
+	now := w.d.parts.Now()
+	since := w.failingSince()
+	if now.Sub(since) >= w.d.opts.GiveUp {
+		entry := journal.Entry{Turn: w.turn.ID, Kind: journal.EndEntry, At: now, Reason: journal.ReasonGivenUp}
+		return w.ended(ctx, change, agent.Outcome{Kind: agent.Ended, Reason: journal.ReasonGivenUp, Entries: []journal.Entry{entry}, Stats: out.Stats})
+	}
+	wait := max(out.RetryAfter, backoff(now.Sub(since)))
+	due := now.Add(wait)
+	zerolog.Ctx(ctx).Warn().Err(out.Err).Dur("wait", wait).Msg("the model is away; the turn waits")
+	change.Lanes = []bot.LaneUpdate{{Session: w.lane.Session, State: ptr(bot.Waiting), Failing: &since, NotBefore: &due, Release: true}}
+	change.Send = []bot.Row{w.row(bot.Notice, bot.Content{Text: w.d.parts.Words.Away(w.msg.Language, w.turn.Request)}, "away/"+w.turn.ID)}
+	return nil
+}
+
+// backoff waits a third of the time that has passed, between 2 s and a minute.
+func backoff(since time.Duration) time.Duration {
+	return min(max(since/3, 2*time.Second), time.Minute)
+}

@@ -1,0 +1,88 @@
+package dispatch
+
+import (
+	"context"
+	"hash/fnv"
+	"strconv"
+
+	"github.com/rs/zerolog"
+
+	"github.com/zephbot/zephbot/agent"
+	"github.com/zephbot/zephbot/agent/journal"
+	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/turn"
+)
+
+type silent struct{}
+
+func (silent) Emit(context.Context, agent.Event) {}
+
+// watch starts showing the turn; the returned function ends that and waits until nothing more can be shown.
+func (w *work) watch(ctx context.Context) (agent.Sink, func()) {
+	if w.d.parts.Progress == nil {
+		return silent{}, func() {}
+	}
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(w.turn.ID)) // a hash never fails
+	p := w.d.parts.Progress(turn.Watched{
+		Place: w.msg.Place, Turn: w.turn.ID, Draft: int64(h.Sum32()&0x3fffffff) + 1, Language: w.msg.Language, Placeholder: w.placeholder,
+		Gone: func() { w.d.Gone(w.msg.Place) },
+	})
+	done := make(chan struct{})
+	w.d.wg.Go(func() {
+		defer close(done)
+		if err := p.Run(ctx); err != nil && ctx.Err() == nil {
+			zerolog.Ctx(ctx).Warn().Err(err).Msg("progress not shown")
+		}
+	})
+	return p, func() { // also after a panic of the Runner
+		p.Close()
+		<-done
+	}
+}
+
+// placeholder makes the message that will grow into the answer, or tells its id once it is delivered.
+func (w *work) placeholder(ctx context.Context) (string, error) {
+	if w.live != 0 {
+		row, err := w.d.parts.Store.Row(ctx, w.live)
+		if err != nil {
+			return "", err
+		}
+		return row.Message, nil
+	}
+	row := w.row(bot.Placeholder, bot.Content{Text: w.d.parts.Words.Placeholder(w.msg.Language)}, "live/"+w.turn.ID)
+	w.unsure = true
+	applied, err := w.d.parts.Store.Apply(ctx, &bot.Change{
+		Lease: &w.lease, Send: []bot.Row{row}, Lanes: []bot.LaneUpdate{{Session: w.lane.Session}}, PlaceholderOf: w.lane.Session,
+	})
+	if err == nil {
+		w.live, w.unsure = applied.Rows[0], false
+		w.d.parts.Outbox.Wake(w.msg.Place)
+	}
+	return "", err
+}
+
+// notices are the rows that tell the person what a call's result brought besides.
+func (w *work) notices(entries []journal.Entry) []bot.Row {
+	var rows []bot.Row
+	for _, e := range entries {
+		for i, text := range e.Notices {
+			rows = append(rows, w.row(bot.Notice, bot.Content{Text: text}, "note/"+w.turn.ID+"/"+e.Call+"/"+strconv.Itoa(i)))
+		}
+		for i := range e.Parts {
+			if e.Kind == journal.ResultEntry {
+				rows = append(rows, w.row(bot.Notice, w.made(&e, &e.Parts[i]), "file/"+w.turn.ID+"/"+e.Call+"/"+strconv.Itoa(i)))
+			}
+		}
+	}
+	return rows
+}
+
+// made shows what a tool has made, or says that it could not be kept.
+func (w *work) made(e *journal.Entry, p *llm.Part) bot.Content {
+	if p.Hash == "" {
+		return bot.Content{Text: w.d.parts.Words.NotKept(w.msg.Language, e.Tool, p.Name)}
+	}
+	return bot.Content{Text: e.Tool + " · " + p.Name, File: &bot.File{Name: p.Name, Type: p.Type, Hash: p.Hash, Size: p.Size}}
+}

@@ -1,0 +1,64 @@
+package bot
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// ApprovalState is the state of a question.
+type ApprovalState string
+
+// States of a question. Everything but Open is final.
+const (
+	Open      ApprovalState = "pending"
+	Approved  ApprovalState = "approved"
+	Denied    ApprovalState = "denied"
+	Expired   ApprovalState = "expired"
+	Withdrawn ApprovalState = "cancelled"
+)
+
+// Scope of an approval.
+const (
+	Once    = "once"
+	Session = "session"
+	Always  = "always"
+	// Tool approves every call of a tool that only reads, in one conversation.
+	Tool = "tool"
+)
+
+// Approval is a question to a person, and its decision.
+type Approval struct {
+	ID      string // 22 characters, 128 random bits: goes into callback data
+	Short   string // for /approve: unique among open ones of a chat
+	Session SessionKey
+	Turn    string
+	Call    string
+	Place   Place
+	Caller  string // who asked for the work
+	Tool    string
+	Hash    string          // what is approved: tool, definition, arguments, caller
+	Body    json.RawMessage // tools.Question
+	State   ApprovalState
+	Scope   string   // of the decision
+	By      string   // caller id of who decided
+	ByName  string   // display name of who decided
+	Votes   []string // caller ids that approved so far, where several are needed
+	Needed  int      // approvals needed, ≥ 1
+	Created time.Time
+	Expires time.Time
+	Decided time.Time
+	Row     int64 // outbox row of the card
+}
+
+// Decision moves an open question; ErrDecided when it is not open any more. Votes are added to those stored, each once,
+// so that two people who press at the same time on two replicas are both counted.
+type Decision struct {
+	ID string
+	// Open adds a vote only (By votes too); the vote that makes Needed complete approves: Applied.Decided says so
+	State  ApprovalState
+	Scope  string
+	By     string
+	ByName string
+	Votes  []string
+	At     time.Time
+}

@@ -1,0 +1,151 @@
+package texts
+
+import (
+	"fmt"
+	"sort"
+	"strings"
+
+	"github.com/zephbot/zephbot/bot/render"
+	"github.com/zephbot/zephbot/bot/visible"
+)
+
+// Start greets.
+func (w Words) Start(language, name string) string {
+	if name != "" {
+		name = " " + render.Cut(name, 64)
+	}
+	return fmt.Sprintf(w.in(language).start, name)
+}
+
+// Help lists the commands a person may use.
+func (w Words) Help(language string, own, admin []string) string {
+	b := w.in(language)
+	lines := append([]string{b.helpHead, ""}, b.lines(own)...)
+	if len(admin) > 0 {
+		lines = append(append(lines, "", b.helpAdmin), b.lines(admin)...)
+	}
+	return strings.Join(lines, "\n")
+}
+
+func (b *book) lines(names []string) []string {
+	var lines []string
+	for _, n := range names {
+		c, ok := b.commands[n]
+		if !ok {
+			lines = append(lines, "/"+n)
+			continue
+		}
+		line := "/" + n + " – " + c[0]
+		if c[1] != "" {
+			line += " (" + c[1] + ")"
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// Describe says what a command does, for the command menu.
+func (w Words) Describe(language, command string) string { return w.in(language).commands[command][0] }
+
+// UnknownCommand names the nearest known command.
+func (w Words) UnknownCommand(language, name, nearest string) string {
+	b := w.in(language)
+	name = render.Cut(name, 32)
+	if nearest == "" {
+		return fmt.Sprintf(b.unknown, name)
+	}
+	return fmt.Sprintf(b.unknownNear, name, nearest)
+}
+
+// NotBuilt says that a command of the contract is not part of this version.
+func (w Words) NotBuilt(language, name string) string {
+	return fmt.Sprintf(w.in(language).notBuilt, name)
+}
+
+// AdminsOnly refuses an admin command by name.
+func (w Words) AdminsOnly(language string, admins []string) string {
+	names := ""
+	if len(admins) > 0 {
+		names = " (" + strings.Join(admins, ", ") + ")"
+	}
+	return fmt.Sprintf(w.in(language).adminsOnly, names)
+}
+
+// Cleared answers /clear.
+func (w Words) Cleared(language string) string { return w.in(language).cleared }
+
+// Fresh answers /new.
+func (w Words) Fresh(language string) string { return w.in(language).newTopic }
+
+// Stopped is what a /stop has ended.
+type Stopped struct {
+	Running   bool // a turn
+	Messages  int  // that waited
+	Questions int  // that were open
+	Commands  int  // in the background
+}
+
+// Any says whether anything but the turn was ended.
+func (s Stopped) Any() bool { return s.Messages > 0 || s.Questions > 0 || s.Commands > 0 }
+
+// Stopping answers /stop.
+func (w Words) Stopping(language string, s Stopped) string {
+	b := w.in(language)
+	var ended []string
+	for _, thing := range []struct {
+		n     int
+		words count
+	}{{s.Messages, b.dropped}, {s.Questions, b.droppedQuestions}, {s.Commands, b.endedCommands}} {
+		if thing.n > 0 {
+			ended = append(ended, thing.words.say(thing.n))
+		}
+	}
+	var text []string
+	switch {
+	case s.Running:
+		text = append(text, b.stopping)
+	case len(ended) == 0:
+		text = append(text, b.nothingRuns)
+	}
+	if len(ended) > 0 {
+		text = append(text, strings.Join(ended, ", ")+".")
+	}
+	return strings.Join(text, " ")
+}
+
+// Tools answers /tools.
+func (w Words) Tools(language string, names []string) string {
+	b := w.in(language)
+	if len(names) == 0 {
+		return b.toolsNone
+	}
+	lines := []string{b.toolsHead}
+	for _, name := range names {
+		lines = append(lines, "• "+name)
+	}
+	return lined(lines)
+}
+
+// lined is a list of lines with names and words of others in them: each stays one line, and nothing in it is invisible.
+func lined(list []string) string {
+	lines := make([]string, len(list))
+	for i, line := range list {
+		lines[i] = visible.Name(line)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Model answers /model.
+func (w Words) Model(language, model string) string {
+	return fmt.Sprintf(w.in(language).modelLine, model)
+}
+
+// Names lists the commands that have a description, sorted.
+func (Words) Names() []string {
+	var names []string
+	for n := range english().commands {
+		names = append(names, n)
+	}
+	sort.Strings(names)
+	return names
+}
