@@ -13,8 +13,8 @@ import (
 	"github.com/zephbot/zephbot/tools"
 )
 
-// execute runs the uses of a batch that have no result yet: reading ones side by side, the others one by one in the
-// model's order, up to the first that waits for a person. Questions of all uses go out together.
+// execute runs the uses of a batch that have no result yet: read-only ones in parallel, the others one at a time in the
+// model's order, up to the first that waits for a person. The questions of all uses are sent together.
 func (s *step) execute(ctx context.Context, b *batch) (*Outcome, error) {
 	if err := s.closed(ctx, b); err != nil {
 		return nil, err
@@ -38,7 +38,7 @@ func (s *step) execute(ctx context.Context, b *batch) (*Outcome, error) {
 	}
 	questions = append(questions, late...)
 	for _, u := range writers {
-		if ctx.Err() != nil { // a stop asks no more questions
+		if ctx.Err() != nil { // a stopped turn asks no more questions
 			return nil, context.Cause(ctx)
 		}
 		if waiting[u.Call] {
@@ -68,8 +68,8 @@ func (s *step) execute(ctx context.Context, b *batch) (*Outcome, error) {
 	}
 }
 
-// closed gives a result to the uses that must not run: what was running when another worker died, and what was cut
-// while it was written.
+// closed writes a result for the uses that must not run: those that were running when another worker died, and those
+// that were truncated in the model's answer.
 func (s *step) closed(ctx context.Context, b *batch) error {
 	if err := s.unknown(ctx, b); err != nil {
 		return err
@@ -77,7 +77,7 @@ func (s *step) closed(ctx context.Context, b *batch) error {
 	return s.halfWritten(ctx, b)
 }
 
-// unknown closes the calls that were running when another worker died, unless they only read.
+// unknown closes the calls that were running when another worker died, unless they are read-only.
 func (s *step) unknown(ctx context.Context, b *batch) error {
 	for _, u := range b.open() {
 		if !b.started[u.Call] || u.ReadOnly {
@@ -85,7 +85,9 @@ func (s *step) unknown(ctx context.Context, b *batch) error {
 		}
 		s.deps.Tools.Interrupted(ctx, s.call(b, u))
 		err := s.append(ctx, journal.Entry{
-			Turn: s.turn.ID, Kind: journal.ResultEntry, At: s.deps.Now(), Call: u.Call, Tool: u.Name, Text: outcomeUnknown, Failed: true, Category: unknownOutcome,
+			Turn: s.turn.ID, Kind: journal.ResultEntry, At: s.deps.Now(),
+			Call: u.Call, Tool: u.Name,
+			Text: outcomeUnknown, Failed: true, Category: unknownOutcome,
 		})
 		if err != nil {
 			return err
@@ -94,8 +96,11 @@ func (s *step) unknown(ctx context.Context, b *batch) error {
 	return nil
 }
 
-// probe asks for every open use whether it may run now. A batch of one is not probed: running it gives the same answer.
-func (s *step) probe(ctx context.Context, b *batch, open []journal.Use) (waiting map[string]bool, questions []tools.Question) {
+// probe asks for every open use whether it may run now. A batch of one is not probed because running it gives the same
+// answer.
+func (s *step) probe(
+	ctx context.Context, b *batch, open []journal.Use,
+) (waiting map[string]bool, questions []tools.Question) {
 	waiting = map[string]bool{}
 	if len(open) < 2 {
 		return waiting, nil
@@ -112,14 +117,15 @@ func (s *step) probe(ctx context.Context, b *batch, open []journal.Use) (waiting
 	return waiting, questions
 }
 
-// sideBySide runs reading uses, at most Limits.Parallel at once. Appends are serialised: a Journal takes one at a time.
+// sideBySide runs read-only uses in parallel, at most Limits.Parallel at once. Appends are serialised because a Journal
+// takes one at a time.
 func (s *step) sideBySide(ctx context.Context, b *batch, uses []journal.Use) ([]tools.Question, error) {
 	var mu sync.Mutex
 	var questions []tools.Question
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(s.limits.Parallel) // negative: no limit
 	calls := make([]*tools.Call, len(uses))
-	for i, u := range uses { // before any of them runs and appends: a call is made from the journal
+	for i, u := range uses { // before any of them runs and appends: a call is built from the journal
 		calls[i] = s.call(b, u)
 	}
 	for i, u := range uses {
@@ -134,7 +140,7 @@ func (s *step) sideBySide(ctx context.Context, b *batch, uses []journal.Use) ([]
 				questions = append(questions, *q)
 				return nil
 			}
-			kept, cancel := keep(gctx) // what was read is read, also when another call of the batch has failed
+			kept, cancel := keep(gctx) // a result that was read is kept, even if another call of the batch fails
 			defer cancel()
 			return s.append(kept, entry)
 		})
@@ -143,22 +149,25 @@ func (s *step) sideBySide(ctx context.Context, b *batch, uses []journal.Use) ([]
 	return questions, err
 }
 
-// run executes one use that may change something: journalled as started before, with its result after.
+// run executes one use that can change something. The journal has a started entry before it and the result after it.
 func (s *step) run(ctx context.Context, b *batch, u journal.Use) (*tools.Question, error) {
 	entry, q, err := s.perform(ctx, b, u, s.call(b, u), func(ctx context.Context) error {
-		return s.append(ctx, journal.Entry{Turn: s.turn.ID, Kind: journal.StartedEntry, At: s.deps.Now(), Call: u.Call, Tool: u.Name})
+		return s.append(ctx, journal.Entry{
+			Turn: s.turn.ID, Kind: journal.StartedEntry, At: s.deps.Now(), Call: u.Call, Tool: u.Name,
+		})
 	})
 	if err != nil || q != nil {
 		return q, err
 	}
-	// The work is done: its result must reach the journal even when the turn is being stopped or the service shuts
+	// The work is done: its result must reach the journal even if the turn is being stopped or the service is shutting
 	// down.
 	kept, cancel := keep(ctx)
 	defer cancel()
 	return nil, s.append(kept, entry)
 }
 
-// perform walks the chain for one use. An error is ours (the journal, the context), never the tool's: that is a result.
+// perform walks the chain for one use. An error comes from the journal or the context, never from the tool: a failure
+// of the tool is a result.
 func (s *step) perform(
 	ctx context.Context, b *batch, u journal.Use, call *tools.Call, onStart func(context.Context) error,
 ) (journal.Entry, *tools.Question, error) {
@@ -170,7 +179,10 @@ func (s *step) perform(
 				return startErr
 			}
 		}
-		s.sink.Emit(ctx, Event{Type: ToolStartedEvent, Call: u.Call, Tool: u.Name, Verb: call.Def.Stated().Verb, Args: call.Subject.Show, Step: b.step})
+		s.sink.Emit(ctx, Event{
+			Type: ToolStartedEvent, Call: u.Call, Tool: u.Name, Verb: call.Def.Stated().Verb,
+			Args: call.Subject.Show, Step: b.step,
+		})
 		return nil
 	}
 	call.Progress = func(text string) {
@@ -186,50 +198,57 @@ func (s *step) perform(
 	case err != nil && ctx.Err() != nil && !call.Trail.Started:
 		return journal.Entry{}, nil, context.Cause(ctx)
 	case err != nil && ctx.Err() != nil && u.ReadOnly:
-		return journal.Entry{}, nil, context.Cause(ctx) // it will be read again
+		return journal.Entry{}, nil, context.Cause(ctx) // the call will be read again
 	}
 	entry := s.result(b, u, call, result, err)
 	if err == nil && len(result.Files) > 0 {
 		entry.Parts = s.keepFiles(ctx, result.Files)
 	}
 	shorten(ctx, &entry, result, err)
-	s.sink.Emit(ctx, Event{Type: ToolFinishedEvent, Call: u.Call, Tool: u.Name, Failed: entry.Failed, Text: call.Trail.Summary})
+	s.sink.Emit(ctx, Event{
+		Type: ToolFinishedEvent, Call: u.Call, Tool: u.Name,
+		Failed: entry.Failed, Text: call.Trail.Summary,
+	})
 	return entry, nil, nil
 }
 
-// shorten says of a call that ended because the turn did how it stands with it; what it had printed stays.
+// shorten marks the result of a call that was cut off because its turn ended. Output printed before that is kept.
 func shorten(ctx context.Context, entry *journal.Entry, result *tools.Result, err error) {
 	failure, output := err, ""
-	if err == nil && result.Failure != nil { // it began, and what it printed is there
+	if err == nil && result.Failure != nil { // it started, and its output was kept
 		failure = result.Failure
 		_, output, _ = strings.Cut(result.Text, tools.Feedback(result.Failure))
 	}
-	if failure == nil || ctx.Err() == nil || !cut(failure) { // the call ended by itself
+	if failure == nil || ctx.Err() == nil || !cut(failure) { // the call ended on its own
 		return
 	}
 	entry.Text, entry.Category = cutShort(ctx)
 	entry.Text += output
 }
 
-// cut says whether a call ended because its context did.
+// cut reports whether a call ended because its context did.
 func cut(err error) bool {
 	return errors.Is(err, context.Canceled) || tools.AsError(err).Category == tools.Cancelled
 }
 
-// result is what the journal keeps of a call that has ended. It is called beside other calls: it must not look at the
+// result builds the journal entry of a finished call. It runs in parallel with other calls, so it must not read the
 // journal.
 func (s *step) result(b *batch, u journal.Use, call *tools.Call, result *tools.Result, err error) journal.Entry {
 	e := journal.Entry{
-		Turn: s.turn.ID, Kind: journal.ResultEntry, At: s.deps.Now(), Call: u.Call, Tool: u.Name, Flagged: call.Trail.Injection,
-		Rule: call.Trail.Rule, By: call.Trail.ApprovedBy, Millis: call.Trail.Duration.Milliseconds(), Notices: call.Trail.Notices,
+		Turn: s.turn.ID, Kind: journal.ResultEntry, At: s.deps.Now(),
+		Call: u.Call, Tool: u.Name, Flagged: call.Trail.Injection,
+		Rule: call.Trail.Rule, By: call.Trail.ApprovedBy,
+		Millis: call.Trail.Duration.Milliseconds(), Notices: call.Trail.Notices,
 	}
 	if err != nil {
 		te := tools.AsError(err)
-		e.Text, e.Failed, e.Category = tools.Feedback(te)+reflection(te.Category, call.Def, b.failed[u.Name]), true, string(te.Category)
+		e.Text = tools.Feedback(te) + reflection(te.Category, call.Def, b.failed[u.Name])
+		e.Failed = true
+		e.Category = string(te.Category)
 		if call.Trail.Started && !u.ReadOnly {
 			e.Text += doubt(te.Category)
 		}
-		if e.Flagged { // the words of a server stand in its error
+		if e.Flagged { // the error contains text from a server
 			e.Source = "mcp:" + call.Def.Server
 		}
 		return e
@@ -245,11 +264,11 @@ func (s *step) result(b *batch, u journal.Use, call *tools.Call, result *tools.R
 	return e
 }
 
-// mostTouched bounds the paths of one call that the journal keeps. What is left out is asked for again after flagged
-// content, and no more.
+// mostTouched bounds the paths of one call that the journal keeps. After flagged content, work on a path that was
+// dropped needs a new approval; nothing else depends on it.
 const mostTouched = 32
 
-// touched are the files that a call of a tool of our own worked on.
+// touched lists the files that a call of a built-in tool worked on.
 func touched(call *tools.Call) []string {
 	if call.Def.Server != "" {
 		return nil
@@ -270,12 +289,13 @@ func (s *step) call(b *batch, u journal.Use) *tools.Call {
 	return &tools.Call{
 		ID: u.Call, Batch: b.entry.N, Tool: u.Name, Args: u.Args, Definition: u.Definition,
 		Origin: s.turn.Origin, Trail: &tools.Trail{}, Tools: s.turn.Tools,
-		Ask: s.state.ask(), Suspicious: now.Suspicious, Touched: now.Touched, BatchN: at.Batches, CallN: calls + own + 1,
+		Ask: s.state.ask(), Suspicious: now.Suspicious,
+		Touched: now.Touched, BatchN: at.Batches, CallN: calls + own + 1,
 		Began: now.Began, Earlier: s.state.earlier(b.entry.N),
 	}
 }
 
-// begins notes that a call runs.
+// begins records that a call is running.
 func (s *step) begins(call string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -285,7 +305,7 @@ func (s *step) begins(call string) {
 	s.begun[call] = true
 }
 
-// cancelled closes the uses without a result of a turn that is to end.
+// cancelled closes the uses of an ending turn that have no result.
 func (s *step) cancelled(ctx context.Context) []journal.Entry {
 	b := s.state.batch()
 	if b == nil {
@@ -300,14 +320,16 @@ func (s *step) cancelled(ctx context.Context) []journal.Entry {
 		begun := s.begun[u.Call]
 		s.mu.Unlock()
 		switch {
-		case b.started[u.Call]: // another worker died while it ran, and nobody has recorded that yet
+		case b.started[u.Call]: // it was running when another worker died, which nobody has recorded yet
 			s.deps.Tools.Interrupted(kept, s.call(b, u))
 			text, _ = cutShort(ctx)
 		case begun:
 			text, _ = cutShort(ctx)
 		}
 		entries = append(entries, journal.Entry{
-			Turn: s.turn.ID, Kind: journal.ResultEntry, At: s.deps.Now(), Call: u.Call, Tool: u.Name, Text: text, Failed: true, Category: string(tools.Cancelled),
+			Turn: s.turn.ID, Kind: journal.ResultEntry, At: s.deps.Now(),
+			Call: u.Call, Tool: u.Name,
+			Text: text, Failed: true, Category: string(tools.Cancelled),
 		})
 	}
 	return entries

@@ -1,4 +1,4 @@
-// Package agent holds the conversation: a turn is a state machine over a stored journal, moved by a Runner that knows
+// Package agent runs the conversation. A turn is a state machine over a stored journal, advanced by a Runner that knows
 // no channel and no store.
 package agent
 
@@ -8,21 +8,23 @@ import (
 	"github.com/zephbot/zephbot/agent/journal"
 )
 
-// Journal is the journal of one session as the holder of its lane sees it. One goroutine at a time appends; a parallel
-// batch is serialised by the Runner.
+// Journal is the journal of one session as seen by the holder of its lane (the lock that one worker holds on a
+// session). It is for one goroutine; the Runner serialises the appends of a parallel batch.
 type Journal interface {
-	// Load reads the end of the journal: the last turn, and of those before it the last ones, until they have room
-	// bytes (see journal.Back).
+	// Load reads the end of the journal: the last turn, and as many earlier ones as fit into room bytes (see
+	// journal.Back).
 	Load(ctx context.Context, room int) (journal.Tail, error)
-	// Append stores entries durably and numbers them; ErrConflict when the lane or the journal has moved on.
+	// Append stores entries durably and numbers them. It fails with ErrConflict if another worker wrote to the journal
+	// or holds the lane.
 	Append(ctx context.Context, entries ...journal.Entry) ([]journal.Entry, error)
 }
 
-// Pending is a Journal that Load may read ahead of: the entry with which the turn begins is on its way to the disk. The
-// model is asked meanwhile.
+// Pending is a Journal whose first entry of the turn may still be on its way to disk when Load returns it. The model is
+// called in the meantime.
 type Pending interface {
 	Journal
-	// Stored waits until all that Load gave is durable. An error means that it never will be: nothing that the model
-	// said counts, except its price. It does not end with a context, because the commit decides, and soon.
+	// Stored waits until everything that Load returned is durable. An error means that it never will be: the model's
+	// answer is dropped and only its price counts. Stored takes no context because the commit is short and decides the
+	// outcome.
 	Stored() error
 }

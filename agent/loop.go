@@ -8,12 +8,12 @@ import (
 	"github.com/zephbot/zephbot/agent/journal"
 )
 
-// volatile is the part of a result that differs although the result does not: the name under which a long output was
-// put aside.
+// volatile matches the part of a result that differs between equal results: the id under which a long output was
+// stored.
 var volatile = regexp.MustCompile(`overflow:[0-9a-fA-F-]{36}`)
 
-// repeated says whether the last n steps of the turn were the same, call by call and result by result (seed 003: doom
-// loop), and what came out, as a person is shown it.
+// repeated reports whether the last n steps of the turn were the same, call by call and result by result (seed 003:
+// doom loop), and returns their output as a person sees it.
 func repeated(entries []journal.Entry, n int) (text string, ok bool) {
 	if n <= 0 {
 		return "", false

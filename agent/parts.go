@@ -12,8 +12,8 @@ import (
 	"github.com/zephbot/zephbot/tools"
 )
 
-// keepFiles puts what a tool made where journal, person and model find it. What cannot be kept is named all the same:
-// the person is told, and the call, which has run, has its result.
+// keepFiles stores the files that a tool made, for the journal, the person and the model. A file that cannot be stored
+// is still listed by name, so that the person is told and the call, which has run, has a result.
 func (s *step) keepFiles(ctx context.Context, files []tools.File) []llm.Part {
 	kept, cancel := keep(ctx)
 	defer cancel()
@@ -23,7 +23,7 @@ func (s *step) keepFiles(ctx context.Context, files []tools.File) []llm.Part {
 		if s.deps.Blobs != nil {
 			ref, err := s.deps.Blobs.Put(kept, s.turn.Origin.Session, bytes.NewReader(f.Data))
 			if err != nil {
-				zerolog.Ctx(ctx).Error().Err(err).Str("file", f.Name).Msg("a file that a tool made was not kept")
+				zerolog.Ctx(ctx).Error().Err(err).Str("file", f.Name).Msg("file of a tool could not be stored")
 			}
 			part.Hash = ref.Hash
 		}
@@ -32,9 +32,10 @@ func (s *step) keepFiles(ctx context.Context, files []tools.File) []llm.Part {
 	return parts
 }
 
-// opens lets the provider read what the messages of a request name: only what was put for this session.
+// opens lets the provider read the contents in the messages of a request, limited to those stored for this session.
 func (s *step) opens(req *llm.Request) {
-	if s.deps.Blobs == nil || !slices.ContainsFunc(req.Messages, func(m llm.Message) bool { return len(m.Parts)+len(m.Result.Attached()) > 0 }) {
+	withParts := func(m llm.Message) bool { return len(m.Parts)+len(m.Result.Attached()) > 0 }
+	if s.deps.Blobs == nil || !slices.ContainsFunc(req.Messages, withParts) {
 		return
 	}
 	req.Open = func(ctx context.Context, hash string) (io.ReadCloser, error) {

@@ -10,23 +10,25 @@ import (
 	"github.com/zephbot/zephbot/tools"
 )
 
-// maxShownSchema bounds the schema that a model is shown once more, in bytes.
+// maxShownSchema bounds the schema that the model is shown again after a mistake, in bytes.
 const maxShownSchema = 2000
 
-// stopAt is how many steps of a turn a tool may be called wrongly in before the model is told to leave it.
+// stopAt is the number of steps with mistakes in one turn after which the model is told to stop calling a tool.
 const stopAt = 3
 
-// The sentences of a self-reflection (seeds 000 and 003). The block of the error stands before them, unchanged.
+// The sentences of a self-reflection (seeds 000 and 003). They follow the error block, which is unchanged.
 const (
 	reflectOnCall = "\n\nSay in one sentence what was wrong with this call, then make the corrected call."
-	reflectOnName = "\n\nSay in one sentence what was wrong with this call, then call a tool that you were offered, or answer without it."
-	reflectNoMore = "\n\nThis tool has been called wrongly too often in this turn. Do not call it again: tell the person what you could not do, and why."
+	reflectOnName = "\n\nSay in one sentence what was wrong with this call, " +
+		"then call a tool that you were offered, or answer without it."
+	reflectNoMore = "\n\nThis tool has been called wrongly too often in this turn. " +
+		"Do not call it again: tell the person what you could not do, and why."
 )
 
-// reflection is what follows on the block of a mistake that the model made itself; "" after every other failure: there
-// is nothing to learn from a server that is away. failed counts the earlier steps of the turn in which calls of the
-// tool ended with such a mistake: steps, not calls, because the model reads the results of a step together and could
-// not have known better in between.
+// reflection returns the text after the error block of a mistake that the model made itself, or "" for any other
+// failure, such as a server that is down. failed counts the earlier steps of the turn in which calls of the tool ended
+// with such a mistake. It counts steps rather than calls because the model reads the results of a step together and
+// could not have corrected itself in between.
 func reflection(c tools.Category, def tools.Definition, failed int) string {
 	switch {
 	case !c.Quality():
@@ -45,7 +47,7 @@ func reflection(c tools.Category, def tools.Definition, failed int) string {
 	return text
 }
 
-// withoutReflection is the block alone: the sentences that follow on it change from step to step although the mistake
+// withoutReflection returns the error block alone. The sentences after it change from step to step even if the mistake
 // is the same.
 func withoutReflection(e journal.Entry) string {
 	if !e.Failed || !tools.Category(e.Category).Quality() {
@@ -55,8 +57,8 @@ func withoutReflection(e journal.Entry) string {
 	return block
 }
 
-// compact writes a schema in one line; one that is too long without its descriptions, and if that does not help, not at
-// all: the model has it from the request, and half a schema would mislead it.
+// compact writes a schema in one line. If it is too long, it is written without descriptions; if it still is, compact
+// returns "", because the model has the schema from the request and half a schema would mislead it.
 func compact(schema json.RawMessage) string {
 	var line bytes.Buffer
 	if len(schema) == 0 || json.Compact(&line, schema) != nil {
@@ -78,8 +80,8 @@ func compact(schema json.RawMessage) string {
 	return string(short)
 }
 
-// bare takes what explains out of a schema. Names of properties are kept whatever they are: names says that the keys of
-// v are such.
+// bare removes descriptions from a schema. Names of properties are never removed; names reports that the keys of v are
+// property names.
 func bare(v any, names bool) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -91,7 +93,8 @@ func bare(v any, names bool) any {
 					continue
 				}
 			}
-			out[key] = bare(value, !names && (key == "properties" || key == "$defs" || key == "definitions" || key == "patternProperties"))
+			inner := key == "properties" || key == "patternProperties" || key == "$defs" || key == "definitions"
+			out[key] = bare(value, !names && inner)
 		}
 		return out
 	case []any:
@@ -105,8 +108,8 @@ func bare(v any, names bool) any {
 	}
 }
 
-// halfWritten closes the uses of an answer that was cut at the token limit and that were not whole by then: what stands
-// there may be half a command, and no mending may complete it.
+// halfWritten closes the uses that were incomplete when an answer was cut at the token limit. What was written may be
+// half a command, so it must not be repaired and run.
 func (s *step) halfWritten(ctx context.Context, b *batch) error {
 	if b.entry.Reason != journal.ReasonLength {
 		return nil
@@ -121,7 +124,9 @@ func (s *step) halfWritten(ctx context.Context, b *batch) error {
 			Suggestion: "Make the call again, with shorter arguments or in several steps.",
 		})
 		err := s.append(ctx, journal.Entry{
-			Turn: s.turn.ID, Kind: journal.ResultEntry, At: s.deps.Now(), Call: u.Call, Tool: u.Name, Text: text, Failed: true, Category: string(tools.InvalidParameters),
+			Turn: s.turn.ID, Kind: journal.ResultEntry, At: s.deps.Now(),
+			Call: u.Call, Tool: u.Name,
+			Text: text, Failed: true, Category: string(tools.InvalidParameters),
 		})
 		if err != nil {
 			return err
@@ -130,8 +135,8 @@ func (s *step) halfWritten(ctx context.Context, b *batch) error {
 	return nil
 }
 
-// whole says whether the arguments of a use are a JSON object that was written to its end. Those of the last one may
-// not have begun: "{}" stands for none too.
+// whole reports whether the arguments of a use are a complete JSON object. "{}" in the last use counts as incomplete,
+// because its arguments may not have started.
 func whole(u journal.Use, uses []journal.Use) bool {
 	var object map[string]json.RawMessage
 	if json.Unmarshal(u.Args, &object) != nil || object == nil {

@@ -25,16 +25,16 @@ import (
 // another worker.
 var ErrStopped = errors.New("stopped by a person")
 
-// ErrGone is the cancellation cause of a turn whose answer would reach nobody: the bot was blocked or removed from the
+// ErrGone is the cancellation cause of a turn whose answer cannot be delivered: the bot was blocked or removed from the
 // chat. The turn ends.
-var ErrGone = errors.New("nothing reaches the chat any more")
+var ErrGone = errors.New("the chat cannot be reached any more")
 
-// Limits bound a turn. Zero values mean the documented default; negative ones no limit.
+// Limits bound a turn. Zero means the documented default; a negative value means no limit.
 type Limits struct {
 	Iterations    int // model calls with tools in one turn; default 10 (seed 003)
-	Parallel      int // reading calls of one batch at once; default 4
+	Parallel      int // read-only calls of one batch at once; default 4
 	ContextTokens int // the model's window; default 128000, negative = unknown
-	Repeats       int // equal steps in a row that end the turn; default 3
+	Repeats       int // equal steps in a row after which the turn ends; default 3
 	MaxTokens     int // of one answer; 0 = the provider's setting
 }
 
@@ -51,34 +51,34 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// Deps are what a Runner works with.
+// Deps are the dependencies of a Runner.
 type Deps struct {
 	Provider llm.Provider
 	Tools    Executor
 	Catalog  Catalog
 	Budget   Budget                                  // nil = nothing is reserved
-	Blobs    blob.Store                              // of what tools make that is no text; nil = it is not kept
+	Blobs    blob.Store                              // for files that tools make; nil = files are not stored
 	System   func(turn *Turn, withTools bool) string // the system prompt
 	Now      func() time.Time
 }
 
-// Runner moves turns. It holds no state of a turn: everything is read from the journal, so any Runner may go on where
-// another died. Safe for concurrent use.
+// Runner advances turns. It holds no state of a turn: everything is read from the journal, so any Runner can continue
+// after another died. Safe for concurrent use.
 type Runner struct {
 	deps   Deps
 	limits Limits
 }
 
-// NewRunner makes a Runner.
+// NewRunner returns a Runner.
 func NewRunner(deps Deps, limits Limits) *Runner {
 	return &Runner{deps: deps, limits: limits.withDefaults()}
 }
 
-// Run moves the turn of a journal as far as it goes: to an answer, an end, a question to a person, or a model that is
-// away. An error means that the store failed or that the turn belongs to another worker (journal.ErrConflict) or that
-// ctx ended for another reason than ErrStopped: the turn stays as journalled.
+// Run advances the turn of a journal as far as possible: to an answer, an end, a question for a person, or a model that
+// is unavailable. An error means that the store failed, that the turn belongs to another worker (journal.ErrConflict),
+// or that ctx ended for a reason other than ErrStopped. The turn then stays as journalled.
 func (r *Runner) Run(ctx context.Context, turn *Turn, of Journal, sink Sink) (Outcome, error) {
-	// A stopped turn is read too: its open calls have to be closed.
+	// A stopped turn is loaded too: its open calls have to be closed.
 	loading, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
 	tail, err := of.Load(loading, window.Room(r.limits.ContextTokens))
 	cancel()
@@ -87,7 +87,7 @@ func (r *Runner) Run(ctx context.Context, turn *Turn, of Journal, sink Sink) (Ou
 	}
 	s := newState(tail, turn.ID)
 	step := &step{Runner: r, turn: turn, journal: of, sink: sink, state: s}
-	if e := s.over(); e != nil { // before a stop is looked at: what is over cannot be stopped
+	if e := s.over(); e != nil { // checked before a stop: a finished turn cannot be stopped
 		kind := Answered
 		if e.Kind == journal.EndEntry {
 			kind = Ended
@@ -110,7 +110,7 @@ func (r *Runner) Run(ctx context.Context, turn *Turn, of Journal, sink Sink) (Ou
 	}
 }
 
-// ending is the reason with which a cancelled turn ends; false where it is left to another worker instead.
+// ending returns the reason with which a cancelled turn ends, or false if the turn is left to another worker.
 func ending(ctx context.Context) (reason string, ends bool) {
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, ErrStopped):
@@ -122,34 +122,38 @@ func ending(ctx context.Context) (reason string, ends bool) {
 	}
 }
 
-// interrupted tells a turn that is to end from one that is interrupted.
+// interrupted distinguishes a turn that has to end from one that was only interrupted.
 func (r *Runner) interrupted(ctx context.Context, st *step, turn *Turn, err error) (Outcome, error) {
 	reason, ends := ending(ctx)
 	if !ends {
 		return Outcome{}, err
 	}
-	out := Outcome{Kind: Ended, Reason: reason, Text: st.partial.String(), Entries: st.cancelled(ctx), Stats: st.state.stats()}
-	out.Entries = append(out.Entries, journal.Entry{Turn: turn.ID, Kind: journal.EndEntry, At: r.deps.Now(), Reason: reason})
+	out := Outcome{
+		Kind: Ended, Reason: reason, Text: st.partial.String(),
+		Entries: st.cancelled(ctx), Stats: st.state.stats(),
+	}
+	end := journal.Entry{Turn: turn.ID, Kind: journal.EndEntry, At: r.deps.Now(), Reason: reason}
+	out.Entries = append(out.Entries, end)
 	st.state.carry(out.Entries)
 	return out, nil
 }
 
-// step is the Runner at work on one turn.
+// step is a Runner's work on one turn.
 type step struct {
 	*Runner
 	turn    *Turn
 	journal Journal
 	sink    Sink
 	state   *state
-	partial strings.Builder // text of the answer that grows
+	partial strings.Builder // text of the answer so far
 
 	mu    sync.Mutex
-	begun map[string]bool // calls that have begun in this run; those that only read are not journalled as started
+	begun map[string]bool // calls that have started in this run; read-only calls are not journalled as started
 }
 
-// next does the next thing the journal asks for. A nil outcome means: go on.
+// next takes the next step that the journal requires. A nil outcome means: continue.
 func (s *step) next(ctx context.Context) (*Outcome, error) {
-	if len(s.state.current()) == 0 { // the message is gone, with a journal that was cleared: there is nothing to answer
+	if len(s.state.current()) == 0 { // the message was cleared with the journal: there is nothing to answer
 		return s.end(journal.ReasonInternal, ""), nil
 	}
 	b := s.state.batch()
@@ -164,7 +168,7 @@ func (s *step) next(ctx context.Context) (*Outcome, error) {
 	return s.ask(ctx)
 }
 
-// limit ends a turn that runs in circles or for too long.
+// limit ends a turn that repeats itself or has too many steps.
 func (s *step) limit() *Outcome {
 	stats := s.state.stats()
 	if text, ok := repeated(s.state.current(), s.limits.Repeats); ok {
@@ -176,7 +180,7 @@ func (s *step) limit() *Outcome {
 	return nil
 }
 
-// end makes the outcome of a turn that ends without an answer. Text is what the sentence for the person needs.
+// end returns the outcome of a turn that ends without an answer. text is filled into the sentence for the person.
 func (s *step) end(reason, text string) *Outcome {
 	return &Outcome{
 		Kind: Ended, Reason: reason, Text: text,
@@ -188,7 +192,9 @@ func (s *step) end(reason, text string) *Outcome {
 func (s *step) ask(ctx context.Context) (*Outcome, error) {
 	offers := s.deps.Catalog.Tools(ctx, s.turn, s.state.view())
 	req := &llm.Request{
-		System: s.deps.System(s.turn, len(offers) > 0), Tools: shown(offers), MaxTokens: s.limits.MaxTokens, User: opaque(s.turn.Origin),
+		System:    s.deps.System(s.turn, len(offers) > 0),
+		Tools:     shown(offers),
+		MaxTokens: s.limits.MaxTokens, User: opaque(s.turn.Origin),
 		Party:   s.turn.Origin.Caller,
 		OnReset: func() { s.partial.Reset(); s.sink.Emit(ctx, Event{Type: ResetEvent}) },
 	}
@@ -199,7 +205,8 @@ func (s *step) ask(ctx context.Context) (*Outcome, error) {
 	}
 	stepNo := s.state.stats().Steps + 1
 	key := fmt.Sprintf("%s/%d", s.turn.ID, stepNo)
-	if out, err := s.reserve(ctx, key, llm.Usage{Input: estimate, Output: s.limits.MaxTokens}); out != nil || err != nil {
+	reserved := llm.Usage{Input: estimate, Output: s.limits.MaxTokens}
+	if out, err := s.reserve(ctx, key, reserved); out != nil || err != nil {
 		return out, err
 	}
 	s.partial.Reset()
@@ -213,7 +220,7 @@ func (s *step) ask(ctx context.Context) (*Outcome, error) {
 	if err != nil {
 		return s.failed(ctx, key, estimate, err)
 	}
-	if resp.Stop == llm.StopLength && resp.Usage.Total() == 0 { // it was left before it had said what it cost
+	if resp.Stop == llm.StopLength && resp.Usage.Total() == 0 { // the call was abandoned before it reported its usage
 		resp.Usage = llm.Usage{Input: estimate, Output: window.Tokens(resp.Text)}
 	}
 	s.settle(ctx, key, resp.Usage, resp.USD)
@@ -230,7 +237,7 @@ func (s *step) ask(ctx context.Context) (*Outcome, error) {
 	return s.answer(entry, resp), nil
 }
 
-// stored waits for the beginning of the turn to be durable, where that was not awaited before the model was asked.
+// stored waits until the beginning of the turn is durable, if the model was called before that.
 func (s *step) stored() error {
 	pending, ok := s.journal.(Pending)
 	if !ok {
@@ -256,8 +263,8 @@ func (s *step) reserve(ctx context.Context, key string, estimate llm.Usage) (*Ou
 	return nil, nil
 }
 
-// settle outlives a cancelled turn: money that was spent is counted. A failure of the books is logged and no more: the
-// answer is there and paid for, and the next reservation meets the same books.
+// settle runs even if the turn is cancelled, so that money that was spent is counted. An error is only logged: the
+// answer exists and is paid for, and the next reservation will meet the same error.
 func (s *step) settle(ctx context.Context, key string, used llm.Usage, usd float64) {
 	if s.deps.Budget == nil {
 		return
@@ -269,13 +276,13 @@ func (s *step) settle(ctx context.Context, key string, used llm.Usage, usd float
 	}
 }
 
-// keep is a context for what has to be stored although the turn is being stopped or the service shuts down.
+// keep returns a context for storing results while the turn is being stopped or the service is shutting down.
 func keep(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 }
 
-// failed says what a failure of the model means for the turn. A call that had begun to answer is settled by estimate:
-// vendors charge for it.
+// failed decides what a failed model call means for the turn. If the model had started to answer, the call is settled
+// by an estimate, because vendors charge for it.
 func (s *step) failed(ctx context.Context, key string, estimate int, err error) (*Outcome, error) {
 	var used llm.Usage
 	if s.partial.Len() > 0 {
@@ -285,7 +292,7 @@ func (s *step) failed(ctx context.Context, key string, estimate int, err error) 
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	zerolog.Ctx(ctx).Warn().Err(err).Msg("the model failed")
+	zerolog.Ctx(ctx).Warn().Err(err).Msg("model call failed")
 	var e *llm.Error
 	if !errors.As(err, &e) {
 		return &Outcome{Kind: Later, Err: err}, nil
@@ -305,7 +312,7 @@ func (s *step) failed(ctx context.Context, key string, estimate int, err error) 
 	return &Outcome{Kind: Later, Err: err, RetryAfter: e.RetryAfter}, nil
 }
 
-// wish journals the model's wish to call tools.
+// wish journals the model's request to call tools.
 func (s *step) wish(ctx context.Context, entry journal.Entry, resp *llm.Response, offers []Offer) error {
 	known := map[string]tools.Definition{}
 	for _, d := range offers {
@@ -314,10 +321,13 @@ func (s *step) wish(ctx context.Context, entry journal.Entry, resp *llm.Response
 	n := s.state.last() + 1
 	entry.Kind = journal.AssistantEntry
 	if resp.Stop == llm.StopLength {
-		entry.Reason = journal.ReasonLength // a use may be half-written
+		entry.Reason = journal.ReasonLength // the last use may be incomplete
 	}
 	for i, u := range resp.Uses {
-		use := journal.Use{Call: fmt.Sprintf("c%d_%d", n, i), Model: u.ID, Name: u.Name, Args: rawArgs(u.Args), Extra: u.Extra}
+		use := journal.Use{
+			Call: fmt.Sprintf("c%d_%d", n, i), Model: u.ID, Name: u.Name,
+			Args: rawArgs(u.Args), Extra: u.Extra,
+		}
 		if d, ok := known[u.Name]; ok {
 			use.Definition, use.ReadOnly = d.Hash(), d.ReadOnly
 		}
@@ -330,7 +340,7 @@ func (s *step) wish(ctx context.Context, entry journal.Entry, resp *llm.Response
 	return s.append(kept, entry)
 }
 
-// answer ends the turn with what the model said.
+// answer ends the turn with the model's answer.
 func (s *step) answer(entry journal.Entry, resp *llm.Response) *Outcome {
 	if strings.TrimSpace(resp.Text) == "" {
 		reason := journal.ReasonEmpty
@@ -347,7 +357,7 @@ func (s *step) answer(entry journal.Entry, resp *llm.Response) *Outcome {
 	return &Outcome{Kind: Answered, Text: text, Reason: entry.Reason, Entries: []journal.Entry{entry}}
 }
 
-// endWith keeps the usage of a model call that gave no answer.
+// endWith ends the turn after a model call without an answer and keeps its usage.
 func (s *step) endWith(entry journal.Entry, reason string) *Outcome {
 	out := s.end(reason, "")
 	e := &out.Entries[0]
@@ -364,8 +374,8 @@ func (s *step) append(ctx context.Context, entries ...journal.Entry) error {
 	return nil
 }
 
-// opaque is a stable name of a conversation for the vendor: it helps its cache and its control of abuse, and tells it
-// nobody's name.
+// opaque returns a stable pseudonym of a conversation for the vendor. It serves the vendor's cache and abuse detection
+// and reveals no identity.
 func opaque(o tools.Origin) string {
 	if o.Session == "" {
 		return ""
@@ -382,9 +392,9 @@ func shown(offers []Offer) []llm.Tool {
 	return list
 }
 
-// rawArgs brings arguments into the form in which a journal gives them back, so that a resumed turn compares equal to
-// one that was never interrupted. What is not JSON is kept as a JSON string, which the decode stage refuses with a
-// clear word.
+// rawArgs normalises arguments to the form in which a journal returns them, so that a resumed turn compares equal to an
+// uninterrupted one. Arguments that are not JSON become a JSON string, which the decode stage rejects with a clear
+// message.
 func rawArgs(args []byte) json.RawMessage {
 	if len(args) == 0 {
 		return json.RawMessage("{}")
@@ -395,7 +405,7 @@ func rawArgs(args []byte) json.RawMessage {
 	}
 	quoted, err := json.Marshal(string(args))
 	if err != nil {
-		return json.RawMessage("{}") // unreachable: every string can be written
+		return json.RawMessage("{}") // unreachable: every string can be encoded
 	}
 	return quoted
 }

@@ -9,39 +9,43 @@ import (
 	"github.com/zephbot/zephbot/tools"
 )
 
-// unknownOutcome is the category of a result that nobody knows.
+// unknownOutcome is the category of a result whose outcome is unknown.
 const unknownOutcome = "unknown"
 
-// What the model reads of calls whose outcome nobody knows. Each begins with the mark; the advice is for the model
-// alone and never reaches a person as it is. Nothing here may say of a call that has begun that it did not run.
+// What the model reads for calls whose outcome is unknown. Each text begins with the marker; the advice is for the
+// model alone and is never shown to a person. No text may say that a call did not run if it has started.
 const (
 	unknownMark = llm.OutcomeUnknown + "\n"
 	unknownPart = "It may have finished, or not, or in part. It was not repeated."
 	tellPerson  = " Tell the person so; ask whether to check first or to run it again."
 	askPerson   = " Do not repeat it unless the person asks for that."
-	noteFailed  = "\n\nBefore it failed, this call may have done its work, or a part of it. Look at what is there before you repeat it."
+	noteFailed  = "\n\nBefore it failed, this call may have done its work, or a part of it. " +
+		"Look at what is there before you repeat it."
 
-	// outcomeUnknown is of a call that was running when the process died.
+	// outcomeUnknown is for a call that was running when the process died.
 	outcomeUnknown = unknownMark + "This call was running when the service was interrupted. " + unknownPart + tellPerson
-	// notRun is of a call that was never begun, in a turn that ended without closing it.
+	// notRun is for a call that never started, in a turn that ended without closing it.
 	notRun = "(no result: the work was interrupted before this was run)"
-	// readCut is of a call that only reads, in a turn that ended without closing it.
+	// readCut is for a read-only call in a turn that ended without closing it.
 	readCut = unknownMark + "This call, which only reads, was interrupted. It may have ended, but its result is lost."
 )
 
-// cutShort is what the model reads of a call that was ended half-way, with its category.
+// cutShort returns what the model reads for a call that was cut off, and the category.
 func cutShort(ctx context.Context) (text, category string) {
 	switch reason, _ := ending(ctx); reason {
 	case journal.ReasonStopped:
-		return unknownMark + "The person stopped this call while it ran. " + unknownPart + askPerson, string(tools.Cancelled)
+		return unknownMark + "The person stopped this call while it ran. " + unknownPart + askPerson,
+			string(tools.Cancelled)
 	case journal.ReasonGone:
-		return unknownMark + "The bot was blocked or removed from the chat while this call ran, so it was ended. " + unknownPart + askPerson, string(tools.Cancelled)
-	default: // nobody wished for that, so it is not "cancelled"
-		return unknownMark + "This call was ended half-way because the service was restarted. " + unknownPart + tellPerson, unknownOutcome
+		return unknownMark + "The bot was blocked or removed from the chat while this call ran, so it was ended. " +
+			unknownPart + askPerson, string(tools.Cancelled)
+	default: // nobody asked for this, so the category is not "cancelled"
+		return unknownMark + "This call was ended half-way because the service was restarted. " +
+			unknownPart + tellPerson, unknownOutcome
 	}
 }
 
-// notBegun is what the model reads of a call that had not begun when its turn was ended.
+// notBegun is what the model reads for a call that had not started when its turn was ended.
 func notBegun(ctx context.Context) string {
 	if reason, _ := ending(ctx); reason == journal.ReasonGone {
 		return tools.Feedback(tools.Errorf(tools.Cancelled, "the bot was blocked or removed from the chat before this ran"))
@@ -49,8 +53,8 @@ func notBegun(ctx context.Context) string {
 	return tools.Feedback(tools.Errorf(tools.Cancelled, "the person stopped this before it ran"))
 }
 
-// doubt follows on the block of a call that may change something and failed in a way that leaves open how far it had
-// come.
+// doubt follows the error block of a call that can change something and failed in a way that leaves open how far it
+// got.
 func doubt(c tools.Category) string {
 	switch c {
 	case tools.Timeout, tools.NetworkError, tools.ServerError, tools.Cancelled:
@@ -60,17 +64,20 @@ func doubt(c tools.Category) string {
 	}
 }
 
-// forPeople takes out of a text what was told to the model alone: a model that repeats what it read would give a person
-// orders that were meant for it.
+// forPeople removes from a text what was meant for the model alone. Otherwise a model that repeats what it read would
+// pass its own instructions on to a person.
 func forPeople(text string) string {
 	if !strings.Contains(text, llm.OutcomeUnknown) && !strings.Contains(text, tellPerson[1:]) {
 		return text
 	}
-	return strings.NewReplacer(unknownMark, "", llm.OutcomeUnknown, "", tellPerson, "", tellPerson[1:], "", askPerson, "", noteFailed, "").Replace(text)
+	return strings.NewReplacer(
+		unknownMark, "", llm.OutcomeUnknown, "", noteFailed, "",
+		tellPerson, "", tellPerson[1:], "", askPerson, "",
+	).Replace(text)
 }
 
-// shownResult is what a person is shown of a result: a block of ours is cut down to what happened, without the advice
-// that follows on it for the model; "" where there is nothing that a person could use.
+// shownResult is what a person sees of a result. Our own error block is reduced to what happened, without the advice
+// for the model; "" if nothing of it is useful to a person.
 func shownResult(e journal.Entry) string {
 	if !e.Failed || (e.Category == "" && !strings.HasPrefix(e.Text, "[tool_error]")) {
 		return e.Text
