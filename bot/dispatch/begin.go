@@ -13,24 +13,24 @@ import (
 	"github.com/zephbot/zephbot/bot/turn"
 )
 
-// opening is the beginning of a turn on its way to the disk.
+// opening is the beginning of a turn while it is being stored.
 type opening struct {
 	change *bot.Change
-	entry  journal.Entry // with which the turn begins
-	first  *first        // the message comes with this very Change; nil = it was stored before
+	entry  journal.Entry // the first entry of the turn
+	first  *first        // the message, if this Change stores it too; nil = it was stored before
 	gate   *gate
 	done   chan struct{}
-	hide   func() // ends what shows the turn
-	err    error  // why the turn has not begun; final when done is closed
+	hide   func() // stops showing the turn
+	err    error  // why the turn has not begun; final once done is closed
 }
 
-// wait waits until the commit is decided.
+// wait waits until the outcome of the commit is known.
 func (o *opening) wait() error {
 	<-o.done
 	return o.err
 }
 
-// gate holds what is to be shown of a turn back until the turn has begun.
+// gate drops what a turn would show until the turn is stored.
 type gate struct {
 	mu   sync.Mutex
 	sink agent.Sink // nil = closed
@@ -57,9 +57,10 @@ func (g *gate) open(sink agent.Sink) {
 	g.sink, g.held = sink, nil
 }
 
-// beginTurn charges a turn and has it begin: the charge, the message's entry and the claim of the lane are one Change,
-// and the message itself where it is new. The model is asked while that Change is on its way; before it is stored
-// nothing is shown, no tool runs and nothing is written, and if it is refused the call of the model is cancelled.
+// beginTurn charges a turn and begins it. One Change contains the charge, the entry of the message, the claim of the
+// lane and, if it is new, the message itself. The model is called while that Change is being committed. Until the
+// commit nothing is shown, no tool runs and nothing is written; if the Change is refused, the call of the model is
+// cancelled.
 func (d *Dispatcher) beginTurn(ctx context.Context, lane bot.Lane, t *task, j *job, f *first) bool {
 	a := t.arrival
 	admission, more, ok := d.charge(ctx, &lane, t, f)
@@ -67,7 +68,7 @@ func (d *Dispatcher) beginTurn(ctx context.Context, lane bot.Lane, t *task, j *j
 		return more
 	}
 	news, err := d.news(ctx, lane.Session)
-	if err != nil && f == nil { // it is tried again, on the same charge
+	if err != nil && f == nil { // a retry uses the same charge
 		d.failed(ctx, lane.Session, err, "read the news of a session")
 	}
 	if err != nil {
@@ -80,7 +81,10 @@ func (d *Dispatcher) beginTurn(ctx context.Context, lane bot.Lane, t *task, j *j
 	} else {
 		o.change.Claim.Arrival, o.change.Lanes[0].Arrival = a.Seq, &a.Seq
 	}
-	lane.State, lane.Turn, lane.Since, lane.Last, lane.Fence, lane.Caller, lane.Live = bot.Running, o.entry.Turn, o.entry.At, lane.Last+1, lane.Fence+1, t.msg.Caller, 0
+	lane.State, lane.Turn, lane.Since = bot.Running, o.entry.Turn, o.entry.At
+	lane.Last++
+	lane.Fence++
+	lane.Caller, lane.Live = t.msg.Caller, 0
 	lane.Owner, lane.Arrival, lane.Failing, lane.Place = d.opts.Owner, a.Seq, zeroTime, o.change.Claim.Place
 	lane.Workspace = o.change.Claim.Workspace
 	w := d.newWork(&lane, t)
@@ -102,15 +106,17 @@ func (d *Dispatcher) beginTurn(ctx context.Context, lane bot.Lane, t *task, j *j
 	return d.notBegun(ctx, o, a, admission, known)
 }
 
-// charge asks whether the turn may begin. What is not ok is said to the person, for a message that is stored; more says
-// whether to look again then.
-func (d *Dispatcher) charge(ctx context.Context, lane *bot.Lane, t *task, f *first) (admission turn.Admission, more, ok bool) {
+// charge asks whether the turn may begin. If it may not, the person is told, provided that the message is stored. more
+// reports whether the session should be looked at again in that case.
+func (d *Dispatcher) charge(
+	ctx context.Context, lane *bot.Lane, t *task, f *first,
+) (admission turn.Admission, more, ok bool) {
 	a, msg := t.arrival, t.msg
 	admission, err := d.parts.Meter.Admit(ctx, msg, d.turnID(a))
 	switch {
 	case err == nil && admission.Refusal == "":
 		return admission, false, true
-	case f != nil: // the same is found when the message is stored
+	case f != nil: // the same refusal is found once the message is stored
 		return admission, false, false
 	case err != nil:
 		return admission, d.trouble(ctx, lane.Session, a, fmt.Errorf("charge a turn: %w", err)), false
@@ -125,14 +131,15 @@ func (d *Dispatcher) charge(ctx context.Context, lane *bot.Lane, t *task, f *fir
 	})), false
 }
 
-// opening makes the Change with which a turn begins.
+// opening builds the Change that begins a turn.
 func (d *Dispatcher) opening(lane *bot.Lane, t *task, news turn.News, admission turn.Admission) *opening {
 	msg, turn, now := t.msg, d.turnID(t.arrival), d.parts.Now()
 	o := &opening{gate: &gate{}, done: make(chan struct{}), hide: func() {}, entry: d.entry(msg, turn, news, now)}
 	o.change = &bot.Change{
 		Claim: d.claim(lane, msg.Place),
 		Lanes: []bot.LaneUpdate{{
-			Session: lane.Session, State: ptr(bot.Running), Turn: &turn, Since: &now, Stop: new(""), Live: new(int64(0)), Caller: &msg.Caller,
+			Session: lane.Session, State: ptr(bot.Running), Turn: &turn, Since: &now, Stop: new(""),
+			Live: new(int64(0)), Caller: &msg.Caller,
 		}},
 		Append:  &bot.Append{Session: lane.Session, After: lane.Last, Entries: []journal.Entry{o.entry}},
 		Charges: admission.Charges,
@@ -145,9 +152,11 @@ func (d *Dispatcher) opening(lane *bot.Lane, t *task, news turn.News, admission 
 	return o
 }
 
-// open lets the Runner work, in the context moving, while the beginning of the turn is being stored. It returns when
-// both are over.
-func (w *work) open(ctx, moving context.Context, cancel context.CancelCauseFunc, j *job, o *opening) (agent.Outcome, error) {
+// open runs the Runner with the context moving while the beginning of the turn is being stored. It returns when both
+// have finished.
+func (w *work) open(
+	ctx, moving context.Context, cancel context.CancelCauseFunc, j *job, o *opening,
+) (agent.Outcome, error) {
 	w.d.mu.Lock()
 	j.cancel, j.turn = cancel, w.lane.Turn
 	w.d.mu.Unlock()
@@ -164,7 +173,7 @@ func (w *work) open(ctx, moving context.Context, cancel context.CancelCauseFunc,
 		<-o.done
 		o.hide()
 	}()
-	if o.first != nil && !o.first.fresh { // perhaps it was answered long ago
+	if o.first != nil && !o.first.fresh { // it may have been answered long ago
 		if err := o.wait(); err != nil {
 			return agent.Outcome{}, err
 		}
@@ -172,12 +181,13 @@ func (w *work) open(ctx, moving context.Context, cancel context.CancelCauseFunc,
 	return w.d.parts.Runner.Run(moving, w.turn, w.journal, o.gate)
 }
 
-// store makes the beginning of a turn durable, then shows what has come out of it so far.
+// store makes the beginning of a turn durable, then opens the gate.
 func (w *work) store(ctx, moving context.Context, j *job, o *opening) (err error) {
 	d := w.d
 	defer func() {
 		if p := recover(); p != nil {
-			d.parts.Log.Error().Interface("panic", p).Bytes("stack", debug.Stack()).Str("session", string(w.lane.Session)).Msg("beginning of a turn panicked")
+			d.parts.Log.Error().Interface("panic", p).Bytes("stack", debug.Stack()).
+				Str("session", string(w.lane.Session)).Msg("beginning of a turn panicked")
 			err = poison{fmt.Errorf("panic: %v", p)}
 		}
 	}()
@@ -209,19 +219,21 @@ func (w *work) store(ctx, moving context.Context, j *job, o *opening) (err error
 	return nil
 }
 
-// notBegun says what follows when the beginning of a turn was refused.
-func (d *Dispatcher) notBegun(ctx context.Context, o *opening, a *bot.Arrival, admission turn.Admission, wasKept bool) bool {
+// notBegun decides what to do after the beginning of a turn was refused.
+func (d *Dispatcher) notBegun(
+	ctx context.Context, o *opening, a *bot.Arrival, admission turn.Admission, wasKept bool,
+) bool {
 	session := o.change.Claim.Session
 	d.kept.drop(session)
 	switch {
-	case o.first != nil: // it is stored as it is, and begins again
+	case o.first != nil: // it is stored as an ordinary message and begins again
 		return false
-	case hopeless(o.err): // it will never begin
+	case hopeless(o.err): // it can never begin
 		d.report(ctx, d.parts.Meter.Undo(context.WithoutCancel(ctx), admission.Charges), "give a charge back")
 		return d.trouble(ctx, session, a, o.err)
-	case wasKept && taken(o.err): // what was known of the session is out of date
+	case wasKept && taken(o.err): // what was remembered of the session is out of date
 		return true
-	default: // another worker has it, or it is tried again: on the same charge
+	default: // either another worker has it, or it is retried with the same charge
 		d.claimFailed(ctx, session, o.err)
 		return false
 	}

@@ -15,10 +15,10 @@ import (
 	"github.com/zephbot/zephbot/bot/turn"
 )
 
-// allLanes is how many lanes are looked at when a process starts.
+// allLanes limits how many lanes are read when a process starts.
 const allLanes = 100_000
 
-// Dispatcher accepts arrivals and works on them. Make it with New, call Run once; Accept may be called from many
+// Dispatcher accepts arrivals and works on them. Make it with New and call Run once; Accept may be called from many
 // goroutines before and during Run.
 type Dispatcher struct {
 	parts Parts
@@ -31,67 +31,66 @@ type Dispatcher struct {
 	decided map[bot.SessionKey]bool // parked sessions that have a decision to act on
 	outage  outage
 	breaks  map[bot.SessionKey]bool // sessions whose inbox may hold a command that stops the turn in progress
-	turns   context.Context         //nolint:containedctx // of turns that begin; nil before Run and from its end on
+	turns   context.Context         //nolint:containedctx // parent of turns that begin; nil before Run and once it ends
 	kept    *kept
 	recent  recent
-	// express arrivals that are left to another process, by when they were seen first; of the express loop
-	seen map[int64]time.Time
-	// the lanes that an earlier process left behind have been looked at; of the goroutine of Run
-	started bool
+	seen    map[int64]time.Time // when express arrivals left to another process were first seen; for the express loop
+	started bool                // the lanes left by an earlier process have been looked at; for the goroutine of Run
 
 	gone    chan struct{} // closed by Abandon
-	once    sync.Once     // of gone
-	work    chan struct{} // the queue may have something
-	express chan struct{} // express arrivals may be there
+	once    sync.Once     // closes gone
+	work    chan struct{} // signals that the queue may not be empty
+	express chan struct{} // signals that express arrivals may be waiting
 	wg      sync.WaitGroup
 }
 
-// line is who waits for a worker. Guarded by Dispatcher.mu.
+// line holds the sessions that wait for a worker. Guarded by Dispatcher.mu.
 type line struct {
-	queue   fair.Queue[bot.SessionKey] // sessions to look at, by party; it counts the sessions in work of each
+	queue   fair.Queue[bot.SessionKey] // sessions to look at, by party; it also counts the busy sessions of each party
 	queued  map[bot.SessionKey]bool    // members of queue
-	party   map[bot.SessionKey]string  // of queued sessions whose key does not say it
-	weight  int64                      // bytes that the turns in work are expected to hold
-	average int64                      // … that the next one is expected to hold
-	// sessions to look at again in the next sweep: the store failed, nothing else would tell of them
-	retry map[bot.SessionKey]bool
+	party   map[bot.SessionKey]string  // of queued sessions whose key does not contain it
+	weight  int64                      // estimated bytes that the running turns hold
+	average int64                      // estimated bytes that the next turn will hold
+	retry   map[bot.SessionKey]bool    // sessions to look at again in the next sweep, because the store failed
 }
 
-// absent are chats that nothing reaches. Guarded by Dispatcher.mu.
+// absent holds the chats that cannot be reached. Guarded by Dispatcher.mu.
 type absent struct {
-	lost    map[string]time.Time      // chats, by key, that nothing reaches any more, since when
-	leaving map[bot.SessionKey]string // turn, by session, that ends because of that
+	lost    map[string]time.Time      // unreachable chats, by key, and since when
+	leaving map[bot.SessionKey]string // turns that are being ended because their chat is unreachable, by session
 }
 
-// job is a session in work.
+// job is a session that a worker is busy with.
 type job struct {
-	again  bool                    // looked for meanwhile: look again after
-	alone  bool                    // when its turn began, no other arrival waited: what came since has set again
-	cancel context.CancelCauseFunc // of the turn; nil between turns
-	held   bool                    // the turn has the lane; before, its beginning is on its way to the disk
-	broken bool                    // meanwhile a command came that may stop the turn
+	again  bool                    // the session was woken while it was busy: look again afterwards
+	alone  bool                    // when the turn began, no other arrival was waiting; later arrivals set again
+	cancel context.CancelCauseFunc // cancels the turn; nil between turns
+	held   bool                    // the turn holds its lane; before that, its beginning is still being stored
+	broken bool                    // a command that may stop the turn has arrived
 	party  string
 	weight int64
 	lease  bot.Lease
 	turn   string
 }
 
-// New makes a Dispatcher.
+// New returns a Dispatcher.
 func New(parts Parts, opts Options) *Dispatcher {
 	opts = opts.withDefaults()
 	return &Dispatcher{
 		parts: parts, opts: opts,
 		line: line{
-			queue: fair.Queue[bot.SessionKey]{Most: opts.PerCaller}, queued: map[bot.SessionKey]bool{}, party: map[bot.SessionKey]string{}, average: firstGuess, retry: map[bot.SessionKey]bool{},
+			queue: fair.Queue[bot.SessionKey]{Most: opts.PerCaller}, queued: map[bot.SessionKey]bool{},
+			party: map[bot.SessionKey]string{}, average: firstGuess, retry: map[bot.SessionKey]bool{},
 		},
 		absent: absent{lost: map[string]time.Time{}, leaving: map[bot.SessionKey]string{}},
-		jobs:   map[bot.SessionKey]*job{}, decided: map[bot.SessionKey]bool{}, breaks: map[bot.SessionKey]bool{}, seen: map[int64]time.Time{}, kept: newKept(keptBytes),
+		jobs:   map[bot.SessionKey]*job{}, decided: map[bot.SessionKey]bool{}, breaks: map[bot.SessionKey]bool{},
+		seen: map[int64]time.Time{}, kept: newKept(keptBytes),
 		work: make(chan struct{}, 1), express: make(chan struct{}, 1), gone: make(chan struct{}),
 	}
 }
 
-// Run works until ctx ends, then lets running turns go on for Options.Grace and returns when all its goroutines are
-// gone. What is unfinished then is finished by the next process.
+// Run works until ctx ends, then gives running turns Options.Grace to finish, and returns when all its goroutines have
+// ended. Unfinished turns are resumed by the next process.
 func (d *Dispatcher) Run(ctx context.Context) error {
 	turns, endTurns := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer endTurns(nil)
@@ -127,11 +126,11 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	return nil
 }
 
-// Abandon ends Run at once: other processes have gone on with what this one had, and it can store nothing any more. May
-// be called at any time.
+// Abandon ends Run at once. It is for a process that can no longer store anything because others have taken over its
+// work. It may be called at any time.
 func (d *Dispatcher) Abandon() { d.once.Do(func() { close(d.gone) }) }
 
-// admit says whether turns begin as their messages arrive.
+// admit sets whether turns may begin directly when their messages arrive.
 func (d *Dispatcher) admit(turns context.Context, open bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -140,17 +139,17 @@ func (d *Dispatcher) admit(turns context.Context, open bool) {
 	}
 }
 
-// drain lets running turns go on for at most the grace time, then ends them and waits until every goroutine is gone.
+// drain gives running turns at most the grace time, then cancels them and waits until every goroutine has ended.
 func (d *Dispatcher) drain(endTurns context.CancelCauseFunc) {
 	grace := time.NewTimer(d.opts.Grace)
 	defer grace.Stop()
 	for waiting := true; waiting && d.Working() > 0; {
 		select {
-		case <-d.work: // a session has ended, or another has come: it is left to the next process
+		case <-d.work: // a session has ended or a new one waits: both are left to the next process
 		case <-d.gone:
 			waiting = false
 		case <-grace.C:
-			d.parts.Log.Warn().Int("turns", d.Working()).Msg("turns are interrupted; the next start goes on with them")
+			d.parts.Log.Warn().Int("turns", d.Working()).Msg("turns are interrupted; the next process resumes them")
 			waiting = false
 		}
 	}
@@ -158,21 +157,21 @@ func (d *Dispatcher) drain(endTurns context.CancelCauseFunc) {
 	d.wg.Wait()
 }
 
-// Working is the number of sessions in work in this process.
+// Working returns the number of sessions that workers of this process are busy with.
 func (d *Dispatcher) Working() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return len(d.jobs)
 }
 
-// Queued is the number of sessions that wait for a worker in this process.
+// Queued returns the number of sessions that wait for a worker of this process.
 func (d *Dispatcher) Queued() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.queue.Len()
 }
 
-// Wake makes the dispatcher look at a session.
+// Wake asks the dispatcher to look at a session.
 func (d *Dispatcher) Wake(session bot.SessionKey) { d.enqueue(session) }
 
 func (d *Dispatcher) enqueue(session bot.SessionKey) {
@@ -194,7 +193,7 @@ func (d *Dispatcher) nudge(c chan struct{}) {
 	}
 }
 
-// decide notes that a parked session has something to act on, and wakes it.
+// decide records that a parked session has a decision to act on, and wakes it.
 func (d *Dispatcher) decide(session bot.SessionKey) {
 	d.mu.Lock()
 	d.decided[session] = true
@@ -202,8 +201,8 @@ func (d *Dispatcher) decide(session bot.SessionKey) {
 	d.enqueue(session)
 }
 
-// stop cancels a turn, if it runs here, and wakes the session, so that a parked turn is ended too. The turn "" is
-// whichever runs.
+// stop cancels a turn if it runs in this process, and wakes the session so that a parked turn is ended too. An empty
+// turn means the current one.
 func (d *Dispatcher) stop(session bot.SessionKey, turn string) {
 	d.mu.Lock()
 	if j := d.jobs[session]; j != nil && j.cancel != nil && (turn == "" || j.turn == turn) {
@@ -213,7 +212,7 @@ func (d *Dispatcher) stop(session bot.SessionKey, turn string) {
 	d.enqueue(session)
 }
 
-// stopCause says why a turn is stopped. d.mu is held.
+// stopCause returns the cause with which a turn is cancelled. d.mu must be held.
 func (d *Dispatcher) stopCause(session bot.SessionKey, turn string) error {
 	if d.leaving[session] == turn {
 		return agent.ErrGone
@@ -221,15 +220,15 @@ func (d *Dispatcher) stopCause(session bot.SessionKey, turn string) error {
 	return agent.ErrStopped
 }
 
-// later makes the next sweep look at a session: something failed that time may mend.
+// later schedules a session for the next sweep, after a failure that may be temporary.
 func (d *Dispatcher) later(session bot.SessionKey) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.retry[session] = true
 }
 
-// sweep finds work that no hint told of: left by a process that died, due after a wait, decided by another replica,
-// expired.
+// sweep finds work that no event announced: turns left by a process that died, retries that are due, decisions made in
+// another replica, expired questions.
 func (d *Dispatcher) sweep(ctx context.Context) {
 	if !d.started {
 		d.started = d.inherit(ctx)
@@ -262,7 +261,7 @@ func (d *Dispatcher) sweep(ctx context.Context) {
 	d.nudge(d.express)
 }
 
-// expired guards the sweep against a broken question.
+// expired expires open questions and recovers from a panic, so that one broken question cannot end the sweep.
 func (d *Dispatcher) expired(ctx context.Context, now time.Time) (effects []turn.Effect, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -273,7 +272,8 @@ func (d *Dispatcher) expired(ctx context.Context, now time.Time) (effects []turn
 	return d.parts.Approvals.Expired(ctx, now)
 }
 
-// known takes the sessions to look at again, and counts those this process has in hand: Ready lists them too.
+// known takes the sessions to look at again, and counts those that this process is busy with, because Ready lists them
+// too.
 func (d *Dispatcher) known() (again []bot.SessionKey, n int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -285,9 +285,9 @@ func (d *Dispatcher) known() (again []bot.SessionKey, n int) {
 	return again, len(d.jobs) + d.queue.Len() + len(again)
 }
 
-// inherit looks once at every turn that is in progress when the process starts. No list tells of all of them: a parked
-// turn may have a decision that nobody acted on while another question is open, or a command behind it that was to stop
-// it, and a lease of this very process may stand.
+// inherit looks once at every turn that is in progress when the process starts. No list has all of them: a parked turn
+// may have a decision that was not acted on while another question is open, or a waiting command that should have
+// stopped it, and a lease of an earlier run under the same name may still be valid.
 func (d *Dispatcher) inherit(ctx context.Context) bool {
 	lanes, err := d.parts.Store.Lanes(ctx, d.opts.Channel, d.opts.Bot, allLanes)
 	if err != nil {
@@ -306,7 +306,7 @@ func (d *Dispatcher) inherit(ctx context.Context) bool {
 	return true
 }
 
-// report logs an error of a loop that goes on; the end of ctx is no error.
+// report logs an error of a loop that continues. The end of ctx is not an error.
 func (d *Dispatcher) report(ctx context.Context, err error, what string) {
 	if err == nil || ctx.Err() != nil {
 		return
@@ -315,7 +315,7 @@ func (d *Dispatcher) report(ctx context.Context, err error, what string) {
 	d.unstored(ctx, nil, err)
 }
 
-// after does what follows from an Effect that is in the store.
+// after does what follows from an Effect that was stored.
 func (d *Dispatcher) after(e turn.Effect) {
 	for _, s := range e.Stop {
 		d.stop(s, e.TurnToStop(s))
@@ -331,7 +331,7 @@ func (d *Dispatcher) after(e turn.Effect) {
 	}
 }
 
-// keepLeases extends the leases of turns in progress and notices when another replica was asked to stop one.
+// keepLeases extends the leases of the turns in progress, and finds turns that another replica was asked to stop.
 func (d *Dispatcher) keepLeases(ctx context.Context) {
 	leases, stops := time.NewTicker(d.opts.Lease/3), time.NewTicker(d.opts.Sweep)
 	defer leases.Stop()
@@ -371,7 +371,9 @@ func (d *Dispatcher) holders() []holder {
 
 func (d *Dispatcher) keep(ctx context.Context, h holder) {
 	until := d.parts.Now().Add(d.opts.Lease)
-	_, err := d.parts.Store.Apply(ctx, &bot.Change{Lease: &h.lease, Lanes: []bot.LaneUpdate{{Session: h.lease.Session, Until: &until}}})
+	_, err := d.parts.Store.Apply(ctx, &bot.Change{
+		Lease: &h.lease, Lanes: []bot.LaneUpdate{{Session: h.lease.Session, Until: &until}},
+	})
 	if errors.Is(err, bot.ErrLost) {
 		h.cancel(bot.ErrLost)
 		return
@@ -379,7 +381,7 @@ func (d *Dispatcher) keep(ctx context.Context, h holder) {
 	d.report(ctx, err, "extend a lease")
 }
 
-// heed ends a turn whose stop was asked for elsewhere.
+// heed ends a turn that another replica was asked to stop.
 func (d *Dispatcher) heed(ctx context.Context, h holder) {
 	lane, err := d.parts.Store.Lane(ctx, h.lease.Session)
 	if err == nil && stopped(&lane) && lane.Turn == h.turn {
@@ -387,8 +389,8 @@ func (d *Dispatcher) heed(ctx context.Context, h holder) {
 	}
 }
 
-// stopped says whether somebody asked to stop the turn in progress. A stop that came for an earlier turn counts for
-// nothing.
+// stopped reports whether the turn in progress was asked to stop. A request that was meant for an earlier turn does not
+// count.
 func stopped(lane *bot.Lane) bool { return lane.Turn != "" && lane.Stop == lane.Turn }
 
 func (d *Dispatcher) observe(what, kind string, took time.Duration) {

@@ -16,8 +16,8 @@ import (
 // expressBatch is how many express arrivals are read at once.
 const expressBatch = 64
 
-// expressLoop handles what overtakes: presses, /stop, /status and the like, and what belongs to no session. One after
-// another: each is a few reads and one Change.
+// expressLoop handles arrivals that do not wait behind a turn: presses, /stop, /status and similar commands, and
+// whatever belongs to no session. It handles them one after another; each needs a few reads and one Change.
 func (d *Dispatcher) expressLoop(ctx context.Context) {
 	for {
 		select {
@@ -31,8 +31,8 @@ func (d *Dispatcher) expressLoop(ctx context.Context) {
 	}
 }
 
-// expressAll handles what is there, each arrival once. What fails stays and is tried again with the next look; it holds
-// nothing else up.
+// expressAll handles the waiting express arrivals, each once. One that fails is retried at the next look and does not
+// delay the others.
 func (d *Dispatcher) expressAll(ctx context.Context) {
 	left := map[int64]bool{}
 	defer func() { maps.DeleteFunc(d.seen, func(seq int64, _ time.Time) bool { return !left[seq] }) }()
@@ -61,12 +61,12 @@ func (d *Dispatcher) expressAll(ctx context.Context) {
 	}
 }
 
-// patience is for how many sweeps an arrival is left to the process that accepted it.
+// patience is how many sweeps an arrival is left to the process that accepted it.
 const patience = 2
 
-// leaves says whether an arrival is for now another process's to handle. That one knows best, and is at it; were it
-// dead, this one takes over. Two that handle the same arrival do no harm, only work. The time is that of this process
-// alone: clocks may differ.
+// leaves reports whether an arrival is left for now to the process that accepted it, which is probably handling it. If
+// that process is dead, this one takes over after a while. Two processes that handle the same arrival only do the work
+// twice; they do no harm. Times are measured by this process alone, since clocks may differ.
 func (d *Dispatcher) leaves(a *bot.Arrival) bool {
 	if !d.opts.Shared || d.recent.has(a.ID) {
 		return false
@@ -79,7 +79,7 @@ func (d *Dispatcher) leaves(a *bot.Arrival) bool {
 	return now.Sub(first) < patience*d.opts.Sweep
 }
 
-// breakTurns stops the turns in progress that a waiting command is to interrupt.
+// breakTurns stops the turns in progress that a waiting command interrupts.
 func (d *Dispatcher) breakTurns(ctx context.Context) {
 	d.mu.Lock()
 	sessions := d.breaks
@@ -104,7 +104,7 @@ func (d *Dispatcher) breakTurn(ctx context.Context, session bot.SessionKey) (err
 	}()
 	lane, err := d.parts.Store.Lane(ctx, session)
 	if err != nil || lane.Turn == "" {
-		if err == nil && d.breakLater(session) { // it has begun since
+		if err == nil && d.breakLater(session) { // the turn has begun in the meantime
 			lane, err = d.parts.Store.Lane(ctx, session)
 		}
 		if err != nil || lane.Turn == "" {
@@ -118,8 +118,8 @@ func (d *Dispatcher) breakTurn(ctx context.Context, session bot.SessionKey) (err
 	return d.stopTurn(ctx, &lane)
 }
 
-// breakLater has a turn whose beginning is on its way to the disk looked at again once it is there. It reports whether
-// it is there already.
+// breakLater arranges that a turn whose beginning is still being stored is looked at again once it is stored. It
+// reports whether it is stored already.
 func (d *Dispatcher) breakLater(session bot.SessionKey) (begun bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -131,7 +131,7 @@ func (d *Dispatcher) breakLater(session bot.SessionKey) (begun bool) {
 	return j.held
 }
 
-// stopTurn asks for the end of a turn wherever it is, and ends it at once when it runs here.
+// stopTurn requests the end of a turn in any process, and ends it at once if it runs in this one.
 func (d *Dispatcher) stopTurn(ctx context.Context, lane *bot.Lane) error {
 	_, err := d.parts.Store.Apply(ctx, &bot.Change{Lanes: []bot.LaneUpdate{{Session: lane.Session, Stop: &lane.Turn}}})
 	d.stop(lane.Session, lane.Turn)
@@ -165,8 +165,8 @@ func (d *Dispatcher) expressOne(ctx context.Context, a *bot.Arrival) (err error)
 	}
 }
 
-// move takes a group's work to its new chat. Turns that run here have lost their lanes by it: they end, and go on in
-// the new chat.
+// move moves a group's work to its new chat. Turns that run here lose their lanes to that Change: they end, and are
+// resumed in the new chat.
 func (d *Dispatcher) move(ctx context.Context, a *bot.Arrival, msg *bot.Message) error {
 	if msg.Target == "" || msg.Target == msg.Place.Chat {
 		return d.done(ctx, a)
@@ -191,8 +191,8 @@ func (d *Dispatcher) done(ctx context.Context, a *bot.Arrival) error {
 	return handled(err)
 }
 
-// handled makes nothing of the error that another process has handled an arrival: what follows from it is that one's
-// business.
+// handled drops the error that says that another process has handled an arrival: that process also does what follows
+// from it.
 func handled(err error) error {
 	if errors.Is(err, bot.ErrHandled) {
 		return nil
@@ -200,8 +200,9 @@ func handled(err error) error {
 	return err
 }
 
-// effect applies what an arrival does, together with finishing it; asked again when the state has moved on meanwhile.
-// Of several processes that handle the same arrival, the first to store what it does wins, and the others do nothing.
+// effect stores what an arrival does, together with finishing it. compute is called again if the state has changed in
+// the meantime. If several processes handle the same arrival, the first one to store its effect wins, and the others do
+// nothing.
 func (d *Dispatcher) effect(ctx context.Context, a *bot.Arrival, compute func() (turn.Effect, error)) error {
 	var err error
 	for range 4 {
@@ -229,7 +230,7 @@ func (d *Dispatcher) effect(ctx context.Context, a *bot.Arrival, compute func() 
 	return err
 }
 
-// forget drops what is kept of the sessions that a Change is about.
+// forget drops what is remembered of the sessions in a Change.
 func (d *Dispatcher) forget(change *bot.Change) {
 	for i := range change.Lanes {
 		d.kept.drop(change.Lanes[i].Session)
@@ -239,8 +240,8 @@ func (d *Dispatcher) forget(change *bot.Change) {
 	}
 }
 
-// then applies what follows from what the store made of an Effect. The arrival is finished by now, so a failure is only
-// reported.
+// then does what follows from an Effect that was stored. The arrival is finished by now, so that a failure is only
+// logged.
 func (d *Dispatcher) then(ctx context.Context, e *turn.Effect, applied *bot.Applied) {
 	if e.Then == nil {
 		return
@@ -251,7 +252,7 @@ func (d *Dispatcher) then(ctx context.Context, e *turn.Effect, applied *bot.Appl
 			err = nil
 		}
 	}
-	d.after(next) // wakes are hints: harmless without the Change
+	d.after(next) // wakes are harmless even if the Change was not stored
 	d.report(ctx, err, "follow up an effect")
 }
 
@@ -281,7 +282,7 @@ func (d *Dispatcher) expressText(ctx context.Context, a *bot.Arrival, msg *bot.M
 	return nil
 }
 
-// dropped stops a turn whose message was dropped by a command in the moment it began.
+// dropped stops a turn whose message a command dropped while the turn was beginning.
 func (d *Dispatcher) dropped(ctx context.Context, session bot.SessionKey, done []int64) {
 	lane, err := d.parts.Store.Lane(ctx, session)
 	if err == nil && lane.Turn != "" && !stopped(&lane) && slices.Contains(done, lane.Arrival) {
@@ -290,7 +291,7 @@ func (d *Dispatcher) dropped(ctx context.Context, session bot.SessionKey, done [
 	d.report(ctx, err, "stop a dropped message")
 }
 
-// busy says whether a turn of the session runs in this process.
+// busy reports whether a turn of the session runs in this process.
 func (d *Dispatcher) busy(session bot.SessionKey) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -304,13 +305,18 @@ func (d *Dispatcher) expressPress(ctx context.Context, a *bot.Arrival, msg *bot.
 		return err
 	}
 	if !verdict.OK {
-		row := bot.Row{Place: msg.Place, Purpose: bot.Toast, Query: msg.Query, Alert: true, Content: bot.Content{Text: verdict.Reply}}
-		return d.effect(ctx, a, func() (turn.Effect, error) { return turn.Effect{Change: bot.Change{Send: []bot.Row{row}}}, nil })
+		row := bot.Row{
+			Place: msg.Place, Purpose: bot.Toast, Query: msg.Query, Alert: true,
+			Content: bot.Content{Text: verdict.Reply},
+		}
+		return d.effect(ctx, a, func() (turn.Effect, error) {
+			return turn.Effect{Change: bot.Change{Send: []bot.Row{row}}}, nil
+		})
 	}
 	return d.effect(ctx, a, func() (turn.Effect, error) { return d.parts.Approvals.Press(ctx, msg) })
 }
 
-// stopTap is the Stop button of a growing draft. It does not mean a turn that a later message began.
+// stopTap handles the Stop button of a draft. It never stops a turn that a later message began.
 func (d *Dispatcher) stopTap(ctx context.Context, a *bot.Arrival, msg *bot.Message) (turn.Effect, error) {
 	session := d.session(msg)
 	lane, err := d.parts.Store.Lane(ctx, session)
@@ -323,8 +329,7 @@ func (d *Dispatcher) stopTap(ctx context.Context, a *bot.Arrival, msg *bot.Messa
 	}, nil
 }
 
-// expressMember tells a group that is not on the list, once, that it is not, and ends the work of a chat that the bot
-// is no longer in.
+// expressMember tells a group that is not on the allowlist so, once, and ends the work of a chat that the bot has left.
 func (d *Dispatcher) expressMember(ctx context.Context, a *bot.Arrival, msg *bot.Message) error {
 	d.parts.Log.Info().Str("chat", msg.Place.Chat).Str("status", msg.Status).Msg("membership changed")
 	switch {
@@ -345,7 +350,7 @@ func (d *Dispatcher) expressMember(ctx context.Context, a *bot.Arrival, msg *bot
 	return d.refuse(ctx, a, msg, verdict)
 }
 
-// refuse ends an arrival of somebody who may not talk here.
+// refuse finishes an arrival of somebody who may not talk to the bot here.
 func (d *Dispatcher) refuse(ctx context.Context, a *bot.Arrival, msg *bot.Message, v turn.Verdict) error {
 	d.parts.Log.Info().Str("caller", msg.Caller).Str("chat", msg.Place.Chat).Str("reason", v.Reason).Msg("refused")
 	return d.effect(ctx, a, func() (turn.Effect, error) {
@@ -357,7 +362,7 @@ func (d *Dispatcher) refuse(ctx context.Context, a *bot.Arrival, msg *bot.Messag
 	})
 }
 
-// onceKey makes the key of a row that is sent once a window: rows with equal keys are stored once.
+// onceKey returns the key of a row that is sent once per window: rows with equal keys are stored once.
 func onceKey(key string, now time.Time, window time.Duration) string {
 	if key == "" {
 		return ""
@@ -365,9 +370,11 @@ func onceKey(key string, now time.Time, window time.Duration) string {
 	return fmt.Sprintf("once/%s/%d", key, now.UnixNano()/int64(window))
 }
 
-// reply is a plain sentence to the place a message came from.
+// reply returns a row with a sentence for the place that a message came from.
 func (d *Dispatcher) reply(msg *bot.Message, purpose bot.Purpose, text, key string) bot.Row {
-	row := bot.Row{Place: msg.Place, Purpose: purpose, Content: bot.Content{Text: text, Language: msg.Language}, Key: key}
+	row := bot.Row{
+		Place: msg.Place, Purpose: purpose, Content: bot.Content{Text: text, Language: msg.Language}, Key: key,
+	}
 	if msg.Place.Group {
 		row.ReplyTo = msg.Message
 	}

@@ -8,16 +8,16 @@ import (
 	"github.com/zephbot/zephbot/bot"
 )
 
-// This file decides whose session comes next. Sessions wait party by party: a party is the person who wrote, as far as
-// that is known, and takes turns with the others, so that whoever waits in thousands of chats does not stand before
-// somebody's first message.
+// This file decides which session is next. Sessions wait by party, and parties take turns. A party is the person who
+// wrote, where that is known, so that somebody with thousands of waiting chats does not delay another person's first
+// message.
 
-// partyOf is the party of a session by its key: the person where the session belongs to one, else the chat.
+// partyOf returns the party of a session by its key: the person if the session belongs to one, else the chat.
 func partyOf(session bot.SessionKey) string {
 	return cmp.Or(session.Person(), session.Chat(), string(session))
 }
 
-// push makes a session wait for its party's turn. d.mu is held.
+// push queues a session under its party. d.mu must be held.
 func (d *Dispatcher) push(session bot.SessionKey) {
 	if d.queued[session] {
 		return
@@ -30,7 +30,7 @@ func (d *Dispatcher) push(session bot.SessionKey) {
 	d.queue.Push(party, session)
 }
 
-// enqueueFor is enqueue for a session in which a person has written, who is then its party.
+// enqueueFor queues a session in which a person has written; that person becomes its party.
 func (d *Dispatcher) enqueueFor(session bot.SessionKey, person string) {
 	if person != "" && person != partyOf(session) {
 		d.mu.Lock()
@@ -42,7 +42,7 @@ func (d *Dispatcher) enqueueFor(session bot.SessionKey, person string) {
 	d.enqueue(session)
 }
 
-// start gives queued sessions to workers, as many as may run, party by party.
+// start gives queued sessions to workers, party by party, up to the limit.
 func (d *Dispatcher) start(ctx context.Context) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -65,13 +65,13 @@ func (d *Dispatcher) start(ctx context.Context) {
 	}
 }
 
-// serve works on one session until it has nothing to do, then gives its place to the next one in the queue.
+// serve works on one session until it has nothing to do, then frees its worker for the next session in the queue.
 func (d *Dispatcher) serve(ctx context.Context, session bot.SessionKey, j *job) {
 	d.release(session, j, d.look(ctx, session, j))
 }
 
-// release ends the work on a session; where there is more to do, the session stands behind those of its party that
-// wait.
+// release ends the work on a session. If there is more to do, the session is queued behind the waiting ones of its
+// party.
 func (d *Dispatcher) release(session bot.SessionKey, j *job, more bool) {
 	d.mu.Lock()
 	delete(d.jobs, session)
@@ -84,8 +84,8 @@ func (d *Dispatcher) release(session bot.SessionKey, j *job, more bool) {
 	d.nudge(d.work)
 }
 
-// take counts the work on a session for the person whose turn it is; false when that person has enough turns already:
-// the session then waits among the person's others.
+// take counts the work on a session for the person whose turn it is. It returns false if that person has too many turns
+// already; the session then waits among that person's others.
 func (d *Dispatcher) take(session bot.SessionKey, person string, j *job) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -100,20 +100,19 @@ func (d *Dispatcher) take(session bot.SessionKey, person string, j *job) bool {
 	return false
 }
 
-// room says whether the memory for one more turn is there. The first one always has it. d.mu is held.
+// room reports whether there is memory for one more turn. The first turn always has it. d.mu must be held.
 func (d *Dispatcher) room() bool {
 	return d.opts.Memory <= 0 || len(d.jobs) == 0 || d.weight+d.average <= d.opts.Memory
 }
 
-// What a turn holds in memory, in bytes: something for itself, and its history some times over (entries, messages, the
-// request).
+// What a turn holds in memory, in bytes: a fixed part, and a multiple of its history (entries, messages, the request).
 const (
 	turnBytes    = 128 << 10
 	historyTimes = 4
 	firstGuess   = 256 << 10
 )
 
-// weigh notes how much history a turn has read, in bytes. The turns to come are expected to be like the latest ones.
+// weigh records how many bytes of history a turn has read. The turns to come are expected to be like the latest ones.
 func (d *Dispatcher) weigh(session bot.SessionKey, history int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -127,7 +126,7 @@ func (d *Dispatcher) weigh(session bot.SessionKey, history int64) {
 	d.average += (now - d.average) / 8
 }
 
-// historyBytes is what the entries of a conversation say.
+// historyBytes returns the size of the entries of a conversation.
 func historyBytes(entries []journal.Entry) int64 {
 	n := 0
 	for i := range entries {

@@ -10,20 +10,21 @@ import (
 	"github.com/zephbot/zephbot/bot"
 )
 
-// first is a message that finds its session idle: its turn begins in the Change that stores it.
+// first is a message that finds its session idle: the Change that stores it also begins its turn.
 type first struct {
 	arrival *bot.Arrival
 	msg     bot.Message
-	fresh   bool       // it certainly was not stored before
-	stored  chan error // nil once: message and turn are in the store; else it has to be stored as any other
-	begun   bool       // what stored said, for Accept
+	fresh   bool // it certainly was not stored before
+	// Receives nil once message and turn are stored, else an error: the message has to be stored without a turn.
+	stored chan error
+	begun  bool // what stored received, for Accept
 }
 
-// firstTime is how long Accept waits for a turn to begin. Then the message is stored without it, and the one that comes
-// second finds the other.
+// firstTime is how long Accept waits for a turn to begin. After that the message is stored without its turn; of the two
+// Changes, the later one finds the message stored.
 const firstTime = 500 * time.Millisecond
 
-// awaitFirsts waits until it is known of which messages the turns have begun.
+// awaitFirsts waits until it is known for which messages the turn has begun.
 func awaitFirsts(batch []incoming) {
 	timer := time.NewTimer(firstTime)
 	defer timer.Stop()
@@ -50,8 +51,8 @@ func awaitFirsts(batch []incoming) {
 	}
 }
 
-// beginFirsts has the turns of those messages begin whose sessions are idle. It does not wait: each says in
-// first.stored what has become of it.
+// beginFirsts begins the turns of messages whose sessions are idle. It does not wait: first.stored receives the outcome
+// of each.
 func (d *Dispatcher) beginFirsts(batch []incoming) {
 	chats := map[string]int{}
 	for i := range batch {
@@ -59,7 +60,7 @@ func (d *Dispatcher) beginFirsts(batch []incoming) {
 	}
 	for i := range batch {
 		in := &batch[i]
-		// of several from a chat, the order is that in which they are stored
+		// Several messages of one chat are handled in the order in which they are stored.
 		if !in.plain || chats[in.msg.Place.ChatKey()] > 1 {
 			continue
 		}
@@ -71,8 +72,7 @@ func (d *Dispatcher) beginFirsts(batch []incoming) {
 	}
 }
 
-// startFirst gives the session of a message to a worker at once. It reports false when somebody works on it, or waits
-// for a place.
+// startFirst gives the session of a message to a worker at once. It returns false if the session is busy or queued.
 func (d *Dispatcher) startFirst(session bot.SessionKey, f *first) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -99,20 +99,20 @@ func (d *Dispatcher) serveFirst(ctx context.Context, session bot.SessionKey, j *
 	d.release(session, j, more)
 }
 
-// recentIDs is how many updates are remembered: more than a channel delivers at once.
+// recentIDs is how many updates are remembered; it exceeds what a channel delivers at once.
 const recentIDs = 1024
 
-// recent tells new updates from those that are delivered again, for whose sake no model should be asked: the store
-// knows them, but says so only with its commit. Safe for concurrent use; the zero value is ready.
+// recent tells new updates from those that are delivered again, so that the model is not called for them. The store
+// knows them too, but only reports them when it commits. Safe for concurrent use; the zero value is ready.
 type recent struct {
 	mu    sync.Mutex
 	known map[string]bool
-	ring  []string // of known, in order of arrival from next on
+	ring  []string // the ids in known, in order of arrival, from next on
 	next  int
 }
 
-// note says of each update of a batch whether it is new, and remembers it. Nothing of the first batch is: an earlier
-// process may have stored it.
+// note sets for each update of a batch whether it is new, and remembers it. No update of the first batch counts as new,
+// because an earlier process may have stored it.
 func (r *recent) note(batch []incoming) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -132,17 +132,17 @@ func (r *recent) note(batch []incoming) {
 	}
 }
 
-// has says whether this process has accepted an update lately.
+// has reports whether this process accepted an update recently.
 func (r *recent) has(id string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.known[id]
 }
 
-// errPlain says that a message has to be stored as any other.
+// errPlain means that a message has to be stored without beginning its turn.
 var errPlain = errors.New("its turn has not begun")
 
-// refuse has the message stored as any other, unless it is stored.
+// refuse reports that the message has to be stored without its turn, unless it is stored already.
 func (f *first) refuse() {
 	select {
 	case f.stored <- errPlain:
@@ -150,8 +150,10 @@ func (f *first) refuse() {
 	}
 }
 
-// lookFirst begins the turn of a message, unless there is any reason to take the longer way.
-func (d *Dispatcher) lookFirst(ctx context.Context, session bot.SessionKey, j *job, f *first, arrival **bot.Arrival) bool {
+// lookFirst begins the turn of a message, unless anything requires that the message is stored first.
+func (d *Dispatcher) lookFirst(
+	ctx context.Context, session bot.SessionKey, j *job, f *first, arrival **bot.Arrival,
+) bool {
 	t, err := d.taskOf(ctx, f.arrival, f.msg)
 	if err != nil || !t.verdict.OK {
 		return false
@@ -168,6 +170,6 @@ func (d *Dispatcher) lookFirst(ctx context.Context, session bot.SessionKey, j *j
 	if lane.Turn != "" || !d.take(session, t.msg.Person, j) {
 		return false
 	}
-	*arrival = f.arrival // it has no number before it is stored
+	*arrival = f.arrival // it has no number until it is stored
 	return d.beginTurn(ctx, lane, t, j, f)
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/zephbot/zephbot/bot/turn"
 )
 
-// Gone says that nothing reaches a chat any more: the bot was blocked or removed, as an attempt to send has shown.
-// Turns of the chat that run here are cancelled at once; the express loop ends what else of it is under way. What is
-// written there later is worked on as ever. Safe for concurrent use.
+// Gone reports that a chat cannot be reached any more because the bot was blocked or removed, as an attempt to send has
+// shown. Turns of the chat that run here are cancelled at once; the express loop ends its other work. Messages that
+// arrive later are handled as usual. Safe for concurrent use.
 func (d *Dispatcher) Gone(place bot.Place) {
 	chat := place.ChatKey()
 	now := d.parts.Now()
@@ -29,7 +29,7 @@ func (d *Dispatcher) Gone(place bot.Place) {
 	d.nudge(d.express)
 }
 
-// leaveLost ends the work of chats that were found to be gone.
+// leaveLost ends the work of the chats that cannot be reached.
 func (d *Dispatcher) leaveLost(ctx context.Context) {
 	d.mu.Lock()
 	lost := d.lost
@@ -62,13 +62,15 @@ func (d *Dispatcher) leaveOne(ctx context.Context, chat string, since time.Time)
 			return fmt.Errorf("end the turns of a chat: %w", err)
 		}
 	}
-	return nil // it moves on too fast: what begins there meets the same refusal
+	return nil // it changes too fast: whatever begins there will fail to send, too
 }
 
-// leave computes the end of what a chat has under way, as far as it was begun by what meant says: turns are stopped,
-// also parked ones with their questions, and waiting messages dropped. Nobody is told but the log; commands in the
-// background go on to their end.
-func (d *Dispatcher) leave(ctx context.Context, chat string, meant func(seq int64, at time.Time) bool) (turn.Effect, error) {
+// leave returns the Effect that ends the work of a chat, as far as meant selects it: turns are stopped, including
+// parked ones with their questions, and waiting messages are dropped. Nobody is told, it is only logged. Commands in
+// the background run to their end.
+func (d *Dispatcher) leave(
+	ctx context.Context, chat string, meant func(seq int64, at time.Time) bool,
+) (turn.Effect, error) {
 	var e turn.Effect
 	lanes, err := d.parts.Store.Busy(ctx, chat)
 	if err != nil {

@@ -6,27 +6,28 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/turn"
 )
 
-// incoming is an update on its way into the store.
+// incoming is an update that is being stored.
 type incoming struct {
 	raw       turn.Raw
 	arrival   bot.Arrival
-	msg       bot.Message // zero when it cannot be decoded
+	msg       bot.Message // zero if it cannot be decoded
 	moved     *bot.Fact
-	interrupt bool // it is a command that may stop the turn in progress
-	plain     bool // a message that would begin a turn, were its session idle
+	interrupt bool // a command that may stop the turn in progress
+	plain     bool // a message that begins a turn if its session is idle
 	fresh     bool // certainly not stored before
 	first     *first
 }
 
-// Accept stores updates. When it returns nil they are durable, each once, and will be answered whatever happens to this
-// process; only then may the channel confirm them. On an error nothing was confirmed and the same updates may be
-// accepted again.
+// Accept stores updates. When it returns nil, each is stored durably exactly once and will be answered even if this
+// process dies; only then may the channel confirm them. If it returns an error, no update may be confirmed, and the
+// same updates may be accepted again.
 func (d *Dispatcher) Accept(ctx context.Context, raws []turn.Raw) error {
 	if len(raws) == 0 {
 		return nil
@@ -51,7 +52,7 @@ func (d *Dispatcher) Accept(ctx context.Context, raws []turn.Raw) error {
 	return nil
 }
 
-// keepAll stores those updates of a batch that are chosen, as one Change, and tells of them.
+// keepAll stores the updates of a batch that are chosen, as one Change, and announces them.
 func (d *Dispatcher) keepAll(ctx context.Context, batch []incoming, chosen func(*incoming) bool) error {
 	change := &bot.Change{}
 	var list []*incoming
@@ -75,8 +76,8 @@ func (d *Dispatcher) keepAll(ctx context.Context, batch []incoming, chosen func(
 	return nil
 }
 
-// hint tells of what is in the store, where it would be found a little later too. Repeated updates get their hints
-// again, because the first time the answer of the store may have been lost.
+// hint announces what was stored; without it, the sweep would find it a little later. Repeated updates are announced
+// again, because the store's reply to the first attempt may have been lost.
 func (d *Dispatcher) hint(list []*incoming) {
 	express := false
 	for _, in := range list {
@@ -97,13 +98,16 @@ func (d *Dispatcher) hint(list []*incoming) {
 	}
 }
 
-// received is an update as it would be stored.
+// received returns the arrival for an update.
 func (d *Dispatcher) received(raw turn.Raw) bot.Arrival {
-	return bot.Arrival{Channel: d.opts.Channel, Bot: d.opts.Bot, ID: raw.ID, Source: cmp.Or(raw.Source, bot.Source(d.opts.Channel)), Raw: raw.Body}
+	return bot.Arrival{
+		Channel: d.opts.Channel, Bot: d.opts.Bot, ID: raw.ID, Source: cmp.Or(raw.Source, bot.Source(d.opts.Channel)),
+		Raw: raw.Body,
+	}
 }
 
-// arrival decides which way an update takes. It must not fail: what cannot be understood goes the express way and ends
-// as a dead letter.
+// arrival decides how an update is handled. It must not fail: what cannot be decoded is handled as an express arrival
+// and becomes a dead letter.
 func (d *Dispatcher) arrival(raw turn.Raw, now time.Time) incoming {
 	in := incoming{raw: raw, arrival: d.received(raw)}
 	in.arrival.At, in.arrival.Express = now, true
@@ -115,7 +119,7 @@ func (d *Dispatcher) arrival(raw turn.Raw, now time.Time) incoming {
 	in.msg = msg
 	d.observe("update", string(msg.Kind), 0)
 	if msg.Kind == bot.Migrated && msg.Target != "" {
-		// Known before anything that was written in the new chat is worked on.
+		// The move is recorded before anything that was written in the new chat is handled.
 		in.moved = &bot.Fact{Bucket: bot.MovedBucket, Key: d.opts.Channel + "/" + msg.Target, Value: msg.Place.Chat}
 		return in
 	}
@@ -138,12 +142,12 @@ func (d *Dispatcher) class(msg *bot.Message) turn.Class {
 	return d.parts.Commands.Class(msg.Command)
 }
 
-// addressed says whether a message is meant for the bot.
+// addressed reports whether a message is meant for the bot.
 func (d *Dispatcher) addressed(msg *bot.Message) bool {
 	return !msg.Place.Group || msg.Addressed || d.parts.Guard.Rules(msg.Place).AnyMessage
 }
 
-// session is the key of the conversation a message belongs to.
+// session returns the key of the conversation that a message belongs to.
 func (d *Dispatcher) session(msg *bot.Message) bot.SessionKey {
 	person := ""
 	if msg.Place.Group && !d.parts.Guard.Rules(msg.Place).SharedSession {
@@ -152,14 +156,14 @@ func (d *Dispatcher) session(msg *bot.Message) bot.SessionKey {
 	return msg.Place.SessionKey(person)
 }
 
-// decode reads an arrival as its source writes them. bot.ErrForeign when this version of the program cannot know how:
-// where processes of two versions work on one store, one of the other may. Any other error is poison. It guards against
-// a decoder that panics on bytes nobody foresaw.
+// decode decodes an arrival with the decoder of its source. It returns bot.ErrForeign if this version of the program
+// has no such decoder: if processes of two versions share a store, one of the other version may. Any other error is
+// poison. A panic of the decoder becomes an error.
 func (d *Dispatcher) decode(a *bot.Arrival) (msg bot.Message, err error) {
 	source := cmp.Or(a.Source, bot.Source(a.Channel))
 	decoder := d.parts.Decoders[source]
 	if decoder == nil {
-		return msg, fmt.Errorf("an arrival from the source %q, which is not known here: %w", source, bot.ErrForeign)
+		return msg, fmt.Errorf("arrival from the unknown source %q: %w", source, bot.ErrForeign)
 	}
 	defer func() {
 		if p := recover(); p != nil {
@@ -173,8 +177,8 @@ func (d *Dispatcher) decode(a *bot.Arrival) (msg bot.Message, err error) {
 	return msg, err
 }
 
-// relocate gives a message the chat its session is in now: a group may have got a new id since the message was written.
-// Message ids of the old chat mean nothing in the new one.
+// relocate gives a message the chat that its session is in now, which differs if the group got a new id since the
+// message was written. Message ids of the old chat are not valid in the new one.
 func relocate(msg *bot.Message, session bot.SessionKey) {
 	if chat := session.Chat(); chat != "" && chat != msg.Place.Chat {
 		msg.Place.Chat, msg.Message = chat, ""
@@ -182,3 +186,8 @@ func relocate(msg *bot.Message, session bot.SessionKey) {
 }
 
 func ptr[T any](v T) *T { return new(v) }
+
+// empty reports whether a message contains nothing to work on.
+func empty(msg *bot.Message) bool {
+	return strings.TrimSpace(msg.Text) == "" && len(msg.Files) == 0 && msg.Reply == nil
+}

@@ -8,20 +8,20 @@ import (
 	"github.com/zephbot/zephbot/bot"
 )
 
-// laneJournal is the session's journal as the holder of its lane writes it.
+// laneJournal is the journal of a session, written by the holder of its lane.
 type laneJournal struct {
 	store bot.Store
 	lease bot.Lease
 	last  int64
-	tail  journal.Tail // known of the conversation, up to last, as it is stored
+	tail  journal.Tail // the known end of the conversation, up to last, as it is stored
 	known bool         // tail is filled
-	// nobody else appends to where the entries of tail lie; what was given out of it is clipped
+	// Nobody else appends to the array behind tail.Entries; slices that were handed out are clipped.
 	own     bool
-	odd     bool                            // tail is not quite what is stored
-	opening *opening                        // of a turn that begins; nil = its beginning was stored before
-	notices func([]journal.Entry) []bot.Row // go out in the commit of the entries they stand in
+	odd     bool                            // tail differs from what is stored
+	opening *opening                        // of a turn that is beginning; nil = its beginning is stored
+	notices func([]journal.Entry) []bot.Row // returns the rows that are sent in the commit of some entries
 	wake    func()
-	weigh   func(history int64) // takes how many bytes were read
+	weigh   func(history int64) // receives how many bytes of history were read
 }
 
 // Load implements agent.Journal.
@@ -35,12 +35,12 @@ func (j *laneJournal) Load(ctx context.Context, room int) (journal.Tail, error) 
 		if j.opening != nil {
 			first := j.opening.entry.N
 			at := slices.IndexFunc(tail.Entries, func(e journal.Entry) bool { return e.N >= first })
-			if at < 0 || tail.Entries[at].N != first { // the commit that adds it is not over yet
+			if at < 0 || tail.Entries[at].N != first { // the commit that adds it is not finished yet
 				j.learn(j.opening.entry)
 			}
 		}
 	}
-	j.tail = j.tail.Cut(room) // what was kept has grown since
+	j.tail = j.tail.Cut(room) // the remembered tail may have grown beyond room
 	if len(j.tail.Entries) > 0 {
 		j.last = j.tail.Last()
 	}
@@ -58,8 +58,8 @@ func (j *laneJournal) Stored() error {
 	return j.opening.wait()
 }
 
-// Append implements agent.Journal. A Change that has been taken up is decided by its commit: the caller learns the
-// truth even when its context ends.
+// Append implements agent.Journal. Once a Change was submitted, its commit decides: the caller gets the outcome even if
+// its context ends.
 func (j *laneJournal) Append(ctx context.Context, entries ...journal.Entry) ([]journal.Entry, error) {
 	if err := j.Stored(); err != nil {
 		return nil, err
@@ -84,9 +84,9 @@ func (j *laneJournal) Append(ctx context.Context, entries ...journal.Entry) ([]j
 	return entries, nil
 }
 
-// learn adds numbered entries to what is known.
+// learn adds numbered entries to the known tail.
 func (j *laneJournal) learn(list ...journal.Entry) {
-	// others hold the list, which stays as it is. A turn copies it once, with room for its question and its answer
+	// The list is shared and must not be changed. A turn copies it once, with room for its question and its answer.
 	if !j.own {
 		entries := j.tail.Entries
 		j.tail.Entries, j.own = append(make([]journal.Entry, 0, len(entries)+max(2, len(list))), entries...), true

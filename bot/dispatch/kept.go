@@ -12,17 +12,17 @@ import (
 	"github.com/zephbot/zephbot/bot"
 )
 
-// Bounds of what is kept of sessions between their turns, in bytes as journal.Entry.Size and journal.Standing.Size
-// estimate them. One session may have the history that fills a window of 128 000 tokens, and a turn.
+// Limits for what is remembered of sessions between their turns, in bytes as estimated by journal.Entry.Size and
+// journal.Standing.Size. One session may have the history that fills a window of 128 000 tokens, and a turn.
 const (
 	keptBytes   = 8 << 20
 	keptSession = keptBytes / 8
-	keptLane    = 512 // what a session takes beside its entries
+	keptLane    = 512 // what a session takes besides its entries
 )
 
-// kept remembers sessions from turn to turn, so that the next turn need not read what the last one wrote. What it says
-// may be out of date: a turn that begins with it is refused by the store when the lane's fence or the end of its
-// journal are others by now. Safe for concurrent use.
+// kept remembers sessions from turn to turn, so that a turn need not read what the previous one wrote. It may be out of
+// date: the store refuses a turn that begins with it if the lane's fence or the end of the journal has changed. Safe
+// for concurrent use.
 type kept struct {
 	limit int
 
@@ -43,7 +43,7 @@ func newKept(limit int) *kept {
 	return &kept{limit: limit, sessions: map[bot.SessionKey]*list.Element{}, order: list.New()}
 }
 
-// lane is the lane of a session as its last turn left it.
+// lane returns the lane of a session as its last turn left it.
 func (k *kept) lane(session bot.SessionKey) (bot.Lane, bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -54,8 +54,8 @@ func (k *kept) lane(session bot.SessionKey) (bot.Lane, bool) {
 	return at.Value.(*keptOne).lane, true //nolint:forcetypeassert // only such are in the list
 }
 
-// tail is the end of the journal, to the lane's last entry, when that is what is known. Its entries must not be written
-// to.
+// tail returns the end of the journal up to the lane's last entry, if that is what is remembered. The caller must not
+// write to its entries.
 func (k *kept) tail(lane *bot.Lane) (journal.Tail, bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -71,8 +71,8 @@ func (k *kept) tail(lane *bot.Lane) (journal.Tail, bool) {
 	return one.tail, true
 }
 
-// put remembers a session, and forgets others for it. What a journal would give back otherwise than it was written is
-// not kept.
+// put remembers a session, and forgets others to make room. An entry that the journal would return differently from how
+// it was written is not kept.
 func (k *kept) put(lane bot.Lane, tail journal.Tail) {
 	one := &keptOne{lane: lane, tail: tail, size: keptLane}
 	for i := range tail.Entries {
@@ -98,7 +98,7 @@ func (k *kept) drop(session bot.SessionKey) {
 	k.remove(session)
 }
 
-// remove forgets a session. k.mu is held.
+// remove forgets a session. k.mu must be held.
 func (k *kept) remove(session bot.SessionKey) {
 	at, ok := k.sessions[session]
 	if !ok {
@@ -109,7 +109,8 @@ func (k *kept) remove(session bot.SessionKey) {
 	k.size -= at.Value.(*keptOne).size //nolint:forcetypeassert // only such are in the list
 }
 
-// asStored is an entry as a journal gives it back; false when that cannot be told: JSON replaces what is not UTF-8.
+// asStored returns an entry as the journal will return it. It returns false if that is not certain, since JSON replaces
+// what is not UTF-8.
 func asStored(e journal.Entry) (journal.Entry, bool) {
 	e.At = e.At.Round(0).UTC()
 	if e.At.IsZero() {
@@ -139,7 +140,7 @@ func asStored(e journal.Entry) (journal.Entry, bool) {
 	return e, true
 }
 
-// keep remembers the session of a turn that is over.
+// keep remembers the session of a turn that has ended.
 func (w *work) keep(out agent.Outcome) {
 	over := out.Kind == agent.Answered || out.Kind == agent.Ended
 	j := w.journal
@@ -155,5 +156,7 @@ func (w *work) keep(out agent.Outcome) {
 		w.d.kept.drop(w.lane.Session)
 		return
 	}
-	w.d.kept.put(bot.Lane{Session: w.lane.Session, Place: w.lane.Place, State: bot.Idle, Fence: w.lease.Fence, Last: j.last}, j.tail)
+	w.d.kept.put(bot.Lane{
+		Session: w.lane.Session, Place: w.lane.Place, State: bot.Idle, Fence: w.lease.Fence, Last: j.last,
+	}, j.tail)
 }

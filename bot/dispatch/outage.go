@@ -10,16 +10,17 @@ import (
 	"github.com/zephbot/zephbot/bot/turn"
 )
 
-// Limits of what is said while nothing can be stored. It goes out beside the outbox, which is out of order too.
+// Limits for what is said while nothing can be stored. It is sent without the outbox, which needs the store.
 const (
 	outageChats  = 32               // chats that are told about one outage
 	outageWithin = 10 * time.Second // for all sends of one batch
 )
 
-// outage is a time in which the store refuses everything: the disk is full, the file cannot be written.
+// outage is a period in which the store refuses everything, for example because the disk is full or the file cannot be
+// written.
 type outage struct {
 	mu   sync.Mutex
-	told map[string]bool // chats, by key; nil = the store works
+	told map[string]bool // the chats that were told, by key; nil = the store works
 }
 
 // begin reports whether the chat has to be told.
@@ -36,19 +37,19 @@ func (o *outage) begin(chat string) bool {
 	return true
 }
 
-// over notes that the store works.
+// over records that the store works.
 func (o *outage) over() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.told = nil
 }
 
-// advice says what an operator can do about a store that is out of order.
+// advice is an error that says what an operator can do about a failed store.
 type advice interface{ Advice() string }
 
-// unstored tells people, once a chat and outage, that what they wrote could not be stored, and admins why. Nothing of
-// it is lost: it was not confirmed, so the channel delivers it again. It says nothing about a Change that was refused
-// for what was in it.
+// unstored tells people, once per chat and outage, that their messages could not be stored, and tells admins why.
+// Nothing is lost: the messages were not confirmed, so that the channel delivers them again. It says nothing if a
+// Change was refused because of its content.
 func (d *Dispatcher) unstored(ctx context.Context, raws []turn.Raw, cause error) {
 	var why advice
 	if d.parts.Direct == nil || ctx.Err() != nil || !errors.As(cause, &why) {
@@ -57,7 +58,9 @@ func (d *Dispatcher) unstored(ctx context.Context, raws []turn.Raw, cause error)
 	ctx, cancel := context.WithTimeout(ctx, outageWithin)
 	defer cancel()
 	for _, place := range d.parts.Operators {
-		d.say(ctx, bot.Row{Place: place, Purpose: bot.Notice, Content: bot.Content{Text: d.parts.Words.OutOfOrder("", why.Advice())}})
+		d.say(ctx, bot.Row{
+			Place: place, Purpose: bot.Notice, Content: bot.Content{Text: d.parts.Words.OutOfOrder("", why.Advice())},
+		})
 	}
 	for _, raw := range raws {
 		a := d.received(raw)
@@ -73,12 +76,13 @@ func (d *Dispatcher) unstored(ctx context.Context, raws []turn.Raw, cause error)
 	}
 }
 
-// say sends a row that is not stored, unless its chat was told already. Nobody is left to hear of a failure.
+// say sends a row without storing it, unless its chat was told already. A failure can only be logged.
 func (d *Dispatcher) say(ctx context.Context, row bot.Row) {
 	if !d.outage.begin(row.Place.ChatKey()) {
 		return
 	}
 	if _, err := d.parts.Direct.Send(ctx, &row); err != nil && ctx.Err() == nil {
-		d.parts.Log.Warn().Err(err).Str("chat", row.Place.Chat).Msg("nobody could be told that the store is out of order")
+		d.parts.Log.Warn().Err(err).Str("chat", row.Place.Chat).
+			Msg("nobody could be told that the store is out of order")
 	}
 }

@@ -14,12 +14,12 @@ import (
 	"github.com/zephbot/zephbot/bot/turn"
 )
 
-// commitTries is how often a Change with the result of a run is tried: the work is done, it should not be thrown away
-// for a hiccup of the store.
+// commitTries is how often storing the result of a run is attempted: the work is done and should not be lost to a short
+// failure of the store.
 const commitTries = 4
 
-// commit stores what a run came to, with everything that follows from it, as one Change. The store gets a few tries;
-// ErrLost after a try whose answer may have been lost means that the Change was committed.
+// commit stores the outcome of a run, with everything that follows from it, as one Change. It makes a few attempts;
+// ErrLost after an attempt whose reply may have been lost means that the Change was committed.
 func (w *work) commit(ctx context.Context, out agent.Outcome) error {
 	var failed error
 	for try := range commitTries {
@@ -55,7 +55,7 @@ func pause(ctx context.Context, wait time.Duration) bool {
 	}
 }
 
-// change is what follows from an outcome.
+// change returns the Change that follows from an outcome.
 func (w *work) change(ctx context.Context, out agent.Outcome) (*bot.Change, error) {
 	change := &bot.Change{Lease: &w.lease}
 	var err error
@@ -77,7 +77,7 @@ func (w *work) change(ctx context.Context, out agent.Outcome) (*bot.Change, erro
 	return change, err
 }
 
-// placeholderNow makes the first final row an edit of the placeholder, if there is one.
+// placeholderNow turns the first final row into an edit of the placeholder, if there is one.
 func (w *work) placeholderNow(ctx context.Context, change *bot.Change) error {
 	if w.unsure {
 		lane, err := w.d.parts.Store.Lane(ctx, w.lane.Session)
@@ -95,7 +95,7 @@ func (w *work) placeholderNow(ctx context.Context, change *bot.Change) error {
 	return nil
 }
 
-// finals are the rows of an answer.
+// finals returns the rows of an answer.
 func (w *work) finals(contents []bot.Content) []bot.Row {
 	rows := make([]bot.Row, len(contents))
 	for i, c := range contents {
@@ -121,15 +121,17 @@ func (w *work) answered(ctx context.Context, change *bot.Change, out agent.Outco
 		text += "\n\n" + w.d.parts.Words.Cut(w.msg.Language)
 	}
 	contents := w.d.parts.Composer.Compose(text)
-	if len(contents) == 0 { // nothing that can be seen
-		contents = []bot.Content{{Text: w.d.parts.Words.Ended(w.msg.Language, journal.ReasonEmpty, "", out.Stats, w.turn.Request)}}
+	if len(contents) == 0 { // nothing visible
+		contents = []bot.Content{{
+			Text: w.d.parts.Words.Ended(w.msg.Language, journal.ReasonEmpty, "", out.Stats, w.turn.Request),
+		}}
 	}
 	change.Send = w.finals(contents)
 	w.finish(change, out.Entries)
 	return w.withdraw(ctx, change)
 }
 
-// withdraw adds the withdrawal of what people were asked and have not decided.
+// withdraw adds the withdrawal of the questions that people have not decided.
 func (w *work) withdraw(ctx context.Context, change *bot.Change) error {
 	if w.fresh {
 		return nil
@@ -139,11 +141,11 @@ func (w *work) withdraw(ctx context.Context, change *bot.Change) error {
 
 func (w *work) ended(ctx context.Context, change *bot.Change, out agent.Outcome) error {
 	text := out.Text
-	if len(out.Entries) > 0 { // none: the turn had ended before, its text is what was told
+	if len(out.Entries) > 0 { // none: the turn had ended before, and its text has been sent
 		text = w.d.parts.Words.Ended(w.msg.Language, out.Reason, out.Text, out.Stats, w.turn.Request)
 		out.Entries[len(out.Entries)-1].Text = text
 	}
-	if out.Reason != journal.ReasonGone { // it would reach nobody
+	if out.Reason != journal.ReasonGone { // nobody could receive it
 		change.Send = w.finals(w.d.parts.Composer.Compose(text))
 	}
 	w.finish(change, out.Entries)
@@ -152,9 +154,12 @@ func (w *work) ended(ctx context.Context, change *bot.Change, out agent.Outcome)
 
 func (w *work) parked(ctx context.Context, change *bot.Change, out agent.Outcome) error {
 	now := w.d.parts.Now()
-	change.Lanes = []bot.LaneUpdate{{Session: w.lane.Session, State: ptr(bot.Parked), Since: &now, Failing: &zeroTime, Release: true}}
+	change.Lanes = []bot.LaneUpdate{{
+		Session: w.lane.Session, State: ptr(bot.Parked), Since: &now, Failing: &zeroTime, Release: true,
+	}}
 	asked := turn.Asked{
-		Session: w.lane.Session, Turn: w.turn.ID, Place: w.msg.Place, Caller: w.msg.Caller, Name: w.msg.Name, Language: w.msg.Language,
+		Session: w.lane.Session, Turn: w.turn.ID, Place: w.msg.Place, Caller: w.msg.Caller, Name: w.msg.Name,
+		Language:  w.msg.Language,
 		Questions: out.Questions, Stats: out.Stats,
 	}
 	if w.msg.Place.Group {
@@ -163,23 +168,29 @@ func (w *work) parked(ctx context.Context, change *bot.Change, out agent.Outcome
 	return w.d.parts.Approvals.Ask(ctx, asked, change)
 }
 
-// later keeps the turn while the model is away, tells the person once, and gives up in the end.
+// later keeps the turn while the model is unavailable, tells the person once, and gives up in the end.
 func (w *work) later(ctx context.Context, change *bot.Change, out agent.Outcome) error {
 	now := w.d.parts.Now()
 	since := w.failingSince()
 	if now.Sub(since) >= w.d.opts.GiveUp {
 		entry := journal.Entry{Turn: w.turn.ID, Kind: journal.EndEntry, At: now, Reason: journal.ReasonGivenUp}
-		return w.ended(ctx, change, agent.Outcome{Kind: agent.Ended, Reason: journal.ReasonGivenUp, Entries: []journal.Entry{entry}, Stats: out.Stats})
+		return w.ended(ctx, change, agent.Outcome{
+			Kind: agent.Ended, Reason: journal.ReasonGivenUp, Entries: []journal.Entry{entry}, Stats: out.Stats,
+		})
 	}
 	wait := max(out.RetryAfter, backoff(now.Sub(since)))
 	due := now.Add(wait)
-	zerolog.Ctx(ctx).Warn().Err(out.Err).Dur("wait", wait).Msg("the model is away; the turn waits")
-	change.Lanes = []bot.LaneUpdate{{Session: w.lane.Session, State: ptr(bot.Waiting), Failing: &since, NotBefore: &due, Release: true}}
-	change.Send = []bot.Row{w.row(bot.Notice, bot.Content{Text: w.d.parts.Words.Away(w.msg.Language, w.turn.Request)}, "away/"+w.turn.ID)}
+	zerolog.Ctx(ctx).Warn().Err(out.Err).Dur("wait", wait).Msg("the model is unavailable; the turn waits")
+	change.Lanes = []bot.LaneUpdate{{
+		Session: w.lane.Session, State: ptr(bot.Waiting), Failing: &since, NotBefore: &due, Release: true,
+	}}
+	change.Send = []bot.Row{
+		w.row(bot.Notice, bot.Content{Text: w.d.parts.Words.Away(w.msg.Language, w.turn.Request)}, "away/"+w.turn.ID),
+	}
 	return nil
 }
 
-// backoff waits a third of the time that has passed, between 2 s and a minute.
+// backoff returns a third of the time that has passed, at least 2 s and at most a minute.
 func backoff(since time.Duration) time.Duration {
 	return min(max(since/3, 2*time.Second), time.Minute)
 }

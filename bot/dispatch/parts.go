@@ -1,6 +1,6 @@
-// Package dispatch turns accepted arrivals into turns of the agent: one worker a session, many sessions at once,
-// nothing that answers a person behind the thing that waits for the person. Every step is a Change of the store; a
-// process may die between any two.
+// Package dispatch turns accepted arrivals into turns of the agent. Each session has one worker, many sessions run at
+// once, and nothing that answers a person waits behind something that waits for that person. Every step is a Change of
+// the store, and the process may die between any two of them.
 package dispatch
 
 import (
@@ -16,45 +16,45 @@ import (
 	"github.com/zephbot/zephbot/bot/turn"
 )
 
-// Runner moves a turn (agent.Runner).
+// Runner runs a turn (agent.Runner).
 type Runner interface {
 	Run(ctx context.Context, turn *agent.Turn, journal agent.Journal, sink agent.Sink) (agent.Outcome, error)
 }
 
-// Outbox delivers rows; Wake says that new ones are there.
+// Outbox delivers rows. Wake announces new ones.
 type Outbox interface {
 	Wake(place bot.Place)
 }
 
-// Words are the sentences the dispatcher needs, in the reader's language (bot/texts).
-type Words interface { //nolint:interfacebloat // one book of sentences, read as a whole
-	// Ended says why a turn ended without an answer. Text is what the outcome carries: the partial answer, the repeated
-	// result, a quota's sentence.
+// Words are the sentences that the dispatcher needs, in the reader's language (bot/texts).
+type Words interface { //nolint:interfacebloat // one source of sentences
+	// Ended says why a turn ended without an answer. Text comes from the outcome: the partial answer, the repeated
+	// result, or the sentence of a quota.
 	Ended(language, reason, text string, stats journal.Stats, request string) string
-	// Cut is added under an answer that the token limit cut.
+	// Cut is appended to an answer that the token limit truncated.
 	Cut(language string) string
-	// Away says that the model does not answer and that the message is kept.
+	// Away says that the model does not respond and that the message is kept.
 	Away(language, request string) string
 	// Behind says that a message waits behind a decision.
 	Behind(language string) string
-	// NotKept says that a file which a tool made could not be kept, and so is not sent.
+	// NotKept says that a file made by a tool could not be kept and is therefore not sent.
 	NotKept(language, tool, name string) string
-	// Nothing answers a message without anything to work on.
+	// Nothing replies to a message that contains nothing to work on.
 	Nothing(language string) string
-	// Placeholder is the first text of a message that will grow.
+	// Placeholder is the first text of a message that grows into the answer.
 	Placeholder(language string) string
-	// Unstored says that a message cannot be stored now and is not lost.
+	// Unstored says that a message cannot be stored at the moment and is not lost.
 	Unstored(language string) string
 	// OutOfOrder tells an admin why nothing can be stored, and what to do.
 	OutOfOrder(language, advice string) string
-	// Broken says that a message could not be handled because of a fault of ours.
+	// Broken says that a message could not be handled because of an internal error.
 	Broken(language, request string) string
 }
 
-// Parts are what a Dispatcher works with.
+// Parts are the dependencies of a Dispatcher.
 type Parts struct {
 	Store     bot.Store
-	Decoders  map[bot.Source]bot.Decoder // by where an arrival came from; the channel's own updates have its name
+	Decoders  map[bot.Source]bot.Decoder // by source of the arrival; the channel's own updates have the channel's name
 	Composer  bot.Composer
 	Runner    Runner
 	Guard     turn.Guard
@@ -62,45 +62,46 @@ type Parts struct {
 	Commands  turn.Commands
 	Approvals turn.Approvals
 	Outbox    Outbox
-	// Direct sends beside the outbox what has to be said when nothing can be stored; nil = nothing is said. Operators
-	// are told too.
+	// Direct sends, without the outbox, what has to be said when nothing can be stored; nil = nothing is said.
+	// Operators are told too.
 	Direct    bot.Sender
 	Operators []bot.Place
 	Progress  func(turn.Watched) turn.Progress // nil = nothing is shown
 	Words     Words
 	Log       zerolog.Logger
 	Now       func() time.Time
-	// News reads what has happened since the session's last turn, for the model; may be nil.
+	// News returns what has happened since the session's last turn, for the model; may be nil.
 	News func(ctx context.Context, session bot.SessionKey) (turn.News, error)
-	// Workspace is the id of the workspace of a session that has none yet; nil = none is stored.
+	// Workspace returns the workspace id for a session that has none yet; nil = none is stored.
 	Workspace func(session bot.SessionKey) string
-	// Observe takes what metrics count; may be nil. Must not block.
+	// Observe receives what metrics count; may be nil. It must not block.
 	Observe func(Observation)
 }
 
-// Observation is one thing worth counting.
+// Observation is an event for the metrics.
 type Observation struct {
 	What     string // update, turn, queue
-	Kind     string // of update: its kind; of turn: its outcome
+	Kind     string // for update: its kind; for turn: its outcome
 	Duration time.Duration
 }
 
-// Options tune a Dispatcher. Zero values mean the documented default.
+// Options configure a Dispatcher. Zero values mean the documented default.
 type Options struct {
 	Channel, Bot string
-	// names this process in leases; default random. A name that stays over restarts lets the next process go on at once
+	// Names this process in leases; default random. With a name that is the same after a restart, the next process can
+	// continue at once.
 	Owner       string
-	Concurrency int // turns at once; default 1024
-	PerCaller   int // turns of one person at once; default a quarter of Concurrency, at least 1
-	// bytes that the turns at once may hold together, by what the latest ones held; 0 = any number
+	Concurrency int // maximum of concurrent turns; default 1024
+	PerCaller   int // maximum of concurrent turns of one person; default a quarter of Concurrency, at least 1
+	// Bytes that concurrent turns may hold together, estimated from the latest ones; 0 = no limit.
 	Memory  int64
 	Lease   time.Duration // default 60 s
-	Sweep   time.Duration // how often timers and other replicas' work are looked for; default 1 s
-	Tries   int           // of an arrival whose handling fails; default 3
-	GiveUp  time.Duration // how long a model, or what else a turn needs, may be away; default 10 min
-	Grace   time.Duration // how long running turns may go on at the end; default 20 s
-	OnceFor time.Duration // how long a Verdict's reply is not repeated; default 24 h
-	// other processes work on the same store: what overtakes is left for a moment to the one that accepted it
+	Sweep   time.Duration // how often timers and the work of other replicas are checked; default 1 s
+	Tries   int           // attempts to handle an arrival; default 3
+	GiveUp  time.Duration // how long a model, or anything else that a turn needs, may be unavailable; default 10 min
+	Grace   time.Duration // how long running turns may continue at shutdown; default 20 s
+	OnceFor time.Duration // how long the reply of a Verdict is not repeated; default 24 h
+	// Other processes use the same store: express arrivals are left for a moment to the process that accepted them.
 	Shared bool
 }
 

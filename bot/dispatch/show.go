@@ -18,7 +18,7 @@ type silent struct{}
 
 func (silent) Emit(context.Context, agent.Event) {}
 
-// watch starts showing the turn; the returned function ends that and waits until nothing more can be shown.
+// watch starts showing the turn. The returned function stops that, and waits until nothing more can be shown.
 func (w *work) watch(ctx context.Context) (agent.Sink, func()) {
 	if w.d.parts.Progress == nil {
 		return silent{}, func() {}
@@ -26,8 +26,9 @@ func (w *work) watch(ctx context.Context) (agent.Sink, func()) {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(w.turn.ID)) // a hash never fails
 	p := w.d.parts.Progress(turn.Watched{
-		Place: w.msg.Place, Turn: w.turn.ID, Draft: int64(h.Sum32()&0x3fffffff) + 1, Language: w.msg.Language, Placeholder: w.placeholder,
-		Gone: func() { w.d.Gone(w.msg.Place) },
+		Place: w.msg.Place, Turn: w.turn.ID, Draft: int64(h.Sum32()&0x3fffffff) + 1, Language: w.msg.Language,
+		Placeholder: w.placeholder,
+		Gone:        func() { w.d.Gone(w.msg.Place) },
 	})
 	done := make(chan struct{})
 	w.d.wg.Go(func() {
@@ -42,7 +43,7 @@ func (w *work) watch(ctx context.Context) (agent.Sink, func()) {
 	}
 }
 
-// placeholder makes the message that will grow into the answer, or tells its id once it is delivered.
+// placeholder creates the message that grows into the answer. It returns its id once it is delivered.
 func (w *work) placeholder(ctx context.Context) (string, error) {
 	if w.live != 0 {
 		row, err := w.d.parts.Store.Row(ctx, w.live)
@@ -54,7 +55,8 @@ func (w *work) placeholder(ctx context.Context) (string, error) {
 	row := w.row(bot.Placeholder, bot.Content{Text: w.d.parts.Words.Placeholder(w.msg.Language)}, "live/"+w.turn.ID)
 	w.unsure = true
 	applied, err := w.d.parts.Store.Apply(ctx, &bot.Change{
-		Lease: &w.lease, Send: []bot.Row{row}, Lanes: []bot.LaneUpdate{{Session: w.lane.Session}}, PlaceholderOf: w.lane.Session,
+		Lease: &w.lease, Send: []bot.Row{row}, Lanes: []bot.LaneUpdate{{Session: w.lane.Session}},
+		PlaceholderOf: w.lane.Session,
 	})
 	if err == nil {
 		w.live, w.unsure = applied.Rows[0], false
@@ -63,26 +65,30 @@ func (w *work) placeholder(ctx context.Context) (string, error) {
 	return "", err
 }
 
-// notices are the rows that tell the person what a call's result brought besides.
+// notices returns the rows that tell the person about the side results of a call.
 func (w *work) notices(entries []journal.Entry) []bot.Row {
 	var rows []bot.Row
 	for _, e := range entries {
 		for i, text := range e.Notices {
-			rows = append(rows, w.row(bot.Notice, bot.Content{Text: text}, "note/"+w.turn.ID+"/"+e.Call+"/"+strconv.Itoa(i)))
+			rows = append(rows,
+				w.row(bot.Notice, bot.Content{Text: text}, "note/"+w.turn.ID+"/"+e.Call+"/"+strconv.Itoa(i)))
 		}
 		for i := range e.Parts {
 			if e.Kind == journal.ResultEntry {
-				rows = append(rows, w.row(bot.Notice, w.made(&e, &e.Parts[i]), "file/"+w.turn.ID+"/"+e.Call+"/"+strconv.Itoa(i)))
+				rows = append(rows,
+					w.row(bot.Notice, w.made(&e, &e.Parts[i]), "file/"+w.turn.ID+"/"+e.Call+"/"+strconv.Itoa(i)))
 			}
 		}
 	}
 	return rows
 }
 
-// made shows what a tool has made, or says that it could not be kept.
+// made shows a file that a tool has made, or says that it could not be kept.
 func (w *work) made(e *journal.Entry, p *llm.Part) bot.Content {
 	if p.Hash == "" {
 		return bot.Content{Text: w.d.parts.Words.NotKept(w.msg.Language, e.Tool, p.Name)}
 	}
-	return bot.Content{Text: e.Tool + " · " + p.Name, File: &bot.File{Name: p.Name, Type: p.Type, Hash: p.Hash, Size: p.Size}}
+	return bot.Content{
+		Text: e.Tool + " · " + p.Name, File: &bot.File{Name: p.Name, Type: p.Type, Hash: p.Hash, Size: p.Size},
+	}
 }

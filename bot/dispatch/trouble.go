@@ -10,8 +10,8 @@ import (
 	"github.com/zephbot/zephbot/bot"
 )
 
-// poison marks a failure that time does not mend: the arrival is given up after Options.Tries. Any other failure may be
-// an outage: then it is given up only after it has been tried once a sweep for as long as Options.GiveUp.
+// poison is a failure that time does not mend: the arrival is given up after Options.Tries attempts. Any other failure
+// may be an outage: the arrival is then tried once per sweep and given up after Options.GiveUp.
 type poison struct{ err error }
 
 func (p poison) Error() string { return p.err.Error() }
@@ -22,12 +22,13 @@ func hopeless(err error) bool {
 	return errors.As(err, &p) || errors.Is(err, bot.ErrInvalid) || errors.Is(err, bot.ErrNotFound)
 }
 
-// trouble counts a failed attempt at an arrival. At the last one the arrival becomes a dead letter, the person is told
-// and the session goes on. It reports whether the session has more to do at once.
+// trouble counts a failed attempt at an arrival. After the last one, the arrival becomes a dead letter, the person is
+// told and the session continues. It reports whether the session has more to do at once.
 func (d *Dispatcher) trouble(ctx context.Context, session bot.SessionKey, a *bot.Arrival, cause error) (more bool) {
 	defer func() {
 		if p := recover(); p != nil {
-			d.parts.Log.Error().Interface("panic", p).Bytes("stack", debug.Stack()).Str("arrival", a.ID).Msg("giving up an arrival panicked")
+			d.parts.Log.Error().Interface("panic", p).Bytes("stack", debug.Stack()).Str("arrival", a.ID).
+				Msg("giving up an arrival panicked")
 			more = false
 		}
 		if !more && session != "" {
@@ -39,12 +40,13 @@ func (d *Dispatcher) trouble(ctx context.Context, session bot.SessionKey, a *bot
 	}
 	attempt := a.Attempts + 1
 	tries := d.opts.Tries
-	if !hopeless(cause) { // one try a sweep
+	if !hopeless(cause) { // one attempt per sweep
 		tries = max(tries, int(d.opts.GiveUp/d.opts.Sweep))
 	}
 	dead := attempt >= tries
 	if dead || attempt&(attempt-1) == 0 { // the 1st, 2nd, 4th, 8th …
-		d.parts.Log.Error().Err(cause).Str("arrival", a.ID).Str("session", string(session)).Int("attempt", attempt).Bool("given_up", dead).Msg("arrival not handled")
+		d.parts.Log.Error().Err(cause).Str("arrival", a.ID).Str("session", string(session)).Int("attempt", attempt).
+			Bool("given_up", dead).Msg("arrival not handled")
 	}
 	letter := bot.DeadLetter{Seq: a.Seq, Problem: cause.Error()}
 	if dead {
@@ -92,19 +94,23 @@ func (d *Dispatcher) giveUp(ctx context.Context, session bot.SessionKey, a *bot.
 	return true
 }
 
-// broken are the rows that tell a person of a fault of ours: a toast for a press, a sentence for what somebody wrote to
-// the bot, else none.
+// broken returns the rows that tell a person about an internal error: a toast for a press, a sentence for a message
+// that was addressed to the bot, otherwise none.
 func (d *Dispatcher) broken(msg *bot.Message, text, turn string) []bot.Row {
 	switch {
 	case msg.Kind == bot.Press:
-		return []bot.Row{{Place: msg.Place, Purpose: bot.Toast, Query: msg.Query, Alert: true, Content: bot.Content{Text: text}, Key: "broken/" + turn}}
+		return []bot.Row{{
+			Place: msg.Place, Purpose: bot.Toast, Query: msg.Query, Alert: true, Content: bot.Content{Text: text},
+			Key: "broken/" + turn,
+		}}
 	case msg.Kind == bot.Text && msg.Caller != "" && (!msg.Place.Group || msg.Addressed):
 		return []bot.Row{d.reply(msg, bot.Reply, text, "broken/"+turn)}
 	}
 	return nil
 }
 
-// brokenIn tells those of a session whose message cannot be read: the place is that of its lane, or the one in its key.
+// brokenIn returns the rows for a session whose message cannot be decoded. They are sent to the place of its lane, or
+// else to the one in its key.
 func brokenIn(lane *bot.Lane, text, turn string) []bot.Row {
 	place, ok := lane.Place, true
 	if place.Channel == "" {
@@ -116,8 +122,8 @@ func brokenIn(lane *bot.Lane, text, turn string) []bot.Row {
 	return []bot.Row{{Place: place, Purpose: bot.Reply, Content: bot.Content{Text: text}, Key: "broken/" + turn}}
 }
 
-// end adds to change what ends a turn from outside: the lane in our hand, the last entry, the questions withdrawn, the
-// lane idle.
+// end adds to change what ends a turn from outside: the claim of the lane, the last entry, the withdrawal of the
+// questions, and the idle state of the lane.
 func (d *Dispatcher) end(ctx context.Context, lane *bot.Lane, change *bot.Change, reason, text string) error {
 	if lane.Owner == d.opts.Owner {
 		change.Lease = &bot.Lease{Session: lane.Session, Fence: lane.Fence}
@@ -133,11 +139,14 @@ func (d *Dispatcher) end(ctx context.Context, lane *bot.Lane, change *bot.Change
 	return nil
 }
 
-// claim takes a free lane. A lease in our own name that no worker of ours holds was left by an earlier process or by an
-// answer of the store that got lost: it does not stand in the way.
+// claim returns the claim of a free lane. A lease under our own name that no worker of ours holds was left by an
+// earlier process or by a lost reply of the store, and does not block the claim.
 func (d *Dispatcher) claim(lane *bot.Lane, place bot.Place) *bot.Claim {
 	now := d.parts.Now()
-	c := &bot.Claim{Session: lane.Session, Place: place, Fence: lane.Fence, Owner: d.opts.Owner, Now: now, Until: now.Add(d.opts.Lease)}
+	c := &bot.Claim{
+		Session: lane.Session, Place: place, Fence: lane.Fence, Owner: d.opts.Owner, Now: now,
+		Until: now.Add(d.opts.Lease),
+	}
 	if lane.Owner == d.opts.Owner && lane.Until.After(now) {
 		c.Now = lane.Until
 	}
@@ -147,10 +156,11 @@ func (d *Dispatcher) claim(lane *bot.Lane, place bot.Place) *bot.Claim {
 	return c
 }
 
-// orphan ends a turn whose message is no longer waiting: a command dropped it in the moment the turn began, and the
-// process died before it could stop it. The person has been told by that command.
+// orphan ends a turn whose message is no longer waiting: a command dropped the message while the turn was beginning,
+// and the process died before it could stop the turn. That command has told the person.
 func (d *Dispatcher) orphan(ctx context.Context, lane *bot.Lane) bool {
-	d.parts.Log.Info().Str("session", string(lane.Session)).Str("turn", lane.Turn).Msg("turn ended: its message was dropped")
+	d.parts.Log.Info().Str("session", string(lane.Session)).Str("turn", lane.Turn).
+		Msg("turn ended: its message was dropped")
 	change := &bot.Change{}
 	text := d.parts.Words.Ended("", journal.ReasonStopped, "", journal.Stats{}, requestID(lane.Turn))
 	err := d.end(ctx, lane, change, journal.ReasonStopped, text)
@@ -164,5 +174,5 @@ func (d *Dispatcher) orphan(ctx context.Context, lane *bot.Lane) bool {
 	return err == nil
 }
 
-// taken says that somebody else has the lane: there is nothing to do here.
+// taken reports whether err means that another worker has the lane, so that there is nothing to do here.
 func taken(err error) bool { return errors.Is(err, bot.ErrLost) || errors.Is(err, bot.ErrConflict) }

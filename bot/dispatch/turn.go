@@ -13,17 +13,17 @@ import (
 	"github.com/zephbot/zephbot/bot"
 )
 
-// commitTime bounds a Change that must not be given up because a turn was cancelled.
+// commitTime limits a Change that must not be abandoned because its turn was cancelled.
 const commitTime = 15 * time.Second
 
 const (
-	commitPause = 200 * time.Millisecond // before the second try to store a result, more before the next ones
-	faultWait   = 5 * time.Second        // before a turn is tried again that failed by a fault of ours
+	commitPause = 200 * time.Millisecond // before the second attempt to store a result; later pauses are longer
+	faultWait   = 5 * time.Second        // before the retry of a turn that failed because of an internal error
 )
 
 var zeroTime time.Time
 
-// goOnWith moves a turn whose lane is held, and commits what came out.
+// goOnWith runs a turn whose lane is held, and commits the outcome.
 func (d *Dispatcher) goOnWith(ctx context.Context, lane *bot.Lane, t *task, j *job) bool {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -31,7 +31,7 @@ func (d *Dispatcher) goOnWith(ctx context.Context, lane *bot.Lane, t *task, j *j
 	d.mu.Lock()
 	j.cancel, j.lease, j.turn, j.held = cancel, w.lease, lane.Turn, true
 	d.mu.Unlock()
-	// What came between reading the lane and now is in the store.
+	// Whatever arrived since the lane was read is in the store.
 	stop, dropped := d.overtaken(ctx, lane)
 	if dropped {
 		return d.orphan(ctx, lane)
@@ -52,25 +52,30 @@ func (d *Dispatcher) goOnWith(ctx context.Context, lane *bot.Lane, t *task, j *j
 	return w.conclude(ctx, out, err, time.Since(began))
 }
 
-// newWork makes what a run needs of a turn whose lane is held, or will be.
+// newWork returns the run of a turn whose lane is held or will be.
 func (d *Dispatcher) newWork(lane *bot.Lane, t *task) *work {
 	w := &work{
-		d: d, lane: lane, arrival: t.arrival, msg: t.msg, lease: bot.Lease{Session: lane.Session, Fence: lane.Fence}, turn: d.turnOf(lane, t), live: lane.Live,
+		d: d, lane: lane, arrival: t.arrival, msg: t.msg, lease: bot.Lease{Session: lane.Session, Fence: lane.Fence},
+		turn: d.turnOf(lane, t), live: lane.Live,
 	}
-	w.journal = &laneJournal{store: d.parts.Store, lease: w.lease, last: lane.Last, notices: w.notices, wake: func() { d.parts.Outbox.Wake(w.msg.Place) }}
+	w.journal = &laneJournal{
+		store: d.parts.Store, lease: w.lease, last: lane.Last, notices: w.notices,
+		wake: func() { d.parts.Outbox.Wake(w.msg.Place) },
+	}
 	w.journal.weigh = func(history int64) { d.weigh(lane.Session, history) }
 	w.journal.tail, w.journal.known = d.kept.tail(lane)
 	return w
 }
 
-// logged is a context whose log names the turn.
+// logged returns a context whose logger names the turn.
 func (w *work) logged(ctx context.Context) context.Context {
-	log := w.d.parts.Log.With().Str("session", string(w.lane.Session)).Str("turn", w.lane.Turn).Str("caller", w.msg.Caller).Str("request", w.turn.Request).Logger()
+	log := w.d.parts.Log.With().Str("session", string(w.lane.Session)).Str("turn", w.lane.Turn).
+		Str("caller", w.msg.Caller).Str("request", w.turn.Request).Logger()
 	return log.WithContext(ctx)
 }
 
-// conclude commits what came out of a run, or leaves the turn for later. It reports whether the session may have more
-// to do.
+// conclude commits the outcome of a run, or leaves the turn for later. It reports whether the session may have more to
+// do.
 func (w *work) conclude(ctx context.Context, out agent.Outcome, err error, took time.Duration) bool {
 	if err != nil {
 		return w.unfinished(ctx, err)
@@ -85,7 +90,7 @@ func (w *work) conclude(ctx context.Context, out agent.Outcome, err error, took 
 	return !w.alone
 }
 
-// overtaken says whether the turn was stopped, or its message dropped, before anything here could be cancelled.
+// overtaken reports whether the turn was stopped, or its message dropped, before there was anything here to cancel.
 func (d *Dispatcher) overtaken(ctx context.Context, lane *bot.Lane) (stop, dropped bool) {
 	if now, err := d.parts.Store.Lane(ctx, lane.Session); err == nil && stopped(&now) && now.Turn == lane.Turn {
 		stop = true
@@ -101,7 +106,7 @@ func (d *Dispatcher) overtaken(ctx context.Context, lane *bot.Lane) (stop, dropp
 	return stop || d.interrupted(ctx, waiting, lane.Arrival), false
 }
 
-// unfinished leaves a turn for later: to another worker, to the next process, or to the next sweep.
+// unfinished leaves a turn for later: for another worker, the next process or the next sweep.
 func (w *work) unfinished(ctx context.Context, err error) bool {
 	log := zerolog.Ctx(ctx)
 	switch {
@@ -109,20 +114,22 @@ func (w *work) unfinished(ctx context.Context, err error) bool {
 		log.Info().Err(err).Msg("turn taken over by another worker")
 		return false
 	case errors.Is(context.Cause(ctx), context.Canceled):
-		log.Info().Msg("turn interrupted; the next start goes on with it")
+		log.Info().Msg("turn interrupted; the next process resumes it")
 	default:
 		return w.faulty(ctx, err)
 	}
 	kept, done := context.WithTimeout(context.WithoutCancel(ctx), commitTime)
 	defer done()
-	_, err = w.d.parts.Store.Apply(kept, &bot.Change{Lease: &w.lease, Lanes: []bot.LaneUpdate{{Session: w.lease.Session, Release: true}}})
+	_, err = w.d.parts.Store.Apply(kept, &bot.Change{
+		Lease: &w.lease, Lanes: []bot.LaneUpdate{{Session: w.lease.Session, Release: true}},
+	})
 	if err != nil && !taken(err) {
 		log.Error().Err(err).Msg("lane not given back")
 	}
 	return false
 }
 
-// faulty keeps a turn that failed by a fault of ours for another try, and gives it up in the end.
+// faulty keeps a turn that failed because of an internal error for another attempt, and gives it up in the end.
 func (w *work) faulty(ctx context.Context, cause error) bool {
 	log := zerolog.Ctx(ctx)
 	kept, done := context.WithTimeout(context.WithoutCancel(ctx), commitTime)
@@ -130,16 +137,20 @@ func (w *work) faulty(ctx context.Context, cause error) bool {
 	since := w.failingSince()
 	failing := w.d.parts.Now().Sub(since)
 	if failing >= w.d.opts.GiveUp || hopeless(cause) {
-		log.Error().Err(cause).Msg("turn given up: it fails by a fault")
-		entry := journal.Entry{Turn: w.turn.ID, Kind: journal.EndEntry, At: w.d.parts.Now(), Reason: journal.ReasonInternal}
-		err := w.commit(kept, agent.Outcome{Kind: agent.Ended, Reason: journal.ReasonInternal, Entries: []journal.Entry{entry}})
+		log.Error().Err(cause).Msg("turn given up after an internal error")
+		entry := journal.Entry{
+			Turn: w.turn.ID, Kind: journal.EndEntry, At: w.d.parts.Now(), Reason: journal.ReasonInternal,
+		}
+		err := w.commit(kept, agent.Outcome{
+			Kind: agent.Ended, Reason: journal.ReasonInternal, Entries: []journal.Entry{entry},
+		})
 		if err == nil {
 			w.d.parts.Outbox.Wake(w.msg.Place)
 			return true
 		}
 		cause = err
 	}
-	log.Error().Err(cause).Msg("turn interrupted by a fault; it is tried again")
+	log.Error().Err(cause).Msg("turn interrupted by an internal error; it is retried")
 	due := w.d.parts.Now().Add(max(faultWait, backoff(failing)))
 	_, err := w.d.parts.Store.Apply(kept, &bot.Change{Lease: &w.lease, Lanes: []bot.LaneUpdate{{
 		Session: w.lease.Session, State: ptr(bot.Waiting), Failing: &since, NotBefore: &due, Release: true,
@@ -147,11 +158,11 @@ func (w *work) faulty(ctx context.Context, cause error) bool {
 	if err != nil && !taken(err) {
 		log.Error().Err(err).Msg("lane not given back")
 	}
-	w.d.later(w.lease.Session) // also where the answer of the store got lost
+	w.d.later(w.lease.Session) // also if the reply of the store was lost
 	return false
 }
 
-// failingSince is the first failure since the turn last made progress.
+// failingSince returns the time of the first failure since the turn last made progress.
 func (w *work) failingSince() time.Time {
 	if w.lane.Failing.IsZero() || w.journal.last > w.lane.Last {
 		return w.d.parts.Now()
@@ -168,11 +179,11 @@ type work struct {
 	lease   bot.Lease
 	turn    *agent.Turn
 	journal *laneJournal
-	fresh   bool // the turn has begun with this run: nobody was asked anything yet
-	alone   bool // nothing else waited in the session when it began
+	fresh   bool // the turn began with this run: nobody was asked anything yet
+	alone   bool // no other arrival was waiting in the session when it began
 
-	live   int64 // outbox row of the placeholder; of the goroutine that shows the turn, then of the worker
-	unsure bool  // the store may have one that is not known here
+	live   int64 // outbox row of the placeholder; used by the goroutine that shows the turn, then by the worker
+	unsure bool  // the store may have a placeholder that is not known here
 }
 
 func (w *work) row(purpose bot.Purpose, content bot.Content, key string) bot.Row {

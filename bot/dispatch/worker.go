@@ -21,17 +21,17 @@ import (
 // lookAhead is how many waiting arrivals of a session are read at once.
 const lookAhead = 64
 
-// task is an arrival that a worker has in hand.
+// task is an arrival that a worker handles.
 type task struct {
 	arrival *bot.Arrival
-	msg     *bot.Message // in the chat where its session is now
+	msg     *bot.Message // in the chat that its session is in now
 	verdict turn.Verdict
 	rules   turn.Rules
-	waiting []bot.Arrival // of its session, as far as they were read
+	waiting []bot.Arrival // waiting arrivals of its session, as far as they were read
 }
 
-// look does the next thing a session needs: begin a turn, go on with one, or say that it waits. It reports whether
-// there may be more to do.
+// look does the next thing that a session needs: it begins a turn, resumes one, or says that a message waits. It
+// reports whether there may be more to do.
 func (d *Dispatcher) look(ctx context.Context, session bot.SessionKey, j *job) (more bool) {
 	if ctx.Err() != nil {
 		return false
@@ -65,8 +65,10 @@ func (d *Dispatcher) look(ctx context.Context, session bot.SessionKey, j *job) (
 	})
 }
 
-// guarded works on a session. A panic is counted against the arrival that is in hand by then.
-func (d *Dispatcher) guarded(ctx context.Context, session bot.SessionKey, j *job, work func(arrival **bot.Arrival) bool) (more bool) {
+// guarded works on a session. A panic counts as a failed attempt at the arrival that work has set.
+func (d *Dispatcher) guarded(
+	ctx context.Context, session bot.SessionKey, j *job, work func(arrival **bot.Arrival) bool,
+) (more bool) {
 	var arrival *bot.Arrival
 	defer func() {
 		p := recover()
@@ -76,7 +78,8 @@ func (d *Dispatcher) guarded(ctx context.Context, session bot.SessionKey, j *job
 		if p == nil {
 			return
 		}
-		d.parts.Log.Error().Interface("panic", p).Bytes("stack", debug.Stack()).Str("session", string(session)).Msg("worker panicked")
+		d.parts.Log.Error().Interface("panic", p).Bytes("stack", debug.Stack()).Str("session", string(session)).
+			Msg("worker panicked")
 		if more = false; arrival != nil && arrival.Seq != 0 {
 			more = d.trouble(context.WithoutCancel(ctx), session, arrival, poison{fmt.Errorf("panic: %v", p)})
 		}
@@ -84,20 +87,20 @@ func (d *Dispatcher) guarded(ctx context.Context, session bot.SessionKey, j *job
 	return work(&arrival)
 }
 
-// failed reports a failure of the store and has the session looked at again.
+// failed logs a failure of the store and schedules the session for the next sweep.
 func (d *Dispatcher) failed(ctx context.Context, session bot.SessionKey, err error, what string) {
 	d.report(ctx, err, what)
 	d.later(session)
 }
 
-// goOn looks at a session with a turn in progress.
+// goOn handles a session with a turn in progress.
 func (d *Dispatcher) goOn(ctx context.Context, lane bot.Lane, next []bot.Arrival, j *job, arrival **bot.Arrival) bool {
 	if lane.Owner != "" && lane.Owner != d.opts.Owner && lane.Until.After(d.parts.Now()) {
-		return false // another replica is at it
+		return false // another replica works on it
 	}
 	own := func(a bot.Arrival) bool { return a.Seq == lane.Arrival }
 	i := slices.IndexFunc(next, own)
-	if i < 0 && len(next) == lookAhead { // after a move older messages may wait in front of it
+	if i < 0 && len(next) == lookAhead { // after a move, older messages may be waiting before it
 		var err error
 		if next, err = d.parts.Store.Next(ctx, lane.Session, allLanes); err != nil {
 			d.failed(ctx, lane.Session, err, "read the inbox")
@@ -115,7 +118,7 @@ func (d *Dispatcher) goOn(ctx context.Context, lane bot.Lane, next []bot.Arrival
 	return d.resume(ctx, lane, *arrival, j)
 }
 
-// interrupted says whether a command of somebody who may give it waits that stops the turn which the arrival began.
+// interrupted reports whether a waiting command stops the turn that the arrival began, and its sender may give it.
 func (d *Dispatcher) interrupted(ctx context.Context, waiting []bot.Arrival, arrival int64) bool {
 	for i := range waiting {
 		if waiting[i].Seq == arrival {
@@ -134,8 +137,8 @@ func (d *Dispatcher) interrupted(ctx context.Context, waiting []bot.Arrival, arr
 	return false
 }
 
-// task reads an arrival. Who may talk and by which rules is decided where the message was written; it is answered where
-// its session is now.
+// task decodes an arrival. Access and rules are those of the chat where the message was written; the answer is sent to
+// the chat that its session is in now.
 func (d *Dispatcher) task(ctx context.Context, a *bot.Arrival) (*task, error) {
 	msg, err := d.decode(a)
 	if err != nil {
@@ -144,7 +147,7 @@ func (d *Dispatcher) task(ctx context.Context, a *bot.Arrival) (*task, error) {
 	return d.taskOf(ctx, a, msg)
 }
 
-// taskOf is task for an arrival that was decoded already.
+// taskOf is task for an arrival that has been decoded.
 func (d *Dispatcher) taskOf(ctx context.Context, a *bot.Arrival, msg bot.Message) (*task, error) {
 	verdict, err := d.parts.Guard.Admit(ctx, &msg)
 	if err != nil {
@@ -157,13 +160,14 @@ func (d *Dispatcher) taskOf(ctx context.Context, a *bot.Arrival, msg bot.Message
 
 func idle(session bot.SessionKey) bot.LaneUpdate {
 	return bot.LaneUpdate{
-		Session: session, State: ptr(bot.Idle), Turn: new(""), Arrival: new(int64(0)), Stop: new(""), Live: new(int64(0)), Notice: new(""),
+		Session: session, State: ptr(bot.Idle), Turn: new(""), Arrival: new(int64(0)), Stop: new(""),
+		Live: new(int64(0)), Notice: new(""),
 		Failing: &zeroTime, NotBefore: &zeroTime, Caller: new(""), Release: true,
 	}
 }
 
-// mayResume says whether a lane with a turn has something to do now. A parked one that has not tells a person, once,
-// that a message waits behind it.
+// mayResume reports whether a turn in progress can continue now. If a parked turn cannot, a person is told once that a
+// message waits behind it.
 func (d *Dispatcher) mayResume(ctx context.Context, lane bot.Lane, waiting []bot.Arrival) bool {
 	if stopped(&lane) || lane.State == bot.Running || d.interrupted(ctx, waiting, lane.Arrival) {
 		return true
@@ -207,7 +211,9 @@ func (d *Dispatcher) sayBehind(ctx context.Context, lane bot.Lane, waiting []bot
 	relocate(&msg, waiting[i].Session)
 	row := d.reply(&msg, bot.Notice, d.parts.Words.Behind(msg.Language), "behind/"+lane.Turn)
 	row.Session, row.Turn = lane.Session, lane.Turn
-	change := &bot.Change{Lanes: []bot.LaneUpdate{{Session: lane.Session, Notice: new(lane.Turn)}}, Send: []bot.Row{row}}
+	change := &bot.Change{
+		Lanes: []bot.LaneUpdate{{Session: lane.Session, Notice: new(lane.Turn)}}, Send: []bot.Row{row},
+	}
 	if err = d.againCards(ctx, lane.Session, change); err == nil {
 		_, err = d.parts.Store.Apply(ctx, change)
 	}
@@ -218,30 +224,32 @@ func (d *Dispatcher) sayBehind(ctx context.Context, lane bot.Lane, waiting []bot
 	d.parts.Outbox.Wake(msg.Place)
 }
 
-// againCards sends the cards of open questions once more that were given up: nobody can decide what they were never
-// shown.
+// againCards sends those cards of open questions again whose delivery was given up: nobody can decide a question that
+// was never shown.
 func (d *Dispatcher) againCards(ctx context.Context, session bot.SessionKey, change *bot.Change) error {
 	open, err := d.parts.Store.OpenApprovals(ctx, session)
 	for i := range open {
 		if open[i].Row != 0 {
-			change.Rows = append(change.Rows, bot.RowUpdate{ID: open[i].Row, From: []bot.RowState{bot.Unknown, bot.Dead}, To: bot.Pending})
+			change.Rows = append(change.Rows, bot.RowUpdate{
+				ID: open[i].Row, From: []bot.RowState{bot.Unknown, bot.Dead}, To: bot.Pending,
+			})
 		}
 	}
 	return err
 }
 
-// turnID names the turn that an arrival begins: the same after every restart.
+// turnID returns the id of the turn that an arrival begins. It is the same after every restart.
 func (d *Dispatcher) turnID(a *bot.Arrival) string {
 	return strings.Join([]string{a.Channel, a.Bot, a.ID}, "-")
 }
 
-// requestID is what a person may quote to the operator; the log has it beside the turn.
+// requestID returns the id that a person may quote to the operator. The log has it next to the turn.
 func requestID(turn string) string {
 	sum := sha256.Sum256([]byte(turn))
 	return hex.EncodeToString(sum[:2])
 }
 
-// begin takes the next message of an idle session.
+// begin handles the next message of an idle session.
 func (d *Dispatcher) begin(ctx context.Context, lane bot.Lane, waiting []bot.Arrival, j *job) bool {
 	a := &waiting[0]
 	t, err := d.task(ctx, a)
@@ -256,7 +264,8 @@ func (d *Dispatcher) begin(ctx context.Context, lane bot.Lane, waiting []bot.Arr
 	}
 	if empty(t.msg) {
 		return d.settled(ctx, a, d.effect(ctx, a, func() (turn.Effect, error) {
-			return turn.Effect{Change: bot.Change{Send: []bot.Row{d.reply(t.msg, bot.Reply, d.parts.Words.Nothing(t.msg.Language), "")}}}, nil
+			row := d.reply(t.msg, bot.Reply, d.parts.Words.Nothing(t.msg.Language), "")
+			return turn.Effect{Change: bot.Change{Send: []bot.Row{row}}}, nil
 		}))
 	}
 	if !d.take(lane.Session, t.msg.Person, j) {
@@ -266,7 +275,7 @@ func (d *Dispatcher) begin(ctx context.Context, lane bot.Lane, waiting []bot.Arr
 	return d.beginTurn(ctx, lane, t, j, nil)
 }
 
-// settled turns the error of a finished arrival into whether to look again.
+// settled converts the error of a finished arrival to whether the session should be looked at again.
 func (d *Dispatcher) settled(ctx context.Context, a *bot.Arrival, err error) bool {
 	if err != nil {
 		return d.trouble(ctx, a.Session, a, err)
@@ -274,7 +283,7 @@ func (d *Dispatcher) settled(ctx context.Context, a *bot.Arrival, err error) boo
 	return true
 }
 
-// command runs a command that waits for its place in the session.
+// command runs a command that waits its turn in the session.
 func (d *Dispatcher) command(ctx context.Context, lane bot.Lane, t *task) bool {
 	call := &turn.Call{Message: t.msg, Session: lane.Session, Admin: t.verdict.Admin}
 	return d.settled(ctx, t.arrival, d.effect(ctx, t.arrival, func() (turn.Effect, error) {
@@ -288,12 +297,7 @@ func (d *Dispatcher) command(ctx context.Context, lane bot.Lane, t *task) bool {
 	}))
 }
 
-// empty says that there is nothing to work on in a message.
-func empty(msg *bot.Message) bool {
-	return strings.TrimSpace(msg.Text) == "" && len(msg.Files) == 0 && msg.Reply == nil
-}
-
-// attached are the files of a message as parts whose content nobody has read.
+// attached returns the files of a message as parts whose content was not read.
 func attached(files []bot.Attachment) []llm.Part {
 	if len(files) == 0 {
 		return nil
@@ -305,14 +309,14 @@ func attached(files []bot.Attachment) []llm.Part {
 	return parts
 }
 
-// claimFailed tells a race from a fault: a lost race needs no word, somebody else does the work.
+// claimFailed logs a failed claim, unless it was a lost race: then somebody else does the work.
 func (d *Dispatcher) claimFailed(ctx context.Context, session bot.SessionKey, err error) {
 	if !taken(err) {
 		d.failed(ctx, session, err, "take a lane")
 	}
 }
 
-// news is what the model has to be told besides the message.
+// news returns what the model has to be told besides the message.
 func (d *Dispatcher) news(ctx context.Context, session bot.SessionKey) (turn.News, error) {
 	if d.parts.News == nil {
 		return turn.News{}, nil
@@ -320,16 +324,19 @@ func (d *Dispatcher) news(ctx context.Context, session bot.SessionKey) (turn.New
 	return d.parts.News(ctx, session)
 }
 
-// entry is the journal's first line of a turn.
+// entry returns the first journal entry of a turn.
 func (d *Dispatcher) entry(msg *bot.Message, turn string, news turn.News, now time.Time) journal.Entry {
-	e := journal.Entry{Turn: turn, Kind: journal.UserEntry, At: now, Text: strings.TrimSpace(msg.Text), Parts: attached(msg.Files), Speaker: msg.Name, Caller: msg.Caller, News: news.Text, Flagged: news.Flagged}
+	e := journal.Entry{
+		Turn: turn, Kind: journal.UserEntry, At: now, Text: strings.TrimSpace(msg.Text), Parts: attached(msg.Files),
+		Speaker: msg.Name, Caller: msg.Caller, News: news.Text, Flagged: news.Flagged,
+	}
 	if msg.Reply != nil {
 		e.Quote = &journal.Quote{Author: msg.Reply.Author, Own: msg.Reply.Own, Text: msg.Reply.Text}
 	}
 	return e
 }
 
-// resume goes on with a turn that was parked, waiting or left behind by a process that died.
+// resume continues a turn that was parked, waiting, or left by a process that died.
 func (d *Dispatcher) resume(ctx context.Context, lane bot.Lane, a *bot.Arrival, j *job) bool {
 	t, err := d.task(ctx, a)
 	if err != nil {
@@ -346,14 +353,14 @@ func (d *Dispatcher) resume(ctx context.Context, lane bot.Lane, a *bot.Arrival, 
 		return false
 	}
 	d.mu.Lock()
-	delete(d.decided, lane.Session) // from here on a decision comes to a running turn, which looks again when it parks
+	delete(d.decided, lane.Session) // from here on, a decision concerns a running turn, which looks again when it parks
 	d.mu.Unlock()
 	held, err := d.parts.Store.Lane(ctx, lane.Session)
 	if err != nil {
 		d.failed(ctx, lane.Session, err, "read a lane")
 		return false
 	}
-	// ended by somebody else between reading and taking it
+	// It was ended by somebody else before the lane was claimed.
 	if held.Fence = applied.Fence; held.Turn != lane.Turn || held.Arrival != lane.Arrival {
 		_, err := d.parts.Store.Apply(ctx, &bot.Change{
 			Lease: &bot.Lease{Session: lane.Session, Fence: applied.Fence},
@@ -372,14 +379,16 @@ func (d *Dispatcher) settledLane(ctx context.Context, session bot.SessionKey, er
 	return true
 }
 
-// turnOf is what the Runner needs to know.
+// turnOf returns what the Runner needs to know about a turn.
 func (d *Dispatcher) turnOf(lane *bot.Lane, t *task) *agent.Turn {
 	place := t.msg.Place
 	return &agent.Turn{
-		ID: lane.Turn, Request: requestID(lane.Turn), System: t.rules.System, Tools: tools.Only(t.rules.Allowed), Group: place.Group,
+		ID: lane.Turn, Request: requestID(lane.Turn), System: t.rules.System, Tools: tools.Only(t.rules.Allowed),
+		Group:  place.Group,
 		Shared: place.Group && t.rules.SharedSession,
 		Origin: tools.Origin{
-			Channel: place.Channel, Session: string(lane.Session), Workspace: lane.Workspace, Chat: place.ChatKey(), Turn: lane.Turn,
+			Channel: place.Channel, Session: string(lane.Session), Workspace: lane.Workspace, Chat: place.ChatKey(),
+			Turn:   lane.Turn,
 			Caller: t.msg.Caller, Admin: t.verdict.Admin,
 			Alone: !d.parts.Approvals.Reachable(place, t.msg.Caller),
 		},
