@@ -93,6 +93,7 @@ func (c *Core) serveTelegram(ctx context.Context) error {
 	err = s.run(ctx, func(ctx context.Context) error {
 		var menu sync.WaitGroup // the menu is nice to have and must not hold up the first poll
 		menu.Go(func() {
+			tightenCollector()
 			releaseStart()
 			c.menu(ctx, client, s)
 		})
