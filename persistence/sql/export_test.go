@@ -87,3 +87,18 @@ func MigrateTo(ctx context.Context, path string, version int64) (err error) {
 	_, err = provider.UpTo(ctx, version)
 	return err
 }
+
+// FlushedAfterMigrate is how often the connection that has migrated a database flushes it: PRAGMA synchronous.
+func FlushedAfterMigrate(ctx context.Context, path string) (level int, err error) {
+	d := sqliteDialect(path)
+	p, err := d.open(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, p.close()) }()
+	if _, err := d.migrate(ctx, p.write); err != nil {
+		return 0, err
+	}
+	err = p.write.QueryRowContext(ctx, "PRAGMA synchronous").Scan(&level)
+	return level, err
+}

@@ -19,8 +19,30 @@ import (
 var migrations embed.FS
 
 // migrate brings the schema up to date and returns its version. A schema that is newer than this program is left alone.
-// Processes may migrate at the same time: each step is one transaction.
-func (d *dialect) migrate(ctx context.Context, db *sql.DB) (int64, error) {
+// Processes may migrate at the same time: each step is one transaction. db must have one connection.
+//
+// The steps are not flushed to the disk one by one. With a write-ahead log that is safe: a power cut undoes the last
+// steps, which the next start repeats, and the first commit of the store flushes them together with itself.
+func (d *dialect) migrate(ctx context.Context, db *sql.DB) (version int64, err error) {
+	if _, err := db.ExecContext(ctx, flushRarely); err != nil {
+		return 0, d.wrap("open", fmt.Errorf("prepare to migrate: %w", err))
+	}
+	version, err = d.advance(ctx, db)
+	// Also when ctx has ended: a connection that does not flush must not be left behind.
+	if _, again := db.ExecContext(context.WithoutCancel(ctx), flushEach); again != nil && err == nil {
+		return 0, d.wrap("open", fmt.Errorf("end the migration: %w", again))
+	}
+	return version, err
+}
+
+// How often a connection flushes the write-ahead log to the disk.
+const (
+	flushRarely = "PRAGMA synchronous = NORMAL" // only when the log is copied into the database
+	flushEach   = "PRAGMA synchronous = FULL"   // each commit
+)
+
+// advance runs the migrations that are missing.
+func (d *dialect) advance(ctx context.Context, db *sql.DB) (int64, error) {
 	steps, err := readMigrations(migrations, d.folder)
 	if err != nil {
 		return 0, fmt.Errorf("read migrations: %w", err)

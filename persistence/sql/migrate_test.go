@@ -82,3 +82,18 @@ func TestUpward(t *testing.T) {
 		})
 	}
 }
+
+// TestMigrationsEndDurable: a migration, which does not flush each of its steps, leaves a connection that flushes each
+// commit.
+func TestMigrationsEndDurable(t *testing.T) {
+	t.Parallel()
+	const full = 2
+	path := filepath.Join(t.TempDir(), "a.db")
+	for range 2 { // with steps to do, and with none
+		level, err := sql.FlushedAfterMigrate(t.Context(), path)
+		check(t, err)
+		if level != full {
+			t.Errorf("PRAGMA synchronous is %d, want %d", level, full)
+		}
+	}
+}
