@@ -61,10 +61,12 @@ type Policy interface {
 	Check(ctx context.Context, msg *bot.Message, session bot.SessionKey, tool string, args []byte) (effect, rule, reason string, err error)
 }
 
-// Background are the commands of a session that run without anybody waiting. Both count those that run at the time.
+// Background are the commands of a session that run without anybody waiting.
 type Background interface {
-	Running(session bot.SessionKey) int
-	End(session bot.SessionKey) int
+	// Running is how many run in this process, and facts that have other processes end theirs, one a command.
+	Running(ctx context.Context, session bot.SessionKey) (here int, elsewhere []bot.Fact, err error)
+	// End ends those of this process.
+	End(session bot.SessionKey)
 }
 
 // Deps are what the commands work with.
@@ -318,7 +320,11 @@ func (t *Table) stop(ctx context.Context, call *turn.Call) (turn.Effect, error) 
 		}
 	}
 	if t.deps.Behind != nil {
-		stopped.Commands = t.deps.Behind.Running(call.Session)
+		here, elsewhere, err := t.deps.Behind.Running(ctx, call.Session)
+		if err != nil {
+			return turn.Effect{}, err
+		}
+		stopped.Commands, e.Change.Facts = here+len(elsewhere), elsewhere
 		e.Then = func(context.Context, *bot.Applied) (turn.Effect, error) {
 			t.deps.Behind.End(call.Session)
 			return turn.Effect{}, nil

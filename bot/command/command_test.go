@@ -394,19 +394,22 @@ func TestStopMeansWhatCameBefore(t *testing.T) {
 }
 
 // behind counts the commands in the background of one session.
-type behind struct{ running, ended int }
-
-func (b *behind) Running(s bot.SessionKey) int {
-	if s != session {
-		return 0
-	}
-	return b.running
+type behind struct {
+	running, ended int
+	elsewhere      []bot.Fact
 }
 
-func (b *behind) End(s bot.SessionKey) int {
-	n := b.Running(s)
-	b.ended, b.running = b.ended+n, b.running-n
-	return n
+func (b *behind) Running(_ context.Context, s bot.SessionKey) (int, []bot.Fact, error) {
+	if s != session {
+		return 0, nil, nil
+	}
+	return b.running, b.elsewhere, nil
+}
+
+func (b *behind) End(s bot.SessionKey) {
+	if s == session {
+		b.ended, b.running = b.ended+b.running, 0
+	}
 }
 
 // TestStopDropsAll: thousands of messages, the open questions of the turn and the commands in the background go, and
@@ -444,12 +447,16 @@ func TestStopDropsAll(t *testing.T) {
 	if left, err := d.store.Tickets(t.Context(), string(session)); err != nil || len(left) != 1 {
 		t.Errorf("%d messages wait, %v", len(left), err)
 	}
-	commands.running = 1
+	commands.running, commands.elsewhere = 0, []bot.Fact{{Bucket: "ends", Key: "run", Value: "1"}}
 	if _, err := d.store.Apply(t.Context(), &bot.Change{Lanes: []bot.LaneUpdate{{Session: session, Turn: new(""), Arrival: new(int64(0))}}, Done: []int64{seqs[0]}}); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := d.run(call("stop", false)).Change.Send[0].Content.Text, "1 command in the background ended."; got != want {
+	e = d.run(call("stop", false))
+	if got, want := e.Change.Send[0].Content.Text, "1 command in the background ended."; got != want {
 		t.Errorf("answer %q, want %q", got, want)
+	}
+	if diff := cmp.Diff(commands.elsewhere, e.Change.Facts); diff != "" {
+		t.Errorf("what other processes are to end (-want +got):\n%s", diff)
 	}
 }
 

@@ -79,6 +79,7 @@ type Ledger struct {
 	loaded bool                   // may is complete
 	may    map[bot.SessionKey]int // by session: the number of its newest piece
 	n      int
+	others map[bot.SessionKey]bool // sessions with commands under way in other processes
 }
 
 // New makes a Ledger. It reads the store when it is asked first.
@@ -130,6 +131,7 @@ func (n *Ledger) Ended(ctx context.Context, done shell.Completion) error {
 		run.Origin.Session = string(name)
 		change.Facts = append(change.Facts, bot.Fact{Bucket: runBucket, Key: begunKey(run)})
 	}
+	change.Facts = append(change.Facts, bot.Fact{Bucket: endBucket, Key: done.ID})
 	err := n.deps.Keeper.Keep(ctx, change)
 	n.Note(session)
 	return err
@@ -187,6 +189,7 @@ func (n *Ledger) load(ctx context.Context) error {
 	if loaded {
 		return nil
 	}
+	others := map[bot.SessionKey]bool{}
 	for _, bucket := range []string{newsBucket, runBucket} {
 		facts, err := n.deps.Store.FactsOf(ctx, bucket, "", n.deps.Now())
 		if err != nil {
@@ -195,8 +198,17 @@ func (n *Ledger) load(ctx context.Context) error {
 		}
 		for _, f := range facts {
 			n.Note(sessionOf(f.Key))
+			if bucket != runBucket {
+				continue
+			}
+			if _, ok := n.elsewhere(f); ok {
+				others[n.deps.Moves.Current(sessionOf(f.Key))] = true
+			}
 		}
 	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.others = others
 	return nil
 }
 

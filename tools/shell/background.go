@@ -342,6 +342,25 @@ func (r *Runner) Cancel(session, id string) int {
 	return n
 }
 
+// CancelRuns cancels the background runs with these full ids, as Cancel does.
+func (r *Runner) CancelRuns(ids map[string]bool) {
+	r.bg.mu.Lock()
+	defer r.bg.mu.Unlock()
+	for id, run := range r.bg.running {
+		if ids[id] && !run.told {
+			run.told = true
+			run.stop()
+		}
+	}
+}
+
+// Idle reports whether no background run is active in any session.
+func (r *Runner) Idle() bool {
+	r.bg.mu.Lock()
+	defer r.bg.mu.Unlock()
+	return len(r.bg.running) == 0
+}
+
 // Rename moves the runs of renamed sessions to their new names.
 func (r *Runner) Rename(name func(session string) string) {
 	r.bg.mu.Lock()

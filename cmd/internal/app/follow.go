@@ -96,6 +96,9 @@ func (s *service) follow(ctx context.Context) error {
 	if err := c.news.Follow(ctx); err != nil {
 		return err
 	}
+	if err := (background{c}).follow(ctx); err != nil {
+		return err
+	}
 	if err := c.servers.Sync(ctx); err != nil && !errors.Is(err, mcp.ErrNotRunning) {
 		return err
 	}

@@ -25,7 +25,6 @@ import (
 	"github.com/zephbot/zephbot/persistence"
 	"github.com/zephbot/zephbot/persistence/redis"
 	"github.com/zephbot/zephbot/tools"
-	"github.com/zephbot/zephbot/tools/shell"
 )
 
 // Times of a shutdown; together they stay below the 30 s that platforms give.
@@ -97,7 +96,7 @@ func newService(c *Core, ch channel) (*service, error) {
 	}, c.redis, store, words, c.now, c.metrics.Denied)
 	s.commands = command.New(command.Deps{
 		Store: store, Questions: questions, Policy: rulebook{c}, Usage: s.meter.Usage, About: s.about(), Admins: ch.admins, Words: words, Now: c.now,
-		Blocks: c.blockedTools(), Servers: s.desk, Behind: background{c.kit.runner},
+		Blocks: c.blockedTools(), Servers: s.desk, Behind: background{c},
 	})
 	s.outbox = deliver.NewOutbox(deliver.Deps{
 		Store: store, Sender: ch.sender, Pacer: pacer, Words: words, Language: func(row *bot.Row) string { return row.Content.Language }, Now: c.now, Log: c.log.With().Str("component", "outbox").Logger(),
@@ -178,25 +177,6 @@ func (s *service) delivered(row bot.Row, outcome string) {
 	if outcome == string(bot.Gone) && row.Purpose != bot.Toast {
 		s.dispatcher.Gone(row.Place)
 	}
-}
-
-// background are the commands that run without anybody waiting.
-type background struct{ runner *shell.Runner }
-
-// Running implements command.Background.
-func (b background) Running(session bot.SessionKey) int {
-	if b.runner == nil {
-		return 0
-	}
-	return b.runner.Active(string(session))
-}
-
-// End implements command.Background.
-func (b background) End(session bot.SessionKey) int {
-	if b.runner == nil {
-		return 0
-	}
-	return b.runner.Cancel(string(session), "")
 }
 
 // throttled counts what the Bot API told us to wait.

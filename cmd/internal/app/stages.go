@@ -203,7 +203,7 @@ func (c *Core) caching() *cache.Cache {
 		TTL: time.Duration(r.TTLSecs) * time.Second, Scope: conversation, Observe: c.metrics.Cached, Now: c.now,
 		Live: func(call *tools.Call) bool {
 			// At the terminal a person works in the same directory.
-			return call.Origin.Channel == terminal.Name || len(c.kit.runner.Background(call.Origin.Session)) > 0
+			return call.Origin.Channel == terminal.Name || background{c}.any(call.Origin.Session)
 		},
 		Log: c.log.With().Str("component", "cache").Logger(),
 	}

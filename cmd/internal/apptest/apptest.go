@@ -42,7 +42,9 @@
 //	model offered edit /regexp/ … with such a description or schema; "model not offered edit /regexp/" without
 //	web https://… fails 503 1   the page answers so often with this status (without a number: for good); "web https://… works" no longer
 //	web https://… asked 2       so many requests for it have come
-//	restart                     stops the service as SIGTERM does and starts it anew on the same state; "restart with NAME" with the configuration of that part
+//	restart                     stops the service as SIGTERM does and starts it again on the same state. Of two processes
+//	                            (PlayTogether), this line and the next ones are about one of them, which the seed chooses
+//	restart with NAME           the same with the configuration of that part; of two processes, each in turn
 //	stopping / down / start     the parts of it: the signal is given; it is and the service has ended; it has ended and runs again
 //	fault send* cut 1           telegramtest.Fault: method, kind, count (0: until "faults off"), optionally retry-after seconds, a delay such as 50ms, or a description
 //	faults off
@@ -66,25 +68,17 @@ package apptest
 
 import (
 	"bytes"
-	"context"
-	"errors"
-	"fmt"
-	"net"
-	"os"
-	"path/filepath"
+	"net/http"
 	"regexp"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/rs/zerolog"
 	"golang.org/x/tools/txtar"
 
 	"github.com/zephbot/zephbot/agent/llm/llmtest"
 	"github.com/zephbot/zephbot/bot/telegram/telegramtest"
-	"github.com/zephbot/zephbot/cmd/internal/app"
-	"github.com/zephbot/zephbot/cmd/internal/config"
 	"github.com/zephbot/zephbot/persistence"
 )
 
@@ -136,6 +130,9 @@ func play(t *testing.T, archive *txtar.Archive, s *scene) {
 	s.t, s.dir, s.parts, s.extra, s.clock = t, t.TempDir(), parts, parts["config"], &clock{}
 	s.model, s.web = &knowing{Model: model}, openSite(parts)
 	s.seen, s.last = map[int64]map[int]bool{}, map[int64]int{}
+	if s.processes == nil {
+		s.processes = alone()
+	}
 	s.stage()
 	defer s.close()
 	s.start()
@@ -171,7 +168,7 @@ func (s *scene) judge() {
 // unused are the lines of the model's script that nobody asked for. What is on its way at the end of the chat may still
 // come to them.
 func (s *scene) unused() []string {
-	if len(s.model.Unused()) > 0 && s.cancel != nil {
+	if len(s.model.Unused()) > 0 && s.runs() {
 		if err := s.idle(); err != nil {
 			s.t.Errorf("after the last line: %v\n%s", err, s.dump())
 		}
@@ -239,9 +236,9 @@ type scene struct {
 		message int
 		data    string
 	} // that was pressed last
-	cancel context.CancelFunc // nil: the service does not run
-	done   chan error
-	db     persistence.Reader // of the service that runs; nil until somebody looks
+	processes []*process         // of the service
+	pair      *balancer          // before them when there are two; nil: there is one
+	db        persistence.Reader // of the service that runs; nil until somebody looks
 
 	databaseURL string // of PostgreSQL; "" = SQLite
 }
@@ -275,7 +272,14 @@ func people() map[string]telegramtest.User {
 
 // stage sets up people and chats.
 func (s *scene) stage() {
-	s.fake = telegramtest.New(telegramtest.Options{Now: s.clock.now, Local: s.front != nil, WebhookPause: func(int) time.Duration { return 20 * time.Millisecond }})
+	options := telegramtest.Options{
+		Now: s.clock.now, Local: s.front != nil || s.pair != nil,
+		WebhookPause: func(int) time.Duration { return 20 * time.Millisecond },
+	}
+	if s.pair != nil {
+		options.WebhookClient = &http.Client{Transport: s.pair, Timeout: time.Minute}
+	}
+	s.fake = telegramtest.New(options)
 	url, err := s.fake.Start()
 	if err != nil {
 		s.t.Fatal(err)
@@ -292,154 +296,4 @@ func (s *scene) stage() {
 	})
 	s.chats = map[string]int64{"ann": ann, "ben": ben, "cy": cy, "dora": dora, "team": team, "forum": forum, "foreign": foreign}
 	s.press, s.first = map[string]string{}, map[int64]int64{}
-}
-
-// base admits the people of the scene. telegram.limits are off, and a counter that a busy machine does not answer in
-// time lets a turn pass: a scenario tests order and content, not patience.
-const base = `
-data_dir = %q
-[telegram]
-token = %q
-api_url = %q
-allowed_users = [1001, 1002, 1003]
-admins = [1001]
-allowed_chats = [-2001, -1001000000077]
-webhook_url = %q
-[telegram.limits]
-per_second = 0
-per_chat_per_second = 0
-per_group_per_minute = 0
-[quotas]
-on_redis_down = "allow"
-[tools.shell]
-sandbox = "off"
-[database]
-url = %q
-`
-
-// start starts the service on the scene's state.
-func (s *scene) start() {
-	file := filepath.Join(s.dir, "zephbot.toml")
-	hook := ""
-	if s.front != nil {
-		hook = s.front.URL("/updates")
-	}
-	text := fmt.Sprintf(base, filepath.Join(s.dir, "data"), s.fake.Token(), s.url, hook, s.databaseURL)
-	if err := os.WriteFile(file, []byte(merge(text, s.extra)), 0o600); err != nil {
-		s.t.Fatal(err)
-	}
-	if rules, ok := s.parts[rulesFile]; ok {
-		if err := os.WriteFile(filepath.Join(s.dir, rulesFile), []byte(rules), 0o600); err != nil {
-			s.t.Fatal(err)
-		}
-	}
-	cfg, err := config.Load(config.Source{File: file, WorkDir: s.dir, Home: s.dir})
-	if err != nil {
-		s.t.Fatalf("config: %v", err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	s.cancel, s.done = cancel, make(chan error, 1)
-	opts := app.Options{
-		Config: cfg, Version: "v0.0.0-scenario", WorkDir: s.dir, Now: s.clock.now, Provider: s.model, Internet: s.web.internet(),
-		Log: zerolog.New(&s.log).With().Timestamp().Logger(),
-	}
-	if s.front != nil {
-		opts.Listen = func(context.Context, string) (net.Listener, error) { return s.front.Listen(), nil }
-	}
-	go func() { s.done <- app.Serve(ctx, opts) }()
-}
-
-// merge puts a scenario's tables into the base: keys of a table that the base has go into that table.
-func merge(base, extra string) string {
-	head, tables := split(base)
-	extraHead, extraTables := split(extra)
-	var b strings.Builder
-	b.WriteString(head + extraHead)
-	seen := map[string]bool{}
-	for _, name := range tables.order {
-		b.WriteString(name + "\n" + override(tables.body[name], extraTables.body[name]))
-		seen[name] = true
-	}
-	for _, name := range extraTables.order {
-		if !seen[name] {
-			b.WriteString(name + "\n" + extraTables.body[name])
-		}
-	}
-	return b.String()
-}
-
-// override leaves out lines of a table that another text sets too.
-func override(base, extra string) string {
-	set := map[string]bool{}
-	for line := range strings.Lines(extra) {
-		if key, _, ok := strings.Cut(line, "="); ok {
-			set[strings.TrimSpace(key)] = true
-		}
-	}
-	var b strings.Builder
-	for line := range strings.Lines(base) {
-		if key, _, ok := strings.Cut(line, "="); !ok || !set[strings.TrimSpace(key)] {
-			b.WriteString(line)
-		}
-	}
-	return b.String() + extra
-}
-
-type tableSet struct {
-	order []string
-	body  map[string]string
-}
-
-// split cuts TOML text at its table headers; arrays of tables stay one piece each.
-func split(text string) (head string, set tableSet) {
-	set.body = map[string]string{}
-	name := ""
-	for line := range strings.Lines(text) {
-		if trimmed := strings.TrimSpace(line); strings.HasPrefix(trimmed, "[") && !strings.Contains(trimmed, "=") {
-			name = trimmed
-			if strings.HasPrefix(name, "[[") {
-				name += strings.Repeat(" ", len(set.order)) // each entry on its own
-			}
-			if _, ok := set.body[name]; !ok {
-				set.order = append(set.order, name)
-			}
-			continue
-		}
-		if name == "" {
-			head += line
-		} else {
-			set.body[name] += line
-		}
-	}
-	return head, set
-}
-
-// halt stops the service and says how it ended.
-func (s *scene) halt() error {
-	if s.cancel == nil {
-		return nil
-	}
-	if s.db != nil {
-		if err := s.db.Close(); err != nil {
-			return err
-		}
-		s.db = nil
-	}
-	s.cancel()
-	select {
-	case err := <-s.done:
-		s.cancel = nil
-		return err
-	case <-time.After(patience):
-		return errors.New("the service does not stop")
-	}
-}
-
-func (s *scene) close() {
-	// as the command line sees it: it was told to end
-	if err := s.halt(); err != nil && !errors.Is(err, context.Canceled) {
-		s.t.Errorf("the service ended with: %v\n%s", err, s.dump())
-	}
-	s.fake.Close()
-	s.web.server.Close()
 }

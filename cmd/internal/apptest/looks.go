@@ -128,11 +128,18 @@ func (s *scene) lines(which string) string {
 	if which == "log" {
 		return s.log.String()
 	}
-	raw, err := os.ReadFile(filepath.Join(s.dir, "data", "audit.jsonl"))
-	if err != nil { // not there yet
-		return ""
+	files := []string{filepath.Join(s.dir, "data", "audit.jsonl")}
+	if s.pair != nil { // a log for each process; a pattern that is none finds nothing
+		files, _ = filepath.Glob(filepath.Join(s.files(), ".zephbot", "audit", "*.jsonl"))
 	}
-	return string(raw)
+	var all strings.Builder
+	for _, file := range files {
+		raw, err := os.ReadFile(file)
+		if err == nil { // else it is not there yet
+			all.Write(raw)
+		}
+	}
+	return all.String()
 }
 
 func (s *scene) line(which, want string) (bool, error) {

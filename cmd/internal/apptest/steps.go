@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -13,7 +11,6 @@ import (
 	"time"
 
 	"github.com/zephbot/zephbot/bot/telegram/telegramtest"
-	"github.com/zephbot/zephbot/persistence"
 )
 
 var (
@@ -181,14 +178,14 @@ func (s *scene) wait(check func() (bool, error)) error {
 		if done || err != nil {
 			return err
 		}
+		if err := s.fallen(); err != nil {
+			return err
+		}
 		select {
 		case <-s.fake.Changed(version):
 		case <-timer.C: // looking costs the machine time that the service needs: less and less often
 			pause = min(2*pause, 150*time.Millisecond)
 			timer.Reset(pause)
-		case err := <-s.done:
-			s.done <- err
-			return fmt.Errorf("the service has ended: %w", errors.Join(err, errors.New("nobody stopped it")))
 		case <-ctx.Done():
 			return errors.New("waited in vain")
 		}
@@ -309,97 +306,6 @@ func (s *scene) stopDraft(person string) error {
 		_, err := s.fake.Stop(s.chats[person], s.chats[person], draft.ID)
 		return err == nil, err
 	})
-}
-
-// idle waits until nothing is on its way: no update unconfirmed, no arrival waiting, no turn running, no row
-// undelivered. A parked turn is idle.
-func (s *scene) idle() error {
-	if s.db == nil {
-		db, err := s.database()
-		if err != nil {
-			return err
-		}
-		s.db = db
-	}
-	return s.wait(func() (bool, error) { return s.still(s.db) })
-}
-
-// still looks in the order in which work moves on, and at what waits once more at the end: else something that moves
-// from one place to the next between two looks would be seen in neither.
-func (s *scene) still(db persistence.Reader) (bool, error) {
-	if s.fake.PendingUpdates() > 0 {
-		return false, nil
-	}
-	ctx, id := context.Background(), strconv.FormatInt(s.fake.BotID(), 10)
-	if express, err := db.Express(ctx, "telegram", id, 1); err != nil || len(express) > 0 {
-		return false, err
-	}
-	if ready, err := db.Ready(ctx, "telegram", id, s.clock.now(), 1); err != nil || len(ready) > 0 {
-		return false, err
-	}
-	if counts, err := db.Counts(ctx, "telegram", id); err != nil || counts.Running > 0 || counts.Undelivered > 0 {
-		return false, err
-	}
-	ready, err := db.Ready(ctx, "telegram", id, s.clock.now(), 1)
-	return err == nil && len(ready) == 0, err
-}
-
-// database opens the service's database for reading, once the service has made it.
-func (s *scene) database() (persistence.Reader, error) {
-	var db persistence.Reader
-	err := s.wait(func() (bool, error) {
-		if !s.fake.Polling() && len(s.fake.CallsOf("getUpdates")) == 0 && len(s.fake.CallsOf("getWebhookInfo")) == 0 {
-			return false, nil
-		}
-		var err error
-		db, err = persistence.OpenReader(context.Background(), filepath.Join(s.dir, "data"), s.databaseURL)
-		return err == nil, nil
-	})
-	return db, err
-}
-
-func (s *scene) silent(chat int64) error {
-	if err := s.idle(); err != nil {
-		return err
-	}
-	if m, ok := s.next(chat); ok {
-		return fmt.Errorf("it says %q", m.Text)
-	}
-	return nil
-}
-
-// file looks at, or makes, a file in the workspace of a person in a chat.
-func (s *scene) file(verb, person string, chat int64, name, text string) error {
-	group := "0"
-	if chat < 0 {
-		group = strconv.FormatInt(s.chats[person], 10)
-	}
-	if first, ok := s.first[chat]; ok && verb != "stray" {
-		chat = first
-	}
-	dir := filepath.Join(s.dir, "data", "workspaces", fmt.Sprintf("telegram_%d_bot_%d_0_%s", s.fake.BotID(), chat, group))
-	path := filepath.Join(dir, name)
-	switch verb {
-	case "put", "stray":
-		mode := os.FileMode(0o600)
-		if strings.HasPrefix(text, "#!") {
-			mode = 0o700
-		}
-		return errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), mode))
-	case "no file":
-		if _, err := os.Lstat(path); !errors.Is(err, os.ErrNotExist) {
-			return fmt.Errorf("it is there: %w", err)
-		}
-		return nil
-	default:
-		return s.wait(func() (bool, error) {
-			raw, err := os.ReadFile(path)
-			if err != nil {
-				return false, nil //nolint:nilerr // not there yet
-			}
-			return matches(string(raw), text)
-		})
-	}
 }
 
 // dump shows what happened, for a scenario that failed.

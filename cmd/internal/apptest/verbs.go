@@ -101,26 +101,6 @@ func (s *scene) happens(words []string) error {
 	return err
 }
 
-// service stops and starts the service.
-func (s *scene) service(words []string) error {
-	if words[0] == "stopping" {
-		s.cancel()
-		return nil
-	}
-	if err := s.halt(); err != nil || words[0] == "down" {
-		return err
-	}
-	if len(words) == 3 && words[1] == "with" {
-		extra, ok := s.parts[words[2]]
-		if !ok {
-			return fmt.Errorf("the scenario has no part %q", words[2])
-		}
-		s.extra = extra
-	}
-	s.start()
-	return nil
-}
-
 // setClock moves the service's clock forward.
 func (s *scene) setClock(word string) error {
 	if word == "day" {

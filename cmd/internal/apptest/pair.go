@@ -1,0 +1,151 @@
+package apptest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/tools/txtar"
+)
+
+// hookURL is where the fake delivers for two processes: no host that is looked up, since the balancer leads each
+// delivery to one of them.
+const hookURL = "http://balancer.invalid/updates"
+
+// Pair says how two processes play a scenario.
+type Pair struct {
+	DatabaseURL string // of an empty database of PostgreSQL
+	RedisURL    string
+	// Seed decides to which process each delivery goes, and which one a restart concerns. The same seed decides the
+	// same.
+	Seed uint64
+	// Off is by how much the clock of the second process is ahead of that of the first.
+	Off time.Duration
+}
+
+// PlayTogether runs one scenario on two processes of one service, behind a balancer that leads each delivery to one of
+// them.
+func PlayTogether(t *testing.T, archive *txtar.Archive, pair Pair) {
+	t.Helper()
+	t.Logf("seed %d, clocks %s apart", pair.Seed, pair.Off)
+	play(t, archive, &scene{
+		databaseURL: pair.DatabaseURL, pair: newBalancer(pair), processes: []*process{{name: "one"}, {name: "two", off: pair.Off}},
+	})
+}
+
+// balancer leads deliveries to processes: an http.RoundTripper of the fake. Which one an update goes to depends on the
+// seed, the update and how often it was delivered, and on nothing else, as long as both are there.
+type balancer struct {
+	Pair
+	chance    *rand.Rand // of the scenario's goroutine
+	transport *http.Transport
+
+	mu        sync.Mutex
+	addresses map[string]string // by process: where it listens
+	tries     map[int64]int     // by update: deliveries
+}
+
+func newBalancer(pair Pair) *balancer {
+	return &balancer{
+		Pair: pair, chance: rand.New(rand.NewPCG(pair.Seed, 1)), //nolint:gosec // a choice that can be repeated, no secret
+		transport: &http.Transport{}, addresses: map[string]string{}, tries: map[int64]int{},
+	}
+}
+
+// pick is the next choice for the scenario: a number below n.
+func (b *balancer) pick(n int) int { return b.chance.IntN(n) }
+
+// listening is how many processes take deliveries.
+func (b *balancer) listening() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.addresses)
+}
+
+// listen opens the address of a process.
+func (b *balancer) listen(ctx context.Context, name string) (net.Listener, error) {
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("listen for %s: %w", name, err)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.addresses[name] = l.Addr().String()
+	return &backend{Listener: l, closed: func() { b.left(name, l.Addr().String()) }}, nil
+}
+
+// left takes a process out that listens no longer.
+func (b *balancer) left(name, address string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.addresses[name] == address {
+		delete(b.addresses, name)
+	}
+}
+
+// backend is the address of a process.
+type backend struct {
+	net.Listener
+	once   sync.Once
+	closed func()
+}
+
+// Close implements net.Listener.
+func (b *backend) Close() error {
+	b.once.Do(b.closed)
+	return b.Listener.Close()
+}
+
+// RoundTrip implements http.RoundTripper.
+func (b *balancer) RoundTrip(r *http.Request) (*http.Response, error) {
+	body, err := io.ReadAll(r.Body)
+	if err := errors.Join(err, r.Body.Close()); err != nil {
+		return nil, fmt.Errorf("read a delivery: %w", err)
+	}
+	var update struct {
+		ID int64 `json:"update_id"`
+	}
+	if err := json.Unmarshal(body, &update); err != nil {
+		return nil, fmt.Errorf("read a delivery: %w", err)
+	}
+	address, ok := b.choose(update.ID)
+	if !ok {
+		return nil, errors.New("no process listens")
+	}
+	r = r.Clone(r.Context())
+	r.Body, r.URL.Host = io.NopCloser(bytes.NewReader(body)), address
+	return b.transport.RoundTrip(r)
+}
+
+// choose is where a delivery goes.
+func (b *balancer) choose(update int64) (address string, ok bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.tries[update]++
+	h := fnv.New64a()
+	_, _ = fmt.Fprintf(h, "%d/%d/%d", b.Seed, update, b.tries[update]) // a hash takes everything
+	names := []string{"one", "two"}
+	if h.Sum64()>>32&1 == 1 {
+		slices.Reverse(names)
+	}
+	for _, name := range names {
+		if address, ok := b.addresses[name]; ok {
+			return address, true
+		}
+	}
+	return "", false
+}
+
+// CloseIdleConnections is what http.Client asks of its transport.
+func (b *balancer) CloseIdleConnections() { b.transport.CloseIdleConnections() }
