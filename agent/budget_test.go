@@ -16,7 +16,7 @@ import (
 	"github.com/zephbot/zephbot/agent/llm/llmtest"
 )
 
-// purse is a budget in memory.
+// purse is an in-memory budget.
 type purse struct {
 	mu               sync.Mutex
 	reserved         map[string]llm.Usage
@@ -97,7 +97,7 @@ func TestBudgetSaysNo(t *testing.T) {
 	}
 }
 
-// TestAnswerSurvivesTheBooks: an answer that is paid for is not thrown away because it cannot be booked.
+// TestAnswerSurvivesTheBooks: an answer that is paid for is delivered even if settling it fails.
 func TestAnswerSurvivesTheBooks(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, llmtest.New(llmtest.Step{Text: "Done"}), "go")
@@ -110,7 +110,7 @@ func TestAnswerSurvivesTheBooks(t *testing.T) {
 func TestContextLimit(t *testing.T) {
 	t.Parallel()
 	m := llmtest.New(llmtest.Step{Text: "Done"})
-	w := newWorld(t, m, strings.Repeat("word ", 1000)) // some 1430 tokens
+	w := newWorld(t, m, strings.Repeat("word ", 1000)) // about 1430 tokens
 	w.limits.ContextTokens = 1700
 	if out := w.must(t.Context()); out.Kind != agent.Ended || out.Reason != journal.ReasonContext || len(m.Requests()) != 0 {
 		t.Errorf("over 80 %%: %+v", out)
@@ -158,7 +158,7 @@ then say Done`)
 			t.Errorf("request %d begins with %.20q and has %d turns", n, first.Text, users)
 		}
 	}
-	// The current turn stays though it alone is more than what is aimed at.
+	// The current turn is kept even if it alone exceeds the target.
 	m = script(t, `on "now": say Done`)
 	w.deps.Provider, w.limits.ContextTokens, w.turn.ID = m, 600, "turn-2"
 	w.shelf.keep(journal.Entry{Turn: "turn-2", Kind: journal.UserEntry, Text: "now " + strings.Repeat("z", 1050)})
@@ -168,10 +168,10 @@ then say Done`)
 	}
 }
 
-// ahead is a journal whose first entry is on its way to the disk.
+// ahead is a journal whose first entry is still on its way to disk.
 type ahead struct {
 	*handle
-	asked  func() // the model has said something by then
+	asked  func() // called when the model has already answered
 	result error
 }
 
@@ -180,8 +180,8 @@ func (a *ahead) Stored() error {
 	return a.result
 }
 
-// TestAskedAhead: of what the model says before the turn is stored, nothing counts but its price; and not even that is
-// booked before.
+// TestAskedAhead: of a model call made before the turn is stored, nothing counts but its price, and even that is
+// settled only afterwards.
 func TestAskedAhead(t *testing.T) {
 	t.Parallel()
 	for _, result := range []error{nil, journal.ErrConflict} {

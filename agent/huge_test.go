@@ -25,12 +25,12 @@ import (
 
 const (
 	hugeSize = 100 << 20 // bytes that the server sends
-	hugeMost = 50 << 20  // bytes of memory that they may cost
+	hugeMost = 50 << 20  // bytes of memory allowed for them
 	hugeEnv  = "ZEPH_HUGE_ANSWER"
 )
 
-// flood is a body that repeats a piece until it has sent hugeSize bytes, between a beginning and an end. It measures
-// the memory of the process while it is read.
+// flood is a body that repeats a piece until it has sent hugeSize bytes, between a head and a tail. It measures the
+// memory of the process while it is read.
 type flood struct {
 	head, piece, tail string
 	rest              []byte
@@ -63,14 +63,14 @@ func (f *flood) RoundTrip(req *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: f, Request: req}, nil
 }
 
-// resident is the memory that the process holds.
+// resident returns the resident memory of the process.
 func resident() uint64 {
 	s := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
 	metrics.Read(s)
 	return s[0].Value.Uint64() - s[1].Value.Uint64()
 }
 
-// hugeAnswers are the ways in which an answer may be huge, by name: the wire, the body, and how the turn has to end.
+// hugeAnswers lists the ways in which an answer can be huge, by name: the wire, the body, and how the turn has to end.
 func hugeAnswers() map[string]struct {
 	wire string
 	body flood
@@ -108,7 +108,7 @@ func hugeAnswers() map[string]struct {
 }
 
 // TestHugeAnswer: whatever a server sends, an answer costs less than 50 MB and ends: cut, or with a sentence. Each case
-// has a process of its own, in which nothing else takes memory.
+// runs in a process of its own, where nothing else uses memory.
 func TestHugeAnswer(t *testing.T) {
 	t.Parallel()
 	all := hugeAnswers()
@@ -189,7 +189,7 @@ func hugeProvider(t *testing.T, wire string, body *flood) llm.Provider {
 	return p
 }
 
-// screen keeps the text that grows, as what shows it does.
+// screen collects the growing text as a display does.
 type screen struct{ text strings.Builder }
 
 func (s *screen) Emit(_ context.Context, e agent.Event) { s.text.WriteString(e.Text) }

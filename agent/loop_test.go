@@ -39,7 +39,7 @@ func TestDoomLoop(t *testing.T) {
 	clock := tools.Tool{
 		Definition: tools.Definition{Name: "clock", ReadOnly: true, Schema: []byte(`{"type":"object"}`)},
 		Run: func(context.Context, *tools.Call) (*tools.Result, error) {
-			n++ // one call a step: never at once
+			n++ // one call per step: never concurrent
 			return &tools.Result{Text: fmt.Sprintf("it is %d", n)}, nil
 		},
 	}
@@ -95,6 +95,6 @@ func TestDoomLoopOverRestarts(t *testing.T) {
 		},
 	})
 	if out := w.finish(t.Context()); out.Reason != journal.ReasonLoop || out.Text != "no change <>" {
-		t.Errorf("each step is run by another process, and the loop goes unseen: %+v", out)
+		t.Errorf("each step is run by another process, and the loop is not detected: %+v", out)
 	}
 }

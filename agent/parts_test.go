@@ -16,7 +16,7 @@ import (
 	"github.com/zephbot/zephbot/tools"
 )
 
-// camera is a tool that makes a picture and a sheet.
+// camera returns a tool that makes a picture and a sheet.
 func camera() tools.Tool {
 	return tools.Tool{
 		Definition: tools.Definition{Name: "camera", Description: "Takes a picture.", Schema: json.RawMessage(`{"type":"object"}`), ReadOnly: true},
@@ -28,7 +28,7 @@ func camera() tools.Tool {
 	}
 }
 
-// photographed runs a turn in which the camera is used, and gives the entry of its result.
+// photographed runs a turn in which the camera is used and returns the entry of its result.
 func photographed(t *testing.T, blobs blob.Store) (w *world, model interface{ Requests() []llm.Request }, result journal.Entry) {
 	t.Helper()
 	m := script(t, "on \"look\": call camera {}\nthen say I see.")

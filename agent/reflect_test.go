@@ -31,7 +31,7 @@ const (
 	reflectNoMore = "This tool has been called wrongly too often in this turn. Do not call it again: tell the person what you could not do, and why."
 )
 
-// failing is a tool that fails in its own way, whatever it is asked.
+// failing returns a tool that always fails with err.
 func failing(name, schema string, err error) tools.Tool {
 	return tools.Tool{
 		Definition: tools.Definition{Name: name, Schema: json.RawMessage(schema)},
@@ -39,7 +39,7 @@ func failing(name, schema string, err error) tools.Tool {
 	}
 }
 
-// after splits what the model reads of a failure into the block and what follows on it.
+// after splits what the model reads of a failure into the error block and the text after it.
 func after(t *testing.T, text string) (block, rest string) {
 	t.Helper()
 	block, rest, _ = strings.Cut(text, "\n\n")
@@ -56,7 +56,7 @@ func TestReflection(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
 		steps []string
-		want  []string // after the block of each step's last call; a prefix of what stands there
+		want  []string // after the block of each step's last call, as a prefix
 	}{
 		{"a mistake", []string{wrong}, []string{reflectOnCall}},
 		{"again, and again", []string{wrong, other, wrong, other}, []string{reflectOnCall, reflectOnCall + schema + `{"`, reflectNoMore, reflectNoMore}},
@@ -93,8 +93,8 @@ func TestReflection(t *testing.T) {
 	}
 }
 
-// TestReflectionIsStored: whoever goes on with the turn sends the same bytes, and a restart in the middle changes none
-// of them.
+// TestReflectionIsStored: another worker that continues the turn sends the same bytes, and a restart in the middle
+// changes none of them.
 func TestReflectionIsStored(t *testing.T) {
 	t.Parallel()
 	steps := "on \"go\": call* count {\"by\":\"x\"} echo {}\nthen call* echo {} count {\"by\":\"y\"}\nthen call count {\"by\":\"z\"}\nthen say Done"
@@ -132,7 +132,7 @@ func TestReflectionIsStored(t *testing.T) {
 	}
 }
 
-// TestLoopOfMistakes: the sentences that follow on a mistake do not hide that it is the same one.
+// TestLoopOfMistakes: the sentences after a mistake do not hide that it is the same one.
 func TestLoopOfMistakes(t *testing.T) {
 	t.Parallel()
 	wrong := `call count {"by":"x"}`
@@ -156,7 +156,7 @@ func TestShownSchema(t *testing.T) {
 		return `{"type": "object", "title": "T", "properties": {"description": {"enum": ["a", "b"]}, ` + strings.Join(fields, ", ") + `}}`
 	}
 	for _, tc := range []struct {
-		name, schema, want string // want is what the line begins with; "" = no line
+		name, schema, want string // want is the beginning of the line; "" = no line
 		has, not           string
 	}{
 		{name: "short", schema: `{"type": "object", "description": "d e"}`, want: `{"type":"object","description":"d e"}`},
@@ -179,7 +179,7 @@ func TestShownSchema(t *testing.T) {
 	}
 }
 
-// TestCutWishes: of an answer that was cut at the token limit only whole calls are run.
+// TestCutWishes: if an answer was cut at the token limit, only complete calls are run.
 func TestCutWishes(t *testing.T) {
 	t.Parallel()
 	use := func(name, args string) llm.ToolUse { return llm.ToolUse{Name: name, Args: json.RawMessage(args)} }
@@ -188,7 +188,7 @@ func TestCutWishes(t *testing.T) {
 		stop llm.Stop
 		uses []llm.ToolUse
 		sum  int
-		cut  string // calls that are told to be cut
+		cut  string // calls that are reported as cut
 	}{
 		{"the last one is half", llm.StopLength, []llm.ToolUse{use("count", `{"by":1}`), use("count", `{"by":2`)}, 1, "c2_1"},
 		{"it could be mended", llm.StopLength, []llm.ToolUse{use("echo", `{"text":"rm -r /tmp"`)}, 0, "c2_0"},
@@ -199,7 +199,7 @@ func TestCutWishes(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			for _, at := range []int{0, 2, 3} { // the store fails once there
+			for _, at := range []int{0, 2, 3} { // index of the append at which the store fails once
 				m := llmtest.New().On("go", llmtest.Step{Uses: tc.uses, Stop: tc.stop}, llmtest.Step{Text: "Done"})
 				w := newWorld(t, m, "go")
 				w.shelf.before = func(n int) error {
@@ -230,8 +230,8 @@ func TestCutWishes(t *testing.T) {
 	}
 }
 
-// TestFlaggedContent: what a page or a server's error tries to order is remembered in the journal, and changing calls
-// are asked for from then on.
+// TestFlaggedContent: the journal records that a page or a server's error tries to give instructions, and changing
+// calls need approval from then on.
 func TestFlaggedContent(t *testing.T) {
 	t.Parallel()
 	page := tools.Tool{
@@ -297,14 +297,14 @@ func TestFlaggedContent(t *testing.T) {
 	}
 }
 
-// TestCorrectedCallIsAsked: arguments that were corrected are those that a person sees and that run, after the turn was
-// parked and resumed by another process.
+// TestCorrectedCallIsAsked: a person sees the corrected arguments, and those are run, even after the turn was parked
+// and resumed by another process.
 func TestCorrectedCallIsAsked(t *testing.T) {
 	t.Parallel()
 	for _, calls := range []string{`call count {"by":"10"}`, `call* count {"by":"10"} echo {"text":"x"}`} {
 		asked := 0
 		correct := func(_ context.Context, _ tools.Definition, _ *tools.Call, _ json.RawMessage, _ *tools.Error) (json.RawMessage, error) {
-			asked++ // one call at a time: a writer
+			asked++ // called once at a time, because count is a writer
 			return json.RawMessage(fmt.Sprintf(`{"by":%d}`, 9+asked)), nil
 		}
 		w := newWorld(t, script(t, "on \"go\": "+calls+"\nthen say Done"), "go")

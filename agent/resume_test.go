@@ -26,8 +26,8 @@ const journey = `on "go": call* echo {"text":"a"} count {"by":1} count {"by":10}
 then call count {"by":2}
 then say Done`
 
-// TestResumeFromEveryPrefix cuts the journal of a finished turn after every entry, as a crash does, and goes on with
-// nothing but that.
+// TestResumeFromEveryPrefix cuts the journal of a finished turn after every entry, as a crash does, and continues from
+// there.
 func TestResumeFromEveryPrefix(t *testing.T) {
 	t.Parallel()
 	whole := newWorld(t, script(t, journey), "go")
@@ -62,7 +62,7 @@ func TestResumeFromEveryPrefix(t *testing.T) {
 	}
 }
 
-// startedIn lists the changing calls that a journal calls started, and the one of them that has no result.
+// startedIn lists the changing calls that a journal marks as started, and the one of them that has no result.
 func startedIn(entries []journal.Entry) (started map[string]bool, open string) {
 	started = map[string]bool{}
 	for _, e := range entries {
@@ -76,7 +76,7 @@ func startedIn(entries []journal.Entry) (started map[string]bool, open string) {
 	return started, open
 }
 
-// reported checks that the outcome of a call is said to be unknown, to the model and to the audit, once.
+// reported checks that the outcome of a call is reported as unknown, to the model and in the audit log, once.
 func reported(t *testing.T, w *world, call string) {
 	t.Helper()
 	if diff := cmp.Diff([]string{call}, w.hand.interrupted); diff != "" {
@@ -87,7 +87,7 @@ func reported(t *testing.T, w *world, call string) {
 	}
 }
 
-// TestReadIsRepeated: a reading call leaves no trace before its result, and runs again.
+// TestReadIsRepeated: a read-only call leaves no trace before its result, and is run again.
 func TestReadIsRepeated(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, script(t, "on \"go\": call echo {\"text\":\"a\"}\nthen say Done"), "go")
@@ -103,7 +103,7 @@ func TestReadIsRepeated(t *testing.T) {
 	if diff := cmp.Diff([]string{"c2_0", "c2_0"}, w.hand.ran); diff != "" {
 		t.Errorf("ran (-want +got):\n%s", diff)
 	}
-	// Also one that an old journal calls started.
+	// The same for one that an old journal marks as started.
 	w = newWorld(t, script(t, "on \"go\": call echo {\"text\":\"a\"}\nthen say Done"), "go")
 	w.shelf.keep(
 		journal.Entry{Turn: "turn-1", Kind: journal.AssistantEntry, Uses: []journal.Use{{Call: "c2_0", Name: "echo", Args: []byte(`{"text":"a"}`), ReadOnly: true, Definition: toolstest.Echo().Definition.Hash()}}},
@@ -114,8 +114,8 @@ func TestReadIsRepeated(t *testing.T) {
 	}
 }
 
-// TestStoreFailsAtEveryAppend fails one append after the other, with and without effect, and lets another process go
-// on.
+// TestStoreFailsAtEveryAppend fails one append after the other, with and without effect, and continues in another
+// process.
 func TestStoreFailsAtEveryAppend(t *testing.T) {
 	t.Parallel()
 	for _, lost := range []bool{false, true} {
@@ -141,7 +141,7 @@ func TestStoreFailsAtEveryAppend(t *testing.T) {
 	}
 }
 
-// once checks that no changing call ran twice, and that what is said to be unknown was reported once.
+// once checks that no changing call ran twice, and that each unknown outcome was reported once.
 func once(t interface {
 	Helper()
 	Errorf(string, ...any)
@@ -214,13 +214,14 @@ func TestAnyBatches(t *testing.T) {
 	})
 }
 
-// TestConflictInABatch: a worker that lost its lane in the middle of a parallel batch says so and starts nothing more.
+// TestConflictInABatch: a worker that lost its lane in the middle of a parallel batch reports it and starts no more
+// calls.
 func TestConflictInABatch(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, script(t, `on "go": call* echo {"text":"a"} count {"by":1}
 then say Done`), "go")
 	w.shelf.before = func(n int) error {
-		if n == 2 { // the first result: meanwhile somebody else wrote
+		if n == 2 { // the first result: another worker wrote meanwhile
 			w.shelf.keep(journal.Entry{Turn: "turn-1", Kind: journal.ResultEntry, Call: "c2_0", Text: "from another worker"})
 		}
 		return nil
@@ -232,8 +233,8 @@ then say Done`), "go")
 	}
 }
 
-// TestFoundComesFromTheJournal: what a search of the turn has found is told to the catalog, also by another process. A
-// tool of a server finds nothing.
+// TestFoundComesFromTheJournal: the catalog is given what a search of the turn has found, in another process too. A
+// tool of a server cannot report found tools.
 func TestFoundComesFromTheJournal(t *testing.T) {
 	t.Parallel()
 	const talk = "on \"go\": call seek {}\nthen say Done"
@@ -279,7 +280,7 @@ func TestFoundComesFromTheJournal(t *testing.T) {
 	}
 }
 
-// views remembers what a catalog was told.
+// views records what a catalog is given.
 type views struct {
 	list func() []tools.Definition
 	seen *[][]string

@@ -38,7 +38,7 @@ func TestPlainAnswer(t *testing.T) {
 	if req.System != "You are a test." || len(req.Tools) != 3 || req.Tools[0].Name != "echo" || len(req.Tools[0].Schema) == 0 {
 		t.Errorf("request %+v", req)
 	}
-	// A turn that is over is not moved again, not even by a stop.
+	// A turn that is over does not change again, not even by a stop.
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(agent.ErrStopped)
 	again := w.must(ctx)
@@ -128,7 +128,7 @@ then say Done`)
 		}
 		done <- out
 	}()
-	for range 3 { // one after the other: the next begins only when the last was let go
+	for range 3 { // one after the other: the next begins only when the last was released
 		<-w.blocker.Started
 		select {
 		case id := <-w.blocker.Started:
@@ -160,11 +160,11 @@ then say Done`)
 	if diff := cmp.Diff([]string{"c2_3", "c2_0"}, w.hand.ran); diff != "" {
 		t.Errorf("ran (-want +got):\n%s", diff)
 	}
-	// A second look without a decision asks the same and runs nothing.
+	// A second run without a decision asks the same questions and runs nothing.
 	if again := w.must(t.Context()); again.Kind != agent.Parked || len(again.Questions) != 2 || len(w.hand.ran) != 2 {
 		t.Errorf("second run: %+v, ran %v", again, w.hand.ran)
 	}
-	// One of two decisions: what stands before the second one runs.
+	// One of two decisions: the calls before the second question run.
 	w.approve(agent.Outcome{Questions: out.Questions[:1]})
 	half := w.must(t.Context())
 	if half.Kind != agent.Parked || len(half.Questions) != 1 || half.Questions[0].Call != "c2_4" || w.counter.Sum() != 13 {
@@ -356,7 +356,7 @@ func TestErrorsOfTheStore(t *testing.T) {
 	if _, err := agent.NewRunner(w.deps, w.limits).Run(t.Context(), w.turn, h, w.watch); !errors.Is(err, errStore) {
 		t.Errorf("load: %v", err)
 	}
-	// Somebody else writes while the model thinks.
+	// Another worker writes while the model thinks.
 	h = &handle{shelf: w.shelf}
 	deps := w.deps
 	deps.Provider = chatFunc(func(ctx context.Context, req *llm.Request, d func(string)) (*llm.Response, error) {

@@ -25,17 +25,17 @@ import (
 
 var errStore = errors.New("the store is away")
 
-// shelf is a durable journal; handles read and write it as the holders of a lane do.
+// shelf is a durable journal; handles read and write it like the holders of a lane.
 type shelf struct {
 	t       testing.TB
 	mu      sync.Mutex
 	entries []journal.Entry
 	appends int
-	// before fails an append that then has no effect, after one that took effect all the same. n counts from 1.
+	// before makes an append fail without effect, after one that took effect. n counts from 1.
 	before, after func(n int) error
 }
 
-// keep stores entries as a durable store does: by way of JSON.
+// keep stores entries as a durable store does: encoded as JSON.
 func (s *shelf) keep(entries ...journal.Entry) []journal.Entry {
 	var stored []journal.Entry
 	for _, e := range entries {
@@ -61,7 +61,7 @@ func (s *shelf) all() []journal.Entry {
 	return append([]journal.Entry(nil), s.entries...)
 }
 
-// handle is one holder's view; it implements agent.Journal.
+// handle is one lane holder's view; it implements agent.Journal.
 type handle struct {
 	*shelf
 	last   int64
@@ -120,7 +120,7 @@ func (h *handle) Append(ctx context.Context, entries ...journal.Entry) ([]journa
 	return stored, nil
 }
 
-// watcher keeps events.
+// watcher records events.
 type watcher struct {
 	mu     sync.Mutex
 	events []agent.Event
@@ -142,7 +142,7 @@ func (w *watcher) types() []agent.EventType {
 	return list
 }
 
-// hand executes through the real chain and remembers what ran.
+// hand executes through the real chain and records what ran.
 type hand struct {
 	chain *chain.Chain
 
@@ -171,7 +171,7 @@ func (h *hand) Interrupted(_ context.Context, call *tools.Call) {
 	h.interrupted = append(h.interrupted, call.ID)
 }
 
-// ask decides in the tests' world: adding 10 or more needs a person, 100 or more is denied.
+// ask is the policy of the tests: adding 10 or more needs approval, 100 or more is denied.
 func ask(r policy.Request) policy.Decision {
 	d := policy.Decision{Effect: policy.Allow, Rule: "test rule", Reason: "Adding much is asked for."}
 	if r.Tool == "count" && len(r.Inputs) == 1 {
@@ -195,7 +195,7 @@ func (c catalog) Tools(context.Context, *agent.Turn, agent.View) []agent.Offer {
 	return list
 }
 
-// world is everything a turn meets; what is durable survives a new runner.
+// world is the environment of a turn; its durable parts survive a new runner.
 type world struct {
 	t       testing.TB
 	shelf   *shelf
@@ -211,7 +211,7 @@ type world struct {
 
 var noon = time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
 
-// newWorld makes a world in which Ann has said text, and in which more tools exist besides echo, count and block.
+// newWorld returns a world in which Ann has said text, with tools in addition to echo, count and block.
 func newWorld(t testing.TB, provider llm.Provider, text string, more ...tools.Tool) *world {
 	t.Helper()
 	w := &world{
@@ -236,8 +236,8 @@ func newWorld(t testing.TB, provider llm.Provider, text string, more ...tools.To
 	return w
 }
 
-// run moves the turn once with a new runner and a new handle, as a process that has just started does, and commits what
-// comes out.
+// run runs the turn once with a new runner and a new handle, like a process that has just started, and commits the
+// outcome.
 func (w *world) run(ctx context.Context) (agent.Outcome, error) {
 	h := &handle{shelf: w.shelf}
 	out, err := agent.NewRunner(w.deps, w.limits).Run(ctx, w.turn, h, w.watch)
@@ -249,7 +249,7 @@ func (w *world) run(ctx context.Context) (agent.Outcome, error) {
 	return out, err
 }
 
-// must is run where nothing may fail.
+// must is run for cases that must not fail.
 func (w *world) must(ctx context.Context) agent.Outcome {
 	w.t.Helper()
 	out, err := w.run(ctx)
@@ -259,7 +259,7 @@ func (w *world) must(ctx context.Context) agent.Outcome {
 	return out
 }
 
-// finish goes on until the turn is over: questions are answered with yes, failures of the store with another try.
+// finish continues until the turn is over: questions are answered with yes, failures of the store with a retry.
 func (w *world) finish(ctx context.Context) agent.Outcome {
 	w.t.Helper()
 	for range 100 {
@@ -284,7 +284,7 @@ func (w *world) approve(out agent.Outcome) {
 	}
 }
 
-// results are the stored results by call.
+// results returns the stored results by call.
 func (w *world) results() map[string]journal.Entry {
 	m := map[string]journal.Entry{}
 	for _, e := range w.shelf.all() {
@@ -312,7 +312,7 @@ func script(t testing.TB, text string) *llmtest.Model {
 	return m
 }
 
-// wellFormed checks what every vendor demands: each use is answered, in order, before anybody speaks again.
+// wellFormed checks what every vendor requires: each use is answered, in order, before the next message.
 func wellFormed(t testing.TB, requests []llm.Request) {
 	t.Helper()
 	for n, r := range requests {
@@ -330,7 +330,7 @@ func wellFormed(t testing.TB, requests []llm.Request) {
 	}
 }
 
-// chatFunc is a provider made of a function.
+// chatFunc is a provider made from a function.
 type chatFunc func(ctx context.Context, req *llm.Request, onDelta func(string)) (*llm.Response, error)
 
 func (chatFunc) Name() string { return "func" }
@@ -339,7 +339,7 @@ func (f chatFunc) Chat(ctx context.Context, req *llm.Request, onDelta func(strin
 	return f(ctx, req, onDelta)
 }
 
-// replace puts another tool of the same name in the place of a test tool.
+// replace replaces the test tool of the same name.
 func (w *world) replace(t tools.Tool) {
 	w.t.Helper()
 	registry, err := tools.NewRegistry(toolstest.Echo(), t)

@@ -16,7 +16,7 @@ import (
 
 var errMoved = errors.New("the process goes down")
 
-// stopped is a context and what ends it.
+// stopped returns a context and the function that ends it.
 func stopped(t *testing.T, cause error) (context.Context, func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -24,7 +24,7 @@ func stopped(t *testing.T, cause error) (context.Context, func()) {
 	return ctx, func() { cancel(cause) }
 }
 
-// slow is a tool that changes something and is ended from outside while it runs.
+// slow returns a tool that changes something and is ended from outside while it runs.
 func slow(end func(), result *tools.Result, err error) tools.Tool {
 	return tools.Tool{
 		Definition: tools.Definition{Name: "slow", Schema: []byte(`{"type":"object"}`)},
@@ -35,7 +35,7 @@ func slow(end func(), result *tools.Result, err error) tools.Tool {
 	}
 }
 
-// isStopped checks the end that a person asked for.
+// isStopped checks that the turn ended as stopped by a person.
 func isStopped(t *testing.T, out agent.Outcome, err error, text string) {
 	t.Helper()
 	if err != nil || out.Kind != agent.Ended || out.Reason != journal.ReasonStopped || out.Text != text {
@@ -173,7 +173,7 @@ func TestStopWhileParked(t *testing.T) {
 			t.Errorf("%s: %+v", id, r)
 		}
 	}
-	// The next turn sees a whole conversation.
+	// The next turn sees a complete conversation.
 	m := script(t, `on "next": say Next`)
 	w.deps.Provider, w.turn.ID = m, "turn-2"
 	w.shelf.keep(journal.Entry{Turn: "turn-2", Kind: journal.UserEntry, Text: "next"})
@@ -209,7 +209,7 @@ func TestStopAfterACrash(t *testing.T) {
 	}
 }
 
-// TestStopWhileTheModelWishes: what the model said in time is kept, and its wishes are closed.
+// TestStopWhileTheModelWishes: what the model said in time is kept, and its tool uses are closed.
 func TestStopWhileTheModelWishes(t *testing.T) {
 	t.Parallel()
 	for _, cause := range []error{agent.ErrStopped, errMoved} {

@@ -48,7 +48,8 @@ func cutShort(ctx context.Context) (text, category string) {
 // notBegun is what the model reads for a call that had not started when its turn was ended.
 func notBegun(ctx context.Context) string {
 	if reason, _ := ending(ctx); reason == journal.ReasonGone {
-		return tools.Feedback(tools.Errorf(tools.Cancelled, "the bot was blocked or removed from the chat before this ran"))
+		const gone = "the bot was blocked or removed from the chat before this ran"
+		return tools.Feedback(tools.Errorf(tools.Cancelled, gone))
 	}
 	return tools.Feedback(tools.Errorf(tools.Cancelled, "the person stopped this before it ran"))
 }

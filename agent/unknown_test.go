@@ -14,13 +14,13 @@ import (
 	"github.com/zephbot/zephbot/tools/approve"
 )
 
-// never says of a call that may have run that it did not; orders are what a person must not be given.
+// never must not be said of a call that may have run; orders are instructions that a person must not be shown.
 var (
 	denials = []string{"did not run", "was not run", "not run", "before it ran", "before this ran", "before this was run", "declined", "could not", "before I could", "so it did not", "was not executed"}
 	orders  = []string{"[outcome unknown]", "Tell the person", "ask whether", "Do not repeat", "[tool_error]", "suggestion:", "retryable", "Look at what is there"}
 )
 
-// interruption is one way in which a call may end without its result.
+// interruption is one way in which a call can end without its result.
 type interruption struct {
 	name   string
 	mayRun bool // the call may have had an effect
@@ -46,7 +46,7 @@ func interruptions() []interruption {
 			w.replace(tool)
 			asked(w, "bash", readOnly)
 			_, _ = w.run(ctx)
-			// as another worker leaves it that gives up
+			// as a worker that gave up leaves it
 			if w.shelf.all()[len(w.shelf.all())-1].Kind != journal.EndEntry {
 				over(w, journal.ReasonInternal)
 			}
@@ -116,8 +116,8 @@ func interruptions() []interruption {
 	}
 }
 
-// TestInterruptions: of a call that may have run nobody is told that it did not, neither the model nor a person; and
-// what the model is told for itself reaches no person, however the call ended.
+// TestInterruptions: nobody is told that a call that may have run did not, neither the model nor a person, and what is
+// meant for the model alone reaches no person, however the call ended.
 func TestInterruptions(t *testing.T) {
 	t.Parallel()
 	for _, tt := range interruptions() {
@@ -156,7 +156,7 @@ func containsAny(text string, list []string) bool {
 	return false
 }
 
-// told is what the model reads of the call in the next turn.
+// told returns what the model reads of the call in the next turn.
 func (w *world) told(t *testing.T) *llm.ToolResult {
 	t.Helper()
 	m := script(t, `on "next": say Next`)
@@ -172,7 +172,7 @@ func (w *world) told(t *testing.T) *llm.ToolResult {
 	return nil
 }
 
-// report is what the built-in model tells a person of a result.
+// report returns what the built-in model tells a person about a result.
 func report(t *testing.T, r *llm.ToolResult) string {
 	t.Helper()
 	res, err := offline.New(offline.Options{}).Chat(t.Context(), &llm.Request{
@@ -189,8 +189,8 @@ func report(t *testing.T, r *llm.ToolResult) string {
 	return res.Text
 }
 
-// TestModelRepeatsWhatItWasTold: a model that answers with the words that were meant for it gives a person none of its
-// orders.
+// TestModelRepeatsWhatItWasTold: if a model repeats text that was meant for it, the person sees none of its
+// instructions.
 func TestModelRepeatsWhatItWasTold(t *testing.T) {
 	t.Parallel()
 	for _, tt := range interruptions() {
@@ -214,7 +214,7 @@ func TestModelRepeatsWhatItWasTold(t *testing.T) {
 	}
 }
 
-// TestLoopOfInterruptions: a loop of results that were written for the model shows a person what happened and none of
+// TestLoopOfInterruptions: if results written for the model form a loop, the person is shown what happened and none of
 // the advice.
 func TestLoopOfInterruptions(t *testing.T) {
 	t.Parallel()

@@ -11,7 +11,7 @@ import (
 	"github.com/zephbot/zephbot/tools"
 )
 
-// noise embeds every text as a random vector of a common size.
+// noise embeds every text as a random vector of a common length.
 type noise struct{}
 
 func (noise) Embed(_ context.Context, texts []string) ([][]float32, error) {
@@ -31,7 +31,7 @@ func (noise) Embed(_ context.Context, texts []string) ([][]float32, error) {
 	return out, nil
 }
 
-// thousand makes 1 000 tools of 20 servers.
+// thousand returns 1 000 tools of 20 servers.
 func thousand() []tools.Definition {
 	verbs := []string{"create", "list", "delete", "update", "search", "merge", "export", "import", "copy", "move"}
 	things := []string{"issue", "file", "calendar", "invoice", "customer"}
@@ -45,7 +45,7 @@ func thousand() []tools.Definition {
 	return defs
 }
 
-// BenchmarkChoose1000 is a whole choice of a new turn among 1 000 tools.
+// BenchmarkChoose1000 measures the whole choice for a new turn among 1 000 tools.
 func BenchmarkChoose1000(b *testing.B) {
 	const query = "Please search the invoices of last month, export them to a file, and create an issue about the missing customer"
 	base := catalog.Options{Discovery: catalog.Discovery{TopK: 10, MinSimilarity: 0.3, MinToolsToFilter: 5}, TAFC: catalog.TAFC{Enabled: true}}

@@ -1,6 +1,6 @@
-// Package catalog chooses which tools a turn is shown: by similarity to what the person said, by what has already run,
-// by server, by a model that is asked; and how a tool is shown: with a field for thoughts, with a hint of its output
-// (seeds 000, 001, 003 and 004).
+// Package catalog chooses the tools that a turn is shown: by similarity to what the person said, by which tools have
+// already run, by server, or by asking a model. It also decides how a tool is shown: with a field for thoughts, or with
+// a hint of its output (seeds 000, 001, 003 and 004).
 package catalog
 
 import (
@@ -23,42 +23,42 @@ import (
 	"github.com/zephbot/zephbot/tools"
 )
 
-// The strategies of discovery, in any case of letters.
+// The discovery strategies. Case does not matter.
 const (
-	Embedding = "Embedding" // rank by similarity; by words where nothing makes embeddings
+	Embedding = "Embedding" // rank by similarity; by words if there is no embedder
 	Llm       = "Llm"       // ask a model
 	None      = "None"      // show all
 )
 
-// Filter chooses among the built-in tools ([agent.tool_filter]; seeds 000 and 003).
+// Filter selects built-in tools ([agent.tool_filter]; seeds 000 and 003).
 type Filter struct {
 	Enabled       bool
-	TopK          int     // most tools that are shown for their rank; 0 = all that are similar enough
+	TopK          int     // most tools shown because of their rank; 0 = all that are similar enough
 	MinSimilarity float64 // 0..1
 	AlwaysOn      []string
 }
 
-// Discovery chooses among the tools of MCP servers ([mcp.tool_discovery]; seed 001).
+// Discovery selects tools of MCP servers ([mcp.tool_discovery]; seed 001).
 type Discovery struct {
 	Strategy         string   // "" = Embedding
-	TopK             int      // most tools that are shown for their rank. 0: none with Embedding, no limit with Llm
+	TopK             int      // most tools shown because of their rank. 0: none with Embedding, no limit with Llm
 	MinSimilarity    float64  // 0..1
-	AlwaysInclude    []string // bare names, which pin the tool of every server, or server:tool
-	MinToolsToFilter int      // a server with fewer tools shows them all
-	Strict           bool     // where nothing can be ranked: show no tool instead of all
+	AlwaysInclude    []string // bare names, which pin that tool on every server, or server:tool
+	MinToolsToFilter int      // a server with fewer tools has all of them shown
+	Strict           bool     // if nothing can be ranked: show no tool instead of all
 }
 
-// Pruning has a model choose among the tools of MCP servers ([mcp.pruning]). With the strategy Embedding it is ignored.
+// Pruning lets a model select tools of MCP servers ([mcp.pruning]). It is ignored with the strategy Embedding.
 type Pruning struct {
 	Enabled         bool
 	MaxTools        int // 0 = no limit
-	MinToolsToPrune int // fewer are all shown
+	MinToolsToPrune int // with fewer tools, all are shown
 	AlwaysInclude   []string
 }
 
-// Dependencies order tools ([tools.dependencies]; seeds 000 and 003). A tool is hidden until all it requires has
-// succeeded in the conversation. What is always on by the filter is exempt while the filter is enabled; neither a
-// mention nor always_include of MCP tools is an exemption.
+// Dependencies order tools ([tools.dependencies]; seeds 000 and 003). A tool is hidden until every tool that it
+// requires has succeeded in the conversation. Tools on the filter's always-on list are exempt while the filter is
+// enabled. A mention by name or always_include of MCP tools is not an exemption.
 type Dependencies struct {
 	Enabled       bool
 	BoostPerDep   float64 // for each preferred tool that has succeeded
@@ -66,19 +66,19 @@ type Dependencies struct {
 	Rules         map[string]Rule // by the qualified name of the tool
 }
 
-// Rule is what a tool needs or likes to come after.
+// Rule lists the tools that a tool requires, and those that it is preferred after.
 type Rule struct{ Requires, Prefers []string }
 
 // TAFC adds a field for thoughts to the schema of complex tools ([tools.tafc]).
 type TAFC struct {
 	Enabled   bool
-	Threshold float64 // see Complexity; not a number = 0.6, brought into 0..1
+	Threshold float64 // see Complexity; NaN = 0.6, other values are clamped to 0..1
 }
 
-// Options make a Catalog. Only Source is required.
+// Options configure a Catalog. Only Source is required.
 type Options struct {
-	// Source lists what is registered, as the overlay of a turn leaves it (nil = everything), and not hidden in a
-	// conversation ("" = any), always in the same order. Safe for concurrent use; the lists and what they point to
+	// Source lists the registered tools as the overlay of a turn leaves them (nil = all), without those hidden in the
+	// conversation ("" = any), always in the same order. Safe for concurrent use. The lists and what they point to
 	// never change.
 	Source       func(session string, overlay *tools.Overlay) []tools.Definition
 	Filter       Filter
@@ -86,22 +86,22 @@ type Options struct {
 	Pruning      Pruning
 	Dependencies Dependencies
 	TAFC         TAFC
-	// Budget is what all definitions of MCP tools in one request may take together, in tokens by agent/window; 0 = no
-	// limit.
+	// Budget is the most tokens (estimated by agent/window) that all definitions of MCP tools in one request may take
+	// together; 0 = no limit.
 	Budget int
-	// OutputHint says in words what a structured result looks like; it is added to the description of an MCP tool with
-	// an output schema. nil = none. Must not call the catalog.
+	// OutputHint describes a structured result in words. The text is added to the description of MCP tools that have an
+	// output schema. nil = none. It must not call the catalog.
 	OutputHint func(schema json.RawMessage) string
 	Embedder   llm.Embedder // nil = tools are ranked by words
-	Model      string       // name of the embedding model: vectors of another one are made anew
+	Model      string       // name of the embedding model: vectors of another model are computed again
 	Chooser    llm.Provider // for the strategy Llm and for pruning
 	Index      knn.Index    // of the MCP tools; nil = in memory
 	Log        zerolog.Logger
-	Observe    func(Selection)  // told of each choice, also one that only grew; nil = nobody. Must not block
+	Observe    func(Selection)  // called for each choice, also one that only grew; nil = not called. Must not block
 	Now        func() time.Time // nil = time.Now
 }
 
-// Bounds of what is kept. What falls out is made again.
+// Limits of what is cached. Evicted entries are computed again.
 const (
 	maxLists    = 16
 	maxInfos    = 8192
@@ -125,12 +125,12 @@ type Catalog struct {
 	lists    []*snapshot // most recently used first
 	infos    map[string]*info
 	turns    *lru[string, *turnState]
-	sessions *lru[string, []string] // names that the last turn of a session was shown for a reason
+	sessions *lru[string, []string] // names that the last turn of a session was shown for a reason of its own
 	answers  *lru[string, answer]
-	told     *lru[string, bool] // lists whose share was logged
+	told     *lru[string, bool] // lists whose share has been logged
 }
 
-// New makes a Catalog. What is wrong but can be lived with stands in Warnings.
+// New returns a Catalog. Options that are odd but usable are reported by Warnings.
 func New(o Options) (*Catalog, error) {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -141,7 +141,8 @@ func New(o Options) (*Catalog, error) {
 	}
 	c := &Catalog{
 		o: o, graph: newGraph(o.Dependencies), alwaysOn: map[string]bool{}, pinned: map[string]bool{},
-		infos: map[string]*info{}, turns: newLRU[string, *turnState](maxTurns), sessions: newLRU[string, []string](maxSessions),
+		infos: map[string]*info{},
+		turns: newLRU[string, *turnState](maxTurns), sessions: newLRU[string, []string](maxSessions),
 		answers: newLRU[string, answer](maxAnswers), told: newLRU[string, bool](maxTold),
 	}
 	if o.Filter.Enabled {
@@ -162,7 +163,7 @@ func New(o Options) (*Catalog, error) {
 	return c, nil
 }
 
-// connect sets up what embeds, or says that there is nothing.
+// connect sets up the embedding indexes, or logs that there is no embedder.
 func (c *Catalog) connect() {
 	ranks := c.o.Filter.Enabled || c.o.Discovery.Strategy == Embedding
 	if c.o.Embedder == nil {
@@ -183,7 +184,7 @@ func (c *Catalog) connect() {
 func (o *Options) validate() error {
 	var errs []error
 	if o.Source == nil {
-		errs = append(errs, errors.New("catalog: no source of tools"))
+		errs = append(errs, errors.New("catalog: Source is missing"))
 	}
 	strategy := cmp.Or(strings.TrimSpace(o.Discovery.Strategy), Embedding)
 	o.Discovery.Strategy = ""
@@ -229,11 +230,11 @@ func (o *Options) ranges() []error {
 	return errs
 }
 
-// prunes says whether pruning counts at all.
+// prunes reports whether pruning is in effect.
 func (c *Catalog) prunes() bool { return c.o.Pruning.Enabled && c.o.Discovery.Strategy != Embedding }
 
-// Warnings lists what is odd about the options, one sentence each: rules for tools that do not exist, cycles, keys
-// without effect. Names of MCP tools are not looked at, since servers connect later.
+// Warnings lists odd options, one sentence each: rules for tools that do not exist, cycles, keys without effect. Names
+// of MCP tools are not checked, because servers connect later.
 func (c *Catalog) Warnings() []string { return slices.Clone(c.warnings) }
 
 func (c *Catalog) warn() {
@@ -264,10 +265,14 @@ func (c *Catalog) warn() {
 			odd(name, other)
 		}
 		if len(rule.Requires) > 0 && c.alwaysOn[name] {
-			c.warnings = append(c.warnings, fmt.Sprintf("dependency rule of %q: what it requires has no effect, because the tool is always on", name))
+			c.warnings = append(c.warnings, fmt.Sprintf(
+				"dependency rule of %q: what it requires has no effect, because the tool is always on", name,
+			))
 		}
 	}
 	if len(c.graph.cycle) > 0 {
-		c.warnings = append(c.warnings, "dependency rules: these tools require each other, so what they require is ignored: "+strings.Join(c.graph.cycle, ", "))
+		c.warnings = append(c.warnings,
+			"dependency rules: these tools require each other, so what they require is ignored: "+
+				strings.Join(c.graph.cycle, ", "))
 	}
 }

@@ -23,7 +23,7 @@ func TestNewRefuses(t *testing.T) {
 		o    catalog.Options
 		want string
 	}{
-		{catalog.Options{}, "no source of tools"},
+		{catalog.Options{}, "Source is missing"},
 		{catalog.Options{Source: none, Discovery: catalog.Discovery{Strategy: "best"}}, `discovery strategy "best": want Embedding, Llm or None`},
 		{catalog.Options{Source: none, Discovery: catalog.Discovery{Strategy: "llm"}}, "need a model that chooses"},
 		{catalog.Options{Source: none, Discovery: catalog.Discovery{Strategy: "none"}, Pruning: catalog.Pruning{Enabled: true}}, "need a model that chooses"},
@@ -68,7 +68,8 @@ func TestChoiceIsLogged(t *testing.T) {
 	}
 }
 
-// TestTheOldestTurnIsForgotten has more turns than are remembered: the first is chosen anew, the last is not.
+// TestTheOldestTurnIsForgotten has more turns than are remembered: tools are chosen again for the first, not for the
+// last.
 func TestTheOldestTurnIsForgotten(t *testing.T) {
 	t.Parallel()
 	k := setup(t, catalog.Options{}, builtins()...)

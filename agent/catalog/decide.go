@@ -5,15 +5,15 @@ import (
 	"slices"
 )
 
-// decision is what becomes of every tool of a snapshot. It is a pure function of the snapshot, the ranking and what has
-// succeeded.
+// decision is the result for every tool of a snapshot. It is a pure function of the snapshot, the ranking and the tools
+// that have succeeded.
 type decision struct {
 	choices  []Choice
 	gatesOff bool
 }
 
-// decide applies a ranking. done is what has succeeded in the conversation, used what of it ran in this turn, found
-// what a search of the turn has found. With open the requirements do not count.
+// decide applies a ranking. done are the tools that have succeeded in the conversation, used those of them that ran in
+// this turn, found those that a search of the turn has found. With open set, requirements do not count.
 func (c *Catalog) decide(s *snapshot, r *ranking, done, used, found map[string]bool, open bool) decision {
 	d := decision{choices: make([]Choice, len(s.defs)), gatesOff: open}
 	var own, foreign []int // to be ranked
@@ -39,7 +39,7 @@ func (c *Catalog) decide(s *snapshot, r *ranking, done, used, found map[string]b
 	if len(foreign) > 0 && !r.model {
 		c.foreigners(s, d.choices, foreign, r)
 	}
-	irrelevant := []Reason{NotRelevant} // shared: it has no room to grow
+	irrelevant := []Reason{NotRelevant} // shared, so it has no spare capacity
 	for i := range d.choices {
 		ch := &d.choices[i]
 		if ch.Shown = len(ch.Reasons) > 0; !ch.Shown {
@@ -51,8 +51,8 @@ func (c *Catalog) decide(s *snapshot, r *ranking, done, used, found map[string]b
 }
 
 // foreigners chooses among MCP tools. The tools of a server that the person names are ranked among themselves, however
-// little the words of the message say about each. Words that all tools share say nothing of any ("look at my files", of
-// a server for files): then the best are shown whatever their score, as for a ranking that failed, unless it is strict.
+// low their scores. If every score is low, the words say nothing about any tool ("look at my files" for a file server);
+// then the best tools are shown whatever their score, as after a failed ranking, unless Strict is set.
 func (c *Catalog) foreigners(s *snapshot, choices []Choice, candidates []int, r *ranking) {
 	f := c.o.Discovery
 	var named, others []int
@@ -65,19 +65,20 @@ func (c *Catalog) foreigners(s *snapshot, choices []Choice, candidates []int, r 
 	}
 	c.top(choices, named, r, anyScore, f.TopK)
 	least := f.MinSimilarity
-	if r.known > 0 && len(r.carried) == 0 && !f.Strict && len(named) == 0 && !slices.ContainsFunc(others, func(i int) bool { return choices[i].Score >= least }) {
+	hopeless := !slices.ContainsFunc(others, func(i int) bool { return choices[i].Score >= least })
+	if hopeless && r.known > 0 && len(r.carried) == 0 && !f.Strict && len(named) == 0 {
 		least = anyScore
 	}
 	c.top(choices, others, r, least, f.TopK)
 }
 
-// anyScore is less than every score.
+// anyScore is below every score.
 const anyScore = -2
 
-// unfiltered is shared by all tools that nothing filters: it has no room to grow.
+// unfiltered is shared by all tools that no filter applies to, so it has no spare capacity.
 var unfiltered = []Reason{Unfiltered}
 
-// sure gives the reasons to show a tool that do not depend on its rank among others.
+// sure returns the reasons to show a tool that do not depend on its rank.
 func (c *Catalog) sure(s *snapshot, r *ranking, i int, used, found map[string]bool) []Reason {
 	def, in := s.defs[i], s.infos[i]
 	var list []Reason
@@ -120,7 +121,7 @@ func (c *Catalog) sure(s *snapshot, r *ranking, i int, used, found map[string]bo
 	return list
 }
 
-// top shows the best of the candidates that are similar enough; of equals the first.
+// top shows the best of the candidates that are similar enough. Of equal ones, the first wins.
 func (c *Catalog) top(choices []Choice, candidates []int, r *ranking, least float64, limit int) {
 	if !r.ranked {
 		return
@@ -139,9 +140,9 @@ func (c *Catalog) top(choices []Choice, candidates []int, r *ranking, least floa
 	}
 }
 
-// gate hides what requires tools that have not succeeded. Only what is always on, or ran, is exempt. Where that would
-// hide everything else, the requirements do not count in this turn: a model with nothing left could not meet them
-// either.
+// gate hides tools that require tools that have not succeeded. Only tools that are always on, or ran, are exempt. If
+// that would hide everything else, requirements do not count in this turn, because a model with no tools left could not
+// meet them either.
 func (c *Catalog) gate(d *decision, done, used map[string]bool) {
 	if len(c.graph.rules) == 0 {
 		return
@@ -166,7 +167,7 @@ func (c *Catalog) gate(d *decision, done, used map[string]bool) {
 	}
 }
 
-// held says whether the requirements of a tool hide it.
+// held reports whether the requirements of a tool hide it.
 func (c *Catalog) held(ch *Choice, used map[string]bool) bool {
 	return len(ch.Missing) > 0 && !c.alwaysOn[ch.Tool] && !used[ch.Tool]
 }

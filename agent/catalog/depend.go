@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// graph answers what the rules of Dependencies mean. Its zero value has no rules. Immutable.
+// graph evaluates the rules of Dependencies. Its zero value has no rules. Immutable.
 type graph struct {
 	rules    map[string]Rule // cycle members without their requires
 	perDep   float64
@@ -13,8 +13,8 @@ type graph struct {
 	cycle    []string // members of cycles, sorted
 }
 
-// newGraph takes the requires off the members of cycles: they could never be met. Tools that merely point into a cycle
-// keep theirs.
+// newGraph drops the requirements of tools in a cycle, because they could never be met. Tools that only lead into a
+// cycle keep theirs.
 func newGraph(d Dependencies) graph {
 	if !d.Enabled {
 		return graph{}
@@ -29,7 +29,7 @@ func newGraph(d Dependencies) graph {
 	return g
 }
 
-// reaches says whether a tool requires itself, be it by way of others.
+// reaches reports whether a tool requires itself, directly or through others.
 func reaches(rules map[string]Rule, name string) bool {
 	seen := map[string]bool{}
 	open := slices.Clone(rules[name].Requires)
@@ -47,7 +47,7 @@ func reaches(rules map[string]Rule, name string) bool {
 	return false
 }
 
-// missing lists what a tool requires and has not succeeded.
+// missing lists the required tools that have not succeeded.
 func (g graph) missing(name string, done map[string]bool) []string {
 	var list []string
 	for _, r := range g.rules[name].Requires {
@@ -58,7 +58,7 @@ func (g graph) missing(name string, done map[string]bool) []string {
 	return list
 }
 
-// boost is min(n·per, max), n being the preferred tools that have succeeded.
+// boost is min(n·per, max), where n is the number of preferred tools that have succeeded.
 func (g graph) boost(name string, done map[string]bool) float64 {
 	prefers := g.rules[name].Prefers
 	n := 0

@@ -45,7 +45,7 @@ func TestRequires(t *testing.T) {
 			"cycle",
 			map[string]catalog.Rule{"build": {Requires: []string{"test"}}, "test": {Requires: []string{"lint"}}, "lint": {Requires: []string{"deploy"}}, "deploy": {Requires: []string{"lint"}}},
 			nil, nil,
-			[]string{"lint", "deploy"}, // build and test point into the cycle
+			[]string{"lint", "deploy"}, // build and test lead into the cycle
 		},
 		{"itself", map[string]catalog.Rule{"build": {Requires: []string{"build"}}}, nil, nil, []string{"build", "test", "lint", "deploy"}},
 	}
@@ -81,7 +81,7 @@ func TestAlwaysOnBypassesTheGateAndMentionDoesNot(t *testing.T) {
 	if diff := cmp.Diff([]string{"bash", "grep"}, k.show("1", "edit or grep")); diff != "" {
 		t.Errorf("shown (-want +got):\n%s", diff)
 	}
-	// Without the filter nothing is always on.
+	// Without the filter, nothing is always on.
 	k = setup(t, catalog.Options{Filter: catalog.Filter{AlwaysOn: []string{"bash"}}, Dependencies: deps}, builtins()...)
 	if got := k.show("1", "edit or grep"); slices.Contains(got, "bash") {
 		t.Errorf("shown: %v", got)
@@ -114,7 +114,7 @@ func TestPrefers(t *testing.T) {
 			t.Parallel()
 			deps := rules(map[string]catalog.Rule{"web_scrape": {Prefers: []string{"read", "grep", "fetch", "read"}}})
 			k := setup(t, catalog.Options{Filter: filter(), Dependencies: deps}, builtins()...)
-			// "page" alone would do; beside "download" it scores 0.18.
+			// "page" alone would be enough; together with "download" it scores 0.18.
 			got := k.show("1", "downloading pages", tt.succeeded...)
 			ch := k.last("web_scrape")
 			if ch.Boost != tt.boost {

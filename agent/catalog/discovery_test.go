@@ -15,7 +15,7 @@ import (
 	"github.com/zephbot/zephbot/tools"
 )
 
-// chooser is a model that gives the same answer and keeps the questions.
+// chooser is a model that always gives the same answer and records the questions.
 type chooser struct {
 	mu     sync.Mutex
 	answer string
@@ -105,7 +105,7 @@ func TestStrict(t *testing.T) {
 	for strict, want := range map[bool]int{true: 1, false: 6} {
 		d := catalog.Discovery{TopK: 3, MinSimilarity: 0.3, AlwaysInclude: []string{"fork"}, Strict: strict}
 		k := setup(t, catalog.Options{Discovery: d}, github()...)
-		if got := k.show("1", "Zeichne Elefanten"); len(got) != want { // no word that any tool knows, and not English
+		if got := k.show("1", "Zeichne Elefanten"); len(got) != want { // no word that occurs in any tool, and not English
 			t.Errorf("strict %t by words: %v", strict, got)
 		}
 		d.Strategy = "llm"
@@ -136,7 +136,7 @@ func TestDiscoveryByModel(t *testing.T) {
 			model := &chooser{answer: tt.answer}
 			d := catalog.Discovery{Strategy: "LLM", TopK: tt.topK, MinToolsToFilter: 3, AlwaysInclude: []string{"github:fork"}}
 			k := setup(t, catalog.Options{Discovery: d, Chooser: model}, slices.Concat(github(), files())...)
-			for range 2 { // the second turn asks nobody
+			for range 2 { // the second turn does not ask the model
 				if diff := cmp.Diff(tt.want, k.show(fmt.Sprint(model.count()), "put it there")); diff != "" {
 					t.Errorf("shown (-want +got):\n%s", diff)
 				}

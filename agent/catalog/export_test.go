@@ -2,7 +2,7 @@ package catalog
 
 import "encoding/json"
 
-// What fuzz tests look at from outside.
+// Internals for the fuzz tests.
 var (
 	ParseNames   = parseNames
 	Terms        = terms

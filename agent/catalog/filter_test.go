@@ -122,7 +122,7 @@ func TestEmbedderDownRanksByWords(t *testing.T) {
 			t.Errorf("shown (-want +got):\n%s", diff)
 		}
 	}
-	if n := k.log.count("they are ranked by words"); n != 1 {
+	if n := k.log.count("embedding failed: tools are ranked by words"); n != 1 {
 		t.Errorf("said %d times", n)
 	}
 	w.fail(false)

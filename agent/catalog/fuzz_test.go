@@ -12,7 +12,8 @@ import (
 	"github.com/zephbot/zephbot/agent/catalog"
 )
 
-// FuzzWithThinking holds the edit of a schema to its law: valid JSON with exactly one property more, all else the same.
+// FuzzWithThinking checks the edit of a schema: the result is valid JSON with exactly one more property and no other
+// change.
 func FuzzWithThinking(f *testing.F) {
 	for _, s := range []string{`{}`, `{"type":"object"}`, `{"properties":{}}`, `{"a":[1,{"properties":{}}],"properties":{"b":1}}`, `{"properties":1}`, `[`, `{"properties":{"thinking":{}}}`, `{"properties":{},"properties":{"a":{}}}`} {
 		f.Add([]byte(s))
@@ -47,8 +48,8 @@ func FuzzWithThinking(f *testing.F) {
 	})
 }
 
-// FuzzParseNames holds the reader of a model's answer to two laws: no empty names, and a plain array of names is read
-// as it is.
+// FuzzParseNames checks the parser of a model's answer: it returns no empty names and reads a plain array of names
+// unchanged.
 func FuzzParseNames(f *testing.F) {
 	for _, s := range []string{`["a"]`, "```json\n[\"a\"]\n```", `[[["a"]]]`, `[{"name":"a"}]`, `x [1] ["b"] ]`, `][`, `[`} {
 		f.Add(s)
@@ -71,8 +72,8 @@ func FuzzParseNames(f *testing.F) {
 	})
 }
 
-// FuzzTerms holds the splitting of texts to its laws: bounded, no empty terms, the same for any case of a single
-// lower-case word, valid text stays valid.
+// FuzzTerms checks the splitting of texts: the result is bounded, has no empty terms, does not depend on the case of a
+// single lower-case word, and valid text stays valid.
 func FuzzTerms(f *testing.F) {
 	for _, s := range []string{"", "readFile HTTPServer2 snake_case", "ファイルを読む file", "\xff\xfe", "Ǆ ǅ İ", strings.Repeat("a ", 9000), strings.Repeat("漢", 3000)} {
 		f.Add(s)

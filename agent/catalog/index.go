@@ -17,22 +17,22 @@ import (
 	"github.com/zephbot/zephbot/tools"
 )
 
-// Bounds of the work with embeddings.
+// Limits of embedding.
 const (
 	embedBatch  = 64              // texts in one request
 	embedDesc   = 200             // characters of a description that are embedded
 	embedQuery  = 2000            // characters of a message that are embedded
-	embedLimit  = 5 * time.Second // of the query's embedding
-	searchLimit = 2 * time.Second // of one search
-	syncLimit   = 5 * time.Second // of a sync that a turn waits for; what was stored stays
+	embedLimit  = 5 * time.Second // for the query's embedding
+	searchLimit = 2 * time.Second // for one search
+	syncLimit   = 5 * time.Second // for a sync that a turn waits for; points stored by then are kept
 	forgetEvery = time.Minute
-	pauseAfter  = 30 * time.Second // after a failure nothing is tried for so long
+	pauseAfter  = 30 * time.Second // after a failure, nothing is tried for this long
 )
 
-// SyncReport counts what a sync found.
+// SyncReport counts the results of a sync.
 type SyncReport struct{ Added, Updated, Removed, Unchanged int }
 
-// vectors keeps an Index in step with a list of tools.
+// vectors keeps an Index in sync with a list of tools.
 type vectors struct {
 	index knn.Index
 	embed llm.Embedder
@@ -42,23 +42,26 @@ type vectors struct {
 	log   zerolog.Logger
 
 	mu      sync.Mutex
-	flight  chan struct{} // closed when the sync under way is over; nil = none
+	flight  chan struct{} // closed when the running sync is over; nil = none
 	synced  []tools.Definition
-	inStep  bool // synced and dim are those of the index
+	inStep  bool // synced and dim match the index
 	size    int  // points in the index
 	dim     int
-	servers map[string]bool // servers that had tools since the start
-	forgot  time.Time       // last time that points were missing
-	failed  time.Time       // last failure; zero = the last sync went well
+	servers map[string]bool // servers that had tools since the start of the process
+	forgot  time.Time       // last time that points were found missing
+	failed  time.Time       // last failure; zero = the last sync succeeded
 }
 
 func newVectors(index knn.Index, o Options, name string) *vectors {
-	return &vectors{index: index, embed: o.Embedder, model: o.Model, name: name, now: o.Now, log: o.Log, servers: map[string]bool{}}
+	return &vectors{
+		index: index, embed: o.Embedder, model: o.Model, name: name,
+		now: o.Now, log: o.Log, servers: map[string]bool{},
+	}
 }
 
-var errPause = errors.New("failed a moment ago")
+var errPause = errors.New("paused after a recent failure")
 
-// ready brings the index in step, once however many ask. Whoever comes second waits, at most until ctx ends.
+// ready syncs the index, once for concurrent callers. The others wait for that sync, at most until ctx ends.
 func (v *vectors) ready(ctx context.Context, defs []tools.Definition, dim int) error {
 	for {
 		v.mu.Lock()
@@ -86,7 +89,7 @@ func (v *vectors) ready(ctx context.Context, defs []tools.Definition, dim int) e
 	}
 }
 
-// force brings the index in step even after a failure.
+// force syncs the index even during the pause after a failure.
 func (v *vectors) force(ctx context.Context, defs []tools.Definition, dim int) (SyncReport, error) {
 	for {
 		v.mu.Lock()
@@ -105,7 +108,7 @@ func (v *vectors) force(ctx context.Context, defs []tools.Definition, dim int) (
 	}
 }
 
-// run syncs as the holder of the flight, and ends it.
+// run syncs as the owner of the flight and ends the flight.
 func (v *vectors) run(ctx context.Context, defs []tools.Definition, dim int) (report SyncReport, err error) {
 	began := v.now()
 	size, done := 0, false
@@ -114,7 +117,7 @@ func (v *vectors) run(ctx context.Context, defs []tools.Definition, dim int) (re
 		defer v.mu.Unlock()
 		if v.inStep = done && err == nil; v.inStep {
 			v.synced, v.dim, v.size, v.failed = defs, dim, size, time.Time{}
-		} else if ctx.Err() == nil || errors.Is(ctx.Err(), context.DeadlineExceeded) { // a turn that was stopped says nothing about the provider
+		} else if stopped := ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded); !stopped {
 			v.failed = v.now()
 		}
 		close(v.flight)
@@ -125,13 +128,15 @@ func (v *vectors) run(ctx context.Context, defs []tools.Definition, dim int) (re
 	if err != nil {
 		return report, fmt.Errorf("sync the index of %s tools: %w", v.name, err)
 	}
-	v.log.Debug().Str("index", v.name).Int("added", report.Added).Int("updated", report.Updated).Int("removed", report.Removed).
+	v.log.Debug().Str("index", v.name).Int("added", report.Added).Int("updated", report.Updated).
+		Int("removed", report.Removed).
 		Int("unchanged", report.Unchanged).Dur("took", v.now().Sub(began)).Msg("tool index synced")
 	return report, nil
 }
 
-// sync stores what is new or changed and removes what is gone. A tool of a server that has not been seen since the
-// start stays: its server may still be connecting, and embedding its tools anew at each start would cost money.
+// sync stores new and changed tools and removes those that no longer exist. Tools of a server that has not been seen
+// since the start of the process are kept: the server may still be connecting, and embedding its tools again at each
+// start would cost money.
 func (v *vectors) sync(ctx context.Context, defs []tools.Definition, dim int) (report SyncReport, size int, err error) {
 	stored, err := v.index.Hashes(ctx)
 	if err != nil {
@@ -173,7 +178,7 @@ func (v *vectors) sync(ctx context.Context, defs []tools.Definition, dim int) (r
 	return report, len(stored) + report.Added - report.Removed, v.store(ctx, todo, dim)
 }
 
-// store embeds and stores points in batches, so that a sync that is cut short need not begin again.
+// store embeds and stores points in batches, so that an interrupted sync does not start over.
 func (v *vectors) store(ctx context.Context, todo []knn.Point, dim int) error {
 	for len(todo) > 0 {
 		n := min(len(todo), embedBatch)
@@ -203,7 +208,7 @@ func (v *vectors) store(ctx context.Context, todo []knn.Point, dim int) error {
 	return nil
 }
 
-// search gives the similarity of every point that has one.
+// search returns the similarity of every point that has one.
 func (v *vectors) search(ctx context.Context, vector []float32) (map[string]float32, error) {
 	v.mu.Lock()
 	size := v.size
@@ -221,15 +226,15 @@ func (v *vectors) search(ctx context.Context, vector []float32) (map[string]floa
 	}
 	scores := make(map[string]float32, len(hits))
 	for _, h := range hits {
-		if h.Score == h.Score { // a number
+		if h.Score == h.Score { // not NaN
 			scores[h.Key] = h.Score
 		}
 	}
 	return scores, nil
 }
 
-// forget makes the next turn sync again: somebody else has changed the index. Seldom, because there are indexes that
-// never give some points back.
+// forget makes the next turn sync again because something else changed the index. It is limited in frequency, because
+// some indexes never return certain points.
 func (v *vectors) forget() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -245,11 +250,13 @@ func point(marker string, d tools.Definition) knn.Point {
 	}
 	return knn.Point{
 		Key: d.Name, Hash: hex.EncodeToString(h.Sum(nil)),
-		Payload: map[string]string{"key": d.Name, "server_id": d.Server, "tool_name": bare(d), "description": d.Description},
+		Payload: map[string]string{
+			"key": d.Name, "server_id": d.Server, "tool_name": bare(d), "description": d.Description,
+		},
 	}
 }
 
-// bare is the name of a tool on its server.
+// bare returns the name of a tool on its server.
 func bare(d tools.Definition) string {
 	if d.Server == "" {
 		return d.Name

@@ -30,7 +30,7 @@ func TestSyncCounts(t *testing.T) {
 		if err != nil || got != want {
 			t.Errorf("sync = %+v, %v; want %+v", got, err, want)
 		}
-		if texts := w.take(); len(texts) != embedded+1 { // one to learn the dimensions
+		if texts := w.take(); len(texts) != embedded+1 { // one to learn the number of dimensions
 			t.Errorf("embedded %d texts: %q", len(texts), texts)
 		}
 	}
@@ -41,7 +41,7 @@ func TestSyncCounts(t *testing.T) {
 	changed[1].Schema = object("other")
 	k.set(slices.Concat(changed[:5], files())...)
 	sync(catalog.SyncReport{Updated: 2, Removed: 1, Unchanged: 5}, 2)
-	k.set(changed[:5]...) // a whole server goes
+	k.set(changed[:5]...) // a whole server is removed
 	sync(catalog.SyncReport{Removed: 2, Unchanged: 5}, 0)
 }
 
@@ -70,7 +70,7 @@ func TestAServerThatStillConnectsKeepsItsPoints(t *testing.T) {
 	if _, err := first.Sync(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	second := setup(t, byVectors(w, index), files()...) // the next process: github is not there yet
+	second := setup(t, byVectors(w, index), files()...) // the next process, where github is not connected yet
 	if got, err := second.Sync(t.Context()); err != nil || got != (catalog.SyncReport{Unchanged: 2}) {
 		t.Errorf("sync = %+v, %v", got, err)
 	}
@@ -156,7 +156,7 @@ func TestABuiltInWithoutVectorIsShown(t *testing.T) {
 	k := setup(t, catalog.Options{Filter: filter(), Embedder: newWords("page")}, builtins()...)
 	late := tool("late", "A tool that comes while the turn is being looked at.")
 	n := 0
-	// The list of the turn is read first, the list for the index second.
+	// The turn's list is read first, the index's list second.
 	o := catalog.Options{Filter: filter(), Embedder: newWords("page"), Source: func(string, *tools.Overlay) []tools.Definition {
 		if n++; n == 1 {
 			return append(builtins(), late)
@@ -223,7 +223,7 @@ func TestABrokenIndexRanksByWords(t *testing.T) {
 					t.Errorf("shown by %s (-want +got):\n%s", k.ranked(), diff)
 				}
 			}
-			if n := k.log.count("they are ranked by words"); n != 1 {
+			if n := k.log.count("embedding failed: tools are ranked by words"); n != 1 {
 				t.Errorf("said %d times", n)
 			}
 			index.mend()
@@ -235,7 +235,7 @@ func TestABrokenIndexRanksByWords(t *testing.T) {
 	}
 }
 
-// recorder is an Index that keeps what it was given and fails on demand.
+// recorder is an Index that records its input and fails on demand.
 type recorder struct {
 	knn.Index
 	mu     sync.Mutex

@@ -5,16 +5,17 @@ import (
 	"slices"
 )
 
-// The parameters of BM25. b is lower than usual: a tool with many parameters is long without being about less.
+// The parameters of BM25. b is lower than usual, because a tool with many parameters is long without being less
+// specific.
 const (
 	bmK1        = 1.2
 	bmB         = 0.4
-	weightName  = 3 // a term of the tool's own name counts so many times
+	weightName  = 3 // weight of a term in the tool's own name
 	idealTerms  = 2
-	maxDescText = 2000 // bytes of a description that count
+	maxDescText = 2000 // bytes of a description that are used
 )
 
-// document is what a tool says of itself, as term frequencies.
+// document holds the term frequencies of a tool's texts.
 type document struct {
 	terms  []string
 	freq   []float32
@@ -88,10 +89,11 @@ func newWordIndex(docs []document) *wordIndex {
 }
 
 // rank scores every document, 0..1. The BM25 sum is divided by the weights of the two heaviest (rarest) words of the
-// query that the index knows, so that a long message asks for no more than a short one, and the result is cut at 1. A
-// tool whose name holds one of two equally rare words scores about 0.35, one that has a single one of them in its
-// description about 0.2, in two places of it about 0.3; one whose name holds the only known word about 0.7: 0.30 keeps
-// what is named or described by more than one word. known is the number of the query's terms that occur at all.
+// query that the index knows, so that a long message demands no more than a short one, and the result is capped at 1. A
+// tool whose name contains one of two equally rare words scores about 0.35; one with only one of them in its
+// description about 0.2, in two places of it about 0.3; one whose name contains the only known word about 0.7. A
+// threshold of 0.30 therefore keeps tools that are named, or described by more than one word. known is the number of
+// the query's terms that occur in any document.
 func (x *wordIndex) rank(query []string) (scores []float32, known int) {
 	scores = make([]float32, x.size)
 	var weights []float32

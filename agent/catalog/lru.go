@@ -2,7 +2,7 @@ package catalog
 
 import "container/list"
 
-// lru keeps the entries that were used last. Not safe for concurrent use.
+// lru keeps the most recently used entries. Not safe for concurrent use.
 type lru[K comparable, V any] struct {
 	max   int
 	order *list.List // of *pair, most recently used first

@@ -17,32 +17,32 @@ import (
 	"github.com/zephbot/zephbot/tools"
 )
 
-// ranking is what is known about every tool of a snapshot for one message. Immutable once made.
+// ranking is what is known about every tool of a snapshot for one message. It is immutable after construction.
 type ranking struct {
 	how       string
 	mentioned []bool
-	servers   map[string]bool // that the message names
+	servers   map[string]bool // servers that the message names
 	carried   map[string]bool
-	// scores are similarities; without rank there are none: the ranking failed, and all counts (nothing of MCP with
+	// scores are similarities, set if ranked is. If ranking failed, every tool counts as similar (no MCP tool with
 	// Strict).
 	ranked bool
 	scores []float32
-	known  int    // words of the message that tools have, where the ranking is by words
-	bare   []bool // no vector, the score is by words
-	// model: a model was asked about the MCP tools. chosen is nil where it failed.
+	known  int    // words of the message that occur in tools, if the ranking is by words
+	bare   []bool // the tool has no vector, its score is by words
+	// model: a model was asked about the MCP tools. chosen is nil if that failed.
 	model   bool
 	chosen  map[string]bool
 	foreign scope
 }
 
-// scope says what of the MCP tools is chosen from.
+// scope says which MCP tools are subject to selection.
 type scope struct {
-	all   bool // nothing: all are shown
-	limit int  // most tools a model may choose; 0 = no limit
+	all   bool // no selection: all are shown
+	limit int  // most tools that a model may choose; 0 = no limit
 }
 
-// rank works out a ranking. vec is the query's vector of an earlier ranking of the same turn, or nil; the one that was
-// used is given back.
+// rank computes a ranking. vec is the query's vector from an earlier ranking of the same turn, or nil. The vector that
+// was used is returned.
 func (c *Catalog) rank(ctx context.Context, s *snapshot, query string, vec []float32) (*ranking, []float32) {
 	r := &ranking{how: ByNothing, foreign: c.scope(s)}
 	filters := c.o.Filter.Enabled
@@ -64,7 +64,7 @@ func (c *Catalog) rank(ctx context.Context, s *snapshot, query string, vec []flo
 	return r, vec
 }
 
-// scope says whether the MCP tools of a snapshot are chosen from at all.
+// scope reports whether the MCP tools of a snapshot are subject to selection at all.
 func (c *Catalog) scope(s *snapshot) scope {
 	n, pool := 0, 0
 	for _, count := range s.server {
@@ -92,13 +92,13 @@ func (c *Catalog) scope(s *snapshot) scope {
 	return out
 }
 
-// filtered says whether an MCP tool takes part in the choice, its server being large enough. The strategy None leaves
-// the choice to pruning, which counts all servers together.
+// filtered reports whether an MCP tool is subject to selection, that is, whether its server is large enough. With the
+// strategy None, pruning decides, which counts all servers together.
 func (c *Catalog) filtered(s *snapshot, d tools.Definition) bool {
 	return c.o.Discovery.Strategy == None || s.server[d.Server] >= c.o.Discovery.MinToolsToFilter
 }
 
-// similar ranks by embeddings; where that fails, r stays unranked.
+// similar ranks by embeddings. If that fails, r stays unranked.
 func (c *Catalog) similar(ctx context.Context, s *snapshot, r *ranking, query string, vec []float32) []float32 {
 	if c.query == nil || strings.TrimSpace(query) == "" {
 		return vec
@@ -111,12 +111,16 @@ func (c *Catalog) similar(ctx context.Context, s *snapshot, r *ranking, query st
 		}
 	}
 	scores, lacking := make([]float32, len(s.defs)), make([]bool, len(s.defs))
-	everything := c.everything() // not only what this chat may use: the indexes belong to all
+	everything := c.everything() // not only what this chat may use: all chats share the indexes
 	if c.o.Filter.Enabled {
-		err = c.scan(ctx, c.own, everything.own, vec, func(found map[string]float32) { place(s, found, false, scores, lacking) })
+		err = c.scan(ctx, c.own, everything.own, vec, func(found map[string]float32) {
+			place(s, found, false, scores, lacking)
+		})
 	}
 	if err == nil && !r.foreign.all && c.o.Discovery.Strategy == Embedding {
-		err = c.scan(ctx, c.foreign, everything.foreign, vec, func(found map[string]float32) { place(s, found, true, scores, lacking) })
+		err = c.scan(ctx, c.foreign, everything.foreign, vec, func(found map[string]float32) {
+			place(s, found, true, scores, lacking)
+		})
 	}
 	c.query.report(ctx, err)
 	if err != nil {
@@ -127,9 +131,11 @@ func (c *Catalog) similar(ctx context.Context, s *snapshot, r *ranking, query st
 	return vec
 }
 
-// scan brings an index in step and searches it. Points that are missing although they were stored were taken by
-// somebody else: they are made again for the next turn.
-func (c *Catalog) scan(ctx context.Context, v *vectors, defs []tools.Definition, vec []float32, use func(map[string]float32)) error {
+// scan syncs an index and searches it. Points that were stored but are missing were removed by something else; they are
+// stored again for the next turn.
+func (c *Catalog) scan(
+	ctx context.Context, v *vectors, defs []tools.Definition, vec []float32, use func(map[string]float32),
+) error {
 	limited, cancel := context.WithTimeout(ctx, syncLimit)
 	err := v.ready(limited, defs, len(vec))
 	cancel()
@@ -150,7 +156,7 @@ func (c *Catalog) scan(ctx context.Context, v *vectors, defs []tools.Definition,
 	return nil
 }
 
-// place copies what was found to the tools of one kind.
+// place copies the scores that were found to the tools of one kind.
 func place(s *snapshot, found map[string]float32, foreign bool, scores []float32, lacking []bool) {
 	for i, d := range s.defs {
 		if (d.Server != "") != foreign {
@@ -177,8 +183,8 @@ func (c *Catalog) fill(s *snapshot, r *ranking, query string) {
 	}
 }
 
-// byWords ranks by words. A message in another language than the tools' says nothing about them: without a single known
-// word, and without one of the small words that show that it is English, it is left unranked.
+// byWords ranks by words. A message in another language than the tools' descriptions says nothing about them. Without a
+// single known word, and without one of the function words that show that it is English, the message is left unranked.
 func (c *Catalog) byWords(s *snapshot, r *ranking, query []string, stops int) {
 	scores, known := s.words().rank(query)
 	r.how = ByWords
@@ -188,7 +194,7 @@ func (c *Catalog) byWords(s *snapshot, r *ranking, query []string, stops int) {
 	r.ranked, r.known, r.scores, r.bare = true, known, scores, make([]bool, len(s.defs))
 }
 
-// byModel asks the model that chooses; nil = it failed.
+// byModel asks the model that chooses. It returns nil if that failed.
 func (c *Catalog) byModel(ctx context.Context, s *snapshot, query string, limit int) map[string]bool {
 	if strings.TrimSpace(query) == "" {
 		return map[string]bool{}
@@ -206,17 +212,17 @@ func (c *Catalog) byModel(ctx context.Context, s *snapshot, query string, limit 
 	fmt.Fprintf(h, "%s %d %s", s.hash, limit, query)
 	chosen, err := c.ask(ctx, query, hex.EncodeToString(h.Sum(nil)), list, limit)
 	if err != nil {
-		c.o.Log.Warn().Err(err).Bool("strict", c.o.Discovery.Strict).Msg("tools not chosen by the model")
+		c.o.Log.Warn().Err(err).Bool("strict", c.o.Discovery.Strict).Msg("model could not choose tools")
 		return nil
 	}
 	return chosen
 }
 
-// pins says whether an MCP tool stands in always_include.
+// pins reports whether always_include lists an MCP tool.
 func (c *Catalog) pins(in *info) bool { return c.pinned[in.offer.Name] || c.pinned[in.bare] }
 
-// mentions finds the tools whose names stand in the message, in any case of letters, as a word of their own: neither
-// letter nor digit nor _ beside it.
+// mentions finds the tools whose names occur in the message as whole words, in any case: no letter, digit or _ next to
+// them.
 func mentions(s *snapshot, query string) []bool {
 	found := make([]bool, len(s.defs))
 	if len(query) > maxTermText {
@@ -234,7 +240,7 @@ func mentions(s *snapshot, query string) []bool {
 	return found
 }
 
-// namedServers finds the servers whose ids stand in the message, as mentions does.
+// namedServers finds the servers whose ids occur in the message, as mentions does for tools.
 func namedServers(s *snapshot, query string) map[string]bool {
 	if len(query) > maxTermText {
 		query = query[:maxTermText]
@@ -269,8 +275,7 @@ func mentioned(text, name string) bool {
 
 func wordRune(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) }
 
-// embedding makes vectors of messages, and pauses after a failure so that not every turn waits for a provider that is
-// down.
+// embedding embeds messages. It pauses after a failure, so that not every turn waits for a provider that is down.
 type embedding struct {
 	llm.Embedder
 	now func() time.Time
@@ -278,7 +283,7 @@ type embedding struct {
 
 	mu     sync.Mutex
 	failed time.Time
-	said   bool // the log knows that ranking is by words
+	said   bool // the fallback to words has been logged
 }
 
 func (e *embedding) of(ctx context.Context, query string) ([]float32, error) {
@@ -306,7 +311,7 @@ func (e *embedding) of(ctx context.Context, query string) ([]float32, error) {
 	return vecs[0], nil
 }
 
-// report says once that ranking is by words, and once that it is by embeddings again.
+// report logs once that ranking falls back to words, and once that embeddings work again.
 func (e *embedding) report(ctx context.Context, err error) {
 	if ctx.Err() != nil {
 		return
@@ -316,7 +321,7 @@ func (e *embedding) report(ctx context.Context, err error) {
 	switch {
 	case err != nil && !e.said:
 		e.said = true
-		e.log.Warn().Err(err).Msg("tools cannot be ranked by embeddings: they are ranked by words")
+		e.log.Warn().Err(err).Msg("embedding failed: tools are ranked by words")
 	case err == nil && e.said:
 		e.said = false
 		e.log.Info().Msg("tools are ranked by embeddings again")

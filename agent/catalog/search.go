@@ -14,11 +14,11 @@ import (
 	"github.com/zephbot/zephbot/tools"
 )
 
-// SearchName is the tool that finds what was not shown. The catalog offers it exactly when it leaves out a tool of a
+// SearchName is the tool that finds tools that were not shown. The catalog offers it only if it leaves out a tool of a
 // server that could be called.
 const SearchName = "tool_search"
 
-// Says is what the tool says of itself.
+// Says returns the tool's statement about itself.
 func Says() []act.Tool {
 	return []act.Tool{{Name: SearchName, Statement: act.Statement{Act: act.Recalls}}}
 }
@@ -28,7 +28,7 @@ const (
 	defaultFound  = 5
 	maxFound      = 20
 	maxFoundLine  = 160 // characters of a description
-	maxSearchText = 500 // characters of what is searched for
+	maxSearchText = 500 // characters of the query
 )
 
 type searchArgs struct {
@@ -36,13 +36,14 @@ type searchArgs struct {
 	Max   int    `json:"max_results,omitempty" jsonschema:"most tools to find"`
 }
 
-// SearchTool makes tool_search over the catalog's tools. It finds what the conversation may call; the tools that it
-// found are shown from the next model call of the turn on (agent.View.Found).
+// SearchTool returns tool_search over the catalog's tools. It finds only tools that the conversation may call. Tools
+// that it found are shown from the next model call of the turn on (agent.View.Found).
 func (c *Catalog) SearchTool() (tools.Tool, error) {
 	return tools.New(tools.Typed[searchArgs]{
 		Definition: tools.Definition{
 			Name: SearchName, ReadOnly: true, Says: act.Of(Says(), SearchName),
-			Description: "Finds tools that you were not shown: there are more than fit. The tools that it finds can be called from your next step on.",
+			Description: "Finds tools that you were not shown: there are more than fit. " +
+				"The tools that it finds can be called from your next step on.",
 		},
 		Adjust: func(s *jsonschema.Schema) {
 			query, most := s.Properties["query"], s.Properties["max_results"]
@@ -68,7 +69,10 @@ func (c *Catalog) search(session string, in searchArgs, overlay *tools.Overlay) 
 	}
 	if len(found) == 0 {
 		servers := strings.Join(slices.Sorted(maps.Keys(s.server)), ", ")
-		return &tools.Result{Text: fmt.Sprintf("No tool matches. There are %d tools of servers here (%s); try other words, or the name of a server.", len(s.foreign), servers)}
+		return &tools.Result{Text: fmt.Sprintf(
+			"No tool matches. There are %d tools of servers here (%s); try other words, or the name of a server.",
+			len(s.foreign), servers,
+		)}
 	}
 	res := &tools.Result{}
 	var b strings.Builder
@@ -83,13 +87,14 @@ func (c *Catalog) search(session string, in searchArgs, overlay *tools.Overlay) 
 		}
 		b.WriteByte('\n')
 	}
-	res.Text, res.Untrusted = strings.TrimSuffix(b.String(), "\n"), strings.Join(slices.Sorted(maps.Keys(servers)), ", ")
+	res.Text = strings.TrimSuffix(b.String(), "\n")
+	res.Untrusted = strings.Join(slices.Sorted(maps.Keys(servers)), ", ")
 	return res
 }
 
-// find ranks the tools of servers by the words of a query: names that are said first, then by similarity. The best of
-// every server come before the second best of any, so that no server can fill the list. What could not be shown,
-// because it is longer than the budget, is not found.
+// find ranks the tools of servers by the words of a query: names that it mentions first, then by similarity. The best
+// of every server come before the second best of any, so that no server can fill the list. A tool that cannot be shown,
+// because its definition exceeds the budget, is not found.
 func (c *Catalog) find(s *snapshot, query string, most int) []int {
 	list, _ := terms(query)
 	scores, _ := s.words().rank(list)
@@ -115,7 +120,7 @@ func (c *Catalog) find(s *snapshot, query string, most int) []int {
 	return hits[:min(len(hits), most)]
 }
 
-// source lists the tools to choose from, and apart from them tool_search, if it may be used.
+// source lists the tools to choose from and, separately, tool_search if it may be used.
 func (c *Catalog) source(session string, overlay *tools.Overlay) (defs []tools.Definition, search *tools.Definition) {
 	defs = c.o.Source(session, overlay)
 	at := slices.IndexFunc(defs, func(d tools.Definition) bool { return d.Name == SearchName })
@@ -125,7 +130,7 @@ func (c *Catalog) source(session string, overlay *tools.Overlay) (defs []tools.D
 	return slices.Concat(defs[:at], defs[at+1:]), &defs[at]
 }
 
-// everything is all there is to choose from, for any chat.
+// everything is the snapshot of all tools, for any chat.
 func (c *Catalog) everything() *snapshot {
 	defs, _ := c.source("", nil)
 	return c.prepare(defs)

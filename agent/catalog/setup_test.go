@@ -19,7 +19,7 @@ import (
 	"github.com/zephbot/zephbot/tools"
 )
 
-// kit is a catalog over a list of tools that a test may change.
+// kit is a catalog over a list of tools that a test can change.
 type kit struct {
 	*catalog.Catalog
 	t    *testing.T
@@ -29,7 +29,7 @@ type kit struct {
 	log  *lines
 }
 
-// lines is a log that can be read while it is written.
+// lines is a log that can be read while it is being written.
 type lines struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -83,7 +83,7 @@ func (k *kit) set(defs ...tools.Definition) {
 	k.defs = defs
 }
 
-// show names what a new turn would be shown.
+// show returns the names that a new turn would be shown.
 func (k *kit) show(turn, query string, succeeded ...string) []string {
 	k.t.Helper()
 	return k.step(turn, query, 1, succeeded...)
@@ -94,7 +94,7 @@ func (k *kit) step(turn, query string, step int, succeeded ...string) []string {
 	return names(k.Tools(k.t.Context(), &agent.Turn{ID: turn, Origin: tools.Origin{Session: "s", Turn: turn}}, agent.View{Query: query, Step: step, Succeeded: succeeded}))
 }
 
-// last is the choice of a tool in the last selection.
+// last returns the choice for a tool in the last selection.
 func (k *kit) last(tool string) catalog.Choice {
 	k.t.Helper()
 	k.mu.Lock()
@@ -125,7 +125,7 @@ func names(offers []agent.Offer) []string {
 	return list
 }
 
-// object is a schema with string properties.
+// object returns a schema with string properties.
 func object(props ...string) json.RawMessage {
 	var parts []string
 	for _, p := range props {
@@ -168,8 +168,8 @@ func github() []tools.Definition {
 
 var errDown = errors.New("the provider is down")
 
-// words is an embedder whose dimensions are words: texts that share words are similar. It counts the texts it was
-// given.
+// words is an embedder whose dimensions are words, so that texts with common words are similar. It records the texts it
+// is given.
 type words struct {
 	list []string
 	mu   sync.Mutex
@@ -209,7 +209,7 @@ func (w *words) fail(down bool) {
 	w.down = down
 }
 
-// take gives the texts since the last take.
+// take returns the texts since the last take.
 func (w *words) take() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -229,7 +229,7 @@ func has(list []string, wanted ...string) bool {
 
 func sorted(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }
 
-// clock stands still until it is moved.
+// clock is stopped; tests advance it.
 type clock struct {
 	mu sync.Mutex
 	at time.Time

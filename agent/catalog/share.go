@@ -9,36 +9,40 @@ import (
 	"github.com/zephbot/zephbot/agent/window"
 )
 
-// maxTold bounds the lists of tools whose share was logged.
+// maxTold bounds the number of tool lists whose share was logged.
 const maxTold = 64
 
-// The tiers in which the tools of servers are kept; the first go first.
+// The tiers of servers' tools. A lower tier is kept first.
 const (
 	tierCalled = iota // found by a search of this turn, or called in this conversation
 	tierNamed         // the person named it, or the configuration pins it
-	tierRanked        // the rest, by its rank
+	tierRanked        // all others, by rank
 )
 
-// share is how the definitions of servers' tools share the budget. cost and the indices are those of a snapshot.
+// share distributes the budget among the definitions of servers' tools. cost and the indices are those of a snapshot.
 type share struct {
 	budget int // tokens
 	cost   []int
 	tier   []int
 	choice []Choice
-	spent  map[string]int // tokens a server
+	spent  map[string]int // tokens by server
 	total  int
 	kept   map[int]bool
 }
 
-// fit takes back the tools of servers that do not fit into the budget. It is a pure function of the snapshot, the
-// choices, what was found and what has succeeded.
+// fit hides the tools of servers that exceed the budget. It is a pure function of the snapshot, the choices, and the
+// tools that were found or have succeeded.
 //
-// Every server has an equal part of the budget for the tools that it would show, so that none can take the place of
-// another, whatever it calls its tools and however long they are. What the others leave is given to those that need
-// more: first the tools that were found or called, then those that were named, then the rest; of equals to the server
-// that has taken least.
+// Every server gets an equal part of the budget for its tools, so that no server can displace another, however it names
+// its tools and however long they are. What some servers leave unused is given to those that need more: first to tools
+// that were found or called, then to those that were named, then to the rest. Among equals, the server that has used
+// least comes first.
 func (c *Catalog) fit(s *snapshot, choices []Choice, found, done map[string]bool) (tokens, left int) {
-	sh := share{budget: c.o.Budget, cost: make([]int, len(choices)), tier: make([]int, len(choices)), choice: choices, spent: map[string]int{}, kept: map[int]bool{}}
+	sh := share{
+		budget: c.o.Budget, choice: choices,
+		cost: make([]int, len(choices)), tier: make([]int, len(choices)),
+		spent: map[string]int{}, kept: map[int]bool{},
+	}
 	queues := map[string][]int{}
 	for i, ch := range choices {
 		server := s.defs[i].Server
@@ -83,12 +87,12 @@ func tierOf(ch Choice, found, done map[string]bool) int {
 	}
 }
 
-// before orders tools by what speaks for them.
+// before orders tools by priority.
 func (sh *share) before(a, b int) int {
 	return cmp.Or(cmp.Compare(sh.tier[a], sh.tier[b]), cmp.Compare(sh.choice[b].Score, sh.choice[a].Score))
 }
 
-// take keeps a tool if its server stays within a limit, and all within the budget.
+// take keeps a tool if its server stays within limit and all tools stay within the budget.
 func (sh *share) take(server string, i, limit int) bool {
 	if sh.spent[server]+sh.cost[i] > limit || sh.total+sh.cost[i] > sh.budget {
 		return false
@@ -99,16 +103,19 @@ func (sh *share) take(server string, i, limit int) bool {
 	return true
 }
 
-// divide gives what is left of the budget to the tools that did not fit into the part of their server.
+// divide gives the rest of the budget to the tools that did not fit into the part of their server.
 func (sh *share) divide(s *snapshot, rest []int) {
 	queues := map[string][]int{}
-	for _, i := range rest { // in the order of before within a server
+	for _, i := range rest { // in the order of before, within a server
 		queues[s.defs[i].Server] = append(queues[s.defs[i].Server], i)
 	}
 	servers := slices.Sorted(maps.Keys(queues))
 	for len(servers) > 0 {
 		next := slices.MinFunc(servers, func(a, b string) int {
-			return cmp.Or(cmp.Compare(sh.tier[queues[a][0]], sh.tier[queues[b][0]]), cmp.Compare(sh.spent[a], sh.spent[b]))
+			return cmp.Or(
+				cmp.Compare(sh.tier[queues[a][0]], sh.tier[queues[b][0]]),
+				cmp.Compare(sh.spent[a], sh.spent[b]),
+			)
 		})
 		sh.take(next, queues[next][0], sh.budget)
 		if queues[next] = queues[next][1:]; len(queues[next]) == 0 {
@@ -117,16 +124,16 @@ func (sh *share) divide(s *snapshot, rest []int) {
 	}
 }
 
-// estimate is what a definition takes of a request, in tokens.
+// estimate is the size of a definition in a request, in tokens.
 func estimate(in *info) int {
 	return window.Tool(llm.Tool{Name: in.offer.Name, Description: in.offer.Description, Schema: in.offer.Schema})
 }
 
-// Share says how many tools a server has, and how many of them fit into the budget when all servers want to show all
-// they have.
+// Share says how many tools a server has, and how many of them fit into the budget when all servers want to show all of
+// theirs.
 type Share struct{ Fit, Of int }
 
-// Shares gives the share of every server, by its id, and the budget in tokens, 0 = no limit.
+// Shares returns the share of every server by its id, and the budget in tokens, 0 = no limit.
 func (c *Catalog) Shares() (shares map[string]Share, budget int) {
 	s := c.everything()
 	choices := make([]Choice, len(s.defs))

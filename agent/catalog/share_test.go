@@ -17,7 +17,7 @@ import (
 	"github.com/zephbot/zephbot/tools"
 )
 
-// shared is a catalog with a budget that shows everything that fits, over tools and tool_search.
+// shared returns a catalog with a budget that shows everything that fits, over tools and tool_search.
 func shared(t *testing.T, budget int, defs ...tools.Definition) *kit {
 	t.Helper()
 	k := setup(t, catalog.Options{Budget: budget, Discovery: catalog.Discovery{Strategy: "None"}}, defs...)
@@ -29,7 +29,7 @@ func shared(t *testing.T, budget int, defs ...tools.Definition) *kit {
 	return k
 }
 
-// tokens is what the definitions of servers take of a request.
+// tokens returns the size of servers' definitions in a request.
 func tokens(offers []agent.Offer) int {
 	n := 0
 	for _, o := range offers {
@@ -40,7 +40,7 @@ func tokens(offers []agent.Offer) int {
 	return n
 }
 
-// flood is a server with many tools that want to be seen.
+// flood returns a server with many tools that compete for space.
 func flood(server string, n, description int) []tools.Definition {
 	var defs []tools.Definition
 	for i := range n {
@@ -55,7 +55,7 @@ func small() []tools.Definition {
 	}
 }
 
-// find lets a result of tool_search say what it found.
+// find runs tool_search and returns what it found.
 func (k *kit) find(query string, most int, allowed func(string) bool) *tools.Result {
 	k.t.Helper()
 	tool, err := k.SearchTool()
@@ -82,7 +82,7 @@ func TestShare(t *testing.T) {
 		budget int
 		defs   []tools.Definition
 		view   agent.View
-		want   []string // shown among others
+		want   []string // shown, among others
 		not    []string
 		search bool
 	}{
@@ -120,7 +120,7 @@ func TestShare(t *testing.T) {
 	}
 }
 
-// TestNamedToolsStay: what the person names comes before what is similar.
+// TestNamedToolsStay: tools that the person names take precedence over similar ones.
 func TestNamedToolsStay(t *testing.T) {
 	t.Parallel()
 	defs := flood("big", 200, 200)
@@ -132,7 +132,8 @@ func TestNamedToolsStay(t *testing.T) {
 	}
 }
 
-// TestSearchIsOfferedForWhatTheRankingHides: not only the budget leaves tools out.
+// TestSearchIsOfferedForWhatTheRankingHides: the search is offered for tools that the ranking leaves out, not only for
+// those over budget.
 func TestSearchIsOfferedForWhatTheRankingHides(t *testing.T) {
 	t.Parallel()
 	d := catalog.Discovery{TopK: 2, MinSimilarity: 0.3, MinToolsToFilter: 5}
@@ -140,7 +141,7 @@ func TestSearchIsOfferedForWhatTheRankingHides(t *testing.T) {
 	if got := k.show("1", "what is the capital of France?"); !has(got, catalog.SearchName) || has(got, "github:fork") {
 		t.Errorf("shown: %v", got)
 	}
-	// What only waits for another tool is not there to be found.
+	// A tool that only waits for another one cannot be found.
 	rules := map[string]catalog.Rule{}
 	for _, def := range github() {
 		rules[def.Name] = catalog.Rule{Requires: []string{"bash"}}
@@ -169,7 +170,7 @@ func TestSearch(t *testing.T) {
 		{"notes:drop", 1, nil, []string{"notes:drop"}},
 		{"notes", 20, nil, []string{"notes:list", "notes:add", "notes:drop"}},
 		{"notes", 20, func(name string) bool { return name != "notes:list" }, []string{"notes:add", "notes:drop"}},
-		// tools of our own are not hidden
+		// Built-in tools are not hidden.
 		{"search the files for a pattern", 20, func(name string) bool { return !strings.Contains(name, ":") }, nil},
 		{"Unwetterwarnung", 20, nil, nil},
 	}
@@ -188,8 +189,8 @@ func TestSearch(t *testing.T) {
 	}
 }
 
-// TestFoundIsShownOnResume: a turn that another process takes up is shown the same for the same journal, and a found
-// tool before others.
+// TestFoundIsShownOnResume: a turn that another process continues is shown the same tools for the same journal, and a
+// found tool comes before others.
 func TestFoundIsShownOnResume(t *testing.T) {
 	t.Parallel()
 	defs := slices.Concat(flood("big", 300, 500), small(), flood("other", 300, 500))
@@ -215,9 +216,8 @@ func TestFoundIsShownOnResume(t *testing.T) {
 	}
 }
 
-// TestAttackDefinitionsFloodContext: whatever a server calls its tools and however long and many they are, it takes no
-// more than the budget, and no tool of a server that stays within its part is left out, neither of what is shown nor of
-// what is found.
+// TestAttackDefinitionsFloodContext: however a server names its tools and however long and many they are, it takes no
+// more than the budget, and no tool of a server that stays within its part is left out of the tools shown or found.
 func TestAttackDefinitionsFloodContext(t *testing.T) {
 	t.Parallel()
 	const budget = 25600
@@ -228,7 +228,7 @@ func TestAttackDefinitionsFloodContext(t *testing.T) {
 		for i := range 2000 {
 			name := fmt.Sprintf("evil:%s_%d", words[r.IntN(len(words))], i)
 			if i < len(words) {
-				name = "evil:" + words[i] // the person will name it
+				name = "evil:" + words[i] // the person will mention this name
 			}
 			text := strings.TrimSpace(strings.Repeat(strings.Join(words, " ")+" ", r.IntN(20)))
 			hostile = append(hostile, tool(name, text, slices.Repeat([]string{"notes"}, 1+r.IntN(3))...))

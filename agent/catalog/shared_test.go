@@ -7,7 +7,7 @@ import (
 	"github.com/zephbot/zephbot/tools"
 )
 
-// store is a server all of whose tools are about the same thing.
+// store returns a server whose tools are all about the same thing.
 func store(id string) []tools.Definition {
 	var list []tools.Definition
 	for _, name := range []string{"read", "write", "search", "move", "tree", "info"} {
@@ -16,8 +16,8 @@ func store(id string) []tools.Definition {
 	return list
 }
 
-// TestSharedWords: a word that all tools share, or the name of their server, shows some of them; words alone cannot
-// tell them apart.
+// TestSharedWords: a word that all tools share, or the name of their server, shows some of them although words alone
+// cannot distinguish them.
 func TestSharedWords(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

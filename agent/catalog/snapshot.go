@@ -15,37 +15,38 @@ import (
 	"github.com/zephbot/zephbot/tools"
 )
 
-// shortWords is how many words a description needs to be ranked by (seed's code; not configurable).
+// shortWords is the fewest words of a description that can be ranked (from the seed's code; not configurable).
 const shortWords = 5
 
-// info is what is worked out once for a definition. Immutable.
+// info is computed once for a definition. Immutable.
 type info struct {
 	offer    agent.Offer
 	key      string // of the definition
 	bare     string
-	lower    []string // names a person may mention it by
+	lower    []string // names by which a person can mention it
 	short    bool
 	complex  float64
 	thinks   bool
 	tokens   int             // of the definition as it is shown
-	document func() document // worked out when words are ranked
+	document func() document // computed when words are ranked
 }
 
-// snapshot is a list of definitions with what is worked out once for it. Immutable.
+// snapshot is a list of definitions with the data computed once for it. Immutable.
 type snapshot struct {
 	defs   []tools.Definition
 	hash   string
 	infos  []*info
 	at     map[string]int
-	server map[string]int // tools a server
-	// defs by kind
+	server map[string]int // number of tools by server
+	// The definitions by kind.
 	own, foreign []tools.Definition
 	words        func() *wordIndex
-	all          func() ([]string, []agent.Offer) // the names and offers of all, in order; both without room to grow
+	// all returns the names and offers of all tools, in order. Neither slice has spare capacity.
+	all func() ([]string, []agent.Offer)
 }
 
-// prepare finds or makes what belongs to a list of definitions. Comparing is cheap: lists that did not change share
-// their memory.
+// prepare returns the cached snapshot of a list of definitions, or makes one. Comparing is cheap, because unchanged
+// lists share their memory.
 func (c *Catalog) prepare(defs []tools.Definition) *snapshot {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -65,7 +66,10 @@ func (c *Catalog) prepare(defs []tools.Definition) *snapshot {
 }
 
 func (c *Catalog) newList(defs []tools.Definition) *snapshot {
-	l := &snapshot{defs: defs, infos: make([]*info, len(defs)), at: make(map[string]int, len(defs)), server: map[string]int{}}
+	l := &snapshot{
+		defs: defs, infos: make([]*info, len(defs)),
+		at: make(map[string]int, len(defs)), server: map[string]int{},
+	}
 	h := blake3.New()
 	for i, d := range defs {
 		in := c.info(d)
@@ -95,7 +99,7 @@ func (c *Catalog) newList(defs []tools.Definition) *snapshot {
 	return l
 }
 
-// info finds or works out what belongs to a definition; c.mu is held.
+// info returns the cached info of a definition, or makes it. c.mu must be held.
 func (c *Catalog) info(d tools.Definition) *info {
 	key := fmt.Sprintf("%s %d", d.Hash(), d.Timeout)
 	if in, ok := c.infos[key]; ok {
@@ -123,13 +127,15 @@ func (c *Catalog) info(d tools.Definition) *info {
 		}
 	}
 	in.tokens = estimate(in)
-	in.document = sync.OnceValue(func() document { return newDocument(in.bare, d.Server, d.Description, parameters(d.Schema)) })
+	in.document = sync.OnceValue(func() document {
+		return newDocument(in.bare, d.Server, d.Description, parameters(d.Schema))
+	})
 	c.infos[key] = in
 	return in
 }
 
-// Thinks says whether the tool is shown with a field for thoughts, which has to be taken out of the arguments before
-// they are validated. The answer depends on the definition and the options alone.
+// Thinks reports whether the tool is shown with a field for thoughts, which must be removed from the arguments before
+// they are validated. The answer depends only on the definition and the options.
 func (c *Catalog) Thinks(d tools.Definition) bool {
 	if !c.o.TAFC.Enabled {
 		return false
@@ -139,7 +145,7 @@ func (c *Catalog) Thinks(d tools.Definition) bool {
 	return c.info(d).thinks
 }
 
-// sameDefinitions compares by value; what shares its memory costs a look at the pointers.
+// sameDefinitions compares by value. Slices that share their memory are compared by pointer only.
 func sameDefinitions(a, b []tools.Definition) bool {
 	if len(a) != len(b) {
 		return false
@@ -153,11 +159,13 @@ func sameDefinitions(a, b []tools.Definition) bool {
 }
 
 func same(a, b *tools.Definition) bool {
-	return a.Name == b.Name && a.Description == b.Description && bytes.Equal(a.Schema, b.Schema) && bytes.Equal(a.OutputSchema, b.OutputSchema) &&
-		a.ReadOnly == b.ReadOnly && a.Destructive == b.Destructive && a.Server == b.Server && a.Trusted == b.Trusted && a.Timeout == b.Timeout && a.Says == b.Says
+	return a.Name == b.Name && a.Description == b.Description &&
+		bytes.Equal(a.Schema, b.Schema) && bytes.Equal(a.OutputSchema, b.OutputSchema) &&
+		a.ReadOnly == b.ReadOnly && a.Destructive == b.Destructive &&
+		a.Server == b.Server && a.Trusted == b.Trusted && a.Timeout == b.Timeout && a.Says == b.Says
 }
 
-// parameters lists the names of all properties of a schema, nested ones included, each once a place.
+// parameters lists the names of all properties of a schema, including nested ones, once per occurrence.
 func parameters(schema json.RawMessage) []string {
 	var doc any
 	if json.Unmarshal(schema, &doc) != nil {

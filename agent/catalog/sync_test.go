@@ -16,8 +16,8 @@ import (
 	"github.com/zephbot/zephbot/tools"
 )
 
-// TestATurnDoesNotWaitLongForASync has a sync that hangs: a turn goes on by words after some seconds, a second sync
-// gives up with its context.
+// TestATurnDoesNotWaitLongForASync has a sync that hangs: a turn continues with words after some seconds, and a second
+// sync gives up with its context.
 func TestATurnDoesNotWaitLongForASync(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -60,7 +60,7 @@ func TestATurnDoesNotWaitLongForASync(t *testing.T) {
 	})
 }
 
-// embedder is a function that embeds.
+// embedder is an embedding function.
 type embedder func(texts []string) ([][]float32, error)
 
 func (e embedder) Embed(_ context.Context, texts []string) ([][]float32, error) { return e(texts) }
@@ -74,7 +74,7 @@ func TestASyncThatIsCutShortGoesOnWhereItStopped(t *testing.T) {
 	calls, embedded := 0, 0
 	index := knn.NewMemory()
 	k := setup(t, catalog.Options{Index: index, Embedder: embedder(func(texts []string) ([][]float32, error) {
-		if calls++; calls == 3 { // the first tells the dimensions
+		if calls++; calls == 3 { // the first call learns the dimensions
 			return nil, errDown
 		}
 		embedded += len(texts)
@@ -143,7 +143,7 @@ func TestSyncWithoutNeed(t *testing.T) {
 	}
 }
 
-// TestNestedParametersAreFound ranks by the name of a parameter that lies deep in the schema.
+// TestNestedParametersAreFound ranks by the name of a parameter deep in the schema.
 func TestNestedParametersAreFound(t *testing.T) {
 	t.Parallel()
 	deep := tool("github:bulk", "Changes many things at once.")

@@ -13,12 +13,13 @@ import (
 // thinking is the field for thoughts (seed 003).
 const thinking = "thinking"
 
-// thinkingSchema is what the field looks like.
-const thinkingSchema = `"thinking":{"type":"string","description":"Optional, fill in first: think step by step about which values the other parameters need. The tool does not get it."}`
+// thinkingSchema is the schema of the field.
+const thinkingSchema = `"thinking":{"type":"string","description":"Optional, fill in first: ` +
+	`think step by step about which values the other parameters need. The tool does not get it."}`
 
 const defaultThreshold = 0.6
 
-// threshold brings a threshold into 0..1; what is not a number is the default.
+// threshold clamps a threshold to 0..1. NaN becomes the default.
 func threshold(v float64) float64 {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return defaultThreshold
@@ -26,13 +27,13 @@ func threshold(v float64) float64 {
 	return min(max(v, 0), 1)
 }
 
-// Bounds of a schema that is looked at; deeper or larger ones are scored by what lies within.
+// Limits of the part of a schema that is scored. Deeper or larger schemas are scored by the part within.
 const (
 	maxSchemaDepth = 64
 	maxSchemaNodes = 20000
 )
 
-// The factors of Complexity: at its cap each alone reaches the default threshold.
+// The factors of Complexity. Each of them alone reaches the default threshold at its cap.
 const (
 	complexWeight = 0.6
 	capRequired   = 6
@@ -40,14 +41,14 @@ const (
 	capEnum       = 20
 )
 
-// Complexity says how hard the arguments of a tool are to get right, 0..1, by the seeds' three factors:
+// Complexity estimates how hard it is to get the arguments of a tool right, 0..1, from the seeds' three factors:
 //
 //	min(1, 0.6·min(required, 6)/6 + 0.6·min(nesting, 4)/4 + 0.6·min(enum, 20)/20)
 //
-// required counts the names in every "required", nested ones included; nesting is the longest way from the top through
-// properties that are objects, items of arrays and branches of anyOf, oneOf, allOf; enum is the number of values of the
-// largest single enum, or of constants side by side in a oneOf or anyOf. Local references are followed. So six required
-// parameters, or four levels, or twenty values reach 0.6 alone, and halves of two add up:
+// required counts the names in every "required", including nested ones. nesting is the longest path from the top
+// through properties that are objects, items of arrays and branches of anyOf, oneOf and allOf. enum is the number of
+// values of the largest single enum, or of sibling constants in a oneOf or anyOf. Local references are followed. So six
+// required parameters, four levels, or twenty values each reach 0.6 alone, and halves of two factors add up:
 //
 //	{}                                                     0
 //	one string                                             0
@@ -70,17 +71,17 @@ func Complexity(schema json.RawMessage) float64 {
 	m.walk(doc, 0, nil)
 	part := func(n, limit int) float64 { return complexWeight * float64(min(n, limit)) / float64(limit) }
 	sum := part(m.required, capRequired) + part(m.nesting, capNesting) + part(m.enum, capEnum)
-	return min(1, math.Round(sum*1e9)/1e9) // a third and two thirds make one
+	return min(1, math.Round(sum*1e9)/1e9) // so that a third and two thirds add up to one
 }
 
-// measure walks a schema.
+// measure holds the counts while a schema is walked.
 type measure struct {
 	root                    any
 	nodes                   int
 	required, nesting, enum int
 }
 
-// walk visits a schema that lies level levels deep; refs are the references that are being followed.
+// walk visits a schema at the given level. refs are the references being followed.
 func (m *measure) walk(v any, level int, refs []string) {
 	s, ok := v.(map[string]any)
 	if m.nodes++; !ok || m.nodes > maxSchemaNodes || level > maxSchemaDepth {
@@ -119,7 +120,7 @@ func (m *measure) object(key string, sub map[string]any, level int, refs []strin
 	}
 }
 
-// branches visits alternatives; constants side by side are an enum.
+// branches visits alternatives. Sibling constants count as an enum.
 func (m *measure) branches(key string, list []any, level int, refs []string) {
 	switch key {
 	case "anyOf", "oneOf", "allOf", "prefixItems", "items":
@@ -137,7 +138,7 @@ func (m *measure) branches(key string, list []any, level int, refs []string) {
 	m.enum = max(m.enum, constants)
 }
 
-// inner is 1 for a value that has values inside: an object with properties, an array.
+// inner returns 1 for a value that contains values: an object with properties, or an array.
 func (m *measure) inner(s map[string]any) int {
 	if ref, ok := s["$ref"].(string); ok && len(s) <= 2 {
 		if target, ok := m.lookup(ref).(map[string]any); ok && target["$ref"] == nil {
@@ -155,7 +156,7 @@ func (m *measure) inner(s map[string]any) int {
 	return 0
 }
 
-// lookup follows a local reference: "#/$defs/x".
+// lookup resolves a local reference such as "#/$defs/x".
 func (m *measure) lookup(ref string) any {
 	path, ok := strings.CutPrefix(ref, "#")
 	if !ok {
@@ -183,9 +184,9 @@ func (m *measure) lookup(ref string) any {
 	return v
 }
 
-// withThinking puts the field for thoughts before the other properties. Everything else keeps its bytes: the order of
-// keys is part of what a model reads, and a vendor may know keywords that we do not. False for what is not an object,
-// and for a tool with a field of that name of its own.
+// withThinking inserts the field for thoughts before the other properties. All other bytes are unchanged, because the
+// order of keys is part of what a model reads, and a vendor may support keywords that we do not know. It returns false
+// if the schema is not an object or has such a field of its own.
 func withThinking(schema json.RawMessage) (json.RawMessage, bool) {
 	var doc map[string]any
 	if json.Unmarshal(schema, &doc) != nil || doc == nil || thinksItself(doc) {
@@ -210,8 +211,8 @@ func insert(text []byte, at int, what string, more bool) json.RawMessage {
 	return append(out, text[at:]...)
 }
 
-// propertiesAt is the place right behind the opening brace of the top-level "properties"; of several the last, which is
-// the one that counts. The text is a valid object that has one.
+// propertiesAt returns the offset after the opening brace of the top-level "properties". If there are several, the last
+// counts. schema must be a valid object that has one.
 func propertiesAt(schema []byte) int {
 	dec := json.NewDecoder(bytes.NewReader(schema))
 	at := 0
@@ -234,8 +235,8 @@ func propertiesAt(schema []byte) int {
 	return at
 }
 
-// thinksItself says whether a schema has a field of its own that a person would call thinking. Where the top level is
-// composed of other schemas, the name counts wherever it stands.
+// thinksItself reports whether a schema has a field of its own for thoughts. If the top level is composed of other
+// schemas, the name counts wherever it occurs.
 func thinksItself(doc map[string]any) bool {
 	if names, ok := doc["required"].([]any); ok {
 		for _, n := range names {
@@ -247,7 +248,10 @@ func thinksItself(doc map[string]any) bool {
 	if props, ok := doc["properties"].(map[string]any); ok && hasThinking(props, 1) {
 		return true
 	}
-	for _, key := range []string{"$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if", "then", "else", "dependentSchemas", "dependentRequired", "dependencies", "patternProperties"} {
+	for _, key := range []string{
+		"$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if", "then", "else",
+		"dependentSchemas", "dependentRequired", "dependencies", "patternProperties",
+	} {
 		if doc[key] != nil {
 			return hasThinking(doc, maxSchemaDepth)
 		}
@@ -255,7 +259,7 @@ func thinksItself(doc map[string]any) bool {
 	return false
 }
 
-// hasThinking looks for the name among keys, depth levels of values deep.
+// hasThinking looks for the name among the keys of v, to the given depth.
 func hasThinking(v any, depth int) bool {
 	if depth == 0 {
 		return false

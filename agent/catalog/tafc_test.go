@@ -15,7 +15,7 @@ import (
 	"github.com/zephbot/zephbot/tools"
 )
 
-// required is a schema with n required strings and more properties.
+// required returns a schema with n required strings and more properties.
 func required(n int, more ...string) json.RawMessage {
 	var props, req []string
 	for i := range n {
@@ -73,7 +73,7 @@ func TestComplexity(t *testing.T) {
 func TestHostileSchemasEnd(t *testing.T) {
 	t.Parallel()
 	var defs []string
-	for i := range 40 { // each refers twice to the next: 2^40 ways
+	for i := range 40 { // each refers to the next twice: 2^40 paths
 		defs = append(defs, fmt.Sprintf(`"d%d":{"properties":{"a":{"$ref":"#/$defs/d%d"},"b":{"$ref":"#/$defs/d%d"}}}`, i, i+1, i+1))
 	}
 	got := catalog.Complexity(json.RawMessage(`{"$ref":"#/$defs/d0","$defs":{` + strings.Join(defs, ",") + `}}`))
@@ -90,7 +90,7 @@ func TestThreshold(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		threshold float64
-		want      []string // of 0, 0.3, 0.6 and 1
+		want      []string // for thresholds 0, 0.3, 0.6 and 1
 	}{
 		{0.6, []string{"c", "d"}},
 		{math.NaN(), []string{"c", "d"}},

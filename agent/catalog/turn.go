@@ -14,8 +14,8 @@ import (
 	"github.com/zephbot/zephbot/tools"
 )
 
-// turnState remembers what a turn was shown: it is shown the same at every step, in the same order, so that the
-// vendor's prompt cache hits. What comes to be shown during the turn is added at the end.
+// turnState remembers what a turn was shown. Every step is shown the same tools in the same order, so that the vendor's
+// prompt cache hits. Tools added during the turn come last.
 type turnState struct {
 	mu       sync.Mutex
 	chosen   bool
@@ -23,15 +23,15 @@ type turnState struct {
 	snapshot *snapshot
 	vec      []float32
 	ranking  *ranking
-	done     []string        // what had succeeded at the last step
-	found    []string        // what searches of the turn had found at the last step
-	before   map[string]bool // what had succeeded before the turn
+	done     []string        // tools that had succeeded at the last step
+	found    []string        // tools that searches of the turn had found at the last step
+	before   map[string]bool // tools that had succeeded before the turn
 	gatesOff bool
 	names    []string
 	offers   []agent.Offer
 }
 
-// Tools implements agent.Catalog. Turns share the list it gives.
+// Tools implements agent.Catalog. Turns share the list that it returns.
 func (c *Catalog) Tools(ctx context.Context, turn *agent.Turn, view agent.View) []agent.Offer {
 	began := c.o.Now()
 	defs, search := c.source(turn.Origin.Session, turn.Tools)
@@ -40,7 +40,9 @@ func (c *Catalog) Tools(ctx context.Context, turn *agent.Turn, view agent.View) 
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	fresh := !t.chosen
-	if !fresh && t.query == view.Query && t.snapshot == s && slices.Equal(t.done, view.Succeeded) && slices.Equal(t.found, view.Found) {
+	same := t.query == view.Query && t.snapshot == s &&
+		slices.Equal(t.done, view.Succeeded) && slices.Equal(t.found, view.Found)
+	if !fresh && same {
 		return t.offers
 	}
 	r, vec := t.ranking, t.vec
@@ -54,7 +56,7 @@ func (c *Catalog) Tools(ctx context.Context, turn *agent.Turn, view agent.View) 
 	before := t.before
 	if fresh {
 		before = map[string]bool{}
-		// a turn that is taken up by another process: what has succeeded may have done so in this turn
+		// At a later step, another process began the turn, and some tools may have succeeded in it.
 		if view.Step <= 1 {
 			before = set(view.Succeeded)
 		}
@@ -73,7 +75,7 @@ func (c *Catalog) Tools(ctx context.Context, turn *agent.Turn, view agent.View) 
 	names, offers := arrange(s, t.names, d.choices)
 	offers = slices.Clip(append(offers, searching(s, d.choices, search)...))
 	c.tell(turn, view, r, d, len(offers), tokens, began)
-	if ctx.Err() != nil { // a ranking that was cut short must not stay
+	if ctx.Err() != nil { // an interrupted ranking must not be kept
 		return offers
 	}
 	t.chosen, t.query, t.snapshot, t.vec, t.ranking = true, view.Query, s, vec, r
@@ -83,7 +85,7 @@ func (c *Catalog) Tools(ctx context.Context, turn *agent.Turn, view agent.View) 
 	return offers
 }
 
-// turn finds the memory of a turn, or begins one. A turn without an id has none.
+// turn finds or creates the state of a turn. A turn without an id has none.
 func (c *Catalog) turn(turn *agent.Turn) *turnState {
 	if turn.ID == "" {
 		return &turnState{}
@@ -99,7 +101,7 @@ func (c *Catalog) turn(turn *agent.Turn) *turnState {
 	return t
 }
 
-// keep shows again what was shown before, as far as it still exists.
+// keep shows the tools that were shown before, if they still exist.
 func keep(s *snapshot, before []string, choices []Choice) {
 	for _, name := range before {
 		if i, ok := s.at[name]; ok && !choices[i].Shown {
@@ -108,8 +110,8 @@ func keep(s *snapshot, before []string, choices []Choice) {
 	}
 }
 
-// searching offers the search where a tool of a server is left out that could be called: for want of room, or of
-// likeness to what the person said.
+// searching offers tool_search if a tool of a server is left out that could be called, for lack of budget or of
+// similarity to what the person said.
 func searching(s *snapshot, choices []Choice, search *tools.Definition) []agent.Offer {
 	for i, ch := range choices {
 		if search != nil && !ch.Shown && s.defs[i].Server != "" && !ch.Has(DependencyUnmet) {
@@ -119,8 +121,8 @@ func searching(s *snapshot, choices []Choice, search *tools.Definition) []agent.
 	return nil
 }
 
-// arrange puts what was shown before first and what is new behind it, in the order of the source. What it gives is
-// shared with other turns where everything is shown.
+// arrange lists the tools shown before first and appends the new ones in the order of Source. The result is shared with
+// other turns if everything is shown.
 func arrange(s *snapshot, before []string, choices []Choice) (names []string, offers []agent.Offer) {
 	if len(before) == 0 && !slices.ContainsFunc(choices, func(ch Choice) bool { return !ch.Shown }) {
 		return s.all()
@@ -140,8 +142,8 @@ func arrange(s *snapshot, before []string, choices []Choice) (names []string, of
 	return names, offers
 }
 
-// carry keeps the tools of the turn before where the person only says go on: "yes, please" names no tool, and means the
-// one that was spoken of.
+// carry keeps the tools of the turn before if the person only agrees: "yes, please" names no tool and means the one
+// under discussion.
 func (c *Catalog) carry(turn *agent.Turn, query string, r *ranking) {
 	if turn.Origin.Session == "" || r.how == ByNothing {
 		return
@@ -156,7 +158,7 @@ func (c *Catalog) carry(turn *agent.Turn, query string, r *ranking) {
 	}
 }
 
-// remember keeps for the session what its turn was shown because of what the person said.
+// remember stores, for the session, the tools that its turn was shown because of what the person said.
 func (c *Catalog) remember(turn *agent.Turn, choices []Choice, shown []string) {
 	if turn.Origin.Session == "" || len(shown) == 0 {
 		return
@@ -196,7 +198,8 @@ func (c *Catalog) tell(turn *agent.Turn, view agent.View, r *ranking, d decision
 		return
 	}
 	sel := Selection{
-		Turn: turn.ID, Session: turn.Origin.Session, Step: view.Step, Ranked: r.how, Registered: len(d.choices), Shown: shown, GatesOff: d.gatesOff, Tokens: tokens,
+		Turn: turn.ID, Session: turn.Origin.Session, Step: view.Step,
+		Ranked: r.how, Registered: len(d.choices), Shown: shown, GatesOff: d.gatesOff, Tokens: tokens,
 		Tools: d.choices, Took: c.o.Now().Sub(began),
 	}
 	if c.o.Observe != nil {
@@ -208,16 +211,17 @@ func (c *Catalog) tell(turn *agent.Turn, view agent.View, r *ranking, d decision
 	}
 	why := zerolog.Dict()
 	for _, ch := range d.choices {
-		// nothing was decided about the rest
+		// Nothing was decided about the other tools.
 		if (ch.Shown || ch.Has(DependencyUnmet)) && !slices.Equal(ch.Reasons, []Reason{Unfiltered}) {
 			why.Str(ch.Tool, ch.String())
 		}
 	}
-	debug.Str("turn", turn.ID).Str("session", turn.Origin.Session).Int("step", view.Step).Str("ranked", r.how).Int("registered", sel.Registered).
+	debug.Str("turn", turn.ID).Str("session", turn.Origin.Session).Int("step", view.Step).
+		Str("ranked", r.how).Int("registered", sel.Registered).
 		Int("shown", shown).Int("tokens", tokens).Bool("gates_off", d.gatesOff).Dict("tools", why).Msg("tools chosen")
 }
 
-// String says in one line what became of a tool.
+// String describes the result for a tool in one line.
 func (c Choice) String() string {
 	text := ""
 	for _, r := range c.Reasons {
@@ -238,9 +242,9 @@ func (c Choice) String() string {
 // probeLimit bounds a sync that no turn waits for.
 const probeLimit = 2 * time.Minute
 
-// Sync brings the vectors of all tools in step with the source, so that the next turn need not. To be called after
-// tools came or went; it blocks as long as embedding takes, at most two minutes. Without an embedder, and where nothing
-// is ranked by vectors, it does nothing.
+// Sync syncs the vectors of all tools with Source, so that the next turn does not have to. Call it after tools were
+// added or removed. It blocks while tools are embedded, at most two minutes. Without an embedder, or if nothing is
+// ranked by vectors, it does nothing.
 func (c *Catalog) Sync(ctx context.Context) (SyncReport, error) {
 	byVectors := c.o.Discovery.Strategy == Embedding
 	if c.query == nil || !c.o.Filter.Enabled && !byVectors {
@@ -249,7 +253,7 @@ func (c *Catalog) Sync(ctx context.Context) (SyncReport, error) {
 	ctx, cancel := context.WithTimeout(ctx, probeLimit)
 	defer cancel()
 	everything := c.everything()
-	probe, err := c.o.Embedder.Embed(ctx, []string{"tool"}) // tells how many dimensions there are
+	probe, err := c.o.Embedder.Embed(ctx, []string{"tool"}) // reveals the number of dimensions
 	if err == nil && (len(probe) != 1 || len(probe[0]) == 0) {
 		err = errors.New("no vector")
 	}
@@ -269,7 +273,10 @@ func (c *Catalog) Sync(ctx context.Context) (SyncReport, error) {
 		if err != nil {
 			return report, err
 		}
-		report.Added, report.Updated, report.Removed, report.Unchanged = report.Added+r.Added, report.Updated+r.Updated, report.Removed+r.Removed, report.Unchanged+r.Unchanged
+		report.Added += r.Added
+		report.Updated += r.Updated
+		report.Removed += r.Removed
+		report.Unchanged += r.Unchanged
 	}
 	return report, nil
 }

@@ -62,14 +62,14 @@ func TestATurnOnlyGrows(t *testing.T) {
 	}
 	check(1, []string{"bash", "read", "grep"}, "memory_save")
 	check(2, []string{"bash", "read", "grep", "edit"}, "memory_save", "read")
-	// it ran although it was not shown
+	// It ran although it was not shown.
 	check(3, []string{"bash", "read", "grep", "edit", "fetch"}, "memory_save", "read", "fetch")
 	if ch := k.last("fetch"); !ch.Has(catalog.Used) {
 		t.Errorf("fetch: %v", ch)
 	}
 	check(3, []string{"bash", "read", "grep", "edit", "fetch"}, "memory_save", "read", "fetch")
 
-	// A tool goes, one changes, one comes: what is left keeps its place.
+	// One tool is removed, one changes, one is added: the others keep their positions.
 	changed := builtins()
 	changed = slices.DeleteFunc(changed, func(d tools.Definition) bool { return d.Name == "grep" })
 	changed[1].Description = "Reads a file, another way than before."

@@ -6,15 +6,15 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds of a text that is split into terms.
+// Limits of a text that is split into terms.
 const (
 	maxTermText  = 8 << 10 // bytes
 	maxTerms     = 512
 	maxTermRunes = 40 // longer words are cut
 )
 
-// terms splits a text into lower-case stems: at everything but letters and digits, and inside identifiers (camelCase,
-// snake_case, HTTPServer2). Scripts without spaces give pairs of characters. Stop words are left out; stops counts
+// terms splits a text into lower-case stems, at everything but letters and digits, and within identifiers (camelCase,
+// snake_case, HTTPServer2). Scripts without spaces yield pairs of characters. Stop words are left out; stops counts
 // those that show that the text is English.
 func terms(text string) (list []string, stops int) {
 	if len(text) > maxTermText {
@@ -42,7 +42,7 @@ func terms(text string) (list []string, stops int) {
 		case len(word) > 0 && boundary(word[len(word)-1], r, text[i:]):
 			end()
 		}
-		if len(word) == maxTermRunes && dense(r) { // no word, only a long line
+		if len(word) == maxTermRunes && dense(r) { // not a word, only a long line
 			end()
 		}
 		if len(word) < maxTermRunes {
@@ -53,10 +53,10 @@ func terms(text string) (list []string, stops int) {
 	return list[:min(len(list), maxTerms)], stops
 }
 
-// spelling says whether a character is part of a word. What is no valid text is not.
+// spelling reports whether a character is part of a word. Invalid UTF-8 is not.
 func spelling(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) }
 
-// boundary says whether a new word begins with r, the first character of rest.
+// boundary reports whether a new word begins with r, the first character of rest.
 func boundary(before, r rune, rest string) bool {
 	switch {
 	case dense(before) != dense(r):
@@ -71,9 +71,11 @@ func boundary(before, r rune, rest string) bool {
 	}
 }
 
-// dense says whether a script writes words without spaces.
+// dense reports whether a script writes words without spaces.
 func dense(r rune) bool {
-	return r > 0x0e00 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
+	return r > 0x0e00 && unicode.In(r,
+		unicode.Han, unicode.Hiragana, unicode.Katakana,
+		unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
 }
 
 // pairs lists the overlapping pairs of characters.
@@ -88,8 +90,8 @@ func pairs(run []rune) []string {
 	return list
 }
 
-// stem takes the commonest English endings off, so that "files", "deleting" and "created" meet "file", "delete" and
-// "create". It is light on purpose: both sides go through it, so that a wrong stem costs little.
+// stem removes the most common English endings, so that "files", "deleting" and "created" match "file", "delete" and
+// "create". It is simple on purpose: both sides are stemmed, so a wrong stem costs little.
 func stem(w string) string {
 	if len(w) < 4 {
 		return w
@@ -97,9 +99,11 @@ func stem(w string) string {
 	switch {
 	case strings.HasSuffix(w, "ies") && len(w) > 4:
 		w = w[:len(w)-3] + "y"
-	case strings.HasSuffix(w, "sses"), strings.HasSuffix(w, "shes"), strings.HasSuffix(w, "ches"), strings.HasSuffix(w, "xes"):
+	case strings.HasSuffix(w, "sses"), strings.HasSuffix(w, "shes"),
+		strings.HasSuffix(w, "ches"), strings.HasSuffix(w, "xes"):
 		w = w[:len(w)-2]
-	case strings.HasSuffix(w, "s") && !strings.HasSuffix(w, "ss") && !strings.HasSuffix(w, "us") && !strings.HasSuffix(w, "is"):
+	case strings.HasSuffix(w, "s") &&
+		!strings.HasSuffix(w, "ss") && !strings.HasSuffix(w, "us") && !strings.HasSuffix(w, "is"):
 		w = w[:len(w)-1]
 	}
 	for _, ending := range []string{"ing", "ed"} {
@@ -114,8 +118,8 @@ func stem(w string) string {
 	return w
 }
 
-// undouble takes the second of two equal consonants off the end: "runn" is "run". Those that English doubles anyway
-// stay.
+// undouble removes the second of two equal consonants at the end: "runn" becomes "run". Consonants that English doubles
+// anyway are kept.
 func undouble(w string) string {
 	n := len(w)
 	if n > 3 && w[n-1] == w[n-2] && !strings.ContainsRune("aeiouls", rune(w[n-1])) {
@@ -124,37 +128,41 @@ func undouble(w string) string {
 	return w
 }
 
-// englishStop are the function words of English that tell nothing about a tool and are no words of the languages beside
-// it.
+// englishStop lists English function words that say nothing about a tool and do not occur in the other languages that
+// people are likely to use.
 func englishStop(w string) bool {
 	switch w {
-	case "about", "all", "and", "any", "are", "at", "be", "because", "been", "but", "by", "can", "could", "did", "does", "doing", "done", "don", "each",
-		"for", "from", "give", "had", "has", "have", "he", "her", "here", "him", "his", "how", "if", "into", "is", "it", "its", "just", "let", "ll",
-		"many", "may", "might", "more", "most", "much", "must", "my", "need", "not", "now", "of", "off", "one", "only", "or", "other", "our", "out",
-		"please", "shall", "she", "should", "some", "such", "tell", "than", "that", "the", "their", "them", "then", "there", "these", "they", "this",
-		"those", "to", "too", "use", "used", "uses", "using", "ve", "very", "want", "we", "were", "what", "when", "where", "which", "while", "who", "why",
-		"will", "with", "would", "you", "your":
+	case "about", "all", "and", "any", "are", "at", "be", "because", "been", "but", "by", "can", "could",
+		"did", "does", "doing", "done", "don", "each", "for", "from", "give", "had", "has", "have", "he",
+		"her", "here", "him", "his", "how", "if", "into", "is", "it", "its", "just", "let", "ll", "many",
+		"may", "might", "more", "most", "much", "must", "my", "need", "not", "now", "of", "off", "one", "only",
+		"or", "other", "our", "out", "please", "shall", "she", "should", "some", "such", "tell", "than",
+		"that", "the", "their", "them", "then", "there", "these", "they", "this", "those", "to", "too", "use",
+		"used", "uses", "using", "ve", "very", "want", "we", "were", "what", "when", "where", "which", "while",
+		"who", "why", "will", "with", "would", "you", "your":
 		return true
 	}
 	return false
 }
 
-// ambiguousStop are function words of English that other languages have too ("was", "in"), and what is left of "I'm"
+// ambiguousStop lists English function words that exist in other languages too ("was", "in"), and the remains of "I'm"
 // and "don't".
 func ambiguousStop(w string) bool {
 	switch w {
-	case "a", "also", "am", "an", "as", "d", "do", "i", "in", "m", "me", "no", "on", "re", "s", "so", "t", "us", "was":
+	case "a", "also", "am", "an", "as", "d", "do", "i", "in", "m", "me", "no", "on", "re", "s", "so", "t",
+		"us", "was":
 		return true
 	}
 	return false
 }
 
-// goOn are the words of a message that only agrees, greets or thanks, in English and German.
+// goOn lists the words of messages that only agree, greet or thank, in English and German.
 func goOn(w string) bool {
 	switch w {
-	case "yes", "yep", "yeah", "ok", "okay", "sure", "fine", "good", "great", "nice", "cool", "thanks", "thank", "thx", "hello", "hi", "hey", "again", "go",
-		"ahead", "continue", "proceed", "right", "correct", "exactly", "well", "ja", "jo", "genau", "nein", "bitte", "danke", "hallo", "weiter", "gerne",
-		"nochmal", "klar", "gut", "mach", "das", "los", "mal":
+	case "yes", "yep", "yeah", "ok", "okay", "sure", "fine", "good", "great", "nice", "cool", "thanks",
+		"thank", "thx", "hello", "hi", "hey", "again", "go", "ahead", "continue", "proceed", "right",
+		"correct", "exactly", "well", "ja", "jo", "genau", "nein", "bitte", "danke", "hallo", "weiter",
+		"gerne", "nochmal", "klar", "gut", "mach", "das", "los", "mal":
 		return true
 	}
 	return false

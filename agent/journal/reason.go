@@ -1,22 +1,22 @@
 package journal
 
-// Reasons of an outcome that is no answer, and of EndEntry.Reason.
+// Reasons of an outcome without an answer, and of EndEntry.Reason.
 const (
-	ReasonStopped  = "stopped"  // a person said stop
-	ReasonGone     = "gone"     // nothing reaches the chat any more: nobody is told
+	ReasonStopped  = "stopped"  // a person stopped the turn
+	ReasonGone     = "gone"     // the chat cannot be reached any more: nobody is told
 	ReasonLimit    = "limit"    // max_tool_iterations reached
 	ReasonLoop     = "loop"     // the same result three times
-	ReasonContext  = "context"  // the conversation fills the model's window
-	ReasonBudget   = "budget"   // a quota is used up; Outcome.Text is its sentence
-	ReasonModel    = "model"    // the model refuses the request for good
-	ReasonKey      = "key"      // the model refuses our key
-	ReasonEmpty    = "empty"    // the model said nothing
+	ReasonContext  = "context"  // the conversation exceeds the model's window
+	ReasonBudget   = "budget"   // a quota is used up; Outcome.Text is the sentence for the person
+	ReasonModel    = "model"    // the model rejects the request permanently
+	ReasonKey      = "key"      // the model rejects our key
+	ReasonEmpty    = "empty"    // the model returned nothing
 	ReasonRefusal  = "refusal"  // the vendor's filter ended the answer
-	ReasonGivenUp  = "given_up" // the model stayed away for too long
-	ReasonOvertime = "overtime" // the model was still answering when the time of a call was over
-	ReasonOversize = "oversize" // the model's answer was larger than anything that is taken in
-	ReasonInternal = "internal" // a fault of ours
+	ReasonGivenUp  = "given_up" // the model was unavailable for too long
+	ReasonOvertime = "overtime" // the model was still answering when the call timed out
+	ReasonOversize = "oversize" // the model's answer exceeds the size limit
+	ReasonInternal = "internal" // a fault of this service
 )
 
-// ReasonLength is the Reason of an answer, or of a wish to call tools, that the token limit cut.
+// ReasonLength is the Reason of an answer, or of a request to call tools, that was cut at the token limit.
 const ReasonLength = "length"

@@ -2,32 +2,33 @@ package journal
 
 import "slices"
 
-// Standing is what a conversation has come to by one of its entries: all that a turn asks of the entries before those
-// that it reads.
+// Standing sums up a conversation up to one of its entries: everything that a turn has to know about the entries before
+// those that it reads.
 type Standing struct {
-	// N is the number of the last entry that counts. Journals that are joined are numbered again: a Standing whose N is
-	// not that of its entry knows nothing of the journal that was put in front, and is not believed.
+	// N is the number of the last entry that is included. Journals that are joined are numbered again, so a Standing
+	// whose N differs from the number of its entry knows nothing of the journal that was put in front. Such a Standing
+	// is ignored.
 	N int64 `json:"n"`
-	// number of the entry with which the conversation began anew; 0 = the first
+	// Began is the number of the entry with which the conversation began; 0 = the first.
 	Began      int64  `json:"began,omitempty"`
 	Summary    int64  `json:"summary,omitempty"`    // number of the summary that the model reads first; 0 = none
-	Batches    int    `json:"batches,omitempty"`    // steps in which the model wanted tools
-	Calls      int    `json:"calls,omitempty"`      // the uses of all batches
+	Batches    int    `json:"batches,omitempty"`    // steps in which the model requested tools
+	Calls      int    `json:"calls,omitempty"`      // tool uses in all batches
 	Suspicious string `json:"suspicious,omitempty"` // source of the last text that tried to give instructions
-	// tools that have run without failure, each once, in the order of their first success
+	// Succeeded lists the tools that have run without failure, each once, in the order of their first success.
 	Succeeded []string `json:"succeeded,omitempty"`
 	Touched   []string `json:"touched,omitempty"` // paths that calls worked on, each once, the last MostTouched
 }
 
-// MostTouched bounds the paths that a Standing remembers. What it forgets is asked for again after flagged content, and
-// no more.
+// MostTouched bounds the paths that a Standing remembers. After flagged content, work on a path that was dropped needs
+// a new approval; nothing else depends on it.
 const MostTouched = 256
 
 // background is the source of flagged news.
 const background = "a command in the background"
 
-// After is the standing after more entries, in order. Entries that it counts already are passed over; the receiver
-// stays as it is.
+// After returns the Standing after more entries, in order. Entries that it includes already are skipped. The receiver
+// is not changed.
 func (s Standing) After(entries ...Entry) Standing {
 	s.Succeeded, s.Touched = slices.Clip(s.Succeeded), slices.Clone(s.Touched)
 	for i := range entries {
@@ -56,7 +57,7 @@ func (s *Standing) add(e *Entry) {
 	s.N = e.N
 }
 
-// begin takes over what an entry says of the conversation that begins with it.
+// begin applies an entry with which a conversation begins.
 func (s *Standing) begin(e *Entry) {
 	*s = Standing{Began: e.N}
 	if e.Standing != nil {

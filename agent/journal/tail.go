@@ -4,13 +4,12 @@ import "slices"
 
 // Tail is the end of a journal, as far back as a turn needs it.
 type Tail struct {
-	// what the conversation had come to by some entry before its last ones, perhaps one that is left out
+	// Before is the Standing at some entry before the last ones, which may be left out of Entries.
 	Before  Standing
-	Entries []Entry // in order; only a summary may be in front of a gap
+	Entries []Entry // in order; a gap is possible only after a leading summary
 }
 
-// Standing is what the conversation has come to up to the entry with the number n, which may not be smaller than
-// Before.N.
+// Standing sums up the conversation up to the entry with number n, which must not be less than Before.N.
 func (t *Tail) Standing(n int64) Standing {
 	to := len(t.Entries)
 	for to > 0 && t.Entries[to-1].N > n {
@@ -19,7 +18,7 @@ func (t *Tail) Standing(n int64) Standing {
 	return t.Before.After(t.Entries[:to]...)
 }
 
-// Last is the number of the last entry; 0 = there is none.
+// Last returns the number of the last entry; 0 = none.
 func (t *Tail) Last() int64 {
 	if len(t.Entries) == 0 {
 		return t.Before.N
@@ -27,7 +26,7 @@ func (t *Tail) Last() int64 {
 	return t.Entries[len(t.Entries)-1].N
 }
 
-// Cut is the tail without what does not fit into room bytes.
+// Cut returns the tail without the turns that do not fit into room bytes.
 func (t *Tail) Cut(room int) Tail {
 	size := 0
 	for i := range t.Entries {
@@ -49,27 +48,27 @@ func (t *Tail) Cut(room int) Tail {
 	return tail.With(t.Entries[0])
 }
 
-// With puts the summary that Back.Wants in front.
+// With returns the tail with the summary that Back.Wants in front.
 func (t *Tail) With(summary Entry) Tail {
 	return Tail{Before: t.Before, Entries: append([]Entry{summary}, t.Entries...)}
 }
 
 // Back reads a journal from its last entry backwards. It takes whole turns until their entries have Room bytes
-// (Entry.Size), and the last turn whatever its size. Of what is before only the Standing matters: unless an entry that
-// was taken says it, Back goes on until one does, and keeps nothing else.
+// (Entry.Size), and the last turn whatever its size. Of earlier entries only the Standing is needed: unless an entry
+// that was taken carries it, Back continues until one does and keeps nothing else.
 type Back struct {
 	Room int
 
-	before  Standing // of what is before the first entry of the journal
+	before  Standing // before the first entry of the journal
 	size    int
 	taken   []Entry   // from the last one backwards
-	counted []Entry   // before those, likewise, reduced to what counts
+	counted []Entry   // those before, also backwards, reduced to what a Standing counts
 	full    bool      // no more are taken
-	said    *Standing // by the last entry that carries it
+	said    *Standing // from the last entry that carries one
 	summary int64
 }
 
-// Take takes the entry before the last one it took. False means that no more are needed.
+// Take takes the entry before the last one taken. It returns false if no more are needed.
 func (b *Back) Take(e Entry) (more bool) {
 	boundary := len(b.taken) > 0 && b.taken[len(b.taken)-1].Turn != e.Turn
 	b.full = b.full || boundary && b.size >= b.Room
@@ -91,9 +90,12 @@ func (b *Back) Take(e Entry) (more bool) {
 	return !e.Begins()
 }
 
-// reduced is an entry without what no Standing looks at.
+// reduced returns an entry without the fields that no Standing uses.
 func (e *Entry) reduced() Entry {
-	r := Entry{N: e.N, Kind: e.Kind, Tool: e.Tool, Failed: e.Failed, Source: e.Source, Flagged: e.Flagged, Touched: e.Touched, Standing: e.Standing}
+	r := Entry{
+		N: e.N, Kind: e.Kind, Tool: e.Tool, Failed: e.Failed,
+		Source: e.Source, Flagged: e.Flagged, Touched: e.Touched, Standing: e.Standing,
+	}
 	if e.Kind == AssistantEntry {
 		r.Uses = make([]Use, len(e.Uses))
 	}
@@ -103,7 +105,7 @@ func (e *Entry) reduced() Entry {
 	return r
 }
 
-// Tail is what was read.
+// Tail returns what was read.
 func (b *Back) Tail() Tail {
 	t := Tail{Before: b.before, Entries: b.taken}
 	slices.Reverse(t.Entries)
@@ -118,14 +120,14 @@ func (b *Back) Tail() Tail {
 	return t
 }
 
-// Wants is the number of a summary that belongs in front of the Tail and was not read; 0 = none. It is known after
+// Wants returns the number of a summary that belongs in front of the Tail and was not read; 0 = none. Call it after
 // Tail.
 func (b *Back) Wants() int64 { return b.summary }
 
-// overhead is what an entry takes beside its texts, in bytes.
+// overhead is the memory of an entry besides its texts, in bytes.
 const overhead = 512
 
-// Size estimates the memory of an entry, in bytes, without its Standing: an entry takes the same room whether it
+// Size estimates the memory of an entry without its Standing, in bytes. So an entry has the same size whether it
 // carries one or not.
 func (e *Entry) Size() int {
 	n := overhead + len(e.Turn) + len(e.Text) + len(e.Speaker) + len(e.Caller) + len(e.News) + len(e.Source)
@@ -141,7 +143,7 @@ func (e *Entry) Size() int {
 	return n + sizeOf(e.Notices, e.Touched, e.Found)
 }
 
-// Size estimates the memory of a standing, in bytes. The receiver may be nil.
+// Size estimates the memory of a Standing, in bytes. The receiver may be nil.
 func (s *Standing) Size() int {
 	if s == nil {
 		return 0

@@ -13,7 +13,7 @@ import (
 	"github.com/zephbot/zephbot/agent/journal"
 )
 
-// draw makes a journal of some turns. Some ends of turns carry the true standing, as carry says.
+// draw generates a journal of some turns. Some ends of turns carry the correct Standing.
 func draw(t *rapid.T) []journal.Entry {
 	var entries []journal.Entry
 	var standing journal.Standing
@@ -47,7 +47,7 @@ func draw(t *rapid.T) []journal.Entry {
 	return entries
 }
 
-// begins adds a reset, a new beginning or a summary of what is before.
+// begins adds a reset, a new beginning or a summary of earlier entries.
 func begins(t *rapid.T, standing journal.Standing, add func(journal.Entry, bool)) {
 	e := journal.Entry{Turn: "begins", Kind: journal.SummaryEntry}
 	switch rapid.SampledFrom([]string{"reset", "anew", "summary"}).Draw(t, "how") {
@@ -59,7 +59,7 @@ func begins(t *rapid.T, standing journal.Standing, add func(journal.Entry, bool)
 	add(e, false)
 }
 
-// back reads a journal from its end, and says how many entries it took.
+// back reads a journal from its end and returns how many entries it took.
 func back(entries []journal.Entry, room int) (tail journal.Tail, taken int) {
 	b := journal.Back{Room: room}
 	for _, e := range slices.Backward(entries) {
@@ -75,7 +75,7 @@ func back(entries []journal.Entry, room int) (tail journal.Tail, taken int) {
 	return tail, taken
 }
 
-// bare is a journal as it was written before entries carried what a conversation had come to.
+// bare returns a journal as it was written before entries carried a Standing.
 func bare(entries []journal.Entry) []journal.Entry {
 	entries = slices.Clone(entries)
 	for i := range entries {
@@ -90,7 +90,7 @@ func rooms(t *rapid.T) int {
 	return rapid.SampledFrom([]int{0, 1, 1500, 6000, 1 << 20}).Draw(t, "room")
 }
 
-// From the tail alone everything is known that the whole journal says, and old journals tell the same as new ones.
+// The tail alone yields everything that the whole journal does, and old journals yield the same as new ones.
 func TestTheTailTellsWhatTheWholeDoes(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -115,7 +115,7 @@ func TestTheTailTellsWhatTheWholeDoes(t *testing.T) {
 	})
 }
 
-// Whatever is carried, the same entries are read; they are whole turns, as many as have room, and no more than needed.
+// Whatever entries carry a Standing, the same entries are read: whole turns, as many as fit, and no more than needed.
 func TestTheTailIsWholeTurns(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -162,7 +162,7 @@ func TestTheTailIsWholeTurns(t *testing.T) {
 	})
 }
 
-// A tail that is cut is the tail that would have been read, also after it has grown.
+// A tail that is cut equals the tail that would have been read, even after it has grown.
 func TestCut(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -170,7 +170,7 @@ func TestCut(t *testing.T) {
 		at := rapid.IntRange(0, len(entries)).Draw(t, "read at")
 		kept, _ := back(entries[:at], room)
 		for _, e := range entries[at:] {
-			if e.Begins() { // nothing of what is before is kept then
+			if e.Begins() { // nothing before it is kept then
 				t.Skip("begins anew meanwhile")
 			}
 			kept.Entries = append(kept.Entries, e)
@@ -187,7 +187,7 @@ func TestCut(t *testing.T) {
 	})
 }
 
-// What carries the standing ends the reading.
+// An entry that carries a Standing ends the reading.
 func TestReadingEnds(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{20, 2000, 20_000} {

@@ -1,32 +1,33 @@
-// Package knn finds the nearest of many vectors: what an index of vectors is, and one in memory with exact search. It
-// knows nothing of what the vectors mean, so that stores implement it without knowing the catalog that uses it.
+// Package knn finds the nearest of many vectors. It defines the Index interface and provides an in-memory
+// implementation with exact search. It knows nothing about the meaning of the vectors, so that stores can implement
+// Index without depending on the catalog.
 package knn
 
 import "context"
 
-// Point is one vector in an Index. Key names what it stands for, Hash tells versions of that apart, and Payload is kept
-// with it for people who look.
+// Point is one vector in an Index. Key names the thing that the vector represents, Hash distinguishes versions of it,
+// and Payload is stored with it for people to look at.
 type Point struct {
 	Key, Hash string
 	Vector    []float32
 	Payload   map[string]string
 }
 
-// Hit is a point that was found. Score is the cosine, -1..1.
+// Hit is a point that was found. Score is the cosine similarity, -1..1.
 type Hit struct {
 	Key   string
 	Score float32
 }
 
-// Index keeps vectors. Safe for concurrent use; it keeps none of the slices it is given.
+// Index stores vectors. Safe for concurrent use. It retains none of the slices that it is given.
 type Index interface {
-	// Hashes lists the hash of every point by its key.
+	// Hashes returns the hash of every point by its key.
 	Hashes(ctx context.Context) (map[string]string, error)
-	// Upsert stores points; one whose key exists is replaced, also when its vector has another length.
+	// Upsert stores points. An existing point with the same key is replaced, even if the length of its vector differs.
 	Upsert(ctx context.Context, points []Point) error
-	// Delete removes points; unknown keys are none.
+	// Delete removes points. Unknown keys are ignored.
 	Delete(ctx context.Context, keys []string) error
-	// Search gives at most limit points, the most similar first. Points whose vectors have another length are passed
-	// over.
+	// Search returns at most limit points, the most similar first. Points whose vectors have another length are
+	// skipped.
 	Search(ctx context.Context, vector []float32, limit int) ([]Hit, error)
 }

@@ -8,16 +8,16 @@ import (
 	"sync"
 )
 
-// Memory is an Index in memory with exact search. Safe for concurrent use.
+// Memory is an in-memory Index with exact search. Safe for concurrent use.
 type Memory struct {
 	mu     sync.RWMutex
-	points map[string]int // into the slices below
+	points map[string]int // key → index into the slices below
 	keys   []string
 	hashes []string
 	units  [][]float32 // vectors of length 1; nil for one without direction
 }
 
-// NewMemory makes an empty Memory.
+// NewMemory returns an empty Memory.
 func NewMemory() *Memory { return &Memory{points: map[string]int{}} }
 
 // Hashes implements Index.
@@ -66,7 +66,7 @@ func (m *Memory) Delete(_ context.Context, keys []string) error {
 	return nil
 }
 
-// Search implements Index. A vector without direction (all zero, not finite) is similar to nothing: its score is 0.
+// Search implements Index. A vector without direction (all zero, or not finite) is similar to nothing: its score is 0.
 func (m *Memory) Search(_ context.Context, vector []float32, limit int) ([]Hit, error) {
 	if limit <= 0 || len(vector) == 0 {
 		return nil, nil
@@ -89,7 +89,7 @@ func (m *Memory) Search(_ context.Context, vector []float32, limit int) ([]Hit, 
 	return hits[:min(limit, len(hits))], nil
 }
 
-// unit is a copy of length 1; zeros where the vector has no direction.
+// unit returns a copy of length 1, or zeros if the vector has no direction.
 func unit(v []float32) []float32 {
 	var sum float64
 	for _, x := range v {
@@ -104,7 +104,7 @@ func unit(v []float32) []float32 {
 	return u
 }
 
-// dot adds in eight lanes, which the processor can do side by side. Both have the same length.
+// dot adds in eight lanes, which the processor can compute in parallel. Both vectors have the same length.
 func dot(a, b []float32) float32 {
 	var s0, s1, s2, s3, s4, s5, s6, s7 float32
 	for len(a) >= 8 && len(b) >= 8 {

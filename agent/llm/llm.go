@@ -1,5 +1,5 @@
-// Package llm declares what the conversation needs of a language model: messages, tool uses, providers and their
-// errors. It imports the standard library only; each vendor's wire lives in a package below it.
+// Package llm defines the interface to a language model: messages, tool uses, providers and their errors. It imports
+// the standard library only. Each vendor's protocol is implemented in a package below it.
 package llm
 
 import (
@@ -26,33 +26,33 @@ const (
 type Message struct {
 	Role Role
 	Text string
-	// user only: what follows on the text. The text of a message is no part, so that one of text alone costs nothing
-	// more
+	// Parts, of a user's message, follow the text. The text of a message is not a part, so that a message of text alone
+	// costs nothing extra.
 	Parts  []Part
-	Uses   []ToolUse // assistant only: the tools it wishes to call, in its order
+	Uses   []ToolUse // assistant only: the tools that it requests, in its order
 	Result *ToolResult
 }
 
-// ToolUse is the model's wish to call a tool.
+// ToolUse is the model's request to call a tool.
 type ToolUse struct {
 	ID   string          `json:"id"`   // unique within its message, as the model or its adapter named it
 	Name string          `json:"name"` // qualified name, as in Tool.Name
-	Args json.RawMessage `json:"args"` // as the model wrote them: may be malformed JSON
-	// Extra is what the vendor wants to see again with this use (Gemini's thought signature); opaque.
+	Args json.RawMessage `json:"args"` // as the model wrote them: can be malformed JSON
+	// Extra is data that the vendor requires back with this use (Gemini's thought signature); opaque.
 	Extra json.RawMessage `json:"extra,omitempty"`
 }
 
-// OutcomeUnknown marks the text of a result when nobody knows how far the call had come: it may have run. What follows
-// on it is told to the model, not to people.
+// OutcomeUnknown begins the text of a result if the call may have run, but nobody knows how far it got. The text after
+// it is meant for the model, not for people.
 const OutcomeUnknown = "[outcome unknown]"
 
 // ToolResult answers the ToolUse with the same ID.
 type ToolResult struct {
 	ID    string
 	Name  string
-	Text  string // never empty on the wire: adapters send "(no output)"
+	Text  string // never empty when it is sent: adapters replace it by "(no output)"
 	Error bool
-	Parts []Part // pictures and the like that belong to the text
+	Parts []Part // pictures and other contents that belong to the text
 }
 
 // Tool is a definition as offered to the model.
@@ -69,17 +69,17 @@ type Request struct {
 	Tools     []Tool
 	MaxTokens int    // of the answer; 0 = the provider's own setting
 	User      string // stable opaque id of the end user, for the vendor's abuse control; may be empty
-	Party     string // who asks, for fair turns among those who wait for a provider; never sent; may be empty
-	// Open reads the content of a part, by its hash; nil = no part has one. It is called while Chat runs, from one
-	// goroutine. Close what it gives.
+	Party     string // who asks, for fair turns among waiting requests; never sent; may be empty
+	// Open reads the content of a part by its hash; nil = no part has one. It is called while Chat runs, from one
+	// goroutine. The caller must close the reader.
 	Open func(ctx context.Context, hash string) (io.ReadCloser, error)
-	// OnReset is called by a router before it starts over after text had reached onDelta: what was shown so far is void
-	// and the answer begins afresh. Called from the goroutine that calls onDelta. With nil, a failure after streamed
-	// text is final.
+	// OnReset is called by a router before it starts over after text had reached onDelta: the text so far is void, and
+	// the answer starts from the beginning. It is called from the goroutine that calls onDelta. With nil, a failure
+	// after streamed text is final.
 	OnReset func()
 }
 
-// Usage counts tokens as the provider reported them; all zero when it did not.
+// Usage counts tokens as reported by the provider; all zero if it reported none.
 type Usage struct {
 	Input       int `json:"input"`        // all input tokens, cached ones included
 	CachedInput int `json:"cached_input"` // of Input, read from the vendor's cache
@@ -97,9 +97,9 @@ func (u Usage) Total() int { return u.Input + u.Output }
 // Stop says why the model stopped.
 type Stop string
 
-// The reasons to stop. A stream that ends without one is an error (ErrTruncated), never an answer.
+// The stop reasons. A stream that ends without one is an error (Truncated), never an answer.
 const (
-	StopEnd     Stop = "end"     // it said what it wanted to say
+	StopEnd     Stop = "end"     // the answer is complete
 	StopTools   Stop = "tools"   // it waits for tool results
 	StopLength  Stop = "length"  // token limit reached: the text is cut
 	StopRefusal Stop = "refusal" // the vendor's filter ended it
@@ -113,12 +113,12 @@ type Response struct {
 	Usage    Usage
 	Provider string // configured name, e.g. "main"
 	Model    string
-	USD      float64 // cost at the configured prices, 0 when none are configured
+	USD      float64 // cost at the configured prices; 0 if none are configured
 }
 
-// Provider is a language model. Chat streams text to onDelta (may be nil; called from one goroutine, in order, before
-// Chat returns) and returns the whole answer. It honours ctx. Errors are *Error or context errors. Safe for concurrent
-// use.
+// Provider is a language model. Chat streams text to onDelta (which may be nil and is called from one goroutine, in
+// order, before Chat returns) and returns the whole answer. It honours ctx. Errors are *Error or context errors. Safe
+// for concurrent use.
 type Provider interface {
 	Name() string
 	Chat(ctx context.Context, req *Request, onDelta func(text string)) (*Response, error)
@@ -136,12 +136,12 @@ type Kind string
 const (
 	Unavailable Kind = "unavailable"  // overloaded, 5xx, connection: try again later
 	RateLimited Kind = "rate_limited" // 429: try again after RetryAfter
-	Timeout     Kind = "timeout"      // no answer in time: may be tried again
-	// the answer was still coming when the time of the whole call was over: another try would take as long
+	Timeout     Kind = "timeout"      // no answer in time: can be retried
+	// Overtime: the answer was still arriving when the time of the whole call was over. A retry would take as long.
 	Overtime     Kind = "overtime"
-	Oversize     Kind = "oversize"     // the answer is larger than anything that is taken in
-	Truncated    Kind = "truncated"    // the stream ended without a reason: may be tried again
-	Invalid      Kind = "invalid"      // the request was refused: trying again does not help
+	Oversize     Kind = "oversize"     // the answer exceeds the size limit
+	Truncated    Kind = "truncated"    // the stream ended without a stop reason: can be retried
+	Invalid      Kind = "invalid"      // the request was rejected: a retry does not help
 	Unauthorized Kind = "unauthorized" // key missing or wrong, no credit
 	TooLong      Kind = "too_long"     // the conversation does not fit the model's window
 )
@@ -151,7 +151,7 @@ type Error struct {
 	Kind       Kind
 	Provider   string
 	Status     int           // HTTP status, 0 when there was none
-	RetryAfter time.Duration // 0 = not said
+	RetryAfter time.Duration // 0 = not given
 	Streamed   bool          // some text had already been handed to onDelta
 	Err        error
 }
@@ -164,10 +164,10 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("model %s: %s: %v", e.Provider, e.Kind, e.Err)
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Retryable says whether the same request may succeed later.
+// Retryable reports whether the same request may succeed later.
 func (e *Error) Retryable() bool {
 	switch e.Kind {
 	case Unavailable, RateLimited, Timeout, Truncated:

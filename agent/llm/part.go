@@ -13,21 +13,20 @@ const (
 	FilePart  PartKind = "file"
 )
 
-// Part is a piece of a message besides its text: a picture, a sound, a file. It names its content and does not hold it:
-// the content is read where it is needed, through Request.Open. A part without Hash is known by name only; nobody can
-// read it.
+// Part is a piece of a message besides its text: a picture, a sound, a file. It refers to its content, which is read
+// through Request.Open where it is needed. A part without Hash is known by name only and cannot be read.
 type Part struct {
 	Kind  PartKind `json:"kind"`
 	Hash  string   `json:"hash,omitempty"`  // of the content: SHA-256 in lower-case hex
-	Type  string   `json:"type,omitempty"`  // media type, as its source says
-	Name  string   `json:"name,omitempty"`  // as its source says: never a path to open
+	Type  string   `json:"type,omitempty"`  // media type, as given by its source
+	Name  string   `json:"name,omitempty"`  // as given by its source: never a path to open
 	Size  int64    `json:"size,omitempty"`  // bytes; 0 = unknown
 	Label string   `json:"label,omitempty"` // what people call such a thing: "voice message", "location"
-	// what can be said of it in words: "52.5, 13.4", a sticker's emoji; of a TextPart all of it
+	// Text is what can be said in words: "52.5, 13.4", a sticker's emoji. It is the whole content of a TextPart.
 	Text string `json:"text,omitempty"`
 }
 
-// KindOfType is the kind of part for a media type.
+// KindOfType returns the kind of part for a media type.
 func KindOfType(mediaType string) PartKind {
 	switch main, _, _ := strings.Cut(strings.ToLower(mediaType), "/"); main {
 	case "image":
@@ -39,13 +38,13 @@ func KindOfType(mediaType string) PartKind {
 	}
 }
 
-// Accepts says what a model takes besides text. The zero value is text only, which is also what is known of an unknown
+// Accepts lists what a model takes besides text. The zero value is text only, which is also assumed for an unknown
 // model.
 type Accepts struct {
 	Image, Audio, File bool
 }
 
-// Takes says whether parts of a kind can be sent.
+// Takes reports whether parts of a kind can be sent.
 func (a Accepts) Takes(kind PartKind) bool {
 	switch kind {
 	case TextPart:
@@ -61,13 +60,13 @@ func (a Accepts) Takes(kind PartKind) bool {
 	}
 }
 
-// Accepter is a Provider that says what its model takes. Other parts may stand in a request all the same: it puts them
-// into words.
+// Accepter is a Provider that reports what its model takes. A request can contain other parts too: the provider puts
+// them into words.
 type Accepter interface {
 	Accepts() Accepts
 }
 
-// AcceptsOf is what a provider takes: text only, where it does not say.
+// AcceptsOf returns what a provider takes: text only if it does not report it.
 func AcceptsOf(p Provider) Accepts {
 	if a, ok := p.(Accepter); ok {
 		return a.Accepts()
@@ -75,7 +74,7 @@ func AcceptsOf(p Provider) Accepts {
 	return Accepts{}
 }
 
-// Attached are the parts of a result; of nil there are none.
+// Attached returns the parts of a result, none for nil.
 func (r *ToolResult) Attached() []Part {
 	if r == nil {
 		return nil

@@ -5,8 +5,7 @@ import (
 	"fmt"
 )
 
-// toolUseJSON is the stored form of a ToolUse. RawArgs stands in for Args when the model wrote something that is not
-// JSON.
+// toolUseJSON is the stored form of a ToolUse. RawArgs replaces Args if the model wrote something that is not JSON.
 type toolUseJSON struct {
 	ID      string          `json:"id"`
 	Name    string          `json:"name"`
@@ -15,8 +14,8 @@ type toolUseJSON struct {
 	Extra   json.RawMessage `json:"extra,omitempty"`
 }
 
-// MarshalJSON implements json.Marshaler. A model's arguments may be malformed, and json.RawMessage refuses to be
-// written then; such arguments are stored as a string in "raw_args", so that a journal can keep every answer.
+// MarshalJSON implements json.Marshaler. A model's arguments can be malformed, and json.RawMessage cannot be encoded
+// then. Such arguments are stored as a string in "raw_args", so that a journal can store every answer.
 func (u ToolUse) MarshalJSON() ([]byte, error) {
 	out := toolUseJSON{ID: u.ID, Name: u.Name, Args: u.Args, Extra: u.Extra}
 	if len(u.Args) > 0 && !json.Valid(u.Args) {

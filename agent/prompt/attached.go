@@ -7,8 +7,8 @@ import (
 	"github.com/zephbot/zephbot/agent/llm"
 )
 
-// Said is what a person said, with a line about what came along and nobody has read: parts without a content. Parts
-// with one reach the model by themselves.
+// Said returns what a person said, with a line about attachments that cannot be read: parts without content. Parts with
+// content are sent to the model as they are.
 func Said(text string, parts []llm.Part) string {
 	line := attached(parts)
 	if line == "" || text == "" {
@@ -17,7 +17,7 @@ func Said(text string, parts []llm.Part) string {
 	return text + "\n" + line
 }
 
-// attached names the parts without a content.
+// attached describes the parts without content.
 func attached(parts []llm.Part) string {
 	var things []string
 	for i := range parts {
@@ -47,12 +47,12 @@ func attached(parts []llm.Part) string {
 	}
 }
 
-// Bytes says a size for people.
+// Bytes formats a size for people.
 func Bytes(n int64) string {
 	switch {
 	case n < 1000:
 		return strconv.FormatInt(n, 10) + " B"
-	case n < 999_950: // what would round to 1000.0 kB
+	case n < 999_950: // above, it would round to 1000.0 kB
 		return strconv.FormatFloat(float64(n)/1000, 'f', 1, 64) + " kB"
 	default:
 		return strconv.FormatFloat(float64(n)/1e6, 'f', 1, 64) + " MB"

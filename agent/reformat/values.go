@@ -11,9 +11,9 @@ import (
 	"github.com/zephbot/zephbot/policy/redact"
 )
 
-// rearranged checks that every value of the corrected arguments stands in the written ones, whatever their spelling: a
-// text or a number by its letters and digits, a truth or a null by the name of its field. A model that was told not to
-// invent does it all the same, and an invented path or flag would run.
+// rearranged checks that every value of the corrected arguments occurs in the original ones, in whatever spelling: a
+// text or a number by its letters and digits, a boolean or null by the name of its field. A model that was told not to
+// invent values does it all the same, and an invented path or flag would be run.
 func rearranged(written, corrected json.RawMessage) error {
 	d := json.NewDecoder(bytes.NewReader(corrected))
 	d.UseNumber()
@@ -34,7 +34,7 @@ func rearranged(written, corrected json.RawMessage) error {
 	return nil
 }
 
-// source is the written arguments, as they stand and as they read.
+// source is the original arguments, as written and as parsed.
 type source []string
 
 func (s source) has(text string) bool {
@@ -42,7 +42,7 @@ func (s source) has(text string) bool {
 	return slices.ContainsFunc(s, func(w string) bool { return strings.Contains(essence(w), text) })
 }
 
-// number looks for all digits of a number, not for some of a longer one.
+// number looks for all digits of a number, not for part of a longer one.
 func (s source) number(n string) bool {
 	digit := func(text string, at int) bool { return at >= 0 && at < len(text) && text[at] >= '0' && text[at] <= '9' }
 	for _, w := range s {
@@ -55,7 +55,7 @@ func (s source) number(n string) bool {
 	return false
 }
 
-// holds looks at every value; field is the name of the nearest field around it.
+// holds checks every value. field is the name of the nearest enclosing field.
 func (s source) holds(field string, v any) bool {
 	switch v := v.(type) {
 	case map[string]any:
@@ -81,7 +81,7 @@ func (s source) holds(field string, v any) bool {
 	}
 }
 
-// essence is a text without everything that quoting, escaping and spacing may change.
+// essence is a text without everything that quoting, escaping and spacing can change.
 func essence(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -93,7 +93,7 @@ func essence(text string) string {
 	}, text)
 }
 
-// flat writes a tree with all names and values in a row.
+// flat writes all names and values of a tree in sequence.
 func flat(v any) string {
 	switch v := v.(type) {
 	case map[string]any:

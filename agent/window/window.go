@@ -1,5 +1,5 @@
-// Package window estimates how much of a model's context a request needs and chooses what of a long conversation still
-// fits.
+// Package window estimates how much of a model's context a request needs, and chooses how much of a long conversation
+// still fits.
 package window
 
 import (
@@ -8,12 +8,12 @@ import (
 	"github.com/zephbot/zephbot/agent/llm"
 )
 
-// perMessage is what a message costs besides its text: role and separators.
+// perMessage is the cost of a message besides its text: role and separators.
 const perMessage = 4
 
-// Tokens estimates the tokens of a text without a vocabulary: about 3.5 bytes of ASCII a token, one token a rune
-// otherwise. It errs on the high side for prose (by a quarter) and is near for JSON and code, so that a limit checked
-// with it holds.
+// Tokens estimates the tokens of a text without a vocabulary: about 3.5 bytes of ASCII per token, otherwise one rune
+// per token. It overestimates prose (by a quarter) and is close for JSON and code, so that a limit checked with it
+// holds.
 func Tokens(text string) int {
 	n := ascii(text)
 	if n == len(text) {
@@ -22,7 +22,7 @@ func Tokens(text string) int {
 	return estimate(n, utf8.RuneCountInString(text))
 }
 
-// inJSON is Tokens of JSON, without a copy of it: every request asks for that of all its schemas.
+// inJSON is Tokens for JSON, without copying it: every request needs it for all its schemas.
 func inJSON(data []byte) int {
 	n := ascii(data)
 	if n == len(data) {
@@ -31,7 +31,7 @@ func inJSON(data []byte) int {
 	return estimate(n, utf8.RuneCount(data))
 }
 
-// estimate is for a text of so many runes, of which so many are ASCII.
+// estimate is for a text with this many runes, of which ascii are ASCII.
 func estimate(ascii, runes int) int { return (ascii*2+6)/7 + runes - ascii }
 
 // ascii counts the ASCII characters of a text.
@@ -65,7 +65,7 @@ func Messages(list []llm.Message) int {
 	return n
 }
 
-// Fixed estimates what every request of a turn carries: system prompt and tool definitions.
+// Fixed estimates what every request of a turn contains: system prompt and tool definitions.
 func Fixed(req *llm.Request) int {
 	n := Tokens(req.System)
 	for _, t := range req.Tools {
@@ -79,15 +79,15 @@ func Tool(t llm.Tool) int {
 	return perMessage + Tokens(t.Name) + Tokens(t.Description) + inJSON(t.Schema)
 }
 
-// Shares of the budget: a request may use at most Limit of it (seed 003: stop at 80 %), and history older than the
-// current turn is dropped, turn by turn, once everything together passes High.
+// Shares of the budget. A request may use at most Limit of it (seed 003: stop at 80 %). History before the current turn
+// is dropped, turn by turn, once everything together exceeds High.
 const (
 	Limit = 0.80
 	High  = 0.60
 )
 
-// Fit drops the oldest groups (earlier turns; the last group, the current turn, always stays) until the rest fits into
-// High of the budget. A budget of 0 means no limit. It returns how many groups were dropped.
+// Fit drops the oldest groups (earlier turns; the last group, which is the current turn, is always kept) until the rest
+// fits into High of the budget. A budget of 0 means no limit. It returns how many groups were dropped.
 func Fit(groups []int, fixed, budget int) (dropped int) {
 	if budget <= 0 || len(groups) == 0 {
 		return 0
@@ -104,11 +104,11 @@ func Fit(groups []int, fixed, budget int) (dropped int) {
 	return dropped
 }
 
-// maxRoom bounds the history that is read for a turn, in bytes, where a window is huge or unknown.
+// maxRoom bounds the history that is read for a turn, in bytes, if the window is huge or unknown.
 const maxRoom = 4 << 20
 
-// Room is how many bytes of history may have a place in a budget of tokens: four a token, which is more than High of it
-// takes with what an entry needs beside its text. 0 and less, no limit, have a bound too, of 4 MiB.
+// Room returns how many bytes of history are read for a budget of tokens: four per token, which is more than High of
+// the budget holds, including the overhead of entries. Without a limit (0 or less) and at most, it is 4 MiB.
 func Room(budget int) int {
 	if budget <= 0 || budget > maxRoom/4 {
 		return maxRoom
@@ -116,21 +116,20 @@ func Room(budget int) int {
 	return budget * 4
 }
 
-// Over says whether an estimate passes the limit at which a turn stops.
+// Over reports whether an estimate exceeds the limit at which a turn stops.
 func Over(tokens, budget int) bool {
 	return budget > 0 && float64(tokens) > float64(budget)*Limit
 }
 
-// What parts cost in tokens, on the high side: a picture at the largest size that vendors scale it to, a file by its
-// bytes (a PDF has some 60 a token).
+// The cost of parts in tokens, estimated high: a picture at the largest size that vendors scale it to, a file by its
+// bytes (a PDF has about 60 bytes per token).
 const (
 	partLine      = 60
 	partContent   = 1600
 	bytesPerToken = 60
 )
 
-// Parts estimates what belongs to the texts of messages: a line for each part, and its content where the model takes
-// it.
+// Parts estimates what is sent with the texts of messages: a line for each part, and its content if the model takes it.
 func Parts(list []llm.Message, accepts llm.Accepts) int {
 	n := 0
 	for i := range list {

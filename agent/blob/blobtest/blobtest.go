@@ -1,4 +1,4 @@
-// Package blobtest has a store of contents in memory, for tests of what puts and opens them.
+// Package blobtest provides an in-memory blob.Store for tests.
 package blobtest
 
 import (
@@ -14,9 +14,9 @@ import (
 	"github.com/zephbot/zephbot/agent/blob"
 )
 
-// Store is a blob.Store in memory. The zero value is empty. Safe for concurrent use.
+// Store is an in-memory blob.Store. The zero value is empty. Safe for concurrent use.
 type Store struct {
-	Limit int64 // bytes of all contents together; 0 = none
+	Limit int64 // bytes of all contents together; 0 = no limit
 
 	mu    sync.Mutex
 	data  map[string][]byte          // by hash
@@ -28,14 +28,14 @@ var _ blob.Store = (*Store)(nil)
 // Put implements blob.Store.
 func (s *Store) Put(ctx context.Context, session string, content io.Reader) (blob.Ref, error) {
 	if session == "" {
-		return blob.Ref{}, errors.New("keep file: it belongs to no session")
+		return blob.Ref{}, errors.New("store file: no session")
 	}
 	data, err := io.ReadAll(content)
 	if err == nil {
 		err = ctx.Err()
 	}
 	if err != nil {
-		return blob.Ref{}, fmt.Errorf("keep file: %w", err)
+		return blob.Ref{}, fmt.Errorf("store file: %w", err)
 	}
 	sum := sha256.Sum256(data)
 	ref := blob.Ref{Hash: hex.EncodeToString(sum[:]), Size: int64(len(data))}
@@ -43,7 +43,7 @@ func (s *Store) Put(ctx context.Context, session string, content io.Reader) (blo
 	defer s.mu.Unlock()
 	if _, known := s.data[ref.Hash]; !known {
 		if s.Limit > 0 && s.total()+ref.Size > s.Limit {
-			return blob.Ref{}, fmt.Errorf("keep file: %w", blob.ErrFull)
+			return blob.Ref{}, fmt.Errorf("store file: %w", blob.ErrFull)
 		}
 		if s.data == nil {
 			s.data, s.owner = map[string][]byte{}, map[string]map[string]bool{}
@@ -54,7 +54,7 @@ func (s *Store) Put(ctx context.Context, session string, content io.Reader) (blo
 	return ref, nil
 }
 
-// total counts the bytes. s.mu is held.
+// total counts the bytes. s.mu must be held.
 func (s *Store) total() (n int64) {
 	for _, data := range s.data {
 		n += int64(len(data))

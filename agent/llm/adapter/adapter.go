@@ -1,5 +1,5 @@
-// Package adapter has what every adapter of a vendor needs on the way to its server: a key that is never printed,
-// bodies with a bound, the wait that a server asks for, and texts that may be logged.
+// Package adapter contains what the adapters of all vendors share: a key that is never printed, bodies with a size
+// limit, the Retry-After header, and texts that are safe to log.
 package adapter
 
 import (
@@ -13,13 +13,13 @@ import (
 	"time"
 )
 
-// MaxRetryAfter bounds what a server may ask for, so that nonsense does not overflow.
+// MaxRetryAfter bounds the wait that a server asks for, so that absurd values do not overflow.
 const MaxRetryAfter = 24 * time.Hour
 
 // maxClean bounds a text for the log, in characters.
 const maxClean = 500
 
-// Key is an API key. Every way of printing it gives "[redacted]".
+// Key is an API key. Every way of printing it prints "[redacted]".
 type Key string
 
 const redacted = "[redacted]"
@@ -33,8 +33,8 @@ func (Key) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(redacted)) }
 // MarshalText implements encoding.TextMarshaler, for JSON and loggers.
 func (Key) MarshalText() ([]byte, error) { return []byte(redacted), nil }
 
-// Clean takes what must not be logged out of a text of the server or of the net: the key, line breaks, what is no
-// UTF-8; and shortens it.
+// Clean removes from a text of the server or the network what must not be logged (the key, line breaks, invalid UTF-8)
+// and shortens it.
 func (k Key) Clean(text string) string {
 	if k != "" {
 		text = strings.ReplaceAll(text, string(k), redacted)
@@ -46,19 +46,18 @@ func (k Key) Clean(text string) string {
 	return text
 }
 
-// ErrTooBig is the error of a body beyond its bound.
+// ErrTooBig is the error of a body that exceeds its limit.
 var ErrTooBig = errors.New("server's answer is too large")
 
-// What Close reads of a body that was not read to its end, so that its connection can be used again: the last chunk of
-// an answer comes after what says that it is complete. Servers that leave the stream open lose their connection after
-// the wait.
+// The most that Close reads of an unfinished body, so that its connection can be reused: the last chunk of an answer
+// follows the event that completes it. If a server keeps the stream open, its connection is closed after drainWait.
 const (
 	drainBytes = 4 << 10
 	drainWait  = 50 * time.Millisecond
 )
 
-// Cap bounds a body to so many bytes: beyond it Read fails with ErrTooBig, where io.LimitReader would pretend that the
-// body ended. Close reads what little is left of an answer.
+// Cap limits a body to limit bytes. Beyond that, Read fails with ErrTooBig, whereas io.LimitReader would pretend that
+// the body ended. Close reads the small rest of an answer.
 func Cap(body io.ReadCloser, limit int64) io.ReadCloser { return &capped{body: body, left: limit} }
 
 type capped struct {
@@ -82,13 +81,13 @@ func (c *capped) Read(p []byte) (int, error) {
 func (c *capped) Close() error {
 	if c.err == nil && c.left > 0 {
 		late := time.AfterFunc(drainWait, func() { _ = c.body.Close() }) // ends the Read
-		_, _ = io.CopyN(io.Discard, c.body, drainBytes)                  // nothing depends on it
+		_, _ = io.CopyN(io.Discard, c.body, drainBytes)                  // an error is harmless here
 		late.Stop()
 	}
 	return c.body.Close() //nolint:wrapcheck // a reader's own error
 }
 
-// RetryAfter reads retry-after-ms (OpenAI, Azure) and Retry-After as seconds or date (RFC 9110, 10.2.3). 0 = not said.
+// RetryAfter reads retry-after-ms (OpenAI, Azure) and Retry-After as seconds or date (RFC 9110, 10.2.3). 0 = not given.
 func RetryAfter(h http.Header, now time.Time) time.Duration {
 	if d, ok := number(h.Get("Retry-After-Ms"), time.Millisecond); ok {
 		return d

@@ -6,17 +6,17 @@ import (
 	"unicode/utf8"
 )
 
-// What is taken in of one answer, in bytes. Together they keep the memory of an answer bounded however much a server
-// sends: text and arguments are counted once, whatever wraps them is gone with its event.
+// Limits of one answer, in bytes. Together they bound the memory of an answer however much a server sends: text and
+// arguments are counted once, and what wraps them is discarded with its event.
 const (
-	// text and arguments: several times the longest answer of any model. What is more ends the answer like a token
-	// limit
+	// MaxAnswer bounds text and arguments, at several times the longest answer of any model. An answer that exceeds it
+	// ends as if at a token limit.
 	MaxAnswer = 1 << 20
-	MaxEvent  = 4 << 20   // one event of a stream, or one answer that is no stream
-	MaxBody   = 256 << 20 // all that is read: a stream wraps a few bytes of text into some hundred
+	MaxEvent  = 4 << 20   // one event of a stream, or one answer that is not a stream
+	MaxBody   = 256 << 20 // everything that is read: a stream wraps a few bytes of text in several hundred
 )
 
-// Room says how much of a text may still be taken in when size bytes are there already, without cutting a character.
+// Room returns the part of a text that still fits after size bytes, without cutting a character.
 func Room(text string, size int) (part string, full bool) {
 	room := max(0, MaxAnswer-size)
 	if len(text) <= room {
@@ -28,7 +28,7 @@ func Room(text string, size int) (part string, full bool) {
 	return text[:room], true
 }
 
-// Lines fails with ErrTooBig when a line of the body is longer than limit bytes. It keeps nothing of what passes.
+// Lines fails with ErrTooBig if a line of the body is longer than limit bytes. It buffers nothing.
 func Lines(body io.ReadCloser, limit int) io.ReadCloser { return &lines{body: body, limit: limit} }
 
 type lines struct {

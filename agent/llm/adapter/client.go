@@ -6,20 +6,19 @@ import (
 	"time"
 )
 
-// maxIdle is how many connections to a vendor are kept when nobody needs them just now: as many as there may be turns
-// at once. The default of net/http is two, so that every other answer would begin with a handshake. Vendors that speak
-// HTTP/2 need one.
+// maxIdle is the number of idle connections kept to a vendor: as many as there can be turns at once. With the default
+// of net/http, which is two, most calls would begin with a handshake. Vendors that support HTTP/2 need one connection.
 const maxIdle = 1024
 
 // Buffers of a connection, in bytes; the default of net/http is 4 KiB each. There is a connection for every turn that
-// waits for its answer, and the pieces of an answer are small; what is longer passes them by.
+// waits for its answer, and the pieces of an answer are small. Larger reads and writes bypass the buffers.
 const (
 	readBuffer  = 2 << 10
 	writeBuffer = 1 << 10
 )
 
-// Client makes the client of a vendor: a copy of base, or one with connections of its own where base is nil. It follows
-// no redirect: that would carry the conversation to an address nobody configured.
+// Client returns the client for a vendor: a copy of base, or one with its own connections if base is nil. It follows no
+// redirects, because they would send the conversation to an address that nobody configured.
 func Client(base *http.Client) *http.Client {
 	client := &http.Client{}
 	if base != nil {
@@ -31,7 +30,7 @@ func Client(base *http.Client) *http.Client {
 	return client
 }
 
-// transport is http.DefaultTransport with room for idle connections.
+// transport is http.DefaultTransport with more idle connections.
 func transport() *http.Transport {
 	return &http.Transport{
 		Proxy:                 http.ProxyFromEnvironment,

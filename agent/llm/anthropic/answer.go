@@ -15,7 +15,7 @@ import (
 // maxBlocks bounds the content blocks of one answer.
 const maxBlocks = 256
 
-// origin is the form of llm.ToolUse.Extra: the thoughts that came before a use, and the host that signed them.
+// origin is the content of llm.ToolUse.Extra: the thinking before a use, and the host that signed it.
 type origin struct {
 	Host     string    `json:"host"`
 	Thoughts []thought `json:"thoughts"`
@@ -27,10 +27,10 @@ type thought struct {
 	Redacted  string `json:"redacted,omitempty"`
 }
 
-// usage counts tokens by what they cost.
+// usage counts tokens by price class.
 type usage struct{ fresh, written, read, output int64 }
 
-// answer puts the pieces of a stream together.
+// answer assembles an answer from its stream.
 type answer struct {
 	host   string
 	names  *wirename.Names
@@ -44,16 +44,16 @@ type answer struct {
 	usage  usage
 }
 
-// block is one content block being put together.
+// block is one content block being assembled.
 type block struct {
 	kind     string
 	id, name string
 	args     strings.Builder
 	thought  thought
-	thinking strings.Builder // more of its text
+	thinking strings.Builder // further pieces of its text
 }
 
-// take handles one event. Kinds that nobody knows yet are passed over, as the vendor asks for.
+// take handles one event. Unknown kinds are ignored, as the vendor asks.
 func (a *answer) take(e *event) error {
 	switch e.Type {
 	case "message_start":
@@ -78,7 +78,7 @@ func (a *answer) take(e *event) error {
 	return nil
 }
 
-// count takes totals; those that do not apply are absent.
+// count takes over totals. Absent ones do not apply.
 func (a *answer) count(u *counts) {
 	a.usage.output = max(a.usage.output, u.Output)
 	if u.Input > 0 {
@@ -140,7 +140,7 @@ func (a *answer) say(text string) {
 	a.emit(text)
 }
 
-// room is the part of a text that is still taken in. What is more ends the answer, as a token limit does.
+// room returns the part of a text that still fits. Beyond the limit, the answer ends as if at a token limit.
 func (a *answer) room(text string) string {
 	part, full := adapter.Room(text, a.size)
 	a.size += len(part)
@@ -150,10 +150,11 @@ func (a *answer) room(text string) string {
 	return part
 }
 
-// response is the whole answer. The thoughts travel with the first use.
+// response returns the whole answer. The thinking is attached to the first use.
 func (a *answer) response() *llm.Response {
 	res := &llm.Response{Text: a.text.String(), Stop: a.reason(), Model: a.model, Usage: llm.Usage{
-		Input: int(a.usage.fresh + a.usage.written + a.usage.read), CachedInput: int(a.usage.read), Output: int(a.usage.output),
+		Input: int(a.usage.fresh + a.usage.written + a.usage.read), CachedInput: int(a.usage.read),
+		Output: int(a.usage.output),
 	}}
 	from := origin{Host: a.host}
 	seen := map[string]bool{}

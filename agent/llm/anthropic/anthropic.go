@@ -1,6 +1,6 @@
-// Package anthropic speaks to Anthropic's Messages API, as a stream. What stays the same from call to call (tools,
-// system prompt, earlier messages) is marked for the vendor's prompt cache. It never retries by itself and never lets a
-// key into an error.
+// Package anthropic is a client for Anthropic's Messages API, as a stream. What stays the same from call to call
+// (tools, system prompt, earlier messages) is marked for the vendor's prompt cache. The client never retries by itself
+// and never includes a key in an error.
 package anthropic
 
 import (
@@ -27,8 +27,8 @@ const (
 	DefaultMaxTokens = 4096
 )
 
-// Prices relative to the input price, as the vendor publishes them: what is written into the cache costs more, what is
-// read from it less.
+// Prices relative to the input price, as published by the vendor: writing to the cache costs more, reading from it
+// less.
 const (
 	writeFactor = 1.25
 	readFactor  = 0.1
@@ -43,16 +43,16 @@ type Options struct {
 	BaseURL   string // "" = DefaultBaseURL
 	Key       Key
 	Model     string
-	MaxTokens int // of an answer when the request does not say; 0 = DefaultMaxTokens: the API wants a number
-	// Idle is how long the server may be silent: until the first and between any two pieces of an answer. 0 = as long
-	// as it likes.
+	MaxTokens int // default limit of an answer, which the API requires; 0 = DefaultMaxTokens
+	// Idle is how long the server may be silent, before the first piece of an answer and between any two. 0 = no limit.
 	Idle             time.Duration
 	InputUSDPerMTok  float64
 	OutputUSDPerMTok float64
-	// what the model takes besides text; nil = by its name (media.OfModel). Sounds are never taken: the API has none
+	// Accepts lists what the model takes besides text; nil = by its name (media.OfModel). Sounds are never taken,
+	// because the API does not support them.
 	Accepts          *llm.Accepts
-	CachedUSDPerMTok *float64         // of input read from the cache; nil = a tenth of the input price
-	HTTPClient       *http.Client     // nil = an own one; redirects are never followed
+	CachedUSDPerMTok *float64         // for input read from the cache; nil = a tenth of the input price
+	HTTPClient       *http.Client     // nil = a new one; redirects are never followed
 	Now              func() time.Time // for Retry-After dates; nil = time.Now
 	Log              zerolog.Logger
 }
@@ -67,7 +67,7 @@ type Provider struct {
 	plain, marked toolbox.Box // tools of requests with a system prompt, and of those without
 }
 
-// New checks the options and makes a provider; nothing is sent.
+// New checks the options and returns a provider. It sends nothing.
 func New(o Options) (*Provider, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
@@ -79,7 +79,7 @@ func New(o Options) (*Provider, error) {
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.User != nil || u.RawQuery != "" {
 		return nil, fmt.Errorf("provider %s: base_url must look like https://host, without user name and query", o.Name)
 	}
-	// The path is added below; people write /v1 as for other vendors.
+	// The path is added below. People write /v1 here as they do for other vendors.
 	o.BaseURL = strings.TrimSuffix(strings.TrimRight(o.BaseURL, "/"), "/v1") + "/"
 	if o.MaxTokens == 0 {
 		o.MaxTokens = DefaultMaxTokens
@@ -90,8 +90,8 @@ func New(o Options) (*Provider, error) {
 	return &Provider{o: o, host: u.Host, client: adapter.Client(o.HTTPClient), rules: rules(&o)}, nil
 }
 
-// rules are what the API takes (Messages API, limits of November 2026): pictures whose base64 has at most 5 MB, PDF in
-// requests of at most 32 MB.
+// rules returns the API's limits (Messages API, November 2026): pictures of at most 5 MB in base64, PDF in requests of
+// at most 32 MB.
 func rules(o *Options) media.Rules {
 	accepts := media.OfModel(o.Model)
 	if o.Accepts != nil {
@@ -129,15 +129,19 @@ func (o *Options) validate() error {
 // Name implements llm.Provider.
 func (p *Provider) Name() string { return p.o.Name }
 
-// errSilence is the cause of a context that the watch has cancelled.
+// errSilence is the cancellation cause set by the watchdog.
 var errSilence = errors.New("server is silent")
 
 // Chat implements llm.Provider.
 func (p *Provider) Chat(ctx context.Context, req *llm.Request, onDelta func(string)) (*llm.Response, error) {
-	return media.Chat(ctx, req, &p.rules, func(contents *media.Contents) (*llm.Response, error) { return p.chat(ctx, req, contents, onDelta) })
+	return media.Chat(ctx, req, &p.rules, func(contents *media.Contents) (*llm.Response, error) {
+		return p.chat(ctx, req, contents, onDelta)
+	})
 }
 
-func (p *Provider) chat(ctx context.Context, req *llm.Request, contents *media.Contents, onDelta func(string)) (*llm.Response, error) {
+func (p *Provider) chat(
+	ctx context.Context, req *llm.Request, contents *media.Contents, onDelta func(string),
+) (*llm.Response, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("model %s: %w", p.o.Name, err)
 	}
@@ -174,23 +178,25 @@ func (p *Provider) chat(ctx context.Context, req *llm.Request, contents *media.C
 		res.Model = p.o.Model
 	}
 	res.USD = p.cost(a.usage)
-	p.o.Log.Debug().Str("provider", p.o.Name).Str("model", res.Model).Str("stop", string(res.Stop)).Int("input_tokens", res.Usage.Input).
+	p.o.Log.Debug().Str("provider", p.o.Name).Str("model", res.Model).
+		Str("stop", string(res.Stop)).
+		Int("input_tokens", res.Usage.Input).
 		Int("cached_tokens", res.Usage.CachedInput).Int("output_tokens", res.Usage.Output).Msg("model answered")
 	return res, nil
 }
 
-// exchange sends a request and takes the answer in, up to its end or the first failure.
+// exchange sends a request and reads the answer up to its end or the first failure.
 func (p *Provider) exchange(ctx context.Context, x *exchange, body []byte, a *answer, listen, pause func()) error {
 	listen()
 	answered, err := x.send(ctx, p.o.BaseURL+"v1/messages", p.o.Key, body)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = answered.Close() }() // what is left unread is not wanted
+	defer func() { _ = answered.Close() }() // the unread rest is not needed
 	for events := newStream(answered); !a.over; {
 		listen()
 		e, err := events.next()
-		pause() // whoever takes the text may take its time
+		pause() // the time that onDelta takes does not count as silence
 		switch {
 		case errors.Is(err, io.EOF):
 			return nil
@@ -204,12 +210,14 @@ func (p *Provider) exchange(ctx context.Context, x *exchange, body []byte, a *an
 	return nil
 }
 
-// cost is what a call costs at the configured prices.
+// cost returns the price of a call at the configured prices.
 func (p *Provider) cost(u usage) float64 {
 	read := p.o.InputUSDPerMTok * readFactor
 	if p.o.CachedUSDPerMTok != nil {
 		read = *p.o.CachedUSDPerMTok
 	}
-	return (float64(u.fresh)*p.o.InputUSDPerMTok + float64(u.written)*p.o.InputUSDPerMTok*writeFactor + float64(u.read)*read +
+	input := float64(u.fresh)*p.o.InputUSDPerMTok +
+		float64(u.written)*p.o.InputUSDPerMTok*writeFactor + float64(u.read)*read
+	return (input +
 		float64(u.output)*p.o.OutputUSDPerMTok) / 1e6
 }

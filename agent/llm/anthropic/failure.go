@@ -20,8 +20,8 @@ const maxErrorBody = 64 << 10
 
 var errRefused = errors.New("server refused the request")
 
-// exchange carries one request and keeps what came back: the status, the headers, the body of a refusal. Not safe for
-// concurrent use.
+// exchange performs one request and keeps what came back: the status, the headers, and the body if the request was
+// refused. Not safe for concurrent use.
 type exchange struct {
 	client *http.Client
 	sent   bool
@@ -30,14 +30,15 @@ type exchange struct {
 	body   []byte
 }
 
-// send makes the request and gives the body of the answer.
+// send sends the request and returns the body of the answer.
 func (x *exchange) send(ctx context.Context, url string, key Key, body []byte) (io.ReadCloser, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
 	if err != nil {
 		return nil, err //nolint:wrapcheck // classified by failure
 	}
 	for name, value := range map[string]string{
-		"Content-Type": "application/json", "Accept": "application/json", "Anthropic-Version": version, "X-Api-Key": string(key), "User-Agent": "zephbot",
+		"Content-Type": "application/json", "Accept": "application/json",
+		"Anthropic-Version": version, "X-Api-Key": string(key), "User-Agent": "zephbot",
 	} {
 		req.Header.Set(name, value)
 	}
@@ -48,7 +49,7 @@ func (x *exchange) send(ctx context.Context, url string, key Key, body []byte) (
 	}
 	x.status, x.header = resp.StatusCode, resp.Header
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
-		// the status says more than a body that breaks off
+		// The status matters more than a body that cannot be read to its end.
 		x.body, _ = io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
 		_ = resp.Body.Close()
 		return nil, errRefused
@@ -56,7 +57,7 @@ func (x *exchange) send(ctx context.Context, url string, key Key, body []byte) (
 	return adapter.Lines(adapter.Cap(resp.Body, adapter.MaxBody), adapter.MaxEvent), nil
 }
 
-// failure classifies what went wrong; its text holds no key and no address.
+// failure classifies an error. Its text contains no key and no address.
 func (p *Provider) failure(ctx, callCtx context.Context, x *exchange, err error, streamed bool) error {
 	if ctxErr := ctx.Err(); ctxErr != nil {
 		return fmt.Errorf("model %s: %w", p.o.Name, ctxErr)
@@ -79,13 +80,15 @@ func (p *Provider) failure(ctx, callCtx context.Context, x *exchange, err error,
 			message = http.StatusText(x.status)
 		}
 		if x.status >= 300 && x.status < 400 {
-			message = "server redirects to another address; set base_url to the final one"
+			message = "the server redirects to another address; set base_url to the final one"
 		}
 		e.Err = errors.New(p.o.Key.Clean(message))
 		return e
 	case errors.As(err, &told): // within the stream
 		kind, message := complaint(told.data)
-		e.Kind, e.RetryAfter, e.Err = kindOf(0, kind, message), adapter.RetryAfter(x.header, p.o.Now()), errors.New(p.o.Key.Clean(message+" ("+kind+")"))
+		e.Kind = kindOf(0, kind, message)
+		e.RetryAfter = adapter.RetryAfter(x.header, p.o.Now())
+		e.Err = errors.New(p.o.Key.Clean(message + " (" + kind + ")"))
 		return e
 	case errors.Is(err, adapter.ErrTooBig):
 		e.Kind = llm.Oversize
@@ -105,7 +108,7 @@ func (p *Provider) failure(ctx, callCtx context.Context, x *exchange, err error,
 	return e
 }
 
-// complaint reads {"type":"error","error":{"type":…,"message":…}}; anything else is taken as text.
+// complaint reads {"type":"error","error":{"type":…,"message":…}}; anything else is taken as plain text.
 func complaint(data []byte) (kind, message string) {
 	var body struct {
 		Error struct {
@@ -119,17 +122,19 @@ func complaint(data []byte) (kind, message string) {
 	return "", string(bytes.TrimSpace(data))
 }
 
-// kindOf classifies by the vendor's error type, and by the status where there is none.
+// kindOf classifies by the vendor's error type, or by the status if there is none.
 func kindOf(status int, kind, message string) llm.Kind {
 	lower := strings.ToLower(message)
-	long := strings.Contains(lower, "prompt is too long") || strings.Contains(lower, "context window") || strings.Contains(lower, "context limit")
+	long := strings.Contains(lower, "prompt is too long") ||
+		strings.Contains(lower, "context window") || strings.Contains(lower, "context limit")
 	switch {
 	case kind == "request_too_large", status == http.StatusRequestEntityTooLarge, long:
 		return llm.TooLong
 	case kind == "rate_limit_error", status == http.StatusTooManyRequests:
 		return llm.RateLimited
 	case kind == "authentication_error", kind == "permission_error", kind == "billing_error",
-		status == http.StatusUnauthorized, status == http.StatusForbidden, status == http.StatusPaymentRequired, strings.Contains(lower, "credit balance"):
+		status == http.StatusUnauthorized, status == http.StatusForbidden,
+		status == http.StatusPaymentRequired, strings.Contains(lower, "credit balance"):
 		return llm.Unauthorized
 	case kind == "timeout_error", status == http.StatusRequestTimeout:
 		return llm.Timeout

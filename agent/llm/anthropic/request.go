@@ -10,11 +10,14 @@ import (
 	"github.com/zephbot/zephbot/agent/llm/wirename"
 )
 
-// params writes a request. Its order is the vendor's cache order: tools, system, messages. Two marks tell the cache how
-// far to keep: the end of the system prompt (tools and system stay the same over a conversation), and the end of the
-// messages (the next call begins with them).
+// params builds a request. Its order is the vendor's cache order: tools, system, messages. Two markers tell the cache
+// how far to store: the end of the system prompt (tools and system stay the same throughout a conversation), and the
+// end of the messages (the next call begins with them).
 func (p *Provider) params(req *llm.Request, names *wirename.Names, tools []byte, contents *media.Contents) *request {
-	out := &request{Model: p.o.Model, MaxTokens: p.o.MaxTokens, Tools: standIn(tools), Messages: p.messages(req.Messages, names, contents), Stream: true}
+	out := &request{
+		Model: p.o.Model, MaxTokens: p.o.MaxTokens, Tools: standIn(tools),
+		Messages: p.messages(req.Messages, names, contents), Stream: true,
+	}
 	if req.MaxTokens > 0 {
 		out.MaxTokens = req.MaxTokens
 	}
@@ -28,14 +31,16 @@ func (p *Provider) params(req *llm.Request, names *wirename.Names, tools []byte,
 	return out
 }
 
-// prompted says whether a request has a system prompt.
+// prompted reports whether a request has a system prompt.
 func prompted(req *llm.Request) bool { return strings.TrimSpace(req.System) != "" }
 
-// tools gives the names and the tools of a request in the vendor's form, which is worked out once for each list.
-// Without a system prompt the mark for the cache is at the last tool.
+// tools returns the names and the tools of a request in the vendor's form, which is computed once for each list.
+// Without a system prompt, the last tool carries the cache marker.
 func (p *Provider) tools(req *llm.Request) (*wirename.Names, []byte, error) {
 	if prompted(req) {
-		return p.plain.Of(req, func(req *llm.Request, names *wirename.Names) ([]byte, error) { return plainJSON(list(req, names)) })
+		return p.plain.Of(req, func(req *llm.Request, names *wirename.Names) ([]byte, error) {
+			return plainJSON(list(req, names))
+		})
 	}
 	return p.marked.Of(req, func(req *llm.Request, names *wirename.Names) ([]byte, error) {
 		tools := list(req, names)
@@ -44,7 +49,7 @@ func (p *Provider) tools(req *llm.Request) (*wirename.Names, []byte, error) {
 	})
 }
 
-// list puts the tools of a request into the vendor's form.
+// list converts the tools of a request to the vendor's form.
 func list(req *llm.Request, names *wirename.Names) []tool {
 	out := make([]tool, 0, len(req.Tools))
 	for _, t := range req.Tools {
@@ -53,7 +58,7 @@ func list(req *llm.Request, names *wirename.Names) []tool {
 	return out
 }
 
-// schema is sent byte for byte as it is: a schema that a server wrote reaches the model unchanged.
+// schema returns a schema byte for byte, so that a schema written by a server reaches the model unchanged.
 func schema(raw json.RawMessage) json.RawMessage {
 	var object map[string]json.RawMessage
 	if json.Unmarshal(raw, &object) != nil || object == nil {
@@ -62,8 +67,8 @@ func schema(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// messages writes the conversation: results are blocks of the user's message that follows, and neighbours of one role
-// are one message.
+// messages converts the conversation. Results become blocks of the user's message that follows, and adjacent messages
+// of one role are merged.
 func (p *Provider) messages(list []llm.Message, names *wirename.Names, contents *media.Contents) []message {
 	out := []message{}
 	add := func(role string, parts ...part) {
@@ -77,7 +82,8 @@ func (p *Provider) messages(list []llm.Message, names *wirename.Names, contents 
 		m := &list[i]
 		switch {
 		case m.Role == llm.ToolRole && m.Result != nil:
-			add(roleUser, part{Type: partResult, Use: m.Result.ID, Failed: &m.Result.Error, Content: blocks(m.Result.Text, "(no output)", m.Result.Parts, contents)})
+			content := blocks(m.Result.Text, "(no output)", m.Result.Parts, contents)
+			add(roleUser, part{Type: partResult, Use: m.Result.ID, Failed: &m.Result.Error, Content: content})
 		case m.Role == llm.Assistant:
 			add(roleAssistant, p.assistant(m, names)...)
 		default:
@@ -90,7 +96,7 @@ func (p *Provider) messages(list []llm.Message, names *wirename.Names, contents 
 	return out
 }
 
-// blocks writes a text and the contents that belong to it.
+// blocks converts a text and the contents that belong to it.
 func blocks(text, none string, parts []llm.Part, contents *media.Contents) []part {
 	out := []part{textPart(visible(contents.Text(text, parts), none))}
 	for _, p := range contents.Sent(parts) {
@@ -104,7 +110,7 @@ func blocks(text, none string, parts []llm.Part, contents *media.Contents) []par
 	return out
 }
 
-// assistant writes what the model said: its thoughts, as they came, its text, its uses.
+// assistant converts a message of the model: its thinking, unchanged, then its text and its uses.
 func (p *Provider) assistant(m *llm.Message, names *wirename.Names) []part {
 	var blocks []part
 	for _, u := range m.Uses {
@@ -122,7 +128,7 @@ func (p *Provider) assistant(m *llm.Message, names *wirename.Names) []part {
 	return blocks
 }
 
-// thoughts gives blocks of thinking back to where they came from: the vendor checks their signatures.
+// thoughts returns thinking blocks to the host that they came from, because the vendor checks their signatures.
 func (p *Provider) thoughts(extra json.RawMessage) []part {
 	var from origin
 	if len(extra) == 0 || json.Unmarshal(extra, &from) != nil || from.Host != p.host {
@@ -139,7 +145,7 @@ func (p *Provider) thoughts(extra json.RawMessage) []part {
 	return blocks
 }
 
-// object gives arguments as the object that the API wants; what is none goes back as the text it was.
+// object returns arguments as the object that the API requires. Anything else is sent back as a text field.
 func object(args json.RawMessage) json.RawMessage {
 	if trimmed := bytes.TrimSpace(args); len(trimmed) > 0 && trimmed[0] == '{' && json.Valid(trimmed) {
 		return trimmed
@@ -148,20 +154,20 @@ func object(args json.RawMessage) json.RawMessage {
 		return json.RawMessage("{}")
 	}
 	text, err := json.Marshal(map[string]string{"not_an_object": string(args)})
-	if err != nil { // a text is always written
+	if err != nil { // unreachable: a string can always be encoded
 		return json.RawMessage("{}")
 	}
 	return text
 }
 
-// mark ends what the cache keeps.
+// mark sets a cache marker on a block.
 func mark(b *part) {
-	if b.Type != partThinking && b.Type != partRedacted { // those cannot carry it
+	if b.Type != partThinking && b.Type != partRedacted { // these cannot carry it
 		b.Cache = ephemeral()
 	}
 }
 
-// visible replaces what the API refuses: empty text.
+// visible replaces empty text, which the API rejects.
 func visible(text, none string) string {
 	if strings.TrimSpace(text) == "" {
 		return none

@@ -10,23 +10,23 @@ import (
 	"github.com/zephbot/zephbot/agent/llm/adapter"
 )
 
-// streamError is a failure that the server tells within the stream, as its JSON.
+// streamError is a failure reported within the stream, as JSON.
 type streamError struct{ data []byte }
 
 // Error implements error.
-func (streamError) Error() string { return "server reports a failure" }
+func (streamError) Error() string { return "the server reported a failure" }
 
 // stream reads the server-sent events of one answer.
 type stream struct {
 	in   *bufio.Reader
-	name string // of the event being read
-	data []byte // of it
+	name string // name of the event being read
+	data []byte // its data
 }
 
 func newStream(body io.Reader) *stream { return &stream{in: bufio.NewReader(body)} }
 
-// next gives the next event; io.EOF at the end. Events without data are passed over, and one whose end is missing
-// counts when it is complete.
+// next returns the next event, or io.EOF at the end. Events without data are skipped. An event that lacks the final
+// empty line counts if its data is complete.
 func (s *stream) next() (*event, error) {
 	for {
 		line, err := s.line()
@@ -49,7 +49,7 @@ func (s *stream) next() (*event, error) {
 	}
 }
 
-// line reads up to the next newline and cuts it off. How long a line may be is bounded by adapter.Lines.
+// line reads up to the next newline, which is removed. The length of a line is limited by adapter.Lines.
 func (s *stream) line() ([]byte, error) {
 	line, err := s.in.ReadBytes('\n')
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -58,8 +58,7 @@ func (s *stream) line() ([]byte, error) {
 	return bytes.TrimRight(line, "\r\n"), err //nolint:wrapcheck // io.EOF must stay bare
 }
 
-// field takes one line of an event and gives the size of its data; comments and fields that do not matter are passed
-// over.
+// field handles one line of an event and returns the size of its data. Comments and irrelevant fields are ignored.
 func (s *stream) field(line []byte) int {
 	key, value, _ := bytes.Cut(line, []byte(":"))
 	value = bytes.TrimPrefix(value, []byte(" "))
@@ -75,7 +74,7 @@ func (s *stream) field(line []byte) int {
 	return len(s.data)
 }
 
-// decode reads the data of an event.
+// decode decodes the data of an event.
 func decode(name string, data []byte) (*event, error) {
 	var e event
 	if err := json.Unmarshal(data, &e); err != nil && name != "error" {

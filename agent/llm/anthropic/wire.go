@@ -7,10 +7,10 @@ import (
 	"slices"
 )
 
-// version is the form of the API that this package speaks.
+// version is the API version that this package implements.
 const version = "2023-06-01"
 
-// The words of the API.
+// The vocabulary of the API.
 const (
 	roleUser      = "user"
 	roleAssistant = "assistant"
@@ -34,7 +34,7 @@ type request struct {
 	Model     string    `json:"model"`
 	MaxTokens int       `json:"max_tokens"`
 	Metadata  *metadata `json:"metadata,omitempty"`
-	Tools     []any     `json:"tools,omitempty"` // standIn, or none
+	Tools     []any     `json:"tools,omitempty"` // the result of standIn, or nil
 	System    []part    `json:"system,omitempty"`
 	Messages  []message `json:"messages"`
 	Stream    bool      `json:"stream"`
@@ -56,8 +56,8 @@ type message struct {
 	Content []part `json:"content"`
 }
 
-// part is one block of content. Which fields it has depends on its type; those that are pointers are sent when they are
-// empty, too.
+// part is one block of content. Its type determines which fields it has. Pointer fields are sent even if the value they
+// point to is empty.
 type part struct {
 	Type      string          `json:"type"`
 	Text      *string         `json:"text,omitempty"`
@@ -82,7 +82,7 @@ type source struct {
 	Data      string `json:"data"`
 }
 
-// cacheMark ends what the vendor's cache keeps.
+// cacheMark marks the end of what the vendor's cache stores.
 type cacheMark struct {
 	Type string `json:"type"`
 }
@@ -91,7 +91,7 @@ func ephemeral() *cacheMark { return &cacheMark{Type: "ephemeral"} }
 
 func textPart(text string) part { return part{Type: partText, Text: &text} }
 
-// standIn stands in a request for its tools while the rest is written.
+// standIn is a placeholder for the tools while the rest of a request is encoded.
 func standIn(tools []byte) []any {
 	if tools == nil {
 		return nil
@@ -99,11 +99,11 @@ func standIn(tools []byte) []any {
 	return []any{0}
 }
 
-// standInJSON is what is written of standIn. Nothing before it can hold it: quotes are escaped in texts.
+// standInJSON is the encoding of standIn. It cannot occur earlier in a request, because quotes are escaped in strings.
 const standInJSON = `"tools":[0]`
 
-// encode writes a request, with tools as they are written already. Schemas and arguments keep every character: nothing
-// is escaped for HTML.
+// encode encodes a request with tools that are encoded already. Schemas and arguments keep every character: nothing is
+// escaped for HTML.
 func (r *request) encode(tools []byte) ([]byte, error) {
 	data, err := plainJSON(r)
 	if err != nil || tools == nil {
@@ -116,7 +116,7 @@ func (r *request) encode(tools []byte) ([]byte, error) {
 	return slices.Concat(before, []byte(`"tools":`), tools, after), nil
 }
 
-// plainJSON writes JSON without escapes for HTML.
+// plainJSON encodes JSON without HTML escapes.
 func plainJSON(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -156,7 +156,7 @@ type event struct {
 	Usage counts `json:"usage"`
 }
 
-// counts are numbers of tokens; those that do not apply are absent.
+// counts are numbers of tokens. Absent ones do not apply.
 type counts struct {
 	Input   int64 `json:"input_tokens"`
 	Written int64 `json:"cache_creation_input_tokens"`

@@ -1,21 +1,21 @@
-// Package fair lets many parties take turns: whoever has asked for little does not stand behind whoever has asked for
-// much.
+// Package fair provides a queue in which parties take turns, so that a party with few requests does not wait behind one
+// with many.
 package fair
 
 import "container/list"
 
-// Queue hands items out party by party, each party's own in their order: after an item of one party comes one of the
-// next that has any. It counts what of a party is in work, from Pop to Done, and keeps a party that has Most in work
-// out of the round. The zero value is ready and has no such limit. Not safe for concurrent use.
+// Queue hands out items round-robin by party, each party's items in order. It counts the items of a party that are in
+// progress, from Pop to Done, and skips a party that has Most in progress. The zero value is ready for use and has no
+// such limit. Not safe for concurrent use.
 type Queue[T any] struct {
-	Most int // items of one party in work at once; 0 = any number. Set before the first Push
+	Most int // items of one party in progress at once; 0 = no limit. Set before the first Push
 
 	parties map[string]*party[T]
-	round   list.List // of *party: those with something to hand out and room for it
+	round   list.List // of *party: those with waiting items and below the limit
 	waiting int
 }
 
-// party is one of those who take turns.
+// party is a participant of the round.
 type party[T any] struct {
 	who   string
 	items []T // oldest first
@@ -23,10 +23,10 @@ type party[T any] struct {
 	place *list.Element // in the round; nil = not in it
 }
 
-// Len is the number of items that wait.
+// Len returns the number of waiting items.
 func (q *Queue[T]) Len() int { return q.waiting }
 
-// Push adds an item behind the others of its party.
+// Push adds an item after the others of its party.
 func (q *Queue[T]) Push(who string, item T) {
 	p := q.party(who)
 	p.items = append(p.items, item)
@@ -34,8 +34,8 @@ func (q *Queue[T]) Push(who string, item T) {
 	q.settle(p)
 }
 
-// Pop takes the next item and counts it as in work until Done. ok is false when nothing waits, or only what belongs to
-// parties with enough in work.
+// Pop takes the next item and counts it as in progress until Done. ok is false if nothing waits, or only items of
+// parties that are at the limit.
 func (q *Queue[T]) Pop() (who string, item T, ok bool) {
 	front := q.round.Front()
 	if front == nil {
@@ -46,7 +46,7 @@ func (q *Queue[T]) Pop() (who string, item T, ok bool) {
 	p.place = nil
 	item = p.items[0]
 	var none T
-	p.items[0] = none // the array may live on
+	p.items[0] = none // so that the array does not keep the item alive
 	p.items = p.items[1:]
 	q.waiting--
 	p.busy++
@@ -54,8 +54,8 @@ func (q *Queue[T]) Pop() (who string, item T, ok bool) {
 	return p.who, item, true
 }
 
-// Begin counts an item of a party as in work that never waited; false, and nothing is changed, when the party has
-// enough in work.
+// Begin counts an item that never waited as in progress. It returns false and changes nothing if the party is at the
+// limit.
 func (q *Queue[T]) Begin(who string) bool {
 	p := q.party(who)
 	if q.Most > 0 && p.busy >= q.Most {
@@ -66,15 +66,15 @@ func (q *Queue[T]) Begin(who string) bool {
 	return true
 }
 
-// Done says that one item of a party is no longer in work.
+// Done ends one item in progress of a party.
 func (q *Queue[T]) Done(who string) {
 	p := q.party(who)
 	p.busy = max(0, p.busy-1)
 	q.settle(p)
 }
 
-// Move counts one item in work for another party than it was handed out for; false, and nothing is changed, when that
-// party has enough in work.
+// Move counts one item in progress for another party than the one it was handed out for. It returns false and changes
+// nothing if that party is at the limit.
 func (q *Queue[T]) Move(from, to string) bool {
 	if from == to {
 		return true
@@ -102,7 +102,7 @@ func (q *Queue[T]) party(who string) *party[T] {
 	return p
 }
 
-// settle brings a party into the round or out of it, and forgets one of which nothing is left.
+// settle adds a party to the round or removes it, and deletes a party that has nothing left.
 func (q *Queue[T]) settle(p *party[T]) {
 	has, room := len(p.items) > 0, q.Most <= 0 || p.busy < q.Most
 	switch {

@@ -15,7 +15,7 @@ import (
 	"github.com/zephbot/zephbot/agent/llm"
 )
 
-// The words after a fence that make a block a call, and the tools they stand for.
+// The info strings that make a block a call, and their tools.
 const (
 	bashTag    = "bash"
 	scrapeTag  = "scrape"
@@ -24,10 +24,10 @@ const (
 	scrapeTool = "web_scrape"
 )
 
-// nameField finds the name in a tool block that cannot be read.
+// nameField finds the name in a tool block that cannot be parsed.
 var nameField = regexp.MustCompile(`"(?:name|tool_id)"\s*:\s*("(?:[^"\\]|\\.)*")`)
 
-// parse turns a block into uses without ids; at least one.
+// parse converts a block to uses without ids; at least one.
 func parse(tag, body string) []llm.ToolUse {
 	switch tag {
 	case bashTag:
@@ -43,8 +43,8 @@ func parse(tag, body string) []llm.ToolUse {
 	}
 }
 
-// malformed is the use of a block nobody can read: the chain refuses its arguments, or the name when that cannot be
-// read either.
+// malformed is the use for a block that cannot be parsed. The chain rejects its arguments, or its name if that cannot
+// be read either.
 func malformed(body string) llm.ToolUse {
 	u := llm.ToolUse{Name: toolTag, Args: rawArgs(body)}
 	if found := nameField.FindStringSubmatch(body); found != nil {
@@ -56,7 +56,7 @@ func malformed(body string) llm.ToolUse {
 	return u
 }
 
-// rawArgs are arguments as the model wrote them; nothing is an empty object.
+// rawArgs returns arguments as the model wrote them. Empty arguments become an empty object.
 func rawArgs(text string) json.RawMessage {
 	if strings.TrimSpace(text) == "" {
 		return json.RawMessage("{}")
@@ -64,7 +64,7 @@ func rawArgs(text string) json.RawMessage {
 	return json.RawMessage(text)
 }
 
-// scrapeArgs reads a scrape block: an object, or lines of a key and a value. What is neither is passed on as it is.
+// scrapeArgs reads a scrape block: an object, or lines with a key and a value. Anything else is passed on unchanged.
 func scrapeArgs(body string) json.RawMessage {
 	if json.Valid([]byte(body)) {
 		return rawArgs(body)
@@ -103,7 +103,7 @@ func cutLine(line string) (key, value string, ok bool) {
 	return "", "", false
 }
 
-// calls reads a tool block: objects one after the other, or in arrays.
+// calls reads a tool block: objects one after another, or in arrays.
 func calls(body string) ([]llm.ToolUse, error) {
 	var uses []llm.ToolUse
 	dec := json.NewDecoder(strings.NewReader(body))
@@ -131,14 +131,14 @@ func calls(body string) ([]llm.ToolUse, error) {
 		}
 	}
 	if len(uses) == 0 {
-		return nil, errors.New("tool block without a call")
+		return nil, errors.New("no call in the tool block")
 	}
 	return uses, nil
 }
 
-// call reads {"name": …, "arguments": {…}}. Some models say "parameters", as in the catalog, or "tool_id" and "params"
-// (seed 002), and some write the arguments as a string that holds JSON, as OpenAI's API does. With other fields the
-// object itself is passed on as the arguments, so that nothing is lost unseen.
+// call reads {"name": …, "arguments": {…}}. Some models write "parameters", as in the catalog, or "tool_id" and
+// "params" (seed 002), and some write the arguments as a string of JSON, as OpenAI's API does. If the object has other
+// fields, the object itself is passed on as the arguments, so that nothing is lost silently.
 func call(object json.RawMessage) (llm.ToolUse, error) {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(object, &fields); err != nil {
@@ -147,7 +147,7 @@ func call(object json.RawMessage) (llm.ToolUse, error) {
 	var u llm.ToolUse
 	name, _ := first(fields, "name", "tool_id")
 	if err := json.Unmarshal(name, &u.Name); err != nil || u.Name == "" {
-		return llm.ToolUse{}, errors.New("call without a name")
+		return llm.ToolUse{}, errors.New("the call has no name")
 	}
 	args, given := first(fields, "arguments", "parameters", "params")
 	known := 1
@@ -168,7 +168,7 @@ func call(object json.RawMessage) (llm.ToolUse, error) {
 	return u, nil
 }
 
-// first is the value of the first field that is there.
+// first returns the value of the first field that exists.
 func first(fields map[string]json.RawMessage, names ...string) (json.RawMessage, bool) {
 	for _, name := range names {
 		if value, ok := fields[name]; ok {
@@ -178,7 +178,7 @@ func first(fields map[string]json.RawMessage, names ...string) (json.RawMessage,
 	return nil, false
 }
 
-// render writes the block that parse reads as u; the shortest form that keeps name and arguments.
+// render writes a block that parse reads as u, in the shortest form that preserves name and arguments.
 func render(u llm.ToolUse) string {
 	args := rawArgs(string(u.Args))
 	var compact bytes.Buffer
@@ -216,7 +216,7 @@ func render(u llm.ToolUse) string {
 	return block(toolTag, named(encode(string(args))))
 }
 
-// reads says whether a block is read as this one call.
+// reads reports whether a block is parsed as exactly this call.
 func reads(tag, body, name string, args []byte) bool {
 	if strings.Contains(body, "\r") || !utf8.ValidString(body) {
 		return false
@@ -225,7 +225,7 @@ func reads(tag, body, name string, args []byte) bool {
 	return len(uses) == 1 && uses[0].Name == name && same(uses[0].Args, args)
 }
 
-// same compares arguments: as JSON when they are, else byte by byte.
+// same compares arguments: as JSON if possible, else byte by byte.
 func same(a, b []byte) bool {
 	if bytes.Equal(a, b) {
 		return true
@@ -243,10 +243,10 @@ func value(data []byte) (any, error) {
 	dec.UseNumber() // large numbers are not rounded
 	var v any
 	err := dec.Decode(&v)
-	return v, err //nolint:wrapcheck // only whether there is one counts
+	return v, err //nolint:wrapcheck // used only to detect an error
 }
 
-// legible undoes the escapes of <, > and & that Go's encoder writes into stored arguments.
+// legible undoes the escaping of <, > and & that Go's encoder writes into stored arguments.
 func legible(data []byte) []byte {
 	out := make([]byte, 0, len(data))
 	for i := 0; i < len(data); i++ {
@@ -264,7 +264,7 @@ func legible(data []byte) []byte {
 		case bytes.HasPrefix(rest, []byte(`\u0026`)):
 			out = append(out, '&')
 			i += 5
-		default: // the escaped character is none that begins an escape
+		default: // not one of these escapes
 			out = append(out, data[i], data[i+1])
 			i++
 		}
@@ -272,7 +272,7 @@ func legible(data []byte) []byte {
 	return out
 }
 
-// block fences a body, with more backticks than stand in it.
+// block fences a body with more backticks than it contains in a row.
 func block(tag, body string) string {
 	longest, run := 2, 0
 	for i := range len(body) {
@@ -290,13 +290,13 @@ func block(tag, body string) string {
 	return marks + tag + "\n" + body + marks
 }
 
-// encode writes JSON on one line, with <, > and & as they are.
+// encode writes JSON on one line, with <, > and & unescaped.
 func encode(value any) json.RawMessage {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	if enc.Encode(value) != nil {
-		return json.RawMessage("{}") // strings, numbers and valid JSON are all that is ever encoded
+		return json.RawMessage("{}") // unreachable: only strings, numbers and valid JSON are encoded
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }

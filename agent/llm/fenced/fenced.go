@@ -1,6 +1,6 @@
-// Package fenced lets a model without tool calls of its own use tools (tool_use = false; seeds 002 and 004 call it text
-// extraction). It wraps a provider: the tools are described in the system prompt, the history is told in plain text,
-// and fenced blocks of the answer become tool uses. It executes nothing and decides nothing: a use it finds walks the
+// Package fenced enables tools for a model without native tool calls (tool_use = false; seeds 002 and 004 call it text
+// extraction). It wraps a provider: the tools are described in the system prompt, the history is converted to plain
+// text, and fenced blocks of the answer become tool uses. It executes nothing and decides nothing: its uses walk the
 // same chain as any other.
 //
 // # What is a call
@@ -10,26 +10,26 @@
 //     …", "limit: …".
 //   - ```tool: one or several objects {"name": …, "arguments": {…}}, one after the other or in an array.
 //
-// The word after the fence must stand there alone and in lower case. A bash or scrape block is ordinary text when its
-// tool is not offered: people ask for shell examples. All blocks are ordinary text when no tool is offered. A name
-// nobody offered is passed on as it is, so that the chain can answer that there is no such tool; a block that is not
-// JSON is passed on with its raw text as arguments, so that the chain can refuse it in its own words.
+// The info string must consist of that word alone, in lower case. A bash or scrape block is ordinary text if its tool
+// is not offered, because people ask for shell examples. All blocks are ordinary text if no tool is offered. A name
+// that was not offered is passed on unchanged, so that the chain can answer that there is no such tool. A block that is
+// not JSON is passed on with its raw text as arguments, so that the chain can reject it with its usual message.
 //
-// Fences follow CommonMark 0.31, 4.5: three or more backticks or tildes, indented by at most three blanks, closed by at
-// least as many of the same kind. A fence within a longer fence or in a fence of another language is an example and is
-// not a call. An opening line longer than 256 bytes is ordinary text.
+// Fences follow CommonMark 0.31, 4.5: three or more backticks or tildes, indented by at most three spaces, closed by at
+// least as many of the same kind. A fence within a longer fence, or within a fence of another language, is an example
+// and not a call. An opening line longer than 256 bytes is ordinary text.
 //
-// A block whose closing fence is missing is never a call. After StopLength the rest was cut off, and half a command may
-// do what the whole one would not have done ("rm -rf /tmp/x" cut after the first slash). After StopEnd it looks like
-// forgetfulness, but many servers say "stop" when their context was full, so the two cannot be told apart. For the same
-// reason a closing fence that is the very end of an answer cut by StopLength does not close: it may be the beginning of
-// a longer line. Such a block stays in the text.
+// A block without a closing fence is never a call. After StopLength the rest was cut off, and half a command may do
+// what the whole one would not have done ("rm -rf /tmp/x" cut after the first slash). After StopEnd the model may just
+// have forgotten the fence, but many servers report "stop" when their context was full, so the two cases cannot be
+// distinguished. For the same reason, a closing fence at the very end of an answer cut by StopLength does not close the
+// block: it may be the beginning of a longer line. Such a block stays in the text.
 //
 // # Bounds
 //
-// One answer holds at most Options.MaxUses calls. A tool block that would pass the bound is refused as a whole (it
-// becomes one use with its raw text as arguments), and blocks after the last call are ordinary text; the instructions
-// tell the model so.
+// One answer contains at most Options.MaxUses calls. A tool block that would exceed the limit is rejected as a whole
+// (it becomes one use with its raw text as arguments), and blocks after the last call are ordinary text. The
+// instructions tell the model so.
 package fenced
 
 import (
@@ -41,25 +41,25 @@ import (
 	"github.com/zephbot/zephbot/agent/llm"
 )
 
-// DefaultMaxUses is how many calls one answer may hold.
+// DefaultMaxUses is the most calls in one answer.
 const DefaultMaxUses = 16
 
-// Options are the tunables of New; the zero value is ready.
+// Options configure New. The zero value is ready for use.
 type Options struct {
-	// Native is the part of the system prompt that is meant for models with tool calls of their own ("do not write
-	// commands into code fences"). It is taken out, because here it would be wrong; "" = nothing is taken out.
+	// Native is the part of the system prompt that is meant for models with native tool calls ("do not write commands
+	// into code fences"). It is removed, because it would be wrong here; "" = nothing is removed.
 	Native string
-	// MaxUses bounds the calls of one answer; 0 = DefaultMaxUses, negative is taken for 0.
+	// MaxUses limits the calls of one answer; 0 or negative = DefaultMaxUses.
 	MaxUses int
 }
 
-// provider is the wrapper. Safe for concurrent use as far as inner is; it keeps nothing.
+// provider is the wrapper. It is stateless, and as safe for concurrent use as inner.
 type provider struct {
 	inner llm.Provider
 	o     Options
 }
 
-// New wraps inner. The wrapper has inner's name.
+// New wraps inner. The wrapper has the name of inner.
 func New(inner llm.Provider, o Options) llm.Provider {
 	if o.MaxUses <= 0 {
 		o.MaxUses = DefaultMaxUses
@@ -73,7 +73,7 @@ func (p *provider) Name() string { return p.inner.Name() }
 // Accepts implements llm.Accepter.
 func (p *provider) Accepts() llm.Accepts { return llm.AcceptsOf(p.inner) }
 
-// Chat implements llm.Provider. What onDelta gets is the answer's Text: the blocks that became uses are not in it.
+// Chat implements llm.Provider. onDelta gets the answer's Text: without the blocks that became uses.
 func (p *provider) Chat(ctx context.Context, req *llm.Request, onDelta func(string)) (*llm.Response, error) {
 	plain := *req
 	plain.System = p.system(req)
@@ -96,14 +96,14 @@ func (p *provider) Chat(ctx context.Context, req *llm.Request, onDelta func(stri
 	return c.response(res), nil
 }
 
-// collector takes one answer apart.
+// collector separates the text and the calls of one answer.
 type collector struct {
 	req     *llm.Request
 	onDelta func(string)
 	max     int
 
 	scan  *scanner
-	seen  strings.Builder // all that was streamed
+	seen  strings.Builder // everything that was streamed
 	shown bool            // something reached onDelta
 	uses  []llm.ToolUse
 }
@@ -114,7 +114,7 @@ func newCollector(req *llm.Request, limit int, onDelta func(string)) *collector 
 	return c
 }
 
-// tags are the languages of blocks that are calls.
+// tags returns the info strings of blocks that are calls.
 func tags(offered []llm.Tool) []string {
 	list := []string{toolTag}
 	for _, t := range offered {
@@ -128,7 +128,7 @@ func tags(offered []llm.Tool) []string {
 	return list
 }
 
-// reset forgets everything: the answer begins afresh.
+// reset discards everything, because the answer starts over.
 func (c *collector) reset() {
 	c.scan = newScanner(c.scan.tags, c.block)
 	c.seen.Reset()
@@ -147,7 +147,7 @@ func (c *collector) show(text string) {
 	}
 }
 
-// block takes a closed block; false = it is ordinary text.
+// block handles a closed block; false = it is ordinary text.
 func (c *collector) block(tag, body string) bool {
 	if len(c.uses) >= c.max {
 		return false
@@ -160,12 +160,12 @@ func (c *collector) block(tag, body string) bool {
 	return true
 }
 
-// response is the answer with its calls.
+// response returns the answer with its calls.
 func (c *collector) response(res *llm.Response) *llm.Response {
 	out := *res
 	if rest, ok := strings.CutPrefix(res.Text, c.seen.String()); ok {
-		c.feed(rest) // a provider that streams nothing, or not to the end
-	} else { // a provider that broke its promise: its whole text is what counts, and what was shown cannot be taken back
+		c.feed(rest) // the provider did not stream, or not to the end
+	} else { // the provider streamed something else: its whole text counts, but what was shown cannot be taken back
 		c.reset()
 		c.onDelta = nil
 		c.feed(res.Text)
@@ -175,7 +175,7 @@ func (c *collector) response(res *llm.Response) *llm.Response {
 	if res.Stop == llm.StopRefusal {
 		return &out
 	}
-	// A server may call tools although none were sent; its calls come first, as they are.
+	// A server may return calls although no tools were sent. Those come first, unchanged.
 	out.Uses = append(append([]llm.ToolUse(nil), res.Uses...), c.uses...)
 	number(out.Uses, len(res.Uses))
 	switch {
@@ -187,7 +187,7 @@ func (c *collector) response(res *llm.Response) *llm.Response {
 	return &out
 }
 
-// number gives the uses from first on ids that no other use of the message has.
+// number gives the uses from index first on ids that no other use of the message has.
 func number(uses []llm.ToolUse, first int) {
 	taken := map[string]bool{}
 	for _, u := range uses[:first] {
@@ -203,7 +203,7 @@ func number(uses []llm.ToolUse, first int) {
 	}
 }
 
-// failure corrects what the wrapped provider says about streamed text: some of it may have been held back.
+// failure corrects what the wrapped provider reports about streamed text, because some of it may have been held back.
 func (c *collector) failure(err error) error {
 	e, ok := errors.AsType[*llm.Error](err)
 	if !ok || e.Streamed == c.shown {

@@ -10,22 +10,22 @@ import (
 	"github.com/zephbot/zephbot/agent/llm"
 )
 
-// The marks around a tool's result. Every line between them begins with linePrefix and no line of a person's message
-// begins with a mark, so neither can pretend to be a result or its end.
+// The markers around a tool's result. Every line between them begins with linePrefix, and no line of a person's message
+// begins with a marker, so neither can imitate a result or its end.
 const (
 	resultMark = "[tool_result "
 	resultEnd  = "[/tool_result]"
 	linePrefix = "| "
 )
 
-// messages tells a conversation in plain text. Neighbours of the same role are merged, because the templates of many
-// local models refuse anything but strict alternation. A message depends on the messages before and in it only, so a
-// history that grew has the same beginning.
+// messages converts a conversation to plain text. Adjacent messages of the same role are merged, because the templates
+// of many local models require strict alternation. Each message depends only on the messages up to it, so a longer
+// history has the same beginning.
 func messages(list []llm.Message) []llm.Message {
 	var out []llm.Message
 	for i := range list {
 		role, text := tell(&list[i])
-		// what the inner provider cannot send it puts into words
+		// Contents that the inner provider cannot send are put into words.
 		parts := slices.Concat(list[i].Parts, list[i].Result.Attached())
 		if last := len(out) - 1; last >= 0 && out[last].Role == role {
 			out[last].Text = join(finished(&out[last]), text)
@@ -37,7 +37,7 @@ func messages(list []llm.Message) []llm.Message {
 	return out
 }
 
-// finished is the text of a message to which another one is joined.
+// finished returns the text of a message to which another one is joined.
 func finished(m *llm.Message) string {
 	if m.Role == llm.Assistant {
 		return closed(m.Text)
@@ -69,7 +69,7 @@ func tell(m *llm.Message) (llm.Role, string) {
 	return m.Role, text
 }
 
-// closed ends a fence that is open at the end of text; what follows would stand in it.
+// closed closes a fence that is open at the end of text. Otherwise, what follows would be inside it.
 func closed(text string) string {
 	s := newScanner(nil, nil)
 	s.feed(text + "\n")
@@ -79,7 +79,7 @@ func closed(text string) string {
 	return text + "\n" + strings.Repeat(string(s.fence.char), s.fence.length)
 }
 
-// result is what a tool answered, marked as such.
+// result returns a tool's result with markers.
 func result(r *llm.ToolResult) string {
 	text := strings.TrimRightFunc(r.Text, lineEnd)
 	if strings.TrimSpace(text) == "" {
@@ -90,7 +90,8 @@ func result(r *llm.ToolResult) string {
 		status = "failed"
 	}
 	var b strings.Builder
-	b.WriteString(resultMark + "id=" + strconv.QuoteToASCII(r.ID) + " tool=" + strconv.QuoteToASCII(r.Name) + " status=" + strconv.Quote(status) + "]\n")
+	b.WriteString(resultMark + "id=" + strconv.QuoteToASCII(r.ID) +
+		" tool=" + strconv.QuoteToASCII(r.Name) + " status=" + strconv.Quote(status) + "]\n")
 	for _, line := range lines(text) {
 		b.WriteString(linePrefix + strings.TrimRightFunc(line, lineEnd) + "\n")
 	}
@@ -98,7 +99,7 @@ func result(r *llm.ToolResult) string {
 	return b.String()
 }
 
-// defuse puts "> " before the lines of a person's message that imitate a mark.
+// defuse puts "> " before the lines of a person's message that imitate a marker.
 func defuse(text string) string {
 	if !strings.Contains(strings.ToLower(text), "tool_result") {
 		return text
@@ -108,7 +109,8 @@ func defuse(text string) string {
 		bare := strings.ToLower(strings.TrimLeftFunc(line, func(r rune) bool {
 			return unicode.IsSpace(r) || unicode.In(r, unicode.C) || r == unicode.ReplacementChar
 		}))
-		if strings.HasPrefix(bare, strings.TrimSpace(resultMark)) || strings.HasPrefix(bare, strings.TrimSuffix(resultEnd, "]")) {
+		if strings.HasPrefix(bare, strings.TrimSpace(resultMark)) ||
+			strings.HasPrefix(bare, strings.TrimSuffix(resultEnd, "]")) {
 			b.WriteString("> ")
 		}
 		b.WriteString(line)
@@ -116,7 +118,7 @@ func defuse(text string) string {
 	return b.String()
 }
 
-// lines splits a text wherever a reader may see a new line; each keeps its end.
+// lines splits a text at every character that a reader may take for a line break. Each line keeps its end.
 func lines(text string) []string {
 	var list []string
 	for text != "" {

@@ -9,8 +9,8 @@ import (
 	"github.com/zephbot/zephbot/agent/llm"
 )
 
-// system is the request's system text, then the catalog, then the instructions: what changes least comes first. It
-// depends on the text and on the set of tools only, so a vendor's cache of prompts holds.
+// system returns the request's system text, then the catalog, then the instructions: what changes least comes first. It
+// depends only on the text and the set of tools, so that a vendor's prompt cache hits.
 func (p *provider) system(req *llm.Request) string {
 	text := req.System
 	if p.o.Native != "" {
@@ -26,8 +26,8 @@ func (p *provider) system(req *llm.Request) string {
 	return strings.Join(parts, "\n\n")
 }
 
-// catalog lists the tools by name, one JSON object a line. Descriptions and schemas may come from strangers: JSON keeps
-// each on its line, and its escapes of < and > keep the closing tag ours.
+// catalog lists the tools by name, one JSON object per line. Descriptions and schemas can come from strangers: JSON
+// keeps each on its line, and its escapes of < and > prevent a forged closing tag.
 func catalog(offered []llm.Tool) string {
 	list := slices.Clone(offered)
 	slices.SortStableFunc(list, func(a, b llm.Tool) int { return strings.Compare(a.Name, b.Name) })
@@ -43,7 +43,7 @@ func catalog(offered []llm.Tool) string {
 			Description string          `json:"description,omitempty"`
 			Parameters  json.RawMessage `json:"parameters"`
 		}{t.Name, t.Description, schema})
-		if err != nil { // two strings and valid JSON
+		if err != nil { // unreachable: two strings and valid JSON
 			continue
 		}
 		b.Write(line)
@@ -53,7 +53,7 @@ func catalog(offered []llm.Tool) string {
 	return b.String()
 }
 
-// instructions say how to call the offered tools.
+// instructions explains how to call the offered tools.
 func instructions(offered []llm.Tool, limit int) string {
 	list := tags(offered)
 	var b strings.Builder

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// maxOpener is the longest line that may open a call. It bounds what is held back before a line has ended.
+// maxOpener is the longest line that can open a call. It limits how much is held back before a line has ended.
 const maxOpener = 256
 
 // fence is an opening fence.
@@ -16,17 +16,17 @@ type fence struct {
 	indent int
 }
 
-// scanner finds calls in an answer that comes in pieces. What is no call goes through at once, except the beginning of
-// a line that may still open a call.
+// scanner finds calls in an answer that arrives in pieces. Other text passes at once, except the beginning of a line
+// that may still open a call.
 type scanner struct {
 	tags  []string
 	block func(tag, body string) bool // a closed block; false = it is ordinary text
 
-	text strings.Builder // all that was let through
-	out  strings.Builder // … since the last feed began
+	text strings.Builder // everything that was passed
+	out  strings.Builder // passed since the last feed began
 
 	line  []byte // the current line
-	shown int    // bytes of line that were let through
+	shown int    // bytes of line that were passed
 	fence fence  // the open one; length 0 = none
 	call  bool   // the open fence may be a call
 	tag   string
@@ -38,7 +38,7 @@ func newScanner(tags []string, block func(tag, body string) bool) *scanner {
 	return &scanner{tags: tags, block: block}
 }
 
-// feed takes a piece and gives what may be shown.
+// feed takes a piece and returns what can be shown.
 func (s *scanner) feed(piece string) string {
 	s.out.Reset()
 	for piece != "" {
@@ -59,7 +59,7 @@ func (s *scanner) feed(piece string) string {
 	return s.out.String()
 }
 
-// finish ends the text and gives what was held back. cut says that the text is not complete.
+// finish ends the text and returns what was held back. cut means that the text is incomplete.
 func (s *scanner) finish(cut bool) string {
 	s.out.Reset()
 	if s.call && !cut && s.fence.closedBy(s.line) {
@@ -73,10 +73,10 @@ func (s *scanner) finish(cut bool) string {
 	return s.out.String()
 }
 
-// open says whether the text so far ends within a fence.
+// open reports whether the text so far ends within a fence.
 func (s *scanner) open() bool { return s.fence.length > 0 }
 
-// endLine takes a whole line.
+// endLine handles a complete line.
 func (s *scanner) endLine() {
 	switch {
 	case s.call && s.fence.closedBy(s.line):
@@ -102,7 +102,7 @@ func (s *scanner) endLine() {
 	s.line, s.shown = s.line[:0], 0
 }
 
-// isCall says whether the current line, which opens a fence with this tag, may open a call.
+// isCall reports whether the current line, which opens a fence with this tag, can open a call.
 func (s *scanner) isCall(tag string) bool {
 	return len(bytes.TrimSuffix(s.line, []byte("\n"))) <= maxOpener && slices.Contains(s.tags, tag)
 }
@@ -122,13 +122,13 @@ func (s *scanner) pass(text []byte) {
 	s.out.Write(text)
 }
 
-// passLine lets the rest of the current line through.
+// passLine passes the rest of the current line.
 func (s *scanner) passLine() {
 	s.pass(s.line[s.shown:])
 	s.shown = len(s.line)
 }
 
-// mayOpen says whether the current line, which has not ended, may become one that opens a call.
+// mayOpen reports whether the current line, which is incomplete, can become one that opens a call.
 func (s *scanner) mayOpen() bool {
 	if len(s.line) > maxOpener {
 		return false
@@ -138,7 +138,7 @@ func (s *scanner) mayOpen() bool {
 	case f.indent > 3:
 		return false
 	case len(rest) == 0:
-		return true // blanks, or a fence that may grow
+		return true // blanks, or a fence that may get longer
 	case f.length < 3:
 		return false
 	}
@@ -149,7 +149,7 @@ func (s *scanner) mayOpen() bool {
 	})
 }
 
-// blanks are what may stand around the word of a fence. A carriage return belongs to the end of the line.
+// blanks are the characters allowed around the word of a fence. A carriage return belongs to the end of the line.
 const blanks = " \t\r"
 
 // fenceOf splits a line into its fence, of any length, and the rest. The indent counts blanks, at most four.
@@ -169,7 +169,7 @@ func fenceOf(line []byte) (fence, []byte) {
 	return f, rest[f.length:]
 }
 
-// opens reads an opening fence and its info string; length 0 = the line is none.
+// opens parses an opening fence and its info string; length 0 = the line is not one.
 func opens(line []byte) (fence, string) {
 	f, rest := fenceOf(bytes.TrimSuffix(line, []byte("\n")))
 	info := string(bytes.Trim(rest, blanks))
@@ -179,13 +179,13 @@ func opens(line []byte) (fence, string) {
 	return f, info
 }
 
-// closedBy says whether line closes the fence.
+// closedBy reports whether line closes the fence.
 func (f fence) closedBy(line []byte) bool {
 	end, rest := fenceOf(bytes.TrimSuffix(line, []byte("\n")))
 	return end.char == f.char && end.length >= f.length && end.indent <= 3 && len(bytes.Trim(rest, blanks)) == 0
 }
 
-// content is a line of a block as its reader sees it: without the fence's indent, and ended by a line feed alone.
+// content is a line of a block without the fence's indent, ended by a line feed alone.
 func content(line []byte, indent int) []byte {
 	for indent > 0 && len(line) > 0 && line[0] == ' ' {
 		line, indent = line[1:], indent-1

@@ -1,12 +1,12 @@
-// Package llmtest is a scripted language model for tests and scenario files. It behaves like a provider (streams,
-// waits, fails, honours ctx) and says only what the script tells it.
+// Package llmtest provides a scripted language model for tests and scenario files. It behaves like a provider (it
+// streams, waits, fails and honours ctx) and says only what its script contains.
 //
-// A script is a list of Steps, each of them one answer. New plays them in order, whoever asks. On makes a rule instead:
-// its steps answer the conversations whose last user message contains a text, and which of them comes next is read from
-// the conversation alone (the number of assistant messages after that user message), so many sessions can run at once
-// and a resumed turn gets the same answer again. Steps with Err stand before the step they delay: they are played once
-// each for one and the same history, then the following step answers; an Err step with none behind it fails for ever.
-// Rules are tried in order of declaration; when none matches, the steps of New go on.
+// A script is a list of Steps, each of them one answer. New plays them in order, whoever asks. On adds a rule instead:
+// its steps answer the conversations whose last user message contains a text. Which of them comes next is read from the
+// conversation alone (the number of assistant messages after that user message), so many sessions can run at once, and
+// a resumed turn gets the same answer again. Steps with Err precede the step that they delay: each is played once for
+// one and the same history, then the following step answers. An Err step with none after it fails forever. Rules are
+// tried in order of declaration; if none matches, the steps of New are used.
 //
 // Parse reads a script from text, one action a line; empty lines and lines that begin with # are skipped:
 //
@@ -32,9 +32,9 @@
 //	sees image file                     a line of its own: the kinds of parts that the model takes
 //	say First answer                    a line before any rule belongs to the ordered script of New
 //
-// A text in double quotes is unquoted as in Go ("two\nlines"); say <<END takes the following lines up to the line END.
-// Names, not positions, hold steps together: "then" begins a new step, "and" adds to the last one, an "on" line begins
-// a rule.
+// A text in double quotes is unquoted as in Go ("two\
+// lines"); say <<END takes the following lines up to the line END. Words, not indentation, group lines: "then" begins a
+// new step, "and" adds to the last one, an "on" line begins a rule.
 package llmtest
 
 import (
@@ -59,8 +59,8 @@ type Step struct {
 	Wait       <-chan struct{} // blocks until closed or received from; nil = no wait
 	Deltas     []string        // streamed one by one; the answer's text is their sum
 	Text       string          // streamed in one piece when there are no Deltas
-	Uses       []llm.ToolUse   // an empty ID is filled, unique within the conversation
-	Err        error           // returned after the deltas; an *llm.Error gets Provider and Streamed filled
+	Uses       []llm.ToolUse   // an empty ID is filled in, unique within the conversation
+	Err        error           // returned after the deltas; for an *llm.Error, Provider and Streamed are filled in
 	Stop       llm.Stop        // "" = tools when there are Uses, else end
 	Usage      llm.Usage
 	USD        float64
@@ -104,7 +104,7 @@ func newGate() *gate { return &gate{release: make(chan struct{}), arrived: make(
 // New makes a model named "scripted" that plays steps in order.
 func New(steps ...Step) *Model { return Named("scripted", steps...) }
 
-// Named is New with another provider name.
+// Named is New with a different provider name.
 func Named(name string, steps ...Step) *Model {
 	return &Model{name: name, steps: steps, failed: map[[sha256.Size]byte]int{}, gates: map[string]*gate{}}
 }
@@ -120,7 +120,7 @@ func (m *Model) On(substring string, steps ...Step) *Model {
 // Name implements llm.Provider.
 func (m *Model) Name() string { return m.name }
 
-// Requests gives a copy of all requests so far, in the order in which they came.
+// Requests returns a copy of all requests so far, in order of arrival.
 func (m *Model) Requests() []llm.Request {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -132,7 +132,7 @@ func (m *Model) Requests() []llm.Request {
 }
 
 // Unused names the steps, ordered ones and those of rules, that no request has reached so far: by the line of the
-// script that begins them, or by their text when they were written in Go. A step whose expectation was not met is not
+// script that begins them, or by their text if they were written in Go. A step whose expectation was not met is not
 // reached; one that waits or fails is.
 func (m *Model) Unused() []string {
 	m.mu.Lock()
@@ -152,7 +152,7 @@ func (m *Model) Unused() []string {
 	return list
 }
 
-// Broken names the lines "never" that a request has reached.
+// Broken names the "never" lines that a request has reached.
 func (m *Model) Broken() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -167,7 +167,7 @@ func (m *Model) ruleSteps() [][]Step {
 	return list
 }
 
-// Release opens the named wait of a parsed script, for all who wait and will wait there. Repeating it does nothing.
+// Release opens the named wait of a parsed script, for current and future callers. Repeating it does nothing.
 func (m *Model) Release(name string) {
 	g := m.gate(name)
 	g.releaseOnce.Do(func() { close(g.release) })
@@ -187,9 +187,9 @@ func (m *Model) gate(name string) *gate {
 	return g
 }
 
-// Sees makes the model take parts of these kinds. What it expects of a message finds a line for each of its parts:
-// [sees image "a.png", image/png, 12 bytes] for a content that it has read, else the line in which a part is put into
-// words. It returns the model.
+// Sees sets the kinds of parts that the model takes and returns the model. In what a step expects of a message, there
+// is a line for each of its parts: [sees image "a.png", image/png, 12 bytes] for a content that the model has read,
+// else the line that puts the part into words.
 func (m *Model) Sees(accepts llm.Accepts) *Model {
 	m.sees = accepts
 	return m
@@ -198,10 +198,11 @@ func (m *Model) Sees(accepts llm.Accepts) *Model {
 // Accepts implements llm.Accepter.
 func (m *Model) Accepts() llm.Accepts { return m.sees }
 
-// look reads the parts of a request as a vendor's wire does, and gives the request with them in words.
+// look reads the parts of a request as a vendor's adapter does, and returns the request with them in words.
 func (m *Model) look(ctx context.Context, req *llm.Request) (*llm.Request, error) {
 	contents, err := media.Read(ctx, req, &media.Rules{
-		Accepts: m.sees, Types: []string{"image/png", "image/jpeg", "application/pdf", "text/plain"}, Image: 1 << 20, Other: 1 << 20, Total: 4 << 20,
+		Accepts: m.sees, Types: []string{"image/png", "image/jpeg", "application/pdf", "text/plain"},
+		Image: 1 << 20, Other: 1 << 20, Total: 4 << 20,
 	})
 	if err != nil || contents == nil {
 		return req, err
@@ -227,7 +228,7 @@ func tell(contents *media.Contents, text string, parts []llm.Part) string {
 	return text
 }
 
-// Chat implements llm.Provider. A script that does not fit the conversation is an llm.Invalid error that says what was
+// Chat implements llm.Provider. If the script does not fit the conversation, the error is llm.Invalid and says what was
 // expected.
 func (m *Model) Chat(ctx context.Context, req *llm.Request, onDelta func(string)) (*llm.Response, error) {
 	if err := ctx.Err(); err != nil {
@@ -273,10 +274,12 @@ func (m *Model) take(req *llm.Request) (Step, error) {
 	}
 	last := lastInput(req.Messages)
 	if step.Expect != nil && !step.Expect.MatchString(last) {
-		return Step{}, fmt.Errorf("script%s: last message %q does not match %q", at(step.line), shorten(last), step.Expect)
+		return Step{}, fmt.Errorf("script%s: last message %q does not match %q",
+			at(step.line), shorten(last), step.Expect)
 	}
 	if !strings.Contains(last, step.ExpectText) {
-		return Step{}, fmt.Errorf("script%s: last message %q does not contain %q", at(step.line), shorten(last), step.ExpectText)
+		return Step{}, fmt.Errorf("script%s: last message %q does not contain %q",
+			at(step.line), shorten(last), step.ExpectText)
 	}
 	if step.Text != "" && len(step.Deltas) > 0 && strings.Join(step.Deltas, "") != step.Text {
 		return Step{}, fmt.Errorf("script%s: Text %q is not the sum of Deltas", at(step.line), shorten(step.Text))
@@ -289,7 +292,7 @@ func (m *Model) take(req *llm.Request) (Step, error) {
 	return *step, nil
 }
 
-// pick finds the step. Called with mu held.
+// pick finds the step. m.mu must be held.
 func (m *Model) pick(req *llm.Request) (*Step, error) {
 	user, done := position(req.Messages)
 	for i := range m.rules {
@@ -299,17 +302,18 @@ func (m *Model) pick(req *llm.Request) (*Step, error) {
 		return m.pickRule(i, done, req)
 	}
 	if m.next >= len(m.steps) {
-		return nil, fmt.Errorf("script has no answer: %d ordered steps are used up and none of %d rules matches the user message %q",
+		return nil, fmt.Errorf(
+			"script has no answer: %d ordered steps are used up and none of %d rules matches the user message %q",
 			len(m.steps), len(m.rules), shorten(user))
 	}
 	m.next++
 	return &m.steps[m.next-1], nil
 }
 
-// pickRule finds the step of rule i after done answers. Called with mu held.
+// pickRule finds the step of rule i after done answers. m.mu must be held.
 func (m *Model) pickRule(i, done int, req *llm.Request) (*Step, error) {
 	r := m.rules[i]
-	answers, first := 0, 0 // first: where the failing steps before the wanted answer begin
+	answers, first := 0, 0 // first: index of the first failing step before the wanted answer
 	for n := range r.steps {
 		if answers == done {
 			break
@@ -320,7 +324,8 @@ func (m *Model) pickRule(i, done int, req *llm.Request) (*Step, error) {
 		}
 	}
 	if answers < done || first >= len(r.steps) {
-		return nil, fmt.Errorf("rule on %q has %d answers, the conversation asks for number %d", r.match, answers, done+1)
+		return nil, fmt.Errorf("rule on %q has %d answers, the conversation asks for number %d",
+			r.match, answers, done+1)
 	}
 	fails := first
 	for fails < len(r.steps) && r.steps[fails].Err != nil {
@@ -341,7 +346,7 @@ func (m *Model) pickRule(i, done int, req *llm.Request) (*Step, error) {
 	return &r.steps[n], nil
 }
 
-// hold waits as the step demands.
+// hold waits as the step requires.
 func (s *Step) hold(ctx context.Context) error {
 	waits := []<-chan struct{}{s.Wait}
 	if s.gate != nil {
@@ -361,7 +366,7 @@ func (s *Step) hold(ctx context.Context) error {
 	return nil
 }
 
-// failure fills what the script left open in an error.
+// failure completes an error of the script.
 func (m *Model) failure(err error, streamed bool) error {
 	var e *llm.Error
 	if !errors.As(err, &e) {
@@ -394,10 +399,13 @@ func (m *Model) response(step *Step, req *llm.Request, text string) *llm.Respons
 	if len(uses) == 0 {
 		uses = nil
 	}
-	return &llm.Response{Text: text, Uses: uses, Stop: stop, Usage: step.Usage, USD: step.USD, Provider: m.name, Model: "scripted"}
+	return &llm.Response{
+		Text: text, Uses: uses, Stop: stop, Usage: step.Usage, USD: step.USD,
+		Provider: m.name, Model: "scripted",
+	}
 }
 
-// position gives the last user message and the number of assistant messages after it.
+// position returns the last user message and the number of assistant messages after it.
 func position(messages []llm.Message) (user string, answers int) {
 	for _, message := range slices.Backward(messages) {
 		switch message.Role {
@@ -410,7 +418,7 @@ func position(messages []llm.Message) (user string, answers int) {
 	return "", answers
 }
 
-// lastInput is the text of the last user or tool message.
+// lastInput returns the text of the last user or tool message.
 func lastInput(messages []llm.Message) string {
 	for _, message := range slices.Backward(messages) {
 		switch msg := message; {
@@ -450,7 +458,7 @@ func clone(req *llm.Request) llm.Request {
 	return out
 }
 
-// at names a line of the script text, "" when the step was written in Go.
+// at names a line of the script text, "" if the step was written in Go.
 func at(line int) string {
 	if line == 0 {
 		return ""
@@ -458,7 +466,7 @@ func at(line int) string {
 	return fmt.Sprintf(" line %d", line)
 }
 
-// shorten keeps error texts readable.
+// shorten keeps error texts short.
 func shorten(s string) string {
 	r := []rune(s)
 	if len(r) <= 200 {

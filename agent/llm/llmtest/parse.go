@@ -13,10 +13,10 @@ import (
 	"github.com/zephbot/zephbot/agent/llm"
 )
 
-// Parse reads a script in the format of the package comment. Errors say line and reason.
+// Parse reads a script in the format of the package comment. Errors give line and reason.
 func Parse(text string) (*Model, error) { return ParseNamed("scripted", text) }
 
-// ParseNamed is Parse with another provider name.
+// ParseNamed is Parse with a different provider name.
 func ParseNamed(name, text string) (*Model, error) {
 	p := &parser{model: Named(name), lines: strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\n")}
 	for p.at < len(p.lines) {
@@ -33,7 +33,7 @@ func ParseNamed(name, text string) (*Model, error) {
 	return p.model, nil
 }
 
-// parser reads a script. In text, steps belong to the last rule, or to the ordered script before any rule.
+// parser reads a script. Steps in the text belong to the last rule, or to the ordered script if there is no rule yet.
 type parser struct {
 	model  *Model
 	lines  []string
@@ -137,9 +137,12 @@ func (p *parser) action(step *Step, s string) error {
 		step.never = true
 		return nil
 	case "":
-		return errors.New("an action is missing: say, say*, call, call*, callraw, fail, wait, expect, usage, stop or never")
+		return errors.New(
+			"an action is missing: say, say*, call, call*, callraw, fail, wait, expect, usage, stop or never")
 	default:
-		return fmt.Errorf("unknown action %q; known are say, say*, call, call*, callraw, fail, wait, expect, usage, stop and never", word)
+		return fmt.Errorf(
+			"unknown action %q; known are say, say*, call, call*, callraw, fail, wait, expect, usage, stop and never",
+			word)
 	}
 }
 
@@ -186,7 +189,9 @@ func calls(step *Step, s string, limit int) error {
 	}
 	for n := 0; s != ""; n++ {
 		if n == limit {
-			return fmt.Errorf("unexpected text after the arguments: %q (several uses in one step are written with call*)", shorten(s))
+			return fmt.Errorf(
+				"unexpected text after the arguments: %q (several uses in one step are written with call*)",
+				shorten(s))
 		}
 		name, rest := cut(s)
 		dec := json.NewDecoder(strings.NewReader(rest))
@@ -205,7 +210,10 @@ func calls(step *Step, s string, limit int) error {
 
 func fail(step *Step, s string) error {
 	word, rest := cut(s)
-	kinds := []llm.Kind{llm.Unavailable, llm.RateLimited, llm.Timeout, llm.Truncated, llm.Invalid, llm.Unauthorized, llm.TooLong}
+	kinds := []llm.Kind{
+		llm.Unavailable, llm.RateLimited, llm.Timeout,
+		llm.Truncated, llm.Invalid, llm.Unauthorized, llm.TooLong,
+	}
 	kind := llm.Kind(word)
 	if !slices.Contains(kinds, kind) {
 		return fmt.Errorf("unknown failure %q; known are %v", word, kinds)

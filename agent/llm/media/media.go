@@ -1,6 +1,6 @@
-// Package media brings what is no text into a vendor's request. It knows what well-known models take, reads the
-// contents that a wire can send, within its bounds, and puts everything else into words, so that a model is always told
-// what it does not see.
+// Package media adds contents that are not text to a vendor's request. It knows what well-known models take, reads the
+// contents that an adapter can send, within its limits, and puts all others into words, so that a model is always told
+// about what it cannot see.
 package media
 
 import (
@@ -17,33 +17,33 @@ import (
 	"github.com/zephbot/zephbot/agent/llm"
 )
 
-// Rules are what a wire can send to its model.
+// Rules are the limits of what an adapter can send to its model.
 type Rules struct {
 	Accepts llm.Accepts
-	Types   []string // media types that the vendor reads
+	Types   []string // media types that the vendor accepts
 	Image   int64    // bytes of one picture
 	Other   int64    // bytes of one other content
-	Total   int64    // bytes of all contents of a request; the newest count first
+	Total   int64    // bytes of all contents of a request; the newest take precedence
 }
 
-// Content is a content as it goes into a request.
+// Content is a content as it is sent.
 type Content struct {
-	Type string // what the content is, whatever its source said
+	Type string // detected type, whatever its source said
 	Data string // in base64
 	Size int    // bytes
 }
 
-// URL is the content as an address of its own.
+// URL returns the content as a data URL.
 func (c Content) URL() string { return "data:" + c.Type + ";base64," + c.Data }
 
 // Contents are the contents of one request. A nil *Contents has none.
 type Contents struct {
 	found   map[string]Content
-	missing map[string]string // by hash: why
+	missing map[string]string // by hash: the reason
 	rules   *Rules
 }
 
-// Why a model does not get a content.
+// The reasons why a model does not get a content.
 const (
 	notTaken  = "this model does not take such content"
 	nameOnly  = "only its name is known"
@@ -54,16 +54,19 @@ const (
 	refused   = "the model's server refused it"
 )
 
-// Chat asks with the contents of the request, and without them when the server refuses the request as it is: one broken
-// picture must not end a conversation in whose history it stays. once makes one request. Errors are those of once, or
-// of ctx.
-func Chat(ctx context.Context, req *llm.Request, rules *Rules, once func(*Contents) (*llm.Response, error)) (*llm.Response, error) {
+// Chat calls once with the contents of the request, and again without them if the server rejects the request as
+// invalid: one broken picture must not end a conversation that has it in its history. Errors are those of once, or of
+// ctx.
+func Chat(
+	ctx context.Context, req *llm.Request, rules *Rules, once func(*Contents) (*llm.Response, error),
+) (*llm.Response, error) {
 	contents, err := Read(ctx, req, rules)
 	if err != nil {
 		return nil, err
 	}
 	res, err := once(contents)
-	if e, ok := errors.AsType[*llm.Error](err); !ok || e.Kind != llm.Invalid || e.Streamed || contents == nil || len(contents.found) == 0 {
+	e, ok := errors.AsType[*llm.Error](err)
+	if !ok || e.Kind != llm.Invalid || e.Streamed || contents == nil || len(contents.found) == 0 {
 		return res, err
 	}
 	for hash := range contents.found {
@@ -73,8 +76,8 @@ func Chat(ctx context.Context, req *llm.Request, rules *Rules, once func(*Conten
 	return once(contents)
 }
 
-// Read reads the contents of a request that the rules allow, the newest first. Only the end of ctx is an error: what
-// cannot be read is put into words.
+// Read reads the contents of a request that the rules allow, the newest first. It fails only when ctx ends: contents
+// that cannot be read are put into words.
 func Read(ctx context.Context, req *llm.Request, rules *Rules) (*Contents, error) {
 	var c *Contents
 	room := rules.Total
@@ -94,12 +97,12 @@ func Read(ctx context.Context, req *llm.Request, rules *Rules) (*Contents, error
 	return c, nil
 }
 
-// add reads one content, unless it is known already.
+// add reads one content unless it has been read already.
 func (c *Contents) add(ctx context.Context, req *llm.Request, p *llm.Part, room *int64) error {
 	if p.Hash == "" || !c.rules.Accepts.Takes(p.Kind) {
 		return nil
 	}
-	if known, ok := c.found[p.Hash]; ok { // sent once more
+	if known, ok := c.found[p.Hash]; ok { // the same content again
 		*room -= int64(known.Size)
 		return nil
 	}
@@ -125,7 +128,7 @@ func (c *Contents) add(ctx context.Context, req *llm.Request, p *llm.Part, room 
 	}
 	data, err := read(ctx, req, p.Hash, limit)
 	if ctxErr := ctx.Err(); ctxErr != nil {
-		return fmt.Errorf("read the contents of a request: %w", ctxErr)
+		return fmt.Errorf("read request contents: %w", ctxErr)
 	}
 	kind := mediaType(data)
 	switch {
@@ -142,7 +145,7 @@ func (c *Contents) add(ctx context.Context, req *llm.Request, p *llm.Part, room 
 	return nil
 }
 
-// read reads a content up to one byte more than the limit.
+// read reads a content, at most one byte more than the limit.
 func read(ctx context.Context, req *llm.Request, hash string, limit int64) ([]byte, error) {
 	r, err := req.Open(ctx, hash)
 	if err != nil {
@@ -152,13 +155,14 @@ func read(ctx context.Context, req *llm.Request, hash string, limit int64) ([]by
 	return data, errors.Join(err, r.Close())
 }
 
-// mediaType says what a content is by its first bytes: a vendor that is told something else refuses the whole request.
+// mediaType detects the type of a content by its first bytes, because a vendor rejects the whole request if the type is
+// wrong.
 func mediaType(data []byte) string {
 	kind, _, _ := strings.Cut(http.DetectContentType(data), ";")
 	return kind
 }
 
-// Of is the content of a part, or false and the line that takes its place.
+// Of returns the content of a part, or false and the line that replaces it.
 func (c *Contents) Of(p *llm.Part) (content Content, line string, ok bool) {
 	why := notTaken
 	switch {
@@ -176,7 +180,7 @@ func (c *Contents) Of(p *llm.Part) (content Content, line string, ok bool) {
 	return Content{}, Line(p, why), false
 }
 
-// Line names a part in one line, with what has to be said of it.
+// Line describes a part in one line, with the reason why it is not sent.
 func Line(p *llm.Part, what string) string {
 	var b strings.Builder
 	b.WriteString("[" + string(p.Kind))
@@ -196,10 +200,10 @@ func Line(p *llm.Part, what string) string {
 	return b.String()
 }
 
-// Plain is a text with every part in words, for models that take nothing else.
+// Plain returns a text with every part in words, for models that take nothing else.
 func Plain(text string, parts []llm.Part) string { return (*Contents)(nil).Text(text, parts) }
 
-// Text is a text with a line for each part whose content is not sent.
+// Text returns a text with a line for each part whose content is not sent.
 func (c *Contents) Text(text string, parts []llm.Part) string {
 	for i := range parts {
 		_, line, ok := c.Of(&parts[i])

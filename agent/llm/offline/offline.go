@@ -1,6 +1,6 @@
-// Package offline is the built-in model that needs neither key nor network: a handful of rules that recognise plain
-// wishes ("read a.txt", "run ls", "delete the temp files"), call the tools they need and report the results in words.
-// It says what it is when asked. Equal conversations get equal answers, so demonstrations and tests can rely on it.
+// Package offline is the built-in model that needs neither key nor network: a few rules that recognise simple requests
+// ("read a.txt", "run ls", "delete the temp files"), call the tools they need and report the results in words. It says
+// what it is when asked. Equal conversations get equal answers, so that demonstrations and tests can rely on it.
 package offline
 
 import (
@@ -13,28 +13,28 @@ import (
 	"github.com/zephbot/zephbot/agent/llm"
 )
 
-// ModelName is what Response.Model says.
+// ModelName is the value of Response.Model.
 const ModelName = "built-in rules"
 
 // charsPerToken is the usual rough estimate for English text.
 const charsPerToken = 4
 
-// Options are the tunables of New; the zero value is ready.
+// Options configure New. The zero value is ready for use.
 type Options struct {
 	// Name is the provider's name; "" = "offline".
 	Name string
-	// Pace is called before every streamed word, for pages that want to show a growing answer. Its error ends the call.
-	// nil = no delay.
+	// Pace is called before every streamed word, for pages that show a growing answer. Its error ends the call. nil =
+	// no delay.
 	Pace func(ctx context.Context) error
 }
 
-// Model is the built-in provider. Safe for concurrent use; it keeps nothing.
+// Model is the built-in provider. It is stateless and safe for concurrent use.
 type Model struct {
 	name string
 	pace func(ctx context.Context) error
 }
 
-// New makes the built-in model.
+// New returns the built-in model.
 func New(o Options) *Model {
 	m := &Model{name: o.Name, pace: o.Pace}
 	if m.name == "" {
@@ -49,13 +49,16 @@ func New(o Options) *Model {
 // Name implements llm.Provider.
 func (m *Model) Name() string { return m.name }
 
-// Chat implements llm.Provider. It takes text only: a result's own text names what came with it. The next step follows
-// from the messages after the last user message alone.
+// Chat implements llm.Provider. It takes text only; the text of a result names its attachments. The next step depends
+// only on the messages from the last user message on.
 func (m *Model) Chat(ctx context.Context, req *llm.Request, onDelta func(string)) (*llm.Response, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("offline model: %w", err)
 	}
-	res := &llm.Response{Stop: llm.StopEnd, Provider: m.name, Model: ModelName, Usage: llm.Usage{Input: inputTokens(req)}}
+	res := &llm.Response{
+		Stop: llm.StopEnd, Provider: m.name, Model: ModelName,
+		Usage: llm.Usage{Input: inputTokens(req)},
+	}
 	text, uses := next(req)
 	if len(uses) > 0 {
 		res.Uses, res.Stop = uses, llm.StopTools
@@ -75,7 +78,7 @@ func (m *Model) Chat(ctx context.Context, req *llm.Request, onDelta func(string)
 	return res, nil
 }
 
-// stream hands text out word by word.
+// stream passes text on word by word.
 func (m *Model) stream(ctx context.Context, text string, onDelta func(string)) error {
 	if onDelta == nil {
 		return nil
@@ -112,7 +115,7 @@ func next(req *llm.Request) (string, []llm.ToolUse) {
 	return step(stages, req, at)
 }
 
-// step gives the uses of the first stage that is not done, or the answer when nothing is left to do.
+// step returns the uses of the first stage that is not done, or the answer if nothing is left to do.
 func step(stages [][]wish, req *llm.Request, at int) (string, []llm.ToolUse) {
 	offered := map[string]bool{}
 	for _, t := range req.Tools {
@@ -144,12 +147,12 @@ func step(stages [][]wish, req *llm.Request, at int) (string, []llm.ToolUse) {
 	return report(stages, len(stages)-1, done, offered), nil
 }
 
-// place of a wish in the plan.
+// place is the position of a wish in the plan.
 type place struct{ stage, wish int }
 
-// progress finds what became of each wish that has been asked for; a nil result is missing in the history. The n-th use
-// of a tool belongs to the n-th wish for it: ids and the spelling of arguments may change on the way through a journal,
-// the order does not.
+// progress finds the result of each wish that has been requested; a nil result is missing from the history. The n-th
+// use of a tool belongs to the n-th wish for it: ids and the spelling of arguments can change on the way through a
+// journal, but the order cannot.
 func progress(stages [][]wish, messages []llm.Message) map[place]*llm.ToolResult {
 	results := map[string]*llm.ToolResult{}
 	for _, msg := range messages {
@@ -175,11 +178,11 @@ func progress(stages [][]wish, messages []llm.Message) map[place]*llm.ToolResult
 	return done
 }
 
-// quotation is how a replied-to message, and news of the background, stand before what the person wrote.
+// quotation matches a replied-to message and background news in front of what the person wrote.
 var quotation = expression(`(?s)^(?:\[(?:reply to|news) [^\n]*\]\n.*?\n\[end of (?:quotation|news)\]\n)+`)
 
-// speech is what the person wrote, without the quotation and the speaker's name that a conversation of several people
-// puts before it.
+// speech returns what the person wrote, without the quotation, and without the speaker's name that precedes messages in
+// shared conversations.
 func speech(text string, speakers bool) string {
 	text = quotation().ReplaceAllString(text, "")
 	if name, rest, ok := strings.Cut(text, ": "); ok && speakers && !strings.Contains(name, "\n") {
@@ -217,7 +220,7 @@ func inputTokens(req *llm.Request) int {
 	return n
 }
 
-// words splits text into pieces that end with the white space behind a word; their sum is text.
+// words splits text into pieces that end with the white space after a word; joined, they are text again.
 func words(text string) []string {
 	var out []string
 	for text != "" {

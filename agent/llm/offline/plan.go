@@ -9,7 +9,7 @@ import (
 	"sync"
 )
 
-// wish is one tool call the person asked for.
+// wish is one tool call that the person asked for.
 type wish struct {
 	tool    string
 	args    json.RawMessage
@@ -18,7 +18,7 @@ type wish struct {
 	changes bool   // later stages depend on it: a failure ends the plan
 }
 
-// object is the part of a sentence that names a file, in quotes or as one word.
+// object matches the part of a sentence that names a file, in quotes or as one word.
 const object = "(\"[^\"]+\"|'[^']+'|`[^`]+`|\\S+)"
 
 var (
@@ -46,7 +46,7 @@ var (
 	listWordRE = expression(`(?i)\s*,\s+and\s+|\s+and\s+|\s*,\s*`)
 )
 
-// plan turns a text into stages; the wishes of one stage are called in one message. Empty means: not understood. at
+// plan converts a text to stages; the wishes of one stage are called in one message. Empty means: not understood. at
 // makes names unique.
 func plan(text string, at int) [][]wish {
 	var stages [][]wish
@@ -67,7 +67,7 @@ func plan(text string, at int) [][]wish {
 	return stages
 }
 
-// literal reads the forms whose text must not be cut at "then": `$ command` and `write file: text`.
+// literal reads the forms whose text must not be split at "then": `$ command` and `write file: text`.
 func literal(s string) ([]wish, string) {
 	if command, ok := strings.CutPrefix(s, "$ "); ok && strings.TrimSpace(command) != "" {
 		return []wish{shell(strings.TrimSpace(command))}, ""
@@ -95,7 +95,7 @@ func literal(s string) ([]wish, string) {
 	return []wish{write(path, content)}, ""
 }
 
-// afterThen accepts what may follow a quoted text: nothing, punctuation, or "and then …".
+// afterThen accepts what can follow a quoted text: nothing, punctuation, or "and then …".
 func afterThen(s string) (string, bool) {
 	if loc := thenRE().FindStringIndex(s); loc != nil {
 		return s[loc[1]:], true
@@ -120,7 +120,7 @@ func splitThen(s string) (clause, rest string) {
 	return s, ""
 }
 
-// quoteEnd is the index of the quote that closes the one at i; 0 when there is none. A single quote within a word is an
+// quoteEnd returns the index of the quote that closes the one at i; 0 = none. A single quote within a word is an
 // apostrophe.
 func quoteEnd(s string, i int) int {
 	c := s[i]
@@ -133,11 +133,12 @@ func quoteEnd(s string, i int) int {
 	return 0
 }
 
-// understand reads one clause; verb is the last clause's verb, taken over by a clause that names only a file ("read a
-// and then b").
+// understand reads one clause. verb is the verb of the previous clause, which applies to a clause that names only a
+// file ("read a and then b").
 func understand(clause, verb string, at int) (stage []wish, newVerb string) {
 	clause = clean(clause)
-	for _, rule := range []func(string) []wish{lists, fetches, removes, searches, schedules(at), memories, others, reads} {
+	rules := []func(string) []wish{lists, fetches, removes, searches, schedules(at), memories, others, reads}
+	for _, rule := range rules {
 		if stage := rule(clause); len(stage) > 0 {
 			return stage, stage[0].tool
 		}
@@ -197,7 +198,10 @@ func removes(s string) []wish {
 	}
 	if m := deleteRE().FindStringSubmatch(strings.TrimRight(s, "?!")); m != nil {
 		path := bare(m[1])
-		return []wish{{tool: "delete_path", args: object1("path", path), phrase: "delete " + path, subject: path, changes: true}}
+		return []wish{{
+			tool: "delete_path", args: object1("path", path),
+			phrase: "delete " + path, subject: path, changes: true,
+		}}
 	}
 	return nil
 }
@@ -205,7 +209,10 @@ func removes(s string) []wish {
 func searches(s string) []wish {
 	if m := findRE().FindStringSubmatch(strings.TrimRight(s, "!")); m != nil {
 		pattern := bare(m[1])
-		return []wish{{tool: "find_path", args: object1("pattern", pattern), phrase: "look for " + pattern, subject: pattern}}
+		return []wish{{
+			tool: "find_path", args: object1("pattern", pattern),
+			phrase: "look for " + pattern, subject: pattern,
+		}}
 	}
 	m := searchRE().FindStringSubmatch(strings.TrimRight(s, "?!"))
 	if m == nil {
@@ -213,14 +220,15 @@ func searches(s string) []wish {
 	}
 	text := unquote(strings.TrimSpace(m[1]))
 	args := map[string]any{"pattern": regexp.QuoteMeta(text)}
-	if m[3] != "" && !strings.EqualFold(m[2], "files") && !strings.EqualFold(m[2], "code") && !strings.EqualFold(m[2], "file") &&
+	if m[3] != "" && !strings.EqualFold(m[2], "files") && !strings.EqualFold(m[2], "code") &&
+		!strings.EqualFold(m[2], "file") &&
 		!strings.EqualFold(m[2], "folder") {
 		args["path"] = bare(m[3])
 	}
 	return []wish{{tool: "grep", args: arguments(args), phrase: "search for " + text, subject: text}}
 }
 
-// schedules makes the rule for reminders; the name is unique by place and wording.
+// schedules returns the rule for reminders. The name of a reminder is unique by position and wording.
 func schedules(at int) func(string) []wish {
 	return func(s string) []wish {
 		m := remindRE().FindStringSubmatch(s)
@@ -240,7 +248,8 @@ func schedules(at int) func(string) []wish {
 		return []wish{{
 			tool: "schedule_deferred",
 			args: arguments(map[string]any{
-				"name": fmt.Sprintf("reminder-%d-%08x", at, h.Sum32()), "run_at": "+" + count + unit, "kind": "reminder", "task": "Reminder: " + task,
+				"name": fmt.Sprintf("reminder-%d-%08x", at, h.Sum32()), "run_at": "+" + count + unit,
+				"kind": "reminder", "task": "Reminder: " + task,
 			}),
 			phrase: "set a reminder", subject: task, changes: true,
 		}}
@@ -249,10 +258,16 @@ func schedules(at int) func(string) []wish {
 
 func memories(s string) []wish {
 	if m := recallRE().FindStringSubmatch(s); m != nil {
-		return []wish{{tool: "memory_search", args: object1("query", m[1]), phrase: "search my memory for " + m[1], subject: m[1]}}
+		return []wish{{
+			tool: "memory_search", args: object1("query", m[1]),
+			phrase: "search my memory for " + m[1], subject: m[1],
+		}}
 	}
 	if m := rememberRE().FindStringSubmatch(s); m != nil {
-		return []wish{{tool: "memory_save", args: object1("content", m[1]), phrase: "remember that", subject: m[1], changes: true}}
+		return []wish{{
+			tool: "memory_save", args: object1("content", m[1]),
+			phrase: "remember that", subject: m[1], changes: true,
+		}}
 	}
 	return nil
 }
@@ -294,7 +309,7 @@ func shell(command string) wish {
 	return wish{tool: "bash", args: object1("command", command), phrase: "run that", subject: command, changes: true}
 }
 
-// commandText takes a command out of a code block, back quotes or plain quotes around the whole.
+// commandText removes a code block, back quotes or plain quotes around the whole command.
 func commandText(s string) string {
 	s = strings.TrimSpace(s)
 	if m := fenceRE().FindStringSubmatch(s); m != nil {
@@ -306,7 +321,7 @@ func commandText(s string) string {
 	return s
 }
 
-// clean drops what politeness and Telegram put before a wish.
+// clean removes polite phrases and Telegram's bot mention from the beginning of a request.
 func clean(s string) string {
 	s = strings.TrimSpace(s)
 	for {
@@ -319,7 +334,7 @@ func clean(s string) string {
 	}
 }
 
-// bare is a file name without quotes and the sentence's punctuation.
+// bare returns a file name without quotes and without the sentence's punctuation.
 func bare(s string) string {
 	s = strings.TrimSpace(s)
 	if t := unquote(s); t != s {
@@ -337,7 +352,8 @@ func unquote(s string) string {
 
 // shellWord quotes a path for the shell unless it is plain.
 func shellWord(s string) string {
-	if strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789./_-") == "" && !strings.HasPrefix(s, "-") {
+	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789./_-"
+	if strings.Trim(s, plain) == "" && !strings.HasPrefix(s, "-") {
 		return s
 	}
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
@@ -345,7 +361,7 @@ func shellWord(s string) string {
 
 func object1(key, value string) json.RawMessage { return arguments(map[string]any{key: value}) }
 
-// arguments writes an object; strings and maps of strings always marshal.
+// arguments encodes an object; strings and maps of strings can always be encoded.
 func arguments(m map[string]any) json.RawMessage {
 	data, err := json.Marshal(m)
 	if err != nil {
@@ -354,7 +370,7 @@ func arguments(m map[string]any) json.RawMessage {
 	return data
 }
 
-// expression compiles a pattern when it is first needed: most processes have another model, and never need any of them.
+// expression compiles a pattern at its first use, because most processes use another model and never need one.
 func expression(pattern string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
 }

@@ -21,7 +21,7 @@ var (
 	digestRE = expression(`(?i)^(?:summari[sz]e|recap)\b`)
 )
 
-// smallTalk answers what needs no tool.
+// smallTalk answers messages that need no tool.
 func smallTalk(text string, req *llm.Request, at int) (string, bool) {
 	switch {
 	case whoRE().MatchString(text):
@@ -45,7 +45,7 @@ func introduction(tools []llm.Tool) string {
 	return "I am the built-in offline model: a few fixed rules, no real language model. " + abilities(tools)
 }
 
-// abilities names what works with the offered tools.
+// abilities lists what works with the offered tools.
 func abilities(tools []llm.Tool) string {
 	examples := []struct{ tool, text string }{
 		{"list_directory", "what files are here?"},
@@ -70,7 +70,7 @@ func abilities(tools []llm.Tool) string {
 	return "Try one of these, also joined by \"and then\":" + b.String() + "\n- *long answer*"
 }
 
-// report tells what became of the stages up to last.
+// report describes the results of the stages up to last.
 func report(stages [][]wish, last int, done map[place]*llm.ToolResult, offered map[string]bool) string {
 	var parts, left []string
 	for s, stage := range stages {
@@ -82,7 +82,8 @@ func report(stages [][]wish, last int, done map[place]*llm.ToolResult, offered m
 			case s > last:
 				left = append(left, describe(w))
 			case !offered[w.tool]:
-				parts = append(parts, fmt.Sprintf("I could not %s: I would need the tool `%s`, and it is not offered to me here.", w.phrase, w.tool))
+				parts = append(parts, fmt.Sprintf("I could not %s: I would need the tool `%s`, and it is not offered to me here.",
+					w.phrase, w.tool))
 			default:
 				parts = append(parts, fmt.Sprintf("I do not know what became of this: %s.", describe(w)))
 			}
@@ -94,7 +95,7 @@ func report(stages [][]wish, last int, done map[place]*llm.ToolResult, offered m
 	return strings.Join(parts, "\n\n")
 }
 
-// describe names a wish where its phrase alone would not.
+// describe names a wish whose phrase alone would be unclear.
 func describe(w wish) string {
 	if w.tool == "bash" {
 		return "run " + inline(w.subject)
@@ -102,7 +103,7 @@ func describe(w wish) string {
 	return w.phrase
 }
 
-// outcome tells one result in words.
+// outcome describes one result.
 func outcome(w wish, r *llm.ToolResult) string {
 	if r.Error {
 		return failure(w, r.Text)
@@ -118,9 +119,11 @@ func outcome(w wish, r *llm.ToolResult) string {
 	case "delete_path":
 		return "I deleted " + inline(w.subject) + "."
 	case "bash":
-		return titled("I ran "+inline(w.subject)+". It printed:", "I ran "+inline(w.subject)+". It printed nothing.", text)
+		return titled("I ran "+inline(w.subject)+". It printed:",
+			"I ran "+inline(w.subject)+". It printed nothing.", text)
 	case "grep", "find_path":
-		return titled("I searched for "+inline(w.subject)+" and found:", "I found nothing for "+inline(w.subject)+".", text)
+		return titled("I searched for "+inline(w.subject)+" and found:",
+			"I found nothing for "+inline(w.subject)+".", text)
 	case "fetch":
 		return titled("This is what "+w.subject+" says:", w.subject+" has no text.", text)
 	case "schedule_deferred":
@@ -132,12 +135,13 @@ func outcome(w wish, r *llm.ToolResult) string {
 	}
 }
 
-// failure tells an error or a denial; r is the tool error block or any text.
+// failure describes an error or a denial. text is the tool error block or any text.
 func failure(w wish, text string) string {
 	category, reason := errorBlock(text)
 	switch {
 	case strings.Contains(text, llm.OutcomeUnknown):
-		return fmt.Sprintf("I do not know what became of this: %s. It was interrupted while it ran and may have finished, or not, or in part. "+
+		return fmt.Sprintf("I do not know what became of this: %s. "+
+			"It was interrupted while it ran and may have finished, or not, or in part. "+
 			"I have not repeated it. Please look, or ask me to run it again.", describe(w))
 	case category == "policy_blocked" || category == "confirmation_required":
 		return fmt.Sprintf("I was not allowed to %s: %s", describe(w), reason)
@@ -150,7 +154,7 @@ func failure(w wish, text string) string {
 	}
 }
 
-// errorBlock reads the lines "category:" and "error:" of a [tool_error] block; without one the text itself is the
+// errorBlock reads the lines "category:" and "error:" of a [tool_error] block. Without one, the text itself is the
 // reason.
 func errorBlock(text string) (category, reason string) {
 	for line := range strings.Lines(text) {
@@ -171,7 +175,7 @@ func errorBlock(text string) (category, reason string) {
 	return category, cut(reason)
 }
 
-// titled puts text in a code block below a title, or says that there is none.
+// titled returns text in a code block below a title, or none if there is no text.
 func titled(title, none, text string) string {
 	if text == "" || text == "(no output)" {
 		return none
@@ -184,7 +188,7 @@ func titled(title, none, text string) string {
 	return title + "\n" + fence + "\n" + shown + "\n" + fence
 }
 
-// cut shortens a long text and says so.
+// cut shortens a long text and appends its length.
 func cut(s string) string {
 	if utf8.RuneCountInString(s) <= maxShown {
 		return s
@@ -193,7 +197,7 @@ func cut(s string) string {
 	return fmt.Sprintf("%s\n… (%d characters in all)", string(r[:maxShown]), len(r))
 }
 
-// inline sets a name or a command as code.
+// inline formats a name or a command as code.
 func inline(s string) string {
 	if strings.ContainsAny(s, "`\n") {
 		return fmt.Sprintf("%q", s)
@@ -201,13 +205,13 @@ func inline(s string) string {
 	return "`" + s + "`"
 }
 
-// wantsDigest recognises a request to sum a conversation up, made by the program rather than by a person.
+// wantsDigest recognises a request for a summary of the conversation, which the program makes rather than a person.
 func wantsDigest(system string) bool {
 	lower := strings.ToLower(system)
 	return strings.Contains(lower, "summar") || strings.Contains(lower, "recap")
 }
 
-// digest sums a conversation up the only way rules can: by quoting the beginnings of what was said.
+// digest summarises a conversation in the only way that rules can: by quoting the beginnings of messages.
 func digest(messages []llm.Message) string {
 	const most, length = 12, 120
 	var lines []string
@@ -230,10 +234,11 @@ func digest(messages []llm.Message) string {
 	return "What was said so far:\n" + strings.Join(lines, "\n")
 }
 
-// longAnswer is a Markdown text of more than 9 000 characters with everything that is hard to split.
+// longAnswer is a Markdown text of more than 9 000 characters that contains everything that is hard to split.
 func longAnswer() string {
 	var b strings.Builder
-	b.WriteString("# A long answer\n\nThis text is long on purpose, so that you can see how it is cut into several messages.\n")
+	b.WriteString("# A long answer\n\n" +
+		"This text is long on purpose, so that you can see how it is cut into several messages.\n")
 	for i := 1; i <= 18; i++ {
 		fmt.Fprintf(&b, "\n## Part %d\n\n", i)
 		fmt.Fprintf(&b, "Paragraph %d has **bold**, *italic*, `code` and a [link](https://example.org/%d). ", i, i)

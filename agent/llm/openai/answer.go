@@ -17,12 +17,12 @@ import (
 // maxUses bounds the tool calls of one answer.
 const maxUses = 128
 
-// answer puts the pieces of a stream together.
+// answer assembles an answer from its stream.
 type answer struct {
 	provider *Provider
 	text     strings.Builder
 	size     int  // bytes of text and arguments
-	full     bool // more was said than is taken in: the answer ends here, as at a token limit
+	full     bool // the limit was exceeded: the answer ends here, as if at a token limit
 	calls    []*call
 	finish   string
 	refused  bool
@@ -30,7 +30,7 @@ type answer struct {
 	model    string
 }
 
-// call is a tool call being put together.
+// call is a tool call being assembled.
 type call struct {
 	index    int
 	indexed  bool
@@ -39,7 +39,7 @@ type call struct {
 	extra    map[string]json.RawMessage
 }
 
-// event is a line as frames writes it.
+// event is one line of the output of frames.
 type event struct {
 	Frame   *chunk          `json:"frame"`
 	Failure json.RawMessage `json:"failure"`
@@ -57,7 +57,7 @@ type chunk struct {
 type choice struct {
 	Index        int     `json:"index"`
 	Delta        *delta  `json:"delta"`
-	Message      *delta  `json:"message"` // a server that does not stream
+	Message      *delta  `json:"message"` // from a server that does not stream
 	FinishReason *string `json:"finish_reason"`
 }
 
@@ -67,7 +67,7 @@ type delta struct {
 	ToolCalls []json.RawMessage `json:"tool_calls"`
 }
 
-// counts is the vendor's usage; some servers count in floats.
+// counts is the vendor's usage. Some servers count in floats.
 type counts struct {
 	Prompt     float64 `json:"prompt_tokens"`
 	Completion float64 `json:"completion_tokens"`
@@ -81,7 +81,8 @@ type counts struct {
 func (a *answer) take(raw []byte, emit func(string)) error {
 	var e event
 	if err := json.Unmarshal(raw, &e); err != nil {
-		return &llm.Error{Kind: llm.Truncated, Err: errors.New(a.provider.o.Key.Clean("read event of the stream: " + err.Error()))}
+		text := a.provider.o.Key.Clean("read event of the stream: " + err.Error())
+		return &llm.Error{Kind: llm.Truncated, Err: errors.New(text)}
 	}
 	if len(e.Failure) > 0 {
 		return &failure{complaint: readComplaint(e.Failure)}
@@ -139,14 +140,14 @@ func (a *answer) choice(c choice, emit func(string)) error {
 	return nil
 }
 
-// room is the part of a text that is still taken in.
+// room returns the part of a text that still fits.
 func (a *answer) room(text string) string {
 	part, full := adapter.Room(text, a.size)
 	a.size, a.full = a.size+len(part), a.full || full
 	return part
 }
 
-// content is a string, null, or a list of parts (Mistral) of which only text is wanted.
+// content decodes a string, null, or a list of parts (Mistral) of which only text is used.
 func content(raw json.RawMessage) string {
 	var s string
 	if len(raw) == 0 || json.Unmarshal(raw, &s) == nil {
@@ -167,7 +168,7 @@ func content(raw json.RawMessage) string {
 	return s
 }
 
-// count takes the latest usage: some servers send growing ones with every chunk.
+// count keeps the latest usage: some servers send growing values with every chunk.
 func (a *answer) count(c *counts) {
 	if c == nil || (c.Prompt <= 0 && c.Completion <= 0) {
 		return
@@ -179,7 +180,7 @@ func (a *answer) count(c *counts) {
 	a.usage = llm.Usage{Input: tokens(c.Prompt), CachedInput: tokens(cached), Output: tokens(c.Completion)}
 }
 
-// tokens turns a count into an int within sane bounds.
+// tokens converts a count to an int within sane limits.
 func tokens(f float64) int { return int(min(max(f, 0), 1e12)) }
 
 // piece is one fragment of a tool call.
@@ -192,11 +193,12 @@ type piece struct {
 	} `json:"function"`
 }
 
-// toolCall adds a fragment. position counts when the calls come as a whole message.
+// toolCall adds a fragment. position is used if the calls arrive as a whole message.
 func (a *answer) toolCall(raw json.RawMessage, inMessage bool, position int) error {
 	var p piece
 	if err := json.Unmarshal(raw, &p); err != nil {
-		return &llm.Error{Kind: llm.Truncated, Err: errors.New(a.provider.o.Key.Clean("read tool call: " + err.Error()))}
+		text := a.provider.o.Key.Clean("read tool call: " + err.Error())
+		return &llm.Error{Kind: llm.Truncated, Err: errors.New(text)}
 	}
 	if inMessage {
 		p.Index = &position
@@ -227,15 +229,17 @@ func (a *answer) toolCall(raw json.RawMessage, inMessage bool, position int) err
 	return nil
 }
 
-// find tells which call a fragment belongs to; nil = a new one. Normally the index says it. Some servers give every
-// call index 0 or none, so a different id, or a name with arguments after complete arguments, begins a new call too.
+// find returns the call that a fragment belongs to; nil = a new one. Normally the index decides. Some servers give
+// every call index 0 or none, so a different id, or a name with arguments after complete arguments, begins a new call
+// too.
 func (a *answer) find(p *piece, args string) *call {
 	for _, c := range slices.Backward(a.calls) {
 
 		if !c.owns(p) {
 			continue
 		}
-		if p.ID == "" && object(args) && c.closed() && (c.args.String() != args || c.name != p.Function.Name) && p.Function.Name != "" {
+		differs := c.args.String() != args || c.name != p.Function.Name
+		if p.ID == "" && object(args) && c.closed() && differs && p.Function.Name != "" {
 			return nil
 		}
 		return c
@@ -243,7 +247,7 @@ func (a *answer) find(p *piece, args string) *call {
 	return nil
 }
 
-// owns compares index and id as far as they are given.
+// owns compares index and id if they are given.
 func (c *call) owns(p *piece) bool {
 	sameIndex := p.Index != nil && c.indexed && c.index == *p.Index
 	switch {
@@ -258,16 +262,16 @@ func (c *call) owns(p *piece) bool {
 	}
 }
 
-// closed says whether the arguments are a complete object.
+// closed reports whether the arguments are a complete object.
 func (c *call) closed() bool { return object(c.args.String()) }
 
-// object recognises a whole JSON object; looking at the ends first keeps a long stream of fragments cheap.
+// object reports whether s is a complete JSON object. Checking the ends first keeps a long stream of fragments cheap.
 func object(s string) bool {
 	return len(s) > 1 && s[0] == '{' && s[len(s)-1] == '}' && json.Valid([]byte(s))
 }
 
-// add takes a fragment in. A name that is repeated or grows with every chunk is not doubled, nor are arguments sent
-// again as a whole.
+// add appends a fragment. A name that is repeated or grows with every chunk is not duplicated, nor are arguments that
+// are sent again as a whole.
 func (c *call) add(p *piece, args string) {
 	if c.id == "" {
 		c.id = p.ID
@@ -285,7 +289,7 @@ func (c *call) add(p *piece, args string) {
 	c.args.WriteString(args)
 }
 
-// arguments is a string on the wire; some servers send the object itself.
+// arguments decodes arguments, which are a string on the wire; some servers send the object itself.
 func arguments(raw json.RawMessage) string {
 	var s string
 	if len(raw) == 0 || json.Unmarshal(raw, &s) == nil {
@@ -294,7 +298,7 @@ func arguments(raw json.RawMessage) string {
 	return string(raw)
 }
 
-// response is the whole answer.
+// response returns the whole answer.
 func (a *answer) response(origin string, names *wirename.Names) (*llm.Response, error) {
 	res := &llm.Response{Text: a.text.String(), Usage: a.usage, Model: a.model, Uses: a.uses(origin, names)}
 	switch a.finish {
@@ -305,7 +309,7 @@ func (a *answer) response(origin string, names *wirename.Names) (*llm.Response, 
 	default:
 		res.Stop = llm.StopEnd
 		switch {
-		case len(res.Uses) > 0: // whatever the reason is called
+		case len(res.Uses) > 0: // whatever the stop reason is called
 			res.Stop = llm.StopTools
 		case a.refused:
 			res.Stop = llm.StopRefusal
@@ -337,7 +341,7 @@ func (a *answer) uses(origin string, names *wirename.Names) []llm.ToolUse {
 	return out
 }
 
-// freshID gives a call its final id: the server's own when it is there and not taken. The tool's name is for the log.
+// freshID returns a call's final id: the server's own if it is present and unique. The tool's name is for the log.
 func (p *Provider) freshID(own, tool string, taken map[string]bool) string {
 	id := own
 	for id == "" || taken[id] {

@@ -13,19 +13,21 @@ import (
 	"github.com/zephbot/zephbot/agent/llm/media"
 )
 
-// responsesOnly matches models that refuse tools on chat completions while they reason; a vendor prefix ("openai/") may
-// stand before it.
+// responsesOnly matches models that reject tools on chat completions while they reason, with or without a vendor prefix
+// ("openai/").
 var responsesOnly = regexp.MustCompile(`^(?:.*/)?gpt-6`)
 
-// auto begins with chat completions and changes to the Responses API when the SDK or the server says that this model
-// needs it. Once that has worked, it stays so for the rest of the process.
+// auto begins with chat completions and switches to the Responses API if the SDK or the server says that this model
+// requires it. Once that has worked, the process keeps using it.
 type auto struct {
 	provider      *Provider
 	first, second wire
 	changed       atomic.Bool
 }
 
-func (w *auto) chat(ctx context.Context, x *exchange, req *llm.Request, contents *media.Contents, emit func(string)) (*llm.Response, error) {
+func (w *auto) chat(
+	ctx context.Context, x *exchange, req *llm.Request, contents *media.Contents, emit func(string),
+) (*llm.Response, error) {
 	if w.changed.Load() {
 		return w.second.chat(ctx, x, req, contents, emit)
 	}
@@ -35,9 +37,10 @@ func (w *auto) chat(ctx context.Context, x *exchange, req *llm.Request, contents
 	}
 	x.again()
 	res, err = w.second.chat(ctx, x, req, contents, emit)
-	// A refusal may quote what a person wrote, so its word alone is not enough to change for good.
+	// The text of a refusal may quote what a person wrote, so it is not sufficient for a permanent switch.
 	if err == nil && !w.changed.Swap(true) {
-		w.provider.o.Log.Info().Str("provider", w.provider.o.Name).Str("model", w.provider.o.Model).Msg("model needs the responses api")
+		w.provider.o.Log.Info().Str("provider", w.provider.o.Name).Str("model", w.provider.o.Model).
+			Msg("model needs the responses api")
 	}
 	return res, err
 }

@@ -15,13 +15,13 @@ import (
 	"github.com/zephbot/zephbot/agent/llm/adapter"
 )
 
-// complaint is what a server says about a failure; the servers agree on little more than a message.
+// complaint is a server's description of a failure. Servers agree on little more than a message.
 type complaint struct {
 	message, kind, code string
-	status              int // when the code is an HTTP status
+	status              int // if the code is an HTTP status
 }
 
-// failure is a complaint within a stream.
+// failure is a complaint reported within a stream.
 type failure struct{ complaint complaint }
 
 func (f *failure) Error() string { return f.complaint.text() }
@@ -46,14 +46,17 @@ func (c complaint) has(words ...string) bool {
 	return false
 }
 
-// tooLong recognises a conversation that does not fit. Few servers send OpenAI's code, so their sentences have to do.
+// tooLong recognises a conversation that exceeds the context. Few servers send OpenAI's code, so the message is checked
+// too.
 func (c complaint) tooLong() bool {
 	if c.has("context_length_exceeded", "string_above_max_length", "exceed_context_size") {
 		return true
 	}
 	lower := strings.ToLower(c.message)
 	for _, phrase := range []string{
-		"context length", "context_length", "maximum context", "context window", "context size", "too many tokens", "prompt is too long",
+		"context length", "context_length", "maximum context",
+		"context window", "context size", "too many tokens",
+		"prompt is too long",
 		"input is too long", "reduce the length", "request too large", "input token count",
 	} {
 		if strings.Contains(lower, phrase) {
@@ -64,7 +67,7 @@ func (c complaint) tooLong() bool {
 }
 
 // readComplaint understands {"error":{…}}, {"error":"…"}, the same in an array (Gemini), {"message":…} and {"detail":…}
-// (FastAPI), and takes anything else as plain text.
+// (FastAPI). Anything else is taken as plain text.
 func readComplaint(data []byte) complaint {
 	data = bytes.TrimSpace(data)
 	var list []json.RawMessage
@@ -95,7 +98,7 @@ func readComplaint(data []byte) complaint {
 	return c
 }
 
-// scalar is a JSON string's content, or the text itself; null and nothing are "".
+// scalar returns the content of a JSON string, or the text itself. null and empty input are "".
 func scalar(data []byte) string {
 	var s string
 	if json.Unmarshal(data, &s) == nil {
@@ -107,7 +110,7 @@ func scalar(data []byte) string {
 	return ""
 }
 
-// classify turns whatever went wrong into an llm.Error whose text holds no secret.
+// classify converts any error to an llm.Error whose text contains no secret.
 func (p *Provider) classify(x *exchange, err error) error {
 	e := &llm.Error{Provider: p.o.Name, Status: x.status}
 	var f *failure
@@ -148,7 +151,7 @@ func (p *Provider) classify(x *exchange, err error) error {
 	return e
 }
 
-// refused classifies an HTTP status that is no success.
+// refused classifies an HTTP status other than success.
 func (p *Provider) refused(x *exchange, e *llm.Error) error {
 	c := readComplaint(x.body)
 	e.Kind = kindOfStatus(x.status, c)
@@ -159,7 +162,7 @@ func (p *Provider) refused(x *exchange, e *llm.Error) error {
 		text = http.StatusText(x.status)
 	}
 	if x.status >= 300 && x.status < 400 {
-		text = "server redirects to another address; set base_url to the final one"
+		text = "the server redirects to another address; set base_url to the final one"
 	}
 	e.Err = errors.New(text)
 	return e
@@ -186,7 +189,7 @@ func kindOfStatus(status int, c complaint) llm.Kind {
 	}
 }
 
-// kindOfStream classifies a failure told within a stream, where there is no status.
+// kindOfStream classifies a failure reported within a stream, where there is no status.
 func kindOfStream(c complaint) llm.Kind {
 	switch {
 	case c.status != 0:

@@ -1,11 +1,11 @@
-// Package openai speaks to every server with an OpenAI-compatible API: conversations as a stream, over chat completions
-// or the Responses API, and embeddings. It forgives what such servers do differently from each other (see the tests for
-// the list) and never lets a key into an error. It never retries what failed; it asks a second time only when a server
-// refuses the form of a request and another form is known: the other wire (Options.Wire), or a history without
+// Package openai is a client for servers with an OpenAI-compatible API: conversations as a stream, over chat
+// completions or the Responses API, and embeddings. It tolerates the differences between such servers (the tests list
+// them) and never includes a key in an error. It never retries a failure. It asks a second time only if a server
+// rejects the form of a request and another form is known: the other wire (Options.Wire), or a history without
 // reasoning that the server can no longer read.
 //
-// Vendors cache the beginning of a prompt. So a request depends on nothing but its content, tools stand in the order
-// given, and a conversation that grew begins with the same bytes: instructions, tools, earlier messages.
+// Vendors cache the beginning of a prompt. So a request depends on nothing but its content, tools are sent in the given
+// order, and a longer conversation begins with the same bytes: instructions, tools, earlier messages.
 package openai
 
 import (
@@ -31,7 +31,7 @@ const DefaultBaseURL = "https://api.openai.com/v1"
 
 // The values of Options.Wire.
 const (
-	WireAuto      = "auto"      // responses for models that take tools only there, else chat
+	WireAuto      = "auto"      // responses for models that accept tools only there, else chat
 	WireChat      = "chat"      // POST /chat/completions, which every compatible server has
 	WireResponses = "responses" // POST /responses
 )
@@ -46,21 +46,20 @@ type Options struct {
 	Key            Key    // "" = no Authorization header (local servers)
 	Model          string // for Chat
 	EmbeddingModel string // for Embed
-	MaxTokens      int    // of an answer when the request does not say; 0 = the server's default
-	// Idle is how long the server may be silent: until the first and between any two pieces of an answer. 0 = as long
-	// as it likes: the caller's context is the only limit.
+	MaxTokens      int    // default limit of an answer; 0 = the server's default
+	// Idle is how long the server may be silent, before the first piece of an answer and between any two. 0 = limited
+	// only by the caller's context.
 	Idle             time.Duration
 	InputUSDPerMTok  float64
 	OutputUSDPerMTok float64
-	// CachedUSDPerMTok is the price of input tokens read from the vendor's cache; nil = InputUSDPerMTok, 0 = they cost
-	// nothing.
+	// CachedUSDPerMTok is the price of input tokens read from the vendor's cache; nil = InputUSDPerMTok, 0 = free.
 	CachedUSDPerMTok *float64
 	// Wire is the API for conversations: WireAuto (or ""), WireChat or WireResponses.
 	Wire string
-	// Accepts is what the model takes besides text; nil = by its name (media.OfModel). Chat completions
-	// carry pictures, Responses PDF too; neither carries sounds.
+	// Accepts is what the model takes besides text; nil = by its name (media.OfModel). Chat completions support
+	// pictures, Responses PDF too; neither supports sounds.
 	Accepts    *llm.Accepts
-	HTTPClient *http.Client     // nil = an own one; redirects are never followed
+	HTTPClient *http.Client     // nil = a new one; redirects are never followed
 	Now        func() time.Time // for Retry-After dates; nil = time.Now
 	Log        zerolog.Logger
 }
@@ -73,13 +72,15 @@ type Provider struct {
 	rules  media.Rules
 }
 
-// wire is one of the APIs for conversations a vendor offers. emit gets the text as it comes. Errors may be of any kind:
+// wire is one of a vendor's APIs for conversations. emit gets the text as it arrives. Errors can be of any kind:
 // Provider classifies them.
 type wire interface {
-	chat(ctx context.Context, x *exchange, req *llm.Request, contents *media.Contents, emit func(string)) (*llm.Response, error)
+	chat(
+		ctx context.Context, x *exchange, req *llm.Request, contents *media.Contents, emit func(string),
+	) (*llm.Response, error)
 }
 
-// New checks the options and makes a provider; nothing is sent.
+// New checks the options and returns a provider. It sends nothing.
 func New(o Options) (*Provider, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
@@ -101,14 +102,14 @@ func New(o Options) (*Provider, error) {
 	return p, nil
 }
 
-// rules are what the APIs take (OpenAI's guides to images and files, November 2026; a request may have 50 MB).
+// rules returns the limits of the APIs (OpenAI's guides to images and files, November 2026; a request may have 50 MB).
 func rules(o *Options, w wire) media.Rules {
 	accepts := media.OfModel(o.Model)
 	if o.Accepts != nil {
 		accepts = *o.Accepts
 	}
 	accepts.Audio = false
-	if _, ok := w.(*responses); !ok { // files go out over Responses only
+	if _, ok := w.(*responses); !ok { // only Responses supports files
 		accepts.File = false
 	}
 	return media.Rules{
@@ -120,7 +121,7 @@ func rules(o *Options, w wire) media.Rules {
 // Accepts implements llm.Accepter.
 func (p *Provider) Accepts() llm.Accepts { return p.rules.Accepts }
 
-// newWire makes the configured wire.
+// newWire returns the configured wire.
 func newWire(p *Provider, host string) wire {
 	chat, responses := &completions{provider: p, origin: host}, &responses{provider: p, origin: host}
 	switch p.o.Wire {
@@ -146,7 +147,8 @@ func (o *Options) validate() error {
 	case o.CachedUSDPerMTok != nil && *o.CachedUSDPerMTok < 0:
 		return fmt.Errorf("provider %s: the price of cached tokens must not be negative", o.Name)
 	case !slices.Contains([]string{"", WireAuto, WireChat, WireResponses}, o.Wire):
-		return fmt.Errorf("provider %s: wire is %q; it must be %s, %s or %s", o.Name, o.Wire, WireAuto, WireChat, WireResponses)
+		return fmt.Errorf("provider %s: wire is %q; it must be %s, %s or %s",
+			o.Name, o.Wire, WireAuto, WireChat, WireResponses)
 	case strings.ContainsAny(string(o.Key), "\r\n\x00"):
 		return fmt.Errorf("provider %s: api_key contains a line break", o.Name)
 	default:
@@ -154,7 +156,7 @@ func (o *Options) validate() error {
 	}
 }
 
-// hostOf checks a base URL. The error does not repeat it: people put keys into queries.
+// hostOf checks a base URL. The error does not repeat the URL, because people put keys into queries.
 func hostOf(base string) (string, error) {
 	u, err := url.Parse(base)
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.User != nil || u.RawQuery != "" {
@@ -166,7 +168,7 @@ func hostOf(base string) (string, error) {
 // Name implements llm.Provider.
 func (p *Provider) Name() string { return p.o.Name }
 
-// sdk makes a client of the SDK whose one request goes through x.
+// sdk returns a client of the SDK whose only request is sent through x.
 func (p *Provider) sdk(x *exchange) *goopenai.Client {
 	config := goopenai.DefaultConfig(string(p.o.Key))
 	config.BaseURL = p.o.BaseURL
@@ -174,14 +176,21 @@ func (p *Provider) sdk(x *exchange) *goopenai.Client {
 	return goopenai.NewClientWithConfig(config)
 }
 
-// Chat implements llm.Provider. A server's refusal for content reasons is an answer with StopRefusal, not an error.
+// Chat implements llm.Provider. If a server rejects a request because of its content, that is an answer with
+// StopRefusal, not an error.
 func (p *Provider) Chat(ctx context.Context, req *llm.Request, onDelta func(string)) (*llm.Response, error) {
-	return media.Chat(ctx, req, &p.rules, func(contents *media.Contents) (*llm.Response, error) { return p.chat(ctx, req, contents, onDelta) })
+	return media.Chat(ctx, req, &p.rules, func(contents *media.Contents) (*llm.Response, error) {
+		return p.chat(ctx, req, contents, onDelta)
+	})
 }
 
-func (p *Provider) chat(ctx context.Context, req *llm.Request, contents *media.Contents, onDelta func(string)) (*llm.Response, error) {
+func (p *Provider) chat(
+	ctx context.Context, req *llm.Request, contents *media.Contents, onDelta func(string),
+) (*llm.Response, error) {
 	if p.o.Model == "" {
-		return nil, &llm.Error{Kind: llm.Invalid, Provider: p.o.Name, Err: errors.New("no model is configured for conversations")}
+		return nil, &llm.Error{
+			Kind: llm.Invalid, Provider: p.o.Name, Err: errors.New("no model is configured for conversations"),
+		}
 	}
 	streamed := false
 	var said strings.Builder
@@ -214,24 +223,27 @@ func (p *Provider) chat(ctx context.Context, req *llm.Request, contents *media.C
 	}
 	res.USD = p.cost(res.Usage)
 	p.o.Log.Debug().Str("provider", p.o.Name).Str("model", res.Model).Str("stop", string(res.Stop)).
-		Int("input_tokens", res.Usage.Input).Int("cached_tokens", res.Usage.CachedInput).Int("output_tokens", res.Usage.Output).Msg("model answered")
+		Int("input_tokens", res.Usage.Input).Int("cached_tokens", res.Usage.CachedInput).
+		Int("output_tokens", res.Usage.Output).Msg("model answered")
 	return res, nil
 }
 
-// cost is the price of an answer in USD. A server that says it cached more than it read is not believed.
+// cost returns the price of an answer in USD. If a server reports more cached than read tokens, the report is not
+// trusted.
 func (p *Provider) cost(u llm.Usage) float64 {
 	price := p.o.InputUSDPerMTok
 	if p.o.CachedUSDPerMTok != nil {
 		price = *p.o.CachedUSDPerMTok
 	}
 	cached := min(u.CachedInput, u.Input)
-	return (float64(u.Input-cached)*p.o.InputUSDPerMTok + float64(cached)*price + float64(u.Output)*p.o.OutputUSDPerMTok) / 1e6
+	input := float64(u.Input-cached)*p.o.InputUSDPerMTok + float64(cached)*price
+	return (input + float64(u.Output)*p.o.OutputUSDPerMTok) / 1e6
 }
 
-// errSilence is the cause of a context that the watch has cancelled.
+// errSilence is the cancellation cause set by the watchdog.
 var errSilence = errors.New("server is silent")
 
-// watched runs f with a context that ends when the server stays silent for too long, and classifies the error.
+// watched runs f with a context that is cancelled if the server is silent for too long, and classifies the error.
 func (p *Provider) watched(ctx context.Context, x *exchange, f func(context.Context) error) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("model %s: %w", p.o.Name, err)
@@ -252,20 +264,25 @@ func (p *Provider) watched(ctx context.Context, x *exchange, f func(context.Cont
 		return fmt.Errorf("model %s: %w", p.o.Name, ctxErr)
 	}
 	if errors.Is(context.Cause(callCtx), errSilence) {
-		return &llm.Error{Kind: llm.Timeout, Provider: p.o.Name, Status: x.status, Err: fmt.Errorf("no data for %s, which is llm.idle_timeout", p.o.Idle)}
+		return &llm.Error{
+			Kind: llm.Timeout, Provider: p.o.Name, Status: x.status,
+			Err: fmt.Errorf("no data for %s, which is llm.idle_timeout", p.o.Idle),
+		}
 	}
 	return p.classify(x, err)
 }
 
 const (
 	embedBatch = 128      // texts in one request
-	maxVectors = 32 << 20 // bytes of the answer to it
+	maxVectors = 32 << 20 // size of the answer, in bytes
 )
 
-// Embed implements llm.Embedder. An empty text is embedded as one space, because servers refuse empty ones.
+// Embed implements llm.Embedder. An empty text is embedded as one space, because servers reject empty ones.
 func (p *Provider) Embed(ctx context.Context, texts []string) ([][]float32, error) {
 	if p.o.EmbeddingModel == "" {
-		return nil, &llm.Error{Kind: llm.Invalid, Provider: p.o.Name, Err: errors.New("no embedding_model is configured")}
+		return nil, &llm.Error{
+			Kind: llm.Invalid, Provider: p.o.Name, Err: errors.New("no embedding_model is configured"),
+		}
 	}
 	out := make([][]float32, 0, len(texts))
 	for start := 0; start < len(texts); start += embedBatch {
@@ -288,7 +305,7 @@ func (p *Provider) Embed(ctx context.Context, texts []string) ([][]float32, erro
 	return out, nil
 }
 
-// embed sends one batch and puts the vectors in the order of the texts.
+// embed sends one batch and returns the vectors in the order of the texts.
 func (p *Provider) embed(ctx context.Context, texts []string) ([][]float32, error) {
 	x := p.exchange()
 	var res goopenai.EmbeddingResponse
@@ -296,7 +313,8 @@ func (p *Provider) embed(ctx context.Context, texts []string) ([][]float32, erro
 		var err error
 		x.limit = maxVectors
 		res, err = p.sdk(x).CreateEmbeddings(ctx, goopenai.EmbeddingRequest{
-			Input: texts, Model: goopenai.EmbeddingModel(p.o.EmbeddingModel), EncodingFormat: goopenai.EmbeddingEncodingFormatFloat,
+			Input: texts, Model: goopenai.EmbeddingModel(p.o.EmbeddingModel),
+			EncodingFormat: goopenai.EmbeddingEncodingFormatFloat,
 		})
 		return err
 	})
@@ -312,14 +330,15 @@ func (p *Provider) embed(ctx context.Context, texts []string) ([][]float32, erro
 		case d.Index < 0 || d.Index >= len(texts) || out[d.Index] != nil:
 			return nil, p.garbled("embedding with index %d, out of range or repeated", d.Index)
 		case len(d.Embedding) == 0 || len(d.Embedding) != len(res.Data[0].Embedding):
-			return nil, p.garbled("embedding %d has %d numbers, the first one %d", d.Index, len(d.Embedding), len(res.Data[0].Embedding))
+			first := len(res.Data[0].Embedding)
+			return nil, p.garbled("embedding %d has %d numbers, the first one %d", d.Index, len(d.Embedding), first)
 		}
 		out[d.Index] = d.Embedding
 	}
 	return out, nil
 }
 
-// garbled is an answer that makes no sense.
+// garbled is the error of an answer that makes no sense.
 func (p *Provider) garbled(format string, args ...any) error {
 	return &llm.Error{Kind: llm.Unavailable, Provider: p.o.Name, Err: fmt.Errorf("server answered "+format, args...)}
 }

@@ -16,30 +16,30 @@ import (
 // maxItems bounds the output items of one answer.
 const maxItems = 1024
 
-// The kinds of output items that matter here.
+// The kinds of output items that are used.
 const (
 	messageItem   = "message"
 	callItem      = "function_call"
 	reasoningItem = "reasoning"
 )
 
-// report puts the events of the Responses API together.
+// report assembles an answer from the events of the Responses API.
 type report struct {
 	provider *Provider
 	emit     func(string)
 
 	text     strings.Builder
 	size     int   // bytes of text and arguments
-	speaking *item // whose text came last
+	speaking *item // the item whose text came last
 	items    []*item
 	refused  bool
 
-	status, reason string // of the response; status "" = it goes on
+	status, reason string // of the response; status "" = not finished
 	usage          llm.Usage
 	model          string
 }
 
-// item is an output item being put together.
+// item is an output item being assembled.
 type item struct {
 	kind, id  string
 	index     int
@@ -48,12 +48,12 @@ type item struct {
 
 	callID, name string
 	args         string
-	pieces       strings.Builder // arguments as they come; args, when it is there, is the whole
-	raw          json.RawMessage // of reasoning
+	pieces       strings.Builder // arguments as they arrive; args, if set, is the whole
+	raw          json.RawMessage // for reasoning
 	phase        string
 }
 
-// arguments are the call's arguments so far.
+// arguments returns the call's arguments so far.
 func (i *item) arguments() string {
 	if i.args != "" {
 		return i.args
@@ -61,7 +61,7 @@ func (i *item) arguments() string {
 	return i.pieces.String()
 }
 
-// responseEvent has the fields of all events that matter. A server that does not stream sends the response itself.
+// responseEvent has the fields of all events that are used. A server that does not stream sends the response itself.
 type responseEvent struct {
 	Type   string `json:"type"`
 	Object string `json:"object"`
@@ -78,7 +78,7 @@ type itemEvent struct {
 	Item      json.RawMessage `json:"item"`
 }
 
-// outputItem is an item as the server writes it.
+// outputItem is an item as the server encodes it.
 type outputItem struct {
 	Type      string          `json:"type"`
 	ID        string          `json:"id"`
@@ -93,7 +93,7 @@ type outputItem struct {
 	} `json:"content"`
 }
 
-// take adds one event, as frames writes it. Events of unknown types are left out, as OpenAI asks of its clients.
+// take adds one event of the output of frames. Unknown event types are ignored, as OpenAI asks of its clients.
 func (r *report) take(raw []byte) error {
 	var e struct {
 		Frame   json.RawMessage `json:"frame"`
@@ -113,7 +113,8 @@ func (r *report) take(raw []byte) error {
 	switch head.Type {
 	case "error":
 		return &failure{complaint: readComplaint(e.Frame)}
-	case "response.created", "response.in_progress", "response.queued", "response.completed", "response.incomplete", "response.failed":
+	case "response.created", "response.in_progress", "response.queued",
+		"response.completed", "response.incomplete", "response.failed":
 		var body struct {
 			Response snapshot `json:"response"`
 		}
@@ -139,14 +140,17 @@ func (r *report) take(raw []byte) error {
 }
 
 func (r *report) garbled(err error) error {
-	return &llm.Error{Kind: llm.Truncated, Err: errors.New(r.provider.o.Key.Clean("read event of the stream: " + err.Error()))}
+	text := r.provider.o.Key.Clean("read event of the stream: " + err.Error())
+	return &llm.Error{Kind: llm.Truncated, Err: errors.New(text)}
 }
 
-// part takes an event about one item.
+// part handles an event about one item.
 func (r *report) part(kind string, raw []byte) error {
 	switch kind {
-	case "response.output_item.added", "response.output_item.done", "response.output_text.delta", "response.output_text.done",
-		"response.refusal.delta", "response.refusal.done", "response.function_call_arguments.delta", "response.function_call_arguments.done":
+	case "response.output_item.added", "response.output_item.done",
+		"response.output_text.delta", "response.output_text.done",
+		"response.refusal.delta", "response.refusal.done",
+		"response.function_call_arguments.delta", "response.function_call_arguments.done":
 	default:
 		return nil
 	}
@@ -182,7 +186,7 @@ func (r *report) part(kind string, raw []byte) error {
 	return nil
 }
 
-// say adds text; a whole part only when it did not come in pieces. Two messages are two paragraphs.
+// say adds text. A whole part is added only if it did not arrive in pieces. Two messages become two paragraphs.
 func (r *report) say(i *item, part int, text string, whole bool) {
 	if text == "" || (whole && i.parts[part]) {
 		return
@@ -200,7 +204,7 @@ func (r *report) say(i *item, part int, text string, whole bool) {
 	r.emit(text)
 }
 
-// room is the part of a text that is still taken in. What is more ends the answer, as a token limit does.
+// room returns the part of a text that still fits. Beyond the limit, the answer ends as if at a token limit.
 func (r *report) room(text string) string {
 	part, full := adapter.Room(text, r.size)
 	r.size += len(part)
@@ -210,7 +214,8 @@ func (r *report) room(text string) string {
 	return part
 }
 
-// find gives the item an event belongs to, or a new one. An event may come before the one that announces its item.
+// find returns the item that an event belongs to, or a new one. An event can arrive before the one that announces its
+// item.
 func (r *report) find(kind, id string, index *int, announce bool) (*item, error) {
 	if i := r.seen(kind, id, index, announce); i != nil {
 		return i, nil
@@ -228,15 +233,15 @@ func (r *report) find(kind, id string, index *int, announce bool) (*item, error)
 	return i, nil
 }
 
-// seen finds an item; nil = there is none. The id counts first and the index after it, because some gateways change the
-// ids between events and some servers give every item index 0.
+// seen finds a known item; nil = none. The id takes precedence over the index, because some gateways change ids between
+// events and some servers give every item index 0.
 func (r *report) seen(kind, id string, index *int, announce bool) *item {
 	for _, i := range slices.Backward(r.items) {
 		if i.kind == kind && id != "" && i.id == id {
 			return i
 		}
 	}
-	nameless := index == nil && id == "" && !announce // it goes on with the latest
+	nameless := index == nil && id == "" && !announce // belongs to the latest item
 	for _, i := range slices.Backward(r.items) {
 		if i.kind == kind && !(announce && i.announced) && (nameless || (index != nil && i.index == *index)) {
 			return i
@@ -245,7 +250,7 @@ func (r *report) seen(kind, id string, index *int, announce bool) *item {
 	return nil
 }
 
-// item takes an announced or finished item.
+// item handles an announced or finished item.
 func (r *report) item(e *itemEvent, announce bool) error {
 	var o outputItem
 	if err := json.Unmarshal(e.Item, &o); err != nil {
@@ -263,8 +268,8 @@ func (r *report) item(e *itemEvent, announce bool) error {
 	return nil
 }
 
-// fill adds what the server says of an item. What an announcement says of text and arguments is only their beginning,
-// which comes again.
+// fill adds the server's data to an item. An announcement contains only the beginning of text and arguments, which is
+// sent again.
 func (r *report) fill(i *item, o *outputItem, raw json.RawMessage, done bool) {
 	i.id = cmp.Or(i.id, o.ID)
 	i.callID = cmp.Or(o.CallID, i.callID)
@@ -291,8 +296,8 @@ func (r *report) fill(i *item, o *outputItem, raw json.RawMessage, done bool) {
 	}
 }
 
-// keptReasoning is the part of a reasoning item that can be sent again; nil without its encrypted content, which alone
-// means anything to a server that stored nothing.
+// keptReasoning returns the part of a reasoning item that can be sent again, or nil if it has no encrypted content,
+// without which a server that stored nothing cannot use it.
 func keptReasoning(raw json.RawMessage) json.RawMessage {
 	var in struct {
 		ID        string          `json:"id"`
@@ -317,7 +322,7 @@ func keptReasoning(raw json.RawMessage) json.RawMessage {
 	return out
 }
 
-// response is the whole answer.
+// response returns the whole answer.
 func (r *report) response(w *responses, names *wirename.Names) (*llm.Response, error) {
 	uses, err := r.uses(w, names)
 	if err != nil {
@@ -337,8 +342,8 @@ func (r *report) response(w *responses, names *wirename.Names) (*llm.Response, e
 	return res, nil
 }
 
-// uses turns the calls into tool uses with the reasoning that led to them. A call that was cut before its arguments
-// began is left out: without arguments it would be another call.
+// uses converts the calls to tool uses with the reasoning that led to them. A call that was cut off before its
+// arguments began is dropped: without arguments it would be a different call.
 func (r *report) uses(w *responses, names *wirename.Names) ([]llm.ToolUse, error) {
 	var out []llm.ToolUse
 	var from origins
@@ -368,7 +373,9 @@ func (r *report) uses(w *responses, names *wirename.Names) ([]llm.ToolUse, error
 			return nil, &llm.Error{Kind: llm.Invalid, Err: fmt.Errorf("answer has more than %d tool calls", maxUses)}
 		}
 		out = append(out, llm.ToolUse{
-			ID: r.provider.freshID(i.callID, i.name, taken), Name: names.Decode(i.name), Args: json.RawMessage(args), Extra: w.extra(from),
+			ID:   r.provider.freshID(i.callID, i.name, taken),
+			Name: names.Decode(i.name), Args: json.RawMessage(args),
+			Extra: w.extra(from),
 		})
 		from = origins{}
 	}

@@ -21,43 +21,50 @@ import (
 )
 
 const (
-	// minOutput is the smallest max_output_tokens OpenAI takes.
+	// minOutput is the smallest max_output_tokens that OpenAI accepts.
 	minOutput = 16
-	// maxUserID is the longest safety_identifier and prompt_cache_key OpenAI takes.
+	// maxUserID is the longest safety_identifier and prompt_cache_key that OpenAI accepts.
 	maxUserID = 64
 )
 
-// reasons matches models that reason and can hand their reasoning out encrypted. The others refuse to be asked for it.
+// reasons matches models that reason and can return their reasoning encrypted. The others reject a request for it.
 var reasons = regexp.MustCompile(`^(?:.*/)?(?:o[1-9]|gpt-[5-9])`)
 
-// responses is the wire of POST /responses. It keeps nothing at the vendor (store = false): the whole history is sent
-// each time, and the reasoning behind a tool call travels encrypted in llm.ToolUse.Extra, back to the host and model it
-// came from only.
+// responses implements POST /responses. It stores nothing at the vendor (store = false): the whole history is sent each
+// time, and the reasoning behind a tool call is kept encrypted in llm.ToolUse.Extra and sent back only to the host and
+// model that it came from.
 type responses struct {
 	provider *Provider
 	origin   string // host
 	tools    toolbox.Box
 }
 
-func (w *responses) chat(ctx context.Context, x *exchange, req *llm.Request, contents *media.Contents, emit func(string)) (*llm.Response, error) {
+func (w *responses) chat(
+	ctx context.Context, x *exchange, req *llm.Request, contents *media.Contents, emit func(string),
+) (*llm.Response, error) {
 	res, err := w.once(ctx, x, req, contents, true, emit)
 	if c, ok := x.rejected(err); ok && c.has("invalid_encrypted_content") {
-		// After a change of the key's organisation the server cannot read older reasoning. Without it the conversation
-		// can go on.
-		w.provider.o.Log.Warn().Str("provider", w.provider.o.Name).Msg("server cannot read its earlier reasoning; sent without it")
+		// After a change of the key's organisation, the server cannot read older reasoning. The conversation can
+		// continue without it.
+		w.provider.o.Log.Warn().Str("provider", w.provider.o.Name).
+			Msg("server cannot read its earlier reasoning; sent without it")
 		x.again()
 		return w.once(ctx, x, req, contents, false, emit)
 	}
 	return res, err
 }
 
-func (w *responses) once(ctx context.Context, x *exchange, req *llm.Request, contents *media.Contents, reasoning bool, emit func(string)) (*llm.Response, error) {
+func (w *responses) once(
+	ctx context.Context, x *exchange, req *llm.Request, contents *media.Contents,
+	reasoning bool, emit func(string),
+) (*llm.Response, error) {
 	names, tools, err := w.tools.Of(req, written(responseTools))
 	if err != nil {
 		return nil, err
 	}
 	x.tools, x.stream = tools, true
-	stream, err := w.provider.sdk(x).CreateResponseStream(ctx, w.request(req, names, contents, reasoning, standIn(tools)))
+	body := w.request(req, names, contents, reasoning, standIn(tools))
+	stream, err := w.provider.sdk(x).CreateResponseStream(ctx, body)
 	if err != nil {
 		return nil, err //nolint:wrapcheck // classified by Provider
 	}
@@ -68,7 +75,9 @@ func (w *responses) once(ctx context.Context, x *exchange, req *llm.Request, con
 		raw, err := stream.RecvRaw()
 		x.pause()
 		if errors.Is(err, io.EOF) {
-			err = &llm.Error{Kind: llm.Truncated, Status: x.status, Err: errors.New("stream ended without response.completed")}
+			err = &llm.Error{
+				Kind: llm.Truncated, Status: x.status, Err: errors.New("stream ended without response.completed"),
+			}
 		}
 		if err != nil {
 			return nil, err
@@ -80,13 +89,14 @@ func (w *responses) once(ctx context.Context, x *exchange, req *llm.Request, con
 	return r.response(w, names)
 }
 
-// request writes the conversation in the vendor's form.
+// request converts the conversation to the vendor's form.
 func (w *responses) request(
 	req *llm.Request, names *wirename.Names, contents *media.Contents, reasoning bool, tools []goopenai.Tool,
 ) goopenai.CreateResponseRequest {
 	store := false
 	out := goopenai.CreateResponseRequest{
-		Model: w.provider.o.Model, Instructions: req.System, Store: &store, Input: w.input(req, names, contents, reasoning),
+		Model: w.provider.o.Model, Instructions: req.System, Store: &store,
+		Input:          w.input(req, names, contents, reasoning),
 		PromptCacheKey: userID(req.User), SafetyIdentifier: userID(req.User), Tools: tools,
 	}
 	if limit := cmp.Or(req.MaxTokens, w.provider.o.MaxTokens); limit > 0 {
@@ -98,7 +108,7 @@ func (w *responses) request(
 	return out
 }
 
-// responseTools writes the tools in the vendor's form.
+// responseTools converts the tools to the vendor's form.
 func responseTools(req *llm.Request, names *wirename.Names) []goopenai.Tool {
 	var list []goopenai.Tool
 	for _, t := range req.Tools {
@@ -106,7 +116,7 @@ func responseTools(req *llm.Request, names *wirename.Names) []goopenai.Tool {
 		if !json.Valid(schema) {
 			schema = json.RawMessage(`{"type":"object","properties":{}}`)
 		}
-		// Left out, strict would be true here, and the vendor would rewrite the schema.
+		// The default of strict is true here, and the vendor would rewrite the schema.
 		fields := map[string]any{"name": names.Encode(t.Name), "parameters": schema, "strict": false}
 		if t.Description != "" {
 			fields["description"] = t.Description
@@ -125,7 +135,7 @@ func userID(id string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// functionCall is an input item; the SDK has none.
+// functionCall is an input item that the SDK lacks.
 type functionCall struct {
 	Type      string `json:"type"`
 	CallID    string `json:"call_id"`
@@ -133,14 +143,17 @@ type functionCall struct {
 	Arguments string `json:"arguments"`
 }
 
-// input writes the messages as items.
+// input converts the messages to items.
 func (w *responses) input(req *llm.Request, names *wirename.Names, contents *media.Contents, reasoning bool) []any {
 	items := []any{}
 	for i := range req.Messages {
 		m := &req.Messages[i]
 		switch {
 		case m.Role == llm.ToolRole && m.Result != nil:
-			items = append(items, goopenai.ResponseFunctionCallOutput{Type: "function_call_output", CallID: callID(m.Result.ID), Output: spoken(resultText(m.Result, contents), m.Result.Parts, contents)})
+			items = append(items, goopenai.ResponseFunctionCallOutput{
+				Type: "function_call_output", CallID: callID(m.Result.ID),
+				Output: spoken(resultText(m.Result, contents), m.Result.Parts, contents),
+			})
 		case len(m.Uses) > 0:
 			items = w.uses(items, m, names, reasoning)
 		default:
@@ -154,7 +167,7 @@ func (w *responses) input(req *llm.Request, names *wirename.Names, contents *med
 	return items
 }
 
-// spoken is a text, or a list of it and the contents that belong to it.
+// spoken returns a text, or a list of it and the contents that belong to it.
 func spoken(text string, parts []llm.Part, contents *media.Contents) any {
 	sent := contents.Sent(parts)
 	if len(sent) == 0 {
@@ -167,19 +180,21 @@ func spoken(text string, parts []llm.Part, contents *media.Contents) any {
 			list = append(list, goopenai.ResponseInputImage{Type: "input_image", Detail: "auto", ImageURL: c.URL()})
 			continue
 		}
-		list = append(list, goopenai.ResponseInputFile{Type: "input_file", Filename: cmp.Or(p.Name, "file.pdf"), FileData: c.URL()})
+		list = append(list, goopenai.ResponseInputFile{
+			Type: "input_file", Filename: cmp.Or(p.Name, "file.pdf"), FileData: c.URL(),
+		})
 	}
 	return list
 }
 
 func speech(role llm.Role, content any, phase string) any {
-	if role == llm.ToolRole { // without a result it is no answer to a call
+	if role == llm.ToolRole { // without a result, it does not answer a call
 		role = llm.User
 	}
 	return goopenai.ResponseInputMessage{Type: "message", Role: string(role), Content: content, Phase: phase}
 }
 
-// uses writes an assistant message with calls in the order in which the vendor said it: reasoning, text, reasoning,
+// uses converts an assistant message with calls, in the order in which the vendor sent it: reasoning, text, reasoning,
 // call.
 func (w *responses) uses(items []any, m *llm.Message, names *wirename.Names, reasoning bool) []any {
 	for i, u := range m.Uses {
@@ -198,7 +213,9 @@ func (w *responses) uses(items []any, m *llm.Message, names *wirename.Names, rea
 		if args == "" {
 			args = "{}"
 		}
-		items = append(items, functionCall{Type: "function_call", CallID: callID(u.ID), Name: names.Encode(u.Name), Arguments: args})
+		items = append(items, functionCall{
+			Type: "function_call", CallID: callID(u.ID), Name: names.Encode(u.Name), Arguments: args,
+		})
 	}
 	return items
 }
@@ -210,16 +227,17 @@ func appendRaw(items []any, more []json.RawMessage) []any {
 	return items
 }
 
-// from reads what came with a call, if this host and model sent it.
+// from reads the data attached to a call if this host and model sent it.
 func (w *responses) from(extra json.RawMessage) origins {
 	var from origins
-	if len(extra) == 0 || json.Unmarshal(extra, &from) != nil || from.Host != w.origin || from.Model != w.provider.o.Model {
+	if len(extra) == 0 || json.Unmarshal(extra, &from) != nil ||
+		from.Host != w.origin || from.Model != w.provider.o.Model {
 		return origins{}
 	}
 	return from
 }
 
-// extra is what has to come back with a call; nil = nothing.
+// extra encodes what has to be sent back with a call; nil = nothing.
 func (w *responses) extra(from origins) json.RawMessage {
 	if len(from.Lead) == 0 && len(from.Reasoning) == 0 && from.Phase == "" {
 		return nil
@@ -227,7 +245,8 @@ func (w *responses) extra(from origins) json.RawMessage {
 	from.Host, from.Model = w.origin, w.provider.o.Model
 	data, err := json.Marshal(from)
 	if err != nil {
-		w.provider.o.Log.Warn().Str("provider", w.provider.o.Name).Err(fmt.Errorf("keep reasoning: %w", err)).Msg("reasoning was dropped")
+		w.provider.o.Log.Warn().Str("provider", w.provider.o.Name).
+			Err(fmt.Errorf("keep reasoning: %w", err)).Msg("reasoning was dropped")
 		return nil
 	}
 	return data

@@ -9,7 +9,7 @@ import (
 	"github.com/zephbot/zephbot/agent/llm"
 )
 
-// snapshot is the response as a whole.
+// snapshot is the response object as a whole.
 type snapshot struct {
 	Status     string            `json:"status"`
 	Model      string            `json:"model"`
@@ -27,7 +27,7 @@ type snapshot struct {
 	} `json:"usage"`
 }
 
-// whole takes the response itself: at the beginning its model, at the end everything.
+// whole handles the response object: at the beginning for its model, at the end for everything.
 func (r *report) whole(s *snapshot) error {
 	r.model = cmp.Or(s.Model, r.model)
 	switch s.Status {
@@ -54,8 +54,8 @@ func (r *report) whole(s *snapshot) error {
 	return r.output(s.Output)
 }
 
-// output takes the final list of items. When it is there it decides which calls there are and in which order; events
-// may have been lost.
+// output handles the final list of items. If there is one, it decides which calls there are and in which order, because
+// events may have been lost.
 func (r *report) output(list []json.RawMessage) error {
 	var final []*item
 	for n, raw := range list {
@@ -81,7 +81,7 @@ func (r *report) output(list []json.RawMessage) error {
 		r.items = final
 		return nil
 	}
-	// Some servers leave calls, or everything, out of the list.
+	// Some servers omit calls, or everything, from the list.
 	for _, i := range final {
 		if !slices.Contains(r.items, i) {
 			r.items = append(r.items, i)
@@ -91,7 +91,7 @@ func (r *report) output(list []json.RawMessage) error {
 	return nil
 }
 
-// known finds the item of the list among those of the events: by id, by call id, by place.
+// known finds the item of the list among those of the events: by id, by call id, by position.
 func (r *report) known(o *outputItem, place int, used []*item) *item {
 	matches := []func(i *item) bool{
 		func(i *item) bool { return o.ID != "" && i.id == o.ID },

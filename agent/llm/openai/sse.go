@@ -12,11 +12,11 @@ import (
 	"github.com/zephbot/zephbot/agent/llm/adapter"
 )
 
-// frames rewrites a server's stream into what the SDK's reader cannot misread: one line `data: {"frame":…}` or `data:
-// {"failure":…}` for each event. The SDK alone loses `event: error`, takes a chunk that begins with {"error":null for a
-// failure, gives up after 300 comment lines, cannot join several data lines and knows no limit. Line ends, comments and
-// joining follow the WHATWG "server-sent events" text; beyond it, data lines without an empty line between them and a
-// whole JSON answer instead of a stream are understood.
+// frames rewrites a server's stream into a form that the SDK's reader cannot misread: one line `data: {"frame":…}` or
+// `data: {"failure":…}` for each event. The SDK alone loses `event: error`, takes a chunk that begins with
+// {"error":null for a failure, gives up after 300 comment lines, cannot join several data lines and has no size limit.
+// Line ends, comments and joining follow the WHATWG "server-sent events" specification. Beyond that, frames accepts
+// data lines without an empty line between them, and a whole JSON answer instead of a stream.
 type frames struct {
 	body   io.ReadCloser
 	in     *bufio.Reader
@@ -25,14 +25,14 @@ type frames struct {
 	opened bool
 	json   bool // the body is JSON, not a stream
 
-	buffer []byte // of a line, used again and again
+	buffer []byte // for one line, reused
 	event  string
 	data   []byte
-	has    bool // data has begun; it may be empty
+	has    bool // the event has data, which may be empty
 	skipLF bool // the last line ended with CR
 }
 
-// frameBuffer is how many bytes of a stream are read ahead: what lies below reads ahead more.
+// frameBuffer is how many bytes of a stream are read ahead. The layers below read ahead more.
 const frameBuffer = 512
 
 func newFrames(body io.ReadCloser) *frames {
@@ -46,12 +46,12 @@ func (f *frames) Read(p []byte) (int, error) {
 		f.err = f.more()
 	}
 	if f.out.Len() > 0 {
-		return f.out.Read(p) //nolint:wrapcheck // a buffer that is not empty does not fail
+		return f.out.Read(p) //nolint:wrapcheck // a buffer that is not empty cannot fail
 	}
 	return 0, f.err
 }
 
-// more reads one line, or all of a JSON body.
+// more reads one line, or the whole of a JSON body.
 func (f *frames) more() error {
 	if !f.opened {
 		if err := f.open(); err != nil {
@@ -75,7 +75,7 @@ func (f *frames) more() error {
 	return nil
 }
 
-// open looks at the first byte that is not white space: JSON begins with a brace or bracket, a stream never does.
+// open checks the first byte that is not white space: JSON begins with a brace or bracket, a stream never does.
 func (f *frames) open() error {
 	for {
 		c, err := f.in.ReadByte()
@@ -116,7 +116,7 @@ func (f *frames) whole() error {
 	}
 }
 
-// line reads up to CR, LF or CRLF. What it returns is overwritten by the next one.
+// line reads up to CR, LF or CRLF. The returned slice is overwritten by the next call.
 func (f *frames) line() ([]byte, error) {
 	line := f.buffer[:0]
 	defer func() { f.buffer = line }()
@@ -167,7 +167,7 @@ func (f *frames) take(line []byte) {
 // dispatch writes the event that has been collected.
 func (f *frames) dispatch() {
 	data, event := bytes.TrimSpace(f.data), f.event
-	f.event, f.data, f.has = "", f.data[:0], false // every case copies
+	f.event, f.data, f.has = "", f.data[:0], false // the data was copied in every case
 	switch {
 	case event == "error":
 		f.failure(data)
@@ -187,9 +187,10 @@ func (f *frames) frame(data []byte) {
 	var head struct {
 		Error json.RawMessage `json:"error"`
 	}
-	// Not an object: no error field, and the reader of the frame will refuse it. Most events hold no such word and are
-	// not read twice.
-	if mayName(data, "error") && json.Unmarshal(data, &head) == nil && len(head.Error) > 0 && string(head.Error) != "null" {
+	// Not an object: it has no error field, and the reader of the frame will reject it. Most events do not contain the
+	// word and are not parsed twice.
+	reports := func() bool { return len(head.Error) > 0 && string(head.Error) != "null" }
+	if mayName(data, "error") && json.Unmarshal(data, &head) == nil && reports() {
 		f.failure(data)
 		return
 	}
@@ -204,12 +205,12 @@ func (f *frames) frame(data []byte) {
 
 // compact writes valid JSON as one line.
 func (f *frames) compact(data []byte) {
-	_ = json.Compact(&f.out, data) // it is valid
+	_ = json.Compact(&f.out, data) // cannot fail: the input is valid
 }
 
-// mayName is false when no object in a JSON text has a field of that name, which holds neither k nor s: encoding/json
-// matches names whatever their case, where these two letters have forms beyond ASCII, and an escape may stand for any
-// letter.
+// mayName returns false if no object in a JSON text has a field of that name, which must not contain k or s.
+// encoding/json matches names case-insensitively, where these two letters have non-ASCII forms, and an escape can
+// represent any letter.
 func mayName(data []byte, name string) bool {
 	if bytes.Contains(data, []byte(`\u`)) {
 		return true

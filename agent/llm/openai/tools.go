@@ -14,10 +14,10 @@ import (
 	"github.com/zephbot/zephbot/agent/llm/wirename"
 )
 
-// standInJSON is what the SDK writes of standIn. No text can hold it: quotes are escaped there.
+// standInJSON is the SDK's encoding of standIn. It cannot occur in a text, because quotes are escaped there.
 const standInJSON = `"tools":[{"type":""}]`
 
-// standIn stands in a request for its tools while the SDK writes it.
+// standIn is a placeholder for the tools of a request while the SDK encodes it.
 func standIn(tools []byte) []goopenai.Tool {
 	if tools == nil {
 		return nil
@@ -25,18 +25,23 @@ func standIn(tools []byte) []goopenai.Tool {
 	return []goopenai.Tool{{}}
 }
 
-// written is form as toolbox.Box wants it: the SDK would write the definitions anew with every request.
-func written(form func(*llm.Request, *wirename.Names) []goopenai.Tool) func(*llm.Request, *wirename.Names) ([]byte, error) {
-	return func(req *llm.Request, names *wirename.Names) ([]byte, error) { return json.Marshal(form(req, names)) } //nolint:wrapcheck // by the box
+// written adapts form to toolbox.Box: the SDK would encode the definitions again with every request.
+func written(
+	form func(*llm.Request, *wirename.Names) []goopenai.Tool,
+) func(*llm.Request, *wirename.Names) ([]byte, error) {
+	return func(req *llm.Request, names *wirename.Names) ([]byte, error) {
+		return json.Marshal(form(req, names)) //nolint:wrapcheck // by the box
+	}
 }
 
-// messagesInJSON is what the SDK writes of messagesIn.
+// messagesInJSON is the SDK's encoding of messagesIn.
 const messagesInJSON = `"messages":[{"role":""}]`
 
-// messagesIn stands in a request for its messages while the SDK writes it: the SDK would write each one twice.
+// messagesIn is a placeholder for the messages of a request while the SDK encodes it: the SDK would encode each one
+// twice.
 func messagesIn() []goopenai.ChatCompletionMessage { return []goopenai.ChatCompletionMessage{{}} }
 
-// chatMessage is goopenai.ChatCompletionMessage as it is written.
+// chatMessage is the encoding of goopenai.ChatCompletionMessage.
 type chatMessage struct {
 	Role    string `json:"role"`
 	Content any    `json:"content,omitempty"` // a string, or a list of parts
@@ -45,7 +50,7 @@ type chatMessage struct {
 	ToolCallID string              `json:"tool_call_id,omitempty"`
 }
 
-// writeMessages writes messages as the SDK does.
+// writeMessages encodes messages as the SDK does.
 func writeMessages(messages []goopenai.ChatCompletionMessage) ([]byte, error) {
 	list := make([]chatMessage, len(messages))
 	for i := range messages {
@@ -61,9 +66,9 @@ func writeMessages(messages []goopenai.ChatCompletionMessage) ([]byte, error) {
 	return json.Marshal(list)
 }
 
-var errNoPlace = errors.New("the request has no place for what was written before")
+var errNoPlace = errors.New("the request lacks the placeholder")
 
-// fill puts messages and tools into a request in place of what stands in for them.
+// fill replaces the placeholders of a request by messages and tools.
 func (x *exchange) fill(req *http.Request) error {
 	if x.messages == nil && x.tools == nil {
 		return nil
@@ -90,7 +95,7 @@ func (x *exchange) fill(req *http.Request) error {
 	return nil
 }
 
-// ownBody reads the body of a request that was not sent yet.
+// ownBody reads the body of a request that has not been sent yet.
 func ownBody(req *http.Request) ([]byte, error) {
 	data := bytes.NewBuffer(make([]byte, 0, max(req.ContentLength, 0)+bytes.MinRead))
 	if _, err := data.ReadFrom(req.Body); err != nil {
@@ -99,8 +104,8 @@ func ownBody(req *http.Request) ([]byte, error) {
 	return data.Bytes(), nil
 }
 
-// setBody makes the body of a request of pieces, which are not joined: the tools of a request are far longer than the
-// rest, shared by all requests, and would be copied for each while its model thinks.
+// setBody sets the body of a request from pieces without joining them. The tools of a request are far longer than the
+// rest and shared by all requests; joining would copy them for each while its model thinks.
 func setBody(req *http.Request, parts ...[]byte) {
 	req.ContentLength = 0
 	for _, part := range parts {
@@ -110,10 +115,10 @@ func setBody(req *http.Request, parts ...[]byte) {
 	req.Body = io.NopCloser(&pieces{rest: parts})
 }
 
-// pieces reads texts one after another. It does not change them nor their list.
+// pieces reads byte slices one after another. It changes neither them nor their list.
 type pieces struct {
 	rest [][]byte
-	read int // of the first
+	read int // position in the first
 }
 
 func (p *pieces) Read(into []byte) (int, error) {

@@ -9,20 +9,21 @@ import (
 	"github.com/zephbot/zephbot/agent/llm/adapter"
 )
 
-// maxErrorBody bounds what is read of a refusal, in bytes.
+// maxErrorBody bounds how much is read of a refusal, in bytes.
 const maxErrorBody = 64 << 10
 
 var errRefused = errors.New("server refused the request")
 
-// place says where in a request a tool call stands: message and call index.
+// place is the position of a tool call in a request: message and call index.
 type place struct{ message, call int }
 
-// exchange carries one request. The SDK loses the headers and the body of errors, and writes messages and tools slowly;
-// exchange keeps the first and puts the second, written before, into the request. Not safe for concurrent use.
+// exchange performs one request. The SDK loses the headers and the body of errors, and encodes messages and tools
+// slowly. exchange keeps the former and inserts the latter, encoded beforehand, into the request. Not safe for
+// concurrent use.
 type exchange struct {
 	client   *http.Client
-	messages []byte // list that takes the place of what stands in for it; nil = nothing does
-	tools    []byte // the same
+	messages []byte // list that replaces its placeholder; nil = no replacement
+	tools    []byte // likewise
 	stream   bool
 	limit    int64 // of the body of an answer
 
@@ -30,7 +31,7 @@ type exchange struct {
 	status  int
 	header  http.Header
 	body    []byte // of a refused request, at most maxErrorBody
-	refusal bool   // refused because of its content
+	refusal bool   // rejected because of its content
 
 	listen, pause func() // start and stop counting the server's silence
 }
@@ -39,14 +40,14 @@ func (p *Provider) exchange() *exchange {
 	return &exchange{client: p.client, limit: adapter.MaxBody, listen: func() {}, pause: func() {}}
 }
 
-// again makes the exchange ready for the same conversation in another form. Only for a request that was refused before
-// it was answered.
+// again prepares the exchange for the same conversation in another form. Only for a request that was rejected before it
+// was answered.
 func (x *exchange) again() {
 	x.sent, x.status, x.header, x.body, x.messages, x.tools = false, 0, nil, nil, nil, nil
 	x.listen()
 }
 
-// rejected gives what the server said when it refused the request as it is.
+// rejected returns the server's message if it rejected the request as invalid.
 func (x *exchange) rejected(err error) (complaint, bool) {
 	if !errors.Is(err, errRefused) || (x.status != http.StatusBadRequest && x.status != http.StatusNotFound) {
 		return complaint{}, false
@@ -67,7 +68,7 @@ func (x *exchange) Do(req *http.Request) (*http.Response, error) {
 	}
 	x.status, x.header = resp.StatusCode, resp.Header
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
-		// The status says more than a body that breaks off.
+		// The status matters more than a body that cannot be read to its end.
 		x.body, _ = io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
 		_ = resp.Body.Close()
 		return nil, errRefused
@@ -80,8 +81,8 @@ func (x *exchange) Do(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// mergeExtras puts vendors' own fields back into the tool calls of a list of messages. Messages without such fields
-// stay byte for byte what they were.
+// mergeExtras puts vendor-specific fields back into the tool calls of a list of messages. Messages without such fields
+// stay the same byte for byte.
 func mergeExtras(list []byte, extras map[place]json.RawMessage) ([]byte, error) {
 	if len(extras) == 0 {
 		return list, nil
@@ -107,7 +108,7 @@ func mergeExtras(list []byte, extras map[place]json.RawMessage) ([]byte, error) 
 	return json.Marshal(messages)
 }
 
-// mergeCalls adds fields to the calls of one message, by the call's index. What the call has already stays.
+// mergeCalls adds fields to the calls of one message, by the call's index. Existing fields are kept.
 func mergeCalls(raw json.RawMessage, extras map[int]json.RawMessage) (json.RawMessage, error) {
 	var message map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &message); err != nil {

@@ -1,10 +1,9 @@
-// Package pace bounds how many requests a provider gets at once, by what its rate limits teach. A 429 halves the limit
-// (once for all requests that were under way together), every full round of answers raises it by one, and the wait that
-// a server asks for is kept by all. Who waits takes turns by llm.Request.Party, so that one person's many conversations
-// do not stand before another's first.
+// Package pace limits how many requests a provider gets at once and learns the limit from rate limit errors. A 429
+// halves the limit (once for all requests that were in flight together), every full round of answers raises it by one,
+// and all requests observe the wait that a server asks for. Waiting requests take turns by llm.Request.Party, so that
+// one person's many conversations do not delay another person's first.
 //
-// The limit is that of one process; several processes with one key learn apart from each other and meet in the vendor's
-// answers.
+// The limit is per process. Several processes with one key learn independently, each from the vendor's answers.
 package pace
 
 import (
@@ -18,17 +17,18 @@ import (
 	"github.com/zephbot/zephbot/agent/llm/fair"
 )
 
-// Options are the tunables of New; zero values take the defaults in brackets.
+// Options configure New; zero values take the defaults in brackets.
 type Options struct {
-	Most int // requests at once, also where nothing was refused yet [1024]
-	// a longer wait asked for by the server is not waited for here but told to the caller [30 s]
+	Most int // requests at once, also if none was refused yet [1024]
+	// Patience is the longest wait asked for by a server that is waited for here. A longer one is returned to the
+	// caller [30 s].
 	Patience time.Duration
 	Now      func() time.Time // [time.Now]
-	// Observe is called when the limit was lowered, with the new one; may be nil. Must not block.
+	// Observe is called with the new limit when it was lowered; may be nil. Must not block.
 	Observe func(limit int, wait time.Duration)
 }
 
-// provider is the wrapper. Safe for concurrent use as far as inner is.
+// provider is the wrapper. It is as safe for concurrent use as inner.
 type provider struct {
 	inner llm.Provider
 	o     Options
@@ -36,13 +36,13 @@ type provider struct {
 	mu     sync.Mutex
 	limit  float64
 	busy   int
-	round  int       // grows when the limit is lowered: what began before says nothing new
-	until  time.Time // nothing begins before
+	round  int       // incremented when the limit is lowered: requests from before do not lower it again
+	until  time.Time // nothing begins before this time
 	alarm  *time.Timer
 	queued fair.Queue[*waiter]
 }
 
-// waiter is a request that has not begun. Guarded by provider.mu but for ready.
+// waiter is a request that has not begun. Guarded by provider.mu except for ready.
 type waiter struct {
 	ready chan struct{} // closed when it may begin, or err is set
 	begun bool
@@ -51,7 +51,7 @@ type waiter struct {
 	round int
 }
 
-// New wraps inner. The wrapper has inner's name.
+// New wraps inner. The wrapper has the name of inner.
 func New(inner llm.Provider, o Options) llm.Provider {
 	if o.Most <= 0 {
 		o.Most = 1024
@@ -74,7 +74,7 @@ func (p *provider) Name() string { return p.inner.Name() }
 // Accepts implements llm.Accepter.
 func (p *provider) Accepts() llm.Accepts { return llm.AcceptsOf(p.inner) }
 
-// Chat implements llm.Provider. It waits for its turn as long as ctx lasts.
+// Chat implements llm.Provider. It waits for its turn until ctx ends.
 func (p *provider) Chat(ctx context.Context, req *llm.Request, onDelta func(string)) (*llm.Response, error) {
 	w, err := p.enter(ctx, req.Party)
 	if err != nil {
@@ -87,7 +87,7 @@ func (p *provider) Chat(ctx context.Context, req *llm.Request, onDelta func(stri
 	return res, err //nolint:wrapcheck // the wrapped provider's own error
 }
 
-// enter waits for a place.
+// enter waits for a slot.
 func (p *provider) enter(ctx context.Context, party string) (*waiter, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("model %s: %w", p.Name(), err)
@@ -119,17 +119,18 @@ func (p *provider) enter(ctx context.Context, party string) (*waiter, error) {
 	default:
 		w.gone = true
 	}
-	return nil, fmt.Errorf("model %s: wait for a place among its requests: %w", p.Name(), ctx.Err())
+	return nil, fmt.Errorf("model %s: wait for a request slot: %w", p.Name(), ctx.Err())
 }
 
-// refused is the error of a request that would wait for too long.
+// refused is the error of a request that would have to wait too long.
 func (p *provider) refused(wait time.Duration) error {
 	return &llm.Error{
-		Kind: llm.RateLimited, Provider: p.Name(), RetryAfter: wait, Err: errors.New("not asked: it wants to be left alone that long"),
+		Kind: llm.RateLimited, Provider: p.Name(), RetryAfter: wait,
+		Err: errors.New("not sent: the server asked for a longer pause than the service waits"),
 	}
 }
 
-// admit lets as many begin as may. p.mu is held.
+// admit starts as many waiting requests as allowed. p.mu must be held.
 func (p *provider) admit() {
 	wait := p.until.Sub(p.o.Now())
 	if wait > 0 {
@@ -158,7 +159,7 @@ func (p *provider) admit() {
 	}
 }
 
-// leave gives a place back and learns from what came of it.
+// leave releases a slot and learns from the result.
 func (p *provider) leave(w *waiter, party string, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -166,7 +167,7 @@ func (p *provider) leave(w *waiter, party string, err error) {
 	switch limited := errors.As(err, &e) && e.Kind == llm.RateLimited; {
 	case limited:
 		p.lower(w, e.RetryAfter)
-	case err == nil && p.busy >= int(p.limit): // only a limit that is reached says that there is room above it
+	case err == nil && p.busy >= int(p.limit): // only a limit that is reached shows that there is room above it
 		p.limit = min(float64(p.o.Most), p.limit+1/p.limit)
 	}
 	p.busy--
@@ -174,7 +175,8 @@ func (p *provider) leave(w *waiter, party string, err error) {
 	p.admit()
 }
 
-// lower halves what was under way when the server refused, and keeps the wait it asked for. p.mu is held.
+// lower halves the number of requests in flight when the server refused one, and observes the wait it asked for. p.mu
+// must be held.
 func (p *provider) lower(w *waiter, wait time.Duration) {
 	if at := p.o.Now().Add(wait); wait > 0 && at.After(p.until) {
 		p.until = at
@@ -193,7 +195,7 @@ func (p *provider) lower(w *waiter, wait time.Duration) {
 	p.o.Observe(int(p.limit), wait)
 }
 
-// turnAway ends the waiting of all who would wait for too long. p.mu is held.
+// turnAway ends all requests that would have to wait too long. p.mu must be held.
 func (p *provider) turnAway(wait time.Duration) {
 	for {
 		party, w, ok := p.queued.Pop()

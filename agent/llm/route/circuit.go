@@ -7,8 +7,8 @@ import (
 	"github.com/zephbot/zephbot/agent/llm"
 )
 
-// circuit counts a provider's failures in a row. After too many of them it stays closed to calls until its rest is
-// over; then one call at a time may probe it. Safe for concurrent use.
+// circuit counts a provider's consecutive failures. After too many, it rejects calls for a while. After that, one call
+// at a time may probe the provider. Safe for concurrent use.
 type circuit struct {
 	provider llm.Provider
 	after    int
@@ -20,8 +20,8 @@ type circuit struct {
 	probing  bool
 }
 
-// enter lets a caller in, or says how long the provider is to be left alone. probe marks the one call that tries after
-// a rest; leave must follow then.
+// enter admits a call, or returns how long the provider must not be called. probe marks the one call that tries after
+// the pause; leave must follow.
 func (c *circuit) enter(now time.Time) (wait time.Duration, probe bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -31,7 +31,7 @@ func (c *circuit) enter(now time.Time) (wait time.Duration, probe bool) {
 	case now.Before(c.until):
 		return c.until.Sub(now), false
 	case c.probing:
-		return time.Second, false // the probe's result will be known soon
+		return time.Second, false // the result of the probe will be known soon
 	default:
 		c.probing = true
 		return 0, true
@@ -48,15 +48,15 @@ func (c *circuit) leave(probe bool) {
 	c.probing = false
 }
 
-// resting says whether the provider is to be left alone at the moment.
+// resting reports whether the provider must not be called at the moment.
 func (c *circuit) resting(now time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.failures >= c.after && now.Before(c.until)
 }
 
-// record counts the result of one attempt. A refused request shows that the provider is alive; a rate limit says
-// nothing about it.
+// record counts the result of one attempt. A rejected request shows that the provider is up. A rate limit shows
+// nothing.
 func (c *circuit) record(err error, now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

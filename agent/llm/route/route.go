@@ -1,12 +1,12 @@
-// Package route makes one provider of several: it repeats what may succeed later, falls back from a provider that fails
-// to the next one, and leaves alone for a while one that keeps failing.
+// Package route combines several providers into one: it retries temporary failures, falls back to the next provider if
+// one fails, and pauses a provider that keeps failing.
 //
-// Order of events. Providers are tried in the order primary, fallback. With one of them a retryable error is repeated
-// with exponential back-off and full jitter (or after the RetryAfter the provider asked for), up to Attempts and within
-// Budget. Then, or at once after llm.Unauthorized, comes the next provider. llm.Invalid and llm.TooLong are returned at
-// once: another provider would be sent the same conversation. A cancelled context ends everything.
+// Providers are tried in the order primary, fallback. With each, a retryable error is retried with exponential back-off
+// and full jitter (or after the RetryAfter that the provider asked for), up to Attempts and within Budget. After that,
+// or immediately after llm.Unauthorized, the next provider is tried. llm.Invalid and llm.TooLong are returned
+// immediately, because another provider would be sent the same conversation. A cancelled context ends everything.
 //
-// After text was streamed a repetition starts a fresh stream, so whoever shows the text must be told: Request.OnReset
+// After text was streamed, a retry starts a new stream, so the code that shows the text must be told: Request.OnReset
 // is called before it. Without OnReset such a failure is final and returned with Streamed set.
 package route
 
@@ -30,26 +30,27 @@ type Attempt struct {
 	Number   int // 1 = first with this provider
 	Err      error
 	Duration time.Duration
-	Usage    llm.Usage // of a success
+	Usage    llm.Usage // if it succeeded
 	USD      float64
 }
 
-// Options are the tunables of New; zero values take the defaults in brackets.
+// Options configure New; zero values take the defaults in brackets.
 type Options struct {
 	Attempts      int           // with one provider [3]
 	BaseDelay     time.Duration // upper bound of the first random delay, doubled each time [500 ms]
 	MaxDelay      time.Duration // upper bound of any random delay [8 s]
-	MaxRetryAfter time.Duration // a longer RetryAfter counts as failure of the provider [30 s]
-	// after which nothing new is begun; more than a silent provider takes to be given up [5 min]
+	MaxRetryAfter time.Duration // a longer RetryAfter counts as a failure of the provider [30 s]
+	// Budget is the time after which no new attempt is started. It is longer than a silent provider takes to time out
+	// [5 min].
 	Budget     time.Duration
-	Timeout    time.Duration // of the whole call, repetitions, fallbacks and the stream included; 0 = none
-	BreakAfter int           // failed attempts in a row after which a provider is skipped [5]
-	BreakFor   time.Duration // … for this long, then one call probes it [30 s]
+	Timeout    time.Duration // of the whole call, including retries, fallbacks and the stream; 0 = none
+	BreakAfter int           // consecutive failed attempts after which a provider is skipped [5]
+	BreakFor   time.Duration // how long it is skipped; then one call probes it [30 s]
 
 	Now    func() time.Time                                 // [time.Now]
 	Sleep  func(ctx context.Context, d time.Duration) error // [a timer]; returns ctx's error when it ends first
 	Jitter func(limit time.Duration) time.Duration          // random delay in [0, limit) [math/rand]
-	// called after each attempt, from the caller's goroutine; may be nil
+	// Observe is called after each attempt, from the caller's goroutine; may be nil.
 	Observe func(Attempt)
 	Log     zerolog.Logger
 }
@@ -60,7 +61,7 @@ type Router struct {
 	o         Options
 }
 
-// New builds a router from the configured providers, the name of the primary one and the names to fall back to.
+// New builds a router from the configured providers, the name of the primary one and the names of the fallbacks.
 func New(providers []llm.Provider, primary string, fallback []string, o Options) (*Router, error) {
 	o, err := o.complete()
 	if err != nil {
@@ -83,7 +84,8 @@ func New(providers []llm.Provider, primary string, fallback []string, o Options)
 		}
 		p := known[name]
 		if p == nil {
-			return nil, fmt.Errorf("%s names the provider %q, which is not configured; configured are: %s", key, name, strings.Join(names, ", "))
+			return nil, fmt.Errorf("%s names the provider %q, which is not configured; configured are: %s",
+				key, name, strings.Join(names, ", "))
 		}
 		if slices.ContainsFunc(r.providers, func(c *circuit) bool { return c.provider.Name() == name }) {
 			return nil, fmt.Errorf("%s names the provider %q a second time", key, name)
@@ -113,7 +115,8 @@ func (o Options) complete() (Options, error) {
 		}
 	}
 	if o.Attempts < 0 || o.BreakAfter < 0 {
-		return o, fmt.Errorf("route options: Attempts and BreakAfter must not be negative: %d, %d", o.Attempts, o.BreakAfter)
+		return o, fmt.Errorf("route options: Attempts and BreakAfter must not be negative: %d, %d",
+			o.Attempts, o.BreakAfter)
 	}
 	if o.Attempts == 0 {
 		o.Attempts = 3
@@ -128,7 +131,8 @@ func (o Options) complete() (Options, error) {
 		o.Sleep = sleep
 	}
 	if o.Jitter == nil {
-		o.Jitter = func(limit time.Duration) time.Duration { return rand.N(limit) } //nolint:gosec // spreads load, guards nothing
+		//nolint:gosec // spreads load, guards nothing
+		o.Jitter = func(limit time.Duration) time.Duration { return rand.N(limit) }
 	}
 	if o.Observe == nil {
 		o.Observe = func(Attempt) {}
@@ -147,11 +151,10 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// Name implements llm.Provider: the primary provider's name. Response.Provider says who answered.
+// Name implements llm.Provider: the primary provider's name. Response.Provider names the provider that answered.
 func (r *Router) Name() string { return r.providers[0].provider.Name() }
 
-// Accepts implements llm.Accepter: of the primary provider. Whoever answers in its place puts what it does not take
-// into words.
+// Accepts implements llm.Accepter for the primary provider. A fallback puts contents that it does not take into words.
 func (r *Router) Accepts() llm.Accepts { return llm.AcceptsOf(r.providers[0].provider) }
 
 // Chat implements llm.Provider.
@@ -169,8 +172,8 @@ func (r *Router) Chat(ctx context.Context, req *llm.Request, onDelta func(string
 	return res, err
 }
 
-// overtime is the error of a call whose time is over. One that was still answering would take as long again; one that
-// said nothing may find the provider in a better mood.
+// overtime is the error of a call whose time is over. A provider that was still answering would take as long again; one
+// that was silent may succeed at the next attempt.
 func (c *call) overtime() error {
 	e := &llm.Error{Kind: llm.Timeout, Provider: c.asked, Streamed: c.shown}
 	if c.shown {
@@ -184,12 +187,12 @@ func (c *call) overtime() error {
 	return e
 }
 
-// chat asks one provider after the other.
+// chat tries one provider after the other.
 func (c *call) chat(ctx context.Context, req *llm.Request) (*llm.Response, error) {
 	r := c.router
 	inner := *req
 	if req.OnReset != nil {
-		// A router below this one may start over by itself.
+		// A router below this one can start over by itself.
 		inner.OnReset = c.reset
 	}
 	c.req = &inner
@@ -205,7 +208,8 @@ func (c *call) chat(ctx context.Context, req *llm.Request) (*llm.Response, error
 		wait, probe := p.enter(now)
 		if wait > 0 {
 			c.failed(&llm.Error{
-				Kind: llm.Unavailable, Provider: p.provider.Name(), RetryAfter: wait, Err: errors.New("skipped after repeated failures"),
+				Kind: llm.Unavailable, Provider: p.provider.Name(), RetryAfter: wait,
+				Err: errors.New("skipped after repeated failures"),
 			})
 			continue
 		}
@@ -225,16 +229,16 @@ type call struct {
 	onReset func()
 	onDelta func(string)
 	end     time.Time
-	asked   string // the provider that is asked
-	more    bool   // another one can be asked after it
-	shown   bool   // text is on the screen
+	asked   string // the provider being called
+	more    bool   // another provider can be tried after it
+	shown   bool   // text was passed to onDelta
 	final   bool   // the last error ends the call
 	errs    []*llm.Error
 }
 
 func (c *call) failed(err *llm.Error) { c.errs = append(c.errs, err) }
 
-// delta hands text on and remembers that it did.
+// delta passes text on and records that it did.
 func (c *call) delta(text string) {
 	if text == "" {
 		return
@@ -243,7 +247,7 @@ func (c *call) delta(text string) {
 	c.onDelta(text)
 }
 
-// reset voids what has been shown.
+// reset voids the text passed on so far.
 func (c *call) reset() {
 	if c.shown {
 		c.shown = false
@@ -251,7 +255,7 @@ func (c *call) reset() {
 	}
 }
 
-// try calls one provider until it succeeds, may not be tried again, or something final happens.
+// try calls one provider until it succeeds, the attempts are used up, or a final error occurs.
 func (c *call) try(ctx context.Context, p *circuit) (*llm.Response, error) {
 	o := &c.router.o
 	for number := 1; ; number++ {
@@ -267,7 +271,9 @@ func (c *call) try(ctx context.Context, p *circuit) (*llm.Response, error) {
 		e := asError(err, p.provider.Name())
 		e.Streamed = e.Streamed || c.shown
 		c.failed(e)
-		if e.Kind == llm.Invalid || e.Kind == llm.TooLong || e.Kind == llm.Oversize || e.Kind == llm.Overtime || (c.shown && c.onReset == nil) {
+		rejected := e.Kind == llm.Invalid || e.Kind == llm.TooLong
+		unlimited := e.Kind == llm.Oversize || e.Kind == llm.Overtime
+		if rejected || unlimited || (c.shown && c.onReset == nil) {
 			c.final = true
 			return nil, e
 		}
@@ -275,11 +281,11 @@ func (c *call) try(ctx context.Context, p *circuit) (*llm.Response, error) {
 		if !again || p.resting(o.Now()) {
 			return nil, e
 		}
-		o.Log.Debug().Str("provider", p.provider.Name()).Str("kind", string(e.Kind)).Dur("delay", delay).Int("attempt", number).
-			Msg("model call is repeated")
+		o.Log.Debug().Str("provider", p.provider.Name()).Str("kind", string(e.Kind)).
+			Dur("delay", delay).Int("attempt", number).Msg("model call is retried")
 		if err := o.Sleep(ctx, delay); err != nil {
 			c.final = true
-			return nil, fmt.Errorf("wait before repeating the model call: %w", err)
+			return nil, fmt.Errorf("wait before retrying the model call: %w", err)
 		}
 	}
 }
@@ -294,7 +300,10 @@ func (c *call) once(ctx context.Context, p *circuit, number int) (*llm.Response,
 	start := o.Now()
 	res, err := p.provider.Chat(ctx, c.req, onDelta)
 	if err == nil && res == nil {
-		err = &llm.Error{Kind: llm.Unavailable, Provider: p.provider.Name(), Err: errors.New("provider gave neither answer nor error")}
+		err = &llm.Error{
+			Kind: llm.Unavailable, Provider: p.provider.Name(),
+			Err: errors.New("provider returned neither answer nor error"),
+		}
 	}
 	now := o.Now()
 	attempt := Attempt{Provider: p.provider.Name(), Number: number, Err: err, Duration: now.Sub(start)}
@@ -311,10 +320,10 @@ func (c *call) once(ctx context.Context, p *circuit, number int) (*llm.Response,
 	return res, nil
 }
 
-// delay says how long to wait before the next attempt with the same provider, and whether there is one.
+// delay returns how long to wait before the next attempt with the same provider, and whether there is one.
 func (c *call) delay(e *llm.Error, number int) (time.Duration, bool) {
 	o := &c.router.o
-	// The time that a silent provider takes is missing to the next one, so it is not waited for twice.
+	// The time that a silent provider takes is lost to the next provider, so it is not spent twice.
 	if !e.Retryable() || number >= o.Attempts || e.RetryAfter > o.MaxRetryAfter || (e.Kind == llm.Timeout && c.more) {
 		return 0, false
 	}
@@ -322,13 +331,13 @@ func (c *call) delay(e *llm.Error, number int) (time.Duration, bool) {
 	for i := 1; i < number && limit < o.MaxDelay; i++ {
 		limit *= 2
 	}
-	// Never before the time the provider named; jitter on top keeps many conversations from coming back together.
+	// Never earlier than the provider asked; the jitter keeps many conversations from retrying together.
 	delay := e.RetryAfter + o.Jitter(min(limit, o.MaxDelay))
 	return delay, !o.Now().Add(delay).After(c.end)
 }
 
-// sum is the error of a call no provider could answer: of the kind that lets the caller do most, with all causes in its
-// text.
+// sum is the error of a call that no provider could answer: of the kind that leaves the caller the most options, with
+// all causes in its text.
 func (c *call) sum() error {
 	if len(c.errs) == 1 {
 		return c.errs[0]
@@ -345,11 +354,12 @@ func (c *call) sum() error {
 		}
 	}
 	return &llm.Error{
-		Kind: best.Kind, Provider: best.Provider, Status: best.Status, RetryAfter: best.RetryAfter, Streamed: c.shown, Err: errors.Join(causes...),
+		Kind: best.Kind, Provider: best.Provider, Status: best.Status,
+		RetryAfter: best.RetryAfter, Streamed: c.shown, Err: errors.Join(causes...),
 	}
 }
 
-// asError copies an llm.Error, so that it can be completed, or makes one of any other error.
+// asError copies an llm.Error, so that it can be completed, or wraps any other error in one.
 func asError(err error, provider string) *llm.Error {
 	if e, ok := errors.AsType[*llm.Error](err); ok {
 		copied := *e

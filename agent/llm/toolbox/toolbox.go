@@ -1,5 +1,5 @@
-// Package toolbox writes the tools of requests in a vendor's form once for each list of them: a catalog has few lists,
-// while writing one takes longer than the rest of a request.
+// Package toolbox caches the tools of requests in a vendor's encoding. A catalog has few different lists of tools, and
+// encoding one takes longer than the rest of a request.
 package toolbox
 
 import (
@@ -12,31 +12,32 @@ import (
 	"github.com/zephbot/zephbot/agent/llm/wirename"
 )
 
-// Bounds of what is remembered: a catalog has few lists, which differ from turn to turn where tools are chosen for
-// each.
+// Limits of the cache. Lists differ from turn to turn if tools are chosen for each.
 const (
 	MaxLists = 16
-	MaxList  = 256 << 10 // bytes of one list; a longer one is written each time
+	MaxList  = 256 << 10 // bytes of one list; a longer one is encoded each time
 )
 
-// Box remembers lists of tools as they were written, at most MaxLists, the most recently used. Safe for concurrent use;
-// the zero value is ready.
+// Box caches encoded lists of tools, at most MaxLists, the most recently used. Safe for concurrent use; the zero value
+// is ready for use.
 type Box struct {
 	mu    sync.Mutex
 	lists []*written // most recently used first
 }
 
-// written is a list of tools in the vendor's form.
+// written is a list of tools in the vendor's encoding.
 type written struct {
 	tools []llm.Tool
 	names *wirename.Names
 	text  []byte
 }
 
-// Of gives the names and the tools of a request as write writes them, or has written them before; nil where there are
-// none. The text is shared and must not be changed. What write gives may depend on the tools and the names alone. An
-// error is that of write.
-func (b *Box) Of(req *llm.Request, write func(*llm.Request, *wirename.Names) ([]byte, error)) (*wirename.Names, []byte, error) {
+// Of returns the names and the encoded tools of a request, from the cache or from write; nil if there are none. The
+// bytes are shared and must not be changed. The result of write must depend only on the tools and the names. An error
+// is that of write.
+func (b *Box) Of(
+	req *llm.Request, write func(*llm.Request, *wirename.Names) ([]byte, error),
+) (*wirename.Names, []byte, error) {
 	if len(req.Tools) == 0 {
 		return wirename.New(req), nil, nil
 	}
@@ -58,7 +59,7 @@ func (b *Box) Of(req *llm.Request, write func(*llm.Request, *wirename.Names) ([]
 	return names, text, nil
 }
 
-// Len is how many lists are remembered.
+// Len returns the number of cached lists.
 func (b *Box) Len() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -89,8 +90,8 @@ func (b *Box) keep(w *written) {
 	b.lists = b.lists[:min(len(b.lists), MaxLists)]
 }
 
-// covers says whether the names are those of the request too: its history may name other tools, and names depend on
-// each other.
+// covers reports whether the names fit the request too: its history may contain other tools, and names depend on each
+// other.
 func (w *written) covers(req *llm.Request) bool {
 	for i := range req.Messages {
 		for _, u := range req.Messages[i].Uses {

@@ -1,5 +1,5 @@
-// Package wirename translates tool names for APIs that take letters, digits, _ and - only, at most 64 of them: both
-// ways, without collisions.
+// Package wirename translates tool names for APIs that allow only letters, digits, _ and -, and at most 64 characters.
+// The translation is reversible and free of collisions.
 package wirename
 
 import (
@@ -12,11 +12,11 @@ import (
 	"github.com/zephbot/zephbot/agent/llm"
 )
 
-// maxName is the longest tool name the API takes; letters, digits, _ and - are allowed.
+// maxName is the longest tool name that the APIs allow.
 const maxName = 64
 
-// Names translates the tool names of one request, both ways and without collisions. The result depends on the set of
-// names only.
+// Names translates the tool names of one request in both directions without collisions. The result depends only on the
+// set of names.
 type Names struct {
 	encoded map[string]string
 	decoded map[string]string
@@ -73,7 +73,7 @@ func (n *Names) taken(wire string) bool {
 	return ok
 }
 
-// Encode gives the wire name of a tool; one that was not collected is made readable only.
+// Encode returns the wire name of a tool. A name that was not collected is only made valid.
 func (n *Names) Encode(name string) string {
 	if wire, ok := n.encoded[name]; ok {
 		return wire
@@ -81,7 +81,7 @@ func (n *Names) Encode(name string) string {
 	return readable(name)
 }
 
-// Decode gives a name nobody offered back as it is: the registry will tell the model that there is no such tool.
+// Decode returns a name that was not offered unchanged: the registry will tell the model that there is no such tool.
 func (n *Names) Decode(wire string) string {
 	if name, ok := n.decoded[wire]; ok {
 		return name
@@ -89,7 +89,7 @@ func (n *Names) Decode(wire string) string {
 	return wire
 }
 
-// readable replaces ":" by "__" and every other character the API refuses by "_".
+// readable replaces ":" by "__" and every other invalid character by "_".
 func readable(name string) string {
 	if name == "" {
 		return "unnamed"
