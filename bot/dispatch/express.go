@@ -7,6 +7,7 @@ import (
 	"maps"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/zephbot/zephbot/bot"
@@ -313,7 +314,15 @@ func (d *Dispatcher) expressPress(ctx context.Context, a *bot.Arrival, msg *bot.
 			return turn.Effect{Change: bot.Change{Send: []bot.Row{row}}}, nil
 		})
 	}
-	return d.effect(ctx, a, func() (turn.Effect, error) { return d.parts.Approvals.Press(ctx, msg) })
+	prefix, _, _ := strings.Cut(msg.Data, ":")
+	presser := d.parts.Pressers[prefix]
+	return d.effect(ctx, a, func() (turn.Effect, error) {
+		if presser == nil {
+			return d.parts.Approvals.Press(ctx, msg)
+		}
+		call := &turn.Call{Message: msg, Session: d.session(msg), Admin: verdict.Admin, Running: d.busy(d.session(msg))}
+		return presser.Press(ctx, call)
+	})
 }
 
 // stopTap handles the Stop button of a draft. It never stops a turn that a later message began.

@@ -61,7 +61,9 @@ type Parts struct {
 	Meter     turn.Meter
 	Commands  turn.Commands
 	Approvals turn.Approvals
-	Outbox    Outbox
+	// Pressers handle buttons by what their data begins with, up to the first colon. All others are Approvals'.
+	Pressers map[string]turn.Presser
+	Outbox   Outbox
 	// Direct sends, without the outbox, what has to be said when nothing can be stored; nil = nothing is said.
 	// Operators are told too.
 	Direct    bot.Sender

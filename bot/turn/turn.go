@@ -133,6 +133,13 @@ type Approvals interface {
 	Withdraw(ctx context.Context, session bot.SessionKey, turn, by string, change *bot.Change) error
 }
 
+// Presser handles the buttons whose data begins with its prefix. The person was admitted before. What does not belong to
+// a button that was really sent changes nothing: anybody with a client of their own can send any data on any message.
+// A Presser answers each press with a bot.Toast.
+type Presser interface {
+	Press(ctx context.Context, call *Call) (Effect, error)
+}
+
 // Progress shows a running turn to the person who waits.
 type Progress interface {
 	agent.Sink
