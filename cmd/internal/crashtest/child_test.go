@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/rs/zerolog"
 
@@ -23,6 +24,7 @@ import (
 const (
 	childVariable = "CRASHTEST_CHILD" // set: this process is the bot
 	killVariable  = "CRASHTEST_KILL"  // "phase change": where it ends itself; empty = nowhere
+	laneVariable  = "CRASHTEST_LANES" // set: it reports when it takes a lane and gives it back
 )
 
 // Exit codes of the bot process.
@@ -64,10 +66,11 @@ type commits struct {
 	n     int // changes committed
 	phase string
 	at    int // the change around which the process ends; 0 = none
+	lanes bool
 }
 
 func hooksOf(kill string) (sql.Hooks, error) {
-	c := &commits{}
+	c := &commits{lanes: os.Getenv(laneVariable) != ""}
 	if kill != "" {
 		if _, err := fmt.Sscanf(kill, "%s %d", &c.phase, &c.at); err != nil {
 			return sql.Hooks{}, fmt.Errorf("%q: %w", kill, err)
@@ -83,6 +86,7 @@ func (c *commits) here(group []*bot.Change) bool { return c.n < c.at && c.at <= 
 func (c *commits) before(group []*bot.Change) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.tell(group, false) // once it is committed, another process may have the lane before we can say so
 	switch {
 	case !c.here(group):
 	case c.phase == before:
@@ -98,9 +102,23 @@ func (c *commits) after(group []*bot.Change) {
 	if c.here(group) && c.phase == after {
 		die()
 	}
+	c.tell(group, true)
 	for _, change := range group {
 		c.n++
 		_, _ = fmt.Fprintln(os.Stdout, c.n, describe(change)) // a test that is gone needs no report
+	}
+}
+
+// tell reports which lanes a group of changes takes or gives back.
+func (c *commits) tell(group []*bot.Change, taken bool) {
+	if !c.lanes {
+		return
+	}
+	now := time.Now()
+	for _, change := range group {
+		for _, line := range lanesOf(change, taken, now) {
+			_, _ = fmt.Fprintln(os.Stdout, line) // a test that is gone needs no report
+		}
 	}
 }
 

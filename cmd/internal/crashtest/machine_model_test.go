@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -34,10 +35,11 @@ const (
 	askFree = "free" // a command that runs without asking, and an answer
 	askHeld = "held" // a command that a person has to approve
 	askPair = "pair" // two commands, one after the other: the first is free
+	askTool = "tool" // a call of the fake tool, and an answer
 )
 
 var (
-	askedFor = regexp.MustCompile(`\bq([0-9]+)q (say|long|free|held|pair)\b`)
+	askedFor = regexp.MustCompile(`\bq([0-9]+)q (say|long|free|held|pair|tool)\b`)
 	answered = regexp.MustCompile(`Answer q([0-9]+)q((?: [ab]=\w+)*)\.(.*) Over\.`)
 	category = regexp.MustCompile(`\[tool_error\]\s*category: (\w+)`)
 )
@@ -111,12 +113,18 @@ func (o *oracle) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	answer, err := o.answer(body.Messages)
+	answer, n, err := o.answer(body.Messages)
+	by, unknown := lifeOf(strings.Split(r.URL.Path, "/")[1])
+	if err == nil {
+		err = unknown
+	}
 	if err != nil {
 		o.m.fail("the model was asked what makes no sense: %v", err)
 		http.Error(w, `{"error":{"message":"no question"}}`, http.StatusBadRequest)
 		return
 	}
+	j := o.m.diary.begin(job{life: by, session: o.m.sessionOf(n), what: fmt.Sprintf("a request about q%dq", n)})
+	defer func() { o.m.diary.end(j, r.Context().Err() != nil) }()
 	f, calm := o.take()
 	kind := strings.TrimPrefix(f.Kind, faultModel)
 	switch kind {
@@ -137,11 +145,11 @@ func (o *oracle) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if kind == modelSlow {
 		pace = f.Length
 	}
-	o.stream(r.Context(), w, answer, kind, pace, calm)
+	o.stream(r.Context(), w, answer, kind, pace, calm, func() { o.m.diary.end(j, false) })
 }
 
-// stream writes an answer in its pieces, as far as the fault lets it.
-func (o *oracle) stream(ctx context.Context, w http.ResponseWriter, answer *llm.Response, kind string, pace time.Duration, calm chan struct{}) {
+// stream writes an answer in its pieces, as far as the fault lets it. last is called before the last one.
+func (o *oracle) stream(ctx context.Context, w http.ResponseWriter, answer *llm.Response, kind string, pace time.Duration, calm chan struct{}, last func()) {
 	pieces := frames(answer)
 	for i, piece := range pieces {
 		switch {
@@ -150,6 +158,9 @@ func (o *oracle) stream(ctx context.Context, w http.ResponseWriter, answer *llm.
 			return
 		case kind == modelGarbage && i == len(pieces)/2:
 			piece = `{"choices":[{"delta":{"content":7}`
+		}
+		if i == len(pieces)-1 {
+			last()
 		}
 		if _, err := fmt.Fprintf(w, "data: %s\n\n", piece); err != nil {
 			return
@@ -180,8 +191,8 @@ func wait(ctx context.Context, d time.Duration, calm <-chan struct{}) {
 	}
 }
 
-// answer is what the model says to a conversation.
-func (o *oracle) answer(messages []wireMessage) (*llm.Response, error) {
+// answer is what the model says to a conversation, and to which question.
+func (o *oracle) answer(messages []wireMessage) (said *llm.Response, question int, err error) {
 	asked, from := []string(nil), 0
 	for i, m := range messages {
 		if m.Role != "user" {
@@ -193,20 +204,27 @@ func (o *oracle) answer(messages []wireMessage) (*llm.Response, error) {
 		}
 	}
 	if asked == nil {
-		return nil, fmt.Errorf("no question in %q", messages[max(len(messages)-1, 0)].Content)
+		return nil, 0, fmt.Errorf("no question in %q", messages[max(len(messages)-1, 0)].Content)
 	}
 	n, kind := asked[1], asked[2]
+	if question, err = strconv.Atoi(n); err != nil {
+		return nil, 0, err
+	}
 	var results []string
 	for _, m := range messages[from:] {
 		if m.Role == "tool" {
 			results = append(results, m.Content)
 		}
 	}
-	steps := map[string][]string{askFree: {"free"}, askHeld: {"held"}, askPair: {"free", "held"}}[kind]
+	steps := map[string][]string{askFree: {"free"}, askHeld: {"held"}, askPair: {"free", "held"}, askTool: {"tool"}}[kind]
 	if len(results) < len(steps) {
 		at := len(results)
-		args, err := json.Marshal(map[string]string{"command": effect(n, "ab"[at:at+1], steps[at])})
-		return &llm.Response{Uses: []llm.ToolUse{{ID: fmt.Sprintf("use_%s_%d", n, at), Name: "bash", Args: args}}}, err
+		name, args := "bash", map[string]string{"command": effect(n, "ab"[at:at+1], steps[at])}
+		if kind == askTool {
+			name, args = toolName, map[string]string{"text": "q" + n + "q-a"}
+		}
+		raw, err := json.Marshal(args)
+		return &llm.Response{Uses: []llm.ToolUse{{ID: fmt.Sprintf("use_%s_%d", n, at), Name: name, Args: raw}}}, question, err
 	}
 	var came strings.Builder
 	for i := range steps {
@@ -216,7 +234,7 @@ func (o *oracle) answer(messages []wireMessage) (*llm.Response, error) {
 	if kind == askLong {
 		filler = strings.Repeat(" It goes on and on, and there is always more to say about it.", 12)
 	}
-	return &llm.Response{Text: fmt.Sprintf("Answer q%sq%s.%s Over.", n, came.String(), filler)}, nil
+	return &llm.Response{Text: fmt.Sprintf("Answer q%sq%s.%s Over.", n, came.String(), filler)}, question, nil
 }
 
 // outcome is what a result says of a command: done, unknown, the category of an error, or odd.

@@ -42,6 +42,7 @@ type node struct {
 	state string
 	since time.Time // of the state
 	lives int
+	hook  string   // address of its webhook; "" where updates are polled
 	own   []string // how lives ended that nobody ended
 }
 
@@ -57,8 +58,8 @@ func newNode(m *machine, index int) *node {
 		m.t.Fatal(err)
 	}
 	m.t.Cleanup(func() { _ = n.log.Close() })
-	if err := os.WriteFile(filepath.Join(n.dir, "zephbot.toml"), []byte(m.config(n)), 0o600); err != nil {
-		m.t.Fatal(err)
+	if m.front != nil {
+		n.hook = m.front.listen(m.t)
 	}
 	return n
 }
@@ -92,7 +93,7 @@ func tail(name string, most int64) string {
 // run keeps a process alive until ctx ends, and ends the last one as a deploy does.
 func (n *node) run(ctx context.Context) {
 	for ctx.Err() == nil {
-		c, err := newChild(ctx, n.dir, []string{"ZEPH_DATA_DIR=" + n.dir}, journalFile{n.log})
+		c, err := n.next(ctx)
 		if err == nil {
 			err = c.begin(n.m.t)
 		}
@@ -109,6 +110,21 @@ func (n *node) run(ctx context.Context) {
 		n.await(c)
 		pause(ctx, restartPause)
 	}
+}
+
+// next prepares the next life.
+func (n *node) next(ctx context.Context) (*child, error) {
+	n.mu.Lock()
+	l := life{n.index, n.lives + 1}
+	n.mu.Unlock()
+	if err := os.WriteFile(filepath.Join(n.dir, "zephbot.toml"), []byte(n.m.config(n, l)), 0o600); err != nil {
+		return nil, err
+	}
+	c, err := newChild(ctx, n.dir, []string{"ZEPH_DATA_DIR=" + n.dir, laneVariable + "=1"}, journalFile{n.log})
+	if err == nil {
+		c.heard = func(line string) { n.m.diary.heard(l, line) }
+	}
+	return c, err
 }
 
 func (n *node) begun(c *child) {
@@ -143,7 +159,12 @@ func (n *node) ended(c *child) {
 	n.mu.Lock()
 	state := n.state
 	n.state, n.since = down, time.Now()
+	over := silence{life: life{n.index, n.lives}, from: n.since}
 	n.mu.Unlock()
+	if state != dying && state != ending { // others took it for dead some time ago
+		over.from, over.doubt = over.from.Add(-fallen), true
+	}
+	n.m.diary.silent(over)
 	last := tail(n.logName(), 600)
 	switch {
 	case state == dying && c.killed():
@@ -168,6 +189,9 @@ func (n *node) turn(state string) *child {
 		return nil
 	}
 	n.state, n.since = state, time.Now()
+	if state != ending {
+		n.m.diary.silent(silence{life: life{n.index, n.lives}, from: n.since, frozen: state == frozen})
+	}
 	return n.child
 }
 
@@ -193,6 +217,9 @@ func (n *node) stop(ctx context.Context, length time.Duration) {
 	if c == nil {
 		return
 	}
+	n.mu.Lock()
+	l := life{n.index, n.lives}
+	n.mu.Unlock()
 	n.m.hit(faultStop)
 	_ = c.cmd.Process.Signal(syscall.SIGSTOP)
 	n.m.working.Go(func() {
@@ -203,6 +230,7 @@ func (n *node) stop(ctx context.Context, length time.Duration) {
 		}
 		n.mu.Unlock()
 		_ = c.cmd.Process.Signal(syscall.SIGCONT)
+		n.m.diary.again(l, time.Now())
 	})
 }
 
@@ -211,7 +239,7 @@ func (m *machine) workspaces() string { return filepath.Join(m.dir, "workspaces"
 
 // config is the configuration of a process. Commands that begin with "echo free" run without asking, all others are
 // asked about. The anomaly detector is off: it would take the shell away after some calls that were cut, and be right.
-func (m *machine) config(n *node) string {
+func (m *machine) config(n *node, l life) string {
 	var users, chats []string
 	for _, p := range m.talkers {
 		users = append(users, fmt.Sprint(p.person))
@@ -221,7 +249,7 @@ func (m *machine) config(n *node) string {
 	}
 	hook := ""
 	if m.front != nil {
-		hook = fmt.Sprintf("webhook_url = \"http://front.example/updates\"\nwebhook_listen = %q", m.front.listen(m.t))
+		hook = fmt.Sprintf("webhook_url = \"http://front.example/updates\"\nwebhook_listen = %q", n.hook)
 	}
 	return fmt.Sprintf(`
 [telegram]
@@ -241,7 +269,7 @@ name = "main"
 type = "openai"
 model = "oracle"
 api_key = "opens-nothing"
-base_url = "%s/%d/v1"
+base_url = "%s/%d-%d/v1"
 [[tools.permissions.bash]]
 pattern = "echo free *"
 action = "allow"
@@ -252,5 +280,5 @@ action = "ask"
 enabled = false
 [quotas]
 on_redis_down = "allow"
-%s`, hook, m.fake.Token(), m.url, strings.Join(users, ", "), strings.Join(chats, ", "), m.workspaces(), m.shared, m.oracle.URL, n.index, m.store.config(m, n))
+%s%s`, hook, m.fake.Token(), m.url, strings.Join(users, ", "), strings.Join(chats, ", "), m.workspaces(), m.shared, m.oracle.URL, l.process, l.number, m.bench.config(l), m.store.config(m, n))
 }

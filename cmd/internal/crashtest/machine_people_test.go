@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/telegram/telegramtest"
 )
 
@@ -29,6 +30,15 @@ type talker struct {
 	index        int
 	person, chat int64
 	random       *rand.Rand
+}
+
+// session is the key of the conversation.
+func (p *talker) session() bot.SessionKey {
+	place := bot.Place{Channel: channel, Bot: fmt.Sprint(p.m.fake.BotID()), Surface: "bot", Chat: fmt.Sprint(p.chat), Group: p.chat < 0}
+	if place.Group {
+		return place.SessionKey(fmt.Sprint(p.person))
+	}
+	return place.SessionKey("")
 }
 
 // question is a message that wants an answer.
@@ -113,7 +123,7 @@ func (p *talker) talk(ctx context.Context) {
 
 // ask writes a question.
 func (p *talker) ask() {
-	kinds := []string{askSay, askSay, askSay, askLong, askFree, askFree, askHeld, askHeld, askPair}
+	kinds := []string{askSay, askSay, askSay, askLong, askFree, askFree, askHeld, askHeld, askPair, askTool, askTool}
 	q := &question{kind: kinds[p.random.IntN(len(kinds))], talker: p, at: time.Now()}
 	p.m.mu.Lock()
 	q.n = len(p.m.questions)

@@ -50,6 +50,8 @@ type machine struct {
 	fake     *telegramtest.Server
 	url      string
 	oracle   *oracle
+	bench    *workbench
+	diary    diary
 	nodes    []*node
 	talkers  []*talker
 	store    engine
@@ -123,7 +125,7 @@ func newMachine(t *testing.T, seed uint64, store engine, processes int, webhook 
 	if m.url, err = m.fake.Start(); err != nil {
 		t.Fatal(err)
 	}
-	m.oracle = newOracle(t, m)
+	m.oracle, m.bench = newOracle(t, m), newWorkbench(t, m)
 	m.populate()
 	for i := range processes {
 		m.nodes = append(m.nodes, newNode(m, i))

@@ -25,12 +25,15 @@ type tally struct {
 	questions, answered, excused, again           int
 	commands, ran, unknown, refused, doubtful     int
 	orders, presses, updates, lives, own, unasked int
+	verdict                                       verdict
 }
 
 func (s tally) String() string {
 	return fmt.Sprintf(`  updates %d · questions %d: answered %d (%d more times, marked), ended by /stop %d · commands to the bot %d · presses %d
-  commands of the shell %d: ran %d, not allowed %d, outcome unknown %d, failed half-way %d · lives of processes %d, ended by themselves %d · 429s that no fault asked for %d`,
-		s.updates, s.questions, s.answered, s.again, s.excused, s.orders, s.presses, s.commands, s.ran, s.refused, s.unknown, s.doubtful, s.lives, s.own, s.unasked)
+  commands of the shell %d: ran %d, not allowed %d, outcome unknown %d, failed half-way %d · lives of processes %d, ended by themselves %d · 429s that no fault asked for %d
+  requests to the model %d, %d of them over before the lane was taken · calls of the tool %d · of all of them counted %d, handed from process to process %d, at once %d`,
+		s.updates, s.questions, s.answered, s.again, s.excused, s.orders, s.presses, s.commands, s.ran, s.refused, s.unknown, s.doubtful, s.lives, s.own, s.unasked,
+		s.verdict.model, s.verdict.early, s.verdict.tools, s.verdict.counted, s.verdict.passed, len(s.verdict.twice))
 }
 
 // settle waits until nothing is on its way any more.
@@ -99,7 +102,9 @@ func (m *machine) judge() {
 	if p := m.fake.Problems(); len(p) > 0 {
 		m.fail("misuse of the fake: %v", p)
 	}
+	m.once()
 	ran := m.ran()
+	m.bench.add(ran)
 	m.mu.Lock()
 	questions := slices.Clone(m.questions)
 	m.tally.presses, m.tally.updates, m.tally.orders, m.tally.unasked = m.presses, m.updates, len(m.commands), m.unasked
@@ -248,7 +253,7 @@ func (m *machine) judgeQuestion(q *question, answers []said, ran map[string]int)
 		m.tally.answered++
 		m.tally.again += len(answers) - 1
 	}
-	for _, step := range map[string][]string{askFree: {"a"}, askHeld: {"a"}, askPair: {"a", "b"}}[q.kind] {
+	for _, step := range map[string][]string{askFree: {"a"}, askHeld: {"a"}, askPair: {"a", "b"}, askTool: {"a"}}[q.kind] {
 		m.judgeEffect(q, step, words[step], len(answers) > 0, ran[fmt.Sprintf("q%dq-%s", q.n, step)])
 	}
 }

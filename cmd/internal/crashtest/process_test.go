@@ -24,6 +24,7 @@ type child struct {
 	log    fmt.Stringer  // its log
 	news   chan struct{} // it has committed something
 	report *lines        // a line a change
+	heard  func(string)  // takes the lines of the report instead of it; nil = nothing does
 	exited chan struct{} // closed when err is set
 	err    error
 }
@@ -85,6 +86,10 @@ func (c *child) begin(t *testing.T) error {
 // watch reads the process's report and waits for its end.
 func (c *child) watch() {
 	for in := bufio.NewScanner(c.stdout); in.Scan(); {
+		if c.heard != nil {
+			c.heard(in.Text())
+			continue
+		}
 		_, _ = fmt.Fprintln(c.report, in.Text())
 		select {
 		case c.news <- struct{}{}:

@@ -1,0 +1,363 @@
+//go:build linux
+
+package crashtest_test
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/zephbot/zephbot/bot"
+)
+
+// Two processes must never work for one session at the same time. The fake model and the fake tool note each request
+// with its process, and each process reports when it takes a session's lane and when it gives it back. A pair of
+// requests for one session by two processes fails the run where the newer one begins while the older one is under way.
+// What counts:
+//
+//   - a call of the tool, from the moment that it arrives until its answer is written;
+//   - a request to the model, from the moment that it has arrived and its process has reported the lane, until the last
+//     piece of its answer is written: the model is asked while the lane is being taken, and whoever is refused drops the
+//     answer.
+//
+// What does not count:
+//
+//   - what lies after the moment at which its process reported that it gives the lane back, or was killed or stopped
+//     (SIGSTOP): nobody can take back a request that is on its way;
+//   - what begins within settling after SIGCONT: a process finishes the step at which it was stopped before it can
+//     notice that time has passed;
+//   - what a process was already at when others took it for dead, because it was silent for too long: it ends then, and
+//     what it began in the last fallen before its end is not held against others. What it begins counts.
+const (
+	settling = time.Second
+	// noticing is how long a fake may take to notice that whoever asked has gone.
+	noticing = time.Second
+)
+
+// life is one life of one process.
+type life struct{ process, number int }
+
+// job is a request of a process for a session.
+type job struct {
+	life
+	session string
+	what    string
+	tool    bool // else it asks the model
+	from    time.Time
+	to      time.Time // zero: it was never answered
+	left    bool      // whoever asked went away before the answer
+}
+
+// hold is a process's possession of a session's lane, as the process reports it.
+type hold struct {
+	life
+	session string
+	from    time.Time
+	to      time.Time // zero: it did not give it back
+}
+
+// silence is when a life was dead or stopped, or was taken for dead.
+type silence struct {
+	life
+	from   time.Time
+	to     time.Time // zero: for good
+	doubt  bool      // others took it for dead
+	frozen bool
+}
+
+// diary is what the processes of a machine did, and for which session.
+type diary struct {
+	mu       sync.Mutex
+	jobs     []*job
+	holds    []*hold
+	open     map[hold]*hold // by life and session
+	silences []silence
+}
+
+// begin notes a request that has arrived.
+func (d *diary) begin(j job) *job {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	j.from = time.Now()
+	d.jobs = append(d.jobs, &j)
+	return &j
+}
+
+// end notes that a request is over, if it is not yet.
+func (d *diary) end(j *job, left bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if j.to.IsZero() {
+		j.to, j.left = time.Now(), left
+	}
+}
+
+// silent notes when a process stops to be up.
+func (d *diary) silent(s silence) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.silences = append(d.silences, s)
+}
+
+// again notes that a process goes on that was stopped.
+func (d *diary) again(l life, at time.Time) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for i := range d.silences {
+		if s := &d.silences[i]; s.life == l && s.frozen && s.to.IsZero() {
+			s.to = at
+		}
+	}
+}
+
+// Lines with which a process reports its lanes.
+const (
+	laneTaken = "lane taken"
+	laneGiven = "lane given back"
+)
+
+// lanesOf are the lines about the lanes that a Change takes or gives back.
+func lanesOf(c *bot.Change, taken bool, at time.Time) (lines []string) {
+	if taken && c.Claim != nil {
+		lines = append(lines, fmt.Sprintf("%s %d %s", laneTaken, at.UnixNano(), c.Claim.Session))
+	}
+	for i := range c.Lanes {
+		if !taken && c.Lanes[i].Release {
+			lines = append(lines, fmt.Sprintf("%s %d %s", laneGiven, at.UnixNano(), c.Lanes[i].Session))
+		}
+	}
+	return lines
+}
+
+// heard takes a line of a process's report.
+func (d *diary) heard(l life, line string) {
+	var nanos int64
+	var session string
+	is := func(what string) bool {
+		rest, ok := strings.CutPrefix(line, what+" ")
+		if ok {
+			_, err := fmt.Sscanf(rest, "%d %s", &nanos, &session)
+			ok = err == nil // half a line of a process that was killed
+		}
+		return ok
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	switch {
+	case is(laneTaken):
+		h := &hold{life: l, session: session, from: time.Unix(0, nanos)}
+		if d.open == nil {
+			d.open = map[hold]*hold{}
+		}
+		d.open[hold{life: l, session: session}] = h
+		d.holds = append(d.holds, h)
+	case is(laneGiven):
+		if h := d.open[hold{life: l, session: session}]; h != nil {
+			h.to = time.Unix(0, nanos)
+			delete(d.open, hold{life: l, session: session})
+		}
+	}
+}
+
+// verdict is what came of a diary.
+type verdict struct {
+	model, early int // requests to the model, and those of them that were over before their process had the lane, if it ever had
+	tools        int
+	counted      int
+	passed       int        // how often a session's next request came from another process than the one before
+	twice        [][2]*span // requests at once, the older one first
+}
+
+// span is the part of a job that counts.
+type span struct {
+	*job
+	from, to time.Time
+}
+
+// verdict looks for requests at once.
+func (d *diary) verdict() (v verdict) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	silences, holds := map[life][]silence{}, map[hold][]*hold{}
+	for _, s := range d.silences {
+		silences[s.life] = append(silences[s.life], s)
+	}
+	for _, h := range d.holds {
+		key := hold{life: h.life, session: h.session}
+		holds[key] = append(holds[key], h)
+	}
+	sessions := map[string][]*span{}
+	for _, j := range d.jobs {
+		held := held(j, holds[hold{life: j.life, session: j.session}])
+		switch {
+		case j.tool:
+			v.tools++
+		case held == nil:
+			v.model++
+			v.early++
+		default:
+			v.model++
+		}
+		if s := counts(j, held, silences[j.life]); s != nil {
+			v.counted++
+			sessions[j.session] = append(sessions[j.session], s)
+		}
+	}
+	for _, list := range sessions {
+		slices.SortFunc(list, func(a, b *span) int { return a.from.Compare(b.from) })
+		for i, newer := range list {
+			if i > 0 && list[i-1].process != newer.process {
+				v.passed++
+			}
+			for _, older := range list[:i] {
+				if older.process != newer.process && newer.from.Before(older.to) {
+					v.twice = append(v.twice, [2]*span{older, newer})
+				}
+			}
+		}
+	}
+	slices.SortFunc(v.twice, func(a, b [2]*span) int { return cmp.Or(a[1].from.Compare(b[1].from), a[0].from.Compare(b[0].from)) })
+	return v
+}
+
+// held is the possession of the lane in which a request was made, or that was reported while it was under way; nil if
+// there is none.
+func held(j *job, holds []*hold) (found *hold) {
+	for _, h := range holds {
+		if (h.to.IsZero() || h.to.After(j.from)) && (j.to.IsZero() || h.from.Before(j.to)) {
+			found = h
+		}
+	}
+	return found
+}
+
+// counts is the part of a request that counts; nil if none does.
+func counts(j *job, held *hold, silences []silence) *span {
+	if held == nil && !j.tool {
+		return nil
+	}
+	s := &span{job: j, from: j.from, to: j.to}
+	if j.to.IsZero() {
+		s.to = j.from.Add(aftermath)
+	}
+	if j.left {
+		s.to = s.to.Add(-noticing)
+	}
+	if held != nil && !j.tool && held.from.After(s.from) {
+		s.from = held.from
+	}
+	if held != nil && !held.to.IsZero() && held.to.Before(s.to) {
+		s.to = held.to
+	}
+	for _, still := range silences {
+		if !still.doubt && !still.from.After(s.from) && (still.to.IsZero() || s.from.Before(still.to.Add(settling))) {
+			return nil
+		}
+		if still.from.Before(s.to) && (still.doubt || still.from.After(s.from)) {
+			s.to = still.from
+		}
+	}
+	if s.to.Before(s.from) {
+		s.to = s.from
+	}
+	return s
+}
+
+// once says whether two processes worked for one session at once.
+func (m *machine) once() {
+	v := m.diary.verdict()
+	m.tally.verdict = v
+	for _, pair := range v.twice[:min(len(v.twice), 10)] {
+		older, newer := pair[0], pair[1]
+		m.fail("seed %d: two at once for %s: process %d (life %d) began %s at %.3f s, while %s of process %d (life %d), from %.3f s to %.3f s, was under way",
+			m.seed, newer.session, newer.process, newer.number, newer.what, m.since(newer.from), older.what, older.process, older.number, m.since(older.from), m.since(older.to))
+	}
+	if m.shared && (v.counted == 0 || v.passed == 0 || v.tools == 0) {
+		m.fail("%+v: this proves nothing about two at once", v)
+	}
+}
+
+func (m *machine) since(at time.Time) float64 { return at.Sub(m.began).Seconds() }
+
+// TestTwoAtOnce shows that the check can fail, and what it passes over.
+func TestTwoAtOnce(t *testing.T) {
+	t.Parallel()
+	zero := time.Unix(1_800_000_000, 0)
+	at := func(second float64) time.Time {
+		if second == 0 {
+			return time.Time{}
+		}
+		return zero.Add(time.Duration(second * float64(time.Second)))
+	}
+	one, two := life{0, 1}, life{1, 1}
+	model := func(l life, from, to float64) job { return job{life: l, session: "s", from: at(from), to: at(to)} }
+	tool := func(l life, from, to float64) job {
+		return job{life: l, session: "s", tool: true, from: at(from), to: at(to)}
+	}
+	lane := func(l life, from, to float64) hold { return hold{life: l, session: "s", from: at(from), to: at(to)} }
+	other, gone := model(two, 5, 9), model(one, 1, 6)
+	other.session, gone.left = "other", true
+	for name, c := range map[string]struct {
+		jobs     []job
+		holds    []hold
+		silences []silence
+		twice    int
+	}{
+		"one after the other":              {[]job{model(one, 1, 5), model(two, 5, 9)}, []hold{lane(one, 1, 5), lane(two, 5, 9)}, nil, 0},
+		"model and model":                  {[]job{model(one, 1, 6), model(two, 5, 9)}, []hold{lane(one, 1, 0), lane(two, 5, 9)}, nil, 1},
+		"… of other sessions":              {[]job{model(one, 1, 6), other}, []hold{lane(one, 1, 0), lane(two, 5, 9)}, nil, 0},
+		"… of one process":                 {[]job{model(one, 1, 6), model(one, 5, 9)}, []hold{lane(one, 1, 0)}, nil, 0},
+		"… of the next life":               {[]job{model(one, 1, 0), model(life{0, 2}, 5, 9)}, []hold{lane(one, 1, 0), lane(life{0, 2}, 5, 9)}, nil, 0},
+		"… the first never answered":       {[]job{model(one, 1, 0), model(two, 5, 9)}, []hold{lane(one, 1, 0), lane(two, 5, 9)}, nil, 1},
+		"… the second asked in vain":       {[]job{model(one, 1, 6), model(two, 5, 9)}, []hold{lane(one, 1, 6)}, nil, 0},
+		"… the first asked in vain":        {[]job{model(one, 1, 6), model(two, 5, 9)}, []hold{lane(two, 4, 9)}, nil, 0},
+		"… the second has the lane later":  {[]job{model(one, 1, 6), model(two, 5, 9)}, []hold{lane(one, 1, 6), lane(two, 6.5, 9)}, nil, 0},
+		"… the first gave the lane back":   {[]job{model(one, 1, 6), model(two, 5, 9)}, []hold{lane(one, 1, 4.5), lane(two, 5, 9)}, nil, 0},
+		"… a lane of an earlier turn":      {[]job{model(one, 3, 6), model(two, 5, 9)}, []hold{lane(one, 1, 2), lane(two, 5, 9)}, nil, 0},
+		"… whoever asked had gone":         {[]job{gone, model(two, 5.5, 9)}, []hold{lane(one, 1, 0), lane(two, 5, 9)}, nil, 0},
+		"… and goes after the second came": {[]job{gone, model(two, 4.5, 9)}, []hold{lane(one, 1, 0), lane(two, 4, 9)}, nil, 1},
+		"tool and model":                   {[]job{tool(one, 1, 6), model(two, 5, 9)}, []hold{lane(one, 1, 0), lane(two, 5, 9)}, nil, 1},
+		"model and tool":                   {[]job{model(one, 1, 6), tool(two, 5, 9)}, []hold{lane(one, 1, 0), lane(two, 5, 9)}, nil, 1},
+		"tools without a lane":             {[]job{tool(one, 1, 6), tool(two, 5, 9)}, nil, nil, 1},
+		"three at once":                    {[]job{tool(one, 1, 6), tool(two, 5, 9), tool(life{2, 1}, 5.5, 7)}, nil, nil, 3},
+		"the first killed before":          {[]job{tool(one, 1, 6), tool(two, 5, 9)}, nil, []silence{{life: one, from: at(2)}}, 0},
+		"the first killed after":           {[]job{tool(one, 1, 8), tool(two, 5, 9)}, nil, []silence{{life: one, from: at(6)}}, 1},
+		"another life killed":              {[]job{tool(one, 1, 6), tool(two, 5, 9)}, nil, []silence{{life: life{0, 2}, from: at(2)}}, 1},
+		"the first stopped":                {[]job{tool(one, 1, 8), tool(two, 5, 9)}, nil, []silence{{life: one, from: at(2), to: at(6)}}, 0},
+		"the second sent when stopped":     {[]job{tool(one, 1, 8), tool(two, 5, 9)}, nil, []silence{{life: two, from: at(4), to: at(6)}}, 0},
+		"… and when it went on":            {[]job{tool(one, 1, 8), tool(two, 5, 9)}, nil, []silence{{life: two, from: at(3), to: at(4.5)}}, 0},
+		"… and long after it went on":      {[]job{tool(one, 1, 8), tool(two, 5, 9)}, nil, []silence{{life: two, from: at(2), to: at(3)}}, 1},
+		"the first was taken for dead":     {[]job{tool(one, 3, 8), tool(two, 5, 9)}, nil, []silence{{life: one, from: at(2), doubt: true}}, 0},
+		"… and begins something":           {[]job{tool(two, 1, 8), tool(one, 5, 9)}, nil, []silence{{life: one, from: at(2), doubt: true}}, 1},
+	} {
+		d := &diary{silences: c.silences}
+		for i := range c.jobs {
+			d.jobs = append(d.jobs, &c.jobs[i])
+		}
+		for i := range c.holds {
+			d.holds = append(d.holds, &c.holds[i])
+		}
+		if got := d.verdict(); len(got.twice) != c.twice {
+			t.Errorf("%s: %d at once, want %d", name, len(got.twice), c.twice)
+		}
+	}
+}
+
+// TestLanesAreReported: what a process says of its lanes is what the diary reads.
+func TestLanesAreReported(t *testing.T) {
+	t.Parallel()
+	from, to := time.Unix(1_800_000_000, 7), time.Unix(1_800_000_004, 9)
+	take := &bot.Change{Claim: &bot.Claim{Session: "a/b"}}
+	give := &bot.Change{Lanes: []bot.LaneUpdate{{Session: "other"}, {Session: "a/b", Release: true}}}
+	d := &diary{}
+	for _, line := range slices.Concat(lanesOf(take, true, from), lanesOf(take, false, from), lanesOf(give, true, to), lanesOf(give, false, to), []string{"1 claim", laneTaken + " 12"}) {
+		d.heard(life{2, 3}, line)
+	}
+	if len(d.holds) != 1 || *d.holds[0] != (hold{life: life{2, 3}, session: "a/b", from: from, to: to}) || len(d.open) != 0 {
+		t.Errorf("holds %+v, open %v", d.holds, d.open)
+	}
+}
