@@ -44,6 +44,10 @@ func soakService() int {
 			ahead.Add(1)
 		}
 	}()
+	if err := soakProbe(ctx, os.Getenv(soakProbeVariable)); err != nil {
+		log.Error().Err(err).Msg(soakProbeVariable)
+		return 1
+	}
 	dir := os.Getenv("ZEPH_DATA_DIR")
 	cfg, err := config.Load(config.Source{Env: os.Environ(), WorkDir: dir, Home: dir})
 	if err != nil {

@@ -17,7 +17,7 @@ var soakMessage = regexp.MustCompile(`message \d+ of \d+( with \w+)?`)
 
 // soakModel speaks the OpenAI wire: a message that ends in "with NAME" has it call the tool NAME first, and every
 // message is given back at last.
-func soakModel(tb testing.TB) string {
+func soakModel(tb testing.TB) *httptest.Server {
 	tb.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var body struct {
@@ -52,5 +52,5 @@ func soakModel(tb testing.TB) string {
 		_, _ = fmt.Fprintf(w, "data: %s\n\ndata: [DONE]\n\n", frame) // a client that is gone needs no answer
 	}))
 	tb.Cleanup(server.Close)
-	return server.URL
+	return server
 }
