@@ -77,7 +77,7 @@ type Budget interface {
 }
 
 const (
-	// askPatience bounds how long the budget may take to answer. One that took longer is left alone for askAgain.
+	// askPatience is the default of SharedOptions.Patience. A budget that took longer is left alone for askAgain.
 	askPatience = 600 * time.Millisecond
 	askAgain    = time.Second
 	// tellEvery bounds how long other processes take a request for one under way that is over. Most of what is over
@@ -94,14 +94,17 @@ const (
 // SharedOptions tune a SharedPacer.
 type SharedOptions struct {
 	PacerOptions
+	// Patience bounds how long the budget may take to answer, before this process sends its part for a while; 0 = 600 ms.
+	Patience time.Duration
 	// Living is how many processes share the budget; nil = 2. While the budget does not answer, each sends its part.
 	Living func() int
 	Log    zerolog.Logger
 }
 
 // SharedPacer keeps one send budget together with other processes and implements bot.Pacer. It asks the budget once for
-// a request that may go. While the budget does not answer, this process goes on with its share. Safe for concurrent
-// use; Run has to run for anybody to be let go by Wait.
+// a request that may go. While the budget does not answer, this process goes on with its share: where it answers others
+// meanwhile, all of them together may send that share more than the limits say. Safe for concurrent use; Run has to run
+// for anybody to be let go by Wait.
 type SharedPacer struct {
 	budget Budget
 	opts   SharedOptions
@@ -152,6 +155,9 @@ type verdictUntil struct{ wait, frozen time.Time }
 func NewSharedPacer(budget Budget, limits Limits, opts SharedOptions) *SharedPacer {
 	own := NewPacer(limits, opts.PacerOptions)
 	opts.Now, opts.Jitter = own.now, own.jitter
+	if opts.Patience == 0 {
+		opts.Patience = askPatience
+	}
 	if opts.Living == nil {
 		opts.Living = func() int { return 2 }
 	}
@@ -233,7 +239,7 @@ func (p *SharedPacer) spend(outer context.Context, ask Ask, place bot.Place, pri
 	if p.resting() {
 		return p.spendOwn(ask, place, priority, nil)
 	}
-	ctx, cancel := context.WithTimeout(outer, askPatience)
+	ctx, cancel := context.WithTimeout(outer, p.opts.Patience)
 	defer cancel()
 	over := p.untold()
 	verdict, err := p.budget.Spend(ctx, ask, told(over, p.opts.Now()))

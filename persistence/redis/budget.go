@@ -19,12 +19,14 @@ import (
 //	KEYS[4…] four for each chat: hash with tokens (t), when they were right (f) and until when a 429 stops the chat (z); sorted set of the requests under way by
 //	when they were let go; sorted sets of the requests and the modest requests of a group's minute, by when they stop counting
 //
-// Times are milliseconds of the server's clock. A request that nobody says to be over counts as leaving for
+// Times are whole milliseconds of the server's clock, which are up to one behind it (tick): so much longer a request
+// counts that is over, or the limit of a second would be that of 999 ms. A request that nobody says to be over counts as leaving for
 // sendOverdue, then it is over.
 const (
 	sendClock = `
 local t = redis.call('TIME')
-local now = tonumber(t[1]) * 1000 + math.floor(tonumber(t[2]) / 1000)`
+local now = tonumber(t[1]) * 1000 + math.floor(tonumber(t[2]) / 1000)
+local tick = 1`
 	sendCommon = `
 local OVERDUE = 10000
 local function ms(x) return string.format('%.0f', x) end
@@ -43,7 +45,7 @@ end
 local function over(at, id, when, rate, burst)
   local left = redis.call('ZSCORE', KEYS[at+1], id)
   if not left then return end
-  local ended = math.min(when, tonumber(left) + OVERDUE)
+  local ended = math.min(when + tick, tonumber(left) + OVERDUE)
   keep(at, fill(at, ended, rate, burst), ended)
   redis.call('ZREM', KEYS[at+1], id)
   for i, key in ipairs({KEYS[1], KEYS[2], KEYS[at+2], KEYS[at+3]}) do

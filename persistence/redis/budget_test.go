@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -47,7 +48,7 @@ type open1 struct {
 func newTwins(t *testing.T, real *redistest.Process, name string, l deliver.Limits) *twins {
 	w := &twins{t: t, real: real, now: time.UnixMilli(1_800_000_000_000), limits: l}
 	w.memory = deliver.NewPacer(l, deliver.PacerOptions{Now: func() time.Time { return w.now }, Jitter: func(time.Duration) time.Duration { return 0 }})
-	w.budget = redis.BudgetAt(open(t, real.URL()), name)
+	w.budget = redis.BudgetAt(open(t, real.URL()), name, 0)
 	return w
 }
 
@@ -134,7 +135,7 @@ func TestSameBudget(t *testing.T) {
 func TestHangingRequest(t *testing.T) {
 	t.Parallel()
 	real := redistest.Run(t)
-	budget := redis.BudgetAt(open(t, real.URL()), "1")
+	budget := redis.BudgetAt(open(t, real.URL()), "1", 0)
 	l := deliver.Limits{PerSecond: 1, PerChatPerSecond: 1, PerGroupPerMinute: 1}
 	for i, c := range []struct {
 		at   int64
@@ -208,10 +209,51 @@ func paces(t *testing.T, s *redis.Store) {
 	}
 }
 
-// TestTwoPacers: two processes that send as much as they can keep one budget together.
-func TestTwoPacers(t *testing.T) {
+// TestWholeSeconds: the server's clock is read in whole milliseconds. A request that was over at the end of one counts
+// for a second from there.
+func TestWholeSeconds(t *testing.T) {
 	t.Parallel()
 	real := redistest.Run(t)
+	budget := redis.BudgetAt(open(t, real.URL()), "1", 1)
+	l := deliver.Limits{PerSecond: 1, PerGroupPerMinute: 1}
+	var over []deliver.Over
+	for i, c := range []struct {
+		at   int64 // the clock says, whatever the time is within this millisecond
+		chat string
+		want bool
+	}{{0, "-1", true}, {1_000, "1", false}, {1_001, "1", true}, {60_000, "-1", false}, {60_001, "-1", true}} {
+		real.Do("SET", "{send:1}now", 1_800_000_000_000+c.at)
+		ask := l.Ask(fmt.Sprint(i), chatOf(c.chat), bot.High)
+		v, err := budget.Spend(t.Context(), ask, over)
+		if err != nil || v.Granted != c.want {
+			t.Errorf("after %d ms in %s: %+v, %v", c.at, c.chat, v, err)
+		}
+		if over = nil; v.Granted { // over in the same millisecond
+			if err := budget.End(t.Context(), []deliver.Over{{Ask: ask}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// TestTwoPacers: two processes that send as much as they can keep one budget together, as long as it answers both: on a
+// machine that is too busy for that, they are let try again.
+func TestTwoPacers(t *testing.T) {
+	t.Parallel()
+	for range 3 {
+		if twoPacers(t) {
+			return
+		}
+	}
+	t.Error("three times the budget did not answer in time: nothing was shown")
+}
+
+// twoPacers says whether the budget always answered.
+func twoPacers(t *testing.T) (answered bool) {
+	t.Helper()
+	real := redistest.Run(t)
+	var log strings.Builder // of two pacers, which the writer locks
+	out := zerolog.New(zerolog.SyncWriter(&log))
 	ctx, cancel := context.WithCancel(t.Context())
 	var work sync.WaitGroup
 	defer work.Wait()
@@ -222,7 +264,7 @@ func TestTwoPacers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := deliver.NewSharedPacer(budget, deliver.Limits{PerSecond: 30, PerChatPerSecond: 2, PerGroupPerMinute: 3}, deliver.SharedOptions{Log: zerolog.Nop()})
+		p := deliver.NewSharedPacer(budget, deliver.Limits{PerSecond: 30, PerChatPerSecond: 2, PerGroupPerMinute: 3}, deliver.SharedOptions{Log: out, Patience: time.Minute})
 		work.Go(func() { _ = p.Run(ctx) }) // nil
 		pacers = append(pacers, p)
 	}
@@ -254,6 +296,12 @@ func TestTwoPacers(t *testing.T) {
 		}
 	}
 	senders.Wait()
+	cancel()
+	work.Wait()
+	if log.Len() > 0 {
+		t.Log(log.String())
+		return false
+	}
 	if n := within(all, time.Second); n > 30 {
 		t.Errorf("%d requests of the bot within a second", n)
 	}
@@ -272,6 +320,7 @@ func TestTwoPacers(t *testing.T) {
 			t.Errorf("%d requests to the group %s within a minute", n, chat)
 		}
 	}
+	return true
 }
 
 // within is the largest number of times within any window.
