@@ -69,8 +69,12 @@ func (d *Desk) holder(ctx context.Context, message string) (holder string, err e
 }
 
 // TakeUp carries out what nobody does: jobs of processes that are gone, and jobs of this one whose question was decided
-// in a process that is gone since. It is called every now and then, where several processes work on one store.
+// in a process that is gone since; and it takes what other processes were told for jobs of this one. It is called every
+// now and then, where several processes work on one store.
 func (d *Desk) TakeUp(ctx context.Context) error {
+	if err := d.takeAddresses(ctx); err != nil {
+		return err
+	}
 	jobs, err := d.deps.Store.FactsOf(ctx, jobBucket, "", d.deps.Now())
 	if err != nil {
 		return fmt.Errorf("read commands about servers: %w", err)

@@ -76,7 +76,10 @@ func (j Job) hash() string {
 func (d *Desk) Begin(ctx context.Context, call *turn.Call, verb, id string, target []string) (turn.Effect, error) {
 	var e turn.Effect
 	if verb == "signin" && len(target) > 0 {
-		return e, d.audited(call, verb, map[string]any{"id": id}, "", func() error { return d.signedInAt(id, target[0]) })
+		return e, d.audited(call, verb, map[string]any{"id": id}, "", func() (err error) {
+			e.Change.Facts, err = d.signedInAt(ctx, call, id, target[0])
+			return err
+		})
 	}
 	j := Job{Verb: verb, ID: id, Target: target, Session: call.Session, Message: *call.Message, At: d.deps.Now(), Owner: d.deps.Owner}
 	if err := d.prepare(ctx, call, &j); err != nil {
@@ -124,7 +127,7 @@ func (d *Desk) prepare(ctx context.Context, call *turn.Call, j *Job) error {
 			}
 		}
 	case "signin":
-		return d.maySignIn(j.ID)
+		return d.mayBegin(ctx, j.ID)
 	}
 	return nil
 }

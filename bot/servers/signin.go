@@ -1,12 +1,12 @@
 package servers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
 	"time"
 
-	"github.com/zephbot/zephbot/bot/command"
 	"github.com/zephbot/zephbot/tools/mcp"
 	"github.com/zephbot/zephbot/tools/mcp/oauth"
 )
@@ -78,24 +78,25 @@ func (d *Desk) maySignIn(id string) error {
 		return errors.New("it does not want a sign-in; oauth.enabled in its configuration turns that on")
 	}
 	if st, ok := in.manager.Status(id); ok && st.State == oauth.Waiting {
-		return errors.New("a sign-in to " + id + " is waiting already; open the link that was sent")
+		return waitingAlready(id)
 	}
 	return nil
 }
 
-// signedInAt is /mcp signin ID ADDRESS, with the address at which the browser ended.
-func (d *Desk) signedInAt(id, address string) error {
-	in := d.deps.SignIns
-	if !d.known(id) {
-		return command.ErrNoServer
+// mayBegin says why nobody can begin a sign-in to a server now, in whatever process another one waits.
+func (d *Desk) mayBegin(ctx context.Context, id string) error {
+	if err := d.maySignIn(id); err != nil {
+		return err
 	}
-	if in == nil {
-		return d.maySignIn(id)
-	}
-	if err := in.manager.Complete(id, address); err != nil {
-		return errors.New(sentence(err))
+	if elsewhere, err := d.signingInElsewhere(ctx, id); err != nil || len(elsewhere) > 0 {
+		return cmp.Or(err, waitingAlready(id))
 	}
 	return nil
+}
+
+// waitingAlready is why a sign-in does not begin while another one waits.
+func waitingAlready(id string) error {
+	return errors.New("a sign-in to " + id + " is waiting already; open the link that was sent")
 }
 
 // signIn is /mcp signin ID: it begins a sign-in, which shows the link and says how it ended. What waits for a person

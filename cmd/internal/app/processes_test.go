@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -29,6 +30,8 @@ type replicas struct {
 	cluster                         *pgtest.Cluster
 	name                            string // of the database
 	url, vendorURL, database, redis string
+	doors                           *doors // by which updates are delivered; nil: one process polls
+	more                            string // configuration
 }
 
 // replica is one of them.
@@ -41,13 +44,18 @@ type replica struct {
 
 func newReplicas(t *testing.T, answers ...string) *replicas {
 	t.Helper()
+	return replicasOf(t, telegramtest.New(telegramtest.Options{}), answers...)
+}
+
+func replicasOf(t *testing.T, fake *telegramtest.Server, answers ...string) *replicas {
+	t.Helper()
 	cluster := pgtest.Shared(t)
 	name := cluster.Database(t, "")
 	w := &replicas{
 		cluster: cluster, name: name,
 		wired: &wired{
 			t: t, dir: t.TempDir(), vendor: &vendor{answers: answers}, seen: map[int]bool{}, opened: make(chan string, 8), now: time.Now,
-			fake: telegramtest.New(telegramtest.Options{}),
+			fake: fake,
 		},
 		database: cluster.URL(name), redis: redistest.Run(t).URL(),
 	}
@@ -71,6 +79,12 @@ func (w *replicas) join(name string) *replica {
 	text := fmt.Sprintf("data_dir = %q\n[telegram]\ntoken = %q\napi_url = %q\nadmins = [1001]\n[[llm.providers]]\nname = \"main\"\nmodel = \"m\"\nwire = \"chat\"\nbase_url = %q\n"+
 		"[database]\nurl = %q\n[redis]\nurl = %q\n[workspaces]\ndir = %q\nshared = true\n",
 		filepath.Join(w.dir, name), w.fake.Token(), w.url, w.vendorURL, w.database, w.redis, filepath.Join(w.dir, "files"))
+	listen := w.listen
+	if w.doors != nil {
+		text = strings.Replace(text, "admins =", "webhook_url = \"http://doors.invalid/updates\"\nadmins =", 1)
+		listen = func(ctx context.Context, _ string) (net.Listener, error) { return w.doors.listen(ctx, name) }
+	}
+	text += w.more
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		w.t.Fatal(err)
 	}
@@ -82,7 +96,7 @@ func (w *replicas) join(name string) *replica {
 	log := &logged{t: w.t, name: name}
 	r := &replica{name: name, log: log, stop: cancel, done: make(chan error, 1)}
 	go func() {
-		r.done <- app.Serve(ctx, app.Options{Config: cfg, Version: "test", Log: zerolog.New(log), WorkDir: w.dir, Listen: w.listen})
+		r.done <- app.Serve(ctx, app.Options{Config: cfg, Version: "test", Log: zerolog.New(log), WorkDir: w.dir, Listen: listen})
 	}()
 	w.t.Cleanup(func() { w.leave(r) })
 	return r

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/deliver"
@@ -24,6 +25,11 @@ func (k *inspector) sharing() {
 	}
 	if k.c.Workspaces.Dir == "" {
 		k.wrong(key, "workspaces.dir is empty, and data_dir belongs to one process: set it to a directory on a volume that every process sees")
+	}
+	for i, server := range k.c.MCP.Servers {
+		if server.OAuth.Enabled && server.OAuth.TokenStorage == "memory" {
+			k.warn(fmt.Sprintf("mcp.servers[%d].oauth.token_storage", i), "in memory, a sign-in is known to the process that it was made in alone; set it to vault, and all have it")
+		}
 	}
 	if k.c.Audit.Enabled && k.c.Audit.Destination != "" && k.c.Audit.Destination != "stdout" {
 		k.warn("audit.destination", "every process writes a chain of its own beside this file; on a volume that not all of them see, `zephbot audit` finds only some")

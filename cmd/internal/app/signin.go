@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/zephbot/zephbot/bot/facts"
 	"github.com/zephbot/zephbot/bot/servers"
 	"github.com/zephbot/zephbot/cmd/internal/config"
 	"github.com/zephbot/zephbot/tools/mcp"
@@ -22,7 +23,14 @@ func (c *Core) openSignIns(o *mcp.Options) (*servers.SignIns, error) {
 	if len(list) == 0 {
 		return nil, nil
 	}
-	s, err := servers.NewSignIns(list, oauth.Options{Now: c.now, Log: c.log.With().Str("component", "oauth").Logger()})
+	options := oauth.Options{Now: c.now, Log: c.log.With().Str("component", "oauth").Logger()}
+	if c.stores != nil && c.shared() {
+		lock := facts.Lock{Store: c.stores.Bot, Keeper: c.keeper(), Owner: c.owner, Now: c.now}
+		options.Alone = func(ctx context.Context, server string) (func(), error) {
+			return lock.Hold(ctx, "renew/"+server)
+		}
+	}
+	s, err := servers.NewSignIns(list, options)
 	if err != nil {
 		return nil, err
 	}

@@ -113,8 +113,12 @@ func TestConfigCheck(t *testing.T) {
 			},
 		},
 		"several processes": {
-			conf: "[workspaces]\ndir = \"files\"\nshared = true\n[database]\nurl = \"postgres://zephbot@db/zephbot\"\n[redis]\nurl = \"redis://redis\"\n[audit]\ndestination = \"a.jsonl\"\n",
-			warn: []string{"zephbot.toml:9: audit.destination: every process writes a chain of its own"},
+			conf: "[workspaces]\ndir = \"files\"\nshared = true\n[database]\nurl = \"postgres://zephbot@db/zephbot\"\n[redis]\nurl = \"redis://redis\"\n[audit]\ndestination = \"a.jsonl\"\n" +
+				"[[mcp.servers]]\nid = \"docs\"\nurl = \"https://docs.example/mcp\"\noauth.enabled = true\noauth.token_storage = \"memory\"\n",
+			warn: []string{
+				"zephbot.toml:9: audit.destination: every process writes a chain of its own",
+				"mcp.servers[0].oauth.token_storage: in memory, a sign-in is known to the process",
+			},
 		},
 		"a webhook at another port": {
 			conf: "[telegram]\ntoken = \"" + goodToken + "\"\nallowed_users = [1]\nwebhook_url = \"https://bot.example.com:9000/x\"\nwebhook_secret = \"with space\"\n" + offlineModel,

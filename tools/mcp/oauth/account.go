@@ -19,10 +19,8 @@ import (
 	"github.com/zephbot/zephbot/tools/mcp/guard"
 )
 
-const (
-	renewLimit = 30 * time.Second
-	renewPause = time.Minute // a token that was renewed because it was refused is not renewed again within this time
-)
+// renewPause is for how long a token that was renewed because it was refused is not renewed again.
+const renewPause = time.Minute
 
 // account is the sign-in at one server. It is the auth.OAuthHandler of all connections to it.
 type account struct {
@@ -78,6 +76,9 @@ func (a *account) current(ctx context.Context) (*Token, error) {
 		return nil, err
 	}
 	t := a.held()
+	if t == nil || !t.fresh(a.o.Now()) {
+		t = a.reload(ctx)
+	}
 	switch {
 	case t == nil || t.AccessToken == "":
 		return nil, nil
@@ -136,61 +137,6 @@ func (a *account) fitting(t *Token) *Token {
 		return nil
 	}
 	return t
-}
-
-// renew fetches a new access token. A refusal ends the sign-in; other failures may be temporary. The caller holds turn.
-func (a *account) renew(ctx context.Context, t *Token) (*Token, error) {
-	// detached from ctx: an answer that nobody waited for would mean a lost refresh token
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), renewLimit)
-	defer cancel()
-	w := newWire(a.s)
-	// oauth2 renews without the resource parameter that MCP requires. Exchange accepts it; the empty code counts as
-	// left out (RFC 6749, 3.2).
-	got, err := t.config(a.s).Exchange(context.WithValue(ctx, oauth2.HTTPClient, w.client()), "",
-		oauth2.SetAuthURLParam("grant_type", "refresh_token"),
-		oauth2.SetAuthURLParam("refresh_token", string(t.RefreshToken)),
-		oauth2.SetAuthURLParam("resource", t.Resource))
-	if err != nil {
-		return a.notRenewed(ctx, w, t, err)
-	}
-	next := *t
-	next.take(got, a.o.Now(), t.Scopes)
-	if err := a.keep(ctx, next); err != nil {
-		a.log.Error().Err(err).Msg("renewed sign-in not stored; it is lost when the program ends")
-	}
-	a.log.Debug().Msg("sign-in renewed")
-	return a.held(), nil
-}
-
-func (a *account) notRenewed(ctx context.Context, w *wire, t *Token, err error) (*Token, error) {
-	if refusal := w.refused(); refusal != nil {
-		return nil, refusedAddress(a.s.ID, refusal)
-	}
-	answer, ok := errors.AsType[*oauth2.RetrieveError](err)
-	if !ok || codeOf(answer) != guard.AuthFailure {
-		code := guard.Transient
-		if ok {
-			code = codeOf(answer)
-		}
-		cause := errors.New(guard.Line(w.scrub(err), maxForeign))
-		return nil, &guard.Error{
-			Code: code, Server: a.s.ID,
-			Message: "the sign-in to " + a.s.ID + " could not be renewed at the moment", Err: cause,
-		}
-	}
-	// another process may have renewed it, which invalidates this refresh token
-	if other, err := a.tokens.Load(ctx, a.s.ID); err == nil {
-		if other = a.fitting(other); other != nil && other.RefreshToken != t.RefreshToken && other.fresh(a.o.Now()) {
-			a.set(*other)
-			return other, nil
-		}
-	}
-	a.log.Warn().Str("error", answerOf(answer).code).Msg("sign-in not renewed")
-	if err := a.keep(ctx, t.spent()); err != nil {
-		a.log.Error().Err(err).Msg("refused sign-in not removed from the store")
-	}
-	a.want("it could not be renewed (" + answerOf(answer).code + ")")
-	return nil, nil
 }
 
 // take copies the answer of a token endpoint into the token.
@@ -266,6 +212,12 @@ func (a *account) Authorize(ctx context.Context, req *http.Request, resp *http.R
 // caller holds turn.
 func (a *account) better(ctx context.Context, sent string) (bool, error) {
 	t, err := a.current(ctx)
+	if t != nil && err == nil && sent == "Bearer "+string(t.AccessToken) {
+		t = a.reload(ctx) // another process may have signed in, or renewed it
+		if !t.fresh(a.o.Now()) {
+			t, err = a.current(ctx)
+		}
+	}
 	if t == nil || err != nil {
 		return false, err
 	}

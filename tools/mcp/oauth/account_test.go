@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -425,5 +426,112 @@ func TestConfiguration(t *testing.T) {
 	}
 	if st, ok := m.Status("docs"); !ok || st.State != oauth.Unknown {
 		t.Errorf("status = %+v", st)
+	}
+}
+
+// TestRenewedTogether: of two processes whose token is due at the same time one renews it, and both go on with that: no
+// refresh token comes twice.
+func TestRenewedTogether(t *testing.T) {
+	t.Parallel()
+	var one sync.Mutex
+	entered := make(chan struct{}, 2)
+	alone := func(o *oauth.Options) {
+		o.Alone = func(context.Context, string) (func(), error) {
+			entered <- struct{}{}
+			one.Lock()
+			return one.Unlock, nil
+		}
+	}
+	w := newWorld(t)
+	s := w.server()
+	s.Store = &oauth.Memory{}
+	processes := []*bench{w.manager(w.browse, alone), w.manager(w.browse, alone)}
+	first := processes[0].handler(t, s)
+	if err := processes[0].SignIn(t.Context(), s.ID); err != nil {
+		t.Fatal(err)
+	}
+	handlers := []auth.OAuthHandler{first, processes[1].handler(t, s)}
+	for i, h := range handlers {
+		if tok, err := token(t, h); tok == "" || err != nil {
+			t.Fatalf("process %d: %v", i, err)
+		}
+		processes[i].clock.add(2 * time.Hour)
+	}
+	one.Lock() // until both are there
+	before := len(w.asked())
+	var tokens [2]string
+	var wg sync.WaitGroup
+	for i, h := range handlers {
+		wg.Go(func() {
+			tok, err := token(t, h)
+			if err != nil {
+				t.Error(err)
+			}
+			tokens[i] = tok
+		})
+	}
+	<-entered
+	<-entered
+	one.Unlock()
+	wg.Wait()
+	if tokens[0] == "" || tokens[0] != tokens[1] || len(w.asked()) != before+1 {
+		t.Errorf("the same token: %t; %d renewals", tokens[0] == tokens[1], len(w.asked())-before)
+	}
+}
+
+// TestNotAlone: while nobody knows whether another process renews, nothing is renewed, and nothing is lost.
+func TestNotAlone(t *testing.T) {
+	t.Parallel()
+	away := true
+	w := newWorld(t)
+	s := w.server()
+	s.Store = &oauth.Memory{}
+	b := w.manager(w.browse, func(o *oauth.Options) {
+		o.Alone = func(context.Context, string) (func(), error) {
+			if away {
+				return nil, errors.New("the database is away")
+			}
+			return func() {}, nil
+		}
+	})
+	h := b.handler(t, s)
+	if err := b.SignIn(t.Context(), s.ID); err != nil {
+		t.Fatal(err)
+	}
+	b.clock.add(2 * time.Hour)
+	if _, err := token(t, h); codeOf(t, err) != guard.Transient {
+		t.Errorf("while the database is away: %v", err)
+	}
+	away = false
+	if tok, err := token(t, h); tok == "" || err != nil {
+		t.Errorf("when it is back: %v", err)
+	}
+}
+
+// TestSignedInElsewhere: a process that had no token, or one that the server does not accept any more, takes the one
+// that another process has stored.
+func TestSignedInElsewhere(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	s := w.server()
+	s.Store = &oauth.Memory{}
+	one, two := w.manager(w.browse), w.manager(w.browse)
+	one.handler(t, s)
+	h := two.handler(t, s)
+	if err := w.ping(h); codeOf(t, err) != guard.AuthFailure {
+		t.Fatalf("nobody has signed in: %v", err)
+	}
+	for range 2 {
+		if err := one.SignIn(t.Context(), s.ID); err != nil {
+			t.Fatal(err)
+		}
+		before := len(w.asked())
+		if err := w.ping(h); err != nil || len(w.asked()) != before {
+			t.Errorf("signed in elsewhere: %v, %d requests for tokens", err, len(w.asked())-before)
+		}
+		if st, _ := two.Status(s.ID); st.State != oauth.SignedIn {
+			t.Errorf("state = %s", st.State)
+		}
+		w.revoke()
 	}
 }

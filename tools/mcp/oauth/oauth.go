@@ -63,6 +63,10 @@ type Options struct {
 	// can be reconnected.
 	Done func(server string, err error)
 
+	// Alone waits until no other process renews the sign-in to a server, and keeps them from it until release. An error
+	// fails the renewal for the time being. nil = no other process uses the stores.
+	Alone func(ctx context.Context, server string) (release func(), err error)
+
 	Wait time.Duration    // for the person; 0, or more than MaxWait = MaxWait
 	Now  func() time.Time // nil = time.Now
 	Log  zerolog.Logger
@@ -91,6 +95,9 @@ func New(o Options) (*Manager, error) {
 	}
 	if o.Now == nil {
 		o.Now = time.Now
+	}
+	if o.Alone == nil {
+		o.Alone = func(context.Context, string) (func(), error) { return func() {}, nil }
 	}
 	if o.Done == nil {
 		o.Done = func(string, error) {}
