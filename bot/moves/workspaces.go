@@ -13,12 +13,15 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/tools"
 )
 
 // Workspaces are the directories of conversations below a root. A group that gets a new id keeps its directory.
 type Workspaces struct {
 	Root string
 	Map  *Map
+	// Own are the directories of channels that work in a place of their own, by channel.
+	Own map[string]string
 	// Lanes says which workspace a session has; Join needs it.
 	Lanes Lanes
 	// Tell has the model of a session told about its files at its next turn.
@@ -38,6 +41,19 @@ func (w *Workspaces) ID(session bot.SessionKey) string {
 
 // Dir is the directory of a workspace. It need not exist.
 func (w *Workspaces) Dir(id string) string { return filepath.Join(w.Root, bot.WorkspaceID(id)) }
+
+// Open is the working directory of a conversation, made where it does not exist yet. It is that of the channel where
+// that has one, else the workspace that the origin names.
+func (w *Workspaces) Open(o tools.Origin) (string, error) {
+	if dir, ok := w.Own[o.Channel]; ok {
+		return dir, nil
+	}
+	dir := w.Dir(cmp.Or(o.Workspace, w.ID(bot.SessionKey(o.Session))))
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", fmt.Errorf("workspace: %w", err)
+	}
+	return dir, nil
+}
 
 // Join brings the files that conversations wrote under the new id of a group to those that they wrote under the old
 // one: each directory moves in one step, so that it is whole in one of the two places whenever the process ends.

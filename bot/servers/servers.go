@@ -19,7 +19,6 @@ import (
 	"github.com/zephbot/zephbot/bot/turn"
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/approve"
-	"github.com/zephbot/zephbot/tools/mcp"
 )
 
 // Store is what a Desk reads (bot.Store); it writes through a Keeper.
@@ -64,7 +63,7 @@ type Setup struct {
 // Deps are what a Desk works with. All are needed but SignIns.
 type Deps struct {
 	Setup
-	Client    *mcp.Manager
+	Client    Client
 	SignIns   *SignIns // nil = no server wants a sign-in
 	Store     Store
 	Keeper    facts.Keeper

@@ -44,7 +44,6 @@ const (
 
 	firstBlock = 10 * time.Minute // doubled each time
 	longest    = 24 * time.Hour
-	remembered = 24 * time.Hour // how long after its end a block still doubles the next one
 )
 
 // leastConversations is the number of sessions that must have called a server before its tools can be blocked for all.
@@ -53,9 +52,9 @@ const leastConversations = 2
 // Store keeps the blocks for all processes and across restarts. It is safe for concurrent use.
 type Store interface {
 	// Blocks returns the stored blocks that were not lifted, including ended ones until Block.Forget.
-	Blocks(ctx context.Context) ([]Block, error)
+	Blocks(ctx context.Context) ([]tools.Block, error)
 	// Block stores a block and replaces an older one of the same session and tool.
-	Block(ctx context.Context, b Block) error
+	Block(ctx context.Context, b tools.Block) error
 	// Unblock removes a block. It is not an error if there is none.
 	Unblock(ctx context.Context, session, tool string) error
 }
@@ -82,23 +81,10 @@ type Event struct {
 	Model    string         // the reasoning model that made the calls, if it is to be named; else ""
 }
 
-// Block says that a tool must not run for a while.
-type Block struct {
-	Tool    string    `json:"tool"`    // "server:*" = all tools of a server
-	Session string    `json:"session"` // the session in which it is blocked; "" = all
-	Reason  string    `json:"reason"`
-	Since   time.Time `json:"since"`
-	Until   time.Time `json:"until"`
-	Times   int       `json:"times"` // number of blocks in a row, from 1
-}
-
-// Forget returns when an ended block no longer affects the length of the next one.
-func (b Block) Forget() time.Time { return b.Until.Add(remembered) }
-
 // place identifies a window or a block.
 type place struct{ session, tool string }
 
-func (b Block) place() place { return place{b.Session, b.Tool} }
+func placeOf(b tools.Block) place { return place{b.Session, b.Tool} }
 
 // Options configures a Detector. The zero value uses the defaults and blocks nothing.
 type Options struct {
@@ -143,7 +129,7 @@ type Detector struct {
 }
 
 type block struct {
-	Block
+	tools.Block
 	unsaved bool // not stored yet
 }
 
@@ -265,7 +251,7 @@ func (d *Detector) act(ctx context.Context, at place, s sample, again bool) {
 }
 
 // judge adds a sample to a window and returns an event, and perhaps a block, if it reached a new level.
-func (d *Detector) judge(at place, s sample, again bool) (*Event, *Block) {
+func (d *Detector) judge(at place, s sample, again bool) (*Event, *tools.Block) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	now := d.o.Now()
@@ -296,7 +282,7 @@ func (d *Detector) judge(at place, s sample, again bool) (*Event, *Block) {
 	if level != Critical || !d.o.AutoBlock {
 		return e, nil
 	}
-	b := Block{
+	b := tools.Block{
 		Tool: at.tool, Session: at.session, Since: now, Times: 1,
 		Reason: fmt.Sprintf("%d of the last %d calls failed, the last one with %s", failures, samples, e.Last),
 	}

@@ -29,7 +29,7 @@ import (
 type store struct {
 	mu    sync.Mutex
 	err   error
-	list  map[string]anomaly.Block
+	list  map[string]tools.Block
 	reads int
 }
 
@@ -39,21 +39,21 @@ func (s *store) fail(err error) {
 	s.err = err
 }
 
-func (s *store) Blocks(context.Context) ([]anomaly.Block, error) {
+func (s *store) Blocks(context.Context) ([]tools.Block, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.reads++
 	return slices.Collect(maps.Values(s.list)), s.err
 }
 
-func (s *store) Block(_ context.Context, b anomaly.Block) error {
+func (s *store) Block(_ context.Context, b tools.Block) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.err != nil {
 		return s.err
 	}
 	if s.list == nil {
-		s.list = map[string]anomaly.Block{}
+		s.list = map[string]tools.Block{}
 	}
 	s.list[b.Session+" "+b.Tool] = b
 	return nil
@@ -93,7 +93,7 @@ type setup struct {
 }
 
 // blocked reports whether home may not use a tool of our own.
-func (s *setup) blocked(tool string) (anomaly.Block, bool) {
+func (s *setup) blocked(tool string) (tools.Block, bool) {
 	return s.Blocked(home, tools.Definition{Name: tool})
 }
 
@@ -259,7 +259,7 @@ func TestBlock(t *testing.T) {
 	if ran := s.play(t.Context(), "fetch", "fffff"); ran != 3 {
 		t.Fatalf("%d calls ran", ran)
 	}
-	want := anomaly.Block{Tool: "fetch", Reason: "3 of the last 3 calls failed, the last one with server_error", Since: s.now, Session: home, Until: s.now.Add(10 * time.Minute), Times: 1}
+	want := tools.Block{Tool: "fetch", Reason: "3 of the last 3 calls failed, the last one with server_error", Since: s.now, Session: home, Until: s.now.Add(10 * time.Minute), Times: 1}
 	if b, ok := s.blocked("fetch"); !ok || b != want {
 		t.Errorf("block %+v", b)
 	}
@@ -291,7 +291,7 @@ func TestBlock(t *testing.T) {
 	}
 }
 
-func names(blocks []anomaly.Block) []string {
+func names(blocks []tools.Block) []string {
 	list := []string{}
 	for _, b := range blocks {
 		list = append(list, b.Tool)

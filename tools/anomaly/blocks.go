@@ -15,11 +15,11 @@ const forgetAfter = 24 * time.Hour
 
 // Blocked returns the block, if any, that prevents a session from using a tool now, as far as this process knows. If
 // there are several, it returns the one that lasts longest.
-func (d *Detector) Blocked(session string, def tools.Definition) (found Block, blocked bool) {
+func (d *Detector) Blocked(session string, def tools.Definition) (found tools.Block, blocked bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if len(d.blocks) == 0 {
-		return Block{}, false
+		return tools.Block{}, false
 	}
 	now := d.o.Now()
 	places := []place{{session, def.Name}, {"", def.Name}}
@@ -35,17 +35,17 @@ func (d *Detector) Blocked(session string, def tools.Definition) (found Block, b
 }
 
 // Blocks returns the current blocks, sorted by tool and session.
-func (d *Detector) Blocks() []Block {
+func (d *Detector) Blocks() []tools.Block {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	now := d.o.Now()
-	var list []Block
+	var list []tools.Block
 	for _, b := range d.blocks {
 		if now.Before(b.Until) {
 			list = append(list, b.Block)
 		}
 	}
-	slices.SortFunc(list, func(a, b Block) int {
+	slices.SortFunc(list, func(a, b tools.Block) int {
 		return cmp.Or(cmp.Compare(a.Tool, b.Tool), cmp.Compare(a.Session, b.Session))
 	})
 	return list
@@ -57,11 +57,11 @@ const liftedFor = 30 * time.Second
 // Lift lifts the blocks of a tool, or of "server:*", in every session of this process at once, forgets the failures,
 // and returns the blocks for the caller to delete from the store. If they are still stored after a while, they are
 // back.
-func (d *Detector) Lift(tool string) []Block {
+func (d *Detector) Lift(tool string) []tools.Block {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	now := d.o.Now()
-	var list []Block
+	var list []tools.Block
 	for at, b := range d.blocks {
 		if at.tool == tool && now.Before(b.Until) {
 			list = append(list, b.Block)
@@ -78,7 +78,7 @@ func (d *Detector) Lift(tool string) []Block {
 			delete(d.windows, at)
 		}
 	}
-	slices.SortFunc(list, func(a, b Block) int { return cmp.Compare(a.Session, b.Session) })
+	slices.SortFunc(list, func(a, b tools.Block) int { return cmp.Compare(a.Session, b.Session) })
 	d.o.Log.Info().Str("tool", tool).Msg("tool unblocked")
 	return list
 }
@@ -148,7 +148,7 @@ func (d *Detector) refresh(ctx context.Context) {
 	d.mu.Lock()
 	now := d.o.Now()
 	due := now.Sub(d.refreshed) >= refreshEvery
-	var unsaved []Block
+	var unsaved []tools.Block
 	if due {
 		d.refreshed = now // meanwhile, others use what is known
 		d.forget(now)
@@ -203,9 +203,9 @@ func (d *Detector) load(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read blocked tools: %w", err)
 	}
-	list := make(map[place]Block, len(stored))
+	list := make(map[place]tools.Block, len(stored))
 	for _, b := range stored {
-		list[b.place()] = b
+		list[placeOf(b)] = b
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -234,7 +234,7 @@ func (d *Detector) load(ctx context.Context) error {
 
 // save stores a block, unless it was lifted meanwhile. One that cannot be stored holds in this process and is tried
 // again.
-func (d *Detector) save(ctx context.Context, b Block) {
+func (d *Detector) save(ctx context.Context, b tools.Block) {
 	if d.o.Store == nil {
 		return
 	}
@@ -242,7 +242,7 @@ func (d *Detector) save(ctx context.Context, b Block) {
 	defer cancel()
 	d.storing.Lock()
 	defer d.storing.Unlock()
-	if known, ok := d.known(b.place()); !ok || known != b {
+	if known, ok := d.known(placeOf(b)); !ok || known != b {
 		return
 	}
 	if err := d.o.Store.Block(ctx, b); err != nil {
@@ -251,14 +251,14 @@ func (d *Detector) save(ctx context.Context, b Block) {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if known, ok := d.blocks[b.place()]; ok {
+	if known, ok := d.blocks[placeOf(b)]; ok {
 		known.unsaved = false
-		d.blocks[b.place()] = known
+		d.blocks[placeOf(b)] = known
 		d.changes++ // a list that was read before does not have it
 	}
 }
 
-func (d *Detector) known(at place) (Block, bool) {
+func (d *Detector) known(at place) (tools.Block, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	b, ok := d.blocks[at]

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/zephbot/zephbot/bot/record"
+
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/facts"
 	"github.com/zephbot/zephbot/cmd/internal/config"
@@ -52,6 +54,17 @@ func (c *Core) openAudit() error {
 		errs = append(errs, fmt.Errorf("audit log: %w", err))
 	}
 	return errs[0]
+}
+
+// openRecords builds what puts on record what people do without a tool.
+func (c *Core) openRecords() {
+	deps := record.Deps{
+		Store: c.stores.Bot, Keeper: c.keeper(), Owner: c.owner, Lives: c.living.Lives, Eldest: c.living.Eldest, Now: c.now, Log: c.log,
+	}
+	if c.audit != nil {
+		deps.Audit = c.audit
+	}
+	c.records = record.New(deps)
 }
 
 // auditPath is the file of the audit log; dir is that of the state.

@@ -9,10 +9,12 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"slices"
 	"time"
 
-	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/agent/catalog"
+	"github.com/zephbot/zephbot/bot/processes"
+	"github.com/zephbot/zephbot/bot/rulebook"
+
 	"github.com/zephbot/zephbot/bot/moves"
 
 	"github.com/zephbot/zephbot/bot/facts"
@@ -24,14 +26,12 @@ import (
 	"github.com/zephbot/zephbot/agent"
 	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/agent/prompt"
-	"github.com/zephbot/zephbot/bot/approval"
 	"github.com/zephbot/zephbot/bot/texts"
 	"github.com/zephbot/zephbot/cmd/internal/config"
 	"github.com/zephbot/zephbot/cmd/internal/metrics"
 	"github.com/zephbot/zephbot/persistence"
 	"github.com/zephbot/zephbot/persistence/redis"
 	"github.com/zephbot/zephbot/persistence/sql"
-	"github.com/zephbot/zephbot/policy"
 	"github.com/zephbot/zephbot/policy/command"
 	"github.com/zephbot/zephbot/policy/pathrule"
 	"github.com/zephbot/zephbot/policy/redact"
@@ -42,7 +42,6 @@ import (
 	"github.com/zephbot/zephbot/tools/gate"
 	"github.com/zephbot/zephbot/tools/mcp"
 	redacting "github.com/zephbot/zephbot/tools/redact"
-	"github.com/zephbot/zephbot/tools/shell/sandbox"
 	"github.com/zephbot/zephbot/tools/web"
 )
 
@@ -135,6 +134,7 @@ func newCore(opts Options) *Core {
 		connecting:  connecting{resync: make(chan struct{}, 1), elicit: opts.elicit},
 		remembering: remembering{moves: &moves.Map{}},
 	}
+	c.living = processes.New(c.owner, c.shared())
 	if c.dir == "" {
 		c.dir = c.cfg.Path(c.cfg.DataDir)
 	}
@@ -162,7 +162,7 @@ func (c *Core) open(ctx context.Context) error {
 	}
 	c.registry = c.kit.registry
 	c.openNews()
-	c.relocate(ctx)
+	c.relocator(nil).Relocate(ctx)
 	if err := c.openChain(ctx); err != nil {
 		return err
 	}
@@ -172,7 +172,8 @@ func (c *Core) open(ctx context.Context) error {
 	if err := c.openAudit(); err != nil {
 		return err
 	}
-	c.settleAudit(ctx)
+	c.openRecords()
+	c.records.Settle(ctx)
 	return nil
 }
 
@@ -187,7 +188,21 @@ func (c *Core) openChain(ctx context.Context) (err error) {
 	if err := c.openServers(); err != nil {
 		return err
 	}
+	c.openBook()
 	return c.openCatalog()
+}
+
+// openBook builds what applies the rules.
+func (c *Core) openBook() {
+	deps := rulebook.Deps{
+		Policy: c.policy, Off: !c.cfg.Tools.Enabled, Judged: c.judge != nil, Confined: c.kit.confined, Sandbox: c.kit.level, Commands: c.kit.commands, Files: c.kit.files,
+		Runner: c.kit.runner, Tools: c.registry, Servers: c.servers, Env: environment, Problem: func(tool string) (string, bool) { return c.cfg.ToolProblem(tool, false) },
+		Now: c.now, Log: c.log,
+	}
+	if c.stores != nil {
+		deps.Store = c.stores.Bot
+	}
+	c.book = rulebook.New(deps)
 }
 
 // openStores opens the database and Redis.
@@ -266,10 +281,10 @@ func secrets(cfg *config.Config) []string {
 }
 
 // chain builds the one chain; approvals is nil where there is nobody to ask.
-func (c *Core) chain(approvals approve.Lookup, requests func(context.Context, *tools.Call) (policy.Request, error)) *chain.Chain {
+func (c *Core) chain(approvals approve.Lookup) *chain.Chain {
 	o := chain.Options{
 		Registry: c.registry, Audit: c.audit, Approvals: approvals, Now: c.now,
-		Gate: gate.Options{Policy: c.policy, Request: requests}, Judge: c.judge, Redact: redacting.New(c.redactor),
+		Gate: gate.Options{Policy: c.policy, Request: c.book.Request}, Judge: c.judge, Redact: redacting.New(c.redactor),
 	}
 	if c.stores != nil { // a call from the command line has none
 		o.Sure = c.stores.Sure
@@ -280,40 +295,6 @@ func (c *Core) chain(approvals approve.Lookup, requests func(context.Context, *t
 		o.Decode.Await = c.servers.Await
 	}
 	return chain.New(o)
-}
-
-// request adds to a call what the policy wants to know of the service.
-func (c *Core) request(ctx context.Context, call *tools.Call) (policy.Request, error) {
-	r := policy.Request{Trust: policy.Trusted, Confined: c.kit.confined}
-	if !c.cfg.Tools.Enabled {
-		return r, &tools.Error{
-			Category: tools.PolicyBlocked, Denied: true, Message: "Tools are switched off here.",
-			Suggestion: "Answer without tools; the operator can set tools.enabled.",
-		}
-	}
-	places := c.kit.files
-	if call.Def.Runs() {
-		places = c.kit.commands
-	}
-	roots, err := places.roots(call.Origin)
-	if err != nil {
-		return r, err
-	}
-	if c.stores != nil {
-		if r.Grants, err = approval.Grants(ctx, c.stores.Bot, call.Origin.Chat, bot.SessionKey(call.Origin.Session), c.now()); err != nil {
-			return r, err
-		}
-	}
-	if call.Def.Server != "" && c.servers != nil {
-		r.Server = c.servers.Address(call.Def.Server)
-	}
-	r.InsidePaths = roots
-	r.Dir = sandbox.Canonical(roots[0])
-	if limits := c.policy.ReadLimits(); call.Def.Runs() && r.Confined && limits.Any && !limits.Wide {
-		_, r.Bared = c.kit.runner.Bars(ctx, r.Dir)
-	}
-	r.Env = environment()
-	return r, nil
 }
 
 // executor makes the chain what the agent calls, and counts.
@@ -346,21 +327,9 @@ func (c *Core) usable(session string, overlay *tools.Overlay) []tools.Definition
 	if !c.cfg.Tools.Enabled {
 		return nil
 	}
-	all := overlay.Over(c.registry).Definitions()
-	hidden := func(d tools.Definition) bool {
+	return catalog.Without(overlay.Over(c.registry).Definitions(), func(d tools.Definition) bool {
 		return c.policy.Hides(d.Name, d.Says) || c.blocked(session, d) || d.Server != "" && c.servers.Away(d.Server)
-	}
-	first := slices.IndexFunc(all, hidden)
-	if first < 0 {
-		return all // as nearly always: no copy
-	}
-	list := append(make([]tools.Definition, 0, len(all)-1), all[:first]...)
-	for _, d := range all[first+1:] {
-		if !hidden(d) {
-			list = append(list, d)
-		}
-	}
-	return list
+	})
 }
 
 // blocked says whether a tool was taken away from a conversation because it failed too often.

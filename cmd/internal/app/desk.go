@@ -1,11 +1,12 @@
 package app
 
 import (
-	"context"
+	"github.com/zephbot/zephbot/bot/deliver"
+	"github.com/zephbot/zephbot/bot/texts"
+	"github.com/zephbot/zephbot/tools/mcp"
 
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/servers"
-	"github.com/zephbot/zephbot/tools"
 )
 
 // newDesk builds what answers /mcp.
@@ -13,31 +14,34 @@ func (s *service) newDesk(broker servers.Broker) *servers.Desk {
 	c := s.core
 	return servers.New(servers.Deps{
 		Setup: servers.Setup{
-			Channel: s.ch.name, Bot: s.ch.bot, Owner: c.owner, Shared: c.shared(), Lives: c.lives, Nobody: s.ch.nobody, Programs: c.cfg.MCP.ChatCommands, AllowedCommands: c.cfg.MCP.AllowedCommands,
+			Channel: s.ch.name, Bot: s.ch.bot, Owner: c.owner, Shared: c.shared(), Lives: c.living.Lives, Nobody: s.ch.nobody, Programs: c.cfg.MCP.ChatCommands, AllowedCommands: c.cfg.MCP.AllowedCommands,
 			Patience: c.cfg.Telegram.ApprovalTimeout,
 		},
-		Client: c.servers, SignIns: c.signIns, Store: c.stores.Bot, Keeper: c.keeper(), Moves: c.moves, News: c.news, Broker: broker, Audit: records{c},
-		Words: c.words(), Shares: c.catalog.Shares, EndGrants: c.endGrants, Send: s.send, Wake: func(place bot.Place) { s.outbox.Wake(place) }, Now: c.now, Log: c.log,
+		Client: c.servers, SignIns: c.signIns, Store: c.stores.Bot, Keeper: c.keeper(), Moves: c.moves, News: c.news, Broker: broker, Audit: c.records,
+		Words: c.words(), Shares: c.catalog.Shares, EndGrants: c.book.EndServer, Send: s.mailer().Send, Wake: func(place bot.Place) { s.outbox.Wake(place) }, Now: c.now, Log: c.log,
 	})
 }
 
-// records is the audit log as /mcp sees it. Without a log nothing is recorded.
-type records struct{ core *Core }
-
-// Record implements servers.Audit.
-func (r records) Record(call *tools.Call, err error) {
-	if r.core.audit == nil {
-		return
-	}
-	var res *tools.Result
-	if err == nil {
-		res = &tools.Result{}
-	}
-	r.core.audit.Record(call, res, err)
+// mailer sends what no turn says.
+func (s *service) mailer() deliver.Mailer {
+	return deliver.Mailer{Keeper: s.core.keeper(), Wake: func(place bot.Place) { s.outbox.Wake(place) }, Log: s.log}
 }
 
-// Due implements servers.Audit.
-func (r records) Due(call *tools.Call, err error) []bot.Fact { return r.core.due(call, err) }
+// serverCounts are the MCP servers by state, for the metrics.
+func (c *Core) serverCounts() map[string]float64 {
+	counts := map[string]float64{}
+	for state, n := range c.servers.Counts() {
+		counts[string(state)] = float64(n)
+	}
+	return counts
+}
 
-// Settle implements servers.Audit.
-func (r records) Settle(ctx context.Context) { r.core.settleAudit(ctx) }
+// connected says for /status how many servers there are.
+func (c *Core) connected() texts.Connected {
+	counts := c.servers.Counts()
+	all := 0
+	for _, n := range counts {
+		all += n
+	}
+	return texts.Connected{Connected: counts[mcp.Connected], All: all}
+}

@@ -7,6 +7,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/zephbot/zephbot/bot/rulebook"
+	"github.com/zephbot/zephbot/tools/place"
+
 	"github.com/zephbot/zephbot/cmd/internal/config"
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/disk"
@@ -21,8 +24,8 @@ type kit struct {
 	registry  *tools.Registry
 	runner    *shell.Runner
 	workspace func(tools.Origin) (string, error) // where the commands of a conversation run
-	commands  places
-	files     places
+	commands  place.Set
+	files     place.Set
 	denied    []string // to every tool and child
 	disk      *disk.Guard
 	confined  bool   // the kernel bounds what a command may reach
@@ -46,7 +49,7 @@ func (c *Core) tools() (*kit, error) {
 	if k.files, err = c.places("tools.file.allowed_paths", c.cfg.Tools.File.AllowedPaths); err != nil {
 		return nil, err
 	}
-	k.workspace = k.commands.dir
+	k.workspace = k.commands.Dir
 	k.disk = disk.New(disk.Options{
 		Root: c.workspaceRoot(), MaxBytes: c.cfg.Workspaces.MaxBytes, Reserve: c.cfg.Workspaces.ReserveBytes, Own: c.dir, Now: c.now,
 	})
@@ -54,7 +57,7 @@ func (c *Core) tools() (*kit, error) {
 	if err != nil {
 		return nil, err
 	}
-	files, err := file.New(file.Options{Workspace: k.files.dir, AllowedPaths: k.files.dirs, DeniedPaths: k.denied, Rules: c.globs, Disk: k.disk, Now: c.now})
+	files, err := file.New(file.Options{Workspace: k.files.Dir, AllowedPaths: k.files.Dirs(), DeniedPaths: k.denied, Rules: c.globs, Disk: k.disk, Now: c.now})
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
@@ -87,8 +90,8 @@ func (c *Core) shell(k *kit) (tools.Tool, error) {
 		background = -1 // none, where the runner's own zero means its default
 	}
 	bash, runner, err := shell.New(shell.Options{
-		Timeout: time.Duration(s.Timeout) * time.Second, Workspace: k.workspace, AllowedPaths: k.commands.dirs, DeniedPaths: k.denied,
-		Unreadable: c.unreadable, Disk: k.disk, Reader: c.reader,
+		Timeout: time.Duration(s.Timeout) * time.Second, Workspace: k.workspace, AllowedPaths: k.commands.Dirs(), DeniedPaths: k.denied,
+		Unreadable: rulebook.Unreadable(c.policy, environment), Disk: k.disk, Reader: c.reader,
 		Network: reach(s.AllowNetwork), Limits: limits(s.Limits), MaxOutput: s.Limits.OutputBytes, AllowedCommands: s.AllowedCommands, EnvBlocklist: s.EnvBlocklist,
 		Transactional: s.Transactional, AutoRollback: s.AutoRollback, AutoRollbackExitCodes: s.AutoRollbackExitCodes,
 		SnapshotRequired: s.SnapshotRequired, TransactionScope: s.TransactionScope, MaxSnapshotBytes: s.MaxSnapshotBytes,

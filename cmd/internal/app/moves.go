@@ -1,39 +1,30 @@
 package app
 
 import (
-	"context"
-
-	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/moves"
 	"github.com/zephbot/zephbot/bot/news"
+	"github.com/zephbot/zephbot/bot/terminal"
 )
 
-// relocate brings everything that is not in the store in line with the groups' ids. It changes nothing the second time,
-// and runs at every start too.
-func (c *Core) relocate(ctx context.Context) {
-	if err := c.moves.Load(ctx, c.stores.Bot, c.now()); err != nil {
-		c.log.Error().Err(err).Msg("a group's new id is heeded at the next start only")
-		return
+// relocator follows groups that get new ids; forget drops their counters, nil = there are none yet.
+func (c *Core) relocator(forget func()) *moves.Relocator {
+	return &moves.Relocator{
+		Map: c.moves, Store: c.stores.Bot, Runs: c.kit.runner, News: c.news, Dirs: c.dirs(), Forget: forget, Now: c.now, Log: c.log,
 	}
-	c.renameRuns()
-	c.news.Reload()
-	c.dirs().Join(ctx)
 }
 
-// renameRuns has background commands belong to the sessions of groups as these are called now.
-func (c *Core) renameRuns() {
-	c.kit.runner.Rename(func(session string) string { return string(c.moves.Current(bot.SessionKey(session))) })
-}
-
-// dirs are the directories of conversations.
+// dirs are the directories of conversations. At the terminal that is the process's own, elsewhere one below
+// workspaces.dir, which a group keeps when it gets a new id.
 func (c *Core) dirs() *moves.Workspaces {
-	return &moves.Workspaces{Root: c.workspaceRoot(), Map: c.moves, Lanes: c.stores.Bot, Tell: c.news.TellLater, Log: c.log}
+	return &moves.Workspaces{
+		Root: c.workspaceRoot(), Map: c.moves, Own: map[string]string{terminal.Name: c.opts.WorkDir}, Lanes: c.stores.Bot, Tell: c.news.TellLater, Log: c.log,
+	}
 }
 
 // openNews builds what models are told at their next turn.
 func (c *Core) openNews() {
 	c.news = news.New(news.Deps{
-		Store: c.stores.Bot, Keeper: c.keeper(), Moves: c.moves, Owner: c.owner, Lives: c.lives, Running: c.kit.runner.Running, Now: c.now, Log: c.log,
+		Store: c.stores.Bot, Keeper: c.keeper(), Moves: c.moves, Owner: c.owner, Lives: c.living.Lives, Running: c.kit.runner.Running, Now: c.now, Log: c.log,
 		Wrap: func(source, text string) (string, []string) { return c.stages.marker.Wrap(source, text) },
 	})
 }

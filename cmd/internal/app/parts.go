@@ -2,8 +2,12 @@ package app
 
 import (
 	"context"
-	"sync"
 	"time"
+
+	"github.com/zephbot/zephbot/bot/blocks"
+	"github.com/zephbot/zephbot/bot/processes"
+	"github.com/zephbot/zephbot/bot/record"
+	"github.com/zephbot/zephbot/bot/rulebook"
 
 	"github.com/rs/zerolog"
 
@@ -21,7 +25,6 @@ import (
 	"github.com/zephbot/zephbot/policy/pathrule"
 	"github.com/zephbot/zephbot/policy/redact"
 	"github.com/zephbot/zephbot/tools"
-	"github.com/zephbot/zephbot/tools/anomaly"
 	"github.com/zephbot/zephbot/tools/audit"
 	"github.com/zephbot/zephbot/tools/filter"
 	"github.com/zephbot/zephbot/tools/mcp"
@@ -58,6 +61,7 @@ type guarding struct {
 	globs    *pathrule.Rules  // deny_read and allow_read
 	reader   *command.Reader  // of the texts of commands, for all who read them
 	judge    tools.Middleware // nil = off
+	book     *rulebook.Book   // the rules, applied to what the service knows
 }
 
 // thinking is the models.
@@ -86,14 +90,14 @@ type connecting struct {
 // recording is the audit log of this process.
 type recording struct {
 	audit     *audit.Log
-	auditFile string // its path; "" = none
+	auditFile string       // its path; "" = none
+	records   *record.Book // of what is no call of a tool; nil where nothing is stored
 }
 
 // remembering is what is kept in the store besides conversations.
 type remembering struct {
-	neighbours neighbours          // processes that work on the same database
-	news       *news.Ledger        // for the models of sessions
-	moves      *moves.Map          // groups with new ids
-	told       func(anomaly.Event) // the same of tools that failed too often; set before turns run
-	settling   sync.Mutex          // of the audit lines that are due
+	living *processes.Living  // that work on the same database
+	news   *news.Ledger       // for the models of sessions
+	moves  *moves.Map         // groups with new ids
+	told   func(blocks.Event) // told to people; nil = nobody; set before turns run
 }

@@ -5,9 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"sync"
 	"time"
+
+	"github.com/zephbot/zephbot/bot/blocks"
+	"github.com/zephbot/zephbot/bot/processes"
+	"github.com/zephbot/zephbot/bot/rulebook"
 
 	"github.com/zephbot/zephbot/bot/moves"
 
@@ -21,9 +24,7 @@ import (
 	"github.com/zephbot/zephbot/bot/quota"
 	"github.com/zephbot/zephbot/bot/servers"
 	"github.com/zephbot/zephbot/bot/turn"
-	"github.com/zephbot/zephbot/cmd/internal/metrics"
 	"github.com/zephbot/zephbot/persistence"
-	"github.com/zephbot/zephbot/persistence/redis"
 	"github.com/zephbot/zephbot/tools"
 )
 
@@ -60,29 +61,29 @@ type service struct {
 	commands   *command.Table
 	broker     *approval.Broker
 	meter      *quota.Meter
-	desk       *servers.Desk               // answers /mcp
+	desk       *servers.Desk // answers /mcp
+	moves      *moves.Relocator
 	pacing     func(context.Context) error // keeps the send budget with other processes; nil = there are none
 	log        zerolog.Logger
 }
 
 func newService(c *Core, ch channel) (*service, error) {
-	ch.sender = surely{ch.sender, c.stores.Sure}
+	ch.sender = deliver.Surely{Sender: ch.sender, Sure: c.stores.Sure}
 	if ch.live != nil {
-		ch.live = surelyLive{ch.live, c.stores.Sure}
+		ch.live = deliver.SurelyLive{Live: ch.live, Sure: c.stores.Sure}
 	}
 	s := &service{core: c, ch: ch, log: c.log}
 	words := c.words()
-	store := moves.Watched{Store: c.stores.Bot, Moved: func(ctx context.Context) {
-		c.relocate(ctx)
-		s.meter.Forget() // the charges have moved; the counters follow them
-	}}
+	s.moves = c.relocator(func() { s.meter.Forget() })
+	store := moves.Watched{Store: c.stores.Bot, Moved: s.moves.Relocate}
 	pacer, pacing, err := c.pacer(ch)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
 	s.pacing = pacing
 	broker := approval.New(approval.Deps{
-		Store: store, Rights: servers.OnlyAdmins(ch.rights), Words: words, Now: c.now, Blobs: c.stores.Blobs, Covers: c.covers, Alive: c.alive, Line: c.ruleLine, Record: c.settleAudit,
+		Store: store, Rights: servers.OnlyAdmins(ch.rights), Words: words, Now: c.now, Blobs: c.stores.Blobs, Covers: c.book.Covers, Alive: c.book.Alive, Record: c.records.Settle,
+		Line: func(e approval.RuleEvent) []bot.Fact { return c.book.Line(e, c.records.Due) },
 	}, c.cfg.Telegram.ApprovalTimeout)
 	s.broker = broker
 	decided := counted{broker, c}
@@ -95,16 +96,16 @@ func newService(c *Core, ch channel) (*service, error) {
 		ByChat: chatQuotas(c), Payer: c.cfg.Quotas.Payer, AllowOnDown: c.cfg.Quotas.OnRedisDown == "allow",
 	}, c.redis, store, words, c.now, c.metrics.Denied)
 	s.commands = command.New(command.Deps{
-		Store: store, Questions: questions, Policy: rulebook{c}, Usage: s.meter.Usage, About: s.about(), Admins: ch.admins, Words: words, Now: c.now,
+		Store: store, Questions: questions, Policy: rulebook.Answers{Book: c.book, Chain: c.unasked}, Usage: s.meter.Usage, About: s.about(), Admins: ch.admins, Words: words, Now: c.now,
 		Blocks: c.blockedTools(), Servers: s.desk, Behind: background{c},
 	})
 	s.outbox = deliver.NewOutbox(deliver.Deps{
 		Store: store, Sender: ch.sender, Pacer: pacer, Words: words, Language: func(row *bot.Row) string { return row.Content.Language }, Now: c.now, Log: c.log.With().Str("component", "outbox").Logger(),
 		Observe: s.delivered,
 	}, deliver.Options{Channel: ch.name, Bot: ch.bot, Shared: c.shared()})
-	chain := c.chain(broker, c.request)
+	chain := c.chain(broker)
 	if ch.nobody {
-		chain = c.chain(nil, c.request)
+		chain = c.chain(nil)
 	}
 	runner := c.runner(executor{chain: chain, audit: c.audit, metrics: c.metrics}, ch.display)
 	grace := cmp.Or(ch.grace, graceTurns)
@@ -147,7 +148,7 @@ func (s *service) about() command.About {
 	c := s.core
 	return command.About{
 		Model: c.modelLine(), Sandbox: c.kit.level, Embedded: c.redis.Embedded(), Engine: c.database(), Version: c.opts.Version, Started: c.started,
-		Servers: c.connected, Filters: c.filtered.sum, Redis: c.counting, Processes: c.together,
+		Servers: c.connected, Filters: c.filtered.sum, Redis: c.counting, Processes: c.living.Names,
 		Tools: func(place bot.Place) []string {
 			var names []string
 			for _, d := range c.usable("", tools.Only(s.ch.guard.Rules(place).Allowed)) {
@@ -158,60 +159,11 @@ func (s *service) about() command.About {
 	}
 }
 
-// observe feeds the metrics.
-func (s *service) observe(o dispatch.Observation) {
-	m := s.core.metrics
-	switch o.What {
-	case "update":
-		m.Update(o.Kind)
-	case "turn":
-		m.Turn(o.Kind)
-	case "queue":
-		m.Phase("queue", o.Duration)
-	}
-}
-
 // delivered hears what became of each attempt to deliver. What is refused because the chat is gone ends the work that
 // goes on for it.
 func (s *service) delivered(row bot.Row, outcome string) {
 	if outcome == string(bot.Gone) && row.Purpose != bot.Toast {
 		s.dispatcher.Gone(row.Place)
-	}
-}
-
-// throttled counts what the Bot API told us to wait.
-func (c *Core) throttled(place bot.Place, wait time.Duration) {
-	c.metrics.Throttled(wait)
-	c.log.Warn().Str("chat", place.Chat).Dur("wait", wait).Msg("told to slow down")
-}
-
-// counted counts decisions.
-type counted struct {
-	*approval.Broker
-	core *Core
-}
-
-// Press implements turn.Approvals.
-func (a counted) Press(ctx context.Context, msg *bot.Message) (turn.Effect, error) {
-	e, err := a.Broker.Press(ctx, msg)
-	a.count(e.Change.Decide)
-	return e, err
-}
-
-// Expired implements turn.Approvals.
-func (a counted) Expired(ctx context.Context, now time.Time) ([]turn.Effect, error) {
-	effects, err := a.Broker.Expired(ctx, now)
-	for _, e := range effects {
-		a.count(e.Change.Decide)
-	}
-	return effects, err
-}
-
-func (a counted) count(list []bot.Decision) {
-	for _, d := range list {
-		if d.State != bot.Open {
-			a.core.metrics.Approval(string(d.State))
-		}
 	}
 }
 
@@ -240,7 +192,9 @@ func (s *service) run(ctx context.Context, intake func(ctx context.Context) erro
 	if s.pacing != nil {
 		part(&out, "send budget", func() error { return s.pacing(outCtx) })
 	}
-	s.core.tell, s.core.told = s.desk.Tell(outCtx), s.tellBlocks(outCtx)
+	s.core.tell = s.desk.Tell(outCtx)
+	tell := s.teller()
+	s.core.told = func(e blocks.Event) { tell.Tell(outCtx, e) }
 	mcpCtx, endMCP := context.WithCancel(outCtx)
 	defer endMCP()
 	var clients sync.WaitGroup
@@ -251,7 +205,7 @@ func (s *service) run(ctx context.Context, intake func(ctx context.Context) erro
 	part(&clients, "index of tools", func() error { return s.core.resyncing(mcpCtx) })
 	if s.core.shared() {
 		s.desk.Open(mcpCtx, nil) // what nobody carries out is found by looking
-		part(&clients, "what others store", func() error { return s.following(mcpCtx) })
+		part(&clients, "what others store", func() error { return s.follow(mcpCtx) })
 	} else {
 		s.desk.Open(mcpCtx, s.desk.Begun(outCtx))
 	}
@@ -273,6 +227,18 @@ func (s *service) run(ctx context.Context, intake func(ctx context.Context) erro
 		err = cause
 	}
 	return err
+}
+
+// follow keeps what this process remembers in step with what other processes have stored, until ctx ends.
+func (s *service) follow(ctx context.Context) error {
+	c := s.core
+	return processes.Follow(ctx, s.log, func(ctx context.Context) error {
+		living, err := c.stores.Living(ctx)
+		if err == nil && c.living.Learn(living) {
+			c.records.Settle(ctx) // of a process that is gone
+		}
+		return err
+	}, s.moves.Follow, c.news.Follow, background{c}.follow, s.desk.Follow)
 }
 
 // whenBuried ends the work of a process that was taken for dead: nothing that it does counts any more. stop ends the
@@ -325,46 +291,4 @@ func (s *service) sweep(ctx context.Context) error {
 			timer.Reset(cmp.Or(own, sweepEvery))
 		}
 	}
-}
-
-// serveHTTP serves metrics and health checks until ctx ends; no address, no server.
-func (c *Core) serveHTTP(ctx context.Context, health metrics.Health) (stop func(), err error) {
-	if c.cfg.Metrics.Listen == "" {
-		return func() {}, nil
-	}
-	listener, err := c.listen(ctx, "metrics.listen", c.cfg.Metrics.Listen)
-	if err != nil {
-		return nil, err
-	}
-	server := &http.Server{Handler: c.metrics.Handler(health), ReadHeaderTimeout: 5 * time.Second, WriteTimeout: 15 * time.Second}
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		if err := server.Serve(listener); err != nil && !errors.Is(err, http.ErrServerClosed) {
-			c.log.Error().Err(err).Msg("metrics server ended")
-		}
-	})
-	c.log.Info().Str("metrics", "http://"+listener.Addr().String()+"/metrics").Msg("start")
-	return func() {
-		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
-		defer cancel()
-		if err := server.Shutdown(end); err != nil {
-			_ = server.Close() // it is ending anyway
-		}
-		wg.Wait()
-	}, nil
-}
-
-// gauges are read when somebody looks at the metrics.
-func (s *service) gauges() {
-	s.core.metrics.Gauge("sessions_active", "Sessions being worked on in this process.", func() float64 { return float64(s.dispatcher.Working()) })
-	s.core.metrics.GaugesBy("mcp_servers", "MCP servers by state.", "state", s.core.serverCounts)
-	if r := s.core.redis; !r.Embedded() {
-		s.core.metrics.Gauge("redis_up", "1 when the last operation on the Redis server worked, else 0.", func() float64 {
-			if r.Health().State == redis.Fine {
-				return 1
-			}
-			return 0
-		})
-	}
-	s.core.metrics.Gauge("queue_depth", "Sessions waiting for a worker in this process.", func() float64 { return float64(s.dispatcher.Queued()) })
 }

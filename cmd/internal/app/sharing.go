@@ -48,7 +48,7 @@ func (c *Core) pacer(ch channel) (pacer bot.Pacer, run func(context.Context) err
 		return nil, nil, err
 	}
 	p := deliver.NewSharedPacer(budget, ch.limits, deliver.SharedOptions{
-		PacerOptions: o, Living: c.processes, Log: c.log.With().Str("component", "pacer").Logger(),
+		PacerOptions: o, Living: c.living.Count, Log: c.log.With().Str("component", "pacer").Logger(),
 	})
 	return p, p.Run, nil
 }

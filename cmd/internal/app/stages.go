@@ -31,9 +31,8 @@ import (
 
 // Buckets of facts that the stages own.
 const (
-	mendedBucket  = "mended"  // corrected arguments by session and call
-	blockedBucket = "blocked" // tools that failed too often, by tool and session
-	secretBucket  = "secret"  // keys that are made once
+	mendedBucket = "mended" // corrected arguments by session and call
+	secretBucket = "secret" // keys that are made once
 )
 
 // mendedFor is how long corrected arguments are kept: longer than any turn lives.

@@ -112,7 +112,7 @@ func turns(entries []journal.Entry, rows []bot.Row, lane bot.Lane) []simulator.S
 			at[e.Turn] = i
 			list = append(list, simulator.StoryTurn{ID: e.Turn, State: "running", Began: e.At})
 		}
-		record(&list[i], e)
+		addEntry(&list[i], e)
 	}
 	for _, r := range rows {
 		i, ok := at[r.Turn]
@@ -135,8 +135,8 @@ func turns(entries []journal.Entry, rows []bot.Row, lane bot.Lane) []simulator.S
 	return list
 }
 
-// record adds an entry to its turn.
-func record(t *simulator.StoryTurn, e journal.Entry) {
+// addEntry adds an entry to its turn.
+func addEntry(t *simulator.StoryTurn, e journal.Entry) {
 	switch e.Kind {
 	case journal.UserEntry:
 		t.Text, t.Began = prompt.Said(e.Text, e.Parts), e.At

@@ -6,15 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"strings"
 	"sync"
 	"time"
+
+	"github.com/zephbot/zephbot/bot/rulebook"
 
 	"github.com/google/uuid"
 
 	"github.com/zephbot/zephbot/bot/terminal"
-	"github.com/zephbot/zephbot/policy"
-	"github.com/zephbot/zephbot/policy/nearest"
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/approve"
 	"github.com/zephbot/zephbot/tools/audit"
@@ -152,7 +151,7 @@ func (b *Bench) Call(ctx context.Context, o CallOptions) CallOutcome {
 	if o.Yes {
 		lookup = yes{by: call.Origin.Caller}
 	}
-	result, err := b.core.chain(lookup, b.core.request).Execute(ctx, call)
+	result, err := b.core.chain(lookup).Execute(ctx, call)
 	out := CallOutcome{Cached: call.Trail.Cached, Rule: call.Trail.Rule, ExitCode: call.Trail.ExitCode}
 	if err != nil {
 		e := tools.AsError(err)
@@ -170,74 +169,20 @@ func (b *Bench) Call(ctx context.Context, o CallOptions) CallOutcome {
 }
 
 // Decision is what the policy says to a call (contract: policy check).
-type Decision struct {
-	Effect string `json:"effect"`
-	Rule   string `json:"rule"`
-	Reason string `json:"reason"`
-}
+type Decision = rulebook.Decision
 
 // Check says what the policy would decide, without doing anything. A tool that is not registered, or arguments it would
 // refuse, are judged by the rules alone.
 func (b *Bench) Check(ctx context.Context, o CallOptions) (Decision, error) {
-	return b.core.check(ctx, b.call(o))
+	d, err := b.core.book.Check(ctx, b.core.unasked(), b.call(o))
+	if errors.Is(err, rulebook.ErrMistaken) {
+		err = fmt.Errorf("%w: %w", ErrConfig, err)
+	}
+	return d, err
 }
 
-func (c *Core) check(ctx context.Context, call *tools.Call) (Decision, error) {
-	if err := c.named(call.Tool); err != nil {
-		return Decision{}, err
-	}
-	call.Probe = true
-	_, err := c.chain(nil, c.request).Execute(ctx, call)
-	if call.Trail.Effect != "" {
-		return Decision{Effect: call.Trail.Effect, Rule: call.Trail.Rule, Reason: call.Trail.Reason}, nil
-	}
-	var args map[string]any
-	if jsonErr := json.Unmarshal(call.Args, &args); jsonErr != nil {
-		return Decision{}, fmt.Errorf("%w: the arguments are not a JSON object: %w", ErrConfig, jsonErr)
-	}
-	if errors.Is(err, tools.ErrProbed) {
-		return Decision{Effect: string(policy.Allow), Rule: call.Trail.Rule, Reason: call.Trail.Reason}, nil
-	}
-	d := c.policy.Decide(policy.Request{
-		Caller: call.Origin.Caller, Tool: call.Tool, Args: args, Inputs: inputs(args), Trust: policy.Trusted, Confined: c.kit.confined,
-	})
-	return Decision{Effect: string(d.Effect), Rule: d.Rule, Reason: d.Reason}, nil
-}
-
-// named refuses the name of a tool that there is not, with the nearest one: what the rules say to a misspelt name is
-// the answer to another question.
-func (c *Core) named(tool string) error {
-	if _, ok := c.registry.Lookup(tool); ok {
-		return nil
-	}
-	// connected: all its tools are known
-	if server, _, ok := strings.Cut(tool, ":"); ok && len(c.servers.Tools(server)) > 0 {
-		var names []string
-		for _, d := range c.servers.Tools(server) {
-			names = append(names, d.Name)
-		}
-		text := fmt.Sprintf("%q names no tool of the server %s", tool, server)
-		if near, ok := nearest.Nearest(tool, names); ok {
-			text += " (did you mean " + near + "?)"
-		}
-		return fmt.Errorf("%w: %s", ErrConfig, text)
-	}
-	problem, sure := c.cfg.ToolProblem(tool, false)
-	if problem != "" && sure {
-		return fmt.Errorf("%w: %s", ErrConfig, problem)
-	}
-	return nil
-}
-
-// inputs picks what permission rules look at from arguments that no tool has explained (seed 003).
-func inputs(args map[string]any) []string {
-	for _, key := range []string{"command", "file_path", "path", "source", "url", "uri", "query"} {
-		if text, ok := args[key].(string); ok {
-			return []string{text}
-		}
-	}
-	return nil
-}
+// unasked makes a chain that has nobody to ask.
+func (c *Core) unasked() rulebook.Chain { return c.chain(nil) }
 
 // Sandbox says what the kernel enforces for commands.
 func (b *Bench) Sandbox() string { return b.core.kit.level }

@@ -1,4 +1,4 @@
-package app
+package deliver_test
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/deliver"
 )
 
 // made counts requests.
@@ -26,8 +27,8 @@ func TestSurely(t *testing.T) {
 	for _, cause := range []error{gone, nil} {
 		m := &made{}
 		sure := func(context.Context) error { return cause }
-		live := surelyLive{m, sure}
-		_, sent := surely{m, sure}.Send(t.Context(), &bot.Row{})
+		live := deliver.SurelyLive{Live: m, Sure: sure}
+		_, sent := deliver.Surely{Sender: m, Sure: sure}.Send(t.Context(), &bot.Row{})
 		for what, err := range map[string]error{
 			"send": sent, "draft": live.Draft(t.Context(), bot.Place{}, 1, bot.Content{}), "revise": live.Revise(t.Context(), bot.Place{}, "1", bot.Content{}),
 			"typing": live.Typing(t.Context(), bot.Place{}),

@@ -1,0 +1,147 @@
+// Package blocks keeps tools that were taken away because they failed too often, and says so: to the conversations that
+// have to do without them, to the operators, and to /tools.
+package blocks
+
+import (
+	"context"
+	"encoding/json"
+	"strconv"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/facts"
+	"github.com/zephbot/zephbot/bot/texts"
+	"github.com/zephbot/zephbot/tools"
+)
+
+// Bucket is the bucket of the facts of a Keeper.
+const Bucket = "blocked"
+
+// Keeper keeps blocks as facts, by tool and session. It implements anomaly.Store. Safe for concurrent use.
+type Keeper struct{ Facts facts.Bucket }
+
+// Blocks lists what is stored. What an earlier version stored had no end; it is left out, and so lifted.
+func (k Keeper) Blocks(ctx context.Context) ([]tools.Block, error) {
+	stored, err := k.Facts.List(ctx, "")
+	var list []tools.Block
+	for _, f := range stored {
+		var block tools.Block
+		if json.Unmarshal([]byte(f.Value), &block) == nil && block.Tool != "" {
+			list = append(list, block)
+		}
+	}
+	return list, err
+}
+
+// Block stores a block, until it no longer matters for the next one.
+func (k Keeper) Block(ctx context.Context, block tools.Block) error {
+	raw, err := json.Marshal(block)
+	if err != nil {
+		return err
+	}
+	f := k.Facts.Fact(key(block.Session, block.Tool), string(raw))
+	f.Expires = block.Forget()
+	return k.Facts.Apply(ctx, f)
+}
+
+// Unblock removes a block.
+func (k Keeper) Unblock(ctx context.Context, session, tool string) error {
+	return k.Facts.Save(ctx, key(session, tool), "")
+}
+
+func key(session, tool string) string { return tool + " " + session }
+
+// Detector knows what is blocked (anomaly.Detector).
+type Detector interface {
+	Blocks() []tools.Block
+	// Lift lifts the blocks of a tool in every session at once; the caller removes them from the store.
+	Lift(tool string) []tools.Block
+	// Unblock lifts them in the store too.
+	Unblock(ctx context.Context, tool string) (was bool, err error)
+}
+
+// List is what /tools tells of blocks, and lifts. It implements command.Blocks.
+type List struct {
+	Detector
+	Keeper Keeper
+}
+
+// Blocked lists the blocks of a session; all = also those of the other sessions.
+func (l List) Blocked(session bot.SessionKey, all bool) []texts.Blocked {
+	var list []texts.Blocked
+	for _, block := range l.Blocks() {
+		here := block.Session == "" || block.Session == string(session)
+		if here || all {
+			list = append(list, texts.Blocked{Tool: block.Tool, Reason: block.Reason, Left: block.Until.Sub(l.Keeper.Facts.Now()), Elsewhere: !here})
+		}
+	}
+	return list
+}
+
+// Lifted lifts the blocks of a tool, and gives the facts that remove them from the store.
+func (l List) Lifted(tool string) []bot.Fact {
+	var list []bot.Fact
+	for _, block := range l.Lift(tool) {
+		list = append(list, l.Keeper.Facts.Fact(key(block.Session, tool), ""))
+	}
+	return list
+}
+
+// Event is a tool that was taken away just now.
+type Event struct {
+	Tool              string // "server:*" = all tools of a server
+	Session           string // that has to do without it; "" = all
+	Until             time.Time
+	Failures, Samples int // of how many calls how many failed
+}
+
+// Teller tells people what was taken away. All fields are needed.
+type Teller struct {
+	Channel, Bot string      // of the chats that are served
+	Operators    []bot.Place // who are told of every block
+	Lanes        interface {
+		Lane(ctx context.Context, session bot.SessionKey) (bot.Lane, error)
+	}
+	Send  func(ctx context.Context, row bot.Row, facts ...bot.Fact) // stores a row and has it delivered
+	Words texts.Words
+	Now   func() time.Time
+	Log   zerolog.Logger
+}
+
+// Tell tells the conversation that a tool was taken away from, and the operators. An operator whose conversation it is
+// is told once. Rows of one event have the same keys whoever tells it, so it may be told twice.
+func (t Teller) Tell(ctx context.Context, e Event) {
+	key := "blocked/" + e.Tool + "/" + strconv.FormatInt(e.Until.UnixNano(), 10)
+	left := e.Until.Sub(t.Now()).Round(time.Minute)
+	told := t.tellSession(ctx, e, key, left)
+	for i, place := range t.Operators {
+		if place != told {
+			text := t.Words.ToolBlockedAdmins("", e.Tool, told.Chat, e.Failures, e.Samples, left)
+			t.say(ctx, place.SessionKey(""), place, key+"/"+strconv.Itoa(i), text)
+		}
+	}
+}
+
+// tellSession tells the conversation, and says where that is; the zero place where it is none of this channel.
+func (t Teller) tellSession(ctx context.Context, e Event, key string, left time.Duration) bot.Place {
+	if e.Session == "" {
+		return bot.Place{}
+	}
+	session := bot.SessionKey(e.Session)
+	lane, err := t.Lanes.Lane(ctx, session)
+	if err != nil {
+		t.Log.Error().Err(err).Str("tool", e.Tool).Str("session", e.Session).Msg("nobody was told of a blocked tool")
+		return bot.Place{}
+	}
+	if lane.Place.Channel != t.Channel || lane.Place.Bot != t.Bot {
+		return bot.Place{}
+	}
+	t.say(ctx, session, lane.Place, key, t.Words.ToolBlocked("", e.Tool, left))
+	return lane.Place
+}
+
+func (t Teller) say(ctx context.Context, session bot.SessionKey, place bot.Place, key, text string) {
+	t.Send(ctx, bot.Row{Session: session, Place: place, Purpose: bot.Reply, Key: key, Content: bot.Content{Text: text}})
+}

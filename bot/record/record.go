@@ -1,0 +1,163 @@
+// Package record puts on record what people did without a tool: standing approvals, commands about servers. A line about
+// what is stored in one Change is stored with it, and is in the audit log once, whenever a process dies.
+package record
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/rs/zerolog"
+
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/facts"
+	"github.com/zephbot/zephbot/tools"
+)
+
+// bucket holds lines of the audit log that are stored with what they are about, until they are in the log: neither is
+// there without the other. Keys are a time, the process, and an id that the line gets.
+const bucket = "audit_due"
+
+// Log is the audit log of this process (audit.Log).
+type Log interface {
+	// Record writes the line of a call that is over; the log itself reports what it cannot write.
+	Record(call *tools.Call, res *tools.Result, err error)
+	// Keep is Record, and says when the line is not written.
+	Keep(call *tools.Call, res *tools.Result, err error) error
+	// Has says whether one of the latest lines has this correlation id.
+	Has(correlation string) bool
+}
+
+// Deps are what a Book works with. All are needed but Audit.
+type Deps struct {
+	Audit  Log // nil = nothing is recorded
+	Store  bot.Facts
+	Keeper facts.Keeper
+	Owner  string                  // names this process
+	Lives  func(owner string) bool // says whether another process has not ended
+	Eldest func() bool             // says whether this process writes the lines of those that have
+	Now    func() time.Time
+	Log    zerolog.Logger
+}
+
+// Book records. Safe for concurrent use; it starts no goroutines.
+type Book struct {
+	deps     Deps
+	settling sync.Mutex
+}
+
+// New makes a Book.
+func New(deps Deps) *Book { return &Book{deps: deps} }
+
+// Record writes a line about something that is over.
+func (b *Book) Record(call *tools.Call, err error) {
+	if b.deps.Audit == nil {
+		return
+	}
+	var res *tools.Result
+	if err == nil {
+		res = &tools.Result{}
+	}
+	b.deps.Audit.Record(call, res, err)
+}
+
+// line is a line that is not in the log yet.
+type line struct {
+	Call       string          `json:"call"`
+	Tool       string          `json:"tool"`
+	Args       json.RawMessage `json:"args,omitempty"`
+	Channel    string          `json:"channel"`
+	Session    string          `json:"session"`
+	Chat       string          `json:"chat"`
+	Caller     string          `json:"caller"`
+	Admin      bool            `json:"admin,omitempty"`
+	ApprovedBy string          `json:"approved_by,omitempty"`
+	Rule       string          `json:"rule,omitempty"`
+	Server     string          `json:"server,omitempty"`
+	Code       string          `json:"code,omitempty"` // of the server's error
+	Failed     bool            `json:"failed,omitempty"`
+	Category   tools.Category  `json:"category,omitempty"`
+	Message    string          `json:"message,omitempty"`
+	Denied     bool            `json:"denied,omitempty"`
+}
+
+// Due makes facts of the line about something that is no call of a tool, to be stored in the Change that does it; none
+// when nothing is recorded. Settle writes the line once they are stored.
+func (b *Book) Due(call *tools.Call, err error) []bot.Fact {
+	if b.deps.Audit == nil {
+		return nil
+	}
+	o, t := call.Origin, call.Trail
+	l := line{
+		Call: call.ID, Tool: call.Tool, Args: call.Args, Channel: o.Channel, Session: o.Session, Chat: o.Chat, Caller: o.Caller, Admin: o.Admin,
+		ApprovedBy: t.ApprovedBy, Rule: t.Rule, Server: t.MCPServer, Code: t.MCPErrorCode,
+	}
+	if err != nil {
+		e := tools.AsError(err)
+		l.Failed, l.Category, l.Message, l.Denied = true, e.Category, e.Message, e.Denied
+	}
+	raw, err := json.Marshal(l)
+	if err != nil {
+		b.deps.Log.Error().Err(err).Str("tool", call.Tool).Msg("audit line not kept")
+		return nil
+	}
+	key := fmt.Sprintf("%020d/%s/%s", b.deps.Now().UnixNano(), b.deps.Owner, uuid.NewString())
+	return []bot.Fact{{Bucket: bucket, Key: key, Value: string(raw)}}
+}
+
+// Settle writes the lines that are due, in the order of time. A line that another process wrote, and died before it
+// could say so, is not written again. What cannot be written stays due.
+func (b *Book) Settle(ctx context.Context) {
+	b.settling.Lock()
+	defer b.settling.Unlock()
+	due, err := b.deps.Store.FactsOf(ctx, bucket, "", b.deps.Now())
+	if err != nil {
+		b.deps.Log.Error().Err(err).Msg("audit lines that are due not read; they are written later")
+		return
+	}
+	for _, f := range due {
+		_, rest, _ := strings.Cut(f.Key, "/")
+		owner, id, _ := strings.Cut(rest, "/")
+		if owner != b.deps.Owner && (b.deps.Lives(owner) || !b.deps.Eldest()) {
+			continue // another process has it in its log, or writes it
+		}
+		if owner == b.deps.Owner || !b.has(id) {
+			if err := b.settle(f.Value, id); err != nil {
+				b.deps.Log.Error().Err(err).Msg("audit line not written; it is tried again later")
+				return // what comes later stays behind it
+			}
+		}
+		if err := b.deps.Keeper.Keep(ctx, &bot.Change{Facts: []bot.Fact{{Bucket: f.Bucket, Key: f.Key}}}); err != nil {
+			b.deps.Log.Error().Err(err).Msg("an audit line that was written is still noted as due")
+			return
+		}
+	}
+}
+
+func (b *Book) has(id string) bool { return b.deps.Audit != nil && b.deps.Audit.Has(id) }
+
+// settle writes one line. One that nobody can read is dropped; so is one that was due before the log was switched off.
+func (b *Book) settle(value, id string) error {
+	var l line
+	if err := json.Unmarshal([]byte(value), &l); err != nil {
+		b.deps.Log.Error().Err(err).Msg("audit line that was due is not readable")
+		return nil
+	}
+	if b.deps.Audit == nil {
+		return nil
+	}
+	call := &tools.Call{
+		ID: l.Call, Tool: l.Tool, Args: l.Args,
+		Trail:  &tools.Trail{ApprovedBy: l.ApprovedBy, Rule: l.Rule, MCPServer: l.Server, MCPErrorCode: l.Code, Correlation: id},
+		Origin: tools.Origin{Channel: l.Channel, Session: l.Session, Chat: l.Chat, Caller: l.Caller, Admin: l.Admin},
+	}
+	if !l.Failed {
+		return b.deps.Audit.Keep(call, &tools.Result{}, nil)
+	}
+	return b.deps.Audit.Keep(call, nil, &tools.Error{Category: l.Category, Message: l.Message, Denied: l.Denied, Err: errors.New(l.Message)})
+}

@@ -1,0 +1,141 @@
+package rulebook
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/policy"
+	"github.com/zephbot/zephbot/policy/nearest"
+	"github.com/zephbot/zephbot/tools"
+)
+
+// Chain takes a call through the stages (chain.Chain).
+type Chain interface {
+	Execute(ctx context.Context, call *tools.Call) (*tools.Result, error)
+}
+
+// Decision is what the rules say to a call (contract: policy check).
+type Decision struct {
+	Effect string `json:"effect"`
+	Rule   string `json:"rule"`
+	Reason string `json:"reason"`
+}
+
+// Check says what would be decided about a call, without doing anything. chain has nobody to ask. A tool that is not
+// registered, or arguments it would refuse, are judged by the rules alone. Errors are ErrMistaken.
+func (b *Book) Check(ctx context.Context, chain Chain, call *tools.Call) (Decision, error) {
+	if err := b.named(call.Tool); err != nil {
+		return Decision{}, err
+	}
+	call.Probe = true
+	_, err := chain.Execute(ctx, call)
+	if call.Trail.Effect != "" {
+		return Decision{Effect: call.Trail.Effect, Rule: call.Trail.Rule, Reason: call.Trail.Reason}, nil
+	}
+	var args map[string]any
+	if jsonErr := json.Unmarshal(call.Args, &args); jsonErr != nil {
+		return Decision{}, mistakenf("the arguments are not a JSON object: %w", jsonErr)
+	}
+	if errors.Is(err, tools.ErrProbed) {
+		return Decision{Effect: string(policy.Allow), Rule: call.Trail.Rule, Reason: call.Trail.Reason}, nil
+	}
+	d := b.deps.Policy.Decide(policy.Request{
+		Caller: call.Origin.Caller, Tool: call.Tool, Args: args, Inputs: inputs(args), Trust: policy.Trusted, Confined: b.deps.Confined,
+	})
+	return Decision{Effect: string(d.Effect), Rule: d.Rule, Reason: d.Reason}, nil
+}
+
+// named refuses the name of a tool that there is not, with the nearest one: what the rules say to a misspelt name is
+// the answer to another question.
+func (b *Book) named(tool string) error {
+	if _, ok := b.deps.Tools.Lookup(tool); ok {
+		return nil
+	}
+	// connected: all its tools are known
+	if server, _, ok := strings.Cut(tool, ":"); ok && len(b.deps.Servers.Tools(server)) > 0 {
+		var names []string
+		for _, d := range b.deps.Servers.Tools(server) {
+			names = append(names, d.Name)
+		}
+		text := fmt.Sprintf("%q names no tool of the server %s", tool, server)
+		if near, ok := nearest.Nearest(tool, names); ok {
+			text += " (did you mean " + near + "?)"
+		}
+		return mistakenf("%s", text)
+	}
+	if problem, sure := b.deps.Problem(tool); problem != "" && sure {
+		return mistakenf("%s", problem)
+	}
+	return nil
+}
+
+// inputs picks what permission rules look at from arguments that no tool has explained (seed 003).
+func inputs(args map[string]any) []string {
+	for _, key := range []string{"command", "file_path", "path", "source", "url", "uri", "query"} {
+		if text, ok := args[key].(string); ok {
+			return []string{text}
+		}
+	}
+	return nil
+}
+
+// Answers answers /policy. It implements command.Policy.
+type Answers struct {
+	Book *Book
+	// Chain makes the chain of one call, with nobody to ask.
+	Chain func() Chain
+}
+
+// Status lists the rules in force, one line a table.
+func (a Answers) Status() []string {
+	d := &a.Book.deps
+	s := d.Policy.Status()
+	on := func(enabled bool, rules int) string {
+		if !enabled {
+			return "off"
+		}
+		return fmt.Sprintf("%d rules", rules)
+	}
+	lines := []string{
+		"autonomy " + string(s.Level),
+		fmt.Sprintf("permissions %d rules for %d tools", s.PermissionRules, s.PermissionTools),
+		"tools.policy " + on(s.Enabled, s.PolicyRules),
+		"tools.authorization " + on(s.Authorization, s.AuthorizationRules),
+	}
+	if s.Enabled {
+		lines[2] += fmt.Sprintf(", %s, else %s", s.Evaluation, s.Default)
+		if s.File != "" {
+			lines[2] += ", from " + s.File
+		}
+	}
+	if d.Judged {
+		lines = append(lines, "adversarial policy on")
+	}
+	return append(lines, "sandbox "+d.Sandbox)
+}
+
+// Check says what would be decided about a call of the person who asks, in the conversation where it is asked: what is
+// decided about a path depends on where that works.
+func (a Answers) Check(ctx context.Context, msg *bot.Message, session bot.SessionKey, tool string, args []byte) (effect, rule, reason string, err error) {
+	if !json.Valid(args) {
+		return "", "", "", mistakenf("these arguments are not JSON: %s", strings.TrimSpace(string(args)))
+	}
+	lane, err := a.Book.deps.Store.Lane(ctx, session)
+	if err != nil {
+		return "", "", "", err
+	}
+	id := uuid.NewString()
+	d, err := a.Book.Check(ctx, a.Chain(), &tools.Call{
+		ID: id, Tool: a.Book.deps.Policy.Canonical(tool), Args: args, Trail: &tools.Trail{},
+		Origin: tools.Origin{
+			Channel: msg.Place.Channel, Session: string(session), Workspace: lane.Workspace, Chat: msg.Place.ChatKey(), Turn: id, Caller: msg.Caller, Admin: true,
+		},
+	})
+	return d.Effect, d.Rule, d.Reason, err
+}

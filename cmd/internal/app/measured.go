@@ -1,0 +1,107 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/approval"
+	"github.com/zephbot/zephbot/bot/dispatch"
+	"github.com/zephbot/zephbot/bot/turn"
+	"github.com/zephbot/zephbot/cmd/internal/metrics"
+	"github.com/zephbot/zephbot/persistence/redis"
+)
+
+// observe feeds the metrics.
+func (s *service) observe(o dispatch.Observation) {
+	m := s.core.metrics
+	switch o.What {
+	case "update":
+		m.Update(o.Kind)
+	case "turn":
+		m.Turn(o.Kind)
+	case "queue":
+		m.Phase("queue", o.Duration)
+	}
+}
+
+// throttled counts what the Bot API told us to wait.
+func (c *Core) throttled(place bot.Place, wait time.Duration) {
+	c.metrics.Throttled(wait)
+	c.log.Warn().Str("chat", place.Chat).Dur("wait", wait).Msg("told to slow down")
+}
+
+// counted counts decisions.
+type counted struct {
+	*approval.Broker
+	core *Core
+}
+
+// Press implements turn.Approvals.
+func (a counted) Press(ctx context.Context, msg *bot.Message) (turn.Effect, error) {
+	e, err := a.Broker.Press(ctx, msg)
+	a.count(e.Change.Decide)
+	return e, err
+}
+
+// Expired implements turn.Approvals.
+func (a counted) Expired(ctx context.Context, now time.Time) ([]turn.Effect, error) {
+	effects, err := a.Broker.Expired(ctx, now)
+	for _, e := range effects {
+		a.count(e.Change.Decide)
+	}
+	return effects, err
+}
+
+func (a counted) count(list []bot.Decision) {
+	for _, d := range list {
+		if d.State != bot.Open {
+			a.core.metrics.Approval(string(d.State))
+		}
+	}
+}
+
+// serveHTTP serves metrics and health checks until ctx ends; no address, no server.
+func (c *Core) serveHTTP(ctx context.Context, health metrics.Health) (stop func(), err error) {
+	if c.cfg.Metrics.Listen == "" {
+		return func() {}, nil
+	}
+	listener, err := c.listen(ctx, "metrics.listen", c.cfg.Metrics.Listen)
+	if err != nil {
+		return nil, err
+	}
+	server := &http.Server{Handler: c.metrics.Handler(health), ReadHeaderTimeout: 5 * time.Second, WriteTimeout: 15 * time.Second}
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		if err := server.Serve(listener); err != nil && !errors.Is(err, http.ErrServerClosed) {
+			c.log.Error().Err(err).Msg("metrics server ended")
+		}
+	})
+	c.log.Info().Str("metrics", "http://"+listener.Addr().String()+"/metrics").Msg("start")
+	return func() {
+		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+		defer cancel()
+		if err := server.Shutdown(end); err != nil {
+			_ = server.Close() // it is ending anyway
+		}
+		wg.Wait()
+	}, nil
+}
+
+// gauges are read when somebody looks at the metrics.
+func (s *service) gauges() {
+	s.core.metrics.Gauge("sessions_active", "Sessions being worked on in this process.", func() float64 { return float64(s.dispatcher.Working()) })
+	s.core.metrics.GaugesBy("mcp_servers", "MCP servers by state.", "state", s.core.serverCounts)
+	if r := s.core.redis; !r.Embedded() {
+		s.core.metrics.Gauge("redis_up", "1 when the last operation on the Redis server worked, else 0.", func() float64 {
+			if r.Health().State == redis.Fine {
+				return 1
+			}
+			return 0
+		})
+	}
+	s.core.metrics.Gauge("queue_depth", "Sessions waiting for a worker in this process.", func() float64 { return float64(s.dispatcher.Queued()) })
+}

@@ -1,0 +1,19 @@
+package tools
+
+import "time"
+
+// remembered is how long after its end a block still doubles the next one.
+const remembered = 24 * time.Hour
+
+// Block says that a tool must not run for a while because it failed too often.
+type Block struct {
+	Tool    string    `json:"tool"`    // "server:*" = all tools of a server
+	Session string    `json:"session"` // the session in which it is blocked; "" = all
+	Reason  string    `json:"reason"`
+	Since   time.Time `json:"since"`
+	Until   time.Time `json:"until"`
+	Times   int       `json:"times"` // number of blocks in a row, from 1
+}
+
+// Forget returns when an ended block no longer affects the length of the next one.
+func (b Block) Forget() time.Time { return b.Until.Add(remembered) }

@@ -1,0 +1,90 @@
+package place_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/zephbot/zephbot/tools"
+	"github.com/zephbot/zephbot/tools/place"
+)
+
+// TestRoots: an empty list is the working directory, a list replaces it unless it names it, and a working directory
+// below an allowed one stays where a conversation starts.
+func TestRoots(t *testing.T) {
+	t.Parallel()
+	base, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{"work", "a/inner", "b"} {
+		if err := os.MkdirAll(filepath.Join(base, dir), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(filepath.Join(base, "a"), filepath.Join(base, "link")); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name string
+		list []string
+		work string
+		want []string
+	}{
+		{"nothing listed", nil, "work", []string{"work"}},
+		{"a list replaces it", []string{"a", "b"}, "work", []string{"a", "a", "b"}},
+		{"a list that names it", []string{"b", "."}, "work", []string{"work", "b"}},
+		{"it is below an allowed one", []string{"b", "a"}, "a/inner", []string{"a/inner", "b", "a"}},
+		{"a link is what it leads to", []string{"link"}, "work", []string{"a", "a"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			in := func(dir string) string { return filepath.Join(base, dir) }
+			s, err := place.New(tt.list, ".", func(tools.Origin) (string, error) { return in(tt.work), nil }, in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := s.Roots(tools.Origin{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := make([]string, len(tt.want))
+			for i, dir := range tt.want {
+				want[i] = in(dir)
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("-want +got\n%s", diff)
+			}
+			if dir, err := s.Dir(tools.Origin{}); dir != got[0] || err != nil {
+				t.Errorf("starts at %s, %v", dir, err)
+			}
+		})
+	}
+}
+
+func TestNoPlace(t *testing.T) {
+	t.Parallel()
+	base := t.TempDir()
+	in := func(dir string) string { return filepath.Join(base, dir) }
+	refused := errors.New("refused")
+	if _, err := place.New([]string{"missing"}, ".", nil, in); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("an entry that is not there: %v", err)
+	}
+	s, err := place.New([]string{""}, ".", func(tools.Origin) (string, error) { return in("missing"), nil }, in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Roots(tools.Origin{}); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a working directory that is not there: %v", err)
+	}
+	s, err = place.New(nil, ".", func(tools.Origin) (string, error) { return "", refused }, in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Roots(tools.Origin{}); !errors.Is(err, refused) {
+		t.Errorf("a working directory that is refused: %v", err)
+	}
+}
